@@ -1,0 +1,111 @@
+package importgraph
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestTree(t *testing.T) {
+	found, err := Check(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range found {
+		t.Error(v)
+	}
+}
+
+func TestEveryRuleIsSeen(t *testing.T) {
+	const own = `"` + Module + `/`
+	tests := []struct {
+		name, file, source string
+		want               string // part of the only violation; "" for none
+	}{
+		{"downward", "hostlib/a.go", `import _ ` + own + `internal/runner"`, ""},
+		{"sideways", "internal/core/session/a.go", `import _ ` + own + `internal/core/aggregate"`, ""},
+		{"upward", "internal/runner/a.go", `import _ ` + own + `hostlib"`, "runner (drivers) imports hostlib (host)"},
+		{"ground to core", "internal/wire/a.go", `import _ ` + own + `internal/core/session"`, "wire (ground) imports internal/core/session (cores)"},
+		{"tests look upward", "internal/wire/a_test.go", `import _ ` + own + `internal/core/session"`, ""},
+		{"no floor", "shed/a.go", ``, "shed stands on no floor"},
+		{"below hostlib", "hostlib/shed/a.go", ``, "hostlib/shed stands on no floor"},
+		{"mutex in a core", "internal/core/session/a.go", `import _ "sync"`, "must not import sync:"},
+		{"atomic in a core", "internal/core/session/a.go", `import _ "sync/atomic"`, "must not import sync/atomic"},
+		{"socket in a core", "internal/core/session/a.go", `import _ "net"`, "must not import net:"},
+		{"address in a core", "internal/core/session/a.go", `import _ "net/netip"`, ""},
+		{"files in a core's test", "internal/core/session/a_test.go", `import _ "os"`, ""},
+		{"files in a decision", "pathsel/a.go", `import _ "os"`, "must not import os:"},
+		{"randomness in a core", "internal/core/session/a.go", `import _ "math/rand/v2"`, "must not import math/rand/v2"},
+		{"old randomness in a test", "hostlib/a_test.go", `import _ "math/rand"`, "must not import math/rand:"},
+		{"slog on the ground", "topology/a.go", `import _ "log/slog"`, "must not import log/slog"},
+		{"slog in a driver", "internal/rpc/a.go", `import _ "log/slog"`, ""},
+		{"log in a driver", "internal/rpc/a.go", `import _ "log"`, "must not import log:"},
+		{"generated types in a daemon", "internal/managerd/a.go", `import _ ` + own + `api/offload/v1"`, "must not import api/offload/v1"},
+		{"generated types in rpc", "internal/rpc/a.go", `import _ ` + own + `api/offload/v1"`, ""},
+		{"gRPC in the host library", "hostlib/a.go", `import _ "google.golang.org/grpc/codes"`, "must not import google.golang.org/grpc/codes"},
+		{"core in the engine", "internal/sim/a.go", `import _ ` + own + `internal/core/session"`, "must not import internal/core/session"},
+		{"core in the world", "internal/sim/world/a.go", `import _ ` + own + `internal/core/session"`, ""},
+		{"goroutine in a core", "internal/core/session/a.go", `func f() { go f() }`, "starts a goroutine"},
+		{"goroutine in a core's test", "internal/core/session/a_test.go", `func f() { go f() }`, ""},
+		{"clock in a core", "internal/core/session/a.go", `import "time"; var t = time.Now()`, "uses time.Now"},
+		{"renamed clock", "internal/core/session/a.go", `import clock "time"; var t = clock.Now()`, "uses time.Now"},
+		{"duration in a core", "internal/core/session/a.go", `import "time"; var t time.Duration`, ""},
+		{"sleep in a test", "hostlib/a_test.go", `import "time"; func f() { time.Sleep(1) }`, "uses time.Sleep"},
+		{"other directories", "hostlib/testdata/a.go", `import _ "log"`, ""},
+		{"other module", "nested/deep/a.go", `import _ "log"`, ""},
+		{"hidden", "_gen/a.go", `import _ "log"`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			found, err := Check(fstest.MapFS{
+				"go.mod":        {},
+				"nested/go.mod": {},
+				tt.file:         {Data: []byte("package p\n" + tt.source + "\n")},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.want == "" {
+				if len(found) > 0 {
+					t.Fatalf("got %v, want none", found)
+				}
+				return
+			}
+			if len(found) != 1 || !strings.Contains(found[0].String(), tt.want) {
+				t.Fatalf("got %v, want one that says %q", found, tt.want)
+			}
+			if !strings.HasPrefix(found[0].String(), tt.file+":") {
+				t.Errorf("%v does not name %s", found[0], tt.file)
+			}
+		})
+	}
+}
+
+func TestUnreadableSource(t *testing.T) {
+	if _, err := Check(fstest.MapFS{"hostlib/a.go": {Data: []byte("package")}}); err == nil {
+		t.Error("no error for a file that is no Go")
+	}
+}
+
+func TestFloorOf(t *testing.T) {
+	tests := map[string]Floor{
+		"cmd/offload-manager":     Commands,
+		"hostlib":                 Host,
+		"hostlib/tree":            Ground,
+		"internal/core":           Ground,
+		"internal/core/aggregate": Cores,
+		"internal/sim/world":      Simulation,
+		"api/offload/v1":          Ground,
+	}
+	for path, want := range tests {
+		if got, ok := FloorOf(path); !ok || got != want {
+			t.Errorf("FloorOf(%q) = %v, %v; want %v", path, got, ok, want)
+		}
+	}
+	for _, path := range []string{"", "internal", "internal/corex", "hostlib/treehouse"} {
+		if got, ok := FloorOf(path); ok {
+			t.Errorf("FloorOf(%q) = %v, want none", path, got)
+		}
+	}
+}
