@@ -1,0 +1,202 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// Fault is the reason why a packet cannot be read.
+type Fault uint8
+
+// The faults; NoFault is that of a sound packet.
+const (
+	NoFault Fault = iota
+	Truncated
+	BadVersion
+	BadType
+	BadFlags
+	BadSignature
+	BadLength
+	BadExponent // block fixed point, which version 1 does not define
+
+	faultCount
+)
+
+// Faults is the number of faults, NoFault included.
+const Faults = int(faultCount)
+
+var faultNames = [...]string{"none", "truncated", "version", "type", "flags", "signature", "length", "exponent"}
+
+// String returns the fault's name, as counters use it.
+func (f Fault) String() string {
+	if int(f) < len(faultNames) {
+		return faultNames[f]
+	}
+	return fmt.Sprintf("fault(%d)", uint8(f))
+}
+
+// Decode reads the packet b into h and returns its payload, a part of b, or
+// says what is wrong with it. Every field is checked against every other that
+// it depends upon; cookie, epoch and source are for the receiver to check.
+func (h *Header) Decode(b []byte) (payload []byte, fault Fault) {
+	if len(b) < HeaderSize {
+		return nil, Truncated
+	}
+	if b[0]>>4 != Version {
+		return nil, BadVersion
+	}
+	h.Type, h.Flags = Type(b[0]&15), Flags(b[1])
+	if h.Type < Contribution || h.Type > Error {
+		return nil, BadType
+	}
+	h.Child = binary.BigEndian.Uint16(b[2:])
+	h.Group = binary.BigEndian.Uint32(b[4:])
+	h.Epoch = binary.BigEndian.Uint32(b[8:])
+	v := binary.BigEndian.Uint64(b[12:])
+	h.Cookie, h.Tree, h.Exponent = v>>16, uint8(v>>8), int8(v)
+	h.Chunk = binary.BigEndian.Uint32(b[20:])
+	h.Elements = binary.BigEndian.Uint32(b[24:])
+	h.Operation = binary.BigEndian.Uint16(b[28:])
+	h.ChunkElements = binary.BigEndian.Uint16(b[30:])
+	w := binary.BigEndian.Uint32(b[32:])
+	h.Collective, h.Function, h.Root = Collective(w>>28), reduce.Function(w>>24&15), w&MaxRank
+	w = binary.BigEndian.Uint32(b[36:])
+	h.Element, h.Lowest = reduce.Type(w>>24), w&MaxRank
+	payload = b[HeaderSize:]
+	if !h.flagsFit() {
+		return nil, BadFlags
+	}
+	if h.Exponent != 0 {
+		return nil, BadExponent
+	}
+	if h.carriesSignature() && !h.Signature.Sound() {
+		return nil, BadSignature
+	}
+	if len(payload) != h.payloadSize() {
+		return nil, BadLength
+	}
+	return payload, NoFault
+}
+
+// Sound reports whether a member of this version can have made s.
+func (s Signature) Sound() bool {
+	if uint32(s.ChunkElements) > s.Elements || s.Elements > 0 && s.ChunkElements == 0 {
+		return false
+	}
+	switch s.Collective {
+	case Allreduce, Reduce:
+		return reduce.Defined(s.Function, s.Element) && (s.Collective == Reduce || s.Root == 0)
+	case Broadcast:
+		return s.Function == reduce.NoFunction && s.Element.Valid()
+	case Barrier:
+		return s == Signature{Collective: Barrier, Operation: s.Operation}
+	default:
+		return false
+	}
+}
+
+// carriesSignature reports whether h's signature says something: contributions
+// and results have one; of an error, the body has both.
+func (h *Header) carriesSignature() bool {
+	return h.Type == Contribution || h.Type == Result
+}
+
+func (h *Header) flagsFit() bool {
+	allowed := Flags(0)
+	switch h.Type {
+	case Contribution:
+		allowed = Sink
+		if h.Collective.Copies() {
+			allowed |= Source
+		}
+	case Result:
+		allowed = Sink
+	case Probe:
+		allowed = Idle
+	default: // the others have none
+	}
+	return h.Flags&^allowed == 0
+}
+
+// payloadSize returns the bytes of payload that h's packet must have.
+func (h *Header) payloadSize() int {
+	switch h.Type {
+	case Contribution:
+		if !h.Collective.Copies() || h.Flags&Source != 0 {
+			return h.PayloadSize()
+		}
+	case Result:
+		if h.Flags&Sink != 0 {
+			return h.PayloadSize()
+		}
+	case Error:
+		return ErrorBodySize
+	default: // the others are a header alone
+	}
+	return 0
+}
+
+// ErrorBodySize is the bytes of an ErrorBody.
+const ErrorBodySize = 40
+
+// ErrorKind tells how two members disagree.
+type ErrorKind uint8
+
+// The kinds of disagreement.
+const (
+	Mismatch   ErrorKind = 1 // two signatures for one chunk
+	TwoSources ErrorKind = 2 // two members hold the vector of one broadcast
+	NoSource   ErrorKind = 3 // no member holds the vector of a broadcast
+)
+
+// ErrorBody is the payload of an Error: two ranks, and what each of them said.
+type ErrorBody struct {
+	Kind ErrorKind
+	Rank [2]uint32
+	Says [2]Signature
+}
+
+// Put writes e into the first ErrorBodySize bytes of b.
+func (e *ErrorBody) Put(b []byte) {
+	_ = b[ErrorBodySize-1]
+	binary.BigEndian.PutUint64(b, uint64(e.Kind)<<56)
+	for i, at := 0, b[8:]; i < 2; i, at = i+1, at[16:] {
+		s := e.Says[i]
+		binary.BigEndian.PutUint32(at, s.Elements)
+		binary.BigEndian.PutUint16(at[4:], s.Operation)
+		binary.BigEndian.PutUint16(at[6:], s.ChunkElements)
+		binary.BigEndian.PutUint32(at[8:], uint32(s.Collective)<<28|uint32(s.Function)&15<<24|s.Root&MaxRank)
+		binary.BigEndian.PutUint32(at[12:], uint32(s.Element)<<24|e.Rank[i]&MaxRank)
+	}
+}
+
+// Decode reads e from b and reports whether b is one.
+func (e *ErrorBody) Decode(b []byte) bool {
+	if len(b) != ErrorBodySize {
+		return false
+	}
+	v := binary.BigEndian.Uint64(b)
+	e.Kind = ErrorKind(v >> 56)
+	if e.Kind < Mismatch || e.Kind > NoSource || v<<8 != 0 {
+		return false
+	}
+	for i, at := 0, b[8:]; i < 2; i, at = i+1, at[16:] {
+		w, x := binary.BigEndian.Uint32(at[8:]), binary.BigEndian.Uint32(at[12:])
+		e.Rank[i] = x & MaxRank
+		e.Says[i] = Signature{
+			Elements:      binary.BigEndian.Uint32(at),
+			Operation:     binary.BigEndian.Uint16(at[4:]),
+			ChunkElements: binary.BigEndian.Uint16(at[6:]),
+			Collective:    Collective(w >> 28),
+			Function:      reduce.Function(w >> 24 & 15),
+			Root:          w & MaxRank,
+			Element:       reduce.Type(x >> 24),
+		}
+		if !e.Says[i].Sound() {
+			return false
+		}
+	}
+	return true
+}
