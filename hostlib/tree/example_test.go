@@ -1,0 +1,49 @@
+package tree_test
+
+import (
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/hostlib/tree"
+)
+
+// A rank of a binomial tree receives from its children, combines their vectors
+// with its own in order, and sends to its parent.
+func ExampleKNomial() {
+	t := tree.KNomial(8, 2)
+	for rank := range t.Size() {
+		parent, ok := t.Parent(rank)
+		if !ok {
+			fmt.Println(rank, "is the root; children", t.Children(rank))
+			continue
+		}
+		fmt.Println(rank, "has parent", parent, "and children", t.Children(rank))
+	}
+	// Output:
+	// 0 is the root; children [1 2 4]
+	// 1 has parent 0 and children []
+	// 2 has parent 0 and children [3]
+	// 3 has parent 2 and children []
+	// 4 has parent 0 and children [5 6]
+	// 5 has parent 4 and children []
+	// 6 has parent 4 and children [7]
+	// 7 has parent 6 and children []
+}
+
+func ExampleKAry() {
+	t := tree.KAry(9, 2)
+	fmt.Println(t, "of height", t.Height())
+	for _, child := range t.Children(0) {
+		lo, hi := t.Subtree(child)
+		fmt.Printf("beneath %d: ranks %d to %d\n", child, lo, hi-1)
+	}
+	// Output:
+	// 2-ary tree of 9 of height 3
+	// beneath 1: ranks 1 to 4
+	// beneath 5: ranks 5 to 8
+}
+
+func ExampleFlat() {
+	t := tree.Flat(5)
+	fmt.Println(t.Children(0), t.Height())
+	// Output: [1 2 3 4] 1
+}
