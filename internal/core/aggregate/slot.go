@@ -1,0 +1,160 @@
+package aggregate
+
+import (
+	"math/bits"
+
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// state is the state of a slot.
+type state uint8
+
+const (
+	vacant   state = iota
+	open           // some children's contributions are held, some are missing
+	complete       // all are held and reduced, the partial is on its way up
+	finished       // the result is held
+	failed         // an error is held
+)
+
+// slot is where one chunk is reduced.
+type slot struct {
+	state  state
+	lost   bool   // complete: the parent's last answer was Lost
+	epoch  uint32 // epoch and number that the slot serves, unless vacant
+	number uint32
+
+	missing    int32 // open: children that have not contributed
+	unanswered int32 // complete: probes to the parent since its last answer
+
+	sig    wire.Signature // of every contribution held
+	first  uint32         // lowest rank beneath the child that contributed first
+	source int32          // child that holds the vector, in a collective that copies; -1: none
+	origin uint32         // lowest rank beneath that child
+
+	// body is a part of data: the partial while complete, the result while
+	// finished, the error while failed. The partial of a collective that copies
+	// is the source's payload; of one without elements, or where no child is
+	// the source, it is empty.
+	body []byte
+
+	// data holds, while open, child i's payload from i times its size on, or
+	// the source's alone.
+	data []byte
+	lent uint64 // the Step in which a Send got a body in data
+
+	// sets holds two sets of children, one bit a child: who has contributed,
+	// and who wants the vector.
+	sets []uint64
+}
+
+// age is how a slot stands to a chunk.
+type age int8
+
+const (
+	older age = -1 // vacant, or of an earlier epoch or number: to be taken over
+	same  age = 0
+	newer age = 1 // the chunk is late
+)
+
+func (s *slot) age(epoch, number uint32) age {
+	switch {
+	case s.state == vacant || s.epoch < epoch:
+		return older
+	case s.epoch > epoch:
+		return newer
+	case s.number == number:
+		return same
+	case wire.Newer(number, s.number):
+		return older
+	}
+	return newer
+}
+
+// at returns the slot of number n in epoch e.
+func (c *Core) at(e *epoch, n uint32) *slot { return &c.slots[n&(2*e.Window-1)] }
+
+// claim makes s serve number n of epoch e, with nothing in it.
+func (c *Core) claim(e *epoch, s *slot, n uint32) {
+	c.detach(s)
+	words := 2 * setWords(len(e.Children))
+	if cap(s.sets) < words {
+		s.sets = make([]uint64, words)
+	}
+	s.sets = s.sets[:words]
+	clear(s.sets)
+	*s = slot{
+		state: open, epoch: e.Epoch, number: n,
+		missing: int32(len(e.Children)), source: -1,
+		data: s.data, lent: s.lent, sets: s.sets,
+	}
+}
+
+func setWords(children int) int { return (children + 63) / 64 }
+
+// contributed and wants return the two sets of s.
+func (s *slot) contributed() []uint64 { return s.sets[:len(s.sets)/2] }
+func (s *slot) wants() []uint64       { return s.sets[len(s.sets)/2:] }
+
+func has(set []uint64, i int) bool { return set[i>>6]>>(i&63)&1 != 0 }
+func add(set []uint64, i int)      { set[i>>6] |= 1 << (i & 63) }
+
+func isEmpty(set []uint64) bool {
+	for _, w := range set {
+		if w != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// detach must be called before the memory of a slot is written that may have
+// been lent. A Send of this Step may still point into it: then the slot gets
+// other memory, and the caller's packet stays as it is. So a chunk that takes a
+// slot over in the same batch as the old chunk was sent (by a peer that breaks
+// the rule of 2W, since one that keeps it cannot do so) never mixes the two.
+func (c *Core) detach(s *slot) {
+	if s.lent != c.step || s.data == nil {
+		return
+	}
+	c.lent = append(c.lent, s.data)
+	s.data, s.lent = nil, 0
+	if n := len(c.spares); n > 0 {
+		s.data = c.spares[n-1]
+		c.spares = c.spares[:n-1]
+	}
+}
+
+// maxSpares bounds the slot memory that is kept for detach.
+const maxSpares = 16
+
+// reclaim takes back what was lent in the Step before.
+func (c *Core) reclaim() {
+	for i, data := range c.lent {
+		if len(c.spares) < maxSpares {
+			c.spares = append(c.spares, data)
+		}
+		c.lent[i] = nil
+	}
+	c.lent = c.lent[:0]
+}
+
+// reserve makes the memory of a slot of e at least n bytes, of the at most
+// children x chunk that it can need; its contents may go. Sizes are powers of
+// two up to that, so that operations of all sizes soon find it large enough.
+func (e *epoch) reserve(s *slot, n int) {
+	n = max(n, wire.ErrorBodySize)
+	if cap(s.data) < n {
+		most := max(e.ChunkBytes*len(e.Children), wire.ErrorBodySize)
+		s.data = make([]byte, min(1<<bits.Len(uint(n-1)), most))
+	}
+	s.data = s.data[:cap(s.data)]
+}
+
+// lend returns the slot's body, to be sent in this Step.
+func (c *Core) lend(s *slot) []byte {
+	if len(s.body) > 0 {
+		s.lent = c.step
+	}
+	return s.body
+}
