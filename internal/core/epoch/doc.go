@@ -1,0 +1,33 @@
+// Package epoch is the agreement when a group's tree changes: the core by
+// which the members, and not the manager, decide in which epoch they go on and
+// what of their numbers in flight is reduced again.
+//
+// Its messages travel over host connections along a tree of hosts by rank
+// (hostlib/tree), rooted at the lowest rank, so that a member speaks to at
+// most the logarithm of the group. Reports are merged on their way up.
+//
+// # States
+//
+//	state       meaning                               leaves by
+//	running     the session works in the epoch        Collect, or at the lowest rank: an
+//	                                                  alarm, or an offer that all hold
+//	collecting  frozen; reports of children awaited,  Decide
+//	            or the decision
+//	left        the last barrier is done              -
+//	ended       the communicator has failed           -
+//
+// # A round
+//
+// An alarm goes up to the lowest rank, which begins a round: Collect goes
+// down; every member freezes its session, waits for its children's reports,
+// merges its own, and reports to its parent. With all reports the lowest rank
+// decides: on the greatest offer that all members hold, else on the next odd
+// number, a tree of hosts. Decide goes down; every member enters the epoch. A
+// result that one member holds and another lacks travels as a Fill: up from a
+// holder to the first common ancestor that lacks it and on to the lowest rank,
+// and down to all who lack it.
+//
+// Nothing is acknowledged. When a host connection is re-established, each side
+// repeats its last message and what it was to send on; rounds are numbered, so
+// that what comes twice is known. The death of a member ends the communicator.
+package epoch

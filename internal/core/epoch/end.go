@@ -1,0 +1,102 @@
+package epoch
+
+import (
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// failed tells the lowest rank, which tells all. A member that gives up, or
+// whose parent is dead or gone, cannot wait for that word.
+func (c *Core) failed(f wire.Fail) {
+	if c.phase == ended || c.phase == left {
+		return
+	}
+	orphan := c.parentGone || f.Kind == wire.FailDead && int(f.Rank) == c.cfg.Parent
+	quits := f.Kind == wire.FailCancel && f.Rank == c.cfg.Rank
+	switch {
+	case orphan && c.fail != nil:
+		c.end(*c.fail)
+	case orphan || c.cfg.Parent == NoParent:
+		c.end(f)
+	case quits:
+		c.sendUp(f.Append(nil))
+		c.end(f)
+	case c.fail == nil:
+		c.fail = &f
+		c.sendUp(f.Append(nil))
+	}
+}
+
+// end ends the communicator here and beneath.
+func (c *Core) end(f wire.Fail) {
+	if c.phase == ended || c.phase == left {
+		return
+	}
+	c.phase, c.fail = ended, &f
+	c.sendDown(f.Append(nil))
+	c.member.End(f)
+}
+
+// dead takes the death of a neighbour, which ends the communicator unless it
+// had said goodbye.
+func (c *Core) dead(rank uint32, why string) {
+	if k := c.child(rank); k == nil && int(rank) != c.cfg.Parent || k != nil && k.gone {
+		return
+	}
+	c.failed(wire.Fail{Kind: wire.FailDead, Rank: rank, Reason: why})
+}
+
+// noticed passes the manager's word on, once.
+func (c *Core) noticed(n *wire.Notice) {
+	if c.notice != nil && *c.notice == *n {
+		return
+	}
+	told := *n
+	c.notice, c.out.Notice = &told, &told
+	c.sendDown(told.Append(nil))
+}
+
+// leave says goodbye to all neighbours.
+func (c *Core) leave() {
+	c.phase = left
+	goodbye := wire.AppendGoodbye(nil)
+	c.sendUp(goodbye)
+	c.sendDown(goodbye)
+	c.departed()
+}
+
+// goodbye takes a neighbour's: it completes the last barrier, to which every
+// member has contributed, and so ends any round, too. Where this member does
+// not know of a last barrier, the two disagree, and a parent that has left
+// takes no word of it any more.
+func (c *Core) goodbye(now core.Time, rank uint32, from *child) {
+	if from != nil {
+		from.gone = true
+	} else {
+		c.parentGone = true
+	}
+	switch {
+	case c.phase == left:
+		c.departed()
+	case c.member.FinishLast(now):
+		c.leave()
+	default:
+		c.failed(wire.Fail{
+			Kind: wire.FailInternal, Rank: c.cfg.Rank,
+			Reason: fmt.Sprintf("rank %d has left the group, and rank %d was not leaving", rank, c.cfg.Rank),
+		})
+	}
+}
+
+// departed tells, once, that every neighbour has said goodbye.
+func (c *Core) departed() {
+	all := c.parentGone || c.cfg.Parent == NoParent
+	for i := range c.children {
+		all = all && c.children[i].gone
+	}
+	if all && !c.gone {
+		c.gone, c.out.Gone = true, true
+	}
+}

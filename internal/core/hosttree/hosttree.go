@@ -1,0 +1,122 @@
+package hosttree
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/tributary-fabric/tributary/hostlib/tree"
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// Config places a member in the group's tree of hosts.
+type Config struct {
+	Group      uint32
+	Cookie     uint64 // 48 bits, equal at all members
+	Rank       uint32
+	Tree       tree.Tree
+	ChunkBytes int
+	Window     uint32
+}
+
+// Input is a packet from another member, or, with From the member's own rank,
+// from its session.
+type Input struct {
+	From   uint32
+	Packet []byte // read during Step only
+}
+
+// Send is a packet for another member, or for the member's own session.
+type Send struct {
+	To   uint32
+	Head [wire.HeaderSize]byte
+	Body []byte // lent until the next Step
+}
+
+// Output is what a step brings about. The caller owns and resets it.
+type Output struct{ Sends []Send }
+
+// Reset empties o and keeps its memory.
+func (o *Output) Reset() { o.Sends = o.Sends[:0] }
+
+// Core is a member's node in the tree of hosts.
+type Core struct {
+	cfg   Config
+	agg   *aggregate.Core
+	epoch uint32 // the last one entered, 0: none
+	in    []aggregate.Input
+	out   aggregate.Output
+}
+
+// New returns a node without an epoch.
+func New(cfg Config) *Core { return &Core{cfg: cfg, agg: aggregate.New()} }
+
+// Addr returns the address that stands for a rank inside a tree of hosts. It
+// lies in 0.0.0.0/8, which no packet of a network comes from.
+func Addr(rank uint32) netip.AddrPort {
+	var a [4]byte
+	binary.BigEndian.PutUint32(a[:], rank&wire.MaxRank)
+	return netip.AddrPortFrom(netip.AddrFrom4(a), 0)
+}
+
+func rankOf(a netip.AddrPort) uint32 {
+	b := a.Addr().As4()
+	return binary.BigEndian.Uint32(b[:])
+}
+
+// Enter begins an epoch on the tree of hosts, and returns the session's link
+// to its own node.
+func (c *Core) Enter(now core.Time, epoch uint32) session.Link {
+	t, rank := c.cfg.Tree, int(c.cfg.Rank)
+	cfg := aggregate.Config{
+		Group: c.cfg.Group, Epoch: epoch, Cookie: c.cfg.Cookie,
+		Window: c.cfg.Window, ChunkBytes: c.cfg.ChunkBytes,
+		Children: []aggregate.Child{{Addr: Addr(c.cfg.Rank), Lowest: c.cfg.Rank}},
+	}
+	for _, r := range t.Children(rank) {
+		cfg.Children = append(cfg.Children, aggregate.Child{Addr: Addr(uint32(r)), Lowest: uint32(r)})
+	}
+	if parent, ok := t.Parent(rank); ok {
+		cfg.Parent = Addr(uint32(parent))
+		for i, r := range t.Children(parent) {
+			if r == rank {
+				cfg.Index = uint16(i + 1) // the parent itself is its own first child
+			}
+		}
+	}
+	// Whoever enters an epoch knows that every member has left the one before.
+	// It would not go by itself if this one sees no packet, and the aggregate
+	// holds a few only.
+	c.out.Reset()
+	c.agg.Step(now, []aggregate.Input{
+		{Kind: aggregate.Install, Config: &cfg},
+		{Kind: aggregate.Retire, Epoch: c.epoch},
+	}, &c.out)
+	c.epoch = epoch
+	return session.Link{
+		Group: c.cfg.Group, Epoch: epoch, Cookie: c.cfg.Cookie,
+		Window: c.cfg.Window, Parent: Addr(c.cfg.Rank),
+	}
+}
+
+// Step takes packets. There are no timers: the members' probes repair.
+func (c *Core) Step(now core.Time, in []Input, out *Output) {
+	c.in = c.in[:0]
+	for _, i := range in {
+		c.in = append(c.in, aggregate.Input{Kind: aggregate.Packet, From: Addr(i.From), Packet: i.Packet})
+	}
+	c.out.Reset()
+	c.agg.Step(now, c.in, &c.out)
+	for i := range c.out.Sends {
+		s := &c.out.Sends[i]
+		out.Sends = append(out.Sends, Send{To: rankOf(s.To), Head: s.Head, Body: s.Body})
+	}
+}
+
+// Deadline returns core.Never: a node waits for input alone.
+func (c *Core) Deadline() core.Time { return core.Never }
+
+// Counters returns what the node has counted.
+func (c *Core) Counters() aggregate.Counters { return c.agg.Counters() }

@@ -1,0 +1,413 @@
+package rank
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/tributary-fabric/tributary/hostlib/tree"
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/epoch"
+	"github.com/tributary-fabric/tributary/internal/core/hosttree"
+	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// MaxRadix is the largest radix of a tree of hosts.
+const MaxRadix = 256
+
+// FirstEpoch is the epoch in which every group begins, on its tree of hosts.
+const FirstEpoch = 1
+
+// ErrConfig is wrapped by all errors of Config.Validate.
+var ErrConfig = errors.New("rank: invalid configuration")
+
+// Config is what all members agree upon when the group is formed, and the
+// member's own rank.
+type Config struct {
+	Group      uint32 // number of the group on its tree of hosts
+	Cookie     uint64 // of the tree of hosts, 48 bits
+	Rank       uint32
+	Size       int    // members
+	Radix      int    // of the k-nomial tree of hosts, 2 to MaxRadix; 0: 2
+	ChunkBytes int    // largest payload of a packet, for the group's life
+	Window     uint32 // the largest window of any epoch, and that on the tree of hosts
+	First      uint32 // number of the first chunk
+	Timing     session.Timing
+}
+
+// Validate reports what is wrong with c.
+func (c Config) Validate() error {
+	switch {
+	case c.Size < 1 || c.Size > wire.MaxRank+1:
+		return fmt.Errorf("%w: a group of %d members, want 1 to %d", ErrConfig, c.Size, wire.MaxRank+1)
+	case int(c.Rank) >= c.Size:
+		return fmt.Errorf("%w: rank %d in a group of %d", ErrConfig, c.Rank, c.Size)
+	case c.Radix != 0 && (c.Radix < 2 || c.Radix > MaxRadix):
+		return fmt.Errorf("%w: radix %d, want 2 to %d", ErrConfig, c.Radix, MaxRadix)
+	case c.Cookie&^wire.CookieMask != 0:
+		return fmt.Errorf("%w: a cookie of more than 48 bits", ErrConfig)
+	}
+	return c.session().Validate()
+}
+
+func (c Config) session() session.Config {
+	return session.Config{Rank: c.Rank, ChunkBytes: c.ChunkBytes, Window: c.Window, Timing: c.Timing}
+}
+
+// Tree returns the group's tree of hosts, whose edges are the host connections
+// that the members keep.
+func (c Config) Tree() tree.Tree { return tree.KNomial(c.Size, max(c.Radix, 2)) }
+
+// Kind is the kind of an Input.
+type Kind uint8
+
+// The kinds of inputs, with the fields that they use.
+const (
+	Start     Kind = iota + 1 // Operation
+	Packet                    // From, Bytes: a datagram from a switch
+	Frame                     // Rank, Bytes: from a neighbour
+	Connected                 // Rank: the connection to that neighbour is new
+	Dead                      // Rank, Reason: that neighbour is dead
+	Offer                     // Link: the manager offers a tree
+	Withdraw                  // Epoch, Reason: the manager takes an offer back
+	Notice                    // Notice: at rank 0, what the manager said of the group
+	Cancel                    // Reason: this member gives up
+)
+
+// Input is one input. Bytes are read during Step only.
+type Input struct {
+	Kind      Kind
+	Operation session.Operation
+	From      netip.AddrPort
+	Rank      uint32
+	Bytes     []byte
+	Link      session.Link
+	Epoch     uint32
+	Reason    string
+	Notice    wire.Notice
+}
+
+// Datagram is a packet for the leaf switch.
+type Datagram = session.Send
+
+// Message is a frame for a neighbour in the tree of hosts: Head and Body
+// follow each other. Both are lent until the next Step.
+type Message struct {
+	To   uint32
+	Head []byte
+	Body []byte
+}
+
+// Entered tells that an epoch was entered.
+type Entered struct {
+	Epoch   uint32
+	Offload bool
+	Reason  string // why the epoch before it ended
+}
+
+// Refused tells that an operation was not started.
+type Refused struct {
+	ID  uint64
+	Err error
+}
+
+// Output is what a step brings about. The caller owns and resets it.
+type Output struct {
+	Datagrams   []Datagram
+	Messages    []Message
+	Completions []session.Completion
+	Refused     []Refused
+	Entered     []Entered
+	Loss        *session.Loss // this member found its epoch's tree lost
+	Notice      *wire.Notice  // the manager's word on the group
+	Ended       *wire.Fail    // the communicator has failed; no operation completes any more
+	Left        bool          // the last barrier is done
+	Gone        bool          // and every neighbour knows
+}
+
+// Reset empties o and keeps its memory.
+func (o *Output) Reset() {
+	*o = Output{
+		Datagrams: o.Datagrams[:0], Messages: o.Messages[:0], Completions: o.Completions[:0],
+		Refused: o.Refused[:0], Entered: o.Entered[:0],
+	}
+}
+
+// Core is one member of a communicator. Its methods are not safe for
+// concurrent use.
+type Core struct {
+	cfg     Config
+	session *session.Session
+	epoch   *epoch.Core
+	node    *hosttree.Core
+
+	ended bool
+	left  bool
+
+	out  *Output
+	sOut session.Output
+	eOut epoch.Output
+	nOut hosttree.Output
+
+	// Packets between the session and its own node, and frames of packets.
+	toNode    []hosttree.Input
+	toSession []session.Input
+	up, down  arena // their bytes: reset when nothing is queued
+	frames    arena // of this Step's Messages
+}
+
+// New returns a member that has begun in FirstEpoch.
+func New(cfg Config) (*Core, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Core{cfg: cfg}
+	var err error
+	if c.session, err = session.New(cfg.session(), cfg.First); err != nil {
+		return nil, err
+	}
+	t := cfg.Tree()
+	place := epoch.Config{Rank: cfg.Rank, Parent: epoch.NoParent, Window: cfg.Window}
+	if p, ok := t.Parent(int(cfg.Rank)); ok {
+		place.Parent = p
+	}
+	for _, r := range t.Children(int(cfg.Rank)) {
+		place.Children = append(place.Children, uint32(r))
+	}
+	if c.epoch, err = epoch.New(place, FirstEpoch, (*member)(c)); err != nil {
+		return nil, err
+	}
+	c.node = hosttree.New(hosttree.Config{
+		Group: cfg.Group, Cookie: cfg.Cookie, Rank: cfg.Rank, Tree: t,
+		ChunkBytes: cfg.ChunkBytes, Window: cfg.Window,
+	})
+	link := c.node.Enter(0, FirstEpoch)
+	return c, c.session.Enter(0, link, session.Decision{Base: cfg.First}, &c.sOut)
+}
+
+// Epoch returns the present epoch.
+func (c *Core) Epoch() uint32 { return c.epoch.Epoch() }
+
+// Counters returns what the member's session has counted.
+func (c *Core) Counters() session.Counters { return c.session.Counters() }
+
+// Deadline returns the next moment at which the member wants to be stepped.
+func (c *Core) Deadline() core.Time {
+	if c.ended || c.left {
+		return core.Never
+	}
+	return c.session.Deadline()
+}
+
+// Step takes inputs in order, and then sends what the window allows.
+func (c *Core) Step(now core.Time, in []Input, out *Output) {
+	c.out = out
+	c.frames.reset()
+	for i := range in {
+		c.take(now, &in[i])
+		c.settle(now)
+	}
+	if len(in) == 0 {
+		c.settle(now)
+	}
+	c.out = nil
+}
+
+func (c *Core) take(now core.Time, in *Input) {
+	switch in.Kind {
+	case Start:
+		c.start(in)
+	case Packet:
+		from := in.From
+		if !c.session.Link().Offload() {
+			from = netip.AddrPort{} // whatever it says, it is not from the own node
+		}
+		if !c.ended {
+			c.toSession = append(c.toSession, session.Input{From: from, Packet: in.Bytes})
+		}
+	case Frame:
+		c.frame(now, in.Rank, in.Bytes)
+	case Connected:
+		c.agree(now, epoch.Input{Kind: epoch.Connected, From: in.Rank})
+	case Dead:
+		c.agree(now, epoch.Input{Kind: epoch.Dead, From: in.Rank, Reason: in.Reason})
+	case Offer:
+		// An offer that cannot be entered is not held: the group goes on
+		// without it.
+		if in.Link.Validate(c.cfg.session()) == nil {
+			c.agree(now, epoch.Input{Kind: epoch.Offered, Link: in.Link})
+		}
+	case Withdraw:
+		c.agree(now, epoch.Input{Kind: epoch.Withdrawn, Epoch: in.Epoch, Reason: in.Reason})
+	case Notice:
+		c.agree(now, epoch.Input{Kind: epoch.Noticed, Notice: in.Notice})
+	case Cancel:
+		c.fail(now, wire.Fail{Kind: wire.FailCancel, Rank: c.cfg.Rank, Reason: in.Reason})
+	}
+}
+
+func (c *Core) start(in *Input) {
+	var err error
+	switch o := &in.Operation; {
+	case c.ended:
+		err = ErrEnded
+	case int64(o.Root) >= int64(c.cfg.Size):
+		err = fmt.Errorf("%w: root %d in a group of %d", session.ErrOperation, o.Root, c.cfg.Size)
+	default:
+		err = c.session.Start(*o)
+	}
+	if err != nil {
+		c.out.Refused = append(c.out.Refused, Refused{ID: in.Operation.ID, Err: err})
+	}
+}
+
+// ErrEnded: the communicator has failed before the operation was started.
+var ErrEnded = errors.New("rank: the communicator has ended")
+
+// frame takes a neighbour's frame: a packet is for the node, all else for the
+// agreement.
+func (c *Core) frame(now core.Time, from uint32, b []byte) {
+	m, err := wire.ReadFrame(b)
+	if err != nil {
+		c.fail(now, wire.Fail{Kind: wire.FailInternal, Rank: from, Reason: err.Error()})
+		return
+	}
+	if packet, ok := m.([]byte); ok {
+		if !c.ended && from != c.cfg.Rank {
+			c.toNode = append(c.toNode, hosttree.Input{From: from, Packet: packet})
+		}
+		return
+	}
+	c.agree(now, epoch.Input{Kind: epoch.Message, From: from, Frame: m})
+}
+
+func (c *Core) fail(now core.Time, f wire.Fail) {
+	c.agree(now, epoch.Input{Kind: epoch.Failed, Fail: f})
+}
+
+// agree steps the agreement and sends its frames.
+func (c *Core) agree(now core.Time, in epoch.Input) {
+	c.eOut.Reset()
+	c.epoch.Step(now, []epoch.Input{in}, &c.eOut)
+	for _, s := range c.eOut.Sends {
+		c.out.Messages = append(c.out.Messages, Message{To: s.To, Head: s.Frame})
+	}
+	if c.eOut.Notice != nil {
+		c.out.Notice = c.eOut.Notice
+	}
+	c.out.Gone = c.out.Gone || c.eOut.Gone
+}
+
+// settle steps session and node until nothing passes between them any more.
+func (c *Core) settle(now core.Time) {
+	for first := true; first || len(c.toSession)+len(c.toNode) > 0; first = false {
+		if c.ended {
+			c.toSession, c.toNode = c.toSession[:0], c.toNode[:0]
+			return
+		}
+		c.stepSession(now)
+		c.stepNode(now)
+	}
+	if c.session.Left() && !c.left {
+		c.left, c.out.Left = true, true
+		c.agree(now, epoch.Input{Kind: epoch.LastDone})
+	}
+}
+
+func (c *Core) stepSession(now core.Time) {
+	in := c.toSession
+	c.session.Step(now, in, &c.sOut)
+	c.toSession = c.toSession[:0]
+	c.flush()
+	if d := c.sOut.Disagreement; d != nil {
+		c.fail(now, wire.Fail{Kind: wire.FailDisagree, Rank: c.cfg.Rank, Error: d.Body})
+	}
+	if l := c.sOut.Loss; l != nil {
+		c.out.Loss = l
+		c.agree(now, epoch.Input{Kind: epoch.Lost, Epoch: l.Epoch, Reason: c.lossReason(l)})
+	}
+	c.sOut.Loss, c.sOut.Disagreement = nil, nil
+}
+
+// flush passes on what the session has put out: packets to its own node or to
+// the leaf switch, and completions.
+func (c *Core) flush() {
+	if len(c.toNode) == 0 {
+		c.up.reset()
+	}
+	for i := range c.sOut.Sends {
+		s := &c.sOut.Sends[i]
+		if c.session.Link().Offload() {
+			c.out.Datagrams = append(c.out.Datagrams, *s)
+		} else {
+			c.toNode = append(c.toNode, hosttree.Input{From: c.cfg.Rank, Packet: c.up.join(s.Head[:], s.Body)})
+		}
+	}
+	c.out.Completions = append(c.out.Completions, c.sOut.Completions...)
+	c.sOut.Sends, c.sOut.Completions = c.sOut.Sends[:0], c.sOut.Completions[:0]
+}
+
+func (c *Core) lossReason(l *session.Loss) string {
+	parent := c.session.Link().Parent
+	if l.Said {
+		return fmt.Sprintf("the switch at %v has lost its way to the root", parent)
+	}
+	return fmt.Sprintf("the switch at %v does not answer", parent)
+}
+
+// stepNode steps the node in the tree of hosts.
+func (c *Core) stepNode(now core.Time) {
+	if len(c.toNode) == 0 {
+		return
+	}
+	c.nOut.Reset()
+	c.node.Step(now, c.toNode, &c.nOut)
+	c.toNode = c.toNode[:0]
+	if len(c.toSession) == 0 {
+		c.down.reset()
+	}
+	for i := range c.nOut.Sends {
+		s := &c.nOut.Sends[i]
+		if s.To == c.cfg.Rank {
+			c.toSession = append(c.toSession, session.Input{From: hosttree.Addr(s.To), Packet: c.down.join(s.Head[:], s.Body)})
+			continue
+		}
+		// The node's memory may be taken over before the caller sends.
+		frame := c.frames.packet(&s.Head, s.Body)
+		c.out.Messages = append(c.out.Messages, Message{To: s.To, Head: frame})
+	}
+}
+
+// member is the side of a Core that the agreement drives.
+type member Core
+
+func (m *member) Freeze() session.Report { return m.session.Freeze() }
+
+func (m *member) Enter(now core.Time, e uint32, link *session.Link, d session.Decision, reason string) error {
+	way := session.Link{}
+	if link != nil {
+		way = *link
+	} else {
+		way = m.node.Enter(now, e)
+	}
+	// What the session sent in the old epoch would otherwise take the new way.
+	(*Core)(m).flush()
+	if err := m.session.Enter(now, way, d, &m.sOut); err != nil {
+		return err
+	}
+	m.out.Entered = append(m.out.Entered, Entered{Epoch: e, Offload: way.Offload(), Reason: reason})
+	return nil
+}
+
+func (m *member) Kept(n uint32) ([]byte, bool) { return m.session.Kept(n) }
+
+func (m *member) Fill(now core.Time, n uint32, data []byte) { m.session.Fill(now, n, data, &m.sOut) }
+
+func (m *member) FinishLast(now core.Time) bool { return m.session.FinishLast(now, &m.sOut) }
+
+func (m *member) End(f wire.Fail) {
+	m.ended = true
+	told := f
+	m.out.Ended = &told
+}

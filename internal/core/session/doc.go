@@ -1,0 +1,40 @@
+// Package session is the host side of a reduction: the core that cuts one
+// member's operations into chunks, keeps them in flight within the window,
+// repairs what is lost, and carries them over a change of epoch.
+//
+// A session speaks to one parent, named by the Link of the present epoch: a
+// leaf switch, or the member's own node of a host tree. It does not know which
+// of the two it is; the rules of numbers, window and repair are the same.
+//
+// # Numbers and window
+//
+// Chunks are numbered through across the operations of a group; every
+// operation takes at least one number. With base the oldest number whose
+// result is missing, number n is sent only while n < base + W. So a parent
+// that gets n + 2W knows that every member has had n.
+//
+// # States of a chunk
+//
+//	state    meaning                                   leaves by
+//	flying   contributed (or about to be) in this      result -> done
+//	         epoch, result missing
+//	awaited  another member holds the result; this     Fill -> done
+//	         one wants it
+//	done     result taken; a copy is kept for the      Enter, result not held
+//	         group's largest window                    by a sink -> flying
+//
+// # Repair
+//
+// A timer watches the oldest chunk in flight alone. It sends a probe; Heard
+// doubles the period up to a cap, Want sends the contribution again, a result
+// resets everything, and Link.Probes probes in a row without an answer, or
+// Lost, report the tree as lost. A gap, that is results of later chunks while
+// the oldest is missing, asks once without waiting for the timer.
+//
+// # Change of epoch
+//
+// Freeze stops the session and returns what it holds. Enter begins the next
+// epoch with the group's decision: every number from Decision.Base on that is
+// not in Decision.Held is reduced again, also where it was finished, from the
+// kept copy.
+package session

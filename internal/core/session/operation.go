@@ -1,0 +1,124 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// ErrOperation is wrapped by all errors of Operation.Validate.
+var ErrOperation = errors.New("session: invalid operation")
+
+// Operation is one collective operation of this member. Its buffers are lent
+// to the session until the operation is completed or the session has ended.
+type Operation struct {
+	ID         uint64 // the caller's name for it, repeated in its Completion
+	Collective wire.Collective
+	Function   reduce.Function
+	Element    reduce.Type
+	Root       uint32
+	Elements   int
+
+	// In is the vector that this member contributes, nil where it contributes
+	// none. Out takes the result, nil where this member gets none. They may be
+	// the same slice, but not overlap otherwise.
+	In, Out []byte
+
+	// Last marks the group's last barrier: it is contributed to only when
+	// every earlier result is there, and no operation follows it.
+	Last bool
+}
+
+// Source reports whether rank holds the vector that the operation copies.
+func (o *Operation) Source(rank uint32) bool {
+	return o.Collective.Copies() && o.Root == rank
+}
+
+// Sink reports whether rank gets the operation's result.
+func (o *Operation) Sink(rank uint32) bool {
+	switch o.Collective {
+	case wire.Reduce:
+		return o.Root == rank
+	case wire.Broadcast:
+		return o.Root != rank
+	}
+	return true
+}
+
+// Validate reports what is wrong with o as an operation of rank.
+func (o *Operation) Validate(c Config) error {
+	if o.Elements < 0 || uint64(o.Elements) > math.MaxUint32 {
+		return fmt.Errorf("%w: %s of %d elements, most are %d", ErrOperation, o.Collective, o.Elements, uint32(math.MaxUint32))
+	}
+	if o.Root > wire.MaxRank {
+		return fmt.Errorf("%w: root %d, largest rank is %d", ErrOperation, o.Root, wire.MaxRank)
+	}
+	s := wire.Signature{
+		Collective: o.Collective, Function: o.Function, Element: o.Element, Root: o.Root,
+		Elements: uint32(o.Elements), ChunkElements: uint16(min(o.Elements, 1)),
+	}
+	if !s.Sound() {
+		return fmt.Errorf("%w: %s of function %s on %s is not defined", ErrOperation, o.Collective, o.Function, o.Element)
+	}
+	bytes := o.Elements * s.ElementSize()
+	gives := o.Source(c.Rank) || !o.Collective.Copies()
+	if gives && len(o.In) != bytes {
+		return fmt.Errorf("%w: %s of %d elements needs an input of %d bytes, not %d", ErrOperation, o.Collective, o.Elements, bytes, len(o.In))
+	}
+	if o.Sink(c.Rank) && len(o.Out) != bytes {
+		return fmt.Errorf("%w: %s of %d elements needs an output of %d bytes, not %d", ErrOperation, o.Collective, o.Elements, bytes, len(o.Out))
+	}
+	if o.Last && o.Collective != wire.Barrier {
+		return fmt.Errorf("%w: only a barrier can be the last operation", ErrOperation)
+	}
+	return nil
+}
+
+// Completion tells that an operation is done and its buffers are the caller's
+// again.
+type Completion struct {
+	ID          uint64
+	Chunks      uint32 // numbers that the operation took
+	OffloadDone uint32 // how many of them were finished in a tree of switches
+	FirstEpoch  uint32 // epoch in which its first chunk was sent
+	LastEpoch   uint32 // epoch in which its last chunk was finished
+}
+
+// operation is an Operation with its progress.
+type operation struct {
+	Operation
+	sig     wire.Signature // but for ChunkElements
+	first   uint32         // number of the first chunk
+	chunks  uint32
+	perItem int // elements of a full chunk
+	missing uint32
+	offload uint32
+	begun   uint32 // epoch in which the first chunk was sent
+}
+
+func newOperation(o Operation, serial uint16, first uint32, chunkBytes int) *operation {
+	p := &operation{Operation: o, first: first}
+	p.sig = wire.Signature{
+		Collective: o.Collective, Function: o.Function, Element: o.Element,
+		Root: o.Root, Operation: serial, Elements: uint32(o.Elements),
+	}
+	p.chunks = 1
+	if size := p.sig.ElementSize(); size > 0 && o.Elements > 0 {
+		p.perItem = min(chunkBytes/size, math.MaxUint16)
+		p.chunks = uint32((o.Elements + p.perItem - 1) / p.perItem)
+	}
+	p.missing = p.chunks
+	return p
+}
+
+// span returns the elements of chunk i and the byte at which they start.
+func (p *operation) span(i uint32) (elements, offset int) {
+	if p.Elements == 0 {
+		return 0, 0
+	}
+	at := int(i) * p.perItem
+	return min(p.perItem, p.Elements-at), at * p.sig.ElementSize()
+}
