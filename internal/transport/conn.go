@@ -1,0 +1,133 @@
+package transport
+
+import (
+	"errors"
+	"net/netip"
+	"sync/atomic"
+	"time"
+)
+
+// ErrWoken is returned by a ReadBatch that was ended by Wake.
+var ErrWoken = errors.New("transport: woken")
+
+// Packet is where one datagram is read into.
+type Packet struct {
+	Buffer []byte         // room for the datagram; what is longer is cut off
+	N      int            // bytes of it that arrived
+	From   netip.AddrPort // the sender; never an IPv4 address in IPv6 form
+}
+
+// Data returns what arrived, a part of the buffer.
+func (p *Packet) Data() []byte { return p.Buffer[:p.N] }
+
+// NewPackets returns n packets with room for size bytes each, in one piece of
+// memory.
+func NewPackets(n, size int) []Packet {
+	packets, room := make([]Packet, n), make([]byte, n*size)
+	for i := range packets {
+		packets[i].Buffer = room[i*size : (i+1)*size : (i+1)*size]
+	}
+	return packets
+}
+
+// Message is one datagram to send: Head and Body one after the other. They are
+// gathered by the kernel, not copied into one buffer first; either may be
+// empty.
+type Message struct {
+	To         netip.AddrPort
+	Head, Body []byte
+}
+
+// Conn sends and receives datagrams in batches. ReadBatch, WriteBatch and
+// Close are for the one goroutine that owns it (Close also for others, once);
+// the rest is safe for all.
+type Conn interface {
+	// LocalAddr returns the address that others send to.
+	LocalAddr() netip.AddrPort
+
+	// ReadBatch reads at least one datagram and at most len(packets), and
+	// returns how many. It waits until one is there, until the moment until
+	// (the zero time: for ever), or until Wake. What is there already is
+	// returned first, also after the moment and after a Wake. Otherwise the
+	// error is os.ErrDeadlineExceeded, ErrWoken, or net.ErrClosed.
+	ReadBatch(packets []Packet, until time.Time) (int, error)
+
+	// WriteBatch sends all messages; what the network refuses is dropped and
+	// counted. The only error is net.ErrClosed. Head and Body are the caller's
+	// again when it returns.
+	WriteBatch(messages []Message) error
+
+	// Wake makes one ReadBatch return ErrWoken: the one that waits now or,
+	// where none does, the next one that finds no datagram. Several Wakes
+	// before that count as one.
+	Wake()
+
+	// Counters returns what was counted so far.
+	Counters() Counters
+
+	// ReceiveBuffer returns the bytes that the receive buffer may hold, as the
+	// kernel accounts for them; 0 where that is unknown.
+	ReceiveBuffer() int
+
+	// Close ends the Conn; a ReadBatch that waits returns net.ErrClosed.
+	Close() error
+}
+
+// Counters count the datagrams of one Conn. Bytes include the IP and the UDP
+// header of each, without options: what a link carries above its own framing.
+type Counters struct {
+	PacketsIn, BytesIn   uint64
+	PacketsOut, BytesOut uint64
+
+	Refused    uint64 // messages that the network refused to send
+	Overflowed uint64 // datagrams that found the receive buffer full, where the system tells
+}
+
+// Add returns the sums of c's and d's counts.
+func (c Counters) Add(d Counters) Counters {
+	return Counters{
+		PacketsIn: c.PacketsIn + d.PacketsIn, BytesIn: c.BytesIn + d.BytesIn,
+		PacketsOut: c.PacketsOut + d.PacketsOut, BytesOut: c.BytesOut + d.BytesOut,
+		Refused: c.Refused + d.Refused, Overflowed: c.Overflowed + d.Overflowed,
+	}
+}
+
+// Bytes of the headers beneath a datagram's payload.
+const (
+	udpHeader  = 8
+	ipv4Header = 20
+	ipv6Header = 40
+)
+
+// overhead returns the bytes of the headers of a datagram to or from a.
+func overhead(a netip.Addr) int {
+	if a.Is4() || a.Is4In6() {
+		return ipv4Header + udpHeader
+	}
+	return ipv6Header + udpHeader
+}
+
+// tally is Counters that one goroutine adds to and others read.
+type tally struct {
+	packetsIn, bytesIn   atomic.Uint64
+	packetsOut, bytesOut atomic.Uint64
+	refused, overflowed  atomic.Uint64
+}
+
+func (t *tally) in(packets, bytes int) {
+	t.packetsIn.Add(uint64(packets))
+	t.bytesIn.Add(uint64(bytes))
+}
+
+func (t *tally) out(packets, bytes int) {
+	t.packetsOut.Add(uint64(packets))
+	t.bytesOut.Add(uint64(bytes))
+}
+
+func (t *tally) counters() Counters {
+	return Counters{
+		PacketsIn: t.packetsIn.Load(), BytesIn: t.bytesIn.Load(),
+		PacketsOut: t.packetsOut.Load(), BytesOut: t.bytesOut.Load(),
+		Refused: t.refused.Load(), Overflowed: t.overflowed.Load(),
+	}
+}
