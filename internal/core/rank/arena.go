@@ -35,9 +35,10 @@ func (a *arena) grow(n int) *[]byte {
 
 // join returns head and body as one slice.
 func (a *arena) join(head, body []byte) []byte {
-	b := a.grow(len(head) + len(body))
-	at := len(*b)
-	*b = append(append(*b, head...), body...)
+	const align = 8 // so that elements can be reduced where they lie
+	b := a.grow(len(head) + len(body) + align - 1)
+	at := (len(*b) + align - 1) &^ (align - 1)
+	*b = append(append((*b)[:at], head...), body...)
 	return (*b)[at:len(*b):len(*b)]
 }
 

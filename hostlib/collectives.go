@@ -1,0 +1,188 @@
+package hostlib
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// Allreduce reduces the members' vectors in, element by element, and gives the
+// result to every member in out. All vectors have the same length; out may be
+// in itself.
+func Allreduce[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, in, out []T) (Outcome, error) {
+	return StartAllreduce(c, f, in, out).finish(ctx)
+}
+
+// StartAllreduce is Allreduce without waiting.
+func StartAllreduce[T reduce.Element](c *Communicator, f reduce.Function, in, out []T) *Request {
+	if f.Located() {
+		return c.refuse("%s is a function of values with locations: use AllreduceLocated", f)
+	}
+	if len(in) != len(out) {
+		return c.refuse("allreduce of %d elements into %d", len(in), len(out))
+	}
+	o := session.Operation{Collective: wire.Allreduce, Function: f}
+	return start(c, o, plain[T]{in}, plain[T]{out})
+}
+
+// AllreduceLocated is Allreduce for MinLoc and MaxLoc.
+func AllreduceLocated[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, in, out []reduce.Located[T]) (Outcome, error) {
+	return StartAllreduceLocated(c, f, in, out).finish(ctx)
+}
+
+// StartAllreduceLocated is AllreduceLocated without waiting.
+func StartAllreduceLocated[T reduce.Element](c *Communicator, f reduce.Function, in, out []reduce.Located[T]) *Request {
+	if !f.Located() {
+		return c.refuse("%s is not a function of values with locations", f)
+	}
+	if len(in) != len(out) {
+		return c.refuse("allreduce of %d elements into %d", len(in), len(out))
+	}
+	o := session.Operation{Collective: wire.Allreduce, Function: f}
+	return start(c, o, located[T]{in}, located[T]{out})
+}
+
+// Reduce reduces the members' vectors in, element by element, and gives the
+// result to the member root alone, in out, which the others may leave nil.
+// out may be in itself.
+func Reduce[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, root int, in, out []T) (Outcome, error) {
+	return StartReduce(c, f, root, in, out).finish(ctx)
+}
+
+// StartReduce is Reduce without waiting.
+func StartReduce[T reduce.Element](c *Communicator, f reduce.Function, root int, in, out []T) *Request {
+	if f.Located() {
+		return c.refuse("%s is a function of values with locations: use ReduceLocated", f)
+	}
+	return startReduce(c, f, root, plain[T]{in}, plain[T]{out})
+}
+
+// ReduceLocated is Reduce for MinLoc and MaxLoc.
+func ReduceLocated[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, root int, in, out []reduce.Located[T]) (Outcome, error) {
+	return StartReduceLocated(c, f, root, in, out).finish(ctx)
+}
+
+// StartReduceLocated is ReduceLocated without waiting.
+func StartReduceLocated[T reduce.Element](c *Communicator, f reduce.Function, root int, in, out []reduce.Located[T]) *Request {
+	if !f.Located() {
+		return c.refuse("%s is not a function of values with locations", f)
+	}
+	return startReduce(c, f, root, located[T]{in}, located[T]{out})
+}
+
+func startReduce(c *Communicator, f reduce.Function, root int, in, out vector) *Request {
+	if r := c.checkRoot(root); r != nil {
+		return r
+	}
+	o := session.Operation{Collective: wire.Reduce, Function: f, Root: uint32(root)}
+	if c.rank != root {
+		return start(c, o, in, nil)
+	}
+	if in.length() != out.length() {
+		return c.refuse("reduce of %d elements into %d", in.length(), out.length())
+	}
+	return start(c, o, in, out)
+}
+
+// Broadcast copies the vector v of the member root into v at every other.
+func Broadcast[T reduce.Element](ctx context.Context, c *Communicator, root int, v []T) (Outcome, error) {
+	return StartBroadcast(c, root, v).finish(ctx)
+}
+
+// StartBroadcast is Broadcast without waiting.
+func StartBroadcast[T reduce.Element](c *Communicator, root int, v []T) *Request {
+	if r := c.checkRoot(root); r != nil {
+		return r
+	}
+	o := session.Operation{Collective: wire.Broadcast, Root: uint32(root)}
+	if c.rank == root {
+		return start(c, o, plain[T]{v}, nil)
+	}
+	return start(c, o, nil, plain[T]{v})
+}
+
+// Barrier returns when every member has called it.
+func Barrier(ctx context.Context, c *Communicator) (Outcome, error) {
+	return StartBarrier(c).finish(ctx)
+}
+
+// StartBarrier is Barrier without waiting.
+func StartBarrier(c *Communicator) *Request {
+	return c.start(session.Operation{Collective: wire.Barrier}, nil)
+}
+
+// refuse returns a request that failed before it began. It concerns this
+// member alone: the communicator goes on.
+func (c *Communicator) refuse(format string, args ...any) *Request {
+	r := newRequest(c)
+	r.fail(fmt.Errorf("%w: %s", ErrArgument, fmt.Sprintf(format, args...)))
+	return r
+}
+
+func (c *Communicator) checkRoot(root int) *Request {
+	if root < 0 || root >= len(c.members) {
+		return c.refuse("root %d in a group of %d", root, len(c.members))
+	}
+	return nil
+}
+
+// vector is a caller's slice as elements of the wire.
+type vector interface {
+	length() int
+	element() reduce.Type
+	// memory returns the slice's own memory, if it has the order of the wire.
+	memory() ([]byte, bool)
+	size() int
+	put(dst []byte)
+	get(src []byte)
+}
+
+type plain[T reduce.Element] struct{ v []T }
+
+func (p plain[T]) length() int            { return len(p.v) }
+func (p plain[T]) element() reduce.Type   { return reduce.TypeOf[T]() }
+func (p plain[T]) memory() ([]byte, bool) { return reduce.Bytes(p.v), reduce.LittleEndian() }
+func (p plain[T]) size() int              { return len(p.v) * p.element().Size() }
+func (p plain[T]) put(dst []byte)         { reduce.Put(dst, p.v) }
+func (p plain[T]) get(src []byte)         { reduce.Get(p.v, src) }
+
+type located[T reduce.Element] struct{ v []reduce.Located[T] }
+
+func (l located[T]) length() int            { return len(l.v) }
+func (l located[T]) element() reduce.Type   { return reduce.TypeOf[T]() }
+func (l located[T]) memory() ([]byte, bool) { return nil, false }
+func (l located[T]) size() int              { return len(l.v) * reduce.LocatedSize }
+func (l located[T]) put(dst []byte)         { reduce.PutLocated(dst, l.v) }
+func (l located[T]) get(src []byte)         { reduce.GetLocated(l.v, src) }
+
+// start begins o on the caller's vectors; in or out may be nil where the
+// member has none. Vectors whose memory is not in the order of the wire go
+// through a copy.
+func start(c *Communicator, o session.Operation, in, out vector) *Request {
+	var after func()
+	for _, v := range []vector{in, out} {
+		if v != nil {
+			o.Elements, o.Element = v.length(), v.element()
+		}
+	}
+	if in != nil {
+		if b, direct := in.memory(); direct {
+			o.In = b
+		} else {
+			o.In = make([]byte, in.size())
+			in.put(o.In)
+		}
+	}
+	if out != nil {
+		if b, direct := out.memory(); direct {
+			o.Out = b
+		} else {
+			o.Out = make([]byte, out.size())
+			after = func() { out.get(o.Out) }
+		}
+	}
+	return c.start(o, after)
+}

@@ -1,0 +1,357 @@
+package hostlib
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/runner"
+	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// Communicator is an ordered group of members that can run collective
+// operations. Its methods, and the operations on it, may be called from any
+// goroutine; but the members must call their operations in one order.
+type Communicator struct {
+	host    *Host
+	name    string
+	members []Member
+	terms   terms
+	rank    int
+	group   digest
+	core    *rank.Core // the loop's
+	conn    transport.Conn
+	loop    *runner.Loop[item, rank.Output]
+	buffers buffers
+	links   map[int]*link // of the neighbours in the tree of hosts
+
+	ctx   context.Context // of links and of the manager's streams
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
+
+	over    chan struct{} // closed by the loop: the communicator has ended
+	closing chan struct{} // closed by Host.Close
+	done    chan struct{} // closed when everything has ended
+
+	formed  chan struct{} // closed when every neighbour is connected
+	settled chan struct{} // closed when it is known whether a first tree comes
+	reports chan report   // news for the manager, the newest only
+
+	order sync.Mutex // of operations: held while one gets its number and is posted
+
+	mu       sync.Mutex
+	requests map[uint64]*Request
+	lastID   uint64
+	status   status
+	err      error // why no operation can be started
+	absent   map[int]error
+}
+
+// status is what an operation tells of its way.
+type status struct {
+	epoch   uint32
+	offload bool
+	why     string // why the present epoch runs as it does
+	isFinal bool   // settled is closed
+}
+
+// Communicator forms a group with the other members, who all call it with the
+// same name and the same members in the same order; the place in it is a
+// member's rank. It returns when the host's neighbours are connected, and the
+// first tree of switches has been entered or is known not to come soon.
+func (h *Host) Communicator(ctx context.Context, name string, members []Member, options ...GroupOption) (*Communicator, error) {
+	own, err := h.checkMembers(name, members)
+	if err != nil {
+		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
+	}
+	c := &Communicator{
+		host: h, name: name, members: slices.Clone(members), terms: termsOf(options), rank: own,
+		links: map[int]*link{},
+		over:  make(chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
+		formed: make(chan struct{}), settled: make(chan struct{}), reports: make(chan report, 1),
+		requests: map[uint64]*Request{}, absent: map[int]error{},
+		status: status{epoch: rank.FirstEpoch},
+	}
+	c.place()
+	c.ctx, c.stop = context.WithCancel(h.ctx)
+	callers, err := h.register(c, digestOf(name, members, h.set.chunkBytes, h.set.window, c.terms))
+	if err != nil {
+		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
+	}
+	for _, k := range callers {
+		c.called(k)
+	}
+	if err := c.open(); err != nil {
+		h.bury(c, nil)
+		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
+	}
+	if err := c.form(ctx); err != nil {
+		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
+	}
+	return c, nil
+}
+
+// checkMembers returns this host's rank among members.
+func (h *Host) checkMembers(name string, members []Member) (int, error) {
+	if name == "" || len(name) > maxName {
+		return 0, fmt.Errorf("%w: a name of %d bytes, want 1 to %d", ErrArgument, len(name), maxName)
+	}
+	if len(members) == 0 || len(members) > wire.MaxRank {
+		return 0, fmt.Errorf("%w: %d of them, want 1 to %d", ErrMembers, len(members), wire.MaxRank)
+	}
+	own, seen := -1, make(map[string]int, len(members))
+	for i, m := range members {
+		if m.Host == "" || m.Addr == "" {
+			return 0, fmt.Errorf("%w: rank %d lacks a host or an address", ErrMembers, i)
+		}
+		if first, twice := seen[m.Host]; twice {
+			return 0, fmt.Errorf("%w: host %s is rank %d and rank %d", ErrMembers, m.Host, first, i)
+		}
+		seen[m.Host] = i
+		if m.Host == h.name {
+			own = i
+		}
+	}
+	if own < 0 {
+		return 0, fmt.Errorf("%w: this host, %s, is not among the %d", ErrMembers, h.name, len(members))
+	}
+	return own, nil
+}
+
+// open starts what the communicator runs on.
+func (c *Communicator) open() error {
+	set := &c.host.set
+	group, cookie := c.group.numbers()
+	cfg := rank.Config{
+		Group: group, Cookie: cookie, Rank: uint32(c.rank), Size: len(c.members),
+		ChunkBytes: set.chunkBytes, Window: set.window, Timing: set.timing,
+	}
+	var err error
+	if c.core, err = rank.New(cfg); err != nil {
+		return err
+	}
+	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data, 0), transport.Config{ReceiveBuffer: receiveBuffer(set)})
+	if err != nil {
+		return err
+	}
+	c.conn = conn
+	if set.wrapData != nil {
+		c.conn = set.wrapData(conn)
+	}
+	if err := c.startLoop(); err != nil {
+		return errors.Join(err, c.conn.Close())
+	}
+	c.begin()
+	return nil
+}
+
+// place makes the links to the neighbours in the tree of hosts. Callers may
+// come as soon as the communicator is registered.
+func (c *Communicator) place() {
+	t := rank.Config{Size: len(c.members)}.Tree()
+	if parent, ok := t.Parent(c.rank); ok {
+		c.links[parent] = newLink(c, parent, true)
+	}
+	for _, child := range t.Children(c.rank) {
+		c.links[child] = newLink(c, child, false)
+	}
+}
+
+// receiveBuffer returns the bytes that a window of results takes in a socket,
+// as the kernel accounts for them, twice over.
+func receiveBuffer(set *settings) int { return 2 * int(set.window) * 2 * (set.chunkBytes + 512) }
+
+// begin starts the links, and what speaks to the manager.
+func (c *Communicator) begin() {
+	for _, l := range c.links {
+		c.tasks.Go(func() { l.run(c.ctx) })
+	}
+	if len(c.links) == 0 {
+		close(c.formed)
+	}
+	switch {
+	case len(c.members) == 1:
+		c.settle("a group of one completes locally")
+	case c.host.manager == nil:
+		c.settle("this host has no offload manager")
+	default:
+		c.explain("no tree of switches has been offered yet")
+		c.tasks.Go(c.reporting)
+		if c.rank == 0 {
+			c.tasks.Go(c.creating)
+		}
+	}
+}
+
+// form waits until the communicator can be used.
+func (c *Communicator) form(ctx context.Context) error {
+	select {
+	case <-c.formed:
+	case <-c.done:
+		return errors.Join(ErrFormation, c.failed())
+	case <-ctx.Done():
+		err := fmt.Errorf("%w: %w%s", ErrFormation, ctx.Err(), c.missingOnes())
+		c.abort("it gave up forming the group")
+		<-c.done
+		return err
+	}
+	timer := time.NewTimer(c.host.set.offerWait)
+	defer timer.Stop()
+	select {
+	case <-c.settled:
+	case <-timer.C:
+	case <-c.done:
+		return errors.Join(ErrFormation, c.failed())
+	case <-ctx.Done(): // it can be used, if over hosts
+	}
+	return nil
+}
+
+// Rank returns this member's rank.
+func (c *Communicator) Rank() int { return c.rank }
+
+// Size returns the number of members.
+func (c *Communicator) Size() int { return len(c.members) }
+
+// Name returns the communicator's name.
+func (c *Communicator) Name() string { return c.name }
+
+// Members returns the members in the order of their ranks.
+func (c *Communicator) Members() []Member { return slices.Clone(c.members) }
+
+// Done returns a channel that is closed when the communicator has ended.
+func (c *Communicator) Done() <-chan struct{} { return c.done }
+
+// Way tells how an operation begun now would run, and why.
+func (c *Communicator) Way() (Way, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.status.offload {
+		return Offload, c.status.why
+	}
+	return HostTree, c.status.why
+}
+
+// Stats are a communicator's counts.
+type Stats struct {
+	Epoch   uint32             // the present one; even ones are trees of switches
+	Session session.Counters   // chunks and repair
+	Data    transport.Counters // datagrams to and from switches
+}
+
+// Stats returns the counts so far, those of its end once it has ended.
+func (c *Communicator) Stats() Stats {
+	var stats Stats
+	read := func() {
+		stats = Stats{Epoch: c.core.Epoch(), Session: c.core.Counters(), Data: c.conn.Counters()}
+	}
+	if c.loop.Do(context.Background(), read) != nil {
+		<-c.done // nobody else touches the core any more
+		read()
+	}
+	return stats
+}
+
+// Leave ends the communicator in good order. It is collective, and completes
+// the operations before it: it returns when every member has called it. After
+// an error the communicator has ended otherwise.
+func (c *Communicator) Leave(ctx context.Context) error {
+	_, err := c.start(session.Operation{Collective: wire.Barrier, Last: true}, nil).finish(ctx)
+	if err != nil {
+		return fmt.Errorf("hostlib: leaving %q: %w", c.name, err)
+	}
+	return nil
+}
+
+// start queues an operation. Its request is completed by the loop.
+func (c *Communicator) start(o session.Operation, after func()) *Request {
+	r := newRequest(c)
+	r.after = after
+	if err := c.terms.allow(&o); err != nil {
+		r.fail(err)
+		return r
+	}
+	c.order.Lock()
+	defer c.order.Unlock()
+	c.mu.Lock()
+	if c.err != nil {
+		err := c.err
+		c.mu.Unlock()
+		r.fail(err)
+		return r
+	}
+	c.lastID++
+	o.ID = c.lastID
+	c.requests[o.ID] = r
+	c.mu.Unlock()
+	c.post(item{in: rank.Input{Kind: rank.Start, Operation: o}})
+	return r
+}
+
+// abort gives the communicator up.
+func (c *Communicator) abort(reason string) {
+	c.post(item{in: rank.Input{Kind: rank.Cancel, Reason: reason}})
+}
+
+// failed returns why the communicator has ended.
+func (c *Communicator) failed() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// close ends the communicator and waits for its loop.
+func (c *Communicator) close() {
+	close(c.closing)
+	<-c.done
+}
+
+// missing notes why a neighbour cannot be reached.
+func (c *Communicator) missing(peer int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.absent[peer] = err
+}
+
+func (c *Communicator) missingOnes() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var b strings.Builder
+	for peer, err := range c.absent {
+		fmt.Fprintf(&b, "; rank %d (%s) at %s: %v", peer, c.members[peer].Host, c.members[peer].Addr, err)
+	}
+	if b.Len() == 0 {
+		return "; a neighbour has not called"
+	}
+	return b.String()
+}
+
+// explain sets why operations run as they do, while no epoch says more.
+func (c *Communicator) explain(why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.status.offload {
+		c.status.why = why
+	}
+}
+
+// settle ends the wait for the first tree.
+func (c *Communicator) settle(why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.status.offload && why != "" {
+		c.status.why = why
+	}
+	if !c.status.isFinal {
+		c.status.isFinal = true
+		close(c.settled)
+	}
+}

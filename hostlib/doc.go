@@ -1,0 +1,34 @@
+// Package hostlib lets a service run collective operations with the services
+// on other hosts: in the switches of the fabric where an offload manager has
+// given the group a collection tree, and over a tree of hosts otherwise. The
+// result is the same either way, and every operation tells which way it went.
+//
+// A process joins once, and then makes communicators: groups of hosts in an
+// agreed order.
+//
+//	host, err := hostlib.Join(ctx, "h3", hostlib.WithManager("10.0.0.1:7400"))
+//	comm, err := host.Communicator(ctx, "job-17", members)
+//	outcome, err := hostlib.Allreduce(ctx, comm, reduce.Sum, gradients, gradients)
+//
+// # Operations
+//
+// Allreduce, Reduce, Broadcast and Barrier are collective: every member calls
+// them, in the same order, with vectors of equal length. The Start forms do
+// not block and return a Request; several may be in flight. Buffers belong to
+// the operation until it is done. Members that disagree about an operation all
+// get an error, a *Disagreement, that names two of them.
+//
+// # Failures
+//
+// The loss of a switch, a link or the manager is not an error: the operation
+// goes on over another tree, or over hosts, and all members get the same bits.
+// The death of a member is: all others get a *MemberError that names it, and
+// the communicator has ended. So it has when the context of a blocking
+// operation is cancelled, for every member.
+//
+// # What runs
+//
+// A communicator has one goroutine, which owns its data socket and its
+// protocol core (internal/core/rank), and two for each neighbour in its tree
+// of hosts, of which there are at most the logarithm of the group.
+package hostlib

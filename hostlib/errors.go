@@ -1,0 +1,115 @@
+package hostlib
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// Errors of hosts and communicators. They are wrapped; use errors.Is.
+var (
+	// ErrMembers: the list of members cannot be that of a group with this
+	// host in it.
+	ErrMembers = errors.New("hostlib: invalid members")
+	// ErrFormation: the members could not be brought together.
+	ErrFormation = errors.New("hostlib: the communicator was not formed")
+	// ErrArgument: an operation's arguments do not fit each other.
+	ErrArgument = errors.New("hostlib: invalid argument")
+	// ErrEnded: the communicator has ended, by a failure or by Leave.
+	ErrEnded = errors.New("hostlib: the communicator has ended")
+	// ErrDisagreement: members called different operations.
+	ErrDisagreement = errors.New("hostlib: members disagree about an operation")
+	// ErrClosed: the host was closed.
+	ErrClosed = errors.New("hostlib: the host is closed")
+)
+
+// MemberError tells that a communicator has ended because of one member. It
+// answers errors.Is(err, ErrEnded).
+type MemberError struct {
+	Rank   int    // of that member
+	Host   string // its name
+	Reason string // what happened to it
+}
+
+// Error names the member and what happened.
+func (e *MemberError) Error() string {
+	return fmt.Sprintf("hostlib: the communicator has ended: rank %d (%s): %s", e.Rank, e.Host, e.Reason)
+}
+
+// Unwrap returns ErrEnded.
+func (e *MemberError) Unwrap() error { return ErrEnded }
+
+// Call is an operation as one member called it.
+type Call struct {
+	Rank       int
+	Host       string
+	Collective string // "allreduce", ...
+	Function   string // "none" where nothing is reduced
+	Element    string // element type
+	Elements   uint32
+	Root       int
+	Operation  uint16 // serial number of the operation among the communicator's
+}
+
+// String describes the call in a few words.
+func (c Call) String() string {
+	s := fmt.Sprintf("rank %d (%s) called %s", c.Rank, c.Host, c.Collective)
+	switch c.Collective {
+	case "barrier":
+		return fmt.Sprintf("%s as operation %d", s, c.Operation)
+	case "broadcast":
+		s += fmt.Sprintf(" from root %d", c.Root)
+	case "reduce":
+		s += fmt.Sprintf(" by %s to root %d", c.Function, c.Root)
+	default:
+		s += " by " + c.Function
+	}
+	return fmt.Sprintf("%s of %d %s as operation %d", s, c.Elements, c.Element, c.Operation)
+}
+
+// Disagreement tells that two members called different operations where all
+// must call the same. It answers errors.Is with ErrDisagreement and ErrEnded.
+type Disagreement struct {
+	Calls [2]Call
+	kind  wire.ErrorKind
+}
+
+// Error names both ranks and what each of them called.
+func (e *Disagreement) Error() string {
+	what := "%v: %v, but %v"
+	switch e.kind {
+	case wire.TwoSources:
+		what = "%v: both hold the vector: %v, and %v"
+	case wire.NoSource:
+		what = "%v: no member holds the vector: %v, and %v"
+	}
+	return fmt.Sprintf(what, ErrDisagreement, e.Calls[0], e.Calls[1])
+}
+
+// Unwrap returns ErrDisagreement and ErrEnded.
+func (e *Disagreement) Unwrap() []error { return []error{ErrDisagreement, ErrEnded} }
+
+// failure turns the end of a communicator into its error.
+func (c *Communicator) failure(f *wire.Fail) error {
+	if f.Kind != wire.FailDisagree {
+		return &MemberError{Rank: int(f.Rank), Host: c.hostOf(f.Rank), Reason: f.Reason}
+	}
+	d := &Disagreement{kind: f.Error.Kind}
+	for i := range d.Calls {
+		s := f.Error.Says[i]
+		d.Calls[i] = Call{
+			Rank: int(f.Error.Rank[i]), Host: c.hostOf(f.Error.Rank[i]),
+			Collective: s.Collective.String(), Function: s.Function.String(), Element: s.Element.String(),
+			Elements: s.Elements, Root: int(s.Root), Operation: s.Operation,
+		}
+	}
+	return d
+}
+
+func (c *Communicator) hostOf(rank uint32) string {
+	if int(rank) < len(c.members) {
+		return c.members[rank].Host
+	}
+	return "unknown"
+}

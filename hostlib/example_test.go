@@ -1,0 +1,72 @@
+package hostlib_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// Three hosts, here in one process, sum their vectors. Without an offload
+// manager the operation runs over hosts, and says so.
+func Example() {
+	ctx := context.Background()
+	hosts, members := make([]*hostlib.Host, 3), make([]hostlib.Member, 3)
+	for i := range hosts {
+		h, err := hostlib.Join(ctx, fmt.Sprintf("h%d", i))
+		if err != nil {
+			panic(err)
+		}
+		defer h.Close()
+		hosts[i], members[i] = h, h.Member()
+	}
+	var wg sync.WaitGroup
+	for rank, host := range hosts {
+		wg.Go(func() {
+			comm, err := host.Communicator(ctx, "job-17", members)
+			if err != nil {
+				panic(err)
+			}
+			v := []float64{float64(rank), 0.5}
+			outcome, err := hostlib.Allreduce(ctx, comm, reduce.Sum, v, v)
+			if err != nil {
+				panic(err)
+			}
+			if rank == 0 {
+				fmt.Println(v, "by", outcome.Way, "since", outcome.Reason)
+			}
+			if err := comm.Leave(ctx); err != nil {
+				panic(err)
+			}
+		})
+	}
+	wg.Wait()
+	// Output: [3 1.5] by host-tree since this host has no offload manager
+}
+
+// Several operations may be in flight; each gives its buffers back when it is
+// done.
+func ExampleRequest() {
+	ctx := context.Background()
+	host, err := hostlib.Join(ctx, "h0")
+	if err != nil {
+		panic(err)
+	}
+	defer host.Close()
+	comm, err := host.Communicator(ctx, "alone", []hostlib.Member{host.Member()})
+	if err != nil {
+		panic(err)
+	}
+	a, b := []int32{1, 2}, []int32{3}
+	first := hostlib.StartAllreduce(comm, reduce.Sum, a, a)
+	second := hostlib.StartBroadcast(comm, 0, b)
+	for _, r := range []*hostlib.Request{first, second} {
+		if _, err := r.Wait(ctx); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(a, b)
+	// Output: [1 2] [3]
+}

@@ -1,0 +1,80 @@
+package hostlib
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// fragile is a connection that breaks after so many bytes have been read.
+type fragile struct {
+	net.Conn
+	left   int
+	broken *atomic.Int64
+}
+
+func (f *fragile) Read(b []byte) (int, error) {
+	if f.left <= 0 {
+		f.broken.Add(1)
+		f.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := f.Conn.Read(b[:min(len(b), f.left)])
+	f.left -= n
+	return n, err
+}
+
+// Connections that break again and again in mid-operation lose packets of the
+// tree of hosts; the result is right all the same.
+func TestBrokenConnections(t *testing.T) {
+	const n, length = 8, 100_000
+	var broken atomic.Int64
+	breaks := func(s *settings) {
+		s.wrapLink = func(c net.Conn) net.Conn { return &fragile{Conn: c, left: 150_000, broken: &broken} }
+	}
+	hosts, members := make([]*Host, n), make([]Member, n)
+	for i := range hosts {
+		h, err := Join(t.Context(), fmt.Sprintf("h%d", i), breaks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		hosts[i], members[i] = h, h.Member()
+	}
+	var wg sync.WaitGroup
+	for i := range hosts {
+		wg.Go(func() {
+			c, err := hosts[i].Communicator(t.Context(), "test", members)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			v := make([]int64, length)
+			for j := range v {
+				v[j] = int64(i + j)
+			}
+			if _, err := Allreduce(t.Context(), c, reduce.Sum, v, v); err != nil {
+				t.Error(err)
+				return
+			}
+			for j := range v {
+				if want := int64(n*j + n*(n-1)/2); v[j] != want {
+					t.Errorf("rank %d: element %d is %d, want %d", i, j, v[j], want)
+					return
+				}
+			}
+			if err := c.Leave(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if broken.Load() < 2*(n-1) {
+		t.Errorf("only %d connections broke", broken.Load())
+	}
+}

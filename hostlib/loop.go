@@ -1,0 +1,263 @@
+package hostlib
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/runner"
+	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+const (
+	packetsAtOnce = 64   // datagrams read by one system call
+	postedAtMost  = 1024 // items that wait for the loop
+)
+
+// item is an input of the core on its way to the loop.
+type item struct {
+	in     rank.Input
+	buffer *[]byte // in's bytes lie there: returned to its pool after the step
+	link   *link   // of rank.Connected: the link, and
+	serial uint64  // the serial number of its connection
+}
+
+// stepper is the core as the loop steps it, and the loop's own state. What it
+// does in Step and apply happens on the loop's goroutine.
+type stepper struct {
+	*Communicator
+	inputs   []rank.Input
+	messages []transport.Message
+
+	up       map[int]bool // neighbours that were connected once
+	isFormed bool
+
+	managed uint32             // the manager's number of the group that is watched
+	unwatch context.CancelFunc // ends that
+
+	linger core.Time // after the last barrier, for neighbours to say goodbye
+	word   []byte    // what neighbours that ask later are told
+	isOver bool
+}
+
+// startLoop starts the goroutine that owns core and data socket.
+func (c *Communicator) startLoop() error {
+	s := &stepper{Communicator: c, up: map[int]bool{}, linger: core.Never}
+	size := wire.HeaderSize + c.host.set.chunkBytes + 1 // one more shows what is too long
+	source := runner.FromConn(c.conn, packetsAtOnce, size, func(p *transport.Packet) item {
+		return item{in: rank.Input{Kind: rank.Packet, From: p.From, Bytes: p.Data()}}
+	})
+	loop, err := runner.Start(runner.Config[item, rank.Output]{
+		Core: s, Clock: runner.NewClock(), Apply: s.apply, Source: source, Queue: postedAtMost,
+	})
+	if err != nil {
+		return err
+	}
+	c.loop = loop
+	c.host.tasks.Go(func() { c.keep(s) })
+	return nil
+}
+
+// keep waits for the communicator's end and closes what it runs on.
+func (c *Communicator) keep(s *stepper) {
+	select {
+	case <-c.over:
+	case <-c.closing:
+	case <-c.loop.Done():
+	}
+	c.loop.Close()
+	c.refuseAll(ErrEnded)
+	c.host.bury(c, s.word)
+	c.stop()
+	c.tasks.Wait()
+	if err := c.conn.Close(); err != nil {
+		c.host.set.log.Warn("closing the data socket",
+			slog.String("communicator", c.name), slog.Any("error", err))
+	}
+	close(c.done)
+}
+
+// Step implements runner.Core.
+func (s *stepper) Step(now core.Time, items []item, out *rank.Output) {
+	s.inputs = s.inputs[:0]
+	for i := range items {
+		it := &items[i]
+		if it.link != nil && !s.connects(it) {
+			continue
+		}
+		s.inputs = append(s.inputs, it.in)
+	}
+	s.core.Step(now, s.inputs, out)
+	for i := range items {
+		if items[i].buffer != nil {
+			s.buffers.put(items[i].buffer)
+		}
+	}
+}
+
+// Deadline implements runner.Core.
+func (s *stepper) Deadline() core.Time {
+	if s.isOver {
+		return core.Never
+	}
+	return s.core.Deadline().Earlier(s.linger)
+}
+
+// connects opens a link for frames, if its connection is still that one.
+func (s *stepper) connects(it *item) bool {
+	if !it.link.opened(it.serial) {
+		return false
+	}
+	s.up[it.link.peer] = true
+	if len(s.up) == len(s.links) && !s.isFormed {
+		s.isFormed = true
+		close(s.formed)
+	}
+	return true
+}
+
+// apply does what a step has put out: first what lends memory of the callers'
+// vectors, then what gives these back.
+func (s *stepper) apply(now core.Time, out *rank.Output) []item {
+	s.sendDatagrams(out)
+	for i := range out.Messages {
+		m := &out.Messages[i]
+		if l := s.links[int(m.To)]; l != nil {
+			l.send(m.Head, m.Body)
+		}
+	}
+	if out.Notice != nil {
+		s.noticed(out.Notice)
+	}
+	for _, e := range out.Entered {
+		s.entered(e)
+	}
+	if out.Loss != nil {
+		s.tell(report{lost: out.Loss.Epoch, silent: !out.Loss.Said})
+	}
+	s.complete(out)
+	if out.Ended != nil {
+		s.word = out.Ended.Append(nil)
+		s.refuseAll(s.failure(out.Ended))
+	}
+	if out.Left {
+		s.word = wire.AppendGoodbye(nil)
+		s.linger = now.Add(s.host.set.linger)
+		s.host.retire(s.Communicator)
+		s.refuseAll(ErrEnded)
+	}
+	if !s.isOver && (out.Ended != nil || out.Gone || now >= s.linger) {
+		s.isOver = true
+		close(s.over)
+	}
+	out.Reset()
+	return nil
+}
+
+func (s *stepper) sendDatagrams(out *rank.Output) {
+	if len(out.Datagrams) == 0 {
+		return
+	}
+	s.messages = s.messages[:0]
+	for i := range out.Datagrams {
+		d := &out.Datagrams[i]
+		s.messages = append(s.messages, transport.Message{To: d.To, Head: d.Head[:], Body: d.Body})
+	}
+	// A closed socket ends the loop by its next read.
+	_ = s.conn.WriteBatch(s.messages)
+}
+
+// complete ends the requests of finished operations.
+func (s *stepper) complete(out *rank.Output) {
+	if len(out.Completions)+len(out.Refused) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range out.Completions {
+		done := &out.Completions[i]
+		if r := s.requests[done.ID]; r != nil {
+			delete(s.requests, done.ID)
+			r.complete(done, s.status.why)
+		}
+	}
+	for _, no := range out.Refused {
+		if r := s.requests[no.ID]; r != nil {
+			delete(s.requests, no.ID)
+			r.fail(errors.Join(ErrArgument, no.Err))
+		}
+	}
+}
+
+// refuseAll fails every request, now and from now on.
+func (c *Communicator) refuseAll(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+	for id, r := range c.requests {
+		delete(c.requests, id)
+		r.fail(c.err)
+	}
+}
+
+// entered notes a new epoch, and tells the manager.
+func (s *stepper) entered(e rank.Entered) {
+	s.mu.Lock()
+	s.status.epoch, s.status.offload, s.status.why = e.Epoch, e.Offload, e.Reason
+	s.mu.Unlock()
+	s.host.set.log.Info("entered an epoch",
+		slog.String("communicator", s.name), slog.Uint64("epoch", uint64(e.Epoch)),
+		slog.Bool("offload", e.Offload), slog.String("reason", e.Reason))
+	if e.Offload {
+		s.settle("")
+	}
+	s.tell(report{entered: e.Epoch, offload: e.Offload})
+}
+
+// called takes a connection on which a child in the tree of hosts has greeted.
+func (c *Communicator) called(k *caller) {
+	l := c.links[int(k.hello.from)]
+	if l == nil || l.dials || int(k.hello.to) != c.rank {
+		k.answer(refused, c.members[c.rank].Host+" is not the caller's parent in the tree of hosts")
+		return
+	}
+	l.called(k)
+}
+
+// post gives the loop an item. After the communicator's end it is dropped.
+func (c *Communicator) post(i item) {
+	// The only errors are that the loop has ended, which ends all else, too.
+	_ = c.loop.Post(context.Background(), i)
+}
+
+// connected tells the loop of a new connection.
+func (c *Communicator) connected(l *link, serial uint64) {
+	c.post(item{in: rank.Input{Kind: rank.Connected, Rank: uint32(l.peer)}, link: l, serial: serial})
+}
+
+// frame gives the loop a frame, in a buffer from the pool.
+func (c *Communicator) frame(from int, b *[]byte) {
+	c.post(item{in: rank.Input{Kind: rank.Frame, Rank: uint32(from), Bytes: *b}, buffer: b})
+}
+
+// buffers are a pool of frames' memory.
+type buffers struct{ pool sync.Pool }
+
+func (b *buffers) get(n int) *[]byte {
+	if p, ok := b.pool.Get().(*[]byte); ok && cap(*p) >= n {
+		*p = (*p)[:n]
+		return p
+	}
+	// A packet begins behind the frame's kind: there its payload is aligned.
+	const lead = 7
+	m := make([]byte, lead+n, lead+max(n, 2048))[lead:]
+	return &m
+}
+
+func (b *buffers) put(p *[]byte) { b.pool.Put(p) }

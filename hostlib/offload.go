@@ -1,0 +1,223 @@
+package hostlib
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+const (
+	retryMin = 50 * time.Millisecond // after a failed call to the manager; doubles
+	retryMax = 5 * time.Second
+
+	releaseTimeout = 2 * time.Second
+)
+
+// again calls f until it succeeds, fails for good, or ctx ends, with longer
+// and longer pauses. It tells of every failure and returns the last.
+func again(ctx context.Context, f func() error, tell func(error)) error {
+	for pause := retryMin; ; pause = min(2*pause, retryMax) {
+		begun := time.Now()
+		err := f()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		tell(err)
+		if isForGood(err) {
+			return err
+		}
+		if time.Since(begun) > retryMax {
+			pause = retryMin // it had worked for a while
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// creating makes the group at the manager, on behalf of all members, and tells
+// them its number, or why there is none.
+func (c *Communicator) creating() {
+	terms := manager.Create{
+		Name:       fmt.Sprintf("%s/%x", c.name, c.group[:8]),
+		ChunkBytes: c.host.set.chunkBytes, Window: c.host.set.window,
+		Functions: c.terms.functions, Types: c.terms.types,
+	}
+	for _, m := range c.members {
+		terms.Members = append(terms.Members, m.Host)
+	}
+	_, _ = rand.Read(terms.Secret[:]) // it never fails
+	var group uint32
+	err := again(c.ctx, func() (err error) {
+		group, _, err = c.host.manager.CreateGroup(c.ctx, terms)
+		return err
+	}, func(err error) {
+		c.post(item{in: rank.Input{Kind: rank.Notice, Notice: wire.Notice{Reason: err.Error()}}})
+	})
+	if err == nil {
+		c.post(item{in: rank.Input{Kind: rank.Notice, Notice: wire.Notice{Group: group}}})
+	}
+}
+
+// noticed takes what the manager said to rank 0: the group's number, under
+// which every member watches, or why there is none.
+func (s *stepper) noticed(n *wire.Notice) {
+	if n.Group == 0 {
+		s.settle("no tree of switches: " + n.Reason)
+		return
+	}
+	if s.host.manager == nil || s.managed == n.Group {
+		return
+	}
+	if s.unwatch != nil {
+		s.unwatch()
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.managed, s.unwatch = n.Group, cancel
+	s.tell(report{group: n.Group})
+	s.tasks.Go(func() { s.watchGroup(ctx, n.Group) })
+}
+
+// watchGroup listens to the manager until ctx ends. A manager that has lost
+// the group, with its memory, is asked by rank 0 to make it again.
+func (c *Communicator) watchGroup(ctx context.Context, group uint32) {
+	w := manager.Watch{Group: group, Rank: uint32(c.rank), DataAddr: c.conn.LocalAddr()}
+	err := again(ctx, func() error {
+		c.mu.Lock()
+		w.Entered = c.status.epoch
+		c.mu.Unlock()
+		if err := c.host.manager.WatchGroup(ctx, w, c.event); err != nil {
+			return err
+		}
+		return errStreamEnded
+	}, func(err error) {
+		c.settle("no tree of switches: " + err.Error())
+	})
+	if errors.Is(err, manager.ErrUnknownGroup) && c.rank == 0 && ctx.Err() == nil {
+		c.creating()
+	}
+}
+
+var errStreamEnded = errors.New("hostlib: the manager has ended the stream")
+
+// event takes one word of the manager's.
+func (c *Communicator) event(e rpc.GroupEvent) error {
+	switch {
+	case e.Offer != nil:
+		c.post(item{in: rank.Input{Kind: rank.Offer, Link: linkOf(e.Offer)}})
+	case e.Withdrawal != nil:
+		c.post(item{in: rank.Input{Kind: rank.Withdraw, Epoch: e.Withdrawal.Epoch, Reason: e.Withdrawal.Why}})
+	case e.Notice != nil && e.Notice.Err != nil:
+		c.settle("no tree of switches: " + e.Notice.Err.Error())
+		if e.Notice.End {
+			return e.Notice.Err
+		}
+	}
+	return nil
+}
+
+// report is what a member tells the manager.
+type report struct {
+	group   uint32 // the manager's number, once it is known
+	entered uint32
+	offload bool
+	lost    uint32
+	silent  bool
+}
+
+// merge returns the news of r and then s.
+func (r report) merge(s report) report {
+	if s.entered == 0 {
+		s.entered, s.offload = r.entered, r.offload
+	}
+	if s.lost == 0 {
+		s.lost, s.silent = r.lost, r.silent
+	}
+	if s.group == 0 {
+		s.group = r.group
+	}
+	return s
+}
+
+func (r report) message(rank int) manager.Report {
+	m := manager.Report{
+		Group: r.group, Rank: uint32(rank), Entered: r.entered, Way: manager.HostTree,
+		Lost: r.lost, Silent: r.silent,
+	}
+	if r.offload {
+		m.Way = manager.Offload
+	}
+	return m
+}
+
+// tell leaves news for the manager: what was not yet sent is merged into it.
+// It is the loop's alone.
+func (c *Communicator) tell(r report) {
+	if c.host.manager == nil {
+		return
+	}
+	select {
+	case old := <-c.reports:
+		r = old.merge(r)
+	default:
+	}
+	c.reports <- r // there is room, since nobody else sends
+}
+
+// reporting tells the manager the news, and at the end that the group is done.
+func (c *Communicator) reporting() {
+	r := report{entered: rank.FirstEpoch}
+	for {
+		select {
+		case <-c.ctx.Done():
+			select {
+			case s := <-c.reports:
+				r = r.merge(s)
+			default:
+			}
+			c.release(r.group)
+			return
+		case s := <-c.reports:
+			r = r.merge(s)
+		}
+		if r.group == 0 {
+			continue // the Watch will tell the epoch
+		}
+		_ = again(c.ctx, func() error {
+			select {
+			case s := <-c.reports:
+				r = r.merge(s)
+			default:
+			}
+			return c.host.manager.ReportEpoch(c.ctx, r.message(c.rank))
+		}, func(err error) {
+			c.host.set.log.Debug("cannot report to the manager",
+				slog.String("communicator", c.name), slog.Any("error", err))
+		})
+		r.lost, r.silent = 0, false
+	}
+}
+
+// release tells the manager on behalf of all members that the group is done.
+// If it cannot be told, it finds out by itself that nobody watches.
+func (c *Communicator) release(group uint32) {
+	if group == 0 || c.rank != 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	if err := c.host.manager.ReleaseGroup(ctx, group); err != nil {
+		c.host.set.log.Info("cannot release the group",
+			slog.String("communicator", c.name), slog.Any("error", err))
+	}
+}

@@ -1,0 +1,89 @@
+package hostlib
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/transport"
+)
+
+// Option changes how a host joins.
+type Option func(*settings)
+
+type settings struct {
+	listen     string
+	data       netip.Addr
+	manager    string
+	log        *slog.Logger
+	deadAfter  time.Duration
+	linger     time.Duration
+	offerWait  time.Duration
+	chunkBytes int
+	window     uint32
+	timing     session.Timing
+
+	// Fault injection of tests.
+	wrapData func(transport.Conn) transport.Conn
+	wrapLink func(net.Conn) net.Conn
+}
+
+func defaults() settings {
+	return settings{
+		listen:     "127.0.0.1:0",
+		log:        slog.New(slog.DiscardHandler),
+		deadAfter:  5 * time.Second,
+		linger:     5 * time.Second,
+		offerWait:  3 * time.Second,
+		chunkBytes: 1432,
+		window:     64,
+		timing:     session.DefaultTiming(),
+	}
+}
+
+func (s *settings) validate() error {
+	c := session.Config{ChunkBytes: s.chunkBytes, Window: s.window}
+	if err := c.Validate(); err != nil {
+		return fmt.Errorf("hostlib: joining: %w", err)
+	}
+	if s.deadAfter <= 0 || s.linger < 0 || s.offerWait < 0 {
+		return fmt.Errorf("hostlib: joining: %w: a time is negative, or a member dead at once", ErrArgument)
+	}
+	return nil
+}
+
+// WithListen sets the TCP address on which other members reach this host,
+// "127.0.0.1:0" by default. The members' lists must name it as others see it.
+func WithListen(address string) Option { return func(s *settings) { s.listen = address } }
+
+// WithDataAddress sets the local address of the UDP sockets that speak to
+// switches; by default it is that of WithListen.
+func WithDataAddress(a netip.Addr) Option { return func(s *settings) { s.data = a } }
+
+// WithManager sets the address of the offload manager. Without one, all
+// operations run over hosts.
+func WithManager(address string) Option { return func(s *settings) { s.manager = address } }
+
+// WithLogger sets where the host logs; by default nowhere.
+func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.log = l } }
+
+// WithDeadAfter sets how long a member may be unreachable before it counts as
+// dead, 5 s by default. Longer outages of its connections end a communicator.
+func WithDeadAfter(d time.Duration) Option { return func(s *settings) { s.deadAfter = d } }
+
+// WithOfferWait sets how long the making of a communicator waits for its first
+// tree of switches, 3 s by default. After that it starts over hosts, and
+// changes to the switches when a tree is offered.
+func WithOfferWait(d time.Duration) Option { return func(s *settings) { s.offerWait = d } }
+
+// WithChunkBytes sets the largest payload of a packet, 1432 by default, for a
+// path of 1500 bytes. All members must set the same; multiples of 16 up to
+// 32768 are right for every element type.
+func WithChunkBytes(n int) Option { return func(s *settings) { s.chunkBytes = n } }
+
+// WithWindow sets the largest number of chunks in flight, a power of two, 64
+// by default. All members must set the same.
+func WithWindow(w uint32) Option { return func(s *settings) { s.window = w } }

@@ -1,0 +1,106 @@
+package hostlib
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/session"
+)
+
+// Way is how an operation ran.
+type Way uint8
+
+// The ways.
+const (
+	HostTree Way = iota // over hosts
+	Offload             // in the switches
+	Mixed               // part of it in the switches, part over hosts
+)
+
+var wayNames = [...]string{"host-tree", "offload", "mixed"}
+
+// String returns "host-tree", "offload" or "mixed".
+func (w Way) String() string { return wayNames[w] }
+
+// Outcome tells how an operation ran.
+type Outcome struct {
+	Way        Way
+	Reason     string // why this way, in words
+	FirstEpoch uint32 // epoch in which the operation began
+	LastEpoch  uint32 // epoch in which it ended; even ones are trees of switches
+	Chunks     int    // packets' worth of vector
+	Elapsed    time.Duration
+}
+
+// Request is an operation in flight.
+type Request struct {
+	done    chan struct{}
+	outcome Outcome
+	err     error
+	begun   time.Time
+	after   func() // turns the result into what the caller sees
+	comm    *Communicator
+}
+
+func newRequest(c *Communicator) *Request {
+	return &Request{done: make(chan struct{}), begun: time.Now(), comm: c}
+}
+
+// Done returns a channel that is closed when the operation is done.
+func (r *Request) Done() <-chan struct{} { return r.done }
+
+// Wait waits for the operation. If ctx ends first its error is returned, and
+// the operation goes on: its buffers must not be touched until Done.
+func (r *Request) Wait(ctx context.Context) (Outcome, error) {
+	select {
+	case <-r.done:
+		return r.outcome, r.err
+	default:
+	}
+	select {
+	case <-r.done:
+		return r.outcome, r.err
+	case <-ctx.Done():
+		return Outcome{}, fmt.Errorf("hostlib: waiting for an operation: %w", ctx.Err())
+	}
+}
+
+// finish waits for the operation, and gives the communicator up if ctx ends
+// first: only so are the buffers the caller's again.
+func (r *Request) finish(ctx context.Context) (Outcome, error) {
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		r.comm.abort(fmt.Sprintf("it gave up: %v", context.Cause(ctx)))
+		<-r.done
+		if r.err != nil {
+			return r.outcome, fmt.Errorf("%w (%w)", r.err, ctx.Err())
+		}
+	}
+	return r.outcome, r.err
+}
+
+// complete ends the request well.
+func (r *Request) complete(done *session.Completion, reason string) {
+	r.outcome = Outcome{
+		Way: Mixed, Reason: reason, FirstEpoch: done.FirstEpoch, LastEpoch: done.LastEpoch,
+		Chunks: int(done.Chunks), Elapsed: time.Since(r.begun),
+	}
+	switch done.OffloadDone {
+	case 0:
+		r.outcome.Way = HostTree
+	case done.Chunks:
+		r.outcome.Way = Offload
+	}
+	if r.after != nil {
+		r.after()
+	}
+	close(r.done)
+}
+
+// fail ends the request with an error.
+func (r *Request) fail(err error) {
+	r.err = err
+	close(r.done)
+}
