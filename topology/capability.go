@@ -1,0 +1,165 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// Functions is a set of reduction functions.
+type Functions uint32
+
+// FunctionsOf returns the set of the functions given.
+func FunctionsOf(functions ...reduce.Function) Functions {
+	var s Functions
+	for _, f := range functions {
+		s |= 1 << f
+	}
+	return s
+}
+
+// AllFunctions returns the set of all functions that package reduce defines.
+func AllFunctions() Functions {
+	var s Functions
+	for f := reduce.Function(0); f < 32; f++ {
+		if f.Valid() {
+			s |= 1 << f
+		}
+	}
+	return s
+}
+
+// Has reports whether f is in the set.
+func (s Functions) Has(f reduce.Function) bool { return f < 32 && s>>f&1 == 1 }
+
+// Covers reports whether every function of need is in the set.
+func (s Functions) Covers(need Functions) bool { return need&^s == 0 }
+
+// List returns the functions of the set in ascending order.
+func (s Functions) List() []reduce.Function {
+	list := make([]reduce.Function, 0, bits.OnesCount32(uint32(s)))
+	for rest := uint32(s); rest != 0; rest &= rest - 1 {
+		list = append(list, reduce.Function(bits.TrailingZeros32(rest)))
+	}
+	return list
+}
+
+// String returns "none", "all", or the functions' names with commas between.
+func (s Functions) String() string { return setString(s.List(), s == AllFunctions()) }
+
+// Types is a set of element types.
+type Types uint32
+
+// TypesOf returns the set of the types given.
+func TypesOf(types ...reduce.Type) Types {
+	var s Types
+	for _, t := range types {
+		s |= 1 << t
+	}
+	return s
+}
+
+// AllTypes returns the set of all element types that package reduce defines.
+func AllTypes() Types {
+	var s Types
+	for t := reduce.Type(0); t < 32; t++ {
+		if t.Valid() {
+			s |= 1 << t
+		}
+	}
+	return s
+}
+
+// Has reports whether t is in the set.
+func (s Types) Has(t reduce.Type) bool { return t < 32 && s>>t&1 == 1 }
+
+// Covers reports whether every type of need is in the set.
+func (s Types) Covers(need Types) bool { return need&^s == 0 }
+
+// List returns the types of the set in ascending order.
+func (s Types) List() []reduce.Type {
+	list := make([]reduce.Type, 0, bits.OnesCount32(uint32(s)))
+	for rest := uint32(s); rest != 0; rest &= rest - 1 {
+		list = append(list, reduce.Type(bits.TrailingZeros32(rest)))
+	}
+	return list
+}
+
+// String returns "none", "all", or the types' names with commas between.
+func (s Types) String() string { return setString(s.List(), s == AllTypes()) }
+
+func setString[T fmt.Stringer](list []T, all bool) string {
+	switch {
+	case len(list) == 0:
+		return "none"
+	case all:
+		return "all"
+	}
+	names := make([]string, len(list))
+	for i, x := range list {
+		names[i] = x.String()
+	}
+	return strings.Join(names, ",")
+}
+
+// Capability is what one switch can do for collection trees. The zero value is
+// a switch that only forwards: no tree uses it.
+type Capability struct {
+	Functions Functions // what it reduces
+	Types     Types     // of which element types; a pair counts where reduce.Defined
+	Slots     int       // chunks that it can hold at once, over all groups
+	Children  int       // most children that it can serve in one tree
+	Chunk     int       // largest payload of a packet that it can reduce, in bytes
+}
+
+// The capability of a switch of which nothing else is said.
+const (
+	DefaultSlots    = 4096
+	DefaultChildren = 64
+	// DefaultChunk fills a frame of 9,000 bytes: less IPv4, UDP and the
+	// data plane's header, down to a multiple of the largest element.
+	DefaultChunk = 8928
+)
+
+// DefaultCapability returns the capability of a switch of which nothing else
+// is said: every function and type, DefaultSlots, DefaultChildren and
+// DefaultChunk.
+func DefaultCapability() Capability {
+	return Capability{
+		Functions: AllFunctions(), Types: AllTypes(),
+		Slots: DefaultSlots, Children: DefaultChildren, Chunk: DefaultChunk,
+	}
+}
+
+// CanReduce reports whether a switch of this capability can serve on any tree.
+// A switch without functions or types still serves collectives that only copy.
+func (c Capability) CanReduce() bool { return c.Slots > 0 && c.Children > 0 }
+
+// maxCapability bounds the numbers of a capability; what is above it is a typing
+// error, and sums of anything below it cannot overflow.
+const maxCapability = 1 << 30
+
+// ErrCapability is wrapped by every error about a capability out of range.
+var ErrCapability = errors.New("invalid switch capability")
+
+// Validate reports what is out of range in c.
+func (c Capability) Validate() error {
+	if unknown := c.Functions &^ AllFunctions(); unknown != 0 {
+		return fmt.Errorf("functions %#x are not defined: %w", uint32(unknown), ErrCapability)
+	}
+	if unknown := c.Types &^ AllTypes(); unknown != 0 {
+		return fmt.Errorf("types %#x are not defined: %w", uint32(unknown), ErrCapability)
+	}
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"slots", c.Slots}, {"children", c.Children}, {"chunk", c.Chunk}} {
+		if n.value < 0 || n.value > maxCapability {
+			return fmt.Errorf("%s = %d is not within 0 and %d: %w", n.name, n.value, maxCapability, ErrCapability)
+		}
+	}
+	return nil
+}
