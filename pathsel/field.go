@@ -1,0 +1,194 @@
+package pathsel
+
+import (
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// edge is a way from one point of a field to a switch of it.
+type edge struct {
+	to   int32
+	link topology.LinkID
+	load int32 // trees on the link
+}
+
+// field is the part of a fabric that one request can use: its usable switches,
+// numbered densely, the best usable link between any two of them, and every
+// member's links to them. Points below len(switches) are those switches; point
+// len(switches)+rank is a member.
+type field struct {
+	view topology.View
+	load *Load
+	req  Request
+	hash uint64 // of the group
+
+	index    []int32           // by switch index; -1: not usable
+	switches []topology.NodeID // the usable ones, ascending
+	room     []int32           // children that each can serve
+	busy     []int32           // trees on each
+	offset   []int32           // point p has edges[offset[p]:offset[p+1]]
+	edges    []edge
+
+	excluded      map[topology.NodeID]bool
+	excludedLinks map[topology.LinkID]bool
+	fixed         []int32 // by switch: members that have no other switch
+}
+
+func newField(view topology.View, load *Load, req Request) *field {
+	g := view.Graph()
+	f := &field{
+		view: view, load: load, req: req,
+		index:         make([]int32, g.Switches()),
+		excluded:      make(map[topology.NodeID]bool, len(req.Exclude)),
+		excludedLinks: make(map[topology.LinkID]bool, len(req.ExcludeLinks)),
+	}
+	for _, n := range req.Exclude {
+		f.excluded[n] = true
+	}
+	for _, l := range req.ExcludeLinks {
+		f.excludedLinks[l] = true
+	}
+	for _, m := range req.Members {
+		f.hash = mix(f.hash, uint64(m))
+	}
+	for i := range f.index {
+		f.index[i] = -1
+		n := g.Switch(i)
+		if short := f.shortage(n); short.resource != 0 {
+			continue
+		}
+		f.index[i] = int32(len(f.switches))
+		f.switches = append(f.switches, n)
+		f.room = append(f.room, int32(view.Capability(n).Children))
+		f.busy = append(f.busy, int32(load.SwitchTrees(n)))
+	}
+	f.joinSwitches()
+	return f
+}
+
+// shortage is what keeps a switch from serving; a zero resource: nothing.
+type shortage struct {
+	resource   Resource
+	free, need int
+}
+
+func (f *field) shortage(n topology.NodeID) shortage {
+	c := f.view.Capability(n)
+	free := c.Slots - f.load.UsedSlots(n)
+	switch {
+	case f.excluded[n] || !f.view.NodeUp(n):
+		return shortage{resource: Path}
+	case !c.Functions.Covers(f.req.Functions):
+		return shortage{Functions, int(c.Functions), int(f.req.Functions)}
+	case !c.Types.Covers(f.req.Types):
+		return shortage{Types, int(c.Types), int(f.req.Types)}
+	case c.Chunk < f.req.ChunkBytes:
+		return shortage{Chunk, c.Chunk, f.req.ChunkBytes}
+	case c.Children < 1:
+		return shortage{Children, c.Children, 1}
+	case free < max(f.req.Slots, 1):
+		return shortage{Slots, max(free, 0), max(f.req.Slots, 1)}
+	}
+	return shortage{}
+}
+
+// usable returns the switch across l from n, if both it and l can be used.
+func (f *field) usable(l topology.LinkID, n topology.NodeID) (int32, bool) {
+	g := f.view.Graph()
+	m := g.Across(l, n)
+	if !g.IsSwitch(m) {
+		return -1, false
+	}
+	i := f.index[g.SwitchIndex(m)]
+	if i < 0 || !f.view.LinkUp(l) || f.excludedLinks[l] {
+		return -1, false
+	}
+	return i, true
+}
+
+// joinSwitches fills the edges of the switches.
+func (f *field) joinSwitches() {
+	g := f.view.Graph()
+	seen := newPlaces(len(f.switches))
+	f.offset = append(make([]int32, 0, len(f.switches)+len(f.req.Members)+1), 0)
+	for _, n := range f.switches {
+		seen.clear()
+		for _, l := range g.Adjacent(n) {
+			if i, ok := f.usable(l, n); ok {
+				f.addEdge(seen, edge{to: i, link: l, load: int32(f.load.LinkTrees(l))})
+			}
+		}
+		f.offset = append(f.offset, int32(len(f.edges)))
+	}
+}
+
+// addEdge appends e to the point in the making, unless a parallel link is
+// better: less used, or equally and of the group's choice.
+func (f *field) addEdge(seen *places, e edge) {
+	at, parallel := seen.get(e.to)
+	if !parallel {
+		seen.set(e.to, int32(len(f.edges)))
+		f.edges = append(f.edges, e)
+		return
+	}
+	old := f.edges[at]
+	if e.load < old.load || e.load == old.load && mix(f.hash, uint64(e.link)) < mix(f.hash, uint64(old.link)) {
+		f.edges[at] = e
+	}
+}
+
+// attachMembers fills the edges of the members, or refuses: a member without a
+// usable switch, or more members on a switch than it can serve.
+func (f *field) attachMembers() *Refusal {
+	g := f.view.Graph()
+	seen := newPlaces(len(f.switches))
+	f.fixed = make([]int32, len(f.switches))
+	for rank, m := range f.req.Members {
+		seen.clear()
+		if f.view.NodeUp(m) {
+			for _, l := range g.Adjacent(m) {
+				if i, ok := f.usable(l, m); ok {
+					f.addEdge(seen, edge{to: i, link: l, load: int32(f.load.LinkTrees(l))})
+				}
+			}
+		}
+		f.offset = append(f.offset, int32(len(f.edges)))
+		switch ways := f.at(f.member(rank)); len(ways) {
+		case 0:
+			return f.refuseMember(rank)
+		case 1:
+			f.fixed[ways[0].to]++
+		}
+	}
+	for i, members := range f.fixed {
+		if members > f.room[i] {
+			return f.refuseSwitch(f.switches[i], shortage{Children, int(f.room[i]), int(members)})
+		}
+	}
+	return nil
+}
+
+// member returns the point of a rank.
+func (f *field) member(rank int) int32 { return int32(len(f.switches) + rank) }
+
+// rank returns the rank of a point, below zero for switches.
+func (f *field) rank(point int32) int { return int(point) - len(f.switches) }
+
+// at returns the edges of a point.
+func (f *field) at(point int32) []edge { return f.edges[f.offset[point]:f.offset[point+1]] }
+
+// places is a map from small integers that is emptied at no cost.
+type places struct {
+	round  int32
+	rounds []int32
+	value  []int32
+}
+
+func newPlaces(n int) *places {
+	return &places{round: 1, rounds: make([]int32, n), value: make([]int32, n)}
+}
+
+func (p *places) clear() { p.round++ }
+
+func (p *places) get(i int32) (int32, bool) { return p.value[i], p.rounds[i] == p.round }
+
+func (p *places) set(i, value int32) { p.rounds[i], p.value[i] = p.round, value }

@@ -1,0 +1,194 @@
+package pathsel
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// Request is what a group asks of a tree.
+type Request struct {
+	// Members are the group's hosts by rank, each once.
+	Members []topology.NodeID
+	// Functions and Types must all be known to every switch on the tree; zero
+	// for a group that only copies.
+	Functions topology.Functions
+	Types     topology.Types
+	// Slots are the slots that the tree reserves on each of its switches.
+	Slots int
+	// ChunkBytes is the largest payload of the group's packets.
+	ChunkBytes int
+	// Exclude are switches, ExcludeLinks links, that the tree must not use.
+	Exclude      []topology.NodeID
+	ExcludeLinks []topology.LinkID
+}
+
+// Validate reports what no fabric of this graph could fulfil: no members, a
+// member that is not a host or is one twice, an excluded switch or link that is
+// not there, a negative number. Its errors wrap ErrRequest.
+func (r Request) Validate(g *topology.Graph) error {
+	if len(r.Members) == 0 {
+		return fmt.Errorf("%w: %w", ErrRequest, ErrNoMembers)
+	}
+	ranks := make(map[topology.NodeID]int, len(r.Members))
+	for rank, m := range r.Members {
+		if !g.IsHost(m) {
+			return fmt.Errorf("%w: rank %d, %s: %w", ErrRequest, rank, g.Name(m), ErrUnknownHost)
+		}
+		if first, twice := ranks[m]; twice {
+			return fmt.Errorf("%w: %s is rank %d and rank %d: %w", ErrRequest, g.Name(m), first, rank, ErrDuplicateMember)
+		}
+		ranks[m] = rank
+	}
+	for _, n := range r.Exclude {
+		if !g.IsSwitch(n) {
+			return fmt.Errorf("%w: %s to exclude is not a switch", ErrRequest, g.Name(n))
+		}
+	}
+	for _, l := range r.ExcludeLinks {
+		if !g.HasLink(l) {
+			return fmt.Errorf("%w: there is no link %d to exclude", ErrRequest, l)
+		}
+	}
+	if r.Slots < 0 || r.ChunkBytes < 0 {
+		return fmt.Errorf("%w: %d slots and %d bytes a chunk must not be negative", ErrRequest, r.Slots, r.ChunkBytes)
+	}
+	return nil
+}
+
+// Cost is what a tree costs. Fewer is better, and earlier fields decide before
+// later ones.
+type Cost struct {
+	Hops  int // links that the tree uses
+	Depth int // links from the root to the furthest member
+	// Load is the present use: it sums, over the links and switches of the
+	// tree, the trees that each carries already. Adding a tree raises the sum of the squares of all these
+	// counts by twice this and a constant, so that taking the least keeps the
+	// fabric evenly used.
+	Load int
+}
+
+// Compare orders costs, the better first.
+func (c Cost) Compare(d Cost) int {
+	return cmp.Or(cmp.Compare(c.Hops, d.Hops), cmp.Compare(c.Depth, d.Depth), cmp.Compare(c.Load, d.Load))
+}
+
+// String says the cost in words.
+func (c Cost) String() string {
+	return fmt.Sprintf("%s, depth %d, present use %d", count(c.Hops, "hop"), c.Depth, c.Load)
+}
+
+// Alternative is a root that was not chosen. Its cost is that of the tree found
+// from it; where a better one could not have won, none was looked for.
+type Alternative struct {
+	Root topology.NodeID
+	Cost Cost
+	Lost string // by how much, in words
+}
+
+// Choice is the tree chosen, and why.
+type Choice struct {
+	Tree      Tree
+	Cost      Cost
+	RunnersUp []Alternative // the best other roots, best first, at most MaxRunnersUp
+	Reason    string        // why this root, in a sentence
+	Usable    int           // switches that could serve on a tree of this request
+	Examined  int           // of them, those that were tried as the root
+}
+
+// MaxRunnersUp is the most alternatives that a choice tells.
+const MaxRunnersUp = 3
+
+// The budgets of one Select, in steps that are counted and not timed, so that
+// the same request has the same answer on every machine. On fabrics of up to
+// some 400 switches the first covers every root.
+const (
+	rootBudget  = 1 << 24 // links looked at, over all roots
+	minRoots    = 8
+	exactBudget = 1 << 16 // steps of branch and bound, over all roots
+	exactRoot   = 1 << 12 // the same for one root
+)
+
+// Select chooses the tree of a group in view, beside what load counts of other
+// groups (nil: none). A request that no fabric could fulfil is an ErrRequest; if
+// only this fabric has no tree, the error is a *Refusal and an ErrNoTree.
+func Select(view topology.View, load *Load, req Request) (Choice, error) {
+	g := view.Graph()
+	if err := req.Validate(g); err != nil {
+		return Choice{}, fmt.Errorf("select tree: %w", err)
+	}
+	if load != nil && load.graph != g {
+		return Choice{}, fmt.Errorf("select tree: %w: the load is of another graph", ErrRequest)
+	}
+	f := newField(view, load, req)
+	if refusal := f.attachMembers(); refusal != nil {
+		return Choice{}, fmt.Errorf("select tree: %w", refusal)
+	}
+	roots := f.rankRoots()
+	if len(roots) == 0 {
+		return Choice{}, fmt.Errorf("select tree: %w", f.refuseUnreached())
+	}
+	return f.chooseRoot(roots)
+}
+
+// chooseRoot tries the roots in their order while the budget lasts.
+func (f *field) chooseRoot(roots []int32) (Choice, error) {
+	try := rootBudget / (len(f.edges) + len(f.switches) + 1)
+	try = max(try, minRoots)
+	s := newSpanner(f)
+	best := outcome{root: -1}
+	var tree Tree
+	var others []outcome
+	examined := 0
+	for i, root := range roots {
+		// Where children limits are in the way of the first ones, a few more
+		// are worth a try before the group is refused.
+		if i >= try && best.root >= 0 || i >= 4*try {
+			break
+		}
+		examined++
+		var target *Cost
+		if best.root >= 0 {
+			target = &best.cost
+		}
+		if !s.span(root, target) {
+			continue
+		}
+		o := outcome{root: root, cost: s.cost(), hash: mix(f.hash, uint64(f.switches[root]))}
+		if best.root >= 0 && o.compare(best) > 0 {
+			others = append(others, o)
+			continue
+		}
+		if best.root >= 0 {
+			others = append(others, best)
+		}
+		best, tree = o, s.tree()
+	}
+	if best.root < 0 {
+		return Choice{}, fmt.Errorf("select tree: %w", s.refuseChildren())
+	}
+	slices.SortFunc(others, outcome.compare)
+	return f.explain(best, tree, others, examined), nil
+}
+
+// outcome is what became of one root.
+type outcome struct {
+	root int32
+	cost Cost
+	hash uint64
+}
+
+func (o outcome) compare(p outcome) int {
+	return cmp.Or(o.cost.Compare(p.cost), cmp.Compare(o.hash, p.hash), cmp.Compare(o.root, p.root))
+}
+
+// mix folds x into hash h: the finalizer of SplitMix64 (Steele,
+// Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
+func mix(h, x uint64) uint64 {
+	h ^= x + 0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
