@@ -140,3 +140,12 @@ func FuzzReadFrame(f *testing.F) {
 		}
 	})
 }
+
+// TestFrameReasonIsCutBetweenRunes: a reason stays readable.
+func TestFrameReasonIsCutBetweenRunes(t *testing.T) {
+	m := Notice{Reason: strings.Repeat("x", MaxReason-1) + "é"}
+	got, err := ReadFrame(m.Append(nil))
+	if n, ok := got.(*Notice); err != nil || !ok || n.Reason != m.Reason[:MaxReason-1] {
+		t.Errorf("read %v, %v", got, err)
+	}
+}

@@ -9,7 +9,11 @@ type arena struct {
 	used   int // blocks in use; the last of them is filled up
 }
 
-const arenaBlock = 64 << 10
+// Blocks double in size between these bounds: a small group stays small.
+const (
+	firstBlock = 4 << 10
+	lastBlock  = 64 << 10
+)
 
 func (a *arena) reset() {
 	for i := range a.blocks[:a.used] {
@@ -27,7 +31,7 @@ func (a *arena) grow(n int) *[]byte {
 			}
 		}
 		if a.used == len(a.blocks) {
-			a.blocks = append(a.blocks, make([]byte, 0, max(arenaBlock, n)))
+			a.blocks = append(a.blocks, make([]byte, 0, max(min(firstBlock<<min(len(a.blocks), 4), lastBlock), n)))
 		}
 		a.used++
 	}

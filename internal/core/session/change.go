@@ -80,17 +80,30 @@ func (s *Session) Enter(now core.Time, link Link, d Decision, out *Output) error
 	return nil
 }
 
-// possible reports what is wrong with d: every number from its base on must
-// still be here, and none that is missing before it.
+// possible reports what is wrong with d. Every number from its base on must
+// still be here; a result that a member holds counts as held; and what is held
+// was contributed by all.
 func (s *Session) possible(d Decision) error {
 	back := int32(s.base - d.Base)
 	if back < 0 || uint32(back) > s.cfg.Window || s.created-d.Base > uint32(len(s.ring)) {
 		return fmt.Errorf("%w: it goes back from number %d to %d, window %d", ErrDecision, s.base, d.Base, s.cfg.Window)
 	}
 	for n := d.Base; n != s.created; n++ {
-		if c := s.at(n); c.number != n || c.state == vacant {
+		switch c := s.at(n); {
+		case c.number != n || c.state == vacant:
 			return fmt.Errorf("%w: number %d, which it goes back to, never was", ErrDecision, n)
+		case c.state == done && c.sink && !d.Held.Has(n):
+			return fmt.Errorf("%w: number %d is to be reduced again, and its result is here", ErrDecision, n)
 		}
+	}
+	last := s.created - 1
+	d.Held.Each(func(n uint32) {
+		if wire.Newer(n, last) {
+			last = n
+		}
+	})
+	if last != s.created-1 {
+		return fmt.Errorf("%w: number %d counts as held, and was never contributed to here", ErrDecision, last)
 	}
 	return nil
 }
