@@ -1,0 +1,135 @@
+package manager
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+)
+
+// check counts everything that the core keeps twice anew, and looks for states
+// that must not be.
+func (c *Core) check() error {
+	if len(c.dirty) != 0 || c.changed {
+		return fmt.Errorf("a step ended with %d groups to advance", len(c.dirty))
+	}
+	if at := c.Deadline(); at <= c.now && c.started {
+		return fmt.Errorf("deadline %d is not after %d", at, c.now)
+	}
+	if len(c.order) != len(c.groups) || !slices.IsSorted(c.order) {
+		return fmt.Errorf("order %v of %d groups", c.order, len(c.groups))
+	}
+	for i := range c.fleet {
+		if err := c.checkBooks(&c.fleet[i]); err != nil {
+			return err
+		}
+	}
+	for _, id := range c.order {
+		if err := c.checkGroup(c.groups[id]); err != nil {
+			return fmt.Errorf("group %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// checkBooks is the slow oracle of the slots on one switch.
+func (c *Core) checkBooks(d *device) error {
+	most := map[uint32]int{}
+	for id, g := range c.groups {
+		for _, t := range g.trees() {
+			for _, s := range t.sites {
+				if s.on == d && s.phase != gone {
+					most[id] = max(most[id], 2*int(t.window))
+				}
+			}
+		}
+	}
+	for _, o := range d.orphans {
+		most[o.Group] = max(most[o.Group], 2*int(o.Window))
+	}
+	sum := 0
+	for group, slots := range most {
+		if !slices.Contains(d.holdings, agent.Holder{Group: group, Slots: slots}) {
+			return fmt.Errorf("switch %s: group %d has %d slots, the books say %v", d.name, group, slots, d.holdings)
+		}
+		sum += slots
+	}
+	if len(most) != len(d.holdings) || sum != d.used {
+		return fmt.Errorf("switch %s: %d slots in use by %d groups, the books say %d and %v", d.name, sum, len(most), d.used, d.holdings)
+	}
+	return nil
+}
+
+func (c *Core) checkGroup(g *group) error {
+	watching, ways := 0, [3]int{}
+	for _, m := range g.members {
+		ways[m.way]++
+		if m.watching {
+			watching++
+		}
+		if m.entered > g.entered {
+			return fmt.Errorf("a member is in epoch %d, the group knows %d", m.entered, g.entered)
+		}
+	}
+	switch {
+	case watching != g.watching || ways != g.ways:
+		return fmt.Errorf("%d watch, counted %d; ways %v, counted %v", watching, g.watching, ways, g.ways)
+	case len(g.history) > c.cfg.MaxHistory:
+		return fmt.Errorf("%d changes remembered", len(g.history))
+	case g.blocked && !slices.Contains(c.blocked, g.id):
+		return fmt.Errorf("blocked for ever")
+	case g.plan != 0 && g.building != nil:
+		return fmt.Errorf("plans while it builds")
+	}
+	last := uint32(0)
+	for _, t := range g.trees() {
+		if err := c.checkTree(g, t); err != nil {
+			return fmt.Errorf("epoch %d: %w", t.epoch, err)
+		}
+		if t == g.building && t.epoch <= last {
+			return fmt.Errorf("epoch %d after %d", t.epoch, last)
+		}
+		last = max(last, t.epoch)
+	}
+	return nil
+}
+
+func (c *Core) checkTree(g *group, t *tree) error {
+	live, missing := 0, 0
+	for _, s := range t.sites {
+		if s.phase != gone {
+			live++
+		}
+		if s.phase == preparing || s.phase == committing {
+			missing++
+		}
+	}
+	switch {
+	case t.epoch%2 != 0 || t.epoch > g.epoch:
+		return fmt.Errorf("last given is %d", g.epoch)
+	case live == 0 && !t.held:
+		return fmt.Errorf("it is on no switch")
+	case t.recorded && t.removing:
+		return fmt.Errorf("recorded and being removed")
+	case t == g.building && (t.removing || t.stage > TreePrepared):
+		return fmt.Errorf("building in stage %v", t.stage)
+	case t == g.building && t.stage == TreePlanned && t.sites[0].phase != reserved && missing != t.left:
+		return fmt.Errorf("%d answers missing, counted %d", missing, t.left)
+	case t == g.active && (t.stage != TreeActive || t.removing || !t.recorded || live != len(t.sites)):
+		return fmt.Errorf("active in stage %v on %d of %d switches", t.stage, live, len(t.sites))
+	case t != g.active && t != g.building && t.stage != TreeDraining:
+		return fmt.Errorf("draining in stage %v", t.stage)
+	}
+	if t.stage == TreeDraining && !t.removing {
+		behind := 0
+		for _, m := range g.members {
+			if m.entered <= t.epoch {
+				behind++
+			}
+		}
+		if behind != t.behind || behind == 0 {
+			return fmt.Errorf("%d members behind, counted %d", behind, t.behind)
+		}
+	}
+	return nil
+}

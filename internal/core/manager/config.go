@@ -1,0 +1,100 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+)
+
+// ErrConfig is wrapped by the errors of Config.Validate.
+var ErrConfig = errors.New("manager: invalid configuration")
+
+// Config are the manager's bounds and periods. A zero field has the value of
+// DefaultConfig.
+type Config struct {
+	MaxGroups    int           // groups at once
+	MaxMembers   int           // members of one group
+	MaxWindow    uint32        // largest window that a group may ask for, in chunks; a power of two
+	MinWindow    uint32        // smallest window that is tried where slots are scarce; a power of two
+	MaxAttempts  int           // plans that may fail at a switch before the group counts as refused
+	MaxHistory   int           // changes that Explain remembers, for each group
+	MaxDraining  int           // trees of one group that may be draining before no new one is planned
+	Probes       int           // unanswered probes after which a parent counts as lost
+	Answer       time.Duration // time for all switches to answer Prepare, and again for Commit
+	Repeat       time.Duration // period in which an unanswered Remove is sent again
+	RetryMin     time.Duration // wait after a first failed attempt; doubles with each
+	RetryMax     time.Duration // cap of that wait
+	Lease        time.Duration // a committed epoch without packets lives so long; members probe thrice in it
+	Suspicion    time.Duration // a switch above which a member lost its tree is avoided so long
+	ReleaseGrace time.Duration // from Release to the removal of the trees, for members still leaving
+	Abandon      time.Duration // a group that nobody watches is released after so long
+}
+
+// DefaultConfig suits one fabric of up to 65,536 hosts.
+func DefaultConfig() Config {
+	return Config{
+		MaxGroups:    1 << 16,
+		MaxMembers:   1 << 16,
+		MaxWindow:    aggregate.MaxWindow,
+		MinWindow:    8,
+		MaxAttempts:  8,
+		MaxHistory:   32,
+		MaxDraining:  8,
+		Probes:       8,
+		Answer:       2 * time.Second,
+		Repeat:       time.Second,
+		RetryMin:     50 * time.Millisecond,
+		RetryMax:     30 * time.Second,
+		Lease:        30 * time.Second,
+		Suspicion:    time.Minute,
+		ReleaseGrace: 5 * time.Second,
+		Abandon:      15 * time.Minute,
+	}
+}
+
+// withDefaults fills the zero fields of c in.
+func (c Config) withDefaults() Config {
+	d := DefaultConfig()
+	for _, f := range []struct{ have, standard *int }{
+		{&c.MaxGroups, &d.MaxGroups}, {&c.MaxMembers, &d.MaxMembers}, {&c.MaxAttempts, &d.MaxAttempts},
+		{&c.MaxHistory, &d.MaxHistory}, {&c.MaxDraining, &d.MaxDraining}, {&c.Probes, &d.Probes},
+	} {
+		if *f.have == 0 {
+			*f.have = *f.standard
+		}
+	}
+	for _, f := range []struct{ have, standard *time.Duration }{
+		{&c.Answer, &d.Answer}, {&c.Repeat, &d.Repeat}, {&c.RetryMin, &d.RetryMin}, {&c.RetryMax, &d.RetryMax},
+		{&c.Lease, &d.Lease}, {&c.Suspicion, &d.Suspicion}, {&c.ReleaseGrace, &d.ReleaseGrace}, {&c.Abandon, &d.Abandon},
+	} {
+		if *f.have == 0 {
+			*f.have = *f.standard
+		}
+	}
+	if c.MaxWindow == 0 {
+		c.MaxWindow = d.MaxWindow
+	}
+	if c.MinWindow == 0 {
+		c.MinWindow = min(d.MinWindow, c.MaxWindow)
+	}
+	return c
+}
+
+// Validate reports what is wrong with c, zero fields having their defaults.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	switch {
+	case c.MaxGroups < 0 || c.MaxMembers < 2 || c.MaxMembers > 1<<24 || c.MaxAttempts < 0 || c.MaxHistory < 0 || c.MaxDraining < 2 || c.Probes < 0:
+		return fmt.Errorf("%w: a bound is negative, fewer than 2 or more than 2^24 members, or fewer than 2 draining trees", ErrConfig)
+	case !powerOfTwo(c.MaxWindow) || !powerOfTwo(c.MinWindow) || c.MinWindow > c.MaxWindow || c.MaxWindow > aggregate.MaxWindow:
+		return fmt.Errorf("%w: windows from %d to %d, want powers of two up to %d", ErrConfig, c.MinWindow, c.MaxWindow, aggregate.MaxWindow)
+	case min(c.Answer, c.Repeat, c.RetryMin, c.Lease, c.Suspicion, c.ReleaseGrace, c.Abandon) < 0 || c.RetryMax < c.RetryMin:
+		return fmt.Errorf("%w: a period is negative, or RetryMax (%v) below RetryMin (%v)", ErrConfig, c.RetryMax, c.RetryMin)
+	}
+	return nil
+}
+
+func powerOfTwo(w uint32) bool { return bits.OnesCount32(w) == 1 }

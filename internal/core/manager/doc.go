@@ -1,0 +1,68 @@
+// Package manager is the core of the offload manager: the life of every group
+// and of its collection trees.
+//
+// # The life of a tree
+//
+// A group that was created waits until every member watches it. Then, for its
+// first tree and for each that replaces a lost one:
+//
+//	         Planned           all Prepared          all Committed
+//	planning -------> planned -------------> prepared ------------> active
+//	                     |                      |                     | a later tree is active,
+//	                     | refusal, death,      |                     | a switch or link died,
+//	                     | no answer in time    |                     | a member lost it, release
+//	                     +----------------------+---------------------+
+//	                     v         all Removed
+//	                  draining ----------------> gone
+//
+// The stages:
+//
+//   - planned: the tree has an epoch. Its record is Stored before the first
+//     Prepare leaves, so that no epoch is ever given twice.
+//   - prepared: every switch on it has reserved and told its data address.
+//     Commit goes to all of them.
+//   - active: every switch has committed, and this is Stored; only then are
+//     the members told (Offer). When they enter it, and whether, is theirs.
+//   - draining: its switches are told to remove it, again and again until they
+//     have answered or are gone; of a tree that was active, once it is Stored
+//     that it is no more, lest a later manager goes on with it. A tree that a
+//     later one replaced drains without Remove until every member has reported
+//     a later epoch.
+//
+// A refusal or a death in the middle removes what was prepared, everywhere,
+// and plans again without that switch, a bounded number of times; then the
+// group is refused, with the reason, until the topology or a reservation
+// changes. A slot is a resource that can shrink: where no tree has room for
+// the group's largest window, half of it is tried, down to Config.MinWindow.
+//
+// Epochs are even, rise strictly within a group, and are above each that a
+// member has reported: the odd ones are the lowest rank's own, for host trees.
+//
+// # Who plans
+//
+// Choosing a tree takes long in a large fabric and is done outside: PlanRequest
+// goes out, Planned comes back, late ones are ignored. The planner owns the
+// pathsel.Load. It adds the tree that it has chosen at once, so that plans
+// made one after another see each other; from then on this core accounts for
+// it and says exactly once, in Output.Unloads, when it counts no longer, be it
+// because the plan came too late. Trees that a restarted manager found in its
+// records come in Output.Loads. The planner handles, of one Output, Loads and
+// Unloads before Plans, and calls Load.Add and Load.Remove with no slots: those
+// are accounted here, where it is known what a group may take over from itself,
+// and a switch that is full is among the excluded.
+//
+// # What it knows of switches
+//
+// A switch is used only while its agent is connected (SwitchUp). Each meeting
+// brings the agent's incarnation and what it holds. An epoch that ought to be
+// there and is not is lost; one that is there and ought not is removed. That
+// is all that a manager needs after its own restart: trees that were active
+// stay so and are offered again to members that come back, the others are
+// removed, and what a switch forgot while nobody looked is noticed.
+//
+// Slots are accounted as the agents do it: of a group's epochs on a switch the
+// largest counts, not the sum.
+//
+// Like all cores (see package core) it is a deterministic state machine
+// without goroutine, socket or clock; its randomness is Create.Secret.
+package manager

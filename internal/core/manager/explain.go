@@ -1,0 +1,192 @@
+package manager
+
+import (
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// State is how a group stands.
+type State uint8
+
+// The states.
+const (
+	Waiting   State = iota + 1 // for members to watch
+	Planning                   // a tree is being chosen, or the next attempt waits
+	Preparing                  // a tree is planned or prepared
+	Active                     // a tree is active; its replacement may be under way
+	Refusing                   // there is no tree, for a reason that has to go first
+	Releasing                  // the group has been released, its trees are going
+)
+
+var stateNames = [...]string{"state(0)", "waiting", "planning", "preparing", "active", "refused", "releasing"}
+
+// String returns the state's name.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "state(?)"
+}
+
+// Stage is how far a tree has come.
+type Stage uint8
+
+// The stages; a tree that is gone is no longer listed.
+const (
+	TreePlanned Stage = iota + 1
+	TreePrepared
+	TreeActive
+	TreeDraining
+	TreeGone
+)
+
+var stageNames = [...]string{"stage(0)", "planned", "prepared", "active", "draining", "gone"}
+
+// String returns the stage's name.
+func (s Stage) String() string {
+	if int(s) < len(stageNames) {
+		return stageNames[s]
+	}
+	return "stage(?)"
+}
+
+// Summary is a group in a list.
+type Summary struct {
+	Group    uint32
+	Name     string
+	Members  int
+	Watching int
+	State    State
+	Epoch    uint32 // of the active tree; 0: none
+}
+
+// Explanation is all that there is to say about a group.
+type Explanation struct {
+	Summary
+	Missing []uint32 // ranks that do not watch, at most MaxMissing
+	Trees   []TreeState
+	Refusal error    // why there is no tree, or no replacement; may be nil
+	Offload int      // members that reported to run over switches
+	Hosts   int      // members that reported to run over hosts
+	History []Change // the last changes, oldest first
+}
+
+// MaxMissing is the most absent ranks that an Explanation names.
+const MaxMissing = 16
+
+// TreeState is one tree of a group.
+type TreeState struct {
+	Epoch  uint32
+	Stage  Stage
+	Window uint32
+	Choice pathsel.Choice // the tree, its cost, the runners-up, and why
+}
+
+// Change is an entry of a group's history.
+type Change struct {
+	At   core.Time
+	What string
+}
+
+// Groups lists all groups by number.
+func (c *Core) Groups() []Summary {
+	all := make([]Summary, len(c.order))
+	for i, id := range c.order {
+		all[i] = c.groups[id].summary()
+	}
+	return all
+}
+
+// Find returns the number of the group of that name, unless it is released.
+func (c *Core) Find(name string) (uint32, bool) {
+	id, ok := c.names[name]
+	return id, ok
+}
+
+// Spec returns what a group was created with, not to be changed.
+func (c *Core) Spec(id uint32) (*Spec, bool) {
+	g := c.groups[id]
+	if g == nil {
+		return nil, false
+	}
+	return g.spec, true
+}
+
+// Group tells all about a group, and whether there is one of that number.
+func (c *Core) Group(id uint32) (Explanation, bool) {
+	g := c.groups[id]
+	if g == nil {
+		return Explanation{}, false
+	}
+	e := Explanation{
+		Summary: g.summary(),
+		Offload: g.ways[Offload], Hosts: g.ways[HostTree],
+		History: slices.Clone(g.history),
+	}
+	if g.refusal != nil {
+		e.Refusal = g.refusal
+	}
+	for rank := range g.members {
+		if !g.members[rank].watching && len(e.Missing) < MaxMissing {
+			e.Missing = append(e.Missing, uint32(rank))
+		}
+	}
+	for _, t := range g.trees() {
+		e.Trees = append(e.Trees, TreeState{Epoch: t.epoch, Stage: t.stage, Window: t.window, Choice: t.choice})
+	}
+	return e, true
+}
+
+func (g *group) summary() Summary {
+	s := Summary{Group: g.id, Name: g.spec.Name, Members: len(g.members), Watching: g.watching, State: g.state()}
+	if g.active != nil {
+		s.Epoch = g.active.epoch
+	}
+	return s
+}
+
+func (g *group) state() State {
+	switch {
+	case g.released:
+		return Releasing
+	case g.active != nil:
+		return Active
+	case g.building != nil:
+		return Preparing
+	case g.watching < len(g.members):
+		return Waiting
+	case g.refusal != nil:
+		return Refusing
+	}
+	return Planning
+}
+
+// SwitchState is a switch as the manager sees it.
+type SwitchState struct {
+	Switch      topology.NodeID
+	Name        string
+	Connected   bool
+	Drained     bool
+	Incarnation uint64
+	Capability  topology.Capability // as its agent told; zero before it did
+	Used        int                 // slots
+	Holders     []agent.Holder      // by group
+}
+
+// Switches lists all switches of the fabric by number.
+func (c *Core) Switches() []SwitchState {
+	all := make([]SwitchState, len(c.fleet))
+	for i := range c.fleet {
+		d := &c.fleet[i]
+		all[i] = SwitchState{
+			Switch: d.node, Name: d.name, Connected: d.up, Drained: d.avoided(),
+			Incarnation: d.incarnation, Capability: d.capability, Used: d.used,
+			Holders: slices.Clone(d.holdings),
+		}
+	}
+	return all
+}

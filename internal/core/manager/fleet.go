@@ -1,0 +1,382 @@
+package manager
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// device is a switch as the manager knows it.
+type device struct {
+	node topology.NodeID
+	name string
+
+	up          bool
+	incarnation uint64
+	capability  topology.Capability
+	drained     bool // by the manager's operator
+	refusing    bool // its agent says that it is being drained
+
+	// holdings are what groups have here, by group, and used is their sum.
+	// They follow from the sites and orphans; see account.
+	holdings []agent.Holder
+	used     int
+	orphans  []agent.Hold // that the agent holds and nobody wants; Removes are out
+	timer    timer
+}
+
+// device returns the state of switch n.
+func (c *Core) device(n topology.NodeID) *device { return &c.fleet[c.graph.SwitchIndex(n)] }
+
+// usable reports whether new trees may be put on d.
+func (d *device) usable() bool { return d.up && !d.avoided() }
+
+// avoided reports whether d is to be left.
+func (d *device) avoided() bool { return d.drained || d.refusing }
+
+// unusable returns what d lacks to be usable; empty: nothing.
+func (d *device) unusable() string {
+	switch {
+	case !d.up:
+		return "agent (not connected)"
+	case d.avoided():
+		return "reservations (drained)"
+	}
+	return ""
+}
+
+// freeFor returns the slots that a group can have on d, its own included: a
+// new epoch takes them over.
+func (d *device) freeFor(group uint32) int {
+	free := d.capability.Slots - d.used
+	if i, ok := d.holding(group); ok {
+		free += d.holdings[i].Slots
+	}
+	return free
+}
+
+func (d *device) holding(group uint32) (int, bool) {
+	return slices.BinarySearchFunc(d.holdings, group, func(h agent.Holder, g uint32) int { return cmp.Compare(h.Group, g) })
+}
+
+// othersThan returns who has slots on d, without one group.
+func (d *device) othersThan(group uint32) ([]agent.Holder, int) {
+	others := slices.DeleteFunc(slices.Clone(d.holdings), func(h agent.Holder) bool { return h.Group == group })
+	return agent.Largest(others)
+}
+
+// account makes d's books right after a change of what a group has there: of
+// its epochs the one with the most slots counts.
+func (c *Core) account(d *device, id uint32) {
+	slots := 0
+	if g := c.groups[id]; g != nil {
+		for _, t := range g.trees() {
+			if s := t.site(d); s != nil && s.phase != gone {
+				slots = max(slots, 2*int(t.window))
+			}
+		}
+	}
+	for _, o := range d.orphans {
+		if o.Group == id {
+			slots = max(slots, 2*int(o.Window))
+		}
+	}
+	i, found := d.holding(id)
+	before := 0
+	if found {
+		before = d.holdings[i].Slots
+	}
+	d.used += slots - before
+	switch {
+	case slots == 0 && found:
+		d.holdings = slices.Delete(d.holdings, i, i+1)
+	case slots > 0 && found:
+		d.holdings[i].Slots = slots
+	case slots > 0:
+		d.holdings = slices.Insert(d.holdings, i, agent.Holder{Group: id, Slots: slots})
+	}
+	c.changed = c.changed || slots < before
+}
+
+// eachSite calls f for every site on d that is not gone. The list is taken
+// beforehand: f may change everything.
+func (c *Core) eachSite(d *device, f func(*group, *tree, *site)) {
+	for _, h := range slices.Clone(d.holdings) {
+		g := c.groups[h.Group]
+		if g == nil {
+			continue
+		}
+		for _, t := range g.trees() {
+			if s := t.site(d); s != nil && s.phase != gone {
+				f(g, t, s)
+			}
+		}
+	}
+}
+
+func (c *Core) switchUp(in SwitchUp) {
+	if !c.graph.IsSwitch(in.Switch) {
+		return
+	}
+	d := c.device(in.Switch)
+	avoided := d.avoided()
+	d.up, d.incarnation, d.capability, d.refusing = true, in.Incarnation, in.Capability, in.Draining
+	c.changed = true
+	c.eachSite(d, func(g *group, t *tree, s *site) { c.meet(g, t, s, in.Holds) })
+	c.adopt(d, in.Holds)
+	if d.avoided() != avoided {
+		c.avoid(d)
+	}
+}
+
+// meet compares a site with what its switch says that it holds, and asks again
+// what was not answered.
+func (c *Core) meet(g *group, t *tree, s *site, holds []agent.Hold) {
+	d := s.on
+	hold := findHold(holds, g.id, t.epoch)
+	switch same := s.incarnation == d.incarnation; {
+	case s.phase == reserved:
+		s.incarnation = d.incarnation
+	case !same:
+		c.bereave(g, t, s, "it was restarted")
+	case s.phase == preparing:
+		i := slices.IndexFunc(t.sites, func(x site) bool { return x.on == d })
+		c.askPrepare(g, t, i, len(t.choice.Tree.Children(i)))
+	case hold == nil:
+		c.bereave(g, t, s, "it no longer holds the epoch")
+	case s.phase == committing:
+		i := slices.IndexFunc(t.sites, func(x site) bool { return x.on == d })
+		c.askCommit(t, i, c.configure(g, t)[i])
+	case s.phase == committed && !hold.Committed:
+		c.bereave(g, t, s, "it holds the epoch uncommitted")
+	case s.phase == removing && !t.held:
+		c.askRemove(d, g.id, t.epoch, 0)
+	}
+}
+
+func findHold(holds []agent.Hold, group, epoch uint32) *agent.Hold {
+	for i := range holds {
+		if h := &holds[i]; h.Group == group && h.Epoch == epoch && h.Tree == 0 {
+			return h
+		}
+	}
+	return nil
+}
+
+// adopt takes into d's books, and removes, what it holds without a site.
+func (c *Core) adopt(d *device, holds []agent.Hold) {
+	before := d.orphans
+	d.orphans = nil
+	for _, h := range holds {
+		if !c.reclaim(d, h) {
+			d.orphans = append(d.orphans, h)
+		}
+	}
+	for _, o := range before {
+		c.account(d, o.Group)
+	}
+	for _, o := range d.orphans {
+		c.account(d, o.Group)
+	}
+	c.sweep(d)
+}
+
+// reclaim reports whether an epoch that d holds has a site there. The site may
+// have been given up in d's absence; then it is one to be removed again.
+func (c *Core) reclaim(d *device, h agent.Hold) bool {
+	g := c.groups[h.Group]
+	if g == nil || h.Tree != 0 {
+		return false
+	}
+	t := g.treeOf(h.Epoch)
+	if t == nil {
+		return false
+	}
+	s := t.site(d)
+	if s == nil {
+		return false
+	}
+	if s.phase == gone {
+		s.phase, s.incarnation = removing, d.incarnation
+		c.account(d, g.id)
+		if !t.held {
+			c.askRemove(d, g.id, t.epoch, 0)
+		}
+	}
+	return true
+}
+
+// sweep asks for the removal of d's orphans, and rings again while there are.
+func (c *Core) sweep(d *device) {
+	if len(d.orphans) == 0 || !d.up {
+		c.timers.set(&d.timer, core.Never)
+		return
+	}
+	for _, o := range d.orphans {
+		c.askRemove(d, o.Group, o.Epoch, o.Tree)
+	}
+	c.timers.set(&d.timer, c.now.Add(c.cfg.Repeat))
+}
+
+// disown strikes an orphan that is gone off d's books.
+func (c *Core) disown(d *device, group, epoch uint32, number uint8) {
+	n := len(d.orphans)
+	d.orphans = slices.DeleteFunc(d.orphans, func(o agent.Hold) bool {
+		return o.Group == group && o.Epoch == epoch && o.Tree == number
+	})
+	if len(d.orphans) == n {
+		return
+	}
+	c.account(d, group)
+	if len(d.orphans) == 0 {
+		c.timers.set(&d.timer, core.Never)
+	}
+}
+
+func (c *Core) switchDown(in SwitchDown) {
+	if !c.graph.IsSwitch(in.Switch) {
+		return
+	}
+	d := c.device(in.Switch)
+	d.up = false
+	orphans := d.orphans
+	d.orphans = nil
+	for _, o := range orphans {
+		c.account(d, o.Group)
+	}
+	c.sweep(d)
+	why := "it is down"
+	if in.Why != "" {
+		why += ": " + in.Why
+	}
+	c.eachSite(d, func(g *group, t *tree, s *site) { c.bereave(g, t, s, why) })
+}
+
+// answer takes an agent's word on a request.
+func (c *Core) answer(in Answer) {
+	r := &in.Reply
+	if !c.graph.IsSwitch(in.Switch) {
+		return
+	}
+	d := c.device(in.Switch)
+	if !d.up || r.Incarnation != d.incarnation {
+		return
+	}
+	if r.Kind == agent.Removed {
+		c.disown(d, r.Group, r.Epoch, r.Tree)
+	}
+	g := c.groups[r.Group]
+	if g == nil || r.Tree != 0 {
+		return
+	}
+	t := g.treeOf(r.Epoch)
+	if t == nil {
+		return
+	}
+	s := t.site(d)
+	if s == nil || s.phase == gone {
+		return
+	}
+	c.touch(g)
+	switch {
+	case r.Kind == agent.Removed && s.phase == removing:
+		s.phase = gone
+		c.account(d, g.id)
+		c.buried(g, t)
+	case r.Kind == agent.Removed:
+		c.bereave(g, t, s, "somebody else has removed the epoch")
+	case r.Kind == agent.Prepared && s.phase == preparing && r.Addr.IsValid():
+		s.phase, s.addr = prepared, r.Addr
+		if t.left--; t.left == 0 {
+			t.stage = TreePrepared
+		}
+	case r.Kind == agent.Committed && s.phase == committing:
+		s.phase = committed
+		if t.left--; t.left == 0 {
+			c.committedAll(g, t)
+		}
+	case r.Kind == agent.Refused && (s.phase == preparing || s.phase == committing):
+		c.refusedBy(g, s, r.Refusal)
+	}
+}
+
+// refusedBy gives up the tree that a switch has refused.
+func (c *Core) refusedBy(g *group, s *site, why *agent.Refusal) {
+	if why == nil || why.Cause == agent.Superseded {
+		return
+	}
+	free := -1
+	if why.Cause == agent.Slots {
+		free = why.Free
+	}
+	g.round.avoid(s.on.node, free)
+	c.fail(g, &Refusal{
+		Reason: ErrRefused, Resource: why.Cause.String(), Switch: s.on.name,
+		Need: why.Need, Free: why.Free, Counted: why.Cause.Counted(),
+		Holders: why.Holders, More: why.More, Cause: why,
+	})
+}
+
+// ended takes note of an epoch that a switch has freed by itself.
+func (c *Core) ended(in Ended) {
+	if !c.graph.IsSwitch(in.Switch) {
+		return
+	}
+	d, e := c.device(in.Switch), &in.End
+	if !d.up || e.Incarnation != d.incarnation {
+		return
+	}
+	c.disown(d, e.Group, e.Epoch, e.Tree)
+	g := c.groups[e.Group]
+	if g == nil || e.Tree != 0 {
+		return
+	}
+	if t := g.treeOf(e.Epoch); t != nil {
+		if s := t.site(d); s != nil && s.phase != gone {
+			c.bereave(g, t, s, e.Why.String())
+		}
+	}
+}
+
+func (c *Core) drain(in Drain) {
+	if !c.graph.IsSwitch(in.Switch) {
+		c.reply(Reply{Req: in.Req, Err: fmt.Errorf("drain switch %d: %w", in.Switch, ErrUnknownSwitch)})
+		return
+	}
+	d := c.device(in.Switch)
+	if d.drained != in.On {
+		before := d.avoided()
+		d.drained = in.On
+		c.saveFleet()
+		if d.avoided() != before {
+			c.avoid(d)
+		}
+	}
+	c.after(c.seq, action{do: sendReply, reply: Reply{Req: in.Req}})
+}
+
+// avoid replaces the trees on a switch that is to be left, or stops that.
+func (c *Core) avoid(d *device) {
+	c.changed = true
+	c.eachSite(d, func(g *group, t *tree, s *site) {
+		c.touch(g)
+		switch {
+		case t.removing:
+		case t == g.active:
+			t.unwanted = slices.ContainsFunc(t.sites, func(s site) bool { return s.on.avoided() })
+			if t.unwanted {
+				g.blocked = false
+				c.note(g, "epoch %d to be replaced: switch %s is drained", t.epoch, d.name)
+			} else {
+				g.refusal, g.told = nil, ""
+			}
+		case t == g.building && d.avoided():
+			c.note(g, "epoch %d given up: switch %s is drained", t.epoch, d.name)
+			c.remove(g, t)
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package manager
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// bytesReader gives small numbers from a fuzzer's bytes, and then zeros.
+type bytesReader []byte
+
+func (r *bytesReader) next(below int) int {
+	if len(*r) == 0 {
+		return 0
+	}
+	n := int((*r)[0]) % below
+	*r = (*r)[1:]
+	return n
+}
+
+// decode makes an input of any kind, with any fields that a few bytes can say:
+// answers nobody asked for, plans that are no trees, ranks that do not exist.
+func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
+	group, rank, epoch := uint32(r.next(4)), uint32(r.next(5)), uint32(r.next(20))
+	node := topology.NodeID(r.next(graph.Nodes()+2) - 1)
+	addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(rank)}), uint16(r.next(3)))
+	lives := uint64(r.next(3))
+	switch r.next(14) {
+	case 0:
+		in := Create{Name: string(rune('a' + r.next(4))), ChunkBytes: 512 * r.next(3), Window: 1 << r.next(9), Secret: [32]byte{byte(r.next(2))}}
+		for range r.next(5) {
+			in.Members = append(in.Members, graph.Name(topology.NodeID(r.next(graph.Hosts()+1))))
+		}
+		return in
+	case 1:
+		return Watch{Group: group, Rank: rank, DataAddr: addr, Stream: uint64(r.next(8)), Entered: epoch}
+	case 2:
+		return Unwatch{Group: group, Rank: rank, Stream: uint64(r.next(8))}
+	case 3:
+		return Planned{Group: group, Plan: uint64(r.next(8)), Err: errors.New("no")}
+	case 4:
+		in := Planned{Group: lastPlan.Group, Plan: lastPlan.Plan}
+		in.Choice, in.Err = pathsel.Select(graph.View(), nil, lastPlan.Request)
+		if r.next(4) == 0 && in.Err == nil {
+			in.Choice.Tree.Leaves = in.Choice.Tree.Leaves[1:]
+		}
+		return in
+	case 5, 6:
+		kind := agent.ReplyKind(r.next(7))
+		reply := agent.Reply{Incarnation: lives, Kind: kind, Group: group, Epoch: epoch, Tree: uint8(r.next(2)), Addr: addr}
+		if r.next(2) == 1 {
+			reply.Refusal = &agent.Refusal{Cause: agent.Cause(r.next(15)), Free: r.next(200)}
+		}
+		return Answer{Switch: node, Reply: reply}
+	case 7, 8:
+		in := SwitchUp{Switch: node, Incarnation: lives, Capability: topology.DefaultCapability(), Draining: r.next(8) == 1}
+		for range r.next(3) {
+			in.Holds = append(in.Holds, agent.Hold{Group: group, Epoch: uint32(r.next(20)), Tree: uint8(r.next(2)), Window: 8, Committed: r.next(2) == 1})
+		}
+		return in
+	case 9:
+		return SwitchDown{Switch: node}
+	case 10:
+		return Ended{Switch: node, End: agent.Ended{Incarnation: lives, Group: group, Epoch: epoch}}
+	case 11:
+		return Report{Group: group, Rank: rank, Entered: epoch << (r.next(2) * 27), Way: Way(r.next(4)), Lost: uint32(r.next(20)), Silent: r.next(2) == 1}
+	case 12:
+		return Drain{Switch: node, On: r.next(2) == 1}
+	}
+	if r.next(4) == 0 {
+		return Release{Group: group}
+	}
+	return Stored{Seq: uint64(r.next(200))}
+}
+
+// playRaw gives a manager what data says, and answers, on the way, as many of
+// its requests as data wants. It returns the first broken invariant.
+func playRaw(graph *topology.Graph, data []byte) error {
+	c := must(New(graph, smallConfig()))
+	var out Output
+	r := bytesReader(data)
+	now, plan := core.Time(0), PlanRequest{}
+	for len(r) > 0 {
+		var batch []Input
+		for range 1 + r.next(3) {
+			batch = append(batch, decode(&r, graph, plan))
+		}
+		// Its own requests are answered as they should be, or the interesting
+		// states would hardly be met.
+		obey := r.next(4) > 0
+		now = now.Add(time.Duration(r.next(8)) * 100 * time.Millisecond)
+		for round := 0; round < 8; round++ {
+			out.Reset()
+			c.Step(now, batch, &out)
+			if err := c.check(); err != nil {
+				return err
+			}
+			batch = nil
+			if len(out.Plans) > 0 {
+				plan = out.Plans[len(out.Plans)-1]
+			}
+			if obey {
+				batch = obedient(c, &out)
+			}
+			if len(batch) == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// obedient answers everything as it should be.
+func obedient(c *Core, out *Output) []Input {
+	var batch []Input
+	for _, p := range out.Plans {
+		choice, err := pathsel.Select(c.view, nil, p.Request)
+		batch = append(batch, Planned{Group: p.Group, Plan: p.Plan, Choice: choice, Err: err})
+	}
+	if n := len(out.Persist); n > 0 {
+		batch = append(batch, Stored{Seq: out.Persist[n-1].Seq})
+	}
+	answer := func(n topology.NodeID, kind agent.ReplyKind, incarnation uint64, group, epoch uint32, tree uint8) {
+		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, 0, byte(n)}), 4000)
+		batch = append(batch, Answer{Switch: n, Reply: agent.Reply{
+			Incarnation: incarnation, Kind: kind, Group: group, Epoch: epoch, Tree: tree, Addr: addr,
+		}})
+	}
+	for _, m := range out.Prepares {
+		answer(m.Switch, agent.Prepared, m.Incarnation, m.Group, m.Epoch, m.Tree)
+	}
+	for _, m := range out.Commits {
+		answer(m.Switch, agent.Committed, m.Incarnation, m.Config.Group, m.Config.Epoch, m.Config.Tree)
+	}
+	for _, m := range out.Removes {
+		answer(m.Switch, agent.Removed, m.Incarnation, m.Group, m.Epoch, m.Tree)
+	}
+	return batch
+}
+
+func FuzzInputs(f *testing.F) {
+	graph := smallFabric()
+	f.Add([]byte("a fabric of five switches and six hosts"))
+	f.Add([]byte{0, 0, 0, 0, 7, 0, 1, 7, 0, 0, 0, 0, 0, 0, 0, 8, 0, 1, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 7, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 2000 {
+			data = data[:2000]
+		}
+		if err := playRaw(graph, data); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,232 @@
+package manager
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// group is the state of one group.
+type group struct {
+	id      uint32
+	spec    *Spec             // never changes
+	specSeq uint64            // of its record
+	hosts   []topology.NodeID // spec.Members, by rank
+
+	members  []member
+	watching int    // members with a stream
+	ways     [3]int // members by Way
+	entered  uint32 // the highest epoch that a member has reported
+	epoch    uint32 // the last that was given
+
+	building *tree   // planned or prepared
+	active   *tree   // active
+	draining []*tree // draining, by age
+
+	plan      uint64 // of the PlanRequest without an answer; 0: none
+	round     round
+	suspects  []suspect
+	failures  int       // since the group was last well
+	notBefore core.Time // when the next attempt may begin
+	blocked   bool      // no attempt before something changes
+	refusal   *Refusal  // why there is no tree, or no replacement
+	told      string    // the refusal that members know
+
+	released bool
+	until    core.Time // released: when the trees go. Otherwise, while nobody watches: when it is
+
+	history []Change
+	dirty   bool // it is in Core.dirty
+	timer   timer
+}
+
+// member is one rank.
+type member struct {
+	addr     netip.AddrPort
+	stream   uint64
+	entered  uint32
+	way      Way
+	watching bool
+}
+
+// trees returns all trees of g, by age.
+func (g *group) trees() []*tree {
+	all := slices.Clone(g.draining)
+	if g.active != nil {
+		all = append(all, g.active)
+	}
+	if g.building != nil {
+		all = append(all, g.building)
+	}
+	return all
+}
+
+// treeOf returns the tree of an epoch, or nil.
+func (g *group) treeOf(epoch uint32) *tree {
+	for _, t := range g.trees() {
+		if t.epoch == epoch {
+			return t
+		}
+	}
+	return nil
+}
+
+// note adds to the group's history.
+func (c *Core) note(g *group, format string, args ...any) {
+	if len(g.history) >= c.cfg.MaxHistory {
+		g.history = slices.Delete(g.history, 0, len(g.history)-c.cfg.MaxHistory+1)
+	}
+	g.history = append(g.history, Change{At: c.now, What: fmt.Sprintf(format, args...)})
+}
+
+func (c *Core) create(in Create) {
+	if id, ok := c.names[in.Name]; ok {
+		g := c.groups[id]
+		if !g.spec.sameTerms(&in) {
+			c.reply(Reply{Req: in.Req, Err: fmt.Errorf("create group %q: %w", in.Name, ErrExists)})
+			return
+		}
+		c.after(g.specSeq, action{do: sendReply, reply: Reply{Req: in.Req, Group: id, Found: true}})
+		return
+	}
+	hosts, err := c.checkCreate(&in)
+	if err != nil {
+		c.reply(Reply{Req: in.Req, Err: fmt.Errorf("create group %q: %w", in.Name, err)})
+		return
+	}
+	c.lastGroup++
+	g := c.addGroup(c.lastGroup, &Spec{
+		Name: in.Name, Members: in.Members, ChunkBytes: in.ChunkBytes, Window: in.Window,
+		Functions: in.Functions, Types: in.Types, Secret: in.Secret,
+	}, hosts)
+	g.until = c.now.Add(c.cfg.Abandon)
+	c.saveFleet()
+	g.specSeq = c.save(Record{Kind: SpecRecord, Group: g.id, Spec: g.spec})
+	c.after(g.specSeq, action{do: sendReply, reply: Reply{Req: in.Req, Group: g.id}})
+	c.note(g, "created with %d members", len(hosts))
+	c.touch(g)
+}
+
+// addGroup makes a group known.
+func (c *Core) addGroup(id uint32, spec *Spec, hosts []topology.NodeID) *group {
+	g := &group{id: id, spec: spec, hosts: hosts, members: make([]member, len(hosts))}
+	g.ways[NoWay] = len(hosts)
+	g.timer.group = g
+	c.groups[id] = g
+	c.names[spec.Name] = id
+	at, _ := slices.BinarySearch(c.order, id)
+	c.order = slices.Insert(c.order, at, id)
+	return g
+}
+
+func (s *Spec) sameTerms(in *Create) bool {
+	return s.ChunkBytes == in.ChunkBytes && s.Window == in.Window && s.Functions == in.Functions &&
+		s.Types == in.Types && slices.Equal(s.Members, in.Members)
+}
+
+// maxName is the most bytes of a group's name.
+const maxName = 255
+
+// checkCreate returns the members' nodes, or what is wrong with in.
+func (c *Core) checkCreate(in *Create) ([]topology.NodeID, error) {
+	switch {
+	case in.Name == "" || len(in.Name) > maxName:
+		return nil, fmt.Errorf("a name of %d bytes, want 1 to %d: %w", len(in.Name), maxName, ErrRequest)
+	case in.ChunkBytes < aggregate.MinChunk || in.ChunkBytes > aggregate.MaxChunk:
+		return nil, fmt.Errorf("chunks of %d bytes, want %d to %d: %w", in.ChunkBytes, aggregate.MinChunk, aggregate.MaxChunk, ErrRequest)
+	case !powerOfTwo(in.Window) || in.Window > c.cfg.MaxWindow:
+		return nil, fmt.Errorf("a window of %d chunks, want a power of two up to %d: %w", in.Window, c.cfg.MaxWindow, ErrRequest)
+	case in.Functions&^topology.AllFunctions() != 0 || in.Types&^topology.AllTypes() != 0:
+		return nil, fmt.Errorf("functions %#x or types %#x are not all defined: %w", uint32(in.Functions), uint32(in.Types), ErrRequest)
+	case in.Secret == [32]byte{}:
+		return nil, fmt.Errorf("the driver gave no secret: %w", ErrRequest)
+	case len(in.Members) < 2:
+		return nil, fmt.Errorf("%d members: %w", len(in.Members), ErrTooFew)
+	case len(in.Members) > c.cfg.MaxMembers:
+		return nil, fmt.Errorf("%d members, at most %d: %w", len(in.Members), c.cfg.MaxMembers, ErrTooMany)
+	case len(c.groups) >= c.cfg.MaxGroups:
+		return nil, fmt.Errorf("%d groups stand: %w", len(c.groups), ErrTooManyGroups)
+	}
+	return lookUp(c.graph, in.Members)
+}
+
+// lookUp returns the hosts of these names.
+func lookUp(graph *topology.Graph, names []string) ([]topology.NodeID, error) {
+	hosts := make([]topology.NodeID, len(names))
+	ranks := make(map[topology.NodeID]int, len(names))
+	for rank, name := range names {
+		host, ok := graph.Lookup(name)
+		if !ok || !graph.IsHost(host) {
+			return nil, fmt.Errorf("rank %d, %q: %w", rank, name, ErrUnknownHost)
+		}
+		if first, twice := ranks[host]; twice {
+			return nil, fmt.Errorf("ranks %d and %d are both %q: %w", first, rank, name, ErrDuplicate)
+		}
+		hosts[rank], ranks[host] = host, rank
+	}
+	return hosts, nil
+}
+
+// release ends g: what is being built goes at once, the rest in a while.
+func (c *Core) release(g *group) {
+	c.changed = c.changed || g.blocked // so that it leaves Core.blocked
+	g.released, g.plan, g.blocked = true, 0, false
+	g.until = c.now.Add(c.cfg.ReleaseGrace)
+	delete(c.names, g.spec.Name)
+	c.note(g, "released")
+	if g.building != nil {
+		c.remove(g, g.building)
+	}
+	for rank := range g.members {
+		if m := &g.members[rank]; m.watching {
+			c.close(g.id, uint32(rank), m.stream, ErrReleased)
+			m.watching = false
+		}
+	}
+	g.watching = 0
+	c.saveTrees(g)
+	c.touch(g)
+}
+
+func (c *Core) releaseAsked(in Release) {
+	g := c.groups[in.Group]
+	if g == nil {
+		c.reply(Reply{Req: in.Req, Group: in.Group, Err: fmt.Errorf("release group %d: %w", in.Group, ErrUnknownGroup)})
+		return
+	}
+	if !g.released {
+		c.release(g)
+	}
+	c.after(c.seq, action{do: sendReply, reply: Reply{Req: in.Req, Group: in.Group}})
+}
+
+// dissolve removes the trees of a released group when its grace is over, and
+// then forgets the group.
+func (c *Core) dissolve(g *group) {
+	if c.now < g.until {
+		return
+	}
+	for _, t := range g.trees() {
+		c.remove(g, t)
+	}
+	if len(g.draining) > 0 {
+		return
+	}
+	c.save(Record{Kind: TreesRecord, Group: g.id, Delete: true})
+	c.save(Record{Kind: SpecRecord, Group: g.id, Delete: true})
+	c.timers.set(&g.timer, core.Never)
+	delete(c.groups, g.id)
+	at, _ := slices.BinarySearch(c.order, g.id)
+	c.order = slices.Delete(c.order, at, at+1)
+}
+
+func (c *Core) reply(r Reply) { c.out.Replies = append(c.out.Replies, r) }
+
+// close ends a member's stream.
+func (c *Core) close(group, rank uint32, stream uint64, why error) {
+	c.out.Notices = append(c.out.Notices, Notice{Group: group, Rank: rank, Stream: stream, Err: why, End: true})
+}

@@ -1,0 +1,147 @@
+package manager
+
+import (
+	"net/netip"
+
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// Input is one of the structs of this file that have the method.
+type Input interface{ input() }
+
+// Create makes a group, or joins one: a Create whose Name, Members and terms
+// are those of a group that stands gets that group's number.
+type Create struct {
+	Req        uint64 // repeated in the Reply
+	Name       string
+	Members    []string // host names; the index is the rank; kept, read only
+	ChunkBytes int      // largest payload of a packet, fixed for the group's life
+	Window     uint32   // largest window of any epoch, in chunks; a power of two
+	Functions  topology.Functions
+	Types      topology.Types
+	// Secret is where the cookies of the group's trees come from. The driver
+	// draws it from crypto/rand; all zeros are refused. It counts only for the
+	// Create that makes the group.
+	Secret [32]byte
+}
+
+// Watch tells that a member listens, and where its tree's data is to come
+// from. A later Watch of the same rank takes the place of the former.
+type Watch struct {
+	Group    uint32
+	Rank     uint32
+	DataAddr netip.AddrPort
+	Stream   uint64 // the driver's name of the stream; repeated in what goes to it; never reused
+	Entered  uint32 // epoch that the member is in; 0: none yet
+}
+
+// Unwatch tells that a stream has ended.
+type Unwatch struct {
+	Group, Rank uint32
+	Stream      uint64
+}
+
+// Planned is the answer to a PlanRequest: a choice, or the error that
+// pathsel.Select gave.
+type Planned struct {
+	Group  uint32
+	Plan   uint64
+	Choice pathsel.Choice // if Err is nil; kept, read only
+	Err    error
+}
+
+// SwitchUp tells that a switch's agent is connected, and what it holds. It may
+// come again for one that is up; it need not have been SwitchDown before.
+type SwitchUp struct {
+	Switch      topology.NodeID
+	Incarnation uint64
+	Capability  topology.Capability
+	Draining    bool         // the agent refuses new reservations
+	Holds       []agent.Hold // read during Step only
+}
+
+// SwitchDown tells that a switch, or its agent, is dead or cut off.
+type SwitchDown struct {
+	Switch topology.NodeID
+	Why    string
+}
+
+// Answer is what an agent answered to a Prepare, Commit or Remove. A request
+// whose answer was lost needs none: it is repeated, or given up.
+type Answer struct {
+	Switch topology.NodeID
+	Reply  agent.Reply
+}
+
+// Ended tells that a switch has freed an epoch by itself.
+type Ended struct {
+	Switch topology.NodeID
+	End    agent.Ended
+}
+
+// TopologyChanged brings a later snapshot of the fabric.
+type TopologyChanged struct {
+	View topology.View
+}
+
+// Way is how a member runs its collectives.
+type Way uint8
+
+// The ways.
+const (
+	NoWay    Way = iota // nothing reported yet
+	Offload             // over the switches of its epoch's tree
+	HostTree            // over hosts
+)
+
+var wayNames = [...]string{"none", "offload", "host-tree"}
+
+// String returns the way's name.
+func (w Way) String() string {
+	if int(w) < len(wayNames) {
+		return wayNames[w]
+	}
+	return "way(?)"
+}
+
+// Report is what a member tells of its epochs.
+type Report struct {
+	Group, Rank uint32
+	Entered     uint32 // epoch that it is in
+	Way         Way
+	Lost        uint32 // epoch whose tree it has lost; 0: none
+	Silent      bool   // Lost: its own parent did not answer; else, the loss is further up
+}
+
+// Release ends a group. Its trees go after Config.ReleaseGrace.
+type Release struct {
+	Req   uint64
+	Group uint32
+}
+
+// Drain takes a switch out of use (On) or back into it. Active trees on it
+// are replaced where there is another way, and stay where there is none.
+type Drain struct {
+	Req    uint64
+	Switch topology.NodeID
+	On     bool
+}
+
+// Stored tells that all Records up to Seq survive a restart of the manager.
+type Stored struct{ Seq uint64 }
+
+func (Create) input()          {}
+func (Watch) input()           {}
+func (Unwatch) input()         {}
+func (Planned) input()         {}
+func (SwitchUp) input()        {}
+func (SwitchDown) input()      {}
+func (Answer) input()          {}
+func (Ended) input()           {}
+func (TopologyChanged) input() {}
+func (Report) input()          {}
+func (Release) input()         {}
+func (Drain) input()           {}
+func (Stored) input()          {}

@@ -1,0 +1,233 @@
+package manager
+
+import (
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// Core is the state of one manager. It is not for concurrent use.
+type Core struct {
+	cfg   Config
+	graph *topology.Graph
+	view  topology.View
+
+	groups    map[uint32]*group
+	order     []uint32          // the groups' numbers, rising
+	names     map[string]uint32 // of groups that are not released
+	lastGroup uint32            // the highest number ever given
+	plans     uint64            // the highest number of a plan
+
+	fleet []device // by switch index of graph
+
+	seq     uint64   // of the last record
+	stored  uint64   // up to which records are stored
+	waiting []action // what waits for records to be stored
+
+	timers  timers
+	dirty   []*group // to be advanced in this Step
+	blocked []uint32 // groups whose refusal stands until something changes
+	changed bool     // something has changed that may end a refusal
+	changes uint64   // how often that was so
+	started bool
+
+	now core.Time // of the current Step
+	out *Output   // of the current Step
+}
+
+// New returns the core of a manager of graph that knows no group yet.
+func New(graph *topology.Graph, cfg Config) (*Core, error) {
+	return Restore(graph, cfg, nil)
+}
+
+// Step takes what has happened, in order, and adds to out what is to be done.
+func (c *Core) Step(now core.Time, batch []Input, out *Output) {
+	c.now, c.out = now, out
+	if !c.started {
+		c.start()
+	}
+	for _, in := range batch {
+		c.take(in)
+		c.settle()
+	}
+	for t := c.timers.due(now); t != nil; t = c.timers.due(now) {
+		if t.group != nil {
+			c.touch(t.group)
+		} else {
+			c.sweep(t.on)
+		}
+		c.settle()
+	}
+	c.out = nil
+}
+
+// Deadline returns when the core wants to be stepped next.
+func (c *Core) Deadline() core.Time {
+	if !c.started && len(c.groups) > 0 {
+		return 0
+	}
+	return c.timers.next()
+}
+
+func (c *Core) take(in Input) {
+	switch in := in.(type) {
+	case Create:
+		c.create(in)
+	case Watch:
+		c.watch(in)
+	case Unwatch:
+		c.unwatch(in)
+	case Report:
+		c.report(in)
+	case Release:
+		c.releaseAsked(in)
+	case Planned:
+		c.planned(in)
+	case SwitchUp:
+		c.switchUp(in)
+	case SwitchDown:
+		c.switchDown(in)
+	case Answer:
+		c.answer(in)
+	case Ended:
+		c.ended(in)
+	case TopologyChanged:
+		c.topologyChanged(in)
+	case Drain:
+		c.drain(in)
+	case Stored:
+		c.storedUpTo(in.Seq)
+	}
+}
+
+// start begins with what Restore has found.
+func (c *Core) start() {
+	c.started = true
+	for _, id := range c.order {
+		g := c.groups[id]
+		for _, t := range g.trees() {
+			c.out.Loads = append(c.out.Loads, t.choice.Tree)
+		}
+		g.until = c.now
+		if !g.released {
+			g.until = c.now.Add(c.cfg.Abandon)
+		}
+		c.touch(g)
+	}
+	c.settle()
+}
+
+// touch has g advanced before the Step goes on.
+func (c *Core) touch(g *group) {
+	if !g.dirty {
+		g.dirty = true
+		c.dirty = append(c.dirty, g)
+	}
+}
+
+// settle advances what was touched, until nothing is left to do now.
+func (c *Core) settle() {
+	for {
+		if c.changed {
+			c.changed = false
+			c.changes++
+			c.unblock()
+		}
+		if len(c.dirty) == 0 {
+			return
+		}
+		g := c.dirty[0]
+		c.dirty[0] = nil
+		c.dirty = c.dirty[1:]
+		g.dirty = false
+		if c.groups[g.id] != g {
+			continue
+		}
+		c.advance(g)
+		if c.groups[g.id] == g {
+			c.timers.set(&g.timer, c.deadline(g))
+		}
+	}
+}
+
+// unblock lets the refused groups try again, after a moment: changes come
+// together, and a tree that was planned after the first would make do with less.
+func (c *Core) unblock() {
+	for _, id := range c.blocked {
+		if g := c.groups[id]; g != nil && g.blocked {
+			g.blocked = false
+			g.notBefore = max(g.notBefore, c.now.Add(c.cfg.RetryMin))
+			c.touch(g)
+		}
+	}
+	c.blocked = c.blocked[:0]
+}
+
+// advance does for g what the state and the time ask for.
+func (c *Core) advance(g *group) {
+	c.overdue(g)
+	if !g.released && g.watching == 0 && c.now >= g.until {
+		c.note(g, "abandoned: nobody watches it")
+		c.release(g)
+	}
+	switch {
+	case g.released:
+		c.dissolve(g)
+	case g.building != nil:
+		c.tryCommit(g)
+	case c.wantsPlan(g) && c.now >= g.notBefore:
+		c.plan(g)
+	}
+}
+
+// wantsPlan reports whether g is to be given a tree, be it later.
+func (c *Core) wantsPlan(g *group) bool {
+	return !g.released && g.building == nil && g.plan == 0 && !g.blocked &&
+		(g.active == nil || g.active.unwanted) &&
+		g.watching == len(g.members) && len(g.draining) < c.cfg.MaxDraining
+}
+
+// deadline returns when g wants to be advanced. It is never in the past: each
+// of its moments is dealt with in advance.
+func (c *Core) deadline(g *group) core.Time {
+	at := core.Never
+	if t := g.building; t != nil {
+		at = at.Earlier(t.until)
+	}
+	for _, t := range g.draining {
+		if t.removing {
+			at = at.Earlier(t.until)
+		}
+	}
+	if g.until > c.now && (g.released || g.watching == 0) {
+		at = at.Earlier(g.until)
+	}
+	if c.wantsPlan(g) {
+		at = at.Earlier(g.notBefore)
+	}
+	return at
+}
+
+// topologyChanged gives up the trees that the fabric no longer has.
+func (c *Core) topologyChanged(in TopologyChanged) {
+	if in.View.Graph() != c.graph {
+		return
+	}
+	c.view, c.changed = in.View, true
+	for _, id := range c.order {
+		g := c.groups[id]
+		for _, t := range g.trees() {
+			if t.removing {
+				continue
+			}
+			err := t.choice.Tree.Validate(c.view)
+			if err == nil {
+				continue
+			}
+			if t == g.building {
+				c.fail(g, &Refusal{Reason: ErrNoTree, Resource: "path", Cause: err})
+			} else {
+				c.lose(g, t, err.Error())
+			}
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package manager
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+func (c *Core) watch(in Watch) {
+	g, err := c.watched(&in)
+	if err != nil {
+		c.close(in.Group, in.Rank, in.Stream, fmt.Errorf("watch group %d as rank %d: %w", in.Group, in.Rank, err))
+		return
+	}
+	m := &g.members[in.Rank]
+	if m.watching && m.stream != in.Stream {
+		c.close(g.id, in.Rank, m.stream, ErrReplaced)
+	} else if !m.watching {
+		m.watching = true
+		g.watching++
+	}
+	m.stream = in.Stream
+	m.addr = netip.AddrPortFrom(in.DataAddr.Addr().Unmap(), in.DataAddr.Port())
+	c.moved(g, in.Rank)
+	c.enter(g, in.Rank, in.Entered)
+	switch {
+	case g.active != nil:
+		c.offer(g, g.active, in.Rank)
+	case g.refusal != nil:
+		c.out.Notices = append(c.out.Notices, Notice{Group: g.id, Rank: in.Rank, Stream: m.stream, Err: g.refusal})
+	}
+	c.touch(g)
+}
+
+// watched returns the group of a Watch, or what is wrong with it.
+func (c *Core) watched(in *Watch) (*group, error) {
+	g := c.groups[in.Group]
+	switch {
+	case g == nil:
+		return nil, ErrUnknownGroup
+	case g.released:
+		return nil, ErrReleased
+	case uint64(in.Rank) >= uint64(len(g.members)):
+		return nil, fmt.Errorf("%w, the group has %d members", ErrUnknownRank, len(g.members))
+	case !in.DataAddr.IsValid() || in.DataAddr.Port() == 0:
+		return nil, fmt.Errorf("data address %v: %w", in.DataAddr, ErrRequest)
+	}
+	return g, nil
+}
+
+// moved gives up the trees that know another data address of a member: its
+// leaf switch would take nothing from it.
+func (c *Core) moved(g *group, rank uint32) {
+	for _, t := range g.trees() {
+		if t.removing || t.members == nil || t.members[rank] == g.members[rank].addr {
+			continue
+		}
+		why := fmt.Sprintf("rank %d has a new data address", rank)
+		if t == g.building {
+			c.note(g, "epoch %d given up: %s", t.epoch, why)
+			c.remove(g, t)
+		} else {
+			c.lose(g, t, why)
+		}
+	}
+}
+
+func (c *Core) unwatch(in Unwatch) {
+	g := c.groups[in.Group]
+	if g == nil || uint64(in.Rank) >= uint64(len(g.members)) {
+		return
+	}
+	m := &g.members[in.Rank]
+	if !m.watching || m.stream != in.Stream {
+		return
+	}
+	m.watching = false
+	g.watching--
+	if g.watching == 0 {
+		g.until = c.now.Add(c.cfg.Abandon)
+	}
+	c.touch(g)
+}
+
+func (c *Core) report(in Report) {
+	g := c.groups[in.Group]
+	if g == nil || uint64(in.Rank) >= uint64(len(g.members)) || int(in.Way) >= len(g.ways) {
+		return
+	}
+	m := &g.members[in.Rank]
+	g.ways[m.way]--
+	m.way = in.Way
+	g.ways[m.way]++
+	c.enter(g, in.Rank, in.Entered)
+	if t := g.treeOf(in.Lost); in.Lost != 0 && t != nil && t != g.building && !t.removing {
+		c.suspect(g, t, in.Rank, in.Silent)
+		c.lose(g, t, fmt.Sprintf("rank %d has lost it", in.Rank))
+	}
+	c.touch(g)
+}
+
+// enter takes note of the epoch that a member is in.
+func (c *Core) enter(g *group, rank, epoch uint32) {
+	m := &g.members[rank]
+	before := m.entered
+	if epoch <= before {
+		return
+	}
+	m.entered = epoch
+	g.entered = max(g.entered, epoch)
+	for _, t := range g.trees() {
+		switch {
+		case t.removing:
+		case t == g.building:
+			if epoch >= t.epoch {
+				// The members would refuse the offer.
+				c.note(g, "epoch %d given up: rank %d is in epoch %d", t.epoch, rank, epoch)
+				c.remove(g, t)
+				c.backOff(g)
+			}
+		case t == g.active:
+			if epoch > t.epoch {
+				// Nobody enters it any more, and one has left it.
+				c.note(g, "epoch %d left: rank %d is in epoch %d", t.epoch, rank, epoch)
+				c.supersede(g, t)
+				c.backOff(g)
+			} else if epoch == t.epoch {
+				if t.inside++; t.inside == len(g.members) {
+					c.note(g, "epoch %d entered by all", t.epoch)
+					g.failures = 0
+				}
+			}
+		case before <= t.epoch && epoch > t.epoch:
+			if t.behind--; t.behind == 0 {
+				c.remove(g, t)
+			}
+		}
+	}
+}
+
+// suspect is a switch that a lost tree makes one avoid.
+type suspect struct {
+	node  topology.NodeID
+	until core.Time
+}
+
+// maxSuspects bounds the switches that one group avoids on suspicion.
+const maxSuspects = 16
+
+// suspect avoids, for a while, the switch that a member's loss points at: its
+// parent if that was silent, otherwise the one above it.
+func (c *Core) suspect(g *group, t *tree, rank uint32, silent bool) {
+	at := t.choice.Tree.Leaves[rank].Vertex
+	if !silent {
+		if at = t.choice.Tree.Vertices[at].Parent; at < 0 {
+			return
+		}
+	}
+	s := suspect{t.choice.Tree.Vertices[at].Switch, c.now.Add(c.cfg.Suspicion)}
+	for i := range g.suspects {
+		if g.suspects[i].node == s.node {
+			g.suspects[i] = s
+			return
+		}
+	}
+	if len(g.suspects) == maxSuspects {
+		g.suspects = g.suspects[1:]
+	}
+	g.suspects = append(g.suspects, s)
+}
+
+// suspected reports whether g avoids a switch on suspicion.
+func (g *group) suspected(n topology.NodeID, now core.Time) bool {
+	for _, s := range g.suspects {
+		if s.node == n && now < s.until {
+			return true
+		}
+	}
+	return false
+}
+
+// offer tells one member of an active tree.
+func (c *Core) offer(g *group, t *tree, rank uint32) {
+	m := &g.members[rank]
+	if !m.watching {
+		return
+	}
+	c.out.Offers = append(c.out.Offers, Offer{
+		Group: g.id, Rank: rank, Stream: m.stream,
+		Epoch: t.epoch, Cookie: g.spec.cookie(g.id, t.epoch), Window: t.window,
+		Parent: t.sites[t.choice.Tree.Leaves[rank].Vertex].addr, Index: t.rankIndex[rank],
+		Probes: c.cfg.Probes, Idle: c.cfg.Lease / 3,
+	})
+}

@@ -1,0 +1,115 @@
+package manager
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// Output is what a Step wants done. The lists do not wait for each other:
+// what has to wait for a Record comes out in the Step that was given its
+// Stored. Within one list the order counts. What it points to is read only.
+type Output struct {
+	Persist     []Record
+	Loads       []pathsel.Tree // count from now on; see "Who plans" in the package's documentation
+	Unloads     []pathsel.Tree // count no longer
+	Plans       []PlanRequest
+	Prepares    []Prepare
+	Commits     []Commit
+	Removes     []Remove
+	Offers      []Offer
+	Withdrawals []Withdrawal
+	Notices     []Notice
+	Replies     []Reply
+}
+
+// Reset empties o and keeps its memory.
+func (o *Output) Reset() {
+	reset(&o.Persist)
+	reset(&o.Loads)
+	reset(&o.Unloads)
+	reset(&o.Plans)
+	reset(&o.Prepares)
+	reset(&o.Commits)
+	reset(&o.Removes)
+	reset(&o.Offers)
+	reset(&o.Withdrawals)
+	reset(&o.Notices)
+	reset(&o.Replies)
+}
+
+func reset[T any](s *[]T) {
+	clear(*s)
+	*s = (*s)[:0]
+}
+
+// PlanRequest asks for a tree. A later one for the same group replaces it.
+type PlanRequest struct {
+	Group   uint32
+	Plan    uint64 // for Planned; rises
+	Request pathsel.Request
+}
+
+// Prepare goes to the agent of Switch. The driver sets Req as it likes: the
+// answer is known by group, tree and epoch.
+type Prepare struct {
+	Switch topology.NodeID
+	agent.Prepare
+}
+
+// Commit goes to the agent of Switch.
+type Commit struct {
+	Switch topology.NodeID
+	agent.Commit
+}
+
+// Remove goes to the agent of Switch.
+type Remove struct {
+	Switch topology.NodeID
+	agent.Remove
+}
+
+// Offer tells one member of a tree that it may enter: all that it needs to be
+// a child of its leaf switch. The same offer may come again.
+type Offer struct {
+	Group, Rank uint32
+	Stream      uint64
+	Epoch       uint32 // even
+	Tree        uint8
+	Cookie      uint64         // 48 bits, never zero
+	Window      uint32         // in chunks, a power of two, at most Create.Window
+	Parent      netip.AddrPort // data address of the leaf switch
+	Index       uint16         // child index there
+	Probes      int            // unanswered probes after which the tree counts as lost
+	Idle        time.Duration  // period of idle probes, a third of the lease
+}
+
+// Withdrawal tells a member that an offered tree is lost.
+type Withdrawal struct {
+	Group, Rank uint32
+	Stream      uint64
+	Epoch       uint32
+	Why         string
+}
+
+// Notice tells a member how its group stands, or that its stream is over.
+type Notice struct {
+	Group, Rank uint32
+	Stream      uint64
+	// Err is a *Refusal, why the group has no tree, which holds until an offer
+	// or another notice comes; or, with End, ErrReleased, ErrReplaced, or what
+	// was wrong with the Watch.
+	Err error
+	End bool // the stream is over
+}
+
+// Reply is the answer to a Create, Release or Drain.
+type Reply struct {
+	Req   uint64
+	Group uint32 // Create, Release
+	Found bool   // Create: the group stood already
+	Err   error  // nil, or one of this package's errors, wrapped
+}

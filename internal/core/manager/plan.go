@@ -1,0 +1,316 @@
+package manager
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// round is one search for a tree: it ends with an active tree, or with the
+// group refused.
+type round struct {
+	window   uint32 // that is tried; 0: the round has not begun
+	attempts int    // that have failed at a switch
+	refused  []refusedBy
+	last     *Refusal // what the last of them said
+
+	// Of the plan that is out:
+	full      []topology.NodeID // excluded because they lack slots
+	suspected bool              // one was excluded on suspicion
+	changes   uint64            // Core.changes when it went out
+}
+
+// refusedBy is a switch that failed in this round.
+type refusedBy struct {
+	node topology.NodeID
+	free int // slots it has, if it was for these; otherwise -1: not again in this round
+}
+
+// excludes reports whether the round avoids n for a tree that needs so many
+// slots, and whether it is for the slots.
+func (r *round) excludes(n topology.NodeID, need int) (excluded, slots bool) {
+	for _, x := range r.refused {
+		if x.node == n && x.free < need {
+			return true, x.free >= 0
+		}
+	}
+	return false, false
+}
+
+// avoid keeps n off the round's trees.
+func (r *round) avoid(n topology.NodeID, free int) {
+	r.refused = append(r.refused, refusedBy{n, free})
+}
+
+// plan asks for a tree.
+func (c *Core) plan(g *group) {
+	r := &g.round
+	if r.window == 0 {
+		*r = round{window: g.spec.Window}
+	}
+	r.full, r.suspected, r.changes = nil, false, c.changes
+	need := 2 * int(r.window)
+	var exclude []topology.NodeID
+	for i := range c.fleet {
+		d := &c.fleet[i]
+		excluded, slots := r.excludes(d.node, need)
+		if !d.usable() {
+			excluded, slots = true, false
+		} else if !excluded && g.suspected(d.node, c.now) {
+			excluded, r.suspected = true, true
+		} else if !excluded && d.freeFor(g.id) < need {
+			excluded, slots = true, true
+		}
+		if excluded {
+			exclude = append(exclude, d.node)
+		}
+		if slots {
+			r.full = append(r.full, d.node)
+		}
+	}
+	c.plans++
+	g.plan = c.plans
+	c.out.Plans = append(c.out.Plans, PlanRequest{Group: g.id, Plan: g.plan, Request: pathsel.Request{
+		Members: g.hosts, Functions: g.spec.Functions, Types: g.spec.Types,
+		Slots: need, ChunkBytes: g.spec.ChunkBytes, Exclude: exclude,
+	}})
+}
+
+func (c *Core) planned(in Planned) {
+	g := c.groups[in.Group]
+	if g == nil || g.plan == 0 || g.plan != in.Plan {
+		c.unload(in)
+		return
+	}
+	g.plan = 0
+	c.touch(g)
+	if in.Err != nil {
+		c.planRefused(g, in.Err)
+		return
+	}
+	if g.watching < len(g.members) || g.active != nil && !g.active.unwanted {
+		c.unload(in)
+		return
+	}
+	if why := c.overtaken(g, &in.Choice.Tree); why != nil {
+		c.unload(in)
+		c.fail(g, why)
+		return
+	}
+	epoch := (uint64(max(g.epoch, g.entered)) | 1) + 1
+	if epoch > 1<<32-2 {
+		c.unload(in)
+		c.refuse(g, &Refusal{Reason: ErrEpochs})
+		return
+	}
+	c.begin(g, uint32(epoch), in.Choice)
+}
+
+// unload lets go of a tree that came too late or cannot be used.
+func (c *Core) unload(in Planned) {
+	if in.Err == nil {
+		c.out.Unloads = append(c.out.Unloads, in.Choice.Tree)
+	}
+}
+
+// overtaken returns why a tree that was planned cannot be used any more, or
+// nil. Its switch is then avoided in this round.
+func (c *Core) overtaken(g *group, t *pathsel.Tree) *Refusal {
+	if err := t.Validate(c.view); err != nil {
+		return &Refusal{Reason: ErrNoTree, Resource: "path", Cause: err}
+	}
+	if !spans(t, g.hosts) {
+		return &Refusal{Reason: ErrNoTree, Resource: "path", Cause: errOtherMembers}
+	}
+	need := 2 * int(g.round.window)
+	for _, v := range t.Vertices {
+		d := c.device(v.Switch)
+		if why := d.unusable(); why != "" {
+			return &Refusal{Reason: ErrNoTree, Resource: why, Switch: d.name}
+		}
+		if d.freeFor(g.id) < need {
+			return c.fullRefusal(g, d)
+		}
+	}
+	return nil
+}
+
+// spans reports whether the leaves of t are these hosts, by rank.
+func spans(t *pathsel.Tree, hosts []topology.NodeID) bool {
+	return slices.EqualFunc(t.Leaves, hosts, func(l pathsel.Leaf, n topology.NodeID) bool { return l.Host == n })
+}
+
+var errOtherMembers = errors.New("the tree that was chosen has other members than the group")
+
+// fullRefusal says that a switch lacks slots.
+func (c *Core) fullRefusal(g *group, d *device) *Refusal {
+	why := &Refusal{
+		Reason: ErrNoTree, Resource: agent.Slots.String(), Switch: d.name,
+		Need: 2 * int(g.round.window), Free: d.freeFor(g.id), Counted: true,
+	}
+	why.Holders, why.More = d.othersThan(g.id)
+	return why
+}
+
+// planRefused goes on after there was no tree: with what was avoided on
+// suspicion, then with a smaller window, and at last not at all.
+func (c *Core) planRefused(g *group, err error) {
+	r := &g.round
+	var no *pathsel.Refusal
+	slots := errors.As(err, &no) && no.Resource == pathsel.Slots || len(r.full) > 0
+	switch {
+	case r.suspected:
+		g.suspects = nil
+		c.plan(g)
+	case slots && r.window/2 >= c.cfg.MinWindow:
+		r.window /= 2
+		c.plan(g)
+	default:
+		c.refuse(g, c.whyNone(g, no, err))
+	}
+}
+
+// whyNone tells why there is no tree for g, as near to a switch as can be.
+func (c *Core) whyNone(g *group, no *pathsel.Refusal, err error) *Refusal {
+	if no == nil {
+		return &Refusal{Reason: ErrNoTree, Cause: err}
+	}
+	why := &Refusal{Reason: ErrNoTree, Resource: no.Resource.String(), Cause: err}
+	if c.graph.IsSwitch(no.Switch) {
+		d := c.device(no.Switch)
+		why.Switch = d.name
+		if unusable := d.unusable(); unusable != "" {
+			why.Resource = unusable
+			return why
+		}
+	}
+	switch no.Resource {
+	case pathsel.Children, pathsel.Chunk:
+		why.Need, why.Free, why.Counted = no.Need, no.Free, true
+	case pathsel.Path, pathsel.Slots:
+		if len(g.round.full) > 0 {
+			return c.fullRefusal(g, c.nearest(g, no))
+		}
+		why.Need, why.Free, why.Counted = no.Need, no.Free, no.Resource == pathsel.Slots
+	}
+	if g.round.last != nil {
+		return g.round.last
+	}
+	return why
+}
+
+// nearest returns, of the switches without enough slots, the one that a
+// refusal is about: that which it names, one beside the member that it names,
+// or else the one with the most that is free.
+func (c *Core) nearest(g *group, no *pathsel.Refusal) *device {
+	full := g.round.full
+	if slices.Contains(full, no.Switch) {
+		return c.device(no.Switch)
+	}
+	if c.graph.IsHost(no.Member) {
+		for _, l := range c.graph.Adjacent(no.Member) {
+			if n := c.graph.Across(l, no.Member); slices.Contains(full, n) {
+				return c.device(n)
+			}
+		}
+	}
+	best := c.device(full[0])
+	for _, n := range full[1:] {
+		if d := c.device(n); d.freeFor(g.id) > best.freeFor(g.id) {
+			best = d
+		}
+	}
+	return best
+}
+
+// fail ends an attempt, be there a tree already or not, and with too many of
+// them the round.
+func (c *Core) fail(g *group, why *Refusal) {
+	if t := g.building; t != nil {
+		c.note(g, "epoch %d given up: %v", t.epoch, why)
+		c.remove(g, t)
+	} else {
+		c.note(g, "plan given up: %v", why)
+	}
+	g.round.last = why
+	if g.round.attempts++; g.round.attempts >= c.cfg.MaxAttempts {
+		c.refuse(g, why)
+		return
+	}
+	c.backOff(g)
+}
+
+// maxDoublings bounds the wait between two plans that were refused for a reason
+// which something has to change.
+const maxDoublings = 6
+
+// refuse ends the round without a tree. Where the reason may pass by itself
+// the next one begins after a while, otherwise when something has changed.
+func (c *Core) refuse(g *group, why *Refusal) {
+	outdated := c.changed || c.changes != g.round.changes
+	g.round = round{}
+	g.refusal = why
+	c.backOff(g)
+	if why.Reason == ErrNoTree || why.Reason == ErrEpochs {
+		// The change that ends this should not have to wait for long; and it
+		// may have come while the plan was being made.
+		g.notBefore = c.now.Add(c.cfg.delay(min(g.failures, maxDoublings)))
+		if !outdated {
+			g.blocked = true
+			c.blocked = append(c.blocked, g.id)
+		}
+	}
+	text := why.Error()
+	if g.told == text {
+		return
+	}
+	g.told = text
+	c.note(g, "refused: %s", text)
+	for rank := range g.members {
+		if m := &g.members[rank]; m.watching {
+			c.out.Notices = append(c.out.Notices, Notice{Group: g.id, Rank: uint32(rank), Stream: m.stream, Err: why})
+		}
+	}
+}
+
+// backOff puts the next attempt off. It also lets news of one failure that
+// travel different ways arrive before the next plan.
+func (c *Core) backOff(g *group) {
+	g.failures++
+	g.notBefore = c.now.Add(c.cfg.delay(g.failures))
+	c.touch(g)
+}
+
+// delay returns how long to wait after so many failures.
+func (c Config) delay(failures int) time.Duration {
+	d := c.RetryMin
+	for i := 1; i < failures && d < c.RetryMax; i++ {
+		d *= 2
+	}
+	return min(d, c.RetryMax)
+}
+
+// supersede lets a tree that is no longer offered run until all members have
+// left it.
+func (c *Core) supersede(g *group, t *tree) {
+	if g.active == t {
+		g.active = nil
+	}
+	t.stage = TreeDraining
+	t.until = core.Never
+	g.draining = append(g.draining, t)
+	t.behind = 0
+	for i := range g.members {
+		if g.members[i].entered <= t.epoch {
+			t.behind++
+		}
+	}
+	if t.behind == 0 {
+		c.remove(g, t)
+	}
+}

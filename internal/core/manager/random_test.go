@@ -1,0 +1,314 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// smallFabric has two spines above three leaves with two hosts each.
+func smallFabric() *topology.Graph { return must(topology.LeafSpine(2, 3, 2)) }
+
+func smallConfig() Config {
+	return Config{MaxGroups: 3, MaxHistory: 8, MinWindow: 2, MaxWindow: 64, MaxAttempts: 3}
+}
+
+// kinds is how many kinds of things play knows.
+const kinds = 30
+
+// play lets one thing happen in the world.
+func (w *world) play(kind, which, detail byte) {
+	i := int(which) % len(w.agents)
+	group := uint32(which%4) + 1
+	if n := len(w.core.order); n > 0 && which < 224 {
+		group = w.core.order[int(which)%n]
+	}
+	rank := uint32(detail % 4)
+	switch kind % kinds {
+	case 0, 1, 2:
+		w.settle()
+	case 3:
+		w.plan()
+	case 4:
+		w.store()
+	case 5, 6:
+		w.deliver(i, int(detail))
+	case 7, 8:
+		w.answer(i)
+	case 9:
+		w.bind(i)
+	case 10: // lost on the way, either way; what an agent says by itself is not
+		a := w.agents[i]
+		if len(a.requests) > 0 && detail%2 == 0 {
+			a.requests = a.requests[1:]
+		} else if len(a.answers) > 0 {
+			if _, ok := a.answers[0].(Answer); ok {
+				a.answers = a.answers[1:]
+			}
+		}
+	case 11: // twice
+		if a := w.agents[i]; len(a.requests) > 0 {
+			a.requests = append(a.requests, a.requests[0])
+		}
+	case 12:
+		w.wait([]time.Duration{time.Millisecond, 60 * time.Millisecond, time.Second, 2 * time.Second, 10 * time.Second, time.Minute, 20 * time.Minute}[detail%7])
+	case 13:
+		w.create(fmt.Sprint("g", which%4), 1<<(detail%6), int(detail)%6, int(detail+1)%6, int(detail+3)%6)
+	case 14, 15:
+		w.watchAll(group)
+	case 16:
+		if m := w.members[[2]uint32{group, rank}]; m != nil && m.watching && detail > 128 {
+			m.watching = false
+			w.step(Unwatch{Group: group, Rank: rank, Stream: m.stream})
+		} else {
+			w.watch(group, rank)
+		}
+	case 17:
+		w.crash(i)
+	case 18:
+		if w.agents[i].connected && detail > 128 {
+			w.disconnect(i)
+		} else {
+			w.connect(i)
+		}
+	case 19:
+		for i := range w.agents {
+			w.connect(i)
+		}
+	case 20:
+		w.hosts(group, rank, detail)
+	case 21:
+		w.operator(i, group, detail)
+	case 22:
+		if detail > 160 {
+			w.killManager()
+		}
+	case 24, 25:
+		for i := range w.agents {
+			w.connect(i)
+		}
+		w.settle()
+	case 26, 27:
+		for _, id := range slices.Clone(w.core.order) {
+			w.watchAll(id)
+		}
+	case 28, 29:
+		w.run(time.Second)
+	case 23: // the lease of a running epoch is over
+		if holds := w.agents[i].core.Holds(); len(holds) > 0 {
+			h := holds[int(detail)%len(holds)]
+			for socket := uint64(1); socket < 256; socket++ {
+				if w.socketAddr(w.agents[i], socket) == h.Addr {
+					w.stepAgent(i, agent.Expired{Socket: socket, Epoch: h.Epoch})
+				}
+			}
+		}
+	}
+}
+
+// hosts lets members do something.
+func (w *world) hosts(group, rank uint32, detail byte) {
+	g := w.core.groups[group]
+	m := w.members[[2]uint32{group, rank}]
+	if g == nil || m == nil || int(rank) >= len(g.members) {
+		return
+	}
+	switch {
+	case detail < 100 && len(m.offers) > 0: // all enter an offer
+		for r := range g.members {
+			w.enter(group, uint32(r), m.offers[len(m.offers)-1].Epoch)
+		}
+	case detail < 140 && len(m.offers) > 0: // one does
+		w.enter(group, rank, m.offers[len(m.offers)-1].Epoch)
+	case detail < 170: // one goes over to a host tree
+		w.enter(group, rank, (m.entered+1)|1)
+	case detail < 220 && len(m.offers) > 0:
+		w.step(Report{Group: group, Rank: rank, Entered: m.entered, Way: HostTree, Lost: m.offers[0].Epoch, Silent: detail%2 == 0})
+	case detail < 240: // it comes back at another address
+		m.addr = addPort(m.addr)
+		w.watch(group, rank)
+	}
+}
+
+// operator lets somebody change the fabric or release a group.
+func (w *world) operator(i int, group uint32, detail byte) {
+	node := w.agents[i].node
+	link := topology.LinkID(int(detail) % w.graph.Links())
+	switch {
+	case detail < 60:
+		w.ask(Drain{Switch: node, On: detail < 30})
+	case detail < 120:
+		w.overlay = must(w.overlay.With(topology.LinkState(link, detail >= 90)))
+		w.step(TopologyChanged{View: w.overlay.View()})
+	case detail < 150:
+		w.stepAgent(i, agent.Drain{On: detail < 135})
+	case detail > 235:
+		w.ask(Release{Group: group})
+	}
+}
+
+// heal ends all faults, and expects that everything comes right: every group
+// has a tree or a good reason, and nothing lies about on the switches.
+func (w *world) heal() {
+	w.overlay = topology.NewOverlay(w.graph)
+	w.step(TopologyChanged{View: w.overlay.View()})
+	for i, a := range w.agents {
+		w.ask(Drain{Switch: a.node})
+		w.stepAgent(i, agent.Drain{})
+		w.connect(i)
+	}
+	for _, s := range w.core.Groups() {
+		w.watchAll(s.Group)
+	}
+	w.run(5 * time.Minute)
+	for _, s := range w.core.Groups() {
+		e, _ := w.core.Group(s.Group)
+		if s.State != Active && !(s.State == Refusing && errors.Is(e.Refusal, ErrNoTree)) {
+			w.fail("group %d is %v in the end: %v %+v", s.Group, s.State, e.Refusal, e.History)
+		}
+		for rank := range s.Members {
+			m := w.members[[2]uint32{s.Group, uint32(rank)}]
+			if s.State == Active && (len(m.offers) == 0 || m.offers[len(m.offers)-1].Epoch != s.Epoch) {
+				w.fail("rank %d of group %d does not know epoch %d", rank, s.Group, s.Epoch)
+			}
+		}
+	}
+	w.checkSwitches()
+}
+
+// checkSwitches compares what agents hold with the trees that the manager has.
+func (w *world) checkSwitches() {
+	trees := 0
+	for _, s := range w.core.Groups() {
+		for _, t := range w.core.groups[s.Group].trees() {
+			trees++
+			if t.removing {
+				w.fail("epoch %d of group %d is still being removed", t.epoch, s.Group)
+			}
+		}
+	}
+	if trees != w.loaded {
+		w.fail("%d trees count for the planner, there are %d", w.loaded, trees)
+	}
+	for i, a := range w.agents {
+		for _, h := range a.core.Holds() {
+			g := w.core.groups[h.Group]
+			if g == nil || g.treeOf(h.Epoch) == nil || !h.Committed {
+				w.fail("switch %s holds %+v in the end", w.graph.Name(a.node), h)
+			}
+		}
+		if used, _ := a.core.Slots(); used != w.core.fleet[i].used {
+			w.fail("switch %s has promised %d slots, the manager counts %d", w.graph.Name(a.node), used, w.core.fleet[i].used)
+		}
+	}
+}
+
+// dissolve releases all groups, and expects that nothing is left anywhere.
+func (w *world) dissolve() {
+	for _, s := range w.core.Groups() {
+		w.ask(Release{Group: s.Group})
+	}
+	w.run(time.Minute)
+	if n := len(w.core.Groups()); n != 0 {
+		w.fail("%d groups are left", n)
+	}
+	for _, a := range w.agents {
+		if holds := a.core.Holds(); len(holds) > 0 {
+			w.fail("switch %s holds %+v when all is released", w.graph.Name(a.node), holds)
+		}
+	}
+	for l := range topology.LinkID(w.graph.Links()) {
+		if n := w.load.LinkTrees(l); n != 0 {
+			w.fail("%d trees count on link %s when all is released", n, w.graph.LinkName(l))
+		}
+	}
+	if len(w.disk) > 1 || w.core.timers.Len() > 0 {
+		w.fail("%d records and %d timers are left", len(w.disk), w.core.timers.Len())
+	}
+}
+
+// finish ends a random life.
+func (w *world) finish() error {
+	if w.fault == nil {
+		w.heal()
+	}
+	if w.fault == nil {
+		w.dissolve()
+	}
+	return w.fault
+}
+
+// live plays one random life of a small fabric with two groups.
+func live(graph *topology.Graph, random *rand.Rand, steps int) error {
+	w := newWorld(graph, smallConfig(), []int{8, 40, 128, 1000}[random.IntN(4)])
+	// Begin with something that runs, or the faults meet nothing.
+	for i := range w.agents {
+		w.connect(i)
+	}
+	for k := range 2 {
+		w.watchAll(w.create(fmt.Sprint("g", k), 16, k, k+2, k+3).Group)
+	}
+	for range steps {
+		if w.play(byte(random.IntN(kinds)), byte(random.Uint32()), byte(random.Uint32())); w.fault != nil {
+			return w.fault
+		}
+	}
+	return w.finish()
+}
+
+func TestInvariants(t *testing.T) {
+	graph := smallFabric()
+	rapid.Check(t, func(t *rapid.T) {
+		// Steps come from a seed: rapid's own numbers are mostly small, and
+		// only the first faults would ever happen. It still finds the least
+		// number of steps that fails.
+		seed := rapid.Uint64().Draw(t, "seed")
+		steps := rapid.IntRange(1, 200).Draw(t, "steps")
+		for more := range 10 {
+			random := rand.New(rand.NewPCG(seed, uint64(more)))
+			if err := live(graph, random, steps+more*50); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// Arbitrary inputs, most of them nonsense, break nothing.
+func TestNonsense(t *testing.T) {
+	graph := smallFabric()
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		data := make([]byte, 1500)
+		for i := range data {
+			data[i] = byte(random.Uint32())
+		}
+		if err := playRaw(graph, data); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+func FuzzWorld(f *testing.F) {
+	f.Add([]byte{19, 0, 0, 13, 0, 4, 14, 0, 0, 0, 0, 0, 20, 0, 20, 17, 3, 0, 0, 0, 0, 19, 0, 0, 0, 0, 0})
+	f.Add([]byte{19, 0, 0, 13, 0, 4, 13, 1, 6, 14, 0, 0, 14, 1, 0, 3, 0, 0, 4, 0, 0, 22, 0, 200, 19, 0, 0, 14, 0, 0})
+	f.Add([]byte{19, 0, 0, 13, 0, 4, 14, 0, 0, 0, 0, 0, 21, 3, 10, 0, 0, 0, 20, 0, 20, 21, 3, 40, 21, 0, 240})
+	graph := smallFabric()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		w := newWorld(graph, smallConfig(), 64)
+		for n := 0; len(data) >= 3 && n < 200 && w.fault == nil; n++ {
+			w.play(data[0], data[1], data[2])
+			data = data[3:]
+		}
+		if err := w.finish(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

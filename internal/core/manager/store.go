@@ -1,0 +1,229 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// action is what waits for a record to be stored.
+type action struct {
+	seq   uint64
+	do    deed
+	group uint32
+	epoch uint32
+	reply Reply
+}
+
+type deed uint8
+
+const (
+	sendReply deed = iota + 1
+	sendPrepares
+	sendOffers
+	sendRemoves
+)
+
+// save has a record stored, and returns its number.
+func (c *Core) save(r Record) uint64 {
+	c.seq++
+	r.Seq = c.seq
+	c.out.Persist = append(c.out.Persist, r)
+	return c.seq
+}
+
+func (c *Core) saveFleet() uint64 {
+	f := &Fleet{LastGroup: c.lastGroup}
+	for i := range c.fleet {
+		if c.fleet[i].drained {
+			f.Drained = append(f.Drained, c.fleet[i].name)
+		}
+	}
+	return c.save(Record{Kind: FleetRecord, Fleet: f})
+}
+
+// saveTrees stores g's epoch, and the trees that members may know of.
+func (c *Core) saveTrees(g *group) uint64 {
+	r := &Trees{Epoch: g.epoch, Ended: g.released}
+	for _, t := range g.trees() {
+		if !t.recorded {
+			continue
+		}
+		live := Tree{Epoch: t.epoch, Window: t.window, Choice: t.choice, Members: t.members}
+		for i := range t.sites {
+			s := &t.sites[i]
+			live.Switches = append(live.Switches, Site{Name: s.on.name, Incarnation: s.incarnation, Addr: s.addr})
+		}
+		r.Live = append(r.Live, live)
+	}
+	return c.save(Record{Kind: TreesRecord, Group: g.id, Trees: r})
+}
+
+// after does a when the records up to seq are stored.
+func (c *Core) after(seq uint64, a action) {
+	if seq <= c.stored {
+		c.perform(a)
+		return
+	}
+	a.seq = seq
+	c.waiting = append(c.waiting, a)
+}
+
+func (c *Core) storedUpTo(seq uint64) {
+	c.stored = max(c.stored, min(seq, c.seq))
+	n := 0
+	for n < len(c.waiting) && c.waiting[n].seq <= c.stored {
+		n++
+	}
+	due := slices.Clone(c.waiting[:n])
+	c.waiting = slices.Delete(c.waiting, 0, n)
+	for _, a := range due {
+		c.perform(a)
+	}
+}
+
+// perform does what a record was stored for, if it is still wanted.
+func (c *Core) perform(a action) {
+	if a.do == sendReply {
+		c.reply(a.reply)
+		return
+	}
+	g := c.groups[a.group]
+	if g == nil {
+		return
+	}
+	t := g.treeOf(a.epoch)
+	if t == nil {
+		return
+	}
+	c.touch(g)
+	switch {
+	case a.do == sendRemoves:
+		c.askRemoves(g, t)
+		c.buried(g, t)
+	case t != g.building:
+	case a.do == sendPrepares:
+		c.prepare(g, t)
+	case a.do == sendOffers:
+		c.activate(g, t)
+	}
+}
+
+// Restore returns the core of a manager that goes on from what an earlier one
+// has had stored: of each key (Kind, Group) the latest record, in any order.
+// It does not disturb running groups: trees that were active stay so, until
+// their switches or members say otherwise. Records of groups whose members are
+// no longer hosts of graph are an error.
+func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error) {
+	if graph == nil {
+		return nil, fmt.Errorf("%w: no graph", ErrConfig)
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Core{
+		cfg: cfg.withDefaults(), graph: graph, view: graph.View(),
+		groups: make(map[uint32]*group), names: make(map[string]uint32),
+		fleet: make([]device, graph.Switches()),
+	}
+	for i := range c.fleet {
+		d := &c.fleet[i]
+		d.node = graph.Switch(i)
+		d.name = graph.Name(d.node)
+		d.timer.on = d
+	}
+	var errs []error
+	for _, kind := range []RecordKind{FleetRecord, SpecRecord, TreesRecord} {
+		for i := range records {
+			r := &records[i]
+			c.seq = max(c.seq, r.Seq)
+			if r.Kind == kind && !r.Delete {
+				errs = append(errs, c.restore(r))
+			}
+		}
+	}
+	c.stored = c.seq
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	return c, nil
+}
+
+// restore takes one record in.
+func (c *Core) restore(r *Record) error {
+	switch {
+	case r.Kind == FleetRecord && r.Fleet != nil:
+		c.lastGroup = max(c.lastGroup, r.Fleet.LastGroup)
+		for _, name := range r.Fleet.Drained {
+			// A switch that has left the fabric needs no draining.
+			if n, ok := c.graph.Lookup(name); ok && c.graph.IsSwitch(n) {
+				c.device(n).drained = true
+			}
+		}
+	case r.Kind == SpecRecord && r.Spec != nil:
+		hosts, err := lookUp(c.graph, r.Spec.Members)
+		if err != nil {
+			return fmt.Errorf("group %d, %q: %w", r.Group, r.Spec.Name, err)
+		}
+		c.lastGroup = max(c.lastGroup, r.Group)
+		c.addGroup(r.Group, r.Spec, hosts)
+	case r.Kind == TreesRecord && r.Trees != nil:
+		if g := c.groups[r.Group]; g != nil {
+			c.restoreTrees(g, r.Trees)
+		}
+	default:
+		return fmt.Errorf("record %d of kind %d has no value: %w", r.Seq, r.Kind, ErrRequest)
+	}
+	return nil
+}
+
+func (c *Core) restoreTrees(g *group, r *Trees) {
+	g.epoch = r.Epoch
+	if r.Ended {
+		g.released = true
+		delete(c.names, g.spec.Name)
+	}
+	for i := range r.Live {
+		t := c.restoreTree(g, &r.Live[i])
+		if t == nil {
+			continue
+		}
+		g.epoch = max(g.epoch, t.epoch)
+		if old := g.active; old != nil {
+			old.stage, old.behind = TreeDraining, len(g.members)
+			g.draining = append(g.draining, old)
+		}
+		g.active = t
+		t.unwanted = slices.ContainsFunc(t.sites, func(s site) bool { return s.on.avoided() })
+		for k := range t.sites {
+			c.account(t.sites[k].on, g.id)
+		}
+	}
+}
+
+// restoreTree returns a tree as it was recorded, or nil if the fabric has been
+// redrawn and has no such tree: its switches are told to remove it when they
+// come.
+func (c *Core) restoreTree(g *group, r *Tree) *tree {
+	t := &tree{
+		epoch: r.Epoch, window: r.Window, choice: r.Choice, stage: TreeActive,
+		members: r.Members, recorded: true, until: core.Never,
+	}
+	vertices := r.Choice.Tree.Vertices
+	if r.Choice.Tree.Validate(c.view) != nil || len(r.Switches) != len(vertices) ||
+		!spans(&r.Choice.Tree, g.hosts) || len(r.Members) != len(g.hosts) {
+		return nil
+	}
+	for i, s := range r.Switches {
+		d := c.device(vertices[i].Switch)
+		if d.name != s.Name {
+			return nil
+		}
+		t.sites = append(t.sites, site{on: d, incarnation: s.Incarnation, phase: committed, addr: s.Addr})
+	}
+	t.number(r.Choice.Tree.AllChildren())
+	return t
+}

@@ -1,0 +1,293 @@
+package manager
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
+
+// TestTranscripts runs the commands in testdata/*.txt and compares all that
+// the manager says with what stands beneath them. Run with -update to rewrite;
+// read the diff.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := transcript(string(text))
+			if strings.Contains(got, "BROKEN") {
+				t.Error("an invariant is broken")
+			}
+			if got == string(text) {
+				return
+			}
+			if !*update {
+				t.Fatalf("the transcript differs (run with -update and read the diff); now:\n%s", got)
+			}
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// transcript runs the commands of text and returns it with their outputs.
+func transcript(text string) string {
+	var got strings.Builder
+	s := script{}
+	s.fabric(1000)
+	skip := false // the output of before
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case skip:
+			skip = line != ""
+		case line == "----":
+			skip = true
+		case line == "":
+		case strings.HasPrefix(line, "#"):
+			fmt.Fprintln(&got, line)
+		default:
+			fmt.Fprintf(&got, "%s\n----\n%s\n", line, s.command(line))
+		}
+	}
+	return strings.TrimRight(got.String(), "\n") + "\n"
+}
+
+// script is a world that tells what the manager puts out.
+type script struct {
+	*world
+	told strings.Builder
+}
+
+func (s *script) fabric(slots int) {
+	s.world = newWorld(smallFabric(), Config{MinWindow: 2}, slots)
+	s.watcher = s.tell
+}
+
+// command runs one line and returns what came of it.
+func (s *script) command(line string) string {
+	s.told.Reset()
+	if !s.execute(strings.Fields(line)) {
+		return "unknown command\n"
+	}
+	if s.fault != nil {
+		fmt.Fprintf(&s.told, "BROKEN: %v\n", s.fault)
+	}
+	if s.told.Len() == 0 {
+		return "nothing\n"
+	}
+	return s.told.String()
+}
+
+func (s *script) execute(words []string) bool {
+	arg := func(i int) string {
+		if i < len(words) {
+			return words[i]
+		}
+		return ""
+	}
+	num := func(i int) uint32 {
+		n, _ := strconv.ParseUint(arg(i), 10, 32)
+		return uint32(n)
+	}
+	switches := s.switches(arg(1))
+	switch words[0] {
+	case "fabric":
+		s.fabric(int(num(1)))
+	case "connect":
+		for _, i := range switches {
+			s.connect(i)
+		}
+	case "crash":
+		for _, i := range switches {
+			s.crash(i)
+		}
+	case "restart":
+		s.killManager()
+	case "create":
+		var hosts []int
+		for i := 3; i < len(words); i++ {
+			hosts = append(hosts, int(num(i)))
+		}
+		s.create(arg(1), num(2), hosts...)
+	case "watch":
+		s.watchRanks(num(1), arg(2))
+	case "unwatch":
+		m := s.members[[2]uint32{num(1), num(2)}]
+		m.watching = false
+		s.step(Unwatch{Group: num(1), Rank: num(2), Stream: m.stream})
+	case "plan":
+		s.plan()
+	case "store":
+		s.store()
+	case "agents": // one request, one socket and one answer each
+		for i := range s.agents {
+			s.deliver(i, 0)
+			s.bind(i)
+			s.answer(i)
+		}
+	case "settle":
+		s.settle()
+	case "wait", "run":
+		d, err := time.ParseDuration(arg(1))
+		if err != nil {
+			return false
+		}
+		if words[0] == "wait" {
+			s.wait(d)
+		} else {
+			s.run(d)
+		}
+	case "enter":
+		for rank := range s.core.groups[num(1)].members {
+			if arg(2) == "all" || num(2) == uint32(rank) {
+				s.enter(num(1), uint32(rank), num(3))
+			}
+		}
+	case "lost":
+		s.step(Report{Group: num(1), Rank: num(2), Lost: num(3), Silent: arg(4) == "silent"})
+	case "drain", "undrain":
+		for _, i := range switches {
+			s.ask(Drain{Switch: s.agents[i].node, On: words[0] == "drain"})
+		}
+	case "link":
+		s.overlay = must(s.overlay.With(topology.LinkState(topology.LinkID(num(1)), arg(2) == "up")))
+		s.step(TopologyChanged{View: s.overlay.View()})
+	case "release":
+		s.ask(Release{Group: num(1)})
+	case "explain":
+		s.explain(num(1))
+	default:
+		return false
+	}
+	return true
+}
+
+// switches returns those of a name, or all.
+func (s *script) switches(name string) []int {
+	var found []int
+	for i, a := range s.agents {
+		if name == "all" || s.graph.Name(a.node) == name {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+func (s *script) watchRanks(group uint32, ranks string) {
+	if ranks == "all" {
+		s.watchAll(group)
+		return
+	}
+	rank, _ := strconv.ParseUint(ranks, 10, 32)
+	s.watch(group, uint32(rank))
+}
+
+// tell writes an output down.
+func (s *script) tell(out *Output) {
+	f := func(format string, args ...any) { fmt.Fprintf(&s.told, format+"\n", args...) }
+	name := func(n topology.NodeID) string { return s.graph.Name(n) }
+	for _, r := range out.Persist {
+		f("persist %d: %s", r.Seq, describeRecord(r))
+	}
+	for _, t := range out.Loads {
+		f("load root %s", name(t.Root()))
+	}
+	for _, t := range out.Unloads {
+		f("unload root %s", name(t.Root()))
+	}
+	for _, p := range out.Plans {
+		f("plan %d for group %d: %d slots, without %v", p.Plan, p.Group, p.Request.Slots, s.namesOf(p.Request))
+	}
+	for _, m := range out.Prepares {
+		f("-> %s: prepare group %d epoch %d: %d children, window %d", name(m.Switch), m.Group, m.Epoch, m.Children, m.Window)
+	}
+	for _, m := range out.Commits {
+		var lowest []uint32
+		for _, child := range m.Config.Children {
+			lowest = append(lowest, child.Lowest)
+		}
+		above := "the root"
+		if m.Config.Parent.IsValid() {
+			above = fmt.Sprintf("child %d of %v", m.Config.Index, m.Config.Parent)
+		}
+		f("-> %s: commit group %d epoch %d: children from ranks %v, %s", name(m.Switch), m.Config.Group, m.Config.Epoch, lowest, above)
+	}
+	for _, m := range out.Removes {
+		f("-> %s: remove group %d epoch %d", name(m.Switch), m.Group, m.Epoch)
+	}
+	for _, o := range out.Offers {
+		f("offer to rank %d of group %d: epoch %d, window %d, parent %v, index %d", o.Rank, o.Group, o.Epoch, o.Window, o.Parent, o.Index)
+	}
+	for _, o := range out.Withdrawals {
+		f("withdraw from rank %d of group %d: epoch %d: %s", o.Rank, o.Group, o.Epoch, o.Why)
+	}
+	for _, n := range out.Notices {
+		f("notice to rank %d of group %d: %v, end %v", n.Rank, n.Group, n.Err, n.End)
+	}
+	for _, r := range out.Replies {
+		f("reply %d: group %d, found %v, error %v", r.Req, r.Group, r.Found, r.Err)
+	}
+}
+
+func (s *script) namesOf(r pathsel.Request) []string {
+	names := []string{}
+	for _, n := range r.Exclude {
+		names = append(names, s.graph.Name(n))
+	}
+	return names
+}
+
+func describeRecord(r Record) string {
+	switch {
+	case r.Delete && r.Kind == SpecRecord:
+		return fmt.Sprintf("forget group %d", r.Group)
+	case r.Delete:
+		return fmt.Sprintf("forget the trees of group %d", r.Group)
+	case r.Spec != nil:
+		return fmt.Sprintf("group %d is %q of %v", r.Group, r.Spec.Name, r.Spec.Members)
+	case r.Trees != nil:
+		var live []uint32
+		for _, t := range r.Trees.Live {
+			live = append(live, t.Epoch)
+		}
+		return fmt.Sprintf("group %d is at epoch %d, live %v, ended %v", r.Group, r.Trees.Epoch, live, r.Trees.Ended)
+	}
+	return fmt.Sprintf("last group %d, drained %v", r.Fleet.LastGroup, r.Fleet.Drained)
+}
+
+func (s *script) explain(group uint32) {
+	e, ok := s.core.Group(group)
+	if !ok {
+		s.told.WriteString("no such group\n")
+		return
+	}
+	f := func(format string, args ...any) { fmt.Fprintf(&s.told, format+"\n", args...) }
+	f("group %d %q: %v, epoch %d, %d of %d watch, missing %v, %d offload, %d on hosts", e.Group, e.Name, e.State, e.Epoch, e.Watching, e.Members, e.Missing, e.Offload, e.Hosts)
+	if e.Refusal != nil {
+		f("refusal: %v", e.Refusal)
+	}
+	for _, t := range e.Trees {
+		f("epoch %d %v, window %d: %s", t.Epoch, t.Stage, t.Window, t.Choice.Reason)
+	}
+	for _, change := range e.History {
+		f("%v: %s", time.Duration(change.At), change.What)
+	}
+}

@@ -1,0 +1,351 @@
+package manager
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/pathsel"
+)
+
+// tree is one epoch of a group.
+type tree struct {
+	epoch  uint32
+	window uint32
+	choice pathsel.Choice
+	stage  Stage
+	sites  []site    // by vertex
+	left   int       // answers that are missing for the next stage
+	until  core.Time // planned and prepared: when it is given up; removing: when Removes are repeated
+
+	// From commit on:
+	members   []netip.AddrPort // data addresses, by rank
+	rankIndex []uint16         // child index at the leaf switch, by rank
+	upIndex   []uint16         // child index at the parent, by vertex
+
+	recorded bool // members may know of it: it belongs into the record
+	removing bool // Removes are out, or about to be; otherwise a draining tree still runs
+	held     bool // Removes wait until it is stored that the tree is given up
+	unwanted bool // active, but to be replaced
+	inside   int  // active: members that have entered it
+	behind   int  // draining and not removing: members that have not entered a later epoch
+}
+
+// site is a tree on one of its switches.
+type site struct {
+	on          *device
+	incarnation uint64
+	phase       phase
+	addr        netip.AddrPort // from prepared on
+}
+
+// phase is how far a site has come.
+type phase uint8
+
+const (
+	reserved   phase = iota // accounted here; the switch does not know yet
+	preparing               // Prepare is out
+	prepared                // has answered
+	committing              // Commit is out
+	committed               // has answered
+	removing                // Remove is out
+	gone                    // holds nothing
+)
+
+// site returns t's place on d, or nil.
+func (t *tree) site(d *device) *site {
+	for i := range t.sites {
+		if t.sites[i].on == d {
+			return &t.sites[i]
+		}
+	}
+	return nil
+}
+
+// begin gives a tree its epoch. The switches hear of it when that is stored.
+func (c *Core) begin(g *group, epoch uint32, choice pathsel.Choice) {
+	t := &tree{epoch: epoch, window: g.round.window, choice: choice, stage: TreePlanned, until: core.Never}
+	t.sites = make([]site, len(choice.Tree.Vertices))
+	for i, v := range choice.Tree.Vertices {
+		d := c.device(v.Switch)
+		t.sites[i] = site{on: d, incarnation: d.incarnation}
+	}
+	g.epoch, g.building = epoch, t
+	for i := range t.sites {
+		c.account(t.sites[i].on, g.id)
+	}
+	c.note(g, "epoch %d planned, root %s, %d switches, window %d", epoch, t.sites[0].on.name, len(t.sites), t.window)
+	c.after(c.saveTrees(g), action{do: sendPrepares, group: g.id, epoch: epoch})
+}
+
+// prepare asks every switch of a planned tree.
+func (c *Core) prepare(g *group, t *tree) {
+	t.left = len(t.sites)
+	t.until = c.now.Add(c.cfg.Answer)
+	children := t.choice.Tree.AllChildren()
+	for i := range t.sites {
+		t.sites[i].phase = preparing
+		c.askPrepare(g, t, i, len(children[i]))
+	}
+}
+
+func (c *Core) askPrepare(g *group, t *tree, i, children int) {
+	s := &t.sites[i]
+	c.out.Prepares = append(c.out.Prepares, Prepare{s.on.node, agent.Prepare{
+		Incarnation: s.incarnation, Group: g.id, Epoch: t.epoch,
+		Children: children, Window: t.window, ChunkBytes: g.spec.ChunkBytes,
+		Functions: g.spec.Functions, Types: g.spec.Types,
+		// Long enough for the Commit to come, be it at the last moment.
+		Lease: 3 * c.cfg.Answer,
+	}})
+}
+
+// tryCommit sends the Commits of a prepared tree, if all members watch.
+func (c *Core) tryCommit(g *group) {
+	t := g.building
+	if t.stage != TreePrepared || t.members != nil || g.watching < len(g.members) {
+		return
+	}
+	t.members = make([]netip.AddrPort, len(g.members))
+	for rank := range g.members {
+		t.members[rank] = g.members[rank].addr
+	}
+	configs := c.configure(g, t)
+	for i := range configs {
+		if err := configs[i].Validate(); err != nil {
+			c.fail(g, &Refusal{Reason: ErrNoTree, Resource: "configuration", Switch: t.sites[i].on.name, Cause: err})
+			return
+		}
+	}
+	t.left = len(t.sites)
+	t.until = c.now.Add(c.cfg.Answer)
+	for i := range configs {
+		t.sites[i].phase = committing
+		c.askCommit(t, i, configs[i])
+	}
+	c.note(g, "epoch %d prepared", t.epoch)
+}
+
+func (c *Core) askCommit(t *tree, i int, cfg aggregate.Config) {
+	s := &t.sites[i]
+	c.out.Commits = append(c.out.Commits, Commit{s.on.node, agent.Commit{Incarnation: s.incarnation, Config: cfg}})
+}
+
+// number gives every child of t its index.
+func (t *tree) number(children [][]pathsel.Child) {
+	t.rankIndex = make([]uint16, len(t.choice.Tree.Leaves))
+	t.upIndex = make([]uint16, len(t.sites))
+	for _, of := range children {
+		for i, child := range of {
+			if child.Vertex < 0 {
+				t.rankIndex[child.Lowest] = uint16(i)
+			} else {
+				t.upIndex[child.Vertex] = uint16(i)
+			}
+		}
+	}
+}
+
+// configure returns what each switch has to know, by vertex, and numbers the
+// children.
+func (c *Core) configure(g *group, t *tree) []aggregate.Config {
+	children := t.choice.Tree.AllChildren()
+	t.number(children)
+	configs := make([]aggregate.Config, len(t.sites))
+	for i := range configs {
+		cfg := &configs[i]
+		*cfg = aggregate.Config{
+			Group: g.id, Epoch: t.epoch, Cookie: g.spec.cookie(g.id, t.epoch),
+			Window: t.window, ChunkBytes: g.spec.ChunkBytes,
+			Children: make([]aggregate.Child, len(children[i])),
+			Index:    t.upIndex[i], Probes: c.cfg.Probes, Lease: c.cfg.Lease,
+		}
+		if up := t.choice.Tree.Vertices[i].Parent; up >= 0 {
+			cfg.Parent = t.sites[up].addr
+		}
+		for k, child := range children[i] {
+			cfg.Children[k] = aggregate.Child{Lowest: child.Lowest}
+			if child.Vertex < 0 {
+				cfg.Children[k].Addr = t.members[child.Lowest]
+			} else {
+				cfg.Children[k].Addr = t.sites[child.Vertex].addr
+			}
+		}
+	}
+	return configs
+}
+
+// cookie returns the secret of one tree, 48 bits and not zero: the head of
+// SHA-256 over the group's secret, its number and the epoch.
+func (s *Spec) cookie(group, epoch uint32) uint64 {
+	var in [40]byte
+	copy(in[:], s.Secret[:])
+	binary.BigEndian.PutUint32(in[32:], group)
+	binary.BigEndian.PutUint32(in[36:], epoch)
+	sum := sha256.Sum256(in[:])
+	return max(1, binary.BigEndian.Uint64(sum[:8])&wire.CookieMask)
+}
+
+// committedAll has a tree recorded, and offered when it is.
+func (c *Core) committedAll(g *group, t *tree) {
+	t.recorded = true
+	t.until = core.Never
+	c.after(c.saveTrees(g), action{do: sendOffers, group: g.id, epoch: t.epoch})
+}
+
+// activate offers a tree that every switch has committed to.
+func (c *Core) activate(g *group, t *tree) {
+	old := g.active
+	g.building, g.active = nil, t
+	t.stage = TreeActive
+	g.round, g.refusal, g.told = round{}, nil, ""
+	c.note(g, "epoch %d active", t.epoch)
+	for rank := range g.members {
+		c.offer(g, t, uint32(rank))
+	}
+	if old != nil {
+		c.supersede(g, old)
+	}
+	c.touch(g)
+}
+
+// lose gives up a tree that was offered.
+func (c *Core) lose(g *group, t *tree, why string) {
+	c.note(g, "epoch %d lost: %s", t.epoch, why)
+	for rank := range g.members {
+		if m := &g.members[rank]; m.watching {
+			c.out.Withdrawals = append(c.out.Withdrawals, Withdrawal{
+				Group: g.id, Rank: uint32(rank), Stream: m.stream, Epoch: t.epoch, Why: why,
+			})
+		}
+	}
+	if t == g.active {
+		c.backOff(g)
+	}
+	c.remove(g, t)
+}
+
+// remove takes a tree of any stage from its switches. One that is recorded is
+// struck from the record first: no later manager may go on with a tree that is
+// being removed.
+func (c *Core) remove(g *group, t *tree) {
+	if t.removing {
+		return
+	}
+	if g.building == t {
+		g.building = nil
+	}
+	if g.active == t {
+		g.active = nil
+	}
+	if !slices.Contains(g.draining, t) {
+		g.draining = append(g.draining, t)
+	}
+	t.stage, t.removing, t.unwanted = TreeDraining, true, false
+	c.out.Unloads = append(c.out.Unloads, t.choice.Tree)
+	for i := range t.sites {
+		s := &t.sites[i]
+		switch {
+		case s.phase == gone:
+		case s.phase == reserved || !s.on.up || s.on.incarnation != s.incarnation:
+			// Nothing was asked; or what there may be is found, and removed,
+			// when the switch comes back.
+			s.phase = gone
+			c.account(s.on, g.id)
+		default:
+			s.phase = removing
+		}
+	}
+	if t.recorded {
+		t.recorded, t.held, t.until = false, true, core.Never
+		c.after(c.saveTrees(g), action{do: sendRemoves, group: g.id, epoch: t.epoch})
+	} else {
+		c.askRemoves(g, t)
+	}
+	c.buried(g, t)
+	c.touch(g)
+}
+
+// askRemoves sends, for the first time or again, what Removes are unanswered.
+func (c *Core) askRemoves(g *group, t *tree) {
+	t.held = false
+	t.until = c.now.Add(c.cfg.Repeat)
+	for i := range t.sites {
+		if s := &t.sites[i]; s.phase == removing {
+			c.askRemove(s.on, g.id, t.epoch, 0)
+		}
+	}
+}
+
+func (c *Core) askRemove(d *device, group, epoch uint32, number uint8) {
+	c.out.Removes = append(c.out.Removes, Remove{d.node, agent.Remove{
+		Incarnation: d.incarnation, Group: group, Epoch: epoch, Tree: number,
+	}})
+}
+
+// buried forgets a tree that is on no switch any more.
+func (c *Core) buried(g *group, t *tree) {
+	if t.held {
+		return
+	}
+	for i := range t.sites {
+		if t.sites[i].phase != gone {
+			return
+		}
+	}
+	t.stage = TreeGone
+	g.draining = slices.DeleteFunc(g.draining, func(x *tree) bool { return x == t })
+	c.note(g, "epoch %d gone", t.epoch)
+	c.touch(g)
+}
+
+// bereave deals with a switch that no longer holds t, for a reason of its own.
+func (c *Core) bereave(g *group, t *tree, s *site, why string) {
+	s.phase = gone
+	c.account(s.on, g.id)
+	c.touch(g)
+	switch {
+	case t.removing:
+		c.buried(g, t)
+	case t == g.building:
+		c.fail(g, &Refusal{Reason: ErrNoAnswer, Switch: s.on.name, Cause: errors.New(why)})
+	default:
+		c.lose(g, t, fmt.Sprintf("switch %s: %s", s.on.name, why))
+	}
+}
+
+// overdue deals with what has taken too long.
+func (c *Core) overdue(g *group) {
+	if t := g.building; t != nil && c.now >= t.until {
+		c.giveUp(g, t)
+	}
+	for _, t := range g.draining {
+		if t.removing && c.now >= t.until {
+			c.askRemoves(g, t)
+		}
+	}
+}
+
+// giveUp ends a tree that waited too long for switches, or for members.
+func (c *Core) giveUp(g *group, t *tree) {
+	var silent *device
+	for i := range t.sites {
+		if s := &t.sites[i]; s.phase == preparing || s.phase == committing {
+			g.round.avoid(s.on.node, -1)
+			silent = s.on
+		}
+	}
+	if silent == nil {
+		c.note(g, "epoch %d given up: %d members do not watch", t.epoch, len(g.members)-g.watching)
+		c.remove(g, t)
+		return
+	}
+	c.fail(g, &Refusal{Reason: ErrNoAnswer, Switch: silent.name, Cause: fmt.Errorf("none within %v", c.cfg.Answer)})
+}

@@ -1,0 +1,435 @@
+package manager
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// world is a manager with all that is around it: agents' cores on every
+// switch, a planner, a store, and members that watch. What is under way waits
+// in queues until the test lets it go on.
+type world struct {
+	graph   *topology.Graph
+	overlay *topology.Overlay
+	cfg     Config
+	slots   int
+	core    *Core
+	now     core.Time
+	out     Output
+	nextReq uint64
+	stream  uint64
+	fault   error
+	watcher func(*Output) // sees every output
+
+	agents  []*switchAgent // by switch index
+	plans   []PlanRequest
+	load    *pathsel.Load
+	loaded  int // trees that count in load
+	toStore []Record
+	disk    map[diskKey]Record
+	members map[[2]uint32]*fakeMember // by group and rank
+	replies map[uint64]Reply
+	seen    *sightings
+}
+
+type diskKey struct {
+	kind  RecordKind
+	group uint32
+}
+
+// switchAgent is an agent, its connection to the manager, and its fake driver.
+type switchAgent struct {
+	node      topology.NodeID
+	core      *agent.Core
+	lives     uint64 // the incarnation
+	connected bool
+	requests  []agent.Input // on their way to it
+	answers   []Input       // on their way to the manager
+	unbound   []uint64      // sockets that it opens
+	out       agent.Output
+}
+
+type fakeMember struct {
+	watching bool
+	stream   uint64
+	addr     netip.AddrPort
+	offers   []Offer // that were not withdrawn
+	entered  uint32
+}
+
+func newWorld(graph *topology.Graph, cfg Config, slots int) *world {
+	w := &world{
+		graph: graph, overlay: topology.NewOverlay(graph), cfg: cfg, slots: slots,
+		load: pathsel.NewLoad(graph), disk: map[diskKey]Record{},
+		members: map[[2]uint32]*fakeMember{}, replies: map[uint64]Reply{}, seen: newSightings(),
+	}
+	for i := range graph.Switches() {
+		w.agents = append(w.agents, &switchAgent{node: graph.Switch(i)})
+		w.boot(i)
+	}
+	w.startManager()
+	return w
+}
+
+// must is for what cannot fail in a test.
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+func (w *world) fail(format string, args ...any) {
+	if w.fault == nil {
+		w.fault = fmt.Errorf(format, args...)
+	}
+}
+
+// startManager begins a manager from what is stored.
+func (w *world) startManager() {
+	var records []Record
+	for _, kind := range []RecordKind{SpecRecord, TreesRecord, FleetRecord} {
+		for group := uint32(0); group < 64; group++ {
+			if r, ok := w.disk[diskKey{kind, group}]; ok {
+				records = append(records, r)
+			}
+		}
+	}
+	w.core = must(Restore(w.graph, w.cfg, records))
+	w.load, w.loaded = pathsel.NewLoad(w.graph), 0
+	w.plans, w.toStore = nil, nil
+	for _, m := range w.members {
+		m.watching = false
+	}
+	w.step()
+	w.step(TopologyChanged{View: w.overlay.View()})
+}
+
+// killManager ends the manager and all its connections; what was on its way to
+// the agents may still arrive.
+func (w *world) killManager() {
+	for _, a := range w.agents {
+		a.connected = false
+		a.answers = nil
+	}
+	w.startManager()
+}
+
+// boot begins an agent that knows nothing.
+func (w *world) boot(i int) {
+	a := w.agents[i]
+	a.lives++
+	capability := w.graph.Capability(a.node)
+	capability.Slots = w.slots
+	a.core = must(agent.New(agent.Config{Name: w.graph.Name(a.node), Incarnation: a.lives, Capability: capability}))
+	a.requests, a.answers, a.unbound = nil, nil, nil
+	a.connected = false
+}
+
+func (w *world) connect(i int) {
+	a := w.agents[i]
+	a.connected = true
+	a.answers = nil
+	w.step(SwitchUp{Switch: a.node, Incarnation: a.lives, Capability: a.core.Capability(), Draining: a.core.Draining(), Holds: a.core.Holds()})
+}
+
+func (w *world) disconnect(i int) {
+	a := w.agents[i]
+	if a.connected {
+		a.connected = false
+		a.answers = nil
+		w.step(SwitchDown{Switch: a.node, Why: "connection lost"})
+	}
+}
+
+func (w *world) crash(i int) {
+	w.disconnect(i)
+	w.boot(i)
+}
+
+// step gives the manager its inputs and takes its output in.
+func (w *world) step(batch ...Input) {
+	w.out.Reset()
+	w.core.Step(w.now, batch, &w.out)
+	if err := w.core.check(); err != nil {
+		w.fail("after %+v: %w", batch, err)
+	}
+	w.seen.manager(w)
+	if w.watcher != nil {
+		w.watcher(&w.out)
+	}
+	w.toStore = append(w.toStore, w.out.Persist...)
+	for _, t := range w.out.Loads {
+		w.load.Add(t, 0)
+		w.loaded++
+	}
+	for _, t := range w.out.Unloads {
+		w.load.Remove(t, 0)
+		w.loaded--
+	}
+	w.plans = append(w.plans, w.out.Plans...)
+	for _, m := range w.out.Prepares {
+		w.send(m.Switch, m.Prepare)
+	}
+	for _, m := range w.out.Commits {
+		w.send(m.Switch, m.Commit)
+	}
+	for _, m := range w.out.Removes {
+		w.send(m.Switch, m.Remove)
+	}
+	for _, r := range w.out.Replies {
+		w.replies[r.Req] = r
+	}
+	w.tellMembers()
+}
+
+func (w *world) send(n topology.NodeID, in agent.Input) {
+	a := w.agents[w.graph.SwitchIndex(n)]
+	if a.connected {
+		a.requests = append(a.requests, in)
+	}
+}
+
+func (w *world) tellMembers() {
+	for _, o := range w.out.Offers {
+		m := w.members[[2]uint32{o.Group, o.Rank}]
+		if m == nil || !m.watching || m.stream != o.Stream {
+			w.fail("an offer to a member that does not watch: %+v", o)
+			continue
+		}
+		m.offers = slices.DeleteFunc(m.offers, func(x Offer) bool { return x.Epoch == o.Epoch })
+		m.offers = append(m.offers, o)
+	}
+	for _, o := range w.out.Withdrawals {
+		if m := w.members[[2]uint32{o.Group, o.Rank}]; m != nil {
+			m.offers = slices.DeleteFunc(m.offers, func(x Offer) bool { return x.Epoch == o.Epoch })
+		}
+	}
+	for _, n := range w.out.Notices {
+		if m := w.members[[2]uint32{n.Group, n.Rank}]; n.End && m != nil && m.stream == n.Stream {
+			m.watching = false
+		}
+	}
+}
+
+// stepAgent gives an agent one input (or none) and takes its output in.
+func (w *world) stepAgent(i int, in agent.Input) {
+	a := w.agents[i]
+	a.out.Reset()
+	var batch []agent.Input
+	if in != nil {
+		batch = append(batch, in)
+	}
+	a.core.Step(w.now, batch, &a.out)
+	for _, act := range a.out.Actions {
+		switch act.Kind {
+		case agent.Open:
+			a.unbound = append(a.unbound, act.Socket)
+		case agent.Close:
+			a.unbound = slices.DeleteFunc(a.unbound, func(s uint64) bool { return s == act.Socket })
+		case agent.Install:
+			w.seen.install(w, a, act.Config)
+		}
+	}
+	for _, r := range a.out.Replies {
+		w.seen.reply(a, r)
+		a.answers = append(a.answers, Answer{Switch: a.node, Reply: r})
+	}
+	for _, e := range a.out.Ended {
+		a.answers = append(a.answers, Ended{Switch: a.node, End: e})
+	}
+	if used, all := a.core.Slots(); used > all {
+		w.fail("switch %s has promised %d slots of %d", w.graph.Name(a.node), used, all)
+	}
+}
+
+// bind gives an agent the address of the oldest socket that it opens.
+func (w *world) bind(i int) {
+	a := w.agents[i]
+	if len(a.unbound) > 0 {
+		socket := a.unbound[0]
+		a.unbound = a.unbound[1:]
+		w.stepAgent(i, agent.Bound{Socket: socket, Addr: w.socketAddr(a, socket)})
+	}
+}
+
+func (w *world) socketAddr(a *switchAgent, socket uint64) netip.AddrPort {
+	ip := netip.AddrFrom4([4]byte{10, byte(a.lives), byte(a.node >> 8), byte(a.node)})
+	return netip.AddrPortFrom(ip, uint16(1000+socket))
+}
+
+// deliver hands an agent the k-th request that is on its way.
+func (w *world) deliver(i, k int) {
+	a := w.agents[i]
+	if len(a.requests) > 0 {
+		k %= len(a.requests)
+		in := a.requests[k]
+		a.requests = slices.Delete(a.requests, k, k+1)
+		w.stepAgent(i, in)
+	}
+}
+
+// answer hands the manager the first answer of an agent.
+func (w *world) answer(i int) {
+	a := w.agents[i]
+	if len(a.answers) > 0 {
+		in := a.answers[0]
+		a.answers = a.answers[1:]
+		w.step(in)
+	}
+}
+
+// plan answers the oldest request for a plan.
+func (w *world) plan() {
+	if len(w.plans) == 0 {
+		return
+	}
+	p := w.plans[0]
+	w.plans = w.plans[1:]
+	choice, err := pathsel.Select(w.overlay.View(), w.load, p.Request)
+	if err == nil {
+		w.load.Add(choice.Tree, 0)
+		w.loaded++
+	}
+	w.step(Planned{Group: p.Group, Plan: p.Plan, Choice: choice, Err: err})
+}
+
+// store writes what there is to store.
+func (w *world) store() {
+	if len(w.toStore) == 0 {
+		return
+	}
+	for _, r := range w.toStore {
+		if r.Delete {
+			delete(w.disk, diskKey{r.Kind, r.Group})
+		} else {
+			w.disk[diskKey{r.Kind, r.Group}] = r
+		}
+	}
+	last := w.toStore[len(w.toStore)-1].Seq
+	w.toStore = nil
+	w.step(Stored{Seq: last})
+}
+
+func (w *world) wait(d time.Duration) {
+	w.now = w.now.Add(d)
+	for i, a := range w.agents {
+		if a.core.Deadline() <= w.now {
+			w.stepAgent(i, nil)
+		}
+	}
+	w.step()
+}
+
+// create makes a group of the hosts with these numbers.
+func (w *world) create(name string, window uint32, hosts ...int) Reply {
+	in := Create{
+		Name: name, ChunkBytes: 1024, Window: window,
+		Functions: topology.AllFunctions(), Types: topology.AllTypes(), Secret: [32]byte{1, byte(len(name))},
+	}
+	for _, h := range hosts {
+		in.Members = append(in.Members, w.graph.Name(topology.NodeID(h)))
+	}
+	return w.ask(in)
+}
+
+// ask numbers a Create, Release or Drain, and returns its answer after the
+// store has done its work.
+func (w *world) ask(in Input) Reply {
+	w.nextReq++
+	switch m := in.(type) {
+	case Create:
+		m.Req = w.nextReq
+		in = m
+	case Release:
+		m.Req = w.nextReq
+		in = m
+	case Drain:
+		m.Req = w.nextReq
+		in = m
+	}
+	w.step(in)
+	w.store()
+	r, ok := w.replies[w.nextReq]
+	if !ok {
+		w.fail("no answer to %+v", in)
+	}
+	return r
+}
+
+// watch has a member listen on a new stream.
+func (w *world) watch(group, rank uint32) {
+	key := [2]uint32{group, rank}
+	m := w.members[key]
+	if m == nil {
+		m = &fakeMember{addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 168, byte(group), byte(rank)}), 5000)}
+		w.members[key] = m
+	}
+	w.stream++
+	m.stream, m.watching = w.stream, true
+	w.step(Watch{Group: group, Rank: rank, DataAddr: m.addr, Stream: m.stream, Entered: m.entered})
+}
+
+func (w *world) watchAll(group uint32) {
+	if g := w.core.groups[group]; g != nil {
+		for rank := range g.members {
+			w.watch(group, uint32(rank))
+		}
+	}
+}
+
+// enter has a member go over to an epoch, and say so.
+func (w *world) enter(group, rank, epoch uint32) {
+	m := w.members[[2]uint32{group, rank}]
+	if m == nil || epoch <= m.entered {
+		return
+	}
+	m.entered = epoch
+	way := Offload
+	if epoch%2 == 1 {
+		way = HostTree
+	}
+	w.step(Report{Group: group, Rank: rank, Entered: epoch, Way: way})
+}
+
+// settle lets all that is under way arrive, without letting time pass.
+func (w *world) settle() {
+	for busy := true; busy && w.fault == nil; {
+		busy = len(w.plans) > 0 || len(w.toStore) > 0
+		w.plan()
+		w.store()
+		for i, a := range w.agents {
+			busy = busy || len(a.requests) > 0 || len(a.answers) > 0 || len(a.unbound) > 0
+			w.deliver(i, 0)
+			w.bind(i)
+			w.answer(i)
+		}
+	}
+}
+
+// run settles, and lets time pass until nothing happens for so long.
+func (w *world) run(d time.Duration) {
+	for end := w.now.Add(d); w.fault == nil; {
+		w.settle()
+		next := w.core.Deadline()
+		for _, a := range w.agents {
+			next = next.Earlier(a.core.Deadline())
+		}
+		if next > end {
+			w.wait(end.Sub(w.now))
+			w.settle()
+			return
+		}
+		w.wait(max(0, next.Sub(w.now)))
+	}
+}
+
+// addPort returns the next address of the same host.
+func addPort(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr(), a.Port()+1) }
