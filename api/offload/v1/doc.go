@@ -1,0 +1,14 @@
+// Package offloadv1 is the control plane's gRPC interface, version 1: the
+// Manager service that schedulers, operators and members of groups talk to,
+// and the SwitchAgent service that a manager talks to. The .proto files beside
+// it are the reference; all else is generated from them.
+//
+// Inside Tributary, only internal/rpc uses these types: it turns them into the
+// plain structs of the cores. Programs in other languages use the .proto files;
+// every server also offers gRPC reflection and the standard health service.
+//
+// Version 1 only grows: fields and methods are added, never changed or taken
+// away. Receivers ignore fields that they do not know.
+package offloadv1
+
+//go:generate sh generate.sh
