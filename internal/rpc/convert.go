@@ -1,0 +1,159 @@
+package rpc
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// A reader reads fields that may hold what they must not; the first fault
+// counts. What it names are the fields of the messages.
+type reader struct{ err error }
+
+func (r *reader) fail(field, format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %s: %s", ErrMalformed, field, fmt.Sprintf(format, args...))
+	}
+}
+
+// addr reads "IP:port".
+func (r *reader) addr(field, text string) netip.AddrPort {
+	a, err := netip.ParseAddrPort(text)
+	if err != nil || a.Port() == 0 {
+		r.fail(field, "%q is not an IP address and a port", text)
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}
+
+// optionalAddr reads "IP:port" or nothing.
+func (r *reader) optionalAddr(field, text string) netip.AddrPort {
+	if text == "" {
+		return netip.AddrPort{}
+	}
+	return r.addr(field, text)
+}
+
+func (r *reader) uint8(field string, v uint32) uint8 {
+	if v > math.MaxUint8 {
+		r.fail(field, "%d, largest is %d", v, math.MaxUint8)
+	}
+	return uint8(v)
+}
+
+func (r *reader) uint16(field string, v uint32) uint16 {
+	if v > math.MaxUint16 {
+		r.fail(field, "%d, largest is %d", v, math.MaxUint16)
+	}
+	return uint16(v)
+}
+
+// int reads a number that must fit 32 bits with a sign.
+func (r *reader) int(field string, v uint32) int {
+	if v > math.MaxInt32 {
+		r.fail(field, "%d, largest is %d", v, math.MaxInt32)
+	}
+	return int(v)
+}
+
+func (r *reader) duration(field string, d *durationpb.Duration) time.Duration {
+	if d == nil {
+		return 0
+	}
+	if err := d.CheckValid(); err != nil || d.AsDuration() < 0 {
+		r.fail(field, "not a duration, or negative")
+		return 0
+	}
+	return d.AsDuration()
+}
+
+func (r *reader) functions(field string, list []pb.Function) topology.Functions {
+	var set topology.Functions
+	for _, f := range list {
+		if f < 0 || f > math.MaxUint8 || !reduce.Function(f).Valid() {
+			r.fail(field, "function %d is not known to this version", f)
+			return 0
+		}
+		set |= topology.FunctionsOf(reduce.Function(f))
+	}
+	return set
+}
+
+func (r *reader) types(field string, list []pb.ElementType) topology.Types {
+	var set topology.Types
+	for _, t := range list {
+		if t < 0 || t > math.MaxUint8 || !reduce.Type(t).Valid() {
+			r.fail(field, "element type %d is not known to this version", t)
+			return 0
+		}
+		set |= topology.TypesOf(reduce.Type(t))
+	}
+	return set
+}
+
+// capability reads what a switch can do. Functions and types that this version
+// does not know are left out: no tree asks for them.
+func (r *reader) capability(m *pb.Capability) topology.Capability {
+	c := topology.Capability{
+		Slots:    r.int("capability.slots", m.GetSlots()),
+		Children: r.int("capability.children", m.GetChildren()),
+		Chunk:    r.int("capability.chunk_bytes", m.GetChunkBytes()),
+	}
+	for _, f := range m.GetFunctions() {
+		if f > 0 && f <= math.MaxUint8 && reduce.Function(f).Valid() {
+			c.Functions |= topology.FunctionsOf(reduce.Function(f))
+		}
+	}
+	for _, t := range m.GetTypes() {
+		if t > 0 && t <= math.MaxUint8 && reduce.Type(t).Valid() {
+			c.Types |= topology.TypesOf(reduce.Type(t))
+		}
+	}
+	return c
+}
+
+func capability(c topology.Capability) *pb.Capability {
+	return &pb.Capability{
+		Functions: functions(c.Functions), Types: types(c.Types),
+		Slots: uint32(c.Slots), Children: uint32(c.Children), ChunkBytes: uint32(c.Chunk),
+	}
+}
+
+func functions(set topology.Functions) []pb.Function {
+	var list []pb.Function
+	for _, f := range set.List() {
+		list = append(list, pb.Function(f))
+	}
+	return list
+}
+
+func types(set topology.Types) []pb.ElementType {
+	var list []pb.ElementType
+	for _, t := range set.List() {
+		list = append(list, pb.ElementType(t))
+	}
+	return list
+}
+
+// addrText is the inverse of optionalAddr.
+func addrText(a netip.AddrPort) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
+
+// duration leaves zero out.
+func duration(d time.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}

@@ -1,0 +1,103 @@
+package rpc
+
+import (
+	"math"
+
+	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// piece is the nodes or links of one message of a topology, and the groups of
+// one message of a list: far below gRPC's limit of a message.
+const piece = 1024
+
+// pieces calls send with the fabric in messages of bounded size.
+func pieces(f Fabric, send func(*pb.GetTopologyResponse) error) error {
+	head := &pb.GetTopologyResponse{Fabric: &pb.Fabric{
+		Name: f.Name, Version: f.Version, Hosts: uint32(f.Hosts), Switches: uint32(f.Switches), Links: uint32(f.Links),
+	}}
+	if err := send(head); err != nil {
+		return err
+	}
+	for rest := f.Nodes; len(rest) > 0; {
+		m, n := &pb.GetTopologyResponse{}, min(piece, len(rest))
+		for _, node := range rest[:n] {
+			m.Nodes = append(m.Nodes, fabricNode(node))
+		}
+		if err := send(m); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	for rest := f.Cables; len(rest) > 0; {
+		m, n := &pb.GetTopologyResponse{}, min(piece, len(rest))
+		for _, link := range rest[:n] {
+			m.Links = append(m.Links, fabricLink(link))
+		}
+		if err := send(m); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// piece adds a message to f.
+func (r *reader) piece(f *Fabric, m *pb.GetTopologyResponse) {
+	if head := m.GetFabric(); head != nil {
+		f.Name, f.Version = head.GetName(), head.GetVersion()
+		f.Hosts, f.Switches, f.Links = r.int("hosts", head.GetHosts()), r.int("switches", head.GetSwitches()), r.int("links", head.GetLinks())
+	}
+	for _, n := range m.GetNodes() {
+		f.Nodes = append(f.Nodes, r.fabricNode(n))
+	}
+	for _, l := range m.GetLinks() {
+		f.Cables = append(f.Cables, r.fabricLink(l))
+	}
+}
+
+func fabricNode(n FabricNode) *pb.Node {
+	m := &pb.Node{Name: n.Name, Up: n.Up}
+	if s := n.Switch; s != nil {
+		m.Switch = &pb.SwitchState{
+			Capability: capability(s.Capability), Connected: s.Connected, Draining: s.Draining,
+			Trees: uint32(s.Trees), SlotsUsed: uint32(s.SlotsUsed),
+		}
+	}
+	return m
+}
+
+func (r *reader) fabricNode(m *pb.Node) FabricNode {
+	n := FabricNode{Name: m.GetName(), Up: m.GetUp()}
+	if s := m.GetSwitch(); s != nil {
+		n.Switch = &SwitchState{
+			Capability: r.capability(s.GetCapability()), Connected: s.GetConnected(), Draining: s.GetDraining(),
+			Trees: r.int("switch.trees", s.GetTrees()), SlotsUsed: r.int("switch.slots_used", s.GetSlotsUsed()),
+		}
+	}
+	return n
+}
+
+func fabricLink(l FabricLink) *pb.Link {
+	return &pb.Link{
+		A: fabricEnd(l.A), B: fabricEnd(l.B), Up: l.Up, Bandwidth: uint64(l.Carries.Bandwidth),
+		Latency: duration(l.Carries.Latency), Trees: uint32(l.Trees),
+	}
+}
+
+func (r *reader) fabricLink(m *pb.Link) FabricLink {
+	if m.GetBandwidth() > math.MaxInt64 {
+		r.fail("links.bandwidth", "%d bit/s", m.GetBandwidth())
+	}
+	return FabricLink{
+		A: r.fabricEnd(m.GetA()), B: r.fabricEnd(m.GetB()), Up: m.GetUp(),
+		Carries: topology.LinkSpec{Bandwidth: int64(m.GetBandwidth()), Latency: r.duration("links.latency", m.GetLatency())},
+		Trees:   r.int("links.trees", m.GetTrees()),
+	}
+}
+
+func fabricEnd(e FabricEnd) *pb.LinkEnd { return &pb.LinkEnd{Node: e.Node, Port: uint32(e.Port)} }
+
+func (r *reader) fabricEnd(m *pb.LinkEnd) FabricEnd {
+	return FabricEnd{m.GetNode(), topology.Port(r.uint16("links.port", m.GetPort()))}
+}

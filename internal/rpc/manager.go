@@ -1,0 +1,181 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// Manager is the service of an offload manager. Its errors are those of
+// internal/core/manager.
+type Manager interface {
+	// CreateGroup makes a group, or joins one (found). Req and Secret of c are
+	// ignored.
+	CreateGroup(ctx context.Context, c manager.Create) (group uint32, found bool, err error)
+
+	// ReleaseGroup ends a group.
+	ReleaseGroup(ctx context.Context, group uint32) error
+
+	// WatchGroup takes part as a member: it calls event with what the manager
+	// has to say, until the context ends, event fails, or the manager ends the
+	// stream after a Notice with End; only then it returns nil. The Stream
+	// fields of w and of events are ignored.
+	WatchGroup(ctx context.Context, w manager.Watch, event func(GroupEvent) error) error
+
+	// ReportEpoch tells which epoch a member is in, and which it has lost.
+	ReportEpoch(ctx context.Context, r manager.Report) error
+
+	// Groups returns all groups, by number.
+	Groups(ctx context.Context) ([]manager.Summary, error)
+
+	// Explain tells how a group stands, and why.
+	Explain(ctx context.Context, which GroupRef) (Explanation, error)
+
+	// Topology returns the fabric as the manager sees it.
+	Topology(ctx context.Context) (Fabric, error)
+
+	// DrainSwitch takes a switch out of use, or back into it.
+	DrainSwitch(ctx context.Context, name string, on bool) error
+}
+
+// GroupEvent is one of its fields.
+type GroupEvent struct {
+	Offer      *manager.Offer
+	Withdrawal *manager.Withdrawal
+	Notice     *manager.Notice
+}
+
+// GroupRef names a group, by its name if that is not empty, else by number.
+type GroupRef struct {
+	Group uint32
+	Name  string
+}
+
+// Explanation is a manager.Explanation with names in place of node numbers,
+// which mean nothing outside of the manager.
+type Explanation struct {
+	manager.Summary
+	Missing []uint32 // ranks that do not watch; the first few
+	Trees   []TreeState
+	Refusal error // why there is no tree, or no replacement; may be nil
+	Offload int   // members that reported to run over switches
+	Hosts   int   // members that reported to run over hosts
+	History []Change
+}
+
+// TreeState is one tree of a group.
+type TreeState struct {
+	Epoch     uint32
+	Stage     manager.Stage
+	Window    uint32       // in chunks
+	Switches  []TreeVertex // parents before their children; the first is the root
+	Members   []TreeLeaf   // by rank
+	Cost      pathsel.Cost
+	RunnersUp []Alternative // the best other roots, best first
+	Reason    string        // why this root
+}
+
+// TreeVertex is a switch on a tree.
+type TreeVertex struct {
+	Switch string
+	Parent int // index in TreeState.Switches; -1: the root
+}
+
+// TreeLeaf is a member on a tree.
+type TreeLeaf struct {
+	Host   string
+	Vertex int // index of its leaf switch in TreeState.Switches
+}
+
+// Alternative is a root that was not chosen.
+type Alternative struct {
+	Root string
+	Cost pathsel.Cost
+	Lost string // by how much, in words
+}
+
+// Change is an entry of a group's history.
+type Change struct {
+	At   time.Time
+	What string
+}
+
+// Fabric is a fabric as a manager sees it.
+type Fabric struct {
+	Name                   string
+	Version                uint64 // counts the changes since the manager read it
+	Hosts, Switches, Links int
+	Nodes                  []FabricNode
+	Cables                 []FabricLink
+}
+
+// FabricNode is a host or a switch.
+type FabricNode struct {
+	Name   string
+	Up     bool
+	Switch *SwitchState // nil: a host
+}
+
+// SwitchState is how a switch stands.
+type SwitchState struct {
+	Capability topology.Capability
+	Connected  bool // the manager has its agent
+	Draining   bool
+	Trees      int // that it carries
+	SlotsUsed  int
+}
+
+// FabricLink is a link.
+type FabricLink struct {
+	A, B    FabricEnd
+	Up      bool // itself; its ends may yet be down
+	Carries topology.LinkSpec
+	Trees   int // that it carries
+}
+
+// FabricEnd is where a link ends.
+type FabricEnd struct {
+	Node string
+	Port topology.Port
+}
+
+// NewExplanation returns x with the names that g gives, and with the times
+// that at gives.
+func NewExplanation(x manager.Explanation, g *topology.Graph, at func(manager.Change) time.Time) Explanation {
+	e := Explanation{
+		Summary: x.Summary, Missing: x.Missing, Refusal: x.Refusal, Offload: x.Offload, Hosts: x.Hosts,
+	}
+	for _, t := range x.Trees {
+		e.Trees = append(e.Trees, newTreeState(t, g))
+	}
+	for _, c := range x.History {
+		e.History = append(e.History, Change{at(c), c.What})
+	}
+	return e
+}
+
+func newTreeState(t manager.TreeState, g *topology.Graph) TreeState {
+	s := TreeState{Epoch: t.Epoch, Stage: t.Stage, Window: t.Window, Cost: t.Choice.Cost, Reason: t.Choice.Reason}
+	for _, v := range t.Choice.Tree.Vertices {
+		s.Switches = append(s.Switches, TreeVertex{g.Name(v.Switch), int(v.Parent)})
+	}
+	for _, l := range t.Choice.Tree.Leaves {
+		s.Members = append(s.Members, TreeLeaf{g.Name(l.Host), int(l.Vertex)})
+	}
+	for _, r := range t.Choice.RunnersUp {
+		s.RunnersUp = append(s.RunnersUp, Alternative{g.Name(r.Root), r.Cost, r.Lost})
+	}
+	return s
+}
+
+// String returns the group's name in quotes, or its number.
+func (r GroupRef) String() string {
+	if r.Name != "" {
+		return fmt.Sprintf("group %q", r.Name)
+	}
+	return fmt.Sprintf("group %d", r.Group)
+}

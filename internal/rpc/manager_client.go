@@ -1,0 +1,152 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+)
+
+// ManagerClient is a Manager on the other side of a connection, which is made
+// when it is needed and made again when it was lost. Calls fail with
+// ErrUnavailable while there is none. It is safe for concurrent use.
+type ManagerClient struct {
+	conn   *grpc.ClientConn
+	client pb.ManagerClient
+}
+
+var _ Manager = (*ManagerClient)(nil)
+
+// DialManager returns a client of the manager at target, a "host:port" or a
+// gRPC name. It does not wait for a connection.
+func DialManager(target string, c ClientConfig) (*ManagerClient, error) {
+	conn, err := dial(target, c)
+	if err != nil {
+		return nil, err
+	}
+	return &ManagerClient{conn, pb.NewManagerClient(conn)}, nil
+}
+
+// Close closes the connection; calls under way fail.
+func (c *ManagerClient) Close() error { return c.conn.Close() }
+
+func (c *ManagerClient) fail(call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s at manager %s: %w", call, c.conn.Target(), err)
+}
+
+// CreateGroup implements Manager.
+func (c *ManagerClient) CreateGroup(ctx context.Context, g manager.Create) (uint32, bool, error) {
+	m, err := c.client.CreateGroup(ctx, createRequest(g))
+	return m.GetGroup(), m.GetFound(), c.fail("create group", err)
+}
+
+// ReleaseGroup implements Manager.
+func (c *ManagerClient) ReleaseGroup(ctx context.Context, group uint32) error {
+	_, err := c.client.ReleaseGroup(ctx, &pb.ReleaseGroupRequest{Group: group})
+	return c.fail("release group", err)
+}
+
+// WatchGroup implements Manager.
+func (c *ManagerClient) WatchGroup(ctx context.Context, w manager.Watch, event func(GroupEvent) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.client.WatchGroup(ctx, watchRequest(w))
+	if err != nil {
+		return c.fail("watch group", fromStatus(err))
+	}
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return c.fail("watch group", fromStatus(err))
+		}
+		var r reader
+		e, known := r.groupEvent(m, w.Group, w.Rank)
+		if r.err != nil {
+			return c.fail("watch group", r.err)
+		}
+		if !known {
+			continue
+		}
+		if err := event(e); err != nil {
+			return err
+		}
+	}
+}
+
+// ReportEpoch implements Manager.
+func (c *ManagerClient) ReportEpoch(ctx context.Context, p manager.Report) error {
+	_, err := c.client.ReportEpoch(ctx, reportRequest(p))
+	return c.fail("report epoch", err)
+}
+
+// Groups implements Manager.
+func (c *ManagerClient) Groups(ctx context.Context) ([]manager.Summary, error) {
+	var all []manager.Summary
+	var r reader
+	stream, err := c.client.ListGroups(ctx, &pb.ListGroupsRequest{})
+	if err == nil {
+		err = collect(stream, func(m *pb.ListGroupsResponse) {
+			for _, g := range m.GetGroups() {
+				all = append(all, r.summary(g))
+			}
+		})
+	}
+	return all, c.fail("list groups", errors.Join(fromStatus(err), r.err))
+}
+
+// Explain implements Manager.
+func (c *ManagerClient) Explain(ctx context.Context, which GroupRef) (Explanation, error) {
+	request := &pb.ExplainGroupRequest{Which: &pb.ExplainGroupRequest_Group{Group: which.Group}}
+	if which.Name != "" {
+		request.Which = &pb.ExplainGroupRequest_Name{Name: which.Name}
+	}
+	m, err := c.client.ExplainGroup(ctx, request)
+	if err != nil {
+		return Explanation{}, c.fail("explain group", err)
+	}
+	var r reader
+	e := r.explanation(m)
+	return e, c.fail("explain group", r.err)
+}
+
+// Topology implements Manager.
+func (c *ManagerClient) Topology(ctx context.Context) (Fabric, error) {
+	var f Fabric
+	var r reader
+	stream, err := c.client.GetTopology(ctx, &pb.GetTopologyRequest{})
+	if err == nil {
+		err = collect(stream, func(m *pb.GetTopologyResponse) { r.piece(&f, m) })
+	}
+	return f, c.fail("topology", errors.Join(fromStatus(err), r.err))
+}
+
+// DrainSwitch implements Manager.
+func (c *ManagerClient) DrainSwitch(ctx context.Context, name string, on bool) error {
+	_, err := c.client.DrainSwitch(ctx, &pb.DrainSwitchRequest{Switch: name, On: on})
+	return c.fail("drain switch", err)
+}
+
+// collect calls add with every message of a stream.
+func collect[M any](stream grpc.ServerStreamingClient[M], add func(*M)) error {
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		add(m)
+	}
+}

@@ -1,0 +1,210 @@
+package rpc
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/pathsel"
+)
+
+func createRequest(c manager.Create) *pb.CreateGroupRequest {
+	return &pb.CreateGroupRequest{
+		Name: c.Name, Members: c.Members, ChunkBytes: uint32(c.ChunkBytes), Window: c.Window,
+		Functions: functions(c.Functions), Types: types(c.Types),
+	}
+}
+
+func (r *reader) create(m *pb.CreateGroupRequest) manager.Create {
+	return manager.Create{
+		Name: m.GetName(), Members: m.GetMembers(), ChunkBytes: r.int("chunk_bytes", m.GetChunkBytes()), Window: m.GetWindow(),
+		Functions: r.functions("functions", m.GetFunctions()), Types: r.types("types", m.GetTypes()),
+	}
+}
+
+func watchRequest(w manager.Watch) *pb.WatchGroupRequest {
+	return &pb.WatchGroupRequest{Group: w.Group, Rank: w.Rank, DataAddress: addrText(w.DataAddr), Entered: w.Entered}
+}
+
+func (r *reader) watch(m *pb.WatchGroupRequest) manager.Watch {
+	return manager.Watch{
+		Group: m.GetGroup(), Rank: m.GetRank(), DataAddr: r.addr("data_address", m.GetDataAddress()), Entered: m.GetEntered(),
+	}
+}
+
+var ways = map[manager.Way]pb.Way{
+	manager.NoWay: pb.Way_WAY_UNSPECIFIED, manager.Offload: pb.Way_WAY_OFFLOAD, manager.HostTree: pb.Way_WAY_HOST_TREE,
+}
+
+func reportRequest(p manager.Report) *pb.ReportEpochRequest {
+	return &pb.ReportEpochRequest{
+		Group: p.Group, Rank: p.Rank, Entered: p.Entered, Way: ways[p.Way], Lost: p.Lost, Silent: p.Silent,
+	}
+}
+
+func (r *reader) report(m *pb.ReportEpochRequest) manager.Report {
+	return manager.Report{
+		Group: m.GetGroup(), Rank: m.GetRank(), Entered: m.GetEntered(), Way: keyOf(r, "way", ways, m.GetWay()),
+		Lost: m.GetLost(), Silent: m.GetSilent(),
+	}
+}
+
+// keyOf is the inverse of a table of enumerators.
+func keyOf[K, V comparable](r *reader, field string, table map[K]V, value V) K {
+	for k, v := range table {
+		if v == value {
+			return k
+		}
+	}
+	r.fail(field, "%v is not known to this version", value)
+	var none K
+	return none
+}
+
+func groupEvent(e GroupEvent) *pb.WatchGroupResponse {
+	switch {
+	case e.Offer != nil:
+		o := e.Offer
+		return &pb.WatchGroupResponse{Event: &pb.WatchGroupResponse_Offer{Offer: &pb.Offer{
+			Epoch: o.Epoch, Tree: uint32(o.Tree), Cookie: o.Cookie, Window: o.Window, Parent: addrText(o.Parent),
+			Index: uint32(o.Index), Probes: uint32(o.Probes), Idle: duration(o.Idle),
+		}}}
+	case e.Withdrawal != nil:
+		return &pb.WatchGroupResponse{Event: &pb.WatchGroupResponse_Withdrawal{Withdrawal: &pb.Withdrawal{
+			Epoch: e.Withdrawal.Epoch, Why: e.Withdrawal.Why,
+		}}}
+	default:
+		return &pb.WatchGroupResponse{Event: &pb.WatchGroupResponse_Notice{Notice: &pb.Notice{
+			Problem: problem(e.Notice.Err), End: e.Notice.End,
+		}}}
+	}
+}
+
+// groupEvent reads what was sent to rank of group; false for what this version
+// does not know.
+func (r *reader) groupEvent(m *pb.WatchGroupResponse, group, rank uint32) (GroupEvent, bool) {
+	switch e := m.GetEvent().(type) {
+	case *pb.WatchGroupResponse_Offer:
+		o := e.Offer
+		return GroupEvent{Offer: &manager.Offer{
+			Group: group, Rank: rank, Epoch: o.GetEpoch(), Tree: r.uint8("offer.tree", o.GetTree()), Cookie: o.GetCookie(),
+			Window: o.GetWindow(), Parent: r.addr("offer.parent", o.GetParent()), Index: r.uint16("offer.index", o.GetIndex()),
+			Probes: r.int("offer.probes", o.GetProbes()), Idle: r.duration("offer.idle", o.GetIdle()),
+		}}, true
+	case *pb.WatchGroupResponse_Withdrawal:
+		return GroupEvent{Withdrawal: &manager.Withdrawal{
+			Group: group, Rank: rank, Epoch: e.Withdrawal.GetEpoch(), Why: e.Withdrawal.GetWhy(),
+		}}, true
+	case *pb.WatchGroupResponse_Notice:
+		return GroupEvent{Notice: &manager.Notice{
+			Group: group, Rank: rank, Err: unproblem(e.Notice.GetProblem()), End: e.Notice.GetEnd(),
+		}}, true
+	}
+	return GroupEvent{}, false
+}
+
+var states = map[manager.State]pb.GroupState{
+	manager.Waiting: pb.GroupState_GROUP_STATE_WAITING, manager.Planning: pb.GroupState_GROUP_STATE_PLANNING,
+	manager.Preparing: pb.GroupState_GROUP_STATE_PREPARING, manager.Active: pb.GroupState_GROUP_STATE_ACTIVE,
+	manager.Refusing: pb.GroupState_GROUP_STATE_REFUSED, manager.Releasing: pb.GroupState_GROUP_STATE_RELEASING,
+}
+
+func summary(s manager.Summary) *pb.GroupSummary {
+	return &pb.GroupSummary{
+		Group: s.Group, Name: s.Name, Members: uint32(s.Members), Watching: uint32(s.Watching), State: states[s.State], Epoch: s.Epoch,
+	}
+}
+
+func (r *reader) summary(m *pb.GroupSummary) manager.Summary {
+	return manager.Summary{
+		Group: m.GetGroup(), Name: m.GetName(), Members: r.int("members", m.GetMembers()),
+		Watching: r.int("watching", m.GetWatching()), State: keyOf(r, "state", states, m.GetState()), Epoch: m.GetEpoch(),
+	}
+}
+
+var stages = map[manager.Stage]pb.TreeStage{
+	manager.TreePlanned: pb.TreeStage_TREE_STAGE_PLANNED, manager.TreePrepared: pb.TreeStage_TREE_STAGE_PREPARED,
+	manager.TreeActive: pb.TreeStage_TREE_STAGE_ACTIVE, manager.TreeDraining: pb.TreeStage_TREE_STAGE_DRAINING,
+}
+
+func explanation(e Explanation) *pb.ExplainGroupResponse {
+	m := &pb.ExplainGroupResponse{
+		Summary: summary(e.Summary), Missing: e.Missing, Refusal: problem(e.Refusal),
+		Offload: uint32(e.Offload), HostTree: uint32(e.Hosts),
+	}
+	for _, t := range e.Trees {
+		m.Trees = append(m.Trees, treeState(t))
+	}
+	for _, c := range e.History {
+		m.History = append(m.History, &pb.Change{At: timestamppb.New(c.At), What: c.What})
+	}
+	return m
+}
+
+func (r *reader) explanation(m *pb.ExplainGroupResponse) Explanation {
+	e := Explanation{
+		Summary: r.summary(m.GetSummary()), Missing: m.GetMissing(), Refusal: unproblem(m.GetRefusal()),
+		Offload: r.int("offload", m.GetOffload()), Hosts: r.int("host_tree", m.GetHostTree()),
+	}
+	for _, t := range m.GetTrees() {
+		e.Trees = append(e.Trees, r.treeState(t))
+	}
+	for _, c := range m.GetHistory() {
+		var at time.Time
+		if c.GetAt() != nil {
+			at = c.GetAt().AsTime()
+		}
+		e.History = append(e.History, Change{at, c.GetWhat()})
+	}
+	return e
+}
+
+func treeState(t TreeState) *pb.TreeState {
+	m := &pb.TreeState{Epoch: t.Epoch, Stage: stages[t.Stage], Window: t.Window, Cost: cost(t.Cost), Reason: t.Reason}
+	for _, v := range t.Switches {
+		m.Switches = append(m.Switches, &pb.TreeVertex{Switch: v.Switch, Parent: int32(v.Parent)})
+	}
+	for _, l := range t.Members {
+		m.Members = append(m.Members, &pb.TreeLeaf{Host: l.Host, Vertex: uint32(l.Vertex)})
+	}
+	for _, a := range t.RunnersUp {
+		m.RunnersUp = append(m.RunnersUp, &pb.Alternative{Root: a.Root, Cost: cost(a.Cost), Lost: a.Lost})
+	}
+	return m
+}
+
+// treeState reads a tree whose indices are sound: parents before children.
+func (r *reader) treeState(m *pb.TreeState) TreeState {
+	t := TreeState{
+		Epoch: m.GetEpoch(), Stage: keyOf(r, "trees.stage", stages, m.GetStage()), Window: m.GetWindow(),
+		Cost: r.cost(m.GetCost()), Reason: m.GetReason(),
+	}
+	for i, v := range m.GetSwitches() {
+		if v.GetParent() < -1 || int(v.GetParent()) >= i || (v.GetParent() < 0) != (i == 0) {
+			r.fail("trees.switches.parent", "switch %d has the parent %d", i, v.GetParent())
+		}
+		t.Switches = append(t.Switches, TreeVertex{v.GetSwitch(), int(v.GetParent())})
+	}
+	for i, l := range m.GetMembers() {
+		if int(l.GetVertex()) >= len(t.Switches) {
+			r.fail("trees.members.vertex", "rank %d is beneath switch %d of %d", i, l.GetVertex(), len(t.Switches))
+		}
+		t.Members = append(t.Members, TreeLeaf{l.GetHost(), int(l.GetVertex())})
+	}
+	for _, a := range m.GetRunnersUp() {
+		t.RunnersUp = append(t.RunnersUp, Alternative{a.GetRoot(), r.cost(a.GetCost()), a.GetLost()})
+	}
+	return t
+}
+
+func cost(c pathsel.Cost) *pb.TreeCost {
+	return &pb.TreeCost{Hops: uint32(c.Hops), Depth: uint32(c.Depth), Load: uint32(c.Load)}
+}
+
+func (r *reader) cost(m *pb.TreeCost) pathsel.Cost {
+	return pathsel.Cost{
+		Hops: r.int("cost.hops", m.GetHops()), Depth: r.int("cost.depth", m.GetDepth()), Load: r.int("cost.load", m.GetLoad()),
+	}
+}

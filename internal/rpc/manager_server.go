@@ -1,0 +1,88 @@
+package rpc
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+)
+
+// managerServer serves a Manager.
+type managerServer struct {
+	pb.UnimplementedManagerServer
+	manager Manager
+}
+
+func (s *managerServer) CreateGroup(ctx context.Context, m *pb.CreateGroupRequest) (*pb.CreateGroupResponse, error) {
+	var r reader
+	c := r.create(m)
+	if r.err != nil {
+		return nil, r.err
+	}
+	group, found, err := s.manager.CreateGroup(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.CreateGroupResponse{Group: group, Found: found}, nil
+}
+
+func (s *managerServer) ReleaseGroup(ctx context.Context, m *pb.ReleaseGroupRequest) (*pb.ReleaseGroupResponse, error) {
+	return &pb.ReleaseGroupResponse{}, s.manager.ReleaseGroup(ctx, m.GetGroup())
+}
+
+func (s *managerServer) WatchGroup(m *pb.WatchGroupRequest, stream grpc.ServerStreamingServer[pb.WatchGroupResponse]) error {
+	var r reader
+	w := r.watch(m)
+	if r.err != nil {
+		return r.err
+	}
+	return s.manager.WatchGroup(stream.Context(), w, func(e GroupEvent) error { return stream.Send(groupEvent(e)) })
+}
+
+func (s *managerServer) ReportEpoch(ctx context.Context, m *pb.ReportEpochRequest) (*pb.ReportEpochResponse, error) {
+	var r reader
+	p := r.report(m)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return &pb.ReportEpochResponse{}, s.manager.ReportEpoch(ctx, p)
+}
+
+func (s *managerServer) ListGroups(_ *pb.ListGroupsRequest, stream grpc.ServerStreamingServer[pb.ListGroupsResponse]) error {
+	all, err := s.manager.Groups(stream.Context())
+	if err != nil {
+		return err
+	}
+	for len(all) > 0 {
+		m, n := &pb.ListGroupsResponse{}, min(piece, len(all))
+		for _, g := range all[:n] {
+			m.Groups = append(m.Groups, summary(g))
+		}
+		if err := stream.Send(m); err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+func (s *managerServer) ExplainGroup(ctx context.Context, m *pb.ExplainGroupRequest) (*pb.ExplainGroupResponse, error) {
+	e, err := s.manager.Explain(ctx, GroupRef{Group: m.GetGroup(), Name: m.GetName()})
+	if err != nil {
+		return nil, err
+	}
+	return explanation(e), nil
+}
+
+func (s *managerServer) GetTopology(_ *pb.GetTopologyRequest, stream grpc.ServerStreamingServer[pb.GetTopologyResponse]) error {
+	f, err := s.manager.Topology(stream.Context())
+	if err != nil {
+		return err
+	}
+	return pieces(f, stream.Send)
+}
+
+func (s *managerServer) DrainSwitch(ctx context.Context, m *pb.DrainSwitchRequest) (*pb.DrainSwitchResponse, error) {
+	return &pb.DrainSwitchResponse{}, s.manager.DrainSwitch(ctx, m.GetSwitch(), m.GetOn())
+}

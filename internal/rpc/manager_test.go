@@ -1,0 +1,167 @@
+package rpc
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+func TestManagerCalls(t *testing.T) {
+	f := &fakeManager{group: 12, found: true, explanation: someExplanation(), fabric: someFabric()}
+	for i := range 2*piece + 1 {
+		f.groups = append(f.groups, manager.Summary{
+			Group: uint32(i + 1), Name: fmt.Sprint("group ", i), Members: 4, Watching: 3, State: manager.Active, Epoch: 2,
+		})
+	}
+	c := dialManager(t, serve(t, Services{Manager: f}))
+	ctx := testContext(t)
+
+	create := manager.Create{
+		Name: "job", Members: []string{"h0", "h1"}, ChunkBytes: 1432, Window: 64,
+		Functions: topology.AllFunctions(), Types: topology.AllTypes(),
+	}
+	group, found, err := c.CreateGroup(ctx, create)
+	check(t, "created", err, [2]any{uint32(12), true}, [2]any{group, found})
+	check[any](t, "create", nil, create, f.asked)
+
+	check[any](t, "release", c.ReleaseGroup(ctx, 12), uint32(12), f.asked)
+	report := manager.Report{Group: 12, Rank: 3, Entered: 4, Way: manager.HostTree, Lost: 2, Silent: true}
+	check[any](t, "report", c.ReportEpoch(ctx, report), report, f.asked)
+	check[any](t, "drain", c.DrainSwitch(ctx, "leaf-0", true), [2]any{"leaf-0", true}, f.asked)
+
+	groups, err := c.Groups(ctx)
+	check(t, "groups", err, f.groups, groups)
+
+	e, err := c.Explain(ctx, GroupRef{Group: 12})
+	check[any](t, "explain by number", nil, GroupRef{Group: 12}, f.asked)
+	if err != nil || e.Refusal == nil || e.Refusal.Error() != f.explanation.Refusal.Error() || !errors.Is(e.Refusal, manager.ErrNoTree) {
+		t.Errorf("explain: %v; refusal %v", err, e.Refusal)
+	}
+	e.Refusal = f.explanation.Refusal
+	check(t, "explanation", nil, fmt.Sprintf("%+v", f.explanation), fmt.Sprintf("%+v", e))
+	if _, err = c.Explain(ctx, GroupRef{Name: "job"}); err != nil {
+		t.Error(err)
+	}
+	check[any](t, "explain by name", nil, GroupRef{Name: "job"}, f.asked)
+
+	fabric, err := c.Topology(ctx)
+	check(t, "topology", err, f.fabric, fabric)
+}
+
+func someExplanation() Explanation {
+	return Explanation{
+		Summary: manager.Summary{Group: 12, Name: "job", Members: 2, Watching: 1, State: manager.Preparing},
+		Missing: []uint32{1},
+		Trees: []TreeState{{
+			Epoch: 2, Stage: manager.TreePrepared, Window: 64,
+			Switches: []TreeVertex{{"spine-0", -1}, {"leaf-0", 0}, {"leaf-1", 0}},
+			Members:  []TreeLeaf{{"h0", 1}, {"h1", 2}},
+			Cost:     pathsel.Cost{Hops: 4, Depth: 2, Load: 1},
+			RunnersUp: []Alternative{
+				{"spine-1", pathsel.Cost{Hops: 4, Depth: 2, Load: 3}, "2 more trees"},
+			},
+			Reason: "fewest hops",
+		}},
+		Refusal: &manager.Refusal{Reason: manager.ErrNoTree, Resource: "slots", Switch: "leaf-1", Counted: true, Need: 128, Free: 0},
+		Offload: 1, Hosts: 1,
+		History: []Change{{time.Unix(1700000000, 5).UTC(), "created"}},
+	}
+}
+
+func someFabric() Fabric {
+	f := Fabric{Name: "leaf-spine:2,2,2", Version: 9, Hosts: 2 * piece, Switches: 1, Links: 2 * piece}
+	for i := range f.Hosts {
+		name := fmt.Sprint("h", i)
+		f.Nodes = append(f.Nodes, FabricNode{Name: name, Up: i%2 == 0})
+		f.Cables = append(f.Cables, FabricLink{
+			A: FabricEnd{name, 1}, B: FabricEnd{"leaf-0", topology.Port(i + 1)}, Up: i%3 == 0,
+			Carries: topology.LinkSpec{Bandwidth: 25e9, Latency: time.Microsecond}, Trees: i,
+		})
+	}
+	f.Nodes = append(f.Nodes, FabricNode{Name: "leaf-0", Up: true, Switch: &SwitchState{
+		Capability: topology.DefaultCapability(), Connected: true, Draining: true, Trees: 3, SlotsUsed: 256,
+	}})
+	return f
+}
+
+func TestManagerWatch(t *testing.T) {
+	refused := &manager.Refusal{Reason: manager.ErrNoTree, Resource: "path"}
+	sent := []GroupEvent{
+		{Notice: &manager.Notice{Group: 12, Rank: 3, Err: refused}},
+		{Notice: &manager.Notice{Group: 12, Rank: 3}},
+		{Offer: &manager.Offer{
+			Group: 12, Rank: 3, Epoch: 2, Tree: 1, Cookie: 1<<48 - 1, Window: 64,
+			Parent: netip.MustParseAddrPort("10.0.0.1:4000"), Index: 7, Probes: 8, Idle: 10 * time.Second,
+		}},
+		{Withdrawal: &manager.Withdrawal{Group: 12, Rank: 3, Epoch: 2, Why: "switch leaf-1 died"}},
+		{Notice: &manager.Notice{Group: 12, Rank: 3, Err: manager.ErrReleased, End: true}},
+	}
+	f := &fakeManager{events: make(chan GroupEvent, len(sent))}
+	for _, e := range sent {
+		f.events <- e
+	}
+	close(f.events)
+	c := dialManager(t, serve(t, Services{Manager: f}))
+	watch := manager.Watch{Group: 12, Rank: 3, DataAddr: netip.MustParseAddrPort("10.0.0.9:5"), Entered: 1}
+	i := 0
+	err := c.WatchGroup(testContext(t), watch, func(e GroupEvent) error {
+		want := sent[i]
+		i++
+		if want.Notice != nil && e.Notice != nil && want.Notice.Err != nil {
+			if !errors.Is(e.Notice.Err, want.Notice.Err) && !errors.Is(e.Notice.Err, manager.ErrNoTree) {
+				t.Errorf("notice says %v, want %v", e.Notice.Err, want.Notice.Err)
+			}
+			e.Notice.Err = want.Notice.Err
+		}
+		if diff := cmp.Diff(fmt.Sprintf("%+v", spread(want)), fmt.Sprintf("%+v", spread(e))); diff != "" {
+			t.Error(diff)
+		}
+		return nil
+	})
+	if err != nil || i != len(sent) {
+		t.Errorf("after %d of %d events: %v", i, len(sent), err)
+	}
+	check[any](t, "watch", nil, watch, f.asked)
+}
+
+// spread lets fmt see what an event points to.
+func spread(e GroupEvent) any {
+	switch {
+	case e.Offer != nil:
+		return *e.Offer
+	case e.Withdrawal != nil:
+		return *e.Withdrawal
+	}
+	return *e.Notice
+}
+
+func TestNewExplanation(t *testing.T) {
+	g, err := topology.LeafSpine(1, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	choice, err := pathsel.Select(g.View(), nil, pathsel.Request{Members: []topology.NodeID{0, 1}, Slots: 2, ChunkBytes: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := NewExplanation(manager.Explanation{
+		Summary: manager.Summary{Group: 1},
+		Trees:   []manager.TreeState{{Epoch: 2, Stage: manager.TreeActive, Window: 8, Choice: choice}},
+		History: []manager.Change{{At: 5, What: "created"}},
+	}, g, func(c manager.Change) time.Time { return time.Unix(0, int64(c.At)) })
+	tree := e.Trees[0]
+	if tree.Members[0].Host != g.Name(0) || tree.Switches[0].Switch != g.Name(choice.Tree.Root()) || tree.Switches[0].Parent != -1 {
+		t.Errorf("tree %+v", tree)
+	}
+	if !e.History[0].At.Equal(time.Unix(0, 5)) {
+		t.Errorf("history %+v", e.History)
+	}
+}

@@ -1,0 +1,151 @@
+package rpc
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+)
+
+const (
+	// maxMessage is the largest message, in bytes: the members of the largest
+	// group, by name, fit well.
+	maxMessage = 16 << 20
+
+	// keepaliveTime and keepaliveTimeout are how an idle connection is found
+	// dead; keepaliveMin is what a server suffers of its clients.
+	keepaliveTime    = 10 * time.Second
+	keepaliveTimeout = 5 * time.Second
+	keepaliveMin     = 5 * time.Second
+
+	// grace is how long Close waits for calls under way.
+	grace = 2 * time.Second
+
+	// maxBackoff is the longest wait between two attempts to connect.
+	maxBackoff  = 2 * time.Second
+	baseBackoff = 20 * time.Millisecond
+)
+
+// Services are what a server serves; those that are nil it does not.
+type Services struct {
+	Manager Manager
+	Agent   Agent
+}
+
+// ServerConfig tells how to serve. Its zero value serves without encryption.
+type ServerConfig struct {
+	TLS *tls.Config // nil: none
+}
+
+// Server serves gRPC: Services, the health service, and reflection.
+type Server struct {
+	grpc   *grpc.Server
+	health *health.Server
+	addr   net.Addr
+	done   chan struct{}
+	err    error // why it ended; read after done
+}
+
+// Serve serves on listener, which it owns from then on.
+func Serve(listener net.Listener, services Services, c ServerConfig) *Server {
+	transport := insecure.NewCredentials()
+	if c.TLS != nil {
+		transport = credentials.NewTLS(c.TLS)
+	}
+	s := &Server{
+		grpc: grpc.NewServer(
+			grpc.Creds(transport),
+			grpc.MaxRecvMsgSize(maxMessage),
+			grpc.UnaryInterceptor(unaryServer),
+			grpc.StreamInterceptor(streamServer),
+			grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMin, PermitWithoutStream: true}),
+			grpc.WaitForHandlers(true),
+		),
+		health: health.NewServer(),
+		addr:   listener.Addr(),
+		done:   make(chan struct{}),
+	}
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	if services.Manager != nil {
+		pb.RegisterManagerServer(s.grpc, &managerServer{manager: services.Manager})
+		s.health.SetServingStatus(pb.Manager_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+	}
+	if services.Agent != nil {
+		pb.RegisterSwitchAgentServer(s.grpc, &agentServer{agent: services.Agent})
+		s.health.SetServingStatus(pb.SwitchAgent_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+	}
+	reflection.Register(s.grpc)
+	go func() {
+		defer close(s.done)
+		if err := s.grpc.Serve(listener); !errors.Is(err, grpc.ErrServerStopped) {
+			s.err = err
+		}
+	}()
+	return s
+}
+
+// Addr returns the address that it serves on.
+func (s *Server) Addr() net.Addr { return s.addr }
+
+// Done is closed when the server has ended, by Close, by Kill, or because its
+// listener failed.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err returns, once Done is closed, why the listener failed; nil if it did not.
+func (s *Server) Err() error {
+	<-s.done
+	return s.err
+}
+
+// Close tells clients that the server goes, waits a moment for calls under
+// way, then breaks off those that are left, and returns when all have ended.
+// Services should end their streams before.
+func (s *Server) Close() {
+	s.health.Shutdown()
+	timer := time.AfterFunc(grace, s.grpc.Stop)
+	defer timer.Stop()
+	s.grpc.GracefulStop()
+	<-s.done
+}
+
+// Kill breaks off everything, as the death of the process would, and returns
+// when all handlers have ended.
+func (s *Server) Kill() {
+	s.grpc.Stop()
+	<-s.done
+}
+
+// ClientConfig tells how to reach a server. Its zero value uses no encryption.
+type ClientConfig struct {
+	TLS *tls.Config // nil: none
+}
+
+func dial(target string, c ClientConfig) (*grpc.ClientConn, error) {
+	transport := insecure.NewCredentials()
+	if c.TLS != nil {
+		transport = credentials.NewTLS(c.TLS)
+	}
+	return grpc.NewClient(target,
+		grpc.WithTransportCredentials(transport),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithUnaryInterceptor(unaryClient),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: baseBackoff, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff},
+			MinConnectTimeout: maxBackoff,
+		}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+		grpc.WithNoProxy(),
+	)
+}
