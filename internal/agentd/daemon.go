@@ -1,0 +1,217 @@
+package agentd
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/runner"
+)
+
+// Daemon is a running agent.
+type Daemon struct {
+	cfg    Config
+	log    *slog.Logger
+	clock  runner.Clock
+	core   *agent.Core // owned by loop
+	loop   *runner.Loop[agent.Input, agent.Output]
+	server *rpc.Server
+
+	trees map[uint64]*tree // by socket; owned by loop
+	mail  runner.Mailbox[letter]
+	post  sync.WaitGroup // of the goroutine that empties mail
+	once  sync.Once
+	gone  chan struct{} // closed when the daemon ends
+
+	requests atomic.Uint64 // the last number that was given to one
+
+	mu       sync.Mutex
+	pending  map[uint64]chan agent.Reply
+	watchers map[*watcher]struct{}
+}
+
+// Start starts an agent, which has promised nothing to anyone. The caller owns
+// it and must Close or Kill it.
+func Start(c Config) (*Daemon, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.ReceiveBuffer == 0 {
+		c.ReceiveBuffer = DefaultReceiveBuffer
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	incarnation, err := newIncarnation()
+	if err != nil {
+		return nil, err
+	}
+	machine, err := agent.New(agent.Config{
+		Name: c.Switch, Incarnation: incarnation, Capability: c.Capability, PrepareLease: c.PrepareLease,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("agentd: %w", err)
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("agentd: switch %s: %w", c.Switch, err)
+	}
+	d := &Daemon{
+		cfg: c, log: c.Log.With(slog.String("switch", c.Switch)), clock: runner.NewClock(), core: machine,
+		trees:    map[uint64]*tree{},
+		gone:     make(chan struct{}),
+		pending:  map[uint64]chan agent.Reply{},
+		watchers: map[*watcher]struct{}{},
+	}
+	d.loop, err = runner.Start(runner.Config[agent.Input, agent.Output]{Core: machine, Clock: d.clock, Apply: d.apply})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("agentd: %w", err), listener.Close())
+	}
+	d.post.Go(d.deliver)
+	d.server = rpc.Serve(listener, rpc.Services{Agent: d}, rpc.ServerConfig{TLS: c.TLS})
+	d.log.Info("agent started", slog.String("address", d.Addr()), slog.Uint64("incarnation", incarnation),
+		slog.Int("slots", c.Capability.Slots))
+	return d, nil
+}
+
+// newIncarnation returns a number that no other start has had.
+func newIncarnation() (uint64, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return 0, fmt.Errorf("agentd: drawing an incarnation: %w", err)
+	}
+	return binary.BigEndian.Uint64(b[:]) | 1, nil // zero is none
+}
+
+// Addr returns the "host:port" of the gRPC server.
+func (d *Daemon) Addr() string { return d.server.Addr().String() }
+
+// Done is closed when the agent cannot be reached any more: after Close or
+// Kill, or when its listener failed, which Err tells.
+func (d *Daemon) Done() <-chan struct{} { return d.server.Done() }
+
+// Err returns, once Done is closed, why the listener failed; nil otherwise.
+func (d *Daemon) Err() error { return d.server.Err() }
+
+// Close ends the agent: managers are told that it goes, calls under way end,
+// then the trees. It returns when everything has ended.
+func (d *Daemon) Close() {
+	d.once.Do(func() {
+		d.farewell()
+		d.server.Close()
+		d.end()
+		d.log.Info("agent closed")
+	})
+}
+
+// Kill ends the agent as the death of its process would: packets and
+// connections just stop. It returns when everything has ended.
+func (d *Daemon) Kill() {
+	d.once.Do(func() {
+		d.farewell()
+		d.end()
+		d.server.Kill()
+	})
+}
+
+// end ends the core and the trees.
+func (d *Daemon) end() {
+	d.loop.Close()
+	for _, t := range d.trees {
+		d.stop(t)
+	}
+	d.mail.Close()
+	d.post.Wait()
+}
+
+// apply carries out what a step of the agent core wants, in its loop.
+func (d *Daemon) apply(_ core.Time, out *agent.Output) []agent.Input {
+	defer out.Reset()
+	var more []agent.Input
+	for i := range out.Actions {
+		if in := d.act(&out.Actions[i]); in != nil {
+			more = append(more, in)
+		}
+	}
+	for _, e := range out.Ended {
+		d.log.Warn("epoch given up", slog.Uint64("group", uint64(e.Group)), slog.Uint64("epoch", uint64(e.Epoch)),
+			slog.String("reason", e.Why.String()))
+		d.tell(rpc.AgentEvent{Ended: &e})
+	}
+	for _, r := range out.Replies {
+		d.answer(r)
+		if r.Kind == agent.Drained {
+			s := d.state()
+			d.log.Info("draining", slog.Bool("on", s.Draining))
+			d.tell(rpc.AgentEvent{State: &s})
+		}
+	}
+	return more
+}
+
+// answer gives a reply to who waits for it.
+func (d *Daemon) answer(r agent.Reply) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if waits := d.pending[r.Req]; waits != nil {
+		delete(d.pending, r.Req)
+		waits <- r // has room for one, and gets one
+	}
+}
+
+// state returns what State and Watch tell. It runs in the agent core's loop.
+func (d *Daemon) state() rpc.AgentState {
+	return rpc.AgentState{
+		Switch: d.cfg.Switch, Incarnation: d.core.Incarnation(), Capability: d.core.Capability(),
+		Draining: d.core.Draining(), Holds: d.core.Holds(),
+	}
+}
+
+// letter is what a tree's loop has to tell the agent core's, which it must not
+// wait for.
+type letter struct {
+	socket uint64
+	epochs []uint32 // that have expired
+	failed error    // the socket's end, which ends all of its epochs
+}
+
+// deliver hands letters over, one after the other.
+func (d *Daemon) deliver() {
+	ctx := context.Background() // the box is closed at the end
+	for {
+		letters, err := d.mail.Take(ctx)
+		if err != nil {
+			return
+		}
+		for _, l := range letters {
+			if l.failed != nil {
+				l.epochs = d.epochsOf(l.socket)
+			}
+			for _, epoch := range l.epochs {
+				if d.loop.Post(ctx, agent.Expired{Socket: l.socket, Epoch: epoch}) != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// epochsOf returns the epochs that a socket serves.
+func (d *Daemon) epochsOf(socket uint64) (epochs []uint32) {
+	// An error says that the loop has ended, and with it all epochs.
+	_ = d.loop.Do(context.Background(), func() {
+		if t := d.trees[socket]; t != nil {
+			epochs = append(epochs, t.epochs...)
+		}
+	})
+	return epochs
+}

@@ -1,0 +1,13 @@
+// Package managerd assembles an offload manager: the core of package manager in
+// a loop of its own, and around it what takes time or can fail.
+//
+//	members, operators --gRPC--> calls --> manager core's loop --+--> planner: pathsel over the topology
+//	                     ^------ replies, offers ------'         +--> writer: the Store
+//	                                                             +--> links: one for each switch's agent
+//
+// The core's loop waits for none of them: what it wants done goes through
+// mailboxes, what comes of it comes back as inputs. The planner and the writer
+// are one goroutine each; a link is one that watches its agent and one that
+// makes calls, one after the other, so that answers come in the order of the
+// agent's own decisions. Links run in parallel.
+package managerd

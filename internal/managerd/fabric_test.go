@@ -1,0 +1,313 @@
+package managerd_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/agentd"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/managerd"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// patience ends a test that would wait for ever; no test waits for it to pass.
+const patience = 30 * time.Second
+
+var loopback = netip.MustParseAddr("127.0.0.1")
+
+// fabric is a leaf-spine fabric with an agent on every switch, and a manager.
+type fabric struct {
+	*testing.T
+	graph   *topology.Graph
+	agents  map[string]*agentd.Daemon
+	cfg     managerd.Config
+	manager *managerd.Daemon
+	client  *rpc.ManagerClient
+}
+
+func agentConfig(name string) agentd.Config {
+	return agentd.Config{Switch: name, Capability: topology.DefaultCapability(), Listen: "127.0.0.1:0", Data: loopback}
+}
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// newFabric starts agents and a manager, after adjust has changed their
+// configurations.
+func newFabric(t *testing.T, adjust func(*managerd.Config, map[string]*agentd.Config)) *fabric {
+	t.Helper()
+	g, err := topology.LeafSpine(2, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fabric{T: t, graph: g, agents: map[string]*agentd.Daemon{}}
+	f.cfg = managerd.Config{
+		Topology: g, Agents: map[string]string{}, Listen: "127.0.0.1:0",
+		Core: manager.Config{ReleaseGrace: time.Millisecond, RetryMax: 100 * time.Millisecond},
+	}
+	agents := map[string]*agentd.Config{}
+	for i := range g.Switches() {
+		c := agentConfig(g.Name(g.Switch(i)))
+		agents[c.Switch] = &c
+	}
+	if adjust != nil {
+		adjust(&f.cfg, agents)
+	}
+	for name, c := range agents {
+		f.startAgent(name, *c)
+	}
+	f.startManager()
+	return f
+}
+
+func (f *fabric) startAgent(name string, c agentd.Config) {
+	f.Helper()
+	d, err := agentd.Start(c)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(d.Kill)
+	f.agents[name], f.cfg.Agents[name] = d, d.Addr()
+}
+
+// restartAgent starts a new agent where one was killed.
+func (f *fabric) restartAgent(name string) {
+	f.Helper()
+	c := agentConfig(name)
+	c.Listen = f.cfg.Agents[name]
+	f.startAgent(name, c)
+}
+
+func (f *fabric) startManager() {
+	f.Helper()
+	d, err := managerd.Start(f.cfg)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(d.Kill)
+	f.manager = d
+	if f.client, err = rpc.DialManager(d.Addr(), rpc.ClientConfig{}); err != nil {
+		f.Fatal(err)
+	}
+	client := f.client
+	f.Cleanup(func() { _ = client.Close() })
+}
+
+// hosts returns the names of the fabric's hosts.
+func (f *fabric) hosts() []string {
+	names := make([]string, f.graph.Hosts())
+	for i := range names {
+		names[i] = f.graph.Name(topology.NodeID(i))
+	}
+	return names
+}
+
+func (f *fabric) spec(name string) manager.Create {
+	return manager.Create{
+		Name: name, Members: f.hosts(), ChunkBytes: 1432, Window: 8,
+		Functions: topology.FunctionsOf(reduce.Sum), Types: topology.TypesOf(reduce.Uint32),
+	}
+}
+
+// member is a rank of a group, with its socket and its stream.
+type member struct {
+	*fabric
+	group, rank uint32
+	conn        transport.Conn
+	events      chan rpc.GroupEvent
+	ended       chan error
+}
+
+// group is a group whose members all watch.
+type group struct {
+	*fabric
+	id      uint32
+	members []*member
+}
+
+func (f *fabric) newGroup(c manager.Create) *group {
+	f.Helper()
+	id, _, err := f.client.CreateGroup(testContext(f.T), c)
+	if err != nil {
+		f.Fatal(err)
+	}
+	g := &group{fabric: f, id: id}
+	for rank := range c.Members {
+		conn, err := transport.ListenUDP(netip.AddrPortFrom(loopback, 0), transport.Config{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Cleanup(func() { _ = conn.Close() })
+		m := &member{fabric: f, group: id, rank: uint32(rank), conn: conn}
+		m.watch(0)
+		g.members = append(g.members, m)
+	}
+	return g
+}
+
+// watch watches over the fabric's present client until the test ends.
+func (m *member) watch(entered uint32) {
+	m.Helper()
+	events, ended, client := make(chan rpc.GroupEvent, 100), make(chan error, 1), m.client
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w := manager.Watch{Group: m.group, Rank: m.rank, DataAddr: m.conn.LocalAddr(), Entered: entered}
+		err := client.WatchGroup(ctx, w, func(e rpc.GroupEvent) error { events <- e; return nil })
+		close(events)
+		ended <- err
+	}()
+	m.Cleanup(func() { cancel(); <-done })
+	m.events, m.ended = events, ended
+}
+
+// offer waits for an offer of a later epoch than after. Withdrawals and
+// notices on the way are passed over.
+func (m *member) offer(after uint32) *manager.Offer {
+	m.Helper()
+	for e := range m.events {
+		if e.Offer != nil && e.Offer.Epoch > after {
+			return e.Offer
+		}
+	}
+	m.Fatalf("rank %d: the stream ended without an offer after epoch %d: %v", m.rank, after, <-m.ended)
+	return nil
+}
+
+// withdrawal waits for the withdrawal of an epoch.
+func (m *member) withdrawal(epoch uint32) *manager.Withdrawal {
+	m.Helper()
+	for e := range m.events {
+		if e.Withdrawal != nil && e.Withdrawal.Epoch == epoch {
+			return e.Withdrawal
+		}
+	}
+	m.Fatalf("rank %d: the stream ended without a withdrawal of epoch %d: %v", m.rank, epoch, <-m.ended)
+	return nil
+}
+
+// notice waits for a notice.
+func (m *member) notice() *manager.Notice {
+	m.Helper()
+	for e := range m.events {
+		if e.Notice != nil {
+			return e.Notice
+		}
+	}
+	m.Fatalf("rank %d: the stream ended without a notice: %v", m.rank, <-m.ended)
+	return nil
+}
+
+// offers waits until all members have the same offer of a later epoch.
+func (g *group) offers(after uint32) []*manager.Offer {
+	g.Helper()
+	var all []*manager.Offer
+	for _, m := range g.members {
+		o := m.offer(after)
+		for len(all) > 0 && o.Epoch < all[0].Epoch {
+			o = m.offer(o.Epoch)
+		}
+		if len(all) > 0 && (o.Epoch != all[0].Epoch || o.Cookie != all[0].Cookie) {
+			g.Fatalf("rank %d has %+v, rank 0 has %+v", m.rank, o, all[0])
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// allreduce sums the ranks' numbers plus one over an offered tree.
+func (g *group) allreduce(offers []*manager.Offer, chunk uint32) {
+	g.Helper()
+	want := uint32(0)
+	for i, m := range g.members {
+		want += uint32(i + 1)
+		head := wire.Header{
+			Type: wire.Contribution, Flags: wire.Sink, Child: offers[i].Index, Group: g.id, Epoch: offers[i].Epoch,
+			Cookie: offers[i].Cookie, Tree: offers[i].Tree, Chunk: chunk, Lowest: m.rank,
+			Signature: wire.Signature{
+				Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Uint32, Elements: 1, ChunkElements: 1,
+			},
+		}
+		packet := make([]byte, wire.HeaderSize)
+		head.Put(packet)
+		message := transport.Message{To: offers[i].Parent, Head: packet, Body: binary.LittleEndian.AppendUint32(nil, uint32(i+1))}
+		if err := m.conn.WriteBatch([]transport.Message{message}); err != nil {
+			g.Fatal(err)
+		}
+	}
+	for _, m := range g.members {
+		packets := transport.NewPackets(1, 2048)
+		if _, err := m.conn.ReadBatch(packets, time.Now().Add(patience)); err != nil {
+			g.Fatal(err)
+		}
+		var head wire.Header
+		body, fault := head.Decode(packets[0].Data())
+		if fault != wire.NoFault || head.Type != wire.Result || head.Chunk != chunk || binary.LittleEndian.Uint32(body) != want {
+			g.Fatalf("rank %d: got %+v with %v (%v), want the result %d", m.rank, head, body, fault, want)
+		}
+	}
+}
+
+// explain explains the group.
+func (g *group) explain() rpc.Explanation {
+	g.Helper()
+	e, err := g.client.Explain(testContext(g.T), rpc.GroupRef{Group: g.id})
+	if err != nil {
+		g.Fatal(err)
+	}
+	return e
+}
+
+// root returns the name of the root switch of an epoch's tree.
+func (g *group) root(epoch uint32) string {
+	g.Helper()
+	for _, t := range g.explain().Trees {
+		if t.Epoch == epoch {
+			return t.Switches[0].Switch
+		}
+	}
+	g.Fatalf("no tree of epoch %d", epoch)
+	return ""
+}
+
+// eventually asks again and again until the answer is yes.
+func (f *fabric) eventually(what string, ask func(context.Context) (bool, error)) {
+	f.Helper()
+	ctx := testContext(f.T)
+	for {
+		ok, err := ask(ctx)
+		if err != nil {
+			f.Fatal(fmt.Errorf("waiting until %s: %w", what, err))
+		}
+		if ok {
+			return
+		}
+	}
+}
+
+// switchState returns how the manager sees a switch.
+func (f *fabric) switchState(ctx context.Context, name string) (*rpc.SwitchState, error) {
+	fabric, err := f.client.Topology(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range fabric.Nodes {
+		if n.Name == name {
+			return n.Switch, nil
+		}
+	}
+	return nil, fmt.Errorf("no switch %s", name)
+}

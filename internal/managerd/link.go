@@ -1,0 +1,192 @@
+package managerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/runner"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// ErrOtherSwitch is logged of an agent that says that it is another switch's.
+var ErrOtherSwitch = errors.New("managerd: the agent is another switch's")
+
+// errUnreached ends an attempt to reach an agent.
+var errUnreached = errors.New("managerd: the agent did not answer")
+
+// The wait after an agent was lost, which doubles with each failure up to the
+// cap, and is drawn between half of it and all.
+const (
+	minLinkRetry = 20 * time.Millisecond
+	maxLinkRetry = 2 * time.Second
+)
+
+// maxRequests is the requests that wait for one agent at most; what is beyond
+// is lost, and repeated by the core.
+const maxRequests = 1 << 14
+
+// request is one of its fields.
+type request struct {
+	prepare *agent.Prepare
+	commit  *agent.Commit
+	remove  *agent.Remove
+	refresh bool // ask for the state
+}
+
+// link is the connection to one switch's agent.
+type link struct {
+	daemon *Daemon
+	node   topology.NodeID
+	name   string
+	client *rpc.AgentClient
+	log    *slog.Logger
+	box    atomic.Pointer[runner.Mailbox[request]] // nil while the agent is away
+}
+
+func newLink(d *Daemon, n topology.NodeID, name string, client *rpc.AgentClient) *link {
+	return &link{
+		daemon: d, node: n, name: name, client: client,
+		log: d.log.With(slog.String("switch", name), slog.String("agent", d.cfg.Agents[name])),
+	}
+}
+
+// put hands a request over. It is lost while the agent is away.
+func (l *link) put(r request) {
+	if box := l.box.Load(); box != nil {
+		box.Put(r)
+	}
+}
+
+// run meets the agent again and again until the context ends.
+func (l *link) run(ctx context.Context) {
+	told := ""
+	for wait := minLinkRetry; ; wait = min(2*wait, maxLinkRetry) {
+		met, err := l.meet(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if met {
+			wait, told = minLinkRetry, ""
+			l.log.Warn("agent lost", slog.Any("error", err))
+		} else if text := err.Error(); text != told {
+			told = text
+			l.log.Warn("waiting for agent", slog.Any("error", err))
+		}
+		if !pause(ctx, wait/2+rand.N(wait/2)) {
+			return
+		}
+	}
+}
+
+// meet is one life of the connection, and reports whether there was one.
+func (l *link) meet(ctx context.Context) (met bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	patience := time.AfterFunc(l.daemon.cfg.Connect, func() {
+		cancel(fmt.Errorf("%w within %v", errUnreached, l.daemon.cfg.Connect))
+	})
+	defer patience.Stop()
+	box := &runner.Mailbox[request]{Limit: maxRequests}
+	var calling sync.WaitGroup
+	err = l.client.Watch(ctx, l.daemon.cfg.Heartbeat, func(e rpc.AgentEvent) error {
+		switch {
+		case e.Ended != nil:
+			return l.daemon.post(manager.Ended{Switch: l.node, End: *e.Ended})
+		case met:
+			box.Put(request{refresh: true})
+			return nil
+		}
+		patience.Stop()
+		if e.State.Switch != l.name {
+			return fmt.Errorf("%w: it says that it is %q", ErrOtherSwitch, e.State.Switch)
+		}
+		met = true
+		l.log.Info("agent met", slog.Uint64("incarnation", e.State.Incarnation), slog.Int("holds", len(e.State.Holds)))
+		l.box.Store(box)
+		calling.Go(func() { l.call(ctx, box, e.State.Incarnation) })
+		return l.up(e.State)
+	})
+	l.box.Store(nil)
+	cancel(err)
+	calling.Wait()
+	if met {
+		// An error says that the manager ends.
+		err = errors.Join(err, l.daemon.post(manager.SwitchDown{Switch: l.node, Why: err.Error()}))
+	}
+	return met, err
+}
+
+// up tells the core what the agent has said of itself.
+func (l *link) up(s *rpc.AgentState) error {
+	if s.Capability != l.daemon.view().Capability(l.node) {
+		if err := l.daemon.ChangeTopology(topology.SwitchCapability(l.node, s.Capability)); err != nil {
+			return err
+		}
+	}
+	return l.daemon.post(manager.SwitchUp{
+		Switch: l.node, Incarnation: s.Incarnation, Capability: s.Capability, Draining: s.Draining, Holds: s.Holds,
+	})
+}
+
+// call makes the calls to one incarnation of the agent until the context ends.
+func (l *link) call(ctx context.Context, box *runner.Mailbox[request], incarnation uint64) {
+	for {
+		requests, err := box.Take(ctx)
+		if err != nil {
+			return
+		}
+		for _, r := range requests {
+			if err := l.do(ctx, r, incarnation); err != nil {
+				if ctx.Err() != nil {
+					return
+				}
+				// The core repeats it, or gives it up in time.
+				l.log.Warn("call failed", slog.Any("error", err))
+			}
+		}
+	}
+}
+
+// do makes one call and hands its answer to the core. The error is that there
+// was none.
+func (l *link) do(ctx context.Context, r request, incarnation uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, l.daemon.cfg.Call)
+	defer cancel()
+	answer := agent.Reply{Incarnation: incarnation}
+	var err error
+	switch {
+	case r.prepare != nil:
+		answer.Kind, answer.Group, answer.Epoch, answer.Tree = agent.Prepared, r.prepare.Group, r.prepare.Epoch, r.prepare.Tree
+		answer.Addr, err = l.client.Prepare(ctx, *r.prepare)
+	case r.commit != nil:
+		c := &r.commit.Config
+		answer.Kind, answer.Group, answer.Epoch, answer.Tree = agent.Committed, c.Group, c.Epoch, c.Tree
+		err = l.client.Commit(ctx, *r.commit)
+	case r.remove != nil:
+		answer.Kind, answer.Group, answer.Epoch, answer.Tree = agent.Removed, r.remove.Group, r.remove.Epoch, r.remove.Tree
+		err = l.client.Remove(ctx, *r.remove)
+	default:
+		s, err := l.client.State(ctx)
+		if err != nil {
+			return err
+		}
+		return l.up(&s)
+	}
+	if err != nil && !errors.As(err, &answer.Refusal) {
+		return err
+	}
+	if err != nil {
+		answer.Kind = agent.Refused
+		l.log.Info("refused", slog.Uint64("group", uint64(answer.Group)), slog.Any("error", err))
+	}
+	return l.daemon.post(manager.Answer{Switch: l.node, Reply: answer})
+}

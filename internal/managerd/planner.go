@@ -1,0 +1,114 @@
+package managerd
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/runner"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// planner chooses trees, one after the other, so that each choice sees those
+// before it.
+type planner struct {
+	box   runner.Mailbox[task]
+	view  topology.View // owned by run, as is load
+	load  *pathsel.Load
+	ended chan struct{}
+}
+
+// task is what a planner does next, in the order of its fields.
+type task struct {
+	view    *topology.View
+	loads   []pathsel.Tree
+	unloads []pathsel.Tree
+	plans   []manager.PlanRequest
+	call    func(*pathsel.Load)
+}
+
+func newPlanner(g *topology.Graph) *planner {
+	return &planner{view: g.View(), load: pathsel.NewLoad(g), ended: make(chan struct{})}
+}
+
+// put takes what a step of the core wants planned.
+func (p *planner) put(out *manager.Output) {
+	if len(out.Loads)+len(out.Unloads)+len(out.Plans) == 0 {
+		return
+	}
+	p.box.Put(task{
+		loads: slices.Clone(out.Loads), unloads: slices.Clone(out.Unloads), plans: slices.Clone(out.Plans),
+	})
+}
+
+// see makes view the fabric of all plans to come.
+func (p *planner) see(view topology.View) { p.box.Put(task{view: &view}) }
+
+// ask calls f with what all trees use, and returns nil after it. Where it
+// returns an error, f may yet be called.
+func (p *planner) ask(ctx context.Context, f func(*pathsel.Load)) error {
+	asked := make(chan struct{})
+	p.box.Put(task{call: func(l *pathsel.Load) { f(l); close(asked) }})
+	select {
+	case <-asked:
+		return nil
+	case <-p.ended:
+		return runner.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run plans until the context ends.
+func (p *planner) run(ctx context.Context, post func(...manager.Input) error) {
+	defer close(p.ended)
+	for {
+		tasks, err := p.box.Take(ctx)
+		if err != nil {
+			return
+		}
+		latest := map[uint32]uint64{}
+		for _, t := range tasks {
+			for _, r := range t.plans {
+				latest[r.Group] = r.Plan
+			}
+		}
+		for _, t := range tasks {
+			if p.do(t, latest, post) != nil {
+				return
+			}
+		}
+	}
+}
+
+// do does a task. Plans that a later one of the same group replaces are not
+// made: the core ignores them.
+func (p *planner) do(t task, latest map[uint32]uint64, post func(...manager.Input) error) error {
+	if t.view != nil {
+		p.view = *t.view
+	}
+	for _, tree := range t.loads {
+		p.load.Add(tree, 0) // the core accounts for slots itself
+	}
+	for _, tree := range t.unloads {
+		p.load.Remove(tree, 0)
+	}
+	for _, r := range t.plans {
+		if latest[r.Group] != r.Plan {
+			continue
+		}
+		choice, err := pathsel.Select(p.view, p.load, r.Request)
+		if err == nil {
+			p.load.Add(choice.Tree, 0)
+		}
+		if failed := post(manager.Planned{Group: r.Group, Plan: r.Plan, Choice: choice, Err: err}); failed != nil {
+			return errors.Join(failed, err)
+		}
+	}
+	if t.call != nil {
+		t.call(p.load)
+	}
+	return nil
+}

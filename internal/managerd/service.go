@@ -1,0 +1,265 @@
+package managerd
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/runner"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+var _ rpc.Manager = (*Daemon)(nil)
+
+// ErrSlowMember ends a WatchGroup whose events are not taken.
+var ErrSlowMember = errors.New("managerd: the member is too slow")
+
+// maxEvents is the events that wait for one member at most.
+const maxEvents = 1024
+
+// stream is a member that watches.
+type stream struct {
+	events runner.Mailbox[rpc.GroupEvent]
+}
+
+// CreateGroup implements rpc.Manager.
+func (d *Daemon) CreateGroup(ctx context.Context, c manager.Create) (uint32, bool, error) {
+	if _, err := rand.Read(c.Secret[:]); err != nil {
+		return 0, false, fmt.Errorf("managerd: drawing a secret: %w", err)
+	}
+	r, err := d.request(ctx, func(req uint64) manager.Input { c.Req = req; return c })
+	return r.Group, r.Found, err
+}
+
+// ReleaseGroup implements rpc.Manager.
+func (d *Daemon) ReleaseGroup(ctx context.Context, group uint32) error {
+	_, err := d.request(ctx, func(req uint64) manager.Input { return manager.Release{Req: req, Group: group} })
+	return err
+}
+
+// DrainSwitch implements rpc.Manager.
+func (d *Daemon) DrainSwitch(ctx context.Context, name string, on bool) error {
+	n, ok := d.cfg.Topology.Lookup(name)
+	if !ok || !d.cfg.Topology.IsSwitch(n) {
+		return fmt.Errorf("drain switch %q: %w", name, manager.ErrUnknownSwitch)
+	}
+	_, err := d.request(ctx, func(req uint64) manager.Input { return manager.Drain{Req: req, Switch: n, On: on} })
+	return err
+}
+
+// ReportEpoch implements rpc.Manager.
+func (d *Daemon) ReportEpoch(ctx context.Context, r manager.Report) error {
+	return d.excuse(d.loop.Post(ctx, r))
+}
+
+// request posts a request and waits for its reply.
+func (d *Daemon) request(ctx context.Context, input func(req uint64) manager.Input) (manager.Reply, error) {
+	req, waits := d.await()
+	defer d.forget(req)
+	if err := d.loop.Post(ctx, input(req)); err != nil {
+		return manager.Reply{}, d.excuse(err)
+	}
+	select {
+	case r := <-waits:
+		return r, r.Err
+	case <-ctx.Done():
+		return manager.Reply{}, fmt.Errorf("managerd: waiting for the reply: %w", ctx.Err())
+	case <-d.gone:
+		return manager.Reply{}, rpc.ErrClosing
+	}
+}
+
+func (d *Daemon) await() (uint64, <-chan manager.Reply) {
+	req, waits := d.serial.Add(1), make(chan manager.Reply, 1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pending[req] = waits
+	return req, waits
+}
+
+func (d *Daemon) forget(req uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.pending, req)
+}
+
+// answer gives a reply to who waits for it.
+func (d *Daemon) answer(r manager.Reply) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if waits := d.pending[r.Req]; waits != nil {
+		delete(d.pending, r.Req)
+		waits <- r // has room for one, and gets one
+	}
+}
+
+// excuse turns the error of a loop that has ended into the service's.
+func (d *Daemon) excuse(err error) error {
+	if errors.Is(err, runner.ErrClosed) {
+		return rpc.ErrClosing
+	}
+	return err
+}
+
+// WatchGroup implements rpc.Manager.
+func (d *Daemon) WatchGroup(ctx context.Context, w manager.Watch, event func(rpc.GroupEvent) error) error {
+	s := &stream{events: runner.Mailbox[rpc.GroupEvent]{Limit: maxEvents}}
+	w.Stream = d.serial.Add(1)
+	d.admit(w.Stream, s)
+	defer d.dismiss(w.Stream)
+	if err := d.loop.Post(ctx, w); err != nil {
+		return d.excuse(err)
+	}
+	end, err := d.forward(ctx, s, event)
+	if !end {
+		// The core has to know; it does not if it ends itself.
+		_ = d.post(manager.Unwatch{Group: w.Group, Rank: w.Rank, Stream: w.Stream})
+	}
+	return err
+}
+
+// forward hands on a stream's events; end reports that the core has ended it.
+func (d *Daemon) forward(ctx context.Context, s *stream, event func(rpc.GroupEvent) error) (end bool, err error) {
+	for {
+		events, err := s.events.Take(ctx)
+		if errors.Is(err, runner.ErrClosed) {
+			if d.ending() {
+				return false, rpc.ErrClosing
+			}
+			return false, ErrSlowMember
+		}
+		if err != nil {
+			return false, err
+		}
+		for _, e := range events {
+			end = e.Notice != nil && e.Notice.End
+			if err := event(e); err != nil || end {
+				return end, err
+			}
+		}
+	}
+}
+
+func (d *Daemon) admit(id uint64, s *stream) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.streams[id] = s
+	if d.ending() {
+		s.events.Close()
+	}
+}
+
+func (d *Daemon) dismiss(id uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.streams, id)
+}
+
+// tell hands an event to a stream, and ends it if it is too slow.
+func (d *Daemon) tell(id uint64, e rpc.GroupEvent) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.streams[id]; s != nil && !s.events.Put(e) {
+		s.events.Close()
+	}
+}
+
+// farewell frees who waits for a reply or an event.
+func (d *Daemon) farewell() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(d.gone)
+	for _, s := range d.streams {
+		s.events.Close()
+	}
+}
+
+func (d *Daemon) ending() bool {
+	select {
+	case <-d.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Groups implements rpc.Manager.
+func (d *Daemon) Groups(ctx context.Context) (all []manager.Summary, err error) {
+	err = d.loop.Do(ctx, func() { all = d.core.Groups() })
+	return all, d.excuse(err)
+}
+
+// Explain implements rpc.Manager.
+func (d *Daemon) Explain(ctx context.Context, which rpc.GroupRef) (rpc.Explanation, error) {
+	var e manager.Explanation
+	found := false
+	err := d.loop.Do(ctx, func() {
+		id := which.Group
+		if which.Name != "" {
+			id, found = d.core.Find(which.Name)
+			if !found {
+				return
+			}
+		}
+		e, found = d.core.Group(id)
+	})
+	if err != nil {
+		return rpc.Explanation{}, d.excuse(err)
+	}
+	if !found {
+		return rpc.Explanation{}, fmt.Errorf("explain %s: %w", which, manager.ErrUnknownGroup)
+	}
+	return rpc.NewExplanation(e, d.cfg.Topology, func(c manager.Change) time.Time {
+		return d.started.Add(time.Duration(c.At))
+	}), nil
+}
+
+// Topology implements rpc.Manager.
+func (d *Daemon) Topology(ctx context.Context) (rpc.Fabric, error) {
+	var switches []manager.SwitchState
+	if err := d.loop.Do(ctx, func() { switches = d.core.Switches() }); err != nil {
+		return rpc.Fabric{}, d.excuse(err)
+	}
+	view := d.view()
+	f := newFabric(view)
+	err := d.planner.ask(ctx, func(load *pathsel.Load) { describe(&f, view, load, switches) })
+	if err != nil {
+		return rpc.Fabric{}, d.excuse(err)
+	}
+	return f, nil
+}
+
+func newFabric(view topology.View) rpc.Fabric {
+	g := view.Graph()
+	return rpc.Fabric{
+		Name: g.Fabric(), Version: view.Version(), Hosts: g.Hosts(), Switches: g.Switches(), Links: g.Links(),
+		Nodes: make([]rpc.FabricNode, g.Nodes()), Cables: make([]rpc.FabricLink, g.Links()),
+	}
+}
+
+// describe fills f's nodes and links in.
+func describe(f *rpc.Fabric, view topology.View, load *pathsel.Load, switches []manager.SwitchState) {
+	g := view.Graph()
+	for n := range topology.NodeID(g.Nodes()) {
+		f.Nodes[n] = rpc.FabricNode{Name: g.Name(n), Up: view.NodeUp(n)}
+		if g.IsSwitch(n) {
+			s := &switches[g.SwitchIndex(n)]
+			f.Nodes[n].Switch = &rpc.SwitchState{
+				Capability: view.Capability(n), Connected: s.Connected, Draining: s.Drained,
+				Trees: load.SwitchTrees(n), SlotsUsed: s.Used,
+			}
+		}
+	}
+	for l, link := range g.AllLinks() {
+		a, b := link.Ends[0], link.Ends[1]
+		f.Cables[l] = rpc.FabricLink{
+			A: rpc.FabricEnd{Node: g.Name(a.Node), Port: a.Port}, B: rpc.FabricEnd{Node: g.Name(b.Node), Port: b.Port},
+			Up: view.LinkUp(l), Carries: link.LinkSpec, Trees: load.LinkTrees(l),
+		}
+	}
+}
