@@ -31,6 +31,7 @@ type Communicator struct {
 	conn    transport.Conn
 	loop    *runner.Loop[item, rank.Output]
 	buffers buffers
+	frames  tally
 	links   map[int]*link // of the neighbours in the tree of hosts
 
 	ctx   context.Context // of links and of the manager's streams
@@ -53,14 +54,6 @@ type Communicator struct {
 	status   status
 	err      error // why no operation can be started
 	absent   map[int]error
-}
-
-// status is what an operation tells of its way.
-type status struct {
-	epoch   uint32
-	offload bool
-	why     string // why the present epoch runs as it does
-	isFinal bool   // settled is closed
 }
 
 // Communicator forms a group with the other members, who all call it with the
@@ -245,13 +238,23 @@ type Stats struct {
 	Epoch   uint32             // the present one; even ones are trees of switches
 	Session session.Counters   // chunks and repair
 	Data    transport.Counters // datagrams to and from switches
+	Hosts   HostCounters       // frames to and from other members
+}
+
+// HostCounters count the frames on host connections. Bytes are those given to
+// TCP, without its headers.
+type HostCounters struct {
+	FramesIn, BytesIn   uint64
+	FramesOut, BytesOut uint64
 }
 
 // Stats returns the counts so far, those of its end once it has ended.
 func (c *Communicator) Stats() Stats {
 	var stats Stats
 	read := func() {
-		stats = Stats{Epoch: c.core.Epoch(), Session: c.core.Counters(), Data: c.conn.Counters()}
+		stats = Stats{
+			Epoch: c.core.Epoch(), Session: c.core.Counters(), Data: c.conn.Counters(), Hosts: c.frames.counters(),
+		}
 	}
 	if c.loop.Do(context.Background(), read) != nil {
 		<-c.done // nobody else touches the core any more

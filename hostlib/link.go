@@ -204,6 +204,7 @@ func (l *link) read(conn net.Conn) error {
 		if _, err := io.ReadFull(r, *b); err != nil {
 			return err
 		}
+		l.c.frames.in(len(head) + len(*b))
 		l.c.frame(l.peer, b)
 	}
 }
@@ -247,6 +248,8 @@ func (l *link) send(head, body []byte) {
 		l.conn.Close() // the neighbour does not read any more
 		return
 	}
+	const length = 4
+	l.c.frames.out(length + len(head) + len(body))
 	l.queue = binary.BigEndian.AppendUint32(l.queue, uint32(len(head)+len(body)))
 	l.queue = append(append(l.queue, head...), body...)
 	select {

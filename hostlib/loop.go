@@ -182,7 +182,8 @@ func (s *stepper) complete(out *rank.Output) {
 		done := &out.Completions[i]
 		if r := s.requests[done.ID]; r != nil {
 			delete(s.requests, done.ID)
-			r.complete(done, s.status.why)
+			epochs, why := s.status.during(done.FirstEpoch, done.LastEpoch)
+			r.complete(done, epochs, why)
 		}
 	}
 	for _, no := range out.Refused {
@@ -209,7 +210,7 @@ func (c *Communicator) refuseAll(err error) {
 // entered notes a new epoch, and tells the manager.
 func (s *stepper) entered(e rank.Entered) {
 	s.mu.Lock()
-	s.status.epoch, s.status.offload, s.status.why = e.Epoch, e.Offload, e.Reason
+	s.status.enter(e)
 	s.mu.Unlock()
 	s.host.set.log.Info("entered an epoch",
 		slog.String("communicator", s.name), slog.Uint64("epoch", uint64(e.Epoch)),

@@ -25,12 +25,11 @@ func (w Way) String() string { return wayNames[w] }
 
 // Outcome tells how an operation ran.
 type Outcome struct {
-	Way        Way
-	Reason     string // why this way, in words
-	FirstEpoch uint32 // epoch in which the operation began
-	LastEpoch  uint32 // epoch in which it ended; even ones are trees of switches
-	Chunks     int    // packets' worth of vector
-	Elapsed    time.Duration
+	Way     Way
+	Reason  string   // why this way, in words; of each change on the way, if there was one
+	Epochs  []uint32 // in which the operation ran; even ones are trees of switches
+	Chunks  int      // packets' worth of vector
+	Elapsed time.Duration
 }
 
 // Request is an operation in flight.
@@ -82,10 +81,9 @@ func (r *Request) finish(ctx context.Context) (Outcome, error) {
 }
 
 // complete ends the request well.
-func (r *Request) complete(done *session.Completion, reason string) {
+func (r *Request) complete(done *session.Completion, epochs []uint32, reason string) {
 	r.outcome = Outcome{
-		Way: Mixed, Reason: reason, FirstEpoch: done.FirstEpoch, LastEpoch: done.LastEpoch,
-		Chunks: int(done.Chunks), Elapsed: time.Since(r.begun),
+		Way: Mixed, Reason: reason, Epochs: epochs, Chunks: int(done.Chunks), Elapsed: time.Since(r.begun),
 	}
 	switch done.OffloadDone {
 	case 0:

@@ -1,0 +1,83 @@
+package hostlib
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/tributary-fabric/tributary/internal/core/rank"
+)
+
+// maxHistory is how many epochs a communicator remembers, for operations that
+// began in one of them.
+const maxHistory = 64
+
+// status is what an operation tells of its way.
+type status struct {
+	epoch   uint32
+	offload bool
+	why     string    // why the present epoch runs as it does
+	past    []chapter // the last epochs entered, in order, the present one included
+	isFinal bool      // settled is closed
+}
+
+// chapter is an epoch that was entered.
+type chapter struct {
+	epoch uint32
+	why   string // why the epoch before it ended
+}
+
+// enter notes a new epoch.
+func (s *status) enter(e rank.Entered) {
+	if len(s.past) == 0 {
+		s.past = append(s.past, chapter{s.epoch, s.why})
+	}
+	s.epoch, s.offload, s.why = e.Epoch, e.Offload, e.Reason
+	if len(s.past) == maxHistory {
+		s.past = slices.Delete(s.past, 0, 1)
+	}
+	s.past = append(s.past, chapter{e.Epoch, e.Reason})
+}
+
+// during returns the epochs from first to last, and why an operation that ran
+// in them went its way: the reason of every change, or of the only epoch.
+func (s *status) during(first, last uint32) (epochs []uint32, why string) {
+	epochs, why = []uint32{first}, s.why
+	var changes []string
+	for _, c := range s.past {
+		switch {
+		case c.epoch == first:
+			why = c.why
+		case c.epoch > first && c.epoch <= last:
+			epochs = append(epochs, c.epoch)
+			changes = append(changes, c.why)
+		}
+	}
+	if len(changes) > 0 {
+		why = strings.Join(changes, "; then ")
+	}
+	return epochs, why
+}
+
+// tally is HostCounters that several goroutines add to.
+type tally struct {
+	framesIn, bytesIn   atomic.Uint64
+	framesOut, bytesOut atomic.Uint64
+}
+
+func (t *tally) in(bytes int) {
+	t.framesIn.Add(1)
+	t.bytesIn.Add(uint64(bytes))
+}
+
+func (t *tally) out(bytes int) {
+	t.framesOut.Add(1)
+	t.bytesOut.Add(uint64(bytes))
+}
+
+func (t *tally) counters() HostCounters {
+	return HostCounters{
+		FramesIn: t.framesIn.Load(), BytesIn: t.bytesIn.Load(),
+		FramesOut: t.framesOut.Load(), BytesOut: t.bytesOut.Load(),
+	}
+}
