@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/cmd/offload-manager/demo"
+	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// errUsage is wrapped by errors about flags.
+var errUsage = errors.New("invalid flag")
+
+// demoFlags are the flags of demo as they are written.
+type demoFlags struct {
+	fabric, function, element string
+	bytes                     size
+	seed                      uint64
+	picture, format           string
+	timeout                   time.Duration
+}
+
+func newDemo() *cobra.Command {
+	d := demo.DefaultConfig()
+	var f demoFlags
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Run allreduces in the switches of a fabric in this process, and kill one of them",
+		Long: `demo runs a whole fabric in this process: an offload manager, an agent for every
+switch, a host library for every host, on loopback addresses and real sockets.
+It runs an allreduce that the switches reduce, a second one in whose middle the
+root switch is killed, and a third over hosts alone, checks every result, and
+tells how they went. It exits with status 1 if a result is wrong.
+
+Fabrics are files (docs/topology.md), or one of
+
+` + indented(topology.Specs),
+		Example: "  offload-manager demo\n" +
+			"  offload-manager demo --fabric leaf-spine:4,4,2 --function max --type int64 --bytes 1MiB --picture tree.svg",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, &f) },
+	}
+	f.bytes = size(d.Bytes)
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.fabric, "fabric", d.Fabric, "the fabric: a specification or a file")
+	flags.StringVar(&f.function, "function", d.Function.String(), "reduction `function`: "+listed(topology.AllFunctions().List()))
+	flags.StringVar(&f.element, "type", d.Type.String(), "element `type`: "+listed(topology.AllTypes().List()))
+	flags.Var(&f.bytes, "bytes", "`size` of each host's vector, such as 65536, 64KiB or 4MiB")
+	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of the vectors' elements")
+	flags.StringVar(&f.picture, "picture", "", "`file` to draw the fabric and its tree to, as SVG")
+	flags.StringVar(&f.format, "format", "text", "output `format`: text or json")
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "give up after this `time`")
+	return cmd
+}
+
+// config turns the flags into what they ask for.
+func (f *demoFlags) config() (c demo.Config, err error) {
+	if f.format != "text" && f.format != "json" {
+		return c, fmt.Errorf("%w --format %q: text and json are possible", errUsage, f.format)
+	}
+	if f.timeout <= 0 {
+		return c, fmt.Errorf("%w --timeout %v: it must be positive", errUsage, f.timeout)
+	}
+	c = demo.Config{Fabric: f.fabric, Bytes: int(f.bytes), Seed: f.seed, Picture: f.picture}
+	if c.Function, err = reduce.ParseFunction(f.function); err != nil {
+		return c, fmt.Errorf("%w --function: %w", errUsage, err)
+	}
+	if c.Type, err = reduce.ParseType(f.element); err != nil {
+		return c, fmt.Errorf("%w --type: %w", errUsage, err)
+	}
+	return c, c.Validate()
+}
+
+// grace is the time that a run which gave up has to end.
+const grace = 5 * time.Second
+
+func runDemo(cmd *cobra.Command, f *demoFlags) error {
+	c, err := f.config()
+	if err != nil {
+		return err
+	}
+	c.Progress = progress(cmd.ErrOrStderr())
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), f.timeout, fmt.Errorf("it was not done within %v (--timeout)", f.timeout))
+	defer cancel()
+	report, err := within(ctx, func() (*demo.Report, error) { return demo.Run(ctx, c) })
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if f.format == "json" {
+		err = report.WriteJSON(out)
+	} else {
+		err = report.WriteText(out)
+	}
+	return errors.Join(err, report.Err())
+}
+
+// within runs f until ctx ends and, to end in good order, a little longer.
+func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() { // it ends with the process, if not by itself
+		v, err := f()
+		done <- result{v, err}
+	}()
+	var r result
+	select {
+	case r = <-done:
+	case <-ctx.Done():
+		select {
+		case r = <-done:
+		case <-time.After(grace):
+			r.err = ctx.Err()
+		}
+	}
+	if r.err != nil && ctx.Err() != nil {
+		r.err = fmt.Errorf("%w: %w", context.Cause(ctx), r.err)
+	}
+	return r.value, r.err
+}
+
+// progress returns what writes lines with the time since now before them.
+func progress(w io.Writer) func(string) {
+	begun := time.Now()
+	return func(line string) {
+		fmt.Fprintf(w, "%7.3f s  %s\n", time.Since(begun).Seconds(), line)
+	}
+}
+
+func indented(lines string) string {
+	return "  " + strings.ReplaceAll(strings.TrimRight(lines, "\n"), "\n", "\n  ")
+}
+
+func listed[T fmt.Stringer](all []T) string {
+	names := make([]string, len(all))
+	for i, x := range all {
+		names[i] = x.String()
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,14 @@
+// Package demo shows the main job end to end: a whole fabric in this process,
+// an allreduce that is reduced in its switches, a second one whose root switch
+// dies in its middle, and a third over hosts alone, to compare with. Every
+// result is held against reductions that were computed by other means:
+//
+//   - against a plain loop over all inputs, in wide arithmetic: exactly for
+//     integers and for functions that select, within a bound of the rounding
+//     error for floating-point sums and products;
+//   - against the same kernels folded over the same tree in the same order, bit
+//     by bit, chunk by chunk, where the tree is known;
+//   - and against the results of all other members, bit by bit.
+//
+// [Run] does it, and a [Report] tells it, as text or as JSON.
+package demo

@@ -1,0 +1,280 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/embedded"
+	"github.com/tributary-fabric/tributary/internal/picture"
+	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+const (
+	group      = "demo" // name of the communicator
+	window     = 64     // chunks in flight
+	chunkBytes = 1432   // fills a packet of 1,500 bytes
+)
+
+// Run demonstrates what c says. A report comes with every run that came to its
+// end, also with results that are wrong; Report.Err tells that.
+func Run(ctx context.Context, c Config) (report *Report, err error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	g, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	var paper io.Writer
+	if c.Picture != "" {
+		canvas, err := openCanvas(c.Picture)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, canvas.Close()) }()
+		paper = canvas
+	}
+	c.Progress(fmt.Sprintf("starting fabric %s: %d hosts, %d switches", g.Fabric(), g.Hosts(), g.Switches()))
+	fabric, err := embedded.Start(ctx, embedded.Config{
+		Topology: g, Window: window, ChunkBytes: chunkBytes, Progress: c.Progress,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, fabric.Close()) }()
+	s, err := newStage(c, fabric)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.play(ctx); err != nil {
+		return nil, err
+	}
+	if paper != nil {
+		c.Progress("drawing " + c.Picture)
+		if err := s.draw(ctx, paper); err != nil {
+			return nil, err
+		}
+	}
+	return s.report, nil
+}
+
+// stage is where the operations run.
+type stage struct {
+	cfg     Config
+	fabric  *embedded.Fabric
+	graph   *topology.Graph
+	vectors vectors
+	inputs  [][]byte
+	kernel  reduce.Kernel
+	report  *Report
+	killed  topology.NodeID // the switch; NoNode: none yet
+}
+
+func newStage(c Config, f *embedded.Fabric) (*stage, error) {
+	g := f.Topology()
+	kernel, err := reduce.KernelOf(c.Function, c.Type)
+	if err != nil {
+		return nil, err
+	}
+	v, err := newVectors(c, g.Hosts())
+	if err != nil {
+		return nil, err
+	}
+	return &stage{
+		cfg: c, fabric: f, graph: g, vectors: v, inputs: v.inputs(), kernel: kernel, killed: topology.NoNode,
+		report: &Report{
+			Fabric: c.Fabric, Hosts: g.Hosts(), Switches: g.Switches(), graph: g,
+			title: fmt.Sprintf("%d members, %d bytes each: %d of %s, reduced by %s; seed %d",
+				g.Hosts(), c.Bytes, c.Bytes/reduce.ElementSize(c.Function, c.Type), c.Type, c.Function, c.Seed),
+		},
+	}, nil
+}
+
+// play runs the three operations.
+func (s *stage) play(ctx context.Context) error {
+	comms, err := s.fabric.Communicators(ctx, group)
+	if err != nil {
+		return err
+	}
+	if err := s.remember(s.fabric.AwaitTree(ctx, group, 0)); err != nil {
+		return err
+	}
+	chunks, err := s.run(ctx, "allreduce", comms, nil)
+	if err != nil {
+		return err
+	}
+	s.check()
+	if len(s.report.trees) == 0 {
+		s.say("there is no tree, and so no root to kill")
+	} else if err := s.survive(ctx, comms, chunks); err != nil {
+		return err
+	}
+	if err := embedded.Leave(ctx, comms); err != nil {
+		return err
+	}
+	apart, err := s.fabric.CommunicatorsApart(ctx, group)
+	if err != nil {
+		return err
+	}
+	if _, err := s.run(ctx, "allreduce over hosts alone", apart, nil); err != nil {
+		return err
+	}
+	s.check()
+	return embedded.Leave(ctx, apart)
+}
+
+// survive runs the operation in whose middle the root dies.
+func (s *stage) survive(ctx context.Context, comms []*hostlib.Communicator, chunks int) error {
+	lost := s.report.trees[len(s.report.trees)-1]
+	victim := s.graph.Name(lost.tree.Root())
+	k := &killing{stage: s, victim: victim, chunks: chunks, withhold: chunks < enough*window}
+	title := fmt.Sprintf("allreduce, root %s dies", victim)
+	_, err := s.run(ctx, title, comms, k)
+	if k.late && err == nil {
+		s.say("it was over too early to be hit; once more, with a member that waits for the death")
+		s.report.Operations = s.report.Operations[:len(s.report.Operations)-1]
+		k.withhold = true
+		_, err = s.run(ctx, title, comms, k)
+	}
+	if err != nil {
+		return err
+	}
+	s.killed, _ = s.graph.Lookup(victim)
+	if err := s.remember(s.fabric.AwaitTree(ctx, group, lost.epoch)); err != nil {
+		return err
+	}
+	s.check()
+	return nil
+}
+
+// remember notes a tree, for the oracle and for the reader.
+func (s *stage) remember(t embedded.Tree, err error) error {
+	if errors.Is(err, embedded.ErrNoTree) {
+		s.say("%v", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.report.trees = append(s.report.trees, seen{t.Epoch, t.Tree, t.Reason})
+	s.say("tree of epoch %d with root %s", t.Epoch, s.graph.Name(t.Tree.Root()))
+	return nil
+}
+
+func (s *stage) say(format string, args ...any) { s.cfg.Progress(fmt.Sprintf(format, args...)) }
+
+// run runs one allreduce, and returns its number of chunks.
+func (s *stage) run(ctx context.Context, title string, comms []*hostlib.Communicator, k *killing) (int, error) {
+	s.say("operation %d: %s", len(s.report.Operations)+1, title)
+	s.vectors.forget()
+	before := embedded.TrafficOf(comms)
+	begun := time.Now()
+	outcomes, err := s.all(ctx, comms, k)
+	if err != nil {
+		return 0, fmt.Errorf("operation %d, %s: %w", len(s.report.Operations)+1, title, err)
+	}
+	o := Operation{
+		Function: s.cfg.Function.String(), Bytes: s.cfg.Bytes, title: title, Seconds: time.Since(begun).Seconds(),
+		Way: way(outcomes), Reason: outcomes[0].Reason, Epochs: epochs(outcomes),
+	}
+	o.HostLinkRatio = s.ratio(before, embedded.TrafficOf(comms))
+	s.report.Operations = append(s.report.Operations, o)
+	s.say("it took %.3f s by %s", o.Seconds, o.Way)
+	return outcomes[0].Chunks, nil
+}
+
+// all runs an operation at all members and returns their outcomes.
+func (s *stage) all(ctx context.Context, comms []*hostlib.Communicator, k *killing) ([]hostlib.Outcome, error) {
+	requests := make([]*hostlib.Request, len(comms))
+	last := len(comms) - 1
+	if k != nil {
+		k.look(comms)
+	}
+	for rank, c := range comms[:last] {
+		requests[rank] = s.vectors.start(c, rank)
+	}
+	if k == nil || !k.withhold {
+		requests[last] = s.vectors.start(comms[last], last)
+	}
+	if k != nil {
+		if err := k.kill(ctx, comms, requests); err != nil {
+			return nil, err
+		}
+	}
+	if requests[last] == nil {
+		requests[last] = s.vectors.start(comms[last], last)
+	}
+	outcomes := make([]hostlib.Outcome, len(comms))
+	for rank, r := range requests {
+		var err error
+		if outcomes[rank], err = r.Wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return outcomes, nil
+}
+
+func way(outcomes []hostlib.Outcome) string {
+	for _, o := range outcomes[1:] {
+		if o.Way != outcomes[0].Way {
+			return hostlib.Mixed.String()
+		}
+	}
+	return outcomes[0].Way.String()
+}
+
+func epochs(outcomes []hostlib.Outcome) []uint32 {
+	var all []uint32
+	for _, o := range outcomes {
+		all = append(all, o.Epochs...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// ratio returns what a host's link carried at most in one direction, in relation
+// to a vector.
+func (s *stage) ratio(before, after []embedded.Traffic) float64 {
+	most := uint64(0)
+	for i := range after {
+		d := after[i].Since(before[i])
+		most = max(most, d.In, d.Out)
+	}
+	return float64(most) / float64(s.cfg.Bytes)
+}
+
+// draw draws the fabric with each tree that was seen.
+func (s *stage) draw(ctx context.Context, w io.Writer) error {
+	members := make([]topology.NodeID, s.graph.Hosts())
+	for n := range members {
+		members[n] = topology.NodeID(n)
+	}
+	scenes := []picture.Scene{{View: s.graph.View(), Members: members}}
+	if len(s.report.trees) > 0 {
+		t := s.report.trees[0]
+		scenes[0].Tree, scenes[0].Heading = t.tree, fmt.Sprintf("The tree of epoch %d", t.epoch)
+	}
+	if s.killed != topology.NoNode {
+		failed, err := topology.NewOverlay(s.graph).With(topology.NodeState(s.killed, false))
+		if err != nil {
+			return err
+		}
+		after := picture.Scene{View: failed.View(), Members: members}
+		after.Heading = fmt.Sprintf("After the death of %s: no tree is left, and the hosts reduce among themselves", s.graph.Name(s.killed))
+		if t := s.report.trees[len(s.report.trees)-1]; len(s.report.trees) > 1 {
+			after.Tree = t.tree
+			after.Heading = fmt.Sprintf("After the death of %s: the tree of epoch %d", s.graph.Name(s.killed), t.epoch)
+		}
+		scenes = append(scenes, after)
+	}
+	return picture.SVG(ctx, w, fmt.Sprintf("Fabric %s and the collection tree of group %q", s.cfg.Fabric, group), scenes...)
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/cmd/offload-manager/demo"
+)
+
+// execute runs the command line and returns what it wrote.
+func execute(t *testing.T, args ...string) (out, progress string, err error) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	err = root.ExecuteContext(t.Context())
+	return stdout.String(), stderr.String(), err
+}
+
+func TestDemoAsJSONWithPicture(t *testing.T) {
+	svg := filepath.Join(t.TempDir(), "fabric.svg")
+	out, progress, err := execute(t, "demo", "--bytes", "64KiB", "--format", "json", "--picture", svg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct {
+		Fabric          string
+		Hosts, Switches int
+		Operations      []struct {
+			Way     string
+			Correct bool
+		}
+	}
+	d := json.NewDecoder(strings.NewReader(out))
+	if err := d.Decode(&report); err != nil {
+		t.Fatalf("%v in %q", err, out)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		t.Errorf("something stands after the object: %v", err)
+	}
+	if report.Fabric != "fat-tree:4" || report.Hosts != 16 || report.Switches != 20 || len(report.Operations) < 2 {
+		t.Fatalf("the report is %+v", report)
+	}
+	if report.Operations[0].Way != "offload" {
+		t.Errorf("the first operation ran by %s", report.Operations[0].Way)
+	}
+	for i, o := range report.Operations {
+		if !o.Correct {
+			t.Errorf("operation %d is not correct", i+1)
+		}
+	}
+	for _, want := range []string{"starting fabric fat-tree:4", "the manager has all 20 switches", "16 hosts have joined", "killing root switch", "is correct"} {
+		if !strings.Contains(progress, want) {
+			t.Errorf("no progress says %q", want)
+		}
+	}
+	picture, err := os.ReadFile(svg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := xml.Unmarshal(picture, new(struct{ XMLName xml.Name })); err != nil || !bytes.Contains(picture, []byte("After the death of ")) {
+		t.Errorf("the picture: %v, %d bytes", err, len(picture))
+	}
+}
+
+func TestDemoAsText(t *testing.T) {
+	out, _, err := execute(t, "demo", "--fabric", "leaf-spine:2,2,2", "--type", "int64", "--function", "max", "--bytes", "8192")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"leaf-spine:2,2,2: 4 hosts, 4 switches", "1024 of int64, reduced by max", "(root)", "correct"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("nothing says %q in:\n%s", want, out)
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"demo", "--fabric", "thin-tree:4"}, "neither a file nor one of fat-tree:K"},
+		{[]string{"demo", "--function", "mean"}, "one of sum, product, min"},
+		{[]string{"demo", "--type", "int7"}, "one of int32, int64"},
+		{[]string{"demo", "--function", "bxor"}, "bxor is not defined on float32, but on int32"},
+		{[]string{"demo", "--bytes", "6"}, "8 would be"},
+		{[]string{"demo", "--bytes", "-4"}, "must not be negative"},
+		{[]string{"demo", "--bytes", "0"}, "from 4 on"},
+		{[]string{"demo", "--bytes", "four"}, "alone or with KiB, MiB or GiB"},
+		{[]string{"demo", "--picture", "/nowhere/to/be/found.svg"}, "picture"},
+		{[]string{"demo", "--format", "xml"}, "text and json are possible"},
+		{[]string{"demo", "--timeout", "0s"}, "must be positive"},
+		{[]string{"demo", "everything"}, "everything"},
+		{[]string{"dmeo"}, "dmeo"},
+		{[]string{"version", "2"}, "2"},
+	} {
+		out, progress, err := execute(t, c.args...)
+		switch {
+		case err == nil:
+			t.Errorf("%v: no error", c.args)
+		case !strings.Contains(oneLine(err), c.says) || strings.Contains(oneLine(err), "\n"):
+			t.Errorf("%v: %q, want a line with %q", c.args, oneLine(err), c.says)
+		case out != "" || progress != "":
+			t.Errorf("%v: it wrote %q and %q", c.args, out, progress)
+		}
+	}
+}
+
+func TestDemoGivesUpInTime(t *testing.T) {
+	_, _, err := execute(t, "demo", "--timeout", "1ns")
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "--timeout") {
+		t.Errorf("%v, want %v that names --timeout", err, context.DeadlineExceeded)
+	}
+}
+
+func TestWithin(t *testing.T) {
+	if n, err := within(t.Context(), func() (int, error) { return 7, nil }); n != 7 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if _, err := within(ctx, func() (int, error) { cancel(why); return 0, ctx.Err() }); !errors.Is(err, why) {
+		t.Errorf("%v, want %v", err, why)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	out, _, err := execute(t, "version")
+	if err != nil || !strings.HasPrefix(out, "offload-manager ") || strings.Count(out, "\n") != 1 {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestSize(t *testing.T) {
+	for text, want := range map[string]int{"0": 0, "7": 7, "7B": 7, "64KiB": 64 << 10, "4MiB": 4 << 20, "2 GiB": 2 << 30, "4194304": 4 << 20} {
+		var s size
+		if err := s.Set(text); err != nil || int(s) != want {
+			t.Errorf("%s: %d, %v; want %d", text, s, err, want)
+		}
+		var again size
+		if err := again.Set(s.String()); err != nil || again != s {
+			t.Errorf("%s is written as %s, which is %d, %v", text, s.String(), again, err)
+		}
+	}
+	for _, text := range []string{"", "KiB", "-1", "1.5MiB", "1kb", "0x10", "9999999999GiB", "99999999999999999999"} {
+		var s size
+		if err := s.Set(text); err == nil {
+			t.Errorf("%q is taken as %d", text, s)
+		}
+	}
+}
+
+func TestDefaultsAreThoseOfThePackage(t *testing.T) {
+	f := newDemo().Flags()
+	d := demo.DefaultConfig()
+	for name, want := range map[string]string{
+		"fabric": d.Fabric, "function": d.Function.String(), "type": d.Type.String(), "bytes": "4MiB", "timeout": time.Minute.String(),
+	} {
+		if got := f.Lookup(name).DefValue; got != want {
+			t.Errorf("--%s is %s by default, want %s", name, got, want)
+		}
+	}
+}

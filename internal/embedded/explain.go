@@ -1,0 +1,140 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// ErrNoTree: the group has no tree of switches at the moment.
+var ErrNoTree = errors.New("embedded: the group has no tree")
+
+// Explain returns what the manager says of a communicator's group; of several
+// communicators of that name, one after the other, of the last.
+func (f *Fabric) Explain(ctx context.Context, communicator string) (rpc.Explanation, error) {
+	m := f.liveManager()
+	if m == nil {
+		return rpc.Explanation{}, fmt.Errorf("%w: there is no manager to explain %q", ErrState, communicator)
+	}
+	all, err := m.Groups(ctx)
+	if err != nil {
+		return rpc.Explanation{}, fmt.Errorf("embedded: explaining %q: %w", communicator, err)
+	}
+	// Members add to the name what tells groups of one name apart.
+	ours := slices.DeleteFunc(all, func(s manager.Summary) bool { return !strings.HasPrefix(s.Name, communicator+"/") })
+	if len(ours) == 0 {
+		return rpc.Explanation{}, fmt.Errorf("%w: the manager has no group of %q", ErrUnknown, communicator)
+	}
+	last := slices.MaxFunc(ours, func(a, b manager.Summary) int { return cmp.Compare(a.Group, b.Group) })
+	e, err := m.Explain(ctx, rpc.GroupRef{Group: last.Group})
+	if err != nil {
+		return rpc.Explanation{}, fmt.Errorf("embedded: explaining %q: %w", communicator, err)
+	}
+	return e, nil
+}
+
+// Tree is a tree of switches that a group has been given.
+type Tree struct {
+	Epoch  uint32
+	Tree   pathsel.Tree
+	Reason string // why this root
+}
+
+// ActiveTree returns a communicator's tree; ErrNoTree while there is none.
+func (f *Fabric) ActiveTree(ctx context.Context, communicator string) (Tree, error) {
+	e, err := f.Explain(ctx, communicator)
+	if err != nil {
+		return Tree{}, err
+	}
+	for _, t := range e.Trees {
+		if t.Stage == manager.TreeActive && t.Epoch == e.Epoch {
+			carries, err := f.carriers(ctx)
+			if err != nil {
+				return Tree{}, err
+			}
+			return Tree{t.Epoch, f.treeOf(t, carries), t.Reason}, nil
+		}
+	}
+	if e.Refusal != nil {
+		return Tree{}, fmt.Errorf("%w: %w", ErrNoTree, e.Refusal)
+	}
+	return Tree{}, fmt.Errorf("%w: it is %s", ErrNoTree, e.State)
+}
+
+// AwaitTree waits until a communicator has a tree of a later epoch than after,
+// or the manager says that there is none (ErrNoTree).
+func (f *Fabric) AwaitTree(ctx context.Context, communicator string, after uint32) (tree Tree, err error) {
+	var last error
+	err = await(ctx, func() (bool, error) {
+		tree, last = f.ActiveTree(ctx, communicator)
+		var refusal *manager.Refusal
+		switch {
+		case last == nil:
+			return tree.Epoch > after, nil
+		case !errors.Is(last, ErrNoTree) || errors.As(last, &refusal):
+			return false, last
+		}
+		return false, nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return Tree{}, fmt.Errorf("embedded: waiting for a tree of %q after epoch %d: %w", communicator, after, errors.Join(err, last))
+	}
+	return tree, err
+}
+
+// carriers returns the trees on every link.
+func (f *Fabric) carriers(ctx context.Context) ([]int, error) {
+	m := f.liveManager()
+	if m == nil {
+		return nil, fmt.Errorf("%w: there is no manager", ErrState)
+	}
+	fabric, err := m.Topology(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("embedded: the manager's topology: %w", err)
+	}
+	carries := make([]int, len(fabric.Cables))
+	for l := range fabric.Cables {
+		carries[l] = fabric.Cables[l].Trees
+	}
+	return carries, nil
+}
+
+// treeOf finds the nodes and links of a tree that is told by names.
+func (f *Fabric) treeOf(s rpc.TreeState, carries []int) pathsel.Tree {
+	var t pathsel.Tree
+	for i, v := range s.Switches {
+		n, _ := f.graph.Lookup(v.Switch)
+		up := topology.NoLink
+		if i > 0 {
+			up = f.linkOf(n, t.Vertices[v.Parent].Switch, carries)
+		}
+		t.Vertices = append(t.Vertices, pathsel.Vertex{Switch: n, Parent: int32(v.Parent), Up: up})
+	}
+	for _, l := range s.Members {
+		n, _ := f.graph.Lookup(l.Host)
+		t.Leaves = append(t.Leaves, pathsel.Leaf{
+			Host: n, Vertex: int32(l.Vertex), Link: f.linkOf(n, t.Vertices[l.Vertex].Switch, carries),
+		})
+	}
+	return t
+}
+
+// linkOf returns the link between two nodes, of several the one that carries
+// the most trees.
+func (f *Fabric) linkOf(a, b topology.NodeID, carries []int) topology.LinkID {
+	best := topology.NoLink
+	for _, l := range f.graph.Adjacent(a) {
+		if f.graph.Across(l, a) == b && (best == topology.NoLink || carries[l] > carries[best]) {
+			best = l
+		}
+	}
+	return best
+}

@@ -1,0 +1,22 @@
+// Package picture draws a fabric and a collection tree in it, as SVG, for
+// people who have never seen either.
+//
+// Hosts stand at the bottom, switches in tiers above them. Every link is thin
+// and light but those of the tree, which are thick; the root has a double
+// border and says so, switches that reduce are told from those that only
+// forward, members from other hosts, and what is down is grey and crossed out.
+// A legend says all that. Of a fabric with more than MaxNodes nodes only the
+// tree is drawn, of a tree that is larger only its upper rows, with a box for
+// all that is beneath each switch of the last; a note says so.
+//
+// Positions and the course of every link are computed here (place.go,
+// route.go), because they carry meaning: a tier is a layer of the topology, and
+// equal fabrics look equal. Graphviz, as a WebAssembly module inside
+// github.com/goccy/go-graphviz, turns them into SVG. The same scenes give the
+// same bytes.
+//
+// In the SVG, elements can be found by their class and id: "node switch
+// reduces", "node host member", "edge tree", "edge forwarding", "edge down";
+// a node's id is "s1-" and its name, a link's "s1-link-" and its LinkID, where 1
+// is the number of the scene; what belongs to the legend has class "legend".
+package picture

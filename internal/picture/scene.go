@@ -1,0 +1,298 @@
+package picture
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// MaxNodes is the most nodes of a fabric that is drawn whole, and of a tree.
+// MaxBoxes is the most boxes for a larger one.
+const (
+	MaxNodes = 300
+	MaxBoxes = 80
+)
+
+// Scene is a fabric at one moment, and a collection tree in it.
+type Scene struct {
+	Heading string            // above the drawing; may be empty
+	View    topology.View     // what is down in it is drawn so
+	Members []topology.NodeID // hosts of the group; those of the tree need not be among them
+	Tree    pathsel.Tree      // without vertices: no tree
+}
+
+// ErrScene is wrapped by every error about what there is to draw.
+var ErrScene = errors.New("picture: invalid scene")
+
+// validate reports a tree that is not one of the fabric. A node or link of it
+// may be down: that is a tree that has just been lost.
+func (s *Scene) validate() error {
+	g := s.View.Graph()
+	if g == nil || g.Nodes() == 0 {
+		return fmt.Errorf("%w: no fabric", ErrScene)
+	}
+	for _, m := range s.Members {
+		if !g.IsHost(m) {
+			return fmt.Errorf("%w: member %s is not a host", ErrScene, g.Name(m))
+		}
+	}
+	if len(s.Tree.Vertices) == 0 {
+		return nil
+	}
+	if err := s.Tree.Validate(g.View()); err != nil {
+		return fmt.Errorf("%w: %w", ErrScene, err)
+	}
+	return nil
+}
+
+// role is how a node takes part.
+type role uint8
+
+const (
+	bystander role = iota // a host that is no member
+	member
+	crowd     // a box for several members
+	forwarder // a switch that is not on the tree
+	reducer
+	root
+	broken // down, whatever it was
+)
+
+// course is how a link takes part.
+type course uint8
+
+const (
+	idle course = iota
+	used        // by the tree
+	dead
+)
+
+// box is a node to draw.
+type box struct {
+	node   topology.NodeID // of a crowd: its switch
+	name   string          // unique in the scene
+	label  string
+	role   role
+	down   bool
+	isHost bool // or a crowd of them
+	layer  int  // as in topology
+	lift   int  // rows above the lowest of its layer
+	leaf   int  // of a host: index of the box that it stands beneath; -1 for none
+	at     point
+	w, h   float64
+}
+
+// wire is a link to draw, between two boxes.
+type wire struct {
+	link   topology.LinkID // NoLink for the one of a crowd
+	lower  int             // index of the lower box
+	upper  int
+	course course
+	path   []point // Bézier: a start, and three points for each piece
+}
+
+// sheet is a scene as it is drawn.
+type sheet struct {
+	scene *Scene
+	boxes []box
+	wires []wire
+	note  string
+	size  point // of the drawing, whose lowest left corner is (0, 0)
+
+	byNode map[topology.NodeID]int // of boxes, crowds excepted
+}
+
+// compose decides what of a scene is drawn, and how it takes part.
+func compose(scene *Scene) *sheet {
+	s := &sheet{scene: scene, byNode: map[topology.NodeID]int{}}
+	g, t := scene.View.Graph(), scene.Tree
+	switch {
+	case g.Nodes() <= MaxNodes:
+		s.addFabric()
+	case len(t.Vertices)+len(t.Leaves) <= MaxNodes:
+		s.addTree(0)
+		s.note = s.missing("")
+	default:
+		s.addTree(s.cut())
+		s.note = s.missing("with one box for all that is beneath a switch of its last row, ")
+	}
+	s.standHosts()
+	return s
+}
+
+// missing says what of the fabric is not drawn.
+func (s *sheet) missing(how string) string {
+	g, t := s.scene.View.Graph(), s.scene.Tree
+	return fmt.Sprintf("The fabric is too large to be drawn whole. Only the tree is drawn, %swithout the fabric's %d other hosts and %d other switches.",
+		how, g.Hosts()-len(t.Leaves), g.Switches()-len(t.Vertices))
+}
+
+// addFabric draws all nodes and links.
+func (s *sheet) addFabric() {
+	g, t := s.scene.View.Graph(), s.scene.Tree
+	roles := map[topology.NodeID]role{}
+	for _, m := range s.scene.Members {
+		roles[m] = member
+	}
+	tree := map[topology.LinkID]bool{}
+	for i, v := range t.Vertices {
+		roles[v.Switch] = reducer
+		if i == 0 {
+			roles[v.Switch] = root
+		}
+	}
+	for _, l := range t.Leaves {
+		roles[l.Host] = member
+	}
+	for l := range t.Links() {
+		tree[l] = true
+	}
+	for n := range topology.NodeID(g.Nodes()) {
+		s.addNode(n, roles[n])
+	}
+	for id, l := range g.AllLinks() {
+		s.addLink(id, l.Ends[0].Node, l.Ends[1].Node, tree[id])
+	}
+}
+
+// depths returns how far each of the tree's switches is from the root.
+func (s *sheet) depths() []int {
+	d := make([]int, len(s.scene.Tree.Vertices))
+	for i, v := range s.scene.Tree.Vertices {
+		if i > 0 {
+			d[i] = d[v.Parent] + 1
+		}
+	}
+	return d
+}
+
+// cut returns how many rows of switches of a large tree are drawn: as many as
+// give MaxBoxes boxes, but one at least.
+func (s *sheet) cut() int {
+	var rows []int // switches by depth
+	for _, d := range s.depths() {
+		for len(rows) <= d {
+			rows = append(rows, 0)
+		}
+		rows[d]++
+	}
+	n, sum := 1, 1
+	for n < len(rows) && sum+2*rows[n] <= MaxBoxes {
+		sum += rows[n]
+		n++
+	}
+	return n
+}
+
+// addTree draws the tree alone: so many rows of its switches, and what is
+// beneath each switch of the last of them as a crowd. Members on switches of
+// the other rows are drawn one by one, and everything where rows is 0.
+func (s *sheet) addTree(rows int) {
+	t, depths := s.scene.Tree, s.depths()
+	shown := make([]int, len(t.Vertices)) // the last vertex that is drawn on the way to each
+	crowds := make([]struct{ switches, members int }, len(t.Vertices))
+	for i, v := range t.Vertices {
+		switch {
+		case i == 0:
+			s.addNode(v.Switch, root)
+		case rows == 0 || depths[i] < rows:
+			shown[i] = i
+			s.addNode(v.Switch, reducer)
+			s.addLink(v.Up, v.Switch, t.Vertices[v.Parent].Switch, true)
+		default:
+			shown[i] = shown[v.Parent]
+			crowds[shown[i]].switches++
+		}
+	}
+	for _, l := range t.Leaves {
+		if at := shown[l.Vertex]; depths[at] == rows-1 {
+			crowds[at].members++
+		} else {
+			s.addNode(l.Host, member)
+			s.addLink(l.Link, l.Host, t.Vertices[l.Vertex].Switch, true)
+		}
+	}
+	for i, c := range crowds {
+		if c.members > 0 {
+			s.addCrowd(t.Vertices[i].Switch, c.switches, c.members)
+		}
+	}
+}
+
+// addCrowd draws one box for the switches and members beneath a switch.
+func (s *sheet) addCrowd(above topology.NodeID, switches, members int) {
+	label := strconv.Itoa(members) + " members"
+	if switches > 0 {
+		label = strconv.Itoa(switches) + " switches with\n" + label
+	}
+	s.boxes = append(s.boxes, box{
+		node: above, name: "beneath " + s.scene.View.Graph().Name(above), label: label, role: crowd, isHost: true, leaf: s.byNode[above],
+	})
+	s.wires = append(s.wires, wire{link: topology.NoLink, lower: len(s.boxes) - 1, upper: s.byNode[above], course: used})
+}
+
+func (s *sheet) addNode(n topology.NodeID, r role) {
+	g := s.scene.View.Graph()
+	b := box{
+		node: n, name: g.Name(n), label: g.Name(n), role: r, isHost: g.IsHost(n), layer: g.Layer(n), leaf: -1,
+		down: !s.scene.View.NodeUp(n),
+	}
+	if g.IsSwitch(n) && r == bystander {
+		b.role = forwarder
+	}
+	switch {
+	case b.down:
+		b.role = broken
+		b.label += "\nfailed"
+	case r == root:
+		b.label += "\nroot"
+	}
+	s.byNode[n] = len(s.boxes)
+	s.boxes = append(s.boxes, b)
+}
+
+func (s *sheet) addLink(id topology.LinkID, a, b topology.NodeID, tree bool) {
+	w := wire{link: id, lower: s.byNode[a], upper: s.byNode[b]}
+	switch {
+	case tree:
+		w.course = used
+	case !s.scene.View.Usable(id):
+		w.course = dead
+	}
+	s.wires = append(s.wires, w)
+}
+
+// standHosts says beneath which switch every host is drawn: its own on the
+// tree, else the first that it is linked to.
+func (s *sheet) standHosts() {
+	for pass := range 2 {
+		for _, w := range s.wires {
+			if pass == 0 && w.course != used {
+				continue
+			}
+			for _, end := range [][2]int{{w.lower, w.upper}, {w.upper, w.lower}} {
+				if h := &s.boxes[end[0]]; h.isHost && h.leaf < 0 {
+					h.leaf = end[1]
+				}
+			}
+		}
+	}
+}
+
+// hostsOf returns the hosts, or crowds, that stand beneath each box.
+func (s *sheet) hostsOf() map[int][]int {
+	m := map[int][]int{}
+	for i, b := range s.boxes {
+		if b.isHost {
+			m[b.leaf] = append(m[b.leaf], i)
+		}
+	}
+	for _, list := range m {
+		slices.Sort(list)
+	}
+	return m
+}
