@@ -305,6 +305,9 @@ func (c *Core) connected(rank uint32) {
 }
 
 func (c *Core) repeatUp() {
+	if c.told > c.epoch {
+		c.sendUp((&wire.Holding{Epoch: c.told}).Append(nil))
+	}
 	if c.phase == collecting {
 		if c.reported {
 			c.sendUp(c.report.Append(nil))
@@ -313,9 +316,6 @@ func (c *Core) repeatUp() {
 	}
 	if c.alarm != nil {
 		c.sendUp(c.alarm.Append(nil))
-	}
-	if c.told > c.epoch {
-		c.sendUp((&wire.Holding{Epoch: c.told}).Append(nil))
 	}
 	if c.decide != nil {
 		c.give(&c.decide.Give)

@@ -95,7 +95,7 @@ func (c *Core) allReport(epoch uint32) bool {
 
 // choose makes the lowest rank's decision from the report of all.
 func (c *Core) choose() *wire.Decide {
-	d := &wire.Decide{Round: c.round, Base: c.report.Base, Rank: c.cfg.Rank, Reason: "a better tree was offered"}
+	d := &wire.Decide{Round: c.round, Base: c.report.Base, Rank: c.cfg.Rank, Reason: "the manager offered a tree of switches"}
 	d.Epoch = c.epoch + 1 + c.epoch%2
 	if n := len(c.report.Offers); n > 0 {
 		d.Epoch = c.report.Offers[n-1]

@@ -65,7 +65,10 @@ func (s *Session) Enter(now core.Time, link Link, d Decision, out *Output) error
 	s.timer = newRepair(s.timing)
 	s.base, s.next = d.Base, d.Base
 	for n := d.Base; n != s.created; n++ {
-		s.decided(s.at(n), d.Held.Has(n))
+		c, held := s.at(n), d.Held.Has(n)
+		s.decided(c, held)
+		before := n - link.Window
+		c.credit = held && n-d.Base >= link.Window && (!d.Held.Has(before) || s.at(before).credit)
 	}
 	// Only now: to finish a chunk moves the base over all that is done, which
 	// must not be what is reduced again.

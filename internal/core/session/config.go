@@ -29,6 +29,7 @@ type Timing struct {
 	Initial time.Duration // time to the first probe before a round trip was measured
 	Min     time.Duration // least time to a probe, and between two
 	Max     time.Duration // largest time to wait for the answer to a probe
+	Gap     time.Duration // least time to a probe once later results have come
 	Quiet   time.Duration // cap of the period while the parent answers Heard
 }
 
@@ -39,6 +40,7 @@ func DefaultTiming() Timing {
 		Initial: 20 * time.Millisecond,
 		Min:     5 * time.Millisecond,
 		Max:     640 * time.Millisecond,
+		Gap:     time.Millisecond,
 		Quiet:   time.Second,
 	}
 }
@@ -57,7 +59,7 @@ func (c Config) Validate() error {
 }
 
 func (t Timing) validate() error {
-	if t != (Timing{}) && (t.Initial <= 0 || t.Min <= 0 || t.Max < t.Min || t.Quiet < t.Min) {
+	if t != (Timing{}) && (t.Initial <= 0 || t.Min <= 0 || t.Gap < 0 || t.Max < t.Min || t.Quiet < t.Min) {
 		return fmt.Errorf("%w: timing %+v, want positive times and none below Min", ErrConfig, t)
 	}
 	return nil

@@ -29,7 +29,7 @@
 // doubles the period up to a cap, Want sends the contribution again, a result
 // resets everything, and Link.Probes probes in a row without an answer, or
 // Lost, report the tree as lost. A gap, that is results of later chunks while
-// the oldest is missing, asks once without waiting for the timer.
+// the oldest is missing, brings its first probe forward.
 //
 // # Change of epoch
 //
@@ -37,4 +37,13 @@
 // epoch with the group's decision: every number from Decision.Base on that is
 // not in Decision.Held is reduced again, also where it was finished, from the
 // kept copy.
+//
+// Who sends n + 2W proves that every member has had n, since it has the result
+// of n + W, to which every member contributed when it had n. That of a held
+// n + W may be older than the epoch and prove nothing: where the window was
+// larger before, n may be missing at some member and be reduced again. Then
+// n + W is confirmed: every member contributes an empty chunk to it, as to a
+// barrier, and does not pass it before that has its result. All members know
+// from the decision which numbers these are. If no window was larger before,
+// there are none.
 package session

@@ -8,7 +8,7 @@ import (
 )
 
 // gap is how many numbers a result must be ahead of the oldest chunk for the
-// latter to be asked for at once: fewer may be reordering.
+// latter to be asked for early: fewer are common reordering.
 const gap = 3
 
 // repair is the timer of the oldest chunk in flight.
@@ -19,12 +19,18 @@ type repair struct {
 	asked  core.Time // when the last probe for the present chunk was sent; 0: none was
 	tries  int       // probes sent since the last answer
 	period time.Duration
-	hasty  bool // the present chunk was asked for because of a gap
+	hasty  bool // a gap has brought the present chunk's probe forward
 	wanted bool // the present chunk was sent again
 
 	// Smoothed round trip and its variation (RFC 6298), from answers to
 	// probes that were sent once.
 	srtt, rttvar time.Duration
+
+	// The fastest of the last results, from sending to result, in two spans of
+	// samples each. A window may take longer than a round trip; the slower
+	// results tell of late members and losses, and not of that.
+	before, fastest time.Duration // 0: no sample
+	samples         int
 
 	idleAt core.Time // next idle probe
 }
@@ -33,25 +39,63 @@ func newRepair(t Timing) repair {
 	return repair{timing: t, at: core.Never, idleAt: core.Never}
 }
 
+// span is how many results make one span of samples.
+const span = 64
+
+// took notes how long an undisturbed chunk took.
+func (r *repair) took(d time.Duration) {
+	d = min(max(d, 1), r.timing.Max)
+	if r.fastest == 0 || d < r.fastest {
+		r.fastest = d
+	}
+	if r.samples++; r.samples == span {
+		r.before, r.fastest, r.samples = r.fastest, 0, 0
+	}
+}
+
+// pace returns the time that the fastest of the last results took, 0 without
+// any.
+func (r *repair) pace() time.Duration {
+	if r.fastest == 0 || r.before > 0 && r.before < r.fastest {
+		return r.before
+	}
+	return r.fastest
+}
+
 // timeout returns the time after which an answer is missed.
 func (r *repair) timeout() time.Duration {
-	if r.srtt == 0 {
-		return r.timing.Initial
+	t := r.timing.Initial
+	if r.srtt > 0 {
+		t = r.srtt + 4*r.rttvar
 	}
-	return min(max(r.srtt+4*r.rttvar, r.timing.Min), r.timing.Max)
+	return min(max(t, 2*r.pace(), r.timing.Min), r.timing.Max)
 }
+
+// patience returns how long a chunk may be behind later ones.
+func (r *repair) patience() time.Duration { return max(r.timing.Gap, r.pace()/4) }
 
 // progress starts the wait for a new oldest chunk, which was sent at the
 // moment sent. Where the one before had to be asked for, those behind it were
-// often lost with it: then the wait counts from sent, and is over at once for
-// all that are overdue.
+// often lost with it: then the wait counts from sent, and is short for those
+// that are overdue. It is not over at once, because a whole window of results
+// may be on its way after a pause.
 func (r *repair) progress(now, sent core.Time) {
 	repaired := r.wanted || r.tries > 0 || r.asked > 0 && now.Sub(r.asked) <= r.timeout()
 	r.period = r.timeout()
 	r.tries, r.hasty, r.wanted, r.asked = 0, false, false, 0
 	r.at = now.Add(r.period)
 	if repaired {
-		r.at = max(now, sent.Add(r.period))
+		r.at = max(now.Add(r.patience()), sent.Add(r.period))
+	}
+}
+
+// gap brings the probe forward, once, when later results have come. The wait
+// that is left lets packets pass that only took another queue, as between two
+// processors of one machine (RFC 8985 waits so, too).
+func (r *repair) gap(now core.Time) {
+	if !r.hasty && r.tries == 0 {
+		r.hasty = true
+		r.at = r.at.Earlier(now.Add(r.patience()))
 	}
 }
 
@@ -122,7 +166,7 @@ func (s *Session) repair(now core.Time, out *Output) {
 		return
 	}
 	oldest := s.at(s.base)
-	if s.base == s.created || oldest.state != flying || !oldest.sent {
+	if s.base == s.created || !oldest.pending() || !oldest.sent {
 		s.timer.rest()
 		s.idle(now, out)
 		return
@@ -130,16 +174,17 @@ func (s *Session) repair(now core.Time, out *Output) {
 	if s.timer.at == core.Never {
 		s.timer.progress(now, oldest.sentAt)
 	}
-	hasty := !s.timer.hasty && s.timer.tries == 0 && int32(s.top-1-s.base) >= gap
-	if !hasty && now < s.timer.at {
+	if int32(s.top-1-s.base) >= gap {
+		s.timer.gap(now)
+	}
+	if now < s.timer.at {
 		s.idle(now, out) // the wait for a late member may be longer than a lease
 		return
 	}
-	if !hasty && s.link.Probes > 0 && s.timer.tries >= s.link.Probes {
+	if s.link.Probes > 0 && s.timer.tries >= s.link.Probes {
 		s.lose(s.base, false, out)
 		return
 	}
-	s.timer.hasty = s.timer.hasty || hasty
 	s.counters.Probes++
 	s.probe(s.base, 0, out)
 	s.timer.probed(now)

@@ -58,7 +58,8 @@ const (
 	done          // result taken, copy kept
 )
 
-// chunk is one number's place in the ring.
+// chunk is one number's place in the ring. It is in flight while it is flying
+// or a credit.
 type chunk struct {
 	number uint32
 	state  state
@@ -67,6 +68,7 @@ type chunk struct {
 	source bool
 	sink   bool
 	sig    wire.Signature
+	credit bool       // held, and to be confirmed in this epoch: see doc.go
 	op     *operation // nil once the result was given to the operation
 	offset int        // of the chunk in the operation's vectors, in bytes
 	kept   []byte     // when done: the result, or the input where the result was empty
@@ -80,6 +82,7 @@ type Counters struct {
 	Results   uint64 // results taken
 	Filled    uint64 // results taken from another member
 	Again     uint64 // finished chunks that a change of epoch put in flight again
+	Confirmed uint64 // held numbers that were confirmed by an empty chunk
 	Discarded uint64 // packets dropped: unsound, foreign, late or unasked
 }
 
@@ -184,7 +187,7 @@ func (s *Session) pump(now core.Time, out *Output) {
 			s.create()
 		}
 		c := s.at(s.next)
-		if c.state == flying && !c.sent {
+		if c.pending() && !c.sent {
 			if c.op != nil && c.op.Last && c.number != s.base {
 				return // the last barrier says that every earlier result is there
 			}
@@ -224,16 +227,34 @@ func (s *Session) create() {
 // contribute sends c's contribution to the parent.
 func (s *Session) contribute(c *chunk, out *Output) {
 	h := s.header(wire.Contribution, c.number)
-	h.Signature = c.sig
-	if c.sink {
-		h.Flags |= wire.Sink
+	send := Send{To: s.link.Parent}
+	if h.Signature = c.signature(); c.credit {
+		h.Flags = wire.Sink
+	} else {
+		send.Body = c.input()
+		if c.sink {
+			h.Flags |= wire.Sink
+		}
+		if c.source {
+			h.Flags |= wire.Source
+		}
 	}
-	if c.source {
-		h.Flags |= wire.Source
-	}
-	send := Send{To: s.link.Parent, Body: c.input()}
 	h.Put(send.Head[:])
 	out.Sends = append(out.Sends, send)
+}
+
+// pending reports whether c waits for a result from the parent.
+func (c *chunk) pending() bool { return c.state == flying || c.credit }
+
+// passed reports whether the base may pass c.
+func (c *chunk) passed() bool { return c.state == done && !c.credit }
+
+// signature returns what c's contribution in this epoch says.
+func (c *chunk) signature() wire.Signature {
+	if c.credit {
+		return wire.Signature{Collective: wire.Barrier, Operation: c.sig.Operation}
+	}
+	return c.sig
 }
 
 // input returns what c contributes: from the operation's vector, or from the
@@ -274,7 +295,7 @@ func (s *Session) receive(now core.Time, in *Input, out *Output) {
 		return
 	}
 	c := s.at(h.Chunk)
-	if c.state != flying || !c.sent {
+	if !c.pending() || !c.sent {
 		s.counters.Discarded++
 		return
 	}
@@ -283,6 +304,7 @@ func (s *Session) receive(now core.Time, in *Input, out *Output) {
 		s.result(now, c, &h, payload, out)
 	case wire.Want:
 		s.counters.Resent++
+		c.sentAt = now
 		s.contribute(c, out)
 		s.timer.sent(now, s.link.Idle)
 		s.flow.lost(c.number, s.next, s.link.Window)
@@ -316,12 +338,21 @@ func (s *Session) disagree(h *wire.Header, payload []byte, out *Output) {
 
 // result takes c's result and moves the window.
 func (s *Session) result(now core.Time, c *chunk, h *wire.Header, payload []byte, out *Output) {
-	if h.Signature != c.sig || h.Flags&wire.Sink != 0 != c.sink {
+	if h.Signature != c.signature() || h.Flags&wire.Sink != 0 != (c.sink || c.credit) {
 		s.counters.Discarded++
 		return
 	}
 	s.counters.Results++
 	s.flow.gained(s.link.Window)
+	if c.number != s.base || s.timer.asked == 0 {
+		s.timer.took(now.Sub(c.sentAt))
+	}
+	if c.credit {
+		c.credit = false
+		s.counters.Confirmed++
+		s.settle(now, c)
+		return
+	}
 	s.finish(now, c, payload, s.link.Offload(), out)
 }
 
@@ -350,6 +381,11 @@ func (s *Session) finish(now core.Time, c *chunk, data []byte, offload bool, out
 		}
 	}
 	c.state = done
+	s.settle(now, c)
+}
+
+// settle moves the base if it was c that held it.
+func (s *Session) settle(now core.Time, c *chunk) {
 	if !wire.Newer(s.top, c.number) {
 		s.top = c.number + 1
 	}
@@ -360,7 +396,7 @@ func (s *Session) finish(now core.Time, c *chunk, data []byte, offload bool, out
 
 // advance moves the base over all that is done.
 func (s *Session) advance(now core.Time) {
-	for s.base != s.created && s.at(s.base).state == done {
+	for s.base != s.created && s.at(s.base).passed() {
 		s.base++
 	}
 	if wire.Newer(s.base, s.next) {

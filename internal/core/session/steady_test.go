@@ -1,0 +1,57 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// TestSteadyStateAllocatesNothing: a chunk is sent and finished in memory that
+// is there already, once the ring is full.
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	const window, chunks = 8, 2000
+	s, err := New(Config{Rank: 1, ChunkBytes: chunkBytes, Window: window}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vector := make([]byte, chunks*chunkBytes)
+	o := Operation{
+		Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Int32,
+		Elements: len(vector) / 4, In: vector, Out: vector,
+	}
+	if err := s.Start(o); err != nil {
+		t.Fatal(err)
+	}
+	var out Output
+	link := Link{Epoch: 2, Window: window, Parent: parentAddr}
+	if err := s.Enter(0, link, Decision{}, &out); err != nil {
+		t.Fatal(err)
+	}
+	s.Step(0, nil, &out)
+	h := wire.Header{Type: wire.Result, Flags: wire.Sink, Epoch: 2}
+	packet := make([]byte, wire.HeaderSize+chunkBytes)
+	in := []Input{{From: parentAddr, Packet: packet}}
+	now := core.Time(0)
+	sent := 0
+	step := func() {
+		h.Signature = s.at(h.Chunk).sig
+		h.Put(packet)
+		h.Chunk++
+		now++
+		out.Reset()
+		s.Step(now, in, &out)
+		sent += len(out.Sends)
+	}
+	for range 4 * window {
+		step()
+	}
+	before := s.Counters().Results
+	if n := testing.AllocsPerRun(1000, step); n != 0 {
+		t.Errorf("%v allocations a chunk", n)
+	}
+	if done := s.Counters().Results - before; done < 1000 || sent < 1000 {
+		t.Errorf("%d chunks finished, %d sent", done, sent)
+	}
+}

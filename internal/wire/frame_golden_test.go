@@ -1,0 +1,166 @@
+package wire
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// piece is a field of a frame: its size in bytes and its name.
+type piece struct {
+	size int
+	name string
+}
+
+// goldenFrame is one frame of each kind, with the fields that docs/protocol.md
+// gives it.
+type goldenFrame struct {
+	name   string
+	says   string
+	frame  []byte
+	pieces []piece
+}
+
+func textPieces(s string) []piece {
+	return []piece{{2, "bytes of the reason"}, {len(s), "reason: " + s}}
+}
+
+func numbersPieces(name string, s *Numbers) []piece {
+	ps := []piece{{4, name + ": first number"}, {2, name + ": words"}}
+	for i := range s.Bits {
+		ps = append(ps, piece{8, fmt.Sprintf("%s: numbers %d to %d, the first in the lowest bit", name, s.First+uint32(64*i), s.First+uint32(64*i+63))})
+	}
+	return ps
+}
+
+func pieces(fixed []piece, more ...[]piece) []piece {
+	all := append([]piece{{1, "kind"}}, fixed...)
+	for _, m := range more {
+		all = append(all, m...)
+	}
+	return all
+}
+
+func goldenFrames() []goldenFrame {
+	sum := allreduceOf(reduce.Int32, reduce.Sum, 1000, 2)
+	other := sum
+	other.Operation, other.Function = 8, reduce.Max
+	held, lack, give := numbersOf(38, 8, 38, 41), numbersOf(38, 8, 40, 41), numbersOf(40, 4, 41)
+	from := numbersOf(40, 4, 41)
+	probe := goldens()[0]
+	for _, g := range goldens() {
+		if g.name == "probe" {
+			probe = g
+		}
+	}
+	var head [HeaderSize]byte
+	probe.header.Put(head[:])
+	alarm := Alarm{Epoch: 4, Rank: 7, Reason: "no answer"}
+	report := Report{Round: 2, Base: 40, Offers: []uint32{6, 8}, Held: held, Lack: lack}
+	decide := Decide{Round: 2, Epoch: 8, Base: 40, Rank: 7, Held: from, Give: give, Reason: "no answer"}
+	fill := Fill{Round: 2, Chunk: 41, Data: []byte{1, 0, 0, 0, 255, 255, 255, 255}}
+	disagree := Fail{Kind: FailDisagree, Rank: 5, Error: ErrorBody{Mismatch, [2]uint32{5, 6}, [2]Signature{sum, other}}}
+	dead := Fail{Kind: FailDead, Rank: 5, Reason: "no answer"}
+	notice := Notice{Group: 9}
+	round, epoch, rank := piece{4, "round"}, piece{4, "epoch"}, piece{4, "rank"}
+	failing := []piece{{1, "kind of failure"}, rank}
+	return []goldenFrame{
+		{"packet", "a probe, on the tree of hosts", AppendPacket(nil, &head, nil),
+			pieces([]piece{{HeaderSize, "packet"}})},
+		{"alarm", "rank 7: the tree of epoch 4 is lost", alarm.Append(nil),
+			pieces([]piece{epoch, rank}, textPieces(alarm.Reason))},
+		{"collect", "report for round 2, which ends epoch 4", (&Collect{Round: 2, Epoch: 4}).Append(nil),
+			pieces([]piece{round, epoch})},
+		{"report", "all beneath hold offers 6 and 8 and are done with what is before 40", report.Append(nil),
+			pieces([]piece{round, {4, "base"}, {1, "offers"}, {4, "offer"}, {4, "offer"}}, numbersPieces("held", &held), numbersPieces("lack", &lack))},
+		{"decide", "epoch 8 begins; 40 is reduced again, 41 is held, and comes from below", decide.Append(nil),
+			pieces([]piece{round, epoch, {4, "base"}, rank}, numbersPieces("held", &from), numbersPieces("give", &give), textPieces(decide.Reason))},
+		{"fill", "the result of number 41", fill.Append(nil),
+			pieces([]piece{round, {4, "chunk"}, {len(fill.Data), "payload"}})},
+		{"holding", "all beneath hold the offer of epoch 8", (&Holding{Epoch: 8}).Append(nil),
+			pieces([]piece{epoch})},
+		{"fail-disagree", "ranks 5 and 6 disagree", disagree.Append(nil),
+			pieces(failing, []piece{{ErrorBodySize, "body of an error packet"}}, textPieces(""))},
+		{"fail-dead", "rank 5 is dead", dead.Append(nil),
+			pieces(failing, textPieces(dead.Reason))},
+		{"goodbye", "the last barrier is done", AppendGoodbye(nil), pieces(nil)},
+		{"notice", "the manager's number of the group is 9", notice.Append(nil),
+			pieces([]piece{{4, "group"}}, textPieces(""))},
+	}
+}
+
+// listing writes a golden frame for people and for parse.
+func (g *goldenFrame) listing() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n", g.says)
+	at := 0
+	for _, p := range g.pieces {
+		for name := p.name; p.size > 0; name = "" {
+			n := min(p.size, 16)
+			fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%3d  %-32x  %s", at, g.frame[at:at+n], name), " "))
+			at, p.size = at+n, p.size-n
+		}
+	}
+	return b.String()
+}
+
+// TestGoldenFrames: each frame is written and read as its file says.
+func TestGoldenFrames(t *testing.T) {
+	files := map[string]bool{}
+	for _, g := range goldenFrames() {
+		file := filepath.Join("testdata", "golden-frames", g.name+".hex")
+		files[file] = true
+		t.Run(g.name, func(t *testing.T) {
+			if *update {
+				if err := os.WriteFile(file, []byte(g.listing()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(text), g.listing()); diff != "" {
+				t.Errorf("the frame differs from %s (-want +got):\n%s", file, diff)
+			}
+			raw := parse(t, string(text))
+			m, err := ReadFrame(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, ok := m.(frame); ok {
+				if diff := cmp.Diff(raw, again.Append(nil)); diff != "" {
+					t.Errorf("read as %+v and written anew (-file +written):\n%s", m, diff)
+				}
+			}
+		})
+	}
+	found, err := filepath.Glob("testdata/golden-frames/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range found {
+		if !files[file] {
+			t.Errorf("%s is no golden frame's file", file)
+		}
+	}
+}
+
+// TestGoldenFramesOfAllKinds: none is forgotten.
+func TestGoldenFramesOfAllKinds(t *testing.T) {
+	seen := map[FrameKind]bool{}
+	for _, g := range goldenFrames() {
+		seen[FrameKind(g.frame[0])] = true
+	}
+	for k := FramePacket; k <= FrameNotice; k++ {
+		if !seen[k] {
+			t.Errorf("there is no golden frame of kind %d", k)
+		}
+	}
+}
