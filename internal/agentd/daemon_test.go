@@ -307,7 +307,7 @@ func TestWatchTellsOfDrain(t *testing.T) {
 
 func TestWatchTellsOfLeases(t *testing.T) {
 	cfg := config()
-	cfg.PrepareLease = 10 * time.Millisecond
+	cfg.PrepareLease = 500 * time.Millisecond
 	_, c := start(t, cfg)
 	events, _ := watch(t, c)
 	<-events
@@ -325,7 +325,7 @@ func TestWatchTellsOfLeases(t *testing.T) {
 	events, _ = watch(t, c)
 	<-events
 	committed := newGroup(t, c, 2, 2)
-	committed.config.Lease = 10 * time.Millisecond
+	committed.config.Lease = 500 * time.Millisecond
 	committed.install(t, c)
 	if e := <-events; e.Ended == nil || e.Ended.Group != 2 || e.Ended.Why != agent.LeaseRanOut {
 		t.Fatalf("got %+v", e)
