@@ -1,0 +1,169 @@
+package world
+
+import (
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/sim"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// DataPort is the port at which hosts send and take data.
+const DataPort = 1
+
+// Host is a node with one member of a communicator. A Command or control value
+// of type rank.Input goes to the member; what comes of it is kept in the
+// exported fields.
+type Host struct {
+	core   *rank.Core
+	place  *places
+	client *client // nil: no manager
+	in     []rank.Input
+	out    rank.Output
+
+	Completions []session.Completion
+	Refused     []rank.Refused
+	Entered     []rank.Entered
+	Losses      []session.Loss
+	Notices     []wire.Notice
+	Ended       *wire.Fail // the communicator has failed
+	Left, Gone  bool       // the last barrier is done, and every neighbour knows
+
+	// Completed, if not nil, is told of every completion: from then on the
+	// operation's buffers are the caller's again.
+	Completed func(session.Completion)
+}
+
+// places tells where the members of a group are. All of them share it.
+type places struct {
+	nodes []sim.NodeID // by rank
+	ranks []int32      // by node; -1: no member
+}
+
+func newPlaces(nodes []sim.NodeID) *places {
+	p := &places{nodes: nodes}
+	for rank, id := range nodes {
+		for len(p.ranks) <= int(id) {
+			p.ranks = append(p.ranks, -1)
+		}
+		p.ranks[id] = int32(rank)
+	}
+	return p
+}
+
+func (p *places) rank(id sim.NodeID) (uint32, bool) {
+	if int(id) >= len(p.ranks) || p.ranks[id] < 0 {
+		return 0, false
+	}
+	return uint32(p.ranks[id]), true
+}
+
+// Core returns the member.
+func (m *Host) Core() *rank.Core { return m.core }
+
+// Deadline implements sim.Node.
+func (m *Host) Deadline() core.Time {
+	at := m.core.Deadline()
+	if m.client != nil {
+		at = at.Earlier(m.client.deadline())
+	}
+	return at
+}
+
+// Step implements sim.Node.
+func (m *Host) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
+	if m.client != nil {
+		m.client.step(now, h)
+	}
+	clear(m.in)
+	m.in = m.in[:0]
+	for i := range batch {
+		m.take(now, &batch[i], h)
+	}
+	m.out.Reset()
+	m.core.Step(now, m.in, &m.out)
+	for i := range m.out.Datagrams {
+		d := &m.out.Datagrams[i]
+		if to, ok := AddrOf(d.To); ok {
+			h.Send(DataPort, to, d.Head[:], d.Body)
+		}
+	}
+	for i := range m.out.Messages {
+		msg := &m.out.Messages[i]
+		h.Write(m.place.nodes[msg.To], msg.Head, msg.Body)
+	}
+	if m.client != nil {
+		if m.out.Notice != nil {
+			m.client.noticed(now, m.out.Notice, h)
+		}
+		m.client.tell(now, &m.out, h)
+	}
+	m.keep(h)
+}
+
+func (m *Host) take(now core.Time, d *sim.Delivery, h sim.Handle) {
+	switch {
+	case d.Kind == sim.Datagram:
+		m.in = append(m.in, rank.Input{Kind: rank.Packet, From: AddrPort(d.From), Bytes: d.Bytes})
+		return
+	case d.Kind == sim.Command:
+		if in, ok := d.Value.(rank.Input); ok {
+			m.in = append(m.in, in)
+		}
+		return
+	case m.client != nil && d.From.Node == m.client.manager:
+		if in, ok := m.client.take(now, d, h); ok {
+			m.in = append(m.in, in)
+		}
+		return
+	case d.Kind == sim.Control:
+		if in, ok := d.Value.(rank.Input); ok {
+			m.in = append(m.in, in)
+		}
+		return
+	}
+	from, ok := m.place.rank(d.From.Node)
+	if !ok {
+		return
+	}
+	switch d.Kind {
+	case sim.Message:
+		m.in = append(m.in, rank.Input{Kind: rank.Frame, Rank: from, Bytes: d.Bytes})
+	case sim.Up:
+		m.in = append(m.in, rank.Input{Kind: rank.Connected, Rank: from})
+	case sim.Dead, sim.Refused, sim.Closed:
+		m.in = append(m.in, rank.Input{Kind: rank.Dead, Rank: from, Reason: d.Kind.String()})
+	}
+}
+
+// keep keeps what the step has brought, and notes what is rare in the trace.
+func (m *Host) keep(h sim.Handle) {
+	o := &m.out
+	m.Completions = append(m.Completions, o.Completions...)
+	m.Refused = append(m.Refused, o.Refused...)
+	m.Left, m.Gone = m.Left || o.Left, m.Gone || o.Gone
+	for _, c := range o.Completions {
+		h.Note("operation %d done in epoch %d", c.ID, c.LastEpoch)
+		if m.Completed != nil {
+			m.Completed(c)
+		}
+	}
+	for _, e := range o.Entered {
+		m.Entered = append(m.Entered, e)
+		h.Note("enters epoch %d, offload %v: %s", e.Epoch, e.Offload, e.Reason)
+	}
+	if o.Loss != nil {
+		m.Losses = append(m.Losses, *o.Loss)
+		h.Note("has lost the tree of epoch %d at chunk %d", o.Loss.Epoch, o.Loss.Chunk)
+	}
+	if o.Notice != nil {
+		m.Notices = append(m.Notices, *o.Notice)
+	}
+	if o.Ended != nil {
+		m.Ended = o.Ended
+		h.Note("ends: %+v", *o.Ended)
+	}
+	if o.Left {
+		h.Note("leaves")
+	}
+}

@@ -1,0 +1,310 @@
+package world
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/sim"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// ManagerConfig is what a Manager is made of.
+type ManagerConfig struct {
+	Graph    *topology.Graph
+	Core     manager.Config
+	Switches []sim.NodeID  // by switch index of Graph
+	Plan     time.Duration // that the choice of a tree takes
+	Store    time.Duration // until a record survives a crash
+	Redial   time.Duration // pause before a switch that is not there is called again
+}
+
+// Disk is what survives a manager: records that are stored, and those that
+// may be.
+type Disk struct {
+	records map[diskKey]manager.Record
+	pending []write // by due
+}
+
+type diskKey struct {
+	kind  manager.RecordKind
+	group uint32
+}
+
+type write struct {
+	due    core.Time
+	record manager.Record
+}
+
+func (d *Disk) write(r *manager.Record) {
+	if d.records == nil {
+		d.records = map[diskKey]manager.Record{}
+	}
+	key := diskKey{r.Kind, r.Group}
+	if r.Delete {
+		delete(d.records, key)
+	} else {
+		d.records[key] = *r
+	}
+}
+
+// settle writes what was due by now and returns the last number; 0: none was.
+func (d *Disk) settle(now core.Time) (seq uint64) {
+	for len(d.pending) > 0 && d.pending[0].due <= now {
+		d.write(&d.pending[0].record)
+		seq = d.pending[0].record.Seq
+		d.pending = d.pending[1:]
+	}
+	return seq
+}
+
+// Records returns how many records are stored.
+func (d *Disk) Records() int { return len(d.records) }
+
+// recover returns what a new manager finds: of what was being written when the
+// former one crashed, a random part from the front.
+func (d *Disk) recover(r *rand.Rand) []manager.Record {
+	for range r.IntN(len(d.pending) + 1) {
+		d.write(&d.pending[0].record)
+		d.pending = d.pending[1:]
+	}
+	d.pending = nil
+	var all []manager.Record
+	for _, record := range d.records {
+		all = append(all, record)
+	}
+	slices.SortFunc(all, func(a, b manager.Record) int { return cmp.Compare(a.Seq, b.Seq) })
+	return all
+}
+
+// Manager is the node of an offload manager: the core, a planner, and the
+// connections to agents and members. A command of type manager.Input goes to
+// the core.
+type Manager struct {
+	cfg  ManagerConfig
+	disk *Disk
+	core *manager.Core
+	in   []manager.Input
+	out  manager.Output
+
+	view  topology.View
+	load  *pathsel.Load
+	tasks []task
+
+	links   []link // by switch index
+	indexOf map[sim.NodeID]int
+	watches map[sim.NodeID]manager.Watch // the last one of each member
+	serial  uint64
+}
+
+// link is the connection to one switch's agent.
+type link struct {
+	up     bool      // it was met
+	serial uint64    // of the last meet
+	redial core.Time // Never: it is connected, or called
+}
+
+// task is what the planner does at some time: count trees, or choose one.
+type task struct {
+	due     core.Time
+	loads   []pathsel.Tree
+	unloads []pathsel.Tree
+	plan    *manager.PlanRequest
+}
+
+// NewManager returns a manager that goes on from what disk has. The generator
+// decides what an earlier one's last writes have come to.
+func NewManager(cfg ManagerConfig, disk *Disk, r *rand.Rand) (*Manager, error) {
+	c, err := manager.Restore(cfg.Graph, cfg.Core, disk.recover(r))
+	if err != nil {
+		return nil, err
+	}
+	return &Manager{
+		cfg: cfg, disk: disk, core: c, view: cfg.Graph.View(), load: pathsel.NewLoad(cfg.Graph),
+		links: make([]link, len(cfg.Switches)), indexOf: indexOf(cfg.Switches),
+		watches: map[sim.NodeID]manager.Watch{},
+	}, nil
+}
+
+func indexOf(nodes []sim.NodeID) map[sim.NodeID]int {
+	m := make(map[sim.NodeID]int, len(nodes))
+	for i, id := range nodes {
+		m[id] = i
+	}
+	return m
+}
+
+// Core returns the manager's core.
+func (m *Manager) Core() *manager.Core { return m.core }
+
+// Deadline implements sim.Node.
+func (m *Manager) Deadline() core.Time {
+	at := m.core.Deadline()
+	for i := range m.links {
+		at = at.Earlier(m.links[i].redial)
+	}
+	if len(m.tasks) > 0 {
+		at = at.Earlier(m.tasks[0].due)
+	}
+	if len(m.disk.pending) > 0 {
+		at = at.Earlier(m.disk.pending[0].due)
+	}
+	return at
+}
+
+// Step implements sim.Node.
+func (m *Manager) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
+	for i := range m.links {
+		if m.links[i].redial <= now {
+			m.links[i].redial = core.Never
+			h.Dial(m.cfg.Switches[i])
+		}
+	}
+	for i := range batch {
+		m.take(now, &batch[i], h)
+	}
+	for len(m.tasks) > 0 && m.tasks[0].due <= now {
+		m.plan(&m.tasks[0])
+		m.tasks = m.tasks[1:]
+	}
+	if seq := m.disk.settle(now); seq > 0 {
+		m.in = append(m.in, manager.Stored{Seq: seq})
+	}
+	m.out.Reset()
+	m.core.Step(now, m.in, &m.out)
+	clear(m.in)
+	m.in = m.in[:0]
+	m.carryOut(now, h)
+}
+
+func (m *Manager) take(now core.Time, d *sim.Delivery, h sim.Handle) {
+	if i, ok := m.indexOf[d.From.Node]; ok && d.Kind != sim.Command {
+		m.fromSwitch(now, i, d, h)
+		return
+	}
+	switch d.Kind {
+	case sim.Command, sim.Control:
+		switch v := d.Value.(type) {
+		case manager.TopologyChanged:
+			m.view = v.View
+			m.in = append(m.in, v)
+		case manager.Watch:
+			m.watches[d.From.Node] = v
+			m.in = append(m.in, v)
+		case manager.Input:
+			m.in = append(m.in, v)
+		}
+	case sim.Dead, sim.Closed:
+		if w, ok := m.watches[d.From.Node]; ok {
+			delete(m.watches, d.From.Node)
+			m.in = append(m.in, manager.Unwatch{Group: w.Group, Rank: w.Rank, Stream: w.Stream})
+		}
+	}
+}
+
+func (m *Manager) fromSwitch(now core.Time, i int, d *sim.Delivery, h sim.Handle) {
+	l := &m.links[i]
+	switch d.Kind {
+	case sim.Up:
+		m.down(i, "its connection was broken")
+		m.serial++
+		l.serial, l.redial = m.serial, core.Never
+		h.Tell(d.From.Node, meet{l.serial})
+	case sim.Dead, sim.Refused, sim.Closed:
+		m.down(i, d.Kind.String())
+		l.serial, l.redial = 0, now.Add(m.cfg.Redial)
+	case sim.Control:
+		switch v := d.Value.(type) {
+		case met:
+			if v.serial == l.serial {
+				l.up = true
+				m.in = append(m.in, v.up)
+			}
+		case manager.Input:
+			if l.up {
+				m.in = append(m.in, v)
+			}
+		}
+	}
+}
+
+func (m *Manager) down(i int, why string) {
+	if m.links[i].up {
+		m.links[i].up = false
+		m.in = append(m.in, manager.SwitchDown{Switch: m.cfg.Graph.Switch(i), Why: why})
+	}
+}
+
+// plan does a task of the planner's.
+func (m *Manager) plan(t *task) {
+	for _, tree := range t.loads {
+		m.load.Add(tree, 0)
+	}
+	for _, tree := range t.unloads {
+		m.load.Remove(tree, 0)
+	}
+	if t.plan == nil {
+		return
+	}
+	choice, err := pathsel.Select(m.view, m.load, t.plan.Request)
+	if err == nil {
+		m.load.Add(choice.Tree, 0)
+	}
+	m.in = append(m.in, manager.Planned{Group: t.plan.Group, Plan: t.plan.Plan, Choice: choice, Err: err})
+}
+
+// carryOut does what the core wants.
+func (m *Manager) carryOut(now core.Time, h sim.Handle) {
+	o := &m.out
+	for _, r := range o.Persist {
+		m.disk.pending = append(m.disk.pending, write{now.Add(m.cfg.Store), r})
+	}
+	last := now
+	if n := len(m.tasks); n > 0 {
+		last = m.tasks[n-1].due
+	}
+	if len(o.Loads)+len(o.Unloads) > 0 {
+		m.tasks = append(m.tasks, task{due: last, loads: slices.Clone(o.Loads), unloads: slices.Clone(o.Unloads)})
+	}
+	for _, p := range o.Plans {
+		last = last.Add(m.cfg.Plan)
+		m.tasks = append(m.tasks, task{due: last, plan: &p})
+	}
+	for _, p := range o.Prepares {
+		m.tell(h, p.Switch, p.Prepare)
+	}
+	for _, p := range o.Commits {
+		m.tell(h, p.Switch, p.Commit)
+	}
+	for _, p := range o.Removes {
+		m.tell(h, p.Switch, p.Remove)
+	}
+	for _, p := range o.Offers {
+		h.Tell(ofStream(p.Stream), p)
+	}
+	for _, p := range o.Withdrawals {
+		h.Tell(ofStream(p.Stream), p)
+	}
+	for _, p := range o.Notices {
+		h.Tell(ofStream(p.Stream), p)
+	}
+	for _, p := range o.Replies {
+		h.Tell(sim.NodeID(p.Req), p)
+	}
+}
+
+// tell sends a request to an agent; it is lost while the agent is away.
+func (m *Manager) tell(h sim.Handle, n topology.NodeID, value any) {
+	if i := m.cfg.Graph.SwitchIndex(n); m.links[i].up {
+		h.Tell(m.cfg.Switches[i], value)
+	}
+}
+
+// stream names the n-th stream of a member by its node.
+func stream(id sim.NodeID, n uint32) uint64 { return uint64(id)<<32 | uint64(n) }
+
+func ofStream(s uint64) sim.NodeID { return sim.NodeID(s >> 32) }

@@ -1,0 +1,171 @@
+package world
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+
+	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// registry knows every epoch that was ever installed at a switch.
+type registry struct {
+	sites map[site]aggregate.Config
+	err   error // an epoch was installed twice
+}
+
+type site struct {
+	group, epoch uint32
+	at           netip.AddrPort
+}
+
+func newRegistry() *registry { return &registry{sites: map[site]aggregate.Config{}} }
+
+func (g *registry) installed(at netip.AddrPort, cfg *aggregate.Config) {
+	s := site{cfg.Group, cfg.Epoch, at}
+	if g.has(s) && g.err == nil {
+		g.err = fmt.Errorf("%v has been given epoch %d of group %d twice", at, cfg.Epoch, cfg.Group)
+	}
+	g.sites[s] = *cfg
+}
+
+// fold returns what the tree beneath a switch makes of the ranks' vectors.
+func (g *registry) fold(k *work, at site) []byte {
+	cfg, ok := g.sites[at]
+	if !ok {
+		return nil
+	}
+	var in [][]byte
+	for _, child := range cfg.Children {
+		if below := (site{at.group, at.epoch, child.Addr}); g.has(below) {
+			in = append(in, g.fold(k, below))
+		} else {
+			in = append(in, k.in[child.Lowest])
+		}
+	}
+	return combine(k, in)
+}
+
+func (g *registry) has(s site) bool { _, ok := g.sites[s]; return ok }
+
+// root returns the place of a tree's root.
+func (g *registry) root(group, epoch uint32) (site, bool) {
+	for s, cfg := range g.sites {
+		if s.group == group && s.epoch == epoch && !cfg.Parent.IsValid() {
+			return s, true
+		}
+	}
+	return site{}, false
+}
+
+func combine(k *work, in [][]byte) []byte {
+	kernel, err := reduce.KernelOf(k.op.Function, k.op.Element)
+	if err != nil {
+		panic(err)
+	}
+	out := make([]byte, k.bytes())
+	kernel(out, in)
+	return out
+}
+
+// foldHosts returns what the tree of hosts makes of the vectors from a rank on.
+func foldHosts(k *work, g *Group, r int) []byte {
+	in := [][]byte{k.in[r]}
+	for _, child := range g.Config().Tree().Children(r) {
+		in = append(in, foldHosts(k, g, child))
+	}
+	return combine(k, in)
+}
+
+// rounds reports whether a function's result depends on the order and grouping.
+func rounds(k *work) bool {
+	return k.op.Element >= reduce.Float32 && (k.op.Function == reduce.Sum || k.op.Function == reduce.Product)
+}
+
+// results returns what an operation may have given: one vector, or, where
+// numbers are rounded, one for each tree that any member was in.
+func (g *registry) results(k *work, group *Group, numbers []uint32) [][]byte {
+	switch {
+	case k.op.Collective == wire.Broadcast:
+		return [][]byte{k.in[k.op.Root]}
+	case k.op.Collective == wire.Barrier:
+		return [][]byte{nil}
+	case !rounds(k):
+		return [][]byte{combine(k, k.in)}
+	}
+	all := [][]byte{foldHosts(k, group, 0)}
+	seen := map[uint32]bool{}
+	for _, h := range group.Hosts {
+		for _, e := range h.Entered {
+			if !e.Offload || seen[e.Epoch] {
+				continue
+			}
+			seen[e.Epoch] = true
+			for _, number := range numbers {
+				if root, ok := g.root(number, e.Epoch); ok {
+					all = append(all, g.fold(k, root))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// verdict counts what was checked, and what was wrong.
+type verdict struct {
+	operations    int // last barriers excluded
+	wrong         int // results that are none of the possible ones
+	disagreements int // results that are not the same bits at all members
+}
+
+// judge checks an operation that was completed at some members or at all. Every
+// chunk must be that of one of the possible results.
+func (v *verdict) judge(k *work, possible [][]byte, chunkBytes int) error {
+	if !k.op.Last {
+		v.operations++
+	}
+	var first []byte
+	var who int
+	for r, out := range k.out {
+		if !k.done[r] || !k.op.Sink(uint32(r)) {
+			continue
+		}
+		if err := k.untouched(uint32(r)); err != nil {
+			v.wrong++
+			return err
+		}
+		if first == nil {
+			first, who = out, r
+		}
+		if !bytes.Equal(out, first) {
+			v.disagreements++
+			return fmt.Errorf("%+v: ranks %d and %d disagree:\n%x\n%x", k.op, who, r, first, out)
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	step := chunkBytes
+	if size := (wire.Signature{Function: k.op.Function, Element: k.op.Element}).ElementSize(); size > 0 {
+		step = chunkBytes / size * size
+	}
+	for at := 0; at < len(first); at += step {
+		end := min(at+step, len(first))
+		if !oneHas(possible, at, first[at:end]) {
+			v.wrong++
+			return fmt.Errorf("%+v: bytes %d to %d are\n%x, and the %d trees give\n%x", k.op, at, end, first[at:end], len(possible), possible)
+		}
+	}
+	return nil
+}
+
+func oneHas(possible [][]byte, at int, chunk []byte) bool {
+	for _, p := range possible {
+		if len(p) >= at+len(chunk) && bytes.Equal(p[at:at+len(chunk)], chunk) {
+			return true
+		}
+	}
+	return false
+}

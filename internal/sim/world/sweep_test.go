@@ -1,0 +1,162 @@
+package world
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/sim"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// sweep tells the short life of a managed group once for every event in it,
+// with a fault just before that event.
+func sweep(t *testing.T, stride uint64, fault func(e *estate)) {
+	t.Helper()
+	runs := 0
+	err := sim.Sweep(stride, func(index uint64) (uint64, error) {
+		runs++
+		w, err := sim.New(sceneConfig())
+		if err != nil {
+			return 0, err
+		}
+		e, err := buildEstate(w)
+		if err != nil {
+			return 0, err
+		}
+		e.T = t
+		w.AtEvent(index, "fault", func() { fault(e) })
+		return e.life()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d runs", runs)
+}
+
+// life has the group work while it is formed and after, and then leave.
+func (e *estate) life() (uint64, error) {
+	e.startAll(e.sum(2))
+	k, l, last := e.sum(6), e.floats(wire.Reduce, 3, 3), e.leave()
+	for r := range uint32(len(e.Hosts)) {
+		late := 1500*time.Microsecond + time.Duration(r)*hop
+		e.startAfter(late, k, r)
+		e.startAfter(late, l, r)
+		e.startAfter(late+10*hop, last, r)
+	}
+	if err := await(e.w, patience, &verdict{}, e.crew); err != nil {
+		return 0, err
+	}
+	events := e.w.Events()
+	return events, e.w.Await(patience, func() bool { return e.isClean() && e.allGone() })
+}
+
+// anyRoot returns the node of the tree's root, or of a spine where there is no
+// tree.
+func (e *estate) anyRoot() sim.NodeID {
+	if group, epoch := e.active(); group != 0 && epoch != 0 {
+		return e.root()
+	}
+	return e.Switches[len(e.Switches)-1]
+}
+
+// TestRootDiesAtEveryEvent: issue 2, point 5: "crashes of switches ... at any
+// event".
+func TestRootDiesAtEveryEvent(t *testing.T) {
+	sweep(t, 1, func(e *estate) { e.w.Crash(e.anyRoot()) })
+}
+
+// TestRootRestartsAtEveryEvent: it comes back empty, at once.
+func TestRootRestartsAtEveryEvent(t *testing.T) {
+	sweep(t, 1, func(e *estate) { e.RestartSwitch(slices.Index(e.Switches, e.anyRoot())) })
+}
+
+// TestLeafDiesAtEveryEvent: there is no tree for its hosts any more.
+func TestLeafDiesAtEveryEvent(t *testing.T) {
+	sweep(t, 2, func(e *estate) { e.w.Crash(e.Switches[0]) })
+}
+
+// TestConnectionBreaksAtEveryEvent: "crashes of ... hosts' connections ... at
+// any event": each of the three connections of members.
+func TestConnectionBreaksAtEveryEvent(t *testing.T) {
+	for i := range 3 {
+		sweep(t, 1, func(e *estate) { e.w.Break(e.Pairs()[i][0], e.Pairs()[i][1]) })
+	}
+}
+
+// TestConnectionBreaksWhileTreeDies: the same while the members agree upon the
+// next epoch.
+func TestConnectionBreaksWhileTreeDies(t *testing.T) {
+	for i := range 3 {
+		sweep(t, 2, func(e *estate) {
+			e.w.Crash(e.anyRoot())
+			e.w.After(600*time.Microsecond, "break", func() { e.w.Break(e.Pairs()[i][0], e.Pairs()[i][1]) })
+		})
+	}
+}
+
+// TestManagerDiesAtEveryEvent: "crashes of ... the manager at any event", for
+// ever, and for a while.
+func TestManagerDiesAtEveryEvent(t *testing.T) {
+	sweep(t, 1, func(e *estate) { e.w.Crash(e.Manager) })
+	sweep(t, 1, func(e *estate) {
+		e.w.Crash(e.Manager)
+		e.w.After(2*time.Millisecond, "restart", e.RestartManager)
+	})
+}
+
+// TestRootAndManagerDieAtEveryEvent: both at once.
+func TestRootAndManagerDieAtEveryEvent(t *testing.T) {
+	sweep(t, 2, func(e *estate) {
+		e.w.Crash(e.anyRoot())
+		e.w.Crash(e.Manager)
+		e.w.After(2*time.Millisecond, "restart", e.RestartManager)
+	})
+}
+
+// TestMemberDiesAtEveryEvent: the others end by an error that names it, or have
+// left before.
+func TestMemberDiesAtEveryEvent(t *testing.T) {
+	for dead := range 4 {
+		sweepDeath(t, dead)
+	}
+}
+
+func sweepDeath(t *testing.T, dead int) {
+	t.Helper()
+	err := sim.Sweep(2, func(index uint64) (uint64, error) {
+		w, err := sim.New(sceneConfig())
+		if err != nil {
+			return 0, err
+		}
+		e, err := buildEstate(w)
+		if err != nil {
+			return 0, err
+		}
+		w.AtEvent(index, "death", func() { w.Crash(e.node(dead)) })
+		if _, err := e.life(); err == nil || index == sim.Undisturbed {
+			return w.Events(), err
+		}
+		over := func() bool {
+			for r, h := range e.Hosts {
+				if r != dead && !h.Left && h.Ended == nil {
+					return false
+				}
+			}
+			return true
+		}
+		if err := w.Await(patience, over); err != nil {
+			return 0, err
+		}
+		for r, h := range e.Hosts {
+			if r != dead && h.Ended != nil && h.Ended.Rank != uint32(dead) {
+				return 0, w.Fail(errors.New("a member is told of another's death"))
+			}
+		}
+		return w.Events(), w.Await(patience, e.isClean)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
