@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/tributary-fabric/tributary/internal/core"
+import (
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+)
 
 // state is that of a connection.
 type state uint8
@@ -182,16 +186,18 @@ func (w *World) hangUp(from, to NodeID) {
 func (w *World) bereave(path int32) {
 	p := &w.paths[path]
 	peer := w.nodes[p.to].node
+	hungUp := w.hangingUp(path)
 	for which := range uint8(streams) {
 		w.clear(p.back, which)
 		w.tear(path, which)
 	}
-	c := p.conn
-	if c == nil || c.state == idle || c.state == dialing && c.end(path) == 1 {
-		return // an attempt under way will find nobody
+	// Whose word that it closes the connection is lost has closed nothing.
+	told := hungUp && !w.hangingUp(path)
+	// An attempt of the other end goes on, and will find nobody.
+	if c := p.conn; c != nil && c.state != idle && (c.state != dialing || c.end(path) == 0) {
+		told = told || c.state != dialing
+		c.set(idle)
 	}
-	told := c.state != dialing
-	c.set(idle)
 	if !told || peer == nil {
 		return
 	}
@@ -199,4 +205,11 @@ func (w *World) bereave(path int32) {
 	at := max(w.now.Add(w.cfg.Death), s.floor, control.floor)
 	control.floor = at // what a next life says comes after the news
 	w.schedule(path, messageStream, item{kind: Dead, at: at})
+}
+
+// hangingUp reports whether the news that one end has closed the connection is
+// on its way on path.
+func (w *World) hangingUp(path int32) bool {
+	s := w.paths[path].streams[messageStream]
+	return s != nil && slices.ContainsFunc(s.items(), func(it item) bool { return it.kind == Closed })
 }

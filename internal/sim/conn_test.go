@@ -161,6 +161,25 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// A close whose sender crashes is told, or else the crash is.
+func TestCrashAfterClose(t *testing.T) {
+	ends := map[string]bool{}
+	for seed := range uint64(50) {
+		cfg := slow()
+		cfg.Seed, cfg.Death = seed, 40
+		p := connected(t, cfg)
+		p.do(0, func(h Handle) { h.Close(1) })
+		p.Crash(0)
+		p.run(100)
+		last := p.b.got[len(p.b.got)-1]
+		p.want("b", p.b, last)
+		ends[last] = true
+	}
+	if len(ends) != 2 || !ends["closed"] || !ends["dead"] {
+		t.Errorf("b was told %v, want closed and dead to happen", ends)
+	}
+}
+
 func TestCutHoldsUp(t *testing.T) {
 	p := connected(t, slow())
 	p.do(0, write("before"))

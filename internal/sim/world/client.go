@@ -65,6 +65,7 @@ func (c *client) take(now core.Time, d *sim.Delivery, h sim.Handle) (rank.Input,
 		}
 	case sim.Control:
 		return c.heard(d.Value, h)
+	default: // the manager says all that it says as control values
 	}
 	return rank.Input{}, false
 }

@@ -109,6 +109,8 @@ func (f Fault) prepare(w *sim.World, t Targets) func() {
 		return func() { t.Fabric.downLink(topology.LinkID(f.Which%t.Fabric.Graph.Links()), f.For) }
 	case f.Kind == DrainSwitch && t.Fabric != nil:
 		return func() { t.Fabric.drain(f.Which%t.Fabric.Graph.Switches(), f.For) }
+	case f.Kind == DownLink || f.Kind == DrainSwitch:
+		return nil
 	case len(nodes) > 0:
 		which := f.Which % len(nodes)
 		return f.toNode(w, t, which, nodes[which])
@@ -147,8 +149,9 @@ func (f Fault) toNode(w *sim.World, t Targets, which int, id sim.NodeID) func() 
 		}
 	case PauseHost, PauseSwitch:
 		return func() { w.Pause(id, f.For) }
+	default:
+		return func() { w.Crash(id) }
 	}
-	return func() { w.Crash(id) }
 }
 
 func (f Fault) toPair(w *sim.World, a, b sim.NodeID) func() {
@@ -160,8 +163,9 @@ func (f Fault) toPair(w *sim.World, a, b sim.NodeID) func() {
 		}
 	case BadEdge:
 		return func() { spoil(w, a, b, f.For) }
+	default:
+		return func() { w.Break(a, b) }
 	}
-	return func() { w.Break(a, b) }
 }
 
 func (f Fault) targets(t Targets) (nodes []sim.NodeID, pairs [][2]sim.NodeID) {
@@ -174,18 +178,24 @@ func (f Fault) targets(t Targets) (nodes []sim.NodeID, pairs [][2]sim.NodeID) {
 		return nil, t.Edges
 	case BreakPair, CutPair:
 		return nil, t.Pairs
+	default:
+		if t.Fabric == nil {
+			return nil, nil
+		}
+		return f.ofManager(t)
 	}
-	if t.Fabric == nil || f.Kind == DownLink || f.Kind == DrainSwitch {
-		return nil, nil
-	}
+}
+
+func (f Fault) ofManager(t Targets) (nodes []sim.NodeID, pairs [][2]sim.NodeID) {
 	m := t.Fabric.Manager
 	switch f.Kind {
 	case BreakAgent:
 		return nil, pairsWith(m, t.Switches)
 	case BreakClient:
 		return nil, pairsWith(m, t.Hosts)
+	default:
+		return []sim.NodeID{m}, nil
 	}
-	return []sim.NodeID{m}, nil
 }
 
 func pairsWith(m sim.NodeID, nodes []sim.NodeID) [][2]sim.NodeID {

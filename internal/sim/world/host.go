@@ -133,6 +133,7 @@ func (m *Host) take(now core.Time, d *sim.Delivery, h sim.Handle) {
 		m.in = append(m.in, rank.Input{Kind: rank.Connected, Rank: from})
 	case sim.Dead, sim.Refused, sim.Closed:
 		m.in = append(m.in, rank.Input{Kind: rank.Dead, Rank: from, Reason: d.Kind.String()})
+	default: // taken above
 	}
 }
 

@@ -203,6 +203,7 @@ func (m *Manager) take(now core.Time, d *sim.Delivery, h sim.Handle) {
 			delete(m.watches, d.From.Node)
 			m.in = append(m.in, manager.Unwatch{Group: w.Group, Rank: w.Rank, Stream: w.Stream})
 		}
+	default: // members say all that they say as control values
 	}
 }
 
@@ -229,6 +230,7 @@ func (m *Manager) fromSwitch(now core.Time, i int, d *sim.Delivery, h sim.Handle
 				m.in = append(m.in, v)
 			}
 		}
+	default: // agents say all that they say as control values
 	}
 }
 

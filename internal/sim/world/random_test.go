@@ -14,7 +14,7 @@ var (
 	deaths = flag.Bool("deaths", false, "the story is one with deaths")
 )
 
-// steady counts what stories have seen, so that a test can tell that they were
+// tally counts what stories have seen, so that a test can tell that they were
 // not all the same.
 type tally struct {
 	verdict

@@ -137,6 +137,7 @@ func (s *Switch) take(now core.Time, d *sim.Delivery, h sim.Handle) {
 		s.managers = append(s.managers, d.From.Node)
 	case sim.Dead, sim.Closed:
 		s.gone(d.From.Node)
+	default: // a switch dials nobody and takes no messages
 	}
 }
 

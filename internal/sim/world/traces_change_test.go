@@ -193,6 +193,7 @@ func (s *scene) beyond(epoch, window uint32) *int {
 					return
 				}
 			}
+		default: // repair
 		}
 	})
 	return bad
