@@ -40,9 +40,19 @@ func (c *Core) end(f wire.Fail) {
 }
 
 // dead takes the death of a neighbour, which ends the communicator unless it
-// had said goodbye.
+// had said goodbye. For a member that has left, it is as good as a goodbye.
 func (c *Core) dead(rank uint32, why string) {
-	if k := c.child(rank); k == nil && int(rank) != c.cfg.Parent || k != nil && k.gone {
+	k := c.child(rank)
+	if k == nil && int(rank) != c.cfg.Parent || k != nil && k.gone {
+		return
+	}
+	if c.phase == left {
+		if k != nil {
+			k.gone = true
+		} else {
+			c.parentGone = true
+		}
+		c.departed()
 		return
 	}
 	c.failed(wire.Fail{Kind: wire.FailDead, Rank: rank, Reason: why})

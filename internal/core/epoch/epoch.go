@@ -191,7 +191,7 @@ func (c *Core) take(now core.Time, in *Input) {
 		c.connected(in.From)
 		return
 	}
-	if c.phase == ended || c.phase == left && in.Kind != Message {
+	if c.phase == ended || c.phase == left && in.Kind != Message && in.Kind != Dead {
 		return
 	}
 	switch in.Kind {

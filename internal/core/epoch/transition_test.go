@@ -188,7 +188,7 @@ var transitions = []struct{ from, input, to, out string }{
 	{"reported", "dead 0", "ended 1 round=1", "member: end dead rank=0: no answer; to 3: fail dead rank=0: no answer"},
 	{"entered", "dead 0", "ended 3 round=1", "member: end dead rank=0: no answer; to 3: fail dead rank=0: no answer"},
 	{"failing", "dead 0", "ended 1 round=0", "member: end dead rank=7; to 3: fail dead rank=7"},
-	{"left", "dead 0", "left 1 round=0", ""},
+	{"left", "dead 0", "left 1 round=0", "gone"},
 	{"ended", "dead 0", "ended 1 round=0", ""},
 
 	{"running", "failed cancel rank=2", "ended 1 round=0", "member: end cancel rank=2; to 0: fail cancel rank=2; to 3: fail cancel rank=2"},
