@@ -3,6 +3,7 @@ package hostlib
 import (
 	"context"
 	"fmt"
+	"unsafe"
 
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -11,7 +12,8 @@ import (
 
 // Allreduce reduces the members' vectors in, element by element, and gives the
 // result to every member in out. All vectors have the same length; out may be
-// in itself.
+// in itself, but must not overlap it otherwise. What out holds after an error
+// is undefined.
 func Allreduce[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, in, out []T) (Outcome, error) {
 	return StartAllreduce(c, f, in, out).finish(ctx)
 }
@@ -158,6 +160,20 @@ func (l located[T]) size() int              { return len(l.v) * reduce.LocatedSi
 func (l located[T]) put(dst []byte)         { reduce.PutLocated(dst, l.v) }
 func (l located[T]) get(src []byte)         { reduce.GetLocated(l.v, src) }
 
+// overlap reports whether two vectors share memory without being the same one.
+func overlap(in, out vector) bool {
+	if in == nil || out == nil || in.size() == 0 || out.size() == 0 {
+		return false
+	}
+	a, _ := in.memory()
+	b, _ := out.memory()
+	if len(a) == 0 || len(b) == 0 {
+		return false // they are copied
+	}
+	x, y := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
+	return x != y && x < y+uintptr(len(b)) && y < x+uintptr(len(a))
+}
+
 // start begins o on the caller's vectors; in or out may be nil where the
 // member has none. Vectors whose memory is not in the order of the wire go
 // through a copy.
@@ -175,6 +191,9 @@ func start(c *Communicator, o session.Operation, in, out vector) *Request {
 			o.In = make([]byte, in.size())
 			in.put(o.In)
 		}
+	}
+	if overlap(in, out) {
+		return c.refuse("in and out overlap, and are not the same vector")
 	}
 	if out != nil {
 		if b, direct := out.memory(); direct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type Communicator struct {
 	terms   terms
 	rank    int
 	group   digest
+	own     attempt
 	core    *rank.Core // the loop's
 	conn    transport.Conn
 	loop    *runner.Loop[item, rank.Output]
@@ -41,6 +43,7 @@ type Communicator struct {
 	over    chan struct{} // closed by the loop: the communicator has ended
 	closing chan struct{} // closed by Host.Close
 	done    chan struct{} // closed when everything has ended
+	word    []byte        // what neighbours that ask later are told; set before stop is called
 
 	formed  chan struct{} // closed when every neighbour is connected
 	settled chan struct{} // closed when it is known whether a first tree comes
@@ -48,12 +51,12 @@ type Communicator struct {
 
 	order sync.Mutex // of operations: held while one gets its number and is posted
 
-	mu       sync.Mutex
-	requests map[uint64]*Request
-	lastID   uint64
-	status   status
-	err      error // why no operation can be started
-	absent   map[int]error
+	mu        sync.Mutex
+	requests  map[uint64]*Request
+	lastID    uint64
+	status    status
+	err       error // why no operation can be started
+	isLeaving bool  // the last operation was started
 }
 
 // Communicator forms a group with the other members, who all call it with the
@@ -66,24 +69,24 @@ func (h *Host) Communicator(ctx context.Context, name string, members []Member, 
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
 	c := &Communicator{
-		host: h, name: name, members: slices.Clone(members), terms: termsOf(options), rank: own,
+		host: h, name: name, members: slices.Clone(members), terms: termsOf(options), rank: own, own: newAttempt(),
 		links: map[int]*link{},
 		over:  make(chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
 		formed: make(chan struct{}), settled: make(chan struct{}), reports: make(chan report, 1),
-		requests: map[uint64]*Request{}, absent: map[int]error{},
-		status: status{epoch: rank.FirstEpoch},
+		requests: map[uint64]*Request{},
+		status:   status{epoch: rank.FirstEpoch},
 	}
+	c.group = digestOf(name, members, h.set.chunkBytes, h.set.window, c.terms)
 	c.place()
 	c.ctx, c.stop = context.WithCancel(h.ctx)
-	callers, err := h.register(c, digestOf(name, members, h.set.chunkBytes, h.set.window, c.terms))
+	callers, err := h.register(c)
 	if err != nil {
+		c.stop()
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
-	for _, k := range callers {
-		c.called(k)
-	}
+	h.welcome(c, callers)
 	if err := c.open(); err != nil {
-		h.bury(c, nil)
+		c.discard()
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
 	if err := c.form(ctx); err != nil {
@@ -146,6 +149,16 @@ func (c *Communicator) open() error {
 	return nil
 }
 
+// discard ends a communicator that could not be opened.
+func (c *Communicator) discard() {
+	c.host.bury(c, nil)
+	c.stop()
+	for _, l := range c.links {
+		l.shut()
+	}
+	close(c.done)
+}
+
 // place makes the links to the neighbours in the tree of hosts. Callers may
 // come as soon as the communicator is registered.
 func (c *Communicator) place() {
@@ -189,9 +202,9 @@ func (c *Communicator) form(ctx context.Context) error {
 	select {
 	case <-c.formed:
 	case <-c.done:
-		return errors.Join(ErrFormation, c.failed())
+		return fmt.Errorf("%w: %w", ErrFormation, c.Err())
 	case <-ctx.Done():
-		err := fmt.Errorf("%w: %w%s", ErrFormation, ctx.Err(), c.missingOnes())
+		err := fmt.Errorf("%w: %w%s", ErrFormation, ctx.Err(), c.missing())
 		c.abort("it gave up forming the group")
 		<-c.done
 		return err
@@ -202,7 +215,7 @@ func (c *Communicator) form(ctx context.Context) error {
 	case <-c.settled:
 	case <-timer.C:
 	case <-c.done:
-		return errors.Join(ErrFormation, c.failed())
+		return fmt.Errorf("%w: %w", ErrFormation, c.Err())
 	case <-ctx.Done(): // it can be used, if over hosts
 	}
 	return nil
@@ -222,6 +235,14 @@ func (c *Communicator) Members() []Member { return slices.Clone(c.members) }
 
 // Done returns a channel that is closed when the communicator has ended.
 func (c *Communicator) Done() <-chan struct{} { return c.done }
+
+// Err returns nil while operations can be started, and otherwise why they
+// cannot: ErrEnded after Leave, or what ended the communicator.
+func (c *Communicator) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
 
 // Way tells how an operation begun now would run, and why.
 func (c *Communicator) Way() (Way, string) {
@@ -251,11 +272,7 @@ type HostCounters struct {
 // Stats returns the counts so far, those of its end once it has ended.
 func (c *Communicator) Stats() Stats {
 	var stats Stats
-	read := func() {
-		stats = Stats{
-			Epoch: c.core.Epoch(), Session: c.core.Counters(), Data: c.conn.Counters(), Hosts: c.frames.counters(),
-		}
-	}
+	read := func() { stats = c.read() }
 	if c.loop.Do(context.Background(), read) != nil {
 		<-c.done // nobody else touches the core any more
 		read()
@@ -277,7 +294,7 @@ func (c *Communicator) Leave(ctx context.Context) error {
 // start queues an operation. Its request is completed by the loop.
 func (c *Communicator) start(o session.Operation, after func()) *Request {
 	r := newRequest(c)
-	r.after = after
+	r.collective, r.after = o.Collective, after
 	if err := c.terms.allow(&o); err != nil {
 		r.fail(err)
 		return r
@@ -291,6 +308,7 @@ func (c *Communicator) start(o session.Operation, after func()) *Request {
 		r.fail(err)
 		return r
 	}
+	c.isLeaving = c.isLeaving || o.Last
 	c.lastID++
 	o.ID = c.lastID
 	c.requests[o.ID] = r
@@ -304,35 +322,21 @@ func (c *Communicator) abort(reason string) {
 	c.post(item{in: rank.Input{Kind: rank.Cancel, Reason: reason}})
 }
 
-// failed returns why the communicator has ended.
-func (c *Communicator) failed() error {
+// leaving reports whether its name will be free, and a successor may be called.
+func (c *Communicator) leaving() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.err
+	return c.isLeaving || c.err != nil
 }
 
-// close ends the communicator and waits for its loop.
-func (c *Communicator) close() {
-	close(c.closing)
-	<-c.done
-}
-
-// missing notes why a neighbour cannot be reached.
-func (c *Communicator) missing(peer int, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.absent[peer] = err
-}
-
-func (c *Communicator) missingOnes() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// missing tells which neighbours were not met, and why.
+func (c *Communicator) missing() string {
 	var b strings.Builder
-	for peer, err := range c.absent {
-		fmt.Fprintf(&b, "; rank %d (%s) at %s: %v", peer, c.members[peer].Host, c.members[peer].Addr, err)
-	}
-	if b.Len() == 0 {
-		return "; a neighbour has not called"
+	for _, peer := range slices.Sorted(maps.Keys(c.links)) {
+		if why := c.links[peer].missing(); why != "" {
+			m := c.members[peer]
+			fmt.Fprintf(&b, "; rank %d (%s) at %s %s", peer, m.Host, m.Addr, why)
+		}
 	}
 	return b.String()
 }

@@ -23,8 +23,9 @@
 // The loss of a switch, a link or the manager is not an error: the operation
 // goes on over another tree, or over hosts, and all members get the same bits.
 // The death of a member is: all others get a *MemberError that names it, and
-// the communicator has ended. So it has when the context of a blocking
-// operation is cancelled, for every member.
+// the communicator has ended. So it has for every member when the context of a
+// blocking operation is cancelled, or a host is closed. The same members may
+// then form it again, under the same name.
 //
 // # What runs
 //

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,13 +33,18 @@ type Host struct {
 	stop  context.CancelFunc
 	tasks sync.WaitGroup // accept loop, handshakes, communicators
 
-	mu     sync.Mutex
-	closed bool
-	comms  map[digest]*Communicator
-	names  map[string]digest // of the communicators that stand
-	made   map[digest]uint32 // how often a group of these members was formed
-	tombs  tombs
-	parked map[digest][]*caller // callers of communicators that this host has not made yet
+	unsound atomic.Uint64
+	counts  counts
+	closing sync.Once
+	end     error // of Close
+
+	mu      sync.Mutex
+	closed  bool
+	comms   map[attempt]*Communicator // until they have ended
+	names   map[string]*Communicator  // those that stand
+	tombs   tombs
+	parked  map[string][]*caller // callers of communicators that this host has not made yet, by name
+	waiting int                  // callers in parked
 }
 
 // Join makes this process reachable as the host of that name.
@@ -57,8 +65,8 @@ func Join(ctx context.Context, name string, options ...Option) (*Host, error) {
 	}
 	h := &Host{
 		name: name, set: s, listener: listener,
-		comms: map[digest]*Communicator{}, names: map[string]digest{}, made: map[digest]uint32{},
-		parked: map[digest][]*caller{},
+		comms: map[attempt]*Communicator{}, names: map[string]*Communicator{},
+		parked: map[string][]*caller{},
 	}
 	h.set.log = s.log.With(slog.String("host", name))
 	h.data = s.data
@@ -66,7 +74,15 @@ func Join(ctx context.Context, name string, options ...Option) (*Host, error) {
 		h.data = listener.Addr().(*net.TCPAddr).AddrPort().Addr().Unmap()
 	}
 	if s.manager != "" {
-		if h.manager, err = dialManager(s.manager); err != nil {
+		if h.data.IsUnspecified() {
+			err := fmt.Errorf("hostlib: joining as %s: %w: switches cannot send to %v: set WithDataAddress", name, ErrArgument, h.data)
+			return nil, errors.Join(err, listener.Close())
+		}
+		encryption, err := s.encryption(name, h.set.log)
+		if err == nil {
+			h.manager, err = dialManager(s.manager, encryption)
+		}
+		if err != nil {
 			return nil, errors.Join(fmt.Errorf("hostlib: joining as %s: %w", name, err), listener.Close())
 		}
 	}
@@ -84,23 +100,28 @@ func (h *Host) Addr() string { return h.listener.Addr().String() }
 // Member returns this host as the lists of members name it.
 func (h *Host) Member() Member { return Member{Host: h.name, Addr: h.Addr()} }
 
-// Close ends every communicator that was not left, which is the death of this
-// member to the others, and leaves the fabric. Communicators that were left
-// have told their neighbours, or do so now.
+// Unsound returns how many connections were ended because they did not begin
+// with a sound greeting.
+func (h *Host) Unsound() uint64 { return h.unsound.Load() }
+
+// Close ends every communicator that was not left, for all its members, and
+// leaves the fabric. Communicators that were left have told their neighbours,
+// or do so now.
 func (h *Host) Close() error {
+	h.closing.Do(func() { h.end = h.close() })
+	return h.end
+}
+
+func (h *Host) close() error {
 	h.mu.Lock()
-	if h.closed {
-		h.mu.Unlock()
-		return nil
-	}
 	h.closed = true
-	comms := make([]*Communicator, 0, len(h.comms))
-	for _, c := range h.comms {
-		comms = append(comms, c)
-	}
+	comms := slices.Collect(maps.Values(h.comms))
 	h.mu.Unlock()
 	for _, c := range comms {
-		c.close()
+		close(c.closing)
+	}
+	for _, c := range comms {
+		<-c.done
 	}
 	h.stop()
 	err := h.listener.Close()
@@ -140,7 +161,8 @@ func (h *Host) greet(conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(helloTimeout))
 	hello, err := readHello(conn)
 	if err != nil {
-		h.set.log.Debug("a connection without a sound greeting", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
+		h.unsound.Add(1)
+		h.set.log.Info("a connection without a sound greeting", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
 		conn.Close()
 		return
 	}
@@ -148,33 +170,72 @@ func (h *Host) greet(conn net.Conn) {
 	h.receive(&caller{conn: conn, hello: hello})
 }
 
+// receive hands a caller to the communicator that it wants.
 func (h *Host) receive(k *caller) {
 	h.mu.Lock()
-	c, stands := h.comms[k.hello.group]
-	frame, dead := h.tombs.get(k.hello.group)
-	other, named := h.names[k.hello.name]
-	switch {
-	case stands:
-		h.mu.Unlock()
-		c.called(k)
-		return
-	case dead:
-		h.mu.Unlock()
-		k.answer(accepted, "")
-		k.last(frame)
-		return
-	case named && other != k.hello.group:
-		h.mu.Unlock()
-		k.answer(refused, fmt.Sprintf("%s is in a communicator %q with other members, settings or history", h.name, k.hello.name))
-		return
-	case h.closed || len(h.parked) >= maxParked:
-		h.mu.Unlock()
-		k.answer(refused, fmt.Sprintf("%s takes no more callers", h.name))
-		return
+	c, frame, why := h.wanted(k)
+	if c == nil && frame == nil && why == "" {
+		h.park(k)
 	}
-	h.parked[k.hello.group] = append(h.parked[k.hello.group], k)
 	h.mu.Unlock()
+	if c != nil {
+		why = c.called(k)
+	}
+	switch {
+	case frame != nil:
+		k.last(frame)
+	case why != "":
+		k.refuse(why)
+	}
+}
+
+// wanted returns the communicator that a caller wants, its last word, or why it
+// cannot be had; none of these if the host has not made it yet.
+func (h *Host) wanted(k *caller) (c *Communicator, word []byte, refusal string) {
+	if k.hello.of != 0 {
+		if c := h.comms[k.hello.of]; c != nil {
+			return c, nil, ""
+		}
+		if word, dead := h.tombs.get(k.hello.of); dead {
+			return nil, word, ""
+		}
+		return nil, nil, fmt.Sprintf("%s knows of that communicator %q no more", h.name, k.hello.name)
+	}
+	switch c := h.names[k.hello.name]; {
+	case c != nil && c.group == k.hello.group && !c.met(k):
+		return c, nil, ""
+	case c != nil && c.group != k.hello.group && !c.leaving():
+		return nil, nil, h.inAnother(c.name)
+	case h.closed || h.waiting >= maxParked:
+		return nil, nil, h.name + " takes no more callers"
+	}
+	return nil, nil, ""
+}
+
+func (h *Host) inAnother(name string) string {
+	return fmt.Sprintf("%s is in a communicator %q with other members or settings", h.name, name)
+}
+
+// park keeps a caller until its communicator is made, in place of an earlier
+// one of the same member.
+func (h *Host) park(k *caller) {
+	same := func(o *caller) bool { return o.hello.group == k.hello.group && o.hello.from == k.hello.from }
+	all := h.parked[k.hello.name]
+	for _, o := range all {
+		if same(o) {
+			h.release(o)
+			o.conn.Close()
+		}
+	}
+	h.parked[k.hello.name] = append(slices.DeleteFunc(all, same), k)
+	h.waiting++
 	k.timer = time.AfterFunc(parkTimeout, func() { h.unpark(k) })
+}
+
+// release notes that a caller is parked no more.
+func (h *Host) release(k *caller) {
+	h.waiting--
+	k.timer.Stop()
 }
 
 // unpark gives a caller up that nobody has claimed. It closes the connection
@@ -182,67 +243,88 @@ func (h *Host) receive(k *caller) {
 func (h *Host) unpark(k *caller) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	rest := h.parked[k.hello.group]
-	for i := range rest {
-		if rest[i] == k {
-			k.conn.Close()
-			if rest = append(rest[:i], rest[i+1:]...); len(rest) == 0 {
-				delete(h.parked, k.hello.group)
-			} else {
-				h.parked[k.hello.group] = rest
-			}
-			return
-		}
+	all := h.parked[k.hello.name]
+	i := slices.Index(all, k)
+	if i < 0 {
+		return
 	}
+	h.release(k)
+	k.conn.Close()
+	if all = slices.Delete(all, i, i+1); len(all) == 0 {
+		delete(h.parked, k.hello.name)
+	} else {
+		h.parked[k.hello.name] = all
+	}
+}
+
+// claim returns the parked callers of a name.
+func (h *Host) claim(name string) []*caller {
+	all := h.parked[name]
+	delete(h.parked, name)
+	for _, k := range all {
+		h.release(k)
+	}
+	return all
 }
 
 func (h *Host) closeParked() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for g, callers := range h.parked {
-		for _, k := range callers {
+	for name := range h.parked {
+		for _, k := range h.claim(name) {
 			k.conn.Close()
 		}
-		delete(h.parked, g)
 	}
 }
 
 // register makes c known to callers, and returns those who came before.
-func (h *Host) register(c *Communicator, base digest) ([]*caller, error) {
+func (h *Host) register(c *Communicator) ([]*caller, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		return nil, ErrClosed
 	}
-	if _, stands := h.names[c.name]; stands {
+	if h.names[c.name] != nil {
 		return nil, fmt.Errorf("%w: a communicator %q stands already on %s", ErrFormation, c.name, h.name)
 	}
-	c.group = base.instance(h.made[base])
-	h.made[base]++
-	h.comms[c.group], h.names[c.name] = c, c.group
-	callers := h.parked[c.group]
-	delete(h.parked, c.group)
-	return callers, nil
+	h.comms[c.own], h.names[c.name] = c, c
+	return h.claim(c.name), nil
+}
+
+// welcome takes the callers who came before c was made.
+func (h *Host) welcome(c *Communicator, callers []*caller) {
+	for _, k := range callers {
+		why := h.inAnother(c.name)
+		if k.hello.group == c.group {
+			why = c.called(k)
+		}
+		if why == "" {
+			continue
+		}
+		h.tasks.Go(func() {
+			undo := context.AfterFunc(h.ctx, func() { k.conn.Close() })
+			defer undo()
+			k.refuse(why)
+		})
+	}
 }
 
 // bury forgets c and keeps its last word for who asks later.
 func (h *Host) bury(c *Communicator, frame []byte) {
+	h.retire(c)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.comms, c.group)
-	if h.names[c.name] == c.group {
-		delete(h.names, c.name)
-	}
+	delete(h.comms, c.own)
 	if frame != nil {
-		h.tombs.put(c.group, frame)
+		h.tombs.put(c.own, frame)
 	}
 }
 
-// retire frees c's name for a successor while c still says goodbye.
+// retire frees c's name for a successor: c ends, or says goodbye.
 func (h *Host) retire(c *Communicator) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.names[c.name] == c.group {
+	if h.names[c.name] == c {
 		delete(h.names, c.name)
 	}
 }

@@ -17,10 +17,9 @@ import (
 
 const (
 	maxFrame    = 1 << 16 // bytes; the largest are packets
-	maxQueue    = 64 << 20
-	dialTimeout = 2 * time.Second
-	dialPause   = 20 * time.Millisecond // after a failed attempt; doubles
-	dialPauseTo = 500 * time.Millisecond
+	frameLength = 4       // bytes of a frame's length
+	frameHeads  = 64      // bytes of a frame beside its payload, at most
+	spareQueue  = 1 << 20 // bytes of a queue beside windows of packets
 
 	flushTimeout = time.Second // for what is queued when a connection ends
 )
@@ -28,38 +27,48 @@ const (
 // link is the connection to one neighbour in the tree of hosts: up at most
 // once at a time, and made anew by the child whenever it breaks.
 type link struct {
-	c     *Communicator
-	peer  int
-	dials bool           // this member is the child
-	calls chan *caller   // connections from the child, the newest only
-	tasks sync.WaitGroup // the writer
+	c        *Communicator
+	peer     int
+	dials    bool           // this member is the child
+	calls    chan *caller   // connections from the child, the newest only
+	tasks    sync.WaitGroup // the writer
+	maxQueue int            // bytes; more than what a window can make
 
-	mu     sync.Mutex
-	conn   net.Conn
-	serial uint64 // of the connection
-	open   bool   // the core knows of the connection: frames may be queued
-	queue  []byte
-	wake   chan struct{}
+	mu       sync.Mutex
+	met      attempt  // the neighbour's, once the two have agreed
+	trouble  error    // of the last attempt to call; nil: it has not answered yet
+	greeting net.Conn // of a caller that is being answered
+	conn     net.Conn
+	serial   uint64 // changes with every connection, and when it ends
+	open     bool   // the core knows of the connection: frames may be queued
+	isShut   bool
+	queue    []byte
+	wake     chan struct{}
 }
 
 func newLink(c *Communicator, peer int, dials bool) *link {
-	return &link{c: c, peer: peer, dials: dials, calls: make(chan *caller, 1), wake: make(chan struct{}, 1)}
+	set := &c.host.set
+	return &link{
+		c: c, peer: peer, dials: dials, calls: make(chan *caller, 1), wake: make(chan struct{}, 1),
+		maxQueue: spareQueue + 4*int(set.window)*(set.chunkBytes+frameHeads),
+	}
 }
 
 // run keeps the connection up until ctx ends, and tells the core when it is
 // new and when the neighbour must be dead.
 func (l *link) run(ctx context.Context) {
+	defer l.shut()
 	first := true
 	for ctx.Err() == nil {
 		conn, err := l.connect(ctx, first)
 		switch {
 		case ctx.Err() != nil:
 			if conn != nil {
-				conn.Close()
+				l.farewell(conn, false)
 			}
 			return
 		case err != nil:
-			l.c.post(item{in: rank.Input{Kind: rank.Dead, Rank: uint32(l.peer), Reason: err.Error()}})
+			l.dead(err.Error())
 			return
 		}
 		first = false
@@ -67,73 +76,9 @@ func (l *link) run(ctx context.Context) {
 	}
 }
 
-// connect waits for a connection: at first as long as it takes, later as long
-// as a member may be unreachable.
-func (l *link) connect(ctx context.Context, first bool) (net.Conn, error) {
-	if !first {
-		limit := l.c.host.set.deadAfter
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it could not be reached for %v", limit))
-		defer cancel()
-	}
-	if l.dials {
-		return l.dial(ctx)
-	}
-	select {
-	case k := <-l.calls:
-		k.answer(accepted, "")
-		return k.conn, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-func (l *link) dial(ctx context.Context) (net.Conn, error) {
-	pause := dialPause
-	for {
-		conn, err := l.greet(ctx)
-		if err == nil {
-			return conn, nil
-		}
-		if errors.Is(err, errRefused) {
-			return nil, err
-		}
-		l.c.missing(l.peer, err)
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w (%w)", context.Cause(ctx), err)
-		case <-time.After(pause):
-			pause = min(2*pause, dialPauseTo)
-		}
-	}
-}
-
-// errRefused: the parent was reached and does not know such a group.
-var errRefused = errors.New("refused")
-
-func (l *link) greet(ctx context.Context) (net.Conn, error) {
-	d := net.Dialer{Timeout: dialTimeout, KeepAliveConfig: keepAlive}
-	conn, err := d.DialContext(ctx, "tcp", l.c.members[l.peer].Addr)
-	if err != nil {
-		return nil, err
-	}
-	undo := context.AfterFunc(ctx, func() { conn.Close() })
-	defer undo()
-	h := hello{group: l.c.group, from: uint32(l.c.rank), to: uint32(l.peer), name: l.c.name}
-	if _, err := conn.Write(h.append(nil)); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	why, ok, err := readAnswer(conn)
-	if err != nil {
-		conn.Close()
-		return nil, err
-	}
-	if !ok {
-		conn.Close()
-		return nil, fmt.Errorf("%w: %s", errRefused, why)
-	}
-	return conn, nil
+// dead tells the core that the neighbour is.
+func (l *link) dead(why string) {
+	l.c.post(item{in: rank.Input{Kind: rank.Dead, Rank: uint32(l.peer), Reason: why}})
 }
 
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 4}
@@ -162,51 +107,70 @@ func (l *link) serve(ctx context.Context, conn net.Conn) {
 	_ = conn.SetWriteDeadline(time.Now().Add(flushTimeout))
 	close(gone)
 	l.tasks.Wait() // what is queued is still sent: the communicator's last word may be in it
-	conn.Close()
 	l.mu.Lock()
+	wasOpen := l.open
 	l.conn, l.open = nil, false
+	l.serial++
 	l.mu.Unlock()
-	if ctx.Err() == nil {
+	if ctx.Err() != nil {
+		l.farewell(conn, wasOpen)
+	} else {
+		conn.Close()
 		l.c.host.set.log.Info("a host connection broke",
 			slog.String("communicator", l.c.name), slog.Int("rank", l.peer), slog.Any("error", err))
 	}
 }
 
-// called takes a connection from the child in place of the one before.
-func (l *link) called(k *caller) {
-	for {
-		select {
-		case l.calls <- k:
-			l.mu.Lock()
-			if l.conn != nil {
-				l.conn.Close()
-			}
-			l.mu.Unlock()
-			return
-		case old := <-l.calls:
-			old.conn.Close()
-		}
+// farewell ends a connection with the communicator, and says its last word
+// where the core did not know of the connection.
+func (l *link) farewell(conn net.Conn, wasOpen bool) {
+	if word := l.c.word; word != nil && !wasOpen {
+		_ = conn.SetWriteDeadline(time.Now().Add(flushTimeout))
+		_ = writeFrame(conn, word)
 	}
+	hangUp(conn, flushTimeout)
 }
 
 func (l *link) read(conn net.Conn) error {
 	r := bufio.NewReaderSize(conn, 256<<10)
-	var head [4]byte
 	for {
-		if _, err := io.ReadFull(r, head[:]); err != nil {
+		b, err := readFrame(r, &l.c.buffers)
+		if errors.Is(err, errFrame) {
+			l.dead("it sent " + err.Error())
+			_, _ = io.Copy(io.Discard, r) // it is to hear of the end, which is near
+		}
+		if err != nil {
 			return err
 		}
-		n := binary.BigEndian.Uint32(head[:])
-		if n == 0 || n > maxFrame {
-			return fmt.Errorf("hostlib: a frame of %d bytes", n)
-		}
-		b := l.c.buffers.get(int(n))
-		if _, err := io.ReadFull(r, *b); err != nil {
-			return err
-		}
-		l.c.frames.in(len(head) + len(*b))
+		l.c.frames.in(frameLength + len(*b))
 		l.c.frame(l.peer, b)
 	}
+}
+
+var errFrame = errors.New("a frame of unsound length")
+
+// readFrame reads a frame's length, and the frame into memory of the pool.
+func readFrame(r *bufio.Reader, pool *buffers) (*[]byte, error) {
+	head, err := r.Peek(frameLength)
+	if err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(head)
+	if n == 0 || n > maxFrame {
+		return nil, fmt.Errorf("%w: %d bytes, want 1 to %d", errFrame, n, maxFrame)
+	}
+	_, _ = r.Discard(frameLength) // they are there
+	b := pool.get(int(n))
+	if _, err := io.ReadFull(r, *b); err != nil {
+		pool.put(b)
+		return nil, err
+	}
+	return b, nil
+}
+
+func writeFrame(w io.Writer, frame []byte) error {
+	_, err := w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...))
+	return err
 }
 
 // write sends what is queued, as much at once as there is, until gone.
@@ -244,12 +208,11 @@ func (l *link) send(head, body []byte) {
 	if !l.open {
 		return
 	}
-	if len(l.queue) > maxQueue {
+	if len(l.queue) > l.maxQueue {
 		l.conn.Close() // the neighbour does not read any more
 		return
 	}
-	const length = 4
-	l.c.frames.out(length + len(head) + len(body))
+	l.c.frames.out(frameLength + len(head) + len(body))
 	l.queue = binary.BigEndian.AppendUint32(l.queue, uint32(len(head)+len(body)))
 	l.queue = append(append(l.queue, head...), body...)
 	select {

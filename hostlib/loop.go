@@ -3,11 +3,13 @@ package hostlib
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/runner"
 	"github.com/tributary-fabric/tributary/internal/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -24,6 +26,7 @@ type item struct {
 	buffer *[]byte // in's bytes lie there: returned to its pool after the step
 	link   *link   // of rank.Connected: the link, and
 	serial uint64  // the serial number of its connection
+	final  bool    // the communicator is over after this step, come what may
 }
 
 // stepper is the core as the loop steps it, and the loop's own state. What it
@@ -40,7 +43,7 @@ type stepper struct {
 	unwatch context.CancelFunc // ends that
 
 	linger core.Time // after the last barrier, for neighbours to say goodbye
-	word   []byte    // what neighbours that ask later are told
+	final  bool      // an item was
 	isOver bool
 }
 
@@ -58,26 +61,37 @@ func (c *Communicator) startLoop() error {
 		return err
 	}
 	c.loop = loop
-	c.host.tasks.Go(func() { c.keep(s) })
+	c.host.counts.begin(c)
+	c.host.tasks.Go(c.keep)
 	return nil
 }
 
 // keep waits for the communicator's end and closes what it runs on.
-func (c *Communicator) keep(s *stepper) {
+func (c *Communicator) keep() {
 	select {
 	case <-c.over:
-	case <-c.closing:
 	case <-c.loop.Done():
+	case <-c.closing:
+		c.ends(fmt.Errorf("%w: %w", ErrEnded, ErrClosed))
+		c.post(item{in: rank.Input{Kind: rank.Cancel, Reason: "it closed its host"}, final: true})
+		select {
+		case <-c.over:
+		case <-c.loop.Done():
+		}
 	}
 	c.loop.Close()
+	if err := c.loop.Err(); err != nil {
+		c.ends(fmt.Errorf("%w: %w", ErrEnded, err))
+	}
 	c.refuseAll(ErrEnded)
-	c.host.bury(c, s.word)
+	c.host.bury(c, c.word)
 	c.stop()
 	c.tasks.Wait()
 	if err := c.conn.Close(); err != nil {
 		c.host.set.log.Warn("closing the data socket",
 			slog.String("communicator", c.name), slog.Any("error", err))
 	}
+	c.host.counts.end(c)
 	close(c.done)
 }
 
@@ -90,6 +104,7 @@ func (s *stepper) Step(now core.Time, items []item, out *rank.Output) {
 			continue
 		}
 		s.inputs = append(s.inputs, it.in)
+		s.final = s.final || it.final
 	}
 	s.core.Step(now, s.inputs, out)
 	for i := range items {
@@ -123,6 +138,10 @@ func (s *stepper) connects(it *item) bool {
 // apply does what a step has put out: first what lends memory of the callers'
 // vectors, then what gives these back.
 func (s *stepper) apply(now core.Time, out *rank.Output) []item {
+	if out.Ended != nil || out.Left {
+		// Before others hear of it, who may call the name's next communicator.
+		s.host.retire(s.Communicator)
+	}
 	s.sendDatagrams(out)
 	for i := range out.Messages {
 		m := &out.Messages[i]
@@ -147,10 +166,9 @@ func (s *stepper) apply(now core.Time, out *rank.Output) []item {
 	if out.Left {
 		s.word = wire.AppendGoodbye(nil)
 		s.linger = now.Add(s.host.set.linger)
-		s.host.retire(s.Communicator)
 		s.refuseAll(ErrEnded)
 	}
-	if !s.isOver && (out.Ended != nil || out.Gone || now >= s.linger) {
+	if !s.isOver && (out.Ended != nil || out.Gone || now >= s.linger || s.final) {
 		s.isOver = true
 		close(s.over)
 	}
@@ -187,20 +205,34 @@ func (s *stepper) complete(out *rank.Output) {
 		}
 	}
 	for _, no := range out.Refused {
+		if errors.Is(no.Err, rank.ErrEnded) {
+			continue // refuseAll knows why
+		}
+		kind := ErrArgument
+		if errors.Is(no.Err, session.ErrLeft) {
+			kind = ErrEnded
+		}
 		if r := s.requests[no.ID]; r != nil {
 			delete(s.requests, no.ID)
-			r.fail(errors.Join(ErrArgument, no.Err))
+			r.fail(fmt.Errorf("%w: %w", kind, no.Err))
 		}
 	}
 }
 
-// refuseAll fails every request, now and from now on.
-func (c *Communicator) refuseAll(err error) {
+// ends tells why no operation can be started any more, unless that is known.
+func (c *Communicator) ends(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil {
 		c.err = err
 	}
+}
+
+// refuseAll fails every request, now and from now on.
+func (c *Communicator) refuseAll(err error) {
+	c.ends(err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for id, r := range c.requests {
 		delete(c.requests, id)
 		r.fail(c.err)
@@ -212,6 +244,7 @@ func (s *stepper) entered(e rank.Entered) {
 	s.mu.Lock()
 	s.status.enter(e)
 	s.mu.Unlock()
+	s.host.counts.enter(e.Offload)
 	s.host.set.log.Info("entered an epoch",
 		slog.String("communicator", s.name), slog.Uint64("epoch", uint64(e.Epoch)),
 		slog.Bool("offload", e.Offload), slog.String("reason", e.Reason))
@@ -221,14 +254,38 @@ func (s *stepper) entered(e rank.Entered) {
 	s.tell(report{entered: e.Epoch, offload: e.Offload})
 }
 
-// called takes a connection on which a child in the tree of hosts has greeted.
-func (c *Communicator) called(k *caller) {
+// called takes a connection on which a child in the tree of hosts has greeted,
+// or returns why not.
+func (c *Communicator) called(k *caller) (refusal string) {
+	l := c.childLink(k)
+	if l == nil {
+		return c.members[c.rank].Host + " is not the caller's parent in the tree of hosts"
+	}
+	if !l.called(k) {
+		return fmt.Sprintf("rank %d has another communicator %q than the one that was met", l.peer, c.name)
+	}
+	return ""
+}
+
+// met reports whether a caller's communicator is another one than that which
+// has taken its place here: it calls this one's successor.
+func (c *Communicator) met(k *caller) bool {
+	l := c.childLink(k)
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.met != 0 && l.met != k.hello.own
+}
+
+// childLink returns the link to the child that a caller says it is, or nil.
+func (c *Communicator) childLink(k *caller) *link {
 	l := c.links[int(k.hello.from)]
 	if l == nil || l.dials || int(k.hello.to) != c.rank {
-		k.answer(refused, c.members[c.rank].Host+" is not the caller's parent in the tree of hosts")
-		return
+		return nil
 	}
-	l.called(k)
+	return l
 }
 
 // post gives the loop an item. After the communicator's end it is dropped.

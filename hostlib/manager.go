@@ -2,6 +2,7 @@ package hostlib
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
@@ -20,8 +21,8 @@ type managerClient interface {
 
 // dialManager returns a client of the manager at address, which need not be
 // there yet.
-func dialManager(address string) (managerClient, error) {
-	return rpc.DialManager(address, rpc.ClientConfig{})
+func dialManager(address string, encryption *tls.Config) (managerClient, error) {
+	return rpc.DialManager(address, rpc.ClientConfig{TLS: encryption})
 }
 
 // forGood are the manager's errors after which the same call cannot help.

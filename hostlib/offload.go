@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
@@ -19,11 +20,13 @@ const (
 	retryMax = 5 * time.Second
 
 	releaseTimeout = 2 * time.Second
+
+	maxGroupName = 200 // bytes of a communicator's name in that of the manager's group
 )
 
 // again calls f until it succeeds, fails for good, or ctx ends, with longer
 // and longer pauses. It tells of every failure and returns the last.
-func again(ctx context.Context, f func() error, tell func(error)) error {
+func again(ctx context.Context, isForGood func(error) bool, f func() error, tell func(error)) error {
 	for pause := retryMin; ; pause = min(2*pause, retryMax) {
 		begun := time.Now()
 		err := f()
@@ -48,8 +51,17 @@ func again(ctx context.Context, f func() error, tell func(error)) error {
 // creating makes the group at the manager, on behalf of all members, and tells
 // them its number, or why there is none.
 func (c *Communicator) creating() {
+	_ = again(c.ctx, isForGood, func() error {
+		_, err := c.create(c.ctx)
+		return err
+	}, c.tellWhyNot)
+}
+
+// create asks the manager for the group, which it makes unless it has it, and
+// tells all members its number.
+func (c *Communicator) create(ctx context.Context) (uint32, error) {
 	terms := manager.Create{
-		Name:       fmt.Sprintf("%s/%x", c.name, c.group[:8]),
+		Name:       fmt.Sprintf("%s/%016x", strings.ToValidUTF8(c.name[:min(len(c.name), maxGroupName)], "?"), uint64(c.own)),
 		ChunkBytes: c.host.set.chunkBytes, Window: c.host.set.window,
 		Functions: c.terms.functions, Types: c.terms.types,
 	}
@@ -57,30 +69,31 @@ func (c *Communicator) creating() {
 		terms.Members = append(terms.Members, m.Host)
 	}
 	_, _ = rand.Read(terms.Secret[:]) // it never fails
-	var group uint32
-	err := again(c.ctx, func() (err error) {
-		group, _, err = c.host.manager.CreateGroup(c.ctx, terms)
-		return err
-	}, func(err error) {
-		c.post(item{in: rank.Input{Kind: rank.Notice, Notice: wire.Notice{Reason: err.Error()}}})
-	})
+	group, _, err := c.host.manager.CreateGroup(ctx, terms)
 	if err == nil {
 		c.post(item{in: rank.Input{Kind: rank.Notice, Notice: wire.Notice{Group: group}}})
 	}
+	return group, err
+}
+
+// tellWhyNot tells all members why the manager has no group of theirs.
+func (c *Communicator) tellWhyNot(err error) {
+	c.post(item{in: rank.Input{Kind: rank.Notice, Notice: wire.Notice{Reason: err.Error()}}})
 }
 
 // noticed takes what the manager said to rank 0: the group's number, under
 // which every member watches, or why there is none.
 func (s *stepper) noticed(n *wire.Notice) {
-	if n.Group == 0 {
-		s.settle("no tree of switches: " + n.Reason)
-		return
-	}
-	if s.host.manager == nil || s.managed == n.Group {
+	if s.host.manager == nil || n.Group != 0 && s.managed == n.Group {
 		return
 	}
 	if s.unwatch != nil {
 		s.unwatch()
+	}
+	if n.Group == 0 {
+		s.managed, s.unwatch = 0, nil
+		s.settle("no tree of switches: " + n.Reason)
+		return
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.managed, s.unwatch = n.Group, cancel
@@ -88,11 +101,21 @@ func (s *stepper) noticed(n *wire.Notice) {
 	s.tasks.Go(func() { s.watchGroup(ctx, n.Group) })
 }
 
-// watchGroup listens to the manager until ctx ends. A manager that has lost
-// the group, with its memory, is asked by rank 0 to make it again.
+// watchGroup listens to the manager until ctx ends. A manager that was away may
+// have lost the group, with its memory, and may even have given its number to
+// another one. So rank 0 first asks for the group again, and all members are
+// told if it has another number; if not, the others only have to ask again.
 func (c *Communicator) watchGroup(ctx context.Context, group uint32) {
 	w := manager.Watch{Group: group, Rank: uint32(c.rank), DataAddr: c.conn.LocalAddr()}
-	err := again(ctx, func() error {
+	final := func(err error) bool { return isForGood(err) && !errors.Is(err, manager.ErrUnknownGroup) }
+	isAgain := false
+	_ = again(ctx, final, func() error {
+		if isAgain && c.rank == 0 {
+			if now, err := c.create(ctx); err != nil || now != group {
+				return err
+			}
+		}
+		isAgain = true
 		c.mu.Lock()
 		w.Entered = c.status.epoch
 		c.mu.Unlock()
@@ -102,10 +125,10 @@ func (c *Communicator) watchGroup(ctx context.Context, group uint32) {
 		return errStreamEnded
 	}, func(err error) {
 		c.settle("no tree of switches: " + err.Error())
+		if c.rank == 0 && final(err) {
+			c.tellWhyNot(err)
+		}
 	})
-	if errors.Is(err, manager.ErrUnknownGroup) && c.rank == 0 && ctx.Err() == nil {
-		c.creating()
-	}
 }
 
 var errStreamEnded = errors.New("hostlib: the manager has ended the stream")
@@ -193,7 +216,7 @@ func (c *Communicator) reporting() {
 		if r.group == 0 {
 			continue // the Watch will tell the epoch
 		}
-		_ = again(c.ctx, func() error {
+		_ = again(c.ctx, isForGood, func() error {
 			select {
 			case s := <-c.reports:
 				r = r.merge(s)

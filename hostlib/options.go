@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -15,16 +16,18 @@ import (
 type Option func(*settings)
 
 type settings struct {
-	listen     string
-	data       netip.Addr
-	manager    string
-	log        *slog.Logger
-	deadAfter  time.Duration
-	linger     time.Duration
-	offerWait  time.Duration
-	chunkBytes int
-	window     uint32
-	timing     session.Timing
+	listen       string
+	data         netip.Addr
+	manager      string
+	managerTLS   *tls.Config
+	certificates *certificates // nil: managerTLS counts
+	log          *slog.Logger
+	deadAfter    time.Duration
+	linger       time.Duration
+	offerWait    time.Duration
+	chunkBytes   int
+	window       uint32
+	timing       session.Timing
 
 	// Fault injection of tests.
 	wrapData func(transport.Conn) transport.Conn
@@ -60,12 +63,16 @@ func (s *settings) validate() error {
 func WithListen(address string) Option { return func(s *settings) { s.listen = address } }
 
 // WithDataAddress sets the local address of the UDP sockets that speak to
-// switches; by default it is that of WithListen.
+// switches; by default it is that of WithListen. Switches must be able to reach it.
 func WithDataAddress(a netip.Addr) Option { return func(s *settings) { s.data = a } }
 
 // WithManager sets the address of the offload manager. Without one, all
 // operations run over hosts.
 func WithManager(address string) Option { return func(s *settings) { s.manager = address } }
+
+// WithManagerTLS sets the certificates for the connection to the manager; by
+// default it is not encrypted.
+func WithManagerTLS(c *tls.Config) Option { return func(s *settings) { s.managerTLS = c } }
 
 // WithLogger sets where the host logs; by default nowhere.
 func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.log = l } }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
 // Way is how an operation ran.
@@ -21,7 +22,12 @@ const (
 var wayNames = [...]string{"host-tree", "offload", "mixed"}
 
 // String returns "host-tree", "offload" or "mixed".
-func (w Way) String() string { return wayNames[w] }
+func (w Way) String() string {
+	if int(w) < len(wayNames) {
+		return wayNames[w]
+	}
+	return fmt.Sprintf("way(%d)", w)
+}
 
 // Outcome tells how an operation ran.
 type Outcome struct {
@@ -40,6 +46,8 @@ type Request struct {
 	begun   time.Time
 	after   func() // turns the result into what the caller sees
 	comm    *Communicator
+
+	collective wire.Collective // 0: none was started
 }
 
 func newRequest(c *Communicator) *Request {
@@ -69,6 +77,11 @@ func (r *Request) Wait(ctx context.Context) (Outcome, error) {
 // first: only so are the buffers the caller's again.
 func (r *Request) finish(ctx context.Context) (Outcome, error) {
 	select {
+	case <-r.done: // also if ctx has ended, too
+		return r.outcome, r.err
+	default:
+	}
+	select {
 	case <-r.done:
 	case <-ctx.Done():
 		r.comm.abort(fmt.Sprintf("it gave up: %v", context.Cause(ctx)))
@@ -91,6 +104,7 @@ func (r *Request) complete(done *session.Completion, epochs []uint32, reason str
 	case done.Chunks:
 		r.outcome.Way = Offload
 	}
+	r.comm.host.counts.completed(r.collective, r.outcome.Way, r.outcome.Elapsed)
 	if r.after != nil {
 		r.after()
 	}
@@ -100,5 +114,6 @@ func (r *Request) complete(done *session.Completion, epochs []uint32, reason str
 // fail ends the request with an error.
 func (r *Request) fail(err error) {
 	r.err = err
+	r.comm.host.counts.failed.Add(1)
 	close(r.done)
 }

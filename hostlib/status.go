@@ -46,7 +46,7 @@ func (s *status) during(first, last uint32) (epochs []uint32, why string) {
 	var changes []string
 	for _, c := range s.past {
 		switch {
-		case c.epoch == first:
+		case c.epoch == first && first != s.epoch:
 			why = c.why
 		case c.epoch > first && c.epoch <= last:
 			epochs = append(epochs, c.epoch)

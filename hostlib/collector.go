@@ -1,0 +1,89 @@
+package hostlib
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("tributary_host_"+name, help, labels, nil)
+}
+
+// The metrics, as docs/metrics.md tells them.
+var (
+	descComms      = newDesc("communicators", "Communicators that have not ended.")
+	descOperations = newDesc("operations_total", "Operations that are done, by collective and by the way they ran.", "collective", "way")
+	descFailed     = newDesc("failed_operations_total", "Operations that ended with an error, or were not started for one.")
+	descDuration   = newDesc("operation_duration_seconds", "Time from an operation's call to its end, by the way it ran.", "way")
+	descEpochs     = newDesc("epochs_entered_total", "Epochs that communicators have entered after their first, by way.", "way")
+	descSent       = newDesc("contributions_total", "Contributions that were sent, first ones of an epoch.")
+	descResults    = newDesc("results_total", "Results that were taken, by whom they came from.", "from")
+	descRepairs    = newDesc("repairs_total", "Packets and chunks of repair, by type.", "type")
+	descDiscarded  = newDesc("discarded_packets_total", "Packets that were unsound, foreign, late or unasked.")
+	descPackets    = newDesc("packets_total", "Packets to and from switches, by direction.", "direction")
+	descBytes      = newDesc("bytes_total", "Bytes of these packets, IP and UDP headers included.", "direction")
+	descSendFailed = newDesc("send_failures_total", "Packets that the network refused to send.")
+	descOverflow   = newDesc("receive_overflows_total", "Packets that found a receive buffer full.")
+	descFrames     = newDesc("frames_total", "Frames to and from other members, by direction.", "direction")
+	descFrameBytes = newDesc("frame_bytes_total", "Bytes of these frames, without TCP and IP headers.", "direction")
+	descUnsound    = newDesc("unsound_connections_total", "Connections that did not begin with a sound greeting.")
+)
+
+type collector struct{ *Host }
+
+// Collector returns the host's metrics, over all its communicators, those that
+// have ended included; docs/metrics.md tells which. A process with several
+// hosts tells them apart by prometheus.WrapRegistererWith.
+func (h *Host) Collector() prometheus.Collector { return collector{h} }
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descComms, descOperations, descFailed, descDuration, descEpochs, descSent, descResults, descRepairs, descDiscarded,
+		descPackets, descBytes, descSendFailed, descOverflow, descFrames, descFrameBytes, descUnsound,
+	} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	counter := func(d *prometheus.Desc, n uint64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	n := &c.counts
+	for way := range Way(ways) {
+		for kind := wire.Allreduce; int(kind) < collectives; kind++ {
+			counter(descOperations, n.done[kind][way].Load(), kind.String(), way.String())
+		}
+		took := n.durations[way].Snapshot()
+		to <- prometheus.MustNewConstHistogram(descDuration, took.Count, took.Sum, took.Buckets, way.String())
+	}
+	counter(descFailed, n.failed.Load())
+	counter(descEpochs, n.entered[Offload].Load(), Offload.String())
+	counter(descEpochs, n.entered[HostTree].Load(), HostTree.String())
+	counter(descUnsound, c.Unsound())
+
+	sum, live := n.total()
+	to <- prometheus.MustNewConstMetric(descComms, prometheus.GaugeValue, float64(live))
+	s := &sum.Session
+	counter(descSent, s.Sent)
+	counter(descResults, s.Results, "tree")
+	counter(descResults, s.Filled, "member")
+	counter(descRepairs, s.Resent, "resent-contribution")
+	counter(descRepairs, s.Probes, "probe")
+	counter(descRepairs, s.Again, "chunk-again")
+	counter(descRepairs, s.Confirmed, "confirmed-number")
+	counter(descDiscarded, s.Discarded)
+	counter(descPackets, sum.Data.PacketsIn, "in")
+	counter(descPackets, sum.Data.PacketsOut, "out")
+	counter(descBytes, sum.Data.BytesIn, "in")
+	counter(descBytes, sum.Data.BytesOut, "out")
+	counter(descSendFailed, sum.Data.Refused)
+	counter(descOverflow, sum.Data.Overflowed)
+	counter(descFrames, sum.Hosts.FramesIn, "in")
+	counter(descFrames, sum.Hosts.FramesOut, "out")
+	counter(descFrameBytes, sum.Hosts.BytesIn, "in")
+	counter(descFrameBytes, sum.Hosts.BytesOut, "out")
+}

@@ -1,0 +1,475 @@
+package hostlib
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// parkedCallers waits until so many callers wait for a communicator of h.
+func parkedCallers(t *testing.T, h *Host, n int) {
+	t.Helper()
+	until(within(t), t, "callers are parked", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.waiting == n
+	})
+}
+
+// A member that gave up, however often, forms the group with one that comes
+// later.
+func TestFormingAgainAfterGivingUp(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2"})
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := hosts[1].Communicator(ctx, "test", members)
+			if !errors.Is(err, ErrFormation) || !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, want that it gave up", err)
+			}
+		})
+		parkedCallers(t, hosts[0], 1)
+		cancel()
+		wg.Wait()
+	}
+	comms := form(t, "test", hosts, members)
+	sum(t, comms, 10)
+	leave(t, comms)
+}
+
+// So does one that has met its parent before it gave up: that ends the group
+// for all, who can form it again.
+func TestGivingUpHalfFormed(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3"})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	each(3, func(i int) { // rank 2 misses its child, rank 3
+		use := within(t)
+		if i == 2 {
+			use = ctx
+		}
+		c, err := hosts[i].Communicator(use, "test", members)
+		switch {
+		case i == 2:
+			if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "rank 3 (h3) at "+members[3].Addr+" has not called") {
+				t.Errorf("rank 2: got %v, want that rank 3 is missing", err)
+			}
+		case err == nil:
+			if i == 0 {
+				cancel() // it has met rank 2
+			}
+			<-c.Done()
+			wantMember(t, c.Err(), 2, "gave up")
+		default:
+			wantMember(t, err, 2, "gave up")
+		}
+	})
+	comms := form(t, "test", hosts, members)
+	sum(t, comms, 10)
+	leave(t, comms)
+}
+
+func TestMemberRestarts(t *testing.T) {
+	for rank, name := range []string{"h0", "h1", "h2"} {
+		t.Run(name, func(t *testing.T) {
+			hosts, members := joinAs(t, []string{"h0", "h1", "h2"})
+			front := newFront(t)
+			front.lead(members[rank].Addr)
+			members[rank].Addr = front.addr()
+			comms := form(t, "test", hosts, members)
+			sum(t, comms, 10)
+			if err := hosts[rank].Close(); err != nil {
+				t.Error(err)
+			}
+			for i, c := range comms {
+				<-c.Done()
+				if i == rank {
+					if err := c.Err(); !errors.Is(err, ErrClosed) || !errors.Is(err, ErrEnded) {
+						t.Errorf("rank %d: got %v, want that its host was closed", i, err)
+					}
+				} else {
+					wantMember(t, c.Err(), rank, "it closed its host")
+				}
+			}
+			hosts[rank] = joinOne(t, name)
+			front.lead(hosts[rank].Addr())
+			comms = form(t, "test", hosts, members)
+			sum(t, comms, 10)
+			leave(t, comms)
+		})
+	}
+}
+
+// The settings of one that called first are found out, too.
+func TestOtherSettingsOfAnEarlyCaller(t *testing.T) {
+	h0 := joinOne(t, "h0")
+	h1 := joinOne(t, "h1", WithWindow(32))
+	members := []Member{h0.Member(), h1.Member()}
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := h1.Communicator(ctx, "test", members)
+		if !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "other members or settings") {
+			t.Errorf("got %v, want a refusal", err)
+		}
+		cancel()
+	})
+	parkedCallers(t, h0, 1)
+	if _, err := h0.Communicator(ctx, "test", members); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that rank 0 waits in vain", err)
+	}
+	wg.Wait()
+}
+
+func TestOneNameStandsOnce(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1"})
+	comms := form(t, "test", hosts, members)
+	if _, err := hosts[0].Communicator(t.Context(), "test", members); !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "stands already") {
+		t.Errorf("got %v, want that it stands already", err)
+	}
+	leave(t, comms)
+	if err := hosts[0].Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := hosts[0].Communicator(t.Context(), "test", members); !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v, want that the host is closed", err)
+	}
+}
+
+func TestCloseWhileForming(t *testing.T) {
+	for range 20 {
+		hosts, members := joinAs(t, []string{"h0", "h1", "h2"})
+		each(6, func(i int) {
+			if i < 3 {
+				if c, err := hosts[i].Communicator(within(t), "test", members); err == nil {
+					<-c.Done()
+				}
+			} else if err := hosts[i-3].Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestNoGoroutineIsLeftBehind(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 3 {
+		hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, WithManager("127.0.0.1:1"))
+		comms := form(t, "test", hosts, members)
+		sum(t, comms, 1000)
+		leave(t, comms)
+		form(t, "other", hosts, members)
+		for _, h := range hosts {
+			if err := h.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	until(within(t), t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// dialHost connects to a host as another member would.
+func dialHost(t *testing.T, h *Host, say []byte) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", h.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(say); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestUnsoundGreetings(t *testing.T) {
+	h := joinOne(t, "h0")
+	sound := hello{from: 1, own: 5, name: "test"}
+	for name, say := range map[string][]byte{
+		"text":    []byte("GET / HTTP/1.1\r\nHost: somewhere.example\r\nUser-Agent: somebody who is lost\r\n\r\n"),
+		"version": append([]byte(helloMagic+"\x02"), sound.append(nil)[5:]...),
+		"no own":  (&hello{from: 1, name: "test"}).append(nil),
+		"no name": (&hello{from: 1, own: 5}).append(nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := h.Unsound()
+			conn := dialHost(t, h, say)
+			// It is closed with bytes of ours unread, or not.
+			if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("it was answered, or kept: %v", err)
+			}
+			until(within(t), t, "it is counted", func() bool { return h.Unsound() == before+1 })
+		})
+	}
+}
+
+// greeted makes a connection to h as rank 1 of members, which h has accepted.
+func greeted(t *testing.T, h *Host, name string, members []Member) net.Conn {
+	t.Helper()
+	set := defaults()
+	k := hello{
+		group: digestOf(name, members, set.chunkBytes, set.window, termsOf(nil)), from: 1, to: 0, own: 77, name: name,
+	}
+	conn := dialHost(t, h, k.append(nil))
+	if by, why, err := readAnswer(conn); by == 0 || err != nil {
+		t.Fatalf("refused: %q, %v", why, err)
+	}
+	if _, err := conn.Write([]byte{confirmed}); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestUnsoundFramesNameTheirSender(t *testing.T) {
+	for name, test := range map[string]struct {
+		bytes []byte
+		says  string
+	}{
+		"empty":   {[]byte{0, 0, 0, 0}, "a frame of unsound length: 0 bytes"},
+		"long":    {[]byte{255, 255, 255, 255}, "a frame of unsound length: 4294967295 bytes"},
+		"unknown": {[]byte{0, 0, 0, 1, 99}, "kind 99"},
+		"short":   {[]byte{0, 0, 0, 2, 7, 1}, "kind 7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := joinOne(t, "h0")
+			members := []Member{h.Member(), {Host: "h1", Addr: "127.0.0.1:1"}}
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				c, err := h.Communicator(within(t), "test", members)
+				if err == nil {
+					<-c.Done()
+					err = c.Err()
+				}
+				wantMember(t, err, 1, test.says)
+			})
+			conn := greeted(t, h, "test", members)
+			if _, err := conn.Write(test.bytes); err != nil {
+				t.Error(err)
+			}
+			// Who is at fault is told, and the connection closed.
+			if told, err := io.ReadAll(conn); err != nil || !strings.Contains(string(told), test.says) {
+				t.Errorf("told %q, %v", told, err)
+			}
+			conn.Close()
+			wg.Wait()
+		})
+	}
+}
+
+// Packets of garbage are dropped, and a caller of a wrong place is refused.
+func TestGarbageOnAHostConnection(t *testing.T) {
+	h := joinOne(t, "h0")
+	members := []Member{h.Member(), {Host: "h1", Addr: "127.0.0.1:1"}}
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
+	formed := make(chan *Communicator)
+	go func() {
+		c, err := h.Communicator(ctx, "test", members)
+		if err != nil {
+			t.Error(err)
+		}
+		formed <- c
+	}()
+	conn := greeted(t, h, "test", members)
+	c := <-formed
+	if c == nil {
+		return
+	}
+	if _, err := conn.Write([]byte{0, 0, 0, 5, 1, 2, 3, 4, 5}); err != nil {
+		t.Error(err)
+	}
+	until(ctx, t, "the packet has come", func() bool { return c.Stats().Hosts.FramesIn == 1 })
+	for name, test := range map[string]struct {
+		change func(*hello)
+		says   string
+	}{
+		"stranger":   {func(k *hello) { k.from = 2 }, "not the caller's parent"},
+		"wrong rank": {func(k *hello) { k.to = 1 }, "not the caller's parent"},
+		"other":      {func(k *hello) { k.of = 99 }, "no more"},
+		"second":     {func(k *hello) { k.of, k.own = c.own, 78 }, "another communicator"},
+	} {
+		k := hello{group: c.group, from: 1, to: 0, own: 77, name: "test"}
+		test.change(&k)
+		by, why, err := readAnswer(dialHost(t, h, k.append(nil)))
+		if by != 0 || err != nil || !strings.Contains(why, test.says) {
+			t.Errorf("%s: answered %d, %q, %v; want a refusal that says %q", name, by, why, err, test.says)
+		}
+	}
+	if c.Err() != nil {
+		t.Errorf("the communicator has ended: %v", c.Err())
+	}
+}
+
+func TestParentOfAnotherKind(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+			conn.Close()
+		}
+	})
+	defer wg.Wait()
+	defer listener.Close()
+	h := joinOne(t, "h1")
+	members := []Member{{Host: "h0", Addr: listener.Addr().String()}, h.Member()}
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
+	go func() {
+		until(ctx, t, "the answer was heard", func() bool {
+			h.mu.Lock()
+			c := h.names["test"]
+			h.mu.Unlock()
+			return c != nil && strings.Contains(c.missing(), "not of this protocol")
+		})
+		cancel()
+	}()
+	_, err = h.Communicator(ctx, "test", members)
+	if !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "rank 0 (h0) at "+members[0].Addr+" cannot be reached") {
+		t.Errorf("got %v, want that rank 0 is missing", err)
+	}
+}
+
+func TestDataAddressForSwitches(t *testing.T) {
+	_, err := Join(t.Context(), "h0", WithListen("0.0.0.0:0"), WithManager("127.0.0.1:1"))
+	if !errors.Is(err, ErrArgument) || !strings.Contains(err.Error(), "WithDataAddress") {
+		t.Errorf("got %v, want that switches need an address", err)
+	}
+}
+
+func TestCloseInMidOperation(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"})
+	comms := form(t, "test", hosts, members)
+	const dead = 2
+	requests := make([]*Request, len(comms))
+	for i, c := range comms[:4] { // rank 4 does not come
+		v := make([]int64, 100_000)
+		requests[i] = StartAllreduce(c, reduce.Sum, v, v)
+	}
+	until(within(t), t, "the operation has begun", func() bool { return comms[dead].Stats().Session.Sent > 0 })
+	if err := hosts[dead].Close(); err != nil {
+		t.Error(err)
+	}
+	for i, r := range requests[:4] {
+		_, err := r.Wait(within(t))
+		if i == dead {
+			if !errors.Is(err, ErrClosed) || !errors.Is(err, ErrEnded) {
+				t.Errorf("rank %d: got %v, want that its host was closed", i, err)
+			}
+		} else {
+			wantMember(t, err, dead, "it closed its host")
+		}
+	}
+	<-comms[4].Done()
+	wantMember(t, comms[4].Err(), dead, "it closed its host")
+}
+
+// Who leaves waits for the others, with all results of theirs.
+func TestLeaveWhileAnotherWorks(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2"})
+	comms := form(t, "test", hosts, members)
+	left := make(chan int, 2)
+	all := vectors(3, 50_000)
+	requests := make([]*Request, 3)
+	for i, c := range comms {
+		requests[i] = StartAllreduce(c, reduce.Sum, all[i], all[i])
+	}
+	for i := 1; i < 3; i++ {
+		go func() {
+			if err := comms[i].Leave(within(t)); err != nil {
+				t.Error(err)
+			}
+			left <- i
+		}()
+	}
+	if _, err := requests[0].Wait(within(t)); err != nil {
+		t.Error(err)
+	}
+	checkSum(t, 3, 0, all[0])
+	select {
+	case i := <-left:
+		t.Errorf("rank %d did not wait for rank 0", i)
+	default:
+	}
+	if err := comms[0].Leave(within(t)); err != nil {
+		t.Error(err)
+	}
+	<-left
+	<-left
+	for i, c := range comms {
+		if _, err := requests[i].Wait(within(t)); err != nil {
+			t.Error(err)
+		}
+		checkSum(t, 3, i, all[i])
+		if _, err := Barrier(within(t), c); !errors.Is(err, ErrEnded) {
+			t.Errorf("rank %d: a barrier after leaving: %v", i, err)
+		}
+		if err := c.Leave(within(t)); !errors.Is(err, ErrEnded) {
+			t.Errorf("rank %d: leaving twice: %v", i, err)
+		}
+		<-c.Done()
+		if s := c.Stats(); s.Session.Results == 0 || s.Hosts.FramesIn == 0 {
+			t.Errorf("rank %d: stats after the end: %+v", i, s)
+		}
+	}
+}
+
+// What is refused, or done, is so also for an ended context, and then that
+// does not end the communicator.
+func TestEndedContextOfWhatIsDone(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1"})
+	comms := form(t, "test", hosts, members)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		if _, err := Allreduce(ended, comms[0], reduce.BAnd, []float32{1}, []float32{1, 2}); !errors.Is(err, ErrArgument) || errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want an argument error", err)
+		}
+	}
+	v := make([]int64, 10)
+	if _, err := Allreduce(t.Context(), comms[0], reduce.Sum, v[:6], v[2:8]); !errors.Is(err, ErrArgument) || !strings.Contains(err.Error(), "overlap") {
+		t.Errorf("got %v, want that the vectors overlap", err)
+	}
+	sum(t, comms, 10)
+	leave(t, comms)
+}
+
+// An operation after Leave was begun can never run.
+func TestOperationWhileLeaving(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1"})
+	comms := form(t, "test", hosts, members)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := comms[0].Leave(within(t)); err != nil {
+			t.Error(err)
+		}
+	})
+	until(within(t), t, "rank 0 is leaving", comms[0].leaving)
+	if _, err := Barrier(within(t), comms[0]); !errors.Is(err, ErrEnded) || errors.Is(err, ErrArgument) {
+		t.Errorf("got %v, want that it has ended", err)
+	}
+	if err := comms[1].Leave(within(t)); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+}

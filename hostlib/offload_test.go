@@ -1,0 +1,366 @@
+package hostlib
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tributary-fabric/tributary/internal/agentd"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+func TestOffload(t *testing.T) {
+	f := newFabric(t, 2, nil)
+	hosts, members := f.join()
+	comms := form(t, "job", hosts, members)
+	offloaded(t, comms, 0)
+	before := comms[0].Stats()
+	wantWay(t, sum(t, comms, 20_000), Offload)
+	ctx, n := within(t), len(comms)
+	each(n, func(i int) {
+		for root := range n {
+			in, out := []int32{int32(i), 1}, make([]int32, 2)
+			outcome, err := Reduce(ctx, comms[i], reduce.Max, root, in, out)
+			if err != nil || outcome.Way != Offload || i == root && (out[0] != int32(n-1) || out[1] != 1) {
+				t.Errorf("reduce to %d: rank %d has %v by %v, %v", root, i, out, outcome.Way, err)
+			}
+			v := []uint64{uint64(i) << 40}
+			outcome, err = Broadcast(ctx, comms[i], root, v)
+			if err != nil || outcome.Way != Offload || v[0] != uint64(root)<<40 {
+				t.Errorf("broadcast from %d: rank %d has %v by %v, %v", root, i, v, outcome.Way, err)
+			}
+		}
+		least := []reduce.Located[float64]{{Value: float64((i + 2) % n), Location: int64(i)}}
+		outcome, err := AllreduceLocated(ctx, comms[i], reduce.MinLoc, least, least)
+		if err != nil || outcome.Way != Offload || least[0].Value != 0 || least[0].Location != 2 {
+			t.Errorf("minloc: rank %d has %v by %v, %v", i, least, outcome.Way, err)
+		}
+		if outcome, err := Barrier(ctx, comms[i]); err != nil || outcome.Way != Offload || outcome.Epochs[0]%2 != 0 {
+			t.Errorf("barrier: rank %d: %+v, %v", i, outcome, err)
+		}
+	})
+	after := comms[0].Stats()
+	if payload := uint64(20_000 * 8); after.Data.BytesOut-before.Data.BytesOut < payload || after.Epoch%2 != 0 {
+		t.Errorf("stats before %+v, after %+v", before, after)
+	}
+	if f.held() == 0 {
+		t.Error("no switch has reserved a slot")
+	}
+	leave(t, comms)
+	until(ctx, t, "the group's slots are free", func() bool { return f.held() == 0 })
+	if end := comms[0].Stats(); end.Session.Results < after.Session.Results || end.Epoch != after.Epoch {
+		t.Errorf("stats at the end %+v, before it %+v", end, after)
+	}
+}
+
+func TestDatagramsAreLostDoubledAndReordered(t *testing.T) {
+	faults := transport.Faults{Loss: 0.02, Duplicate: 0.02, Reorder: 0.05, Seed: 1}
+	f := newFabric(t, 2, func(c *agentd.Config) {
+		c.Faults = faults
+		faults.Seed += 1000
+	})
+	var mu sync.Mutex
+	var faulty []*transport.Faulty
+	hosts, members := f.join(with(func(s *settings) {
+		s.wrapData = func(c transport.Conn) transport.Conn {
+			mu.Lock()
+			defer mu.Unlock()
+			faults.Seed++
+			conn, err := transport.WithFaults(c, faults)
+			if err != nil {
+				t.Error(err)
+			}
+			faulty = append(faulty, conn)
+			return conn
+		}
+	}))
+	comms := form(t, "job", hosts, members)
+	offloaded(t, comms, 0)
+	for range 3 {
+		wantWay(t, sum(t, comms, 40_000), Offload)
+	}
+	leave(t, comms)
+	for _, c := range faulty {
+		if n := c.Faults(); n.Lost == 0 || n.Duplicated == 0 || n.Reordered == 0 {
+			t.Errorf("too little went wrong: %+v", n)
+		}
+	}
+}
+
+func TestManagerComesLate(t *testing.T) {
+	f := newFabric(t, 2, nil)
+	f.manager.Kill()
+	hosts, members := f.join()
+	comms := form(t, "job", hosts, members)
+	wantWay(t, sum(t, comms, 1000), HostTree, f.front.addr())
+	f.startManager()
+	offloaded(t, comms, 0)
+	wantWay(t, sum(t, comms, 1000), Offload)
+	leave(t, comms)
+}
+
+func TestManagerLosesItsMemory(t *testing.T) {
+	other := manager.Create{Name: "other", ChunkBytes: 1432, Window: 64}
+	for name, others := range map[string][]manager.Create{"same number": nil, "number of another group": {other}} {
+		t.Run(name, func(t *testing.T) { managerLosesItsMemory(t, others) })
+	}
+}
+
+func managerLosesItsMemory(t *testing.T, others []manager.Create) {
+	f := newFabric(t, 2, nil)
+	hosts, members := f.join()
+	for i := range others {
+		for _, m := range members {
+			others[i].Members = append(others[i].Members, m.Host)
+		}
+	}
+	comms := form(t, "job", hosts, members)
+	offloaded(t, comms, 0)
+	epoch := comms[0].Stats().Epoch
+	f.manager.Kill()
+	wantWay(t, sum(t, comms, 1000), Offload) // it is not needed
+	f.startManager(others...)
+	ctx := within(t)
+	until(ctx, t, "the group is made again", func() bool {
+		groups, err := f.client.Groups(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(groups, func(g manager.Summary) bool { return strings.HasPrefix(g.Name, "job/") })
+		return i >= 0 && groups[i].Watching == len(comms)
+	})
+	sum(t, comms, 10_000)
+	offloaded(t, comms, epoch)
+	wantWay(t, sum(t, comms, 1000), Offload)
+	leave(t, comms)
+	until(ctx, t, "the group alone is released", func() bool {
+		groups, err := f.client.Groups(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(groups) == len(others) && (len(groups) == 0 || groups[0].Name == "other" && groups[0].State != manager.Releasing)
+	})
+}
+
+func TestRootDiesInMidOperation(t *testing.T) {
+	for spines := range 3 {
+		if spines == 0 {
+			continue
+		}
+		t.Run(fmt.Sprintf("spines=%d", spines), func(t *testing.T) {
+			f := newFabric(t, spines, nil)
+			hosts, members := f.join()
+			var g *gate
+			hosts[3].set.wrapData = func(c transport.Conn) transport.Conn {
+				g = &gate{Conn: c, left: 300}
+				return g
+			}
+			comms := form(t, "job", hosts, members)
+			offloaded(t, comms, 0)
+			root := f.root(comms[0])
+			const length = 100_000
+			n, all, requests := len(comms), vectors(len(comms), length), make([]*Request, len(comms))
+			for i, c := range comms {
+				requests[i] = StartAllreduce(c, reduce.Sum, all[i], all[i])
+			}
+			ctx := within(t)
+			for _, c := range comms {
+				until(ctx, t, "results have come", func() bool { return c.Stats().Session.Results > 200 })
+			}
+			f.agents[root].Kill()
+			g.isOpen.Store(true)
+			outcomes := make([]Outcome, n)
+			for i, r := range requests {
+				var err error
+				if outcomes[i], err = r.Wait(ctx); err != nil {
+					t.Fatalf("rank %d: %v", i, err)
+				}
+				checkSum(t, n, i, all[i])
+				if o := outcomes[i]; len(o.Epochs) < 2 || o.Epochs[0]%2 != 0 || !strings.Contains(o.Reason, "switch") {
+					t.Errorf("rank %d ran by %v in epochs %v because %q", i, o.Way, o.Epochs, o.Reason)
+				}
+			}
+			if spines == 1 {
+				wantWay(t, outcomes, Mixed)
+				wantWay(t, sum(t, comms, 1000), HostTree)
+			} else {
+				offloaded(t, comms, outcomes[0].Epochs[0])
+				wantWay(t, sum(t, comms, 1000), Offload)
+				if f.root(comms[0]) == root {
+					t.Errorf("the root is %s again", root)
+				}
+			}
+			leave(t, comms)
+		})
+	}
+}
+
+func TestNoSwitchCanReduce(t *testing.T) {
+	f := newFabric(t, 2, func(c *agentd.Config) {
+		if strings.HasPrefix(c.Switch, "leaf") {
+			c.Capability = topology.Capability{}
+		}
+	})
+	hosts, members := f.join()
+	comms := form(t, "job", hosts, members)
+	wantWay(t, sum(t, comms, 1000), HostTree, "no tree of switches", "leaf-")
+	if way, why := comms[0].Way(); way != HostTree || !strings.Contains(why, "leaf-") {
+		t.Errorf("it would go by %v because %q", way, why)
+	}
+	leave(t, comms)
+}
+
+func TestTermsLetWeakerSwitchesServe(t *testing.T) {
+	f := newFabric(t, 2, func(c *agentd.Config) {
+		c.Capability.Functions = topology.FunctionsOf(reduce.Sum, reduce.Max)
+		c.Capability.Types = topology.TypesOf(reduce.Int64)
+	})
+	hosts, members := f.join()
+	all := form(t, "all", hosts, members)
+	wantWay(t, sum(t, all, 10), HostTree, "no tree of switches")
+	leave(t, all)
+
+	some := form(t, "some", hosts, members, OnlyFunctions(reduce.Sum), OnlyTypes(reduce.Int64))
+	offloaded(t, some, 0)
+	wantWay(t, sum(t, some, 10), Offload)
+	for name, r := range map[string]*Request{
+		"max":     StartAllreduce(some[0], reduce.Max, []int64{1}, []int64{1}),
+		"float32": StartAllreduce(some[0], reduce.Sum, []float32{1}, []float32{1}),
+	} {
+		if _, err := r.Wait(within(t)); !errors.Is(err, ErrArgument) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %v, want that it is not among the terms", name, err)
+		}
+	}
+	wantWay(t, sum(t, some, 10), Offload)
+	leave(t, some)
+}
+
+func TestTermsMustBeEqual(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1"})
+	ctx := within(t)
+	each(2, func(i int) {
+		var options []GroupOption
+		if i == 1 {
+			options = append(options, OnlyFunctions(reduce.Sum))
+		}
+		_, err := hosts[i].Communicator(ctx, "test", members, options...)
+		if i == 1 {
+			if !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "other members or settings") {
+				t.Errorf("got %v, want a refusal", err)
+			}
+			_ = hosts[0].Close() // it waits in vain
+		} else if !errors.Is(err, ErrFormation) || !errors.Is(err, ErrClosed) {
+			t.Errorf("got %v, want that its host was closed", err)
+		}
+	})
+}
+
+// Groups that share hosts run at once, each on its own tree.
+func TestCommunicatorsOverlap(t *testing.T) {
+	f := newFabric(t, 2, nil)
+	hosts, members := f.join()
+	ranks := [][]int{{0, 1, 2, 3}, {3, 0}, {1, 2, 0}, {0, 1, 2, 3}, {2, 1}}
+	var wg sync.WaitGroup
+	for k, in := range ranks {
+		wg.Go(func() {
+			h, m := make([]*Host, len(in)), make([]Member, len(in))
+			for i, host := range in {
+				h[i], m[i] = hosts[host], members[host]
+			}
+			comms := form(t, fmt.Sprintf("group-%d", k), h, m)
+			offloaded(t, comms, 0)
+			for range 5 {
+				wantWay(t, sum(t, comms, 10_000), Offload)
+			}
+			leave(t, comms)
+		})
+	}
+	wg.Wait()
+}
+
+func TestManyOperationsInFlight(t *testing.T) {
+	const operations = 200
+	f := newFabric(t, 2, nil)
+	hosts, members := f.join()
+	comms := form(t, "job", hosts, members)
+	ctx, n := within(t), len(comms)
+	each(n, func(i int) {
+		v, requests := make([][]int64, operations), make([]*Request, operations)
+		for k := range requests {
+			v[k] = vectors(n, 13*k)[i]
+			switch k % 4 {
+			case 0:
+				requests[k] = StartBroadcast(comms[i], k%n, v[k])
+			case 1:
+				requests[k] = StartBarrier(comms[i])
+			default:
+				requests[k] = StartAllreduce(comms[i], reduce.Sum, v[k], v[k])
+			}
+		}
+		for k, r := range requests {
+			if _, err := r.Wait(ctx); err != nil {
+				t.Errorf("rank %d, operation %d: %v", i, k, err)
+				return
+			}
+			if k%4 >= 2 {
+				checkSum(t, n, i, v[k])
+			} else if k%4 == 0 && k > 0 && v[k][0] != -7*int64(k%n+1) {
+				t.Errorf("rank %d, operation %d: %d", i, k, v[k][0])
+			}
+		}
+	})
+	leave(t, comms)
+}
+
+// A member may be done with leaving, and form the next group, before another
+// one has heard that the last barrier is done.
+func TestSameNameAgainAndAgain(t *testing.T) {
+	faults := transport.Faults{Loss: 0.1}
+	f := newFabric(t, 2, func(c *agentd.Config) {
+		c.Faults = faults
+		faults.Seed += 1000
+	})
+	hosts, members := f.join()
+	ctx := within(t)
+	each(len(hosts), func(i int) {
+		for range 5 {
+			c, err := hosts[i].Communicator(ctx, "job", members)
+			if err != nil {
+				t.Errorf("rank %d: %v", i, err)
+				return
+			}
+			if _, err := Barrier(ctx, c); err != nil {
+				t.Errorf("rank %d: %v", i, err)
+			}
+			if err := c.Leave(ctx); err != nil {
+				t.Errorf("rank %d: %v", i, err)
+			}
+		}
+	})
+	until(ctx, t, "all slots are free", func() bool { return f.held() == 0 })
+}
+
+// The manager's groups are those of one forming each.
+func TestGroupsOfTheManager(t *testing.T) {
+	f := newFabric(t, 2, nil)
+	hosts, members := f.join()
+	name := strings.Repeat("ä", 126) + "\xff" // long, and no valid text
+	comms := form(t, name, hosts, members)
+	offloaded(t, comms, 0)
+	groups, err := f.client.Groups(within(t))
+	if err != nil || len(groups) != 1 || groups[0].Members != len(comms) {
+		t.Fatalf("groups %+v, %v", groups, err)
+	}
+	e, err := f.client.Explain(within(t), rpc.GroupRef{Group: groups[0].Group})
+	if err != nil || e.State != manager.Active {
+		t.Errorf("%+v, %v", e, err)
+	}
+	leave(t, comms)
+}
