@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 )
 
@@ -36,6 +37,9 @@ type Builder struct {
 	caps            []Capability
 	layers          []int // of the switches; 0: find out
 	links           []builtLink
+
+	addresses map[LinkID][2]netip.Addr
+	addressed map[netip.Addr]LinkID // whose end has it
 }
 
 type builtLink struct {
@@ -147,7 +151,7 @@ func (b *Builder) Build() (*Graph, error) {
 	g := &Graph{
 		fabric: b.Fabric, hosts: int32(hosts), names: b.joinNames(),
 		ends: make([][2]NodeID, len(b.links)), ports: make([][2]Port, len(b.links)), spec: make([]uint32, len(b.links)),
-		caps: make([]uint32, switches),
+		caps: make([]uint32, switches), addresses: b.joinAddresses(),
 	}
 	specs, caps := map[LinkSpec]uint32{}, map[Capability]uint32{}
 	for i, l := range b.links {

@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"iter"
+	"net/netip"
 	"slices"
 	"sort"
 	"strconv"
@@ -75,10 +76,13 @@ type Graph struct {
 	adjacent []LinkID
 
 	// By link. Few links differ in what they carry, so that is kept once.
-	ends    [][2]NodeID
-	ports   [][2]Port
-	spec    []uint32 // index in specs
-	specs   []LinkSpec
+	ends  [][2]NodeID
+	ports [][2]Port
+	spec  []uint32 // index in specs
+	specs []LinkSpec
+	// By link, the addresses of its ends; nil if no link has any.
+	addresses [][2]netip.Addr
+
 	layers  []uint8  // by node
 	caps    []uint32 // by switch, index in capSets
 	capSets []Capability
@@ -219,7 +223,7 @@ func (g *Graph) LinkName(l LinkID) string {
 func (g *Graph) Bytes() int {
 	return int(unsafe.Sizeof(*g)) + len(g.fabric) + g.names.bytes() +
 		sliceBytes(g.offset) + sliceBytes(g.adjacent) + sliceBytes(g.ends) + sliceBytes(g.ports) +
-		sliceBytes(g.spec) + sliceBytes(g.specs) + sliceBytes(g.layers) + sliceBytes(g.caps) + sliceBytes(g.capSets)
+		sliceBytes(g.spec) + sliceBytes(g.specs) + sliceBytes(g.addresses) + sliceBytes(g.layers) + sliceBytes(g.caps) + sliceBytes(g.capSets)
 }
 
 func sliceBytes[T any](s []T) int {
@@ -242,6 +246,11 @@ func Equal(a, b *Graph) bool {
 	for l := range LinkID(a.Links()) {
 		if a.Link(l) != b.Link(l) {
 			return false
+		}
+		for _, end := range a.ends[l] {
+			if a.AddressAt(l, end) != b.AddressAt(l, end) {
+				return false
+			}
 		}
 	}
 	return true

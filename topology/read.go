@@ -246,7 +246,7 @@ func (d *documentReader) addSwitch(v *value) {
 }
 
 func (d *documentReader) link(v *value) {
-	f := d.object(v, "between", "ports", "bandwidth", "latency")
+	f := d.object(v, "between", "ports", "addresses", "bandwidth", "latency")
 	if f == nil {
 		return
 	}
@@ -257,14 +257,17 @@ func (d *documentReader) link(v *value) {
 	spec := d.equipment.Link
 	d.linkSpecOf(f, &spec)
 	ports, ok := d.ports(f["ports"])
-	ends, ok2 := d.between(f["between"])
-	if !ok || !ok2 || len(d.errs) > 0 {
+	addresses, ok2 := d.addressPair(f["addresses"])
+	ends, ok3 := d.between(f["between"])
+	if !ok || !ok2 || !ok3 || len(d.errs) > 0 {
 		return
 	}
-	if _, err := d.builder.Connect(ends[0], ports[0], ends[1], ports[1], spec); err != nil {
+	l, err := d.builder.Connect(ends[0], ports[0], ends[1], ports[1], spec)
+	if err != nil {
 		d.fail(v, err)
 		return
 	}
+	d.setAddresses(l, addresses)
 	d.links = append(d.links, v)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/netip"
 	"strings"
 	"time"
 )
@@ -44,8 +45,9 @@ type fileSwitch struct {
 }
 
 type fileLink struct {
-	Between [2]string `json:"between"`
-	Ports   [2]Port   `json:"ports"`
+	Between   [2]string      `json:"between"`
+	Ports     [2]Port        `json:"ports"`
+	Addresses *[2]netip.Addr `json:"addresses,omitempty"`
 	*fileSpec
 }
 
@@ -80,6 +82,9 @@ func (g *Graph) document() *fileDocument {
 	for l, link := range g.AllLinks() {
 		f := fileLink{Ports: [2]Port{link.Ends[0].Port, link.Ends[1].Port}}
 		f.Between = [2]string{g.Name(link.Ends[0].Node), g.Name(link.Ends[1].Node)}
+		if g.addresses != nil && g.addresses[l][0].IsValid() {
+			f.Addresses = &g.addresses[l]
+		}
 		if g.spec[l] != g.spec[0] {
 			f.fileSpec = specOf(link.LinkSpec)
 		}
@@ -169,6 +174,9 @@ func (y *yamlWriter) switchLine(s fileSwitch) string {
 
 func (y *yamlWriter) linkLine(l fileLink) string {
 	line := fmt.Sprintf("{between: [%s, %s], ports: [%d, %d]", y.quote(l.Between[0]), y.quote(l.Between[1]), l.Ports[0], l.Ports[1])
+	if a := l.Addresses; a != nil {
+		line += fmt.Sprintf(", addresses: [%q, %q]", a[0].String(), a[1].String())
+	}
 	if l.fileSpec != nil {
 		line += ", " + y.spec(l.fileSpec)
 	}
