@@ -16,14 +16,23 @@ import (
 const batchSize = 64
 
 // batches reads and writes many datagrams a system call, by recvmmsg and
-// sendmmsg.
+// sendmmsg, and trains of them where the kernel knows these.
 type batches struct {
 	conn interface {
 		ReadBatch(ms []ipv4.Message, flags int) (int, error)
 		WriteBatch(ms []ipv4.Message, flags int) (int, error)
 	}
-	in, out []ipv4.Message
-	targets []target
+	in, out  []ipv4.Message
+	targets  []target
+	controls [][]byte // of out
+
+	ordered []Message // scratch of marshal, as are trains and taken
+	trains  []train
+	taken   []bool
+	plain   bool // no trains are sent
+
+	trainsIn bool       // trains are received
+	waiting  []arrivals // of the last read
 }
 
 // target is the memory of one destination address.
@@ -34,9 +43,10 @@ type target struct {
 
 func newBatches(socket *net.UDPConn, v4 bool) batches {
 	b := batches{
-		in:      make([]ipv4.Message, batchSize),
-		out:     make([]ipv4.Message, batchSize),
-		targets: make([]target, batchSize),
+		in:       make([]ipv4.Message, batchSize),
+		out:      make([]ipv4.Message, batchSize),
+		targets:  make([]target, batchSize),
+		controls: make([][]byte, batchSize),
 	}
 	if v4 {
 		b.conn = ipv4.NewPacketConn(socket)
@@ -45,47 +55,113 @@ func newBatches(socket *net.UDPConn, v4 bool) batches {
 	}
 	for i := range b.in {
 		b.in[i].Buffers = make([][]byte, 1)
-		b.out[i].Buffers = make([][]byte, 2)
 		b.out[i].Addr = &b.targets[i].addr
+		b.controls[i] = segmentControl()
 	}
+	b.enableTrains(func(level, option, value int) error {
+		return control(socket, func(fd int) error { return unix.SetsockoptInt(fd, level, option, value) })
+	})
 	return b
 }
 
 // read reads at least one datagram; without wait it fails at once if there is
 // none.
 func (b *batches) read(packets []Packet, wait bool) (int, error) {
-	in := b.in[:min(len(packets), len(b.in))]
-	for i := range in {
-		in[i].Buffers[0] = packets[i].Buffer
-	}
 	flags := 0
 	if !wait {
 		flags = unix.MSG_DONTWAIT
+	}
+	if b.trainsIn {
+		return b.readTrains(packets, flags)
+	}
+	in := b.in[:min(len(packets), len(b.in))]
+	for i := range in {
+		in[i].Buffers[0] = packets[i].Buffer
 	}
 	n, err := b.conn.ReadBatch(in, flags)
 	if err != nil {
 		return 0, err
 	}
 	for i := range in[:n] {
-		packets[i].N, packets[i].From = in[i].N, netip.AddrPort{}
-		if from, ok := in[i].Addr.(*net.UDPAddr); ok {
-			a := from.AddrPort()
-			packets[i].From = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
-		}
+		packets[i].N, packets[i].From = in[i].N, addrOf(in[i].Addr)
 	}
 	return n, nil
 }
 
-// write sends some of the messages, from the first on, and returns how many.
-func (b *batches) write(messages []Message) (int, error) {
-	out := b.out[:min(len(messages), len(b.out))]
-	for i := range out {
-		m := &messages[i]
-		b.targets[i].set(m.To)
-		out[i].Buffers = append(out[i].Buffers[:0], m.Head, m.Body)
+func addrOf(a net.Addr) netip.AddrPort {
+	from, ok := a.(*net.UDPAddr)
+	if !ok {
+		return netip.AddrPort{}
 	}
-	n, err := b.conn.WriteBatch(out, 0)
-	return max(n, 0), err // -1 with an error
+	at := from.AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+}
+
+// write sends messages, in any order of their destinations, and counts them.
+// Its only error is net.ErrClosed.
+func (b *batches) write(messages []Message, t *tally) error {
+	for len(messages) > 0 {
+		part := messages[:min(len(messages), batchSize)]
+		messages = messages[len(part):]
+		if err := b.send(b.marshal(part), t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send sends at most batchSize trains.
+func (b *batches) send(trains []train, t *tally) error {
+	for i := range trains {
+		b.load(&b.out[i], &b.targets[i], b.controls[i], &trains[i])
+	}
+	for sent := 0; sent < len(trains); {
+		n, err := b.conn.WriteBatch(b.out[sent:len(trains)], 0)
+		for range max(n, 0) { // -1 with an error
+			t.sent(trains[sent].messages)
+			sent++
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return net.ErrClosed
+		}
+		if err == nil || sent == len(trains) {
+			continue
+		}
+		if err := b.refused(trains[sent].messages, err, t); err != nil {
+			return err
+		}
+		sent++
+	}
+	return nil
+}
+
+// refused deals with a train that the network has refused. Where it may be for
+// being one, its messages are sent each by itself.
+func (b *batches) refused(messages []Message, why error, t *tally) error {
+	if len(messages) == 1 {
+		t.refused.Add(1)
+		return nil
+	}
+	// Of what the kernel says of a device that cannot carry trains, or of
+	// datagrams that would have to be fragmented, none passes.
+	b.plain = b.plain || errors.Is(why, unix.EINVAL) || errors.Is(why, unix.EIO) || errors.Is(why, unix.EMSGSIZE) || errors.Is(why, unix.EOPNOTSUPP)
+	one := ipv4.Message{Addr: &net.UDPAddr{}, Buffers: make([][]byte, 2)}
+	var to target
+	for i := range messages {
+		m := &messages[i]
+		to.set(m.To)
+		one.Addr, one.Buffers[0], one.Buffers[1] = &to.addr, m.Head, m.Body
+		_, err := b.conn.WriteBatch([]ipv4.Message{one}, 0)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return net.ErrClosed
+		case err != nil:
+			t.refused.Add(1)
+		default:
+			t.sent(messages[i : i+1])
+		}
+	}
+	return nil
 }
 
 func (t *target) set(a netip.AddrPort) {

@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"time"
@@ -32,13 +33,22 @@ func (b *batches) read(packets []Packet, _ bool) (int, error) {
 	return 1, nil
 }
 
-func (b *batches) write(messages []Message) (int, error) {
-	m := &messages[0]
-	b.whole = append(append(b.whole[:0], m.Head...), m.Body...)
-	if _, err := b.socket.WriteToUDPAddrPort(b.whole, m.To); err != nil {
-		return 0, err
+// write sends messages, and counts them. Its only error is net.ErrClosed.
+func (b *batches) write(messages []Message, t *tally) error {
+	for i := range messages {
+		m := &messages[i]
+		b.whole = append(append(b.whole[:0], m.Head...), m.Body...)
+		_, err := b.socket.WriteToUDPAddrPort(b.whole, m.To)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return net.ErrClosed
+		case err != nil:
+			t.refused.Add(1)
+		default:
+			t.sent(messages[i : i+1])
+		}
 	}
-	return 1, nil
+	return nil
 }
 
 // pollUntil is the deadline of a read that finds what is there already; a

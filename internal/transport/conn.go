@@ -52,8 +52,8 @@ type Conn interface {
 	// error is os.ErrDeadlineExceeded, ErrWoken, or net.ErrClosed.
 	ReadBatch(packets []Packet, until time.Time) (int, error)
 
-	// WriteBatch sends all messages; what the network refuses is dropped and
-	// counted. The only error is net.ErrClosed. Head and Body are the caller's
+	// WriteBatch sends all messages, those to one destination in their order;
+	// what the network refuses is dropped and counted. The only error is net.ErrClosed. Head and Body are the caller's
 	// again when it returns.
 	WriteBatch(messages []Message) error
 
@@ -117,6 +117,16 @@ type tally struct {
 func (t *tally) in(packets, bytes int) {
 	t.packetsIn.Add(uint64(packets))
 	t.bytesIn.Add(uint64(bytes))
+}
+
+// sent counts messages.
+func (t *tally) sent(messages []Message) {
+	bytes := 0
+	for i := range messages {
+		m := &messages[i]
+		bytes += len(m.Head) + len(m.Body) + overhead(m.To.Addr())
+	}
+	t.out(len(messages), bytes)
 }
 
 func (t *tally) out(packets, bytes int) {

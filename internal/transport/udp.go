@@ -150,26 +150,7 @@ func (u *UDP) Wake() {
 }
 
 // WriteBatch implements Conn.
-func (u *UDP) WriteBatch(messages []Message) error {
-	for len(messages) > 0 {
-		n, err := u.batches.write(messages)
-		bytes := 0
-		for i := range messages[:n] {
-			m := &messages[i]
-			bytes += len(m.Head) + len(m.Body) + overhead(m.To.Addr())
-		}
-		u.tally.out(n, bytes)
-		if errors.Is(err, net.ErrClosed) {
-			return net.ErrClosed
-		}
-		if err != nil && n < len(messages) {
-			n++ // the first one that was not sent is the one refused
-			u.tally.refused.Add(1)
-		}
-		messages = messages[n:]
-	}
-	return nil
-}
+func (u *UDP) WriteBatch(messages []Message) error { return u.batches.write(messages, &u.tally) }
 
 // Counters implements Conn.
 func (u *UDP) Counters() Counters {
