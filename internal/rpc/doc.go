@@ -7,6 +7,13 @@
 // [DialManager] returns implements the same, so that a caller does not see
 // where the other side is.
 //
+// # Trust
+//
+// With TLS, a caller is whom its certificate names ([CallerOf]), and may call
+// what the policy allows its role; docs/trust.md has it as a table. Without TLS
+// everybody may call everything, and [Listen] opens loopback addresses only
+// unless it is told otherwise.
+//
 // # Errors
 //
 // An error keeps its meaning across the wire: errors.Is finds the same sentinel

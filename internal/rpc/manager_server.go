@@ -12,6 +12,7 @@ import (
 type managerServer struct {
 	pb.UnimplementedManagerServer
 	manager Manager
+	members Membership // may be nil
 }
 
 func (s *managerServer) CreateGroup(ctx context.Context, m *pb.CreateGroupRequest) (*pb.CreateGroupResponse, error) {
@@ -19,6 +20,9 @@ func (s *managerServer) CreateGroup(ctx context.Context, m *pb.CreateGroupReques
 	c := r.create(m)
 	if r.err != nil {
 		return nil, r.err
+	}
+	if err := mayCreate(ctx, c); err != nil {
+		return nil, err
 	}
 	group, found, err := s.manager.CreateGroup(ctx, c)
 	if err != nil {
@@ -28,6 +32,9 @@ func (s *managerServer) CreateGroup(ctx context.Context, m *pb.CreateGroupReques
 }
 
 func (s *managerServer) ReleaseGroup(ctx context.Context, m *pb.ReleaseGroupRequest) (*pb.ReleaseGroupResponse, error) {
+	if err := s.maySee(ctx, GroupRef{Group: m.GetGroup()}); err != nil {
+		return nil, err
+	}
 	return &pb.ReleaseGroupResponse{}, s.manager.ReleaseGroup(ctx, m.GetGroup())
 }
 
@@ -37,6 +44,9 @@ func (s *managerServer) WatchGroup(m *pb.WatchGroupRequest, stream grpc.ServerSt
 	if r.err != nil {
 		return r.err
 	}
+	if err := s.mayBe(stream.Context(), w.Group, w.Rank); err != nil {
+		return err
+	}
 	return s.manager.WatchGroup(stream.Context(), w, func(e GroupEvent) error { return stream.Send(groupEvent(e)) })
 }
 
@@ -45,6 +55,9 @@ func (s *managerServer) ReportEpoch(ctx context.Context, m *pb.ReportEpochReques
 	p := r.report(m)
 	if r.err != nil {
 		return nil, r.err
+	}
+	if err := s.mayBe(ctx, p.Group, p.Rank); err != nil {
+		return nil, err
 	}
 	return &pb.ReportEpochResponse{}, s.manager.ReportEpoch(ctx, p)
 }
@@ -68,7 +81,11 @@ func (s *managerServer) ListGroups(_ *pb.ListGroupsRequest, stream grpc.ServerSt
 }
 
 func (s *managerServer) ExplainGroup(ctx context.Context, m *pb.ExplainGroupRequest) (*pb.ExplainGroupResponse, error) {
-	e, err := s.manager.Explain(ctx, GroupRef{Group: m.GetGroup(), Name: m.GetName()})
+	which := GroupRef{Group: m.GetGroup(), Name: m.GetName()}
+	if err := s.maySee(ctx, which); err != nil {
+		return nil, err
+	}
+	e, err := s.manager.Explain(ctx, which)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ var sentinels = []struct {
 	code codes.Code
 }{
 	{ErrMalformed, "malformed", codes.InvalidArgument},
+	{ErrDenied, "denied", codes.PermissionDenied},
 	{manager.ErrRequest, "invalid-request", codes.InvalidArgument},
 	{manager.ErrTooFew, "too-few-members", codes.InvalidArgument},
 	{manager.ErrTooMany, "too-many-members", codes.InvalidArgument},

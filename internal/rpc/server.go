@@ -3,6 +3,7 @@ package rpc
 import (
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"time"
 
@@ -40,12 +41,17 @@ const (
 // Services are what a server serves; those that are nil it does not.
 type Services struct {
 	Manager Manager
+	Members Membership // of the manager's groups; nil: hosts may only create groups
 	Agent   Agent
 }
 
-// ServerConfig tells how to serve. Its zero value serves without encryption.
+// ServerConfig tells how to serve. Its zero value serves without encryption,
+// on loopback addresses alone. With encryption a caller is whom its
+// certificate names (see pki), and may do what the policy allows its role.
 type ServerConfig struct {
-	TLS *tls.Config // nil: none
+	TLS            *tls.Config  // nil: no encryption, and everybody may do everything
+	AllowPlaintext bool         // serve on other addresses than loopback without encryption, too
+	Log            *slog.Logger // of who is refused; nil: none
 }
 
 // Server serves gRPC: Services, the health service, and reflection.
@@ -59,16 +65,16 @@ type Server struct {
 
 // Serve serves on listener, which it owns from then on.
 func Serve(listener net.Listener, services Services, c ServerConfig) *Server {
-	transport := insecure.NewCredentials()
-	if c.TLS != nil {
-		transport = credentials.NewTLS(c.TLS)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
+	g := &guard{open: c.TLS == nil, log: c.Log}
 	s := &Server{
 		grpc: grpc.NewServer(
-			grpc.Creds(transport),
+			grpc.Creds(c.credentials()),
 			grpc.MaxRecvMsgSize(maxMessage),
-			grpc.UnaryInterceptor(unaryServer),
-			grpc.StreamInterceptor(streamServer),
+			grpc.UnaryInterceptor(g.unary),
+			grpc.StreamInterceptor(g.stream),
 			grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMin, PermitWithoutStream: true}),
 			grpc.WaitForHandlers(true),
@@ -79,7 +85,7 @@ func Serve(listener net.Listener, services Services, c ServerConfig) *Server {
 	}
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	if services.Manager != nil {
-		pb.RegisterManagerServer(s.grpc, &managerServer{manager: services.Manager})
+		pb.RegisterManagerServer(s.grpc, &managerServer{manager: services.Manager, members: services.Members})
 		s.health.SetServingStatus(pb.Manager_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
 	}
 	if services.Agent != nil {

@@ -79,17 +79,6 @@ func fromStatus(err error) error {
 	return fmt.Errorf("%w: %s", is, s.Message())
 }
 
-// Interceptors of a server: handlers return plain errors.
-
-func unaryServer(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	response, err := handle(ctx, request)
-	return response, toStatus(err)
-}
-
-func streamServer(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	return toStatus(handle(service, stream))
-}
-
 // unaryClient is the interceptor of a client: callers get plain errors.
 func unaryClient(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	return fromStatus(invoke(ctx, method, request, response, conn, opts...))

@@ -34,7 +34,8 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Manager chooses collection trees for groups of hosts. Schedulers create and
-// release groups; members watch theirs and report; everybody may ask.
+// release groups; members watch theirs and report. docs/trust.md tells who may
+// call what.
 type ManagerClient interface {
 	// CreateGroup makes a group, or joins one: if a group of that name, with the
 	// same members and terms, stands already, its number is returned. It does
@@ -183,7 +184,8 @@ func (c *managerClient) DrainSwitch(ctx context.Context, in *DrainSwitchRequest,
 // for forward compatibility.
 //
 // Manager chooses collection trees for groups of hosts. Schedulers create and
-// release groups; members watch theirs and report; everybody may ask.
+// release groups; members watch theirs and report. docs/trust.md tells who may
+// call what.
 type ManagerServer interface {
 	// CreateGroup makes a group, or joins one: if a group of that name, with the
 	// same members and terms, stands already, its number is returned. It does
