@@ -1,13 +1,14 @@
 package agentd
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/transport"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -24,15 +25,23 @@ type Config struct {
 	Switch     string              // name of the switch in the topology
 	Capability topology.Capability // what it can do
 
-	Listen string      // "host:port" of the gRPC server; port 0 takes a free one
-	TLS    *tls.Config // of the gRPC server; nil: no encryption
+	Listen string // "host:port" of the gRPC server; port 0 takes a free one
+	// Trust is the agent's certificate, which has to name it as agent of the
+	// switch. Without one, everything is on loopback addresses, unless
+	// AllowPlaintext is set.
+	Trust          *pki.Source
+	AllowPlaintext bool
 
-	Data          netip.Addr    // address of the trees' sockets, which take free ports
+	// Data is the address of the trees' sockets, which take free ports. The
+	// unspecified one takes packets at all addresses of the switch: neighbours
+	// in a tree then use the address that the topology has on their link.
+	Data          netip.Addr
 	ReceiveBuffer int           // of each of them, in bytes; 0: DefaultReceiveBuffer
 	PrepareLease  time.Duration // life of a reservation that is never committed; 0: the core's default
 
 	// Faults are for trials: what the trees' sockets do to the packets that
-	// they send. Each socket has a seed of its own, derived from Faults.Seed.
+	// they send. Each socket of each switch has a seed of its own, derived from
+	// Faults.Seed.
 	Faults transport.Faults
 
 	Log *slog.Logger // nil: none
@@ -45,15 +54,35 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: no switch name", ErrConfig)
 	case c.Listen == "":
 		return fmt.Errorf("%w: switch %s: no address to listen on", ErrConfig, c.Switch)
-	case !c.Data.IsValid() || c.Data.IsUnspecified() || c.Data.IsMulticast():
+	case !c.Data.IsValid() || c.Data.IsMulticast():
 		return fmt.Errorf("%w: switch %s: data address %q is none that packets can be sent to", ErrConfig, c.Switch, c.Data)
 	case c.ReceiveBuffer < 0 || c.PrepareLease < 0:
 		return fmt.Errorf("%w: switch %s: receive buffer of %d bytes, prepare lease of %v", ErrConfig, c.Switch, c.ReceiveBuffer, c.PrepareLease)
 	}
-	for _, err := range []error{c.Capability.Validate(), c.Faults.Validate()} {
+	for _, err := range []error{c.Capability.Validate(), c.Faults.Validate(), c.trusted()} {
 		if err != nil {
 			return fmt.Errorf("%w: switch %s: %w", ErrConfig, c.Switch, err)
 		}
 	}
 	return nil
+}
+
+// trusted reports what is wrong with the certificate, or with its absence.
+func (c Config) trusted() error {
+	if c.Trust != nil {
+		return c.Trust.Expect(pki.Want{Role: pki.Agent, Name: c.Switch})
+	}
+	if err := c.server().CheckAddress(c.Data.AsSlice()); err != nil {
+		return fmt.Errorf("data address %v: %w", c.Data, err)
+	}
+	return nil
+}
+
+// server tells how to serve.
+func (c Config) server() rpc.ServerConfig {
+	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Log: c.Log}
+	if c.Trust != nil {
+		s.TLS = c.Trust.Server()
+	}
+	return s
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"sync/atomic"
 
@@ -27,6 +26,7 @@ type Daemon struct {
 	server *rpc.Server
 
 	trees map[uint64]*tree // by socket; owned by loop
+	past  totals           // of trees that were closed; owned by loop
 	mail  runner.Mailbox[letter]
 	post  sync.WaitGroup // of the goroutine that empties mail
 	once  sync.Once
@@ -61,7 +61,7 @@ func Start(c Config) (*Daemon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agentd: %w", err)
 	}
-	listener, err := net.Listen("tcp", c.Listen)
+	listener, err := rpc.Listen(c.Listen, c.server())
 	if err != nil {
 		return nil, fmt.Errorf("agentd: switch %s: %w", c.Switch, err)
 	}
@@ -77,7 +77,7 @@ func Start(c Config) (*Daemon, error) {
 		return nil, errors.Join(fmt.Errorf("agentd: %w", err), listener.Close())
 	}
 	d.post.Go(d.deliver)
-	d.server = rpc.Serve(listener, rpc.Services{Agent: d}, rpc.ServerConfig{TLS: c.TLS})
+	d.server = rpc.Serve(listener, rpc.Services{Agent: d}, c.server())
 	d.log.Info("agent started", slog.String("address", d.Addr()), slog.Uint64("incarnation", incarnation),
 		slog.Int("slots", c.Capability.Slots))
 	return d, nil

@@ -405,6 +405,7 @@ func TestFaultsAreInjected(t *testing.T) {
 func TestUnusableDataAddress(t *testing.T) {
 	cfg := config()
 	cfg.Data = netip.MustParseAddr("192.0.2.1") // of no interface (RFC 5737)
+	cfg.AllowPlaintext = true
 	_, c := start(t, cfg)
 	err := newGroup(t, c, 1, 1).prepare(testContext(t), c)
 	if !errors.Is(err, agent.ErrSocket) {
@@ -414,14 +415,14 @@ func TestUnusableDataAddress(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for name, spoil := range map[string]func(*agentd.Config){
-		"no name":          func(c *agentd.Config) { c.Switch = "" },
-		"no address":       func(c *agentd.Config) { c.Listen = "" },
-		"no data address":  func(c *agentd.Config) { c.Data = netip.Addr{} },
-		"unspecified data": func(c *agentd.Config) { c.Data = netip.IPv4Unspecified() },
-		"buffer":           func(c *agentd.Config) { c.ReceiveBuffer = -1 },
-		"lease":            func(c *agentd.Config) { c.PrepareLease = -1 },
-		"capability":       func(c *agentd.Config) { c.Capability.Slots = -1 },
-		"faults":           func(c *agentd.Config) { c.Faults.Loss = 2 },
+		"no name":         func(c *agentd.Config) { c.Switch = "" },
+		"no address":      func(c *agentd.Config) { c.Listen = "" },
+		"no data address": func(c *agentd.Config) { c.Data = netip.Addr{} },
+		"multicast data":  func(c *agentd.Config) { c.Data = netip.MustParseAddr("224.0.0.1") },
+		"buffer":          func(c *agentd.Config) { c.ReceiveBuffer = -1 },
+		"lease":           func(c *agentd.Config) { c.PrepareLease = -1 },
+		"capability":      func(c *agentd.Config) { c.Capability.Slots = -1 },
+		"faults":          func(c *agentd.Config) { c.Faults.Loss = 2 },
 	} {
 		c := config()
 		spoil(&c)

@@ -205,6 +205,11 @@ func (t *tree) counters(ctx context.Context) (rpc.TreeCounters, error) {
 	if err := t.loop.Do(ctx, func() { c = t.core.Counters() }); err != nil {
 		return rpc.TreeCounters{}, err
 	}
+	return t.tell(&c), nil
+}
+
+// tell returns c, and what the socket has counted, by name.
+func (t *tree) tell(c *aggregate.Counters) rpc.TreeCounters {
 	n := t.conn.Counters()
 	counters := rpc.TreeCounters{
 		Group: t.group, Tree: t.number,
@@ -227,5 +232,5 @@ func (t *tree) counters(ctx context.Context) (rpc.TreeCounters, error) {
 			counters.Drops["fault-"+wire.Fault(fault).String()] = n
 		}
 	}
-	return counters, nil
+	return counters
 }

@@ -3,6 +3,7 @@ package agentd
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"net/netip"
 	"slices"
@@ -106,7 +107,10 @@ func (d *Daemon) newConn(socket uint64) (transport.Conn, error) {
 	if faults == (transport.Faults{Seed: faults.Seed}) {
 		return conn, nil
 	}
-	faults.Seed += socket
+	// Agents with one seed would otherwise all lose the same packets.
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(d.cfg.Switch)) // it never fails
+	faults.Seed += name.Sum64() + socket
 	return transport.WithFaults(conn, faults)
 }
 
@@ -141,6 +145,8 @@ func (d *Daemon) watch(t *tree) {
 func (d *Daemon) stop(t *tree) {
 	t.loop.Close()
 	<-t.watched
+	last := t.core.Counters() // nobody else touches the core any more
+	d.past.add(t.tell(&last))
 	if err := t.conn.Close(); err != nil {
 		d.log.Debug("closing a tree", slog.Any("error", fmt.Errorf("group %d: %w", t.group, err)))
 	}

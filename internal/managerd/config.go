@@ -1,13 +1,14 @@
 package managerd
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -28,9 +29,12 @@ type Config struct {
 	Core     manager.Config    // bounds and periods of the core; zero fields have its defaults
 	Store    Store             // what survives a restart; nil: nothing does
 
-	Listen   string      // "host:port" of the gRPC server; port 0 takes a free one
-	TLS      *tls.Config // of the gRPC server; nil: no encryption
-	AgentTLS *tls.Config // towards the agents; nil: no encryption
+	Listen string // "host:port" of the gRPC server; port 0 takes a free one
+	// Trust is the manager's certificate, for its server and towards the agents,
+	// each of which has to be the one of its switch by its own. Without one, the
+	// server is on loopback addresses, unless AllowPlaintext is set.
+	Trust          *pki.Source
+	AllowPlaintext bool
 
 	Heartbeat time.Duration // an agent that is silent for three of these is dead; 0: DefaultHeartbeat
 	Call      time.Duration // time for an agent to answer one call; 0: DefaultCall
@@ -50,7 +54,7 @@ func (c Config) withDefaults() Config {
 		c.Connect = DefaultConnect
 	}
 	if c.Store == nil {
-		c.Store = new(Memory)
+		c.Store = forgetful()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -68,6 +72,11 @@ func (c Config) Validate() error {
 	case c.Heartbeat < 0 || c.Call < 0 || c.Connect < 0:
 		return fmt.Errorf("%w: a period is negative: heartbeat %v, call %v, connect %v", ErrConfig, c.Heartbeat, c.Call, c.Connect)
 	}
+	if c.Trust != nil {
+		if err := c.Trust.Expect(pki.Want{Role: pki.Manager}); err != nil {
+			return fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+	}
 	var errs []error
 	for name, address := range c.Agents {
 		if n, ok := c.Topology.Lookup(name); !ok || !c.Topology.IsSwitch(n) {
@@ -80,4 +89,21 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrConfig, err))
 	}
 	return errors.Join(errs...)
+}
+
+// server tells how to serve.
+func (c Config) server() rpc.ServerConfig {
+	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Log: c.Log}
+	if c.Trust != nil {
+		s.TLS = c.Trust.Server()
+	}
+	return s
+}
+
+// client tells how to reach the agent of a switch, and nobody else.
+func (c Config) client(name string) rpc.ClientConfig {
+	if c.Trust == nil {
+		return rpc.ClientConfig{}
+	}
+	return rpc.ClientConfig{TLS: c.Trust.Client(pki.Want{Role: pki.Agent, Name: name})}
 }

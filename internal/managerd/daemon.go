@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +30,7 @@ type Daemon struct {
 	writer  *writer
 	links   []*link // by switch index; nil where a switch has no agent
 	server  *rpc.Server
+	counts  *counts
 
 	once    sync.Once
 	cancel  context.CancelFunc // ends the links
@@ -62,12 +62,12 @@ func Start(c Config) (*Daemon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("managerd: %w", err)
 	}
-	listener, err := net.Listen("tcp", c.Listen)
+	listener, err := rpc.Listen(c.Listen, c.server())
 	if err != nil {
 		return nil, fmt.Errorf("managerd: %w", err)
 	}
 	d := &Daemon{
-		cfg: c, log: c.Log, core: machine, overlay: topology.NewOverlay(c.Topology),
+		cfg: c, log: c.Log, core: machine, overlay: topology.NewOverlay(c.Topology), counts: newCounts(records),
 		links:   make([]*link, c.Topology.Switches()),
 		gone:    make(chan struct{}),
 		pending: map[uint64]chan manager.Reply{},
@@ -79,7 +79,7 @@ func Start(c Config) (*Daemon, error) {
 	if err := d.run(); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	d.server = rpc.Serve(listener, rpc.Services{Manager: d}, rpc.ServerConfig{TLS: c.TLS})
+	d.server = rpc.Serve(listener, rpc.Services{Manager: d, Members: d}, c.server())
 	d.log.Info("manager started", slog.String("address", d.Addr()), slog.String("fabric", c.Topology.Fabric()),
 		slog.Int("hosts", c.Topology.Hosts()), slog.Int("switches", c.Topology.Switches()),
 		slog.Int("agents", len(c.Agents)), slog.Int("records", len(records)))
@@ -89,7 +89,7 @@ func Start(c Config) (*Daemon, error) {
 // dial makes the links, which begin to run later.
 func (d *Daemon) dial() error {
 	for name, address := range d.cfg.Agents {
-		client, err := rpc.DialAgent(address, rpc.ClientConfig{TLS: d.cfg.AgentTLS})
+		client, err := rpc.DialAgent(address, d.cfg.client(name))
 		if err != nil {
 			d.hangUp()
 			return fmt.Errorf("managerd: agent of switch %s: %w", name, err)
@@ -112,8 +112,8 @@ func (d *Daemon) hangUp() {
 func (d *Daemon) run() (err error) {
 	clock := runner.NewClock()
 	d.started = clock.At(0)
-	d.planner = newPlanner(d.cfg.Topology)
-	d.writer = &writer{store: d.cfg.Store, log: d.log}
+	d.planner = newPlanner(d.cfg.Topology, d.counts)
+	d.writer = &writer{store: d.cfg.Store, log: d.log, counts: d.counts}
 	d.loop, err = runner.Start(runner.Config[manager.Input, manager.Output]{
 		Core: d.core, Clock: clock, Apply: d.apply, Queue: queue,
 	})
@@ -183,6 +183,7 @@ func (d *Daemon) end() {
 // waits. The planner gets, of one step, the loads before the plans.
 func (d *Daemon) apply(_ core.Time, out *manager.Output) []manager.Input {
 	defer out.Reset()
+	d.counts.given(out.Persist)
 	d.writer.put(out.Persist)
 	d.planner.put(out)
 	for _, p := range out.Prepares {

@@ -76,6 +76,7 @@ func (l *link) run(ctx context.Context) {
 		}
 		if met {
 			wait, told = minLinkRetry, ""
+			l.daemon.counts.lost.Add(1)
 			l.log.Warn("agent lost", slog.Any("error", err))
 		} else if text := err.Error(); text != told {
 			told = text
@@ -186,6 +187,7 @@ func (l *link) do(ctx context.Context, r request, incarnation uint64) error {
 	}
 	if err != nil {
 		answer.Kind = agent.Refused
+		l.daemon.counts.refusal(answer.Refusal)
 		l.log.Info("refused", slog.Uint64("group", uint64(answer.Group)), slog.Any("error", err))
 	}
 	return l.daemon.post(manager.Answer{Switch: l.node, Reply: answer})

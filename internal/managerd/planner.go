@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/runner"
@@ -14,10 +15,11 @@ import (
 // planner chooses trees, one after the other, so that each choice sees those
 // before it.
 type planner struct {
-	box   runner.Mailbox[task]
-	view  topology.View // owned by run, as is load
-	load  *pathsel.Load
-	ended chan struct{}
+	box    runner.Mailbox[task]
+	view   topology.View // owned by run, as is load
+	load   *pathsel.Load
+	counts *counts
+	ended  chan struct{}
 }
 
 // task is what a planner does next, in the order of its fields.
@@ -29,8 +31,8 @@ type task struct {
 	call    func(*pathsel.Load)
 }
 
-func newPlanner(g *topology.Graph) *planner {
-	return &planner{view: g.View(), load: pathsel.NewLoad(g), ended: make(chan struct{})}
+func newPlanner(g *topology.Graph, counts *counts) *planner {
+	return &planner{view: g.View(), load: pathsel.NewLoad(g), counts: counts, ended: make(chan struct{})}
 }
 
 // put takes what a step of the core wants planned.
@@ -99,7 +101,9 @@ func (p *planner) do(t task, latest map[uint32]uint64, post func(...manager.Inpu
 		if latest[r.Group] != r.Plan {
 			continue
 		}
+		begun := time.Now()
 		choice, err := pathsel.Select(p.view, p.load, r.Request)
+		p.counts.planned(time.Since(begun), err)
 		if err == nil {
 			p.load.Add(choice.Tree, 0)
 		}

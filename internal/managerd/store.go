@@ -2,6 +2,7 @@ package managerd
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 	"sync"
 
@@ -25,6 +26,16 @@ type Store interface {
 type Memory struct {
 	mu      sync.Mutex
 	records map[memoryKey]manager.Record
+}
+
+// forgetful returns the Memory of a manager that keeps nothing. Its groups'
+// numbers begin anywhere, so that members which still have a number from the
+// manager's life before do not meet another group under it.
+func forgetful() *Memory {
+	m := new(Memory)
+	begin := manager.Record{Kind: manager.FleetRecord, Fleet: &manager.Fleet{LastGroup: rand.Uint32N(1 << 31)}}
+	_ = m.Save([]manager.Record{begin}) // it never fails
+	return m
 }
 
 type memoryKey struct {

@@ -19,9 +19,10 @@ const (
 // writer stores records. While the store fails nothing new is stored, and so
 // nothing that has to be stored first happens; what runs is not disturbed.
 type writer struct {
-	store Store
-	log   *slog.Logger
-	box   runner.Mailbox[manager.Record]
+	store  Store
+	log    *slog.Logger
+	counts *counts
+	box    runner.Mailbox[manager.Record]
 }
 
 func (w *writer) put(records []manager.Record) {
@@ -51,6 +52,7 @@ func (w *writer) save(ctx context.Context, records []manager.Record) bool {
 		if err == nil {
 			return true
 		}
+		w.counts.unsaved.Add(1)
 		w.log.Error("storing failed: no group is created and no tree is built until it succeeds",
 			slog.Int("records", len(records)), slog.Duration("retry", wait), slog.Any("error", err))
 		if !pause(ctx, wait) {

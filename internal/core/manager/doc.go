@@ -63,6 +63,14 @@
 // Slots are accounted as the agents do it: of a group's epochs on a switch the
 // largest counts, not the sum.
 //
+// # Where packets go
+//
+// Each edge of a tree is given by the two addresses at which its ends reach each
+// other. A switch or member with a data address of its own is reached there. One
+// whose data address is unspecified listens on all it has, and is reached at the
+// address that the topology gives its end of the very link that was chosen; if
+// there is none, the tree is given up, and the link named.
+//
 // Like all cores (see package core) it is a deterministic state machine
 // without goroutine, socket or clock; its randomness is Create.Secret.
 package manager

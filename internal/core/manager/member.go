@@ -190,7 +190,7 @@ func (c *Core) offer(g *group, t *tree, rank uint32) {
 	c.out.Offers = append(c.out.Offers, Offer{
 		Group: g.id, Rank: rank, Stream: m.stream,
 		Epoch: t.epoch, Cookie: g.spec.cookie(g.id, t.epoch), Window: t.window,
-		Parent: t.sites[t.choice.Tree.Leaves[rank].Vertex].addr, Index: t.rankIndex[rank],
+		Parent: c.leafOf(t, rank), Index: t.rankIndex[rank],
 		Probes: c.cfg.Probes, Idle: c.cfg.Lease / 3,
 	})
 }

@@ -117,6 +117,13 @@ func (c *Core) tryCommit(g *group) {
 	for rank := range g.members {
 		t.members[rank] = g.members[rank].addr
 	}
+	if why := c.unreachable(t); why != nil {
+		if n, ok := c.graph.Lookup(why.Switch); ok {
+			g.round.avoid(n, -1) // another switch may be reached
+		}
+		c.fail(g, why)
+		return
+	}
 	configs := c.configure(g, t)
 	for i := range configs {
 		if err := configs[i].Validate(); err != nil {
@@ -165,17 +172,15 @@ func (c *Core) configure(g *group, t *tree) []aggregate.Config {
 			Group: g.id, Epoch: t.epoch, Cookie: g.spec.cookie(g.id, t.epoch),
 			Window: t.window, ChunkBytes: g.spec.ChunkBytes,
 			Children: make([]aggregate.Child, len(children[i])),
-			Index:    t.upIndex[i], Probes: c.cfg.Probes, Lease: c.cfg.Lease,
-		}
-		if up := t.choice.Tree.Vertices[i].Parent; up >= 0 {
-			cfg.Parent = t.sites[up].addr
+			Parent:   c.parentOf(t, i), Index: t.upIndex[i],
+			Probes: c.cfg.Probes, Lease: c.cfg.Lease,
 		}
 		for k, child := range children[i] {
 			cfg.Children[k] = aggregate.Child{Lowest: child.Lowest}
 			if child.Vertex < 0 {
-				cfg.Children[k].Addr = t.members[child.Lowest]
+				cfg.Children[k].Addr = c.memberAt(t, child.Lowest)
 			} else {
-				cfg.Children[k].Addr = t.sites[child.Vertex].addr
+				cfg.Children[k].Addr = c.childAt(t, child.Vertex)
 			}
 		}
 	}

@@ -1,0 +1,58 @@
+package histogram
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// buckets is the number of bounds: 1-2-5 steps from 10 µs to 10 s.
+const buckets = 19
+
+var bounds = func() (all [buckets]time.Duration) {
+	steps := [...]time.Duration{1, 2, 5}
+	unit := 10 * time.Microsecond
+	for i := range all {
+		all[i] = steps[i%len(steps)] * unit
+		if i%len(steps) == len(steps)-1 {
+			unit *= 10
+		}
+	}
+	return all
+}()
+
+// Durations counts durations. Its zero value is empty. It is safe for
+// concurrent use.
+type Durations struct {
+	counts [buckets + 1]atomic.Uint64 // by the smallest bound that is not exceeded; the last one: none
+	sum    atomic.Int64               // nanoseconds
+}
+
+// Observe counts one duration.
+func (d *Durations) Observe(took time.Duration) {
+	i := 0
+	for i < buckets && took > bounds[i] {
+		i++
+	}
+	d.counts[i].Add(1)
+	d.sum.Add(int64(took))
+}
+
+// Snapshot is what was counted, in the form that Prometheus wants.
+type Snapshot struct {
+	Count   uint64
+	Sum     float64            // seconds
+	Buckets map[float64]uint64 // durations of at most so many seconds
+}
+
+// Snapshot returns what was counted. Durations that are counted meanwhile are
+// in it or not.
+func (d *Durations) Snapshot() Snapshot {
+	s := Snapshot{Sum: time.Duration(d.sum.Load()).Seconds(), Buckets: make(map[float64]uint64, buckets)}
+	for i := range d.counts {
+		s.Count += d.counts[i].Load()
+		if i < buckets {
+			s.Buckets[bounds[i].Seconds()] = s.Count
+		}
+	}
+	return s
+}

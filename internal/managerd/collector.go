@@ -1,0 +1,103 @@
+package managerd
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+)
+
+// collectTimeout is how long the loop may let who collects metrics wait.
+const collectTimeout = 5 * time.Second
+
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("tributary_manager_"+name, help, labels, nil)
+}
+
+// The metrics, as docs/metrics.md tells them.
+var (
+	descGroups      = newDesc("groups", "Groups, by how they stand.", "state")
+	descTrees       = newDesc("trees", "Trees, by how far they have come.", "stage")
+	descSwitches    = newDesc("switches", "Switches of the fabric.")
+	descConnected   = newDesc("connected_switches", "Switches whose agent the manager has.")
+	descDrained     = newDesc("drained_switches", "Switches that take nothing new.")
+	descSlots       = newDesc("slots_used", "Slots that are reserved on all switches.")
+	descLost        = newDesc("agent_losses_total", "Agents that were lost after they had been met.")
+	descPlans       = newDesc("plans_total", "Choices of a tree, by their result.", "result")
+	descPlanning    = newDesc("plan_duration_seconds", "Time that it took to choose a tree, or to find none.")
+	descRefusals    = newDesc("refusals_total", "Trees that were refused, by who refused and for which resource.", "by", "resource")
+	descEpochs      = newDesc("epochs_total", "Epochs that were given to trees.")
+	descSaveFailure = newDesc("store_failures_total", "Attempts to store records that failed.")
+)
+
+type collector struct{ *Daemon }
+
+// Collector returns the manager's metrics.
+func (d *Daemon) Collector() prometheus.Collector { return collector{d} }
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descGroups, descTrees, descSwitches, descConnected, descDrained, descSlots, descLost,
+		descPlans, descPlanning, descRefusals, descEpochs, descSaveFailure,
+	} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	c.collectState(to)
+	counter := func(d *prometheus.Desc, n uint64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	counter(descLost, c.counts.lost.Load())
+	counter(descPlans, c.counts.chosen.Load(), "chosen")
+	counter(descPlans, c.counts.refused.Load(), "refused")
+	planning := c.counts.planning.Snapshot()
+	to <- prometheus.MustNewConstHistogram(descPlanning, planning.Count, planning.Sum, planning.Buckets)
+	for s, n := range c.counts.refusals() {
+		counter(descRefusals, n, s.by, s.resource)
+	}
+	counter(descEpochs, c.counts.epochs.Load())
+	counter(descSaveFailure, c.counts.unsaved.Load())
+}
+
+// collectState tells what the core knows, unless it has ended.
+func (c collector) collectState(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	var census manager.Census
+	var switches []manager.SwitchState
+	err := c.loop.Do(ctx, func() { census, switches = c.core.Census(), c.core.Switches() })
+	if err != nil {
+		to <- prometheus.NewInvalidMetric(descGroups, c.excuse(err))
+		return
+	}
+	gauge := func(d *prometheus.Desc, n int, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
+	}
+	for s := manager.Waiting; s <= manager.Releasing; s++ {
+		gauge(descGroups, census.Groups[s], s.String())
+	}
+	for s := manager.TreePlanned; s < manager.TreeGone; s++ {
+		gauge(descTrees, census.Trees[s], s.String())
+	}
+	connected, drained, used := 0, 0, 0
+	for i := range switches {
+		s := &switches[i]
+		if s.Connected {
+			connected++
+		}
+		if s.Drained {
+			drained++
+		}
+		used += s.Used
+	}
+	gauge(descSwitches, len(switches))
+	gauge(descConnected, connected)
+	gauge(descDrained, drained)
+	gauge(descSlots, used)
+}
