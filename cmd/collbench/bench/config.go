@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// Errors of a measurement. They are wrapped; use errors.Is.
+var (
+	// ErrConfig: this cannot be measured.
+	ErrConfig = errors.New("cannot measure this")
+	// ErrWrong: a result is wrong.
+	ErrWrong = errors.New("a result is wrong")
+	// ErrWay: an operation ran another way than was asked for.
+	ErrWay = errors.New("an operation ran another way than asked for")
+)
+
+// Collective is what is measured.
+type Collective string
+
+// The collectives.
+const (
+	Allreduce Collective = "allreduce"
+	Reduce    Collective = "reduce"
+	Broadcast Collective = "broadcast"
+	Barrier   Collective = "barrier"
+)
+
+var collectives = []Collective{Allreduce, Reduce, Broadcast, Barrier}
+
+// Way is how operations are to run.
+type Way string
+
+// The ways.
+const (
+	Auto    Way = "auto"    // over switches where that is possible
+	Offload Way = "offload" // over switches, or the measurement has failed
+	Host    Way = "host"    // over hosts
+)
+
+var ways = []Way{Auto, Offload, Host}
+
+// Config is what is measured.
+type Config struct {
+	Collective Collective
+	Function   reduce.Function // of allreduce and reduce
+	Type       reduce.Type
+	Bytes      []int // of each member's vector, one measurement each
+	Iterations []int // timed operations of each measurement: one number for all, or one each
+	Way        Way
+	Rate       int64  // bit/s of a member's link, which goodput is a share of; 0: unknown
+	Seed       uint64 // of the vectors' elements; the same at all members
+}
+
+// DefaultConfig returns 20 iterations of a float32 sum of 1 MiB.
+func DefaultConfig() Config {
+	return Config{
+		Collective: Allreduce, Function: reduce.Sum, Type: reduce.Float32, Bytes: []int{1 << 20}, Iterations: []int{20},
+		Way: Auto, Seed: 1,
+	}
+}
+
+// maxIterations bounds one measurement: all its times are kept.
+const maxIterations = 1 << 20
+
+// Validate reports what is wrong with c.
+func (c Config) Validate() error {
+	switch {
+	case !slices.Contains(collectives, c.Collective):
+		return fmt.Errorf("%w: function %q; there are %s", ErrConfig, c.Collective, list(collectives))
+	case !slices.Contains(ways, c.Way):
+		return fmt.Errorf("%w: way %q; there are %s", ErrConfig, c.Way, list(ways))
+	case c.Function.Located() || !reduce.Defined(c.Function, c.Type):
+		return fmt.Errorf("%w: reduction %s of %s", ErrConfig, c.Function, c.Type)
+	case len(c.Bytes) == 0 || len(c.Iterations) != 1 && len(c.Iterations) != len(c.Bytes):
+		return fmt.Errorf("%w: %d sizes, %d numbers of iterations; there must be one number, or one a size", ErrConfig, len(c.Bytes), len(c.Iterations))
+	case c.Rate < 0:
+		return fmt.Errorf("%w: a link of %d bit/s", ErrConfig, c.Rate)
+	}
+	for _, n := range c.Bytes {
+		if size := c.Type.Size(); n < 0 || n%size != 0 || n/size > math.MaxUint32 {
+			return fmt.Errorf("%w: vectors of %d bytes; a multiple of the %d of a %s is needed", ErrConfig, n, size, c.Type)
+		}
+	}
+	for _, n := range c.Iterations {
+		if n < 1 || n > maxIterations {
+			return fmt.Errorf("%w: %d iterations, want 1 to %d", ErrConfig, n, maxIterations)
+		}
+	}
+	return nil
+}
+
+func list[T ~string](all []T) string {
+	names := make([]string, len(all))
+	for i, x := range all {
+		names[i] = string(x)
+	}
+	return strings.Join(names, ", ")
+}
+
+// iterations returns how often size i is timed.
+func (c Config) iterations(i int) int {
+	if len(c.Iterations) == 1 {
+		return c.Iterations[0]
+	}
+	return c.Iterations[i]
+}
+
+// fits reports whether operations that ran by way w are what was asked for.
+func (c Config) fits(w hostlib.Way) bool {
+	return c.Way == Auto || c.Way == Offload && w == hostlib.Offload || c.Way == Host && w == hostlib.HostTree
+}

@@ -1,0 +1,156 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// Mark is told before the timed operations of a measurement, and after them, by
+// every member; all members are at that point of the measurement at once.
+type Mark func(size int, begins bool) error
+
+// Member measures, as one member, what c says, one size after the other, and
+// calls row with each measurement; mark may be nil. Its errors are those of
+// operations, of row and mark, and, when all is measured, ErrWrong and ErrWay.
+func Member(ctx context.Context, comm *hostlib.Communicator, c Config, mark Mark, row func(Row) error) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if mark == nil {
+		mark = func(int, bool) error { return nil }
+	}
+	m := &member{comm: comm, cfg: c, mark: mark}
+	for i, size := range c.Bytes {
+		r, err := m.measure(ctx, size, c.iterations(i))
+		if err != nil {
+			return fmt.Errorf("measuring %s of %d bytes: %w", c.Collective, size, err)
+		}
+		if err := row(r); err != nil {
+			return err
+		}
+	}
+	switch {
+	case m.wrong > 0:
+		return fmt.Errorf("%w: %d of them, counted over all members", ErrWrong, m.wrong)
+	case m.astray != "":
+		return fmt.Errorf("%w: %s was, and some ran by %s: %s", ErrWay, c.Way, m.astray, m.reason)
+	}
+	return nil
+}
+
+type member struct {
+	comm   *hostlib.Communicator
+	cfg    Config
+	mark   Mark
+	wrong  int64
+	astray string // the way, if it was not the one that was asked for
+	reason string // of this member's last operation
+}
+
+// maxWarming is the most operations that are run before the timed ones. It is
+// below period.
+const maxWarming = 100
+
+// measure runs some operations to warm up, and then those that are timed.
+func (m *member) measure(ctx context.Context, size, iterations int) (Row, error) {
+	t, err := newTask(place{m.comm, m.comm.Rank(), m.comm.Size()}, m.cfg, size)
+	if err != nil {
+		return Row{}, err
+	}
+	s := series{times: make([]float64, iterations)}
+	for i := -min(iterations/10+1, maxWarming); i < iterations; i++ {
+		if i == 0 {
+			if err := m.at(ctx, size, true); err != nil {
+				return Row{}, err
+			}
+		}
+		if err := m.once(ctx, t, i, &s); err != nil {
+			return Row{}, err
+		}
+	}
+	if err := m.at(ctx, size, false); err != nil {
+		return Row{}, err
+	}
+	return m.conclude(ctx, size, &s)
+}
+
+// at is a point of the measurement that no member passes before all are there.
+func (m *member) at(ctx context.Context, size int, begins bool) error {
+	if _, err := hostlib.Barrier(ctx, m.comm); err != nil {
+		return err
+	}
+	if err := m.mark(size, begins); err != nil {
+		return err
+	}
+	_, err := hostlib.Barrier(ctx, m.comm)
+	return err
+}
+
+// series is what one member has seen in a measurement.
+type series struct {
+	times []float64 // microseconds
+	ways  [3]int64  // timed operations by hostlib.Way
+	wrong int64     // results, those of warming up included
+}
+
+// once runs one operation after all members are ready; those with negative
+// numbers are not timed.
+func (m *member) once(ctx context.Context, t task, number int, s *series) error {
+	t.prepare(number + period)
+	if _, err := hostlib.Barrier(ctx, m.comm); err != nil {
+		return err
+	}
+	begun := time.Now()
+	outcome, err := t.run(ctx)
+	elapsed := time.Since(begun)
+	if err != nil {
+		return err
+	}
+	m.reason = outcome.Reason
+	if !t.right() {
+		s.wrong++
+	}
+	if number >= 0 {
+		s.times[number] = float64(elapsed) / float64(time.Microsecond)
+		s.ways[outcome.Way]++
+	}
+	return nil
+}
+
+// conclude brings together what all members have seen.
+func (m *member) conclude(ctx context.Context, size int, s *series) (Row, error) {
+	slowest := make([]float64, len(s.times))
+	if _, err := hostlib.Allreduce(ctx, m.comm, reduce.Max, s.times, slowest); err != nil {
+		return Row{}, err
+	}
+	counts := append(s.ways[:], s.wrong)
+	if _, err := hostlib.Allreduce(ctx, m.comm, reduce.Sum, counts, counts); err != nil {
+		return Row{}, err
+	}
+	m.wrong += counts[3]
+	way := wayOf(counts)
+	if !m.cfg.fits(way) {
+		m.astray = way.String()
+	}
+	r := Row{
+		Ranks: m.comm.Size(), Type: m.cfg.Type.String(), Bytes: size, Iterations: len(s.times),
+		Way: way.String(), Right: counts[3] == 0,
+	}
+	r.times(slowest, m.cfg.Rate)
+	return r, nil
+}
+
+// wayOf returns the way of all operations, or that they were mixed.
+func wayOf(counts []int64) hostlib.Way {
+	switch {
+	case counts[hostlib.Offload] == 0 && counts[hostlib.Mixed] == 0:
+		return hostlib.HostTree
+	case counts[hostlib.HostTree] == 0 && counts[hostlib.Mixed] == 0:
+		return hostlib.Offload
+	}
+	return hostlib.Mixed
+}

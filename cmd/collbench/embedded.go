@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/cmd/collbench/bench"
+	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/embedded"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+func newEmbedded() *cobra.Command {
+	var f benchFlags
+	var fabric string
+	cmd := &cobra.Command{
+		Use:   "embedded",
+		Short: "Measure on a whole fabric in this process",
+		Long: `embedded runs a manager, an agent for every switch and a host for every host in
+this process, on sockets of the loopback interface. Its links do not exist: what
+it measures is what the processors of this machine can do together.
+
+Fabrics are files (docs/topology.md), or one of
+
+` + topology.Specs,
+		Example: "  collbench embedded --fabric fat-tree:4 --bytes 1MiB --iterations 50",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runEmbedded(cmd, &f, fabric) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&fabric, "fabric", "leaf-spine:4,2,2", "the `fabric`: a specification or a file")
+	f.add(flags)
+	return cmd
+}
+
+func runEmbedded(cmd *cobra.Command, f *benchFlags, fabric string) (err error) {
+	c, err := f.config()
+	if err != nil {
+		return err
+	}
+	g, err := topology.Open(fabric)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := f.within(cmd.Context())
+	defer cancel()
+	whole, err := embedded.Start(ctx, embedded.Config{
+		Topology: g, WithoutManager: c.Way == bench.Host, OfferWait: offerWaitMust, Window: f.window, Log: f.logger(cmd),
+		Progress: func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) },
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, whole.Close()) }()
+	comms, err := whole.Communicators(ctx, field.Communicator)
+	if err != nil {
+		return err
+	}
+	return embedded.Each(comms, func(rank int, comm *hostlib.Communicator) error {
+		if rank == 0 {
+			return measure(ctx, comm, c, nil, cmd.OutOrStdout())
+		}
+		err := measure(ctx, comm, c, nil, io.Discard)
+		if errors.Is(err, bench.ErrWrong) || errors.Is(err, bench.ErrWay) {
+			return nil // rank 0 says the same
+		}
+		return err
+	})
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+	"github.com/tributary-fabric/tributary/internal/netlab"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces take root")
+	}
+}
+
+// TestFabric measures, and holds the links' counters against the tree.
+func TestFabric(t *testing.T) {
+	needRoot(t)
+	rows, log, err := command(t, "fabric", "--prefix", "cbtest", "--hosts-per-leaf", "2", "--rate", "200mbit",
+		"--bytes", "8,64KiB,1MiB", "--iterations", "10,5,2", "--way", "offload")
+	if err != nil || len(rows) != 3 {
+		t.Fatalf("%v, %q\n%s", err, rows, log)
+	}
+	for _, row := range rows {
+		if row[colWay] != "offload" || row[colResult] != "right" {
+			t.Errorf("%q", row)
+		}
+	}
+	if strings.Contains(log, "ALARM") || strings.Count(log, "tree with root spine-") != 3 {
+		t.Errorf("%s", log)
+	}
+}
+
+// TestFabricLoss loses packets of trees at every sender.
+func TestFabricLoss(t *testing.T) {
+	needRoot(t)
+	t.Parallel()
+	for _, loss := range []string{"0.01", "0.1"} {
+		t.Run(loss, func(t *testing.T) {
+			t.Parallel()
+			rows, log, err := command(t, "fabric", "--prefix", "cbloss"+strings.ReplaceAll(loss, ".", "-"), "--hosts-per-leaf", "2",
+				"--rate", "200mbit", "--loss", loss, "--bytes", "8,128KiB", "--iterations", "2")
+			if err != nil || len(rows) != 2 {
+				t.Fatalf("%v, %q\n%s", err, rows, log)
+			}
+			for _, row := range rows {
+				if row[colResult] != "right" {
+					t.Errorf("%q", row)
+				}
+			}
+		})
+	}
+}
+
+// trial is a fabric in which something happens in the middle of an operation.
+type trial struct {
+	*field.Fabric
+	t   *testing.T
+	ctx context.Context
+	log *safeBuffer
+}
+
+// safeBuffer is a buffer that several goroutines write to.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// size is the vector's in a trial: it takes a third of a second at 50 Mbit/s.
+const size = 2 << 20
+
+// measure runs two operations, in the second of which strike is called when a
+// quarter of it has passed, and returns the way and the result.
+func (tr *trial) measure(strike func() error) (way, result string) {
+	tr.t.Helper()
+	args := []string{"--bytes", fmt.Sprint(size), "--iterations", "1", "--rate", "50mbit"}
+	struck := make(chan error, 1)
+	var rows []string
+	err := tr.Measure(tr.ctx, args, func(_ int, begins bool) error {
+		if !begins {
+			return <-struck
+		}
+		before, err := tr.Lab().Counts()
+		if err != nil {
+			return err
+		}
+		go func() { struck <- tr.inTheMiddle(before, strike) }()
+		return nil
+	}, func(line string) error { rows = append(rows, line); return nil })
+	if err != nil || len(rows) != 2 {
+		tr.t.Fatalf("%v, %q\n%s", err, rows, tr.log)
+	}
+	row := strings.Split(rows[1], ",")
+	return row[colWay], row[colResult]
+}
+
+// inTheMiddle calls strike when host h0 has sent a quarter of its vector.
+func (tr *trial) inTheMiddle(before netlab.Counts, strike func() error) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		now, err := tr.Lab().Counts()
+		if err != nil {
+			return err
+		}
+		if now.Since(before)[0][0].Bytes > size/4 {
+			return strike()
+		}
+		select {
+		case <-tick.C:
+		case <-tr.ctx.Done():
+			return tr.ctx.Err()
+		}
+	}
+}
+
+// root returns the name of the root of the tree, by asking for it until there
+// is one.
+func (tr *trial) root() (string, error) {
+	tree, err := tr.Tree(tr.ctx)
+	if err != nil {
+		return "", err
+	}
+	return tr.Lab().Topology().Name(tree.Root()), nil
+}
+
+// TestFabricFaults lets things happen in the middle of an operation: the
+// result is right, the way is told, and when all is well again the next group
+// runs over switches.
+func TestFabricFaults(t *testing.T) {
+	needRoot(t)
+	t.Parallel()
+	// A new tree may be there before the hosts have begun anew over their own.
+	const anotherTree, noTree, untouched = "offload or mixed", "mixed", "offload"
+	for name, test := range map[string]struct {
+		prefix string
+		strike func(*trial) (mend func() error, err error)
+		ways   string
+	}{
+		"the root's agent is killed": {"cbroot", func(tr *trial) (func() error, error) {
+			root, err := tr.root()
+			if err != nil {
+				return nil, err
+			}
+			return func() error { return tr.StartAgent(root) }, tr.KillAgent(root)
+		}, anotherTree},
+		"a leaf's agent is killed": {"cbleaf", func(tr *trial) (func() error, error) {
+			return func() error { return tr.StartAgent("leaf-1") }, tr.KillAgent("leaf-1")
+		}, noTree},
+		"the manager is killed": {"cbmanager", func(tr *trial) (func() error, error) {
+			tr.KillManager()
+			return tr.StartManager, nil
+		}, untouched},
+		"a trunk is down": {"cbtrunk", func(tr *trial) (func() error, error) {
+			tree, err := tr.Tree(tr.ctx)
+			if err != nil {
+				return nil, err
+			}
+			var trunk topology.LinkID
+			for _, v := range tree.Vertices {
+				if v.Parent >= 0 {
+					trunk = v.Up
+				}
+			}
+			return func() error { return tr.Lab().SetLink(trunk, true) }, tr.Lab().SetLink(trunk, false)
+		}, anotherTree},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			log := &safeBuffer{}
+			f, err := field.Start(field.Config{
+				Lab:     netlab.Config{Prefix: test.prefix, HostsPerLeaf: 2, Leaves: 2, Spines: 2, Rate: 50e6},
+				Program: []string{os.Args[0]}, Log: log,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			tr := &trial{f, t, ctx, log}
+			var mend func() error
+			way, result := tr.measure(func() (err error) { mend, err = test.strike(tr); return err })
+			if !strings.Contains(test.ways, way) || result != "right" {
+				t.Errorf("it ran by %s, and the result is %s\n%s", way, result, log)
+			}
+			if err := mend(); err != nil {
+				t.Fatal(err)
+			}
+			if way, result = tr.measure(func() error { return nil }); way != "offload" || result != "right" {
+				t.Errorf("afterwards it ran by %s, and the result is %s\n%s", way, result, log)
+			}
+		})
+	}
+}
+
+// TestInterrupted interrupts the command, and finds nothing of it.
+func TestInterrupted(t *testing.T) {
+	needRoot(t)
+	cmd := exec.Command(os.Args[0], "fabric", "--prefix", "cbint", "--hosts-per-leaf", "1", "--bytes", "64KiB", "--iterations", "1000000")
+	said, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	cmd.Stderr = theirs
+	if err := errors.Join(cmd.Start(), theirs.Close()); err != nil {
+		t.Fatal(err)
+	}
+	buffer, log := make([]byte, 4096), ""
+	for !strings.Contains(log, "measuring") {
+		n, err := said.Read(buffer)
+		if log += string(buffer[:n]); err != nil {
+			t.Fatalf("it ended before it measured: %v; %s", err, log)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("an interrupted measurement ended well")
+	}
+	if left, err := filepath.Glob("/run/netns/cbint-*"); err != nil || len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
+	}
+}
+
+// TestHostWay keeps off the switches.
+func TestHostWay(t *testing.T) {
+	needRoot(t)
+	rows, log, err := command(t, "fabric", "--prefix", "cbway", "--hosts-per-leaf", "2", "--leaves", "1", "--spines", "0",
+		"--bytes", "1KiB", "--iterations", "2", "--way", "host")
+	if err != nil || len(rows) != 1 || rows[0][colWay] != "host-tree" || !strings.Contains(log, "no tree") {
+		t.Errorf("%v, %q\n%s", err, rows, log)
+	}
+}

@@ -1,0 +1,75 @@
+package field
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"net/netip"
+
+	"github.com/tributary-fabric/tributary/internal/agentd"
+	"github.com/tributary-fabric/tributary/internal/managerd"
+	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// daemon is a manager or an agent.
+type daemon interface {
+	Done() <-chan struct{}
+	Err() error
+	Close()
+}
+
+// serve runs a daemon until ctx ends, or it does.
+func serve(ctx context.Context, d daemon) error {
+	select {
+	case <-ctx.Done():
+		d.Close()
+		return nil
+	case <-d.Done():
+		return errors.Join(errors.New("it cannot be reached any more"), d.Err())
+	}
+}
+
+// Manager runs a manager of the fabric in a file until ctx ends; agents are the
+// "host:port" of the switches' agents, by name.
+func Manager(ctx context.Context, fabric, listen string, agents map[string]string, log *slog.Logger) error {
+	g, err := topology.ReadFile(fabric)
+	if err != nil {
+		return err
+	}
+	d, err := managerd.Start(managerd.Config{Topology: g, Agents: agents, Listen: listen, AllowPlaintext: true, Log: log})
+	if err != nil {
+		return err
+	}
+	return serve(ctx, d)
+}
+
+// Agent runs the agent of a switch of the fabric in a file until ctx ends. Its
+// trees lose the given share of the packets that they send.
+func Agent(ctx context.Context, fabric, name, listen string, loss float64, log *slog.Logger) error {
+	g, err := topology.ReadFile(fabric)
+	if err != nil {
+		return err
+	}
+	n, ok := g.Lookup(name)
+	if !ok || !g.IsSwitch(n) {
+		return fmt.Errorf("the fabric in %s has no switch %q", fabric, name)
+	}
+	d, err := agentd.Start(agentd.Config{
+		Switch: name, Capability: g.Capability(n), Listen: listen, Data: netip.IPv4Unspecified(), AllowPlaintext: true,
+		Faults: transport.Faults{Loss: loss, Seed: SeedOf(name)}, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	return serve(ctx, d)
+}
+
+// SeedOf returns a seed for the misfortunes of one node, the same each time.
+func SeedOf(node string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(node)) // it never fails
+	return h.Sum64()
+}

@@ -1,0 +1,260 @@
+package field
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/netlab"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// The ports of a fabric's processes, each in a namespace of its own.
+const (
+	managerPort = 7100
+	agentPort   = 7101
+	hostPort    = 7102
+)
+
+// Config tells what fabric to run.
+type Config struct {
+	Lab     netlab.Config
+	Program []string  // the command that runs a process, to which its own arguments are added
+	Env     []string  // of all processes; nil: this one's
+	Loss    float64   // share of the packets of trees that is lost wherever one is sent
+	Verbose bool      // the processes tell what they do
+	Log     io.Writer // what processes say on standard error, line by line; nil: nobody hears it
+}
+
+// Fabric is a fabric that runs. Its methods are for one goroutine.
+type Fabric struct {
+	cfg     Config
+	lab     *netlab.Lab
+	dir     string // of the files that processes read
+	talk    sync.Mutex
+	manager *process
+	agents  map[string]*process // by switch
+	members []hostlib.Member
+}
+
+// Start builds a lab and starts a manager and agents in it, which find each
+// other in their own time. The caller owns the fabric and must Close it.
+func Start(c Config) (*Fabric, error) {
+	if c.Log == nil {
+		c.Log = io.Discard
+	}
+	lab, err := netlab.Build(c.Lab)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fabric{cfg: c, lab: lab, agents: map[string]*process{}}
+	if err := f.start(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (f *Fabric) start() (err error) {
+	// The lab is the only one of its prefix: what is there was left behind.
+	dir := filepath.Join("/run", "tributary-collbench-"+f.cfg.Lab.Prefix)
+	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
+		return err
+	}
+	f.dir = dir
+	g := f.lab.Topology()
+	for n := range topology.NodeID(g.Hosts()) {
+		f.members = append(f.members, hostlib.Member{Host: g.Name(n), Addr: at(f.lab.HostAddr(n), hostPort)})
+	}
+	err = errors.Join(
+		f.write(f.fabricFile(), func(w io.Writer) error { return topology.WriteYAML(w, g) }),
+		f.write(f.memberFile(), func(w io.Writer) error { return WriteMembers(w, f.members) }),
+	)
+	if err != nil {
+		return err
+	}
+	for i := range g.Switches() {
+		if err := f.StartAgent(g.Name(g.Switch(i))); err != nil {
+			return err
+		}
+	}
+	return f.StartManager()
+}
+
+func at(a netip.Addr, port uint16) string { return netip.AddrPortFrom(a, port).String() }
+
+func (f *Fabric) fabricFile() string { return filepath.Join(f.dir, "fabric.yaml") }
+func (f *Fabric) memberFile() string { return filepath.Join(f.dir, "members") }
+
+func (f *Fabric) write(path string, fill func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := fill(&b); err != nil {
+		return err
+	}
+	return os.WriteFile(path, b.Bytes(), 0o600)
+}
+
+// command returns a process of the program that speaks by a name.
+func (f *Fabric) command(name string, args ...string) *exec.Cmd {
+	all := append(slices.Clone(f.cfg.Program), args...)
+	if f.cfg.Verbose {
+		all = append(all, "--verbose")
+	}
+	cmd := exec.Command(all[0], all[1:]...)
+	cmd.Env = f.cfg.Env
+	cmd.Stderr = &speaker{name: name, mu: &f.talk, w: f.cfg.Log}
+	return cmd
+}
+
+func (f *Fabric) managerAddr() string { return at(f.lab.StationAddr(), managerPort) }
+
+// StartManager starts the manager, which knows nothing of an earlier one's
+// groups: members tell it.
+func (f *Fabric) StartManager() (err error) {
+	g := f.lab.Topology()
+	args := []string{"node", "manager", "--topology", f.fabricFile(), "--listen", f.managerAddr()}
+	for i := range g.Switches() {
+		args = append(args, "--agent", g.Name(g.Switch(i))+"="+at(f.lab.AloofAddr(g.Switch(i)), agentPort))
+	}
+	f.manager, err = launch("manager", f.command("manager", args...), f.lab.StartAtStation)
+	return err
+}
+
+// KillManager ends the manager as kill -9 does.
+func (f *Fabric) KillManager() { f.manager.kill() }
+
+// StartAgent starts the agent of a switch.
+func (f *Fabric) StartAgent(name string) (err error) {
+	n, ok := f.lab.Topology().Lookup(name)
+	if !ok || !f.lab.Topology().IsSwitch(n) {
+		return fmt.Errorf("%w: switch %q", netlab.ErrUnknown, name)
+	}
+	cmd := f.command(name, "node", "agent", "--topology", f.fabricFile(), "--switch", name,
+		"--listen", at(f.lab.AloofAddr(n), agentPort), "--loss", f.loss())
+	f.agents[name], err = launch(name, cmd, func(c *exec.Cmd) error { return f.lab.Start(n, c) })
+	return err
+}
+
+// KillAgent ends a switch's agent as kill -9 does.
+func (f *Fabric) KillAgent(name string) error {
+	p := f.agents[name]
+	if p == nil {
+		return fmt.Errorf("%w: switch %q", netlab.ErrUnknown, name)
+	}
+	p.kill()
+	return nil
+}
+
+func (f *Fabric) loss() string { return strconv.FormatFloat(f.cfg.Loss, 'g', -1, 64) }
+
+// Lab returns the lab that the fabric runs in.
+func (f *Fabric) Lab() *netlab.Lab { return f.lab }
+
+// Tree asks the manager where the tree of the group that measures is.
+func (f *Fabric) Tree(ctx context.Context) (pathsel.Tree, error) {
+	var said bytes.Buffer
+	cmd := f.command("look", "node", "tree", "--manager", f.managerAddr(), "--name", Communicator)
+	cmd.Stdout = &said
+	p, err := launch("look", cmd, f.lab.StartAtStation)
+	if err != nil {
+		return pathsel.Tree{}, err
+	}
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		p.kill()
+		return pathsel.Tree{}, ctx.Err()
+	}
+	if p.err != nil {
+		return pathsel.Tree{}, fmt.Errorf("%w: %w", ErrNoTree, p.err)
+	}
+	var s Sight
+	if err := json.Unmarshal(said.Bytes(), &s); err != nil {
+		return pathsel.Tree{}, fmt.Errorf("%w: %w", ErrNoTree, err)
+	}
+	return s.Tree(f.lab.Topology())
+}
+
+// Close ends all processes, and removes the lab and the files.
+func (f *Fabric) Close() error {
+	if f.manager != nil {
+		stop([]*process{f.manager}) // first: it would tell of every agent that goes
+	}
+	var all []*process
+	for _, p := range f.agents {
+		if p != nil {
+			all = append(all, p)
+		}
+	}
+	stop(all)
+	err := f.lab.Close()
+	if f.dir != "" {
+		err = errors.Join(err, os.RemoveAll(f.dir))
+	}
+	return err
+}
+
+// rank is a member's process, and for rank 0 the talk with it.
+type rank struct {
+	*process
+	out *os.File // what it says
+	in  *os.File // what it is told
+}
+
+// start starts a member that measures as args say.
+func (f *Fabric) startRank(r int, args []string) (_ *rank, err error) {
+	g := f.lab.Topology()
+	n := topology.NodeID(r)
+	all := append([]string{
+		"run", "--host", g.Name(n), "--members", f.memberFile(), "--listen", f.members[r].Addr, "--name", Communicator,
+		"--manager", f.managerAddr(), "--loss", f.loss(),
+	}, args...)
+	if r == 0 {
+		all = append(all, "--marks")
+	}
+	cmd := f.command(g.Name(n), all...)
+	m := &rank{}
+	if r == 0 {
+		var theirs [2]*os.File
+		if m.out, theirs[0], err = os.Pipe(); err != nil {
+			return nil, err
+		}
+		defer theirs[0].Close()
+		if theirs[1], m.in, err = os.Pipe(); err != nil {
+			return nil, errors.Join(err, m.out.Close())
+		}
+		defer theirs[1].Close()
+		cmd.Stdout, cmd.Stdin = theirs[0], theirs[1]
+	}
+	m.process, err = launch(g.Name(n), cmd, func(c *exec.Cmd) error { return f.lab.Start(n, c) })
+	return m, err
+}
+
+func (m *rank) close() error {
+	if m.out == nil {
+		return nil
+	}
+	return errors.Join(m.out.Close(), m.in.Close())
+}
+
+// mark is a line of rank 0's that is none of CSV: MARK begins|ends SIZE.
+func parseMark(line string) (size int, begins, ok bool) {
+	fields := strings.Fields(line)
+	if len(fields) != 3 || fields[0] != "MARK" {
+		return 0, false, false
+	}
+	size, err := strconv.Atoi(fields[2])
+	return size, fields[1] == "begins", err == nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/cmd/collbench/bench"
+	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+	"github.com/tributary-fabric/tributary/internal/netlab"
+)
+
+// beMain makes this binary the command, as which fabrics run their processes.
+const beMain = "COLLBENCH_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beMain) != "" {
+		main()
+		return
+	}
+	if err := os.Setenv(beMain, "1"); err != nil { // for the processes that tests start
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// patience bounds every test that runs a fabric.
+const patience = time.Minute
+
+// command runs the command in this process, and returns what it wrote.
+func command(t *testing.T, args ...string) (rows [][]string, log string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var out, errs bytes.Buffer
+	root := newRoot()
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	root.SetArgs(args)
+	err = root.ExecuteContext(ctx)
+	return table(t, out.String()), errs.String(), err
+}
+
+// table returns the rows of CSV beneath its header.
+func table(t *testing.T, out string) (rows [][]string) {
+	t.Helper()
+	head, rest, _ := strings.Cut(out, "\n")
+	if out == "" {
+		return nil
+	}
+	if head != bench.Header {
+		t.Errorf("the header is %q", head)
+	}
+	for line := range strings.Lines(rest) {
+		row := strings.Split(strings.TrimSpace(line), ",")
+		if len(row) != len(strings.Split(bench.Header, ",")) {
+			t.Fatalf("a row with %d columns: %q", len(row), line)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Columns of a row.
+const (
+	colBytes  = 3
+	colWay    = 9
+	colResult = 10
+)
+
+func TestEmbedded(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		way  string
+		rows int
+	}{
+		"offload":   {[]string{"--bytes", "8,0,100KiB", "--rate", "1gbit", "--way", "offload"}, "offload", 3},
+		"host":      {[]string{"--bytes", "64KiB", "--type", "int64", "--reduction", "bxor", "--way", "host"}, "host-tree", 1},
+		"reduce":    {[]string{"--bytes", "64KiB", "--function", "reduce", "--type", "bfloat16", "--reduction", "product"}, "offload", 1},
+		"broadcast": {[]string{"--bytes", "64KiB", "--function", "broadcast", "--type", "uint32"}, "offload", 1},
+		"barrier":   {[]string{"--bytes", "0", "--function", "barrier", "--type", "float16"}, "offload", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows, log, err := command(t, append([]string{"embedded", "--fabric", "leaf-spine:2,2,1", "--iterations", "3"}, test.args...)...)
+			if err != nil || len(rows) != test.rows {
+				t.Fatalf("%v, %q; %s", err, rows, log)
+			}
+			for _, row := range rows {
+				if row[colWay] != test.way || row[colResult] != "right" {
+					t.Errorf("%q", row)
+				}
+			}
+		})
+	}
+}
+
+func TestBadFlags(t *testing.T) {
+	members := filepath.Join(t.TempDir(), "members")
+	sound := members + "-sound"
+	if err := errors.Join(os.WriteFile(members, []byte("# a list\nh0 1.2.3.4:5 6\n"), 0o600), os.WriteFile(sound, []byte("h0 1.2.3.4:5\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) []string {
+		return append([]string{"run", "--host", "h0", "--listen", "127.0.0.1:0", "--members", members}, args...)
+	}
+	for name, test := range map[string]struct {
+		args []string
+		want error
+		text string
+	}{
+		"bytes":         {[]string{"embedded", "--bytes", "1MB"}, errUsage, `"1MB" is no number of bytes`},
+		"part element":  {[]string{"embedded", "--bytes", "10"}, bench.ErrConfig, "multiple of the 4"},
+		"type":          {[]string{"embedded", "--type", "int8"}, errUsage, "--type"},
+		"reduction":     {[]string{"embedded", "--reduction", "mean"}, errUsage, "--reduction"},
+		"undefined":     {[]string{"embedded", "--reduction", "bxor"}, bench.ErrConfig, "bxor of float32"},
+		"located":       {[]string{"embedded", "--reduction", "minloc"}, bench.ErrConfig, "minloc"},
+		"collective":    {[]string{"embedded", "--function", "gather"}, bench.ErrConfig, "allreduce, reduce"},
+		"way":           {[]string{"embedded", "--way", "air"}, bench.ErrConfig, "auto, offload, host"},
+		"rate":          {[]string{"embedded", "--rate", "fast"}, errUsage, "--rate"},
+		"iterations":    {[]string{"embedded", "--iterations", "1,2"}, bench.ErrConfig, "2 numbers of iterations"},
+		"no iterations": {[]string{"embedded", "--iterations", "0"}, bench.ErrConfig, "0 iterations"},
+		"timeout":       {[]string{"embedded", "--timeout", "0s"}, errUsage, "--timeout"},
+		"fabric":        {[]string{"embedded", "--fabric", "torus:3"}, os.ErrNotExist, "torus"},
+		"loss":          {[]string{"fabric", "--loss", "1"}, errUsage, "--loss"},
+		"prefix":        {[]string{"fabric", "--prefix", "a/b"}, netlab.ErrConfig, "a/b"},
+		"apart":         {[]string{"fabric", "--spines", "0"}, netlab.ErrConfig, "without a spine"},
+		"members":       {run(), field.ErrMembers, "members:2: 3 words"},
+		"no manager":    {run("--way", "offload"), errUsage, "--manager"},
+		"half TLS":      {run("--certificate", "c.pem"), errUsage, "go together"},
+		"no certificate": {
+			[]string{"run", "--host", "h0", "--listen", "127.0.0.1:0", "--members", sound, "--manager", "127.0.0.1:1", "--certificate", "absent", "--key", "k", "--authority", "a"},
+			os.ErrNotExist, "absent",
+		},
+		"data":         {run("--data", "h0"), errUsage, "--data"},
+		"no such file": {run("--members", members+"x"), os.ErrNotExist, "membersx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := command(t, test.args...)
+			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+)
+
+// newNode returns the commands that fabric runs in the namespaces of its lab.
+func newNode() *cobra.Command {
+	cmd := &cobra.Command{Use: "node", Short: "Be a process of a fabric", Hidden: true}
+	verbose := cmd.PersistentFlags().Bool("verbose", false, "tell everything")
+	cmd.AddCommand(newNodeManager(verbose), newNodeAgent(verbose), newNodeTree())
+	return cmd
+}
+
+func newNodeManager(verbose *bool) *cobra.Command {
+	var fabric, listen string
+	var agents map[string]string
+	cmd := &cobra.Command{
+		Use: "manager", Short: "Be the manager", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return field.Manager(cmd.Context(), fabric, listen, agents, newLogger(cmd, *verbose))
+		},
+	}
+	cmd.Flags().StringVar(&fabric, "topology", "", "`file` of the fabric")
+	cmd.Flags().StringVar(&listen, "listen", "", "`address` to listen on")
+	cmd.Flags().StringToStringVar(&agents, "agent", nil, "switch and `address` of its agent, as NAME=ADDRESS")
+	return cmd
+}
+
+func newNodeAgent(verbose *bool) *cobra.Command {
+	var fabric, name, listen string
+	var loss float64
+	cmd := &cobra.Command{
+		Use: "agent", Short: "Be the agent of a switch", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkLoss(loss); err != nil {
+				return err
+			}
+			return field.Agent(cmd.Context(), fabric, name, listen, loss, newLogger(cmd, *verbose))
+		},
+	}
+	cmd.Flags().StringVar(&fabric, "topology", "", "`file` of the fabric")
+	cmd.Flags().StringVar(&name, "switch", "", "`name` of the switch")
+	cmd.Flags().StringVar(&listen, "listen", "", "`address` to listen on")
+	cmd.Flags().Float64Var(&loss, "loss", 0, "`share` of the packets that is lost")
+	return cmd
+}
+
+func newNodeTree() *cobra.Command {
+	var address, name string
+	cmd := &cobra.Command{
+		Use: "tree", Short: "Print where a group's tree is", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return field.Look(cmd.Context(), cmd.OutOrStdout(), address, name)
+		},
+	}
+	cmd.Flags().StringVar(&address, "manager", "", "`address` of the manager")
+	cmd.Flags().StringVar(&name, "name", field.Communicator, "`name` of the communicator")
+	return cmd
+}

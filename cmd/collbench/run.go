@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/cmd/collbench/bench"
+	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+	"github.com/tributary-fabric/tributary/hostlib"
+)
+
+// runFlags are the flags of run as they are written.
+type runFlags struct {
+	bench                                      benchFlags
+	manager, host, members, listen, data, name string
+	certificate, key, authority                string
+	loss                                       float64
+	marks                                      bool
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Measure as one member on a live fabric",
+		Long: `run is one member of a group that measures together: the same command runs on
+every host of the list, with the same flags but for --host and --listen. The
+first of the list writes the CSV.
+
+The list of members has a line each, by rank, with the host's name in the
+fabric's topology and the TCP address at which others reach it (--listen):
+
+  h0 10.0.0.1:7102
+  h1 10.0.0.2:7102`,
+		Example: "  collbench run --manager 10.9.0.1:7100 --host h0 --members members --listen 10.0.0.1:7102 --bytes 1MiB",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd, &f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.manager, "manager", "", "`address` of the offload manager; without one, operations run over hosts")
+	flags.StringVar(&f.host, "host", "", "this host's `name` in the fabric's topology")
+	flags.StringVar(&f.members, "members", "", "`file` with the members")
+	flags.StringVar(&f.listen, "listen", "", "TCP `address` at which other members reach this host")
+	flags.StringVar(&f.data, "data", "", "IP `address` for packets to and from switches; by default that of --listen")
+	flags.StringVar(&f.name, "name", field.Communicator, "`name` of the group")
+	flags.StringVar(&f.certificate, "certificate", "", "`file` of this host's certificate, towards the manager")
+	flags.StringVar(&f.key, "key", "", "`file` of its key")
+	flags.StringVar(&f.authority, "authority", "", "`file` of the authorities' certificates")
+	flags.Float64Var(&f.loss, "loss", 0, "`share` of the packets to switches that is lost, from 0 to 1")
+	flags.BoolVar(&f.marks, "marks", false, "")
+	_ = flags.MarkHidden("marks") // there is such a flag
+	f.bench.add(flags)
+	for _, name := range []string{"host", "members", "listen"} {
+		_ = cmd.MarkFlagRequired(name)
+	}
+	return cmd
+}
+
+// The time that a measurement gives a first tree to be offered.
+const (
+	offerWait     = 3 * time.Second
+	offerWaitMust = 30 * time.Second // where operations must run over switches
+)
+
+func offerWaitOf(c bench.Config) time.Duration {
+	if c.Way == bench.Offload {
+		return offerWaitMust
+	}
+	return offerWait
+}
+
+// awaitTree waits until operations run over switches, but not for long: a
+// manager may come up later than its hosts.
+func awaitTree(ctx context.Context, comm *hostlib.Communicator, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if way, _ := comm.Way(); way == hostlib.Offload {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-comm.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// options returns how the host joins.
+func (f *runFlags) options(cmd *cobra.Command, c bench.Config) ([]hostlib.Option, error) {
+	all := []hostlib.Option{
+		hostlib.WithListen(f.listen), hostlib.WithOfferWait(offerWaitOf(c)), hostlib.WithLogger(f.bench.logger(cmd)),
+	}
+	if f.manager != "" && c.Way != bench.Host {
+		all = append(all, hostlib.WithManager(f.manager))
+	} else if c.Way == bench.Offload {
+		return nil, fmt.Errorf("%w --way offload: it takes a --manager", errUsage)
+	}
+	switch {
+	case f.certificate != "" && f.key != "" && f.authority != "":
+		all = append(all, hostlib.WithTLS(f.certificate, f.key, f.authority))
+	case f.certificate+f.key+f.authority != "":
+		return nil, fmt.Errorf("%w: --certificate, --key and --authority go together", errUsage)
+	}
+	if f.data != "" {
+		a, err := netip.ParseAddr(f.data)
+		if err != nil {
+			return nil, fmt.Errorf("%w --data: %w", errUsage, err)
+		}
+		all = append(all, hostlib.WithDataAddress(a))
+	}
+	if err := checkLoss(f.loss); err != nil {
+		return nil, err
+	}
+	if f.loss > 0 {
+		all = append(all, hostlib.WithTrialLoss(f.loss, field.SeedOf(f.host)))
+	}
+	if f.bench.window > 0 {
+		all = append(all, hostlib.WithWindow(f.bench.window))
+	}
+	return all, nil
+}
+
+func run(cmd *cobra.Command, f *runFlags) (err error) {
+	c, err := f.bench.config()
+	if err != nil {
+		return err
+	}
+	options, err := f.options(cmd, c)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(f.members)
+	if err != nil {
+		return err
+	}
+	members, err := field.ReadMembers(file, f.members)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	ctx, cancel := f.bench.within(cmd.Context())
+	defer cancel()
+	h, err := hostlib.Join(ctx, f.host, options...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	comm, err := h.Communicator(ctx, f.name, members)
+	if err != nil {
+		return err
+	}
+	if f.manager != "" && c.Way != bench.Host {
+		awaitTree(ctx, comm, offerWaitOf(c))
+	}
+	out := cmd.OutOrStdout()
+	if comm.Rank() != 0 {
+		out = io.Discard
+	}
+	return measure(ctx, comm, c, f.mark(cmd), out)
+}
+
+// measure writes what the member measures, and leaves the group.
+func measure(ctx context.Context, comm *hostlib.Communicator, c bench.Config, mark bench.Mark, out io.Writer) error {
+	if _, err := fmt.Fprintln(out, bench.Header); err != nil {
+		return err
+	}
+	err := bench.Member(ctx, comm, c, mark, func(r bench.Row) error {
+		_, err := fmt.Fprintln(out, r)
+		return err
+	})
+	if err != nil && !errors.Is(err, bench.ErrWrong) && !errors.Is(err, bench.ErrWay) {
+		return err
+	}
+	return errors.Join(err, comm.Leave(ctx)) // all members have come this far
+}
+
+// mark returns what tells another process of the measurement's marks, and waits
+// for its word; nil where none wants to know.
+func (f *runFlags) mark(cmd *cobra.Command) bench.Mark {
+	if !f.marks {
+		return nil
+	}
+	answers := bufio.NewReader(cmd.InOrStdin())
+	return func(size int, begins bool) error {
+		at := "ends"
+		if begins {
+			at = "begins"
+		}
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), "MARK", at, size); err != nil {
+			return err
+		}
+		_, err := answers.ReadString('\n')
+		return err
+	}
+}
