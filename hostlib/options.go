@@ -1,7 +1,6 @@
 package hostlib
 
 import (
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -19,8 +18,7 @@ type settings struct {
 	listen       string
 	data         netip.Addr
 	manager      string
-	managerTLS   *tls.Config
-	certificates *certificates // nil: managerTLS counts
+	certificates *certificates // nil: plaintext
 	log          *slog.Logger
 	deadAfter    time.Duration
 	linger       time.Duration
@@ -69,10 +67,6 @@ func WithDataAddress(a netip.Addr) Option { return func(s *settings) { s.data = 
 // WithManager sets the address of the offload manager. Without one, all
 // operations run over hosts.
 func WithManager(address string) Option { return func(s *settings) { s.manager = address } }
-
-// WithManagerTLS sets the certificates for the connection to the manager; by
-// default it is not encrypted.
-func WithManagerTLS(c *tls.Config) Option { return func(s *settings) { s.managerTLS = c } }
 
 // WithLogger sets where the host logs; by default nowhere.
 func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.log = l } }

@@ -16,8 +16,7 @@ type certificates struct{ cert, key, ca string }
 // has to name the host by the URI tributary://host/NAME, and the manager's to
 // name a manager. Files that change are read again.
 //
-// It replaces WithManagerTLS. Connections between members, and packets, are not
-// encrypted.
+// Connections between members, and packets, are not encrypted.
 func WithTLS(certFile, keyFile, caFile string) Option {
 	return func(s *settings) { s.certificates = &certificates{certFile, keyFile, caFile} }
 }
@@ -26,7 +25,7 @@ func WithTLS(certFile, keyFile, caFile string) Option {
 // plaintext.
 func (s *settings) encryption(name string, log *slog.Logger) (*tls.Config, error) {
 	if s.certificates == nil {
-		return s.managerTLS, nil
+		return nil, nil
 	}
 	source, err := pki.Load(s.certificates.cert, s.certificates.key, s.certificates.ca, log)
 	if err != nil {
