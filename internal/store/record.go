@@ -1,0 +1,111 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+)
+
+// Version is the version of the schema that this package reads and writes: the
+// buckets, and the fields of records. A change of either is a new version.
+const Version = 1
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sealSize is the digits and the space before a value's text.
+const sealSize = 9
+
+// seal returns a value: its checksum, and its text.
+func seal(key, text []byte) []byte {
+	return append(fmt.Appendf(make([]byte, 0, sealSize+len(text)), "%08x ", checksum(key, text)), text...)
+}
+
+func checksum(key, text []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, text)
+}
+
+// unseal returns the text of a value and its checksum.
+func unseal(key, value []byte) (text []byte, sum uint32, err error) {
+	if len(value) < sealSize {
+		return nil, 0, fmt.Errorf("the value of %q is too short", key)
+	}
+	text = value[sealSize:]
+	sum = checksum(key, text)
+	if !bytes.Equal(value[:sealSize], fmt.Appendf(nil, "%08x ", sum)) {
+		return nil, 0, fmt.Errorf("the checksum of %q is wrong", key)
+	}
+	return text, sum, nil
+}
+
+// digest is what there is of records, whatever their order.
+type digest struct {
+	Records int    `json:"records"`
+	Sum     uint32 `json:"sum"` // their checksums, combined by exclusive or
+}
+
+func (d *digest) add(sum uint32) {
+	d.Records++
+	d.Sum ^= sum
+}
+
+func (d *digest) remove(sum uint32) {
+	d.Records--
+	d.Sum ^= sum
+}
+
+// keyOf returns the key of a record.
+func keyOf(r *manager.Record) []byte {
+	return binary.BigEndian.AppendUint32([]byte{byte(r.Kind)}, r.Group)
+}
+
+// value is a record beside its key.
+type value struct {
+	Seq   uint64         `json:"seq"`
+	Spec  *manager.Spec  `json:"spec,omitempty"`
+	Trees *manager.Trees `json:"trees,omitempty"`
+	Fleet *manager.Fleet `json:"fleet,omitempty"`
+}
+
+// encode returns the text of a record.
+func encode(r *manager.Record) ([]byte, error) {
+	if err := sound(r); err != nil {
+		return nil, err
+	}
+	return json.Marshal(value{r.Seq, r.Spec, r.Trees, r.Fleet})
+}
+
+// decode returns the record of a key and a text.
+func decode(key, text []byte) (r manager.Record, err error) {
+	if len(key) != 5 {
+		return r, fmt.Errorf("a record's key of %d bytes", len(key))
+	}
+	var v value
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		return r, err
+	}
+	r = manager.Record{
+		Seq: v.Seq, Kind: manager.RecordKind(key[0]), Group: binary.BigEndian.Uint32(key[1:]),
+		Spec: v.Spec, Trees: v.Trees, Fleet: v.Fleet,
+	}
+	return r, sound(&r)
+}
+
+var errRecord = errors.New("a record that is none")
+
+// sound reports a record that has not the one value that its kind needs.
+func sound(r *manager.Record) error {
+	switch {
+	case r.Kind == manager.SpecRecord && r.Spec != nil && r.Trees == nil && r.Fleet == nil,
+		r.Kind == manager.TreesRecord && r.Trees != nil && r.Spec == nil && r.Fleet == nil,
+		r.Kind == manager.FleetRecord && r.Fleet != nil && r.Spec == nil && r.Trees == nil:
+		return nil
+	}
+	return fmt.Errorf("%w: number %d, kind %d, group %d", errRecord, r.Seq, r.Kind, r.Group)
+}
