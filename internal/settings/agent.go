@@ -1,0 +1,147 @@
+package settings
+
+import (
+	_ "embed" // the schema
+	"io"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tributary-fabric/tributary/internal/agentd"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// DefaultAgentListen is where an agent listens that is told nothing else.
+const DefaultAgentListen = "127.0.0.1:7401"
+
+//go:embed agent.schema.json
+var agentSchema []byte
+
+// AgentSchema returns the JSON schema (draft 2020-12) of an agent's file. What
+// it cannot say, ReadAgent checks beyond it.
+func AgentSchema() []byte { return append([]byte(nil), agentSchema...) }
+
+// Agent is an agent's configuration. It names no manager: an agent serves who
+// calls it and may.
+type Agent struct {
+	Switch        string
+	Capability    topology.Capability
+	Listen        string
+	Data          netip.Addr
+	ReceiveBuffer int           // bytes; 0: agentd.DefaultReceiveBuffer
+	PrepareLease  time.Duration // 0: the core's default
+	Admin         Admin
+	TLS           TLS
+	Plaintext     bool // without certificates on other addresses than loopback, too
+	Log           Log
+}
+
+// ReadAgentFile is ReadAgent for the file at path.
+func ReadAgentFile(path string) (*Agent, error) { return readFile(path, ReadAgent) }
+
+// ReadAgent reads an agent's configuration. The name, usually the file's path,
+// begins every error.
+func ReadAgent(r io.Reader, name string) (*Agent, error) {
+	d := &document{file: name}
+	a := &Agent{
+		Listen: DefaultAgentListen, Data: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
+		Capability: topology.DefaultCapability(), Log: Log{"info", "text"},
+	}
+	if top, ok := d.open(r); ok {
+		d.agent(top, a)
+	}
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (d *document) agent(top field, a *Agent) {
+	var version, name field
+	d.object(top, map[string]func(field){
+		"version":    func(f field) { version = f },
+		"switch":     func(f field) { name = f },
+		"capability": d.capability(&a.Capability),
+		"listen":     d.address(&a.Listen), "data": d.data(&a.Data),
+		"receive-buffer": count(d, &a.ReceiveBuffer, 1, 1<<30),
+		"prepare-lease":  d.period(&a.PrepareLease),
+		"admin":          d.admin(&a.Admin),
+		"tls":            d.tls(&a.TLS), "plaintext": d.boolean(&a.Plaintext), "log": d.log(&a.Log),
+	})
+	d.needed(top, "version", version, d.version)
+	d.needed(top, "switch", name, d.into(&a.Switch))
+}
+
+// data returns a reader of the address of the trees' sockets.
+func (d *document) data(to *netip.Addr) func(field) {
+	return func(f field) {
+		text, ok := d.text(f)
+		if !ok {
+			return
+		}
+		x, err := netip.ParseAddr(text)
+		if err != nil || x.IsMulticast() {
+			d.failf(f, "%q is not an IP address that packets can be sent to", text)
+			return
+		}
+		*to = x
+	}
+}
+
+// capability returns a reader of what a switch can do, as in topology files.
+func (d *document) capability(to *topology.Capability) func(field) {
+	return func(f field) {
+		const most = 1 << 30 // as in topology
+		d.object(f, map[string]func(field){
+			"functions": func(f field) { to.Functions = topology.FunctionsOf(set(d, f, topology.AllFunctions().List())...) },
+			"types":     func(f field) { to.Types = topology.TypesOf(set(d, f, topology.AllTypes().List())...) },
+			"slots":     count(d, &to.Slots, 0, most), "children": count(d, &to.Children, 0, most), "chunk": count(d, &to.Chunk, 0, most),
+		})
+	}
+}
+
+// set reads "all", "none" or a list of names.
+func set[T interface {
+	comparable
+	String() string
+}](d *document, f field, all []T) (chosen []T) {
+	text, isText := f.node.Value, kindOf(f.node) == "a string"
+	switch {
+	case isText && text == "all":
+		return all
+	case isText && text == "none":
+		return nil
+	case f.node.Kind != yaml.SequenceNode:
+		d.failf(f, "must be all, none, or a list of names")
+		return nil
+	}
+	for i, node := range f.node.Content {
+		at := field{node, node.Line, f.path + "[" + strconv.Itoa(i) + "]"}
+		name, ok := d.text(at)
+		if !ok {
+			continue
+		}
+		k := slices.IndexFunc(all, func(x T) bool { return x.String() == name })
+		switch {
+		case k < 0:
+			d.failf(at, "%q is not among %v", name, all)
+		case slices.Contains(chosen, all[k]):
+			d.failf(at, "%q is there twice", name)
+		default:
+			chosen = append(chosen, all[k])
+		}
+	}
+	return chosen
+}
+
+// Config returns what the file says of an agent; certificates and logger are
+// the caller's to add.
+func (a *Agent) Config() agentd.Config {
+	return agentd.Config{
+		Switch: a.Switch, Capability: a.Capability, Listen: a.Listen, Data: a.Data, AllowPlaintext: a.Plaintext,
+		ReceiveBuffer: a.ReceiveBuffer, PrepareLease: a.PrepareLease,
+	}
+}

@@ -1,0 +1,80 @@
+package settings
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// TLS are the certificate files of mutual TLS, all or none.
+type TLS struct {
+	Certificate string // of this process, with its chain; PEM
+	Key         string
+	Authority   string // certificates of the authorities that others' are checked against
+}
+
+// Given reports whether there are certificate files.
+func (t TLS) Given() bool { return t != TLS{} }
+
+// tls returns a reader of the certificate files.
+func (d *document) tls(to *TLS) func(field) {
+	return func(f field) {
+		before := len(d.errs)
+		d.object(f, map[string]func(field){
+			"certificate": d.filePath(&to.Certificate), "key": d.filePath(&to.Key), "authority": d.filePath(&to.Authority),
+		})
+		if len(d.errs) == before && (to.Certificate == "" || to.Key == "" || to.Authority == "") {
+			d.failf(f, "certificate, key and authority are needed together")
+		}
+	}
+}
+
+// Admin is where metrics, health and profiles are served, over HTTP.
+type Admin struct {
+	Listen string // "host:port"; empty: nowhere
+	Remote bool   // Listen may be another address than a loopback one
+}
+
+func (d *document) admin(to *Admin) func(field) {
+	return func(f field) {
+		before := len(d.errs)
+		d.object(f, map[string]func(field){"listen": d.address(&to.Listen), "remote": d.boolean(&to.Remote)})
+		if len(d.errs) == before && to.Listen == "" {
+			d.failf(f, "listen is missing")
+		}
+	}
+}
+
+// Log is what is logged, and how.
+type Log struct {
+	Level  string // "debug", "info", "warn" or "error"
+	Format string // "text" or "json"
+}
+
+var (
+	levels  = []string{"debug", "info", "warn", "error"}
+	formats = []string{"text", "json"}
+)
+
+func (d *document) log(to *Log) func(field) {
+	return func(f field) {
+		d.object(f, map[string]func(field){
+			"level": d.oneOf(&to.Level, levels...), "format": d.oneOf(&to.Format, formats...),
+		})
+	}
+}
+
+// Logger returns a logger that writes to w.
+func (l Log) Logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
+		return nil, fmt.Errorf("log level %q is not one of %v: %w", l.Level, levels, topology.ErrField)
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if l.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, o)), nil
+	}
+	return slog.New(slog.NewTextHandler(w, o)), nil
+}

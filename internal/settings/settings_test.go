@@ -1,0 +1,293 @@
+package settings_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tributary-fabric/tributary/internal/settings"
+	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+const examples = "../../docs/examples/"
+
+func TestManagerExample(t *testing.T) {
+	m, err := settings.ReadManagerFile(examples + "manager.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Graph.Hosts() != 8 || len(m.Agents) != 4 || m.Agents["spine-1"] != "127.0.0.1:7413" || m.Listen != "127.0.0.1:7400" ||
+		m.Store != filepath.Clean(examples+"manager.db") || m.TLS.Given() || m.Plaintext || m.Admin.Listen != "" {
+		t.Errorf("read %+v", m)
+	}
+	if m.Heartbeat != 500*time.Millisecond || m.Core.Lease != 30*time.Second || m.Core.MaxWindow != 4096 || m.Core.RetryMax != 0 {
+		t.Errorf("read %+v", m)
+	}
+	if err := m.Config().Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAgentExample(t *testing.T) {
+	a, err := settings.ReadAgentFile(examples + "agent.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Switch != "leaf-0" || a.Listen != "127.0.0.1:7410" || a.Data != netip.MustParseAddr("127.0.0.1") ||
+		a.Capability != topology.DefaultCapability() || a.ReceiveBuffer != 4<<20 {
+		t.Errorf("read %+v", a)
+	}
+	if err := a.Config().Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The examples' comments are settings, too.
+func TestCommentedSettings(t *testing.T) {
+	for _, file := range []string{"manager.yaml", "agent.yaml"} {
+		text, err := os.ReadFile(examples + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"tls:", "  certificate:", "  key:", "  authority:", "plaintext:", "admin:", "  listen:"} {
+			text = bytes.ReplaceAll(text, []byte("\n# "+name), []byte("\n"+name))
+		}
+		path := filepath.Join(examples, file)
+		if file == "agent.yaml" {
+			a, err := settings.ReadAgent(bytes.NewReader(text), path)
+			if err != nil || a.TLS.Key != filepath.Clean(examples+"certs/agent-leaf-0-key.pem") || a.Admin.Listen != "127.0.0.1:7481" {
+				t.Errorf("%s: %+v, %v", file, a, err)
+			}
+			continue
+		}
+		m, err := settings.ReadManager(bytes.NewReader(text), path)
+		if err != nil || !m.TLS.Given() || !m.Plaintext || m.Admin.Listen != "127.0.0.1:7480" {
+			t.Errorf("%s: %+v, %v", file, m, err)
+		}
+	}
+}
+
+func TestLeast(t *testing.T) {
+	m, err := settings.ReadManager(strings.NewReader("version: 1\ntopology: four-switches:2\n"), "f")
+	if err != nil || m.Listen != settings.DefaultManagerListen || m.Store != "" || m.Log != (settings.Log{Level: "info", Format: "text"}) {
+		t.Errorf("%+v, %v", m, err)
+	}
+	a, err := settings.ReadAgent(strings.NewReader(`{"version": 1, "switch": "A", "capability": {"functions": ["sum", "max"], "types": "none"}}`), "f")
+	if err != nil || a.Listen != settings.DefaultAgentListen || a.Capability.Types != 0 ||
+		a.Capability.Functions != topology.FunctionsOf(reduce.Sum, reduce.Max) || a.Capability.Slots != topology.DefaultSlots {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// wrong is a file and its errors, in their order.
+type wrong struct {
+	name, text string
+	want       error
+	messages   []string
+	schema     bool // whether the schema sees it, too
+}
+
+func check(t *testing.T, tests []wrong, schema []byte, read func(io.Reader, string) error) {
+	t.Helper()
+	compiled := compile(t, schema)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := read(strings.NewReader(test.text), "f")
+			if !errors.Is(err, test.want) {
+				t.Fatalf("%v, want %v", err, test.want)
+			}
+			lines := strings.Split(err.Error(), "\n")
+			if len(lines) != len(test.messages) {
+				t.Fatalf("%d errors, want %d:\n%v", len(lines), len(test.messages), err)
+			}
+			for i, want := range test.messages {
+				if !strings.HasPrefix(lines[i], want) {
+					t.Errorf("error %d is %q, want %q", i, lines[i], want)
+				}
+			}
+			var value any
+			if test.schema && yaml.Unmarshal([]byte(test.text), &value) == nil && compiled.Validate(value) == nil {
+				t.Error("the schema has nothing against it")
+			}
+		})
+	}
+}
+
+func compile(t *testing.T, schema []byte) *jsonschema.Schema {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", value); err != nil {
+		t.Fatal(err)
+	}
+	return c.MustCompile("schema.json")
+}
+
+func TestManagerErrors(t *testing.T) {
+	const head = "version: 1\ntopology: leaf-spine:2,2,2\n"
+	tests := []wrong{
+		{"empty", "", topology.ErrSyntax, []string{"f: neither YAML nor JSON: the file is empty"}, false},
+		{"syntax", "version: 1\nagents: {a\n", topology.ErrSyntax, []string{"f:"}, false},
+		{"two documents", head + "---\nversion: 1\n", topology.ErrSyntax, []string{"f:"}, false},
+		{"a list", "- 1\n", topology.ErrField, []string{"f:1: must be an object", "f:1: version is missing", "f:1: topology is missing"}, true},
+		{"nothing", "{}", topology.ErrField, []string{"f:1: version is missing", "f:1: topology is missing"}, true},
+		{"version", "version: 2\ntopology: fat-tree:4\n", topology.ErrField, []string{"f:1: version: version 2 is not 1"}, true},
+		{"unknown fields", head + "stores: a\nlimits: {group: 1}\nperiods:\n  leases: 1s\n", topology.ErrUnknownField,
+			[]string{"f:3: stores: unknown field; known here: admin, agents,", "f:4: limits.group: ", "f:6: periods.leases: "}, true},
+		{"field twice", head + "listen: localhost:1\nlisten: localhost:2\n", topology.ErrField, []string{"f:4: listen: the field is there twice"}, false},
+		{"no such file", "version: 1\ntopology: nowhere.yaml\n", topology.ErrField, []string{`f:2: topology: "nowhere.yaml" is neither a specification`}, false},
+		{"specification", "version: 1\ntopology: fat-tree:5\n", topology.ErrSpec, []string{"f:2: topology: "}, false},
+		{"topology's type", "version: 1\ntopology: 7\n", topology.ErrField, []string{"f:2: topology: must be a string, not a number (put it in quotes)"}, true},
+		{"unknown switch", head + "agents:\n  leaf-0: a:1\n  leaf-7: b:1\n", topology.ErrUnknownNode, []string{`f:5: agents.leaf-7: the topology has no switch "leaf-7"`}, false},
+		{"agent of a host", head + "agents: {h0: 'a:1'}\n", topology.ErrUnknownNode, []string{`f:3: agents.h0: the topology has no switch`}, false},
+		{"one address twice", head + "agents:\n  leaf-0: a:1\n  leaf-1: a:1\n", topology.ErrField, []string{"f:5: agents.leaf-1: a:1 is the address of leaf-0, too"}, false},
+		{"addresses", head + "listen: localhost\nadmin: {listen: 'a:70000'}\nagents: {leaf-0: 5}\n", topology.ErrField,
+			[]string{`f:3: listen: "localhost" is not of the form host:port`, `f:4: admin.listen: "a:70000" has no port`, "f:5: agents.leaf-0: must be a string"}, true},
+		{"agents are a list", head + "agents: [a]\n", topology.ErrField, []string{"f:3: agents: must be an object"}, true},
+		{"tls in part", head + "tls: {certificate: a.pem, key: b.pem}\n", topology.ErrField, []string{"f:3: tls: certificate, key and authority"}, true},
+		{"admin without address", head + "admin: {remote: true}\n", topology.ErrField, []string{"f:3: admin: listen is missing"}, true},
+		{"plaintext", head + "plaintext: maybe\n", topology.ErrField, []string{"f:3: plaintext: must be true or false, not a string"}, true},
+		{"log", head + "log: {level: loud, format: xml}\n", topology.ErrField,
+			[]string{`f:3: log.level: "loud" is not one of debug, info, warn, error`, `f:3: log.format: "xml" is not`}, true},
+		{"periods", head + "periods: {lease: 30, abandon: -1s, answer: soon, call: 0s}\n", topology.ErrField,
+			[]string{"f:3: periods.lease: must be a string", `f:3: periods.abandon: "-1s"`, `f:3: periods.answer: "soon"`, `f:3: periods.call: "0s"`}, true},
+		{"retries", head + "periods:\n  retry-min: 10s\n  retry-max: 1s\n", topology.ErrField, []string{"f:3: periods: manager: invalid configuration"}, false},
+		{"limits", head + "limits: {groups: 0, members: 1.5, window: 100000}\n", topology.ErrField,
+			[]string{"f:3: limits.groups: 0 is not within", "f:3: limits.members: must be a whole number", "f:3: limits.window: 100000 is not"}, true},
+		{"window", head + "limits: {window: 100}\n", topology.ErrField, []string{"f:3: limits: manager: invalid configuration: windows"}, false},
+		{"alias", head + "listen: &a a:1\nstore: *a\n", topology.ErrField, []string{"f:4: store: must be a string, not an alias"}, false},
+		{"too many", head + "agents: {" + strings.Repeat("1: 1, 2: 2, ", 12) + "}\n", topology.ErrField, nil, false},
+	}
+	tests[len(tests)-1].messages = append(repeat("f:3: agents.", 20), "f: and ")
+	check(t, tests, settings.ManagerSchema(), func(r io.Reader, name string) error {
+		_, err := settings.ReadManager(r, name)
+		return err
+	})
+}
+
+func repeat(s string, n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = s
+	}
+	return all
+}
+
+func TestAgentErrors(t *testing.T) {
+	const head = "version: 1\nswitch: leaf-0\n"
+	check(t, []wrong{
+		{"nothing", "{}", topology.ErrField, []string{"f:1: version is missing", "f:1: switch is missing"}, true},
+		{"no name", "version: 1\nswitch: ''\n", topology.ErrField, []string{"f:2: switch: must not be empty"}, true},
+		{"a manager", head + "manager: a:1\n", topology.ErrUnknownField, []string{"f:3: manager: unknown field"}, true},
+		{"data", head + "data: leaf-0.example\n", topology.ErrField, []string{`f:3: data: "leaf-0.example" is not an IP address`}, false},
+		{"multicast", head + "data: 224.0.0.1\n", topology.ErrField, []string{"f:3: data: "}, false},
+		{"capability", head + "capability:\n  functions: [sum, mean, sum]\n  types: [int7, 3]\n  slots: -1\n  children: many\n", topology.ErrField,
+			[]string{`f:4: capability.functions[1]: "mean" is not among`, `f:4: capability.functions[2]: "sum" is there twice`,
+				`f:5: capability.types[0]: "int7" is not among`, "f:5: capability.types[1]: must be a string", "f:6: capability.slots: -1", "f:7: capability.children: must be"}, true},
+		{"sets", head + "capability: {functions: most, types: {a: 1}}\n", topology.ErrField,
+			[]string{"f:3: capability.functions: must be all, none, or a list", "f:3: capability.types: must be all"}, true},
+		{"buffer", head + "receive-buffer: 0\nprepare-lease: 0s\n", topology.ErrField, []string{"f:3: receive-buffer: ", "f:4: prepare-lease: "}, true},
+	}, settings.AgentSchema(), func(r io.Reader, name string) error {
+		_, err := settings.ReadAgent(r, name)
+		return err
+	})
+}
+
+func TestSchemasTakeTheExamples(t *testing.T) {
+	for file, schema := range map[string][]byte{"manager.yaml": settings.ManagerSchema(), "agent.yaml": settings.AgentSchema()} {
+		text, err := os.ReadFile(examples + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value any
+		if err := yaml.Unmarshal(text, &value); err != nil {
+			t.Fatal(err)
+		}
+		asJSON, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if value, err = jsonschema.UnmarshalJSON(bytes.NewReader(asJSON)); err != nil {
+			t.Fatal(err)
+		}
+		if err := compile(t, schema).Validate(value); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func TestErrorsInTheTopologyHaveItsPlace(t *testing.T) {
+	directory := t.TempDir()
+	for name, text := range map[string]string{
+		"fabric.yaml": "version: 1\nhosts: [a, a]\n", "manager.yaml": "version: 1\ntopology: fabric.yaml\n",
+	} {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := settings.ReadManagerFile(filepath.Join(directory, "manager.yaml"))
+	if want := filepath.Join(directory, "fabric.yaml") + ":2: hosts[1]: "; err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, topology.ErrDuplicateName) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if _, err := settings.ReadManagerFile(filepath.Join(directory, "absent.yaml")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("absent: %v", err)
+	}
+}
+
+func TestLogger(t *testing.T) {
+	var out bytes.Buffer
+	l, err := settings.Log{Level: "warn", Format: "json"}.Logger(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Info("no")
+	l.Warn("yes")
+	var line struct{ Msg string }
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Msg != "yes" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	if _, err := (settings.Log{Level: "loud"}).Logger(&out); err == nil {
+		t.Error("loud is a level")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, file := range []string{"manager.yaml", "agent.yaml"} {
+		text, err := os.ReadFile(examples + file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	f.Add("version: 1\nagents: {? [a] : b}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, "tree:") || strings.Contains(text, "spine:") || strings.Contains(text, "switches:") {
+			return // a large fabric takes long
+		}
+		if m, err := settings.ReadManager(strings.NewReader(text), "f"); err == nil {
+			if err := m.Config().Validate(); err != nil {
+				t.Errorf("it was taken, but %v", err)
+			}
+		}
+		if a, err := settings.ReadAgent(strings.NewReader(text), "f"); err == nil && !a.Plaintext && a.Data.IsLoopback() {
+			if err := a.Config().Validate(); err != nil {
+				t.Errorf("it was taken, but %v", err)
+			}
+		}
+	})
+}
