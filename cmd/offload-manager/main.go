@@ -1,20 +1,13 @@
-// Command offload-manager is the manager of a fabric's collection trees. For
-// now it demonstrates the main job: see "offload-manager demo --help".
+// Command offload-manager is the manager of a fabric's collection trees, and
+// what operators and schedulers ask it by: see "offload-manager --help".
 package main
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := newRoot().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "offload-manager:", oneLine(err))
-		os.Exit(1) // the deferred stop would only restore signals
-	}
+	process.Main("offload-manager", func(ctx context.Context) error { return newRoot().ExecuteContext(ctx) })
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/demo"
 )
 
@@ -104,14 +105,28 @@ func TestBadInput(t *testing.T) {
 		{[]string{"demo", "--timeout", "0s"}, "must be positive"},
 		{[]string{"demo", "everything"}, "everything"},
 		{[]string{"dmeo"}, "dmeo"},
+		{[]string{"check", "/nowhere/manager.yaml"}, "/nowhere/manager.yaml"},
+		{[]string{"topology", "check", "fat-tree:5"}, "fat-tree:5"},
+		{[]string{"topology", "check", "/nowhere/fabric.yaml"}, "/nowhere/fabric.yaml"},
+		{[]string{"store", "check", "/nowhere/manager.db"}, "/nowhere/manager.db"},
+		{[]string{"group", "lst"}, "possible are create, list, show, explain, delete"},
+		{[]string{"group", "list", "--format", "svg"}, "possible are text, json"},
+		{[]string{"group", "list", "--manager", "here"}, "host:port"},
+		{[]string{"group", "list", "--timeout", "0s"}, "must be positive"},
+		{[]string{"group", "list", "--key", "key.pem"}, "needed together"},
+		{[]string{"group", "create", "job"}, "requires at least 2 arg"},
+		{[]string{"group", "create", "job", "a", "b", "--functions", "mean"}, "one of sum, product, min"},
+		{[]string{"group", "create", "job", "a", "b", "--types", "int7"}, "one of int32, int64"},
+		{[]string{"switch", "drain"}, "accepts 1 arg"},
+		{[]string{"switch", "list", "--certificate", "a", "--key", "b", "--authority", "c"}, "unusable file"},
 		{[]string{"version", "2"}, "2"},
 	} {
 		out, progress, err := execute(t, c.args...)
 		switch {
 		case err == nil:
 			t.Errorf("%v: no error", c.args)
-		case !strings.Contains(oneLine(err), c.says) || strings.Contains(oneLine(err), "\n"):
-			t.Errorf("%v: %q, want a line with %q", c.args, oneLine(err), c.says)
+		case !strings.Contains(process.OneLine(err), c.says) || strings.Contains(process.OneLine(err), "\n"):
+			t.Errorf("%v: %q, want a line with %q", c.args, process.OneLine(err), c.says)
 		case out != "" || progress != "":
 			t.Errorf("%v: it wrote %q and %q", c.args, out, progress)
 		}
@@ -133,6 +148,29 @@ func TestWithin(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	if _, err := within(ctx, func() (int, error) { cancel(why); return 0, ctx.Err() }); !errors.Is(err, why) {
 		t.Errorf("%v, want %v", err, why)
+	}
+}
+
+func TestChecks(t *testing.T) {
+	for _, c := range []struct{ kind, path, says string }{
+		{"check", "../../docs/examples/manager.yaml", "fabric example, 8 hosts, 4 switches, 4 agents: sound"},
+		{"topology", "../../docs/examples/leaf-spine.yaml", "fabric example, 8 hosts, 4 switches of which 4 can reduce, 12 links: sound"},
+	} {
+		args := map[string][]string{"check": {"check", c.path}, "topology": {"topology", "check", c.path}}[c.kind]
+		if out, _, err := execute(t, args...); err != nil || out != c.path+": "+c.says+"\n" {
+			t.Errorf("%v: %q, %v", args, out, err)
+		}
+	}
+	bad := filepath.Join(t.TempDir(), "manager.yaml")
+	if err := os.WriteFile(bad, []byte("version: 1\ntopology: 5\nstores: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, err := execute(t, "check", bad)
+	if err == nil || err.Error() != bad+": 2 errors" || out != "" || !strings.Contains(errs, bad+":3: stores: ") || !strings.Contains(errs, bad+":2: topology: ") {
+		t.Errorf("%q, %q, %v", out, errs, err)
+	}
+	if out, _, err := execute(t, "group"); err != nil || !strings.Contains(out, "explain") {
+		t.Errorf("group alone: %q, %v", out, err)
 	}
 }
 

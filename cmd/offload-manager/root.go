@@ -14,12 +14,29 @@ func newRoot() *cobra.Command {
 		Use:   "offload-manager",
 		Short: "Manage the collection trees of a fabric",
 		Long: "offload-manager knows a fabric's topology, chooses a collection tree for every group of\n" +
-			"hosts, and has the switches on it reduce what the hosts send.",
+			"hosts, and has the switches on it reduce what the hosts send. \"serve\" runs it; what asks\n" +
+			"it finds it by --manager, or by TRIBUTARY_MANAGER in the environment.",
 		SilenceUsage:  true,
 		SilenceErrors: true, // main writes them
 	}
-	root.AddCommand(newDemo(), newVersion())
+	root.AddCommand(newServe(), newCheck(), newGroup(), newTopology(), newSwitch(), newStore(), newCerts(), newDemo(), newVersion())
 	return root
+}
+
+// family adds commands to one that only holds them together.
+func family(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(members...)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		var names []string
+		for _, m := range members {
+			names = append(names, m.Name())
+		}
+		return fmt.Errorf("unknown command %q for %q; possible are %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
+	}
+	return cmd
 }
 
 func newVersion() *cobra.Command {
@@ -45,9 +62,4 @@ func version() string {
 		v = "(devel)"
 	}
 	return v + " " + info.GoVersion
-}
-
-// oneLine joins the lines of an error, of which some have several.
-func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; ")
 }

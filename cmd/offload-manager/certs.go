@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/internal/pki"
+)
+
+// newCerts returns the commands about certificates.
+func newCerts() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "certs",
+		Short: "Make and show certificates for development and trials",
+		Long: `A certificate says who its holder is by a URI among its alternative names,
+tributary://ROLE/NAME. The roles are manager, agent (of the switch of that name),
+host, and operator. Any authority can issue such certificates; the one that
+these commands make keeps its key in a file, which is for development and trials.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCertsInit(), newCertsAdd(), newCertsShow())
+	return cmd
+}
+
+// holders are flags that name the holders of certificates.
+type holders struct {
+	names [4][]string // by the index of their role in pki.Roles
+}
+
+func (h *holders) flags(cmd *cobra.Command) {
+	help := map[pki.Role]string{
+		pki.Manager:  "`name` of a manager",
+		pki.Agent:    "`name` of a switch, for its agent",
+		pki.Host:     "`name` of a host",
+		pki.Operator: "`name` of a person or a scheduler",
+	}
+	cmd.Flags().SortFlags = false
+	for i, role := range pki.Roles() {
+		cmd.Flags().StringSliceVar(&h.names[i], string(role), nil, help[role]+"; may be repeated, or have several, by commas")
+	}
+}
+
+func (h *holders) identities() (all []pki.Identity) {
+	for i, role := range pki.Roles() {
+		for _, name := range h.names[i] {
+			all = append(all, pki.Identity{Role: role, Name: name})
+		}
+	}
+	return all
+}
+
+func newCertsInit() *cobra.Command {
+	var h holders
+	cmd := &cobra.Command{
+		Use:   "init DIR",
+		Short: "Make an authority in a directory, and certificates by it",
+		Long: `init makes an authority (` + pki.AuthorityFile + `, ` + pki.AuthorityKeyFile + `) and certificates with their
+keys (ROLE-NAME.pem, ROLE-NAME-key.pem). It replaces no file. Give each process
+its certificate, its key and ` + pki.AuthorityFile + `; keep ` + pki.AuthorityKeyFile + ` to yourself.`,
+		Example: "  offload-manager certs init trust --manager m --agent leaf-0,leaf-1,spine-0 --host h0 --host h1 --operator me",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return listFiles(cmd.OutOrStdout())(pki.Init(args[0], h.identities()...))
+		},
+	}
+	h.flags(cmd)
+	return cmd
+}
+
+func newCertsAdd() *cobra.Command {
+	var h holders
+	cmd := &cobra.Command{
+		Use:     "add DIR",
+		Short:   "Make more certificates by the authority in a directory",
+		Long:    "add makes certificates by the authority that init has made. It replaces no file: remove one that is to be renewed.",
+		Example: "  offload-manager certs add trust --host h2",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ids := h.identities()
+			if len(ids) == 0 {
+				return fmt.Errorf("%w: name at least one holder, such as --host NAME", errUsage)
+			}
+			return listFiles(cmd.OutOrStdout())(pki.Add(args[0], ids...))
+		},
+	}
+	h.flags(cmd)
+	return cmd
+}
+
+// listFiles returns what writes the names of new files.
+func listFiles(w io.Writer) func([]string, error) error {
+	return func(paths []string, err error) error {
+		for _, path := range paths {
+			fmt.Fprintln(w, path)
+		}
+		return err
+	}
+}
+
+func newCertsShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show FILE",
+		Short: "Tell what the certificates in a file say",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			certs, err := pki.Inspect(args[0])
+			if err != nil {
+				return err
+			}
+			for i := range certs {
+				showCert(cmd.OutOrStdout(), &certs[i])
+			}
+			return nil
+		},
+	}
+}
+
+func showCert(w io.Writer, c *pki.Info) {
+	who := c.Identity.String()
+	switch {
+	case c.Authority:
+		who = "authority"
+	case c.NoIdentity != nil:
+		who = "nobody: " + c.NoIdentity.Error()
+	}
+	var uses []string
+	if c.Server {
+		uses = append(uses, "server")
+	}
+	if c.Client {
+		uses = append(uses, "client")
+	}
+	now := "valid now"
+	if c.InTime != nil {
+		now = c.InTime.Error()
+	}
+	fmt.Fprintf(w, "%s\n", who)
+	fmt.Fprintf(w, "  subject  %s\n", c.Subject)
+	fmt.Fprintf(w, "  issuer   %s\n", c.Issuer)
+	fmt.Fprintf(w, "  serial   %s\n", c.Serial)
+	fmt.Fprintf(w, "  valid    %s to %s (%s)\n", c.From.UTC().Format(time.RFC3339), c.Until.UTC().Format(time.RFC3339), now)
+	if len(uses) > 0 {
+		fmt.Fprintf(w, "  for      %s\n", strings.Join(uses, ", "))
+	}
+}

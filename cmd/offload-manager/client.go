@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/settings"
+)
+
+// client is how a command reaches the manager.
+type client struct {
+	address string
+	tls     settings.TLS
+	timeout time.Duration
+}
+
+// fromEnvironment says where a flag's default may come from.
+var fromEnvironment = map[string]string{
+	"manager": "TRIBUTARY_MANAGER", "certificate": "TRIBUTARY_CERTIFICATE", "key": "TRIBUTARY_KEY", "authority": "TRIBUTARY_AUTHORITY",
+}
+
+// addClient adds the flags of a client to a command and those beneath it.
+func addClient(cmd *cobra.Command) *client {
+	c := new(client)
+	flags := cmd.PersistentFlags()
+	flags.SortFlags = false
+	env := func(name, standard string) string { return cmp.Or(os.Getenv(fromEnvironment[name]), standard) }
+	flags.StringVar(&c.address, "manager", env("manager", settings.DefaultManagerListen), "`address` of the manager; also "+fromEnvironment["manager"])
+	flags.StringVar(&c.tls.Certificate, "certificate", env("certificate", ""), "`file` of this operator's certificate; also "+fromEnvironment["certificate"])
+	flags.StringVar(&c.tls.Key, "key", env("key", ""), "`file` of its key; also "+fromEnvironment["key"])
+	flags.StringVar(&c.tls.Authority, "authority", env("authority", ""), "`file` of the authorities' certificates; also "+fromEnvironment["authority"])
+	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "give up after this `time`")
+	return c
+}
+
+// call calls do with a connection to the manager.
+func (c *client) call(ctx context.Context, do func(context.Context, *rpc.ManagerClient) error) (err error) {
+	switch {
+	case c.timeout <= 0:
+		return fmt.Errorf("%w --timeout %v: it must be positive", errUsage, c.timeout)
+	case c.tls.Given() && (c.tls.Certificate == "" || c.tls.Key == "" || c.tls.Authority == ""):
+		return fmt.Errorf("%w: --certificate, --key and --authority are needed together", errUsage)
+	}
+	if err := settings.CheckAddress(c.address); err != nil {
+		return fmt.Errorf("%w --manager: %w", errUsage, err)
+	}
+	trust, err := process.Trust(c.tls, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	var how rpc.ClientConfig
+	if trust != nil {
+		how.TLS = trust.Client(pki.Want{Role: pki.Manager})
+	}
+	m, err := rpc.DialManager(c.address, how)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %v (--timeout)", c.timeout))
+	defer cancel()
+	err = do(ctx, m)
+	if errors.Is(err, rpc.ErrUnavailable) {
+		hint := ""
+		if trust == nil {
+			hint = " Where it wants certificates, --certificate, --key and --authority give them."
+		}
+		return fmt.Errorf("%w; is it running, and is %s its address (--manager, %s)?%s", err, c.address, fromEnvironment["manager"], hint)
+	}
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return err
+}
+
+// explain asks about the group that is called so or, if none is, has that
+// number.
+func explain(ctx context.Context, m *rpc.ManagerClient, which string) (rpc.Explanation, error) {
+	e, err := m.Explain(ctx, rpc.GroupRef{Name: which})
+	if !errors.Is(err, manager.ErrUnknownGroup) {
+		return e, err
+	}
+	if number, no := strconv.ParseUint(which, 10, 32); no == nil {
+		byNumber, no := m.Explain(ctx, rpc.GroupRef{Group: uint32(number)})
+		if !errors.Is(no, manager.ErrUnknownGroup) {
+			return byNumber, no
+		}
+	}
+	groups, failed := m.Groups(ctx)
+	if failed != nil {
+		return e, err // a host's certificate does not allow to list them
+	}
+	var names []string
+	for _, g := range groups {
+		names = append(names, fmt.Sprintf("%d (%s)", g.Group, g.Name))
+	}
+	return e, fmt.Errorf("%w; %s", err, possible("groups", names))
+}
+
+// among adds to an error about a name those that are possible.
+func among(ctx context.Context, m *rpc.ManagerClient, err error) error {
+	switches := errors.Is(err, manager.ErrUnknownSwitch)
+	if !switches && !errors.Is(err, manager.ErrUnknownHost) {
+		return err
+	}
+	fabric, failed := m.Topology(ctx)
+	if failed != nil {
+		return err
+	}
+	var names []string
+	for _, n := range fabric.Nodes {
+		if (n.Switch != nil) == switches {
+			names = append(names, n.Name)
+		}
+	}
+	return fmt.Errorf("%w; %s", err, possible(map[bool]string{true: "switches", false: "hosts"}[switches], names))
+}
+
+func possible(what string, names []string) string {
+	if len(names) == 0 {
+		return "it has no " + what
+	}
+	return "its " + what + ": " + some(names)
+}
+
+// formatFlag adds --format to a command; the first is the default.
+func formatFlag(cmd *cobra.Command, formats ...string) func() (string, error) {
+	text := cmd.Flags().String("format", formats[0], "output `format`: "+strings.Join(formats, ", "))
+	return func() (string, error) {
+		if !slices.Contains(formats, *text) {
+			return "", fmt.Errorf("%w --format %q: possible are %s", errUsage, *text, strings.Join(formats, ", "))
+		}
+		return *text, nil
+	}
+}

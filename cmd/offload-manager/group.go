@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+func newGroup() *cobra.Command {
+	cmd := &cobra.Command{Use: "group", Short: "Create, list, show, explain and delete groups"}
+	c := addClient(cmd)
+	return family(cmd, newGroupCreate(c), newGroupList(c), newGroupShow(c), newGroupExplain(c), newGroupDelete(c))
+}
+
+// createFlags are the terms of a group as they are written.
+type createFlags struct {
+	chunk            int
+	window           uint32
+	functions, types []string
+}
+
+func newGroupCreate(c *client) *cobra.Command {
+	var f createFlags
+	cmd := &cobra.Command{
+		Use:   "create NAME HOST...",
+		Short: "Create a group, or find the one of that name, hosts and terms",
+		Long: `create makes a group of hosts, in the order of their ranks, and prints its number.
+A group that nobody watches is released after a while. Members that use the
+host library make their groups themselves.`,
+		Example: "  offload-manager group create job-17 h0 h1 h2 h3 --functions sum --types float32,float64",
+		Args:    cobra.MinimumNArgs(2),
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&f.chunk, "chunk", 1432, "largest payload of a packet, in `bytes`")
+	flags.Uint32Var(&f.window, "window", 64, "largest window, in `chunks`; a power of two")
+	flags.StringSliceVar(&f.functions, "functions", nil, "reduction functions of its operations (default all): "+listed(topology.AllFunctions().List()))
+	flags.StringSliceVar(&f.types, "types", nil, "their element types (default all): "+listed(topology.AllTypes().List()))
+	format := formatFlag(cmd, "text", "json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		how, err := format()
+		if err != nil {
+			return err
+		}
+		group, err := f.create(args[0], args[1:])
+		if err != nil {
+			return err
+		}
+		return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
+			return create(ctx, m, group, how, cmd.OutOrStdout())
+		})
+	}
+	return cmd
+}
+
+// create turns the flags into what they ask for.
+func (f *createFlags) create(name string, hosts []string) (manager.Create, error) {
+	c := manager.Create{
+		Name: name, Members: hosts, ChunkBytes: f.chunk, Window: f.window,
+		Functions: topology.AllFunctions(), Types: topology.AllTypes(),
+	}
+	if len(f.functions) > 0 {
+		c.Functions = 0
+	}
+	for _, name := range f.functions {
+		x, err := reduce.ParseFunction(name)
+		if err != nil {
+			return c, fmt.Errorf("%w --functions: %w", errUsage, err)
+		}
+		c.Functions |= topology.FunctionsOf(x)
+	}
+	if len(f.types) > 0 {
+		c.Types = 0
+	}
+	for _, name := range f.types {
+		x, err := reduce.ParseType(name)
+		if err != nil {
+			return c, fmt.Errorf("%w --types: %w", errUsage, err)
+		}
+		c.Types |= topology.TypesOf(x)
+	}
+	return c, nil
+}
+
+func create(ctx context.Context, m *rpc.ManagerClient, c manager.Create, format string, out io.Writer) error {
+	id, found, err := m.CreateGroup(ctx, c)
+	if err != nil {
+		return among(ctx, m, err)
+	}
+	if format == "json" {
+		return view.JSON(out, struct {
+			Group uint32 `json:"group"`
+			Name  string `json:"name"`
+			Found bool   `json:"found"` // it stood already
+		}{id, c.Name, found})
+	}
+	was := "created"
+	if found {
+		was = "found"
+	}
+	_, err = fmt.Fprintf(out, "Group %d, %s: %s, %d members\n", id, c.Name, was, len(c.Members))
+	return err
+}
+
+func newGroupList(c *client) *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List all groups", Args: cobra.NoArgs}
+	format := formatFlag(cmd, "text", "json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		how, err := format()
+		if err != nil {
+			return err
+		}
+		return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
+			groups, err := m.Groups(ctx)
+			if err != nil {
+				return err
+			}
+			all := make([]view.Summary, len(groups))
+			for i, g := range groups {
+				all[i] = view.NewSummary(g)
+			}
+			if how == "json" {
+				return view.JSON(cmd.OutOrStdout(), all)
+			}
+			return view.SummariesText(cmd.OutOrStdout(), all)
+		})
+	}
+	return cmd
+}
+
+func newGroupShow(c *client) *cobra.Command {
+	cmd := &cobra.Command{Use: "show GROUP", Short: "Show a group, by name or number, and its trees", Args: cobra.ExactArgs(1)}
+	format := formatFlag(cmd, "text", "json", "svg")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return showGroup(cmd, c, args[0], format, view.Group.Text)
+	}
+	return cmd
+}
+
+func newGroupExplain(c *client) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "explain GROUP", Short: "Tell why a group has the tree that it has, or none, and what became of it", Args: cobra.ExactArgs(1),
+	}
+	format := formatFlag(cmd, "text", "json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return showGroup(cmd, c, args[0], format, view.Group.Explain)
+	}
+	return cmd
+}
+
+func showGroup(cmd *cobra.Command, c *client, which string, format func() (string, error), text func(view.Group, io.Writer) error) error {
+	how, err := format()
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
+		e, err := explain(ctx, m, which)
+		if err != nil {
+			return err
+		}
+		switch how {
+		case "json":
+			return view.JSON(out, view.NewGroup(e))
+		case "svg":
+			fabric, err := m.Topology(ctx)
+			if err != nil {
+				return err
+			}
+			return view.GroupSVG(ctx, out, fabric, e)
+		}
+		return text(view.NewGroup(e), out)
+	})
+}
+
+func newGroupDelete(c *client) *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete GROUP",
+		Short: "Release a group, by name or number: its members go on over hosts",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
+				e, err := explain(ctx, m, args[0])
+				if err != nil {
+					return err
+				}
+				if err := m.ReleaseGroup(ctx, e.Group); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "Group %d, %s: released\n", e.Group, e.Name)
+				return err
+			})
+		},
+	}
+}

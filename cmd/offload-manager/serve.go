@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/managerd"
+	"github.com/tributary-fabric/tributary/internal/settings"
+	"github.com/tributary-fabric/tributary/internal/store"
+)
+
+func newServe() *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   "serve --config FILE",
+		Short: "Run the manager of a fabric",
+		Long: `serve runs the manager that a configuration file describes, until it is told to
+end by SIGINT or SIGTERM; a second signal ends it at once. The trees of running
+groups stay while it is away: their own packets keep them.
+
+Agents, hosts and the manager may start in any order. The log, on the standard
+error output, says for which agents the manager waits. The flags below override
+the file, which docs/examples/manager.yaml explains.`,
+		Example: "  offload-manager serve --config manager.yaml\n  offload-manager serve --config manager.yaml --log-level debug",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := settings.ReadManagerFile(path)
+			if err != nil {
+				return err
+			}
+			if err := override(cmd, m); err != nil {
+				return err
+			}
+			return serve(cmd.Context(), m, cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&path, "config", "", "configuration `file`")
+	flags.String("listen", "", "`address` (host:port) where hosts and operators reach the manager")
+	flags.String("store", "", "`file` that keeps the manager's state over restarts")
+	flags.String("log-level", "", "debug, info, warn or error")
+	flags.String("log-format", "", "text or json")
+	_ = cmd.MarkFlagRequired("config") // its only error is that there is no such flag
+	return cmd
+}
+
+// override sets what was given as a flag.
+func override(cmd *cobra.Command, m *settings.Manager) error {
+	for name, to := range map[string]*string{
+		"listen": &m.Listen, "store": &m.Store, "log-level": &m.Log.Level, "log-format": &m.Log.Format,
+	} {
+		if f := cmd.Flags().Lookup(name); f.Changed {
+			*to = f.Value.String()
+		}
+	}
+	if err := settings.CheckAddress(m.Listen); err != nil {
+		return fmt.Errorf("%w --listen: %w", errUsage, err)
+	}
+	if m.Log.Format != "text" && m.Log.Format != "json" {
+		return fmt.Errorf("%w --log-format %q: text and json are possible", errUsage, m.Log.Format)
+	}
+	return nil
+}
+
+// serve runs a manager until ctx ends.
+func serve(ctx context.Context, m *settings.Manager, stderr io.Writer) (err error) {
+	log, err := m.Log.Logger(stderr)
+	if err != nil {
+		return err
+	}
+	c := m.Config()
+	c.Log = log
+	if c.Trust, err = process.Trust(m.TLS, log); err != nil {
+		return err
+	}
+	if m.Store == "" {
+		log.Warn("no store: a restart forgets all groups, and their members make them again")
+	} else {
+		kept, err := store.Open(m.Store)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, kept.Close()) }()
+		c.Store = kept
+	}
+	if without := unattended(m); len(without) > 0 {
+		log.Warn("switches without an agent are not used", slog.Int("switches", len(without)), slog.String("names", some(without)))
+	}
+	d, err := managerd.Start(c)
+	if errors.Is(err, manager.ErrUnknownHost) {
+		return fmt.Errorf("%w; the topology has changed under the groups in %s: bring their hosts back, or move the file away, "+
+			"and groups are made again by their members", err, m.Store)
+	}
+	if err != nil {
+		return err
+	}
+	return process.Serve(ctx, d, m.Admin, log)
+}
+
+// unattended lists the switches without an agent.
+func unattended(m *settings.Manager) (names []string) {
+	for i := range m.Graph.Switches() {
+		if name := m.Graph.Name(m.Graph.Switch(i)); m.Agents[name] == "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// some lists the first few of names.
+func some(names []string) string {
+	const most = 12
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+func newCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check a manager's configuration file",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := settings.ReadManagerFile(args[0])
+			if err == nil {
+				_, err = process.Trust(m.TLS, slog.New(slog.DiscardHandler))
+			}
+			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
+				g := m.Graph
+				return fmt.Sprintf("fabric %s, %d hosts, %d switches, %d agents: sound", g.Fabric(), g.Hosts(), g.Switches(), len(m.Agents))
+			})
+		},
+	}
+}

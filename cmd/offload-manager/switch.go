@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+)
+
+func newSwitch() *cobra.Command {
+	cmd := &cobra.Command{Use: "switch", Short: "List switches, take them out of use and back into it"}
+	c := addClient(cmd)
+	return family(cmd,
+		newSwitchList(c),
+		newDrain(c, "drain", "Take a switch out of use: its groups move to other trees, without an error", "draining", true),
+		newDrain(c, "undrain", "Take a switch back into use", "in use", false),
+	)
+}
+
+func newSwitchList(c *client) *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List all switches", Args: cobra.NoArgs}
+	format := formatFlag(cmd, "text", "json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		how, err := format()
+		if err != nil {
+			return err
+		}
+		return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
+			f, err := m.Topology(ctx)
+			if err != nil {
+				return err
+			}
+			all := view.NewFabric(f).Switches
+			if how == "json" {
+				return view.JSON(cmd.OutOrStdout(), all)
+			}
+			return view.SwitchesText(cmd.OutOrStdout(), all)
+		})
+	}
+	return cmd
+}
+
+func newDrain(c *client, verb, short, becomes string, on bool) *cobra.Command {
+	return &cobra.Command{
+		Use:   verb + " SWITCH",
+		Short: short,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
+				if err := m.DrainSwitch(ctx, args[0], on); err != nil {
+					return among(ctx, m, err)
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "Switch %s: %s\n", args[0], becomes)
+				return err
+			})
+		},
+	}
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
+	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+func newTopology() *cobra.Command {
+	cmd := &cobra.Command{Use: "topology", Short: "Show the fabric as the manager sees it, check a topology file"}
+	return family(cmd, newTopologyShow(), newTopologyCheck())
+}
+
+func newTopologyShow() *cobra.Command {
+	cmd := &cobra.Command{Use: "show", Short: "Show the fabric as the manager sees it", Args: cobra.NoArgs}
+	c := addClient(cmd)
+	format := formatFlag(cmd, "text", "json", "svg")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		how, err := format()
+		if err != nil {
+			return err
+		}
+		out := cmd.OutOrStdout()
+		return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
+			f, err := m.Topology(ctx)
+			switch {
+			case err != nil:
+				return err
+			case how == "json":
+				return view.JSON(out, view.NewFabric(f))
+			case how == "svg":
+				return view.FabricSVG(ctx, out, f)
+			}
+			return view.NewFabric(f).Text(out)
+		})
+	}
+	return cmd
+}
+
+func newTopologyCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check a topology file or specification; it needs no manager",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g, err := topology.Open(args[0])
+			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
+				reducing := 0
+				for i := range g.Switches() {
+					if g.View().Capability(g.Switch(i)).CanReduce() {
+						reducing++
+					}
+				}
+				return fmt.Sprintf("fabric %s, %d hosts, %d switches of which %d can reduce, %d links: sound",
+					g.Fabric(), g.Hosts(), g.Switches(), reducing, g.Links())
+			})
+		},
+	}
+}

@@ -1,0 +1,200 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/tributary-fabric/tributary/internal/picture"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// ErrFabric tells that a manager's fabric is not one that can be drawn.
+var ErrFabric = errors.New("the manager's topology is not a fabric")
+
+// Fabric is a fabric in JSON.
+type Fabric struct {
+	Name     string   `json:"name"`
+	Version  uint64   `json:"version"` // changes since the manager read it
+	Hosts    []Host   `json:"hosts"`
+	Switches []Switch `json:"switches"`
+	Links    []Link   `json:"links"`
+}
+
+// Host is a host in JSON.
+type Host struct {
+	Name string `json:"name"`
+	Up   bool   `json:"up"`
+}
+
+// Switch is a switch in JSON.
+type Switch struct {
+	Name      string `json:"name"`
+	Up        bool   `json:"up"`
+	Connected bool   `json:"connected"` // the manager has its agent
+	Draining  bool   `json:"draining"`
+	Trees     int    `json:"trees"`
+	SlotsUsed int    `json:"slots_used"`
+	Slots     int    `json:"slots"`
+	Children  int    `json:"children"`    // most in one tree
+	Chunk     int    `json:"chunk_bytes"` // largest payload of a packet
+	Functions string `json:"functions"`
+	Types     string `json:"types"`
+}
+
+// Link is a link in JSON.
+type Link struct {
+	A         End     `json:"a"`
+	B         End     `json:"b"`
+	Up        bool    `json:"up"`
+	Bandwidth int64   `json:"bandwidth_bits_per_second"`
+	Latency   float64 `json:"latency_seconds"`
+	Trees     int     `json:"trees"`
+}
+
+// End is where a link ends.
+type End struct {
+	Node string `json:"node"`
+	Port int    `json:"port"`
+}
+
+// NewFabric returns a manager's fabric as it is written.
+func NewFabric(f rpc.Fabric) Fabric {
+	v := Fabric{Name: f.Name, Version: f.Version, Hosts: []Host{}, Switches: []Switch{}, Links: []Link{}}
+	for _, n := range f.Nodes {
+		if s := n.Switch; s == nil {
+			v.Hosts = append(v.Hosts, Host{n.Name, n.Up})
+		} else {
+			c := s.Capability
+			v.Switches = append(v.Switches, Switch{
+				Name: n.Name, Up: n.Up, Connected: s.Connected, Draining: s.Draining, Trees: s.Trees, SlotsUsed: s.SlotsUsed,
+				Slots: c.Slots, Children: c.Children, Chunk: c.Chunk, Functions: c.Functions.String(), Types: c.Types.String(),
+			})
+		}
+	}
+	for _, l := range f.Cables {
+		v.Links = append(v.Links, Link{
+			A: End{l.A.Node, int(l.A.Port)}, B: End{l.B.Node, int(l.B.Port)}, Up: l.Up,
+			Bandwidth: l.Carries.Bandwidth, Latency: l.Carries.Latency.Seconds(), Trees: l.Trees,
+		})
+	}
+	return v
+}
+
+// JSON writes a value, indented.
+func JSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// Text writes the fabric for people: its switches, and the links that are down
+// or carry trees between switches.
+func (v Fabric) Text(w io.Writer) error {
+	down := 0
+	for _, h := range v.Hosts {
+		if !h.Up {
+			down++
+		}
+	}
+	fmt.Fprintf(w, "Fabric %s: %d hosts (%d down), %d switches, %d links, %d changes\n\n", v.Name, len(v.Hosts), down, len(v.Switches), len(v.Links), v.Version)
+	if err := SwitchesText(w, v.Switches); err != nil {
+		return err
+	}
+	isSwitch := map[string]bool{}
+	for _, s := range v.Switches {
+		isSwitch[s.Name] = true
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	head := "\nLINK\tSTATE\tTREES\n"
+	for _, l := range v.Links {
+		if l.Up && (l.Trees == 0 || !isSwitch[l.A.Node] || !isSwitch[l.B.Node]) {
+			continue
+		}
+		fmt.Fprintf(t, "%s%s:%d - %s:%d\t%s\t%d\n", head, l.A.Node, l.A.Port, l.B.Node, l.B.Port, state(l.Up), l.Trees)
+		head = ""
+	}
+	return t.Flush()
+}
+
+// SwitchesText writes a table of switches.
+func SwitchesText(w io.Writer, all []Switch) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "SWITCH\tSTATE\tAGENT\tTREES\tSLOTS USED")
+	for _, s := range all {
+		is, agent := state(s.Up), "absent"
+		if s.Draining {
+			is += ", draining"
+		}
+		if s.Connected {
+			agent = "connected"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d of %d\n", s.Name, is, agent, s.Trees, s.SlotsUsed, s.Slots)
+	}
+	return t.Flush()
+}
+
+func state(up bool) string {
+	if up {
+		return "up"
+	}
+	return "down"
+}
+
+// Scene returns a manager's fabric as it can be drawn.
+func Scene(f rpc.Fabric) (picture.Scene, error) {
+	b := topology.Builder{Fabric: f.Name}
+	refs := make(map[string]topology.Ref, len(f.Nodes))
+	var errs []error
+	for _, n := range f.Nodes {
+		var err error
+		if n.Switch != nil {
+			refs[n.Name], err = b.AddSwitch(n.Name, n.Switch.Capability)
+		} else {
+			refs[n.Name], err = b.AddHost(n.Name)
+		}
+		errs = append(errs, err)
+	}
+	for _, l := range f.Cables {
+		x, ok := refs[l.A.Node]
+		y, ok2 := refs[l.B.Node]
+		if !ok || !ok2 {
+			return picture.Scene{}, fmt.Errorf("%w: a link between %q and %q", ErrFabric, l.A.Node, l.B.Node)
+		}
+		_, err := b.Connect(x, l.A.Port, y, l.B.Port, l.Carries)
+		errs = append(errs, err)
+	}
+	g, err := b.Build()
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return picture.Scene{}, fmt.Errorf("%w: %w", ErrFabric, err)
+	}
+	var changes []topology.Change
+	for _, n := range f.Nodes {
+		if id, ok := g.Lookup(n.Name); ok && !n.Up {
+			changes = append(changes, topology.NodeState(id, false))
+		}
+	}
+	for i, l := range f.Cables { // links keep their order
+		if !l.Up {
+			changes = append(changes, topology.LinkState(topology.LinkID(i), false))
+		}
+	}
+	overlay, err := topology.NewOverlay(g).With(changes...)
+	if err != nil {
+		return picture.Scene{}, fmt.Errorf("%w: %w", ErrFabric, err)
+	}
+	return picture.Scene{View: overlay.View()}, nil
+}
+
+// FabricSVG draws a manager's fabric.
+func FabricSVG(ctx context.Context, w io.Writer, f rpc.Fabric) error {
+	scene, err := Scene(f)
+	if err != nil {
+		return err
+	}
+	return picture.SVG(ctx, w, "Fabric "+f.Name, scene)
+}

@@ -1,0 +1,125 @@
+package view_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// fabric is two hosts beneath a switch, which has two links to another one.
+func fabric() rpc.Fabric {
+	spec := topology.LinkSpec{Bandwidth: 100e9, Latency: 500 * time.Nanosecond}
+	cable := func(a string, p topology.Port, b string, q topology.Port, trees int) rpc.FabricLink {
+		return rpc.FabricLink{A: rpc.FabricEnd{Node: a, Port: p}, B: rpc.FabricEnd{Node: b, Port: q}, Up: true, Carries: spec, Trees: trees}
+	}
+	c := topology.DefaultCapability()
+	return rpc.Fabric{
+		Name: "small", Hosts: 2, Switches: 2, Links: 4,
+		Nodes: []rpc.FabricNode{
+			{Name: "h0", Up: true},
+			{Name: "h1"},
+			{Name: "leaf", Up: true, Switch: &rpc.SwitchState{Capability: c, Connected: true, Trees: 1, SlotsUsed: 16}},
+			{Name: "spine", Up: true, Switch: &rpc.SwitchState{Capability: c, Draining: true}},
+		},
+		Cables: []rpc.FabricLink{cable("h0", 1, "leaf", 1, 1), cable("h1", 1, "leaf", 2, 1), cable("leaf", 3, "spine", 1, 0), cable("leaf", 4, "spine", 2, 1)},
+	}
+}
+
+func explanation() rpc.Explanation {
+	return rpc.Explanation{
+		Summary: manager.Summary{Group: 3, Name: "job", Members: 2, Watching: 1, State: manager.Active, Epoch: 4},
+		Missing: []uint32{1}, Refusal: errors.New("no slots"), Offload: 1, Hosts: 1,
+		Trees: []rpc.TreeState{{
+			Epoch: 4, Stage: manager.TreeActive, Window: 8, Cost: pathsel.Cost{Hops: 3, Depth: 2}, Reason: "fewest hops",
+			Switches:  []rpc.TreeVertex{{Switch: "spine", Parent: -1}, {Switch: "leaf", Parent: 0}},
+			Members:   []rpc.TreeLeaf{{Host: "h0", Vertex: 1}, {Host: "h1", Vertex: 1}},
+			RunnersUp: []rpc.Alternative{{Root: "leaf", Lost: "it is draining"}},
+		}},
+		History: []rpc.Change{{At: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), What: "created"}},
+	}
+}
+
+func TestText(t *testing.T) {
+	var got bytes.Buffer
+	f, g := view.NewFabric(fabric()), view.NewGroup(explanation())
+	err := errors.Join(f.Text(&got), view.SummariesText(&got, []view.Summary{g.Summary}), view.SummariesText(&got, nil), g.Text(&got), g.Explain(&got))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "testdata/text.txt", got.String())
+}
+
+func TestJSON(t *testing.T) {
+	var got bytes.Buffer
+	if err := errors.Join(view.JSON(&got, view.NewFabric(fabric())), view.JSON(&got, view.NewGroup(explanation()))); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "testdata/json.txt", got.String())
+}
+
+// compare compares with a file; UPDATE=1 in the environment writes it.
+func compare(t *testing.T, path, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("it is\n%s\nand not as in %s", got, path)
+	}
+}
+
+func TestSVG(t *testing.T) {
+	var got bytes.Buffer
+	if err := view.GroupSVG(t.Context(), &got, fabric(), explanation()); err != nil {
+		t.Fatal(err)
+	}
+	// Of the two links between the switches, the one that carries the tree.
+	link := got.String()[strings.Index(got.String(), `id="s1&#45;link&#45;3"`):]
+	if end := strings.Index(link, ">"); !strings.Contains(link[:end], "edge tree") {
+		t.Errorf("the tree's link is drawn as %s", link[:end])
+	}
+	waiting := explanation()
+	waiting.Trees, waiting.State = nil, manager.Waiting
+	got.Reset()
+	if err := view.GroupSVG(t.Context(), &got, fabric(), waiting); err != nil || !strings.Contains(got.String(), "No tree: the group is waiting") {
+		t.Errorf("without a tree: %v", err)
+	}
+	got.Reset()
+	if err := view.FabricSVG(t.Context(), &got, fabric()); err != nil || !strings.Contains(got.String(), "failed") {
+		t.Errorf("the fabric: %v", err)
+	}
+}
+
+func TestFabricThatIsNone(t *testing.T) {
+	for name, spoil := range map[string]func(*rpc.Fabric){
+		"a link to nowhere": func(f *rpc.Fabric) { f.Cables[0].B.Node = "nobody" },
+		"a name twice":      func(f *rpc.Fabric) { f.Nodes[1].Name = "h0" },
+		"a port twice":      func(f *rpc.Fabric) { f.Cables[3].A.Port = 3 },
+	} {
+		f := fabric()
+		spoil(&f)
+		if _, err := view.Scene(f); !errors.Is(err, view.ErrFabric) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	e := explanation()
+	e.Trees[0].Members[0].Host = "nobody"
+	if err := view.GroupSVG(t.Context(), new(bytes.Buffer), fabric(), e); !errors.Is(err, view.ErrFabric) {
+		t.Errorf("a member that is nowhere: %v", err)
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
+)
+
+// execute runs the command line until ctx ends.
+func execute(ctx context.Context, stderr io.Writer, args ...string) (out string, err error) {
+	var stdout bytes.Buffer
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(&stdout)
+	root.SetErr(stderr)
+	err = root.ExecuteContext(ctx)
+	return stdout.String(), err
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "agent.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCheckTakesTheExample(t *testing.T) {
+	out, err := execute(t.Context(), io.Discard, "check", "../../docs/examples/agent.yaml")
+	if err != nil || !strings.HasSuffix(out, "agent.yaml: switch leaf-0, 4096 slots, 64 children: sound\n") {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// ender ends a context when it is told a text.
+type ender struct {
+	text string
+	end  context.CancelFunc
+	all  strings.Builder
+}
+
+func (e *ender) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), e.text) {
+		e.end()
+	}
+	return e.all.Write(p)
+}
+
+func TestRunUntilToldToEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	log := &ender{text: "waiting for a manager to call", end: cancel}
+	if _, err := execute(ctx, log, "run", "--config", write(t, "version: 1\nswitch: s\n"), "--listen", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.all.String(), "agent closed") {
+		t.Errorf("it logged\n%s", log.all.String())
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	good := write(t, "version: 1\nswitch: s\nlisten: 127.0.0.1:0\n")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"run"}, `required flag(s) "config"`},
+		{[]string{"run", "--config", "/nowhere/agent.yaml"}, "/nowhere/agent.yaml"},
+		{[]string{"run", "--config", good, "--listen", "here"}, "host:port"},
+		{[]string{"run", "--config", good, "--log-level", "loud"}, "one of [debug info warn error]"},
+		{[]string{"run", "--config", good, "--log-format", "xml"}, "text and json are possible"},
+		{[]string{"run", "--config", write(t, "version: 1\nswitch: s\ndata: 192.0.2.1\n")}, "192.0.2.1"},
+		{[]string{"run", "--config", write(t, "version: 1\nswitch: s\ntls: {certificate: a, key: b, authority: c}\n")}, "unusable file"},
+		{[]string{"check", write(t, "version: 1\nswitch: s\nslots: 3\n")}, "agent.yaml:3: slots: unknown field"},
+		{[]string{"check"}, "accepts 1 arg"},
+		{[]string{"walk"}, "walk"},
+	} {
+		_, err := execute(t.Context(), io.Discard, c.args...)
+		if err == nil || !strings.Contains(process.OneLine(err), c.says) {
+			t.Errorf("%v: %v, want a line with %q", c.args, err, c.says)
+		}
+	}
+}
