@@ -68,8 +68,8 @@ var bans = []ban{
 	},
 	{
 		imports: []place{"testing/..."},
-		except:  []place{"internal/transport/..."},
-		reason:  "helpers of tests live in test files; internal/transport has a conformance kit",
+		except:  []place{"internal/transport/...", "internal/transcript"},
+		reason:  "helpers of tests live in test files; a conformance kit and the transcripts serve several packages",
 	},
 }
 

@@ -1,68 +1,23 @@
 package agent
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/transcript"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
-
 // TestTranscripts runs the commands in testdata/*.txt and compares all that
 // the core says with what stands beneath them. A block is a line of comment, or
-// a command, "----", and its output. Run with -update to rewrite; read the diff.
+// a command, "----", and its output.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := transcript(string(text))
-			if got == string(text) {
-				return
-			}
-			if !*update {
-				t.Fatalf("the transcript differs (run with -update and read the diff); now:\n%s", got)
-			}
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-}
-
-// transcript runs the commands of text and returns it with their outputs.
-func transcript(text string) string {
-	var got strings.Builder
-	b := newBench(testConfig())
-	skip := false // the output of before
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		switch {
-		case skip:
-			skip = line != ""
-		case line == "----":
-			skip = true
-		case line == "":
-		case strings.HasPrefix(line, "#"):
-			fmt.Fprintln(&got, line)
-		default:
-			fmt.Fprintf(&got, "%s\n----\n%s\n", line, b.command(line))
-		}
-	}
-	return strings.TrimRight(got.String(), "\n") + "\n"
+	transcript.Run(t, func(text string) string {
+		return transcript.Commands(text, newBench(testConfig()).command)
+	})
 }
 
 // command runs one line and returns what came of it.

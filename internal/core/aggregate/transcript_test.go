@@ -1,18 +1,13 @@
 package aggregate
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tributary-fabric/tributary/internal/transcript"
 )
-
-var update = flag.Bool("update", false, "write the transcripts' outputs anew")
 
 // TestTranscripts runs every file in testdata: blocks of commands, and below
 // ---- all that the core does. Commands are those of trial; the lines of a
@@ -22,51 +17,10 @@ var update = flag.Bool("update", false, "write the transcripts' outputs anew")
 //	wait 3s      let time pass before the batch
 //	slots        list the slots
 //	counters     list the counters that are not zero
-//
-// Run with -update to write the outputs, and review the difference.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := replay(string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("transcript differs (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// replay runs a transcript's commands and returns it with the outputs they
-// have now.
-func replay(text string) string {
-	var b strings.Builder
-	trial := newTrial()
-	for i, block := range strings.Split(strings.TrimRight(text, "\n"), "\n\n") {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		commands, _, isBlock := strings.Cut(block+"\n", "----\n")
-		b.WriteString(commands)
-		if !isBlock {
-			continue
-		}
-		b.WriteString("----\n")
-		b.WriteString(trial.block(commands))
-	}
-	return b.String()
+	transcript.Run(t, func(text string) string {
+		return transcript.Blocks(text, newTrial().block)
+	})
 }
 
 // block runs the batches of a block: the lines up to each report.

@@ -1,73 +1,30 @@
 package manager
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/transcript"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
-
-var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 
 // TestTranscripts runs the commands in testdata/*.txt and compares all that
 // the manager says with what stands beneath them. Run with -update to rewrite;
 // read the diff.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := transcript(string(text))
-			if strings.Contains(got, "BROKEN") {
-				t.Error("an invariant is broken")
-			}
-			if got == string(text) {
-				return
-			}
-			if !*update {
-				t.Fatalf("the transcript differs (run with -update and read the diff); now:\n%s", got)
-			}
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-}
-
-// transcript runs the commands of text and returns it with their outputs.
-func transcript(text string) string {
-	var got strings.Builder
-	s := script{}
-	s.fabric(1000)
-	skip := false // the output of before
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		switch {
-		case skip:
-			skip = line != ""
-		case line == "----":
-			skip = true
-		case line == "":
-		case strings.HasPrefix(line, "#"):
-			fmt.Fprintln(&got, line)
-		default:
-			fmt.Fprintf(&got, "%s\n----\n%s\n", line, s.command(line))
+	transcript.Run(t, func(text string) string {
+		s := script{}
+		s.fabric(1000)
+		got := transcript.Commands(text, s.command)
+		if strings.Contains(got, "BROKEN") {
+			t.Error("an invariant is broken")
 		}
-	}
-	return strings.TrimRight(got.String(), "\n") + "\n"
+		return got
+	})
 }
 
 // script is a world that tells what the manager puts out.
