@@ -42,7 +42,7 @@ func (p place) holds(path string) bool {
 var house = map[place]Floor{
 	"cmd/...":                Commands,
 	"internal/embedded":      Whole,
-	"internal/picture":       Whole,
+	"internal/picture/...":   Whole,
 	"hostlib/scoll":          Services,
 	"hostlib":                Host,
 	"internal/managerd":      Daemons,
