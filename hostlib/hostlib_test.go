@@ -170,6 +170,17 @@ func TestLocatedAndEmptyVectors(t *testing.T) {
 		if v[0].Value != 0 || v[0].Location != 2 {
 			t.Errorf("rank %d: the least is %v, want 0 at 2", i, v[0])
 		}
+		in, out := []reduce.Located[int32]{{Value: int32(i), Location: int64(10 + i)}}, make([]reduce.Located[int32], 1)
+		if _, err := hostlib.ReduceLocated(t.Context(), comms[i], reduce.MaxLoc, 1, in, out); err != nil {
+			t.Error(err)
+		}
+		want := reduce.Located[int32]{}
+		if i == 1 {
+			want = reduce.Located[int32]{Value: 3, Location: 13}
+		}
+		if out[0] != want {
+			t.Errorf("rank %d: the greatest is %v, want %v", i, out[0], want)
+		}
 		outcome, err := hostlib.Allreduce(t.Context(), comms[i], reduce.Sum, []int32{}, []int32{})
 		if err != nil || outcome.Chunks != 1 {
 			t.Errorf("rank %d: an empty vector: %+v, %v", i, outcome, err)

@@ -231,6 +231,3 @@ func (f *Fabric) Close() error {
 
 // Topology returns the fabric's graph.
 func (f *Fabric) Topology() *topology.Graph { return f.graph }
-
-// Hosts returns the hosts by their NodeID.
-func (f *Fabric) Hosts() []*hostlib.Host { return append([]*hostlib.Host(nil), f.hosts...) }

@@ -151,11 +151,6 @@ func (lab *Lab) AloofAddr(n topology.NodeID) netip.Addr {
 // StationAddr returns the address of the station for all nodes.
 func (lab *Lab) StationAddr() netip.Addr { return stationAddr }
 
-// Namespace returns the name of a node's namespace, for "ip netns exec".
-func (lab *Lab) Namespace(n topology.NodeID) string {
-	return lab.plan.cfg.Prefix + "-" + lab.plan.graph.Name(n)
-}
-
 // Start starts a process in node n's namespace. The process is killed, at the
 // latest, when this one ends or the lab is closed; the caller waits for it.
 func (lab *Lab) Start(n topology.NodeID, cmd *exec.Cmd) error {

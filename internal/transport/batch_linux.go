@@ -152,13 +152,8 @@ func (b *batches) refused(messages []Message, why error, t *tally) error {
 		to.set(m.To)
 		one.Addr, one.Buffers[0], one.Buffers[1] = &to.addr, m.Head, m.Body
 		_, err := b.conn.WriteBatch([]ipv4.Message{one}, 0)
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return net.ErrClosed
-		case err != nil:
-			t.refused.Add(1)
-		default:
-			t.sent(messages[i : i+1])
+		if err := t.tried(messages[i:i+1], err); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@
 package transport
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 	"time"
@@ -39,13 +38,8 @@ func (b *batches) write(messages []Message, t *tally) error {
 		m := &messages[i]
 		b.whole = append(append(b.whole[:0], m.Head...), m.Body...)
 		_, err := b.socket.WriteToUDPAddrPort(b.whole, m.To)
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return net.ErrClosed
-		case err != nil:
-			t.refused.Add(1)
-		default:
-			t.sent(messages[i : i+1])
+		if err := t.tried(messages[i:i+1], err); err != nil {
+			return err
 		}
 	}
 	return nil

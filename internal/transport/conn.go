@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -132,6 +133,20 @@ func (t *tally) sent(messages []Message) {
 func (t *tally) out(packets, bytes int) {
 	t.packetsOut.Add(uint64(packets))
 	t.bytesOut.Add(uint64(bytes))
+}
+
+// tried counts what became of one message. The only error is net.ErrClosed:
+// what the network refused is dropped.
+func (t *tally) tried(m []Message, err error) error {
+	switch {
+	case errors.Is(err, net.ErrClosed):
+		return net.ErrClosed
+	case err != nil:
+		t.refused.Add(1)
+	default:
+		t.sent(m)
+	}
+	return nil
 }
 
 func (t *tally) counters() Counters {

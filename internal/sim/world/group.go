@@ -65,13 +65,6 @@ func (g *Group) Pairs() [][2]sim.NodeID {
 	return pairs
 }
 
-// Start gives every member its operation, one event each.
-func (g *Group) Start(operation func(rank uint32) session.Operation) {
-	for r, id := range g.Nodes {
-		g.World.Command(id, rank.Input{Kind: rank.Start, Operation: operation(uint32(r))})
-	}
-}
-
 // Terms are what the switches and members of one tree agree upon.
 type Terms struct {
 	aggregate.Config              // Group, Epoch, Tree, Cookie, Window, ChunkBytes, Probes and Lease count
