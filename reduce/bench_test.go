@@ -6,10 +6,12 @@ import (
 )
 
 // BenchmarkKernel measures kernels on a packet's payload and on vectors beyond
-// it. Bytes per second count each vector in once. To compare two versions:
+// it, in Go and in each set of instructions. Bytes per second count each vector
+// in once. To compare two versions, or the sets:
 //
 //	go test ./reduce -run '^$' -bench Kernel -count 10 | tee new.txt
-//	benchstat -col /k old.txt new.txt
+//	benchstat old.txt new.txt
+//	benchstat -col /set new.txt
 func BenchmarkKernel(b *testing.B) {
 	pairs := []struct {
 		f Function
@@ -21,9 +23,15 @@ func BenchmarkKernel(b *testing.B) {
 	for _, p := range pairs {
 		for _, k := range []int{2, 8} {
 			for _, size := range []int{1432, 65536} {
-				b.Run(fmt.Sprintf("function=%v/type=%v/k=%d/bytes=%d", p.f, p.t, k, size), func(b *testing.B) {
-					benchmarkKernel(b, p.f, p.t, k, size, 0)
-				})
+				for _, way := range implementations() {
+					if !way.view {
+						continue
+					}
+					b.Run(fmt.Sprintf("function=%v/type=%v/k=%d/bytes=%d/%v", p.f, p.t, k, size, way), func(b *testing.B) {
+						way.use(b)
+						benchmarkKernel(b, p.f, p.t, k, size, 0)
+					})
+				}
 			}
 		}
 	}
@@ -62,5 +70,49 @@ func benchmarkKernel(b *testing.B, f Function, t Type, k, size, offset int) {
 	b.ReportAllocs()
 	for b.Loop() {
 		kernel(dst, in)
+	}
+}
+
+// BenchmarkBlock measures the two ways between float32 and block32, and sums,
+// of vectors with one exponent and with several.
+func BenchmarkBlock(b *testing.B) {
+	const size = 1432
+	v, w := make([]byte, size), make([]byte, size)
+	values := make([]float32, size/4)
+	for i := range values {
+		values[i] = float32(i%13) + 0.1
+	}
+	Put(v, values)
+	b.Run("encode", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			EncodeBlock(w, v, 8)
+		}
+	})
+	e := EncodeBlock(w, v, 8)
+	b.Run("decode", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			DecodeBlock(v, w, e)
+		}
+	})
+	for _, k := range []int{2, 8} {
+		in := make([][]byte, k)
+		for i := range in {
+			in[i] = w
+		}
+		for _, step := range []int{0, 1} {
+			exponents := make([]int8, k)
+			for i := range exponents {
+				exponents[i] = int8(i * step)
+			}
+			dst := make([]byte, size)
+			b.Run(fmt.Sprintf("sum/k=%d/exponents=%v", k, exponents), func(b *testing.B) {
+				b.SetBytes(int64(k * size))
+				for b.Loop() {
+					SumBlocks(dst, in, exponents)
+				}
+			})
+		}
 	}
 }

@@ -13,6 +13,12 @@
 // canonical pattern, and no operation is fused with another. What each function
 // does with overflow, NaN and signed zeros is told in docs/functions.md.
 //
+// Block32 has no kernel, since its vectors have exponents: EncodeBlock makes them
+// of vectors of Float32, SumBlocks adds them, and DecodeBlock turns them back.
+//
+// Kernels use AVX-512 or AVX2 where the processor has them. Elsewhere, and in a
+// build with the tag noasm, they are in Go, and give the same bits.
+//
 // Nothing here keeps state or allocates while reducing; kernels may be called
 // from several goroutines at once.
 package reduce

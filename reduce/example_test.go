@@ -43,6 +43,26 @@ func ExampleBytes() {
 	// Output: [1 -5]
 }
 
+// Two members sum float32 by way of integers, as switches do that add nothing
+// else. The smaller of the exponents gives way, and with it the last bits.
+func ExampleSumBlocks() {
+	in, exponents := make([][]byte, 2), make([]int8, 2)
+	for rank, v := range [][]float32{{1, -0.375}, {0.5, 1e-12}} {
+		in[rank] = make([]byte, 4*len(v))
+		reduce.Put(in[rank], v)
+		exponents[rank] = reduce.EncodeBlock(in[rank], in[rank], 2)
+	}
+	fmt.Println(exponents)
+	exponent := reduce.SumBlocks(in[0], in, exponents)
+	reduce.DecodeBlock(in[0], in[0], exponent)
+	sum := make([]float32, 2)
+	reduce.Get(sum, in[0])
+	fmt.Println(exponent, sum)
+	// Output:
+	// [-29 -30]
+	// -29 [1.5 -0.375]
+}
+
 // Which rank has the smallest value? Of two, the lower one.
 func ExampleLocated() {
 	in := make([][]byte, 3)
@@ -69,7 +89,7 @@ func ExampleParseFunction() {
 	fmt.Println(err)
 	// Output:
 	// maxloc true <nil>
-	// parse type "float8": unknown name (one of int32, int64, uint32, uint64, float32, float64, float16, bfloat16)
+	// parse type "float8": unknown name (one of int32, int64, uint32, uint64, float32, float64, float16, bfloat16, block32)
 }
 
 func ExampleDefined() {

@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -17,22 +18,30 @@ import (
 // padding of its located elements is zero.
 type Kernel func(dst []byte, in [][]byte)
 
+// ErrExponents says that a kernel has no exponents, without which Block32 is not
+// reduced: SumBlocks takes them.
+var ErrExponents = errors.New("its vectors have exponents, and no kernel takes them")
+
 // KernelOf returns the kernel of f on elements of type t. It does not allocate.
-// The error wraps ErrUndefined where Defined(f, t) is false.
+// The error wraps ErrUndefined where Defined(f, t) is false, and ErrExponents
+// for Block32.
 func KernelOf(f Function, t Type) (Kernel, error) {
-	if !Defined(f, t) {
+	switch {
+	case !Defined(f, t):
 		return nil, fmt.Errorf("kernel of %v on %v: %w", f, t, ErrUndefined)
+	case t == Block32:
+		return nil, fmt.Errorf("kernel of %v on %v: %w", f, t, ErrExponents)
 	}
 	return kernels[f][t], nil
 }
 
-var kernels = makeKernels()
+var kernels = makeKernels(fastest)
 
-func makeKernels() (all [len(defined)][len(typeNames)]Kernel) {
+func makeKernels(s *instructions) (all [len(defined)][len(typeNames)]Kernel) {
 	for f := Sum; f.Valid(); f++ {
 		for t := Int32; t.Valid(); t++ {
-			if Defined(f, t) {
-				all[f][t] = makeKernel(f, t)
+			if Defined(f, t) && t != Block32 {
+				all[f][t] = s.kernel(f, t, makeKernel(f, t))
 			}
 		}
 	}
@@ -67,7 +76,7 @@ func check(dst []byte, in [][]byte, size int) {
 	if len(in) == 0 {
 		panic("reduce: no vectors to reduce")
 	}
-	if len(dst)%size != 0 {
+	if len(dst)&(size-1) != 0 { // a power of two: a division would take as long as a short vector
 		panic(fmt.Sprintf("reduce: a vector of %d bytes for elements of %d", len(dst), size))
 	}
 	for i, v := range in {

@@ -24,7 +24,7 @@ const (
 // defined holds, for each function, the types that it is defined on.
 var defined = [...]typeSet{
 	NoFunction: 0,
-	Sum:        integers | floats,
+	Sum:        integers | floats | 1<<Block32,
 	Product:    integers | floats,
 	Min:        integers | floats,
 	Max:        integers | floats,

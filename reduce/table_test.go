@@ -21,9 +21,9 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseUnknown(t *testing.T) {
-	for _, s := range []string{"", "none", "Sum", "int", "type(9)", " sum"} {
+	for _, s := range []string{"", "none", "Sum", "int", "type(10)", " sum"} {
 		e, err := ParseType(s)
-		if e != NoType || !errors.Is(err, ErrUnknownName) || !strings.Contains(err.Error(), "one of int32, int64, uint32, uint64, float32, float64, float16, bfloat16") {
+		if e != NoType || !errors.Is(err, ErrUnknownName) || !strings.Contains(err.Error(), "one of int32, int64, uint32, uint64, float32, float64, float16, bfloat16, block32") {
 			t.Errorf("ParseType(%q) = %v, %v", s, e, err)
 		}
 		f, err := ParseFunction(s)
@@ -34,10 +34,10 @@ func TestParseUnknown(t *testing.T) {
 }
 
 func TestNamesOfUnknownValues(t *testing.T) {
-	if Type(9).String() != "type(9)" || Function(13).String() != "function(13)" {
-		t.Errorf("got %v and %v", Type(9), Function(13))
+	if Type(10).String() != "type(10)" || Function(13).String() != "function(13)" {
+		t.Errorf("got %v and %v", Type(10), Function(13))
 	}
-	if Type(9).Size() != 0 || ElementSize(MinLoc, Type(9)) != 0 || ElementSize(MinLoc, NoType) != 0 {
+	if Type(10).Size() != 0 || ElementSize(MinLoc, Type(10)) != 0 || ElementSize(MinLoc, NoType) != 0 {
 		t.Error("elements of no type have a size")
 	}
 }
@@ -45,7 +45,7 @@ func TestNamesOfUnknownValues(t *testing.T) {
 func TestElementSize(t *testing.T) {
 	for f := Sum; f.Valid(); f++ {
 		for e := Int32; e.Valid(); e++ {
-			want := map[Type]int{Int32: 4, Int64: 8, Uint32: 4, Uint64: 8, Float32: 4, Float64: 8, Float16: 2, BFloat16: 2}[e]
+			want := map[Type]int{Int32: 4, Int64: 8, Uint32: 4, Uint64: 8, Float32: 4, Float64: 8, Float16: 2, BFloat16: 2, Block32: 4}[e]
 			if f == MinLoc || f == MaxLoc {
 				want = 16
 			}
@@ -82,7 +82,7 @@ func TestTableInDocument(t *testing.T) {
 		t.Fatalf("%d rows, want %d", len(rows), want)
 	}
 	for i, f := 2, Sum; f.Valid(); i, f = i+1, f+1 {
-		if len(rows[i]) != int(BFloat16)+1 || rows[i][0] != f.String() {
+		if len(rows[i]) != int(Block32)+1 || rows[i][0] != f.String() {
 			t.Fatalf("row %d is %q, want that of %v", i, rows[i], f)
 		}
 		for e := Int32; e.Valid(); e++ {

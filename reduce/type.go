@@ -18,10 +18,11 @@ const (
 	Float64  Type = 6
 	Float16  Type = 7 // IEEE 754 binary16
 	BFloat16 Type = 8 // the upper half of a binary32
+	Block32  Type = 9 // a mantissa of 32 bits; its chunk has an exponent: see EncodeBlock
 )
 
-var typeNames = [...]string{"none", "int32", "int64", "uint32", "uint64", "float32", "float64", "float16", "bfloat16"}
-var typeSizes = [...]int{0, 4, 8, 4, 8, 4, 8, 2, 2}
+var typeNames = [...]string{"none", "int32", "int64", "uint32", "uint64", "float32", "float64", "float16", "bfloat16", "block32"}
+var typeSizes = [...]int{0, 4, 8, 4, 8, 4, 8, 2, 2, 4}
 
 // String returns the type's name as in ParseType.
 func (t Type) String() string {
@@ -32,7 +33,7 @@ func (t Type) String() string {
 }
 
 // Valid reports whether t is an element type, NoType excluded.
-func (t Type) Valid() bool { return t >= Int32 && t <= BFloat16 }
+func (t Type) Valid() bool { return t >= Int32 && t <= Block32 }
 
 // Size returns the bytes of one value of type t; 0 for NoType and unknown
 // types.

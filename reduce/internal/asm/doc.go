@@ -1,0 +1,26 @@
+// Package asm has the kernels of package reduce in the assembly of amd64, for
+// AVX2 and for AVX-512. They are generated: _gen, a module of its own, has the
+// generator, and reduce the pure-Go twin of every kernel.
+//
+// A kernel reduces the vectors whose slices lie at in, k of them: each element
+// from the byte from up to the byte to becomes ((in[0] op in[1]) op in[2]) ... of
+// those at its place, and they are written to dst, one after the other. Nothing
+// is checked: k is 1 at least, and from and to are multiples of an element's size
+// and within all vectors. The vectors may begin anywhere, and dst may be that
+// part of one of them.
+//
+// Kernels of AVX-512 take any from below to. Those of AVX2 want a step between
+// the two, at least: 32 bytes, 16 if elements have 16 bits, 64 of locations.
+//
+// With far, the vectors are fetched ahead of their use: worth it for what is in no
+// cache, and a hindrance to what is.
+//
+// A kernel is a single stretch to the scheduler, which cannot interrupt it, so
+// that long vectors are better reduced piece by piece.
+//
+// Results are the bits that the twins give, NaNs included. Kernels of integers
+// that are named after a signed type serve the unsigned one, too, unless there
+// is another of that.
+package asm
+
+//go:generate go -C _gen run .
