@@ -15,7 +15,7 @@ func TestSets(t *testing.T) {
 	if !y.Has(reduce.Int32) || y.Has(reduce.Int64) || y.Has(255) || !y.Covers(TypesOf(reduce.BFloat16)) || y.Covers(AllTypes()) {
 		t.Errorf("types %v", y)
 	}
-	if len(AllFunctions().List()) != 12 || len(AllTypes().List()) != 8 || AllFunctions().Has(reduce.NoFunction) || AllTypes().Has(reduce.NoType) {
+	if len(AllFunctions().List()) != 12 || len(AllTypes().List()) != 9 || AllFunctions().Has(reduce.NoFunction) || AllTypes().Has(reduce.NoType) {
 		t.Errorf("all: %v, %v", AllFunctions().List(), AllTypes().List())
 	}
 	for _, test := range []struct{ got, want string }{

@@ -52,7 +52,7 @@ Fabrics are files (docs/topology.md), or one of
 	flags.SortFlags = false
 	flags.StringVar(&f.fabric, "fabric", d.Fabric, "the fabric: a specification or a file")
 	flags.StringVar(&f.function, "function", d.Function.String(), "reduction `function`: "+listed(topology.AllFunctions().List()))
-	flags.StringVar(&f.element, "type", d.Type.String(), "element `type`: "+listed(topology.AllTypes().List()))
+	flags.StringVar(&f.element, "type", d.Type.String(), "element `type`: "+listed(demo.Types()))
 	flags.Var(&f.bytes, "bytes", "`size` of each host's vector, such as 65536, 64KiB or 4MiB")
 	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of the vectors' elements")
 	flags.StringVar(&f.picture, "picture", "", "`file` to draw the fabric and its tree to, as SVG")

@@ -47,6 +47,8 @@ type Config struct {
 	// tree of switches; 0: hostlib's default.
 	OfferWait time.Duration
 
+	Terms []hostlib.GroupOption // of every communicator
+
 	Log      *slog.Logger      // of all nodes; nil: none
 	Progress func(line string) // told how the start goes on; nil: nobody
 }

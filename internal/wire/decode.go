@@ -19,7 +19,7 @@ const (
 	BadFlags
 	BadSignature
 	BadLength
-	BadExponent // block fixed point, which version 1 does not define
+	BadExponent // in a packet that is none of a chunk in block floating point
 
 	faultCount
 )
@@ -68,7 +68,7 @@ func (h *Header) Decode(b []byte) (payload []byte, fault Fault) {
 	if !h.flagsFit() {
 		return nil, BadFlags
 	}
-	if h.Exponent != 0 {
+	if h.Exponent != 0 && !h.mayHaveExponent() {
 		return nil, BadExponent
 	}
 	if h.carriesSignature() && !h.Signature.Sound() {
@@ -89,7 +89,7 @@ func (s Signature) Sound() bool {
 	case Allreduce, Reduce:
 		return reduce.Defined(s.Function, s.Element) && (s.Collective == Reduce || s.Root == 0)
 	case Broadcast:
-		return s.Function == reduce.NoFunction && s.Element.Valid()
+		return s.Function == reduce.NoFunction && s.Element.Valid() && s.Element != reduce.Block32
 	case Barrier:
 		return s == Signature{Collective: Barrier, Operation: s.Operation}
 	default:
@@ -101,6 +101,10 @@ func (s Signature) Sound() bool {
 // and results have one; of an error, the body has both.
 func (h *Header) carriesSignature() bool {
 	return h.Type == Contribution || h.Type == Result
+}
+
+func (h *Header) mayHaveExponent() bool {
+	return h.carriesSignature() && h.Element == reduce.Block32
 }
 
 func (h *Header) flagsFit() bool {

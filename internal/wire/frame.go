@@ -69,9 +69,10 @@ type Decide struct {
 
 // Fill carries a result to who lacks it.
 type Fill struct {
-	Round uint32
-	Chunk uint32
-	Data  []byte
+	Round    uint32
+	Chunk    uint32
+	Exponent int8 // of a chunk of reduce.Block32; 0 otherwise
+	Data     []byte
 }
 
 // Holding tells that a member and all beneath it hold an offer.
@@ -155,7 +156,7 @@ func (m *Decide) Append(b []byte) []byte {
 func (m *Fill) Append(b []byte) []byte {
 	b = append(b, byte(FrameFill))
 	b = binary.BigEndian.AppendUint32(b, m.Round)
-	b = binary.BigEndian.AppendUint32(b, m.Chunk)
+	b = append(binary.BigEndian.AppendUint32(b, m.Chunk), byte(m.Exponent))
 	return append(b, m.Data...)
 }
 
@@ -227,7 +228,7 @@ func ReadFrame(b []byte) (any, error) {
 	case FrameDecide:
 		m = &Decide{Round: r.u32(), Epoch: r.u32(), Base: r.u32(), Rank: r.u32(), Held: r.numbers(), Give: r.numbers(), Reason: r.text()}
 	case FrameFill:
-		m = &Fill{Round: r.u32(), Chunk: r.u32(), Data: r.rest()}
+		m = &Fill{Round: r.u32(), Chunk: r.u32(), Exponent: int8(r.u8()), Data: r.rest()}
 	case FrameHolding:
 		m = &Holding{Epoch: r.u32()}
 	case FrameFail:

@@ -64,7 +64,7 @@ func goldenFrames() []goldenFrame {
 	alarm := Alarm{Epoch: 4, Rank: 7, Reason: "no answer"}
 	report := Report{Round: 2, Base: 40, Offers: []uint32{6, 8}, Held: held, Lack: lack}
 	decide := Decide{Round: 2, Epoch: 8, Base: 40, Rank: 7, Held: from, Give: give, Reason: "no answer"}
-	fill := Fill{Round: 2, Chunk: 41, Data: []byte{1, 0, 0, 0, 255, 255, 255, 255}}
+	fill := Fill{Round: 2, Chunk: 41, Exponent: -29, Data: []byte{1, 0, 0, 0, 255, 255, 255, 255}}
 	disagree := Fail{Kind: FailDisagree, Rank: 5, Error: ErrorBody{Mismatch, [2]uint32{5, 6}, [2]Signature{sum, other}}}
 	dead := Fail{Kind: FailDead, Rank: 5, Reason: "no answer"}
 	notice := Notice{Group: 9}
@@ -82,7 +82,7 @@ func goldenFrames() []goldenFrame {
 		{"decide", "epoch 8 begins; 40 is reduced again, 41 is held, and comes from below", decide.Append(nil),
 			pieces([]piece{round, epoch, {4, "base"}, rank}, numbersPieces("held", &from), numbersPieces("give", &give), textPieces(decide.Reason))},
 		{"fill", "the result of number 41", fill.Append(nil),
-			pieces([]piece{round, {4, "chunk"}, {len(fill.Data), "payload"}})},
+			pieces([]piece{round, {4, "chunk"}, {1, "exponent"}, {len(fill.Data), "payload"}})},
 		{"holding", "all beneath hold the offer of epoch 8", (&Holding{Epoch: 8}).Append(nil),
 			pieces([]piece{epoch})},
 		{"fail-disagree", "ranks 5 and 6 disagree", disagree.Append(nil),

@@ -34,7 +34,7 @@ func frames() []frame {
 		&Report{Round: 2, Base: 40, Offers: []uint32{6, 8}, Held: numbersOf(38, 64, 38, 41), Lack: numbersOf(38, 128, 40, 150)},
 		&Report{Offers: []uint32{}, Held: Numbers{Bits: []uint64{}}, Lack: Numbers{Bits: []uint64{}}},
 		&Decide{Round: 2, Epoch: 6, Base: 40, Rank: 7, Held: numbersOf(40, 64, 41), Give: numbersOf(40, 64, 41), Reason: "switch 3 died"},
-		&Fill{Round: 2, Chunk: 41, Data: []byte{1, 2, 3, 4}},
+		&Fill{Round: 2, Chunk: 41, Exponent: -128, Data: []byte{1, 2, 3, 4}},
 		&Fill{Data: []byte{}},
 		&Holding{Epoch: 6},
 		&Fail{Kind: FailDisagree, Rank: 5, Error: ErrorBody{Mismatch, [2]uint32{5, 6}, [2]Signature{sum, other}}, Reason: "ranks 5 and 6"},
@@ -99,7 +99,7 @@ func TestFrameUnsound(t *testing.T) {
 	large := MaxSpan/64 + 1
 	for name, b := range map[string][]byte{
 		"unknown kind":    {0},
-		"short fill":      {byte(FrameFill), 0, 0, 0, 0, 0, 0, 0},
+		"short fill":      {byte(FrameFill), 0, 0, 0, 0, 0, 0, 0, 0},
 		"long goodbye":    {byte(FrameGoodbye), 0},
 		"failure kind":    {byte(FrameFail), 5, 0, 0, 0, 0, 0, 0},
 		"too many offers": append(append([]byte{byte(FrameReport), 0, 0, 0, 0, 0, 0, 0, 0, MaxOffers + 1}, make([]byte, 4*(MaxOffers+1))...), make([]byte, 12)...),

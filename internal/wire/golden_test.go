@@ -68,6 +68,8 @@ func goldens() []golden {
 		{"contribution-reduce-root", "the root itself contributes, and wants the vector", common(Contribution, Sink, toRoot), reduce.Bytes([]float64{1.5})},
 		{"contribution-minloc", "an element of a location function is 16 bytes: value, padding, location", common(Contribution, Sink, allreduceOf(reduce.Int32, reduce.MinLoc, 1, 1)), []byte{0xfe, 0xff, 0xff, 0xff, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0}},
 		{"contribution-float16", "three halves, 1, 2 and -2: a payload need not be a multiple of four bytes", common(Contribution, Sink, allreduceOf(reduce.Float16, reduce.Product, 3, 3)), []byte{0, 0x3c, 0, 0x40, 0, 0xc0}},
+		{"contribution-block32", "1 and -0.375 in block floating point, of two members: mantissas for 2^-29", blocked(common(Contribution, Sink, allreduceOf(reduce.Block32, reduce.Sum, 1000, 2)), -29), reduce.Bytes([]int32{1 << 29, -3 << 26})},
+		{"contribution-block32-zero", "a chunk of zeros", blocked(common(Contribution, Sink, allreduceOf(reduce.Block32, reduce.Sum, 1000, 2)), reduce.BlockZero), reduce.Bytes([]int32{0, 0})},
 		{"contribution-source", "the root of a broadcast contributes the vector and wants none", common(Contribution, Source, copies), reduce.Bytes([]uint32{17, 18})},
 		{"contribution-partial-source", "a switch passes it on for children of which others want it", common(Contribution, Source|Sink, copies), reduce.Bytes([]uint32{17, 18})},
 		{"contribution-credit", "another member contributes an empty chunk: it is ready for the vector", common(Contribution, Sink, elsewhere), nil},
@@ -76,6 +78,9 @@ func goldens() []golden {
 		{"contribution-limits", "every field as large as it can be", most, []byte{0x80, 0x3f}},
 		{"result", "the sum, for a child that wants it", common(Result, Sink, sum), reduce.Bytes([]int32{100, math.MinInt32})},
 		{"result-empty", "the result of a reduce for a child that is not a sink", common(Result, 0, elsewhereRoot(toRoot)), nil},
+		{"result-block32", "the sum with 2^-31 and 2^-28, the latter in mantissas for 2^-57", blocked(common(Result, Sink, allreduceOf(reduce.Block32, reduce.Sum, 1000, 2)), -29), reduce.Bytes([]int32{1 << 29, -3<<26 + 2})},
+		{"result-block32-empty", "the same chunk of a reduce, for a child that is not a sink", blocked(common(Result, 0, Signature{Collective: Reduce, Function: reduce.Sum, Element: reduce.Block32, Root: 8, Operation: 7, Elements: 1000, ChunkElements: 2}), -29), nil},
+		{"result-block32-nan", "a member's chunk had a NaN or an infinity: the mantissas mean nothing", blocked(common(Result, Sink, allreduceOf(reduce.Block32, reduce.Sum, 1000, 2)), reduce.BlockNaN), reduce.Bytes([]int32{0, -1})},
 		{"probe", "what of chunk 42?", common(Probe, 0, Signature{}), nil},
 		{"probe-idle", "nothing is asked for; leases are renewed", common(Probe, Idle, Signature{}), nil},
 		{"heard", "chunk 42 has your contribution and no result", common(Heard, 0, Signature{}), nil},
@@ -85,6 +90,11 @@ func goldens() []golden {
 		{"error-two-sources", "ranks 5 and 6 both hold the vector of a broadcast", common(Error, 0, Signature{}), errorBody(ErrorBody{TwoSources, [2]uint32{5, 6}, [2]Signature{copies, copies}})},
 		{"error-no-source", "rank 5 waits for the vector that rank 8 should hold, and does not", common(Error, 0, Signature{}), errorBody(ErrorBody{NoSource, [2]uint32{5, 8}, [2]Signature{elsewhere, elsewhere}})},
 	}
+}
+
+func blocked(h Header, exponent int8) Header {
+	h.Exponent = exponent
+	return h
 }
 
 func elsewhereRoot(s Signature) Signature {
@@ -144,7 +154,7 @@ var headerFields = []field{
 	{4, "epoch", decimal},
 	{6, "cookie", func(v uint64) string { return fmt.Sprintf("%#012x", v) }},
 	{1, "tree", decimal},
-	{1, "exponent", decimal},
+	{1, "exponent", func(v uint64) string { return fmt.Sprint(int8(v)) }},
 	{4, "chunk", decimal},
 	{4, "elements", decimal},
 	{2, "operation", decimal},

@@ -105,7 +105,7 @@ type Header struct {
 	Epoch    uint32
 	Cookie   uint64 // 48 bits
 	Tree     uint8  // stripe of the group
-	Exponent int8   // block exponent of a chunk in block fixed point; 0 otherwise
+	Exponent int8   // of a chunk of reduce.Block32; 0 otherwise
 	Chunk    uint32 // serial
 	Lowest   uint32 // lowest rank that the packet stands for, 24 bits
 	Signature

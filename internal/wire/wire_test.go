@@ -57,6 +57,14 @@ func wrongContributions() []spoiled {
 		{"root in an allreduce", set(35, 1), BadSignature},
 		{"function in a broadcast", set(32, byte(Broadcast)<<4|byte(reduce.Sum)), BadSignature},
 		{"barrier with elements", set(32, byte(Barrier)<<4), BadSignature},
+		{"block in a broadcast", func(b []byte) []byte {
+			b[32], b[36] = byte(Broadcast)<<4, byte(reduce.Block32)
+			return b
+		}, BadSignature},
+		{"least of blocks", func(b []byte) []byte {
+			b[32], b[36] = byte(Allreduce)<<4|byte(reduce.Min), byte(reduce.Block32)
+			return b
+		}, BadSignature},
 		{"bits of floats", func(b []byte) []byte {
 			b[32], b[36] = byte(Allreduce)<<4|byte(reduce.BAnd), byte(reduce.Float32)
 			return b
@@ -153,6 +161,28 @@ func TestLengths(t *testing.T) {
 	}
 }
 
+// TestExponents: chunks of block32 alone have an exponent, of any value.
+func TestExponents(t *testing.T) {
+	for _, g := range goldens() {
+		want := BadExponent
+		if g.header.carriesSignature() && g.header.Element == reduce.Block32 {
+			want = NoFault
+		}
+		for v := range 256 {
+			b := g.packet()
+			b[19] = byte(v)
+			var h Header
+			_, fault := h.Decode(b)
+			if v == 0 && fault != NoFault || v != 0 && fault != want {
+				t.Errorf("%s with the exponent %d: fault %v", g.name, int8(v), fault)
+			}
+			if fault == NoFault && h.Exponent != int8(v) {
+				t.Errorf("%s: exponent %d is read as %d", g.name, int8(v), h.Exponent)
+			}
+		}
+	}
+}
+
 func TestErrorBodyWrong(t *testing.T) {
 	sound := goldenPacket(t, "error-mismatch")[HeaderSize:]
 	for _, c := range []struct {
@@ -161,7 +191,7 @@ func TestErrorBodyWrong(t *testing.T) {
 		v    byte
 	}{
 		{"kind 0", 0, 0}, {"kind 4", 0, 4}, {"padding", 1, 1}, {"end of padding", 7, 1},
-		{"first collective", 16, 0}, {"second collective", 32, 0xf1}, {"first element", 20, 0}, {"second element", 36, 9},
+		{"first collective", 16, 0}, {"second collective", 32, 0xf1}, {"first element", 20, 0}, {"second element", 36, 10},
 		{"first root", 19, 1}, {"first chunk empty", 15, 0},
 	} {
 		b := bytes.Clone(sound)
@@ -204,10 +234,13 @@ func drawSignature(t *rapid.T) Signature {
 	if s.Collective == Barrier {
 		return s
 	}
-	s.Element = reduce.Type(rapid.IntRange(int(reduce.Int32), int(reduce.BFloat16)).Draw(t, "element"))
+	s.Element = reduce.Type(rapid.IntRange(int(reduce.Int32), int(reduce.Block32)).Draw(t, "element"))
 	s.Elements = rapid.Uint32().Draw(t, "elements")
 	if s.Elements > 0 {
 		s.ChunkElements = uint16(rapid.Uint32Range(1, min(s.Elements, 90)).Draw(t, "chunk elements"))
+	}
+	if s.Element == reduce.Block32 && s.Collective.Copies() {
+		s.Element = reduce.Float32
 	}
 	if s.Collective != Allreduce {
 		s.Root = rapid.Uint32Range(0, MaxRank).Draw(t, "root")
@@ -232,6 +265,9 @@ func drawHeader(t *rapid.T) Header {
 	}
 	if h.carriesSignature() {
 		h.Signature = drawSignature(t)
+	}
+	if h.mayHaveExponent() {
+		h.Exponent = rapid.Int8().Draw(t, "exponent")
 	}
 	for flag := Source; flag <= Idle; flag <<= 1 {
 		if h.Flags |= flag; !h.flagsFit() || rapid.Bool().Draw(t, "no flag") {

@@ -40,6 +40,8 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	size := reduce.ElementSize(c.Function, c.Type)
 	switch {
+	case c.Type == reduce.Block32:
+		return fmt.Errorf("%w: %s is a form of float32 and no type of vectors", ErrConfig, c.Type)
 	case !reduce.Defined(c.Function, c.Type):
 		return fmt.Errorf("%w: %s is not defined on %s, but on %s", ErrConfig, c.Function, c.Type, typesOf(c.Function))
 	case c.Bytes <= 0:
@@ -53,10 +55,15 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// Types are the types of which vectors can be.
+func Types() []reduce.Type {
+	return (topology.AllTypes() &^ topology.TypesOf(reduce.Block32)).List()
+}
+
 // typesOf lists the types on which f is defined.
 func typesOf(f reduce.Function) string {
 	var names []string
-	for _, t := range topology.AllTypes().List() {
+	for _, t := range Types() {
 		if reduce.Defined(f, t) {
 			names = append(names, t.String())
 		}

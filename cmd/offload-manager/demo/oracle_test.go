@@ -17,7 +17,7 @@ import (
 // pairs are all defined pairs of function and type.
 func pairs() (all []Config) {
 	for _, f := range topology.AllFunctions().List() {
-		for _, t := range topology.AllTypes().List() {
+		for _, t := range Types() {
 			if reduce.Defined(f, t) {
 				all = append(all, Config{Function: f, Type: t})
 			}

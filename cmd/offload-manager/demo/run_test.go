@@ -186,6 +186,7 @@ func TestWhatCannotBeDemonstrated(t *testing.T) {
 		says   string
 	}{
 		"undefined pair":        {func(c *Config) { c.Function = reduce.BAnd }, "band is not defined on float32, but on int32, int64, uint32, uint64"},
+		"block floating point":  {func(c *Config) { c.Type = reduce.Block32 }, "block32 is a form of float32"},
 		"half an element":       {func(c *Config) { c.Bytes = 6 }, "6 bytes are not a multiple of the 4 of an element (sum of float32); 8 would be"},
 		"no element":            {func(c *Config) { c.Bytes = 0 }, "takes a multiple of 4, from 4 on"},
 		"fewer than none":       {func(c *Config) { c.Bytes = -4 }, "vectors of -4 bytes"},

@@ -145,6 +145,11 @@ func FuzzStep(f *testing.F) {
 	packet := make([]byte, wire.HeaderSize+4)
 	source.Put(packet)
 	f.Add(packet, byte(0), true)
+	block := wire.Header{Type: wire.Contribution, Flags: wire.Sink, Epoch: 2, Chunk: 1, Exponent: -3, Signature: wire.Signature{
+		Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Block32, Elements: 1, ChunkElements: 1}}
+	packet = make([]byte, wire.HeaderSize+4)
+	block.Put(packet)
+	f.Add(packet, byte(0), false)
 	f.Fuzz(func(t *testing.T, packet []byte, from byte, root bool) {
 		c := newCrowd(2, root)
 		var out Output

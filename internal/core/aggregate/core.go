@@ -120,6 +120,7 @@ func (c *Core) receive(now core.Time, in *Input, out *Output) {
 	}
 	p.epoch = c.begin(p.epoch)
 	p.epoch.renew(now)
+	p.epoch.took(&p)
 	switch p.Type {
 	case wire.Contribution:
 		c.contribution(now, &p, out)

@@ -29,7 +29,8 @@
 //
 // Contributions are kept apart until the last one has come and are then reduced
 // in the order of the children, so that the bits of the result do not depend on
-// the order of arrival.
+// the order of arrival. So are the exponents of chunks in block floating point,
+// whose partial has the greatest of them; a result keeps its own.
 //
 // # Repair
 //

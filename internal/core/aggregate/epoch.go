@@ -14,6 +14,8 @@ type epoch struct {
 	lease core.Time // when its lease runs out
 	sent  core.Time // when something last went to the parent
 	ended bool      // a later epoch has begun: its packets are dropped
+
+	traffic []Traffic // by child index, then the parent's
 }
 
 // renew starts the lease anew.
@@ -52,6 +54,7 @@ func (c *Core) install(now core.Time, cfg *Config, out *Output) {
 	c.group, c.tree, c.newest = cfg.Group, cfg.Tree, cfg.Epoch
 	e := epoch{Config: *cfg, sent: now}
 	e.Children = slices.Clone(cfg.Children)
+	e.traffic = make([]Traffic, len(cfg.Children)+1)
 	e.renew(now)
 	c.epochs = append(c.epochs, e)
 	if n := int(2 * cfg.Window); n > len(c.slots) {
@@ -153,12 +156,14 @@ func (e *epoch) header(t wire.Type, n uint32) wire.Header {
 func (e *epoch) sendUp(now core.Time, h *wire.Header, body []byte, out *Output) {
 	e.sent = now
 	h.Child = e.Index
+	e.gave(len(e.Children), body)
 	send(e.Parent, h, body, out)
 }
 
 // sendDown sends a packet to a child.
 func (e *epoch) sendDown(child int, h *wire.Header, body []byte, out *Output) {
 	h.Child = uint16(child)
+	e.gave(child, body)
 	send(e.Children[child].Addr, h, body, out)
 }
 

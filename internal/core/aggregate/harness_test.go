@@ -29,8 +29,9 @@ import (
 //	a error 5 mismatch
 //
 // Words of the form field=value change a field of the packet: epoch, cookie,
-// tree, group, child, op, count (of the chunk's elements), from. The word sink sets the flag where it
-// is not the default of the collective, nosink unsets it.
+// tree, group, child, op, count (of the chunk's elements), exp (the exponent), from. The word sink sets
+// the flag where it is not the default of the collective, nosink unsets it; float32 and block32 make
+// the values of that type.
 type trial struct {
 	core *Core
 	cfg  Config
@@ -174,6 +175,14 @@ func typeNamed(s string) wire.Type {
 var packetNames = [...]string{"", "contribution", "result", "probe", "heard", "want", "lost", "error"}
 
 func setField(h *wire.Header, k, v string) {
+	if k == "exp" {
+		e, err := strconv.ParseInt(v, 0, 8)
+		if err != nil {
+			panic(err)
+		}
+		h.Exponent = int8(e)
+		return
+	}
 	n := number(v)
 	switch k {
 	case "epoch":
@@ -206,6 +215,8 @@ func fill(h *wire.Header, args []string) []byte {
 		case "allreduce":
 		case "float32":
 			h.Element = reduce.Float32
+		case "block32":
+			h.Element = reduce.Block32
 		case "reduce":
 			h.Collective, h.Root = wire.Reduce, number(root)
 			sink = h.Root == h.Lowest
@@ -306,6 +317,9 @@ func describe(s *Send) string {
 			fmt.Fprintf(&b, ":%d", h.Root)
 		}
 		describeValues(&b, h.Element, payload)
+		if h.Element == reduce.Block32 {
+			fmt.Fprintf(&b, " exp=%d", h.Exponent)
+		}
 		if h.Flags&wire.Source != 0 {
 			b.WriteString(" source")
 		}

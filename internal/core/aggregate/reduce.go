@@ -61,6 +61,9 @@ func (c *Core) hold(e *epoch, s *slot, p *packet, source bool) {
 	if p.Flags&wire.Sink != 0 {
 		add(s.wants(), child)
 	}
+	if s.sig.Element == reduce.Block32 {
+		s.keepExponent(child, len(e.Children), p.Exponent)
+	}
 	size := len(p.payload)
 	if source {
 		s.source, s.origin = int32(child), p.Lowest
@@ -85,7 +88,7 @@ func (c *Core) close(now core.Time, e *epoch, s *slot, out *Output) {
 			}
 			size = 0
 		}
-	case size > 0:
+	case size > 0 || s.sig.Element == reduce.Block32: // which has an exponent, if nothing else
 		c.reduce(s, size, len(e.Children))
 	}
 	s.body = s.data[:size]
@@ -100,15 +103,19 @@ func (c *Core) close(now core.Time, e *epoch, s *slot, out *Output) {
 
 // reduce folds the payloads in s.data, of size bytes each, into the first.
 func (c *Core) reduce(s *slot, size, children int) {
-	kernel, err := reduce.KernelOf(s.sig.Function, s.sig.Element)
-	if err != nil {
-		panic(err) // wire.Header.Decode lets defined pairs pass only
-	}
 	c.inputs = c.inputs[:0]
 	for i := range children {
 		c.inputs = append(c.inputs, s.data[i*size:(i+1)*size])
 	}
-	kernel(s.data[:size], c.inputs)
+	if s.sig.Element == reduce.Block32 {
+		s.exponent = reduce.SumBlocks(s.data[:size], c.inputs, s.exponents)
+	} else {
+		kernel, err := reduce.KernelOf(s.sig.Function, s.sig.Element)
+		if err != nil {
+			panic(err) // wire.Header.Decode lets defined pairs pass only
+		}
+		kernel(s.data[:size], c.inputs)
+	}
 	clear(c.inputs) // keep no slot's memory alive
 }
 
@@ -116,7 +123,7 @@ func (c *Core) reduce(s *slot, size, children int) {
 // contribution of this switch.
 func (c *Core) sendPartial(now core.Time, e *epoch, s *slot, out *Output) {
 	h := e.header(wire.Contribution, s.number)
-	h.Signature = s.sig
+	h.Signature, h.Exponent = s.sig, s.exponent
 	if s.source >= 0 {
 		h.Flags |= wire.Source
 	}
@@ -151,7 +158,7 @@ func (c *Core) result(p *packet, out *Output) {
 		e.reserve(s, size)
 		copy(s.data, p.payload)
 	}
-	s.body = s.data[:size]
+	s.body, s.exponent = s.data[:size], p.Exponent
 	c.finish(e, s, out)
 }
 
@@ -168,7 +175,7 @@ func (c *Core) finish(e *epoch, s *slot, out *Output) {
 // is a sink.
 func (c *Core) sendResult(e *epoch, s *slot, child int, out *Output) {
 	h := e.header(wire.Result, s.number)
-	h.Signature = s.sig
+	h.Signature, h.Exponent = s.sig, s.exponent
 	if !has(s.wants(), child) {
 		e.sendDown(child, &h, nil, out)
 		return

@@ -43,6 +43,12 @@ type slot struct {
 	data []byte
 	lent uint64 // the Step in which a Send got a body in data
 
+	// Of a chunk of reduce.Block32, exponents holds, while open, those of the
+	// children's contributions; exponent is, afterwards, that of body. Of any
+	// other chunk exponent is 0.
+	exponents []int8
+	exponent  int8
+
 	// sets holds two sets of children, one bit a child: who has contributed,
 	// and who wants the vector.
 	sets []uint64
@@ -86,8 +92,17 @@ func (c *Core) claim(e *epoch, s *slot, n uint32) {
 	*s = slot{
 		state: open, epoch: e.Epoch, number: n,
 		missing: int32(len(e.Children)), source: -1,
-		data: s.data, lent: s.lent, sets: s.sets,
+		data: s.data, lent: s.lent, sets: s.sets, exponents: s.exponents,
 	}
+}
+
+// keepExponent notes the exponent of a child's contribution.
+func (s *slot) keepExponent(child, children int, exponent int8) {
+	if cap(s.exponents) < children {
+		s.exponents = make([]int8, children)
+	}
+	s.exponents = s.exponents[:children]
+	s.exponents[child] = exponent
 }
 
 func setWords(children int) int { return (children + 63) / 64 }

@@ -199,14 +199,14 @@ type stream struct {
 	result   wire.Header
 }
 
-func newStream(kids, chunkBytes int, window uint32) *stream {
+func newStream(element reduce.Type, kids, chunkBytes int, window uint32) *stream {
 	c := crowd{kids: kids}
 	s := &stream{core: New(), kids: kids}
 	cfg := c.config(2, window)
 	cfg.ChunkBytes = chunkBytes
 	s.core.Step(0, []Input{{Kind: Install, Config: cfg}}, &s.out)
 	sig := wire.Signature{
-		Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Float32,
+		Collective: wire.Allreduce, Function: reduce.Sum, Element: element,
 		Elements: uint32(chunkBytes / 4), ChunkElements: uint16(chunkBytes / 4),
 	}
 	head := wire.Header{Type: wire.Contribution, Flags: wire.Sink, Epoch: 2, Signature: sig}
@@ -235,15 +235,17 @@ func (s *stream) chunk() {
 
 func TestNoAllocationInSteadyState(t *testing.T) {
 	const window = 8
-	s := newStream(5, 1432, window)
-	for range 2 * window {
-		s.chunk()
-	}
-	if n := testing.AllocsPerRun(1000, s.chunk); n != 0 {
-		t.Errorf("%v allocations a chunk, want 0", n)
-	}
-	if c := s.core.Counters(); c.Results != uint64(s.next) || c.Dropped() != 0 {
-		t.Errorf("%d results of %d chunks, %d packets dropped", c.Results, s.next, c.Dropped())
+	for _, element := range []reduce.Type{reduce.Float32, reduce.Block32} {
+		s := newStream(element, 5, 1432, window)
+		for range 2 * window {
+			s.chunk()
+		}
+		if n := testing.AllocsPerRun(1000, s.chunk); n != 0 {
+			t.Errorf("%v: %v allocations a chunk, want 0", element, n)
+		}
+		if c := s.core.Counters(); c.Results != uint64(s.next) || c.Dropped() != 0 {
+			t.Errorf("%v: %d results of %d chunks, %d packets dropped", element, c.Results, s.next, c.Dropped())
+		}
 	}
 }
 
@@ -251,7 +253,7 @@ func TestNoAllocationInSteadyState(t *testing.T) {
 // before chunks come.
 func TestMemory(t *testing.T) {
 	const kids, window, bytes = 5, 8, 1432
-	s := newStream(kids, bytes, window)
+	s := newStream(reduce.Float32, kids, bytes, window)
 	held := func() (n int) {
 		for i := range s.core.slots {
 			n += cap(s.core.slots[i].data)
@@ -280,16 +282,18 @@ func TestMemory(t *testing.T) {
 
 func BenchmarkStep(b *testing.B) {
 	for _, kids := range []int{2, 8, 32} {
-		b.Run(fmt.Sprintf("children=%d/bytes=1432", kids), func(b *testing.B) {
-			s := newStream(kids, 1432, 64)
-			b.SetBytes(int64(kids * 1432))
-			b.ReportAllocs()
-			for b.Loop() {
-				s.chunk()
-			}
-			if n := s.core.Counters().Results; n != uint64(s.next) {
-				b.Fatalf("%d results of %d chunks", n, s.next)
-			}
-		})
+		for _, element := range []reduce.Type{reduce.Float32, reduce.Block32} {
+			b.Run(fmt.Sprintf("type=%v/children=%d/bytes=1432", element, kids), func(b *testing.B) {
+				s := newStream(element, kids, 1432, 64)
+				b.SetBytes(int64(kids * 1432))
+				b.ReportAllocs()
+				for b.Loop() {
+					s.chunk()
+				}
+				if n := s.core.Counters().Results; n != uint64(s.next) {
+					b.Fatalf("%d results of %d chunks", n, s.next)
+				}
+			})
+		}
 	}
 }

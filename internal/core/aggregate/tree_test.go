@@ -167,20 +167,29 @@ func (f *forest) enter(window uint32, probes int) {
 // signature tells what operation chunk n is: all kinds take turns.
 func (f *forest) signature(n uint32) wire.Signature {
 	s := wire.Signature{Operation: uint16(n), Elements: 2, ChunkElements: 2, Element: reduce.Float32, Function: reduce.Sum}
-	switch n % 6 {
+	switch n % kinds {
 	case 0, 1:
 		s.Collective = wire.Allreduce
 	case 2:
-		s.Collective, s.Root = wire.Reduce, n/6%uint32(len(f.members))
+		s.Collective, s.Root = wire.Reduce, n/kinds%uint32(len(f.members))
 	case 3:
-		s.Collective, s.Root, s.Function = wire.Broadcast, n/6%uint32(len(f.members)), reduce.NoFunction
+		s.Collective, s.Root, s.Function = wire.Broadcast, n/kinds%uint32(len(f.members)), reduce.NoFunction
 	case 4:
 		s = wire.Signature{Collective: wire.Barrier, Operation: uint16(n)}
 	case 5:
 		s.Collective, s.Elements, s.ChunkElements = wire.Allreduce, 0, 0
+	case 6, 7:
+		s.Collective, s.Element = wire.Allreduce, reduce.Block32
+	case 8:
+		s.Collective, s.Element, s.Root = wire.Reduce, reduce.Block32, n/kinds%uint32(len(f.members))
+	case 9:
+		s.Collective, s.Element, s.Elements, s.ChunkElements = wire.Allreduce, reduce.Block32, 0, 0
 	}
 	return s
 }
+
+// kinds is how many kinds of operations take turns.
+const kinds = 10
 
 func isSink(s wire.Signature, rank int) bool {
 	switch s.Collective {
@@ -199,6 +208,17 @@ func isSink(s wire.Signature, rank int) bool {
 func value(rank int, n, epoch uint32, i int) float32 {
 	rng := rand.New(rand.NewPCG(uint64(n)<<32|uint64(epoch), uint64(rank)<<8|uint64(i)))
 	return float32(math.Ldexp(rng.Float64()-0.5, rng.IntN(30)))
+}
+
+// mantissa and exponent are those of a member in block floating point: any, also
+// those that no member may say.
+func mantissa(rank int, n, epoch uint32, i int) int32 {
+	return int32(math.Float32bits(value(rank, n, epoch, i)) * 0x9e3779b1)
+}
+
+func exponent(rank int, n, epoch uint32) int8 {
+	rng := rand.New(rand.NewPCG(uint64(n)<<32|uint64(epoch), uint64(rank)<<8|255))
+	return []int8{reduce.BlockZero, reduce.BlockNaN, int8(rng.Uint32()), int8(rng.IntN(5)), int8(rng.IntN(5)), int8(rng.IntN(40))}[rng.IntN(6)]
 }
 
 func vector(rank int, n, epoch uint32) []byte {
@@ -222,10 +242,46 @@ func (f *forest) sum(sw int, n uint32, i int) float32 {
 	return acc
 }
 
+// blocks is the oracle of block floating point: what a switch must make of its
+// children, by a division that rounds down.
+func (f *forest) blocks(sw int, n uint32, i int) (sum int32, greatest int8) {
+	kids := f.switches[sw].kids
+	mantissas, exponents := make([]int32, len(kids)), make([]int8, len(kids))
+	for j, k := range kids {
+		mantissas[j], exponents[j] = mantissa(k.rank, n, f.epoch, i), exponent(k.rank, n, f.epoch)
+		if k.sw >= 0 {
+			mantissas[j], exponents[j] = f.blocks(k.sw, n, i)
+		}
+	}
+	greatest = slices.Max(exponents)
+	for j, m := range mantissas {
+		step := int64(1) << min(int(greatest)-int(exponents[j]), 31)
+		q := int64(m) / step
+		if int64(m)%step < 0 {
+			q--
+		}
+		sum = int32(uint32(int64(sum) + q))
+	}
+	return sum, greatest
+}
+
+// wantExponent is the exponent of the result of chunk n.
+func (f *forest) wantExponent(n uint32) int8 {
+	if f.signature(n).Element != reduce.Block32 {
+		return 0
+	}
+	_, e := f.blocks(0, n, 0)
+	return e
+}
+
 // want is the payload that a member must get of chunk n.
 func (f *forest) want(rank int, n uint32) []byte {
 	s := f.signature(n)
 	switch {
+	case s.Element == reduce.Block32 && s.ChunkElements > 0 && isSink(s, rank):
+		a, _ := f.blocks(0, n, 0)
+		b, _ := f.blocks(0, n, 1)
+		return reduce.Bytes([]int32{a, b})
 	case s.ChunkElements == 0 || !isSink(s, rank):
 		return nil
 	case s.Collective.Copies():
@@ -250,6 +306,9 @@ func (f *forest) contribute(m *member, n uint32) {
 	}
 	var body []byte
 	switch {
+	case h.Element == reduce.Block32:
+		h.Exponent = exponent(m.rank, n, f.epoch)
+		body = reduce.Bytes([]int32{mantissa(m.rank, n, f.epoch, 0), mantissa(m.rank, n, f.epoch, 1)})[:h.PayloadSize()]
 	case !h.Collective.Copies():
 		body = vector(m.rank, n, f.epoch)[:h.PayloadSize()]
 	case int(h.Root) == m.rank:
@@ -345,8 +404,9 @@ func (f *forest) receive(m *member, b []byte) {
 		f.contribute(m, h.Chunk)
 	}
 	if h.Type == wire.Result {
-		if h.Signature != f.signature(h.Chunk) || !bytes.Equal(payload, f.want(m.rank, h.Chunk)) {
-			f.wrong = append(f.wrong, fmt.Sprintf("rank %d, chunk %d, epoch %d: got %x, want %x", m.rank, h.Chunk, f.epoch, payload, f.want(m.rank, h.Chunk)))
+		if h.Signature != f.signature(h.Chunk) || h.Exponent != f.wantExponent(h.Chunk) || !bytes.Equal(payload, f.want(m.rank, h.Chunk)) {
+			f.wrong = append(f.wrong, fmt.Sprintf("rank %d, chunk %d, epoch %d: got %x, %d, want %x, %d", m.rank, h.Chunk, f.epoch,
+				payload, h.Exponent, f.want(m.rank, h.Chunk), f.wantExponent(h.Chunk)))
 		}
 		m.got[h.Chunk] = append([]byte{}, payload...)
 		for m.got[m.base] != nil {

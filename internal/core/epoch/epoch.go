@@ -49,10 +49,12 @@ type Member interface {
 	// Enter begins an epoch: by the offer's link, or, where link is nil, on the
 	// tree of hosts.
 	Enter(now core.Time, epoch uint32, link *session.Link, d session.Decision, reason string) error
-	// Kept returns the data of a number's result, if the member has it.
-	Kept(n uint32) ([]byte, bool)
-	// Fill takes the data of a number's result, if the member awaits it.
-	Fill(now core.Time, n uint32, data []byte)
+	// Kept returns the data of a number's result and its exponent, if the
+	// member has it.
+	Kept(n uint32) (data []byte, exponent int8, ok bool)
+	// Fill takes the data of a number's result and its exponent, if the member
+	// awaits it.
+	Fill(now core.Time, n uint32, data []byte, exponent int8)
 	// FinishLast ends the last barrier and reports whether it could be ended.
 	FinishLast(now core.Time) bool
 	// End ends the communicator.

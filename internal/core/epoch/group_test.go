@@ -140,17 +140,17 @@ func (m *node) Enter(_ core.Time, epoch uint32, link *session.Link, d session.De
 	return nil
 }
 
-func (m *node) Kept(n uint32) ([]byte, bool) {
+func (m *node) Kept(n uint32) ([]byte, int8, bool) {
 	v, ok := m.have[n]
-	return []byte{v}, ok
+	return []byte{v}, -int8(v), ok
 }
 
-func (m *node) Fill(_ core.Time, n uint32, data []byte) {
+func (m *node) Fill(_ core.Time, n uint32, data []byte, exponent int8) {
 	if !m.awaits[n] {
 		return
 	}
-	if data[0] != m.g.values[n] {
-		m.g.t.Fatalf("rank %d gets %d for %d, want %d", m.rank, data[0], n, m.g.values[n])
+	if data[0] != m.g.values[n] || exponent != -int8(data[0]) {
+		m.g.t.Fatalf("rank %d gets %d with the exponent %d for %d, want %d", m.rank, data[0], exponent, n, m.g.values[n])
 	}
 	m.have[n] = data[0]
 	delete(m.awaits, n)

@@ -118,10 +118,12 @@ func (t *trial) Enter(_ core.Time, epoch uint32, link *session.Link, d session.D
 	return nil
 }
 
-func (t *trial) Kept(n uint32) ([]byte, bool) { return []byte{byte(n)}, t.fake.Held.Has(n) }
+func (t *trial) Kept(n uint32) ([]byte, int8, bool) {
+	return []byte{byte(n)}, -int8(n), t.fake.Held.Has(n)
+}
 
-func (t *trial) Fill(_ core.Time, n uint32, data []byte) {
-	fmt.Fprintf(&t.log, "member: fill %d %v\n", n, data)
+func (t *trial) Fill(_ core.Time, n uint32, data []byte, exponent int8) {
+	fmt.Fprintf(&t.log, "member: fill %d %v exp=%d\n", n, data, exponent)
 	t.fake.Held.Set(n)
 }
 
@@ -227,7 +229,7 @@ func frameOf(words []string, f fields) any {
 			Held: f.numbers("held", base, window), Give: f.numbers("give", base, window), Reason: strings.Join(words[1:], " "),
 		}
 	case "fill":
-		return &wire.Fill{Round: f.number("round"), Chunk: f.number("chunk"), Data: []byte{77}}
+		return &wire.Fill{Round: f.number("round"), Chunk: f.number("chunk"), Exponent: -7, Data: []byte{77}}
 	case "alarm":
 		return &wire.Alarm{Epoch: f.number("epoch"), Rank: f.number("rank"), Reason: "no answer"}
 	case "holding":
@@ -273,7 +275,7 @@ func frameText(b []byte) string {
 	case *wire.Decide:
 		return fmt.Sprintf("decide round=%d epoch=%d base=%d held=%v give=%v rank=%d: %s", m.Round, m.Epoch, m.Base, list(&m.Held), list(&m.Give), m.Rank, m.Reason)
 	case *wire.Fill:
-		return fmt.Sprintf("fill round=%d chunk=%d %v", m.Round, m.Chunk, m.Data)
+		return fmt.Sprintf("fill round=%d chunk=%d %v exp=%d", m.Round, m.Chunk, m.Data, m.Exponent)
 	case *wire.Alarm:
 		return fmt.Sprintf("alarm epoch=%d rank=%d: %s", m.Epoch, m.Rank, m.Reason)
 	case *wire.Holding:

@@ -199,8 +199,8 @@ func (c *Core) give(numbers *wire.Numbers) {
 }
 
 func (c *Core) fillTo(rank, n uint32) {
-	if data, ok := c.member.Kept(n); ok {
-		c.send(rank, (&wire.Fill{Round: c.decide.Round, Chunk: n, Data: data}).Append(nil))
+	if data, exponent, ok := c.member.Kept(n); ok {
+		c.send(rank, (&wire.Fill{Round: c.decide.Round, Chunk: n, Exponent: exponent, Data: data}).Append(nil))
 	}
 }
 
@@ -211,7 +211,7 @@ func (c *Core) fill(now core.Time, m *wire.Fill, from *child) {
 	if c.phase != running || c.decide == nil || m.Round != c.decide.Round {
 		return
 	}
-	c.member.Fill(now, m.Chunk, m.Data)
+	c.member.Fill(now, m.Chunk, m.Data, m.Exponent)
 	if from != nil && c.cfg.Parent >= 0 {
 		if c.decide.Give.Has(m.Chunk) {
 			c.sendUp(m.Append(nil))

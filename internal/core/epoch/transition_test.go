@@ -123,7 +123,7 @@ var transitions = []struct{ from, input, to, out string }{
 	{"alarmed", "from 3 fill round=1 chunk=0", "running 1 round=0 alarm", ""},
 	{"collecting", "from 3 fill round=1 chunk=0", "collecting 1 round=1", ""},
 	{"reported", "from 3 fill round=1 chunk=0", "collecting 1 round=1 reported", ""},
-	{"entered", "from 3 fill round=1 chunk=0", "running 3 round=1", "member: fill 0 [77]"},
+	{"entered", "from 3 fill round=1 chunk=0", "running 3 round=1", "member: fill 0 [77] exp=-7"},
 	{"failing", "from 3 fill round=1 chunk=0", "running 1 round=0 failing", ""},
 	{"left", "from 3 fill round=1 chunk=0", "left 1 round=0", ""},
 	{"ended", "from 3 fill round=1 chunk=0", "ended 1 round=0", ""},

@@ -2,9 +2,7 @@ package rank
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -397,40 +395,4 @@ func (n *network) String() string {
 			m.rank, m.core.Epoch(), m.core.epoch.Collecting(), len(m.done), len(m.plan), m.left, m.gone, m.ended)
 	}
 	return text
-}
-
-// add returns the sum of two vectors of float32, element by element.
-func add(a, b []byte) []byte {
-	var sum []byte
-	for i := 0; i < len(a); i += 4 {
-		x := math.Float32frombits(binary.LittleEndian.Uint32(a[i:])) + math.Float32frombits(binary.LittleEndian.Uint32(b[i:]))
-		sum = binary.LittleEndian.AppendUint32(sum, math.Float32bits(x))
-	}
-	return sum
-}
-
-// overHosts is the slow left fold in the order of the tree of hosts.
-func (n *network) overHosts(in [][]byte, rank int) []byte {
-	sum := in[rank]
-	for _, c := range n.cfg.Tree().Children(rank) {
-		sum = add(sum, n.overHosts(in, c))
-	}
-	return sum
-}
-
-// overSwitches is the slow left fold in the order of the tree of switches.
-func (n *network) overSwitches(in [][]byte) []byte {
-	var sum []byte
-	for l := 0; l < len(in); l += leafSize {
-		part := in[l]
-		for _, v := range in[l+1 : min(l+leafSize, len(in))] {
-			part = add(part, v)
-		}
-		if l == 0 {
-			sum = part
-		} else {
-			sum = add(sum, part)
-		}
-	}
-	return sum
 }

@@ -52,7 +52,7 @@ func (c Config) Validate() error {
 }
 
 func (c Config) session() session.Config {
-	return session.Config{Rank: c.Rank, ChunkBytes: c.ChunkBytes, Window: c.Window, Timing: c.Timing}
+	return session.Config{Rank: c.Rank, Members: c.Size, ChunkBytes: c.ChunkBytes, Window: c.Window, Timing: c.Timing}
 }
 
 // Tree returns the group's tree of hosts, whose edges are the host connections
@@ -400,9 +400,11 @@ func (m *member) Enter(now core.Time, e uint32, link *session.Link, d session.De
 	return nil
 }
 
-func (m *member) Kept(n uint32) ([]byte, bool) { return m.session.Kept(n) }
+func (m *member) Kept(n uint32) ([]byte, int8, bool) { return m.session.Kept(n) }
 
-func (m *member) Fill(now core.Time, n uint32, data []byte) { m.session.Fill(now, n, data, &m.sOut) }
+func (m *member) Fill(now core.Time, n uint32, data []byte, exponent int8) {
+	m.session.Fill(now, n, data, exponent, &m.sOut)
+}
 
 func (m *member) FinishLast(now core.Time) bool { return m.session.FinishLast(now, &m.sOut) }
 

@@ -20,14 +20,15 @@ func (n *network) plan(count int) [][][]byte {
 	for id := range count {
 		kind := wire.Collective(1 + n.rng.IntN(4))
 		root, elements, inPlace := uint32(n.rng.IntN(n.cfg.Size)), n.rng.IntN(50), n.rng.IntN(2) == 0
+		element := []reduce.Type{reduce.Float32, reduce.Block32}[n.rng.IntN(2)]
 		inputs[id] = make([][]byte, n.cfg.Size)
 		for r, m := range n.members {
-			o := session.Operation{ID: uint64(id), Collective: kind, Elements: elements, Element: reduce.Float32, Function: reduce.Sum}
+			o := session.Operation{ID: uint64(id), Collective: kind, Elements: elements, Element: element, Function: reduce.Sum}
 			switch kind {
 			case wire.Reduce:
 				o.Root = root
 			case wire.Broadcast:
-				o.Root, o.Function = root, reduce.NoFunction
+				o.Root, o.Function, o.Element = root, reduce.NoFunction, reduce.Float32
 			case wire.Barrier:
 				o.Function, o.Element, o.Elements = reduce.NoFunction, 0, 0
 			}
@@ -68,7 +69,12 @@ func (n *network) check(inputs [][][]byte) {
 			hosts = in[o.Root]
 			switches = hosts
 		case wire.Allreduce, wire.Reduce:
-			hosts, switches = n.overHosts(in, 0), n.overSwitches(in)
+			if o.Element == reduce.Block32 {
+				hosts = inBlocks(in, func(in [][]byte) []byte { return n.overHosts(addBlocks, in, 0) })
+				switches = inBlocks(in, func(in [][]byte) []byte { return n.overSwitches(addBlocks, in) })
+				break
+			}
+			hosts, switches = n.overHosts(add, in, 0), n.overSwitches(add, in)
 		}
 		var first []byte
 		for _, m := range n.members {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // Errors of a session.
@@ -74,7 +75,7 @@ func (s *Session) Enter(now core.Time, link Link, d Decision, out *Output) error
 	// must not be what is reduced again.
 	for n := d.Base; n != s.created; n++ {
 		if c := s.at(n); c.state == flying && d.Held.Has(n) {
-			s.finish(now, c, nil, s.filled, out)
+			s.finish(now, c, nil, 0, s.filled, out)
 		}
 	}
 	s.advance(now)
@@ -127,29 +128,29 @@ func (s *Session) decided(c *chunk, held bool) {
 	}
 }
 
-// Fill takes the result of number n from another member and reports whether
-// it was awaited.
-func (s *Session) Fill(now core.Time, n uint32, data []byte, out *Output) bool {
+// Fill takes the result of number n, with its exponent, from another member and
+// reports whether it was awaited.
+func (s *Session) Fill(now core.Time, n uint32, data []byte, exponent int8, out *Output) bool {
 	if s.frozen || wire.Newer(s.base, n) || !wire.Newer(s.created, n) {
 		return false
 	}
 	c := s.at(n)
-	if c.state != awaited || len(data) != c.sig.PayloadSize() {
+	if c.state != awaited || len(data) != c.sig.PayloadSize() || exponent != 0 && c.sig.Element != reduce.Block32 {
 		return false
 	}
 	s.counters.Filled++
-	s.finish(now, c, data, s.filled, out)
+	s.finish(now, c, data, exponent, s.filled, out)
 	return true
 }
 
-// Kept returns the data of number n's result, if this member still has it.
-// The slice is valid until the session's next call.
-func (s *Session) Kept(n uint32) ([]byte, bool) {
+// Kept returns the data of number n's result and its exponent, if this member
+// still has it. The slice is valid until the session's next call.
+func (s *Session) Kept(n uint32) (data []byte, exponent int8, ok bool) {
 	c := s.at(n)
 	if c.number != n || c.state != done || !c.sink && !c.source || c.sig.PayloadSize() == 0 {
-		return nil, false
+		return nil, 0, false
 	}
-	return c.kept, true
+	return c.kept, c.exponent, true
 }
 
 // FinishLast ends the last barrier, because another member has ended it, and
@@ -162,7 +163,7 @@ func (s *Session) FinishLast(now core.Time, out *Output) bool {
 	if c.op == nil || !c.op.Last {
 		return false
 	}
-	s.finish(now, c, nil, s.link.Offload(), out)
+	s.finish(now, c, nil, 0, s.link.Offload(), out)
 	return true
 }
 

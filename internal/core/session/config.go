@@ -19,6 +19,7 @@ var ErrConfig = errors.New("session: invalid configuration")
 // Config is what a session keeps for the group's life.
 type Config struct {
 	Rank       uint32 // this member's rank
+	Members    int    // of the group, up to wire.MaxRank+1; 0: not known, and then no operation on reduce.Block32
 	ChunkBytes int    // largest payload of a packet, 16 or more
 	Window     uint32 // the largest window that any epoch may have, in chunks; a power of two
 	Timing     Timing // zero value: DefaultTiming
@@ -50,6 +51,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.Rank > wire.MaxRank:
 		return fmt.Errorf("%w: rank %d, largest is %d", ErrConfig, c.Rank, wire.MaxRank)
+	case c.Members < 0 || c.Members > wire.MaxRank+1:
+		return fmt.Errorf("%w: a group of %d members, most are %d", ErrConfig, c.Members, wire.MaxRank+1)
 	case c.ChunkBytes < 16 || c.ChunkBytes > 1<<15:
 		return fmt.Errorf("%w: chunk of %d bytes, want 16 to %d", ErrConfig, c.ChunkBytes, 1<<15)
 	case !windowOK(c.Window):

@@ -19,6 +19,9 @@ func TestConfigValidate(t *testing.T) {
 		"good":               {func(*Config) {}, true},
 		"default timing":     {func(c *Config) { c.Timing = DefaultTiming() }, true},
 		"rank":               {func(c *Config) { c.Rank = wire.MaxRank + 1 }, false},
+		"members":            {func(c *Config) { c.Members = wire.MaxRank + 1 }, true},
+		"too many members":   {func(c *Config) { c.Members = wire.MaxRank + 2 }, false},
+		"negative members":   {func(c *Config) { c.Members = -1 }, false},
 		"small chunk":        {func(c *Config) { c.ChunkBytes = 15 }, false},
 		"large chunk":        {func(c *Config) { c.ChunkBytes = 1<<15 + 1 }, false},
 		"no window":          {func(c *Config) { c.Window = 0 }, false},
@@ -79,6 +82,9 @@ func TestOperationValidate(t *testing.T) {
 		"barrier of two":    {Operation{Collective: wire.Barrier, Elements: 2}, false},
 		"short input":       {Operation{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Int32, Elements: 2, In: v(7), Out: v(8)}, false},
 		"short output":      {Operation{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Int32, Elements: 2, In: v(8), Out: v(4)}, false},
+		"block":             {Operation{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Block32, Elements: 2, In: v(8), Out: v(8)}, true},
+		"greatest block":    {Operation{Collective: wire.Allreduce, Function: reduce.Max, Element: reduce.Block32, Elements: 2, In: v(8), Out: v(8)}, false},
+		"block broadcast":   {Operation{Collective: wire.Broadcast, Element: reduce.Block32, Root: 1, Elements: 1, In: v(4)}, false},
 		"undefined":         {Operation{Collective: wire.Allreduce, Function: reduce.BAnd, Element: reduce.Float32}, false},
 		"allreduce to root": {Operation{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Int32, Root: 1}, false},
 		"root":              {Operation{Collective: wire.Reduce, Function: reduce.Sum, Element: reduce.Int32, Root: wire.MaxRank + 1}, false},
@@ -86,7 +92,7 @@ func TestOperationValidate(t *testing.T) {
 		"last allreduce":    {Operation{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Int32, Last: true}, false},
 		"no collective":     {Operation{}, false},
 	} {
-		err := row.o.Validate(Config{Rank: 1})
+		err := row.o.Validate(Config{Rank: 1, Members: 4})
 		if (err == nil) != row.ok || err != nil && !errors.Is(err, ErrOperation) {
 			t.Errorf("%s: %v", name, err)
 		}

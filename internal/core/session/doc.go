@@ -23,6 +23,14 @@
 //	done     result taken; a copy is kept for the      Enter, result not held
 //	         group's largest window                    by a sink -> flying
 //
+// # Block floating point
+//
+// Operations on reduce.Block32 have vectors of float32. A chunk is turned when
+// it is contributed, for the group's number of members, and when its result is
+// given to the operation. Kept copies, and what Kept and Fill hand over, are as
+// on the wire: mantissas and an exponent. So a chunk that is reduced again is
+// contributed with the same bits, and all members decode the same ones.
+//
 // # Repair
 //
 // A timer watches the oldest chunk in flight alone. It sends a probe; Heard

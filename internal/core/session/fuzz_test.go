@@ -13,22 +13,24 @@ import (
 // order, and what is sent is sound.
 func FuzzStep(f *testing.F) {
 	seed := newTrial()
-	seed.do("enter epoch=2 window=2", "start allreduce 1 2 3 4 5 6 7 8")
-	for _, line := range []string{"result 0 1 2 3 4", "want 0", "heard 1", "lost 0", "error 1"} {
+	seed.do("enter epoch=2 window=2", "start allreduce 1 2 3 4", "start allreduce block 1 2 3")
+	for _, line := range []string{"result 0 1 2 3 4", "want 0", "heard 1", "lost 0", "error 1", "result 1 5 6 7", "want 1"} {
 		in := seed.packet(strings.Fields(line), map[string]string{})
 		f.Add(in.Packet, true, true)
+		in.Packet[19] = 0x83 // the exponent, where there may be one
+		f.Add(in.Packet, true, false)
 		f.Add(in.Packet, false, false)
 	}
 	f.Fuzz(func(t *testing.T, packet []byte, admitted, again bool) {
 		trial := newTrial()
-		trial.do("enter epoch=1 window=4", "start reduce:0 1 2 3 4 5 6 7 8", "start allreduce 1 2 3 4 5 6 7 8 9", "result 0")
+		trial.do("enter epoch=1 window=4", "start reduce:0 1 2 3 4", "start allreduce block 1 2 3", "start allreduce 1 2 3 4 5 6 7 8 9", "result 0")
 		trial.do("freeze", "enter epoch=2 window=2 base=0 probes=1")
 		if admitted && len(packet) >= wire.HeaderSize {
 			packet = append([]byte(nil), packet...)
 			binary.BigEndian.PutUint16(packet[2:], trial.link.Index)
 			binary.BigEndian.PutUint32(packet[4:], trial.link.Group)
 			binary.BigEndian.PutUint32(packet[8:], trial.link.Epoch)
-			binary.BigEndian.PutUint64(packet[12:], trial.link.Cookie<<16|uint64(trial.link.Tree)<<8)
+			binary.BigEndian.PutUint64(packet[12:], trial.link.Cookie<<16|uint64(trial.link.Tree)<<8|uint64(packet[19]))
 		}
 		in := []Input{{From: parentAddr, Packet: packet}}
 		if again {

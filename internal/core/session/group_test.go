@@ -29,6 +29,7 @@ type world struct {
 	wire    []inFlight
 	faults  bool
 
+	// All data has its exponent behind it; see withExponent.
 	taken   map[chunkKey]map[uint32][]byte // by the parent: contributions by rank
 	sigs    map[chunkKey]wire.Signature
 	results map[chunkKey][]byte
@@ -38,6 +39,16 @@ type world struct {
 }
 
 type chunkKey struct{ epoch, number uint32 }
+
+// withExponent returns a copy of data with its exponent behind it, and parts
+// undoes that.
+func withExponent(data []byte, exponent int8) []byte {
+	return append(bytes.Clone(data), byte(exponent))
+}
+
+func parts(b []byte) (data []byte, exponent int8) {
+	return b[:len(b)-1], int8(b[len(b)-1])
+}
 
 // peer is a member: its session, and what the world knows of it.
 type peer struct {
@@ -76,7 +87,7 @@ func newWorld(t *rapid.T) *world {
 	for r := range size {
 		p := &peer{rank: uint32(r), first: map[uint32][]byte{}, done: map[uint32]bool{}, ended: map[uint64]int{}, plan: plans[r]}
 		var err error
-		if p.s, err = New(Config{Rank: p.rank, ChunkBytes: chunkBytes, Window: w.max}, firstNum); err != nil {
+		if p.s, err = New(Config{Rank: p.rank, Members: size, ChunkBytes: chunkBytes, Window: w.max}, firstNum); err != nil {
 			t.Fatal(err)
 		}
 		w.members = append(w.members, p)
@@ -86,19 +97,21 @@ func newWorld(t *rapid.T) *world {
 }
 
 // plans makes the same operations for all members, with vectors of random
-// float32, whose sum depends on the order.
+// float32, whose sum depends on the order; some are summed in block floating
+// point.
 func (w *world) plans(size, count int) [][]Operation {
 	plans := make([][]Operation, size)
 	for id := range count {
 		kind := wire.Collective(1 + w.rng.IntN(4))
 		root, elements, inPlace := uint32(w.rng.IntN(size)), w.rng.IntN(60), w.rng.IntN(2) == 0
+		element := []reduce.Type{reduce.Float32, reduce.Block32}[w.rng.IntN(2)]
 		for r := range size {
-			o := Operation{ID: uint64(id), Collective: kind, Elements: elements, Element: reduce.Float32, Function: reduce.Sum}
+			o := Operation{ID: uint64(id), Collective: kind, Elements: elements, Element: element, Function: reduce.Sum}
 			switch kind {
 			case wire.Reduce:
 				o.Root = root
 			case wire.Broadcast:
-				o.Root, o.Function = root, reduce.NoFunction
+				o.Root, o.Function, o.Element = root, reduce.NoFunction, reduce.Float32
 			case wire.Barrier:
 				o.Function, o.Element, o.Elements = reduce.NoFunction, 0, 0
 				o.Last = id == count-1
@@ -129,6 +142,9 @@ func (w *world) expected(inputs [][]Operation, i int, rank uint32) []byte {
 	if o.Collective == wire.Broadcast {
 		return inputs[o.Root][i].In
 	}
+	if o.Element == reduce.Block32 {
+		return w.expectedBlocks(inputs, i)
+	}
 	var out []byte
 	for e := range o.Elements {
 		sum := math.Float32frombits(binary.LittleEndian.Uint32(inputs[0][i].In[4*e:]))
@@ -136,6 +152,29 @@ func (w *world) expected(inputs [][]Operation, i int, rank uint32) []byte {
 			sum += math.Float32frombits(binary.LittleEndian.Uint32(plan[i].In[4*e:]))
 		}
 		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(sum))
+	}
+	return out
+}
+
+// expectedBlocks is the oracle of block floating point, chunk by chunk.
+func (w *world) expectedBlocks(inputs [][]Operation, i int) (out []byte) {
+	for at := 0; at < len(inputs[0][i].In); at += chunkBytes {
+		end := min(at+chunkBytes, len(inputs[0][i].In))
+		mantissas, exponents := make([][]byte, len(inputs)), make([]int8, len(inputs))
+		greatest := int8(math.MinInt8)
+		for r, plan := range inputs {
+			mantissas[r] = make([]byte, end-at)
+			exponents[r] = reduce.EncodeBlock(mantissas[r], plan[i].In[at:end], len(inputs))
+			greatest = max(greatest, exponents[r])
+		}
+		for e := range (end - at) / 4 {
+			sum := 0.0
+			for r, m := range mantissas {
+				v := int32(binary.LittleEndian.Uint32(m[4*e:]))
+				sum += math.Floor(math.Ldexp(float64(v), int(exponents[r])-int(greatest)))
+			}
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32(math.Ldexp(sum, int(greatest)))))
+		}
 	}
 	return out
 }
@@ -193,12 +232,12 @@ func (w *world) enter() {
 			if !d.Held.Has(n) {
 				return
 			}
-			data, kept := holder[n].s.Kept(n)
+			data, exponent, kept := holder[n].s.Kept(n)
 			if !kept {
 				w.t.Fatalf("rank %d holds the result of %d and has not kept it", holder[n].rank, n)
 			}
 			p.out.Reset()
-			if !p.s.Fill(w.now, n, bytes.Clone(data), &p.out) {
+			if !p.s.Fill(w.now, n, bytes.Clone(data), exponent, &p.out) {
 				w.t.Fatalf("rank %d does not take the result of %d that it lacks", p.rank, n)
 			}
 			p.done[n] = true
@@ -282,9 +321,9 @@ func (w *world) judge(p *peer, packet []byte) {
 				w.t.Fatalf("rank %d contributes to %d, whose result is held", p.rank, h.Chunk)
 			}
 		} else if first, again := p.first[h.Chunk]; !again {
-			p.first[h.Chunk] = bytes.Clone(payload)
-		} else if !p.done[h.Chunk] && !bytes.Equal(first, payload) {
-			w.t.Fatalf("rank %d contributes %x to %d again, and %x at first", p.rank, payload, h.Chunk, first)
+			p.first[h.Chunk] = withExponent(payload, h.Exponent)
+		} else if said := withExponent(payload, h.Exponent); !p.done[h.Chunk] && !bytes.Equal(first, said) {
+			w.t.Fatalf("rank %d contributes %x to %d again, and %x at first", p.rank, said, h.Chunk, first)
 		}
 		p.pending[h.Chunk] = true
 		for _, q := range w.members {
@@ -344,7 +383,7 @@ func (w *world) contributed(key chunkKey, h *wire.Header, payload []byte) {
 		w.t.Fatalf("number %d is %+v and %+v", h.Chunk, sig, h.Signature)
 	}
 	w.sigs[key] = h.Signature
-	w.taken[key][h.Lowest] = payload
+	w.taken[key][h.Lowest] = withExponent(payload, h.Exponent)
 	if len(w.taken[key]) < len(w.members) {
 		return
 	}
@@ -359,22 +398,27 @@ func (w *world) contributed(key chunkKey, h *wire.Header, payload []byte) {
 
 func (w *world) reduce(key chunkKey, sig wire.Signature) []byte {
 	if sig.PayloadSize() == 0 {
-		return nil
+		return []byte{0}
 	}
 	if sig.Collective.Copies() {
 		return w.taken[key][sig.Root]
+	}
+	var in [][]byte
+	var exponents []int8
+	for r := range w.members {
+		data, exponent := parts(w.taken[key][uint32(r)])
+		in, exponents = append(in, data), append(exponents, exponent)
+	}
+	out := make([]byte, sig.PayloadSize())
+	if sig.Element == reduce.Block32 {
+		return withExponent(out, reduce.SumBlocks(out, in, exponents))
 	}
 	kernel, err := reduce.KernelOf(sig.Function, sig.Element)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var in [][]byte
-	for r := range w.members {
-		in = append(in, w.taken[key][uint32(r)])
-	}
-	out := make([]byte, sig.PayloadSize())
 	kernel(out, in)
-	return out
+	return withExponent(out, 0)
 }
 
 // answer sends the result of a chunk to a member.
@@ -383,9 +427,11 @@ func (w *world) answer(key chunkKey, rank int) {
 	h := w.header(key, wire.Result, rank)
 	h.Signature = sig
 	o := Operation{Collective: sig.Collective, Root: sig.Root}
-	var body []byte
-	if o.Sink(uint32(rank)) {
-		h.Flags, body = wire.Sink, w.results[key]
+	body, exponent := parts(w.results[key])
+	if h.Exponent = exponent; o.Sink(uint32(rank)) {
+		h.Flags = wire.Sink
+	} else {
+		body = nil
 	}
 	w.send(rank, packetOf(&h, body))
 }
@@ -440,10 +486,11 @@ func (w *world) note() {
 	for _, p := range w.members {
 		for n := p.s.base - p.s.cfg.Window; n != p.s.created; n++ {
 			if c := p.s.at(n); c.number == n && c.state == done && c.sink {
-				if bits, had := w.bits[n]; had && !bytes.Equal(bits, c.kept) {
-					w.t.Fatalf("number %d has the results %x and %x", n, bits, c.kept)
+				result := withExponent(c.kept, c.exponent)
+				if bits, had := w.bits[n]; had && !bytes.Equal(bits, result) {
+					w.t.Fatalf("number %d has the results %x and %x", n, bits, result)
 				}
-				w.bits[n] = bytes.Clone(c.kept)
+				w.bits[n] = result
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -16,9 +17,10 @@ import (
 // A trial is a session driven by lines of text, as the transcripts in testdata
 // and the table of transitions use it. A chunk holds four int32.
 //
-//	new rank=1 window=4 first=0         begin anew
+//	new rank=1 window=4 first=0         begin anew, in a group of members=4
 //	enter epoch=2 window=2 base=0 held=1,2 probes=2 idle=1s
 //	start allreduce 1 2 3 4 5           a sum of int32; its chunks take two numbers
+//	start allreduce block 1.5 2 0.1     a sum of float32 in block floating point
 //	start reduce:0 1 2                  other collectives, with their root
 //	start broadcast:0 1 2               the values count, where this rank is not the root
 //	start barrier
@@ -33,7 +35,7 @@ import (
 //	state                               lists what the session holds
 //
 // In a packet from the parent the words epoch=, cookie=, group=, tree=, child=,
-// op=, from= change a field.
+// op=, exp= (the exponent), from= change a field; exp= is also for a fill.
 type trial struct {
 	s    *Session
 	cfg  Config
@@ -59,7 +61,7 @@ func newTrial() *trial {
 }
 
 func (t *trial) begin(fields map[string]string) {
-	t.cfg = Config{Rank: 1, ChunkBytes: chunkBytes, Window: 4}
+	t.cfg = Config{Rank: 1, Members: 4, ChunkBytes: chunkBytes, Window: 4}
 	first := uint32(0)
 	for k, v := range fields {
 		switch k {
@@ -67,6 +69,8 @@ func (t *trial) begin(fields map[string]string) {
 			t.cfg.Rank = number(v)
 		case "window":
 			t.cfg.Window = number(v)
+		case "members":
+			t.cfg.Members = int(number(v))
 		case "first":
 			first = number(v)
 		}
@@ -84,6 +88,26 @@ func number(s string) uint32 {
 		panic(err)
 	}
 	return uint32(n)
+}
+
+// exponent reads the field exp, 0 if there is none.
+func exponent(fields map[string]string) int8 {
+	if _, given := fields["exp"]; !given {
+		return 0
+	}
+	return int8(number(fields["exp"]))
+}
+
+func floats(words []string) []byte {
+	var b []byte
+	for _, w := range words {
+		x, err := strconv.ParseFloat(w, 32)
+		if err != nil {
+			panic(err)
+		}
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x)))
+	}
+	return b
 }
 
 func values(words []string) []byte {
@@ -133,7 +157,7 @@ func (t *trial) run(line string) {
 			return
 		}
 	case "fill":
-		if !t.s.Fill(t.now, number(plain[1]), values(plain[2:]), &t.out) {
+		if !t.s.Fill(t.now, number(plain[1]), values(plain[2:]), exponent(fields), &t.out) {
 			fmt.Fprintln(&t.log, "not awaited")
 		}
 	case "finish-last":
@@ -187,7 +211,12 @@ func (t *trial) enter(fields map[string]string) {
 func (t *trial) operation(words []string) Operation {
 	t.ids++
 	kind, root, _ := strings.Cut(words[0], ":")
-	o := Operation{ID: t.ids, Elements: len(words) - 1, Element: reduce.Int32, Function: reduce.Sum}
+	words = words[1:]
+	o := Operation{ID: t.ids, Element: reduce.Int32, Function: reduce.Sum}
+	if len(words) > 0 && words[0] == "block" {
+		words, o.Element = words[1:], reduce.Block32
+	}
+	o.Elements = len(words)
 	if root != "" {
 		o.Root = number(root)
 	}
@@ -202,7 +231,11 @@ func (t *trial) operation(words []string) Operation {
 		o.Collective, o.Function, o.Element, o.Last = wire.Barrier, reduce.NoFunction, 0, kind == "last"
 	}
 	if o.Source(t.cfg.Rank) || !o.Collective.Copies() {
-		o.In = values(words[1:])
+		if o.Element == reduce.Block32 {
+			o.In = floats(words)
+		} else {
+			o.In = values(words)
+		}
 	}
 	if o.Sink(t.cfg.Rank) {
 		o.Out = make([]byte, 4*o.Elements)
@@ -243,6 +276,7 @@ func (t *trial) packet(plain []string, fields map[string]string) Input {
 		panic("unknown command " + plain[0])
 	}
 	from := parentAddr
+	h.Exponent = exponent(fields)
 	for k, v := range fields {
 		switch k {
 		case "epoch":
@@ -273,7 +307,7 @@ func (t *trial) tell() {
 	}
 	for _, c := range t.out.Completions {
 		fmt.Fprintf(&t.log, "done %d chunks=%d offload=%d epochs=%d-%d", c.ID, c.Chunks, c.OffloadDone, c.FirstEpoch, c.LastEpoch)
-		writeValues(&t.log, t.ops[c.ID].Out)
+		writeOut(&t.log, t.ops[c.ID])
 		t.log.WriteByte('\n')
 	}
 	if l := t.out.Loss; l != nil {
@@ -281,6 +315,17 @@ func (t *trial) tell() {
 	}
 	if d := t.out.Disagreement; d != nil {
 		fmt.Fprintf(&t.log, "disagreement chunk=%d ranks=%d,%d\n", d.Chunk, d.Body.Rank[0], d.Body.Rank[1])
+	}
+}
+
+// writeOut writes an operation's result.
+func writeOut(b *strings.Builder, o Operation) {
+	if o.Element != reduce.Block32 {
+		writeValues(b, o.Out)
+		return
+	}
+	for i := 0; i+4 <= len(o.Out); i += 4 {
+		fmt.Fprintf(b, " %g", math.Float32frombits(binary.LittleEndian.Uint32(o.Out[i:])))
 	}
 }
 
@@ -301,6 +346,9 @@ func describe(s *Send) string {
 	case wire.Contribution:
 		fmt.Fprintf(&b, "contribution %d %v", h.Chunk, h.Collective)
 		writeValues(&b, payload)
+		if h.Element == reduce.Block32 {
+			fmt.Fprintf(&b, " exp=%d", h.Exponent)
+		}
 		if h.Flags&wire.Source != 0 {
 			b.WriteString(" source")
 		}

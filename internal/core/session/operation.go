@@ -24,7 +24,8 @@ type Operation struct {
 
 	// In is the vector that this member contributes, nil where it contributes
 	// none. Out takes the result, nil where this member gets none. They may be
-	// the same slice, but not overlap otherwise.
+	// the same slice, but not overlap otherwise. Of Block32, they are vectors of
+	// Float32: the session turns each chunk as it goes and comes.
 	In, Out []byte
 
 	// Last marks the group's last barrier: it is contributed to only when
@@ -62,6 +63,9 @@ func (o *Operation) Validate(c Config) error {
 	}
 	if !s.Sound() {
 		return fmt.Errorf("%w: %s of function %s on %s is not defined", ErrOperation, o.Collective, o.Function, o.Element)
+	}
+	if o.Element == reduce.Block32 && c.Members == 0 {
+		return fmt.Errorf("%w: %s on %s in a group of unknown size", ErrOperation, o.Collective, o.Element)
 	}
 	bytes := o.Elements * s.ElementSize()
 	gives := o.Source(c.Rank) || !o.Collective.Copies()

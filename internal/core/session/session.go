@@ -5,6 +5,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // Input is one packet for a session. Operations and epochs come by Start and
@@ -15,12 +16,13 @@ type Input struct {
 }
 
 // Send is one packet from a session to its parent. Where an operation works in
-// place and the chunk's result came in the same Step, Body is that result
-// already: the packet was the answer to an old Want, and the parent drops it.
+// place, or on Block32, and the chunk's result came in the same Step, Body is
+// that result already: the packet was the answer to an old Want, and the parent
+// drops it.
 type Send struct {
 	To   netip.AddrPort
 	Head [wire.HeaderSize]byte
-	Body []byte // lent until the next Step: the operation's input or a kept copy
+	Body []byte // lent until the next Step: the operation's input or a copy of the session's
 }
 
 // Loss tells that the epoch's tree does not work any more.
@@ -47,31 +49,6 @@ type Output struct {
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
 	*o = Output{Sends: o.Sends[:0], Completions: o.Completions[:0]}
-}
-
-type state uint8
-
-const (
-	vacant  state = iota
-	flying        // contributed or to be contributed in this epoch
-	awaited       // its result comes from another member
-	done          // result taken, copy kept
-)
-
-// chunk is one number's place in the ring. It is in flight while it is flying
-// or a credit.
-type chunk struct {
-	number uint32
-	state  state
-	sent   bool // in this epoch, at
-	sentAt core.Time
-	source bool
-	sink   bool
-	sig    wire.Signature
-	credit bool       // held, and to be confirmed in this epoch: see doc.go
-	op     *operation // nil once the result was given to the operation
-	offset int        // of the chunk in the operation's vectors, in bytes
-	kept   []byte     // when done: the result, or the input where the result was empty
 }
 
 // Counters count a session's packets.
@@ -231,7 +208,7 @@ func (s *Session) contribute(c *chunk, out *Output) {
 	if h.Signature = c.signature(); c.credit {
 		h.Flags = wire.Sink
 	} else {
-		send.Body = c.input()
+		send.Body, h.Exponent = s.input(c)
 		if c.sink {
 			h.Flags |= wire.Sink
 		}
@@ -241,33 +218,6 @@ func (s *Session) contribute(c *chunk, out *Output) {
 	}
 	h.Put(send.Head[:])
 	out.Sends = append(out.Sends, send)
-}
-
-// pending reports whether c waits for a result from the parent.
-func (c *chunk) pending() bool { return c.state == flying || c.credit }
-
-// passed reports whether the base may pass c.
-func (c *chunk) passed() bool { return c.state == done && !c.credit }
-
-// signature returns what c's contribution in this epoch says.
-func (c *chunk) signature() wire.Signature {
-	if c.credit {
-		return wire.Signature{Collective: wire.Barrier, Operation: c.sig.Operation}
-	}
-	return c.sig
-}
-
-// input returns what c contributes: from the operation's vector, or from the
-// kept copy of a chunk that is reduced again.
-func (c *chunk) input() []byte {
-	size := c.sig.PayloadSize()
-	switch {
-	case c.sig.Collective.Copies() && !c.source, size == 0:
-		return nil
-	case c.op == nil:
-		return c.kept
-	}
-	return c.op.In[c.offset : c.offset+size]
 }
 
 func (s *Session) header(t wire.Type, n uint32) wire.Header {
@@ -353,19 +303,23 @@ func (s *Session) result(now core.Time, c *chunk, h *wire.Header, payload []byte
 		s.settle(now, c)
 		return
 	}
-	s.finish(now, c, payload, s.link.Offload(), out)
+	s.finish(now, c, payload, h.Exponent, s.link.Offload(), out)
 }
 
-// finish ends c with its result: data where the member is a sink.
-func (s *Session) finish(now core.Time, c *chunk, data []byte, offload bool, out *Output) {
+// finish ends c with its result: data, with its exponent, where the member is a
+// sink.
+func (s *Session) finish(now core.Time, c *chunk, data []byte, exponent int8, offload bool, out *Output) {
 	if !c.sink {
-		data = c.input()
+		data, exponent = s.input(c)
 	}
 	// A chunk reduced again contributes from c.kept and may get its result
 	// from there: then the copy is onto itself.
-	c.kept = append(c.kept[:0], data...)
+	c.kept, c.exponent = append(c.kept[:0], data...), exponent
 	if p := c.op; p != nil {
-		if c.sink {
+		switch {
+		case c.sink && c.sig.Element == reduce.Block32:
+			reduce.DecodeBlock(p.Out[c.offset:c.offset+len(data)], data, exponent)
+		case c.sink:
 			copy(p.Out[c.offset:], data)
 		}
 		c.op = nil

@@ -11,14 +11,20 @@ import (
 // TestSteadyStateAllocatesNothing: a chunk is sent and finished in memory that
 // is there already, once the ring is full.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
+	for _, element := range []reduce.Type{reduce.Int32, reduce.Block32} {
+		t.Run(element.String(), func(t *testing.T) { testSteadyState(t, element) })
+	}
+}
+
+func testSteadyState(t *testing.T, element reduce.Type) {
 	const window, chunks = 8, 2000
-	s, err := New(Config{Rank: 1, ChunkBytes: chunkBytes, Window: window}, 0)
+	s, err := New(Config{Rank: 1, Members: 8, ChunkBytes: chunkBytes, Window: window}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	vector := make([]byte, chunks*chunkBytes)
 	o := Operation{
-		Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Int32,
+		Collective: wire.Allreduce, Function: reduce.Sum, Element: element,
 		Elements: len(vector) / 4, In: vector, Out: vector,
 	}
 	if err := s.Start(o); err != nil {

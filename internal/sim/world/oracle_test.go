@@ -61,6 +61,9 @@ func (g *registry) root(group, epoch uint32) (site, bool) {
 }
 
 func combine(k *work, in [][]byte) []byte {
+	if k.op.Element == reduce.Block32 {
+		return combineBlocks(in)
+	}
 	kernel, err := reduce.KernelOf(k.op.Function, k.op.Element)
 	if err != nil {
 		panic(err)
@@ -95,7 +98,8 @@ func (g *registry) results(k *work, group *Group, numbers []uint32) [][]byte {
 	case !rounds(k):
 		return [][]byte{combine(k, k.in)}
 	}
-	all := [][]byte{foldHosts(k, group, 0)}
+	chunk := group.Config().ChunkBytes
+	all := [][]byte{whole(k, chunk, func(k *work) []byte { return foldHosts(k, group, 0) })}
 	seen := map[uint32]bool{}
 	for _, h := range group.Hosts {
 		for _, e := range h.Entered {
@@ -105,7 +109,7 @@ func (g *registry) results(k *work, group *Group, numbers []uint32) [][]byte {
 			seen[e.Epoch] = true
 			for _, number := range numbers {
 				if root, ok := g.root(number, e.Epoch); ok {
-					all = append(all, g.fold(k, root))
+					all = append(all, whole(k, chunk, func(k *work) []byte { return g.fold(k, root) }))
 				}
 			}
 		}

@@ -62,7 +62,7 @@ func TestRandomOperations(t *testing.T) {
 		return
 	}
 	var all tally
-	for seed := uint64(1); all.operations < 3000; seed++ {
+	for seed := uint64(1); all.operations < 6000; seed++ {
 		s := newStory(seed, false, nil)
 		if err := s.run(&all.verdict); err != nil {
 			t.Fatal(err)

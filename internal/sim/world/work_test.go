@@ -35,7 +35,7 @@ func (k *work) gives(r uint32) bool { return !k.op.Collective.Copies() || k.op.S
 func drawWork(r *rand.Rand, n, longest int) *work {
 	op := session.Operation{Collective: wire.Collective(1 + r.IntN(4))}
 	if op.Collective != wire.Barrier {
-		op.Element = reduce.Type(1 + r.IntN(8))
+		op.Element = reduce.Type(1 + r.IntN(9))
 		op.Elements = r.IntN(1 + r.IntN(longest+1))
 	}
 	for op.Collective == wire.Allreduce || op.Collective == wire.Reduce {
@@ -45,6 +45,9 @@ func drawWork(r *rand.Rand, n, longest int) *work {
 	}
 	if op.Collective == wire.Reduce || op.Collective == wire.Broadcast {
 		op.Root = uint32(r.IntN(n))
+	}
+	if op.Collective == wire.Broadcast && op.Element == reduce.Block32 {
+		op.Element = reduce.Float32
 	}
 	return newWork(r, n, op)
 }
@@ -80,7 +83,7 @@ func vector(r *rand.Rand, op session.Operation, size int) []byte {
 		var bits uint64
 		odd := r.IntN(40) == 0
 		switch x := math.Ldexp(1+r.Float64(), r.IntN(13)-6); {
-		case op.Element == reduce.Float32 && !odd:
+		case (op.Element == reduce.Float32 || op.Element == reduce.Block32) && !odd:
 			bits = uint64(math.Float32bits(float32(x)))
 		case op.Element == reduce.Float64 && !odd:
 			bits = math.Float64bits(x)
