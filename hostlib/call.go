@@ -157,7 +157,7 @@ func (l *link) introduce(conn net.Conn) error {
 		own: l.c.own, of: l.met, name: l.c.name,
 	}
 	l.mu.Unlock()
-	if _, err := conn.Write(h.append(nil)); err != nil {
+	if _, err := conn.Write(h.bytes()); err != nil {
 		return err
 	}
 	l.troubled(nil)

@@ -16,6 +16,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/runner"
 	"github.com/tributary-fabric/tributary/internal/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // Communicator is an ordered group of members that can run collective
@@ -68,8 +69,12 @@ func (h *Host) Communicator(ctx context.Context, name string, members []Member, 
 	if err != nil {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
+	terms := termsOf(options)
+	if err := terms.validate(); err != nil {
+		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
+	}
 	c := &Communicator{
-		host: h, name: name, members: slices.Clone(members), terms: termsOf(options), rank: own, own: newAttempt(),
+		host: h, name: name, members: slices.Clone(members), terms: terms, rank: own, own: newAttempt(),
 		links: map[int]*link{},
 		over:  make(chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
 		formed: make(chan struct{}), settled: make(chan struct{}), reports: make(chan report, 1),
@@ -291,6 +296,15 @@ func (c *Communicator) Leave(ctx context.Context) error {
 	return nil
 }
 
+// Abort ends the communicator for all members, at once: their operations, and
+// those of this member, fail with a *MemberError that names this member and the
+// reason, of which 512 bytes count. It returns when the communicator has ended
+// here. After the end it does nothing.
+func (c *Communicator) Abort(reason string) {
+	c.abort(strings.ToValidUTF8(reason, "?"))
+	<-c.done
+}
+
 // start queues an operation. Its request is completed by the loop.
 func (c *Communicator) start(o session.Operation, after func()) *Request {
 	r := newRequest(c)
@@ -298,6 +312,9 @@ func (c *Communicator) start(o session.Operation, after func()) *Request {
 	if err := c.terms.allow(&o); err != nil {
 		r.fail(err)
 		return r
+	}
+	if c.terms.blocks(&o) {
+		o.Element, r.blockFloat = reduce.Block32, true
 	}
 	c.order.Lock()
 	defer c.order.Unlock()

@@ -16,7 +16,9 @@
 // them, in the same order, with vectors of equal length. The Start forms do
 // not block and return a Request; several may be in flight. Buffers belong to
 // the operation until it is done. Members that disagree about an operation all
-// get an error, a *Disagreement, that names two of them.
+// get an error, a *Disagreement, that names two of them. What operations a
+// communicator is for, which decides by what switches it can be carried, is said
+// by the options with which it is made: OnlyFunctions, OnlyTypes, BlockFloat.
 //
 // # Failures
 //
@@ -24,8 +26,8 @@
 // goes on over another tree, or over hosts, and all members get the same bits.
 // The death of a member is: all others get a *MemberError that names it, and
 // the communicator has ended. So it has for every member when the context of a
-// blocking operation is cancelled, or a host is closed. The same members may
-// then form it again, under the same name.
+// blocking operation is cancelled, a member calls Abort, or a host is closed.
+// The same members may then form it again, under the same name.
 //
 // # What runs
 //

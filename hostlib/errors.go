@@ -83,6 +83,7 @@ func (e *Disagreement) Error() string {
 		what = "%v: both hold the vector: %v, and %v"
 	case wire.NoSource:
 		what = "%v: no member holds the vector: %v, and %v"
+	default: // wire.Mismatch: what they called differs
 	}
 	return fmt.Sprintf(what, ErrDisagreement, e.Calls[0], e.Calls[1])
 }

@@ -70,3 +70,26 @@ func ExampleRequest() {
 	fmt.Println(a, b)
 	// Output: [1 2] [3]
 }
+
+// A group that allows block floating point for its sums of float32, and sums
+// nothing else, can be carried by switches that add integers alone.
+func ExampleBlockFloat() {
+	ctx := context.Background()
+	host, err := hostlib.Join(ctx, "h0")
+	if err != nil {
+		panic(err)
+	}
+	defer host.Close()
+	comm, err := host.Communicator(ctx, "alone", []hostlib.Member{host.Member()},
+		hostlib.OnlyFunctions(reduce.Sum), hostlib.OnlyTypes(reduce.Float32), hostlib.BlockFloat())
+	if err != nil {
+		panic(err)
+	}
+	v := []float32{1, -0.375}
+	outcome, err := hostlib.Allreduce(ctx, comm, reduce.Sum, v, v)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(v, outcome.BlockFloat)
+	// Output: [1 -0.375] true
+}

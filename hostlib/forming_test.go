@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
@@ -197,12 +198,10 @@ func dialHost(t *testing.T, h *Host, say []byte) net.Conn {
 
 func TestUnsoundGreetings(t *testing.T) {
 	h := joinOne(t, "h0")
-	sound := hello{from: 1, own: 5, name: "test"}
 	for name, say := range map[string][]byte{
 		"text":    []byte("GET / HTTP/1.1\r\nHost: somewhere.example\r\nUser-Agent: somebody who is lost\r\n\r\n"),
-		"version": append([]byte(helloMagic+"\x02"), sound.append(nil)[5:]...),
-		"no own":  (&hello{from: 1, name: "test"}).append(nil),
-		"no name": (&hello{from: 1, own: 5}).append(nil),
+		"no own":  (&hello{from: 1, name: "test"}).bytes(),
+		"no name": (&hello{from: 1, own: 5}).bytes(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := h.Unsound()
@@ -216,6 +215,45 @@ func TestUnsoundGreetings(t *testing.T) {
 	}
 }
 
+// A member of another version is told so, at once.
+func TestGreetingOfAnotherVersion(t *testing.T) {
+	h := joinOne(t, "h0")
+	sound := hello{from: 1, own: 5, name: "test"}
+	conn := dialHost(t, h, append([]byte(helloMagic+"\x02"), sound.bytes()[headSize:]...))
+	by, why, err := readAnswer(conn)
+	if by != 0 || err != nil || why != "h0: the greeting is of version 2 of the host connections' protocol, and this host speaks version 1" {
+		t.Errorf("answered by %v: %q, %v", by, why, err)
+	}
+	if h.Unsound() != 1 {
+		t.Errorf("%d unsound greetings are counted, want 1", h.Unsound())
+	}
+}
+
+// A parent of a later version refuses likewise; the child's error has its words.
+func TestParentOfALaterVersion(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer func() { _ = listener.Close() }()
+	wg.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			(&caller{conn: conn}).refuse("h0: this host speaks version 2")
+		}
+	})
+	h := joinOne(t, "h1")
+	members := []Member{{Host: "h0", Addr: listener.Addr().String()}, h.Member()}
+	if _, err := h.Communicator(within(t), "test", members); !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "speaks version 2") {
+		t.Errorf("%v, want the parent's words", err)
+	}
+}
+
 // greeted makes a connection to h as rank 1 of members, which h has accepted.
 func greeted(t *testing.T, h *Host, name string, members []Member) net.Conn {
 	t.Helper()
@@ -223,7 +261,7 @@ func greeted(t *testing.T, h *Host, name string, members []Member) net.Conn {
 	k := hello{
 		group: digestOf(name, members, set.chunkBytes, set.window, termsOf(nil)), from: 1, to: 0, own: 77, name: name,
 	}
-	conn := dialHost(t, h, k.append(nil))
+	conn := dialHost(t, h, k.bytes())
 	if by, why, err := readAnswer(conn); by == 0 || err != nil {
 		t.Fatalf("refused: %q, %v", why, err)
 	}
@@ -303,7 +341,7 @@ func TestGarbageOnAHostConnection(t *testing.T) {
 	} {
 		k := hello{group: c.group, from: 1, to: 0, own: 77, name: "test"}
 		test.change(&k)
-		by, why, err := readAnswer(dialHost(t, h, k.append(nil)))
+		by, why, err := readAnswer(dialHost(t, h, k.bytes()))
 		if by != 0 || err != nil || !strings.Contains(why, test.says) {
 			t.Errorf("%s: answered %d, %q, %v; want a refusal that says %q", name, by, why, err, test.says)
 		}
@@ -350,10 +388,29 @@ func TestParentOfAnotherKind(t *testing.T) {
 	}
 }
 
-func TestDataAddressForSwitches(t *testing.T) {
-	_, err := Join(t.Context(), "h0", WithListen("0.0.0.0:0"), WithManager("127.0.0.1:1"))
-	if !errors.Is(err, ErrArgument) || !strings.Contains(err.Error(), "WithDataAddress") {
-		t.Errorf("got %v, want that switches need an address", err)
+func TestDataAddressFollowsTheListener(t *testing.T) {
+	for _, c := range []struct{ listen, data, want string }{
+		{"127.0.0.1:0", "", "127.0.0.1"},
+		{"0.0.0.0:0", "", "0.0.0.0"},
+		{"[::]:0", "", "::"},
+		{":0", "", "0.0.0.0"},
+		{":0", "127.0.0.7", "127.0.0.7"},
+	} {
+		options := []Option{WithListen(c.listen)}
+		if c.data != "" {
+			options = append(options, WithDataAddress(netip.MustParseAddr(c.data)))
+		}
+		h, err := Join(t.Context(), "h0", options...)
+		if err != nil {
+			t.Logf("%s: %v", c.listen, err) // a machine without IPv6
+			continue
+		}
+		if h.data.String() != c.want {
+			t.Errorf("%s, %q: %v, want %s", c.listen, c.data, h.data, c.want)
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

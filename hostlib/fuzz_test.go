@@ -11,8 +11,8 @@ import (
 
 func FuzzReadHello(f *testing.F) {
 	h := hello{group: digest{1, 2, 3}, from: 3, to: 1, own: 4, of: 5, name: "job-17"}
-	f.Add(h.append(nil))
-	f.Add(h.append(nil)[:20])
+	f.Add(h.bytes())
+	f.Add(h.bytes()[:20])
 	f.Add([]byte("GET / HTTP/1.1\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bytes.NewReader(b)
@@ -23,7 +23,7 @@ func FuzzReadHello(f *testing.F) {
 			}
 			return
 		}
-		if read := b[:len(b)-r.Len()]; !bytes.Equal(h.append(nil), read) {
+		if read := b[:len(b)-r.Len()]; !bytes.Equal(h.bytes(), read) {
 			t.Errorf("%x was read as %+v", read, h)
 		}
 	})

@@ -47,7 +47,7 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t te
 	}
 	text("tributary group 1")
 	text(name)
-	_ = binary.Write(h, binary.BigEndian, [5]uint32{uint32(len(members)), uint32(chunkBytes), window, uint32(t.functions), uint32(t.types)})
+	_ = binary.Write(h, binary.BigEndian, [5]uint32{uint32(len(members)), uint32(chunkBytes), window, uint32(t.functions), uint32(t.onSwitches())})
 	for _, m := range members {
 		text(m.Host)
 		text(m.Addr)
@@ -79,8 +79,9 @@ type hello struct {
 
 const helloFixed = 4 + 1 + 32 + 4 + 4 + 8 + 8 + 1 // bytes before the name
 
-func (h *hello) append(b []byte) []byte {
-	b = append(b, helloMagic...)
+// bytes returns the greeting as it is sent.
+func (h *hello) bytes() []byte {
+	b := []byte(helloMagic)
 	b = append(b, helloVersion)
 	b = append(b, h.group[:]...)
 	b = binary.BigEndian.AppendUint32(b, h.from)
@@ -91,13 +92,30 @@ func (h *hello) append(b []byte) []byte {
 	return append(b, h.name...)
 }
 
+// headSize is the part of a greeting that is the same in all versions: the
+// magic number, and the version.
+const headSize = len(helloMagic) + 1
+
+// versionError is what a greeting of another version is told.
+type versionError byte
+
+func (v versionError) Error() string {
+	return fmt.Sprintf("the greeting is of version %d of the host connections' protocol, and this host speaks version %d", byte(v), helloVersion)
+}
+
 func readHello(r io.Reader) (hello, error) {
 	var fixed [helloFixed]byte
-	if _, err := io.ReadFull(r, fixed[:]); err != nil {
+	if _, err := io.ReadFull(r, fixed[:headSize]); err != nil {
 		return hello{}, fmt.Errorf("%w: %w", errHello, err)
 	}
-	if string(fixed[:4]) != helloMagic || fixed[4] != helloVersion {
-		return hello{}, fmt.Errorf("%w: it is not of version %d of this protocol", errHello, helloVersion)
+	if string(fixed[:len(helloMagic)]) != helloMagic {
+		return hello{}, fmt.Errorf("%w: it is not of this protocol", errHello)
+	}
+	if v := fixed[headSize-1]; v != helloVersion {
+		return hello{}, fmt.Errorf("%w: %w", errHello, versionError(v))
+	}
+	if _, err := io.ReadFull(r, fixed[headSize:]); err != nil {
+		return hello{}, fmt.Errorf("%w: %w", errHello, err)
 	}
 	h := hello{
 		group: digest(fixed[5:37]),

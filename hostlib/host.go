@@ -69,15 +69,8 @@ func Join(ctx context.Context, name string, options ...Option) (*Host, error) {
 		parked: map[string][]*caller{},
 	}
 	h.set.log = s.log.With(slog.String("host", name))
-	h.data = s.data
-	if !h.data.IsValid() {
-		h.data = listener.Addr().(*net.TCPAddr).AddrPort().Addr().Unmap()
-	}
+	h.data = s.dataAddress(listener.Addr())
 	if s.manager != "" {
-		if h.data.IsUnspecified() {
-			err := fmt.Errorf("hostlib: joining as %s: %w: switches cannot send to %v: set WithDataAddress", name, ErrArgument, h.data)
-			return nil, errors.Join(err, listener.Close())
-		}
 		encryption, err := s.encryption(name, h.set.log)
 		if err == nil {
 			h.manager, err = dialManager(s.manager, encryption)
@@ -89,6 +82,23 @@ func Join(ctx context.Context, name string, options ...Option) (*Host, error) {
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.tasks.Go(h.accept)
 	return h, nil
+}
+
+// dataAddress returns the address of the sockets for packets. A listener on
+// all addresses of both families looks the same whatever it was asked for; the
+// sockets are of the family that was, and of IPv4 if none.
+func (s *settings) dataAddress(listens net.Addr) netip.Addr {
+	if s.data.IsValid() {
+		return s.data
+	}
+	a := listens.(*net.TCPAddr).AddrPort().Addr().Unmap()
+	if !a.IsUnspecified() {
+		return a
+	}
+	if asked, err := netip.ParseAddrPort(s.listen); err == nil {
+		return asked.Addr()
+	}
+	return netip.IPv4Unspecified()
 }
 
 // Name returns the host's name.
@@ -163,6 +173,10 @@ func (h *Host) greet(conn net.Conn) {
 	if err != nil {
 		h.unsound.Add(1)
 		h.set.log.Info("a connection without a sound greeting", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
+		if version := versionError(0); errors.As(err, &version) { // the answer is the same in all versions
+			(&caller{conn: conn}).refuse(h.name + ": " + version.Error())
+			return
+		}
 		conn.Close()
 		return
 	}

@@ -334,6 +334,23 @@ func TestCancelGivesTheBuffersBack(t *testing.T) {
 	<-comms[2].Done()
 }
 
+func TestAbortEndsAllMembers(t *testing.T) {
+	for aborts := range 3 {
+		comms := group(t, 3)
+		each(3, func(i int) {
+			if i == aborts {
+				comms[i].Abort("out of \xff luck")
+				comms[i].Abort("again")
+			}
+			_, err := hostlib.Barrier(t.Context(), comms[i])
+			var m *hostlib.MemberError
+			if !errors.As(err, &m) || m.Rank != aborts || m.Reason != "out of ? luck" {
+				t.Errorf("rank %d: got %v, want that rank %d aborted", i, err, aborts)
+			}
+		})
+	}
+}
+
 func TestBadArguments(t *testing.T) {
 	hosts, members := join(t, 2)
 	comms := form(t, hosts, members)

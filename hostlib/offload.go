@@ -63,7 +63,7 @@ func (c *Communicator) create(ctx context.Context) (uint32, error) {
 	terms := manager.Create{
 		Name:       fmt.Sprintf("%s/%016x", strings.ToValidUTF8(c.name[:min(len(c.name), maxGroupName)], "?"), uint64(c.own)),
 		ChunkBytes: c.host.set.chunkBytes, Window: c.host.set.window,
-		Functions: c.terms.functions, Types: c.terms.types,
+		Functions: c.terms.functions, Types: c.terms.onSwitches(),
 	}
 	for _, m := range c.members {
 		terms.Members = append(terms.Members, m.Host)

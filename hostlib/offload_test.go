@@ -3,6 +3,7 @@ package hostlib
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -214,6 +215,52 @@ func TestNoSwitchCanReduce(t *testing.T) {
 	if way, why := comms[0].Way(); way != HostTree || !strings.Contains(why, "leaf-") {
 		t.Errorf("it would go by %v because %q", way, why)
 	}
+	leave(t, comms)
+}
+
+// fromLater is a Conn whose packets are of the data plane's next version.
+type fromLater struct{ transport.Conn }
+
+func (l fromLater) WriteBatch(messages []transport.Message) error {
+	for i := range messages {
+		messages[i].Head = slices.Clone(messages[i].Head)
+		messages[i].Head[0] = 2<<4 | messages[i].Head[0]&0xf
+	}
+	return l.Conn.WriteBatch(messages)
+}
+
+// Switches drop, and count, packets of another version; the group goes over to
+// its hosts, and says which switch does not answer.
+func TestDataPlaneOfAnotherVersion(t *testing.T) {
+	f := newFabric(t, 1, nil)
+	hosts, members := f.join()
+	hosts[3].set.wrapData = func(c transport.Conn) transport.Conn { return fromLater{c} }
+	comms := form(t, "job", hosts, members)
+	offloaded(t, comms, 0)
+	var counted sync.WaitGroup
+	counted.Go(func() {
+		ctx := within(t)
+		until(ctx, t, "leaf-1 has counted packets of another version", func() bool {
+			counters, err := f.agents["leaf-1"].Counters(ctx)
+			return err == nil && len(counters.Trees) == 1 && counters.Trees[0].Drops["fault-version"] > 0
+		})
+	})
+	for rank, o := range sum(t, comms, 1000) {
+		// The member itself says so, unless the manager was faster.
+		if o.Way == Offload || !strings.Contains(o.Reason, "does not answer") && o.Reason != "rank 3 has lost it" {
+			t.Errorf("rank %d ran by %v because %q", rank, o.Way, o.Reason)
+		}
+	}
+	counted.Wait()
+}
+
+// A host may leave its address to the topology; where that does not tell it
+// either, the reason names host and link.
+func TestAddressThatNobodyTells(t *testing.T) {
+	f := newFabric(t, 1, nil)
+	hosts, members := f.join(WithDataAddress(netip.IPv4Unspecified()))
+	comms := form(t, "job", hosts, members)
+	wantWay(t, sum(t, comms, 1000), HostTree, "address (h0 on link h0:1--leaf-0:1: ")
 	leave(t, comms)
 }
 

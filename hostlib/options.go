@@ -61,7 +61,10 @@ func (s *settings) validate() error {
 func WithListen(address string) Option { return func(s *settings) { s.listen = address } }
 
 // WithDataAddress sets the local address of the UDP sockets that speak to
-// switches; by default it is that of WithListen. Switches must be able to reach it.
+// switches; by default it is that of WithListen. Switches must be able to reach
+// it. With the unspecified address (0.0.0.0 or ::) packets take the link that a
+// tree was planned on: the topology has to tell the addresses of the host's
+// links, and the manager has the leaf switch send to the one of the tree's.
 func WithDataAddress(a netip.Addr) Option { return func(s *settings) { s.data = a } }
 
 // WithManager sets the address of the offload manager. Without one, all

@@ -36,6 +36,10 @@ type Outcome struct {
 	Epochs  []uint32 // in which the operation ran; even ones are trees of switches
 	Chunks  int      // packets' worth of vector
 	Elapsed time.Duration
+
+	// BlockFloat tells that float32 was summed in block floating point, as the
+	// communicator's option of that name allows.
+	BlockFloat bool
 }
 
 // Request is an operation in flight.
@@ -48,6 +52,7 @@ type Request struct {
 	comm    *Communicator
 
 	collective wire.Collective // 0: none was started
+	blockFloat bool
 }
 
 func newRequest(c *Communicator) *Request {
@@ -97,6 +102,7 @@ func (r *Request) finish(ctx context.Context) (Outcome, error) {
 func (r *Request) complete(done *session.Completion, epochs []uint32, reason string) {
 	r.outcome = Outcome{
 		Way: Mixed, Reason: reason, Epochs: epochs, Chunks: int(done.Chunks), Elapsed: time.Since(r.begun),
+		BlockFloat: r.blockFloat,
 	}
 	switch done.OffloadDone {
 	case 0:

@@ -16,8 +16,9 @@ type GroupOption func(*terms)
 // terms are what a communicator's operations are limited to, so that switches
 // which can do less than everything may carry it.
 type terms struct {
-	functions topology.Functions
-	types     topology.Types
+	functions  topology.Functions
+	types      topology.Types // of the members' vectors
+	blockFloat bool
 }
 
 // OnlyFunctions limits the communicator's reductions to these functions; by
@@ -31,12 +32,52 @@ func OnlyTypes(types ...reduce.Type) GroupOption {
 	return func(t *terms) { t.types = topology.TypesOf(types...) }
 }
 
+// BlockFloat allows that sums of float32 run in block floating point, and has
+// them run so: as integers with one exponent for each packet, which switches can
+// add that cannot add floating-point numbers. With n members, an element differs
+// from the exact sum, before it is rounded to float32, by less than
+// n * n / (2^30 - n/4) of the largest magnitude that any member has in the same
+// packet's worth of its vector, or less than n * 2^-127 where that is more; a NaN
+// or an infinity makes the whole packet's worth NaN. docs/functions.md tells all
+// of it. Outcome tells of operations that ran so. Other functions and types are
+// as without this option.
+func BlockFloat() GroupOption { return func(t *terms) { t.blockFloat = true } }
+
+// blockTypes is what no vector of a member's is made of: it is a form of float32.
+const blockTypes = topology.Types(1 << reduce.Block32)
+
 func termsOf(options []GroupOption) terms {
-	t := terms{functions: topology.AllFunctions(), types: topology.AllTypes()}
+	t := terms{functions: topology.AllFunctions(), types: topology.AllTypes() &^ blockTypes}
 	for _, o := range options {
 		o(&t)
 	}
 	return t
+}
+
+func (t terms) validate() error {
+	if t.types&blockTypes != 0 {
+		return fmt.Errorf("%w: no vector is of the type %v: BlockFloat allows it for sums of %v", ErrArgument, reduce.Block32, reduce.Float32)
+	}
+	return nil
+}
+
+// blocks reports whether o runs in block floating point.
+func (t terms) blocks(o *session.Operation) bool {
+	return t.blockFloat && o.Function == reduce.Sum && o.Element == reduce.Float32
+}
+
+// onSwitches returns the types that a switch must know for the communicator.
+// Where float32 is only summed, it is block32 alone: what only copies vectors
+// need not know their type.
+func (t terms) onSwitches() topology.Types {
+	if !t.blockFloat || !t.types.Has(reduce.Float32) || !t.functions.Has(reduce.Sum) {
+		return t.types
+	}
+	need := t.types | blockTypes
+	if t.functions == topology.FunctionsOf(reduce.Sum) {
+		need &^= topology.TypesOf(reduce.Float32)
+	}
+	return need
 }
 
 // allow reports what of o the terms exclude.

@@ -1,0 +1,340 @@
+package hostlib
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tributary-fabric/tributary/internal/agentd"
+	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// floats are what the members of a group give to a sum of float32: of another
+// size in each packet's worth, and partly at each member.
+func floats(members, length int) [][]float32 {
+	r := rand.New(rand.NewPCG(uint64(members), uint64(length)))
+	all := make([][]float32, members)
+	for i := range all {
+		all[i] = make([]float32, length)
+		for j := range all[i] {
+			size := j/elementsOfChunk%40 - 20 - 3*i
+			all[i][j] = float32(math.Ldexp(r.NormFloat64(), size))
+		}
+	}
+	return all
+}
+
+// elementsOfChunk is how many float32 a packet carries by default.
+const elementsOfChunk = 1432 / 4
+
+// checkFloats checks one member's sum of the vectors in by the bound that
+// docs/functions.md gives.
+func checkFloats(t testing.TB, rank int, in [][]float32, out []float32) {
+	t.Helper()
+	n := float64(len(in))
+	for at := 0; at < len(out); at += elementsOfChunk {
+		end := min(at+elementsOfChunk, len(out))
+		greatest := 0.0
+		for _, v := range in {
+			for _, x := range v[at:end] {
+				greatest = max(greatest, math.Abs(float64(x)))
+			}
+		}
+		for j := at; j < end; j++ {
+			exact := 0.0
+			for _, v := range in {
+				exact += float64(v[j])
+			}
+			bound := n*max(0x1p-127, greatest*n/(0x1p30-n/4)) + math.Abs(exact)*0x1p-23
+			if got := float64(out[j]); !(math.Abs(got-exact) < bound) {
+				t.Errorf("rank %d: element %d is %v, want %v within %v", rank, j, got, exact, bound)
+				return
+			}
+		}
+	}
+}
+
+// sumFloats runs and checks an allreduce of all members in block floating point.
+func sumFloats(t testing.TB, comms []*Communicator, length int) []Outcome {
+	t.Helper()
+	ctx, n := within(t), len(comms)
+	in, outcomes, out := floats(n, length), make([]Outcome, n), make([][]float32, n)
+	each(n, func(i int) {
+		given := slices.Clone(in[i])
+		if out[i] = given; i%2 == 0 { // the others reduce in place
+			out[i] = make([]float32, length)
+		}
+		var err error
+		if outcomes[i], err = Allreduce(ctx, comms[i], reduce.Sum, given, out[i]); err != nil {
+			t.Errorf("rank %d: %v", i, err)
+		}
+		if i%2 == 0 && !slices.Equal(given, in[i]) {
+			t.Errorf("rank %d: its input has changed", i)
+		}
+	})
+	checkOutcomes(t, in, out, outcomes)
+	return outcomes
+}
+
+// checkOutcomes checks an allreduce in block floating point.
+func checkOutcomes(t testing.TB, in, out [][]float32, outcomes []Outcome) {
+	t.Helper()
+	for i := range out {
+		checkFloats(t, i, in, out[i])
+		if !outcomes[i].BlockFloat {
+			t.Errorf("rank %d: the outcome says nothing of block floating point: %+v", i, outcomes[i])
+		}
+		if !slices.Equal(reduce.Bytes(out[i]), reduce.Bytes(out[0])) {
+			t.Errorf("ranks 0 and %d have not the same bits", i)
+		}
+	}
+}
+
+func TestBlockFloatOverHosts(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 7} {
+		t.Run(fmt.Sprintf("hosts=%d", n), func(t *testing.T) {
+			names := make([]string, n)
+			for i := range names {
+				names[i] = fmt.Sprintf("h%d", i)
+			}
+			hosts, members := joinAs(t, names)
+			comms := form(t, "job", hosts, members, BlockFloat())
+			for _, length := range []int{0, 1, elementsOfChunk, 50_000} {
+				wantWay(t, sumFloats(t, comms, length), HostTree)
+			}
+			ctx := within(t)
+			in := floats(n, 1000)
+			each(n, func(i int) {
+				for root := range n {
+					before, out := slices.Clone(in[i]), make([]float32, 1000)
+					outcome, err := Reduce(ctx, comms[i], reduce.Sum, root, in[i], out)
+					if err != nil || !outcome.BlockFloat || !slices.Equal(before, in[i]) {
+						t.Errorf("reduce to %d: rank %d has %+v, %v", root, i, outcome, err)
+					}
+					if i == root {
+						checkFloats(t, i, in, out)
+					}
+				}
+				// All else is as without it.
+				greatest, doubles, copied := []float32{float32(i) / 3}, []float64{0.1}, []float32{float32(i) / 3}
+				outcome, err := Allreduce(ctx, comms[i], reduce.Max, greatest, greatest)
+				if err != nil || outcome.BlockFloat || greatest[0] != float32(n-1)/3 {
+					t.Errorf("max: rank %d has %v, %+v, %v", i, greatest, outcome, err)
+				}
+				outcome, err = Allreduce(ctx, comms[i], reduce.Sum, doubles, doubles)
+				if err != nil || outcome.BlockFloat {
+					t.Errorf("float64: rank %d has %v, %+v, %v", i, doubles, outcome, err)
+				}
+				outcome, err = Broadcast(ctx, comms[i], n-1, copied)
+				if err != nil || outcome.BlockFloat || copied[0] != float32(n-1)/3 {
+					t.Errorf("broadcast: rank %d has %v, %+v, %v", i, copied, outcome, err)
+				}
+			})
+			leave(t, comms)
+		})
+	}
+}
+
+// A NaN or an infinity of one member makes its packet's worth NaN at all, and
+// nothing else.
+func TestBlockFloatSpecials(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2"})
+	comms := form(t, "job", hosts, members, BlockFloat())
+	ctx := within(t)
+	each(3, func(i int) {
+		v := make([]float32, 6*elementsOfChunk)
+		v[5*elementsOfChunk] = float32(math.Copysign(0, -1))
+		switch i {
+		case 0:
+			v[elementsOfChunk+3] = float32(math.NaN())
+			v[4*elementsOfChunk] = math.MaxFloat32
+		case 1:
+			v[3*elementsOfChunk-1] = float32(math.Inf(-1))
+			v[4*elementsOfChunk] = math.MaxFloat32
+		}
+		v[0], v[3*elementsOfChunk] = 1.5, math.SmallestNonzeroFloat32
+		if _, err := Allreduce(ctx, comms[i], reduce.Sum, v, v); err != nil {
+			t.Error(err)
+		}
+		for j, x := range v {
+			want := float32(0)
+			switch {
+			case j == 0:
+				want = 4.5
+			case j == 4*elementsOfChunk:
+				want = float32(math.Inf(1))
+			case j/elementsOfChunk == 1, j/elementsOfChunk == 2:
+				want = float32(math.NaN())
+			}
+			if math.Float32bits(x) != math.Float32bits(want) {
+				t.Errorf("rank %d: element %d is %x, want %x", i, j, x, want)
+				return
+			}
+		}
+	})
+	leave(t, comms)
+}
+
+// Switches that know block32 and not float32 carry a group that allows it, and
+// no other one.
+func TestBlockFloatOffload(t *testing.T) {
+	f := newFabric(t, 2, func(c *agentd.Config) {
+		c.Capability.Functions = topology.FunctionsOf(reduce.Sum)
+		c.Capability.Types = topology.TypesOf(reduce.Int32, reduce.Block32)
+	})
+	hosts, members := f.join()
+	exact := form(t, "exact", hosts, members, OnlyFunctions(reduce.Sum), OnlyTypes(reduce.Float32))
+	if way, why := exact[0].Way(); way != HostTree || !strings.Contains(why, "float32") {
+		t.Errorf("it would go by %v because %q", way, why)
+	}
+	leave(t, exact)
+	comms := form(t, "job", hosts, members, OnlyFunctions(reduce.Sum), OnlyTypes(reduce.Float32), BlockFloat())
+	offloaded(t, comms, 0)
+	for _, length := range []int{0, 7, 100_000} {
+		wantWay(t, sumFloats(t, comms, length), Offload)
+	}
+	ctx := within(t)
+	each(len(comms), func(i int) {
+		v := []float32{float32(i), 0.1}
+		outcome, err := Broadcast(ctx, comms[i], 2, v)
+		if err != nil || outcome.Way != Offload || v[0] != 2 {
+			t.Errorf("broadcast: rank %d has %v by %v, %v", i, v, outcome.Way, err)
+		}
+	})
+	leave(t, comms)
+}
+
+func TestBlockFloatWithLosses(t *testing.T) {
+	faults := transport.Faults{Loss: 0.02, Duplicate: 0.02, Reorder: 0.05, Seed: 7}
+	var mu sync.Mutex
+	f := newFabric(t, 2, func(c *agentd.Config) {
+		c.Faults = faults
+		faults.Seed += 1000
+	})
+	hosts, members := f.join(with(func(s *settings) {
+		s.wrapData = func(c transport.Conn) transport.Conn {
+			mu.Lock()
+			defer mu.Unlock()
+			faults.Seed++
+			conn, err := transport.WithFaults(c, faults)
+			if err != nil {
+				t.Error(err)
+			}
+			return conn
+		}
+	}))
+	comms := form(t, "job", hosts, members, BlockFloat())
+	offloaded(t, comms, 0)
+	for range 3 {
+		wantWay(t, sumFloats(t, comms, 60_000), Offload)
+	}
+	leave(t, comms)
+	repaired := uint64(0)
+	for _, c := range comms {
+		repaired += c.Stats().Session.Probes
+	}
+	if repaired == 0 {
+		t.Error("nothing was ever repaired")
+	}
+}
+
+// The root switch dies in the middle of a sum: what some members have is given
+// to the others, and the rest is reduced over another tree or over hosts.
+func TestBlockFloatChangesEpoch(t *testing.T) {
+	for spines := 1; spines <= 2; spines++ {
+		t.Run(fmt.Sprintf("spines=%d", spines), func(t *testing.T) {
+			f := newFabric(t, spines, nil)
+			hosts, members := f.join()
+			var g *gate
+			hosts[3].set.wrapData = func(c transport.Conn) transport.Conn {
+				g = &gate{Conn: c, left: 300}
+				return g
+			}
+			comms := form(t, "job", hosts, members, BlockFloat())
+			offloaded(t, comms, 0)
+			root := f.root(comms[0])
+			n, requests := len(comms), make([]*Request, len(comms))
+			in, out := floats(n, 200_000), make([][]float32, n)
+			for i, c := range comms {
+				out[i] = slices.Clone(in[i])
+				requests[i] = StartAllreduce(c, reduce.Sum, out[i], out[i])
+			}
+			ctx := within(t)
+			for _, c := range comms {
+				until(ctx, t, "results have come", func() bool { return c.Stats().Session.Results > 200 })
+			}
+			f.agents[root].Kill()
+			g.isOpen.Store(true)
+			outcomes := make([]Outcome, n)
+			for i, r := range requests {
+				var err error
+				if outcomes[i], err = r.Wait(ctx); err != nil {
+					t.Fatalf("rank %d: %v", i, err)
+				}
+				if len(outcomes[i].Epochs) < 2 {
+					t.Errorf("rank %d ran in epochs %v", i, outcomes[i].Epochs)
+				}
+			}
+			checkOutcomes(t, in, out, outcomes)
+			if spines == 1 {
+				wantWay(t, outcomes, Mixed)
+			}
+			sumFloats(t, comms, 1000)
+			leave(t, comms)
+		})
+	}
+}
+
+func TestBlockFloatIsATerm(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1"})
+	ctx := within(t)
+	_, err := hosts[0].Communicator(ctx, "test", members, OnlyTypes(reduce.Block32))
+	if !errors.Is(err, ErrArgument) || !strings.Contains(err.Error(), "BlockFloat") {
+		t.Errorf("got %v, want that no vector has this type", err)
+	}
+	each(2, func(i int) {
+		var options []GroupOption
+		if i == 1 {
+			options = append(options, BlockFloat())
+		}
+		_, err := hosts[i].Communicator(ctx, "test", members, options...)
+		if i == 1 {
+			if !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "other members or settings") {
+				t.Errorf("got %v, want a refusal", err)
+			}
+			_ = hosts[0].Close() // it waits in vain
+		} else if !errors.Is(err, ErrFormation) || !errors.Is(err, ErrClosed) {
+			t.Errorf("got %v, want that its host was closed", err)
+		}
+	})
+}
+
+// What a group asks of switches.
+func TestTypesOnSwitches(t *testing.T) {
+	sums := OnlyFunctions(reduce.Sum)
+	for name, test := range map[string]struct {
+		options []GroupOption
+		want    topology.Types
+	}{
+		"default":       {nil, topology.AllTypes() &^ topology.TypesOf(reduce.Block32)},
+		"all":           {[]GroupOption{BlockFloat()}, topology.AllTypes()},
+		"only sums":     {[]GroupOption{sums, BlockFloat()}, topology.AllTypes() &^ topology.TypesOf(reduce.Float32)},
+		"only float32":  {[]GroupOption{BlockFloat(), OnlyTypes(reduce.Float32)}, topology.TypesOf(reduce.Float32, reduce.Block32)},
+		"float32 sums":  {[]GroupOption{BlockFloat(), sums, OnlyTypes(reduce.Float32)}, topology.TypesOf(reduce.Block32)},
+		"no sums":       {[]GroupOption{BlockFloat(), OnlyFunctions(reduce.Min)}, topology.AllTypes() &^ topology.TypesOf(reduce.Block32)},
+		"no float32":    {[]GroupOption{BlockFloat(), OnlyTypes(reduce.Int32)}, topology.TypesOf(reduce.Int32)},
+		"not allowed":   {[]GroupOption{sums, OnlyTypes(reduce.Float32)}, topology.TypesOf(reduce.Float32)},
+		"several types": {[]GroupOption{sums, BlockFloat(), OnlyTypes(reduce.Float32, reduce.Int64)}, topology.TypesOf(reduce.Block32, reduce.Int64)},
+	} {
+		if got := termsOf(test.options).onSwitches(); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
