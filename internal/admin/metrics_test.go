@@ -194,7 +194,7 @@ func TestMetricsAreThoseOfTheDocument(t *testing.T) {
 			t.Errorf("%s is a %s; docs/metrics.md says %q", name, f.kind, documented[name].kind)
 		}
 	}
-	if missing := len(documented) - len(families); missing > 2 { // refusals and drops, of which there are none
+	if missing := len(documented) - len(families); missing > 3 { // refusals, drops and mismatches, of which there are none
 		t.Errorf("%d metrics have no value", missing)
 	}
 }

@@ -30,6 +30,9 @@ var (
 	descRefusals    = newDesc("refusals_total", "Trees that were refused, by who refused and for which resource.", "by", "resource")
 	descEpochs      = newDesc("epochs_total", "Epochs that were given to trees.")
 	descSaveFailure = newDesc("store_failures_total", "Attempts to store records that failed.")
+	descLinksDown   = newDesc("links_down", "Links that are down.")
+	descMismatch    = newDesc("link_mismatch", "1 for a link that does not carry what trees say that they exchange over it, at this end and in this direction.", "link", "switch", "direction")
+	descMismatches  = newDesc("link_mismatches_total", "Mismatches of links that were found.")
 )
 
 type collector struct{ *Daemon }
@@ -42,6 +45,7 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descGroups, descTrees, descSwitches, descConnected, descDrained, descSlots, descLost,
 		descPlans, descPlanning, descRefusals, descEpochs, descSaveFailure,
+		descLinksDown, descMismatch, descMismatches,
 	} {
 		to <- d
 	}
@@ -63,6 +67,22 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 	counter(descEpochs, c.counts.epochs.Load())
 	counter(descSaveFailure, c.counts.unsaved.Load())
+	c.collectLinks(to)
+	counter(descMismatches, c.alarms.found.Load())
+}
+
+// collectLinks tells of the links that are not as they should be.
+func (c collector) collectLinks(to chan<- prometheus.Metric) {
+	down := 0
+	for range c.view().LinksDown() {
+		down++
+	}
+	to <- prometheus.MustNewConstMetric(descLinksDown, prometheus.GaugeValue, float64(down))
+	_, all := c.mismatches()
+	for i := range all {
+		m := &all[i]
+		to <- prometheus.MustNewConstMetric(descMismatch, prometheus.GaugeValue, 1, m.Link, m.Switch, m.Direction())
+	}
 }
 
 // collectState tells what the core knows, unless it has ended.

@@ -20,6 +20,7 @@ const (
 	DefaultHeartbeat = 500 * time.Millisecond
 	DefaultCall      = 2 * time.Second
 	DefaultConnect   = 5 * time.Second
+	DefaultVerify    = 10 * time.Second
 )
 
 // Config is what a manager manages and where it can be reached.
@@ -39,6 +40,9 @@ type Config struct {
 	Heartbeat time.Duration // an agent that is silent for three of these is dead; 0: DefaultHeartbeat
 	Call      time.Duration // time for an agent to answer one call; 0: DefaultCall
 	Connect   time.Duration // time to reach an agent before that is told; 0: DefaultConnect
+	// Verify is how often trees are held against what links have carried; 0:
+	// DefaultVerify, below 0: never.
+	Verify time.Duration
 
 	Log *slog.Logger // nil: none
 }
@@ -52,6 +56,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Connect == 0 {
 		c.Connect = DefaultConnect
+	}
+	if c.Verify == 0 {
+		c.Verify = DefaultVerify
 	}
 	if c.Store == nil {
 		c.Store = forgetful()
@@ -100,10 +107,11 @@ func (c Config) server() rpc.ServerConfig {
 	return s
 }
 
-// client tells how to reach the agent of a switch, and nobody else.
-func (c Config) client(name string) rpc.ClientConfig {
+// client tells how the manager of a number reaches the agent of a switch, and
+// nobody else.
+func (c Config) client(name string, number uint64) rpc.ClientConfig {
 	if c.Trust == nil {
-		return rpc.ClientConfig{}
+		return rpc.ClientConfig{Manager: number}
 	}
-	return rpc.ClientConfig{TLS: c.Trust.Client(pki.Want{Role: pki.Agent, Name: name})}
+	return rpc.ClientConfig{Manager: number, TLS: c.Trust.Client(pki.Want{Role: pki.Agent, Name: name})}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,8 +44,11 @@ type Daemon struct {
 	pending map[uint64]chan manager.Reply
 	streams map[uint64]*stream
 
-	fabric  sync.Mutex // orders changes of overlay
+	fabric  sync.Mutex // orders changes of overlay, and guards ends
 	overlay *topology.Overlay
+	ends    map[topology.LinkID][2]bool // by end: the agent there says that it is down
+
+	alarms alarms
 }
 
 // Start starts a manager with what its store has kept. The caller owns it and
@@ -72,6 +76,7 @@ func Start(c Config) (*Daemon, error) {
 		gone:    make(chan struct{}),
 		pending: map[uint64]chan manager.Reply{},
 		streams: map[uint64]*stream{},
+		ends:    map[topology.LinkID][2]bool{},
 	}
 	if err := d.dial(); err != nil {
 		return nil, errors.Join(err, listener.Close())
@@ -88,8 +93,9 @@ func Start(c Config) (*Daemon, error) {
 
 // dial makes the links, which begin to run later.
 func (d *Daemon) dial() error {
+	number := rand.Uint64() | 1 // of this manager, which is not 0
 	for name, address := range d.cfg.Agents {
-		client, err := rpc.DialAgent(address, d.cfg.client(name))
+		client, err := rpc.DialAgent(address, d.cfg.client(name, number))
 		if err != nil {
 			d.hangUp()
 			return fmt.Errorf("managerd: agent of switch %s: %w", name, err)
@@ -162,8 +168,11 @@ func (d *Daemon) Close() {
 
 // Kill ends the manager as the death of its process would: connections just
 // stop, and what was not stored yet is lost. It returns when everything has
-// ended.
+// ended. While Close waits for calls under way, it breaks them off.
 func (d *Daemon) Kill() {
+	if d.ending() {
+		d.server.Kill()
+	}
 	d.once.Do(func() {
 		d.loop.Close()
 		d.farewell()
@@ -221,6 +230,11 @@ func (d *Daemon) ask(n topology.NodeID, r request) {
 func (d *Daemon) ChangeTopology(changes ...topology.Change) error {
 	d.fabric.Lock()
 	defer d.fabric.Unlock()
+	return d.change(changes...)
+}
+
+// change is ChangeTopology for who holds fabric.
+func (d *Daemon) change(changes ...topology.Change) error {
 	next, err := d.overlay.With(changes...)
 	if err != nil {
 		return fmt.Errorf("managerd: changing the topology: %w", err)

@@ -7,7 +7,8 @@
 //
 // The core's loop waits for none of them: what it wants done goes through
 // mailboxes, what comes of it comes back as inputs. The planner and the writer
-// are one goroutine each; a link is one that watches its agent and one that
-// makes calls, one after the other, so that answers come in the order of the
-// agent's own decisions. Links run in parallel.
+// are one goroutine each; a link is one that watches its agent, one that makes
+// calls, one after the other, so that answers come in the order of the agent's
+// own decisions, and one that holds the switch's trees against what its
+// interfaces carried. Links run in parallel.
 package managerd

@@ -1,6 +1,7 @@
 package managerd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/runner"
+	"github.com/tributary-fabric/tributary/internal/version"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -50,12 +52,16 @@ type link struct {
 	client *rpc.AgentClient
 	log    *slog.Logger
 	box    atomic.Pointer[runner.Mailbox[request]] // nil while the agent is away
+	runs   atomic.Value                            // string: the agent's version, as it told last
+	lacks  atomic.Value                            // string: why it can reserve nothing, as it told last
+	found  map[topology.LinkID]bool                // links that had an interface of the switch once; owned by run
 }
 
 func newLink(d *Daemon, n topology.NodeID, name string, client *rpc.AgentClient) *link {
 	return &link{
 		daemon: d, node: n, name: name, client: client,
-		log: d.log.With(slog.String("switch", name), slog.String("agent", d.cfg.Agents[name])),
+		log:   d.log.With(slog.String("switch", name), slog.String("agent", d.cfg.Agents[name])),
+		found: map[topology.LinkID]bool{},
 	}
 }
 
@@ -102,18 +108,29 @@ func (l *link) meet(ctx context.Context) (met bool, err error) {
 		switch {
 		case e.Ended != nil:
 			return l.daemon.post(manager.Ended{Switch: l.node, End: *e.Ended})
+		case met && e.Interfaces != nil:
+			return l.interfaces(e.Interfaces)
 		case met:
 			box.Put(request{refresh: true})
 			return nil
+		case e.State == nil:
+			return fmt.Errorf("%w: its first word is not its state", errUnreached)
 		}
 		patience.Stop()
 		if e.State.Switch != l.name {
 			return fmt.Errorf("%w: it says that it is %q", ErrOtherSwitch, e.State.Switch)
 		}
 		met = true
-		l.log.Info("agent met", slog.Uint64("incarnation", e.State.Incarnation), slog.Int("holds", len(e.State.Holds)))
+		l.log.Info("agent met", slog.Uint64("incarnation", e.State.Incarnation), slog.Int("holds", len(e.State.Holds)),
+			slog.String("version", e.State.Version))
+		l.compare(e.State.Version)
 		l.box.Store(box)
 		calling.Go(func() { l.call(ctx, box, e.State.Incarnation) })
+		calling.Go(func() { l.verify(ctx) })
+		l.homeless(e.State.Interfaces)
+		if err := l.interfaces(e.State.Interfaces); err != nil { // before the switch is used
+			return err
+		}
 		return l.up(e.State)
 	})
 	l.box.Store(nil)
@@ -126,8 +143,40 @@ func (l *link) meet(ctx context.Context) (met bool, err error) {
 	return met, err
 }
 
+// compare keeps the agent's version, and tells if it is not this manager's.
+func (l *link) compare(theirs string) {
+	l.runs.Store(theirs)
+	if own := version.String(); theirs != own {
+		l.log.Warn("the agent is of another version", slog.String("version", own), slog.String("theirs", cmp.Or(theirs, "unknown")))
+	}
+}
+
+// version returns the agent's version, as it told last; empty: it has not.
+func (l *link) version() string {
+	v, _ := l.runs.Load().(string)
+	return v
+}
+
+// judge keeps why the agent can reserve nothing, and tells if that is news.
+func (l *link) judge(unusable string) {
+	if before := l.unusable(); before != unusable {
+		l.lacks.Store(unusable)
+		if unusable != "" {
+			l.log.Warn("the switch can reserve nothing", slog.String("reason", unusable))
+		}
+	}
+}
+
+// unusable returns why the agent can reserve nothing, as it told last; empty:
+// it can, or has told nothing yet.
+func (l *link) unusable() string {
+	v, _ := l.lacks.Load().(string)
+	return v
+}
+
 // up tells the core what the agent has said of itself.
 func (l *link) up(s *rpc.AgentState) error {
+	l.judge(s.Unusable)
 	if s.Capability != l.daemon.view().Capability(l.node) {
 		if err := l.daemon.ChangeTopology(topology.SwitchCapability(l.node, s.Capability)); err != nil {
 			return err

@@ -214,9 +214,16 @@ func (d *Daemon) Explain(ctx context.Context, which rpc.GroupRef) (rpc.Explanati
 	if !found {
 		return rpc.Explanation{}, fmt.Errorf("explain %s: %w", which, manager.ErrUnknownGroup)
 	}
-	return rpc.NewExplanation(e, d.cfg.Topology, func(c manager.Change) time.Time {
+	x := rpc.NewExplanation(e, d.cfg.Topology, func(c manager.Change) time.Time {
 		return d.started.Add(time.Duration(c.At))
-	}), nil
+	})
+	_, all := d.mismatches()
+	for _, m := range all {
+		if m.Of(x.Group) {
+			x.Mismatches = append(x.Mismatches, m)
+		}
+	}
+	return x, nil
 }
 
 // Topology implements rpc.Manager.
@@ -230,6 +237,16 @@ func (d *Daemon) Topology(ctx context.Context) (rpc.Fabric, error) {
 	err := d.planner.ask(ctx, func(load *pathsel.Load) { describe(&f, view, load, switches) })
 	if err != nil {
 		return rpc.Fabric{}, d.excuse(err)
+	}
+	for _, l := range d.links {
+		if l != nil {
+			s := f.Nodes[l.node].Switch
+			s.AgentVersion, s.Unusable = l.version(), l.unusable()
+		}
+	}
+	links, all := d.mismatches()
+	for i, l := range links {
+		f.Cables[l].Mismatches = append(f.Cables[l].Mismatches, all[i])
 	}
 	return f, nil
 }

@@ -95,7 +95,7 @@ func (lab *Lab) standBy(n topology.NodeID) error {
 		return err
 	}
 	return errors.Join(lab.station.assign(device, netip.PrefixFrom(near, 31)), p.assign(station, netip.PrefixFrom(far, 31)),
-		p.gateway(stationAddr, near))
+		p.gateway(stationAddr, near, netip.Addr{}))
 }
 
 // connect makes a link.
@@ -200,6 +200,32 @@ func (lab *Lab) SetLink(l topology.LinkID, up bool) error {
 		lab.down[l] = !up
 		lab.log.Info("link set", slog.String("link", g.LinkName(l)), slog.Bool("up", up))
 		return lab.direct()
+	})
+}
+
+// Detour has what node n sends to the far end of link l go over other links: by
+// those in around, one after the other, which must lead there from n. It keeps
+// the sender's address on l. This is what a wrong route does to a tree.
+func (lab *Lab) Detour(n topology.NodeID, l topology.LinkID, around ...topology.LinkID) error {
+	g := lab.plan.graph
+	if !g.HasLink(l) || !g.HasNode(n) {
+		return fmt.Errorf("%w: node %d, link %d", ErrUnknown, n, l)
+	}
+	far := g.Across(l, n)
+	return lab.open(func() error {
+		from, at := g.AddressAt(l, n), n
+		for _, over := range around {
+			next := g.Across(over, at)
+			if err := lab.places[at].gateway(g.AddressAt(l, far), g.AddressAt(over, next), from); err != nil {
+				return err
+			}
+			from, at = netip.Addr{}, next
+		}
+		if at != far {
+			return fmt.Errorf("%w: the detour ends at %s", ErrUnknown, g.Name(at))
+		}
+		lab.log.Info("detour made", slog.String("from", g.Name(n)), slog.String("link", g.LinkName(l)), slog.Int("links", len(around)))
+		return nil
 	})
 }
 

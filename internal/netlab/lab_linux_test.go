@@ -241,6 +241,58 @@ func TestEdgesPinned(t *testing.T) {
 	}
 }
 
+// TestDetour sends to the address of a trunk's end over other links.
+func TestDetour(t *testing.T) {
+	lab := build(t, Config{Prefix: "nldetour", HostsPerLeaf: 1, Leaves: 2, Spines: 2})
+	g, p := lab.Topology(), lab.plan
+	trunk, around := p.trunk(0, 0), []topology.LinkID{p.trunk(0, 1), p.trunk(1, 1), p.trunk(1, 0)}
+	leaf, spine := g.Link(trunk).Ends[0].Node, g.Link(trunk).Ends[1].Node
+	if err := lab.Detour(leaf, trunk, around...); err != nil {
+		t.Fatal(err)
+	}
+	before, err := lab.Counts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var to *net.UDPConn
+	if err := lab.Do(spine, func() (err error) { to, err = net.ListenUDP("udp4", nil); return err }); err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	err = lab.Do(leaf, func() error {
+		from, err := net.DialUDP("udp4", nil, &net.UDPAddr{IP: g.AddressAt(trunk, spine).AsSlice(), Port: to.LocalAddr().(*net.UDPAddr).Port})
+		if err != nil {
+			return err
+		}
+		_, err = from.Write(make([]byte, 1000))
+		return errors.Join(err, from.Close())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := to.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	_, sender, err := to.ReadFromUDPAddrPort(make([]byte, 2000))
+	if err != nil || sender.Addr().Unmap() != g.AddressAt(trunk, leaf) {
+		t.Errorf("from %v, %v", sender, err)
+	}
+	after, err := lab.Counts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	carried := after.Since(before)
+	for i, l := range append(around, trunk) {
+		bytes := carried[l][0].Bytes + carried[l][1].Bytes
+		if passed := bytes >= 1000; passed != (i < len(around)) {
+			t.Errorf("link %s carried %d bytes", g.LinkName(l), bytes)
+		}
+	}
+	if err := lab.Detour(leaf, trunk, around[0]); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a detour that ends elsewhere: %v", err)
+	}
+}
+
 // TestCloseEndsProcesses closes a lab under a process.
 func TestCloseEndsProcesses(t *testing.T) {
 	lab := build(t, Config{Prefix: "nlproc", HostsPerLeaf: 1, Leaves: 1})

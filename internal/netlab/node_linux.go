@@ -201,10 +201,11 @@ func (p *place) direct(g *topology.Graph, n topology.NodeID, r route) error {
 	})
 }
 
-// gateway makes a neighbour the way to one address.
-func (p *place) gateway(to, by netip.Addr) error {
+// gateway makes a neighbour the way to one address, and from, if it is valid,
+// the address that is sent from.
+func (p *place) gateway(to, by, from netip.Addr) error {
 	return p.do(func() error {
-		if err := p.netlink.RouteReplace(&netlink.Route{Dst: ipNet(single(to)), Gw: by.AsSlice()}); err != nil {
+		if err := p.netlink.RouteReplace(&netlink.Route{Dst: ipNet(single(to)), Gw: by.AsSlice(), Src: from.AsSlice()}); err != nil {
 			return fmt.Errorf("netlab: %s: route to %v: %w", p.name, to, err)
 		}
 		return nil

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/nic"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -27,13 +29,14 @@ type Agent interface {
 	// Drain makes the switch refuse new reservations, or ends that.
 	Drain(ctx context.Context, on bool) error
 
-	// Counters returns what all trees' data planes have counted.
+	// Counters returns what all trees' data planes have counted, and after them
+	// what the system has counted on the interfaces.
 	Counters(ctx context.Context) (AgentCounters, error)
 
 	// Watch calls event with the agent's state, and then with what it does by
-	// itself, until the context ends, event fails, or the agent goes. Over the
-	// wire, an agent that sends nothing for three heartbeats is gone: the
-	// error is ErrSilent.
+	// itself and how its interfaces change, until the context ends, event fails,
+	// or the agent goes. Over the wire, an agent that sends nothing for three
+	// heartbeats is gone: the error is ErrSilent.
 	Watch(ctx context.Context, heartbeat time.Duration, event func(AgentEvent) error) error
 }
 
@@ -43,19 +46,39 @@ type AgentState struct {
 	Incarnation uint64
 	Capability  topology.Capability
 	Draining    bool
+	Unusable    string // why nothing can be reserved at present, and what is to be done; empty: it can
 	Holds       []agent.Hold
+	Version     string      // of the agent's program; empty: from before it was told
+	Interfaces  *Interfaces // nil: an agent from before they were told
+}
+
+// Interfaces are the network interfaces of a switch that have an address.
+type Interfaces struct {
+	Unavailable string // why the agent cannot tell them; empty: it can
+	List        []nic.Interface
 }
 
 // AgentEvent is one of its fields.
 type AgentEvent struct {
-	State *AgentState
-	Ended *agent.Ended
+	State      *AgentState
+	Ended      *agent.Ended
+	Interfaces *Interfaces // as they are after a change
 }
 
 // AgentCounters is what a switch has counted.
 type AgentCounters struct {
 	Slots, SlotsUsed int
 	Trees            []TreeCounters // by group and tree
+	Epochs           []EpochTraffic // by group, tree and epoch
+	Interfaces       *Interfaces    // read after Epochs; nil: an agent from before they were told
+}
+
+// EpochTraffic is what one epoch of a tree has exchanged with its neighbours
+// since it was put into use.
+type EpochTraffic struct {
+	Group uint32
+	Tree  uint8
+	aggregate.EpochTraffic
 }
 
 // TreeCounters is what one tree's data plane has counted since it was opened.

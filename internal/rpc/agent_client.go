@@ -13,6 +13,7 @@ import (
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/version"
 )
 
 // AgentClient is an Agent on the other side of a connection, which is made
@@ -20,8 +21,9 @@ import (
 // ErrUnavailable while there is none; Watch waits for one. It is safe for
 // concurrent use.
 type AgentClient struct {
-	conn   *grpc.ClientConn
-	client pb.SwitchAgentClient
+	conn    *grpc.ClientConn
+	client  pb.SwitchAgentClient
+	manager uint64 // as in ClientConfig
 }
 
 var _ Agent = (*AgentClient)(nil)
@@ -33,7 +35,7 @@ func DialAgent(target string, c ClientConfig) (*AgentClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &AgentClient{conn, pb.NewSwitchAgentClient(conn)}, nil
+	return &AgentClient{conn, pb.NewSwitchAgentClient(conn), c.Manager}, nil
 }
 
 // Close closes the connection; calls under way fail.
@@ -108,7 +110,7 @@ func (c *AgentClient) Watch(ctx context.Context, heartbeat time.Duration, event 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stream, err := c.client.Watch(ctx, &pb.WatchRequest{Heartbeat: duration(heartbeat)}, grpc.WaitForReady(true))
+	stream, err := c.client.Watch(ctx, &pb.WatchRequest{Heartbeat: duration(heartbeat), Version: version.String(), Manager: c.manager}, grpc.WaitForReady(true))
 	if err != nil {
 		// Why there is no connection is worth telling beside who gave it up.
 		return c.fail("watch", fmt.Errorf("%w: %s", streamEnd(ctx, err), status.Convert(err).Message()))

@@ -64,6 +64,7 @@ func (r *reader) remove(m *pb.RemoveRequest) agent.Remove {
 func agentState(s AgentState) *pb.AgentState {
 	m := &pb.AgentState{
 		Switch: s.Switch, Incarnation: s.Incarnation, Capability: capability(s.Capability), Draining: s.Draining,
+		Version: s.Version, Interfaces: interfaces(s.Interfaces), Unusable: s.Unusable,
 	}
 	for _, h := range s.Holds {
 		m.Holds = append(m.Holds, &pb.Hold{
@@ -77,6 +78,7 @@ func agentState(s AgentState) *pb.AgentState {
 func (r *reader) agentState(m *pb.AgentState) AgentState {
 	s := AgentState{
 		Switch: m.GetSwitch(), Incarnation: m.GetIncarnation(), Capability: r.capability(m.GetCapability()), Draining: m.GetDraining(),
+		Version: m.GetVersion(), Interfaces: r.interfaces(m.GetInterfaces()), Unusable: m.GetUnusable(),
 	}
 	for _, h := range m.GetHolds() {
 		s.Holds = append(s.Holds, agent.Hold{
@@ -88,7 +90,7 @@ func (r *reader) agentState(m *pb.AgentState) AgentState {
 }
 
 func agentCounters(c AgentCounters) *pb.GetCountersResponse {
-	m := &pb.GetCountersResponse{Slots: uint32(c.Slots), SlotsUsed: uint32(c.SlotsUsed)}
+	m := &pb.GetCountersResponse{Slots: uint32(c.Slots), SlotsUsed: uint32(c.SlotsUsed), Interfaces: interfaces(c.Interfaces)}
 	for _, t := range c.Trees {
 		m.Trees = append(m.Trees, &pb.TreeCounters{
 			Group: t.Group, Tree: uint32(t.Tree),
@@ -96,11 +98,16 @@ func agentCounters(c AgentCounters) *pb.GetCountersResponse {
 			Refused: t.Refused, Overflowed: t.Overflowed, Events: t.Events, Drops: t.Drops,
 		})
 	}
+	for _, e := range c.Epochs {
+		m.Epochs = append(m.Epochs, epochTrafficMessage(e))
+	}
 	return m
 }
 
 func (r *reader) agentCounters(m *pb.GetCountersResponse) AgentCounters {
-	c := AgentCounters{Slots: r.int("slots", m.GetSlots()), SlotsUsed: r.int("slots_used", m.GetSlotsUsed())}
+	c := AgentCounters{
+		Slots: r.int("slots", m.GetSlots()), SlotsUsed: r.int("slots_used", m.GetSlotsUsed()), Interfaces: r.interfaces(m.GetInterfaces()),
+	}
 	for _, t := range m.GetTrees() {
 		c.Trees = append(c.Trees, TreeCounters{
 			Group: t.GetGroup(), Tree: r.uint8("trees.tree", t.GetTree()),
@@ -108,12 +115,18 @@ func (r *reader) agentCounters(m *pb.GetCountersResponse) AgentCounters {
 			Refused: t.GetRefused(), Overflowed: t.GetOverflowed(), Events: t.GetEvents(), Drops: t.GetDrops(),
 		})
 	}
+	for _, e := range m.GetEpochs() {
+		c.Epochs = append(c.Epochs, r.epochTraffic(e))
+	}
 	return c
 }
 
 func agentEvent(e AgentEvent) *pb.WatchResponse {
-	if e.State != nil {
+	switch {
+	case e.State != nil:
 		return &pb.WatchResponse{Event: &pb.WatchResponse_State{State: agentState(*e.State)}}
+	case e.Interfaces != nil:
+		return &pb.WatchResponse{Event: &pb.WatchResponse_Interfaces{Interfaces: interfaces(e.Interfaces)}}
 	}
 	return &pb.WatchResponse{Event: &pb.WatchResponse_Ended{Ended: &pb.Ended{
 		Incarnation: e.Ended.Incarnation, Group: e.Ended.Group, Epoch: e.Ended.Epoch, Tree: uint32(e.Ended.Tree),
@@ -124,6 +137,7 @@ func agentEvent(e AgentEvent) *pb.WatchResponse {
 var endReasons = map[agent.EndReason]pb.EndReason{
 	agent.PrepareRanOut: pb.EndReason_END_REASON_NOT_COMMITTED,
 	agent.LeaseRanOut:   pb.EndReason_END_REASON_NOT_RENEWED,
+	agent.PlaneFailed:   pb.EndReason_END_REASON_DATA_PLANE,
 }
 
 // agentEvent returns false for a heartbeat, and for what this version does not
@@ -144,6 +158,8 @@ func (r *reader) agentEvent(m *pb.WatchResponse) (AgentEvent, bool) {
 			}
 		}
 		return AgentEvent{Ended: end}, true
+	case *pb.WatchResponse_Interfaces:
+		return AgentEvent{Interfaces: r.interfaces(e.Interfaces)}, true
 	}
 	return AgentEvent{}, false
 }

@@ -1,13 +1,16 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+	"github.com/tributary-fabric/tributary/internal/version"
 )
 
 // DefaultHeartbeat is the heartbeat of who names none.
@@ -20,6 +23,8 @@ const minHeartbeat = 10 * time.Millisecond
 type agentServer struct {
 	pb.UnimplementedSwitchAgentServer
 	agent Agent
+	log   *slog.Logger
+	lead  lead
 }
 
 func (s *agentServer) GetCapability(ctx context.Context, _ *pb.GetCapabilityRequest) (*pb.GetCapabilityResponse, error) {
@@ -83,6 +88,16 @@ func (s *agentServer) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServe
 		heartbeat = DefaultHeartbeat
 	}
 	heartbeat = max(heartbeat, minHeartbeat)
+	if own, theirs := version.String(), m.GetVersion(); theirs != own {
+		s.log.Warn("a watcher of another version", slog.String("version", own), slog.String("watcher", cmp.Or(theirs, "unknown")))
+	}
+
+	leave, err := s.lead.take(stream.Context(), m.GetManager())
+	if err != nil {
+		s.log.Warn("a second manager is refused", slog.Any("error", err))
+		return err
+	}
+	defer leave()
 
 	var mu sync.Mutex // a stream is for one sender at a time
 	send := func(m *pb.WatchResponse) error {

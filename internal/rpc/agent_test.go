@@ -16,18 +16,28 @@ import (
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/nic"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-var compareAddrs = cmpopts.EquateComparable(netip.AddrPort{})
+var compareAddrs = cmpopts.EquateComparable(netip.AddrPort{}, netip.Addr{})
+
+var someInterfaces = Interfaces{List: []nic.Interface{
+	{
+		Name: "port1", Up: true, Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("2001:db8::1")},
+		Traffic: nic.Traffic{PacketsIn: 1, BytesIn: 2, PacketsOut: 3, BytesOut: 1<<64 - 1},
+	},
+	{Name: "port2"},
+}}
 
 var someState = AgentState{
-	Switch: "leaf-1", Incarnation: 1<<63 + 5, Capability: topology.DefaultCapability(), Draining: true,
+	Switch: "leaf-1", Incarnation: 1<<63 + 5, Capability: topology.DefaultCapability(), Draining: true, Version: "v1.2.3",
 	Holds: []agent.Hold{
 		{Group: 7, Epoch: 2, Tree: 3, Window: 64, Committed: true, Addr: netip.MustParseAddrPort("10.0.0.1:4000")},
 		{Group: 8, Epoch: 4, Window: 8},
 	},
+	Interfaces: &someInterfaces,
 }
 
 func TestAgentCalls(t *testing.T) {
@@ -37,7 +47,12 @@ func TestAgentCalls(t *testing.T) {
 		counters: AgentCounters{Slots: 512, SlotsUsed: 128, Trees: []TreeCounters{{
 			Group: 7, Tree: 1, PacketsIn: 1, BytesIn: 2, PacketsOut: 3, BytesOut: 4, Refused: 5, Overflowed: 6,
 			Events: map[string]uint64{"taken": 9}, Drops: map[string]uint64{"cookie": 1},
-		}}},
+		}}, Epochs: []EpochTraffic{
+			{Group: 7, Tree: 1, EpochTraffic: aggregate.EpochTraffic{
+				Epoch: 2, Children: []aggregate.Traffic{{PacketsIn: 1, BytesIn: 2, PacketsOut: 3, BytesOut: 4}, {}}, Parent: &aggregate.Traffic{BytesIn: 5},
+			}},
+			{Group: 8, EpochTraffic: aggregate.EpochTraffic{Epoch: 4, Children: []aggregate.Traffic{{BytesOut: 6}}}},
+		}, Interfaces: &Interfaces{Unavailable: "not here"}},
 	}
 	c := dialAgent(t, serve(t, Services{Agent: f}))
 	ctx := testContext(t)
@@ -85,6 +100,8 @@ func TestAgentWatch(t *testing.T) {
 		{State: &someState},
 		{Ended: &agent.Ended{Incarnation: 9, Group: 7, Epoch: 2, Tree: 1, Why: agent.LeaseRanOut}},
 		{Ended: &agent.Ended{Incarnation: 9, Group: 7, Epoch: 4, Tree: 1, Why: agent.PrepareRanOut}},
+		{Ended: &agent.Ended{Incarnation: 9, Group: 7, Epoch: 6, Tree: 1, Why: agent.PlaneFailed}},
+		{Interfaces: &someInterfaces},
 	}
 	f := &fakeAgent{events: make(chan AgentEvent, len(sent)), err: ErrClosing}
 	for _, e := range sent {

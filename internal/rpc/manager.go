@@ -65,6 +65,9 @@ type Explanation struct {
 	Offload int   // members that reported to run over switches
 	Hosts   int   // members that reported to run over hosts
 	History []Change
+	// Mismatches are the links that have not carried what the group's trees
+	// exchanged over them.
+	Mismatches []LinkMismatch
 }
 
 // TreeState is one tree of a group.
@@ -127,6 +130,9 @@ type SwitchState struct {
 	Draining   bool
 	Trees      int // that it carries
 	SlotsUsed  int
+
+	AgentVersion string // as its agent told last; empty: it has not
+	Unusable     string // why its agent can reserve nothing at present, as it told last; empty: it can
 }
 
 // FabricLink is a link.
@@ -135,6 +141,8 @@ type FabricLink struct {
 	Up      bool // itself; its ends may yet be down
 	Carries topology.LinkSpec
 	Trees   int // that it carries
+
+	Mismatches []LinkMismatch // at either end, in either direction
 }
 
 // FabricEnd is where a link ends.

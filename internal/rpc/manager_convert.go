@@ -132,7 +132,7 @@ var stages = map[manager.Stage]pb.TreeStage{
 func explanation(e Explanation) *pb.ExplainGroupResponse {
 	m := &pb.ExplainGroupResponse{
 		Summary: summary(e.Summary), Missing: e.Missing, Refusal: problem(e.Refusal),
-		Offload: uint32(e.Offload), HostTree: uint32(e.Hosts),
+		Offload: uint32(e.Offload), HostTree: uint32(e.Hosts), Mismatches: linkMismatches(e.Mismatches),
 	}
 	for _, t := range e.Trees {
 		m.Trees = append(m.Trees, treeState(t))
@@ -147,6 +147,7 @@ func (r *reader) explanation(m *pb.ExplainGroupResponse) Explanation {
 	e := Explanation{
 		Summary: r.summary(m.GetSummary()), Missing: m.GetMissing(), Refusal: unproblem(m.GetRefusal()),
 		Offload: r.int("offload", m.GetOffload()), Hosts: r.int("host_tree", m.GetHostTree()),
+		Mismatches: r.linkMismatches(m.GetMismatches()),
 	}
 	for _, t := range m.GetTrees() {
 		e.Trees = append(e.Trees, r.treeState(t))

@@ -72,7 +72,23 @@ func someExplanation() Explanation {
 		}},
 		Refusal: &manager.Refusal{Reason: manager.ErrNoTree, Resource: "slots", Switch: "leaf-1", Counted: true, Need: 128, Free: 0},
 		Offload: 1, Hosts: 1,
-		History: []Change{{time.Unix(1700000000, 5).UTC(), "created"}},
+		History:    []Change{{time.Unix(1700000000, 5).UTC(), "created"}},
+		Mismatches: []LinkMismatch{someMismatch},
+	}
+}
+
+var someMismatch = LinkMismatch{
+	Link: "leaf-0:5--spine-0:1", Switch: "leaf-0", Interface: "port5", Sent: true, Expected: 98000, Seen: 60,
+	Trees: []TreeShare{{12, 2, 90000}, {13, 4, 8000}}, Since: time.Unix(1700000001, 0).UTC(),
+}
+
+func TestMismatchString(t *testing.T) {
+	want := "link leaf-0:5--spine-0:1: switch leaf-0 sent 98000 bytes of group 12 epoch 2, group 13 epoch 4 over it, and its interface port5 carried 60"
+	if got := someMismatch.String(); got != want {
+		t.Errorf("it reads %s", got)
+	}
+	if !someMismatch.Of(13) || someMismatch.Of(14) {
+		t.Error("it is of other groups")
 	}
 }
 
@@ -86,8 +102,9 @@ func someFabric() Fabric {
 			Carries: topology.LinkSpec{Bandwidth: 25e9, Latency: time.Microsecond}, Trees: i,
 		})
 	}
+	f.Cables[1].Mismatches = []LinkMismatch{someMismatch, {Link: "h1:1--leaf-0:2"}}
 	f.Nodes = append(f.Nodes, FabricNode{Name: "leaf-0", Up: true, Switch: &SwitchState{
-		Capability: topology.DefaultCapability(), Connected: true, Draining: true, Trees: 3, SlotsUsed: 256,
+		Capability: topology.DefaultCapability(), Connected: true, Draining: true, Trees: 3, SlotsUsed: 256, AgentVersion: "v1.2.3", Unusable: "it is wedged",
 	}})
 	return f
 }

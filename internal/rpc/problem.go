@@ -21,6 +21,7 @@ var sentinels = []struct {
 }{
 	{ErrMalformed, "malformed", codes.InvalidArgument},
 	{ErrDenied, "denied", codes.PermissionDenied},
+	{ErrLed, "other-manager", codes.FailedPrecondition},
 	{manager.ErrRequest, "invalid-request", codes.InvalidArgument},
 	{manager.ErrTooFew, "too-few-members", codes.InvalidArgument},
 	{manager.ErrTooMany, "too-many-members", codes.InvalidArgument},

@@ -89,7 +89,7 @@ func Serve(listener net.Listener, services Services, c ServerConfig) *Server {
 		s.health.SetServingStatus(pb.Manager_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
 	}
 	if services.Agent != nil {
-		pb.RegisterSwitchAgentServer(s.grpc, &agentServer{agent: services.Agent})
+		pb.RegisterSwitchAgentServer(s.grpc, &agentServer{agent: services.Agent, log: c.Log})
 		s.health.SetServingStatus(pb.SwitchAgent_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
 	}
 	reflection.Register(s.grpc)
@@ -135,7 +135,8 @@ func (s *Server) Kill() {
 
 // ClientConfig tells how to reach a server. Its zero value uses no encryption.
 type ClientConfig struct {
-	TLS *tls.Config // nil: none
+	TLS     *tls.Config // nil: none
+	Manager uint64      // number of the manager that watches an agent, of its own; 0: who watches only looks on
 }
 
 func dial(target string, c ClientConfig) (*grpc.ClientConn, error) {

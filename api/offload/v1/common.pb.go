@@ -115,6 +115,7 @@ const (
 	ElementType_ELEMENT_TYPE_FLOAT64     ElementType = 6
 	ElementType_ELEMENT_TYPE_FLOAT16     ElementType = 7 // IEEE 754 binary16
 	ElementType_ELEMENT_TYPE_BFLOAT16    ElementType = 8 // the upper half of a binary32
+	ElementType_ELEMENT_TYPE_BLOCK32     ElementType = 9 // float32 in block floating point
 )
 
 // Enum value maps for ElementType.
@@ -129,6 +130,7 @@ var (
 		6: "ELEMENT_TYPE_FLOAT64",
 		7: "ELEMENT_TYPE_FLOAT16",
 		8: "ELEMENT_TYPE_BFLOAT16",
+		9: "ELEMENT_TYPE_BLOCK32",
 	}
 	ElementType_value = map[string]int32{
 		"ELEMENT_TYPE_UNSPECIFIED": 0,
@@ -140,6 +142,7 @@ var (
 		"ELEMENT_TYPE_FLOAT64":     6,
 		"ELEMENT_TYPE_FLOAT16":     7,
 		"ELEMENT_TYPE_BFLOAT16":    8,
+		"ELEMENT_TYPE_BLOCK32":     9,
 	}
 )
 
@@ -658,7 +661,7 @@ const file_api_offload_v1_common_proto_rawDesc = "" +
 	"\rFUNCTION_LXOR\x10\n" +
 	"\x12\x13\n" +
 	"\x0fFUNCTION_MINLOC\x10\v\x12\x13\n" +
-	"\x0fFUNCTION_MAXLOC\x10\f*\xf6\x01\n" +
+	"\x0fFUNCTION_MAXLOC\x10\f*\x90\x02\n" +
 	"\vElementType\x12\x1c\n" +
 	"\x18ELEMENT_TYPE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ELEMENT_TYPE_INT32\x10\x01\x12\x16\n" +
@@ -668,7 +671,8 @@ const file_api_offload_v1_common_proto_rawDesc = "" +
 	"\x14ELEMENT_TYPE_FLOAT32\x10\x05\x12\x18\n" +
 	"\x14ELEMENT_TYPE_FLOAT64\x10\x06\x12\x18\n" +
 	"\x14ELEMENT_TYPE_FLOAT16\x10\a\x12\x19\n" +
-	"\x15ELEMENT_TYPE_BFLOAT16\x10\bB@Z>github.com/tributary-fabric/tributary/api/offload/v1;offloadv1b\x06proto3"
+	"\x15ELEMENT_TYPE_BFLOAT16\x10\b\x12\x18\n" +
+	"\x14ELEMENT_TYPE_BLOCK32\x10\tB@Z>github.com/tributary-fabric/tributary/api/offload/v1;offloadv1b\x06proto3"
 
 var (
 	file_api_offload_v1_common_proto_rawDescOnce sync.Once

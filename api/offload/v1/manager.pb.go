@@ -1156,6 +1156,7 @@ type ExplainGroupResponse struct {
 	Offload       uint32                 `protobuf:"varint,5,opt,name=offload,proto3" json:"offload,omitempty"`                   // members that reported to run over switches
 	HostTree      uint32                 `protobuf:"varint,6,opt,name=host_tree,json=hostTree,proto3" json:"host_tree,omitempty"` // members that reported to run over hosts
 	History       []*Change              `protobuf:"bytes,7,rep,name=history,proto3" json:"history,omitempty"`                    // the last changes, oldest first
+	Mismatches    []*LinkMismatch        `protobuf:"bytes,8,rep,name=mismatches,proto3" json:"mismatches,omitempty"`              // links that do not carry what its trees say
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1239,6 +1240,176 @@ func (x *ExplainGroupResponse) GetHistory() []*Change {
 	return nil
 }
 
+func (x *ExplainGroupResponse) GetMismatches() []*LinkMismatch {
+	if x != nil {
+		return x.Mismatches
+	}
+	return nil
+}
+
+// LinkMismatch is a link that has not carried what trees sent over it: they are
+// not where they were planned.
+type LinkMismatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Link          string                 `protobuf:"bytes,1,opt,name=link,proto3" json:"link,omitempty"`           // such as "leaf-0:5--spine-0:1"
+	Switch        string                 `protobuf:"bytes,2,opt,name=switch,proto3" json:"switch,omitempty"`       // at whose end this was counted
+	Interface     string                 `protobuf:"bytes,3,opt,name=interface,proto3" json:"interface,omitempty"` // of the switch, where the link ends
+	Sent          bool                   `protobuf:"varint,4,opt,name=sent,proto3" json:"sent,omitempty"`          // by the switch; false: it has received it
+	Expected      uint64                 `protobuf:"varint,5,opt,name=expected,proto3" json:"expected,omitempty"`  // bytes of the trees
+	Seen          uint64                 `protobuf:"varint,6,opt,name=seen,proto3" json:"seen,omitempty"`          // bytes that the interface has carried meanwhile
+	Trees         []*TreeShare           `protobuf:"bytes,7,rep,name=trees,proto3" json:"trees,omitempty"`         // the largest share first
+	Since         *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LinkMismatch) Reset() {
+	*x = LinkMismatch{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LinkMismatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LinkMismatch) ProtoMessage() {}
+
+func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LinkMismatch.ProtoReflect.Descriptor instead.
+func (*LinkMismatch) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *LinkMismatch) GetLink() string {
+	if x != nil {
+		return x.Link
+	}
+	return ""
+}
+
+func (x *LinkMismatch) GetSwitch() string {
+	if x != nil {
+		return x.Switch
+	}
+	return ""
+}
+
+func (x *LinkMismatch) GetInterface() string {
+	if x != nil {
+		return x.Interface
+	}
+	return ""
+}
+
+func (x *LinkMismatch) GetSent() bool {
+	if x != nil {
+		return x.Sent
+	}
+	return false
+}
+
+func (x *LinkMismatch) GetExpected() uint64 {
+	if x != nil {
+		return x.Expected
+	}
+	return 0
+}
+
+func (x *LinkMismatch) GetSeen() uint64 {
+	if x != nil {
+		return x.Seen
+	}
+	return 0
+}
+
+func (x *LinkMismatch) GetTrees() []*TreeShare {
+	if x != nil {
+		return x.Trees
+	}
+	return nil
+}
+
+func (x *LinkMismatch) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+// TreeShare is what one tree has sent of what several have.
+type TreeShare struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Bytes         uint64                 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TreeShare) Reset() {
+	*x = TreeShare{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TreeShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TreeShare) ProtoMessage() {}
+
+func (x *TreeShare) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TreeShare.ProtoReflect.Descriptor instead.
+func (*TreeShare) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *TreeShare) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *TreeShare) GetEpoch() uint32 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *TreeShare) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 type TreeState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -1255,7 +1426,7 @@ type TreeState struct {
 
 func (x *TreeState) Reset() {
 	*x = TreeState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1438,7 @@ func (x *TreeState) String() string {
 func (*TreeState) ProtoMessage() {}
 
 func (x *TreeState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1451,7 @@ func (x *TreeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeState.ProtoReflect.Descriptor instead.
 func (*TreeState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TreeState) GetEpoch() uint32 {
@@ -1349,7 +1520,7 @@ type TreeVertex struct {
 
 func (x *TreeVertex) Reset() {
 	*x = TreeVertex{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1361,7 +1532,7 @@ func (x *TreeVertex) String() string {
 func (*TreeVertex) ProtoMessage() {}
 
 func (x *TreeVertex) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +1545,7 @@ func (x *TreeVertex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVertex.ProtoReflect.Descriptor instead.
 func (*TreeVertex) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TreeVertex) GetSwitch() string {
@@ -1401,7 +1572,7 @@ type TreeLeaf struct {
 
 func (x *TreeLeaf) Reset() {
 	*x = TreeLeaf{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1584,7 @@ func (x *TreeLeaf) String() string {
 func (*TreeLeaf) ProtoMessage() {}
 
 func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1597,7 @@ func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeLeaf.ProtoReflect.Descriptor instead.
 func (*TreeLeaf) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TreeLeaf) GetHost() string {
@@ -1455,7 +1626,7 @@ type TreeCost struct {
 
 func (x *TreeCost) Reset() {
 	*x = TreeCost{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1638,7 @@ func (x *TreeCost) String() string {
 func (*TreeCost) ProtoMessage() {}
 
 func (x *TreeCost) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1651,7 @@ func (x *TreeCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeCost.ProtoReflect.Descriptor instead.
 func (*TreeCost) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TreeCost) GetHops() uint32 {
@@ -1515,7 +1686,7 @@ type Alternative struct {
 
 func (x *Alternative) Reset() {
 	*x = Alternative{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1698,7 @@ func (x *Alternative) String() string {
 func (*Alternative) ProtoMessage() {}
 
 func (x *Alternative) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1711,7 @@ func (x *Alternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
 func (*Alternative) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Alternative) GetRoot() string {
@@ -1574,7 +1745,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1757,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1770,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Change) GetAt() *timestamppb.Timestamp {
@@ -1624,7 +1795,7 @@ type GetTopologyRequest struct {
 
 func (x *GetTopologyRequest) Reset() {
 	*x = GetTopologyRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1807,7 @@ func (x *GetTopologyRequest) String() string {
 func (*GetTopologyRequest) ProtoMessage() {}
 
 func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1820,7 @@ func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyRequest.ProtoReflect.Descriptor instead.
 func (*GetTopologyRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
 }
 
 type GetTopologyResponse struct {
@@ -1663,7 +1834,7 @@ type GetTopologyResponse struct {
 
 func (x *GetTopologyResponse) Reset() {
 	*x = GetTopologyResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +1846,7 @@ func (x *GetTopologyResponse) String() string {
 func (*GetTopologyResponse) ProtoMessage() {}
 
 func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +1859,7 @@ func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyResponse.ProtoReflect.Descriptor instead.
 func (*GetTopologyResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetTopologyResponse) GetFabric() *Fabric {
@@ -1725,7 +1896,7 @@ type Fabric struct {
 
 func (x *Fabric) Reset() {
 	*x = Fabric{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1737,7 +1908,7 @@ func (x *Fabric) String() string {
 func (*Fabric) ProtoMessage() {}
 
 func (x *Fabric) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1750,7 +1921,7 @@ func (x *Fabric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fabric.ProtoReflect.Descriptor instead.
 func (*Fabric) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Fabric) GetName() string {
@@ -1799,7 +1970,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1811,7 +1982,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1824,7 +1995,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Node) GetName() string {
@@ -1850,18 +2021,20 @@ func (x *Node) GetSwitch() *SwitchState {
 
 type SwitchState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Capability    *Capability            `protobuf:"bytes,1,opt,name=capability,proto3" json:"capability,omitempty"`                 // as it is now
-	Connected     bool                   `protobuf:"varint,2,opt,name=connected,proto3" json:"connected,omitempty"`                  // the manager has its agent
-	Draining      bool                   `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`                    // takes nothing new
-	Trees         uint32                 `protobuf:"varint,4,opt,name=trees,proto3" json:"trees,omitempty"`                          // that it carries
-	SlotsUsed     uint32                 `protobuf:"varint,5,opt,name=slots_used,json=slotsUsed,proto3" json:"slots_used,omitempty"` // of capability.slots
+	Capability    *Capability            `protobuf:"bytes,1,opt,name=capability,proto3" json:"capability,omitempty"`                         // as it is now
+	Connected     bool                   `protobuf:"varint,2,opt,name=connected,proto3" json:"connected,omitempty"`                          // the manager has its agent
+	Draining      bool                   `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`                            // takes nothing new
+	Trees         uint32                 `protobuf:"varint,4,opt,name=trees,proto3" json:"trees,omitempty"`                                  // that it carries
+	SlotsUsed     uint32                 `protobuf:"varint,5,opt,name=slots_used,json=slotsUsed,proto3" json:"slots_used,omitempty"`         // of capability.slots
+	AgentVersion  string                 `protobuf:"bytes,6,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"` // of the agent's program, as it told last; empty: it has not
+	Unusable      string                 `protobuf:"bytes,7,opt,name=unusable,proto3" json:"unusable,omitempty"`                             // why its agent can reserve nothing at present, as it told last; empty: it can
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SwitchState) Reset() {
 	*x = SwitchState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1873,7 +2046,7 @@ func (x *SwitchState) String() string {
 func (*SwitchState) ProtoMessage() {}
 
 func (x *SwitchState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1886,7 +2059,7 @@ func (x *SwitchState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchState.ProtoReflect.Descriptor instead.
 func (*SwitchState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SwitchState) GetCapability() *Capability {
@@ -1924,21 +2097,36 @@ func (x *SwitchState) GetSlotsUsed() uint32 {
 	return 0
 }
 
+func (x *SwitchState) GetAgentVersion() string {
+	if x != nil {
+		return x.AgentVersion
+	}
+	return ""
+}
+
+func (x *SwitchState) GetUnusable() string {
+	if x != nil {
+		return x.Unusable
+	}
+	return ""
+}
+
 type Link struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	A             *LinkEnd               `protobuf:"bytes,1,opt,name=a,proto3" json:"a,omitempty"`
 	B             *LinkEnd               `protobuf:"bytes,2,opt,name=b,proto3" json:"b,omitempty"`
-	Up            bool                   `protobuf:"varint,3,opt,name=up,proto3" json:"up,omitempty"`               // itself; its ends may yet be down
-	Bandwidth     uint64                 `protobuf:"varint,4,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"` // bit/s, each way
-	Latency       *durationpb.Duration   `protobuf:"bytes,5,opt,name=latency,proto3" json:"latency,omitempty"`      // one way
-	Trees         uint32                 `protobuf:"varint,6,opt,name=trees,proto3" json:"trees,omitempty"`         // that it carries
+	Up            bool                   `protobuf:"varint,3,opt,name=up,proto3" json:"up,omitempty"`                // itself; its ends may yet be down
+	Bandwidth     uint64                 `protobuf:"varint,4,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`  // bit/s, each way
+	Latency       *durationpb.Duration   `protobuf:"bytes,5,opt,name=latency,proto3" json:"latency,omitempty"`       // one way
+	Trees         uint32                 `protobuf:"varint,6,opt,name=trees,proto3" json:"trees,omitempty"`          // that it carries
+	Mismatches    []*LinkMismatch        `protobuf:"bytes,7,rep,name=mismatches,proto3" json:"mismatches,omitempty"` // at either end, in either direction
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2138,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2151,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Link) GetA() *LinkEnd {
@@ -2008,6 +2196,13 @@ func (x *Link) GetTrees() uint32 {
 	return 0
 }
 
+func (x *Link) GetMismatches() []*LinkMismatch {
+	if x != nil {
+		return x.Mismatches
+	}
+	return nil
+}
+
 type LinkEnd struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
@@ -2018,7 +2213,7 @@ type LinkEnd struct {
 
 func (x *LinkEnd) Reset() {
 	*x = LinkEnd{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2225,7 @@ func (x *LinkEnd) String() string {
 func (*LinkEnd) ProtoMessage() {}
 
 func (x *LinkEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2238,7 @@ func (x *LinkEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkEnd.ProtoReflect.Descriptor instead.
 func (*LinkEnd) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LinkEnd) GetNode() string {
@@ -2070,7 +2265,7 @@ type DrainSwitchRequest struct {
 
 func (x *DrainSwitchRequest) Reset() {
 	*x = DrainSwitchRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2277,7 @@ func (x *DrainSwitchRequest) String() string {
 func (*DrainSwitchRequest) ProtoMessage() {}
 
 func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2290,7 @@ func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchRequest.ProtoReflect.Descriptor instead.
 func (*DrainSwitchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DrainSwitchRequest) GetSwitch() string {
@@ -2120,7 +2315,7 @@ type DrainSwitchResponse struct {
 
 func (x *DrainSwitchResponse) Reset() {
 	*x = DrainSwitchResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2132,7 +2327,7 @@ func (x *DrainSwitchResponse) String() string {
 func (*DrainSwitchResponse) ProtoMessage() {}
 
 func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2145,7 +2340,7 @@ func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchResponse.ProtoReflect.Descriptor instead.
 func (*DrainSwitchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
 }
 
 var File_api_offload_v1_manager_proto protoreflect.FileDescriptor
@@ -2216,7 +2411,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x13ExplainGroupRequest\x12\x16\n" +
 	"\x05group\x18\x01 \x01(\rH\x00R\x05group\x12\x14\n" +
 	"\x04name\x18\x02 \x01(\tH\x00R\x04nameB\a\n" +
-	"\x05which\"\xcd\x02\n" +
+	"\x05which\"\x91\x03\n" +
 	"\x14ExplainGroupResponse\x12<\n" +
 	"\asummary\x18\x01 \x01(\v2\".tributary.offload.v1.GroupSummaryR\asummary\x12\x18\n" +
 	"\amissing\x18\x02 \x03(\rR\amissing\x125\n" +
@@ -2224,7 +2419,23 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\arefusal\x18\x04 \x01(\v2\x1d.tributary.offload.v1.ProblemR\arefusal\x12\x18\n" +
 	"\aoffload\x18\x05 \x01(\rR\aoffload\x12\x1b\n" +
 	"\thost_tree\x18\x06 \x01(\rR\bhostTree\x126\n" +
-	"\ahistory\x18\a \x03(\v2\x1c.tributary.offload.v1.ChangeR\ahistory\"\xf6\x02\n" +
+	"\ahistory\x18\a \x03(\v2\x1c.tributary.offload.v1.ChangeR\ahistory\x12B\n" +
+	"\n" +
+	"mismatches\x18\b \x03(\v2\".tributary.offload.v1.LinkMismatchR\n" +
+	"mismatches\"\x85\x02\n" +
+	"\fLinkMismatch\x12\x12\n" +
+	"\x04link\x18\x01 \x01(\tR\x04link\x12\x16\n" +
+	"\x06switch\x18\x02 \x01(\tR\x06switch\x12\x1c\n" +
+	"\tinterface\x18\x03 \x01(\tR\tinterface\x12\x12\n" +
+	"\x04sent\x18\x04 \x01(\bR\x04sent\x12\x1a\n" +
+	"\bexpected\x18\x05 \x01(\x04R\bexpected\x12\x12\n" +
+	"\x04seen\x18\x06 \x01(\x04R\x04seen\x125\n" +
+	"\x05trees\x18\a \x03(\v2\x1f.tributary.offload.v1.TreeShareR\x05trees\x120\n" +
+	"\x05since\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"M\n" +
+	"\tTreeShare\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"\xf6\x02\n" +
 	"\tTreeState\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x125\n" +
 	"\x05stage\x18\x02 \x01(\x0e2\x1f.tributary.offload.v1.TreeStageR\x05stage\x12\x16\n" +
@@ -2267,7 +2478,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x129\n" +
-	"\x06switch\x18\x03 \x01(\v2!.tributary.offload.v1.SwitchStateR\x06switch\"\xbe\x01\n" +
+	"\x06switch\x18\x03 \x01(\v2!.tributary.offload.v1.SwitchStateR\x06switch\"\xff\x01\n" +
 	"\vSwitchState\x12@\n" +
 	"\n" +
 	"capability\x18\x01 \x01(\v2 .tributary.offload.v1.CapabilityR\n" +
@@ -2276,14 +2487,19 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\bdraining\x18\x03 \x01(\bR\bdraining\x12\x14\n" +
 	"\x05trees\x18\x04 \x01(\rR\x05trees\x12\x1d\n" +
 	"\n" +
-	"slots_used\x18\x05 \x01(\rR\tslotsUsed\"\xd9\x01\n" +
+	"slots_used\x18\x05 \x01(\rR\tslotsUsed\x12#\n" +
+	"\ragent_version\x18\x06 \x01(\tR\fagentVersion\x12\x1a\n" +
+	"\bunusable\x18\a \x01(\tR\bunusable\"\x9d\x02\n" +
 	"\x04Link\x12+\n" +
 	"\x01a\x18\x01 \x01(\v2\x1d.tributary.offload.v1.LinkEndR\x01a\x12+\n" +
 	"\x01b\x18\x02 \x01(\v2\x1d.tributary.offload.v1.LinkEndR\x01b\x12\x0e\n" +
 	"\x02up\x18\x03 \x01(\bR\x02up\x12\x1c\n" +
 	"\tbandwidth\x18\x04 \x01(\x04R\tbandwidth\x123\n" +
 	"\alatency\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12\x14\n" +
-	"\x05trees\x18\x06 \x01(\rR\x05trees\"1\n" +
+	"\x05trees\x18\x06 \x01(\rR\x05trees\x12B\n" +
+	"\n" +
+	"mismatches\x18\a \x03(\v2\".tributary.offload.v1.LinkMismatchR\n" +
+	"mismatches\"1\n" +
 	"\aLinkEnd\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\"<\n" +
@@ -2335,7 +2551,7 @@ func file_api_offload_v1_manager_proto_rawDescGZIP() []byte {
 }
 
 var file_api_offload_v1_manager_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_api_offload_v1_manager_proto_goTypes = []any{
 	(Way)(0),                      // 0: tributary.offload.v1.Way
 	(GroupState)(0),               // 1: tributary.offload.v1.GroupState
@@ -2356,79 +2572,85 @@ var file_api_offload_v1_manager_proto_goTypes = []any{
 	(*GroupSummary)(nil),          // 16: tributary.offload.v1.GroupSummary
 	(*ExplainGroupRequest)(nil),   // 17: tributary.offload.v1.ExplainGroupRequest
 	(*ExplainGroupResponse)(nil),  // 18: tributary.offload.v1.ExplainGroupResponse
-	(*TreeState)(nil),             // 19: tributary.offload.v1.TreeState
-	(*TreeVertex)(nil),            // 20: tributary.offload.v1.TreeVertex
-	(*TreeLeaf)(nil),              // 21: tributary.offload.v1.TreeLeaf
-	(*TreeCost)(nil),              // 22: tributary.offload.v1.TreeCost
-	(*Alternative)(nil),           // 23: tributary.offload.v1.Alternative
-	(*Change)(nil),                // 24: tributary.offload.v1.Change
-	(*GetTopologyRequest)(nil),    // 25: tributary.offload.v1.GetTopologyRequest
-	(*GetTopologyResponse)(nil),   // 26: tributary.offload.v1.GetTopologyResponse
-	(*Fabric)(nil),                // 27: tributary.offload.v1.Fabric
-	(*Node)(nil),                  // 28: tributary.offload.v1.Node
-	(*SwitchState)(nil),           // 29: tributary.offload.v1.SwitchState
-	(*Link)(nil),                  // 30: tributary.offload.v1.Link
-	(*LinkEnd)(nil),               // 31: tributary.offload.v1.LinkEnd
-	(*DrainSwitchRequest)(nil),    // 32: tributary.offload.v1.DrainSwitchRequest
-	(*DrainSwitchResponse)(nil),   // 33: tributary.offload.v1.DrainSwitchResponse
-	(Function)(0),                 // 34: tributary.offload.v1.Function
-	(ElementType)(0),              // 35: tributary.offload.v1.ElementType
-	(*durationpb.Duration)(nil),   // 36: google.protobuf.Duration
-	(*Problem)(nil),               // 37: tributary.offload.v1.Problem
-	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
-	(*Capability)(nil),            // 39: tributary.offload.v1.Capability
+	(*LinkMismatch)(nil),          // 19: tributary.offload.v1.LinkMismatch
+	(*TreeShare)(nil),             // 20: tributary.offload.v1.TreeShare
+	(*TreeState)(nil),             // 21: tributary.offload.v1.TreeState
+	(*TreeVertex)(nil),            // 22: tributary.offload.v1.TreeVertex
+	(*TreeLeaf)(nil),              // 23: tributary.offload.v1.TreeLeaf
+	(*TreeCost)(nil),              // 24: tributary.offload.v1.TreeCost
+	(*Alternative)(nil),           // 25: tributary.offload.v1.Alternative
+	(*Change)(nil),                // 26: tributary.offload.v1.Change
+	(*GetTopologyRequest)(nil),    // 27: tributary.offload.v1.GetTopologyRequest
+	(*GetTopologyResponse)(nil),   // 28: tributary.offload.v1.GetTopologyResponse
+	(*Fabric)(nil),                // 29: tributary.offload.v1.Fabric
+	(*Node)(nil),                  // 30: tributary.offload.v1.Node
+	(*SwitchState)(nil),           // 31: tributary.offload.v1.SwitchState
+	(*Link)(nil),                  // 32: tributary.offload.v1.Link
+	(*LinkEnd)(nil),               // 33: tributary.offload.v1.LinkEnd
+	(*DrainSwitchRequest)(nil),    // 34: tributary.offload.v1.DrainSwitchRequest
+	(*DrainSwitchResponse)(nil),   // 35: tributary.offload.v1.DrainSwitchResponse
+	(Function)(0),                 // 36: tributary.offload.v1.Function
+	(ElementType)(0),              // 37: tributary.offload.v1.ElementType
+	(*durationpb.Duration)(nil),   // 38: google.protobuf.Duration
+	(*Problem)(nil),               // 39: tributary.offload.v1.Problem
+	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
+	(*Capability)(nil),            // 41: tributary.offload.v1.Capability
 }
 var file_api_offload_v1_manager_proto_depIdxs = []int32{
-	34, // 0: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
-	35, // 1: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
+	36, // 0: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
+	37, // 1: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
 	9,  // 2: tributary.offload.v1.WatchGroupResponse.offer:type_name -> tributary.offload.v1.Offer
 	10, // 3: tributary.offload.v1.WatchGroupResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
 	11, // 4: tributary.offload.v1.WatchGroupResponse.notice:type_name -> tributary.offload.v1.Notice
-	36, // 5: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
-	37, // 6: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	38, // 5: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	39, // 6: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
 	0,  // 7: tributary.offload.v1.ReportEpochRequest.way:type_name -> tributary.offload.v1.Way
 	16, // 8: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
 	1,  // 9: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
 	16, // 10: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
-	19, // 11: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	37, // 12: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
-	24, // 13: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
-	2,  // 14: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
-	20, // 15: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
-	21, // 16: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
-	22, // 17: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
-	23, // 18: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
-	22, // 19: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	38, // 20: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	27, // 21: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	28, // 22: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	30, // 23: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	29, // 24: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	39, // 25: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	31, // 26: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	31, // 27: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	36, // 28: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	3,  // 29: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	5,  // 30: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	7,  // 31: tributary.offload.v1.Manager.WatchGroup:input_type -> tributary.offload.v1.WatchGroupRequest
-	12, // 32: tributary.offload.v1.Manager.ReportEpoch:input_type -> tributary.offload.v1.ReportEpochRequest
-	14, // 33: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	17, // 34: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	25, // 35: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	32, // 36: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	4,  // 37: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	6,  // 38: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	8,  // 39: tributary.offload.v1.Manager.WatchGroup:output_type -> tributary.offload.v1.WatchGroupResponse
-	13, // 40: tributary.offload.v1.Manager.ReportEpoch:output_type -> tributary.offload.v1.ReportEpochResponse
-	15, // 41: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	18, // 42: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	26, // 43: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	33, // 44: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	37, // [37:45] is the sub-list for method output_type
-	29, // [29:37] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	21, // 11: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
+	39, // 12: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	26, // 13: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
+	19, // 14: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	20, // 15: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
+	40, // 16: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	2,  // 17: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
+	22, // 18: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
+	23, // 19: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
+	24, // 20: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
+	25, // 21: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
+	24, // 22: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
+	40, // 23: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	29, // 24: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	30, // 25: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	32, // 26: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	31, // 27: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	41, // 28: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	33, // 29: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	33, // 30: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	38, // 31: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	19, // 32: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	3,  // 33: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	5,  // 34: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	7,  // 35: tributary.offload.v1.Manager.WatchGroup:input_type -> tributary.offload.v1.WatchGroupRequest
+	12, // 36: tributary.offload.v1.Manager.ReportEpoch:input_type -> tributary.offload.v1.ReportEpochRequest
+	14, // 37: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	17, // 38: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	27, // 39: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	34, // 40: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	4,  // 41: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	6,  // 42: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	8,  // 43: tributary.offload.v1.Manager.WatchGroup:output_type -> tributary.offload.v1.WatchGroupResponse
+	13, // 44: tributary.offload.v1.Manager.ReportEpoch:output_type -> tributary.offload.v1.ReportEpochResponse
+	15, // 45: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	18, // 46: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	28, // 47: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	35, // 48: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	41, // [41:49] is the sub-list for method output_type
+	33, // [33:41] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }
@@ -2452,7 +2674,7 @@ func file_api_offload_v1_manager_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_manager_proto_rawDesc), len(file_api_offload_v1_manager_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	EndReason_END_REASON_UNSPECIFIED   EndReason = 0
 	EndReason_END_REASON_NOT_COMMITTED EndReason = 1 // no Commit came in time
 	EndReason_END_REASON_NOT_RENEWED   EndReason = 2 // no packet renewed its lease
+	EndReason_END_REASON_DATA_PLANE    EndReason = 3 // what reduces has lost it, or could not take it
 )
 
 // Enum value maps for EndReason.
@@ -36,11 +37,13 @@ var (
 		0: "END_REASON_UNSPECIFIED",
 		1: "END_REASON_NOT_COMMITTED",
 		2: "END_REASON_NOT_RENEWED",
+		3: "END_REASON_DATA_PLANE",
 	}
 	EndReason_value = map[string]int32{
 		"END_REASON_UNSPECIFIED":   0,
 		"END_REASON_NOT_COMMITTED": 1,
 		"END_REASON_NOT_RENEWED":   2,
+		"END_REASON_DATA_PLANE":    3,
 	}
 )
 
@@ -156,8 +159,11 @@ type AgentState struct {
 	Switch        string                 `protobuf:"bytes,1,opt,name=switch,proto3" json:"switch,omitempty"`             // name
 	Incarnation   uint64                 `protobuf:"fixed64,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // differs from those of all earlier agents of this switch
 	Capability    *Capability            `protobuf:"bytes,3,opt,name=capability,proto3" json:"capability,omitempty"`
-	Draining      bool                   `protobuf:"varint,4,opt,name=draining,proto3" json:"draining,omitempty"` // refuses new reservations
-	Holds         []*Hold                `protobuf:"bytes,5,rep,name=holds,proto3" json:"holds,omitempty"`        // all that is promised, by group, tree and epoch
+	Draining      bool                   `protobuf:"varint,4,opt,name=draining,proto3" json:"draining,omitempty"`    // refuses new reservations
+	Holds         []*Hold                `protobuf:"bytes,5,rep,name=holds,proto3" json:"holds,omitempty"`           // all that is promised, by group, tree and epoch
+	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`       // of the agent's program; empty: from before it was told
+	Interfaces    *Interfaces            `protobuf:"bytes,7,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // as they are; absent: this version does not tell
+	Unusable      string                 `protobuf:"bytes,8,opt,name=unusable,proto3" json:"unusable,omitempty"`     // why nothing can be reserved at present, and what is to be done; empty: it can
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -225,6 +231,27 @@ func (x *AgentState) GetHolds() []*Hold {
 		return x.Holds
 	}
 	return nil
+}
+
+func (x *AgentState) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *AgentState) GetInterfaces() *Interfaces {
+	if x != nil {
+		return x.Interfaces
+	}
+	return nil
+}
+
+func (x *AgentState) GetUnusable() string {
+	if x != nil {
+		return x.Unusable
+	}
+	return ""
 }
 
 // Hold is one epoch of a tree that the switch has promised.
@@ -917,7 +944,9 @@ type GetCountersResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Slots         uint32                 `protobuf:"varint,1,opt,name=slots,proto3" json:"slots,omitempty"` // of the switch
 	SlotsUsed     uint32                 `protobuf:"varint,2,opt,name=slots_used,json=slotsUsed,proto3" json:"slots_used,omitempty"`
-	Trees         []*TreeCounters        `protobuf:"bytes,3,rep,name=trees,proto3" json:"trees,omitempty"` // those that are open, by group and tree
+	Trees         []*TreeCounters        `protobuf:"bytes,3,rep,name=trees,proto3" json:"trees,omitempty"`           // those that are open, by group and tree
+	Epochs        []*EpochTraffic        `protobuf:"bytes,4,rep,name=epochs,proto3" json:"epochs,omitempty"`         // that are in use, by group, tree and epoch
+	Interfaces    *Interfaces            `protobuf:"bytes,5,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // read after the trees; absent: this version does not tell
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -973,6 +1002,289 @@ func (x *GetCountersResponse) GetTrees() []*TreeCounters {
 	return nil
 }
 
+func (x *GetCountersResponse) GetEpochs() []*EpochTraffic {
+	if x != nil {
+		return x.Epochs
+	}
+	return nil
+}
+
+func (x *GetCountersResponse) GetInterfaces() *Interfaces {
+	if x != nil {
+		return x.Interfaces
+	}
+	return nil
+}
+
+// EpochTraffic is what one epoch of a tree has exchanged with its neighbours
+// since it was put into use.
+type EpochTraffic struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Tree          uint32                 `protobuf:"varint,3,opt,name=tree,proto3" json:"tree,omitempty"`        // stripe of the group, 0 to 255
+	Parent        *Traffic               `protobuf:"bytes,4,opt,name=parent,proto3" json:"parent,omitempty"`     // absent: this is the root
+	Children      []*Traffic             `protobuf:"bytes,5,rep,name=children,proto3" json:"children,omitempty"` // by child index
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EpochTraffic) Reset() {
+	*x = EpochTraffic{}
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EpochTraffic) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EpochTraffic) ProtoMessage() {}
+
+func (x *EpochTraffic) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EpochTraffic.ProtoReflect.Descriptor instead.
+func (*EpochTraffic) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *EpochTraffic) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *EpochTraffic) GetEpoch() uint32 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *EpochTraffic) GetTree() uint32 {
+	if x != nil {
+		return x.Tree
+	}
+	return 0
+}
+
+func (x *EpochTraffic) GetParent() *Traffic {
+	if x != nil {
+		return x.Parent
+	}
+	return nil
+}
+
+func (x *EpochTraffic) GetChildren() []*Traffic {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+// Traffic is packets and their bytes, in both directions.
+type Traffic struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	PacketsIn     uint64                 `protobuf:"varint,1,opt,name=packets_in,json=packetsIn,proto3" json:"packets_in,omitempty"`
+	BytesIn       uint64                 `protobuf:"varint,2,opt,name=bytes_in,json=bytesIn,proto3" json:"bytes_in,omitempty"` // of a tree without, of an interface with the headers beneath it
+	PacketsOut    uint64                 `protobuf:"varint,3,opt,name=packets_out,json=packetsOut,proto3" json:"packets_out,omitempty"`
+	BytesOut      uint64                 `protobuf:"varint,4,opt,name=bytes_out,json=bytesOut,proto3" json:"bytes_out,omitempty"` // likewise
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Traffic) Reset() {
+	*x = Traffic{}
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Traffic) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Traffic) ProtoMessage() {}
+
+func (x *Traffic) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Traffic.ProtoReflect.Descriptor instead.
+func (*Traffic) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Traffic) GetPacketsIn() uint64 {
+	if x != nil {
+		return x.PacketsIn
+	}
+	return 0
+}
+
+func (x *Traffic) GetBytesIn() uint64 {
+	if x != nil {
+		return x.BytesIn
+	}
+	return 0
+}
+
+func (x *Traffic) GetPacketsOut() uint64 {
+	if x != nil {
+		return x.PacketsOut
+	}
+	return 0
+}
+
+func (x *Traffic) GetBytesOut() uint64 {
+	if x != nil {
+		return x.BytesOut
+	}
+	return 0
+}
+
+// Interfaces are the network interfaces of a switch that have an address.
+type Interfaces struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Unavailable   string                 `protobuf:"bytes,1,opt,name=unavailable,proto3" json:"unavailable,omitempty"` // why the agent cannot tell them; empty: it can
+	Interfaces    []*Interface           `protobuf:"bytes,2,rep,name=interfaces,proto3" json:"interfaces,omitempty"`   // by name; the loopback interface is not among them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Interfaces) Reset() {
+	*x = Interfaces{}
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Interfaces) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Interfaces) ProtoMessage() {}
+
+func (x *Interfaces) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Interfaces.ProtoReflect.Descriptor instead.
+func (*Interfaces) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Interfaces) GetUnavailable() string {
+	if x != nil {
+		return x.Unavailable
+	}
+	return ""
+}
+
+func (x *Interfaces) GetInterfaces() []*Interface {
+	if x != nil {
+		return x.Interfaces
+	}
+	return nil
+}
+
+// Interface is a network interface.
+type Interface struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Up            bool                   `protobuf:"varint,2,opt,name=up,proto3" json:"up,omitempty"` // it can carry packets
+	Addresses     []string               `protobuf:"bytes,3,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	Traffic       *Traffic               `protobuf:"bytes,4,opt,name=traffic,proto3" json:"traffic,omitempty"` // that the system counted, since whenever
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Interface) Reset() {
+	*x = Interface{}
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Interface) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Interface) ProtoMessage() {}
+
+func (x *Interface) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Interface.ProtoReflect.Descriptor instead.
+func (*Interface) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Interface) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Interface) GetUp() bool {
+	if x != nil {
+		return x.Up
+	}
+	return false
+}
+
+func (x *Interface) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
+func (x *Interface) GetTraffic() *Traffic {
+	if x != nil {
+		return x.Traffic
+	}
+	return nil
+}
+
 // TreeCounters is what one tree's data plane has counted since it was opened.
 type TreeCounters struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -992,7 +1304,7 @@ type TreeCounters struct {
 
 func (x *TreeCounters) Reset() {
 	*x = TreeCounters{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[15]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1316,7 @@ func (x *TreeCounters) String() string {
 func (*TreeCounters) ProtoMessage() {}
 
 func (x *TreeCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[15]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1329,7 @@ func (x *TreeCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeCounters.ProtoReflect.Descriptor instead.
 func (*TreeCounters) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{15}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TreeCounters) GetGroup() uint32 {
@@ -1093,13 +1405,15 @@ func (x *TreeCounters) GetDrops() map[string]uint64 {
 type WatchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Heartbeat     *durationpb.Duration   `protobuf:"bytes,1,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"` // something is sent at least so often; 0: the agent's own period
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`     // of the watcher's program; empty: from before it was told
+	Manager       uint64                 `protobuf:"fixed64,3,opt,name=manager,proto3" json:"manager,omitempty"`   // differs from those of all other managers; 0: the watcher only looks on
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[16]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1425,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[16]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1438,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{16}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WatchRequest) GetHeartbeat() *durationpb.Duration {
@@ -1134,6 +1448,20 @@ func (x *WatchRequest) GetHeartbeat() *durationpb.Duration {
 	return nil
 }
 
+func (x *WatchRequest) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *WatchRequest) GetManager() uint64 {
+	if x != nil {
+		return x.Manager
+	}
+	return 0
+}
+
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
@@ -1141,6 +1469,7 @@ type WatchResponse struct {
 	//	*WatchResponse_State
 	//	*WatchResponse_Ended
 	//	*WatchResponse_Heartbeat
+	//	*WatchResponse_Interfaces
 	Event         isWatchResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1148,7 +1477,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[17]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1489,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[17]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1502,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{17}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WatchResponse) GetEvent() isWatchResponse_Event {
@@ -1210,12 +1539,21 @@ func (x *WatchResponse) GetHeartbeat() *Heartbeat {
 	return nil
 }
 
+func (x *WatchResponse) GetInterfaces() *Interfaces {
+	if x != nil {
+		if x, ok := x.Event.(*WatchResponse_Interfaces); ok {
+			return x.Interfaces
+		}
+	}
+	return nil
+}
+
 type isWatchResponse_Event interface {
 	isWatchResponse_Event()
 }
 
 type WatchResponse_State struct {
-	State *AgentState `protobuf:"bytes,1,opt,name=state,proto3,oneof"` // first, and again when it begins or ends to drain
+	State *AgentState `protobuf:"bytes,1,opt,name=state,proto3,oneof"` // first, and again when it begins or ends to drain, or can do something else than before
 }
 
 type WatchResponse_Ended struct {
@@ -1226,11 +1564,17 @@ type WatchResponse_Heartbeat struct {
 	Heartbeat *Heartbeat `protobuf:"bytes,3,opt,name=heartbeat,proto3,oneof"`
 }
 
+type WatchResponse_Interfaces struct {
+	Interfaces *Interfaces `protobuf:"bytes,4,opt,name=interfaces,proto3,oneof"` // one has gone down, come up, or has other addresses
+}
+
 func (*WatchResponse_State) isWatchResponse_Event() {}
 
 func (*WatchResponse_Ended) isWatchResponse_Event() {}
 
 func (*WatchResponse_Heartbeat) isWatchResponse_Event() {}
+
+func (*WatchResponse_Interfaces) isWatchResponse_Event() {}
 
 // Ended tells that the switch has freed an epoch by itself.
 type Ended struct {
@@ -1246,7 +1590,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[18]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1258,7 +1602,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[18]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1271,7 +1615,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{18}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Ended) GetIncarnation() uint64 {
@@ -1317,7 +1661,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[19]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1673,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[19]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1686,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{19}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{23}
 }
 
 var File_api_offload_v1_switch_agent_proto protoreflect.FileDescriptor
@@ -1352,7 +1696,7 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"!api/offload/v1/switch_agent.proto\x12\x14tributary.offload.v1\x1a\x1bapi/offload/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\"\x16\n" +
 	"\x14GetCapabilityRequest\"O\n" +
 	"\x15GetCapabilityResponse\x126\n" +
-	"\x05state\x18\x01 \x01(\v2 .tributary.offload.v1.AgentStateR\x05state\"\xd6\x01\n" +
+	"\x05state\x18\x01 \x01(\v2 .tributary.offload.v1.AgentStateR\x05state\"\xce\x02\n" +
 	"\n" +
 	"AgentState\x12\x16\n" +
 	"\x06switch\x18\x01 \x01(\tR\x06switch\x12 \n" +
@@ -1361,7 +1705,12 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"capability\x18\x03 \x01(\v2 .tributary.offload.v1.CapabilityR\n" +
 	"capability\x12\x1a\n" +
 	"\bdraining\x18\x04 \x01(\bR\bdraining\x120\n" +
-	"\x05holds\x18\x05 \x03(\v2\x1a.tributary.offload.v1.HoldR\x05holds\"\x9f\x01\n" +
+	"\x05holds\x18\x05 \x03(\v2\x1a.tributary.offload.v1.HoldR\x05holds\x12\x18\n" +
+	"\aversion\x18\x06 \x01(\tR\aversion\x12@\n" +
+	"\n" +
+	"interfaces\x18\a \x01(\v2 .tributary.offload.v1.InterfacesR\n" +
+	"interfaces\x12\x1a\n" +
+	"\bunusable\x18\b \x01(\tR\bunusable\"\x9f\x01\n" +
 	"\x04Hold\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +
@@ -1412,12 +1761,40 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\fDrainRequest\x12\x0e\n" +
 	"\x02on\x18\x01 \x01(\bR\x02on\"\x0f\n" +
 	"\rDrainResponse\"\x14\n" +
-	"\x12GetCountersRequest\"\x84\x01\n" +
+	"\x12GetCountersRequest\"\x82\x02\n" +
 	"\x13GetCountersResponse\x12\x14\n" +
 	"\x05slots\x18\x01 \x01(\rR\x05slots\x12\x1d\n" +
 	"\n" +
 	"slots_used\x18\x02 \x01(\rR\tslotsUsed\x128\n" +
-	"\x05trees\x18\x03 \x03(\v2\".tributary.offload.v1.TreeCountersR\x05trees\"\xec\x03\n" +
+	"\x05trees\x18\x03 \x03(\v2\".tributary.offload.v1.TreeCountersR\x05trees\x12:\n" +
+	"\x06epochs\x18\x04 \x03(\v2\".tributary.offload.v1.EpochTrafficR\x06epochs\x12@\n" +
+	"\n" +
+	"interfaces\x18\x05 \x01(\v2 .tributary.offload.v1.InterfacesR\n" +
+	"interfaces\"\xc0\x01\n" +
+	"\fEpochTraffic\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +
+	"\x04tree\x18\x03 \x01(\rR\x04tree\x125\n" +
+	"\x06parent\x18\x04 \x01(\v2\x1d.tributary.offload.v1.TrafficR\x06parent\x129\n" +
+	"\bchildren\x18\x05 \x03(\v2\x1d.tributary.offload.v1.TrafficR\bchildren\"\x81\x01\n" +
+	"\aTraffic\x12\x1d\n" +
+	"\n" +
+	"packets_in\x18\x01 \x01(\x04R\tpacketsIn\x12\x19\n" +
+	"\bbytes_in\x18\x02 \x01(\x04R\abytesIn\x12\x1f\n" +
+	"\vpackets_out\x18\x03 \x01(\x04R\n" +
+	"packetsOut\x12\x1b\n" +
+	"\tbytes_out\x18\x04 \x01(\x04R\bbytesOut\"o\n" +
+	"\n" +
+	"Interfaces\x12 \n" +
+	"\vunavailable\x18\x01 \x01(\tR\vunavailable\x12?\n" +
+	"\n" +
+	"interfaces\x18\x02 \x03(\v2\x1f.tributary.offload.v1.InterfaceR\n" +
+	"interfaces\"\x86\x01\n" +
+	"\tInterface\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02up\x18\x02 \x01(\bR\x02up\x12\x1c\n" +
+	"\taddresses\x18\x03 \x03(\tR\taddresses\x127\n" +
+	"\atraffic\x18\x04 \x01(\v2\x1d.tributary.offload.v1.TrafficR\atraffic\"\xec\x03\n" +
 	"\fTreeCounters\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\rR\x04tree\x12\x1d\n" +
@@ -1440,13 +1817,18 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\n" +
 	"DropsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"G\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"{\n" +
 	"\fWatchRequest\x127\n" +
-	"\theartbeat\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\theartbeat\"\xc8\x01\n" +
+	"\theartbeat\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\theartbeat\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
+	"\amanager\x18\x03 \x01(\x06R\amanager\"\x8c\x02\n" +
 	"\rWatchResponse\x128\n" +
 	"\x05state\x18\x01 \x01(\v2 .tributary.offload.v1.AgentStateH\x00R\x05state\x123\n" +
 	"\x05ended\x18\x02 \x01(\v2\x1b.tributary.offload.v1.EndedH\x00R\x05ended\x12?\n" +
-	"\theartbeat\x18\x03 \x01(\v2\x1f.tributary.offload.v1.HeartbeatH\x00R\theartbeatB\a\n" +
+	"\theartbeat\x18\x03 \x01(\v2\x1f.tributary.offload.v1.HeartbeatH\x00R\theartbeat\x12B\n" +
+	"\n" +
+	"interfaces\x18\x04 \x01(\v2 .tributary.offload.v1.InterfacesH\x00R\n" +
+	"interfacesB\a\n" +
 	"\x05event\"\x9c\x01\n" +
 	"\x05Ended\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
@@ -1454,11 +1836,12 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12\x12\n" +
 	"\x04tree\x18\x04 \x01(\rR\x04tree\x121\n" +
 	"\x03why\x18\x05 \x01(\x0e2\x1f.tributary.offload.v1.EndReasonR\x03why\"\v\n" +
-	"\tHeartbeat*a\n" +
+	"\tHeartbeat*|\n" +
 	"\tEndReason\x12\x1a\n" +
 	"\x16END_REASON_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18END_REASON_NOT_COMMITTED\x10\x01\x12\x1a\n" +
-	"\x16END_REASON_NOT_RENEWED\x10\x022\x83\x05\n" +
+	"\x16END_REASON_NOT_RENEWED\x10\x02\x12\x19\n" +
+	"\x15END_REASON_DATA_PLANE\x10\x032\x83\x05\n" +
 	"\vSwitchAgent\x12h\n" +
 	"\rGetCapability\x12*.tributary.offload.v1.GetCapabilityRequest\x1a+.tributary.offload.v1.GetCapabilityResponse\x12V\n" +
 	"\aPrepare\x12$.tributary.offload.v1.PrepareRequest\x1a%.tributary.offload.v1.PrepareResponse\x12S\n" +
@@ -1481,7 +1864,7 @@ func file_api_offload_v1_switch_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_api_offload_v1_switch_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_api_offload_v1_switch_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_api_offload_v1_switch_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_api_offload_v1_switch_agent_proto_goTypes = []any{
 	(EndReason)(0),                // 0: tributary.offload.v1.EndReason
 	(*GetCapabilityRequest)(nil),  // 1: tributary.offload.v1.GetCapabilityRequest
@@ -1499,54 +1882,66 @@ var file_api_offload_v1_switch_agent_proto_goTypes = []any{
 	(*DrainResponse)(nil),         // 13: tributary.offload.v1.DrainResponse
 	(*GetCountersRequest)(nil),    // 14: tributary.offload.v1.GetCountersRequest
 	(*GetCountersResponse)(nil),   // 15: tributary.offload.v1.GetCountersResponse
-	(*TreeCounters)(nil),          // 16: tributary.offload.v1.TreeCounters
-	(*WatchRequest)(nil),          // 17: tributary.offload.v1.WatchRequest
-	(*WatchResponse)(nil),         // 18: tributary.offload.v1.WatchResponse
-	(*Ended)(nil),                 // 19: tributary.offload.v1.Ended
-	(*Heartbeat)(nil),             // 20: tributary.offload.v1.Heartbeat
-	nil,                           // 21: tributary.offload.v1.TreeCounters.EventsEntry
-	nil,                           // 22: tributary.offload.v1.TreeCounters.DropsEntry
-	(*Capability)(nil),            // 23: tributary.offload.v1.Capability
-	(Function)(0),                 // 24: tributary.offload.v1.Function
-	(ElementType)(0),              // 25: tributary.offload.v1.ElementType
-	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
+	(*EpochTraffic)(nil),          // 16: tributary.offload.v1.EpochTraffic
+	(*Traffic)(nil),               // 17: tributary.offload.v1.Traffic
+	(*Interfaces)(nil),            // 18: tributary.offload.v1.Interfaces
+	(*Interface)(nil),             // 19: tributary.offload.v1.Interface
+	(*TreeCounters)(nil),          // 20: tributary.offload.v1.TreeCounters
+	(*WatchRequest)(nil),          // 21: tributary.offload.v1.WatchRequest
+	(*WatchResponse)(nil),         // 22: tributary.offload.v1.WatchResponse
+	(*Ended)(nil),                 // 23: tributary.offload.v1.Ended
+	(*Heartbeat)(nil),             // 24: tributary.offload.v1.Heartbeat
+	nil,                           // 25: tributary.offload.v1.TreeCounters.EventsEntry
+	nil,                           // 26: tributary.offload.v1.TreeCounters.DropsEntry
+	(*Capability)(nil),            // 27: tributary.offload.v1.Capability
+	(Function)(0),                 // 28: tributary.offload.v1.Function
+	(ElementType)(0),              // 29: tributary.offload.v1.ElementType
+	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
 }
 var file_api_offload_v1_switch_agent_proto_depIdxs = []int32{
 	3,  // 0: tributary.offload.v1.GetCapabilityResponse.state:type_name -> tributary.offload.v1.AgentState
-	23, // 1: tributary.offload.v1.AgentState.capability:type_name -> tributary.offload.v1.Capability
+	27, // 1: tributary.offload.v1.AgentState.capability:type_name -> tributary.offload.v1.Capability
 	4,  // 2: tributary.offload.v1.AgentState.holds:type_name -> tributary.offload.v1.Hold
-	24, // 3: tributary.offload.v1.PrepareRequest.functions:type_name -> tributary.offload.v1.Function
-	25, // 4: tributary.offload.v1.PrepareRequest.types:type_name -> tributary.offload.v1.ElementType
-	26, // 5: tributary.offload.v1.PrepareRequest.lease:type_name -> google.protobuf.Duration
-	8,  // 6: tributary.offload.v1.CommitRequest.children:type_name -> tributary.offload.v1.TreeChild
-	26, // 7: tributary.offload.v1.CommitRequest.lease:type_name -> google.protobuf.Duration
-	16, // 8: tributary.offload.v1.GetCountersResponse.trees:type_name -> tributary.offload.v1.TreeCounters
-	21, // 9: tributary.offload.v1.TreeCounters.events:type_name -> tributary.offload.v1.TreeCounters.EventsEntry
-	22, // 10: tributary.offload.v1.TreeCounters.drops:type_name -> tributary.offload.v1.TreeCounters.DropsEntry
-	26, // 11: tributary.offload.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
-	3,  // 12: tributary.offload.v1.WatchResponse.state:type_name -> tributary.offload.v1.AgentState
-	19, // 13: tributary.offload.v1.WatchResponse.ended:type_name -> tributary.offload.v1.Ended
-	20, // 14: tributary.offload.v1.WatchResponse.heartbeat:type_name -> tributary.offload.v1.Heartbeat
-	0,  // 15: tributary.offload.v1.Ended.why:type_name -> tributary.offload.v1.EndReason
-	1,  // 16: tributary.offload.v1.SwitchAgent.GetCapability:input_type -> tributary.offload.v1.GetCapabilityRequest
-	5,  // 17: tributary.offload.v1.SwitchAgent.Prepare:input_type -> tributary.offload.v1.PrepareRequest
-	7,  // 18: tributary.offload.v1.SwitchAgent.Commit:input_type -> tributary.offload.v1.CommitRequest
-	10, // 19: tributary.offload.v1.SwitchAgent.Remove:input_type -> tributary.offload.v1.RemoveRequest
-	12, // 20: tributary.offload.v1.SwitchAgent.Drain:input_type -> tributary.offload.v1.DrainRequest
-	14, // 21: tributary.offload.v1.SwitchAgent.GetCounters:input_type -> tributary.offload.v1.GetCountersRequest
-	17, // 22: tributary.offload.v1.SwitchAgent.Watch:input_type -> tributary.offload.v1.WatchRequest
-	2,  // 23: tributary.offload.v1.SwitchAgent.GetCapability:output_type -> tributary.offload.v1.GetCapabilityResponse
-	6,  // 24: tributary.offload.v1.SwitchAgent.Prepare:output_type -> tributary.offload.v1.PrepareResponse
-	9,  // 25: tributary.offload.v1.SwitchAgent.Commit:output_type -> tributary.offload.v1.CommitResponse
-	11, // 26: tributary.offload.v1.SwitchAgent.Remove:output_type -> tributary.offload.v1.RemoveResponse
-	13, // 27: tributary.offload.v1.SwitchAgent.Drain:output_type -> tributary.offload.v1.DrainResponse
-	15, // 28: tributary.offload.v1.SwitchAgent.GetCounters:output_type -> tributary.offload.v1.GetCountersResponse
-	18, // 29: tributary.offload.v1.SwitchAgent.Watch:output_type -> tributary.offload.v1.WatchResponse
-	23, // [23:30] is the sub-list for method output_type
-	16, // [16:23] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	18, // 3: tributary.offload.v1.AgentState.interfaces:type_name -> tributary.offload.v1.Interfaces
+	28, // 4: tributary.offload.v1.PrepareRequest.functions:type_name -> tributary.offload.v1.Function
+	29, // 5: tributary.offload.v1.PrepareRequest.types:type_name -> tributary.offload.v1.ElementType
+	30, // 6: tributary.offload.v1.PrepareRequest.lease:type_name -> google.protobuf.Duration
+	8,  // 7: tributary.offload.v1.CommitRequest.children:type_name -> tributary.offload.v1.TreeChild
+	30, // 8: tributary.offload.v1.CommitRequest.lease:type_name -> google.protobuf.Duration
+	20, // 9: tributary.offload.v1.GetCountersResponse.trees:type_name -> tributary.offload.v1.TreeCounters
+	16, // 10: tributary.offload.v1.GetCountersResponse.epochs:type_name -> tributary.offload.v1.EpochTraffic
+	18, // 11: tributary.offload.v1.GetCountersResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
+	17, // 12: tributary.offload.v1.EpochTraffic.parent:type_name -> tributary.offload.v1.Traffic
+	17, // 13: tributary.offload.v1.EpochTraffic.children:type_name -> tributary.offload.v1.Traffic
+	19, // 14: tributary.offload.v1.Interfaces.interfaces:type_name -> tributary.offload.v1.Interface
+	17, // 15: tributary.offload.v1.Interface.traffic:type_name -> tributary.offload.v1.Traffic
+	25, // 16: tributary.offload.v1.TreeCounters.events:type_name -> tributary.offload.v1.TreeCounters.EventsEntry
+	26, // 17: tributary.offload.v1.TreeCounters.drops:type_name -> tributary.offload.v1.TreeCounters.DropsEntry
+	30, // 18: tributary.offload.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
+	3,  // 19: tributary.offload.v1.WatchResponse.state:type_name -> tributary.offload.v1.AgentState
+	23, // 20: tributary.offload.v1.WatchResponse.ended:type_name -> tributary.offload.v1.Ended
+	24, // 21: tributary.offload.v1.WatchResponse.heartbeat:type_name -> tributary.offload.v1.Heartbeat
+	18, // 22: tributary.offload.v1.WatchResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
+	0,  // 23: tributary.offload.v1.Ended.why:type_name -> tributary.offload.v1.EndReason
+	1,  // 24: tributary.offload.v1.SwitchAgent.GetCapability:input_type -> tributary.offload.v1.GetCapabilityRequest
+	5,  // 25: tributary.offload.v1.SwitchAgent.Prepare:input_type -> tributary.offload.v1.PrepareRequest
+	7,  // 26: tributary.offload.v1.SwitchAgent.Commit:input_type -> tributary.offload.v1.CommitRequest
+	10, // 27: tributary.offload.v1.SwitchAgent.Remove:input_type -> tributary.offload.v1.RemoveRequest
+	12, // 28: tributary.offload.v1.SwitchAgent.Drain:input_type -> tributary.offload.v1.DrainRequest
+	14, // 29: tributary.offload.v1.SwitchAgent.GetCounters:input_type -> tributary.offload.v1.GetCountersRequest
+	21, // 30: tributary.offload.v1.SwitchAgent.Watch:input_type -> tributary.offload.v1.WatchRequest
+	2,  // 31: tributary.offload.v1.SwitchAgent.GetCapability:output_type -> tributary.offload.v1.GetCapabilityResponse
+	6,  // 32: tributary.offload.v1.SwitchAgent.Prepare:output_type -> tributary.offload.v1.PrepareResponse
+	9,  // 33: tributary.offload.v1.SwitchAgent.Commit:output_type -> tributary.offload.v1.CommitResponse
+	11, // 34: tributary.offload.v1.SwitchAgent.Remove:output_type -> tributary.offload.v1.RemoveResponse
+	13, // 35: tributary.offload.v1.SwitchAgent.Drain:output_type -> tributary.offload.v1.DrainResponse
+	15, // 36: tributary.offload.v1.SwitchAgent.GetCounters:output_type -> tributary.offload.v1.GetCountersResponse
+	22, // 37: tributary.offload.v1.SwitchAgent.Watch:output_type -> tributary.offload.v1.WatchResponse
+	31, // [31:38] is the sub-list for method output_type
+	24, // [24:31] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_switch_agent_proto_init() }
@@ -1555,10 +1950,11 @@ func file_api_offload_v1_switch_agent_proto_init() {
 		return
 	}
 	file_api_offload_v1_common_proto_init()
-	file_api_offload_v1_switch_agent_proto_msgTypes[17].OneofWrappers = []any{
+	file_api_offload_v1_switch_agent_proto_msgTypes[21].OneofWrappers = []any{
 		(*WatchResponse_State)(nil),
 		(*WatchResponse_Ended)(nil),
 		(*WatchResponse_Heartbeat)(nil),
+		(*WatchResponse_Interfaces)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1566,7 +1962,7 @@ func file_api_offload_v1_switch_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_switch_agent_proto_rawDesc), len(file_api_offload_v1_switch_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   22,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

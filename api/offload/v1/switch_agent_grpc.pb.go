@@ -51,9 +51,12 @@ type SwitchAgentClient interface {
 	// Drain makes the switch refuse new reservations, or ends that. What is
 	// reserved already stays.
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*DrainResponse, error)
-	// GetCounters returns what the data plane of every tree has counted.
+	// GetCounters returns what the data plane of every tree, and the system on
+	// every network interface, has counted.
 	GetCounters(ctx context.Context, in *GetCountersRequest, opts ...grpc.CallOption) (*GetCountersResponse, error)
-	// Watch begins with the agent's state and then tells what it does by itself.
+	// Watch begins with the agent's state and then tells what it does by itself,
+	// and when a network interface goes down, comes up or has other addresses.
+	// While a manager watches, another one is refused: a switch has one manager.
 	// At least once in each heartbeat period it sends something, so that who
 	// watches notices its death.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
@@ -169,9 +172,12 @@ type SwitchAgentServer interface {
 	// Drain makes the switch refuse new reservations, or ends that. What is
 	// reserved already stays.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
-	// GetCounters returns what the data plane of every tree has counted.
+	// GetCounters returns what the data plane of every tree, and the system on
+	// every network interface, has counted.
 	GetCounters(context.Context, *GetCountersRequest) (*GetCountersResponse, error)
-	// Watch begins with the agent's state and then tells what it does by itself.
+	// Watch begins with the agent's state and then tells what it does by itself,
+	// and when a network interface goes down, comes up or has other addresses.
+	// While a manager watches, another one is refused: a switch has one manager.
 	// At least once in each heartbeat period it sends something, so that who
 	// watches notices its death.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error

@@ -59,6 +59,7 @@ func (c Config) Validate() error {
 type Core struct {
 	cfg      Config
 	draining bool
+	unusable string // why nothing can be promised; empty: it can
 	sockets  uint64 // the last number that was given to one
 
 	trees    map[treeKey]*tree
@@ -102,6 +103,8 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 			c.bound(in)
 		case Expired:
 			c.expired(in)
+		case Offer:
+			c.cfg.Capability, c.unusable = in.Capability, in.Unusable
 		}
 	}
 	c.out = nil
@@ -129,7 +132,7 @@ func (c *Core) expire() {
 	}
 }
 
-// expired takes the word of the aggregate core that an epoch's lease is over.
+// expired takes the word of whatever reduces that an epoch is over.
 func (c *Core) expired(in Expired) {
 	t := c.bySocket[in.Socket]
 	if t == nil {
@@ -138,7 +141,11 @@ func (c *Core) expired(in Expired) {
 	if r := t.find(in.Epoch); r != nil && r.committed {
 		r.retired = true
 		c.end(r, "")
-		c.ended(r, LeaseRanOut)
+		why := LeaseRanOut
+		if in.Lost {
+			why = PlaneFailed
+		}
+		c.ended(r, why)
 	}
 }
 
@@ -157,8 +164,12 @@ func (c *Core) reply(r Reply) {
 // Incarnation returns the agent's own.
 func (c *Core) Incarnation() uint64 { return c.cfg.Incarnation }
 
-// Capability returns what the switch can do.
+// Capability returns what the switch can do at present.
 func (c *Core) Capability() topology.Capability { return c.cfg.Capability }
+
+// Unusable returns why the switch can promise nothing at present; empty if it
+// can.
+func (c *Core) Unusable() string { return c.unusable }
 
 // Draining reports whether new reservations are refused.
 func (c *Core) Draining() bool { return c.draining }

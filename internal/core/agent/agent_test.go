@@ -75,12 +75,12 @@ func TestTransitions(t *testing.T) {
 		{"committed: commit of something else", []Input{prepareOf(1, 2, 8), bound, commitOf(1, 2, 8), otherConfig}, Refused, ErrConflict},
 		{"committed: prepare again", []Input{prepareOf(1, 2, 8), bound, commitOf(1, 2, 8), prepareOf(1, 2, 8)}, Prepared, nil},
 		{"committed: stays without its prepare lease", []Input{prepareOf(1, 2, 8), bound, commitOf(1, 2, 8), wait(time.Hour), commitOf(1, 2, 8)}, Committed, nil},
-		{"committed: expired, commit", []Input{prepareOf(1, 2, 8), bound, commitOf(1, 2, 8), Expired{1, 2}, commitOf(1, 2, 8)}, Refused, ErrStaleEpoch},
+		{"committed: expired, commit", []Input{prepareOf(1, 2, 8), bound, commitOf(1, 2, 8), Expired{Socket: 1, Epoch: 2}, commitOf(1, 2, 8)}, Refused, ErrStaleEpoch},
 		{"committed: remove, prepare", []Input{prepareOf(1, 2, 8), bound, commitOf(1, 2, 8), removeOf(1, 2), prepareOf(1, 2, 8)}, Refused, ErrStaleEpoch},
 		{"committed: next epoch", []Input{prepareOf(1, 2, 8), bound, commitOf(1, 2, 8), prepareOf(1, 4, 16), commitOf(1, 4, 16)}, Committed, nil},
 		{"committed: earlier epoch overtaken", []Input{prepareOf(1, 2, 8), prepareOf(1, 4, 8), bound, commitOf(1, 4, 8), commitOf(1, 2, 8)}, Refused, ErrStaleEpoch},
 
-		{"committed: earlier epoch overtaken by one that is gone", []Input{prepareOf(1, 2, 8), prepareOf(1, 4, 8), bound, commitOf(1, 4, 8), Expired{1, 4}, commitOf(1, 2, 8)}, Refused, ErrStaleEpoch},
+		{"committed: earlier epoch overtaken by one that is gone", []Input{prepareOf(1, 2, 8), prepareOf(1, 4, 8), bound, commitOf(1, 4, 8), Expired{Socket: 1, Epoch: 4}, commitOf(1, 2, 8)}, Refused, ErrStaleEpoch},
 
 		{"another incarnation: prepare", []Input{changed(func(p *Prepare) { p.Incarnation = 6 })}, Refused, ErrIncarnation},
 		{"another incarnation: commit", []Input{Commit{Incarnation: 6}}, Refused, ErrIncarnation},
@@ -161,6 +161,42 @@ func TestCapabilityIsChecked(t *testing.T) {
 }
 
 // A refusal for slots names the switch, what is free, and the largest holders.
+// TestOffer has a data plane that fails, and comes back with less.
+func TestOffer(t *testing.T) {
+	c, err := New(testConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(in ...Input) *Output {
+		out := new(Output)
+		c.Step(0, in, out)
+		return out
+	}
+	step(prepareOf(1, 2, 8), Bound{Socket: 1, Addr: testAddr(1)}, commitOf(1, 2, 8))
+	refused := step(Offer{Unusable: "the target is wedged; restart it"}, prepareOf(2, 2, 1), prepareOf(1, 4, 8)).Replies
+	if len(refused) != 2 || c.Capability() != (topology.Capability{}) || c.Unusable() == "" {
+		t.Errorf("%d replies, offered %+v, unusable: %q", len(refused), c.Capability(), c.Unusable())
+	}
+	for _, r := range refused {
+		if r.Kind != Refused || !errors.Is(r.Refusal, ErrSocket) || !strings.Contains(r.Refusal.Error(), "restart it") {
+			t.Errorf("got %+v", r)
+		}
+	}
+	if used, all := c.Slots(); used != 16 || all != 0 {
+		t.Errorf("%d of %d slots are used; what is promised stays", used, all)
+	}
+	lost := step(Expired{Socket: 1, Epoch: 2, Lost: true}).Ended
+	if len(lost) != 1 || lost[0].Why != PlaneFailed || lost[0].Epoch != 2 {
+		t.Errorf("got %+v", lost)
+	}
+	less := testConfig().Capability
+	less.Slots = 8
+	out := step(Offer{Capability: less}, prepareOf(1, 4, 8), prepareOf(1, 6, 4))
+	if len(out.Replies) != 1 || !errors.Is(out.Replies[0].Refusal, ErrResource) || out.Replies[0].Refusal.Free != 8 || len(out.Actions) != 1 {
+		t.Errorf("got %+v, %+v", out.Replies, out.Actions)
+	}
+}
+
 func TestRefusalNamesHolders(t *testing.T) {
 	cfg := testConfig()
 	cfg.Capability.Slots = 2 * 40

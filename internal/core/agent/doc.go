@@ -18,6 +18,9 @@
 // was committed is kept alive by the group's own packets: the aggregate core
 // sees them, and its driver passes on what it says has expired.
 //
+// What reduces may be out of reach, or be able to do less than before: an Offer
+// tells. A switch that is unusable promises nothing new, and says why.
+//
 // One socket serves one tree of a group; the epochs of that tree share it, and
 // share one array of slots, as in package aggregate. A tree therefore counts
 // with the largest of its epochs, not with their sum, and a new epoch takes

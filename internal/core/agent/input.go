@@ -9,7 +9,8 @@ import (
 )
 
 // Input is one of the structs of this file that have the method: Prepare,
-// Commit, Remove and Drain from a manager, Bound and Expired from the driver.
+// Commit, Remove and Drain from a manager, Bound, Expired and Offer from the
+// driver.
 type Input interface{ input() }
 
 // Prepare asks for a reservation.
@@ -59,11 +60,19 @@ type Bound struct {
 	Failed string // reason, where no socket could be opened; empty otherwise
 }
 
-// Expired tells that the aggregate core behind a socket has given an epoch up
-// because its lease ran out.
+// Expired tells that the aggregate core behind a socket, or whatever else
+// reduces there, has given an epoch up: because its lease ran out, or Lost.
 type Expired struct {
 	Socket uint64
 	Epoch  uint32
+	Lost   bool // it has failed, or could not be put into use
+}
+
+// Offer tells what the switch can do from now on. What is promised already
+// stays.
+type Offer struct {
+	Capability topology.Capability
+	Unusable   string // why it can promise nothing at present; empty: it can
 }
 
 func (Prepare) input() {}
@@ -72,3 +81,4 @@ func (Remove) input()  {}
 func (Drain) input()   {}
 func (Bound) input()   {}
 func (Expired) input() {}
+func (Offer) input()   {}

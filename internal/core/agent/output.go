@@ -101,9 +101,10 @@ type EndReason uint8
 const (
 	PrepareRanOut EndReason = iota + 1 // no Commit came within Prepare.Lease
 	LeaseRanOut                        // committed, but no packet renewed it
+	PlaneFailed                        // committed, but what reduces has lost it, or could not take it
 )
 
-var endNames = [...]string{"end(0)", "no commit came in time", "no packet renewed its lease"}
+var endNames = [...]string{"end(0)", "no commit came in time", "no packet renewed its lease", "its data plane has lost it"}
 
 // String tells the reason.
 func (r EndReason) String() string {

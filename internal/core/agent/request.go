@@ -117,6 +117,8 @@ func (c *Core) admit(p *Prepare) *Refusal {
 			p.Epoch, p.Window, p.Children, p.ChunkBytes, p.Lease)}
 	case c.draining:
 		return &Refusal{Cause: Draining}
+	case c.unusable != "":
+		return &Refusal{Cause: Socket, Detail: c.unusable}
 	case !can.Functions.Covers(p.Functions):
 		return &Refusal{Cause: Functions, Detail: fmt.Sprintf("wanted %v, it has %v", p.Functions, can.Functions)}
 	case !can.Types.Covers(p.Types):

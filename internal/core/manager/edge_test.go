@@ -58,6 +58,7 @@ type built struct {
 	tree    pathsel.Tree
 	configs map[topology.NodeID]aggregate.Config
 	offers  map[uint32]Offer
+	sites   map[topology.NodeID][]SiteState
 	refusal error
 }
 
@@ -66,7 +67,7 @@ type built struct {
 func build(t *testing.T, g *topology.Graph, data func(topology.NodeID) netip.Addr) built {
 	t.Helper()
 	c := must(New(g, Config{MaxAttempts: 1}))
-	result := built{configs: map[topology.NodeID]aggregate.Config{}, offers: map[uint32]Offer{}}
+	result := built{configs: map[topology.NodeID]aggregate.Config{}, offers: map[uint32]Offer{}, sites: map[topology.NodeID][]SiteState{}}
 	at := func(n topology.NodeID) netip.AddrPort { return netip.AddrPortFrom(data(n), 1000+uint16(n)) }
 	create := Create{
 		Name: "g", ChunkBytes: 1024, Window: 16, Functions: topology.AllFunctions(), Types: topology.AllTypes(), Secret: [32]byte{1},
@@ -108,6 +109,9 @@ func build(t *testing.T, g *topology.Graph, data func(topology.NodeID) netip.Add
 			result.refusal = n.Err
 		}
 		out.Reset()
+	}
+	for n := range topology.NodeID(g.Nodes()) {
+		result.sites[n] = c.Sites(n)
 	}
 	return result
 }
@@ -185,5 +189,43 @@ func TestEdgeWithoutAddress(t *testing.T) {
 				t.Errorf("%d configurations, %d offers, refusal %v", len(b.configs), len(b.offers), b.refusal)
 			}
 		})
+	}
+}
+
+// TestSites holds the links that a switch's site names against the addresses
+// that the switch was configured with.
+func TestSites(t *testing.T) {
+	g := addressed()
+	b := build(t, g, func(topology.NodeID) netip.Addr { return netip.IPv4Unspecified() })
+	if len(b.configs) != 3 {
+		t.Fatalf("the tree is on %d switches", len(b.configs))
+	}
+	for n := range topology.NodeID(g.Nodes()) {
+		cfg, on := b.configs[n]
+		if !on {
+			if len(b.sites[n]) > 0 {
+				t.Errorf("%s has sites", g.Name(n))
+			}
+			continue
+		}
+		if len(b.sites[n]) != 1 {
+			t.Fatalf("%s has %d sites", g.Name(n), len(b.sites[n]))
+		}
+		s := b.sites[n][0]
+		if s.Group != 1 || s.Name != "g" || s.Epoch != cfg.Epoch || s.Window != cfg.Window || s.ChunkBytes != cfg.ChunkBytes || len(s.Children) != len(cfg.Children) {
+			t.Errorf("%s: %+v is configured as %+v", g.Name(n), s, cfg)
+		}
+		for i, l := range s.Children {
+			if a := g.AddressAt(l, g.Across(l, n)); a != cfg.Children[i].Addr.Addr() {
+				t.Errorf("%s: child %d is at %v, not over link %s", g.Name(n), i, cfg.Children[i].Addr, g.LinkName(l))
+			}
+		}
+		if s.Up == topology.NoLink {
+			if cfg.Parent.IsValid() {
+				t.Errorf("%s has a parent, and no link to it", g.Name(n))
+			}
+		} else if a := g.AddressAt(s.Up, g.Across(s.Up, n)); a != cfg.Parent.Addr() {
+			t.Errorf("%s: the parent is at %v, not over link %s", g.Name(n), cfg.Parent, g.LinkName(s.Up))
+		}
 	}
 }

@@ -144,12 +144,12 @@ func (c *Core) meet(g *group, t *tree, s *site, holds []agent.Hold) {
 	case !same:
 		c.bereave(g, t, s, "it was restarted")
 	case s.phase == preparing:
-		i := slices.IndexFunc(t.sites, func(x site) bool { return x.on == d })
+		i := t.vertexOn(d)
 		c.askPrepare(g, t, i, len(t.choice.Tree.Children(i)))
 	case hold == nil:
 		c.bereave(g, t, s, "it no longer holds the epoch")
 	case s.phase == committing:
-		i := slices.IndexFunc(t.sites, func(x site) bool { return x.on == d })
+		i := t.vertexOn(d)
 		c.askCommit(t, i, c.configure(g, t)[i])
 	case s.phase == committed && !hold.Committed:
 		c.bereave(g, t, s, "it holds the epoch uncommitted")

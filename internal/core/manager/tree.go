@@ -13,6 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // tree is one epoch of a group.
@@ -26,9 +27,10 @@ type tree struct {
 	until  core.Time // planned and prepared: when it is given up; removing: when Removes are repeated
 
 	// From commit on:
-	members   []netip.AddrPort // data addresses, by rank
-	rankIndex []uint16         // child index at the leaf switch, by rank
-	upIndex   []uint16         // child index at the parent, by vertex
+	members   []netip.AddrPort    // data addresses, by rank
+	rankIndex []uint16            // child index at the leaf switch, by rank
+	upIndex   []uint16            // child index at the parent, by vertex
+	links     [][]topology.LinkID // to the children, by vertex and child index
 
 	recorded bool // members may know of it: it belongs into the record
 	removing bool // Removes are out, or about to be; otherwise a draining tree still runs
@@ -61,12 +63,15 @@ const (
 
 // site returns t's place on d, or nil.
 func (t *tree) site(d *device) *site {
-	for i := range t.sites {
-		if t.sites[i].on == d {
-			return &t.sites[i]
-		}
+	if i := t.vertexOn(d); i >= 0 {
+		return &t.sites[i]
 	}
 	return nil
+}
+
+// vertexOn returns the vertex of t on d, or -1.
+func (t *tree) vertexOn(d *device) int {
+	return slices.IndexFunc(t.sites, func(s site) bool { return s.on == d })
 }
 
 // begin gives a tree its epoch. The switches hear of it when that is stored.
@@ -145,16 +150,20 @@ func (c *Core) askCommit(t *tree, i int, cfg aggregate.Config) {
 	c.out.Commits = append(c.out.Commits, Commit{s.on.node, agent.Commit{Incarnation: s.incarnation, Config: cfg}})
 }
 
-// number gives every child of t its index.
+// number gives every child of t its index, and remembers the link to it.
 func (t *tree) number(children [][]pathsel.Child) {
 	t.rankIndex = make([]uint16, len(t.choice.Tree.Leaves))
 	t.upIndex = make([]uint16, len(t.sites))
-	for _, of := range children {
+	t.links = make([][]topology.LinkID, len(children))
+	for v, of := range children {
+		t.links[v] = make([]topology.LinkID, len(of))
 		for i, child := range of {
 			if child.Vertex < 0 {
 				t.rankIndex[child.Lowest] = uint16(i)
+				t.links[v][i] = t.choice.Tree.Leaves[child.Lowest].Link
 			} else {
 				t.upIndex[child.Vertex] = uint16(i)
+				t.links[v][i] = t.choice.Tree.Vertices[child.Vertex].Up
 			}
 		}
 	}

@@ -1,0 +1,128 @@
+package nic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+)
+
+// System returns the interfaces of this machine.
+func System() Source { return system{} }
+
+type system struct{}
+
+// attempts bounds the repetitions of a list that changed while it was read.
+const attempts = 5
+
+// Read implements Source.
+func (system) Read() ([]Interface, error) {
+	for i := 1; ; i++ {
+		all, err := read()
+		if i == attempts || !errors.Is(err, netlink.ErrDumpInterrupted) {
+			return all, err
+		}
+	}
+}
+
+func read() ([]Interface, error) {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("nic: listing interfaces: %w", err)
+	}
+	addresses, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return nil, fmt.Errorf("nic: listing addresses: %w", err)
+	}
+	of := map[int][]netip.Addr{}
+	for _, a := range addresses {
+		if ip, ok := netip.AddrFromSlice(a.IP); ok {
+			of[a.LinkIndex] = append(of[a.LinkIndex], ip.Unmap())
+		}
+	}
+	var all []Interface
+	for _, l := range links {
+		attrs := l.Attrs()
+		if attrs.Flags&net.FlagLoopback != 0 || len(of[attrs.Index]) == 0 {
+			continue
+		}
+		i := Interface{Name: attrs.Name, Up: canCarry(attrs), Addresses: of[attrs.Index]}
+		slices.SortFunc(i.Addresses, netip.Addr.Compare)
+		if s := attrs.Statistics; s != nil {
+			i.Traffic = Traffic{PacketsIn: s.RxPackets, BytesIn: s.RxBytes, PacketsOut: s.TxPackets, BytesOut: s.TxBytes}
+		}
+		all = append(all, i)
+	}
+	slices.SortFunc(all, func(a, b Interface) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// canCarry reports whether an interface is up. Some, such as tunnels, do not
+// tell of a carrier: their state is unknown.
+func canCarry(a *netlink.LinkAttrs) bool {
+	return a.Flags&net.FlagUp != 0 && (a.OperState == netlink.OperUp || a.OperState == netlink.OperUnknown)
+}
+
+// Watch implements Source.
+func (system) Watch(ctx context.Context, changed func()) error {
+	var failed failure
+	done := make(chan struct{})
+	links, addresses := make(chan netlink.LinkUpdate), make(chan netlink.AddrUpdate)
+	if err := netlink.LinkSubscribeWithOptions(links, done, netlink.LinkSubscribeOptions{ErrorCallback: failed.note}); err != nil {
+		return fmt.Errorf("nic: watching interfaces: %w", err)
+	}
+	err := netlink.AddrSubscribeWithOptions(addresses, done, netlink.AddrSubscribeOptions{ErrorCallback: failed.note})
+	if err != nil {
+		close(addresses) // nobody else will
+	}
+	defer func() {
+		close(done)
+		for range links { // until the subscriptions have ended
+		}
+		for range addresses {
+		}
+	}()
+	if err != nil {
+		return fmt.Errorf("nic: watching addresses: %w", err)
+	}
+	for ok := true; ok; {
+		changed()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case _, ok = <-links:
+		case _, ok = <-addresses:
+		}
+	}
+	return fmt.Errorf("nic: watching interfaces: %w", failed.last())
+}
+
+// failure keeps the last error of the subscriptions.
+type failure struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (f *failure) note(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+// errEnded is of a subscription that ended and did not say why.
+var errEnded = errors.New("the subscription has ended")
+
+func (f *failure) last() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		return errEnded
+	}
+	return f.err
+}

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package nic
+
+import "context"
+
+// System returns the interfaces of this machine: it can tell none here.
+func System() Source { return system{} }
+
+type system struct{}
+
+// Read implements Source.
+func (system) Read() ([]Interface, error) { return nil, ErrUnsupported }
+
+// Watch implements Source.
+func (system) Watch(context.Context, func()) error { return ErrUnsupported }
