@@ -85,7 +85,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	gauge(descSlots, n.slots)
 	gauge(descUsed, n.used)
 	gauge(descDraining, draining)
-	sum := &n.totals.sum
+	sum := &n.sum
 	for event, d := range events {
 		counter(d, sum.Events[event])
 	}

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/nic"
 	"github.com/tributary-fabric/tributary/internal/pki"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/transport"
@@ -16,14 +18,10 @@ import (
 // ErrConfig is wrapped by the errors of Config.Validate.
 var ErrConfig = errors.New("agentd: invalid configuration")
 
-// DefaultReceiveBuffer is the receive buffer asked for each tree's socket, in
-// bytes. It is memory only while packets wait in it.
-const DefaultReceiveBuffer = 4 << 20
-
 // Config is what an agent is and where it can be reached.
 type Config struct {
 	Switch     string              // name of the switch in the topology
-	Capability topology.Capability // what it can do
+	Capability topology.Capability // what it can do; with a Target at most pipeline.Limits
 
 	Listen string // "host:port" of the gRPC server; port 0 takes a free one
 	// Trust is the agent's certificate, which has to name it as agent of the
@@ -32,15 +30,25 @@ type Config struct {
 	Trust          *pki.Source
 	AllowPlaintext bool
 
-	// Data is the address of the trees' sockets, which take free ports. The
-	// unspecified one takes packets at all addresses of the switch: neighbours
-	// in a tree then use the address that the topology has on their link.
-	Data          netip.Addr
-	ReceiveBuffer int           // of each of them, in bytes; 0: DefaultReceiveBuffer
-	PrepareLease  time.Duration // life of a reservation that is never committed; 0: the core's default
+	PrepareLease time.Duration // life of a reservation that is never committed; 0: the core's default
 
-	// Faults are for trials: what the trees' sockets do to the packets that
-	// they send. Each socket of each switch has a seed of its own, derived from
+	// Target is a P4 target that reduces. nil: the agent reduces by itself.
+	Target *pipeline.Target
+
+	// Data is, without a Target, the address of the trees' sockets, which take
+	// free ports. The unspecified one takes packets at all addresses of the
+	// switch: neighbours in a tree then use the address that the topology has on
+	// their link.
+	Data          netip.Addr
+	ReceiveBuffer int // of each of them, in bytes; 0: soft.DefaultReceiveBuffer
+
+	// Interfaces are those of the switch: the manager is told of them, so that
+	// it sees a link go down, and whether links carry the trees. nil: none are
+	// told.
+	Interfaces nic.Source
+
+	// Faults are for trials without a Target: what the trees' sockets do to the
+	// packets that they send. Each socket of each switch has a seed of its own, derived from
 	// Faults.Seed.
 	Faults transport.Faults
 
@@ -54,12 +62,10 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: no switch name", ErrConfig)
 	case c.Listen == "":
 		return fmt.Errorf("%w: switch %s: no address to listen on", ErrConfig, c.Switch)
-	case !c.Data.IsValid() || c.Data.IsMulticast():
-		return fmt.Errorf("%w: switch %s: data address %q is none that packets can be sent to", ErrConfig, c.Switch, c.Data)
-	case c.ReceiveBuffer < 0 || c.PrepareLease < 0:
-		return fmt.Errorf("%w: switch %s: receive buffer of %d bytes, prepare lease of %v", ErrConfig, c.Switch, c.ReceiveBuffer, c.PrepareLease)
+	case c.PrepareLease < 0:
+		return fmt.Errorf("%w: switch %s: prepare lease of %v", ErrConfig, c.Switch, c.PrepareLease)
 	}
-	for _, err := range []error{c.Capability.Validate(), c.Faults.Validate(), c.trusted()} {
+	for _, err := range []error{c.Capability.Validate(), c.planeConfigured(), c.trusted()} {
 		if err != nil {
 			return fmt.Errorf("%w: switch %s: %w", ErrConfig, c.Switch, err)
 		}
@@ -72,8 +78,10 @@ func (c Config) trusted() error {
 	if c.Trust != nil {
 		return c.Trust.Expect(pki.Want{Role: pki.Agent, Name: c.Switch})
 	}
-	if err := c.server().CheckAddress(c.Data.AsSlice()); err != nil {
-		return fmt.Errorf("data address %v: %w", c.Data, err)
+	for _, a := range c.addresses() {
+		if err := c.server().CheckAddress(a.AsSlice()); err != nil {
+			return fmt.Errorf("data address %v: %w", a, err)
+		}
 	}
 	return nil
 }

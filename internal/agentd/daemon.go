@@ -1,7 +1,6 @@
 package agentd
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -12,8 +11,10 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/dataplane"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/runner"
+	"github.com/tributary-fabric/tributary/internal/version"
 )
 
 // Daemon is a running agent.
@@ -25,12 +26,16 @@ type Daemon struct {
 	loop   *runner.Loop[agent.Input, agent.Output]
 	server *rpc.Server
 
-	trees map[uint64]*tree // by socket; owned by loop
-	past  totals           // of trees that were closed; owned by loop
-	mail  runner.Mailbox[letter]
-	post  sync.WaitGroup // of the goroutine that empties mail
-	once  sync.Once
-	gone  chan struct{} // closed when the daemon ends
+	plane   dataplane.Plane
+	mail    runner.Mailbox[dataplane.Event] // from the plane
+	post    sync.WaitGroup                  // of the goroutine that empties mail
+	commits gate                            // owned by loop
+	told    offer                           // to watchers; owned by loop
+
+	once sync.Once
+	gone chan struct{} // closed when the daemon ends
+
+	interfaces observer
 
 	requests atomic.Uint64 // the last number that was given to one
 
@@ -44,9 +49,6 @@ type Daemon struct {
 func Start(c Config) (*Daemon, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
-	}
-	if c.ReceiveBuffer == 0 {
-		c.ReceiveBuffer = DefaultReceiveBuffer
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -67,15 +69,20 @@ func Start(c Config) (*Daemon, error) {
 	}
 	d := &Daemon{
 		cfg: c, log: c.Log.With(slog.String("switch", c.Switch)), clock: runner.NewClock(), core: machine,
-		trees:    map[uint64]*tree{},
 		gone:     make(chan struct{}),
 		pending:  map[uint64]chan agent.Reply{},
 		watchers: map[*watcher]struct{}{},
 	}
+	if d.plane, err = d.newPlane(); err != nil {
+		return nil, errors.Join(fmt.Errorf("agentd: switch %s: %w", c.Switch, err), listener.Close())
+	}
+	d.begin()
 	d.loop, err = runner.Start(runner.Config[agent.Input, agent.Output]{Core: machine, Clock: d.clock, Apply: d.apply})
 	if err != nil {
+		d.plane.Close()
 		return nil, errors.Join(fmt.Errorf("agentd: %w", err), listener.Close())
 	}
+	d.observe()
 	d.post.Go(d.deliver)
 	d.server = rpc.Serve(listener, rpc.Services{Agent: d}, c.server())
 	d.log.Info("agent started", slog.String("address", d.Addr()), slog.Uint64("incarnation", incarnation),
@@ -114,8 +121,12 @@ func (d *Daemon) Close() {
 }
 
 // Kill ends the agent as the death of its process would: packets and
-// connections just stop. It returns when everything has ended.
+// connections just stop. It returns when everything has ended. While Close
+// waits for calls under way, it breaks them off.
 func (d *Daemon) Kill() {
+	if d.ending() {
+		d.server.Kill()
+	}
 	d.once.Do(func() {
 		d.farewell()
 		d.end()
@@ -126,9 +137,8 @@ func (d *Daemon) Kill() {
 // end ends the core and the trees.
 func (d *Daemon) end() {
 	d.loop.Close()
-	for _, t := range d.trees {
-		d.stop(t)
-	}
+	d.interfaces.end()
+	d.plane.Close()
 	d.mail.Close()
 	d.post.Wait()
 }
@@ -136,11 +146,8 @@ func (d *Daemon) end() {
 // apply carries out what a step of the agent core wants, in its loop.
 func (d *Daemon) apply(_ core.Time, out *agent.Output) []agent.Input {
 	defer out.Reset()
-	var more []agent.Input
 	for i := range out.Actions {
-		if in := d.act(&out.Actions[i]); in != nil {
-			more = append(more, in)
-		}
+		d.act(&out.Actions[i])
 	}
 	for _, e := range out.Ended {
 		d.log.Warn("epoch given up", slog.Uint64("group", uint64(e.Group)), slog.Uint64("epoch", uint64(e.Epoch)),
@@ -148,6 +155,9 @@ func (d *Daemon) apply(_ core.Time, out *agent.Output) []agent.Input {
 		d.tell(rpc.AgentEvent{Ended: &e})
 	}
 	for _, r := range out.Replies {
+		if d.commits.holds(r) {
+			continue
+		}
 		d.answer(r)
 		if r.Kind == agent.Drained {
 			s := d.state()
@@ -155,7 +165,12 @@ func (d *Daemon) apply(_ core.Time, out *agent.Output) []agent.Input {
 			d.tell(rpc.AgentEvent{State: &s})
 		}
 	}
-	return more
+	if now := d.offered(); now != d.told {
+		d.told = now
+		s := d.state()
+		d.tell(rpc.AgentEvent{State: &s})
+	}
+	return nil
 }
 
 // answer gives a reply to who waits for it.
@@ -172,46 +187,7 @@ func (d *Daemon) answer(r agent.Reply) {
 func (d *Daemon) state() rpc.AgentState {
 	return rpc.AgentState{
 		Switch: d.cfg.Switch, Incarnation: d.core.Incarnation(), Capability: d.core.Capability(),
-		Draining: d.core.Draining(), Holds: d.core.Holds(),
+		Draining: d.core.Draining(), Unusable: d.core.Unusable(), Holds: d.core.Holds(), Version: version.String(),
+		Interfaces: d.interfaces.told,
 	}
-}
-
-// letter is what a tree's loop has to tell the agent core's, which it must not
-// wait for.
-type letter struct {
-	socket uint64
-	epochs []uint32 // that have expired
-	failed error    // the socket's end, which ends all of its epochs
-}
-
-// deliver hands letters over, one after the other.
-func (d *Daemon) deliver() {
-	ctx := context.Background() // the box is closed at the end
-	for {
-		letters, err := d.mail.Take(ctx)
-		if err != nil {
-			return
-		}
-		for _, l := range letters {
-			if l.failed != nil {
-				l.epochs = d.epochsOf(l.socket)
-			}
-			for _, epoch := range l.epochs {
-				if d.loop.Post(ctx, agent.Expired{Socket: l.socket, Epoch: epoch}) != nil {
-					return
-				}
-			}
-		}
-	}
-}
-
-// epochsOf returns the epochs that a socket serves.
-func (d *Daemon) epochsOf(socket uint64) (epochs []uint32) {
-	// An error says that the loop has ended, and with it all epochs.
-	_ = d.loop.Do(context.Background(), func() {
-		if t := d.trees[socket]; t != nil {
-			epochs = append(epochs, t.epochs...)
-		}
-	})
-	return epochs
 }

@@ -1,11 +1,11 @@
 // Package agentd assembles a switch agent: the core of package agent in a loop
-// of its own; for every tree on the switch a goroutine that owns a socket and
-// the aggregate core behind it; and the gRPC server by which managers reach
-// them.
+// of its own; the data plane that reduces, in software or by a P4 target; who
+// observes the switch's network interfaces; and the gRPC server by which
+// managers reach them.
 //
-//	manager --gRPC--> calls --> agent core's loop --Open, Install--> tree loops <--UDP--> hosts, switches
-//	                    ^------- replies ------'    '<-- Expired ---'
+//	manager --gRPC--> calls --> agent core's loop --Open, Install--> data plane <--UDP--> hosts, switches
+//	                    ^------- replies ------'    '<--- events ---'
 //
-// Calls and tree loops run in parallel; the agent core, and each tree, is
-// sequential.
+// Calls and the data plane run in parallel; the agent core is sequential. A
+// Commit is answered when the data plane has the epoch.
 package agentd

@@ -1,19 +1,15 @@
 package agentd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/runner"
-	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
 var _ rpc.Agent = (*Daemon)(nil)
@@ -174,63 +170,14 @@ func (d *Daemon) ending() bool {
 // Counters implements rpc.Agent.
 func (d *Daemon) Counters(ctx context.Context) (rpc.AgentCounters, error) {
 	var all rpc.AgentCounters
-	var trees []*tree
-	err := d.loop.Do(ctx, func() {
-		all.SlotsUsed, all.Slots = d.core.Slots()
-		for _, t := range d.trees {
-			trees = append(trees, t)
-		}
-	})
+	if err := d.loop.Do(ctx, func() { all.SlotsUsed, all.Slots = d.core.Slots() }); err != nil {
+		return all, d.excuse(err)
+	}
+	c, err := d.plane.Census(ctx)
 	if err != nil {
 		return all, d.excuse(err)
 	}
-	slices.SortFunc(trees, func(a, b *tree) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.number, b.number))
-	})
-	for _, t := range trees {
-		counters, err := t.counters(ctx)
-		if errors.Is(err, runner.ErrClosed) {
-			continue // it has ended meanwhile
-		}
-		if err != nil {
-			return all, err
-		}
-		all.Trees = append(all.Trees, counters)
-	}
+	all.Trees, all.Epochs = c.Trees, c.Epochs
+	all.Interfaces = d.look()
 	return all, nil
-}
-
-func (t *tree) counters(ctx context.Context) (rpc.TreeCounters, error) {
-	var c aggregate.Counters
-	if err := t.loop.Do(ctx, func() { c = t.core.Counters() }); err != nil {
-		return rpc.TreeCounters{}, err
-	}
-	return t.tell(&c), nil
-}
-
-// tell returns c, and what the socket has counted, by name.
-func (t *tree) tell(c *aggregate.Counters) rpc.TreeCounters {
-	n := t.conn.Counters()
-	counters := rpc.TreeCounters{
-		Group: t.group, Tree: t.number,
-		PacketsIn: n.PacketsIn, BytesIn: n.BytesIn, PacketsOut: n.PacketsOut, BytesOut: n.BytesOut,
-		Refused: n.Refused, Overflowed: n.Overflowed,
-		Events: map[string]uint64{
-			"taken": c.Taken, "partials": c.Partials, "resent": c.Resent, "results": c.Results, "errors": c.Errors,
-			"probes": c.Probes, "repeated": c.Repeated, "wants": c.Wants, "heards": c.Heards, "losts": c.Losts,
-			"relayed": c.Relayed, "idle": c.Idle, "kept": c.Kept, "expired": c.Expired,
-		},
-		Drops: map[string]uint64{},
-	}
-	for reason, n := range c.Drops {
-		if n > 0 {
-			counters.Drops[aggregate.Drop(reason).String()] = n
-		}
-	}
-	for fault, n := range c.Faults {
-		if n > 0 {
-			counters.Drops["fault-"+wire.Fault(fault).String()] = n
-		}
-	}
-	return counters
 }

@@ -58,7 +58,7 @@ var bans = []ban{
 	},
 	{
 		imports: []place{"google.golang.org/grpc/..."},
-		except:  []place{"api/...", "internal/rpc", "internal/gnmi", "internal/p4rt"},
+		except:  []place{"api/...", "internal/rpc", "internal/gnmi", "internal/p4rt/..."},
 		reason:  "only these packages know gRPC and its codes",
 	},
 	{

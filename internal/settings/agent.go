@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tributary-fabric/tributary/internal/agentd"
+	"github.com/tributary-fabric/tributary/internal/dataplane/pipeline"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -31,8 +32,10 @@ type Agent struct {
 	Capability    topology.Capability
 	Listen        string
 	Data          netip.Addr
-	ReceiveBuffer int           // bytes; 0: agentd.DefaultReceiveBuffer
+	ReceiveBuffer int           // bytes; 0: the default of package soft
 	PrepareLease  time.Duration // 0: the core's default
+	Pipeline      string        // PipelineSoft or PipelineP4
+	Target        pipeline.Target
 	Admin         Admin
 	TLS           TLS
 	Plaintext     bool // without certificates on other addresses than loopback, too
@@ -48,7 +51,7 @@ func ReadAgent(r io.Reader, name string) (*Agent, error) {
 	d := &document{file: name}
 	a := &Agent{
 		Listen: DefaultAgentListen, Data: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
-		Capability: topology.DefaultCapability(), Log: Log{"info", "text"},
+		Capability: topology.DefaultCapability(), Pipeline: PipelineSoft, Log: Log{"info", "text"},
 	}
 	if top, ok := d.open(r); ok {
 		d.agent(top, a)
@@ -60,7 +63,7 @@ func ReadAgent(r io.Reader, name string) (*Agent, error) {
 }
 
 func (d *document) agent(top field, a *Agent) {
-	var version, name field
+	var version, name, ports, routes field
 	d.object(top, map[string]func(field){
 		"version":    func(f field) { version = f },
 		"switch":     func(f field) { name = f },
@@ -68,11 +71,21 @@ func (d *document) agent(top field, a *Agent) {
 		"listen":     d.address(&a.Listen), "data": d.data(&a.Data),
 		"receive-buffer": count(d, &a.ReceiveBuffer, 1, 1<<30),
 		"prepare-lease":  d.period(&a.PrepareLease),
+		"pipeline":       d.oneOf(&a.Pipeline, PipelineSoft, PipelineP4),
+		"p4runtime":      d.p4runtime(&a.Target),
+		"ports":          func(f field) { ports = f },
+		"routes":         func(f field) { routes = f },
 		"admin":          d.admin(&a.Admin),
 		"tls":            d.tls(&a.TLS), "plaintext": d.boolean(&a.Plaintext), "log": d.log(&a.Log),
 	})
 	d.needed(top, "version", version, d.version)
 	d.needed(top, "switch", name, d.into(&a.Switch))
+	if ports.node != nil {
+		d.ports(ports, &a.Target)
+	}
+	if routes.node != nil {
+		d.routes(routes, &a.Target)
+	}
 }
 
 // data returns a reader of the address of the trees' sockets.
@@ -138,10 +151,15 @@ func set[T interface {
 }
 
 // Config returns what the file says of an agent; certificates and logger are
-// the caller's to add.
-func (a *Agent) Config() agentd.Config {
-	return agentd.Config{
+// the caller's to add. An error tells what it needs besides.
+func (a *Agent) Config() (agentd.Config, error) {
+	c := agentd.Config{
 		Switch: a.Switch, Capability: a.Capability, Listen: a.Listen, Data: a.Data, AllowPlaintext: a.Plaintext,
 		ReceiveBuffer: a.ReceiveBuffer, PrepareLease: a.PrepareLease,
 	}
+	if a.Pipeline == PipelineP4 {
+		c.Target = &a.Target
+		c.Capability = pipeline.Within(a.Capability)
+	}
+	return c, a.complete()
 }

@@ -143,7 +143,12 @@ func kindOf(n *yaml.Node) string {
 		return "a list"
 	case yaml.AliasNode:
 		return "an alias (*name)"
+	default: // a scalar
+		return kindOfScalar(n)
 	}
+}
+
+func kindOfScalar(n *yaml.Node) string {
 	switch n.ShortTag() {
 	case "!!null":
 		return "nothing"
@@ -272,6 +277,17 @@ func (d *document) period(to *time.Duration) func(field) {
 			return
 		}
 		*to = x
+	}
+}
+
+// periodOrOff is period with one word more, off, for a negative duration.
+func (d *document) periodOrOff(to *time.Duration) func(field) {
+	return func(f field) {
+		if f.node.Value == "off" {
+			*to = -1
+			return
+		}
+		d.period(to)(f)
 	}
 }
 

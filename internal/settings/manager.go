@@ -37,6 +37,7 @@ type Manager struct {
 	Log       Log
 
 	Heartbeat, Call, Connect time.Duration // as in managerd.Config; 0: its defaults
+	Verify                   time.Duration // likewise; below 0: off
 	Core                     manager.Config
 }
 
@@ -146,6 +147,7 @@ func (d *document) core(limits, periods field, m *Manager) {
 	if periods.node != nil {
 		d.object(periods, map[string]func(field){
 			"heartbeat": d.period(&m.Heartbeat), "call": d.period(&m.Call), "connect": d.period(&m.Connect),
+			"verify": d.periodOrOff(&m.Verify),
 			"answer": d.period(&c.Answer), "repeat": d.period(&c.Repeat),
 			"retry-min": d.period(&c.RetryMin), "retry-max": d.period(&c.RetryMax),
 			"lease": d.period(&c.Lease), "suspicion": d.period(&c.Suspicion),
@@ -166,6 +168,6 @@ func (d *document) core(limits, periods field, m *Manager) {
 func (m *Manager) Config() managerd.Config {
 	return managerd.Config{
 		Topology: m.Graph, Agents: m.Agents, Core: m.Core, Listen: m.Listen, AllowPlaintext: m.Plaintext,
-		Heartbeat: m.Heartbeat, Call: m.Call, Connect: m.Connect,
+		Heartbeat: m.Heartbeat, Call: m.Call, Connect: m.Connect, Verify: m.Verify,
 	}
 }

@@ -16,7 +16,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tributary-fabric/tributary/internal/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/settings"
+	"github.com/tributary-fabric/tributary/p4"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -49,8 +52,27 @@ func TestAgentExample(t *testing.T) {
 		a.Capability != topology.DefaultCapability() || a.ReceiveBuffer != 4<<20 {
 		t.Errorf("read %+v", a)
 	}
-	if err := a.Config().Validate(); err != nil {
-		t.Error(err)
+	if c, err := a.Config(); err != nil || c.Validate() != nil || c.Target != nil {
+		t.Error(err, c.Validate())
+	}
+}
+
+func TestP4Example(t *testing.T) {
+	a, err := settings.ReadAgentFile(examples + "agent-p4.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := a.Config()
+	if err != nil || c.Validate() != nil {
+		t.Fatal(err, c.Validate())
+	}
+	if c.Capability != pipeline.Limits() || c.Target.Device != 1 || len(c.Target.Ports) != 2 || len(c.Target.Routes) != 3 ||
+		c.Target.Routes[1] != (p4.Route{Prefix: netip.MustParsePrefix("10.0.0.17/32"), Port: 2, MAC: p4.MAC{2, 0, 0, 0, 8, 2}}) {
+		t.Errorf("read %+v, %+v", c, c.Target)
+	}
+	c.AllowPlaintext = false
+	if err := c.Validate(); !errors.Is(err, rpc.ErrPlaintext) {
+		t.Errorf("without certificates: %v", err)
 	}
 }
 
@@ -201,6 +223,19 @@ func TestAgentErrors(t *testing.T) {
 				`f:5: capability.types[0]: "int7" is not among`, "f:5: capability.types[1]: must be a string", "f:6: capability.slots: -1", "f:7: capability.children: must be"}, true},
 		{"sets", head + "capability: {functions: most, types: {a: 1}}\n", topology.ErrField,
 			[]string{"f:3: capability.functions: must be all, none, or a list", "f:3: capability.types: must be all"}, true},
+		{"pipeline", head + "pipeline: fpga\n", topology.ErrField, []string{`f:3: pipeline: "fpga" is not one of soft, p4`}, true},
+		{"no target", head + "p4runtime: {}\n", topology.ErrField, []string{"f:3: p4runtime: address is missing"}, true},
+		{"target", head + "p4runtime: {address: here, device: -1, replace: perhaps}\n", topology.ErrField,
+			[]string{"f:3: p4runtime.address: ", "f:3: p4runtime.device: -1 is not within", "f:3: p4runtime.replace: must be true or false"}, true},
+		{"ports", head + "ports:\n  - {number: 510, address: 10.0.0.256, mac: '02'}\n  - {number: 1, address: 'fd00::1'}\n  - {number: 1, address: 10.0.0.1}\n  - none\n", topology.ErrField,
+			[]string{"f:4: ports[0].number: 510", `f:4: ports[0].address: "10.0.0.256" is not an IPv4 address`, `f:4: ports[0].mac: "02" is not a hardware address`,
+				`f:5: ports[1].address: "fd00::1" is not`, "f:6: ports[2]: mac is missing", "f:7: ports[3]: must be an object"}, true},
+		{"ports that contradict", head + "ports:\n  - {number: 1, address: 10.0.0.1, mac: '02:00:00:00:00:01'}\n  - {number: 1, address: 10.0.0.2, mac: '02:00:00:00:00:02'}\n", topology.ErrField,
+			[]string{"f:5: ports[1]: p4: invalid state: port 1 twice"}, false},
+		{"routes", head + "routes:\n  - {prefix: 10.0.0.1/8, port: 0, mac: '02:00:00:00:00:01'}\n  - {port: 1, mac: '02:00:00:00:00:01'}\nports: {a: 1}\n", topology.ErrField,
+			[]string{"f:6: ports: must be a list", `f:4: routes[0].prefix: "10.0.0.1/8" is not an IPv4 prefix`, "f:4: routes[0].port: 0 is not within", "f:5: routes[1]: prefix is missing"}, true},
+		{"a route to nowhere", head + "routes: [{prefix: 10.0.0.0/8, port: 3, mac: '02:00:00:00:00:01'}]\n", topology.ErrField,
+			[]string{"f:3: routes[0]: p4: invalid state: route to 10.0.0.0/8 by port 3, which has no address"}, false},
 		{"buffer", head + "receive-buffer: 0\nprepare-lease: 0s\n", topology.ErrField, []string{"f:3: receive-buffer: ", "f:4: prepare-lease: "}, true},
 	}, settings.AgentSchema(), func(r io.Reader, name string) error {
 		_, err := settings.ReadAgent(r, name)
@@ -209,7 +244,9 @@ func TestAgentErrors(t *testing.T) {
 }
 
 func TestSchemasTakeTheExamples(t *testing.T) {
-	for file, schema := range map[string][]byte{"manager.yaml": settings.ManagerSchema(), "agent.yaml": settings.AgentSchema()} {
+	for file, schema := range map[string][]byte{
+		"manager.yaml": settings.ManagerSchema(), "agent.yaml": settings.AgentSchema(), "agent-p4.yaml": settings.AgentSchema(),
+	} {
 		text, err := os.ReadFile(examples + file)
 		if err != nil {
 			t.Fatal(err)
@@ -267,7 +304,7 @@ func TestLogger(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, file := range []string{"manager.yaml", "agent.yaml"} {
+	for _, file := range []string{"manager.yaml", "agent.yaml", "agent-p4.yaml"} {
 		text, err := os.ReadFile(examples + file)
 		if err != nil {
 			f.Fatal(err)
@@ -284,10 +321,28 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("it was taken, but %v", err)
 			}
 		}
-		if a, err := settings.ReadAgent(strings.NewReader(text), "f"); err == nil && !a.Plaintext && a.Data.IsLoopback() {
-			if err := a.Config().Validate(); err != nil {
+		a, err := settings.ReadAgent(strings.NewReader(text), "f")
+		if err != nil || !a.Data.IsLoopback() {
+			return
+		}
+		// What a target lacks a flag may give.
+		if c, err := a.Config(); err == nil {
+			c.AllowPlaintext = true
+			if err := c.Validate(); err != nil {
 				t.Errorf("it was taken, but %v", err)
 			}
 		}
 	})
+}
+
+func TestVerify(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 0, "periods: {verify: off}": -1, "periods: {verify: 2s}": 2 * time.Second} {
+		m, err := settings.ReadManager(strings.NewReader("version: 1\ntopology: leaf-spine:2,2,2\n"+text), "f")
+		if err != nil || m.Verify != want || m.Config().Verify != want {
+			t.Errorf("%q: %v, %v", text, m, err)
+		}
+	}
+	if _, err := settings.ReadManager(strings.NewReader("version: 1\ntopology: leaf-spine:2,2,2\nperiods: {verify: never}"), "f"); !errors.Is(err, topology.ErrField) {
+		t.Errorf("never: %v", err)
+	}
 }

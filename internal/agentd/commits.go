@@ -1,0 +1,70 @@
+package agentd
+
+import (
+	"log/slog"
+
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/dataplane"
+)
+
+// gate holds the answers to Commits back until the data plane has the epoch:
+// who reads Committed may send to the switch.
+type gate []*install
+
+// install is an epoch that the data plane was given and has not answered for.
+type install struct {
+	agent.Action
+	replies []agent.Reply // that wait
+}
+
+func (g *gate) begin(a *agent.Action) { *g = append(*g, &install{Action: *a}) }
+
+// holds takes a reply that has to wait.
+func (g *gate) holds(r agent.Reply) bool {
+	if r.Kind != agent.Committed {
+		return false
+	}
+	for _, i := range *g {
+		if i.Group == r.Group && i.Tree == r.Tree && i.Epoch == r.Epoch {
+			i.replies = append(i.replies, r)
+			return true
+		}
+	}
+	return false
+}
+
+// end takes the answer for an epoch; nil: there is no such one.
+func (g *gate) end(socket uint64, epoch uint32) *install {
+	for at, i := range *g {
+		if i.Socket == socket && i.Epoch == epoch {
+			*g = append((*g)[:at], (*g)[at+1:]...)
+			return i
+		}
+	}
+	return nil
+}
+
+// installed answers the Commits of an epoch that the data plane has taken, or
+// has not. It runs in the agent core's loop.
+func (d *Daemon) installed(e dataplane.Installed) {
+	i := d.commits.end(e.Socket, e.Epoch)
+	if i == nil {
+		return
+	}
+	about := []any{
+		slog.Uint64("group", uint64(i.Group)), slog.Uint64("epoch", uint64(i.Epoch)),
+		slog.Int("children", len(i.Config.Children)), slog.Uint64("window", uint64(i.Config.Window)),
+	}
+	if e.Err != nil {
+		d.log.Error("epoch refused by the data plane", append(about, slog.Any("error", e.Err))...)
+	} else {
+		d.log.Info("epoch in use", about...)
+	}
+	for _, r := range i.replies {
+		if e.Err != nil {
+			r.Kind = agent.Refused
+			r.Refusal = &agent.Refusal{Cause: agent.Socket, Switch: d.cfg.Switch, Detail: e.Err.Error()}
+		}
+		d.answer(r)
+	}
+}

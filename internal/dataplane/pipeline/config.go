@@ -1,0 +1,122 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/dataplane"
+	"github.com/tributary-fabric/tributary/internal/p4rt"
+	"github.com/tributary-fabric/tributary/internal/runner"
+	"github.com/tributary-fabric/tributary/p4"
+	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// ErrConfig is wrapped by the errors of Config.Validate.
+var ErrConfig = errors.New("pipeline: invalid configuration")
+
+// Target is a P4 target, and its place in the network.
+type Target struct {
+	Address string     // of its P4Runtime server: "host:port", or "unix:/path"
+	Device  uint64     // its device id
+	Ports   []p4.Port  // that have an address
+	Routes  []p4.Route // to all hosts and neighbours
+	// Replace tells to push the program, too, to a target that holds a
+	// stranger's. An earlier or later version of this one is always replaced.
+	Replace bool
+}
+
+// Validate reports what is wrong with t; the error wraps ErrConfig.
+func (t *Target) Validate() error {
+	if len(t.Ports) == 0 {
+		return fmt.Errorf("%w: target %s: no ports", ErrConfig, t.Address)
+	}
+	state := p4.State{Ports: t.Ports, Routes: t.Routes}
+	if err := state.Validate(); err != nil {
+		return fmt.Errorf("%w: target %s: %w", ErrConfig, t.Address, err)
+	}
+	if err := t.client().Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return nil
+}
+
+// order has the program's tables as they may be written: what a packet meets
+// first is there last.
+var order = []uint32{p4.TablePorts, p4.TableRoutes, p4.TableRewrite, p4.TableNeighbours, p4.TableEpochs, p4.TableTrees}
+
+// deadline is the time for a target to answer: below a manager's for an agent.
+const deadline = 1500 * time.Millisecond
+
+// client tells how to reach the target. Of two agents of one switch the one that
+// was started last is primary: the other may hang.
+func (t *Target) client() p4rt.Config {
+	return p4rt.Config{
+		Target: t.Address, Device: t.Device, Deadline: deadline,
+		Election: p4rt.Election{Low: uint64(time.Now().UnixNano())},
+		Pipeline: p4rt.Pipeline{P4Info: p4.Info(), Device: p4.DeviceConfig(), Order: order},
+	}
+}
+
+// Config is a Target and whose it is.
+type Config struct {
+	Target     Target
+	Capability topology.Capability // what is offered of the target; at most Limits
+	Clock      runner.Clock
+	Log        *slog.Logger
+	Tell       func(dataplane.Event)
+
+	adjust func(*p4rt.Config) // of the session, for tests; nil: nothing
+}
+
+// Limits returns what a target with the program can do: every function on every
+// type but block floating point, since what the program does not reduce is
+// handed over.
+func Limits() topology.Capability {
+	return topology.Capability{
+		Functions: topology.AllFunctions(), Types: topology.AllTypes() &^ topology.TypesOf(reduce.Block32),
+		Slots: p4.Slots, Children: p4.Children, Chunk: p4.Chunk,
+	}
+}
+
+// Within returns as much of a capability as a target with the program can do.
+func Within(c topology.Capability) topology.Capability {
+	most := Limits()
+	return topology.Capability{
+		Functions: c.Functions & most.Functions, Types: c.Types & most.Types,
+		Slots: min(c.Slots, most.Slots), Children: min(c.Children, most.Children), Chunk: min(c.Chunk, most.Chunk),
+	}
+}
+
+// Validate reports what is wrong with c; the error wraps ErrConfig.
+func (c Config) Validate() error {
+	if err := c.Target.Validate(); err != nil {
+		return err
+	}
+	if err := c.Capability.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if c.Capability != Within(c.Capability) {
+		return fmt.Errorf("%w: capability %+v is more than the program's, %+v", ErrConfig, c.Capability, Limits())
+	}
+	return nil
+}
+
+// Remote reports whether the P4Runtime server is reached over a network, where
+// others could read and write what is said.
+func (t *Target) Remote() (bool, error) {
+	network, address, err := p4rt.NetworkOf(t.Address)
+	if err != nil || network == "unix" {
+		return false, err
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false, err
+	}
+	a, err := netip.ParseAddr(host)
+	return host != "localhost" && (err != nil || !a.IsLoopback()), nil
+}

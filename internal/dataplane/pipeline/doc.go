@@ -1,0 +1,36 @@
+// Package pipeline is the data plane of a switch whose packets a P4 target
+// reduces, with the program of package p4. It configures the target by
+// P4Runtime, and does for it what the target cannot.
+//
+//	agent core --Open, Install--> driver --entries, groups--> target <--packets--> hosts, switches
+//	     ^------- Event ---------'  |  ^--counters---------------'  |
+//	                          aggregate cores <--packets in, out----'
+//
+// The [Plane]'s driver is one goroutine: it has a ledger of what belongs to
+// which tree (indices, slots, serial numbers), derives from it what the target
+// is to hold, and writes the difference to what it holds. Every call has a
+// deadline. While the target cannot be worked with the plane offers nothing, and
+// says why; recovery is a goroutine beside the driver, so that even then
+// everything is answered at once.
+//
+// # Leases
+//
+// The target counts the packets that it admits of each epoch, and those that it
+// sends to the parent. The driver reads that several times in a lease: an epoch
+// of which nothing moves has run out, and where only children speak a keep-alive
+// goes to the parent (docs/protocol.md, Leases).
+//
+// # Hand-over
+//
+// A chunk whose function and type the program does not reduce is handed over,
+// with all packets about it, from admission on. Every tree has an aggregate core
+// for that, whose packets the target only forwards.
+//
+// # What ends an epoch
+//
+// An epoch is never written twice. When the target has lost its registers, when
+// another controller was primary, and when entries are gone that nobody else
+// should touch, all epochs end, and their groups go on over other switches or
+// their hosts. A broken connection alone ends nothing. At its start an agent
+// sweeps what its predecessor left.
+package pipeline

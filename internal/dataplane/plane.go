@@ -1,0 +1,87 @@
+package dataplane
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// Plane reduces for the trees of a switch. Trees are known by the numbers that
+// the agent's core gives their sockets, never twice.
+//
+// Open, Install, Retire and Shut are called by one goroutine. They wait for
+// nothing but the plane's own locks: what comes of them are events. Census may
+// be called by everybody.
+type Plane interface {
+	// Open opens a tree, without an epoch. Opened tells its address.
+	Open(socket uint64, group uint32, tree uint8)
+
+	// Install lets an epoch of an open tree begin; the configuration is kept
+	// and read. Installed follows before the first packet of the epoch needs to
+	// be there, and not before the plane takes it.
+	Install(socket uint64, c *aggregate.Config)
+
+	// Retire ends an epoch. One that is not there is ignored.
+	Retire(socket uint64, epoch uint32)
+
+	// Shut closes a tree and ends its epochs. Nothing is answered.
+	Shut(socket uint64)
+
+	// Census returns what all trees have counted. An error is the context's, or
+	// ends the plane.
+	Census(ctx context.Context) (Census, error)
+
+	// Close ends all trees and waits for what the plane runs. No event follows.
+	// After it, nothing but Close is called.
+	Close()
+}
+
+// Census is what a plane has counted.
+type Census struct {
+	Trees  []rpc.TreeCounters // that are open, by group and tree
+	Epochs []rpc.EpochTraffic // by group, tree and epoch, of planes that can tell
+	// Past is what does not count to a tree that is open: what trees have
+	// counted that were shut, and what was for none. Group and Tree mean
+	// nothing. The sum over Past and Trees never falls.
+	Past rpc.TreeCounters
+}
+
+// Event is one of the structs of this file that have the method. A plane tells
+// events in order, from goroutines of its own, by a function that it is given;
+// this function must not wait for the plane.
+type Event interface{ event() }
+
+// Opened answers Open.
+type Opened struct {
+	Socket uint64
+	Addr   netip.AddrPort // as seen by neighbours; an unspecified IP address stands for all of the switch's
+	Err    error          // why there is none; then the tree is not there
+}
+
+// Installed answers Install.
+type Installed struct {
+	Socket uint64
+	Epoch  uint32
+	Err    error // why not; then the epoch is not there
+}
+
+// Ended tells that a plane has given an epoch up by itself.
+type Ended struct {
+	Socket uint64
+	Epoch  uint32
+	Err    error // what was wrong; nil: its lease ran out
+}
+
+// Offer tells what the plane can do from now on. The last one counts.
+type Offer struct {
+	Capability topology.Capability // zero while it can do nothing
+	Unusable   string              // why it can do nothing, and what is to be done; empty: it can
+}
+
+func (Opened) event()    {}
+func (Installed) event() {}
+func (Ended) event()     {}
+func (Offer) event()     {}

@@ -1,0 +1,152 @@
+package soft
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"log/slog"
+	"net/netip"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/dataplane"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/runner"
+	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// batch is the packets that a tree reads at once.
+const batch = 64
+
+// tree is one tree of a group on this switch: a socket, and the aggregate core
+// behind it, both owned by one loop.
+type tree struct {
+	plane    *Plane
+	socket   uint64
+	group    uint32
+	number   uint8
+	conn     transport.Conn
+	core     *aggregate.Core // owned by loop
+	loop     *runner.Loop[aggregate.Input, aggregate.Output]
+	messages []transport.Message // of one step; owned by loop
+	epochs   []uint32            // installed; under the plane's lock
+	watched  chan struct{}       // closed when the goroutine that watches loop has ended
+}
+
+func (p *Plane) newTree(socket uint64, group uint32, number uint8) (*tree, error) {
+	conn, err := p.newConn(socket)
+	if err != nil {
+		return nil, err
+	}
+	t := &tree{
+		plane: p, socket: socket, group: group, number: number, conn: conn, core: aggregate.New(),
+		watched: make(chan struct{}),
+	}
+	// A byte more than the largest packet shows those that are larger.
+	size := wire.HeaderSize + min(p.cfg.Chunk, aggregate.MaxChunk) + 1
+	t.loop, err = runner.Start(runner.Config[aggregate.Input, aggregate.Output]{
+		Core: t.core, Clock: p.cfg.Clock,
+		Apply: func(_ core.Time, out *aggregate.Output) []aggregate.Input { t.send(out); return nil },
+		Source: runner.FromConn(conn, batch, size, func(p *transport.Packet) aggregate.Input {
+			return aggregate.Input{Kind: aggregate.Packet, From: p.From, Packet: p.Data()}
+		}),
+	})
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	go t.watch()
+	return t, nil
+}
+
+func (p *Plane) newConn(socket uint64) (transport.Conn, error) {
+	conn, err := transport.ListenUDP(netip.AddrPortFrom(p.cfg.Data, 0), transport.Config{ReceiveBuffer: p.cfg.ReceiveBuffer})
+	if err != nil {
+		return nil, err
+	}
+	faults := p.cfg.Faults
+	if faults == (transport.Faults{Seed: faults.Seed}) {
+		return conn, nil
+	}
+	// Agents with one seed would otherwise all lose the same packets.
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(p.cfg.Switch)) // it never fails
+	faults.Seed += name.Sum64() + socket
+	return transport.WithFaults(conn, faults)
+}
+
+// send carries out what a step of the core wants, in the loop.
+func (t *tree) send(out *aggregate.Output) {
+	t.messages = t.messages[:0]
+	for i := range out.Sends {
+		s := &out.Sends[i]
+		t.messages = append(t.messages, transport.Message{To: s.To, Head: s.Head[:], Body: s.Body})
+	}
+	if len(t.messages) > 0 {
+		// The only error is that the socket is closed, which the loop's next
+		// read finds, too.
+		_ = t.conn.WriteBatch(t.messages)
+	}
+	for _, epoch := range out.Expired {
+		t.plane.forget(t, epoch)
+		t.plane.cfg.Tell(dataplane.Ended{Socket: t.socket, Epoch: epoch})
+	}
+	out.Reset()
+}
+
+// watch waits for the end of the loop, and tells if that was a failure.
+func (t *tree) watch() {
+	defer close(t.watched)
+	err := t.loop.Err()
+	if err == nil {
+		return
+	}
+	t.plane.cfg.Log.Error("tree failed", slog.Uint64("group", uint64(t.group)), slog.Any("error", err))
+	t.plane.mu.Lock()
+	epochs := slices.Clone(t.epochs)
+	t.plane.mu.Unlock()
+	for _, epoch := range epochs {
+		t.plane.cfg.Tell(dataplane.Ended{Socket: t.socket, Epoch: epoch, Err: err})
+	}
+}
+
+// end ends a tree and waits for it.
+func (t *tree) end() {
+	t.loop.Close()
+	<-t.watched
+	if err := t.conn.Close(); err != nil {
+		t.plane.cfg.Log.Debug("closing a tree", slog.Uint64("group", uint64(t.group)), slog.Any("error", err))
+	}
+}
+
+// counters returns what a tree has counted, and its epochs each by itself.
+func (t *tree) counters(ctx context.Context) (rpc.TreeCounters, []aggregate.EpochTraffic, error) {
+	var c aggregate.Counters
+	var epochs []aggregate.EpochTraffic
+	read := func() { c, epochs = t.core.Counters(), t.core.Traffic() }
+	err := t.loop.Do(ctx, read)
+	if errors.Is(err, runner.ErrClosed) { // it has ended meanwhile
+		<-t.watched
+		read() // nobody else touches the core any more
+		err = nil
+	}
+	if err != nil {
+		return rpc.TreeCounters{}, nil, err
+	}
+	return t.tell(&c), epochs, nil
+}
+
+// tell returns c, and what the socket has counted, by name.
+func (t *tree) tell(c *aggregate.Counters) rpc.TreeCounters {
+	n := t.conn.Counters()
+	counted := rpc.TreeCounters{
+		Group: t.group, Tree: t.number,
+		PacketsIn: n.PacketsIn, BytesIn: n.BytesIn, PacketsOut: n.PacketsOut, BytesOut: n.BytesOut,
+		Refused: n.Refused, Overflowed: n.Overflowed,
+		Events: map[string]uint64{}, Drops: map[string]uint64{},
+	}
+	dataplane.Count(&counted, c)
+	return counted
+}

@@ -1,0 +1,38 @@
+package p4
+
+import (
+	"crypto/sha256"
+	_ "embed" // the compiled program
+	"encoding/binary"
+)
+
+//go:generate go test -run ^TestGenerated$ ./internal/generate -update
+
+//go:embed tributary.json
+var deviceConfig []byte
+
+//go:embed tributary.p4info.txtpb
+var info string
+
+// DeviceConfig returns the program as bmv2 takes it, in JSON. It must not be
+// changed.
+func DeviceConfig() []byte { return deviceConfig }
+
+// Info returns the program's P4Info as a text protobuf.
+func Info() string { return info }
+
+// TableOrder returns the tables that are written, in the order in which they may
+// be: an entry refers to none of a later table. A packet that finds its tree's
+// entry finds all others, too.
+func TableOrder() []uint32 {
+	return []uint32{TablePorts, TableRoutes, TableRewrite, TableNeighbours, TableEpochs, TableTrees}
+}
+
+// Fingerprint returns a number by which this program is told from any other,
+// and from any other version of it.
+func Fingerprint() uint64 {
+	h := sha256.New()
+	h.Write([]byte(info)) // never fails
+	h.Write(deviceConfig)
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}

@@ -1,0 +1,108 @@
+// Who may say something about which epoch: the reasons of docs/protocol.md, in
+// their order. A packet that fails here has no effect at all.
+
+control Admission(inout headers hdr, inout metadata m) {
+    // The largest serial number of a tree's epochs of which a packet was
+    // admitted: it ends all before it.
+    register<serial_t>(TREES) begun;
+
+    action epoch(bit<16> index, serial_t serial, bit<48> cookie, bit<32> slot_base, bit<32> slot_mask,
+                 children_t everyone, bit<1> root, bit<16> chunk_bytes, bit<8> probes, bit<16> own, rank_t lowest,
+                 bit<16> parent_port) {
+        m.epoch = index;
+        m.serial = serial;
+        m.cookie = cookie;
+        m.slot_base = slot_base;
+        m.slot_mask = slot_mask;
+        m.everyone = everyone;
+        m.root = root;
+        m.chunk_bytes = chunk_bytes;
+        m.probes = probes;
+        m.own = own;
+        m.lowest = lowest;
+        m.parent_port = parent_port;
+    }
+
+    table epochs {
+        key = {
+            m.tree: exact @name("tree");
+            hdr.chunk.epoch: exact @name("number");
+        }
+        actions = { epoch; @defaultonly NoAction; }
+        const default_action = NoAction;
+        size = EPOCHS;
+    }
+
+    // The lowest rank beneath a child is for those who read the entries.
+    @noWarn("unused")
+    action child(bit<16> index, children_t one, bit<16> port, rank_t lowest) {
+        m.sender = CHILD;
+        m.child = index;
+        m.one = one;
+        m.child_port = port;
+    }
+
+    action parent() {
+        m.sender = OWN_PARENT;
+    }
+
+    table neighbours {
+        key = {
+            m.epoch: exact @name("epoch");
+            hdr.ipv4.source: exact @name("address");
+            hdr.udp.source: exact @name("udp");
+        }
+        actions = { child; parent; @defaultonly NoAction; }
+        const default_action = NoAction;
+        size = EPOCHS * (CHILDREN + 1);
+    }
+
+    action end_those_before() {
+        begun.write((bit<32>)m.tree, m.serial);
+    }
+
+    action recall() {
+        begun.read(m.begun, (bit<32>)m.tree);
+    }
+
+    apply {
+        if (hdr.chunk.group != m.group) {
+            m.outcome = DROP_GROUP;
+        } else if (hdr.chunk.tree != m.tree_number) {
+            m.outcome = DROP_TREE;
+        } else if (hdr.chunk.epoch > m.newest) {
+            m.outcome = DROP_EPOCH;
+        } else if (!epochs.apply().hit) {
+            m.outcome = DROP_STALE;
+        } else {
+            recall();
+            if (m.serial < m.begun) {
+                m.outcome = DROP_STALE;
+            } else if (hdr.chunk.cookie != m.cookie) {
+                m.outcome = DROP_COOKIE;
+            } else {
+                neighbours.apply();
+                // What comes from a child is about the child; else it must
+                // come from the parent, and be about this switch.
+                if (hdr.chunk.type == CONTRIBUTION || hdr.chunk.type == PROBE ||
+                    hdr.chunk.type == ERROR && m.sender != OWN_PARENT) {
+                    if (m.sender != CHILD) {
+                        m.outcome = DROP_ADDRESS;
+                    } else if (hdr.chunk.child != m.child) {
+                        m.outcome = DROP_CHILD;
+                    }
+                } else if (m.sender != OWN_PARENT) {
+                    m.outcome = DROP_ADDRESS;
+                } else if (hdr.chunk.child != m.own) {
+                    m.outcome = DROP_CHILD;
+                }
+                if (m.outcome == 0) {
+                    if (m.serial > m.begun) {
+                        end_those_before();
+                    }
+                    m.admitted = 1;
+                }
+            }
+        }
+    }
+}

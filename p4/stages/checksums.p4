@@ -1,0 +1,35 @@
+// Checksums of IPv4 and UDP, real ones. Blocks that are not there count for
+// nothing, and whatever the parser left unread counts, too.
+//
+// A packet is verified by the sum over all of it, checksum included, which is 0
+// for a sound one, whether a zero was sent as 0xffff or as 0.
+
+#define IPV4_SUMMED \
+    hdr.ipv4.version, hdr.ipv4.words, hdr.ipv4.service, hdr.ipv4.length, \
+    hdr.ipv4.identification, hdr.ipv4.reserved, hdr.ipv4.dont_fragment, \
+    hdr.ipv4.more_fragments, hdr.ipv4.offset, hdr.ipv4.ttl, hdr.ipv4.protocol, \
+    hdr.ipv4.source, hdr.ipv4.destination
+
+#define UDP_SUMMED \
+    hdr.ipv4.source, hdr.ipv4.destination, 8w0, hdr.ipv4.protocol, hdr.udp.length, \
+    hdr.udp.source, hdr.udp.destination, hdr.udp.length, \
+    hdr.chunk, hdr.claim, hdr.disagreement, \
+    hdr.block0, hdr.block1, hdr.block2, hdr.block3, hdr.block4, \
+    hdr.tail128, hdr.tail64, hdr.tail32, hdr.tail16, hdr.tail8, hdr.tail4, hdr.tail2
+
+control Verify(inout headers hdr, inout metadata m) {
+    apply {
+        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.words == 5 && !hdr.packet_out.isValid(),
+            { IPV4_SUMMED, hdr.ipv4.checksum }, m.zero, HashAlgorithm.csum16);
+        verify_checksum_with_payload(hdr.chunk.isValid() && hdr.udp.checksum != 0 && !hdr.packet_out.isValid(),
+            { UDP_SUMMED, hdr.udp.checksum }, m.zero, HashAlgorithm.csum16);
+    }
+}
+
+control Sum(inout headers hdr, inout metadata m) {
+    apply {
+        update_checksum(m.addressed == 1, { IPV4_SUMMED }, hdr.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum_with_payload(m.addressed == 1 && hdr.udp.isValid(),
+            { UDP_SUMMED }, hdr.udp.checksum, HashAlgorithm.csum16);
+    }
+}

@@ -1,0 +1,136 @@
+// Contributions. What is exact in every order is reduced as it comes.
+
+control Contribution(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
+    action give() {
+        m.outcome = HANDED;
+        CLAIM(GIVEN)
+    }
+
+    action open() {
+        CLAIM(OPEN)
+        m.slot.signature = m.signature;
+        signatures.write(m.place, m.signature);
+        ranks.write(m.place, hdr.claim.lowest ++ 24w0);
+        m.pair_more = m.pair_first;
+        m.pair_last = m.pair_only;
+        m.pair_fold = FOLD_FIRST;
+    }
+
+    action recall() {
+        signatures.read(m.slot.signature, m.place);
+    }
+
+    action recall_ranks() {
+        bit<48> both;
+        ranks.read(both, m.place);
+        m.slot.first = both[47:24];
+        m.slot.origin = both[23:0];
+    }
+
+    action mismatch() {
+        m.outcome = DISAGREED;
+        DISAGREE(MISMATCH, m.slot.first, hdr.claim.lowest)
+    }
+
+    action two_sources() {
+        m.outcome = DISAGREED;
+        DISAGREE(TWO_SOURCES, m.slot.origin, hdr.claim.lowest)
+    }
+
+    action no_source() {
+        m.outcome = TAKEN_NO_SOURCE;
+        DISAGREE(NO_SOURCE, m.lowest, hdr.claim.root)
+    }
+
+    action hold() {
+        m.outcome = TAKEN;
+        m.slot.arrived = m.slot.arrived | m.one;
+        arrived.write(m.place, m.slot.arrived);
+        m.work = m.pair_more;
+        m.fold = m.pair_fold;
+    }
+
+    action hold_sink() {
+        m.slot.wants = m.slot.wants | m.one;
+        wants.write(m.place, m.slot.wants);
+    }
+
+    action hold_source() {
+        m.slot.source = 1;
+        m.slot.length = m.length;
+        repairs.write(m.place, REPAIRS);
+        ranks.write(m.place, m.slot.first ++ hdr.claim.lowest);
+        m.work = DO_STORE;
+    }
+
+    // What is held and what came is the value.
+    action close_reduction() {
+        m.slot.length = m.length;
+        repairs.write(m.place, REPAIRS);
+        m.work = m.pair_last;
+        m.unmap = m.pair_unmap;
+    }
+
+    // The value came before, or never.
+    action close_copy() {
+        LOAD
+    }
+
+    action finish() {
+        m.outcome = TAKEN_RESULT;
+        TURN_TO(FINISHED)
+        hdr.chunk.type = RESULT;
+        TO_GROUP(GROUP_CHILDREN)
+    }
+
+    action complete() {
+        m.outcome = TAKEN_PARTIAL;
+        TURN_TO(COMPLETE)
+        hdr.chunk.flags = FLAGS_OF_PARTIAL;
+        TO_PARENT
+    }
+
+    apply {
+        if (m.slot.state == FAILED || m.slot.arrived & m.one != 0) {
+            m.outcome = DROP_DUPLICATE;
+        } else if (m.slot.state == VACANT && m.pair_first == DO_AGENT && (m.length != 0 || hdr.claim.element == BLOCK32)) {
+            give();
+        } else {
+            if (m.slot.state == VACANT) {
+                open();
+            } else {
+                recall();
+            }
+            if (m.slot.signature != m.signature) {
+                recall_ranks();
+                mismatch();
+            } else if (hdr.chunk.flags & SOURCE != 0 && m.slot.source == 1) {
+                recall_ranks();
+                two_sources();
+            } else {
+                hold();
+                if (hdr.chunk.flags & SINK != 0) {
+                    hold_sink();
+                }
+                if (hdr.chunk.flags & SOURCE != 0) {
+                    recall_ranks();
+                    hold_source();
+                }
+                if (m.slot.arrived == m.everyone) {
+                    if (hdr.claim.collective != BROADCAST) {
+                        close_reduction();
+                    } else if (hdr.chunk.flags & SOURCE == 0) {
+                        close_copy();
+                    }
+                    if (hdr.claim.collective == BROADCAST && m.slot.source == 0 && m.root == 1) {
+                        no_source();
+                    } else if (m.root == 1) {
+                        finish();
+                    } else {
+                        complete();
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+// Egress: several threads, without state. Each copy of a packet is addressed
+// here to whom it is for.
+
+control Outbound(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
+    Bare() bare;
+
+    action port(bit<48> mac, bit<32> address) {
+        hdr.ethernet.source = mac;
+        m.address = address;
+    }
+
+    table ports {
+        key = { std.egress_port: exact @name("number"); }
+        actions = { port; @defaultonly NoAction; }
+        const default_action = NoAction;
+        size = PORTS;
+    }
+
+    action neighbour(bit<48> mac, bit<32> address, bit<16> udp, bit<16> child) {
+        hdr.ethernet.destination = mac;
+        hdr.ipv4.destination = address;
+        hdr.udp.source = hdr.udp.destination;  // the tree's
+        hdr.udp.destination = udp;
+        hdr.chunk.child = child;
+    }
+
+    action nobody() {
+        mark_to_drop(std);
+    }
+
+    table rewrite {
+        key = {
+            m.epoch: exact @name("epoch");
+            m.instance: exact @name("instance");
+        }
+        actions = { neighbour; @defaultonly nobody; }
+        const default_action = nobody;
+        size = EPOCHS * (CHILDREN + 1);
+    }
+
+    action tell() {
+        m.addressed = 1;
+        hdr.claim.lowest = m.lowest;
+        hdr.ipv4.service = 0;
+        hdr.ipv4.identification = 0;
+        hdr.ipv4.reserved = 0;
+        hdr.ipv4.dont_fragment = 1;
+        hdr.ipv4.ttl = 64;
+        hdr.ipv4.length = IPV4_BYTES + UDP_BYTES + HEADER_BYTES + m.length;
+        hdr.udp.length = UDP_BYTES + HEADER_BYTES + m.length;
+    }
+
+    action to_agent() {
+        hdr.packet_in.setValid();
+        hdr.packet_in.port = (bit<16>)std.ingress_port;
+        hdr.packet_in.tree = m.tree;
+        hdr.packet_in.epoch = m.epoch;
+    }
+
+    apply {
+        if (std.egress_port == CPU_PORT) {
+            to_agent();
+        } else if (!hdr.packet_out.isValid() || hdr.packet_out.port == 0) {
+            if (m.send == 1) {
+                if (std.egress_rid != 0) {
+                    m.instance = std.egress_rid;
+                }
+                m.length = 0;
+                if (hdr.chunk.type == RESULT) {
+                    if ((m.slot.wants >> (bit<8>)(m.instance - 1)) & 1 == 1) {
+                        hdr.chunk.flags = SINK;
+                        m.length = m.slot.length;
+                    } else {
+                        hdr.chunk.flags = 0;
+                        bare.apply(hdr);
+                    }
+                } else if (hdr.chunk.type == CONTRIBUTION) {
+                    m.length = m.slot.length;
+                } else if (hdr.chunk.type == ERROR) {
+                    m.length = ERROR_BYTES;
+                } else if (m.instance == PARENT) {
+                    hdr.chunk.type = PROBE;
+                }
+                tell();
+                rewrite.apply();
+                if (m.instance == m.teller) {
+                    nobody();
+                }
+            }
+            ports.apply();
+            if (m.addressed == 1) {
+                hdr.ipv4.source = m.address;
+            }
+        }
+    }
+}

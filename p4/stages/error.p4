@@ -1,0 +1,69 @@
+// Errors: those that neighbours tell, and what is kept of all.
+
+// Told takes an error from a neighbour.
+control Told(inout headers hdr, inout metadata m) {
+    action take() {
+        m.outcome = TOLD_ERROR;
+        m.teller = m.sender == CHILD ? m.child + 1 : PARENT;
+        served.write(m.place, m.served);
+        FAIL
+    }
+
+    apply {
+        if (m.slot.state == FINISHED || m.slot.state == FAILED) {
+            m.outcome = DROP_DUPLICATE;
+        } else {
+            take();
+        }
+    }
+}
+
+// Body tells whether an error's payload is one.
+control Body(inout headers hdr, inout metadata m, out bit<1> fit) {
+    Sound() first;
+    Sound() second;
+    bit<1> sound;
+
+    apply {
+        fit = 0;
+        if (hdr.disagreement.kind >= MISMATCH && hdr.disagreement.kind <= NO_SOURCE && hdr.disagreement.zero == 0) {
+            first.apply(hdr.disagreement.first[127:96], hdr.disagreement.first[79:64], hdr.disagreement.first[63:60],
+                hdr.disagreement.first[59:56], hdr.disagreement.first[55:32], hdr.disagreement.first[31:24], m, sound);
+            if (sound == 1) {
+                second.apply(hdr.disagreement.second[127:96], hdr.disagreement.second[79:64], hdr.disagreement.second[63:60],
+                    hdr.disagreement.second[59:56], hdr.disagreement.second[55:32], hdr.disagreement.second[31:24], m, sound);
+                fit = sound;
+            }
+        }
+    }
+}
+
+// Errors keeps the error of a slot that has failed, and tells it.
+control Errors(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
+    register<bit<264>>(SLOTS) errors;
+
+    action spread() {
+        errors.write(m.place, hdr.disagreement.kind ++ hdr.disagreement.first ++ hdr.disagreement.second);
+        BECOME(ERROR)
+        m.up = m.root == 0 && m.teller != PARENT ? 1w1 : 1w0;
+        TO_GROUP((m.root == 1 ? (bit<16>)GROUP_CHILDREN : GROUP_ALL))
+    }
+
+    action repeat() {
+        bit<264> word;
+        errors.read(word, m.place);
+        hdr.disagreement.setValid();
+        hdr.disagreement.kind = word[263:256];
+        hdr.disagreement.zero = 0;
+        hdr.disagreement.first = word[255:128];
+        hdr.disagreement.second = word[127:0];
+    }
+
+    apply {
+        if (m.spread == 1) {
+            spread();
+        } else {
+            repeat();
+        }
+    }
+}

@@ -1,0 +1,161 @@
+// Masks for lanes of 16, 32 and 64 bits, as wide as the widest block. Narrower
+// blocks take their last bits.
+
+#define TWICE(x) (x ++ x)
+#define FILL(x) TWICE(TWICE(TWICE(TWICE(TWICE(x)))))
+
+// The highest bit of each lane, the others, and the lowest bit alone.
+const bit<2048> TOP_16 = FILL(64w0x8000800080008000);
+const bit<2048> TOP_32 = FILL(64w0x8000000080000000);
+const bit<2048> TOP_64 = FILL(64w0x8000000000000000);
+const bit<2048> REST_16 = FILL(64w0x7fff7fff7fff7fff);
+const bit<2048> REST_32 = FILL(64w0x7fffffff7fffffff);
+const bit<2048> REST_64 = FILL(64w0x7fffffffffffffff);
+
+// The lower byte of each two; the lowest of each four, and the next; the lowest
+// two of each eight, and the next.
+const bit<2048> LOW_8 = FILL(64w0x00ff00ff00ff00ff);
+const bit<2048> FIRST_32 = FILL(64w0x000000ff000000ff);
+const bit<2048> SECOND_32 = FILL(64w0x0000ff000000ff00);
+const bit<2048> FIRST_64 = FILL(64w0x000000000000ffff);
+const bit<2048> SECOND_64 = FILL(64w0x00000000ffff0000);
+
+// What takes any magnitude above infinity, and none below, to the highest bit:
+// REST less the bits of infinity.
+const bit<2048> ABOVE_F16 = FILL(64w0x03ff03ff03ff03ff);
+const bit<2048> ABOVE_BF16 = FILL(64w0x007f007f007f007f);
+const bit<2048> ABOVE_F32 = FILL(64w0x007fffff007fffff);
+const bit<2048> ABOVE_F64 = FILL(64w0x000fffffffffffff);
+
+// The canonical NaNs, little-endian.
+const bit<2048> NAN_F16 = FILL(64w0x007e007e007e007e);
+const bit<2048> NAN_BF16 = FILL(64w0xc07fc07fc07fc07f);
+const bit<2048> NAN_F32 = FILL(64w0x0000c07f0000c07f);
+const bit<2048> NAN_F64 = FILL(64w0x000000000000f87f);
+
+// What the blocks do. Elements are little-endian; where their order matters,
+// what is held is big-endian until the last contribution has come.
+const bit<8> DO_NOTHING = 0;
+const bit<8> DO_STORE = 1;   // what comes takes its place
+const bit<8> DO_LOAD = 2;    // the other way: what is held goes out
+const bit<8> DO_AND = 3;
+const bit<8> DO_OR = 4;
+const bit<8> DO_XOR = 5;
+const bit<8> DO_SWAP32 = 6;  // what comes takes its place, big-endian
+const bit<8> DO_SWAP64 = 7;
+const bit<8> DO_SUM32 = 8;   // a sum, and what comes is not the last
+const bit<8> DO_SUM64 = 9;
+const bit<8> DO_LAST32 = 10; // ... it is
+const bit<8> DO_LAST64 = 11;
+const bit<8> DO_STEPS = 12;  // it takes three steps
+const bit<8> DO_AGENT = 13;  // the agent does it
+
+// The steps: what comes is mapped, so that one way to fold serves several types.
+const bit<8> MAP_SWAP32 = 1;   // unsigned numbers in order: big-endian
+const bit<8> MAP_SWAP64 = 2;
+const bit<8> MAP_SIGNED32 = 3; // signed numbers in order: ... with the sign turned
+const bit<8> MAP_SIGNED64 = 4;
+const bit<8> MAP_TRUTH32 = 5;  // 1 or 0
+const bit<8> MAP_TRUTH64 = 6;
+const bit<8> MAP_MIN_F16 = 7;  // floating-point numbers in order, NaN below all
+const bit<8> MAP_MIN_BF16 = 8;
+const bit<8> MAP_MIN_F32 = 9;
+const bit<8> MAP_MIN_F64 = 10;
+const bit<8> MAP_MAX_F16 = 11; // ... and above all
+const bit<8> MAP_MAX_BF16 = 12;
+const bit<8> MAP_MAX_F32 = 13;
+const bit<8> MAP_MAX_F64 = 14;
+
+// It is folded with what is held.
+const bit<8> FOLD_FIRST = 0;   // nothing is
+const bit<8> FOLD_AND = 1;
+const bit<8> FOLD_OR = 2;
+const bit<8> FOLD_XOR = 3;
+const bit<8> FOLD_MIN16 = 4;
+const bit<8> FOLD_MIN32 = 5;
+const bit<8> FOLD_MIN64 = 6;
+const bit<8> FOLD_MAX16 = 7;
+const bit<8> FOLD_MAX32 = 8;
+const bit<8> FOLD_MAX64 = 9;
+
+// And after the last it is mapped back.
+const bit<8> UNMAP_NOT = 0;
+const bit<8> UNMAP_SWAP32 = 1;
+const bit<8> UNMAP_SWAP64 = 2;
+const bit<8> UNMAP_SIGNED32 = 3;
+const bit<8> UNMAP_SIGNED64 = 4;
+const bit<8> UNMAP_F16 = 5;
+const bit<8> UNMAP_BF16 = 6;
+const bit<8> UNMAP_F32 = 7;
+const bit<8> UNMAP_F64 = 8;
+
+// Steps on block.value, a word of WIDTH bits, with T for what is between and,
+// where it is folded, A for what is held. LANE(TOP_32) is a mask as wide.
+//
+// bmv2 writes a word out into bytes whenever it is assigned to, which costs more
+// than a step of arithmetic: so an expression is better than two. p4c puts the
+// value of a name for the name wherever it can, and has it computed anew each
+// time. It cannot once one of the names in that value is assigned to: the order
+// of the steps is such that no value is computed twice.
+#define LANE(mask) mask[WIDTH - 1:0]
+#define PASTE(x, y) x ## y
+#define WIDE(name, width) PASTE(name, width)
+#define A m.WIDE(a, WIDTH)
+#define T m.WIDE(t, WIDTH)
+
+// Bytes in the other order.
+#define SWAP_16(v) v = ((v >> 8) & LANE(LOW_8)) | ((v & LANE(LOW_8)) << 8);
+#define SWAP_32(v) v = ((v >> 24) & LANE(FIRST_32)) | ((v >> 8) & LANE(SECOND_32)) | \
+    ((v & LANE(SECOND_32)) << 8) | ((v & LANE(FIRST_32)) << 24);
+#define SWAP_64(v) SWAP_16(v) \
+    v = ((v >> 48) & LANE(FIRST_64)) | ((v >> 16) & LANE(SECOND_64)) | \
+    ((v & LANE(SECOND_64)) << 16) | ((v & LANE(FIRST_64)) << 48);
+
+// With only highest bits set in v: that bit on all others of its lane, or on
+// all of it. No lane borrows from another.
+#define OTHERS(v, lane) ((v) - ((v) >> (lane - 1)))
+#define WHOLE(v, lane) ((v) | OTHERS(v, lane))
+
+#define TURN(lane) block.value = block.value ^ LANE(TOP_ ## lane);
+
+// 1 in little-endian order is 7 bits below the highest.
+#define TRUTH(lane) block.value = \
+    ((((block.value & LANE(REST_ ## lane)) + LANE(REST_ ## lane)) | block.value) & LANE(TOP_ ## lane)) >> 7;
+
+// The highest bits are added apart, so that no lane carries into the next.
+#define ADD(lane) block.value = \
+    ((A & LANE(REST_ ## lane)) + (block.value & LANE(REST_ ## lane))) ^ ((A ^ block.value) & LANE(TOP_ ## lane));
+
+// A becomes where it differs from the block, and T all of the lanes in which
+// it was less, unsigned: there the highest bit says so or, where it is the same,
+// the rest, whose difference borrows from a highest bit that was put there.
+#define LESS(lane) \
+    T = (A | LANE(TOP_ ## lane)) - (block.value & LANE(REST_ ## lane)); \
+    A = A ^ block.value; \
+    T = ((block.value & A) | ((A ^ LANE(TOP_ ## lane)) & (T ^ LANE(TOP_ ## lane)))) & LANE(TOP_ ## lane); \
+    T = WHOLE(T, lane);
+#define LEAST(lane) LESS(lane) block.value = block.value ^ (A & T);
+#define GREATEST(lane) LESS(lane) block.value = block.value ^ A ^ (A & T);
+
+// The highest bit where v is no number, the sign aside.
+#define NAN_OF(v, lane, type) (((v & LANE(REST_ ## lane)) + LANE(ABOVE_ ## type)) & LANE(TOP_ ## lane))
+
+// A negative number has all bits turned, a positive one the sign: so they are
+// in the order of unsigned ones, -0 before +0. What is no number becomes the
+// largest of all, or the least.
+#define MAXIMAL(lane, type) \
+    SWAP_ ## lane(block.value) \
+    T = NAN_OF(block.value, lane, type); \
+    block.value = block.value ^ LANE(TOP_ ## lane) ^ OTHERS(block.value & LANE(TOP_ ## lane), lane); \
+    T = WHOLE(T, lane); \
+    block.value = block.value | T;
+#define MINIMAL(lane, type) MAXIMAL(lane, type) block.value = block.value ^ T;
+
+// And back, what is no number being the canonical one. A whole lane is the same
+// in either order of bytes.
+#define NUMBER(lane, type) \
+    block.value = block.value ^ LANE(TOP_ ## lane) ^ OTHERS((block.value & LANE(TOP_ ## lane)) ^ LANE(TOP_ ## lane), lane); \
+    T = NAN_OF(block.value, lane, type); \
+    SWAP_ ## lane(block.value) \
+    T = WHOLE(T, lane); \
+    block.value = ((block.value | T) ^ T) | (T & LANE(NAN_ ## type));

@@ -1,0 +1,78 @@
+// A packet that is to carry the value of a slot may have to grow: a probe is a
+// header alone, its answer a whole chunk. bmv2 gives a packet room for 512 bytes
+// more than it came with, and ends if that is not enough. So such a packet goes
+// round first: it leaves by one port of the switch and comes in by another, with
+// LOOP_BYTES of padding, and is looked at as if it came for the first time. One
+// that goes round changes nothing. A target without that limit has no use for
+// the loop: there, LOOP_BYTES can be a whole chunk.
+
+// Unwind takes the loop's headers off a packet, and tells the room that it has.
+control Unwind(inout headers hdr, inout metadata m) {
+    action first() {
+        m.room = LOOP_BYTES;
+    }
+
+    action later() {
+        m.room = LOOP_BYTES * ((bit<16>)hdr.loop.rounds + 1);
+        m.padding = LOOP_BYTES * (bit<16>)hdr.loop.rounds + 1;
+        hdr.ethernet.type = ETHERTYPE_IPV4;
+        hdr.pad0.setInvalid();
+        hdr.pad1.setInvalid();
+        hdr.loop.setInvalid();
+    }
+
+    apply {
+        if (hdr.loop.isValid()) {
+            later();
+        } else {
+            first();
+        }
+    }
+}
+
+// Grow tells whether a packet needs more room than it has: it is the last
+// contribution to a broadcast, and not the vector; a probe of a child that gets
+// the result; or the parent's want.
+control Grow(inout headers hdr, inout metadata m) {
+    action round() {
+        m.outcome = LOOPED;
+    }
+
+    apply {
+        if (m.slot.length > m.room) {
+            if (m.slot.state == FINISHED && hdr.chunk.type == PROBE && m.slot.wants & m.one != 0 ||
+                m.slot.state == COMPLETE && hdr.chunk.type == WANT ||
+                m.slot.state == OPEN && hdr.chunk.type == CONTRIBUTION && hdr.chunk.flags & SOURCE == 0 &&
+                m.slot.arrived != m.slot.arrived | m.one && m.slot.arrived | m.one == m.everyone) {
+                round();
+            }
+        }
+    }
+}
+
+// Round sends a packet on the loop.
+control Round(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
+    action first() {
+        hdr.ethernet.type = ETHERTYPE_LOOP;
+        hdr.loop.setValid();
+        hdr.loop.rounds = 1;
+        hdr.pad0.setValid();
+        hdr.pad0.first = 0;
+        hdr.pad0.second = 0;
+        std.egress_spec = LOOP_OUT_PORT;
+    }
+
+    action second() {
+        hdr.loop.rounds = 2;
+        hdr.pad1.setValid();
+        hdr.pad1.first = 0;
+        hdr.pad1.second = 0;
+    }
+
+    apply {
+        first();
+        if (m.padding != 0) {
+            second();
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// What all that leaves as the switch's own has in common. Ingress says what a
+// packet is and whom it is for; egress writes the addresses. These are steps of
+// actions, as macros: an action that is called by another gets copies of whole
+// headers.
+
+#define TO_CHILD \
+    m.send = 1; \
+    m.instance = m.child + 1; \
+    std.egress_spec = (bit<9>)m.child_port;
+
+#define TO_PARENT \
+    m.send = 1; \
+    m.up = 1; \
+    m.instance = PARENT; \
+    std.egress_spec = (bit<9>)m.parent_port;
+
+#define TO_GROUP(which) \
+    m.send = 1; \
+    std.mcast_grp = m.epoch * GROUPS_PER_EPOCH + which;
+
+// A packet without a signature.
+#define BECOME(type_) \
+    hdr.chunk.type = type_; \
+    hdr.chunk.flags = 0; \
+    hdr.claim.elements = 0; \
+    hdr.claim.operation = 0; \
+    hdr.claim.chunk_elements = 0; \
+    hdr.claim.collective = 0; \
+    hdr.claim.function = 0; \
+    hdr.claim.root = 0; \
+    hdr.claim.element = 0;
+
+// A packet with the slot's signature.
+#define BECOME_SLOT(type_) \
+    hdr.chunk.type = type_; \
+    hdr.claim.elements = m.slot.signature[103:72]; \
+    hdr.claim.operation = m.slot.signature[71:56]; \
+    hdr.claim.chunk_elements = m.slot.signature[55:40]; \
+    hdr.claim.collective = m.slot.signature[39:36]; \
+    hdr.claim.function = m.slot.signature[35:32]; \
+    hdr.claim.root = m.slot.signature[31:8]; \
+    hdr.claim.element = m.slot.signature[7:0];
+
+// The packet, which has no payload, gets the value of the slot.
+#define LOAD \
+    m.work = DO_LOAD; \
+    m.occupy = 1;
+
+// The flags of a partial.
+#define FLAGS_OF_PARTIAL ((bit<8>)m.slot.source * SOURCE | (m.slot.wants != 0 ? SINK : 0))
+
+// The slot begins anew, with this packet's number: what it held counts for
+// nothing.
+#define CLAIM(state_) \
+    m.slot.state = state_; \
+    served.write(m.place, m.served); \
+    states.write(m.place, state_); \
+    arrived.write(m.place, 0); \
+    wants.write(m.place, 0); \
+    repairs.write(m.place, 0);
+
+#define TURN_TO(state_) \
+    m.slot.state = state_; \
+    states.write(m.place, state_);
+
+// The slot fails, and tells all neighbours but who told it.
+#define FAIL \
+    TURN_TO(FAILED) \
+    m.spread = 1; \
+    m.bare = 1; \
+    m.work = DO_NOTHING; \
+    m.occupy = 0;
+
+// ... because of what was found here.
+#define DISAGREE(kind_, first_, second_) \
+    FAIL \
+    hdr.disagreement.setValid(); \
+    hdr.disagreement.kind = kind_; \
+    hdr.disagreement.zero = 0; \
+    hdr.disagreement.first = m.slot.signature ++ first_; \
+    hdr.disagreement.second = m.signature ++ second_;

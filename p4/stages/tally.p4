@@ -1,0 +1,28 @@
+// What is counted, in ingress, when all is known.
+
+control Tally(inout metadata m) {
+    counter(TREES * OUTCOMES, CounterType.packets) outcomes;  // per tree and outcome
+    counter(EPOCHS * TRAFFICS, CounterType.packets) traffic;  // per epoch, for leases
+
+    action outcome() {
+        outcomes.count((bit<32>)m.tree * OUTCOMES + (bit<32>)m.outcome);
+    }
+
+    action admitted() {
+        traffic.count((bit<32>)m.epoch * TRAFFICS + (m.sender == CHILD ? (bit<32>)TRAFFIC_CHILD : TRAFFIC_PARENT));
+    }
+
+    action up() {
+        traffic.count((bit<32>)m.epoch * TRAFFICS + TRAFFIC_UP);
+    }
+
+    apply {
+        outcome();
+        if (m.admitted == 1) {
+            admitted();
+        }
+        if (m.up == 1) {
+            up();
+        }
+    }
+}

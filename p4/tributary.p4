@@ -1,0 +1,42 @@
+// The switch's side of a reduction, as docs/protocol.md tells it and the Go
+// package internal/core/aggregate does it, beside IPv4 forwarding.
+//
+//   Reader    one chunk's headers, and its values as wide blocks
+//   Verify    checksums of IPv4 and UDP
+//   Ingress   Forward    what is not for a tree here leaves
+//             Soundness  can it be read?
+//             Admission  may its sender say it?
+//             Slot       what becomes of its chunk, and who is to hear
+//             Blocks     the values: reduced, stored, or loaded
+//             Tally      one outcome a packet
+//   Egress    each copy is addressed to its child, or to the parent
+//   Sum       checksums
+//   Writer
+
+#include <core.p4>
+#include <v1model.p4>
+
+#include "stages/limits.p4"
+#include "stages/outcomes.p4"
+#include "stages/headers.p4"
+#include "stages/lanes.p4"
+#include "stages/parser.p4"
+#include "stages/checksums.p4"
+#include "stages/forward.p4"
+#include "stages/soundness.p4"
+#include "stages/admission.p4"
+#include "stages/registers.p4"
+#include "stages/send.p4"
+#include "stages/contribution.p4"
+#include "stages/answer.p4"
+#include "stages/probe.p4"
+#include "stages/error.p4"
+#include "stages/loop.p4"
+#include "stages/slot.p4"
+#include "stages/blocks.p4"
+#include "stages/tally.p4"
+#include "stages/ingress.p4"
+#include "stages/egress.p4"
+
+@pkginfo(name="tributary", version="1")
+V1Switch(Reader(), Verify(), Inbound(), Outbound(), Sum(), Writer()) main;
