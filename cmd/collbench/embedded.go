@@ -50,7 +50,7 @@ func runEmbedded(cmd *cobra.Command, f *benchFlags, fabric string) (err error) {
 	ctx, cancel := f.within(cmd.Context())
 	defer cancel()
 	whole, err := embedded.Start(ctx, embedded.Config{
-		Topology: g, WithoutManager: c.Way == bench.Host, OfferWait: offerWaitMust, Window: f.window, Log: f.logger(cmd),
+		Topology: g, WithoutManager: c.Way == bench.Host, OfferWait: offerWaitMust, Window: f.window, Terms: c.Terms(), Log: f.logger(cmd),
 		Progress: func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) },
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -116,6 +117,7 @@ func (tr *trial) measure(strike func() error) (way, result string) {
 		tr.t.Fatalf("%v, %q\n%s", err, rows, tr.log)
 	}
 	row := strings.Split(rows[1], ",")
+	tr.t.Logf("by %s in %s us", row[colWay], row[colMedian])
 	return row[colWay], row[colResult]
 }
 
@@ -189,6 +191,21 @@ func TestFabricFaults(t *testing.T) {
 			}
 			return func() error { return tr.Lab().SetLink(trunk, true) }, tr.Lab().SetLink(trunk, false)
 		}, anotherTree},
+		"a host's link is down for a while": {"cbhost", func(tr *trial) (func() error, error) {
+			lab := tr.Lab()
+			link := lab.Topology().Adjacent(1)[0]
+			if err := lab.SetLink(link, false); err != nil {
+				return nil, err
+			}
+			for { // until the manager has taken the tree back
+				if _, err := tr.Tree(tr.ctx); errors.Is(err, field.ErrNoTree) {
+					break
+				} else if err != nil {
+					return nil, err
+				}
+			}
+			return func() error { return nil }, lab.SetLink(link, true)
+		}, anotherTree},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,6 +238,107 @@ func TestFabricFaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMisplacedTree has the manager hold a tree against what the links carry:
+// while all is well, and while packets are lost, there is no alarm; once a
+// route leads an edge of the tree over other links, the alarm names the link
+// that it was planned on. The results are right all the time.
+func TestMisplacedTree(t *testing.T) {
+	needRoot(t)
+	t.Parallel()
+	const alarm = "tree is not where it was planned"
+	for name, test := range map[string]struct {
+		loss   float64
+		detour bool
+	}{"well": {}, "loss": {loss: 0.02}, "detour": {detour: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			log := &safeBuffer{}
+			f, err := field.Start(field.Config{
+				Lab:     netlab.Config{Prefix: "cbplace-" + name, HostsPerLeaf: 2, Leaves: 2, Spines: 2, Rate: 50e6},
+				Program: []string{os.Args[0]}, Log: log, Loss: test.loss, Verify: 20 * time.Millisecond,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			tr := &trial{f, t, ctx, log}
+			g, trunk, divert := tr.Lab().Topology(), topology.NoLink, func() error { return nil }
+			if test.detour {
+				divert = func() (err error) {
+					trunk, err = tr.divert()
+					return err
+				}
+			}
+			way, result := tr.measure(divert)
+			if result != "right" || way != "offload" && test.loss == 0 {
+				t.Errorf("it ran by %s, and the result is %s\n%s", way, result, log)
+			}
+			if !test.detour {
+				if said := log.String(); strings.Contains(said, alarm) {
+					t.Errorf("a false alarm:\n%s", said)
+				}
+				return
+			}
+			for _, direction := range []string{"sent", "received"} {
+				if !tr.says(alarm, "link="+g.LinkName(trunk)+" ", "direction="+direction+" ") {
+					t.Errorf("no alarm about what was %s over link %s:\n%s", direction, g.LinkName(trunk), log)
+				}
+			}
+		})
+	}
+}
+
+// says waits for a line of the processes' logs with all of these texts, and
+// reports whether it came.
+func (tr *trial) says(texts ...string) bool {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		for line := range strings.Lines(tr.log.String()) {
+			if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) }) {
+				return true
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-tr.ctx.Done():
+			return false
+		}
+	}
+}
+
+// divert leads what a leaf sends to the root of the tree over other links, and
+// returns the one that it was planned on.
+func (tr *trial) divert() (topology.LinkID, error) {
+	tree, err := tr.Tree(tr.ctx)
+	if err != nil {
+		return topology.NoLink, err
+	}
+	g := tr.Lab().Topology()
+	leaf, trunk := tree.Vertices[1].Switch, tree.Vertices[1].Up
+	root := g.Across(trunk, leaf)
+	for _, first := range g.Adjacent(leaf) {
+		other := g.Across(first, leaf)
+		if first == trunk || !g.IsSwitch(other) {
+			continue
+		}
+		for _, second := range g.Adjacent(other) {
+			for _, third := range g.Adjacent(root) {
+				if second != first && g.Across(second, other) == g.Across(third, root) {
+					return trunk, tr.Lab().Detour(leaf, trunk, first, second, third)
+				}
+			}
+		}
+	}
+	return trunk, errors.New("there is no way around")
 }
 
 // TestInterrupted interrupts the command, and finds nothing of it.

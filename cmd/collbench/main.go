@@ -6,23 +6,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
+
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := newRoot().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "collbench:", oneLine(err))
-		os.Exit(1) // the deferred stop would only restore signals
-	}
-}
-
-// oneLine joins the lines of an error, of which some have several.
-func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; ")
+	os.Exit(process.Main("collbench", func(ctx context.Context) error { return newRoot().ExecuteContext(ctx) }))
 }

@@ -69,6 +69,7 @@ func table(t *testing.T, out string) (rows [][]string) {
 // Columns of a row.
 const (
 	colBytes  = 3
+	colMedian = 6
 	colWay    = 9
 	colResult = 10
 )
@@ -79,11 +80,13 @@ func TestEmbedded(t *testing.T) {
 		way  string
 		rows int
 	}{
-		"offload":   {[]string{"--bytes", "8,0,100KiB", "--rate", "1gbit", "--way", "offload"}, "offload", 3},
-		"host":      {[]string{"--bytes", "64KiB", "--type", "int64", "--reduction", "bxor", "--way", "host"}, "host-tree", 1},
-		"reduce":    {[]string{"--bytes", "64KiB", "--function", "reduce", "--type", "bfloat16", "--reduction", "product"}, "offload", 1},
-		"broadcast": {[]string{"--bytes", "64KiB", "--function", "broadcast", "--type", "uint32"}, "offload", 1},
-		"barrier":   {[]string{"--bytes", "0", "--function", "barrier", "--type", "float16"}, "offload", 1},
+		"offload":           {[]string{"--bytes", "8,0,100KiB", "--rate", "1gbit", "--way", "offload"}, "offload", 3},
+		"host":              {[]string{"--bytes", "64KiB", "--type", "int64", "--reduction", "bxor", "--way", "host"}, "host-tree", 1},
+		"reduce":            {[]string{"--bytes", "64KiB", "--function", "reduce", "--type", "bfloat16", "--reduction", "product"}, "offload", 1},
+		"blocks":            {[]string{"--bytes", "8,1MiB", "--type", "block32", "--way", "offload"}, "offload", 2},
+		"blocks over hosts": {[]string{"--bytes", "64KiB", "--function", "reduce", "--type", "block32", "--way", "host"}, "host-tree", 1},
+		"broadcast":         {[]string{"--bytes", "64KiB", "--function", "broadcast", "--type", "uint32"}, "offload", 1},
+		"barrier":           {[]string{"--bytes", "0", "--function", "barrier", "--type", "float16"}, "offload", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rows, log, err := command(t, append([]string{"embedded", "--fabric", "leaf-spine:2,2,1", "--iterations", "3"}, test.args...)...)
@@ -118,6 +121,7 @@ func TestBadFlags(t *testing.T) {
 		"type":          {[]string{"embedded", "--type", "int8"}, errUsage, "--type"},
 		"reduction":     {[]string{"embedded", "--reduction", "mean"}, errUsage, "--reduction"},
 		"undefined":     {[]string{"embedded", "--reduction", "bxor"}, bench.ErrConfig, "bxor of float32"},
+		"blocks":        {[]string{"embedded", "--type", "block32", "--function", "broadcast"}, bench.ErrConfig, "broadcast of block32"},
 		"located":       {[]string{"embedded", "--reduction", "minloc"}, bench.ErrConfig, "minloc"},
 		"collective":    {[]string{"embedded", "--function", "gather"}, bench.ErrConfig, "allreduce, reduce"},
 		"way":           {[]string{"embedded", "--way", "air"}, bench.ErrConfig, "auto, offload, host"},

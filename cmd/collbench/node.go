@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+	"github.com/tributary-fabric/tributary/internal/managerd"
 )
 
 // newNode returns the commands that fabric runs in the namespaces of its lab.
@@ -15,17 +16,20 @@ func newNode() *cobra.Command {
 }
 
 func newNodeManager(verbose *bool) *cobra.Command {
-	var fabric, listen string
-	var agents map[string]string
+	var fabric, kept string
+	var c managerd.Config
 	cmd := &cobra.Command{
 		Use: "manager", Short: "Be the manager", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return field.Manager(cmd.Context(), fabric, listen, agents, newLogger(cmd, *verbose))
+			c.Log = newLogger(cmd, *verbose)
+			return field.Manager(cmd.Context(), fabric, kept, c)
 		},
 	}
 	cmd.Flags().StringVar(&fabric, "topology", "", "`file` of the fabric")
-	cmd.Flags().StringVar(&listen, "listen", "", "`address` to listen on")
-	cmd.Flags().StringToStringVar(&agents, "agent", nil, "switch and `address` of its agent, as NAME=ADDRESS")
+	cmd.Flags().StringVar(&kept, "store", "", "`file` that keeps its state")
+	cmd.Flags().StringVar(&c.Listen, "listen", "", "`address` to listen on")
+	cmd.Flags().DurationVar(&c.Verify, "verify", 0, "`period` in which trees are held against what links carry")
+	cmd.Flags().StringToStringVar(&c.Agents, "agent", nil, "switch and `address` of its agent, as NAME=ADDRESS")
 	return cmd
 }
 

@@ -158,7 +158,7 @@ func run(cmd *cobra.Command, f *runFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
-	comm, err := h.Communicator(ctx, f.name, members)
+	comm, err := h.Communicator(ctx, f.name, members, c.Terms()...)
 	if err != nil {
 		return err
 	}

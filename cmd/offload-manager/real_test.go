@@ -41,6 +41,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// build is how docs/deploy.md builds all commands; bin/ is where tests want it.
+const build = "go build -o bin/ ./cmd/..."
+
 // binary returns the path of a command of this module.
 func binary(t *testing.T, name string) string {
 	t.Helper()
@@ -48,15 +51,17 @@ func binary(t *testing.T, name string) string {
 		if binaries.directory, binaries.err = os.MkdirTemp("", "offload-manager-test-"); binaries.err != nil {
 			return
 		}
-		out, err := exec.Command("go", "build", "-o", binaries.directory+"/", ".", "../switch-agent").CombinedOutput()
-		if err != nil {
+		args := strings.Fields(strings.Replace(build, "bin/", filepath.Join(binaries.directory, "bin")+"/", 1))
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = "../.."
+		if out, err := cmd.CombinedOutput(); err != nil {
 			binaries.err = fmt.Errorf("%w: %s", err, out)
 		}
 	})
 	if binaries.err != nil {
 		t.Fatal(binaries.err)
 	}
-	return filepath.Join(binaries.directory, name)
+	return filepath.Join(binaries.directory, "bin", name)
 }
 
 // child is a command that runs, and what it has logged.
@@ -70,7 +75,14 @@ type child struct {
 // launch starts a command, which is killed at the end of the test.
 func launch(t *testing.T, name string, args ...string) *child {
 	t.Helper()
-	p := &child{T: t, cmd: exec.Command(binary(t, name), args...), lines: make(chan string, 10000)}
+	return follow(t, exec.Command(binary(t, name), args...))
+}
+
+// follow starts a process, and reads what it logs; it is killed at the end of
+// the test.
+func follow(t *testing.T, cmd *exec.Cmd) *child {
+	t.Helper()
+	p := &child{T: t, cmd: cmd, lines: make(chan string, 10000)}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

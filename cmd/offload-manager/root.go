@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
-	"runtime/debug"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/internal/version"
 )
 
 // newRoot returns the command with all its subcommands.
@@ -45,21 +47,8 @@ func newVersion() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "offload-manager", version())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "offload-manager", version.String(), runtime.Version())
 			return err
 		},
 	}
-}
-
-// version returns what the build recorded of itself.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := info.Main.Version
-	if v == "" {
-		v = "(devel)"
-	}
-	return v + " " + info.GoVersion
 }

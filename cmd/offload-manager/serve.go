@@ -24,7 +24,8 @@ func newServe() *cobra.Command {
 		Short: "Run the manager of a fabric",
 		Long: `serve runs the manager that a configuration file describes, until it is told to
 end by SIGINT or SIGTERM; a second signal ends it at once. The trees of running
-groups stay while it is away: their own packets keep them.
+groups stay while it is away: their own packets keep them. A changed file takes
+a restart; after SIGHUP the log says whether that would succeed.
 
 Agents, hosts and the manager may start in any order. The log, on the standard
 error output, says for which agents the manager waits. The flags below override
@@ -39,7 +40,7 @@ the file, which docs/examples/manager.yaml explains.`,
 			if err := override(cmd, m); err != nil {
 				return err
 			}
-			return serve(cmd.Context(), m, cmd.ErrOrStderr())
+			return serve(cmd.Context(), m, func() error { _, err := readSound(path); return err }, cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
@@ -72,7 +73,7 @@ func override(cmd *cobra.Command, m *settings.Manager) error {
 }
 
 // serve runs a manager until ctx ends.
-func serve(ctx context.Context, m *settings.Manager, stderr io.Writer) (err error) {
+func serve(ctx context.Context, m *settings.Manager, check func() error, stderr io.Writer) (err error) {
 	log, err := m.Log.Logger(stderr)
 	if err != nil {
 		return err
@@ -97,13 +98,24 @@ func serve(ctx context.Context, m *settings.Manager, stderr io.Writer) (err erro
 	}
 	d, err := managerd.Start(c)
 	if errors.Is(err, manager.ErrUnknownHost) {
-		return fmt.Errorf("%w; the topology has changed under the groups in %s: bring their hosts back, or move the file away, "+
+		return fmt.Errorf("%w; the topology has changed under the groups in %s: bring their hosts back, "+
+			"remove the groups (\"offload-manager store remove FILE GROUP\"), or move the file away, "+
 			"and groups are made again by their members", err, m.Store)
 	}
 	if err != nil {
 		return err
 	}
-	return process.Serve(ctx, d, m.Admin, log)
+	return process.Serve(ctx, d, m.Admin, check, log)
+}
+
+// readSound reads a configuration file, and what it names.
+func readSound(path string) (*settings.Manager, error) {
+	m, err := settings.ReadManagerFile(path)
+	if err != nil {
+		return nil, err
+	}
+	_, err = process.Trust(m.TLS, slog.New(slog.DiscardHandler))
+	return m, err
 }
 
 // unattended lists the switches without an agent.
@@ -131,10 +143,7 @@ func newCheck() *cobra.Command {
 		Short: "Check a manager's configuration file",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := settings.ReadManagerFile(args[0])
-			if err == nil {
-				_, err = process.Trust(m.TLS, slog.New(slog.DiscardHandler))
-			}
+			m, err := readSound(args[0])
 			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
 				g := m.Graph
 				return fmt.Sprintf("fabric %s, %d hosts, %d switches, %d agents: sound", g.Fabric(), g.Hosts(), g.Switches(), len(m.Agents))

@@ -174,7 +174,7 @@ func TestManagerIsKilled(t *testing.T) {
 		return len(groups) == 1 && groups[0].Group == group && groups[0].Watching == 4, err
 	})
 	if again, _, later, err := d.root(t.Context()); err != nil || again != root || later != epoch {
-		t.Errorf("the tree is of root %s and epoch %d, %v; before it was %s and %d", again, later, err, root, epoch)
+		t.Errorf("the tree is of root %s and epoch %d, %v; before it was %s and %d\n%s", again, later, err, root, epoch, d.ask("group", "explain", "1"))
 	}
 	if o := c.allreduce(); o.Way != hostlib.Offload || o.Epochs[0] != first.Epochs[0] {
 		t.Errorf("it ran by %v in %v since %s", o.Way, o.Epochs, o.Reason)
@@ -214,7 +214,7 @@ func TestTopologyChangesUnderTheStore(t *testing.T) {
 	d.manager.end(syscall.SIGKILL)
 	config := d.write("manager.yaml", "version: 1\ntopology: leaf-spine:1,2,2\nstore: manager.db\n")
 	_, err := d.try("serve", "--config", config, "--listen", d.address)
-	if err == nil || !containsAll(err.Error(), []string{"job", "no such host", "bring their hosts back, or move the file away"}) {
+	if err == nil || !containsAll(err.Error(), []string{"job", "no such host", "bring their hosts back", "store remove", "move the file away"}) {
 		t.Errorf("it says %v", err)
 	}
 }

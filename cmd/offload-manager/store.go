@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -13,17 +14,47 @@ import (
 )
 
 func newStore() *cobra.Command {
-	cmd := &cobra.Command{Use: "store", Short: "Look into the file that keeps a manager's state"}
-	return family(cmd, &cobra.Command{
+	cmd := &cobra.Command{Use: "store", Short: "Look into the file that keeps a manager's state, and mend it"}
+	return family(cmd, newStoreCheck(), newStoreRemove())
+}
+
+func newStoreCheck() *cobra.Command {
+	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a store that no manager has open",
 		Args:  cobra.ExactArgs(1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return checkStore(cmd.OutOrStdout(), args[0]) },
-	})
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withStore(args[0], func(_ *store.File, records []manager.Record) error {
+				return tellStore(cmd.OutOrStdout(), args[0], records)
+			})
+		},
+	}
 }
 
-// checkStore tells what is in a store.
-func checkStore(out io.Writer, path string) (err error) {
+func newStoreRemove() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "remove FILE GROUP",
+		Short: "Remove a group, by name or number, from a store that no manager has open",
+		Long: `remove has a manager forget one group: one whose hosts have left the topology,
+say, which keeps it from starting. It tells what it would remove, and does so
+with --yes. The group's number and epochs are not given again. When the manager
+runs, it has the switches free what they hold for the group; members that still
+run go over to their hosts, and make the group anew if they can.`,
+		Example: "  offload-manager store remove manager.db job-17/1f2e3d4c5b6a7988 --yes",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withStore(args[0], func(s *store.File, records []manager.Record) error {
+				return removeGroup(cmd.OutOrStdout(), s, records, args[1], yes)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "remove it")
+	return cmd
+}
+
+// withStore calls do with a store that is there, and all its records.
+func withStore(path string, do func(*store.File, []manager.Record) error) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("store: %w", err) // Open would make it
 	}
@@ -36,6 +67,11 @@ func checkStore(out io.Writer, path string) (err error) {
 	if err != nil {
 		return err
 	}
+	return do(s, records)
+}
+
+// tellStore tells what is in a store.
+func tellStore(out io.Writer, path string, records []manager.Record) error {
 	groups, trees, last := 0, 0, uint32(0)
 	for _, r := range records {
 		switch {
@@ -47,7 +83,66 @@ func checkStore(out io.Writer, path string) (err error) {
 			last = r.Fleet.LastGroup
 		}
 	}
-	_, err = fmt.Fprintf(out, "%s: version %d, %d records: %d groups with %d trees, the last number given is %d: sound\n",
+	_, err := fmt.Fprintf(out, "%s: version %d, %d records: %d groups with %d trees, the last number given is %d: sound\n",
 		path, store.Version, len(records), groups, trees, last)
 	return err
+}
+
+// errNotRemoved: remove was not told that it may.
+var errNotRemoved = errors.New("nothing was removed: --yes removes it")
+
+// removeGroup removes the records of the group that is called so or, if none
+// is, has that number.
+func removeGroup(out io.Writer, s *store.File, records []manager.Record, which string, yes bool) error {
+	spec, err := findSpec(records, which)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Path(), err)
+	}
+	last, trees := uint64(0), 0
+	var gone []manager.Record
+	for _, r := range records {
+		last = max(last, r.Seq)
+		if r.Group != spec.Group || r.Kind == manager.FleetRecord {
+			continue
+		}
+		if r.Trees != nil {
+			trees = len(r.Trees.Live)
+		}
+		gone = append(gone, manager.Record{Kind: r.Kind, Group: r.Group, Delete: true})
+	}
+	for i := range gone {
+		gone[i].Seq = last + 1 + uint64(i)
+	}
+	what := fmt.Sprintf("Group %d, %s: %d members (%s), %d trees", spec.Group, spec.Spec.Name, len(spec.Spec.Members), some(spec.Spec.Members), trees)
+	if !yes {
+		return fmt.Errorf("%s: %w", what, errNotRemoved)
+	}
+	if err := s.Save(gone); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, what+": removed")
+	return err
+}
+
+func findSpec(records []manager.Record, which string) (*manager.Record, error) {
+	number, noNumber := strconv.ParseUint(which, 10, 32)
+	var byNumber *manager.Record
+	var names []string
+	for i := range records {
+		r := &records[i]
+		if r.Kind != manager.SpecRecord {
+			continue
+		}
+		if r.Spec.Name == which {
+			return r, nil
+		}
+		if noNumber == nil && r.Group == uint32(number) {
+			byNumber = r
+		}
+		names = append(names, fmt.Sprintf("%d (%s)", r.Group, r.Spec.Name))
+	}
+	if byNumber == nil {
+		return nil, fmt.Errorf("%w %q; %s", manager.ErrUnknownGroup, which, possible("groups", names))
+	}
+	return byNumber, nil
 }

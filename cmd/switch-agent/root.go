@@ -11,6 +11,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/internal/agentd"
+	"github.com/tributary-fabric/tributary/internal/nic"
 	"github.com/tributary-fabric/tributary/internal/settings"
 )
 
@@ -37,11 +38,18 @@ func newRun() *cobra.Command {
 		Long: `run runs the agent that a configuration file describes, until it is told to end
 by SIGINT or SIGTERM; a second signal ends it at once. Trees on the switch end
 with it, and their groups change to others, or to their hosts: drain the switch
-first ("offload-manager switch drain").
+first ("offload-manager switch drain"). A changed file takes a restart; after
+SIGHUP the log says whether that would succeed.
 
 The agent waits for managers to call; they may start before it or after. The
-flags below override the file, which docs/examples/agent.yaml explains.`,
-		Example: "  switch-agent run --config agent.yaml",
+flags below override the file, which docs/examples/agent.yaml explains.
+
+With --pipeline p4 a P4 target reduces, which the agent gives its program and
+tables by P4Runtime; the file has the target's ports and routes (docs/p4.md).
+What is in flight on the target goes on when the agent ends. While the target
+cannot be used the agent promises nothing, and "offload-manager switch list"
+shows why.`,
+		Example: "  switch-agent run --config agent.yaml\n  switch-agent run --config agent.yaml --pipeline p4 --p4runtime 127.0.0.1:9559",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, err := settings.ReadAgentFile(path)
@@ -51,13 +59,15 @@ flags below override the file, which docs/examples/agent.yaml explains.`,
 			if err := override(cmd, a); err != nil {
 				return err
 			}
-			return run(cmd.Context(), a, cmd.ErrOrStderr())
+			return run(cmd.Context(), a, func() error { _, err := readSound(path); return err }, cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&path, "config", "", "configuration `file`")
 	flags.String("listen", "", "`address` (host:port) where managers reach the agent")
+	flags.String("pipeline", "", "what reduces: soft, the agent; or p4, a P4 target beside it")
+	flags.String("p4runtime", "", "`address` (host:port, or unix:/path) of the P4 target's P4Runtime server")
 	flags.String("log-level", "", "debug, info, warn or error")
 	flags.String("log-format", "", "text or json")
 	_ = cmd.MarkFlagRequired("config") // its only error is that there is no such flag
@@ -66,13 +76,24 @@ flags below override the file, which docs/examples/agent.yaml explains.`,
 
 // override sets what was given as a flag.
 func override(cmd *cobra.Command, a *settings.Agent) error {
-	for name, to := range map[string]*string{"listen": &a.Listen, "log-level": &a.Log.Level, "log-format": &a.Log.Format} {
+	for name, to := range map[string]*string{
+		"listen": &a.Listen, "log-level": &a.Log.Level, "log-format": &a.Log.Format,
+		"pipeline": &a.Pipeline, "p4runtime": &a.Target.Address,
+	} {
 		if f := cmd.Flags().Lookup(name); f.Changed {
 			*to = f.Value.String()
 		}
 	}
 	if err := settings.CheckAddress(a.Listen); err != nil {
 		return fmt.Errorf("%w --listen: %w", errUsage, err)
+	}
+	if err := settings.CheckPipeline(a.Pipeline); err != nil {
+		return fmt.Errorf("%w --pipeline: %w", errUsage, err)
+	}
+	if cmd.Flags().Lookup("p4runtime").Changed {
+		if err := settings.CheckP4Runtime(a.Target.Address); err != nil {
+			return fmt.Errorf("%w --p4runtime: %w", errUsage, err)
+		}
 	}
 	if a.Log.Format != "text" && a.Log.Format != "json" {
 		return fmt.Errorf("%w --log-format %q: text and json are possible", errUsage, a.Log.Format)
@@ -81,13 +102,16 @@ func override(cmd *cobra.Command, a *settings.Agent) error {
 }
 
 // run runs an agent until ctx ends.
-func run(ctx context.Context, a *settings.Agent, stderr io.Writer) error {
+func run(ctx context.Context, a *settings.Agent, check func() error, stderr io.Writer) error {
 	log, err := a.Log.Logger(stderr)
 	if err != nil {
 		return err
 	}
-	c := a.Config()
-	c.Log = log
+	c, err := a.Config()
+	if err != nil {
+		return err
+	}
+	c.Log, c.Interfaces = log, nic.System()
 	if c.Trust, err = process.Trust(a.TLS, log); err != nil {
 		return err
 	}
@@ -96,7 +120,23 @@ func run(ctx context.Context, a *settings.Agent, stderr io.Writer) error {
 		return err
 	}
 	log.Info("waiting for a manager to call", slog.String("switch", a.Switch), slog.String("address", d.Addr()))
-	return process.Serve(ctx, d, a.Admin, log)
+	return process.Serve(ctx, d, a.Admin, check, log)
+}
+
+// readSound reads a configuration file, and what it names.
+func readSound(path string) (*settings.Agent, error) {
+	a, err := settings.ReadAgentFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.Config()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if c.Trust, err = process.Trust(a.TLS, slog.New(slog.DiscardHandler)); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 func newCheck() *cobra.Command {
@@ -105,12 +145,10 @@ func newCheck() *cobra.Command {
 		Short: "Check an agent's configuration file",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := settings.ReadAgentFile(args[0])
-			if err == nil {
-				_, err = process.Trust(a.TLS, slog.New(slog.DiscardHandler))
-			}
+			a, err := readSound(args[0])
 			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
-				return fmt.Sprintf("switch %s, %d slots, %d children: sound", a.Switch, a.Capability.Slots, a.Capability.Children)
+				c, _ := a.Config() // it is sound
+				return fmt.Sprintf("switch %s, pipeline %s, %d slots, %d children: sound", a.Switch, a.Pipeline, c.Capability.Slots, c.Capability.Children)
 			})
 		},
 	}

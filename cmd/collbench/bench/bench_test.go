@@ -25,6 +25,9 @@ func TestConfig(t *testing.T) {
 		"negative":   func(c *Config) { c.Bytes = []int{-4} },
 		"iterations": func(c *Config) { c.Iterations = []int{1, 2, 3} },
 		"none":       func(c *Config) { c.Iterations = []int{0} },
+		"broadcast":  func(c *Config) { c.Collective, c.Type = Broadcast, reduce.Block32 },
+		"barrier":    func(c *Config) { c.Collective, c.Type = Barrier, reduce.Block32 },
+		"blocks":     func(c *Config) { c.Function, c.Type = reduce.Max, reduce.Block32 },
 		"rate":       func(c *Config) { c.Rate = -1 },
 	} {
 		c := DefaultConfig()
@@ -139,7 +142,7 @@ func TestExact(t *testing.T) {
 			if c.Validate() != nil {
 				continue
 			}
-			kernel, err := reduce.KernelOf(f, typ)
+			kernel, err := reduce.KernelOf(f, c.elements())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -50,9 +50,9 @@ var ways = []Way{Auto, Offload, Host}
 type Config struct {
 	Collective Collective
 	Function   reduce.Function // of allreduce and reduce
-	Type       reduce.Type
-	Bytes      []int // of each member's vector, one measurement each
-	Iterations []int // timed operations of each measurement: one number for all, or one each
+	Type       reduce.Type     // Block32: float32, summed in block floating point
+	Bytes      []int           // of each member's vector, one measurement each
+	Iterations []int           // timed operations of each measurement: one number for all, or one each
 	Way        Way
 	Rate       int64  // bit/s of a member's link, which goodput is a share of; 0: unknown
 	Seed       uint64 // of the vectors' elements; the same at all members
@@ -78,6 +78,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: way %q; there are %s", ErrConfig, c.Way, list(ways))
 	case c.Function.Located() || !reduce.Defined(c.Function, c.Type):
 		return fmt.Errorf("%w: reduction %s of %s", ErrConfig, c.Function, c.Type)
+	case c.Type == reduce.Block32 && c.Collective != Allreduce && c.Collective != Reduce:
+		return fmt.Errorf("%w: %s of %s, which is for reductions", ErrConfig, c.Collective, c.Type)
 	case len(c.Bytes) == 0 || len(c.Iterations) != 1 && len(c.Iterations) != len(c.Bytes):
 		return fmt.Errorf("%w: %d sizes, %d numbers of iterations; there must be one number, or one a size", ErrConfig, len(c.Bytes), len(c.Iterations))
 	case c.Rate < 0:
@@ -102,6 +104,22 @@ func list[T ~string](all []T) string {
 		names[i] = string(x)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Terms returns the options of the communicator that c is measured with.
+func (c Config) Terms() []hostlib.GroupOption {
+	if c.Type == reduce.Block32 {
+		return []hostlib.GroupOption{hostlib.BlockFloat()}
+	}
+	return nil
+}
+
+// elements returns the type of the members' vectors.
+func (c Config) elements() reduce.Type {
+	if c.Type == reduce.Block32 {
+		return reduce.Float32
+	}
+	return c.Type
 }
 
 // iterations returns how often size i is timed.

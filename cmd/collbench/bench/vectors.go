@@ -34,7 +34,7 @@ type place struct {
 // newTask returns the part of a member in operations on vectors of so many
 // bytes. The root of rooted ones is rank 0.
 func newTask(m place, cfg Config, size int) (task, error) {
-	switch cfg.Type {
+	switch cfg.elements() {
 	case reduce.Int32:
 		return newVectors(m, cfg, size, func(x int) int32 { return int32(x) })
 	case reduce.Int64:
@@ -69,7 +69,7 @@ func newVectors[T reduce.Element](m place, cfg Config, size int, of func(int) T)
 	v := &vectors[T]{place: m, cfg: cfg}
 	n := size / cfg.Type.Size()
 	v.in, v.out = make([]T, n), make([]T, n)
-	kernel, err := reduce.KernelOf(cfg.Function, cfg.Type)
+	kernel, err := reduce.KernelOf(cfg.Function, cfg.elements())
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,8 @@ func newVectors[T reduce.Element](m place, cfg Config, size int, of func(int) T)
 
 // draw draws one period of a member's vector: small whole numbers of which
 // every type holds every partial result exactly, so that all trees give the
-// same bits.
+// same bits. The sums of block floating point are exact, too: in any part of the
+// vectors, all that is not zero is of one magnitude.
 func draw[T reduce.Element](cfg Config, rank int, of func(int) T) []T {
 	r := rand.New(rand.NewPCG(cfg.Seed, uint64(rank)))
 	pattern := make([]T, period)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/agentd"
 	"github.com/tributary-fabric/tributary/internal/managerd"
+	"github.com/tributary-fabric/tributary/internal/nic"
+	"github.com/tributary-fabric/tributary/internal/store"
 	"github.com/tributary-fabric/tributary/internal/transport"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -32,14 +34,21 @@ func serve(ctx context.Context, d daemon) error {
 	}
 }
 
-// Manager runs a manager of the fabric in a file until ctx ends; agents are the
-// "host:port" of the switches' agents, by name.
-func Manager(ctx context.Context, fabric, listen string, agents map[string]string, log *slog.Logger) error {
+// Manager runs a manager of the fabric in a file until ctx ends, with its state
+// in another; c says where it listens, where the agents are, and how often it
+// verifies.
+func Manager(ctx context.Context, fabric, kept string, c managerd.Config) (err error) {
 	g, err := topology.ReadFile(fabric)
 	if err != nil {
 		return err
 	}
-	d, err := managerd.Start(managerd.Config{Topology: g, Agents: agents, Listen: listen, AllowPlaintext: true, Log: log})
+	s, err := store.Open(kept)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	c.Topology, c.Store, c.AllowPlaintext = g, s, true
+	d, err := managerd.Start(c)
 	if err != nil {
 		return err
 	}
@@ -59,7 +68,7 @@ func Agent(ctx context.Context, fabric, name, listen string, loss float64, log *
 	}
 	d, err := agentd.Start(agentd.Config{
 		Switch: name, Capability: g.Capability(n), Listen: listen, Data: netip.IPv4Unspecified(), AllowPlaintext: true,
-		Faults: transport.Faults{Loss: loss, Seed: SeedOf(name)}, Log: log,
+		Interfaces: nic.System(), Faults: transport.Faults{Loss: loss, Seed: SeedOf(name)}, Log: log,
 	})
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/netlab"
@@ -37,6 +38,8 @@ type Config struct {
 	Loss    float64   // share of the packets of trees that is lost wherever one is sent
 	Verbose bool      // the processes tell what they do
 	Log     io.Writer // what processes say on standard error, line by line; nil: nobody hears it
+
+	Verify time.Duration // how often the manager holds trees against what links carried; 0: its default
 }
 
 // Fabric is a fabric that runs. Its methods are for one goroutine.
@@ -97,6 +100,7 @@ func at(a netip.Addr, port uint16) string { return netip.AddrPortFrom(a, port).S
 
 func (f *Fabric) fabricFile() string { return filepath.Join(f.dir, "fabric.yaml") }
 func (f *Fabric) memberFile() string { return filepath.Join(f.dir, "members") }
+func (f *Fabric) storeFile() string  { return filepath.Join(f.dir, "manager.db") }
 
 func (f *Fabric) write(path string, fill func(io.Writer) error) error {
 	var b bytes.Buffer
@@ -120,11 +124,11 @@ func (f *Fabric) command(name string, args ...string) *exec.Cmd {
 
 func (f *Fabric) managerAddr() string { return at(f.lab.StationAddr(), managerPort) }
 
-// StartManager starts the manager, which knows nothing of an earlier one's
-// groups: members tell it.
+// StartManager starts the manager, which knows an earlier one's groups by its
+// store, as one that is deployed does.
 func (f *Fabric) StartManager() (err error) {
 	g := f.lab.Topology()
-	args := []string{"node", "manager", "--topology", f.fabricFile(), "--listen", f.managerAddr()}
+	args := []string{"node", "manager", "--topology", f.fabricFile(), "--store", f.storeFile(), "--listen", f.managerAddr(), "--verify", f.cfg.Verify.String()}
 	for i := range g.Switches() {
 		args = append(args, "--agent", g.Name(g.Switch(i))+"="+at(f.lab.AloofAddr(g.Switch(i)), agentPort))
 	}

@@ -67,7 +67,7 @@ func TestSightTree(t *testing.T) {
 }
 
 func TestSeedOf(t *testing.T) {
-	if SeedOf("h0") != SeedOf("h0") || SeedOf("h0") == SeedOf("h1") {
+	if first, again := SeedOf("h0"), SeedOf("h0"); first != again || first == SeedOf("h1") {
 		t.Error("seeds do not tell nodes apart, or not always the same")
 	}
 }

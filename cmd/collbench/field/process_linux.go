@@ -2,7 +2,6 @@ package field
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -78,9 +77,6 @@ func failure(all []*process) error {
 	}
 	return nil
 }
-
-// errEnded is for a process that has ended by itself and should not have.
-var errEnded = errors.New("it has ended")
 
 // speaker writes whole lines with a name before them; several may share w.
 type speaker struct {

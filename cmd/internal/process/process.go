@@ -21,15 +21,16 @@ import (
 var ErrHurried = errors.New("ended at once by a second signal")
 
 // Main runs a command under the context that the first SIGINT or SIGTERM ends,
-// writes its error in a line that begins with its name, and exits with status
-// 1 if there is one.
-func Main(name string, run func(context.Context) error) {
+// and returns the status to exit with: 1 after an error, which it writes in a
+// line that begins with the command's name.
+func Main(name string, run func(context.Context) error) (status int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, name+":", OneLine(err))
-		os.Exit(1) // the deferred stop would only restore signals
+		return 1
 	}
+	return 0
 }
 
 // OneLine joins the lines of an error, of which some have several.
@@ -40,13 +41,14 @@ func OneLine(err error) string {
 // Daemon is a manager or an agent that runs.
 type Daemon interface {
 	Close()                // ends it in good order
+	Kill()                 // ends it at once, also while Close is under way; returns when it has ended
 	Done() <-chan struct{} // closed when it cannot be reached any more
 	Err() error            // why, if it was not closed
 	Collector() prometheus.Collector
 }
 
 // Serve starts the admin server, if there is to be one, and is Run.
-func Serve(ctx context.Context, d Daemon, a settings.Admin, log *slog.Logger) (err error) {
+func Serve(ctx context.Context, d Daemon, a settings.Admin, check func() error, log *slog.Logger) (err error) {
 	if a.Listen != "" {
 		server, err := startAdmin(d, a, log)
 		if err != nil {
@@ -55,7 +57,7 @@ func Serve(ctx context.Context, d Daemon, a settings.Admin, log *slog.Logger) (e
 		}
 		defer func() { _ = server.Close() }() // its failure is in the log
 	}
-	return Run(ctx, d, log)
+	return Run(ctx, d, check, log)
 }
 
 func startAdmin(d Daemon, a settings.Admin, log *slog.Logger) (*admin.Server, error) {
@@ -74,30 +76,68 @@ func startAdmin(d Daemon, a settings.Admin, log *slog.Logger) (*admin.Server, er
 	return admin.Start(admin.Config{Listen: a.Listen, AllowRemote: a.Remote, Metrics: metrics, Health: health, Log: log})
 }
 
-// Run closes d when ctx ends, and returns when d has ended. A signal after
-// that has it return ErrHurried at once: the process is to exit, which is no
-// worse for others than its death.
-func Run(ctx context.Context, d Daemon, log *slog.Logger) error {
-	select {
-	case <-d.Done():
-		d.Close()
-		return d.Err()
-	case <-ctx.Done():
+// Run closes d when ctx ends, and returns when d has ended. A second signal
+// kills d: it waits for no call, but what it holds is closed; the error is
+// ErrHurried. A third one has Run return at once, whatever is still open, so
+// that the process can always be ended.
+//
+// SIGHUP, which asks other daemons to read their configuration again, changes
+// nothing here: it has check look at the files as they are now, and the log say
+// whether a restart would take them.
+func Run(ctx context.Context, d Daemon, check func() error, log *slog.Logger) error {
+	hangUp := make(chan os.Signal, 1)
+	signal.Notify(hangUp, syscall.SIGHUP)
+	defer signal.Stop(hangUp)
+	log.Info("running until SIGTERM or SIGINT")
+	for ctx.Err() == nil {
+		select {
+		case <-d.Done():
+			d.Close()
+			return d.Err()
+		case <-hangUp:
+			tellOfChange(check(), log)
+		case <-ctx.Done():
+		}
 	}
-	again := make(chan os.Signal, 1)
+	again := make(chan os.Signal, 2)
 	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(again)
 	log.Info("ending in good order; a second signal ends it at once")
+	if s := during(d.Close, again); s == nil {
+		return nil
+	}
+	log.Warn("a second signal: calls under way are broken off, and their callers not told; a third one leaves everything as it is")
+	if s := during(d.Kill, again); s != nil {
+		signal.Reset(os.Interrupt, syscall.SIGTERM) // the caller's own end may hang as well: the next one is the system's
+		log.Error("a third signal: it did not end, and is left as it is")
+		return fmt.Errorf("%w: a third signal: %v", ErrHurried, s)
+	}
+	log.Warn("ended at once: all that it had open is closed")
+	return ErrHurried
+}
+
+// tellOfChange answers a SIGHUP.
+func tellOfChange(wrong error, log *slog.Logger) {
+	if wrong != nil {
+		log.Error("the configuration as it is now would keep a restart from succeeding", slog.String("error", OneLine(wrong)))
+		return
+	}
+	log.Warn("the configuration is read at the start alone; it is sound as it is now, and a restart takes it")
+}
+
+// during runs end until it returns (nil) or a signal comes. What goes on then
+// ends with the process.
+func during(end func(), signals <-chan os.Signal) os.Signal {
 	ended := make(chan struct{})
-	go func() { // ends with the process, if not by itself
+	go func() {
 		defer close(ended)
-		d.Close()
+		end()
 	}()
 	select {
 	case <-ended:
 		return nil
-	case s := <-again:
-		return fmt.Errorf("%w: %v", ErrHurried, s)
+	case s := <-signals:
+		return s
 	}
 }
 

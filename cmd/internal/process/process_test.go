@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,26 +20,29 @@ import (
 
 // daemon is one that ends when it may.
 type daemon struct {
-	closing, may chan struct{}
-	done         chan struct{}
-	err          error
+	closing, killing, may chan struct{}
+	done                  chan struct{}
+	err                   error
 }
 
 func newDaemon() *daemon {
-	return &daemon{closing: make(chan struct{}), may: make(chan struct{}), done: make(chan struct{})}
+	return &daemon{closing: make(chan struct{}), killing: make(chan struct{}), may: make(chan struct{}), done: make(chan struct{})}
 }
 
 func (d *daemon) Close()                { close(d.closing); <-d.may }
+func (d *daemon) Kill()                 { close(d.killing); <-d.may }
 func (d *daemon) Done() <-chan struct{} { return d.done }
 func (d *daemon) Err() error            { return d.err }
 func (d *daemon) Collector() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "test_daemons"}, func() float64 { return 1 })
 }
 
+func sound() error { return nil }
+
 // run runs d until the context ends, and returns what Run does.
 func run(ctx context.Context, d *daemon) <-chan error {
 	ended := make(chan error, 1)
-	go func() { ended <- process.Run(ctx, d, slog.New(slog.DiscardHandler)) }()
+	go func() { ended <- process.Run(ctx, d, sound, slog.New(slog.DiscardHandler)) }()
 	return ended
 }
 
@@ -53,9 +58,12 @@ func TestEndsInGoodOrder(t *testing.T) {
 	}
 }
 
-func TestSecondSignal(t *testing.T) {
+func TestSecondSignal(t *testing.T) { testSignals(t, false) }
+
+func TestThirdSignal(t *testing.T) { testSignals(t, true) }
+
+func testSignals(t *testing.T, third bool) {
 	d := newDaemon()
-	defer close(d.may)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := run(ctx, d)
 	cancel()
@@ -67,9 +75,73 @@ func TestSecondSignal(t *testing.T) {
 	if err := self.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; !errors.Is(err, process.ErrHurried) {
+	<-d.killing
+	if third {
+		err = self.Signal(os.Interrupt)
+	} else {
+		close(d.may)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = <-ended
+	if !errors.Is(err, process.ErrHurried) || strings.Contains(err.Error(), "a third signal") != third {
 		t.Errorf("%v, want %v", err, process.ErrHurried)
 	}
+	if third {
+		close(d.may)
+	}
+}
+
+// SIGHUP has the configuration looked at, and no more.
+func TestHangUp(t *testing.T) {
+	d := newDaemon()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	wrong := []error{nil, errors.New("f:1: a")}
+	looked := make(chan struct{})
+	check := func() error {
+		err := wrong[0]
+		wrong = wrong[1:]
+		looked <- struct{}{}
+		return err
+	}
+	var log bytes.Buffer
+	ended := make(chan error, 1)
+	running := make(chan struct{})
+	go func() {
+		h := slog.NewTextHandler(io.MultiWriter(&log, told{"running until", running}), nil)
+		ended <- process.Run(ctx, d, check, slog.New(h))
+	}()
+	<-running
+	for range 2 {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		<-looked
+	}
+	cancel()
+	<-d.closing
+	close(d.may)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if text := log.String(); !strings.Contains(text, "it is sound as it is now") || !strings.Contains(text, "f:1: a") {
+		t.Errorf("it logged\n%s", text)
+	}
+}
+
+// told is a Writer that closes a channel when it is told a text.
+type told struct {
+	text string
+	done chan struct{}
+}
+
+func (o told) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(o.text)) {
+		close(o.done)
+	}
+	return len(p), nil
 }
 
 func TestDaemonFails(t *testing.T) {
@@ -87,7 +159,7 @@ func TestAdminServer(t *testing.T) {
 	close(d.may)
 	var log bytes.Buffer
 	bad := settings.Admin{Listen: "192.0.2.1:0"}
-	if err := process.Serve(t.Context(), d, bad, slog.New(slog.NewTextHandler(&log, nil))); !errors.Is(err, admin.ErrRemote) {
+	if err := process.Serve(t.Context(), d, bad, sound, slog.New(slog.NewTextHandler(&log, nil))); !errors.Is(err, admin.ErrRemote) {
 		t.Errorf("%v, want %v", err, admin.ErrRemote)
 	}
 	<-d.closing
@@ -96,7 +168,7 @@ func TestAdminServer(t *testing.T) {
 	close(d.may)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := process.Serve(ctx, d, settings.Admin{Listen: "127.0.0.1:0"}, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+	if err := process.Serve(ctx, d, settings.Admin{Listen: "127.0.0.1:0"}, sound, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
 		t.Error(err)
 	}
 	if !strings.Contains(log.String(), "admin server started") {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,6 +45,9 @@ type Switch struct {
 	Chunk     int    `json:"chunk_bytes"` // largest payload of a packet
 	Functions string `json:"functions"`
 	Types     string `json:"types"`
+	Unusable  string `json:"unusable"`        // why its agent can reserve nothing at present; empty: it can
+	Version   string `json:"agent_version"`   // of the agent's program, as it told last; empty: it has not
+	Alarms    int    `json:"link_mismatches"` // at its ends of links
 }
 
 // Link is a link in JSON.
@@ -54,6 +58,8 @@ type Link struct {
 	Bandwidth int64   `json:"bandwidth_bits_per_second"`
 	Latency   float64 `json:"latency_seconds"`
 	Trees     int     `json:"trees"`
+
+	Mismatches []Mismatch `json:"mismatches"`
 }
 
 // End is where a link ends.
@@ -65,6 +71,12 @@ type End struct {
 // NewFabric returns a manager's fabric as it is written.
 func NewFabric(f rpc.Fabric) Fabric {
 	v := Fabric{Name: f.Name, Version: f.Version, Hosts: []Host{}, Switches: []Switch{}, Links: []Link{}}
+	alarms := map[string]int{}
+	for i := range f.Cables {
+		for _, m := range f.Cables[i].Mismatches {
+			alarms[m.Switch]++
+		}
+	}
 	for _, n := range f.Nodes {
 		if s := n.Switch; s == nil {
 			v.Hosts = append(v.Hosts, Host{n.Name, n.Up})
@@ -73,6 +85,7 @@ func NewFabric(f rpc.Fabric) Fabric {
 			v.Switches = append(v.Switches, Switch{
 				Name: n.Name, Up: n.Up, Connected: s.Connected, Draining: s.Draining, Trees: s.Trees, SlotsUsed: s.SlotsUsed,
 				Slots: c.Slots, Children: c.Children, Chunk: c.Chunk, Functions: c.Functions.String(), Types: c.Types.String(),
+				Unusable: s.Unusable, Version: s.AgentVersion, Alarms: alarms[n.Name],
 			})
 		}
 	}
@@ -80,6 +93,7 @@ func NewFabric(f rpc.Fabric) Fabric {
 		v.Links = append(v.Links, Link{
 			A: End{l.A.Node, int(l.A.Port)}, B: End{l.B.Node, int(l.B.Port)}, Up: l.Up,
 			Bandwidth: l.Carries.Bandwidth, Latency: l.Carries.Latency.Seconds(), Trees: l.Trees,
+			Mismatches: newMismatches(l.Mismatches),
 		})
 	}
 	return v
@@ -92,8 +106,8 @@ func JSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Text writes the fabric for people: its switches, and the links that are down
-// or carry trees between switches.
+// Text writes the fabric for people: its switches, and the links that are down,
+// carry trees between switches, or do not carry what trees say.
 func (v Fabric) Text(w io.Writer) error {
 	down := 0
 	for _, h := range v.Hosts {
@@ -101,7 +115,10 @@ func (v Fabric) Text(w io.Writer) error {
 			down++
 		}
 	}
-	fmt.Fprintf(w, "Fabric %s: %d hosts (%d down), %d switches, %d links, %d changes\n\n", v.Name, len(v.Hosts), down, len(v.Switches), len(v.Links), v.Version)
+	const title = "Fabric %s: %d hosts (%d down), %d switches, %d links, %d changes\n\n"
+	if _, err := fmt.Fprintf(w, title, v.Name, len(v.Hosts), down, len(v.Switches), len(v.Links), v.Version); err != nil {
+		return err
+	}
 	if err := SwitchesText(w, v.Switches); err != nil {
 		return err
 	}
@@ -112,30 +129,50 @@ func (v Fabric) Text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	head := "\nLINK\tSTATE\tTREES\n"
 	for _, l := range v.Links {
-		if l.Up && (l.Trees == 0 || !isSwitch[l.A.Node] || !isSwitch[l.B.Node]) {
+		if l.Up && len(l.Mismatches) == 0 && (l.Trees == 0 || !isSwitch[l.A.Node] || !isSwitch[l.B.Node]) {
 			continue
 		}
-		fmt.Fprintf(t, "%s%s:%d - %s:%d\t%s\t%d\n", head, l.A.Node, l.A.Port, l.B.Node, l.B.Port, state(l.Up), l.Trees)
+		is := state(l.Up)
+		if len(l.Mismatches) > 0 {
+			is += ", mismatch"
+		}
+		fmt.Fprintf(t, "%s%s:%d - %s:%d\t%s\t%d\n", head, l.A.Node, l.A.Port, l.B.Node, l.B.Port, is, l.Trees)
 		head = ""
 	}
-	return t.Flush()
+	err := t.Flush()
+	for _, l := range v.Links {
+		mismatchesText(w, l.Mismatches)
+	}
+	return err
 }
 
 // SwitchesText writes a table of switches.
 func SwitchesText(w io.Writer, all []Switch) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "SWITCH\tSTATE\tAGENT\tTREES\tSLOTS USED")
+	fmt.Fprintln(t, "SWITCH\tSTATE\tAGENT\tTREES\tSLOTS USED\tVERSION")
 	for _, s := range all {
 		is, agent := state(s.Up), "absent"
 		if s.Draining {
 			is += ", draining"
 		}
+		if s.Alarms > 0 {
+			is += ", link mismatch"
+		}
+		if s.Unusable != "" {
+			is += ", unusable"
+		}
 		if s.Connected {
 			agent = "connected"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d of %d\n", s.Name, is, agent, s.Trees, s.SlotsUsed, s.Slots)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d of %d\t%s\n", s.Name, is, agent, s.Trees, s.SlotsUsed, s.Slots, cmp.Or(s.Version, "-"))
 	}
-	return t.Flush()
+	err := t.Flush()
+	for _, s := range all {
+		if s.Unusable != "" {
+			fmt.Fprintf(w, "%s is unusable: %s\n", s.Name, s.Unusable)
+		}
+	}
+	return err
 }
 
 func state(up bool) string {

@@ -53,6 +53,8 @@ type Group struct {
 	Refusal string   `json:"refusal,omitempty"` // why there is no tree, or no replacement
 	Trees   []Tree   `json:"trees"`
 	History []Change `json:"history"`
+	// Mismatches are the links that do not carry what its trees exchange.
+	Mismatches []Mismatch `json:"mismatches"`
 }
 
 // Tree is a tree of a group in JSON.
@@ -103,7 +105,7 @@ type Change struct {
 func NewGroup(e rpc.Explanation) Group {
 	g := Group{
 		Summary: NewSummary(e.Summary), Missing: append([]uint32{}, e.Missing...), Offload: e.Offload, Hosts: e.Hosts,
-		Trees: []Tree{}, History: []Change{},
+		Trees: []Tree{}, History: []Change{}, Mismatches: newMismatches(e.Mismatches),
 	}
 	if e.Refusal != nil {
 		g.Refusal = e.Refusal.Error()
@@ -160,6 +162,7 @@ func (g Group) head(w io.Writer) {
 	if g.Refusal != "" {
 		fmt.Fprintf(w, "Refused: %s\n", g.Refusal)
 	}
+	mismatchesText(w, g.Mismatches)
 }
 
 // branch writes a switch, its members on a line, and the switches beneath it.

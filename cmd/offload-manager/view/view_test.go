@@ -22,16 +22,25 @@ func fabric() rpc.Fabric {
 		return rpc.FabricLink{A: rpc.FabricEnd{Node: a, Port: p}, B: rpc.FabricEnd{Node: b, Port: q}, Up: true, Carries: spec, Trees: trees}
 	}
 	c := topology.DefaultCapability()
+	misplaced := cable("leaf", 4, "spine", 2, 1)
+	misplaced.Mismatches = mismatches()
 	return rpc.Fabric{
 		Name: "small", Hosts: 2, Switches: 2, Links: 4,
 		Nodes: []rpc.FabricNode{
 			{Name: "h0", Up: true},
 			{Name: "h1"},
-			{Name: "leaf", Up: true, Switch: &rpc.SwitchState{Capability: c, Connected: true, Trees: 1, SlotsUsed: 16}},
-			{Name: "spine", Up: true, Switch: &rpc.SwitchState{Capability: c, Draining: true}},
+			{Name: "leaf", Up: true, Switch: &rpc.SwitchState{Capability: c, Connected: true, Trees: 1, SlotsUsed: 16, AgentVersion: "v1.2.3"}},
+			{Name: "spine", Up: true, Switch: &rpc.SwitchState{Capability: c, Draining: true, Unusable: "the target is wedged; restart it"}},
 		},
-		Cables: []rpc.FabricLink{cable("h0", 1, "leaf", 1, 1), cable("h1", 1, "leaf", 2, 1), cable("leaf", 3, "spine", 1, 0), cable("leaf", 4, "spine", 2, 1)},
+		Cables: []rpc.FabricLink{cable("h0", 1, "leaf", 1, 1), cable("h1", 1, "leaf", 2, 1), cable("leaf", 3, "spine", 1, 0), misplaced},
 	}
+}
+
+func mismatches() []rpc.LinkMismatch {
+	return []rpc.LinkMismatch{{
+		Link: "leaf:4--spine:2", Switch: "leaf", Interface: "eth4", Sent: true, Expected: 98000, Seen: 60,
+		Trees: []rpc.TreeShare{{Group: 3, Epoch: 4, Bytes: 98000}}, Since: time.Date(2030, 1, 2, 3, 4, 6, 0, time.UTC),
+	}}
 }
 
 func explanation() rpc.Explanation {
@@ -44,7 +53,8 @@ func explanation() rpc.Explanation {
 			Members:   []rpc.TreeLeaf{{Host: "h0", Vertex: 1}, {Host: "h1", Vertex: 1}},
 			RunnersUp: []rpc.Alternative{{Root: "leaf", Lost: "it is draining"}},
 		}},
-		History: []rpc.Change{{At: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), What: "created"}},
+		History:    []rpc.Change{{At: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), What: "created"}},
+		Mismatches: mismatches(),
 	}
 }
 

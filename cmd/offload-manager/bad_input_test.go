@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// badInputs names what can go wrong with daemons on a real network, and the
+// tests that have it go wrong, by package. Tests of this package do it with
+// real processes.
+var badInputs = map[string][]string{
+	"a port in use": {"cmd/offload-manager.TestPortsInUse", "cmd/offload-manager.TestWhatKeepsAManagerFromStarting"},
+	"a second manager of the store": {
+		"cmd/offload-manager.TestWhatKeepsAManagerFromStarting", "internal/store.TestHeldByAnotherProcess", "internal/store.TestOneManagerAtATime",
+	},
+	"a second manager of the agents": {"cmd/offload-manager.TestSecondManagerOfTheAgents", "internal/rpc.TestSecondManager"},
+	"an agent that claims another's name": {
+		"cmd/offload-manager.TestAgentWithAnothersName", "cmd/offload-manager.TestCertificates",
+		"internal/managerd.TestAgentOfAnotherSwitch", "internal/managerd.TestAnAgentWithAnothersNameIsNotMet",
+	},
+	"a certificate that has expired, at the start": {"cmd/offload-manager.TestCertificateExpires", "internal/pki.TestLoadSaysWhatIsWrong"},
+	"a certificate that expires while it is used":  {"cmd/offload-manager.TestCertificateExpires", "internal/pki.TestTimePasses"},
+	"a full disk under the store":                  {"cmd/offload-manager.TestFullDisk", "internal/store.TestFullDisk", "internal/managerd.TestStoreFailsForAWhile"},
+	"a clock that jumps, beneath deadlines":        {"internal/runner.TestClockDoesNotJump"},
+	"a clock that jumps, beneath certificates":     {"internal/pki.TestTimePasses", "internal/pki.TestLoadSaysWhatIsWrong"},
+	"a configuration that changes": {
+		"cmd/offload-manager.TestConfigurationChanges", "cmd/internal/process.TestHangUp", "internal/managerd.TestAgentKnowsBetterThanTheTopology",
+	},
+	"a topology that changes": {
+		"cmd/offload-manager.TestRootLeavesTheTopology", "cmd/offload-manager.TestTopologyChangesUnderTheStore", "internal/managerd.TestTopologyChanges",
+	},
+	"an agent of another version": {
+		"cmd/offload-manager.TestAgentOfAnotherVersion", "internal/rpc.TestAgentOfALaterVersion", "internal/rpc.TestReasonsOfALaterVersion",
+	},
+	"a member of another version": {
+		"internal/rpc.TestMemberOfALaterVersion", "hostlib.TestGreetingOfAnotherVersion", "hostlib.TestParentOfALaterVersion",
+	},
+	"a data plane of another version": {"hostlib.TestDataPlaneOfAnotherVersion"},
+	"a store of another version":      {"internal/store.TestVersions"},
+	"a damaged store":                 {"cmd/offload-manager.TestWhatKeepsAManagerFromStarting", "internal/store.TestFlippedBits", "internal/store.TestTruncated"},
+}
+
+func TestBadInputsHaveTests(t *testing.T) {
+	sources := map[string]string{}
+	for what, tests := range badInputs {
+		for _, test := range tests {
+			i := strings.LastIndex(test, ".")
+			directory, name := test[:i], test[i+1:]
+			if sources[directory] == "" {
+				sources[directory] = testsOf(t, filepath.Join("../..", directory))
+			}
+			if !strings.Contains(sources[directory], "\nfunc "+name+"(t *testing.T)") {
+				t.Errorf("%s: %s has no %s", what, directory, name)
+			}
+		}
+	}
+}
+
+// testsOf returns the text of a package's tests.
+func testsOf(t *testing.T, directory string) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(directory, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(data)
+	}
+	return all.String()
+}
+
+// fails runs a command that is to fail, with a line that says so much.
+func fails(t *testing.T, says string, name string, args ...string) {
+	t.Helper()
+	var stderr bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary(t, name), args...)
+	cmd.Stderr = &stderr
+	err := cmd.Run()
+	lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+	if last := lines[len(lines)-1]; err == nil || !strings.HasPrefix(last, name+": ") || !strings.Contains(last, says) {
+		t.Errorf("%s %v: %v, %q, want %q", name, args, err, last, says)
+	}
+}
+
+func TestPortsInUse(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	taken := listener.Addr().String()
+	says := taken + ": bind: address already in use"
+	d := &deployment{T: t, directory: t.TempDir()}
+	fails(t, says, "offload-manager", "serve", "--config", d.write("m.yaml", "version: 1\ntopology: "+fabricSpec+"\nlisten: "+taken+"\n"))
+	fails(t, says, "offload-manager", "serve", "--config",
+		d.write("m.yaml", "version: 1\ntopology: "+fabricSpec+"\nlisten: 127.0.0.1:0\nadmin: {listen: '"+taken+"'}\n"))
+	fails(t, says, "switch-agent", "run", "--config", d.write("a.yaml", "version: 1\nswitch: leaf-0\nlisten: "+taken+"\n"))
+	fails(t, says, "switch-agent", "run", "--config",
+		d.write("a.yaml", "version: 1\nswitch: leaf-0\nlisten: 127.0.0.1:0\nadmin: {listen: '"+taken+"'}\n"))
+	fails(t, says, "collbench", "run", "--host", "h0", "--listen", taken, "--members", d.write("members", "h0 "+taken+"\n"))
+}
+
+// A second manager of the same switches gets none of them, and says who has
+// them; the first one's groups do not notice. When the first is gone, they are
+// the second's.
+func TestSecondManagerOfTheAgents(t *testing.T) {
+	d := deploy(t)
+	c := d.gather("job")
+	first := c.allreduce()
+	text, err := os.ReadFile(filepath.Join(d.directory, "manager.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := d.write("second.yaml", strings.Replace(string(text), "store: manager.db", "store: second.db", 1))
+	second := launch(t, "offload-manager", "serve", "--config", config, "--listen", "127.0.0.1:0")
+	for range d.at {
+		second.await("waiting for agent", "the switch has another manager, at 127.0.0.1:")
+	}
+	d.agents["leaf-0"].await("a second manager is refused")
+	if o := c.allreduce(); o.Way != hostlib.Offload || o.Epochs[0] != first.Epochs[0] {
+		t.Errorf("it ran by %v in %v since %s, before in %v", o.Way, o.Epochs, o.Reason, first.Epochs)
+	}
+	d.manager.end(syscall.SIGKILL)
+	for range d.at {
+		second.await("agent met")
+	}
+}
+
+func TestAgentWithAnothersName(t *testing.T) {
+	d := &deployment{T: t, directory: t.TempDir(), at: map[string]string{"leaf-1": "127.0.0.1:0"}, agents: map[string]*child{}}
+	d.startAgent("leaf-1")
+	config := d.write("manager.yaml", "version: 1\ntopology: "+fabricSpec+"\nlisten: 127.0.0.1:0\nagents: {leaf-0: '"+d.at["leaf-1"]+"'}\n")
+	launch(t, "offload-manager", "serve", "--config", config).await("waiting for agent", "switch=leaf-0", "another switch's", `it says that it is \"leaf-1\"`)
+}
+
+// issue writes a certificate of an identity, in place of the one before.
+func issue(t *testing.T, a *pki.Authority, directory string, i pki.Identity, until time.Time) {
+	t.Helper()
+	cert, key, err := a.Issue(i, time.Now().Add(-time.Hour), until)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{pki.CertFile(i): cert, pki.KeyFile(i): key, pki.AuthorityFile: a.PEM()} {
+		path := filepath.Join(directory, name)
+		if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// An agent's certificate expires: a connection that stands is not touched, but
+// none begins any more, and the manager says why; until there is a new one.
+func TestCertificateExpires(t *testing.T) {
+	d := &deployment{T: t, directory: t.TempDir(), agents: map[string]*child{}}
+	a, err := pki.NewAuthority(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, m := pki.Identity{Role: pki.Agent, Name: "leaf-0"}, pki.Identity{Role: pki.Manager, Name: "m"}
+	with := func(i pki.Identity) string {
+		return fmt.Sprintf("tls: {certificate: %s, key: %s, authority: %s}\n", pki.CertFile(i), pki.KeyFile(i), pki.AuthorityFile)
+	}
+	agentConfig := d.write("leaf-0.yaml", "version: 1\nswitch: leaf-0\nlisten: 127.0.0.1:0\n"+with(agent))
+
+	issue(t, a, d.directory, m, time.Now().Add(time.Hour))
+	issue(t, a, d.directory, agent, time.Now().Add(-time.Minute))
+	fails(t, "agent-leaf-0.pem: pki: the certificate has expired", "switch-agent", "run", "--config", agentConfig)
+
+	issue(t, a, d.directory, agent, time.Now().Add(2*time.Second))
+	p := launch(t, "switch-agent", "run", "--config", agentConfig)
+	address := attribute(p.await("waiting for a manager"), "address")
+	config := d.write("manager.yaml", "version: 1\ntopology: "+fabricSpec+"\nlisten: 127.0.0.1:0\nperiods: {connect: 100ms}\nagents: {leaf-0: '"+address+"'}\n"+with(m))
+	serve := func() (*child, string) {
+		manager := launch(t, "offload-manager", "serve", "--config", config)
+		for {
+			line := manager.await("switch=leaf-0")
+			if strings.Contains(line, "agent met") || strings.Contains(line, "waiting for agent") {
+				return manager, line
+			}
+		}
+	}
+	manager, line := serve()
+	for strings.Contains(line, "agent met") { // until it has expired
+		manager.end(syscall.SIGKILL)
+		manager, line = serve()
+	}
+	if !containsAll(line, []string{"the certificate has expired", "agent/leaf-0"}) {
+		t.Errorf("the manager says %s", line)
+	}
+	issue(t, a, d.directory, agent, time.Now().Add(time.Hour))
+	manager.await("agent met", "switch=leaf-0")
+	p.await("changed certificate files are in use")
+}
+
+// laterAgent is an agent of another version, which can do nothing.
+type laterAgent struct{ rpc.Agent }
+
+func (laterAgent) State(context.Context) (rpc.AgentState, error) {
+	return rpc.AgentState{}, rpc.ErrUnsupported
+}
+
+func (laterAgent) Counters(context.Context) (rpc.AgentCounters, error) {
+	return rpc.AgentCounters{}, rpc.ErrUnsupported
+}
+
+func (laterAgent) Watch(ctx context.Context, _ time.Duration, event func(rpc.AgentEvent) error) error {
+	state := rpc.AgentState{Switch: "leaf-0", Incarnation: 1, Capability: topology.DefaultCapability(), Version: "v9.9.9"}
+	if err := event(rpc.AgentEvent{State: &state}); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestAgentOfAnotherVersion(t *testing.T) {
+	listener, err := rpc.Listen("127.0.0.1:0", rpc.ServerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := rpc.Serve(listener, rpc.Services{Agent: laterAgent{}}, rpc.ServerConfig{})
+	t.Cleanup(s.Kill)
+	d := &deployment{T: t, directory: t.TempDir()}
+	config := d.write("manager.yaml", "version: 1\ntopology: "+fabricSpec+"\nlisten: 127.0.0.1:0\nagents: {leaf-0: '"+s.Addr().String()+"'}\n")
+	m := launch(t, "offload-manager", "serve", "--config", config)
+	d.address = attribute(m.await("manager started"), "address")
+	own := strings.Fields(d.ask("version"))[1]
+	m.await("the agent is of another version", "switch=leaf-0", "version=", own, "theirs=v9.9.9")
+	if out := d.ask("switch", "list"); !strings.Contains(out, "v9.9.9") {
+		t.Errorf("it lists\n%s", out)
+	}
+}
