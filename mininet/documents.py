@@ -1,0 +1,113 @@
+"""The files that the fabric's processes read.
+
+They are JSON, which is YAML too: Debian's Mininet comes without a writer of
+YAML. docs/topology.md and docs/examples explain the fields.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Union
+
+from graph import Capability
+from plan import ADMIN_PORT, AGENT_PORT, CONTROL_ADDRESS, HOST_PORT, MANAGER_PORT, Plan
+from routes import Route
+
+
+def manager_address() -> str:
+    return "%s:%d" % (CONTROL_ADDRESS, MANAGER_PORT)
+
+
+def topology(plan: Plan, rate: Optional[int] = None) -> dict:
+    """The fabric with the addresses of all links' ends; rate is in bit/s."""
+    fabric = plan.fabric
+    return {
+        "version": 1,
+        "name": fabric.name,
+        "hosts": fabric.hosts,
+        "switches": [dict(name=name, **capability(c)) for name, c in fabric.switches.items()],
+        "links": [
+            {
+                "between": [end.node for end in link.ends],
+                "ports": [end.port for end in link.ends],
+                "addresses": [plan.address(number, side) for side in (0, 1)],
+                "bandwidth": rate or link.bandwidth,
+                "latency": "%dns" % round(link.latency * 1e9),
+            }
+            for number, link in enumerate(fabric.links)
+        ],
+    }
+
+
+def capability(c: Capability) -> dict:
+    return {
+        "functions": _listed(c.functions), "types": _listed(c.types),
+        "slots": c.slots, "children": c.children, "chunk": c.chunk,
+    }
+
+
+def _listed(names: str) -> Union[str, List[str]]:
+    return names if names in ("all", "none") else names.split(",")
+
+
+def manager(plan: Plan, topology_file: str) -> dict:
+    """The manager's configuration. The control network is nobody else's, and so
+    nobody shows certificates."""
+    return {
+        "version": 1,
+        "topology": topology_file,
+        "listen": manager_address(),
+        "agents": {s: "%s:%d" % (plan.control_address(s), AGENT_PORT) for s in plan.fabric.switches},
+        "plaintext": True,
+    }
+
+
+def agent(plan: Plan, switch: str) -> dict:
+    """The configuration of a switch's agent, whichever pipeline it has."""
+    own = plan.control_address(switch)
+    return {
+        "version": 1,
+        "switch": switch,
+        "listen": "%s:%d" % (own, AGENT_PORT),
+        "plaintext": True,
+        "admin": {"listen": "%s:%d" % (own, ADMIN_PORT), "remote": True},
+    }
+
+
+def soft_agent(plan: Plan, switch: str) -> dict:
+    """The agent that reduces by itself, on all its ports' addresses."""
+    return dict(agent(plan, switch), data="0.0.0.0", capability=capability(plan.fabric.switches[switch]))
+
+
+def p4_agent(plan: Plan, switch: str, routes: List[Route], p4runtime: str) -> dict:
+    """The agent beside a P4 target, which it tells ports, and routes to all
+    neighbours and hosts. What the target can do, it knows by itself."""
+    def route(address: str, link: int, side: int) -> dict:
+        port = plan.fabric.links[link].ends[side].port
+        return {"prefix": address + "/32", "port": port, "mac": plan.mac(link, 1 - side)}
+
+    ends = plan.fabric.ends_of(switch)
+    return dict(
+        agent(plan, switch),
+        pipeline="p4",
+        p4runtime={"address": p4runtime, "device": plan.index(switch) + 1},
+        ports=[
+            {
+                "number": plan.fabric.links[link].ends[side].port,
+                "address": plan.address(link, side),
+                "mac": plan.mac(link, side),
+            }
+            for link, side in ends
+        ],
+        routes=[route(plan.address(link, 1 - side), link, side) for link, side in ends]
+        + [route(r.address, r.link, r.side) for r in routes if not r.connected],
+    )
+
+
+def members(plan: Plan, hosts: List[str]) -> str:
+    """The list of members that collbench reads: a line each, by rank."""
+    return "".join("%s %s:%d\n" % (h, plan.host_address(h), HOST_PORT) for h in hosts)
+
+
+def metrics_urls(plan: Plan) -> Dict[str, str]:
+    """Where the agents' counters are, by switch."""
+    return {s: "http://%s:%d/metrics" % (plan.control_address(s), ADMIN_PORT) for s in plan.fabric.switches}
