@@ -188,6 +188,6 @@ func (d *Daemon) state() rpc.AgentState {
 	return rpc.AgentState{
 		Switch: d.cfg.Switch, Incarnation: d.core.Incarnation(), Capability: d.core.Capability(),
 		Draining: d.core.Draining(), Unusable: d.core.Unusable(), Holds: d.core.Holds(), Version: version.String(),
-		Interfaces: d.interfaces.told,
+		Interfaces: d.interfaces.told, Outlives: d.cfg.Target != nil,
 	}
 }

@@ -183,7 +183,8 @@ func (l *link) up(s *rpc.AgentState) error {
 		}
 	}
 	return l.daemon.post(manager.SwitchUp{
-		Switch: l.node, Incarnation: s.Incarnation, Capability: s.Capability, Draining: s.Draining, Holds: s.Holds,
+		Switch: l.node, Incarnation: s.Incarnation, Capability: s.Capability, Draining: s.Draining, Outlives: s.Outlives,
+		Holds: s.Holds,
 	})
 }
 

@@ -47,6 +47,7 @@ type AgentState struct {
 	Capability  topology.Capability
 	Draining    bool
 	Unusable    string // why nothing can be reserved at present, and what is to be done; empty: it can
+	Outlives    bool   // what reduces goes on for a while when the agent dies
 	Holds       []agent.Hold
 	Version     string      // of the agent's program; empty: from before it was told
 	Interfaces  *Interfaces // nil: an agent from before they were told

@@ -64,7 +64,7 @@ func (r *reader) remove(m *pb.RemoveRequest) agent.Remove {
 func agentState(s AgentState) *pb.AgentState {
 	m := &pb.AgentState{
 		Switch: s.Switch, Incarnation: s.Incarnation, Capability: capability(s.Capability), Draining: s.Draining,
-		Version: s.Version, Interfaces: interfaces(s.Interfaces), Unusable: s.Unusable,
+		Version: s.Version, Interfaces: interfaces(s.Interfaces), Unusable: s.Unusable, Outlives: s.Outlives,
 	}
 	for _, h := range s.Holds {
 		m.Holds = append(m.Holds, &pb.Hold{
@@ -78,7 +78,7 @@ func agentState(s AgentState) *pb.AgentState {
 func (r *reader) agentState(m *pb.AgentState) AgentState {
 	s := AgentState{
 		Switch: m.GetSwitch(), Incarnation: m.GetIncarnation(), Capability: r.capability(m.GetCapability()), Draining: m.GetDraining(),
-		Version: m.GetVersion(), Interfaces: r.interfaces(m.GetInterfaces()), Unusable: m.GetUnusable(),
+		Version: m.GetVersion(), Interfaces: r.interfaces(m.GetInterfaces()), Unusable: m.GetUnusable(), Outlives: m.GetOutlives(),
 	}
 	for _, h := range m.GetHolds() {
 		s.Holds = append(s.Holds, agent.Hold{

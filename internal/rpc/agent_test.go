@@ -32,7 +32,7 @@ var someInterfaces = Interfaces{List: []nic.Interface{
 }}
 
 var someState = AgentState{
-	Switch: "leaf-1", Incarnation: 1<<63 + 5, Capability: topology.DefaultCapability(), Draining: true, Version: "v1.2.3",
+	Switch: "leaf-1", Incarnation: 1<<63 + 5, Capability: topology.DefaultCapability(), Draining: true, Outlives: true, Version: "v1.2.3",
 	Holds: []agent.Hold{
 		{Group: 7, Epoch: 2, Tree: 3, Window: 64, Committed: true, Addr: netip.MustParseAddrPort("10.0.0.1:4000")},
 		{Group: 8, Epoch: 4, Window: 8},

@@ -150,7 +150,7 @@ func (d *document) core(limits, periods field, m *Manager) {
 			"verify": d.periodOrOff(&m.Verify),
 			"answer": d.period(&c.Answer), "repeat": d.period(&c.Repeat),
 			"retry-min": d.period(&c.RetryMin), "retry-max": d.period(&c.RetryMax),
-			"lease": d.period(&c.Lease), "suspicion": d.period(&c.Suspicion),
+			"lease": d.period(&c.Lease), "suspicion": d.period(&c.Suspicion), "absence": d.period(&c.Absence),
 			"release-grace": d.period(&c.ReleaseGrace), "abandon": d.period(&c.Abandon),
 		})
 	}

@@ -164,6 +164,7 @@ type AgentState struct {
 	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`       // of the agent's program; empty: from before it was told
 	Interfaces    *Interfaces            `protobuf:"bytes,7,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // as they are; absent: this version does not tell
 	Unusable      string                 `protobuf:"bytes,8,opt,name=unusable,proto3" json:"unusable,omitempty"`     // why nothing can be reserved at present, and what is to be done; empty: it can
+	Outlives      bool                   `protobuf:"varint,9,opt,name=outlives,proto3" json:"outlives,omitempty"`    // what reduces goes on for a while when the agent dies: a pipeline that it programs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -252,6 +253,13 @@ func (x *AgentState) GetUnusable() string {
 		return x.Unusable
 	}
 	return ""
+}
+
+func (x *AgentState) GetOutlives() bool {
+	if x != nil {
+		return x.Outlives
+	}
+	return false
 }
 
 // Hold is one epoch of a tree that the switch has promised.
@@ -1696,7 +1704,7 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"!api/offload/v1/switch_agent.proto\x12\x14tributary.offload.v1\x1a\x1bapi/offload/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\"\x16\n" +
 	"\x14GetCapabilityRequest\"O\n" +
 	"\x15GetCapabilityResponse\x126\n" +
-	"\x05state\x18\x01 \x01(\v2 .tributary.offload.v1.AgentStateR\x05state\"\xce\x02\n" +
+	"\x05state\x18\x01 \x01(\v2 .tributary.offload.v1.AgentStateR\x05state\"\xea\x02\n" +
 	"\n" +
 	"AgentState\x12\x16\n" +
 	"\x06switch\x18\x01 \x01(\tR\x06switch\x12 \n" +
@@ -1710,7 +1718,8 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\n" +
 	"interfaces\x18\a \x01(\v2 .tributary.offload.v1.InterfacesR\n" +
 	"interfaces\x12\x1a\n" +
-	"\bunusable\x18\b \x01(\tR\bunusable\"\x9f\x01\n" +
+	"\bunusable\x18\b \x01(\tR\bunusable\x12\x1a\n" +
+	"\boutlives\x18\t \x01(\bR\boutlives\"\x9f\x01\n" +
 	"\x04Hold\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +

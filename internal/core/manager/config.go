@@ -29,6 +29,7 @@ type Config struct {
 	RetryMax     time.Duration // cap of that wait
 	Lease        time.Duration // a committed epoch without packets lives so long; members probe thrice in it
 	Suspicion    time.Duration // a switch above which a member lost its tree is avoided so long
+	Absence      time.Duration // a switch that reduces without its agent keeps its trees so long without one
 	ReleaseGrace time.Duration // from Release to the removal of the trees, for members still leaving
 	Abandon      time.Duration // a group that nobody watches is released after so long
 }
@@ -50,6 +51,7 @@ func DefaultConfig() Config {
 		RetryMax:     30 * time.Second,
 		Lease:        30 * time.Second,
 		Suspicion:    time.Minute,
+		Absence:      10 * time.Second,
 		ReleaseGrace: 5 * time.Second,
 		Abandon:      15 * time.Minute,
 	}
@@ -68,7 +70,7 @@ func (c Config) withDefaults() Config {
 	}
 	for _, f := range []struct{ have, standard *time.Duration }{
 		{&c.Answer, &d.Answer}, {&c.Repeat, &d.Repeat}, {&c.RetryMin, &d.RetryMin}, {&c.RetryMax, &d.RetryMax},
-		{&c.Lease, &d.Lease}, {&c.Suspicion, &d.Suspicion}, {&c.ReleaseGrace, &d.ReleaseGrace}, {&c.Abandon, &d.Abandon},
+		{&c.Lease, &d.Lease}, {&c.Suspicion, &d.Suspicion}, {&c.Absence, &d.Absence}, {&c.ReleaseGrace, &d.ReleaseGrace}, {&c.Abandon, &d.Abandon},
 	} {
 		if *f.have == 0 {
 			*f.have = *f.standard

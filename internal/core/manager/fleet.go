@@ -18,15 +18,19 @@ type device struct {
 	up          bool
 	incarnation uint64
 	capability  topology.Capability
-	drained     bool // by the manager's operator
-	refusing    bool // its agent says that it is being drained
+	drained     bool   // by the manager's operator
+	refusing    bool   // its agent says that it is being drained
+	outlives    bool   // what reduces goes on without its agent
+	why         string // it is not up
 
 	// holdings are what groups have here, by group, and used is their sum.
 	// They follow from the sites and orphans; see account.
 	holdings []agent.Holder
 	used     int
 	orphans  []agent.Hold // that the agent holds and nobody wants; Removes are out
-	timer    timer
+	// timer rings while up, to remove orphans, and otherwise when the agent has
+	// been away for too long.
+	timer timer
 }
 
 // device returns the state of switch n.
@@ -124,7 +128,7 @@ func (c *Core) switchUp(in SwitchUp) {
 	}
 	d := c.device(in.Switch)
 	avoided := d.avoided()
-	d.up, d.incarnation, d.capability, d.refusing = true, in.Incarnation, in.Capability, in.Draining
+	d.up, d.incarnation, d.capability, d.refusing, d.outlives = true, in.Incarnation, in.Capability, in.Draining, in.Outlives
 	c.changed = true
 	c.eachSite(d, func(g *group, t *tree, s *site) { c.meet(g, t, s, in.Holds) })
 	c.adopt(d, in.Holds)
@@ -249,11 +253,26 @@ func (c *Core) switchDown(in SwitchDown) {
 		c.account(d, o.Group)
 	}
 	c.sweep(d)
-	why := "it is down"
+	d.why = "it is down"
 	if in.Why != "" {
-		why += ": " + in.Why
+		d.why += ": " + in.Why
 	}
-	c.eachSite(d, func(g *group, t *tree, s *site) { c.bereave(g, t, s, why) })
+	c.eachSite(d, func(g *group, t *tree, s *site) {
+		if d.outlives && s.phase == committed {
+			c.timers.set(&d.timer, c.now.Add(c.cfg.Absence))
+			return
+		}
+		c.bereave(g, t, s, d.why)
+	})
+}
+
+// ring is what d's timer is for.
+func (c *Core) ring(d *device) {
+	if d.up {
+		c.sweep(d)
+		return
+	}
+	c.eachSite(d, func(g *group, t *tree, s *site) { c.bereave(g, t, s, d.why) })
 }
 
 // answer takes an agent's word on a request.

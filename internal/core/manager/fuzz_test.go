@@ -59,7 +59,7 @@ func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 		}
 		return Answer{Switch: node, Reply: reply}
 	case 7, 8:
-		in := SwitchUp{Switch: node, Incarnation: lives, Capability: topology.DefaultCapability(), Draining: r.next(8) == 1}
+		in := SwitchUp{Switch: node, Incarnation: lives, Capability: topology.DefaultCapability(), Draining: r.next(8) == 1, Outlives: r.next(2) == 1}
 		for range r.next(3) {
 			in.Holds = append(in.Holds, agent.Hold{Group: group, Epoch: uint32(r.next(20)), Tree: uint8(r.next(2)), Window: 8, Committed: r.next(2) == 1})
 		}

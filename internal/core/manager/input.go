@@ -59,6 +59,7 @@ type SwitchUp struct {
 	Incarnation uint64
 	Capability  topology.Capability
 	Draining    bool         // the agent refuses new reservations
+	Outlives    bool         // what reduces goes on when the agent dies
 	Holds       []agent.Hold // read during Step only
 }
 

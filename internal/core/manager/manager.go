@@ -53,7 +53,7 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 		if t.group != nil {
 			c.touch(t.group)
 		} else {
-			c.sweep(t.on)
+			c.ring(t.on)
 		}
 		c.settle()
 	}

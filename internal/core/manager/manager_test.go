@@ -251,6 +251,51 @@ func TestSuspicion(t *testing.T) {
 	w.want(t, Active, 8)
 }
 
+// A pipeline goes on without its agent: a tree there is given up when the agent
+// stays away, or comes back without it, and not before.
+func TestPipelineOutlivesItsAgent(t *testing.T) {
+	begin := func(t *testing.T) (*world, int) {
+		w := running(t)
+		root := w.on(0)
+		w.agents[root].outlives = true
+		w.connect(root)
+		w.disconnect(root)
+		w.run(DefaultConfig().Absence - time.Millisecond)
+		w.want(t, Active, 2)
+		return w, root
+	}
+	t.Run("it reconnects", func(t *testing.T) {
+		w, root := begin(t)
+		w.connect(root)
+		w.run(2 * DefaultConfig().Absence)
+		w.want(t, Active, 2)
+	})
+	t.Run("it is restarted", func(t *testing.T) {
+		w, root := begin(t)
+		w.boot(root)
+		w.connect(root)
+		w.run(time.Second)
+		w.want(t, Active, 4)
+	})
+	t.Run("it stays away", func(t *testing.T) {
+		w, root := begin(t)
+		w.run(time.Second)
+		w.want(t, Active, 4)
+		if w.on(0) == root {
+			t.Error("the new tree is on the switch without an agent")
+		}
+	})
+	t.Run("a member loses the tree", func(t *testing.T) {
+		w, root := begin(t)
+		w.step(Report{Group: 1, Rank: 1, Entered: 2, Lost: 2})
+		w.run(time.Second)
+		w.want(t, Active, 4)
+		if w.on(0) == root {
+			t.Error("the new tree is on the switch without an agent")
+		}
+	})
+}
+
 // A switch that does not answer is left out, and swept when it does.
 func TestNoAnswer(t *testing.T) {
 	for _, stage := range []string{"prepare", "commit"} {

@@ -73,6 +73,7 @@ func (w *world) play(kind, which, detail byte) {
 		}
 	case 17:
 		w.crash(i)
+		w.agents[i].outlives = detail%2 == 1
 	case 18:
 		if w.agents[i].connected && detail > 128 {
 			w.disconnect(i)

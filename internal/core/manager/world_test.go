@@ -49,6 +49,7 @@ type switchAgent struct {
 	node      topology.NodeID
 	core      *agent.Core
 	lives     uint64 // the incarnation
+	outlives  bool   // its trees go on without it
 	connected bool
 	requests  []agent.Input // on their way to it
 	answers   []Input       // on their way to the manager
@@ -137,7 +138,7 @@ func (w *world) connect(i int) {
 	a := w.agents[i]
 	a.connected = true
 	a.answers = nil
-	w.step(SwitchUp{Switch: a.node, Incarnation: a.lives, Capability: a.core.Capability(), Draining: a.core.Draining(), Holds: a.core.Holds()})
+	w.step(SwitchUp{Switch: a.node, Incarnation: a.lives, Capability: a.core.Capability(), Draining: a.core.Draining(), Outlives: a.outlives, Holds: a.core.Holds()})
 }
 
 func (w *world) disconnect(i int) {
