@@ -364,23 +364,39 @@ type handover struct {
 	b    []byte
 }
 
-// collect sends a mark to each way out of the switch and returns what leaves by
-// it before the mark: ingress is one thread, and each way out a queue.
+// collect returns the packets that leave the switch, and checks what it hands
+// over.
 func (p *pipeline) collect(send func(frame []byte, port int), may *handover) []sent {
-	p.marks++
-	for port := 1; port <= switchPorts; port++ {
-		send(mark(netip.AddrFrom4([4]byte{10, 0, byte(port), 200}), p.marks), port)
-	}
-	send(mark(agentAddr, p.marks), p4.CPUPort)
 	var out []sent
-	for port := 1; port <= switchPorts; port++ {
-		out = append(out, p.drain(port)...)
+	for port, frames := range p.frames(send) {
+		for _, frame := range frames {
+			s, err := p.read(frame, port)
+			if err != nil {
+				p.t.Errorf("port %d: %v: %x", port, err, frame)
+				continue
+			}
+			out = append(out, s)
+		}
 	}
 	p.drainAgent(may)
 	return out
 }
 
-func (p *pipeline) drain(port int) (out []sent) {
+// frames sends a mark to each way out of the switch and returns what leaves by
+// it before the mark, by port: ingress is one thread, and each way out a queue.
+func (p *pipeline) frames(send func(frame []byte, port int)) (all [switchPorts + 1][][]byte) {
+	p.marks++
+	for port := 1; port <= switchPorts; port++ {
+		send(mark(netip.AddrFrom4([4]byte{10, 0, byte(port), 200}), p.marks), port)
+	}
+	send(mark(agentAddr, p.marks), p4.CPUPort)
+	for port := 1; port <= switchPorts; port++ {
+		all[port] = p.drain(port)
+	}
+	return all
+}
+
+func (p *pipeline) drain(port int) (frames [][]byte) {
 	buffer := make([]byte, 4096)
 	for {
 		n, _, err := unix.Recvfrom(p.sockets[port], buffer, 0)
@@ -392,14 +408,9 @@ func (p *pipeline) drain(port int) (out []sent) {
 		}
 		frame := slices.Clone(buffer[:n])
 		if isMark(frame, p.marks) {
-			return out
+			return frames
 		}
-		s, err := p.read(frame, port)
-		if err != nil {
-			p.t.Errorf("port %d: %v: %x", port, err, frame)
-			continue
-		}
-		out = append(out, s)
+		frames = append(frames, frame)
 	}
 }
 
@@ -454,68 +465,4 @@ func (p *pipeline) read(frame []byte, port int) (sent, error) {
 		return sent{}, fmt.Errorf("it comes from %v", from)
 	}
 	return sent{to: to, b: b}, nil
-}
-
-var agentAddr = netip.AddrFrom4([4]byte{10, 255, 0, 1})
-
-const (
-	linkBytes = 14
-	ipBytes   = 20
-	udpBytes  = 8
-	ttl       = 64
-)
-
-func mark(to netip.Addr, n uint64) []byte {
-	b := binary.BigEndian.AppendUint64(nil, n)
-	return frameOf(udpPacket(netip.AddrPortFrom(addr('x').Addr(), 9), netip.AddrPortFrom(to, 9), b, true))
-}
-
-func isMark(frame []byte, n uint64) bool {
-	at := linkBytes + ipBytes
-	return len(frame) == at+udpBytes+8 && binary.BigEndian.Uint16(frame[at+2:]) == 9 && binary.BigEndian.Uint64(frame[at+udpBytes:]) == n
-}
-
-func frameOf(packet []byte) []byte {
-	head := make([]byte, linkBytes, linkBytes+len(packet))
-	copy(head, []byte{2, 0, 0, 0, 0, 254, 2, 0, 0, 0, 0, 1, 8, 0})
-	return append(head, packet...)
-}
-
-// udpPacket returns an IPv4 packet as switches send them, with its checksums or
-// without.
-func udpPacket(from, to netip.AddrPort, b []byte, summed bool) []byte {
-	p := make([]byte, ipBytes+udpBytes, ipBytes+udpBytes+len(b))
-	p[0], p[6], p[8], p[9] = 0x45, 0x40, ttl, unix.IPPROTO_UDP
-	binary.BigEndian.PutUint16(p[2:], uint16(ipBytes+udpBytes+len(b)))
-	copy(p[12:], from.Addr().AsSlice())
-	copy(p[16:], to.Addr().AsSlice())
-	udp := p[ipBytes:]
-	binary.BigEndian.PutUint16(udp, from.Port())
-	binary.BigEndian.PutUint16(udp[2:], to.Port())
-	binary.BigEndian.PutUint16(udp[4:], uint16(udpBytes+len(b)))
-	p = append(p, b...)
-	if !summed {
-		return p
-	}
-	binary.BigEndian.PutUint16(p[10:], checksum(p[:ipBytes], 0))
-	pseudo := uint32(unix.IPPROTO_UDP) + uint32(udpBytes+len(b))
-	for i := 12; i < 20; i += 2 {
-		pseudo += uint32(binary.BigEndian.Uint16(p[i:]))
-	}
-	binary.BigEndian.PutUint16(p[ipBytes+6:], checksum(p[ipBytes:], pseudo))
-	return p
-}
-
-// checksum returns the one's complement of the sum of b's words and of sum.
-func checksum(b []byte, sum uint32) uint16 {
-	for ; len(b) >= 2; b = b[2:] {
-		sum += uint32(binary.BigEndian.Uint16(b))
-	}
-	if len(b) > 0 {
-		sum += uint32(b[0]) << 8
-	}
-	for sum > 0xffff {
-		sum = sum>>16 + sum&0xffff
-	}
-	return ^uint16(sum)
 }

@@ -45,12 +45,12 @@ func (o *oracle) step(in aggregate.Input) []sent {
 	return all
 }
 
-// outcomeOf returns the outcome of a packet by what the core has counted, and
-// what else it must not have counted.
+// outcomeOf returns the outcome of a packet b by what the core has counted and
+// sent for it.
 func outcomeOf(before, after *aggregate.Counters, b []byte, out []sent) []string {
 	for f := range wire.Faults {
 		if after.Faults[f] != before.Faults[f] {
-			return []string{p4.Outcome(16 + f).String()}
+			return []string{(p4.FaultTruncated + p4.Outcome(f) - 1).String()}
 		}
 	}
 	for d := range aggregate.Drops {
@@ -58,54 +58,34 @@ func outcomeOf(before, after *aggregate.Counters, b []byte, out []sent) []string
 			return []string{p4.Outcome(d).String()}
 		}
 	}
-	type counter struct {
-		of func(*aggregate.Counters) uint64
-		is func() p4.Outcome
-	}
-	went := func(of func(*aggregate.Counters) uint64) bool { return of(after) != of(before) }
-	relayed := func(c *aggregate.Counters) uint64 { return c.Relayed }
-	or := func(of func(*aggregate.Counters) uint64, yes, no p4.Outcome) p4.Outcome {
-		if went(of) {
-			return yes
-		}
-		return no
-	}
-	for _, c := range []counter{
-		{func(c *aggregate.Counters) uint64 { return c.Taken }, func() p4.Outcome {
-			switch {
-			case after.Partials != before.Partials:
-				return p4.TakenPartial
-			case after.Results != before.Results:
-				return p4.TakenResult
-			case after.Errors != before.Errors:
-				return p4.TakenNoSource
-			}
-			return p4.Taken
-		}},
-		{func(c *aggregate.Counters) uint64 { return c.Errors }, func() p4.Outcome {
-			if wire.Type(b[0]&15) == wire.Error {
-				return p4.ToldError
-			}
-			return p4.Disagreed
-		}},
-		{func(c *aggregate.Counters) uint64 { return c.Results }, func() p4.Outcome { return p4.ResultTaken }},
-		{func(c *aggregate.Counters) uint64 { return c.Repeated }, func() p4.Outcome {
-			if wire.Type(out[0].b[0]&15) == wire.Error {
-				return p4.AskedError
-			}
-			return p4.AskedResult
-		}},
-		{func(c *aggregate.Counters) uint64 { return c.Wants }, func() p4.Outcome { return p4.AskedWant }},
-		{func(c *aggregate.Counters) uint64 { return c.Heards }, func() p4.Outcome { return or(relayed, p4.RelayedHeard, p4.AskedHeard) }},
-		{func(c *aggregate.Counters) uint64 { return c.Losts }, func() p4.Outcome { return or(relayed, p4.RelayedLost, p4.AskedLost) }},
-		{func(c *aggregate.Counters) uint64 { return c.Idle }, func() p4.Outcome {
-			return or(func(c *aggregate.Counters) uint64 { return c.Kept }, p4.IdledOn, p4.Idled)
-		}},
-		{func(c *aggregate.Counters) uint64 { return c.Resent }, func() p4.Outcome { return p4.Resent }},
+	is := wire.Type(b[0] & 15)
+	sends := func(t wire.Type) bool { return len(out) > 0 && wire.Type(out[0].b[0]&15) == t }
+	for _, c := range []struct {
+		before, after uint64
+		is            bool
+		outcome       p4.Outcome
+	}{
+		{before.Partials, after.Partials, true, p4.TakenPartial},
+		{before.Results, after.Results, is == wire.Contribution, p4.TakenResult},
+		{before.Errors, after.Errors, is == wire.Contribution && after.Taken > before.Taken, p4.TakenNoSource},
+		{before.Taken, after.Taken, true, p4.Taken},
+		{before.Errors, after.Errors, is == wire.Contribution, p4.Disagreed},
+		{before.Errors, after.Errors, is == wire.Error, p4.ToldError},
+		{before.Results, after.Results, is == wire.Result, p4.ResultTaken},
+		{before.Repeated, after.Repeated, sends(wire.Result), p4.AskedResult},
+		{before.Repeated, after.Repeated, sends(wire.Error), p4.AskedError},
+		{before.Wants, after.Wants, true, p4.AskedWant},
+		{before.Heards, after.Heards, after.Relayed > before.Relayed, p4.RelayedHeard},
+		{before.Heards, after.Heards, true, p4.AskedHeard},
+		{before.Losts, after.Losts, after.Relayed > before.Relayed, p4.RelayedLost},
+		{before.Losts, after.Losts, true, p4.AskedLost},
+		{before.Idle, after.Idle, after.Kept > before.Kept, p4.IdledOn},
+		{before.Idle, after.Idle, true, p4.Idled},
+		{before.Resent, after.Resent, true, p4.Resent},
 	} {
-		if went(c.of) {
-			return []string{c.is().String()}
+		if c.after > c.before && c.is {
+			return []string{c.outcome.String()}
 		}
 	}
-	return []string{p4.Noted.String()}
+	return []string{p4.Noted.String()} // the one that the core does not count
 }

@@ -161,6 +161,9 @@ func (w *writer) operation(n uint32) string {
 func (w *writer) draw() string {
 	op := fmt.Sprintf(" op=%d", w.r.IntN(3))
 	root := w.ranks[w.r.IntN(w.children)]
+	if w.one(6) {
+		root = 1000 // elsewhere in the group
+	}
 	switch w.r.IntN(10) {
 	case 0:
 		return "barrier" + op

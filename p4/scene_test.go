@@ -426,6 +426,9 @@ func packetText(raw []byte) string {
 			b.WriteString(" " + name)
 		}
 	}
+	if h.Exponent != 0 {
+		fmt.Fprintf(&b, " exponent=%d", h.Exponent)
+	}
 	switch {
 	case len(payload) > 16:
 		fmt.Fprintf(&b, " %d bytes %08x", len(payload), crc32.ChecksumIEEE(payload))

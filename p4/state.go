@@ -190,24 +190,33 @@ func (s *State) validateEpoch(e *Epoch) error {
 	case len(e.Children) == 0 || len(e.Children) > Children:
 		return bad("%d children, want 1 to %d", len(e.Children), Children)
 	}
-	lowest, seen := int64(-1), map[netip.AddrPort]bool{e.Parent: true}
+	if err := s.validateNeighbours(e); err != nil {
+		return bad("%v", err)
+	}
+	return nil
+}
+
+func (s *State) validateNeighbours(e *Epoch) error {
+	seen := map[netip.AddrPort]bool{}
+	if !e.root() {
+		if _, err := s.way(e.Parent); err != nil {
+			return fmt.Errorf("parent: %w", err)
+		}
+		seen[e.Parent] = true
+	}
 	for i, c := range e.Children {
 		switch {
-		case int64(c.Lowest) <= lowest || c.Lowest > MaxRank:
-			return bad("child %d has lowest rank %d after %d, largest is %d", i, c.Lowest, lowest, MaxRank)
+		case c.Lowest > MaxRank:
+			return fmt.Errorf("child %d has lowest rank %d, largest is %d", i, c.Lowest, MaxRank)
+		case i > 0 && c.Lowest <= e.Children[i-1].Lowest:
+			return fmt.Errorf("child %d has lowest rank %d after %d", i, c.Lowest, e.Children[i-1].Lowest)
 		case seen[c.Addr]:
-			return bad("child %d has another neighbour's address %v", i, c.Addr)
+			return fmt.Errorf("child %d has another neighbour's address %v", i, c.Addr)
 		}
-		lowest, seen[c.Addr] = int64(c.Lowest), true
+		seen[c.Addr] = true
 		if _, err := s.way(c.Addr); err != nil {
-			return bad("child %d: %v", i, err)
+			return fmt.Errorf("child %d: %w", i, err)
 		}
-	}
-	if e.root() {
-		return nil
-	}
-	if _, err := s.way(e.Parent); err != nil {
-		return bad("parent: %v", err)
 	}
 	return nil
 }

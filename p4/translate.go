@@ -3,52 +3,97 @@ package p4
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 )
 
-// Translate returns the groups and entries of s. An error wraps ErrState.
+// Translate returns the groups and entries of s, in the order of TableOrder. An
+// error wraps ErrState.
 func Translate(s *State) (Program, error) {
 	if err := s.Validate(); err != nil {
 		return Program{}, err
 	}
-	var p Program
+	p := Program{Groups: s.groups()}
+	add := func(e ...Entry) { p.Entries = append(p.Entries, e...) }
 	for i := range s.Ports {
-		p.Entries = append(p.Entries, portEntry(&s.Ports[i]), localEntry(s.Ports[i].Addr))
+		add(portEntry(&s.Ports[i]))
+	}
+	for i := range s.Ports {
+		add(localEntry(s.Ports[i].Addr))
 	}
 	for i := range s.Routes {
-		p.Entries = append(p.Entries, routeEntry(&s.Routes[i]))
+		add(routeEntry(&s.Routes[i]))
 	}
 	for i := range s.Epochs {
-		s.translateEpoch(&s.Epochs[i], &p)
+		add(s.rewriteEntries(&s.Epochs[i])...)
 	}
-	// Last, so that no packet of an epoch is looked at before all of it is there.
 	for i := range s.Epochs {
-		p.Entries = append(p.Entries, s.epochEntry(&s.Epochs[i]))
+		add(s.neighbourEntries(&s.Epochs[i])...)
+	}
+	for i := range s.Epochs {
+		add(s.epochEntry(&s.Epochs[i]))
 	}
 	for i := range s.Trees {
-		p.Entries = append(p.Entries, treeEntry(&s.Trees[i]))
+		add(treeEntry(&s.Trees[i]))
 	}
 	return p, nil
 }
 
-// translateEpoch adds what is written of an epoch before its own entry.
-func (s *State) translateEpoch(e *Epoch, p *Program) {
-	var children []Replica
+// groups returns the groups of each epoch. A root has one, to all others the
+// parent belongs, too.
+func (s *State) groups() []Group {
+	var all []Group
+	for i := range s.Epochs {
+		e := &s.Epochs[i]
+		var children []Replica
+		for n, c := range e.Children {
+			children = append(children, Replica{Port: s.portTo(c.Addr), Instance: instance(n)})
+		}
+		id := uint32(e.Index * GroupsPerEpoch)
+		all = append(all, Group{ID: id + GroupChildren, Replicas: children})
+		if e.root() {
+			continue
+		}
+		parent := Replica{Port: s.portTo(e.Parent), Instance: Parent}
+		all = append(all,
+			Group{ID: id + GroupAll, Replicas: slices.Concat(children, []Replica{parent})},
+			Group{ID: id + GroupPair, Replicas: []Replica{children[0], parent}})
+	}
+	return all
+}
+
+// portTo returns the port by which packets to a neighbour leave.
+func (s *State) portTo(a netip.AddrPort) uint16 {
+	way, _ := s.way(a) // s is valid
+	return way.Port
+}
+
+// rewriteEntries tell egress how to address packets to each neighbour.
+func (s *State) rewriteEntries(e *Epoch) []Entry {
+	var all []Entry
 	for i, c := range e.Children {
-		way, _ := s.way(c.Addr) // validated
-		children = append(children, Replica{Port: way.Port, Instance: instance(i)})
-		p.Entries = append(p.Entries, childEntry(e, i, way.Port), neighbourEntry(e, instance(i), c.Addr, way.MAC, uint16(i)))
+		way, _ := s.way(c.Addr)
+		all = append(all, rewriteEntry(e, instance(i), c.Addr, way.MAC, uint16(i)))
 	}
-	id := uint32(e.Index * GroupsPerEpoch)
-	p.Groups = append(p.Groups, Group{ID: id + GroupChildren, Replicas: children})
-	if e.root() {
-		return
+	if !e.root() {
+		way, _ := s.way(e.Parent)
+		all = append(all, rewriteEntry(e, Parent, e.Parent, way.MAC, e.Own))
 	}
-	way, _ := s.way(e.Parent)
-	parent := Replica{Port: way.Port, Instance: Parent}
-	p.Groups = append(p.Groups,
-		Group{ID: id + GroupAll, Replicas: append(children[:len(children):len(children)], parent)},
-		Group{ID: id + GroupPair, Replicas: []Replica{children[0], parent}})
-	p.Entries = append(p.Entries, parentEntry(e), neighbourEntry(e, Parent, e.Parent, way.MAC, e.Own))
+	return all
+}
+
+// neighbourEntries tell whose a source address is.
+func (s *State) neighbourEntries(e *Epoch) []Entry {
+	var all []Entry
+	for i, c := range e.Children {
+		all = append(all, Entry{
+			Table: TableNeighbours, Match: neighbourKey(e, c.Addr),
+			Action: ActionChild, Params: [][]byte{u16(uint16(i)), u32(1 << i), u16(s.portTo(c.Addr)), u24(c.Lowest)},
+		})
+	}
+	if !e.root() {
+		all = append(all, Entry{Table: TableNeighbours, Match: neighbourKey(e, e.Parent), Action: ActionParent})
+	}
+	return all
 }
 
 // instance returns the instance of the child of an index.
@@ -88,8 +133,7 @@ func treeEntry(t *Tree) Entry {
 func (s *State) epochEntry(e *Epoch) Entry {
 	root, parent := byte(1), uint16(0)
 	if !e.root() {
-		way, _ := s.way(e.Parent)
-		root, parent = 0, way.Port
+		root, parent = 0, s.portTo(e.Parent)
 	}
 	return Entry{
 		Table: TableEpochs,
@@ -106,17 +150,6 @@ func (s *State) epochEntry(e *Epoch) Entry {
 	}
 }
 
-func childEntry(e *Epoch, i int, port uint16) Entry {
-	return Entry{
-		Table: TableNeighbours, Match: neighbourKey(e, e.Children[i].Addr),
-		Action: ActionChild, Params: [][]byte{u16(uint16(i)), u32(1 << i), u16(port), u24(e.Children[i].Lowest)},
-	}
-}
-
-func parentEntry(e *Epoch) Entry {
-	return Entry{Table: TableNeighbours, Match: neighbourKey(e, e.Parent), Action: ActionParent}
-}
-
 func neighbourKey(e *Epoch, a netip.AddrPort) []Field {
 	return []Field{
 		{ID: FieldNeighboursEpoch, Value: u16(uint16(e.Index))},
@@ -125,9 +158,9 @@ func neighbourKey(e *Epoch, a netip.AddrPort) []Field {
 	}
 }
 
-// neighbourEntry tells egress how to address a packet to a neighbour; child is
-// the index that the packet carries.
-func neighbourEntry(e *Epoch, instance uint16, a netip.AddrPort, mac MAC, child uint16) Entry {
+// rewriteEntry is about one neighbour; child is the index that packets to it
+// carry.
+func rewriteEntry(e *Epoch, instance uint16, a netip.AddrPort, mac MAC, child uint16) Entry {
 	return Entry{
 		Table: TableRewrite,
 		Match: []Field{

@@ -7,20 +7,20 @@ control Admission(inout headers hdr, inout metadata m) {
     register<serial_t>(TREES) begun;
 
     action epoch(bit<16> index, serial_t serial, bit<48> cookie, bit<32> slot_base, bit<32> slot_mask,
-                 children_t everyone, bit<1> root, bit<16> chunk_bytes, bit<8> probes, bit<16> own, rank_t lowest,
+                 children_t everyone, bit<8> root, bit<16> chunk_bytes, bit<8> probes, bit<16> own, rank_t lowest,
                  bit<16> parent_port) {
         m.epoch = index;
-        m.serial = serial;
-        m.cookie = cookie;
-        m.slot_base = slot_base;
-        m.slot_mask = slot_mask;
-        m.everyone = everyone;
-        m.root = root;
-        m.chunk_bytes = chunk_bytes;
-        m.probes = probes;
-        m.own = own;
-        m.lowest = lowest;
-        m.parent_port = parent_port;
+        hdr.tree.serial = serial;
+        hdr.tree.cookie = cookie;
+        hdr.tree.slot_base = slot_base;
+        hdr.tree.slot_mask = slot_mask;
+        hdr.tree.everyone = everyone;
+        hdr.tree.root = root;
+        hdr.tree.chunk_bytes = chunk_bytes;
+        hdr.tree.probes = probes;
+        hdr.tree.own = own;
+        hdr.tree.lowest = lowest;
+        hdr.tree.parent_port = parent_port;
     }
 
     table epochs {
@@ -37,9 +37,9 @@ control Admission(inout headers hdr, inout metadata m) {
     @noWarn("unused")
     action child(bit<16> index, children_t one, bit<16> port, rank_t lowest) {
         m.sender = CHILD;
-        m.child = index;
-        m.one = one;
-        m.child_port = port;
+        hdr.tree.child = index;
+        hdr.tree.one = one;
+        hdr.tree.child_port = port;
     }
 
     action parent() {
@@ -58,27 +58,27 @@ control Admission(inout headers hdr, inout metadata m) {
     }
 
     action end_those_before() {
-        begun.write((bit<32>)m.tree, m.serial);
+        begun.write((bit<32>)m.tree, hdr.tree.serial);
     }
 
     action recall() {
-        begun.read(m.begun, (bit<32>)m.tree);
+        begun.read(hdr.tree.begun, (bit<32>)m.tree);
     }
 
     apply {
-        if (hdr.chunk.group != m.group) {
+        if (hdr.chunk.group != hdr.tree.group) {
             m.outcome = DROP_GROUP;
-        } else if (hdr.chunk.tree != m.tree_number) {
+        } else if (hdr.chunk.tree != hdr.tree.number) {
             m.outcome = DROP_TREE;
-        } else if (hdr.chunk.epoch > m.newest) {
+        } else if (hdr.chunk.epoch > hdr.tree.newest) {
             m.outcome = DROP_EPOCH;
         } else if (!epochs.apply().hit) {
             m.outcome = DROP_STALE;
         } else {
             recall();
-            if (m.serial < m.begun) {
+            if (hdr.tree.serial < hdr.tree.begun) {
                 m.outcome = DROP_STALE;
-            } else if (hdr.chunk.cookie != m.cookie) {
+            } else if (hdr.chunk.cookie != hdr.tree.cookie) {
                 m.outcome = DROP_COOKIE;
             } else {
                 neighbours.apply();
@@ -88,16 +88,16 @@ control Admission(inout headers hdr, inout metadata m) {
                     hdr.chunk.type == ERROR && m.sender != OWN_PARENT) {
                     if (m.sender != CHILD) {
                         m.outcome = DROP_ADDRESS;
-                    } else if (hdr.chunk.child != m.child) {
+                    } else if (hdr.chunk.child != hdr.tree.child) {
                         m.outcome = DROP_CHILD;
                     }
                 } else if (m.sender != OWN_PARENT) {
                     m.outcome = DROP_ADDRESS;
-                } else if (hdr.chunk.child != m.own) {
+                } else if (hdr.chunk.child != hdr.tree.own) {
                     m.outcome = DROP_CHILD;
                 }
                 if (m.outcome == 0) {
-                    if (m.serial > m.begun) {
+                    if (hdr.tree.serial > hdr.tree.begun) {
                         end_those_before();
                     }
                     m.admitted = 1;

@@ -5,7 +5,7 @@ control Answer(inout headers hdr, inout metadata m, inout standard_metadata_t st
     action finish() {
         m.outcome = RESULT_TAKEN;
         TURN_TO(FINISHED)
-        m.slot.length = m.length;
+        hdr.slot.length = m.length;
         repairs.write(m.place, REPAIRS);
         m.work = DO_STORE;
         TO_GROUP(GROUP_CHILDREN)
@@ -13,8 +13,8 @@ control Answer(inout headers hdr, inout metadata m, inout standard_metadata_t st
 
     action note() {
         m.outcome = NOTED;
-        m.slot.unanswered = 0;
-        m.slot.lost = hdr.chunk.type == LOST ? 1w1 : 1w0;
+        hdr.slot.unanswered = 0;
+        hdr.slot.lost = hdr.chunk.type == LOST ? 8w1 : 8w0;
         repairs.write(m.place, REPAIRS);
     }
 
@@ -27,13 +27,13 @@ control Answer(inout headers hdr, inout metadata m, inout standard_metadata_t st
     }
 
     apply {
-        if (hdr.chunk.type == RESULT && (m.slot.state == FINISHED || m.slot.state == FAILED)) {
+        if (hdr.chunk.type == RESULT && (hdr.slot.state == FINISHED || hdr.slot.state == FAILED)) {
             m.outcome = DROP_DUPLICATE;
-        } else if (m.slot.state != COMPLETE) {
+        } else if (hdr.slot.state != COMPLETE) {
             m.outcome = DROP_UNASKED;
         } else if (hdr.chunk.type == RESULT) {
-            if (m.signature != m.slot.signature || hdr.chunk.flags & SINK != 0 && m.slot.wants == 0 ||
-                hdr.chunk.flags & SINK == 0 && m.slot.wants != 0) {
+            if (m.signature != hdr.slot.signature || hdr.chunk.flags & SINK != 0 && hdr.slot.wants == 0 ||
+                hdr.chunk.flags & SINK == 0 && hdr.slot.wants != 0) {
                 m.outcome = DROP_UNFIT;
             } else {
                 finish();

@@ -3,7 +3,7 @@
 // arithmetic on the whole word; a register a value would cost several times as
 // much. This file is included once for each width.
 
-control BLOCK(inout HEADER block, inout metadata m) {
+control BLOCK(inout HEADER block, inout scratch_t scratch, inout metadata m) {
     register<bit<WIDTH>>(SLOTS) held;
 
     @hidden

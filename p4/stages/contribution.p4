@@ -8,7 +8,7 @@ control Contribution(inout headers hdr, inout metadata m, inout standard_metadat
 
     action open() {
         CLAIM(OPEN)
-        m.slot.signature = m.signature;
+        hdr.slot.signature = m.signature;
         signatures.write(m.place, m.signature);
         ranks.write(m.place, hdr.claim.lowest ++ 24w0);
         m.pair_more = m.pair_first;
@@ -17,55 +17,55 @@ control Contribution(inout headers hdr, inout metadata m, inout standard_metadat
     }
 
     action recall() {
-        signatures.read(m.slot.signature, m.place);
+        signatures.read(hdr.slot.signature, m.place);
     }
 
     action recall_ranks() {
         bit<48> both;
         ranks.read(both, m.place);
-        m.slot.first = both[47:24];
-        m.slot.origin = both[23:0];
+        hdr.slot.first = both[47:24];
+        hdr.slot.origin = both[23:0];
     }
 
     action mismatch() {
         m.outcome = DISAGREED;
-        DISAGREE(MISMATCH, m.slot.first, hdr.claim.lowest)
+        DISAGREE(MISMATCH, hdr.slot.first, hdr.claim.lowest)
     }
 
     action two_sources() {
         m.outcome = DISAGREED;
-        DISAGREE(TWO_SOURCES, m.slot.origin, hdr.claim.lowest)
+        DISAGREE(TWO_SOURCES, hdr.slot.origin, hdr.claim.lowest)
     }
 
     action no_source() {
         m.outcome = TAKEN_NO_SOURCE;
-        DISAGREE(NO_SOURCE, m.lowest, hdr.claim.root)
+        DISAGREE(NO_SOURCE, hdr.tree.lowest, hdr.claim.root)
     }
 
     action hold() {
         m.outcome = TAKEN;
-        m.slot.arrived = m.slot.arrived | m.one;
-        arrived.write(m.place, m.slot.arrived);
+        hdr.slot.arrived = hdr.slot.arrived | hdr.tree.one;
+        arrived.write(m.place, hdr.slot.arrived);
         m.work = m.pair_more;
         m.fold = m.pair_fold;
     }
 
     action hold_sink() {
-        m.slot.wants = m.slot.wants | m.one;
-        wants.write(m.place, m.slot.wants);
+        hdr.slot.wants = hdr.slot.wants | hdr.tree.one;
+        wants.write(m.place, hdr.slot.wants);
     }
 
     action hold_source() {
-        m.slot.source = 1;
-        m.slot.length = m.length;
+        hdr.slot.source = 1;
+        hdr.slot.length = m.length;
         repairs.write(m.place, REPAIRS);
-        ranks.write(m.place, m.slot.first ++ hdr.claim.lowest);
+        ranks.write(m.place, hdr.slot.first ++ hdr.claim.lowest);
         m.work = DO_STORE;
     }
 
     // What is held and what came is the value.
     action close_reduction() {
-        m.slot.length = m.length;
+        hdr.slot.length = m.length;
         repairs.write(m.place, REPAIRS);
         m.work = m.pair_last;
         m.unmap = m.pair_unmap;
@@ -91,20 +91,20 @@ control Contribution(inout headers hdr, inout metadata m, inout standard_metadat
     }
 
     apply {
-        if (m.slot.state == FAILED || m.slot.arrived & m.one != 0) {
+        if (hdr.slot.state == FAILED || hdr.slot.arrived & hdr.tree.one != 0) {
             m.outcome = DROP_DUPLICATE;
-        } else if (m.slot.state == VACANT && m.pair_first == DO_AGENT && (m.length != 0 || hdr.claim.element == BLOCK32)) {
+        } else if (hdr.slot.state == VACANT && m.pair_first == DO_AGENT && (m.length != 0 || hdr.claim.element == BLOCK32)) {
             give();
         } else {
-            if (m.slot.state == VACANT) {
+            if (hdr.slot.state == VACANT) {
                 open();
             } else {
                 recall();
             }
-            if (m.slot.signature != m.signature) {
+            if (hdr.slot.signature != m.signature) {
                 recall_ranks();
                 mismatch();
-            } else if (hdr.chunk.flags & SOURCE != 0 && m.slot.source == 1) {
+            } else if (hdr.chunk.flags & SOURCE != 0 && hdr.slot.source == 1) {
                 recall_ranks();
                 two_sources();
             } else {
@@ -116,15 +116,15 @@ control Contribution(inout headers hdr, inout metadata m, inout standard_metadat
                     recall_ranks();
                     hold_source();
                 }
-                if (m.slot.arrived == m.everyone) {
+                if (hdr.slot.arrived == hdr.tree.everyone) {
                     if (hdr.claim.collective != BROADCAST) {
                         close_reduction();
                     } else if (hdr.chunk.flags & SOURCE == 0) {
                         close_copy();
                     }
-                    if (hdr.claim.collective == BROADCAST && m.slot.source == 0 && m.root == 1) {
+                    if (hdr.claim.collective == BROADCAST && hdr.slot.source == 0 && hdr.tree.root == 1) {
                         no_source();
-                    } else if (m.root == 1) {
+                    } else if (hdr.tree.root == 1) {
                         finish();
                     } else {
                         complete();

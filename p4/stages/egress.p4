@@ -67,15 +67,15 @@ control Outbound(inout headers hdr, inout metadata m, inout standard_metadata_t 
                 }
                 m.length = 0;
                 if (hdr.chunk.type == RESULT) {
-                    if ((m.slot.wants >> (bit<8>)(m.instance - 1)) & 1 == 1) {
+                    if ((m.wants >> (bit<8>)(m.instance - 1)) & 1 == 1) {
                         hdr.chunk.flags = SINK;
-                        m.length = m.slot.length;
+                        m.length = m.value_bytes;
                     } else {
                         hdr.chunk.flags = 0;
                         bare.apply(hdr);
                     }
                 } else if (hdr.chunk.type == CONTRIBUTION) {
-                    m.length = m.slot.length;
+                    m.length = m.value_bytes;
                 } else if (hdr.chunk.type == ERROR) {
                     m.length = ERROR_BYTES;
                 } else if (m.instance == PARENT) {

@@ -4,13 +4,13 @@
 control Told(inout headers hdr, inout metadata m) {
     action take() {
         m.outcome = TOLD_ERROR;
-        m.teller = m.sender == CHILD ? m.child + 1 : PARENT;
+        m.teller = m.sender == CHILD ? hdr.tree.child + 1 : PARENT;
         served.write(m.place, m.served);
         FAIL
     }
 
     apply {
-        if (m.slot.state == FINISHED || m.slot.state == FAILED) {
+        if (hdr.slot.state == FINISHED || hdr.slot.state == FAILED) {
             m.outcome = DROP_DUPLICATE;
         } else {
             take();
@@ -45,8 +45,8 @@ control Errors(inout headers hdr, inout metadata m, inout standard_metadata_t st
     action spread() {
         errors.write(m.place, hdr.disagreement.kind ++ hdr.disagreement.first ++ hdr.disagreement.second);
         BECOME(ERROR)
-        m.up = m.root == 0 && m.teller != PARENT ? 1w1 : 1w0;
-        TO_GROUP((m.root == 1 ? (bit<16>)GROUP_CHILDREN : GROUP_ALL))
+        m.up = hdr.tree.root == 0 && m.teller != PARENT ? 1w1 : 1w0;
+        TO_GROUP((hdr.tree.root == 1 ? (bit<16>)GROUP_CHILDREN : GROUP_ALL))
     }
 
     action repeat() {

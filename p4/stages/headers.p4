@@ -143,7 +143,73 @@ header pad_t {
     bit<1792> second;
 }
 
+// Three headers that no packet has, and that never become valid: bmv2 clears all
+// metadata of every packet, also of one that is just forwarded, and copies it
+// with each copy of a packet. The fields of a header that is not valid hold on
+// bmv2 what is written to them, but are 0 as keys of tables; on a target where
+// they do not, these belong into metadata.
+
+// What the tables say of the tree, the epoch and the neighbour.
+header tree_t {
+    bit<32> group;
+    bit<8> number;
+    bit<32> newest;
+    serial_t serial;
+    serial_t begun;
+    bit<48> cookie;
+    bit<32> slot_base;
+    bit<32> slot_mask;
+    children_t everyone;
+    bit<8> root;
+    bit<16> chunk_bytes;
+    bit<8> probes;
+    bit<16> own;
+    rank_t lowest;
+    bit<16> parent_port;
+    bit<16> child;
+    children_t one;  // the set of that child alone
+    bit<16> child_port;
+}
+
+// The slot, but for its values.
+header slot_t {
+    served_t served;
+    bit<8> state;
+    children_t arrived;
+    children_t wants;
+    signature_t signature;
+    bit<8> source;      // 1: a source's chunk is held
+    bit<8> lost;        // 1: the parent's last answer
+    bit<16> length;     // bytes of the value, once the slot is complete, or of the source's
+    bit<8> unanswered;  // probes to the parent since its last answer
+    rank_t first;       // lowest rank beneath the child that contributed first
+    rank_t origin;      // ... that is the source
+}
+
+// Where blocks keep what is held (a), and what is between (t).
+header scratch_t {
+    bit<2048> a2048;
+    bit<2048> t2048;
+    bit<1024> a1024;
+    bit<1024> t1024;
+    bit<512> a512;
+    bit<512> t512;
+    bit<256> a256;
+    bit<256> t256;
+    bit<128> a128;
+    bit<128> t128;
+    bit<64> a64;
+    bit<64> t64;
+    bit<32> a32;
+    bit<32> t32;
+    bit<16> a16;
+    bit<16> t16;
+}
+
 struct headers {
+    tree_t tree;
+    slot_t slot;
+    scratch_t scratch;
     packet_in_t packet_in;
     packet_out_t packet_out;
     ethernet_t ethernet;
@@ -176,21 +242,6 @@ const bit<8> FINISHED = 3;  // the result is held
 const bit<8> FAILED = 4;    // an error is held
 const bit<8> GIVEN = 5;     // the agent has it
 
-// A slot, but for its values: what is known of it while a packet is looked at.
-struct slot_t {
-    served_t served;
-    bit<8> state;
-    children_t arrived;
-    children_t wants;
-    signature_t signature;
-    bit<1> source;      // a source's chunk is held
-    bit<1> lost;        // the parent's last answer
-    bit<16> length;     // bytes of the value, once the slot is complete, or of the source's
-    bit<8> unanswered;  // probes to the parent since its last answer
-    rank_t first;       // lowest rank beneath the child that contributed first
-    rank_t origin;      // ... that is the source
-}
-
 const bit<2> NOBODY = 0;
 const bit<2> CHILD = 1;
 const bit<2> OWN_PARENT = 2;
@@ -203,29 +254,8 @@ struct metadata {
     bit<16> room;    // bytes that the packet can still grow by
     bit<16> padding; // bytes that are of the loop
 
-    // Of the tree, the epoch and the neighbour.
     bit<8> local;
-    bit<16> tree;
-    bit<32> group;
-    bit<8> tree_number;
-    bit<32> newest;
-    bit<16> epoch;
-    serial_t serial;
-    serial_t begun;
-    bit<48> cookie;
-    bit<32> slot_base;
-    bit<32> slot_mask;
-    children_t everyone;
-    bit<1> root;
-    bit<16> chunk_bytes;
-    bit<8> probes;
-    bit<16> own;
-    rank_t lowest;
-    bit<16> parent_port;
     bit<2> sender;
-    bit<16> child;
-    children_t one;  // the set of that child alone
-    bit<16> child_port;
 
     // Of the signature.
     bit<8> flags;   // that its type may have
@@ -239,29 +269,10 @@ struct metadata {
     bit<8> pair_fold;  // in steps
     bit<8> pair_unmap;
 
-    // Where blocks keep what is held, and what is between.
-    bit<2048> a2048;
-    bit<2048> t2048;
-    bit<1024> a1024;
-    bit<1024> t1024;
-    bit<512> a512;
-    bit<512> t512;
-    bit<256> a256;
-    bit<256> t256;
-    bit<128> a128;
-    bit<128> t128;
-    bit<64> a64;
-    bit<64> t64;
-    bit<32> a32;
-    bit<32> t32;
-    bit<16> a16;
-    bit<16> t16;
-
     // Of the slot.
     bit<32> place;
     served_t served;  // what a slot of this packet serves
     bit<32> ahead;    // its number less that of the slot
-    slot_t slot;
 
     // What comes of it.
     bit<8> outcome;
@@ -274,6 +285,11 @@ struct metadata {
     bit<1> occupy;     // the packet gets the value of the slot
     bit<1> bare;       // the packet loses its payload
     bit<1> up;         // something goes to the parent
+    bit<16> tree;      // index
+    bit<16> epoch;     // index
+    rank_t lowest;     // for egress: of tree_t and slot_t
+    children_t wants;
+    bit<16> value_bytes;
     bit<1> send;       // the packet that leaves is the switch's own
     bit<1> addressed;  // ... or the agent's, and gets its source address and checksums here
     bit<16> instance;  // whom it is for, if it is for one

@@ -16,9 +16,9 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
 
     action tree(bit<16> index, bit<32> group, bit<8> number, bit<32> newest) {
         m.tree = index;
-        m.group = group;
-        m.tree_number = number;
-        m.newest = newest;
+        hdr.tree.group = group;
+        hdr.tree.number = number;
+        hdr.tree.newest = newest;
     }
 
     table trees {
@@ -35,6 +35,13 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
 
     action leave() {
         std.egress_spec = (bit<9>)hdr.packet_out.port;
+    }
+
+    // What egress has to know of it.
+    action pass_on() {
+        m.lowest = hdr.tree.lowest;
+        m.wants = hdr.slot.wants;
+        m.value_bytes = hdr.slot.length;
     }
 
     action hand_over() {
@@ -57,7 +64,7 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
             if (m.outcome != 0) {
                 discard(m.outcome);
             } else if (m.local == 0) {
-                if (hdr.ipv4.ttl == 0) {
+                if (hdr.ipv4.ttl == 0 || hdr.ipv4.ttl == 255) {  // it was 1 or 0
                     discard(DISCARD_TTL);
                 }
             } else if (!hdr.udp.isValid() || hdr.packet_out.isValid()) {
@@ -73,6 +80,7 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
                     admission.apply(hdr, m);
                     if (m.outcome == 0) {
                         slot.apply(hdr, m, std);
+                        pass_on();
                         if (m.outcome == HANDED) {
                             hand_over();
                         } else if (m.outcome == LOOPED) {
@@ -82,7 +90,7 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
                                 bare.apply(hdr);
                             }
                             if (m.occupy == 1) {
-                                occupy.apply(hdr, m.slot.length);
+                                occupy.apply(hdr, hdr.slot.length);
                             }
                             if (m.work != DO_NOTHING) {
                                 blocks.apply(hdr, m);
@@ -90,7 +98,7 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
                         }
                     }
                 }
-                tally.apply(m);
+                tally.apply(hdr, m);
             }
         }
     }

@@ -100,8 +100,8 @@ const bit<8> UNMAP_F64 = 8;
 #define LANE(mask) mask[WIDTH - 1:0]
 #define PASTE(x, y) x ## y
 #define WIDE(name, width) PASTE(name, width)
-#define A m.WIDE(a, WIDTH)
-#define T m.WIDE(t, WIDTH)
+#define A scratch.WIDE(a, WIDTH)
+#define T scratch.WIDE(t, WIDTH)
 
 // Bytes in the other order.
 #define SWAP_16(v) v = ((v >> 8) & LANE(LOW_8)) | ((v & LANE(LOW_8)) << 8);

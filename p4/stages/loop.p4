@@ -39,11 +39,11 @@ control Grow(inout headers hdr, inout metadata m) {
     }
 
     apply {
-        if (m.slot.length > m.room) {
-            if (m.slot.state == FINISHED && hdr.chunk.type == PROBE && m.slot.wants & m.one != 0 ||
-                m.slot.state == COMPLETE && hdr.chunk.type == WANT ||
-                m.slot.state == OPEN && hdr.chunk.type == CONTRIBUTION && hdr.chunk.flags & SOURCE == 0 &&
-                m.slot.arrived != m.slot.arrived | m.one && m.slot.arrived | m.one == m.everyone) {
+        if (hdr.slot.length > m.room) {
+            if (hdr.slot.state == FINISHED && hdr.chunk.type == PROBE && hdr.slot.wants & hdr.tree.one != 0 ||
+                hdr.slot.state == COMPLETE && hdr.chunk.type == WANT ||
+                hdr.slot.state == OPEN && hdr.chunk.type == CONTRIBUTION && hdr.chunk.flags & SOURCE == 0 &&
+                hdr.slot.arrived != hdr.slot.arrived | hdr.tree.one && hdr.slot.arrived | hdr.tree.one == hdr.tree.everyone) {
                 round();
             }
         }

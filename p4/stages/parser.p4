@@ -1,5 +1,6 @@
 // The parser. A packet that ends before its headers do keeps, on bmv2, what
-// the last packet left in them: ingress drops it before it looks at any.
+// the last packet left in them: ingress drops it before it looks at any. Cases
+// are tried one after the other, so what is most common comes first.
 
 parser Reader(packet_in packet, out headers hdr, inout metadata m, inout standard_metadata_t std) {
     state start {
@@ -68,7 +69,8 @@ parser Reader(packet_in packet, out headers hdr, inout metadata m, inout standar
     state transport {
         packet.extract(hdr.udp);
         transition select(hdr.udp.destination, hdr.udp.length) {
-            (TREE_PORTS .. TREE_PORTS + TREES - 1, UDP_BYTES + HEADER_BYTES .. 65535): tributary;
+            (_, 0 .. UDP_BYTES + HEADER_BYTES - 1): accept;
+            (TREE_PORTS .. TREE_PORTS + TREES - 1, _): tributary;
             default: accept;
         }
     }
@@ -79,8 +81,9 @@ parser Reader(packet_in packet, out headers hdr, inout metadata m, inout standar
         m.signature = packet.lookahead<signature_t>();
         packet.extract(hdr.claim);
         transition select(hdr.chunk.type, m.length) {
+            (CONTRIBUTION, _): payload;
+            (RESULT, _): payload;
             (ERROR, ERROR_BYTES): disagreement;
-            (CONTRIBUTION .. RESULT, _): payload;
             default: accept;
         }
     }
@@ -93,12 +96,12 @@ parser Reader(packet_in packet, out headers hdr, inout metadata m, inout standar
     // What is longer than all blocks stays where it is; its length betrays it.
     state payload {
         transition select(m.length[15:8]) {
-            0: tail;
-            1: blocks1;
-            2: blocks2;
-            3: blocks3;
-            4: blocks4;
             5: blocks5;
+            4: blocks4;
+            3: blocks3;
+            2: blocks2;
+            1: blocks1;
+            0: tail;
             default: accept;
         }
     }

@@ -39,28 +39,28 @@ control Probe(inout headers hdr, inout metadata m, inout standard_metadata_t std
     action relay() {
         m.outcome = m.outcome == ASKED_LOST ? RELAYED_LOST : RELAYED_HEARD;
         m.up = 1;
-        m.slot.unanswered = m.slot.unanswered < m.probes ? m.slot.unanswered + 1 : m.slot.unanswered;
+        hdr.slot.unanswered = hdr.slot.unanswered < hdr.tree.probes ? hdr.slot.unanswered + 1 : hdr.slot.unanswered;
         repairs.write(m.place, REPAIRS);
         TO_GROUP(GROUP_PAIR)
     }
 
     apply {
-        if (m.slot.state == FAILED) {
+        if (hdr.slot.state == FAILED) {
             failure();
-        } else if (m.slot.state == FINISHED) {
+        } else if (hdr.slot.state == FINISHED) {
             result();
-            if (m.slot.wants & m.one != 0) {
+            if (hdr.slot.wants & hdr.tree.one != 0) {
                 load();
             }
-        } else if (m.slot.arrived & m.one == 0) {
+        } else if (hdr.slot.arrived & hdr.tree.one == 0) {
             want();
         } else {
-            if (m.slot.state == COMPLETE && (m.slot.lost == 1 || m.probes != 0 && m.slot.unanswered >= m.probes)) {
+            if (hdr.slot.state == COMPLETE && (hdr.slot.lost == 1 || hdr.tree.probes != 0 && hdr.slot.unanswered >= hdr.tree.probes)) {
                 lost();
             } else {
                 heard();
             }
-            if (m.slot.state == COMPLETE && m.child == 0) {
+            if (hdr.slot.state == COMPLETE && hdr.tree.child == 0) {
                 relay();
             }
         }
@@ -79,7 +79,7 @@ control Idle(inout headers hdr, inout metadata m, inout standard_metadata_t std)
 
     apply {
         m.outcome = IDLED;
-        if (m.child == 0 && m.root == 0) {
+        if (hdr.tree.child == 0 && hdr.tree.root == 0) {
             pass_on();
         }
     }

@@ -12,4 +12,4 @@ register<bit<48>>(SLOTS) ranks;     // beneath the child that contributed first,
 // What only repair and broadcasts need: whether there is a source, whether the
 // parent said lost, the probes to it without an answer, the bytes of the value.
 register<bit<32>>(SLOTS) repairs;
-#define REPAIRS (6w0 ++ m.slot.source ++ m.slot.lost ++ m.slot.unanswered ++ m.slot.length)
+#define REPAIRS (6w0 ++ hdr.slot.source[0:0] ++ hdr.slot.lost[0:0] ++ hdr.slot.unanswered ++ hdr.slot.length)

@@ -5,14 +5,14 @@
 
 #define TO_CHILD \
     m.send = 1; \
-    m.instance = m.child + 1; \
-    std.egress_spec = (bit<9>)m.child_port;
+    m.instance = hdr.tree.child + 1; \
+    std.egress_spec = (bit<9>)hdr.tree.child_port;
 
 #define TO_PARENT \
     m.send = 1; \
     m.up = 1; \
     m.instance = PARENT; \
-    std.egress_spec = (bit<9>)m.parent_port;
+    std.egress_spec = (bit<9>)hdr.tree.parent_port;
 
 #define TO_GROUP(which) \
     m.send = 1; \
@@ -33,13 +33,13 @@
 // A packet with the slot's signature.
 #define BECOME_SLOT(type_) \
     hdr.chunk.type = type_; \
-    hdr.claim.elements = m.slot.signature[103:72]; \
-    hdr.claim.operation = m.slot.signature[71:56]; \
-    hdr.claim.chunk_elements = m.slot.signature[55:40]; \
-    hdr.claim.collective = m.slot.signature[39:36]; \
-    hdr.claim.function = m.slot.signature[35:32]; \
-    hdr.claim.root = m.slot.signature[31:8]; \
-    hdr.claim.element = m.slot.signature[7:0];
+    hdr.claim.elements = hdr.slot.signature[103:72]; \
+    hdr.claim.operation = hdr.slot.signature[71:56]; \
+    hdr.claim.chunk_elements = hdr.slot.signature[55:40]; \
+    hdr.claim.collective = hdr.slot.signature[39:36]; \
+    hdr.claim.function = hdr.slot.signature[35:32]; \
+    hdr.claim.root = hdr.slot.signature[31:8]; \
+    hdr.claim.element = hdr.slot.signature[7:0];
 
 // The packet, which has no payload, gets the value of the slot.
 #define LOAD \
@@ -47,12 +47,12 @@
     m.occupy = 1;
 
 // The flags of a partial.
-#define FLAGS_OF_PARTIAL ((bit<8>)m.slot.source * SOURCE | (m.slot.wants != 0 ? SINK : 0))
+#define FLAGS_OF_PARTIAL (hdr.slot.source * SOURCE | (hdr.slot.wants != 0 ? SINK : 0))
 
 // The slot begins anew, with this packet's number: what it held counts for
 // nothing.
 #define CLAIM(state_) \
-    m.slot.state = state_; \
+    hdr.slot.state = state_; \
     served.write(m.place, m.served); \
     states.write(m.place, state_); \
     arrived.write(m.place, 0); \
@@ -60,7 +60,7 @@
     repairs.write(m.place, 0);
 
 #define TURN_TO(state_) \
-    m.slot.state = state_; \
+    hdr.slot.state = state_; \
     states.write(m.place, state_);
 
 // The slot fails, and tells all neighbours but who told it.
@@ -77,5 +77,5 @@
     hdr.disagreement.setValid(); \
     hdr.disagreement.kind = kind_; \
     hdr.disagreement.zero = 0; \
-    hdr.disagreement.first = m.slot.signature ++ first_; \
+    hdr.disagreement.first = hdr.slot.signature ++ first_; \
     hdr.disagreement.second = m.signature ++ second_;

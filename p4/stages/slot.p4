@@ -11,37 +11,42 @@ control Slot(inout headers hdr, inout metadata m, inout standard_metadata_t std)
     Errors() errors;
     bit<1> fit;
 
+    // What is not recalled is as in a new slot.
     action recall() {
-        m.place = m.slot_base + (hdr.chunk.number & m.slot_mask);
-        m.served = m.serial ++ hdr.chunk.number;
-        served.read(m.slot.served, m.place);
-        states.read(m.slot.state, m.place);
-        arrived.read(m.slot.arrived, m.place);
-        wants.read(m.slot.wants, m.place);
+        hdr.slot.source = 0;
+        hdr.slot.lost = 0;
+        hdr.slot.unanswered = 0;
+        hdr.slot.length = 0;
+        m.place = hdr.tree.slot_base + (hdr.chunk.number & hdr.tree.slot_mask);
+        m.served = hdr.tree.serial ++ hdr.chunk.number;
+        served.read(hdr.slot.served, m.place);
+        states.read(hdr.slot.state, m.place);
+        arrived.read(hdr.slot.arrived, m.place);
+        wants.read(hdr.slot.wants, m.place);
     }
 
     // How it stands to a chunk that is not its own.
     action compare() {
-        m.ahead = hdr.chunk.number - m.slot.served[31:0];
+        m.ahead = hdr.chunk.number - hdr.slot.served[31:0];
     }
 
     action vacate() {
-        m.slot.state = VACANT;
-        m.slot.arrived = 0;
-        m.slot.wants = 0;
+        hdr.slot.state = VACANT;
+        hdr.slot.arrived = 0;
+        hdr.slot.wants = 0;
     }
 
     action recall_repairs() {
         bit<32> word;
         repairs.read(word, m.place);
-        m.slot.source = word[25:25];
-        m.slot.lost = word[24:24];
-        m.slot.unanswered = word[23:16];
-        m.slot.length = word[15:0];
+        hdr.slot.source = (bit<8>)word[25:25];
+        hdr.slot.lost = (bit<8>)word[24:24];
+        hdr.slot.unanswered = word[23:16];
+        hdr.slot.length = word[15:0];
     }
 
     action recall_signature() {
-        signatures.read(m.slot.signature, m.place);
+        signatures.read(hdr.slot.signature, m.place);
     }
 
     apply {
@@ -49,7 +54,7 @@ control Slot(inout headers hdr, inout metadata m, inout standard_metadata_t std)
         if (hdr.chunk.type == ERROR) {
             body.apply(hdr, m, fit);
         }
-        if (hdr.chunk.type == CONTRIBUTION && m.size > (bit<32>)m.chunk_bytes) {
+        if (hdr.chunk.type == CONTRIBUTION && m.size > (bit<32>)hdr.tree.chunk_bytes) {
             m.outcome = DROP_SIZE;
         } else if (fit == 0) {
             m.outcome = DROP_BODY;
@@ -57,9 +62,9 @@ control Slot(inout headers hdr, inout metadata m, inout standard_metadata_t std)
             idle.apply(hdr, m, std);
         } else {
             recall();
-            if (m.slot.served != m.served) {
+            if (hdr.slot.served != m.served) {
                 compare();
-                if (m.slot.served[79:32] > m.serial || m.slot.served[79:32] == m.serial && m.ahead[31:31] == 1) {
+                if (hdr.slot.served[79:32] > hdr.tree.serial || hdr.slot.served[79:32] == hdr.tree.serial && m.ahead[31:31] == 1) {
                     m.outcome = DROP_LATE;
                 } else {
                     vacate();
@@ -72,7 +77,7 @@ control Slot(inout headers hdr, inout metadata m, inout standard_metadata_t std)
                 grow.apply(hdr, m);
             }
             if (m.outcome == 0) {
-                if (m.slot.state == GIVEN) {
+                if (hdr.slot.state == GIVEN) {
                     m.outcome = HANDED;
                 } else if (hdr.chunk.type == CONTRIBUTION) {
                     contribution.apply(hdr, m, std);

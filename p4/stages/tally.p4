@@ -1,6 +1,6 @@
 // What is counted, in ingress, when all is known.
 
-control Tally(inout metadata m) {
+control Tally(inout headers hdr, inout metadata m) {
     counter(TREES * OUTCOMES, CounterType.packets) outcomes;  // per tree and outcome
     counter(EPOCHS * TRAFFICS, CounterType.packets) traffic;  // per epoch, for leases
 
