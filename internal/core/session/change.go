@@ -79,7 +79,7 @@ func (s *Session) Enter(now core.Time, link Link, d Decision, out *Output) error
 		}
 	}
 	s.advance(now)
-	s.top = s.base // results of the epoch before are no sign of a gap in this one
+	s.flight = 0
 	s.timer.sent(now, link.Idle)
 	return nil
 }
@@ -115,7 +115,7 @@ func (s *Session) possible(d Decision) error {
 // decided puts c into the state in which it begins an epoch. One that is held
 // and of whose result nothing is missing here is flying, to be finished.
 func (s *Session) decided(c *chunk, held bool) {
-	c.sent = false
+	c.sent, c.care = false, care{}
 	switch {
 	case held && c.state == done:
 	case held && c.sink && c.sig.PayloadSize() > 0:

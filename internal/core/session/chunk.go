@@ -24,6 +24,7 @@ type chunk struct {
 	state  state
 	sent   bool // in this epoch, at
 	sentAt core.Time
+	care   care
 	source bool
 	sink   bool
 	sig    wire.Signature

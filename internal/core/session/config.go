@@ -41,7 +41,7 @@ func DefaultTiming() Timing {
 		Initial: 20 * time.Millisecond,
 		Min:     5 * time.Millisecond,
 		Max:     640 * time.Millisecond,
-		Gap:     time.Millisecond,
+		Gap:     250 * time.Microsecond,
 		Quiet:   time.Second,
 	}
 }

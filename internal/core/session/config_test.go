@@ -99,27 +99,45 @@ func TestOperationValidate(t *testing.T) {
 	}
 }
 
-// TestFlow: the window halves once for each window of losses, never below one,
-// and grows by one for each window of results up to W.
+// TestFlow: the window halves at most once for each window in which something
+// was lost, as far as the queue tells, and grows by one for each window of
+// results up to W.
 func TestFlow(t *testing.T) {
-	const most = 8
-	var f flow
-	f.lost(0, 8, most)
-	f.lost(1, 8, most) // of the same window
-	if w := f.window(most); w != 4 {
-		t.Errorf("window %d after one loss", w)
+	const most = 16
+	for _, row := range []struct {
+		name   string
+		q      queue
+		losses uint32 // of each window
+		want   uint32 // windows after each of four
+	}{
+		{"by chance", short, 1, 16_16_16_16},
+		{"by chance, a quarter", short, 4, 16_16_16_16},
+		{"with a queue", passing, 1, 8_04_04_04},
+		{"with a queue that stands", standing, 1, 8_04_02_01},
+		{"nearly all", short, 16, 8_04_02_01},
+	} {
+		var f flow
+		var got uint32
+		for n := uint32(0); n < 4*most; n += most {
+			for i := range row.losses {
+				f.lost(n+i, n+most, most, row.q)
+			}
+			got = 100*got + f.window(most)
+		}
+		if got != row.want {
+			t.Errorf("%s: windows %d, want %d", row.name, got, row.want)
+		}
 	}
-	for range 4 {
+}
+
+func TestFlowGrows(t *testing.T) {
+	const most = 16
+	f := flow{cut: most - 2}
+	for range 2 + 3 {
 		f.gained(most)
 	}
-	if w := f.window(most); w != 5 {
-		t.Errorf("window %d after a window of results", w)
-	}
-	for n := uint32(8); n < 200; n += 8 {
-		f.lost(n, n+8, most)
-	}
-	if w := f.window(most); w != 1 {
-		t.Errorf("window %d after many losses", w)
+	if w := f.window(most); w != 4 {
+		t.Errorf("window %d after two windows of results, from 2", w)
 	}
 	for range 1000 {
 		f.gained(most)

@@ -33,11 +33,23 @@
 //
 // # Repair
 //
-// A timer watches the oldest chunk in flight alone. It sends a probe; Heard
-// doubles the period up to a cap, Want sends the contribution again, a result
-// resets everything, and Link.Probes probes in a row without an answer, or
-// Lost, report the tree as lost. A gap, that is results of later chunks while
-// the oldest is missing, brings its first probe forward.
+// Every packet of the member has its turn, and a chunk is behind when the result
+// of a contribution is here that was sent some turns after the chunk's last
+// packet. Each chunk that is behind for a while is asked for by a probe; the
+// oldest in flight is, too, if nothing has come for long.
+//
+//	after        the next probe comes
+//	a probe      after a round trip, and then ever later; or when the probe is behind
+//	Heard        ever later; soon after any result, and never for a chunk that is
+//	             not the oldest, if there is none: a member is late
+//	Want         the contribution is sent again, and the chunk is behind as before
+//
+// Link.Probes probes for the oldest in a row without any packet from the parent,
+// or Lost, report the tree as lost.
+//
+// What was asked for is not on its way any more and makes room in the window of
+// congestion control, which is what may be on its way, while W bounds the
+// numbers.
 //
 // # Change of epoch
 //

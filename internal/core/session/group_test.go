@@ -308,8 +308,8 @@ func (w *world) judge(p *peer, packet []byte) {
 	case fault != wire.NoFault:
 		w.t.Fatalf("rank %d sends a packet with fault %v", p.rank, fault)
 	case h.Type == wire.Probe:
-		if n := w.oldest(p); h.Chunk != n {
-			w.t.Fatalf("rank %d probes for %d, its oldest is %d", p.rank, h.Chunk, n)
+		if !p.pending[h.Chunk] {
+			w.t.Fatalf("rank %d probes for %d, which is not in flight", p.rank, h.Chunk)
 		}
 	case h.Type == wire.Contribution:
 		if n := w.oldest(p); !wire.Newer(n+w.window, h.Chunk) {
@@ -481,9 +481,18 @@ func (w *world) run() bool {
 }
 
 // note remembers which results are held by a sink: they must not be reduced
-// again.
+// again. And it counts what is on its way.
 func (w *world) note() {
 	for _, p := range w.members {
+		flight := uint32(0)
+		for n := p.s.base; n != p.s.created; n++ {
+			if c := p.s.at(n); c.pending() && c.sent && !c.care.astray {
+				flight++
+			}
+		}
+		if p.s.flight != flight {
+			w.t.Fatalf("rank %d counts %d on their way, and there are %d", p.rank, p.s.flight, flight)
+		}
 		for n := p.s.base - p.s.cfg.Window; n != p.s.created; n++ {
 			if c := p.s.at(n); c.number == n && c.state == done && c.sink {
 				result := withExponent(c.kept, c.exponent)
@@ -522,8 +531,8 @@ func (w *world) tick() bool {
 
 // TestGroup runs groups under losses, repeats, reordering and changes of epoch.
 // Every packet keeps the rules: "A member sends n + W only after it has the
-// results of n and of all before it", "on its timer a member sends a probe for
-// its oldest unfinished chunk", "a chunk whose result is held is never reduced
+// results of n and of all before it", "a member sends a probe for a chunk in flight
+// that is late", "a chunk whose result is held is never reduced
 // again", "every member keeps a copy for as many of its last finished chunks as
 // the group's largest window". All operations end, with the results of the slow
 // oracle, and once the faults are over within a bounded number of steps.

@@ -7,20 +7,39 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// gap is how many numbers a result must be ahead of the oldest chunk for the
-// latter to be asked for early: fewer are common reordering.
+// gap is how many packets later than a chunk's last one a contribution must
+// have been sent whose result shows that the chunk is behind: fewer are common
+// reordering.
 const gap = 3
 
-// repair is the timer of the oldest chunk in flight.
+// care is what a member has done about one chunk in flight. Contributions and
+// probes take turns, in the order in which they are sent.
+type care struct {
+	told   uint64    // turn of the last contribution; see repair.newest
+	spoken uint64    // turn of the last contribution or probe
+	asked  core.Time // when the last probe was sent; 0: none was
+	tries  int       // probes since the parent's last answer
+	asks   int       // probes since the last contribution
+	heards int       // answers heard since the last contribution
+	behind bool      // results show that it is late
+	due    core.Time // of the next probe; core.Never: not before it is behind or overdue
+	had    uint64    // results that the member had when due was last set
+	again  bool      // it was contributed again
+	astray bool      // it was asked for, and does not count as on its way
+}
+
+// repair is what a member knows of the way to the root and back, and when it
+// asks for what.
 type repair struct {
 	timing Timing
 
-	at     core.Time // next probe, or end of the wait for an answer
-	asked  core.Time // when the last probe for the present chunk was sent; 0: none was
-	tries  int       // probes sent since the last answer
-	period time.Duration
-	hasty  bool // a gap has brought the present chunk's probe forward
-	wanted bool // the present chunk was sent again
+	turn   uint64 // of the last packet
+	newest uint64 // newest turn of a contribution whose result is here
+
+	at     core.Time // probe for the oldest chunk, if nothing tells of it before; core.Never: nothing is in flight
+	due    core.Time // next probe
+	silent int       // probes for the oldest chunk since the parent's last packet
+	mended bool      // the last oldest chunk had to be asked for
 
 	// Smoothed round trip and its variation (RFC 6298), from answers to
 	// probes that were sent once.
@@ -31,12 +50,14 @@ type repair struct {
 	// results tell of late members and losses, and not of that.
 	before, fastest time.Duration // 0: no sample
 	samples         int
+	least           time.Duration // of all results of the epoch; 0: no sample
+	mean            time.Duration // of the last results, smoothed
 
 	idleAt core.Time // next idle probe
 }
 
 func newRepair(t Timing) repair {
-	return repair{timing: t, at: core.Never, idleAt: core.Never}
+	return repair{timing: t, at: core.Never, due: core.Never, idleAt: core.Never}
 }
 
 // span is how many results make one span of samples.
@@ -48,6 +69,10 @@ func (r *repair) took(d time.Duration) {
 	if r.fastest == 0 || d < r.fastest {
 		r.fastest = d
 	}
+	if r.least == 0 || d < r.least {
+		r.least, r.mean = d, max(r.mean, d)
+	}
+	r.mean += (d - r.mean) / 8
 	if r.samples++; r.samples == span {
 		r.before, r.fastest, r.samples = r.fastest, 0, 0
 	}
@@ -62,6 +87,20 @@ func (r *repair) pace() time.Duration {
 	return r.fastest
 }
 
+// crowd is what a way without a queue may take more than the fastest result.
+const crowd = time.Millisecond
+
+// queue judges how the last results compare with the fastest one.
+func (r *repair) queue() queue {
+	switch most := r.least + max(r.least, crowd); {
+	case r.pace() > most:
+		return standing
+	case r.mean > most:
+		return passing
+	}
+	return short
+}
+
 // timeout returns the time after which an answer is missed.
 func (r *repair) timeout() time.Duration {
 	t := r.timing.Initial
@@ -74,46 +113,37 @@ func (r *repair) timeout() time.Duration {
 // patience returns how long a chunk may be behind later ones.
 func (r *repair) patience() time.Duration { return max(r.timing.Gap, r.pace()/4) }
 
-// progress starts the wait for a new oldest chunk, which was sent at the
-// moment sent. Where the one before had to be asked for, those behind it were
-// often lost with it: then the wait counts from sent, and is short for those
-// that are overdue. It is not over at once, because a whole window of results
-// may be on its way after a pause.
-func (r *repair) progress(now, sent core.Time) {
-	repaired := r.wanted || r.tries > 0 || r.asked > 0 && now.Sub(r.asked) <= r.timeout()
-	r.period = r.timeout()
-	r.tries, r.hasty, r.wanted, r.asked = 0, false, false, 0
-	r.at = now.Add(r.period)
-	if repaired {
-		r.at = max(now.Add(r.patience()), sent.Add(r.period))
+// wait returns the time to the next probe for a chunk that was asked for n
+// times to no avail: it doubles. The first quick waits are as short as what a
+// probe brings about takes, because that may be lost, too.
+func (r *repair) wait(n, quick int) time.Duration {
+	if n = max(n, 1); n <= quick && r.srtt > 0 && r.pace() > 0 {
+		q := max(r.srtt+4*r.rttvar, r.pace()) + r.patience()
+		return min(q<<(n-1), r.timeout())
 	}
+	return r.timeout() << min(n-1, 16)
 }
 
-// gap brings the probe forward, once, when later results have come. The wait
-// that is left lets packets pass that only took another queue, as between two
-// processors of one machine (RFC 8985 waits so, too).
-func (r *repair) gap(now core.Time) {
-	if !r.hasty && r.tries == 0 {
-		r.hasty = true
-		r.at = r.at.Earlier(now.Add(r.patience()))
+// progress starts the wait for a new oldest chunk, c. Where the one before had
+// to be asked for, those behind it were often lost with it: then the wait
+// counts from when c was sent, and is short for those that are overdue. It is
+// not over at once, because a whole window of results may be on its way after a
+// pause.
+func (r *repair) progress(now core.Time, c *chunk) {
+	r.at, r.silent = now.Add(r.timeout()), 0
+	if r.mended {
+		r.at = max(now.Add(r.patience()), c.sentAt.Add(r.timeout()))
 	}
+	r.mended = false
+	r.due = r.due.Earlier(r.at)
 }
 
-// again starts the wait anew after the chunk was asked for and sent again.
-func (r *repair) again(now core.Time) {
-	r.answered(now)
-	r.wanted = true
-	r.at = now.Add(r.timeout())
-}
-
-// deadline returns when the timer is due.
-func (r *repair) deadline() core.Time {
-	return r.at.Earlier(r.idleAt)
-}
+// deadline returns when there is something to do.
+func (r *repair) deadline() core.Time { return r.due.Earlier(r.idleAt) }
 
 // rest stops the timer: nothing is in flight.
 func (r *repair) rest() {
-	r.at, r.tries, r.hasty, r.wanted, r.asked = core.Never, 0, false, false, 0
+	r.at, r.due, r.silent, r.mended = core.Never, core.Never, 0, false
 }
 
 // sent notes that a packet went out, which renews the leases.
@@ -122,32 +152,6 @@ func (r *repair) sent(now core.Time, idle time.Duration) {
 	if idle > 0 {
 		r.idleAt = now.Add(idle)
 	}
-}
-
-// probed notes a probe and when to miss its answer: each further one without
-// an answer is waited for twice as long.
-func (r *repair) probed(now core.Time) {
-	r.asked = now
-	r.at = now.Add(min(r.timeout()<<min(r.tries, 16), r.timing.Max))
-	r.tries++
-}
-
-// answered notes that the parent has said something of the oldest chunk.
-func (r *repair) answered(now core.Time) {
-	if r.tries == 1 {
-		r.measure(max(now.Sub(r.asked), 1))
-	}
-	r.tries = 0
-}
-
-// heard doubles the period once for each answer.
-func (r *repair) heard(now core.Time) {
-	if r.tries == 0 {
-		return // the late answer to a probe that was given up, or a duplicate
-	}
-	r.answered(now)
-	r.period = min(2*r.period, r.timing.Quiet)
-	r.at = now.Add(r.period)
 }
 
 func (r *repair) measure(rtt time.Duration) {
@@ -159,8 +163,72 @@ func (r *repair) measure(rtt time.Duration) {
 	r.srtt += (rtt - r.srtt) / 8
 }
 
-// repair probes for the oldest chunk when that is due, or for nothing, to renew
-// the leases.
+// told notes that c is contributed now.
+func (s *Session) told(now core.Time, c *chunk) {
+	s.timer.turn++
+	c.sentAt = now
+	c.care = care{told: s.timer.turn, spoken: s.timer.turn, asked: c.care.asked, again: c.care.told > 0, due: core.Never}
+	s.flight++
+	s.timer.sent(now, s.link.Idle)
+}
+
+// wanted contributes c again.
+func (s *Session) wanted(now core.Time, c *chunk, out *Output) {
+	s.counters.Resent++
+	s.answered(now, c)
+	if !c.care.astray {
+		s.flight--
+	}
+	s.contribute(now, c, out)
+	s.flow.lost(c.number, s.next, s.link.Window, s.timer.queue())
+	s.later(now, c, s.timer.wait(1, 1))
+}
+
+// hasty is how many answers Heard are waited for shortly, and taken for losses
+// elsewhere rather than for a late member.
+const hasty = 3
+
+// heard notes that c waits for others, and doubles the wait. Of the chunks that wait for a late
+// member only the oldest is asked for again.
+func (s *Session) heard(now core.Time, c *chunk) {
+	if c.care.tries == 0 {
+		return // the late answer to a probe that was given up, or a duplicate
+	}
+	s.answered(now, c)
+	c.care.heards++
+	s.later(now, c, min(s.timer.wait(c.care.heards, hasty), s.timer.timing.Quiet))
+	if c.care.heards > hasty && c.number != s.base {
+		c.care.due = core.Never
+	}
+}
+
+// answered notes that the parent has said something of c.
+func (s *Session) answered(now core.Time, c *chunk) {
+	if c.care.tries == 1 {
+		s.timer.measure(max(now.Sub(c.care.asked), 1))
+	}
+	c.care.tries = 0
+}
+
+// landed notes that c's result is here.
+func (s *Session) landed(now core.Time, c *chunk) {
+	r := &s.timer
+	r.newest = max(r.newest, c.care.told)
+	s.flow.gained(s.link.Window)
+	switch {
+	case c.care.asked == 0:
+		r.took(now.Sub(c.sentAt))
+	case c.number == s.base:
+		r.mended = c.care.again || now.Sub(c.care.asked) <= r.timeout()
+	}
+	if !c.care.astray {
+		s.flight--
+	}
+}
+
+// repair asks for what is late: for every chunk that results show to be behind,
+// and for the oldest one when there was no sign of it for long. Where nothing is
+// late, it renews the leases.
 func (s *Session) repair(now core.Time, out *Output) {
 	if s.frozen {
 		return
@@ -172,23 +240,92 @@ func (s *Session) repair(now core.Time, out *Output) {
 		return
 	}
 	if s.timer.at == core.Never {
-		s.timer.progress(now, oldest.sentAt)
+		s.timer.progress(now, oldest)
 	}
-	if int32(s.top-1-s.base) >= gap {
-		s.timer.gap(now)
+	if oldest.care.due == core.Never && now >= s.timer.at {
+		oldest.care.due = now
 	}
-	if now < s.timer.at {
+	s.timer.due = s.askAll(now, out)
+	if oldest.care.due == core.Never {
+		s.timer.due = s.timer.due.Earlier(s.timer.at)
+	}
+	if !s.frozen {
 		s.idle(now, out) // the wait for a late member may be longer than a lease
-		return
 	}
-	if s.link.Probes > 0 && s.timer.tries >= s.link.Probes {
-		s.lose(s.base, false, out)
-		return
+}
+
+// askAll asks for every chunk whose time has come, and returns the time of the
+// next.
+func (s *Session) askAll(now core.Time, out *Output) core.Time {
+	next := core.Never
+	for n := s.base; n != s.next; n++ {
+		c := s.at(n)
+		if !c.pending() || !c.sent {
+			continue
+		}
+		if !s.watch(now, &c.care) && c.care.asked == 0 && c.care.due == core.Never {
+			break // what follows was sent later
+		}
+		if now >= c.care.due {
+			if s.link.Probes > 0 && n == s.base && s.timer.silent >= s.link.Probes {
+				s.lose(n, false, out)
+				return core.Never
+			}
+			s.ask(now, c, out)
+		}
+		next = next.Earlier(c.care.due)
 	}
+	return next
+}
+
+// calm returns how often the waits for a chunk have doubled while others go on.
+// They do with every third probe, so that the lowest child's probes, which
+// switches pass on, do not count as unanswered while answers are on their way.
+func (k *care) calm() int { return min(k.asks/3, 3) }
+
+// watch brings the next probe for a chunk forward, and reports whether the chunk
+// is behind: the result of a contribution is here that was sent after its last
+// packet (RFC 8985 finds losses so). The wait that is left lets packets pass that
+// only took another queue, as between two processors of one machine. A chunk
+// that was asked for is asked for again soon after any result, which shows that
+// the group is not waiting for a late member.
+func (s *Session) watch(now core.Time, k *care) bool {
+	r := &s.timer
+	behind := k.spoken+gap <= r.newest
+	if behind && !k.behind {
+		k.behind = true
+		k.due = k.due.Earlier(now.Add(r.patience() << k.calm()))
+	}
+	if k.asked != 0 && k.had != s.counters.Results {
+		k.had, k.heards = s.counters.Results, 0
+		k.due = k.due.Earlier(now.Add(r.wait(1, 1) << k.calm()))
+	}
+	return behind
+}
+
+// later has c asked for after a while.
+func (s *Session) later(now core.Time, c *chunk, d time.Duration) {
+	c.care.due, c.care.had = now.Add(d), s.counters.Results
+}
+
+// ask sends a probe for c.
+func (s *Session) ask(now core.Time, c *chunk, out *Output) {
 	s.counters.Probes++
-	s.probe(s.base, 0, out)
-	s.timer.probed(now)
+	s.probe(c.number, 0, out)
 	s.timer.sent(now, s.link.Idle)
+	s.timer.turn++
+	k := &c.care
+	k.tries++
+	k.asks++
+	k.spoken, k.asked, k.behind = s.timer.turn, now, false
+	if !k.astray {
+		k.astray = true
+		s.flight--
+	}
+	if c.number == s.base {
+		s.timer.silent++
+	}
+	s.later(now, c, min(s.timer.wait(k.tries, 1), s.timer.timing.Max))
 }
 
 // idle renews the leases along the tree when nothing was sent for a while.

@@ -80,13 +80,13 @@ type Session struct {
 	next    uint32 // next number to look at for sending in this epoch; base <= next <= created
 	created uint32 // next number that has no place in the ring yet
 	fresh   uint32 // next number that no operation has: the end of all started operations
-	top     uint32 // one past the newest number ever done
 
 	ops    []*operation // not yet wholly created, in order
 	serial uint16       // of the next operation
 
-	flow  flow
-	timer repair
+	flow   flow
+	flight uint32 // numbers sent in this epoch that count as on their way
+	timer  repair
 
 	counters Counters
 }
@@ -103,7 +103,7 @@ func New(cfg Config, first uint32) (*Session, error) {
 	return &Session{
 		cfg: cfg, timing: cfg.Timing, frozen: true,
 		ring: make([]chunk, 2*cfg.Window),
-		base: first, next: first, created: first, fresh: first, top: first,
+		base: first, next: first, created: first, fresh: first,
 		timer: newRepair(cfg.Timing),
 	}, nil
 }
@@ -158,8 +158,8 @@ func (s *Session) pump(now core.Time, out *Output) {
 	if s.frozen {
 		return
 	}
-	limit := s.base + min(s.link.Window, s.flow.window(s.link.Window))
-	for s.next != s.fresh && wire.Newer(limit, s.next) {
+	limit, most := s.base+s.link.Window, s.flow.window(s.link.Window)
+	for s.next != s.fresh && wire.Newer(limit, s.next) && s.flight < most {
 		if s.next == s.created {
 			s.create()
 		}
@@ -168,13 +168,12 @@ func (s *Session) pump(now core.Time, out *Output) {
 			if c.op != nil && c.op.Last && c.number != s.base {
 				return // the last barrier says that every earlier result is there
 			}
-			c.sent, c.sentAt = true, now
+			c.sent = true
 			s.counters.Sent++
-			s.contribute(c, out)
+			s.contribute(now, c, out)
 			if c.number == s.base {
-				s.timer.progress(now, now)
+				s.timer.progress(now, c)
 			}
-			s.timer.sent(now, s.link.Idle)
 		}
 		s.next++
 	}
@@ -202,7 +201,8 @@ func (s *Session) create() {
 }
 
 // contribute sends c's contribution to the parent.
-func (s *Session) contribute(c *chunk, out *Output) {
+func (s *Session) contribute(now core.Time, c *chunk, out *Output) {
+	s.told(now, c)
 	h := s.header(wire.Contribution, c.number)
 	send := Send{To: s.link.Parent}
 	if h.Signature = c.signature(); c.credit {
@@ -239,6 +239,7 @@ func (s *Session) receive(now core.Time, in *Input, out *Output) {
 		s.disagree(&h, payload, out)
 		return
 	}
+	s.timer.silent = 0
 	// Answers for a chunk that is not in flight are ignored.
 	if wire.Newer(s.base, h.Chunk) || !wire.Newer(s.next, h.Chunk) {
 		s.counters.Discarded++
@@ -253,18 +254,9 @@ func (s *Session) receive(now core.Time, in *Input, out *Output) {
 	case wire.Result:
 		s.result(now, c, &h, payload, out)
 	case wire.Want:
-		s.counters.Resent++
-		c.sentAt = now
-		s.contribute(c, out)
-		s.timer.sent(now, s.link.Idle)
-		s.flow.lost(c.number, s.next, s.link.Window)
-		if c.number == s.base {
-			s.timer.again(now)
-		}
+		s.wanted(now, c, out)
 	case wire.Heard:
-		if c.number == s.base {
-			s.timer.heard(now)
-		}
+		s.heard(now, c)
 	case wire.Lost:
 		s.lose(c.number, true, out)
 	}
@@ -293,10 +285,7 @@ func (s *Session) result(now core.Time, c *chunk, h *wire.Header, payload []byte
 		return
 	}
 	s.counters.Results++
-	s.flow.gained(s.link.Window)
-	if c.number != s.base || s.timer.asked == 0 {
-		s.timer.took(now.Sub(c.sentAt))
-	}
+	s.landed(now, c)
 	if c.credit {
 		c.credit = false
 		s.counters.Confirmed++
@@ -340,9 +329,6 @@ func (s *Session) finish(now core.Time, c *chunk, data []byte, exponent int8, of
 
 // settle moves the base if it was c that held it.
 func (s *Session) settle(now core.Time, c *chunk) {
-	if !wire.Newer(s.top, c.number) {
-		s.top = c.number + 1
-	}
 	if c.number == s.base {
 		s.advance(now)
 	}
@@ -356,5 +342,5 @@ func (s *Session) advance(now core.Time) {
 	if wire.Newer(s.base, s.next) {
 		s.next = s.base
 	}
-	s.timer.progress(now, s.at(s.base).sentAt)
+	s.timer.progress(now, s.at(s.base))
 }
