@@ -53,7 +53,8 @@ class Bmv2(Pipeline):
     name = "bmv2"
     loses_itself = True
 
-    MAX_PORT = 509  # ports have 9 bits, of which the last two values are taken
+    MAX_PORT = 507  # what the program leaves of 9 bits
+    LOOP = {508: "loop-out", 509: "loop-in"}  # a packet that is to grow goes round there: p4/stages/loop.p4
     CPU_PORT = 510
 
     def __init__(self, program: Optional[str]) -> None:
@@ -71,7 +72,7 @@ class Bmv2(Pipeline):
                     raise GraphError("port %d of %s: bmv2's ports end at %d" % (end.port, end.node, self.MAX_PORT))
 
     def wire(self, plan: Plan, switch: str, routes: List[Route]) -> List[List[str]]:
-        return [wiring.ports(plan, switch)]
+        return [wiring.ports(plan, switch), wiring.loop(*self.LOOP.values())]
 
     def kernel_forwards(self) -> bool:
         return False
@@ -83,6 +84,8 @@ class Bmv2(Pipeline):
         for link, side in plan.fabric.ends_of(switch):
             port = plan.fabric.links[link].ends[side].port
             command += ["-i", "%d@%s" % (port, plan.interface(link, side))]
+        for port, interface in self.LOOP.items():
+            command += ["-i", "%d@%s" % (port, interface)]
         return command + ["--", "--grpc-server-addr", self.p4runtime(), "--cpu-port", str(self.CPU_PORT)]
 
     @staticmethod

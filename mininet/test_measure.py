@@ -40,13 +40,13 @@ class Targets(unittest.TestCase):
         command = Bmv2(self.program.name).command(Plan(leaf_spine(1, 2, 1)), "leaf-1")
         self.assertEqual(command, [
             self.program.name, "--no-p4", "--device-id", "4", "-i", "1@leaf-1-eth1", "-i", "2@leaf-1-eth2",
-            "--", "--grpc-server-addr", "127.0.0.1:9559", "--cpu-port", "510"])
+            "-i", "508@loop-out", "-i", "509@loop-in", "--", "--grpc-server-addr", "127.0.0.1:9559", "--cpu-port", "510"])
 
     def test_ports(self):
         bmv2 = Bmv2(self.program.name)
-        many = ["h%d" % i for i in range(510)]
-        bmv2.check(Plan(fabric(["%s s" % h for h in many[:509]], many[:509], ["s"])))
-        with self.assertRaisesRegex(GraphError, "port 510 of s"):
+        many = ["h%d" % i for i in range(508)]
+        bmv2.check(Plan(fabric(["%s s" % h for h in many[:507]], many[:507], ["s"])))
+        with self.assertRaisesRegex(GraphError, "port 508 of s"):
             bmv2.check(Plan(fabric(["%s s" % h for h in many], many, ["s"])))
 
     def test_choice(self):

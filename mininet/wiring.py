@@ -60,6 +60,13 @@ def ports(plan: Plan, node: str) -> List[str]:
     ])
 
 
+def loop(out: str, back: str) -> List[str]:
+    """A cable from a switch to itself, that has no part in the fabric."""
+    return _batch("ip -batch -", [
+        "link add %s type veth peer name %s" % (out, back), "link set %s up" % out, "link set %s up" % back,
+    ])
+
+
 def addresses(plan: Plan, node: str, routes: List[Route]) -> List[str]:
     """Addresses, neighbours and routes of a node whose kernel forwards or ends
     the fabric's packets. Neighbours are told, so that nobody has to ask."""

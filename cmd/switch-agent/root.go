@@ -111,7 +111,10 @@ func run(ctx context.Context, a *settings.Agent, check func() error, stderr io.W
 	if err != nil {
 		return err
 	}
-	c.Log, c.Interfaces = log, nic.System()
+	c.Log = log
+	if c.Target == nil { // a target's ports have no addresses that the system knows
+		c.Interfaces = nic.System()
+	}
 	if c.Trust, err = process.Trust(a.TLS, log); err != nil {
 		return err
 	}

@@ -32,10 +32,29 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-func TestCheckTakesTheExample(t *testing.T) {
-	out, err := execute(t.Context(), io.Discard, "check", "../../docs/examples/agent.yaml")
-	if err != nil || !strings.HasSuffix(out, "agent.yaml: switch leaf-0, pipeline soft, 4096 slots, 64 children: sound\n") {
-		t.Errorf("%q, %v", out, err)
+func TestCheckTakesTheExamples(t *testing.T) {
+	for file, says := range map[string]string{
+		"agent.yaml":    "switch leaf-0, pipeline soft, 4096 slots, 64 children: sound\n",
+		"agent-p4.yaml": "switch leaf-0, pipeline p4, 4096 slots, 32 children: sound\n",
+	} {
+		out, err := execute(t.Context(), io.Discard, "check", "../../docs/examples/"+file)
+		if err != nil || !strings.HasSuffix(out, file+": "+says) {
+			t.Errorf("%q, %v", out, err)
+		}
+	}
+}
+
+// TestRunBesideATarget has a target that is not there: the agent runs all the
+// same, and says so.
+func TestRunBesideATarget(t *testing.T) {
+	file := write(t, "version: 1\nswitch: s\nlisten: 127.0.0.1:0\nports: [{number: 1, address: 127.0.1.1, mac: '02:00:00:00:00:01'}]\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	log := &ender{text: "the target cannot be reached", end: cancel}
+	if _, err := execute(ctx, log, "run", "--config", file, "--pipeline", "p4", "--p4runtime", "unix:"+filepath.Join(t.TempDir(), "absent")); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.all.String(), "agent closed") {
+		t.Errorf("it logged\n%s", log.all.String())
 	}
 }
 

@@ -19,9 +19,8 @@ type Plane interface {
 	// Open opens a tree, without an epoch. Opened tells its address.
 	Open(socket uint64, group uint32, tree uint8)
 
-	// Install lets an epoch of an open tree begin; the configuration is kept
-	// and read. Installed follows before the first packet of the epoch needs to
-	// be there, and not before the plane takes it.
+	// Install lets an epoch of an open tree begin; the configuration is kept,
+	// and only read. Installed follows when its packets are taken.
 	Install(socket uint64, c *aggregate.Config)
 
 	// Retire ends an epoch. One that is not there is ignored.

@@ -12,7 +12,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/p4rt"
 	"github.com/tributary-fabric/tributary/internal/runner"
 	"github.com/tributary-fabric/tributary/p4"
-	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -39,15 +38,11 @@ func (t *Target) Validate() error {
 	if err := state.Validate(); err != nil {
 		return fmt.Errorf("%w: target %s: %w", ErrConfig, t.Address, err)
 	}
-	if err := t.client().Validate(); err != nil {
+	if _, _, err := p4rt.NetworkOf(t.Address); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil
 }
-
-// order has the program's tables as they may be written: what a packet meets
-// first is there last.
-var order = []uint32{p4.TablePorts, p4.TableRoutes, p4.TableRewrite, p4.TableNeighbours, p4.TableEpochs, p4.TableTrees}
 
 // deadline is the time for a target to answer: below a manager's for an agent.
 const deadline = 1500 * time.Millisecond
@@ -58,7 +53,7 @@ func (t *Target) client() p4rt.Config {
 	return p4rt.Config{
 		Target: t.Address, Device: t.Device, Deadline: deadline,
 		Election: p4rt.Election{Low: uint64(time.Now().UnixNano())},
-		Pipeline: p4rt.Pipeline{P4Info: p4.Info(), Device: p4.DeviceConfig(), Order: order},
+		Pipeline: p4rt.Pipeline{P4Info: p4.Info(), Device: p4.DeviceConfig(), Order: p4.TableOrder()},
 	}
 }
 
@@ -74,11 +69,10 @@ type Config struct {
 }
 
 // Limits returns what a target with the program can do: every function on every
-// type but block floating point, since what the program does not reduce is
-// handed over.
+// type, since what the program does not reduce is handed over.
 func Limits() topology.Capability {
 	return topology.Capability{
-		Functions: topology.AllFunctions(), Types: topology.AllTypes() &^ topology.TypesOf(reduce.Block32),
+		Functions: topology.AllFunctions(), Types: topology.AllTypes(),
 		Slots: p4.Slots, Children: p4.Children, Chunk: p4.Chunk,
 	}
 }

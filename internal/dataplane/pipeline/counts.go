@@ -20,10 +20,25 @@ type counts struct {
 	outcomes [p4.Trees * p4.Outcomes]uint64 // as they were read last
 	discards [p4.Discards]uint64
 	trees    [p4.Trees]*rpc.TreeCounters // nil: no tree is open there
+	fans     [p4.Trees]fan
 	past     rpc.TreeCounters
 }
 
-func (c *counts) open(tree int) { c.trees[tree] = new(rpc.TreeCounters) }
+// fan is to how many neighbours the newest epoch of a tree sends.
+type fan struct{ children, parents uint64 }
+
+func (c *counts) open(tree int) {
+	c.trees[tree] = new(rpc.TreeCounters)
+	c.fans[tree] = fan{}
+}
+
+// install notes the newest epoch of a tree.
+func (c *counts) install(tree int, a *aggregate.Config) {
+	c.fans[tree] = fan{children: uint64(len(a.Children))}
+	if a.Parent.IsValid() {
+		c.fans[tree].parents = 1
+	}
+}
 
 // shut ends a tree; more is what its hand-over has counted.
 func (c *counts) shut(tree int, more *rpc.TreeCounters) {
@@ -53,6 +68,7 @@ func (c *counts) take(outcomes, discards []uint64) {
 			i := p4.OutcomeIndex(tree, o)
 			if n := outcomes[i] - c.outcomes[i]; n > 0 {
 				count(to, o, n)
+				to.PacketsOut += n * c.fans[tree].sent(o)
 			}
 		}
 	}
@@ -82,11 +98,32 @@ var eventsOf = map[p4.Outcome][]string{
 	p4.IdledOn:       {"idle", "kept"},
 	p4.Resent:        {"resent"},
 	p4.Handed:        {"handed"},
+	p4.Looped:        {"looped"},
+}
+
+// sent returns how many packets leave for one with an outcome. The target does
+// not count them.
+func (f fan) sent(o p4.Outcome) uint64 {
+	switch o {
+	case p4.TakenResult, p4.ResultTaken:
+		return f.children
+	case p4.TakenNoSource, p4.Disagreed:
+		return f.children + f.parents
+	case p4.ToldError:
+		return f.children + f.parents - min(1, f.children)
+	case p4.RelayedHeard, p4.RelayedLost:
+		return 2
+	case p4.TakenPartial, p4.AskedResult, p4.AskedError, p4.AskedWant, p4.AskedHeard, p4.AskedLost, p4.IdledOn, p4.Resent:
+		return 1
+	}
+	return 0
 }
 
 // count adds n packets with an outcome.
 func count(to *rpc.TreeCounters, o p4.Outcome, n uint64) {
-	to.PacketsIn += n
+	if o != p4.Looped { // that comes again
+		to.PacketsIn += n
+	}
 	for _, name := range eventsOf[o] {
 		dataplane.AddEvent(to, name, n)
 	}

@@ -1,12 +1,10 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
@@ -18,6 +16,12 @@ import (
 // ErrUnusable is wrapped by what is refused while the target cannot be worked
 // with; the rest of the text tells why, and what is to be done.
 var ErrUnusable = errors.New("pipeline: the P4 target cannot be used now")
+
+// Reasons that are none to worry about.
+var (
+	errApart = errors.New("not connected yet")
+	errBegun = errors.New("it is being prepared")
+)
 
 // stage is how far the driver is with its target.
 type stage uint8
@@ -38,7 +42,10 @@ type driver struct {
 	why     error      // not usable
 	cookie  uint64     // of the push that the epochs are on; 0: none
 	written p4.Program // what the target holds, in the form of Schema.Normal; while usable
-	attempt uint64     // counts recoveries: what an earlier one tells is of no interest
+	changed bool       // what is wanted may differ from that
+	attempt uint64     // counts recoveries, and what makes one pointless: what an earlier one tells is of no interest
+	busy    bool       // a recovery is under way
+	again   bool       // ... and another one is to follow
 	retry   bool       // a recovery has failed, and nothing but time is to tell when to try again
 	next    time.Time  // when tick is due
 }
@@ -48,7 +55,7 @@ func (d *driver) init(p *Plane) {
 	d.next = time.Now().Add(maxRead)
 	// An agent that was here before had fewer epochs than milliseconds.
 	d.ledger.serial = uint64(time.Now().UnixMilli())
-	d.refuse(apart, fmt.Errorf("target %s: not connected yet", p.cfg.Target.Address))
+	d.refuse(apart, d.about(errApart))
 }
 
 // offer tells the agent what it may promise.
@@ -65,7 +72,11 @@ func (d *driver) refuse(s stage, why error) {
 	told := d.stage != usable && d.why != nil && d.why.Error() == why.Error()
 	d.stage, d.why = s, why
 	if !told {
-		d.plane.cfg.Log.Warn("the P4 target cannot be used", slog.Any("error", why))
+		level := slog.LevelWarn
+		if errors.Is(why, errApart) || errors.Is(why, errBegun) { // in good order
+			level = slog.LevelInfo
+		}
+		d.plane.cfg.Log.Log(context.Background(), level, "the P4 target cannot be used", slog.Any("reason", why))
 		d.offer()
 	}
 }
@@ -104,7 +115,9 @@ func (d *driver) install(ctx context.Context, socket uint64, c *aggregate.Config
 	if err != nil {
 		return err
 	}
+	d.changed = true
 	d.plane.hand.install(now, t.index, c)
+	d.counts.install(t.index, c)
 	if err := d.write(ctx); err != nil {
 		d.forget(e)
 		d.mend(ctx, err)
@@ -124,12 +137,14 @@ func (d *driver) retire(socket uint64, number uint32) {
 // forget takes an epoch from the ledger and the hand-over; the target still has
 // it.
 func (d *driver) forget(e *epoch) {
+	d.changed = true
 	d.ledger.retire(e)
 	d.plane.hand.retire(d.plane.cfg.Clock.Now(), e.tree.index, e.cfg.Epoch)
 }
 
 func (d *driver) shut(socket uint64) {
 	if t := d.ledger.trees[socket]; t != nil {
+		d.changed = true
 		d.ledger.shut(t)
 		counted := d.plane.hand.shut(t.index)
 		d.counts.shut(t.index, &counted)
@@ -144,8 +159,7 @@ func (d *driver) abandon(why error) {
 	}
 }
 
-// want returns what the target is to hold, in the form of Schema.Normal. Entries
-// of a table follow each other, so that they are written together.
+// want returns what the target is to hold, in the form of Schema.Normal.
 func (d *driver) want() (p4.Program, error) {
 	target := &d.plane.cfg.Target
 	state := p4.State{Ports: target.Ports, Routes: target.Routes}
@@ -154,9 +168,6 @@ func (d *driver) want() (p4.Program, error) {
 	if err != nil {
 		return p4.Program{}, err
 	}
-	slices.SortStableFunc(program.Entries, func(a, b p4.Entry) int {
-		return cmp.Compare(slices.Index(order, a.Table), slices.Index(order, b.Table))
-	})
 	return d.plane.schema.Normal(program)
 }
 
@@ -167,14 +178,12 @@ func (d *driver) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	updates := d.plane.schema.Diff(d.written, want)
-	if len(updates) == 0 {
-		return nil
+	if updates := d.plane.schema.Diff(d.written, want); len(updates) > 0 {
+		if err := d.plane.client.Write(ctx, updates); err != nil {
+			return err
+		}
 	}
-	if err := d.plane.client.Write(ctx, updates); err != nil {
-		return err
-	}
-	d.written = want
+	d.written, d.changed = want, false
 	return nil
 }
 
@@ -183,7 +192,7 @@ func (d *driver) settle(ctx context.Context) {
 	if soon := time.Now().Add(d.ledger.interval()); soon.Before(d.next) {
 		d.next = soon
 	}
-	if d.stage != usable {
+	if d.stage != usable || !d.changed {
 		return
 	}
 	if err := d.write(ctx); err != nil {
@@ -202,7 +211,7 @@ func (d *driver) mend(ctx context.Context, err error) {
 		var want p4.Program
 		if want, err = d.want(); err == nil {
 			if _, err = d.plane.client.Reconcile(ctx, want); err == nil {
-				d.written = want
+				d.written, d.changed = want, false
 				return
 			}
 		}
@@ -242,6 +251,7 @@ func (d *driver) lapse(ctx context.Context, cells []uint64) {
 		d.plane.give(keepAlive(e))
 	}
 	for _, e := range expired {
+		d.changed = true
 		d.counts.expired(e.tree.index)
 		d.plane.hand.retire(now, e.tree.index, e.cfg.Epoch)
 		d.plane.cfg.Tell(dataplane.Ended{Socket: e.tree.socket, Epoch: e.cfg.Epoch})

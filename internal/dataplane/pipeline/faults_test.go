@@ -15,6 +15,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/dataplane"
 	"github.com/tributary-fabric/tributary/internal/p4rt"
 	"github.com/tributary-fabric/tributary/internal/p4rt/p4rttest"
+	"github.com/tributary-fabric/tributary/internal/runner"
 	"github.com/tributary-fabric/tributary/p4"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -297,4 +298,8 @@ func TestCloseWhileTheTargetHangs(t *testing.T) {
 		t.Errorf("open: %v", o.Err)
 	}
 	b.Close()
+	b.Close()
+	if _, err := b.Census(testContext(t)); !errors.Is(err, runner.ErrClosed) {
+		t.Errorf("census of what is closed: %v", err)
+	}
 }

@@ -26,7 +26,9 @@ type Plane struct {
 
 	driver driver // owned by the goroutine that takes the jobs
 
+	once    sync.Once
 	stop    context.CancelFunc
+	gone    chan struct{} // closed when the plane ends
 	running sync.WaitGroup
 }
 
@@ -52,7 +54,7 @@ func Start(c Config) (*Plane, error) {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	p := &Plane{cfg: c, client: client, schema: schema, stop: stop}
+	p := &Plane{cfg: c, client: client, schema: schema, stop: stop, gone: make(chan struct{})}
 	p.driver.init(p)
 	p.running.Go(func() { p.drive(ctx) })
 	p.running.Go(func() { p.listen(ctx) })
@@ -63,9 +65,12 @@ func Start(c Config) (*Plane, error) {
 // Close implements dataplane.Plane. The target keeps what it has: what is in
 // flight goes on, and the next agent sweeps.
 func (p *Plane) Close() {
-	p.stop()
-	p.client.Close()
-	p.running.Wait()
+	p.once.Do(func() {
+		close(p.gone)
+		p.stop()
+		p.client.Close()
+		p.running.Wait()
+	})
 }
 
 // Open implements dataplane.Plane.
@@ -108,6 +113,8 @@ func (p *Plane) Census(ctx context.Context) (dataplane.Census, error) {
 		return c, nil
 	case <-ctx.Done():
 		return dataplane.Census{}, fmt.Errorf("pipeline: counters: %w", ctx.Err())
+	case <-p.gone:
+		return dataplane.Census{}, fmt.Errorf("pipeline: counters: %w", runner.ErrClosed)
 	}
 }
 

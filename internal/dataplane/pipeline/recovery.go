@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -20,24 +21,30 @@ var (
 
 // heard takes news of the session.
 func (d *driver) heard(ctx context.Context, e p4rt.Event) {
+	why := d.about(cmp.Or(e.Err, p4rt.ErrRestarted)) // no reason: another push than that of the epochs
 	switch e.Kind {
 	case p4rt.Lost:
 		d.attempt++
-		d.refuse(apart, e.Err)
+		d.refuse(apart, why)
 	case p4rt.Backup:
 		// The other one writes what it likes, and gets what is handed over.
 		d.attempt++
-		d.abandon(e.Err)
-		d.refuse(apart, e.Err)
+		d.abandon(why)
+		d.refuse(apart, why)
 	case p4rt.Primary:
 		if d.cookie != 0 && e.Cookie != d.cookie {
-			d.abandon(e.Err)
+			d.abandon(why)
 			d.cookie = 0
 		}
 		d.recover(ctx)
 	case p4rt.Fault:
 		d.plane.cfg.Log.Warn("the P4 target tells an error", slog.Uint64("times", e.Count), slog.Any("error", e.Err))
 	}
+}
+
+// about names the target in an error.
+func (d *driver) about(err error) error {
+	return fmt.Errorf("target %s: %w", d.plane.cfg.Target.Address, err)
 }
 
 // failed is for a call that has failed for no reason of what was asked.
@@ -47,23 +54,25 @@ func (d *driver) failed(why error) {
 	d.refuse(recovering, why)
 }
 
-// errBegun is the reason while a recovery is under way for the first time.
-var errBegun = errors.New("it is being prepared")
-
 // recover brings the target to hold what is wanted, beside the driver: that may
-// take as long as pushing a program does.
+// take as long as pushing a program does. One recovery begins when the one
+// before has ended, so that what is older is never written last.
 func (d *driver) recover(ctx context.Context) {
 	if d.stage != recovering {
-		d.refuse(recovering, fmt.Errorf("target %s: %w", d.plane.cfg.Target.Address, errBegun))
+		d.refuse(recovering, d.about(errBegun))
 	}
 	d.attempt++
-	d.retry = false
+	d.retry, d.again = false, d.busy
+	if d.busy {
+		return
+	}
 	r := recovery{plane: d.plane, attempt: d.attempt, epochs: len(d.ledger.all()) > 0}
 	var err error
 	if r.want, err = d.want(); err != nil {
 		d.failed(err)
 		return
 	}
+	d.busy, d.changed = true, false
 	d.plane.running.Go(func() {
 		r.err = r.run(ctx)
 		d.plane.jobs.Put(func(ctx context.Context) { d.recovered(ctx, &r) })
@@ -163,7 +172,11 @@ func largestSerial(have p4.Program) (largest uint64) {
 
 // recovered takes what came of a recovery.
 func (d *driver) recovered(ctx context.Context, r *recovery) {
+	d.busy = false
 	switch {
+	case d.again && d.stage == recovering:
+		d.recover(ctx)
+		return
 	case r.attempt != d.attempt:
 		return
 	case errors.Is(r.err, ErrTouched):

@@ -63,7 +63,7 @@ type Plane struct {
 
 var _ dataplane.Plane = (*Plane)(nil)
 
-// New returns a plane without trees.
+// New returns a plane without trees. The caller owns it and must Close it.
 func New(c Config) (*Plane, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
