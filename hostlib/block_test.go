@@ -292,28 +292,12 @@ func TestBlockFloatChangesEpoch(t *testing.T) {
 	}
 }
 
-func TestBlockFloatIsATerm(t *testing.T) {
+func TestBlockFloatIsNoType(t *testing.T) {
 	hosts, members := joinAs(t, []string{"h0", "h1"})
-	ctx := within(t)
-	_, err := hosts[0].Communicator(ctx, "test", members, OnlyTypes(reduce.Block32))
+	_, err := hosts[0].Communicator(within(t), "test", members, OnlyTypes(reduce.Block32))
 	if !errors.Is(err, ErrArgument) || !strings.Contains(err.Error(), "BlockFloat") {
 		t.Errorf("got %v, want that no vector has this type", err)
 	}
-	each(2, func(i int) {
-		var options []GroupOption
-		if i == 1 {
-			options = append(options, BlockFloat())
-		}
-		_, err := hosts[i].Communicator(ctx, "test", members, options...)
-		if i == 1 {
-			if !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "other members or settings") {
-				t.Errorf("got %v, want a refusal", err)
-			}
-			_ = hosts[0].Close() // it waits in vain
-		} else if !errors.Is(err, ErrFormation) || !errors.Is(err, ErrClosed) {
-			t.Errorf("got %v, want that its host was closed", err)
-		}
-	})
 }
 
 // What a group asks of switches.

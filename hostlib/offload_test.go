@@ -290,12 +290,19 @@ func TestTermsLetWeakerSwitchesServe(t *testing.T) {
 }
 
 func TestTermsMustBeEqual(t *testing.T) {
+	for name, term := range map[string]GroupOption{"functions": OnlyFunctions(reduce.Sum), "block float": BlockFloat()} {
+		t.Run(name, func(t *testing.T) { mustBeEqual(t, term) })
+	}
+}
+
+// mustBeEqual has one of two members alone name a term.
+func mustBeEqual(t *testing.T, term GroupOption) {
 	hosts, members := joinAs(t, []string{"h0", "h1"})
 	ctx := within(t)
 	each(2, func(i int) {
 		var options []GroupOption
 		if i == 1 {
-			options = append(options, OnlyFunctions(reduce.Sum))
+			options = append(options, term)
 		}
 		_, err := hosts[i].Communicator(ctx, "test", members, options...)
 		if i == 1 {

@@ -1,10 +1,6 @@
 package p4
 
-import (
-	"crypto/sha256"
-	_ "embed" // the compiled program
-	"encoding/binary"
-)
+import _ "embed" // the compiled program
 
 //go:generate go test -run ^TestGenerated$ ./internal/generate -update
 
@@ -26,13 +22,4 @@ func Info() string { return info }
 // entry finds all others, too.
 func TableOrder() []uint32 {
 	return []uint32{TablePorts, TableRoutes, TableRewrite, TableNeighbours, TableEpochs, TableTrees}
-}
-
-// Fingerprint returns a number by which this program is told from any other,
-// and from any other version of it.
-func Fingerprint() uint64 {
-	h := sha256.New()
-	h.Write([]byte(info)) // never fails
-	h.Write(deviceConfig)
-	return binary.BigEndian.Uint64(h.Sum(nil))
 }

@@ -74,6 +74,26 @@ type trial struct {
 	log *safeBuffer
 }
 
+// newTrial starts a fabric of four hosts, which goes with the test.
+func newTrial(t *testing.T, prefix string, c field.Config) *trial {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	tr := &trial{t: t, ctx: ctx, log: &safeBuffer{}}
+	c.Lab = netlab.Config{Prefix: prefix, HostsPerLeaf: 2, Leaves: 2, Spines: 2, Rate: 50e6}
+	c.Program, c.Log = []string{os.Args[0]}, tr.log
+	var err error
+	if tr.Fabric, err = field.Start(c); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tr
+}
+
 // safeBuffer is a buffer that several goroutines write to.
 type safeBuffer struct {
 	mu sync.Mutex
@@ -209,32 +229,17 @@ func TestFabricFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			log := &safeBuffer{}
-			f, err := field.Start(field.Config{
-				Lab:     netlab.Config{Prefix: test.prefix, HostsPerLeaf: 2, Leaves: 2, Spines: 2, Rate: 50e6},
-				Program: []string{os.Args[0]}, Log: log,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := f.Close(); err != nil {
-					t.Error(err)
-				}
-			}()
-			tr := &trial{f, t, ctx, log}
+			tr := newTrial(t, test.prefix, field.Config{})
 			var mend func() error
 			way, result := tr.measure(func() (err error) { mend, err = test.strike(tr); return err })
 			if !strings.Contains(test.ways, way) || result != "right" {
-				t.Errorf("it ran by %s, and the result is %s\n%s", way, result, log)
+				t.Errorf("it ran by %s, and the result is %s\n%s", way, result, tr.log)
 			}
 			if err := mend(); err != nil {
 				t.Fatal(err)
 			}
 			if way, result = tr.measure(func() error { return nil }); way != "offload" || result != "right" {
-				t.Errorf("afterwards it ran by %s, and the result is %s\n%s", way, result, log)
+				t.Errorf("afterwards it ran by %s, and the result is %s\n%s", way, result, tr.log)
 			}
 		})
 	}
@@ -254,22 +259,7 @@ func TestMisplacedTree(t *testing.T) {
 	}{"well": {}, "loss": {loss: 0.02}, "detour": {detour: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			log := &safeBuffer{}
-			f, err := field.Start(field.Config{
-				Lab:     netlab.Config{Prefix: "cbplace-" + name, HostsPerLeaf: 2, Leaves: 2, Spines: 2, Rate: 50e6},
-				Program: []string{os.Args[0]}, Log: log, Loss: test.loss, Verify: 20 * time.Millisecond,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := f.Close(); err != nil {
-					t.Error(err)
-				}
-			}()
-			tr := &trial{f, t, ctx, log}
+			tr := newTrial(t, "cbplace-"+name, field.Config{Loss: test.loss, Verify: 20 * time.Millisecond})
 			g, trunk, divert := tr.Lab().Topology(), topology.NoLink, func() error { return nil }
 			if test.detour {
 				divert = func() (err error) {
@@ -279,17 +269,17 @@ func TestMisplacedTree(t *testing.T) {
 			}
 			way, result := tr.measure(divert)
 			if result != "right" || way != "offload" && test.loss == 0 {
-				t.Errorf("it ran by %s, and the result is %s\n%s", way, result, log)
+				t.Errorf("it ran by %s, and the result is %s\n%s", way, result, tr.log)
 			}
 			if !test.detour {
-				if said := log.String(); strings.Contains(said, alarm) {
+				if said := tr.log.String(); strings.Contains(said, alarm) {
 					t.Errorf("a false alarm:\n%s", said)
 				}
 				return
 			}
 			for _, direction := range []string{"sent", "received"} {
 				if !tr.says(alarm, "link="+g.LinkName(trunk)+" ", "direction="+direction+" ") {
-					t.Errorf("no alarm about what was %s over link %s:\n%s", direction, g.LinkName(trunk), log)
+					t.Errorf("no alarm about what was %s over link %s:\n%s", direction, g.LinkName(trunk), tr.log)
 				}
 			}
 		})

@@ -1,6 +1,7 @@
 package p4rt
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -33,6 +34,12 @@ func TestRestartLosesEverything(t *testing.T) {
 	if err := c.Write(ctx, []Update{{Op: Insert, Entry: new(pair(9))}}); !errors.Is(err, ErrNoPipeline) {
 		t.Errorf("write: %v", err)
 	}
+	pushAnew(ctx, t, c)
+}
+
+// pushAnew writes all to a target that has lost all.
+func pushAnew(ctx context.Context, t *testing.T, c *owned) {
+	t.Helper()
 	if _, err := c.Push(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -78,12 +85,7 @@ func TestRestartInTheMiddleOfAReconcile(t *testing.T) {
 	if e := c.await(Primary); !errors.Is(e.Err, ErrRestarted) {
 		t.Errorf("event: %+v", e)
 	}
-	if _, err := c.Push(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if report, err := c.Reconcile(ctx, someState()); err != nil || report.Kept != 0 {
-		t.Errorf("reconcile: %+v, %v", report, err)
-	}
+	pushAnew(ctx, t, c)
 }
 
 // A controller that starts finds what its predecessor left.
