@@ -116,7 +116,9 @@ func (l *link) meet(ctx context.Context) (met bool, err error) {
 		case e.State == nil:
 			return fmt.Errorf("%w: its first word is not its state", errUnreached)
 		}
-		patience.Stop()
+		if !patience.Stop() {
+			return context.Cause(ctx) // too late: the connection is being broken off
+		}
 		if e.State.Switch != l.name {
 			return fmt.Errorf("%w: it says that it is %q", ErrOtherSwitch, e.State.Switch)
 		}
