@@ -39,7 +39,7 @@ func BenchmarkOnBMv2(b *testing.B) {
 	for _, pair := range []struct {
 		f reduce.Function
 		t reduce.Type
-	}{{reduce.BOr, reduce.Int32}, {reduce.Sum, reduce.Int32}, {reduce.Sum, reduce.Int64}, {reduce.Max, reduce.Int32}, {reduce.Min, reduce.Float32}} {
+	}{{reduce.BOr, reduce.Int32}, {reduce.Sum, reduce.Int32}, {reduce.Sum, reduce.Block32}, {reduce.Sum, reduce.Int64}, {reduce.Max, reduce.Int32}, {reduce.Min, reduce.Float32}} {
 		b.Run(fmt.Sprintf("%v/%v", pair.f, pair.t), func(b *testing.B) {
 			p.flow(b, 2, func(i int) []byte {
 				if i%2 == 0 {
@@ -50,6 +50,9 @@ func BenchmarkOnBMv2(b *testing.B) {
 					Child: uint16(i % 2), Lowest: uint32(i % 2), Chunk: number,
 					Signature: wire.Signature{Collective: wire.Allreduce, Function: pair.f, Element: pair.t, Elements: 1 << 20,
 						ChunkElements: uint16(1432 / pair.t.Size())},
+				}
+				if pair.t == reduce.Block32 {
+					h.Exponent = int8(i % 3)
 				}
 				packet := make([]byte, wire.HeaderSize, wire.HeaderSize+1432)
 				h.Put(packet)

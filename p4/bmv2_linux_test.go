@@ -224,7 +224,7 @@ func (p *pipeline) install(cfg *aggregate.Config) {
 	t.Group, t.Number, t.Newest = cfg.Group, cfg.Tree, cfg.Epoch
 	p.serial++
 	e := p4.Epoch{
-		Tree: t.Index, Index: int(p.serial % p4.Epochs), Serial: p.serial, SlotBase: 8,
+		Tree: t.Index, Index: int(p.serial % p4.Epochs), Serial: p.serial, SlotBase: 8 + t.Index%2*(p4.BlockSlots-10),
 		Epoch: cfg.Epoch, Cookie: cfg.Cookie, Window: cfg.Window, ChunkBytes: cfg.ChunkBytes,
 		Parent: cfg.Parent, Own: cfg.Index, Probes: cfg.Probes,
 	}

@@ -32,8 +32,12 @@ func TestTranscriptsOnBMv2(t *testing.T) {
 	}
 	p := newPipeline(t)
 	transcript.Run(t, func(text string) string {
-		p.t = t
-		return play(t, p, text)
+		p.t, p.handed = t, 0
+		got := play(t, p, text)
+		if agents := strings.HasPrefix(text, "What the pipeline does not reduce"); agents != (p.handed > 0) {
+			t.Errorf("%d packets were handed over", p.handed)
+		}
+		return got
 	})
 }
 

@@ -62,11 +62,19 @@
 // broadcasts and barriers reduce nothing. The result has the bits of package
 // reduce.
 //
+// Sums of block32 are not exact in every order: by how much a mantissa is shifted
+// is known when the greatest exponent is. So contributions are kept, one place a
+// child, and the last one folds them all in its one pass through ingress: no
+// other packet ever sees a slot half folded, and all that comes before it, probes
+// and duplicates as well, finds a slot that is open like any other. That takes
+// memory for each child, so it is done in the first BlockSlots slots, and for
+// trees of up to BlockChildren children; others are handed over.
+//
 // # Hand-over
 //
-// A contribution to anything else (products, sums of floating-point numbers and
-// of block32, minloc, maxloc), if it has elements, takes its slot over for the
-// agent: it and all that comes for the slot's number later, once it has passed
+// A contribution to anything else (products, sums of floating-point numbers,
+// minloc, maxloc), if it has elements, and one of block32 beyond the limits above
+// take their slot over for the agent: it and all that comes for the slot's number later, once it has passed
 // admission, goes to the CPU port with a [PacketIn] before it. The agent runs an
 // aggregate.Core for the tree and sends what that sends as packets out with
 // [RoutedPacketOut]. Together they do what the core alone would, with these

@@ -60,6 +60,8 @@ const (
 	Chunk          = 1432  // bytes: largest payload, of an MTU of 1500
 	Slots          = 4096  // chunks at once, over all groups
 	Children       = 32    // of one tree, as many as a bitmap has bits
+	BlockSlots     = 1024  // the first of them, which can hold sums of block32
+	BlockChildren  = 8     // of a tree whose sums of block32 are made here
 	Trees          = 64    // at once
 	Epochs         = 256   // at once, over all trees
 	Routes         = 1024  // IPv4 prefixes

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/tributary-fabric/tributary/p4"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -21,6 +22,7 @@ type writer struct {
 	epochs   []uint32 // installed
 	base     uint32   // oldest number of interest
 	ops      map[uint32]string
+	blocks   bool     // many chunks are of block32
 	longest  int      // elements of a chunk at most; 0: as many as fit
 	plot     []string // lines to come, by which a chunk gets its result
 }
@@ -28,6 +30,10 @@ type writer struct {
 func newWriter(seed uint64) *writer {
 	w := &writer{r: rand.New(rand.NewPCG(seed, 2)), ops: map[uint32]string{}}
 	w.children = 1 + w.r.IntN(6)
+	if w.one(5) {
+		w.children = p4.BlockChildren - 1 + w.r.IntN(3)
+	}
+	w.blocks = w.one(2)
 	rank := w.r.IntN(3)
 	for range w.children {
 		w.ranks = append(w.ranks, rank)
@@ -172,6 +178,9 @@ func (w *writer) draw() string {
 		return fmt.Sprintf("broadcast:%d %v", root, e) + op + w.elements(e.Size())
 	}
 	f, e := reduce.NoFunction, reduce.NoType
+	if w.blocks && w.one(2) {
+		f, e = reduce.Sum, reduce.Block32
+	}
 	for !reduce.Defined(f, e) || !w.one(5) && !pipelined(f, e) {
 		f = reduce.Sum + reduce.Function(w.r.IntN(int(reduce.MaxLoc)))
 		e = reduce.Int32 + reduce.Type(w.r.IntN(int(reduce.Block32)))
@@ -183,9 +192,10 @@ func (w *writer) draw() string {
 	return fmt.Sprintf("%s %v %v", kind, f, e) + op + w.elements(reduce.ElementSize(f, e))
 }
 
-// pipelined tells whether the pipeline itself does f on e.
+// pipelined tells whether the pipeline itself does f on e, of block32 in the
+// slots and of as many children as it does.
 func pipelined(f reduce.Function, e reduce.Type) bool {
-	floats := e >= reduce.Float32
+	floats := e >= reduce.Float32 && e != reduce.Block32
 	return f != reduce.Product && !f.Located() && !(f == reduce.Sum && floats)
 }
 

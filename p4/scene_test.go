@@ -1,6 +1,7 @@
 package p4_test
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -306,6 +307,9 @@ func fill(t *testing.T, h *wire.Header, args []string, fields map[string]string)
 	if v, ok := fields["op"]; ok {
 		h.Operation = uint16(number(t, v))
 	}
+	if h.Element == reduce.Block32 {
+		h.Exponent = drawnExponent(uint64(number(t, cmp.Or(fields["seed"], "0"))))
+	}
 	if sink {
 		h.Flags |= wire.Sink
 	}
@@ -339,6 +343,23 @@ var special = map[reduce.Type][]uint64{
 		0x7ff8000000000000, 0xfff8000000000001, 0x7ff0000000000001, 0x7ff0000000000000, 0xfff0000000000000,
 		0, 1 << 63, 1, 1<<63 | 1, 0x7fefffffffffffff,
 	},
+}
+
+// drawnExponent returns one of those of block32: of zeros, of NaN, far from most
+// others, or near.
+func drawnExponent(seed uint64) int8 {
+	switch r := rand.New(rand.NewPCG(seed, 3)); r.IntN(12) {
+	case 0:
+		return -128
+	case 1:
+		return 127
+	case 2, 3:
+		return int8(r.IntN(256))
+	case 4, 5, 6:
+		return int8(r.IntN(40))
+	default:
+		return int8(r.IntN(4) - 2)
+	}
 }
 
 // drawn returns a payload of elements drawn from a seed, many of them special.

@@ -27,6 +27,7 @@
 #include "stages/admission.p4"
 #include "stages/registers.p4"
 #include "stages/send.p4"
+#include "stages/block32.p4"
 #include "stages/contribution.p4"
 #include "stages/answer.p4"
 #include "stages/probe.p4"

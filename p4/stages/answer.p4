@@ -2,6 +2,8 @@
 // a complete slot takes them.
 
 control Answer(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
+    Exponent() exponent;
+
     action finish() {
         m.outcome = RESULT_TAKEN;
         TURN_TO(FINISHED)
@@ -37,11 +39,13 @@ control Answer(inout headers hdr, inout metadata m, inout standard_metadata_t st
                 m.outcome = DROP_UNFIT;
             } else {
                 finish();
+                exponent.apply(hdr, m);
             }
         } else {
             note();
             if (hdr.chunk.type == WANT) {
                 resend();
+                exponent.apply(hdr, m);
             }
         }
     }

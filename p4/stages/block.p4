@@ -3,7 +3,7 @@
 // arithmetic on the whole word; a register a value would cost several times as
 // much. This file is included once for each width.
 
-control BLOCK(inout HEADER block, inout scratch_t scratch, inout metadata m) {
+control BLOCK(inout HEADER block, inout scratch_t scratch, inout fold_t fold_, inout metadata m) {
     register<bit<WIDTH>>(SLOTS) held;
 
     @hidden
@@ -82,13 +82,59 @@ control BLOCK(inout HEADER block, inout scratch_t scratch, inout metadata m) {
 #undef FOR_ORDERS
 #undef FOR_INTEGERS
 
+#if WIDTH >= 32
+    // Sums of block32: contributions are kept big-endian, with the sign turned,
+    // and all folded with the last one.
+    register<bit<WIDTH>>(BLOCK_SLOTS * BLOCK_CHILDREN) kept;
+
+    @hidden
+    action keep() {
+        SWAP_32(block.value)
+        TURN(32)
+        kept.write(fold_.own_place, block.value);
+    }
+
+    @hidden
+    action begin() {
+        SWAP_32(block.value)
+        TURN(32)
+        block.value = SHIFTED(block.value, fold_.own_shift, fold_.own_mask);
+        A = (bit<WIDTH>)fold_.bias * LANE(ONE_32);
+    }
+
+    @hidden
+    action remove() {
+        ADD(32)
+    }
+
+#define FOLD(c) \
+    kept.read(A, fold_.place ## c); \
+    A = SHIFTED(A, fold_.shift ## c, fold_.mask ## c); \
+    ADD(32)
+    @hidden action fold0() { FOLD(0) }
+    @hidden action fold1() { FOLD(1) }
+    @hidden action fold2() { FOLD(2) }
+    @hidden action fold3() { FOLD(3) }
+    @hidden action fold4() { FOLD(4) }
+    @hidden action fold5() { FOLD(5) }
+    @hidden action fold6() { FOLD(6) }
+    @hidden action fold7() { FOLD(7) }
+#undef FOLD
+
+    @hidden
+    action end() {
+        SWAP_32(block.value)
+        held.write(m.place, block.value);
+    }
+#endif
+
     @hidden
     table work {
         key = { m.work: exact; }
         actions = {
             store; load; do_and; do_or; do_xor;
 #if WIDTH >= 32
-            store_swap32; sum32; last32;
+            store_swap32; sum32; last32; keep; begin;
 #endif
 #if WIDTH >= 64
             store_swap64; sum64; last64;
@@ -106,6 +152,8 @@ control BLOCK(inout HEADER block, inout scratch_t scratch, inout metadata m) {
             DO_SWAP32: store_swap32();
             DO_SUM32: sum32();
             DO_LAST32: last32();
+            DO_KEEP: keep();
+            DO_FOLD: begin();
 #endif
 #if WIDTH >= 64
             DO_SWAP64: store_swap64();
@@ -220,6 +268,38 @@ control BLOCK(inout HEADER block, inout scratch_t scratch, inout metadata m) {
                 fold.apply();
                 unmap.apply();
             }
+#if WIDTH >= 32
+            else if (m.work == DO_FOLD) {
+                remove();
+                if (fold_.others[0:0] == 1) {
+                    fold0();
+                }
+                if (fold_.others[1:1] == 1) {
+                    fold1();
+                }
+                if (fold_.others[7:2] != 0) {
+                    if (fold_.others[2:2] == 1) {
+                        fold2();
+                    }
+                    if (fold_.others[3:3] == 1) {
+                        fold3();
+                    }
+                    if (fold_.others[4:4] == 1) {
+                        fold4();
+                    }
+                    if (fold_.others[5:5] == 1) {
+                        fold5();
+                    }
+                    if (fold_.others[6:6] == 1) {
+                        fold6();
+                    }
+                    if (fold_.others[7:7] == 1) {
+                        fold7();
+                    }
+                }
+                end();
+            }
+#endif
         }
     }
 }

@@ -143,17 +143,17 @@ control Blocks(inout headers hdr, inout metadata m) {
     Block16() tail2;
 
     apply {
-        block0.apply(hdr.block0, hdr.scratch, m);
-        block1.apply(hdr.block1, hdr.scratch, m);
-        block2.apply(hdr.block2, hdr.scratch, m);
-        block3.apply(hdr.block3, hdr.scratch, m);
-        block4.apply(hdr.block4, hdr.scratch, m);
-        tail128.apply(hdr.tail128, hdr.scratch, m);
-        tail64.apply(hdr.tail64, hdr.scratch, m);
-        tail32.apply(hdr.tail32, hdr.scratch, m);
-        tail16.apply(hdr.tail16, hdr.scratch, m);
-        tail8.apply(hdr.tail8, hdr.scratch, m);
-        tail4.apply(hdr.tail4, hdr.scratch, m);
-        tail2.apply(hdr.tail2, hdr.scratch, m);
+        block0.apply(hdr.block0, hdr.scratch, hdr.fold, m);
+        block1.apply(hdr.block1, hdr.scratch, hdr.fold, m);
+        block2.apply(hdr.block2, hdr.scratch, hdr.fold, m);
+        block3.apply(hdr.block3, hdr.scratch, hdr.fold, m);
+        block4.apply(hdr.block4, hdr.scratch, hdr.fold, m);
+        tail128.apply(hdr.tail128, hdr.scratch, hdr.fold, m);
+        tail64.apply(hdr.tail64, hdr.scratch, hdr.fold, m);
+        tail32.apply(hdr.tail32, hdr.scratch, hdr.fold, m);
+        tail16.apply(hdr.tail16, hdr.scratch, hdr.fold, m);
+        tail8.apply(hdr.tail8, hdr.scratch, hdr.fold, m);
+        tail4.apply(hdr.tail4, hdr.scratch, hdr.fold, m);
+        tail2.apply(hdr.tail2, hdr.scratch, hdr.fold, m);
     }
 }

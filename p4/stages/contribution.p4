@@ -1,6 +1,8 @@
 // Contributions. What is exact in every order is reduced as it comes.
 
 control Contribution(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
+    Align() align;
+
     action give() {
         m.outcome = HANDED;
         CLAIM(GIVEN)
@@ -93,7 +95,8 @@ control Contribution(inout headers hdr, inout metadata m, inout standard_metadat
     apply {
         if (hdr.slot.state == FAILED || hdr.slot.arrived & hdr.tree.one != 0) {
             m.outcome = DROP_DUPLICATE;
-        } else if (hdr.slot.state == VACANT && m.pair_first == DO_AGENT && (m.length != 0 || hdr.claim.element == BLOCK32)) {
+        } else if (hdr.slot.state == VACANT && (m.pair_first == DO_AGENT && m.length != 0 ||
+                   hdr.claim.element == BLOCK32 && (hdr.tree.everyone >> BLOCK_CHILDREN != 0 || m.place >= BLOCK_SLOTS))) {
             give();
         } else {
             if (hdr.slot.state == VACANT) {
@@ -115,6 +118,9 @@ control Contribution(inout headers hdr, inout metadata m, inout standard_metadat
                 if (hdr.chunk.flags & SOURCE != 0) {
                     recall_ranks();
                     hold_source();
+                }
+                if (hdr.claim.element == BLOCK32) {
+                    align.apply(hdr, m);
                 }
                 if (hdr.slot.arrived == hdr.tree.everyone) {
                     if (hdr.claim.collective != BROADCAST) {

@@ -143,7 +143,7 @@ header pad_t {
     bit<1792> second;
 }
 
-// Three headers that no packet has, and that never become valid: bmv2 clears all
+// Four headers that no packet has, and that never become valid: bmv2 clears all
 // metadata of every packet, also of one that is just forwarded, and copies it
 // with each copy of a packet. The fields of a header that is not valid hold on
 // bmv2 what is written to them, but are 0 as keys of tables; on a target where
@@ -186,6 +186,41 @@ header slot_t {
     rank_t origin;      // ... that is the source
 }
 
+// How the last contribution to a sum of block32 is folded; see block32.p4.
+header fold_t {
+    bit<32> own_place;  // of the contribution of the child that the packet is from
+    bit<64> exponents;  // of all children, a byte each, with the sign turned: as such they are in order
+    bit<8> greatest;    // of those
+    children_t others;  // whose contributions are kept
+    bit<32> bias;       // what to add to each lane
+    bit<8> own_shift;   // of the packet's mantissas
+    bit<32> own_mask;   // the bits of a lane that they can have then
+    bit<8> shift0;      // the same of those kept, and their places
+    bit<8> shift1;
+    bit<8> shift2;
+    bit<8> shift3;
+    bit<8> shift4;
+    bit<8> shift5;
+    bit<8> shift6;
+    bit<8> shift7;
+    bit<32> mask0;
+    bit<32> mask1;
+    bit<32> mask2;
+    bit<32> mask3;
+    bit<32> mask4;
+    bit<32> mask5;
+    bit<32> mask6;
+    bit<32> mask7;
+    bit<32> place0;
+    bit<32> place1;
+    bit<32> place2;
+    bit<32> place3;
+    bit<32> place4;
+    bit<32> place5;
+    bit<32> place6;
+    bit<32> place7;
+}
+
 // Where blocks keep what is held (a), and what is between (t).
 header scratch_t {
     bit<2048> a2048;
@@ -209,6 +244,7 @@ header scratch_t {
 struct headers {
     tree_t tree;
     slot_t slot;
+    fold_t fold;
     scratch_t scratch;
     packet_in_t packet_in;
     packet_out_t packet_out;

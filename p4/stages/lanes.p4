@@ -12,6 +12,9 @@ const bit<2048> REST_16 = FILL(64w0x7fff7fff7fff7fff);
 const bit<2048> REST_32 = FILL(64w0x7fffffff7fffffff);
 const bit<2048> REST_64 = FILL(64w0x7fffffffffffffff);
 
+// The lowest bit of each lane: so many times a number is that number in each.
+const bit<2048> ONE_32 = FILL(64w0x0000000100000001);
+
 // The lower byte of each two; the lowest of each four, and the next; the lowest
 // two of each eight, and the next.
 const bit<2048> LOW_8 = FILL(64w0x00ff00ff00ff00ff);
@@ -48,7 +51,9 @@ const bit<8> DO_SUM64 = 9;
 const bit<8> DO_LAST32 = 10; // ... it is
 const bit<8> DO_LAST64 = 11;
 const bit<8> DO_STEPS = 12;  // it takes three steps
-const bit<8> DO_AGENT = 13;  // the agent does it
+const bit<8> DO_KEEP = 13;   // what comes is kept beside that of others
+const bit<8> DO_FOLD = 14;   // ... and all of that is folded with what comes
+const bit<8> DO_AGENT = 15;  // the agent does it
 
 // The steps: what comes is mapped, so that one way to fold serves several types.
 const bit<8> MAP_SWAP32 = 1;   // unsigned numbers in order: big-endian
@@ -125,6 +130,10 @@ const bit<8> UNMAP_F64 = 8;
 // The highest bits are added apart, so that no lane carries into the next.
 #define ADD(lane) block.value = \
     ((A & LANE(REST_ ## lane)) + (block.value & LANE(REST_ ## lane))) ^ ((A ^ block.value) & LANE(TOP_ ## lane));
+
+// Mantissas with the sign turned, so that none is negative, shifted right in
+// their lanes.
+#define SHIFTED(v, shift, mask) (((v) >> shift) & ((bit<WIDTH>)mask * LANE(ONE_32)))
 
 // A becomes where it differs from the block, and T all of the lanes in which
 // it was less, unsigned: there the highest bit says so or, where it is the same,

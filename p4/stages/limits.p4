@@ -3,6 +3,8 @@
 const int CHUNK = 1432;      // bytes: largest payload, of an MTU of 1500
 const int SLOTS = 4096;      // chunks at once, over all groups
 const int CHILDREN = 32;     // of one tree, as many as a bitmap has bits
+const int BLOCK_SLOTS = 1024;  // the first of them, which can hold sums of block32
+const int BLOCK_CHILDREN = 8;  // of a tree whose sums of block32 are made here
 const int TREES = 64;        // at once
 const int EPOCHS = 256;      // at once, over all trees
 const int ROUTES = 1024;     // IPv4 prefixes

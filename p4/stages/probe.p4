@@ -1,6 +1,8 @@
 // Probes of children, which never take a slot over.
 
 control Probe(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
+    Exponent() exponent;
+
     action result() {
         m.outcome = ASKED_RESULT;
         BECOME_SLOT(RESULT)
@@ -49,6 +51,7 @@ control Probe(inout headers hdr, inout metadata m, inout standard_metadata_t std
             failure();
         } else if (hdr.slot.state == FINISHED) {
             result();
+            exponent.apply(hdr, m);
             if (hdr.slot.wants & hdr.tree.one != 0) {
                 load();
             }

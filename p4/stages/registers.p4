@@ -9,6 +9,10 @@ register<children_t>(SLOTS) wants;
 register<signature_t>(SLOTS) signatures;
 register<bit<48>>(SLOTS) ranks;     // beneath the child that contributed first, and beneath the source
 
+// Of block32: while contributions are missing, the exponents of those that are
+// held, as in fold_t; afterwards that of the value.
+register<bit<64>>(BLOCK_SLOTS) exponents;
+
 // What only repair and broadcasts need: whether there is a source, whether the
 // parent said lost, the probes to it without an answer, the bytes of the value.
 register<bit<32>>(SLOTS) repairs;

@@ -22,6 +22,7 @@
 #define BECOME(type_) \
     hdr.chunk.type = type_; \
     hdr.chunk.flags = 0; \
+    hdr.chunk.exponent = 0; \
     hdr.claim.elements = 0; \
     hdr.claim.operation = 0; \
     hdr.claim.chunk_elements = 0; \

@@ -69,7 +69,7 @@ control Sound(in bit<32> elements, in bit<16> chunk_elements, in bit<4> collecti
             (1, 6): agent(3);
             (1, 7): agent(1);
             (1, 8): agent(1);
-            (1, 9): agent(2);
+            (1, 9): pair(2, DO_KEEP, DO_KEEP, DO_FOLD, DO_FOLD);
             // product
             (2, 1): agent(2);
             (2, 2): agent(3);
