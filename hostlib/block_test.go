@@ -250,38 +250,15 @@ func TestBlockFloatWithLosses(t *testing.T) {
 func TestBlockFloatChangesEpoch(t *testing.T) {
 	for spines := 1; spines <= 2; spines++ {
 		t.Run(fmt.Sprintf("spines=%d", spines), func(t *testing.T) {
-			f := newFabric(t, spines, nil)
-			hosts, members := f.join()
-			var g *gate
-			hosts[3].set.wrapData = func(c transport.Conn) transport.Conn {
-				g = &gate{Conn: c, left: 300}
-				return g
-			}
-			comms := form(t, "job", hosts, members, BlockFloat())
-			offloaded(t, comms, 0)
-			root := f.root(comms[0])
-			n, requests := len(comms), make([]*Request, len(comms))
-			in, out := floats(n, 200_000), make([][]float32, n)
-			for i, c := range comms {
-				out[i] = slices.Clone(in[i])
-				requests[i] = StartAllreduce(c, reduce.Sum, out[i], out[i])
-			}
-			ctx := within(t)
-			for _, c := range comms {
-				until(ctx, t, "results have come", func() bool { return c.Stats().Session.Results > 200 })
-			}
-			f.agents[root].Kill()
-			g.isOpen.Store(true)
-			outcomes := make([]Outcome, n)
-			for i, r := range requests {
-				var err error
-				if outcomes[i], err = r.Wait(ctx); err != nil {
-					t.Fatalf("rank %d: %v", i, err)
+			var in, out [][]float32
+			_, comms, outcomes, _ := rootDies(t, spines, func(comms []*Communicator) (requests []*Request) {
+				in, out = floats(len(comms), 200_000), make([][]float32, len(comms))
+				for i, c := range comms {
+					out[i] = slices.Clone(in[i])
+					requests = append(requests, StartAllreduce(c, reduce.Sum, out[i], out[i]))
 				}
-				if len(outcomes[i].Epochs) < 2 {
-					t.Errorf("rank %d ran in epochs %v", i, outcomes[i].Epochs)
-				}
-			}
+				return requests
+			}, BlockFloat())
 			checkOutcomes(t, in, out, outcomes)
 			if spines == 1 {
 				wantWay(t, outcomes, Mixed)

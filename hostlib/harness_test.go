@@ -375,6 +375,41 @@ func (g *gate) WriteBatch(messages []transport.Message) error {
 	return g.Conn.WriteBatch(messages)
 }
 
+// rootDies has the agent at the root of a group's tree die in the middle of what
+// start starts, which then takes more than one epoch, and returns what came of it
+// and the name of the root. Rank 3 cannot finish before.
+func rootDies(t *testing.T, spines int, start func([]*Communicator) []*Request, options ...GroupOption) (*fabric, []*Communicator, []Outcome, string) {
+	t.Helper()
+	f := newFabric(t, spines, nil)
+	hosts, members := f.join()
+	var g *gate
+	hosts[3].set.wrapData = func(c transport.Conn) transport.Conn {
+		g = &gate{Conn: c, left: 300}
+		return g
+	}
+	comms := form(t, "job", hosts, members, options...)
+	offloaded(t, comms, 0)
+	root := f.root(comms[0])
+	requests := start(comms)
+	ctx := within(t)
+	for _, c := range comms {
+		until(ctx, t, "results have come", func() bool { return c.Stats().Session.Results > 200 })
+	}
+	f.agents[root].Kill()
+	g.isOpen.Store(true)
+	outcomes := make([]Outcome, len(comms))
+	for i, r := range requests {
+		var err error
+		if outcomes[i], err = r.Wait(ctx); err != nil {
+			t.Fatalf("rank %d: %v", i, err)
+		}
+		if len(outcomes[i].Epochs) < 2 {
+			t.Errorf("rank %d ran in epochs %v", i, outcomes[i].Epochs)
+		}
+	}
+	return f, comms, outcomes, root
+}
+
 // wantMember checks that err names a member as the reason of the end.
 func wantMember(t testing.TB, err error, rank int, says string) {
 	t.Helper()

@@ -151,40 +151,19 @@ func managerLosesItsMemory(t *testing.T, others []manager.Create) {
 }
 
 func TestRootDiesInMidOperation(t *testing.T) {
-	for spines := range 3 {
-		if spines == 0 {
-			continue
-		}
+	for spines := 1; spines <= 2; spines++ {
 		t.Run(fmt.Sprintf("spines=%d", spines), func(t *testing.T) {
-			f := newFabric(t, spines, nil)
-			hosts, members := f.join()
-			var g *gate
-			hosts[3].set.wrapData = func(c transport.Conn) transport.Conn {
-				g = &gate{Conn: c, left: 300}
-				return g
-			}
-			comms := form(t, "job", hosts, members)
-			offloaded(t, comms, 0)
-			root := f.root(comms[0])
-			const length = 100_000
-			n, all, requests := len(comms), vectors(len(comms), length), make([]*Request, len(comms))
-			for i, c := range comms {
-				requests[i] = StartAllreduce(c, reduce.Sum, all[i], all[i])
-			}
-			ctx := within(t)
-			for _, c := range comms {
-				until(ctx, t, "results have come", func() bool { return c.Stats().Session.Results > 200 })
-			}
-			f.agents[root].Kill()
-			g.isOpen.Store(true)
-			outcomes := make([]Outcome, n)
-			for i, r := range requests {
-				var err error
-				if outcomes[i], err = r.Wait(ctx); err != nil {
-					t.Fatalf("rank %d: %v", i, err)
+			var all [][]int64
+			f, comms, outcomes, root := rootDies(t, spines, func(comms []*Communicator) (requests []*Request) {
+				all = vectors(len(comms), 100_000)
+				for i, c := range comms {
+					requests = append(requests, StartAllreduce(c, reduce.Sum, all[i], all[i]))
 				}
-				checkSum(t, n, i, all[i])
-				if o := outcomes[i]; len(o.Epochs) < 2 || o.Epochs[0]%2 != 0 || !strings.Contains(o.Reason, "switch") {
+				return requests
+			})
+			for i, o := range outcomes {
+				checkSum(t, len(comms), i, all[i])
+				if o.Epochs[0]%2 != 0 || !strings.Contains(o.Reason, "switch") {
 					t.Errorf("rank %d ran by %v in epochs %v because %q", i, o.Way, o.Epochs, o.Reason)
 				}
 			}

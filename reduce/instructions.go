@@ -53,9 +53,10 @@ func (s *instructions) kernel(f Function, t Type, twin Kernel) Kernel {
 			return
 		}
 		far := isFar(dst, in)
-		for from, to := 0, 0; from < n; from = to {
-			to = pieceFrom(from, n, least)
+		for from := 0; from < n; {
+			to := pieceFrom(from, n, least)
 			run(&dst[from], &in[0], len(in), from, to, far)
+			from = to
 		}
 	}
 }
@@ -98,9 +99,11 @@ func (s *instructions) sumBlocks(dst []byte, in [][]byte, exponents []int8, expo
 	if s == nil || len(dst) < s.step {
 		return false
 	}
-	for from, to := 0, 0; from < len(dst); from = to {
-		to = pieceFrom(from, len(dst), s.step)
-		s.sumBlock32(&dst[from], &in[0], &exponents[0], int(exponent), len(in), from, to, isFar(dst, in))
+	far := isFar(dst, in)
+	for from := 0; from < len(dst); {
+		to := pieceFrom(from, len(dst), s.step)
+		s.sumBlock32(&dst[from], &in[0], &exponents[0], int(exponent), len(in), from, to, far)
+		from = to
 	}
 	return true
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/cmd/internal/process"
+	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/pki"
 	"github.com/tributary-fabric/tributary/internal/rpc"
@@ -146,4 +148,27 @@ func formatFlag(cmd *cobra.Command, formats ...string) func() (string, error) {
 		}
 		return *text, nil
 	}
+}
+
+// newList returns a command that lists what fetch gets from the manager.
+func newList[T any](c *client, short string, fetch func(context.Context, *rpc.ManagerClient) ([]T, error), text func(io.Writer, []T) error) *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs}
+	format := formatFlag(cmd, "text", "json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		how, err := format()
+		if err != nil {
+			return err
+		}
+		return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
+			all, err := fetch(ctx, m)
+			if err != nil {
+				return err
+			}
+			if how == "json" {
+				return view.JSON(cmd.OutOrStdout(), all)
+			}
+			return text(cmd.OutOrStdout(), all)
+		})
+	}
+	return cmd
 }

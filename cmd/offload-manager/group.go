@@ -111,29 +111,14 @@ func create(ctx context.Context, m *rpc.ManagerClient, c manager.Create, format 
 }
 
 func newGroupList(c *client) *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List all groups", Args: cobra.NoArgs}
-	format := formatFlag(cmd, "text", "json")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		how, err := format()
-		if err != nil {
-			return err
+	return newList(c, "List all groups", func(ctx context.Context, m *rpc.ManagerClient) ([]view.Summary, error) {
+		groups, err := m.Groups(ctx)
+		all := make([]view.Summary, len(groups))
+		for i, g := range groups {
+			all[i] = view.NewSummary(g)
 		}
-		return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
-			groups, err := m.Groups(ctx)
-			if err != nil {
-				return err
-			}
-			all := make([]view.Summary, len(groups))
-			for i, g := range groups {
-				all[i] = view.NewSummary(g)
-			}
-			if how == "json" {
-				return view.JSON(cmd.OutOrStdout(), all)
-			}
-			return view.SummariesText(cmd.OutOrStdout(), all)
-		})
-	}
-	return cmd
+		return all, err
+	}, view.SummariesText)
 }
 
 func newGroupShow(c *client) *cobra.Command {

@@ -56,18 +56,11 @@ the file, which docs/examples/manager.yaml explains.`,
 
 // override sets what was given as a flag.
 func override(cmd *cobra.Command, m *settings.Manager) error {
-	for name, to := range map[string]*string{
-		"listen": &m.Listen, "store": &m.Store, "log-level": &m.Log.Level, "log-format": &m.Log.Format,
-	} {
-		if f := cmd.Flags().Lookup(name); f.Changed {
-			*to = f.Value.String()
-		}
+	if err := process.Override(cmd, map[string]*string{"listen": &m.Listen, "store": &m.Store}, &m.Log, errUsage); err != nil {
+		return err
 	}
 	if err := settings.CheckAddress(m.Listen); err != nil {
 		return fmt.Errorf("%w --listen: %w", errUsage, err)
-	}
-	if m.Log.Format != "text" && m.Log.Format != "json" {
-		return fmt.Errorf("%w --log-format %q: text and json are possible", errUsage, m.Log.Format)
 	}
 	return nil
 }

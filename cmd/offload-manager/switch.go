@@ -21,26 +21,13 @@ func newSwitch() *cobra.Command {
 }
 
 func newSwitchList(c *client) *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List all switches", Args: cobra.NoArgs}
-	format := formatFlag(cmd, "text", "json")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		how, err := format()
+	return newList(c, "List all switches", func(ctx context.Context, m *rpc.ManagerClient) ([]view.Switch, error) {
+		f, err := m.Topology(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
-			f, err := m.Topology(ctx)
-			if err != nil {
-				return err
-			}
-			all := view.NewFabric(f).Switches
-			if how == "json" {
-				return view.JSON(cmd.OutOrStdout(), all)
-			}
-			return view.SwitchesText(cmd.OutOrStdout(), all)
-		})
-	}
-	return cmd
+		return view.NewFabric(f).Switches, nil
+	}, view.SwitchesText)
 }
 
 func newDrain(c *client, verb, short, becomes string, on bool) *cobra.Command {

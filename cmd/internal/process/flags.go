@@ -1,0 +1,25 @@
+package process
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/internal/settings"
+)
+
+// Override sets what was given as a flag, by the flags' names, in place of what
+// the configuration file has. The error, about the format of the log, wraps
+// usage.
+func Override(cmd *cobra.Command, to map[string]*string, log *settings.Log, usage error) error {
+	to["log-level"], to["log-format"] = &log.Level, &log.Format
+	for name, value := range to {
+		if f := cmd.Flags().Lookup(name); f.Changed {
+			*value = f.Value.String()
+		}
+	}
+	if log.Format != "text" && log.Format != "json" {
+		return fmt.Errorf("%w --log-format %q: text and json are possible", usage, log.Format)
+	}
+	return nil
+}
