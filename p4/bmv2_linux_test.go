@@ -45,11 +45,11 @@ func live(t testing.TB) bool {
 	if _, err := bmv2(); err != nil {
 		t.Skipf("no bmv2: %v (put simple_switch_grpc on the path, or its path into TRIBUTARY_BMV2)", err)
 	}
-	which := "run"
+	which, pattern := "run", "^"+t.Name()+"$"
 	if _, ok := t.(*testing.B); ok {
-		which = "bench"
+		which, pattern = "bench", flag.Lookup("test.bench").Value.String()
 	}
-	args := []string{"-test.run=^$", "-test." + which + "=^" + t.Name() + "$", "-test.v", "-test.benchtime=" + flag.Lookup("test.benchtime").Value.String(), fmt.Sprintf("-steps=%d", *steps), "-update=" + flag.Lookup("update").Value.String()}
+	args := []string{"-test.run=^$", "-test." + which + "=" + pattern, "-test.v", "-test.benchtime=" + flag.Lookup("test.benchtime").Value.String(), fmt.Sprintf("-steps=%d", *steps), "-update=" + flag.Lookup("update").Value.String()}
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), inNamespace+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}

@@ -10,8 +10,6 @@ trap 'rm -rf "$work"' EXIT
 
 "${P4C:-p4c-bm2-ss}" --std p4-16 --arch v1model --p4runtime-files "$work/info.txt" -o "$work/program.json" tributary.p4
 
-# Where in the sources something stands is of no use to a switch, and four
-# fifths of the file.
-jq -c 'walk(if type == "object" then del(.source_info) else . end)' "$work/program.json" >tributary.json
+jq -c -f bmv2.jq "$work/program.json" >tributary.json
 cp "$work/info.txt" tributary.p4info.txtpb
-sha256sum tributary.p4 stages/*.p4 tributary.json tributary.p4info.txtpb >tributary.sum
+sha256sum tributary.p4 stages/*.p4 bmv2.jq tributary.json tributary.p4info.txtpb >tributary.sum

@@ -34,6 +34,7 @@
 #include "stages/error.p4"
 #include "stages/loop.p4"
 #include "stages/slot.p4"
+#include "stages/whole.p4"
 #include "stages/blocks.p4"
 #include "stages/tally.p4"
 #include "stages/ingress.p4"

@@ -61,6 +61,13 @@ control Admission(inout headers hdr, inout metadata m) {
         begun.write((bit<32>)m.tree, hdr.tree.serial);
     }
 
+    // And where the slot is.
+    action admit() {
+        m.admitted = 1;
+        m.place = hdr.tree.slot_base + (hdr.chunk.number & hdr.tree.slot_mask);
+        m.served = hdr.tree.serial ++ hdr.chunk.number;
+    }
+
     action recall() {
         begun.read(hdr.tree.begun, (bit<32>)m.tree);
     }
@@ -100,7 +107,7 @@ control Admission(inout headers hdr, inout metadata m) {
                     if (hdr.tree.serial > hdr.tree.begun) {
                         end_those_before();
                     }
-                    m.admitted = 1;
+                    admit();
                 }
             }
         }

@@ -3,9 +3,7 @@
 // arithmetic on the whole word; a register a value would cost several times as
 // much. This file is included once for each width.
 
-control BLOCK(inout HEADER block, inout scratch_t scratch, inout fold_t fold_, inout metadata m) {
-    register<bit<WIDTH>>(SLOTS) held;
-
+control BLOCK(inout HEADER block, inout scratch_t scratch, inout fold_t fold_, inout metadata m)(register<bit<WIDTH>> held) {
     @hidden
     action store() {
         held.write(m.place, block.value);
@@ -53,14 +51,12 @@ control BLOCK(inout HEADER block, inout scratch_t scratch, inout fold_t fold_, i
     @hidden action store_swap ## lane() { SWAP_ ## lane(block.value) held.write(m.place, block.value); } \
     @hidden action sum ## lane() { \
         held.read(A, m.place); \
-        SWAP_ ## lane(block.value) \
-        ADD(lane) \
+        ADD_SWAPPED_ ## lane \
         held.write(m.place, block.value); \
     } \
     @hidden action last ## lane() { \
         held.read(A, m.place); \
-        SWAP_ ## lane(block.value) \
-        ADD(lane) \
+        ADD_SWAPPED_ ## lane \
         SWAP_ ## lane(block.value) \
         held.write(m.place, block.value); \
     }

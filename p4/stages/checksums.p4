@@ -14,7 +14,7 @@
     hdr.ipv4.source, hdr.ipv4.destination, 8w0, hdr.ipv4.protocol, hdr.udp.length, \
     hdr.udp.source, hdr.udp.destination, hdr.udp.length, \
     hdr.chunk, hdr.claim, hdr.disagreement, \
-    hdr.block0, hdr.block1, hdr.block2, hdr.block3, hdr.block4, \
+    hdr.block0, hdr.block1, hdr.block2, hdr.block3, hdr.block4, hdr.rest, \
     hdr.tail128, hdr.tail64, hdr.tail32, hdr.tail16, hdr.tail8, hdr.tail4, hdr.tail2
 
 control Verify(inout headers hdr, inout metadata m) {

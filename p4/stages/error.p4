@@ -18,21 +18,24 @@ control Told(inout headers hdr, inout metadata m) {
     }
 }
 
-// Body tells whether an error's payload is one.
-control Body(inout headers hdr, inout metadata m, out bit<1> fit) {
+// Body says of an error's payload that is none that it is unsound.
+control Body(inout headers hdr, inout metadata m) {
     Sound() first;
     Sound() second;
-    bit<1> sound;
+
+    action unsound() {
+        m.unsound = 1;
+    }
 
     apply {
-        fit = 0;
-        if (hdr.disagreement.kind >= MISMATCH && hdr.disagreement.kind <= NO_SOURCE && hdr.disagreement.zero == 0) {
+        if (hdr.disagreement.kind < MISMATCH || hdr.disagreement.kind > NO_SOURCE || hdr.disagreement.zero != 0) {
+            unsound();
+        } else {
             first.apply(hdr.disagreement.first[127:96], hdr.disagreement.first[79:64], hdr.disagreement.first[63:60],
-                hdr.disagreement.first[59:56], hdr.disagreement.first[55:32], hdr.disagreement.first[31:24], m, sound);
-            if (sound == 1) {
+                hdr.disagreement.first[59:56], hdr.disagreement.first[55:32], hdr.disagreement.first[31:24], m);
+            if (m.unsound == 0) {
                 second.apply(hdr.disagreement.second[127:96], hdr.disagreement.second[79:64], hdr.disagreement.second[63:60],
-                    hdr.disagreement.second[59:56], hdr.disagreement.second[55:32], hdr.disagreement.second[31:24], m, sound);
-                fit = sound;
+                    hdr.disagreement.second[59:56], hdr.disagreement.second[55:32], hdr.disagreement.second[31:24], m);
             }
         }
     }

@@ -122,8 +122,10 @@ header disagreement_t {
 }
 
 // A payload is so many blocks of 256 bytes, and a tail of blocks of falling
-// size, each there if its bit is set in the length.
+// size, each there if its bit is set in the length. The longest payload, which
+// all packets of a long vector have but the last, has all its tail in one.
 header block_2048_t { bit<2048> value; }
+header block_1216_t { bit<1216> value; }
 header block_1024_t { bit<1024> value; }
 header block_512_t { bit<512> value; }
 header block_256_t { bit<256> value; }
@@ -225,6 +227,8 @@ header fold_t {
 header scratch_t {
     bit<2048> a2048;
     bit<2048> t2048;
+    bit<1216> a1216;
+    bit<1216> t1216;
     bit<1024> a1024;
     bit<1024> t1024;
     bit<512> a512;
@@ -262,6 +266,7 @@ struct headers {
     block_2048_t block2;
     block_2048_t block3;
     block_2048_t block4;
+    block_1216_t rest;
     block_1024_t tail128;
     block_512_t tail64;
     block_256_t tail32;
@@ -294,9 +299,9 @@ struct metadata {
     bit<2> sender;
 
     // Of the signature.
-    bit<8> flags;   // that its type may have
+    bit<8> forbidden; // flags that its type may not have
+    bit<1> unsound;   // it cannot be, or one of an error's cannot
     bit<32> size;   // bytes of the chunk
-    bit<32> due;    // bytes of payload
     bit<4> shift;   // logarithm of the bytes of an element
     bit<8> pair_first; // what the blocks do with values of its function and type
     bit<8> pair_more;

@@ -80,7 +80,9 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
                     admission.apply(hdr, m);
                     if (m.outcome == 0) {
                         slot.apply(hdr, m, std);
-                        pass_on();
+                        if (m.send == 1) {
+                            pass_on();
+                        }
                         if (m.outcome == HANDED) {
                             hand_over();
                         } else if (m.outcome == LOOPED) {

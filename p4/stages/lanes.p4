@@ -23,6 +23,10 @@ const bit<2048> SECOND_32 = FILL(64w0x0000ff000000ff00);
 const bit<2048> FIRST_64 = FILL(64w0x000000000000ffff);
 const bit<2048> SECOND_64 = FILL(64w0x00000000ffff0000);
 
+// The seven lower bits of the lowest byte of each four, and its highest.
+const bit<2048> SEVEN_32 = FILL(64w0x0000007f0000007f);
+const bit<2048> EIGHTH_32 = FILL(64w0x0000008000000080);
+
 // What takes any magnitude above infinity, and none below, to the highest bit:
 // REST less the bits of infinity.
 const bit<2048> ABOVE_F16 = FILL(64w0x03ff03ff03ff03ff);
@@ -45,10 +49,11 @@ const bit<8> DO_AND = 3;
 const bit<8> DO_OR = 4;
 const bit<8> DO_XOR = 5;
 const bit<8> DO_SWAP32 = 6;  // what comes takes its place, big-endian
-const bit<8> DO_SWAP64 = 7;
-const bit<8> DO_SUM32 = 8;   // a sum, and what comes is not the last
-const bit<8> DO_SUM64 = 9;
-const bit<8> DO_LAST32 = 10; // ... it is
+const bit<8> DO_SUM32 = 7;   // a sum, and what comes is not the last
+const bit<8> DO_LAST32 = 8;  // ... it is
+const bit<8> WHOLE = DO_LAST32;  // up to here there is a way for all blocks of a whole chunk at once
+const bit<8> DO_SWAP64 = 9;  // the same of 64 bits
+const bit<8> DO_SUM64 = 10;
 const bit<8> DO_LAST64 = 11;
 const bit<8> DO_STEPS = 12;  // it takes three steps
 const bit<8> DO_KEEP = 13;   // what comes is kept beside that of others
@@ -108,10 +113,22 @@ const bit<8> UNMAP_F64 = 8;
 #define A scratch.WIDE(a, WIDTH)
 #define T scratch.WIDE(t, WIDTH)
 
+// A mask for words of so many bits, and such words with the bytes of each lane in
+// the other order.
+#define CUT(mask, width) mask[width - 1:0]
+#define SWAPPED_32(v, width) (((v >> 24) & CUT(FIRST_32, width)) | ((v >> 8) & CUT(SECOND_32, width)) | \
+    ((v & CUT(SECOND_32, width)) << 8) | ((v & CUT(FIRST_32, width)) << 24))
+
+// The sum of a and of v, whose bytes are in the other order. The highest bits are
+// added apart, so that no lane carries into the next.
+#define SUM_32(v, a, width) \
+    (((a & CUT(REST_32, width)) + (((v >> 24) & CUT(FIRST_32, width)) | ((v >> 8) & CUT(SECOND_32, width)) | \
+        ((v & CUT(SECOND_32, width)) << 8) | ((v & CUT(SEVEN_32, width)) << 24))) ^ \
+    (a & CUT(TOP_32, width)) ^ ((v & CUT(EIGHTH_32, width)) << 24))
+
 // Bytes in the other order.
 #define SWAP_16(v) v = ((v >> 8) & LANE(LOW_8)) | ((v & LANE(LOW_8)) << 8);
-#define SWAP_32(v) v = ((v >> 24) & LANE(FIRST_32)) | ((v >> 8) & LANE(SECOND_32)) | \
-    ((v & LANE(SECOND_32)) << 8) | ((v & LANE(FIRST_32)) << 24);
+#define SWAP_32(v) v = SWAPPED_32(v, WIDTH);
 #define SWAP_64(v) SWAP_16(v) \
     v = ((v >> 48) & LANE(FIRST_64)) | ((v >> 16) & LANE(SECOND_64)) | \
     ((v & LANE(SECOND_64)) << 16) | ((v & LANE(FIRST_64)) << 48);
@@ -130,6 +147,10 @@ const bit<8> UNMAP_F64 = 8;
 // The highest bits are added apart, so that no lane carries into the next.
 #define ADD(lane) block.value = \
     ((A & LANE(REST_ ## lane)) + (block.value & LANE(REST_ ## lane))) ^ ((A ^ block.value) & LANE(TOP_ ## lane));
+
+// What comes is added to what is held, and put in its order.
+#define ADD_SWAPPED_32 block.value = SUM_32(block.value, A, WIDTH);
+#define ADD_SWAPPED_64 SWAP_64(block.value) ADD(64)
 
 // Mantissas with the sign turned, so that none is negative, shifted right in
 // their lanes.

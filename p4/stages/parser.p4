@@ -113,16 +113,13 @@ parser Reader(packet_in packet, out headers hdr, inout metadata m, inout standar
         packet.extract(hdr.block3);
         packet.extract(hdr.block4);
         transition select(m.length[7:0]) {
-            CHUNK - 5 * 256: full_tail;
+            CHUNK - 5 * 256: rest;
             default: tail;
         }
     }
 
-    // The chunk that all packets of a long vector carry but the last.
-    state full_tail {
-        packet.extract(hdr.tail128);
-        packet.extract(hdr.tail16);
-        packet.extract(hdr.tail8);
+    state rest {
+        packet.extract(hdr.rest);
         transition accept;
     }
 
@@ -198,6 +195,7 @@ control Writer(packet_out packet, in headers hdr) {
         packet.emit(hdr.block2);
         packet.emit(hdr.block3);
         packet.emit(hdr.block4);
+        packet.emit(hdr.rest);
         packet.emit(hdr.tail128);
         packet.emit(hdr.tail64);
         packet.emit(hdr.tail32);

@@ -1,4 +1,4 @@
-// The slots, but for their values, which are with the blocks. A register a field:
+// The slots, but for their values. A register a field:
 // on bmv2, to read one costs less than to take it out of a wider one. An action
 // that uses some of them has them for itself, and ingress is one thread.
 
@@ -17,3 +17,19 @@ register<bit<64>>(BLOCK_SLOTS) exponents;
 // parent said lost, the probes to it without an answer, the bytes of the value.
 register<bit<32>>(SLOTS) repairs;
 #define REPAIRS (6w0 ++ hdr.slot.source[0:0] ++ hdr.slot.lost[0:0] ++ hdr.slot.unanswered ++ hdr.slot.length)
+
+// The values, block by block: five blocks, the rest of a whole chunk, or the tail
+// of a shorter one.
+register<bit<2048>>(SLOTS) held0;
+register<bit<2048>>(SLOTS) held1;
+register<bit<2048>>(SLOTS) held2;
+register<bit<2048>>(SLOTS) held3;
+register<bit<2048>>(SLOTS) held4;
+register<bit<1216>>(SLOTS) held_rest;
+register<bit<1024>>(SLOTS) held_tail128;
+register<bit<512>>(SLOTS) held_tail64;
+register<bit<256>>(SLOTS) held_tail32;
+register<bit<128>>(SLOTS) held_tail16;
+register<bit<64>>(SLOTS) held_tail8;
+register<bit<32>>(SLOTS) held_tail4;
+register<bit<16>>(SLOTS) held_tail2;

@@ -9,7 +9,6 @@ control Slot(inout headers hdr, inout metadata m, inout standard_metadata_t std)
     Answer() answer;
     Told() told;
     Errors() errors;
-    bit<1> fit;
 
     // What is not recalled is as in a new slot.
     action recall() {
@@ -17,8 +16,6 @@ control Slot(inout headers hdr, inout metadata m, inout standard_metadata_t std)
         hdr.slot.lost = 0;
         hdr.slot.unanswered = 0;
         hdr.slot.length = 0;
-        m.place = hdr.tree.slot_base + (hdr.chunk.number & hdr.tree.slot_mask);
-        m.served = hdr.tree.serial ++ hdr.chunk.number;
         served.read(hdr.slot.served, m.place);
         states.read(hdr.slot.state, m.place);
         arrived.read(hdr.slot.arrived, m.place);
@@ -50,13 +47,12 @@ control Slot(inout headers hdr, inout metadata m, inout standard_metadata_t std)
     }
 
     apply {
-        fit = 1;
         if (hdr.chunk.type == ERROR) {
-            body.apply(hdr, m, fit);
+            body.apply(hdr, m);
         }
         if (hdr.chunk.type == CONTRIBUTION && m.size > (bit<32>)hdr.tree.chunk_bytes) {
             m.outcome = DROP_SIZE;
-        } else if (fit == 0) {
+        } else if (m.unsound == 1) {
             m.outcome = DROP_BODY;
         } else if (hdr.chunk.type == PROBE && hdr.chunk.flags & IDLE != 0) {
             idle.apply(hdr, m, std);

@@ -1,9 +1,13 @@
 // Whether a packet can be read: the faults of docs/protocol.md, in their order.
 
-// Sound tells whether a member can have made a signature, and what becomes of
-// values with it.
+// Sound says of a signature that no member can have made that it is unsound, and
+// of others what becomes of values with it.
 control Sound(in bit<32> elements, in bit<16> chunk_elements, in bit<4> collective, in bit<4> function,
-              in rank_t root, in bit<8> element, inout metadata m, out bit<1> sound) {
+              in rank_t root, in bit<8> element, inout metadata m) {
+    action unsound() {
+        m.unsound = 1;
+    }
+
     // What the blocks do with the first contribution, with more, with the last,
     // and with one that is alone.
     @hidden
@@ -149,36 +153,37 @@ control Sound(in bit<32> elements, in bit<16> chunk_elements, in bit<4> collecti
     }
 
     apply {
-        sound = 0;
-        if (pairs.apply().hit) {
-            if ((bit<32>)chunk_elements <= elements && (elements == 0 || chunk_elements != 0) &&
-                (function != 0 && (collective == ALLREDUCE && root == 0 || collective == REDUCE) ||
-                 function == 0 && (collective == BROADCAST && element != 0 ||
-                                   collective == BARRIER && element == 0 && elements == 0 && root == 0))) {
-                sound = 1;
+        if (!pairs.apply().hit) {
+            unsound();
+        } else if ((bit<32>)chunk_elements > elements || chunk_elements == 0 && elements != 0) {
+            unsound();
+        } else if (collective == ALLREDUCE) {
+            if (function == 0 || root != 0) {
+                unsound();
             }
+        } else if (!(function != 0 && collective == REDUCE ||
+                     function == 0 && (collective == BROADCAST && element != 0 ||
+                                       collective == BARRIER && element == 0 && elements == 0 && root == 0))) {
+            unsound();
         }
     }
 }
 
 control Soundness(inout headers hdr, inout metadata m) {
     Sound() signature;
-    bit<1> sound;
 
-    // The flags that a packet of this type may have.
-    action allow() {
-        m.flags = hdr.chunk.type == CONTRIBUTION ? (hdr.claim.collective == BROADCAST ? SOURCE | SINK : SINK)
+    action judge_flags() {
+        bit<8> allowed = hdr.chunk.type == CONTRIBUTION ? (hdr.claim.collective == BROADCAST ? SOURCE | SINK : SINK)
             : (hdr.chunk.type == RESULT ? SINK : (hdr.chunk.type == PROBE ? IDLE : 0));
+        m.forbidden = hdr.chunk.flags & ~allowed;
     }
 
     action measure() {
         m.size = (bit<32>)hdr.claim.chunk_elements << m.shift;
-        m.due = (hdr.chunk.type == CONTRIBUTION && (hdr.claim.collective != BROADCAST || hdr.chunk.flags & SOURCE != 0) ||
-                 hdr.chunk.type == RESULT && hdr.chunk.flags & SINK != 0) ? m.size : 0;
     }
 
-    action measure_error() {
-        m.due = hdr.chunk.type == ERROR ? (bit<32>)ERROR_BYTES : 0;
+    action wrong_length() {
+        m.outcome = FAULT_LENGTH;
     }
 
     apply {
@@ -189,24 +194,29 @@ control Soundness(inout headers hdr, inout metadata m) {
         } else if (hdr.chunk.type == 0 || hdr.chunk.type > ERROR) {
             m.outcome = FAULT_TYPE;
         } else {
-            allow();
-            if (hdr.chunk.flags & ~m.flags != 0) {
+            // What most packets have needs no second look.
+            if (hdr.chunk.type > RESULT || hdr.chunk.flags & ~SINK != 0) {
+                judge_flags();
+            }
+            if (m.forbidden != 0) {
                 m.outcome = FAULT_FLAGS;
             } else if (hdr.chunk.exponent != 0 && (hdr.chunk.type > RESULT || hdr.claim.element != BLOCK32)) {
                 m.outcome = FAULT_EXPONENT;
             } else {
-                sound = 1;
                 if (hdr.chunk.type <= RESULT) {
                     signature.apply(hdr.claim.elements, hdr.claim.chunk_elements, hdr.claim.collective,
-                        hdr.claim.function, hdr.claim.root, hdr.claim.element, m, sound);
+                        hdr.claim.function, hdr.claim.root, hdr.claim.element, m);
                     measure();
-                } else {
-                    measure_error();
                 }
-                if (sound == 0) {
+                if (m.unsound == 1) {
                     m.outcome = FAULT_SIGNATURE;
-                } else if (m.due != (bit<32>)m.length) {
-                    m.outcome = FAULT_LENGTH;
+                } else if (hdr.chunk.type == CONTRIBUTION && (hdr.claim.collective != BROADCAST || hdr.chunk.flags & SOURCE != 0) ||
+                           hdr.chunk.type == RESULT && hdr.chunk.flags & SINK != 0) {
+                    if (m.size != (bit<32>)m.length) {
+                        wrong_length();
+                    }
+                } else if (m.length != (hdr.chunk.type == ERROR ? ERROR_BYTES : 0)) {
+                    wrong_length();
                 }
             }
         }

@@ -9,6 +9,7 @@ control Tally(inout headers hdr, inout metadata m) {
     }
 
     action admitted() {
+        outcomes.count((bit<32>)m.tree * OUTCOMES + (bit<32>)m.outcome);
         traffic.count((bit<32>)m.epoch * TRAFFICS + (m.sender == CHILD ? (bit<32>)TRAFFIC_CHILD : TRAFFIC_PARENT));
     }
 
@@ -17,9 +18,10 @@ control Tally(inout headers hdr, inout metadata m) {
     }
 
     apply {
-        outcome();
         if (m.admitted == 1) {
             admitted();
+        } else {
+            outcome();
         }
         if (m.up == 1) {
             up();

@@ -46,7 +46,7 @@ func TestCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = append(files, root+"tributary.p4", root+"tributary.json", root+"tributary.p4info.txtpb")
+	files = append(files, root+"tributary.p4", root+"bmv2.jq", root+"tributary.json", root+"tributary.p4info.txtpb")
 	for _, path := range files {
 		file := strings.TrimPrefix(path, root)
 		b, err := os.ReadFile(path)
