@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+
+	"github.com/tributary-fabric/tributary/topology/internal/document"
 )
 
 // ErrAddress is wrapped by every error about the address of a link's end.
@@ -75,22 +77,22 @@ func (g *Graph) AddressAt(l LinkID, n NodeID) netip.Addr {
 
 // addressField is the addresses of a link in a file, and where they stand.
 type addressField struct {
-	at    *value
+	at    *document.Value
 	pair  [2]netip.Addr
 	given bool
 }
 
 // addressPair reads the addresses of a link's ends; v may be nil.
-func (d *documentReader) addressPair(v *value) (f addressField, ok bool) {
+func (d *documentReader) addressPair(v *document.Value) (f addressField, ok bool) {
 	if v == nil {
 		return f, true
 	}
-	if v.kind != listValue || len(v.items) != 2 {
+	if v.Kind != document.List || len(v.Items) != 2 {
 		d.fail(v, fmt.Errorf("must be a list of two IP addresses: %w", ErrField))
 		return f, false
 	}
 	f.at, f.given, ok = v, true, true
-	for i, item := range v.items {
+	for i, item := range v.Items {
 		text, isText := d.text(item)
 		if !isText {
 			ok = false
@@ -114,7 +116,7 @@ func (d *documentReader) setAddresses(l LinkID, f addressField) {
 	var at *LinkError
 	switch {
 	case errors.As(err, &at):
-		d.fail(f.at.items[at.End], at.Err)
+		d.fail(f.at.Items[at.End], at.Err)
 	case err != nil:
 		d.fail(f.at, err)
 	}

@@ -6,12 +6,14 @@
 // of a generated fabric are computed when they are asked for. What changes in
 // a running fabric (a link that fails, a switch that is drained, a capability
 // or a load that is learned) is an Overlay: a snapshot of its own version that
-// shares all but the changed pages with the one before. A View is a graph as
-// one overlay shows it, and what package pathsel chooses trees from.
+// shares all but the changed pages with the one before; Apply and Diff tell what
+// became different. A View is a graph as one overlay shows it, and what package
+// pathsel chooses trees from.
 //
-// Graphs come from a generator (FatTree, LeafSpine, FourSwitches, or Parse for
-// all of them by name), from a file in YAML or JSON (Read, ReadFile; the format
-// is in docs/topology.md and its JSON schema in Schema), or from a Builder.
+// Graphs come from a generator (FatTree, LeafSpine, Clos, Rail, Dragonfly, Torus,
+// HyperX, FourSwitches, or Parse for all of them by name), from a file in YAML or
+// JSON (Read, ReadFile; the format is in docs/topology.md and its JSON schema in
+// Schema), from a Builder, or from another program's file (package importer).
 //
 // Everything here is safe for concurrent use, the Builder excepted.
 package topology

@@ -26,6 +26,30 @@ func ExampleFatTree() {
 	// edge-0-0:4--agg-0-1:1
 }
 
+func ExampleParse() {
+	for _, spec := range []string{"fat-tree:160", "clos:12,4,4,4,2", "rail:32,8,4,8", "dragonfly:2,4,2,9", "torus:1,8,8,8", "hyperx:4,6,6"} {
+		g, err := topology.Parse(spec)
+		if err != nil {
+			panic(err)
+		}
+		last := topology.NodeID(g.Nodes() - 1)
+		fmt.Println(spec, "has", g.Hosts(), "hosts and", g.Links(), "links; its last switch is", g.Name(last))
+	}
+	// Output:
+	// fat-tree:160 has 1024000 hosts and 3072000 links; its last switch is edge-159-79
+	// clos:12,4,4,4,2 has 96 hosts and 160 links; its last switch is leaf-1-3
+	// rail:32,8,4,8 has 128 hosts and 1280 links; its last switch is leaf-3-7
+	// dragonfly:2,4,2,9 has 72 hosts and 162 links; its last switch is sw-8-3
+	// torus:1,8,8,8 has 512 hosts and 2048 links; its last switch is sw-7-7-7
+	// hyperx:4,6,6 has 144 hosts and 324 links; its last switch is sw-5-5
+}
+
+func ExampleClosShape_Oversubscription() {
+	leaf, agg := topology.ClosShape{Hosts: 12, Leaves: 4, Aggs: 4, Cores: 4, Pods: 2}.Oversubscription()
+	fmt.Printf("leaves %v:1, aggregation switches %v:1\n", leaf, agg)
+	// Output: leaves 3:1, aggregation switches 1:1
+}
+
 func ExampleRead() {
 	const file = `
 version: 1
@@ -93,4 +117,27 @@ func ExampleOverlay_With() {
 	}
 	fmt.Println(before.View().NodeUp(spine), after.View().NodeUp(spine), after.Version())
 	// Output: true false 1
+}
+
+func ExampleOverlay_Apply() {
+	g, err := topology.LeafSpine(2, 2, 2)
+	if err != nil {
+		panic(err)
+	}
+	spine, _ := g.Lookup("spine-1")
+	after, delta, err := topology.NewOverlay(g).Apply(topology.NodeState(spine, false), topology.LinkUtilization(0, 0.5))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("version", after.Version())
+	for _, n := range delta.NodesDown {
+		fmt.Println(g.Name(n), "is down")
+	}
+	for _, l := range delta.LinkUse {
+		fmt.Println(g.LinkName(l), "is busy to", after.View().LinkUtilization(l))
+	}
+	// Output:
+	// version 1
+	// spine-1 is down
+	// h0:1--leaf-0:1 is busy to 0.5
 }

@@ -9,12 +9,44 @@ import (
 var ErrShape = errors.New("invalid fabric shape")
 
 // Limits of generated fabrics: the first keeps the largest fat-tree at some
-// four million hosts, the second says the same of leaf-spine fabrics.
+// four million hosts, the others say the same of all fabrics.
 const (
 	MaxFatTree = 256
 	maxNodes   = 1 << 23
 	maxLinks   = 1 << 25
 )
+
+// product multiplies numbers that are not negative, and stops far above what any
+// fabric may have, so that sums of some products cannot overflow.
+func product(factors ...int) int {
+	const enough = 1 << 40
+	p := 1
+	for _, f := range factors {
+		if f != 0 && p > enough/f {
+			p = enough
+			continue
+		}
+		p *= f
+	}
+	return p
+}
+
+// size is what a generated fabric will have.
+type size struct {
+	hosts, switches, links int
+	ports                  int // of the node that has most
+}
+
+// check refuses what is too large before anything of it is made.
+func (s size) check() error {
+	switch {
+	case s.ports > MaxPort:
+		return fmt.Errorf("%d ports: a switch has at most %d: %w", s.ports, MaxPort, ErrShape)
+	case s.hosts+s.switches > maxNodes || s.links > maxLinks:
+		return fmt.Errorf("more than %d nodes or %d links: %w", maxNodes, maxLinks, ErrShape)
+	}
+	return nil
+}
 
 // The document's example switch: 18 ports to hosts and 18 to other switches.
 const (
@@ -65,8 +97,8 @@ func (e Equipment) FatTree(k int) (*Graph, error) {
 	return a.graph(e, fmt.Sprintf("fat-tree:%d", k), patterns{
 		{prefix: "h", count: hosts},
 		{prefix: "core-", first: NodeID(core), count: cores},
-		{prefix: "agg-", first: NodeID(agg), count: pods, inner: half},
-		{prefix: "edge-", first: NodeID(edge), count: pods, inner: half},
+		{prefix: "agg-", first: NodeID(agg), count: pods, inner: []int{half}},
+		{prefix: "edge-", first: NodeID(edge), count: pods, inner: []int{half}},
 	}, []layerRun{{0, hosts}, {3, cores}, {2, pods}, {1, pods}}), nil
 }
 
@@ -79,15 +111,15 @@ func LeafSpine(hostsPerLeaf, leaves, spines int) (*Graph, error) {
 
 // LeafSpine is the function LeafSpine with this equipment.
 func (e Equipment) LeafSpine(hostsPerLeaf, leaves, spines int) (*Graph, error) {
-	const ports = 1<<16 - 1
-	switch {
-	case hostsPerLeaf < 1 || leaves < 1 || spines < 0 || spines == 0 && leaves > 1:
+	if hostsPerLeaf < 1 || leaves < 1 || spines < 0 || spines == 0 && leaves > 1 {
 		return nil, fmt.Errorf("leaf-spine: %d hosts a leaf, %d leaves, %d spines: each must be at least 1: %w",
 			hostsPerLeaf, leaves, spines, ErrShape)
-	case hostsPerLeaf > ports || spines > ports || leaves > ports || hostsPerLeaf+spines > ports:
-		return nil, fmt.Errorf("leaf-spine: a switch has at most %d ports: %w", ports, ErrShape)
-	case (hostsPerLeaf+1)*leaves+spines > maxNodes || (hostsPerLeaf+spines)*leaves > maxLinks:
-		return nil, fmt.Errorf("leaf-spine: more than %d nodes or %d links: %w", maxNodes, maxLinks, ErrShape)
+	}
+	if err := (size{
+		hosts: product(hostsPerLeaf, leaves), switches: leaves + spines,
+		links: product(hostsPerLeaf+spines, leaves), ports: max(hostsPerLeaf+spines, leaves),
+	}).check(); err != nil {
+		return nil, fmt.Errorf("leaf-spine: %w", err)
 	}
 	if err := e.Validate(); err != nil {
 		return nil, fmt.Errorf("leaf-spine: %w", err)
@@ -154,4 +186,12 @@ func (e Equipment) FourSwitches(hostsPerSwitch int) (*Graph, error) {
 		names = append(names, pattern{prefix: s, first: NodeID(hosts + i), count: 1, bare: true})
 	}
 	return a.graph(e, name, names, []layerRun{{0, hosts}, {1, 4}}), nil
+}
+
+// validate checks the two things that a generator is given.
+func validate(shape interface{ Validate() error }, e Equipment) error {
+	if err := shape.Validate(); err != nil {
+		return err
+	}
+	return e.Validate()
 }

@@ -231,29 +231,59 @@ func TestEquipment(t *testing.T) {
 	}
 }
 
-// bytesPerHost is the most memory of a generated fabric, all its links and
-// switches included.
-const bytesPerHost = 85
+// The most memory of a generated fabric, in bytes.
+const (
+	bytesPerHost = 85 // of fabrics of switches, all their links and switches included
+	bytesPerNode = 9  // of a host or switch alone
+	bytesPerLink = 24
+)
 
-func TestMemoryPerHost(t *testing.T) {
-	heap := func() uint64 {
+// bytesToBuild is the most that building a fabric of a million hosts may take
+// from the heap, what it gives back included.
+const bytesToBuild = 1 << 30
+
+// TestMemory prints and bounds the memory of large fabrics: what Bytes says of
+// nodes and links, and that the heap grows by as much.
+func TestMemory(t *testing.T) {
+	for _, test := range []struct {
+		spec    string
+		perHost float64
+	}{
+		{"fat-tree:160", bytesPerHost},
+		{"leaf-spine:1000,1000,16", bytesPerHost},
+		{"clos:80,80,80,80,160", bytesPerHost},
+		{"torus:10,50,50,40", bytesPerHost},
+		{"hyperx:64,25,25,25", bytesPerHost},
+		{"dragonfly:16,32,16,513", bytesPerHost},
+		{"rail:1000,8,125,64", 8 * bytesPerHost}, // a host has eight links
+	} {
+		var before, after runtime.MemStats
 		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	for _, spec := range []string{"fat-tree:160", "leaf-spine:1000,1000,16"} {
-		before := heap()
-		g := generated(t, spec)
-		grown := float64(heap()-before) / float64(g.Hosts())
-		said := float64(g.Bytes()) / float64(g.Hosts())
-		t.Logf("%s: %d hosts, %.1f bytes a host (Bytes says %.1f)", spec, g.Hosts(), grown, said)
-		if grown > bytesPerHost || grown < 0.9*said || grown > 1.1*said {
-			t.Errorf("%s takes %.1f bytes a host, Bytes says %.1f, the budget is %d", spec, grown, said, bytesPerHost)
+		runtime.ReadMemStats(&before)
+		g := generated(t, test.spec)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+
+		hosts, nodes, links := float64(g.Hosts()), float64(g.Nodes()), float64(g.Links())
+		grown, said := float64(after.HeapAlloc)-float64(before.HeapAlloc), float64(g.Bytes())
+		node := float64(sliceBytes(g.offset)+sliceBytes(g.layers)+sliceBytes(g.caps)) / nodes
+		link := float64(sliceBytes(g.ends)+sliceBytes(g.ports)+sliceBytes(g.spec)+sliceBytes(g.adjacent)) / links
+		t.Logf("%s: %.0f hosts, %.0f links, %.0f MB; %.1f bytes a host with all, of these %.2f a node and %.2f a link; %.0f MB taken to build",
+			test.spec, hosts, links, said/1e6, said/hosts, node, link, float64(after.TotalAlloc-before.TotalAlloc)/1e6)
+		if said > test.perHost*hosts || node > bytesPerNode+0.01 || link > bytesPerLink+0.01 {
+			t.Errorf("%s takes %.1f bytes a host, %.2f a node, %.2f a link; the budgets are %.0f, %d, %d",
+				test.spec, said/hosts, node, link, test.perHost, bytesPerNode, bytesPerLink)
+		}
+		if grown < 0.9*said || grown > 1.1*said {
+			t.Errorf("%s takes %.0f bytes, Bytes says %.0f", test.spec, grown, said)
+		}
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > bytesToBuild {
+			t.Errorf("%s takes %d bytes to build, the budget is %d", test.spec, taken, bytesToBuild)
 		}
 		last := NodeID(g.Hosts() - 1)
 		if n, ok := g.Lookup(g.Name(last)); !ok || n != last {
 			t.Errorf("the last host is not found by its name")
 		}
+		runtime.KeepAlive(g)
 	}
 }

@@ -52,14 +52,15 @@ func validFabric(name string) error {
 	return nil
 }
 
-// pattern names count nodes from first on: prefix and index; or, where inner is
-// not zero, prefix, index/inner, a dash and index%inner; or, where bare, the
-// prefix alone.
+// pattern names count nodes from first on: prefix and index; or, where there are
+// inner radices, prefix and the index's digits in them with dashes between, the
+// last radix counting fastest and the first digit as large as it needs to be;
+// or, where bare, the prefix alone.
 type pattern struct {
 	prefix string
 	first  NodeID
 	count  int
-	inner  int
+	inner  []int
 	bare   bool
 }
 
@@ -75,13 +76,26 @@ func (ps patterns) name(n NodeID) string {
 			continue
 		case p.bare:
 			return p.prefix
-		case p.inner > 0:
-			return p.prefix + strconv.Itoa(i/p.inner) + "-" + strconv.Itoa(i%p.inner)
 		default:
-			return p.prefix + strconv.Itoa(i)
+			return string(p.digits([]byte(p.prefix), i))
 		}
 	}
 	panic("topology: a node without a name")
+}
+
+// digits appends the digits of index i, dashes between.
+func (p pattern) digits(to []byte, i int) []byte {
+	below := 1
+	for _, radix := range p.inner {
+		below *= radix
+	}
+	to = strconv.AppendInt(to, int64(i/below), 10)
+	for _, radix := range p.inner {
+		i %= below
+		below /= radix
+		to = strconv.AppendInt(append(to, '-'), int64(i/below), 10)
+	}
+	return to
 }
 
 func (ps patterns) lookup(name string) (NodeID, bool) {
@@ -102,16 +116,22 @@ func (p pattern) index(rest string) (int, bool) {
 	if p.bare {
 		return 0, rest == "" && p.count == 1
 	}
-	if p.inner == 0 {
-		return decimal(rest, p.count)
+	limit := p.count
+	for _, radix := range p.inner {
+		limit /= radix
 	}
-	left, right, ok := strings.Cut(rest, "-")
-	if !ok {
-		return 0, false
+	digit, rest, more := strings.Cut(rest, "-")
+	i, ok := decimal(digit, limit)
+	for _, radix := range p.inner {
+		if !ok || !more {
+			return 0, false
+		}
+		digit, rest, more = strings.Cut(rest, "-")
+		var d int
+		d, ok = decimal(digit, radix)
+		i = i*radix + d
 	}
-	outer, ok1 := decimal(left, p.count/p.inner)
-	inner, ok2 := decimal(right, p.inner)
-	return outer*p.inner + inner, ok1 && ok2
+	return i, ok && !more
 }
 
 // decimal reads a number below limit written the one way strconv.Itoa does.
@@ -134,7 +154,7 @@ func decimal(s string, limit int) (int, bool) {
 func (ps patterns) bytes() int {
 	sum := sliceBytes(ps)
 	for _, p := range ps {
-		sum += len(p.prefix)
+		sum += len(p.prefix) + sliceBytes(p.inner)
 	}
 	return sum
 }

@@ -33,7 +33,8 @@ func (o *Overlay) Version() uint64 { return o.version }
 // View returns the graph as this overlay shows it.
 func (o *Overlay) View() View { return View{graph: o.graph, overlay: o} }
 
-// Change is one change of a fabric's state, for Overlay.With.
+// Change is one event in a fabric, for Overlay.With and Overlay.Apply: a link,
+// switch or host that is down or up, a capability or a load that is another.
 type Change struct {
 	what changeKind
 	node NodeID
@@ -114,11 +115,11 @@ func (o *Overlay) With(changes ...Change) (*Overlay, error) {
 		}
 	}
 	next := *o
-	w := newPageWriter()
+	w := &pageWriter{}
 	for _, c := range changes {
 		next.apply(c, w)
 	}
-	if w.empty() {
+	if !w.wrote {
 		return o, nil
 	}
 	next.version++

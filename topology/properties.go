@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology/internal/document"
 )
 
 var capabilityFields = []string{"functions", "types", "slots", "children", "chunk"}
 
 // capability changes c by the fields of an object; v may be nil.
-func (d *documentReader) capability(v *value, c *Capability) {
+func (d *documentReader) capability(v *document.Value, c *Capability) {
 	if v == nil {
 		return
 	}
@@ -19,7 +20,7 @@ func (d *documentReader) capability(v *value, c *Capability) {
 	}
 }
 
-func (d *documentReader) capabilityOf(f map[string]*value, c *Capability) {
+func (d *documentReader) capabilityOf(f map[string]*document.Value, c *Capability) {
 	if v := f["functions"]; v != nil {
 		c.Functions = 0
 		set(d, v, AllFunctions(), func(name string) (Functions, error) {
@@ -52,18 +53,18 @@ func (d *documentReader) capabilityOf(f map[string]*value, c *Capability) {
 }
 
 // set reads "all", "none" or a list of names into a set of functions or types.
-func set[S Functions | Types](d *documentReader, v *value, all S, one func(string) (S, error), to *S) {
+func set[S Functions | Types](d *documentReader, v *document.Value, all S, one func(string) (S, error), to *S) {
 	switch {
-	case v.kind == stringValue && v.text == "all":
+	case v.Kind == document.String && v.Text == "all":
 		*to = all
 		return
-	case v.kind == stringValue && v.text == "none":
+	case v.Kind == document.String && v.Text == "none":
 		return
-	case v.kind != listValue:
+	case v.Kind != document.List:
 		d.fail(v, fmt.Errorf("must be all, none, or a list of names: %w", ErrField))
 		return
 	}
-	d.each(v, func(item *value) {
+	d.each(v, func(item *document.Value) {
 		name, ok := d.text(item)
 		if !ok {
 			return
@@ -97,7 +98,7 @@ func names[S Functions | Types](s S) []string {
 }
 
 // linkSpec changes s by the fields of an object; v may be nil.
-func (d *documentReader) linkSpec(v *value, s *LinkSpec) {
+func (d *documentReader) linkSpec(v *document.Value, s *LinkSpec) {
 	if v == nil {
 		return
 	}
@@ -106,7 +107,7 @@ func (d *documentReader) linkSpec(v *value, s *LinkSpec) {
 	}
 }
 
-func (d *documentReader) linkSpecOf(f map[string]*value, s *LinkSpec) {
+func (d *documentReader) linkSpecOf(f map[string]*document.Value, s *LinkSpec) {
 	if v := f["bandwidth"]; v != nil {
 		if x, ok := d.bandwidth(v); ok {
 			s.Bandwidth = x

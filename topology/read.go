@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/tributary-fabric/tributary/topology/internal/document"
 )
 
 // FormatVersion is the version of the file format that this package reads and
@@ -75,9 +77,9 @@ func Read(r io.Reader, name string) (*Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read topology %s: %w", name, err)
 	}
-	top, syntax := parseDocument(data)
+	top, syntax := document.Parse(data, document.Options{})
 	if syntax != nil {
-		return nil, &FileError{File: name, Line: syntax.line, Err: fmt.Errorf("%w: %w", ErrSyntax, syntax)}
+		return nil, &FileError{File: name, Line: syntax.Line, Err: fmt.Errorf("%w: %w", ErrSyntax, syntax)}
 	}
 	d := &documentReader{file: name, equipment: DefaultEquipment()}
 	g := d.document(top)
@@ -97,18 +99,18 @@ type documentReader struct {
 	more      int // errors beyond maxFileErrors
 	equipment Equipment
 	builder   Builder
-	links     []*value // by LinkID
+	links     []*document.Value // by LinkID
 }
 
-func (d *documentReader) fail(v *value, err error) {
+func (d *documentReader) fail(v *document.Value, err error) {
 	if len(d.errs) == maxFileErrors {
 		d.more++
 		return
 	}
-	d.errs = append(d.errs, &FileError{File: d.file, Line: v.line, Field: v.path(), Err: err})
+	d.errs = append(d.errs, &FileError{File: d.file, Line: v.Line, Field: v.Path(), Err: err})
 }
 
-func (d *documentReader) document(top *value) *Graph {
+func (d *documentReader) document(top *document.Value) *Graph {
 	f := d.object(top, "version", "name", "defaults", "generator", "hosts", "switches", "links")
 	if f == nil {
 		return nil
@@ -139,7 +141,7 @@ func (d *documentReader) document(top *value) *Graph {
 	return d.build()
 }
 
-func (d *documentReader) fabricName(v *value) {
+func (d *documentReader) fabricName(v *document.Value) {
 	name, ok := d.text(v)
 	if !ok {
 		return
@@ -151,7 +153,7 @@ func (d *documentReader) fabricName(v *value) {
 	d.builder.Fabric = name
 }
 
-func (d *documentReader) generate(f map[string]*value) *Graph {
+func (d *documentReader) generate(f map[string]*document.Value) *Graph {
 	for _, other := range []string{"hosts", "switches", "links"} {
 		if f[other] != nil {
 			d.fail(f[other], fmt.Errorf("not beside a generator, which makes all of them: %w", ErrField))
@@ -188,8 +190,8 @@ func (d *documentReader) build() *Graph {
 			continue
 		}
 		at := d.links[le.Link]
-		if f := find(at, "ports"); f != nil && f.kind == listValue {
-			at = f.items[le.End]
+		if f := at.Field("ports"); f != nil && f.Kind == document.List {
+			at = f.Items[le.End]
 		}
 		d.fail(at, le.Err)
 	}
@@ -205,7 +207,7 @@ func splitErrors(err error) []error {
 	return []error{err}
 }
 
-func (d *documentReader) host(v *value) {
+func (d *documentReader) host(v *document.Value) {
 	name, ok := d.text(v)
 	if !ok {
 		return
@@ -215,7 +217,7 @@ func (d *documentReader) host(v *value) {
 	}
 }
 
-func (d *documentReader) addSwitch(v *value) {
+func (d *documentReader) addSwitch(v *document.Value) {
 	f := d.object(v, append([]string{"name", "layer"}, capabilityFields...)...)
 	if f == nil {
 		return
@@ -245,7 +247,7 @@ func (d *documentReader) addSwitch(v *value) {
 	}
 }
 
-func (d *documentReader) link(v *value) {
+func (d *documentReader) link(v *document.Value) {
 	f := d.object(v, "between", "ports", "addresses", "bandwidth", "latency")
 	if f == nil {
 		return
@@ -271,13 +273,13 @@ func (d *documentReader) link(v *value) {
 	d.links = append(d.links, v)
 }
 
-func (d *documentReader) between(v *value) (ends [2]Ref, ok bool) {
-	if v.kind != listValue || len(v.items) != 2 {
+func (d *documentReader) between(v *document.Value) (ends [2]Ref, ok bool) {
+	if v.Kind != document.List || len(v.Items) != 2 {
 		d.fail(v, fmt.Errorf("must be a list of two nodes' names: %w", ErrField))
 		return ends, false
 	}
 	ok = true
-	for i, item := range v.items {
+	for i, item := range v.Items {
 		name, isText := d.text(item)
 		if !isText {
 			ok = false
@@ -293,16 +295,16 @@ func (d *documentReader) between(v *value) (ends [2]Ref, ok bool) {
 	return ends, ok
 }
 
-func (d *documentReader) ports(v *value) (ports [2]Port, ok bool) {
+func (d *documentReader) ports(v *document.Value) (ports [2]Port, ok bool) {
 	if v == nil {
 		return ports, true
 	}
-	if v.kind != listValue || len(v.items) != 2 {
+	if v.Kind != document.List || len(v.Items) != 2 {
 		d.fail(v, fmt.Errorf("must be a list of two ports: %w", ErrField))
 		return ports, false
 	}
 	ok = true
-	for i, item := range v.items {
+	for i, item := range v.Items {
 		n, isNumber := d.integer(item)
 		if isNumber && (n < 1 || n > MaxPort) {
 			d.fail(item, fmt.Errorf("port %d is not within 1 and %d: %w", n, MaxPort, ErrField))

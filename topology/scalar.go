@@ -8,73 +8,65 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tributary-fabric/tributary/topology/internal/document"
 )
 
 // object returns the fields of an object by name, and tells those that are
 // unknown or there twice; nil where v is no object.
-func (d *documentReader) object(v *value, known ...string) map[string]*value {
-	if v.kind != objectValue {
-		d.fail(v, fmt.Errorf("must be an object with fields, not %s: %w", v.kind, ErrField))
+func (d *documentReader) object(v *document.Value, known ...string) map[string]*document.Value {
+	if v.Kind != document.Object {
+		d.fail(v, fmt.Errorf("must be an object with fields, not %s: %w", v.Kind, ErrField))
 		return nil
 	}
-	fields := make(map[string]*value, len(v.items))
-	for _, f := range v.items {
+	fields := make(map[string]*document.Value, len(v.Items))
+	for _, f := range v.Items {
 		switch {
-		case !slices.Contains(known, f.key):
+		case !slices.Contains(known, f.Key):
 			d.fail(f, fmt.Errorf("%w; known here: %s", ErrUnknownField, strings.Join(known, ", ")))
-		case fields[f.key] != nil:
+		case fields[f.Key] != nil:
 			d.fail(f, fmt.Errorf("the field is there twice: %w", ErrField))
 		default:
-			fields[f.key] = f
+			fields[f.Key] = f
 		}
 	}
 	return fields
 }
 
 // each calls do for the items of a list; v may be nil.
-func (d *documentReader) each(v *value, do func(*value)) {
+func (d *documentReader) each(v *document.Value, do func(*document.Value)) {
 	if v == nil {
 		return
 	}
-	if v.kind != listValue {
-		d.fail(v, fmt.Errorf("must be a list, not %s: %w", v.kind, ErrField))
+	if v.Kind != document.List {
+		d.fail(v, fmt.Errorf("must be a list, not %s: %w", v.Kind, ErrField))
 		return
 	}
-	for _, item := range v.items {
+	for _, item := range v.Items {
 		do(item)
 	}
 }
 
-// find returns the field of that name in an object, or nil.
-func find(v *value, field string) *value {
-	for _, f := range v.items {
-		if f.key == field {
-			return f
-		}
-	}
-	return nil
-}
-
-func (d *documentReader) text(v *value) (string, bool) {
-	if v.kind != stringValue {
+func (d *documentReader) text(v *document.Value) (string, bool) {
+	if v.Kind != document.String {
 		hint := ""
-		if v.kind == numberValue || v.kind == boolValue {
+		if v.Kind == document.Number || v.Kind == document.Bool {
 			hint = " (put it in quotes)"
 		}
-		d.fail(v, fmt.Errorf("must be a string, not %s%s: %w", v.kind, hint, ErrField))
+		d.fail(v, fmt.Errorf("must be a string, not %s%s: %w", v.Kind, hint, ErrField))
 		return "", false
 	}
-	return v.text, true
+	return v.Text, true
 }
 
-func (d *documentReader) integer(v *value) (int64, bool) {
-	if v.kind != numberValue {
-		d.fail(v, fmt.Errorf("must be a whole number, not %s: %w", v.kind, ErrField))
+func (d *documentReader) integer(v *document.Value) (int64, bool) {
+	if v.Kind != document.Number {
+		d.fail(v, fmt.Errorf("must be a whole number, not %s: %w", v.Kind, ErrField))
 		return 0, false
 	}
-	n, ok := wholeNumber(v.text)
+	n, ok := wholeNumber(v.Text)
 	if !ok {
-		d.fail(v, fmt.Errorf("%s is not a whole number below 2^53: %w", v.text, ErrField))
+		d.fail(v, fmt.Errorf("%s is not a whole number below 2^53: %w", v.Text, ErrField))
 	}
 	return n, ok
 }
@@ -99,15 +91,15 @@ var bandwidthUnits = map[string]float64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T"
 
 // bandwidth reads bit/s as a number, or as a string such as 100G or
 // 2.5 Gbit/s.
-func (d *documentReader) bandwidth(v *value) (int64, bool) {
+func (d *documentReader) bandwidth(v *document.Value) (int64, bool) {
 	n, ok := int64(0), false
-	switch v.kind {
-	case numberValue:
+	switch v.Kind {
+	case document.Number:
 		if n, ok = d.integer(v); !ok {
 			return 0, false
 		}
-	case stringValue:
-		if m := bandwidthPattern.FindStringSubmatch(v.text); m != nil {
+	case document.String:
+		if m := bandwidthPattern.FindStringSubmatch(v.Text); m != nil {
 			x, err := strconv.ParseFloat(m[1], 64)
 			bits := math.Round(x * bandwidthUnits[m[2]])
 			n, ok = int64(min(bits, maxBandwidth+1)), err == nil
@@ -127,12 +119,12 @@ func (d *documentReader) bandwidth(v *value) (int64, bool) {
 var latencyPattern = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,9})?(ns|us|ms|s)$`)
 
 // latency reads a duration such as 500ns or 1.5us.
-func (d *documentReader) latency(v *value) (time.Duration, bool) {
-	if v.kind != stringValue || !latencyPattern.MatchString(v.text) {
+func (d *documentReader) latency(v *document.Value) (time.Duration, bool) {
+	if v.Kind != document.String || !latencyPattern.MatchString(v.Text) {
 		d.fail(v, fmt.Errorf("must be a duration such as 500ns or 1.5us: %w", ErrField))
 		return 0, false
 	}
-	x, err := time.ParseDuration(v.text)
+	x, err := time.ParseDuration(v.Text)
 	if err == nil {
 		err = LinkSpec{Bandwidth: 1, Latency: x}.Validate()
 	}
