@@ -1,12 +1,12 @@
 // Package tree computes spanning trees over the ranks 0 to n-1 of a group,
-// rooted at rank 0: k-nomial, k-ary and flat ones.
+// rooted at rank 0 (or, by Rotate, at any other): k-nomial, k-ary and flat ones.
 //
 // A tree is a value of a few words. Nothing is stored for a rank, so that a
 // host asks for its own parent and children in a group of a million at no
 // cost; every question is answered by arithmetic, in the order of the tree's
 // height.
 //
-// All trees here are numbered in preorder: the ranks beneath a rank, itself
+// All of type Tree are numbered in preorder: the ranks beneath a rank, itself
 // included, are one interval that starts with it, and children are in
 // ascending order of their intervals. A reduction that takes a rank's own
 // vector first and then its children in order therefore combines the vectors
@@ -20,4 +20,8 @@
 // "Optimization of Collective Communication Operations in MPICH", 2005). In a
 // k-ary tree no rank has more than k children, which bounds what a rank sends
 // and receives and so suits long, pipelined ones.
+//
+// Spanning is what broadcasts with aggregated replies (server collectives) ask
+// of a tree. They need no preorder, so that Complete, which fills a k-ary tree
+// level by level, serves them too.
 package tree

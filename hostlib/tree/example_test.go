@@ -42,6 +42,26 @@ func ExampleKAry() {
 	// beneath 5: ranks 5 to 8
 }
 
+// A broadcast from another root than rank 0 rotates the ranks; children are
+// served deepest subtree first.
+func ExampleAppendDeepestFirst() {
+	t := tree.Rotate(tree.KNomial(9, 2), 3)
+	for _, child := range tree.AppendDeepestFirst(nil, t, 3) {
+		fmt.Println(child, "has", t.Count(child), "beneath it, the deepest", t.Reach(child), "below")
+	}
+	// Output:
+	// 7 has 4 beneath it, the deepest 2 below
+	// 5 has 2 beneath it, the deepest 1 below
+	// 2 has 1 beneath it, the deepest 0 below
+	// 4 has 1 beneath it, the deepest 0 below
+}
+
+func ExampleCompleteKAry() {
+	t := tree.CompleteKAry(12, 3)
+	fmt.Println(t.Children(0), t.Children(3), t.Count(1))
+	// Output: [1 2 3] [10 11] 4
+}
+
 func ExampleFlat() {
 	t := tree.Flat(5)
 	fmt.Println(t.Children(0), t.Height())

@@ -1,0 +1,73 @@
+package collective
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
+
+// ErrConfig is wrapped by all errors of Config.Validate.
+var ErrConfig = errors.New("collective: invalid configuration")
+
+// Config is what a node is told once.
+type Config struct {
+	Node        collect.Node // its own name
+	Incarnation uint64       // of this start of it; rises strictly with every start
+
+	RoundTrip time.Duration // R: how long a message and its answer take between two nodes, pessimistically
+
+	Attempts   int           // how often a message is sent while sending fails locally, at least 1
+	RetryAfter time.Duration // pause between two of them
+
+	PartBytes     int           // most bytes of a reply's body in one message, collect.MinPart to collect.MaxPart
+	CreationBytes uint64        // most bytes of a group's members that are pulled to make it
+	Receive       int           // buffers for requests that are kept ready
+	Remember      int           // most finished broadcasts that are remembered, so that a copy does not run again
+	Linger        time.Duration // how long they are, beyond the time in which their parent may send again
+
+	// Trees are the kinds of trees beside those that come with the library.
+	Trees map[collect.Kind]Shape
+}
+
+// DefaultConfig returns a configuration for a data centre's network.
+func DefaultConfig(node collect.Node, incarnation uint64) Config {
+	return Config{
+		Node: node, Incarnation: incarnation,
+		RoundTrip: 10 * time.Millisecond,
+		Attempts:  3, RetryAfter: time.Millisecond,
+		PartBytes: collect.MinPart, CreationBytes: 64 << 20,
+		Receive: 64, Remember: 1 << 16, Linger: time.Second,
+	}
+}
+
+// Validate reports what is wrong with c; the error wraps ErrConfig.
+func (c Config) Validate() error {
+	switch {
+	case len(c.Node) == 0 || len(c.Node) > collect.MaxNode:
+		return fmt.Errorf("%w: the node's name has %d bytes, want 1 to %d", ErrConfig, len(c.Node), collect.MaxNode)
+	case c.RoundTrip <= 0:
+		return fmt.Errorf("%w: a round trip of %v, want more than 0", ErrConfig, c.RoundTrip)
+	case c.Attempts < 1 || c.RetryAfter < 0:
+		return fmt.Errorf("%w: %d attempts with pauses of %v, want at least 1 and no negative pause", ErrConfig, c.Attempts, c.RetryAfter)
+	case c.PartBytes < collect.MinPart || c.PartBytes > collect.MaxPart:
+		return fmt.Errorf("%w: parts of %d bytes, want %d to %d", ErrConfig, c.PartBytes, collect.MinPart, collect.MaxPart)
+	case c.Receive < 0 || c.Remember < 1 || c.Linger < 0:
+		return fmt.Errorf("%w: %d receive buffers, %d broadcasts remembered for %v", ErrConfig, c.Receive, c.Remember, c.Linger)
+	}
+	for kind := range c.Trees {
+		if kind < collect.FirstOwnKind {
+			return fmt.Errorf("%w: tree kind %d, want %d or more", ErrConfig, kind, collect.FirstOwnKind)
+		}
+	}
+	return nil
+}
+
+// shapes returns all kinds of trees that the node knows.
+func (c Config) shapes() map[collect.Kind]Shape {
+	all := map[collect.Kind]Shape{collect.KNomial: kNomial, collect.KAry: kAry, collect.Flat: flat}
+	maps.Copy(all, c.Trees)
+	return all
+}

@@ -1,0 +1,55 @@
+package collective
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
+
+func TestConfig(t *testing.T) {
+	if err := DefaultConfig("n0", 1).Validate(); err != nil {
+		t.Errorf("the default: %v", err)
+	}
+	for name, change := range map[string]func(c *Config){
+		"no name":          func(c *Config) { c.Node = "" },
+		"long name":        func(c *Config) { c.Node = collect.Node(strings.Repeat("n", 65)) },
+		"no round trip":    func(c *Config) { c.RoundTrip = 0 },
+		"no attempt":       func(c *Config) { c.Attempts = 0 },
+		"negative pause":   func(c *Config) { c.RetryAfter = -time.Second },
+		"small parts":      func(c *Config) { c.PartBytes = 1000 },
+		"negative buffers": func(c *Config) { c.Receive = -1 },
+		"nothing kept":     func(c *Config) { c.Remember = 0 },
+		"library's tree":   func(c *Config) { c.Trees = map[collect.Kind]Shape{collect.Flat: flat} },
+	} {
+		cfg := DefaultConfig("n0", 1)
+		change(&cfg)
+		if _, err := New(cfg); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v, want ErrConfig", name, err)
+		}
+	}
+}
+
+// TestMemoryIsBounded: what is remembered of ended broadcasts is forgotten in
+// time, and the oldest where they are too many.
+func TestMemoryIsBounded(t *testing.T) {
+	m := newMemory(10)
+	key := func(i int) collect.Key { return collect.Key{Root: "n0", Sequence: uint64(i)} }
+	for i := range 1000 {
+		m.add(key(i), 100)
+		if len(m.until) > 10 || len(m.ring) > 40 {
+			t.Fatalf("%d remembered, %d in the ring", len(m.until), len(m.ring))
+		}
+	}
+	if m.has(key(989)) || !m.has(key(990)) || !m.has(key(999)) {
+		t.Error("not the oldest are forgotten")
+	}
+	if m.forget(100); !m.has(key(999)) {
+		t.Error("forgotten too early")
+	}
+	if m.forget(101); len(m.until) != 0 || m.head != len(m.ring) {
+		t.Errorf("%d are remembered for ever", len(m.until))
+	}
+}

@@ -1,0 +1,203 @@
+package collective
+
+import (
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
+
+// Service is what a service is registered with.
+type Service struct {
+	ID        collect.Service
+	OutOfBand bool // it can map out-of-band groups to their members
+	NoReplies bool // it has no incoming-reply callback
+}
+
+// Core is a node's part in all collectives.
+type Core struct {
+	cfg      Config
+	shapes   map[collect.Kind]Shape
+	services map[collect.Service]Service
+
+	groups  map[groupKey]*group
+	handles map[uint64]*handle
+	made    uint64 // groups created in this incarnation
+
+	requests map[uint64]*request      // by handle
+	active   map[collect.Key]*request // the same, but for those that a root has not sent
+	sequence uint64
+	last     uint64 // handle, number or key given out
+
+	sends    map[uint64]*outbound // not answered by Sent
+	timers   timers
+	pool     *pool
+	finished memory
+
+	dead         map[collect.Node]struct{}
+	incarnations map[collect.Node]uint64
+
+	counters Counters
+	now      core.Time // of the step in progress
+	out      *Output   // the same
+}
+
+// Counters count what nobody else is told.
+type Counters struct {
+	Unreadable  uint64 // messages that are none
+	Copies      uint64 // requests that were here already
+	Unmatched   uint64 // replies for which no buffer was posted
+	Refusals    uint64 // requests that were refused before any callback
+	Retries     uint64 // messages sent again after a local failure
+	Refills     uint64 // times that receive buffers were made anew
+	LentBuffers int    // the library's buffers that are in use
+	Posted      int    // reply buffers posted and not yet given back
+	Exposed     int    // memory that other nodes can read
+	Requests    int    // whose handles are valid
+	Groups      int
+	Routes      int // places in trees that are kept
+}
+
+// New returns a node without services, or what is wrong with cfg.
+func New(cfg Config) (*Core, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Core{
+		cfg: cfg, shapes: cfg.shapes(),
+		services: map[collect.Service]Service{},
+		groups:   map[groupKey]*group{}, handles: map[uint64]*handle{},
+		requests: map[uint64]*request{}, active: map[collect.Key]*request{},
+		sends: map[uint64]*outbound{}, pool: newPool(cfg.Receive),
+		finished: newMemory(cfg.Remember),
+		dead:     map[collect.Node]struct{}{}, incarnations: map[collect.Node]uint64{},
+	}, nil
+}
+
+// Register adds a service. It fails with ErrService where there is one of its
+// number already, or the number is 0.
+func (c *Core) Register(s Service) error {
+	if _, twice := c.services[s.ID]; twice || s.ID == 0 {
+		return ErrService
+	}
+	c.services[s.ID] = s
+	return nil
+}
+
+// Unregister removes a service and frees its groups here. It fails with ErrBusy
+// while requests of it have not ended: they are to be aborted, and their
+// callbacks to return.
+func (c *Core) Unregister(id collect.Service) error {
+	if _, ok := c.services[id]; !ok {
+		return ErrService
+	}
+	for _, r := range c.requests {
+		if r.service == id {
+			return ErrBusy
+		}
+	}
+	delete(c.services, id)
+	for _, g := range c.groups {
+		if g.key.service == id {
+			c.freeGroup(g)
+		}
+	}
+	return nil
+}
+
+// SetRoundTrip sets R for the timeouts of what is sent from now on. Values that
+// are not positive are ignored.
+func (c *Core) SetRoundTrip(r time.Duration) {
+	if r > 0 {
+		c.cfg.RoundTrip = r
+	}
+}
+
+// Step takes inputs, and lets pass what is due at now.
+func (c *Core) Step(now core.Time, batch []Input, out *Output) {
+	c.now, c.out = now, out
+	for i := range batch {
+		c.take(&batch[i])
+	}
+	for {
+		t, ok := c.timers.next(now)
+		if !ok {
+			break
+		}
+		c.due(t)
+	}
+	for len(c.timers) > 0 && !c.meant(c.timers[0]) {
+		c.timers.next(core.Never)
+	}
+	c.finished.forget(now)
+	c.out = nil
+}
+
+// Deadline returns when a reply is overdue, or something is to be sent again.
+func (c *Core) Deadline() core.Time { return c.timers.deadline() }
+
+func (c *Core) take(in *Input) {
+	switch in.Kind {
+	case Message:
+		c.message(in.Node, in.Bytes)
+	case Sent:
+		c.sent(in.Number, in.Err)
+	case Returned:
+		c.returned(in)
+	case Pulled:
+		c.pulled(in.Request, in.Err)
+	case Up:
+		c.up(in.Node, in.Incarnation)
+	case Down:
+		c.down(in.Node)
+	}
+}
+
+// meant reports whether a timer still means something.
+func (c *Core) meant(t timer) bool {
+	switch t.kind {
+	case childDue:
+		r := c.requests[t.id]
+		return r != nil && r.children[t.child].state == waiting
+	case replyDue:
+		r := c.requests[t.id]
+		return r != nil && r.phase < leaving
+	default:
+		return c.sends[t.id] != nil
+	}
+}
+
+func (c *Core) due(t timer) {
+	if !c.meant(t) {
+		return
+	}
+	switch t.kind {
+	case childDue:
+		r := c.requests[t.id]
+		c.settle(r, t.child, collect.Expired, "")
+		c.advance(r)
+	case replyDue:
+		r := c.requests[t.id]
+		r.overdue = true
+		c.advance(r)
+	case retryDue:
+		c.again(c.sends[t.id])
+	}
+}
+
+// next returns a number that was not given out before.
+func (c *Core) next() uint64 {
+	c.last++
+	return c.last
+}
+
+// Counters returns what was counted, and what is held.
+func (c *Core) Counters() Counters {
+	n := c.counters
+	n.Refills, n.LentBuffers = uint64(c.pool.refills), c.pool.lent
+	n.Requests, n.Groups = len(c.requests), len(c.groups)
+	for _, g := range c.groups {
+		n.Routes += len(g.routes)
+	}
+	return n
+}

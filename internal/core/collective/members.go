@@ -1,0 +1,88 @@
+package collective
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
+
+// Members is the ordered membership of a group, with its digest: what all
+// members agree upon. It is immutable, so that a service that maps an
+// out-of-band group can return the same one again and again, and pays for the
+// digest once.
+type Members struct {
+	service collect.Service
+	targets []collect.Target
+	order   []int32 // ranks by the name of their node
+	digest  collect.Digest
+	tags    int // entities of each node; -1 where they differ
+}
+
+// NewMembers returns the membership of the targets, in their order, in a group
+// of the service. The slices are kept and must not be changed. Errors wrap
+// collect.ErrTargets.
+func NewMembers(s collect.Service, targets []collect.Target) (*Members, error) {
+	if len(targets) == 0 {
+		return nil, fmt.Errorf("%w: none", collect.ErrTargets)
+	}
+	m := &Members{service: s, targets: targets, order: make([]int32, len(targets)), tags: len(targets[0].Tags)}
+	for i := range targets {
+		if err := collect.ValidTarget(i, &targets[i]); err != nil {
+			return nil, err
+		}
+		m.order[i] = int32(i)
+		if len(targets[i].Tags) != m.tags {
+			m.tags = -1
+		}
+	}
+	slices.SortFunc(m.order, func(a, b int32) int { return cmp.Compare(targets[a].Node, targets[b].Node) })
+	for i, rank := range m.order[1:] {
+		if node := targets[rank].Node; node == targets[m.order[i]].Node {
+			return nil, fmt.Errorf("%w: node %q is there twice", collect.ErrTargets, node)
+		}
+	}
+	m.digest = collect.DigestOf(s, targets)
+	return m, nil
+}
+
+// Len returns how many nodes are members.
+func (m *Members) Len() int { return len(m.targets) }
+
+// Target returns the member of a rank.
+func (m *Members) Target(rank int) *collect.Target { return &m.targets[rank] }
+
+// Digest returns the digest of the members in their order.
+func (m *Members) Digest() collect.Digest { return m.digest }
+
+// Rank returns a node's rank, -1 if it is no member.
+func (m *Members) Rank(node collect.Node) int {
+	i, ok := slices.BinarySearchFunc(m.order, node, func(rank int32, node collect.Node) int {
+		return cmp.Compare(m.targets[rank].Node, node)
+	})
+	if !ok {
+		return -1
+	}
+	return int(m.order[i])
+}
+
+// without returns the members that are not among the nodes, in order.
+func (m *Members) without(nodes map[collect.Node]struct{}) (*Members, error) {
+	missing := 0
+	for node := range nodes {
+		if m.Rank(node) >= 0 {
+			missing++
+		}
+	}
+	if missing == 0 {
+		return m, nil
+	}
+	rest := make([]collect.Target, 0, m.Len()-missing)
+	for _, t := range m.targets {
+		if _, out := nodes[t.Node]; !out {
+			rest = append(rest, t)
+		}
+	}
+	return NewMembers(m.service, rest)
+}

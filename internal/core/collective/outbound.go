@@ -1,0 +1,84 @@
+package collective
+
+import "github.com/tributary-fabric/tributary/internal/wire/collect"
+
+// What an outbound message is, beside the number of a child.
+const (
+	reply  = -1 // of a request
+	nobody = -2 // a refusal, of no request
+)
+
+// outbound is a message that the transport has not taken charge of.
+type outbound struct {
+	number   uint64
+	to       collect.Node
+	buf      *buffer // holds one reference
+	attempts int
+	request  uint64
+	child    int
+	resting  bool // between two attempts
+}
+
+func (c *Core) send(to collect.Node, b *buffer, request uint64, child int) {
+	o := &outbound{number: c.next(), to: to, buf: b, attempts: 1, request: request, child: child}
+	c.sends[o.number] = o
+	c.out.Sends = append(c.out.Sends, Send{Number: o.number, To: to, Bytes: b.b})
+}
+
+// sent takes what became of a message. A failure is local, so that it may be
+// sent again.
+func (c *Core) sent(number uint64, err error) {
+	o := c.sends[number]
+	switch {
+	case o == nil || o.resting:
+	case err != nil && o.attempts < c.cfg.Attempts && c.wanted(o):
+		o.resting = true
+		c.timers.set(timer{at: c.now.Add(c.cfg.RetryAfter), kind: retryDue, id: number})
+	default:
+		c.done(o, err)
+	}
+}
+
+// wanted reports whether somebody still waits for a message.
+func (c *Core) wanted(o *outbound) bool {
+	if _, dead := c.dead[o.to]; dead {
+		return false
+	}
+	r := c.requests[o.request]
+	switch {
+	case o.child == nobody:
+		return true
+	case r == nil || r.silent:
+		return false
+	}
+	return o.child == reply || r.children[o.child].state == waiting
+}
+
+func (c *Core) again(o *outbound) {
+	o.resting = false
+	if !c.wanted(o) {
+		c.done(o, ErrDead)
+		return
+	}
+	o.attempts++
+	c.counters.Retries++
+	c.out.Sends = append(c.out.Sends, Send{Number: o.number, To: o.to, Bytes: o.buf.b})
+}
+
+func (c *Core) done(o *outbound, err error) {
+	delete(c.sends, o.number)
+	c.pool.release(o.buf)
+	r := c.requests[o.request]
+	switch {
+	case r == nil || o.child == nobody:
+	case o.child == reply:
+		r.out--
+		if err != nil {
+			r.unsent = err
+		}
+		c.flush(r)
+	case err != nil:
+		c.settle(r, o.child, collect.Unsent, err.Error())
+		c.advance(r)
+	}
+}

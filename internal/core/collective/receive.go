@@ -1,0 +1,263 @@
+package collective
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
+
+// message takes what a node has sent. Who it is, is the transport's word.
+func (c *Core) message(from collect.Node, b []byte) {
+	if collect.IsReply(b) {
+		c.replyMessage(from, b)
+		return
+	}
+	if len(b) > collect.MaxRequest {
+		c.counters.Unreadable++
+		return
+	}
+	raw := c.pool.get(collect.MaxRequest) // whoever sends, there is a buffer
+	raw.b = append(raw.b, b...)
+	m, err := collect.DecodeRequest(raw.b)
+	if err != nil {
+		c.counters.Unreadable++
+		c.pool.release(raw)
+		return
+	}
+	if r := c.active[m.Key]; r != nil && r.from == from || r == nil && c.finished.has(m.Key) {
+		c.counters.Copies++
+		c.pool.release(raw)
+		return
+	} else if r != nil {
+		c.pool.release(raw)
+		c.reject(from, m.Key, collect.WrongParent, "another node has sent the same")
+		return
+	}
+	if status := c.check(m); status != collect.OK {
+		c.pool.release(raw)
+		c.reject(from, m.Key, status, "")
+		return
+	}
+	r := &request{
+		id: c.next(), key: m.Key, service: m.Service, digest: m.Digest, tree: m.Tree,
+		subset: m.Subset, chosen: m.SubsetDigest, from: from, since: c.now,
+		own: m.Flags&collect.Own != 0, last: m.Flags&collect.Last != 0,
+		creation: m.Creation, patience: m.Patience,
+		bulk: m.Bulk.Length, source: m.Bulk.Key, raw: raw, payload: m.Payload,
+	}
+	c.requests[r.id], c.active[r.key] = r, r
+	c.find(r, m)
+}
+
+// check returns what is wrong with a request before its group is looked up.
+func (c *Core) check(m *collect.Request) collect.Status {
+	if _, dead := c.dead[m.Root]; dead || m.Root == c.cfg.Node || m.Incarnation < c.incarnations[m.Root] {
+		return collect.StaleRoot
+	}
+	s, ok := c.services[m.Service]
+	switch {
+	case !ok:
+		return collect.NoService
+	case m.Flags&collect.OutOfBand != 0 && !s.OutOfBand:
+		return collect.NoGroup
+	}
+	return collect.OK
+}
+
+// find comes by the group's members: from the table, from the message, from the
+// sender's memory, or from the service.
+func (c *Core) find(r *request, m *collect.Request) {
+	key := groupKey{service: m.Service, index: m.Index, digest: m.Digest}
+	g := c.groups[key]
+	switch {
+	case m.Flags&collect.OutOfBand != 0:
+		key.outOfBand, key.digest = true, collect.Digest{}
+		if r.group = c.groups[key]; r.group == nil {
+			r.group = &group{key: key, ready: true, populated: true, routes: map[collect.Node]*route{}}
+		}
+		r.phase = mapping
+		c.call(Call{Kind: Map, Service: r.service, Request: r.id, Index: m.Index})
+	case g != nil:
+		r.group = g
+		c.place(r, g.members)
+	case r.creation != nil:
+		r.group = &group{key: key}
+		c.create(r, r.creation)
+	case r.own && r.bulk > 0:
+		r.group = &group{key: key}
+		if r.bulk > c.cfg.CreationBytes {
+			c.refuse(r, collect.NoGroup, fmt.Sprintf("%d bytes of members, at most %d are taken", r.bulk, c.cfg.CreationBytes))
+			return
+		}
+		r.phase, r.blob = fetching, make([]byte, r.bulk)
+		c.out.Pulls = append(c.out.Pulls, Pull{Request: r.id, From: r.from, Key: r.source, Length: r.bulk, Into: r.blob})
+	default:
+		c.refuse(r, collect.NoGroup, "")
+	}
+}
+
+// fetched goes on when the parameters of creation were pulled.
+func (c *Core) fetched(r *request, err error) {
+	if r.aborting != collect.OK {
+		c.refuse(r, r.aborting, "")
+		return
+	}
+	if err != nil {
+		c.refuse(r, collect.BulkFailed, err.Error())
+		return
+	}
+	creation, err := collect.DecodeCreation(r.blob)
+	if err != nil {
+		c.refuse(r, collect.NoGroup, err.Error())
+		return
+	}
+	c.create(r, creation)
+}
+
+// create makes a group as its creator says, if the identity is that of these
+// members and this creator.
+func (c *Core) create(r *request, p *collect.Creation) {
+	key := r.group.key
+	if g := c.groups[key]; g != nil { // made while this request was waiting
+		r.group = g
+		c.place(r, g.members)
+		return
+	}
+	m, err := NewMembers(r.service, p.Targets)
+	switch {
+	case err != nil:
+		c.refuse(r, collect.NoGroup, err.Error())
+		return
+	case m.digest != r.digest:
+		c.refuse(r, collect.Disagree, "")
+		return
+	case !key.index.MadeBy(r.key.Root, r.key.Incarnation):
+		c.refuse(r, collect.NoGroup, "its index is of another root")
+		return
+	}
+	r.group = &group{
+		key: key, name: p.Name, tree: r.tree, members: m, creator: r.key.Root, incarnation: r.key.Incarnation,
+		ready: true, populated: true, routes: map[collect.Node]*route{},
+	}
+	c.place(r, m)
+}
+
+// mapped goes on when the service has told an out-of-band group's members.
+func (c *Core) mapped(r *request, in *Input) {
+	switch m := in.Members; {
+	case r.aborting != collect.OK:
+		c.refuse(r, r.aborting, "")
+	case in.Err != nil:
+		c.refuse(r, collect.NoGroup, in.Err.Error())
+	case m == nil || m.service != r.service:
+		c.refuse(r, collect.NoGroup, ErrMembers.Error())
+	case m.digest != r.digest:
+		c.refuse(r, collect.Disagree, "")
+	default:
+		c.place(r, m)
+	}
+}
+
+// place finds this node's place in the tree, checks that the request came along
+// it, and only then keeps what is known of the group.
+func (c *Core) place(r *request, m *Members) {
+	g := r.group
+	if g.members != nil && r.tree != g.tree {
+		c.refuse(r, collect.NoTree, "not the group's")
+		return
+	}
+	cached := g.routes[r.key.Root]
+	if r.subset == collect.Alive {
+		cached = nil
+		rest, err := m.without(c.dead)
+		if err != nil || rest.digest != r.chosen {
+			c.refuse(r, collect.Disagree, "about who is alive")
+			return
+		}
+		m = rest
+	}
+	if cached == nil || cached.digest != m.digest || cached.tree != r.tree {
+		var status collect.Status
+		if cached, status = newRoute(m, c.shapes[r.tree.Kind], r.tree, r.key.Root, c.cfg.Node); status != collect.OK {
+			c.refuse(r, status, "")
+			return
+		}
+	}
+	if cached.parent != r.from {
+		c.refuse(r, collect.WrongParent, "")
+		return
+	}
+	cached.incarnation = r.key.Incarnation
+	r.route = cached
+	r.children, r.open = make([]child, len(cached.children)), len(cached.children)
+	c.keep(r)
+	c.prepare(r)
+}
+
+// keep puts r's group into the table.
+func (c *Core) keep(r *request) {
+	g := r.group
+	if known := c.groups[g.key]; known != nil {
+		r.group = known
+		g = known
+	} else if !r.last || r.creation == nil {
+		c.groups[g.key] = g
+	}
+	if r.subset == collect.Everybody && g.routes != nil {
+		g.routes[r.key.Root] = r.route
+	}
+}
+
+// GroupOf returns a handle to the group of a request, so that another member
+// than its creator can be a root of it. It is valid as long as the group.
+func (c *Core) GroupOf(id uint64) (uint64, error) {
+	r := c.requests[id]
+	if r == nil || r.group == nil || r.route == nil || c.groups[r.group.key] != r.group {
+		return 0, fmt.Errorf("group of a request: %w", ErrRequest)
+	}
+	for _, id := range r.group.handles {
+		if h := c.handles[id]; h != nil && !h.alive && h.tree == r.tree {
+			return id, nil
+		}
+	}
+	return c.handle(r.group, r.tree, false), nil
+}
+
+// View is what a service sees of a request.
+type View struct {
+	Service    collect.Service
+	Root       collect.Node
+	IsRoot     bool
+	Last       bool
+	Payload    []byte // the service's own copy, to do with as it likes
+	Bulk       uint64 // bytes of bulk data
+	BulkStatus collect.Status
+	Patience   time.Duration // P
+	Tags       []collect.Tag // all entities of this node that are targeted
+	Children   []Branch      // by their numbers
+	Local      []byte        // the local reply, if it was given before post-reply
+	Outcome    Outcome       // what is known by now; final from post-reply on
+}
+
+// Request returns what a service may see of a request in its callbacks, from
+// pre-request on and on the root from the beginning; its memory is valid until
+// the request ends.
+func (c *Core) Request(id uint64) (View, error) {
+	r := c.requests[id]
+	if r == nil || r.route == nil {
+		return View{}, fmt.Errorf("request: %w", ErrRequest)
+	}
+	v := View{
+		Service: r.service, Root: r.key.Root, IsRoot: r.root, Last: r.last,
+		Bulk: r.bulk, BulkStatus: r.bulkStatus, Patience: r.wait,
+		Tags: r.route.tags, Children: r.route.children, Outcome: r.outcome(),
+	}
+	if r.copied != nil {
+		v.Payload = r.copied.b
+	}
+	if r.early {
+		v.Local = r.tail
+	}
+	return v, nil
+}

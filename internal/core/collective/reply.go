@@ -1,0 +1,197 @@
+package collective
+
+import (
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
+
+// answer is a request's way up.
+type answer struct {
+	replied bool   // the service has given all of its reply
+	early   bool   // before post-reply: the local one alone
+	tail    []byte // what has not gone out
+	part    uint32
+	offset  uint64
+	flushed bool  // the last message is out
+	out     int   // messages that are not answered by Sent
+	unsent  error // the last that was given up
+}
+
+// Reply gives the reply to a request, from a callback of it or from elsewhere,
+// until it has ended. With more set it is the next piece of a reply that goes
+// on: what fills a message goes out at once.
+//
+// A reply that is complete before post-reply begins is the local one. It never
+// travels alone: post-reply sees it, and the reply that is given from then on,
+// which aggregates it with the children's, replaces it. Only at a leaf it goes
+// out itself if post-reply gives none. On the root a reply goes nowhere.
+func (c *Core) Reply(now core.Time, id uint64, body []byte, more bool, out *Output) error {
+	c.now, c.out = now, out
+	r := c.requests[id]
+	switch {
+	case r == nil || r.phase < preparing || r.phase == leaving:
+		return fmt.Errorf("reply: %w", ErrRequest)
+	case r.fail == collect.Aborted:
+		return fmt.Errorf("reply: %w", ErrAborted)
+	case r.fail != collect.OK:
+		return fmt.Errorf("reply: %w: %v", ErrNoReply, r.fail)
+	}
+	if r.replied {
+		if !r.early || r.phase < posting || r.part > 0 || r.flushed {
+			return fmt.Errorf("reply: %w", ErrReplied)
+		}
+		r.replied, r.tail = false, r.tail[:0]
+	}
+	r.tail = append(r.tail, body...)
+	r.early = r.phase < posting
+	r.replied = !more
+	if r.root {
+		return nil
+	}
+	if more && r.phase >= running {
+		c.sendParts(r)
+	}
+	c.flush(r)
+	return nil
+}
+
+// sendParts sends what fills a message and is not the last: a reply goes in as
+// few messages as its size allows.
+func (c *Core) sendParts(r *request) {
+	for len(r.tail) > c.cfg.PartBytes {
+		c.sendUp(r, collect.Reply{Body: r.tail[:c.cfg.PartBytes]})
+		r.tail = r.tail[:copy(r.tail, r.tail[c.cfg.PartBytes:])]
+	}
+}
+
+// flush sends the reply once it is complete and post-reply has returned, and
+// lets the request leave once it is out.
+func (c *Core) flush(r *request) {
+	if r.phase != replying || r.root {
+		return
+	}
+	if !r.flushed && !r.silent {
+		// A local reply is all there is to say at a leaf; elsewhere the children's
+		// are missing from it.
+		complete := r.replied && (!r.early || len(r.children) == 0)
+		if r.fail == collect.OK && !complete {
+			if !r.overdue {
+				return
+			}
+			r.fail = collect.NoReply
+		}
+		c.finalReply(r)
+	}
+	if r.out > 0 && !r.silent {
+		return
+	}
+	r.phase = leaving
+	if r.own {
+		c.end(r, c.errorOf(r))
+		return
+	}
+	c.call(Call{Kind: ReplyOut, Service: r.service, Request: r.id, Err: c.errorOf(r)})
+}
+
+// finalReply sends the last message of the reply, with what is known of the
+// subtree.
+func (c *Core) finalReply(r *request) {
+	r.flushed = true
+	m := collect.Reply{Final: true, Status: r.fail, Reason: r.reason, Ran: uint32(r.reached)}
+	if r.fail == collect.OK {
+		c.sendParts(r)
+		m.Body = r.tail
+		m.Ran++
+	} else if !m.Status.Reportable() {
+		m.Status = collect.Failed
+	}
+	m.Missing = fold(r.missing)
+	c.sendUp(r, m)
+	r.tail = nil
+}
+
+func (c *Core) sendUp(r *request, m collect.Reply) {
+	m.Key, m.Part, m.Offset = r.key, r.part, r.offset
+	r.part++
+	r.offset += uint64(len(m.Body))
+	r.out++
+	b := c.pool.get(m.HeadSize() + len(m.Body))
+	b.b = m.Append(b.b)
+	c.send(r.from, b, r.id, reply)
+}
+
+// fold keeps the first subtrees, and counts those beyond the bound with the
+// last of them.
+func fold(all []collect.Missing) []collect.Missing {
+	if len(all) <= collect.MaxMissing {
+		return all
+	}
+	kept := append([]collect.Missing(nil), all[:collect.MaxMissing]...)
+	for i := range all[collect.MaxMissing:] {
+		kept[collect.MaxMissing-1].Nodes += all[collect.MaxMissing+i].Nodes
+	}
+	return kept
+}
+
+// replyMessage takes a message of a child's reply into the buffer that was
+// posted for it.
+func (c *Core) replyMessage(from collect.Node, b []byte) {
+	m, err := collect.DecodeReply(b)
+	if err != nil {
+		c.counters.Unreadable++
+		return
+	}
+	r := c.active[m.Key]
+	if r == nil || r.phase != running {
+		c.counters.Unmatched++
+		return
+	}
+	i := r.route.child(from)
+	if i < 0 || r.children[i].state != waiting {
+		c.counters.Unmatched++
+		return
+	}
+	k := &r.children[i]
+	switch {
+	case m.Status != collect.OK:
+		m.Body, k.final = nil, m
+		c.settle(r, i, m.Status, m.Reason)
+	case m.Offset+uint64(len(m.Body)) > uint64(len(k.buf)):
+		k.final = nil
+		c.settle(r, i, collect.Overflow, fmt.Sprintf("%d bytes and more for a buffer of %d", m.Offset+uint64(len(m.Body)), len(k.buf)))
+	default:
+		if !c.fill(k, m) {
+			return
+		}
+		if k.got != k.final.Offset {
+			k.final = nil
+			c.settle(r, i, collect.Unreadable, "its parts do not fit together")
+		} else {
+			c.settle(r, i, collect.OK, "")
+		}
+	}
+	c.advance(r)
+}
+
+// fill copies a part into its place and reports whether it was the last that
+// was missing. The offset of k.final is then that of the reply's end. Parts
+// come in any order; their number is bounded by the buffer's size.
+func (c *Core) fill(k *child, m *collect.Reply) bool {
+	for uint64(len(k.parts)) <= uint64(m.Part) {
+		k.parts = append(k.parts, false)
+	}
+	if k.parts[m.Part] || m.Final && k.final != nil {
+		c.counters.Unmatched++
+		return false
+	}
+	k.parts[m.Part] = true
+	k.count++
+	k.got += uint64(copy(k.buf[m.Offset:], m.Body))
+	if m.Final {
+		m.Offset += uint64(len(m.Body))
+		m.Body, k.final = nil, m
+	}
+	return k.final != nil && k.count > int(k.final.Part)
+}

@@ -1,0 +1,410 @@
+package collective
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
+
+// phase is where a request is on its way through a node. All nodes go the same
+// way; a root enters it by Send, another by a message.
+type phase uint8
+
+const (
+	idle      phase = iota // root: made, not sent
+	queued                 // root: waits for the first broadcast over its group
+	mapping                // the service maps the out-of-band group to members
+	fetching               // the parameters of creation are pulled
+	preparing              // pre-request runs
+	pulling                // bulk data is pulled
+	running                // forwarded; incoming-request and incoming-reply run
+	posting                // post-reply runs
+	replying               // waits for the service's reply, and for its way out
+	leaving                // reply-out runs
+)
+
+var phaseNames = [...]string{"idle", "queued", "mapping", "fetching", "preparing", "pulling", "running", "posting", "replying", "leaving"}
+
+func (p phase) String() string { return phaseNames[p] }
+
+type childPhase uint8
+
+const (
+	unasked childPhase = iota // nothing sent
+	waiting                   // sent, no whole reply
+	told                      // incoming-reply runs
+	over                      // it has returned
+)
+
+// child is what a request knows of one of its children.
+type child struct {
+	state  childPhase
+	posted bool
+	buf    []byte
+	lent   *buffer // buf's, if it is the library's
+	got    uint64  // bytes of the reply that are here
+	parts  []bool  // that are here
+	count  int     // of them
+	final  *collect.Reply
+}
+
+// request is one broadcast on one node.
+type request struct {
+	id      uint64
+	key     collect.Key
+	service collect.Service
+	group   *group
+	digest  collect.Digest // of all the group's members
+	tree    collect.Tree
+	subset  collect.Subset
+	chosen  collect.Digest // of the subset's members
+	route   *route
+	members *Members     // root: until it is sent
+	from    collect.Node // the parent, and who is answered; "" at the root
+	since   core.Time    // when it came
+
+	root, own, last bool
+	creation        *collect.Creation // aboard
+	blob            []byte            // the same, to be pulled
+	phase           phase
+	patience        time.Duration // P on the wire
+	wait            time.Duration // P for this node's children
+
+	bulk       uint64 // bytes of bulk data
+	source     uint64 // the parent's key to it
+	exposed    uint64 // this node's, 0: none
+	bulkStatus collect.Status
+
+	raw     *buffer // the message as it came
+	payload []byte  // in raw, or the root service's: what is forwarded
+	copied  *buffer // the payload for the service, to do with as it likes
+
+	children []child
+	open     int  // children that are not over
+	asked    bool // incoming-request runs
+	ran      bool // it has returned without error
+	reached  int  // nodes beneath the children that ran the request
+	missing  []collect.Missing
+
+	fail     collect.Status // why the library replies itself
+	reason   string
+	silent   bool           // nobody wants the reply
+	aborting collect.Status // once a callback or a pull has returned
+	overdue  bool           // the parent has given up
+
+	answer
+}
+
+// begin makes a root's request over g.
+func (c *Core) begin(g *group, kind collect.Tree, route *route) *request {
+	c.sequence++
+	r := &request{
+		id: c.next(), key: collect.Key{Root: c.cfg.Node, Incarnation: c.cfg.Incarnation, Sequence: c.sequence},
+		service: g.key.service, group: g, digest: g.key.digest, tree: kind, route: route, root: true,
+		since: c.now,
+	}
+	if g.key.outOfBand {
+		r.digest = route.digest
+	}
+	r.children, r.open = make([]child, len(route.children)), len(route.children)
+	c.requests[r.id] = r
+	return r
+}
+
+// Broadcast is what a request is made of.
+type Broadcast struct {
+	Group    uint64
+	Payload  []byte        // not to be changed before the request ends
+	Bulk     uint64        // bytes of bulk data that members pull; 0: none
+	Last     bool          // nothing follows over the group
+	Patience time.Duration // P: how long members need to process it, pessimistically; 0 is allowed
+	Members  *Members      // of an out-of-band group, as they are now
+}
+
+// NewRequest makes a request that is not sent yet, and returns its handle.
+// Reply buffers are to be posted for all of its children.
+func (c *Core) NewRequest(b Broadcast) (uint64, error) {
+	h := c.handles[b.Group]
+	if h == nil || !h.group.ready || b.Last && h.alive {
+		return 0, fmt.Errorf("broadcast: %w", ErrGroup)
+	}
+	if b.Patience < 0 || b.Patience > collect.MaxPatience {
+		return 0, fmt.Errorf("broadcast: %w", ErrPatience)
+	}
+	g := h.group
+	route, members, err := c.ownRoute(h, b.Members)
+	if err != nil {
+		return 0, fmt.Errorf("broadcast over %q: %w", g.name, err)
+	}
+	room := c.room(0)
+	if h.alive {
+		room -= len(collect.Digest{})
+	}
+	if b.Bulk > 0 {
+		room -= 16
+	}
+	if len(b.Payload) > room {
+		return 0, fmt.Errorf("broadcast over %q: %w: a payload of %d, room for %d", g.name, ErrTooLarge, len(b.Payload), room)
+	}
+	if !g.populated {
+		creation := collect.Creation{Name: g.name, Targets: g.members.targets}
+		if size := creation.Size(); len(b.Payload)+size > room {
+			return 0, fmt.Errorf("first broadcast over %q: %w: payload and members have %d bytes, room for %d", g.name, ErrDelayed, len(b.Payload)+size, room)
+		}
+	}
+	r := c.begin(g, h.tree, route)
+	r.members, r.payload, r.bulk, r.last, r.patience = members, b.Payload, b.Bulk, b.Last, b.Patience
+	if h.alive {
+		r.subset, r.chosen = collect.Alive, members.digest
+		r.digest = g.key.digest
+		if g.key.outOfBand {
+			r.digest = b.Members.digest
+		}
+	}
+	return r.id, nil
+}
+
+// PostReplyBuffer posts the buffer for a child's reply: buf, or, where it is
+// nil, one of size bytes of the library's. The child's incoming-reply
+// gives it back. It is legal before Send, and in the pre-request callback.
+func (c *Core) PostReplyBuffer(id uint64, number int, buf []byte, size int) error {
+	r := c.requests[id]
+	if r == nil || r.own || r.phase > preparing {
+		return fmt.Errorf("post reply buffer: %w", ErrRequest)
+	}
+	if number < 0 || number >= len(r.children) || size < 0 {
+		return fmt.Errorf("post reply buffer: %w: %d of %d", ErrChild, number, len(r.children))
+	}
+	k := &r.children[number]
+	if k.posted {
+		return fmt.Errorf("post reply buffer: %w: %s", ErrPosted, r.route.children[number].Node)
+	}
+	k.posted, k.buf = true, buf
+	if buf == nil && size > 0 {
+		k.lent = c.pool.get(size)
+		k.buf = k.lent.b[:size]
+	}
+	c.counters.Posted++
+	return nil
+}
+
+// Send sends a request. It fails at once, and the request has ended without a
+// callback, if a member is dead. Behind the first broadcast over a delayed group
+// it waits for its end.
+func (c *Core) Send(now core.Time, id uint64, out *Output) error {
+	c.now, c.out = now, out
+	r := c.requests[id]
+	if r == nil || r.phase != idle || !r.root {
+		return fmt.Errorf("send: %w", ErrRequest)
+	}
+	if g := r.group; g.first != 0 {
+		r.phase = queued
+		g.queue = append(g.queue, r.id)
+		return nil
+	}
+	if err := c.launch(r); err != nil {
+		err = fmt.Errorf("send: %w", err)
+		c.end(r, err)
+		return err
+	}
+	return nil
+}
+
+// launch lets a root's request enter the way that it takes on every node.
+func (c *Core) launch(r *request) error {
+	if err := c.allAlive(r); err != nil {
+		return err
+	}
+	g := r.group
+	if !g.populated {
+		r.creation = &collect.Creation{Name: g.name, Targets: g.members.targets}
+		g.first = r.id
+	}
+	r.members = nil
+	c.active[r.key] = r
+	c.prepare(r)
+	return nil
+}
+
+// allAlive returns an error that names dead members. Who frees a group does not
+// need them.
+func (c *Core) allAlive(r *request) error {
+	if r.members == nil {
+		return nil
+	}
+	var dead []collect.Node
+	for node := range c.dead {
+		if r.members.Rank(node) >= 0 {
+			dead = append(dead, node)
+		}
+	}
+	if len(dead) == 0 {
+		return nil
+	}
+	return deadError(dead)
+}
+
+// prepare has the service look at a request before anything else happens.
+func (c *Core) prepare(r *request) {
+	r.phase = preparing
+	r.wait = r.patience
+	if r.own {
+		c.forward(r)
+		return
+	}
+	r.copied = c.pool.copyOf(r.payload)
+	if !r.root && len(r.children) == 0 {
+		c.pool.release(r.raw) // nothing to forward
+		r.raw, r.payload = nil, nil
+	}
+	c.call(Call{Kind: PreRequest, Service: r.service, Request: r.id})
+}
+
+// prepared goes on after pre-request.
+func (c *Core) prepared(r *request, in *Input) {
+	switch {
+	case r.aborting != collect.OK:
+		c.refuse(r, r.aborting, "")
+		return
+	case in.Err != nil:
+		c.refuse(r, collect.Refused, in.Err.Error())
+		return
+	}
+	if in.PatienceSet && in.Patience >= 0 {
+		r.wait = min(in.Patience, collect.MaxPatience)
+	}
+	for i := range r.children {
+		if !r.children[i].posted {
+			c.refuse(r, collect.NoBuffer, "for the reply of "+string(r.route.children[i].Node))
+			return
+		}
+	}
+	switch {
+	case r.root || r.bulk == 0:
+		c.forward(r)
+	case in.BulkRoom < r.bulk:
+		c.bulkFailed(r, collect.NoBuffer, fmt.Sprintf("%d bytes for %d of bulk data", in.BulkRoom, r.bulk))
+	default:
+		r.phase = pulling
+		c.out.Pulls = append(c.out.Pulls, Pull{Request: r.id, From: r.from, Key: r.source, Length: r.bulk})
+	}
+}
+
+// forward sends a request to the children, deepest first, and has it run here,
+// side by side.
+func (c *Core) forward(r *request) {
+	r.phase = running
+	if r.creation != nil {
+		r.group.populated = true
+	}
+	if r.bulk > 0 && len(r.children) > 0 {
+		r.exposed = c.next()
+		c.counters.Exposed++
+		c.out.Exposes = append(c.out.Exposes, Expose{Key: r.exposed, Request: r.id, Length: r.bulk, Bytes: r.blob})
+	}
+	if len(r.children) > 0 {
+		c.sendDown(r)
+	}
+	c.pool.release(r.raw)
+	r.raw, r.payload = nil, nil
+	if !r.root && !r.own {
+		at := c.parentGivesUp(r)
+		c.timers.set(timer{at: at, kind: replyDue, id: r.id})
+	}
+	if r.own {
+		r.ran = true
+	} else {
+		r.asked = true
+		c.call(Call{Kind: IncomingRequest, Service: r.service, Request: r.id})
+	}
+	c.advance(r)
+}
+
+// sendDown sends one message to all children.
+func (c *Core) sendDown(r *request) {
+	m := c.downMessage(r)
+	wire := c.pool.get(m.Size())
+	wire.b = m.Append(wire.b)
+	for i := range r.children {
+		to := &r.route.children[i]
+		if _, dead := c.dead[to.Node]; dead {
+			c.settle(r, i, collect.Dead, "")
+			continue
+		}
+		r.children[i].state = waiting
+		wire.refs++
+		c.send(to.Node, wire, r.id, i)
+		at := c.now.Add(time.Duration(to.Reach+1)*c.cfg.RoundTrip + r.wait)
+		c.timers.set(timer{at: at, kind: childDue, id: r.id, child: i})
+	}
+	c.pool.release(wire)
+}
+
+// downMessage returns the message for r's children.
+func (c *Core) downMessage(r *request) *collect.Request {
+	m := &collect.Request{
+		Service: r.service, Tree: r.tree, Key: r.key, Patience: r.patience,
+		Index: r.group.key.index, Digest: r.digest, Subset: r.subset, SubsetDigest: r.chosen,
+		Creation: r.creation, Payload: r.payload,
+	}
+	if r.exposed != 0 {
+		m.Bulk = collect.Bulk{Key: r.exposed, Length: r.bulk}
+		m.Flags |= collect.HasBulk
+	}
+	set := func(f collect.Flags, on bool) {
+		if on {
+			m.Flags |= f
+		}
+	}
+	set(collect.Last, r.last)
+	set(collect.OutOfBand, r.group.key.outOfBand)
+	set(collect.Creates, r.creation != nil)
+	set(collect.Own, r.own)
+	return m
+}
+
+// parentGivesUp returns when r's parent surely waits no more.
+func (c *Core) parentGivesUp(r *request) core.Time {
+	return r.since.Add(time.Duration(r.route.reach+2)*c.cfg.RoundTrip + max(r.patience, r.wait))
+}
+
+// pulled goes on after a pull.
+func (c *Core) pulled(id uint64, err error) {
+	r := c.requests[id]
+	switch {
+	case r == nil:
+	case r.phase == fetching:
+		c.fetched(r, err)
+	case r.phase != pulling:
+	case r.aborting != collect.OK:
+		c.bulkFailed(r, r.aborting, "")
+	case err != nil:
+		c.bulkFailed(r, collect.BulkFailed, err.Error())
+	default:
+		c.forward(r)
+	}
+}
+
+// bulkFailed runs a request without its bulk data: the parent is told at once,
+// nothing is forwarded, and the service gets all its callbacks.
+func (c *Core) bulkFailed(r *request, status collect.Status, reason string) {
+	r.phase, r.bulkStatus = running, status
+	r.fail, r.reason = status, clip(reason)
+	if !r.silent {
+		c.finalReply(r)
+	}
+	r.asked = true
+	c.call(Call{Kind: IncomingRequest, Service: r.service, Request: r.id})
+	for i := range r.children {
+		c.settle(r, i, collect.BulkFailed, "")
+	}
+	c.advance(r)
+}
+
+func clip(reason string) string {
+	return reason[:min(len(reason), collect.MaxReason)]
+}
+
+func (c *Core) call(call Call) { c.out.Calls = append(c.out.Calls, call) }

@@ -1,0 +1,9 @@
+// Package servers puts the core of server collectives into a simulated world:
+// servers that drive it as a driver does over sockets, with a service whose
+// callbacks take time, fail, panic, forget their reply or give it twice.
+//
+// Messages are datagrams, so that they are lost, doubled and reordered; a
+// transport that fails locally says so and may have sent all the same. Pulls
+// take time, and fail where the memory has been revoked. A Crowd keeps the
+// books: which server ran which broadcast, and how each ended.
+package servers

@@ -1,0 +1,215 @@
+package servers
+
+import (
+	"fmt"
+	"math/bits"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/sim"
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
+
+// The published model: o is the time between two sends, l that from send to
+// receipt.
+const (
+	o = 1 * time.Microsecond
+	l = 3 * time.Microsecond
+)
+
+// row is what one broadcast over n servers took.
+type row struct {
+	lastLeaf  time.Duration // from the root's send to the last receipt
+	completed time.Duration // to the root's end
+	sent      uint64        // messages of the root
+	taken     uint64
+	routes    int // places in trees that all servers together keep
+}
+
+// scale broadcasts over an out-of-band group of n perfect servers in a network
+// of o and l.
+func scale(tb testing.TB, n int, shape collect.Tree, o, l time.Duration) row {
+	tb.Helper()
+	cfg := sim.Config{Seed: 1, Link: sim.Link{Delay: l}}
+	w, err := sim.New(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := NewCrowd(w, n, Habits{Gap: o})
+	c.Config = func(node collect.Node, life uint64) collective.Config {
+		cfg := collective.DefaultConfig(node, life)
+		cfg.Receive, cfg.RoundTrip = 0, time.Second
+		return cfg
+	}
+	if err := c.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	members := make([]sim.NodeID, n)
+	for i := range members {
+		members[i] = sim.NodeID(i)
+	}
+	all, err := collective.NewMembers(service, c.Targets(members))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	index := collect.Index{1}
+	c.mapping[index] = all
+	var began, ended core.Time
+	w.Command(0, func(s *Server) {
+		group, err := s.core.CreateOutOfBand(service, index, shape)
+		if err != nil {
+			panic(err)
+		}
+		began = s.now
+		c.Send(s, members, collective.Broadcast{Group: group, Members: all})
+	})
+	done := func() bool { return len(c.broadcasts) > 0 && c.broadcasts[0].ends > 0 }
+	if err := w.Await(time.Second, done); err != nil {
+		tb.Fatal(err)
+	}
+	ended = w.Now()
+	if b := &c.broadcasts[0]; b.err != nil || len(c.wrong) > 0 || len(b.runs) != n {
+		tb.Fatalf("%v, %v, %d of %d ran", b.err, c.wrong, len(b.runs), n)
+	}
+	sent, taken := w.NodeTraffic(0, sim.Datagrams)
+	r := row{lastLeaf: c.LastRun.Sub(began), completed: ended.Sub(began), sent: sent.Packets, taken: taken.Packets}
+	for _, s := range c.servers {
+		r.routes += s.core.Counters().Routes
+	}
+	return r
+}
+
+// formula is when the last leaf of a full binomial tree of depth k has the
+// message: the greatest k o + (l-o) x of its leaves, which are on the levels 1
+// to k.
+func formula(k int, o, l time.Duration) time.Duration {
+	return max(time.Duration(k)*o+(l-o), time.Duration(k)*o+(l-o)*time.Duration(k))
+}
+
+// TestPoint44And49GrowAsLogN: the last leaf has the message when the published
+// formula says, the root handles as many messages as it has children, a server
+// keeps its own place in the tree, and all of that grows as log n.
+func TestPoint44And49GrowAsLogN(t *testing.T) {
+	for _, ol := range [][2]time.Duration{{o, l}, {l, o}, {o, o}} {
+		for k := 2; k <= 12; k += 2 {
+			n := 1 << k
+			r := scale(t, n, collect.Tree{Kind: collect.KNomial, Radix: 2}, ol[0], ol[1])
+			want := formula(k, ol[0], ol[1])
+			t.Logf("binomial, o=%v l=%v n=%d: last leaf %v, formula %v; completed %v; root sent %d, took %d", ol[0], ol[1], n, r.lastLeaf, want, r.completed, r.sent, r.taken)
+			if r.lastLeaf != want || r.sent != uint64(k) || r.taken != uint64(k) || r.routes != n {
+				t.Errorf("n=%d: %+v, want %v, %d messages each way and one place a server", n, r, want, k)
+			}
+			if bound := 2*want + time.Duration(k)*ol[0]; r.completed > bound {
+				t.Errorf("n=%d: completed after %v, more than %v", n, r.completed, bound)
+			}
+		}
+	}
+}
+
+// TestOverheadOfEveryTree: the root of a tree of radix K handles at most
+// (K-1) log_K n messages each way in a k-nomial tree, K in a k-ary one.
+func TestOverheadOfEveryTree(t *testing.T) {
+	for _, radix := range []int{2, 3, 4, 8} {
+		for _, n := range []int{1, 9, 100, 1000} {
+			levels := 0
+			for m := 1; m < n; m *= radix {
+				levels++
+			}
+			for kind, most := range map[collect.Kind]int{collect.KNomial: (radix - 1) * levels, collect.KAry: radix} {
+				r := scale(t, n, collect.Tree{Kind: kind, Radix: uint16(radix)}, o, l)
+				if r.sent > uint64(most) || r.taken > uint64(most) {
+					t.Errorf("kind %d, radix %d, n=%d: %d and %d messages, at most %d", kind, radix, n, r.sent, r.taken, most)
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkLastLeaf measures, in virtual time, from the root's send to the last
+// leaf's receipt and to the completed reply:
+//
+//	go test -run '^$' -bench LastLeaf -benchtime 1x ./internal/sim/servers
+func BenchmarkLastLeaf(b *testing.B) {
+	for _, shape := range []collect.Tree{{Kind: collect.KNomial, Radix: 2}, {Kind: collect.KNomial, Radix: 4}, {Kind: collect.KAry, Radix: 4}} {
+		for _, n := range []int{16, 256, 4096, 65536} {
+			b.Run(fmt.Sprintf("kind=%d/radix=%d/n=%d", shape.Kind, shape.Radix, n), func(b *testing.B) {
+				var r row
+				for b.Loop() {
+					r = scale(b, n, shape, o, l)
+				}
+				b.ReportMetric(float64(r.lastLeaf)/1e3, "lastleaf-us")
+				b.ReportMetric(float64(r.completed)/1e3, "completed-us")
+				b.ReportMetric(float64(r.sent+r.taken), "rootmessages")
+				if shape.Radix == 2 && shape.Kind == collect.KNomial {
+					b.ReportMetric(float64(formula(bits.Len(uint(n))-1, o, l))/1e3, "formula-us")
+				}
+			})
+		}
+	}
+}
+
+// TestThousandAtOnce: 1,000 broadcasts are under way at once, from every server
+// of 64, and all succeed.
+func TestThousandAtOnce(t *testing.T) {
+	const n, each = 64, 16
+	w, err := sim.New(sim.Config{Seed: 1, Link: sim.Link{Delay: 10 * time.Microsecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewCrowd(w, n, Habits{Gap: o, Callback: 5 * time.Microsecond})
+	c.Config = func(node collect.Node, life uint64) collective.Config {
+		cfg := collective.DefaultConfig(node, life)
+		cfg.RoundTrip = time.Second // nothing expires but what is lost
+		return cfg
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var members []sim.NodeID
+	for i := range n {
+		members = append(members, sim.NodeID(i))
+	}
+	all, err := collective.NewMembers(service, c.Targets(members))
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := collect.Index{1}
+	c.mapping[index] = all
+	for i := range n {
+		w.Command(sim.NodeID(i), func(s *Server) {
+			group, err := s.core.CreateOutOfBand(service, index, collect.Tree{Kind: collect.KNomial, Radix: 2})
+			if err != nil {
+				panic(err)
+			}
+			for range each {
+				c.Send(s, members, collective.Broadcast{Group: group, Members: all})
+			}
+		})
+	}
+	most := 0
+	peak := func() bool {
+		requests := c.servers[0].core.Counters().Requests
+		most = max(most, requests)
+		return false
+	}
+	_ = w.Await(900*time.Microsecond, peak) // it is never done: it looks
+	if err := w.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.broadcasts {
+		if b := &c.broadcasts[i]; b.err != nil || b.ends != 1 {
+			t.Fatalf("broadcast %d: %d ends, %v", i, b.ends, b.err)
+		}
+	}
+	if len(c.wrong) > 0 || len(c.broadcasts) != n*each || most < n*each/2 {
+		t.Errorf("%d broadcasts, %d at once on a server; wrong: %v", len(c.broadcasts), most, c.wrong)
+	}
+	t.Logf("%d broadcasts over %d servers: %v, at most %d at once on a server, %d messages", len(c.broadcasts), n, time.Duration(w.Now()), most, w.Total(sim.Datagrams).Sent.Packets)
+	for i, s := range c.servers {
+		if k := s.core.Counters(); k.LentBuffers+k.Posted+k.Requests != 0 {
+			t.Errorf("server %d holds %+v", i, k)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package servers
+
+import (
+	"container/heap"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/sim"
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
+
+// service is the number of the simulated service.
+const service = 1
+
+// port is the only one that servers use.
+const port = 1
+
+var (
+	errLocal = errors.New("the transport failed here")
+	errGone  = errors.New("the memory is not there")
+)
+
+// Habits are what goes wrong at a server beside its death, and how long things
+// take. The zero Habits are those of a perfect server that takes no time.
+type Habits struct {
+	Gap      time.Duration // between two sends of a server: o
+	Callback time.Duration // longest time that a callback runs
+	Pull     time.Duration // longest time of a pull
+
+	// Probabilities, from 0 to 1, each time.
+	SendFails  float64 // locally; half of them were sent all the same
+	PullFails  float64
+	Refuses    float64 // pre-request returns an error
+	NoBuffer   float64 // it posts too few buffers
+	SmallRoom  float64 // or too small ones
+	Fails      float64 // incoming-request returns an error, or panics
+	ReplyFails float64 // incoming-reply panics
+	PostFails  float64 // post-reply does
+	Forgets    float64 // the service never replies
+	Late       float64 // it replies after post-reply has returned
+	Early      float64 // it gives a local reply first
+	Twice      float64 // it replies twice
+	Aborts     float64 // it aborts a request that it runs
+}
+
+// Server is a node with one service.
+type Server struct {
+	crowd       *Crowd
+	id          sim.NodeID
+	incarnation uint64
+	core        *collective.Core
+	out         collective.Output
+	rand        *rand.Rand
+	habits      Habits
+
+	due    agenda
+	order  uint64
+	free   core.Time // when the next message can be sent
+	now    core.Time
+	handle sim.Handle
+
+	exposed map[uint64]uint64 // lengths by key
+	replies map[uint64][]byte // of children, by request
+	own     map[uint64]int    // numbers of broadcasts, by this root's requests
+}
+
+// agenda is what a server does later, ordered by time and then by age.
+type agenda []task
+
+type task struct {
+	at    core.Time
+	order uint64
+	do    func()
+}
+
+func (a agenda) Len() int { return len(a) }
+func (a agenda) Less(i, j int) bool {
+	return a[i].at < a[j].at || a[i].at == a[j].at && a[i].order < a[j].order
+}
+func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(x any)   { *a = append(*a, x.(task)) }
+func (a *agenda) Pop() any {
+	last := (*a)[len(*a)-1]
+	(*a)[len(*a)-1] = task{}
+	*a = (*a)[:len(*a)-1]
+	return last
+}
+
+func (s *Server) at(t core.Time, do func()) {
+	s.order++
+	heap.Push(&s.due, task{t, s.order, do})
+}
+
+// upTo draws a moment within d from now.
+func (s *Server) upTo(d time.Duration) core.Time {
+	if d <= 0 {
+		return s.now
+	}
+	return s.now.Add(time.Duration(s.rand.Int64N(int64(d) + 1)))
+}
+
+func (s *Server) chance(p float64) bool { return p > 0 && s.rand.Float64() < p }
+
+// Deadline implements sim.Node.
+func (s *Server) Deadline() core.Time {
+	if len(s.due) == 0 {
+		return s.core.Deadline()
+	}
+	return s.core.Deadline().Earlier(s.due[0].at)
+}
+
+// Step implements sim.Node. A Command is a function to call on the server, or
+// an Input for its core.
+func (s *Server) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
+	s.now, s.handle = now, h
+	for i := range batch {
+		d := &batch[i]
+		switch v := d.Value.(type) {
+		case func(*Server):
+			v(s)
+		case collective.Input:
+			s.input(v)
+		default:
+			if d.Kind == sim.Datagram {
+				s.input(collective.Input{Kind: collective.Message, Node: s.crowd.names[d.From.Node], Bytes: d.Bytes})
+			}
+		}
+	}
+	for len(s.due) > 0 && s.due[0].at <= now {
+		heap.Pop(&s.due).(task).do()
+	}
+	if s.core.Deadline() <= now {
+		s.core.Step(now, nil, &s.out)
+		s.settle()
+	}
+}
+
+func (s *Server) input(in collective.Input) {
+	s.core.Step(s.now, []collective.Input{in}, &s.out)
+	s.settle()
+}
+
+// settle does, or plans, what the core has asked for.
+func (s *Server) settle() {
+	for _, key := range s.out.Revokes {
+		delete(s.exposed, key)
+	}
+	for _, e := range s.out.Exposes {
+		s.exposed[e.Key] = e.Length
+	}
+	for _, m := range s.out.Sends {
+		s.send(m)
+	}
+	for _, p := range s.out.Pulls {
+		s.at(s.upTo(s.habits.Pull), func() { s.pull(p) })
+	}
+	for _, c := range s.out.Calls {
+		if c.Kind == collective.Created {
+			s.crowd.created(s, c)
+			continue
+		}
+		begins := s.upTo(s.habits.Callback / 2)
+		s.at(begins, func() { s.callback(c) })
+	}
+	for _, e := range s.out.Ends {
+		s.crowd.ended(s, e)
+		delete(s.replies, e.Request)
+	}
+	s.out.Reset()
+}
+
+// send sends a message as soon as the one before allows.
+func (s *Server) send(m collective.Send) {
+	at := max(s.now, s.free)
+	s.free = at.Add(s.habits.Gap)
+	fails := s.chance(s.habits.SendFails)
+	put := !fails || s.chance(0.5)
+	done := func() {
+		if put {
+			s.handle.Send(port, sim.Addr{Node: s.crowd.ids[m.To], Port: port}, m.Bytes, nil)
+		}
+		in := collective.Input{Kind: collective.Sent, Number: m.Number}
+		if fails {
+			in.Err = errLocal
+		}
+		s.input(in)
+	}
+	s.at(at, done)
+}
+
+func (s *Server) pull(p collective.Pull) {
+	in := collective.Input{Kind: collective.Pulled, Request: p.Request}
+	from := s.crowd.servers[s.crowd.ids[p.From]]
+	if from == nil || from.exposed[p.Key] != p.Length || s.chance(s.habits.PullFails) {
+		in.Err = errGone
+	}
+	s.input(in)
+}
+
+// callback runs a callback; it returns after some time.
+func (s *Server) callback(c collective.Call) {
+	in := collective.Input{Kind: collective.Returned, Call: c.Kind, Request: c.Request, Child: c.Reply.Child}
+	switch c.Kind {
+	case collective.Map:
+		in.Members = s.crowd.mapping[c.Index]
+	case collective.PreRequest:
+		in.Err = s.prepare(c.Request, &in)
+	case collective.IncomingRequest:
+		in.Err = s.run(c.Request)
+	case collective.IncomingReply:
+		if c.Reply.Status == collect.OK {
+			s.replies[c.Request] = append(s.replies[c.Request], c.Reply.Body...)
+		}
+		in.Err = s.panics(s.habits.ReplyFails)
+	case collective.PostReply:
+		if in.Err = s.panics(s.habits.PostFails); in.Err == nil {
+			s.post(c.Request)
+		}
+	case collective.ReplyOut, collective.Created:
+	}
+	s.at(s.upTo(s.habits.Callback/2), func() { s.input(in) })
+}

@@ -1,0 +1,220 @@
+package collect
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Version is the version of the format that this package speaks.
+const Version = 1
+
+// MaxRequest is the most bytes of a request, header included.
+const MaxRequest = 4096
+
+// MaxPatience is the longest processing time that a request may tell.
+const MaxPatience = 100 * 24 * time.Hour
+
+// requestSize is the bytes of a request's header without its variable parts.
+const requestSize = 96
+
+// ErrMessage is wrapped by all errors of decoding.
+var ErrMessage = errors.New("collect: not a message")
+
+// The types of messages.
+const (
+	requestType = 1
+	replyType   = 2
+)
+
+// Flags of a request.
+type Flags uint8
+
+// The flags.
+const (
+	Last      Flags = 1 << iota // no request follows over this group: free it
+	OutOfBand                   // the group's members are known without it
+	Creates                     // the parameters of creation are aboard
+	HasBulk                     // bulk data is to be pulled from the sender
+	Own                         // of the library's own: it makes or frees a group, the service is not called
+
+	allFlags = Last | OutOfBand | Creates | HasBulk | Own
+)
+
+// Subset tells which members of the group a request is for.
+type Subset uint8
+
+// The subsets.
+const (
+	Everybody Subset = iota
+	Alive            // who lives now, as a digest tells
+
+	subsets
+)
+
+// Tree is a kind of spanning tree and its radix, 0 where the kind has none.
+type Tree struct {
+	Kind  Kind
+	Radix uint16
+}
+
+// Kind is a kind of spanning tree.
+type Kind uint8
+
+// The kinds that come with the library; services of a whole system may agree
+// on more, from FirstOwnKind on.
+const (
+	KNomial Kind = 1
+	KAry    Kind = 2 // complete, level by level
+	Flat    Kind = 3
+
+	FirstOwnKind Kind = 16
+)
+
+// Bulk is the descriptor of memory at the sender of a request.
+type Bulk struct {
+	Key    uint64 // the sender's own
+	Length uint64 // bytes, at least 1
+}
+
+// Key identifies a broadcast among all of all roots.
+type Key struct {
+	Root        Node
+	Incarnation uint64 // of the root
+	Sequence    uint64 // rises with every broadcast of the root's
+}
+
+// Request is what goes down a tree.
+type Request struct {
+	Flags   Flags
+	Service Service
+	Tree    Tree
+	Key
+	Patience time.Duration // P, the estimate of processing time; not negative
+	Index    Index         // of the group
+	Digest   Digest        // over all members of the group
+
+	Subset       Subset
+	SubsetDigest Digest // over the members of the subset, unless it is Everybody
+	Bulk         Bulk   // with HasBulk
+	Creation     *Creation
+	Payload      []byte
+}
+
+// Size returns the bytes that r takes.
+func (r *Request) Size() int {
+	n := requestSize + len(r.Root) + len(r.Payload)
+	if r.Subset != Everybody {
+		n += len(r.SubsetDigest)
+	}
+	if r.Flags&HasBulk != 0 {
+		n += 16
+	}
+	if r.Creation != nil {
+		n += r.Creation.Size()
+	}
+	return n
+}
+
+// Append appends r to b. It must be sound; see Sound.
+func (r *Request) Append(b []byte) []byte {
+	b = append(b, Version<<4|requestType, byte(r.Flags))
+	b = binary.BigEndian.AppendUint16(b, uint16(len(r.Payload)))
+	b = binary.BigEndian.AppendUint32(b, uint32(r.Service))
+	b = append(b, byte(r.Tree.Kind), byte(r.Subset))
+	b = binary.BigEndian.AppendUint16(b, r.Tree.Radix)
+	b = append(b, byte(len(r.Root)), 0, 0, 0)
+	b = binary.BigEndian.AppendUint64(b, r.Incarnation)
+	b = binary.BigEndian.AppendUint64(b, r.Sequence)
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Patience))
+	b = append(b, r.Index[:]...)
+	b = append(b, r.Digest[:]...)
+	b = append(b, r.Root...)
+	if r.Subset != Everybody {
+		b = append(b, r.SubsetDigest[:]...)
+	}
+	if r.Flags&HasBulk != 0 {
+		b = binary.BigEndian.AppendUint64(b, r.Bulk.Key)
+		b = binary.BigEndian.AppendUint64(b, r.Bulk.Length)
+	}
+	if r.Creation != nil {
+		b = r.Creation.Append(b)
+	}
+	return append(b, r.Payload...)
+}
+
+// DecodeRequest reads all of b. The payload is a part of b; nothing else shares
+// memory with it.
+func DecodeRequest(b []byte) (*Request, error) {
+	if len(b) < requestSize || len(b) > MaxRequest || b[0] != Version<<4|requestType {
+		return nil, fmt.Errorf("%w: %d bytes are no request", ErrMessage, len(b))
+	}
+	in := reader{b: b[1:]}
+	r := &Request{Flags: Flags(in.u8())}
+	size := int(in.u16())
+	r.Service = Service(in.u32())
+	r.Tree.Kind, r.Subset = Kind(in.u8()), Subset(in.u8())
+	r.Tree.Radix = in.u16()
+	name := int(in.u8())
+	in.zero(3)
+	r.Incarnation, r.Sequence = in.u64(), in.u64()
+	r.Patience = time.Duration(in.u64())
+	copy(r.Index[:], in.take(len(r.Index)))
+	copy(r.Digest[:], in.take(len(r.Digest)))
+	r.Root = Node(in.take(name))
+	if r.Subset != Everybody {
+		copy(r.SubsetDigest[:], in.take(len(r.SubsetDigest)))
+	}
+	if r.Flags&HasBulk != 0 {
+		r.Bulk = Bulk{in.u64(), in.u64()}
+	}
+	if r.Flags&Creates != 0 {
+		r.Creation = in.creation()
+	}
+	r.Payload = in.take(size)
+	if in.bad || len(in.b) > 0 {
+		return nil, fmt.Errorf("%w: a request is cut off, or longer than it says", ErrMessage)
+	}
+	if err := r.Sound(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Sound reports why r cannot be a request, whoever sent it.
+func (r *Request) Sound() error {
+	has := func(f Flags) bool { return r.Flags&f != 0 }
+	var wrong string
+	switch {
+	case r.Flags&^allFlags != 0 || r.Subset >= subsets:
+		wrong = "an unknown flag or subset"
+	case r.Service == 0 || len(r.Root) == 0 || len(r.Root) > MaxNode:
+		wrong = "no service or no root"
+	case r.Patience < 0 || r.Patience > MaxPatience:
+		wrong = "a negative time, or one without end"
+	case has(Creates) != (r.Creation != nil), has(HasBulk) != (r.Bulk.Length > 0):
+		wrong = "a flag without what it announces"
+	case has(Creates) && (has(OutOfBand) || r.Subset != Everybody):
+		wrong = "a creation of an out-of-band group or of a subset"
+	case has(Last) && r.Subset != Everybody:
+		wrong = "a last request for a subset"
+	case has(Own) && (len(r.Payload) > 0 || r.Subset != Everybody || !r.ownKind()):
+		wrong = "a message of the library's own that does nothing known"
+	case r.Size() > MaxRequest:
+		wrong = fmt.Sprintf("%d bytes, more than %d", r.Size(), MaxRequest)
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: a request with %s", ErrMessage, wrong)
+}
+
+// ownKind reports whether the flags are one of the library's own kinds: made by
+// what is aboard, made by what is to be pulled, or freed.
+func (r *Request) ownKind() bool {
+	switch r.Flags {
+	case Own | Creates, Own | HasBulk, Own | Last, Own | Last | OutOfBand:
+		return true
+	}
+	return false
+}
