@@ -5,6 +5,7 @@ go 1.26
 require (
 	github.com/goccy/go-graphviz v0.2.9
 	github.com/google/go-cmp v0.7.0
+	github.com/google/pprof v0.0.0-20250602020802-c6617b811d0e
 	github.com/p4lang/p4runtime v1.5.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
@@ -14,8 +15,8 @@ require (
 	github.com/vishvananda/netns v0.0.5
 	go.etcd.io/bbolt v1.4.3
 	go.yaml.in/yaml/v3 v3.0.4
-	golang.org/x/net v0.49.0
 	golang.org/x/sys v0.40.0
+	gonum.org/v1/gonum v0.17.0
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260120221211-b8f7ae30c516
 	google.golang.org/grpc v1.80.0
 	google.golang.org/protobuf v1.36.11
@@ -38,6 +39,7 @@ require (
 	github.com/tetratelabs/wazero v1.8.1 // indirect
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
 	golang.org/x/image v0.25.0 // indirect
+	golang.org/x/net v0.49.0 // indirect
 	golang.org/x/text v0.33.0 // indirect
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc v1.6.1 // indirect
 )

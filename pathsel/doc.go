@@ -3,29 +3,87 @@
 //
 // A tree spans the group's hosts over switches that can all reduce what the
 // group asks: up, not excluded, with the functions and types, enough free
-// slots, room for the children and for the chunk. A switch that cannot is not
-// on a tree. Select takes the tree with the fewest hops (links used, each
-// counted once), then the least depth, then the one that adds the least to what
-// other groups use already (Load), then by a hash of the group, so that equal
-// choices spread and the same request has always the same answer.
+// slots, room for the children and for the chunk. Which tree is best depends on
+// what the group does, and on what other groups use already (Load).
 //
-// # Method
+// # Two ways to ask
 //
-// For a candidate root the tree is a shortest-path tree: every member reaches
-// the root over as few links as the usable switches allow. Among the
-// shortest-path trees of one root, the fewest links are found level by level
-// from the hosts inwards, each level covered by as few parents as possible, by
-// branch and bound with a budget. In fat-trees and leaf-spine fabrics the first
-// descent meets the lower bound and the search ends there; elsewhere small
-// fabrics are searched out and large ones may end on the budget.
+// Select takes the tree with the fewest hops (links used, each counted once),
+// then the least depth, then the one that adds the least to what other groups
+// use, then by a hash of the group, so that equal choices spread.
 //
-// Small fabrics have every usable switch tried as the root. In larger ones the
-// candidates are ordered by a lower bound that a bit-parallel breadth-first
-// search from (up to 64 of) the group's leaf switches gives for all of them at
-// once, and tried in that order within a budget. Choice.Examined says how many.
+// A Planner does the same for any Criterion, or for several with weights; it
+// keeps an index of its graph, so that a plan costs what the group is large and
+// not what the fabric is. The criterion follows from the collective and from
+// the bytes of a vector where it is not given. A Plan says by which criterion,
+// by which method, and whether it is proven to be the best; what it costs by
+// every criterion; which trees lost, and by how much; and, where the bytes are
+// known, how long switches and how long hosts would take by the Model, whose
+// numbers Fit finds from measurements. Where hosts are faster and the request
+// allows it, the answer is a *HostsFaster, which is an ErrNoTree.
 //
-// A shortest-path tree need not be the smallest tree of all (the Steiner tree):
-// where links are down, a detour for one member may save links for the others.
-// The tests hold the difference on small damaged fabrics against an exhaustive
-// search and bound it. Nothing here depends on map order, time or chance.
+// # Methods
+//
+// Levels. In a fabric whose links all join neighbouring layers (leaf-spine,
+// fat-tree, any Clos) the switches up to a layer fall into components: an edge
+// switch with its hosts, a pod, the fabric. A tree needs at least one switch of
+// a layer in every component of that layer that has members and cannot hold
+// them all, and one at the top. The method computes, layer by layer from the
+// hosts, what it costs each switch to serve all members of its component through
+// one switch in each component beneath. If that gives a tree, it has the fewest
+// hops and the least depth of all trees whatever, and is the best of these by
+// the criterion: exact, in time that grows with the links above the group.
+//
+// Shortest paths. Elsewhere every member reaches the root over as few links as
+// the usable switches allow. Among the shortest-path trees of one root, the
+// fewest links are found level by level from the hosts inwards, each covered by
+// as few parents as possible, by branch and bound with a budget. Small fabrics
+// have every usable switch tried as the root; in larger ones the candidates are
+// ordered by a bound that a bit-parallel breadth-first search from (up to 64 of)
+// the group's switches gives for all at once, and tried in that order within a
+// budget. By latency the paths are shortest in time (Dijkstra).
+//
+// Steiner. The smallest tree need not have shortest paths. Package
+// pathsel/steiner approximates it (Mehlhorn, then local search, within a budget
+// of work units) over the hops or over the prices of the load; the better of the
+// two methods by the criterion wins.
+//
+// # Many groups
+//
+// LeastLoad prices every link, switch CPU and slot by its present use. A link's
+// use is the trees on it, each counted by how slow the link is against the
+// fastest of the fabric; a switch CPU's is the trees on it. Links by their lower
+// layer, and CPUs by their layer, are classes of their own, each with a scale S.
+// A tree that adds p to a use u costs there, with a = 3/2,
+//
+//	a^((u+p)/S) - a^(u/S)
+//
+// times a constant that lets every class count the same, and divided by what
+// measurements say is left of the link or CPU. S begins at 1 and doubles once a
+// use in the class passes S·log_a(2nc), where the class has n resources and there
+// are c classes. A switch's slots are a class of each layer as well; their use is the
+// share that is reserved, and S begins at 2^-20.
+//
+// This is ASSIGN-ROUTE of Aspnes, Azar, Fiat, Plotkin and Waarts (On-line
+// routing of virtual circuits with applications to load balancing and machine
+// scheduling, JACM 44(3), 1997, section 3), with trees in place of paths. If
+// every tree is the cheapest of those allowed, no use in a class is ever above
+// 4·log_a(2nc) times the largest that is there when the same groups, all known
+// beforehand, are placed in the best way in trees that are allowed. For: let L
+// be the present uses and L* the optimum's, in units of an S not below the
+// optimum; the sum over the resources of a^L·(2-L*)/n does not grow with a tree,
+// since a^p-1 <= p/2 for p from 0 to 1; it begins at 2c, and L* <= 1. The
+// doubling costs the factor of 4. In fabrics of layers the trees allowed are
+// those of the fewest hops, of which the cheapest is found; elsewhere the
+// cheapest is not always found and the bound is a guide. Trees that go leave S as
+// it is. What is measured is far better: see docs/planning.md.
+//
+// # Change
+//
+// Index finds the trees on a link or switch. Planner.Repair joins what is left
+// of a broken tree and touches nothing else; its answer compares the outcome
+// with a fresh plan. Select does so with Request.Old.
+//
+// Nothing here depends on map order, time or chance: the same request has
+// always the same answer.
 package pathsel

@@ -16,10 +16,7 @@ type edge struct {
 // member's links to them. Points below len(switches) are those switches; point
 // len(switches)+rank is a member.
 type field struct {
-	view topology.View
-	load *Load
-	req  Request
-	hash uint64 // of the group
+	asked
 
 	index    []int32           // by switch index; -1: not usable
 	switches []topology.NodeID // the usable ones, ascending
@@ -33,33 +30,31 @@ type field struct {
 	fixed         []int32 // by switch: members that have no other switch
 }
 
-func newField(view topology.View, load *Load, req Request) *field {
-	g := view.Graph()
+func newField(a asked) *field {
+	g := a.view.Graph()
 	f := &field{
-		view: view, load: load, req: req,
+		asked:         a,
 		index:         make([]int32, g.Switches()),
-		excluded:      make(map[topology.NodeID]bool, len(req.Exclude)),
-		excludedLinks: make(map[topology.LinkID]bool, len(req.ExcludeLinks)),
+		excluded:      make(map[topology.NodeID]bool, len(a.Exclude)),
+		excludedLinks: make(map[topology.LinkID]bool, len(a.ExcludeLinks)),
 	}
-	for _, n := range req.Exclude {
+	for _, n := range a.Exclude {
 		f.excluded[n] = true
 	}
-	for _, l := range req.ExcludeLinks {
+	for _, l := range a.ExcludeLinks {
 		f.excludedLinks[l] = true
 	}
-	for _, m := range req.Members {
-		f.hash = mix(f.hash, uint64(m))
-	}
+	f.hash = groupHash(a.Members)
 	for i := range f.index {
 		f.index[i] = -1
 		n := g.Switch(i)
-		if short := f.shortage(n); short.resource != 0 {
+		if short := f.shortage(n); short.resource != 0 || f.crowds(n) {
 			continue
 		}
 		f.index[i] = int32(len(f.switches))
 		f.switches = append(f.switches, n)
-		f.room = append(f.room, int32(view.Capability(n).Children))
-		f.busy = append(f.busy, int32(load.SwitchTrees(n)))
+		f.room = append(f.room, int32(f.view.Capability(n).Children))
+		f.busy = append(f.busy, int32(f.load.SwitchTrees(n)))
 	}
 	f.joinSwitches()
 	return f
@@ -77,16 +72,16 @@ func (f *field) shortage(n topology.NodeID) shortage {
 	switch {
 	case f.excluded[n] || !f.view.NodeUp(n):
 		return shortage{resource: Path}
-	case !c.Functions.Covers(f.req.Functions):
-		return shortage{Functions, int(c.Functions), int(f.req.Functions)}
-	case !c.Types.Covers(f.req.Types):
-		return shortage{Types, int(c.Types), int(f.req.Types)}
-	case c.Chunk < f.req.ChunkBytes:
-		return shortage{Chunk, c.Chunk, f.req.ChunkBytes}
+	case !c.Functions.Covers(f.Functions):
+		return shortage{Functions, int(c.Functions), int(f.Functions)}
+	case !c.Types.Covers(f.Types):
+		return shortage{Types, int(c.Types), int(f.Types)}
+	case c.Chunk < f.ChunkBytes:
+		return shortage{Chunk, c.Chunk, f.ChunkBytes}
 	case c.Children < 1:
 		return shortage{Children, c.Children, 1}
-	case free < max(f.req.Slots, 1):
-		return shortage{Slots, max(free, 0), max(f.req.Slots, 1)}
+	case free < max(f.Slots, 1):
+		return shortage{Slots, max(free, 0), max(f.Slots, 1)}
 	}
 	return shortage{}
 }
@@ -99,17 +94,35 @@ func (f *field) usable(l topology.LinkID, n topology.NodeID) (int32, bool) {
 		return -1, false
 	}
 	i := f.index[g.SwitchIndex(m)]
-	if i < 0 || !f.view.LinkUp(l) || f.excludedLinks[l] {
+	if i < 0 || !f.view.LinkUp(l) || f.excludedLinks[l] || f.narrow(l) {
 		return -1, false
 	}
 	return i, true
+}
+
+// narrow reports whether a link is below the floor, and crowds whether a switch
+// would give more of its free slots than the ceiling.
+func (a *asked) narrow(l topology.LinkID) bool {
+	return a.floor > 0 && width(a.view, a.load, l, a.view.Graph().Link(l).LinkSpec) < a.floor
+}
+
+func (a *asked) crowds(n topology.NodeID) bool {
+	return a.ceiling > 0 && share(a.view.Capability(n), a.load.UsedSlots(n), a.Request, 0) > a.ceiling
+}
+
+// groupHash returns the hash of a group.
+func groupHash(members []topology.NodeID) (h uint64) {
+	for _, m := range members {
+		h = mix(h, uint64(m))
+	}
+	return h
 }
 
 // joinSwitches fills the edges of the switches.
 func (f *field) joinSwitches() {
 	g := f.view.Graph()
 	seen := newPlaces(len(f.switches))
-	f.offset = append(make([]int32, 0, len(f.switches)+len(f.req.Members)+1), 0)
+	f.offset = append(make([]int32, 0, len(f.switches)+len(f.Members)+1), 0)
 	for _, n := range f.switches {
 		seen.clear()
 		for _, l := range g.Adjacent(n) {
@@ -142,7 +155,7 @@ func (f *field) attachMembers() *Refusal {
 	g := f.view.Graph()
 	seen := newPlaces(len(f.switches))
 	f.fixed = make([]int32, len(f.switches))
-	for rank, m := range f.req.Members {
+	for rank, m := range f.Members {
 		seen.clear()
 		if f.view.NodeUp(m) {
 			for _, l := range g.Adjacent(m) {

@@ -10,6 +10,7 @@ type Load struct {
 	links    []int32 // trees, by link
 	switches []int32 // trees, by switch index
 	slots    []int64 // reserved, by switch index
+	prices   *prices // nil until the first question for one
 }
 
 // NewLoad returns the load of g without trees.
@@ -37,6 +38,9 @@ func (l *Load) count(t Tree, slots int, sign int32) {
 		l.switches[i] += sign
 		l.slots[i] += int64(sign) * int64(slots)
 	}
+	if l.prices != nil {
+		l.prices.follow(l, t)
+	}
 }
 
 // LinkTrees returns the number of trees over a link.
@@ -61,4 +65,22 @@ func (l *Load) UsedSlots(n topology.NodeID) int {
 		return 0
 	}
 	return int(l.slots[l.graph.SwitchIndex(n)])
+}
+
+// Peaks returns, by layer, what the most loaded link upwards from it, switch CPU
+// of it and switch of it have: trees, trees and reserved slots.
+func (l *Load) Peaks() Peaks {
+	g := l.graph
+	n := g.Layers()
+	f := Peaks{Links: make([]float64, n), CPUs: make([]float64, n), Slots: make([]float64, n)}
+	for id, link := range g.AllLinks() {
+		lower := min(g.Layer(link.Ends[0].Node), g.Layer(link.Ends[1].Node))
+		f.Links[lower] = max(f.Links[lower], float64(l.links[id]))
+	}
+	for i := range l.switches {
+		layer := g.Layer(g.Switch(i))
+		f.CPUs[layer] = max(f.CPUs[layer], float64(l.switches[i]))
+		f.Slots[layer] = max(f.Slots[layer], float64(l.slots[i]))
+	}
+	return f
 }

@@ -9,7 +9,7 @@ import (
 
 // refuseMember says why a member has no switch to send to.
 func (f *field) refuseMember(rank int) *Refusal {
-	g, m := f.view.Graph(), f.req.Members[rank]
+	g, m := f.view.Graph(), f.Members[rank]
 	who := fmt.Sprintf("rank %d (%s)", rank, g.Name(m))
 	none := &Refusal{Resource: Path, Switch: topology.NoNode, Member: m, Need: 1}
 	if !f.view.NodeUp(m) {
@@ -75,11 +75,11 @@ func (f *field) refuseUnreached() *Refusal {
 	g := f.view.Graph()
 	reached := f.reach(f.member(0))
 	members, lost := 0, topology.NoNode
-	for rank := range f.req.Members {
+	for rank := range f.Members {
 		if slices.ContainsFunc(f.at(f.member(rank)), func(e edge) bool { return reached[e.to] }) {
 			members++
 		} else if lost == topology.NoNode {
-			lost = f.req.Members[rank]
+			lost = f.Members[rank]
 		}
 	}
 	var nearest *Refusal
@@ -98,13 +98,13 @@ func (f *field) refuseUnreached() *Refusal {
 		}
 	}
 	apart := fmt.Sprintf("usable switches join %s with %d of %d members, not with %s",
-		g.Name(f.req.Members[0]), members, len(f.req.Members), g.Name(lost))
+		g.Name(f.Members[0]), members, len(f.Members), g.Name(lost))
 	if nearest == nil || nearest.Resource == Path {
 		blamed := topology.NoNode
 		if nearest != nil {
 			blamed, apart = nearest.Switch, apart+"; "+nearest.text
 		}
-		return &Refusal{Resource: Path, Switch: blamed, Member: lost, Free: members, Need: len(f.req.Members), text: apart}
+		return &Refusal{Resource: Path, Switch: blamed, Member: lost, Free: members, Need: len(f.Members), text: apart}
 	}
 	nearest.Member = lost
 	nearest.text = apart + "; " + nearest.text

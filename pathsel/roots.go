@@ -77,7 +77,7 @@ func (f *field) rankRoots() []int32 {
 func (f *field) sample() []int32 {
 	taken := newPlaces(len(f.switches))
 	var apart []int32
-	for rank := range f.req.Members {
+	for rank := range f.Members {
 		point := f.member(rank)
 		first := f.at(point)[0].to
 		if _, ok := taken.get(first); !ok {

@@ -23,6 +23,27 @@ type Request struct {
 	// Exclude are switches, ExcludeLinks links, that the tree must not use.
 	Exclude      []topology.NodeID
 	ExcludeLinks []topology.LinkID
+	// Old is the tree that the group has lost, if it had one: Select returns it
+	// repaired where that has as few hops and as little depth as a new one. It
+	// counts no longer in the load.
+	Old Tree
+
+	// What follows is for a Planner; Select goes by the fewest hops.
+
+	// Criterion is what to choose by. Weights, if any is above zero, stand in
+	// its place.
+	Criterion Criterion
+	Weights   Weights
+	// Collective is what the group does, and Bytes how long its vectors are; 0
+	// where that is not known.
+	Collective Collective
+	Bytes      int64
+	// Forward lets switches that cannot reduce forward, so that an edge of the
+	// tree may lead over several links. The manager does not ask for it: its
+	// edges are addresses that are routed over one link.
+	Forward bool
+	// Hosts lets the answer be a *HostsFaster; it takes Bytes.
+	Hosts bool
 }
 
 // Validate reports what no fabric of this graph could fulfil: no members, a
@@ -42,6 +63,11 @@ func (r Request) Validate(g *topology.Graph) error {
 		}
 		ranks[m] = rank
 	}
+	return r.validateRest(g)
+}
+
+// validateRest reports what is wrong beside the members.
+func (r Request) validateRest(g *topology.Graph) error {
 	for _, n := range r.Exclude {
 		if !g.IsSwitch(n) {
 			return fmt.Errorf("%w: %s to exclude is not a switch", ErrRequest, g.Name(n))
@@ -52,10 +78,15 @@ func (r Request) Validate(g *topology.Graph) error {
 			return fmt.Errorf("%w: there is no link %d to exclude", ErrRequest, l)
 		}
 	}
-	if r.Slots < 0 || r.ChunkBytes < 0 {
-		return fmt.Errorf("%w: %d slots and %d bytes a chunk must not be negative", ErrRequest, r.Slots, r.ChunkBytes)
+	switch {
+	case r.Slots < 0 || r.ChunkBytes < 0 || r.Bytes < 0:
+		return fmt.Errorf("%w: %d slots, %d bytes a chunk and %d a vector must not be negative", ErrRequest, r.Slots, r.ChunkBytes, r.Bytes)
+	case r.Criterion >= criteria || r.Collective >= collectives:
+		return fmt.Errorf("%w: there is no %v, or no %v", ErrRequest, r.Criterion, r.Collective)
+	case r.Weights.given() && r.Criterion != ByFunction:
+		return fmt.Errorf("%w: %w", ErrRequest, errWeights)
 	}
-	return nil
+	return r.Weights.Validate()
 }
 
 // Cost is what a tree costs. Fewer is better, and earlier fields decide before
@@ -64,9 +95,9 @@ type Cost struct {
 	Hops  int // links that the tree uses
 	Depth int // links from the root to the furthest member
 	// Load is the present use: it sums, over the links and switches of the
-	// tree, the trees that each carries already. Adding a tree raises the sum of the squares of all these
-	// counts by twice this and a constant, so that taking the least keeps the
-	// fabric evenly used.
+	// tree, the trees that each carries already. Adding a tree raises the sum of
+	// the squares of all these counts by twice this and a constant, so that
+	// taking the least keeps the fabric evenly used.
 	Load int
 }
 
@@ -122,7 +153,7 @@ func Select(view topology.View, load *Load, req Request) (Choice, error) {
 	if load != nil && load.graph != g {
 		return Choice{}, fmt.Errorf("select tree: %w: the load is of another graph", ErrRequest)
 	}
-	f := newField(view, load, req)
+	f := newField(asked{Request: &req, view: view, load: load})
 	if refusal := f.attachMembers(); refusal != nil {
 		return Choice{}, fmt.Errorf("select tree: %w", refusal)
 	}
@@ -130,7 +161,11 @@ func Select(view topology.View, load *Load, req Request) (Choice, error) {
 	if len(roots) == 0 {
 		return Choice{}, fmt.Errorf("select tree: %w", f.refuseUnreached())
 	}
-	return f.chooseRoot(roots)
+	choice, err := f.chooseRoot(roots)
+	if err != nil || len(req.Old.Vertices) == 0 {
+		return choice, err
+	}
+	return choice.orRepaired(view, load, req), nil
 }
 
 // chooseRoot tries the roots in their order while the budget lasts.

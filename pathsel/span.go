@@ -38,7 +38,7 @@ type spanner struct {
 type residents struct{ offset, members []int32 }
 
 func newSpanner(f *field) *spanner {
-	points, n := len(f.switches)+len(f.req.Members), len(f.switches)
+	points, n := len(f.switches)+len(f.Members), len(f.switches)
 	return &spanner{
 		field: f, residents: f.listResidents(), distance: newPlaces(points),
 		up: make([]edge, points), children: make([]int32, n), covers: make([]int32, n), weight: make([]int32, n),
@@ -50,7 +50,7 @@ func newSpanner(f *field) *spanner {
 
 func (f *field) listResidents() *residents {
 	r := &residents{offset: make([]int32, len(f.switches)+1)}
-	for rank := range f.req.Members {
+	for rank := range f.Members {
 		for _, e := range f.at(f.member(rank)) {
 			r.offset[e.to+1]++
 		}
@@ -60,7 +60,7 @@ func (f *field) listResidents() *residents {
 	}
 	r.members = make([]int32, r.offset[len(f.switches)])
 	next := slices.Clone(r.offset)
-	for rank := range f.req.Members {
+	for rank := range f.Members {
 		for _, e := range f.at(f.member(rank)) {
 			r.members[next[e.to]] = f.member(rank)
 			next[e.to]++
@@ -81,7 +81,7 @@ func (s *spanner) span(root int32, target *Cost) bool {
 		return greedy
 	}
 	if greedy && target != nil {
-		least := Cost{Hops: s.bound - 1 + len(s.req.Members), Depth: s.depth()}
+		least := Cost{Hops: s.bound - 1 + len(s.Members), Depth: s.depth()}
 		if least.Hops > target.Hops || least.Hops == target.Hops && least.Depth > target.Depth {
 			return true
 		}
@@ -97,7 +97,7 @@ func (s *spanner) measure() bool {
 	for i := range s.levels {
 		s.levels[i] = s.levels[i][:0]
 	}
-	waiting := len(s.req.Members)
+	waiting := len(s.Members)
 	front, next := []int32{s.root}, []int32(nil)
 	for d := int32(0); len(front) > 0; d++ {
 		next = next[:0]
@@ -150,7 +150,7 @@ func (s *spanner) descend() bool {
 	clear(s.forced)
 	s.certain.clear()
 	s.vertices, s.bound, s.hopeless = 1, 1, false
-	for rank := range s.req.Members {
+	for rank := range s.Members {
 		s.certain.set(s.member(rank), 0)
 	}
 	for level := len(s.levels) - 1; level > 0; level-- {
@@ -223,7 +223,7 @@ func (s *spanner) cost() Cost {
 			}
 		}
 	}
-	return Cost{Hops: s.vertices - 1 + len(s.req.Members), Depth: s.depth(), Load: int(load)}
+	return Cost{Hops: s.vertices - 1 + len(s.Members), Depth: s.depth(), Load: int(load)}
 }
 
 // depth returns the furthest level that has points.
@@ -251,7 +251,7 @@ func (s *spanner) tree() Tree {
 	}
 	t := Tree{
 		Vertices: append(make([]Vertex, 0, s.vertices), Vertex{Switch: s.switches[s.root], Parent: -1, Up: topology.NoLink}),
-		Leaves:   make([]Leaf, len(s.req.Members)),
+		Leaves:   make([]Leaf, len(s.Members)),
 	}
 	number := map[int32]int32{s.root: 0}
 	for level := 1; level < len(s.levels); level++ {
@@ -262,7 +262,7 @@ func (s *spanner) tree() Tree {
 			t.Vertices = append(t.Vertices, Vertex{Switch: s.switches[v], Parent: number[s.up[v].to], Up: s.up[v].link})
 		}
 	}
-	for rank, host := range s.req.Members {
+	for rank, host := range s.Members {
 		up := s.up[s.member(rank)]
 		t.Leaves[rank] = Leaf{Host: host, Vertex: number[up.to], Link: up.link}
 	}

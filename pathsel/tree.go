@@ -30,6 +30,9 @@ type Leaf struct {
 type Tree struct {
 	Vertices []Vertex
 	Leaves   []Leaf
+	// Routes are the edges of several links, where switches that cannot reduce
+	// forward; see Request.Forward. No other tree has any.
+	Routes []Route `json:",omitempty"`
 }
 
 // Child is a child of a vertex: another vertex, or a member.
@@ -48,26 +51,31 @@ func (t Tree) Root() topology.NodeID {
 
 // Hops returns the number of links that the tree uses.
 func (t Tree) Hops() int {
-	return max(0, len(t.Vertices)-1) + len(t.Leaves)
+	hops := max(0, len(t.Vertices)-1) + len(t.Leaves)
+	for _, p := range t.Routes {
+		hops += len(p.Links) - 1
+	}
+	return hops
 }
 
 // Depth returns the links between the root and the member furthest from it.
 func (t Tree) Depth() int {
 	depth := make([]int, len(t.Vertices))
+	routes := t.routesByChild()
 	for i, v := range t.Vertices {
 		if i > 0 {
-			depth[i] = depth[v.Parent] + 1
+			depth[i] = depth[v.Parent] + routes.links(int32(i), -1)
 		}
 	}
 	deepest := 0
-	for _, l := range t.Leaves {
-		deepest = max(deepest, depth[l.Vertex]+1)
+	for rank, l := range t.Leaves {
+		deepest = max(deepest, depth[l.Vertex]+routes.links(-1, int32(rank)))
 	}
 	return deepest
 }
 
 // Links iterates over the links of the tree: the switches' in the order of
-// Vertices, then the members' by rank.
+// Vertices, then the members' by rank, then what routes have beyond their first.
 func (t Tree) Links() iter.Seq[topology.LinkID] {
 	return func(yield func(topology.LinkID) bool) {
 		for _, v := range t.Vertices {
@@ -78,6 +86,13 @@ func (t Tree) Links() iter.Seq[topology.LinkID] {
 		for _, l := range t.Leaves {
 			if !yield(l.Link) {
 				return
+			}
+		}
+		for _, p := range t.Routes {
+			for _, l := range p.Links[1:] {
+				if !yield(l) {
+					return
+				}
 			}
 		}
 	}
@@ -136,8 +151,9 @@ func (t Tree) Validate(view topology.View) error {
 	}
 	seen := make(map[topology.NodeID]bool, len(t.Vertices)+len(t.Leaves))
 	busy := make([]bool, len(t.Vertices))
+	routes := t.routesByChild()
 	for i, v := range t.Vertices {
-		if err := t.checkVertex(view, i, v, seen); err != nil {
+		if err := t.checkVertex(view, i, v, seen, routes); err != nil {
 			return fmt.Errorf("validate tree: vertex %d: %w: %w", i, err, ErrInvalidTree)
 		}
 		if i > 0 {
@@ -145,10 +161,13 @@ func (t Tree) Validate(view topology.View) error {
 		}
 	}
 	for rank, l := range t.Leaves {
-		if err := t.checkLeaf(view, l, seen); err != nil {
+		if err := t.checkLeaf(view, rank, l, seen, routes); err != nil {
 			return fmt.Errorf("validate tree: rank %d: %w: %w", rank, err, ErrInvalidTree)
 		}
 		busy[l.Vertex] = true
+	}
+	if err := t.checkRoutes(view, seen); err != nil {
+		return fmt.Errorf("validate tree: %w: %w", err, ErrInvalidTree)
 	}
 	if i := slices.Index(busy, false); i >= 0 {
 		return fmt.Errorf("validate tree: vertex %d (%s) has no children: %w", i, view.Graph().Name(t.Vertices[i].Switch), ErrInvalidTree)
@@ -156,7 +175,7 @@ func (t Tree) Validate(view topology.View) error {
 	return nil
 }
 
-func (t Tree) checkVertex(view topology.View, i int, v Vertex, seen map[topology.NodeID]bool) error {
+func (t Tree) checkVertex(view topology.View, i int, v Vertex, seen map[topology.NodeID]bool, routes routeIndex) error {
 	g := view.Graph()
 	switch {
 	case !g.IsSwitch(v.Switch):
@@ -171,13 +190,13 @@ func (t Tree) checkVertex(view topology.View, i int, v Vertex, seen map[topology
 		return fmt.Errorf("its parent, vertex %d, does not stand before it", v.Parent)
 	}
 	seen[v.Switch] = true
-	if i == 0 {
+	if i == 0 || routes.links(int32(i), -1) > 1 {
 		return nil
 	}
 	return checkLink(view, v.Up, v.Switch, t.Vertices[v.Parent].Switch)
 }
 
-func (t Tree) checkLeaf(view topology.View, l Leaf, seen map[topology.NodeID]bool) error {
+func (t Tree) checkLeaf(view topology.View, rank int, l Leaf, seen map[topology.NodeID]bool, routes routeIndex) error {
 	g := view.Graph()
 	switch {
 	case !g.IsHost(l.Host):
@@ -188,6 +207,9 @@ func (t Tree) checkLeaf(view topology.View, l Leaf, seen map[topology.NodeID]boo
 		return fmt.Errorf("there is no vertex %d", l.Vertex)
 	}
 	seen[l.Host] = true
+	if routes.links(-1, int32(rank)) > 1 {
+		return nil
+	}
 	return checkLink(view, l.Link, l.Host, t.Vertices[l.Vertex].Switch)
 }
 

@@ -9,12 +9,12 @@ import (
 	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 	"github.com/tributary-fabric/tributary/internal/rpc"
-	"github.com/tributary-fabric/tributary/topology"
+	"github.com/tributary-fabric/tributary/topology/importer"
 )
 
 func newTopology() *cobra.Command {
-	cmd := &cobra.Command{Use: "topology", Short: "Show the fabric as the manager sees it, check a topology file"}
-	return family(cmd, newTopologyShow(), newTopologyCheck())
+	cmd := &cobra.Command{Use: "topology", Short: "Show the fabric as the manager sees it, check or import a topology file"}
+	return family(cmd, newTopologyShow(), newTopologyCheck(), newTopologyImport())
 }
 
 func newTopologyShow() *cobra.Command {
@@ -46,10 +46,15 @@ func newTopologyShow() *cobra.Command {
 func newTopologyCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
-		Short: "Check a topology file or specification; it needs no manager",
+		Short: "Check a topology file, specification or FORMAT:FILE to import; it needs no manager",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			g, err := topology.Open(args[0])
+			g, report, err := importer.Open(args[0])
+			if report != nil {
+				if err := report.Text(cmd.ErrOrStderr()); err != nil {
+					return err
+				}
+			}
 			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
 				reducing := 0
 				for i := range g.Switches() {

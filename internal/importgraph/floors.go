@@ -41,6 +41,7 @@ func (p place) holds(path string) bool {
 // longer one of these before a shorter.
 var house = map[place]Floor{
 	"cmd/...":                Commands,
+	"mininet/peers":          Commands,
 	"internal/embedded":      Whole,
 	"internal/picture/...":   Whole,
 	"hostlib/scoll":          Services,
@@ -66,14 +67,15 @@ var house = map[place]Floor{
 	"internal/sim/...":       Simulation,
 	"internal/core/...":      Cores,
 	"pathsel":                Decisions,
+	"pathsel/steiner/...":    Decisions,
 	"p4/...":                 Decisions,
 	"internal/core":          Ground,
-	"internal/wire":          Ground,
+	"internal/wire/...":      Ground,
 	"internal/version":       Ground,
 	"internal/importgraph":   Ground,
 	"internal/transcript":    Ground, // for tests alone
 	"internal/reducetest":    Ground, // for tests alone
-	"topology":               Ground,
+	"topology/...":           Ground,
 	"reduce/...":             Ground,
 	"hostlib/tree":           Ground,
 	"api/...":                Ground,

@@ -38,6 +38,9 @@
 // Epochs are even, rise strictly within a group, and are above each that a
 // member has reported: the odd ones are the lowest rank's own, for host trees.
 //
+// A tree that replaces a lost one is asked for with that one, so that what still
+// holds of it can be kept.
+//
 // # Who plans
 //
 // Choosing a tree takes long in a large fabric and is done outside: PlanRequest

@@ -26,6 +26,7 @@ type group struct {
 	building *tree   // planned or prepared
 	active   *tree   // active
 	draining []*tree // draining, by age
+	lost     *tree   // the last active one that was lost, until another is active
 
 	plan      uint64 // of the PlanRequest without an answer; 0: none
 	round     round

@@ -367,8 +367,15 @@ func TestTopologyChange(t *testing.T) {
 	if n := w.out.Withdrawals; len(n) != 3 || !strings.Contains(n[0].Why, "down") {
 		t.Fatalf("%+v", n)
 	}
+	lost := w.core.groups[1].lost
+	if lost == nil || lost.epoch != 2 {
+		t.Fatalf("the plan to come does not know the tree that was lost: %+v", lost)
+	}
 	w.run(time.Second)
 	w.want(t, Active, 4)
+	if w.core.groups[1].lost != nil {
+		t.Error("a lost tree is kept beyond the next one")
+	}
 	// Another fabric's view is not this one's.
 	w.step(TopologyChanged{View: smallFabric().View()})
 	w.want(t, Active, 4)

@@ -75,10 +75,14 @@ func (c *Core) plan(g *group) {
 	}
 	c.plans++
 	g.plan = c.plans
-	c.out.Plans = append(c.out.Plans, PlanRequest{Group: g.id, Plan: g.plan, Request: pathsel.Request{
+	req := pathsel.Request{
 		Members: g.hosts, Functions: g.spec.Functions, Types: g.spec.Types,
 		Slots: need, ChunkBytes: g.spec.ChunkBytes, Exclude: exclude,
-	}})
+	}
+	if g.lost != nil {
+		req.Old = g.lost.choice.Tree
+	}
+	c.out.Plans = append(c.out.Plans, PlanRequest{Group: g.id, Plan: g.plan, Request: req})
 }
 
 func (c *Core) planned(in Planned) {

@@ -219,7 +219,7 @@ func (c *Core) activate(g *group, t *tree) {
 	old := g.active
 	g.building, g.active = nil, t
 	t.stage = TreeActive
-	g.round, g.refusal, g.told = round{}, nil, ""
+	g.round, g.refusal, g.told, g.lost = round{}, nil, "", nil
 	c.note(g, "epoch %d active", t.epoch)
 	for rank := range g.members {
 		c.offer(g, t, uint32(rank))
@@ -241,6 +241,7 @@ func (c *Core) lose(g *group, t *tree, why string) {
 		}
 	}
 	if t == g.active {
+		g.lost = t
 		c.backOff(g)
 	}
 	c.remove(g, t)

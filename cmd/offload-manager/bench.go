@@ -1,0 +1,53 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/cmd/offload-manager/planbench"
+	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
+)
+
+func newBench() *cobra.Command {
+	return family(&cobra.Command{Use: "bench", Short: "Measure how well the manager plans"}, newBenchPlan())
+}
+
+func newBenchPlan() *cobra.Command {
+	c := planbench.DefaultConfig()
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Measure plans and repairs of large fabrics and of many groups, each figure beside its limit",
+		Long: `plan measures, on this machine and offline: plans and repairs in fat-trees of
+65,536 and of a million hosts, and what these take in memory; 10,000 groups planned
+one after another, against what any placement must load; linear programmes of small
+cases; Steiner trees against their lower bounds. It takes about a minute and
+1 GiB. Times are medians. docs/planning.md tells what the figures mean.`,
+		Example: "  offload-manager bench plan\n  offload-manager bench plan --groups 1000 --format json",
+		Args:    cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&c.Repaired, "repaired", c.Repaired, "`k` of the fat-tree in which a tree is planned and repaired")
+	flags.IntVar(&c.Largest, "largest", c.Largest, "`k` of the largest fat-tree")
+	flags.IntVar(&c.Online, "online", c.Online, "`k` of the fat-tree of many groups")
+	flags.IntVar(&c.Groups, "groups", c.Groups, "`number` of groups")
+	flags.IntVar(&c.Members, "members", c.Members, "`hosts` of each")
+	flags.IntVar(&c.Cases, "cases", c.Cases, "`graphs` of Steiner trees, the first of the table; 0: all")
+	flags.IntVar(&c.Runs, "runs", c.Runs, "the median of so `many` runs counts")
+	flags.Uint64Var(&c.Seed, "seed", c.Seed, "`seed` of the groups and graphs")
+	format := formatFlag(cmd, "text", "json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		how, err := format()
+		if err != nil {
+			return err
+		}
+		report, err := planbench.Run(cmd.Context(), c, progress(cmd.ErrOrStderr()))
+		if err != nil {
+			return err
+		}
+		if how == "json" {
+			return view.JSON(cmd.OutOrStdout(), report)
+		}
+		return report.Text(cmd.OutOrStdout())
+	}
+	return cmd
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
+	"github.com/tributary-fabric/tributary/cmd/offload-manager/whatif"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// planFlags are the flags of plan as they are written.
+type planFlags struct {
+	topology, groups, model, measured string
+	bytes                             size
+	config                            whatif.Config
+}
+
+func newPlan() *cobra.Command {
+	var f planFlags
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Plan a tree offline: what would a group get, and what if something were down",
+		Long: `plan chooses the collection tree of a group in the fabric of a file, without a
+manager, and says why it is that one: by which criterion, what it costs by each,
+which trees lost and by how much, and how long an operation would take over
+switches and over hosts. --groups plans other groups first; --down then takes
+links, switches or hosts away, repairs the trees that this breaks, and compares
+them with fresh plans. docs/planning.md explains the criteria and the model.`,
+		Example: "  offload-manager plan --topology fat-tree:4 --hosts h0,h5,h9,h13 --bytes 4MiB\n" +
+			"  offload-manager plan --topology fabric.yaml --hosts all --criterion load --groups jobs.yaml --down spine-1\n" +
+			"  offload-manager plan --measured rows.yaml > model.yaml",
+		Args: cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	g := &f.config.Group
+	flags.StringVar(&f.topology, "topology", "", "the fabric: a specification or a `file`")
+	flags.StringSliceVar(&g.Hosts, "hosts", []string{"all"}, "`hosts` by rank; all, or random:N:SEED")
+	flags.StringVar(&g.Function, "function", "sum", "reduction `function`, or a collective that copies: barrier, broadcast, gather, scatter, all-to-all")
+	flags.StringVar(&g.Type, "type", "float32", "element `type`")
+	flags.Var(&f.bytes, "bytes", "`size` of a vector, such as 65536, 64KiB or 4MiB; 0: not known")
+	flags.StringVar(&g.Criterion, "criterion", "auto", "`what` to choose by: auto (by function and size), hops, latency, bandwidth, load or capability")
+	flags.StringVar(&g.Weights, "weights", "", "several criteria with `weights`, such as hops=1,load=2")
+	flags.IntVar(&g.Window, "window", 64, "window, in `chunks`: the tree takes twice as many slots on each switch")
+	flags.IntVar(&g.Chunk, "chunk", 1432, "largest payload of a packet, in `bytes`")
+	flags.StringVar(&f.groups, "groups", "", "`file` of groups that are there already")
+	flags.StringArrayVar(&f.config.Down, "down", nil, "`what` is down: a switch, a host, or a link such as leaf-0--spine-1; may be repeated")
+	flags.IntVar(&f.config.Stripes, "stripes", 0, "plan so `many` trees for the group, over links of their own")
+	flags.IntVar(&f.config.Roots, "roots", 0, "plan so `many` roots for the group, each of a part")
+	flags.BoolVar(&f.config.Forward, "forward", false, "let switches that cannot reduce forward (the manager does not yet)")
+	flags.BoolVar(&f.config.OrHosts, "or-hosts", false, "answer that there is no tree where hosts would be faster")
+	flags.BoolVar(&f.config.Partial, "partial", false, "leave out members that cannot be reached")
+	flags.StringVar(&f.model, "model", "", "`file` of a cost model")
+	flags.StringVar(&f.measured, "measured", "", "`file` of measurements: print the model that fits them, and plan nothing")
+	format := formatFlag(cmd, "text", "json", "svg")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		how, err := format()
+		if err != nil {
+			return err
+		}
+		return f.run(cmd, how)
+	}
+	return cmd
+}
+
+var errNoPlan = errors.New("there is no tree")
+
+func (f *planFlags) run(cmd *cobra.Command, how string) (err error) {
+	f.config.Model = pathsel.DefaultModel()
+	if f.model != "" {
+		if f.config.Model, err = whatif.ReadModel(f.model); err != nil {
+			return err
+		}
+	}
+	out := cmd.OutOrStdout()
+	if f.measured != "" {
+		fit, err := whatif.FitFile(f.measured, f.config.Model)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "# fitted to %d rows: off by %.1f %% on average, %.1f %% at worst\n", fit.Rows, 100*fit.Mean, 100*fit.Worst)
+		return whatif.WriteModel(out, fit.Model)
+	}
+	report, err := f.answer()
+	switch {
+	case err != nil:
+		return err
+	case how == "json":
+		err = view.JSON(out, report)
+	case how == "svg":
+		err = report.SVG(cmd.Context(), out)
+	default:
+		err = report.Text(out)
+	}
+	if err == nil && report.Refused != nil && !report.Refused.HostsFaster {
+		return fmt.Errorf("%w: %s", errNoPlan, report.Refused.Why)
+	}
+	return err
+}
+
+func (f *planFlags) answer() (*whatif.Report, error) {
+	c := &f.config
+	if f.topology == "" {
+		return nil, fmt.Errorf("%w --topology: it is needed: a file, or one of\n%s", errUsage, indented(topology.Specs))
+	}
+	if c.Stripes < 0 || c.Roots < 0 {
+		return nil, fmt.Errorf("%w: --stripes and --roots must not be negative", errUsage)
+	}
+	var err error
+	if c.Graph, err = topology.Open(f.topology); err != nil {
+		return nil, err
+	}
+	if f.groups != "" {
+		if c.Others, err = whatif.ReadGroups(f.groups); err != nil {
+			return nil, err
+		}
+	}
+	c.Group.Bytes = int64(f.bytes)
+	if c.Group.Weights != "" && c.Group.Criterion == "auto" {
+		c.Group.Criterion = ""
+	}
+	return whatif.Run(*c)
+}

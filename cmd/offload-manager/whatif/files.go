@@ -1,0 +1,139 @@
+package whatif
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tributary-fabric/tributary/pathsel"
+)
+
+// maxFile bounds what is read of a file, in bytes.
+const maxFile = 64 << 20
+
+// read decodes a YAML file strictly.
+func read(path string, to any) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return err
+	}
+	if len(data) > maxFile {
+		return fmt.Errorf("%s: more than %d bytes: %w", path, maxFile, ErrConfig)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(to); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("the file is empty")
+		}
+		return fmt.Errorf("%s: %w: %w", path, err, ErrConfig)
+	}
+	return nil
+}
+
+// ReadGroups reads a file of groups: an object with the list "groups".
+func ReadGroups(path string) ([]Group, error) {
+	var file struct {
+		Groups []Group `yaml:"groups"`
+	}
+	if err := read(path, &file); err != nil {
+		return nil, fmt.Errorf("read groups: %w", err)
+	}
+	names := map[string]bool{}
+	for i, g := range file.Groups {
+		if g.Name == "" || names[g.Name] || len(g.Hosts) == 0 {
+			return nil, fmt.Errorf("read groups: %s: groups[%d] %q has no name or no hosts, or a name that another has: %w", path, i, g.Name, ErrConfig)
+		}
+		names[g.Name] = true
+	}
+	return file.Groups, nil
+}
+
+// modelFile is a cost model as it is written: durations such as 10us, speeds in
+// bytes a second, bandwidth in bit/s.
+type modelFile struct {
+	HostMessage  time.Duration `yaml:"host_message"`
+	SwitchHop    time.Duration `yaml:"switch_hop"`
+	SwitchReduce float64       `yaml:"switch_reduce"`
+	HostReduce   float64       `yaml:"host_reduce"`
+	Bandwidth    int64         `yaml:"bandwidth"`
+	Hop          time.Duration `yaml:"hop"`
+}
+
+// ReadModel reads a cost model; what the file does not say is as in
+// pathsel.DefaultModel.
+func ReadModel(path string) (pathsel.Model, error) {
+	f := modelFile(pathsel.DefaultModel())
+	if err := read(path, &f); err != nil {
+		return pathsel.Model{}, fmt.Errorf("read model: %w", err)
+	}
+	m := pathsel.Model(f)
+	if err := m.Validate(); err != nil {
+		return pathsel.Model{}, fmt.Errorf("read model: %s: %w", path, err)
+	}
+	return m, nil
+}
+
+// WriteModel writes a model so that ReadModel reads it.
+func WriteModel(w io.Writer, m pathsel.Model) error {
+	_, err := fmt.Fprintf(w, "host_message: %v\nswitch_hop: %v\nswitch_reduce: %.6g # bytes a second\n"+
+		"host_reduce: %.6g # bytes a second\nbandwidth: %d # bit/s\nhop: %v\n",
+		m.HostMessage, m.SwitchHop, m.SwitchReduce, m.HostReduce, m.Bandwidth, m.Hop)
+	return err
+}
+
+// measuredRow is a measurement as it is written.
+type measuredRow struct {
+	Way       string        `yaml:"way"` // switches or hosts
+	Function  string        `yaml:"function"`
+	Members   int           `yaml:"members"`
+	Depth     int           `yaml:"depth"`    // links from a member to the root
+	Children  int           `yaml:"children"` // the most that a switch has
+	Bytes     int64         `yaml:"bytes"`
+	Bandwidth int64         `yaml:"bandwidth"` // bit/s; 0: the model's
+	Took      time.Duration `yaml:"took"`
+}
+
+// FitFile fits a model, beginning with base, to a file of measurements: an object
+// with the list "rows".
+func FitFile(path string, base pathsel.Model) (pathsel.Fitted, error) {
+	var file struct {
+		Rows []measuredRow `yaml:"rows"`
+	}
+	if err := read(path, &file); err != nil {
+		return pathsel.Fitted{}, fmt.Errorf("read measurements: %w", err)
+	}
+	var rows []pathsel.Measured
+	var hops []int
+	for i, r := range file.Rows {
+		m := pathsel.Measured{OverHosts: r.Way == "hosts", Took: r.Took, Trip: pathsel.Trip{
+			Members: r.Members, Children: r.Children, Bytes: r.Bytes, Bandwidth: r.Bandwidth,
+			Latency: time.Duration(r.Depth) * (base.Hop + base.SwitchHop), Collective: pathsel.Allreduce,
+		}}
+		if m.Bandwidth == 0 {
+			m.Bandwidth = base.Bandwidth
+		}
+		if collective, err := pathsel.ParseCollective(r.Function); err == nil {
+			m.Collective = collective
+		}
+		if r.Way != "hosts" && r.Way != "switches" {
+			return pathsel.Fitted{}, fmt.Errorf("%s: rows[%d]: way %q is neither switches nor hosts: %w", path, i, r.Way, ErrConfig)
+		}
+		rows, hops = append(rows, m), append(hops, r.Depth)
+	}
+	f, err := pathsel.Fit(base, hops, rows)
+	if err != nil {
+		return f, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}

@@ -1,0 +1,230 @@
+package whatif
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+func question(t testing.TB, fabric string, hosts ...string) Config {
+	t.Helper()
+	g, err := topology.Parse(fabric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{Graph: g, Group: Group{Hosts: hosts, Function: "sum"}}
+}
+
+func answer(t testing.TB, c Config) (*Report, string) {
+	t.Helper()
+	r, err := Run(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := r.Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := json.Marshal(r); err != nil {
+		t.Fatal(err)
+	}
+	return r, text.String()
+}
+
+func TestPlanOfAGroup(t *testing.T) {
+	c := question(t, "fat-tree:4", "h0", "h5", "h15")
+	c.Group.Bytes = 1 << 20
+	r, text := answer(t, c)
+	if r.Tree.Criterion != "bandwidth" || !r.Tree.Exact || len(r.Tree.Leaves) != 3 || len(r.Tree.Vertices) != 7 || len(r.Tree.Rivals) != 3 {
+		t.Errorf("%+v", r.Tree)
+	}
+	for _, want := range []string{"fat-tree:4: 16 hosts", "h5 (rank 1)", "by bandwidth, since", "lost by", "By the model an operation takes"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	var svg bytes.Buffer
+	if err := r.SVG(t.Context(), &svg); err != nil || !strings.Contains(svg.String(), "</svg>") {
+		t.Errorf("%v: %.100s", err, svg.String())
+	}
+}
+
+// TestDownIsRepaired takes a spine away: the trees of two groups are repaired,
+// and both are compared with fresh plans.
+func TestDownIsRepaired(t *testing.T) {
+	c := question(t, "leaf-spine:2,3,2", "all")
+	c.Others = []Group{{Name: "first", Hosts: []string{"h0", "h2"}}, {Name: "second", Hosts: []string{"h1", "h5"}}}
+	before, _ := answer(t, c)
+	c.Down = []string{before.Tree.Root}
+	r, text := answer(t, c)
+	names := map[string]bool{}
+	for _, x := range r.Repairs {
+		names[x.Group] = true
+		if x.Before != before.Tree.Root || x.Root == x.Before || x.Refused != "" || x.FreshFigures == nil || x.Figures.Hops != x.FreshFigures.Hops {
+			t.Errorf("%+v", x)
+		}
+	}
+	if !names[""] || r.After == nil || r.After.Root == before.Tree.Root || !strings.Contains(text, "as good as a fresh plan") {
+		t.Errorf("repairs %+v\n%s", r.Repairs, text)
+	}
+	c.Down = []string{"leaf-0--spine-0", "leaf-0--spine-1"}
+	if r, text = answer(t, c); r.After != nil || !strings.Contains(text, "no tree") {
+		t.Errorf("leaf-0 is apart:\n%s", text)
+	}
+}
+
+func TestRefusalNamesTheHolders(t *testing.T) {
+	c := question(t, "leaf-spine:2,2,1", "h0", "h1")
+	c.Others = []Group{{Name: "greedy", Hosts: []string{"h0", "h1"}, Window: 2000}}
+	c.Group.Window = 512
+	r, text := answer(t, c)
+	if r.Refused == nil || r.Refused.Resource != "slots" || r.Refused.Switch != "leaf-0" || len(r.Refused.Holders) != 1 || r.Refused.Holders[0].Slots != 4000 {
+		t.Fatalf("%+v", r.Refused)
+	}
+	if !strings.Contains(text, "group greedy holds 4000 slots of leaf-0") {
+		t.Error(text)
+	}
+	if err := r.SVG(t.Context(), &bytes.Buffer{}); !errors.Is(err, ErrNoPicture) {
+		t.Error(err)
+	}
+}
+
+func TestHostsFasterAndPartial(t *testing.T) {
+	c := question(t, "leaf-spine:2,2,1", "all")
+	c.Group.Bytes, c.OrHosts, c.Model = 1<<20, true, pathsel.DefaultModel()
+	c.Model.SwitchReduce = 1e6
+	r, text := answer(t, c)
+	if r.Refused == nil || !r.Refused.HostsFaster || r.Tree == nil || *r.Tree.Hosts >= *r.Tree.Switches || !strings.Contains(text, "hosts are faster") {
+		t.Errorf("%+v\n%s", r.Refused, text)
+	}
+	p := question(t, "leaf-spine:2,2,1", "all")
+	p.Partial = true
+	if r, _ := answer(t, p); r.Tree == nil || len(r.Tree.LeftOut) != 0 {
+		t.Errorf("nobody need be left out: %+v", r.Tree)
+	}
+}
+
+func TestStripesAndRoots(t *testing.T) {
+	c := question(t, "fat-tree:4", "all")
+	c.Stripes, c.Roots = 2, 3
+	r, text := answer(t, c)
+	if len(r.Stripes) != 2 || r.StripesApart != 2 || len(r.Parts) != 3 || !strings.Contains(text, "3 roots; the receiver") {
+		t.Errorf("%d stripes, %d parts\n%s", len(r.Stripes), len(r.Parts), text)
+	}
+}
+
+func TestBadQuestions(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		`there is no host "h99"`: func(c *Config) { c.Group.Hosts = []string{"h99"} },
+		`is not random:N`:        func(c *Config) { c.Group.Hosts = []string{"random:0"} },
+		`no reduction function`:  func(c *Config) { c.Group.Function = "median" },
+		`criterion "best"`:       func(c *Config) { c.Group.Criterion = "best" },
+		`no weight such as`:      func(c *Config) { c.Group.Weights = "hops=many" },
+		`is no switch, no host`:  func(c *Config) { c.Down = []string{"spine-7"} },
+		`no link such as`:        func(c *Config) { c.Down = []string{"leaf-0--leaf-1"} },
+		`twice`:                  nil,
+		`is not within 1`:        func(c *Config) { c.Group.Window = -1 },
+	} {
+		c := question(t, "leaf-spine:2,2,1", "h0", "h3")
+		if change == nil {
+			c.Group.Hosts = []string{"h0", "h0"}
+			name = "rank 1"
+		} else {
+			change(&c)
+		}
+		if _, err := Run(c); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestLinksByName(t *testing.T) {
+	c := question(t, "four-switches:1", "all")
+	for name, want := range map[string]int{"A--B": 6, "B--A": 6, "A:19--B:19": 1, "B:19--A:19": 1, "A:19--B:20": 0, "h0--A": 1, "A--Z": 0, "A": 0} {
+		if got := c.linksOf(name); len(got) != want {
+			t.Errorf("%s: %d links, want %d", name, len(got), want)
+		}
+	}
+}
+
+func write(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFiles(t *testing.T) {
+	groups, err := ReadGroups(write(t, "groups:\n  - {name: a, hosts: [h0, h1], window: 8}\n  - {name: b, hosts: [all], criterion: load}\n"))
+	if err != nil || len(groups) != 2 || groups[0].Window != 8 || groups[1].Criterion != "load" {
+		t.Errorf("%+v, %v", groups, err)
+	}
+	for text, want := range map[string]string{
+		"": "the file is empty", "groups:\n  - {name: a}\n": "no hosts", "groups:\n  - {name: a, hosts: [h0], colour: red}\n": "colour",
+		"groups:\n  - {name: a, hosts: [h0]}\n  - {name: a, hosts: [h1]}\n": "another has",
+	} {
+		if _, err := ReadGroups(write(t, text)); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	m := pathsel.DefaultModel()
+	m.HostMessage, m.HostReduce = 42*time.Microsecond, 1.5e9
+	var text bytes.Buffer
+	if err := WriteModel(&text, m); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadModel(write(t, text.String())); got != m || err != nil {
+		t.Errorf("%+v, %v; want %+v", got, err, m)
+	}
+	if _, err := ReadModel(write(t, "bandwidth: 0\n")); !errors.Is(err, pathsel.ErrModel) {
+		t.Errorf("no bandwidth: %v", err)
+	}
+}
+
+func TestFitFile(t *testing.T) {
+	rows := "rows:\n" +
+		"  - {way: switches, members: 8, depth: 2, children: 4, bytes: 1000, took: 60us}\n" +
+		"  - {way: switches, members: 8, depth: 2, children: 4, bytes: 10000000, took: 12ms}\n" +
+		"  - {way: hosts, members: 8, depth: 2, bytes: 1000, took: 200us}\n" +
+		"  - {way: hosts, members: 8, depth: 2, bytes: 10000000, took: 30ms}\n"
+	f, err := FitFile(write(t, rows), pathsel.DefaultModel())
+	if err != nil || f.Rows != 4 || f.Worst > 0.2 || f.Mean > f.Worst || math.IsNaN(f.Mean) {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for _, bad := range []string{"rows: []\n", "rows:\n  - {way: air, took: 1s}\n", "rows:\n  - {way: hosts, members: 4, took: 0s}\n"} {
+		if _, err := FitFile(write(t, bad), pathsel.DefaultModel()); err == nil {
+			t.Errorf("%q was fitted", bad)
+		}
+	}
+}
+
+// FuzzReadGroups: whatever a file of groups holds, it is read or refused, and
+// planning for what was read ends with a report or a refusal.
+func FuzzReadGroups(f *testing.F) {
+	f.Add("groups:\n  - {name: a, hosts: [h0, h1], window: 8}\n")
+	f.Add("groups:\n  - {name: a, hosts: [all], criterion: load, bytes: 100}\n  - {name: b, hosts: [\"random:2:9\"], function: barrier}\n")
+	f.Add("groups: {}")
+	f.Add("rows: []\n---\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		groups, err := ReadGroups(write(t, text))
+		if err != nil {
+			return
+		}
+		c := question(t, "leaf-spine:2,2,1", "h0", "h3")
+		c.Others = groups[:min(len(groups), 8)]
+		if r, err := Run(c); err == nil && r.Tree == nil && r.Refused == nil {
+			t.Fatal("neither a tree nor a refusal")
+		}
+	})
+}

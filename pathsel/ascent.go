@@ -1,0 +1,434 @@
+package pathsel
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// ascent finds the best tree of a fabric in layers that has one switch in every
+// component of every layer below the top; see the package's documentation. Of a
+// switch it keeps two costs, the first deciding before the second: by latency
+// the time, by bandwidth and capability what is worst on the way; and the sum of
+// the prices, or of the present use.
+type ascent struct {
+	p *Planner
+	asked
+
+	round    int32
+	states   []climber // by switch
+	excluded map[topology.LinkID]bool
+	seen     []int32 // by component: the round in which it was met
+	at       []int32 // by component: its place in its level
+	levels   []level
+	touched  []topology.NodeID
+	serial   int32
+	worst    bool // the first cost is what is worst on the way; then only the sum counts
+	found    []int32
+	best     []way // by component of one level
+}
+
+// climber is what a switch is known to be in this round.
+type climber struct {
+	round     int32
+	barred    bool
+	serves    bool // all members of its component, on a tree of that cost
+	children  int32
+	last      int32 // the component of which now is the best way
+	cost, way pair
+}
+
+// pair is a cost.
+type pair struct{ first, sum float64 }
+
+func (x pair) compare(y pair) int {
+	return cmp.Or(cmp.Compare(x.first, y.first), cmp.Compare(x.sum, y.sum))
+}
+
+// way is a link from a switch to the one beneath it that serves a component.
+type way struct {
+	link topology.LinkID
+	to   topology.NodeID
+	cost pair
+}
+
+// level is the components of one layer that have members, in the order of their
+// lowest ranks, and the switches that serve each.
+type level struct {
+	comps   []component
+	serving []topology.NodeID
+}
+
+type component struct {
+	id     int32
+	parts  int32 // components beneath
+	lo, hi int32 // of serving
+}
+
+// byLevels returns the best tree by a.by of those with the fewest hops, and
+// whether the method gives one.
+func (p *Planner) byLevels(a asked) (candidate, bool) {
+	s := &p.ascent
+	s.p, s.asked = p, a
+	if s.states == nil {
+		s.states = make([]climber, p.graph.Switches())
+		s.seen, s.at = make([]int32, len(p.layers.above)), make([]int32, len(p.layers.above))
+	}
+	s.excluded = nil
+	for _, l := range a.ExcludeLinks {
+		if s.excluded == nil {
+			s.excluded = map[topology.LinkID]bool{}
+		}
+		s.excluded[l] = true
+	}
+	s.worst = a.by == WidestLink || a.by == MostCapable
+	if !s.climb() {
+		return candidate{}, false
+	}
+	if !s.worst {
+		return s.choose(), true
+	}
+	// Of what is worst on the way the best is known; now the rest is chosen
+	// among the trees that keep to it.
+	before := s.choose()
+	if a.by == WidestLink {
+		s.floor = before.figures.Bandwidth
+	} else {
+		s.ceiling = before.figures.Share
+	}
+	s.worst = false
+	if !s.climb() {
+		return candidate{}, false
+	}
+	c := s.choose()
+	c.outdo(before, p.cfg.Rivals, a.by)
+	return c, true
+}
+
+// outdo takes another candidate and its rivals among c's.
+func (c *candidate) outdo(other candidate, most int, by Criterion) {
+	more := append([]Rival{{
+		Root: other.tree.Root(), Method: other.method, Figures: other.figures, Lost: other.figures.lost(c.figures, by),
+	}}, other.rivals...)
+	for _, r := range more {
+		known := func(o Rival) bool { return o.Root == r.Root }
+		if r.Root != c.tree.Root() && !slices.ContainsFunc(c.rivals, known) {
+			r.Lost = r.Figures.lost(c.figures, by)
+			c.rivals = append(c.rivals, r)
+		}
+	}
+	slices.SortStableFunc(c.rivals, func(x, y Rival) int { return x.Figures.Compare(y.Figures, by) })
+	c.rivals = c.rivals[:min(len(c.rivals), max(most, 0))]
+}
+
+// choose makes the candidate of the best root and its rivals.
+func (s *ascent) choose() candidate {
+	roots := s.roots(1 + max(s.p.cfg.Rivals, 0))
+	c := candidate{method: ByLevels, tried: len(s.top().serving)}
+	c.exact = s.by != LeastLatency || s.p.layers.alike
+	c.tree = s.descend(roots[0])
+	c.figures = s.p.Measure(s.view, s.load, *s.Request, c.tree)
+	c.hash = mix(s.hash, uint64(roots[0]))
+	for _, root := range roots[1:] {
+		tree := s.descend(root)
+		f := s.p.Measure(s.view, s.load, *s.Request, tree)
+		c.rivals = append(c.rivals, Rival{Root: root, Method: ByLevels, Figures: f, Lost: f.lost(c.figures, s.by)})
+	}
+	return c
+}
+
+func (s *ascent) top() *level { return &s.levels[len(s.levels)-1] }
+
+// climb finds the costs of all switches above the members, up to the first
+// layer of which one component holds all, and reports whether a switch there
+// serves them.
+func (s *ascent) climb() bool {
+	s.round++
+	s.serial = 0
+	for _, n := range s.Exclude {
+		c := &s.states[s.p.graph.SwitchIndex(n)]
+		*c = climber{round: s.round, barred: true}
+	}
+	s.levels = append(s.levels[:0], level{})
+	s.levels[0].comps = s.levels[0].comps[:0]
+	for _, m := range s.Members {
+		if !s.view.NodeUp(m) {
+			return false
+		}
+		s.levels[0].comps = append(s.levels[0].comps, component{id: int32(m)})
+	}
+	for at := 0; at == 0 || len(s.levels[at].comps) > 1; at++ {
+		if at == s.p.layers.top || !s.raise(at) {
+			return false
+		}
+	}
+	return true
+}
+
+// raise finds what serves the components of the next level.
+func (s *ascent) raise(at int) bool {
+	g := s.p.graph
+	var next level
+	s.touched = s.touched[:0]
+	for i := range s.levels[at].comps {
+		c := &s.levels[at].comps[i]
+		above := s.p.layers.above[c.id]
+		if above < 0 {
+			return false
+		}
+		if s.seen[above] != s.round {
+			s.seen[above], s.at[above] = s.round, int32(len(next.comps))
+			next.comps = append(next.comps, component{id: above})
+		}
+		next.comps[s.at[above]].parts++
+		s.serial++
+		if at == 0 {
+			s.spread(s.Members[i], pair{first: s.start()})
+			continue
+		}
+		for _, u := range s.levels[at].serving[c.lo:c.hi] {
+			s.spread(u, s.states[g.SwitchIndex(u)].cost)
+		}
+	}
+	s.levels = append(s.levels, next)
+	return s.settle(&s.levels[at+1])
+}
+
+// start is the first cost of a member.
+func (s *ascent) start() float64 {
+	if s.worst {
+		return math.Inf(-1)
+	}
+	return 0
+}
+
+// spread offers the switches above u a way to it.
+func (s *ascent) spread(u topology.NodeID, cost pair) {
+	g := s.p.graph
+	layer := g.Layer(u)
+	for _, l := range g.Adjacent(u) {
+		v := g.Across(l, u)
+		if g.Layer(v) < layer {
+			continue
+		}
+		c := s.climber(v)
+		if c.barred || !s.open(l) {
+			continue
+		}
+		offer := s.over(l, cost)
+		if c.last != s.serial {
+			if c.children == 0 {
+				s.touched = append(s.touched, v)
+			}
+			c.fold()
+			c.last, c.way = s.serial, offer
+			c.children++
+		} else if offer.compare(c.way) < 0 {
+			c.way = offer
+		}
+	}
+}
+
+// fold adds the best way to the last component to what v costs.
+func (c *climber) fold() {
+	if c.children > 0 {
+		c.cost.first = math.Max(c.cost.first, c.way.first)
+		c.cost.sum += c.way.sum
+	}
+}
+
+// climber returns what is known of a switch, which is looked at first here.
+func (s *ascent) climber(v topology.NodeID) *climber {
+	c := &s.states[s.p.graph.SwitchIndex(v)]
+	if c.round != s.round {
+		*c = climber{round: s.round, barred: s.bars(v), cost: pair{first: math.Inf(-1)}}
+	}
+	return c
+}
+
+// bars reports whether a switch cannot serve on the tree.
+func (s *ascent) bars(v topology.NodeID) bool {
+	c := s.view.Capability(v)
+	free := c.Slots - s.load.UsedSlots(v)
+	return !s.view.NodeUp(v) || !c.Functions.Covers(s.Functions) || !c.Types.Covers(s.Types) ||
+		c.Chunk < s.ChunkBytes || c.Children < 1 || free < max(s.Slots, 1)
+}
+
+// open reports whether a link can be on the tree.
+func (s *ascent) open(l topology.LinkID) bool {
+	return s.view.LinkUp(l) && (s.excluded == nil || !s.excluded[l]) &&
+		(s.floor == 0 || width(s.view, s.load, l, s.p.graph.Link(l).LinkSpec) >= s.floor)
+}
+
+// over returns what it costs to reach over l what costs so much beneath.
+func (s *ascent) over(l topology.LinkID, cost pair) pair {
+	switch s.by {
+	case LeastLatency:
+		cost.first += float64(s.p.latency(l) + s.p.cfg.Model.SwitchHop)
+	case WidestLink:
+		if !s.worst {
+			break
+		}
+		cost.first = math.Max(cost.first, -float64(width(s.view, s.load, l, s.p.graph.Link(l).LinkSpec)))
+	case LeastLoad:
+		cost.sum += s.load.linkPrice(s.view, l)
+		return cost
+	}
+	cost.sum += float64(s.load.LinkTrees(l))
+	return cost
+}
+
+// settle sorts the switches that serve whole components to these, and reports
+// whether every component has one.
+func (s *ascent) settle(next *level) bool {
+	kept := s.touched[:0]
+	for _, v := range s.touched {
+		c := &s.states[s.p.graph.SwitchIndex(v)]
+		comp := &next.comps[s.at[s.p.layers.own[v]]]
+		capability := s.view.Capability(v)
+		if c.children != comp.parts || int(c.children) > capability.Children {
+			continue
+		}
+		c.fold()
+		if s.by == LeastLoad {
+			c.cost.sum += s.load.switchPrice(s.view, v, s.Slots)
+		} else {
+			c.cost.sum += float64(s.load.SwitchTrees(v))
+		}
+		if s.by == MostCapable {
+			gives := share(capability, s.load.UsedSlots(v), s.Request, int(c.children))
+			if s.worst {
+				c.cost.first = math.Max(c.cost.first, gives)
+			}
+			if s.ceiling > 0 && gives > s.ceiling {
+				continue
+			}
+		}
+		c.serves = true
+		comp.hi++
+		kept = append(kept, v)
+	}
+	total := int32(0)
+	for i := range next.comps {
+		comp := &next.comps[i]
+		if comp.hi == 0 {
+			return false
+		}
+		comp.lo, comp.hi, total = total, total, total+comp.hi
+	}
+	next.serving = make([]topology.NodeID, total)
+	for _, v := range kept {
+		comp := &next.comps[s.at[s.p.layers.own[v]]]
+		next.serving[comp.hi] = v
+		comp.hi++
+	}
+	return true
+}
+
+// roots returns the best n roots, or as many as there are.
+func (s *ascent) roots(n int) []topology.NodeID {
+	type ranked struct {
+		cost pair
+		hash uint64
+		root topology.NodeID
+	}
+	before := func(x, y ranked) int {
+		return cmp.Or(x.cost.compare(y.cost), cmp.Compare(x.hash, y.hash), cmp.Compare(x.root, y.root))
+	}
+	var best []ranked
+	for _, v := range s.top().serving {
+		r := ranked{s.states[s.p.graph.SwitchIndex(v)].cost, mix(s.hash, uint64(v)), v}
+		at, _ := slices.BinarySearchFunc(best, r, before)
+		if at < n {
+			best = slices.Insert(best, at, r)
+			best = best[:min(len(best), n)]
+		}
+	}
+	roots := make([]topology.NodeID, len(best))
+	for i, r := range best {
+		roots[i] = r.root
+	}
+	return roots
+}
+
+// descend builds the tree of a root that serves all.
+func (s *ascent) descend(root topology.NodeID) Tree {
+	t := Tree{
+		Vertices: append(make([]Vertex, 0, 2*len(s.levels)), Vertex{Switch: root, Parent: -1, Up: topology.NoLink}),
+		Leaves:   make([]Leaf, len(s.Members)),
+	}
+	for at, first := len(s.levels)-1, 0; at > 0; at-- {
+		end := len(t.Vertices)
+		s.best = slices.Grow(s.best[:0], len(s.levels[at-1].comps))[:len(s.levels[at-1].comps)]
+		for i := range s.best {
+			s.best[i].link = topology.NoLink
+		}
+		for i := first; i < end; i++ {
+			s.beneath(t.Vertices[i].Switch, at)
+			for _, part := range s.found {
+				w := s.best[part]
+				if at == 1 {
+					t.Leaves[part] = Leaf{Host: w.to, Vertex: int32(i), Link: w.link}
+				} else {
+					t.Vertices = append(t.Vertices, Vertex{Switch: w.to, Parent: int32(i), Up: w.link})
+				}
+			}
+		}
+		first = end
+	}
+	return t
+}
+
+// beneath fills found with the components beneath v, and best with the best way
+// to each.
+func (s *ascent) beneath(v topology.NodeID, at int) {
+	g := s.p.graph
+	s.found = s.found[:0]
+	for _, l := range g.Adjacent(v) {
+		u := g.Across(l, v)
+		if g.Layer(u) != at-1 {
+			continue
+		}
+		part, cost, ok := s.part(u, at-1)
+		if !ok || !s.open(l) {
+			continue
+		}
+		w := way{link: l, to: u, cost: s.over(l, cost)}
+		if s.best[part].link == topology.NoLink {
+			s.found = append(s.found, part)
+			s.best[part] = w
+		} else if s.prefers(w, s.best[part]) {
+			s.best[part] = w
+		}
+	}
+	slices.Sort(s.found)
+}
+
+// bytes returns the memory that is kept for the next plan.
+func (s *ascent) bytes() int {
+	const climberBytes, wayBytes = 48, 24
+	return climberBytes*cap(s.states) + 4*(cap(s.seen)+cap(s.at)+cap(s.touched)+cap(s.found)) + wayBytes*cap(s.best)
+}
+
+// part returns the component that u serves, by its place in its level, and at
+// which cost.
+func (s *ascent) part(u topology.NodeID, at int) (place int32, cost pair, ok bool) {
+	if at == 0 {
+		rank := s.p.rank[u]
+		return rank, pair{first: s.start()}, rank >= 0
+	}
+	c := &s.states[s.p.graph.SwitchIndex(u)]
+	if c.round != s.round || !c.serves {
+		return 0, pair{}, false
+	}
+	return s.at[s.p.layers.own[u]], c.cost, true
+}
+
+// prefers decides between two ways to one component.
+func (s *ascent) prefers(x, y way) bool {
+	return cmp.Or(x.cost.compare(y.cost),
+		cmp.Compare(mix(s.hash, uint64(x.to)), mix(s.hash, uint64(y.to))),
+		cmp.Compare(mix(s.hash, uint64(x.link)), mix(s.hash, uint64(y.link)))) < 0
+}

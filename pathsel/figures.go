@@ -1,0 +1,133 @@
+package pathsel
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// Figures are what a tree costs by every criterion.
+type Figures struct {
+	Hops      int           // links used, each counted once for each edge over it
+	Depth     int           // links from the root to the furthest member
+	Latency   time.Duration // from the furthest member to the root, switches included
+	Bandwidth int64         // bit/s that are left for the group on the narrowest link
+	Use       int           // trees on its links and switches already: Cost.Load
+	Price     float64       // of the links, switch CPUs and slots
+	Share     float64       // the largest share of its free slots or its children that a switch gives
+}
+
+// Cost returns what Select counts.
+func (f Figures) Cost() Cost { return Cost{Hops: f.Hops, Depth: f.Depth, Load: f.Use} }
+
+// value returns what f is by a criterion, less being better.
+func (f Figures) value(by Criterion) float64 {
+	switch by {
+	case LeastLatency:
+		return float64(f.Latency)
+	case WidestLink:
+		return 1e15 / float64(max(f.Bandwidth, 1))
+	case LeastLoad:
+		return f.Price
+	case MostCapable:
+		return f.Share
+	}
+	return float64(f.Hops)
+}
+
+// lost says by what f is behind best.
+func (f Figures) lost(best Figures, by Criterion) string {
+	switch {
+	case by == LeastLatency && f.Latency != best.Latency:
+		return fmt.Sprintf("%v of latency (%v against %v)", f.Latency-best.Latency, f.Latency, best.Latency)
+	case by == WidestLink && f.Bandwidth != best.Bandwidth:
+		return fmt.Sprintf("%s of bandwidth (%s against %s)", bitRate(best.Bandwidth-f.Bandwidth), bitRate(f.Bandwidth), bitRate(best.Bandwidth))
+	case by == LeastLoad && f.Price != best.Price:
+		return fmt.Sprintf("%.1f %% of the load's price", 100*(f.Price/math.Max(best.Price, 1)-1))
+	case by == MostCapable && f.Share != best.Share:
+		return fmt.Sprintf("%.1f points of a switch's room (%.1f %% against %.1f %%)", 100*(f.Share-best.Share), 100*f.Share, 100*best.Share)
+	}
+	return lost(f.Cost(), best.Cost())
+}
+
+// bitRate writes a bandwidth for people.
+func bitRate(bits int64) string {
+	for _, u := range []struct {
+		bits float64
+		name string
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if float64(bits) >= u.bits {
+			return fmt.Sprintf("%.4g %sbit/s", float64(bits)/u.bits, u.name)
+		}
+	}
+	return fmt.Sprintf("%d bit/s", bits)
+}
+
+// width returns the bandwidth that is left for one more tree on a link.
+func width(view topology.View, load *Load, l topology.LinkID, spec topology.LinkSpec) int64 {
+	left := float64(spec.Bandwidth) * (1 - view.LinkUtilization(l))
+	return int64(left / float64(load.LinkTrees(l)+1))
+}
+
+// share returns what a switch would give of its free slots or its children to a
+// tree with so many children there.
+func share(c topology.Capability, used int, req *Request, children int) float64 {
+	of := float64(children) / float64(max(c.Children, 1))
+	if free := c.Slots - used; req.Slots > 0 {
+		of = math.Max(of, float64(req.Slots)/float64(max(free, 1)))
+	}
+	return of
+}
+
+// Measure returns what a tree costs in view, beside what load counts.
+func (p *Planner) Measure(view topology.View, load *Load, req Request, t Tree) Figures {
+	g := p.graph
+	f := Figures{Hops: t.Hops(), Bandwidth: math.MaxInt64}
+	away := make([]time.Duration, len(t.Vertices)) // of the root
+	deep := make([]int32, len(t.Vertices))
+	children := make([]int32, len(t.Vertices))
+	if load != nil {
+		load.priced()
+	}
+	count := func(link topology.LinkID) time.Duration {
+		spec := g.Link(link).LinkSpec
+		f.Bandwidth = min(f.Bandwidth, width(view, load, link, spec))
+		f.Use += load.LinkTrees(link)
+		f.Price += load.linkPrice(view, link)
+		return spec.Latency
+	}
+	for _, r := range t.Routes {
+		for _, link := range r.Links[1:] {
+			count(link)
+		}
+	}
+	routes := t.routesByChild()
+	for i, v := range t.Vertices {
+		f.Use += load.SwitchTrees(v.Switch)
+		f.Price += load.switchPrice(view, v.Switch, req.Slots)
+		if i > 0 {
+			took, links := count(v.Up)+p.cfg.Model.SwitchHop, 1
+			if len(t.Routes) > 0 {
+				took, links = routes.length(p, int32(i), -1, v.Up)
+			}
+			away[i] = away[v.Parent] + took
+			deep[i] = deep[v.Parent] + int32(links)
+			children[v.Parent]++
+		}
+	}
+	for rank, l := range t.Leaves {
+		took, links := count(l.Link)+p.cfg.Model.SwitchHop, 1
+		if len(t.Routes) > 0 {
+			took, links = routes.length(p, -1, int32(rank), l.Link)
+		}
+		f.Latency = max(f.Latency, away[l.Vertex]+took)
+		f.Depth = max(f.Depth, int(deep[l.Vertex])+links)
+		children[l.Vertex]++
+	}
+	for i, v := range t.Vertices {
+		f.Share = math.Max(f.Share, share(view.Capability(v.Switch), load.UsedSlots(v.Switch), &req, int(children[i])))
+	}
+	return f
+}

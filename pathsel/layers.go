@@ -1,0 +1,107 @@
+package pathsel
+
+import (
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// layers is the structure of a fabric whose links all join neighbouring layers,
+// hosts being layer 0 and each host's switches layer 1. The nodes up to a layer
+// fall into components, as the graph was built.
+type layers struct {
+	// own is, by node, the component of the nodes up to its layer that has it.
+	// Those of layer 0 are the hosts.
+	own []int32
+	// above is, by component, the one of the next layer that holds it; -1: none.
+	above []int32
+	top   int
+	// alike: all links have one latency.
+	alike bool
+}
+
+// findLayers returns the structure of g, or nil where it has none.
+func findLayers(g *topology.Graph) *layers {
+	latency := map[int64]bool{}
+	for _, link := range g.AllLinks() {
+		a, b := g.Layer(link.Ends[0].Node), g.Layer(link.Ends[1].Node)
+		if a-b != 1 && b-a != 1 {
+			return nil
+		}
+		if len(latency) < 2 {
+			latency[int64(link.Latency)] = true
+		}
+	}
+	s := &layers{own: make([]int32, g.Nodes()), top: g.Layers() - 1, alike: len(latency) <= 1}
+	byLayer := make([][]topology.NodeID, s.top+1)
+	for i := range g.Switches() {
+		n := g.Switch(i)
+		if g.Layer(n) == 0 {
+			return nil
+		}
+		byLayer[g.Layer(n)] = append(byLayer[g.Layer(n)], n)
+	}
+	u := newUnions(g.Nodes())
+	for h := range g.Hosts() {
+		s.own[h] = int32(h)
+		s.above = append(s.above, -1)
+	}
+	for _, nodes := range byLayer[1:] {
+		s.addLayer(g, u, nodes)
+	}
+	return s
+}
+
+// addLayer numbers the components up to the layer of nodes.
+func (s *layers) addLayer(g *topology.Graph, u *unions, nodes []topology.NodeID) {
+	for _, n := range nodes {
+		for _, l := range g.Adjacent(n) {
+			if below := g.Across(l, n); g.Layer(below) < g.Layer(n) {
+				u.join(int32(n), int32(below))
+			}
+		}
+	}
+	number := map[int32]int32{}
+	for _, n := range nodes {
+		leader := u.find(int32(n))
+		c, known := number[leader]
+		if !known {
+			c = int32(len(s.above))
+			number[leader] = c
+			s.above = append(s.above, -1)
+		}
+		s.own[n] = c
+		for _, l := range g.Adjacent(n) {
+			if below := g.Across(l, n); g.Layer(below) < g.Layer(n) {
+				s.above[s.own[below]] = c
+			}
+		}
+	}
+}
+
+// unions is a union-find over small integers, with halved paths.
+type unions struct{ parent []int32 }
+
+func newUnions(n int) *unions {
+	u := &unions{parent: make([]int32, n)}
+	for i := range u.parent {
+		u.parent[i] = int32(i)
+	}
+	return u
+}
+
+func (u *unions) find(x int32) int32 {
+	for u.parent[x] != x {
+		u.parent[x] = u.parent[u.parent[x]]
+		x = u.parent[x]
+	}
+	return x
+}
+
+// join unites the sets of x and y, and reports whether they were two.
+func (u *unions) join(x, y int32) bool {
+	x, y = u.find(x), u.find(y)
+	if x == y {
+		return false
+	}
+	u.parent[max(x, y)] = min(x, y)
+	return true
+}

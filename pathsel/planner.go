@@ -1,0 +1,340 @@
+package pathsel
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// Config is what a Planner goes by. The zero value is DefaultConfig.
+type Config struct {
+	Model Model
+	// Work is the budget of one search for a Steiner tree, in the work units of
+	// package steiner: 2^26 take about a second.
+	Work int64
+	// Rivals are the most alternatives that a plan tells; below zero: none.
+	Rivals int
+}
+
+// DefaultConfig returns the defaults.
+func DefaultConfig() Config {
+	return Config{Model: DefaultModel(), Work: 1 << 22, Rivals: MaxRunnersUp}
+}
+
+func (c Config) withDefaults() Config {
+	d := DefaultConfig()
+	if c.Model == (Model{}) {
+		c.Model = d.Model
+	}
+	if c.Work == 0 {
+		c.Work = d.Work
+	}
+	if c.Rivals == 0 {
+		c.Rivals = d.Rivals
+	}
+	return c
+}
+
+// Validate reports what is out of range, zero fields having their defaults.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	if c.Work < 0 {
+		return fmt.Errorf("%w: a budget of %d work units is negative", ErrRequest, c.Work)
+	}
+	return c.Model.Validate()
+}
+
+// Planner chooses trees in one graph, one after another. It is not safe for
+// concurrent use.
+type Planner struct {
+	graph  *topology.Graph
+	cfg    Config
+	layers *layers // nil: the fabric has none
+
+	rank   []int32 // by host, during a plan; otherwise -1
+	ascent ascent
+}
+
+// NewPlanner returns a planner for g.
+func NewPlanner(g *topology.Graph, cfg Config) (*Planner, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("new planner: %w", err)
+	}
+	p := newPlanner(g, cfg.withDefaults())
+	p.layers = findLayers(g)
+	return p, nil
+}
+
+// newPlanner returns a planner that knows of no layers.
+func newPlanner(g *topology.Graph, cfg Config) *Planner {
+	p := &Planner{graph: g, cfg: cfg, rank: make([]int32, g.Hosts())}
+	for h := range p.rank {
+		p.rank[h] = -1
+	}
+	return p
+}
+
+// Graph returns the graph that p plans in.
+func (p *Planner) Graph() *topology.Graph { return p.graph }
+
+// Layered reports whether every link of the graph joins neighbouring layers.
+func (p *Planner) Layered() bool { return p.layers != nil }
+
+// Bytes returns the memory that the planner holds beside its graph, in bytes.
+func (p *Planner) Bytes() int {
+	n := 4*cap(p.rank) + p.ascent.bytes()
+	if p.layers != nil {
+		n += 4 * (cap(p.layers.own) + cap(p.layers.above))
+	}
+	return n
+}
+
+// Method is how a tree was found.
+type Method uint8
+
+// The methods; see the package's documentation.
+const (
+	ByLevels Method = iota + 1
+	ByShortestPaths
+	BySteiner
+	ByRepair
+)
+
+var methodNames = [...]string{"method(0)", "levels", "shortest paths", "steiner", "repair"}
+
+// String returns the method's name.
+func (m Method) String() string {
+	if int(m) < len(methodNames) {
+		return methodNames[m]
+	}
+	return fmt.Sprintf("method(%d)", uint8(m))
+}
+
+// Rival is a tree that was not chosen.
+type Rival struct {
+	Root    topology.NodeID
+	Method  Method
+	Figures Figures // of some only the hops, the depth and the use
+	Lost    string  // by how much, in words
+}
+
+// Plan is the tree chosen, and why.
+type Plan struct {
+	Tree      Tree
+	Figures   Figures
+	Criterion Criterion // that it was chosen by; ByFunction where weights decided
+	Because   string    // why by that
+	Method    Method
+	// Exact: no tree of the fabric has fewer hops, or with as few hops less
+	// depth; and of the trees with as few, none is better by the criterion.
+	Exact  bool
+	Rivals []Rival // the best others, best first
+	Reason string  // why this tree, in a sentence
+	Tried  int     // roots of which the best tree is known
+	Work   int64   // work units of package steiner
+	// LeftOut are the members that no tree reaches, by rank in the request; the
+	// ranks of the tree are those of the others. Only PlanReachable leaves any.
+	LeftOut []Omission
+	// Trip is what the model knew of the tree, and these what it said; zero
+	// where the bytes of a vector are not known.
+	Trip     Trip
+	Forecast Forecast
+}
+
+// Omission is a member that a plan leaves out.
+type Omission struct {
+	Rank int
+	Host topology.NodeID
+	Why  string
+}
+
+// Choice returns the plan as Select would have told it.
+func (p *Plan) Choice() Choice {
+	c := Choice{Tree: p.Tree, Cost: p.Figures.Cost(), Reason: p.Reason, Usable: p.Tried, Examined: p.Tried}
+	for _, r := range p.Rivals {
+		c.RunnersUp = append(c.RunnersUp, Alternative{Root: r.Root, Cost: r.Figures.Cost(), Lost: r.Lost})
+	}
+	return c
+}
+
+// candidate is a tree that may be chosen.
+type candidate struct {
+	tree    Tree
+	figures Figures
+	method  Method
+	exact   bool
+	tried   int
+	rivals  []Rival
+	work    int64
+	hash    uint64 // of the group and the root
+}
+
+// asked is a request in the making of its plan.
+type asked struct {
+	*Request
+	view topology.View
+	load *Load
+	by   Criterion
+	hash uint64
+	// floor is the least width of a link, ceiling the largest share of its free
+	// slots that a switch gives; 0: any.
+	floor   int64
+	ceiling float64
+}
+
+// Plan chooses the tree of a group in view, beside what load counts of other
+// groups (nil: none). A request that no fabric could fulfil is an ErrRequest. If
+// only this fabric has no tree, the error is a *Refusal, and if hosts are faster
+// a *HostsFaster; both are an ErrNoTree.
+func (p *Planner) Plan(view topology.View, load *Load, req Request) (Plan, error) {
+	if err := p.enter(view, load, &req); err != nil {
+		return Plan{}, fmt.Errorf("plan tree: %w", err)
+	}
+	defer p.leave(&req)
+	a := asked{Request: &req, view: view, load: load, hash: groupHash(req.Members)}
+	plan, err := p.plan(a)
+	if err != nil {
+		return Plan{}, fmt.Errorf("plan tree: %w", err)
+	}
+	return plan, nil
+}
+
+// enter checks a request and notes the ranks of its members.
+func (p *Planner) enter(view topology.View, load *Load, req *Request) error {
+	g := p.graph
+	switch {
+	case view.Graph() != g || load != nil && load.graph != g:
+		return fmt.Errorf("%w: the view or the load is of another graph", ErrRequest)
+	case len(req.Members) == 0:
+		return fmt.Errorf("%w: %w", ErrRequest, ErrNoMembers)
+	}
+	var err error
+	for rank, m := range req.Members {
+		if !g.IsHost(m) {
+			err = fmt.Errorf("%w: rank %d, %s: %w", ErrRequest, rank, g.Name(m), ErrUnknownHost)
+			break
+		}
+		if first := p.rank[m]; first >= 0 {
+			err = fmt.Errorf("%w: %s is rank %d and rank %d: %w", ErrRequest, g.Name(m), first, rank, ErrDuplicateMember)
+			break
+		}
+		p.rank[m] = int32(rank)
+	}
+	if err == nil {
+		err = req.validateRest(g)
+	}
+	if err != nil {
+		p.leave(req)
+	}
+	return err
+}
+
+func (p *Planner) leave(req *Request) {
+	for _, m := range req.Members {
+		if p.graph.IsHost(m) {
+			p.rank[m] = -1
+		}
+	}
+}
+
+// plan makes the plan of a request that is sound.
+func (p *Planner) plan(a asked) (Plan, error) {
+	var plan Plan
+	var all []candidate
+	var err error
+	if a.Weights.given() {
+		plan.Because = "weights were given"
+		all, err = p.weigh(a)
+	} else {
+		a.by, plan.Because = a.Decide(p.cfg.Model)
+		all, err = p.candidates(a)
+	}
+	if err != nil {
+		return Plan{}, err
+	}
+	best := all[0]
+	plan.Tree, plan.Figures, plan.Criterion = best.tree, best.figures, a.by
+	plan.Method, plan.Exact = best.method, best.exact
+	for _, c := range all {
+		plan.Tried, plan.Work = plan.Tried+c.tried, plan.Work+c.work
+	}
+	plan.Rivals = p.rivals(a, all)
+	plan.Reason = p.reason(&plan)
+	return plan, p.forecast(a, &plan)
+}
+
+// candidates returns the trees by a.by, best first, or why there is none.
+func (p *Planner) candidates(a asked) ([]candidate, error) {
+	if p.layers != nil && !a.Forward {
+		if c, ok := p.byLevels(a); ok {
+			return []candidate{c}, nil
+		}
+	}
+	return p.elsewhere(a)
+}
+
+// weigh returns the trees that each criterion with a weight would choose, and
+// those that lost to it, by their scores.
+func (p *Planner) weigh(a asked) ([]candidate, error) {
+	var all []candidate
+	for by := FewestHops; by < criteria; by++ {
+		if a.Weights[by] == 0 {
+			continue
+		}
+		b := a
+		b.by = by
+		found, err := p.candidates(b)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range found {
+			c.exact = false
+			all = append(all, c)
+		}
+	}
+	score := scores(a.Weights, all)
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		switch {
+		case score[i] < score[j]:
+			return -1
+		case score[i] > score[j]:
+			return 1
+		}
+		return all[i].figures.Compare(all[j].figures, FewestHops)
+	})
+	sorted := make([]candidate, len(all))
+	for k, i := range order {
+		sorted[k] = all[i]
+	}
+	return sorted, nil
+}
+
+// scores returns how much worse than the best each candidate is, weighted.
+func scores(w Weights, all []candidate) []float64 {
+	score := make([]float64, len(all))
+	for by := FewestHops; by < criteria; by++ {
+		least := 0.0
+		for i, c := range all {
+			if x := c.figures.value(by); i == 0 || x < least {
+				least = x
+			}
+		}
+		for i, c := range all {
+			if least > 0 {
+				score[i] += w[by] * c.figures.value(by) / least
+			} else {
+				score[i] += w[by] * (1 + c.figures.value(by))
+			}
+		}
+	}
+	return score
+}
+
+// latency returns that of a link.
+func (p *Planner) latency(l topology.LinkID) time.Duration { return p.graph.Link(l).Latency }

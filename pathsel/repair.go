@@ -1,0 +1,408 @@
+package pathsel
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// Repaired is a tree that goes on after something on it broke.
+type Repaired struct {
+	Tree    Tree
+	Figures Figures
+	// Added are links that the tree did not have; Lost are those that it can no
+	// longer use; Dropped are those that could be used and lead to no member any
+	// more. All others are where they were.
+	Added, Lost, Dropped []topology.LinkID
+	// Fresh: nothing was left to go on with, or what was left could not be
+	// joined within the children that switches can serve; the tree is a new one.
+	Fresh bool
+}
+
+// Against says how a repair compares with a fresh plan, in a sentence.
+func (r Repaired) Against(fresh Plan) string {
+	by := max(fresh.Criterion, FewestHops)
+	said := fmt.Sprintf("%s added, %s lost, %s dropped", count(len(r.Added), "link"), count(len(r.Lost), "link"), count(len(r.Dropped), "link"))
+	switch order := r.Figures.Compare(fresh.Figures, by); {
+	case order < 0:
+		return said + "; better than a fresh plan by " + fresh.Figures.lost(r.Figures, by)
+	case order > 0:
+		return said + "; behind a fresh plan by " + r.Figures.lost(fresh.Figures, by)
+	}
+	return said + "; as good as a fresh plan"
+}
+
+// orRepaired returns req.Old repaired, if that has no more hops and depth than c,
+// and else c.
+func (c Choice) orRepaired(view topology.View, load *Load, req Request) Choice {
+	p := newPlanner(view.Graph(), DefaultConfig())
+	r, err := p.Repair(view, load, req, req.Old)
+	if err != nil || r.Fresh || r.Figures.Hops > c.Cost.Hops || r.Figures.Depth > c.Cost.Depth {
+		return c
+	}
+	others := slices.DeleteFunc(c.RunnersUp, func(a Alternative) bool {
+		return a.Root == r.Tree.Root() || a.Cost.Compare(r.Figures.Cost()) < 0
+	})
+	cost := r.Figures.Cost()
+	return Choice{
+		Tree: r.Tree, Cost: cost, RunnersUp: others, Usable: c.Usable, Examined: c.Examined,
+		Reason: fmt.Sprintf("root %s: %s over %s, %v; the tree before, repaired: %s", view.Graph().Name(r.Tree.Root()),
+			count(len(r.Tree.Leaves), "member"), switches(len(r.Tree.Vertices)), cost,
+			r.Against(Plan{Figures: Figures{Hops: c.Cost.Hops, Depth: c.Cost.Depth, Use: c.Cost.Load}})),
+	}
+}
+
+// Repair returns a tree for the members of req that keeps of old whatever can
+// still be used and leads to a member: its root, too, if it still has two
+// children. What is apart is joined by the fewest links that a nearest-first
+// search finds (Mehlhorn 1988, from fragments in place of terminals). load must
+// not count old itself. The errors are those of Plan.
+func (p *Planner) Repair(view topology.View, load *Load, req Request, old Tree) (Repaired, error) {
+	if err := p.enter(view, load, &req); err != nil {
+		return Repaired{}, fmt.Errorf("repair tree: %w", err)
+	}
+	a := asked{Request: &req, view: view, load: load, hash: groupHash(req.Members)}
+	m := p.mend(a, old)
+	ok := m != nil && m.join() && m.finish()
+	p.leave(&req)
+	if !ok {
+		plan, err := p.Plan(view, load, req)
+		if err != nil {
+			return Repaired{}, fmt.Errorf("repair tree: %w", err)
+		}
+		r := Repaired{Tree: plan.Tree, Figures: plan.Figures, Fresh: true}
+		r.compare(view, old)
+		return r, nil
+	}
+	r := Repaired{Tree: m.result, Figures: p.Measure(view, load, req, m.result)}
+	r.compare(view, old)
+	return r, nil
+}
+
+// compare sorts the links of both trees. Members mostly keep theirs, so that
+// only the others are looked up.
+func (r *Repaired) compare(view topology.View, old Tree) {
+	had, has := ownLinks(view.Graph(), old, r.Tree), ownLinks(view.Graph(), r.Tree, old)
+	for l := range had.all() {
+		switch {
+		case has.on(l):
+		case view.Usable(l):
+			r.Dropped = append(r.Dropped, l)
+		default:
+			r.Lost = append(r.Lost, l)
+		}
+	}
+	for l := range has.all() {
+		if !had.on(l) {
+			r.Added = append(r.Added, l)
+		}
+	}
+}
+
+// bitset is a set of links.
+type bitset []uint64
+
+func (b bitset) on(l topology.LinkID) bool { return b[l/64]>>(l%64)&1 == 1 }
+
+func (b bitset) add(l topology.LinkID) { b[l/64] |= 1 << (l % 64) }
+
+// all iterates over the links in ascending order.
+func (b bitset) all() iter.Seq[topology.LinkID] {
+	return func(yield func(topology.LinkID) bool) {
+		for i, word := range b {
+			for ; word != 0; word &= word - 1 {
+				if !yield(topology.LinkID(64*i + bits.TrailingZeros64(word))) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ownLinks returns the links of t without those of members that have the same
+// in other.
+func ownLinks(g *topology.Graph, t, other Tree) bitset {
+	b := make(bitset, g.Links()/64+1)
+	for _, v := range t.Vertices {
+		if v.Up != topology.NoLink {
+			b.add(v.Up)
+		}
+	}
+	for rank, l := range t.Leaves {
+		if rank >= len(other.Leaves) || other.Leaves[rank].Link != l.Link {
+			b.add(l.Link)
+		}
+	}
+	for _, route := range t.Routes {
+		for _, l := range route.Links {
+			b.add(l)
+		}
+	}
+	return b
+}
+
+// mending is a tree that is being repaired. Its nodes are first the switches
+// that are kept, then what joins them; of detached members, too, each has one.
+type mending struct {
+	p *Planner
+	asked
+	old     Tree
+	anyDown bool    // a link is down
+	alive   []bool  // by old vertex
+	leaves  []bool  // by rank: it keeps its leaf
+	nodes   []joint // the switches and detached members
+	place   []int32 // by switch: its node; -1
+	sets    *unions // of nodes: fragments
+	edges   []bond
+
+	front, next []int32
+	cross       []crossing
+	result      Tree
+}
+
+// joint is a node of a mending.
+type joint struct {
+	node   topology.NodeID
+	away   int32 // of its fragment
+	up     int32 // the node that it was reached from; -1
+	link   topology.LinkID
+	region int32 // the node of its fragment that the search began at
+	on     bool  // it is on the tree
+	joins  int32 // crossings that lead over it
+	hash   uint64
+}
+
+// bond is an edge of the tree.
+type bond struct {
+	x, y int32
+	link topology.LinkID
+}
+
+// crossing is a link between the regions of two fragments.
+type crossing struct {
+	bond
+	length int32
+	via    int32 // the end that is farther from its fragment
+}
+
+// mend finds what is left of old; nil if nothing is that can be kept.
+func (p *Planner) mend(a asked, old Tree) *mending {
+	if len(old.Leaves) != len(a.Members) || len(old.Vertices) == 0 || len(old.Routes) > 0 || a.Forward {
+		return nil
+	}
+	m := &mending{p: p, asked: a, old: old, alive: make([]bool, len(old.Vertices)), leaves: make([]bool, len(old.Leaves))}
+	m.place = make([]int32, p.graph.Switches())
+	for i := range m.place {
+		m.place[i] = -1
+	}
+	for range a.view.LinksDown() {
+		m.anyDown = true
+		break
+	}
+	for n := range a.view.NodesDown() {
+		if p.graph.IsHost(n) && p.rank[n] >= 0 {
+			return nil
+		}
+	}
+	barred := map[topology.NodeID]bool{}
+	for _, n := range a.Exclude {
+		barred[n] = true
+		m.place[p.graph.SwitchIndex(n)] = -2
+	}
+	below := make([]int32, len(old.Vertices)) // edges to children that stand
+	linked := make([]bool, len(old.Vertices))
+	for i, v := range old.Vertices {
+		m.alive[i] = p.graph.IsSwitch(v.Switch) && !barred[v.Switch] && a.reduces(v.Switch)
+		linked[i] = i > 0 && m.alive[i] && m.alive[v.Parent] && m.open(v.Up)
+		if linked[i] {
+			below[v.Parent]++
+		}
+	}
+	for rank, l := range old.Leaves {
+		if l.Host != a.Members[rank] {
+			return nil
+		}
+		m.leaves[rank] = m.alive[l.Vertex] && m.open(l.Link)
+		if m.leaves[rank] {
+			below[l.Vertex]++
+		}
+	}
+	m.prune(below, linked)
+	m.number(linked)
+	return m
+}
+
+// open reports whether a link can be on the tree.
+func (m *mending) open(l topology.LinkID) bool {
+	if m.anyDown && !m.view.LinkUp(l) {
+		return false
+	}
+	for _, x := range m.ExcludeLinks {
+		if x == l {
+			return false
+		}
+	}
+	return true
+}
+
+// prune gives up switches that lead to no member any more, and those that have
+// more children than they can serve now.
+func (m *mending) prune(below []int32, linked []bool) {
+	for i := len(m.alive) - 1; i >= 0; i-- {
+		v := m.old.Vertices[i]
+		if !m.alive[i] || below[i] > 0 && int(below[i]) <= m.view.Capability(v.Switch).Children {
+			continue
+		}
+		m.alive[i] = false
+		if linked[i] {
+			linked[i] = false
+			below[v.Parent]--
+		}
+	}
+	for i, v := range m.old.Vertices {
+		linked[i] = linked[i] && m.alive[i] && m.alive[v.Parent]
+	}
+	for rank, l := range m.old.Leaves {
+		m.leaves[rank] = m.leaves[rank] && m.alive[l.Vertex]
+	}
+}
+
+// number makes nodes of what is kept, and of detached members.
+func (m *mending) number(linked []bool) {
+	for i, v := range m.old.Vertices {
+		if m.alive[i] {
+			m.place[m.p.graph.SwitchIndex(v.Switch)] = m.add(v.Switch)
+		}
+	}
+	for rank, kept := range m.leaves {
+		if !kept {
+			m.add(m.Members[rank])
+		}
+	}
+	m.sets = newUnions(len(m.nodes))
+	for i, v := range m.old.Vertices {
+		if linked[i] {
+			m.bind(bond{m.at(v.Switch), m.at(m.old.Vertices[v.Parent].Switch), v.Up})
+		}
+	}
+	for i := range m.nodes {
+		m.nodes[i].region = m.sets.find(int32(i))
+	}
+}
+
+func (m *mending) add(n topology.NodeID) int32 {
+	i := int32(len(m.nodes))
+	m.nodes = append(m.nodes, joint{node: n, up: -1, link: topology.NoLink, region: i, on: true, hash: mix(m.hash, uint64(n))})
+	return i
+}
+
+// at returns the node of a switch, or less than zero.
+func (m *mending) at(n topology.NodeID) int32 { return m.place[m.p.graph.SwitchIndex(n)] }
+
+// bind adds an edge, and reports whether it joined two fragments.
+func (m *mending) bind(b bond) bool {
+	if !m.sets.join(m.nodes[b.x].region, m.nodes[b.y].region) {
+		return false
+	}
+	m.edges = append(m.edges, b)
+	return true
+}
+
+// fragments counts the parts that are apart.
+func (m *mending) fragments() int {
+	n := 0
+	for i := range m.sets.parent {
+		if m.sets.find(int32(i)) == int32(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// join searches from all fragments at once, a link further each time, and joins
+// what has met, the nearest first. It reports whether one is left.
+func (m *mending) join() bool {
+	apart := m.fragments()
+	if len(m.nodes) == 0 {
+		return false
+	}
+	for i := range m.nodes {
+		m.front = append(m.front, int32(i))
+	}
+	for away := int32(0); apart > 1; away++ {
+		if len(m.front) == 0 {
+			return false
+		}
+		m.next = m.next[:0]
+		for _, i := range m.front {
+			m.look(i)
+		}
+		m.front, m.next = m.next, m.front
+		apart -= m.meet(2*away + 2)
+	}
+	return true
+}
+
+// look goes over the links of one node.
+func (m *mending) look(i int32) {
+	g := m.p.graph
+	at := m.nodes[i]
+	for _, l := range g.Adjacent(at.node) {
+		n := g.Across(l, at.node)
+		if !g.IsSwitch(n) {
+			continue
+		}
+		j := m.at(n)
+		if j == -2 || !m.open(l) {
+			continue
+		}
+		if j == -1 {
+			if !m.reduces(n) {
+				m.place[g.SwitchIndex(n)] = -2
+				continue
+			}
+			m.place[g.SwitchIndex(n)] = int32(len(m.nodes))
+			m.next = append(m.next, int32(len(m.nodes)))
+			m.nodes = append(m.nodes, joint{
+				node: n, away: at.away + 1, up: i, link: l, region: at.region, hash: mix(m.hash, uint64(n)),
+			})
+			continue
+		}
+		other := &m.nodes[j]
+		if other.region != at.region && m.sets.find(other.region) != m.sets.find(at.region) {
+			c := crossing{bond{i, j, l}, at.away + other.away + 1, j}
+			if at.away > other.away {
+				c.via = i
+			}
+			m.nodes[c.via].joins++
+			m.cross = append(m.cross, c)
+		}
+	}
+}
+
+// finish makes the tree of the edges.
+func (m *mending) finish() bool {
+	lowest := make([]int32, len(m.nodes))
+	members := make([]int32, len(m.nodes))
+	for i := range lowest {
+		lowest[i] = math.MaxInt32
+		if !m.p.graph.IsSwitch(m.nodes[i].node) {
+			lowest[i] = m.p.rank[m.nodes[i].node]
+		}
+	}
+	for rank := len(m.leaves) - 1; rank >= 0; rank-- {
+		if m.leaves[rank] {
+			v := m.at(m.old.Vertices[m.old.Leaves[rank].Vertex].Switch)
+			lowest[v] = int32(rank)
+			members[v]++
+		}
+	}
+	w := &wiring{mending: m, near: make([][]bond, len(m.nodes)), lowest: lowest, members: members}
+	w.wire()
+	root := w.root()
+	return root >= 0 && w.tree(root)
+}

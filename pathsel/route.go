@@ -1,0 +1,141 @@
+package pathsel
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// Route is an edge of a tree that leads over several links, through switches
+// that forward and do not reduce.
+type Route struct {
+	Vertex int32             // of the child, an index in Tree.Vertices; -1 where it is a member
+	Rank   int32             // of the child; -1 where it is a vertex
+	Links  []topology.LinkID // from the child to the parent, two at least; the first is its Up or Link
+}
+
+// routeIndex finds the routes of a tree by child.
+type routeIndex struct {
+	vertex, rank map[int32][]topology.LinkID
+}
+
+func (t Tree) routesByChild() routeIndex {
+	var x routeIndex
+	for _, p := range t.Routes {
+		if x.vertex == nil {
+			x.vertex, x.rank = map[int32][]topology.LinkID{}, map[int32][]topology.LinkID{}
+		}
+		if p.Vertex >= 0 {
+			x.vertex[p.Vertex] = p.Links
+		} else {
+			x.rank[p.Rank] = p.Links
+		}
+	}
+	return x
+}
+
+// of returns the links of the edge to a child, whose first is given.
+func (x routeIndex) of(vertex, rank int32, first topology.LinkID) []topology.LinkID {
+	if vertex >= 0 && x.vertex[vertex] != nil {
+		return x.vertex[vertex]
+	}
+	if rank >= 0 && x.rank[rank] != nil {
+		return x.rank[rank]
+	}
+	return []topology.LinkID{first}
+}
+
+// links returns the links of the edge to a child.
+func (x routeIndex) links(vertex, rank int32) int {
+	if vertex >= 0 && x.vertex[vertex] != nil {
+		return len(x.vertex[vertex])
+	}
+	if rank >= 0 && x.rank[rank] != nil {
+		return len(x.rank[rank])
+	}
+	return 1
+}
+
+// length returns the time over the edge to a child, the switch at its upper end
+// included, and its links. A switch that only forwards takes none.
+func (x routeIndex) length(p *Planner, vertex, rank int32, first topology.LinkID) (time.Duration, int) {
+	links := x.of(vertex, rank, first)
+	took := p.cfg.Model.SwitchHop
+	for _, l := range links {
+		took += p.latency(l)
+	}
+	return took, len(links)
+}
+
+// Edge returns the links of the edge from vertex v to its parent, v's own end
+// first: one, or those of a route. The root has none.
+func (t Tree) Edge(v int) []topology.LinkID {
+	if t.Vertices[v].Up == topology.NoLink {
+		return nil
+	}
+	return t.routesByChild().of(int32(v), -1, t.Vertices[v].Up)
+}
+
+// Forwarders returns the switches that the tree's edges pass and that do not
+// reduce, in the order of Routes, each once for each edge through it.
+func (t Tree) Forwarders(g *topology.Graph) []topology.NodeID {
+	var all []topology.NodeID
+	for _, p := range t.Routes {
+		at := t.childOf(p)
+		for _, l := range p.Links[:len(p.Links)-1] {
+			at = g.Across(l, at)
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+func (t Tree) childOf(p Route) topology.NodeID {
+	if p.Vertex >= 0 {
+		return t.Vertices[p.Vertex].Switch
+	}
+	return t.Leaves[p.Rank].Host
+}
+
+// checkRoutes reports the first route that is none between its ends over usable
+// links, or that passes a node of the tree.
+func (t Tree) checkRoutes(view topology.View, seen map[topology.NodeID]bool) error {
+	g := view.Graph()
+	for i, p := range t.Routes {
+		isVertex := p.Vertex > 0 && int(p.Vertex) < len(t.Vertices) && p.Rank == -1
+		isLeaf := p.Vertex == -1 && p.Rank >= 0 && int(p.Rank) < len(t.Leaves)
+		if !isVertex && !isLeaf || len(p.Links) < 2 {
+			return fmt.Errorf("route %d is of no child, or has fewer than two links", i)
+		}
+		first, parent := topology.NoLink, int32(0)
+		if isVertex {
+			first, parent = t.Vertices[p.Vertex].Up, t.Vertices[p.Vertex].Parent
+		} else {
+			first, parent = t.Leaves[p.Rank].Link, t.Leaves[p.Rank].Vertex
+		}
+		if p.Links[0] != first {
+			return fmt.Errorf("route %d does not begin with its child's link", i)
+		}
+		at := t.childOf(p)
+		for k, l := range p.Links {
+			if !g.HasLink(l) || g.Link(l).Ends[0].Node != at && g.Link(l).Ends[1].Node != at {
+				return fmt.Errorf("route %d breaks at link %d", i, l)
+			}
+			if !view.Usable(l) {
+				return fmt.Errorf("link %s or a node at its end is down", g.LinkName(l))
+			}
+			at = g.Across(l, at)
+			if last := k == len(p.Links)-1; !last && (seen[at] || !g.IsSwitch(at)) {
+				return fmt.Errorf("route %d passes %s, which is on the tree already or no switch", i, g.Name(at))
+			} else if !last {
+				seen[at] = true
+			}
+		}
+		if at != t.Vertices[parent].Switch {
+			return errors.New("a route ends at another switch than its child's parent")
+		}
+	}
+	return nil
+}

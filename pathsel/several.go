@@ -1,0 +1,181 @@
+package pathsel
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// Striped are several trees of one group, over which its vectors are cut.
+type Striped struct {
+	Plans []Plan
+	// Apart are the first plans that have no link between switches in common:
+	// with so many stripes the fabric gives so many times the bandwidth of one,
+	// up to that of the members' own links.
+	Apart int
+}
+
+// Stripes plans n trees of a group, each over links between switches that no
+// earlier one has, as long as there are such trees, and from then on over those
+// that are used the least. Each reserves the request's slots. load is as it was
+// when it returns. The errors are those of Plan for the first tree.
+func (p *Planner) Stripes(view topology.View, load *Load, req Request, n int) (Striped, error) {
+	if n < 1 {
+		return Striped{}, fmt.Errorf("plan stripes: %w: %d stripes", ErrRequest, n)
+	}
+	if load == nil {
+		load = NewLoad(p.graph)
+	}
+	var s Striped
+	defer func() {
+		for _, plan := range s.Plans {
+			load.Remove(plan.Tree, req.Slots)
+		}
+	}()
+	apart := slices.Clone(req.ExcludeLinks)
+	for range n {
+		r := req
+		r.ExcludeLinks = apart
+		plan, err := p.Plan(view, load, r)
+		if err == nil && s.Apart == len(s.Plans) {
+			s.Apart++
+		} else if err != nil {
+			r.ExcludeLinks = req.ExcludeLinks
+			plan, err = p.Plan(view, load, r)
+		}
+		if err != nil && len(s.Plans) == 0 {
+			return Striped{}, fmt.Errorf("plan stripes: %w", err)
+		} else if err != nil {
+			break // no slots for one more
+		}
+		for _, v := range plan.Tree.Vertices {
+			if v.Up != topology.NoLink {
+				apart = append(apart, v.Up)
+			}
+		}
+		load.Add(plan.Tree, req.Slots)
+		s.Plans = append(s.Plans, plan)
+	}
+	return s, nil
+}
+
+// Part is a share of a group that has a root of its own.
+type Part struct {
+	Ranks []int // in the group, ascending: rank i of the plan's tree is Ranks[i]
+	Plan  Plan
+}
+
+// Parts plans a group with n roots, or as many as it has switches: each computes
+// the end result of its part, and the member that is to have the whole reduces
+// the roots' results, in the order of the parts. Parts are what lies beneath one
+// switch of the group's whole tree, or several, and are about equal; they are
+// ordered by their lowest ranks. load is as it was when it returns. The errors
+// are those of Plan for the whole group or a part.
+func (p *Planner) Parts(view topology.View, load *Load, req Request, n int) ([]Part, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("plan parts: %w: %d roots", ErrRequest, n)
+	}
+	whole, err := p.Plan(view, load, req)
+	if err != nil {
+		return nil, fmt.Errorf("plan parts: %w", err)
+	}
+	if load == nil {
+		load = NewLoad(p.graph)
+	}
+	parts := divide(whole.Tree, n)
+	for i := range parts {
+		r := req
+		r.Members = make([]topology.NodeID, len(parts[i].Ranks))
+		for k, rank := range parts[i].Ranks {
+			r.Members[k] = req.Members[rank]
+		}
+		if parts[i].Plan, err = p.Plan(view, load, r); err != nil {
+			err = fmt.Errorf("plan parts: part %d of %d: %w", i+1, len(parts), err)
+			parts = parts[:i]
+			break
+		}
+		load.Add(parts[i].Plan.Tree, req.Slots)
+	}
+	for _, part := range parts {
+		load.Remove(part.Plan.Tree, req.Slots)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parts, nil
+}
+
+// divide cuts the members of a tree in at most n parts.
+func divide(t Tree, n int) []Part {
+	units := cutUnits(t, n)
+	slices.SortStableFunc(units, func(x, y []int) int { return cmp.Compare(len(y), len(x)) })
+	parts := make([]Part, min(n, len(units)))
+	for _, u := range units { // the largest first, to the part that has the least
+		least := 0
+		for i := range parts {
+			if len(parts[i].Ranks) < len(parts[least].Ranks) {
+				least = i
+			}
+		}
+		parts[least].Ranks = append(parts[least].Ranks, u...)
+	}
+	for _, part := range parts {
+		slices.Sort(part.Ranks)
+	}
+	slices.SortFunc(parts, func(x, y Part) int { return cmp.Compare(x.Ranks[0], y.Ranks[0]) })
+	return parts
+}
+
+// cutUnits returns the ranks beneath switches of a tree: of the root's children,
+// and where these are fewer than n, of theirs; members of the root itself are
+// one unit.
+func cutUnits(t Tree, n int) [][]int {
+	children := t.AllChildren()
+	type unit struct {
+		vertex int32 // -1: members that are cut no further
+		ranks  []int
+	}
+	var beneath func(v int32) []int
+	beneath = func(v int32) (ranks []int) {
+		for _, c := range children[v] {
+			if c.Vertex < 0 {
+				ranks = append(ranks, int(c.Lowest))
+			} else {
+				ranks = append(ranks, beneath(c.Vertex)...)
+			}
+		}
+		return ranks
+	}
+	units := []unit{{0, beneath(0)}}
+	for len(units) < n {
+		largest := -1
+		for i, u := range units {
+			if u.vertex >= 0 && (largest < 0 || len(u.ranks) > len(units[largest].ranks)) {
+				largest = i
+			}
+		}
+		if largest < 0 {
+			break
+		}
+		u := units[largest]
+		units = slices.Delete(units, largest, largest+1)
+		own := unit{vertex: -1}
+		for _, c := range children[u.vertex] {
+			if c.Vertex < 0 {
+				own.ranks = append(own.ranks, int(c.Lowest))
+			} else {
+				units = append(units, unit{c.Vertex, beneath(c.Vertex)})
+			}
+		}
+		if len(own.ranks) > 0 {
+			units = append(units, own)
+		}
+	}
+	lists := make([][]int, len(units))
+	for i, u := range units {
+		lists[i] = u.ranks
+	}
+	return lists
+}

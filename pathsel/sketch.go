@@ -1,0 +1,128 @@
+package pathsel
+
+import (
+	"math"
+
+	"github.com/tributary-fabric/tributary/pathsel/steiner"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// sketch is the part of a fabric that one request can use, as package steiner
+// wants it: members by rank, then switches; of parallel links the best.
+type sketch struct {
+	nodes []topology.NodeID
+	limit []int32
+	ends  [][2]int32
+	links []topology.LinkID
+	cost  []float64
+}
+
+// sketch draws the fabric for a.
+func (p *Planner) sketch(a asked) *sketch {
+	f := newField(a) // to know what is excluded
+	s := &sketch{}
+	place := make([]int32, p.graph.Switches())
+	for _, m := range a.Members {
+		s.add(m, 1)
+	}
+	for i := range place {
+		place[i] = -1
+		n := p.graph.Switch(i)
+		switch {
+		case f.excluded[n] || !a.view.NodeUp(n):
+		case a.reduces(n) && !a.crowds(n):
+			// The root may have no more; orient sees to that.
+			place[i] = s.add(n, int32(min(a.view.Capability(n).Children, math.MaxInt32-1)+1))
+		case a.Forward:
+			place[i] = s.add(n, 2)
+		}
+	}
+	at := func(n topology.NodeID) int32 {
+		if p.graph.IsHost(n) {
+			return p.rank[n]
+		}
+		return place[p.graph.SwitchIndex(n)]
+	}
+	best := newPlaces(len(s.nodes))
+	for from, n := range s.nodes {
+		best.clear()
+		if !a.view.NodeUp(n) {
+			continue
+		}
+		for _, l := range p.graph.Adjacent(n) {
+			to := at(p.graph.Across(l, n))
+			if to < 0 || int(to) <= from || !a.view.LinkUp(l) || f.excludedLinks[l] || a.narrow(l) {
+				continue
+			}
+			cost := p.linkCost(a, l)
+			old, parallel := best.get(to)
+			switch {
+			case !parallel:
+				best.set(to, int32(len(s.links)))
+				s.ends, s.links, s.cost = append(s.ends, [2]int32{int32(from), to}), append(s.links, l), append(s.cost, cost)
+			case cost < s.cost[old] || cost == s.cost[old] && a.lighter(l, s.links[old]):
+				s.links[old], s.cost[old] = l, cost
+			}
+		}
+	}
+	return s
+}
+
+func (s *sketch) add(n topology.NodeID, limit int32) int32 {
+	s.nodes, s.limit = append(s.nodes, n), append(s.limit, limit)
+	return int32(len(s.nodes) - 1)
+}
+
+// lighter decides between parallel links of one cost.
+func (a *asked) lighter(x, y topology.LinkID) bool {
+	if a.load.LinkTrees(x) != a.load.LinkTrees(y) {
+		return a.load.LinkTrees(x) < a.load.LinkTrees(y)
+	}
+	return mix(a.hash, uint64(x)) < mix(a.hash, uint64(y))
+}
+
+// linkCost is what a link adds to a tree: a hop; by load its price and half
+// that of each switch at its ends, which is exact for those that only pass on.
+func (p *Planner) linkCost(a asked, l topology.LinkID) float64 {
+	if a.by != LeastLoad {
+		return 1
+	}
+	cost := a.load.linkPrice(a.view, l)
+	for _, end := range p.graph.Link(l).Ends {
+		if p.graph.IsSwitch(end.Node) {
+			cost += a.load.switchPrice(a.view, end.Node, a.Slots) / 2
+		}
+	}
+	return cost
+}
+
+// bySteiner returns the tree that package steiner finds, if it does.
+func (p *Planner) bySteiner(a asked) (candidate, bool) {
+	if len(a.Members) < 2 {
+		return candidate{}, false
+	}
+	s := p.sketch(a)
+	g, err := steiner.NewGraph(len(s.nodes), s.ends)
+	if err != nil {
+		return candidate{}, false
+	}
+	problem := steiner.Problem{Graph: g, Cost: s.cost, Limit: s.limit, Terminals: make([]int32, len(a.Members))}
+	for rank := range a.Members {
+		problem.Terminals[rank] = int32(rank)
+	}
+	found, err := steiner.Solve(problem, steiner.Options{Budget: p.cfg.Work})
+	if err != nil {
+		return candidate{}, false
+	}
+	links := make([]topology.LinkID, len(found.Edges))
+	for i, e := range found.Edges {
+		links[i] = s.links[e]
+	}
+	t, ok := p.orient(a, links)
+	if !ok {
+		return candidate{}, false
+	}
+	c := p.candidate(a, t, BySteiner)
+	c.work = found.Work
+	return c, true
+}

@@ -1,0 +1,84 @@
+package steiner
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrTree says that edges are not a tree as a problem wants it.
+var ErrTree = errors.New("not a Steiner tree of the problem")
+
+// Check returns an error that wraps ErrTree and names what is wrong if edges
+// are not, in any order, a tree that spans the terminals, over edges of finite
+// cost, within the limits and without a leaf that is no terminal. It is written
+// apart from what makes trees.
+func Check(p Problem, edges []int32) error {
+	ends := p.Graph.Ends()
+	degree := make([]int32, p.Graph.Nodes())
+	joined := newForest(p.Graph.Nodes())
+	for _, e := range edges {
+		if e < 0 || int(e) >= len(ends) {
+			return fmt.Errorf("%w: no edge %d", ErrTree, e)
+		}
+		if math.IsInf(p.Cost[e], 1) {
+			return fmt.Errorf("%w: edge %d is forbidden", ErrTree, e)
+		}
+		u, v := ends[e][0], ends[e][1]
+		if !joined.unite(u, v) {
+			return fmt.Errorf("%w: edge %d closes a circle", ErrTree, e)
+		}
+		degree[u]++
+		degree[v]++
+	}
+	terminal := make([]bool, len(degree))
+	for _, t := range p.Terminals {
+		terminal[t] = true
+		if joined.root(t) != joined.root(p.Terminals[0]) {
+			return fmt.Errorf("%w: terminals %d and %d are apart", ErrTree, p.Terminals[0], t)
+		}
+	}
+	return checkNodes(&p, degree, terminal, joined)
+}
+
+func checkNodes(p *Problem, degree []int32, terminal []bool, joined forest) error {
+	for i, d := range degree {
+		v := int32(i)
+		switch {
+		case d > p.limit(v):
+			return fmt.Errorf("%w: node %d has %d edges, its limit is %d", ErrTree, v, d, p.limit(v))
+		case d == 1 && !terminal[v]:
+			return fmt.Errorf("%w: node %d is a leaf and no terminal", ErrTree, v)
+		case d > 0 && joined.root(v) != joined.root(p.Terminals[0]):
+			return fmt.Errorf("%w: node %d is apart", ErrTree, v)
+		}
+	}
+	return nil
+}
+
+// Parents turns the tree of the given edges towards root and returns, by node,
+// the parent and the edge that leads to it; both are -1 at the root and off the
+// tree. The root must be on the tree, or be the only node of a tree without
+// edges.
+func (t *Tree) Parents(g *Graph, root int32) (parent, edge []int32) {
+	parent, edge = make([]int32, g.Nodes()), make([]int32, g.Nodes())
+	for v := range parent {
+		parent[v], edge[v] = -1, -1
+	}
+	on := make([]bool, g.Edges())
+	for _, e := range t.Edges {
+		on[e] = true
+	}
+	queue := []int32{root}
+	for len(queue) > 0 {
+		v := queue[0]
+		queue = queue[1:]
+		for i := g.Offset[v]; i < g.Offset[v+1]; i++ {
+			if w, e := g.Neighbor[i], g.Edge[i]; on[e] && e != edge[v] {
+				parent[w], edge[w] = v, e
+				queue = append(queue, w)
+			}
+		}
+	}
+	return parent, edge
+}

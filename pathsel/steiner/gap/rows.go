@@ -1,0 +1,91 @@
+package gap
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tributary-fabric/tributary/pathsel/steiner"
+)
+
+// A Row is what one case gave.
+type Row struct {
+	Case                    string
+	Nodes, Edges, Terminals int
+	Cost                    float64 // of the tree
+	Bound                   float64 // of Solve, at most the optimum
+	Floor                   float64 // the greater of Bound and the case's floor
+	Work                    int64   // relaxed edges
+	Elapsed                 time.Duration
+}
+
+// Gap returns how much the tree costs more than the floor, as a part of that:
+// at least as much as it costs more than the optimum.
+func (r Row) Gap() float64 { return r.Cost/r.Floor - 1 }
+
+// BoundGap returns how much the tree costs more than Solve's own bound, as a
+// part of that. What Gap does not have of it is the bound's part.
+func (r Row) BoundGap() float64 { return r.Cost/r.Bound - 1 }
+
+// Run solves the cases one after another, each with the same options, and tells
+// each (which may be nil) of every row as it comes. The error is Solve's, or
+// tells that a tree is not one, and names the case.
+func Run(cases []Case, o steiner.Options, each func(Row)) ([]Row, error) {
+	var rows []Row
+	for _, c := range cases {
+		row, err := run(c, o)
+		if err != nil {
+			return rows, fmt.Errorf("case %s: %w", c.Name, err)
+		}
+		rows = append(rows, row)
+		if each != nil {
+			each(row)
+		}
+	}
+	return rows, nil
+}
+
+func run(c Case, o steiner.Options) (Row, error) {
+	start := time.Now()
+	tree, err := steiner.Solve(c.Problem, o)
+	elapsed := time.Since(start)
+	if err != nil {
+		return Row{}, err
+	}
+	if err := steiner.Check(c.Problem, tree.Edges); err != nil {
+		return Row{}, err
+	}
+	row := Row{
+		Case: c.Name, Nodes: c.Problem.Graph.Nodes(), Edges: c.Problem.Graph.Edges(),
+		Terminals: len(c.Problem.Terminals), Cost: tree.Cost, Bound: tree.Bound,
+		Floor: max(c.Floor, tree.Bound), Work: tree.Work, Elapsed: elapsed,
+	}
+	return row, nil
+}
+
+// A Summary is what a table comes to.
+type Summary struct {
+	Cases                       int
+	Optimal                     int     // trees that meet their floor
+	MeanGap, WorstGap           float64 // see Row.Gap
+	MeanBoundGap, WorstBoundGap float64 // see Row.BoundGap
+	MeanElapsed, WorstElapsed   time.Duration
+}
+
+// Summarize returns the summary of rows.
+func Summarize(rows []Row) Summary {
+	s := Summary{Cases: len(rows)}
+	total := time.Duration(0)
+	for _, r := range rows {
+		if r.Cost == r.Floor {
+			s.Optimal++
+		}
+		s.MeanGap += r.Gap() / float64(len(rows))
+		s.WorstGap = max(s.WorstGap, r.Gap())
+		s.MeanBoundGap += r.BoundGap() / float64(len(rows))
+		s.WorstBoundGap = max(s.WorstBoundGap, r.BoundGap())
+		total += r.Elapsed
+		s.WorstElapsed = max(s.WorstElapsed, r.Elapsed)
+	}
+	s.MeanElapsed = total / time.Duration(max(1, len(rows)))
+	return s
+}

@@ -1,0 +1,375 @@
+package steiner
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/graph/path"
+	"gonum.org/v1/gonum/graph/simple"
+	"pgregory.net/rapid"
+)
+
+// The oracle itself is held against the trial of all sets of edges.
+func TestExactIsTheCheapest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t, 12, 6, rapid.SampledFrom([][]int32{nil, {0, 1, Unlimited, Unlimited}}).Draw(t, "limits"))
+		want, some := cheapest(p)
+		tree, err := Exact(p)
+		switch {
+		case !some && !errors.Is(err, ErrDisconnected):
+			t.Fatalf("there is no tree, but %v, %v", tree, err)
+		case some && err != nil:
+			t.Fatalf("there is a tree of %v, but %v", want, err)
+		case some && (!near(tree.Cost, want) || Check(p, tree.Edges) != nil):
+			t.Fatalf("%v, not %v; %v", tree, want, Check(p, tree.Edges))
+		}
+	})
+}
+
+func TestSolveAgainstExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t, 25, 8, nil)
+		exact, err := Exact(p)
+		budget := rapid.SampledFrom([]int64{1, 50, 500, 1 << 20}).Draw(t, "budget")
+		tree, err2 := Solve(p, Options{Budget: budget, Bound: rapid.Bool().Draw(t, "bound")})
+		if err != nil || err2 != nil {
+			if !errors.Is(err, ErrDisconnected) || !errors.Is(err2, ErrDisconnected) {
+				t.Fatalf("exact: %v; solve: %v", err, err2)
+			}
+			return
+		}
+		if err := Check(p, tree.Edges); err != nil {
+			t.Fatal(err)
+		}
+		total := 0.0
+		for _, e := range tree.Edges {
+			total += p.Cost[e]
+		}
+		switch {
+		case total != tree.Cost:
+			t.Fatalf("a cost of %v, the edges cost %v", tree.Cost, total)
+		case tree.Cost < exact.Cost && !near(tree.Cost, exact.Cost):
+			t.Fatalf("%v below the optimum %v", tree.Cost, exact.Cost)
+		case tree.Bound > exact.Cost+1e-9:
+			t.Fatalf("the bound %v is above the optimum %v", tree.Bound, exact.Cost)
+		case budget == 1<<20 && !near(tree.Cost, exact.Cost):
+			t.Fatalf("%v, the optimum is %v", tree.Cost, exact.Cost)
+		case tree.Cost > factor(p, exact.Edges)*exact.Cost+1e-9:
+			t.Fatalf("%v against %v breaks Mehlhorn's bound", tree.Cost, exact.Cost)
+		}
+	})
+}
+
+// factor returns 2(1-1/l), l being the leaves of the given optimal tree.
+func factor(p Problem, optimal []int32) float64 {
+	degree := make([]int, p.Graph.Nodes())
+	ends := p.Graph.Ends()
+	leaves := 0
+	for _, e := range optimal {
+		for _, v := range ends[e] {
+			degree[v]++
+		}
+	}
+	for _, d := range degree {
+		if d == 1 {
+			leaves++
+		}
+	}
+	return 2 * (1 - 1/float64(max(2, leaves)))
+}
+
+func TestLimitsAreKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t, 12, 6, []int32{0, 1, 2, 2, 3, Unlimited, Unlimited})
+		want, some := cheapest(p)
+		tree, err := Solve(p, Options{Budget: 1 << 16, Bound: true})
+		if err != nil {
+			if some && !errors.Is(err, ErrNoTree) || !some && !errors.Is(err, ErrNoTree) && !errors.Is(err, ErrDisconnected) {
+				t.Fatalf("tree: %v; %v", some, err)
+			}
+			return
+		}
+		if err := Check(p, tree.Edges); err != nil {
+			t.Fatal(err)
+		}
+		if tree.Cost < want && !near(tree.Cost, want) || tree.Bound > want+1e-9 {
+			t.Fatalf("cost %v, bound %v, optimum %v", tree.Cost, tree.Bound, want)
+		}
+	})
+}
+
+// Where limits bind nothing is promised; this says what is reached.
+func TestLimitsRarelyHideATree(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	limits := []int32{1, 2, 2, 3, 3, Unlimited}
+	there, found, optimal := 0, 0, 0
+	for range 400 {
+		p := random(r, 8, 13, 4)
+		p.Limit = make([]int32, 8)
+		for v := range p.Limit {
+			p.Limit[v] = limits[r.IntN(len(limits))]
+		}
+		want, some := cheapest(p)
+		if !some {
+			continue
+		}
+		there++
+		if tree, err := Solve(p, Options{Budget: 1 << 16}); err == nil {
+			found++
+			if tree.Cost == want {
+				optimal++
+			}
+		}
+	}
+	t.Logf("of %d problems that have a tree, one was found for %d, the cheapest for %d", there, found, optimal)
+	if found*100 < there*98 || optimal*100 < there*90 {
+		t.Errorf("of %d problems that have a tree, one was found for %d, the cheapest for %d", there, found, optimal)
+	}
+}
+
+// random returns a connected problem of costs 1 to 10.
+func random(r *rand.Rand, nodes, edges, terminals int) Problem {
+	var ends [][2]int32
+	for v := 1; v < nodes; v++ {
+		ends = append(ends, [2]int32{int32(r.IntN(v)), int32(v)})
+	}
+	for len(ends) < edges {
+		if u, v := int32(r.IntN(nodes)), int32(r.IntN(nodes)); u != v {
+			ends = append(ends, [2]int32{u, v})
+		}
+	}
+	g, err := NewGraph(nodes, ends)
+	if err != nil {
+		panic(err)
+	}
+	p := Problem{Graph: g, Cost: make([]float64, edges)}
+	for e := range p.Cost {
+		p.Cost[e] = float64(1 + r.IntN(10))
+	}
+	for _, v := range r.Perm(nodes)[:terminals] {
+		p.Terminals = append(p.Terminals, int32(v))
+	}
+	return p
+}
+
+// A fabric as pathsel sees it: hosts of one or two links that only end, some
+// switches that only forward.
+func TestHostsAndForwardingSwitches(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 30 {
+		const leaves, switches, hosts = 20, 40, 60
+		p := random(r, switches, 90, 2)
+		ends := p.Graph.Ends()
+		p.Terminals = p.Terminals[:0]
+		p.Limit = make([]int32, switches+hosts)
+		for v := range int32(switches) {
+			p.Limit[v] = Unlimited
+			if v >= leaves && r.IntN(2) == 0 {
+				p.Limit[v] = 2
+			}
+		}
+		for h := int32(switches); h < switches+hosts; h++ {
+			p.Limit[h] = 1
+			for range 1 + r.IntN(2) {
+				ends = append(ends, [2]int32{h, int32(r.IntN(leaves))})
+				p.Cost = append(p.Cost, 1)
+			}
+			p.Terminals = append(p.Terminals, h)
+		}
+		p.Graph, _ = NewGraph(switches+hosts, ends)
+		tree, err := Solve(p, Options{Budget: 200_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Check(p, tree.Edges); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestSameProblemSameTree(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 5 {
+		p := random(r, 200, 400, 60)
+		first, err := Solve(p, Options{Budget: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Solve(p, Options{Budget: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(first, again); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+// One step that has begun is ended. No step relaxes an edge more than a few
+// times for each of the ends of the key vertex that it takes away.
+func TestWorkEndsWithTheBudget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		p := random(r, 60, 150, rapid.IntRange(2, 40).Draw(t, "terminals"))
+		budget := rapid.Int64Range(1, 100_000).Draw(t, "budget")
+		tree, err := Solve(p, Options{Budget: budget})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most := budget + 20*int64(p.Graph.Edges()); tree.Work > most {
+			t.Fatalf("work %d, the budget is %d and a step at most %d", tree.Work, budget, most-budget)
+		}
+	})
+}
+
+func TestMoreBudgetIsNoWorse(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 10 {
+		p := random(r, 100, 220, 40)
+		last := math.Inf(1)
+		for _, budget := range []int64{1, 10_000, 100_000, 1_000_000} {
+			tree, err := Solve(p, Options{Budget: budget})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tree.Cost > last {
+				t.Errorf("a budget of %d gives %v, a smaller one %v", budget, tree.Cost, last)
+			}
+			last = tree.Cost
+		}
+	}
+}
+
+func TestStartIsKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t, 25, 8, nil)
+		exact, err := Exact(p)
+		if err != nil {
+			t.Skip("no tree")
+		}
+		tree, err := Solve(p, Options{Budget: 1, Start: exact.Edges})
+		if err != nil || !near(tree.Cost, exact.Cost) {
+			t.Fatalf("%v, %v; it began from %v", tree, err, exact)
+		}
+		part := rapid.SliceOfN(rapid.SampledFrom(append(exact.Edges, 0)), 0, 5).Draw(t, "part")
+		if p.Graph.Edges() == 0 {
+			part = nil
+		}
+		tree, err = Solve(p, Options{Budget: 1, Start: part})
+		if err != nil || Check(p, tree.Edges) != nil {
+			t.Fatalf("%v, %v", tree, err)
+		}
+	})
+}
+
+// Of two terminals the tree is a shortest path, and of all nodes a minimum
+// spanning tree: gonum knows both.
+func TestAgainstGonum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t, 25, 2, nil)
+		view := NewWeighted(&p)
+		ends := []int32{p.Terminals[0], p.Terminals[len(p.Terminals)-1]}
+		want := path.DijkstraFrom(view.Node(int64(ends[0])), view).WeightTo(int64(ends[1]))
+		tree, err := Solve(p, Options{})
+		if math.IsInf(want, 1) != errors.Is(err, ErrDisconnected) || err == nil && !near(tree.Cost, want) {
+			t.Fatalf("%v, %v; the shortest path has %v", tree, err, want)
+		}
+		p.Terminals = nil
+		for v := range int32(p.Graph.Nodes()) {
+			p.Terminals = append(p.Terminals, v)
+		}
+		if tree, err = Solve(p, Options{}); err != nil {
+			return
+		}
+		kruskal := path.Kruskal(simple.NewWeightedUndirectedGraph(0, math.Inf(1)), view)
+		prim := path.Prim(simple.NewWeightedUndirectedGraph(0, math.Inf(1)), view)
+		if !near(tree.Cost, kruskal) || !near(tree.Cost, prim) {
+			t.Fatalf("%v, Kruskal %v, Prim %v", tree.Cost, kruskal, prim)
+		}
+	})
+}
+
+func TestParents(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	p := random(r, 50, 100, 20)
+	tree, err := Solve(p, Options{Budget: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, root := range p.Terminals {
+		parent, edge := tree.Parents(p.Graph, root)
+		var used []int32
+		for v, e := range edge {
+			if (e < 0) != (parent[v] < 0) {
+				t.Fatalf("node %d: parent %d over edge %d", v, parent[v], e)
+			}
+			if e >= 0 {
+				used = append(used, e)
+			}
+		}
+		slices.Sort(used)
+		if !slices.Equal(used, tree.Edges) || parent[root] != -1 {
+			t.Fatalf("root %d: edges %v, not %v", root, used, tree.Edges)
+		}
+	}
+}
+
+func TestBoundIsBelow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t, 25, 8, nil)
+		exact, err := Exact(p)
+		if err != nil {
+			t.Skip("no tree")
+		}
+		one, err := Bound(p, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := Bound(p, len(p.Terminals))
+		if err != nil || one > all || all > exact.Cost+1e-9 {
+			t.Fatalf("bounds %v and %v, the optimum is %v; %v", one, all, exact.Cost, err)
+		}
+	})
+}
+
+func TestExactRefuses(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	p := random(r, 20, 40, MaxExact+1)
+	if _, err := Exact(p); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("%d terminals: %v", len(p.Terminals), err)
+	}
+	p.Terminals = p.Terminals[:3]
+	p.Limit = slices.Repeat([]int32{2}, 20)
+	if _, err := Exact(p); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("limits of 2: %v", err)
+	}
+}
+
+// A terminal that may only be a leaf lies on the cheap way between two others,
+// whatever their numbers are.
+func TestLeafOnTheWay(t *testing.T) {
+	solvers := map[string]func(Problem) (*Tree, error){
+		"Exact": Exact, "Mehlhorn": Mehlhorn,
+		"Solve": func(p Problem) (*Tree, error) { return Solve(p, Options{}) },
+	}
+	for between := range int32(3) {
+		one, two := (between+1)%3, (between+2)%3
+		g, err := NewGraph(3, [][2]int32{{one, between}, {between, two}, {one, two}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for limit, cost := range map[int32]float64{1: 11, 2: 2, Unlimited: 2} {
+			p := Problem{Graph: g, Cost: []float64{1, 1, 10}, Limit: []int32{2, 2, 2}, Terminals: []int32{0, 1, 2}}
+			p.Limit[between] = limit
+			for how, solve := range solvers {
+				if tree, err := solve(p); err != nil || tree.Cost != cost || Check(p, tree.Edges) != nil {
+					t.Errorf("%s, limit %d of node %d: %v, %v", how, limit, between, tree, err)
+				}
+			}
+		}
+	}
+}
