@@ -73,7 +73,8 @@ func (c *client) call(ctx context.Context, do func(context.Context, *rpc.Manager
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %v (--timeout)", c.timeout))
+	late := fmt.Errorf("no answer within %v (--timeout)", c.timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, late)
 	defer cancel()
 	err = do(ctx, m)
 	if errors.Is(err, rpc.ErrUnavailable) {
@@ -83,8 +84,11 @@ func (c *client) call(ctx context.Context, do func(context.Context, *rpc.Manager
 		}
 		return fmt.Errorf("%w; is it running, and is %s its address (--manager, %s)?%s", err, c.address, fromEnvironment["manager"], hint)
 	}
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	case errors.Is(err, context.DeadlineExceeded): // the manager's clock was ahead
+		return fmt.Errorf("%w: %w", late, err)
 	}
 	return err
 }
