@@ -15,11 +15,15 @@ import (
 // in itself, but must not overlap it otherwise. What out holds after an error
 // is undefined.
 func Allreduce[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, in, out []T) (Outcome, error) {
-	return StartAllreduce(c, f, in, out).finish(ctx)
+	return queueAllreduce(c, f, in, out).finish(ctx)
 }
 
 // StartAllreduce is Allreduce without waiting.
 func StartAllreduce[T reduce.Element](c *Communicator, f reduce.Function, in, out []T) *Request {
+	return queueAllreduce(c, f, in, out).begin()
+}
+
+func queueAllreduce[T reduce.Element](c *Communicator, f reduce.Function, in, out []T) *Request {
 	if f.Located() {
 		return c.refuse("%s is a function of values with locations: use AllreduceLocated", f)
 	}
@@ -32,11 +36,15 @@ func StartAllreduce[T reduce.Element](c *Communicator, f reduce.Function, in, ou
 
 // AllreduceLocated is Allreduce for MinLoc and MaxLoc.
 func AllreduceLocated[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, in, out []reduce.Located[T]) (Outcome, error) {
-	return StartAllreduceLocated(c, f, in, out).finish(ctx)
+	return queueAllreduceLocated(c, f, in, out).finish(ctx)
 }
 
 // StartAllreduceLocated is AllreduceLocated without waiting.
 func StartAllreduceLocated[T reduce.Element](c *Communicator, f reduce.Function, in, out []reduce.Located[T]) *Request {
+	return queueAllreduceLocated(c, f, in, out).begin()
+}
+
+func queueAllreduceLocated[T reduce.Element](c *Communicator, f reduce.Function, in, out []reduce.Located[T]) *Request {
 	if !f.Located() {
 		return c.refuse("%s is not a function of values with locations", f)
 	}
@@ -51,31 +59,39 @@ func StartAllreduceLocated[T reduce.Element](c *Communicator, f reduce.Function,
 // result to the member root alone, in out, which the others may leave nil.
 // out may be in itself.
 func Reduce[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, root int, in, out []T) (Outcome, error) {
-	return StartReduce(c, f, root, in, out).finish(ctx)
+	return queueReduce(c, f, root, in, out).finish(ctx)
 }
 
 // StartReduce is Reduce without waiting.
 func StartReduce[T reduce.Element](c *Communicator, f reduce.Function, root int, in, out []T) *Request {
+	return queueReduce(c, f, root, in, out).begin()
+}
+
+func queueReduce[T reduce.Element](c *Communicator, f reduce.Function, root int, in, out []T) *Request {
 	if f.Located() {
 		return c.refuse("%s is a function of values with locations: use ReduceLocated", f)
 	}
-	return startReduce(c, f, root, plain[T]{in}, plain[T]{out})
+	return queueVectors(c, f, root, plain[T]{in}, plain[T]{out})
 }
 
 // ReduceLocated is Reduce for MinLoc and MaxLoc.
 func ReduceLocated[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, root int, in, out []reduce.Located[T]) (Outcome, error) {
-	return StartReduceLocated(c, f, root, in, out).finish(ctx)
+	return queueReduceLocated(c, f, root, in, out).finish(ctx)
 }
 
 // StartReduceLocated is ReduceLocated without waiting.
 func StartReduceLocated[T reduce.Element](c *Communicator, f reduce.Function, root int, in, out []reduce.Located[T]) *Request {
+	return queueReduceLocated(c, f, root, in, out).begin()
+}
+
+func queueReduceLocated[T reduce.Element](c *Communicator, f reduce.Function, root int, in, out []reduce.Located[T]) *Request {
 	if !f.Located() {
 		return c.refuse("%s is not a function of values with locations", f)
 	}
-	return startReduce(c, f, root, located[T]{in}, located[T]{out})
+	return queueVectors(c, f, root, located[T]{in}, located[T]{out})
 }
 
-func startReduce(c *Communicator, f reduce.Function, root int, in, out vector) *Request {
+func queueVectors(c *Communicator, f reduce.Function, root int, in, out vector) *Request {
 	if r := c.checkRoot(root); r != nil {
 		return r
 	}
@@ -91,11 +107,15 @@ func startReduce(c *Communicator, f reduce.Function, root int, in, out vector) *
 
 // Broadcast copies the vector v of the member root into v at every other.
 func Broadcast[T reduce.Element](ctx context.Context, c *Communicator, root int, v []T) (Outcome, error) {
-	return StartBroadcast(c, root, v).finish(ctx)
+	return queueBroadcast(c, root, v).finish(ctx)
 }
 
 // StartBroadcast is Broadcast without waiting.
 func StartBroadcast[T reduce.Element](c *Communicator, root int, v []T) *Request {
+	return queueBroadcast(c, root, v).begin()
+}
+
+func queueBroadcast[T reduce.Element](c *Communicator, root int, v []T) *Request {
 	if r := c.checkRoot(root); r != nil {
 		return r
 	}
@@ -108,11 +128,15 @@ func StartBroadcast[T reduce.Element](c *Communicator, root int, v []T) *Request
 
 // Barrier returns when every member has called it.
 func Barrier(ctx context.Context, c *Communicator) (Outcome, error) {
-	return StartBarrier(c).finish(ctx)
+	return queueBarrier(c).finish(ctx)
 }
 
 // StartBarrier is Barrier without waiting.
 func StartBarrier(c *Communicator) *Request {
+	return queueBarrier(c).begin()
+}
+
+func queueBarrier(c *Communicator) *Request {
 	return c.start(session.Operation{Collective: wire.Barrier}, nil)
 }
 

@@ -139,7 +139,11 @@ func (c *Communicator) open() error {
 	if c.core, err = rank.New(cfg); err != nil {
 		return err
 	}
-	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data, 0), transport.Config{ReceiveBuffer: receiveBuffer(set)})
+	without, err := transport.ParseFeatures(set.without)
+	if err != nil {
+		return err
+	}
+	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data, 0), transport.Config{ReceiveBuffer: receiveBuffer(set), Without: without})
 	if err != nil {
 		return err
 	}
@@ -305,7 +309,8 @@ func (c *Communicator) Abort(reason string) {
 	<-c.done
 }
 
-// start queues an operation. Its request is completed by the loop.
+// start queues an operation. Its request is completed by the loop, once that is
+// begun or waited for.
 func (c *Communicator) start(o session.Operation, after func()) *Request {
 	r := newRequest(c)
 	r.collective, r.after = o.Collective, after
@@ -330,13 +335,21 @@ func (c *Communicator) start(o session.Operation, after func()) *Request {
 	o.ID = c.lastID
 	c.requests[o.ID] = r
 	c.mu.Unlock()
-	c.post(item{in: rank.Input{Kind: rank.Start, Operation: o}})
+	// The only error is that the loop has ended, which fails all requests.
+	_ = c.loop.Queue(context.Background(), item{in: rank.Input{Kind: rank.Start, Operation: &o}})
 	return r
+}
+
+// isBusy reports whether operations are in flight.
+func (c *Communicator) isBusy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.requests) > 0
 }
 
 // abort gives the communicator up.
 func (c *Communicator) abort(reason string) {
-	c.post(item{in: rank.Input{Kind: rank.Cancel, Reason: reason}})
+	c.post(item{in: rank.Input{Kind: rank.Cancel, News: &rank.News{Reason: reason}}})
 }
 
 // leaving reports whether its name will be free, and a successor may be called.

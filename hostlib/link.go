@@ -78,7 +78,7 @@ func (l *link) run(ctx context.Context) {
 
 // dead tells the core that the neighbour is.
 func (l *link) dead(why string) {
-	l.c.post(item{in: rank.Input{Kind: rank.Dead, Rank: uint32(l.peer), Reason: why}})
+	l.c.post(item{in: rank.Input{Kind: rank.Dead, Rank: uint32(l.peer), News: &rank.News{Reason: why}}})
 }
 
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 4}

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	packetsAtOnce = 64   // datagrams read by one system call
+	packetsAtOnce = 256  // datagrams of one step
 	postedAtMost  = 1024 // items that wait for the loop
 )
 
@@ -50,9 +50,8 @@ type stepper struct {
 // startLoop starts the goroutine that owns core and data socket.
 func (c *Communicator) startLoop() error {
 	s := &stepper{Communicator: c, up: map[int]bool{}, linger: core.Never}
-	size := wire.HeaderSize + c.host.set.chunkBytes + 1 // one more shows what is too long
-	source := runner.FromConn(c.conn, packetsAtOnce, size, func(p *transport.Packet) item {
-		return item{in: rank.Input{Kind: rank.Packet, From: p.From, Bytes: p.Data()}}
+	source := runner.FromConn(c.conn, packetsAtOnce, func(p *transport.Packet) item {
+		return item{in: rank.Input{Kind: rank.Packet, From: p.From, Bytes: p.Data}}
 	})
 	loop, err := runner.Start(runner.Config[item, rank.Output]{
 		Core: s, Clock: runner.NewClock(), Apply: s.apply, Source: source, Queue: postedAtMost,
@@ -73,7 +72,7 @@ func (c *Communicator) keep() {
 	case <-c.loop.Done():
 	case <-c.closing:
 		c.ends(fmt.Errorf("%w: %w", ErrEnded, ErrClosed))
-		c.post(item{in: rank.Input{Kind: rank.Cancel, Reason: "it closed its host"}, final: true})
+		c.post(item{in: rank.Input{Kind: rank.Cancel, News: &rank.News{Reason: "it closed its host"}}, final: true})
 		select {
 		case <-c.over:
 		case <-c.loop.Done():

@@ -71,14 +71,14 @@ func (c *Communicator) create(ctx context.Context) (uint32, error) {
 	_, _ = rand.Read(terms.Secret[:]) // it never fails
 	group, _, err := c.host.manager.CreateGroup(ctx, terms)
 	if err == nil {
-		c.post(item{in: rank.Input{Kind: rank.Notice, Notice: wire.Notice{Group: group}}})
+		c.post(item{in: rank.Input{Kind: rank.Notice, News: &rank.News{Notice: wire.Notice{Group: group}}}})
 	}
 	return group, err
 }
 
 // tellWhyNot tells all members why the manager has no group of theirs.
 func (c *Communicator) tellWhyNot(err error) {
-	c.post(item{in: rank.Input{Kind: rank.Notice, Notice: wire.Notice{Reason: err.Error()}}})
+	c.post(item{in: rank.Input{Kind: rank.Notice, News: &rank.News{Notice: wire.Notice{Reason: err.Error()}}}})
 }
 
 // noticed takes what the manager said to rank 0: the group's number, under
@@ -137,9 +137,9 @@ var errStreamEnded = errors.New("hostlib: the manager has ended the stream")
 func (c *Communicator) event(e rpc.GroupEvent) error {
 	switch {
 	case e.Offer != nil:
-		c.post(item{in: rank.Input{Kind: rank.Offer, Link: linkOf(e.Offer)}})
+		c.post(item{in: rank.Input{Kind: rank.Offer, News: &rank.News{Link: linkOf(e.Offer)}}})
 	case e.Withdrawal != nil:
-		c.post(item{in: rank.Input{Kind: rank.Withdraw, Epoch: e.Withdrawal.Epoch, Reason: e.Withdrawal.Why}})
+		c.post(item{in: rank.Input{Kind: rank.Withdraw, News: &rank.News{Epoch: e.Withdrawal.Epoch, Reason: e.Withdrawal.Why}}})
 	case e.Notice != nil && e.Notice.Err != nil:
 		c.settle("no tree of switches: " + e.Notice.Err.Error())
 		if e.Notice.End {

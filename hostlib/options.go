@@ -25,6 +25,7 @@ type settings struct {
 	offerWait    time.Duration
 	chunkBytes   int
 	window       uint32
+	without      string // of transport's features
 	timing       session.Timing
 
 	// Fault injection of tests.
@@ -49,6 +50,9 @@ func (s *settings) validate() error {
 	c := session.Config{ChunkBytes: s.chunkBytes, Window: s.window}
 	if err := c.Validate(); err != nil {
 		return fmt.Errorf("hostlib: joining: %w", err)
+	}
+	if _, err := transport.ParseFeatures(s.without); err != nil {
+		return fmt.Errorf("hostlib: joining: %w: %w", ErrArgument, err)
 	}
 	if s.deadAfter <= 0 || s.linger < 0 || s.offerWait < 0 {
 		return fmt.Errorf("hostlib: joining: %w: a time is negative, or a member dead at once", ErrArgument)
@@ -91,3 +95,13 @@ func WithChunkBytes(n int) Option { return func(s *settings) { s.chunkBytes = n 
 // WithWindow sets the largest number of chunks in flight, a power of two, 64
 // by default. All members must set the same.
 func WithWindow(w uint32) Option { return func(s *settings) { s.window = w } }
+
+// Without has the host's sockets do without what makes them fast, to find out
+// what it brings or harms. Features are names, separated by commas: batching,
+// several packets a system call; segmentation and coalescing, several packets
+// as one through the kernel; lending, packets are read where the kernel wrote
+// them; polling, for 300 us after a packet the next one is looked for, instead
+// of sleeping; napping, whoever waits for an operation sleeps in the kernel, not
+// in the Go runtime's poller; or all. What the kernel cannot do is left out by
+// itself.
+func Without(features string) Option { return func(s *settings) { s.without = features } }

@@ -65,30 +65,49 @@ func (r *Request) Done() <-chan struct{} { return r.done }
 // Wait waits for the operation. If ctx ends first its error is returned, and
 // the operation goes on: its buffers must not be touched until Done.
 func (r *Request) Wait(ctx context.Context) (Outcome, error) {
+	r.await(ctx)
 	select {
 	case <-r.done:
 		return r.outcome, r.err
 	default:
+		return Outcome{}, fmt.Errorf("hostlib: waiting for an operation: %w", ctx.Err())
 	}
+}
+
+// begin has the loop's own goroutine do the operation.
+func (r *Request) begin() *Request {
+	if r.collective != 0 && r.comm.loop != nil {
+		r.comm.loop.Nudge()
+	}
+	return r
+}
+
+// await waits for the operation or for the end of ctx, and does the loop's work
+// meanwhile.
+func (r *Request) await(ctx context.Context) {
 	select {
 	case <-r.done:
-		return r.outcome, r.err
+		return
+	default:
+	}
+	loop := r.comm.loop
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, loop.Nudge)()
+	}
+	loop.Help(r.done, ctx.Done(), r.comm.isBusy)
+	select { // a loop that has ended fails what is left
+	case <-r.done:
 	case <-ctx.Done():
-		return Outcome{}, fmt.Errorf("hostlib: waiting for an operation: %w", ctx.Err())
 	}
 }
 
 // finish waits for the operation, and gives the communicator up if ctx ends
 // first: only so are the buffers the caller's again.
 func (r *Request) finish(ctx context.Context) (Outcome, error) {
+	r.await(ctx)
 	select {
 	case <-r.done: // also if ctx has ended, too
-		return r.outcome, r.err
 	default:
-	}
-	select {
-	case <-r.done:
-	case <-ctx.Done():
 		r.comm.abort(fmt.Sprintf("it gave up: %v", context.Cause(ctx)))
 		<-r.done
 		if r.err != nil {

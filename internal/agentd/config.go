@@ -40,7 +40,8 @@ type Config struct {
 	// switch: neighbours in a tree then use the address that the topology has on
 	// their link.
 	Data          netip.Addr
-	ReceiveBuffer int // of each of them, in bytes; 0: soft.DefaultReceiveBuffer
+	ReceiveBuffer int                // of each of them, in bytes; 0: soft.DefaultReceiveBuffer
+	Without       transport.Features // that they are to do without
 
 	// Interfaces are those of the switch: the manager is told of them, so that
 	// it sees a link go down, and whether links carry the trees. nil: none are

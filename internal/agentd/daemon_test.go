@@ -81,12 +81,12 @@ func (h host) send(to netip.AddrPort, head wire.Header, body []byte) {
 // receive returns the next packet.
 func (h host) receive() (wire.Header, []byte) {
 	h.Helper()
-	packets := transport.NewPackets(1, 2048)
+	packets := make([]transport.Packet, 1)
 	if _, err := h.conn.ReadBatch(packets, time.Now().Add(patience)); err != nil {
 		h.Fatal(err)
 	}
 	var head wire.Header
-	body, fault := head.Decode(packets[0].Data())
+	body, fault := head.Decode(packets[0].Data)
 	if fault != wire.NoFault {
 		h.Fatal(fault)
 	}
@@ -97,7 +97,7 @@ func (h host) receive() (wire.Header, []byte) {
 // packet behind them has shown.
 func (h host) nothing() {
 	h.Helper()
-	packets := transport.NewPackets(1, 2048)
+	packets := make([]transport.Packet, 1)
 	if _, err := h.conn.ReadBatch(packets, time.Now()); !errors.Is(err, os.ErrDeadlineExceeded) {
 		h.Errorf("got a packet, or %v", err)
 	}

@@ -340,7 +340,7 @@ func (l *live) hear(rank int, waits bool) (head wire.Header, body []byte) {
 	if waits {
 		until = until.Add(silence)
 	}
-	packets := transport.NewPackets(1, 2048)
+	packets := make([]transport.Packet, 1)
 	_, err := l.hosts[rank].conn.ReadBatch(packets, until)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return head, nil
@@ -348,7 +348,7 @@ func (l *live) hear(rank int, waits bool) (head wire.Header, body []byte) {
 	if err != nil {
 		l.Fatal(err)
 	}
-	body, fault := head.Decode(packets[0].Data())
+	body, fault := head.Decode(packets[0].Data)
 	if fault != wire.NoFault {
 		l.Fatal(fault)
 	}

@@ -42,7 +42,8 @@ func (c Config) addresses() []netip.Addr {
 
 func (c Config) soft() soft.Config {
 	return soft.Config{
-		Switch: c.Switch, Data: c.Data, ReceiveBuffer: c.ReceiveBuffer, Chunk: c.Capability.Chunk, Faults: c.Faults,
+		Switch: c.Switch, Data: c.Data, ReceiveBuffer: c.ReceiveBuffer, Chunk: c.Capability.Chunk,
+		Without: c.Without, Faults: c.Faults,
 	}
 }
 

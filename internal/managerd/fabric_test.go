@@ -249,12 +249,12 @@ func (g *group) allreduce(offers []*manager.Offer, chunk uint32) {
 		}
 	}
 	for _, m := range g.members {
-		packets := transport.NewPackets(1, 2048)
+		packets := make([]transport.Packet, 1)
 		if _, err := m.conn.ReadBatch(packets, time.Now().Add(patience)); err != nil {
 			g.Fatal(err)
 		}
 		var head wire.Header
-		body, fault := head.Decode(packets[0].Data())
+		body, fault := head.Decode(packets[0].Data)
 		if fault != wire.NoFault || head.Type != wire.Result || head.Chunk != chunk || binary.LittleEndian.Uint32(body) != want {
 			g.Fatalf("rank %d: got %+v with %v (%v), want the result %d", m.rank, head, body, fault, want)
 		}

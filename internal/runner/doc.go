@@ -8,5 +8,9 @@
 // [Packets] is a socket: then one goroutine owns socket and core together, and
 // a packet passes from one to the other without a queue between them.
 //
+// Who waits for what a step brings about may do the loop's work meanwhile, by
+// Help: then no goroutine has to be woken, neither to begin nor at the end. There
+// is always one that steps, the loop's own or a helper.
+//
 // Whoever starts a Loop owns it, and waits for its end by Close.
 package runner

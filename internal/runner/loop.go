@@ -31,7 +31,7 @@ type Config[In, Out any] struct {
 	Clock Clock // that of the cores it exchanges moments with; the zero value will not do
 
 	// Apply carries out what a step brought about, and resets it. It runs on
-	// the loop's goroutine. The inputs that it returns are the first of the
+	// the goroutine that steps. The inputs that it returns are the first of the
 	// next step, which follows at once; it must not wait for its own loop.
 	Apply func(now core.Time, out *Out) []In
 
@@ -61,6 +61,12 @@ type Loop[In, Out any] struct {
 	done   chan struct{}
 	once   sync.Once
 	err    error // why it ended; read after done
+
+	turns turns
+
+	// What a step needs, of whoever has the turn.
+	out                  Out
+	first, arrived, more []In
 }
 
 // Start starts a loop. The caller owns it and must Close it.
@@ -86,6 +92,7 @@ func Start[In, Out any](c Config[In, Out]) (*Loop[In, Out], error) {
 		stop:   make(chan struct{}),
 		done:   make(chan struct{}),
 	}
+	l.turns.init()
 	go l.run()
 	return l, nil
 }
@@ -94,6 +101,14 @@ func Start[In, Out any](c Config[In, Out]) (*Loop[In, Out], error) {
 // The error is that of the context, or ErrClosed; some of the inputs may then
 // have been taken.
 func (l *Loop[In, Out]) Post(ctx context.Context, inputs ...In) error {
+	err := l.Queue(ctx, inputs...)
+	l.Nudge()
+	return err
+}
+
+// Queue is Post for who calls Nudge or Help at once: until then, the inputs may
+// lie where they are.
+func (l *Loop[In, Out]) Queue(ctx context.Context, inputs ...In) error {
 	for _, in := range inputs {
 		select {
 		case <-l.stop:
@@ -102,7 +117,12 @@ func (l *Loop[In, Out]) Post(ctx context.Context, inputs ...In) error {
 		}
 		select {
 		case l.posted <- in:
-			l.cfg.Source.Wake()
+			continue
+		default:
+			l.Nudge() // to make room
+		}
+		select {
+		case l.posted <- in:
 		case <-l.stop:
 			return ErrClosed
 		case <-ctx.Done():
@@ -112,13 +132,19 @@ func (l *Loop[In, Out]) Post(ctx context.Context, inputs ...In) error {
 	return nil
 }
 
-// Do runs f on the loop's goroutine, between two steps, and returns after it:
+// Nudge has the loop take what is queued.
+func (l *Loop[In, Out]) Nudge() {
+	l.cfg.Source.Wake()
+	l.turns.resume()
+}
+
+// Do runs f on the goroutine that steps, between two steps, and returns after it:
 // for reading the core's state. f must not wait for the loop.
 func (l *Loop[In, Out]) Do(ctx context.Context, f func()) error {
 	ran := make(chan struct{})
 	select {
 	case l.calls <- func() { f(); close(ran) }:
-		l.cfg.Source.Wake()
+		l.Nudge()
 	case <-l.stop:
 		return ErrClosed
 	case <-ctx.Done():
@@ -146,45 +172,54 @@ func (l *Loop[In, Out]) Err() error {
 // thrown away. It must not be called from Apply or Do.
 func (l *Loop[In, Out]) Close() {
 	l.once.Do(func() { close(l.stop) })
-	l.cfg.Source.Wake()
+	l.Nudge()
 	<-l.done
 }
 
 func (l *Loop[In, Out]) run() {
 	defer close(l.done)
-	var out Out
-	var first, arrived, more []In
-	for {
-		first = l.take(append(first[:0], more...))
-		more = nil
-		until := l.cfg.Core.Deadline()
-		if len(first) > 0 {
-			until = 0 // nothing to wait for
-		}
-		arrived, l.err = l.cfg.Source.Receive(l.cfg.Clock, until, arrived[:0])
-		if l.stopped() {
-			l.err = nil // that of a source which was closed together with the loop
-			return
-		}
-		if l.err != nil {
-			l.once.Do(func() { close(l.stop) })
-			return
-		}
-		// Whoever posts and then tells others must find its input stepped
-		// before theirs, which may have arrived in this very Receive.
-		first = l.take(first)
-		now := l.cfg.Clock.Now()
-		if len(first)+len(arrived) == 0 && now < l.cfg.Core.Deadline() {
-			continue
-		}
-		batch := arrived
-		if len(first) > 0 {
-			first = append(first, arrived...)
-			batch = first
-		}
-		l.cfg.Core.Step(now, batch, &out)
-		more = l.cfg.Apply(now, &out)
+	for <-l.turns.turn; l.cycle(); {
+		l.turns.yield(l.stop)
 	}
+}
+
+// cycle waits once, and steps. It reports whether the loop goes on. It is for
+// whoever has the turn.
+func (l *Loop[In, Out]) cycle() bool {
+	if l.stopped() {
+		return false
+	}
+	l.first = l.take(append(l.first[:0], l.more...))
+	l.more = nil
+	until := l.cfg.Core.Deadline()
+	if len(l.first) > 0 {
+		until = 0 // nothing to wait for
+	}
+	var err error
+	l.arrived, err = l.cfg.Source.Receive(l.cfg.Clock, until, l.arrived[:0])
+	if l.stopped() {
+		return false // the error may be that of a source which was closed together with the loop
+	}
+	if err != nil {
+		l.err = err
+		l.once.Do(func() { close(l.stop) })
+		return false
+	}
+	// Whoever posts and then tells others must find its input stepped
+	// before theirs, which may have arrived in this very Receive.
+	l.first = l.take(l.first)
+	now := l.cfg.Clock.Now()
+	if len(l.first)+len(l.arrived) == 0 && now < l.cfg.Core.Deadline() {
+		return true
+	}
+	batch := l.arrived
+	if len(l.first) > 0 {
+		l.first = append(l.first, l.arrived...)
+		batch = l.first
+	}
+	l.cfg.Core.Step(now, batch, &l.out)
+	l.more = l.cfg.Apply(now, &l.out)
+	return true
 }
 
 // take appends what was posted, no more than the queue's length so that a

@@ -256,7 +256,7 @@ func TestPackets(t *testing.T) {
 		l := start(t, runner.Config[string, []step]{
 			Core:   newRecorder(time.Second),
 			Apply:  got.apply,
-			Source: runner.FromConn(conn, 4, 64, func(p *transport.Packet) string { return string(p.Data()) }),
+			Source: runner.FromConn(conn, 4, func(p *transport.Packet) string { return string(p.Data) }),
 		})
 		if err := peer.WriteBatch([]transport.Message{{To: conn.LocalAddr(), Head: []byte("pac"), Body: []byte("ket")}}); err != nil {
 			t.Fatal(err)

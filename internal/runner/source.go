@@ -64,11 +64,11 @@ type Packets[In any] struct {
 	input   func(*transport.Packet) In
 }
 
-// FromConn returns a Source that reads up to batch packets of up to size bytes
-// at once from conn, and makes an input of each. Input may refer to the
-// packet's memory. The caller closes conn after the loop.
-func FromConn[In any](conn transport.Conn, batch, size int, input func(*transport.Packet) In) *Packets[In] {
-	return &Packets[In]{conn, transport.NewPackets(batch, size), input}
+// FromConn returns a Source that takes up to batch packets at once from conn,
+// and makes an input of each. Input may refer to the packet's memory. The caller
+// closes conn after the loop.
+func FromConn[In any](conn transport.Conn, batch int, input func(*transport.Packet) In) *Packets[In] {
+	return &Packets[In]{conn, make([]transport.Packet, batch), input}
 }
 
 // Receive implements Source.

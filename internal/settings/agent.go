@@ -12,6 +12,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/agentd"
 	"github.com/tributary-fabric/tributary/internal/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/transport"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -32,9 +33,10 @@ type Agent struct {
 	Capability    topology.Capability
 	Listen        string
 	Data          netip.Addr
-	ReceiveBuffer int           // bytes; 0: the default of package soft
-	PrepareLease  time.Duration // 0: the core's default
-	Pipeline      string        // PipelineSoft or PipelineP4
+	ReceiveBuffer int                // bytes; 0: the default of package soft
+	Without       transport.Features // that the trees' sockets are to do without
+	PrepareLease  time.Duration      // 0: the core's default
+	Pipeline      string             // PipelineSoft or PipelineP4
 	Target        pipeline.Target
 	Admin         Admin
 	TLS           TLS
@@ -70,6 +72,7 @@ func (d *document) agent(top field, a *Agent) {
 		"capability": d.capability(&a.Capability),
 		"listen":     d.address(&a.Listen), "data": d.data(&a.Data),
 		"receive-buffer": count(d, &a.ReceiveBuffer, 1, 1<<30),
+		"without":        d.features(&a.Without),
 		"prepare-lease":  d.period(&a.PrepareLease),
 		"pipeline":       d.oneOf(&a.Pipeline, PipelineSoft, PipelineP4),
 		"p4runtime":      d.p4runtime(&a.Target),
@@ -98,6 +101,22 @@ func (d *document) data(to *netip.Addr) func(field) {
 		x, err := netip.ParseAddr(text)
 		if err != nil || x.IsMulticast() {
 			d.failf(f, "%q is not an IP address that packets can be sent to", text)
+			return
+		}
+		*to = x
+	}
+}
+
+// features returns a reader of what the trees' sockets are to do without.
+func (d *document) features(to *transport.Features) func(field) {
+	return func(f field) {
+		text, ok := d.text(f)
+		if !ok {
+			return
+		}
+		x, err := transport.ParseFeatures(text)
+		if err != nil {
+			d.failf(f, "%q: %v", text, err)
 			return
 		}
 		*to = x
@@ -155,7 +174,7 @@ func set[T interface {
 func (a *Agent) Config() (agentd.Config, error) {
 	c := agentd.Config{
 		Switch: a.Switch, Capability: a.Capability, Listen: a.Listen, Data: a.Data, AllowPlaintext: a.Plaintext,
-		ReceiveBuffer: a.ReceiveBuffer, PrepareLease: a.PrepareLease,
+		ReceiveBuffer: a.ReceiveBuffer, Without: a.Without, PrepareLease: a.PrepareLease,
 	}
 	if a.Pipeline == PipelineP4 {
 		c.Target = &a.Target

@@ -236,6 +236,7 @@ func TestAgentErrors(t *testing.T) {
 			[]string{"f:6: ports: must be a list", `f:4: routes[0].prefix: "10.0.0.1/8" is not an IPv4 prefix`, "f:4: routes[0].port: 0 is not within", "f:5: routes[1]: prefix is missing"}, true},
 		{"a route to nowhere", head + "routes: [{prefix: 10.0.0.0/8, port: 3, mac: '02:00:00:00:00:01'}]\n", topology.ErrField,
 			[]string{"f:3: routes[0]: p4: invalid state: route to 10.0.0.0/8 by port 3, which has no address"}, false},
+		{"without", head + "without: speed\n", topology.ErrField, []string{`f:3: without: "speed": `}, true},
 		{"buffer", head + "receive-buffer: 0\nprepare-lease: 0s\n", topology.ErrField, []string{"f:3: receive-buffer: ", "f:4: prepare-lease: "}, true},
 	}, settings.AgentSchema(), func(r io.Reader, name string) error {
 		_, err := settings.ReadAgent(r, name)

@@ -11,32 +11,47 @@ import (
 // ErrWoken is returned by a ReadBatch that was ended by Wake.
 var ErrWoken = errors.New("transport: woken")
 
-// Packet is where one datagram is read into.
+// Packet is one datagram that was received.
 type Packet struct {
-	Buffer []byte         // room for the datagram; what is longer is cut off
-	N      int            // bytes of it that arrived
-	From   netip.AddrPort // the sender; never an IPv4 address in IPv6 form
+	Data []byte         // its payload: memory of the Conn, lent until its next ReadBatch
+	From netip.AddrPort // the sender; never an IPv4 address in IPv6 form
 }
 
-// Data returns what arrived, a part of the buffer.
-func (p *Packet) Data() []byte { return p.Buffer[:p.N] }
-
-// NewPackets returns n packets with room for size bytes each, in one piece of
-// memory.
-func NewPackets(n, size int) []Packet {
-	packets, room := make([]Packet, n), make([]byte, n*size)
-	for i := range packets {
-		packets[i].Buffer = room[i*size : (i+1)*size : (i+1)*size]
-	}
-	return packets
-}
-
-// Message is one datagram to send: Head and Body one after the other. They are
-// gathered by the kernel, not copied into one buffer first; either may be
-// empty.
+// Message is one datagram to send, Head and Body one after the other, or
+// several. They are gathered by the kernel, not copied into one buffer first;
+// either may be empty.
 type Message struct {
 	To         netip.AddrPort
 	Head, Body []byte
+
+	// Size, if not 0, says that Body is a run of datagrams of so many bytes
+	// each, one after the other, the last of which may be shorter. There is no
+	// Head then.
+	Size int
+}
+
+// datagrams returns how many datagrams m is, and the bytes of all.
+func (m *Message) datagrams() (count, bytes int) {
+	bytes = len(m.Head) + len(m.Body)
+	if m.Size == 0 || bytes == 0 {
+		return 1, bytes
+	}
+	return (bytes + m.Size - 1) / m.Size, bytes
+}
+
+// each calls f with each of m's datagrams.
+func (m *Message) each(f func(head, body []byte)) {
+	if m.Size == 0 {
+		f(m.Head, m.Body)
+		return
+	}
+	for rest := m.Body; ; {
+		n := min(m.Size, len(rest))
+		f(nil, rest[:n])
+		if rest = rest[n:]; len(rest) == 0 {
+			return
+		}
+	}
 }
 
 // Conn sends and receives datagrams in batches. ReadBatch, WriteBatch and
@@ -46,16 +61,17 @@ type Conn interface {
 	// LocalAddr returns the address that others send to.
 	LocalAddr() netip.AddrPort
 
-	// ReadBatch reads at least one datagram and at most len(packets), and
-	// returns how many. It waits until one is there, until the moment until
+	// ReadBatch takes at least one datagram and at most len(packets), and
+	// returns how many; what the ReadBatch before it lent is given back. It waits until one is there, until the moment until
 	// (the zero time: for ever), or until Wake. What is there already is
 	// returned first, also after the moment and after a Wake. Otherwise the
 	// error is os.ErrDeadlineExceeded, ErrWoken, or net.ErrClosed.
 	ReadBatch(packets []Packet, until time.Time) (int, error)
 
 	// WriteBatch sends all messages, those to one destination in their order;
-	// what the network refuses is dropped and counted. The only error is net.ErrClosed. Head and Body are the caller's
-	// again when it returns.
+	// what the network refuses is dropped and counted. Messages to one
+	// destination cost least when they follow each other. The only error is
+	// net.ErrClosed. Head and Body are the caller's again when it returns.
 	WriteBatch(messages []Message) error
 
 	// Wake makes one ReadBatch return ErrWoken: the one that waits now or,
@@ -82,6 +98,10 @@ type Counters struct {
 
 	Refused    uint64 // messages that the network refused to send
 	Overflowed uint64 // datagrams that found the receive buffer full, where the system tells
+
+	ReadCalls  uint64 // system calls for datagrams, also those that found none
+	WriteCalls uint64 // system calls that sent datagrams
+	WaitCalls  uint64 // those that offered the processor to others, or slept
 }
 
 // Add returns the sums of c's and d's counts.
@@ -90,6 +110,7 @@ func (c Counters) Add(d Counters) Counters {
 		PacketsIn: c.PacketsIn + d.PacketsIn, BytesIn: c.BytesIn + d.BytesIn,
 		PacketsOut: c.PacketsOut + d.PacketsOut, BytesOut: c.BytesOut + d.BytesOut,
 		Refused: c.Refused + d.Refused, Overflowed: c.Overflowed + d.Overflowed,
+		ReadCalls: c.ReadCalls + d.ReadCalls, WriteCalls: c.WriteCalls + d.WriteCalls, WaitCalls: c.WaitCalls + d.WaitCalls,
 	}
 }
 
@@ -113,6 +134,8 @@ type tally struct {
 	packetsIn, bytesIn   atomic.Uint64
 	packetsOut, bytesOut atomic.Uint64
 	refused, overflowed  atomic.Uint64
+
+	readCalls, writeCalls, waitCalls atomic.Uint64
 }
 
 func (t *tally) in(packets, bytes int) {
@@ -120,31 +143,21 @@ func (t *tally) in(packets, bytes int) {
 	t.bytesIn.Add(uint64(bytes))
 }
 
-// sent counts messages.
-func (t *tally) sent(messages []Message) {
-	bytes := 0
-	for i := range messages {
-		m := &messages[i]
-		bytes += len(m.Head) + len(m.Body) + overhead(m.To.Addr())
-	}
-	t.out(len(messages), bytes)
-}
-
 func (t *tally) out(packets, bytes int) {
 	t.packetsOut.Add(uint64(packets))
 	t.bytesOut.Add(uint64(bytes))
 }
 
-// tried counts what became of one message. The only error is net.ErrClosed:
+// tried counts what became of one datagram, of so many bytes with its headers. The only error is net.ErrClosed:
 // what the network refused is dropped.
-func (t *tally) tried(m []Message, err error) error {
+func (t *tally) tried(bytes int, err error) error {
 	switch {
 	case errors.Is(err, net.ErrClosed):
 		return net.ErrClosed
 	case err != nil:
 		t.refused.Add(1)
 	default:
-		t.sent(m)
+		t.out(1, bytes)
 	}
 	return nil
 }
@@ -154,5 +167,6 @@ func (t *tally) counters() Counters {
 		PacketsIn: t.packetsIn.Load(), BytesIn: t.bytesIn.Load(),
 		PacketsOut: t.packetsOut.Load(), BytesOut: t.bytesOut.Load(),
 		Refused: t.refused.Load(), Overflowed: t.overflowed.Load(),
+		ReadCalls: t.readCalls.Load(), WriteCalls: t.writeCalls.Load(), WaitCalls: t.waitCalls.Load(),
 	}
 }

@@ -130,7 +130,7 @@ func TestOverflowIsCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	packets := transport.NewPackets(sent, 2048)
+	packets := make([]transport.Packet, sent)
 	arrived, err := to.ReadBatch(packets, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -147,10 +147,12 @@ func TestRefusedMessageHarmsNoOther(t *testing.T) {
 	if err := a.WriteBatch([]transport.Message{tooLong, good, tooLong, good}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := a.Counters(), (transport.Counters{PacketsOut: 2, BytesOut: 64, Refused: 2}); got != want {
+	got := a.Counters()
+	got.WriteCalls = 0 // as many as it takes
+	if want := (transport.Counters{PacketsOut: 2, BytesOut: 64, Refused: 2}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	packets := transport.NewPackets(4, 64)
+	packets := make([]transport.Packet, 4)
 	for n := 0; n < 2; {
 		m, err := b.ReadBatch(packets, time.Now().Add(30*time.Second))
 		if err != nil {
@@ -184,20 +186,20 @@ func fates(t *testing.T, f transport.Faults, count int) ([]byte, transport.Fault
 			t.Fatal(err)
 		}
 	}
-	if _, err := a.ReadBatch(transport.NewPackets(1, 16), time.Now()); err == nil {
+	if _, err := a.ReadBatch(make([]transport.Packet, 1), time.Now()); err == nil {
 		t.Fatal("a datagram came back")
 	}
-	packets := transport.NewPackets(2*count, 16)
+	packets := make([]transport.Packet, 2*count)
 	n, err := b.ReadBatch(packets, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var order []byte
 	for _, p := range packets[:n] {
-		if string(p.Data()[1:]) != "body" {
-			t.Fatalf("got %q", p.Data())
+		if string(p.Data[1:]) != "body" {
+			t.Fatalf("got %q", p.Data)
 		}
-		order = append(order, p.Data()[0])
+		order = append(order, p.Data[0])
 	}
 	return order, a.Faults()
 }
@@ -241,7 +243,7 @@ func TestUnspecifiedAddress(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ReadBatch(transport.NewPackets(1, 1), time.Time{}); !errors.Is(err, net.ErrClosed) {
+	if _, err := c.ReadBatch(make([]transport.Packet, 1), time.Time{}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }

@@ -1,7 +1,5 @@
 // Package transport is the boundary between packets and the network: UDP in
-// batches, several packets a system call, and the same in memory for tests. Where
-// the kernel can, packets to one destination travel through it as one (see
-// docs/decisions/0010-datagrams-travel-in-trains.md).
+// batches, several packets a system call, and the same in memory for tests.
 //
 // A Conn belongs to one goroutine, which reads and writes; anybody may wake it
 // or read its counters. That is all that a goroutine needs which owns a socket
@@ -14,4 +12,20 @@
 // A datagram network loses packets; so does a Conn, and never says so by an
 // error: what the network refuses is dropped and counted. [WithFaults] loses,
 // doubles and reorders on purpose, over any Conn, from a seed.
+//
+// # What makes a UDP fast
+//
+// Packets to one destination travel through the kernel as one train, on both
+// sides; they are read where the kernel wrote them; nothing is allocated for
+// them; and whoever has just had one looks for the next before it sleeps, and
+// sleeps so that the kernel wakes the very thread that reads. docs/decisions/0010
+// and 0015 tell why and what it brings. Each of these is a [Features] that can
+// be left out, by Config.Without; a UDP leaves out by itself what the kernel
+// refuses when it tries, whatever its version. On systems other than Linux, and
+// without Batching, there is one packet a system call, by package net.
+//
+//	ReadBatch   take what is there
+//	            else, for Config.Poll since the last packet: sched_yield, and look again
+//	            else, for 20 ms since then: ppoll, in the reader's thread
+//	            else: the Go runtime's poller; an idle UDP holds no thread
 package transport

@@ -60,21 +60,27 @@ func (f *Faulty) WriteBatch(messages []Message) error {
 	f.batch = f.batch[:0]
 	delayed := f.held
 	f.held = nil
-	for _, m := range messages {
-		if f.strikes(f.faults.Loss, &f.lost) {
-			continue
-		}
-		if f.strikes(f.faults.Duplicate, &f.duplicated) {
-			f.batch = append(f.batch, m)
-		}
-		if f.strikes(f.faults.Reorder, &f.reordered) {
-			f.held = append(f.held, Message{To: m.To, Body: append(append([]byte(nil), m.Head...), m.Body...)})
-			continue
-		}
-		f.batch = append(f.batch, m)
+	for i := range messages {
+		m := &messages[i]
+		m.each(func(head, body []byte) { f.meet(Message{To: m.To, Head: head, Body: body}) })
 	}
 	f.batch = append(f.batch, delayed...)
 	return f.Conn.WriteBatch(f.batch)
+}
+
+// meet lets one datagram meet its fate.
+func (f *Faulty) meet(m Message) {
+	if f.strikes(f.faults.Loss, &f.lost) {
+		return
+	}
+	if f.strikes(f.faults.Duplicate, &f.duplicated) {
+		f.batch = append(f.batch, m)
+	}
+	if f.strikes(f.faults.Reorder, &f.reordered) {
+		f.held = append(f.held, Message{To: m.To, Body: append(append([]byte(nil), m.Head...), m.Body...)})
+		return
+	}
+	f.batch = append(f.batch, m)
 }
 
 // ReadBatch implements Conn.

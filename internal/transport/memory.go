@@ -111,7 +111,7 @@ func (c *memoryConn) take(packets []Packet) (int, error) {
 	n, bytes := min(len(packets), len(c.queue)), 0
 	for i := range packets[:n] {
 		d := c.queue[i]
-		packets[i].N, packets[i].From = copy(packets[i].Buffer, d.payload), d.from
+		packets[i] = Packet{d.payload, d.from} // nobody else has it
 		bytes += len(d.payload) + overhead(d.from.Addr())
 	}
 	if n > 0 {
@@ -132,11 +132,13 @@ func (c *memoryConn) WriteBatch(messages []Message) error {
 	}
 	for i := range messages {
 		m := &messages[i]
-		payload := append(append(make([]byte, 0, len(m.Head)+len(m.Body)), m.Head...), m.Body...)
-		c.tally.out(1, len(payload)+overhead(m.To.Addr()))
-		if to := c.network.at(m.To); to != nil {
-			to.deliver(datagram{c.local, payload})
-		}
+		to := c.network.at(m.To)
+		m.each(func(head, body []byte) {
+			c.tally.out(1, len(head)+len(body)+overhead(m.To.Addr()))
+			if to != nil {
+				to.deliver(datagram{c.local, append(append(make([]byte, 0, len(head)+len(body)), head...), body...)})
+			}
+		})
 	}
 	return nil
 }

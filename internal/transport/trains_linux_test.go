@@ -43,7 +43,7 @@ func TestTrains(t *testing.T) {
 		if sent := from.Counters().PacketsOut - before.PacketsOut; sent != uint64(len(batch)) {
 			rt.Fatalf("%d datagrams counted of %d", sent, len(batch))
 		}
-		packets := transport.NewPackets(rapid.IntRange(1, 70).Draw(rt, "read at once"), 9000)
+		packets := make([]transport.Packet, rapid.IntRange(1, 70).Draw(rt, "read at once"))
 		for k, c := range to {
 			receive(rt, c, packets, want[k], from.LocalAddr())
 		}
@@ -59,8 +59,8 @@ func receive(t *rapid.T, c transport.Conn, packets []transport.Packet, want [][]
 			t.Fatalf("after %d of %d: %v", got, len(want), err)
 		}
 		for i := range packets[:n] {
-			if got == len(want) || !bytes.Equal(packets[i].Data(), want[got]) || packets[i].From != from {
-				t.Fatalf("datagram %d of %d has %d bytes, from %v", got, len(want), packets[i].N, packets[i].From)
+			if got == len(want) || !bytes.Equal(packets[i].Data, want[got]) || packets[i].From != from {
+				t.Fatalf("datagram %d of %d has %d bytes, from %v", got, len(want), len(packets[i].Data), packets[i].From)
 			}
 			bytesWanted += uint64(len(want[got])) + 28 // with its headers
 			got++
@@ -92,7 +92,7 @@ func TestTrainsRefused(t *testing.T) {
 	if c := from.Counters(); c.Refused != 25 || c.PacketsOut != 75 {
 		t.Errorf("%+v, want 25 refused and 75 sent", c)
 	}
-	packets := transport.NewPackets(64, 200)
+	packets := make([]transport.Packet, 64)
 	for got := 0; got < 75; {
 		n, err := to.ReadBatch(packets, time.Now().Add(patience))
 		if err != nil {

@@ -3,67 +3,78 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Config tells how to open a socket. Its zero value works.
-type Config struct {
-	// ReceiveBuffer is the bytes asked of the kernel for datagrams that wait
-	// to be read; 0 leaves the system's default. The kernel accounts for more
-	// than the payload of each, and grants at most net.core.rmem_max to who is
-	// not root: UDP.ReceiveBuffer tells what was granted.
-	ReceiveBuffer int
-}
-
-// Validate reports what is wrong with c.
-func (c Config) Validate() error {
-	if c.ReceiveBuffer < 0 {
-		return fmt.Errorf("transport: receive buffer of %d bytes", c.ReceiveBuffer)
-	}
-	return nil
-}
-
 // UDP is a Conn over a UDP socket.
 type UDP struct {
-	socket  *net.UDPConn
-	local   netip.AddrPort
-	batches batches
-	tally   tally
+	local  netip.AddrPort
+	engine engine
+	tally  tally
 
-	// The read deadline is shared by the owner, who sets it, and by Wake, who
-	// moves it into the past.
-	mu      sync.Mutex
-	woken   bool
-	applied time.Time // deadline that the socket has
+	poll  time.Duration // for which a read looks before it sleeps
+	naps  bool          // it sleeps in the kernel at first
+	busy  bool          // the last read was not in vain
+	since time.Duration // after opened, when the first read began that was
+
+	opened time.Time
+
+	woken, closed atomic.Bool
+
+	mu     sync.Mutex
+	asleep bool // the owner is: rouse ends that
 }
 
 var _ Conn = (*UDP)(nil)
 
-var past = time.Unix(1, 0)
+// engine moves the datagrams of a socket, and counts them. Its methods are the
+// owner's, but for rouse, enlarge, overflowed, granted and close.
+type engine interface {
+	features() Features
+
+	// take takes what is there, without waiting: 0 if that is nothing. Whoever
+	// cannot look without waiting looks only if this is the last chance.
+	take(packets []Packet, last bool) (int, error)
+
+	// arm prepares nap or park, which wait for a datagram: in a system call for
+	// d, or in the runtime's poller until a moment. After arm, rouse ends them,
+	// also if it comes first.
+	arm(until time.Time)
+	nap(d time.Duration) error
+	park() error
+	rouse()
+
+	// write sends messages. Its only error is net.ErrClosed.
+	write(messages []Message) error
+
+	enlarge(bytes int) error // the receive buffer
+	overflowed() (count uint64, isKnown bool)
+	granted() int // bytes of the receive buffer; 0: unknown
+	close() error
+}
 
 // ListenUDP opens a UDP socket on local; port 0 takes a free port.
 func ListenUDP(local netip.AddrPort, c Config) (*UDP, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	network := "udp6"
-	if local.Addr().Unmap().Is4() {
-		network, local = "udp4", netip.AddrPortFrom(local.Addr().Unmap(), local.Port())
-	}
-	socket, err := net.ListenUDP(network, net.UDPAddrFromAddrPort(local))
-	if err != nil {
+	u := &UDP{opened: time.Now(), since: -napping}
+	local = netip.AddrPortFrom(local.Addr().Unmap(), local.Port())
+	var err error
+	if u.engine, u.local, err = open(local, c, &u.tally); err != nil {
 		return nil, fmt.Errorf("transport: listening on %v: %w", local, err)
 	}
-	u := &UDP{socket: socket, batches: newBatches(socket, network == "udp4")}
-	bound := socket.LocalAddr().(*net.UDPAddr).AddrPort()
-	u.local = netip.AddrPortFrom(bound.Addr().Unmap(), bound.Port())
-	if c.ReceiveBuffer > 0 {
-		if err := enlarge(socket, c.ReceiveBuffer); err != nil {
-			return nil, errors.Join(fmt.Errorf("transport: receive buffer of %v: %w", u.local, err), socket.Close())
+	can := u.engine.features() &^ c.Without
+	u.naps = can&Napping != 0
+	if can&Polling != 0 {
+		if u.poll = c.Poll; u.poll == 0 {
+			u.poll = DefaultPoll
 		}
 	}
 	return u, nil
@@ -72,99 +83,163 @@ func ListenUDP(local netip.AddrPort, c Config) (*UDP, error) {
 // LocalAddr returns the address that others send to.
 func (u *UDP) LocalAddr() netip.AddrPort { return u.local }
 
+// Features returns what is in use. Segmentation may go out of use when a
+// device refuses it.
+func (u *UDP) Features() Features {
+	f := u.engine.features() &^ (Napping | Polling)
+	if u.naps {
+		f |= Napping
+	}
+	if u.poll > 0 {
+		f |= Polling
+	}
+	return f
+}
+
 // ReadBatch implements Conn.
 func (u *UDP) ReadBatch(packets []Packet, until time.Time) (int, error) {
-	var n int
-	var err error
-	if u.arm(until) {
-		n, err = u.batches.read(packets, true)
-	} else {
-		n, err = u.poll(packets)
+	n, err := u.engine.take(packets, false)
+	if n == 0 && err == nil {
+		n, err = u.await(packets, until)
 	}
-	if err != nil {
-		return 0, u.excuse(err)
+	if err == nil {
+		u.busy = true
+		return n, nil
 	}
-	bytes := 0
-	for i := range packets[:n] {
-		bytes += packets[i].N + overhead(packets[i].From.Addr())
-	}
-	u.tally.in(n, bytes)
-	return n, nil
-}
-
-// arm sets the deadline of a read that waits. It reports false where there is
-// nothing to wait for: the moment has passed, or Wake was called.
-func (u *UDP) arm(until time.Time) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.woken || !until.IsZero() && !time.Now().Before(until) {
-		return false
-	}
-	u.apply(until)
-	return true
-}
-
-// poll reads what is there without waiting.
-func (u *UDP) poll(packets []Packet) (int, error) {
-	u.mu.Lock()
-	u.apply(pollUntil())
-	u.mu.Unlock()
-	return u.batches.read(packets, false)
-}
-
-func (u *UDP) apply(deadline time.Time) {
-	if u.applied.Equal(deadline) {
-		return
-	}
-	// The only error is that the socket is closed, which the read tells, too.
-	if u.socket.SetReadDeadline(deadline) == nil {
-		u.applied = deadline
-	}
-}
-
-// excuse turns the error of a read without datagrams into ReadBatch's.
-func (u *UDP) excuse(err error) error {
 	if errors.Is(err, net.ErrClosed) {
-		return net.ErrClosed
+		return 0, net.ErrClosed
 	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) && !nothingThere(err) {
-		return fmt.Errorf("transport: reading at %v: %w", u.local, err)
+	if err == ErrWoken || err == os.ErrDeadlineExceeded {
+		return 0, err
+	}
+	return 0, fmt.Errorf("transport: reading at %v: %w", u.local, err)
+}
+
+// await is ReadBatch when nothing is there yet.
+func (u *UDP) await(packets []Packet, until time.Time) (int, error) {
+	deadline := time.Duration(math.MaxInt64)
+	if !until.IsZero() {
+		deadline = until.Sub(u.opened)
+	}
+	for {
+		now := time.Since(u.opened)
+		if u.busy {
+			u.busy, u.since = false, now
+		}
+		switch {
+		case u.closed.Load():
+			return 0, net.ErrClosed
+		case u.woken.Load():
+			return u.lastLook(packets, ErrWoken)
+		case now >= deadline:
+			return u.lastLook(packets, os.ErrDeadlineExceeded)
+		}
+		if err := u.wait(now, deadline, until); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return 0, err
+		}
+		if n, err := u.engine.take(packets, false); n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// wait waits a moment, or sleeps until there is something, until the deadline,
+// or until Wake.
+func (u *UDP) wait(now, deadline time.Duration, until time.Time) error {
+	u.tally.waitCalls.Add(1)
+	idle := now - u.since
+	switch {
+	case idle < u.poll:
+		yield()
+		return nil
+	case u.naps && idle < napping:
+		return u.sleep(until, min(napping-idle, deadline-now))
+	}
+	return u.sleep(until, 0)
+}
+
+// lastLook takes what has come meanwhile. If that is nothing, why is the reason
+// why the read ends.
+func (u *UDP) lastLook(packets []Packet, why error) (int, error) {
+	n, err := u.engine.take(packets, true)
+	if n > 0 || err != nil {
+		return n, err
+	}
+	if why == ErrWoken {
+		u.woken.Store(false)
+		u.busy = true
+	}
+	return 0, why
+}
+
+// sleep waits for a datagram or for Wake: in a system call for d or, if that is
+// 0, in the runtime's poller until the moment until.
+func (u *UDP) sleep(until time.Time, d time.Duration) error {
+	u.mu.Lock()
+	if u.woken.Load() || u.closed.Load() { // too early to end this sleep
+		u.mu.Unlock()
+		return nil
+	}
+	u.asleep = true
+	u.engine.arm(until)
+	u.mu.Unlock()
+	var err error
+	if d > 0 {
+		err = u.engine.nap(d)
+	} else {
+		err = u.engine.park()
 	}
 	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.woken {
-		u.woken = false
-		return ErrWoken
-	}
-	return os.ErrDeadlineExceeded
+	u.asleep = false
+	u.mu.Unlock()
+	return err
 }
 
 // Wake implements Conn.
 func (u *UDP) Wake() {
+	if !u.woken.Swap(true) {
+		u.rouse()
+	}
+}
+
+// rouse ends the owner's sleep.
+func (u *UDP) rouse() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.woken {
-		u.woken = true
-		u.apply(past)
+	if u.asleep {
+		u.engine.rouse()
 	}
 }
 
 // WriteBatch implements Conn.
-func (u *UDP) WriteBatch(messages []Message) error { return u.batches.write(messages, &u.tally) }
+func (u *UDP) WriteBatch(messages []Message) error { return u.engine.write(messages) }
 
 // Counters implements Conn.
 func (u *UDP) Counters() Counters {
-	if n, ok := overflowed(u.socket); ok {
+	if n, ok := u.engine.overflowed(); ok {
 		u.tally.overflowed.Store(n)
 	}
 	return u.tally.counters()
 }
 
 // ReceiveBuffer implements Conn.
-func (u *UDP) ReceiveBuffer() int { return granted(u.socket) }
+func (u *UDP) ReceiveBuffer() int { return u.engine.granted() }
+
+// Enlarge asks the kernel for a receive buffer of so many bytes, as
+// Config.ReceiveBuffer does. It may be called by anybody.
+func (u *UDP) Enlarge(bytes int) error {
+	if err := u.engine.enlarge(bytes); err != nil {
+		return fmt.Errorf("transport: receive buffer of %v: %w", u.local, err)
+	}
+	return nil
+}
 
 // Close implements Conn.
 func (u *UDP) Close() error {
+	if u.closed.Swap(true) {
+		return net.ErrClosed
+	}
 	u.Counters() // the socket's own count ends with it
-	return u.socket.Close()
+	u.rouse()
+	return u.engine.close()
 }

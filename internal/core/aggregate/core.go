@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"slices"
 
@@ -38,11 +39,16 @@ type Send struct {
 type Output struct {
 	Sends   []Send
 	Expired []uint32 // epochs whose lease ran out: the core has dropped them
+
+	// TakesRuns, which the caller sets and Reset keeps, says that it sends Runs,
+	// too. Otherwise there are none: each of their packets is a Send.
+	TakesRuns bool
+	Runs      []Run
 }
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
-	*o = Output{Sends: o.Sends[:0], Expired: o.Expired[:0]}
+	*o = Output{Sends: o.Sends[:0], Expired: o.Expired[:0], TakesRuns: o.TakesRuns, Runs: o.Runs[:0]}
 }
 
 // Core is the switch side of one tree of one group, in all of its epochs. It
@@ -59,11 +65,12 @@ type Core struct {
 	// epoch with window W is served by slots[n mod 2W]; so epochs of different
 	// windows share the places, and the later one takes them over.
 	slots []slot
+	memory
 
-	step   uint64   // serial number of the present Step
-	lent   [][]byte // slot memory given up in this Step while a Send pointed to it
-	spares [][]byte // slot memory to be used again
-	inputs [][]byte // scratch: what the kernel reduces
+	step     uint64 // serial number of the present Step
+	borrowed []borrowed
+	queue    queue
+	last     template
 
 	counters Counters
 }
@@ -85,12 +92,24 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 		case Packet:
 			c.receive(now, &in[i], out)
 		case Install:
+			c.change(out)
 			c.install(now, in[i].Config, out)
 		case Retire:
+			c.change(out)
 			c.retire(in[i].Epoch)
 		}
 	}
+	c.repay()
+	c.emit(out)
 	c.expire(now, out)
+}
+
+// change must be called before epochs are changed: what is kept about them is
+// no longer true.
+func (c *Core) change(out *Output) {
+	c.repay()
+	c.emit(out)
+	c.last.epoch = nil
 }
 
 // Deadline returns the next moment at which a lease runs out.
@@ -114,32 +133,34 @@ func (c *Core) drop(d Drop) { c.counters.Drops[d]++ }
 
 // receive admits a packet and hands it to the rule for its type.
 func (c *Core) receive(now core.Time, in *Input, out *Output) {
-	var p packet
-	if !c.admit(in, &p) {
+	p := &c.last.packet
+	if !c.last.fits(in) && !c.admit(in, out) {
 		return
 	}
-	p.epoch = c.begin(p.epoch)
-	p.epoch.renew(now)
-	p.epoch.took(&p)
+	e := p.epoch
+	e.renew(now)
+	e.took(p)
 	switch p.Type {
 	case wire.Contribution:
-		c.contribution(now, &p, out)
+		c.contribution(now, p, out)
 	case wire.Probe:
-		c.probe(now, &p, out)
+		c.probe(now, p, out)
 	case wire.Error:
-		c.errorPacket(now, &p, out)
+		c.errorPacket(now, p, out)
 	case wire.Result:
-		c.result(&p, out)
+		c.result(p, out)
 	default:
-		c.answer(now, &p, out)
+		c.answer(now, p, out)
 	}
 	if p.below {
-		c.keepAlive(now, p.epoch, out)
+		c.keepAlive(now, e, out)
 	}
 }
 
-// admit reads a packet into p, or counts why it must be dropped.
-func (c *Core) admit(in *Input, p *packet) bool {
+// admit reads a packet into c.last, or counts why it must be dropped.
+func (c *Core) admit(in *Input, out *Output) bool {
+	p := &c.last.packet
+	p.epoch = nil // until it is admitted, no other packet is like this one
 	payload, fault := p.Decode(in.Packet)
 	if fault != wire.NoFault {
 		c.counters.Faults[fault]++
@@ -147,32 +168,68 @@ func (c *Core) admit(in *Input, p *packet) bool {
 		return false
 	}
 	p.payload = payload
-	if d := c.judge(in.From, p); d != dropCount {
+	e, d := c.judge(in.From, p)
+	if d != dropCount {
 		c.drop(d)
 		return false
 	}
+	p.epoch = c.begin(e, out)
+	c.last.keep(in)
 	return true
 }
 
-// judge returns the first reason to drop p, or dropCount.
-func (c *Core) judge(from netip.AddrPort, p *packet) Drop {
+// template is the packet that was admitted last. Packets come in trains, each
+// like the one before it but for its number and payload: then only these are
+// read. It is of no use any more when epochs have changed.
+type template struct {
+	packet
+	from netip.AddrPort
+	size int
+	head [wire.HeaderSize]byte
+}
+
+// chunkAt is where a header has its chunk number.
+const chunkAt = 20
+
+func (t *template) keep(in *Input) {
+	t.from, t.size = in.From, len(in.Packet)
+	copy(t.head[:], in.Packet)
+}
+
+// fits reports whether in is like the packet before, and makes that of it.
+func (t *template) fits(in *Input) bool {
+	if t.epoch == nil || len(in.Packet) != t.size || in.From != t.from {
+		return false
+	}
+	a, b := (*[wire.HeaderSize]byte)(in.Packet), &t.head
+	word := binary.LittleEndian.Uint64
+	if word(a[0:]) != word(b[0:]) || word(a[8:]) != word(b[8:]) || [4]byte(a[16:]) != [4]byte(b[16:]) ||
+		word(a[24:]) != word(b[24:]) || word(a[32:]) != word(b[32:]) {
+		return false
+	}
+	t.Chunk = binary.BigEndian.Uint32(a[chunkAt:])
+	t.payload = in.Packet[wire.HeaderSize:]
+	return true
+}
+
+// judge returns p's epoch and the first reason to drop p, or dropCount.
+func (c *Core) judge(from netip.AddrPort, p *packet) (*epoch, Drop) {
 	switch {
 	case c.newest == 0 || p.Group != c.group:
-		return DropGroup
+		return nil, DropGroup
 	case p.Tree != c.tree:
-		return DropTree
+		return nil, DropTree
 	case p.Epoch > c.newest:
-		return DropEpoch
+		return nil, DropEpoch
 	}
 	e := c.find(p.Epoch)
 	if e == nil || e.ended {
-		return DropStale
+		return nil, DropStale
 	}
 	if p.Cookie != e.Cookie {
-		return DropCookie
+		return nil, DropCookie
 	}
-	p.epoch = e
-	return e.sender(from, p)
+	return e, e.sender(from, p)
 }
 
 // sender returns dropCount if p can come from the address from, and notes on

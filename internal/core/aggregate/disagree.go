@@ -22,7 +22,7 @@ func (c *Core) errorPacket(now core.Time, p *packet, out *Output) {
 		c.drop(DropLate)
 		return
 	case a == older:
-		c.claim(e, s, p.Chunk)
+		c.claim(e, s, p.Chunk, out)
 	case s.state == finished || s.state == failed:
 		c.drop(DropDuplicate)
 		return
@@ -54,11 +54,11 @@ func (c *Core) failWithoutSource(now core.Time, e *epoch, s *slot, out *Output) 
 // lost on the way, a probe for the chunk gets it.
 func (c *Core) spread(now core.Time, e *epoch, s *slot, body *wire.ErrorBody, sender int, out *Output) {
 	c.counters.Errors++
-	c.detach(s)
-	e.reserve(s, wire.ErrorBodySize)
+	c.detach(s, out)
+	c.reserve(e, s, wire.ErrorBodySize)
 	s.state, s.unanswered, s.lost = failed, 0, false
-	s.body = s.data[:wire.ErrorBodySize]
-	body.Put(s.body)
+	s.size = wire.ErrorBodySize
+	body.Put(s.body())
 	if sender != -1 && !e.root() {
 		h := e.header(wire.Error, s.number)
 		e.sendUp(now, &h, c.lend(s), out)

@@ -5,7 +5,7 @@
 //
 // One Core serves one tree of one group, in all of its epochs. It knows its
 // neighbours' addresses and one rank for each child, and never the group: what
-// it holds is bounded by children x 2W x chunk bytes, taken as chunks come.
+// it holds is bounded by (children + 1) x 2W x chunk bytes, taken as chunks come.
 //
 // # Slots
 //
@@ -31,6 +31,16 @@
 // in the order of the children, so that the bits of the result do not depend on
 // the order of arrival. So are the exponents of chunks in block floating point,
 // whose partial has the greatest of them; a result keeps its own.
+//
+// # Memory
+//
+// A slot holds what it sends as the packet that it is, header before payload, and
+// the packets of slots that follow each other lie side by side. So a run of
+// partials or results is one piece of memory, a Run, and the same one for all
+// children, in which only the child index is written anew for each. Contributions
+// are reduced where they arrived; those that wait for others at the end of a Step
+// are copied first. A packet that is like the one before but for its number is
+// not looked at again.
 //
 // # Repair
 //

@@ -60,6 +60,7 @@ func (c *Core) install(now core.Time, cfg *Config, out *Output) {
 	if n := int(2 * cfg.Window); n > len(c.slots) {
 		c.slots = append(c.slots, make([]slot, n-len(c.slots))...)
 	}
+	c.fit(len(c.slots), wire.HeaderSize+max(cfg.ChunkBytes, wire.ErrorBodySize))
 }
 
 // makeRoom makes room for one more epoch and reports whether there is any: an
@@ -79,11 +80,13 @@ func (c *Core) makeRoom(out *Output) bool {
 // that every member has left them. One without a lease is forgotten at once,
 // of the others the lease still tells when their reservation is free. It
 // returns where e is afterwards.
-func (c *Core) begin(e *epoch) *epoch {
+func (c *Core) begin(e *epoch, out *Output) *epoch {
 	number := e.Epoch
 	if c.epochs[0].Epoch == number {
 		return e
 	}
+	c.repay()
+	c.emit(out)
 	for i := 0; c.epochs[i].Epoch != number; i++ {
 		c.epochs[i].ended = true
 	}
@@ -103,6 +106,7 @@ func (c *Core) expire(now core.Time, out *Output) {
 		if now >= c.epochs[i].lease {
 			c.counters.Expired++
 			c.lapse(i, out)
+			c.last.epoch = nil
 			continue
 		}
 		i++
@@ -119,7 +123,7 @@ func (c *Core) lapse(i int, out *Output) {
 // this Step may still point into it, which keeps that part alive.
 func (c *Core) tidy() {
 	if len(c.epochs) == 0 {
-		c.slots, c.spares, c.lent = nil, nil, nil
+		c.slots, c.memory = nil, memory{}
 	}
 }
 

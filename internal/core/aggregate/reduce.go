@@ -21,7 +21,7 @@ func (c *Core) contribution(now core.Time, p *packet, out *Output) {
 		c.drop(DropLate)
 		return
 	case older:
-		c.claim(e, s, p.Chunk)
+		c.claim(e, s, p.Chunk, out)
 		s.sig, s.first = p.Signature, p.Lowest
 	case same:
 		// Whoever has contributed has its bit set; all have once a slot is
@@ -64,21 +64,18 @@ func (c *Core) hold(e *epoch, s *slot, p *packet, source bool) {
 	if s.sig.Element == reduce.Block32 {
 		s.keepExponent(child, len(e.Children), p.Exponent)
 	}
-	size := len(p.payload)
 	if source {
 		s.source, s.origin = int32(child), p.Lowest
-		e.reserve(s, size)
-		copy(s.data, p.payload)
-	} else if size > 0 {
-		e.reserve(s, size*len(e.Children))
-		copy(s.data[child*size:], p.payload)
+		c.reserve(e, s, len(p.payload))
+		s.size = copy(s.packet[wire.HeaderSize:], p.payload)
+	} else if len(p.payload) > 0 {
+		c.borrow(e, s, child, p.payload)
 	}
 }
 
 // close reduces a slot that has all contributions, in the order of the
 // children, whatever that of their arrival was.
 func (c *Core) close(now core.Time, e *epoch, s *slot, out *Output) {
-	size := s.sig.PayloadSize()
 	switch {
 	case s.sig.Collective.Copies():
 		if s.source < 0 {
@@ -86,12 +83,16 @@ func (c *Core) close(now core.Time, e *epoch, s *slot, out *Output) {
 				c.failWithoutSource(now, e, s, out)
 				return
 			}
-			size = 0
+			c.reserve(e, s, 0)
+			s.size = 0
 		}
-	case size > 0 || s.sig.Element == reduce.Block32: // which has an exponent, if nothing else
-		c.reduce(s, size, len(e.Children))
+	default:
+		s.size = s.sig.PayloadSize()
+		c.reserve(e, s, s.size)
+		if s.size > 0 || s.sig.Element == reduce.Block32 { // which has an exponent, if nothing else
+			s.reduce()
+		}
 	}
-	s.body = s.data[:size]
 	if e.root() {
 		c.finish(e, s, out)
 		return
@@ -101,22 +102,22 @@ func (c *Core) close(now core.Time, e *epoch, s *slot, out *Output) {
 	c.sendPartial(now, e, s, out)
 }
 
-// reduce folds the payloads in s.data, of size bytes each, into the first.
-func (c *Core) reduce(s *slot, size, children int) {
-	c.inputs = c.inputs[:0]
-	for i := range children {
-		c.inputs = append(c.inputs, s.data[i*size:(i+1)*size])
+// reduce reduces the children's payloads to the slot's.
+func (s *slot) reduce() {
+	inputs := s.inputs
+	if s.size == 0 {
+		inputs = make([][]byte, len(s.exponents)) // of nothing
 	}
 	if s.sig.Element == reduce.Block32 {
-		s.exponent = reduce.SumBlocks(s.data[:size], c.inputs, s.exponents)
+		s.exponent = reduce.SumBlocks(s.body(), inputs, s.exponents)
 	} else {
 		kernel, err := reduce.KernelOf(s.sig.Function, s.sig.Element)
 		if err != nil {
 			panic(err) // wire.Header.Decode lets defined pairs pass only
 		}
-		kernel(s.data[:size], c.inputs)
+		kernel(s.body(), inputs)
 	}
-	clear(c.inputs) // keep no slot's memory alive
+	clear(s.inputs) // they may be in packets
 }
 
 // sendPartial sends what a complete slot holds to the parent, as the
@@ -130,7 +131,8 @@ func (c *Core) sendPartial(now core.Time, e *epoch, s *slot, out *Output) {
 	if !isEmpty(s.wants()) {
 		h.Flags |= wire.Sink
 	}
-	e.sendUp(now, &h, c.lend(s), out)
+	e.sent = now
+	c.send(e, s, &h, out)
 }
 
 // result takes the result of a complete slot from the parent.
@@ -152,20 +154,23 @@ func (c *Core) result(p *packet, out *Output) {
 		c.drop(DropUnfit)
 		return
 	}
-	size := len(p.payload)
-	if size > 0 {
-		c.detach(s)
-		e.reserve(s, size)
-		copy(s.data, p.payload)
-	}
-	s.body, s.exponent = s.data[:size], p.Exponent
+	c.detach(s, out)
+	c.reserve(e, s, len(p.payload))
+	s.size = copy(s.packet[wire.HeaderSize:], p.payload)
+	s.exponent = p.Exponent
 	c.finish(e, s, out)
 }
 
-// finish keeps the slot's body as its result and sends it to every child.
+// finish sends the slot's result to every child.
 func (c *Core) finish(e *epoch, s *slot, out *Output) {
 	s.state, s.unanswered, s.lost = finished, 0, false
 	c.counters.Results++
+	if count(s.wants()) == len(e.Children) {
+		h := e.result(s)
+		h.Flags |= wire.Sink
+		c.send(e, s, &h, out)
+		return
+	}
 	for i := range e.Children {
 		c.sendResult(e, s, i, out)
 	}
@@ -174,12 +179,18 @@ func (c *Core) finish(e *epoch, s *slot, out *Output) {
 // sendResult sends the slot's result to a child, an empty one unless the child
 // is a sink.
 func (c *Core) sendResult(e *epoch, s *slot, child int, out *Output) {
-	h := e.header(wire.Result, s.number)
-	h.Signature, h.Exponent = s.sig, s.exponent
+	h := e.result(s)
 	if !has(s.wants(), child) {
 		e.sendDown(child, &h, nil, out)
 		return
 	}
 	h.Flags |= wire.Sink
 	e.sendDown(child, &h, c.lend(s), out)
+}
+
+// result begins the packet of the slot's result.
+func (e *epoch) result(s *slot) wire.Header {
+	h := e.header(wire.Result, s.number)
+	h.Signature, h.Exponent = s.sig, s.exponent
+	return h
 }

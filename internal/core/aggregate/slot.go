@@ -32,16 +32,20 @@ type slot struct {
 	source int32          // child that holds the vector, in a collective that copies; -1: none
 	origin uint32         // lowest rank beneath that child
 
-	// body is a part of data: the partial while complete, the result while
-	// finished, the error while failed. The partial of a collective that copies
-	// is the source's payload; of one without elements, or where no child is
-	// the source, it is empty.
-	body []byte
+	// packet is the memory of the packet that the slot sends: its header, and
+	// size bytes of payload. That is the partial while complete, the result
+	// while finished, the error while failed. The partial of a collective that
+	// copies is the source's payload, which is here from the start; of one
+	// without elements, or where no child is the source, it is empty.
+	packet []byte
+	size   int
+	home   bool   // packet is the slot's place in a block
+	lent   uint64 // the Step in which an Output got a part of packet
 
-	// data holds, while open, child i's payload from i times its size on, or
-	// the source's alone.
-	data []byte
-	lent uint64 // the Step in which a Send got a body in data
+	// inputs are, while open, the children's payloads: parts of held or, within
+	// the Step in which they come, of their packets.
+	inputs [][]byte
+	held   []byte
 
 	// Of a chunk of reduce.Block32, exponents holds, while open, those of the
 	// children's contributions; exponent is, afterwards, that of body. Of any
@@ -81,8 +85,8 @@ func (s *slot) age(epoch, number uint32) age {
 func (c *Core) at(e *epoch, n uint32) *slot { return &c.slots[n&(2*e.Window-1)] }
 
 // claim makes s serve number n of epoch e, with nothing in it.
-func (c *Core) claim(e *epoch, s *slot, n uint32) {
-	c.detach(s)
+func (c *Core) claim(e *epoch, s *slot, n uint32, out *Output) {
+	c.detach(s, out)
 	words := 2 * setWords(len(e.Children))
 	if cap(s.sets) < words {
 		s.sets = make([]uint64, words)
@@ -92,7 +96,8 @@ func (c *Core) claim(e *epoch, s *slot, n uint32) {
 	*s = slot{
 		state: open, epoch: e.Epoch, number: n,
 		missing: int32(len(e.Children)), source: -1,
-		data: s.data, lent: s.lent, sets: s.sets, exponents: s.exponents,
+		packet: s.packet, home: s.home, lent: s.lent,
+		inputs: s.inputs, held: s.held, sets: s.sets, exponents: s.exponents,
 	}
 }
 
@@ -114,62 +119,14 @@ func (s *slot) wants() []uint64       { return s.sets[len(s.sets)/2:] }
 func has(set []uint64, i int) bool { return set[i>>6]>>(i&63)&1 != 0 }
 func add(set []uint64, i int)      { set[i>>6] |= 1 << (i & 63) }
 
-func isEmpty(set []uint64) bool {
+func isEmpty(set []uint64) bool { return count(set) == 0 }
+
+func count(set []uint64) (n int) {
 	for _, w := range set {
-		if w != 0 {
-			return false
-		}
+		n += bits.OnesCount64(w)
 	}
-	return true
+	return n
 }
 
-// detach must be called before the memory of a slot is written that may have
-// been lent. A Send of this Step may still point into it: then the slot gets
-// other memory, and the caller's packet stays as it is. So a chunk that takes a
-// slot over in the same batch as the old chunk was sent (by a peer that breaks
-// the rule of 2W, since one that keeps it cannot do so) never mixes the two.
-func (c *Core) detach(s *slot) {
-	if s.lent != c.step || s.data == nil {
-		return
-	}
-	c.lent = append(c.lent, s.data)
-	s.data, s.lent = nil, 0
-	if n := len(c.spares); n > 0 {
-		s.data = c.spares[n-1]
-		c.spares = c.spares[:n-1]
-	}
-}
-
-// maxSpares bounds the slot memory that is kept for detach.
-const maxSpares = 16
-
-// reclaim takes back what was lent in the Step before.
-func (c *Core) reclaim() {
-	for i, data := range c.lent {
-		if len(c.spares) < maxSpares {
-			c.spares = append(c.spares, data)
-		}
-		c.lent[i] = nil
-	}
-	c.lent = c.lent[:0]
-}
-
-// reserve makes the memory of a slot of e at least n bytes, of the at most
-// children x chunk that it can need; its contents may go. Sizes are powers of
-// two up to that, so that operations of all sizes soon find it large enough.
-func (e *epoch) reserve(s *slot, n int) {
-	n = max(n, wire.ErrorBodySize)
-	if cap(s.data) < n {
-		most := max(e.ChunkBytes*len(e.Children), wire.ErrorBodySize)
-		s.data = make([]byte, min(1<<bits.Len(uint(n-1)), most))
-	}
-	s.data = s.data[:cap(s.data)]
-}
-
-// lend returns the slot's body, to be sent in this Step.
-func (c *Core) lend(s *slot) []byte {
-	if len(s.body) > 0 {
-		s.lent = c.step
-	}
-	return s.body
-}
+// body returns the payload of what the slot sends.
+func (s *slot) body() []byte { return s.packet[wire.HeaderSize : wire.HeaderSize+s.size] }

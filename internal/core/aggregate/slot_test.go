@@ -28,6 +28,7 @@ type crowd struct {
 	root  bool
 	out   Output
 	wrong string
+	sent  [][]byte // of the last step
 }
 
 func kidAddr(i int) netip.AddrPort {
@@ -107,10 +108,19 @@ func (c *crowd) signature(n uint32) wire.Signature {
 func (c *crowd) step(batch []Input) {
 	c.out.Reset()
 	c.core.Step(0, batch, &c.out)
+	c.sent = c.sent[:0]
 	for i := range c.out.Sends {
 		s := &c.out.Sends[i]
+		c.sent = append(c.sent, slices.Concat(s.Head[:], s.Body))
+	}
+	for i := range c.out.Runs {
+		r := &c.out.Runs[i]
+		r.Address()
+		c.sent = slices.AppendSeq(c.sent, slices.Chunk(slices.Clone(r.Packets), r.Size))
+	}
+	for _, packet := range c.sent {
 		var h wire.Header
-		body, fault := h.Decode(slices.Concat(s.Head[:], s.Body))
+		body, fault := h.Decode(packet)
 		want := []byte(nil)
 		switch h.Type {
 		case wire.Contribution:
@@ -136,6 +146,7 @@ func (c *crowd) step(batch []Input) {
 func TestNeverMixed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCrowd(rapid.IntRange(1, 3).Draw(t, "children"), rapid.Bool().Draw(t, "root"))
+		c.out.TakesRuns = rapid.Bool().Draw(t, "takes runs")
 		epoch := uint32(1)
 		c.step([]Input{{Kind: Install, Config: c.config(1, 2)}})
 		anything := rapid.Custom(func(t *rapid.T) Input {
@@ -183,8 +194,8 @@ func TestTakeOverWithinBatch(t *testing.T) {
 		c.packet(wire.Contribution, 0, 4, 1), c.packet(wire.Contribution, 1, 4, 1),
 		c.packet(wire.Contribution, 0, 8, 1), c.packet(wire.Contribution, 1, 8, 1),
 	})
-	if c.wrong != "" || len(c.out.Sends) != 5 {
-		t.Errorf("%d packets; %s", len(c.out.Sends), c.wrong)
+	if c.wrong != "" || len(c.sent) != 5 {
+		t.Errorf("%d packets; %s", len(c.sent), c.wrong)
 	}
 }
 
@@ -220,14 +231,19 @@ func newStream(element reduce.Type, kids, chunkBytes int, window uint32) *stream
 	return s
 }
 
-// chunk takes one number through the switch: contributions up, a result down.
-func (s *stream) chunk() {
+// fill makes s.in the packets of the next number.
+func (s *stream) fill() {
 	for i := range s.contribs {
 		s.contribs[i].Chunk = s.next
 		s.contribs[i].Put(s.in[i].Packet)
 	}
 	s.result.Chunk = s.next
 	s.result.Put(s.in[s.kids].Packet)
+}
+
+// chunk takes one number through the switch: contributions up, a result down.
+func (s *stream) chunk() {
+	s.fill()
 	s.out.Reset()
 	s.core.Step(core.Time(s.next), s.in, &s.out)
 	s.next++
@@ -249,16 +265,20 @@ func TestNoAllocationInSteadyState(t *testing.T) {
 	}
 }
 
-// TestMemory: what the slots hold is at most children x 2W x chunk, and nothing
+// TestMemory: what the slots hold is at most (children + 1) x 2W x chunk, and nothing
 // before chunks come.
 func TestMemory(t *testing.T) {
 	const kids, window, bytes = 5, 8, 1432
 	s := newStream(reduce.Float32, kids, bytes, window)
 	held := func() (n int) {
 		for i := range s.core.slots {
-			n += cap(s.core.slots[i].data)
+			slot := &s.core.slots[i]
+			n += cap(slot.held)
+			if !slot.home {
+				n += len(slot.packet)
+			}
 		}
-		for _, b := range slices.Concat(s.core.spares, s.core.lent) {
+		for _, b := range slices.Concat(s.core.blocks, s.core.spares, s.core.lent) {
 			n += cap(b)
 		}
 		return n
@@ -270,7 +290,7 @@ func TestMemory(t *testing.T) {
 		s.chunk()
 		// The partial is still to be sent when the result comes in the same
 		// batch, so one spare is in use.
-		if n, most := held(), kids*(2*window+1)*bytes; n > most {
+		if n, most := held(), (kids+1)*(2*window+1)*(bytes+wire.HeaderSize); n > most {
 			t.Fatalf("%d bytes after %d chunks, at most %d", n, s.next, most)
 		}
 	}

@@ -153,7 +153,7 @@ func TestDeath(t *testing.T) {
 				for side := range e.queue {
 					e.queue[side], e.open[side] = nil, false
 				}
-				n.step(m, Input{Kind: Dead, Rank: dead.rank, Reason: "test"})
+				n.step(m, Input{Kind: Dead, Rank: dead.rank, News: &News{Reason: "test"}})
 			}
 		}
 		for range 200 {
@@ -186,7 +186,7 @@ func TestCancel(t *testing.T) {
 		for range rapid.IntRange(0, 300).Draw(t, "steps before") {
 			n.run()
 		}
-		n.step(quits, Input{Kind: Cancel, Reason: "enough"})
+		n.step(quits, Input{Kind: Cancel, News: &News{Reason: "enough"}})
 		for range 200 {
 			n.run()
 		}
@@ -197,7 +197,7 @@ func TestCancel(t *testing.T) {
 				t.Fatalf("rank %d was told %+v: %s", m.rank, m.ended, n)
 			}
 		}
-		n.step(quits, Input{Kind: Start, Operation: session.Operation{ID: 7, Collective: wire.Barrier}})
+		n.step(quits, Input{Kind: Start, Operation: &session.Operation{ID: 7, Collective: wire.Barrier}})
 		if !errors.Is(quits.refused[7], ErrEnded) {
 			t.Fatalf("an operation after the end: %v", quits.refused[7])
 		}
@@ -260,7 +260,7 @@ func TestIdleChanges(t *testing.T) {
 			n.offer()
 			n.finish()
 			for _, m := range n.members {
-				n.step(m, Input{Kind: Withdraw, Epoch: n.newest})
+				n.step(m, Input{Kind: Withdraw, News: &News{Epoch: n.newest}})
 			}
 			n.finish()
 		}
@@ -290,7 +290,7 @@ func TestGroupOfOne(t *testing.T) {
 	o := allreduce(1, reduce.Sum, reduce.Int32, 0)
 	o.Elements, o.In, o.Out = len(vector)/4, vector, vector
 	var out Output
-	c.Step(0, []Input{{Kind: Start, Operation: o}}, &out)
+	c.Step(0, []Input{{Kind: Start, Operation: &o}}, &out)
 	if len(out.Completions) != 1 || !bytes.Equal(vector, want) || len(out.Messages)+len(out.Datagrams) > 0 {
 		t.Errorf("%d completions, %d messages, %d datagrams", len(out.Completions), len(out.Messages), len(out.Datagrams))
 	}
@@ -309,7 +309,7 @@ func TestGroupOfOne(t *testing.T) {
 func TestNotice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := drawNetwork(t)
-		n.step(n.members[0], Input{Kind: Notice, Notice: wire.Notice{Group: 7}})
+		n.step(n.members[0], Input{Kind: Notice, News: &News{Notice: wire.Notice{Group: 7}}})
 		n.faults = true
 		for range 100 {
 			n.run()
@@ -350,7 +350,7 @@ func TestConfigValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out Output
-	c.Step(0, []Input{{Kind: Start, Operation: session.Operation{ID: 5, Collective: wire.Broadcast, Element: reduce.Int32, Root: 4, Elements: 0}}}, &out)
+	c.Step(0, []Input{{Kind: Start, Operation: &session.Operation{ID: 5, Collective: wire.Broadcast, Element: reduce.Int32, Root: 4, Elements: 0}}}, &out)
 	if len(out.Refused) != 1 || !errors.Is(out.Refused[0].Err, session.ErrOperation) {
 		t.Errorf("a root that is no member: %+v", out.Refused)
 	}

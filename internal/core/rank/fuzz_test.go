@@ -30,7 +30,7 @@ func FuzzStep(f *testing.F) {
 			t.Fatal(err)
 		}
 		var out Output
-		c.Step(0, []Input{{Kind: Start, Operation: session.Operation{Collective: wire.Barrier}}}, &out)
+		c.Step(0, []Input{{Kind: Start, Operation: &session.Operation{Collective: wire.Barrier}}}, &out)
 		ended := false
 		for len(data) >= 2 {
 			in := Input{Kind: Frame, Rank: uint32(data[0] & 3), From: memberAddr(1)}

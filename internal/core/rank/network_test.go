@@ -114,6 +114,18 @@ func memberAddr(r uint32) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(r)}), 4791)
 }
 
+// takeBack returns a copy of a finished operation's result, and spoils its
+// vectors, which are the caller's again: nothing may be kept in them.
+func takeBack(o session.Operation) []byte {
+	out := bytes.Clone(o.Out)
+	for _, v := range [][]byte{o.In, o.Out} {
+		for i := range v {
+			v[i] = 0xEE
+		}
+	}
+	return out
+}
+
 // step gives one member an input, or none, and takes what it puts out.
 func (n *network) step(m *node, in ...Input) {
 	if m.dead {
@@ -140,6 +152,9 @@ func (n *network) step(m *node, in ...Input) {
 			n.t.Fatalf("rank %d completes operation %d twice", m.rank, c.ID)
 		}
 		m.done[c.ID] = c
+		if c.ID < uint64(len(m.plan)) {
+			m.plan[c.ID].Out = takeBack(m.plan[c.ID])
+		}
 	}
 	for _, r := range m.out.Refused {
 		m.refused[r.ID] = r.Err
@@ -261,7 +276,7 @@ func (n *network) offer() {
 				Group: cfg.Group, Epoch: cfg.Epoch, Cookie: cfg.Cookie, Window: window,
 				Parent: leaf, Index: uint16(r % leafSize), Probes: tellProbes,
 			}
-			n.offers = append(n.offers, offerInput{uint32(r), Input{Kind: Offer, Link: link}})
+			n.offers = append(n.offers, offerInput{uint32(r), Input{Kind: Offer, News: &News{Link: link}}})
 		}
 		n.work(leaf, n.fabric[leaf], aggregate.Input{Kind: aggregate.Install, Config: cfg})
 	}
@@ -330,7 +345,7 @@ func (n *network) fault() {
 		}
 	case 5:
 		m := n.members[n.rng.IntN(len(n.members))]
-		n.step(m, Input{Kind: Withdraw, Epoch: n.newest, Reason: "test"})
+		n.step(m, Input{Kind: Withdraw, News: &News{Epoch: n.newest, Reason: "test"}})
 	}
 }
 
@@ -346,7 +361,7 @@ func (n *network) run() bool {
 	switch k := n.rng.IntN(8); {
 	case k == 0 && m.next < len(m.plan) && !m.dead:
 		m.next++
-		n.step(m, Input{Kind: Start, Operation: m.plan[m.next-1]})
+		n.step(m, Input{Kind: Start, Operation: &m.plan[m.next-1]})
 		return true
 	case k == 1 && len(n.offers) > 0:
 		o := n.offers[0]

@@ -68,24 +68,30 @@ const (
 	Packet                    // From, Bytes: a datagram from a switch
 	Frame                     // Rank, Bytes: from a neighbour
 	Connected                 // Rank: the connection to that neighbour is new
-	Dead                      // Rank, Reason: that neighbour is dead
-	Offer                     // Link: the manager offers a tree
-	Withdraw                  // Epoch, Reason: the manager takes an offer back
-	Notice                    // Notice: at rank 0, what the manager said of the group
-	Cancel                    // Reason: this member gives up
+	Dead                      // Rank, News.Reason: that neighbour is dead
+	Offer                     // News.Link: the manager offers a tree
+	Withdraw                  // News.Epoch, News.Reason: the manager takes an offer back
+	Notice                    // News.Notice: at rank 0, what the manager said of the group
+	Cancel                    // News.Reason: this member gives up
 )
 
-// Input is one input. Bytes are read during Step only.
+// Input is one input. It is small, since there is one for every packet, and
+// what it points to is read during Step only.
 type Input struct {
 	Kind      Kind
-	Operation session.Operation
-	From      netip.AddrPort
 	Rank      uint32
+	From      netip.AddrPort
 	Bytes     []byte
-	Link      session.Link
-	Epoch     uint32
-	Reason    string
-	Notice    wire.Notice
+	Operation *session.Operation
+	News      *News
+}
+
+// News is what comes rarely: of connections, of the manager, of the caller.
+type News struct {
+	Link   session.Link
+	Epoch  uint32
+	Reason string
+	Notice wire.Notice
 }
 
 // Datagram is a packet for the leaf switch.
@@ -200,17 +206,15 @@ func (c *Core) Deadline() core.Time {
 	return c.session.Deadline()
 }
 
-// Step takes inputs in order, and then sends what the window allows.
+// Step takes inputs in order, and then sends what the window allows. What
+// follows from a run of packets is brought about at once.
 func (c *Core) Step(now core.Time, in []Input, out *Output) {
 	c.out = out
 	c.frames.reset()
 	for i := range in {
 		c.take(now, &in[i])
-		c.settle(now)
 	}
-	if len(in) == 0 {
-		c.settle(now)
-	}
+	c.settle(now)
 	c.out = nil
 }
 
@@ -219,37 +223,55 @@ func (c *Core) take(now core.Time, in *Input) {
 	case Start:
 		c.start(in)
 	case Packet:
-		from := in.From
-		if !c.session.Link().Offload() {
-			from = netip.AddrPort{} // whatever it says, it is not from the own node
-		}
-		if !c.ended {
-			c.toSession = append(c.toSession, session.Input{From: from, Packet: in.Bytes})
-		}
+		c.packet(in)
 	case Frame:
 		c.frame(now, in.Rank, in.Bytes)
+	default:
+		c.settleQueued(now)
+		c.news(now, in)
+	}
+}
+
+func (c *Core) packet(in *Input) {
+	if c.ended {
+		return
+	}
+	from := in.From
+	if !c.session.Link().Offload() {
+		from = netip.AddrPort{} // whatever it says, it is not from the own node
+	}
+	c.toSession = append(c.toSession, session.Input{From: from, Packet: in.Bytes})
+}
+
+// news takes what is no packet, frame or operation.
+func (c *Core) news(now core.Time, in *Input) {
+	n := in.News
+	if n == nil {
+		n = &News{}
+	}
+	switch in.Kind {
 	case Connected:
 		c.agree(now, epoch.Input{Kind: epoch.Connected, From: in.Rank})
 	case Dead:
-		c.agree(now, epoch.Input{Kind: epoch.Dead, From: in.Rank, Reason: in.Reason})
+		c.agree(now, epoch.Input{Kind: epoch.Dead, From: in.Rank, Reason: n.Reason})
 	case Offer:
 		// An offer that cannot be entered is not held: the group goes on
 		// without it.
-		if in.Link.Validate(c.cfg.session()) == nil {
-			c.agree(now, epoch.Input{Kind: epoch.Offered, Link: in.Link})
+		if n.Link.Validate(c.cfg.session()) == nil {
+			c.agree(now, epoch.Input{Kind: epoch.Offered, Link: n.Link})
 		}
 	case Withdraw:
-		c.agree(now, epoch.Input{Kind: epoch.Withdrawn, Epoch: in.Epoch, Reason: in.Reason})
+		c.agree(now, epoch.Input{Kind: epoch.Withdrawn, Epoch: n.Epoch, Reason: n.Reason})
 	case Notice:
-		c.agree(now, epoch.Input{Kind: epoch.Noticed, Notice: in.Notice})
+		c.agree(now, epoch.Input{Kind: epoch.Noticed, Notice: n.Notice})
 	case Cancel:
-		c.fail(now, wire.Fail{Kind: wire.FailCancel, Rank: c.cfg.Rank, Reason: in.Reason})
+		c.fail(now, wire.Fail{Kind: wire.FailCancel, Rank: c.cfg.Rank, Reason: n.Reason})
 	}
 }
 
 func (c *Core) start(in *Input) {
 	var err error
-	switch o := &in.Operation; {
+	switch o := in.Operation; {
 	case c.ended:
 		err = ErrEnded
 	case int64(o.Root) >= int64(c.cfg.Size):
@@ -270,6 +292,7 @@ var ErrEnded = errors.New("rank: the communicator has ended")
 func (c *Core) frame(now core.Time, from uint32, b []byte) {
 	m, err := wire.ReadFrame(b)
 	if err != nil {
+		c.settleQueued(now)
 		c.fail(now, wire.Fail{Kind: wire.FailInternal, Rank: from, Reason: err.Error()})
 		return
 	}
@@ -279,6 +302,7 @@ func (c *Core) frame(now core.Time, from uint32, b []byte) {
 		}
 		return
 	}
+	c.settleQueued(now)
 	c.agree(now, epoch.Input{Kind: epoch.Message, From: from, Frame: m})
 }
 
@@ -297,6 +321,14 @@ func (c *Core) agree(now core.Time, in epoch.Input) {
 		c.out.Notice = c.eOut.Notice
 	}
 	c.out.Gone = c.out.Gone || c.eOut.Gone
+}
+
+// settleQueued settles what came before an input of the agreement, and belongs
+// to the epoch that this may end.
+func (c *Core) settleQueued(now core.Time) {
+	if len(c.toSession)+len(c.toNode) > 0 {
+		c.settle(now)
+	}
 }
 
 // settle steps session and node until nothing passes between them any more.
@@ -333,19 +365,27 @@ func (c *Core) stepSession(now core.Time) {
 // flush passes on what the session has put out: packets to its own node or to
 // the leaf switch, and completions.
 func (c *Core) flush() {
+	switch {
+	case len(c.sOut.Sends) == 0:
+	case !c.session.Link().Offload():
+		c.toOwnNode()
+	case len(c.out.Datagrams) == 0: // the usual one: nothing is copied
+		c.out.Datagrams, c.sOut.Sends = c.sOut.Sends, c.out.Datagrams
+	default:
+		c.out.Datagrams = append(c.out.Datagrams, c.sOut.Sends...)
+	}
+	c.out.Completions = append(c.out.Completions, c.sOut.Completions...)
+	c.sOut.Sends, c.sOut.Completions = c.sOut.Sends[:0], c.sOut.Completions[:0]
+}
+
+func (c *Core) toOwnNode() {
 	if len(c.toNode) == 0 {
 		c.up.reset()
 	}
 	for i := range c.sOut.Sends {
 		s := &c.sOut.Sends[i]
-		if c.session.Link().Offload() {
-			c.out.Datagrams = append(c.out.Datagrams, *s)
-		} else {
-			c.toNode = append(c.toNode, hosttree.Input{From: c.cfg.Rank, Packet: c.up.join(s.Head[:], s.Body)})
-		}
+		c.toNode = append(c.toNode, hosttree.Input{From: c.cfg.Rank, Packet: c.up.join(s.Head[:], s.Body)})
 	}
-	c.out.Completions = append(c.out.Completions, c.sOut.Completions...)
-	c.sOut.Sends, c.sOut.Completions = c.sOut.Sends[:0], c.sOut.Completions[:0]
 }
 
 func (c *Core) lossReason(l *session.Loss) string {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire"
-	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // Errors of a session.
@@ -41,10 +40,10 @@ func (s *Session) Freeze() Report {
 	for n := from; n != s.created; n++ {
 		c := s.at(n)
 		switch {
-		case c.number != n || c.state == vacant || !c.sink:
+		case !c.is(n) || !c.op.sink:
 		case c.state == done:
 			r.Held.Set(n)
-		case c.sig.PayloadSize() > 0:
+		case c.size() > 0:
 			r.Lack.Set(n)
 		}
 	}
@@ -62,7 +61,7 @@ func (s *Session) Enter(now core.Time, link Link, d Decision, out *Output) error
 	}
 	s.filled = s.link.Offload()
 	s.link, s.frozen = link, false
-	s.flow = flow{}
+	s.flow = newFlow(link.Window, s.timing.Queue)
 	s.timer = newRepair(s.timing)
 	s.base, s.next = d.Base, d.Base
 	for n := d.Base; n != s.created; n++ {
@@ -79,6 +78,7 @@ func (s *Session) Enter(now core.Time, link Link, d Decision, out *Output) error
 		}
 	}
 	s.advance(now)
+	s.flow.pause(s.next)
 	s.flight = 0
 	s.timer.sent(now, link.Idle)
 	return nil
@@ -94,9 +94,9 @@ func (s *Session) possible(d Decision) error {
 	}
 	for n := d.Base; n != s.created; n++ {
 		switch c := s.at(n); {
-		case c.number != n || c.state == vacant:
+		case !c.is(n):
 			return fmt.Errorf("%w: number %d, which it goes back to, never was", ErrDecision, n)
-		case c.state == done && c.sink && !d.Held.Has(n):
+		case c.state == done && c.op.sink && !d.Held.Has(n):
 			return fmt.Errorf("%w: number %d is to be reduced again, and its result is here", ErrDecision, n)
 		}
 	}
@@ -118,7 +118,7 @@ func (s *Session) decided(c *chunk, held bool) {
 	c.sent, c.care = false, care{}
 	switch {
 	case held && c.state == done:
-	case held && c.sink && c.sig.PayloadSize() > 0:
+	case held && c.op.sink && c.size() > 0:
 		c.state = awaited
 	default:
 		if c.state == done {
@@ -135,7 +135,7 @@ func (s *Session) Fill(now core.Time, n uint32, data []byte, exponent int8, out 
 		return false
 	}
 	c := s.at(n)
-	if c.state != awaited || len(data) != c.sig.PayloadSize() || exponent != 0 && c.sig.Element != reduce.Block32 {
+	if c.state != awaited || len(data) != c.size() || exponent != 0 && !c.op.block {
 		return false
 	}
 	s.counters.Filled++
@@ -147,7 +147,7 @@ func (s *Session) Fill(now core.Time, n uint32, data []byte, exponent int8, out 
 // still has it. The slice is valid until the session's next call.
 func (s *Session) Kept(n uint32) (data []byte, exponent int8, ok bool) {
 	c := s.at(n)
-	if c.number != n || c.state != done || !c.sink && !c.source || c.sig.PayloadSize() == 0 {
+	if !c.is(n) || c.state != done || !c.op.sink && !c.op.source || c.size() == 0 {
 		return nil, 0, false
 	}
 	return c.kept, c.exponent, true
@@ -160,7 +160,7 @@ func (s *Session) FinishLast(now core.Time, out *Output) bool {
 		return false
 	}
 	c := s.at(s.base)
-	if c.op == nil || !c.op.Last {
+	if c.given || !c.op.Last {
 		return false
 	}
 	s.finish(now, c, nil, 0, s.link.Offload(), out)

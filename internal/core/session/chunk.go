@@ -20,23 +20,24 @@ const (
 // chunk is one number's place in the ring. It is in flight while it is flying
 // or a credit.
 type chunk struct {
-	number uint32
-	state  state
-	sent   bool // in this epoch, at
-	sentAt core.Time
-	care   care
-	source bool
-	sink   bool
-	sig    wire.Signature
-	credit bool       // held, and to be confirmed in this epoch: see doc.go
-	op     *operation // nil once the result was given to the operation
-	offset int        // of the chunk in the operation's vectors, in bytes
+	number   uint32
+	state    state
+	exponent int8       // of kept, where that is in block floating point; 0 otherwise
+	elements uint16     // of the chunk
+	sent     bool       // in this epoch, at
+	given    bool       // the result was given to the operation, whose vectors may be gone
+	owned    bool       // kept is the session's memory, not a part of the operation's vectors
+	credit   bool       // held, and to be confirmed in this epoch: see doc.go
+	offset   int        // of the chunk in the operation's vectors, in bytes
+	op       *operation // that it belongs to; nil only while the chunk is vacant
+	sentAt   core.Time
+	care     care
 
 	// kept is, when done, the result, or the input where the result was empty.
-	// Of a chunk of Block32 it is before that what was last contributed, and
-	// exponent is that of kept; of any other chunk it is 0.
-	kept     []byte
-	exponent int8
+	// It lies in the operation's vectors while these are lent, but for the last
+	// chunks: see keep. Of a chunk of Block32 it is before that what was last
+	// contributed.
+	kept []byte
 }
 
 // pending reports whether c waits for a result from the parent.
@@ -45,30 +46,99 @@ func (c *chunk) pending() bool { return c.state == flying || c.credit }
 // passed reports whether the base may pass c.
 func (c *chunk) passed() bool { return c.state == done && !c.credit }
 
+// is reports whether c's place in the ring is that of number n still.
+func (c *chunk) is(n uint32) bool { return c.number == n && c.state != vacant }
+
 // signature returns what c's contribution in this epoch says.
 func (c *chunk) signature() wire.Signature {
 	if c.credit {
-		return wire.Signature{Collective: wire.Barrier, Operation: c.sig.Operation}
+		return wire.Signature{Collective: wire.Barrier, Operation: c.op.sig.Operation}
 	}
-	return c.sig
+	sig := c.op.sig
+	sig.ChunkElements = c.elements
+	return sig
 }
 
+// size returns the bytes of c's payload where it is carried.
+func (c *chunk) size() int { return int(c.elements) * c.op.width }
+
 // input returns what c contributes, and its exponent: from the operation's
-// vector, or from the kept copy of a chunk that is reduced again.
+// vector, or what was kept of a chunk that is reduced again.
 func (s *Session) input(c *chunk) (data []byte, exponent int8) {
-	size := c.sig.PayloadSize()
-	isBlock := c.sig.Element == reduce.Block32
+	p, size := c.op, c.size()
 	switch {
-	case c.sig.Collective.Copies() && !c.source, size == 0 && !isBlock:
+	case p.copies && !p.source, size == 0 && !p.block:
 		return nil, 0
-	case c.op == nil:
+	case c.given:
 		return c.kept, c.exponent
 	}
-	data = c.op.In[c.offset : c.offset+size]
-	if isBlock {
-		c.kept = slices.Grow(c.kept[:0], size)[:size]
+	data = p.In[c.offset : c.offset+size]
+	if p.block {
+		s.own(c, size)
 		c.exponent = reduce.EncodeBlock(c.kept, data, s.cfg.Members)
 		return c.kept, c.exponent
 	}
 	return data, 0
+}
+
+// own gives c memory of the session's for kept, of that many bytes.
+func (s *Session) own(c *chunk, size int) {
+	if !c.owned {
+		c.kept, c.owned = nil, true
+		if last := len(s.spares) - 1; last >= 0 {
+			c.kept, s.spares = s.spares[last], s.spares[:last]
+		}
+	}
+	c.kept = slices.Grow(c.kept[:0], size)[:size]
+}
+
+// disown takes back c's memory.
+func (s *Session) disown(c *chunk) {
+	if c.owned {
+		s.spares = append(s.spares, c.kept)
+	}
+	c.kept, c.owned = nil, false
+}
+
+// keep has c keep its result, data, or its input where the result was empty.
+// While an operation is unfinished its vectors hold both. So only of its last
+// chunks, those of the group's largest window, copies are made: any others are
+// passed by all members when it is finished.
+func (s *Session) keep(c *chunk, data []byte, exponent int8) {
+	p := c.op
+	if c.given && !p.sink || len(data) == 0 {
+		return // it was reduced again from what is kept, or there is nothing
+	}
+	switch {
+	case p.block, c.given, !wire.Newer(p.end()-s.cfg.Window, c.number):
+		s.own(c, len(data))
+		copy(c.kept, data)
+		c.exponent = exponent
+	case p.sink:
+		c.kept = p.Out[c.offset : c.offset+len(data)]
+	default:
+		c.kept = data
+	}
+}
+
+// release gives the vectors of p, which is finished, back to the caller. What
+// is kept in them and may still be asked for is copied: that is so only where a
+// change of epoch has the base far behind.
+func (s *Session) release(p *operation) {
+	n := p.first
+	if oldest := s.created - uint32(len(s.ring)); wire.Newer(oldest, n) {
+		n = oldest
+	}
+	for to := p.end() - s.cfg.Window; wire.Newer(to, n); n++ {
+		c := s.at(n)
+		switch data := c.kept; {
+		case !c.is(n) || c.op != p || c.owned:
+		case wire.Newer(s.base-s.cfg.Window, n):
+			c.state, c.kept, c.op = vacant, nil, nil
+		default:
+			s.own(c, len(data))
+			copy(c.kept, data)
+		}
+	}
+	p.In, p.Out = nil, nil
 }

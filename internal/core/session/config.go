@@ -32,6 +32,7 @@ type Timing struct {
 	Max     time.Duration // largest time to wait for the answer to a probe
 	Gap     time.Duration // least time to a probe once later results have come
 	Quiet   time.Duration // cap of the period while the parent answers Heard
+	Queue   time.Duration // delay of results at which a large window stops to grow; 0: only losses stop it
 }
 
 // DefaultTiming suits a data centre's fabric and hosts that are sometimes
@@ -43,6 +44,7 @@ func DefaultTiming() Timing {
 		Max:     640 * time.Millisecond,
 		Gap:     250 * time.Microsecond,
 		Quiet:   time.Second,
+		Queue:   4 * time.Millisecond,
 	}
 }
 
@@ -62,7 +64,7 @@ func (c Config) Validate() error {
 }
 
 func (t Timing) validate() error {
-	if t != (Timing{}) && (t.Initial <= 0 || t.Min <= 0 || t.Gap < 0 || t.Max < t.Min || t.Quiet < t.Min) {
+	if t != (Timing{}) && (t.Initial <= 0 || t.Min <= 0 || t.Gap < 0 || t.Queue < 0 || t.Max < t.Min || t.Quiet < t.Min) {
 		return fmt.Errorf("%w: timing %+v, want positive times and none below Min", ErrConfig, t)
 	}
 	return nil

@@ -27,6 +27,7 @@ func TestConfigValidate(t *testing.T) {
 		"no window":          {func(c *Config) { c.Window = 0 }, false},
 		"odd window":         {func(c *Config) { c.Window = 3 }, false},
 		"large window":       {func(c *Config) { c.Window = 2 * MaxWindow }, false},
+		"negative queue":     {func(c *Config) { c.Timing = DefaultTiming(); c.Timing.Queue = -1 }, false},
 		"half a timing":      {func(c *Config) { c.Timing.Max = time.Second }, false},
 		"timing upside down": {func(c *Config) { c.Timing = DefaultTiming(); c.Timing.Max = c.Timing.Min - 1 }, false},
 	} {
@@ -96,53 +97,5 @@ func TestOperationValidate(t *testing.T) {
 		if (err == nil) != row.ok || err != nil && !errors.Is(err, ErrOperation) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// TestFlow: the window halves at most once for each window in which something
-// was lost, as far as the queue tells, and grows by one for each window of
-// results up to W.
-func TestFlow(t *testing.T) {
-	const most = 16
-	for _, row := range []struct {
-		name   string
-		q      queue
-		losses uint32 // of each window
-		want   uint32 // windows after each of four
-	}{
-		{"by chance", short, 1, 16_16_16_16},
-		{"by chance, a quarter", short, 4, 16_16_16_16},
-		{"with a queue", passing, 1, 8_04_04_04},
-		{"with a queue that stands", standing, 1, 8_04_02_01},
-		{"nearly all", short, 16, 8_04_02_01},
-	} {
-		var f flow
-		var got uint32
-		for n := uint32(0); n < 4*most; n += most {
-			for i := range row.losses {
-				f.lost(n+i, n+most, most, row.q)
-			}
-			got = 100*got + f.window(most)
-		}
-		if got != row.want {
-			t.Errorf("%s: windows %d, want %d", row.name, got, row.want)
-		}
-	}
-}
-
-func TestFlowGrows(t *testing.T) {
-	const most = 16
-	f := flow{cut: most - 2}
-	for range 2 + 3 {
-		f.gained(most)
-	}
-	if w := f.window(most); w != 4 {
-		t.Errorf("window %d after two windows of results, from 2", w)
-	}
-	for range 1000 {
-		f.gained(most)
-	}
-	if w := f.window(most); w != most {
-		t.Errorf("window %d after many results", w)
 	}
 }

@@ -23,6 +23,41 @@
 //	done     result taken; a copy is kept for the      Enter, result not held
 //	         group's largest window                    by a sink -> flying
 //
+// # Window
+//
+// Within W, congestion control bounds what is on its way. Its law is that of
+// Swift (Kumar and others, SIGCOMM 2020), on the one delay that a member sees:
+// from its contribution to the result. By Little's law that is the window
+// divided by the group's rate, so every member finds the window that the slowest
+// link wants by itself, whatever the others do. Swift's target is absolute, and
+// not a multiple of the least delay, as in Vegas, TIMELY or Copa: on hosts that
+// share processors the least delay is far below the usual one, and one who comes
+// to a link later would never see it.
+//
+//	mode      after a round, d being its fastest result       becomes
+//	by delay  d within limit(w): w+2, or 2w at the start       by loss, if d is over
+//	          d above it: w cut by half of the excess, to 16   3 targets in 4 rounds of 16
+//	by loss   as CUBIC (RFC 9438), up to W                     by delay, for a test with 16,
+//	                                                           every 64 rounds, or at a cut after 16
+//
+// The limit is the target, Timing.Queue, at w = 64; a quarter of it does not
+// depend on w, the rest goes with 1/sqrt(w): so flows of different round trips
+// share a link, and the queue of k groups grows with the root of k. The mode by
+// loss is for links that TCP fills, where who looks at the delay starves; Copa
+// (Arun and Balakrishnan, NSDI 2018) has such a mode. A round without a chunk
+// that had to wait for the window changes nothing, nor do the first chunks after
+// a pause, which wait for late members: so small operations are left alone, and
+// the next operation begins with the window of the last.
+//
+// A loss cuts the window only where the delay shows a queue, or more than a
+// quarter was lost (Veno; Fu and Liew, 2003).
+//
+// # Memory
+//
+// While an operation is unfinished its vectors are lent, and what is kept of its
+// chunks lies there. Copies are made of the last W chunks alone, as they finish,
+// and of all in block floating point.
+//
 // # Block floating point
 //
 // Operations on reduce.Block32 have vectors of float32. A chunk is turned when
@@ -36,7 +71,9 @@
 // Every packet of the member has its turn, and a chunk is behind when the result
 // of a contribution is here that was sent some turns after the chunk's last
 // packet. Each chunk that is behind for a while is asked for by a probe; the
-// oldest in flight is, too, if nothing has come for long.
+// oldest in flight is, too, if nothing has come for long: at the end of an
+// operation, where no later result shows a loss, after twice the time that
+// results take (the tail loss probe of RFC 8985).
 //
 //	after        the next probe comes
 //	a probe      after a round trip, and then ever later; or when the probe is behind

@@ -201,7 +201,7 @@ func (w *world) enter() {
 			}
 			if !d.Held.Has(n) {
 				delete(p.done, n)
-			} else if !c.sink || c.sig.PayloadSize() == 0 {
+			} else if !c.op.sink || c.size() == 0 {
 				p.done[n] = true
 			}
 		}
@@ -270,7 +270,20 @@ func (w *world) put(p *peer) {
 	}
 	for _, c := range p.out.Completions {
 		p.ended[c.ID]++
+		p.plan[c.ID].Out = takeBack(p.plan[c.ID])
 	}
+}
+
+// takeBack returns a copy of a finished operation's result, and spoils its
+// vectors, which are the caller's again: nothing may be kept in them.
+func takeBack(o Operation) []byte {
+	out := bytes.Clone(o.Out)
+	for _, v := range [][]byte{o.In, o.Out} {
+		for i := range v {
+			v[i] = 0xEE
+		}
+	}
+	return out
 }
 
 // oldest returns the oldest number without a result at p.
@@ -475,7 +488,7 @@ func (w *world) note() {
 			w.t.Fatalf("rank %d counts %d on their way, and there are %d", p.rank, p.s.flight, flight)
 		}
 		for n := p.s.base - p.s.cfg.Window; n != p.s.created; n++ {
-			if c := p.s.at(n); c.number == n && c.state == done && c.sink {
+			if c := p.s.at(n); c.is(n) && c.state == done && c.op.sink {
 				result := withExponent(c.kept, c.exponent)
 				if bits, had := w.bits[n]; had && !bytes.Equal(bits, result) {
 					w.t.Fatalf("number %d has the results %x and %x", n, bits, result)

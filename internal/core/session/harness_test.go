@@ -252,11 +252,11 @@ func (t *trial) packet(plain []string, fields map[string]string) Input {
 	var payload []byte
 	switch plain[0] {
 	case "result":
-		h.Type, h.Signature = wire.Result, t.s.at(n).signature()
-		if c := t.s.at(n); c.number != n || c.state == vacant {
-			h.Signature = wire.Signature{Collective: wire.Barrier}
+		h.Type, h.Signature = wire.Result, wire.Signature{Collective: wire.Barrier}
+		if c := t.s.at(n); c.is(n) {
+			h.Signature = c.signature()
 		}
-		if t.s.at(n).sink || t.s.at(n).credit {
+		if c := t.s.at(n); c.credit || c.op != nil && c.op.sink {
 			h.Flags = wire.Sink
 		}
 		payload = values(plain[2:])
@@ -370,7 +370,7 @@ var stateNames = [...]string{"vacant", "flying", "awaited", "done"}
 // of tells the state of number n.
 func (t *trial) of(n uint32) string {
 	c := t.s.at(n)
-	if c.number != n || c.state == vacant {
+	if !c.is(n) {
 		return "vacant"
 	}
 	text := stateNames[c.state]

@@ -98,31 +98,66 @@ type operation struct {
 	first   uint32         // number of the first chunk
 	chunks  uint32
 	perItem int // elements of a full chunk
+	width   int // bytes of an element
 	missing uint32
 	offload uint32
 	begun   uint32 // epoch in which the first chunk was sent
+
+	source, sink  bool // this member is
+	copies, block bool // the collective copies; the elements are in block floating point
+
+	// The headers of contributions and results in epoch stamped.
+	up, down wire.Stamp
+	stamped  uint32
 }
 
-func newOperation(o Operation, serial uint16, first uint32, chunkBytes int) *operation {
-	p := &operation{Operation: o, first: first}
+func newOperation(o Operation, serial uint16, first uint32, c *Config) *operation {
+	p := &operation{
+		Operation: o, first: first, chunks: 1,
+		source: o.Source(c.Rank), sink: o.Sink(c.Rank),
+		copies: o.Collective.Copies(), block: o.Element == reduce.Block32,
+	}
 	p.sig = wire.Signature{
 		Collective: o.Collective, Function: o.Function, Element: o.Element,
 		Root: o.Root, Operation: serial, Elements: uint32(o.Elements),
 	}
-	p.chunks = 1
-	if size := p.sig.ElementSize(); size > 0 && o.Elements > 0 {
-		p.perItem = min(chunkBytes/size, math.MaxUint16)
+	p.width = p.sig.ElementSize()
+	if p.width > 0 && o.Elements > 0 {
+		p.perItem = min(c.ChunkBytes/p.width, math.MaxUint16)
 		p.chunks = uint32((o.Elements + p.perItem - 1) / p.perItem)
 	}
 	p.missing = p.chunks
 	return p
 }
 
+// end returns the number after p's last chunk.
+func (p *operation) end() uint32 { return p.first + p.chunks }
+
 // span returns the elements of chunk i and the byte at which they start.
-func (p *operation) span(i uint32) (elements, offset int) {
+func (p *operation) span(i uint32) (elements uint16, offset int) {
 	if p.Elements == 0 {
 		return 0, 0
 	}
 	at := int(i) * p.perItem
-	return min(p.perItem, p.Elements-at), at * p.sig.ElementSize()
+	return uint16(min(p.perItem, p.Elements-at)), at * p.width
+}
+
+// stamp makes the headers of p's contributions and results in the present
+// epoch.
+func (s *Session) stamp(p *operation) {
+	if p.stamped == s.link.Epoch {
+		return
+	}
+	h := s.header(wire.Contribution, 0)
+	h.Signature = p.sig
+	if p.sink {
+		h.Flags |= wire.Sink
+	}
+	if p.source {
+		h.Flags |= wire.Source
+	}
+	p.up = h.Stamp()
+	h.Type, h.Flags = wire.Result, h.Flags&wire.Sink
+	p.down = h.Stamp()
+	p.stamped = s.link.Epoch
 }

@@ -18,12 +18,12 @@ type care struct {
 	told   uint64    // turn of the last contribution; see repair.newest
 	spoken uint64    // turn of the last contribution or probe
 	asked  core.Time // when the last probe was sent; 0: none was
-	tries  int       // probes since the parent's last answer
-	asks   int       // probes since the last contribution
-	heards int       // answers heard since the last contribution
-	behind bool      // results show that it is late
 	due    core.Time // of the next probe; core.Never: not before it is behind or overdue
 	had    uint64    // results that the member had when due was last set
+	tries  int32     // probes since the parent's last answer
+	asks   int32     // probes since the last contribution
+	heards int32     // answers heard since the last contribution
+	behind bool      // results show that it is late
 	again  bool      // it was contributed again
 	astray bool      // it was asked for, and does not count as on its way
 }
@@ -90,10 +90,11 @@ func (r *repair) pace() time.Duration {
 // crowd is what a way without a queue may take more than the fastest result.
 const crowd = time.Millisecond
 
-// queue judges how the last results compare with the fastest one.
-func (r *repair) queue() queue {
+// queue judges how the last results compare with the fastest one, and with the
+// delay that the window may bring about.
+func (r *repair) queue(limit time.Duration) queue {
 	switch most := r.least + max(r.least, crowd); {
-	case r.pace() > most:
+	case r.pace() > max(most, limit):
 		return standing
 	case r.mean > most:
 		return passing
@@ -113,10 +114,14 @@ func (r *repair) timeout() time.Duration {
 // patience returns how long a chunk may be behind later ones.
 func (r *repair) patience() time.Duration { return max(r.timing.Gap, r.pace()/4) }
 
+// tail returns the time after which an answer is missed where no later result
+// can show it: that of a tail loss probe (RFC 8985, 7.2).
+func (r *repair) tail() time.Duration { return max(2*r.mean, 4*r.timing.Gap) }
+
 // wait returns the time to the next probe for a chunk that was asked for n
 // times to no avail: it doubles. The first quick waits are as short as what a
 // probe brings about takes, because that may be lost, too.
-func (r *repair) wait(n, quick int) time.Duration {
+func (r *repair) wait(n, quick int32) time.Duration {
 	if n = max(n, 1); n <= quick && r.srtt > 0 && r.pace() > 0 {
 		q := max(r.srtt+4*r.rttvar, r.pace()) + r.patience()
 		return min(q<<(n-1), r.timeout())
@@ -129,10 +134,13 @@ func (r *repair) wait(n, quick int) time.Duration {
 // counts from when c was sent, and is short for those that are overdue. It is
 // not over at once, because a whole window of results may be on its way after a
 // pause.
-func (r *repair) progress(now core.Time, c *chunk) {
+func (r *repair) progress(now core.Time, c *chunk, isTail bool) {
 	r.at, r.silent = now.Add(r.timeout()), 0
-	if r.mended {
-		r.at = max(now.Add(r.patience()), c.sentAt.Add(r.timeout()))
+	switch soon := now.Add(r.patience()); {
+	case r.mended:
+		r.at = max(soon, c.sentAt.Add(r.timeout()))
+	case isTail:
+		r.at = r.at.Earlier(max(soon, c.sentAt.Add(r.tail())))
 	}
 	r.mended = false
 	r.due = r.due.Earlier(r.at)
@@ -180,7 +188,7 @@ func (s *Session) wanted(now core.Time, c *chunk, out *Output) {
 		s.flight--
 	}
 	s.contribute(now, c, out)
-	s.flow.lost(c.number, s.next, s.link.Window, s.timer.queue())
+	s.flow.lost(now, c.number, s.next, s.timer.queue(s.flow.limit(s.flow.size)))
 	s.later(now, c, s.timer.wait(1, 1))
 }
 
@@ -214,16 +222,18 @@ func (s *Session) answered(now core.Time, c *chunk) {
 func (s *Session) landed(now core.Time, c *chunk) {
 	r := &s.timer
 	r.newest = max(r.newest, c.care.told)
-	s.flow.gained(s.link.Window)
+	var d time.Duration
 	switch {
 	case c.care.asked == 0:
-		r.took(now.Sub(c.sentAt))
+		d = max(now.Sub(c.sentAt), 1)
+		r.took(d)
 	case c.number == s.base:
 		r.mended = c.care.again || now.Sub(c.care.asked) <= r.timeout()
 	}
 	if !c.care.astray {
 		s.flight--
 	}
+	s.flow.landed(now, c.number, s.next, d)
 }
 
 // repair asks for what is late: for every chunk that results show to be behind,
@@ -240,7 +250,7 @@ func (s *Session) repair(now core.Time, out *Output) {
 		return
 	}
 	if s.timer.at == core.Never {
-		s.timer.progress(now, oldest)
+		s.timer.progress(now, oldest, s.isTail(oldest))
 	}
 	if oldest.care.due == core.Never && now >= s.timer.at {
 		oldest.care.due = now
@@ -252,6 +262,13 @@ func (s *Session) repair(now core.Time, out *Output) {
 	if !s.frozen {
 		s.idle(now, out) // the wait for a late member may be longer than a lease
 	}
+}
+
+// isTail reports whether everything was sent, and results of c's operation are
+// here: then no member is late to begin it, and no later result is to come that
+// would show that c is behind.
+func (s *Session) isTail(c *chunk) bool {
+	return s.next == s.fresh && c.is(s.base) && c.op.missing < c.op.chunks
 }
 
 // askAll asks for every chunk whose time has come, and returns the time of the
@@ -281,7 +298,7 @@ func (s *Session) askAll(now core.Time, out *Output) core.Time {
 // calm returns how often the waits for a chunk have doubled while others go on.
 // They do with every third probe, so that the lowest child's probes, which
 // switches pass on, do not count as unanswered while answers are on their way.
-func (k *care) calm() int { return min(k.asks/3, 3) }
+func (k *care) calm() int32 { return min(k.asks/3, 3) }
 
 // watch brings the next probe for a chunk forward, and reports whether the chunk
 // is behind: the result of a contribution is here that was sent after its last

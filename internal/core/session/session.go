@@ -2,6 +2,7 @@ package session
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -71,6 +72,7 @@ type Session struct {
 
 	link   Link
 	frozen bool // also before the first epoch
+	rested bool // nothing was in flight when the next operation was started
 	last   bool // the last barrier was started
 	filled bool // awaited results come from a tree of switches
 
@@ -82,6 +84,7 @@ type Session struct {
 	fresh   uint32 // next number that no operation has: the end of all started operations
 
 	ops    []*operation // not yet wholly created, in order
+	spares [][]byte     // memory for what is kept
 	serial uint16       // of the next operation
 
 	flow   flow
@@ -126,7 +129,8 @@ func (s *Session) Start(o Operation) error {
 	if s.last {
 		return ErrLeft
 	}
-	p := newOperation(o, s.serial, s.fresh, s.cfg.ChunkBytes)
+	s.rested = s.rested || !s.Pending()
+	p := newOperation(o, s.serial, s.fresh, &s.cfg)
 	s.last = o.Last
 	s.serial++
 	s.fresh += p.chunks
@@ -158,24 +162,31 @@ func (s *Session) pump(now core.Time, out *Output) {
 	if s.frozen {
 		return
 	}
-	limit, most := s.base+s.link.Window, s.flow.window(s.link.Window)
-	for s.next != s.fresh && wire.Newer(limit, s.next) && s.flight < most {
+	limit, from := s.base+s.link.Window, s.next
+	for s.next != s.fresh && wire.Newer(limit, s.next) && s.flight < s.flow.size {
 		if s.next == s.created {
 			s.create()
 		}
 		c := s.at(s.next)
 		if c.pending() && !c.sent {
-			if c.op != nil && c.op.Last && c.number != s.base {
+			if c.op.Last && !c.given && c.number != s.base {
 				return // the last barrier says that every earlier result is there
 			}
 			c.sent = true
 			s.counters.Sent++
 			s.contribute(now, c, out)
 			if c.number == s.base {
-				s.timer.progress(now, c)
+				s.timer.progress(now, c, false)
 			}
 		}
 		s.next++
+	}
+	if s.next != s.fresh && s.flight >= s.flow.size {
+		s.flow.round.full = true
+	}
+	if s.rested && s.next != from {
+		s.rested = false
+		s.flow.pause(s.next)
 	}
 }
 
@@ -183,41 +194,34 @@ func (s *Session) pump(now core.Time, out *Output) {
 func (s *Session) create() {
 	p := s.ops[0]
 	i := s.created - p.first
-	elements, offset := p.span(i)
 	c := s.at(s.created)
-	*c = chunk{
-		number: s.created, state: flying, op: p, sig: p.sig, offset: offset,
-		source: p.Source(s.cfg.Rank), sink: p.Sink(s.cfg.Rank), kept: c.kept[:0],
-	}
-	c.sig.ChunkElements = uint16(elements)
+	s.disown(c)
+	*c = chunk{number: s.created, state: flying, op: p}
+	c.elements, c.offset = p.span(i)
 	if i == 0 {
 		p.begun = s.link.Epoch
 	}
 	s.created++
 	if i+1 == p.chunks {
-		s.ops[0] = nil // it holds the caller's vectors
-		s.ops = s.ops[1:]
+		s.ops = slices.Delete(s.ops, 0, 1)
 	}
 }
 
 // contribute sends c's contribution to the parent.
 func (s *Session) contribute(now core.Time, c *chunk, out *Output) {
 	s.told(now, c)
-	h := s.header(wire.Contribution, c.number)
-	send := Send{To: s.link.Parent}
-	if h.Signature = c.signature(); c.credit {
-		h.Flags = wire.Sink
-	} else {
-		send.Body, h.Exponent = s.input(c)
-		if c.sink {
-			h.Flags |= wire.Sink
-		}
-		if c.source {
-			h.Flags |= wire.Source
-		}
+	out.Sends = append(out.Sends, Send{To: s.link.Parent})
+	send := &out.Sends[len(out.Sends)-1]
+	if c.credit {
+		h := s.header(wire.Contribution, c.number)
+		h.Signature, h.Flags = c.signature(), wire.Sink
+		h.Put(send.Head[:])
+		return
 	}
-	h.Put(send.Head[:])
-	out.Sends = append(out.Sends, send)
+	var exponent int8
+	send.Body, exponent = s.input(c)
+	s.stamp(c.op)
+	c.op.up.Put(&send.Head, c.number, c.elements, exponent)
 }
 
 func (s *Session) header(t wire.Type, n uint32) wire.Header {
@@ -229,6 +233,13 @@ func (s *Session) header(t wire.Type, n uint32) wire.Header {
 
 // receive takes one packet from the parent.
 func (s *Session) receive(now core.Time, in *Input, out *Output) {
+	if c, exponent := s.awaits(in); c != nil {
+		s.timer.silent = 0
+		s.counters.Results++
+		s.landed(now, c)
+		s.finish(now, c, in.Packet[wire.HeaderSize:], exponent, s.link.Offload(), out)
+		return
+	}
 	var h wire.Header
 	payload, fault := h.Decode(in.Packet)
 	if fault != wire.NoFault || s.frozen || !s.admits(&h, in.From) {
@@ -262,6 +273,29 @@ func (s *Session) receive(now core.Time, in *Input, out *Output) {
 	}
 }
 
+// awaits returns the chunk whose result in is, with its exponent, as bytes show
+// that it is the one which the member waits for; nil for all else, which
+// receive looks at field by field.
+func (s *Session) awaits(in *Input) (c *chunk, exponent int8) {
+	if s.frozen || len(in.Packet) < wire.HeaderSize || in.From != s.link.Parent {
+		return nil, 0
+	}
+	n, exponent := wire.PeekChunk(in.Packet)
+	c = s.at(n)
+	if c.number != n || c.state != flying || c.credit || !c.sent || wire.Newer(s.base, n) || !wire.Newer(s.next, n) {
+		return nil, 0
+	}
+	p := c.op
+	size := 0
+	if p.sink {
+		size = c.size()
+	}
+	if len(in.Packet) != wire.HeaderSize+size || exponent != 0 && !p.block || !p.down.Fits(in.Packet, c.elements) {
+		return nil, 0
+	}
+	return c, exponent
+}
+
 func (s *Session) admits(h *wire.Header, from netip.AddrPort) bool {
 	return from == s.link.Parent && h.Group == s.link.Group && h.Tree == s.link.Tree &&
 		h.Epoch == s.link.Epoch && h.Cookie == s.link.Cookie && h.Child == s.link.Index
@@ -280,7 +314,7 @@ func (s *Session) disagree(h *wire.Header, payload []byte, out *Output) {
 
 // result takes c's result and moves the window.
 func (s *Session) result(now core.Time, c *chunk, h *wire.Header, payload []byte, out *Output) {
-	if h.Signature != c.signature() || h.Flags&wire.Sink != 0 != (c.sink || c.credit) {
+	if h.Signature != c.signature() || h.Flags&wire.Sink != 0 != (c.op.sink || c.credit) {
 		s.counters.Discarded++
 		return
 	}
@@ -298,33 +332,35 @@ func (s *Session) result(now core.Time, c *chunk, h *wire.Header, payload []byte
 // finish ends c with its result: data, with its exponent, where the member is a
 // sink.
 func (s *Session) finish(now core.Time, c *chunk, data []byte, exponent int8, offload bool, out *Output) {
-	if !c.sink {
+	p := c.op
+	if !p.sink {
 		data, exponent = s.input(c)
 	}
-	// A chunk reduced again contributes from c.kept and may get its result
-	// from there: then the copy is onto itself.
-	c.kept, c.exponent = append(c.kept[:0], data...), exponent
-	if p := c.op; p != nil {
-		switch {
-		case c.sink && c.sig.Element == reduce.Block32:
-			reduce.DecodeBlock(p.Out[c.offset:c.offset+len(data)], data, exponent)
-		case c.sink:
-			copy(p.Out[c.offset:], data)
-		}
-		c.op = nil
-		p.missing--
-		if offload {
-			p.offload++
-		}
-		if p.missing == 0 {
-			out.Completions = append(out.Completions, Completion{
-				ID: p.ID, Chunks: p.chunks, OffloadDone: p.offload,
-				FirstEpoch: p.begun, LastEpoch: s.link.Epoch,
-			})
-		}
-	}
+	s.keep(c, data, exponent)
 	c.state = done
+	if c.given {
+		s.settle(now, c)
+		return
+	}
+	switch {
+	case p.sink && p.block:
+		reduce.DecodeBlock(p.Out[c.offset:c.offset+len(data)], data, exponent)
+	case p.sink:
+		copy(p.Out[c.offset:], data)
+	}
+	c.given = true
+	p.missing--
+	if offload {
+		p.offload++
+	}
 	s.settle(now, c)
+	if p.missing == 0 {
+		out.Completions = append(out.Completions, Completion{
+			ID: p.ID, Chunks: p.chunks, OffloadDone: p.offload,
+			FirstEpoch: p.begun, LastEpoch: s.link.Epoch,
+		})
+		s.release(p)
+	}
 }
 
 // settle moves the base if it was c that held it.
@@ -342,5 +378,6 @@ func (s *Session) advance(now core.Time) {
 	if wire.Newer(s.base, s.next) {
 		s.next = s.base
 	}
-	s.timer.progress(now, s.at(s.base))
+	oldest := s.at(s.base)
+	s.timer.progress(now, oldest, s.isTail(oldest))
 }

@@ -42,7 +42,7 @@ func testSteadyState(t *testing.T, element reduce.Type) {
 	now := core.Time(0)
 	sent := 0
 	step := func() {
-		h.Signature = s.at(h.Chunk).sig
+		h.Signature = s.at(h.Chunk).signature()
 		h.Put(packet)
 		h.Chunk++
 		now++

@@ -21,7 +21,8 @@ import (
 var ErrConfig = errors.New("soft: invalid configuration")
 
 // DefaultReceiveBuffer is the receive buffer asked for each tree's socket, in
-// bytes. It is memory only while packets wait in it.
+// bytes, when it is opened. It is memory only while packets wait in it. Epochs
+// whose windows need more enlarge it.
 const DefaultReceiveBuffer = 4 << 20
 
 // Config tells where trees are, and for whom.
@@ -30,9 +31,10 @@ type Config struct {
 	// Data is the address of the trees' sockets, which take free ports. The
 	// unspecified one takes packets at all addresses of the switch.
 	Data          netip.Addr
-	ReceiveBuffer int              // of each socket, in bytes; 0: DefaultReceiveBuffer
-	Chunk         int              // largest payload of a packet, in bytes
-	Faults        transport.Faults // each socket has a seed of its own
+	ReceiveBuffer int                // of each socket, in bytes; 0: DefaultReceiveBuffer
+	Chunk         int                // largest payload of a packet, in bytes
+	Without       transport.Features // that the sockets are to do without
+	Faults        transport.Faults   // each socket has a seed of its own
 	Clock         runner.Clock
 	Log           *slog.Logger
 	Tell          func(dataplane.Event)
@@ -45,6 +47,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: data address %q is none that packets can be sent to", ErrConfig, c.Data)
 	case c.ReceiveBuffer < 0 || c.Chunk < 0:
 		return fmt.Errorf("%w: receive buffer of %d bytes, chunks of %d", ErrConfig, c.ReceiveBuffer, c.Chunk)
+	}
+	if err := (transport.Config{Without: c.Without}).Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if err := c.Faults.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -97,6 +102,7 @@ func (p *Plane) Install(socket uint64, c *aggregate.Config) {
 	p.mu.Lock()
 	t.epochs = append(t.epochs, c.Epoch)
 	p.mu.Unlock()
+	t.enlarge(c)
 	// A loop takes what it gets before packets that came later. Its error is
 	// that the tree has failed, which its watcher tells, too, but it may have
 	// done so before the epoch was there.

@@ -104,11 +104,11 @@ func (m *member) reduces(t *testing.T, tree netip.AddrPort, chunk uint32) {
 	if err := m.conn.WriteBatch([]transport.Message{{To: tree, Head: head, Body: binary.LittleEndian.AppendUint32(nil, 7)}}); err != nil {
 		t.Fatal(err)
 	}
-	packets := transport.NewPackets(1, 2048)
+	packets := make([]transport.Packet, 1)
 	if _, err := m.conn.ReadBatch(packets, time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	if body, fault := h.Decode(packets[0].Data()); fault != wire.NoFault || h.Type != wire.Result || binary.LittleEndian.Uint32(body) != 7 {
+	if body, fault := h.Decode(packets[0].Data); fault != wire.NoFault || h.Type != wire.Result || binary.LittleEndian.Uint32(body) != 7 {
 		t.Fatalf("got %+v with %x, %v", h, body, fault)
 	}
 }

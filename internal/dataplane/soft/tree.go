@@ -18,7 +18,7 @@ import (
 )
 
 // batch is the packets that a tree reads at once.
-const batch = 64
+const batch = 512
 
 // tree is one tree of a group on this switch: a socket, and the aggregate core
 // behind it, both owned by one loop.
@@ -28,6 +28,7 @@ type tree struct {
 	group    uint32
 	number   uint8
 	conn     transport.Conn
+	udp      *transport.UDP  // beneath conn
 	core     *aggregate.Core // owned by loop
 	loop     *runner.Loop[aggregate.Input, aggregate.Output]
 	messages []transport.Message // of one step; owned by loop
@@ -36,21 +37,23 @@ type tree struct {
 }
 
 func (p *Plane) newTree(socket uint64, group uint32, number uint8) (*tree, error) {
-	conn, err := p.newConn(socket)
+	conn, udp, err := p.newConn(socket)
 	if err != nil {
 		return nil, err
 	}
 	t := &tree{
-		plane: p, socket: socket, group: group, number: number, conn: conn, core: aggregate.New(),
+		plane: p, socket: socket, group: group, number: number, conn: conn, udp: udp, core: aggregate.New(),
 		watched: make(chan struct{}),
 	}
-	// A byte more than the largest packet shows those that are larger.
-	size := wire.HeaderSize + min(p.cfg.Chunk, aggregate.MaxChunk) + 1
 	t.loop, err = runner.Start(runner.Config[aggregate.Input, aggregate.Output]{
 		Core: t.core, Clock: p.cfg.Clock,
-		Apply: func(_ core.Time, out *aggregate.Output) []aggregate.Input { t.send(out); return nil },
-		Source: runner.FromConn(conn, batch, size, func(p *transport.Packet) aggregate.Input {
-			return aggregate.Input{Kind: aggregate.Packet, From: p.From, Packet: p.Data()}
+		Apply: func(_ core.Time, out *aggregate.Output) []aggregate.Input {
+			t.send(out)
+			out.TakesRuns = true // of the next step
+			return nil
+		},
+		Source: runner.FromConn(conn, batch, func(p *transport.Packet) aggregate.Input {
+			return aggregate.Input{Kind: aggregate.Packet, From: p.From, Packet: p.Data}
 		}),
 	})
 	if err != nil {
@@ -61,39 +64,76 @@ func (p *Plane) newTree(socket uint64, group uint32, number uint8) (*tree, error
 	return t, nil
 }
 
-func (p *Plane) newConn(socket uint64) (transport.Conn, error) {
-	conn, err := transport.ListenUDP(netip.AddrPortFrom(p.cfg.Data, 0), transport.Config{ReceiveBuffer: p.cfg.ReceiveBuffer})
+// newConn returns the socket of a tree, with its faults and without.
+func (p *Plane) newConn(socket uint64) (transport.Conn, *transport.UDP, error) {
+	udp, err := transport.ListenUDP(netip.AddrPortFrom(p.cfg.Data, 0), transport.Config{
+		ReceiveBuffer: p.cfg.ReceiveBuffer, Without: p.cfg.Without,
+	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	faults := p.cfg.Faults
 	if faults == (transport.Faults{Seed: faults.Seed}) {
-		return conn, nil
+		return udp, udp, nil
 	}
 	// Agents with one seed would otherwise all lose the same packets.
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(p.cfg.Switch)) // it never fails
 	faults.Seed += name.Sum64() + socket
-	return transport.WithFaults(conn, faults)
+	conn, err := transport.WithFaults(udp, faults)
+	return conn, udp, err
+}
+
+// enlarge makes the receive buffer large enough for the windows of all
+// neighbours at once. Where the kernel grants less (net.core.rmem_max, of who
+// is not root), what finds it full is lost, counted, and repaired.
+func (t *tree) enlarge(c *aggregate.Config) {
+	const aside = 512 // bytes that the kernel counts for a packet beside its own
+	need := 2 * (len(c.Children) + 1) * int(c.Window) * (wire.HeaderSize + c.ChunkBytes + aside)
+	if granted := t.udp.ReceiveBuffer(); granted == 0 || granted >= need {
+		return
+	}
+	if err := t.udp.Enlarge(need); err != nil {
+		t.plane.cfg.Log.Debug("enlarging a receive buffer", slog.Any("error", err)) // the tree has failed already
+		return
+	}
+	if granted := t.udp.ReceiveBuffer(); granted < need {
+		t.plane.cfg.Log.Warn("a receive buffer is smaller than a tree may fill it: raise net.core.rmem_max",
+			slog.Uint64("group", uint64(t.group)), slog.Int("bytes", granted), slog.Int("needed", need))
+	}
 }
 
 // send carries out what a step of the core wants, in the loop.
 func (t *tree) send(out *aggregate.Output) {
-	t.messages = t.messages[:0]
 	for i := range out.Sends {
 		s := &out.Sends[i]
 		t.messages = append(t.messages, transport.Message{To: s.To, Head: s.Head[:], Body: s.Body})
 	}
-	if len(t.messages) > 0 {
-		// The only error is that the socket is closed, which the loop's next
-		// read finds, too.
-		_ = t.conn.WriteBatch(t.messages)
+	for i := range out.Runs {
+		r := &out.Runs[i]
+		if i > 0 && r.To != out.Runs[i-1].To {
+			t.flush() // runs to others may be the same memory
+		}
+		r.Address()
+		t.messages = append(t.messages, transport.Message{To: r.To, Body: r.Packets, Size: r.Size})
 	}
+	t.flush()
 	for _, epoch := range out.Expired {
 		t.plane.forget(t, epoch)
 		t.plane.cfg.Tell(dataplane.Ended{Socket: t.socket, Epoch: epoch})
 	}
 	out.Reset()
+}
+
+// flush sends the messages.
+func (t *tree) flush() {
+	if len(t.messages) > 0 {
+		// The only error is that the socket is closed, which the loop's next
+		// read finds, too.
+		_ = t.conn.WriteBatch(t.messages)
+		clear(t.messages)
+		t.messages = t.messages[:0]
+	}
 }
 
 // watch waits for the end of the loop, and tells if that was a failure.
@@ -148,5 +188,8 @@ func (t *tree) tell(c *aggregate.Counters) rpc.TreeCounters {
 		Events: map[string]uint64{}, Drops: map[string]uint64{},
 	}
 	dataplane.Count(&counted, c)
+	dataplane.AddEvent(&counted, "read-calls", n.ReadCalls)
+	dataplane.AddEvent(&counted, "write-calls", n.WriteCalls)
+	dataplane.AddEvent(&counted, "wait-calls", n.WaitCalls)
 	return counted
 }

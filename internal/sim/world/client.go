@@ -116,14 +116,14 @@ func (c *client) heard(value any, h sim.Handle) (rank.Input, bool) {
 		if v.Err != nil {
 			n.Reason = v.Err.Error()
 		}
-		return rank.Input{Kind: rank.Notice, Notice: n}, true
+		return rank.Input{Kind: rank.Notice, News: &rank.News{Notice: n}}, true
 	case manager.Offer:
-		return rank.Input{Kind: rank.Offer, Link: session.Link{
+		return rank.Input{Kind: rank.Offer, News: &rank.News{Link: session.Link{
 			Group: v.Group, Epoch: v.Epoch, Tree: v.Tree, Cookie: v.Cookie, Window: v.Window,
 			Parent: v.Parent, Index: v.Index, Probes: v.Probes, Idle: v.Idle,
-		}}, true
+		}}}, true
 	case manager.Withdrawal:
-		return rank.Input{Kind: rank.Withdraw, Epoch: v.Epoch, Reason: v.Why}, true
+		return rank.Input{Kind: rank.Withdraw, News: &rank.News{Epoch: v.Epoch, Reason: v.Why}}, true
 	case manager.Notice:
 		if v.End && c.terms != nil && errors.Is(v.Err, manager.ErrUnknownGroup) {
 			c.group = 0

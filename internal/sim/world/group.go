@@ -87,7 +87,7 @@ func (g *Group) Tell(r uint32, in rank.Input) { g.World.Command(g.Nodes[r], in) 
 
 // Offer offers a tree to one member, as a manager would.
 func (g *Group) Offer(r uint32, link session.Link) {
-	g.World.Command(g.Nodes[r], rank.Input{Kind: rank.Offer, Link: link})
+	g.World.Command(g.Nodes[r], rank.Input{Kind: rank.Offer, News: &rank.News{Link: link}})
 }
 
 // OfferAll offers a tree to all members.

@@ -132,7 +132,7 @@ func (m *Host) take(now core.Time, d *sim.Delivery, h sim.Handle) {
 	case sim.Up:
 		m.in = append(m.in, rank.Input{Kind: rank.Connected, Rank: from})
 	case sim.Dead, sim.Refused, sim.Closed:
-		m.in = append(m.in, rank.Input{Kind: rank.Dead, Rank: from, Reason: d.Kind.String()})
+		m.in = append(m.in, rank.Input{Kind: rank.Dead, Rank: from, News: &rank.News{Reason: d.Kind.String()}})
 	default: // taken above
 	}
 }

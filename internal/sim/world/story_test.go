@@ -289,7 +289,7 @@ func (s *story) offer(c *crew, tree pathsel.Tree, switches []sim.NodeID, epoch u
 }
 
 func rankWithdraw(epoch uint32) rank.Input {
-	return rank.Input{Kind: rank.Withdraw, Epoch: epoch, Reason: "withdrawn"}
+	return rank.Input{Kind: rank.Withdraw, News: &rank.News{Epoch: epoch, Reason: "withdrawn"}}
 }
 
 // drawTree draws a tree over n members and the switches that it is on.

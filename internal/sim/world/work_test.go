@@ -110,7 +110,7 @@ func vector(r *rand.Rand, op session.Operation, size int) []byte {
 func (k *work) input(r uint32) rank.Input {
 	op := k.op
 	op.In, op.Out = k.lent[r][0], k.lent[r][1]
-	return rank.Input{Kind: rank.Start, Operation: op}
+	return rank.Input{Kind: rank.Start, Operation: &op}
 }
 
 // complete takes a member's result and spoils its vectors: whoever still reads

@@ -1,0 +1,47 @@
+package rank
+
+import (
+	"testing"
+
+	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// operationAllocations is what an operation allocates, however many chunks it
+// has: the session's record of it.
+const operationAllocations = 1
+
+// TestSteadyStateAllocatesNothing: an operation allocates operationAllocations
+// times, over switches and over hosts, and nothing for its chunks.
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	for name, offload := range map[string]bool{"offload": true, "hosts": false} {
+		for _, element := range []reduce.Type{reduce.Float32, reduce.Block32} {
+			t.Run(name+" "+element.String(), func(t *testing.T) {
+				m := newMirror(t, offload)
+				for _, chunks := range []int{1000, 1, 100, 1000} {
+					vector := make([]byte, chunks*mirrorChunk)
+					o := &session.Operation{
+						Collective: wire.Allreduce, Function: reduce.Sum, Element: element,
+						Elements: len(vector) / 4, In: vector, Out: vector,
+					}
+					in := []Input{{Kind: Start, Operation: o}}
+					operation := func() {
+						m.step(in...)
+						m.answer(16)
+					}
+					for range 2 * mirrorWindow { // until every place of the ring has been used
+						operation()
+					}
+					m.done = 0
+					if n := testing.AllocsPerRun(10, operation); n != operationAllocations {
+						t.Errorf("%v allocations in an operation of %d chunks, want %d", n, chunks, operationAllocations)
+					}
+					if m.done != 11 {
+						t.Errorf("%d operations done, want 11", m.done)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package runner
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// pause is how long the loop's own goroutine stands back after a helper: as
+// long as helpers come sooner than that, it is never needed.
+const pause = 10 * time.Millisecond
+
+// turns decide who steps the core: the loop's own goroutine, or a helper.
+type turns struct {
+	turn    chan struct{} // holds one value while nobody steps
+	again   chan struct{} // has room for one: the loop's goroutine is to go on
+	helping atomic.Bool   // a helper has the turn, or wants it
+	helps   atomic.Uint64 // turns of helpers
+	others  atomic.Int32  // goroutines that wait while another one helps
+}
+
+func (t *turns) init() {
+	t.turn, t.again = make(chan struct{}, 1), make(chan struct{}, 1)
+	t.turn <- struct{}{}
+}
+
+// yield gives the turn to a helper that wants it, and waits until the loop's
+// goroutine is needed again.
+func (t *turns) yield(stop <-chan struct{}) {
+	if !t.helping.Load() {
+		return
+	}
+	t.turn <- struct{}{}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for seen := t.helps.Load(); ; {
+		select {
+		case <-t.again:
+		case <-stop:
+		case <-timer.C:
+			if n := t.helps.Load(); t.helping.Load() || n != seen {
+				seen = n
+				timer.Reset(pause)
+				continue
+			}
+		}
+		<-t.turn
+		return
+	}
+}
+
+// resume makes the loop's goroutine go on, unless a helper does its work.
+func (t *turns) resume() {
+	if t.helping.Load() {
+		return
+	}
+	select {
+	case t.again <- struct{}{}:
+	default:
+	}
+}
+
+// Help has the calling goroutine do the loop's work until done or quit is
+// closed, or the loop ends: whoever waits for what a step brings about then
+// waits where it comes from, and nobody has to wake it. If another goroutine
+// helps already, it just waits. Afterwards the loop's own goroutine goes on at
+// once if busy reports that it has something to do, and otherwise when helpers
+// have stayed away for a while, or at the next Post.
+//
+// It must not be called from Apply or Do. Config.Apply may run on any helper's
+// goroutine.
+func (l *Loop[In, Out]) Help(done, quit <-chan struct{}, busy func() bool) {
+	t := &l.turns
+	if !t.helping.CompareAndSwap(false, true) {
+		t.others.Add(1)
+		l.cfg.Source.Wake()
+		l.standBy(done, quit)
+		t.others.Add(-1)
+		return
+	}
+	if l.relieve(done, quit) {
+		for !isClosed(done) && !isClosed(quit) && l.cycle() {
+		}
+		t.turn <- struct{}{}
+	}
+	t.helps.Add(1)
+	t.helping.Store(false)
+	if t.others.Load() > 0 || len(l.posted)+len(l.calls) > 0 || l.stopped() || busy() {
+		t.resume()
+	}
+}
+
+// relieve takes the turn, from the loop's goroutine if need be, and reports
+// whether it did.
+func (l *Loop[In, Out]) relieve(done, quit <-chan struct{}) bool {
+	select {
+	case <-l.turns.turn:
+		return true
+	default:
+		l.cfg.Source.Wake()
+	}
+	select {
+	case <-l.turns.turn:
+		return true
+	case <-done:
+	case <-quit:
+	case <-l.done:
+	}
+	return false
+}
+
+// standBy waits while others do the work.
+func (l *Loop[In, Out]) standBy(done, quit <-chan struct{}) {
+	select {
+	case <-done:
+	case <-quit:
+	case <-l.done:
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

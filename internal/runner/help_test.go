@@ -1,0 +1,240 @@
+package runner_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/runner"
+)
+
+// answers is an Apply that closes the channel of each input that was stepped.
+type answers struct {
+	mu      sync.Mutex
+	waiting map[string]chan struct{}
+	order   []string
+}
+
+func (a *answers) expect(name string) <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waiting == nil {
+		a.waiting = map[string]chan struct{}{}
+	}
+	c := make(chan struct{})
+	a.waiting[name] = c
+	return c
+}
+
+func (a *answers) apply(_ core.Time, out *[]step) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range *out {
+		for _, name := range s.Inputs {
+			a.order = append(a.order, name)
+			if c := a.waiting[name]; c != nil {
+				close(c)
+			}
+		}
+	}
+	*out = (*out)[:0]
+	return nil
+}
+
+func (a *answers) stepped() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.order)
+}
+
+func idle() bool { return false }
+
+// TestHelp: after a helper, the loop's own goroutine stands back. What is
+// queued lies until the next helper comes, or until none has for a while.
+func TestHelp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a answers
+		source := runner.NewTimer[string]()
+		l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply, Source: source})
+		defer l.Close()
+		help := func(name string) {
+			t.Helper()
+			done := a.expect(name)
+			if err := l.Queue(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if slices.Contains(a.stepped(), name) {
+				t.Fatalf("%s was stepped by the loop's goroutine", name)
+			}
+			l.Help(done, nil, idle)
+			if !slices.Contains(a.stepped(), name) {
+				t.Fatalf("%s was not stepped", name)
+			}
+		}
+		synctest.Wait() // the loop's goroutine has the turn
+		quit, ended := make(chan struct{}), make(chan struct{})
+		go func() { l.Help(make(chan struct{}), quit, idle); close(ended) }()
+		synctest.Wait() // the helper has it
+		close(quit)
+		source.Wake()
+		<-ended
+		help("first")
+		help("second")
+		third := a.expect("third")
+		if err := l.Queue(t.Context(), "third"); err != nil {
+			t.Fatal(err)
+		}
+		<-third // the loop's goroutine has waited in vain
+		if diff := cmp.Diff([]string{"first", "second", "third"}, a.stepped()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestPostAfterHelp: an input that somebody else posts does not wait for a
+// helper.
+func TestPostAfterHelp(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var a answers
+			l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply})
+			defer l.Close()
+			begun := time.Now()
+			for i := range 3 {
+				mine, other := fmt.Sprint("mine ", i), fmt.Sprint("other ", i)
+				done, posted := a.expect(mine), a.expect(other)
+				if err := l.Queue(t.Context(), mine); err != nil {
+					t.Fatal(err)
+				}
+				l.Help(done, nil, func() bool { return busy })
+				if err := l.Post(t.Context(), other); err != nil {
+					t.Fatal(err)
+				}
+				<-posted
+			}
+			if waited := time.Since(begun); waited > 0 { // of the bubble's clock
+				t.Errorf("busy=%v: it took %v", busy, waited)
+			}
+		})
+	}
+}
+
+// TestTwoHelpers: the second waits for the first, or for the loop's goroutine
+// when the first is done.
+func TestTwoHelpers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a answers
+		l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply})
+		defer l.Close()
+		never, quit, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		go func() { l.Help(never, quit, idle); close(ended) }()
+		synctest.Wait()
+		one := a.expect("one")
+		if err := l.Queue(t.Context(), "one"); err != nil {
+			t.Fatal(err)
+		}
+		l.Help(one, nil, idle) // the first helper steps it
+		two := a.expect("two")
+		waiting := make(chan struct{})
+		go func() { l.Help(two, nil, idle); close(waiting) }()
+		synctest.Wait()
+		close(quit)
+		l.Nudge()
+		<-ended
+		if err := l.Post(t.Context(), "two"); err != nil {
+			t.Fatal(err)
+		}
+		<-waiting // the loop's goroutine steps it
+	})
+}
+
+// TestHelpEnds: a helper is released by its quit, by Close, and by a source
+// that fails.
+func TestHelpEnds(t *testing.T) {
+	fails := errors.New("no more")
+	for _, how := range []string{"quit", "close", "source"} {
+		synctest.Test(t, func(t *testing.T) {
+			var a answers
+			s := &failing{Timer: runner.NewTimer[string](), err: make(chan error, 1)}
+			l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply, Source: s})
+			quit, ended := make(chan struct{}), make(chan struct{})
+			go func() { l.Help(make(chan struct{}), quit, idle); close(ended) }()
+			synctest.Wait()
+			switch how {
+			case "quit":
+				close(quit)
+				l.Nudge()
+			case "close":
+				l.Close()
+			case "source":
+				s.err <- fails
+				l.Nudge()
+				if err := l.Err(); !errors.Is(err, fails) {
+					t.Errorf("ended by %v", err)
+				}
+			}
+			<-ended
+			l.Close()
+			l.Help(make(chan struct{}), nil, idle) // does not wait for an ended loop
+		})
+	}
+}
+
+// failing is a source that fails when it is told.
+type failing struct {
+	*runner.Timer[string]
+	err chan error
+}
+
+func (f *failing) Receive(c runner.Clock, until core.Time, batch []string) ([]string, error) {
+	batch, err := f.Timer.Receive(c, until, batch)
+	select {
+	case err = <-f.err:
+	default:
+	}
+	return batch, err
+}
+
+// TestHelpersAtOnce has helpers, posters and readers at once: each gets what it
+// waits for.
+func TestHelpersAtOnce(t *testing.T) {
+	var a answers
+	l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply, Queue: 2})
+	defer l.Close()
+	var group sync.WaitGroup
+	for g := range 6 {
+		group.Go(func() {
+			for i := range 200 {
+				name := fmt.Sprint(g, " ", i)
+				done := a.expect(name)
+				var err error
+				switch g % 3 {
+				case 0:
+					err = l.Post(t.Context(), name)
+				default:
+					if err = l.Queue(t.Context(), name); err == nil {
+						l.Help(done, nil, idle)
+					}
+				}
+				<-done
+				err = errors.Join(err, l.Do(t.Context(), func() {}))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if n := len(a.stepped()); n != 6*200 {
+		t.Errorf("%d inputs were stepped, want %d", n, 6*200)
+	}
+}

@@ -1,0 +1,206 @@
+package transport
+
+import (
+	"net/netip"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxSegments is the datagrams of a train at most: as many of 1,472 bytes
+	// as fit a datagram.
+	maxSegments = 44
+	// maxTrain is the payload of them all at most.
+	maxTrain = 1<<16 - 1 - ipv6Header - udpHeader
+
+	trainsOut  = 16               // sent at once
+	vectorsOut = 16 * maxSegments // pieces of memory sent at once
+)
+
+// outbound is what a system call sends.
+type outbound struct {
+	v4   bool
+	most int // datagrams of a train; 1: there are no trains
+
+	queue []Message // that are to be loaded
+	begun int       // bytes of the first that were, where it is a run
+
+	headers []mmsghdr // one a train, and what they refer to
+	vectors []unix.Iovec
+	names   []unix.RawSockaddrInet6
+	control []byte
+	trains  []train
+	to      netip.AddrPort // that the last name was made of
+	filled  int            // vectors that are in use
+
+	loaded, sent int // trains
+}
+
+// train is datagrams of one size, but for the last, which may be shorter, to
+// one destination.
+type train struct {
+	vectors            []unix.Iovec
+	size, count, bytes int
+	above              int // bytes of the headers of each
+}
+
+func (o *outbound) init(segments, v4 bool) {
+	o.v4, o.most = v4, 1
+	if segments {
+		o.most = maxSegments
+	}
+	o.headers, o.names = make([]mmsghdr, trainsOut), make([]unix.RawSockaddrInet6, trainsOut)
+	o.vectors, o.trains = make([]unix.Iovec, vectorsOut), make([]train, trainsOut)
+	o.control = make([]byte, trainsOut*segmentSpace)
+	for i := range o.headers {
+		o.headers[i].hdr.Name = (*byte)(unsafe.Pointer(&o.names[i]))
+		putHeader(o.control[i*segmentSpace:], unix.SOL_UDP, unix.UDP_SEGMENT, unix.CmsgLen(2))
+	}
+}
+
+// segmentSpace is the bytes of a control message that tells the size of a
+// train's datagrams.
+var segmentSpace = unix.CmsgSpace(2)
+
+// load takes trains from the queue, as many as one system call sends.
+func (o *outbound) load() {
+	clear(o.vectors[:o.filled]) // keep nothing alive
+	o.loaded, o.sent, o.filled = 0, 0, 0
+	for len(o.queue) > 0 && o.loaded < trainsOut && o.filled+2 <= vectorsOut {
+		o.couple(&o.trains[o.loaded], o.queue[0].To)
+		o.address(o.loaded)
+		o.loaded++
+	}
+}
+
+// couple makes t of the queue's first datagrams, which go to the address to.
+func (o *outbound) couple(t *train, to netip.AddrPort) {
+	first := o.filled
+	*t = train{above: overhead(to.Addr())}
+	for len(o.queue) > 0 && t.count < o.most && o.filled+2 <= vectorsOut {
+		m := &o.queue[0]
+		if t.count > 0 && m.To != to || !o.add(t, m) || t.bytes != t.count*t.size || t.size == 0 {
+			break
+		}
+	}
+	t.vectors, o.to = o.vectors[first:o.filled], to
+}
+
+// add adds what it can of m to t, and reports whether that was anything.
+func (o *outbound) add(t *train, m *Message) bool {
+	body, size := m.Body[o.begun:], m.Size
+	if size == 0 {
+		size = len(m.Head) + len(body)
+	} else if len(body) < size {
+		size = len(body)
+	}
+	switch {
+	case t.count == 0:
+		t.size = size
+	case size > t.size || size == 0 || t.bytes+size > maxTrain:
+		return false
+	}
+	count := 1
+	if m.Size != 0 && size == t.size && size > 0 {
+		count = min(o.most-t.count, max(1, (maxTrain-t.bytes)/size), (len(body)+size-1)/size)
+		size = min(count*size, len(body))
+	}
+	if m.Size == 0 {
+		o.piece(m.Head)
+	} else {
+		body = body[:size]
+	}
+	o.piece(body)
+	t.count, t.bytes = t.count+count, t.bytes+size
+	if o.begun += size; m.Size == 0 || o.begun == len(m.Body) {
+		o.queue, o.begun = o.queue[1:], 0
+	}
+	return true
+}
+
+func (o *outbound) piece(b []byte) {
+	if len(b) > 0 {
+		v := &o.vectors[o.filled]
+		v.Base = unsafe.SliceData(b)
+		v.SetLen(len(b))
+		o.filled++
+	}
+}
+
+// address makes header i send train i.
+func (o *outbound) address(i int) {
+	t, h := &o.trains[i], &o.headers[i].hdr
+	h.Namelen = setSockaddr(&o.names[i], o.to, o.v4)
+	h.Iov = unsafe.SliceData(t.vectors)
+	h.SetIovlen(len(t.vectors))
+	h.Control = nil
+	h.SetControllen(0)
+	if t.count > 1 {
+		c := o.control[i*segmentSpace:]
+		putUint16(c[unix.CmsgLen(0):], uint16(t.size))
+		h.Control = &c[0]
+		h.SetControllen(segmentSpace)
+	}
+}
+
+// flush sends what is loaded, until one train is refused: it returns why.
+func (o *outbound) flush(fd int) syscall.Errno {
+	n, errno := sendAll(fd, &o.headers[o.sent], o.loaded-o.sent)
+	o.sent += n
+	return errno
+}
+
+// roomTimeout is how long a full socket is waited for, in milliseconds: after
+// that the link takes nothing.
+const roomTimeout = 1000
+
+// sendAll sends count messages, and waits for room in the socket. It returns
+// how many were sent and, if that is not all, why the next one was not.
+func sendAll(fd int, first *mmsghdr, count int) (sent int, why syscall.Errno) {
+	for sent < count {
+		next := (*mmsghdr)(unsafe.Add(unsafe.Pointer(first), sent*int(unsafe.Sizeof(*first))))
+		n, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(next)),
+			uintptr(count-sent), unix.MSG_DONTWAIT, 0, 0)
+		switch errno {
+		case 0:
+			sent += int(n)
+		case unix.EINTR:
+		case unix.EAGAIN:
+			room := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+			if n, err := unix.Poll(room, roomTimeout); n == 0 && err == nil {
+				return sent, errno
+			}
+		default:
+			return sent, errno
+		}
+	}
+	return sent, 0
+}
+
+// apart calls f with the pieces of each of t's datagrams.
+func (t *train) apart(f func(pieces []unix.Iovec, bytes int)) {
+	pieces := make([]unix.Iovec, 0, 2)
+	vectors := t.vectors
+	var v unix.Iovec // what is left of the first
+	for left := t.bytes; ; {
+		n := min(t.size, left)
+		left -= n
+		pieces = pieces[:0]
+		for need := n; need > 0; {
+			if v.Len == 0 {
+				v, vectors = vectors[0], vectors[1:]
+			}
+			part := v
+			part.SetLen(min(int(v.Len), need))
+			pieces = append(pieces, part)
+			need -= int(part.Len)
+			v.Base = (*byte)(unsafe.Add(unsafe.Pointer(v.Base), int(part.Len)))
+			v.SetLen(int(v.Len) - int(part.Len))
+		}
+		if f(pieces, n); left == 0 {
+			return
+		}
+	}
+}

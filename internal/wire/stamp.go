@@ -1,0 +1,59 @@
+package wire
+
+import "encoding/binary"
+
+// A Stamp is the header that a neighbour's packets of one type share in an
+// operation: only the chunk's number, elements and exponent, and the lowest
+// rank, differ. It writes and checks a header as five words, where Put and
+// Decode look at every field.
+type Stamp [HeaderSize / 8]uint64
+
+// The words of a Stamp in which something differs, and the bits that do not.
+const (
+	stampChunk    = 2 // cookie, tree, exponent, chunk
+	stampElements = 3 // elements, operation, chunk elements
+	stampLowest   = 4 // the rest of the signature, lowest rank
+
+	keepsCookie    = ^uint64(1<<40 - 1)
+	keepsOperation = ^uint64(1<<16 - 1)
+	keepsElement   = ^uint64(MaxRank)
+)
+
+// Stamp returns h's stamp, with its lowest rank.
+func (h *Header) Stamp() (s Stamp) {
+	var b [HeaderSize]byte
+	h.Put(b[:])
+	for i := range s {
+		s[i] = binary.BigEndian.Uint64(b[8*i:])
+	}
+	s[stampChunk] &= keepsCookie
+	s[stampElements] &= keepsOperation
+	return s
+}
+
+// Put writes the header of a chunk of that many elements into b.
+func (s *Stamp) Put(b *[HeaderSize]byte, chunk uint32, elements uint16, exponent int8) {
+	binary.BigEndian.PutUint64(b[0:], s[0])
+	binary.BigEndian.PutUint64(b[8:], s[1])
+	binary.BigEndian.PutUint64(b[8*stampChunk:], s[stampChunk]|uint64(uint8(exponent))<<32|uint64(chunk))
+	binary.BigEndian.PutUint64(b[8*stampElements:], s[stampElements]|uint64(elements))
+	binary.BigEndian.PutUint64(b[8*stampLowest:], s[stampLowest])
+}
+
+// Fits reports whether b, of at least HeaderSize bytes, has the stamp's header
+// for a chunk of that many elements: of any number, exponent and lowest rank.
+func (s *Stamp) Fits(b []byte, elements uint16) bool {
+	_ = b[HeaderSize-1]
+	return binary.BigEndian.Uint64(b) == s[0] &&
+		binary.BigEndian.Uint64(b[8:]) == s[1] &&
+		binary.BigEndian.Uint64(b[8*stampChunk:])&keepsCookie == s[stampChunk] &&
+		binary.BigEndian.Uint64(b[8*stampElements:]) == s[stampElements]|uint64(elements) &&
+		(binary.BigEndian.Uint64(b[8*stampLowest:])^s[stampLowest])&keepsElement == 0
+}
+
+// PeekChunk returns the chunk number and the exponent in a header, of at least
+// HeaderSize bytes.
+func PeekChunk(b []byte) (chunk uint32, exponent int8) {
+	v := binary.BigEndian.Uint64(b[8*stampChunk:])
+	return uint32(v), int8(v >> 32)
+}
