@@ -63,9 +63,9 @@ func runEmbedded(cmd *cobra.Command, f *benchFlags, fabric string) (err error) {
 	}
 	return embedded.Each(comms, func(rank int, comm *hostlib.Communicator) error {
 		if rank == 0 {
-			return measure(ctx, comm, c, nil, cmd.OutOrStdout())
+			return measure(ctx, comm, c, nil, cmd.OutOrStdout(), false)
 		}
-		err := measure(ctx, comm, c, nil, io.Discard)
+		err := measure(ctx, comm, c, nil, io.Discard, false)
 		if errors.Is(err, bench.ErrWrong) || errors.Is(err, bench.ErrWay) {
 			return nil // rank 0 says the same
 		}

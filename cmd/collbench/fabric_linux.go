@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,16 +12,18 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/bench"
 	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+	"github.com/tributary-fabric/tributary/cmd/collbench/report"
 	"github.com/tributary-fabric/tributary/internal/netlab"
-	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 // fabricFlags are the flags of fabric as they are written.
 type fabricFlags struct {
 	bench                        benchFlags
-	prefix                       string
+	prefix, format, profiles     string
 	hostsPerLeaf, leaves, spines int
 	loss                         float64
+	groups                       int
+	besideTCP                    bool
 }
 
 func newFabric() *cobra.Command {
@@ -31,12 +34,25 @@ func newFabric() *cobra.Command {
 		Long: `fabric builds a leaf-spine fabric out of this machine's network namespaces, with
 links that carry --rate in each direction, and runs an offload manager, an agent
 for every switch and a member for every host in it, each a process of its own.
-It tells what the kernel counted on the tree's links and on the others, and
-removes everything in the end, also when it is interrupted, and what a run that
-was killed has left.`,
-		Example: "  collbench fabric --hosts-per-leaf 4 --leaves 2 --spines 2 --rate 200mbit --bytes 8,65536,1MiB,16MiB --iterations 200,30,10,3",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runFabric(cmd, &f) },
+It tells what each measurement cost, and what the kernel counted on the tree's
+links and on the others, and removes everything in the end, also when it is
+interrupted, and what a run that was killed has left.
+
+Processor time, allocations, packets and system calls are told by side: the
+processes of hosts, and those of switches. To have no preparation or check of
+vectors in them, measure at --pace steady. Columns:
+
+  ` + report.Header,
+		Example: `  collbench fabric --rate 200mbit --bytes 8,65536,1MiB,16MiB --iterations 200,30,10,3
+  collbench fabric --rate 200mbit --bytes 16MiB --iterations 5 --groups 2
+  collbench fabric --bytes 16MiB --pace steady --cpuprofile profiles`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if (f.groups > 1 || f.besideTCP) && !cmd.Flags().Changed("pace") {
+				f.bench.pace = string(bench.Stream)
+			}
+			return runFabric(cmd, &f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -44,17 +60,33 @@ was killed has left.`,
 	flags.IntVar(&f.leaves, "leaves", 2, "`leaves`")
 	flags.IntVar(&f.spines, "spines", 2, "`spines`")
 	flags.Float64Var(&f.loss, "loss", 0, "`share` of the packets of trees that is lost wherever one is sent, from 0 to 1")
+	flags.IntVar(&f.groups, "groups", 1, "`groups` of all hosts that measure at once, by default at --pace stream; their shares of a link are told")
+	flags.BoolVar(&f.besideTCP, "beside-tcp", false, "have a TCP stream go from the first host to the last meanwhile, and tell shares")
+	flags.StringVar(&f.profiles, "cpuprofile", "", "`directory` to write profiles to, one a size and side: hosts-SIZE.pprof, switches-SIZE.pprof")
+	flags.StringVar(&f.format, "format", "csv", "output `format`: csv, or json, a line each")
 	flags.StringVar(&f.prefix, "prefix", "cb", "`prefix` of the namespaces' names")
 	f.bench.add(flags)
 	flags.Lookup("rate").Usage = "`rate` of every link in each direction, such as 200mbit; by default as fast as the machine"
 	return cmd
 }
 
+// check reports what is wrong with the flags beside those of a measurement.
+func (f *fabricFlags) check(c bench.Config) error {
+	switch {
+	case f.groups < 1 || f.groups > field.MaxGroups:
+		return fmt.Errorf("%w --groups %d: 1 to %d can measure at once", errUsage, f.groups, field.MaxGroups)
+	case f.format != "csv" && f.format != "json":
+		return fmt.Errorf("%w --format %q: csv and json are possible", errUsage, f.format)
+	case (f.groups > 1 || f.besideTCP) && c.Rate == 0:
+		return fmt.Errorf("%w --groups, --beside-tcp: there is no link to share without a --rate", errUsage)
+	case (f.groups > 1 || f.besideTCP) && (c.Pace != bench.Stream || c.Collective != bench.Allreduce):
+		return fmt.Errorf("%w --groups, --beside-tcp: shares are told of allreduces at --pace stream", errUsage)
+	}
+	return checkLoss(f.loss)
+}
+
 // config returns what fabric to run, by the program that this is.
 func (f *fabricFlags) config(c bench.Config, log io.Writer) (field.Config, error) {
-	if err := checkLoss(f.loss); err != nil {
-		return field.Config{}, err
-	}
 	program, err := os.Executable()
 	if err != nil {
 		return field.Config{}, err
@@ -72,10 +104,18 @@ func runFabric(cmd *cobra.Command, f *fabricFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := f.check(c); err != nil {
+		return err
+	}
 	log := cmd.ErrOrStderr()
 	fc, err := f.config(c, log)
 	if err != nil {
 		return err
+	}
+	if f.profiles != "" {
+		if err := os.MkdirAll(f.profiles, 0o755); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := f.bench.within(cmd.Context())
 	defer cancel()
@@ -85,10 +125,25 @@ func runFabric(cmd *cobra.Command, f *fabricFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, fabric.Close()) }()
-	w := &watch{ctx: ctx, fabric: fabric, cfg: c, clean: f.loss == 0, log: log}
-	err = fabric.Measure(ctx, f.bench.arguments(), w.mark, func(line string) error {
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), line)
-		return err
+	return f.measure(ctx, cmd.OutOrStdout(), log, fabric, c)
+}
+
+// measure runs the groups, and the stream, and writes what they tell.
+func (f *fabricFlags) measure(ctx context.Context, out, log io.Writer, fabric *field.Fabric, c bench.Config) error {
+	w := &watch{ctx: ctx, fabric: fabric, cfg: c, clean: f.loss == 0, alone: f.groups == 1 && !f.besideTCP, log: log}
+	t := &teller{flags: f, fabric: fabric, cfg: c, out: out, log: log}
+	if f.besideTCP {
+		if err := fabric.StartStream(f.bench.timeout); err != nil {
+			return err
+		}
+	}
+	if f.format == "csv" {
+		if _, err := fmt.Fprintln(out, report.Header); err != nil {
+			return err
+		}
+	}
+	err := fabric.Measure(ctx, field.Run{
+		Args: f.bench.arguments(), Groups: f.groups, Profile: f.profiles != "", Mark: w.mark, Take: t.take,
 	})
 	return errors.Join(err, w.err())
 }
@@ -100,92 +155,67 @@ func rateName(rate string) string {
 	return rate
 }
 
-// errMisplaced: a link's traffic is not that of the tree.
-var errMisplaced = errors.New("the tree is not where it was planned")
-
-// watch compares what links carry with where the tree is.
-type watch struct {
-	ctx    context.Context
-	fabric *field.Fabric
-	cfg    bench.Config
-	clean  bool // no packet is lost on purpose
-	log    io.Writer
-
-	sizes  int // measurements so far
-	before netlab.Counts
-	tree   pathsel.Tree
-	noTree error
-	alarms int
+// teller writes what was measured.
+type teller struct {
+	flags    *fabricFlags
+	fabric   *field.Fabric
+	cfg      bench.Config
+	out, log io.Writer
+	together []field.Sample // of the groups, as far as they have told
 }
 
-// mark is told when a measurement begins and ends.
-func (w *watch) mark(size int, begins bool) (err error) {
-	if begins {
-		fmt.Fprintf(w.log, "measuring %d bytes\n", size)
-		w.tree, w.noTree = pathsel.Tree{}, field.ErrNoTree
-		if w.cfg.Way != bench.Host {
-			w.tree, w.noTree = w.fabric.Tree(w.ctx)
-		}
-		w.before, err = w.fabric.Lab().Counts()
+// take is handed each group's part of each measurement.
+func (t *teller) take(s field.Sample) error {
+	g := t.fabric.Lab().Topology()
+	m := report.Measurement{
+		Kind:   report.KindMeasurement,
+		Fabric: report.Fabric{Hosts: g.Hosts(), Switches: g.Switches(), Rate: t.cfg.Rate, Loss: t.flags.loss},
+		Group:  s.Group, Groups: t.flags.groups, Pace: string(t.cfg.Pace), BesideTCP: t.flags.besideTCP, Row: s.Row,
+		Elapsed: s.Elapsed, Hosts: s.Sides[field.Hosts], Switches: s.Sides[field.Switches], Machine: s.Machine,
+	}
+	if err := t.write(&m); err != nil {
 		return err
 	}
-	after, err := w.fabric.Lab().Counts()
-	if err != nil {
+	t.together = append(t.together, s)
+	if len(t.together) < t.flags.groups {
+		return nil
+	}
+	defer func() { t.together = nil }()
+	fmt.Fprint(t.log, m.Words())
+	if err := t.share(m.Fabric); err != nil || t.flags.profiles == "" {
 		return err
 	}
-	iterations := w.cfg.Iterations[min(w.sizes, len(w.cfg.Iterations)-1)]
-	w.sizes++
-	w.account(after.Since(w.before), uint64(size)*uint64(iterations))
+	return mergeProfiles(t.flags.profiles, s.Row.Bytes, s.Profiles)
+}
+
+// share tells how the groups and the stream have shared a link.
+func (t *teller) share(fabric report.Fabric) error {
+	if t.flags.groups == 1 && !t.flags.besideTCP {
+		return nil
+	}
+	flows := make([]report.Flow, len(t.together))
+	for _, s := range t.together {
+		flows[s.Group] = report.Flow{Bytes: s.Row.Bytes, Spans: s.Spans}
+	}
+	c := report.Contention{
+		Kind: report.KindContention, Fabric: fabric, Bytes: flows[0].Bytes, Shares: report.GroupShares(flows, fabric.Rate),
+	}
+	if t.flags.besideTCP {
+		w := t.together[0].Window
+		c.Shares = append(c.Shares, report.StreamShare(w.Sides[field.Stream].BytesIn, w.Elapsed.Seconds(), fabric.Rate))
+	}
+	c.Jain = report.Jain(c.Shares)
+	fmt.Fprint(t.log, c.Words())
+	if t.flags.format == "json" {
+		return json.NewEncoder(t.out).Encode(&c)
+	}
 	return nil
 }
 
-// Slack of the links, for barriers, probes, and the host tree's connections.
-const (
-	slackBytes = 256 << 10
-	slackShare = 16 // of what was carried, one of so many
-)
-
-// account tells what links carried of so many bytes of vectors.
-func (w *watch) account(counts netlab.Counts, payload uint64) {
-	if w.noTree != nil {
-		fmt.Fprintf(w.log, "  no tree: %v\n", w.noTree)
-		return
+func (t *teller) write(m *report.Measurement) error {
+	if t.flags.format == "json" {
+		return json.NewEncoder(t.out).Encode(m)
 	}
-	g := w.fabric.Lab().Topology()
-	on := map[int]bool{}
-	for l := range w.tree.Links() {
-		on[int(l)] = true
-	}
-	carried := make([]pathsel.Carried, len(counts))
-	least, most, stray, dropped := ^uint64(0), uint64(0), uint64(0), uint64(0)
-	for l, ends := range counts {
-		carried[l] = pathsel.Carried{ends[0].Bytes, ends[1].Bytes}
-		dropped += ends[0].Dropped + ends[1].Dropped
-		if on[l] {
-			least, most = min(least, ends[0].Bytes, ends[1].Bytes), max(most, ends[0].Bytes, ends[1].Bytes)
-		} else {
-			stray = max(stray, ends[0].Bytes, ends[1].Bytes)
-		}
-	}
-	fmt.Fprintf(w.log, "  tree with root %s: each of its links carried %d to %d bytes in each direction, others %d at most; %d packets found a queue full\n",
-		g.Name(w.tree.Root()), least, most, stray, dropped)
-	if payload == 0 || w.cfg.Collective != bench.Allreduce {
-		return
-	}
-	fmt.Fprintf(w.log, "  that is %.4f to %.4f of the vectors' bytes\n", float64(least)/float64(payload), float64(most)/float64(payload))
-	for _, m := range pathsel.Audit(g, []pathsel.Tree{w.tree}, carried, pathsel.AuditBounds{
-		Least: payload, Stray: payload/slackShare + slackBytes,
-	}) {
-		w.alarms++
-		fmt.Fprintf(w.log, "  ALARM: %v\n", m)
-	}
-}
-
-// err reports that a link's traffic was not that of the tree, where it had to
-// be.
-func (w *watch) err() error {
-	if w.alarms > 0 && w.clean && w.cfg.Way == bench.Offload {
-		return fmt.Errorf("%w: %d alarms", errMisplaced, w.alarms)
-	}
-	return nil
+	_, err := fmt.Fprintln(t.out, m)
+	return err
 }

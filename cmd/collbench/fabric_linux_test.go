@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/cmd/collbench/bench"
 	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+	"github.com/tributary-fabric/tributary/cmd/collbench/report"
 	"github.com/tributary-fabric/tributary/internal/netlab"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -42,6 +45,44 @@ func TestFabric(t *testing.T) {
 	}
 	if strings.Contains(log, "ALARM") || strings.Count(log, "tree with root spine-") != 3 {
 		t.Errorf("%s", log)
+	}
+}
+
+// TestCosts measures two groups at once beside a TCP stream, with profiles, and
+// draws these.
+func TestCosts(t *testing.T) {
+	needRoot(t)
+	t.Parallel()
+	dir := t.TempDir()
+	out, log, err := commandText(t, "fabric", "--prefix", "cbcosts", "--hosts-per-leaf", "1", "--rate", "100mbit", "--groups", "2", "--beside-tcp",
+		"--bytes", "256KiB", "--iterations", "4", "--way", "offload", "--cpuprofile", dir, "--format", "json")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	var r report.Records
+	if err := r.Read(strings.NewReader(out), "stdout"); err != nil || len(r.Measurements) != 2 || len(r.Contentions) != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, m := range r.Measurements {
+		if !m.Right || m.Groups != 2 || m.Pace != "stream" || m.Hosts.Processor() <= 0 || m.Switches.Processor() <= 0 ||
+			m.Hosts.PacketsOut < 2*4*4 || m.Switches.PacketsIn < m.Hosts.PacketsOut/2 {
+			t.Errorf("%+v", m)
+		}
+	}
+	c := r.Contentions[0]
+	if len(c.Shares) != 3 || c.Jain <= 0 || c.Jain > 1 {
+		t.Errorf("%+v", c)
+	}
+	for _, s := range c.Shares {
+		if s.Link <= 0 || s.Link > 1.2 { // a bucket may have been full in the beginning
+			t.Errorf("%+v", s)
+		}
+	}
+	// A profile of so short a time may be without a sample, but is one.
+	for _, side := range []string{"hosts", "switches"} {
+		if _, err := readProfile(filepath.Join(dir, side+"-262144.pprof")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -121,8 +162,8 @@ func (tr *trial) measure(strike func() error) (way, result string) {
 	tr.t.Helper()
 	args := []string{"--bytes", fmt.Sprint(size), "--iterations", "1", "--rate", "50mbit"}
 	struck := make(chan error, 1)
-	var rows []string
-	err := tr.Measure(tr.ctx, args, func(_ int, begins bool) error {
+	var rows []bench.Row
+	mark := func(_ int, begins bool) error {
 		if !begins {
 			return <-struck
 		}
@@ -132,13 +173,16 @@ func (tr *trial) measure(strike func() error) (way, result string) {
 		}
 		go func() { struck <- tr.inTheMiddle(before, strike) }()
 		return nil
-	}, func(line string) error { rows = append(rows, line); return nil })
-	if err != nil || len(rows) != 2 {
-		tr.t.Fatalf("%v, %q\n%s", err, rows, tr.log)
 	}
-	row := strings.Split(rows[1], ",")
-	tr.t.Logf("by %s in %s us", row[colWay], row[colMedian])
-	return row[colWay], row[colResult]
+	take := func(s field.Sample) error { rows = append(rows, s.Row); return nil }
+	if err := tr.Measure(tr.ctx, field.Run{Args: args, Mark: mark, Take: take}); err != nil || len(rows) != 1 {
+		tr.t.Fatalf("%v, %v\n%s", err, rows, tr.log)
+	}
+	tr.t.Logf("by %s in %.0f us", rows[0].Way, rows[0].Median)
+	if !rows[0].Right {
+		return rows[0].Way, "wrong"
+	}
+	return rows[0].Way, "right"
 }
 
 // inTheMiddle calls strike when host h0 has sent a quarter of its vector.
@@ -333,10 +377,13 @@ func (tr *trial) divert() (topology.LinkID, error) {
 	return trunk, errors.New("there is no way around")
 }
 
-// TestInterrupted interrupts the command, and finds nothing of it.
-func TestInterrupted(t *testing.T) {
-	needRoot(t)
-	cmd := exec.Command(os.Args[0], "fabric", "--prefix", "cbint", "--hosts-per-leaf", "1", "--bytes", "64KiB", "--iterations", "1000000")
+// interrupt interrupts the command when it has said something, and finds nothing
+// of it.
+func interrupt(t *testing.T, prefix, when string, args ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], append(args, "--prefix", prefix)...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	said, theirs, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -347,21 +394,32 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	buffer, log := make([]byte, 4096), ""
-	for !strings.Contains(log, "measuring") {
+	for !strings.Contains(log, when) {
 		n, err := said.Read(buffer)
 		if log += string(buffer[:n]); err != nil {
-			t.Fatalf("it ended before it measured: %v; %s", err, log)
+			t.Fatalf("it ended before it said %q: %v; %s", when, err, log)
 		}
 	}
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
+	// What it says until its end is read, lest it wait for that.
+	if _, err := io.Copy(io.Discard, said); err != nil {
+		t.Error(err)
+	}
 	if err := cmd.Wait(); err == nil {
 		t.Error("an interrupted measurement ended well")
 	}
-	if left, err := filepath.Glob("/run/netns/cbint-*"); err != nil || len(left) > 0 {
-		t.Errorf("left over: %v, %v", left, err)
+	for _, pattern := range []string{"/run/netns/" + prefix + "-*", "/run/tributary-collbench-" + prefix, dir + "/*"} {
+		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
+			t.Errorf("left over: %v, %v", left, err)
+		}
 	}
+}
+
+func TestInterrupted(t *testing.T) {
+	needRoot(t)
+	interrupt(t, "cbint", "measuring", "fabric", "--hosts-per-leaf", "1", "--bytes", "64KiB", "--iterations", "1000000")
 }
 
 // TestHostWay keeps off the switches.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/field"
@@ -11,7 +13,7 @@ import (
 func newNode() *cobra.Command {
 	cmd := &cobra.Command{Use: "node", Short: "Be a process of a fabric", Hidden: true}
 	verbose := cmd.PersistentFlags().Bool("verbose", false, "tell everything")
-	cmd.AddCommand(newNodeManager(verbose), newNodeAgent(verbose), newNodeTree())
+	cmd.AddCommand(newNodeManager(verbose), newNodeAgent(verbose), newNodeTree(), newNodeDrain(), newNodePour(), newNodeShell())
 	return cmd
 }
 
@@ -36,19 +38,21 @@ func newNodeManager(verbose *bool) *cobra.Command {
 func newNodeAgent(verbose *bool) *cobra.Command {
 	var fabric, name, listen string
 	var loss float64
+	var measured bool
 	cmd := &cobra.Command{
 		Use: "agent", Short: "Be the agent of a switch", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkLoss(loss); err != nil {
 				return err
 			}
-			return field.Agent(cmd.Context(), fabric, name, listen, loss, newLogger(cmd, *verbose))
+			return field.Agent(cmd.Context(), fabric, name, listen, loss, measured, newLogger(cmd, *verbose))
 		},
 	}
 	cmd.Flags().StringVar(&fabric, "topology", "", "`file` of the fabric")
 	cmd.Flags().StringVar(&name, "switch", "", "`name` of the switch")
 	cmd.Flags().StringVar(&listen, "listen", "", "`address` to listen on")
 	cmd.Flags().Float64Var(&loss, "loss", 0, "`share` of the packets that is lost")
+	cmd.Flags().BoolVar(&measured, "gauge", false, "serve a gauge on file descriptor 3")
 	return cmd
 }
 
@@ -62,5 +66,28 @@ func newNodeTree() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&address, "manager", "", "`address` of the manager")
 	cmd.Flags().StringVar(&name, "name", field.Communicator, "`name` of the communicator")
+	return cmd
+}
+
+func newNodeDrain() *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use: "drain", Short: "Take a TCP stream", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return field.Drain(cmd.Context(), listen) },
+	}
+	cmd.Flags().StringVar(&listen, "listen", "", "`address` to listen on")
+	cmd.Flags().Bool("gauge", false, "serve a gauge on file descriptor 3, as it does in any case")
+	return cmd
+}
+
+func newNodePour() *cobra.Command {
+	var to string
+	var lasting time.Duration
+	cmd := &cobra.Command{
+		Use: "pour", Short: "Send a TCP stream", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return field.Pour(cmd.Context(), to, lasting) },
+	}
+	cmd.Flags().StringVar(&to, "to", "", "`address` to send to")
+	cmd.Flags().DurationVar(&lasting, "for", time.Minute, "`time` after which it ends")
 	return cmd
 }

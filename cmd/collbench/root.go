@@ -26,8 +26,8 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "collbench",
 		Short: "Time collective operations, and check their results",
-		Long: `collbench times collective operations and checks every result. It writes a line
-of CSV for each size to standard output:
+		Long: `collbench times collective operations and checks their results. The commands
+embedded, run and fabric write a line of CSV for each size to standard output:
 
   ` + bench.Header + `
 
@@ -37,13 +37,14 @@ to standard error. The exit status is 1 if a result is wrong.`,
 		SilenceUsage:  true,
 		SilenceErrors: true, // main writes them
 	}
-	root.AddCommand(newEmbedded(), newRun(), newFabric(), newNode())
+	root.AddCommand(newEmbedded(), newRun(), newFabric(), newPeers(), newReport(), newFlame(), newNode())
 	return root
 }
 
 // benchFlags are the flags that say what is measured.
 type benchFlags struct {
 	collective, reduction, element, way string
+	pace                                string
 	bytes                               []string
 	iterations                          []int
 	rate                                string
@@ -62,6 +63,7 @@ func (f *benchFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.bytes, "bytes", []string{"8", "65536", "1MiB", "16MiB"}, "`sizes` of each member's vector, such as 8,64KiB,16MiB")
 	flags.IntSliceVar(&f.iterations, "iterations", d.Iterations, "timed operations of each size: one `number`, or one a size")
 	flags.StringVar(&f.way, "way", string(d.Way), "`way` that operations must run: offload, host or auto")
+	flags.StringVar(&f.pace, "pace", string(d.Pace), "checked: each result is; steady: vectors stay as they are between; stream: and nobody waits before an operation")
 	flags.StringVar(&f.rate, "rate", "", "`rate` of a member's link, such as 200mbit: what goodput is a share of")
 	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of the vectors' elements")
 	flags.Uint32Var(&f.window, "window", 0, "most `chunks` in flight, a power of two; 0: the library's default")
@@ -72,7 +74,7 @@ func (f *benchFlags) add(flags *pflag.FlagSet) {
 // config turns the flags into what they ask for.
 func (f *benchFlags) config() (c bench.Config, err error) {
 	c = bench.Config{
-		Collective: bench.Collective(f.collective), Iterations: f.iterations, Way: bench.Way(f.way), Seed: f.seed,
+		Collective: bench.Collective(f.collective), Iterations: f.iterations, Way: bench.Way(f.way), Pace: bench.Pace(f.pace), Seed: f.seed,
 	}
 	if c.Function, err = reduce.ParseFunction(f.reduction); err != nil {
 		return c, fmt.Errorf("%w --reduction: %w", errUsage, err)
@@ -104,7 +106,7 @@ func (f *benchFlags) arguments() []string {
 	}
 	return []string{
 		"--function", f.collective, "--reduction", f.reduction, "--type", f.element, "--bytes", strings.Join(f.bytes, ","),
-		"--iterations", strings.Join(iterations, ","), "--way", f.way, "--rate", f.rate,
+		"--iterations", strings.Join(iterations, ","), "--way", f.way, "--pace", f.pace, "--rate", f.rate,
 		"--seed", strconv.FormatUint(f.seed, 10), "--window", strconv.FormatUint(uint64(f.window), 10), "--timeout", f.timeout.String(),
 	}
 }

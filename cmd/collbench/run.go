@@ -14,6 +14,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/bench"
 	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+	"github.com/tributary-fabric/tributary/cmd/collbench/turn"
 	"github.com/tributary-fabric/tributary/hostlib"
 )
 
@@ -23,7 +24,8 @@ type runFlags struct {
 	manager, host, members, listen, data, name string
 	certificate, key, authority                string
 	loss                                       float64
-	marks                                      bool
+	marks, gauge                               bool
+	turns                                      string
 }
 
 func newRun() *cobra.Command {
@@ -57,7 +59,11 @@ fabric's topology and the TCP address at which others reach it (--listen):
 	flags.StringVar(&f.authority, "authority", "", "`file` of the authorities' certificates")
 	flags.Float64Var(&f.loss, "loss", 0, "`share` of the packets to switches that is lost, from 0 to 1")
 	flags.BoolVar(&f.marks, "marks", false, "")
-	_ = flags.MarkHidden("marks") // there is such a flag
+	flags.BoolVar(&f.gauge, "gauge", false, "")
+	flags.StringVar(&f.turns, "turns", "", "")
+	for _, name := range []string{"marks", "gauge", "turns"} { // for collbench itself
+		_ = flags.MarkHidden(name) // there is such a flag
+	}
 	f.bench.add(flags)
 	for _, name := range []string{"host", "members", "listen"} {
 		_ = cmd.MarkFlagRequired(name)
@@ -165,19 +171,36 @@ func run(cmd *cobra.Command, f *runFlags) (err error) {
 	if f.manager != "" && c.Way != bench.Host {
 		awaitTree(ctx, comm, offerWaitOf(c))
 	}
+	if f.gauge {
+		stop, err := field.ServeGauge(field.HostTraffic(comm))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	if f.turns != "" {
+		err := turn.Join(f.turns, comm.Rank(), bench.Player(ctx, comm, c))
+		return errors.Join(err, comm.Leave(ctx))
+	}
 	out := cmd.OutOrStdout()
 	if comm.Rank() != 0 {
 		out = io.Discard
 	}
-	return measure(ctx, comm, c, f.mark(cmd), out)
+	return measure(ctx, comm, c, f.mark(cmd), out, f.marks && c.Pace == bench.Stream)
 }
 
-// measure writes what the member measures, and leaves the group.
-func measure(ctx context.Context, comm *hostlib.Communicator, c bench.Config, mark bench.Mark, out io.Writer) error {
+// measure writes what the member measures, with the spans of its operations if
+// these are wanted, and leaves the group.
+func measure(ctx context.Context, comm *hostlib.Communicator, c bench.Config, mark bench.Mark, out io.Writer, spans bool) error {
 	if _, err := fmt.Fprintln(out, bench.Header); err != nil {
 		return err
 	}
 	err := bench.Member(ctx, comm, c, mark, func(r bench.Row) error {
+		if spans {
+			if _, err := fmt.Fprintln(out, field.FormatSpans(r.Spans)); err != nil {
+				return err
+			}
+		}
 		_, err := fmt.Fprintln(out, r)
 		return err
 	})

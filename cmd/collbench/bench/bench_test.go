@@ -2,8 +2,11 @@ package bench
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -17,6 +20,7 @@ func TestConfig(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"collective": func(c *Config) { c.Collective = "gather" },
 		"way":        func(c *Config) { c.Way = "" },
+		"pace":       func(c *Config) { c.Pace = "slow" },
 		"function":   func(c *Config) { c.Function = reduce.BXor },
 		"located":    func(c *Config) { c.Function = reduce.MaxLoc },
 		"type":       func(c *Config) { c.Type = reduce.NoType },
@@ -39,23 +43,59 @@ func TestConfig(t *testing.T) {
 }
 
 func TestRow(t *testing.T) {
-	r := Row{Ranks: 8, Type: "float32", Bytes: 1 << 20, Iterations: 100, Way: "offload", Right: true}
+	r := Row{Ranks: 8, Type: "float32", Bytes: 1 << 20, Iterations: 1000, Way: "offload", Right: true}
 	var times []float64
-	for i := range 100 {
-		times = append(times, float64(1000*((i*37)%100+1))) // 1 to 100 ms, in disorder
+	for i := range 1000 {
+		times = append(times, float64(100*((i*37)%1000+1))) // 0.1 to 100 ms, in disorder
 	}
-	r.times(times, 1e9)
-	if got, want := r.String(), "tributary,8,float32,1048576,100,1000.0,51000.0,100000.0,0.1645,offload,right"; got != want {
-		t.Errorf("%s, want %s", got, want)
+	r.Tail = TailOf(times)
+	r.Goodput = goodput(r.Bytes, r.Median, 1e9)
+	const whole = "tributary,8,float32,1048576,1000,100.0,50100.0,99100.0,0.1674,offload,right,90100.0,100000.0,100000.0"
+	if got := r.String(); got != whole {
+		t.Errorf("%s, want %s", got, whole)
 	}
-	r.times([]float64{5}, 0)
-	r.Goodput, r.Right = 0, false
-	if got, want := r.String(), "tributary,8,float32,1048576,100,5.0,5.0,5.0,,offload,wrong"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	if strings.Count(Header, ",") != strings.Count(r.String(), ",") {
+	if strings.Count(Header, ",") != strings.Count(whole, ",") {
 		t.Error("the header has another number of columns")
 	}
+	r.Tail, r.Goodput, r.Right = TailOf([]float64{5}), goodput(8, 5, 0), false
+	if got, want := r.String(), "tributary,8,float32,1048576,1000,5.0,5.0,5.0,,offload,wrong,5.0,5.0,5.0"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for _, line := range []string{whole, r.String()} {
+		if back, err := ParseRow(line); err != nil || back.String() != line {
+			t.Errorf("%s, %v, want %s", back, err, line)
+		}
+	}
+	for _, line := range []string{"", Header, "x" + whole, whole + ",1", strings.Replace(whole, "1048576", "many", 1)} {
+		if _, err := ParseRow(line); !errors.Is(err, ErrRow) {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+// TestTailOf counts, for each quantile, how many times are below it.
+func TestTailOf(t *testing.T) {
+	if got := TailOf(nil); got != (Tail{}) {
+		t.Errorf("of no times: %+v", got)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		times := rapid.SliceOfN(rapid.Float64Range(0, 1e6), 1, 300).Draw(t, "times")
+		tail := TailOf(slices.Clone(times))
+		for share, x := range map[float64]float64{0: tail.Min, 0.5: tail.Median, 0.9: tail.P90, 0.99: tail.P99, 0.999: tail.P999, 1: tail.Max} {
+			below, upTo := 0, 0
+			for _, y := range times {
+				if y < x {
+					below++
+				}
+				if y <= x {
+					upTo++
+				}
+			}
+			if want := min(len(times)-1, int(share*float64(len(times)))); below > want || upTo <= want {
+				t.Fatalf("quantile %v is %v: %d are below it and %d up to it, of %d", share, x, below, upTo, len(times))
+			}
+		}
+	})
 }
 
 func TestWays(t *testing.T) {

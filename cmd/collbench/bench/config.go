@@ -46,6 +46,24 @@ const (
 
 var ways = []Way{Auto, Offload, Host}
 
+// Pace is what members do between the timed operations.
+type Pace string
+
+// The paces.
+const (
+	// Checked: every operation has vectors of its own, and every result is
+	// checked. Processor time has that in it.
+	Checked Pace = "checked"
+	// Steady: the vectors stay as they are; the result of an operation before
+	// the timed ones and of one after them is checked.
+	Steady Pace = "steady"
+	// Stream: as Steady, and members do not wait for each other before an
+	// operation, so that the links are never idle for long.
+	Stream Pace = "stream"
+)
+
+var paces = []Pace{Checked, Steady, Stream}
+
 // Config is what is measured.
 type Config struct {
 	Collective Collective
@@ -54,6 +72,7 @@ type Config struct {
 	Bytes      []int           // of each member's vector, one measurement each
 	Iterations []int           // timed operations of each measurement: one number for all, or one each
 	Way        Way
+	Pace       Pace
 	Rate       int64  // bit/s of a member's link, which goodput is a share of; 0: unknown
 	Seed       uint64 // of the vectors' elements; the same at all members
 }
@@ -62,9 +81,16 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Collective: Allreduce, Function: reduce.Sum, Type: reduce.Float32, Bytes: []int{1 << 20}, Iterations: []int{20},
-		Way: Auto, Seed: 1,
+		Way: Auto, Pace: Checked, Seed: 1,
 	}
 }
+
+// ChunkBytes is what a packet carries of a vector: what the host library does
+// unless it is told otherwise.
+const ChunkBytes = 1432
+
+// Chunks returns the packets of a vector of so many bytes.
+func Chunks(bytes int) int { return max(1, (bytes+ChunkBytes-1)/ChunkBytes) }
 
 // maxIterations bounds one measurement: all its times are kept.
 const maxIterations = 1 << 20
@@ -76,6 +102,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: function %q; there are %s", ErrConfig, c.Collective, list(collectives))
 	case !slices.Contains(ways, c.Way):
 		return fmt.Errorf("%w: way %q; there are %s", ErrConfig, c.Way, list(ways))
+	case !slices.Contains(paces, c.Pace):
+		return fmt.Errorf("%w: pace %q; there are %s", ErrConfig, c.Pace, list(paces))
 	case c.Function.Located() || !reduce.Defined(c.Function, c.Type):
 		return fmt.Errorf("%w: reduction %s of %s", ErrConfig, c.Function, c.Type)
 	case c.Type == reduce.Block32 && c.Collective != Allreduce && c.Collective != Reduce:

@@ -61,19 +61,25 @@ func (m *member) measure(ctx context.Context, size, iterations int) (Row, error)
 	if err != nil {
 		return Row{}, err
 	}
-	s := series{times: make([]float64, iterations)}
-	for i := -min(iterations/10+1, maxWarming); i < iterations; i++ {
+	s := series{times: make([]float64, iterations), spans: make([]Span, iterations)}
+	first := -min(iterations/10+1, maxWarming)
+	for i := first; i < iterations; i++ {
 		if i == 0 {
 			if err := m.at(ctx, size, true); err != nil {
 				return Row{}, err
 			}
 		}
-		if err := m.once(ctx, t, i, &s); err != nil {
+		if err := m.once(ctx, t, i, m.cfg.Pace == Checked || i == first, &s); err != nil {
 			return Row{}, err
 		}
 	}
 	if err := m.at(ctx, size, false); err != nil {
 		return Row{}, err
+	}
+	if m.cfg.Pace != Checked {
+		if err := m.once(ctx, t, first-1, true, &s); err != nil {
+			return Row{}, err
+		}
 	}
 	return m.conclude(ctx, size, &s)
 }
@@ -93,29 +99,35 @@ func (m *member) at(ctx context.Context, size int, begins bool) error {
 // series is what one member has seen in a measurement.
 type series struct {
 	times []float64 // microseconds
-	ways  [3]int64  // timed operations by hostlib.Way
-	wrong int64     // results, those of warming up included
+	spans []Span
+	ways  [3]int64 // timed operations by hostlib.Way
+	wrong int64    // results, those of operations that are not timed included
 }
 
-// once runs one operation after all members are ready; those with negative
-// numbers are not timed.
-func (m *member) once(ctx context.Context, t task, number int, s *series) error {
-	t.prepare(number + period)
-	if _, err := hostlib.Barrier(ctx, m.comm); err != nil {
-		return err
+// once runs one operation; those with negative numbers are not timed. A fresh
+// one has vectors of its own, and its result is checked.
+func (m *member) once(ctx context.Context, t task, number int, fresh bool, s *series) error {
+	if fresh {
+		t.prepare(number + period)
+	}
+	if fresh || m.cfg.Pace != Stream {
+		if _, err := hostlib.Barrier(ctx, m.comm); err != nil {
+			return err
+		}
 	}
 	begun := time.Now()
 	outcome, err := t.run(ctx)
-	elapsed := time.Since(begun)
+	ended := time.Now()
 	if err != nil {
 		return err
 	}
 	m.reason = outcome.Reason
-	if !t.right() {
+	if fresh && !t.right() {
 		s.wrong++
 	}
 	if number >= 0 {
-		s.times[number] = float64(elapsed) / float64(time.Microsecond)
+		s.times[number] = float64(ended.Sub(begun)) / float64(time.Microsecond)
+		s.spans[number] = Span{begun.UnixNano(), ended.UnixNano()}
 		s.ways[outcome.Way]++
 	}
 	return nil
@@ -138,9 +150,10 @@ func (m *member) conclude(ctx context.Context, size int, s *series) (Row, error)
 	}
 	r := Row{
 		Ranks: m.comm.Size(), Type: m.cfg.Type.String(), Bytes: size, Iterations: len(s.times),
-		Way: way.String(), Right: counts[3] == 0,
+		Way: way.String(), Right: counts[3] == 0, Spans: s.spans,
 	}
-	r.times(slowest, m.cfg.Rate)
+	r.Tail = TailOf(slowest)
+	r.Goodput = goodput(size, r.Median, m.cfg.Rate)
 	return r, nil
 }
 

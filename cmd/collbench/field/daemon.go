@@ -56,8 +56,9 @@ func Manager(ctx context.Context, fabric, kept string, c managerd.Config) (err e
 }
 
 // Agent runs the agent of a switch of the fabric in a file until ctx ends. Its
-// trees lose the given share of the packets that they send.
-func Agent(ctx context.Context, fabric, name, listen string, loss float64, log *slog.Logger) error {
+// trees lose the given share of the packets that they send. A measured one
+// serves a gauge.
+func Agent(ctx context.Context, fabric, name, listen string, loss float64, measured bool, log *slog.Logger) (err error) {
 	g, err := topology.ReadFile(fabric)
 	if err != nil {
 		return err
@@ -72,6 +73,14 @@ func Agent(ctx context.Context, fabric, name, listen string, loss float64, log *
 	})
 	if err != nil {
 		return err
+	}
+	if measured {
+		stop, err := ServeGauge(switchTraffic(ctx, d))
+		if err != nil {
+			d.Close()
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
 	}
 	return serve(ctx, d)
 }

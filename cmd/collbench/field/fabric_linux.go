@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +26,12 @@ import (
 const (
 	managerPort = 7100
 	agentPort   = 7101
-	hostPort    = 7102
+	streamPort  = 7102
+	hostPort    = 7110 // and those above it, one a group
 )
+
+// MaxGroups is how many groups can measure at once.
+const MaxGroups = 8
 
 // Config tells what fabric to run.
 type Config struct {
@@ -50,7 +53,7 @@ type Fabric struct {
 	talk    sync.Mutex
 	manager *process
 	agents  map[string]*process // by switch
-	members []hostlib.Member
+	stream  *stream             // nil: none
 }
 
 // Start builds a lab and starts a manager and agents in it, which find each
@@ -78,15 +81,13 @@ func (f *Fabric) start() (err error) {
 	}
 	f.dir = dir
 	g := f.lab.Topology()
-	for n := range topology.NodeID(g.Hosts()) {
-		f.members = append(f.members, hostlib.Member{Host: g.Name(n), Addr: at(f.lab.HostAddr(n), hostPort)})
-	}
-	err = errors.Join(
-		f.write(f.fabricFile(), func(w io.Writer) error { return topology.WriteYAML(w, g) }),
-		f.write(f.memberFile(), func(w io.Writer) error { return WriteMembers(w, f.members) }),
-	)
-	if err != nil {
+	if err := f.write(f.fabricFile(), func(w io.Writer) error { return topology.WriteYAML(w, g) }); err != nil {
 		return err
+	}
+	for group := range MaxGroups {
+		if err := f.write(f.memberFile(group), func(w io.Writer) error { return WriteMembers(w, f.members(group)) }); err != nil {
+			return err
+		}
 	}
 	for i := range g.Switches() {
 		if err := f.StartAgent(g.Name(g.Switch(i))); err != nil {
@@ -99,8 +100,21 @@ func (f *Fabric) start() (err error) {
 func at(a netip.Addr, port uint16) string { return netip.AddrPortFrom(a, port).String() }
 
 func (f *Fabric) fabricFile() string { return filepath.Join(f.dir, "fabric.yaml") }
-func (f *Fabric) memberFile() string { return filepath.Join(f.dir, "members") }
 func (f *Fabric) storeFile() string  { return filepath.Join(f.dir, "manager.db") }
+
+func (f *Fabric) memberFile(group int) string {
+	return filepath.Join(f.dir, "members-"+strconv.Itoa(group))
+}
+
+// members returns the members of a group: all hosts, each at a port that the
+// group has for itself.
+func (f *Fabric) members(group int) (all []hostlib.Member) {
+	g := f.lab.Topology()
+	for n := range topology.NodeID(g.Hosts()) {
+		all = append(all, hostlib.Member{Host: g.Name(n), Addr: at(f.lab.HostAddr(n), hostPort+uint16(group))})
+	}
+	return all
+}
 
 func (f *Fabric) write(path string, fill func(io.Writer) error) error {
 	var b bytes.Buffer
@@ -147,7 +161,7 @@ func (f *Fabric) StartAgent(name string) (err error) {
 	}
 	cmd := f.command(name, "node", "agent", "--topology", f.fabricFile(), "--switch", name,
 		"--listen", at(f.lab.AloofAddr(n), agentPort), "--loss", f.loss())
-	f.agents[name], err = launch(name, cmd, func(c *exec.Cmd) error { return f.lab.Start(n, c) })
+	f.agents[name], err = launchMeasured(name, cmd, func(c *exec.Cmd) error { return f.lab.Start(n, c) })
 	return err
 }
 
@@ -202,63 +216,13 @@ func (f *Fabric) Close() error {
 			all = append(all, p)
 		}
 	}
+	if f.stream != nil {
+		all = append(all, f.stream.source, f.stream.sink)
+	}
 	stop(all)
 	err := f.lab.Close()
 	if f.dir != "" {
 		err = errors.Join(err, os.RemoveAll(f.dir))
 	}
 	return err
-}
-
-// rank is a member's process, and for rank 0 the talk with it.
-type rank struct {
-	*process
-	out *os.File // what it says
-	in  *os.File // what it is told
-}
-
-// start starts a member that measures as args say.
-func (f *Fabric) startRank(r int, args []string) (_ *rank, err error) {
-	g := f.lab.Topology()
-	n := topology.NodeID(r)
-	all := append([]string{
-		"run", "--host", g.Name(n), "--members", f.memberFile(), "--listen", f.members[r].Addr, "--name", Communicator,
-		"--manager", f.managerAddr(), "--loss", f.loss(),
-	}, args...)
-	if r == 0 {
-		all = append(all, "--marks")
-	}
-	cmd := f.command(g.Name(n), all...)
-	m := &rank{}
-	if r == 0 {
-		var theirs [2]*os.File
-		if m.out, theirs[0], err = os.Pipe(); err != nil {
-			return nil, err
-		}
-		defer theirs[0].Close()
-		if theirs[1], m.in, err = os.Pipe(); err != nil {
-			return nil, errors.Join(err, m.out.Close())
-		}
-		defer theirs[1].Close()
-		cmd.Stdout, cmd.Stdin = theirs[0], theirs[1]
-	}
-	m.process, err = launch(g.Name(n), cmd, func(c *exec.Cmd) error { return f.lab.Start(n, c) })
-	return m, err
-}
-
-func (m *rank) close() error {
-	if m.out == nil {
-		return nil
-	}
-	return errors.Join(m.out.Close(), m.in.Close())
-}
-
-// mark is a line of rank 0's that is none of CSV: MARK begins|ends SIZE.
-func parseMark(line string) (size int, begins, ok bool) {
-	fields := strings.Fields(line)
-	if len(fields) != 3 || fields[0] != "MARK" {
-		return 0, false, false
-	}
-	size, err := strconv.Atoi(fields[2])
-	return size, fields[1] == "begins", err == nil
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/tributary-fabric/tributary/cmd/collbench/gauge"
 )
 
 // farewell is what a process has to end in by itself before it is killed.
@@ -19,10 +21,12 @@ type process struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended
 	err  error         // then: how
+
+	gauge *gauge.Gauge // nil: it is not measured
 }
 
-// launch starts cmd by start.
-func launch(name string, cmd *exec.Cmd, start func(*exec.Cmd) error) (*process, error) {
+// launch starts cmd by start. What is in after is called when it has ended.
+func launch(name string, cmd *exec.Cmd, start func(*exec.Cmd) error, after ...func()) (*process, error) {
 	// What it leaves behind must not keep Wait from returning.
 	cmd.WaitDelay = farewell
 	if err := start(cmd); err != nil {
@@ -33,6 +37,9 @@ func launch(name string, cmd *exec.Cmd, start func(*exec.Cmd) error) (*process, 
 		defer close(p.done)
 		if err := cmd.Wait(); err != nil {
 			p.err = fmt.Errorf("%s: %w", name, err)
+		}
+		for _, f := range after {
+			f()
 		}
 	}()
 	return p, nil

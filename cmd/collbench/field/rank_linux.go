@@ -1,0 +1,67 @@
+package field
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// rank is a member's process, and for rank 0 the talk with it.
+type rank struct {
+	*process
+	out *os.File // what it says
+	in  *os.File // what it is told
+}
+
+// startRank starts a group's member that does as args say. Rank 0 talks, if it
+// is to.
+func (f *Fabric) startRank(group, r int, talks bool, args []string) (_ *rank, err error) {
+	g := f.lab.Topology()
+	n := topology.NodeID(r)
+	all := append([]string{
+		"run", "--host", g.Name(n), "--members", f.memberFile(group), "--listen", f.members(group)[r].Addr, "--name", nameOf(group),
+		"--manager", f.managerAddr(), "--loss", f.loss(),
+	}, args...)
+	talks = talks && r == 0
+	if talks {
+		all = append(all, "--marks")
+	}
+	name := g.Name(n)
+	if group > 0 {
+		name += "+" + strconv.Itoa(group)
+	}
+	cmd := f.command(name, all...)
+	m := &rank{}
+	if talks {
+		var theirs [2]*os.File
+		if m.out, theirs[0], err = os.Pipe(); err != nil {
+			return nil, err
+		}
+		defer theirs[0].Close()
+		if theirs[1], m.in, err = os.Pipe(); err != nil {
+			return nil, errors.Join(err, m.out.Close())
+		}
+		defer theirs[1].Close()
+		cmd.Stdout, cmd.Stdin = theirs[0], theirs[1]
+	}
+	m.process, err = launchMeasured(name, cmd, func(c *exec.Cmd) error { return f.lab.Start(n, c) })
+	return m, err
+}
+
+func (m *rank) close() error {
+	if m.out == nil {
+		return nil
+	}
+	return errors.Join(m.out.Close(), m.in.Close())
+}
+
+// nameOf returns the name of a group's communicator.
+func nameOf(group int) string {
+	if group == 0 {
+		return Communicator
+	}
+	return Communicator + "-" + strconv.Itoa(group)
+}

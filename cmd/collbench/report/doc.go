@@ -1,0 +1,3 @@
+// Package report tells what measurements have found: as CSV, as JSON, in words,
+// and as the tables of docs/benchmarks.md.
+package report
