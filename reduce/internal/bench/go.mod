@@ -6,7 +6,7 @@ go 1.26
 
 require (
 	github.com/tributary-fabric/tributary v0.0.0
-	gonum.org/v1/gonum v0.16.0
+	gonum.org/v1/gonum v0.17.0
 )
 
 require golang.org/x/sys v0.40.0 // indirect
