@@ -24,6 +24,7 @@ type runFlags struct {
 	manager, host, members, listen, data, name string
 	certificate, key, authority                string
 	loss                                       float64
+	without                                    string
 	marks, gauge                               bool
 	turns                                      string
 }
@@ -58,6 +59,7 @@ fabric's topology and the TCP address at which others reach it (--listen):
 	flags.StringVar(&f.key, "key", "", "`file` of its key")
 	flags.StringVar(&f.authority, "authority", "", "`file` of the authorities' certificates")
 	flags.Float64Var(&f.loss, "loss", 0, "`share` of the packets to switches that is lost, from 0 to 1")
+	flags.StringVar(&f.without, "without", "", "`features` of the sockets to leave out, such as polling, or all")
 	flags.BoolVar(&f.marks, "marks", false, "")
 	flags.BoolVar(&f.gauge, "gauge", false, "")
 	flags.StringVar(&f.turns, "turns", "", "")
@@ -133,6 +135,9 @@ func (f *runFlags) options(cmd *cobra.Command, c bench.Config) ([]hostlib.Option
 	}
 	if f.loss > 0 {
 		all = append(all, hostlib.WithTrialLoss(f.loss, field.SeedOf(f.host)))
+	}
+	if f.without != "" {
+		all = append(all, hostlib.Without(f.without))
 	}
 	if f.bench.window > 0 {
 		all = append(all, hostlib.WithWindow(f.bench.window))
