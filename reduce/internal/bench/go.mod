@@ -1,5 +1,5 @@
-// Benchmarks beside other libraries, a module of its own so that the main
-// module does not depend on them.
+// Benchmarks beside other libraries. In a module of its own, one more to
+// compare with is no dependency of the main module.
 module github.com/tributary-fabric/tributary/reduce/internal/bench
 
 go 1.26
