@@ -147,9 +147,10 @@ func (s *ascent) top() *level { return &s.levels[len(s.levels)-1] }
 func (s *ascent) climb() bool {
 	s.round++
 	s.serial = 0
-	for _, n := range s.Exclude {
-		c := &s.states[s.p.graph.SwitchIndex(n)]
-		*c = climber{round: s.round, barred: true}
+	for _, list := range [2][]topology.NodeID{s.Exclude, s.Idle} {
+		for _, n := range list {
+			s.states[s.p.graph.SwitchIndex(n)] = climber{round: s.round, barred: true}
+		}
 	}
 	s.levels = append(s.levels[:0], level{})
 	s.levels[0].comps = s.levels[0].comps[:0]

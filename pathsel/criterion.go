@@ -2,7 +2,6 @@ package pathsel
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ type Criterion uint8
 // The criteria.
 const (
 	// ByFunction lets the collective and the bytes of a vector decide: see
-	// Request.Decide.
+	// Purpose.Decide.
 	ByFunction Criterion = iota
 	// FewestHops: links used, each counted once, so the least traffic.
 	FewestHops
@@ -127,36 +126,6 @@ func ParseCollective(name string) (Collective, error) {
 // Reduces reports whether vectors become one on their way; of the others a
 // switch lessens the messages, and not the bytes.
 func (c Collective) Reduces() bool { return c == Allreduce || c == Reduce || c == AnyCollective }
-
-// Decide returns the criterion of a request and why it is that one:
-//
-//   - it is given: that one;
-//   - gather, scatter and all-to-all move every piece the whole way: the fewest
-//     hops;
-//   - a barrier moves nothing but headers: the least latency;
-//   - of the others nothing is known of the bytes: the fewest hops;
-//   - a vector that is longer on a link of the model's bandwidth than on its
-//     way through the switches of three layers: the widest link, and else the
-//     least latency.
-func (r Request) Decide(m Model) (Criterion, string) {
-	switch {
-	case r.Criterion != ByFunction:
-		return r.Criterion, "it was given"
-	case r.Collective == Gather || r.Collective == Scatter || r.Collective == AllToAll:
-		return FewestHops, fmt.Sprintf("in %v every piece travels the whole way", r.Collective)
-	case r.Collective == Barrier:
-		return LeastLatency, "a barrier moves headers alone"
-	case r.Bytes == 0:
-		return FewestHops, "nothing is known of the vector's size"
-	}
-	if even := m.even(); r.Bytes > even {
-		return WidestLink, fmt.Sprintf("%d bytes take longer on a link than on their way (from %d bytes)", r.Bytes, even)
-	} else {
-		return LeastLatency, fmt.Sprintf("%d bytes take longer on their way than on a link (up to %d bytes)", r.Bytes, even)
-	}
-}
-
-var errWeights = errors.New("a criterion and weights are both given")
 
 // Compare orders two trees' figures by a criterion, the better first. Nothing
 // is said of their roots; ByFunction counts as FewestHops.

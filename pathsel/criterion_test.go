@@ -12,18 +12,18 @@ import (
 func TestDecide(t *testing.T) {
 	m := DefaultModel()
 	for _, test := range []struct {
-		req  Request
+		req  Purpose
 		want Criterion
 	}{
-		{Request{}, FewestHops},
-		{Request{Criterion: LeastLoad, Collective: Barrier}, LeastLoad},
-		{Request{Collective: Gather, Bytes: 1 << 30}, FewestHops},
-		{Request{Collective: AllToAll, Bytes: 1}, FewestHops},
-		{Request{Collective: Barrier, Bytes: 0}, LeastLatency},
-		{Request{Collective: Allreduce, Bytes: 64}, LeastLatency},
-		{Request{Collective: Broadcast, Bytes: 64 << 20}, WidestLink},
-		{Request{Bytes: m.even()}, LeastLatency},
-		{Request{Bytes: m.even() + 1}, WidestLink},
+		{Purpose{}, FewestHops},
+		{Purpose{Criterion: LeastLoad, Collective: Barrier}, LeastLoad},
+		{Purpose{Collective: Gather, Bytes: 1 << 30}, FewestHops},
+		{Purpose{Collective: AllToAll, Bytes: 1}, FewestHops},
+		{Purpose{Collective: Barrier, Bytes: 0}, LeastLatency},
+		{Purpose{Collective: Allreduce, Bytes: 64}, LeastLatency},
+		{Purpose{Collective: Broadcast, Bytes: 64 << 20}, WidestLink},
+		{Purpose{Bytes: m.even()}, LeastLatency},
+		{Purpose{Bytes: m.even() + 1}, WidestLink},
 	} {
 		if by, why := test.req.Decide(m); by != test.want || why == "" {
 			t.Errorf("%+v: %v, since %q; want %v", test.req, by, why, test.want)

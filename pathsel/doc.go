@@ -8,19 +8,20 @@
 //
 // # Two ways to ask
 //
+// A Planner takes the best tree by a Criterion, or by several with weights; it
+// keeps an index of its graph, so that a plan costs what the group is large and
+// not what the fabric is. What the group is for (Purpose) decides the criterion
+// where it is not given. A Plan says by which criterion, by which method, and
+// whether it is proven to be the best; what it costs by every criterion; which
+// trees lost, and by how much; and, where the bytes are known, how long switches
+// and how long hosts would take by the Model, whose numbers Fit finds from
+// measurements. Where hosts are faster and the request allows it, the answer is a
+// *HostsFaster, which is an ErrNoTree.
+//
 // Select takes the tree with the fewest hops (links used, each counted once),
 // then the least depth, then the one that adds the least to what other groups
-// use, then by a hash of the group, so that equal choices spread.
-//
-// A Planner does the same for any Criterion, or for several with weights; it
-// keeps an index of its graph, so that a plan costs what the group is large and
-// not what the fabric is. The criterion follows from the collective and from
-// the bytes of a vector where it is not given. A Plan says by which criterion,
-// by which method, and whether it is proven to be the best; what it costs by
-// every criterion; which trees lost, and by how much; and, where the bytes are
-// known, how long switches and how long hosts would take by the Model, whose
-// numbers Fit finds from measurements. Where hosts are faster and the request
-// allows it, the answer is a *HostsFaster, which is an ErrNoTree.
+// use, then by a hash of the group, so that equal choices spread. It is one of
+// the planner's methods, and needs no index.
 //
 // # Methods
 //
@@ -47,6 +48,16 @@
 // pathsel/steiner approximates it (Mehlhorn, then local search, within a budget
 // of work units) over the hops or over the prices of the load; the better of the
 // two methods by the criterion wins.
+//
+// Forwarding. With Request.Forward an edge may lead over switches that do not
+// reduce, since they cannot or are not to (Request.Idle). Each end of an edge
+// sends to an address on the edge's link at the other end, so that an edge is
+// allowed where routing by shortest paths cannot but take its links: all but the
+// last are the only shortest way from its one end, all but the first that from its
+// other end, and the ends are not nearer to each other. Such edges go into the
+// Steiner problem as ones of several links. With Request.Slim, switches that could
+// reduce forward as well, where the tree is no worse by the criterion: those with
+// one child, and a root between two.
 //
 // # Many groups
 //
@@ -82,7 +93,9 @@
 //
 // Index finds the trees on a link or switch. Planner.Repair joins what is left
 // of a broken tree and touches nothing else; its answer compares the outcome
-// with a fresh plan. Select does so with Request.Old.
+// with a fresh plan. Plan does so with Request.Old, and takes the repaired tree
+// unless a new one is better by more than Config.Keep: an old tree that nothing is
+// wrong with stays as it is unless it is worth the change.
 //
 // Nothing here depends on map order, time or chance: the same request has
 // always the same answer.

@@ -53,7 +53,7 @@ func ExampleSelect_refused() {
 	fmt.Println(err)
 	// Output:
 	// short of slots on leaf-0
-	// select tree: no tree: rank 0 (h0): switch leaf-0 has 4096 of its 4096 slots free, 1048576 are needed
+	// select tree: no tree: rank 0 (h0): switch leaf-0 has 32768 of its 32768 slots free, 1048576 are needed
 }
 
 // The criterion follows from the collective and the size, and the plan says what
@@ -71,7 +71,7 @@ func ExamplePlanner() {
 		Members:   []topology.NodeID{0, 3, 4},
 		Functions: topology.FunctionsOf(reduce.Sum), Types: topology.TypesOf(reduce.Float32),
 		Slots: 128, ChunkBytes: 1432,
-		Collective: pathsel.Allreduce, Bytes: 64 << 20,
+		Purpose: pathsel.Purpose{Collective: pathsel.Allreduce, Bytes: 64 << 20},
 	}
 	plan, err := planner.Plan(g.View(), nil, req)
 	if err != nil {

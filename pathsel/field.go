@@ -70,7 +70,7 @@ func (f *field) shortage(n topology.NodeID) shortage {
 	c := f.view.Capability(n)
 	free := c.Slots - f.load.UsedSlots(n)
 	switch {
-	case f.excluded[n] || !f.view.NodeUp(n):
+	case f.excluded[n] || f.idle[n] || !f.view.NodeUp(n):
 		return shortage{resource: Path}
 	case !c.Functions.Covers(f.Functions):
 		return shortage{Functions, int(c.Functions), int(f.Functions)}

@@ -91,9 +91,14 @@ func (p *Planner) Measure(view topology.View, load *Load, req Request, t Tree) F
 	if load != nil {
 		load.priced()
 	}
+	times := t.times()
 	count := func(link topology.LinkID) time.Duration {
 		spec := g.Link(link).LinkSpec
-		f.Bandwidth = min(f.Bandwidth, width(view, load, link, spec))
+		left := width(view, load, link, spec)
+		if n := times[link]; n > 1 { // edges of the tree itself share it
+			left = int64(float64(left) * float64(load.LinkTrees(link)+1) / float64(load.LinkTrees(link)+n))
+		}
+		f.Bandwidth = min(f.Bandwidth, left)
 		f.Use += load.LinkTrees(link)
 		f.Price += load.linkPrice(view, link)
 		return spec.Latency

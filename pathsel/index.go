@@ -64,14 +64,16 @@ func (x *Index) each(t Tree, f func(list *int32)) {
 	for _, v := range t.Vertices {
 		f(&x.switches[x.graph.SwitchIndex(v.Switch)])
 	}
+	for _, n := range t.Forwarders(x.graph) {
+		f(&x.switches[x.graph.SwitchIndex(n)])
+	}
 }
 
 // OnLink returns the trees on a link, in ascending order.
 func (x *Index) OnLink(l topology.LinkID) []uint32 { return x.list(nil, x.links[l]) }
 
-// OnNode returns the trees on a switch, or those that a host is a member of, in
-// ascending order. A tree whose edge is only forwarded by a switch is on the
-// links there.
+// OnNode returns the trees on a switch, be it that it only forwards an edge, or
+// those that a host is a member of, in ascending order.
 func (x *Index) OnNode(n topology.NodeID) []uint32 {
 	if x.graph.IsSwitch(n) {
 		return x.list(nil, x.switches[x.graph.SwitchIndex(n)])
@@ -105,9 +107,6 @@ func (x *Index) Down(view topology.View) []uint32 {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
-
-// Bytes returns the memory that the index holds, in bytes.
-func (x *Index) Bytes() int { return 4*(cap(x.links)+cap(x.switches)) + 8*cap(x.entries) }
 
 // Busiest returns the n links between switches with the most trees, the most
 // first.

@@ -29,6 +29,16 @@ func (l *Load) Add(t Tree, slots int) { l.count(t, slots, 1) }
 // Remove takes back what Add counted with the same arguments.
 func (l *Load) Remove(t Tree, slots int) { l.count(t, slots, -1) }
 
+// SetSlots says how many slots are reserved on switch n, in place of what Add
+// and Remove have counted there: for who keeps the books of them elsewhere.
+func (l *Load) SetSlots(n topology.NodeID, slots int) {
+	i := l.graph.SwitchIndex(n)
+	l.slots[i] = int64(slots)
+	if l.prices != nil && l.prices.growSwitch(l, i) {
+		l.prices.all(l)
+	}
+}
+
 func (l *Load) count(t Tree, slots int, sign int32) {
 	for link := range t.Links() {
 		l.links[link] += sign

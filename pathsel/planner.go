@@ -2,6 +2,7 @@ package pathsel
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -16,11 +17,15 @@ type Config struct {
 	Work int64
 	// Rivals are the most alternatives that a plan tells; below zero: none.
 	Rivals int
+	// Keep is the share by which a repaired tree may be worse than a new one, by
+	// the criterion, in hops or in depth, and is kept yet, so that trees do not
+	// move for little; below zero: nothing.
+	Keep float64
 }
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
-	return Config{Model: DefaultModel(), Work: 1 << 22, Rivals: MaxRunnersUp}
+	return Config{Model: DefaultModel(), Work: 1 << 22, Rivals: MaxRunnersUp, Keep: 1.0 / 8}
 }
 
 func (c Config) withDefaults() Config {
@@ -34,6 +39,9 @@ func (c Config) withDefaults() Config {
 	if c.Rivals == 0 {
 		c.Rivals = d.Rivals
 	}
+	if c.Keep == 0 {
+		c.Keep = d.Keep
+	}
 	return c
 }
 
@@ -42,6 +50,9 @@ func (c Config) Validate() error {
 	c = c.withDefaults()
 	if c.Work < 0 {
 		return fmt.Errorf("%w: a budget of %d work units is negative", ErrRequest, c.Work)
+	}
+	if math.IsNaN(c.Keep) {
+		return fmt.Errorf("%w: the share to keep is not a number", ErrRequest)
 	}
 	return c.Model.Validate()
 }
@@ -78,9 +89,6 @@ func newPlanner(g *topology.Graph, cfg Config) *Planner {
 
 // Graph returns the graph that p plans in.
 func (p *Planner) Graph() *topology.Graph { return p.graph }
-
-// Layered reports whether every link of the graph joins neighbouring layers.
-func (p *Planner) Layered() bool { return p.layers != nil }
 
 // Bytes returns the memory that the planner holds beside its graph, in bytes.
 func (p *Planner) Bytes() int {
@@ -178,10 +186,23 @@ type asked struct {
 	load *Load
 	by   Criterion
 	hash uint64
+	idle map[topology.NodeID]bool // Request.Idle
 	// floor is the least width of a link, ceiling the largest share of its free
 	// slots that a switch gives; 0: any.
 	floor   int64
 	ceiling float64
+}
+
+// ask takes a request up.
+func ask(view topology.View, load *Load, req *Request) asked {
+	a := asked{Request: req, view: view, load: load, hash: groupHash(req.Members)}
+	for _, n := range req.Idle {
+		if a.idle == nil {
+			a.idle = make(map[topology.NodeID]bool, len(req.Idle))
+		}
+		a.idle[n] = true
+	}
+	return a
 }
 
 // Plan chooses the tree of a group in view, beside what load counts of other
@@ -193,8 +214,13 @@ func (p *Planner) Plan(view topology.View, load *Load, req Request) (Plan, error
 		return Plan{}, fmt.Errorf("plan tree: %w", err)
 	}
 	defer p.leave(&req)
-	a := asked{Request: &req, view: view, load: load, hash: groupHash(req.Members)}
+	a := ask(view, load, &req)
 	plan, err := p.plan(a)
+	if err == nil {
+		p.keepOld(a, &plan)
+		p.slimDown(a, &plan)
+		err = p.forecast(a, &plan)
+	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan tree: %w", err)
 	}
@@ -262,7 +288,7 @@ func (p *Planner) plan(a asked) (Plan, error) {
 	}
 	plan.Rivals = p.rivals(a, all)
 	plan.Reason = p.reason(&plan)
-	return plan, p.forecast(a, &plan)
+	return plan, nil
 }
 
 // candidates returns the trees by a.by, best first, or why there is none.

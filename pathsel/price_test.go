@@ -78,7 +78,7 @@ func TestPricesFollowTheLoad(t *testing.T) {
 	p, load, rng := planner(t, g), NewLoad(g), rand.New(rand.NewPCG(91, 92))
 	var trees []Tree
 	for range 60 {
-		plan, err := p.Plan(g.View(), load, Request{Members: randomGroup(rng, g, 8), Criterion: LeastLoad, Slots: 4})
+		plan, err := p.Plan(g.View(), load, Request{Members: randomGroup(rng, g, 8), Purpose: Purpose{Criterion: LeastLoad}, Slots: 4})
 		if err != nil {
 			t.Fatal(err)
 		}

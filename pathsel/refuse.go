@@ -62,7 +62,7 @@ func (f *field) refuseSwitch(n topology.NodeID, s shortage) *Refusal {
 		r.text = fmt.Sprintf("%s can serve %d of the %d children that it would have", name, s.free, s.need)
 	default:
 		r.text = name + " is down"
-		if f.excluded[n] {
+		if f.excluded[n] || f.idle[n] {
 			r.text = name + " is excluded"
 		}
 	}

@@ -57,8 +57,8 @@ func TestSelectRefusals(t *testing.T) {
 			[]topology.Change{with(spine, func(c *topology.Capability) { c.Chunk = 256 })}, nil,
 			Refusal{Resource: Chunk, Switch: spine, Member: 3, Free: 256, Need: 1432}, "spine-0 takes chunks of 256 bytes, 1432 are needed",
 		}, {
-			"slots of a leaf", nil, func(r *Request) { r.Slots = 5000 },
-			Refusal{Resource: Slots, Switch: leaf0, Member: h0, Free: 4096, Need: 5000}, "leaf-0 has 4096 of its 4096 slots free, 5000 are needed",
+			"slots of a leaf", nil, func(r *Request) { r.Slots = 50000 },
+			Refusal{Resource: Slots, Switch: leaf0, Member: h0, Free: 32768, Need: 50000}, "leaf-0 has 32768 of its 32768 slots free, 50000 are needed",
 		}, {
 			"children of a leaf",
 			[]topology.Change{with(leaf1, func(c *topology.Capability) { c.Children = 2 })}, nil,
@@ -103,12 +103,12 @@ func TestSelectSlotsOfOthers(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,2,2")
 	load := NewLoad(g)
 	req := usual(everyone(g))
-	req.Slots = 3000
+	req.Slots = 30000
 	first := mustSelect(t, g.View(), load, req)
 	load.Add(first.Tree, req.Slots)
 	_, err := Select(g.View(), load, req)
 	r := checkRefusal(t, g, err)
-	if r.Resource != Slots || r.Free != 1096 || r.Need != 3000 {
+	if r.Resource != Slots || r.Free != 2768 || r.Need != 30000 {
 		t.Errorf("%+v: %v", *r, err)
 	}
 	load.Remove(first.Tree, req.Slots)

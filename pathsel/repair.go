@@ -36,26 +36,6 @@ func (r Repaired) Against(fresh Plan) string {
 	return said + "; as good as a fresh plan"
 }
 
-// orRepaired returns req.Old repaired, if that has no more hops and depth than c,
-// and else c.
-func (c Choice) orRepaired(view topology.View, load *Load, req Request) Choice {
-	p := newPlanner(view.Graph(), DefaultConfig())
-	r, err := p.Repair(view, load, req, req.Old)
-	if err != nil || r.Fresh || r.Figures.Hops > c.Cost.Hops || r.Figures.Depth > c.Cost.Depth {
-		return c
-	}
-	others := slices.DeleteFunc(c.RunnersUp, func(a Alternative) bool {
-		return a.Root == r.Tree.Root() || a.Cost.Compare(r.Figures.Cost()) < 0
-	})
-	cost := r.Figures.Cost()
-	return Choice{
-		Tree: r.Tree, Cost: cost, RunnersUp: others, Usable: c.Usable, Examined: c.Examined,
-		Reason: fmt.Sprintf("root %s: %s over %s, %v; the tree before, repaired: %s", view.Graph().Name(r.Tree.Root()),
-			count(len(r.Tree.Leaves), "member"), switches(len(r.Tree.Vertices)), cost,
-			r.Against(Plan{Figures: Figures{Hops: c.Cost.Hops, Depth: c.Cost.Depth, Use: c.Cost.Load}})),
-	}
-}
-
 // Repair returns a tree for the members of req that keeps of old whatever can
 // still be used and leads to a member: its root, too, if it still has two
 // children. What is apart is joined by the fewest links that a nearest-first
@@ -65,11 +45,10 @@ func (p *Planner) Repair(view topology.View, load *Load, req Request, old Tree) 
 	if err := p.enter(view, load, &req); err != nil {
 		return Repaired{}, fmt.Errorf("repair tree: %w", err)
 	}
-	a := asked{Request: &req, view: view, load: load, hash: groupHash(req.Members)}
-	m := p.mend(a, old)
-	ok := m != nil && m.join() && m.finish()
+	tree, ok := p.mended(ask(view, load, &req), old)
 	p.leave(&req)
 	if !ok {
+		req.Old = Tree{}
 		plan, err := p.Plan(view, load, req)
 		if err != nil {
 			return Repaired{}, fmt.Errorf("repair tree: %w", err)
@@ -78,9 +57,85 @@ func (p *Planner) Repair(view topology.View, load *Load, req Request, old Tree) 
 		r.compare(view, old)
 		return r, nil
 	}
-	r := Repaired{Tree: m.result, Figures: p.Measure(view, load, req, m.result)}
+	r := Repaired{Tree: tree, Figures: p.Measure(view, load, req, tree)}
 	r.compare(view, old)
 	return r, nil
+}
+
+// mended returns old repaired, if that can be.
+func (p *Planner) mended(a asked, old Tree) (Tree, bool) {
+	m := p.mend(a, old)
+	if m == nil || !m.join() || !m.finish() {
+		return Tree{}, false
+	}
+	return m.result, true
+}
+
+// keepOld has a plan be the request's old tree, repaired, unless the new one is
+// better by more than Config.Keep.
+func (p *Planner) keepOld(a asked, plan *Plan) {
+	if len(a.Old.Vertices) == 0 {
+		return
+	}
+	tree, ok := p.mended(a, a.Old)
+	if !ok {
+		if tree = a.Old; !p.intact(a, &tree) {
+			return
+		}
+	}
+	r := Repaired{Tree: tree, Figures: p.Measure(a.view, a.load, *a.Request, tree)}
+	if p.outdone(&r.Figures, &plan.Figures, plan.Criterion) {
+		return
+	}
+	r.compare(a.view, a.Old)
+	fresh := Rival{Root: plan.Tree.Root(), Method: plan.Method, Figures: plan.Figures, Lost: plan.Figures.lost(r.Figures, plan.Criterion)}
+	if r.Figures.Compare(plan.Figures, plan.Criterion) > 0 {
+		fresh.Lost = "what it would change: it is better by " + r.Figures.lost(plan.Figures, plan.Criterion)
+	}
+	against := r.Against(*plan)
+	if !slices.EqualFunc(tree.Vertices, plan.Tree.Vertices, func(x, y Vertex) bool { return x == y }) {
+		plan.Rivals = append([]Rival{fresh}, plan.Rivals...)
+		plan.Rivals = plan.Rivals[:min(len(plan.Rivals), max(p.cfg.Rivals, 0))]
+	}
+	plan.Tree, plan.Figures, plan.Method, plan.Exact = tree, r.Figures, ByRepair, false
+	plan.Reason = p.reason(plan) + "; the tree before, repaired: " + against
+}
+
+// intact reports whether a tree, be it one of routes, can go on as it is.
+func (p *Planner) intact(a asked, t *Tree) bool {
+	if t.Validate(a.view) != nil || len(t.Leaves) != len(a.Members) || len(t.Routes) > 0 && !a.Forward && !a.Slim {
+		return false
+	}
+	for rank, l := range t.Leaves {
+		if l.Host != a.Members[rank] {
+			return false
+		}
+	}
+	for i, children := range t.AllChildren() {
+		n := t.Vertices[i].Switch
+		if !a.reduces(n) || slices.Contains(a.Exclude, n) || len(children) > a.view.Capability(n).Children {
+			return false
+		}
+	}
+	for l := range t.Links() {
+		if slices.Contains(a.ExcludeLinks, l) {
+			return false
+		}
+	}
+	for _, r := range t.Routes {
+		if !p.pinned(a.view, t.childOf(r), r.Links) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(t.Forwarders(p.graph), func(n topology.NodeID) bool { return slices.Contains(a.Exclude, n) })
+}
+
+// outdone reports whether a repaired tree is worse than a new one by more than
+// Config.Keep.
+func (p *Planner) outdone(repaired, fresh *Figures, by Criterion) bool {
+	most := 1 + max(p.cfg.Keep, 0)
+	return repaired.value(by) > most*fresh.value(by) || float64(repaired.Hops) > most*float64(fresh.Hops) ||
+		float64(repaired.Depth) > most*float64(fresh.Depth)
 }
 
 // compare sorts the links of both trees. Members mostly keep theirs, so that
@@ -209,9 +264,11 @@ func (p *Planner) mend(a asked, old Tree) *mending {
 		}
 	}
 	barred := map[topology.NodeID]bool{}
-	for _, n := range a.Exclude {
-		barred[n] = true
-		m.place[p.graph.SwitchIndex(n)] = -2
+	for _, list := range [2][]topology.NodeID{a.Exclude, a.Idle} {
+		for _, n := range list {
+			barred[n] = true
+			m.place[p.graph.SwitchIndex(n)] = -2
+		}
 	}
 	below := make([]int32, len(old.Vertices)) // edges to children that stand
 	linked := make([]bool, len(old.Vertices))

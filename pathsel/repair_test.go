@@ -151,38 +151,48 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestSelectKeepsWhatHolds: Select returns the old tree repaired where that is
-// as good as a new one, and a new one where it is not.
-func TestSelectKeepsWhatHolds(t *testing.T) {
+// TestPlanKeepsWhatHolds: Plan returns the old tree repaired where no new one is
+// better by more than Keep, and a new one where one is.
+func TestPlanKeepsWhatHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 34))
 	kept, anew := 0, 0
+	planners := map[string]*Planner{}
+	for _, name := range smallFabrics {
+		planners[name] = planner(t, smallFabric(t, name))
+	}
 	for range 300 {
-		name := smallFabrics[rng.IntN(len(smallFabrics))]
-		g := smallFabric(t, name)
-		req := usual(randomGroup(rng, g, 8))
-		old := mustSelect(t, g.View(), nil, req).Tree
-		view := changed(t, g, breaks(rng, old)...)
-		fresh, err := Select(view, nil, req)
-		req.Old = old
-		c, again := Select(view, nil, req)
+		p := planners[smallFabrics[rng.IntN(len(smallFabrics))]]
+		req := usual(randomGroup(rng, p.graph, 8))
+		req.Criterion = Criterion(rng.IntN(int(criteria)))
+		first, err := p.Plan(p.graph.View(), nil, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		view := changed(t, p.graph, breaks(rng, first.Tree)...)
+		fresh, err := p.Plan(view, nil, req)
+		req.Old = first.Tree
+		plan, again := p.Plan(view, nil, req)
 		if (err == nil) != (again == nil) {
 			t.Fatalf("%v without the old tree, %v with it", err, again)
 		}
 		if err != nil {
 			continue
 		}
-		checkChoice(t, view, nil, req, c)
-		if c.Cost.Hops > fresh.Cost.Hops || c.Cost.Depth > fresh.Cost.Depth {
-			t.Fatalf("%v, a new tree has %v", c.Cost, fresh.Cost)
+		checkPlan(t, view, nil, req, &plan)
+		if p.outdone(&plan.Figures, &fresh.Figures, plan.Criterion) {
+			t.Fatalf("%+v, a new tree has %+v by %v", plan.Figures, fresh.Figures, plan.Criterion)
 		}
-		if shared(old, c.Tree) > shared(old, fresh.Tree) {
+		if plan.Method == ByRepair {
 			kept++
+			if shared(first.Tree, plan.Tree) < shared(first.Tree, fresh.Tree) {
+				t.Fatalf("%d links are kept, a new tree has %d", shared(first.Tree, plan.Tree), shared(first.Tree, fresh.Tree))
+			}
 		} else {
 			anew++
 		}
 	}
 	if kept == 0 || anew == 0 {
-		t.Errorf("%d trees kept more than a new one has in common with the old, %d did not", kept, anew)
+		t.Errorf("%d trees were repaired, %d not", kept, anew)
 	}
 }
 

@@ -69,14 +69,45 @@ func (x routeIndex) length(p *Planner, vertex, rank int32, first topology.LinkID
 	return took, len(links)
 }
 
-// Edge returns the links of the edge from vertex v to its parent, v's own end
-// first: one, or those of a route. The root has none.
-func (t Tree) Edge(v int) []topology.LinkID {
-	if t.Vertices[v].Up == topology.NoLink {
+// times returns how many edges lead over each link, if any has several; nil
+// where no edge is a route.
+func (t Tree) times() map[topology.LinkID]int {
+	if len(t.Routes) == 0 {
 		return nil
 	}
-	return t.routesByChild().of(int32(v), -1, t.Vertices[v].Up)
+	times := map[topology.LinkID]int{}
+	for l := range t.Links() {
+		times[l]++
+	}
+	return times
 }
+
+// Edges are the edges of a tree, for who asks for many.
+type Edges struct {
+	tree   *Tree
+	routes routeIndex
+}
+
+// Edges returns the tree's.
+func (t *Tree) Edges() Edges { return Edges{t, t.routesByChild()} }
+
+// OfVertex returns the links from vertex v to its parent, v's own end first: one,
+// or those of a route. The root has none.
+func (e Edges) OfVertex(v int) []topology.LinkID {
+	if up := e.tree.Vertices[v].Up; up != topology.NoLink {
+		return e.routes.of(int32(v), -1, up)
+	}
+	return nil
+}
+
+// OfLeaf returns the links from a member to its switch likewise.
+func (e Edges) OfLeaf(rank int) []topology.LinkID {
+	return e.routes.of(-1, int32(rank), e.tree.Leaves[rank].Link)
+}
+
+// Edge returns the links of the edge from vertex v to its parent, v's own end
+// first: one, or those of a route. The root has none.
+func (t Tree) Edge(v int) []topology.LinkID { return t.Edges().OfVertex(v) }
 
 // Forwarders returns the switches that the tree's edges pass and that do not
 // reduce, in the order of Routes, each once for each edge through it.
@@ -100,7 +131,8 @@ func (t Tree) childOf(p Route) topology.NodeID {
 }
 
 // checkRoutes reports the first route that is none between its ends over usable
-// links, or that passes a node of the tree.
+// links, or that passes a vertex of the tree. Routes may have links and
+// forwarding switches in common.
 func (t Tree) checkRoutes(view topology.View, seen map[topology.NodeID]bool) error {
 	g := view.Graph()
 	for i, p := range t.Routes {
@@ -127,10 +159,8 @@ func (t Tree) checkRoutes(view topology.View, seen map[topology.NodeID]bool) err
 				return fmt.Errorf("link %s or a node at its end is down", g.LinkName(l))
 			}
 			at = g.Across(l, at)
-			if last := k == len(p.Links)-1; !last && (seen[at] || !g.IsSwitch(at)) {
-				return fmt.Errorf("route %d passes %s, which is on the tree already or no switch", i, g.Name(at))
-			} else if !last {
-				seen[at] = true
+			if k < len(p.Links)-1 && (seen[at] || !g.IsSwitch(at)) {
+				return fmt.Errorf("route %d passes %s, which is a vertex of the tree or no switch", i, g.Name(at))
 			}
 		}
 		if at != t.Vertices[parent].Switch {

@@ -23,26 +23,26 @@ type Request struct {
 	// Exclude are switches, ExcludeLinks links, that the tree must not use.
 	Exclude      []topology.NodeID
 	ExcludeLinks []topology.LinkID
-	// Old is the tree that the group has lost, if it had one: Select returns it
-	// repaired where that has as few hops and as little depth as a new one. It
-	// counts no longer in the load.
-	Old Tree
+	// Idle are switches that must not reduce. With Forward they may forward.
+	Idle []topology.NodeID
 
 	// What follows is for a Planner; Select goes by the fewest hops.
 
-	// Criterion is what to choose by. Weights, if any is above zero, stand in
-	// its place.
-	Criterion Criterion
-	Weights   Weights
-	// Collective is what the group does, and Bytes how long its vectors are; 0
-	// where that is not known.
-	Collective Collective
-	Bytes      int64
+	// Old is the tree that the group has lost, if it had one: it is repaired,
+	// and the plan is the outcome unless a new tree is better by more than
+	// Config.Keep. It counts no longer in the load.
+	Old Tree
+
+	// Purpose decides which tree is the best.
+	Purpose
 	// Forward lets switches that cannot reduce forward, so that an edge of the
-	// tree may lead over several links. The manager does not ask for it: its
-	// edges are addresses that are routed over one link.
+	// tree may lead over several links: where routing by shortest paths, to the
+	// subnets of the links at its ends, cannot but take exactly these.
 	Forward bool
-	// Hosts lets the answer be a *HostsFaster; it takes Bytes.
+	// Slim has switches forward that could reduce, where the tree is better by
+	// that: those with one child, and a root between two.
+	Slim bool
+	// Hosts lets the answer be a *HostsFaster; it takes Bytes, or a Barrier.
 	Hosts bool
 }
 
@@ -68,9 +68,11 @@ func (r Request) Validate(g *topology.Graph) error {
 
 // validateRest reports what is wrong beside the members.
 func (r Request) validateRest(g *topology.Graph) error {
-	for _, n := range r.Exclude {
-		if !g.IsSwitch(n) {
-			return fmt.Errorf("%w: %s to exclude is not a switch", ErrRequest, g.Name(n))
+	for _, list := range [2][]topology.NodeID{r.Exclude, r.Idle} {
+		for _, n := range list {
+			if !g.IsSwitch(n) {
+				return fmt.Errorf("%w: %s to exclude is not a switch", ErrRequest, g.Name(n))
+			}
 		}
 	}
 	for _, l := range r.ExcludeLinks {
@@ -78,15 +80,10 @@ func (r Request) validateRest(g *topology.Graph) error {
 			return fmt.Errorf("%w: there is no link %d to exclude", ErrRequest, l)
 		}
 	}
-	switch {
-	case r.Slots < 0 || r.ChunkBytes < 0 || r.Bytes < 0:
-		return fmt.Errorf("%w: %d slots, %d bytes a chunk and %d a vector must not be negative", ErrRequest, r.Slots, r.ChunkBytes, r.Bytes)
-	case r.Criterion >= criteria || r.Collective >= collectives:
-		return fmt.Errorf("%w: there is no %v, or no %v", ErrRequest, r.Criterion, r.Collective)
-	case r.Weights.given() && r.Criterion != ByFunction:
-		return fmt.Errorf("%w: %w", ErrRequest, errWeights)
+	if r.Slots < 0 || r.ChunkBytes < 0 {
+		return fmt.Errorf("%w: %d slots and %d bytes a chunk must not be negative", ErrRequest, r.Slots, r.ChunkBytes)
 	}
-	return r.Weights.Validate()
+	return r.Purpose.Validate()
 }
 
 // Cost is what a tree costs. Fewer is better, and earlier fields decide before
@@ -153,7 +150,7 @@ func Select(view topology.View, load *Load, req Request) (Choice, error) {
 	if load != nil && load.graph != g {
 		return Choice{}, fmt.Errorf("select tree: %w: the load is of another graph", ErrRequest)
 	}
-	f := newField(asked{Request: &req, view: view, load: load})
+	f := newField(ask(view, load, &req))
 	if refusal := f.attachMembers(); refusal != nil {
 		return Choice{}, fmt.Errorf("select tree: %w", refusal)
 	}
@@ -161,11 +158,7 @@ func Select(view topology.View, load *Load, req Request) (Choice, error) {
 	if len(roots) == 0 {
 		return Choice{}, fmt.Errorf("select tree: %w", f.refuseUnreached())
 	}
-	choice, err := f.chooseRoot(roots)
-	if err != nil || len(req.Old.Vertices) == 0 {
-		return choice, err
-	}
-	return choice.orRepaired(view, load, req), nil
+	return f.chooseRoot(roots)
 }
 
 // chooseRoot tries the roots in their order while the budget lasts.

@@ -8,13 +8,15 @@ import (
 )
 
 // sketch is the part of a fabric that one request can use, as package steiner
-// wants it: members by rank, then switches; of parallel links the best.
+// wants it: members by rank, then switches that reduce; of parallel links the
+// best.
 type sketch struct {
-	nodes []topology.NodeID
-	limit []int32
-	ends  [][2]int32
-	links []topology.LinkID
-	cost  []float64
+	nodes  []topology.NodeID
+	limit  []int32
+	ends   [][2]int32
+	links  []topology.LinkID
+	cost   []float64
+	routes map[int32][]topology.LinkID // edges of several links, from ends[0] on
 }
 
 // sketch draws the fabric for a.
@@ -31,10 +33,8 @@ func (p *Planner) sketch(a asked) *sketch {
 		switch {
 		case f.excluded[n] || !a.view.NodeUp(n):
 		case a.reduces(n) && !a.crowds(n):
-			// The root may have no more; orient sees to that.
+			// The root may have no more; its choice sees to that.
 			place[i] = s.add(n, int32(min(a.view.Capability(n).Children, math.MaxInt32-1)+1))
-		case a.Forward:
-			place[i] = s.add(n, 2)
 		}
 	}
 	at := func(n topology.NodeID) int32 {
@@ -64,6 +64,9 @@ func (p *Planner) sketch(a asked) *sketch {
 				s.links[old], s.cost[old] = l, cost
 			}
 		}
+	}
+	if a.Forward {
+		s.forward(p, a, f, at)
 	}
 	return s
 }
@@ -114,15 +117,19 @@ func (p *Planner) bySteiner(a asked) (candidate, bool) {
 	if err != nil {
 		return candidate{}, false
 	}
-	links := make([]topology.LinkID, len(found.Edges))
-	for i, e := range found.Edges {
-		links[i] = s.links[e]
+	o := newOrientation(p, a)
+	for _, e := range found.Edges {
+		links := s.routes[e]
+		if links == nil {
+			links = s.links[e : e+1]
+		}
+		o.add(s.nodes[s.ends[e][0]], links...)
 	}
-	t, ok := p.orient(a, links)
-	if !ok {
+	root := o.centre()
+	if root == topology.NoNode {
 		return candidate{}, false
 	}
-	c := p.candidate(a, t, BySteiner)
+	c := p.candidate(a, o.tree(root), BySteiner)
 	c.work = found.Work
 	return c, true
 }

@@ -82,11 +82,9 @@ func (p *Planner) swift(f *field, root int32) (Tree, bool) {
 // hangFrom directs a tree of links to root, if no switch has too many children
 // and no switch is there for nothing.
 func (p *Planner) hangFrom(f *field, root int32, links []topology.LinkID) (Tree, bool) {
-	o := &orientation{p: p, asked: f.asked, near: map[topology.NodeID][]topology.LinkID{}}
+	o := newOrientation(p, f.asked)
 	for _, l := range links {
-		for _, end := range p.graph.Link(l).Ends {
-			o.near[end.Node] = append(o.near[end.Node], l)
-		}
+		o.add(p.graph.Link(l).Ends[0].Node, l)
 	}
 	top := f.switches[root]
 	for n, at := range o.near {
@@ -101,7 +99,7 @@ func (p *Planner) hangFrom(f *field, root int32, links []topology.LinkID) (Tree,
 			return Tree{}, false
 		}
 	}
-	return o.tree(top)
+	return o.tree(top), true
 }
 
 // arrival is a switch and when it is reached.

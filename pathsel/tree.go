@@ -76,6 +76,7 @@ func (t Tree) Depth() int {
 
 // Links iterates over the links of the tree: the switches' in the order of
 // Vertices, then the members' by rank, then what routes have beyond their first.
+// A link that several routes take comes once for each.
 func (t Tree) Links() iter.Seq[topology.LinkID] {
 	return func(yield func(topology.LinkID) bool) {
 		for _, v := range t.Vertices {

@@ -117,7 +117,7 @@ type Capability struct {
 
 // The capability of a switch of which nothing else is said.
 const (
-	DefaultSlots    = 4096
+	DefaultSlots    = 32768 // those of 64 trees with windows of 256
 	DefaultChildren = 64
 	// DefaultChunk fills a frame of 9,000 bytes: less IPv4, UDP and the
 	// data plane's header, down to a multiple of the largest element.

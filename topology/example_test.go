@@ -93,7 +93,7 @@ func ExampleBuilder() {
 	// name: pair
 	// defaults:
 	//   link: {bandwidth: 100G, latency: 500ns}
-	//   switch: {functions: all, types: all, slots: 4096, children: 64, chunk: 8928}
+	//   switch: {functions: all, types: all, slots: 32768, children: 64, chunk: 8928}
 	// hosts:
 	//   - a
 	//   - b
