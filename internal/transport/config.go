@@ -9,7 +9,7 @@ import (
 // Features are what a UDP does to be fast, each of which can be left out.
 // Those that the kernel cannot do are left out by themselves: a UDP finds out
 // by trying.
-type Features uint8
+type Features uint16
 
 // The features.
 const (
@@ -31,12 +31,17 @@ const (
 	// kernel then wakes the very thread that reads, where otherwise the Go
 	// runtime's poller does so by way of others. An idle UDP costs no thread.
 	Napping
+	// Bundling gives what was taken as one as one Packet, where Config.Runs asks
+	// for that.
+	Bundling
+	// Adapting has a UDP look for a shorter time where looking has been in vain.
+	Adapting
 
 	// AllFeatures are all of them.
-	AllFeatures = Batching | Segmentation | Coalescing | Lending | Polling | Napping
+	AllFeatures = Batching | Segmentation | Coalescing | Lending | Polling | Napping | Bundling | Adapting
 )
 
-var featureNames = [...]string{"batching", "segmentation", "coalescing", "lending", "polling", "napping"}
+var featureNames = [...]string{"batching", "segmentation", "coalescing", "lending", "polling", "napping", "bundling", "adapting"}
 
 // String returns the features' names, separated by commas, or "none".
 func (f Features) String() string {
@@ -96,10 +101,16 @@ type Config struct {
 	// Without are the features to be left out, by default none.
 	Without Features
 
+	// Runs has a ReadBatch give datagrams that the kernel has received as one as
+	// one Packet, with their Size. So whoever reads them looks once at what they
+	// have in common.
+	Runs bool
+
 	// Poll is how long after a datagram, or after a Wake, a ReadBatch looks for
-	// the next one before it sleeps; 0: DefaultPoll. Between two looks it
-	// offers the processor to others. A UDP whose neighbours are silent does
-	// not look.
+	// the next one, at the most, before it sleeps; 0: DefaultPoll. Between two
+	// looks it offers the processor to others. A UDP whose neighbours are silent
+	// does not look, and one that hears of them less often than that looks
+	// shorter.
 	Poll time.Duration
 }
 
@@ -109,7 +120,7 @@ func (c Config) Validate() error {
 	case c.ReceiveBuffer < 0:
 		return fmt.Errorf("transport: receive buffer of %d bytes", c.ReceiveBuffer)
 	case c.Without&^AllFeatures != 0:
-		return fmt.Errorf("transport: without features %#x, which there are not", uint8(c.Without&^AllFeatures))
+		return fmt.Errorf("transport: without features %#x, which there are not", uint16(c.Without&^AllFeatures))
 	case c.Poll < 0 || c.Poll > maxPoll:
 		return fmt.Errorf("transport: polling for %v, want 0 to %v", c.Poll, maxPoll)
 	}

@@ -11,10 +11,15 @@ import (
 // ErrWoken is returned by a ReadBatch that was ended by Wake.
 var ErrWoken = errors.New("transport: woken")
 
-// Packet is one datagram that was received.
+// Packet is one datagram that was received, or a run of them.
 type Packet struct {
 	Data []byte         // its payload: memory of the Conn, lent until its next ReadBatch
 	From netip.AddrPort // the sender; never an IPv4 address in IPv6 form
+
+	// Size, if not 0, says that Data are the payloads of several datagrams of
+	// so many bytes each, one after the other, the last of which may be shorter.
+	// There are such only where Config.Runs asked for them.
+	Size int
 }
 
 // Message is one datagram to send, Head and Body one after the other, or
@@ -24,19 +29,18 @@ type Message struct {
 	To         netip.AddrPort
 	Head, Body []byte
 
-	// Size, if not 0, says that Body is a run of datagrams of so many bytes
-	// each, one after the other, the last of which may be shorter. There is no
-	// Head then.
+	// Size, if not 0, says that this is a run of datagrams: Body has so many
+	// bytes of each, one after the other, the last of which may have fewer; and
+	// Head as many bytes of each, which go before these, or none at all.
 	Size int
 }
 
-// datagrams returns how many datagrams m is, and the bytes of all.
-func (m *Message) datagrams() (count, bytes int) {
-	bytes = len(m.Head) + len(m.Body)
-	if m.Size == 0 || bytes == 0 {
-		return 1, bytes
+// count returns how many datagrams m is.
+func (m *Message) count() int {
+	if m.Size == 0 || len(m.Body) == 0 {
+		return 1
 	}
-	return (bytes + m.Size - 1) / m.Size, bytes
+	return (len(m.Body) + m.Size - 1) / m.Size
 }
 
 // each calls f with each of m's datagrams.
@@ -45,9 +49,10 @@ func (m *Message) each(f func(head, body []byte)) {
 		f(m.Head, m.Body)
 		return
 	}
-	for rest := m.Body; ; {
+	heads := len(m.Head) / m.count()
+	for head, rest := m.Head, m.Body; ; head = head[heads:] {
 		n := min(m.Size, len(rest))
-		f(nil, rest[:n])
+		f(head[:heads], rest[:n])
 		if rest = rest[n:]; len(rest) == 0 {
 			return
 		}
@@ -61,11 +66,12 @@ type Conn interface {
 	// LocalAddr returns the address that others send to.
 	LocalAddr() netip.AddrPort
 
-	// ReadBatch takes at least one datagram and at most len(packets), and
-	// returns how many; what the ReadBatch before it lent is given back. It waits until one is there, until the moment until
-	// (the zero time: for ever), or until Wake. What is there already is
-	// returned first, also after the moment and after a Wake. Otherwise the
-	// error is os.ErrDeadlineExceeded, ErrWoken, or net.ErrClosed.
+	// ReadBatch takes at least one packet and at most len(packets), and
+	// returns how many; what the ReadBatch before it lent is given back. It
+	// waits until one is there, until the moment until (the zero time: for
+	// ever), or until Wake. What is there already is returned first, also after
+	// the moment and after a Wake. Otherwise the error is
+	// os.ErrDeadlineExceeded, ErrWoken, or net.ErrClosed.
 	ReadBatch(packets []Packet, until time.Time) (int, error)
 
 	// WriteBatch sends all messages, those to one destination in their order;

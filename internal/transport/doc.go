@@ -17,15 +17,16 @@
 //
 // Packets to one destination travel through the kernel as one train, on both
 // sides; they are read where the kernel wrote them; nothing is allocated for
-// them; and whoever has just had one looks for the next before it sleeps, and
-// sleeps so that the kernel wakes the very thread that reads. docs/decisions/0010
-// and 0015 tell why and what it brings. Each of these is a [Features] that can
+// them; a train may be given to its reader whole, as one Packet; and whoever has
+// just had one looks for the next before it sleeps, for as long as that has been
+// worth it, and sleeps so that the kernel wakes the very thread that reads.
+// docs/decisions/0010, 0015 and 0018 tell why and what it brings. Each of these is a [Features] that can
 // be left out, by Config.Without; a UDP leaves out by itself what the kernel
 // refuses when it tries, whatever its version. On systems other than Linux, and
 // without Batching, there is one packet a system call, by package net.
 //
 //	ReadBatch   take what is there
-//	            else, for Config.Poll since the last packet: sched_yield, and look again
+//	            else, for Config.Poll at most since the last packet: sched_yield, and look again
 //	            else, for 20 ms since then: ppoll, in the reader's thread
 //	            else: the Go runtime's poller; an idle UDP holds no thread
 package transport

@@ -20,6 +20,7 @@ const (
 // inbound is what a system call receives, and what of it was not given away.
 type inbound struct {
 	coalesces, lends bool
+	bundles          bool // what came as one is given as one
 
 	messages []mmsghdr // and what they refer to
 	vectors  []unix.Iovec
@@ -40,8 +41,8 @@ type inbound struct {
 	copies []byte // where nothing is lent: copies of datagrams
 }
 
-func (in *inbound) init(coalesces, lends bool) {
-	in.coalesces, in.lends = coalesces, lends
+func (in *inbound) init(coalesces, lends, bundles bool) {
+	in.coalesces, in.lends, in.bundles = coalesces, lends, bundles
 	n := datagramsIn
 	if coalesces {
 		n = trainsIn
@@ -104,14 +105,18 @@ func (in *inbound) open() {
 	}
 }
 
-// give gives datagrams away, and returns how many, and their bytes with those
-// of their headers.
-func (in *inbound) give(packets []Packet) (n, bytes int) {
+// give gives packets away, and returns how many, how many datagrams they are,
+// and the bytes of these with their headers.
+func (in *inbound) give(packets []Packet) (n, datagrams, bytes int) {
 	if !in.lends {
 		in.copies = in.copies[:0]
 	}
 	for n < len(packets) && in.at < in.count {
-		size := min(in.size, len(in.rest))
+		size, run, count := min(in.size, len(in.rest)), 0, 1
+		if in.bundles && size < len(in.rest) {
+			count, run = (len(in.rest)+size-1)/size, size
+			size = len(in.rest)
+		}
 		data := in.rest[:size:size]
 		in.rest = in.rest[size:]
 		if !in.lends {
@@ -119,15 +124,16 @@ func (in *inbound) give(packets []Packet) (n, bytes int) {
 			in.copies = append(in.copies, data...)
 			data = in.copies[begin:len(in.copies):len(in.copies)]
 		}
-		packets[n] = Packet{data, in.from}
+		packets[n] = Packet{Data: data, From: in.from, Size: run}
 		n++
-		bytes += size + in.above
+		datagrams += count
+		bytes += size + count*in.above
 		if len(in.rest) == 0 {
 			in.at++
 			in.open()
 		}
 	}
-	return n, bytes
+	return n, datagrams, bytes
 }
 
 // segment returns the size of the datagrams of message i.

@@ -111,7 +111,7 @@ func (c *memoryConn) take(packets []Packet) (int, error) {
 	n, bytes := min(len(packets), len(c.queue)), 0
 	for i := range packets[:n] {
 		d := c.queue[i]
-		packets[i] = Packet{d.payload, d.from} // nobody else has it
+		packets[i] = Packet{Data: d.payload, From: d.from} // nobody else has it
 		bytes += len(d.payload) + overhead(d.from.Addr())
 	}
 	if n > 0 {

@@ -68,7 +68,7 @@ func openBatching(local netip.AddrPort, c Config, t *tally) (engine, netip.AddrP
 		}
 	}
 	coalesces := c.Without&Coalescing == 0 && unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1) == nil
-	m.in.init(coalesces, c.Without&Lending == 0)
+	m.in.init(coalesces, c.Without&Lending == 0, c.Runs && c.Without&Bundling == 0)
 	m.out.init(c.Without&Segmentation == 0, local.Addr().Is4())
 	return m, at, nil
 }
@@ -112,7 +112,7 @@ func batches(fd int) bool {
 }
 
 func (m *mmsg) features() Features {
-	f := Batching | Napping | Polling
+	f := Batching | Napping | Polling | Bundling | Adapting
 	if m.in.coalesces {
 		f |= Coalescing
 	}
@@ -151,9 +151,9 @@ func (m *mmsg) take(packets []Packet, _ bool) (int, error) {
 			return 0, errno
 		}
 	}
-	n, bytes := m.in.give(packets)
+	n, datagrams, bytes := m.in.give(packets)
 	if n > 0 {
-		m.tally.in(n, bytes)
+		m.tally.in(datagrams, bytes)
 	}
 	return n, nil
 }

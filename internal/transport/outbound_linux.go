@@ -25,7 +25,7 @@ type outbound struct {
 	most int // datagrams of a train; 1: there are no trains
 
 	queue []Message // that are to be loaded
-	begun int       // bytes of the first that were, where it is a run
+	begun int       // bytes of the first one's Body that were, where it is a run
 
 	headers []mmsghdr // one a train, and what they refer to
 	vectors []unix.Iovec
@@ -90,34 +90,65 @@ func (o *outbound) couple(t *train, to netip.AddrPort) {
 
 // add adds what it can of m to t, and reports whether that was anything.
 func (o *outbound) add(t *train, m *Message) bool {
-	body, size := m.Body[o.begun:], m.Size
-	if size == 0 {
-		size = len(m.Head) + len(body)
-	} else if len(body) < size {
-		size = len(body)
+	if m.Size == 0 {
+		size := len(m.Head) + len(m.Body)
+		if !t.fits(size) {
+			return false
+		}
+		o.piece(m.Head)
+		o.piece(m.Body)
+		t.count, t.bytes = t.count+1, t.bytes+size
+		o.queue = o.queue[1:]
+		return true
 	}
-	switch {
-	case t.count == 0:
-		t.size = size
-	case size > t.size || size == 0 || t.bytes+size > maxTrain:
+	body, heads := m.Body[o.begun:], len(m.Head)/m.count()
+	size := min(m.Size, len(body))
+	if !t.fits(heads + size) {
 		return false
 	}
 	count := 1
-	if m.Size != 0 && size == t.size && size > 0 {
-		count = min(o.most-t.count, max(1, (maxTrain-t.bytes)/size), (len(body)+size-1)/size)
-		size = min(count*size, len(body))
+	if heads+size == t.size && size > 0 {
+		count = min(o.most-t.count, max(1, (maxTrain-t.bytes)/t.size), (len(body)+size-1)/size)
 	}
-	if m.Size == 0 {
-		o.piece(m.Head)
+	if heads == 0 {
+		body = body[:min(count*size, len(body))]
+		o.piece(body)
+		t.bytes += len(body)
+		o.begun += len(body)
 	} else {
-		body = body[:size]
+		count = o.gather(t, m, count, heads)
 	}
-	o.piece(body)
-	t.count, t.bytes = t.count+count, t.bytes+size
-	if o.begun += size; m.Size == 0 || o.begun == len(m.Body) {
+	t.count += count
+	if o.begun == len(m.Body) {
 		o.queue, o.begun = o.queue[1:], 0
 	}
 	return true
+}
+
+// gather adds to t the next datagrams of m, so many of them or as many as there
+// are pieces for, each of which has a head of that many bytes. It returns how
+// many.
+func (o *outbound) gather(t *train, m *Message, count, heads int) int {
+	count = min(count, (vectorsOut-o.filled)/2)
+	body, head := m.Body[o.begun:], m.Head[o.begun/m.Size*heads:]
+	for range count {
+		n := min(m.Size, len(body))
+		o.piece(head[:heads])
+		o.piece(body[:n])
+		head, body = head[heads:], body[n:]
+		t.bytes += heads + n
+		o.begun += n
+	}
+	return count
+}
+
+// fits reports whether a datagram of so many bytes may be the next of t.
+func (t *train) fits(size int) bool {
+	if t.count == 0 {
+		t.size = size
+		return true
+	}
+	return size <= t.size && size > 0 && t.bytes+size <= maxTrain
 }
 
 func (o *outbound) piece(b []byte) {

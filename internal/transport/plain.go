@@ -53,7 +53,7 @@ func (p *plain) take(packets []Packet, last bool) (int, error) {
 		return 0, nil
 	}
 	p.there = false
-	packets[0] = Packet{p.room[:p.size:p.size], p.from}
+	packets[0] = Packet{Data: p.room[:p.size:p.size], From: p.from}
 	p.tally.in(1, p.size+overhead(p.from.Addr()))
 	return 1, nil
 }

@@ -18,12 +18,16 @@ type UDP struct {
 	engine engine
 	tally  tally
 
-	poll  time.Duration // for which a read looks before it sleeps
+	poll  time.Duration // for which a read looks at most before it sleeps
+	look  time.Duration // for which the present one does: see adapt
+	fixed bool          // look does not change
+	calm  bool          // nobody waits for the next datagram: see Calm
 	naps  bool          // it sleeps in the kernel at first
 	busy  bool          // the last read was not in vain
 	since time.Duration // after opened, when the first read began that was
 
-	opened time.Time
+	opened  time.Time
+	without Features
 
 	woken, closed atomic.Bool
 
@@ -76,7 +80,9 @@ func ListenUDP(local netip.AddrPort, c Config) (*UDP, error) {
 		if u.poll = c.Poll; u.poll == 0 {
 			u.poll = DefaultPoll
 		}
+		u.look = u.poll
 	}
+	u.without, u.fixed = c.Without, can&Adapting == 0
 	return u, nil
 }
 
@@ -86,14 +92,7 @@ func (u *UDP) LocalAddr() netip.AddrPort { return u.local }
 // Features returns what is in use. Segmentation may go out of use when a
 // device refuses it.
 func (u *UDP) Features() Features {
-	f := u.engine.features() &^ (Napping | Polling)
-	if u.naps {
-		f |= Napping
-	}
-	if u.poll > 0 {
-		f |= Polling
-	}
-	return f
+	return u.engine.features() &^ (u.without & (Polling | Napping | Bundling | Adapting))
 }
 
 // ReadBatch implements Conn.
@@ -138,6 +137,7 @@ func (u *UDP) await(packets []Packet, until time.Time) (int, error) {
 			return 0, err
 		}
 		if n, err := u.engine.take(packets, false); n > 0 || err != nil {
+			u.adapt()
 			return n, err
 		}
 	}
@@ -149,7 +149,7 @@ func (u *UDP) wait(now, deadline time.Duration, until time.Time) error {
 	u.tally.waitCalls.Add(1)
 	idle := now - u.since
 	switch {
-	case idle < u.poll:
+	case idle < u.patience():
 		yield()
 		return nil
 	case u.naps && idle < napping:
@@ -157,6 +157,36 @@ func (u *UDP) wait(now, deadline time.Duration, until time.Time) error {
 	}
 	return u.sleep(until, 0)
 }
+
+// patience returns for how long a read looks before it sleeps.
+func (u *UDP) patience() time.Duration {
+	if u.calm && !u.fixed {
+		return u.poll / shortest
+	}
+	return u.look
+}
+
+// adapt has the next reads look for as long as may be worth it, now that a
+// datagram was waited for: where they come less often than within the longest
+// look, as on a link that is the limit, looking only keeps a processor busy.
+// (Hypervisors that poll before they halt adapt in the same way.)
+func (u *UDP) adapt() {
+	switch {
+	case u.fixed:
+	case time.Since(u.opened)-u.since < u.poll:
+		u.look = u.poll
+	default:
+		u.look = max(u.look/2, u.poll/shortest)
+	}
+}
+
+// Calm says whether the owner, who alone calls it, need not have the next
+// datagram at once, since it is one of many that come as fast as a link brings
+// them. One that adapts then looks for the shortest time.
+func (u *UDP) Calm(is bool) { u.calm = is }
+
+// shortest is the part of the longest look that the shortest one is.
+const shortest = 16
 
 // lastLook takes what has come meanwhile. If that is nothing, why is the reason
 // why the read ends.

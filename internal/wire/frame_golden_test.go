@@ -2,13 +2,13 @@ package wire
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tributary-fabric/tributary/internal/transcript"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -95,7 +95,7 @@ func goldenFrames() []goldenFrame {
 	}
 }
 
-// listing writes a golden frame for people and for parse.
+// listing writes a golden frame for people and for transcript.Listings.
 func (g *goldenFrame) listing() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", g.says)
@@ -112,24 +112,9 @@ func (g *goldenFrame) listing() string {
 
 // TestGoldenFrames: each frame is written and read as its file says.
 func TestGoldenFrames(t *testing.T) {
-	files := map[string]bool{}
+	var listings []transcript.Listing
 	for _, g := range goldenFrames() {
-		file := filepath.Join("testdata", "golden-frames", g.name+".hex")
-		files[file] = true
-		t.Run(g.name, func(t *testing.T) {
-			if *update {
-				if err := os.WriteFile(file, []byte(g.listing()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(text), g.listing()); diff != "" {
-				t.Errorf("the frame differs from %s (-want +got):\n%s", file, diff)
-			}
-			raw := parse(t, string(text))
+		listings = append(listings, transcript.Listing{Name: g.name, Text: g.listing(), Read: func(t *testing.T, raw []byte) {
 			m, err := ReadFrame(raw)
 			if err != nil {
 				t.Fatal(err)
@@ -139,17 +124,9 @@ func TestGoldenFrames(t *testing.T) {
 					t.Errorf("read as %+v and written anew (-file +written):\n%s", m, diff)
 				}
 			}
-		})
+		}})
 	}
-	found, err := filepath.Glob("testdata/golden-frames/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range found {
-		if !files[file] {
-			t.Errorf("%s is no golden frame's file", file)
-		}
-	}
+	transcript.Listings(t, filepath.Join("testdata", "golden-frames"), listings)
 }
 
 // TestGoldenFramesOfAllKinds: none is forgotten.

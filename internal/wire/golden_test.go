@@ -3,8 +3,6 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -14,12 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tributary-fabric/tributary/internal/transcript"
 	"github.com/tributary-fabric/tributary/reduce"
 )
-
-var update = flag.Bool("update", false, "write testdata/golden and its copies in docs/protocol.md anew")
 
 // protocol is the document that shows the golden packets.
 const protocol = "../../docs/protocol.md"
@@ -180,7 +175,7 @@ var errorFields = []field{
 	{4, "second: element type, rank", typeAndRank},
 }
 
-// listing writes a golden packet for people and for parse: offset, bytes, what
+// listing writes a golden packet for people and for transcript.Listings: offset, bytes, what
 // they are.
 func (g *golden) listing() string {
 	var b strings.Builder
@@ -202,64 +197,19 @@ func (g *golden) listing() string {
 	return b.String()
 }
 
-// parse reads the bytes of a listing.
-func parse(t *testing.T, listing string) []byte {
-	t.Helper()
-	var packet []byte
-	for line := range strings.Lines(listing) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		var at int
-		var digits string
-		if n, err := fmt.Sscan(line, &at, &digits); n != 2 || at != len(packet) {
-			t.Fatalf("line %q: %v, offset %d", line, err, len(packet))
-		}
-		b, err := hex.DecodeString(digits)
-		if err != nil {
-			t.Fatalf("line %q: %v", line, err)
-		}
-		packet = append(packet, b...)
-	}
-	return packet
-}
-
 // TestGolden: each golden packet is written and read as its file says.
 func TestGolden(t *testing.T) {
-	files := map[string]bool{}
+	var listings []transcript.Listing
 	for _, g := range goldens() {
-		file := filepath.Join("testdata", "golden", g.name+".hex")
-		files[file] = true
-		t.Run(g.name, func(t *testing.T) {
-			if *update {
-				if err := os.WriteFile(file, []byte(g.listing()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(text), g.listing()); diff != "" {
-				t.Errorf("the packet differs from %s (-want +got):\n%s", file, diff)
-			}
-			packet := parse(t, string(text))
+		listings = append(listings, transcript.Listing{Name: g.name, Text: g.listing(), Read: func(t *testing.T, packet []byte) {
 			var h Header
 			payload, fault := h.Decode(packet)
 			if fault != NoFault || h != g.header || !bytes.Equal(payload, g.payload) {
 				t.Errorf("decoded with fault %v to\n%+v %x\nwant\n%+v %x", fault, h, payload, g.header, g.payload)
 			}
-		})
+		}})
 	}
-	found, err := filepath.Glob("testdata/golden/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range found {
-		if !files[file] {
-			t.Errorf("%s is no golden packet's file", file)
-		}
-	}
+	transcript.Listings(t, filepath.Join("testdata", "golden"), listings)
 }
 
 var shown = regexp.MustCompile("(?s)<!-- golden: ([a-z0-9-]+) -->\n```text\n(.*?)```\n")
@@ -285,15 +235,7 @@ func TestGoldenInDocument(t *testing.T) {
 			t.Errorf("the document does not show %s", g.name)
 		}
 	}
-	if *update {
-		if err := os.WriteFile(protocol, []byte(renewed), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(doc), renewed); diff != "" {
-		t.Errorf("the document differs from the golden packets (-document +packets):\n%s", diff)
-	}
+	transcript.File(t, protocol, renewed)
 }
 
 // TestConstantsInDocument: the document's tables have every constant, by the

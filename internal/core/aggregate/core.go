@@ -24,6 +24,7 @@ type Input struct {
 	Kind   Kind
 	From   netip.AddrPort // of a Packet; an IPv4 address not mapped into IPv6
 	Packet []byte         // read during Step only
+	Size   int            // of a Packet, if not 0: it is packets of so many bytes each, but for the last
 	Config *Config        // of an Install; read during Step only
 	Epoch  uint32         // of a Retire
 }
@@ -90,7 +91,7 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 	for i := range in {
 		switch in[i].Kind {
 		case Packet:
-			c.receive(now, &in[i], out)
+			c.take(now, &in[i], out)
 		case Install:
 			c.change(out)
 			c.install(now, in[i].Config, out)
@@ -102,6 +103,20 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 	c.repay()
 	c.emit(out)
 	c.expire(now, out)
+}
+
+// take receives a packet, or each of several.
+func (c *Core) take(now core.Time, in *Input, out *Output) {
+	if in.Size == 0 {
+		c.receive(now, in, out)
+		return
+	}
+	one := Input{From: in.From}
+	for rest := in.Packet; len(rest) > 0; rest = rest[len(one.Packet):] {
+		n := min(in.Size, len(rest))
+		one.Packet = rest[:n:n]
+		c.receive(now, &one, out)
+	}
 }
 
 // change must be called before epochs are changed: what is kept about them is

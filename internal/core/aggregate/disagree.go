@@ -55,6 +55,7 @@ func (c *Core) failWithoutSource(now core.Time, e *epoch, s *slot, out *Output) 
 func (c *Core) spread(now core.Time, e *epoch, s *slot, body *wire.ErrorBody, sender int, out *Output) {
 	c.counters.Errors++
 	c.detach(s, out)
+	c.drained(s)
 	c.reserve(e, s, wire.ErrorBodySize)
 	s.state, s.unanswered, s.lost = failed, 0, false
 	s.size = wire.ErrorBodySize

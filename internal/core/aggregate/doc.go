@@ -39,8 +39,9 @@
 // partials or results is one piece of memory, a Run, and the same one for all
 // children, in which only the child index is written anew for each. Contributions
 // are reduced where they arrived; those that wait for others at the end of a Step
-// are copied first. A packet that is like the one before but for its number is
-// not looked at again.
+// are copied first, into memory that is used last in, first out. A packet that is
+// like the one before but for its number is not looked at again; packets that came
+// as one are one Input.
 //
 // # Repair
 //

@@ -1,10 +1,6 @@
 package aggregate
 
-import (
-	"math/bits"
-
-	"github.com/tributary-fabric/tributary/internal/wire"
-)
+import "github.com/tributary-fabric/tributary/internal/wire"
 
 const (
 	// blockSlots is the slots whose packets lie side by side: more than a train
@@ -26,13 +22,18 @@ type memory struct {
 
 	lent   [][]byte // packets' memory given up in this Step while it was lent
 	spares [][]byte // packets' memory to be used again, of stride bytes
+
+	// holds is memory for what waits in open slots, to be used again: that which
+	// came last first, so that it is as small as what waits at a time, and not
+	// as the window, and is in caches still.
+	holds [][]byte
 }
 
 // fit makes the memory be for so many slots, with packets of size bytes.
 func (m *memory) fit(slots, size int) {
 	if stride := (size + 7) &^ 7; stride > m.stride {
 		// The old blocks live on while slots have packets there.
-		m.stride, m.blocks, m.spares = stride, nil, nil
+		m.stride, m.blocks, m.spares, m.holds = stride, nil, nil, nil
 	}
 	if n := (slots + blockSlots - 1) / blockSlots; n > len(m.blocks) {
 		m.blocks = append(m.blocks, make([][]byte, n-len(m.blocks))...)
@@ -146,7 +147,9 @@ func (c *Core) repay() {
 		}
 		payload := s.inputs[b.child]
 		size := len(payload)
-		s.hold(size*len(s.inputs), (c.stride-wire.HeaderSize)*len(s.inputs))
+		if s.held == nil {
+			s.held = c.memory.hold(len(s.inputs) * (c.stride - wire.HeaderSize))
+		}
 		at := s.held[int(b.child)*size:][:size:size]
 		copy(at, payload)
 		s.inputs[b.child] = at
@@ -154,12 +157,24 @@ func (c *Core) repay() {
 	c.borrowed = c.borrowed[:0]
 }
 
-// hold makes s.held at least n bytes, of the most that it can need. Sizes are
-// powers of two up to that, so that operations of all sizes soon find it large
-// enough.
-func (s *slot) hold(n, most int) {
-	if cap(s.held) < n {
-		s.held = make([]byte, min(1<<bits.Len(uint(n-1)), most))
+// hold returns memory of at least size bytes for what waits in a slot.
+func (m *memory) hold(size int) []byte {
+	if n := len(m.holds); n > 0 {
+		b := m.holds[n-1]
+		m.holds[n-1] = nil
+		m.holds = m.holds[:n-1]
+		if len(b) >= size {
+			return b
+		}
 	}
-	s.held = s.held[:cap(s.held)]
+	return make([]byte, size)
+}
+
+// drained must be called when s is not open any more: nothing waits there.
+func (m *memory) drained(s *slot) {
+	clear(s.inputs) // they may be in packets
+	if s.held != nil {
+		m.holds = append(m.holds, s.held)
+		s.held = nil
+	}
 }

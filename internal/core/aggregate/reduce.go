@@ -93,6 +93,7 @@ func (c *Core) close(now core.Time, e *epoch, s *slot, out *Output) {
 			s.reduce()
 		}
 	}
+	c.drained(s)
 	if e.root() {
 		c.finish(e, s, out)
 		return
@@ -117,7 +118,6 @@ func (s *slot) reduce() {
 		}
 		kernel(s.body(), inputs)
 	}
-	clear(s.inputs) // they may be in packets
 }
 
 // sendPartial sends what a complete slot holds to the parent, as the

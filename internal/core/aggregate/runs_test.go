@@ -32,12 +32,33 @@ func delivered(o *Output) map[netip.AddrPort][]string {
 	return all
 }
 
-// TestRunsAreTheSends: what goes as Runs is what would go as Sends.
+// bundle returns the batch with packets as one that could have come as one: of
+// one size, from one neighbour; the last may be shorter.
+func bundle(batch []Input) (all []Input) {
+	for _, in := range batch {
+		if n := len(all); n > 0 && in.Kind == Packet && all[n-1].Kind == Packet && all[n-1].From == in.From {
+			last := &all[n-1]
+			size := last.Size
+			if size == 0 {
+				size = len(last.Packet)
+			}
+			if len(last.Packet)%size == 0 && len(in.Packet) <= size {
+				last.Packet, last.Size = slices.Concat(last.Packet, in.Packet), size
+				continue
+			}
+		}
+		all = append(all, in)
+	}
+	return all
+}
+
+// TestRunsAreTheSends: what goes as Runs is what would go as Sends, also where
+// packets come in runs.
 func TestRunsAreTheSends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kids, root := rapid.IntRange(1, 3).Draw(t, "children"), rapid.Bool().Draw(t, "root")
-		plain, runs := newCrowd(kids, root), newCrowd(kids, root)
-		runs.out.TakesRuns = true
+		plain, runs, bundles := newCrowd(kids, root), newCrowd(kids, root), newCrowd(kids, root)
+		runs.out.TakesRuns, bundles.out.TakesRuns = true, true
 		anything := rapid.Custom(func(t *rapid.T) Input {
 			n, child := rapid.Uint32Range(0, 7).Draw(t, "number"), rapid.IntRange(0, kids-1).Draw(t, "child")
 			switch rapid.IntRange(0, 7).Draw(t, "kind") {
@@ -59,6 +80,14 @@ func TestRunsAreTheSends(t *testing.T) {
 			if diff := cmp.Diff(delivered(&plain.out), delivered(&runs.out)); diff != "" {
 				t.Fatalf("Sends (-) and Runs (+) differ:\n%s", diff)
 			}
+			bundles.out.Reset()
+			bundles.core.Step(0, bundle(batch), &bundles.out)
+			if diff := cmp.Diff(delivered(&plain.out), delivered(&bundles.out)); diff != "" {
+				t.Fatalf("what follows from packets (-) and from bundles of them (+) differs:\n%s", diff)
+			}
+		}
+		if a, b := plain.core.Counters(), bundles.core.Counters(); a != b {
+			t.Fatalf("counted %+v of packets, %+v of bundles of them", a, b)
 		}
 	})
 }

@@ -42,8 +42,9 @@ type slot struct {
 	home   bool   // packet is the slot's place in a block
 	lent   uint64 // the Step in which an Output got a part of packet
 
-	// inputs are, while open, the children's payloads: parts of held or, within
-	// the Step in which they come, of their packets.
+	// inputs are, while open, the children's payloads: parts of held, where one
+	// had to wait for the next Step, or, within the Step in which they come, of
+	// their packets.
 	inputs [][]byte
 	held   []byte
 
@@ -87,6 +88,7 @@ func (c *Core) at(e *epoch, n uint32) *slot { return &c.slots[n&(2*e.Window-1)] 
 // claim makes s serve number n of epoch e, with nothing in it.
 func (c *Core) claim(e *epoch, s *slot, n uint32, out *Output) {
 	c.detach(s, out)
+	c.drained(s)
 	words := 2 * setWords(len(e.Children))
 	if cap(s.sets) < words {
 		s.sets = make([]uint64, words)
@@ -97,7 +99,7 @@ func (c *Core) claim(e *epoch, s *slot, n uint32, out *Output) {
 		state: open, epoch: e.Epoch, number: n,
 		missing: int32(len(e.Children)), source: -1,
 		packet: s.packet, home: s.home, lent: s.lent,
-		inputs: s.inputs, held: s.held, sets: s.sets, exponents: s.exponents,
+		inputs: s.inputs, sets: s.sets, exponents: s.exponents,
 	}
 }
 

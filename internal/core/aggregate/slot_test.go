@@ -278,7 +278,7 @@ func TestMemory(t *testing.T) {
 				n += len(slot.packet)
 			}
 		}
-		for _, b := range slices.Concat(s.core.blocks, s.core.spares, s.core.lent) {
+		for _, b := range slices.Concat(s.core.blocks, s.core.spares, s.core.lent, s.core.holds) {
 			n += cap(b)
 		}
 		return n
@@ -297,6 +297,47 @@ func TestMemory(t *testing.T) {
 	s.core.Step(0, []Input{{Kind: Retire, Epoch: 2}}, &s.out)
 	if n := held(); n != 0 {
 		t.Errorf("%d bytes after the last epoch", n)
+	}
+}
+
+// BenchmarkRuns takes chunks through a switch in runs, as trains bring them.
+//
+//	go test -run '^$' -bench Runs ./internal/core/aggregate
+func BenchmarkRuns(b *testing.B) {
+	const kids, chunkBytes, train, size = 4, 1432, 32, 1432 + wire.HeaderSize
+	for _, bundled := range []bool{false, true} {
+		b.Run(fmt.Sprintf("children=%d/bytes=%d/run=%d/bundled=%v", kids, chunkBytes, train, bundled), func(b *testing.B) {
+			s := newStream(reduce.Float32, kids, chunkBytes, 2*train)
+			s.out.TakesRuns = true
+			var in []Input
+			trains := make([][]byte, kids+1)
+			for i := range trains {
+				trains[i] = make([]byte, train*size)
+				if bundled {
+					in = append(in, Input{From: s.in[i].From, Packet: trains[i], Size: size})
+					continue
+				}
+				for p := range slices.Chunk(trains[i], size) {
+					in = append(in, Input{From: s.in[i].From, Packet: p})
+				}
+			}
+			b.SetBytes(kids * chunkBytes)
+			b.ReportAllocs()
+			for n := 0; n < b.N; n += train {
+				for i := range train {
+					s.fill()
+					for k := range trains {
+						copy(trains[k][i*size:][:wire.HeaderSize], s.in[k].Packet)
+					}
+					s.next++
+				}
+				s.out.Reset()
+				s.core.Step(core.Time(s.next), in, &s.out)
+			}
+			if n := s.core.Counters().Results; n != uint64(s.next) {
+				b.Fatalf("%d results of %d chunks", n, s.next)
+			}
+		})
 	}
 }
 

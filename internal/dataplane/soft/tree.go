@@ -53,7 +53,7 @@ func (p *Plane) newTree(socket uint64, group uint32, number uint8) (*tree, error
 			return nil
 		},
 		Source: runner.FromConn(conn, batch, func(p *transport.Packet) aggregate.Input {
-			return aggregate.Input{Kind: aggregate.Packet, From: p.From, Packet: p.Data}
+			return aggregate.Input{Kind: aggregate.Packet, From: p.From, Packet: p.Data, Size: p.Size}
 		}),
 	})
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *Plane) newTree(socket uint64, group uint32, number uint8) (*tree, error
 // newConn returns the socket of a tree, with its faults and without.
 func (p *Plane) newConn(socket uint64) (transport.Conn, *transport.UDP, error) {
 	udp, err := transport.ListenUDP(netip.AddrPortFrom(p.cfg.Data, 0), transport.Config{
-		ReceiveBuffer: p.cfg.ReceiveBuffer, Without: p.cfg.Without,
+		ReceiveBuffer: p.cfg.ReceiveBuffer, Without: p.cfg.Without, Runs: true,
 	})
 	if err != nil {
 		return nil, nil, err
