@@ -86,19 +86,22 @@ type port struct {
 	windows [directions]window
 }
 
-// window is what was counted since the last judgement.
+// window is the time since which the most is missing: it begins anew whenever
+// nothing is, so that what was in place before cannot hide what is not now.
 type window struct {
 	seen     uint64
 	onTheWay uint64 // the most that it may have been
 	shares   map[shareKey]uint64
+
 	standing *Mismatch
+	passed   uint64 // bytes of the trees since it was found
 }
 
 type shareKey struct{ group, epoch uint32 }
 
 // The terms of a judgement, as in the package's documentation.
 const (
-	enough       = 16 // times what may be on its way
+	enough       = 16 // times what may be on its way, until a mismatch is over
 	windowsOnWay = 2
 )
 
@@ -123,8 +126,8 @@ func (a *Auditor) Take(ports []Port, flows []Flow) []Mismatch {
 	return found
 }
 
-// Standing returns the mismatches that hold, by link: those of the last
-// judgement, until the next one or until no tree is left that they are about.
+// Standing returns the mismatches that hold, by link: as they were last found,
+// until enough has passed without one or no tree is left that they are about.
 func (a *Auditor) Standing() []Mismatch {
 	var all []Mismatch
 	for _, link := range slices.Sorted(maps.Keys(a.ports)) {
@@ -202,11 +205,13 @@ func (w *window) add(of shareKey, bytes uint64) {
 		w.shares = map[shareKey]uint64{}
 	}
 	w.shares[of] += bytes
+	w.passed += bytes
 }
 
 // restart begins the comparison anew; what was found stands.
 func (w *window) restart() {
-	w.seen, w.onTheWay, w.shares = 0, 0, nil
+	w.seen, w.onTheWay = 0, 0
+	clear(w.shares)
 }
 
 // forget drops a mismatch of trees that are gone.
@@ -228,19 +233,23 @@ func (w *window) judge(p *Port, d Direction) *Mismatch {
 	for _, bytes := range w.shares {
 		expected += bytes
 	}
+	missing := expected - min(expected, expected/allowance[d]+w.seen)
 	switch {
-	case expected > w.seen+w.onTheWay+expected/allowance[d]:
+	case missing > w.onTheWay:
 		stood := w.standing != nil
 		w.standing = &Mismatch{
 			Link: p.Link, Interface: p.Interface, Direction: d, Expected: expected, Seen: w.seen, Trees: w.sorted(),
 		}
+		w.passed = 0
 		w.restart()
 		if stood {
 			return nil
 		}
 		return w.standing
-	case expected > 0 && expected >= enough*w.onTheWay:
-		w.standing = nil
+	case missing == 0:
+		if w.passed >= enough*w.onTheWay && w.passed > 0 {
+			w.standing = nil
+		}
 		w.restart()
 	}
 	return nil
