@@ -3,6 +3,7 @@ package rank
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -18,6 +19,7 @@ type mirror struct {
 	out     Output
 	now     core.Time
 	packets [][]byte
+	trains  [][]byte // of results, where the core takes runs
 	inputs  []Input
 	done    int
 }
@@ -58,6 +60,10 @@ func (m *mirror) step(in ...Input) {
 
 // answer steps the member with the results of what it has sent, in batches.
 func (m *mirror) answer(batch int) {
+	if m.out.TakesRuns {
+		m.answerRuns()
+		return
+	}
 	for len(m.out.Datagrams) > 0 {
 		m.inputs = m.inputs[:0]
 		for i := range m.out.Datagrams {
@@ -73,6 +79,29 @@ func (m *mirror) answer(batch int) {
 			m.core.Step(m.now, m.inputs[at:min(at+batch, len(m.inputs))], &m.out)
 		}
 		m.done += len(m.out.Completions)
+	}
+}
+
+// answerRuns does so run by run.
+func (m *mirror) answerRuns() {
+	for len(m.out.Datagrams) > 0 {
+		m.inputs = m.inputs[:0]
+		for i := range m.out.Datagrams {
+			d := &m.out.Datagrams[i]
+			if i == len(m.trains) {
+				m.trains = append(m.trains, make([]byte, mirrorWindow*(wire.HeaderSize+mirrorChunk)))
+			}
+			train := m.trains[i]
+			for body := range slices.Chunk(d.Body, d.Size) {
+				copy(train, d.Heads[:wire.HeaderSize])
+				train[0] = wire.Version<<4 | byte(wire.Result)
+				d.Heads = d.Heads[wire.HeaderSize:]
+				train = train[wire.HeaderSize+len(body):]
+			}
+			whole := m.trains[i][:len(m.trains[i])-len(train)]
+			m.inputs = append(m.inputs, Input{Kind: Packet, From: mirrorAddr, Bytes: whole, Size: wire.HeaderSize + d.Size})
+		}
+		m.step(m.inputs...)
 	}
 }
 
@@ -92,10 +121,11 @@ func (m *mirror) sum(vector []byte, batch int) {
 func BenchmarkChunk(b *testing.B) {
 	const chunks = 4096
 	vector := make([]byte, chunks*mirrorChunk)
-	for _, way := range []string{"offload", "hosts"} {
+	for _, way := range []string{"offload", "hosts", "offload in runs"} {
 		for _, batch := range []int{1, 16} {
 			b.Run(fmt.Sprintf("way=%s/batch=%d", way, batch), func(b *testing.B) {
-				m := newMirror(b, way == "offload")
+				m := newMirror(b, way != "hosts")
+				m.out.TakesRuns = way == "offload in runs"
 				m.sum(vector, batch)
 				b.ReportAllocs()
 				b.SetBytes(mirrorChunk)

@@ -65,7 +65,7 @@ type Kind uint8
 // The kinds of inputs, with the fields that they use.
 const (
 	Start     Kind = iota + 1 // Operation
-	Packet                    // From, Bytes: a datagram from a switch
+	Packet                    // From, Bytes, Size: a datagram from a switch, or several
 	Frame                     // Rank, Bytes: from a neighbour
 	Connected                 // Rank: the connection to that neighbour is new
 	Dead                      // Rank, News.Reason: that neighbour is dead
@@ -82,6 +82,7 @@ type Input struct {
 	Rank      uint32
 	From      netip.AddrPort
 	Bytes     []byte
+	Size      int // if not 0: Bytes are datagrams of so many bytes each, but for the last
 	Operation *session.Operation
 	News      *News
 }
@@ -130,13 +131,17 @@ type Output struct {
 	Ended       *wire.Fail    // the communicator has failed; no operation completes any more
 	Left        bool          // the last barrier is done
 	Gone        bool          // and every neighbour knows
+
+	// TakesRuns, which the caller sets and Reset keeps, says that a Datagram may
+	// be a run of them.
+	TakesRuns bool
 }
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
 	*o = Output{
 		Datagrams: o.Datagrams[:0], Messages: o.Messages[:0], Completions: o.Completions[:0],
-		Refused: o.Refused[:0], Entered: o.Entered[:0],
+		Refused: o.Refused[:0], Entered: o.Entered[:0], TakesRuns: o.TakesRuns,
 	}
 }
 
@@ -198,6 +203,9 @@ func (c *Core) Epoch() uint32 { return c.epoch.Epoch() }
 // Counters returns what the member's session has counted.
 func (c *Core) Counters() session.Counters { return c.session.Counters() }
 
+// InFlight returns how many of the member's contributions are on their way.
+func (c *Core) InFlight() int { return c.session.InFlight() }
+
 // Deadline returns the next moment at which the member wants to be stepped.
 func (c *Core) Deadline() core.Time {
 	if c.ended || c.left {
@@ -211,6 +219,8 @@ func (c *Core) Deadline() core.Time {
 func (c *Core) Step(now core.Time, in []Input, out *Output) {
 	c.out = out
 	c.frames.reset()
+	c.sOut.Reset()
+	c.sOut.TakesRuns = out.TakesRuns
 	for i := range in {
 		c.take(now, &in[i])
 	}
@@ -240,7 +250,7 @@ func (c *Core) packet(in *Input) {
 	if !c.session.Link().Offload() {
 		from = netip.AddrPort{} // whatever it says, it is not from the own node
 	}
-	c.toSession = append(c.toSession, session.Input{From: from, Packet: in.Bytes})
+	c.toSession = append(c.toSession, session.Input{From: from, Packet: in.Bytes, Size: in.Size})
 }
 
 // news takes what is no packet, frame or operation.

@@ -15,10 +15,11 @@ const operationAllocations = 1
 // TestSteadyStateAllocatesNothing: an operation allocates operationAllocations
 // times, over switches and over hosts, and nothing for its chunks.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	for name, offload := range map[string]bool{"offload": true, "hosts": false} {
+	for _, name := range []string{"offload", "offload in runs", "hosts"} {
 		for _, element := range []reduce.Type{reduce.Float32, reduce.Block32} {
 			t.Run(name+" "+element.String(), func(t *testing.T) {
-				m := newMirror(t, offload)
+				m := newMirror(t, name != "hosts")
+				m.out.TakesRuns = name == "offload in runs"
 				for _, chunks := range []int{1000, 1, 100, 1000} {
 					vector := make([]byte, chunks*mirrorChunk)
 					o := &session.Operation{

@@ -56,7 +56,9 @@
 //
 // While an operation is unfinished its vectors are lent, and what is kept of its
 // chunks lies there. Copies are made of the last W chunks alone, as they finish,
-// and of all in block floating point.
+// and of all in block floating point. Contributions of chunks that follow each
+// other in a vector are one Send, with that part of the vector as its Body, where
+// the caller takes runs.
 //
 // # Block floating point
 //

@@ -9,21 +9,31 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// Input is one packet for a session. Operations and epochs come by Start and
-// Enter.
+// Input is one packet for a session, or several. Operations and epochs come by
+// Start and Enter.
 type Input struct {
 	From   netip.AddrPort
 	Packet []byte // read during Step only
+
+	// Size, if not 0, says that Packet are packets of so many bytes each, one
+	// after the other, the last of which may be shorter.
+	Size int
 }
 
-// Send is one packet from a session to its parent. Where an operation works in
-// place, or on Block32, and the chunk's result came in the same Step, Body is
-// that result already: the packet was the answer to an old Want, and the parent
-// drops it.
+// Send is one packet from a session to its parent, or a run of them. Where an
+// operation works in place, or on Block32, and the chunk's result came in the
+// same Step, Body is that result already: the packet was the answer to an old
+// Want, and the parent drops it.
 type Send struct {
 	To   netip.AddrPort
 	Head [wire.HeaderSize]byte
 	Body []byte // lent until the next Step: the operation's input or a copy of the session's
+
+	// Size, if not 0, says that this is a run: Body are the payloads of several
+	// packets, of so many bytes each, the last of which may have fewer, and
+	// Heads their headers. Head means nothing then.
+	Size  int
+	Heads []byte // lent until Output.Reset
 }
 
 // Loss tells that the epoch's tree does not work any more.
@@ -45,11 +55,17 @@ type Output struct {
 	Completions  []Completion
 	Loss         *Loss
 	Disagreement *Disagreement
+
+	// TakesRuns, which the caller sets and Reset keeps, says that it sends runs:
+	// contributions of chunks that follow each other in a vector are one Send
+	// then, where they go to a switch.
+	TakesRuns bool
+	heads     []byte // of the runs
 }
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
-	*o = Output{Sends: o.Sends[:0], Completions: o.Completions[:0]}
+	*o = Output{Sends: o.Sends[:0], Completions: o.Completions[:0], TakesRuns: o.TakesRuns, heads: o.heads[:0]}
 }
 
 // Counters count a session's packets.
@@ -114,6 +130,9 @@ func New(cfg Config, first uint32) (*Session, error) {
 // Counters returns what was counted so far.
 func (s *Session) Counters() Counters { return s.counters }
 
+// InFlight returns how many contributions are on their way.
+func (s *Session) InFlight() int { return int(s.flight) }
+
 // Link returns the link of the present epoch.
 func (s *Session) Link() Link { return s.link }
 
@@ -141,7 +160,16 @@ func (s *Session) Start(o Operation) error {
 // Step takes packets, sends what the window allows, and repairs what is due.
 func (s *Session) Step(now core.Time, in []Input, out *Output) {
 	for i := range in {
-		s.receive(now, &in[i], out)
+		if in[i].Size == 0 {
+			s.receive(now, &in[i], out)
+			continue
+		}
+		one := Input{From: in[i].From}
+		for rest := in[i].Packet; len(rest) > 0; rest = rest[len(one.Packet):] {
+			n := min(in[i].Size, len(rest))
+			one.Packet = rest[:n:n]
+			s.receive(now, &one, out)
+		}
 	}
 	s.pump(now, out)
 	s.repair(now, out)
@@ -210,18 +238,17 @@ func (s *Session) create() {
 // contribute sends c's contribution to the parent.
 func (s *Session) contribute(now core.Time, c *chunk, out *Output) {
 	s.told(now, c)
-	out.Sends = append(out.Sends, Send{To: s.link.Parent})
-	send := &out.Sends[len(out.Sends)-1]
 	if c.credit {
+		send := out.send(s.link.Parent)
 		h := s.header(wire.Contribution, c.number)
 		h.Signature, h.Flags = c.signature(), wire.Sink
 		h.Put(send.Head[:])
 		return
 	}
-	var exponent int8
-	send.Body, exponent = s.input(c)
+	body, exponent := s.input(c)
 	s.stamp(c.op)
-	c.op.up.Put(&send.Head, c.number, c.elements, exponent)
+	head := out.place(s, body)
+	c.op.up.Put(head, c.number, c.elements, exponent)
 }
 
 func (s *Session) header(t wire.Type, n uint32) wire.Header {

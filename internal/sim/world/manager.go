@@ -91,9 +91,10 @@ type Manager struct {
 	in   []manager.Input
 	out  manager.Output
 
-	view  topology.View
-	load  *pathsel.Load
-	tasks []task
+	view    topology.View
+	planner *pathsel.Planner
+	load    *pathsel.Load
+	tasks   []task
 
 	links   []link // by switch index
 	indexOf map[sim.NodeID]int
@@ -113,6 +114,7 @@ type task struct {
 	due     core.Time
 	loads   []pathsel.Tree
 	unloads []pathsel.Tree
+	slots   []manager.SlotUse
 	plan    *manager.PlanRequest
 }
 
@@ -123,8 +125,12 @@ func NewManager(cfg ManagerConfig, disk *Disk, r *rand.Rand) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	planner, err := pathsel.NewPlanner(cfg.Graph, pathsel.DefaultConfig())
+	if err != nil {
+		return nil, err
+	}
 	return &Manager{
-		cfg: cfg, disk: disk, core: c, view: cfg.Graph.View(), load: pathsel.NewLoad(cfg.Graph),
+		cfg: cfg, disk: disk, core: c, view: cfg.Graph.View(), planner: planner, load: pathsel.NewLoad(cfg.Graph),
 		links: make([]link, len(cfg.Switches)), indexOf: indexOf(cfg.Switches),
 		watches: map[sim.NodeID]manager.Watch{},
 	}, nil
@@ -249,14 +255,17 @@ func (m *Manager) plan(t *task) {
 	for _, tree := range t.unloads {
 		m.load.Remove(tree, 0)
 	}
+	for _, u := range t.slots {
+		m.load.SetSlots(u.Switch, u.Slots)
+	}
 	if t.plan == nil {
 		return
 	}
-	choice, err := pathsel.Select(m.view, m.load, t.plan.Request)
+	plan, err := t.plan.Choose(m.planner, m.view, m.load)
 	if err == nil {
-		m.load.Add(choice.Tree, 0)
+		m.load.Add(plan.Tree, 0)
 	}
-	m.in = append(m.in, manager.Planned{Group: t.plan.Group, Plan: t.plan.Plan, Choice: choice, Err: err})
+	m.in = append(m.in, manager.Planned{Group: t.plan.Group, Plan: t.plan.Plan, Chosen: plan, Err: err})
 }
 
 // carryOut does what the core wants.
@@ -269,8 +278,8 @@ func (m *Manager) carryOut(now core.Time, h sim.Handle) {
 	if n := len(m.tasks); n > 0 {
 		last = m.tasks[n-1].due
 	}
-	if len(o.Loads)+len(o.Unloads) > 0 {
-		m.tasks = append(m.tasks, task{due: last, loads: slices.Clone(o.Loads), unloads: slices.Clone(o.Unloads)})
+	if len(o.Loads)+len(o.Unloads)+len(o.Slots) > 0 {
+		m.tasks = append(m.tasks, task{due: last, loads: slices.Clone(o.Loads), unloads: slices.Clone(o.Unloads), slots: slices.Clone(o.Slots)})
 	}
 	for _, p := range o.Plans {
 		last = last.Add(m.cfg.Plan)

@@ -88,7 +88,7 @@ func (e *estate) root() sim.NodeID {
 	}
 	for _, t := range x.Trees {
 		if t.Epoch == epoch {
-			return e.Switches[e.Graph.SwitchIndex(t.Choice.Tree.Root())]
+			return e.Switches[e.Graph.SwitchIndex(t.Plan.Tree.Root())]
 		}
 	}
 	e.Fatalf("there is no tree of epoch %d", epoch)

@@ -1,0 +1,150 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// packets returns what o sends, packet by packet.
+func (o *Output) packets() (all [][]byte) {
+	for i := range o.Sends {
+		s := &o.Sends[i]
+		if s.Size == 0 {
+			all = append(all, slices.Concat(s.Head[:], s.Body))
+			continue
+		}
+		for body := range slices.Chunk(s.Body, s.Size) {
+			all = append(all, slices.Concat(s.Heads[:wire.HeaderSize], body))
+			s.Heads = s.Heads[wire.HeaderSize:]
+		}
+		if len(s.Heads) != 0 {
+			panic(fmt.Sprintf("%d bytes of heads are left over", len(s.Heads)))
+		}
+	}
+	return all
+}
+
+// bundled returns packets as inputs, those as one that could have come as one.
+func bundled(packets [][]byte) (in []Input) {
+	for _, p := range packets {
+		if n := len(in); n > 0 {
+			last := &in[n-1]
+			size := last.Size
+			if size == 0 {
+				size = len(last.Packet)
+			}
+			if len(last.Packet)%size == 0 && len(p) <= size {
+				last.Packet, last.Size = slices.Concat(last.Packet, p), size
+				continue
+			}
+		}
+		in = append(in, Input{From: parentAddr, Packet: p})
+	}
+	return in
+}
+
+// TestRunsAreThePackets: a session that sends and takes runs does what one does
+// that sends and takes packets, over a network that loses, repeats, reorders
+// and asks again.
+func TestRunsAreThePackets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const window = 16
+		link := Link{Epoch: 2, Window: window, Parent: parentAddr, Cookie: 5}
+		element := rapid.SampledFrom([]reduce.Type{reduce.Int32, reduce.Block32}).Draw(t, "element")
+		elements := rapid.SliceOfN(rapid.IntRange(0, 200), 1, 5).Draw(t, "elements of operations")
+		var members [2]*Session
+		var outs [2]Output
+		outs[1].TakesRuns = true
+		for i := range members {
+			s, err := New(Config{Rank: 1, Members: 3, ChunkBytes: chunkBytes, Window: window}, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for id, n := range elements {
+				v := make([]byte, 4*n)
+				for k := range v {
+					v[k] = byte(k * (id + 3))
+				}
+				if err := s.Start(Operation{
+					ID: uint64(id), Collective: wire.Allreduce, Function: reduce.Sum, Element: element,
+					Elements: n, In: v, Out: slices.Clone(v),
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.Enter(0, link, Decision{Base: 7}, &outs[i]); err != nil {
+				t.Fatal(err)
+			}
+			members[i] = s
+		}
+		ended := 0
+		var answers [][]byte
+		for step := 0; ended < len(elements); step++ {
+			if step == 2000 {
+				t.Fatalf("%d of %d operations after %d steps", ended, len(elements), step)
+			}
+			now := core.Time(step) * core.Time(1e6)
+			single := make([]Input, len(answers))
+			for i, p := range answers {
+				single[i] = Input{From: parentAddr, Packet: p}
+			}
+			for i, in := range [][]Input{single, bundled(answers)} {
+				outs[i].Reset()
+				members[i].Step(now, in, &outs[i])
+			}
+			a, b := outs[0].packets(), outs[1].packets()
+			if !slices.EqualFunc(a, b, slices.Equal) {
+				t.Fatalf("step %d: %d packets and %d in runs differ", step, len(a), len(b))
+			}
+			if members[0].Counters() != members[1].Counters() || !slices.Equal(outs[0].Completions, outs[1].Completions) {
+				t.Fatalf("step %d: %+v and %+v", step, members[0].Counters(), members[1].Counters())
+			}
+			ended += len(outs[0].Completions)
+			answers = answer(t, a)
+		}
+	})
+}
+
+// answer returns what a parent says to packets, more or less.
+func answer(t *rapid.T, packets [][]byte) (all [][]byte) {
+	for _, p := range packets {
+		kind := wire.Result
+		switch rapid.IntRange(0, 9).Draw(t, "fate") {
+		case 0:
+			continue
+		case 1:
+			kind = wire.Want
+		case 2:
+			all = append(all, mirrored(p, wire.Result))
+		}
+		if p[0]&0xf == byte(wire.Probe) {
+			kind = wire.Want // it was lost, or its result
+		}
+		all = append(all, mirrored(p, kind))
+	}
+	if len(all) > 1 && rapid.Bool().Draw(t, "reordered") {
+		all[0], all[len(all)-1] = all[len(all)-1], all[0]
+	}
+	return all
+}
+
+// mirrored returns the answer of a kind to a packet: a result has its payload.
+func mirrored(p []byte, kind wire.Type) []byte {
+	var h wire.Header
+	payload, _ := h.Decode(p)
+	h.Type = kind
+	if kind != wire.Result {
+		h = wire.Header{Type: kind, Group: h.Group, Epoch: h.Epoch, Cookie: h.Cookie, Tree: h.Tree, Chunk: h.Chunk, Child: h.Child}
+		payload = nil
+	}
+	b := make([]byte, wire.HeaderSize)
+	h.Put(b)
+	return append(b, payload...)
+}
