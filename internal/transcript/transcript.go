@@ -10,11 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write what the transcripts in testdata say anew")
+var update = flag.Bool("update", false, "write the transcripts and golden messages in testdata anew, and documents that show them")
 
 // Run replays every testdata/*.txt and reports where what comes out is not what
 // the file says. With -update it writes the file instead.
@@ -30,16 +28,7 @@ func Run(t *testing.T, replay func(text string) string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := replay(string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("it differs (-want +got); run with -update and review the difference:\n%s", diff)
-			}
+			File(t, file, replay(string(want)))
 		})
 	}
 }
