@@ -23,5 +23,7 @@
 //
 // Spanning is what broadcasts with aggregated replies (server collectives) ask
 // of a tree. They need no preorder, so that Complete, which fills a k-ary tree
-// level by level, serves them too.
+// level by level, serves them too, and so does any tree that is given rank by
+// rank: List. AlongSwitches makes one that follows a tree of switches, so that a
+// message crosses no link between them twice the same way.
 package tree

@@ -67,3 +67,24 @@ func ExampleFlat() {
 	fmt.Println(t.Children(0), t.Height())
 	// Output: [1 2 3 4] 1
 }
+
+// Five hosts on three leaf switches under a spine: rank 1, the root, serves its
+// neighbour, and the message goes once around the spine.
+func ExampleAlongSwitches() {
+	up := []int32{-1, 0, 0, 0}   // the spine, and its leaves
+	at := []int32{1, 1, 2, 3, 3} // the leaf of each host
+	t, err := tree.AlongSwitches(up, at, 1, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for rank := range t.Size() {
+		fmt.Println(rank, "sends to", t.AppendChildren(nil, rank))
+	}
+	// Output:
+	// 0 sends to []
+	// 1 sends to [0 2]
+	// 2 sends to [3]
+	// 3 sends to [4]
+	// 4 sends to []
+}

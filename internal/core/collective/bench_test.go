@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -12,62 +13,117 @@ import (
 //
 //	go test -run '^$' -bench InternalNode ./internal/core/collective
 func BenchmarkInternalNode(b *testing.B) {
+	n := newInternalNode(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		n.broadcast()
+	}
+	n.check(b)
+}
+
+// TestInternalNodeTakesNoMemory: neither the library's structures nor its
+// buffers are made anew for a broadcast, once some have run.
+func TestInternalNodeTakesNoMemory(t *testing.T) {
+	n := newInternalNode(t)
+	for range 10 * remembered {
+		n.broadcast()
+	}
+	if allocs := testing.AllocsPerRun(1000, n.broadcast); allocs > 0 {
+		t.Errorf("%v allocations a broadcast, want none", allocs)
+	}
+	n.check(t)
+}
+
+// remembered is how many broadcasts the node remembers.
+const remembered = 64
+
+// internalNode is n4 of eight in a binomial tree, with n0 for its parent, n5
+// and n6 for its children, and what the three send it.
+type internalNode struct {
+	core         *Core
+	now          core.Time
+	request      *collect.Request
+	out, did     Output
+	input        [1]Input
+	wire, answer []byte
+	err          error
+}
+
+func newInternalNode(t testing.TB) *internalNode {
 	c := newCluster(8, binomial)
+	c.node(4).Core.finished.most = remembered
 	if err := c.create(0, false); err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	c.settle()
 	if _, err := c.node(0).send(Broadcast{Payload: []byte("hello")}); err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	request, err := collect.DecodeRequest(c.node(0).queue[0].bytes)
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	m, now := c.node(4).Core, c.clock
-	var out Output
-	step := func(in Input) {
-		m.Step(now, []Input{in}, &out)
-	}
-	var wire []byte
-	b.ReportAllocs()
-	for b.Loop() {
-		request.Sequence++
-		now += core.Time(1e5)
-		wire = request.Append(wire[:0])
-		step(Input{Kind: Message, Node: "n0", Bytes: wire})
-		for len(out.Calls)+len(out.Sends) > 0 {
-			o := out
-			out = Output{}
-			for _, s := range o.Sends {
-				step(Input{Kind: Sent, Number: s.Number})
-				if s.To != "n0" {
-					reply := collect.Reply{Key: request.Key, Final: true, Ran: map[collect.Node]uint32{"n5": 1, "n6": 2}[s.To]}
-					step(Input{Kind: Message, Node: s.To, Bytes: reply.Append(nil)})
-				}
-			}
-			for _, call := range o.Calls {
-				switch call.Kind {
-				case PreRequest:
-					for i := range 2 {
-						if err := m.PostReplyBuffer(call.Request, i, nil, 64); err != nil {
-							b.Fatal(err)
-						}
-					}
-				case PostReply:
-					if err := m.Reply(now, call.Request, nil, false, &out); err != nil {
-						b.Fatal(err)
-					}
-				}
-				step(Input{Kind: Returned, Call: call.Kind, Request: call.Request, Child: call.Reply.Child})
-			}
+	return &internalNode{core: c.node(4).Core, now: c.clock, request: request}
+}
+
+func (n *internalNode) step(in Input) {
+	n.input[0] = in
+	n.core.Step(n.now, n.input[:], &n.out)
+}
+
+// broadcast lets one come and its replies go.
+func (n *internalNode) broadcast() {
+	n.request.Sequence++
+	n.now += core.Time(1e5)
+	n.wire = n.request.Append(n.wire[:0])
+	n.step(Input{Kind: Message, Node: "n0", Bytes: n.wire})
+	for len(n.out.Calls)+len(n.out.Sends) > 0 {
+		n.out, n.did = n.did, n.out
+		n.out.Reset()
+		for _, s := range n.did.Sends {
+			n.step(Input{Kind: Sent, Number: s.Number})
+			n.reply(s.To)
 		}
-		if len(out.Ends) != 0 && out.Ends[len(out.Ends)-1].Err != nil {
-			b.Fatal(out.Ends)
+		for _, call := range n.did.Calls {
+			n.run(call)
 		}
-		out.Reset()
 	}
-	if n := m.Counters(); n.Requests != 0 || n.LentBuffers != 0 {
-		b.Fatalf("it holds %+v", n)
+	for _, e := range n.out.Ends {
+		n.err = cmp.Or(n.err, e.Err)
+	}
+	n.out.Ends = n.out.Ends[:0]
+}
+
+// reply is what a child has to say.
+func (n *internalNode) reply(child collect.Node) {
+	reply := collect.Reply{Key: n.request.Key, Final: true}
+	switch child {
+	case "n5":
+		reply.Ran = 1
+	case "n6":
+		reply.Ran = 2
+	default:
+		return
+	}
+	n.answer = reply.Append(n.answer[:0])
+	n.step(Input{Kind: Message, Node: child, Bytes: n.answer})
+}
+
+func (n *internalNode) run(call Call) {
+	switch call.Kind {
+	case PreRequest:
+		for child := range 2 {
+			n.err = cmp.Or(n.err, n.core.PostReplyBuffer(call.Request, child, nil, 64))
+		}
+	case PostReply:
+		n.err = cmp.Or(n.err, n.core.Reply(n.now, call.Request, nil, false, &n.out))
+	default:
+	}
+	n.step(Input{Kind: Returned, Call: call.Kind, Request: call.Request, Child: call.Reply.Child})
+}
+
+func (n *internalNode) check(t testing.TB) {
+	if held := n.core.Counters(); n.err != nil || held.Requests != 0 || held.LentBuffers != 0 {
+		t.Fatalf("error %v, it holds %+v", n.err, held)
 	}
 }

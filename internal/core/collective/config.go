@@ -16,6 +16,7 @@ var ErrConfig = errors.New("collective: invalid configuration")
 type Config struct {
 	Node        collect.Node // its own name
 	Incarnation uint64       // of this start of it; rises strictly with every start
+	Secret      [16]byte     // random bytes, so that keys to exposed memory cannot be guessed; all zero: they can
 
 	RoundTrip time.Duration // R: how long a message and its answer take between two nodes, pessimistically
 
@@ -25,7 +26,7 @@ type Config struct {
 	PartBytes     int           // most bytes of a reply's body in one message, collect.MinPart to collect.MaxPart
 	CreationBytes uint64        // most bytes of a group's members that are pulled to make it
 	Receive       int           // buffers for requests that are kept ready
-	Remember      int           // most finished broadcasts that are remembered, so that a copy does not run again
+	Remember      int           // most sequence numbers of roots that are remembered, so that a copy of an ended broadcast does not run again; an eighth of a byte each
 	Linger        time.Duration // how long they are, beyond the time in which their parent may send again
 
 	// Trees are the kinds of trees beside those that come with the library.
@@ -39,7 +40,7 @@ func DefaultConfig(node collect.Node, incarnation uint64) Config {
 		RoundTrip: 10 * time.Millisecond,
 		Attempts:  3, RetryAfter: time.Millisecond,
 		PartBytes: collect.MinPart, CreationBytes: 64 << 20,
-		Receive: 64, Remember: 1 << 16, Linger: time.Second,
+		Receive: 64, Remember: 1 << 26, Linger: time.Second,
 	}
 }
 
@@ -55,7 +56,7 @@ func (c Config) Validate() error {
 	case c.PartBytes < collect.MinPart || c.PartBytes > collect.MaxPart:
 		return fmt.Errorf("%w: parts of %d bytes, want %d to %d", ErrConfig, c.PartBytes, collect.MinPart, collect.MaxPart)
 	case c.Receive < 0 || c.Remember < 1 || c.Linger < 0:
-		return fmt.Errorf("%w: %d receive buffers, %d broadcasts remembered for %v", ErrConfig, c.Receive, c.Remember, c.Linger)
+		return fmt.Errorf("%w: %d receive buffers, %d sequence numbers remembered for %v", ErrConfig, c.Receive, c.Remember, c.Linger)
 	}
 	for kind := range c.Trees {
 		if kind < collect.FirstOwnKind {

@@ -31,25 +31,3 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
-
-// TestMemoryIsBounded: what is remembered of ended broadcasts is forgotten in
-// time, and the oldest where they are too many.
-func TestMemoryIsBounded(t *testing.T) {
-	m := newMemory(10)
-	key := func(i int) collect.Key { return collect.Key{Root: "n0", Sequence: uint64(i)} }
-	for i := range 1000 {
-		m.add(key(i), 100)
-		if len(m.until) > 10 || len(m.ring) > 40 {
-			t.Fatalf("%d remembered, %d in the ring", len(m.until), len(m.ring))
-		}
-	}
-	if m.has(key(989)) || !m.has(key(990)) || !m.has(key(999)) {
-		t.Error("not the oldest are forgotten")
-	}
-	if m.forget(100); !m.has(key(999)) {
-		t.Error("forgotten too early")
-	}
-	if m.forget(101); len(m.until) != 0 || m.head != len(m.ring) {
-		t.Errorf("%d are remembered for ever", len(m.until))
-	}
-}

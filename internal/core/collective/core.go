@@ -32,7 +32,11 @@ type Core struct {
 	sends    map[uint64]*outbound // not answered by Sent
 	timers   timers
 	pool     *pool
+	spares   spares
+	request  collect.Request // as read last
+	reply    collect.Reply   // as read last
 	finished memory
+	fetching uint64 // bytes of members that are being pulled
 
 	dead         map[collect.Node]struct{}
 	incarnations map[collect.Node]uint64
@@ -115,22 +119,28 @@ func (c *Core) SetRoundTrip(r time.Duration) {
 
 // Step takes inputs, and lets pass what is due at now.
 func (c *Core) Step(now core.Time, batch []Input, out *Output) {
-	c.now, c.out = now, out
 	for i := range batch {
+		c.enter(now, out)
 		c.take(&batch[i])
 	}
-	for {
-		t, ok := c.timers.next(now)
-		if !ok {
-			break
+	c.enter(now, out)
+	for c.timers.deadline() <= now {
+		a := c.timers[0]
+		c.timers.stop(a)
+		if a.request != nil {
+			c.due(a.request)
+		} else {
+			c.again(a.outbound)
 		}
-		c.due(t)
-	}
-	for len(c.timers) > 0 && !c.meant(c.timers[0]) {
-		c.timers.next(core.Never)
 	}
 	c.finished.forget(now)
 	c.out = nil
+}
+
+// enter begins an input, or a call.
+func (c *Core) enter(now core.Time, out *Output) {
+	c.now, c.out = now, out
+	c.spares.recycle()
 }
 
 // Deadline returns when a reply is overdue, or something is to be sent again.
@@ -150,38 +160,6 @@ func (c *Core) take(in *Input) {
 		c.up(in.Node, in.Incarnation)
 	case Down:
 		c.down(in.Node)
-	}
-}
-
-// meant reports whether a timer still means something.
-func (c *Core) meant(t timer) bool {
-	switch t.kind {
-	case childDue:
-		r := c.requests[t.id]
-		return r != nil && r.children[t.child].state == waiting
-	case replyDue:
-		r := c.requests[t.id]
-		return r != nil && r.phase < leaving
-	default:
-		return c.sends[t.id] != nil
-	}
-}
-
-func (c *Core) due(t timer) {
-	if !c.meant(t) {
-		return
-	}
-	switch t.kind {
-	case childDue:
-		r := c.requests[t.id]
-		c.settle(r, t.child, collect.Expired, "")
-		c.advance(r)
-	case replyDue:
-		r := c.requests[t.id]
-		r.overdue = true
-		c.advance(r)
-	case retryDue:
-		c.again(c.sends[t.id])
 	}
 }
 

@@ -2,6 +2,7 @@ package collective
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -234,6 +235,49 @@ func TestPulledPopulationFails(t *testing.T) {
 			}
 			c.noLeaks(t)
 		})
+	}
+}
+
+// What strangers announce of members does not take memory without bound, and
+// none at all where the group's index is not the root's.
+func TestAnnouncedMembersAreBounded(t *testing.T) {
+	cfg := DefaultConfig("n", 1)
+	cfg.CreationBytes = 1000
+	n, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Register(Service{ID: testService}); err != nil {
+		t.Fatal(err)
+	}
+	var out Output
+	announce := func(number uint64, creator collect.Node) (pulls []Pull) {
+		m := collect.Request{
+			Flags: collect.Own | collect.HasBulk, Service: testService, Tree: binomial,
+			Key:   collect.Key{Root: "root", Incarnation: 5, Sequence: number},
+			Index: collect.MakeIndex(creator, 5, number), Bulk: collect.Bulk{Key: number, Length: 1000},
+		}
+		out.Reset()
+		n.Step(0, []Input{{Kind: Message, Node: "root", Bytes: m.Append(nil)}}, &out)
+		if len(out.Pulls)+len(out.Sends) != 1 {
+			t.Fatalf("%d pulls and %d refusals, want one of them", len(out.Pulls), len(out.Sends))
+		}
+		return out.Pulls
+	}
+	var under []Pull
+	for i := range uint64(2 * fetchesAtOnce) {
+		if len(announce(100+i, "another")) > 0 {
+			t.Error("members are pulled for an index that is not the root's")
+		}
+		under = append(under, slices.Clone(announce(1+i, "root"))...)
+	}
+	if len(under) != fetchesAtOnce {
+		t.Errorf("%d pulls at once, want %d", len(under), fetchesAtOnce)
+	}
+	out.Reset()
+	n.Step(0, []Input{{Kind: Pulled, Request: under[0].Request, Err: errors.New("gone")}}, &out)
+	if len(announce(50, "root")) != 1 || len(announce(51, "root")) != 0 {
+		t.Error("the end of one pull makes room for other than one")
 	}
 }
 

@@ -36,8 +36,14 @@ func TestPoint33Receive(t *testing.T) {
 	}
 	m.release()
 	c.settle()
-	if got := len(m.pool.free[receiveClass]); m.ran != burst+1 || got > 64 {
+	if got := len(m.pool.shelves[receiveClass].free); m.ran != burst+1 || got > burst+64 {
 		t.Errorf("%d ran, %d receive buffers are kept", m.ran, got)
+	}
+	for range 2 * period {
+		n.must(t, Broadcast{})
+	}
+	if got := len(m.pool.shelves[receiveClass].free); got > 64+4 {
+		t.Errorf("%d receive buffers are kept when no more than a few are needed", got)
 	}
 	c.noLeaks(t)
 }
@@ -219,5 +225,34 @@ func TestMissingIsBounded(t *testing.T) {
 	}
 	if len(folded) != collect.MaxMissing || nodes != 200 || all[collect.MaxMissing-1].Nodes != 2 {
 		t.Errorf("%d subtrees of %d nodes", len(folded), nodes)
+	}
+}
+
+// TestMemoryKeysAreSecret: keys to exposed memory do not repeat, and do not
+// follow from each other, but from the secret.
+func TestMemoryKeysAreSecret(t *testing.T) {
+	keys := func(secret byte) []uint64 {
+		cfg := DefaultConfig("n0", 1)
+		cfg.Secret[0] = secret
+		c, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []uint64
+		for range 100 {
+			all = append(all, c.memoryKey())
+		}
+		return all
+	}
+	a, b := keys(1), keys(2)
+	seen := map[uint64]bool{}
+	for i := range a {
+		if seen[a[i]] || a[i] < 1<<20 || a[i] == b[i] || i > 0 && a[i]-a[i-1] < 1<<20 {
+			t.Fatalf("key %d is %#x, with another secret %#x", i, a[i], b[i])
+		}
+		seen[a[i]] = true
+	}
+	if open := keys(0); open[1] != open[0]+1 {
+		t.Errorf("without a secret: %v, want one after the other", open[:2])
 	}
 }

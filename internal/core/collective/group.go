@@ -55,7 +55,7 @@ type Creation struct {
 // tells to be valid: in this very call where it is delayed, otherwise once all
 // members have it.
 func (c *Core) CreateGroup(now core.Time, p Creation, out *Output) (uint64, error) {
-	c.now, c.out = now, out
+	c.enter(now, out)
 	m, err := c.checkCreation(&p)
 	if err != nil {
 		return 0, fmt.Errorf("create group %q: %w", p.Name, err)
@@ -168,6 +168,27 @@ func (c *Core) CreateOutOfBand(s collect.Service, index collect.Index, kind coll
 	return c.handle(g, kind, false), nil
 }
 
+// GroupInfo is what a handle's group is called.
+type GroupInfo struct {
+	Service   collect.Service
+	Name      string // of a group made here by CreateGroup, or by another member
+	Index     collect.Index
+	OutOfBand bool
+	Tree      collect.Tree // of the handle
+	Alive     bool         // the handle is of the subset of the living
+}
+
+// GroupInfo returns what the group of a handle is called. It fails with ErrGroup
+// where the group was freed.
+func (c *Core) GroupInfo(id uint64) (GroupInfo, error) {
+	h := c.handles[id]
+	if h == nil {
+		return GroupInfo{}, fmt.Errorf("group: %w", ErrGroup)
+	}
+	k := &h.group.key
+	return GroupInfo{k.service, h.group.name, k.index, k.outOfBand, h.tree, h.alive}, nil
+}
+
 func (c *Core) outOfBand(key groupKey) *group {
 	g := c.groups[key]
 	if g == nil {
@@ -194,7 +215,7 @@ func (c *Core) Subset(of uint64) (uint64, error) {
 // It fails with ErrBusy while the first broadcast over a delayed group is under
 // way.
 func (c *Core) Destroy(now core.Time, id uint64, members *Members, out *Output) (uint64, error) {
-	c.now, c.out = now, out
+	c.enter(now, out)
 	h := c.handles[id]
 	if h == nil || !h.group.ready {
 		return 0, fmt.Errorf("destroy: %w", ErrGroup)

@@ -3,6 +3,7 @@ package collective
 import (
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/collect"
 )
 
@@ -112,7 +113,8 @@ type Pull struct {
 	From    collect.Node
 	Key     uint64
 	Length  uint64
-	Into    []byte // nil: the buffer that the pre-request callback prepared
+	Into    []byte    // nil: the buffer that the pre-request callback prepared
+	Until   core.Time // when the parent surely waits no more, so that a pull that still runs has failed; Never: not known
 }
 
 // Expose makes memory readable to other nodes, under a key, until it is

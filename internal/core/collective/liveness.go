@@ -58,7 +58,7 @@ func (c *Core) bereave(node collect.Node, before uint64, status collect.Status) 
 			r.silent = true
 			c.stop(r, collect.RootDied)
 		} else if i := r.route.child(node); i >= 0 && r.children[i].state == waiting {
-			c.settle(r, i, status, "")
+			c.settle(r, i, verdict{status: status})
 			c.advance(r)
 		}
 	}

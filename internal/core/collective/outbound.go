@@ -17,10 +17,12 @@ type outbound struct {
 	request  uint64
 	child    int
 	resting  bool // between two attempts
+	alarm    alarm
 }
 
 func (c *Core) send(to collect.Node, b *buffer, request uint64, child int) {
-	o := &outbound{number: c.next(), to: to, buf: b, attempts: 1, request: request, child: child}
+	o := c.spares.send()
+	o.number, o.to, o.buf, o.attempts, o.request, o.child = c.next(), to, b, 1, request, child
 	c.sends[o.number] = o
 	c.out.Sends = append(c.out.Sends, Send{Number: o.number, To: to, Bytes: b.b})
 }
@@ -33,7 +35,7 @@ func (c *Core) sent(number uint64, err error) {
 	case o == nil || o.resting:
 	case err != nil && o.attempts < c.cfg.Attempts && c.wanted(o):
 		o.resting = true
-		c.timers.set(timer{at: c.now.Add(c.cfg.RetryAfter), kind: retryDue, id: number})
+		c.timers.set(&o.alarm, c.now.Add(c.cfg.RetryAfter))
 	default:
 		c.done(o, err)
 	}
@@ -68,17 +70,18 @@ func (c *Core) again(o *outbound) {
 func (c *Core) done(o *outbound, err error) {
 	delete(c.sends, o.number)
 	c.pool.release(o.buf)
-	r := c.requests[o.request]
+	r, child := c.requests[o.request], o.child
+	c.spares.sent(o)
 	switch {
-	case r == nil || o.child == nobody:
-	case o.child == reply:
+	case r == nil || child == nobody:
+	case child == reply:
 		r.out--
 		if err != nil {
 			r.unsent = err
 		}
 		c.flush(r)
 	case err != nil:
-		c.settle(r, o.child, collect.Unsent, err.Error())
+		c.settle(r, child, verdict{status: collect.Unsent, reason: err.Error()})
 		c.advance(r)
 	}
 }

@@ -7,9 +7,9 @@ var classes = [...]int{512, 4 << 10, 64 << 10, 1<<20 + 4<<10}
 // receiveClass is the class of buffers for requests.
 const receiveClass = 1
 
-// keep is the most buffers of a class that wait to be used again, but for those
-// that receive requests.
-const keep = 64
+// period is how many buffers of a class come back until it is asked anew how
+// many are needed.
+const period = 1024
 
 // buffer is memory with several holders.
 type buffer struct {
@@ -18,53 +18,85 @@ type buffer struct {
 	refs  int32
 }
 
+// shelf is the buffers of a class. As many as were lent at once in this period
+// or the last wait to be used again, and some more.
+type shelf struct {
+	free  []*buffer
+	some  int
+	lent  int
+	peak  int // lent at once in this period
+	past  int // and in the one before
+	until int // buffers that come back in this period
+}
+
 // pool lends buffers, never refuses, and counts. As many receive buffers as it
 // was told to keep are ready: once half of them are lent it makes the others
 // anew, before they are asked for.
 type pool struct {
-	free    [len(classes)][]*buffer
-	ready   int // receive buffers to keep ready
+	shelves [len(classes)]shelf
 	lent    int
 	refills int
 }
 
 func newPool(ready int) *pool {
-	p := &pool{ready: ready}
+	p := &pool{shelves: [...]shelf{{some: 64}, receiveClass: {some: ready}, {some: 16}, {some: 2}}}
 	p.refill()
 	p.refills = 0
 	return p
 }
 
 func (p *pool) refill() {
-	if len(p.free[receiveClass]) > p.ready/2 {
+	s := &p.shelves[receiveClass]
+	if len(s.free) > s.some/2 {
 		return
 	}
 	p.refills++
-	for len(p.free[receiveClass]) < p.ready {
-		p.free[receiveClass] = append(p.free[receiveClass], &buffer{b: make([]byte, 0, classes[receiveClass]), class: receiveClass})
+	for len(s.free) < s.some {
+		s.free = append(s.free, &buffer{b: make([]byte, 0, classes[receiveClass]), class: receiveClass})
 	}
 }
 
 // get lends an empty buffer of at least so many bytes.
 func (p *pool) get(size int) *buffer {
 	p.lent++
-	for class, n := range classes {
-		if size > n {
-			continue
+	for class := range classes {
+		if size <= classes[class] {
+			b := p.shelves[class].get(class)
+			if class == receiveClass {
+				p.refill()
+			}
+			return b
 		}
-		free := p.free[class]
-		if len(free) == 0 {
-			return &buffer{b: make([]byte, 0, n), class: int8(class), refs: 1}
-		}
-		b := free[len(free)-1]
-		p.free[class] = free[:len(free)-1]
-		b.b, b.refs = b.b[:0], 1
-		if class == receiveClass {
-			p.refill()
-		}
-		return b
 	}
 	return &buffer{b: make([]byte, 0, size), class: -1, refs: 1}
+}
+
+func (s *shelf) get(class int) *buffer {
+	s.lent++
+	s.peak = max(s.peak, s.lent)
+	last := len(s.free) - 1
+	if last < 0 {
+		return &buffer{b: make([]byte, 0, classes[class]), class: int8(class), refs: 1}
+	}
+	b := s.free[last]
+	s.free[last] = nil
+	s.free = s.free[:last]
+	b.b, b.refs = b.b[:0], 1
+	return b
+}
+
+// put takes a buffer back, and drops those that were not needed lately.
+func (s *shelf) put(b *buffer) {
+	s.lent--
+	s.free = append(s.free, b)
+	if s.until--; s.until <= 0 {
+		s.past, s.peak, s.until = s.peak, s.lent, period
+	}
+	for keep := s.some + max(s.peak, s.past); len(s.free) > keep; {
+		last := len(s.free) - 1
+		s.free[last] = nil
+		s.free = s.free[:last]
+	}
 }
 
 // copyOf lends a buffer that holds what b does.
@@ -83,14 +115,7 @@ func (p *pool) release(b *buffer) {
 		return
 	}
 	p.lent--
-	if b.class < 0 {
-		return
-	}
-	most := keep
-	if b.class == receiveClass {
-		most = p.ready
-	}
-	if len(p.free[b.class]) < most {
-		p.free[b.class] = append(p.free[b.class], b)
+	if b.class >= 0 {
+		p.shelves[b.class].put(b)
 	}
 }

@@ -57,44 +57,51 @@ func (c *Core) failed(r *request, err error) {
 	}
 }
 
+// verdict is what becomes of a child's reply.
+type verdict struct {
+	status  collect.Status
+	reason  string
+	ran     uint32            // nodes beneath the child that it says ran the request
+	missing []collect.Missing // those that it says did not
+}
+
 // settle ends the wait for a child's reply; the service is told once.
-func (c *Core) settle(r *request, i int, status collect.Status, reason string) {
+func (c *Core) settle(r *request, i int, v verdict) {
 	k := &r.children[i]
 	if k.state >= told {
 		return
 	}
 	branch := &r.route.children[i]
-	reply := k.final
-	if reply == nil || reply.Status != status { // or its last part alone is here
-		reply = &collect.Reply{Status: status, Reason: reason}
-	}
-	status = c.account(r, branch, status, reply)
+	status := c.account(r, branch, &v)
 	size := uint64(0)
 	if status == collect.OK {
 		size = k.got
 	}
-	k.state, k.final, k.parts = told, nil, nil
+	k.state = told
+	if i == r.oldest {
+		c.rearm(r)
+	}
 	if r.own || c.services[r.service].NoReplies {
 		c.over(r, i)
 		return
 	}
 	c.call(Call{Kind: IncomingReply, Service: r.service, Request: r.id, Reply: ChildReply{
-		Child: i, Source: branch.Node, Status: status, Reason: reply.Reason, Body: k.buf[:size:size],
+		Child: i, Source: branch.Node, Status: status, Reason: v.reason, Body: k.buf[:size:size],
 	}})
 }
 
-// account adds what a reply says of the child's subtree. Of whom it says
-// nothing, the status is told.
-func (c *Core) account(r *request, b *Branch, status collect.Status, reply *collect.Reply) collect.Status {
-	known := uint64(reply.Ran)
-	for i := range reply.Missing {
-		known += uint64(reply.Missing[i].Nodes)
+// account adds what is known of the child's subtree, and returns the status that
+// its reply has after that. Of whom it says nothing, the status is told.
+func (c *Core) account(r *request, b *Branch, v *verdict) collect.Status {
+	known, status := uint64(v.ran), v.status
+	for i := range v.missing {
+		known += uint64(v.missing[i].Nodes)
 	}
 	if known > uint64(b.Nodes) || status == collect.OK && known < uint64(b.Nodes) {
-		reply, known, status = &collect.Reply{}, 0, collect.Unreadable
+		*v, known, status = verdict{}, 0, collect.Unreadable
 	}
-	r.reached += int(reply.Ran)
-	r.missing = append(r.missing, reply.Missing...)
+	r.reached += int(v.ran)
+	r.missing = append(r.missing, v.missing...)
 	if rest := b.Nodes - int(known); rest > 0 {
 		r.missing = append(r.missing, collect.Missing{Node: b.Node, Nodes: uint32(rest), Status: status})
 	}
@@ -212,7 +219,9 @@ func (c *Core) end(r *request, err error) {
 		e.Outcome = r.outcome()
 	}
 	c.out.Ends = append(c.out.Ends, e)
+	c.timers.stop(&r.alarm)
 	c.endOver(r, err)
+	c.spares.end(r)
 }
 
 // endOver does what the end of r means to its group.
@@ -255,7 +264,7 @@ func (c *Core) endOver(r *request, err error) {
 // callbacks have returned and all buffers are free. One that was not sent ends
 // at once.
 func (c *Core) Abort(now core.Time, id uint64, out *Output) error {
-	c.now, c.out = now, out
+	c.enter(now, out)
 	r := c.requests[id]
 	if r == nil {
 		return fmt.Errorf("abort: %w", ErrRequest)
@@ -281,7 +290,7 @@ func (c *Core) stop(r *request, status collect.Status) {
 		r.fail = status
 	}
 	for i := range r.children {
-		c.settle(r, i, status, "")
+		c.settle(r, i, verdict{status: status})
 	}
 	c.advance(r)
 }

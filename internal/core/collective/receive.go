@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/collect"
 )
 
@@ -19,8 +20,8 @@ func (c *Core) message(from collect.Node, b []byte) {
 	}
 	raw := c.pool.get(collect.MaxRequest) // whoever sends, there is a buffer
 	raw.b = append(raw.b, b...)
-	m, err := collect.DecodeRequest(raw.b)
-	if err != nil {
+	m := &c.request
+	if err := m.Decode(raw.b); err != nil {
 		c.counters.Unreadable++
 		c.pool.release(raw)
 		return
@@ -39,13 +40,13 @@ func (c *Core) message(from collect.Node, b []byte) {
 		c.reject(from, m.Key, status, "")
 		return
 	}
-	r := &request{
-		id: c.next(), key: m.Key, service: m.Service, digest: m.Digest, tree: m.Tree,
-		subset: m.Subset, chosen: m.SubsetDigest, from: from, since: c.now,
-		own: m.Flags&collect.Own != 0, last: m.Flags&collect.Last != 0,
-		creation: m.Creation, patience: m.Patience,
-		bulk: m.Bulk.Length, source: m.Bulk.Key, raw: raw, payload: m.Payload,
-	}
+	r := c.spares.request()
+	r.id, r.from, r.since, r.raw = c.next(), from, c.now, raw
+	r.key, r.service, r.digest, r.tree = m.Key, m.Service, m.Digest, m.Tree
+	r.subset, r.chosen = m.Subset, m.SubsetDigest
+	r.own, r.last = m.Flags&collect.Own != 0, m.Flags&collect.Last != 0
+	r.creation, r.patience, r.payload = m.Creation, m.Patience, m.Payload
+	r.bulk, r.source = m.Bulk.Length, m.Bulk.Key
 	c.requests[r.id], c.active[r.key] = r, r
 	c.find(r, m)
 }
@@ -86,19 +87,41 @@ func (c *Core) find(r *request, m *collect.Request) {
 		c.create(r, r.creation)
 	case r.own && r.bulk > 0:
 		r.group = &group{key: key}
-		if r.bulk > c.cfg.CreationBytes {
-			c.refuse(r, collect.NoGroup, fmt.Sprintf("%d bytes of members, at most %d are taken", r.bulk, c.cfg.CreationBytes))
+		if why := c.whyNotFetch(r); why != "" {
+			c.refuse(r, collect.NoGroup, why)
 			return
 		}
+		c.fetching += r.bulk
 		r.phase, r.blob = fetching, make([]byte, r.bulk)
-		c.out.Pulls = append(c.out.Pulls, Pull{Request: r.id, From: r.from, Key: r.source, Length: r.bulk, Into: r.blob})
+		c.out.Pulls = append(c.out.Pulls, Pull{Request: r.id, From: r.from, Key: r.source, Length: r.bulk, Into: r.blob, Until: core.Never})
 	default:
 		c.refuse(r, collect.NoGroup, "")
 	}
 }
 
+// fetchesAtOnce bounds the memory for members that are being pulled, in
+// creations of the largest size.
+const fetchesAtOnce = 4
+
+// whyNotFetch tells why no memory is taken for the members that r announces,
+// before any of them are here.
+func (c *Core) whyNotFetch(r *request) string {
+	switch {
+	case !r.group.key.index.MadeBy(r.key.Root, r.key.Incarnation):
+		return notItsIndex
+	case r.bulk > c.cfg.CreationBytes:
+		return fmt.Sprintf("%d bytes of members, at most %d are taken", r.bulk, c.cfg.CreationBytes)
+	case c.fetching+r.bulk > fetchesAtOnce*c.cfg.CreationBytes:
+		return fmt.Sprintf("%d bytes of members are being pulled already", c.fetching)
+	}
+	return ""
+}
+
+const notItsIndex = "its index is of another root"
+
 // fetched goes on when the parameters of creation were pulled.
 func (c *Core) fetched(r *request, err error) {
+	c.fetching -= r.bulk
 	if r.aborting != collect.OK {
 		c.refuse(r, r.aborting, "")
 		return
@@ -133,7 +156,7 @@ func (c *Core) create(r *request, p *collect.Creation) {
 		c.refuse(r, collect.Disagree, "")
 		return
 	case !key.index.MadeBy(r.key.Root, r.key.Incarnation):
-		c.refuse(r, collect.NoGroup, "its index is of another root")
+		c.refuse(r, collect.NoGroup, notItsIndex)
 		return
 	}
 	r.group = &group{
@@ -189,8 +212,7 @@ func (c *Core) place(r *request, m *Members) {
 		return
 	}
 	cached.incarnation = r.key.Incarnation
-	r.route = cached
-	r.children, r.open = make([]child, len(cached.children)), len(cached.children)
+	r.place(cached)
 	c.keep(r)
 	c.prepare(r)
 }

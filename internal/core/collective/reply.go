@@ -28,7 +28,7 @@ type answer struct {
 // which aggregates it with the children's, replaces it. Only at a leaf it goes
 // out itself if post-reply gives none. On the root a reply goes nowhere.
 func (c *Core) Reply(now core.Time, id uint64, body []byte, more bool, out *Output) error {
-	c.now, c.out = now, out
+	c.enter(now, out)
 	r := c.requests[id]
 	switch {
 	case r == nil || r.phase < preparing || r.phase == leaving:
@@ -88,6 +88,7 @@ func (c *Core) flush(r *request) {
 		return
 	}
 	r.phase = leaving
+	c.rearm(r)
 	if r.own {
 		c.end(r, c.errorOf(r))
 		return
@@ -109,7 +110,7 @@ func (c *Core) finalReply(r *request) {
 	}
 	m.Missing = fold(r.missing)
 	c.sendUp(r, m)
-	r.tail = nil
+	r.tail = r.tail[:0]
 }
 
 func (c *Core) sendUp(r *request, m collect.Reply) {
@@ -138,8 +139,8 @@ func fold(all []collect.Missing) []collect.Missing {
 // replyMessage takes a message of a child's reply into the buffer that was
 // posted for it.
 func (c *Core) replyMessage(from collect.Node, b []byte) {
-	m, err := collect.DecodeReply(b)
-	if err != nil {
+	m := &c.reply
+	if err := m.Decode(b); err != nil {
 		c.counters.Unreadable++
 		return
 	}
@@ -156,33 +157,28 @@ func (c *Core) replyMessage(from collect.Node, b []byte) {
 	k := &r.children[i]
 	switch {
 	case m.Status != collect.OK:
-		m.Body, k.final = nil, m
-		c.settle(r, i, m.Status, m.Reason)
+		c.settle(r, i, verdict{m.Status, m.Reason, m.Ran, m.Missing})
 	case m.Offset+uint64(len(m.Body)) > uint64(len(k.buf)):
-		k.final = nil
-		c.settle(r, i, collect.Overflow, fmt.Sprintf("%d bytes and more for a buffer of %d", m.Offset+uint64(len(m.Body)), len(k.buf)))
+		why := fmt.Sprintf("%d bytes and more for a buffer of %d", m.Offset+uint64(len(m.Body)), len(k.buf))
+		c.settle(r, i, verdict{status: collect.Overflow, reason: why})
+	case !c.fill(k, m):
+		return
+	case k.got != k.size:
+		c.settle(r, i, verdict{status: collect.Unreadable, reason: "its parts do not fit together"})
 	default:
-		if !c.fill(k, m) {
-			return
-		}
-		if k.got != k.final.Offset {
-			k.final = nil
-			c.settle(r, i, collect.Unreadable, "its parts do not fit together")
-		} else {
-			c.settle(r, i, collect.OK, "")
-		}
+		c.settle(r, i, verdict{ran: k.ran, missing: k.lost})
 	}
 	c.advance(r)
 }
 
 // fill copies a part into its place and reports whether it was the last that
-// was missing. The offset of k.final is then that of the reply's end. Parts
-// come in any order; their number is bounded by the buffer's size.
+// was missing. Parts come in any order; their number is bounded by the buffer's
+// size.
 func (c *Core) fill(k *child, m *collect.Reply) bool {
 	for uint64(len(k.parts)) <= uint64(m.Part) {
 		k.parts = append(k.parts, false)
 	}
-	if k.parts[m.Part] || m.Final && k.final != nil {
+	if k.parts[m.Part] || m.Final && k.last {
 		c.counters.Unmatched++
 		return false
 	}
@@ -190,8 +186,8 @@ func (c *Core) fill(k *child, m *collect.Reply) bool {
 	k.count++
 	k.got += uint64(copy(k.buf[m.Offset:], m.Body))
 	if m.Final {
-		m.Offset += uint64(len(m.Body))
-		m.Body, k.final = nil, m
+		k.last, k.size, k.of = true, m.Offset+uint64(len(m.Body)), int(m.Part)+1
+		k.ran, k.lost = m.Ran, m.Missing
 	}
-	return k.final != nil && k.count > int(k.final.Part)
+	return k.last && k.count >= k.of
 }

@@ -1,6 +1,8 @@
 package collective
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -47,7 +49,11 @@ type child struct {
 	got    uint64  // bytes of the reply that are here
 	parts  []bool  // that are here
 	count  int     // of them
-	final  *collect.Reply
+	last   bool    // the last is here, and tells
+	of     int     // how many there are
+	size   uint64  // the bytes of all
+	ran    uint32
+	lost   []collect.Missing
 }
 
 // request is one broadcast on one node.
@@ -94,21 +100,25 @@ type request struct {
 	aborting collect.Status // once a callback or a pull has returned
 	overdue  bool           // the parent has given up
 
+	alarm  alarm
+	sent   core.Time     // to the children
+	trip   time.Duration // R, then
+	oldest int           // no child behind it is waited for
+	giveUp core.Time     // when the parent surely waits no more; 0: that does not matter
+
 	answer
 }
 
 // begin makes a root's request over g.
 func (c *Core) begin(g *group, kind collect.Tree, route *route) *request {
-	c.sequence++
-	r := &request{
-		id: c.next(), key: collect.Key{Root: c.cfg.Node, Incarnation: c.cfg.Incarnation, Sequence: c.sequence},
-		service: g.key.service, group: g, digest: g.key.digest, tree: kind, route: route, root: true,
-		since: c.now,
-	}
+	r := c.spares.request()
+	r.id, r.since, r.root = c.next(), c.now, true
+	r.key = collect.Key{Root: c.cfg.Node, Incarnation: c.cfg.Incarnation}
+	r.service, r.group, r.digest, r.tree = g.key.service, g, g.key.digest, kind
 	if g.key.outOfBand {
 		r.digest = route.digest
 	}
-	r.children, r.open = make([]child, len(route.children)), len(route.children)
+	r.place(route)
 	c.requests[r.id] = r
 	return r
 }
@@ -194,7 +204,7 @@ func (c *Core) PostReplyBuffer(id uint64, number int, buf []byte, size int) erro
 // callback, if a member is dead. Behind the first broadcast over a delayed group
 // it waits for its end.
 func (c *Core) Send(now core.Time, id uint64, out *Output) error {
-	c.now, c.out = now, out
+	c.enter(now, out)
 	r := c.requests[id]
 	if r == nil || r.phase != idle || !r.root {
 		return fmt.Errorf("send: %w", ErrRequest)
@@ -223,6 +233,8 @@ func (c *Core) launch(r *request) error {
 		g.first = r.id
 	}
 	r.members = nil
+	c.sequence++ // in the order of sending, by which members remember
+	r.key.Sequence = c.sequence
 	c.active[r.key] = r
 	c.prepare(r)
 	return nil
@@ -288,7 +300,7 @@ func (c *Core) prepared(r *request, in *Input) {
 		c.bulkFailed(r, collect.NoBuffer, fmt.Sprintf("%d bytes for %d of bulk data", in.BulkRoom, r.bulk))
 	default:
 		r.phase = pulling
-		c.out.Pulls = append(c.out.Pulls, Pull{Request: r.id, From: r.from, Key: r.source, Length: r.bulk})
+		c.out.Pulls = append(c.out.Pulls, Pull{Request: r.id, From: r.from, Key: r.source, Length: r.bulk, Until: c.parentGivesUp(r)})
 	}
 }
 
@@ -300,7 +312,7 @@ func (c *Core) forward(r *request) {
 		r.group.populated = true
 	}
 	if r.bulk > 0 && len(r.children) > 0 {
-		r.exposed = c.next()
+		r.exposed = c.memoryKey()
 		c.counters.Exposed++
 		c.out.Exposes = append(c.out.Exposes, Expose{Key: r.exposed, Request: r.id, Length: r.bulk, Bytes: r.blob})
 	}
@@ -310,9 +322,9 @@ func (c *Core) forward(r *request) {
 	c.pool.release(r.raw)
 	r.raw, r.payload = nil, nil
 	if !r.root && !r.own {
-		at := c.parentGivesUp(r)
-		c.timers.set(timer{at: at, kind: replyDue, id: r.id})
+		r.giveUp = c.parentGivesUp(r)
 	}
+	c.rearm(r)
 	if r.own {
 		r.ran = true
 	} else {
@@ -322,52 +334,55 @@ func (c *Core) forward(r *request) {
 	c.advance(r)
 }
 
+// memoryKey returns a key to memory that was not given out before, and that
+// nobody guesses who does not know the secret.
+func (c *Core) memoryKey() uint64 {
+	if c.cfg.Secret == [16]byte{} {
+		return c.next()
+	}
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(c.cfg.Secret[:], c.next()))
+	return max(1, binary.BigEndian.Uint64(sum[:]))
+}
+
 // sendDown sends one message to all children.
 func (c *Core) sendDown(r *request) {
 	m := c.downMessage(r)
 	wire := c.pool.get(m.Size())
 	wire.b = m.Append(wire.b)
+	r.sent, r.trip = c.now, c.cfg.RoundTrip
 	for i := range r.children {
 		to := &r.route.children[i]
 		if _, dead := c.dead[to.Node]; dead {
-			c.settle(r, i, collect.Dead, "")
+			c.settle(r, i, verdict{status: collect.Dead})
 			continue
 		}
 		r.children[i].state = waiting
 		wire.refs++
 		c.send(to.Node, wire, r.id, i)
-		at := c.now.Add(time.Duration(to.Reach+1)*c.cfg.RoundTrip + r.wait)
-		c.timers.set(timer{at: at, kind: childDue, id: r.id, child: i})
 	}
 	c.pool.release(wire)
 }
 
 // downMessage returns the message for r's children.
-func (c *Core) downMessage(r *request) *collect.Request {
-	m := &collect.Request{
+func (c *Core) downMessage(r *request) collect.Request {
+	m := collect.Request{
 		Service: r.service, Tree: r.tree, Key: r.key, Patience: r.patience,
 		Index: r.group.key.index, Digest: r.digest, Subset: r.subset, SubsetDigest: r.chosen,
 		Creation: r.creation, Payload: r.payload,
 	}
+	m.Flags = flag(collect.Last, r.last) | flag(collect.OutOfBand, r.group.key.outOfBand) |
+		flag(collect.Creates, r.creation != nil) | flag(collect.HasBulk, r.exposed != 0) | flag(collect.Own, r.own)
 	if r.exposed != 0 {
 		m.Bulk = collect.Bulk{Key: r.exposed, Length: r.bulk}
-		m.Flags |= collect.HasBulk
 	}
-	set := func(f collect.Flags, on bool) {
-		if on {
-			m.Flags |= f
-		}
-	}
-	set(collect.Last, r.last)
-	set(collect.OutOfBand, r.group.key.outOfBand)
-	set(collect.Creates, r.creation != nil)
-	set(collect.Own, r.own)
 	return m
 }
 
-// parentGivesUp returns when r's parent surely waits no more.
-func (c *Core) parentGivesUp(r *request) core.Time {
-	return r.since.Add(time.Duration(r.route.reach+2)*c.cfg.RoundTrip + max(r.patience, r.wait))
+func flag(f collect.Flags, on bool) collect.Flags {
+	if on {
+		return f
+	}
+	return 0
 }
 
 // pulled goes on after a pull.
@@ -398,7 +413,7 @@ func (c *Core) bulkFailed(r *request, status collect.Status, reason string) {
 	r.asked = true
 	c.call(Call{Kind: IncomingRequest, Service: r.service, Request: r.id})
 	for i := range r.children {
-		c.settle(r, i, collect.BulkFailed, "")
+		c.settle(r, i, verdict{status: collect.BulkFailed})
 	}
 	c.advance(r)
 }

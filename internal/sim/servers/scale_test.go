@@ -2,10 +2,10 @@ package servers
 
 import (
 	"fmt"
-	"math/bits"
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/hostlib/tree"
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/collective"
 	"github.com/tributary-fabric/tributary/internal/sim"
@@ -81,11 +81,19 @@ func scale(tb testing.TB, n int, shape collect.Tree, o, l time.Duration) row {
 	return r
 }
 
-// formula is when the last leaf of a full binomial tree of depth k has the
-// message: the greatest k o + (l-o) x of its leaves, which are on the levels 1
-// to k.
-func formula(k int, o, l time.Duration) time.Duration {
-	return max(time.Duration(k)*o+(l-o), time.Duration(k)*o+(l-o)*time.Duration(k))
+// formula is when the last leaf of a full k-nomial tree of a depth has the
+// message: the greatest (K-1) k o + (l-o) x of its leaves, which are on the
+// levels x = 1 to k. With K = 2 it is the published one; at every level below a
+// node on the way, its K-1 sends are waited for, or one of them is taken.
+func formula(radix, depth int, o, l time.Duration) time.Duration {
+	sends := time.Duration((radix-1)*depth) * o
+	return max(sends+(l-o), sends+(l-o)*time.Duration(depth))
+}
+
+// levels is when the last leaf of a complete k-ary tree of a depth has the
+// message, if its last level is full: on each level the last of K sends.
+func levels(arity, depth int, o, l time.Duration) time.Duration {
+	return time.Duration(depth) * (time.Duration(arity)*o + (l - o))
 }
 
 // TestPoint44And49GrowAsLogN: the last leaf has the message when the published
@@ -96,13 +104,34 @@ func TestPoint44And49GrowAsLogN(t *testing.T) {
 		for k := 2; k <= 12; k += 2 {
 			n := 1 << k
 			r := scale(t, n, collect.Tree{Kind: collect.KNomial, Radix: 2}, ol[0], ol[1])
-			want := formula(k, ol[0], ol[1])
+			want := formula(2, k, ol[0], ol[1])
 			t.Logf("binomial, o=%v l=%v n=%d: last leaf %v, formula %v; completed %v; root sent %d, took %d", ol[0], ol[1], n, r.lastLeaf, want, r.completed, r.sent, r.taken)
 			if r.lastLeaf != want || r.sent != uint64(k) || r.taken != uint64(k) || r.routes != n {
 				t.Errorf("n=%d: %+v, want %v, %d messages each way and one place a server", n, r, want, k)
 			}
 			if bound := 2*want + time.Duration(k)*ol[0]; r.completed > bound {
 				t.Errorf("n=%d: completed after %v, more than %v", n, r.completed, bound)
+			}
+		}
+	}
+}
+
+// TestPoint49Formulas: the same for other radices, and for complete trees.
+func TestPoint49Formulas(t *testing.T) {
+	for _, ol := range [][2]time.Duration{{o, l}, {l, o}, {o, o}} {
+		for _, radix := range []int{3, 4, 8} {
+			nomial, ary := 1, 1
+			for depth := 1; depth <= 3; depth++ {
+				nomial *= radix
+				ary = ary*radix + 1
+				r := scale(t, nomial, collect.Tree{Kind: collect.KNomial, Radix: uint16(radix)}, ol[0], ol[1])
+				if want := formula(radix, depth, ol[0], ol[1]); r.lastLeaf != want {
+					t.Errorf("%d-nomial, o=%v l=%v n=%d: last leaf %v, formula %v", radix, ol[0], ol[1], nomial, r.lastLeaf, want)
+				}
+				r = scale(t, ary, collect.Tree{Kind: collect.KAry, Radix: uint16(radix)}, ol[0], ol[1])
+				if want := levels(radix, depth, ol[0], ol[1]); r.lastLeaf != want {
+					t.Errorf("%d-ary, o=%v l=%v n=%d: last leaf %v, formula %v", radix, ol[0], ol[1], ary, r.lastLeaf, want)
+				}
 			}
 		}
 	}
@@ -127,6 +156,20 @@ func TestOverheadOfEveryTree(t *testing.T) {
 	}
 }
 
+// published returns the formula for a tree of n; of a complete tree whose last
+// level is not full, an upper bound.
+func published(shape collect.Tree, n int) time.Duration {
+	radix := int(shape.Radix)
+	if shape.Kind == collect.KNomial {
+		depth := 0
+		for m := 1; m < n; m *= radix {
+			depth++
+		}
+		return formula(radix, depth, o, l)
+	}
+	return levels(radix, tree.CompleteKAry(n, radix).Height(), o, l)
+}
+
 // BenchmarkLastLeaf measures, in virtual time, from the root's send to the last
 // leaf's receipt and to the completed reply:
 //
@@ -142,9 +185,8 @@ func BenchmarkLastLeaf(b *testing.B) {
 				b.ReportMetric(float64(r.lastLeaf)/1e3, "lastleaf-us")
 				b.ReportMetric(float64(r.completed)/1e3, "completed-us")
 				b.ReportMetric(float64(r.sent+r.taken), "rootmessages")
-				if shape.Radix == 2 && shape.Kind == collect.KNomial {
-					b.ReportMetric(float64(formula(bits.Len(uint(n))-1, o, l))/1e3, "formula-us")
-				}
+				b.ReportMetric(float64(published(shape, n))/1e3, "formula-us")
+				b.ReportMetric(float64(r.routes)/float64(n), "places/server")
 			})
 		}
 	}

@@ -2,8 +2,6 @@ package collect
 
 import (
 	"bytes"
-	"encoding/hex"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,9 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write testdata/golden anew")
+	"github.com/tributary-fabric/tributary/internal/transcript"
+)
 
 // document shows the golden messages' bytes.
 const document = "../../../docs/server-collectives.md"
@@ -98,23 +96,6 @@ func printable(b []byte) string {
 	}, strings.ToValidUTF8(string(b), "."))
 }
 
-func parse(t *testing.T, listing string) []byte {
-	t.Helper()
-	var m []byte
-	for line := range strings.Lines(listing) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		fields := strings.Fields(line)
-		b, err := hex.DecodeString(fields[1])
-		if err != nil {
-			t.Fatalf("line %q: %v", line, err)
-		}
-		m = append(m, b...)
-	}
-	return m
-}
-
 // TestGolden: each golden message is written and read as its file says, and the
 // document has it.
 func TestGolden(t *testing.T) {
@@ -122,36 +103,14 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]bool{}
+	var listings []transcript.Listing
 	for _, g := range goldens() {
-		file := filepath.Join("testdata", "golden", g.name+".hex")
-		files[file] = true
-		if *update {
-			if err := os.WriteFile(file, []byte(g.listing()), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(text), g.listing()); diff != "" {
-			t.Errorf("%s differs (-want +got):\n%s", file, diff)
-		}
-		g.read(t, parse(t, string(text)))
+		listings = append(listings, transcript.Listing{Name: g.name, Text: g.listing(), Read: g.read})
 		if !strings.Contains(string(doc), "`"+g.name+"`") {
 			t.Errorf("%s does not tell of %s", document, g.name)
 		}
 	}
-	found, err := filepath.Glob("testdata/golden/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range found {
-		if !files[file] {
-			t.Errorf("%s is no golden message's file", file)
-		}
-	}
+	transcript.Listings(t, filepath.Join("testdata", "golden"), listings)
 }
 
 func (g *golden) read(t *testing.T, m []byte) {

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/wire/cursor"
 )
 
 // Bounds of what names and lists may be.
@@ -108,9 +110,9 @@ func appendTarget(b []byte, t *Target) []byte {
 
 // DecodeCreation reads all of b. The targets share nothing with it.
 func DecodeCreation(b []byte) (*Creation, error) {
-	r := reader{b: b}
+	r := reader{cursor.Cursor{B: b}}
 	c := r.creation()
-	if r.bad || len(r.b) > 0 {
+	if r.Bad || len(r.B) > 0 {
 		return nil, fmt.Errorf("%w: %d bytes are no list of them", ErrTargets, len(b))
 	}
 	return c, nil

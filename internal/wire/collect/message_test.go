@@ -3,6 +3,7 @@ package collect
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -26,6 +27,13 @@ func FuzzRequest(f *testing.F) {
 		if len(b) > MaxRequest || r.Size() != len(b) || !bytes.Equal(r.Append(nil), b) {
 			t.Errorf("%x is read as %+v, which is written %x", b, r, r.Append(nil))
 		}
+		for _, g := range goldens() {
+			if used := g.request; used != nil {
+				if err := used.Decode(b); err != nil || !reflect.DeepEqual(used, r) {
+					t.Errorf("in place of %s, %x is read as %+v, %v", g.name, b, used, err)
+				}
+			}
+		}
 	})
 }
 
@@ -44,6 +52,11 @@ func FuzzReply(f *testing.F) {
 		}
 		if r.HeadSize()+len(r.Body) != len(b) || !bytes.Equal(r.Append(nil), b) {
 			t.Errorf("%x is read as %+v, which is written %x", b, r, r.Append(nil))
+		}
+		used := Reply{Key: key(), Final: true, Ran: 9, Missing: []Missing{{"h8", 1, Dead}}, Reason: "x", Body: []byte{1}}
+		kept := used.Missing
+		if err := used.Decode(b); err != nil || !reflect.DeepEqual(&used, r) || kept[0].Node != "h8" {
+			t.Errorf("in place of another %x is read as %+v, %v", b, used, err)
 		}
 	})
 }

@@ -1,72 +1,40 @@
 package collect
 
-import "encoding/binary"
+import "github.com/tributary-fabric/tributary/internal/wire/cursor"
 
-// reader takes fields off the front of b; once it is bad all are zero.
-type reader struct {
-	b   []byte
-	bad bool
-}
+// reader reads the fields that messages share.
+type reader struct{ cursor.Cursor }
 
-func (r *reader) take(n int) []byte {
-	if r.bad || n > len(r.b) {
-		r.bad = true
-		return nil
+// node returns the name of n bytes, which is known if it is the same.
+func (r *reader) node(n int, known Node) Node {
+	b := r.Take(n)
+	if string(b) == string(known) {
+		return known
 	}
-	taken := r.b[:n:n]
-	r.b = r.b[n:]
-	return taken
-}
-
-func (r *reader) u8() uint8 {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *reader) u16() uint16 {
-	if b := r.take(2); b != nil {
-		return binary.BigEndian.Uint16(b)
-	}
-	return 0
-}
-
-func (r *reader) u32() uint32 {
-	if b := r.take(4); b != nil {
-		return binary.BigEndian.Uint32(b)
-	}
-	return 0
-}
-
-func (r *reader) u64() uint64 {
-	if b := r.take(8); b != nil {
-		return binary.BigEndian.Uint64(b)
-	}
-	return 0
+	return Node(b)
 }
 
 func (r *reader) zero(n int) {
-	for _, b := range r.take(n) {
-		r.bad = r.bad || b != 0
+	for _, b := range r.Take(n) {
+		r.Bad = r.Bad || b != 0
 	}
 }
 
 // creation reads a Creation. Memory is taken for what is there, not for what is
 // announced.
 func (r *reader) creation() *Creation {
-	c := &Creation{Name: string(r.take(int(r.u8())))}
-	count := int(r.u32())
-	if len(c.Name) > MaxName || count == 0 || count > len(r.b)/(4+len(Tag{})) {
-		r.bad = true
+	c := &Creation{Name: string(r.Take(int(r.Byte())))}
+	count := int(r.Uint32())
+	if len(c.Name) > MaxName || count == 0 || count > len(r.B)/(4+len(Tag{})) {
+		r.Bad = true
 		return nil
 	}
 	c.Targets = make([]Target, count)
 	for i := range c.Targets {
 		t := &c.Targets[i]
-		t.Node = Node(r.take(int(r.u8())))
-		tags := r.take(int(r.u16()) * len(Tag{}))
-		if r.bad {
+		t.Node = Node(r.Take(int(r.Byte())))
+		tags := r.Take(int(r.Uint16()) * len(Tag{}))
+		if r.Bad {
 			return nil
 		}
 		t.Tags = make([]Tag, len(tags)/len(Tag{}))
@@ -74,7 +42,7 @@ func (r *reader) creation() *Creation {
 			copy(t.Tags[j][:], tags[j*len(Tag{}):])
 		}
 		if ValidTarget(i, t) != nil {
-			r.bad = true
+			r.Bad = true
 			return nil
 		}
 	}

@@ -3,6 +3,8 @@ package collect
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/wire/cursor"
 )
 
 // Bounds of a reply.
@@ -74,32 +76,40 @@ func (r *Reply) Append(b []byte) []byte {
 // DecodeReply reads all of b. The body is a part of b; nothing else shares
 // memory with it.
 func DecodeReply(b []byte) (*Reply, error) {
-	if len(b) < replySize || b[0] != Version<<4|replyType || b[1] > 1 {
-		return nil, fmt.Errorf("%w: %d bytes are no reply", ErrMessage, len(b))
-	}
-	in := reader{b: b[2:]}
-	r := &Reply{Final: b[1] == 1, Status: Status(in.u8())}
-	missing := int(in.u8())
-	r.Ran = in.u32()
-	r.Incarnation, r.Sequence, r.Offset = in.u64(), in.u64(), in.u64()
-	r.Part = in.u32()
-	body, name, reason := in.u32(), int(in.u8()), int(in.u8())
-	in.zero(6)
-	r.Root = Node(in.take(name))
-	for range min(missing, MaxMissing+1) {
-		m := Missing{Nodes: in.u32(), Status: Status(in.u8())}
-		m.Node = Node(in.take(int(in.u8())))
-		r.Missing = append(r.Missing, m)
-	}
-	r.Reason = string(in.take(reason))
-	if in.bad || uint64(len(in.b)) != uint64(body) {
-		return nil, fmt.Errorf("%w: a reply is cut off, or longer than it says", ErrMessage)
-	}
-	r.Body = in.b
-	if err := r.Sound(); err != nil {
+	r := new(Reply)
+	if err := r.Decode(b); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// Decode reads all of b as DecodeReply does, in place of what r was. Where the
+// root is the same, so is its name; missing subtrees never take the place of
+// those that r had.
+func (r *Reply) Decode(b []byte) error {
+	if len(b) < replySize || b[0] != Version<<4|replyType || b[1] > 1 {
+		return fmt.Errorf("%w: %d bytes are no reply", ErrMessage, len(b))
+	}
+	in := reader{cursor.Cursor{B: b[2:]}}
+	*r = Reply{Final: b[1] == 1, Status: Status(in.Byte()), Key: Key{Root: r.Root}}
+	missing := int(in.Byte())
+	r.Ran = in.Uint32()
+	r.Incarnation, r.Sequence, r.Offset = in.Uint64(), in.Uint64(), in.Uint64()
+	r.Part = in.Uint32()
+	body, name, reason := in.Uint32(), int(in.Byte()), int(in.Byte())
+	in.zero(6)
+	r.Root = in.node(name, r.Root)
+	for range min(missing, MaxMissing+1) {
+		m := Missing{Nodes: in.Uint32(), Status: Status(in.Byte())}
+		m.Node = Node(in.Take(int(in.Byte())))
+		r.Missing = append(r.Missing, m)
+	}
+	r.Reason = string(in.Take(reason))
+	if in.Bad || uint64(len(in.B)) != uint64(body) {
+		return fmt.Errorf("%w: a reply is cut off, or longer than it says", ErrMessage)
+	}
+	r.Body = in.B
+	return r.Sound()
 }
 
 // Sound reports why r cannot be a reply, whoever sent it.

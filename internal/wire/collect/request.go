@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/tributary-fabric/tributary/internal/wire/cursor"
 )
 
 // Version is the version of the format that this package speaks.
@@ -147,39 +149,46 @@ func (r *Request) Append(b []byte) []byte {
 // DecodeRequest reads all of b. The payload is a part of b; nothing else shares
 // memory with it.
 func DecodeRequest(b []byte) (*Request, error) {
-	if len(b) < requestSize || len(b) > MaxRequest || b[0] != Version<<4|requestType {
-		return nil, fmt.Errorf("%w: %d bytes are no request", ErrMessage, len(b))
+	r := new(Request)
+	if err := r.Decode(b); err != nil {
+		return nil, err
 	}
-	in := reader{b: b[1:]}
-	r := &Request{Flags: Flags(in.u8())}
-	size := int(in.u16())
-	r.Service = Service(in.u32())
-	r.Tree.Kind, r.Subset = Kind(in.u8()), Subset(in.u8())
-	r.Tree.Radix = in.u16()
-	name := int(in.u8())
+	return r, nil
+}
+
+// Decode reads all of b as DecodeRequest does, in place of what r was. Where the
+// root is the same, so is its name, so that a reader of many takes no memory.
+func (r *Request) Decode(b []byte) error {
+	if len(b) < requestSize || len(b) > MaxRequest || b[0] != Version<<4|requestType {
+		return fmt.Errorf("%w: %d bytes are no request", ErrMessage, len(b))
+	}
+	in := reader{cursor.Cursor{B: b[1:]}}
+	*r = Request{Flags: Flags(in.Byte()), Key: Key{Root: r.Root}}
+	size := int(in.Uint16())
+	r.Service = Service(in.Uint32())
+	r.Tree.Kind, r.Subset = Kind(in.Byte()), Subset(in.Byte())
+	r.Tree.Radix = in.Uint16()
+	name := int(in.Byte())
 	in.zero(3)
-	r.Incarnation, r.Sequence = in.u64(), in.u64()
-	r.Patience = time.Duration(in.u64())
-	copy(r.Index[:], in.take(len(r.Index)))
-	copy(r.Digest[:], in.take(len(r.Digest)))
-	r.Root = Node(in.take(name))
+	r.Incarnation, r.Sequence = in.Uint64(), in.Uint64()
+	r.Patience = time.Duration(in.Uint64())
+	copy(r.Index[:], in.Take(len(r.Index)))
+	copy(r.Digest[:], in.Take(len(r.Digest)))
+	r.Root = in.node(name, r.Root)
 	if r.Subset != Everybody {
-		copy(r.SubsetDigest[:], in.take(len(r.SubsetDigest)))
+		copy(r.SubsetDigest[:], in.Take(len(r.SubsetDigest)))
 	}
 	if r.Flags&HasBulk != 0 {
-		r.Bulk = Bulk{in.u64(), in.u64()}
+		r.Bulk = Bulk{in.Uint64(), in.Uint64()}
 	}
 	if r.Flags&Creates != 0 {
 		r.Creation = in.creation()
 	}
-	r.Payload = in.take(size)
-	if in.bad || len(in.b) > 0 {
-		return nil, fmt.Errorf("%w: a request is cut off, or longer than it says", ErrMessage)
+	r.Payload = in.Take(size)
+	if in.Bad || len(in.B) > 0 {
+		return fmt.Errorf("%w: a request is cut off, or longer than it says", ErrMessage)
 	}
-	if err := r.Sound(); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r.Sound()
 }
 
 // Sound reports why r cannot be a request, whoever sent it.
