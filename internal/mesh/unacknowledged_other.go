@@ -1,0 +1,11 @@
+//go:build !linux
+
+package mesh
+
+import (
+	"net"
+	"time"
+)
+
+// LimitUnacknowledged leaves it to keep-alive to find a dead peer.
+func LimitUnacknowledged(*net.TCPConn, time.Duration) {}
