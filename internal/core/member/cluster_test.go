@@ -1,0 +1,360 @@
+package member
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/gossip"
+)
+
+// cluster is a few cores and the plainest of networks: everything under way lies
+// in one list, and the test says what arrives. What is sent goes through packets,
+// as in production.
+type cluster struct {
+	t       *rapid.T
+	cfg     Settings
+	now     core.Time
+	members []*participant
+	flying  []flight
+	joined  map[string]Version // newest version of a life that was in some view
+}
+
+// participant is one node over its lives.
+type participant struct {
+	name        string
+	incarnation uint64
+	*Core       // nil: down
+	dir         *Directory
+	codec       *Codec
+	side        int
+	accepted    Link
+	conns       map[Link]*cable
+	minor       uint32
+}
+
+// cable is a connection; ends are by participant.
+type cable struct {
+	ends [2]*participant
+	link [2]Link
+	live [2]uint64 // incarnations
+	up   bool
+}
+
+// flight is something under way.
+type flight struct {
+	to     *participant
+	life   uint64
+	cable  *cable // nil: a datagram
+	from   *participant
+	input  Input
+	packet []byte
+}
+
+func newCluster(t *rapid.T, n int, s Settings) *cluster {
+	w := &cluster{t: t, cfg: s, joined: map[string]Version{}}
+	for i := range n {
+		w.members = append(w.members, &participant{name: string(rune('a' + i))})
+		w.start(w.members[i])
+	}
+	return w
+}
+
+func (w *cluster) start(p *participant) {
+	p.incarnation++
+	p.dir, p.conns, p.minor = NewDirectory(), map[Link]*cable{}, 0
+	p.codec = NewCodec(p.dir)
+	c, err := New(Config{
+		Settings: w.cfg, Self: idOf(p.name), Incarnation: p.incarnation, Seed: p.incarnation,
+		Bootstrap: []gossip.ID{idOf("a"), idOf("b")},
+	}, p.dir, w.now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p.Core = c
+}
+
+// kill ends a process; its connections are ended for it.
+func (w *cluster) kill(p *participant) {
+	for _, c := range p.conns {
+		w.hangUp(p, c)
+	}
+	p.Core, p.conns = nil, nil
+}
+
+func (w *cluster) hangUp(p *participant, c *cable) {
+	c.up = false
+	side := 0
+	if c.ends[1] == p {
+		side = 1
+	}
+	other := c.ends[1-side]
+	w.flying = append(w.flying, flight{to: other, life: c.live[1-side], cable: c, from: p, input: Input{Kind: Failed, Link: c.link[1-side]}})
+}
+
+// step steps a participant, checks what must always hold, and sends what it
+// wants.
+func (w *cluster) step(p *participant, in ...Input) {
+	var out Output
+	p.Step(w.now, in, &out)
+	w.check(p, &out)
+	for _, d := range out.Dials {
+		w.dial(p, d)
+	}
+	for _, s := range out.Sends {
+		if c := p.conns[s.Link]; c != nil && c.up {
+			w.send(p, c, s.Message)
+		}
+	}
+	for _, d := range out.Packets {
+		if p.dir.ID(d.To) == "" {
+			w.t.Fatalf("%s sends a %v to somebody forgotten", p.name, d.Message.Type)
+		}
+		if to := w.find(p.dir.ID(d.To)); to != nil {
+			for _, piece := range p.codec.Pieces(d.Message, gossip.MaxDatagram) {
+				w.flying = append(w.flying, flight{to: to, from: p, packet: piece.Append(nil)})
+			}
+		}
+	}
+	for _, d := range out.Pulses {
+		w.flying = append(w.flying, flight{to: w.find(p.dir.ID(d.To)), from: p, input: Input{Kind: Beat, Pulse: d.Pulse}})
+	}
+	for _, l := range out.Closes {
+		if c := p.conns[l]; c != nil {
+			delete(p.conns, l)
+			w.hangUp(p, c)
+		}
+	}
+	if p.dir.Sweep(); out.Stopped {
+		w.kill(p)
+	}
+}
+
+func (w *cluster) find(id gossip.ID) *participant {
+	for _, p := range w.members {
+		if idOf(p.name) == id {
+			return p
+		}
+	}
+	return nil
+}
+
+func (w *cluster) dial(p *participant, d Dial) {
+	to := w.find(p.dir.ID(d.Peer))
+	if to.side != p.side {
+		return // its own patience ends it
+	}
+	if to.Core == nil {
+		w.flying = append(w.flying, flight{to: p, life: p.incarnation, from: p, input: Input{Kind: ConnectFailed, Link: d.Link}})
+		return
+	}
+	to.accepted += 2
+	c := &cable{ends: [2]*participant{p, to}, link: [2]Link{d.Link, to.accepted | 1}, live: [2]uint64{p.incarnation, to.incarnation}, up: true}
+	p.conns[d.Link], to.conns[c.link[1]] = c, c
+	w.flying = append(w.flying,
+		flight{to: to, life: to.incarnation, cable: c, from: p, input: Input{Kind: Accepted, Link: c.link[1]}},
+		flight{to: p, life: p.incarnation, cable: c, from: to, input: Input{Kind: Connected, Link: d.Link}})
+}
+
+func (w *cluster) send(p *participant, c *cable, m *Message) {
+	side := 0
+	if c.ends[1] == p {
+		side = 1
+	}
+	to := c.ends[1-side]
+	for _, piece := range p.codec.Pieces(m, gossip.MaxFrame) {
+		w.flying = append(w.flying, flight{to: to, life: c.live[1-side], cable: c, from: p, input: Input{Kind: Received, Link: c.link[1-side]}, packet: piece.Append(nil)})
+	}
+}
+
+// deliver has the i-th thing under way arrive, or be lost. What travels on a
+// connection arrives in order.
+func (w *cluster) deliver(i int, lose bool) {
+	f := w.flying[i]
+	if f.cable != nil {
+		for k := range i {
+			if w.flying[k].cable == f.cable && w.flying[k].to == f.to {
+				i, f = k, w.flying[k]
+				break
+			}
+		}
+	}
+	if f.cable != nil && f.from.side != f.to.side && f.from != f.to {
+		return // held up
+	}
+	w.flying = append(w.flying[:i:i], w.flying[i+1:]...)
+	switch {
+	case f.to == nil || f.to.Core == nil, f.life != 0 && f.life != f.to.incarnation:
+		return
+	case f.cable == nil && f.life == 0 && (lose || f.from.side != f.to.side):
+		return
+	case f.packet == nil:
+		w.step(f.to, f.input)
+		return
+	}
+	m, err := f.to.codec.Message(f.packet)
+	if err != nil && f.cable != nil {
+		w.t.Fatalf("%s: %v", f.to.name, err)
+	} else if err != nil {
+		return // an answer about who was forgotten
+	}
+	f.input.Message = m
+	if f.cable == nil {
+		f.input.Kind = Datagram
+	}
+	w.step(f.to, f.input)
+}
+
+// mostAtOnce is more than arrive at one time in a cluster of this size.
+const mostAtOnce = 10000
+
+// settle lets time pass with everything arriving at once.
+func (w *cluster) settle(d time.Duration) {
+	end := w.now.Add(d)
+	for {
+		arrivals := 0
+		for k := 0; k < len(w.flying); arrivals++ {
+			if arrivals > mostAtOnce {
+				w.t.Fatalf("at %d the members go on for ever without any time passing", w.now)
+			}
+			if f := &w.flying[k]; f.cable != nil && f.from.side != f.to.side {
+				k++ // held up
+				continue
+			}
+			w.deliver(k, false)
+		}
+		next := end + 1
+		for _, p := range w.members {
+			if p.Core != nil {
+				next = min(next, p.Deadline())
+			}
+		}
+		if next > end {
+			w.now = end
+			return
+		}
+		w.now = max(w.now, next)
+		w.due()
+	}
+}
+
+// due steps who is due.
+func (w *cluster) due() {
+	for _, p := range w.members {
+		if p.Core != nil && p.Deadline() <= w.now {
+			w.step(p)
+		}
+	}
+}
+
+// check holds what is always true: history and view are disjoint, notices come in
+// turn, the own minor never falls, and is never raised by another.
+func (w *cluster) check(p *participant, out *Output) {
+	for _, h := range p.History(nil) {
+		if p.Has(h.Node) {
+			w.t.Fatalf("%s has %s in its view and in its history", p.name, p.dir.ID(h.Node))
+		}
+	}
+	if minor := p.Self().Version.Minor; minor < p.minor {
+		w.t.Fatalf("%s has lowered its minor from %d to %d", p.name, p.minor, minor)
+	} else {
+		p.minor = minor
+	}
+	for _, i := range p.View() {
+		owner, v := w.find(p.dir.ID(i)), p.Version(i)
+		if v.Incarnation > owner.incarnation || v.Incarnation == owner.incarnation && owner.Core != nil && v.Minor > owner.Self().Version.Minor {
+			w.t.Fatalf("%s holds %s at %v, which it never was", p.name, owner.name, v)
+		}
+	}
+	watchers := 0
+	for _, n := range p.Neighbours(nil) {
+		if n.Watches {
+			watchers++
+		}
+	}
+	if watchers > w.cfg.Ks+w.cfg.Kr {
+		w.t.Fatalf("%s has %d watchers", p.name, watchers)
+	}
+}
+
+// agree fails unless all views are those of who is up, versions included.
+func (w *cluster) agree() {
+	want := map[gossip.ID]Version{}
+	for _, p := range w.members {
+		if p.Core != nil {
+			want[idOf(p.name)] = p.Self().Version
+		}
+	}
+	for _, p := range w.members {
+		if p.Core == nil {
+			continue
+		}
+		got := map[gossip.ID]Version{}
+		for _, i := range p.View() {
+			got[p.dir.ID(i)] = p.Version(i)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			w.t.Fatalf("%s sees %v, want %v", p.name, got, want)
+		}
+	}
+}
+
+// TestEventualEquality (2): after any deaths, starts, leaves, partitions, lost
+// datagrams and orders of arrival, once nothing changes any more all views are
+// equal, and nobody is dead in one and alive in another.
+func TestEventualEquality(t *testing.T) { rapid.Check(t, eventualEquality(1)) }
+
+// FuzzEventualEqualityOfTwo is the same where two have to agree that a node has
+// failed. Of some thousand runs one still finds a view that stays different, so
+// it is no part of every test (docs/membership.md, Theta).
+func FuzzEventualEqualityOfTwo(f *testing.F) { f.Fuzz(rapid.MakeFuzz(eventualEquality(2))) }
+
+func eventualEquality(theta int) func(t *rapid.T) {
+	return func(t *rapid.T) {
+		s := DefaultSettings()
+		s.Theta, s.Ks = theta, theta
+		w := newCluster(t, rapid.IntRange(2, 7).Draw(t, "nodes"), s)
+		for range rapid.IntRange(0, 60).Draw(t, "events") {
+			p := rapid.SampledFrom(w.members).Draw(t, "node")
+			switch rapid.IntRange(0, 9).Draw(t, "event") {
+			case 0:
+				if p.Core != nil {
+					w.kill(p)
+				}
+			case 1:
+				if p.Core == nil {
+					w.start(p)
+				}
+			case 2:
+				if p.Core != nil {
+					w.step(p, Input{Kind: Depart})
+				}
+			case 3:
+				p.side = rapid.IntRange(0, 1).Draw(t, "side")
+			case 4:
+				w.settle(time.Duration(rapid.IntRange(1, 3000).Draw(t, "ms")) * time.Millisecond)
+			default:
+				for range rapid.IntRange(1, 20).Draw(t, "arrivals") {
+					if len(w.flying) > 0 {
+						w.deliver(rapid.IntRange(0, len(w.flying)-1).Draw(t, "which"), rapid.Bool().Draw(t, "lose"))
+					}
+				}
+				w.now = w.now.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "later")) * time.Millisecond)
+				w.due()
+			}
+		}
+		for _, p := range w.members {
+			p.side = 0
+		}
+		for _, p := range w.members[:2] { // the bootstrap set: others find nobody without it
+			if p.Core == nil {
+				w.start(p)
+			}
+		}
+		w.settle(90 * time.Second)
+		w.agree()
+	}
+}

@@ -1,0 +1,165 @@
+package member
+
+import (
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/wire/gossip"
+)
+
+// Codec turns messages into packets and packets into messages, with the indices
+// of a directory. It is not safe for concurrent use.
+type Codec struct {
+	dir    *Directory
+	packet gossip.Packet
+}
+
+// NewCodec returns a codec for the cores of a directory.
+func NewCodec(dir *Directory) *Codec { return &Codec{dir: dir} }
+
+// Pieces returns the packets of a message, of limit bytes at most once they are
+// sealed. Their lists are the codec's until its next call.
+func (k *Codec) Pieces(m *Message, limit int) []gossip.Packet {
+	p := &k.packet
+	*p = gossip.Packet{
+		Type: m.Type, Target: m.Target, Need: m.Need, Tag: m.Tag, Reason: m.Reason, Nonce: m.Nonce,
+		Boot: m.Boot, Stealth: m.Stealth, Answer: m.Answer,
+		Leaves: p.Leaves[:0], Alives: p.Alives[:0], Suspicions: p.Suspicions[:0], Dead: p.Dead[:0], Watchers: p.Watchers[:0],
+	}
+	switch m.Type {
+	case gossip.Hello, gossip.Welcome, gossip.Probe, gossip.Relay, gossip.DiscoveryRequest, gossip.DiscoveryReply:
+		p.From = k.entry(m.From)
+	}
+	switch m.Type {
+	case gossip.Echo:
+		p.About = k.reference(m.From)
+	case gossip.Relay:
+		p.About = k.reference(m.About)
+	case gossip.Refuse, gossip.Probe:
+		p.About.Version = m.About.Version
+	}
+	k.lists(m)
+	return p.Pieces(limit)
+}
+
+func (k *Codec) lists(m *Message) {
+	p := &k.packet
+	for _, d := range m.Leaves {
+		p.Leaves = append(p.Leaves, gossip.Departure{Reference: k.reference(Entry{d.Node, d.Version}), Exit: d.Exit})
+	}
+	for _, e := range m.Alives {
+		if m.Type == gossip.Dispute {
+			p.Dead = append(p.Dead, k.reference(e))
+		} else {
+			p.Alives = append(p.Alives, k.entry(e))
+		}
+	}
+	for _, s := range m.Suspicions {
+		p.Suspicions = append(p.Suspicions, gossip.Suspicion{Reporter: s.Reporter, Suspect: k.reference(Entry{s.Suspect, s.Version})})
+	}
+	for _, i := range m.Watchers {
+		p.Watchers = append(p.Watchers, k.dir.Key(i))
+	}
+}
+
+func (k *Codec) reference(e Entry) gossip.Reference {
+	return gossip.Reference{Key: k.dir.Key(e.Node), Version: e.Version}
+}
+
+func (k *Codec) entry(e Entry) gossip.Entry {
+	return gossip.Entry{Key: k.dir.Key(e.Node), ID: k.dir.raw(e.Node), Version: e.Version}
+}
+
+// Message returns the message of a packet, not sealed any more. What it says of
+// nodes that the directory does not know and that it does not introduce is left
+// out: it is news of nobody. An ID that is new is in the directory until the next
+// step of a core that does not hold it. The error wraps gossip.ErrMalformed or
+// gossip.ErrVersion.
+func (k *Codec) Message(b []byte) (*Message, error) {
+	p := &k.packet
+	if err := p.Decode(b); err != nil {
+		return nil, err
+	}
+	m := &Message{
+		Type: p.Type, Target: p.Target, Need: p.Need, Tag: p.Tag, Reason: p.Reason, Nonce: p.Nonce,
+		Boot: p.Boot, Stealth: p.Stealth, Answer: p.Answer, From: Entry{Node: Nobody}, About: Entry{Node: Nobody, Version: p.About.Version},
+	}
+	if len(p.From.ID) > 0 {
+		from, err := k.introduced(&p.From)
+		if err != nil {
+			return nil, err
+		}
+		m.From = from
+	}
+	if err := k.whom(m); err != nil {
+		return nil, err
+	}
+	return m, k.listed(m)
+}
+
+// whom finds who an answer or a request is about.
+func (k *Codec) whom(m *Message) error {
+	if m.Type != gossip.Echo && m.Type != gossip.Relay {
+		return nil
+	}
+	i, ok := k.dir.Find(k.packet.About.Key)
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: a %v about nobody known", gossip.ErrMalformed, m.Type)
+	case m.Type == gossip.Echo:
+		m.From = Entry{i, k.packet.About.Version}
+	default:
+		m.About.Node = i
+	}
+	return nil
+}
+
+func (k *Codec) listed(m *Message) error {
+	p := &k.packet
+	for i := range p.Leaves {
+		if at, ok := k.dir.Find(p.Leaves[i].Key); ok {
+			m.Leaves = append(m.Leaves, Departure{at, p.Leaves[i].Version, p.Leaves[i].Exit})
+		}
+	}
+	if n := len(p.Alives) + len(p.Dead); n > 0 {
+		m.Alives = make([]Entry, 0, n)
+	}
+	for i := range p.Alives {
+		e, err := k.introduced(&p.Alives[i])
+		if err != nil {
+			return err
+		}
+		m.Alives = append(m.Alives, e)
+	}
+	for _, d := range p.Dead {
+		if at, ok := k.dir.Find(d.Key); ok {
+			m.Alives = append(m.Alives, Entry{at, d.Version})
+		}
+	}
+	for _, s := range p.Suspicions {
+		if at, ok := k.dir.Find(s.Suspect.Key); ok {
+			m.Suspicions = append(m.Suspicions, Suspicion{s.Reporter, at, s.Suspect.Version})
+		}
+	}
+	for _, key := range p.Watchers {
+		at, ok := k.dir.Find(key)
+		if !ok {
+			at = Nobody // its place among the watchers counts
+		}
+		m.Watchers = append(m.Watchers, at)
+	}
+	return nil
+}
+
+// introduced returns the node of an entry, which may be new.
+func (k *Codec) introduced(e *gossip.Entry) (Entry, error) {
+	if i, ok := k.dir.Find(e.Key); ok {
+		if string(k.dir.ID(i)) != string(e.ID) || e.ID[0] == '@' {
+			return Entry{}, fmt.Errorf("%w: %q has the key of %q", gossip.ErrMalformed, e.ID, k.dir.ID(i))
+		}
+		return Entry{i, e.Version}, nil
+	}
+	if !e.Sound() {
+		return Entry{}, fmt.Errorf("%w: %q is not an ID with this key", gossip.ErrMalformed, e.ID)
+	}
+	return Entry{k.dir.AddKeyed(gossip.ID(e.ID), e.Key), e.Version}, nil
+}

@@ -1,0 +1,242 @@
+package member
+
+import (
+	"math/bits"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/gossip"
+)
+
+// Core is one node's membership of its zone.
+type Core struct {
+	cfg Config
+	dir *Directory
+
+	self    Index
+	key     gossip.Key
+	version Version // its own
+	started core.Time
+	random  chance
+
+	now      core.Time
+	out      *Output
+	deadline core.Time
+	stepped  bool
+	stopped  bool
+
+	view        view
+	reports     []Suspicion // of whom is in the view, by suspect
+	fresh       fresh
+	links       []link
+	nextLink    Link
+	bootstrap   []Index
+	monitors    []Index
+	topology    topology
+	beats       beats
+	doubts      []doubt
+	relays      []relay
+	search      search
+	health      health
+	stealth     stealth
+	snapshot    []Entry // of the view, as long as it is
+	snapshotted bool
+}
+
+// New returns the core of a node that starts now. It knows nobody but itself
+// and the bootstrap set. The error wraps ErrConfig.
+func New(cfg Config, dir *Directory, now core.Time) (*Core, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Core{
+		cfg: cfg, dir: dir, started: now, now: now, key: cfg.Self.Key(),
+		version: Version{Incarnation: cfg.Incarnation, Minor: 1},
+		random:  chance{cfg.Seed}, nextLink: 2,
+	}
+	c.self = dir.AddKeyed(cfg.Self, c.key)
+	dir.Hold(c.self)
+	for _, id := range cfg.Bootstrap {
+		if i := dir.Add(id); i != c.self {
+			dir.Hold(i)
+			c.bootstrap = append(c.bootstrap, i)
+		}
+	}
+	c.view.enter(c, c.self, c.version)
+	c.topology.at = core.Never
+	c.beats.next = core.Never
+	c.search.lost = now
+	c.begin()
+	c.schedule()
+	return c, nil
+}
+
+// begin starts the core's first phase.
+func (c *Core) begin() {
+	c.search.next = c.now
+	if c.cfg.Stealth > 0 {
+		c.hide()
+		return
+	}
+	c.topology.open = c.now.Add(c.cfg.Tau)
+}
+
+// Step takes a batch of inputs and lets time pass until now.
+func (c *Core) Step(now core.Time, batch []Input, out *Output) {
+	if c.stopped {
+		out.Stopped = true
+		return
+	}
+	c.overslept(now)
+	c.now, c.out = now, out
+	for i := range batch {
+		if c.take(&batch[i]); c.stopped {
+			break
+		}
+	}
+	if !c.stopped {
+		c.pass()
+	}
+	c.schedule()
+	c.out = nil
+}
+
+func (c *Core) take(in *Input) {
+	switch in.Kind {
+	case Connected:
+		c.connected(in.Link)
+	case ConnectFailed, Failed:
+		c.broke(in.Link)
+	case Accepted:
+		c.links = append(c.links, link{number: in.Link, peer: Nobody, state: awaiting, since: c.now})
+	case Received:
+		c.frame(in.Link, in.Message)
+	case Datagram:
+		c.datagram(in.Message)
+	case Beat:
+		c.heard(&in.Pulse)
+	case SetMonitors:
+		c.monitors = append(c.monitors[:0], in.Nodes...)
+	case Depart:
+		c.depart(in.Exit)
+	}
+}
+
+// datagram takes what came outside links.
+func (c *Core) datagram(m *Message) {
+	if c.hiding() && m.Type != gossip.DiscoveryReply {
+		return
+	}
+	switch m.Type {
+	case gossip.Update:
+		c.apply(m)
+	case gossip.Probe:
+		c.probed(m)
+	case gossip.Echo:
+		c.echoed(m)
+	case gossip.Relay:
+		c.relay(m)
+	case gossip.Nack:
+		c.nacked(m)
+	case gossip.DiscoveryRequest:
+		c.asked(m)
+	case gossip.DiscoveryReply:
+		c.found(m)
+	}
+}
+
+// pass does what is due.
+func (c *Core) pass() {
+	if c.hiding() {
+		c.lurk()
+		return
+	}
+	c.watch()
+	c.expireLinks()
+	c.ask()
+	c.expireRelays()
+	c.pulse()
+	c.discover()
+	c.flush()
+	c.arrange()
+	c.health.decay(c.now)
+}
+
+// Deadline returns when the core wants to be stepped even without input.
+func (c *Core) Deadline() core.Time { return c.deadline }
+
+// schedule computes the deadline.
+func (c *Core) schedule() {
+	switch {
+	case c.stopped:
+		c.deadline = core.Never
+		return
+	case c.hiding():
+		c.deadline = c.stealth.next
+		return
+	}
+	at := min(c.search.next, c.topology.at, c.beats.next, c.health.at())
+	if !c.fresh.empty() {
+		at = min(at, c.fresh.due)
+	}
+	for i := range c.links {
+		at = min(at, c.links[i].next(c))
+	}
+	for i := range c.doubts {
+		at = min(at, c.doubts[i].next, c.doubts[i].end)
+	}
+	for i := range c.relays {
+		at = min(at, c.relays[i].end)
+	}
+	c.deadline = at
+}
+
+// depart leaves in order: all neighbours are told, and the monitors at once.
+func (c *Core) depart(exit gossip.Exit) {
+	m := &Message{Type: gossip.Update, Leaves: []Departure{{c.self, c.version, exit}}}
+	for i := range c.links {
+		if s := c.links[i].state; s == standing || s == greeting { // behind the Hello
+			c.send(&c.links[i], m)
+		}
+	}
+	c.tellMonitors(m, c.self)
+	c.stop()
+}
+
+// stop ends the core.
+func (c *Core) stop() {
+	for i := range c.links {
+		c.out.Closes = append(c.out.Closes, c.links[i].number)
+	}
+	c.links, c.doubts, c.relays = nil, nil, nil
+	c.stopped, c.out.Stopped = true, true
+}
+
+// tellMonitors sends m to the high priority monitors, but not about themselves.
+func (c *Core) tellMonitors(m *Message, about Index) {
+	for _, i := range c.monitors {
+		if i != c.self && i != about && c.view.has(i) {
+			c.packet(i, m)
+		}
+	}
+}
+
+func (c *Core) me() Entry { return Entry{c.self, c.version} }
+
+func (c *Core) packet(to Index, m *Message) { c.out.Packets = append(c.out.Packets, Packet{to, m}) }
+
+// chance is SplitMix64 (Steele, Lea and Flood, 2014).
+type chance struct{ state uint64 }
+
+func (r *chance) uint64() uint64 {
+	r.state += 0x9e3779b97f4a7c15
+	x := r.state
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// below returns a number from 0 to n-1.
+func (r *chance) below(n int) int {
+	high, _ := bits.Mul64(r.uint64(), uint64(n))
+	return int(high)
+}

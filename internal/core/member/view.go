@@ -1,0 +1,206 @@
+package member
+
+import (
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/gossip"
+)
+
+// state is what a core holds of a node. A node is in the view or in the
+// history, never in both.
+type state uint8
+
+const (
+	unknown state = iota
+	alive         // in the view
+	gone          // in the history
+)
+
+// node is what a core knows of an ID; 32 bytes.
+type node struct {
+	version Version // in the view, or when it was removed
+	deaths  uint32
+	place   int32 // gone: in the history
+	state   state
+	fresh   bool // alive: in the update that is being gathered
+}
+
+// past is a line of the history.
+type past struct {
+	node Index
+	at   core.Time // of its removal
+}
+
+// view is the view and the history. No index is in both.
+type view struct {
+	nodes   []node  // by Index
+	ring    []Index // who is alive, by key
+	history []past
+	lives   []Index // who is alive, by Life: open addressing, Nobody where it is empty
+	digest  uint64  // of ring with versions: the same for equal views
+	census  uint64  // of ring: all lives, by exclusive or
+	base    uint32  // deaths of who is met for the first time, above those of all forgotten
+}
+
+func (w *view) has(i Index) bool { return int(i) < len(w.nodes) && w.nodes[i].state == alive }
+
+// at returns what is known of i.
+func (w *view) at(dir *Directory, i Index) *node {
+	if n := dir.Len(); int(i) >= len(w.nodes) {
+		if n > cap(w.nodes) {
+			w.nodes = append(make([]node, 0, n+n/16), w.nodes...)
+		}
+		w.nodes = w.nodes[:n]
+	}
+	return &w.nodes[i]
+}
+
+// place returns where a key is, or would be, on the ring.
+func (w *view) place(dir *Directory, key gossip.Key) int {
+	low, high := 0, len(w.ring)
+	for low < high {
+		middle := int(uint(low+high) >> 1)
+		if dir.Key(w.ring[middle]) < key {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// enter puts i into the view.
+func (w *view) enter(c *Core, i Index, v Version) {
+	n := w.at(c.dir, i)
+	switch n.state {
+	case gone:
+		w.forget(n)
+	case unknown:
+		c.dir.Hold(i)
+		n.deaths = w.base
+	}
+	n.state, n.version = alive, v
+	w.ring = slices.Insert(w.ring, w.place(c.dir, c.dir.Key(i)), i)
+	w.count(c.dir, i, v)
+	w.addLife(c.dir, i)
+	c.snapshotted = false
+}
+
+// leave takes i, which is alive, out of the view and into the history.
+func (w *view) leave(c *Core, i Index, v Version) {
+	n := &w.nodes[i]
+	w.removeLife(c.dir, i)
+	w.count(c.dir, i, n.version)
+	at := w.place(c.dir, c.dir.Key(i))
+	w.ring = slices.Delete(w.ring, at, at+1)
+	n.state, n.version, n.fresh = gone, v, false
+	n.deaths++
+	n.place = int32(len(w.history))
+	w.history = append(w.history, past{i, c.now})
+	c.snapshotted = false
+}
+
+// renew gives i, which is alive, a newer version.
+func (w *view) renew(c *Core, i Index, v Version) {
+	n := &w.nodes[i]
+	reborn := n.version.Incarnation != v.Incarnation
+	if reborn {
+		w.removeLife(c.dir, i)
+		n.deaths++
+	}
+	w.count(c.dir, i, n.version)
+	n.version = v
+	w.count(c.dir, i, v)
+	if reborn {
+		w.addLife(c.dir, i)
+	}
+	c.snapshotted = false
+}
+
+// forget takes a node out of the history.
+func (w *view) forget(n *node) {
+	last := len(w.history) - 1
+	w.history[n.place] = w.history[last]
+	w.nodes[w.history[n.place].node].place = n.place
+	w.history = w.history[:last]
+}
+
+// prune removes from a history that is too large who has been gone for long.
+func (w *view) prune(c *Core) {
+	if len(w.history) <= c.cfg.History {
+		return
+	}
+	for k := 0; k < len(w.history); {
+		p := w.history[k]
+		if c.now.Sub(p.at) <= c.cfg.Remember {
+			k++
+			continue
+		}
+		n := &w.nodes[p.node]
+		w.base = max(w.base, n.deaths)
+		w.forget(n)
+		*n = node{}
+		c.dir.Release(p.node)
+	}
+}
+
+// count adds i at v to the digest, or takes it away.
+func (w *view) count(dir *Directory, i Index, v Version) {
+	life := dir.Key(i).Life(v.Incarnation)
+	w.census ^= uint64(life)
+	w.digest ^= uint64(gossip.Key(life).Life(uint64(v.Minor)))
+}
+
+// addLife makes i found by its life.
+func (w *view) addLife(dir *Directory, i Index) {
+	if 2*len(w.ring) > len(w.lives) {
+		w.lives = slices.Repeat([]Index{Nobody}, max(16, 2*len(w.lives)))
+		for _, j := range w.ring {
+			w.insertLife(dir, j)
+		}
+		return
+	}
+	w.insertLife(dir, i)
+}
+
+func (w *view) life(dir *Directory, i Index) gossip.Life {
+	return dir.Key(i).Life(w.nodes[i].version.Incarnation)
+}
+
+func (w *view) insertLife(dir *Directory, i Index) {
+	mask := len(w.lives) - 1
+	at := int(w.life(dir, i)>>1) & mask
+	for w.lives[at] != Nobody {
+		at = (at + 1) & mask
+	}
+	w.lives[at] = i
+}
+
+func (w *view) findLife(dir *Directory, life gossip.Life) (Index, bool) {
+	mask := len(w.lives) - 1
+	for at := int(life>>1) & mask; ; at = (at + 1) & mask {
+		switch i := w.lives[at]; {
+		case i == Nobody:
+			return Nobody, false
+		case w.life(dir, i) == life:
+			return i, true
+		}
+	}
+}
+
+// removeLife takes i out of the table and moves up those that it was in the way
+// of.
+func (w *view) removeLife(dir *Directory, i Index) {
+	mask := len(w.lives) - 1
+	at := int(w.life(dir, i)>>1) & mask
+	for w.lives[at] != i {
+		at = (at + 1) & mask
+	}
+	w.lives[at] = Nobody
+	for at = (at + 1) & mask; w.lives[at] != Nobody; at = (at + 1) & mask {
+		moved := w.lives[at]
+		w.lives[at] = Nobody
+		w.insertLife(dir, moved)
+	}
+}

@@ -1,0 +1,207 @@
+package zone
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/member"
+)
+
+// RecoveryResult tells how long after a disaster all views were equal again,
+// versions included. They were those of who was up: nobody was dead in a view
+// and alive elsewhere.
+type RecoveryResult struct {
+	Nodes int
+	Equal time.Duration
+	Wall  time.Duration
+}
+
+// RunHalf has every other node of a zone die at once.
+func RunHalf(cfg Config, silent bool) (RecoveryResult, error) {
+	return recover(cfg, "half of the zone died", func(w *World) {
+		for i := 1; i < cfg.Nodes; i += 2 {
+			if silent {
+				w.Silence(i)
+			} else {
+				w.Kill(i)
+			}
+		}
+	})
+}
+
+// RunPartition cuts a zone into halves for so long. The time counts from when it
+// is whole again.
+func RunPartition(cfg Config, long time.Duration) (RecoveryResult, error) {
+	return recover(cfg, "partition", func(w *World) {
+		w.Partition(func(i int) int { return i & 1 })
+		w.RunFor(long)
+		w.Heal()
+	})
+}
+
+// RunFlap kills a node every second and starts it again half a second later, so
+// many times. The time counts from the last start.
+func RunFlap(cfg Config, times int) (RecoveryResult, error) {
+	return recover(cfg, "flapping", func(w *World) {
+		node := cfg.Nodes - 1
+		for range times {
+			w.RunFor(time.Second / 2)
+			w.Kill(node)
+			w.RunFor(time.Second / 2)
+			w.Start(node)
+		}
+	})
+}
+
+func recover(cfg Config, what string, disaster func(w *World)) (RecoveryResult, error) {
+	began := time.Now()
+	r := RecoveryResult{Nodes: cfg.Nodes}
+	w, err := boot(cfg)
+	if err != nil {
+		return r, err
+	}
+	disaster(w)
+	r.Equal, err = w.equal(what)
+	r.Wall = time.Since(began)
+	return r, err
+}
+
+// IdleResult tells what a stable zone sends.
+type IdleResult struct {
+	Nodes    int
+	Long     time.Duration
+	Beats    uint64
+	Packets  uint64 // other datagrams
+	Frames   uint64
+	BeatRate float64 // heartbeats a node and second
+}
+
+// RunIdle watches a stable zone for so long.
+func RunIdle(cfg Config, long time.Duration) (IdleResult, error) {
+	w, err := boot(cfg)
+	if err != nil {
+		return IdleResult{}, err
+	}
+	before := w.Traffic
+	w.RunFor(long)
+	r := IdleResult{
+		Nodes: cfg.Nodes, Long: long,
+		Beats: w.Traffic.Beats - before.Beats, Packets: w.Traffic.Packets - before.Packets, Frames: w.Traffic.Frames - before.Frames,
+	}
+	r.BeatRate = float64(r.Beats) / float64(cfg.Nodes) / long.Seconds()
+	return r, nil
+}
+
+// LossResult tells how a zone fares in which packets are lost.
+type LossResult struct {
+	Nodes       int
+	Loss        float64
+	Long        time.Duration
+	FalseDeaths int    // lives that somebody held for dead though they went on
+	Probes      uint64 // datagrams other than heartbeats
+	Beats       uint64
+	Events      uint64
+	Wall        time.Duration
+}
+
+// RunLoss boots a zone and then loses packets for so long. Progress is called
+// every virtual minute; nil: not at all.
+func RunLoss(cfg Config, loss float64, long time.Duration, progress func(past time.Duration)) (LossResult, error) {
+	began := time.Now()
+	r := LossResult{Nodes: cfg.Nodes, Loss: loss, Long: long}
+	w, err := boot(cfg)
+	if err != nil {
+		return r, err
+	}
+	type death struct {
+		node    member.Index
+		version member.Version
+	}
+	deaths := map[death]bool{}
+	w.cfg.Observe = func(_ int, _ core.Time, out *member.Output) {
+		for _, n := range out.Notices {
+			if n.Kind == member.Leave {
+				deaths[death{n.Node, n.Version}] = true
+			}
+		}
+	}
+	w.cfg.Loss = loss
+	before, events := w.Traffic, w.events
+	for past := time.Duration(0); past < long; past += time.Minute {
+		w.RunFor(min(time.Minute, long-past))
+		if progress != nil {
+			progress(min(past+time.Minute, long))
+		}
+	}
+	r.FalseDeaths, r.Events = len(deaths), w.events-events
+	r.Beats, r.Probes = w.Traffic.Beats-before.Beats, w.Traffic.Packets-before.Packets
+	r.Wall = time.Since(began)
+	return r, nil
+}
+
+// ChurnResult tells how a zone fares in which many leave and join.
+type ChurnResult struct {
+	Nodes, Changes int
+	Within         time.Duration
+	Equal          time.Duration // from the last change until all views were equal
+	Events         uint64
+	Wall           time.Duration
+	EventsPerSec   float64 // of the simulation
+}
+
+// RunChurn has so many leaves and joins happen to a zone within a time, evenly:
+// a node drawn at random leaves in order, or comes back if it is away.
+func RunChurn(cfg Config, changes int, within time.Duration) (ChurnResult, error) {
+	r := ChurnResult{Nodes: cfg.Nodes, Changes: changes, Within: within}
+	w, err := boot(cfg)
+	if err != nil {
+		return r, err
+	}
+	began, events := time.Now(), w.events
+	for range changes {
+		w.RunFor(within / time.Duration(changes))
+		i := w.rand.IntN(cfg.Nodes)
+		if w.Up(i) {
+			w.Tell(i, member.Input{Kind: member.Depart})
+		} else {
+			w.Start(i)
+		}
+	}
+	if r.Equal, err = w.equal("churn"); err != nil {
+		return r, err
+	}
+	r.Events, r.Wall = w.events-events, time.Since(began)
+	r.EventsPerSec = float64(r.Events) / r.Wall.Seconds()
+	return r, nil
+}
+
+// MemoryResult tells what cores take.
+type MemoryResult struct {
+	Nodes int
+	Bytes uint64 // a node, all that its core holds
+}
+
+// RunMemory boots a zone and weighs its cores: what the process has less once
+// they are gone.
+func RunMemory(cfg Config) (MemoryResult, error) {
+	w, err := boot(cfg)
+	if err != nil {
+		return MemoryResult{}, err
+	}
+	with := heap()
+	for i := range w.nodes {
+		w.nodes[i].core, w.nodes[i].step = nil, nil
+	}
+	without := heap()
+	runtime.KeepAlive(w)
+	return MemoryResult{Nodes: cfg.Nodes, Bytes: (with - without) / uint64(cfg.Nodes)}, nil
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,44 @@
+// Package gossip lays out the messages of the membership service: greetings of
+// two neighbours, views and what changes in them, heartbeats, probes, discovery,
+// and the frames that attributes and the hierarchy travel in; and it seals them.
+//
+// # Packets
+//
+// A packet is a frame of a stream or a datagram:
+//
+//	0  version (4 bits, 1), number of the key (4 bits; 0: not sealed)
+//	1  encrypted (1 bit), type (7 bits)
+//	2  body
+//	   seal
+//
+// A stream begins, each way, with a Preamble; then each packet has its length
+// before it, 4 bytes. A packet is MaxFrame bytes at most, a datagram MaxDatagram.
+// Messages that would be larger are sent in pieces, each of which means something
+// alone (Packet.Pieces).
+//
+// Numbers are big-endian where their size is fixed; others are unsigned varints
+// of the shortest form. A sound body has exactly one form: Decode refuses what
+// Append would not write. That the key of an entry is that of its ID is for the
+// receiver to check where it does not know the ID (Entry.Sound). What a message
+// means, and whether its sender may say it, is for internal/core/member to judge.
+//
+// # Sealing
+//
+// Nodes share keys. Each has a number from 1 to 15; one seals, all open, so that
+// keys can be changed one after another.
+//
+//	                     heartbeat   datagram            frame of a stream
+//	authenticated        8 bytes     16 bytes            16 bytes
+//	encrypted as well    8 bytes     28 bytes            16 bytes
+//
+// Authentication is HMAC-SHA-256, truncated; encryption AES-256-GCM. A heartbeat
+// is never encrypted. The keys of a stream are made from both ends' preambles,
+// and its packets are counted: one that is left out, doubled or comes from
+// another stream is refused. Datagrams can be repeated by who has read them.
+// Heartbeats are counted, discovery's answers are taken only by who has asked
+// lately, its requests answered once; other news has versions, and an old one
+// changes nothing while the node is in the view or the history. An Update or Echo
+// about who was forgotten can bring it back until its successors or predecessors
+// find it dead. Nonces of encrypted datagrams are random: a key is to be changed
+// before 2^32 of them.
+package gossip
