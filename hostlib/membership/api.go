@@ -1,0 +1,186 @@
+package membership
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/tributary-fabric/tributary/internal/core/member"
+)
+
+// View returns who is alive, this node among them, by name.
+func (n *Node) View(ctx context.Context) ([]Member, error) {
+	var all []Member
+	err := n.ask(ctx, func(s *stepper) {
+		for _, i := range s.members().View() {
+			all = append(all, s.member(i))
+		}
+	})
+	slices.SortFunc(all, byName)
+	return all, err
+}
+
+// Member returns the node of that name in the view. The error is ErrUnknown if
+// none is called so.
+func (n *Node) Member(ctx context.Context, name string) (m Member, err error) {
+	err = n.about(ctx, name, func(s *stepper, i member.Index) { m = s.member(i) })
+	return m, err
+}
+
+// about runs f between two steps, about the node in the view that has a name,
+// the younger if two have.
+func (n *Node) about(ctx context.Context, name string, f func(s *stepper, i member.Index)) error {
+	found := false
+	err := n.ask(ctx, func(s *stepper) {
+		var i member.Index
+		if i, found = s.find(name); found {
+			f(s, i)
+		}
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: no node %q is in the view", ErrUnknown, name)
+	}
+	return err
+}
+
+func byName(a, b Member) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version.Incarnation, b.Version.Incarnation))
+}
+
+// Watcher returns a reader of notices, which are first one for every node in the
+// view.
+func (n *Node) Watcher() *Watcher {
+	w := newWatcher(n)
+	err := n.ask(context.Background(), func(s *stepper) {
+		for _, i := range s.members().View() {
+			w.take(Notice{Kind: Joined, Member: s.member(i)})
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.watchers[w] = struct{}{}
+		if n.ended {
+			err := n.refused()
+			w.news.end(err)
+		}
+	})
+	if err != nil {
+		w.news.end(err)
+	}
+	return w
+}
+
+// forget ends a watcher.
+func (n *Node) forget(w *Watcher) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.watchers, w)
+	delete(n.below, w)
+}
+
+// Notices returns the notices from the whole view on, until ctx or the node ends.
+func (n *Node) Notices(ctx context.Context) iter.Seq[Notice] {
+	return func(yield func(Notice) bool) {
+		w := n.Watcher()
+		defer w.Close()
+		for {
+			all, err := w.Next(ctx)
+			if err != nil {
+				return
+			}
+			for _, x := range all {
+				if !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Watch calls up for every node in the view, this one among them, and for every
+// one that comes, with its incarnation, and down for every one that goes, one call
+// at a time. A node that starts again is down, and then up. Cancel ends that, and
+// waits for a call that runs.
+func (n *Node) Watch(up func(node string, incarnation uint64), down func(node string)) (cancel func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	var task sync.WaitGroup
+	task.Go(func() {
+		for x := range n.Notices(ctx) {
+			if x.Kind == Joined {
+				up(x.Member.Name, x.Member.Version.Incarnation)
+			} else {
+				down(x.Member.Name)
+			}
+		}
+	})
+	return func() {
+		stop()
+		task.Wait()
+	}
+}
+
+// Watching returns the names of the nodes whose heartbeats this one expects.
+func (n *Node) Watching(ctx context.Context) (names []string, err error) {
+	err = n.ask(ctx, func(s *stepper) { names = s.names(s.watching()) })
+	return names, err
+}
+
+// WatchersOf returns the names of the nodes that expect the heartbeats of the one
+// of that name, as far as this node knows: of its own all; of another, whether it
+// does so itself. The others tell by their Status.
+func (n *Node) WatchersOf(ctx context.Context, name string) (names []string, err error) {
+	err = n.about(ctx, name, func(s *stepper, i member.Index) { names = s.watchersOf(i) })
+	return names, err
+}
+
+// stepper's queries, for whoever has the loop.
+
+// member returns a node as others see it.
+func (s *stepper) member(i member.Index) Member {
+	return s.memberAt(i, s.members().Version(i), s.members().Deaths(i))
+}
+
+func (s *stepper) memberAt(i member.Index, v member.Version, deaths uint32) Member {
+	id := s.directory.ID(i)
+	return Member{Name: id.Name(), Addr: s.address(i), Version: Version{v.Incarnation, v.Minor}, Deaths: deaths}
+}
+
+// find returns the node in the view that has a name.
+func (s *stepper) find(name string) (found member.Index, ok bool) {
+	for _, i := range s.members().View() {
+		if s.directory.ID(i).Name() != name {
+			continue
+		}
+		if !ok || s.members().Version(found).Incarnation < s.members().Version(i).Incarnation {
+			found, ok = i, true
+		}
+	}
+	return found, ok
+}
+
+// address returns where datagrams to a node go.
+func (s *stepper) address(i member.Index) netip.AddrPort {
+	id := s.directory.ID(i)
+	if s.homes == nil || int(i) >= len(s.homes) {
+		s.homes = append(s.homes, make([]home, s.directory.Len()-len(s.homes))...)
+	}
+	if h := &s.homes[i]; h.id != id {
+		*h = home{id: id}
+		if all := id.Endpoints(); len(all) > 0 {
+			h.at = all[0]
+		}
+	}
+	return s.homes[i].at
+}
+
+func (s *stepper) names(all []member.Index) []string {
+	names := make([]string, len(all))
+	for k, i := range all {
+		names[k] = s.directory.ID(i).Name()
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,55 @@
+package membership
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/member"
+	"github.com/tributary-fabric/tributary/internal/core/zone"
+	"github.com/tributary-fabric/tributary/internal/wire/gossip"
+)
+
+// newStepper makes a node's core.
+func newStepper(n *Node, now core.Time, seeds, supervisors []netip.AddrPort) (*stepper, error) {
+	s := &stepper{
+		n: n, directory: member.NewDirectory(), next: 1,
+		streams: map[member.Link]*stream{}, dialing: map[member.Link]bool{},
+	}
+	use := "zone"
+	if n.cfg.Management {
+		use = "management"
+	}
+	zoneRing, err := ring(&n.cfg, use, n.cfg.Zone)
+	if err != nil {
+		return nil, err
+	}
+	s.wire = wire{codec: member.NewCodec(s.directory), ring: zoneRing}
+	c := zone.DefaultConfig(n.id, n.incarnation)
+	c.Member.Settings, c.Member.Seed, c.Monitor = n.cfg.Timing.settings(), randomSeed(), n.cfg.Monitor
+	c.Attributes.Period = n.cfg.Timing.Tau
+	for _, at := range seeds {
+		if at == n.addr {
+			continue
+		}
+		c.Member.Bootstrap = append(c.Member.Bootstrap, gossip.ID("@"+at.String()))
+	}
+	if s.core, err = zone.New(c, s.directory, now); err != nil {
+		return nil, err
+	}
+	s.tier, err = newTier(s, now, supervisors)
+	return s, err
+}
+
+// randomSeed is what nobody can guess.
+func randomSeed() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.BigEndian.Uint64(b[:])
+}
+
+func randomBytes() (b [16]byte) {
+	_, _ = rand.Read(b[:]) // never fails
+	return b
+}

@@ -1,0 +1,99 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core/hierarchy"
+)
+
+// Zone is what the census says of one base zone.
+type Zone struct {
+	Number      uint32   `json:"zone"`
+	Size        int      `json:"size"`        // nodes in its view
+	Delegates   int      `json:"delegates"`   // that are connected to a supervisor
+	Supervisors []string `json:"supervisors"` // their names
+}
+
+// Census returns all base zones that are known, by number. The error is ErrRole
+// if this is no management node.
+func (n *Node) Census(ctx context.Context) (all []Zone, err error) {
+	err = n.supervising(ctx, func(t *tier) { all = t.census() })
+	return all, err
+}
+
+// Fetch returns the view of a base zone, by name, from one of its supervisors, or
+// as it is known here if this node follows the zone. The errors are ErrRole if this is no management node, ErrUnknown if nobody supervises
+// that zone, and that of ctx.
+func (n *Node) Fetch(ctx context.Context, number uint32) ([]Member, error) {
+	answer := make(chan hierarchy.View, 1)
+	err := n.supervising(ctx, func(t *tier) {
+		t.fetch(number, answer)
+	})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case v := <-answer:
+		if v.Err != nil {
+			return nil, fmt.Errorf("%w: zone %d: %w", ErrUnknown, number, v.Err)
+		}
+		all := make([]Member, len(v.Members))
+		for i, m := range v.Members {
+			all[i] = memberOf(m.ID, m.Version)
+		}
+		slices.SortFunc(all, byName)
+		return all, nil
+	case <-n.done:
+		return nil, n.refused()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("membership: fetching zone %d: %w", number, ctx.Err())
+	}
+}
+
+// BelowWatcher returns a reader of what changes in the base zones that this
+// management node supervises or follows, from now on; Notice.Zone tells which. Who
+// is there already is not told: Fetch tells.
+func (n *Node) BelowWatcher() *Watcher {
+	w := newWatcher(n)
+	w.partial = true
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.below[w] = struct{}{}
+	if n.ended {
+		w.news.end(ErrClosed)
+	}
+	return w
+}
+
+// deliverBelow gives a notice of a base zone to its readers.
+func (n *Node) deliverBelow(x Notice) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for w := range n.below {
+		w.take(x)
+	}
+}
+
+// supervising runs f between two steps of a management node.
+func (n *Node) supervising(ctx context.Context, f func(t *tier)) error {
+	if !n.cfg.Management {
+		return fmt.Errorf("%w: %s is in zone %d", ErrRole, n.cfg.Name, n.cfg.Zone)
+	}
+	return n.ask(ctx, func(s *stepper) { f(s.tier) })
+}
+
+// census returns what the role knows of all base zones.
+func (t *tier) census() []Zone {
+	all := []Zone{}
+	for _, r := range t.supervisor.Census() {
+		z := Zone{Number: uint32(r.Zone), Size: int(r.Size), Delegates: int(r.Delegates), Supervisors: []string{}}
+		for _, id := range r.Supervisors {
+			z.Supervisors = append(z.Supervisors, id.Name())
+		}
+		slices.Sort(z.Supervisors)
+		all = append(all, z)
+	}
+	return all
+}

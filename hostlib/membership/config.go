@@ -1,0 +1,140 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+)
+
+// Bounds of a Config.
+const (
+	MaxName = 128  // bytes of a node's name
+	MaxKey  = 15   // number of a key
+	maxSeed = 4096 // addresses to begin with
+)
+
+// Config is what a node is, and whom it asks first. Name is all that a node
+// needs; others need Bootstrap, too.
+type Config struct {
+	// Name is the node's, unique among all that it can meet.
+	Name string
+
+	// Listen is the "host:port" of its UDP socket and its TCP listener, one
+	// number for both; port 0 takes a free one. Empty: "127.0.0.1:0".
+	Listen string
+	// Advertise is the "address:port" on which others reach it; empty: where it
+	// listens, which must then be one address and not all.
+	Advertise string
+
+	// Bootstrap are the addresses, "host:port", of nodes that it asks for the
+	// others; its own may be among them. Not all need to be there, now or ever; a
+	// zone in which nobody knows anybody stays in parts. They are asked again and
+	// again, ever more rarely, so that parts find together after a partition.
+	Bootstrap []string
+
+	// Zone is the number of the zone to which it belongs. Messages of other
+	// zones are dropped.
+	Zone uint32
+	// Management makes it a node of the management zone, which may supervise
+	// other zones. Zone must be 0 then.
+	Management bool
+	// Supervisors are the addresses of management nodes that the zone's delegates
+	// call; empty: the zone has nothing above it. All nodes of a zone should have
+	// the same, and several.
+	Supervisors []string
+
+	// Monitor has every suspicion be sent to this node at once.
+	Monitor bool
+
+	// Keys authenticate all messages. The first one is used for what is sent, all
+	// of them for what is received, so that keys can be changed in a zone that goes
+	// on: a new one is added at all nodes, then put first, then the old one removed.
+	// Each time nodes are started again with other keys, one by one; a node that
+	// runs keeps those that it has.
+	// None: everybody who reaches the sockets is believed.
+	Keys []Key
+	// Encrypt has messages encrypted, too, with the first key. All nodes must do the same.
+	Encrypt bool
+
+	// State is a file that keeps the incarnation; empty: the clock alone does.
+	State string
+
+	Timing    Timing    // zero fields have their defaults
+	Hierarchy Hierarchy // likewise
+
+	Network Network      `json:"-"` // where sockets come from; nil: the system
+	Log     *slog.Logger `json:"-"` // nil: none
+}
+
+func (c Config) withDefaults() Config {
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:0"
+	}
+	if c.Network == nil {
+		c.Network = system{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Timing, c.Hierarchy = c.Timing.withDefaults(), c.Hierarchy.withDefaults()
+	return c
+}
+
+// Validate reports what is wrong with c; all its errors wrap ErrConfig.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	wrong := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+	}
+	if c.Name == "" || len(c.Name) > MaxName {
+		wrong("a name of %d bytes, want 1 to %d", len(c.Name), MaxName)
+	}
+	if strings.ContainsFunc(c.Name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '@' }) {
+		wrong("the name %q has blanks, control characters, or an @", c.Name)
+	}
+	if c.Management && c.Zone != 0 {
+		wrong("zone %d: the management zone is 0", c.Zone)
+	}
+	if c.Management && len(c.Supervisors) > 0 {
+		wrong("a management node has no supervisors")
+	}
+	if c.Encrypt && len(c.Keys) == 0 {
+		wrong("encryption needs a key")
+	}
+	if _, err := ring(&c, "", 0); err != nil && (len(c.Keys) > 0 || !c.Encrypt) {
+		errs = append(errs, err)
+	}
+	for what, all := range map[string][]string{
+		"listen": {c.Listen}, "advertise": one(c.Advertise), "bootstrap": c.Bootstrap, "supervisor": c.Supervisors,
+	} {
+		if len(all) > maxSeed {
+			wrong("%d addresses of %s, at most %d", len(all), what, maxSeed)
+			continue
+		}
+		for _, a := range all {
+			if _, _, err := net.SplitHostPort(a); err != nil {
+				wrong("%s address: %w", what, err)
+			}
+		}
+	}
+	if err := c.Timing.settings().Validate(); err != nil {
+		wrong("timing: %w", err)
+	}
+	if c.Timing.Health < -1 {
+		wrong("timing: Health %d, want -1 or more", c.Timing.Health)
+	}
+	if err := c.Hierarchy.settings().Validate(); err != nil {
+		wrong("%w", err)
+	}
+	return errors.Join(errs...)
+}
+
+func one(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}

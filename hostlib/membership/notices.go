@@ -1,0 +1,44 @@
+package membership
+
+import (
+	"log/slog"
+
+	"github.com/tributary-fabric/tributary/internal/core/member"
+)
+
+// causes are those of the core.
+var causes = map[member.Cause]Cause{member.Suspected: Failed, member.Departed: Departed, member.Restarted: Replaced}
+
+// tell gives the core's notices to all that read them.
+func (s *stepper) tell(all []member.Notice) {
+	for i := range all {
+		x := &all[i]
+		if x.Kind == member.Superseded {
+			s.superseded = ErrSuperseded
+			continue
+		}
+		n := Notice{Zone: s.n.cfg.Zone, Member: s.memberAt(x.Node, x.Version, x.Deaths), Kind: Joined}
+		if x.Kind == member.Leave {
+			n.Kind, n.Cause = Left, causes[x.Cause]
+			if x.Exit.Given {
+				code := x.Exit.Code
+				n.Exit = &code
+			}
+			s.n.counts.leaves[n.Cause].Add(1)
+		} else {
+			s.n.counts.joins.Add(1)
+		}
+		s.n.log.Debug(n.Kind.String(), slog.String("member", n.Member.Name), slog.Any("version", n.Member.Version), slog.Any("cause", n.Cause))
+		s.moved(x) // before readers of notices may ask
+		s.n.deliver(n)
+	}
+}
+
+// deliver gives a notice to all watchers.
+func (n *Node) deliver(x Notice) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for w := range n.watchers {
+		w.take(x)
+	}
+}

@@ -1,0 +1,117 @@
+package membership
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/hierarchy"
+	"github.com/tributary-fabric/tributary/internal/core/member"
+)
+
+// Timing are the settings of the protocol. All nodes of a zone should have the
+// same. Zero fields are those of DefaultTiming.
+type Timing struct {
+	// Tau is how long a node gathers news before it passes them on.
+	Tau time.Duration
+	// Heartbeat is how often each of a node's Random + Successors watchers hears
+	// from it; they take turns, so that one of them does after a part of that.
+	Heartbeat time.Duration
+	// Grace is how long whoever misses a heartbeat asks, itself and through others,
+	// before it suspects. Detection of a silent node takes Grace and a part of Heartbeat;
+	// false alarms get rarer as it gets longer.
+	Grace time.Duration
+	// Confirm is how long a node whose connection broke is asked before it is
+	// suspected, 0 < Confirm <= Grace. Detection of a killed process takes this.
+	Confirm time.Duration
+	// Dial is how long a connection to a neighbour may take to come about.
+	Dial time.Duration
+
+	Theta      int // reporters that it takes to hold a node for dead
+	Random     int // neighbours that a node chooses at random (the paper's Kr)
+	Successors int // neighbours that follow it in the ring (Ks), at least Theta
+
+	// Health is how many steps of patience a node that is slow itself has with
+	// others: it waits up to 1 + Health times as long. -1: none.
+	Health int
+	// Stealth is how long a node that starts is silent, in units of log2 of the
+	// zone's size times Tau: all who start together then come in few updates. 0: not at
+	// all, which is the default.
+	Stealth int
+}
+
+// DefaultTiming returns the settings that docs/membership.md gives figures for.
+func DefaultTiming() Timing {
+	d := member.DefaultSettings()
+	return Timing{
+		Tau: d.Tau, Heartbeat: d.Heartbeat, Grace: d.Grace, Confirm: d.Confirm, Dial: d.Connect,
+		Theta: d.Theta, Random: d.Kr, Successors: d.Ks,
+		Health: d.Health, Stealth: d.Stealth,
+	}
+}
+
+func (t Timing) withDefaults() Timing {
+	d := DefaultTiming()
+	t.Tau, t.Heartbeat = cmp.Or(t.Tau, d.Tau), cmp.Or(t.Heartbeat, d.Heartbeat)
+	t.Grace, t.Dial = cmp.Or(t.Grace, d.Grace), cmp.Or(t.Dial, d.Dial)
+	t.Confirm, t.Health = cmp.Or(t.Confirm, d.Confirm), cmp.Or(t.Health, d.Health)
+	t.Theta, t.Random = cmp.Or(t.Theta, d.Theta), cmp.Or(t.Random, d.Random)
+	t.Successors = cmp.Or(t.Successors, max(d.Successors, t.Theta))
+	return t
+}
+
+// settings are those of the core.
+func (t Timing) settings() member.Settings {
+	s := member.DefaultSettings()
+	s.Tau, s.Heartbeat, s.Grace, s.Connect = t.Tau, t.Heartbeat, t.Grace, t.Dial
+	s.Theta, s.Kr, s.Ks = t.Theta, t.Random, t.Successors
+	s.Confirm, s.Health, s.Stealth = t.Confirm, max(t.Health, 0), t.Stealth
+	return s
+}
+
+// Hierarchy are the settings of what is above base zones. All nodes of all zones
+// should have the same. Zero fields are those of DefaultHierarchy.
+type Hierarchy struct {
+	Delegates   int // elected of each base zone, at most 32
+	Supervisors int // of each base zone; fewer where the management zone is smaller
+
+	// Settle is how long a view has to be without a change before its node takes
+	// part in an election, or assigns supervisors, for the first time.
+	Settle time.Duration
+	// Patience is how long one who should have declared itself is waited for,
+	// before the next candidates do.
+	Patience time.Duration
+	// Retry is the pause between two attempts to connect.
+	Retry time.Duration
+	// Beat is how often an end of a connection that has nothing to say says so.
+	Beat time.Duration
+	// Silence is after how many beats without a word a connection is given up, 2 or more.
+	Silence int
+	// Linger is how long a zone without any delegate is kept in the census.
+	Linger time.Duration
+}
+
+// DefaultHierarchy returns the settings that docs/membership.md gives figures for.
+func DefaultHierarchy() Hierarchy {
+	d := hierarchy.DefaultSettings()
+	return Hierarchy{
+		Delegates: d.Delegates, Supervisors: d.Supervisors, Settle: d.Settle, Patience: d.Patience,
+		Retry: d.Retry, Beat: d.Beat, Silence: d.Silence, Linger: d.Linger,
+	}
+}
+
+func (h Hierarchy) withDefaults() Hierarchy {
+	d := DefaultHierarchy()
+	h.Delegates, h.Supervisors = cmp.Or(h.Delegates, d.Delegates), cmp.Or(h.Supervisors, d.Supervisors)
+	h.Settle, h.Patience = cmp.Or(h.Settle, d.Settle), cmp.Or(h.Patience, d.Patience)
+	h.Retry, h.Beat = cmp.Or(h.Retry, d.Retry), cmp.Or(h.Beat, d.Beat)
+	h.Silence, h.Linger = cmp.Or(h.Silence, d.Silence), cmp.Or(h.Linger, d.Linger)
+	return h
+}
+
+// settings are those of the role.
+func (h Hierarchy) settings() hierarchy.Settings {
+	s := hierarchy.DefaultSettings()
+	s.Delegates, s.Supervisors, s.Settle, s.Patience = h.Delegates, h.Supervisors, h.Settle, h.Patience
+	s.Retry, s.Beat, s.Silence, s.Linger = h.Retry, h.Beat, h.Silence, h.Linger
+	return s
+}
