@@ -5,6 +5,7 @@
 //	/metrics       what the collectors count, the Go runtime, and the process
 //	/healthz       200 if the process is well, 503 and why if not
 //	/debug/pprof/  profiles, as of net/http/pprof
+//	/members       of a process in a zone: its view, as JSON
 //
 // There is neither encryption nor a question who asks, and profiles tell much:
 // it serves on loopback addresses unless it is told otherwise explicitly.

@@ -17,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/hostlib/membership"
+	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/internal/admin"
 	"github.com/tributary-fabric/tributary/internal/agentd"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
@@ -33,6 +35,8 @@ type system struct {
 	manager *managerd.Daemon
 	agent   *agentd.Daemon
 	hosts   []*hostlib.Host
+	node    *membership.Node
+	server  *scoll.Node
 	metrics *prometheus.Registry
 }
 
@@ -73,7 +77,23 @@ func newSystem(ctx context.Context, t *testing.T) *system {
 		t.Cleanup(func() { _ = h.Close() })
 		s.hosts = append(s.hosts, h)
 	}
-	s.metrics.MustRegister(s.manager.Collector(), s.agent.Collector(), s.hosts[0].Collector())
+	node, err := membership.Join(ctx, membership.Config{Name: "node"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(node.Close)
+	s.node = node
+	server, err := scoll.Start(scoll.Config{Node: "node"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	s.server = server
+	s.metrics.MustRegister(s.manager.Collector(), s.agent.Collector(), s.hosts[0].Collector(), node.Collector(), server.Collector())
 	return s
 }
 
@@ -144,7 +164,7 @@ func (s *system) described(t *testing.T) map[string]string {
 	t.Helper()
 	form := regexp.MustCompile(`fqName: "([^"]*)".*variableLabels: \{([^}]*)\}`)
 	all := map[string]string{}
-	for _, c := range []prometheus.Collector{s.manager.Collector(), s.agent.Collector(), s.hosts[0].Collector()} {
+	for _, c := range []prometheus.Collector{s.manager.Collector(), s.agent.Collector(), s.hosts[0].Collector(), s.node.Collector(), s.server.Collector()} {
 		to := make(chan *prometheus.Desc)
 		go func() { c.Describe(to); close(to) }()
 		for d := range to {
@@ -217,7 +237,7 @@ func TestMetricsTellWhatHappened(t *testing.T) {
 		"tributary_manager_epochs_total":                    1,
 		"tributary_agent_trees":                             1,
 		"tributary_agent_slots":                             topology.DefaultSlots,
-		"tributary_agent_slots_used":                        128,
+		"tributary_agent_slots_used":                        2 * hostlib.DefaultWindow,
 		"tributary_host_communicators":                      1,
 		"tributary_host_operations_total allreduce offload": 1,
 		"tributary_host_epochs_entered_total offload":       1,

@@ -29,8 +29,9 @@ type Config struct {
 	Listen      string // "host:port"; port 0 takes a free one; empty: DefaultListen
 	AllowRemote bool   // Listen may be another address than a loopback one
 
-	Metrics http.Handler // of the page of that name, as NewMetrics makes it; nil: there is none
-	Health  func() error // returns why the process is not well; nil: it always is
+	Metrics http.Handler            // of the page of that name, as NewMetrics makes it; nil: there is none
+	Health  func() error            // returns why the process is not well; nil: it always is
+	Pages   map[string]http.Handler // further ones to GET, by their paths, such as "/members"
 
 	Log *slog.Logger // nil: none
 }
@@ -93,6 +94,9 @@ func newMux(c Config) *http.ServeMux {
 	mux := http.NewServeMux()
 	if c.Metrics != nil {
 		mux.Handle("GET /metrics", c.Metrics)
+	}
+	for path, page := range c.Pages {
+		mux.Handle("GET "+path, page)
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, c.Health) })
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -41,10 +41,12 @@ func get(t *testing.T, s *admin.Server, path string) (int, string) {
 
 func TestPages(t *testing.T) {
 	apples := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "apples_total 7") })
-	s := start(t, admin.Config{Metrics: apples})
+	pears := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "pears 3") })
+	s := start(t, admin.Config{Metrics: apples, Pages: map[string]http.Handler{"/pears": pears}})
 	for path, want := range map[string]string{
 		"/metrics":                       "apples_total 7",
 		"/healthz":                       "ok\n",
+		"/pears":                         "pears 3",
 		"/debug/pprof/":                  "goroutine",
 		"/debug/pprof/heap?debug=1":      "heap profile",
 		"/debug/pprof/goroutine?debug=1": "goroutine profile",

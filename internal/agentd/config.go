@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/dataplane/pipeline"
 	"github.com/tributary-fabric/tributary/internal/nic"
 	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/processor"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/transport"
 	"github.com/tributary-fabric/tributary/topology"
@@ -47,6 +48,9 @@ type Config struct {
 	// it sees a link go down, and whether links carry the trees. nil: none are
 	// told.
 	Interfaces nic.Source
+	// Processor tells how busy the switch's CPU is, which the manager's plans may
+	// count. nil: that is not told.
+	Processor processor.Source
 
 	// Faults are for trials without a Target: what the trees' sockets do to the
 	// packets that they send. Each socket of each switch has a seed of its own, derived from

@@ -4,12 +4,14 @@ import (
 	"context"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/nic"
+	"github.com/tributary-fabric/tributary/internal/processor"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -64,6 +66,29 @@ func TestInterfacesAreTold(t *testing.T) {
 	})
 	if step != 3 {
 		t.Errorf("it ended after %d events: %v", step, err)
+	}
+}
+
+// TestProcessorIsTold, where the agent has one to tell, and as long as it can.
+func TestProcessorIsTold(t *testing.T) {
+	var source processor.Fake
+	c := config()
+	c.Processor = &source
+	_, client := start(t, c)
+	spent := processor.Time{Busy: time.Second, Total: time.Minute}
+	for _, test := range []struct {
+		now  processor.Time
+		err  error
+		want processor.Time
+	}{{spent, nil, spent}, {spent, processor.ErrUnsupported, processor.Time{}}} {
+		source.Set(test.now, test.err)
+		if counters, err := client.Counters(testContext(t)); err != nil || counters.CPU != test.want {
+			t.Errorf("%+v, %v; want %+v", counters.CPU, err, test.want)
+		}
+	}
+	_, silent := start(t, config())
+	if counters, err := silent.Counters(testContext(t)); err != nil || counters.CPU != (processor.Time{}) {
+		t.Errorf("%+v, %v", counters.CPU, err)
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/processor"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/runner"
 )
@@ -179,5 +181,11 @@ func (d *Daemon) Counters(ctx context.Context) (rpc.AgentCounters, error) {
 	}
 	all.Trees, all.Epochs = c.Trees, c.Epochs
 	all.Interfaces = d.look()
+	if d.cfg.Processor != nil {
+		if all.CPU, err = d.cfg.Processor.Read(); err != nil {
+			all.CPU = processor.Time{} // not known, which harms nothing
+			d.log.Debug("the processor's time cannot be read", slog.Any("error", err))
+		}
+	}
 	return all, nil
 }

@@ -60,6 +60,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	counter(descLost, c.counts.lost.Load())
 	counter(descPlans, c.counts.chosen.Load(), "chosen")
 	counter(descPlans, c.counts.refused.Load(), "refused")
+	counter(descPlans, c.counts.spared.Load(), "hosts")
 	planning := c.counts.planning.Snapshot()
 	to <- prometheus.MustNewConstHistogram(descPlanning, planning.Count, planning.Sum, planning.Buckets)
 	for s, n := range c.counts.refusals() {
@@ -99,7 +100,7 @@ func (c collector) collectState(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, n int, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
 	}
-	for s := manager.Waiting; s <= manager.Releasing; s++ {
+	for _, s := range manager.States {
 		gauge(descGroups, census.Groups[s], s.String())
 	}
 	for s := manager.TreePlanned; s < manager.TreeGone; s++ {

@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/tributary-fabric/tributary/hostlib/membership"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/pki"
 	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -28,6 +30,7 @@ type Config struct {
 	Topology *topology.Graph   // the fabric
 	Agents   map[string]string // "host:port" of each switch's agent, by the switch's name; a switch without one is not used
 	Core     manager.Config    // bounds and periods of the core; zero fields have its defaults
+	Model    pathsel.Model     // by which plans are made; the zero value is pathsel.DefaultModel
 	Store    Store             // what survives a restart; nil: nothing does
 
 	Listen string // "host:port" of the gRPC server; port 0 takes a free one
@@ -40,9 +43,15 @@ type Config struct {
 	Heartbeat time.Duration // an agent that is silent for three of these is dead; 0: DefaultHeartbeat
 	Call      time.Duration // time for an agent to answer one call; 0: DefaultCall
 	Connect   time.Duration // time to reach an agent before that is told; 0: DefaultConnect
-	// Verify is how often trees are held against what links have carried; 0:
-	// DefaultVerify, below 0: never.
+	// Verify is how often trees are held against what links have carried, and how
+	// busy links and CPUs are is measured; 0: DefaultVerify, below 0: never.
 	Verify time.Duration
+
+	// Membership makes the manager a node of its hosts' zone, and a monitor there:
+	// a host whose node dies is down in the topology from then on, and up when it
+	// is back. Nodes have the names that the topology gives the hosts. nil: hosts
+	// count as up.
+	Membership *membership.Config
 
 	Log *slog.Logger // nil: none
 }
@@ -92,10 +101,30 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%w: agent of switch %s has no address", ErrConfig, name))
 		}
 	}
+	if c.Model != (pathsel.Model{}) {
+		if err := c.Model.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("%w: %w", ErrConfig, err))
+		}
+	}
 	if err := c.Core.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrConfig, err))
 	}
+	if c.Membership != nil {
+		if err := c.Membership.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("%w: %w", ErrConfig, err))
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// unattended returns the switches without an agent.
+func (c Config) unattended() (all []topology.NodeID) {
+	for i := range c.Topology.Switches() {
+		if n := c.Topology.Switch(i); c.Agents[c.Topology.Name(n)] == "" {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // server tells how to serve.

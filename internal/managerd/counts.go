@@ -15,11 +15,11 @@ import (
 
 // counts are what a manager counts of its work, for its metrics.
 type counts struct {
-	chosen, refused atomic.Uint64 // plans, by how they ended
-	planning        histogram.Durations
-	epochs          atomic.Uint64 // that were given
-	lost            atomic.Uint64 // connections to agents
-	unsaved         atomic.Uint64 // attempts to store that failed
+	chosen, refused, spared atomic.Uint64 // plans, by how they ended: with a tree, with none, with hosts being faster
+	planning                histogram.Durations
+	epochs                  atomic.Uint64 // that were given
+	lost                    atomic.Uint64 // connections to agents
+	unsaved                 atomic.Uint64 // attempts to store that failed
 
 	last map[uint32]uint32 // the last epoch of every group; owned by the loop
 
@@ -65,6 +65,11 @@ func (c *counts) planned(took time.Duration, err error) {
 	c.planning.Observe(took)
 	if err == nil {
 		c.chosen.Add(1)
+		return
+	}
+	var faster *pathsel.HostsFaster
+	if errors.As(err, &faster) {
+		c.spared.Add(1)
 		return
 	}
 	c.refused.Add(1)

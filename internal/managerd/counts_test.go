@@ -45,12 +45,13 @@ func TestRefusalsAreCountedByResource(t *testing.T) {
 	c.planned(time.Millisecond, nil)
 	c.planned(time.Millisecond, fmt.Errorf("planning: %w", &pathsel.Refusal{Resource: pathsel.Slots}))
 	c.planned(time.Millisecond, errors.New("something else"))
+	c.planned(time.Millisecond, fmt.Errorf("planning: %w", &pathsel.HostsFaster{}))
 	c.refusal(&agent.Refusal{Cause: agent.Slots})
 	c.refusal(&agent.Refusal{Cause: agent.Slots})
 	want := map[shortage]uint64{
 		{byPlanner, "slots"}: 1, {byPlanner, "other"}: 1, {bySwitch, "slots"}: 2,
 	}
-	if got := c.refusals(); !maps.Equal(got, want) || c.chosen.Load() != 1 || c.refused.Load() != 2 || c.planning.Snapshot().Count != 3 {
+	if got := c.refusals(); !maps.Equal(got, want) || c.chosen.Load() != 1 || c.refused.Load() != 2 || c.spared.Load() != 1 || c.planning.Snapshot().Count != 4 {
 		t.Errorf("%v, %d chosen, %d refused, want %v", got, c.chosen.Load(), c.refused.Load(), want)
 	}
 }

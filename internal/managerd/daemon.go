@@ -46,9 +46,11 @@ type Daemon struct {
 
 	fabric  sync.Mutex // orders changes of overlay, and guards ends
 	overlay *topology.Overlay
-	ends    map[topology.LinkID][2]bool // by end: the agent there says that it is down
+	ends    map[topology.LinkID][2]bool    // by end: the agent there says that it is down
+	foreign map[topology.LinkID][2]float64 // by end: the share that traffic of no tree has
 
 	alarms alarms
+	zone   *zone // nil: it is in none
 }
 
 // Start starts a manager with what its store has kept. The caller owns it and
@@ -58,6 +60,7 @@ func Start(c Config) (*Daemon, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
+	c.Core.Unattended = c.unattended()
 	records, err := c.Store.Load()
 	if err != nil {
 		return nil, fmt.Errorf("managerd: loading the store: %w", err)
@@ -77,11 +80,17 @@ func Start(c Config) (*Daemon, error) {
 		pending: map[uint64]chan manager.Reply{},
 		streams: map[uint64]*stream{},
 		ends:    map[topology.LinkID][2]bool{},
+		foreign: map[topology.LinkID][2]float64{},
+	}
+	if err := d.joinZone(); err != nil {
+		return nil, errors.Join(err, listener.Close())
 	}
 	if err := d.dial(); err != nil {
+		d.leaveZone(false)
 		return nil, errors.Join(err, listener.Close())
 	}
 	if err := d.run(); err != nil {
+		d.leaveZone(false)
 		return nil, errors.Join(err, listener.Close())
 	}
 	d.server = rpc.Serve(listener, rpc.Services{Manager: d, Members: d}, c.server())
@@ -118,7 +127,10 @@ func (d *Daemon) hangUp() {
 func (d *Daemon) run() (err error) {
 	clock := runner.NewClock()
 	d.started = clock.At(0)
-	d.planner = newPlanner(d.cfg.Topology, d.counts)
+	if d.planner, err = newPlanner(d.cfg.Topology, d.cfg.Model, d.counts); err != nil {
+		d.hangUp()
+		return err
+	}
 	d.writer = &writer{store: d.cfg.Store, log: d.log, counts: d.counts}
 	d.loop, err = runner.Start(runner.Config[manager.Input, manager.Output]{
 		Core: d.core, Clock: clock, Apply: d.apply, Queue: queue,
@@ -135,6 +147,9 @@ func (d *Daemon) run() (err error) {
 		if l != nil {
 			d.running.Go(func() { l.run(ctx) })
 		}
+	}
+	if d.zone != nil {
+		d.running.Go(d.watchZone)
 	}
 	return nil
 }
@@ -161,6 +176,7 @@ func (d *Daemon) Close() {
 	d.once.Do(func() {
 		d.farewell()
 		d.server.Close()
+		d.leaveZone(true)
 		d.end()
 		d.log.Info("manager closed")
 	})
@@ -177,6 +193,7 @@ func (d *Daemon) Kill() {
 		d.loop.Close()
 		d.farewell()
 		d.server.Kill()
+		d.leaveZone(false)
 		d.end()
 	})
 }
@@ -233,15 +250,22 @@ func (d *Daemon) ChangeTopology(changes ...topology.Change) error {
 	return d.change(changes...)
 }
 
-// change is ChangeTopology for who holds fabric.
+// change is ChangeTopology for who holds fabric. How busy something is concerns
+// plans alone.
 func (d *Daemon) change(changes ...topology.Change) error {
-	next, err := d.overlay.With(changes...)
+	next, delta, err := d.overlay.Apply(changes...)
 	if err != nil {
 		return fmt.Errorf("managerd: changing the topology: %w", err)
+	}
+	if delta.Empty() {
+		return nil
 	}
 	d.overlay = next
 	view := next.View()
 	d.planner.see(view)
+	if !delta.Structural() {
+		return nil
+	}
 	if err := d.post(manager.TopologyChanged{View: view}); err != nil {
 		return rpc.ErrClosing
 	}

@@ -36,7 +36,7 @@ func TestTreeIsBuiltAndReduces(t *testing.T) {
 		t.Errorf("explanation %+v", e)
 	}
 	tree := e.Trees[0]
-	if len(tree.Switches) != 3 || !strings.HasPrefix(tree.Switches[0].Switch, "spine") || tree.Cost.Hops != 6 || tree.Reason == "" {
+	if len(tree.Switches) != 3 || !strings.HasPrefix(tree.Switches[0].Switch, "spine") || tree.Figures.Hops != 6 || tree.Method != "levels" || !tree.Exact || len(tree.RunnersUp) == 0 || tree.Reason == "" {
 		t.Errorf("tree %+v", tree)
 	}
 	for rank, l := range tree.Members {

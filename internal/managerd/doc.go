@@ -10,5 +10,6 @@
 // are one goroutine each; a link is one that watches its agent, one that makes
 // calls, one after the other, so that answers come in the order of the agent's
 // own decisions, and one that holds the switch's trees against what its
-// interfaces carried. Links run in parallel.
+// interfaces carried, and measures how busy its CPU is and how much of its links
+// is taken by what is not of trees. Links run in parallel.
 package managerd

@@ -3,6 +3,7 @@ package managerd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,11 +16,12 @@ import (
 // planner chooses trees, one after the other, so that each choice sees those
 // before it.
 type planner struct {
-	box    runner.Mailbox[task]
-	view   topology.View // owned by run, as is load
-	load   *pathsel.Load
-	counts *counts
-	ended  chan struct{}
+	box     runner.Mailbox[task]
+	planner *pathsel.Planner // owned by run, as are view and load
+	view    topology.View
+	load    *pathsel.Load
+	counts  *counts
+	ended   chan struct{}
 }
 
 // task is what a planner does next, in the order of its fields.
@@ -27,21 +29,26 @@ type task struct {
 	view    *topology.View
 	loads   []pathsel.Tree
 	unloads []pathsel.Tree
+	slots   []manager.SlotUse
 	plans   []manager.PlanRequest
 	call    func(*pathsel.Load)
 }
 
-func newPlanner(g *topology.Graph, counts *counts) *planner {
-	return &planner{view: g.View(), load: pathsel.NewLoad(g), counts: counts, ended: make(chan struct{})}
+func newPlanner(g *topology.Graph, model pathsel.Model, counts *counts) (*planner, error) {
+	p, err := pathsel.NewPlanner(g, pathsel.Config{Model: model})
+	if err != nil {
+		return nil, fmt.Errorf("managerd: %w", err)
+	}
+	return &planner{planner: p, view: g.View(), load: pathsel.NewLoad(g), counts: counts, ended: make(chan struct{})}, nil
 }
 
 // put takes what a step of the core wants planned.
 func (p *planner) put(out *manager.Output) {
-	if len(out.Loads)+len(out.Unloads)+len(out.Plans) == 0 {
+	if len(out.Loads)+len(out.Unloads)+len(out.Slots)+len(out.Plans) == 0 {
 		return
 	}
 	p.box.Put(task{
-		loads: slices.Clone(out.Loads), unloads: slices.Clone(out.Unloads), plans: slices.Clone(out.Plans),
+		loads: slices.Clone(out.Loads), unloads: slices.Clone(out.Unloads), slots: slices.Clone(out.Slots), plans: slices.Clone(out.Plans),
 	})
 }
 
@@ -97,17 +104,20 @@ func (p *planner) do(t task, latest map[uint32]uint64, post func(...manager.Inpu
 	for _, tree := range t.unloads {
 		p.load.Remove(tree, 0)
 	}
+	for _, u := range t.slots {
+		p.load.SetSlots(u.Switch, u.Slots)
+	}
 	for _, r := range t.plans {
 		if latest[r.Group] != r.Plan {
 			continue
 		}
 		begun := time.Now()
-		choice, err := pathsel.Select(p.view, p.load, r.Request)
+		plan, err := r.Choose(p.planner, p.view, p.load)
 		p.counts.planned(time.Since(begun), err)
 		if err == nil {
-			p.load.Add(choice.Tree, 0)
+			p.load.Add(plan.Tree, 0)
 		}
-		if failed := post(manager.Planned{Group: r.Group, Plan: r.Plan, Choice: choice, Err: err}); failed != nil {
+		if failed := post(manager.Planned{Group: r.Group, Plan: r.Plan, Chosen: plan, Err: err}); failed != nil {
 			return errors.Join(failed, err)
 		}
 	}

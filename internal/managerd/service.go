@@ -268,7 +268,7 @@ func describe(f *rpc.Fabric, view topology.View, load *pathsel.Load, switches []
 			s := &switches[g.SwitchIndex(n)]
 			f.Nodes[n].Switch = &rpc.SwitchState{
 				Capability: view.Capability(n), Connected: s.Connected, Draining: s.Drained,
-				Trees: load.SwitchTrees(n), SlotsUsed: s.Used,
+				Trees: load.SwitchTrees(n), SlotsUsed: s.Used, CPU: view.NodeUtilization(n),
 			}
 		}
 	}
@@ -277,6 +277,7 @@ func describe(f *rpc.Fabric, view topology.View, load *pathsel.Load, switches []
 		f.Cables[l] = rpc.FabricLink{
 			A: rpc.FabricEnd{Node: g.Name(a.Node), Port: a.Port}, B: rpc.FabricEnd{Node: g.Name(b.Node), Port: b.Port},
 			Up: view.LinkUp(l), Carries: link.LinkSpec, Trees: load.LinkTrees(l),
+			Foreign: view.LinkUtilization(l),
 		}
 	}
 }

@@ -22,9 +22,11 @@ func (l *link) verify(ctx context.Context) {
 		return
 	}
 	defer l.daemon.alarms.set(l.node, nil, time.Time{})
+	defer l.daemon.usedAt(l.node, usage{}) // not known any longer
 	var auditor placement.Auditor
+	var meter meter
 	for {
-		if err := l.audit(ctx, &auditor); err != nil && ctx.Err() == nil {
+		if err := l.audit(ctx, &auditor, &meter); err != nil && ctx.Err() == nil {
 			l.log.Warn("the counters of the switch cannot be had", slog.Any("error", err))
 		}
 		if !pause(ctx, period) {
@@ -35,7 +37,7 @@ func (l *link) verify(ctx context.Context) {
 
 // audit asks for the counters once. An agent that does not tell its interfaces
 // is believed.
-func (l *link) audit(ctx context.Context, auditor *placement.Auditor) error {
+func (l *link) audit(ctx context.Context, auditor *placement.Auditor, meter *meter) error {
 	ctx, cancel := context.WithTimeout(ctx, l.daemon.cfg.Call)
 	defer cancel()
 	counters, err := l.client.Counters(ctx)
@@ -46,7 +48,9 @@ func (l *link) audit(ctx context.Context, auditor *placement.Auditor) error {
 	if err := l.daemon.loop.Do(ctx, func() { sites = l.daemon.core.Sites(l.node) }); err != nil {
 		return err
 	}
-	found := auditor.Take(l.carried(counters.Interfaces), flows(sites, counters.Epochs))
+	carried, exchanged := l.carried(counters.Interfaces), exchanges(sites, counters.Epochs)
+	l.daemon.usedAt(l.node, meter.take(time.Now(), l.daemon.cfg.Topology, counters.CPU, carried, exchanged))
+	found := auditor.Take(carried, flows(exchanged))
 	names := map[uint32]string{}
 	for _, s := range sites {
 		names[s.Group] = s.Name
@@ -78,9 +82,16 @@ func (l *link) carried(x *rpc.Interfaces) (all []placement.Port) {
 	return all
 }
 
-// flows returns what the epochs that are known have exchanged over each of
-// their links.
-func flows(sites []manager.SiteState, epochs []rpc.EpochTraffic) (all []placement.Flow) {
+// exchange is what one epoch has exchanged over one link.
+type exchange struct {
+	site *manager.SiteState
+	link topology.LinkID
+	aggregate.Traffic
+}
+
+// exchanges returns what the epochs that are known have exchanged, by epoch and
+// link: where switches forward, several children may be beyond one link.
+func exchanges(sites []manager.SiteState, epochs []rpc.EpochTraffic) (all []exchange) {
 	type key struct{ group, epoch uint32 }
 	known := make(map[key]*manager.SiteState, len(sites))
 	for i := range sites {
@@ -92,11 +103,16 @@ func flows(sites []manager.SiteState, epochs []rpc.EpochTraffic) (all []placemen
 		if s == nil || e.Tree != 0 || len(e.Children) != len(s.Children) {
 			continue
 		}
+		first := len(all)
 		over := func(l topology.LinkID, t aggregate.Traffic) {
-			all = append(all, placement.Flow{
-				Group: e.Group, Epoch: e.Epoch, Link: l, Count: placement.Count{In: t.BytesIn, Out: t.BytesOut},
-				Window: uint64(s.Window) * uint64(s.ChunkBytes+wire.HeaderSize),
-			})
+			for k := range all[first:] {
+				if x := &all[first+k]; x.link == l {
+					x.PacketsIn, x.BytesIn = x.PacketsIn+t.PacketsIn, x.BytesIn+t.BytesIn
+					x.PacketsOut, x.BytesOut = x.PacketsOut+t.PacketsOut, x.BytesOut+t.BytesOut
+					return
+				}
+			}
+			all = append(all, exchange{s, l, t})
 		}
 		for child, t := range e.Children {
 			over(s.Children[child], t)
@@ -106,6 +122,25 @@ func flows(sites []manager.SiteState, epochs []rpc.EpochTraffic) (all []placemen
 		}
 	}
 	return all
+}
+
+// flows returns exchanges as an auditor takes them.
+func flows(all []exchange) []placement.Flow {
+	list := make([]placement.Flow, len(all))
+	for i, x := range all {
+		s := x.site
+		edges := 0 // over the link
+		for _, l := range s.Children {
+			if l == x.link {
+				edges++
+			}
+		}
+		list[i] = placement.Flow{
+			Group: s.Group, Epoch: s.Epoch, Link: x.link, Count: placement.Count{In: x.BytesIn, Out: x.BytesOut},
+			Window: uint64(max(edges, 1)) * uint64(s.Window) * uint64(s.ChunkBytes+wire.HeaderSize),
+		}
+	}
+	return list
 }
 
 // alarm logs a mismatch, once for each of its trees.

@@ -104,12 +104,12 @@ func newSerial() (*big.Int, error) {
 // PEM returns the authority's certificate.
 func (a *Authority) PEM() []byte { return certPEM(a.der) }
 
-// usages are what a role's certificate is for: agents only answer, hosts and
-// operators only ask.
+// usages are what a role's certificate is for: agents only answer, operators
+// only ask.
 var usages = map[Role][]x509.ExtKeyUsage{
 	Manager:  {x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	Agent:    {x509.ExtKeyUsageServerAuth},
-	Host:     {x509.ExtKeyUsageClientAuth},
+	Host:     {x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	Operator: {x509.ExtKeyUsageClientAuth},
 }
 

@@ -23,9 +23,10 @@ import (
 )
 
 var (
-	managerID = pki.Identity{Role: pki.Manager, Name: "m"}
-	agentID   = pki.Identity{Role: pki.Agent, Name: "leaf-0"}
-	hostID    = pki.Identity{Role: pki.Host, Name: "h0"}
+	managerID  = pki.Identity{Role: pki.Manager, Name: "m"}
+	agentID    = pki.Identity{Role: pki.Agent, Name: "leaf-0"}
+	hostID     = pki.Identity{Role: pki.Host, Name: "h0"}
+	operatorID = pki.Identity{Role: pki.Operator, Name: "o"}
 )
 
 // patience ends a test that would wait for ever; no test waits for it to pass.
@@ -194,7 +195,7 @@ func TestOnlyWhoIsTrustedIsMet(t *testing.T) {
 	}{
 		"another's name":   {server.Server(), manager.Client(pki.Want{Role: pki.Agent, Name: "leaf-1"}), nil, pki.ErrWrongRole, agentID.String()},
 		"another role":     {server.Server(), manager.Client(pki.Want{Role: pki.Manager}), nil, pki.ErrWrongRole, agentID.String()},
-		"host as server":   {valid(t, a, hostID).Server(), manager.Client(pki.Want{Role: pki.Host}), nil, pki.ErrUsage, hostID.String()},
+		"not for servers":  {valid(t, a, operatorID).Server(), manager.Client(pki.Want{Role: pki.Operator}), nil, pki.ErrUsage, operatorID.String()},
 		"server's CA":      {valid(t, b, agentID).Server(), manager.Client(toAgent), nil, pki.ErrAuthority, agentID.String()},
 		"agent as client":  {server.Server(), valid(t, a, agentID).Client(toAgent), pki.ErrUsage, nil, agentID.String()},
 		"client's CA":      {server.Server(), unchecked(t, issue(t, b, managerID, -time.Hour, time.Hour)), pki.ErrAuthority, nil, managerID.String()},

@@ -8,6 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/nic"
+	"github.com/tributary-fabric/tributary/internal/processor"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -72,6 +73,7 @@ type AgentCounters struct {
 	Trees            []TreeCounters // by group and tree
 	Epochs           []EpochTraffic // by group, tree and epoch
 	Interfaces       *Interfaces    // read after Epochs; nil: an agent from before they were told
+	CPU              processor.Time // zero: not known
 }
 
 // EpochTraffic is what one epoch of a tree has exchanged with its neighbours

@@ -1,9 +1,12 @@
 package rpc
 
 import (
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/processor"
 )
 
 func prepareRequest(p agent.Prepare) *pb.PrepareRequest {
@@ -91,6 +94,9 @@ func (r *reader) agentState(m *pb.AgentState) AgentState {
 
 func agentCounters(c AgentCounters) *pb.GetCountersResponse {
 	m := &pb.GetCountersResponse{Slots: uint32(c.Slots), SlotsUsed: uint32(c.SlotsUsed), Interfaces: interfaces(c.Interfaces)}
+	if c.CPU.Total > 0 {
+		m.Cpu = &pb.CPUTime{Busy: durationpb.New(c.CPU.Busy), Total: durationpb.New(c.CPU.Total)}
+	}
 	for _, t := range c.Trees {
 		m.Trees = append(m.Trees, &pb.TreeCounters{
 			Group: t.Group, Tree: uint32(t.Tree),
@@ -107,6 +113,7 @@ func agentCounters(c AgentCounters) *pb.GetCountersResponse {
 func (r *reader) agentCounters(m *pb.GetCountersResponse) AgentCounters {
 	c := AgentCounters{
 		Slots: r.int("slots", m.GetSlots()), SlotsUsed: r.int("slots_used", m.GetSlotsUsed()), Interfaces: r.interfaces(m.GetInterfaces()),
+		CPU: r.cpuTime(m.GetCpu()),
 	}
 	for _, t := range m.GetTrees() {
 		c.Trees = append(c.Trees, TreeCounters{
@@ -119,6 +126,15 @@ func (r *reader) agentCounters(m *pb.GetCountersResponse) AgentCounters {
 		c.Epochs = append(c.Epochs, r.epochTraffic(e))
 	}
 	return c
+}
+
+// cpuTime reads one that can be: busy for no longer than there was time.
+func (r *reader) cpuTime(m *pb.CPUTime) processor.Time {
+	t := processor.Time{Busy: r.duration("cpu.busy", m.GetBusy()), Total: r.duration("cpu.total", m.GetTotal())}
+	if t.Busy > t.Total {
+		r.fail("cpu", "busy for %v of %v", t.Busy, t.Total)
+	}
+	return t
 }
 
 func agentEvent(e AgentEvent) *pb.WatchResponse {

@@ -63,6 +63,15 @@ func (r *reader) int(field string, v uint32) int {
 	return int(v)
 }
 
+// amount reads a number that is finite and not negative.
+func (r *reader) amount(field string, v float64) float64 {
+	if !(v >= 0 && v <= math.MaxFloat64) {
+		r.fail(field, "%v", v)
+		return 0
+	}
+	return v
+}
+
 func (r *reader) duration(field string, d *durationpb.Duration) time.Duration {
 	if d == nil {
 		return 0

@@ -62,6 +62,7 @@ func fabricNode(n FabricNode) *pb.Node {
 		m.Switch = &pb.SwitchState{
 			Capability: capability(s.Capability), Connected: s.Connected, Draining: s.Draining,
 			Trees: uint32(s.Trees), SlotsUsed: uint32(s.SlotsUsed), AgentVersion: s.AgentVersion, Unusable: s.Unusable,
+			Cpu: s.CPU,
 		}
 	}
 	return m
@@ -73,6 +74,7 @@ func (r *reader) fabricNode(m *pb.Node) FabricNode {
 		n.Switch = &SwitchState{
 			Capability: r.capability(s.GetCapability()), Connected: s.GetConnected(), Draining: s.GetDraining(),
 			Trees: r.int("switch.trees", s.GetTrees()), SlotsUsed: r.int("switch.slots_used", s.GetSlotsUsed()), AgentVersion: s.GetAgentVersion(), Unusable: s.GetUnusable(),
+			CPU: r.amount("switch.cpu", s.GetCpu()),
 		}
 	}
 	return n
@@ -81,7 +83,7 @@ func (r *reader) fabricNode(m *pb.Node) FabricNode {
 func fabricLink(l FabricLink) *pb.Link {
 	return &pb.Link{
 		A: fabricEnd(l.A), B: fabricEnd(l.B), Up: l.Up, Bandwidth: uint64(l.Carries.Bandwidth),
-		Latency: duration(l.Carries.Latency), Trees: uint32(l.Trees), Mismatches: linkMismatches(l.Mismatches),
+		Latency: duration(l.Carries.Latency), Trees: uint32(l.Trees), Mismatches: linkMismatches(l.Mismatches), Foreign: l.Foreign,
 	}
 }
 
@@ -93,6 +95,7 @@ func (r *reader) fabricLink(m *pb.Link) FabricLink {
 		A: r.fabricEnd(m.GetA()), B: r.fabricEnd(m.GetB()), Up: m.GetUp(),
 		Carries: topology.LinkSpec{Bandwidth: int64(m.GetBandwidth()), Latency: r.duration("links.latency", m.GetLatency())},
 		Trees:   r.int("links.trees", m.GetTrees()), Mismatches: r.linkMismatches(m.GetMismatches()),
+		Foreign: r.amount("links.foreign", m.GetForeign()),
 	}
 }
 

@@ -59,7 +59,8 @@ type GroupRef struct {
 // which mean nothing outside of the manager.
 type Explanation struct {
 	manager.Summary
-	Missing []uint32 // ranks that do not watch; the first few
+	Purpose pathsel.Purpose // as it was created
+	Missing []uint32        // ranks that do not watch; the first few
 	Trees   []TreeState
 	Refusal error // why there is no tree, or no replacement; may be nil
 	Offload int   // members that reported to run over switches
@@ -77,28 +78,36 @@ type TreeState struct {
 	Window    uint32       // in chunks
 	Switches  []TreeVertex // parents before their children; the first is the root
 	Members   []TreeLeaf   // by rank
-	Cost      pathsel.Cost
-	RunnersUp []Alternative // the best other roots, best first
-	Reason    string        // why this root
+	Figures   pathsel.Figures
+	Criterion pathsel.Criterion // that it was chosen by; ByFunction where weights decided
+	Because   string            // why by that
+	Method    string            // how it was found; empty: a manager that does not tell
+	Exact     bool              // no tree of the fabric is better
+	Forecast  pathsel.Forecast  // by the manager's model; zero where the bytes are not known
+	RunnersUp []Alternative     // the best others, best first
+	Reason    string            // why this tree
 }
 
 // TreeVertex is a switch on a tree.
 type TreeVertex struct {
 	Switch string
-	Parent int // index in TreeState.Switches; -1: the root
+	Parent int      // index in TreeState.Switches; -1: the root
+	Links  []string // to the parent, the own end first; several where switches only forward
 }
 
 // TreeLeaf is a member on a tree.
 type TreeLeaf struct {
 	Host   string
-	Vertex int // index of its leaf switch in TreeState.Switches
+	Vertex int      // index of its leaf switch in TreeState.Switches
+	Links  []string // to that, as of a TreeVertex
 }
 
-// Alternative is a root that was not chosen.
+// Alternative is a tree that was not chosen.
 type Alternative struct {
-	Root string
-	Cost pathsel.Cost
-	Lost string // by how much, in words
+	Root    string
+	Method  string
+	Figures pathsel.Figures // of some only the hops, the depth and the use
+	Lost    string          // by how much, in words
 }
 
 // Change is an entry of a group's history.
@@ -130,6 +139,7 @@ type SwitchState struct {
 	Draining   bool
 	Trees      int // that it carries
 	SlotsUsed  int
+	CPU        float64 // share of its time that is in use, as plans count it; 0: not known
 
 	AgentVersion string // as its agent told last; empty: it has not
 	Unusable     string // why its agent can reserve nothing at present, as it told last; empty: it can
@@ -140,7 +150,8 @@ type FabricLink struct {
 	A, B    FabricEnd
 	Up      bool // itself; its ends may yet be down
 	Carries topology.LinkSpec
-	Trees   int // that it carries
+	Trees   int     // that it carries
+	Foreign float64 // share that traffic of no tree has, as plans count it; 0: not known
 
 	Mismatches []LinkMismatch // at either end, in either direction
 }
@@ -155,7 +166,7 @@ type FabricEnd struct {
 // that at gives.
 func NewExplanation(x manager.Explanation, g *topology.Graph, at func(manager.Change) time.Time) Explanation {
 	e := Explanation{
-		Summary: x.Summary, Missing: x.Missing, Refusal: x.Refusal, Offload: x.Offload, Hosts: x.Hosts,
+		Summary: x.Summary, Purpose: x.Purpose, Missing: x.Missing, Refusal: x.Refusal, Offload: x.Offload, Hosts: x.Hosts,
 	}
 	for _, t := range x.Trees {
 		e.Trees = append(e.Trees, newTreeState(t, g))
@@ -167,15 +178,26 @@ func NewExplanation(x manager.Explanation, g *topology.Graph, at func(manager.Ch
 }
 
 func newTreeState(t manager.TreeState, g *topology.Graph) TreeState {
-	s := TreeState{Epoch: t.Epoch, Stage: t.Stage, Window: t.Window, Cost: t.Choice.Cost, Reason: t.Choice.Reason}
-	for _, v := range t.Choice.Tree.Vertices {
-		s.Switches = append(s.Switches, TreeVertex{g.Name(v.Switch), int(v.Parent)})
+	p := &t.Plan
+	s := TreeState{
+		Epoch: t.Epoch, Stage: t.Stage, Window: t.Window, Figures: p.Figures, Criterion: p.Criterion, Because: p.Because,
+		Method: p.Method.String(), Exact: p.Exact, Forecast: p.Forecast, Reason: p.Reason,
 	}
-	for _, l := range t.Choice.Tree.Leaves {
-		s.Members = append(s.Members, TreeLeaf{g.Name(l.Host), int(l.Vertex)})
+	names := func(links []topology.LinkID) (all []string) {
+		for _, l := range links {
+			all = append(all, g.LinkName(l))
+		}
+		return all
 	}
-	for _, r := range t.Choice.RunnersUp {
-		s.RunnersUp = append(s.RunnersUp, Alternative{g.Name(r.Root), r.Cost, r.Lost})
+	edges := p.Tree.Edges()
+	for i, v := range p.Tree.Vertices {
+		s.Switches = append(s.Switches, TreeVertex{g.Name(v.Switch), int(v.Parent), names(edges.OfVertex(i))})
+	}
+	for rank, l := range p.Tree.Leaves {
+		s.Members = append(s.Members, TreeLeaf{g.Name(l.Host), int(l.Vertex), names(edges.OfLeaf(rank))})
+	}
+	for _, r := range p.Rivals {
+		s.RunnersUp = append(s.RunnersUp, Alternative{g.Name(r.Root), r.Method.String(), r.Figures, r.Lost})
 	}
 	return s
 }

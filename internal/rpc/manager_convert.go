@@ -7,13 +7,12 @@ import (
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 func createRequest(c manager.Create) *pb.CreateGroupRequest {
 	return &pb.CreateGroupRequest{
 		Name: c.Name, Members: c.Members, ChunkBytes: uint32(c.ChunkBytes), Window: c.Window,
-		Functions: functions(c.Functions), Types: types(c.Types),
+		Functions: functions(c.Functions), Types: types(c.Types), Purpose: purpose(c.Purpose),
 	}
 }
 
@@ -21,6 +20,7 @@ func (r *reader) create(m *pb.CreateGroupRequest) manager.Create {
 	return manager.Create{
 		Name: m.GetName(), Members: m.GetMembers(), ChunkBytes: r.int("chunk_bytes", m.GetChunkBytes()), Window: m.GetWindow(),
 		Functions: r.functions("functions", m.GetFunctions()), Types: r.types("types", m.GetTypes()),
+		Purpose: r.purpose(m.GetPurpose()),
 	}
 }
 
@@ -109,6 +109,7 @@ var states = map[manager.State]pb.GroupState{
 	manager.Waiting: pb.GroupState_GROUP_STATE_WAITING, manager.Planning: pb.GroupState_GROUP_STATE_PLANNING,
 	manager.Preparing: pb.GroupState_GROUP_STATE_PREPARING, manager.Active: pb.GroupState_GROUP_STATE_ACTIVE,
 	manager.Refusing: pb.GroupState_GROUP_STATE_REFUSED, manager.Releasing: pb.GroupState_GROUP_STATE_RELEASING,
+	manager.OnHosts: pb.GroupState_GROUP_STATE_HOSTS,
 }
 
 func summary(s manager.Summary) *pb.GroupSummary {
@@ -133,6 +134,7 @@ func explanation(e Explanation) *pb.ExplainGroupResponse {
 	m := &pb.ExplainGroupResponse{
 		Summary: summary(e.Summary), Missing: e.Missing, Refusal: problem(e.Refusal),
 		Offload: uint32(e.Offload), HostTree: uint32(e.Hosts), Mismatches: linkMismatches(e.Mismatches),
+		Purpose: purpose(e.Purpose),
 	}
 	for _, t := range e.Trees {
 		m.Trees = append(m.Trees, treeState(t))
@@ -147,7 +149,7 @@ func (r *reader) explanation(m *pb.ExplainGroupResponse) Explanation {
 	e := Explanation{
 		Summary: r.summary(m.GetSummary()), Missing: m.GetMissing(), Refusal: unproblem(m.GetRefusal()),
 		Offload: r.int("offload", m.GetOffload()), Hosts: r.int("host_tree", m.GetHostTree()),
-		Mismatches: r.linkMismatches(m.GetMismatches()),
+		Mismatches: r.linkMismatches(m.GetMismatches()), Purpose: r.purpose(m.GetPurpose()),
 	}
 	for _, t := range m.GetTrees() {
 		e.Trees = append(e.Trees, r.treeState(t))
@@ -160,52 +162,4 @@ func (r *reader) explanation(m *pb.ExplainGroupResponse) Explanation {
 		e.History = append(e.History, Change{at, c.GetWhat()})
 	}
 	return e
-}
-
-func treeState(t TreeState) *pb.TreeState {
-	m := &pb.TreeState{Epoch: t.Epoch, Stage: stages[t.Stage], Window: t.Window, Cost: cost(t.Cost), Reason: t.Reason}
-	for _, v := range t.Switches {
-		m.Switches = append(m.Switches, &pb.TreeVertex{Switch: v.Switch, Parent: int32(v.Parent)})
-	}
-	for _, l := range t.Members {
-		m.Members = append(m.Members, &pb.TreeLeaf{Host: l.Host, Vertex: uint32(l.Vertex)})
-	}
-	for _, a := range t.RunnersUp {
-		m.RunnersUp = append(m.RunnersUp, &pb.Alternative{Root: a.Root, Cost: cost(a.Cost), Lost: a.Lost})
-	}
-	return m
-}
-
-// treeState reads a tree whose indices are sound: parents before children.
-func (r *reader) treeState(m *pb.TreeState) TreeState {
-	t := TreeState{
-		Epoch: m.GetEpoch(), Stage: keyOf(r, "trees.stage", stages, m.GetStage()), Window: m.GetWindow(),
-		Cost: r.cost(m.GetCost()), Reason: m.GetReason(),
-	}
-	for i, v := range m.GetSwitches() {
-		if v.GetParent() < -1 || int(v.GetParent()) >= i || (v.GetParent() < 0) != (i == 0) {
-			r.fail("trees.switches.parent", "switch %d has the parent %d", i, v.GetParent())
-		}
-		t.Switches = append(t.Switches, TreeVertex{v.GetSwitch(), int(v.GetParent())})
-	}
-	for i, l := range m.GetMembers() {
-		if int(l.GetVertex()) >= len(t.Switches) {
-			r.fail("trees.members.vertex", "rank %d is beneath switch %d of %d", i, l.GetVertex(), len(t.Switches))
-		}
-		t.Members = append(t.Members, TreeLeaf{l.GetHost(), int(l.GetVertex())})
-	}
-	for _, a := range m.GetRunnersUp() {
-		t.RunnersUp = append(t.RunnersUp, Alternative{a.GetRoot(), r.cost(a.GetCost()), a.GetLost()})
-	}
-	return t
-}
-
-func cost(c pathsel.Cost) *pb.TreeCost {
-	return &pb.TreeCost{Hops: uint32(c.Hops), Depth: uint32(c.Depth), Load: uint32(c.Load)}
-}
-
-func (r *reader) cost(m *pb.TreeCost) pathsel.Cost {
-	return pathsel.Cost{
-		Hops: r.int("cost.hops", m.GetHops()), Depth: r.int("cost.depth", m.GetDepth()), Load: r.int("cost.load", m.GetLoad()),
-	}
 }

@@ -27,6 +27,7 @@ func TestManagerCalls(t *testing.T) {
 	create := manager.Create{
 		Name: "job", Members: []string{"h0", "h1"}, ChunkBytes: 1432, Window: 64,
 		Functions: topology.AllFunctions(), Types: topology.AllTypes(),
+		Purpose: pathsel.Purpose{Collective: pathsel.Broadcast, Bytes: 1 << 40, Weights: pathsel.Weights{pathsel.FewestHops: 1, pathsel.LeastLoad: 2.5}},
 	}
 	group, found, err := c.CreateGroup(ctx, create)
 	check(t, "created", err, [2]any{uint32(12), true}, [2]any{group, found})
@@ -59,16 +60,21 @@ func TestManagerCalls(t *testing.T) {
 func someExplanation() Explanation {
 	return Explanation{
 		Summary: manager.Summary{Group: 12, Name: "job", Members: 2, Watching: 1, State: manager.Preparing},
+		Purpose: pathsel.Purpose{Collective: pathsel.Allreduce, Bytes: 4096, Criterion: pathsel.LeastLoad},
 		Missing: []uint32{1},
 		Trees: []TreeState{{
 			Epoch: 2, Stage: manager.TreePrepared, Window: 64,
-			Switches: []TreeVertex{{"spine-0", -1}, {"leaf-0", 0}, {"leaf-1", 0}},
-			Members:  []TreeLeaf{{"h0", 1}, {"h1", 2}},
-			Cost:     pathsel.Cost{Hops: 4, Depth: 2, Load: 1},
-			RunnersUp: []Alternative{
-				{"spine-1", pathsel.Cost{Hops: 4, Depth: 2, Load: 3}, "2 more trees"},
+			Switches: []TreeVertex{
+				{"spine-0", -1, nil}, {"leaf-0", 0, []string{"leaf-0:2--spine-0:1"}}, {"leaf-1", 0, []string{"leaf-1:2--plain:1", "plain:2--spine-0:2"}},
 			},
-			Reason: "fewest hops",
+			Members: []TreeLeaf{{"h0", 1, []string{"h0:1--leaf-0:1"}}, {"h1", 2, []string{"h1:1--leaf-1:1"}}},
+			Figures: pathsel.Figures{Hops: 5, Depth: 3, Latency: 7 * time.Microsecond, Bandwidth: 50e9, Use: 1, Price: 1.5, Share: 0.25},
+			RunnersUp: []Alternative{
+				{"spine-1", "levels", pathsel.Figures{Hops: 5, Depth: 3, Use: 3}, "2 more trees"},
+			},
+			Criterion: pathsel.LeastLoad, Because: "it was given", Method: "steiner", Exact: true,
+			Forecast: pathsel.Forecast{Switches: 30 * time.Microsecond, Hosts: time.Millisecond},
+			Reason:   "least load",
 		}},
 		Refusal: &manager.Refusal{Reason: manager.ErrNoTree, Resource: "slots", Switch: "leaf-1", Counted: true, Need: 128, Free: 0},
 		Offload: 1, Hosts: 1,
@@ -102,9 +108,10 @@ func someFabric() Fabric {
 			Carries: topology.LinkSpec{Bandwidth: 25e9, Latency: time.Microsecond}, Trees: i,
 		})
 	}
+	f.Cables[2].Foreign = 0.25
 	f.Cables[1].Mismatches = []LinkMismatch{someMismatch, {Link: "h1:1--leaf-0:2"}}
 	f.Nodes = append(f.Nodes, FabricNode{Name: "leaf-0", Up: true, Switch: &SwitchState{
-		Capability: topology.DefaultCapability(), Connected: true, Draining: true, Trees: 3, SlotsUsed: 256, AgentVersion: "v1.2.3", Unusable: "it is wedged",
+		Capability: topology.DefaultCapability(), Connected: true, Draining: true, Trees: 3, SlotsUsed: 256, AgentVersion: "v1.2.3", Unusable: "it is wedged", CPU: 0.5,
 	}})
 	return f
 }
@@ -165,18 +172,26 @@ func TestNewExplanation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	choice, err := pathsel.Select(g.View(), nil, pathsel.Request{Members: []topology.NodeID{0, 1}, Slots: 2, ChunkBytes: 64})
+	planner, err := pathsel.NewPlanner(g, pathsel.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := planner.Plan(g.View(), nil, pathsel.Request{Members: []topology.NodeID{0, 1}, Slots: 2, ChunkBytes: 64})
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := NewExplanation(manager.Explanation{
 		Summary: manager.Summary{Group: 1},
-		Trees:   []manager.TreeState{{Epoch: 2, Stage: manager.TreeActive, Window: 8, Choice: choice}},
+		Trees:   []manager.TreeState{{Epoch: 2, Stage: manager.TreeActive, Window: 8, Plan: plan}},
 		History: []manager.Change{{At: 5, What: "created"}},
 	}, g, func(c manager.Change) time.Time { return time.Unix(0, int64(c.At)) })
 	tree := e.Trees[0]
-	if tree.Members[0].Host != g.Name(0) || tree.Switches[0].Switch != g.Name(choice.Tree.Root()) || tree.Switches[0].Parent != -1 {
+	if tree.Members[0].Host != g.Name(0) || tree.Switches[0].Switch != g.Name(plan.Tree.Root()) || tree.Switches[0].Parent != -1 {
 		t.Errorf("tree %+v", tree)
+	}
+	if leaf := plan.Tree.Leaves[1]; len(tree.Members[1].Links) != 1 || tree.Members[1].Links[0] != g.LinkName(leaf.Link) ||
+		tree.Switches[1].Links[0] != g.LinkName(plan.Tree.Vertices[1].Up) || tree.Method != plan.Method.String() || tree.Figures != plan.Figures {
+		t.Errorf("tree %+v of the plan %+v", tree, plan)
 	}
 	if !e.History[0].At.Equal(time.Unix(0, 5)) {
 		t.Errorf("history %+v", e.History)

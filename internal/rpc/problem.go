@@ -38,6 +38,7 @@ var sentinels = []struct {
 	{manager.ErrRefused, "switch-refused", codes.FailedPrecondition},
 	{manager.ErrNoAnswer, "no-answer", codes.FailedPrecondition},
 	{manager.ErrEpochs, "epochs-used-up", codes.ResourceExhausted},
+	{manager.ErrHostsFaster, "hosts-faster", codes.FailedPrecondition},
 	{pathsel.ErrNoTree, "no-path", codes.FailedPrecondition},
 }
 

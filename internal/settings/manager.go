@@ -11,6 +11,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/managerd"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -39,6 +40,8 @@ type Manager struct {
 	Heartbeat, Call, Connect time.Duration // as in managerd.Config; 0: its defaults
 	Verify                   time.Duration // likewise; below 0: off
 	Core                     manager.Config
+	Membership               Membership
+	Model                    pathsel.Model // by which trees are chosen; the zero value is the default
 }
 
 // ReadManagerFile is ReadManager for the file at path.
@@ -63,9 +66,10 @@ func (d *document) manager(top field, m *Manager) {
 	keep := func(to *field) func(field) { return func(f field) { *to = f } }
 	d.object(top, map[string]func(field){
 		"version": keep(&version), "topology": keep(&fabric), "agents": keep(&agents),
-		"limits": keep(&limits), "periods": keep(&periods),
+		"limits": keep(&limits), "periods": keep(&periods), "planning": func(f field) { d.planning(f, m) },
 		"listen": d.address(&m.Listen), "store": d.filePath(&m.Store), "admin": d.admin(&m.Admin),
 		"tls": d.tls(&m.TLS), "plaintext": d.boolean(&m.Plaintext), "log": d.log(&m.Log),
+		"membership": d.membership(&m.Membership),
 	})
 	d.needed(top, "version", version, d.version)
 	d.needed(top, "topology", fabric, func(f field) { d.topology(f, m) })
@@ -152,6 +156,7 @@ func (d *document) core(limits, periods field, m *Manager) {
 			"retry-min": d.period(&c.RetryMin), "retry-max": d.period(&c.RetryMax),
 			"lease": d.period(&c.Lease), "suspicion": d.period(&c.Suspicion), "absence": d.period(&c.Absence),
 			"release-grace": d.period(&c.ReleaseGrace), "abandon": d.period(&c.Abandon),
+			"settle": d.period(&c.Settle),
 		})
 	}
 	if err := c.Validate(); err != nil && len(d.errs) == before {
@@ -167,7 +172,7 @@ func (d *document) core(limits, periods field, m *Manager) {
 // logger are the caller's to add.
 func (m *Manager) Config() managerd.Config {
 	return managerd.Config{
-		Topology: m.Graph, Agents: m.Agents, Core: m.Core, Listen: m.Listen, AllowPlaintext: m.Plaintext,
+		Topology: m.Graph, Agents: m.Agents, Core: m.Core, Model: m.Model, Listen: m.Listen, AllowPlaintext: m.Plaintext,
 		Heartbeat: m.Heartbeat, Call: m.Call, Connect: m.Connect, Verify: m.Verify,
 	}
 }

@@ -16,10 +16,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tributary-fabric/tributary/hostlib/membership"
 	"github.com/tributary-fabric/tributary/internal/dataplane/pipeline"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/settings"
 	"github.com/tributary-fabric/tributary/p4"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -83,7 +85,8 @@ func TestCommentedSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"tls:", "  certificate:", "  key:", "  authority:", "plaintext:", "admin:", "  listen:"} {
+		for _, name := range []string{"tls:", "  certificate:", "  key:", "  authority:", "plaintext:", "admin:", "  listen:",
+			"membership:", "  name:", "  bootstrap:", "  keys:", "  encrypt:", "  state:"} {
 			text = bytes.ReplaceAll(text, []byte("\n# "+name), []byte("\n"+name))
 		}
 		path := filepath.Join(examples, file)
@@ -98,6 +101,9 @@ func TestCommentedSettings(t *testing.T) {
 		if err != nil || !m.TLS.Given() || !m.Plaintext || m.Admin.Listen != "127.0.0.1:7480" {
 			t.Errorf("%s: %+v, %v", file, m, err)
 		}
+		if z := m.Membership; !z.Given() || len(z.Bootstrap) != 3 || !z.Encrypt || z.Keys != filepath.Join(examples, "membership.keys") {
+			t.Errorf("%s: membership %+v", file, z)
+		}
 	}
 }
 
@@ -110,6 +116,35 @@ func TestLeast(t *testing.T) {
 	if err != nil || a.Listen != settings.DefaultAgentListen || a.Capability.Types != 0 ||
 		a.Capability.Functions != topology.FunctionsOf(reduce.Sum, reduce.Max) || a.Capability.Slots != topology.DefaultSlots {
 		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// TestMembershipKeys reads what a file of keys has when the configuration of a
+// node is made.
+func TestMembershipKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	m := settings.Membership{Name: "m", Listen: "127.0.0.1:0", Keys: file, Encrypt: true}
+	if _, err := m.Config(); !errors.Is(err, membership.ErrConfig) || !strings.Contains(err.Error(), file) {
+		t.Errorf("without the file: %v", err)
+	}
+	secret := strings.Repeat("0f", 32)
+	for text, want := range map[string]string{
+		"": "no keys", "1:" + secret[2:]: ":1: want", "# a\n16:" + secret: ":2: want", "x": ":1: want",
+		"1:" + secret + "\n1:" + secret: "each once",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Config(); !errors.Is(err, membership.ErrConfig) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret[2:]) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if err := os.WriteFile(file, []byte("# new, old\n\n2:"+secret+"\n 1:"+strings.Repeat("00", 32)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := m.Config()
+	if err != nil || len(c.Keys) != 2 || c.Keys[0].Number != 2 || c.Keys[0].Secret[31] != 15 || c.Keys[1].Number != 1 {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 
@@ -191,6 +226,14 @@ func TestManagerErrors(t *testing.T) {
 		{"retries", head + "periods:\n  retry-min: 10s\n  retry-max: 1s\n", topology.ErrField, []string{"f:3: periods: manager: invalid configuration"}, false},
 		{"limits", head + "limits: {groups: 0, members: 1.5, window: 100000}\n", topology.ErrField,
 			[]string{"f:3: limits.groups: 0 is not within", "f:3: limits.members: must be a whole number", "f:3: limits.window: 100000 is not"}, true},
+		{"planning", head + "planning: {hosts: always, forward: perhaps, models: a}\n", topology.ErrField,
+			[]string{`f:3: planning.hosts: "always" is not one of where-faster, never`, `f:3: planning.forward: "perhaps" is not one of never, needed, better`, "f:3: planning.models: unknown field"}, true},
+		{"model", head + "planning: {model: nowhere.yaml}\n", topology.ErrField, []string{`f:3: planning.model: there is no file "nowhere.yaml"`}, false},
+		{"membership", head + "membership: {name: m, listen: here, bootstrap: [a], zone: -1}\n", topology.ErrField,
+			[]string{"f:3: membership.listen: ", "f:3: membership.bootstrap[0]: ", "f:3: membership.zone: -1 is not within"}, true},
+		{"membership without a name", head + "membership: {listen: \"127.0.0.1:1\"}\n", topology.ErrField, []string{"f:3: membership: name and listen are needed"}, true},
+		{"encryption without keys", head + "membership: {name: m, listen: \"127.0.0.1:1\", encrypt: true}\n", topology.ErrField, []string{"f:3: membership: encrypt needs keys"}, false},
+		{"member's name", head + "membership: {name: m@n, listen: \"127.0.0.1:1\"}\n", topology.ErrField, []string{"f:3: membership: membership: invalid configuration: the name"}, false},
 		{"window", head + "limits: {window: 100}\n", topology.ErrField, []string{"f:3: limits: manager: invalid configuration: windows"}, false},
 		{"alias", head + "listen: &a a:1\nstore: *a\n", topology.ErrField, []string{"f:4: store: must be a string, not an alias"}, false},
 		{"too many", head + "agents: {" + strings.Repeat("1: 1, 2: 2, ", 12) + "}\n", topology.ErrField, nil, false},
@@ -284,6 +327,41 @@ func TestErrorsInTheTopologyHaveItsPlace(t *testing.T) {
 	}
 	if _, err := settings.ReadManagerFile(filepath.Join(directory, "absent.yaml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("absent: %v", err)
+	}
+}
+
+func TestPlanning(t *testing.T) {
+	directory := t.TempDir()
+	for name, text := range map[string]string{
+		"model.yaml":  "host_message: 0s\nswitch_reduce: 1e9\nbandwidth: 25000000000\n",
+		"wrong.yaml":  "host_message: soon\nswitch_reduce: fast\nbandwith: 1\n",
+		"none.yaml":   "bandwidth: 0\n",
+		"manager.yml": "version: 1\ntopology: leaf-spine:1,2,1\nperiods: {settle: 5s}\nplanning: {hosts: never, forward: better, model: model.yaml}\n",
+		"wrong.yml":   "version: 1\ntopology: leaf-spine:1,2,1\nplanning: {model: wrong.yaml}\n",
+		"none.yml":    "version: 1\ntopology: leaf-spine:1,2,1\nplanning: {model: none.yaml}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := settings.ReadManagerFile(filepath.Join(directory, "manager.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := pathsel.DefaultModel()
+	want.HostMessage, want.SwitchReduce, want.Bandwidth = 0, 1e9, 25e9
+	c := m.Config()
+	if c.Model != want || !c.Core.NoHosts || c.Core.NoForward || !c.Core.Slim || c.Core.Settle != 5*time.Second || c.Validate() != nil {
+		t.Errorf("read %+v, %v", c, c.Validate())
+	}
+	_, err = settings.ReadManagerFile(filepath.Join(directory, "wrong.yml"))
+	for _, says := range []string{"wrong.yaml:1: host_message: ", "wrong.yaml:2: switch_reduce: ", "wrong.yaml:3: bandwith: unknown field"} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v does not say %s", err, says)
+		}
+	}
+	if _, err = settings.ReadManagerFile(filepath.Join(directory, "none.yml")); !errors.Is(err, pathsel.ErrModel) {
+		t.Errorf("no bandwidth: %v", err)
 	}
 }
 

@@ -114,8 +114,8 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 }
 
 func TestKilledWhileSaving(t *testing.T) {
-	path := pathOf(t)
 	for _, saves := range []int{1, 2, 17, 40, 75} {
+		path := pathOf(t) // a child counts from 1, and what an earlier one saved may be more
 		cmd, lines := start(t, "save", path)
 		for range saves {
 			if !lines.Scan() {

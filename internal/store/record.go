@@ -11,9 +11,10 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 )
 
-// Version is the version of the schema that this package reads and writes: the
-// buckets, and the fields of records. A change of either is a new version.
-const Version = 1
+// Version is the version of the schema that this package writes: the buckets, and
+// the fields of records. A change of either is a new version. Stores of earlier
+// ones from oldest on are made ones of this version when they are opened.
+const Version = 2
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

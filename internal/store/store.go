@@ -93,8 +93,14 @@ func (s *File) open(file *os.File) error {
 	if err != nil {
 		return s.classify(err)
 	}
-	if err := s.view(checkVersion); err != nil {
+	version := 0
+	if err := s.view(func(tx *bbolt.Tx) (err error) { version, err = checkVersion(tx); return err }); err != nil {
 		return errors.Join(err, s.Close())
+	}
+	if version < Version {
+		if err := s.upgrade(version); err != nil {
+			return errors.Join(err, s.Close())
+		}
 	}
 	if _, err := s.Load(); err != nil {
 		return errors.Join(err, s.Close())
@@ -193,7 +199,7 @@ func (s *File) Close() error {
 // Load implements managerd.Store.
 func (s *File) Load() (all []manager.Record, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
-		all, err = load(tx)
+		all, err = load(tx, decode)
 		return err
 	})
 	return all, err
@@ -275,31 +281,32 @@ func (d *damaged) Error() string { return d.err.Error() }
 
 func (d *damaged) Unwrap() error { return d.err }
 
-// checkVersion reports a store that this package cannot read.
-func checkVersion(tx *bbolt.Tx) error {
+// checkVersion returns a store's version, and reports one that this package cannot
+// read.
+func checkVersion(tx *bbolt.Tx) (int, error) {
 	head := tx.Bucket(storeBucket)
 	if head == nil || tx.Bucket(recordsBucket) == nil {
-		return &Error{Is: ErrNotStore, Detail: errors.New("it is another bbolt database")}
+		return 0, &Error{Is: ErrNotStore, Detail: errors.New("it is another bbolt database")}
 	}
 	text, _, err := unseal(versionKey, head.Get(versionKey))
 	if err != nil {
-		return &damaged{err}
+		return 0, &damaged{err}
 	}
 	version, err := strconv.Atoi(string(text))
 	detail := fmt.Errorf("version %d; this manager's is %d", version, Version)
 	switch {
 	case err != nil:
-		return &damaged{err}
+		return 0, &damaged{err}
 	case version > Version:
-		return &Error{Is: ErrNewer, Detail: detail}
-	case version < Version:
-		return &Error{Is: ErrOlder, Detail: detail}
+		return 0, &Error{Is: ErrNewer, Detail: detail}
+	case version < oldest:
+		return 0, &Error{Is: ErrOlder, Detail: detail}
 	}
-	return nil
+	return version, nil
 }
 
 // load reads all records.
-func load(tx *bbolt.Tx) ([]manager.Record, error) {
+func load(tx *bbolt.Tx, decode func(key, text []byte) (manager.Record, error)) ([]manager.Record, error) {
 	var all []manager.Record
 	var found digest
 	err := tx.Bucket(recordsBucket).ForEach(func(key, value []byte) error {

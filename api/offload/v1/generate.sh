@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the Go code from the .proto files: protoc (Debian: protobuf-compiler)
+# Makes the Go code from the .proto files: protoc (Debian: protobuf-compiler, libprotobuf-dev)
 # with the plugins that go.mod names as tools.
 set -eu
 cd "$(dirname "$0")/../../.."

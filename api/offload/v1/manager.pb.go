@@ -23,6 +23,128 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Collective int32
+
+const (
+	Collective_COLLECTIVE_UNSPECIFIED Collective = 0 // not known
+	Collective_COLLECTIVE_ALLREDUCE   Collective = 1
+	Collective_COLLECTIVE_REDUCE      Collective = 2
+	Collective_COLLECTIVE_BROADCAST   Collective = 3
+	Collective_COLLECTIVE_BARRIER     Collective = 4
+	Collective_COLLECTIVE_GATHER      Collective = 5
+	Collective_COLLECTIVE_SCATTER     Collective = 6
+	Collective_COLLECTIVE_ALL_TO_ALL  Collective = 7
+)
+
+// Enum value maps for Collective.
+var (
+	Collective_name = map[int32]string{
+		0: "COLLECTIVE_UNSPECIFIED",
+		1: "COLLECTIVE_ALLREDUCE",
+		2: "COLLECTIVE_REDUCE",
+		3: "COLLECTIVE_BROADCAST",
+		4: "COLLECTIVE_BARRIER",
+		5: "COLLECTIVE_GATHER",
+		6: "COLLECTIVE_SCATTER",
+		7: "COLLECTIVE_ALL_TO_ALL",
+	}
+	Collective_value = map[string]int32{
+		"COLLECTIVE_UNSPECIFIED": 0,
+		"COLLECTIVE_ALLREDUCE":   1,
+		"COLLECTIVE_REDUCE":      2,
+		"COLLECTIVE_BROADCAST":   3,
+		"COLLECTIVE_BARRIER":     4,
+		"COLLECTIVE_GATHER":      5,
+		"COLLECTIVE_SCATTER":     6,
+		"COLLECTIVE_ALL_TO_ALL":  7,
+	}
+)
+
+func (x Collective) Enum() *Collective {
+	p := new(Collective)
+	*p = x
+	return p
+}
+
+func (x Collective) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Collective) Descriptor() protoreflect.EnumDescriptor {
+	return file_api_offload_v1_manager_proto_enumTypes[0].Descriptor()
+}
+
+func (Collective) Type() protoreflect.EnumType {
+	return &file_api_offload_v1_manager_proto_enumTypes[0]
+}
+
+func (x Collective) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Collective.Descriptor instead.
+func (Collective) EnumDescriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{0}
+}
+
+type Criterion int32
+
+const (
+	Criterion_CRITERION_UNSPECIFIED Criterion = 0 // in a purpose: collective and bytes decide; of a tree: weights did
+	Criterion_CRITERION_HOPS        Criterion = 1 // the fewest links
+	Criterion_CRITERION_LATENCY     Criterion = 2 // the least time from the furthest member to the root
+	Criterion_CRITERION_BANDWIDTH   Criterion = 3 // the most bandwidth left on the narrowest link
+	Criterion_CRITERION_LOAD        Criterion = 4 // the least present use of links, switch CPUs and slots
+	Criterion_CRITERION_CAPABILITY  Criterion = 5 // the most room left on every switch
+)
+
+// Enum value maps for Criterion.
+var (
+	Criterion_name = map[int32]string{
+		0: "CRITERION_UNSPECIFIED",
+		1: "CRITERION_HOPS",
+		2: "CRITERION_LATENCY",
+		3: "CRITERION_BANDWIDTH",
+		4: "CRITERION_LOAD",
+		5: "CRITERION_CAPABILITY",
+	}
+	Criterion_value = map[string]int32{
+		"CRITERION_UNSPECIFIED": 0,
+		"CRITERION_HOPS":        1,
+		"CRITERION_LATENCY":     2,
+		"CRITERION_BANDWIDTH":   3,
+		"CRITERION_LOAD":        4,
+		"CRITERION_CAPABILITY":  5,
+	}
+)
+
+func (x Criterion) Enum() *Criterion {
+	p := new(Criterion)
+	*p = x
+	return p
+}
+
+func (x Criterion) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Criterion) Descriptor() protoreflect.EnumDescriptor {
+	return file_api_offload_v1_manager_proto_enumTypes[1].Descriptor()
+}
+
+func (Criterion) Type() protoreflect.EnumType {
+	return &file_api_offload_v1_manager_proto_enumTypes[1]
+}
+
+func (x Criterion) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Criterion.Descriptor instead.
+func (Criterion) EnumDescriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{1}
+}
+
 // Way is how a member runs its collectives.
 type Way int32
 
@@ -57,11 +179,11 @@ func (x Way) String() string {
 }
 
 func (Way) Descriptor() protoreflect.EnumDescriptor {
-	return file_api_offload_v1_manager_proto_enumTypes[0].Descriptor()
+	return file_api_offload_v1_manager_proto_enumTypes[2].Descriptor()
 }
 
 func (Way) Type() protoreflect.EnumType {
-	return &file_api_offload_v1_manager_proto_enumTypes[0]
+	return &file_api_offload_v1_manager_proto_enumTypes[2]
 }
 
 func (x Way) Number() protoreflect.EnumNumber {
@@ -70,7 +192,7 @@ func (x Way) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Way.Descriptor instead.
 func (Way) EnumDescriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{0}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{2}
 }
 
 type GroupState int32
@@ -83,6 +205,7 @@ const (
 	GroupState_GROUP_STATE_ACTIVE      GroupState = 4 // a tree is active
 	GroupState_GROUP_STATE_REFUSED     GroupState = 5 // there is no tree, for a reason that has to go first
 	GroupState_GROUP_STATE_RELEASING   GroupState = 6 // the group has been released, its trees are going
+	GroupState_GROUP_STATE_HOSTS       GroupState = 7 // there is no tree, since hosts are faster
 )
 
 // Enum value maps for GroupState.
@@ -95,6 +218,7 @@ var (
 		4: "GROUP_STATE_ACTIVE",
 		5: "GROUP_STATE_REFUSED",
 		6: "GROUP_STATE_RELEASING",
+		7: "GROUP_STATE_HOSTS",
 	}
 	GroupState_value = map[string]int32{
 		"GROUP_STATE_UNSPECIFIED": 0,
@@ -104,6 +228,7 @@ var (
 		"GROUP_STATE_ACTIVE":      4,
 		"GROUP_STATE_REFUSED":     5,
 		"GROUP_STATE_RELEASING":   6,
+		"GROUP_STATE_HOSTS":       7,
 	}
 )
 
@@ -118,11 +243,11 @@ func (x GroupState) String() string {
 }
 
 func (GroupState) Descriptor() protoreflect.EnumDescriptor {
-	return file_api_offload_v1_manager_proto_enumTypes[1].Descriptor()
+	return file_api_offload_v1_manager_proto_enumTypes[3].Descriptor()
 }
 
 func (GroupState) Type() protoreflect.EnumType {
-	return &file_api_offload_v1_manager_proto_enumTypes[1]
+	return &file_api_offload_v1_manager_proto_enumTypes[3]
 }
 
 func (x GroupState) Number() protoreflect.EnumNumber {
@@ -131,7 +256,7 @@ func (x GroupState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GroupState.Descriptor instead.
 func (GroupState) EnumDescriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{1}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{3}
 }
 
 type TreeStage int32
@@ -173,11 +298,11 @@ func (x TreeStage) String() string {
 }
 
 func (TreeStage) Descriptor() protoreflect.EnumDescriptor {
-	return file_api_offload_v1_manager_proto_enumTypes[2].Descriptor()
+	return file_api_offload_v1_manager_proto_enumTypes[4].Descriptor()
 }
 
 func (TreeStage) Type() protoreflect.EnumType {
-	return &file_api_offload_v1_manager_proto_enumTypes[2]
+	return &file_api_offload_v1_manager_proto_enumTypes[4]
 }
 
 func (x TreeStage) Number() protoreflect.EnumNumber {
@@ -186,7 +311,7 @@ func (x TreeStage) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TreeStage.Descriptor instead.
 func (TreeStage) EnumDescriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{2}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{4}
 }
 
 type CreateGroupRequest struct {
@@ -197,6 +322,7 @@ type CreateGroupRequest struct {
 	Window        uint32                 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"`                                                 // largest window of any tree, in chunks; a power of two
 	Functions     []Function             `protobuf:"varint,5,rep,packed,name=functions,proto3,enum=tributary.offload.v1.Function" json:"functions,omitempty"` // that every switch on a tree must have
 	Types         []ElementType          `protobuf:"varint,6,rep,packed,name=types,proto3,enum=tributary.offload.v1.ElementType" json:"types,omitempty"`      // that every switch on a tree must have
+	Purpose       *Purpose               `protobuf:"bytes,7,opt,name=purpose,proto3" json:"purpose,omitempty"`                                                // what decides which tree is the best; absent: nothing is known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -273,6 +399,136 @@ func (x *CreateGroupRequest) GetTypes() []ElementType {
 	return nil
 }
 
+func (x *CreateGroupRequest) GetPurpose() *Purpose {
+	if x != nil {
+		return x.Purpose
+	}
+	return nil
+}
+
+// Purpose is what a group is for, as far as it decides which tree is the best.
+type Purpose struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Collective    Collective             `protobuf:"varint,1,opt,name=collective,proto3,enum=tributary.offload.v1.Collective" json:"collective,omitempty"` // what the group mostly does
+	Bytes         uint64                 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`                                                // of one vector; 0: not known
+	Criterion     Criterion              `protobuf:"varint,3,opt,name=criterion,proto3,enum=tributary.offload.v1.Criterion" json:"criterion,omitempty"`    // that trees are chosen by; unspecified: collective and bytes decide
+	Weights       []*Weight              `protobuf:"bytes,4,rep,name=weights,proto3" json:"weights,omitempty"`                                             // several criteria, in place of one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Purpose) Reset() {
+	*x = Purpose{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Purpose) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Purpose) ProtoMessage() {}
+
+func (x *Purpose) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Purpose.ProtoReflect.Descriptor instead.
+func (*Purpose) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Purpose) GetCollective() Collective {
+	if x != nil {
+		return x.Collective
+	}
+	return Collective_COLLECTIVE_UNSPECIFIED
+}
+
+func (x *Purpose) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Purpose) GetCriterion() Criterion {
+	if x != nil {
+		return x.Criterion
+	}
+	return Criterion_CRITERION_UNSPECIFIED
+}
+
+func (x *Purpose) GetWeights() []*Weight {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+// Weight is how much a criterion counts: a tree's score is the sum over the
+// criteria of the weight times how many times worse than the best it is.
+type Weight struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Criterion     Criterion              `protobuf:"varint,1,opt,name=criterion,proto3,enum=tributary.offload.v1.Criterion" json:"criterion,omitempty"`
+	Weight        float64                `protobuf:"fixed64,2,opt,name=weight,proto3" json:"weight,omitempty"` // at least 0
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Weight) Reset() {
+	*x = Weight{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Weight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Weight) ProtoMessage() {}
+
+func (x *Weight) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Weight.ProtoReflect.Descriptor instead.
+func (*Weight) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Weight) GetCriterion() Criterion {
+	if x != nil {
+		return x.Criterion
+	}
+	return Criterion_CRITERION_UNSPECIFIED
+}
+
+func (x *Weight) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
 type CreateGroupResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"` // its number; never reused
@@ -283,7 +539,7 @@ type CreateGroupResponse struct {
 
 func (x *CreateGroupResponse) Reset() {
 	*x = CreateGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[1]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -295,7 +551,7 @@ func (x *CreateGroupResponse) String() string {
 func (*CreateGroupResponse) ProtoMessage() {}
 
 func (x *CreateGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[1]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -308,7 +564,7 @@ func (x *CreateGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGroupResponse.ProtoReflect.Descriptor instead.
 func (*CreateGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{1}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CreateGroupResponse) GetGroup() uint32 {
@@ -334,7 +590,7 @@ type ReleaseGroupRequest struct {
 
 func (x *ReleaseGroupRequest) Reset() {
 	*x = ReleaseGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[2]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -346,7 +602,7 @@ func (x *ReleaseGroupRequest) String() string {
 func (*ReleaseGroupRequest) ProtoMessage() {}
 
 func (x *ReleaseGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[2]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -359,7 +615,7 @@ func (x *ReleaseGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroupRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{2}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ReleaseGroupRequest) GetGroup() uint32 {
@@ -377,7 +633,7 @@ type ReleaseGroupResponse struct {
 
 func (x *ReleaseGroupResponse) Reset() {
 	*x = ReleaseGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[3]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +645,7 @@ func (x *ReleaseGroupResponse) String() string {
 func (*ReleaseGroupResponse) ProtoMessage() {}
 
 func (x *ReleaseGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[3]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,7 +658,7 @@ func (x *ReleaseGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroupResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{3}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{5}
 }
 
 type WatchGroupRequest struct {
@@ -417,7 +673,7 @@ type WatchGroupRequest struct {
 
 func (x *WatchGroupRequest) Reset() {
 	*x = WatchGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[4]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -429,7 +685,7 @@ func (x *WatchGroupRequest) String() string {
 func (*WatchGroupRequest) ProtoMessage() {}
 
 func (x *WatchGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[4]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -442,7 +698,7 @@ func (x *WatchGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchGroupRequest.ProtoReflect.Descriptor instead.
 func (*WatchGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{4}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WatchGroupRequest) GetGroup() uint32 {
@@ -487,7 +743,7 @@ type WatchGroupResponse struct {
 
 func (x *WatchGroupResponse) Reset() {
 	*x = WatchGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[5]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -499,7 +755,7 @@ func (x *WatchGroupResponse) String() string {
 func (*WatchGroupResponse) ProtoMessage() {}
 
 func (x *WatchGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[5]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -512,7 +768,7 @@ func (x *WatchGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchGroupResponse.ProtoReflect.Descriptor instead.
 func (*WatchGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{5}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WatchGroupResponse) GetEvent() isWatchGroupResponse_Event {
@@ -589,7 +845,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[6]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +857,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[6]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +870,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{6}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Offer) GetEpoch() uint32 {
@@ -684,7 +940,7 @@ type Withdrawal struct {
 
 func (x *Withdrawal) Reset() {
 	*x = Withdrawal{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -696,7 +952,7 @@ func (x *Withdrawal) String() string {
 func (*Withdrawal) ProtoMessage() {}
 
 func (x *Withdrawal) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -709,7 +965,7 @@ func (x *Withdrawal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Withdrawal.ProtoReflect.Descriptor instead.
 func (*Withdrawal) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{7}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Withdrawal) GetEpoch() uint32 {
@@ -739,7 +995,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -751,7 +1007,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -764,7 +1020,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{8}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Notice) GetProblem() *Problem {
@@ -795,7 +1051,7 @@ type ReportEpochRequest struct {
 
 func (x *ReportEpochRequest) Reset() {
 	*x = ReportEpochRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +1063,7 @@ func (x *ReportEpochRequest) String() string {
 func (*ReportEpochRequest) ProtoMessage() {}
 
 func (x *ReportEpochRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +1076,7 @@ func (x *ReportEpochRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportEpochRequest.ProtoReflect.Descriptor instead.
 func (*ReportEpochRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{9}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReportEpochRequest) GetGroup() uint32 {
@@ -873,7 +1129,7 @@ type ReportEpochResponse struct {
 
 func (x *ReportEpochResponse) Reset() {
 	*x = ReportEpochResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +1141,7 @@ func (x *ReportEpochResponse) String() string {
 func (*ReportEpochResponse) ProtoMessage() {}
 
 func (x *ReportEpochResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +1154,7 @@ func (x *ReportEpochResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportEpochResponse.ProtoReflect.Descriptor instead.
 func (*ReportEpochResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{10}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{12}
 }
 
 type ListGroupsRequest struct {
@@ -909,7 +1165,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1177,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1190,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{11}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{13}
 }
 
 type ListGroupsResponse struct {
@@ -946,7 +1202,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1214,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1227,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{12}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*GroupSummary {
@@ -995,7 +1251,7 @@ type GroupSummary struct {
 
 func (x *GroupSummary) Reset() {
 	*x = GroupSummary{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1263,7 @@ func (x *GroupSummary) String() string {
 func (*GroupSummary) ProtoMessage() {}
 
 func (x *GroupSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1276,7 @@ func (x *GroupSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSummary.ProtoReflect.Descriptor instead.
 func (*GroupSummary) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{13}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GroupSummary) GetGroup() uint32 {
@@ -1078,7 +1334,7 @@ type ExplainGroupRequest struct {
 
 func (x *ExplainGroupRequest) Reset() {
 	*x = ExplainGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1346,7 @@ func (x *ExplainGroupRequest) String() string {
 func (*ExplainGroupRequest) ProtoMessage() {}
 
 func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1359,7 @@ func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupRequest.ProtoReflect.Descriptor instead.
 func (*ExplainGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{14}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ExplainGroupRequest) GetWhich() isExplainGroupRequest_Which {
@@ -1157,13 +1413,14 @@ type ExplainGroupResponse struct {
 	HostTree      uint32                 `protobuf:"varint,6,opt,name=host_tree,json=hostTree,proto3" json:"host_tree,omitempty"` // members that reported to run over hosts
 	History       []*Change              `protobuf:"bytes,7,rep,name=history,proto3" json:"history,omitempty"`                    // the last changes, oldest first
 	Mismatches    []*LinkMismatch        `protobuf:"bytes,8,rep,name=mismatches,proto3" json:"mismatches,omitempty"`              // links that do not carry what its trees say
+	Purpose       *Purpose               `protobuf:"bytes,9,opt,name=purpose,proto3" json:"purpose,omitempty"`                    // as it was created
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainGroupResponse) Reset() {
 	*x = ExplainGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1432,7 @@ func (x *ExplainGroupResponse) String() string {
 func (*ExplainGroupResponse) ProtoMessage() {}
 
 func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1445,7 @@ func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupResponse.ProtoReflect.Descriptor instead.
 func (*ExplainGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{15}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ExplainGroupResponse) GetSummary() *GroupSummary {
@@ -1247,6 +1504,13 @@ func (x *ExplainGroupResponse) GetMismatches() []*LinkMismatch {
 	return nil
 }
 
+func (x *ExplainGroupResponse) GetPurpose() *Purpose {
+	if x != nil {
+		return x.Purpose
+	}
+	return nil
+}
+
 // LinkMismatch is a link that has not carried what trees sent over it: they are
 // not where they were planned.
 type LinkMismatch struct {
@@ -1265,7 +1529,7 @@ type LinkMismatch struct {
 
 func (x *LinkMismatch) Reset() {
 	*x = LinkMismatch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1541,7 @@ func (x *LinkMismatch) String() string {
 func (*LinkMismatch) ProtoMessage() {}
 
 func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1554,7 @@ func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkMismatch.ProtoReflect.Descriptor instead.
 func (*LinkMismatch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LinkMismatch) GetLink() string {
@@ -1361,7 +1625,7 @@ type TreeShare struct {
 
 func (x *TreeShare) Reset() {
 	*x = TreeShare{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1637,7 @@ func (x *TreeShare) String() string {
 func (*TreeShare) ProtoMessage() {}
 
 func (x *TreeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1650,7 @@ func (x *TreeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeShare.ProtoReflect.Descriptor instead.
 func (*TreeShare) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TreeShare) GetGroup() uint32 {
@@ -1418,15 +1682,21 @@ type TreeState struct {
 	Switches      []*TreeVertex          `protobuf:"bytes,4,rep,name=switches,proto3" json:"switches,omitempty"` // parents before their children; the first is the root
 	Members       []*TreeLeaf            `protobuf:"bytes,5,rep,name=members,proto3" json:"members,omitempty"`   // by rank
 	Cost          *TreeCost              `protobuf:"bytes,6,opt,name=cost,proto3" json:"cost,omitempty"`
-	RunnersUp     []*Alternative         `protobuf:"bytes,7,rep,name=runners_up,json=runnersUp,proto3" json:"runners_up,omitempty"` // the best other roots, best first
-	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`                        // why this root
+	RunnersUp     []*Alternative         `protobuf:"bytes,7,rep,name=runners_up,json=runnersUp,proto3" json:"runners_up,omitempty"`                     // the best other roots, best first
+	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`                                            // why this tree
+	Criterion     Criterion              `protobuf:"varint,9,opt,name=criterion,proto3,enum=tributary.offload.v1.Criterion" json:"criterion,omitempty"` // that it was chosen by
+	Because       string                 `protobuf:"bytes,10,opt,name=because,proto3" json:"because,omitempty"`                                         // why by that
+	Method        string                 `protobuf:"bytes,11,opt,name=method,proto3" json:"method,omitempty"`                                           // how it was found: levels, shortest paths, steiner or repair; empty: from before it was told
+	Exact         bool                   `protobuf:"varint,12,opt,name=exact,proto3" json:"exact,omitempty"`                                            // no tree of the fabric is better
+	OverSwitches  *durationpb.Duration   `protobuf:"bytes,13,opt,name=over_switches,json=overSwitches,proto3" json:"over_switches,omitempty"`           // of one operation, by the manager's model; absent: the bytes are not known
+	OverHosts     *durationpb.Duration   `protobuf:"bytes,14,opt,name=over_hosts,json=overHosts,proto3" json:"over_hosts,omitempty"`                    // the same over a tree of hosts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TreeState) Reset() {
 	*x = TreeState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1708,7 @@ func (x *TreeState) String() string {
 func (*TreeState) ProtoMessage() {}
 
 func (x *TreeState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1721,7 @@ func (x *TreeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeState.ProtoReflect.Descriptor instead.
 func (*TreeState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TreeState) GetEpoch() uint32 {
@@ -1510,17 +1780,60 @@ func (x *TreeState) GetReason() string {
 	return ""
 }
 
+func (x *TreeState) GetCriterion() Criterion {
+	if x != nil {
+		return x.Criterion
+	}
+	return Criterion_CRITERION_UNSPECIFIED
+}
+
+func (x *TreeState) GetBecause() string {
+	if x != nil {
+		return x.Because
+	}
+	return ""
+}
+
+func (x *TreeState) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *TreeState) GetExact() bool {
+	if x != nil {
+		return x.Exact
+	}
+	return false
+}
+
+func (x *TreeState) GetOverSwitches() *durationpb.Duration {
+	if x != nil {
+		return x.OverSwitches
+	}
+	return nil
+}
+
+func (x *TreeState) GetOverHosts() *durationpb.Duration {
+	if x != nil {
+		return x.OverHosts
+	}
+	return nil
+}
+
 type TreeVertex struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Switch        string                 `protobuf:"bytes,1,opt,name=switch,proto3" json:"switch,omitempty"`
 	Parent        int32                  `protobuf:"varint,2,opt,name=parent,proto3" json:"parent,omitempty"` // index among the tree's switches; -1: the root
+	Links         []string               `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`    // to the parent, the own end first; several where switches only forward
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TreeVertex) Reset() {
 	*x = TreeVertex{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1845,7 @@ func (x *TreeVertex) String() string {
 func (*TreeVertex) ProtoMessage() {}
 
 func (x *TreeVertex) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1858,7 @@ func (x *TreeVertex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVertex.ProtoReflect.Descriptor instead.
 func (*TreeVertex) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TreeVertex) GetSwitch() string {
@@ -1562,17 +1875,25 @@ func (x *TreeVertex) GetParent() int32 {
 	return 0
 }
 
+func (x *TreeVertex) GetLinks() []string {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
 type TreeLeaf struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
 	Vertex        uint32                 `protobuf:"varint,2,opt,name=vertex,proto3" json:"vertex,omitempty"` // index of its leaf switch among the tree's switches
+	Links         []string               `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`    // to that, the own end first; several where switches only forward
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TreeLeaf) Reset() {
 	*x = TreeLeaf{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +1905,7 @@ func (x *TreeLeaf) String() string {
 func (*TreeLeaf) ProtoMessage() {}
 
 func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +1918,7 @@ func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeLeaf.ProtoReflect.Descriptor instead.
 func (*TreeLeaf) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TreeLeaf) GetHost() string {
@@ -1614,19 +1935,31 @@ func (x *TreeLeaf) GetVertex() uint32 {
 	return 0
 }
 
-// TreeCost is what a tree costs; earlier fields decide before later ones.
+func (x *TreeLeaf) GetLinks() []string {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+// TreeCost is what a tree costs, by every criterion. Of some alternatives only
+// the first three are known.
 type TreeCost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hops          uint32                 `protobuf:"varint,1,opt,name=hops,proto3" json:"hops,omitempty"`   // links that the tree uses
-	Depth         uint32                 `protobuf:"varint,2,opt,name=depth,proto3" json:"depth,omitempty"` // links from the root to the furthest member
-	Load          uint32                 `protobuf:"varint,3,opt,name=load,proto3" json:"load,omitempty"`   // trees that its links and switches carry already, summed
+	Hops          uint32                 `protobuf:"varint,1,opt,name=hops,proto3" json:"hops,omitempty"`           // links that the tree uses
+	Depth         uint32                 `protobuf:"varint,2,opt,name=depth,proto3" json:"depth,omitempty"`         // links from the root to the furthest member
+	Load          uint32                 `protobuf:"varint,3,opt,name=load,proto3" json:"load,omitempty"`           // trees that its links and switches carry already, summed
+	Latency       *durationpb.Duration   `protobuf:"bytes,4,opt,name=latency,proto3" json:"latency,omitempty"`      // from the furthest member to the root
+	Bandwidth     uint64                 `protobuf:"varint,5,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"` // bit/s that are left on the narrowest link
+	Price         float64                `protobuf:"fixed64,6,opt,name=price,proto3" json:"price,omitempty"`        // of its links, switch CPUs and slots, by their present use
+	Share         float64                `protobuf:"fixed64,7,opt,name=share,proto3" json:"share,omitempty"`        // the largest that any switch gives of its free slots, or of its children
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TreeCost) Reset() {
 	*x = TreeCost{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1971,7 @@ func (x *TreeCost) String() string {
 func (*TreeCost) ProtoMessage() {}
 
 func (x *TreeCost) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1984,7 @@ func (x *TreeCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeCost.ProtoReflect.Descriptor instead.
 func (*TreeCost) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TreeCost) GetHops() uint32 {
@@ -1675,18 +2008,47 @@ func (x *TreeCost) GetLoad() uint32 {
 	return 0
 }
 
+func (x *TreeCost) GetLatency() *durationpb.Duration {
+	if x != nil {
+		return x.Latency
+	}
+	return nil
+}
+
+func (x *TreeCost) GetBandwidth() uint64 {
+	if x != nil {
+		return x.Bandwidth
+	}
+	return 0
+}
+
+func (x *TreeCost) GetPrice() float64 {
+	if x != nil {
+		return x.Price
+	}
+	return 0
+}
+
+func (x *TreeCost) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
 type Alternative struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Root          string                 `protobuf:"bytes,1,opt,name=root,proto3" json:"root,omitempty"` // name of the switch
 	Cost          *TreeCost              `protobuf:"bytes,2,opt,name=cost,proto3" json:"cost,omitempty"`
-	Lost          string                 `protobuf:"bytes,3,opt,name=lost,proto3" json:"lost,omitempty"` // by how much it lost, for people
+	Lost          string                 `protobuf:"bytes,3,opt,name=lost,proto3" json:"lost,omitempty"`     // by how much it lost, for people
+	Method        string                 `protobuf:"bytes,4,opt,name=method,proto3" json:"method,omitempty"` // how it was found, as of a tree
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Alternative) Reset() {
 	*x = Alternative{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +2060,7 @@ func (x *Alternative) String() string {
 func (*Alternative) ProtoMessage() {}
 
 func (x *Alternative) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +2073,7 @@ func (x *Alternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
 func (*Alternative) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Alternative) GetRoot() string {
@@ -1735,6 +2097,13 @@ func (x *Alternative) GetLost() string {
 	return ""
 }
 
+func (x *Alternative) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
 type Change struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	At            *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
@@ -1745,7 +2114,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +2126,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +2139,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Change) GetAt() *timestamppb.Timestamp {
@@ -1795,7 +2164,7 @@ type GetTopologyRequest struct {
 
 func (x *GetTopologyRequest) Reset() {
 	*x = GetTopologyRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +2176,7 @@ func (x *GetTopologyRequest) String() string {
 func (*GetTopologyRequest) ProtoMessage() {}
 
 func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +2189,7 @@ func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyRequest.ProtoReflect.Descriptor instead.
 func (*GetTopologyRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
 }
 
 type GetTopologyResponse struct {
@@ -1834,7 +2203,7 @@ type GetTopologyResponse struct {
 
 func (x *GetTopologyResponse) Reset() {
 	*x = GetTopologyResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +2215,7 @@ func (x *GetTopologyResponse) String() string {
 func (*GetTopologyResponse) ProtoMessage() {}
 
 func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +2228,7 @@ func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyResponse.ProtoReflect.Descriptor instead.
 func (*GetTopologyResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetTopologyResponse) GetFabric() *Fabric {
@@ -1896,7 +2265,7 @@ type Fabric struct {
 
 func (x *Fabric) Reset() {
 	*x = Fabric{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +2277,7 @@ func (x *Fabric) String() string {
 func (*Fabric) ProtoMessage() {}
 
 func (x *Fabric) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +2290,7 @@ func (x *Fabric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fabric.ProtoReflect.Descriptor instead.
 func (*Fabric) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Fabric) GetName() string {
@@ -1970,7 +2339,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +2351,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +2364,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Node) GetName() string {
@@ -2028,13 +2397,14 @@ type SwitchState struct {
 	SlotsUsed     uint32                 `protobuf:"varint,5,opt,name=slots_used,json=slotsUsed,proto3" json:"slots_used,omitempty"`         // of capability.slots
 	AgentVersion  string                 `protobuf:"bytes,6,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"` // of the agent's program, as it told last; empty: it has not
 	Unusable      string                 `protobuf:"bytes,7,opt,name=unusable,proto3" json:"unusable,omitempty"`                             // why its agent can reserve nothing at present, as it told last; empty: it can
+	Cpu           float64                `protobuf:"fixed64,8,opt,name=cpu,proto3" json:"cpu,omitempty"`                                     // share of its CPU's time that is in use, from 0 to 1, as plans count it; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SwitchState) Reset() {
 	*x = SwitchState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2046,7 +2416,7 @@ func (x *SwitchState) String() string {
 func (*SwitchState) ProtoMessage() {}
 
 func (x *SwitchState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2059,7 +2429,7 @@ func (x *SwitchState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchState.ProtoReflect.Descriptor instead.
 func (*SwitchState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SwitchState) GetCapability() *Capability {
@@ -2111,6 +2481,13 @@ func (x *SwitchState) GetUnusable() string {
 	return ""
 }
 
+func (x *SwitchState) GetCpu() float64 {
+	if x != nil {
+		return x.Cpu
+	}
+	return 0
+}
+
 type Link struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	A             *LinkEnd               `protobuf:"bytes,1,opt,name=a,proto3" json:"a,omitempty"`
@@ -2120,13 +2497,14 @@ type Link struct {
 	Latency       *durationpb.Duration   `protobuf:"bytes,5,opt,name=latency,proto3" json:"latency,omitempty"`       // one way
 	Trees         uint32                 `protobuf:"varint,6,opt,name=trees,proto3" json:"trees,omitempty"`          // that it carries
 	Mismatches    []*LinkMismatch        `protobuf:"bytes,7,rep,name=mismatches,proto3" json:"mismatches,omitempty"` // at either end, in either direction
+	Foreign       float64                `protobuf:"fixed64,8,opt,name=foreign,proto3" json:"foreign,omitempty"`     // share that traffic of no tree has, from 0 to 1, as plans count it; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2138,7 +2516,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2151,7 +2529,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Link) GetA() *LinkEnd {
@@ -2203,6 +2581,13 @@ func (x *Link) GetMismatches() []*LinkMismatch {
 	return nil
 }
 
+func (x *Link) GetForeign() float64 {
+	if x != nil {
+		return x.Foreign
+	}
+	return 0
+}
+
 type LinkEnd struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
@@ -2213,7 +2598,7 @@ type LinkEnd struct {
 
 func (x *LinkEnd) Reset() {
 	*x = LinkEnd{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2225,7 +2610,7 @@ func (x *LinkEnd) String() string {
 func (*LinkEnd) ProtoMessage() {}
 
 func (x *LinkEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2238,7 +2623,7 @@ func (x *LinkEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkEnd.ProtoReflect.Descriptor instead.
 func (*LinkEnd) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LinkEnd) GetNode() string {
@@ -2265,7 +2650,7 @@ type DrainSwitchRequest struct {
 
 func (x *DrainSwitchRequest) Reset() {
 	*x = DrainSwitchRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2277,7 +2662,7 @@ func (x *DrainSwitchRequest) String() string {
 func (*DrainSwitchRequest) ProtoMessage() {}
 
 func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2290,7 +2675,7 @@ func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchRequest.ProtoReflect.Descriptor instead.
 func (*DrainSwitchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DrainSwitchRequest) GetSwitch() string {
@@ -2315,7 +2700,7 @@ type DrainSwitchResponse struct {
 
 func (x *DrainSwitchResponse) Reset() {
 	*x = DrainSwitchResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2327,7 +2712,7 @@ func (x *DrainSwitchResponse) String() string {
 func (*DrainSwitchResponse) ProtoMessage() {}
 
 func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2340,14 +2725,14 @@ func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchResponse.ProtoReflect.Descriptor instead.
 func (*DrainSwitchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
 }
 
 var File_api_offload_v1_manager_proto protoreflect.FileDescriptor
 
 const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\n" +
-	"\x1capi/offload/v1/manager.proto\x12\x14tributary.offload.v1\x1a\x1bapi/offload/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf2\x01\n" +
+	"\x1capi/offload/v1/manager.proto\x12\x14tributary.offload.v1\x1a\x1bapi/offload/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xab\x02\n" +
 	"\x12CreateGroupRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\amembers\x18\x02 \x03(\tR\amembers\x12\x1f\n" +
@@ -2355,7 +2740,18 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"chunkBytes\x12\x16\n" +
 	"\x06window\x18\x04 \x01(\rR\x06window\x12<\n" +
 	"\tfunctions\x18\x05 \x03(\x0e2\x1e.tributary.offload.v1.FunctionR\tfunctions\x127\n" +
-	"\x05types\x18\x06 \x03(\x0e2!.tributary.offload.v1.ElementTypeR\x05types\"A\n" +
+	"\x05types\x18\x06 \x03(\x0e2!.tributary.offload.v1.ElementTypeR\x05types\x127\n" +
+	"\apurpose\x18\a \x01(\v2\x1d.tributary.offload.v1.PurposeR\apurpose\"\xd8\x01\n" +
+	"\aPurpose\x12@\n" +
+	"\n" +
+	"collective\x18\x01 \x01(\x0e2 .tributary.offload.v1.CollectiveR\n" +
+	"collective\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12=\n" +
+	"\tcriterion\x18\x03 \x01(\x0e2\x1f.tributary.offload.v1.CriterionR\tcriterion\x126\n" +
+	"\aweights\x18\x04 \x03(\v2\x1c.tributary.offload.v1.WeightR\aweights\"_\n" +
+	"\x06Weight\x12=\n" +
+	"\tcriterion\x18\x01 \x01(\x0e2\x1f.tributary.offload.v1.CriterionR\tcriterion\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x01R\x06weight\"A\n" +
 	"\x13CreateGroupResponse\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
 	"\x05found\x18\x02 \x01(\bR\x05found\"+\n" +
@@ -2411,7 +2807,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x13ExplainGroupRequest\x12\x16\n" +
 	"\x05group\x18\x01 \x01(\rH\x00R\x05group\x12\x14\n" +
 	"\x04name\x18\x02 \x01(\tH\x00R\x04nameB\a\n" +
-	"\x05which\"\x91\x03\n" +
+	"\x05which\"\xca\x03\n" +
 	"\x14ExplainGroupResponse\x12<\n" +
 	"\asummary\x18\x01 \x01(\v2\".tributary.offload.v1.GroupSummaryR\asummary\x12\x18\n" +
 	"\amissing\x18\x02 \x03(\rR\amissing\x125\n" +
@@ -2422,7 +2818,8 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\ahistory\x18\a \x03(\v2\x1c.tributary.offload.v1.ChangeR\ahistory\x12B\n" +
 	"\n" +
 	"mismatches\x18\b \x03(\v2\".tributary.offload.v1.LinkMismatchR\n" +
-	"mismatches\"\x85\x02\n" +
+	"mismatches\x127\n" +
+	"\apurpose\x18\t \x01(\v2\x1d.tributary.offload.v1.PurposeR\apurpose\"\x85\x02\n" +
 	"\fLinkMismatch\x12\x12\n" +
 	"\x04link\x18\x01 \x01(\tR\x04link\x12\x16\n" +
 	"\x06switch\x18\x02 \x01(\tR\x06switch\x12\x1c\n" +
@@ -2435,7 +2832,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\tTreeShare\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x14\n" +
-	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"\xf6\x02\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"\xf7\x04\n" +
 	"\tTreeState\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x125\n" +
 	"\x05stage\x18\x02 \x01(\x0e2\x1f.tributary.offload.v1.TreeStageR\x05stage\x12\x16\n" +
@@ -2445,22 +2842,37 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x04cost\x18\x06 \x01(\v2\x1e.tributary.offload.v1.TreeCostR\x04cost\x12@\n" +
 	"\n" +
 	"runners_up\x18\a \x03(\v2!.tributary.offload.v1.AlternativeR\trunnersUp\x12\x16\n" +
-	"\x06reason\x18\b \x01(\tR\x06reason\"<\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\x12=\n" +
+	"\tcriterion\x18\t \x01(\x0e2\x1f.tributary.offload.v1.CriterionR\tcriterion\x12\x18\n" +
+	"\abecause\x18\n" +
+	" \x01(\tR\abecause\x12\x16\n" +
+	"\x06method\x18\v \x01(\tR\x06method\x12\x14\n" +
+	"\x05exact\x18\f \x01(\bR\x05exact\x12>\n" +
+	"\rover_switches\x18\r \x01(\v2\x19.google.protobuf.DurationR\foverSwitches\x128\n" +
+	"\n" +
+	"over_hosts\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\toverHosts\"R\n" +
 	"\n" +
 	"TreeVertex\x12\x16\n" +
 	"\x06switch\x18\x01 \x01(\tR\x06switch\x12\x16\n" +
-	"\x06parent\x18\x02 \x01(\x05R\x06parent\"6\n" +
+	"\x06parent\x18\x02 \x01(\x05R\x06parent\x12\x14\n" +
+	"\x05links\x18\x03 \x03(\tR\x05links\"L\n" +
 	"\bTreeLeaf\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
-	"\x06vertex\x18\x02 \x01(\rR\x06vertex\"H\n" +
+	"\x06vertex\x18\x02 \x01(\rR\x06vertex\x12\x14\n" +
+	"\x05links\x18\x03 \x03(\tR\x05links\"\xc7\x01\n" +
 	"\bTreeCost\x12\x12\n" +
 	"\x04hops\x18\x01 \x01(\rR\x04hops\x12\x14\n" +
 	"\x05depth\x18\x02 \x01(\rR\x05depth\x12\x12\n" +
-	"\x04load\x18\x03 \x01(\rR\x04load\"i\n" +
+	"\x04load\x18\x03 \x01(\rR\x04load\x123\n" +
+	"\alatency\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12\x1c\n" +
+	"\tbandwidth\x18\x05 \x01(\x04R\tbandwidth\x12\x14\n" +
+	"\x05price\x18\x06 \x01(\x01R\x05price\x12\x14\n" +
+	"\x05share\x18\a \x01(\x01R\x05share\"\x81\x01\n" +
 	"\vAlternative\x12\x12\n" +
 	"\x04root\x18\x01 \x01(\tR\x04root\x122\n" +
 	"\x04cost\x18\x02 \x01(\v2\x1e.tributary.offload.v1.TreeCostR\x04cost\x12\x12\n" +
-	"\x04lost\x18\x03 \x01(\tR\x04lost\"H\n" +
+	"\x04lost\x18\x03 \x01(\tR\x04lost\x12\x16\n" +
+	"\x06method\x18\x04 \x01(\tR\x06method\"H\n" +
 	"\x06Change\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
 	"\x04what\x18\x02 \x01(\tR\x04what\"\x14\n" +
@@ -2478,7 +2890,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x129\n" +
-	"\x06switch\x18\x03 \x01(\v2!.tributary.offload.v1.SwitchStateR\x06switch\"\xff\x01\n" +
+	"\x06switch\x18\x03 \x01(\v2!.tributary.offload.v1.SwitchStateR\x06switch\"\x91\x02\n" +
 	"\vSwitchState\x12@\n" +
 	"\n" +
 	"capability\x18\x01 \x01(\v2 .tributary.offload.v1.CapabilityR\n" +
@@ -2489,7 +2901,8 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\n" +
 	"slots_used\x18\x05 \x01(\rR\tslotsUsed\x12#\n" +
 	"\ragent_version\x18\x06 \x01(\tR\fagentVersion\x12\x1a\n" +
-	"\bunusable\x18\a \x01(\tR\bunusable\"\x9d\x02\n" +
+	"\bunusable\x18\a \x01(\tR\bunusable\x12\x10\n" +
+	"\x03cpu\x18\b \x01(\x01R\x03cpu\"\xb7\x02\n" +
 	"\x04Link\x12+\n" +
 	"\x01a\x18\x01 \x01(\v2\x1d.tributary.offload.v1.LinkEndR\x01a\x12+\n" +
 	"\x01b\x18\x02 \x01(\v2\x1d.tributary.offload.v1.LinkEndR\x01b\x12\x0e\n" +
@@ -2499,18 +2912,36 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x05trees\x18\x06 \x01(\rR\x05trees\x12B\n" +
 	"\n" +
 	"mismatches\x18\a \x03(\v2\".tributary.offload.v1.LinkMismatchR\n" +
-	"mismatches\"1\n" +
+	"mismatches\x12\x18\n" +
+	"\aforeign\x18\b \x01(\x01R\aforeign\"1\n" +
 	"\aLinkEnd\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\"<\n" +
 	"\x12DrainSwitchRequest\x12\x16\n" +
 	"\x06switch\x18\x01 \x01(\tR\x06switch\x12\x0e\n" +
 	"\x02on\x18\x02 \x01(\bR\x02on\"\x15\n" +
-	"\x13DrainSwitchResponse*>\n" +
+	"\x13DrainSwitchResponse*\xd5\x01\n" +
+	"\n" +
+	"Collective\x12\x1a\n" +
+	"\x16COLLECTIVE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14COLLECTIVE_ALLREDUCE\x10\x01\x12\x15\n" +
+	"\x11COLLECTIVE_REDUCE\x10\x02\x12\x18\n" +
+	"\x14COLLECTIVE_BROADCAST\x10\x03\x12\x16\n" +
+	"\x12COLLECTIVE_BARRIER\x10\x04\x12\x15\n" +
+	"\x11COLLECTIVE_GATHER\x10\x05\x12\x16\n" +
+	"\x12COLLECTIVE_SCATTER\x10\x06\x12\x19\n" +
+	"\x15COLLECTIVE_ALL_TO_ALL\x10\a*\x98\x01\n" +
+	"\tCriterion\x12\x19\n" +
+	"\x15CRITERION_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eCRITERION_HOPS\x10\x01\x12\x15\n" +
+	"\x11CRITERION_LATENCY\x10\x02\x12\x17\n" +
+	"\x13CRITERION_BANDWIDTH\x10\x03\x12\x12\n" +
+	"\x0eCRITERION_LOAD\x10\x04\x12\x18\n" +
+	"\x14CRITERION_CAPABILITY\x10\x05*>\n" +
 	"\x03Way\x12\x13\n" +
 	"\x0fWAY_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vWAY_OFFLOAD\x10\x01\x12\x11\n" +
-	"\rWAY_HOST_TREE\x10\x02*\xc3\x01\n" +
+	"\rWAY_HOST_TREE\x10\x02*\xda\x01\n" +
 	"\n" +
 	"GroupState\x12\x1b\n" +
 	"\x17GROUP_STATE_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -2519,7 +2950,8 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x15GROUP_STATE_PREPARING\x10\x03\x12\x16\n" +
 	"\x12GROUP_STATE_ACTIVE\x10\x04\x12\x17\n" +
 	"\x13GROUP_STATE_REFUSED\x10\x05\x12\x19\n" +
-	"\x15GROUP_STATE_RELEASING\x10\x06*\x88\x01\n" +
+	"\x15GROUP_STATE_RELEASING\x10\x06\x12\x15\n" +
+	"\x11GROUP_STATE_HOSTS\x10\a*\x88\x01\n" +
 	"\tTreeStage\x12\x1a\n" +
 	"\x16TREE_STAGE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12TREE_STAGE_PLANNED\x10\x01\x12\x17\n" +
@@ -2550,107 +2982,121 @@ func file_api_offload_v1_manager_proto_rawDescGZIP() []byte {
 	return file_api_offload_v1_manager_proto_rawDescData
 }
 
-var file_api_offload_v1_manager_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_api_offload_v1_manager_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_api_offload_v1_manager_proto_goTypes = []any{
-	(Way)(0),                      // 0: tributary.offload.v1.Way
-	(GroupState)(0),               // 1: tributary.offload.v1.GroupState
-	(TreeStage)(0),                // 2: tributary.offload.v1.TreeStage
-	(*CreateGroupRequest)(nil),    // 3: tributary.offload.v1.CreateGroupRequest
-	(*CreateGroupResponse)(nil),   // 4: tributary.offload.v1.CreateGroupResponse
-	(*ReleaseGroupRequest)(nil),   // 5: tributary.offload.v1.ReleaseGroupRequest
-	(*ReleaseGroupResponse)(nil),  // 6: tributary.offload.v1.ReleaseGroupResponse
-	(*WatchGroupRequest)(nil),     // 7: tributary.offload.v1.WatchGroupRequest
-	(*WatchGroupResponse)(nil),    // 8: tributary.offload.v1.WatchGroupResponse
-	(*Offer)(nil),                 // 9: tributary.offload.v1.Offer
-	(*Withdrawal)(nil),            // 10: tributary.offload.v1.Withdrawal
-	(*Notice)(nil),                // 11: tributary.offload.v1.Notice
-	(*ReportEpochRequest)(nil),    // 12: tributary.offload.v1.ReportEpochRequest
-	(*ReportEpochResponse)(nil),   // 13: tributary.offload.v1.ReportEpochResponse
-	(*ListGroupsRequest)(nil),     // 14: tributary.offload.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),    // 15: tributary.offload.v1.ListGroupsResponse
-	(*GroupSummary)(nil),          // 16: tributary.offload.v1.GroupSummary
-	(*ExplainGroupRequest)(nil),   // 17: tributary.offload.v1.ExplainGroupRequest
-	(*ExplainGroupResponse)(nil),  // 18: tributary.offload.v1.ExplainGroupResponse
-	(*LinkMismatch)(nil),          // 19: tributary.offload.v1.LinkMismatch
-	(*TreeShare)(nil),             // 20: tributary.offload.v1.TreeShare
-	(*TreeState)(nil),             // 21: tributary.offload.v1.TreeState
-	(*TreeVertex)(nil),            // 22: tributary.offload.v1.TreeVertex
-	(*TreeLeaf)(nil),              // 23: tributary.offload.v1.TreeLeaf
-	(*TreeCost)(nil),              // 24: tributary.offload.v1.TreeCost
-	(*Alternative)(nil),           // 25: tributary.offload.v1.Alternative
-	(*Change)(nil),                // 26: tributary.offload.v1.Change
-	(*GetTopologyRequest)(nil),    // 27: tributary.offload.v1.GetTopologyRequest
-	(*GetTopologyResponse)(nil),   // 28: tributary.offload.v1.GetTopologyResponse
-	(*Fabric)(nil),                // 29: tributary.offload.v1.Fabric
-	(*Node)(nil),                  // 30: tributary.offload.v1.Node
-	(*SwitchState)(nil),           // 31: tributary.offload.v1.SwitchState
-	(*Link)(nil),                  // 32: tributary.offload.v1.Link
-	(*LinkEnd)(nil),               // 33: tributary.offload.v1.LinkEnd
-	(*DrainSwitchRequest)(nil),    // 34: tributary.offload.v1.DrainSwitchRequest
-	(*DrainSwitchResponse)(nil),   // 35: tributary.offload.v1.DrainSwitchResponse
-	(Function)(0),                 // 36: tributary.offload.v1.Function
-	(ElementType)(0),              // 37: tributary.offload.v1.ElementType
-	(*durationpb.Duration)(nil),   // 38: google.protobuf.Duration
-	(*Problem)(nil),               // 39: tributary.offload.v1.Problem
-	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
-	(*Capability)(nil),            // 41: tributary.offload.v1.Capability
+	(Collective)(0),               // 0: tributary.offload.v1.Collective
+	(Criterion)(0),                // 1: tributary.offload.v1.Criterion
+	(Way)(0),                      // 2: tributary.offload.v1.Way
+	(GroupState)(0),               // 3: tributary.offload.v1.GroupState
+	(TreeStage)(0),                // 4: tributary.offload.v1.TreeStage
+	(*CreateGroupRequest)(nil),    // 5: tributary.offload.v1.CreateGroupRequest
+	(*Purpose)(nil),               // 6: tributary.offload.v1.Purpose
+	(*Weight)(nil),                // 7: tributary.offload.v1.Weight
+	(*CreateGroupResponse)(nil),   // 8: tributary.offload.v1.CreateGroupResponse
+	(*ReleaseGroupRequest)(nil),   // 9: tributary.offload.v1.ReleaseGroupRequest
+	(*ReleaseGroupResponse)(nil),  // 10: tributary.offload.v1.ReleaseGroupResponse
+	(*WatchGroupRequest)(nil),     // 11: tributary.offload.v1.WatchGroupRequest
+	(*WatchGroupResponse)(nil),    // 12: tributary.offload.v1.WatchGroupResponse
+	(*Offer)(nil),                 // 13: tributary.offload.v1.Offer
+	(*Withdrawal)(nil),            // 14: tributary.offload.v1.Withdrawal
+	(*Notice)(nil),                // 15: tributary.offload.v1.Notice
+	(*ReportEpochRequest)(nil),    // 16: tributary.offload.v1.ReportEpochRequest
+	(*ReportEpochResponse)(nil),   // 17: tributary.offload.v1.ReportEpochResponse
+	(*ListGroupsRequest)(nil),     // 18: tributary.offload.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),    // 19: tributary.offload.v1.ListGroupsResponse
+	(*GroupSummary)(nil),          // 20: tributary.offload.v1.GroupSummary
+	(*ExplainGroupRequest)(nil),   // 21: tributary.offload.v1.ExplainGroupRequest
+	(*ExplainGroupResponse)(nil),  // 22: tributary.offload.v1.ExplainGroupResponse
+	(*LinkMismatch)(nil),          // 23: tributary.offload.v1.LinkMismatch
+	(*TreeShare)(nil),             // 24: tributary.offload.v1.TreeShare
+	(*TreeState)(nil),             // 25: tributary.offload.v1.TreeState
+	(*TreeVertex)(nil),            // 26: tributary.offload.v1.TreeVertex
+	(*TreeLeaf)(nil),              // 27: tributary.offload.v1.TreeLeaf
+	(*TreeCost)(nil),              // 28: tributary.offload.v1.TreeCost
+	(*Alternative)(nil),           // 29: tributary.offload.v1.Alternative
+	(*Change)(nil),                // 30: tributary.offload.v1.Change
+	(*GetTopologyRequest)(nil),    // 31: tributary.offload.v1.GetTopologyRequest
+	(*GetTopologyResponse)(nil),   // 32: tributary.offload.v1.GetTopologyResponse
+	(*Fabric)(nil),                // 33: tributary.offload.v1.Fabric
+	(*Node)(nil),                  // 34: tributary.offload.v1.Node
+	(*SwitchState)(nil),           // 35: tributary.offload.v1.SwitchState
+	(*Link)(nil),                  // 36: tributary.offload.v1.Link
+	(*LinkEnd)(nil),               // 37: tributary.offload.v1.LinkEnd
+	(*DrainSwitchRequest)(nil),    // 38: tributary.offload.v1.DrainSwitchRequest
+	(*DrainSwitchResponse)(nil),   // 39: tributary.offload.v1.DrainSwitchResponse
+	(Function)(0),                 // 40: tributary.offload.v1.Function
+	(ElementType)(0),              // 41: tributary.offload.v1.ElementType
+	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
+	(*Problem)(nil),               // 43: tributary.offload.v1.Problem
+	(*timestamppb.Timestamp)(nil), // 44: google.protobuf.Timestamp
+	(*Capability)(nil),            // 45: tributary.offload.v1.Capability
 }
 var file_api_offload_v1_manager_proto_depIdxs = []int32{
-	36, // 0: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
-	37, // 1: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
-	9,  // 2: tributary.offload.v1.WatchGroupResponse.offer:type_name -> tributary.offload.v1.Offer
-	10, // 3: tributary.offload.v1.WatchGroupResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
-	11, // 4: tributary.offload.v1.WatchGroupResponse.notice:type_name -> tributary.offload.v1.Notice
-	38, // 5: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
-	39, // 6: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
-	0,  // 7: tributary.offload.v1.ReportEpochRequest.way:type_name -> tributary.offload.v1.Way
-	16, // 8: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
-	1,  // 9: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
-	16, // 10: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
-	21, // 11: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	39, // 12: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
-	26, // 13: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
-	19, // 14: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	20, // 15: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
-	40, // 16: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
-	2,  // 17: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
-	22, // 18: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
-	23, // 19: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
-	24, // 20: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
-	25, // 21: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
-	24, // 22: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	40, // 23: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	29, // 24: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	30, // 25: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	32, // 26: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	31, // 27: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	41, // 28: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	33, // 29: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	33, // 30: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	38, // 31: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	19, // 32: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	3,  // 33: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	5,  // 34: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	7,  // 35: tributary.offload.v1.Manager.WatchGroup:input_type -> tributary.offload.v1.WatchGroupRequest
-	12, // 36: tributary.offload.v1.Manager.ReportEpoch:input_type -> tributary.offload.v1.ReportEpochRequest
-	14, // 37: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	17, // 38: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	27, // 39: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	34, // 40: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	4,  // 41: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	6,  // 42: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	8,  // 43: tributary.offload.v1.Manager.WatchGroup:output_type -> tributary.offload.v1.WatchGroupResponse
-	13, // 44: tributary.offload.v1.Manager.ReportEpoch:output_type -> tributary.offload.v1.ReportEpochResponse
-	15, // 45: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	18, // 46: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	28, // 47: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	35, // 48: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	41, // [41:49] is the sub-list for method output_type
-	33, // [33:41] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	40, // 0: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
+	41, // 1: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
+	6,  // 2: tributary.offload.v1.CreateGroupRequest.purpose:type_name -> tributary.offload.v1.Purpose
+	0,  // 3: tributary.offload.v1.Purpose.collective:type_name -> tributary.offload.v1.Collective
+	1,  // 4: tributary.offload.v1.Purpose.criterion:type_name -> tributary.offload.v1.Criterion
+	7,  // 5: tributary.offload.v1.Purpose.weights:type_name -> tributary.offload.v1.Weight
+	1,  // 6: tributary.offload.v1.Weight.criterion:type_name -> tributary.offload.v1.Criterion
+	13, // 7: tributary.offload.v1.WatchGroupResponse.offer:type_name -> tributary.offload.v1.Offer
+	14, // 8: tributary.offload.v1.WatchGroupResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
+	15, // 9: tributary.offload.v1.WatchGroupResponse.notice:type_name -> tributary.offload.v1.Notice
+	42, // 10: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	43, // 11: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	2,  // 12: tributary.offload.v1.ReportEpochRequest.way:type_name -> tributary.offload.v1.Way
+	20, // 13: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
+	3,  // 14: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
+	20, // 15: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
+	25, // 16: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
+	43, // 17: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	30, // 18: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
+	23, // 19: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	6,  // 20: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
+	24, // 21: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
+	44, // 22: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	4,  // 23: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
+	26, // 24: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
+	27, // 25: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
+	28, // 26: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
+	29, // 27: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
+	1,  // 28: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
+	42, // 29: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
+	42, // 30: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
+	42, // 31: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
+	28, // 32: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
+	44, // 33: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	33, // 34: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	34, // 35: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	36, // 36: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	35, // 37: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	45, // 38: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	37, // 39: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	37, // 40: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	42, // 41: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	23, // 42: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	5,  // 43: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	9,  // 44: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	11, // 45: tributary.offload.v1.Manager.WatchGroup:input_type -> tributary.offload.v1.WatchGroupRequest
+	16, // 46: tributary.offload.v1.Manager.ReportEpoch:input_type -> tributary.offload.v1.ReportEpochRequest
+	18, // 47: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	21, // 48: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	31, // 49: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	38, // 50: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	8,  // 51: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	10, // 52: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	12, // 53: tributary.offload.v1.Manager.WatchGroup:output_type -> tributary.offload.v1.WatchGroupResponse
+	17, // 54: tributary.offload.v1.Manager.ReportEpoch:output_type -> tributary.offload.v1.ReportEpochResponse
+	19, // 55: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	22, // 56: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	32, // 57: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	39, // 58: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	51, // [51:59] is the sub-list for method output_type
+	43, // [43:51] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }
@@ -2659,12 +3105,12 @@ func file_api_offload_v1_manager_proto_init() {
 		return
 	}
 	file_api_offload_v1_common_proto_init()
-	file_api_offload_v1_manager_proto_msgTypes[5].OneofWrappers = []any{
+	file_api_offload_v1_manager_proto_msgTypes[7].OneofWrappers = []any{
 		(*WatchGroupResponse_Offer)(nil),
 		(*WatchGroupResponse_Withdrawal)(nil),
 		(*WatchGroupResponse_Notice)(nil),
 	}
-	file_api_offload_v1_manager_proto_msgTypes[14].OneofWrappers = []any{
+	file_api_offload_v1_manager_proto_msgTypes[16].OneofWrappers = []any{
 		(*ExplainGroupRequest_Group)(nil),
 		(*ExplainGroupRequest_Name)(nil),
 	}
@@ -2673,8 +3119,8 @@ func file_api_offload_v1_manager_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_manager_proto_rawDesc), len(file_api_offload_v1_manager_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   33,
+			NumEnums:      5,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -955,6 +955,7 @@ type GetCountersResponse struct {
 	Trees         []*TreeCounters        `protobuf:"bytes,3,rep,name=trees,proto3" json:"trees,omitempty"`           // those that are open, by group and tree
 	Epochs        []*EpochTraffic        `protobuf:"bytes,4,rep,name=epochs,proto3" json:"epochs,omitempty"`         // that are in use, by group, tree and epoch
 	Interfaces    *Interfaces            `protobuf:"bytes,5,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // read after the trees; absent: this version does not tell
+	Cpu           *CPUTime               `protobuf:"bytes,6,opt,name=cpu,proto3" json:"cpu,omitempty"`               // of the switch; absent: it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1020,6 +1021,13 @@ func (x *GetCountersResponse) GetEpochs() []*EpochTraffic {
 func (x *GetCountersResponse) GetInterfaces() *Interfaces {
 	if x != nil {
 		return x.Interfaces
+	}
+	return nil
+}
+
+func (x *GetCountersResponse) GetCpu() *CPUTime {
+	if x != nil {
+		return x.Cpu
 	}
 	return nil
 }
@@ -1171,6 +1179,60 @@ func (x *Traffic) GetBytesOut() uint64 {
 	return 0
 }
 
+// CPUTime is what a processor of the switch has spent since the system began to
+// count, on average over all of them.
+type CPUTime struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Busy          *durationpb.Duration   `protobuf:"bytes,1,opt,name=busy,proto3" json:"busy,omitempty"`
+	Total         *durationpb.Duration   `protobuf:"bytes,2,opt,name=total,proto3" json:"total,omitempty"` // with what they were idle
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CPUTime) Reset() {
+	*x = CPUTime{}
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CPUTime) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CPUTime) ProtoMessage() {}
+
+func (x *CPUTime) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CPUTime.ProtoReflect.Descriptor instead.
+func (*CPUTime) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *CPUTime) GetBusy() *durationpb.Duration {
+	if x != nil {
+		return x.Busy
+	}
+	return nil
+}
+
+func (x *CPUTime) GetTotal() *durationpb.Duration {
+	if x != nil {
+		return x.Total
+	}
+	return nil
+}
+
 // Interfaces are the network interfaces of a switch that have an address.
 type Interfaces struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1182,7 +1244,7 @@ type Interfaces struct {
 
 func (x *Interfaces) Reset() {
 	*x = Interfaces{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[17]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1194,7 +1256,7 @@ func (x *Interfaces) String() string {
 func (*Interfaces) ProtoMessage() {}
 
 func (x *Interfaces) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[17]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1207,7 +1269,7 @@ func (x *Interfaces) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interfaces.ProtoReflect.Descriptor instead.
 func (*Interfaces) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{17}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Interfaces) GetUnavailable() string {
@@ -1237,7 +1299,7 @@ type Interface struct {
 
 func (x *Interface) Reset() {
 	*x = Interface{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[18]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1311,7 @@ func (x *Interface) String() string {
 func (*Interface) ProtoMessage() {}
 
 func (x *Interface) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[18]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1324,7 @@ func (x *Interface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interface.ProtoReflect.Descriptor instead.
 func (*Interface) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{18}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Interface) GetName() string {
@@ -1312,7 +1374,7 @@ type TreeCounters struct {
 
 func (x *TreeCounters) Reset() {
 	*x = TreeCounters{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[19]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1386,7 @@ func (x *TreeCounters) String() string {
 func (*TreeCounters) ProtoMessage() {}
 
 func (x *TreeCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[19]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1399,7 @@ func (x *TreeCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeCounters.ProtoReflect.Descriptor instead.
 func (*TreeCounters) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{19}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TreeCounters) GetGroup() uint32 {
@@ -1421,7 +1483,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[20]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1433,7 +1495,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[20]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1446,7 +1508,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{20}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WatchRequest) GetHeartbeat() *durationpb.Duration {
@@ -1485,7 +1547,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[21]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1559,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[21]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1572,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{21}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WatchResponse) GetEvent() isWatchResponse_Event {
@@ -1598,7 +1660,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[22]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1672,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[22]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1685,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{22}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Ended) GetIncarnation() uint64 {
@@ -1669,7 +1731,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[23]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1681,7 +1743,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[23]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1694,7 +1756,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{23}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{24}
 }
 
 var File_api_offload_v1_switch_agent_proto protoreflect.FileDescriptor
@@ -1770,7 +1832,7 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\fDrainRequest\x12\x0e\n" +
 	"\x02on\x18\x01 \x01(\bR\x02on\"\x0f\n" +
 	"\rDrainResponse\"\x14\n" +
-	"\x12GetCountersRequest\"\x82\x02\n" +
+	"\x12GetCountersRequest\"\xb3\x02\n" +
 	"\x13GetCountersResponse\x12\x14\n" +
 	"\x05slots\x18\x01 \x01(\rR\x05slots\x12\x1d\n" +
 	"\n" +
@@ -1779,7 +1841,8 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\x06epochs\x18\x04 \x03(\v2\".tributary.offload.v1.EpochTrafficR\x06epochs\x12@\n" +
 	"\n" +
 	"interfaces\x18\x05 \x01(\v2 .tributary.offload.v1.InterfacesR\n" +
-	"interfaces\"\xc0\x01\n" +
+	"interfaces\x12/\n" +
+	"\x03cpu\x18\x06 \x01(\v2\x1d.tributary.offload.v1.CPUTimeR\x03cpu\"\xc0\x01\n" +
 	"\fEpochTraffic\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +
@@ -1792,7 +1855,10 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\bbytes_in\x18\x02 \x01(\x04R\abytesIn\x12\x1f\n" +
 	"\vpackets_out\x18\x03 \x01(\x04R\n" +
 	"packetsOut\x12\x1b\n" +
-	"\tbytes_out\x18\x04 \x01(\x04R\bbytesOut\"o\n" +
+	"\tbytes_out\x18\x04 \x01(\x04R\bbytesOut\"i\n" +
+	"\aCPUTime\x12-\n" +
+	"\x04busy\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x04busy\x12/\n" +
+	"\x05total\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05total\"o\n" +
 	"\n" +
 	"Interfaces\x12 \n" +
 	"\vunavailable\x18\x01 \x01(\tR\vunavailable\x12?\n" +
@@ -1873,7 +1939,7 @@ func file_api_offload_v1_switch_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_api_offload_v1_switch_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_api_offload_v1_switch_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_api_offload_v1_switch_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_api_offload_v1_switch_agent_proto_goTypes = []any{
 	(EndReason)(0),                // 0: tributary.offload.v1.EndReason
 	(*GetCapabilityRequest)(nil),  // 1: tributary.offload.v1.GetCapabilityRequest
@@ -1893,64 +1959,68 @@ var file_api_offload_v1_switch_agent_proto_goTypes = []any{
 	(*GetCountersResponse)(nil),   // 15: tributary.offload.v1.GetCountersResponse
 	(*EpochTraffic)(nil),          // 16: tributary.offload.v1.EpochTraffic
 	(*Traffic)(nil),               // 17: tributary.offload.v1.Traffic
-	(*Interfaces)(nil),            // 18: tributary.offload.v1.Interfaces
-	(*Interface)(nil),             // 19: tributary.offload.v1.Interface
-	(*TreeCounters)(nil),          // 20: tributary.offload.v1.TreeCounters
-	(*WatchRequest)(nil),          // 21: tributary.offload.v1.WatchRequest
-	(*WatchResponse)(nil),         // 22: tributary.offload.v1.WatchResponse
-	(*Ended)(nil),                 // 23: tributary.offload.v1.Ended
-	(*Heartbeat)(nil),             // 24: tributary.offload.v1.Heartbeat
-	nil,                           // 25: tributary.offload.v1.TreeCounters.EventsEntry
-	nil,                           // 26: tributary.offload.v1.TreeCounters.DropsEntry
-	(*Capability)(nil),            // 27: tributary.offload.v1.Capability
-	(Function)(0),                 // 28: tributary.offload.v1.Function
-	(ElementType)(0),              // 29: tributary.offload.v1.ElementType
-	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
+	(*CPUTime)(nil),               // 18: tributary.offload.v1.CPUTime
+	(*Interfaces)(nil),            // 19: tributary.offload.v1.Interfaces
+	(*Interface)(nil),             // 20: tributary.offload.v1.Interface
+	(*TreeCounters)(nil),          // 21: tributary.offload.v1.TreeCounters
+	(*WatchRequest)(nil),          // 22: tributary.offload.v1.WatchRequest
+	(*WatchResponse)(nil),         // 23: tributary.offload.v1.WatchResponse
+	(*Ended)(nil),                 // 24: tributary.offload.v1.Ended
+	(*Heartbeat)(nil),             // 25: tributary.offload.v1.Heartbeat
+	nil,                           // 26: tributary.offload.v1.TreeCounters.EventsEntry
+	nil,                           // 27: tributary.offload.v1.TreeCounters.DropsEntry
+	(*Capability)(nil),            // 28: tributary.offload.v1.Capability
+	(Function)(0),                 // 29: tributary.offload.v1.Function
+	(ElementType)(0),              // 30: tributary.offload.v1.ElementType
+	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
 }
 var file_api_offload_v1_switch_agent_proto_depIdxs = []int32{
 	3,  // 0: tributary.offload.v1.GetCapabilityResponse.state:type_name -> tributary.offload.v1.AgentState
-	27, // 1: tributary.offload.v1.AgentState.capability:type_name -> tributary.offload.v1.Capability
+	28, // 1: tributary.offload.v1.AgentState.capability:type_name -> tributary.offload.v1.Capability
 	4,  // 2: tributary.offload.v1.AgentState.holds:type_name -> tributary.offload.v1.Hold
-	18, // 3: tributary.offload.v1.AgentState.interfaces:type_name -> tributary.offload.v1.Interfaces
-	28, // 4: tributary.offload.v1.PrepareRequest.functions:type_name -> tributary.offload.v1.Function
-	29, // 5: tributary.offload.v1.PrepareRequest.types:type_name -> tributary.offload.v1.ElementType
-	30, // 6: tributary.offload.v1.PrepareRequest.lease:type_name -> google.protobuf.Duration
+	19, // 3: tributary.offload.v1.AgentState.interfaces:type_name -> tributary.offload.v1.Interfaces
+	29, // 4: tributary.offload.v1.PrepareRequest.functions:type_name -> tributary.offload.v1.Function
+	30, // 5: tributary.offload.v1.PrepareRequest.types:type_name -> tributary.offload.v1.ElementType
+	31, // 6: tributary.offload.v1.PrepareRequest.lease:type_name -> google.protobuf.Duration
 	8,  // 7: tributary.offload.v1.CommitRequest.children:type_name -> tributary.offload.v1.TreeChild
-	30, // 8: tributary.offload.v1.CommitRequest.lease:type_name -> google.protobuf.Duration
-	20, // 9: tributary.offload.v1.GetCountersResponse.trees:type_name -> tributary.offload.v1.TreeCounters
+	31, // 8: tributary.offload.v1.CommitRequest.lease:type_name -> google.protobuf.Duration
+	21, // 9: tributary.offload.v1.GetCountersResponse.trees:type_name -> tributary.offload.v1.TreeCounters
 	16, // 10: tributary.offload.v1.GetCountersResponse.epochs:type_name -> tributary.offload.v1.EpochTraffic
-	18, // 11: tributary.offload.v1.GetCountersResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
-	17, // 12: tributary.offload.v1.EpochTraffic.parent:type_name -> tributary.offload.v1.Traffic
-	17, // 13: tributary.offload.v1.EpochTraffic.children:type_name -> tributary.offload.v1.Traffic
-	19, // 14: tributary.offload.v1.Interfaces.interfaces:type_name -> tributary.offload.v1.Interface
-	17, // 15: tributary.offload.v1.Interface.traffic:type_name -> tributary.offload.v1.Traffic
-	25, // 16: tributary.offload.v1.TreeCounters.events:type_name -> tributary.offload.v1.TreeCounters.EventsEntry
-	26, // 17: tributary.offload.v1.TreeCounters.drops:type_name -> tributary.offload.v1.TreeCounters.DropsEntry
-	30, // 18: tributary.offload.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
-	3,  // 19: tributary.offload.v1.WatchResponse.state:type_name -> tributary.offload.v1.AgentState
-	23, // 20: tributary.offload.v1.WatchResponse.ended:type_name -> tributary.offload.v1.Ended
-	24, // 21: tributary.offload.v1.WatchResponse.heartbeat:type_name -> tributary.offload.v1.Heartbeat
-	18, // 22: tributary.offload.v1.WatchResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
-	0,  // 23: tributary.offload.v1.Ended.why:type_name -> tributary.offload.v1.EndReason
-	1,  // 24: tributary.offload.v1.SwitchAgent.GetCapability:input_type -> tributary.offload.v1.GetCapabilityRequest
-	5,  // 25: tributary.offload.v1.SwitchAgent.Prepare:input_type -> tributary.offload.v1.PrepareRequest
-	7,  // 26: tributary.offload.v1.SwitchAgent.Commit:input_type -> tributary.offload.v1.CommitRequest
-	10, // 27: tributary.offload.v1.SwitchAgent.Remove:input_type -> tributary.offload.v1.RemoveRequest
-	12, // 28: tributary.offload.v1.SwitchAgent.Drain:input_type -> tributary.offload.v1.DrainRequest
-	14, // 29: tributary.offload.v1.SwitchAgent.GetCounters:input_type -> tributary.offload.v1.GetCountersRequest
-	21, // 30: tributary.offload.v1.SwitchAgent.Watch:input_type -> tributary.offload.v1.WatchRequest
-	2,  // 31: tributary.offload.v1.SwitchAgent.GetCapability:output_type -> tributary.offload.v1.GetCapabilityResponse
-	6,  // 32: tributary.offload.v1.SwitchAgent.Prepare:output_type -> tributary.offload.v1.PrepareResponse
-	9,  // 33: tributary.offload.v1.SwitchAgent.Commit:output_type -> tributary.offload.v1.CommitResponse
-	11, // 34: tributary.offload.v1.SwitchAgent.Remove:output_type -> tributary.offload.v1.RemoveResponse
-	13, // 35: tributary.offload.v1.SwitchAgent.Drain:output_type -> tributary.offload.v1.DrainResponse
-	15, // 36: tributary.offload.v1.SwitchAgent.GetCounters:output_type -> tributary.offload.v1.GetCountersResponse
-	22, // 37: tributary.offload.v1.SwitchAgent.Watch:output_type -> tributary.offload.v1.WatchResponse
-	31, // [31:38] is the sub-list for method output_type
-	24, // [24:31] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	19, // 11: tributary.offload.v1.GetCountersResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
+	18, // 12: tributary.offload.v1.GetCountersResponse.cpu:type_name -> tributary.offload.v1.CPUTime
+	17, // 13: tributary.offload.v1.EpochTraffic.parent:type_name -> tributary.offload.v1.Traffic
+	17, // 14: tributary.offload.v1.EpochTraffic.children:type_name -> tributary.offload.v1.Traffic
+	31, // 15: tributary.offload.v1.CPUTime.busy:type_name -> google.protobuf.Duration
+	31, // 16: tributary.offload.v1.CPUTime.total:type_name -> google.protobuf.Duration
+	20, // 17: tributary.offload.v1.Interfaces.interfaces:type_name -> tributary.offload.v1.Interface
+	17, // 18: tributary.offload.v1.Interface.traffic:type_name -> tributary.offload.v1.Traffic
+	26, // 19: tributary.offload.v1.TreeCounters.events:type_name -> tributary.offload.v1.TreeCounters.EventsEntry
+	27, // 20: tributary.offload.v1.TreeCounters.drops:type_name -> tributary.offload.v1.TreeCounters.DropsEntry
+	31, // 21: tributary.offload.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
+	3,  // 22: tributary.offload.v1.WatchResponse.state:type_name -> tributary.offload.v1.AgentState
+	24, // 23: tributary.offload.v1.WatchResponse.ended:type_name -> tributary.offload.v1.Ended
+	25, // 24: tributary.offload.v1.WatchResponse.heartbeat:type_name -> tributary.offload.v1.Heartbeat
+	19, // 25: tributary.offload.v1.WatchResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
+	0,  // 26: tributary.offload.v1.Ended.why:type_name -> tributary.offload.v1.EndReason
+	1,  // 27: tributary.offload.v1.SwitchAgent.GetCapability:input_type -> tributary.offload.v1.GetCapabilityRequest
+	5,  // 28: tributary.offload.v1.SwitchAgent.Prepare:input_type -> tributary.offload.v1.PrepareRequest
+	7,  // 29: tributary.offload.v1.SwitchAgent.Commit:input_type -> tributary.offload.v1.CommitRequest
+	10, // 30: tributary.offload.v1.SwitchAgent.Remove:input_type -> tributary.offload.v1.RemoveRequest
+	12, // 31: tributary.offload.v1.SwitchAgent.Drain:input_type -> tributary.offload.v1.DrainRequest
+	14, // 32: tributary.offload.v1.SwitchAgent.GetCounters:input_type -> tributary.offload.v1.GetCountersRequest
+	22, // 33: tributary.offload.v1.SwitchAgent.Watch:input_type -> tributary.offload.v1.WatchRequest
+	2,  // 34: tributary.offload.v1.SwitchAgent.GetCapability:output_type -> tributary.offload.v1.GetCapabilityResponse
+	6,  // 35: tributary.offload.v1.SwitchAgent.Prepare:output_type -> tributary.offload.v1.PrepareResponse
+	9,  // 36: tributary.offload.v1.SwitchAgent.Commit:output_type -> tributary.offload.v1.CommitResponse
+	11, // 37: tributary.offload.v1.SwitchAgent.Remove:output_type -> tributary.offload.v1.RemoveResponse
+	13, // 38: tributary.offload.v1.SwitchAgent.Drain:output_type -> tributary.offload.v1.DrainResponse
+	15, // 39: tributary.offload.v1.SwitchAgent.GetCounters:output_type -> tributary.offload.v1.GetCountersResponse
+	23, // 40: tributary.offload.v1.SwitchAgent.Watch:output_type -> tributary.offload.v1.WatchResponse
+	34, // [34:41] is the sub-list for method output_type
+	27, // [27:34] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_switch_agent_proto_init() }
@@ -1959,7 +2029,7 @@ func file_api_offload_v1_switch_agent_proto_init() {
 		return
 	}
 	file_api_offload_v1_common_proto_init()
-	file_api_offload_v1_switch_agent_proto_msgTypes[21].OneofWrappers = []any{
+	file_api_offload_v1_switch_agent_proto_msgTypes[22].OneofWrappers = []any{
 		(*WatchResponse_State)(nil),
 		(*WatchResponse_Ended)(nil),
 		(*WatchResponse_Heartbeat)(nil),
@@ -1971,7 +2041,7 @@ func file_api_offload_v1_switch_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_switch_agent_proto_rawDesc), len(file_api_offload_v1_switch_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

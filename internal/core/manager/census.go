@@ -2,8 +2,8 @@ package manager
 
 // Census counts what a manager has.
 type Census struct {
-	Groups [Releasing + 1]int // by State
-	Trees  [TreeGone + 1]int  // by Stage
+	Groups [OnHosts + 1]int  // by State
+	Trees  [TreeGone + 1]int // by Stage
 }
 
 // Census counts groups and trees.

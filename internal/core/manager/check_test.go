@@ -24,10 +24,40 @@ func (c *Core) check() error {
 			return err
 		}
 	}
+	if err := c.checkPlaces(); err != nil {
+		return err
+	}
 	for _, id := range c.order {
 		if err := c.checkGroup(c.groups[id]); err != nil {
 			return fmt.Errorf("group %d: %w", id, err)
 		}
+	}
+	return nil
+}
+
+// checkPlaces is the slow oracle of the index of trees: those that stand are all
+// in it, nothing else is, and nothing on them is down.
+func (c *Core) checkPlaces() error {
+	standing := 0
+	for id, g := range c.groups {
+		for _, t := range g.trees() {
+			if t.removing {
+				continue
+			}
+			standing++
+			if int(t.number) >= len(c.tenants) || c.tenants[t.number] != (tenant{g, t}) {
+				return fmt.Errorf("group %d, epoch %d: it is not tree %d of the index", id, t.epoch, t.number)
+			}
+			if err := t.plan.Tree.Validate(c.view); err != nil {
+				return fmt.Errorf("group %d, epoch %d: %w", id, t.epoch, err)
+			}
+		}
+	}
+	if n := len(c.tenants) - len(c.vacant); n != standing {
+		return fmt.Errorf("%d trees are in the index, %d stand", n, standing)
+	}
+	if len(c.booked) > 0 {
+		return fmt.Errorf("the slots of %d switches were not told", len(c.booked))
 	}
 	return nil
 }

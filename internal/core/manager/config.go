@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // ErrConfig is wrapped by the errors of Config.Validate.
@@ -32,6 +33,13 @@ type Config struct {
 	Absence      time.Duration // a switch that reduces without its agent keeps its trees so long without one
 	ReleaseGrace time.Duration // from Release to the removal of the trees, for members still leaving
 	Abandon      time.Duration // a group that nobody watches is released after so long
+	Settle       time.Duration // a fabric without a change for so long is quiet: then makeshift trees are reviewed
+
+	NoForward bool // switches that cannot reduce do not forward either
+	Slim      bool // switches that could reduce forward where the tree is better by that
+	NoHosts   bool // a group has a tree also where hosts are faster
+	// Unattended are switches without an agent: they can only forward.
+	Unattended []topology.NodeID
 }
 
 // DefaultConfig suits one fabric of up to 65,536 hosts.
@@ -54,6 +62,7 @@ func DefaultConfig() Config {
 		Absence:      10 * time.Second,
 		ReleaseGrace: 5 * time.Second,
 		Abandon:      15 * time.Minute,
+		Settle:       30 * time.Second,
 	}
 }
 
@@ -70,7 +79,7 @@ func (c Config) withDefaults() Config {
 	}
 	for _, f := range []struct{ have, standard *time.Duration }{
 		{&c.Answer, &d.Answer}, {&c.Repeat, &d.Repeat}, {&c.RetryMin, &d.RetryMin}, {&c.RetryMax, &d.RetryMax},
-		{&c.Lease, &d.Lease}, {&c.Suspicion, &d.Suspicion}, {&c.Absence, &d.Absence}, {&c.ReleaseGrace, &d.ReleaseGrace}, {&c.Abandon, &d.Abandon},
+		{&c.Lease, &d.Lease}, {&c.Suspicion, &d.Suspicion}, {&c.Absence, &d.Absence}, {&c.ReleaseGrace, &d.ReleaseGrace}, {&c.Abandon, &d.Abandon}, {&c.Settle, &d.Settle},
 	} {
 		if *f.have == 0 {
 			*f.have = *f.standard
@@ -89,11 +98,13 @@ func (c Config) withDefaults() Config {
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	switch {
+	case c.Slim && c.NoForward:
+		return fmt.Errorf("%w: switches are to forward where it is better, and never", ErrConfig)
 	case c.MaxGroups < 0 || c.MaxMembers < 2 || c.MaxMembers > 1<<24 || c.MaxAttempts < 0 || c.MaxHistory < 0 || c.MaxDraining < 2 || c.Probes < 0:
 		return fmt.Errorf("%w: a bound is negative, fewer than 2 or more than 2^24 members, or fewer than 2 draining trees", ErrConfig)
 	case !powerOfTwo(c.MaxWindow) || !powerOfTwo(c.MinWindow) || c.MinWindow > c.MaxWindow || c.MaxWindow > aggregate.MaxWindow:
 		return fmt.Errorf("%w: windows from %d to %d, want powers of two up to %d", ErrConfig, c.MinWindow, c.MaxWindow, aggregate.MaxWindow)
-	case min(c.Answer, c.Repeat, c.RetryMin, c.Lease, c.Suspicion, c.ReleaseGrace, c.Abandon) < 0 || c.RetryMax < c.RetryMin:
+	case min(c.Answer, c.Repeat, c.RetryMin, c.Lease, c.Suspicion, c.ReleaseGrace, c.Abandon, c.Settle) < 0 || c.RetryMax < c.RetryMin:
 		return fmt.Errorf("%w: a period is negative, or RetryMax (%v) below RetryMin (%v)", ErrConfig, c.RetryMax, c.RetryMin)
 	}
 	return nil

@@ -33,26 +33,47 @@
 // and plans again without that switch, a bounded number of times; then the
 // group is refused, with the reason, until the topology or a reservation
 // changes. A slot is a resource that can shrink: where no tree has room for
-// the group's largest window, half of it is tried, down to Config.MinWindow.
+// the group's largest window, half of it is tried, down to Config.MinWindow. And
+// a window above 64 is no larger than that a tree takes an eighth of what is free
+// at its members' switches, so that many groups find room beside each other.
 //
 // Epochs are even, rise strictly within a group, and are above each that a
 // member has reported: the odd ones are the lowest rank's own, for host trees.
 //
-// A tree that replaces a lost one is asked for with that one, so that what still
-// holds of it can be kept.
+// A tree that replaces one is asked for with that one, so that what still holds of
+// it can be kept, and only what must change does.
+//
+// # What moves a tree, and what does not
+//
+// What goes down moves the trees on it, which an index finds, at once. What comes
+// up, or can do more, moves none by itself: refused groups try again, and trees
+// that were planned while something was missing (makeshift) are compared with new
+// ones, one after the other, once the fabric has been as it is for Config.Settle.
+// Such a review replaces a tree where the planner finds another that is better by
+// more than it keeps an old one for (pathsel.Config.Keep); the old one runs until
+// all members have left it. So a fabric in which something flaps gives no tree
+// more than one reason to move, and a tree that stands never moves for less than
+// that share. How busy links and CPUs are moves none: it counts in plans to come.
+// A group that runs over switches does not leave them because hosts would be
+// faster by a forecast.
 //
 // # Who plans
 //
-// Choosing a tree takes long in a large fabric and is done outside: PlanRequest
-// goes out, Planned comes back, late ones are ignored. The planner owns the
-// pathsel.Load. It adds the tree that it has chosen at once, so that plans
+// Choosing a tree takes long in a large fabric and is done outside, by
+// PlanRequest.Choose: PlanRequest goes out, Planned comes back, late ones are
+// ignored. The planner owns the pathsel.Load. It adds the tree that it has chosen at once, so that plans
 // made one after another see each other; from then on this core accounts for
 // it and says exactly once, in Output.Unloads, when it counts no longer, be it
 // because the plan came too late. Trees that a restarted manager found in its
 // records come in Output.Loads. The planner handles, of one Output, Loads and
 // Unloads before Plans, and calls Load.Add and Load.Remove with no slots: those
-// are accounted here, where it is known what a group may take over from itself,
-// and a switch that is full is among the excluded.
+// are accounted here, and told in Output.Slots for Load.SetSlots. What the group
+// itself has does not count in its own plan (PlanRequest.Own), since the new tree
+// takes its place; a switch that is full is among the excluded. Switches without
+// an agent, and those that can reduce nothing, are not: they may forward.
+//
+// Where hosts are faster the answer is that, and the group stays on hosts
+// (OnHosts) until what exists, or what it can do, changes.
 //
 // # What it knows of switches
 //
@@ -69,7 +90,8 @@
 // # Where packets go
 //
 // Each edge of a tree is given by the two addresses at which its ends reach each
-// other. A switch or member with a data address of its own is reached there. One
+// other; where switches forward an edge, those on its first and on its last link.
+// A switch or member with a data address of its own is reached there. One
 // whose data address is unspecified listens on all it has, and is reached at the
 // address that the topology gives its end of the very link that was chosen; if
 // there is none, the tree is given up, and the link named.

@@ -91,9 +91,9 @@ func build(t *testing.T, g *topology.Graph, data func(topology.NodeID) netip.Add
 			todo = append(todo, Stored{Seq: r.Seq})
 		}
 		for _, p := range out.Plans {
-			choice, err := pathsel.Select(g.View(), pathsel.NewLoad(g), p.Request)
-			result.tree = choice.Tree
-			todo = append(todo, Planned{Group: p.Group, Plan: p.Plan, Choice: choice, Err: err})
+			plan, err := p.Choose(must(pathsel.NewPlanner(g, pathsel.Config{})), g.View(), pathsel.NewLoad(g))
+			result.tree = plan.Tree
+			todo = append(todo, Planned{Group: p.Group, Plan: p.Plan, Chosen: plan, Err: err})
 		}
 		for _, p := range out.Prepares {
 			todo = append(todo, Answer{p.Switch, agent.Reply{Incarnation: 1, Kind: agent.Prepared, Group: 1, Epoch: p.Epoch, Addr: at(p.Switch)}})

@@ -31,12 +31,14 @@ var (
 	ErrRefused  = errors.New("manager: a switch refused")                // Cause is an *agent.Refusal
 	ErrNoAnswer = errors.New("manager: a switch did not answer in time") // or died
 	ErrEpochs   = errors.New("manager: the group's epochs are used up")
+	// ErrHostsFaster: there could be one. Cause is a *pathsel.HostsFaster.
+	ErrHostsFaster = errors.New("manager: the group needs no tree")
 )
 
 // Refusal is why a group has no tree at the moment: the resource, the switch,
 // what is free, and who holds the rest, as far as one switch is the reason.
 type Refusal struct {
-	Reason   error // one of the four above
+	Reason   error // one of those above
 	Resource string
 	Switch   string // empty: no single one
 	Need     int

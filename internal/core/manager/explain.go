@@ -20,9 +20,13 @@ const (
 	Active                     // a tree is active; its replacement may be under way
 	Refusing                   // there is no tree, for a reason that has to go first
 	Releasing                  // the group has been released, its trees are going
+	OnHosts                    // there is no tree, since hosts are faster
 )
 
-var stateNames = [...]string{"state(0)", "waiting", "planning", "preparing", "active", "refused", "releasing"}
+// States are all of them.
+var States = []State{Waiting, Planning, Preparing, Active, Refusing, Releasing, OnHosts}
+
+var stateNames = [...]string{"state(0)", "waiting", "planning", "preparing", "active", "refused", "releasing", "over hosts"}
 
 // String returns the state's name.
 func (s State) String() string {
@@ -67,7 +71,8 @@ type Summary struct {
 // Explanation is all that there is to say about a group.
 type Explanation struct {
 	Summary
-	Missing []uint32 // ranks that do not watch, at most MaxMissing
+	Purpose pathsel.Purpose // as it was created
+	Missing []uint32        // ranks that do not watch, at most MaxMissing
 	Trees   []TreeState
 	Refusal error    // why there is no tree, or no replacement; may be nil
 	Offload int      // members that reported to run over switches
@@ -83,7 +88,7 @@ type TreeState struct {
 	Epoch  uint32
 	Stage  Stage
 	Window uint32
-	Choice pathsel.Choice // the tree, its cost, the runners-up, and why
+	Plan   pathsel.Plan // the tree, its figures, the rivals, and why
 }
 
 // Change is an entry of a group's history.
@@ -123,7 +128,7 @@ func (c *Core) Group(id uint32) (Explanation, bool) {
 		return Explanation{}, false
 	}
 	e := Explanation{
-		Summary: g.summary(),
+		Summary: g.summary(), Purpose: g.spec.Purpose,
 		Offload: g.ways[Offload], Hosts: g.ways[HostTree],
 		History: slices.Clone(g.history),
 	}
@@ -136,7 +141,7 @@ func (c *Core) Group(id uint32) (Explanation, bool) {
 		}
 	}
 	for _, t := range g.trees() {
-		e.Trees = append(e.Trees, TreeState{Epoch: t.epoch, Stage: t.stage, Window: t.window, Choice: t.choice})
+		e.Trees = append(e.Trees, TreeState{Epoch: t.epoch, Stage: t.stage, Window: t.window, Plan: t.plan})
 	}
 	return e, true
 }
@@ -159,6 +164,8 @@ func (g *group) state() State {
 		return Preparing
 	case g.watching < len(g.members):
 		return Waiting
+	case g.refusal != nil && g.refusal.Reason == ErrHostsFaster:
+		return OnHosts
 	case g.refusal != nil:
 		return Refusing
 	}

@@ -21,12 +21,14 @@ type device struct {
 	drained     bool   // by the manager's operator
 	refusing    bool   // its agent says that it is being drained
 	outlives    bool   // what reduces goes on without its agent
+	unattended  bool   // it has no agent, and can only forward
 	why         string // it is not up
 
 	// holdings are what groups have here, by group, and used is their sum.
 	// They follow from the sites and orphans; see account.
 	holdings []agent.Holder
 	used     int
+	booked   bool         // it is in Core.booked
 	orphans  []agent.Hold // that the agent holds and nobody wants; Removes are out
 	// timer rings while up, to remove orphans, and otherwise when the agent has
 	// been away for too long.
@@ -104,6 +106,10 @@ func (c *Core) account(d *device, id uint32) {
 		d.holdings = slices.Insert(d.holdings, i, agent.Holder{Group: id, Slots: slots})
 	}
 	c.changed = c.changed || slots < before
+	if slots != before && !d.booked {
+		d.booked = true
+		c.booked = append(c.booked, d)
+	}
 }
 
 // eachSite calls f for every site on d that is not gone. The list is taken
@@ -129,7 +135,7 @@ func (c *Core) switchUp(in SwitchUp) {
 	d := c.device(in.Switch)
 	avoided := d.avoided()
 	d.up, d.incarnation, d.capability, d.refusing, d.outlives = true, in.Incarnation, in.Capability, in.Draining, in.Outlives
-	c.changed = true
+	c.changed, c.rebuilt = true, true
 	c.eachSite(d, func(g *group, t *tree, s *site) { c.meet(g, t, s, in.Holds) })
 	c.adopt(d, in.Holds)
 	if d.avoided() != avoided {
@@ -149,7 +155,7 @@ func (c *Core) meet(g *group, t *tree, s *site, holds []agent.Hold) {
 		c.bereave(g, t, s, "it was restarted")
 	case s.phase == preparing:
 		i := t.vertexOn(d)
-		c.askPrepare(g, t, i, len(t.choice.Tree.Children(i)))
+		c.askPrepare(g, t, i, len(t.plan.Tree.Children(i)))
 	case hold == nil:
 		c.bereave(g, t, s, "it no longer holds the epoch")
 	case s.phase == committing:

@@ -46,9 +46,9 @@ func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 		return Planned{Group: group, Plan: uint64(r.next(8)), Err: errors.New("no")}
 	case 4:
 		in := Planned{Group: lastPlan.Group, Plan: lastPlan.Plan}
-		in.Choice, in.Err = pathsel.Select(graph.View(), nil, lastPlan.Request)
+		in.Chosen, in.Err = planFor(graph, graph.View(), &lastPlan)
 		if r.next(4) == 0 && in.Err == nil {
-			in.Choice.Tree.Leaves = in.Choice.Tree.Leaves[1:]
+			in.Chosen.Tree.Leaves = in.Chosen.Tree.Leaves[1:]
 		}
 		return in
 	case 5, 6:
@@ -116,12 +116,18 @@ func playRaw(graph *topology.Graph, data []byte) error {
 	return nil
 }
 
+// planFor makes a plan in an empty fabric.
+func planFor(graph *topology.Graph, view topology.View, r *PlanRequest) (pathsel.Plan, error) {
+	p := must(pathsel.NewPlanner(graph, pathsel.Config{Work: 1 << 14}))
+	return p.Plan(view, nil, r.Request)
+}
+
 // obedient answers everything as it should be.
 func obedient(c *Core, out *Output) []Input {
 	var batch []Input
 	for _, p := range out.Plans {
-		choice, err := pathsel.Select(c.view, nil, p.Request)
-		batch = append(batch, Planned{Group: p.Group, Plan: p.Plan, Choice: choice, Err: err})
+		plan, err := planFor(c.graph, c.view, &p)
+		batch = append(batch, Planned{Group: p.Group, Plan: p.Plan, Chosen: plan, Err: err})
 	}
 	if n := len(out.Persist); n > 0 {
 		batch = append(batch, Stored{Seq: out.Persist[n-1].Seq})

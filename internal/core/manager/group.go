@@ -27,6 +27,7 @@ type group struct {
 	active   *tree   // active
 	draining []*tree // draining, by age
 	lost     *tree   // the last active one that was lost, until another is active
+	review   bool    // active is to be compared with a new one
 
 	plan      uint64 // of the PlanRequest without an answer; 0: none
 	round     round
@@ -102,7 +103,7 @@ func (c *Core) create(in Create) {
 	c.lastGroup++
 	g := c.addGroup(c.lastGroup, &Spec{
 		Name: in.Name, Members: in.Members, ChunkBytes: in.ChunkBytes, Window: in.Window,
-		Functions: in.Functions, Types: in.Types, Secret: in.Secret,
+		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Secret: in.Secret,
 	}, hosts)
 	g.until = c.now.Add(c.cfg.Abandon)
 	c.saveFleet()
@@ -126,7 +127,7 @@ func (c *Core) addGroup(id uint32, spec *Spec, hosts []topology.NodeID) *group {
 
 func (s *Spec) sameTerms(in *Create) bool {
 	return s.ChunkBytes == in.ChunkBytes && s.Window == in.Window && s.Functions == in.Functions &&
-		s.Types == in.Types && slices.Equal(s.Members, in.Members)
+		s.Types == in.Types && s.Purpose == in.Purpose && slices.Equal(s.Members, in.Members)
 }
 
 // maxName is the most bytes of a group's name.
@@ -143,6 +144,8 @@ func (c *Core) checkCreate(in *Create) ([]topology.NodeID, error) {
 		return nil, fmt.Errorf("a window of %d chunks, want a power of two up to %d: %w", in.Window, c.cfg.MaxWindow, ErrRequest)
 	case in.Functions&^topology.AllFunctions() != 0 || in.Types&^topology.AllTypes() != 0:
 		return nil, fmt.Errorf("functions %#x or types %#x are not all defined: %w", uint32(in.Functions), uint32(in.Types), ErrRequest)
+	case in.Purpose.Validate() != nil:
+		return nil, fmt.Errorf("%w: %w", in.Purpose.Validate(), ErrRequest)
 	case in.Secret == [32]byte{}:
 		return nil, fmt.Errorf("the driver gave no secret: %w", ErrRequest)
 	case len(in.Members) < 2:

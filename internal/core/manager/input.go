@@ -21,6 +21,7 @@ type Create struct {
 	Window     uint32   // largest window of any epoch, in chunks; a power of two
 	Functions  topology.Functions
 	Types      topology.Types
+	Purpose    pathsel.Purpose // decides which tree is the best
 	// Secret is where the cookies of the group's trees come from. The driver
 	// draws it from crypto/rand; all zeros are refused. It counts only for the
 	// Create that makes the group.
@@ -43,12 +44,12 @@ type Unwatch struct {
 	Stream      uint64
 }
 
-// Planned is the answer to a PlanRequest: a choice, or the error that
-// pathsel.Select gave.
+// Planned is the answer to a PlanRequest: a tree, or the error that a
+// pathsel.Planner gave.
 type Planned struct {
 	Group  uint32
 	Plan   uint64
-	Choice pathsel.Choice // if Err is nil; kept, read only
+	Chosen pathsel.Plan // if Err is nil; kept, read only
 	Err    error
 }
 

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -17,7 +18,16 @@ type Core struct {
 	lastGroup uint32            // the highest number ever given
 	plans     uint64            // the highest number of a plan
 
-	fleet []device // by switch index of graph
+	fleet  []device  // by switch index of graph
+	booked []*device // whose slots have changed in this Step
+
+	places  *pathsel.Index // where trees are that are not being removed
+	tenants []tenant       // by number in places
+	vacant  []uint32       // numbers without a tree
+
+	reviews   []uint32 // groups whose trees are to be reviewed, one after the other
+	reviewing uint64   // the plan of the review that is out; 0: none
+	quiet     timer    // rings when the fabric has been quiet for Config.Settle
 
 	seq     uint64   // of the last record
 	stored  uint64   // up to which records are stored
@@ -27,7 +37,8 @@ type Core struct {
 	dirty   []*group // to be advanced in this Step
 	blocked []uint32 // groups whose refusal stands until something changes
 	changed bool     // something has changed that may end a refusal
-	changes uint64   // how often that was so
+	rebuilt bool     // more than slots has changed: what exists, or what it can do
+	changes uint64   // how often changed was so
 	started bool
 
 	now core.Time // of the current Step
@@ -50,14 +61,28 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 		c.settle()
 	}
 	for t := c.timers.due(now); t != nil; t = c.timers.due(now) {
-		if t.group != nil {
+		switch {
+		case t.group != nil:
 			c.touch(t.group)
-		} else {
+		case t.on != nil:
 			c.ring(t.on)
+		default:
+			c.beginReviews()
 		}
 		c.settle()
 	}
+	c.tellSlots()
 	c.out = nil
+}
+
+// tellSlots tells of the switches whose slots have changed.
+func (c *Core) tellSlots() {
+	for i, d := range c.booked {
+		d.booked = false
+		c.out.Slots = append(c.out.Slots, SlotUse{d.node, d.used})
+		c.booked[i] = nil
+	}
+	c.booked = c.booked[:0]
 }
 
 // Deadline returns when the core wants to be stepped next.
@@ -105,7 +130,7 @@ func (c *Core) start() {
 	for _, id := range c.order {
 		g := c.groups[id]
 		for _, t := range g.trees() {
-			c.out.Loads = append(c.out.Loads, t.choice.Tree)
+			c.out.Loads = append(c.out.Loads, t.plan.Tree)
 		}
 		g.until = c.now
 		if !g.released {
@@ -131,6 +156,10 @@ func (c *Core) settle() {
 			c.changed = false
 			c.changes++
 			c.unblock()
+			if c.rebuilt {
+				c.timers.set(&c.quiet, c.now.Add(c.cfg.Settle))
+			}
+			c.rebuilt = false
 		}
 		if len(c.dirty) == 0 {
 			return
@@ -151,15 +180,22 @@ func (c *Core) settle() {
 
 // unblock lets the refused groups try again, after a moment: changes come
 // together, and a tree that was planned after the first would make do with less.
+// That hosts are faster does not depend on slots.
 func (c *Core) unblock() {
+	stay := c.blocked[:0]
 	for _, id := range c.blocked {
-		if g := c.groups[id]; g != nil && g.blocked {
+		g := c.groups[id]
+		switch {
+		case g == nil || !g.blocked:
+		case !c.rebuilt && g.refusal != nil && g.refusal.Reason == ErrHostsFaster:
+			stay = append(stay, id)
+		default:
 			g.blocked = false
 			g.notBefore = max(g.notBefore, c.now.Add(c.cfg.RetryMin))
 			c.touch(g)
 		}
 	}
-	c.blocked = c.blocked[:0]
+	c.blocked = stay
 }
 
 // advance does for g what the state and the time ask for.
@@ -182,7 +218,7 @@ func (c *Core) advance(g *group) {
 // wantsPlan reports whether g is to be given a tree, be it later.
 func (c *Core) wantsPlan(g *group) bool {
 	return !g.released && g.building == nil && g.plan == 0 && !g.blocked &&
-		(g.active == nil || g.active.unwanted) &&
+		(g.active == nil || g.active.unwanted || g.review) &&
 		g.watching == len(g.members) && len(g.draining) < c.cfg.MaxDraining
 }
 
@@ -207,27 +243,30 @@ func (c *Core) deadline(g *group) core.Time {
 	return at
 }
 
-// topologyChanged gives up the trees that the fabric no longer has.
+// topologyChanged gives up the trees that the fabric no longer has. It looks at
+// those alone that are where something went down.
 func (c *Core) topologyChanged(in TopologyChanged) {
-	if in.View.Graph() != c.graph {
+	delta, err := topology.Diff(c.view, in.View)
+	if err != nil || in.View.Graph() != c.graph {
 		return
 	}
-	c.view, c.changed = in.View, true
-	for _, id := range c.order {
-		g := c.groups[id]
-		for _, t := range g.trees() {
-			if t.removing {
-				continue
-			}
-			err := t.choice.Tree.Validate(c.view)
-			if err == nil {
-				continue
-			}
-			if t == g.building {
-				c.fail(g, &Refusal{Reason: ErrNoTree, Resource: "path", Cause: err})
-			} else {
-				c.lose(g, t, err.Error())
-			}
+	c.view = in.View
+	if !delta.Structural() {
+		return // plans to come count it; no tree moves for it
+	}
+	c.changed, c.rebuilt = true, true
+	for _, number := range c.touched(&delta) {
+		g, t := c.tenants[number].group, c.tenants[number].tree
+		if t == nil || t.removing {
+			continue
+		}
+		err := t.plan.Tree.Validate(c.view)
+		switch {
+		case err == nil:
+		case t == g.building:
+			c.fail(g, &Refusal{Reason: ErrNoTree, Resource: "path", Cause: err})
+		default:
+			c.lose(g, t, err.Error())
 		}
 	}
 }

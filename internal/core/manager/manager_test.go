@@ -44,7 +44,7 @@ func (w *world) want(t *testing.T, state State, epoch uint32) {
 
 // on returns the index of the switch at a vertex of group 1's active tree.
 func (w *world) on(vertex int) int {
-	return w.graph.SwitchIndex(w.core.groups[1].active.choice.Tree.Vertices[vertex].Switch)
+	return w.graph.SwitchIndex(w.core.groups[1].active.plan.Tree.Vertices[vertex].Switch)
 }
 
 func (w *world) enterAll(epoch uint32) {
@@ -361,7 +361,7 @@ func (w *world) expireOn(i int) {
 
 func TestTopologyChange(t *testing.T) {
 	w := running(t)
-	up := w.core.groups[1].active.choice.Tree.Vertices[1].Up
+	up := w.core.groups[1].active.plan.Tree.Vertices[1].Up
 	w.overlay = must(w.overlay.With(topology.LinkState(up, false)))
 	w.step(TopologyChanged{View: w.overlay.View()})
 	if n := w.out.Withdrawals; len(n) != 3 || !strings.Contains(n[0].Why, "down") {

@@ -152,13 +152,13 @@ const maxSuspects = 16
 // suspect avoids, for a while, the switch that a member's loss points at: its
 // parent if that was silent, otherwise the one above it.
 func (c *Core) suspect(g *group, t *tree, rank uint32, silent bool) {
-	at := t.choice.Tree.Leaves[rank].Vertex
+	at := t.plan.Tree.Leaves[rank].Vertex
 	if !silent {
-		if at = t.choice.Tree.Vertices[at].Parent; at < 0 {
+		if at = t.plan.Tree.Vertices[at].Parent; at < 0 {
 			return
 		}
 	}
-	s := suspect{t.choice.Tree.Vertices[at].Switch, c.now.Add(c.cfg.Suspicion)}
+	s := suspect{t.plan.Tree.Vertices[at].Switch, c.now.Add(c.cfg.Suspicion)}
 	for i := range g.suspects {
 		if g.suspects[i].node == s.node {
 			g.suspects[i] = s

@@ -16,6 +16,7 @@ type Output struct {
 	Persist     []Record
 	Loads       []pathsel.Tree // count from now on; see "Who plans" in the package's documentation
 	Unloads     []pathsel.Tree // count no longer
+	Slots       []SlotUse      // reserved from now on
 	Plans       []PlanRequest
 	Prepares    []Prepare
 	Commits     []Commit
@@ -31,6 +32,7 @@ func (o *Output) Reset() {
 	reset(&o.Persist)
 	reset(&o.Loads)
 	reset(&o.Unloads)
+	reset(&o.Slots)
 	reset(&o.Plans)
 	reset(&o.Prepares)
 	reset(&o.Commits)
@@ -51,6 +53,16 @@ type PlanRequest struct {
 	Group   uint32
 	Plan    uint64 // for Planned; rises
 	Request pathsel.Request
+	// Own are the trees that the group has, and OwnSlots what it has reserved:
+	// the new tree takes their place, so that they do not count for this plan.
+	Own      []pathsel.Tree
+	OwnSlots []SlotUse
+}
+
+// SlotUse is the slots that are reserved on a switch.
+type SlotUse struct {
+	Switch topology.NodeID
+	Slots  int
 }
 
 // Prepare goes to the agent of Switch. The driver sets Req as it likes: the

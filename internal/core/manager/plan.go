@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -22,6 +23,7 @@ type round struct {
 	// Of the plan that is out:
 	full      []topology.NodeID // excluded because they lack slots
 	suspected bool              // one was excluded on suspicion
+	impaired  bool              // something that may come back was missing
 	changes   uint64            // Core.changes when it went out
 }
 
@@ -51,57 +53,117 @@ func (r *round) avoid(n topology.NodeID, free int) {
 func (c *Core) plan(g *group) {
 	r := &g.round
 	if r.window == 0 {
-		*r = round{window: g.spec.Window}
+		*r = round{window: c.firstWindow(g)}
 	}
+	req := pathsel.Request{
+		Members: g.hosts, Functions: g.spec.Functions, Types: g.spec.Types,
+		Slots: 2 * int(r.window), ChunkBytes: g.spec.ChunkBytes, Purpose: g.spec.Purpose,
+		// A group that runs over switches does not leave them for a forecast.
+		Forward: !c.cfg.NoForward, Slim: c.cfg.Slim, Hosts: !c.cfg.NoHosts && g.active == nil,
+	}
+	switch {
+	case g.active != nil:
+		req.Old = g.active.plan.Tree
+	case g.lost != nil:
+		req.Old = g.lost.plan.Tree
+	}
+	c.exclude(g, &req)
+	c.plans++
+	g.plan = c.plans
+	p := PlanRequest{Group: g.id, Plan: g.plan, Request: req, OwnSlots: c.ownSlots(g)}
+	for _, t := range g.trees() {
+		if !t.removing {
+			p.Own = append(p.Own, t.plan.Tree)
+		}
+	}
+	c.out.Plans = append(c.out.Plans, p)
+}
+
+// exclude keeps the switches off a plan that cannot be on its tree.
+func (c *Core) exclude(g *group, req *pathsel.Request) {
+	r := &g.round
 	r.full, r.suspected, r.changes = nil, false, c.changes
-	need := 2 * int(r.window)
-	var exclude []topology.NodeID
+	r.impaired = impaired(c.view)
 	for i := range c.fleet {
 		d := &c.fleet[i]
-		excluded, slots := r.excludes(d.node, need)
-		if !d.usable() {
+		if d.unattended && !d.up || d.usable() && !d.capability.CanReduce() {
+			req.Idle = append(req.Idle, d.node)
+			continue
+		}
+		excluded, slots := r.excludes(d.node, req.Slots)
+		switch {
+		case !d.usable():
 			excluded, slots = true, false
-		} else if !excluded && g.suspected(d.node, c.now) {
+		case excluded:
+		case g.suspected(d.node, c.now):
 			excluded, r.suspected = true, true
-		} else if !excluded && d.freeFor(g.id) < need {
+		case d.freeFor(g.id) < req.Slots:
 			excluded, slots = true, true
 		}
 		if excluded {
-			exclude = append(exclude, d.node)
+			req.Exclude = append(req.Exclude, d.node)
 		}
 		if slots {
 			r.full = append(r.full, d.node)
+		} else if excluded {
+			r.impaired = true
 		}
 	}
-	c.plans++
-	g.plan = c.plans
-	req := pathsel.Request{
-		Members: g.hosts, Functions: g.spec.Functions, Types: g.spec.Types,
-		Slots: need, ChunkBytes: g.spec.ChunkBytes, Exclude: exclude,
+}
+
+// impaired reports whether anything is down.
+func impaired(view topology.View) bool {
+	for range view.NodesDown() {
+		return true
 	}
-	if g.lost != nil {
-		req.Old = g.lost.choice.Tree
+	for range view.LinksDown() {
+		return true
 	}
-	c.out.Plans = append(c.out.Plans, PlanRequest{Group: g.id, Plan: g.plan, Request: req})
+	return false
+}
+
+// ownSlots returns what g has on the switches of its trees.
+func (c *Core) ownSlots(g *group) []SlotUse {
+	var all []SlotUse
+	for _, t := range g.trees() {
+		for i := range t.sites {
+			d := t.sites[i].on
+			if k, ok := d.holding(g.id); ok {
+				all = append(all, SlotUse{d.node, d.holdings[k].Slots})
+			}
+		}
+	}
+	slices.SortFunc(all, func(x, y SlotUse) int { return cmp.Compare(x.Switch, y.Switch) })
+	return slices.Compact(all)
 }
 
 func (c *Core) planned(in Planned) {
+	if c.reviewing == in.Plan {
+		c.reviewing = 0
+		defer c.nextReview()
+	}
 	g := c.groups[in.Group]
 	if g == nil || g.plan == 0 || g.plan != in.Plan {
 		c.unload(in)
 		return
 	}
-	g.plan = 0
+	review := g.review && g.active != nil && !g.active.unwanted
+	g.plan, g.review = 0, false
 	c.touch(g)
+	if review && !c.reviewed(g, &in) {
+		c.unload(in)
+		g.round = round{}
+		return
+	}
 	if in.Err != nil {
 		c.planRefused(g, in.Err)
 		return
 	}
-	if g.watching < len(g.members) || g.active != nil && !g.active.unwanted {
+	if g.watching < len(g.members) || g.active != nil && !g.active.unwanted && !review {
 		c.unload(in)
 		return
 	}
-	if why := c.overtaken(g, &in.Choice.Tree); why != nil {
+	if why := c.overtaken(g, &in.Chosen.Tree); why != nil {
 		c.unload(in)
 		c.fail(g, why)
 		return
@@ -112,13 +174,13 @@ func (c *Core) planned(in Planned) {
 		c.refuse(g, &Refusal{Reason: ErrEpochs})
 		return
 	}
-	c.begin(g, uint32(epoch), in.Choice)
+	c.begin(g, uint32(epoch), in.Chosen)
 }
 
 // unload lets go of a tree that came too late or cannot be used.
 func (c *Core) unload(in Planned) {
 	if in.Err == nil {
-		c.out.Unloads = append(c.out.Unloads, in.Choice.Tree)
+		c.out.Unloads = append(c.out.Unloads, in.Chosen.Tree)
 	}
 }
 
@@ -165,6 +227,11 @@ func (c *Core) fullRefusal(g *group, d *device) *Refusal {
 // suspicion, then with a smaller window, and at last not at all.
 func (c *Core) planRefused(g *group, err error) {
 	r := &g.round
+	var faster *pathsel.HostsFaster
+	if errors.As(err, &faster) {
+		c.refuse(g, &Refusal{Reason: ErrHostsFaster, Cause: faster})
+		return
+	}
 	var no *pathsel.Refusal
 	slots := errors.As(err, &no) && no.Resource == pathsel.Slots || len(r.full) > 0
 	switch {
@@ -241,6 +308,11 @@ func (c *Core) fail(g *group, why *Refusal) {
 	} else {
 		c.note(g, "plan given up: %v", why)
 	}
+	if g.active != nil && !g.active.unwanted {
+		g.round = round{} // it was to be better, not needed
+		c.backOff(g)
+		return
+	}
 	g.round.last = why
 	if g.round.attempts++; g.round.attempts >= c.cfg.MaxAttempts {
 		c.refuse(g, why)
@@ -260,7 +332,7 @@ func (c *Core) refuse(g *group, why *Refusal) {
 	g.round = round{}
 	g.refusal = why
 	c.backOff(g)
-	if why.Reason == ErrNoTree || why.Reason == ErrEpochs {
+	if why.Reason == ErrNoTree || why.Reason == ErrEpochs || why.Reason == ErrHostsFaster {
 		// The change that ends this should not have to wait for long; and it
 		// may have come while the plan was being made.
 		g.notBefore = c.now.Add(c.cfg.delay(min(g.failures, maxDoublings)))

@@ -38,6 +38,7 @@ type Spec struct {
 	Window     uint32
 	Functions  topology.Functions
 	Types      topology.Types
+	Purpose    pathsel.Purpose
 	Secret     [32]byte
 }
 
@@ -52,8 +53,8 @@ type Trees struct {
 type Tree struct {
 	Epoch    uint32
 	Window   uint32
-	Choice   pathsel.Choice
-	Switches []Site           // by vertex of Choice.Tree
+	Plan     pathsel.Plan
+	Switches []Site           // by vertex of Plan.Tree
 	Members  []netip.AddrPort // data addresses that its leaf switches know, by rank
 }
 

@@ -29,7 +29,7 @@ func (c *Core) Sites(n topology.NodeID) []SiteState {
 			if i := t.vertexOn(d); i >= 0 && t.links != nil && t.sites[i].phase >= committing && t.sites[i].phase < gone {
 				all = append(all, SiteState{
 					Group: g.id, Epoch: t.epoch, Name: g.spec.Name, Window: t.window, ChunkBytes: g.spec.ChunkBytes,
-					Up: t.choice.Tree.Vertices[i].Up, Children: t.links[i],
+					Up: t.plan.Tree.Vertices[i].Up, Children: t.links[i],
 				})
 			}
 		}

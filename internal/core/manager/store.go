@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -52,7 +53,7 @@ func (c *Core) saveTrees(g *group) uint64 {
 		if !t.recorded {
 			continue
 		}
-		live := Tree{Epoch: t.epoch, Window: t.window, Choice: t.choice, Members: t.members}
+		live := Tree{Epoch: t.epoch, Window: t.window, Plan: t.plan, Members: t.members}
 		for i := range t.sites {
 			s := &t.sites[i]
 			live.Switches = append(live.Switches, Site{Name: s.on.name, Incarnation: s.incarnation, Addr: s.addr})
@@ -127,13 +128,19 @@ func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error)
 	c := &Core{
 		cfg: cfg.withDefaults(), graph: graph, view: graph.View(),
 		groups: make(map[uint32]*group), names: make(map[string]uint32),
-		fleet: make([]device, graph.Switches()),
+		fleet: make([]device, graph.Switches()), places: pathsel.NewIndex(graph),
 	}
 	for i := range c.fleet {
 		d := &c.fleet[i]
 		d.node = graph.Switch(i)
 		d.name = graph.Name(d.node)
 		d.timer.on = d
+	}
+	for _, n := range cfg.Unattended {
+		if !graph.IsSwitch(n) {
+			return nil, fmt.Errorf("%w: node %d without an agent is not a switch", ErrConfig, n)
+		}
+		c.device(n).unattended = true
 	}
 	var errs []error
 	for _, kind := range []RecordKind{FleetRecord, SpecRecord, TreesRecord} {
@@ -197,6 +204,7 @@ func (c *Core) restoreTrees(g *group, r *Trees) {
 			g.draining = append(g.draining, old)
 		}
 		g.active = t
+		c.enlist(g, t)
 		t.unwanted = slices.ContainsFunc(t.sites, func(s site) bool { return s.on.avoided() })
 		for k := range t.sites {
 			c.account(t.sites[k].on, g.id)
@@ -209,12 +217,12 @@ func (c *Core) restoreTrees(g *group, r *Trees) {
 // come.
 func (c *Core) restoreTree(g *group, r *Tree) *tree {
 	t := &tree{
-		epoch: r.Epoch, window: r.Window, choice: r.Choice, stage: TreeActive,
+		epoch: r.Epoch, window: r.Window, plan: r.Plan, upper: upperLinks(&r.Plan.Tree), stage: TreeActive,
 		members: r.Members, recorded: true, until: core.Never,
 	}
-	vertices := r.Choice.Tree.Vertices
-	if r.Choice.Tree.Validate(c.view) != nil || len(r.Switches) != len(vertices) ||
-		!spans(&r.Choice.Tree, g.hosts) || len(r.Members) != len(g.hosts) {
+	vertices := r.Plan.Tree.Vertices
+	if r.Plan.Tree.Validate(c.view) != nil || len(r.Switches) != len(vertices) ||
+		!spans(&r.Plan.Tree, g.hosts) || len(r.Members) != len(g.hosts) {
 		return nil
 	}
 	for i, s := range r.Switches {
@@ -224,6 +232,6 @@ func (c *Core) restoreTree(g *group, r *Tree) *tree {
 		}
 		t.sites = append(t.sites, site{on: d, incarnation: s.Incarnation, phase: committed, addr: s.Addr})
 	}
-	t.number(r.Choice.Tree.AllChildren())
+	t.index(r.Plan.Tree.AllChildren())
 	return t
 }

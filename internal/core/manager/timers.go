@@ -6,7 +6,8 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core"
 )
 
-// timer is when a group or a switch wants attention; one of the two is set.
+// timer is when a group or a switch wants attention. One of the two is set,
+// except in Core.quiet.
 type timer struct {
 	at    core.Time
 	place int // in timers, from 1; 0: not in it

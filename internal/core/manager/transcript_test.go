@@ -30,11 +30,14 @@ func TestTranscripts(t *testing.T) {
 // script is a world that tells what the manager puts out.
 type script struct {
 	*world
-	told strings.Builder
+	purpose pathsel.Purpose // of groups to come
+	told    strings.Builder
 }
 
-func (s *script) fabric(slots int) {
-	s.world = newWorld(smallFabric(), Config{MinWindow: 2}, slots)
+func (s *script) fabric(slots int) { s.on(smallFabric(), slots) }
+
+func (s *script) on(g *topology.Graph, slots int) {
+	s.world = newWorld(g, Config{MinWindow: 2}, slots)
 	s.watcher = s.tell
 }
 
@@ -68,6 +71,11 @@ func (s *script) execute(words []string) bool {
 	switch words[0] {
 	case "fabric":
 		s.fabric(int(num(1)))
+	case "detour":
+		s.on(detour(), int(num(1)))
+	case "purpose":
+		bytes, _ := strconv.ParseInt(arg(2), 10, 64)
+		s.purpose = pathsel.Purpose{Collective: must(pathsel.ParseCollective(arg(1))), Bytes: bytes, Criterion: must(pathsel.ParseCriterion(arg(3)))}
 	case "connect":
 		for _, i := range switches {
 			s.connect(i)
@@ -83,7 +91,7 @@ func (s *script) execute(words []string) bool {
 		for i := 3; i < len(words); i++ {
 			hosts = append(hosts, int(num(i)))
 		}
-		s.create(arg(1), num(2), hosts...)
+		s.createFor(s.purpose, arg(1), num(2), hosts...)
 	case "watch":
 		s.watchRanks(num(1), arg(2))
 	case "unwatch":
@@ -124,6 +132,11 @@ func (s *script) execute(words []string) bool {
 		for _, i := range switches {
 			s.ask(Drain{Switch: s.agents[i].node, On: words[0] == "drain"})
 		}
+	case "node":
+		s.setNode(s.node(arg(1)), arg(2) == "up")
+	case "busy": // a switch's CPU, in percent
+		s.overlay = must(s.overlay.With(topology.NodeUtilization(s.node(arg(1)), float64(num(2))/100)))
+		s.step(TopologyChanged{View: s.overlay.View()})
 	case "link":
 		s.overlay = must(s.overlay.With(topology.LinkState(topology.LinkID(num(1)), arg(2) == "up")))
 		s.step(TopologyChanged{View: s.overlay.View()})
@@ -171,7 +184,7 @@ func (s *script) tell(out *Output) {
 		f("unload root %s", name(t.Root()))
 	}
 	for _, p := range out.Plans {
-		f("plan %d for group %d: %d slots, without %v", p.Plan, p.Group, p.Request.Slots, s.namesOf(p.Request))
+		f("plan %d for group %d: %d slots, without %v%s", p.Plan, p.Group, p.Request.Slots, s.namesOf(p.Request), s.describe(p))
 	}
 	for _, m := range out.Prepares {
 		f("-> %s: prepare group %d epoch %d: %d children, window %d", name(m.Switch), m.Group, m.Epoch, m.Children, m.Window)
@@ -202,6 +215,17 @@ func (s *script) tell(out *Output) {
 	for _, r := range out.Replies {
 		f("reply %d: group %d, found %v, error %v", r.Req, r.Group, r.Found, r.Err)
 	}
+}
+
+// describe says what a plan is for, and in place of what.
+func (s *script) describe(p PlanRequest) (text string) {
+	if p.Request.Purpose != (pathsel.Purpose{}) {
+		text = "; for " + p.Request.Words()
+	}
+	if len(p.Request.Old.Vertices) > 0 {
+		text += "; in place of root " + s.graph.Name(p.Request.Old.Root())
+	}
+	return text
 }
 
 func (s *script) namesOf(r pathsel.Request) []string {
@@ -242,7 +266,7 @@ func (s *script) explain(group uint32) {
 		f("refusal: %v", e.Refusal)
 	}
 	for _, t := range e.Trees {
-		f("epoch %d %v, window %d: %s", t.Epoch, t.Stage, t.Window, t.Choice.Reason)
+		f("epoch %d %v, window %d: %s", t.Epoch, t.Stage, t.Window, t.Plan.Reason)
 	}
 	for _, change := range e.History {
 		f("%v: %s", time.Duration(change.At), change.What)

@@ -20,7 +20,7 @@ import (
 type tree struct {
 	epoch  uint32
 	window uint32
-	choice pathsel.Choice
+	plan   pathsel.Plan
 	stage  Stage
 	sites  []site    // by vertex
 	left   int       // answers that are missing for the next stage
@@ -30,14 +30,20 @@ type tree struct {
 	members   []netip.AddrPort    // data addresses, by rank
 	rankIndex []uint16            // child index at the leaf switch, by rank
 	upIndex   []uint16            // child index at the parent, by vertex
-	links     [][]topology.LinkID // to the children, by vertex and child index
+	links     [][]topology.LinkID // to the children, at the vertex's end, by vertex and child index
+
+	number uint32                    // in Core.places
+	upper  map[int32]topology.LinkID // of edges that switches forward: the link at the parent's end; see upperLink
 
 	recorded bool // members may know of it: it belongs into the record
 	removing bool // Removes are out, or about to be; otherwise a draining tree still runs
 	held     bool // Removes wait until it is stored that the tree is given up
 	unwanted bool // active, but to be replaced
-	inside   int  // active: members that have entered it
-	behind   int  // draining and not removing: members that have not entered a later epoch
+	// makeshift: something was missing in the fabric when it was planned, so that
+	// there may be a better one once it is back.
+	makeshift bool
+	inside    int // active: members that have entered it
+	behind    int // draining and not removing: members that have not entered a later epoch
 }
 
 // site is a tree on one of its switches.
@@ -75,14 +81,16 @@ func (t *tree) vertexOn(d *device) int {
 }
 
 // begin gives a tree its epoch. The switches hear of it when that is stored.
-func (c *Core) begin(g *group, epoch uint32, choice pathsel.Choice) {
-	t := &tree{epoch: epoch, window: g.round.window, choice: choice, stage: TreePlanned, until: core.Never}
-	t.sites = make([]site, len(choice.Tree.Vertices))
-	for i, v := range choice.Tree.Vertices {
+func (c *Core) begin(g *group, epoch uint32, plan pathsel.Plan) {
+	t := &tree{epoch: epoch, window: g.round.window, plan: plan, stage: TreePlanned, until: core.Never, makeshift: g.round.impaired}
+	t.upper = upperLinks(&plan.Tree)
+	t.sites = make([]site, len(plan.Tree.Vertices))
+	for i, v := range plan.Tree.Vertices {
 		d := c.device(v.Switch)
 		t.sites[i] = site{on: d, incarnation: d.incarnation}
 	}
 	g.epoch, g.building = epoch, t
+	c.enlist(g, t)
 	for i := range t.sites {
 		c.account(t.sites[i].on, g.id)
 	}
@@ -94,7 +102,7 @@ func (c *Core) begin(g *group, epoch uint32, choice pathsel.Choice) {
 func (c *Core) prepare(g *group, t *tree) {
 	t.left = len(t.sites)
 	t.until = c.now.Add(c.cfg.Answer)
-	children := t.choice.Tree.AllChildren()
+	children := t.plan.Tree.AllChildren()
 	for i := range t.sites {
 		t.sites[i].phase = preparing
 		c.askPrepare(g, t, i, len(children[i]))
@@ -150,9 +158,9 @@ func (c *Core) askCommit(t *tree, i int, cfg aggregate.Config) {
 	c.out.Commits = append(c.out.Commits, Commit{s.on.node, agent.Commit{Incarnation: s.incarnation, Config: cfg}})
 }
 
-// number gives every child of t its index, and remembers the link to it.
-func (t *tree) number(children [][]pathsel.Child) {
-	t.rankIndex = make([]uint16, len(t.choice.Tree.Leaves))
+// index gives every child of t its index, and remembers the link to it.
+func (t *tree) index(children [][]pathsel.Child) {
+	t.rankIndex = make([]uint16, len(t.plan.Tree.Leaves))
 	t.upIndex = make([]uint16, len(t.sites))
 	t.links = make([][]topology.LinkID, len(children))
 	for v, of := range children {
@@ -160,10 +168,10 @@ func (t *tree) number(children [][]pathsel.Child) {
 		for i, child := range of {
 			if child.Vertex < 0 {
 				t.rankIndex[child.Lowest] = uint16(i)
-				t.links[v][i] = t.choice.Tree.Leaves[child.Lowest].Link
+				t.links[v][i] = t.leafUpper(child.Lowest)
 			} else {
 				t.upIndex[child.Vertex] = uint16(i)
-				t.links[v][i] = t.choice.Tree.Vertices[child.Vertex].Up
+				t.links[v][i] = t.vertexUpper(int(child.Vertex))
 			}
 		}
 	}
@@ -172,8 +180,8 @@ func (t *tree) number(children [][]pathsel.Child) {
 // configure returns what each switch has to know, by vertex, and numbers the
 // children.
 func (c *Core) configure(g *group, t *tree) []aggregate.Config {
-	children := t.choice.Tree.AllChildren()
-	t.number(children)
+	children := t.plan.Tree.AllChildren()
+	t.index(children)
 	configs := make([]aggregate.Config, len(t.sites))
 	for i := range configs {
 		cfg := &configs[i]
@@ -264,7 +272,8 @@ func (c *Core) remove(g *group, t *tree) {
 		g.draining = append(g.draining, t)
 	}
 	t.stage, t.removing, t.unwanted = TreeDraining, true, false
-	c.out.Unloads = append(c.out.Unloads, t.choice.Tree)
+	c.delist(t)
+	c.out.Unloads = append(c.out.Unloads, t.plan.Tree)
 	for i := range t.sites {
 		s := &t.sites[i]
 		switch {

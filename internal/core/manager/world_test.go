@@ -30,6 +30,7 @@ type world struct {
 
 	agents  []*switchAgent // by switch index
 	plans   []PlanRequest
+	planner *pathsel.Planner
 	load    *pathsel.Load
 	loaded  int // trees that count in load
 	toStore []Record
@@ -68,7 +69,8 @@ type fakeMember struct {
 func newWorld(graph *topology.Graph, cfg Config, slots int) *world {
 	w := &world{
 		graph: graph, overlay: topology.NewOverlay(graph), cfg: cfg, slots: slots,
-		load: pathsel.NewLoad(graph), disk: map[diskKey]Record{},
+		planner: must(pathsel.NewPlanner(graph, pathsel.Config{Work: 1 << 16})),
+		load:    pathsel.NewLoad(graph), disk: map[diskKey]Record{},
 		members: map[[2]uint32]*fakeMember{}, replies: map[uint64]Reply{}, seen: newSightings(),
 	}
 	for i := range graph.Switches() {
@@ -174,6 +176,14 @@ func (w *world) step(batch ...Input) {
 	for _, t := range w.out.Unloads {
 		w.load.Remove(t, 0)
 		w.loaded--
+	}
+	for _, u := range w.out.Slots {
+		w.load.SetSlots(u.Switch, u.Slots)
+	}
+	for i := range w.core.fleet {
+		if d := &w.core.fleet[i]; d.used != w.load.UsedSlots(d.node) {
+			w.fail("switch %s: %d slots are reserved, the planner was told %d", d.name, d.used, w.load.UsedSlots(d.node))
+		}
 	}
 	w.plans = append(w.plans, w.out.Plans...)
 	for _, m := range w.out.Prepares {
@@ -294,12 +304,43 @@ func (w *world) plan() {
 	}
 	p := w.plans[0]
 	w.plans = w.plans[1:]
-	choice, err := pathsel.Select(w.overlay.View(), w.load, p.Request)
+	plan, err := p.Choose(w.planner, w.overlay.View(), w.load)
 	if err == nil {
-		w.load.Add(choice.Tree, 0)
+		w.checkPlan(&p, &plan.Tree)
+		w.load.Add(plan.Tree, 0)
 		w.loaded++
 	}
-	w.step(Planned{Group: p.Group, Plan: p.Plan, Choice: choice, Err: err})
+	w.step(Planned{Group: p.Group, Plan: p.Plan, Chosen: plan, Err: err})
+}
+
+// checkPlan holds a tree against what was asked for: it spans the group, reduces
+// on switches alone that can and are allowed to, within their room, and has no
+// cycle, since each vertex stands after its parent.
+func (w *world) checkPlan(p *PlanRequest, t *pathsel.Tree) {
+	r, view := &p.Request, w.overlay.View()
+	if err := t.Validate(view); err != nil || !spans(t, r.Members) || len(t.Routes) > 0 && !r.Forward && !r.Slim {
+		w.fail("plan %d: %w; it spans %v", p.Plan, err, spans(t, r.Members))
+	}
+	seen := map[topology.NodeID]bool{}
+	for i, children := range t.AllChildren() {
+		n := t.Vertices[i].Switch
+		can, used := view.Capability(n), w.load.UsedSlots(n)
+		for _, u := range p.OwnSlots {
+			if u.Switch == n {
+				used -= u.Slots
+			}
+		}
+		if seen[n] || slices.Contains(r.Exclude, n) || slices.Contains(r.Idle, n) || !can.Functions.Covers(r.Functions) || !can.Types.Covers(r.Types) ||
+			can.Chunk < r.ChunkBytes || len(children) > can.Children || can.Slots-used < r.Slots {
+			w.fail("plan %d: %s is to reduce for %d children: it can %+v, %d of its slots are used", p.Plan, w.graph.Name(n), len(children), can, used)
+		}
+		seen[n] = true
+	}
+	for _, n := range t.Forwarders(w.graph) {
+		if seen[n] || slices.Contains(r.Exclude, n) {
+			w.fail("plan %d: %s forwards", p.Plan, w.graph.Name(n))
+		}
+	}
 }
 
 // store writes what there is to store.
@@ -331,8 +372,13 @@ func (w *world) wait(d time.Duration) {
 
 // create makes a group of the hosts with these numbers.
 func (w *world) create(name string, window uint32, hosts ...int) Reply {
+	return w.createFor(pathsel.Purpose{}, name, window, hosts...)
+}
+
+// createFor makes one for a purpose.
+func (w *world) createFor(purpose pathsel.Purpose, name string, window uint32, hosts ...int) Reply {
 	in := Create{
-		Name: name, ChunkBytes: 1024, Window: window,
+		Purpose: purpose, Name: name, ChunkBytes: 1024, Window: window,
 		Functions: topology.AllFunctions(), Types: topology.AllTypes(), Secret: [32]byte{1, byte(len(name))},
 	}
 	for _, h := range hosts {

@@ -1,0 +1,58 @@
+package processor
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+// ErrUnsupported: this system does not tell.
+var ErrUnsupported = errors.New("processor: how busy processors are is told on Linux only")
+
+// ErrFormat: the system tells something else than it should.
+var ErrFormat = errors.New("processor: the kernel's figures cannot be read")
+
+// Time is what a processor of the machine has spent since the system began to
+// count, on average over all of them.
+type Time struct {
+	Busy  time.Duration
+	Total time.Duration // with what they were idle, or waited for a disk
+}
+
+// Since returns the share of the time after an earlier reading that was busy, from
+// 0 to 1, and whether there was any.
+func (t Time) Since(before Time) (share float64, ok bool) {
+	busy, total := t.Busy-before.Busy, t.Total-before.Total
+	if total <= 0 || busy < 0 {
+		return 0, false
+	}
+	return min(float64(busy)/float64(total), 1), true
+}
+
+// Source tells what has been spent. It is safe for concurrent use.
+type Source interface {
+	Read() (Time, error)
+}
+
+// Fake is a machine whose processors have spent what it is told. Its zero value
+// has spent nothing.
+type Fake struct {
+	mu  sync.Mutex
+	now Time
+	err error
+}
+
+// Set makes t what was spent, and err what Read returns in its place if it is
+// not nil.
+func (f *Fake) Set(t Time, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now, f.err = t, err
+}
+
+// Read implements Source.
+func (f *Fake) Read() (Time, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now, f.err
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package processor
+
+// System returns the processors of this machine: it can tell nothing here.
+func System() Source { return system{} }
+
+type system struct{}
+
+// Read implements Source.
+func (system) Read() (Time, error) { return Time{}, ErrUnsupported }

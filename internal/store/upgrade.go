@@ -1,0 +1,115 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// oldest is the first version that can be read.
+const oldest = 1
+
+// upgrade makes a store of an earlier version one of this: all of it, or
+// nothing.
+func (s *File) upgrade(from int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.do(func() error {
+		return s.db.Update(func(tx *bbolt.Tx) error {
+			all, err := load(tx, decode1)
+			if err != nil {
+				return fmt.Errorf("upgrading from version %d: %w", from, err)
+			}
+			if err := save(tx, all); err != nil {
+				return err
+			}
+			return tx.Bucket(storeBucket).Put(versionKey, seal(versionKey, []byte(strconv.Itoa(Version))))
+		})
+	})
+}
+
+// What records of version 1 had: trees were told by the figures of
+// pathsel.Choice, and groups had no purpose.
+type (
+	value1 struct {
+		Seq   uint64         `json:"seq"`
+		Spec  *spec1         `json:"spec,omitempty"`
+		Trees *trees1        `json:"trees,omitempty"`
+		Fleet *manager.Fleet `json:"fleet,omitempty"`
+	}
+	spec1 struct {
+		Name       string
+		Members    []string
+		ChunkBytes int
+		Window     uint32
+		Functions  topology.Functions
+		Types      topology.Types
+		Secret     [32]byte
+	}
+	trees1 struct {
+		Epoch uint32
+		Live  []tree1
+		Ended bool
+	}
+	tree1 struct {
+		Epoch    uint32
+		Window   uint32
+		Choice   pathsel.Choice
+		Switches []manager.Site
+		Members  []netip.AddrPort
+	}
+)
+
+// decode1 is decode for a record of version 1.
+func decode1(key, text []byte) (r manager.Record, err error) {
+	if len(key) != 5 {
+		return r, fmt.Errorf("a record's key of %d bytes", len(key))
+	}
+	var v value1
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		return r, err
+	}
+	r = manager.Record{
+		Seq: v.Seq, Kind: manager.RecordKind(key[0]), Group: binary.BigEndian.Uint32(key[1:]), Fleet: v.Fleet,
+	}
+	if s := v.Spec; s != nil {
+		r.Spec = &manager.Spec{
+			Name: s.Name, Members: s.Members, ChunkBytes: s.ChunkBytes, Window: s.Window,
+			Functions: s.Functions, Types: s.Types, Secret: s.Secret,
+		}
+	}
+	if t := v.Trees; t != nil {
+		r.Trees = &manager.Trees{Epoch: t.Epoch, Ended: t.Ended}
+		for i := range t.Live {
+			r.Trees.Live = append(r.Trees.Live, t.Live[i].now())
+		}
+	}
+	return r, sound(&r)
+}
+
+// now returns the tree as it is told now.
+func (t *tree1) now() manager.Tree {
+	c := &t.Choice
+	figures := func(c pathsel.Cost) pathsel.Figures {
+		return pathsel.Figures{Hops: c.Hops, Depth: c.Depth, Use: c.Load}
+	}
+	p := pathsel.Plan{
+		Tree: c.Tree, Figures: figures(c.Cost), Criterion: pathsel.FewestHops, Because: "an earlier version knew no other",
+		Method: pathsel.ByShortestPaths, Reason: c.Reason, Tried: c.Examined,
+	}
+	for _, a := range c.RunnersUp {
+		p.Rivals = append(p.Rivals, pathsel.Rival{Root: a.Root, Method: pathsel.ByShortestPaths, Figures: figures(a.Cost), Lost: a.Lost})
+	}
+	return manager.Tree{Epoch: t.Epoch, Window: t.Window, Plan: p, Switches: t.Switches, Members: t.Members}
+}
