@@ -12,6 +12,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/agentd"
 	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -274,6 +275,17 @@ func TestBlockFloatIsNoType(t *testing.T) {
 	_, err := hosts[0].Communicator(within(t), "test", members, OnlyTypes(reduce.Block32))
 	if !errors.Is(err, ErrArgument) || !strings.Contains(err.Error(), "BlockFloat") {
 		t.Errorf("got %v, want that no vector has this type", err)
+	}
+}
+
+func TestPurposeThatIsNone(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1"})
+	for name, option := range map[string]GroupOption{
+		"bytes": Expect(pathsel.Allreduce, -1), "collective": Expect(200, 0), "criterion": ChooseBy(100), "weights": ChooseByWeights(pathsel.Weights{pathsel.LeastLoad: -1}),
+	} {
+		if _, err := hosts[0].Communicator(within(t), "test", members, option); !errors.Is(err, ErrArgument) || !errors.Is(err, pathsel.ErrRequest) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/rank"
@@ -32,7 +33,10 @@ type Communicator struct {
 	own     attempt
 	core    *rank.Core // the loop's
 	conn    transport.Conn
+	calm    func(is bool) // conn's reader need not have each datagram at once
+	bundles bool          // chunks that follow each other are given to conn as one
 	loop    *runner.Loop[item, rank.Output]
+	watch   watch // of the context of calls
 	buffers buffers
 	frames  tally
 	links   map[int]*link // of the neighbours in the tree of hosts
@@ -49,6 +53,7 @@ type Communicator struct {
 	formed  chan struct{} // closed when every neighbour is connected
 	settled chan struct{} // closed when it is known whether a first tree comes
 	reports chan report   // news for the manager, the newest only
+	number  atomic.Uint32 // the manager's of the group; 0: it has none
 
 	order sync.Mutex // of operations: held while one gets its number and is posted
 
@@ -143,11 +148,11 @@ func (c *Communicator) open() error {
 	if err != nil {
 		return err
 	}
-	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data, 0), transport.Config{ReceiveBuffer: receiveBuffer(set), Without: without})
+	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data, 0), transport.Config{ReceiveBuffer: receiveBuffer(set), Without: without, Runs: true})
 	if err != nil {
 		return err
 	}
-	c.conn = conn
+	c.conn, c.calm, c.bundles = conn, conn.Calm, without&transport.Bundling == 0
 	if set.wrapData != nil {
 		c.conn = set.wrapData(conn)
 	}

@@ -18,7 +18,9 @@
 // the operation until it is done. Members that disagree about an operation all
 // get an error, a *Disagreement, that names two of them. What operations a
 // communicator is for, which decides by what switches it can be carried, is said
-// by the options with which it is made: OnlyFunctions, OnlyTypes, BlockFloat.
+// by the options with which it is made: OnlyFunctions, OnlyTypes, BlockFloat. By
+// what the manager chooses among the trees that can carry it is said by Expect,
+// ChooseBy and ChooseByWeights.
 //
 // # Failures
 //

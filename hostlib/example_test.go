@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -92,4 +93,25 @@ func ExampleBlockFloat() {
 	}
 	fmt.Println(v, outcome.BlockFloat)
 	// Output: [1 -0.375] true
+}
+
+// A group that says what it will mostly do gets a tree that is the best for that:
+// of much bandwidth for long vectors.
+func ExampleExpect() {
+	ctx := context.Background()
+	host, err := hostlib.Join(ctx, "h0")
+	if err != nil {
+		panic(err)
+	}
+	defer host.Close()
+	comm, err := host.Communicator(ctx, "alone", []hostlib.Member{host.Member()}, hostlib.Expect(pathsel.Allreduce, 64<<20))
+	if err != nil {
+		panic(err)
+	}
+	v := []float32{1, 2} // others work as well
+	if _, err := hostlib.Allreduce(ctx, comm, reduce.Sum, v, v); err != nil {
+		panic(err)
+	}
+	fmt.Println(v)
+	// Output: [1 2]
 }

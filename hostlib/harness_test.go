@@ -369,10 +369,30 @@ type gate struct {
 
 func (g *gate) WriteBatch(messages []transport.Message) error {
 	if !g.isOpen.Load() {
-		messages = messages[:min(len(messages), g.left)]
-		g.left -= len(messages)
+		messages = g.pass(messages)
 	}
 	return g.Conn.WriteBatch(messages)
+}
+
+// pass returns those of messages that may pass, and the part of a run.
+func (g *gate) pass(messages []transport.Message) []transport.Message {
+	for i := range messages {
+		m, count := &messages[i], 1
+		if m.Size != 0 {
+			count = (len(m.Body) + m.Size - 1) / m.Size
+		}
+		if count <= g.left {
+			g.left -= count
+			continue
+		}
+		if g.left == 0 {
+			return messages[:i]
+		}
+		m.Head, m.Body = m.Head[:len(m.Head)/count*g.left], m.Body[:g.left*m.Size]
+		g.left = 0
+		return messages[:i+1]
+	}
+	return messages
 }
 
 // rootDies has the agent at the root of a group's tree die in the middle of what

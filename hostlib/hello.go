@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 const (
@@ -51,6 +52,9 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t te
 	for _, m := range members {
 		text(m.Host)
 		text(m.Addr)
+	}
+	if p := t.purpose; p != (pathsel.Purpose{}) {
+		_ = binary.Write(h, binary.BigEndian, p)
 	}
 	return digest(h.Sum(nil))
 }

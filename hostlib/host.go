@@ -81,6 +81,10 @@ func Join(ctx context.Context, name string, options ...Option) (*Host, error) {
 	}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.tasks.Go(h.accept)
+	if s.zone != nil {
+		w := s.zone.Watcher()
+		h.tasks.Go(func() { h.watchZone(w) })
+	}
 	return h, nil
 }
 

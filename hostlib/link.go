@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/mesh"
 )
 
 const (
@@ -87,7 +88,7 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: t
 func (l *link) serve(ctx context.Context, conn net.Conn) {
 	if t, ok := conn.(*net.TCPConn); ok {
 		_ = t.SetKeepAliveConfig(keepAlive)
-		limitUnacknowledged(t, l.c.host.set.deadAfter)
+		mesh.LimitUnacknowledged(t, l.c.host.set.deadAfter)
 	}
 	if wrap := l.c.host.set.wrapLink; wrap != nil {
 		conn = wrap(conn)

@@ -18,6 +18,7 @@ import (
 const (
 	packetsAtOnce = 256  // datagrams of one step
 	postedAtMost  = 1024 // items that wait for the loop
+	manyInFlight  = 44   // chunks, a train: with more, it is a link that is waited for
 )
 
 // item is an input of the core on its way to the loop.
@@ -51,7 +52,7 @@ type stepper struct {
 func (c *Communicator) startLoop() error {
 	s := &stepper{Communicator: c, up: map[int]bool{}, linger: core.Never}
 	source := runner.FromConn(c.conn, packetsAtOnce, func(p *transport.Packet) item {
-		return item{in: rank.Input{Kind: rank.Packet, From: p.From, Bytes: p.Data}}
+		return item{in: rank.Input{Kind: rank.Packet, From: p.From, Bytes: p.Data, Size: p.Size}}
 	})
 	loop, err := runner.Start(runner.Config[item, rank.Output]{
 		Core: s, Clock: runner.NewClock(), Apply: s.apply, Source: source, Queue: postedAtMost,
@@ -60,6 +61,7 @@ func (c *Communicator) startLoop() error {
 		return err
 	}
 	c.loop = loop
+	c.watch.nudge = loop.Nudge
 	c.host.counts.begin(c)
 	c.host.tasks.Go(c.keep)
 	return nil
@@ -82,6 +84,7 @@ func (c *Communicator) keep() {
 	if err := c.loop.Err(); err != nil {
 		c.ends(fmt.Errorf("%w: %w", ErrEnded, err))
 	}
+	c.watch.end()
 	c.refuseAll(ErrEnded)
 	c.host.bury(c, c.word)
 	c.stop()
@@ -142,6 +145,7 @@ func (s *stepper) apply(now core.Time, out *rank.Output) []item {
 		s.host.retire(s.Communicator)
 	}
 	s.sendDatagrams(out)
+	s.calm(s.core.InFlight() > manyInFlight)
 	for i := range out.Messages {
 		m := &out.Messages[i]
 		if l := s.links[int(m.To)]; l != nil {
@@ -172,6 +176,7 @@ func (s *stepper) apply(now core.Time, out *rank.Output) []item {
 		close(s.over)
 	}
 	out.Reset()
+	out.TakesRuns = s.bundles // in the next step
 	return nil
 }
 
@@ -182,7 +187,11 @@ func (s *stepper) sendDatagrams(out *rank.Output) {
 	s.messages = s.messages[:0]
 	for i := range out.Datagrams {
 		d := &out.Datagrams[i]
-		s.messages = append(s.messages, transport.Message{To: d.To, Head: d.Head[:], Body: d.Body})
+		m := transport.Message{To: d.To, Head: d.Head[:], Body: d.Body, Size: d.Size}
+		if d.Size != 0 {
+			m.Head = d.Heads
+		}
+		s.messages = append(s.messages, m)
 	}
 	// A closed socket ends the loop by its next read.
 	_ = s.conn.WriteBatch(s.messages)

@@ -16,6 +16,7 @@ type managerClient interface {
 	WatchGroup(ctx context.Context, w manager.Watch, event func(rpc.GroupEvent) error) error
 	ReportEpoch(ctx context.Context, r manager.Report) error
 	ReleaseGroup(ctx context.Context, group uint32) error
+	Explain(ctx context.Context, which rpc.GroupRef) (rpc.Explanation, error)
 	Close() error
 }
 

@@ -63,7 +63,7 @@ func (c *Communicator) create(ctx context.Context) (uint32, error) {
 	terms := manager.Create{
 		Name:       fmt.Sprintf("%s/%016x", strings.ToValidUTF8(c.name[:min(len(c.name), maxGroupName)], "?"), uint64(c.own)),
 		ChunkBytes: c.host.set.chunkBytes, Window: c.host.set.window,
-		Functions: c.terms.functions, Types: c.terms.onSwitches(),
+		Functions: c.terms.functions, Types: c.terms.onSwitches(), Purpose: c.terms.purpose,
 	}
 	for _, m := range c.members {
 		terms.Members = append(terms.Members, m.Host)
@@ -92,11 +92,13 @@ func (s *stepper) noticed(n *wire.Notice) {
 	}
 	if n.Group == 0 {
 		s.managed, s.unwatch = 0, nil
+		s.number.Store(0)
 		s.settle("no tree of switches: " + n.Reason)
 		return
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.managed, s.unwatch = n.Group, cancel
+	s.number.Store(n.Group)
 	s.tell(report{group: n.Group})
 	s.tasks.Go(func() { s.watchGroup(ctx, n.Group) })
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -183,11 +185,7 @@ func TestRootDiesInMidOperation(t *testing.T) {
 }
 
 func TestNoSwitchCanReduce(t *testing.T) {
-	f := newFabric(t, 2, func(c *agentd.Config) {
-		if strings.HasPrefix(c.Switch, "leaf") {
-			c.Capability = topology.Capability{}
-		}
-	})
+	f := newFabric(t, 2, func(c *agentd.Config) { c.Capability = topology.Capability{} })
 	hosts, members := f.join()
 	comms := form(t, "job", hosts, members)
 	wantWay(t, sum(t, comms, 1000), HostTree, "no tree of switches", "leaf-")
@@ -202,8 +200,11 @@ type fromLater struct{ transport.Conn }
 
 func (l fromLater) WriteBatch(messages []transport.Message) error {
 	for i := range messages {
-		messages[i].Head = slices.Clone(messages[i].Head)
-		messages[i].Head[0] = 2<<4 | messages[i].Head[0]&0xf
+		head := slices.Clone(messages[i].Head)
+		for at := 0; at < len(head); at += wire.HeaderSize { // of a run
+			head[at] = 2<<4 | head[at]&0xf
+		}
+		messages[i].Head = head
 	}
 	return l.Conn.WriteBatch(messages)
 }
@@ -269,7 +270,9 @@ func TestTermsLetWeakerSwitchesServe(t *testing.T) {
 }
 
 func TestTermsMustBeEqual(t *testing.T) {
-	for name, term := range map[string]GroupOption{"functions": OnlyFunctions(reduce.Sum), "block float": BlockFloat()} {
+	for name, term := range map[string]GroupOption{
+		"functions": OnlyFunctions(reduce.Sum), "block float": BlockFloat(), "what is expected": Expect(pathsel.Allreduce, 4096), "criterion": ChooseBy(pathsel.LeastLoad),
+	} {
 		t.Run(name, func(t *testing.T) { mustBeEqual(t, term) })
 	}
 }

@@ -92,7 +92,11 @@ func (r *Request) await(ctx context.Context) {
 	}
 	loop := r.comm.loop
 	if ctx.Done() != nil {
-		defer context.AfterFunc(ctx, loop.Nudge)()
+		if stop := r.comm.watch.over(ctx); stop != nil {
+			defer stop()
+		} else {
+			defer r.comm.watch.leave()
+		}
 	}
 	loop.Help(r.done, ctx.Done(), r.comm.isBusy)
 	select { // a loop that has ended fails what is left

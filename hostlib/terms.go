@@ -2,9 +2,9 @@ package hostlib
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -19,6 +19,7 @@ type terms struct {
 	functions  topology.Functions
 	types      topology.Types // of the members' vectors
 	blockFloat bool
+	purpose    pathsel.Purpose
 }
 
 // OnlyFunctions limits the communicator's reductions to these functions; by
@@ -43,6 +44,25 @@ func OnlyTypes(types ...reduce.Type) GroupOption {
 // as without this option.
 func BlockFloat() GroupOption { return func(t *terms) { t.blockFloat = true } }
 
+// Expect says what the communicator will mostly do, and how long its vectors
+// will be, in bytes; 0: that is not known. The manager then chooses the tree by
+// what matters to that: bandwidth for long vectors, latency for short ones and
+// for barriers. Where hosts would be faster than any tree, the communicator stays
+// on hosts, and Way says so. Other operations and lengths work as well.
+func Expect(collective pathsel.Collective, bytes int64) GroupOption {
+	return func(t *terms) { t.purpose.Collective, t.purpose.Bytes = collective, bytes }
+}
+
+// ChooseBy has the manager choose the tree by a criterion, whatever is expected.
+func ChooseBy(c pathsel.Criterion) GroupOption {
+	return func(t *terms) { t.purpose.Criterion, t.purpose.Weights = c, pathsel.Weights{} }
+}
+
+// ChooseByWeights has it choose by several criteria.
+func ChooseByWeights(w pathsel.Weights) GroupOption {
+	return func(t *terms) { t.purpose.Criterion, t.purpose.Weights = pathsel.ByFunction, w }
+}
+
 // blockTypes is what no vector of a member's is made of: it is a form of float32.
 const blockTypes = topology.Types(1 << reduce.Block32)
 
@@ -57,6 +77,9 @@ func termsOf(options []GroupOption) terms {
 func (t terms) validate() error {
 	if t.types&blockTypes != 0 {
 		return fmt.Errorf("%w: no vector is of the type %v: BlockFloat allows it for sums of %v", ErrArgument, reduce.Block32, reduce.Float32)
+	}
+	if err := t.purpose.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrArgument, err)
 	}
 	return nil
 }
@@ -82,10 +105,10 @@ func (t terms) onSwitches() topology.Types {
 
 // allow reports what of o the terms exclude.
 func (t terms) allow(o *session.Operation) error {
-	if o.Function != reduce.NoFunction && !slices.Contains(t.functions.List(), o.Function) {
+	if o.Function != reduce.NoFunction && !t.functions.Has(o.Function) {
 		return fmt.Errorf("%w: the communicator was made for the functions %v, not for %v", ErrArgument, t.functions, o.Function)
 	}
-	if o.Element != reduce.NoType && !slices.Contains(t.types.List(), o.Element) {
+	if o.Element != reduce.NoType && !t.types.Has(o.Element) {
 		return fmt.Errorf("%w: the communicator was made for the types %v, not for %v", ErrArgument, t.types, o.Element)
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/pathsel"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
 // ErrNoTree: the group has no tree of switches at the moment.
@@ -56,11 +55,11 @@ func (f *Fabric) ActiveTree(ctx context.Context, communicator string) (Tree, err
 	}
 	for _, t := range e.Trees {
 		if t.Stage == manager.TreeActive && t.Epoch == e.Epoch {
-			carries, err := f.carriers(ctx)
+			tree, err := t.In(f.graph)
 			if err != nil {
-				return Tree{}, err
+				return Tree{}, fmt.Errorf("embedded: the tree of %q: %w", communicator, err)
 			}
-			return Tree{t.Epoch, f.treeOf(t, carries), t.Reason}, nil
+			return Tree{t.Epoch, tree, t.Reason}, nil
 		}
 	}
 	if e.Refusal != nil {
@@ -88,53 +87,4 @@ func (f *Fabric) AwaitTree(ctx context.Context, communicator string, after uint3
 		return Tree{}, fmt.Errorf("embedded: waiting for a tree of %q after epoch %d: %w", communicator, after, errors.Join(err, last))
 	}
 	return tree, err
-}
-
-// carriers returns the trees on every link.
-func (f *Fabric) carriers(ctx context.Context) ([]int, error) {
-	m := f.liveManager()
-	if m == nil {
-		return nil, fmt.Errorf("%w: there is no manager", ErrState)
-	}
-	fabric, err := m.Topology(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("embedded: the manager's topology: %w", err)
-	}
-	carries := make([]int, len(fabric.Cables))
-	for l := range fabric.Cables {
-		carries[l] = fabric.Cables[l].Trees
-	}
-	return carries, nil
-}
-
-// treeOf finds the nodes and links of a tree that is told by names.
-func (f *Fabric) treeOf(s rpc.TreeState, carries []int) pathsel.Tree {
-	var t pathsel.Tree
-	for i, v := range s.Switches {
-		n, _ := f.graph.Lookup(v.Switch)
-		up := topology.NoLink
-		if i > 0 {
-			up = f.linkOf(n, t.Vertices[v.Parent].Switch, carries)
-		}
-		t.Vertices = append(t.Vertices, pathsel.Vertex{Switch: n, Parent: int32(v.Parent), Up: up})
-	}
-	for _, l := range s.Members {
-		n, _ := f.graph.Lookup(l.Host)
-		t.Leaves = append(t.Leaves, pathsel.Leaf{
-			Host: n, Vertex: int32(l.Vertex), Link: f.linkOf(n, t.Vertices[l.Vertex].Switch, carries),
-		})
-	}
-	return t
-}
-
-// linkOf returns the link between two nodes, of several the one that carries
-// the most trees.
-func (f *Fabric) linkOf(a, b topology.NodeID, carries []int) topology.LinkID {
-	best := topology.NoLink
-	for _, l := range f.graph.Adjacent(a) {
-		if f.graph.Across(l, a) == b && (best == topology.NoLink || carries[l] > carries[best]) {
-			best = l
-		}
-	}
-	return best
 }

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/agentd"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/managerd"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -49,6 +52,11 @@ type Config struct {
 
 	Terms []hostlib.GroupOption // of every communicator
 
+	// Unattended are the names of switches without an agent: they only forward.
+	Unattended []string
+	Core       manager.Config // bounds and periods of the manager; zero fields have its defaults
+	Model      pathsel.Model  // by which it chooses trees; the zero value is pathsel.DefaultModel
+
 	Log      *slog.Logger      // of all nodes; nil: none
 	Progress func(line string) // told how the start goes on; nil: nobody
 }
@@ -62,6 +70,11 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: the topology has no hosts", ErrConfig)
 	case c.ChunkBytes < 0 || c.OfferWait < 0:
 		return fmt.Errorf("%w: chunks of %d bytes, a wait of %v", ErrConfig, c.ChunkBytes, c.OfferWait)
+	}
+	for _, name := range c.Unattended {
+		if n, ok := c.Topology.Lookup(name); !ok || !c.Topology.IsSwitch(n) {
+			return fmt.Errorf("%w: there is no switch %q to be without an agent", ErrConfig, name)
+		}
 	}
 	return nil
 }
@@ -140,12 +153,20 @@ func (f *Fabric) start(ctx context.Context) (err error) {
 
 func (f *Fabric) startSwitches() error {
 	for i := range f.switches {
+		if f.unattended(i) {
+			continue
+		}
 		if err := f.startSwitch(i, anyPort); err != nil {
 			return err
 		}
 	}
-	f.cfg.Progress(fmt.Sprintf("%d switch agents run", len(f.switches)))
+	f.cfg.Progress(fmt.Sprintf("%d switch agents run", len(f.switches)-len(f.cfg.Unattended)))
 	return nil
+}
+
+// unattended reports whether a switch is to have no agent.
+func (f *Fabric) unattended(i int) bool {
+	return slices.Contains(f.cfg.Unattended, f.graph.Name(f.graph.Switch(i)))
 }
 
 func (f *Fabric) startSwitch(i int, listen string) error {
@@ -164,20 +185,27 @@ func (f *Fabric) startSwitch(i int, listen string) error {
 func (f *Fabric) startManager(ctx context.Context) error {
 	agents := make(map[string]string, len(f.switches))
 	for i, s := range f.switches {
-		agents[f.graph.Name(f.graph.Switch(i))] = s.address
+		if !f.unattended(i) {
+			agents[f.graph.Name(f.graph.Switch(i))] = s.address
+		}
 	}
-	m, err := managerd.Start(managerd.Config{Topology: f.graph, Agents: agents, Listen: anyPort, Log: f.cfg.Log})
+	m, err := managerd.Start(managerd.Config{
+		Topology: f.graph, Agents: agents, Core: f.cfg.Core, Model: f.cfg.Model, Listen: anyPort, Log: f.cfg.Log,
+	})
 	if err != nil {
 		return fmt.Errorf("embedded: %w", err)
 	}
 	f.manager, f.address = m, m.Addr()
 	f.cfg.Progress("the manager listens at " + f.address)
 	for i := range f.switches {
+		if f.unattended(i) {
+			continue
+		}
 		if err := f.awaitSwitch(ctx, m, i, true); err != nil {
 			return err
 		}
 	}
-	f.cfg.Progress(fmt.Sprintf("the manager has all %d switches", len(f.switches)))
+	f.cfg.Progress(fmt.Sprintf("the manager has all %d switches", len(agents)))
 	return nil
 }
 

@@ -57,6 +57,8 @@ func (f *Fabric) revive(i int) error {
 	switch {
 	case f.closed:
 		return ErrClosed
+	case f.unattended(i):
+		return fmt.Errorf("%w: switch %s has no agent", ErrState, f.graph.Name(f.graph.Switch(i)))
 	case f.switches[i].agent != nil:
 		return fmt.Errorf("%w: switch %s lives", ErrState, f.graph.Name(f.graph.Switch(i)))
 	}

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/tributary-fabric/tributary/hostlib"
 )
+
+// Hosts returns the hosts, by NodeID, for what takes more than communicators.
+func (f *Fabric) Hosts() []*hostlib.Host { return slices.Clone(f.hosts) }
 
 // Communicators makes a communicator of the named hosts, or of all where none
 // is named, and returns each member's end of it, by rank.

@@ -1,0 +1,103 @@
+package scoll
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
+
+// What calls can fail with. They are wrapped; use errors.Is.
+var (
+	ErrConfig = errors.New("scoll: invalid configuration")
+	ErrClosed = errors.New("scoll: the node or the service is closed")
+
+	ErrService   = collective.ErrService   // a service's number is taken, 0, or it cannot map out-of-band groups
+	ErrGroup     = collective.ErrGroup     // the group is not ready, or was freed
+	ErrRequest   = collective.ErrRequest   // the request has ended, or this is not its time
+	ErrChild     = collective.ErrChild     // there is no such child
+	ErrTooLarge  = collective.ErrTooLarge  // a request would have more than MaxRequest bytes
+	ErrDelayed   = collective.ErrDelayed   // the group's members do not fit beside the first broadcast
+	ErrPosted    = collective.ErrPosted    // the child has a reply buffer already
+	ErrDead      = collective.ErrDead      // members are dead; the error names them
+	ErrNotMember = collective.ErrNotMember // this node is no member of the group
+	ErrReplied   = collective.ErrReplied   // the request has its reply already
+	ErrNoReply   = collective.ErrNoReply   // the library replies itself, since a callback or a pull has failed
+	ErrMembers   = collective.ErrMembers   // an out-of-band group has no members, or another service's
+	ErrTimeout   = collective.ErrPatience  // a service timeout is negative, or longer than 100 days
+	ErrAborted   = collective.ErrAborted   // the request was aborted
+	ErrBusy      = collective.ErrBusy      // the first broadcast over a delayed group is under way
+	ErrTree      = collective.ErrTree      // there is no such tree
+	ErrTargets   = collect.ErrTargets      // a list of targets is empty, names a node twice, or one without entities
+)
+
+// StatusError is why a request has failed on this node, as a parent would be
+// told it.
+type StatusError struct {
+	Status Status
+	Reason string // in the words of who found it; may be empty
+}
+
+// Error returns status, type and reason.
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("scoll: %v (%v)", e.Status, e.Status.Type())
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
+}
+
+// IncompleteError tells a root which members are not known to have run its
+// request.
+type IncompleteError struct{ Outcome }
+
+// Error names the first subtrees that were not reached, and why.
+func (e *IncompleteError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "scoll: %d of %d nodes are known to have run the request", e.Ran, e.Nodes)
+	for i, m := range e.Missing {
+		if i == 4 {
+			fmt.Fprintf(&b, ", and %d more subtrees", len(e.Missing)-i)
+			break
+		}
+		fmt.Fprintf(&b, "; %s (%d nodes) %v", m.Node, m.Nodes, m.Status)
+	}
+	return b.String()
+}
+
+// PanicError is a callback that panicked.
+type PanicError struct {
+	Callback string // "pre-request" and so on
+	Value    any    // of the panic
+	Stack    []byte // of its goroutine
+}
+
+// Error names the callback and what it panicked with; the stack is apart.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("scoll: the %s callback panicked: %v", e.Callback, e.Value)
+}
+
+// Unwrap returns the panic's value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// public returns the error of a request that the core has ended as this
+// package's.
+func public(err error) error {
+	if err == nil {
+		return nil
+	}
+	var status *collective.StatusError
+	var incomplete *collective.IncompleteError
+	switch {
+	case errors.As(err, &status):
+		return &StatusError{Status(status.Status), status.Reason}
+	case errors.As(err, &incomplete):
+		return &IncompleteError{publicOutcome(&incomplete.Outcome)}
+	}
+	return err
+}

@@ -1,0 +1,17 @@
+// Package fabrictree has the trees of server collectives follow a tree of
+// switches, such as the collection tree that the offload manager has chosen for
+// a communicator (hostlib.CollectionTree): a message then crosses no link between
+// switches twice in the same direction, and the replies neither. See
+// tree.AlongSwitches for the shape.
+//
+// All nodes have to come to the same tree. They know a Plan by its number, which
+// travels as the radix of the tree's kind; a node that does not have the plan of
+// a request says so to its parent (scoll.StatusNoTree), and a new plan is given
+// to all nodes before a root uses it.
+//
+//	plans := fabrictree.New()
+//	node, err := scoll.Start(scoll.Config{..., Trees: map[uint8]scoll.Shape{fabrictree.Kind: plans.Shape}})
+//	...
+//	err = plans.Add(7, plan)
+//	err = service.CreateGroup(scoll.GroupSpec{Targets: plan.Order(targets), Tree: fabrictree.Tree(7)}, created)
+package fabrictree

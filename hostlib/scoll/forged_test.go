@@ -1,0 +1,356 @@
+package scoll_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/hostlib/scoll"
+	"github.com/tributary-fabric/tributary/internal/mesh"
+	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
+
+// forger is a node that says what it likes.
+type forger struct {
+	t    *testing.T
+	name string
+	mesh *mesh.Mesh
+	got  chan []byte // messages
+	conn map[string]net.Conn
+	deaf chan struct{} // it reads nothing of the large lane until this is closed
+}
+
+// forge starts one, which the cluster's nodes find.
+func (c *cluster) forge(name string) *forger {
+	t := c.t.(*testing.T)
+	t.Helper()
+	f := &forger{t: t, name: name, got: make(chan []byte, 1000), conn: map[string]net.Conn{}, deaf: make(chan struct{})}
+	var err error
+	f.mesh, err = mesh.Listen(t.Context(), mesh.Config{
+		Self: mesh.Peer{Name: name, Incarnation: 1}, Listen: "127.0.0.1:0", Resolve: c.resolve,
+		Lanes: map[mesh.Lane]mesh.Handler{
+			0: func(_ context.Context, _ mesh.Peer, conn net.Conn) { f.read(conn) },
+			1: func(ctx context.Context, _ mesh.Peer, conn net.Conn) {
+				select {
+				case <-f.deaf:
+				case <-ctx.Done():
+				}
+				f.read(conn)
+			},
+		},
+		GreetWithin: patience, DeadAfter: patience, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.set(name, f.mesh.Addr())
+	return f
+}
+
+func (f *forger) close() {
+	for _, conn := range f.conn {
+		conn.Close()
+	}
+	if err := f.mesh.Close(); err != nil {
+		f.t.Error(err)
+	}
+}
+
+func (f *forger) read(conn net.Conn) {
+	r := bufio.NewReader(conn)
+	for {
+		var head [4]byte
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return
+		}
+		b := make([]byte, binary.BigEndian.Uint32(head[:]))
+		if _, err := io.ReadFull(r, b); err != nil {
+			return
+		}
+		f.got <- b
+	}
+}
+
+// raw sends bytes to a node.
+func (f *forger) raw(to string, b []byte) {
+	f.t.Helper()
+	conn := f.conn[to]
+	if conn == nil {
+		var err error
+		if _, conn, err = f.mesh.Dial(f.t.Context(), to, 0); err != nil {
+			f.t.Fatal(err)
+		}
+		f.conn[to] = conn
+		go f.read(conn)
+	}
+	if _, err := conn.Write(b); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// send sends a message to a node.
+func (f *forger) send(to string, message []byte) {
+	f.t.Helper()
+	f.raw(to, append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...))
+}
+
+// next returns the next message that comes.
+func (f *forger) next() []byte {
+	f.t.Helper()
+	select {
+	case b := <-f.got:
+		return b
+	case <-time.After(patience):
+		f.t.Fatal("nothing comes")
+		return nil
+	}
+}
+
+func (f *forger) nextReply() *collect.Reply {
+	f.t.Helper()
+	r, err := collect.DecodeReply(f.next())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return r
+}
+
+func (f *forger) nextRequest() *collect.Request {
+	f.t.Helper()
+	r, err := collect.DecodeRequest(f.next())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return r
+}
+
+// request is one that a root of that name may send: it makes the group of all
+// targets.
+func request(root string, targets []scoll.Target) *collect.Request {
+	var all []collect.Target
+	for _, t := range targets {
+		all = append(all, collect.Target{Node: collect.Node(t.Node), Tags: t.Tags})
+	}
+	r := &collect.Request{
+		Flags: collect.Creates, Service: collect.Service(testService), Tree: collect.Tree{Kind: collect.KNomial, Radix: 2},
+		Key: collect.Key{Root: collect.Node(root), Incarnation: 1, Sequence: 1}, Patience: patience,
+		Index: collect.MakeIndex(collect.Node(root), 1, 1), Creation: &collect.Creation{Name: "forged", Targets: all}, Payload: []byte("forged"),
+	}
+	r.Digest = collect.DigestOf(r.Service, all)
+	return r
+}
+
+// TestForgedRequests: what each lie is answered, by a node that keeps nothing of
+// it.
+func TestForgedRequests(t *testing.T) {
+	c := start(t, 2, nil)
+	rolls := c.rolls()
+	f := c.forge("x")
+	defer f.close()
+	// In the tree from x the node n1 is a leaf beneath x; in that from y, x is
+	// none of n1's business.
+	members := []scoll.Target{{Node: "x", Tags: []scoll.Tag{{}}}, c.targets()[1], {Node: "y", Tags: []scoll.Tag{{}}}}
+	sequence := uint64(0)
+	for name, lie := range map[string]struct {
+		tell func(*collect.Request)
+		want collect.Status
+	}{
+		"the truth":            {func(*collect.Request) {}, collect.OK},
+		"an unknown service":   {func(r *collect.Request) { r.Service++ }, collect.NoService},
+		"a forged index":       {func(r *collect.Request) { r.Index[8] ^= 1 }, collect.NoGroup},
+		"another's index":      {func(r *collect.Request) { r.Index = collect.MakeIndex("y", 1, 1) }, collect.NoGroup},
+		"a group never made":   {func(r *collect.Request) { r.Flags, r.Creation, r.Index = 0, nil, collect.Index{1} }, collect.NoGroup},
+		"a wrong digest":       {func(r *collect.Request) { r.Digest[31] ^= 1 }, collect.Disagree},
+		"another's tree":       {func(r *collect.Request) { r.Root, r.Index = "y", collect.MakeIndex("y", 1, 1) }, collect.WrongParent},
+		"no member":            {func(r *collect.Request) { r.Root, r.Index = "z", collect.MakeIndex("z", 1, 1) }, collect.NotMember},
+		"an unknown tree":      {func(r *collect.Request) { r.Tree.Kind = 77 }, collect.NoTree},
+		"the node's own":       {func(r *collect.Request) { r.Root, r.Index = "n1", collect.MakeIndex("n1", 1, 1) }, collect.StaleRoot},
+		"out of band, unasked": {func(r *collect.Request) { r.Flags, r.Creation = collect.OutOfBand, nil }, collect.NoGroup},
+		"a node twice": {func(r *collect.Request) {
+			r.Creation.Targets = append(r.Creation.Targets, r.Creation.Targets[0])
+		}, collect.NoGroup},
+	} {
+		r := request("x", members)
+		sequence++
+		r.Sequence = sequence
+		r.Index = collect.MakeIndex("x", 1, sequence)
+		r.Flags |= collect.Last // so that the truth leaves nothing either
+		lie.tell(r)
+		f.send("n1", r.Append(nil))
+		if reply := f.nextReply(); reply.Status != lie.want || !reply.Final || reply.Key != r.Key {
+			t.Errorf("%s: %+v, want %v", name, reply, lie.want)
+		}
+		await(t, name+" to be forgotten", func() bool { k := c.nodes[1].Counters(); return k.Requests+k.Groups+k.LentBuffers == 0 })
+	}
+	if ran := rolls[1].has(); len(ran) != 1 || ran[0] != "forged" {
+		t.Errorf("n1 ran %q", ran)
+	}
+}
+
+// TestStaleGroup: a group that was freed is not known any more, and a copy of a
+// request does not run again, nor is it answered.
+func TestStaleGroup(t *testing.T) {
+	c := start(t, 2, nil)
+	rolls := c.rolls()
+	f := c.forge("x")
+	defer f.close()
+	r := request("x", []scoll.Target{{Node: "x", Tags: []scoll.Tag{{}}}, c.targets()[1]})
+	r.Flags |= collect.Last
+	wire := r.Append(nil)
+	for range 3 {
+		f.send("n1", wire)
+	}
+	if reply := f.nextReply(); reply.Status != collect.OK || reply.Ran != 1 || string(reply.Body) != "n1" {
+		t.Errorf("%+v", reply)
+	}
+	r.Flags, r.Creation, r.Sequence = 0, nil, 2
+	f.send("n1", r.Append(nil))
+	if reply := f.nextReply(); reply.Status != collect.NoGroup || reply.Sequence != 2 {
+		t.Errorf("%+v", reply)
+	}
+	if k := c.nodes[1].Counters(); k.Copies != 2 || k.Refusals != 1 || len(rolls[1].has()) != 1 {
+		t.Errorf("%+v, ran %q", k, rolls[1].has())
+	}
+}
+
+// TestForgedReplies: a child that replies twice, with too much, for somebody
+// else, or with counts that cannot be; and messages that are none.
+func TestForgedReplies(t *testing.T) {
+	c := start(t, 2, nil)
+	rolls := c.rolls()
+	f := c.forge("x")
+	defer f.close()
+	members := append(c.targets()[:1], scoll.Target{Node: "x", Tags: []scoll.Tag{{}}})
+	var g *scoll.Group
+	if err := c.service[0].CreateGroup(scoll.GroupSpec{Name: "all", Targets: members, Delayed: true}, func(made *scoll.Group, _ error) { g = made }); err != nil {
+		t.Fatal(err)
+	}
+	for i, what := range []struct {
+		name string
+		tell func(*collect.Reply)
+		want scoll.Status
+	}{
+		{"the truth", func(*collect.Reply) {}, scoll.StatusOK},
+		{"too much", func(r *collect.Reply) { r.Body = make([]byte, 17) }, scoll.StatusOverflow},
+		{"more than there are", func(r *collect.Reply) { r.Ran = 2 }, scoll.StatusUnreadable},
+		{"nobody ran it", func(r *collect.Reply) { r.Ran = 0 }, scoll.StatusUnreadable},
+		{"an error", func(r *collect.Reply) { r.Ran, r.Status, r.Reason = 0, collect.Failed, "so it says" }, scoll.StatusFailed},
+	} {
+		req, err := g.NewRequest(scoll.Broadcast{Payload: []byte(what.name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := req.Send(); err != nil {
+			t.Fatal(err)
+		}
+		got := f.nextRequest()
+		// Point 5: the members travel with the first broadcast alone.
+		if creates := got.Flags&collect.Creates != 0; creates != (i == 0) || (got.Creation != nil) != creates || string(got.Payload) != what.name {
+			t.Errorf("%s: the request has flags %b", what.name, got.Flags)
+		}
+		reply := collect.Reply{Key: got.Key, Final: true, Ran: 1, Body: []byte("x")}
+		elsewhere := reply
+		elsewhere.Sequence += 1000
+		f.send("n0", elsewhere.Append(nil))
+		what.tell(&reply)
+		f.send("n0", reply.Append(nil))
+		<-req.Done()
+		f.send("n0", reply.Append(nil))
+		all := rolls[0].replies()
+		if len(all) != i+1 || all[i].Status != what.want || all[i].Status == scoll.StatusFailed && all[i].Reason != "so it says" {
+			t.Errorf("%s: %+v", what.name, all)
+		}
+		if (what.want == scoll.StatusOK) != (req.Err() == nil) {
+			t.Errorf("%s: %v", what.name, req.Err())
+		}
+		await(t, "what came late", func() bool { return c.nodes[0].Counters().Unmatched == uint64(2*(i+1)) })
+	}
+	before := c.nodes[0].Counters()
+	f.send("n0", []byte("what?"))
+	f.send("n0", make([]byte, collect.MaxRequest+1)) // point 33: a request is at most 4 KiB
+	long := request("x", members)
+	long.Payload = make([]byte, collect.MaxRequest)
+	f.send("n0", append(long.Append(nil), 0)[:collect.MaxRequest+100])
+	await(t, "what is no message", func() bool { return c.nodes[0].Counters().Unreadable == before.Unreadable+3 })
+	// A length that cannot be ends the connection.
+	f.raw("n0", []byte{0xff, 0xff, 0xff, 0xff})
+	await(t, "the connection's end", func() bool { return c.nodes[0].Counters().Connections == before.Connections-1 })
+}
+
+// TestPoint45Priority: a reply of some bytes does not wait behind one of many
+// that nobody reads.
+func TestPoint45Priority(t *testing.T) {
+	const large = 64 << 20
+	c := start(t, 2, func(_ int, cfg *scoll.Config) { cfg.PartBytes = large })
+	c.register(func(int) scoll.Callbacks {
+		call := silent(true)
+		call.PostReply = func(r *scoll.Request) {
+			size := 10
+			if string(r.Payload()) == "much" {
+				size = large
+			}
+			_ = r.Reply(make([]byte, size))
+		}
+		return call
+	})
+	f := c.forge("x")
+	defer f.close()
+	r := request("x", []scoll.Target{{Node: "x", Tags: []scoll.Tag{{}}}, c.targets()[1]})
+	r.Payload = []byte("much")
+	f.send("n1", r.Append(nil))
+	r.Flags, r.Creation, r.Sequence, r.Payload = 0, nil, 2, []byte("little")
+	f.send("n1", r.Append(nil))
+	if reply := f.nextReply(); reply.Sequence != 2 || len(reply.Body) != 10 {
+		t.Errorf("first comes %d with %d bytes", reply.Sequence, len(reply.Body))
+	}
+	close(f.deaf)
+	if reply := f.nextReply(); reply.Sequence != 1 || len(reply.Body) != large {
+		t.Errorf("then comes %d with %d bytes", reply.Sequence, len(reply.Body))
+	}
+}
+
+// TestTLS: nodes with certificates take part, bulk data and large replies
+// included; one with another's certificate does not start, one without does not
+// reach them.
+func TestTLS(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	var ids []pki.Identity
+	for _, n := range names(4) {
+		ids = append(ids, pki.Identity{Role: pki.Host, Name: n})
+	}
+	if _, err := pki.Init(dir, ids...); err != nil {
+		t.Fatal(err)
+	}
+	files := func(i int) *scoll.TLS {
+		return &scoll.TLS{Cert: filepath.Join(dir, pki.CertFile(ids[i])), Key: filepath.Join(dir, pki.KeyFile(ids[i])), CA: filepath.Join(dir, pki.AuthorityFile)}
+	}
+	c := start(t, 4, func(i int, cfg *scoll.Config) { cfg.TLS = files(i) })
+	c.rolls()
+	g := c.group(0, scoll.GroupSpec{Name: "all"})
+	for range 20 {
+		r, err := call(t, g, scoll.Broadcast{Payload: []byte("secret"), Bulk: [][]byte{make([]byte, 100_000)}})
+		if err != nil || heard(r) != sorted(4) {
+			t.Fatalf("%v, %s", err, heard(r))
+		}
+	}
+	if _, err := scoll.Start(scoll.Config{Node: "n1", TLS: files(2)}); !errors.Is(err, scoll.ErrConfig) || !strings.Contains(err.Error(), "n2") {
+		t.Errorf("with another's certificate: %v", err)
+	}
+	f := c.forge("n3")
+	defer f.close()
+	if _, _, err := f.mesh.Dial(t.Context(), "n0", 0); err == nil {
+		t.Error("somebody without a certificate is taken for n3")
+	}
+	if k := c.nodes[0].Counters(); k.UnsoundCalls == 0 {
+		t.Errorf("%+v", k)
+	}
+}

@@ -1,0 +1,125 @@
+package scoll
+
+import (
+	"sync"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/runner"
+)
+
+// mostWaiting are the inputs that wait for the loop before readers of
+// connections do: what is sent to a slow node then waits at its senders.
+const mostWaiting = 8192
+
+// inbox is where the loop waits, and where others lay its inputs. It implements
+// runner.Source.
+type inbox struct {
+	timer *runner.Timer[collective.Input]
+
+	mu      sync.Mutex
+	room    sync.Cond // for readers
+	inputs  []collective.Input
+	chunks  []*chunk // in which inputs lie
+	lent    []*chunk // of what the loop has taken
+	waiting bool     // the loop, in timer
+	stirred bool     // it is not to wait
+	closed  bool
+	pool    *chunks
+}
+
+func newInbox(pool *chunks) *inbox {
+	b := &inbox{timer: runner.NewTimer[collective.Input](), pool: pool}
+	b.room.L = &b.mu
+	return b
+}
+
+// put adds inputs. It never waits.
+func (b *inbox) put(inputs ...collective.Input) {
+	b.mu.Lock()
+	b.inputs = append(b.inputs, inputs...)
+	b.wake()
+	b.mu.Unlock()
+}
+
+// arrived adds messages that lie in a chunk, one hold of which is given back
+// when the loop has stepped them. It waits while there are too many.
+func (b *inbox) arrived(c *chunk, messages []collective.Input) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.inputs) >= mostWaiting && !b.closed {
+		b.room.Wait()
+	}
+	b.inputs = append(b.inputs, messages...)
+	b.chunks = append(b.chunks, c)
+	b.wake()
+}
+
+// stir has the loop look at the core at once.
+func (b *inbox) stir() {
+	b.mu.Lock()
+	b.stirred = true
+	b.wake()
+	b.mu.Unlock()
+}
+
+// wake ends the loop's wait. The caller holds the lock.
+func (b *inbox) wake() {
+	if b.waiting {
+		b.waiting = false
+		b.timer.Wake()
+	}
+}
+
+// Wake implements runner.Source.
+func (b *inbox) Wake() { b.stir() }
+
+// Receive implements runner.Source.
+func (b *inbox) Receive(clock runner.Clock, until core.Time, batch []collective.Input) ([]collective.Input, error) {
+	batch, idle := b.take(batch, true)
+	if !idle {
+		return batch, nil
+	}
+	if _, err := b.timer.Receive(clock, until, nil); err != nil {
+		return batch, err
+	}
+	batch, _ = b.take(batch, false)
+	return batch, nil
+}
+
+// take appends what is there to batch. With wait set and nothing there, it
+// reports that the loop may wait, which whoever brings something then ends.
+func (b *inbox) take(batch []collective.Input, wait bool) (_ []collective.Input, idle bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pool.put(b.lent...)
+	b.lent = b.lent[:0]
+	if wait && len(b.inputs) == 0 && !b.stirred {
+		b.waiting = true
+		return batch, true
+	}
+	b.waiting, b.stirred = false, false
+	batch = append(batch, b.inputs...)
+	clear(b.inputs)
+	b.inputs = b.inputs[:0]
+	b.lent, b.chunks = b.chunks, b.lent
+	b.room.Broadcast()
+	return batch, false
+}
+
+// close lets readers go, whose messages nobody takes any more.
+func (b *inbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.room.Broadcast()
+}
+
+// release gives back what the loop, which has ended, did not take.
+func (b *inbox) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pool.put(b.lent...)
+	b.pool.put(b.chunks...)
+	b.lent, b.chunks = nil, nil
+}

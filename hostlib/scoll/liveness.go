@@ -1,0 +1,82 @@
+package scoll
+
+import "sync"
+
+// Liveness tells which nodes live. A node of which it has said nothing counts
+// as alive.
+type Liveness interface {
+	// Watch calls up and down for all nodes that are known, and then for every
+	// change, never two at a time, until cancel is called, which waits for a
+	// call that is under way. The incarnation is what the process there has for
+	// its Config.Incarnation: a larger one than before is a reboot, also without
+	// a down between. The functions do not wait.
+	Watch(up func(node string, incarnation uint64), down func(node string)) (cancel func())
+}
+
+// News is a Liveness that says what it is told: for systems that learn of
+// deaths in their own way, and for tests. Its zero value is ready.
+type News struct {
+	mu       sync.Mutex
+	known    map[string]life
+	watchers map[*watcher]struct{}
+}
+
+type life struct {
+	incarnation uint64
+	dead        bool
+}
+
+type watcher struct {
+	up   func(string, uint64)
+	down func(string)
+}
+
+func (w *watcher) tell(node string, l life) {
+	if l.dead {
+		w.down(node)
+	} else {
+		w.up(node, l.incarnation)
+	}
+}
+
+// Watch implements Liveness.
+func (n *News) Watch(up func(node string, incarnation uint64), down func(node string)) (cancel func()) {
+	w := &watcher{up, down}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.watchers == nil {
+		n.watchers = map[*watcher]struct{}{}
+	}
+	n.watchers[w] = struct{}{}
+	for node, l := range n.known {
+		w.tell(node, l)
+	}
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.watchers, w)
+	}
+}
+
+// Up tells that a node lives in an incarnation.
+func (n *News) Up(node string, incarnation uint64) { n.set(node, life{incarnation: incarnation}) }
+
+// Down tells that a node is dead.
+func (n *News) Down(node string) {
+	n.mu.Lock()
+	incarnation := n.known[node].incarnation
+	n.mu.Unlock()
+	n.set(node, life{incarnation, true})
+}
+
+func (n *News) set(node string, l life) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.known == nil {
+		n.known = map[string]life{}
+	}
+	n.known[node] = l
+	for w := range n.watchers {
+		w.tell(node, l)
+	}
+}

@@ -1,0 +1,177 @@
+package scoll
+
+import (
+	"log/slog"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/collective"
+)
+
+// output is what a step brings about, and the callbacks that it asks for with
+// what they are about.
+type output struct {
+	collective.Output
+	tasks []task
+	back  []collective.Input
+	links []*link // with something to send
+}
+
+// stepper is the node as its loop steps it.
+type stepper Node
+
+// Step implements runner.Core. It also takes what methods have brought about
+// since the last step.
+func (s *stepper) Step(now core.Time, inputs []collective.Input, out *output) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.core.Step(now, inputs, &s.out)
+	s.out, out.Output = out.Output, s.out
+	if s.drained != nil && s.core.Counters().LentBuffers == 0 {
+		close(s.drained)
+		s.drained = nil
+	}
+	for i := range out.Calls {
+		if t, ok := (*Node)(s).task(&out.Calls[i]); ok {
+			out.tasks = append(out.tasks, t)
+		}
+	}
+}
+
+// Deadline implements runner.Core.
+func (s *stepper) Deadline() core.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := &s.out; len(o.Sends)+len(o.Calls)+len(o.Pulls)+len(o.Exposes)+len(o.Revokes)+len(o.Ends) > 0 {
+		return 0
+	}
+	return s.core.Deadline()
+}
+
+// apply does what a step has brought about, in an order that lets nobody see
+// memory before it is exposed or after it is the service's again. It runs on the
+// loop's goroutine.
+func (n *Node) apply(_ core.Time, out *output) []collective.Input {
+	out.back = out.back[:0]
+	for _, key := range out.Revokes {
+		n.bulk.Revoke(key)
+	}
+	for i := range out.Exposes {
+		n.expose(&out.Exposes[i])
+	}
+	for i := range out.Sends {
+		m := &out.Sends[i]
+		l := n.links.to(string(m.To), laneOf(len(m.Bytes)))
+		if l.put(m.Number, m.Bytes) {
+			out.links = append(out.links, l)
+		}
+	}
+	for _, l := range out.links {
+		out.back = l.flush(out.back)
+	}
+	for i := range out.Pulls {
+		n.pull(out.Pulls[i])
+	}
+	for i := range out.tasks {
+		t := &out.tasks[i]
+		if t.absent() || t.service != nil && t.service.call.Inline && t.call.Kind != collective.Created {
+			out.back = append(out.back, t.run())
+			continue
+		}
+		n.workers.do(t)
+	}
+	if len(out.Ends) > 0 {
+		n.ends(out.Ends)
+	}
+	clear(out.links)
+	clear(out.tasks)
+	out.links, out.tasks = out.links[:0], out.tasks[:0]
+	out.Reset()
+	return out.back
+}
+
+// task returns what a call is about. The caller holds the lock.
+func (n *Node) task(c *collective.Call) (task, bool) {
+	t := task{node: n, call: *c}
+	if c.Kind == collective.Created {
+		made, ok := n.creations[c.Group]
+		delete(n.creations, c.Group)
+		t.creation = made
+		return t, ok
+	}
+	t.service = n.services[c.Service]
+	if t.service == nil {
+		return t, false // cannot be: it is not unregistered before its requests have ended
+	}
+	t.request = n.requests[c.Request]
+	switch c.Kind {
+	case collective.PreRequest:
+		if t.refused = t.service.closing; t.refused {
+			break // nobody will hear of it
+		}
+		v, _ := n.core.Request(c.Request)
+		r := t.request
+		if r == nil {
+			r = &Request{node: n, service: t.service, id: c.Request}
+			n.requests[c.Request], t.service.requests[c.Request] = r, r
+			t.request = r
+			r.look(&v)
+		}
+		r.payload = v.Payload // of what else the root has seen nothing changes, for it may be looking
+	case collective.IncomingRequest:
+		if v, err := n.core.Request(c.Request); err == nil && !v.IsRoot {
+			t.request.bulkStatus = Status(v.BulkStatus)
+		}
+	case collective.Map:
+		t.refused = t.service.closing
+	default:
+	}
+	return t, true
+}
+
+// ends tells who waits for requests that they have ended.
+func (n *Node) ends(all []collective.End) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range all {
+		e := &all[i]
+		if r := n.requests[e.Request]; r != nil {
+			r.finish(public(e.Err), publicOutcome(&e.Outcome))
+			n.counts.ended(e)
+		}
+		if c := n.destroys[e.Request]; c != nil {
+			delete(n.destroys, e.Request)
+			c <- public(e.Err)
+		}
+	}
+	if n.ended != nil {
+		close(n.ended)
+		n.ended = nil
+	}
+}
+
+// expose lets children read memory.
+func (n *Node) expose(e *collective.Expose) {
+	memory := [][]byte{e.Bytes}
+	if e.Bytes == nil {
+		n.mu.Lock()
+		memory = nil
+		if r := n.requests[e.Request]; r != nil {
+			memory = r.bulk
+		}
+		n.mu.Unlock()
+	}
+	if err := n.bulk.Expose(e.Key, memory); err != nil {
+		// Children find nothing, and tell.
+		n.cfg.Log.Warn("bulk data cannot be exposed", slog.Any("error", err))
+	}
+}
+
+// hello takes who has called, or was called. It reports false of one in an
+// incarnation before one that is known, who is to be given up.
+func (n *Node) hello(from string, incarnation uint64) bool {
+	before, newer := n.newer(from, incarnation)
+	if newer {
+		n.rebooted(from, before, incarnation)
+	}
+	return incarnation >= before
+}

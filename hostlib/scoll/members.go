@@ -1,0 +1,68 @@
+package scoll
+
+import (
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
+
+// Bounds of what callers give.
+const (
+	MaxRequest = collect.MaxRequest // bytes of a broadcast message: header, payload and whatever travels with it
+	MaxNode    = collect.MaxNode    // bytes of a node's name
+	MaxName    = collect.MaxName    // bytes of a group's name
+)
+
+// Tag identifies an entity on a node within a service. (service, node, tag) is
+// one object, so that the same (node, tag) under two services is two.
+type Tag = collect.Tag
+
+// Target is a node with the entities on it that a group is about.
+type Target struct {
+	Node string
+	Tags []Tag // at least one, all different
+}
+
+// Index is the identity of an out-of-band group beside its service: bits that
+// mean something to the service alone.
+type Index = collect.Index
+
+// Members is an ordered list of targets with its digest, immutable. A service
+// that maps an index to the same Members again and again pays for the digest
+// once.
+type Members struct{ core *collective.Members }
+
+// NewMembers returns the membership of targets, in their order, in groups of
+// the service. Errors are ErrTargets.
+func NewMembers(service ServiceID, targets []Target) (*Members, error) {
+	m, err := collective.NewMembers(collect.Service(service), coreTargets(targets))
+	if err != nil {
+		return nil, fmt.Errorf("scoll: %w", err)
+	}
+	return &Members{m}, nil
+}
+
+// Len returns how many nodes are members.
+func (m *Members) Len() int { return m.core.Len() }
+
+// Target returns the i-th member.
+func (m *Members) Target(i int) Target {
+	t := m.core.Target(i)
+	return Target{string(t.Node), t.Tags}
+}
+
+// Find returns which member a node is, -1 if none.
+func (m *Members) Find(node string) int { return m.core.Rank(collect.Node(node)) }
+
+// Digest returns the SHA-256 sum over service and targets in their order, by
+// which nodes agree on them.
+func (m *Members) Digest() [32]byte { return m.core.Digest() }
+
+func coreTargets(targets []Target) []collect.Target {
+	all := make([]collect.Target, len(targets))
+	for i, t := range targets {
+		all[i] = collect.Target{Node: collect.Node(t.Node), Tags: t.Tags}
+	}
+	return all
+}

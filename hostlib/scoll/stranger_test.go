@@ -1,0 +1,190 @@
+package scoll_test
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/hostlib/scoll"
+	"github.com/tributary-fabric/tributary/hostlib/scoll/aggregate"
+	"github.com/tributary-fabric/tributary/internal/mesh"
+)
+
+// TestGreetingTellsOfReboot: without a Liveness a node that calls again in a
+// later incarnation counts as rebooted at once, whoever still waits for it.
+func TestGreetingTellsOfReboot(t *testing.T) {
+	c := start(t, 2, nil)
+	rolls := c.rolls()
+	g := c.group(0, scoll.GroupSpec{})
+	there, release := rolls[1].hold()
+	r, err := g.NewRequest(scoll.Broadcast{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Send(); err != nil {
+		t.Fatal(err)
+	}
+	<-there
+	reborn, err := scoll.Start(scoll.Config{
+		Node: "n1", Incarnation: c.nodes[1].Incarnation() + 1, Resolve: c.resolve, RoundTrip: patience,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := reborn.Close(background(t)); err != nil {
+			t.Error(err)
+		}
+	}()
+	service, err := reborn.Register(testService, (&rollCall{node: "n1"}).callbacks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := make(chan error, 1)
+	if err := service.CreateGroup(scoll.GroupSpec{Name: "its own", Targets: c.targets()}, func(_ *scoll.Group, err error) { made <- err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-made; err != nil {
+		t.Error(err)
+	}
+	<-r.Done()
+	close(release)
+	if m := missing(t, r.Err()); m != (scoll.Missing{Node: "n1", Nodes: 1, Status: scoll.StatusRebooted}) {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestRequestIsReadWhileItRuns: methods of a request that was sent may be called
+// while its callbacks run. It is for the race detector.
+func TestRequestIsReadWhileItRuns(t *testing.T) {
+	c := start(t, 2, nil)
+	c.rolls()
+	g := c.group(0, scoll.GroupSpec{})
+	for range 20 {
+		r, err := g.NewRequest(scoll.Broadcast{Payload: []byte("payload")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Send(); err != nil {
+			t.Fatal(err)
+		}
+		done := r.Done()
+		for ended := false; !ended; {
+			if !r.IsRoot() || r.Root() != "n0" || r.Last() || r.NumChildren() != 1 || len(r.Children()) != 1 ||
+				len(r.Target().Tags) != 2 || len(r.Payload()) != 7 || r.BulkLen() != 0 || r.Timeout() != 0 {
+				t.Fatal("the request has changed")
+			}
+			select {
+			case <-done:
+				ended = true
+			default:
+				runtime.Gosched()
+			}
+		}
+		if err := r.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAbortedAggregationLeavesNothing: a request that is aborted while
+// pre-request runs has no further callback, and what it was to gather into goes
+// with it.
+func TestAbortedAggregationLeavesNothing(t *testing.T) {
+	c := start(t, 1, nil)
+	gone := make(chan struct{})
+	c.register(func(int) scoll.Callbacks {
+		return scoll.Aggregation{
+			New: func(r *scoll.Request) (aggregate.Aggregator, error) {
+				r.Abort()
+				s := &aggregate.Statuses{}
+				runtime.AddCleanup(s, func(gone chan struct{}) { close(gone) }, gone)
+				return s, nil
+			},
+			Size: func(*scoll.Request, scoll.Child) int { return 0 },
+			Run:  func(*scoll.Request) (func(aggregate.Aggregator) error, error) { panic("it was aborted") },
+		}.Callbacks()
+	})
+	if _, err := call(t, c.group(0, scoll.GroupSpec{}), scoll.Broadcast{}); err == nil {
+		t.Fatal("it was not aborted")
+	}
+	await(t, "the aggregator to be collected", func() bool {
+		runtime.GC()
+		select {
+		case <-gone:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// hung is a Bulk whose pulls are never answered.
+type hung struct{}
+
+func (hung) Expose(uint64, [][]byte) error { return nil }
+func (hung) Revoke(uint64)                 {}
+func (hung) Close() error                  { return nil }
+func (hung) Pull(ctx context.Context, _ string, _, _ uint64, _ [][]byte) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// TestPullIsGivenUp: a pull that the parent does not answer ends when the parent
+// has surely given up, and the request with it.
+func TestPullIsGivenUp(t *testing.T) {
+	c := start(t, 2, func(_ int, cfg *scoll.Config) { cfg.RoundTrip, cfg.Bulk = 20*time.Millisecond, hung{} })
+	rolls := c.rolls()
+	var g *scoll.Group
+	await(t, "a group", func() (made bool) { // on a slow machine it may take longer than R
+		var err error
+		g, err = c.tryGroup(0, scoll.GroupSpec{})
+		return err == nil
+	})
+	if _, err := call(t, g, scoll.Broadcast{Bulk: [][]byte{make([]byte, 100)}}); err == nil {
+		t.Error("it succeeds without its bulk data")
+	}
+	await(t, "the request to end at n1", func() bool { return c.nodes[1].Counters().Requests == 0 })
+	if ran := rolls[1].calls(); len(ran) > 0 && ran[0] != "pre-request" {
+		t.Errorf("n1 has had %v", ran)
+	}
+}
+
+// TestEarlierIncarnationIsGivenUp: what is left of a node after its reboot is
+// neither heard nor sent to.
+func TestEarlierIncarnationIsGivenUp(t *testing.T) {
+	c := start(t, 1, nil)
+	c.rolls()
+	n := c.nodes[0]
+	later, err := mesh.Listen(t.Context(), mesh.Config{
+		Self: mesh.Peer{Name: "x", Incarnation: 2}, Listen: "127.0.0.1:0", Resolve: c.resolve,
+		GreetWithin: patience, DeadAfter: patience, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer later.Close()
+	_, conn, err := later.Dial(t.Context(), n.Name(), mesh.Urgent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the later one to be heard", func() bool { return n.Counters().Connections == 1 })
+	earlier := c.forge("x") // of incarnation 1
+	defer earlier.close()
+	_, refused, err := earlier.mesh.Dial(t.Context(), n.Name(), mesh.Urgent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer refused.Close()
+	if _, err := refused.Read(make([]byte, 1)); err == nil {
+		t.Error("the earlier one is spoken to")
+	}
+	conn.Close()
+	await(t, "the later one to be gone", func() bool { return n.Counters().Connections == 0 })
+	_, err = c.tryGroup(0, scoll.GroupSpec{Targets: []scoll.Target{{Node: n.Name(), Tags: []scoll.Tag{{1}}}, {Node: "x", Tags: []scoll.Tag{{1}}}}})
+	if m := missing(t, err); m != (scoll.Missing{Node: "x", Nodes: 1, Status: scoll.StatusUnsent}) || len(earlier.got) > 0 {
+		t.Errorf("%+v; the earlier one has got %d messages", m, len(earlier.got))
+	}
+}

@@ -1,0 +1,54 @@
+package hostlib
+
+import (
+	"log/slog"
+
+	"github.com/tributary-fabric/tributary/hostlib/membership"
+)
+
+// WithMembership has the host learn from a node of the hosts' zone who has died:
+// a member whose node has failed, or has started again, counts as dead at once,
+// and is not waited for as WithDeadAfter says. Nodes must have the names that members'
+// lists have; those of a name that is not in the zone are not affected. The caller owns
+// the node, and closes it after the host. A node that says that it leaves the zone is not
+// dead: its connections tell.
+func WithMembership(n *membership.Node) Option { return func(s *settings) { s.zone = n } }
+
+// watchZone ends communicators whose members have died, until the host is
+// closed.
+func (h *Host) watchZone(w *membership.Watcher) {
+	defer w.Close()
+	for {
+		notices, err := w.Next(h.ctx)
+		if err != nil {
+			if h.ctx.Err() == nil {
+				h.set.log.Warn("the zone does not tell any more who dies", slog.Any("error", err))
+			}
+			return
+		}
+		for _, x := range notices {
+			if x.Kind == membership.Left && x.Cause != membership.Departed {
+				h.died(x)
+			}
+		}
+	}
+}
+
+// died tells the links to a host in all communicators that it is dead. Whoever
+// has one says so to all members.
+func (h *Host) died(x membership.Notice) {
+	h.mu.Lock()
+	var all []*link
+	for _, c := range h.comms {
+		for _, l := range c.links {
+			if c.members[l.peer].Host == x.Member.Name {
+				all = append(all, l)
+			}
+		}
+	}
+	h.mu.Unlock()
+	for _, l := range all {
+		h.set.log.Info("a member has died, says the zone", slog.String("communicator", l.c.name), slog.Int("rank", l.peer), slog.String("notice", x.String()))
+		l.dead("the zone of hosts says: " + x.String())
+	}
+}
