@@ -28,7 +28,7 @@ func TestCerts(t *testing.T) {
 		"ca.pem":           {"authority\n", "valid now"},
 		"manager-m.pem":    {"tributary://manager/m\n", "server, client", "valid now", "issuer   CN=Tributary development authority"},
 		"agent-leaf-1.pem": {"tributary://agent/leaf-1\n", "for      server\n"},
-		"host-h0.pem":      {"tributary://host/h0\n", "for      client\n"},
+		"host-h0.pem":      {"tributary://host/h0\n", "for      server, client\n"},
 		"operator-me.pem":  {"tributary://operator/me\n", "for      client\n"},
 	} {
 		out, _, err := execute(t, "certs", "show", filepath.Join(dir, file))

@@ -6,10 +6,13 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -25,6 +28,39 @@ type createFlags struct {
 	chunk            int
 	window           uint32
 	functions, types []string
+	purpose          purposeFlags
+}
+
+// purposeFlags say what a group is for, as they are written.
+type purposeFlags struct {
+	collective, criterion, weights string
+	bytes                          size
+}
+
+func (f *purposeFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.collective, "collective", "any", "`what` the group mostly does: any, allreduce, reduce, broadcast, barrier, gather, scatter or all-to-all")
+	flags.Var(&f.bytes, "bytes", "`size` of its vectors, such as 65536, 64KiB or 4MiB; 0: not known")
+	flags.StringVar(&f.criterion, "criterion", "auto", "`what` trees are chosen by: auto (by collective and size), hops, latency, bandwidth, load or capability")
+	flags.StringVar(&f.weights, "weights", "", "several criteria with `weights`, such as hops=1,load=2")
+}
+
+func (f *purposeFlags) purpose() (p pathsel.Purpose, err error) {
+	p.Bytes = int64(f.bytes)
+	if p.Collective, err = pathsel.ParseCollective(f.collective); err != nil {
+		return p, fmt.Errorf("%w --collective: %w", errUsage, err)
+	}
+	if p.Criterion, err = pathsel.ParseCriterion(f.criterion); err != nil {
+		return p, fmt.Errorf("%w --criterion: %w", errUsage, err)
+	}
+	if f.weights != "" {
+		if p.Weights, err = pathsel.ParseWeights(f.weights); err != nil {
+			return p, fmt.Errorf("%w --weights: %w", errUsage, err)
+		}
+	}
+	if err := p.Validate(); err != nil {
+		return p, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return p, nil
 }
 
 func newGroupCreate(c *client) *cobra.Command {
@@ -35,15 +71,17 @@ func newGroupCreate(c *client) *cobra.Command {
 		Long: `create makes a group of hosts, in the order of their ranks, and prints its number.
 A group that nobody watches is released after a while. Members that use the
 host library make their groups themselves.`,
-		Example: "  offload-manager group create job-17 h0 h1 h2 h3 --functions sum --types float32,float64",
-		Args:    cobra.MinimumNArgs(2),
+		Example: "  offload-manager group create job-17 h0 h1 h2 h3 --functions sum --types float32,float64\n" +
+			"  offload-manager group create job-18 h0 h1 h2 h3 --collective allreduce --bytes 4MiB --criterion load",
+		Args: cobra.MinimumNArgs(2),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&f.chunk, "chunk", 1432, "largest payload of a packet, in `bytes`")
-	flags.Uint32Var(&f.window, "window", 64, "largest window, in `chunks`; a power of two")
+	flags.Uint32Var(&f.window, "window", hostlib.DefaultWindow, "largest window, in `chunks`; a power of two")
 	flags.StringSliceVar(&f.functions, "functions", nil, "reduction functions of its operations (default all): "+listed(topology.AllFunctions().List()))
 	flags.StringSliceVar(&f.types, "types", nil, "their element types (default all): "+listed(topology.AllTypes().List()))
+	f.purpose.add(flags)
 	format := formatFlag(cmd, "text", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		how, err := format()
@@ -87,7 +125,9 @@ func (f *createFlags) create(name string, hosts []string) (manager.Create, error
 		}
 		c.Types |= topology.TypesOf(x)
 	}
-	return c, nil
+	var err error
+	c.Purpose, err = f.purpose.purpose()
+	return c, err
 }
 
 func create(ctx context.Context, m *rpc.ManagerClient, c manager.Create, format string, out io.Writer) error {
@@ -134,7 +174,7 @@ func newGroupExplain(c *client) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain GROUP", Short: "Tell why a group has the tree that it has, or none, and what became of it", Args: cobra.ExactArgs(1),
 	}
-	format := formatFlag(cmd, "text", "json")
+	format := formatFlag(cmd, "text", "json", "svg")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return showGroup(cmd, c, args[0], format, view.Group.Explain)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/whatif"
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -45,13 +46,14 @@ them with fresh plans. docs/planning.md explains the criteria and the model.`,
 	flags.Var(&f.bytes, "bytes", "`size` of a vector, such as 65536, 64KiB or 4MiB; 0: not known")
 	flags.StringVar(&g.Criterion, "criterion", "auto", "`what` to choose by: auto (by function and size), hops, latency, bandwidth, load or capability")
 	flags.StringVar(&g.Weights, "weights", "", "several criteria with `weights`, such as hops=1,load=2")
-	flags.IntVar(&g.Window, "window", 64, "window, in `chunks`: the tree takes twice as many slots on each switch")
+	flags.IntVar(&g.Window, "window", hostlib.DefaultWindow, "window, in `chunks`: the tree takes twice as many slots on each switch")
 	flags.IntVar(&g.Chunk, "chunk", 1432, "largest payload of a packet, in `bytes`")
 	flags.StringVar(&f.groups, "groups", "", "`file` of groups that are there already")
 	flags.StringArrayVar(&f.config.Down, "down", nil, "`what` is down: a switch, a host, or a link such as leaf-0--spine-1; may be repeated")
 	flags.IntVar(&f.config.Stripes, "stripes", 0, "plan so `many` trees for the group, over links of their own")
 	flags.IntVar(&f.config.Roots, "roots", 0, "plan so `many` roots for the group, each of a part")
-	flags.BoolVar(&f.config.Forward, "forward", false, "let switches that cannot reduce forward (the manager does not yet)")
+	flags.BoolVar(&f.config.Forward, "forward", false, "let switches that cannot reduce forward")
+	flags.BoolVar(&f.config.Slim, "slim", false, "let switches that could reduce forward where the tree is no worse")
 	flags.BoolVar(&f.config.OrHosts, "or-hosts", false, "answer that there is no tree where hosts would be faster")
 	flags.BoolVar(&f.config.Partial, "partial", false, "leave out members that cannot be reached")
 	flags.StringVar(&f.model, "model", "", "`file` of a cost model")

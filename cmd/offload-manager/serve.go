@@ -76,6 +76,13 @@ func serve(ctx context.Context, m *settings.Manager, check func() error, stderr 
 	if c.Trust, err = process.Trust(m.TLS, log); err != nil {
 		return err
 	}
+	if m.Membership.Given() {
+		zone, err := m.Membership.Config()
+		if err != nil {
+			return err
+		}
+		c.Membership = &zone
+	}
 	if m.Store == "" {
 		log.Warn("no store: a restart forgets all groups, and their members make them again")
 	} else {
@@ -107,7 +114,12 @@ func readSound(path string) (*settings.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = process.Trust(m.TLS, slog.New(slog.DiscardHandler))
+	if _, err = process.Trust(m.TLS, slog.New(slog.DiscardHandler)); err != nil {
+		return m, err
+	}
+	if m.Membership.Given() {
+		_, err = m.Membership.Config()
+	}
 	return m, err
 }
 

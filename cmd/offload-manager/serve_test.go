@@ -43,12 +43,12 @@ func TestDeployment(t *testing.T) {
 	}{
 		{[]string{"group", "list"}, []string{"GROUP", "active", groups[0].Name}},
 		{[]string{"group", "show", "1"}, []string{"Tree of epoch 2, active", root + " (root)", "4 of them watch"}},
-		{[]string{"group", "explain", "1"}, []string{"root " + root + ": ", "instead of spine-", "created with 4 members"}},
+		{[]string{"group", "explain", "1"}, []string{"root " + root + ": ", "LOST BY", "spine-", "For: any collective", "created with 4 members"}},
 		{[]string{"group", "show", "1", "--format", "svg"}, []string{"<svg", "edge tree", "Tree of epoch"}},
 		{[]string{"topology", "show"}, []string{"4 hosts (0 down), 4 switches, 8 links", "leaf-1", "connected", root + ":"}},
 		{[]string{"topology", "show", "--format", "svg"}, []string{"<svg", "node switch", "h3"}},
-		{[]string{"topology", "show", "--format", "json"}, []string{`"bandwidth_bits_per_second"`, `"slots_used": 128`}},
-		{[]string{"switch", "list"}, []string{"SLOTS USED", "128 of 4096"}},
+		{[]string{"topology", "show", "--format", "json"}, []string{`"bandwidth_bits_per_second"`, `"slots_used": 512`}},
+		{[]string{"switch", "list"}, []string{"SLOTS USED", "512 of 32768"}},
 		{[]string{"switch", "list", "--format", "json"}, []string{`"connected": true`}},
 	} {
 		if out := d.ask(q.args...); !containsAll(out, q.says) {

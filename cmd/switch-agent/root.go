@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/internal/agentd"
 	"github.com/tributary-fabric/tributary/internal/nic"
+	"github.com/tributary-fabric/tributary/internal/processor"
 	"github.com/tributary-fabric/tributary/internal/settings"
 )
 
@@ -104,7 +105,7 @@ func run(ctx context.Context, a *settings.Agent, check func() error, stderr io.W
 	if err != nil {
 		return err
 	}
-	c.Log = log
+	c.Log, c.Processor = log, processor.System()
 	if c.Target == nil { // a target's ports have no addresses that the system knows
 		c.Interfaces = nic.System()
 	}

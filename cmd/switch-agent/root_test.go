@@ -34,7 +34,7 @@ func write(t *testing.T, text string) string {
 
 func TestCheckTakesTheExamples(t *testing.T) {
 	for file, says := range map[string]string{
-		"agent.yaml":    "switch leaf-0, pipeline soft, 4096 slots, 64 children: sound\n",
+		"agent.yaml":    "switch leaf-0, pipeline soft, 32768 slots, 64 children: sound\n",
 		"agent-p4.yaml": "switch leaf-0, pipeline p4, 4096 slots, 32 children: sound\n",
 	} {
 		out, err := execute(t.Context(), io.Discard, "check", "../../docs/examples/"+file)

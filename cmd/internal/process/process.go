@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -47,6 +48,12 @@ type Daemon interface {
 	Collector() prometheus.Collector
 }
 
+// inZone is a Daemon that may be a node of a zone.
+type inZone interface {
+	Pages() map[string]http.Handler         // further ones of the admin server
+	ZoneCollectors() []prometheus.Collector // none: it is in no zone
+}
+
 // Serve starts the admin server, if there is to be one, and is Run.
 func Serve(ctx context.Context, d Daemon, a settings.Admin, check func() error, log *slog.Logger) (err error) {
 	if a.Listen != "" {
@@ -61,7 +68,11 @@ func Serve(ctx context.Context, d Daemon, a settings.Admin, check func() error, 
 }
 
 func startAdmin(d Daemon, a settings.Admin, log *slog.Logger) (*admin.Server, error) {
-	metrics, err := admin.NewMetrics(log, d.Collector())
+	counts := []prometheus.Collector{d.Collector()}
+	if more, ok := d.(inZone); ok {
+		counts = append(counts, more.ZoneCollectors()...)
+	}
+	metrics, err := admin.NewMetrics(log, counts...)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +84,11 @@ func startAdmin(d Daemon, a settings.Admin, log *slog.Logger) (*admin.Server, er
 			return nil
 		}
 	}
-	return admin.Start(admin.Config{Listen: a.Listen, AllowRemote: a.Remote, Metrics: metrics, Health: health, Log: log})
+	c := admin.Config{Listen: a.Listen, AllowRemote: a.Remote, Metrics: metrics, Health: health, Log: log}
+	if more, ok := d.(inZone); ok {
+		c.Pages = more.Pages()
+	}
+	return admin.Start(c)
 }
 
 // Run closes d when ctx ends, and returns when d has ended. A second signal

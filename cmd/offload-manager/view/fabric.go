@@ -34,20 +34,21 @@ type Host struct {
 
 // Switch is a switch in JSON.
 type Switch struct {
-	Name      string `json:"name"`
-	Up        bool   `json:"up"`
-	Connected bool   `json:"connected"` // the manager has its agent
-	Draining  bool   `json:"draining"`
-	Trees     int    `json:"trees"`
-	SlotsUsed int    `json:"slots_used"`
-	Slots     int    `json:"slots"`
-	Children  int    `json:"children"`    // most in one tree
-	Chunk     int    `json:"chunk_bytes"` // largest payload of a packet
-	Functions string `json:"functions"`
-	Types     string `json:"types"`
-	Unusable  string `json:"unusable"`        // why its agent can reserve nothing at present; empty: it can
-	Version   string `json:"agent_version"`   // of the agent's program, as it told last; empty: it has not
-	Alarms    int    `json:"link_mismatches"` // at its ends of links
+	Name      string  `json:"name"`
+	Up        bool    `json:"up"`
+	Connected bool    `json:"connected"` // the manager has its agent
+	Draining  bool    `json:"draining"`
+	Trees     int     `json:"trees"`
+	SlotsUsed int     `json:"slots_used"`
+	Slots     int     `json:"slots"`
+	Children  int     `json:"children"`    // most in one tree
+	Chunk     int     `json:"chunk_bytes"` // largest payload of a packet
+	Functions string  `json:"functions"`
+	Types     string  `json:"types"`
+	CPU       float64 `json:"cpu"`             // share of its time that is in use, as plans count it; 0: not known
+	Unusable  string  `json:"unusable"`        // why its agent can reserve nothing at present; empty: it can
+	Version   string  `json:"agent_version"`   // of the agent's program, as it told last; empty: it has not
+	Alarms    int     `json:"link_mismatches"` // at its ends of links
 }
 
 // Link is a link in JSON.
@@ -58,6 +59,7 @@ type Link struct {
 	Bandwidth int64   `json:"bandwidth_bits_per_second"`
 	Latency   float64 `json:"latency_seconds"`
 	Trees     int     `json:"trees"`
+	Foreign   float64 `json:"foreign"` // share that traffic of no tree has, as plans count it; 0: not known
 
 	Mismatches []Mismatch `json:"mismatches"`
 }
@@ -85,14 +87,14 @@ func NewFabric(f rpc.Fabric) Fabric {
 			v.Switches = append(v.Switches, Switch{
 				Name: n.Name, Up: n.Up, Connected: s.Connected, Draining: s.Draining, Trees: s.Trees, SlotsUsed: s.SlotsUsed,
 				Slots: c.Slots, Children: c.Children, Chunk: c.Chunk, Functions: c.Functions.String(), Types: c.Types.String(),
-				Unusable: s.Unusable, Version: s.AgentVersion, Alarms: alarms[n.Name],
+				CPU: s.CPU, Unusable: s.Unusable, Version: s.AgentVersion, Alarms: alarms[n.Name],
 			})
 		}
 	}
 	for _, l := range f.Cables {
 		v.Links = append(v.Links, Link{
 			A: End{l.A.Node, int(l.A.Port)}, B: End{l.B.Node, int(l.B.Port)}, Up: l.Up,
-			Bandwidth: l.Carries.Bandwidth, Latency: l.Carries.Latency.Seconds(), Trees: l.Trees,
+			Bandwidth: l.Carries.Bandwidth, Latency: l.Carries.Latency.Seconds(), Trees: l.Trees, Foreign: l.Foreign,
 			Mismatches: newMismatches(l.Mismatches),
 		})
 	}
@@ -149,7 +151,7 @@ func (v Fabric) Text(w io.Writer) error {
 // SwitchesText writes a table of switches.
 func SwitchesText(w io.Writer, all []Switch) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "SWITCH\tSTATE\tAGENT\tTREES\tSLOTS USED\tVERSION")
+	fmt.Fprintln(t, "SWITCH\tSTATE\tAGENT\tTREES\tSLOTS USED\tCPU\tVERSION")
 	for _, s := range all {
 		is, agent := state(s.Up), "absent"
 		if s.Draining {
@@ -164,7 +166,11 @@ func SwitchesText(w io.Writer, all []Switch) error {
 		if s.Connected {
 			agent = "connected"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d of %d\t%s\n", s.Name, is, agent, s.Trees, s.SlotsUsed, s.Slots, cmp.Or(s.Version, "-"))
+		cpu := "-"
+		if s.CPU > 0 {
+			cpu = fmt.Sprintf("%.0f %%", 100*s.CPU)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d of %d\t%s\t%s\n", s.Name, is, agent, s.Trees, s.SlotsUsed, s.Slots, cpu, cmp.Or(s.Version, "-"))
 	}
 	err := t.Flush()
 	for _, s := range all {

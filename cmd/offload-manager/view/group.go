@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,7 +13,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/picture"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/pathsel"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
 // Summary is a group of a list in JSON.
@@ -47,6 +47,7 @@ func SummariesText(w io.Writer, all []Summary) error {
 // Group is all about a group in JSON.
 type Group struct {
 	Summary
+	Purpose string   `json:"purpose"`
 	Missing []uint32 `json:"missing"` // the first ranks that do not watch
 	Offload int      `json:"members_over_switches"`
 	Hosts   int      `json:"members_over_hosts"`
@@ -64,35 +65,60 @@ type Tree struct {
 	Window    uint32        `json:"window"`
 	Switches  []Vertex      `json:"switches"` // parents first
 	Members   []Leaf        `json:"members"`  // by rank
+	Criterion string        `json:"criterion"`
+	Because   string        `json:"because"`
+	Method    string        `json:"method"`
+	Exact     bool          `json:"exact"`
 	Cost      Cost          `json:"cost"`
+	Forecast  *Forecast     `json:"forecast,omitempty"` // where the bytes are known
 	Reason    string        `json:"reason"`
 	RunnersUp []Alternative `json:"runners_up"`
 }
 
 // Vertex is a switch on a tree.
 type Vertex struct {
-	Switch string `json:"switch"`
-	Parent string `json:"parent,omitempty"` // of the root: none
+	Switch string   `json:"switch"`
+	Parent string   `json:"parent,omitempty"` // of the root: none
+	Links  []string `json:"links,omitempty"`  // to the parent; several where switches only forward
 }
 
 // Leaf is a member on a tree.
 type Leaf struct {
-	Host   string `json:"host"`
-	Switch string `json:"switch"`
+	Host   string   `json:"host"`
+	Switch string   `json:"switch"`
+	Links  []string `json:"links,omitempty"` // to the switch, likewise
 }
 
-// Cost is what a tree takes.
+// Cost is what a tree takes, by every criterion. Of some alternatives only the
+// hops, the depth and the load are known; the rest is 0.
 type Cost struct {
-	Hops  int `json:"hops"`
-	Depth int `json:"depth"`
-	Load  int `json:"load"`
+	Hops      int     `json:"hops"`
+	Depth     int     `json:"depth"`
+	Load      int     `json:"load"`
+	Latency   float64 `json:"latency_seconds"`
+	Bandwidth int64   `json:"bandwidth_bits_per_second"`
+	Price     float64 `json:"price"`
+	Share     float64 `json:"share"`
 }
 
-// Alternative is a root that was not chosen.
+func newCost(f pathsel.Figures) Cost {
+	return Cost{
+		Hops: f.Hops, Depth: f.Depth, Load: f.Use, Latency: f.Latency.Seconds(), Bandwidth: f.Bandwidth, Price: f.Price, Share: f.Share,
+	}
+}
+
+// Forecast is how long one operation takes, by the manager's model.
+type Forecast struct {
+	Switches float64 `json:"switches_seconds"`
+	Hosts    float64 `json:"hosts_seconds"`
+}
+
+// Alternative is a tree that was not chosen.
 type Alternative struct {
-	Root string `json:"root"`
-	Cost Cost   `json:"cost"`
-	Lost string `json:"lost"`
+	Root   string `json:"root"`
+	Method string `json:"method"`
+	Cost   Cost   `json:"cost"`
+	Lost   string `json:"lost"`
 }
 
 // Change is an entry of a group's history.
@@ -104,7 +130,7 @@ type Change struct {
 // NewGroup returns what a manager says of a group as it is written.
 func NewGroup(e rpc.Explanation) Group {
 	g := Group{
-		Summary: NewSummary(e.Summary), Missing: append([]uint32{}, e.Missing...), Offload: e.Offload, Hosts: e.Hosts,
+		Summary: NewSummary(e.Summary), Purpose: e.Purpose.Words(), Missing: append([]uint32{}, e.Missing...), Offload: e.Offload, Hosts: e.Hosts,
 		Trees: []Tree{}, History: []Change{}, Mismatches: newMismatches(e.Mismatches),
 	}
 	if e.Refusal != nil {
@@ -120,19 +146,28 @@ func NewGroup(e rpc.Explanation) Group {
 }
 
 func newTree(s rpc.TreeState) Tree {
-	t := Tree{Epoch: s.Epoch, Stage: s.Stage.String(), Window: s.Window, Cost: Cost(s.Cost), Reason: s.Reason, RunnersUp: []Alternative{}}
+	t := Tree{
+		Epoch: s.Epoch, Stage: s.Stage.String(), Window: s.Window, Cost: newCost(s.Figures), Criterion: s.Criterion.String(),
+		Because: s.Because, Method: s.Method, Exact: s.Exact, Reason: s.Reason, RunnersUp: []Alternative{},
+	}
+	if s.Criterion == pathsel.ByFunction {
+		t.Criterion = "weights"
+	}
+	if s.Forecast != (pathsel.Forecast{}) {
+		t.Forecast = &Forecast{s.Forecast.Switches.Seconds(), s.Forecast.Hosts.Seconds()}
+	}
 	for _, v := range s.Switches {
 		parent := ""
 		if v.Parent >= 0 {
 			parent = s.Switches[v.Parent].Switch
 		}
-		t.Switches = append(t.Switches, Vertex{v.Switch, parent})
+		t.Switches = append(t.Switches, Vertex{v.Switch, parent, v.Links})
 	}
 	for _, l := range s.Members {
-		t.Members = append(t.Members, Leaf{l.Host, s.Switches[l.Vertex].Switch})
+		t.Members = append(t.Members, Leaf{l.Host, s.Switches[l.Vertex].Switch, l.Links})
 	}
 	for _, r := range s.RunnersUp {
-		t.RunnersUp = append(t.RunnersUp, Alternative{r.Root, Cost(r.Cost), r.Lost})
+		t.RunnersUp = append(t.RunnersUp, Alternative{r.Root, r.Method, newCost(r.Figures), r.Lost})
 	}
 	return t
 }
@@ -191,12 +226,9 @@ func (t *Tree) branch(w io.Writer, v Vertex, depth int) {
 // Explain writes why the group stands as it does, for people.
 func (g Group) Explain(w io.Writer) error {
 	g.head(w)
-	for _, t := range g.Trees {
-		fmt.Fprintf(w, "\nTree of epoch %d, %s, root %s: %s\n", t.Epoch, t.Stage, t.Switches[0].Switch, t.Reason)
-		fmt.Fprintf(w, "    %v\n", pathsel.Cost(t.Cost))
-		for _, r := range t.RunnersUp {
-			fmt.Fprintf(w, "    instead of %s: %s\n", r.Root, r.Lost)
-		}
+	fmt.Fprintf(w, "For: %s\n", g.Purpose)
+	for i := range g.Trees {
+		g.Trees[i].explain(w)
 	}
 	if len(g.History) > 0 {
 		fmt.Fprintln(w, "\nHistory:")
@@ -205,6 +237,46 @@ func (g Group) Explain(w io.Writer) error {
 		fmt.Fprintf(w, "    %s  %s\n", c.At.UTC().Format("2006-01-02 15:04:05.000 UTC"), c.What)
 	}
 	return nil
+}
+
+// explain writes why a tree was chosen, and a table of it and of those that lost.
+func (t *Tree) explain(w io.Writer) {
+	fmt.Fprintf(w, "\nTree of epoch %d, %s: %s\n", t.Epoch, t.Stage, t.Reason)
+	for _, v := range t.Switches {
+		if len(v.Links) > 1 {
+			fmt.Fprintf(w, "    %s reaches %s over %s\n", v.Switch, v.Parent, strings.Join(v.Links, ", "))
+		}
+	}
+	for _, l := range t.Members {
+		if len(l.Links) > 1 {
+			fmt.Fprintf(w, "    %s reaches %s over %s\n", l.Host, l.Switch, strings.Join(l.Links, ", "))
+		}
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "    ROOT\tMETHOD\tHOPS\tDEPTH\tLATENCY\tBANDWIDTH\tUSE\tPRICE\tSHARE\tLOST BY")
+	t.Cost.row(table, t.Switches[0].Switch, t.Method, "(chosen)")
+	for _, r := range t.RunnersUp {
+		r.Cost.row(table, r.Root, r.Method, r.Lost)
+	}
+	table.Flush()
+	if f := t.Forecast; f != nil {
+		fmt.Fprintf(w, "    By the model an operation takes %v over these switches, %v over hosts.\n", span(f.Switches), span(f.Hosts))
+	}
+}
+
+// row writes a line of the table.
+func (c Cost) row(w io.Writer, root, method, lost string) {
+	fmt.Fprintf(w, "    %s\t%s\t%d\t%d\t", root, cmp.Or(method, "-"), c.Hops, c.Depth)
+	if c.Bandwidth == 0 { // only the first are known
+		fmt.Fprintf(w, "-\t-\t%d\t-\t-\t%s\n", c.Load, lost)
+		return
+	}
+	fmt.Fprintf(w, "%v\t%.4g Gbit/s\t%d\t%.4g\t%.1f %%\t%s\n", span(c.Latency), float64(c.Bandwidth)/1e9, c.Load, c.Price, 100*c.Share, lost)
+}
+
+// span is a time of the model's: no more of it is certain.
+func span(seconds float64) time.Duration {
+	return time.Duration(seconds * 1e9).Round(10 * time.Nanosecond)
 }
 
 // GroupSVG draws a group's trees in the manager's fabric.
@@ -217,8 +289,8 @@ func GroupSVG(ctx context.Context, w io.Writer, f rpc.Fabric, e rpc.Explanation)
 	for _, s := range e.Trees {
 		scene := fabric
 		scene.Heading = fmt.Sprintf("Tree of epoch %d, %s", s.Epoch, s.Stage)
-		if scene.Tree, err = treeOf(s, f, fabric.View.Graph()); err != nil {
-			return err
+		if scene.Tree, err = s.In(fabric.View.Graph()); err != nil {
+			return fmt.Errorf("%w: %w", ErrFabric, err)
 		}
 		scenes = append(scenes, scene)
 	}
@@ -227,42 +299,4 @@ func GroupSVG(ctx context.Context, w io.Writer, f rpc.Fabric, e rpc.Explanation)
 		scenes = append(scenes, fabric)
 	}
 	return picture.SVG(ctx, w, fmt.Sprintf("Group %d, %s", e.Group, e.Name), scenes...)
-}
-
-// treeOf finds a tree that is told by names in the graph of f.
-func treeOf(s rpc.TreeState, f rpc.Fabric, g *topology.Graph) (t pathsel.Tree, err error) {
-	find := func(name string) topology.NodeID {
-		n, ok := g.Lookup(name)
-		if !ok {
-			err = fmt.Errorf("%w: it has no %q, which is on a tree", ErrFabric, name)
-		}
-		return n
-	}
-	for i, v := range s.Switches {
-		vertex := pathsel.Vertex{Switch: find(v.Switch), Parent: int32(v.Parent), Up: topology.NoLink}
-		if i > 0 && err == nil {
-			vertex.Up = between(f, g, vertex.Switch, t.Vertices[v.Parent].Switch)
-		}
-		t.Vertices = append(t.Vertices, vertex)
-	}
-	for _, l := range s.Members {
-		leaf := pathsel.Leaf{Host: find(l.Host), Vertex: int32(l.Vertex)}
-		if err == nil {
-			leaf.Link = between(f, g, leaf.Host, t.Vertices[l.Vertex].Switch)
-		}
-		t.Leaves = append(t.Leaves, leaf)
-	}
-	return t, err
-}
-
-// between returns the link between two nodes, of several the one that carries
-// the most trees.
-func between(f rpc.Fabric, g *topology.Graph, a, b topology.NodeID) topology.LinkID {
-	best := topology.NoLink
-	for _, l := range g.Adjacent(a) {
-		if g.Across(l, a) == b && (best == topology.NoLink || f.Cables[l].Trees > f.Cables[best].Trees) {
-			best = l
-		}
-	}
-	return best
 }

@@ -29,7 +29,7 @@ func fabric() rpc.Fabric {
 		Nodes: []rpc.FabricNode{
 			{Name: "h0", Up: true},
 			{Name: "h1"},
-			{Name: "leaf", Up: true, Switch: &rpc.SwitchState{Capability: c, Connected: true, Trees: 1, SlotsUsed: 16, AgentVersion: "v1.2.3"}},
+			{Name: "leaf", Up: true, Switch: &rpc.SwitchState{Capability: c, Connected: true, Trees: 1, SlotsUsed: 16, CPU: 0.375, AgentVersion: "v1.2.3"}},
 			{Name: "spine", Up: true, Switch: &rpc.SwitchState{Capability: c, Draining: true, Unusable: "the target is wedged; restart it"}},
 		},
 		Cables: []rpc.FabricLink{cable("h0", 1, "leaf", 1, 1), cable("h1", 1, "leaf", 2, 1), cable("leaf", 3, "spine", 1, 0), misplaced},
@@ -46,12 +46,29 @@ func mismatches() []rpc.LinkMismatch {
 func explanation() rpc.Explanation {
 	return rpc.Explanation{
 		Summary: manager.Summary{Group: 3, Name: "job", Members: 2, Watching: 1, State: manager.Active, Epoch: 4},
+		Purpose: pathsel.Purpose{Collective: pathsel.Allreduce, Bytes: 4096, Criterion: pathsel.LeastLatency},
 		Missing: []uint32{1}, Refusal: errors.New("no slots"), Offload: 1, Hosts: 1,
 		Trees: []rpc.TreeState{{
-			Epoch: 4, Stage: manager.TreeActive, Window: 8, Cost: pathsel.Cost{Hops: 3, Depth: 2}, Reason: "fewest hops",
-			Switches:  []rpc.TreeVertex{{Switch: "spine", Parent: -1}, {Switch: "leaf", Parent: 0}},
-			Members:   []rpc.TreeLeaf{{Host: "h0", Vertex: 1}, {Host: "h1", Vertex: 1}},
-			RunnersUp: []rpc.Alternative{{Root: "leaf", Lost: "it is draining"}},
+			Epoch: 4, Stage: manager.TreeActive, Window: 8, Reason: "root spine: by latency",
+			Figures:  pathsel.Figures{Hops: 3, Depth: 2, Latency: 5 * time.Microsecond, Bandwidth: 50e9, Use: 1, Price: 0.75, Share: 0.125},
+			Switches: []rpc.TreeVertex{{Switch: "spine", Parent: -1}, {Switch: "leaf", Parent: 0, Links: []string{"leaf:4--spine:2"}}},
+			Members: []rpc.TreeLeaf{
+				{Host: "h0", Vertex: 1, Links: []string{"h0:1--leaf:1"}}, {Host: "h1", Vertex: 1, Links: []string{"h1:1--leaf:2"}},
+			},
+			Criterion: pathsel.LeastLatency, Because: "it was given", Method: "levels", Exact: true,
+			Forecast: pathsel.Forecast{Switches: 30 * time.Microsecond, Hosts: 50 * time.Microsecond},
+			RunnersUp: []rpc.Alternative{
+				{Root: "leaf", Method: "steiner", Figures: pathsel.Figures{Hops: 3, Depth: 2, Latency: 6 * time.Microsecond, Bandwidth: 50e9}, Lost: "1µs of latency"},
+				{Root: "spine-1", Method: "shortest paths", Figures: pathsel.Figures{Hops: 4, Depth: 2, Use: 3}, Lost: "1 hop"},
+			},
+		}, {
+			Epoch: 6, Stage: manager.TreePlanned, Window: 8, Reason: "root spine: over a switch that forwards",
+			Figures:  pathsel.Figures{Hops: 4, Depth: 2, Latency: 3 * time.Microsecond, Bandwidth: 25e9},
+			Switches: []rpc.TreeVertex{{Switch: "spine", Parent: -1}},
+			Members: []rpc.TreeLeaf{
+				{Host: "h0", Links: []string{"h0:1--leaf:1", "leaf:3--spine:1"}}, {Host: "h1", Links: []string{"h1:1--leaf:2", "leaf:3--spine:1"}},
+			},
+			Because: "weights were given", Method: "steiner",
 		}},
 		History:    []rpc.Change{{At: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), What: "created"}},
 		Mismatches: mismatches(),
@@ -98,7 +115,7 @@ func TestSVG(t *testing.T) {
 	if err := view.GroupSVG(t.Context(), &got, fabric(), explanation()); err != nil {
 		t.Fatal(err)
 	}
-	// Of the two links between the switches, the one that carries the tree.
+	// Of the two links between the switches, the one that the tree is said to take.
 	link := got.String()[strings.Index(got.String(), `id="s1&#45;link&#45;3"`):]
 	if end := strings.Index(link, ">"); !strings.Contains(link[:end], "edge tree") {
 		t.Errorf("the tree's link is drawn as %s", link[:end])

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
@@ -28,7 +29,7 @@ type Group struct {
 	Type string `yaml:"type" json:"type"`
 	// Bytes are those of one vector; 0: not known.
 	Bytes int64 `yaml:"bytes" json:"bytes"`
-	// Window is in chunks; the tree reserves twice as many slots. 0: 64.
+	// Window is in chunks; the tree reserves twice as many slots. 0: 256.
 	Window int `yaml:"window" json:"window"`
 	// Chunk is the largest payload of a packet, in bytes. 0: 1432.
 	Chunk int `yaml:"chunk" json:"chunk"`
@@ -50,6 +51,7 @@ type Config struct {
 	Stripes int  // plan so many stripes
 	Roots   int  // plan so many parts, with a root each
 	Forward bool // let switches that cannot reduce forward
+	Slim    bool // let switches that could reduce forward where the tree is no worse
 	OrHosts bool // let the answer be that hosts are faster
 	Partial bool // leave out members that cannot be reached
 	Model   pathsel.Model
@@ -57,7 +59,7 @@ type Config struct {
 
 // defaults of a group.
 const (
-	defaultWindow = 64
+	defaultWindow = hostlib.DefaultWindow
 	defaultChunk  = 1432
 	defaultType   = "float32"
 )
@@ -105,7 +107,7 @@ func (c *Config) request(group *Group) (r pathsel.Request, err error) {
 		return r, fmt.Errorf("window %d is not within 1 and %d, or chunk %d is negative: %w", group.Window, 1<<20, group.Chunk, ErrConfig)
 	}
 	r.Slots, r.ChunkBytes, r.Bytes = 2*group.Window, group.Chunk, group.Bytes
-	r.Forward, r.Hosts = c.Forward, c.OrHosts
+	r.Forward, r.Slim, r.Hosts = c.Forward, c.Slim, c.OrHosts
 	return r, r.Validate(c.Graph)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tributary-fabric/tributary/internal/settings"
 	"github.com/tributary-fabric/tributary/pathsel"
 )
 
@@ -59,27 +60,12 @@ func ReadGroups(path string) ([]Group, error) {
 	return file.Groups, nil
 }
 
-// modelFile is a cost model as it is written: durations such as 10us, speeds in
-// bytes a second, bandwidth in bit/s.
-type modelFile struct {
-	HostMessage  time.Duration `yaml:"host_message"`
-	SwitchHop    time.Duration `yaml:"switch_hop"`
-	SwitchReduce float64       `yaml:"switch_reduce"`
-	HostReduce   float64       `yaml:"host_reduce"`
-	Bandwidth    int64         `yaml:"bandwidth"`
-	Hop          time.Duration `yaml:"hop"`
-}
-
 // ReadModel reads a cost model; what the file does not say is as in
 // pathsel.DefaultModel.
 func ReadModel(path string) (pathsel.Model, error) {
-	f := modelFile(pathsel.DefaultModel())
-	if err := read(path, &f); err != nil {
-		return pathsel.Model{}, fmt.Errorf("read model: %w", err)
-	}
-	m := pathsel.Model(f)
-	if err := m.Validate(); err != nil {
-		return pathsel.Model{}, fmt.Errorf("read model: %s: %w", path, err)
+	m, err := settings.ReadModelFile(path)
+	if err != nil {
+		return pathsel.Model{}, fmt.Errorf("read model: %w: %w", err, ErrConfig)
 	}
 	return m, nil
 }

@@ -84,13 +84,13 @@ func TestDownIsRepaired(t *testing.T) {
 
 func TestRefusalNamesTheHolders(t *testing.T) {
 	c := question(t, "leaf-spine:2,2,1", "h0", "h1")
-	c.Others = []Group{{Name: "greedy", Hosts: []string{"h0", "h1"}, Window: 2000}}
+	c.Others = []Group{{Name: "greedy", Hosts: []string{"h0", "h1"}, Window: 16000}}
 	c.Group.Window = 512
 	r, text := answer(t, c)
-	if r.Refused == nil || r.Refused.Resource != "slots" || r.Refused.Switch != "leaf-0" || len(r.Refused.Holders) != 1 || r.Refused.Holders[0].Slots != 4000 {
+	if r.Refused == nil || r.Refused.Resource != "slots" || r.Refused.Switch != "leaf-0" || len(r.Refused.Holders) != 1 || r.Refused.Holders[0].Slots != 32000 {
 		t.Fatalf("%+v", r.Refused)
 	}
-	if !strings.Contains(text, "group greedy holds 4000 slots of leaf-0") {
+	if !strings.Contains(text, "group greedy holds 32000 slots of leaf-0") {
 		t.Error(text)
 	}
 	if err := r.SVG(t.Context(), &bytes.Buffer{}); !errors.Is(err, ErrNoPicture) {
@@ -119,6 +119,24 @@ func TestStripesAndRoots(t *testing.T) {
 	r, text := answer(t, c)
 	if len(r.Stripes) != 2 || r.StripesApart != 2 || len(r.Parts) != 3 || !strings.Contains(text, "3 roots; the receiver") {
 		t.Errorf("%d stripes, %d parts\n%s", len(r.Stripes), len(r.Parts), text)
+	}
+}
+
+func TestForwardAndSlim(t *testing.T) {
+	c := question(t, "leaf-spine:2,2,2", "all")
+	c.Group.Criterion, c.Slim = "load", true
+	r, text := answer(t, c)
+	links := 0
+	for _, v := range r.Tree.Vertices {
+		links = max(links, len(v.Links))
+	}
+	if len(r.Tree.Vertices) != 2 || links != 2 || !strings.Contains(text, "1 switch forwarding in place of reducing") {
+		t.Errorf("%+v\n%s", r.Tree, text)
+	}
+	// Where all can reduce nothing has to forward.
+	c.Group.Criterion, c.Slim, c.Forward = "hops", false, true
+	if r, _ := answer(t, c); len(r.Tree.Vertices) != 3 {
+		t.Errorf("%+v", r.Tree)
 	}
 }
 

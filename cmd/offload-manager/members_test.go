@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/hostlib/membership"
+)
+
+// zoneOfThree is what a monitor sees of which one neighbour is suspected.
+func zoneOfThree() membership.Status {
+	member := func(name, addr string, minor uint32) membership.Member {
+		return membership.Member{
+			Name: name, Addr: netip.MustParseAddrPort(addr),
+			Version: membership.Version{Incarnation: uint64(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano()), Minor: minor},
+		}
+	}
+	self := member("manager", "10.0.0.1:7946", 1)
+	return membership.Status{
+		Taken: time.Date(2030, 1, 2, 4, 0, 0, 0, time.UTC), Self: self, Zone: 7, Gone: 2,
+		Members: []membership.StatusLine{
+			{Member: member("h0", "10.0.0.2:7946", 3), Neighbour: true, Watched: true, Suspected: []string{"h1", "manager"}},
+			{Member: member("h1", "10.0.0.3:7946", 1), Delegate: true, WatchesMe: true},
+			{Member: self, Monitor: true},
+		},
+		Zones: []membership.Zone{{Number: 7, Size: 3, Delegates: 1, Supervisors: []string{"s0", "s1"}}},
+	}
+}
+
+// page serves a status, or another answer.
+func page(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+membership.StatusPage, h)
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+func serveStatus(w http.ResponseWriter, _ *http.Request) {
+	_ = json.NewEncoder(w).Encode(zoneOfThree())
+}
+
+// command runs the command line with a context.
+func command(ctx context.Context, args ...string) (string, error) {
+	root := newRoot()
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	return out.String(), err
+}
+
+func TestMembers(t *testing.T) {
+	node := page(t, serveStatus)
+	out, err := command(t.Context(), "members", "--node", node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `Zone 7 as manager sees it at 04:00:00: 3 members (1 suspected), 1 monitors, 2 gone, health 0
+
+ZONE   MEMBERS   DELEGATES   SUPERVISORS
+7      3         1           s0 s1
+
+MEMBER    ADDRESS         STARTED                MINOR   DEATHS   IS                     SUSPECTED BY
+h0        10.0.0.2:7946   2030-01-02T03:04:05Z   3       0        neighbour, watched     h1 manager
+h1        10.0.0.3:7946   2030-01-02T03:04:05Z   1       0        delegate, watches it   -
+manager   10.0.0.1:7946   2030-01-02T03:04:05Z   1       0        itself, monitor        -
+`
+	if out != want {
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+	out, err = command(t.Context(), "members", "--node", node, "--format", "json")
+	var s membership.Status
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &s)
+	}
+	if err != nil || len(s.Members) != 3 || s.Members[0].Suspected[1] != "manager" {
+		t.Errorf("as JSON: %v\n%s", err, out)
+	}
+}
+
+// TestMembersWatch sees a node go away and come back, until it is interrupted.
+func TestMembersWatch(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	asked := 0
+	node := page(t, func(w http.ResponseWriter, r *http.Request) {
+		switch asked++; asked {
+		case 2:
+			http.Error(w, "membership: the node is closed", http.StatusServiceUnavailable)
+		case 4:
+			cancel()
+		default:
+			serveStatus(w, r)
+		}
+	})
+	out, err := command(ctx, "members", "--node", node, "--watch", "--every", "1ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(out, "Zone 7") != 2 || !strings.Contains(out, "the node is closed") || strings.Contains(out, home) {
+		t.Errorf("got\n%s", out)
+	}
+}
+
+func TestMembersErrors(t *testing.T) {
+	none := httptest.NewServer(http.NotFoundHandler())
+	defer none.Close()
+	garbage := page(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{")) })
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no node":    {nil, `"node"`},
+		"no address": {[]string{"--node", "here"}, "--node"},
+		"no zone":    {[]string{"--node", strings.TrimPrefix(none.URL, "http://")}, "no node of a zone"},
+		"garbage":    {[]string{"--node", garbage}, garbage},
+		"no time":    {[]string{"--node", garbage, "--every", "0s", "--watch"}, "--every"},
+		"format":     {[]string{"--node", garbage, "--format", "svg"}, "--format"},
+	} {
+		out, err := command(t.Context(), append([]string{"members"}, test.args...)...)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q\n%s", name, err, test.want, out)
+		}
+	}
+	if _, err := command(t.Context(), "members", "--node", "x"); !errors.Is(err, errUsage) {
+		t.Errorf("a wrong flag: %v", err)
+	}
+}
