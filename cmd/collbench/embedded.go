@@ -16,6 +16,7 @@ import (
 
 func newEmbedded() *cobra.Command {
 	var f benchFlags
+	var s scollFlags
 	var fabric string
 	cmd := &cobra.Command{
 		Use:   "embedded",
@@ -29,12 +30,18 @@ Fabrics are files (docs/topology.md), or one of
 ` + topology.Specs,
 		Example: "  collbench embedded --fabric fat-tree:4 --bytes 1MiB --iterations 50",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runEmbedded(cmd, &f, fabric) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.collective == scollFunction {
+				return runScollEmbedded(cmd, &f, &s, fabric)
+			}
+			return runEmbedded(cmd, &f, fabric)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&fabric, "fabric", "leaf-spine:4,2,2", "the `fabric`: a specification or a file")
 	f.add(flags)
+	s.add(flags)
 	return cmd
 }
 

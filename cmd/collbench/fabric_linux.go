@@ -23,7 +23,8 @@ type fabricFlags struct {
 	hostsPerLeaf, leaves, spines int
 	loss                         float64
 	groups                       int
-	besideTCP                    bool
+	besideTCP, kernel            bool
+	scoll                        scollFlags
 }
 
 func newFabric() *cobra.Command {
@@ -48,6 +49,9 @@ vectors in them, measure at --pace steady. Columns:
   collbench fabric --bytes 16MiB --pace steady --cpuprofile profiles`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.bench.collective == scollFunction {
+				return runScollFabric(cmd, &f)
+			}
 			if (f.groups > 1 || f.besideTCP) && !cmd.Flags().Changed("pace") {
 				f.bench.pace = string(bench.Stream)
 			}
@@ -63,11 +67,23 @@ vectors in them, measure at --pace steady. Columns:
 	flags.IntVar(&f.groups, "groups", 1, "`groups` of all hosts that measure at once, by default at --pace stream; their shares of a link are told")
 	flags.BoolVar(&f.besideTCP, "beside-tcp", false, "have a TCP stream go from the first host to the last meanwhile, and tell shares")
 	flags.StringVar(&f.profiles, "cpuprofile", "", "`directory` to write profiles to, one a size and side: hosts-SIZE.pprof, switches-SIZE.pprof")
+	flags.BoolVar(&f.kernel, "kernel", false, "have perf take the profiles: they show what the kernel does in a system call")
 	flags.StringVar(&f.format, "format", "csv", "output `format`: csv, or json, a line each")
 	flags.StringVar(&f.prefix, "prefix", "cb", "`prefix` of the namespaces' names")
 	f.bench.add(flags)
+	f.scoll.add(flags)
 	flags.Lookup("rate").Usage = "`rate` of every link in each direction, such as 200mbit; by default as fast as the machine"
 	return cmd
+}
+
+func (f *fabricFlags) profiling() field.Profiling {
+	switch {
+	case f.profiles == "":
+		return field.NoProfile
+	case f.kernel:
+		return field.ByKernelsPerf
+	}
+	return field.ByProgram
 }
 
 // check reports what is wrong with the flags beside those of a measurement.
@@ -75,6 +91,8 @@ func (f *fabricFlags) check(c bench.Config) error {
 	switch {
 	case f.groups < 1 || f.groups > field.MaxGroups:
 		return fmt.Errorf("%w --groups %d: 1 to %d can measure at once", errUsage, f.groups, field.MaxGroups)
+	case f.kernel && f.profiles == "":
+		return fmt.Errorf("%w --kernel: it is about profiles, which --cpuprofile has written", errUsage)
 	case f.format != "csv" && f.format != "json":
 		return fmt.Errorf("%w --format %q: csv and json are possible", errUsage, f.format)
 	case (f.groups > 1 || f.besideTCP) && c.Rate == 0:
@@ -143,7 +161,7 @@ func (f *fabricFlags) measure(ctx context.Context, out, log io.Writer, fabric *f
 		}
 	}
 	err := fabric.Measure(ctx, field.Run{
-		Args: f.bench.arguments(), Groups: f.groups, Profile: f.profiles != "", Mark: w.mark, Take: t.take,
+		Args: f.bench.arguments(), Groups: f.groups, Profile: f.profiling(), Mark: w.mark, Take: t.take,
 	})
 	return errors.Join(err, w.err())
 }

@@ -18,7 +18,9 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/bench"
 	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+	"github.com/tributary-fabric/tributary/cmd/collbench/perf"
 	"github.com/tributary-fabric/tributary/cmd/collbench/report"
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/netlab"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -82,6 +84,26 @@ func TestCosts(t *testing.T) {
 	for _, side := range []string{"hosts", "switches"} {
 		if _, err := readProfile(filepath.Join(dir, side+"-262144.pprof")); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestKernelProfiles has perf take the profiles, and draws them.
+func TestKernelProfiles(t *testing.T) {
+	needRoot(t)
+	if _, err := exec.LookPath("perf"); err != nil {
+		t.Skip("perf is not installed")
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	if _, log, err := commandText(t, "fabric", "--prefix", "cbkernel", "--hosts-per-leaf", "1", "--bytes", "1MiB", "--iterations", "100",
+		"--way", "offload", "--cpuprofile", dir, "--kernel"); err != nil {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	for _, side := range []string{"hosts", "switches"} {
+		drawing, log, err := commandText(t, "flame", filepath.Join(dir, side+"-1048576.pprof"))
+		if err != nil || !strings.Contains(drawing, perf.KernelMark) {
+			t.Errorf("%s: nothing of the kernel: %v\n%s", side, err, log)
 		}
 	}
 }
@@ -156,9 +178,9 @@ func (s *safeBuffer) String() string {
 // size is the vector's in a trial: it takes a third of a second at 50 Mbit/s.
 const size = 2 << 20
 
-// measure runs two operations, in the second of which strike is called when a
-// quarter of it has passed, and returns the way and the result.
-func (tr *trial) measure(strike func() error) (way, result string) {
+// measure runs two operations of so many bytes, in the second of which strike is
+// called when a quarter of it has passed, and returns the way and the result.
+func (tr *trial) measure(size int, strike func() error) (way, result string) {
 	tr.t.Helper()
 	args := []string{"--bytes", fmt.Sprint(size), "--iterations", "1", "--rate", "50mbit"}
 	struck := make(chan error, 1)
@@ -171,7 +193,7 @@ func (tr *trial) measure(strike func() error) (way, result string) {
 		if err != nil {
 			return err
 		}
-		go func() { struck <- tr.inTheMiddle(before, strike) }()
+		go func() { struck <- tr.inTheMiddle(before, uint64(size/4), strike) }()
 		return nil
 	}
 	take := func(s field.Sample) error { rows = append(rows, s.Row); return nil }
@@ -185,8 +207,8 @@ func (tr *trial) measure(strike func() error) (way, result string) {
 	return rows[0].Way, "right"
 }
 
-// inTheMiddle calls strike when host h0 has sent a quarter of its vector.
-func (tr *trial) inTheMiddle(before netlab.Counts, strike func() error) error {
+// inTheMiddle calls strike when host h0 has sent so many bytes.
+func (tr *trial) inTheMiddle(before netlab.Counts, sent uint64, strike func() error) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -194,7 +216,7 @@ func (tr *trial) inTheMiddle(before netlab.Counts, strike func() error) error {
 		if err != nil {
 			return err
 		}
-		if now.Since(before)[0][0].Bytes > size/4 {
+		if now.Since(before)[0][0].Bytes > sent {
 			return strike()
 		}
 		select {
@@ -275,19 +297,24 @@ func TestFabricFaults(t *testing.T) {
 			t.Parallel()
 			tr := newTrial(t, test.prefix, field.Config{})
 			var mend func() error
-			way, result := tr.measure(func() (err error) { mend, err = test.strike(tr); return err })
+			way, result := tr.measure(size, func() (err error) { mend, err = test.strike(tr); return err })
 			if !strings.Contains(test.ways, way) || result != "right" {
 				t.Errorf("it ran by %s, and the result is %s\n%s", way, result, tr.log)
 			}
 			if err := mend(); err != nil {
 				t.Fatal(err)
 			}
-			if way, result = tr.measure(func() error { return nil }); way != "offload" || result != "right" {
+			if way, result = tr.measure(size, func() error { return nil }); way != "offload" || result != "right" {
 				t.Errorf("afterwards it ran by %s, and the result is %s\n%s", way, result, tr.log)
 			}
 		})
 	}
 }
+
+// detoured is the bytes of a vector of which three quarters, all that goes over
+// the detour, are more than may be on its way, two windows of full packets, and
+// the quarter of them that a queue may drop: half as much again.
+const detoured = hostlib.DefaultWindow * 1500 * (2 * 4 * 4 * 3) / (3 * 3 * 2)
 
 // TestMisplacedTree has the manager hold a tree against what the links carry:
 // while all is well, and while packets are lost, there is no alarm; once a
@@ -304,8 +331,9 @@ func TestMisplacedTree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tr := newTrial(t, "cbplace-"+name, field.Config{Loss: test.loss, Verify: 20 * time.Millisecond})
-			divert := func() error { return nil }
+			divert, size := func() error { return nil }, size
 			if test.detour {
+				size = detoured
 				divert = func() error {
 					trunk, err := tr.divert()
 					if err != nil {
@@ -321,7 +349,7 @@ func TestMisplacedTree(t *testing.T) {
 					return nil
 				}
 			}
-			way, result := tr.measure(divert)
+			way, result := tr.measure(size, divert)
 			if result != "right" || way != "offload" && test.loss == 0 {
 				t.Errorf("it ran by %s, and the result is %s\n%s", way, result, tr.log)
 			}

@@ -18,7 +18,7 @@ func newFlame() *cobra.Command {
 		Short: "Draw profiles of the processor as a flame graph (SVG)",
 		Long: `flame draws what several profiles tell together, such as those that the command
 fabric writes by --cpuprofile. Time in the kernel shows as the system call that it
-was spent in.`,
+was spent in; of those with --kernel as the kernel's functions, so marked.`,
 		Example: "  collbench flame profiles/hosts-16777216.pprof > hosts.svg",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {

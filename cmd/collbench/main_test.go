@@ -143,6 +143,7 @@ func TestBadFlags(t *testing.T) {
 		"pace":          {[]string{"embedded", "--pace", "slow"}, bench.ErrConfig, "checked, steady, stream"},
 		"format":        {[]string{"fabric", "--format", "xml"}, errUsage, "csv and json"},
 		"groups":        {[]string{"fabric", "--groups", "9", "--rate", "1gbit"}, errUsage, "1 to 8"},
+		"kernel":        {[]string{"fabric", "--kernel"}, errUsage, "--cpuprofile"},
 		"no link":       {[]string{"fabric", "--groups", "2"}, errUsage, "without a --rate"},
 		"no shares":     {[]string{"fabric", "--beside-tcp", "--rate", "1gbit", "--pace", "steady"}, errUsage, "--pace stream"},
 		"no profile":    {[]string{"flame", "/nowhere/x.pprof"}, os.ErrNotExist, "x.pprof"},

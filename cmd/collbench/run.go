@@ -27,6 +27,7 @@ type runFlags struct {
 	without                                    string
 	marks, gauge                               bool
 	turns                                      string
+	scoll                                      scollFlags
 }
 
 func newRun() *cobra.Command {
@@ -45,7 +46,12 @@ fabric's topology and the TCP address at which others reach it (--listen):
   h1 10.0.0.2:7102`,
 		Example: "  collbench run --manager 10.9.0.1:7100 --host h0 --members members --listen 10.0.0.1:7102 --bytes 1MiB",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd, &f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.bench.collective == scollFunction {
+				return runScollMember(cmd, &f)
+			}
+			return run(cmd, &f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -67,6 +73,7 @@ fabric's topology and the TCP address at which others reach it (--listen):
 		_ = flags.MarkHidden(name) // there is such a flag
 	}
 	f.bench.add(flags)
+	f.scoll.add(flags)
 	for _, name := range []string{"host", "members", "listen"} {
 		_ = cmd.MarkFlagRequired(name)
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures all that docs/benchmarks.md tells, and writes its tables and flame
-# graphs. As root, with Go, and the packages that mininet/peers/README.md names;
-# about seven minutes.
+# graphs. As root, with Go, the packages that mininet/peers/README.md names, and
+# linux-perf; about eight minutes.
 #
 #   OUT   directory of what was measured (a new one)
 #   RUN   command before each of the measurements, none of which takes over 150 s
@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=${OUT:-$(mktemp -d)}
 run=${RUN:-}
-parts=${PART:-short middle long shaped unshaped groups stream loss}
+parts=${PART:-short middle long shaped unshaped profiles groups stream loss}
 mkdir -p "$out"
 go build -o "$out/collbench" ./cmd/collbench
 
@@ -31,7 +31,10 @@ part long $peers 16MiB@200mbit
 
 sizes='--bytes 8,64KiB,1MiB,16MiB'
 part shaped fabric --way offload --pace steady --rate 200mbit $sizes --iterations 3000,1000,200,12
-part unshaped fabric --way offload --pace steady $sizes --iterations 5000,3000,500,100 --cpuprofile "$out"
+part unshaped fabric --way offload --pace steady $sizes --iterations 5000,3000,500,100
+# Of what it measures, only the profiles are used: the part unshaped, which
+# report reads later, has the same row.
+part profiles fabric --way offload --pace steady --bytes 16MiB --iterations 100 --cpuprofile "$out" --kernel
 
 long='fabric --way offload --rate 200mbit --bytes 16MiB'
 part groups $long --groups 2 --iterations 10

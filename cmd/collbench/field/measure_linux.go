@@ -20,7 +20,7 @@ type Mark func(size int, begins bool) error
 type Run struct {
 	Args    []string           // of the command run
 	Groups  int                // at once, each with all hosts; 0: one
-	Profile bool               // every process writes a profile of each measurement
+	Profile Profiling          // of each measurement
 	Mark    Mark               // nil: nobody wants to know
 	Take    func(Sample) error // is handed each measurement of each group, one at a time
 }

@@ -1,6 +1,7 @@
 package field
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -28,20 +29,41 @@ type Window struct {
 	Profiles map[Side][]string
 }
 
+// Profiling is how processes are profiled.
+type Profiling uint8
+
+// The ways.
+const (
+	NoProfile     Profiling = iota
+	ByProgram               // each by itself: what the kernel does shows as the system call
+	ByKernelsPerf           // by perf, which sees what the kernel does
+)
+
 // window is one that is open.
 type window struct {
-	gauges   map[Side][]*process
-	begun    time.Time
-	machine  gauge.Machine
-	profiles map[Side][]string
+	gauges     map[Side][]*process
+	begun      time.Time
+	machine    gauge.Machine
+	profiles   map[Side][]string
+	recordings map[Side]*recording
 }
 
-// open opens a window on processes. With profile it has each of them profiled.
-func (f *Fabric) open(of map[Side][]*process, profile bool) (*window, error) {
+// open opens a window on processes, and has them profiled.
+func (f *Fabric) open(of map[Side][]*process, profile Profiling) (_ *window, err error) {
 	w := &window{gauges: of, profiles: map[Side][]string{}}
-	err := w.each(func(side Side, p *process) error {
+	if profile == ByKernelsPerf {
+		if err := w.record(f.dir); err != nil {
+			return nil, err
+		}
+	}
+	defer func() {
+		if err != nil {
+			_ = w.drop() // it has failed already
+		}
+	}()
+	err = w.each(func(side Side, p *process) error {
 		path := ""
-		if profile {
+		if profile == ByProgram {
 			path = filepath.Join(f.dir, p.name+".pprof")
 			w.profiles[side] = append(w.profiles[side], path)
 		}
@@ -65,11 +87,12 @@ func (w *window) shut() (*Window, error) {
 		return nil, err
 	}
 	done.Machine = now.Since(w.machine)
-	return done, w.each(func(side Side, p *process) error {
+	err = w.each(func(side Side, p *process) error {
 		r, err := p.gauge.Shut()
 		done.Sides[side] = done.Sides[side].Add(r)
 		return err
 	})
+	return done, errors.Join(err, w.keep())
 }
 
 // each calls f with every process. One that has no gauge any more, or never

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/tributary-fabric/tributary/cmd/collbench/perf"
 )
 
 // ErrProfile: a profile has nothing to draw.
@@ -114,6 +116,8 @@ func kindOf(name string) kind {
 		return kernels
 	case has(module, "main."):
 		return ours
+	case strings.HasSuffix(name, perf.KernelMark):
+		return calls
 	case has("internal/runtime/syscall", "syscall.", "golang.org/x/sys/unix.", "runtime/internal/syscall.", "runtime.futex", "runtime.epollwait"):
 		return calls
 	case has("runtime.", "internal/runtime/", "gcWriteBarrier", "runtime/"):
