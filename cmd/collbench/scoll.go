@@ -133,21 +133,21 @@ func (f *scollFlags) needFabric() bool {
 	return slices.Contains(f.trees, broadcast.AlongFabric) || slices.Contains(f.trees, broadcast.InSwitches)
 }
 
-// scollMember starts a member that finds the others in a list.
-func scollMember(name, listen string, members []hostlib.Member, tls *scoll.TLS) (*broadcast.Member, error) {
-	at := map[string]string{}
-	for _, m := range members {
-		at[m.Host] = m.Addr
+// directory is where members find each other, by name.
+type directory struct{ at sync.Map }
+
+func (d *directory) enter(name, address string) { d.at.Store(name, address) }
+
+func (d *directory) resolve(name string) (string, error) {
+	if address, ok := d.at.Load(name); ok {
+		return address.(string), nil
 	}
-	return broadcast.Start(scoll.Config{
-		Node: name, Listen: listen, RoundTrip: time.Second, TLS: tls,
-		Resolve: func(node string) (string, error) {
-			if address, ok := at[node]; ok {
-				return address, nil
-			}
-			return "", fmt.Errorf("%s is not in the list of members", node)
-		},
-	})
+	return "", fmt.Errorf("%s is not in the list of members", name)
+}
+
+// scollMember starts a member that finds the others in d.
+func scollMember(name, listen string, d *directory, tls *scoll.TLS) (*broadcast.Member, error) {
+	return broadcast.Start(scoll.Config{Node: name, Listen: listen, RoundTrip: time.Second, TLS: tls, Resolve: d.resolve})
 }
 
 // leave closes a member, for which it has a moment.
@@ -165,42 +165,29 @@ func names(members []hostlib.Member) []string {
 	return all
 }
 
-// freeAddresses returns a member for each host of g, at addresses that are free.
-func freeAddresses(g *topology.Graph) (all []hostlib.Member, err error) {
-	for i := range topology.NodeID(g.Hosts()) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, hostlib.Member{Host: g.Name(i), Addr: l.Addr().String()})
-		if err := l.Close(); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
 // runScollEmbedded measures nodes in this process, one for each host.
 func runScollEmbedded(cmd *cobra.Command, f *benchFlags, s *scollFlags, fabric string) (err error) {
 	g, err := topology.Open(fabric)
 	if err != nil {
 		return err
 	}
-	members, err := freeAddresses(g)
-	if err != nil {
-		return err
+	hosts := make([]string, g.Hosts())
+	for i := range hosts {
+		hosts[i] = g.Name(topology.NodeID(i))
 	}
-	plans, err := s.plans(names(members))
+	plans, err := s.plans(hosts)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := f.within(cmd.Context())
 	defer cancel()
-	all := make([]*broadcast.Member, len(members))
-	for i, m := range members {
-		if all[i], err = scollMember(m.Host, m.Addr, members, nil); err != nil {
+	var d directory
+	all := make([]*broadcast.Member, len(hosts))
+	for i, name := range hosts {
+		if all[i], err = scollMember(name, "", &d, nil); err != nil {
 			return err
 		}
+		d.enter(name, all[i].Addr())
 		defer func() { err = errors.Join(err, leave(all[i])) }()
 	}
 	if s.needFabric() {
@@ -287,7 +274,11 @@ func (p *scollProcess) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	member, err := scollMember(p.host, cmp.Or(p.listen, listen), members, p.tls)
+	var d directory
+	for _, m := range members {
+		d.enter(m.Host, m.Addr)
+	}
+	member, err := scollMember(p.host, cmp.Or(p.listen, listen), &d, p.tls)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,8 @@ import (
 	"testing"
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/field"
-	"github.com/tributary-fabric/tributary/topology"
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/loopback"
 )
 
 // scollTrees are one of each kind.
@@ -53,13 +55,9 @@ func TestScollFlagsThatAreWrong(t *testing.T) {
 
 // TestScollRun: three members, each as a command of its own.
 func TestScollRun(t *testing.T) {
-	g, err := topology.Parse("leaf-spine:3,1,0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	members, err := freeAddresses(g)
-	if err != nil {
-		t.Fatal(err)
+	members := make([]hostlib.Member, 3)
+	for i := range members {
+		members[i] = hostlib.Member{Host: fmt.Sprintf("h%d", i), Addr: loopback.Address(t)}
 	}
 	list := filepath.Join(t.TempDir(), "members")
 	var b bytes.Buffer
@@ -77,7 +75,7 @@ func TestScollRun(t *testing.T) {
 		})
 	}
 	all.Wait()
-	_, _, err = commandText(t, "run", "--function", scollFunction, "--host", "h0", "--listen", "127.0.0.1:0", "--members", list)
+	_, _, err := commandText(t, "run", "--function", scollFunction, "--host", "h0", "--listen", "127.0.0.1:0", "--members", list)
 	if !errors.Is(err, errUsage) {
 		t.Errorf("offload without a manager: %v, want %v", err, errUsage)
 	}

@@ -53,10 +53,15 @@ func TestFullDisk(t *testing.T) {
 
 	filler := filepath.Join("/proc", strconv.Itoa(d.manager.cmd.Process.Pid), "root", disk, "filler")
 	fill(t, filler)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := d.try("group", "create", "other", "h0", "h1", "--timeout", patience.String())
+		answered <- err
+	}()
+	d.manager.await("storing failed", "no group is created", "manager.db", "the disk is full: make room")
 	if out, err := d.try("group", "create", "other", "h0", "h1", "--timeout", "300ms"); err == nil || !strings.Contains(err.Error(), "no answer within 300ms") {
 		t.Errorf("a new group: %q, %v", out, err)
 	}
-	d.manager.await("storing failed", "no group is created", "manager.db", "the disk is full: make room")
 	if text := get(t, pages+"/metrics"); strings.Contains(text, "tributary_manager_store_failures_total 0\n") {
 		t.Error("no failure is counted")
 	}
@@ -65,6 +70,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
+	}
+	if err := <-answered; err != nil {
+		t.Errorf("with room again, who has waited is told %v", err)
 	}
 	if out := d.ask("group", "create", "other", "h0", "h1"); !strings.Contains(out, "other: found") {
 		t.Errorf("with room again it says %q", out)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/loopback"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
@@ -173,16 +174,16 @@ const fabricSpec = "leaf-spine:2,2,2"
 // deploy starts agents and then a manager.
 func deploy(t *testing.T) *deployment {
 	t.Helper()
-	d := &deployment{T: t, directory: t.TempDir(), agents: map[string]*child{}, at: map[string]string{}, address: "127.0.0.1:0"}
+	d := &deployment{T: t, directory: t.TempDir(), agents: map[string]*child{}, at: map[string]string{}, address: loopback.Address(t)}
 	for _, name := range []string{"leaf-0", "leaf-1", "spine-0", "spine-1"} {
-		d.at[name] = "127.0.0.1:0"
+		d.at[name] = loopback.Address(t)
 		d.startAgent(name)
 	}
 	var agents strings.Builder
 	for name, address := range d.at {
 		fmt.Fprintf(&agents, "  %s: %s\n", name, address)
 	}
-	d.write("manager.yaml", "version: 1\ntopology: "+fabricSpec+"\nstore: manager.db\nadmin: {listen: 127.0.0.1:0}\nperiods: {connect: 100ms, release-grace: 100ms}\nagents:\n"+agents.String())
+	d.write("manager.yaml", "version: 1\ntopology: "+fabricSpec+"\nstore: manager.db\nadmin: {listen: 127.0.0.1:0}\nperiods: {heartbeat: 1m, connect: 100ms, release-grace: 100ms}\nagents:\n"+agents.String())
 	d.startManager()
 	d.connected()
 	return d

@@ -267,7 +267,7 @@ func TestWhatKeepsAManagerFromStarting(t *testing.T) {
 	data[4096+20] ^= 1
 	d.write("manager.db", string(data))
 	config = d.write("manager.yaml", "version: 1\ntopology: "+fabricSpec+"\nstore: manager.db\n")
-	refuse("move the file away", "serve", "--config", config)
+	refuse("move the file away", "serve", "--config", config, "--listen", d.address)
 	refuse("move the file away", "store", "check", path)
 	if err := os.Rename(path, path+".damaged"); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tributary-fabric/tributary/internal/admin"
+	"github.com/tributary-fabric/tributary/internal/loopback"
 )
 
 func start(t *testing.T, c admin.Config) *admin.Server {
@@ -105,7 +106,7 @@ func TestBadConfiguration(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	s := start(t, admin.Config{})
+	s := start(t, admin.Config{Listen: loopback.Address(t)})
 	for range 2 {
 		if err := s.Close(); err != nil {
 			t.Error(err)

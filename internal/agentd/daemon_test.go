@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/agentd"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/loopback"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -22,11 +23,11 @@ import (
 // patience ends a test that would wait for ever; no test waits for it to pass.
 const patience = 30 * time.Second
 
-var loopback = netip.MustParseAddr("127.0.0.1")
+var local = netip.MustParseAddr("127.0.0.1")
 
 func config() agentd.Config {
 	return agentd.Config{
-		Switch: "leaf-0", Capability: topology.DefaultCapability(), Listen: "127.0.0.1:0", Data: loopback,
+		Switch: "leaf-0", Capability: topology.DefaultCapability(), Listen: "127.0.0.1:0", Data: local,
 	}
 }
 
@@ -61,7 +62,7 @@ type host struct {
 
 func newHost(t *testing.T) host {
 	t.Helper()
-	conn, err := transport.ListenUDP(netip.AddrPortFrom(loopback, 0), transport.Config{})
+	conn, err := transport.ListenUDP(netip.AddrPortFrom(local, 0), transport.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,11 +368,11 @@ func TestDeathIsNoticed(t *testing.T) {
 }
 
 func TestRestartedAgentKnowsNothing(t *testing.T) {
-	d, c := start(t, config())
+	cfg := config()
+	cfg.Listen = loopback.Address(t)
+	d, c := start(t, cfg)
 	g := newGroup(t, c, 1, 2)
 	g.install(t, c)
-	cfg := config()
-	cfg.Listen = d.Addr()
 	d.Kill()
 	_, c = start(t, cfg)
 	ctx := testContext(t)

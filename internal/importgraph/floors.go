@@ -60,6 +60,7 @@ var house = map[place]Floor{
 	"internal/transport/...": Drivers,
 	"internal/mesh":          Drivers,
 	"internal/netlab":        Drivers,
+	"internal/loopback":      Drivers,
 	"internal/nic":           Drivers,
 	"internal/processor":     Drivers,
 	"internal/runner":        Drivers,

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/loopback"
 	"github.com/tributary-fabric/tributary/internal/mesh"
 	"github.com/tributary-fabric/tributary/internal/pki"
 )
@@ -136,12 +137,7 @@ func TestCallsThatAreNotTaken(t *testing.T) {
 	a, _ := w.settle(t, "a", 1, nil)
 	b, _ := w.settle(t, "b", 1, nil)
 	w.set("c", b.Addr()) // where b is now
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.set("nobody", nobody.Addr().String())
-	nobody.Close()
+	w.set("nobody", loopback.Address(t))
 	for name, c := range map[string]struct {
 		node string
 		lane mesh.Lane

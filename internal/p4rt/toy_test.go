@@ -127,11 +127,12 @@ func target(t testing.TB) *p4rttest.Target {
 	return server
 }
 
-// configOf returns a configuration for a target that answers soon.
+// configOf returns a configuration for a target that answers, sooner or later.
 func configOf(address string) Config {
 	return Config{
 		Target: address, Election: Election{Low: 10}, Pipeline: toy,
 		MinPause: time.Millisecond, MaxPause: 20 * time.Millisecond, Heartbeat: 50 * time.Millisecond,
+		Deadline: patience / 2, // before that of the test's calls
 	}
 }
 

@@ -20,7 +20,7 @@ func crowd(t testing.TB, n int) ([]*Member, []string) {
 	var names []string
 	for i := range n {
 		name := fmt.Sprintf("n%d", i)
-		m, err := Start(scoll.Config{Node: name, RoundTrip: time.Second, Resolve: func(node string) (string, error) {
+		m, err := Start(scoll.Config{Node: name, RoundTrip: time.Minute, Resolve: func(node string) (string, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			return at[node], nil

@@ -94,9 +94,8 @@ type run struct {
 
 // flight is one broadcast.
 type flight struct {
-	run   *run
-	begun time.Time
-	sent  uint64 // the same, as receipts tell it
+	run  *run
+	sent uint64 // when it was begun, by the clock of receipts
 }
 
 // launch sends a broadcast over a group.
@@ -159,7 +158,8 @@ func (r *run) next(at time.Time) bool {
 	r.count++
 	r.flying++
 	r.mu.Unlock()
-	f := &flight{run: r, begun: at, sent: now() - uint64(time.Since(at))}
+	since := time.Since(at)
+	f := &flight{run: r, sent: now() - uint64(since)}
 	if err := r.launch(f); err != nil {
 		r.land(f, 0, err)
 		return false
@@ -192,7 +192,7 @@ func (r *run) land(f *flight, latest uint64, err error) {
 	case err != nil && r.err == nil:
 		r.err = err
 	case err == nil:
-		r.complete = append(r.complete, time.Since(f.begun))
+		r.complete = append(r.complete, time.Duration(now()-f.sent))
 		if latest > 0 {
 			r.reached = append(r.reached, time.Duration(latest-f.sent))
 		}

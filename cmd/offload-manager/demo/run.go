@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	group      = "demo" // name of the communicator
-	window     = 64     // chunks in flight
-	chunkBytes = 1432   // fills a packet of 1,500 bytes
+	group      = "demo"           // name of the communicator
+	window     = 64               // chunks in flight
+	chunkBytes = 1432             // fills a packet of 1,500 bytes
+	offerWait  = 30 * time.Second // a busy machine is no reason to show the host tree
 )
 
 // Run demonstrates what c says. A report comes with every run that came to its
@@ -45,7 +46,7 @@ func Run(ctx context.Context, c Config) (report *Report, err error) {
 	}
 	c.Progress(fmt.Sprintf("starting fabric %s: %d hosts, %d switches", g.Fabric(), g.Hosts(), g.Switches()))
 	fabric, err := embedded.Start(ctx, embedded.Config{
-		Topology: g, Window: window, ChunkBytes: chunkBytes, Progress: c.Progress,
+		Topology: g, Window: window, ChunkBytes: chunkBytes, OfferWait: offerWait, Progress: c.Progress,
 	})
 	if err != nil {
 		return nil, err

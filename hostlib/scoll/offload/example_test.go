@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/offload"
@@ -32,7 +33,10 @@ func Example() {
 	spec := offload.Spec{Name: "objects"}
 	var nodes []*scoll.Node
 	for _, host := range fabric.Hosts() {
-		node, err := scoll.Start(scoll.Config{Node: host.Name(), Resolve: func(name string) (string, error) { return addresses[name], nil }})
+		node, err := scoll.Start(scoll.Config{
+			Node: host.Name(), RoundTrip: time.Minute, // nothing expires however slow the machine is
+			Resolve: func(name string) (string, error) { return addresses[name], nil },
+		})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -47,7 +51,7 @@ func Example() {
 	for i, host := range fabric.Hosts() { // each is a process of its own elsewhere
 		all.Go(func() {
 			service, err := offload.Register(nodes[i], host, offload.Config[uint64]{
-				ID: 12, Function: reduce.Sum, Elements: 1,
+				ID: 12, Function: reduce.Sum, Elements: 1, RoundTrip: time.Minute,
 				Run: func(r *offload.Request, objects []uint64) error {
 					objects[0] = uint64(10 * (i + 1))
 					return nil
@@ -57,7 +61,7 @@ func Example() {
 				groups[i], err = service.Join(ctx, spec)
 			}
 			if err != nil {
-				fmt.Println(err)
+				panic(err)
 			}
 		})
 	}

@@ -105,7 +105,7 @@ func TestWedged(t *testing.T) {
 	target := newTarget(t)
 	c := configOf(target.Address())
 	quick := c.adjust
-	c.adjust = func(s *p4rt.Config) { quick(s); s.Deadline = 200 * time.Millisecond }
+	c.adjust = func(s *p4rt.Config) { quick(s); s.Deadline = 2 * time.Second }
 	b := newBench(t, c)
 	b.usable()
 	b.tree(1, 7)

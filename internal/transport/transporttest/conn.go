@@ -160,9 +160,15 @@ func testPastDeadline(t *testing.T, a, b transport.Conn) {
 	write(t, a, transport.Message{To: b.LocalAddr(), Body: []byte("first")})
 	read(t, b, 1) // so that the way is known to work
 	write(t, b, transport.Message{To: b.LocalAddr(), Body: []byte("to itself")})
-	packets := make([]transport.Packet, 1)
-	if n, err := b.ReadBatch(packets, time.Now().Add(-time.Hour)); n != 1 || err != nil {
-		t.Errorf("got %d, %v", n, err)
+	packets, end := make([]transport.Packet, 1), limit()
+	for {
+		n, err := b.ReadBatch(packets, time.Now().Add(-time.Hour))
+		if n == 1 && err == nil {
+			return
+		}
+		if n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) || time.Now().After(end) { // a system may hand it over a moment later
+			t.Fatalf("got %d, %v", n, err)
+		}
 	}
 }
 
