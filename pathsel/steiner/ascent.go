@@ -35,10 +35,7 @@ func newAscent(g *net) *ascent {
 // The bound is a lower bound in either case.
 func (a *ascent) run(root int32, must bool) {
 	g := a.g
-	a.root, a.bound = root, 0
-	for e, c := range g.cost {
-		a.reduced[2*e], a.reduced[2*e+1] = c, c
-	}
+	a.begin(root)
 	a.heap = a.heap[:0]
 	for _, t := range g.terms {
 		if a.active[t] = t != root; a.active[t] {
@@ -53,41 +50,65 @@ func (a *ascent) run(root int32, must bool) {
 	}
 }
 
+// begin forgets all cuts.
+func (a *ascent) begin(root int32) {
+	a.root, a.bound = root, 0
+	for e, c := range a.g.cost {
+		a.reduced[2*e], a.reduced[2*e+1] = c, c
+	}
+}
+
 // step raises the cut round one terminal, or puts it off or to rest.
 func (a *ascent) step(top heapEntry) {
 	t := top.node
-	if !a.surround(t) {
-		a.active[t] = false
-		return
-	}
-	least, size := math.Inf(1), 0
-	for _, arc := range a.cut {
-		if a.seen[a.g.ends[arc/2][arc&1]] != a.now {
-			a.cut[size] = arc
-			size++
-			least = min(least, a.reduced[arc])
-		}
-	}
-	a.cut = a.cut[:size]
-	if size == 0 { // nothing leads here: a leaf behind leaves
+	if !a.separate(t) {
 		a.active[t] = false
 		return
 	}
 	// A cut that has grown much waits until it is the smallest.
-	if len(a.heap) > 0 && float64(size) > a.heap[0].dist && float64(size) > top.dist {
-		a.heap.push(float64(size), t)
-		return
+	size := float64(len(a.cut))
+	if len(a.heap) == 0 || size <= a.heap[0].dist || size <= top.dist {
+		a.raise()
+	}
+	a.heap.push(size, t)
+}
+
+// raise reduces the arcs of the cut by the least of them, and returns by how
+// much.
+func (a *ascent) raise() float64 {
+	least := math.Inf(1)
+	for _, arc := range a.cut {
+		least = min(least, a.reduced[arc])
 	}
 	a.bound += least
 	for _, arc := range a.cut {
 		a.reduced[arc] -= least
 	}
-	a.heap.push(float64(size), t)
+	return least
 }
 
-// surround finds the nodes from which t is reached over arcs without reduced
-// cost, and the arcs that lead to them. It reports false if the root or an
-// active terminal is among these nodes.
+// separate finds the cut round t: the arcs that lead to the nodes from which t
+// is reached over arcs without reduced cost. It reports false if the root or an
+// active terminal is among these nodes, or nothing leads to them: a leaf is
+// behind leaves.
+func (a *ascent) separate(t int32) bool {
+	if !a.surround(t) {
+		return false
+	}
+	size := 0
+	for _, arc := range a.cut {
+		if a.seen[a.g.ends[arc/2][arc&1]] != a.now {
+			a.cut[size] = arc
+			size++
+		}
+	}
+	a.cut = a.cut[:size]
+	return size > 0
+}
+
+// surround marks the nodes from which t is reached over arcs without reduced
+// cost, and collects the arcs with reduced cost that lead to one of them when
+// it is found. It reports false if the root or an active terminal is among them.
 func (a *ascent) surround(t int32) bool {
 	g := a.g
 	a.now++

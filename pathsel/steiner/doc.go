@@ -30,11 +30,14 @@
 //     cost, in which good trees are found, and that of the arcs which a better
 //     tree could use at all, which replaces the problem;
 //   - the exact method, if few terminals are left and the budget allows it;
-//   - perturbed restarts of the local search until the budget ends, or many in
-//     a row have brought nothing.
+//   - local search for the bound (packing.go): cuts of the ascent are taken back
+//     and raised again in another order. It closes most of what one ascent
+//     leaves open, and so narrows the problem further;
+//   - perturbed restarts of the local search for trees, in turns with that for
+//     the bound, until the budget ends, or many in a row have brought nothing.
 //
-// On graphs of a thousand nodes the default budget gives trees within about a
-// percent of the optimum, most of them optimal and known to be (package gap has
+// On graphs of a thousand nodes the default budget gives trees within a percent
+// of the bound, most of them on it and so known to be optimal (package gap has
 // the table). A move costs time in proportion to the tree, so that graphs of
 // far more than 100,000 nodes gain little from the local search.
 //

@@ -126,10 +126,13 @@ type meter struct{ done, budget int64 }
 func (m *meter) add(relaxed int) { m.done += int64(relaxed) }
 func (m *meter) spent() bool     { return m.done >= m.budget }
 
-// within runs step with a budget of at most share of what is left.
-func (m *meter) within(share float64, step func()) {
+// left returns the given share of what is left.
+func (m *meter) left(share float64) int64 { return int64(share * float64(max(0, m.budget-m.done))) }
+
+// within runs step with a budget of at most so much work.
+func (m *meter) within(work int64, step func()) {
 	whole := m.budget
-	m.budget = m.done + int64(share*float64(max(0, whole-m.done)))
+	m.budget = min(whole, m.done+work)
 	step()
 	m.budget = whole
 }

@@ -8,17 +8,19 @@ import (
 )
 
 const (
-	startsTried       = 64   // roots to grow a first tree from, where limits bind
-	regrows           = 8    // attempts to find another tree, where limits bind
-	idleAscents       = 8    // dual ascents in a row that bring nothing, before restarts begin
-	idleRestarts      = 1500 // restarts in a row that bring nothing, before the search ends
-	idleTree          = 50   // restarts in a row that leave a tree as it is, before another one is taken
-	restartsPerAscent = 16   // dual ascents among the restarts
-	smallestBall      = 30   // nodes near which moves begin, at least
-	worthwhile        = 0.1  // part of the edges that must drop out for restarts to begin anew
-	ascentShare       = 0.5  // of the budget that is left when the ascents begin
-	exactShare        = 0.5  // of the budget that is left, for the exact method
-	noise             = 0.3  // of a perturbed cost, relative
+	startsTried     = 64   // roots to grow a first tree from, where limits bind
+	regrows         = 8    // attempts to find another tree, where limits bind
+	idleAscents     = 8    // dual ascents in a row that bring nothing, before restarts begin
+	idleRestarts    = 1500 // restarts in a row that bring nothing, before the search ends
+	idleTree        = 50   // restarts in a row that leave a tree as it is, before another one is taken
+	restartsPerTurn = 16   // before it is the bound's turn for as much work
+	smallestBall    = 30   // nodes near which moves begin, at least
+	worthwhile      = 0.1  // part of the edges that must drop out for restarts to begin anew
+	ascentShare     = 0.5  // of the budget that is left when the ascents begin
+	exactShare      = 0.5  // of the budget that is left, for the exact method
+	tightenShare    = 0.2  // of the budget that is left, for a better bound before the restarts
+	movedAtOnce     = 24   // terminals whose cuts are taken back at once, at most
+	noise           = 0.3  // of a perturbed cost, relative
 )
 
 // A solver holds the state of Solve.
@@ -34,9 +36,10 @@ type solver struct {
 	now     []int32 // where the search stands: a tree of g, nil if none is known
 	nowCost float64
 
-	grower *grower
-	local  *local
-	ascent *ascent
+	grower  *grower
+	local   *local
+	ascent  *ascent  // the last
+	packing *packing // of g, nil before its first use
 }
 
 func newSolver(g *net, seed uint64) *solver {
@@ -47,7 +50,7 @@ func newSolver(g *net, seed uint64) *solver {
 
 // use goes on with g.
 func (s *solver) use(g *net) {
-	s.g, s.now = g, nil
+	s.g, s.now, s.packing = g, nil, nil
 	s.grower, s.local, s.ascent = newGrower(g), newLocal(g), newAscent(g)
 	if len(g.terms) == 1 {
 		s.offer(nil)
@@ -153,9 +156,12 @@ func (s *solver) search(bound bool) {
 	if s.now != nil {
 		s.improve(s.now)
 	}
-	s.meter.within(ascentShare, s.climb)
+	s.meter.within(s.meter.left(ascentShare), s.climb)
 	if !s.done() {
 		s.settle()
+	}
+	if !s.done() {
+		s.tighten(s.meter.left(tightenShare), 0)
 	}
 	if !s.done() {
 		s.wander()
@@ -164,8 +170,7 @@ func (s *solver) search(bound bool) {
 
 // settle solves what is left exactly, if the budget is enough for that.
 func (s *solver) settle() {
-	share := exactShare * float64(s.meter.budget-s.meter.done)
-	if !s.g.exactFits() || s.g.exactWork() > share {
+	if !s.g.exactFits() || s.g.exactWork() > float64(s.meter.left(exactShare)) {
 		return
 	}
 	if edges, ok := s.g.exact(); ok {
@@ -194,16 +199,22 @@ func (s *solver) ascend(root int32, must bool) {
 	if s.done() {
 		return
 	}
+	s.sprout(root, s.g.cost)
+	s.narrow(0)
+}
+
+// sprout looks for a tree, by the given costs, where the last ascent left no
+// reduced cost.
+func (s *solver) sprout(root int32, cost []float64) {
 	allowed := make([]bool, s.g.edges())
 	s.ascent.free(allowed)
-	edges, ok := s.grower.grow(root, s.g.cost, allowed)
+	edges, ok := s.grower.grow(root, cost, allowed)
 	if !ok { // a limit is in the way
-		edges, ok = s.grower.grow(root, s.g.cost, nil)
+		edges, ok = s.grower.grow(root, cost, nil)
 	}
 	if ok {
 		s.improve(edges)
 	}
-	s.narrow(0)
 }
 
 // narrow goes on with the edges that a tree better than the best can use by the
@@ -222,21 +233,43 @@ func (s *solver) narrow(part float64) {
 	s.use(g)
 }
 
+// tighten searches for a better bound by so much work, and then for a tree
+// where that left no reduced cost. It goes on with what a better tree can use,
+// if at least the given part of the edges drops out.
+func (s *solver) tighten(work int64, part float64) {
+	s.meter.within(work, func() {
+		if s.packing == nil {
+			s.packing = newPacking(s.g, s.root(), s.rng)
+			s.bound = max(s.bound, s.g.raise(s.g.base+s.packing.proven()))
+		}
+		for !s.done() {
+			if s.packing.improve(movedAtOnce) {
+				s.bound = max(s.bound, s.g.raise(s.g.base+s.packing.proven()))
+			}
+		}
+	})
+	if s.done() {
+		return
+	}
+	s.ascent = s.packing.ascent
+	s.sprout(s.root(), s.perturb(noise))
+	s.narrow(part)
+}
+
 // wander leaves the tree where it stands, again and again, by a local search
 // that goes by perturbed costs, and comes back by one that goes by the true
 // ones; both begin their moves near one node. Where that has helped no more for
-// long, it begins anew from another tree. Now and then it makes a dual ascent
-// from another root.
+// long, it begins anew from another tree. In turns it does as much for the bound.
 func (s *solver) wander() {
 	best, here := s.cost, math.Inf(1)
 	idle, idleHere := 0, 0
+	begun := s.meter.done
 	for round := 1; idle < idleRestarts && !s.done(); round++ {
-		if round%restartsPerAscent == 0 {
-			s.ascent.run(s.root(), false)
-			s.bound = max(s.bound, s.g.raise(s.g.base+s.ascent.bound))
-			if s.narrow(worthwhile); s.done() {
+		if round%restartsPerTurn == 0 {
+			if s.tighten(s.meter.done-begun, worthwhile); s.done() {
 				return
 			}
+			begun = s.meter.done
 		}
 		if s.now == nil || idleHere > idleTree {
 			if s.regrow(); s.now == nil {
