@@ -17,17 +17,16 @@ type ascent struct {
 	p *Planner
 	asked
 
-	round    int32
-	states   []climber // by switch
-	excluded map[topology.LinkID]bool
-	seen     []int32 // by component: the round in which it was met
-	at       []int32 // by component: its place in its level
-	levels   []level
-	touched  []topology.NodeID
-	serial   int32
-	worst    bool // the first cost is what is worst on the way; then only the sum counts
-	found    []int32
-	best     []way // by component of one level
+	round   int32
+	states  []climber // by switch
+	seen    []int32   // by component: the round in which it was met
+	at      []int32   // by component: its place in its level
+	levels  []level
+	touched []topology.NodeID
+	serial  int32
+	worst   bool // the first cost is what is worst on the way; then only the sum counts
+	found   []int32
+	best    []way // by component of one level
 }
 
 // climber is what a switch is known to be in this round.
@@ -75,13 +74,6 @@ func (p *Planner) byLevels(a asked) (candidate, bool) {
 	if s.states == nil {
 		s.states = make([]climber, p.graph.Switches())
 		s.seen, s.at = make([]int32, len(p.layers.above)), make([]int32, len(p.layers.above))
-	}
-	s.excluded = nil
-	for _, l := range a.ExcludeLinks {
-		if s.excluded == nil {
-			s.excluded = map[topology.LinkID]bool{}
-		}
-		s.excluded[l] = true
 	}
 	s.worst = a.by == WidestLink || a.by == MostCapable
 	if !s.climb() {
@@ -259,7 +251,7 @@ func (s *ascent) bars(v topology.NodeID) bool {
 
 // open reports whether a link can be on the tree.
 func (s *ascent) open(l topology.LinkID) bool {
-	return s.view.LinkUp(l) && (s.excluded == nil || !s.excluded[l]) &&
+	return s.view.LinkUp(l) && !s.excludesLink(l) &&
 		(s.floor == 0 || width(s.view, s.load, l, s.p.graph.Link(l).LinkSpec) >= s.floor)
 }
 

@@ -89,6 +89,14 @@
 // cheapest is not always found and the bound is a guide. Trees that go leave S as
 // it is. What is measured is far better: see docs/planning.md.
 //
+// # Several trees of one communicator
+//
+// Stripes are trees of the same members, Parts trees of some members each. Each is
+// to be apart from those before (Request.Avoid): off their links and switches, also
+// those of the members; or off their links between switches and the switches above
+// the members'; or off those links; or else anywhere. The first of these that has a
+// tree decides, before the criterion.
+//
 // # Change
 //
 // Index finds the trees on a link or switch. Planner.Repair joins what is left

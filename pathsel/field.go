@@ -25,24 +25,19 @@ type field struct {
 	offset   []int32           // point p has edges[offset[p]:offset[p+1]]
 	edges    []edge
 
-	excluded      map[topology.NodeID]bool
-	excludedLinks map[topology.LinkID]bool
-	fixed         []int32 // by switch: members that have no other switch
+	excluded map[topology.NodeID]bool
+	fixed    []int32 // by switch: members that have no other switch
 }
 
 func newField(a asked) *field {
 	g := a.view.Graph()
 	f := &field{
-		asked:         a,
-		index:         make([]int32, g.Switches()),
-		excluded:      make(map[topology.NodeID]bool, len(a.Exclude)),
-		excludedLinks: make(map[topology.LinkID]bool, len(a.ExcludeLinks)),
+		asked:    a,
+		index:    make([]int32, g.Switches()),
+		excluded: make(map[topology.NodeID]bool, len(a.Exclude)),
 	}
 	for _, n := range a.Exclude {
 		f.excluded[n] = true
-	}
-	for _, l := range a.ExcludeLinks {
-		f.excludedLinks[l] = true
 	}
 	f.hash = groupHash(a.Members)
 	for i := range f.index {
@@ -94,7 +89,7 @@ func (f *field) usable(l topology.LinkID, n topology.NodeID) (int32, bool) {
 		return -1, false
 	}
 	i := f.index[g.SwitchIndex(m)]
-	if i < 0 || !f.view.LinkUp(l) || f.excludedLinks[l] || f.narrow(l) {
+	if i < 0 || !f.view.LinkUp(l) || f.excludesLink(l) || f.narrow(l) {
 		return -1, false
 	}
 	return i, true

@@ -67,8 +67,11 @@ func bitRate(bits int64) string {
 
 // width returns the bandwidth that is left for one more tree on a link.
 func width(view topology.View, load *Load, l topology.LinkID, spec topology.LinkSpec) int64 {
-	left := float64(spec.Bandwidth) * (1 - view.LinkUtilization(l))
-	return int64(left / float64(load.LinkTrees(l)+1))
+	trees, busy := load.LinkTrees(l), view.LinkUtilization(l)
+	if trees == 0 && busy == 0 {
+		return spec.Bandwidth
+	}
+	return int64(float64(spec.Bandwidth) * (1 - busy) / float64(trees+1))
 }
 
 // share returns what a switch would give of its free slots or its children to a

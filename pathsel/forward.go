@@ -66,7 +66,7 @@ func (s *scout) relays(n topology.NodeID) bool {
 }
 
 // opens reports whether an edge may lead over a link.
-func (s *scout) opens(l topology.LinkID) bool { return !s.field.excludedLinks[l] && !s.narrow(l) }
+func (s *scout) opens(l topology.LinkID) bool { return !s.field.excludesLink(l) && !s.narrow(l) }
 
 // anyRelays reports whether there is a switch that may only forward.
 func (p *Planner) anyRelays(a asked) bool {

@@ -142,6 +142,7 @@ type Plan struct {
 	Reason string  // why this tree, in a sentence
 	Tried  int     // roots of which the best tree is known
 	Work   int64   // work units of package steiner
+	Shared int     // links in common with Request.Avoid, as Shared counts them
 	// LeftOut are the members that no tree reaches, by rank in the request; the
 	// ranks of the tree are those of the others. Only PlanReachable leaves any.
 	LeftOut []Omission
@@ -187,6 +188,7 @@ type asked struct {
 	by   Criterion
 	hash uint64
 	idle map[topology.NodeID]bool // Request.Idle
+	shut map[topology.LinkID]bool // Request.ExcludeLinks
 	// floor is the least width of a link, ceiling the largest share of its free
 	// slots that a switch gives; 0: any.
 	floor   int64
@@ -202,14 +204,27 @@ func ask(view topology.View, load *Load, req *Request) asked {
 		}
 		a.idle[n] = true
 	}
+	for _, l := range req.ExcludeLinks {
+		if a.shut == nil {
+			a.shut = make(map[topology.LinkID]bool, len(req.ExcludeLinks))
+		}
+		a.shut[l] = true
+	}
 	return a
 }
+
+// excludesLink reports whether the request keeps a link off the tree. Most requests
+// exclude none, and are not to pay for a look into a map at every link.
+func (a *asked) excludesLink(l topology.LinkID) bool { return a.shut != nil && a.shut[l] }
 
 // Plan chooses the tree of a group in view, beside what load counts of other
 // groups (nil: none). A request that no fabric could fulfil is an ErrRequest. If
 // only this fabric has no tree, the error is a *Refusal, and if hosts are faster
 // a *HostsFaster; both are an ErrNoTree.
 func (p *Planner) Plan(view topology.View, load *Load, req Request) (Plan, error) {
+	if len(req.Avoid) > 0 {
+		return p.planApart(view, load, req)
+	}
 	if err := p.enter(view, load, &req); err != nil {
 		return Plan{}, fmt.Errorf("plan tree: %w", err)
 	}

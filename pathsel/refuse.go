@@ -19,7 +19,7 @@ func (f *field) refuseMember(rank int) *Refusal {
 	var nearest *Refusal
 	for _, l := range g.Adjacent(m) {
 		n := g.Across(l, m)
-		if !f.view.LinkUp(l) || f.excludedLinks[l] || !g.IsSwitch(n) {
+		if !f.view.LinkUp(l) || f.excludesLink(l) || !g.IsSwitch(n) {
 			continue
 		}
 		if r := f.refuseSwitch(n, f.shortage(n)); nearest == nil || r.nearer(nearest) {
@@ -89,7 +89,7 @@ func (f *field) refuseUnreached() *Refusal {
 		}
 		for _, l := range g.Adjacent(n) {
 			m := g.Across(l, n)
-			if !g.IsSwitch(m) || f.index[g.SwitchIndex(m)] >= 0 || !f.view.LinkUp(l) || f.excludedLinks[l] {
+			if !g.IsSwitch(m) || f.index[g.SwitchIndex(m)] >= 0 || !f.view.LinkUp(l) || f.excludesLink(l) {
 				continue
 			}
 			if r := f.refuseSwitch(m, f.shortage(m)); nearest == nil || r.nearer(nearest) {

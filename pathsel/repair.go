@@ -118,7 +118,7 @@ func (p *Planner) intact(a asked, t *Tree) bool {
 		}
 	}
 	for l := range t.Links() {
-		if slices.Contains(a.ExcludeLinks, l) {
+		if a.excludesLink(l) {
 			return false
 		}
 	}
@@ -208,6 +208,7 @@ type mending struct {
 	old     Tree
 	anyDown bool    // a link is down
 	alive   []bool  // by old vertex
+	now     []int32 // by old vertex that is alive: its node
 	leaves  []bool  // by rank: it keeps its leaf
 	nodes   []joint // the switches and detached members
 	place   []int32 // by switch: its node; -1
@@ -295,15 +296,7 @@ func (p *Planner) mend(a asked, old Tree) *mending {
 
 // open reports whether a link can be on the tree.
 func (m *mending) open(l topology.LinkID) bool {
-	if m.anyDown && !m.view.LinkUp(l) {
-		return false
-	}
-	for _, x := range m.ExcludeLinks {
-		if x == l {
-			return false
-		}
-	}
-	return true
+	return (!m.anyDown || m.view.LinkUp(l)) && !m.excludesLink(l)
 }
 
 // prune gives up switches that lead to no member any more, and those that have
@@ -330,9 +323,11 @@ func (m *mending) prune(below []int32, linked []bool) {
 
 // number makes nodes of what is kept, and of detached members.
 func (m *mending) number(linked []bool) {
+	m.now = make([]int32, len(m.old.Vertices))
 	for i, v := range m.old.Vertices {
 		if m.alive[i] {
-			m.place[m.p.graph.SwitchIndex(v.Switch)] = m.add(v.Switch)
+			m.now[i] = m.add(v.Switch)
+			m.place[m.p.graph.SwitchIndex(v.Switch)] = m.now[i]
 		}
 	}
 	for rank, kept := range m.leaves {
@@ -343,7 +338,7 @@ func (m *mending) number(linked []bool) {
 	m.sets = newUnions(len(m.nodes))
 	for i, v := range m.old.Vertices {
 		if linked[i] {
-			m.bind(bond{m.at(v.Switch), m.at(m.old.Vertices[v.Parent].Switch), v.Up})
+			m.bind(bond{m.now[i], m.now[v.Parent], v.Up})
 		}
 	}
 	for i := range m.nodes {
@@ -451,10 +446,10 @@ func (m *mending) finish() bool {
 			lowest[i] = m.p.rank[m.nodes[i].node]
 		}
 	}
-	for rank := len(m.leaves) - 1; rank >= 0; rank-- {
-		if m.leaves[rank] {
-			v := m.at(m.old.Vertices[m.old.Leaves[rank].Vertex].Switch)
-			lowest[v] = int32(rank)
+	for rank, kept := range m.leaves {
+		if kept {
+			v := m.now[m.old.Leaves[rank].Vertex]
+			lowest[v] = min(lowest[v], int32(rank))
 			members[v]++
 		}
 	}

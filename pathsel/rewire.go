@@ -13,9 +13,15 @@ import (
 func (m *mending) meet(most int32) int {
 	slices.SortFunc(m.cross, func(c, d crossing) int {
 		v, w := &m.nodes[c.via], &m.nodes[d.via]
-		return cmp.Or(cmp.Compare(c.length, d.length), cmp.Compare(w.joins, v.joins),
-			cmp.Compare(m.busy(v), m.busy(w)), cmp.Compare(v.hash, w.hash),
-			cmp.Compare(m.load.LinkTrees(c.link), m.load.LinkTrees(d.link)), cmp.Compare(c.link, d.link))
+		if order := cmp.Or(cmp.Compare(c.length, d.length), cmp.Compare(w.joins, v.joins)); order != 0 {
+			return order
+		}
+		if c.via != d.via {
+			if order := cmp.Or(cmp.Compare(m.busy(v), m.busy(w)), cmp.Compare(v.hash, w.hash)); order != 0 {
+				return order
+			}
+		}
+		return cmp.Or(cmp.Compare(m.load.LinkTrees(c.link), m.load.LinkTrees(d.link)), cmp.Compare(c.link, d.link))
 	})
 	joined, rest := 0, m.cross[:0]
 	for _, c := range m.cross {
@@ -211,7 +217,7 @@ func (w *wiring) tree(root int32) bool {
 	for rank, kept := range w.leaves {
 		if kept {
 			l := &t.Leaves[rank]
-			l.Vertex = vertex[w.at(w.old.Vertices[l.Vertex].Switch)]
+			l.Vertex = vertex[w.now[l.Vertex]]
 		}
 	}
 	w.result = t

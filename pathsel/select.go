@@ -33,6 +33,11 @@ type Request struct {
 	// Config.Keep. It counts no longer in the load.
 	Old Tree
 
+	// Avoid are trees of the same communicator, which the tree is to be apart
+	// from: off their links and switches, as far as there is a tree without them.
+	// They count in the load.
+	Avoid []Tree
+
 	// Purpose decides which tree is the best.
 	Purpose
 	// Forward lets switches that cannot reduce forward, so that an edge of the
@@ -78,6 +83,18 @@ func (r Request) validateRest(g *topology.Graph) error {
 	for _, l := range r.ExcludeLinks {
 		if !g.HasLink(l) {
 			return fmt.Errorf("%w: there is no link %d to exclude", ErrRequest, l)
+		}
+	}
+	for _, t := range r.Avoid {
+		for l := range t.Links() {
+			if !g.HasLink(l) {
+				return fmt.Errorf("%w: there is no link %d to avoid", ErrRequest, l)
+			}
+		}
+		for _, v := range t.Vertices {
+			if !g.IsSwitch(v.Switch) {
+				return fmt.Errorf("%w: %s to avoid is not a switch", ErrRequest, g.Name(v.Switch))
+			}
 		}
 	}
 	if r.Slots < 0 || r.ChunkBytes < 0 {

@@ -11,16 +11,16 @@ import (
 // Striped are several trees of one group, over which its vectors are cut.
 type Striped struct {
 	Plans []Plan
-	// Apart are the first plans that have no link between switches in common:
-	// with so many stripes the fabric gives so many times the bandwidth of one,
-	// up to that of the members' own links.
+	// Apart are the first plans that share nothing with those before them or with
+	// Request.Avoid (Plan.Shared): with so many stripes the fabric gives so many
+	// times the bandwidth of one, up to that of the members' own links.
 	Apart int
 }
 
-// Stripes plans n trees of a group, each over links between switches that no
-// earlier one has, as long as there are such trees, and from then on over those
-// that are used the least. Each reserves the request's slots. load is as it was
-// when it returns. The errors are those of Plan for the first tree.
+// Stripes plans n trees of a group, each apart from the earlier ones as long as
+// there are such trees, and from then on over links that are used the least. Each
+// reserves the request's slots. load is as it was when it returns. The errors are
+// those of Plan for the first tree.
 func (p *Planner) Stripes(view topology.View, load *Load, req Request, n int) (Striped, error) {
 	if n < 1 {
 		return Striped{}, fmt.Errorf("plan stripes: %w: %d stripes", ErrRequest, n)
@@ -34,28 +34,19 @@ func (p *Planner) Stripes(view topology.View, load *Load, req Request, n int) (S
 			load.Remove(plan.Tree, req.Slots)
 		}
 	}()
-	apart := slices.Clone(req.ExcludeLinks)
+	req.Avoid = slices.Clone(req.Avoid)
 	for range n {
-		r := req
-		r.ExcludeLinks = apart
-		plan, err := p.Plan(view, load, r)
-		if err == nil && s.Apart == len(s.Plans) {
-			s.Apart++
-		} else if err != nil {
-			r.ExcludeLinks = req.ExcludeLinks
-			plan, err = p.Plan(view, load, r)
-		}
+		plan, err := p.Plan(view, load, req)
 		if err != nil && len(s.Plans) == 0 {
 			return Striped{}, fmt.Errorf("plan stripes: %w", err)
 		} else if err != nil {
 			break // no slots for one more
 		}
-		for _, v := range plan.Tree.Vertices {
-			if v.Up != topology.NoLink {
-				apart = append(apart, v.Up)
-			}
+		if plan.Shared == 0 && s.Apart == len(s.Plans) {
+			s.Apart++
 		}
 		load.Add(plan.Tree, req.Slots)
+		req.Avoid = append(req.Avoid, plan.Tree)
 		s.Plans = append(s.Plans, plan)
 	}
 	return s, nil
@@ -90,6 +81,10 @@ func (p *Planner) Parts(view topology.View, load *Load, req Request, n int) ([]P
 		r.Members = make([]topology.NodeID, len(parts[i].Ranks))
 		for k, rank := range parts[i].Ranks {
 			r.Members[k] = req.Members[rank]
+		}
+		r.Avoid = slices.Clone(req.Avoid)
+		for _, before := range parts[:i] {
+			r.Avoid = append(r.Avoid, before.Plan.Tree)
 		}
 		if parts[i].Plan, err = p.Plan(view, load, r); err != nil {
 			err = fmt.Errorf("plan parts: part %d of %d: %w", i+1, len(parts), err)

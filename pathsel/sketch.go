@@ -51,7 +51,7 @@ func (p *Planner) sketch(a asked) *sketch {
 		}
 		for _, l := range p.graph.Adjacent(n) {
 			to := at(p.graph.Across(l, n))
-			if to < 0 || int(to) <= from || !a.view.LinkUp(l) || f.excludedLinks[l] || a.narrow(l) {
+			if to < 0 || int(to) <= from || !a.view.LinkUp(l) || f.excludesLink(l) || a.narrow(l) {
 				continue
 			}
 			cost := p.linkCost(a, l)

@@ -1,0 +1,138 @@
+package pathsel
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// planApart makes the plan of a request that has trees to keep away from: it
+// keeps off what they are on, as far as there is a tree without that. The errors
+// are those of the request without them.
+func (p *Planner) planApart(view topology.View, load *Load, req Request) (plan Plan, err error) {
+	if err := req.Validate(p.graph); err != nil {
+		return Plan{}, fmt.Errorf("plan tree: %w", err)
+	}
+	others := newFootprint(p.graph, req.Avoid)
+	req.Avoid = nil
+	for _, r := range append(others.bans(&req), req) {
+		if plan, err = p.Plan(view, load, r); !errors.Is(err, ErrNoTree) {
+			break
+		}
+	}
+	if err == nil {
+		plan.Shared = others.shared(&plan.Tree)
+		plan.Reason += others.verdict(plan.Shared)
+	}
+	return plan, err
+}
+
+// Shared returns how many links a tree has that others have too: of its links
+// between switches or, where all its members are on one switch, of theirs.
+func Shared(g *topology.Graph, t Tree, others []Tree) int {
+	return newFootprint(g, others).shared(&t)
+}
+
+// footprint is what several trees are on.
+type footprint struct {
+	graph    *topology.Graph
+	trees    int
+	between  map[topology.LinkID]bool // links between switches
+	outside  map[topology.LinkID]bool // links of members
+	switches []topology.NodeID        // also those that forward; ascending
+}
+
+func newFootprint(g *topology.Graph, trees []Tree) *footprint {
+	f := &footprint{
+		graph: g, trees: len(trees),
+		between: map[topology.LinkID]bool{}, outside: map[topology.LinkID]bool{},
+	}
+	for _, t := range trees {
+		for l := range t.Links() {
+			if f.joinsSwitches(l) {
+				f.between[l] = true
+			} else {
+				f.outside[l] = true
+			}
+		}
+		for _, v := range t.Vertices {
+			f.switches = append(f.switches, v.Switch)
+		}
+		f.switches = append(f.switches, t.Forwarders(g)...)
+	}
+	slices.Sort(f.switches)
+	f.switches = slices.Compact(f.switches)
+	return f
+}
+
+func (f *footprint) joinsSwitches(l topology.LinkID) bool {
+	ends := f.graph.Link(l).Ends
+	return f.graph.IsSwitch(ends[0].Node) && f.graph.IsSwitch(ends[1].Node)
+}
+
+func (f *footprint) shared(t *Tree) (links int) {
+	same := f.between
+	if len(t.Vertices) == 1 && len(t.Routes) == 0 {
+		same = f.outside
+	}
+	for l := range t.Links() {
+		if same[l] {
+			links++
+		}
+	}
+	return links
+}
+
+// bans returns the request with what the others are on banned, the strictest
+// first: all that; their links between switches, and their switches without
+// members of the group; those links alone.
+func (f *footprint) bans(req *Request) []Request {
+	var all []Request
+	add := func(switches []topology.NodeID, links ...map[topology.LinkID]bool) {
+		r := *req
+		r.Exclude = slices.Concat(req.Exclude, switches)
+		r.ExcludeLinks = slices.Clone(req.ExcludeLinks)
+		for _, set := range links {
+			for l := range set {
+				r.ExcludeLinks = append(r.ExcludeLinks, l)
+			}
+		}
+		slices.Sort(r.ExcludeLinks)
+		all = append(all, r)
+	}
+	own := map[topology.NodeID]bool{} // switches with members
+	leave := true                     // every member has another link than those of the others
+	for _, m := range req.Members {
+		other := false
+		for _, l := range f.graph.Adjacent(m) {
+			own[f.graph.Across(l, m)] = true
+			other = other || !f.outside[l]
+		}
+		leave = leave && other
+	}
+	if leave {
+		add(f.switches, f.between, f.outside)
+	}
+	above := slices.DeleteFunc(slices.Clone(f.switches), func(n topology.NodeID) bool { return own[n] })
+	if len(above) > 0 {
+		add(above, f.between)
+	}
+	if len(f.between) > 0 {
+		add(nil, f.between)
+	}
+	return all
+}
+
+// verdict says how far a tree is apart from the others.
+func (f *footprint) verdict(shared int) string {
+	others := "other tree of its communicator"
+	if f.trees > 1 {
+		others = fmt.Sprintf("%d other trees of its communicator", f.trees)
+	}
+	if shared == 0 {
+		return "; apart from the " + others
+	}
+	return fmt.Sprintf("; %s shared with the %s, since there is no tree without", count(shared, "link"), others)
+}
