@@ -10,6 +10,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/agentd"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/loopback"
 	"github.com/tributary-fabric/tributary/internal/managerd"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/transport"
@@ -21,7 +22,7 @@ import (
 // patience ends a test that would wait for ever; no test waits for it to pass.
 const patience = 30 * time.Second
 
-var loopback = netip.MustParseAddr("127.0.0.1")
+var local = netip.MustParseAddr("127.0.0.1")
 
 // fabric is a leaf-spine fabric with an agent on every switch, and a manager.
 type fabric struct {
@@ -34,7 +35,7 @@ type fabric struct {
 }
 
 func agentConfig(name string) agentd.Config {
-	return agentd.Config{Switch: name, Capability: topology.DefaultCapability(), Listen: "127.0.0.1:0", Data: loopback}
+	return agentd.Config{Switch: name, Capability: topology.DefaultCapability(), Listen: "127.0.0.1:0", Data: local}
 }
 
 func testContext(t *testing.T) context.Context {
@@ -55,11 +56,13 @@ func newFabric(t *testing.T, adjust func(*managerd.Config, map[string]*agentd.Co
 	f := &fabric{T: t, graph: g, agents: map[string]*agentd.Daemon{}}
 	f.cfg = managerd.Config{
 		Topology: g, Agents: map[string]string{}, Listen: "127.0.0.1:0",
-		Core: manager.Config{ReleaseGrace: time.Millisecond, RetryMax: 100 * time.Millisecond},
+		Core:      manager.Config{ReleaseGrace: time.Millisecond, RetryMax: 100 * time.Millisecond},
+		Heartbeat: patience, // agents die by their connections; what holds up the test's process kills none
 	}
 	agents := map[string]*agentd.Config{}
 	for i := range g.Switches() {
 		c := agentConfig(g.Name(g.Switch(i)))
+		c.Listen = loopback.Address(t) // as its next life will
 		agents[c.Switch] = &c
 	}
 	if adjust != nil {
@@ -145,7 +148,7 @@ func (f *fabric) newGroup(c manager.Create) *group {
 	}
 	g := &group{fabric: f, id: id}
 	for rank := range c.Members {
-		conn, err := transport.ListenUDP(netip.AddrPortFrom(loopback, 0), transport.Config{})
+		conn, err := transport.ListenUDP(netip.AddrPortFrom(local, 0), transport.Config{})
 		if err != nil {
 			f.Fatal(err)
 		}

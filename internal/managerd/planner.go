@@ -31,7 +31,7 @@ type task struct {
 	unloads []pathsel.Tree
 	slots   []manager.SlotUse
 	plans   []manager.PlanRequest
-	call    func(*pathsel.Load)
+	call    func()
 }
 
 func newPlanner(g *topology.Graph, model pathsel.Model, counts *counts) (*planner, error) {
@@ -55,11 +55,11 @@ func (p *planner) put(out *manager.Output) {
 // see makes view the fabric of all plans to come.
 func (p *planner) see(view topology.View) { p.box.Put(task{view: &view}) }
 
-// ask calls f with what all trees use, and returns nil after it. Where it
+// ask calls f, which may use what is run's, and returns nil after it. Where it
 // returns an error, f may yet be called.
-func (p *planner) ask(ctx context.Context, f func(*pathsel.Load)) error {
+func (p *planner) ask(ctx context.Context, f func()) error {
 	asked := make(chan struct{})
-	p.box.Put(task{call: func(l *pathsel.Load) { f(l); close(asked) }})
+	p.box.Put(task{call: func() { f(); close(asked) }})
 	select {
 	case <-asked:
 		return nil
@@ -122,7 +122,7 @@ func (p *planner) do(t task, latest map[uint32]uint64, post func(...manager.Inpu
 		}
 	}
 	if t.call != nil {
-		t.call(p.load)
+		t.call()
 	}
 	return nil
 }

@@ -52,6 +52,30 @@ func (d *Daemon) DrainSwitch(ctx context.Context, name string, on bool) error {
 	return err
 }
 
+// PlanGroup implements rpc.Manager.
+func (d *Daemon) PlanGroup(ctx context.Context, c manager.Create) (rpc.GroupPlan, error) {
+	var draft manager.Draft
+	var plan manager.GroupPlan
+	var wrong error
+	if err := d.loop.Do(ctx, func() { draft, wrong = d.core.Draft(c) }); err != nil {
+		return rpc.GroupPlan{}, d.excuse(err)
+	}
+	if wrong != nil {
+		return rpc.GroupPlan{}, wrong
+	}
+	err := d.planner.ask(ctx, func() { plan, wrong = draft.Choose(d.planner.planner, d.planner.view, d.planner.load) })
+	if err != nil {
+		return rpc.GroupPlan{}, d.excuse(err)
+	}
+	if wrong != nil {
+		if err := d.loop.Do(ctx, func() { wrong = d.core.Refused(&draft, wrong) }); err != nil {
+			return rpc.GroupPlan{}, d.excuse(err)
+		}
+		return rpc.GroupPlan{}, wrong
+	}
+	return rpc.NewGroupPlan(plan, d.cfg.Topology), nil
+}
+
 // ReportEpoch implements rpc.Manager.
 func (d *Daemon) ReportEpoch(ctx context.Context, r manager.Report) error {
 	return d.excuse(d.loop.Post(ctx, r))
@@ -234,7 +258,7 @@ func (d *Daemon) Topology(ctx context.Context) (rpc.Fabric, error) {
 	}
 	view := d.view()
 	f := newFabric(view)
-	err := d.planner.ask(ctx, func(load *pathsel.Load) { describe(&f, view, load, switches) })
+	err := d.planner.ask(ctx, func() { describe(&f, view, d.planner.load, switches) })
 	if err != nil {
 		return rpc.Fabric{}, d.excuse(err)
 	}

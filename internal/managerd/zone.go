@@ -54,11 +54,14 @@ func (d *Daemon) leaveZone(ordered bool) {
 
 // watchZone marks hosts in the topology as the zone sees them: down when they
 // have died or left, up when they are there. A host that never was in the zone
-// counts as up. It returns when the node has ended.
+// counts as up. It returns when the node has ended; hosts then stay as they are.
 func (d *Daemon) watchZone() {
 	for {
 		notices, err := d.zone.watcher.Next(context.Background())
 		if err != nil {
+			if why := d.zone.node.Err(); why != nil {
+				d.log.Warn("the zone does not tell any more who dies", slog.Any("error", why))
+			}
 			return
 		}
 		var changes []topology.Change

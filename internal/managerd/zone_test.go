@@ -8,6 +8,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/hostlib/membership"
 	"github.com/tributary-fabric/tributary/internal/agentd"
+	"github.com/tributary-fabric/tributary/internal/loopback"
 	"github.com/tributary-fabric/tributary/internal/managerd"
 )
 
@@ -49,7 +50,8 @@ func TestDeathOfAHostIsKnown(t *testing.T) {
 		})
 	}
 	victim, other := f.hosts()[1], f.hosts()[2]
-	node := start(victim, "")
+	at := loopback.Address(t)
+	node := start(victim, at)
 	start(other, "")
 	f.eventually("the manager sees both", func(ctx context.Context) (bool, error) {
 		s := f.members(ctx)
@@ -65,7 +67,7 @@ func TestDeathOfAHostIsKnown(t *testing.T) {
 	node.Close()
 	up(victim, false)
 	up(other, true)
-	start(victim, node.Addr().String())
+	start(victim, at)
 	up(victim, true)
 }
 

@@ -77,6 +77,7 @@ type fakeManager struct {
 	groups      []manager.Summary
 	explanation Explanation
 	fabric      Fabric
+	plan        GroupPlan
 	events      chan GroupEvent
 	asked       any
 }
@@ -109,6 +110,11 @@ func (f *fakeManager) Explain(_ context.Context, which GroupRef) (Explanation, e
 }
 
 func (f *fakeManager) Topology(context.Context) (Fabric, error) { return f.fabric, f.err }
+
+func (f *fakeManager) PlanGroup(_ context.Context, c manager.Create) (GroupPlan, error) {
+	f.asked = c
+	return f.plan, f.err
+}
 
 func (f *fakeManager) DrainSwitch(_ context.Context, name string, on bool) error {
 	f.asked = [2]any{name, on}

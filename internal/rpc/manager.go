@@ -38,6 +38,10 @@ type Manager interface {
 	// Topology returns the fabric as the manager sees it.
 	Topology(ctx context.Context) (Fabric, error)
 
+	// PlanGroup tells which groups a communicator could have: those of c.Bundle,
+	// whose Index is ignored, as are Name and Secret of c. It makes none.
+	PlanGroup(ctx context.Context, c manager.Create) (GroupPlan, error)
+
 	// DrainSwitch takes a switch out of use, or back into it.
 	DrainSwitch(ctx context.Context, name string, on bool) error
 }
@@ -55,12 +59,35 @@ type GroupRef struct {
 	Name  string
 }
 
+// GroupPlan is which groups a communicator could have.
+type GroupPlan struct {
+	Groups []PlannedGroup // at least one: the lanes that are apart, or the parts by their lowest ranks
+	Fewer  error          // why they are fewer than were wanted; nil: they are not
+}
+
+// PlannedGroup is one of them, and its tree.
+type PlannedGroup struct {
+	Ranks   []int  // of a part: its members, by their ranks in the whole, rising; of a lane: nil
+	Root    string // name of the switch
+	Figures pathsel.Figures
+}
+
+// NewGroupPlan returns p with the names that g gives.
+func NewGroupPlan(p manager.GroupPlan, g *topology.Graph) GroupPlan {
+	plan := GroupPlan{Fewer: p.Fewer}
+	for _, one := range p.Groups {
+		plan.Groups = append(plan.Groups, PlannedGroup{one.Ranks, g.Name(one.Plan.Tree.Root()), one.Plan.Figures})
+	}
+	return plan
+}
+
 // Explanation is a manager.Explanation with names in place of node numbers,
 // which mean nothing outside of the manager.
 type Explanation struct {
 	manager.Summary
-	Purpose pathsel.Purpose // as it was created
-	Missing []uint32        // ranks that do not watch; the first few
+	Purpose pathsel.Purpose   // as it was created
+	Sisters []manager.Summary // the other groups of its bundle, by index
+	Missing []uint32          // ranks that do not watch; the first few
 	Trees   []TreeState
 	Refusal error // why there is no tree, or no replacement; may be nil
 	Offload int   // members that reported to run over switches
@@ -166,7 +193,7 @@ type FabricEnd struct {
 // that at gives.
 func NewExplanation(x manager.Explanation, g *topology.Graph, at func(manager.Change) time.Time) Explanation {
 	e := Explanation{
-		Summary: x.Summary, Purpose: x.Purpose, Missing: x.Missing, Refusal: x.Refusal, Offload: x.Offload, Hosts: x.Hosts,
+		Summary: x.Summary, Purpose: x.Purpose, Sisters: x.Sisters, Missing: x.Missing, Refusal: x.Refusal, Offload: x.Offload, Hosts: x.Hosts,
 	}
 	for _, t := range x.Trees {
 		e.Trees = append(e.Trees, newTreeState(t, g))

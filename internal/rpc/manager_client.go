@@ -131,6 +131,17 @@ func (c *ManagerClient) Topology(ctx context.Context) (Fabric, error) {
 	return f, c.fail("topology", errors.Join(fromStatus(err), r.err))
 }
 
+// PlanGroup implements Manager.
+func (c *ManagerClient) PlanGroup(ctx context.Context, g manager.Create) (GroupPlan, error) {
+	m, err := c.client.PlanGroup(ctx, &pb.PlanGroupRequest{Group: createRequest(g)})
+	if err != nil {
+		return GroupPlan{}, c.fail("plan group", err)
+	}
+	var r reader
+	p := r.groupPlan(m, len(g.Members))
+	return p, c.fail("plan group", r.err)
+}
+
 // DrainSwitch implements Manager.
 func (c *ManagerClient) DrainSwitch(ctx context.Context, name string, on bool) error {
 	_, err := c.client.DrainSwitch(ctx, &pb.DrainSwitchRequest{Switch: name, On: on})

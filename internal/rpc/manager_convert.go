@@ -12,7 +12,7 @@ import (
 func createRequest(c manager.Create) *pb.CreateGroupRequest {
 	return &pb.CreateGroupRequest{
 		Name: c.Name, Members: c.Members, ChunkBytes: uint32(c.ChunkBytes), Window: c.Window,
-		Functions: functions(c.Functions), Types: types(c.Types), Purpose: purpose(c.Purpose),
+		Functions: functions(c.Functions), Types: types(c.Types), Purpose: purpose(c.Purpose), Bundle: bundle(c.Bundle),
 	}
 }
 
@@ -20,7 +20,7 @@ func (r *reader) create(m *pb.CreateGroupRequest) manager.Create {
 	return manager.Create{
 		Name: m.GetName(), Members: m.GetMembers(), ChunkBytes: r.int("chunk_bytes", m.GetChunkBytes()), Window: m.GetWindow(),
 		Functions: r.functions("functions", m.GetFunctions()), Types: r.types("types", m.GetTypes()),
-		Purpose: r.purpose(m.GetPurpose()),
+		Purpose: r.purpose(m.GetPurpose()), Bundle: r.bundle(m.GetBundle()),
 	}
 }
 
@@ -115,6 +115,7 @@ var states = map[manager.State]pb.GroupState{
 func summary(s manager.Summary) *pb.GroupSummary {
 	return &pb.GroupSummary{
 		Group: s.Group, Name: s.Name, Members: uint32(s.Members), Watching: uint32(s.Watching), State: states[s.State], Epoch: s.Epoch,
+		Bundle: bundle(s.Bundle),
 	}
 }
 
@@ -122,6 +123,7 @@ func (r *reader) summary(m *pb.GroupSummary) manager.Summary {
 	return manager.Summary{
 		Group: m.GetGroup(), Name: m.GetName(), Members: r.int("members", m.GetMembers()),
 		Watching: r.int("watching", m.GetWatching()), State: keyOf(r, "state", states, m.GetState()), Epoch: m.GetEpoch(),
+		Bundle: r.bundle(m.GetBundle()),
 	}
 }
 
@@ -135,6 +137,9 @@ func explanation(e Explanation) *pb.ExplainGroupResponse {
 		Summary: summary(e.Summary), Missing: e.Missing, Refusal: problem(e.Refusal),
 		Offload: uint32(e.Offload), HostTree: uint32(e.Hosts), Mismatches: linkMismatches(e.Mismatches),
 		Purpose: purpose(e.Purpose),
+	}
+	for _, s := range e.Sisters {
+		m.Sisters = append(m.Sisters, summary(s))
 	}
 	for _, t := range e.Trees {
 		m.Trees = append(m.Trees, treeState(t))
@@ -150,6 +155,9 @@ func (r *reader) explanation(m *pb.ExplainGroupResponse) Explanation {
 		Summary: r.summary(m.GetSummary()), Missing: m.GetMissing(), Refusal: unproblem(m.GetRefusal()),
 		Offload: r.int("offload", m.GetOffload()), Hosts: r.int("host_tree", m.GetHostTree()),
 		Mismatches: r.linkMismatches(m.GetMismatches()), Purpose: r.purpose(m.GetPurpose()),
+	}
+	for _, s := range m.GetSisters() {
+		e.Sisters = append(e.Sisters, r.summary(s))
 	}
 	for _, t := range m.GetTrees() {
 		e.Trees = append(e.Trees, r.treeState(t))

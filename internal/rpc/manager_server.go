@@ -100,6 +100,22 @@ func (s *managerServer) GetTopology(_ *pb.GetTopologyRequest, stream grpc.Server
 	return pieces(f, stream.Send)
 }
 
+func (s *managerServer) PlanGroup(ctx context.Context, m *pb.PlanGroupRequest) (*pb.PlanGroupResponse, error) {
+	var r reader
+	c := r.create(m.GetGroup())
+	if r.err != nil {
+		return nil, r.err
+	}
+	if err := mayCreate(ctx, c); err != nil {
+		return nil, err
+	}
+	p, err := s.manager.PlanGroup(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return groupPlan(p), nil
+}
+
 func (s *managerServer) DrainSwitch(ctx context.Context, m *pb.DrainSwitchRequest) (*pb.DrainSwitchResponse, error) {
 	return &pb.DrainSwitchResponse{}, s.manager.DrainSwitch(ctx, m.GetSwitch(), m.GetOn())
 }

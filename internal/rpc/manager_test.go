@@ -28,10 +28,22 @@ func TestManagerCalls(t *testing.T) {
 		Name: "job", Members: []string{"h0", "h1"}, ChunkBytes: 1432, Window: 64,
 		Functions: topology.AllFunctions(), Types: topology.AllTypes(),
 		Purpose: pathsel.Purpose{Collective: pathsel.Broadcast, Bytes: 1 << 40, Weights: pathsel.Weights{pathsel.FewestHops: 1, pathsel.LeastLoad: 2.5}},
+		Bundle:  manager.Bundle{Name: "job", Kind: manager.Parts, Index: 2, Count: 3},
 	}
 	group, found, err := c.CreateGroup(ctx, create)
 	check(t, "created", err, [2]any{uint32(12), true}, [2]any{group, found})
 	check[any](t, "create", nil, create, f.asked)
+
+	f.plan = GroupPlan{Groups: []PlannedGroup{
+		{Ranks: []int{0}, Root: "leaf-0", Figures: pathsel.Figures{Hops: 1, Bandwidth: 50e9}}, {Ranks: []int{1}, Root: "leaf-1"},
+	}}
+	plan, err := c.PlanGroup(ctx, create)
+	check(t, "plan", err, f.plan, plan)
+	check[any](t, "planned", nil, create, f.asked)
+	f.plan = GroupPlan{Groups: []PlannedGroup{{Root: "spine-0"}}, Fewer: fmt.Errorf("%w: 1 of 2", manager.ErrFewer)}
+	if plan, err = c.PlanGroup(ctx, create); err != nil || !errors.Is(plan.Fewer, manager.ErrFewer) || plan.Fewer.Error() != f.plan.Fewer.Error() {
+		t.Errorf("a plan of fewer: %+v, %v", plan, err)
+	}
 
 	check[any](t, "release", c.ReleaseGroup(ctx, 12), uint32(12), f.asked)
 	report := manager.Report{Group: 12, Rank: 3, Entered: 4, Way: manager.HostTree, Lost: 2, Silent: true}
@@ -59,7 +71,8 @@ func TestManagerCalls(t *testing.T) {
 
 func someExplanation() Explanation {
 	return Explanation{
-		Summary: manager.Summary{Group: 12, Name: "job", Members: 2, Watching: 1, State: manager.Preparing},
+		Summary: manager.Summary{Group: 12, Name: "job", Members: 2, Watching: 1, State: manager.Preparing, Bundle: someLane(0)},
+		Sisters: []manager.Summary{{Group: 13, Name: "job/1", Members: 2, State: manager.Active, Epoch: 4, Bundle: someLane(1)}},
 		Purpose: pathsel.Purpose{Collective: pathsel.Allreduce, Bytes: 4096, Criterion: pathsel.LeastLoad},
 		Missing: []uint32{1},
 		Trees: []TreeState{{
@@ -81,6 +94,10 @@ func someExplanation() Explanation {
 		History:    []Change{{time.Unix(1700000000, 5).UTC(), "created"}},
 		Mismatches: []LinkMismatch{someMismatch},
 	}
+}
+
+func someLane(index int) manager.Bundle {
+	return manager.Bundle{Name: "job", Kind: manager.Lanes, Index: index, Count: 2}
 }
 
 var someMismatch = LinkMismatch{

@@ -26,6 +26,7 @@ var policy = map[string][]pki.Role{
 	pb.Manager_WatchGroup_FullMethodName:   {pki.Operator, pki.Host},
 	pb.Manager_ReportEpoch_FullMethodName:  {pki.Operator, pki.Host},
 	pb.Manager_ExplainGroup_FullMethodName: {pki.Operator, pki.Host},
+	pb.Manager_PlanGroup_FullMethodName:    {pki.Operator, pki.Host},
 	pb.Manager_ListGroups_FullMethodName:   {pki.Operator},
 	pb.Manager_GetTopology_FullMethodName:  {pki.Operator},
 	pb.Manager_DrainSwitch_FullMethodName:  {pki.Operator},

@@ -31,6 +31,7 @@ var sentinels = []struct {
 	{manager.ErrUnknownSwitch, "unknown-switch", codes.NotFound},
 	{manager.ErrUnknownGroup, "unknown-group", codes.NotFound},
 	{manager.ErrUnknownRank, "unknown-rank", codes.NotFound},
+	{manager.ErrBundle, "bundle", codes.InvalidArgument},
 	{manager.ErrExists, "group-exists", codes.AlreadyExists},
 	{manager.ErrReleased, "group-released", codes.FailedPrecondition},
 	{manager.ErrReplaced, "stream-replaced", codes.Aborted},
@@ -38,6 +39,7 @@ var sentinels = []struct {
 	{manager.ErrRefused, "switch-refused", codes.FailedPrecondition},
 	{manager.ErrNoAnswer, "no-answer", codes.FailedPrecondition},
 	{manager.ErrEpochs, "epochs-used-up", codes.ResourceExhausted},
+	{manager.ErrFewer, "fewer", codes.FailedPrecondition},
 	{manager.ErrHostsFaster, "hosts-faster", codes.FailedPrecondition},
 	{pathsel.ErrNoTree, "no-path", codes.FailedPrecondition},
 }

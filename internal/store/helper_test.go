@@ -83,7 +83,8 @@ func refused(t testing.TB, path string, why error) *store.Error {
 func spec(seq uint64, group uint32, members ...string) manager.Record {
 	return manager.Record{Seq: seq, Kind: manager.SpecRecord, Group: group, Spec: &manager.Spec{
 		Name: "job", Members: members, ChunkBytes: 1432, Window: 64,
-		Functions: 8190, Types: 510, Purpose: pathsel.Purpose{Collective: pathsel.Allreduce, Bytes: 4096, Criterion: pathsel.LeastLoad}, Secret: [32]byte{1, 2, 31: 255},
+		Functions: 8190, Types: 510, Purpose: pathsel.Purpose{Collective: pathsel.Allreduce, Bytes: 4096, Criterion: pathsel.LeastLoad},
+		Bundle: manager.Bundle{Name: "job", Kind: manager.Lanes, Index: 1, Count: 2}, Secret: [32]byte{1, 2, 31: 255},
 	}}
 }
 
@@ -102,7 +103,7 @@ func trees(seq uint64, group, epoch uint32) manager.Record {
 					Leaves:   []pathsel.Leaf{{Host: 0, Vertex: 0, Link: 2}, {Host: 1, Vertex: 0, Link: 3}},
 				},
 				Figures: pathsel.Figures{Hops: 2, Depth: 1, Use: 3, Latency: 2500, Bandwidth: 50e9, Price: 1.25, Share: 0.5}, Criterion: pathsel.LeastLoad,
-				Because: "it was given", Method: pathsel.ByLevels, Exact: true, Reason: "least load", Tried: 2,
+				Because: "it was given", Method: pathsel.ByLevels, Exact: true, Reason: "least load", Tried: 2, Shared: 3,
 				Rivals: []pathsel.Rival{{Root: 5, Method: pathsel.BySteiner, Figures: pathsel.Figures{Hops: 4, Depth: 2}, Lost: "2 more hops"}},
 			},
 			Switches: []manager.Site{{Name: "s", Incarnation: 1<<64 - 1, Addr: netip.MustParseAddrPort("10.0.0.1:9000")}},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
@@ -21,7 +22,7 @@ import (
 // What is in a store of this version must be read by all managers of this
 // version: where this test fails, the schema needs a new one.
 func TestRecordsOfThisVersion(t *testing.T) {
-	const golden = "testdata/records-2.json"
+	const golden = "testdata/records-3.json"
 	var got bytes.Buffer
 	for _, r := range []manager.Record{fleet(1, 7, "leaf-0"), spec(2, 7, "h0", "h1"), trees(3, 7, 12)} {
 		text, err := store.Encode(&r)
@@ -37,15 +38,16 @@ func TestRecordsOfThisVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if store.Version != 2 || !bytes.Equal(got.Bytes(), want) {
+	if store.Version != 3 || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("records of version %d are written as\n%s\nand not as in %s", store.Version, &got, golden)
 	}
 }
 
-// store1 makes a store of version 1, with the records that its managers wrote.
-func store1(t *testing.T) string {
+// storeOf makes a store of an earlier version, with the records that its managers
+// wrote.
+func storeOf(t *testing.T, version int) string {
 	t.Helper()
-	data, err := os.ReadFile("testdata/records-1.json")
+	data, err := os.ReadFile(fmt.Sprintf("testdata/records-%d.json", version))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,25 +72,33 @@ func store1(t *testing.T) string {
 		}
 		digest := []byte(`{"records":` + strconv.Itoa(count) + `,"sum":` + strconv.FormatUint(uint64(sum), 10) + `}`)
 		return errors.Join(head.Put([]byte("digest"), store.Seal([]byte("digest"), digest)),
-			head.Put([]byte("version"), store.Seal([]byte("version"), []byte("1"))))
+			head.Put([]byte("version"), store.Seal([]byte("version"), []byte(strconv.Itoa(version)))))
 	})
 	return path
 }
 
-// A store of version 1 is made one of this version, and has what it had.
+// A store of an earlier version is made one of this version, and has what it had.
 func TestUpgrade(t *testing.T) {
-	path := store1(t)
+	for version := 1; version < store.Version; version++ {
+		t.Run(fmt.Sprint("version ", version), func(t *testing.T) { upgrade(t, version) })
+	}
+}
+
+func upgrade(t *testing.T, version int) {
+	path := storeOf(t, version)
 	for range 2 { // it is upgraded by the first
 		s := open(t, path)
 		all := load(t, s)
 		close(t, s)
-		wantSpec := spec(2, 7, "h0", "h1")
-		wantSpec.Spec.Purpose = pathsel.Purpose{}
-		want := trees(3, 7, 12)
-		p := &want.Trees.Live[0].Plan
-		p.Figures = pathsel.Figures{Hops: 2, Depth: 1, Use: 3}
-		p.Criterion, p.Because, p.Method, p.Exact, p.Reason = pathsel.FewestHops, "an earlier version knew no other", pathsel.ByShortestPaths, false, "fewest hops"
-		p.Rivals[0].Method = pathsel.ByShortestPaths
+		wantSpec, want := spec(2, 7, "h0", "h1"), trees(3, 7, 12)
+		wantSpec.Spec.Bundle, want.Trees.Live[0].Plan.Shared = manager.Bundle{}, 0
+		if version == 1 {
+			wantSpec.Spec.Purpose = pathsel.Purpose{}
+			p := &want.Trees.Live[0].Plan
+			p.Figures = pathsel.Figures{Hops: 2, Depth: 1, Use: 3}
+			p.Criterion, p.Because, p.Method, p.Exact, p.Reason = pathsel.FewestHops, "an earlier version knew no other", pathsel.ByShortestPaths, false, "fewest hops"
+			p.Rivals[0].Method = pathsel.ByShortestPaths
+		}
 		if diff := cmp.Diff([]manager.Record{fleet(1, 7, "leaf-0"), wantSpec, want}, all, equalRecords); diff != "" {
 			t.Errorf("it has (-want +got):\n%s", diff)
 		}
@@ -103,7 +113,7 @@ func TestUpgrade(t *testing.T) {
 
 // One that is damaged is refused, and left as it is.
 func TestUpgradeOfADamagedOne(t *testing.T) {
-	path := store1(t)
+	path := storeOf(t, 1)
 	edit(t, path, func(tx *bbolt.Tx) error {
 		key := []byte{byte(manager.SpecRecord), 0, 0, 0, 7}
 		return tx.Bucket([]byte("records")).Put(key, store.Seal(key, []byte(`{"seq":2,"speck":{}}`)))

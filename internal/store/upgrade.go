@@ -25,7 +25,7 @@ func (s *File) upgrade(from int) error {
 	defer s.mu.Unlock()
 	return s.do(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error {
-			all, err := load(tx, decode1)
+			all, err := load(tx, decoders[from])
 			if err != nil {
 				return fmt.Errorf("upgrading from version %d: %w", from, err)
 			}
@@ -36,6 +36,10 @@ func (s *File) upgrade(from int) error {
 		})
 	})
 }
+
+// decoders read the records of earlier versions. Version 2 has no bundles of groups
+// and does not tell what trees share: it is as if there were none.
+var decoders = map[int]func(key, text []byte) (manager.Record, error){1: decode1, 2: decode}
 
 // What records of version 1 had: trees were told by the figures of
 // pathsel.Choice, and groups had no purpose.

@@ -23,6 +23,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type BundleKind int32
+
+const (
+	BundleKind_BUNDLE_KIND_UNSPECIFIED BundleKind = 0
+	BundleKind_BUNDLE_KIND_LANES       BundleKind = 1 // all have the same members, whose vectors are cut by lanes
+	BundleKind_BUNDLE_KIND_PARTS       BundleKind = 2 // each has some of the members, and a root of its own
+)
+
+// Enum value maps for BundleKind.
+var (
+	BundleKind_name = map[int32]string{
+		0: "BUNDLE_KIND_UNSPECIFIED",
+		1: "BUNDLE_KIND_LANES",
+		2: "BUNDLE_KIND_PARTS",
+	}
+	BundleKind_value = map[string]int32{
+		"BUNDLE_KIND_UNSPECIFIED": 0,
+		"BUNDLE_KIND_LANES":       1,
+		"BUNDLE_KIND_PARTS":       2,
+	}
+)
+
+func (x BundleKind) Enum() *BundleKind {
+	p := new(BundleKind)
+	*p = x
+	return p
+}
+
+func (x BundleKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BundleKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_api_offload_v1_manager_proto_enumTypes[0].Descriptor()
+}
+
+func (BundleKind) Type() protoreflect.EnumType {
+	return &file_api_offload_v1_manager_proto_enumTypes[0]
+}
+
+func (x BundleKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BundleKind.Descriptor instead.
+func (BundleKind) EnumDescriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{0}
+}
+
 type Collective int32
 
 const (
@@ -71,11 +120,11 @@ func (x Collective) String() string {
 }
 
 func (Collective) Descriptor() protoreflect.EnumDescriptor {
-	return file_api_offload_v1_manager_proto_enumTypes[0].Descriptor()
+	return file_api_offload_v1_manager_proto_enumTypes[1].Descriptor()
 }
 
 func (Collective) Type() protoreflect.EnumType {
-	return &file_api_offload_v1_manager_proto_enumTypes[0]
+	return &file_api_offload_v1_manager_proto_enumTypes[1]
 }
 
 func (x Collective) Number() protoreflect.EnumNumber {
@@ -84,7 +133,7 @@ func (x Collective) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Collective.Descriptor instead.
 func (Collective) EnumDescriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{0}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{1}
 }
 
 type Criterion int32
@@ -129,11 +178,11 @@ func (x Criterion) String() string {
 }
 
 func (Criterion) Descriptor() protoreflect.EnumDescriptor {
-	return file_api_offload_v1_manager_proto_enumTypes[1].Descriptor()
+	return file_api_offload_v1_manager_proto_enumTypes[2].Descriptor()
 }
 
 func (Criterion) Type() protoreflect.EnumType {
-	return &file_api_offload_v1_manager_proto_enumTypes[1]
+	return &file_api_offload_v1_manager_proto_enumTypes[2]
 }
 
 func (x Criterion) Number() protoreflect.EnumNumber {
@@ -142,7 +191,7 @@ func (x Criterion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Criterion.Descriptor instead.
 func (Criterion) EnumDescriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{1}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{2}
 }
 
 // Way is how a member runs its collectives.
@@ -179,11 +228,11 @@ func (x Way) String() string {
 }
 
 func (Way) Descriptor() protoreflect.EnumDescriptor {
-	return file_api_offload_v1_manager_proto_enumTypes[2].Descriptor()
+	return file_api_offload_v1_manager_proto_enumTypes[3].Descriptor()
 }
 
 func (Way) Type() protoreflect.EnumType {
-	return &file_api_offload_v1_manager_proto_enumTypes[2]
+	return &file_api_offload_v1_manager_proto_enumTypes[3]
 }
 
 func (x Way) Number() protoreflect.EnumNumber {
@@ -192,7 +241,7 @@ func (x Way) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Way.Descriptor instead.
 func (Way) EnumDescriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{2}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{3}
 }
 
 type GroupState int32
@@ -243,11 +292,11 @@ func (x GroupState) String() string {
 }
 
 func (GroupState) Descriptor() protoreflect.EnumDescriptor {
-	return file_api_offload_v1_manager_proto_enumTypes[3].Descriptor()
+	return file_api_offload_v1_manager_proto_enumTypes[4].Descriptor()
 }
 
 func (GroupState) Type() protoreflect.EnumType {
-	return &file_api_offload_v1_manager_proto_enumTypes[3]
+	return &file_api_offload_v1_manager_proto_enumTypes[4]
 }
 
 func (x GroupState) Number() protoreflect.EnumNumber {
@@ -256,7 +305,7 @@ func (x GroupState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GroupState.Descriptor instead.
 func (GroupState) EnumDescriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{3}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{4}
 }
 
 type TreeStage int32
@@ -298,11 +347,11 @@ func (x TreeStage) String() string {
 }
 
 func (TreeStage) Descriptor() protoreflect.EnumDescriptor {
-	return file_api_offload_v1_manager_proto_enumTypes[4].Descriptor()
+	return file_api_offload_v1_manager_proto_enumTypes[5].Descriptor()
 }
 
 func (TreeStage) Type() protoreflect.EnumType {
-	return &file_api_offload_v1_manager_proto_enumTypes[4]
+	return &file_api_offload_v1_manager_proto_enumTypes[5]
 }
 
 func (x TreeStage) Number() protoreflect.EnumNumber {
@@ -311,7 +360,7 @@ func (x TreeStage) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TreeStage.Descriptor instead.
 func (TreeStage) EnumDescriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{4}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{5}
 }
 
 type CreateGroupRequest struct {
@@ -323,6 +372,7 @@ type CreateGroupRequest struct {
 	Functions     []Function             `protobuf:"varint,5,rep,packed,name=functions,proto3,enum=tributary.offload.v1.Function" json:"functions,omitempty"` // that every switch on a tree must have
 	Types         []ElementType          `protobuf:"varint,6,rep,packed,name=types,proto3,enum=tributary.offload.v1.ElementType" json:"types,omitempty"`      // that every switch on a tree must have
 	Purpose       *Purpose               `protobuf:"bytes,7,opt,name=purpose,proto3" json:"purpose,omitempty"`                                                // what decides which tree is the best; absent: nothing is known
+	Bundle        *Bundle                `protobuf:"bytes,8,opt,name=bundle,proto3" json:"bundle,omitempty"`                                                  // absent: the communicator has no other group
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -406,6 +456,83 @@ func (x *CreateGroupRequest) GetPurpose() *Purpose {
 	return nil
 }
 
+func (x *CreateGroupRequest) GetBundle() *Bundle {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
+// Bundle tells which of several groups of one communicator a group is. Their
+// trees are planned apart from each other, as far as the fabric has such.
+type Bundle struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // of the communicator: the groups of one bundle have the same; not empty
+	Kind          BundleKind             `protobuf:"varint,2,opt,name=kind,proto3,enum=tributary.offload.v1.BundleKind" json:"kind,omitempty"`
+	Index         uint32                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"` // of this group, below count
+	Count         uint32                 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"` // of groups that are wanted, from 2 to 64; fewer may be made
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Bundle) Reset() {
+	*x = Bundle{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bundle) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bundle) ProtoMessage() {}
+
+func (x *Bundle) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bundle.ProtoReflect.Descriptor instead.
+func (*Bundle) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Bundle) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Bundle) GetKind() BundleKind {
+	if x != nil {
+		return x.Kind
+	}
+	return BundleKind_BUNDLE_KIND_UNSPECIFIED
+}
+
+func (x *Bundle) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Bundle) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // Purpose is what a group is for, as far as it decides which tree is the best.
 type Purpose struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -419,7 +546,7 @@ type Purpose struct {
 
 func (x *Purpose) Reset() {
 	*x = Purpose{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[1]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -431,7 +558,7 @@ func (x *Purpose) String() string {
 func (*Purpose) ProtoMessage() {}
 
 func (x *Purpose) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[1]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -444,7 +571,7 @@ func (x *Purpose) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purpose.ProtoReflect.Descriptor instead.
 func (*Purpose) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{1}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Purpose) GetCollective() Collective {
@@ -487,7 +614,7 @@ type Weight struct {
 
 func (x *Weight) Reset() {
 	*x = Weight{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[2]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -499,7 +626,7 @@ func (x *Weight) String() string {
 func (*Weight) ProtoMessage() {}
 
 func (x *Weight) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[2]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -512,7 +639,7 @@ func (x *Weight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Weight.ProtoReflect.Descriptor instead.
 func (*Weight) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{2}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Weight) GetCriterion() Criterion {
@@ -539,7 +666,7 @@ type CreateGroupResponse struct {
 
 func (x *CreateGroupResponse) Reset() {
 	*x = CreateGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[3]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +678,7 @@ func (x *CreateGroupResponse) String() string {
 func (*CreateGroupResponse) ProtoMessage() {}
 
 func (x *CreateGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[3]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +691,7 @@ func (x *CreateGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGroupResponse.ProtoReflect.Descriptor instead.
 func (*CreateGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{3}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CreateGroupResponse) GetGroup() uint32 {
@@ -581,6 +708,8 @@ func (x *CreateGroupResponse) GetFound() bool {
 	return false
 }
 
+// ReleaseGroupRequest ends one group or, where that is the first lane of a
+// bundle, all lanes.
 type ReleaseGroupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -590,7 +719,7 @@ type ReleaseGroupRequest struct {
 
 func (x *ReleaseGroupRequest) Reset() {
 	*x = ReleaseGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[4]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +731,7 @@ func (x *ReleaseGroupRequest) String() string {
 func (*ReleaseGroupRequest) ProtoMessage() {}
 
 func (x *ReleaseGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[4]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +744,7 @@ func (x *ReleaseGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroupRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{4}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ReleaseGroupRequest) GetGroup() uint32 {
@@ -633,7 +762,7 @@ type ReleaseGroupResponse struct {
 
 func (x *ReleaseGroupResponse) Reset() {
 	*x = ReleaseGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[5]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -645,7 +774,7 @@ func (x *ReleaseGroupResponse) String() string {
 func (*ReleaseGroupResponse) ProtoMessage() {}
 
 func (x *ReleaseGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[5]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -658,7 +787,7 @@ func (x *ReleaseGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroupResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{5}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{6}
 }
 
 type WatchGroupRequest struct {
@@ -673,7 +802,7 @@ type WatchGroupRequest struct {
 
 func (x *WatchGroupRequest) Reset() {
 	*x = WatchGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[6]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +814,7 @@ func (x *WatchGroupRequest) String() string {
 func (*WatchGroupRequest) ProtoMessage() {}
 
 func (x *WatchGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[6]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +827,7 @@ func (x *WatchGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchGroupRequest.ProtoReflect.Descriptor instead.
 func (*WatchGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{6}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WatchGroupRequest) GetGroup() uint32 {
@@ -743,7 +872,7 @@ type WatchGroupResponse struct {
 
 func (x *WatchGroupResponse) Reset() {
 	*x = WatchGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +884,7 @@ func (x *WatchGroupResponse) String() string {
 func (*WatchGroupResponse) ProtoMessage() {}
 
 func (x *WatchGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +897,7 @@ func (x *WatchGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchGroupResponse.ProtoReflect.Descriptor instead.
 func (*WatchGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{7}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WatchGroupResponse) GetEvent() isWatchGroupResponse_Event {
@@ -845,7 +974,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +986,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +999,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{8}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Offer) GetEpoch() uint32 {
@@ -940,7 +1069,7 @@ type Withdrawal struct {
 
 func (x *Withdrawal) Reset() {
 	*x = Withdrawal{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +1081,7 @@ func (x *Withdrawal) String() string {
 func (*Withdrawal) ProtoMessage() {}
 
 func (x *Withdrawal) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +1094,7 @@ func (x *Withdrawal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Withdrawal.ProtoReflect.Descriptor instead.
 func (*Withdrawal) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{9}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Withdrawal) GetEpoch() uint32 {
@@ -995,7 +1124,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1136,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1149,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{10}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Notice) GetProblem() *Problem {
@@ -1051,7 +1180,7 @@ type ReportEpochRequest struct {
 
 func (x *ReportEpochRequest) Reset() {
 	*x = ReportEpochRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1192,7 @@ func (x *ReportEpochRequest) String() string {
 func (*ReportEpochRequest) ProtoMessage() {}
 
 func (x *ReportEpochRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1205,7 @@ func (x *ReportEpochRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportEpochRequest.ProtoReflect.Descriptor instead.
 func (*ReportEpochRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{11}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReportEpochRequest) GetGroup() uint32 {
@@ -1129,7 +1258,7 @@ type ReportEpochResponse struct {
 
 func (x *ReportEpochResponse) Reset() {
 	*x = ReportEpochResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1270,7 @@ func (x *ReportEpochResponse) String() string {
 func (*ReportEpochResponse) ProtoMessage() {}
 
 func (x *ReportEpochResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1283,7 @@ func (x *ReportEpochResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportEpochResponse.ProtoReflect.Descriptor instead.
 func (*ReportEpochResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{12}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{13}
 }
 
 type ListGroupsRequest struct {
@@ -1165,7 +1294,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1306,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1319,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{13}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{14}
 }
 
 type ListGroupsResponse struct {
@@ -1202,7 +1331,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1343,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1356,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{14}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*GroupSummary {
@@ -1244,14 +1373,15 @@ type GroupSummary struct {
 	Members       uint32                 `protobuf:"varint,3,opt,name=members,proto3" json:"members,omitempty"`
 	Watching      uint32                 `protobuf:"varint,4,opt,name=watching,proto3" json:"watching,omitempty"` // members that watch
 	State         GroupState             `protobuf:"varint,5,opt,name=state,proto3,enum=tributary.offload.v1.GroupState" json:"state,omitempty"`
-	Epoch         uint32                 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"` // of the active tree; 0: none
+	Epoch         uint32                 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`  // of the active tree; 0: none
+	Bundle        *Bundle                `protobuf:"bytes,7,opt,name=bundle,proto3" json:"bundle,omitempty"` // absent: it is in none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GroupSummary) Reset() {
 	*x = GroupSummary{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1263,7 +1393,7 @@ func (x *GroupSummary) String() string {
 func (*GroupSummary) ProtoMessage() {}
 
 func (x *GroupSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1276,7 +1406,7 @@ func (x *GroupSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSummary.ProtoReflect.Descriptor instead.
 func (*GroupSummary) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{15}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GroupSummary) GetGroup() uint32 {
@@ -1321,6 +1451,13 @@ func (x *GroupSummary) GetEpoch() uint32 {
 	return 0
 }
 
+func (x *GroupSummary) GetBundle() *Bundle {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
 type ExplainGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Which:
@@ -1334,7 +1471,7 @@ type ExplainGroupRequest struct {
 
 func (x *ExplainGroupRequest) Reset() {
 	*x = ExplainGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1346,7 +1483,7 @@ func (x *ExplainGroupRequest) String() string {
 func (*ExplainGroupRequest) ProtoMessage() {}
 
 func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1359,7 +1496,7 @@ func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupRequest.ProtoReflect.Descriptor instead.
 func (*ExplainGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ExplainGroupRequest) GetWhich() isExplainGroupRequest_Which {
@@ -1414,13 +1551,14 @@ type ExplainGroupResponse struct {
 	History       []*Change              `protobuf:"bytes,7,rep,name=history,proto3" json:"history,omitempty"`                    // the last changes, oldest first
 	Mismatches    []*LinkMismatch        `protobuf:"bytes,8,rep,name=mismatches,proto3" json:"mismatches,omitempty"`              // links that do not carry what its trees say
 	Purpose       *Purpose               `protobuf:"bytes,9,opt,name=purpose,proto3" json:"purpose,omitempty"`                    // as it was created
+	Sisters       []*GroupSummary        `protobuf:"bytes,10,rep,name=sisters,proto3" json:"sisters,omitempty"`                   // the other groups of its bundle that stand, by index
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainGroupResponse) Reset() {
 	*x = ExplainGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1570,7 @@ func (x *ExplainGroupResponse) String() string {
 func (*ExplainGroupResponse) ProtoMessage() {}
 
 func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1583,7 @@ func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupResponse.ProtoReflect.Descriptor instead.
 func (*ExplainGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ExplainGroupResponse) GetSummary() *GroupSummary {
@@ -1511,6 +1649,13 @@ func (x *ExplainGroupResponse) GetPurpose() *Purpose {
 	return nil
 }
 
+func (x *ExplainGroupResponse) GetSisters() []*GroupSummary {
+	if x != nil {
+		return x.Sisters
+	}
+	return nil
+}
+
 // LinkMismatch is a link that has not carried what trees sent over it: they are
 // not where they were planned.
 type LinkMismatch struct {
@@ -1529,7 +1674,7 @@ type LinkMismatch struct {
 
 func (x *LinkMismatch) Reset() {
 	*x = LinkMismatch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1541,7 +1686,7 @@ func (x *LinkMismatch) String() string {
 func (*LinkMismatch) ProtoMessage() {}
 
 func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1554,7 +1699,7 @@ func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkMismatch.ProtoReflect.Descriptor instead.
 func (*LinkMismatch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LinkMismatch) GetLink() string {
@@ -1625,7 +1770,7 @@ type TreeShare struct {
 
 func (x *TreeShare) Reset() {
 	*x = TreeShare{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1637,7 +1782,7 @@ func (x *TreeShare) String() string {
 func (*TreeShare) ProtoMessage() {}
 
 func (x *TreeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1650,7 +1795,7 @@ func (x *TreeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeShare.ProtoReflect.Descriptor instead.
 func (*TreeShare) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TreeShare) GetGroup() uint32 {
@@ -1696,7 +1841,7 @@ type TreeState struct {
 
 func (x *TreeState) Reset() {
 	*x = TreeState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1853,7 @@ func (x *TreeState) String() string {
 func (*TreeState) ProtoMessage() {}
 
 func (x *TreeState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1866,7 @@ func (x *TreeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeState.ProtoReflect.Descriptor instead.
 func (*TreeState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TreeState) GetEpoch() uint32 {
@@ -1833,7 +1978,7 @@ type TreeVertex struct {
 
 func (x *TreeVertex) Reset() {
 	*x = TreeVertex{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1845,7 +1990,7 @@ func (x *TreeVertex) String() string {
 func (*TreeVertex) ProtoMessage() {}
 
 func (x *TreeVertex) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1858,7 +2003,7 @@ func (x *TreeVertex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVertex.ProtoReflect.Descriptor instead.
 func (*TreeVertex) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TreeVertex) GetSwitch() string {
@@ -1893,7 +2038,7 @@ type TreeLeaf struct {
 
 func (x *TreeLeaf) Reset() {
 	*x = TreeLeaf{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +2050,7 @@ func (x *TreeLeaf) String() string {
 func (*TreeLeaf) ProtoMessage() {}
 
 func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +2063,7 @@ func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeLeaf.ProtoReflect.Descriptor instead.
 func (*TreeLeaf) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TreeLeaf) GetHost() string {
@@ -1959,7 +2104,7 @@ type TreeCost struct {
 
 func (x *TreeCost) Reset() {
 	*x = TreeCost{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +2116,7 @@ func (x *TreeCost) String() string {
 func (*TreeCost) ProtoMessage() {}
 
 func (x *TreeCost) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +2129,7 @@ func (x *TreeCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeCost.ProtoReflect.Descriptor instead.
 func (*TreeCost) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TreeCost) GetHops() uint32 {
@@ -2048,7 +2193,7 @@ type Alternative struct {
 
 func (x *Alternative) Reset() {
 	*x = Alternative{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2205,7 @@ func (x *Alternative) String() string {
 func (*Alternative) ProtoMessage() {}
 
 func (x *Alternative) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2218,7 @@ func (x *Alternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
 func (*Alternative) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Alternative) GetRoot() string {
@@ -2114,7 +2259,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2271,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2284,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Change) GetAt() *timestamppb.Timestamp {
@@ -2164,7 +2309,7 @@ type GetTopologyRequest struct {
 
 func (x *GetTopologyRequest) Reset() {
 	*x = GetTopologyRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2176,7 +2321,7 @@ func (x *GetTopologyRequest) String() string {
 func (*GetTopologyRequest) ProtoMessage() {}
 
 func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2189,7 +2334,7 @@ func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyRequest.ProtoReflect.Descriptor instead.
 func (*GetTopologyRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
 }
 
 type GetTopologyResponse struct {
@@ -2203,7 +2348,7 @@ type GetTopologyResponse struct {
 
 func (x *GetTopologyResponse) Reset() {
 	*x = GetTopologyResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2215,7 +2360,7 @@ func (x *GetTopologyResponse) String() string {
 func (*GetTopologyResponse) ProtoMessage() {}
 
 func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2228,7 +2373,7 @@ func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyResponse.ProtoReflect.Descriptor instead.
 func (*GetTopologyResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetTopologyResponse) GetFabric() *Fabric {
@@ -2265,7 +2410,7 @@ type Fabric struct {
 
 func (x *Fabric) Reset() {
 	*x = Fabric{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2277,7 +2422,7 @@ func (x *Fabric) String() string {
 func (*Fabric) ProtoMessage() {}
 
 func (x *Fabric) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2290,7 +2435,7 @@ func (x *Fabric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fabric.ProtoReflect.Descriptor instead.
 func (*Fabric) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Fabric) GetName() string {
@@ -2339,7 +2484,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2351,7 +2496,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2364,7 +2509,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Node) GetName() string {
@@ -2404,7 +2549,7 @@ type SwitchState struct {
 
 func (x *SwitchState) Reset() {
 	*x = SwitchState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2416,7 +2561,7 @@ func (x *SwitchState) String() string {
 func (*SwitchState) ProtoMessage() {}
 
 func (x *SwitchState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2429,7 +2574,7 @@ func (x *SwitchState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchState.ProtoReflect.Descriptor instead.
 func (*SwitchState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SwitchState) GetCapability() *Capability {
@@ -2504,7 +2649,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2516,7 +2661,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2529,7 +2674,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Link) GetA() *LinkEnd {
@@ -2598,7 +2743,7 @@ type LinkEnd struct {
 
 func (x *LinkEnd) Reset() {
 	*x = LinkEnd{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2610,7 +2755,7 @@ func (x *LinkEnd) String() string {
 func (*LinkEnd) ProtoMessage() {}
 
 func (x *LinkEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2623,7 +2768,7 @@ func (x *LinkEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkEnd.ProtoReflect.Descriptor instead.
 func (*LinkEnd) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LinkEnd) GetNode() string {
@@ -2640,6 +2785,166 @@ func (x *LinkEnd) GetPort() uint32 {
 	return 0
 }
 
+type PlanGroupRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As for CreateGroup; of its bundle the kind, and the count that is wanted.
+	Group         *CreateGroupRequest `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanGroupRequest) Reset() {
+	*x = PlanGroupRequest{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanGroupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanGroupRequest) ProtoMessage() {}
+
+func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanGroupRequest.ProtoReflect.Descriptor instead.
+func (*PlanGroupRequest) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *PlanGroupRequest) GetGroup() *CreateGroupRequest {
+	if x != nil {
+		return x.Group
+	}
+	return nil
+}
+
+type PlanGroupResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lanes that are apart, those that stand at their indexes unless there are
+	// fewer, or the parts by their lowest ranks; at least one, and at most as many
+	// as were wanted.
+	Groups        []*PlannedGroup `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	Fewer         *Problem        `protobuf:"bytes,2,opt,name=fewer,proto3" json:"fewer,omitempty"` // why they are fewer; absent: they are not
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanGroupResponse) Reset() {
+	*x = PlanGroupResponse{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanGroupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanGroupResponse) ProtoMessage() {}
+
+func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanGroupResponse.ProtoReflect.Descriptor instead.
+func (*PlanGroupResponse) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *PlanGroupResponse) GetGroups() []*PlannedGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *PlanGroupResponse) GetFewer() *Problem {
+	if x != nil {
+		return x.Fewer
+	}
+	return nil
+}
+
+type PlannedGroup struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ranks         []uint32               `protobuf:"varint,1,rep,packed,name=ranks,proto3" json:"ranks,omitempty"` // of a part: its members, by their ranks in the whole, rising; of a lane: none
+	Root          string                 `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`           // name of the switch
+	Cost          *TreeCost              `protobuf:"bytes,3,opt,name=cost,proto3" json:"cost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlannedGroup) Reset() {
+	*x = PlannedGroup{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlannedGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlannedGroup) ProtoMessage() {}
+
+func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlannedGroup.ProtoReflect.Descriptor instead.
+func (*PlannedGroup) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *PlannedGroup) GetRanks() []uint32 {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
+func (x *PlannedGroup) GetRoot() string {
+	if x != nil {
+		return x.Root
+	}
+	return ""
+}
+
+func (x *PlannedGroup) GetCost() *TreeCost {
+	if x != nil {
+		return x.Cost
+	}
+	return nil
+}
+
 type DrainSwitchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Switch        string                 `protobuf:"bytes,1,opt,name=switch,proto3" json:"switch,omitempty"`
@@ -2650,7 +2955,7 @@ type DrainSwitchRequest struct {
 
 func (x *DrainSwitchRequest) Reset() {
 	*x = DrainSwitchRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2662,7 +2967,7 @@ func (x *DrainSwitchRequest) String() string {
 func (*DrainSwitchRequest) ProtoMessage() {}
 
 func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2675,7 +2980,7 @@ func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchRequest.ProtoReflect.Descriptor instead.
 func (*DrainSwitchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DrainSwitchRequest) GetSwitch() string {
@@ -2700,7 +3005,7 @@ type DrainSwitchResponse struct {
 
 func (x *DrainSwitchResponse) Reset() {
 	*x = DrainSwitchResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2712,7 +3017,7 @@ func (x *DrainSwitchResponse) String() string {
 func (*DrainSwitchResponse) ProtoMessage() {}
 
 func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2725,14 +3030,14 @@ func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchResponse.ProtoReflect.Descriptor instead.
 func (*DrainSwitchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
 }
 
 var File_api_offload_v1_manager_proto protoreflect.FileDescriptor
 
 const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\n" +
-	"\x1capi/offload/v1/manager.proto\x12\x14tributary.offload.v1\x1a\x1bapi/offload/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xab\x02\n" +
+	"\x1capi/offload/v1/manager.proto\x12\x14tributary.offload.v1\x1a\x1bapi/offload/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe1\x02\n" +
 	"\x12CreateGroupRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\amembers\x18\x02 \x03(\tR\amembers\x12\x1f\n" +
@@ -2741,7 +3046,13 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x06window\x18\x04 \x01(\rR\x06window\x12<\n" +
 	"\tfunctions\x18\x05 \x03(\x0e2\x1e.tributary.offload.v1.FunctionR\tfunctions\x127\n" +
 	"\x05types\x18\x06 \x03(\x0e2!.tributary.offload.v1.ElementTypeR\x05types\x127\n" +
-	"\apurpose\x18\a \x01(\v2\x1d.tributary.offload.v1.PurposeR\apurpose\"\xd8\x01\n" +
+	"\apurpose\x18\a \x01(\v2\x1d.tributary.offload.v1.PurposeR\apurpose\x124\n" +
+	"\x06bundle\x18\b \x01(\v2\x1c.tributary.offload.v1.BundleR\x06bundle\"~\n" +
+	"\x06Bundle\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x124\n" +
+	"\x04kind\x18\x02 \x01(\x0e2 .tributary.offload.v1.BundleKindR\x04kind\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\rR\x05index\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\"\xd8\x01\n" +
 	"\aPurpose\x12@\n" +
 	"\n" +
 	"collective\x18\x01 \x01(\x0e2 .tributary.offload.v1.CollectiveR\n" +
@@ -2796,18 +3107,19 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x13ReportEpochResponse\"\x13\n" +
 	"\x11ListGroupsRequest\"P\n" +
 	"\x12ListGroupsResponse\x12:\n" +
-	"\x06groups\x18\x01 \x03(\v2\".tributary.offload.v1.GroupSummaryR\x06groups\"\xbc\x01\n" +
+	"\x06groups\x18\x01 \x03(\v2\".tributary.offload.v1.GroupSummaryR\x06groups\"\xf2\x01\n" +
 	"\fGroupSummary\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
 	"\amembers\x18\x03 \x01(\rR\amembers\x12\x1a\n" +
 	"\bwatching\x18\x04 \x01(\rR\bwatching\x126\n" +
 	"\x05state\x18\x05 \x01(\x0e2 .tributary.offload.v1.GroupStateR\x05state\x12\x14\n" +
-	"\x05epoch\x18\x06 \x01(\rR\x05epoch\"L\n" +
+	"\x05epoch\x18\x06 \x01(\rR\x05epoch\x124\n" +
+	"\x06bundle\x18\a \x01(\v2\x1c.tributary.offload.v1.BundleR\x06bundle\"L\n" +
 	"\x13ExplainGroupRequest\x12\x16\n" +
 	"\x05group\x18\x01 \x01(\rH\x00R\x05group\x12\x14\n" +
 	"\x04name\x18\x02 \x01(\tH\x00R\x04nameB\a\n" +
-	"\x05which\"\xca\x03\n" +
+	"\x05which\"\x88\x04\n" +
 	"\x14ExplainGroupResponse\x12<\n" +
 	"\asummary\x18\x01 \x01(\v2\".tributary.offload.v1.GroupSummaryR\asummary\x12\x18\n" +
 	"\amissing\x18\x02 \x03(\rR\amissing\x125\n" +
@@ -2819,7 +3131,9 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\n" +
 	"mismatches\x18\b \x03(\v2\".tributary.offload.v1.LinkMismatchR\n" +
 	"mismatches\x127\n" +
-	"\apurpose\x18\t \x01(\v2\x1d.tributary.offload.v1.PurposeR\apurpose\"\x85\x02\n" +
+	"\apurpose\x18\t \x01(\v2\x1d.tributary.offload.v1.PurposeR\apurpose\x12<\n" +
+	"\asisters\x18\n" +
+	" \x03(\v2\".tributary.offload.v1.GroupSummaryR\asisters\"\x85\x02\n" +
 	"\fLinkMismatch\x12\x12\n" +
 	"\x04link\x18\x01 \x01(\tR\x04link\x12\x16\n" +
 	"\x06switch\x18\x02 \x01(\tR\x06switch\x12\x1c\n" +
@@ -2916,11 +3230,25 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\aforeign\x18\b \x01(\x01R\aforeign\"1\n" +
 	"\aLinkEnd\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
-	"\x04port\x18\x02 \x01(\rR\x04port\"<\n" +
+	"\x04port\x18\x02 \x01(\rR\x04port\"R\n" +
+	"\x10PlanGroupRequest\x12>\n" +
+	"\x05group\x18\x01 \x01(\v2(.tributary.offload.v1.CreateGroupRequestR\x05group\"\x84\x01\n" +
+	"\x11PlanGroupResponse\x12:\n" +
+	"\x06groups\x18\x01 \x03(\v2\".tributary.offload.v1.PlannedGroupR\x06groups\x123\n" +
+	"\x05fewer\x18\x02 \x01(\v2\x1d.tributary.offload.v1.ProblemR\x05fewer\"l\n" +
+	"\fPlannedGroup\x12\x14\n" +
+	"\x05ranks\x18\x01 \x03(\rR\x05ranks\x12\x12\n" +
+	"\x04root\x18\x02 \x01(\tR\x04root\x122\n" +
+	"\x04cost\x18\x03 \x01(\v2\x1e.tributary.offload.v1.TreeCostR\x04cost\"<\n" +
 	"\x12DrainSwitchRequest\x12\x16\n" +
 	"\x06switch\x18\x01 \x01(\tR\x06switch\x12\x0e\n" +
 	"\x02on\x18\x02 \x01(\bR\x02on\"\x15\n" +
-	"\x13DrainSwitchResponse*\xd5\x01\n" +
+	"\x13DrainSwitchResponse*W\n" +
+	"\n" +
+	"BundleKind\x12\x1b\n" +
+	"\x17BUNDLE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11BUNDLE_KIND_LANES\x10\x01\x12\x15\n" +
+	"\x11BUNDLE_KIND_PARTS\x10\x02*\xd5\x01\n" +
 	"\n" +
 	"Collective\x12\x1a\n" +
 	"\x16COLLECTIVE_UNSPECIFIED\x10\x00\x12\x18\n" +
@@ -2957,7 +3285,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x12TREE_STAGE_PLANNED\x10\x01\x12\x17\n" +
 	"\x13TREE_STAGE_PREPARED\x10\x02\x12\x15\n" +
 	"\x11TREE_STAGE_ACTIVE\x10\x03\x12\x17\n" +
-	"\x13TREE_STAGE_DRAINING\x10\x042\xaf\x06\n" +
+	"\x13TREE_STAGE_DRAINING\x10\x042\x8d\a\n" +
 	"\aManager\x12b\n" +
 	"\vCreateGroup\x12(.tributary.offload.v1.CreateGroupRequest\x1a).tributary.offload.v1.CreateGroupResponse\x12e\n" +
 	"\fReleaseGroup\x12).tributary.offload.v1.ReleaseGroupRequest\x1a*.tributary.offload.v1.ReleaseGroupResponse\x12a\n" +
@@ -2967,7 +3295,8 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\n" +
 	"ListGroups\x12'.tributary.offload.v1.ListGroupsRequest\x1a(.tributary.offload.v1.ListGroupsResponse0\x01\x12e\n" +
 	"\fExplainGroup\x12).tributary.offload.v1.ExplainGroupRequest\x1a*.tributary.offload.v1.ExplainGroupResponse\x12d\n" +
-	"\vGetTopology\x12(.tributary.offload.v1.GetTopologyRequest\x1a).tributary.offload.v1.GetTopologyResponse0\x01\x12b\n" +
+	"\vGetTopology\x12(.tributary.offload.v1.GetTopologyRequest\x1a).tributary.offload.v1.GetTopologyResponse0\x01\x12\\\n" +
+	"\tPlanGroup\x12&.tributary.offload.v1.PlanGroupRequest\x1a'.tributary.offload.v1.PlanGroupResponse\x12b\n" +
 	"\vDrainSwitch\x12(.tributary.offload.v1.DrainSwitchRequest\x1a).tributary.offload.v1.DrainSwitchResponseB@Z>github.com/tributary-fabric/tributary/api/offload/v1;offloadv1b\x06proto3"
 
 var (
@@ -2982,121 +3311,136 @@ func file_api_offload_v1_manager_proto_rawDescGZIP() []byte {
 	return file_api_offload_v1_manager_proto_rawDescData
 }
 
-var file_api_offload_v1_manager_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_api_offload_v1_manager_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_api_offload_v1_manager_proto_goTypes = []any{
-	(Collective)(0),               // 0: tributary.offload.v1.Collective
-	(Criterion)(0),                // 1: tributary.offload.v1.Criterion
-	(Way)(0),                      // 2: tributary.offload.v1.Way
-	(GroupState)(0),               // 3: tributary.offload.v1.GroupState
-	(TreeStage)(0),                // 4: tributary.offload.v1.TreeStage
-	(*CreateGroupRequest)(nil),    // 5: tributary.offload.v1.CreateGroupRequest
-	(*Purpose)(nil),               // 6: tributary.offload.v1.Purpose
-	(*Weight)(nil),                // 7: tributary.offload.v1.Weight
-	(*CreateGroupResponse)(nil),   // 8: tributary.offload.v1.CreateGroupResponse
-	(*ReleaseGroupRequest)(nil),   // 9: tributary.offload.v1.ReleaseGroupRequest
-	(*ReleaseGroupResponse)(nil),  // 10: tributary.offload.v1.ReleaseGroupResponse
-	(*WatchGroupRequest)(nil),     // 11: tributary.offload.v1.WatchGroupRequest
-	(*WatchGroupResponse)(nil),    // 12: tributary.offload.v1.WatchGroupResponse
-	(*Offer)(nil),                 // 13: tributary.offload.v1.Offer
-	(*Withdrawal)(nil),            // 14: tributary.offload.v1.Withdrawal
-	(*Notice)(nil),                // 15: tributary.offload.v1.Notice
-	(*ReportEpochRequest)(nil),    // 16: tributary.offload.v1.ReportEpochRequest
-	(*ReportEpochResponse)(nil),   // 17: tributary.offload.v1.ReportEpochResponse
-	(*ListGroupsRequest)(nil),     // 18: tributary.offload.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),    // 19: tributary.offload.v1.ListGroupsResponse
-	(*GroupSummary)(nil),          // 20: tributary.offload.v1.GroupSummary
-	(*ExplainGroupRequest)(nil),   // 21: tributary.offload.v1.ExplainGroupRequest
-	(*ExplainGroupResponse)(nil),  // 22: tributary.offload.v1.ExplainGroupResponse
-	(*LinkMismatch)(nil),          // 23: tributary.offload.v1.LinkMismatch
-	(*TreeShare)(nil),             // 24: tributary.offload.v1.TreeShare
-	(*TreeState)(nil),             // 25: tributary.offload.v1.TreeState
-	(*TreeVertex)(nil),            // 26: tributary.offload.v1.TreeVertex
-	(*TreeLeaf)(nil),              // 27: tributary.offload.v1.TreeLeaf
-	(*TreeCost)(nil),              // 28: tributary.offload.v1.TreeCost
-	(*Alternative)(nil),           // 29: tributary.offload.v1.Alternative
-	(*Change)(nil),                // 30: tributary.offload.v1.Change
-	(*GetTopologyRequest)(nil),    // 31: tributary.offload.v1.GetTopologyRequest
-	(*GetTopologyResponse)(nil),   // 32: tributary.offload.v1.GetTopologyResponse
-	(*Fabric)(nil),                // 33: tributary.offload.v1.Fabric
-	(*Node)(nil),                  // 34: tributary.offload.v1.Node
-	(*SwitchState)(nil),           // 35: tributary.offload.v1.SwitchState
-	(*Link)(nil),                  // 36: tributary.offload.v1.Link
-	(*LinkEnd)(nil),               // 37: tributary.offload.v1.LinkEnd
-	(*DrainSwitchRequest)(nil),    // 38: tributary.offload.v1.DrainSwitchRequest
-	(*DrainSwitchResponse)(nil),   // 39: tributary.offload.v1.DrainSwitchResponse
-	(Function)(0),                 // 40: tributary.offload.v1.Function
-	(ElementType)(0),              // 41: tributary.offload.v1.ElementType
-	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
-	(*Problem)(nil),               // 43: tributary.offload.v1.Problem
-	(*timestamppb.Timestamp)(nil), // 44: google.protobuf.Timestamp
-	(*Capability)(nil),            // 45: tributary.offload.v1.Capability
+	(BundleKind)(0),               // 0: tributary.offload.v1.BundleKind
+	(Collective)(0),               // 1: tributary.offload.v1.Collective
+	(Criterion)(0),                // 2: tributary.offload.v1.Criterion
+	(Way)(0),                      // 3: tributary.offload.v1.Way
+	(GroupState)(0),               // 4: tributary.offload.v1.GroupState
+	(TreeStage)(0),                // 5: tributary.offload.v1.TreeStage
+	(*CreateGroupRequest)(nil),    // 6: tributary.offload.v1.CreateGroupRequest
+	(*Bundle)(nil),                // 7: tributary.offload.v1.Bundle
+	(*Purpose)(nil),               // 8: tributary.offload.v1.Purpose
+	(*Weight)(nil),                // 9: tributary.offload.v1.Weight
+	(*CreateGroupResponse)(nil),   // 10: tributary.offload.v1.CreateGroupResponse
+	(*ReleaseGroupRequest)(nil),   // 11: tributary.offload.v1.ReleaseGroupRequest
+	(*ReleaseGroupResponse)(nil),  // 12: tributary.offload.v1.ReleaseGroupResponse
+	(*WatchGroupRequest)(nil),     // 13: tributary.offload.v1.WatchGroupRequest
+	(*WatchGroupResponse)(nil),    // 14: tributary.offload.v1.WatchGroupResponse
+	(*Offer)(nil),                 // 15: tributary.offload.v1.Offer
+	(*Withdrawal)(nil),            // 16: tributary.offload.v1.Withdrawal
+	(*Notice)(nil),                // 17: tributary.offload.v1.Notice
+	(*ReportEpochRequest)(nil),    // 18: tributary.offload.v1.ReportEpochRequest
+	(*ReportEpochResponse)(nil),   // 19: tributary.offload.v1.ReportEpochResponse
+	(*ListGroupsRequest)(nil),     // 20: tributary.offload.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),    // 21: tributary.offload.v1.ListGroupsResponse
+	(*GroupSummary)(nil),          // 22: tributary.offload.v1.GroupSummary
+	(*ExplainGroupRequest)(nil),   // 23: tributary.offload.v1.ExplainGroupRequest
+	(*ExplainGroupResponse)(nil),  // 24: tributary.offload.v1.ExplainGroupResponse
+	(*LinkMismatch)(nil),          // 25: tributary.offload.v1.LinkMismatch
+	(*TreeShare)(nil),             // 26: tributary.offload.v1.TreeShare
+	(*TreeState)(nil),             // 27: tributary.offload.v1.TreeState
+	(*TreeVertex)(nil),            // 28: tributary.offload.v1.TreeVertex
+	(*TreeLeaf)(nil),              // 29: tributary.offload.v1.TreeLeaf
+	(*TreeCost)(nil),              // 30: tributary.offload.v1.TreeCost
+	(*Alternative)(nil),           // 31: tributary.offload.v1.Alternative
+	(*Change)(nil),                // 32: tributary.offload.v1.Change
+	(*GetTopologyRequest)(nil),    // 33: tributary.offload.v1.GetTopologyRequest
+	(*GetTopologyResponse)(nil),   // 34: tributary.offload.v1.GetTopologyResponse
+	(*Fabric)(nil),                // 35: tributary.offload.v1.Fabric
+	(*Node)(nil),                  // 36: tributary.offload.v1.Node
+	(*SwitchState)(nil),           // 37: tributary.offload.v1.SwitchState
+	(*Link)(nil),                  // 38: tributary.offload.v1.Link
+	(*LinkEnd)(nil),               // 39: tributary.offload.v1.LinkEnd
+	(*PlanGroupRequest)(nil),      // 40: tributary.offload.v1.PlanGroupRequest
+	(*PlanGroupResponse)(nil),     // 41: tributary.offload.v1.PlanGroupResponse
+	(*PlannedGroup)(nil),          // 42: tributary.offload.v1.PlannedGroup
+	(*DrainSwitchRequest)(nil),    // 43: tributary.offload.v1.DrainSwitchRequest
+	(*DrainSwitchResponse)(nil),   // 44: tributary.offload.v1.DrainSwitchResponse
+	(Function)(0),                 // 45: tributary.offload.v1.Function
+	(ElementType)(0),              // 46: tributary.offload.v1.ElementType
+	(*durationpb.Duration)(nil),   // 47: google.protobuf.Duration
+	(*Problem)(nil),               // 48: tributary.offload.v1.Problem
+	(*timestamppb.Timestamp)(nil), // 49: google.protobuf.Timestamp
+	(*Capability)(nil),            // 50: tributary.offload.v1.Capability
 }
 var file_api_offload_v1_manager_proto_depIdxs = []int32{
-	40, // 0: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
-	41, // 1: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
-	6,  // 2: tributary.offload.v1.CreateGroupRequest.purpose:type_name -> tributary.offload.v1.Purpose
-	0,  // 3: tributary.offload.v1.Purpose.collective:type_name -> tributary.offload.v1.Collective
-	1,  // 4: tributary.offload.v1.Purpose.criterion:type_name -> tributary.offload.v1.Criterion
-	7,  // 5: tributary.offload.v1.Purpose.weights:type_name -> tributary.offload.v1.Weight
-	1,  // 6: tributary.offload.v1.Weight.criterion:type_name -> tributary.offload.v1.Criterion
-	13, // 7: tributary.offload.v1.WatchGroupResponse.offer:type_name -> tributary.offload.v1.Offer
-	14, // 8: tributary.offload.v1.WatchGroupResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
-	15, // 9: tributary.offload.v1.WatchGroupResponse.notice:type_name -> tributary.offload.v1.Notice
-	42, // 10: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
-	43, // 11: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
-	2,  // 12: tributary.offload.v1.ReportEpochRequest.way:type_name -> tributary.offload.v1.Way
-	20, // 13: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
-	3,  // 14: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
-	20, // 15: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
-	25, // 16: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	43, // 17: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
-	30, // 18: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
-	23, // 19: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	6,  // 20: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
-	24, // 21: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
-	44, // 22: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
-	4,  // 23: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
-	26, // 24: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
-	27, // 25: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
-	28, // 26: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
-	29, // 27: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
-	1,  // 28: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
-	42, // 29: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
-	42, // 30: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
-	42, // 31: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
-	28, // 32: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	44, // 33: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	33, // 34: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	34, // 35: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	36, // 36: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	35, // 37: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	45, // 38: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	37, // 39: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	37, // 40: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	42, // 41: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	23, // 42: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	5,  // 43: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	9,  // 44: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	11, // 45: tributary.offload.v1.Manager.WatchGroup:input_type -> tributary.offload.v1.WatchGroupRequest
-	16, // 46: tributary.offload.v1.Manager.ReportEpoch:input_type -> tributary.offload.v1.ReportEpochRequest
-	18, // 47: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	21, // 48: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	31, // 49: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	38, // 50: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	8,  // 51: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	10, // 52: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	12, // 53: tributary.offload.v1.Manager.WatchGroup:output_type -> tributary.offload.v1.WatchGroupResponse
-	17, // 54: tributary.offload.v1.Manager.ReportEpoch:output_type -> tributary.offload.v1.ReportEpochResponse
-	19, // 55: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	22, // 56: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	32, // 57: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	39, // 58: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	51, // [51:59] is the sub-list for method output_type
-	43, // [43:51] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	45, // 0: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
+	46, // 1: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
+	8,  // 2: tributary.offload.v1.CreateGroupRequest.purpose:type_name -> tributary.offload.v1.Purpose
+	7,  // 3: tributary.offload.v1.CreateGroupRequest.bundle:type_name -> tributary.offload.v1.Bundle
+	0,  // 4: tributary.offload.v1.Bundle.kind:type_name -> tributary.offload.v1.BundleKind
+	1,  // 5: tributary.offload.v1.Purpose.collective:type_name -> tributary.offload.v1.Collective
+	2,  // 6: tributary.offload.v1.Purpose.criterion:type_name -> tributary.offload.v1.Criterion
+	9,  // 7: tributary.offload.v1.Purpose.weights:type_name -> tributary.offload.v1.Weight
+	2,  // 8: tributary.offload.v1.Weight.criterion:type_name -> tributary.offload.v1.Criterion
+	15, // 9: tributary.offload.v1.WatchGroupResponse.offer:type_name -> tributary.offload.v1.Offer
+	16, // 10: tributary.offload.v1.WatchGroupResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
+	17, // 11: tributary.offload.v1.WatchGroupResponse.notice:type_name -> tributary.offload.v1.Notice
+	47, // 12: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	48, // 13: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	3,  // 14: tributary.offload.v1.ReportEpochRequest.way:type_name -> tributary.offload.v1.Way
+	22, // 15: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
+	4,  // 16: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
+	7,  // 17: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
+	22, // 18: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
+	27, // 19: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
+	48, // 20: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	32, // 21: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
+	25, // 22: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	8,  // 23: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
+	22, // 24: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
+	26, // 25: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
+	49, // 26: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	5,  // 27: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
+	28, // 28: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
+	29, // 29: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
+	30, // 30: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
+	31, // 31: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
+	2,  // 32: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
+	47, // 33: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
+	47, // 34: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
+	47, // 35: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
+	30, // 36: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
+	49, // 37: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	35, // 38: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	36, // 39: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	38, // 40: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	37, // 41: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	50, // 42: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	39, // 43: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	39, // 44: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	47, // 45: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	25, // 46: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	6,  // 47: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
+	42, // 48: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
+	48, // 49: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
+	30, // 50: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
+	6,  // 51: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	11, // 52: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	13, // 53: tributary.offload.v1.Manager.WatchGroup:input_type -> tributary.offload.v1.WatchGroupRequest
+	18, // 54: tributary.offload.v1.Manager.ReportEpoch:input_type -> tributary.offload.v1.ReportEpochRequest
+	20, // 55: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	23, // 56: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	33, // 57: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	40, // 58: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
+	43, // 59: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	10, // 60: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	12, // 61: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	14, // 62: tributary.offload.v1.Manager.WatchGroup:output_type -> tributary.offload.v1.WatchGroupResponse
+	19, // 63: tributary.offload.v1.Manager.ReportEpoch:output_type -> tributary.offload.v1.ReportEpochResponse
+	21, // 64: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	24, // 65: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	34, // 66: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	41, // 67: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
+	44, // 68: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	60, // [60:69] is the sub-list for method output_type
+	51, // [51:60] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }
@@ -3105,12 +3449,12 @@ func file_api_offload_v1_manager_proto_init() {
 		return
 	}
 	file_api_offload_v1_common_proto_init()
-	file_api_offload_v1_manager_proto_msgTypes[7].OneofWrappers = []any{
+	file_api_offload_v1_manager_proto_msgTypes[8].OneofWrappers = []any{
 		(*WatchGroupResponse_Offer)(nil),
 		(*WatchGroupResponse_Withdrawal)(nil),
 		(*WatchGroupResponse_Notice)(nil),
 	}
-	file_api_offload_v1_manager_proto_msgTypes[16].OneofWrappers = []any{
+	file_api_offload_v1_manager_proto_msgTypes[17].OneofWrappers = []any{
 		(*ExplainGroupRequest_Group)(nil),
 		(*ExplainGroupRequest_Name)(nil),
 	}
@@ -3119,8 +3463,8 @@ func file_api_offload_v1_manager_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_manager_proto_rawDesc), len(file_api_offload_v1_manager_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   35,
+			NumEnums:      6,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	Manager_ListGroups_FullMethodName   = "/tributary.offload.v1.Manager/ListGroups"
 	Manager_ExplainGroup_FullMethodName = "/tributary.offload.v1.Manager/ExplainGroup"
 	Manager_GetTopology_FullMethodName  = "/tributary.offload.v1.Manager/GetTopology"
+	Manager_PlanGroup_FullMethodName    = "/tributary.offload.v1.Manager/PlanGroup"
 	Manager_DrainSwitch_FullMethodName  = "/tributary.offload.v1.Manager/DrainSwitch"
 )
 
@@ -59,6 +60,9 @@ type ManagerClient interface {
 	// GetTopology returns the fabric as the manager sees it, in pieces: first the
 	// fabric, then its nodes, then its links.
 	GetTopology(ctx context.Context, in *GetTopologyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetTopologyResponse], error)
+	// PlanGroup tells which lanes a group could have beside each other, or into
+	// which parts it would be divided. It makes nothing and reserves nothing.
+	PlanGroup(ctx context.Context, in *PlanGroupRequest, opts ...grpc.CallOption) (*PlanGroupResponse, error)
 	// DrainSwitch takes a switch out of use, or back into it. Groups on it move
 	// to other trees without an error; where there is none they stay.
 	DrainSwitch(ctx context.Context, in *DrainSwitchRequest, opts ...grpc.CallOption) (*DrainSwitchResponse, error)
@@ -169,6 +173,16 @@ func (c *managerClient) GetTopology(ctx context.Context, in *GetTopologyRequest,
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Manager_GetTopologyClient = grpc.ServerStreamingClient[GetTopologyResponse]
 
+func (c *managerClient) PlanGroup(ctx context.Context, in *PlanGroupRequest, opts ...grpc.CallOption) (*PlanGroupResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PlanGroupResponse)
+	err := c.cc.Invoke(ctx, Manager_PlanGroup_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *managerClient) DrainSwitch(ctx context.Context, in *DrainSwitchRequest, opts ...grpc.CallOption) (*DrainSwitchResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DrainSwitchResponse)
@@ -209,6 +223,9 @@ type ManagerServer interface {
 	// GetTopology returns the fabric as the manager sees it, in pieces: first the
 	// fabric, then its nodes, then its links.
 	GetTopology(*GetTopologyRequest, grpc.ServerStreamingServer[GetTopologyResponse]) error
+	// PlanGroup tells which lanes a group could have beside each other, or into
+	// which parts it would be divided. It makes nothing and reserves nothing.
+	PlanGroup(context.Context, *PlanGroupRequest) (*PlanGroupResponse, error)
 	// DrainSwitch takes a switch out of use, or back into it. Groups on it move
 	// to other trees without an error; where there is none they stay.
 	DrainSwitch(context.Context, *DrainSwitchRequest) (*DrainSwitchResponse, error)
@@ -242,6 +259,9 @@ func (UnimplementedManagerServer) ExplainGroup(context.Context, *ExplainGroupReq
 }
 func (UnimplementedManagerServer) GetTopology(*GetTopologyRequest, grpc.ServerStreamingServer[GetTopologyResponse]) error {
 	return status.Error(codes.Unimplemented, "method GetTopology not implemented")
+}
+func (UnimplementedManagerServer) PlanGroup(context.Context, *PlanGroupRequest) (*PlanGroupResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanGroup not implemented")
 }
 func (UnimplementedManagerServer) DrainSwitch(context.Context, *DrainSwitchRequest) (*DrainSwitchResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DrainSwitch not implemented")
@@ -372,6 +392,24 @@ func _Manager_GetTopology_Handler(srv interface{}, stream grpc.ServerStream) err
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Manager_GetTopologyServer = grpc.ServerStreamingServer[GetTopologyResponse]
 
+func _Manager_PlanGroup_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanGroupRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).PlanGroup(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_PlanGroup_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).PlanGroup(ctx, req.(*PlanGroupRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Manager_DrainSwitch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DrainSwitchRequest)
 	if err := dec(in); err != nil {
@@ -412,6 +450,10 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ExplainGroup",
 			Handler:    _Manager_ExplainGroup_Handler,
+		},
+		{
+			MethodName: "PlanGroup",
+			Handler:    _Manager_PlanGroup_Handler,
 		},
 		{
 			MethodName: "DrainSwitch",

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
@@ -25,6 +26,9 @@ func (c *Core) check() error {
 		}
 	}
 	if err := c.checkPlaces(); err != nil {
+		return err
+	}
+	if err := c.checkBundles(); err != nil {
 		return err
 	}
 	for _, id := range c.order {
@@ -58,6 +62,47 @@ func (c *Core) checkPlaces() error {
 	}
 	if len(c.booked) > 0 {
 		return fmt.Errorf("the slots of %d switches were not told", len(c.booked))
+	}
+	return nil
+}
+
+// checkBundles is the slow oracle of names and bundles: those of the groups that are
+// not released, and no others.
+func (c *Core) checkBundles() error {
+	names, lanes, planning := map[string]uint32{}, map[string]int{}, map[string]int{}
+	for id, g := range c.groups {
+		of := g.spec.Bundle
+		switch {
+		case g.released && g.bundle != nil:
+			return fmt.Errorf("group %d is released, and in %v", id, of)
+		case g.released:
+			continue
+		}
+		names[g.spec.Name] = id
+		if of.Kind == NoBundle {
+			continue
+		}
+		lanes[of.Name]++
+		if b := c.bundles[of.Name]; b == nil || g.bundle != b || b.groups[of.Index] != g {
+			return fmt.Errorf("group %d is not %v", id, of)
+		}
+		if g.plan != 0 {
+			planning[of.Name]++
+		}
+	}
+	if !maps.Equal(names, c.names) || len(lanes) != len(c.bundles) {
+		return fmt.Errorf("the names are %v, %d of them of bundles; known are %v and %d", names, len(lanes), c.names, len(c.bundles))
+	}
+	for name, n := range lanes {
+		there := 0
+		for _, g := range c.bundles[name].groups {
+			if g != nil {
+				there++
+			}
+		}
+		if there != n || planning[name] > 1 {
+			return fmt.Errorf("bundle %q has %d groups, of which %d are planned; it says %d", name, n, planning[name], there)
+		}
 	}
 	return nil
 }

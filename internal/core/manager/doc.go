@@ -57,6 +57,16 @@
 // A group that runs over switches does not leave them because hosts would be
 // faster by a forecast.
 //
+// # Several groups of one communicator
+//
+// A communicator may have several groups, which name the same Bundle: lanes, which
+// have the same members, or parts, which share them out. Each is a group like any
+// other. Their plans are made one after the other, and each is to be apart from the
+// trees of its sisters (pathsel.Request.Avoid), in a repair, too. Where it cannot
+// be, it shares links, and is reviewed like a makeshift tree. With the first lane
+// all lanes are released. Draft answers how many lanes or which parts there could
+// be, and changes nothing.
+//
 // # Who plans
 //
 // Choosing a tree takes long in a large fabric and is done outside, by

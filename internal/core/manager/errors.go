@@ -19,6 +19,7 @@ var (
 	ErrUnknownSwitch = errors.New("manager: no such switch")
 	ErrUnknownGroup  = errors.New("manager: no such group")
 	ErrUnknownRank   = errors.New("manager: no such rank")
+	ErrBundle        = errors.New("manager: the group does not fit into its bundle")
 	ErrExists        = errors.New("manager: a group of that name has other members or terms")
 	ErrReleased      = errors.New("manager: the group has been released")
 	ErrReplaced      = errors.New("manager: the member watches on a later stream")
@@ -31,6 +32,7 @@ var (
 	ErrRefused  = errors.New("manager: a switch refused")                // Cause is an *agent.Refusal
 	ErrNoAnswer = errors.New("manager: a switch did not answer in time") // or died
 	ErrEpochs   = errors.New("manager: the group's epochs are used up")
+	ErrFewer    = errors.New("manager: fewer groups than were wanted") // of GroupPlan.Fewer
 	// ErrHostsFaster: there could be one. Cause is a *pathsel.HostsFaster.
 	ErrHostsFaster = errors.New("manager: the group needs no tree")
 )

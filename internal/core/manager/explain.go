@@ -66,12 +66,14 @@ type Summary struct {
 	Watching int
 	State    State
 	Epoch    uint32 // of the active tree; 0: none
+	Bundle   Bundle
 }
 
 // Explanation is all that there is to say about a group.
 type Explanation struct {
 	Summary
 	Purpose pathsel.Purpose // as it was created
+	Sisters []Summary       // the other groups of its bundle, by index
 	Missing []uint32        // ranks that do not watch, at most MaxMissing
 	Trees   []TreeState
 	Refusal error    // why there is no tree, or no replacement; may be nil
@@ -132,6 +134,9 @@ func (c *Core) Group(id uint32) (Explanation, bool) {
 		Offload: g.ways[Offload], Hosts: g.ways[HostTree],
 		History: slices.Clone(g.history),
 	}
+	for _, s := range g.sisters() {
+		e.Sisters = append(e.Sisters, s.summary())
+	}
 	if g.refusal != nil {
 		e.Refusal = g.refusal
 	}
@@ -147,7 +152,7 @@ func (c *Core) Group(id uint32) (Explanation, bool) {
 }
 
 func (g *group) summary() Summary {
-	s := Summary{Group: g.id, Name: g.spec.Name, Members: len(g.members), Watching: g.watching, State: g.state()}
+	s := Summary{Group: g.id, Name: g.spec.Name, Members: len(g.members), Watching: g.watching, State: g.state(), Bundle: g.spec.Bundle}
 	if g.active != nil {
 		s.Epoch = g.active.epoch
 	}

@@ -34,6 +34,9 @@ func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 	switch r.next(14) {
 	case 0:
 		in := Create{Name: string(rune('a' + r.next(4))), ChunkBytes: 512 * r.next(3), Window: 1 << r.next(9), Secret: [32]byte{byte(r.next(2))}}
+		if r.next(2) == 1 {
+			in.Bundle = Bundle{Name: "b", Kind: BundleKind(r.next(4)), Index: r.next(4) - 1, Count: 1 + r.next(3)}
+		}
 		for range r.next(5) {
 			in.Members = append(in.Members, graph.Name(topology.NodeID(r.next(graph.Hosts()+1))))
 		}

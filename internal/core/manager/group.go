@@ -29,6 +29,8 @@ type group struct {
 	lost     *tree   // the last active one that was lost, until another is active
 	review   bool    // active is to be compared with a new one
 
+	bundle *bundle // nil: it is in none, or released
+
 	plan      uint64 // of the PlanRequest without an answer; 0: none
 	round     round
 	suspects  []suspect
@@ -103,8 +105,9 @@ func (c *Core) create(in Create) {
 	c.lastGroup++
 	g := c.addGroup(c.lastGroup, &Spec{
 		Name: in.Name, Members: in.Members, ChunkBytes: in.ChunkBytes, Window: in.Window,
-		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Secret: in.Secret,
+		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Bundle: in.Bundle, Secret: in.Secret,
 	}, hosts)
+	c.enrol(g)
 	g.until = c.now.Add(c.cfg.Abandon)
 	c.saveFleet()
 	g.specSeq = c.save(Record{Kind: SpecRecord, Group: g.id, Spec: g.spec})
@@ -119,7 +122,6 @@ func (c *Core) addGroup(id uint32, spec *Spec, hosts []topology.NodeID) *group {
 	g.ways[NoWay] = len(hosts)
 	g.timer.group = g
 	c.groups[id] = g
-	c.names[spec.Name] = id
 	at, _ := slices.BinarySearch(c.order, id)
 	c.order = slices.Insert(c.order, at, id)
 	return g
@@ -127,7 +129,8 @@ func (c *Core) addGroup(id uint32, spec *Spec, hosts []topology.NodeID) *group {
 
 func (s *Spec) sameTerms(in *Create) bool {
 	return s.ChunkBytes == in.ChunkBytes && s.Window == in.Window && s.Functions == in.Functions &&
-		s.Types == in.Types && s.Purpose == in.Purpose && slices.Equal(s.Members, in.Members)
+		s.Types == in.Types && s.Purpose == in.Purpose && s.Bundle == in.Bundle &&
+		slices.Equal(s.Members, in.Members)
 }
 
 // maxName is the most bytes of a group's name.
@@ -138,6 +141,24 @@ func (c *Core) checkCreate(in *Create) ([]topology.NodeID, error) {
 	switch {
 	case in.Name == "" || len(in.Name) > maxName:
 		return nil, fmt.Errorf("a name of %d bytes, want 1 to %d: %w", len(in.Name), maxName, ErrRequest)
+	case in.Secret == [32]byte{}:
+		return nil, fmt.Errorf("the driver gave no secret: %w", ErrRequest)
+	case len(c.groups) >= c.cfg.MaxGroups:
+		return nil, fmt.Errorf("%d groups stand: %w", len(c.groups), ErrTooManyGroups)
+	}
+	if err := in.Bundle.Validate(); err != nil {
+		return nil, err
+	}
+	hosts, err := c.checkTerms(in)
+	if err != nil {
+		return nil, err
+	}
+	return hosts, c.fits(in.Bundle, in.Members, hosts)
+}
+
+// checkTerms returns the members' nodes, or what is wrong with the terms.
+func (c *Core) checkTerms(in *Create) ([]topology.NodeID, error) {
+	switch {
 	case in.ChunkBytes < aggregate.MinChunk || in.ChunkBytes > aggregate.MaxChunk:
 		return nil, fmt.Errorf("chunks of %d bytes, want %d to %d: %w", in.ChunkBytes, aggregate.MinChunk, aggregate.MaxChunk, ErrRequest)
 	case !powerOfTwo(in.Window) || in.Window > c.cfg.MaxWindow:
@@ -146,14 +167,10 @@ func (c *Core) checkCreate(in *Create) ([]topology.NodeID, error) {
 		return nil, fmt.Errorf("functions %#x or types %#x are not all defined: %w", uint32(in.Functions), uint32(in.Types), ErrRequest)
 	case in.Purpose.Validate() != nil:
 		return nil, fmt.Errorf("%w: %w", in.Purpose.Validate(), ErrRequest)
-	case in.Secret == [32]byte{}:
-		return nil, fmt.Errorf("the driver gave no secret: %w", ErrRequest)
 	case len(in.Members) < 2:
 		return nil, fmt.Errorf("%d members: %w", len(in.Members), ErrTooFew)
 	case len(in.Members) > c.cfg.MaxMembers:
 		return nil, fmt.Errorf("%d members, at most %d: %w", len(in.Members), c.cfg.MaxMembers, ErrTooMany)
-	case len(c.groups) >= c.cfg.MaxGroups:
-		return nil, fmt.Errorf("%d groups stand: %w", len(c.groups), ErrTooManyGroups)
 	}
 	return lookUp(c.graph, in.Members)
 }
@@ -175,12 +192,15 @@ func lookUp(graph *topology.Graph, names []string) ([]topology.NodeID, error) {
 	return hosts, nil
 }
 
-// release ends g: what is being built goes at once, the rest in a while.
+// release ends g: what is being built goes at once, the rest in a while. With the
+// first lane of a bundle all lanes end.
 func (c *Core) release(g *group) {
 	c.changed = c.changed || g.blocked // so that it leaves Core.blocked
+	sisters := g.sisters()
+	c.touchSisters(g)
 	g.released, g.plan, g.blocked = true, 0, false
 	g.until = c.now.Add(c.cfg.ReleaseGrace)
-	delete(c.names, g.spec.Name)
+	c.strike(g)
 	c.note(g, "released")
 	if g.building != nil {
 		c.remove(g, g.building)
@@ -194,6 +214,11 @@ func (c *Core) release(g *group) {
 	g.watching = 0
 	c.saveTrees(g)
 	c.touch(g)
+	if b := g.spec.Bundle; b.Kind == Lanes && b.Index == 0 {
+		for _, s := range sisters {
+			c.release(s)
+		}
+	}
 }
 
 func (c *Core) releaseAsked(in Release) {

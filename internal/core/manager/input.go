@@ -21,7 +21,8 @@ type Create struct {
 	Window     uint32   // largest window of any epoch, in chunks; a power of two
 	Functions  topology.Functions
 	Types      topology.Types
-	Purpose    pathsel.Purpose // decides which tree is the best
+	Purpose    pathsel.Purpose // decides which tree is the best; Bytes are those of the communicator's vector
+	Bundle     Bundle          // if the communicator has several groups
 	// Secret is where the cookies of the group's trees come from. The driver
 	// draws it from crypto/rand; all zeros are refused. It counts only for the
 	// Create that makes the group.

@@ -13,10 +13,11 @@ type Core struct {
 	view  topology.View
 
 	groups    map[uint32]*group
-	order     []uint32          // the groups' numbers, rising
-	names     map[string]uint32 // of groups that are not released
-	lastGroup uint32            // the highest number ever given
-	plans     uint64            // the highest number of a plan
+	order     []uint32           // the groups' numbers, rising
+	names     map[string]uint32  // of groups that are not released
+	bundles   map[string]*bundle // that have such groups, by name
+	lastGroup uint32             // the highest number ever given
+	plans     uint64             // the highest number of a plan
 
 	fleet  []device  // by switch index of graph
 	booked []*device // whose slots have changed in this Step
@@ -219,7 +220,7 @@ func (c *Core) advance(g *group) {
 func (c *Core) wantsPlan(g *group) bool {
 	return !g.released && g.building == nil && g.plan == 0 && !g.blocked &&
 		(g.active == nil || g.active.unwanted || g.review) &&
-		g.watching == len(g.members) && len(g.draining) < c.cfg.MaxDraining
+		g.watching == len(g.members) && len(g.draining) < c.cfg.MaxDraining && !g.sisterPlans()
 }
 
 // deadline returns when g wants to be advanced. It is never in the past: each

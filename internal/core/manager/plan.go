@@ -55,18 +55,14 @@ func (c *Core) plan(g *group) {
 	if r.window == 0 {
 		*r = round{window: c.firstWindow(g)}
 	}
-	req := pathsel.Request{
-		Members: g.hosts, Functions: g.spec.Functions, Types: g.spec.Types,
-		Slots: 2 * int(r.window), ChunkBytes: g.spec.ChunkBytes, Purpose: g.spec.Purpose,
-		// A group that runs over switches does not leave them for a forecast.
-		Forward: !c.cfg.NoForward, Slim: c.cfg.Slim, Hosts: !c.cfg.NoHosts && g.active == nil,
-	}
+	req := c.request(g)
 	switch {
 	case g.active != nil:
 		req.Old = g.active.plan.Tree
 	case g.lost != nil:
 		req.Old = g.lost.plan.Tree
 	}
+	req.Avoid = g.apartFrom()
 	c.exclude(g, &req)
 	c.plans++
 	g.plan = c.plans
@@ -77,6 +73,16 @@ func (c *Core) plan(g *group) {
 		}
 	}
 	c.out.Plans = append(c.out.Plans, p)
+}
+
+// request returns what g asks of a tree, wherever it is to be.
+func (c *Core) request(g *group) pathsel.Request {
+	return pathsel.Request{
+		Members: g.hosts, Functions: g.spec.Functions, Types: g.spec.Types,
+		Slots: 2 * int(g.round.window), ChunkBytes: g.spec.ChunkBytes, Purpose: g.spec.purpose(),
+		// A group that runs over switches does not leave them for a forecast.
+		Forward: !c.cfg.NoForward, Slim: c.cfg.Slim, Hosts: !c.cfg.NoHosts && g.active == nil,
+	}
 }
 
 // exclude keeps the switches off a plan that cannot be on its tree.
@@ -150,6 +156,7 @@ func (c *Core) planned(in Planned) {
 	review := g.review && g.active != nil && !g.active.unwanted
 	g.plan, g.review = 0, false
 	c.touch(g)
+	c.touchSisters(g)
 	if review && !c.reviewed(g, &in) {
 		c.unload(in)
 		g.round = round{}

@@ -70,7 +70,7 @@ func (w *world) play(kind, which, detail byte) {
 		w.wait([]time.Duration{time.Millisecond, 60 * time.Millisecond, time.Second, 2 * time.Second, 10 * time.Second, time.Minute, 20 * time.Minute}[detail%7])
 	case 13:
 		purpose := pathsel.Purpose{Bytes: int64(detail/16) << (detail % 24), Criterion: pathsel.Criterion(which / 4 % 6)}
-		w.createFor(purpose, fmt.Sprint("g", which%4), 1<<(detail%6), int(detail)%6, int(detail+1)%6, int(detail+3)%6)
+		w.createIn(bundleOf(which, detail), purpose, fmt.Sprint("g", which%4), 1<<(detail%6), int(detail)%6, int(detail+1)%6, int(detail+3)%6)
 	case 14, 15:
 		w.watchAll(group)
 	case 16:
@@ -122,6 +122,14 @@ func (w *world) play(kind, which, detail byte) {
 			}
 		}
 	}
+}
+
+// bundleOf returns the bundle of a new group: of every second one none.
+func bundleOf(which, detail byte) Bundle {
+	if detail%2 == 0 {
+		return Bundle{}
+	}
+	return Bundle{Name: fmt.Sprint("b", which%2), Kind: Lanes + BundleKind(which/4%2), Index: int(which / 8 % 3), Count: 3}
 }
 
 // hosts lets members do something.
@@ -201,7 +209,39 @@ func (w *world) heal() {
 			}
 		}
 	}
+	w.checkLanes()
 	w.checkSwitches()
+}
+
+// checkLanes expects that lanes are apart where the planner finds so many trees
+// that are, slots and suspicions aside.
+func (w *world) checkLanes() {
+	for name, b := range w.core.bundles {
+		var trees []pathsel.Tree
+		free := b.Kind == Lanes && w.slots >= 1000
+		for _, g := range b.groups {
+			if g != nil && g.active != nil {
+				trees = append(trees, g.active.plan.Tree)
+			}
+			free = free && (g == nil || len(g.suspects) == 0)
+		}
+		if !free || len(trees) < 2 {
+			continue
+		}
+		var members []topology.NodeID
+		for _, l := range trees[0].Leaves {
+			members = append(members, l.Host)
+		}
+		s := must(w.planner.Stripes(w.graph.View(), nil, pathsel.Request{Members: members}, len(trees)))
+		on := map[topology.LinkID]int{}
+		for _, t := range trees {
+			for _, v := range t.Vertices[1:] {
+				if on[v.Up]++; s.Apart == len(trees) && on[v.Up] > 1 {
+					w.fail("bundle %q: %d of %d lanes are on link %s", name, on[v.Up], len(trees), w.graph.LinkName(v.Up))
+				}
+			}
+		}
+	}
 }
 
 // checkSwitches compares what agents hold with the trees that the manager has.
@@ -274,8 +314,13 @@ func live(graph *topology.Graph, random *rand.Rand, steps int) error {
 	for i := range w.agents {
 		w.connect(i)
 	}
+	lanes := random.IntN(2) == 0
 	for k := range 2 {
-		w.watchAll(w.create(fmt.Sprint("g", k), 16, k, k+2, k+3).Group)
+		if lanes {
+			w.watchAll(w.createIn(lane(k, 2), pathsel.Purpose{}, fmt.Sprint("g", k), 16, 0, 2, 3).Group)
+		} else {
+			w.watchAll(w.create(fmt.Sprint("g", k), 16, k, k+2, k+3).Group)
+		}
 	}
 	for range steps {
 		if w.play(byte(random.IntN(kinds)), byte(random.Uint32()), byte(random.Uint32())); w.fault != nil {

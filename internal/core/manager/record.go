@@ -39,6 +39,7 @@ type Spec struct {
 	Functions  topology.Functions
 	Types      topology.Types
 	Purpose    pathsel.Purpose
+	Bundle     Bundle
 	Secret     [32]byte
 }
 

@@ -6,17 +6,24 @@ import (
 	"github.com/tributary-fabric/tributary/pathsel"
 )
 
-// beginReviews has every tree that was planned while something was missing
-// compared with what the fabric has now that it is quiet. They are so one after
-// the other: groups without a tree must not wait for them.
+// beginReviews has every tree that was planned while something was missing, or
+// that shares links with a sister's, compared with what the fabric has now that it
+// is quiet. They are so one after the other: groups without a tree must not wait for
+// them.
 func (c *Core) beginReviews() {
 	c.reviews = c.reviews[:0]
 	for _, id := range c.order {
-		if g := c.groups[id]; g.active != nil && g.active.makeshift {
+		if g := c.groups[id]; g.active != nil && (g.active.makeshift || c.crowded(g)) {
 			c.reviews = append(c.reviews, id)
 		}
 	}
 	c.nextReview()
+}
+
+// crowded reports whether g's tree shares links with those of its sisters.
+func (c *Core) crowded(g *group) bool {
+	others := g.apartFrom()
+	return len(others) > 0 && pathsel.Shared(c.graph, g.active.plan.Tree, others) > 0
 }
 
 // nextReview asks for the next one, unless one is out.
@@ -24,7 +31,7 @@ func (c *Core) nextReview() {
 	for c.reviewing == 0 && len(c.reviews) > 0 {
 		g := c.groups[c.reviews[0]]
 		c.reviews = c.reviews[1:]
-		if g == nil || g.active == nil || !g.active.makeshift || g.active.unwanted {
+		if g == nil || g.active == nil || g.active.unwanted || !g.active.makeshift && !c.crowded(g) {
 			continue
 		}
 		g.review = true

@@ -127,7 +127,7 @@ func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error)
 	}
 	c := &Core{
 		cfg: cfg.withDefaults(), graph: graph, view: graph.View(),
-		groups: make(map[uint32]*group), names: make(map[string]uint32),
+		groups: make(map[uint32]*group), names: make(map[string]uint32), bundles: make(map[string]*bundle),
 		fleet: make([]device, graph.Switches()), places: pathsel.NewIndex(graph),
 	}
 	for i := range c.fleet {
@@ -152,6 +152,17 @@ func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error)
 			}
 		}
 	}
+	for _, id := range c.order {
+		g := c.groups[id]
+		if g.released {
+			continue
+		}
+		if err := c.fits(g.spec.Bundle, g.spec.Members, g.hosts); err != nil {
+			errs = append(errs, fmt.Errorf("group %d: %w", id, err))
+			continue
+		}
+		c.enrol(g)
+	}
 	c.stored = c.seq
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("restore: %w", err)
@@ -172,6 +183,9 @@ func (c *Core) restore(r *Record) error {
 		}
 	case r.Kind == SpecRecord && r.Spec != nil:
 		hosts, err := lookUp(c.graph, r.Spec.Members)
+		if err == nil {
+			err = r.Spec.Bundle.Validate()
+		}
 		if err != nil {
 			return fmt.Errorf("group %d, %q: %w", r.Group, r.Spec.Name, err)
 		}
@@ -191,7 +205,6 @@ func (c *Core) restoreTrees(g *group, r *Trees) {
 	g.epoch = r.Epoch
 	if r.Ended {
 		g.released = true
-		delete(c.names, g.spec.Name)
 	}
 	for i := range r.Live {
 		t := c.restoreTree(g, &r.Live[i])

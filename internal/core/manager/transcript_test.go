@@ -31,6 +31,7 @@ func TestTranscripts(t *testing.T) {
 type script struct {
 	*world
 	purpose pathsel.Purpose // of groups to come
+	bundle  Bundle          // the same
 	told    strings.Builder
 }
 
@@ -76,6 +77,9 @@ func (s *script) execute(words []string) bool {
 	case "purpose":
 		bytes, _ := strconv.ParseInt(arg(2), 10, 64)
 		s.purpose = pathsel.Purpose{Collective: must(pathsel.ParseCollective(arg(1))), Bytes: bytes, Criterion: must(pathsel.ParseCriterion(arg(3)))}
+	case "bundle":
+		kinds := map[string]BundleKind{"lanes": Lanes, "parts": Parts}
+		s.bundle = Bundle{Name: arg(1), Kind: kinds[arg(2)], Index: int(num(3)), Count: int(num(4))}
 	case "connect":
 		for _, i := range switches {
 			s.connect(i)
@@ -91,7 +95,7 @@ func (s *script) execute(words []string) bool {
 		for i := 3; i < len(words); i++ {
 			hosts = append(hosts, int(num(i)))
 		}
-		s.createFor(s.purpose, arg(1), num(2), hosts...)
+		s.createIn(s.bundle, s.purpose, arg(1), num(2), hosts...)
 	case "watch":
 		s.watchRanks(num(1), arg(2))
 	case "unwatch":
@@ -222,6 +226,9 @@ func (s *script) describe(p PlanRequest) (text string) {
 	if p.Request.Purpose != (pathsel.Purpose{}) {
 		text = "; for " + p.Request.Words()
 	}
+	for i, t := range p.Request.Avoid {
+		text += []string{"; apart from root ", ", "}[min(i, 1)] + s.graph.Name(t.Root())
+	}
 	if len(p.Request.Old.Vertices) > 0 {
 		text += "; in place of root " + s.graph.Name(p.Request.Old.Root())
 	}
@@ -243,7 +250,11 @@ func describeRecord(r Record) string {
 	case r.Delete:
 		return fmt.Sprintf("forget the trees of group %d", r.Group)
 	case r.Spec != nil:
-		return fmt.Sprintf("group %d is %q of %v", r.Group, r.Spec.Name, r.Spec.Members)
+		text := fmt.Sprintf("group %d is %q of %v", r.Group, r.Spec.Name, r.Spec.Members)
+		if r.Spec.Bundle.Kind != NoBundle {
+			text += ", " + r.Spec.Bundle.String()
+		}
+		return text
 	case r.Trees != nil:
 		var live []uint32
 		for _, t := range r.Trees.Live {
@@ -262,6 +273,9 @@ func (s *script) explain(group uint32) {
 	}
 	f := func(format string, args ...any) { fmt.Fprintf(&s.told, format+"\n", args...) }
 	f("group %d %q: %v, epoch %d, %d of %d watch, missing %v, %d offload, %d on hosts", e.Group, e.Name, e.State, e.Epoch, e.Watching, e.Members, e.Missing, e.Offload, e.Hosts)
+	for _, sister := range e.Sisters {
+		f("beside %v: group %d, %v, epoch %d", sister.Bundle, sister.Group, sister.State, sister.Epoch)
+	}
 	if e.Refusal != nil {
 		f("refusal: %v", e.Refusal)
 	}

@@ -377,8 +377,13 @@ func (w *world) create(name string, window uint32, hosts ...int) Reply {
 
 // createFor makes one for a purpose.
 func (w *world) createFor(purpose pathsel.Purpose, name string, window uint32, hosts ...int) Reply {
+	return w.createIn(Bundle{}, purpose, name, window, hosts...)
+}
+
+// createIn makes one of a bundle.
+func (w *world) createIn(bundle Bundle, purpose pathsel.Purpose, name string, window uint32, hosts ...int) Reply {
 	in := Create{
-		Purpose: purpose, Name: name, ChunkBytes: 1024, Window: window,
+		Purpose: purpose, Bundle: bundle, Name: name, ChunkBytes: 1024, Window: window,
 		Functions: topology.AllFunctions(), Types: topology.AllTypes(), Secret: [32]byte{1, byte(len(name))},
 	}
 	for _, h := range hosts {
