@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -29,6 +30,7 @@ type createFlags struct {
 	window           uint32
 	functions, types []string
 	purpose          purposeFlags
+	stripes, roots   int
 }
 
 // purposeFlags say what a group is for, as they are written.
@@ -72,7 +74,8 @@ func newGroupCreate(c *client) *cobra.Command {
 A group that nobody watches is released after a while. Members that use the
 host library make their groups themselves.`,
 		Example: "  offload-manager group create job-17 h0 h1 h2 h3 --functions sum --types float32,float64\n" +
-			"  offload-manager group create job-18 h0 h1 h2 h3 --collective allreduce --bytes 4MiB --criterion load",
+			"  offload-manager group create job-18 h0 h1 h2 h3 --collective allreduce --bytes 4MiB --criterion load\n" +
+			"  offload-manager group create job-19 h0 h1 h2 h3 --stripes 2",
 		Args: cobra.MinimumNArgs(2),
 	}
 	flags := cmd.Flags()
@@ -82,6 +85,8 @@ host library make their groups themselves.`,
 	flags.StringSliceVar(&f.functions, "functions", nil, "reduction functions of its operations (default all): "+listed(topology.AllFunctions().List()))
 	flags.StringSliceVar(&f.types, "types", nil, "their element types (default all): "+listed(topology.AllTypes().List()))
 	f.purpose.add(flags)
+	flags.IntVar(&f.stripes, "stripes", 0, "make up to so `many` groups of these hosts, lanes with trees apart from each other")
+	flags.IntVar(&f.roots, "roots", 0, "make up to so `many` groups, each of some of the hosts and with a root of its own")
 	format := formatFlag(cmd, "text", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		how, err := format()
@@ -93,6 +98,9 @@ host library make their groups themselves.`,
 			return err
 		}
 		return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
+			if group.Bundle.Kind != manager.NoBundle {
+				return createBundle(ctx, m, group, how, cmd.OutOrStdout())
+			}
 			return create(ctx, m, group, how, cmd.OutOrStdout())
 		})
 	}
@@ -126,8 +134,27 @@ func (f *createFlags) create(name string, hosts []string) (manager.Create, error
 		c.Types |= topology.TypesOf(x)
 	}
 	var err error
-	c.Purpose, err = f.purpose.purpose()
+	if c.Purpose, err = f.purpose.purpose(); err != nil {
+		return c, err
+	}
+	c.Bundle, err = f.bundle(name)
 	return c, err
+}
+
+// bundle returns which groups are to be made, if it is not one alone.
+func (f *createFlags) bundle(name string) (b manager.Bundle, err error) {
+	switch {
+	case f.stripes < 0 || f.roots < 0 || f.stripes > 0 && f.roots > 0:
+		return b, fmt.Errorf("%w: --stripes and --roots must not be negative, nor both given", errUsage)
+	case f.stripes > 1:
+		b = manager.Bundle{Name: name, Kind: manager.Lanes, Count: f.stripes}
+	case f.roots > 1:
+		b = manager.Bundle{Name: name, Kind: manager.Parts, Count: f.roots}
+	}
+	if b.Validate() != nil {
+		return b, fmt.Errorf("%w: %w", errUsage, b.Validate())
+	}
+	return b, nil
 }
 
 func create(ctx context.Context, m *rpc.ManagerClient, c manager.Create, format string, out io.Writer) error {
@@ -200,16 +227,36 @@ func showGroup(cmd *cobra.Command, c *client, which string, format func() (strin
 			if err != nil {
 				return err
 			}
-			return view.GroupSVG(ctx, out, fabric, e)
+			sisters, err := sistersOf(ctx, m, e)
+			if err != nil {
+				return err
+			}
+			return view.GroupSVG(ctx, out, fabric, e, sisters...)
 		}
 		return text(view.NewGroup(e), out)
 	})
 }
 
+// sistersOf asks about the other groups of a group's bundle. One that has gone
+// meanwhile is left out.
+func sistersOf(ctx context.Context, m *rpc.ManagerClient, e rpc.Explanation) (all []rpc.Explanation, err error) {
+	for _, s := range e.Sisters {
+		sister, err := m.Explain(ctx, rpc.GroupRef{Group: s.Group})
+		if errors.Is(err, manager.ErrUnknownGroup) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sister)
+	}
+	return all, nil
+}
+
 func newGroupDelete(c *client) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete GROUP",
-		Short: "Release a group, by name or number: its members go on over hosts",
+		Short: "Release a group, by name or number: its members go on over hosts; with the first of several lanes, all",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {

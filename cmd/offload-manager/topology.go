@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -63,7 +64,7 @@ func newTopologyCheck() *cobra.Command {
 					}
 				}
 				return fmt.Sprintf("fabric %s, %d hosts, %d switches of which %d can reduce, %d links: sound",
-					g.Fabric(), g.Hosts(), g.Switches(), reducing, g.Links())
+					cmp.Or(g.Fabric(), "without a name"), g.Hosts(), g.Switches(), reducing, g.Links())
 			})
 		},
 	}

@@ -23,11 +23,37 @@ type Summary struct {
 	Members  int    `json:"members"`
 	Watching int    `json:"watching"`
 	Epoch    uint32 `json:"epoch"` // of the active tree; 0: none
+
+	Bundle *Bundle `json:"bundle,omitempty"` // absent: it is in none
+}
+
+// Bundle is which of a communicator's groups a group is, in JSON.
+type Bundle struct {
+	Name  string `json:"name"` // of the communicator
+	Kind  string `json:"kind"` // lanes or parts
+	Index int    `json:"index"`
+	Count int    `json:"count"`
+}
+
+// NewBundle returns a bundle as it is written; nil for none.
+func NewBundle(b manager.Bundle) *Bundle {
+	if b.Kind == manager.NoBundle {
+		return nil
+	}
+	return &Bundle{b.Name, b.Kind.String(), b.Index, b.Count}
+}
+
+// String says it in words, such as "lane 1 of 4 of job"; "-" for none.
+func (b *Bundle) String() string {
+	if b == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s %d of %d of %s", strings.TrimSuffix(b.Kind, "s"), b.Index, b.Count, b.Name)
 }
 
 // NewSummary returns a group as it is written.
 func NewSummary(s manager.Summary) Summary {
-	return Summary{s.Group, s.Name, s.State.String(), s.Members, s.Watching, s.Epoch}
+	return Summary{s.Group, s.Name, s.State.String(), s.Members, s.Watching, s.Epoch, NewBundle(s.Bundle)}
 }
 
 // SummariesText writes a table of groups.
@@ -37,9 +63,9 @@ func SummariesText(w io.Writer, all []Summary) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "GROUP\tNAME\tSTATE\tMEMBERS\tWATCHING\tEPOCH")
+	fmt.Fprintln(t, "GROUP\tNAME\tSTATE\tMEMBERS\tWATCHING\tEPOCH\tBUNDLE")
 	for _, s := range all {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%d\n", s.Group, s.Name, s.State, s.Members, s.Watching, s.Epoch)
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%d\t%v\n", s.Group, s.Name, s.State, s.Members, s.Watching, s.Epoch, s.Bundle)
 	}
 	return t.Flush()
 }
@@ -56,6 +82,8 @@ type Group struct {
 	History []Change `json:"history"`
 	// Mismatches are the links that do not carry what its trees exchange.
 	Mismatches []Mismatch `json:"mismatches"`
+	// Sisters are the other groups of its bundle.
+	Sisters []Summary `json:"sisters,omitempty"`
 }
 
 // Tree is a tree of a group in JSON.
@@ -136,6 +164,9 @@ func NewGroup(e rpc.Explanation) Group {
 	if e.Refusal != nil {
 		g.Refusal = e.Refusal.Error()
 	}
+	for _, s := range e.Sisters {
+		g.Sisters = append(g.Sisters, NewSummary(s))
+	}
 	for _, t := range e.Trees {
 		g.Trees = append(g.Trees, newTree(t))
 	}
@@ -188,6 +219,12 @@ func (g Group) Text(w io.Writer) error {
 
 func (g Group) head(w io.Writer) {
 	fmt.Fprintf(w, "Group %d, %s: %s, %d members, %d of them watch\n", g.Summary.Group, g.Name, g.State, g.Members, g.Watching)
+	if g.Bundle != nil {
+		fmt.Fprintf(w, "It is %v\n", g.Bundle)
+	}
+	for _, s := range g.Sisters {
+		fmt.Fprintf(w, "Beside it: group %d, %s: %s, epoch %d, %v\n", s.Group, s.Name, s.State, s.Epoch, s.Bundle)
+	}
 	if len(g.Missing) > 0 {
 		fmt.Fprintf(w, "Not watching: ranks %s\n", strings.Trim(fmt.Sprint(g.Missing), "[]"))
 	}
@@ -279,20 +316,26 @@ func span(seconds float64) time.Duration {
 	return time.Duration(seconds * 1e9).Round(10 * time.Nanosecond)
 }
 
-// GroupSVG draws a group's trees in the manager's fabric.
-func GroupSVG(ctx context.Context, w io.Writer, f rpc.Fabric, e rpc.Explanation) error {
+// GroupSVG draws a group's trees in the manager's fabric, and beneath them those of
+// the other groups of its bundle.
+func GroupSVG(ctx context.Context, w io.Writer, f rpc.Fabric, e rpc.Explanation, sisters ...rpc.Explanation) error {
 	fabric, err := Scene(f)
 	if err != nil {
 		return err
 	}
 	var scenes []picture.Scene
-	for _, s := range e.Trees {
-		scene := fabric
-		scene.Heading = fmt.Sprintf("Tree of epoch %d, %s", s.Epoch, s.Stage)
-		if scene.Tree, err = s.In(fabric.View.Graph()); err != nil {
-			return fmt.Errorf("%w: %w", ErrFabric, err)
+	for _, of := range append([]rpc.Explanation{e}, sisters...) {
+		for _, s := range of.Trees {
+			scene := fabric
+			scene.Heading = fmt.Sprintf("Tree of epoch %d, %s", s.Epoch, s.Stage)
+			if of.Bundle.Kind != manager.NoBundle {
+				scene.Heading = fmt.Sprintf("Group %d, %v: tree of epoch %d, %s", of.Group, of.Bundle, s.Epoch, s.Stage)
+			}
+			if scene.Tree, err = s.In(fabric.View.Graph()); err != nil {
+				return fmt.Errorf("%w: %w", ErrFabric, err)
+			}
+			scenes = append(scenes, scene)
 		}
-		scenes = append(scenes, scene)
 	}
 	if len(scenes) == 0 {
 		fabric.Heading = "No tree: the group is " + e.State.String()

@@ -45,7 +45,9 @@ func mismatches() []rpc.LinkMismatch {
 
 func explanation() rpc.Explanation {
 	return rpc.Explanation{
-		Summary: manager.Summary{Group: 3, Name: "job", Members: 2, Watching: 1, State: manager.Active, Epoch: 4},
+		Summary: manager.Summary{Group: 3, Name: "job", Members: 2, Watching: 1, State: manager.Active, Epoch: 4,
+			Bundle: manager.Bundle{Name: "job", Kind: manager.Lanes, Index: 1, Count: 2}},
+		Sisters: []manager.Summary{{Group: 2, Name: "job", Members: 2, State: manager.Planning, Bundle: manager.Bundle{Name: "job", Kind: manager.Lanes, Count: 2}}},
 		Purpose: pathsel.Purpose{Collective: pathsel.Allreduce, Bytes: 4096, Criterion: pathsel.LeastLatency},
 		Missing: []uint32{1}, Refusal: errors.New("no slots"), Offload: 1, Hosts: 1,
 		Trees: []rpc.TreeState{{
@@ -78,7 +80,7 @@ func explanation() rpc.Explanation {
 func TestText(t *testing.T) {
 	var got bytes.Buffer
 	f, g := view.NewFabric(fabric()), view.NewGroup(explanation())
-	err := errors.Join(f.Text(&got), view.SummariesText(&got, []view.Summary{g.Summary}), view.SummariesText(&got, nil), g.Text(&got), g.Explain(&got))
+	err := errors.Join(f.Text(&got), view.SummariesText(&got, append(g.Sisters, g.Summary, view.Summary{Group: 4, Name: "alone", State: "waiting"})), view.SummariesText(&got, nil), g.Text(&got), g.Explain(&got))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +121,13 @@ func TestSVG(t *testing.T) {
 	link := got.String()[strings.Index(got.String(), `id="s1&#45;link&#45;3"`):]
 	if end := strings.Index(link, ">"); !strings.Contains(link[:end], "edge tree") {
 		t.Errorf("the tree's link is drawn as %s", link[:end])
+	}
+	sister := explanation()
+	sister.Group, sister.Bundle.Index, sister.Trees = 2, 0, sister.Trees[:1]
+	got.Reset()
+	if err := view.GroupSVG(t.Context(), &got, fabric(), explanation(), sister); err != nil ||
+		!strings.Contains(got.String(), "Group 3, lane 1 of 2 of job: tree of epoch 4, active") || !strings.Contains(got.String(), "Group 2, lane 0 of 2 of job") {
+		t.Errorf("with its sister: %v", err)
 	}
 	waiting := explanation()
 	waiting.Trees, waiting.State = nil, manager.Waiting

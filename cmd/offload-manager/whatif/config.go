@@ -87,6 +87,9 @@ func (c *Config) request(group *Group) (r pathsel.Request, err error) {
 	}
 	r.Types = topology.TypesOf(element)
 	if function, notOne := reduce.ParseFunction(group.Function); notOne == nil {
+		if !reduce.Defined(function, element) {
+			return r, fmt.Errorf("%v is not defined on %v: %w", function, element, ErrConfig)
+		}
 		r.Functions, r.Collective = topology.FunctionsOf(function), pathsel.Allreduce
 	} else if r.Collective, err = pathsel.ParseCollective(group.Function); err != nil || r.Collective.Reduces() {
 		return r, fmt.Errorf("function %q is no reduction function, nor a collective that copies: %w", group.Function, ErrConfig)

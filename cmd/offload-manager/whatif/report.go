@@ -142,6 +142,7 @@ type RepairReport struct {
 	Against      string   `json:"against_fresh,omitempty"`
 	Figures      Figures  `json:"figures"`
 	FreshFigures *Figures `json:"fresh_figures,omitempty"`
+	LeftOut      []string `json:"left_out,omitempty"` // members that are cut off, and why
 	Refused      string   `json:"refused,omitempty"`
 }
 

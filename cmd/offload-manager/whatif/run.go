@@ -196,13 +196,37 @@ func (d *desk) breakDown(view topology.View) {
 	}
 }
 
+// repairReachable repairs the tree of the members that can still be joined, and
+// has the group be these.
+func (d *desk) repairReachable(view topology.View, p *placed) (pathsel.Repaired, error) {
+	plan, err := d.planner.PlanReachable(view, d.load, p.req)
+	if err != nil {
+		return pathsel.Repaired{}, err
+	}
+	old, out := p.plan.Tree, plan.LeftOut
+	old.Leaves = nil
+	for rank, l := range p.plan.Tree.Leaves {
+		if len(out) > 0 && out[0].Rank == rank {
+			out = out[1:]
+			continue
+		}
+		old.Leaves = append(old.Leaves, l)
+	}
+	p.req, p.plan.LeftOut = only(p.req, plan), append(p.plan.LeftOut, plan.LeftOut...)
+	return d.planner.Repair(view, d.load, p.req, old)
+}
+
 // repair repairs one tree and compares the outcome with a fresh plan.
 func (d *desk) repair(view topology.View, id uint32) {
 	p := d.placed[id]
 	d.load.Remove(p.plan.Tree, p.req.Slots)
 	d.index.Remove(id, p.plan.Tree)
 	r := RepairReport{Group: p.group.Name, Before: d.Graph.Name(p.plan.Tree.Root())}
+	known := len(p.plan.LeftOut)
 	fixed, err := d.planner.Repair(view, d.load, p.req, p.plan.Tree)
+	if errors.Is(err, pathsel.ErrNoTree) && (id != 0 || d.Partial) {
+		fixed, err = d.repairReachable(view, p)
+	}
 	if err != nil {
 		r.Refused = err.Error()
 		d.report.Repairs = append(d.report.Repairs, r)
@@ -219,6 +243,9 @@ func (d *desk) repair(view topology.View, id uint32) {
 		if len(r.AddedLinks) < maxListed {
 			r.AddedLinks = append(r.AddedLinks, d.Graph.LinkName(l))
 		}
+	}
+	for _, o := range p.plan.LeftOut[known:] {
+		r.LeftOut = append(r.LeftOut, o.Why)
 	}
 	p.plan.Tree, p.plan.Figures = fixed.Tree, fixed.Figures
 	d.keep(id, p)

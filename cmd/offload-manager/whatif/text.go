@@ -119,6 +119,9 @@ func (r *Report) writeRepairs(w io.Writer) {
 		default:
 			fmt.Fprintf(w, "  %s: repaired, root %s (before: %s); %s\n", name, p.Root, p.Before, p.Against)
 		}
+		for _, o := range p.LeftOut {
+			fmt.Fprintf(w, "    left out: %s\n", o)
+		}
 	}
 	if r.After != nil && len(r.After.Vertices)+len(r.After.Leaves) <= maxText {
 		fmt.Fprintf(w, "\n%s", r.After.text)

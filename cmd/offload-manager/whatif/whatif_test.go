@@ -113,6 +113,29 @@ func TestHostsFasterAndPartial(t *testing.T) {
 	}
 }
 
+// TestDownAndPartial cuts a leaf off: its hosts are left out, the others keep
+// what they have of the tree.
+func TestDownAndPartial(t *testing.T) {
+	c := question(t, "leaf-spine:2,3,1", "all")
+	c.Others = []Group{{Name: "first", Hosts: []string{"h0", "h2", "h4"}}}
+	c.Partial, c.Down = true, []string{"leaf-0--spine-0", "h5"}
+	r, text := answer(t, c)
+	if len(r.Repairs) != 2 || r.After == nil || len(r.After.Leaves) != 3 {
+		t.Fatalf("%+v\n%s", r.Repairs, text)
+	}
+	for i, hosts := range [][]string{{"h0"}, {"h0", "h1", "h5"}} {
+		x := r.Repairs[i]
+		if x.Refused != "" || x.Added != 0 || x.Anew || len(x.LeftOut) != len(hosts) {
+			t.Fatalf("%+v", x)
+		}
+		for j, host := range hosts {
+			if !strings.Contains(x.LeftOut[j], "("+host+")") || !strings.Contains(text, "left out: "+x.LeftOut[j]) {
+				t.Errorf("%q, want %s\n%s", x.LeftOut[j], host, text)
+			}
+		}
+	}
+}
+
 func TestStripesAndRoots(t *testing.T) {
 	c := question(t, "fat-tree:4", "all")
 	c.Stripes, c.Roots = 2, 3
@@ -145,6 +168,7 @@ func TestBadQuestions(t *testing.T) {
 		`there is no host "h99"`: func(c *Config) { c.Group.Hosts = []string{"h99"} },
 		`is not random:N`:        func(c *Config) { c.Group.Hosts = []string{"random:0"} },
 		`no reduction function`:  func(c *Config) { c.Group.Function = "median" },
+		`is not defined on`:      func(c *Config) { c.Group.Function, c.Group.Type = "band", "float32" },
 		`criterion "best"`:       func(c *Config) { c.Group.Criterion = "best" },
 		`no weight such as`:      func(c *Config) { c.Group.Weights = "hops=many" },
 		`is no switch, no host`:  func(c *Config) { c.Down = []string{"spine-7"} },
