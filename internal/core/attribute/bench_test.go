@@ -72,7 +72,7 @@ func BenchmarkIdle(b *testing.B) {
 }
 
 // TestMemory: a view of 2,048 members of which 64 have attributes costs a member
-// at most 64 KiB, most of it the table of who is in the view, and an idle step nothing.
+// at most 48 KiB, most of it the table of who is in the view, and an idle step nothing.
 func TestMemory(t *testing.T) {
 	const members, cores, writers = 2048, 8, 64
 	held := make([]*Core, cores)
@@ -92,7 +92,7 @@ func TestMemory(t *testing.T) {
 	}
 	each := int(heap()-before) / cores
 	t.Logf("%d bytes a node in a view of %d", each, members)
-	if each > 64<<10 {
+	if each > 48<<10 {
 		t.Errorf("%d bytes a node", each)
 	}
 	var out Output

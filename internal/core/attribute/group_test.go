@@ -339,7 +339,7 @@ func (g *group) settle() {
 	}
 }
 
-// TestReplicasBecomeEqual: whatever happens to a group, every replica is at all
+// TestReplicasBecomeEqual (13): whatever happens to a group, every replica is at all
 // times what its owner had at that version, and versions rise; when it has come
 // to rest, all replicas are their owners' maps, and there is no traffic any
 // more.

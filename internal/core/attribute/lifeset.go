@@ -1,12 +1,16 @@
 package attribute
 
-import "github.com/tributary-fabric/tributary/internal/wire/attributes"
+import (
+	"math/bits"
 
-// lifeSet is a set of lives, by open addressing: lives are random numbers
-// already, and a map of Go's takes twice the memory of a thousand views. 0 is
-// not in it.
+	"github.com/tributary-fabric/tributary/internal/wire/attributes"
+)
+
+// lifeSet is a set of lives, by open addressing: a map of Go's takes twice the
+// memory of a thousand views. It grows by a quarter, as one of powers of two
+// would at times be half as full. 0 is not in it.
 type lifeSet struct {
-	table []attributes.Life // of a power of two, at most three quarters full; 0 is free
+	table []attributes.Life // at most three quarters full; 0 is free
 	count int
 }
 
@@ -16,12 +20,23 @@ func (s *lifeSet) has(l attributes.Life) bool {
 
 // find returns where l is, or would be.
 func (s *lifeSet) find(l attributes.Life) int {
-	mask := len(s.table) - 1
-	at := int(l) & mask
+	home, _ := bits.Mul64(uint64(l)*golden, uint64(len(s.table)))
+	at := int(home)
 	for s.table[at] != 0 && s.table[at] != l {
-		at = (at + 1) & mask
+		at = s.next(at)
 	}
 	return at
+}
+
+// golden is 2^64 over the golden ratio: Fibonacci hashing (Knuth, The Art of
+// Computer Programming 3, 6.4).
+const golden = 0x9e3779b97f4a7c15
+
+func (s *lifeSet) next(at int) int {
+	if at++; at < len(s.table) {
+		return at
+	}
+	return 0
 }
 
 func (s *lifeSet) add(l attributes.Life) {
@@ -30,7 +45,7 @@ func (s *lifeSet) add(l attributes.Life) {
 	}
 	if 4*(s.count+1) > 3*len(s.table) {
 		old := s.table
-		s.table = make([]attributes.Life, max(8, 2*len(old)))
+		s.table = make([]attributes.Life, max(8, len(old)+len(old)/4))
 		for _, k := range old {
 			if k != 0 {
 				s.table[s.find(k)] = k
@@ -46,11 +61,10 @@ func (s *lifeSet) remove(l attributes.Life) {
 	if !s.has(l) {
 		return
 	}
-	mask := len(s.table) - 1
 	at := s.find(l)
 	s.table[at] = 0
 	s.count--
-	for at = (at + 1) & mask; s.table[at] != 0; at = (at + 1) & mask {
+	for at = s.next(at); s.table[at] != 0; at = s.next(at) {
 		k := s.table[at]
 		s.table[at] = 0
 		s.table[s.find(k)] = k

@@ -238,7 +238,7 @@ func (p *plain) update(now core.Time) {
 	}
 }
 
-// TestOracle gives a core and the plain one the same inputs, of any sort and in
+// TestOracle (14 to 19) gives a core and the plain one the same inputs, of any sort and in
 // any order: they send and tell the same.
 func TestOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

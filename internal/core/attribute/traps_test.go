@@ -29,7 +29,7 @@ func ring() *trial {
 	return t
 }
 
-// TestNothingChangedNoTraffic is the trap of the update stage: only what is
+// TestNothingChangedNoTraffic (15, trap) is the trap of the update stage: only what is
 // newer than was sent is told, once, and a core at rest wants no step.
 func TestNothingChangedNoTraffic(t *testing.T) {
 	trial := ring()
@@ -43,7 +43,7 @@ func TestNothingChangedNoTraffic(t *testing.T) {
 	trial.expect(t, "to b: digest a:4; to c: digest a:4", "pass 1h")
 }
 
-// TestBurst: after a quiet time so many digests go at once, and then one in a
+// TestBurst (15): after a quiet time so many digests go at once, and then one in a
 // period.
 func TestBurst(t *testing.T) {
 	trial := ring()
@@ -59,7 +59,7 @@ func TestBurst(t *testing.T) {
 	trial.expect(t, "to b: digest a:6; to c: digest a:6", "set color red")
 }
 
-// TestPendingSuppressesDuplicates is the trap of the request stage: all
+// TestPendingSuppressesDuplicates (14, 16, trap) is the trap of the request stage: all
 // neighbours offer the same, one is asked.
 func TestPendingSuppressesDuplicates(t *testing.T) {
 	trial := ring()
@@ -72,7 +72,7 @@ func TestPendingSuppressesDuplicates(t *testing.T) {
 	}
 }
 
-// TestEmptyAnswerIsAskedOfAll: who was asked has nothing, unlike one whose offer
+// TestEmptyAnswerIsAskedOfAll (17): who was asked has nothing, unlike one whose offer
 // was suppressed meanwhile.
 func TestEmptyAnswerIsAskedOfAll(t *testing.T) {
 	trial := ring()
@@ -82,7 +82,7 @@ func TestEmptyAnswerIsAskedOfAll(t *testing.T) {
 	trial.expect(t, "", "from b push p:5 q:0") // an empty answer to a push is none
 }
 
-// TestLostNeighboursRequestsGoToAll is the trap of a lost neighbour: what is
+// TestLostNeighboursRequestsGoToAll (18, trap) is the trap of a lost neighbour: what is
 // pending there, and nothing else, is asked of all that are left.
 func TestLostNeighboursRequestsGoToAll(t *testing.T) {
 	trial := ring()
@@ -92,14 +92,14 @@ func TestLostNeighboursRequestsGoToAll(t *testing.T) {
 	trial.expect(t, "to d: push q:0", "down c")
 }
 
-// TestNewNeighbourGetsTheFullDigest, also of what was told to others before.
+// TestNewNeighbourGetsTheFullDigest (18), also of what was told to others before.
 func TestNewNeighbourGetsTheFullDigest(t *testing.T) {
 	trial := ring()
 	trial.do("set color red", "from b digest p:5", "from b reply p:0..5 k=v@5", "pass 1s")
 	trial.expect(t, "to d: digest a:1 p:5", "up d")
 }
 
-// TestLeaveDeletesTheReplica, and who joins begins empty; so does a new life of
+// TestLeaveDeletesTheReplica (19), and who joins begins empty; so does a new life of
 // the same member, whose versions begin at 1 again.
 func TestLeaveDeletesTheReplica(t *testing.T) {
 	trial := ring()
@@ -141,7 +141,7 @@ func TestForgottenDebtsAskOfAll(t *testing.T) {
 	trial.expect(t, "", "join u")
 }
 
-// TestOwnerAloneWrites: nobody's word changes one's own map.
+// TestOwnerAloneWrites (13): nobody's word changes one's own map.
 func TestOwnerAloneWrites(t *testing.T) {
 	trial := ring()
 	trial.do("set color red", "from b digest a:9", "from b reply a:0..9 color=blue@9")
@@ -150,7 +150,7 @@ func TestOwnerAloneWrites(t *testing.T) {
 	}
 }
 
-// TestTombstones: a deleted key has the map's next version, and stays deleted
+// TestTombstones (13, 19): a deleted key has the map's next version, and stays deleted
 // where an older value comes after it. Tombstones that have been thrown away are
 // made good by a whole map.
 func TestTombstones(t *testing.T) {

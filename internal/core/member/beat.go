@@ -137,7 +137,7 @@ func (c *Core) pulse() {
 	if l := c.linkTo(b.watchers[b.turn]); l != nil && l.state == standing {
 		l.sent++
 		c.out.Pulses = append(c.out.Pulses, Pulse{l.peer, gossip.Pulse{
-			Tag: l.peerTag, Sequence: l.sent, Turns: uint8(len(b.watchers)), View: uint16(c.view.digest),
+			Tag: l.peerTag, Sequence: l.sent, Turns: uint8(len(b.watchers)), View: quarter(c.fingerprint(), l.sent),
 		}})
 	}
 }
@@ -182,22 +182,51 @@ func (c *Core) heard(p *gossip.Pulse) {
 		if l.doubted {
 			c.settle(l.peer)
 		}
-		c.compare(l, p.View)
+		c.compare(l, p)
 		return
 	}
 }
 
-// compare takes the digest of a neighbour's view. Two that differ from one
-// heartbeat to the next, and both have not changed meanwhile, are exchanged: what
-// one of them has missed no update will bring. Updates get lost with links that
-// break, and a leave that overtakes its join is forgotten.
-func (c *Core) compare(l *link, view uint16) {
-	ours := uint16(c.view.digest)
-	again := l.differs && l.ourView == ours && l.peerView == view
-	l.differs, l.ourView, l.peerView = ours != view && !again, ours, view
-	if again && ours != view {
+// fingerprint returns a digest of the view and of what is suspected of it. While
+// Theta reporters are wanted, views that are equal must have equal suspicions to
+// stay so.
+func (c *Core) fingerprint() uint64 {
+	digest := c.view.digest
+	for i := range c.reports {
+		s := &c.reports[i]
+		life := c.dir.Key(s.Suspect).Life(s.Version.Incarnation)
+		digest ^= uint64(s.Reporter.Life(uint64(gossip.Key(life).Life(uint64(s.Version.Minor)))))
+	}
+	return digest
+}
+
+// quarters is how many heartbeats to a neighbour tell it the whole digest.
+const quarters = 4
+
+// quarter returns the part of a digest that the heartbeat of a number carries.
+func quarter(digest uint64, sequence uint32) uint16 {
+	return uint16(digest >> (16 * (sequence % quarters)))
+}
+
+// compare takes a quarter of a neighbour's fingerprint. Where two quarters differ
+// while ours stays as it is, and fewer than all have agreed between them, views
+// are exchanged: what one of both has missed no update will bring. Updates get lost
+// with links that break, and a leave that overtakes its join is forgotten.
+func (c *Core) compare(l *link, p *gossip.Pulse) {
+	ours := c.fingerprint()
+	if l.ours != ours {
+		l.ours, l.differs, l.agreed = ours, false, 0
+	}
+	if quarter(ours, p.Sequence) == p.View {
+		if l.agreed++; l.agreed >= quarters {
+			l.differs, l.agreed = false, 0
+		}
+		return
+	}
+	if l.agreed = 0; l.differs {
 		c.sendBase(l, true)
 	}
+	l.differs = !l.differs
 }
 
 // watch doubts the neighbours whose heartbeat is overdue.

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
@@ -153,7 +154,7 @@ func (k *Codec) listed(m *Message) error {
 // introduced returns the node of an entry, which may be new.
 func (k *Codec) introduced(e *gossip.Entry) (Entry, error) {
 	if i, ok := k.dir.Find(e.Key); ok {
-		if string(k.dir.ID(i)) != string(e.ID) || e.ID[0] == '@' {
+		if !bytes.Equal(k.dir.raw(i), e.ID) || e.ID[0] == '@' {
 			return Entry{}, fmt.Errorf("%w: %q has the key of %q", gossip.ErrMalformed, e.ID, k.dir.ID(i))
 		}
 		return Entry{i, e.Version}, nil

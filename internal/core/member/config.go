@@ -55,7 +55,7 @@ type Config struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Theta: 1, Kr: 3, Ks: 1, Tau: 200 * time.Millisecond,
-		Heartbeat: time.Second, Grace: 500 * time.Millisecond, Confirm: 20 * time.Millisecond, Connect: time.Second,
+		Heartbeat: time.Second, Grace: 375 * time.Millisecond, Confirm: 20 * time.Millisecond, Connect: time.Second,
 		Health:  8,
 		History: 4096, Remember: 10 * time.Minute,
 		Discovery: Discovery{First: 100 * time.Millisecond, Share: 16, Last: 30 * time.Second},

@@ -24,22 +24,21 @@ type Core struct {
 	stepped  bool
 	stopped  bool
 
-	view        view
-	reports     []Suspicion // of whom is in the view, by suspect
-	fresh       fresh
-	links       []link
-	nextLink    Link
-	bootstrap   []Index
-	monitors    []Index
-	topology    topology
-	beats       beats
-	doubts      []doubt
-	relays      []relay
-	search      search
-	health      health
-	stealth     stealth
-	snapshot    []Entry // of the view, as long as it is
-	snapshotted bool
+	view      view
+	reports   []Suspicion // of whom is in the view, by suspect
+	fresh     fresh
+	links     []link
+	nextLink  Link
+	bootstrap []Index
+	monitors  []Index
+	topology  topology
+	beats     beats
+	doubts    []doubt
+	relays    []relay
+	search    search
+	health    health
+	stealth   stealth
+	snapshot  []Entry // of the view, for the messages of a step
 }
 
 // New returns the core of a node that starts now. It knows nobody but itself
@@ -97,7 +96,7 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 		c.pass()
 	}
 	c.schedule()
-	c.out = nil
+	c.out, c.snapshot = nil, nil
 }
 
 func (c *Core) take(in *Input) {
@@ -127,8 +126,8 @@ func (c *Core) datagram(m *Message) {
 		return
 	}
 	switch m.Type {
-	case gossip.Update:
-		c.apply(m)
+	case gossip.Update: // to a monitor: who has failed or left, and nothing else
+		c.apply(&Message{Leaves: m.Leaves, Suspicions: m.Suspicions})
 	case gossip.Probe:
 		c.probed(m)
 	case gossip.Echo:

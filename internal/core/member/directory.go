@@ -17,52 +17,52 @@ const Nobody Index = -1
 // simulated zone share a directory.
 type Directory struct {
 	entries []entry
-	table   []Index // open addressing by key; empty: Nobody
+	text    []byte // the IDs, each after its length; what is written is not changed
+	used    int    // bytes of text that are of entries
+	keys    table  // of entries that are not free
 	free    []Index
 	fresh   []Index // added, held by nobody at the last Sweep
 }
 
-// entry is an ID; free if it is empty.
+// entry is an ID; 16 bytes.
 type entry struct {
-	id   gossip.ID
-	raw  []byte // the ID again, as packets have it
 	key  gossip.Key
-	held int32
+	at   uint32 // in text
+	held int32  // vacant: the entry is free
 }
 
+const vacant = -1
+
 // NewDirectory returns an empty directory.
-func NewDirectory() *Directory {
-	d := &Directory{}
-	d.grow(64)
-	return d
-}
+func NewDirectory() *Directory { return &Directory{} }
 
 // Len returns a number that no Index reaches.
 func (d *Directory) Len() int { return len(d.entries) }
 
-// ID returns the ID of i.
-func (d *Directory) ID(i Index) gossip.ID { return d.entries[i].id }
+// ID returns the ID of i. It is a copy.
+func (d *Directory) ID(i Index) gossip.ID { return gossip.ID(d.raw(i)) }
 
-func (d *Directory) raw(i Index) []byte { return d.entries[i].raw }
+// raw returns the ID of i as packets have it. It must not be changed.
+func (d *Directory) raw(i Index) []byte {
+	e := &d.entries[i]
+	if e.held == vacant {
+		return nil
+	}
+	first := int(e.at) + 1
+	end := first + int(d.text[e.at])
+	return d.text[first:end:end]
+}
 
 // Key returns the place of i on the ring.
 func (d *Directory) Key(i Index) gossip.Key { return d.entries[i].key }
 
 // Find returns who has a key.
-func (d *Directory) Find(key gossip.Key) (Index, bool) {
-	for at := d.slot(key); ; at++ {
-		i := d.table[at&(len(d.table)-1)]
-		if i == Nobody {
-			return Nobody, false
-		}
-		if d.entries[i].key == key {
-			return i, true
-		}
-	}
-}
+func (d *Directory) Find(key gossip.Key) (Index, bool) { return d.keys.find(uint64(key), d.number) }
 
-// Add returns the number of id. It is forgotten at the next Sweep if nobody
-// holds it by then.
+func (d *Directory) number(i Index) uint64 { return uint64(d.entries[i].key) }
+
+// Add returns the number of id, which has gossip.MaxID bytes at most. It is
+// forgotten at the next Sweep if nobody holds it by then.
 func (d *Directory) Add(id gossip.ID) Index { return d.AddKeyed(id, id.Key()) }
 
 // AddKeyed is Add for who knows the key already.
@@ -70,19 +70,41 @@ func (d *Directory) AddKeyed(id gossip.ID, key gossip.Key) Index {
 	if i, ok := d.Find(key); ok {
 		return i
 	}
-	if 2*(len(d.entries)-len(d.free)+1) > len(d.table) {
-		d.grow(2 * len(d.table))
-	}
 	i := Index(len(d.entries))
 	if n := len(d.free); n > 0 {
 		i, d.free = d.free[n-1], d.free[:n-1]
 	} else {
-		d.entries = append(d.entries, entry{})
+		if len(d.entries) == cap(d.entries) { // not by as much as append would
+			d.entries = append(make([]entry, 0, len(d.entries)*17/16+16), d.entries...)
+		}
+		d.entries = append(d.entries, entry{held: vacant})
 	}
-	d.entries[i] = entry{id: id, raw: []byte(id), key: key}
-	d.insert(i)
+	d.entries[i] = entry{key: key, at: d.write(string(id))}
+	d.keys.add(i, d.number)
 	d.fresh = append(d.fresh, i)
 	return i
+}
+
+// write stores an ID and returns where. Where there is no room, what is of
+// entries moves to a larger text, and what was forgotten stays behind.
+func (d *Directory) write(id string) uint32 {
+	size := 1 + len(id)
+	if len(d.text)+size > cap(d.text) {
+		text := make([]byte, 0, d.used+d.used/16+size+gossip.MaxID)
+		for i := range d.entries {
+			if e := &d.entries[i]; e.held != vacant {
+				end := int(e.at) + 1 + int(d.text[e.at])
+				at := uint32(len(text))
+				text = append(text, d.text[e.at:end]...)
+				e.at = at
+			}
+		}
+		d.text = text
+	}
+	at := uint32(len(d.text))
+	d.text = append(append(d.text, byte(len(id))), id...)
+	d.used += size
+	return at
 }
 
 // Hold keeps i until it is released as often.
@@ -98,48 +120,17 @@ func (d *Directory) Release(i Index) {
 // Sweep forgets what nobody holds.
 func (d *Directory) Sweep() {
 	for _, i := range d.fresh {
-		if e := &d.entries[i]; e.held == 0 && e.id != "" {
-			d.remove(i)
-			*e = entry{}
+		if e := &d.entries[i]; e.held == 0 {
+			d.keys.remove(i, d.number)
+			d.used -= 1 + len(d.raw(i))
+			*e = entry{held: vacant}
 			d.free = append(d.free, i)
 		}
 	}
-	d.fresh = d.fresh[:0]
-}
-
-func (d *Directory) slot(key gossip.Key) int { return int(uint64(key) >> 1) }
-
-func (d *Directory) insert(i Index) {
-	at := d.slot(d.entries[i].key)
-	for d.table[at&(len(d.table)-1)] != Nobody {
-		at++
-	}
-	d.table[at&(len(d.table)-1)] = i
-}
-
-// remove takes i out of the table and moves up those that it was in the way of.
-func (d *Directory) remove(i Index) {
-	mask := len(d.table) - 1
-	at := d.slot(d.entries[i].key) & mask
-	for d.table[at] != i {
-		at = (at + 1) & mask
-	}
-	d.table[at] = Nobody
-	for at = (at + 1) & mask; d.table[at] != Nobody; at = (at + 1) & mask {
-		moved := d.table[at]
-		d.table[at] = Nobody
-		d.insert(moved)
+	if d.fresh = d.fresh[:0]; cap(d.fresh) > keptFresh {
+		d.fresh = nil
 	}
 }
 
-func (d *Directory) grow(size int) {
-	d.table = make([]Index, size)
-	for at := range d.table {
-		d.table[at] = Nobody
-	}
-	for i := range d.entries {
-		if d.entries[i].id != "" {
-			d.insert(Index(i))
-		}
-	}
-}
+// keptFresh is how long a list of what was added is kept for the next one.
+const keptFresh = 64

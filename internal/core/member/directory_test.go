@@ -2,7 +2,9 @@ package member
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 
@@ -54,4 +56,65 @@ func TestDirectory(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDirectoryForgetsText: IDs that come and go take no more room than those that
+// are there, and what a packet has of one stays as it was.
+func TestDirectoryForgetsText(t *testing.T) {
+	const members = 256
+	d := NewDirectory()
+	id := func(k int) gossip.ID { return gossip.ID(fmt.Sprintf("%0*d@10.0.0.1:1", 1+k%200, k)) }
+	first := d.Add(id(0))
+	d.Hold(first)
+	sent := d.raw(first)
+	var used int
+	for k := 1; k < 40*members; k++ {
+		d.Hold(d.Add(id(k)))
+		if k == members {
+			d.Release(first)
+		}
+		if k > members {
+			old, ok := d.Find(id(k - members).Key())
+			if !ok {
+				t.Fatalf("%s is forgotten", id(k-members))
+			}
+			d.Release(old)
+		}
+		d.Sweep()
+		used = 0
+		for i := range d.entries {
+			if n := len(d.raw(Index(i))); n > 0 {
+				used += 1 + n
+			}
+		}
+		if used != d.used || cap(d.text) > 2*used+2*gossip.MaxID {
+			t.Fatalf("%d and %d bytes of IDs in %d", used, d.used, cap(d.text))
+		}
+	}
+	if string(sent) != string(id(0)) {
+		t.Errorf("a packet has %q, want %q", sent, id(0))
+	}
+	if d.Len() > members+2 {
+		t.Errorf("%d numbers for %d IDs", d.Len(), members)
+	}
+}
+
+// TestLongestID: an ID may have all the bytes that its length can tell.
+func TestLongestID(t *testing.T) {
+	id := gossip.ID(strings.Repeat("n", gossip.MaxID-len("@10.0.0.1:1")) + "@10.0.0.1:1")
+	d := NewDirectory()
+	if i := d.Add(id); d.ID(i) != id || len(id) != gossip.MaxID {
+		t.Errorf("%q, want %q", d.ID(i), id)
+	}
+	d.Sweep()
+	if got := d.ID(0); got != "" || d.Key(0) != 0 {
+		t.Errorf("who is forgotten is still %q", got)
+	}
+}
+
+// TestEntrySize: an ID costs a directory what its comment says, beside its text.
+func TestEntrySize(t *testing.T) {
+	if n := unsafe.Sizeof(entry{}); n != 16 {
+		t.Errorf("an entry takes %d bytes", n)
+	}
 }

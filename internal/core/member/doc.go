@@ -58,10 +58,16 @@
 //   - A new neighbour that holds somebody alive whom the core holds dead is told
 //     (Dispute), and asks that node. So one link joins two halves of a partition
 //     without a false Leave: all nodes of both raise their minor and are alive.
-//   - Heartbeats carry 16 bits of the view's digest. Neighbours whose views stay
-//     different exchange them. Updates can get lost with the links they travel on.
-//     Of 65,536 pairs of different views one is taken for equal, until either
-//     changes.
+//   - Four heartbeats carry the 64 bits of a digest of the view and of the
+//     suspicions, a quarter each. Neighbours where these stay different exchange
+//     them. Updates can get lost with the links they travel on.
+//   - A disputed node that does not answer is removed whatever Theta: the neighbour
+//     has had reporters enough, and the core has found out itself. Otherwise views
+//     could stay different, as what convicted a node at one may never come to the
+//     other: reporters leave, and small views take fewer.
+//   - No datagram brings anybody into the view unless it answers a number that the
+//     core drew lately: who asks for discovery is probed first. So copies of old
+//     ones do not bring back who was forgotten.
 //   - The nodes of a view ask their history together as often as one would alone.
 //   - A successor over a link that stands already is probed when it becomes one.
 package member

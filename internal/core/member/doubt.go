@@ -23,7 +23,7 @@ type doubt struct {
 	node    Index
 	cause   grounds
 	duty    duty
-	about   Version // contested: the version that it is held dead at
+	about   Version // the version at which a neighbour holds it for dead; zero if none does
 	nonce   uint32
 	step    int
 	next    core.Time // of the next probe
@@ -72,13 +72,17 @@ func (c *Core) patience(cause grounds) time.Duration {
 	return d * time.Duration(1+c.health.score)
 }
 
-// doubt begins to probe a node, or hastens it where it is doubted already.
+// doubt begins to probe a node, or hastens it where it is doubted already. Who
+// is suspected is probed again only where a neighbour holds it for dead.
 func (c *Core) doubt(d doubt) {
-	if !c.view.has(d.node) || c.suspects(d.node) {
+	if !c.view.has(d.node) || d.cause != contested && c.suspects(d.node) {
 		return
 	}
 	d.end = c.now.Add(c.patience(d.cause))
 	if old := c.doubted(d.node); old != nil {
+		if old.about.Before(d.about) { // an answer to what it was asked before does not refute that
+			old.about, old.next, old.end = d.about, c.now, max(old.end, c.now.Add(c.cfg.Confirm))
+		}
 		if d.end < old.end {
 			old.end, old.cause, old.next, old.pause = d.end, d.cause, c.now, c.cfg.Confirm/probesInConfirm
 		}
@@ -162,11 +166,23 @@ func (c *Core) suspect(d *doubt) {
 	if d.duty == watching || d.duty == standby && !d.covered {
 		c.tellMonitors(&Message{Type: gossip.Update, Suspicions: []Suspicion{s}}, d.node)
 	}
+	if c.view.has(d.node) && d.held(s.Version) {
+		c.remove(d.node, d.about, Suspected, gossip.Exit{})
+		c.convict()
+	}
 }
 
-// settle ends a doubt: the node is there.
+// held reports whether a neighbour holds the node for dead as it is at v. The
+// neighbour has had reporters enough, if of another view; who has not, and finds
+// the node silent itself, takes its word. Otherwise two views could stay
+// different, as what has convicted a node at one may never come to the other:
+// reporters leave, and views of different sizes take different numbers of them.
+func (d *doubt) held(v Version) bool { return d.about != Version{} && !d.about.Before(v) }
+
+// settle ends a doubt: the node is there. That it is held for dead by a neighbour
+// only a newer version ends.
 func (c *Core) settle(i Index) {
-	c.doubts = slices.DeleteFunc(c.doubts, func(d doubt) bool { return d.node == i })
+	c.doubts = slices.DeleteFunc(c.doubts, func(d doubt) bool { return d.node == i && !d.held(c.Version(i)) })
 	l := c.linkTo(i)
 	switch {
 	case l == nil:
@@ -191,25 +207,32 @@ func (c *Core) probed(m *Message) {
 	c.packet(m.From.Node, &Message{Type: gossip.Echo, From: c.me(), Nonce: m.Nonce})
 }
 
-// echoed takes the news that a node has answered.
+// echoed takes the news that a node has answered. What answers nothing that the
+// core has asked lately may be repeated by anybody, long after the node died and
+// was forgotten, and is no news.
 func (c *Core) echoed(m *Message) {
-	c.processAlive(m.From.Node, m.From.Version)
-	if c.stopped {
-		return
-	}
+	who := m.From.Node
 	for k := range c.doubts {
-		if d := &c.doubts[k]; d.nonce == m.Nonce {
-			if d.node == m.From.Node {
-				c.settle(d.node)
-				return
+		switch d := &c.doubts[k]; {
+		case d.nonce != m.Nonce:
+		case d.node == who:
+			if c.processAlive(who, m.From.Version); !c.stopped {
+				c.settle(who)
 			}
-			d.covered = d.covered || slices.Contains(d.before, m.From.Node)
+			return
+		case slices.Contains(d.before, who):
+			d.covered = true
+			c.processAlive(who, m.From.Version)
+			return
 		}
 	}
 	for k := range c.relays {
-		if r := c.relays[k]; r.nonce == m.Nonce && r.about == m.From.Node {
-			c.forgetRelay(k)
-			c.packet(r.asker, &Message{Type: gossip.Echo, From: m.From, Nonce: r.theirs})
+		if r := c.relays[k]; r.nonce == m.Nonce && r.about == who {
+			c.processAlive(who, m.From.Version)
+			c.relays = slices.Delete(c.relays, k, k+1)
+			if c.letGo(r); r.asker != c.self {
+				c.packet(r.asker, &Message{Type: gossip.Echo, From: m.From, Nonce: r.theirs})
+			}
 			return
 		}
 	}
@@ -224,15 +247,20 @@ func (c *Core) nacked(m *Message) {
 	}
 }
 
-// relay is a probe on behalf of another.
+// relay is a probe on behalf of another; or of the core itself, about somebody
+// who is not in the view.
 type relay struct {
 	asker, about  Index
 	theirs, nonce uint32
 	end           core.Time
 }
 
-// maxRelays bounds the probes on behalf of others at a time.
-const maxRelays = 64
+// The bounds of the probes at a time that are on behalf of others, and of those
+// of who asks for discovery.
+const (
+	maxRelays  = 64
+	maxCallers = 4096
+)
 
 // relay probes a node for another.
 func (c *Core) relay(m *Message) {
@@ -240,31 +268,53 @@ func (c *Core) relay(m *Message) {
 		c.probed(m)
 		return
 	}
-	if len(c.relays) >= maxRelays {
-		return
+	if len(c.relays)-c.callers() < maxRelays {
+		c.probeFor(m.From.Node, m.About, m.Nonce, c.cfg.Confirm/2)
 	}
-	r := relay{m.From.Node, m.About.Node, m.Nonce, uint32(c.random.uint64()), c.now.Add(c.cfg.Confirm / 2)}
+}
+
+// callers returns how many of those who ask for discovery are being probed.
+func (c *Core) callers() (n int) {
+	for i := range c.relays {
+		if c.relays[i].asker == c.self {
+			n++
+		}
+	}
+	return n
+}
+
+// callBack probes who asks for discovery and is not in the view: only its answer
+// brings it there, since a request may be a copy of an old one.
+func (c *Core) callBack(i Index) {
+	asked := func(r relay) bool { return r.asker == c.self && r.about == i }
+	if c.callers() < maxCallers && !slices.ContainsFunc(c.relays, asked) {
+		c.probeFor(c.self, Entry{i, c.view.at(c.dir, i).version}, 0, c.cfg.Grace)
+	}
+}
+
+// probeFor probes a node, which may be dead at a version, for who has asked.
+func (c *Core) probeFor(asker Index, about Entry, theirs uint32, patience time.Duration) {
+	r := relay{asker, about.Node, theirs, uint32(c.random.uint64()), c.now.Add(patience)}
 	c.relays = append(c.relays, r)
 	c.dir.Hold(r.asker)
 	c.dir.Hold(r.about)
-	c.packet(r.about, &Message{Type: gossip.Probe, From: c.me(), Target: c.dir.Key(r.about), Nonce: r.nonce, About: m.About})
+	c.packet(r.about, &Message{Type: gossip.Probe, From: c.me(), Target: c.dir.Key(r.about), Nonce: r.nonce, About: about})
 }
 
-func (c *Core) forgetRelay(k int) {
-	c.dir.Release(c.relays[k].asker)
-	c.dir.Release(c.relays[k].about)
-	c.relays = slices.Delete(c.relays, k, k+1)
+func (c *Core) letGo(r relay) {
+	c.dir.Release(r.asker)
+	c.dir.Release(r.about)
 }
 
 // expireRelays tells who has asked that there was no answer.
 func (c *Core) expireRelays() {
-	for k := 0; k < len(c.relays); {
-		r := c.relays[k]
+	c.relays = slices.DeleteFunc(c.relays, func(r relay) bool {
 		if r.end > c.now {
-			k++
-			continue
+			return false
 		}
-		c.forgetRelay(k)
-		c.packet(r.asker, &Message{Type: gossip.Nack, From: c.me(), Nonce: r.theirs})
-	}
+		if c.letGo(r); r.asker != c.self {
+			c.packet(r.asker, &Message{Type: gossip.Nack, From: c.me(), Nonce: r.theirs})
+		}
+		return true
+	})
 }

@@ -91,6 +91,7 @@ type Notice struct {
 	Cause   Cause
 	Node    Index
 	Version Version
+	Life    gossip.Life // Join, Leave: that is in the view now, or was; a Leave's Version may be of another
 	Exit    gossip.Exit
 	Deaths  uint32 // how often the node went from alive to dead, as Core.Deaths
 }

@@ -30,9 +30,9 @@ type link struct {
 	tag, peerTag uint32 // in heartbeats from and to the peer
 	sent, seen   uint32 // the last heartbeats' sequence numbers
 
-	differs  bool // the last heartbeat told of another view
-	ourView  uint16
-	peerView uint16
+	ours    uint64 // the state that the peer's was compared with last
+	differs bool   // a heartbeat since has told of another
+	agreed  uint8  // heartbeats after that that have not
 
 	duty    duty
 	turns   uint8

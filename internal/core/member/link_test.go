@@ -56,7 +56,7 @@ func TestSuspicionOnHeartbeatTimeout(t *testing.T) {
 		tag := r.links[0].tag
 		for i := range uint32(3) {
 			r.pass(r.cfg.beat())
-			r.step(Input{Kind: Beat, Pulse: gossip.Pulse{Tag: tag, Sequence: i + 1, Turns: 1, View: uint16(r.Digest())}})
+			r.step(Input{Kind: Beat, Pulse: gossip.Pulse{Tag: tag, Sequence: i + 1, Turns: 1, View: quarter(r.Digest(), i+1)}})
 		}
 		if r.logged("probe") {
 			t.Fatalf("probed though heartbeats come: %q", r.log)
@@ -291,22 +291,178 @@ func TestCrossedDials(t *testing.T) {
 	}
 }
 
-// TestViewsThatDifferAreExchanged: two heartbeats that tell of another view,
-// while neither changes, and no sooner.
+// beat gives the core the next heartbeat of a neighbour whose fingerprint is f.
+func (r *rig) beat(l *link, f uint64) {
+	n := l.seen + 1
+	r.step(Input{Kind: Beat, Pulse: gossip.Pulse{Tag: l.tag, Sequence: n, Turns: 4, View: quarter(f, n)}})
+}
+
+// TestViewsThatDifferAreExchanged: at the second heartbeat that tells of another
+// view, while ours does not change nor four in a row agree, and no sooner.
 func TestViewsThatDifferAreExchanged(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("b", 0)
-	tag := r.links[0].tag
 	r.pass(time.Second)
-	for i, c := range []struct {
-		view uint16
-		want bool
-	}{{uint16(r.Digest()), false}, {1, false}, {2, false}, {2, true}, {2, false}, {2, true}, {uint16(r.Digest()), false}, {2, false}} {
-		r.take()
-		r.step(Input{Kind: Beat, Pulse: gossip.Pulse{Tag: tag, Sequence: uint32(i + 1), Turns: 4, View: c.view}})
-		if got := r.logged("base answer"); got != c.want {
-			t.Errorf("heartbeat %d, view %d: exchanged %v, want %v", i, c.view, got, c.want)
+	heartbeats := func(what string, differ ...bool) {
+		t.Helper()
+		for _, d := range differ {
+			f := r.Digest()
+			if d {
+				f = ^f
+			}
+			r.take()
+			r.beat(&r.links[0], f)
 		}
+		if got, want := r.logged("base answer"), !strings.HasPrefix(what, "no"); got != want {
+			t.Errorf("%s: exchanged %v", what, got)
+		}
+	}
+	heartbeats("not where they agree", false, false)
+	heartbeats("not at the first that differs", true)
+	heartbeats("at the second", true)
+	heartbeats("not again at once", true)
+	heartbeats("but at the next", true)
+	heartbeats("not where it was once", true, false, false, false, false)
+	heartbeats("nor after that", true)
+	r.join("z")
+	heartbeats("nor when ours has changed since", true)
+	heartbeats("three agree between", false, false, false, true)
+}
+
+// TestViewsWhoseDigestsCollide: two views that differ, with digests of which all
+// quarters but one are equal, are exchanged nevertheless.
+func TestViewsWhoseDigestsCollide(t *testing.T) {
+	for q := range uint32(quarters) {
+		r := newRig(t, nil)
+		r.accept("b", 0)
+		r.pass(time.Second)
+		r.take()
+		other := r.Digest() ^ 1<<(16*q+5)
+		for range 2 * quarters {
+			r.beat(&r.links[0], other)
+		}
+		if !r.logged("base answer") {
+			t.Errorf("views that differ in quarter %d are never exchanged", q)
+		}
+	}
+	// Two views of which the first heartbeat carries the same 16 bits.
+	r, minor := newRig(t, nil), map[uint16]uint32{}
+	digest := func(n uint32) uint64 {
+		return uint64(gossip.Key(r.dir.Key(r.index("c")).Life(1)).Life(uint64(n)))
+	}
+	n := uint32(1)
+	for ; minor[uint16(digest(n))] == 0; n++ {
+		minor[uint16(digest(n))] = n
+	}
+	r.accept("b", 0)
+	r.tell(Message{Alives: []Entry{r.entry("c", 1, minor[uint16(digest(n))])}})
+	other := r.Digest() ^ digest(minor[uint16(digest(n))]) ^ digest(n)
+	if uint16(other) != uint16(r.Digest()) || other == r.Digest() {
+		t.Fatalf("digests %x and %x do not collide", r.Digest(), other)
+	}
+	r.pass(time.Second)
+	r.take()
+	for range quarters {
+		r.beat(&r.links[0], other)
+	}
+	if !r.logged("base answer") {
+		t.Error("views whose digests have 16 equal bits are never exchanged")
+	}
+}
+
+// TestSuspicionsThatDifferAreExchanged (9): where two reporters are wanted, equal
+// views with different suspicions would not convict the same.
+func TestSuspicionsThatDifferAreExchanged(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Theta, c.Ks = 2, 2 })
+	r.join("b", "c", "d")
+	r.accept("b", 0)
+	same := r.fingerprint()
+	r.tell(Message{Suspicions: []Suspicion{suspicion(r, "c", "d", ver(1, 1))}})
+	r.take()
+	for range 2 {
+		r.beat(&r.links[0], same)
+	}
+	if !slices.ContainsFunc(r.log, func(line string) bool {
+		return strings.Contains(line, "base answer") && strings.Contains(line, "suspects:c,d,1.1")
+	}) {
+		t.Errorf("sent: %q", r.log)
+	}
+}
+
+// TestDisputeOfTheSuspected (9): who is suspected by too few, and held for dead by
+// a neighbour, is probed once more, and removed if it does not answer. So the
+// views become equal also where other reporters are gone.
+func TestDisputeOfTheSuspected(t *testing.T) {
+	for _, dead := range []bool{true, false} {
+		r := newRig(t, func(c *Config) { c.Theta, c.Ks = 3, 3 })
+		l := r.accept("b", gossip.Ring)
+		r.join("c", "d", "e", "f")
+		r.tell(Message{Suspicions: []Suspicion{{r.key, r.index("d"), ver(1, 1)}}})
+		if dead {
+			r.silence("d")
+		}
+		r.frame(l, Message{Type: gossip.Dispute, Alives: []Entry{r.entry("d", 1, 1)}})
+		r.pass(2*r.cfg.Tau + r.cfg.Grace)
+		if r.Has(r.index("d")) == dead || len(r.Suspicions()) > 0 {
+			t.Errorf("dead %v: in the view %v, suspicions %+v", dead, r.Has(r.index("d")), r.Suspicions())
+		}
+	}
+}
+
+// TestOldAnswerDoesNotEndADispute: an answer by who does not know yet that it is
+// held for dead.
+func TestOldAnswerDoesNotEndADispute(t *testing.T) {
+	r := newRig(t, nil)
+	l := r.accept("b", gossip.Ring)
+	r.join("d")
+	r.silence("d")
+	r.frame(l, Message{Type: gossip.Dispute, Alives: []Entry{r.entry("d", 1, 1)}})
+	echo := func(v Version) {
+		r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: Entry{r.index("d"), v}, Nonce: r.doubts[0].nonce}})
+	}
+	if echo(ver(1, 1)); r.doubted(r.index("d")) == nil {
+		t.Fatal("the dispute has ended, and the views still differ")
+	}
+	if echo(ver(1, 2)); r.doubted(r.index("d")) != nil || !r.Has(r.index("d")) {
+		t.Error("a newer version does not end it")
+	}
+}
+
+// TestDisputeOfTheDoubted (9): who is about to be given up when a neighbour tells
+// that it holds it for dead is asked about that at once, and has time to answer.
+func TestDisputeOfTheDoubted(t *testing.T) {
+	r := newRig(t, nil)
+	l := r.accept("b", gossip.Ring)
+	r.join("d")
+	r.silence("d")
+	d := r.index("d")
+	r.now, r.Core.out = r.at, &r.out
+	r.doubt(doubt{node: d, cause: silent})
+	r.pass(r.cfg.Grace - time.Millisecond)
+	r.frame(l, Message{Type: gossip.Dispute, Alives: []Entry{r.entry("d", 1, 1)}})
+	r.pass(2 * time.Millisecond)
+	if !r.Has(d) || !r.logged("to d: probe") {
+		t.Fatalf("in the view %v; sent %q", r.Has(d), r.log)
+	}
+	r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: r.entry("d", 1, 2), Nonce: r.doubted(d).nonce}})
+	if r.pass(r.cfg.Confirm); !r.Has(d) || r.doubted(d) != nil {
+		t.Errorf("it has answered: in the view %v", r.Has(d))
+	}
+}
+
+// TestNextSuccessorIsLookedAfter (5, 9): where a suspect stays in the view for
+// want of reporters, its place among the successors is another's at once.
+func TestNextSuccessorIsLookedAfter(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Theta, c.Ks, c.Kr = 2, 2, 1 })
+	names := strings.Split("bcdefghijklmnop", "")
+	r.join(names...)
+	r.pass(r.cfg.Tau)
+	was := r.successors()
+	r.silence(r.name(was[0]))
+	r.step(Input{Kind: ConnectFailed, Link: r.linkTo(was[0]).number})
+	r.pass(r.cfg.Confirm)
+	if next := r.successors(); !r.Has(was[0]) || slices.Contains(next, was[0]) || r.linkTo(next[1]) == nil {
+		t.Errorf("successors %v, then %v; the suspect in the view: %v", was, next, r.Has(was[0]))
 	}
 }
 

@@ -72,7 +72,7 @@ func (c *Core) processAlive(i Index, v Version) {
 	case n.state != alive:
 		c.view.enter(c, i, v)
 		c.freshAlive(i)
-		c.notice(Notice{Kind: Join, Node: i, Version: v})
+		c.notice(Notice{Kind: Join, Node: i, Version: v, Life: c.Life(i)})
 		c.topology.want(c, false)
 		return
 	}
@@ -82,10 +82,10 @@ func (c *Core) processAlive(i Index, v Version) {
 		c.view.renew(c, i, v)
 		return
 	}
-	was := n.version
+	was, life := n.version, c.Life(i)
 	c.view.renew(c, i, v)
-	c.notice(Notice{Kind: Leave, Cause: Restarted, Node: i, Version: was})
-	c.notice(Notice{Kind: Join, Node: i, Version: v})
+	c.notice(Notice{Kind: Leave, Cause: Restarted, Node: i, Version: was, Life: life})
+	c.notice(Notice{Kind: Join, Node: i, Version: v, Life: c.Life(i)})
 	c.reborn(i, v.Incarnation)
 }
 
@@ -127,6 +127,9 @@ func (c *Core) processSuspicion(s Suspicion) {
 		return
 	}
 	c.freshSuspicion(s)
+	if s.Reporter == c.key {
+		c.topology.want(c, true) // its place among the successors is another's
+	}
 	c.convict()
 }
 
@@ -184,10 +187,11 @@ func (c *Core) convict() {
 // remove takes i out of the view.
 func (c *Core) remove(i Index, v Version, why Cause, exit gossip.Exit) {
 	c.part(i, v, why)
+	life := c.Life(i)
 	c.view.leave(c, i, v)
 	c.reports = slices.DeleteFunc(c.reports, func(s Suspicion) bool { return s.Suspect == i })
 	c.doubts = slices.DeleteFunc(c.doubts, func(d doubt) bool { return d.node == i })
-	c.notice(Notice{Kind: Leave, Cause: why, Node: i, Version: v, Exit: exit})
+	c.notice(Notice{Kind: Leave, Cause: why, Node: i, Version: v, Life: life, Exit: exit})
 	c.view.prune(c)
 	c.search.again(c)
 	c.topology.want(c, true)

@@ -42,7 +42,7 @@ func TestVersionIsItsOwners(t *testing.T) {
 	r.want("a suspicion that no minor is above", "superseded by 5.1", "stopped")
 }
 
-// TestAliveOutOfView (7): who is in neither view nor history joins; out of the
+// TestAliveOutOfView (3, 7): who is in neither view nor history joins; out of the
 // history only who is newer.
 func TestAliveOutOfView(t *testing.T) {
 	r := newRig(t, nil)

@@ -21,7 +21,8 @@ type rig struct {
 	last  []Message
 	link  Link
 	depth int
-	mute  map[Index]bool // who does not answer probes; all others do
+	mute  map[Index]bool    // who does not answer probes; all others do
+	own   map[Index]Version // of those who have asked for discovery
 }
 
 // idOf returns the ID of a node of the tests, which have names of one letter.
@@ -40,6 +41,7 @@ func quiet() Settings {
 type tester interface {
 	Helper()
 	Fatal(args ...any)
+	Fatalf(format string, args ...any)
 	Errorf(format string, args ...any)
 }
 
@@ -49,7 +51,7 @@ func newRig(t tester, change func(*Config)) *rig {
 	if change != nil {
 		change(&cfg)
 	}
-	r := &rig{t: t, dir: NewDirectory(), link: 1, mute: map[Index]bool{}}
+	r := &rig{t: t, dir: NewDirectory(), link: 1, mute: map[Index]bool{}, own: map[Index]Version{}}
 	for c := 'a'; c <= 'z'; c++ {
 		r.dir.Hold(r.dir.Add(idOf(string(c))))
 	}
@@ -81,6 +83,16 @@ func (r *rig) step(in ...Input) {
 	}
 	defer func() { r.depth-- }()
 	r.out.Reset()
+	r.do(in)
+}
+
+// do steps the core, whose output may begin with something already.
+func (r *rig) do(in []Input) {
+	for i := range in {
+		if m := in[i].Message; m != nil && m.Type == gossip.DiscoveryRequest {
+			r.own[m.From.Node] = m.From.Version
+		}
+	}
 	r.Step(r.at, in, &r.out)
 	for _, n := range r.out.Notices {
 		r.note("%s", r.notice(n))
@@ -111,12 +123,24 @@ func (r *rig) step(in ...Input) {
 	var echoes []Input
 	for _, p := range r.out.Packets {
 		if p.Message.Type == gossip.Probe && !r.mute[p.To] && p.To != r.self {
-			echoes = append(echoes, Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: Entry{p.To, r.Version(p.To)}, Nonce: p.Message.Nonce}})
+			echoes = append(echoes, Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: Entry{p.To, r.answer(p)}, Nonce: p.Message.Nonce}})
 		}
 	}
 	if len(echoes) > 0 {
 		r.step(echoes...)
 	}
+}
+
+// answer returns the version that a node has when it has taken a probe.
+func (r *rig) answer(p Packet) Version {
+	v := r.Version(p.To)
+	if own := r.own[p.To]; v.Before(own) {
+		v = own
+	}
+	if dead := p.Message.About.Version; dead != (Version{}) && !dead.Before(v) {
+		v.Minor = dead.Minor + 1
+	}
+	return v
 }
 
 // silence has nodes answer no probes.
@@ -145,10 +169,12 @@ func (r *rig) pass(d time.Duration) {
 	r.at = end
 }
 
-// tell gives the core an update.
+// tell gives the core an update, as if on a link that is not there.
 func (r *rig) tell(m Message) {
-	m.Type = gossip.Update
-	r.step(Input{Kind: Datagram, Message: &m})
+	r.out.Reset()
+	r.now, r.Core.out = r.at, &r.out
+	r.apply(&m)
+	r.do(nil)
 }
 
 // join has nodes join at version 1.1.

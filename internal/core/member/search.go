@@ -134,7 +134,11 @@ func (c *Core) asked(m *Message) {
 		if !m.Boot {
 			c.raise(c.version.Minor + 1)
 		}
-		c.processAlive(m.From.Node, m.From.Version)
+		if c.view.has(m.From.Node) {
+			c.processAlive(m.From.Node, m.From.Version)
+		} else {
+			c.callBack(m.From.Node)
+		}
 	}
 	if n := c.view.at(c.dir, m.From.Node); n.state == gone {
 		reply.Leaves = []Departure{{Node: m.From.Node, Version: n.version}}

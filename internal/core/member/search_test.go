@@ -1,6 +1,8 @@
 package member
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -49,13 +51,13 @@ func TestDiscoveryRequestRaisesMinorFirst(t *testing.T) {
 		r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.DiscoveryRequest, From: from, Nonce: nonce, Boot: boot}})
 	}
 	ask(true, r.entry("b", 1, 1))
-	r.want("with the flag", "join b 1.1", "to b: discovery-reply from a 5.1 boot alive:a,5.1 alive:b,1.1")
+	r.want("with the flag", "to b: probe", "to b: discovery-reply from a 5.1 boot alive:a,5.1", "join b 1.1")
 	ask(false, r.entry("c", 1, 1))
-	r.want("without", "join c 1.1", "to c: discovery-reply from a 5.2 alive:a,5.2 alive:b,1.1 alive:c,1.1")
+	r.want("without", "to c: probe", "to c: discovery-reply from a 5.2 alive:a,5.2 alive:b,1.1", "join c 1.1")
 	r.tell(Message{Leaves: []Departure{{Node: r.index("c"), Version: ver(1, 1)}}})
 	r.take()
 	ask(true, r.entry("c", 1, 1))
-	r.want("of who is dead: it is told so", "to c: discovery-reply from a 5.2 boot left:c,1.1,- alive:a,5.2 alive:b,1.1")
+	r.want("of who is dead: it is told so", "to c: probe", "to c: discovery-reply from a 5.2 boot left:c,1.1,- alive:a,5.2 alive:b,1.1", "join c 1.2")
 }
 
 // TestDiscoveryReplyRaisesMinorFirst (4, trap): once for all pieces of a reply
@@ -227,8 +229,73 @@ func TestRepeatedDiscovery(t *testing.T) {
 	for range 2 {
 		r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.DiscoveryRequest, From: r.entry("c", 1, 1), Nonce: 3}})
 	}
-	if len(r.last) != 1 || r.Self().Version != ver(5, 2) {
-		t.Errorf("a request and its copy: %d answers, own version %v", len(r.last), r.Self().Version)
+	replies := slices.DeleteFunc(r.last, func(m Message) bool { return m.Type != gossip.DiscoveryReply })
+	if len(replies) != 1 || r.Self().Version != ver(5, 2) {
+		t.Errorf("a request and its copy: %d answers, own version %v", len(replies), r.Self().Version)
+	}
+}
+
+// TestForgottenNodeIsNotRevived (3): once the history has forgotten who is dead,
+// no copy of a datagram of its life brings it back; its own answer does.
+func TestForgottenNodeIsNotRevived(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.History, c.Remember = 0, 0 })
+	r.join("b", "c")
+	for _, n := range []string{"b", "c"} {
+		r.pass(time.Second)
+		r.tell(Message{Leaves: []Departure{{Node: r.index(n), Version: ver(1, 1)}}})
+	}
+	b := r.index("b")
+	if r.view.nodes[b].state != unknown {
+		t.Fatal("b is not forgotten")
+	}
+	r.silence("b")
+	request := Message{Type: gossip.DiscoveryRequest, From: r.entry("b", 1, 1), Nonce: 7, Boot: true}
+	for _, m := range []Message{
+		{Type: gossip.Echo, From: r.entry("b", 1, 1), Nonce: 7},
+		{Type: gossip.Update, Alives: []Entry{r.entry("b", 1, 1)}},
+		{Type: gossip.Update, Leaves: []Departure{{Node: b, Version: ver(1, 1)}}, Suspicions: []Suspicion{suspicion(r, "c", "b", ver(1, 1))}},
+		{Type: gossip.Probe, From: r.entry("b", 1, 1), Target: r.key},
+		{Type: gossip.Relay, From: r.entry("b", 1, 1), About: r.entry("b", 1, 1)},
+		{Type: gossip.DiscoveryReply, From: r.entry("b", 1, 1), Nonce: 7, Alives: []Entry{r.entry("b", 1, 1)}},
+		request,
+	} {
+		r.step(Input{Kind: Datagram, Message: &m})
+		r.pass(r.cfg.Grace)
+		if r.Has(b) {
+			t.Fatalf("a copy of a %v brings it back", m.Type)
+		}
+	}
+	if len(r.relays) != 0 {
+		t.Errorf("%d probes of those who have asked are remembered", len(r.relays))
+	}
+	r.mute[b], request.Nonce = false, 8
+	r.step(Input{Kind: Datagram, Message: &request})
+	if !r.Has(b) {
+		t.Error("it has asked and answers, and is not in the view")
+	}
+}
+
+// TestCallersAreBounded: who asks for discovery is answered however many do, and
+// no more than so many are called back.
+func TestCallersAreBounded(t *testing.T) {
+	r := newRig(t, nil)
+	for i := range maxCallers + 100 {
+		id := gossip.ID(fmt.Sprintf("n%d@10.1.0.1:7946", i))
+		n := r.dir.Add(id)
+		r.mute[n] = true
+		r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.DiscoveryRequest, From: Entry{n, ver(1, 1)}, Nonce: uint32(i), Boot: true}})
+	}
+	if r.callers() != maxCallers {
+		t.Errorf("%d are called back, want %d", r.callers(), maxCallers)
+	}
+	r.take()
+	r.silence("c")
+	r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Relay, From: r.entry("b", 1, 1), About: r.entry("c", 1, 1), Nonce: 1}})
+	if !r.logged("to c: probe") {
+		t.Error("nobody is probed for others meanwhile")
+	}
+	if r.pass(r.cfg.Grace); len(r.relays) != 0 {
+		t.Errorf("%d are remembered afterwards", len(r.relays))
 	}
 }
 

@@ -43,12 +43,11 @@ func shrink[T any](s []T) []T {
 
 // entries returns the view as it is now; it is shared and not to be changed.
 func (c *Core) entries() []Entry {
-	if !c.snapshotted {
+	if c.snapshot == nil {
 		c.snapshot = make([]Entry, len(c.view.ring))
 		for k, i := range c.view.ring {
 			c.snapshot[k] = Entry{i, c.view.nodes[i].version}
 		}
-		c.snapshotted = true
 	}
 	return c.snapshot
 }

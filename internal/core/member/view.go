@@ -37,10 +37,10 @@ type view struct {
 	nodes   []node  // by Index
 	ring    []Index // who is alive, by key
 	history []past
-	lives   []Index // who is alive, by Life: open addressing, Nobody where it is empty
-	digest  uint64  // of ring with versions: the same for equal views
-	census  uint64  // of ring: all lives, by exclusive or
-	base    uint32  // deaths of who is met for the first time, above those of all forgotten
+	lives   table  // who is alive, by Life
+	digest  uint64 // of ring with versions: the same for equal views
+	census  uint64 // of ring: all lives, by exclusive or
+	base    uint32 // deaths of who is met for the first time, above those of all forgotten
 }
 
 func (w *view) has(i Index) bool { return int(i) < len(w.nodes) && w.nodes[i].state == alive }
@@ -83,14 +83,14 @@ func (w *view) enter(c *Core, i Index, v Version) {
 	n.state, n.version = alive, v
 	w.ring = slices.Insert(w.ring, w.place(c.dir, c.dir.Key(i)), i)
 	w.count(c.dir, i, v)
-	w.addLife(c.dir, i)
-	c.snapshotted = false
+	w.lives.add(i, w.numbers(c.dir))
+	c.snapshot = nil
 }
 
 // leave takes i, which is alive, out of the view and into the history.
 func (w *view) leave(c *Core, i Index, v Version) {
 	n := &w.nodes[i]
-	w.removeLife(c.dir, i)
+	w.lives.remove(i, w.numbers(c.dir))
 	w.count(c.dir, i, n.version)
 	at := w.place(c.dir, c.dir.Key(i))
 	w.ring = slices.Delete(w.ring, at, at+1)
@@ -98,7 +98,7 @@ func (w *view) leave(c *Core, i Index, v Version) {
 	n.deaths++
 	n.place = int32(len(w.history))
 	w.history = append(w.history, past{i, c.now})
-	c.snapshotted = false
+	c.snapshot = nil
 }
 
 // renew gives i, which is alive, a newer version.
@@ -106,16 +106,16 @@ func (w *view) renew(c *Core, i Index, v Version) {
 	n := &w.nodes[i]
 	reborn := n.version.Incarnation != v.Incarnation
 	if reborn {
-		w.removeLife(c.dir, i)
+		w.lives.remove(i, w.numbers(c.dir))
 		n.deaths++
 	}
 	w.count(c.dir, i, n.version)
 	n.version = v
 	w.count(c.dir, i, v)
 	if reborn {
-		w.addLife(c.dir, i)
+		w.lives.add(i, w.numbers(c.dir))
 	}
-	c.snapshotted = false
+	c.snapshot = nil
 }
 
 // forget takes a node out of the history.
@@ -152,55 +152,15 @@ func (w *view) count(dir *Directory, i Index, v Version) {
 	w.digest ^= uint64(gossip.Key(life).Life(uint64(v.Minor)))
 }
 
-// addLife makes i found by its life.
-func (w *view) addLife(dir *Directory, i Index) {
-	if 2*len(w.ring) > len(w.lives) {
-		w.lives = slices.Repeat([]Index{Nobody}, max(16, 2*len(w.lives)))
-		for _, j := range w.ring {
-			w.insertLife(dir, j)
-		}
-		return
-	}
-	w.insertLife(dir, i)
-}
-
 func (w *view) life(dir *Directory, i Index) gossip.Life {
 	return dir.Key(i).Life(w.nodes[i].version.Incarnation)
 }
 
-func (w *view) insertLife(dir *Directory, i Index) {
-	mask := len(w.lives) - 1
-	at := int(w.life(dir, i)>>1) & mask
-	for w.lives[at] != Nobody {
-		at = (at + 1) & mask
-	}
-	w.lives[at] = i
+// numbers returns what lives are found by.
+func (w *view) numbers(dir *Directory) func(Index) uint64 {
+	return func(i Index) uint64 { return uint64(w.life(dir, i)) }
 }
 
 func (w *view) findLife(dir *Directory, life gossip.Life) (Index, bool) {
-	mask := len(w.lives) - 1
-	for at := int(life>>1) & mask; ; at = (at + 1) & mask {
-		switch i := w.lives[at]; {
-		case i == Nobody:
-			return Nobody, false
-		case w.life(dir, i) == life:
-			return i, true
-		}
-	}
-}
-
-// removeLife takes i out of the table and moves up those that it was in the way
-// of.
-func (w *view) removeLife(dir *Directory, i Index) {
-	mask := len(w.lives) - 1
-	at := int(w.life(dir, i)>>1) & mask
-	for w.lives[at] != i {
-		at = (at + 1) & mask
-	}
-	w.lives[at] = Nobody
-	for at = (at + 1) & mask; w.lives[at] != Nobody; at = (at + 1) & mask {
-		moved := w.lives[at]
-		w.lives[at] = Nobody
-		w.insertLife(dir, moved)
-	}
+	return w.lives.find(uint64(life), w.numbers(dir))
 }

@@ -54,7 +54,6 @@ type Core struct {
 	dir     *member.Directory
 	self    attributes.Life
 
-	lives    []attributes.Life // by Index: of others in the view
 	peers    []peer
 	monitors []attributes.Life // rising; self is not one of them
 	told     bool              // the members' core knows them
@@ -103,13 +102,10 @@ func (c *Core) Self() attributes.Life { return c.self }
 // Life returns the life of a node in the view as the attributes' core knows it;
 // 0 of who is not in the view.
 func (c *Core) Life(i member.Index) attributes.Life {
-	switch {
-	case i == c.members.Self().Node:
-		return c.self
-	case int(i) < len(c.lives):
-		return c.lives[i]
+	if !c.members.Has(i) {
+		return 0
 	}
-	return 0
+	return c.members.Life(i)
 }
 
 // Find returns the node in the view that has a life.
@@ -161,7 +157,9 @@ func (c *Core) Step(now core.Time, in []member.Input, out *member.Output) {
 		return
 	}
 	c.attrs.Step(now, c.in, &c.out)
-	clear(c.in)
+	if clear(c.in); cap(c.in) > keptInputs {
+		c.in = nil
+	}
 	for _, s := range c.out.Sends {
 		if link, ok := c.linkTo(s.To); ok {
 			out.Attached = append(out.Attached, member.Attachment{Link: link, Payload: s.Message, Size: s.Message.Size()})
@@ -169,6 +167,10 @@ func (c *Core) Step(now core.Time, in []member.Input, out *member.Output) {
 	}
 	c.watchMonitors()
 }
+
+// keptInputs is how many inputs a step may have for their memory to be kept: it has
+// one for each member when it learns the view.
+const keptInputs = 64
 
 // stepMembers steps the members' core, once: all that it does is told to the
 // attributes in the same step. What has been learnt of monitors since the last
@@ -188,18 +190,10 @@ func (c *Core) stepMembers(now core.Time, in []member.Input, out *member.Output)
 func (c *Core) noticed(n *member.Notice) {
 	switch n.Kind {
 	case member.Join:
-		if grow := int(n.Node) + 1 - len(c.lives); grow > 0 {
-			c.lives = append(c.lives, make([]attributes.Life, grow)...)
-		}
-		life := c.dir.Key(n.Node).Life(n.Version.Incarnation)
-		c.lives[n.Node] = life
-		c.in = append(c.in, attribute.Input{Kind: attribute.Joined, Life: life})
+		c.in = append(c.in, attribute.Input{Kind: attribute.Joined, Life: n.Life})
 	case member.Leave:
-		// It may leave at a version, even of an incarnation, that was not in the view.
-		life := c.Life(n.Node)
-		c.lives[n.Node] = 0
-		c.in = append(c.in, attribute.Input{Kind: attribute.Left, Life: life})
-		c.setMonitor(life, false)
+		c.in = append(c.in, attribute.Input{Kind: attribute.Left, Life: n.Life})
+		c.setMonitor(n.Life, false)
 	}
 }
 

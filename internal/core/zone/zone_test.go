@@ -73,7 +73,7 @@ func (c *crowd) count(of int, key, value string) (n int) {
 	return n
 }
 
-// TestAttributesReachEverybody, within a few round trips after a quiet time, and
+// TestAttributesReachEverybody (13, 15), within a few round trips after a quiet time, and
 // then nothing more is sent. A node that starts anew begins with none.
 func TestAttributesReachEverybody(t *testing.T) {
 	const nodes = 200
@@ -106,7 +106,7 @@ func TestAttributesReachEverybody(t *testing.T) {
 	}
 }
 
-// TestLateNodesGetAttributes: who joins gets what was written before.
+// TestLateNodesGetAttributes (18, 19): who joins gets what was written before.
 func TestLateNodesGetAttributes(t *testing.T) {
 	const nodes = 50
 	c := newCrowd(t, nodes)
@@ -127,7 +127,7 @@ func TestLateNodesGetAttributes(t *testing.T) {
 	}
 }
 
-// TestMonitorsAreToldAtOnce: who has declared itself is told of a death before
+// TestMonitorsAreToldAtOnce (12): who has declared itself is told of a death before
 // everybody else; who no longer does is not.
 func TestMonitorsAreToldAtOnce(t *testing.T) {
 	const nodes = 100

@@ -151,15 +151,19 @@ type ChurnResult struct {
 }
 
 // RunChurn has so many leaves and joins happen to a zone within a time, evenly:
-// a node drawn at random leaves in order, or comes back if it is away.
-func RunChurn(cfg Config, changes int, within time.Duration) (ChurnResult, error) {
+// a node drawn at random leaves in order, or comes back if it is away. Progress is
+// called about a hundred times with how many have happened; nil: not at all.
+func RunChurn(cfg Config, changes int, within time.Duration, progress func(done int)) (ChurnResult, error) {
 	r := ChurnResult{Nodes: cfg.Nodes, Changes: changes, Within: within}
 	w, err := boot(cfg)
 	if err != nil {
 		return r, err
 	}
 	began, events := time.Now(), w.events
-	for range changes {
+	for done := range changes {
+		if progress != nil && done%max(1, changes/100) == 0 {
+			progress(done)
+		}
 		w.RunFor(within / time.Duration(changes))
 		i := w.rand.IntN(cfg.Nodes)
 		if w.Up(i) {
@@ -178,12 +182,20 @@ func RunChurn(cfg Config, changes int, within time.Duration) (ChurnResult, error
 
 // MemoryResult tells what cores take.
 type MemoryResult struct {
-	Nodes int
-	Bytes uint64 // a node, all that its core holds
+	Nodes     int
+	Cores     uint64 // bytes a node: what its cores hold
+	Directory uint64 // bytes a node: of the IDs that it knows
 }
 
+// Bytes is what a node holds.
+func (r MemoryResult) Bytes() uint64 { return r.Cores + r.Directory }
+
+// directories are how many of them RunMemory weighs.
+const directories = 16
+
 // RunMemory boots a zone and weighs its cores: what the process has less once
-// they are gone.
+// they are gone. To each comes a directory of the zone, of which the nodes of a
+// simulation share one.
 func RunMemory(cfg Config) (MemoryResult, error) {
 	w, err := boot(cfg)
 	if err != nil {
@@ -194,8 +206,18 @@ func RunMemory(cfg Config) (MemoryResult, error) {
 		w.nodes[i].core, w.nodes[i].step = nil, nil
 	}
 	without := heap()
+	var own [directories]*member.Directory
+	for k := range own {
+		own[k] = member.NewDirectory()
+		for i := range w.nodes {
+			own[k].Hold(own[k].Add(w.id(i)))
+		}
+		own[k].Sweep()
+	}
+	directory := (heap() - without) / directories
+	runtime.KeepAlive(own)
 	runtime.KeepAlive(w)
-	return MemoryResult{Nodes: cfg.Nodes, Bytes: (with - without) / uint64(cfg.Nodes)}, nil
+	return MemoryResult{cfg.Nodes, (with - without) / uint64(cfg.Nodes), directory}, nil
 }
 
 func heap() uint64 {

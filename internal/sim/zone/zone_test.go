@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/attribute"
 	"github.com/tributary-fabric/tributary/internal/core/member"
+	corezone "github.com/tributary-fabric/tributary/internal/core/zone"
 )
 
 // The tests are the rows of `collbench membership` in small, at the same
@@ -134,17 +136,26 @@ func TestLoss(t *testing.T) {
 // TestChurn: of many leaves and joins all views come out equal.
 func TestChurn(t *testing.T) {
 	for seed := range uint64(8) {
-		if r, err := RunChurn(DefaultConfig(64, seed), 300, 10*time.Second); err != nil || r.Equal > 10*time.Second {
+		if r, err := RunChurn(DefaultConfig(64, seed), 300, 10*time.Second, nil); err != nil || r.Equal > 10*time.Second {
 			t.Errorf("seed %d: %+v, %v", seed, r, err)
 		}
 	}
 }
 
-// TestMemory: what a core takes grows with the view alone; RunMemory has the
-// figure for 2,048.
+// TestMemory: what a node takes, its attributes and IDs included, grows with the
+// view alone; RunMemory has the figure for 2,048.
 func TestMemory(t *testing.T) {
-	r, err := RunMemory(DefaultConfig(512, 1))
-	if err != nil || r.Bytes == 0 || r.Bytes > 64<<10 {
+	cfg := DefaultConfig(512, 1)
+	cfg.Wrap = func(_ int, m *member.Core, _ core.Time) Stepper {
+		around, err := corezone.Around(m, attribute.DefaultConfig(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return around
+	}
+	r, err := RunMemory(cfg)
+	t.Logf("%d bytes of cores, %d of IDs", r.Cores, r.Directory)
+	if err != nil || r.Cores == 0 || r.Directory == 0 || r.Bytes() > 64<<10 {
 		t.Errorf("%+v, %v; want at most 64 KiB, a quarter of what a view of 2,048 may take", r, err)
 	}
 }

@@ -13,8 +13,9 @@ func (p *Packet) Append(b []byte) []byte {
 	return b
 }
 
-// version of the packets.
-const version = 1
+// version of the packets. Those of version 1 have the same form, but all their
+// heartbeats carry the same part of a digest.
+const version = 2
 
 func (p *Packet) appendField(b []byte, f field) []byte {
 	switch f {

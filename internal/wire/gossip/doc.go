@@ -6,7 +6,7 @@
 //
 // A packet is a frame of a stream or a datagram:
 //
-//	0  version (4 bits, 1), number of the key (4 bits; 0: not sealed)
+//	0  version (4 bits, 2), number of the key (4 bits; 0: not sealed)
 //	1  encrypted (1 bit), type (7 bits)
 //	2  body
 //	   seal
@@ -35,10 +35,10 @@
 // is never encrypted. The keys of a stream are made from both ends' preambles,
 // and its packets are counted: one that is left out, doubled or comes from
 // another stream is refused. Datagrams can be repeated by who has read them.
-// Heartbeats are counted, discovery's answers are taken only by who has asked
-// lately, its requests answered once; other news has versions, and an old one
-// changes nothing while the node is in the view or the history. An Update or Echo
-// about who was forgotten can bring it back until its successors or predecessors
-// find it dead. Nonces of encrypted datagrams are random: a key is to be changed
-// before 2^32 of them.
+// Heartbeats are counted; answers, Echo and DiscoveryReply, are taken only by who
+// has asked lately; requests for discovery bring in nobody who does not answer in
+// turn, and copies of the last 64 are not answered; an Update as a datagram brings
+// in nobody at all; other news has versions, and an old one changes nothing. So
+// nothing that is repeated brings back who was forgotten. Nonces of encrypted
+// datagrams are random: a key is to be changed before 2^32 of them.
 package gossip

@@ -120,13 +120,13 @@ func TestDecodeRefuses(t *testing.T) {
 	long := append([]byte(nil), echo[:10]...)
 	long = append(append(long, 0x81, 0x00), echo[11:]...) // 1 in two bytes
 	for name, b := range map[string][]byte{
-		"nothing": nil, "half a header": sound[:1], "another version": {2 << 4, byte(Goodbye)},
-		"no such type": {1 << 4, 99}, "a heartbeat": Pulse{}.Append(nil), "a sealed packet": {1<<4 | 1, byte(Goodbye)},
-		"an encrypted packet": {1 << 4, byte(Goodbye) | encrypted},
-		"too short":           nack[:5], "too long": append(nack[:6:6], 0), "an unknown need": {1 << 4, byte(Needs), 4},
-		"no reason": {1 << 4, byte(Refuse), 0, 0, 0}, "an unknown reason": {1 << 4, byte(Refuse), 9, 0, 0},
-		"a long varint": long, "more than there is": {1 << 4, byte(Watchers), 0xff, 0xff, 0xff, 0xff, 0x0f},
-		"a flag that the type has not": {1 << 4, byte(Base), flagBoot, 0, 0},
+		"nothing": nil, "half a header": sound[:1], "another version": {(version - 1) << 4, byte(Goodbye)},
+		"no such type": {version << 4, 99}, "a heartbeat": Pulse{}.Append(nil), "a sealed packet": {version<<4 | 1, byte(Goodbye)},
+		"an encrypted packet": {version << 4, byte(Goodbye) | encrypted},
+		"too short":           nack[:5], "too long": append(nack[:6:6], 0), "an unknown need": {version << 4, byte(Needs), 4},
+		"no reason": {version << 4, byte(Refuse), 0, 0, 0}, "an unknown reason": {version << 4, byte(Refuse), 9, 0, 0},
+		"a long varint": long, "more than there is": {version << 4, byte(Watchers), 0xff, 0xff, 0xff, 0xff, 0x0f},
+		"a flag that the type has not": {version << 4, byte(Base), flagBoot, 0, 0},
 	} {
 		var p Packet
 		if err := p.Decode(b); err == nil {

@@ -67,7 +67,7 @@ type Pulse struct {
 	Tag      uint32
 	Sequence uint32
 	Turns    uint8  // heartbeats of the sender until the receiver's next turn
-	View     uint16 // of the digest of the sender's view
+	View     uint16 // of the digest of what the sender knows, the 16 bits from bit 16 * (Sequence mod 4)
 }
 
 // field is what the body of a type consists of, in this order.

@@ -94,6 +94,39 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
+// TestRekey: the keys of a stream that stands are changed one after another, at
+// one end and then at the other. What was sealed before is of no use after it.
+func TestRekey(t *testing.T) {
+	plain := (&Packet{Type: Nack, Nonce: 1}).Append(nil)
+	for _, encrypt := range []bool{false, true} {
+		old, oldNew, newOld, fresh := ring(t, encrypt, secret(1)), ring(t, encrypt, secret(1), secret(2)), ring(t, encrypt, secret(2), secret(1)), ring(t, encrypt, secret(2))
+		a, b := MakePreamble([16]byte{1}), MakePreamble([16]byte{2})
+		here, there := old.Stream(a, b), old.Stream(b, a)
+		pass := func() (frame []byte) {
+			t.Helper()
+			for _, end := range [][2]*Stream{{here, there}, {there, here}} {
+				frame = end[0].Seal(nil, plain)[4:]
+				if got, err := end[1].Open(bytes.Clone(frame)); err != nil || !bytes.Equal(got, plain) {
+					t.Fatalf("encrypt %v: %x, %v", encrypt, got, err)
+				}
+			}
+			return frame
+		}
+		first := pass()
+		for _, k := range []*Keyring{oldNew, newOld, fresh, newOld, oldNew} {
+			here.Rekey(k)
+			if k != fresh { // until the other has it, too
+				pass()
+			}
+			there.Rekey(k)
+			pass()
+		}
+		if _, err := here.Open(first); !errors.Is(err, ErrSeal) {
+			t.Errorf("encrypt %v: a frame comes twice: %v", encrypt, err)
+		}
+	}
+}
+
 // TestNoDowngrade: who has a key takes nothing without, and who encrypts nothing
 // that is not.
 func TestNoDowngrade(t *testing.T) {

@@ -41,11 +41,18 @@ type Stream struct {
 
 // Stream returns the stream between two preambles.
 func (k *Keyring) Stream(ours, theirs Preamble) *Stream {
-	s := &Stream{ring: k, ours: ours, theirs: theirs}
-	if k.sealing != nil {
-		s.out = newKeys(k.sealing.number, k.sealing.secret, "stream", string(ours[:]), string(theirs[:]))
-	}
+	s := &Stream{ours: ours, theirs: theirs}
+	s.Rekey(k)
 	return s
+}
+
+// Rekey has the stream seal and open with the keys of k from now on. Frames are
+// counted on, so that none of an earlier time with the same key can be repeated.
+func (s *Stream) Rekey(k *Keyring) {
+	s.ring, s.out, s.in = k, nil, [16]*keys{}
+	if k.sealing != nil {
+		s.out = newKeys(k.sealing.number, k.sealing.secret, "stream", string(s.ours[:]), string(s.theirs[:]))
+	}
 }
 
 // Seal appends the frame of a packet that is not sealed: its length, and the
