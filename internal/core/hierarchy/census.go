@@ -91,7 +91,7 @@ func (s *Supervisor) assign(now core.Time, out *Output) {
 		}
 		b.leaving = !slices.Contains(to, s.zone.Self())
 		if b.leaving && s.holdings.served(b.zone, to) {
-			s.release(k, out)
+			s.release(now, k, out)
 		}
 	}
 }
@@ -107,10 +107,11 @@ func (h *holdings) served(zone wire.Zone, by []attributes.Life) bool {
 }
 
 // release ends supervising a zone.
-func (s *Supervisor) release(k int, out *Output) {
+func (s *Supervisor) release(now core.Time, k int, out *Output) {
 	zone := s.held[k].zone
 	s.held = slices.Delete(s.held, k, k+1)
 	s.holdings.drop(zone, s.zone.Self())
+	s.moved(now)
 	_ = s.zone.Retract(keyOf(zone)) // a tombstone is shorter than what it replaces: it fits
 	for i := range s.links {
 		if l := &s.links[i]; l.zone == zone && (l.slot != none || l.follows || l.waiting != nil) {
@@ -126,17 +127,17 @@ func (s *Supervisor) publish(now core.Time, out *Output) {
 	for k := len(s.held) - 1; k >= 0; k-- {
 		b := s.held[k]
 		if b.slots == 0 && now >= b.empty.Add(s.cfg.Linger) {
-			s.release(k, out)
+			s.release(now, k, out)
 			continue
 		}
-		summary := Summary{Delegates: s.complete(b.zone), Size: len(b.entries), Digest: b.digest}
-		if b.shown && summary == b.published {
+		p := publication{Summary{Delegates: s.complete(b.zone), Size: len(b.entries), Digest: b.digest}, b.heir}
+		if b.shown && p == b.published {
 			continue
 		}
 		// Where there is no room for it, it is tried again at the next step.
-		if err := s.zone.Declare(keyOf(b.zone), summary.append(nil)); err == nil {
-			b.published, b.shown = summary, true
-			s.holdings.put(b.zone, s.zone.Self(), summary)
+		if err := s.zone.Declare(keyOf(b.zone), p.append(nil)); err == nil {
+			b.published, b.shown = p, true
+			s.holdings.put(b.zone, s.zone.Self(), p)
 		}
 	}
 }

@@ -33,6 +33,10 @@ type Settings struct {
 	// Linger is how long a zone without any delegate is kept in the census.
 	Linger time.Duration
 
+	// Balance is how long nothing has to have changed in who supervises what, before
+	// supervisors that have more zones than others hand some over. 0: never.
+	Balance time.Duration
+
 	// PieceBytes bounds a message that has members in it.
 	PieceBytes int
 }
@@ -51,7 +55,7 @@ func DefaultSettings() Settings {
 		Delegates: 2, Supervisors: 2,
 		Settle: 500 * time.Millisecond, Patience: time.Second,
 		Retry: 100 * time.Millisecond, Beat: time.Second, Silence: 3,
-		Linger: 10 * time.Minute, PieceBytes: 60 << 10,
+		Linger: 10 * time.Minute, Balance: 30 * time.Second, PieceBytes: 60 << 10,
 	}
 }
 
@@ -64,6 +68,8 @@ func (s Settings) Validate() error {
 		return fmt.Errorf("%w: %d supervisors, want 1 to %d", ErrConfig, s.Supervisors, wire.MaxNodes)
 	case s.Settle <= 0 || s.Patience <= 0 || s.Retry <= 0 || s.Beat <= 0 || s.Linger <= 0:
 		return fmt.Errorf("%w: Settle %v, Patience %v, Retry %v, Beat %v, Linger %v: all want to be positive", ErrConfig, s.Settle, s.Patience, s.Retry, s.Beat, s.Linger)
+	case s.Balance < 0:
+		return fmt.Errorf("%w: Balance %v: negative", ErrConfig, s.Balance)
 	case s.Silence < 2:
 		return fmt.Errorf("%w: Silence %d, want at least 2", ErrConfig, s.Silence)
 	case s.PieceBytes < minPiece:

@@ -38,8 +38,10 @@ type Delegate struct {
 
 	supervisors []gossip.ID // whom to be linked with
 	words       uint64
-	contacts    []gossip.ID
+	contacts    contacts
 	asked       int       // contacts
+	reached     core.Time // active: when a supervisor was, or since when none is looked for
+	rests       core.Time // until when it stands only where nobody else does, having reached none
 	retry       core.Time // no supervisor is dialled before
 	ask         core.Time // no contact is
 	links       []uplink
@@ -53,9 +55,9 @@ func NewDelegate(cfg DelegateConfig, zone Zone, now core.Time) (*Delegate, error
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	d := &Delegate{cfg: cfg, zone: zone, quiet: now, elect: core.Never, contacts: slices.Clone(cfg.Contacts), nextLink: 2}
+	d := &Delegate{cfg: cfg, zone: zone, quiet: now, elect: core.Never, contacts: contacts{own: cfg.Contacts}, nextLink: 2}
 	// The delegates of many zones ask different contacts.
-	d.asked = int(weight(cfg.Zone, zone.Self()) % uint64(len(d.contacts)))
+	d.asked = int(weight(cfg.Zone, zone.Self()) % uint64(len(cfg.Contacts)))
 	if cfg.Never {
 		return d, zone.Declare(DelegateKey, no)
 	}
@@ -97,7 +99,7 @@ func (d *Delegate) Deadline() core.Time {
 	if !d.active {
 		return d.elect
 	}
-	at := core.Never
+	at := d.reached.Add(d.strays())
 	for i := range d.links {
 		at = at.Earlier(d.links[i].due(&d.cfg.Settings))
 	}
@@ -158,6 +160,9 @@ func (d *Delegate) changed(now core.Time, zone *member.Output) {
 		if slices.Contains(n.Keys, DelegateKey) {
 			d.election.learn(d.zone, n.Life)
 		}
+		if slices.Contains(n.Keys, ContactsKey) {
+			d.contacts.learn(d.zone, n.Life)
+		}
 	}
 	if d.missing() > missing {
 		d.election.vacant = now
@@ -174,8 +179,18 @@ func (d *Delegate) stand(now core.Time, out *Output) {
 	if d.active {
 		if d.election.surplus(d.zone, d.cfg.Zone, d.cfg.Delegates) {
 			d.resign(out)
+		} else {
+			d.despair(now, out)
 		}
 		return
+	}
+	if d.rests > now {
+		if d.elect = d.rests; d.election.others(d.zone) {
+			return
+		}
+	}
+	if d.rests > 0 && now >= d.rests && d.zone.Retract(DelegateKey) == nil {
+		d.rests = 0
 	}
 	before, free := d.election.turn(d.zone, d.cfg.Zone, d.cfg.Delegates)
 	if !free {
@@ -189,13 +204,45 @@ func (d *Delegate) stand(now core.Time, out *Output) {
 		d.elect = now.Add(d.cfg.Patience)
 		return
 	}
-	d.active, d.retry, d.ask = true, now, now
+	d.active, d.retry, d.ask, d.reached, d.rests = true, now, now, now, 0
+}
+
+// Patiences without a supervisor after which a delegate steps back, times one more
+// than those who have done so before.
+const strayPatiences = 10
+
+// strays returns how long a delegate may be without a supervisor.
+func (d *Delegate) strays() time.Duration {
+	return time.Duration(strayPatiences*(1+len(d.election.strayed))) * d.cfg.Patience
+}
+
+// despair has a delegate that reaches no supervisor step back, for another whose
+// way there, or whose contacts, may be better. Where there is none it remains.
+func (d *Delegate) despair(now core.Time, out *Output) {
+	if slices.ContainsFunc(d.links, func(l uplink) bool { return l.assigned }) {
+		d.reached = now
+	}
+	if now < d.reached.Add(d.strays()) {
+		return
+	}
+	d.reached = now
+	if d.election.others(d.zone) && d.zone.Declare(DelegateKey, later) == nil {
+		d.leave(out)
+		d.rests = now.Add(d.cfg.Linger)
+		d.elect = d.rests
+	}
 }
 
 // resign withdraws what the node has declared, and its links.
 func (d *Delegate) resign(out *Output) {
-	d.active = false
 	_ = d.zone.Retract(DelegateKey) // a tombstone fits, or will: the next Step resigns again
+	d.leave(out)
+}
+
+// leave ends a delegate's work.
+func (d *Delegate) leave(out *Output) {
+	d.active = false
+	d.contacts.retract(d.zone)
 	_ = d.zone.SetMonitor(false)
 	for i := range d.links {
 		out.Closes = append(out.Closes, d.links[i].link)
@@ -245,7 +292,8 @@ func (d *Delegate) assign(now core.Time, i int, m *wire.Assign, out *Output) {
 	l := &d.links[i]
 	d.words++
 	l.word, l.said = m.Supervisors, d.words
-	d.contacts = slices.Concat(m.Contacts, d.cfg.Contacts)
+	d.contacts.told(m.Contacts)
+	d.contacts.publish(d.zone)
 	d.follow(now, l)
 	switch {
 	case l.supervises() && !l.assigned:
@@ -357,8 +405,9 @@ func (d *Delegate) dial(now core.Time, out *Output) {
 		return
 	}
 	d.ask = now.Add(d.cfg.Retry)
-	for range d.contacts {
-		id := d.contacts[d.asked%len(d.contacts)]
+	all := d.contacts.all()
+	for range all {
+		id := all[d.asked%len(all)]
 		d.asked++
 		if d.linkTo(id) == nil {
 			d.connect(now, id, out)

@@ -13,7 +13,7 @@
 //	state      meaning                          leaves by
 //	waiting    the view has not settled yet     Settle without a join or a leave
 //	settled    not a delegate                   being elected
-//	active     declared                         being one too many
+//	active     declared                         being one too many, or reaching no supervisor for too long
 //
 // # Supervisors
 //
@@ -25,9 +25,12 @@
 //
 //	state      meaning                          leaves by
 //	absent     another's zone                   the hello of a delegate, if it is to be here
-//	held       delegates are connected          all are gone: lingering; too many: leaving
+//	held       delegates are connected          all are gone: lingering; too many, or an heir: leaving
 //	lingering  no delegate                      a hello; Linger
 //	leaving    others are to supervise it       each of them has a delegate
+//
+// Nothing moves, but for balance: where nothing has changed for Config.Balance, and
+// one has two zones more than another, it names the other as the heir of one.
 //
 // The attribute of a zone has the number of delegates that are connected, and
 // the size and the digest of the view, so that every node has the census of the

@@ -12,13 +12,15 @@ import (
 )
 
 // DelegateKey is the attribute of a node of a base zone that is a delegate, with
-// the value yes, or that never will be, with the value no.
+// the value yes; that is never to be elected, with the value no; or not for a
+// while, having reached no supervisor, with the value later.
 const DelegateKey = "tributary.delegate"
 
 // The values of DelegateKey.
 var (
-	yes = []byte("yes")
-	no  = []byte("no")
+	yes   = []byte("yes")
+	no    = []byte("no")
+	later = []byte("later")
 )
 
 // weight orders candidates: the lowest goes first. It is another order for every
@@ -34,7 +36,8 @@ func weight(zone wire.Zone, life attributes.Life) uint64 {
 // declared themselves, and are of the lowest weight in the view.
 type election struct {
 	declared []attributes.Life // in the view, self aside
-	barred   []attributes.Life // in the view, never to be elected
+	barred   []attributes.Life // in the view, not to be elected
+	strayed  []attributes.Life // of these, who has reached no supervisor
 	vacant   core.Time         // since when a place is free, where one is
 }
 
@@ -42,7 +45,9 @@ type election struct {
 func (e *election) learn(zone Zone, life attributes.Life) {
 	value, has := zone.Attribute(life, DelegateKey)
 	e.declared = set(e.declared, life, has && slices.Equal(value, yes))
-	e.barred = set(e.barred, life, has && slices.Equal(value, no))
+	strayed := has && slices.Equal(value, later)
+	e.strayed = set(e.strayed, life, strayed)
+	e.barred = set(e.barred, life, strayed || has && slices.Equal(value, no))
 }
 
 // forget drops who is not in the view any more.
@@ -50,6 +55,7 @@ func (e *election) forget(zone Zone) {
 	gone := func(l attributes.Life) bool { _, in := zone.Find(l); return !in }
 	e.declared = slices.DeleteFunc(e.declared, gone)
 	e.barred = slices.DeleteFunc(e.barred, gone)
+	e.strayed = slices.DeleteFunc(e.strayed, gone)
 }
 
 func set(all []attributes.Life, life attributes.Life, in bool) []attributes.Life {
@@ -89,6 +95,15 @@ func (e *election) turn(zone Zone, number wire.Zone, wanted int) (before int, ok
 		}
 	}
 	return before / free, true
+}
+
+// others reports whether somebody in the view could be elected in a delegate's
+// place.
+func (e *election) others(zone Zone) bool {
+	return slices.ContainsFunc(zone.View(), func(i member.Index) bool {
+		life := zone.Life(i)
+		return life != zone.Self() && !has(e.declared, life) && !has(e.barred, life)
+	})
 }
 
 func has(all []attributes.Life, life attributes.Life) bool {

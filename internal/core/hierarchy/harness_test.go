@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -55,6 +56,7 @@ type actor struct {
 	life    attributes.Life
 	dead    bool
 	deaf    bool // it answers no dial
+	cut     bool // nobody answers it
 
 	view    []member.Index // ring order is that of IDs' keys
 	attrs   map[attributes.Life]map[string]string
@@ -257,8 +259,15 @@ func valueText(key string, value *string) string {
 	if value == nil {
 		return "(deleted)"
 	}
-	if s, ok := readSummary([]byte(*value)); ok && key != DelegateKey {
-		return fmt.Sprintf("delegates=%d size=%d", s.Delegates, s.Size)
+	if key == ContactsKey {
+		text := ""
+		for _, id := range readContacts([]byte(*value)) {
+			text += " " + id.Name()
+		}
+		return strings.TrimSpace(text)
+	}
+	if p, ok := readPublication([]byte(*value)); ok && key != DelegateKey {
+		return fmt.Sprintf("delegates=%d size=%d", p.Delegates, p.Size)
 	}
 	return *value
 }
@@ -306,7 +315,11 @@ func (a *actor) step(zone *member.Output, in ...Input) {
 	if a.delegate != nil {
 		a.delegate.Step(w.now, zone, in, &a.out)
 	} else {
+		held := a.supervisor.Held()
 		a.supervisor.Step(w.now, zone, in, &a.out)
+		a.notices = slices.DeleteFunc(a.notices, func(n Notice) bool { // it was handed over, and may come back
+			return !w.solo && slices.Contains(held, n.Zone) && a.supervisor.base(n.Zone) == nil
+		})
 	}
 	a.notices = append(a.notices, a.out.Notices...)
 	a.views = append(a.views, a.out.Views...)
@@ -357,7 +370,7 @@ func (w *world) dial(a *actor, d Dial) *link {
 			l := &link{ends: [2]*actor{a, to}, number: [2]Link{d.Link, w.odd}, up: [2]bool{true, false}}
 			w.odd += 2
 			l.queue = [2][]flying{{{}}, {{}}}
-			l.broken, l.muted = to.dead, to.deaf
+			l.broken, l.muted = to.dead, to.deaf || a.cut
 			return l
 		}
 	}

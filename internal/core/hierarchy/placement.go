@@ -3,6 +3,7 @@ package hierarchy
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,28 +32,49 @@ type Summary struct {
 	Digest    uint64 // exclusive or of the lives in the view
 }
 
-func (s Summary) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(s.Delegates))
-	b = binary.AppendUvarint(b, uint64(s.Size))
-	return binary.BigEndian.AppendUint64(b, s.Digest)
+// publication is the attribute of a zone: what a supervisor says of it.
+type publication struct {
+	Summary
+	heir attributes.Life // whom it hands the zone over to; nobody if it does not
 }
 
-func readSummary(b []byte) (s Summary, ok bool) {
+// nobody is the life of none.
+const nobody attributes.Life = 0
+
+func (p publication) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(p.Delegates))
+	b = binary.AppendUvarint(b, uint64(p.Size))
+	b = binary.BigEndian.AppendUint64(b, p.Digest)
+	if p.heir != nobody {
+		b = binary.BigEndian.AppendUint64(b, uint64(p.heir))
+	}
+	return b
+}
+
+func readPublication(b []byte) (p publication, ok bool) {
 	delegates, n := binary.Uvarint(b)
 	if n <= 0 || delegates > MaxDelegates {
-		return s, false
+		return p, false
 	}
 	size, m := binary.Uvarint(b[n:])
-	if m <= 0 || size > 1<<31 || len(b) != n+m+8 {
-		return s, false
+	if m <= 0 || size > 1<<31 {
+		return p, false
 	}
-	return Summary{int(delegates), int(size), binary.BigEndian.Uint64(b[n+m:])}, true
+	switch b = b[n+m:]; len(b) {
+	case 16:
+		p.heir = attributes.Life(binary.BigEndian.Uint64(b[8:]))
+	case 8:
+	default:
+		return p, false
+	}
+	p.Summary = Summary{int(delegates), int(size), binary.BigEndian.Uint64(b)}
+	return p, true
 }
 
 // holder is a node that says that it supervises a zone.
 type holder struct {
 	life attributes.Life
-	Summary
+	publication
 }
 
 // holdings are the zones and who supervises them: the census, as the attributes
@@ -66,16 +88,19 @@ func newHoldings() holdings {
 	return holdings{map[wire.Zone][]holder{}, map[attributes.Life]int{}}
 }
 
-// put notes that a node supervises a zone.
-func (h *holdings) put(zone wire.Zone, life attributes.Life, s Summary) {
+// put notes that a node supervises a zone, and reports whether that changes who
+// does.
+func (h *holdings) put(zone wire.Zone, life attributes.Life, p publication) bool {
 	all := h.zones[zone]
 	i, was := find(all, life)
 	if was {
-		all[i].Summary = s
-		return
+		was = all[i].heir == p.heir
+		all[i].publication = p
+		return !was
 	}
-	h.zones[zone] = slices.Insert(all, i, holder{life, s})
+	h.zones[zone] = slices.Insert(all, i, holder{life, p})
 	h.loads[life]++
+	return true
 }
 
 // drop notes that it does not, and reports whether it did.
@@ -94,6 +119,58 @@ func (h *holdings) drop(zone wire.Zone, life attributes.Life) bool {
 	return true
 }
 
+// after returns who is to supervise a zone in the place of h: its heir while that
+// is in the view, or itself.
+func (h *holder) after(mesh Zone) attributes.Life {
+	if _, in := mesh.Find(h.heir); h.heir != nobody && in {
+		return h.heir
+	}
+	return h.life
+}
+
+// heirOf returns to whom a node is to hand over one of its zones, if to anybody,
+// so that all have as many as each other, or one more. Everybody computes alike
+// who gives to whom: of those with the most zones one after the other gives one
+// to who has the fewest by then.
+func (h *holdings) heirOf(giver attributes.Life, mesh Zone) (attributes.Life, bool) {
+	ring := mesh.View()
+	loads := make(map[attributes.Life]int, len(ring))
+	for _, i := range ring {
+		loads[mesh.Life(i)] = 0
+	}
+	for _, all := range h.zones {
+		for k := range all {
+			if to := all[k].after(mesh); to == all[k].life || !holds(all, to) {
+				loads[to]++
+			}
+		}
+	}
+	order := slices.SortedFunc(maps.Keys(loads), func(a, b attributes.Life) int {
+		return cmp.Or(cmp.Compare(loads[a], loads[b]), cmp.Compare(a, b))
+	})
+	for k := len(order) - 1; k >= 0; k-- {
+		least := order[0]
+		for _, life := range order[:k] {
+			if loads[life] < loads[least] {
+				least = life
+			}
+		}
+		switch {
+		case loads[order[k]] < loads[least]+2:
+			return nobody, false
+		case order[k] == giver:
+			return least, true
+		}
+		loads[least]++
+	}
+	return nobody, false
+}
+
+func holds(all []holder, life attributes.Life) bool {
+	_, is := find(all, life)
+	return is
+}
+
 func find(all []holder, life attributes.Life) (int, bool) {
 	return slices.BinarySearchFunc(all, life, func(h holder, l attributes.Life) int { return cmp.Compare(h.life, l) })
 }
@@ -108,14 +185,16 @@ func home(zone wire.Zone, n int) int {
 }
 
 // assigned returns the lives of those who are to supervise a zone, wanted or as
-// many as there are, the lowest weight first. These are those who do already, and of too many those of
-// the lowest weight. Places that are free go around: a zone has one at home and
-// the others at equal distances around the ring, and what is there, or just
-// behind, takes it.
+// many as there are, the lowest weight first. These are those who do already, or
+// their heirs, and of too many those of the lowest weight. Places that are free go
+// around: a zone has one at home and the others at equal distances around the ring,
+// and what is there, or just behind, takes it.
 func (h *holdings) assigned(zone wire.Zone, mesh Zone, wanted int) []attributes.Life {
 	var chosen []attributes.Life
 	for _, one := range h.zones[zone] {
-		chosen = append(chosen, one.life)
+		if life := one.after(mesh); !slices.Contains(chosen, life) {
+			chosen = append(chosen, life)
+		}
 	}
 	byWeight := func(a, b attributes.Life) int { return cmp.Compare(weight(zone, a), weight(zone, b)) }
 	slices.SortFunc(chosen, byWeight)

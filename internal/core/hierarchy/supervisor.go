@@ -34,11 +34,12 @@ type base struct {
 	view
 	slots     uint32            // of delegates that are connected
 	told      []attributes.Life // whom the delegates were told to connect to
-	published Summary
-	shown     bool      // published is an attribute
-	whole     bool      // a delegate's whole view has been here
-	leaving   bool      // others are to supervise it
-	empty     core.Time // since when there is no delegate
+	published publication
+	shown     bool            // published is an attribute
+	heir      attributes.Life // to whom it is handed over, for balance; or nobody
+	whole     bool            // a delegate's whole view has been here
+	leaving   bool            // others are to supervise it
+	empty     core.Time       // since when there is no delegate
 }
 
 // Supervisor is the part of a node of the management zone. Its methods are not
@@ -55,7 +56,8 @@ type Supervisor struct {
 	links    []downlink // accepted, in that order
 	fetches  []fetch
 	nextLink Link
-	review   bool // who is to supervise what may have changed
+	review   bool      // who is to supervise what may have changed
+	balance  core.Time // when it is seen to that all have as many zones; Never while nothing has changed
 }
 
 // NewSupervisor returns the role of a node of the management zone that starts at
@@ -64,12 +66,12 @@ func NewSupervisor(cfg Settings, zone Zone, now core.Time) (*Supervisor, error) 
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Supervisor{cfg: cfg, zone: zone, quiet: now, holdings: newHoldings(), nextLink: 2}, nil
+	return &Supervisor{cfg: cfg, zone: zone, quiet: now, holdings: newHoldings(), nextLink: 2, balance: core.Never}, nil
 }
 
 // Deadline returns when the role wants to be stepped even without input.
 func (s *Supervisor) Deadline() core.Time {
-	at := core.Never
+	at := s.balance
 	if !s.settled {
 		at = s.quiet.Add(s.cfg.Settle)
 	}
@@ -104,6 +106,9 @@ func (s *Supervisor) Step(now core.Time, zone *member.Output, in []Input, out *O
 	for i := range in {
 		s.take(now, &in[i], out)
 	}
+	if s.settled && now >= s.balance {
+		s.even(now)
+	}
 	if s.review {
 		s.review = false
 		s.assign(now, out)
@@ -118,25 +123,62 @@ func (s *Supervisor) changed(now core.Time, zone *member.Output) {
 	if len(zone.Notices) > 0 {
 		s.quiet, s.review = now, true
 		s.holdings.forget(s.zone)
+		s.moved(now)
 	}
 	for _, n := range s.zone.Changed() {
 		for _, key := range n.Keys {
 			if number, is := zoneOf(key); is {
-				s.learn(number, n.Life)
+				s.learn(now, number, n.Life)
 			}
 		}
 	}
 }
 
 // learn takes what another supervisor publishes of a zone.
-func (s *Supervisor) learn(number wire.Zone, life attributes.Life) {
+func (s *Supervisor) learn(now core.Time, number wire.Zone, life attributes.Life) {
 	value, has := s.zone.Attribute(life, keyOf(number))
-	if summary, ok := readSummary(value); has && ok {
-		s.holdings.put(number, life, summary)
-	} else {
-		s.holdings.drop(number, life)
+	p, ok := readPublication(value)
+	if has && ok && s.holdings.put(number, life, p) || !(has && ok) && s.holdings.drop(number, life) {
+		s.moved(now)
 	}
 	s.review = true
+}
+
+// moved notes that others supervise some zone, or others could.
+func (s *Supervisor) moved(now core.Time) {
+	if s.balance = core.Never; s.cfg.Balance > 0 {
+		s.balance = now.Add(s.cfg.Balance)
+	}
+}
+
+// even begins to hand over a zone, or gives up where its heir has not taken it.
+func (s *Supervisor) even(now core.Time) {
+	s.balance = core.Never
+	for _, b := range s.held {
+		if b.heir != nobody {
+			s.bequeath(now, b, nobody)
+			return
+		}
+	}
+	heir, gives := s.holdings.heirOf(s.zone.Self(), s.zone)
+	if !gives {
+		return
+	}
+	for _, b := range s.held {
+		if !b.leaving && s.complete(b.zone) > 0 && !holds(s.holdings.zones[b.zone], heir) {
+			s.bequeath(now, b, heir)
+			return
+		}
+	}
+	s.moved(now) // a zone may have delegates by then
+}
+
+// bequeath says to whom a zone is handed over. It is supervised here until its
+// heir does (assign).
+func (s *Supervisor) bequeath(now core.Time, b *base, heir attributes.Life) {
+	b.heir, s.review = heir, true
+	s.holdings.put(b.zone, s.zone.Self(), publication{b.published.Summary, heir})
+	s.moved(now)
 }
 
 // take takes what has come on a link.
@@ -212,7 +254,8 @@ func (s *Supervisor) hold(now core.Time, zone wire.Zone) *base {
 	b := &base{view: newView(zone), empty: now}
 	i, _ := s.place(zone)
 	s.held = slices.Insert(s.held, i, b)
-	s.holdings.put(zone, s.zone.Self(), Summary{})
+	s.holdings.put(zone, s.zone.Self(), publication{})
+	s.moved(now)
 	return b
 }
 
@@ -246,14 +289,11 @@ func (s *Supervisor) assignment(zone wire.Zone, to []attributes.Life) *wire.Assi
 		}
 	}
 	ring := s.zone.View()
-	for k := range min(contacts, len(ring)) {
+	for k := range min(maxContacts, len(ring)) {
 		m.Contacts = append(m.Contacts, s.zone.ID(ring[(home(zone, len(ring))+k)%len(ring)]))
 	}
 	return m
 }
-
-// contacts is how many other nodes a delegate is told of.
-const contacts = 8
 
 // change takes what a delegate says of its view.
 func (s *Supervisor) change(now core.Time, b *base, l *downlink, m *wire.Change, out *Output) {

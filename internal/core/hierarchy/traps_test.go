@@ -47,7 +47,7 @@ func (w *world) holders(zone wire.Zone) (all []*actor) {
 	return all
 }
 
-// TestDelegatesAreReplacedAtOnce: no time passes but that of messages.
+// TestDelegatesAreReplacedAtOnce (20, trap): no time passes but that of messages.
 func TestDelegatesAreReplacedAtOnce(t *testing.T) {
 	w := together(t, 2, 5, 4)
 	for len(w.bases[0].living()) > 1 {
@@ -63,7 +63,7 @@ func TestDelegatesAreReplacedAtOnce(t *testing.T) {
 	w.expect(t)
 }
 
-// TestSupervisorsAreReplacedAtOnce: one after the other, and at last all that
+// TestSupervisorsAreReplacedAtOnce (20, trap): one after the other, and at last all that
 // there are of a zone together, which a pause between two attempts may cost.
 func TestSupervisorsAreReplacedAtOnce(t *testing.T) {
 	w := together(t, 3, 3, 7)
@@ -86,7 +86,7 @@ func TestSupervisorsAreReplacedAtOnce(t *testing.T) {
 	w.expect(t)
 }
 
-// TestLinksAreReplacedAtOnce: a link that breaks is dialled again without a
+// TestLinksAreReplacedAtOnce (20, trap): a link that breaks is dialled again without a
 // pause; one that is silent after Silence beats.
 func TestLinksAreReplacedAtOnce(t *testing.T) {
 	w := together(t, 1, 3, 3)
@@ -139,7 +139,7 @@ func TestDialsThatNobodyAnswers(t *testing.T) {
 	}
 }
 
-// TestOneSupervisorOfEachIsEnough: while the others are replaced, every death is
+// TestOneSupervisorOfEachIsEnough (20): while the others are replaced, every death is
 // told, and by both delegates, of which one is enough, too.
 func TestOneSupervisorOfEachIsEnough(t *testing.T) {
 	w := together(t, 1, 6, 3)
@@ -284,7 +284,7 @@ func TestNeverElected(t *testing.T) {
 	}
 }
 
-// TestPlacementIsBalanced: zones numbered from 0 are spread evenly over any
+// TestPlacementIsBalanced (20): zones numbered from 0 are spread evenly over any
 // number of supervisors, each to as many different ones as wanted; and who goes
 // or comes moves nobody who supervises.
 func TestPlacementIsBalanced(t *testing.T) {
@@ -301,7 +301,7 @@ func TestPlacementIsBalanced(t *testing.T) {
 				t.Fatalf("zone %d is assigned to %v", z, all)
 			}
 			for _, life := range all {
-				h.put(z, life, Summary{})
+				h.put(z, life, publication{})
 			}
 		}
 		mean := float64(2*test.zones) / float64(test.supervisors)
@@ -319,6 +319,226 @@ func TestPlacementIsBalanced(t *testing.T) {
 					t.Fatalf("zone %d is moved from one that has it", z)
 				}
 			}
+		}
+	}
+}
+
+// uneven tells by how much the zones of supervisors differ.
+func (w *world) uneven() int {
+	least, most := len(w.bases), 0
+	for _, s := range w.mesh.living() {
+		n := len(s.supervisor.Held())
+		least, most = min(least, n), max(most, n)
+	}
+	return most - least
+}
+
+// TestZonesAreSpreadEvenlyAgain (20): after supervisors failed and came back with
+// nothing, the others hand over to them, one zone at a time, and each zone has all
+// its supervisors all the time.
+func TestZonesAreSpreadEvenlyAgain(t *testing.T) {
+	w := together(t, 12, 2, 6)
+	for _, s := range w.mesh.living()[1:3] {
+		w.kill(s)
+		w.pass(time.Second)
+	}
+	w.start(w.mesh)
+	w.start(w.mesh)
+	w.pass(time.Second)
+	w.expect(t)
+	if w.uneven() < 2 {
+		t.Fatal("they are even already: the test shows nothing")
+	}
+	for began := w.now; w.now.Sub(began) < 10*w.settings.Balance; w.pass(w.settings.Balance / 100) {
+		for z := range w.bases {
+			if n := len(w.holders(wire.Zone(z))); n < w.settings.Supervisors {
+				t.Fatalf("zone %d has %d supervisors while it is handed over", z, n)
+			}
+		}
+	}
+	w.expect(t)
+	if n := w.uneven(); n > 1 {
+		t.Errorf("one supervisor has %d zones more than another", n)
+	}
+	for _, s := range w.mesh.living() {
+		if at := s.supervisor.balance; at != core.Never {
+			t.Errorf("%s looks again at %v, though nothing has changed", s.id, time.Duration(at))
+		}
+	}
+}
+
+// TestHeirThatFails (20): where the heir of a zone dies, or is not to be reached, who
+// hands it over keeps it.
+func TestHeirThatFails(t *testing.T) {
+	for _, dies := range []bool{true, false} {
+		w := together(t, 4, 2, 2)
+		heir := w.start(w.mesh)
+		heir.deaf = true
+		giver := func() *base {
+			for _, s := range w.mesh.living() {
+				for _, b := range s.supervisor.held {
+					if b.heir == heir.life {
+						return b
+					}
+				}
+			}
+			return nil
+		}
+		for giver() == nil && w.now < core.Time(time.Minute) {
+			w.pass(time.Second)
+		}
+		b := giver()
+		if b == nil {
+			t.Fatal("nobody hands anything over")
+		}
+		if dies {
+			w.kill(heir)
+		}
+		w.pass(w.settings.Balance + time.Second)
+		if dies {
+			w.expect(t)
+		}
+		if b.heir == heir.life || len(w.holders(b.zone)) != 2 {
+			t.Errorf("dies %v: heir %x, %d supervisors", dies, b.heir, len(w.holders(b.zone)))
+		}
+	}
+}
+
+// TestContactsOutliveDelegates (20): what delegates were told of the management
+// zone the whole zone knows. Nodes that are elected when the delegates died
+// together find it, though all whom they were configured with are gone.
+func TestContactsOutliveDelegates(t *testing.T) {
+	w := together(t, 1, 4, 3)
+	configured := slices.Clone(w.mesh.nodes)
+	for range 4 {
+		w.start(w.mesh)
+	}
+	w.pass(time.Second)
+	for _, s := range configured {
+		w.kill(s)
+		w.pass(time.Second)
+	}
+	w.expect(t)
+	late := w.start(w.bases[0])
+	w.pass(time.Second)
+	for _, a := range w.delegates(0) {
+		if _, has := a.Attribute(a.life, ContactsKey); !has {
+			t.Errorf("%s does not pass on whom it was told of", a.id)
+		}
+	}
+	if len(late.delegate.contacts.known) == 0 {
+		t.Error("who joins late is not told")
+	}
+	for _, a := range w.delegates(0) {
+		w.kill(a)
+	}
+	w.pass(time.Second)
+	w.expect(t)
+}
+
+// TestZoneFindsTheHierarchyAgain (20): all of the management zone dies, and comes
+// back after a minute with nothing in its memory.
+func TestZoneFindsTheHierarchyAgain(t *testing.T) {
+	w := together(t, 3, 3, 4)
+	for _, s := range slices.Clone(w.mesh.nodes) {
+		w.kill(s)
+	}
+	w.pass(time.Minute)
+	for _, s := range slices.Clone(w.mesh.nodes) {
+		w.begin(w.mesh, s.id, 2)
+	}
+	w.pass(w.settings.Settle + 5*w.settings.Retry)
+	w.expect(t)
+}
+
+// TestDelegateThatReachesNobodyStepsBack (20): for a node that can; and it does
+// not stand again for Linger. Where there is no other it remains.
+func TestDelegateThatReachesNobodyStepsBack(t *testing.T) {
+	w := newWorld(t, 1, 1, 3, 3, DefaultSettings())
+	for _, a := range w.all {
+		w.hear(a, len(a.news))
+	}
+	order := Candidates(w.bases[0].nodes[0], 0, 3)
+	for _, i := range order[:2] {
+		w.bases[0].nodes[i].cut = true
+	}
+	able := w.bases[0].nodes[order[2]]
+	w.pass(w.settings.Settle + strayPatiences*w.settings.Patience/2)
+	if able.delegate.Active() {
+		t.Fatal("it was elected first: the test shows nothing")
+	}
+	w.pass(2 * strayPatiences * w.settings.Patience)
+	if n := len(w.delegates(0)); !able.delegate.Active() || n != 2 {
+		t.Fatalf("%d delegates, of them the one that can: %v", n, able.delegate.Active())
+	}
+	if n := len(w.holders(0)); n != 2 {
+		t.Errorf("the zone has %d supervisors", n)
+	}
+	for _, i := range order[:2] {
+		w.bases[0].nodes[i].cut = false
+	}
+	w.pass(w.settings.Linger + time.Second)
+	w.expect(t)
+	for _, a := range w.bases[0].nodes {
+		if value, _ := a.Attribute(a.life, DelegateKey); string(value) == string(later) {
+			t.Errorf("%s still says after Linger that it is not to be elected", a.id)
+		}
+	}
+}
+
+// TestPatienceWithoutSupervisors: those who stepped back make others wait for
+// longer, and those who are never to be elected do not.
+func TestPatienceWithoutSupervisors(t *testing.T) {
+	w := together(t, 1, 5, 1)
+	a := w.delegates(0)[0]
+	for k, value := range [][]byte{no, no, later} {
+		one := w.bases[0].nodes[4-k]
+		if one == a {
+			one = w.bases[0].nodes[0]
+		}
+		text := string(value)
+		a.news = append(a.news, news{about: one, kind: keyNews, key: DelegateKey, value: &text})
+	}
+	w.hear(a, len(a.news))
+	if got, want := a.delegate.strays(), 2*strayPatiences*w.settings.Patience; got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestReadContacts: what is not sound ends the list.
+func TestReadContacts(t *testing.T) {
+	c := contacts{known: []gossip.ID{"s1@10.0.0.1:1", "s2@10.0.0.2:1"}}
+	b := c.append(nil)
+	for _, test := range []struct {
+		b    []byte
+		want int
+	}{{nil, 0}, {b, 2}, {b[:len(b)-1], 1}, {b[:1], 0}, {[]byte{0}, 0}, {append(slices.Clone(b), 3, 'a', '@', 'b'), 2}, {[]byte{255, 1}, 0}, {slices.Repeat(b, maxContacts), maxContacts}} {
+		if got := readContacts(test.b); len(got) != test.want {
+			t.Errorf("%q: %v, want %d", test.b, got, test.want)
+		}
+	}
+	var other contacts
+	other.told(slices.Repeat(c.known, maxContacts))
+	other.told(nil)
+	if len(other.known) != maxContacts {
+		t.Errorf("it knows %d, want %d", len(other.known), maxContacts)
+	}
+}
+
+// TestReadPublication: with an heir and without, and nothing else.
+func TestReadPublication(t *testing.T) {
+	p := publication{Summary{2, 300, 7}, 9}
+	b := p.append(nil)
+	if got, ok := readPublication(b); !ok || got != p {
+		t.Errorf("read as %+v, %v", got, ok)
+	}
+	p.heir = nobody
+	if got, ok := readPublication(p.append(nil)); !ok || got != p {
+		t.Errorf("read as %+v, %v", got, ok)
+	}
+	for _, bad := range [][]byte{nil, b[:len(b)-1], append(slices.Clone(b), 0), {200, 1, 1}, {1, 0xff}} {
+		if got, ok := readPublication(bad); ok {
+			t.Errorf("%x is read as %+v", bad, got)
 		}
 	}
 }
@@ -357,7 +577,7 @@ func TestFetchedViewComesInPieces(t *testing.T) {
 	}
 }
 
-// TestFetchWaitsForTheWholeView: a supervisor whose delegates have not told all
+// TestFetchWaitsForTheWholeView (20): a supervisor whose delegates have not told all
 // of their zone yet does not give what it has, neither here nor elsewhere.
 func TestFetchWaitsForTheWholeView(t *testing.T) {
 	w := together(t, 1, 3, 4)

@@ -150,14 +150,15 @@ func (w *world) tick(d time.Duration) {
 	}
 }
 
-// TestHierarchyComesTogether: whatever happens, when it has come to rest every
-// zone has its delegates and supervisors, and the census is the truth.
+// TestHierarchyComesTogether (20): whatever happens, when it has come to rest every
+// zone has its delegates and supervisors, who have as many zones as each other or
+// one more, and the census is the truth.
 func TestHierarchyComesTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		settings := DefaultSettings()
 		settings.Delegates = rapid.IntRange(1, 3).Draw(t, "delegates")
 		settings.Supervisors = rapid.IntRange(1, 3).Draw(t, "supervisors")
-		settings.PieceBytes = minPiece
+		settings.PieceBytes, settings.Balance = minPiece, 2*time.Second
 		w := newWorld(t, rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "zones"),
 			rapid.IntRange(1, 4).Draw(t, "nodes"), rapid.IntRange(1, 5).Draw(t, "management"), settings)
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
@@ -166,6 +167,9 @@ func TestHierarchyComesTogether(t *testing.T) {
 		w.pass(20 * time.Second)
 		if text := w.wrong(); text != "" {
 			t.Fatal(text)
+		}
+		if all := !slices.ContainsFunc(w.bases, func(g *group) bool { return len(g.living()) == 0 }); all && w.uneven() > 1 {
+			t.Fatalf("one supervisor has %d zones more than another", w.uneven())
 		}
 	})
 }

@@ -252,7 +252,7 @@ func (w *World) leave(how How) (LeaveResult, error) {
 	var err error
 	r.Everywhere, err = w.await("a leave", patience, func() bool {
 		digest, size := w.digest()
-		return w.everywhere(func(s *roles.Supervisor) bool { return w.complete(s, 0, digest, size) })
+		return w.everywhere(func(s *roles.Supervisor) bool { return w.knows(s, 0, digest, size) })
 	})
 	r.Delegate = w.events.monitor.Sub(from)
 	if n := len(w.events.told); n > 0 {

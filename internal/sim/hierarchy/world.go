@@ -254,11 +254,18 @@ func (w *World) everywhere(is func(s *roles.Supervisor) bool) bool {
 	return true
 }
 
-// complete reports whether a supervisor has the right census of a zone.
+// knows reports whether a supervisor has the right census of a zone, which may be
+// handed over meanwhile.
+func (w *World) knows(s *roles.Supervisor, number wire.Zone, digest uint64, size int) bool {
+	summary, _ := s.Summary(number)
+	return summary == roles.Summary{Delegates: min(w.cfg.Roles.Delegates, size), Size: size, Digest: digest}
+}
+
+// complete reports whether it has, and knows of as many supervisors of the zone as
+// there are to be.
 func (w *World) complete(s *roles.Supervisor, number wire.Zone, digest uint64, size int) bool {
-	summary, by := s.Summary(number)
-	return summary == roles.Summary{Delegates: min(w.cfg.Roles.Delegates, size), Size: size, Digest: digest} &&
-		by == min(w.cfg.Roles.Supervisors, w.running())
+	_, by := s.Summary(number)
+	return w.knows(s, number, digest, size) && by == min(w.cfg.Roles.Supervisors, w.running())
 }
 
 func (w *World) running() int {

@@ -16,7 +16,7 @@ func small(seed uint64) Config {
 	return c
 }
 
-// TestMillionSmall runs all that the row of a million does on a few hundred
+// TestMillionSmall (20, 21) runs all that the row of a million does on a few hundred
 // nodes, twice: it holds what the row has to, in the same order each time, and
 // the same seed gives the same times.
 func TestMillionSmall(t *testing.T) {
@@ -79,7 +79,7 @@ func TestStubsPlayWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// TestManagementSmall: as many supervisors as zones of a single node.
+// TestManagementSmall (21): as many supervisors as zones of a single node.
 func TestManagementSmall(t *testing.T) {
 	cfg := Management(2)
 	cfg.Zones, cfg.Supervisors = 48, 48
@@ -89,7 +89,7 @@ func TestManagementSmall(t *testing.T) {
 	}
 }
 
-// TestSupervisorIsReplaced, and the zone's view is fetched from the one that took
+// TestSupervisorIsReplaced (20), and the zone's view is fetched from the one that took
 // its place.
 func TestSupervisorIsReplaced(t *testing.T) {
 	cfg := small(4)
@@ -123,6 +123,83 @@ func TestSupervisorIsReplaced(t *testing.T) {
 	if len(got[0].Members) != cfg.Size || got[0].Err != nil {
 		t.Errorf("%d members, %v", len(got[0].Members), got[0].Err)
 	}
+}
+
+// TestZonesAreSpreadEvenlyAgain (20): of eight supervisors two fail and come back, and
+// each has its share of the zones again; meanwhile no zone is without a supervisor
+// that has its view.
+func TestZonesAreSpreadEvenlyAgain(t *testing.T) {
+	cfg := small(5)
+	cfg.Stubs, cfg.Zones, cfg.Supervisors, cfg.Roles.Balance = true, 24, 8, 5*time.Second
+	w, _, err := start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spread := func() (least, most int) {
+		least = cfg.Zones
+		for _, s := range w.supervisors {
+			n := len(s.Held())
+			least, most = min(least, n), max(most, n)
+		}
+		return least, most
+	}
+	for _, i := range []int{2, 5} {
+		w.mesh.Kill(i)
+		w.net.end(w.posts[i], w.Now())
+	}
+	w.RunFor(calm)
+	for _, i := range []int{2, 5} {
+		w.mesh.Start(i)
+	}
+	w.RunFor(time.Second)
+	if least, most := spread(); least > 0 || most < 8 {
+		t.Fatalf("%d to %d zones a supervisor before: the test shows nothing", least, most)
+	}
+	complete := func(wanted bool) func(*roles.Supervisor) bool {
+		return func(s *roles.Supervisor) bool {
+			for _, z := range w.stubs {
+				summary, by := s.Summary(z.number)
+				if summary.Digest != z.digest() || by < cfg.Roles.Supervisors || wanted && !w.complete(s, z.number, z.digest(), cfg.Size) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	for range 120 {
+		if w.RunFor(500 * time.Millisecond); !w.everywhere(complete(false)) {
+			t.Fatalf("at %v a zone is not supervised as it should be", time.Duration(w.Now()))
+		}
+	}
+	if least, most := spread(); most-least > 1 || !w.everywhere(complete(true)) {
+		t.Errorf("%d to %d zones a supervisor, the census is complete: %v", least, most, w.everywhere(complete(true)))
+	}
+}
+
+// TestSilentHostIsKnownEverywhere (21): to every supervisor within what the paper
+// gives for a leave, whatever the moment at which the host falls silent between
+// two of its heartbeats.
+func TestSilentHostIsKnownEverywhere(t *testing.T) {
+	cfg := small(6)
+	cfg.Base = []Measured{{}}
+	w, _, err := start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beat := cfg.Zone.Settings.Heartbeat / time.Duration(cfg.Zone.Settings.Ks+cfg.Zone.Settings.Kr)
+	var slowest time.Duration
+	for k := range 16 {
+		w.RunFor(calm + time.Duration(k)*beat/16)
+		l, err := w.leave(Silent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slowest = max(slowest, l.Everywhere)
+	}
+	if slowest > 700*time.Millisecond || slowest < cfg.Zone.Settings.Grace {
+		t.Errorf("known everywhere after up to %v, want 700 ms at most", slowest)
+	}
+	t.Logf("up to %v", slowest)
 }
 
 func TestConfig(t *testing.T) {
