@@ -57,7 +57,7 @@ func (n *Node) Watcher() *Watcher {
 	w := newWatcher(n)
 	err := n.ask(context.Background(), func(s *stepper) {
 		for _, i := range s.members().View() {
-			w.take(Notice{Kind: Joined, Member: s.member(i)})
+			w.take(Notice{Zone: n.cfg.Zone, Kind: Joined, Member: s.member(i)})
 		}
 		n.mu.Lock()
 		defer n.mu.Unlock()

@@ -17,15 +17,11 @@ func newStepper(n *Node, now core.Time, seeds, supervisors []netip.AddrPort) (*s
 		n: n, directory: member.NewDirectory(), next: 1,
 		streams: map[member.Link]*stream{}, dialing: map[member.Link]bool{},
 	}
-	use := "zone"
-	if n.cfg.Management {
-		use = "management"
-	}
-	zoneRing, err := ring(&n.cfg, use, n.cfg.Zone)
-	if err != nil {
+	var rings rings
+	if err := rings.make(&n.cfg); err != nil {
 		return nil, err
 	}
-	s.wire = wire{codec: member.NewCodec(s.directory), ring: zoneRing}
+	s.wire = wire{codec: member.NewCodec(s.directory), ring: rings.zone}
 	c := zone.DefaultConfig(n.id, n.incarnation)
 	c.Member.Settings, c.Member.Seed, c.Monitor = n.cfg.Timing.settings(), randomSeed(), n.cfg.Monitor
 	c.Attributes.Period = n.cfg.Timing.Tau
@@ -35,10 +31,11 @@ func newStepper(n *Node, now core.Time, seeds, supervisors []netip.AddrPort) (*s
 		}
 		c.Member.Bootstrap = append(c.Member.Bootstrap, gossip.ID("@"+at.String()))
 	}
+	var err error
 	if s.core, err = zone.New(c, s.directory, now); err != nil {
 		return nil, err
 	}
-	s.tier, err = newTier(s, now, supervisors)
+	s.tier, err = newTier(s, now, supervisors, rings.hierarchy)
 	return s, err
 }
 

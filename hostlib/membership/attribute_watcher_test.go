@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
+
+	"github.com/tributary-fabric/tributary/internal/loopback"
 )
 
 // drain takes all that waits for a reader of attributes; nothing if nothing does.
@@ -73,7 +75,7 @@ func TestAttributesOfWhoLeft(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "incarnation")
 	nodes := zoneOf(t, 3, func(i int, c *Config) {
 		if i == 1 {
-			c.State = state
+			c.State, c.Listen = state, loopback.Address(t)
 		}
 	})
 	agree(t, nodes...)

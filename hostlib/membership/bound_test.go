@@ -144,6 +144,50 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
+// TestStrangersMakeRoom: who connects and says nothing does not keep others out,
+// of the zone or of the hierarchy.
+func TestStrangersMakeRoom(t *testing.T) {
+	n := delegated(t)
+	beat := packet(gossip.Hierarchy, (&wirehierarchy.Beat{}).Append(nil))
+	nack := (&gossip.Packet{Type: gossip.Nack, Nonce: 1}).Append(nil)
+	err := n.ask(within(t), func(s *stepper) {
+		var silent []*timed
+		call := func() *stream {
+			silent = append(silent, pipe(t))
+			s.called(silent[len(silent)-1])
+			return s.streams[s.next]
+		}
+		for range maxStrangers {
+			call()
+		}
+		for i, frame := range [][]byte{beat, nack} {
+			c := call()
+			theirs := gossip.MakePreamble(randomBytes())
+			s.preambled(c, theirs[:])
+			s.frame(c, append([]byte(nil), frame...))
+			if !s.has(c) || c.tier != (i == 0) {
+				t.Errorf("frame %d: who says something sound is not heard", i)
+			}
+			s.failed(c)
+		}
+		if _, closed := silent[0].state(); !closed {
+			t.Error("who was silent for longest is still there")
+		}
+		if _, closed := silent[1].state(); closed {
+			t.Error("more had to go than have come")
+		}
+		for len(s.strangers) > 0 {
+			s.failed(s.strangers[0])
+		}
+		if len(s.streams)+len(s.tier.links) > 0 || n.counts.turnedAway.Load() != 1 {
+			t.Errorf("%d streams and %d links are left, %d turned away", len(s.streams), len(s.tier.links), n.counts.turnedAway.Load())
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestLeaveInTime: Leave ends with its context also where the loop takes nothing.
 func TestLeaveInTime(t *testing.T) {
 	n := join(t, Config{Name: "a"})

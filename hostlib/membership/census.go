@@ -24,8 +24,9 @@ func (n *Node) Census(ctx context.Context) (all []Zone, err error) {
 }
 
 // Fetch returns the view of a base zone, by name, from one of its supervisors, or
-// as it is known here if this node follows the zone. The errors are ErrRole if this is no management node, ErrUnknown if nobody supervises
-// that zone, and that of ctx.
+// as it is known here if this node follows the zone. The errors are ErrRole if this
+// is no management node, ErrUnknown if nobody is known to supervise that zone, which
+// may be so for a moment while its supervisors change, and that of ctx.
 func (n *Node) Fetch(ctx context.Context, number uint32) ([]Member, error) {
 	answer := make(chan hierarchy.View, 1)
 	err := n.supervising(ctx, func(t *tier) {
@@ -54,7 +55,8 @@ func (n *Node) Fetch(ctx context.Context, number uint32) ([]Member, error) {
 
 // BelowWatcher returns a reader of what changes in the base zones that this
 // management node supervises or follows, from now on; Notice.Zone tells which. Who
-// is there already is not told: Fetch tells.
+// is there already is not told: Fetch tells. Of a zone that is not followed nothing
+// is told while others supervise it.
 func (n *Node) BelowWatcher() *Watcher {
 	w := newWatcher(n)
 	w.partial = true
@@ -62,7 +64,7 @@ func (n *Node) BelowWatcher() *Watcher {
 	defer n.mu.Unlock()
 	n.below[w] = struct{}{}
 	if n.ended {
-		w.news.end(ErrClosed)
+		w.news.end(n.refused())
 	}
 	return w
 }

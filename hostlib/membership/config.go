@@ -31,7 +31,8 @@ type Config struct {
 	// Bootstrap are the addresses, "host:port", of nodes that it asks for the
 	// others; its own may be among them. Not all need to be there, now or ever; a
 	// zone in which nobody knows anybody stays in parts. They are asked again and
-	// again, ever more rarely, so that parts find together after a partition.
+	// again, ever more rarely, so that parts find together after a partition. Names of
+	// hosts are looked up once, by Join.
 	Bootstrap []string
 
 	// Zone is the number of the zone to which it belongs. Messages of other
@@ -50,10 +51,10 @@ type Config struct {
 
 	// Keys authenticate all messages. The first one is used for what is sent, all
 	// of them for what is received, so that keys can be changed in a zone that goes
-	// on: a new one is added at all nodes, then put first, then the old one removed.
-	// Each time nodes are started again with other keys, one by one; a node that
-	// runs keeps those that it has.
-	// None: everybody who reaches the sockets is believed.
+	// on: a new one is added at all nodes, then put first, then the old one removed,
+	// by Node.SetKeys or by starting nodes again one by one.
+	// None: everybody who reaches the sockets is believed, and a small request in
+	// another's name has the node send that one its view.
 	Keys []Key
 	// Encrypt has messages encrypted, too, with the first key. All nodes must do the same.
 	Encrypt bool

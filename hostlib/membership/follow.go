@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/hierarchy"
@@ -13,10 +12,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 	wirehierarchy "github.com/tributary-fabric/tributary/internal/wire/hierarchy"
 )
-
-// followAgain is how long a followed zone that nobody supervises is not asked
-// for.
-const followAgain = time.Second
 
 // Follow has this node be told of all changes in a base zone that it does not
 // supervise, too, until Unfollow; BelowWatcher reads them. It returns when the zone's
@@ -60,9 +55,9 @@ func (t *tier) fetch(number uint32, answer chan<- hierarchy.View) {
 	zone := wirehierarchy.Zone(number)
 	f := t.followed[number]
 	switch {
-	case f != nil && f.again != 0:
-		answer <- hierarchy.View{Zone: zone, Err: hierarchy.ErrUnknownZone}
-		return
+	case f != nil && f.again != 0: // somebody may supervise it by now
+		f.again = 0
+		t.supervisor.Fetch(zone, true)
 	case f != nil && f.whole:
 		v := hierarchy.View{Zone: zone}
 		for id, version := range f.members {
@@ -126,7 +121,7 @@ func (t *tier) deadline() core.Time {
 	return at
 }
 
-// retry asks again for zones that nobody supervised.
+// retry asks again for followed zones that nobody supervised.
 func (t *tier) retry(now core.Time) {
 	for number, f := range t.followed {
 		if f.again != 0 && now >= f.again {
@@ -156,20 +151,30 @@ func (t *tier) inform(now core.Time) {
 	}
 }
 
-// noticed takes a change of a base zone.
+// noticed takes a change of a base zone. Of a zone that is followed readers are
+// told what is news to them: who begins to supervise it hears of everybody once
+// more.
 func (t *tier) noticed(x *hierarchy.Notice) {
-	if f := t.followed[uint32(x.Zone)]; f != nil && f.whole {
-		known, there := f.members[x.ID]
-		switch {
-		case x.Kind != member.Leave:
-			f.members[x.ID] = x.Version
-		case there && known.Incarnation > x.Version.Incarnation:
-			return // of an earlier life
-		default:
-			delete(f.members, x.ID)
-		}
+	if f := t.followed[uint32(x.Zone)]; f != nil && f.whole && !f.changes(x) {
+		return
 	}
 	t.s.n.deliverBelow(below(x))
+}
+
+// changes takes a notice into what readers were told, and reports whether it
+// changes who is there.
+func (f *followed) changes(x *hierarchy.Notice) bool {
+	known, there := f.members[x.ID]
+	switch {
+	case there && known.Incarnation > x.Version.Incarnation:
+		return false // of an earlier life
+	case x.Kind == member.Leave:
+		delete(f.members, x.ID)
+		return there
+	default:
+		f.members[x.ID] = x.Version
+		return !there || known.Incarnation != x.Version.Incarnation
+	}
 }
 
 // viewed takes the view of a base zone, or that nobody has it.
@@ -187,7 +192,7 @@ func (t *tier) viewed(now core.Time, v hierarchy.View) {
 		t.supervisor.Fetch(v.Zone, true)
 	case v.Err != nil && f.whole, v.Err == nil && len(v.Members) == 0:
 		// Nobody, or one that has only just begun to supervise it.
-		f.again = now.Add(followAgain)
+		f.again = now.Add(t.s.n.cfg.Hierarchy.Retry)
 	case v.Err != nil:
 		delete(t.followed, number)
 		f.answer(fmt.Errorf("%w: zone %d: %w", ErrUnknown, number, v.Err))

@@ -34,6 +34,10 @@ func (b below7) view(lives map[string]uint64) hierarchy.View {
 	return v
 }
 
+func (b below7) join(name string, incarnation uint64) hierarchy.Notice {
+	return hierarchy.Notice{Zone: 7, Kind: member.Join, ID: b.id(name), Version: gossip.Version{Incarnation: incarnation, Minor: 1}}
+}
+
 func (b below7) leave(name string, incarnation uint64) hierarchy.Notice {
 	return hierarchy.Notice{Zone: 7, Kind: member.Leave, ID: b.id(name), Version: gossip.Version{Incarnation: incarnation, Minor: 1}, Cause: member.Departed}
 }
@@ -69,7 +73,12 @@ func TestFollowAcrossSupervisors(t *testing.T) {
 		learn([]hierarchy.View{second}, []hierarchy.Notice{b.leave("d", 1)},
 			"a left (failed)", "b left (replaced)", "b joined", "c joined", "d left (departed)")
 		// What the old one tells late.
-		learn(nil, []hierarchy.Notice{b.leave("b", 1)})
+		learn(nil, []hierarchy.Notice{b.leave("b", 1), b.join("b", 1)})
+		// This node begins to supervise it, and hears of everybody again. One of
+		// them is dead before the reader has looked.
+		learn(nil, []hierarchy.Notice{b.join("b", 2), b.join("c", 1), b.join("e", 1), b.leave("e", 1), b.join("e", 1), b.leave("e", 1), b.leave("e", 1)})
+		learn(nil, []hierarchy.Notice{b.join("c", 1), b.leave("c", 1)}, "c left (departed)")
+		learn(nil, []hierarchy.Notice{b.join("c", 1)}, "c joined")
 
 		views := make(chan hierarchy.View, 1)
 		tier.fetch(7, views)
@@ -85,7 +94,7 @@ func TestFollowAcrossSupervisors(t *testing.T) {
 		// For a while nobody supervises it.
 		learn([]hierarchy.View{{Zone: 7, Err: hierarchy.ErrUnknownZone}}, nil)
 		f := tier.followed[7]
-		if f == nil || f.again != now.Add(followAgain) || tier.deadline() > f.again {
+		if f == nil || f.again != now.Add(n.cfg.Hierarchy.Retry) || tier.deadline() > f.again {
 			t.Errorf("it is not asked for again: %+v", f)
 			return
 		}
@@ -94,6 +103,10 @@ func TestFollowAcrossSupervisors(t *testing.T) {
 		}
 		if tier.retry(f.again); f.again != 0 {
 			t.Error("it is not asked for again")
+		}
+		learn([]hierarchy.View{{Zone: 7, Err: hierarchy.ErrUnknownZone}}, nil)
+		if tier.fetch(7, views); f.again != 0 || len(views) != 0 {
+			t.Error("who fetches it does not have it asked for at once")
 		}
 		learn([]hierarchy.View{b.view(map[string]uint64{"b": 2})}, nil, "c left (failed)")
 		tier.unfollow(7)

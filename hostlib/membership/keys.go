@@ -2,18 +2,58 @@ package membership
 
 import (
 	"bufio"
+	"context"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
 // Key is a secret that all nodes share.
 type Key struct {
 	Number uint8    // 1 to MaxKey; all nodes call the same key so
 	Secret [32]byte // random bytes
+}
+
+// SetKeys changes the keys of a node that runs, as Config.Keys says: what is sent
+// from now on is sealed with the first, what comes is opened with all of them. A
+// zone goes on while its keys are changed if no node uses a key that another one
+// does not have yet, or not any more: a new key is added at all nodes, then put
+// first at all, then the old one is removed. The error wraps ErrConfig if keys cannot be
+// used, or if the node has none.
+func (n *Node) SetKeys(ctx context.Context, keys []Key) error {
+	c := n.cfg
+	if len(c.Keys) == 0 || len(keys) == 0 {
+		return fmt.Errorf("%w: a node has keys from its start on and to its end, or never: %d keys for one that began with %d", ErrConfig, len(keys), len(c.Keys))
+	}
+	c.Keys = keys
+	var rings rings
+	if err := rings.make(&c); err != nil {
+		return err
+	}
+	return n.ask(ctx, func(s *stepper) { s.rekey(&rings) })
+}
+
+// rekey has all that is sent and comes be sealed by other keys.
+func (s *stepper) rekey(r *rings) {
+	s.wire.ring = r.zone
+	rekeyAll(s.streams, r.zone)
+	if s.tier != nil {
+		s.tier.ring = r.hierarchy
+		rekeyAll(s.tier.links, r.hierarchy)
+	}
+}
+
+func rekeyAll[L comparable](all map[L]*stream, ring *gossip.Keyring) {
+	for _, c := range all {
+		if c.seals != nil {
+			c.seals.Rekey(ring)
+		}
+	}
 }
 
 // maxKeyFile bounds the bytes of a file of keys.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,10 +138,16 @@ func (p *process) sees(ctx context.Context, want string) error {
 	}
 }
 
-// TestHalfKilled kills half of the processes of a zone at once, on a fabric of
-// namespaces, a process in each, and waits until the others agree on who is left;
-// then it starts them again.
-func TestHalfKilled(t *testing.T) {
+// town is a zone of processes on a fabric of namespaces, one in each.
+type town struct {
+	t         *testing.T
+	lab       *netlab.Lab
+	processes []*process
+}
+
+// newTown starts a process on each host, and waits until they agree.
+func newTown(t *testing.T) *town {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces take root")
 	}
@@ -156,59 +163,89 @@ func TestHalfKilled(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	hosts := lab.Topology().Hosts()
-	address := func(i int) string { return fmt.Sprintf("%v:7946", lab.HostAddr(topology.NodeID(i))) }
-	config := func(i int) membership.Config {
-		return membership.Config{
-			Name: fmt.Sprintf("h%02d", i), Listen: address(i), Bootstrap: []string{address(0), address(1), address(2)},
-			Monitor: i == 2, Keys: []membership.Key{{Number: 1, Secret: [32]byte{7}}}, Encrypt: true,
+	town := &town{t, lab, make([]*process, lab.Topology().Hosts())}
+	for i := range town.processes {
+		town.start(i)
+	}
+	town.agree(everybody)
+	return town
+}
+
+// start starts the process of a host.
+func (v *town) start(i int) {
+	v.t.Helper()
+	address := func(i int) string { return fmt.Sprintf("%v:7946", v.lab.HostAddr(topology.NodeID(i))) }
+	v.processes[i] = start(v.t, v.lab, i, membership.Config{
+		Name: fmt.Sprintf("h%02d", i), Listen: address(i), Bootstrap: []string{address(0), address(1), address(2)},
+		Monitor: i == 2, Keys: []membership.Key{{Number: 1, Secret: [32]byte{7}}}, Encrypt: true,
+	})
+}
+
+// signal sends a signal to some.
+func (v *town) signal(to func(i int) bool, s syscall.Signal) {
+	v.t.Helper()
+	for i, p := range v.processes {
+		if !to(i) {
+			continue
+		}
+		if err := p.cmd.Process.Signal(s); err != nil {
+			v.t.Fatal(err)
 		}
 	}
-	everybody := func(alive func(i int) bool) string {
-		var names []string
-		for i := range hosts {
-			if alive(i) {
-				names = append(names, config(i).Name)
-			}
-		}
-		return strings.Join(names, " ")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+}
+
+// agree waits until some see each other and nobody else.
+func (v *town) agree(some func(i int) bool) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.t.Context(), time.Minute)
 	defer cancel()
-	processes := make([]*process, hosts)
-	for i := range processes {
-		processes[i] = start(t, lab, i, config(i))
-	}
-	agree := func(alive func(i int) bool) {
-		t.Helper()
-		want := everybody(alive)
-		for i, p := range processes {
-			if !alive(i) {
-				continue
-			}
-			if err := p.sees(ctx, want); err != nil {
-				t.Fatal(err)
-			}
+	var names []string
+	for i, p := range v.processes {
+		if some(i) {
+			names = append(names, p.name)
 		}
 	}
-	all := func(int) bool { return true }
-	agree(all)
+	want := strings.Join(names, " ")
+	for i, p := range v.processes {
+		if !some(i) {
+			continue
+		}
+		if err := p.sees(ctx, want); err != nil {
+			v.t.Fatal(err)
+		}
+	}
+}
 
-	odd := func(i int) bool { return i%2 == 1 }
-	even := func(i int) bool { return !odd(i) }
-	for i, p := range processes {
-		if odd(i) {
-			if err := p.cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	agree(even)
+func everybody(int) bool { return true }
 
-	for i := range processes {
+func odd(i int) bool { return i%2 == 1 }
+
+func even(i int) bool { return !odd(i) }
+
+// TestHalfKilled kills half of the processes of a zone at once, and waits until
+// the others agree on who is left; then it starts them again.
+func TestHalfKilled(t *testing.T) {
+	v := newTown(t)
+	v.signal(odd, syscall.SIGKILL)
+	v.agree(even)
+	for i := range v.processes {
 		if odd(i) {
-			processes[i] = start(t, lab, i, config(i))
+			v.start(i)
 		}
 	}
-	agree(all)
+	v.agree(everybody)
+}
+
+// TestHalfKilledQuarterStopped kills half of the processes of a zone, and stops
+// half of the others until the rest holds them for dead, too. Then these go on, and
+// nobody stays dead who is alive.
+func TestHalfKilledQuarterStopped(t *testing.T) {
+	v := newTown(t)
+	stopped := func(i int) bool { return i%4 == 0 }
+	t.Cleanup(func() { v.signal(stopped, syscall.SIGCONT) }) // or nobody sees its end
+	v.signal(odd, syscall.SIGKILL)
+	v.signal(stopped, syscall.SIGSTOP)
+	v.agree(func(i int) bool { return even(i) && !stopped(i) })
+	v.signal(stopped, syscall.SIGCONT)
+	v.agree(even)
 }

@@ -15,7 +15,8 @@ import (
 
 const (
 	postedAtMost = 512  // items that wait for the loop
-	maxStreams   = 1024 // connections of the zone, and those of which nothing sound has come yet
+	maxStreams   = 1024 // connections of the zone
+	maxStrangers = 512  // connections that others have made, and of which nothing sound has come yet
 	maxLinks     = 4096 // connections of the hierarchy: two of each zone that a supervisor has
 )
 

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tributary-fabric/tributary/internal/loopback"
 )
 
 // within bounds what a test waits for.
@@ -138,6 +140,18 @@ func TestZone(t *testing.T) {
 	}
 }
 
+// TestNoticesOfAnyZone: who was in the view before a reader came is not there
+// twice, and is told to have left.
+func TestNoticesOfAnyZone(t *testing.T) {
+	nodes := zoneOf(t, 3, func(_ int, c *Config) { c.Zone = 5 })
+	agree(t, nodes...)
+	w := follow(t, nodes[0])
+	nodes[1].Close()
+	if x := waitFor(t, w, Left, "n1"); x.Zone != 5 || x.Cause != Failed {
+		t.Errorf("%v in zone %d", x, x.Zone)
+	}
+}
+
 func TestLeaveWithExitCode(t *testing.T) {
 	nodes := zoneOf(t, 4, nil)
 	agree(t, nodes...)
@@ -166,7 +180,7 @@ func TestDeathAndRestart(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "incarnation")
 	nodes := zoneOf(t, 4, func(i int, c *Config) {
 		if i == 1 {
-			c.State = state
+			c.State, c.Listen = state, loopback.Address(t)
 		}
 	})
 	agree(t, nodes...)

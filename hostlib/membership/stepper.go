@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -23,9 +24,10 @@ type stepper struct {
 
 	tier *tier // nil: the node has no part in a hierarchy
 
-	streams map[member.Link]*stream
-	dialing map[member.Link]bool // true: the core wants it no more
-	next    member.Link          // of who calls next: an odd number
+	streams   map[member.Link]*stream
+	strangers []*stream            // of these, those that others have made and that are not greeted, the oldest first
+	dialing   map[member.Link]bool // true: the core wants it no more
+	next      member.Link          // of who calls next: an odd number
 
 	inputs  []member.Input
 	scratch []byte
@@ -102,19 +104,33 @@ func (s *stepper) take(it *item) {
 
 func (s *stepper) input(in member.Input) { s.inputs = append(s.inputs, in) }
 
-// called takes a connection that somebody has made.
+// called takes a connection that somebody has made. Who says nothing sound has
+// to make room for those who come after: he cannot keep others out.
 func (s *stepper) called(conn net.Conn) {
-	if len(s.streams) >= maxStreams {
+	if len(s.streams)-len(s.strangers) >= maxStreams {
 		s.n.counts.turnedAway.Add(1)
 		s.n.taken(conn)
 		conn.Close()
 		return
 	}
+	if len(s.strangers) >= maxStrangers {
+		s.n.counts.turnedAway.Add(1)
+		s.failed(s.strangers[0])
+	}
 	s.next += 2
 	c := s.newStream(conn)
 	c.link = s.next
 	s.streams[c.link] = c
+	s.strangers = append(s.strangers, c)
 	s.begin(c)
+}
+
+// known takes a stream out of those of strangers: it has said something sound,
+// or ends.
+func (s *stepper) known(c *stream) {
+	if i := slices.Index(s.strangers, c); i >= 0 {
+		s.strangers = slices.Delete(s.strangers, i, i+1)
+	}
 }
 
 // dialled takes a connection that the core wanted, or that there is none.
@@ -243,6 +259,7 @@ func (s *stepper) zoneFrame(c *stream, b []byte) error {
 	c.sound()
 	if !c.greeted {
 		c.greeted = true
+		s.known(c)
 		s.input(member.Input{Kind: member.Accepted, Link: c.link})
 	}
 	in.Link = c.link
@@ -266,6 +283,7 @@ func (s *stepper) failed(c *stream) {
 		return
 	}
 	delete(s.streams, c.link)
+	s.known(c)
 	switch {
 	case c.greeted:
 		s.input(member.Input{Kind: member.Failed, Link: c.link})

@@ -38,19 +38,16 @@ type tier struct {
 }
 
 // newTier returns what a node has to do with the hierarchy, nil if nothing.
-func newTier(s *stepper, now core.Time, supervisors []netip.AddrPort) (*tier, error) {
+func newTier(s *stepper, now core.Time, supervisors []netip.AddrPort, ring *gossip.Keyring) (*tier, error) {
 	c := &s.n.cfg
 	if !c.Management && len(supervisors) == 0 {
 		return nil, nil
 	}
 	t := &tier{
-		s: s, next: 1, links: map[hierarchy.Link]*stream{}, dialing: map[hierarchy.Link]bool{},
+		s: s, ring: ring, next: 1, links: map[hierarchy.Link]*stream{}, dialing: map[hierarchy.Link]bool{},
 		waiting: map[uint32][]chan<- hierarchy.View{}, followed: map[uint32]*followed{},
 	}
 	var err error
-	if t.ring, err = ring(c, "hierarchy", 0); err != nil {
-		return nil, err
-	}
 	if c.Management {
 		t.supervisor, err = hierarchy.NewSupervisor(c.Hierarchy.settings(), s.core, now)
 		t.role = t.supervisor
@@ -115,6 +112,7 @@ func (t *tier) owns(c *stream, b []byte) bool {
 // there was room.
 func (t *tier) adopt(c *stream) bool {
 	delete(t.s.streams, c.link)
+	t.s.known(c)
 	if len(t.links) >= maxLinks {
 		t.s.n.counts.turnedAway.Add(1)
 		c.cut()

@@ -4,15 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 )
 
-// hierarchyOf starts three management nodes, and two zones of four that have two of
-// them as supervisors to call first.
-func hierarchyOf(t *testing.T) (management []*Node, zones [2][]*Node) {
+// hierarchyOf starts management nodes, and two zones of four that may call all of
+// them first.
+func hierarchyOf(t *testing.T, size int) (management []*Node, zones [2][]*Node) {
 	t.Helper()
 	keys := []Key{{Number: 1, Secret: [32]byte{9}}}
-	for i := range 3 {
+	for i := range size {
 		c := Config{Name: fmt.Sprintf("m%d", i), Management: true, Keys: keys}
 		if i > 0 {
 			c.Bootstrap = []string{management[0].Addr().String()}
@@ -23,7 +24,9 @@ func hierarchyOf(t *testing.T) (management []*Node, zones [2][]*Node) {
 		zones[z] = zoneOf(t, 4, func(i int, c *Config) {
 			c.Name = fmt.Sprintf("z%d-n%d", z, i)
 			c.Zone, c.Keys = uint32(z), keys
-			c.Supervisors = []string{management[0].Addr().String(), management[1].Addr().String()}
+			for _, m := range management {
+				c.Supervisors = append(c.Supervisors, m.Addr().String())
+			}
 		})
 	}
 	return management, zones
@@ -55,7 +58,7 @@ func census(t *testing.T, n *Node, sizes ...int) []Zone {
 // TestHierarchy has every management node know how many nodes each zone has,
 // fetch their names, and be told who dies; also after a supervisor has died.
 func TestHierarchy(t *testing.T) {
-	management, zones := hierarchyOf(t)
+	management, zones := hierarchyOf(t, 3)
 	for _, m := range management {
 		census(t, m, 4, 4)
 	}
@@ -92,15 +95,9 @@ func TestHierarchy(t *testing.T) {
 	}
 	victim := zones[1][3]
 	victim.Close()
-	told := 0
 	for i, m := range management {
 		census(t, m, 4, 3)
-		if left, _ := seen(t, watchers[i], "z1-n3"); left {
-			told++
-		}
-	}
-	if told == 0 {
-		t.Error("no management node was told of the death by name")
+		seen(t, watchers[i], Left, victim.Name())
 	}
 
 	// A supervisor dies: its zones get another one.
@@ -118,18 +115,78 @@ func TestHierarchy(t *testing.T) {
 	}
 }
 
-// seen reports whether a reader that waits for nothing was told that a node left.
-func seen(t *testing.T, w *Watcher, name string) (left bool, all []Notice) {
+// TestFollowAcrossDeaths kills all supervisors of a zone that a third node
+// follows, and with them a node of the zone. The follower is told of that by name,
+// of who comes and goes later, and of nobody twice.
+func TestFollowAcrossDeaths(t *testing.T) {
+	management, zones := hierarchyOf(t, 5)
+	var supervise []string
+	i := slices.IndexFunc(management, func(n *Node) bool {
+		supervise = census(t, n, 4, 4)[1].Supervisors
+		return !slices.Contains(supervise, n.Name())
+	})
+	follower := management[i]
+	if err := follower.Follow(within(t), 1); err != nil {
+		t.Fatal(err)
+	}
+	w := follower.BelowWatcher()
+	defer w.Close()
+	victim := zones[1][3]
+	var blow sync.WaitGroup
+	for _, n := range management {
+		if slices.Contains(supervise, n.Name()) {
+			blow.Go(n.Close)
+		}
+	}
+	blow.Go(victim.Close)
+	blow.Wait()
+
+	told := seen(t, w, Left, victim.Name())
+	late := join(t, Config{
+		Name: "z1-n4", Zone: 1, Keys: victim.cfg.Keys, Supervisors: victim.cfg.Supervisors, Bootstrap: []string{zones[1][0].Addr().String()},
+	})
+	agree(t, append(zones[1][:3:3], late)...)
+	told = append(told, seen(t, w, Joined, late.Name())...)
+	if err := late.Leave(within(t), 5); err != nil {
+		t.Fatal(err)
+	}
+	told = append(told, seen(t, w, Left, late.Name())...)
+	there := map[string]bool{victim.Name(): true}
+	for _, n := range zones[1][:3] {
+		there[n.Name()] = true
+	}
+	for _, x := range told {
+		if x.Zone != 1 {
+			continue // which it may have begun to supervise
+		}
+		if there[x.Member.Name] == (x.Kind == Joined) {
+			t.Errorf("told %v while there are %v", x, there)
+		}
+		there[x.Member.Name] = x.Kind == Joined
+	}
+	if last := told[len(told)-1]; last.Cause == Departed && (last.Exit == nil || *last.Exit != 5) {
+		t.Errorf("the last one: %v", last)
+	}
+	await(t, func() bool { // it may just be changing supervisors
+		view, err := follower.Fetch(within(t), 1)
+		same := func(m Member, name string) bool { return m.Name == name }
+		return err == nil && slices.EqualFunc(view, []string{"z1-n0", "z1-n1", "z1-n2"}, same)
+	})
+}
+
+// seen returns what a reader is told up to the first notice of a kind about a
+// node.
+func seen(t *testing.T, w *Watcher, kind Kind, name string) (all []Notice) {
 	t.Helper()
 	for {
 		batch, err := w.Next(within(t))
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("waiting until %s %v: %v", name, kind, err)
 		}
 		all = append(all, batch...)
 		for _, x := range batch {
-			if x.Member.Name == name && x.Kind == Left {
-				return true, all
+			if x.Member.Name == name && x.Kind == kind {
+				return all
 			}
 		}
 	}

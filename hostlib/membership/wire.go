@@ -10,6 +10,21 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
+// rings are the keys for both uses that a node has of them.
+type rings struct{ zone, hierarchy *gossip.Keyring }
+
+func (r *rings) make(c *Config) (err error) {
+	use := "zone"
+	if c.Management {
+		use = "management"
+	}
+	if r.zone, err = ring(c, use, c.Zone); err != nil {
+		return err
+	}
+	r.hierarchy, err = ring(c, "hierarchy", 0)
+	return err
+}
+
 // ring returns the keys for one use of what nodes share: the messages of a zone,
 // or those between zones. Who has the keys of one can make those of all; but a packet of
 // one zone is none of another, so that zones do not run into each other where

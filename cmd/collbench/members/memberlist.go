@@ -23,8 +23,13 @@ type Memberlist struct {
 func (Memberlist) Name() string { return "memberlist" }
 
 // rejoin is how long a memberlist node waits before it asks those again that
-// were not there yet. The library leaves that to its user.
-const rejoin = 20 * time.Millisecond
+// were not there yet, then twice as long, and so on, up to rejoinMost: nodes that all
+// ask without a pause would keep each other from answering. The library leaves that
+// to its user.
+const (
+	rejoin     = 20 * time.Millisecond
+	rejoinMost = 5 * time.Second
+)
 
 // Start implements System.
 func (s Memberlist) Start(ctx context.Context, seat Seat) (Node, error) {
@@ -71,13 +76,13 @@ func (n *memberlistNode) join(ctx context.Context) {
 			seeds = append(seeds, s.String())
 		}
 	}
-	for len(seeds) > 0 && ctx.Err() == nil {
+	for wait := rejoin; len(seeds) > 0 && ctx.Err() == nil; wait = min(2*wait, rejoinMost) {
 		if got, _ := n.list.Join(seeds); got == len(seeds) {
 			return
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(rejoin):
+		case <-time.After(wait):
 		}
 	}
 }

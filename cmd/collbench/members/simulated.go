@@ -7,6 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/attribute"
+	"github.com/tributary-fabric/tributary/internal/core/member"
+	corezone "github.com/tributary-fabric/tributary/internal/core/zone"
 	"github.com/tributary-fabric/tributary/internal/sim/hierarchy"
 	"github.com/tributary-fabric/tributary/internal/sim/zone"
 )
@@ -179,8 +183,21 @@ func simulateFaults(ctx context.Context, c Config, progress func(string)) ([]Row
 	return rows, nil
 }
 
+// whole is a zone whose nodes have attributes, too, as those of services have.
+func whole(c Config) zone.Config {
+	cfg := zone.DefaultConfig(c.Nodes, c.Seed)
+	cfg.Wrap = func(_ int, m *member.Core, _ core.Time) zone.Stepper {
+		around, err := corezone.Around(m, attribute.DefaultConfig(0))
+		if err != nil {
+			panic(err) // the defaults are sound
+		}
+		return around
+	}
+	return cfg
+}
+
 func simulateIdle(_ context.Context, c Config, _ func(string)) ([]Row, error) {
-	r, err := zone.RunIdle(zone.DefaultConfig(c.Nodes, c.Seed), idleLasts)
+	r, err := zone.RunIdle(whole(c), idleLasts)
 	if err != nil {
 		return nil, err
 	}
@@ -211,19 +228,24 @@ func simulateLoss(_ context.Context, c Config, progress func(string)) ([]Row, er
 }
 
 func simulateMemory(_ context.Context, c Config, _ func(string)) ([]Row, error) {
-	r, err := zone.RunMemory(zone.DefaultConfig(c.Nodes, c.Seed))
+	r, err := zone.RunMemory(whole(c))
 	if err != nil {
 		return nil, err
 	}
 	return []Row{{
 		Key: "memory", What: fmt.Sprintf("memory a node in a view of %d", c.Nodes), Asked: fmt.Sprintf("<= %d KiB", memoryBytes>>10),
-		Measured: fmt.Sprintf("%.0f KiB", float64(r.Bytes)/1024), Reached: r.Bytes <= memoryBytes,
-		Figures: map[string]float64{"bytes": float64(r.Bytes)},
+		Measured: fmt.Sprintf("%.0f KiB", float64(r.Bytes())/1024), Reached: r.Bytes() <= memoryBytes,
+		Figures: map[string]float64{"bytes": float64(r.Bytes()), "cores_bytes": float64(r.Cores), "ids_bytes": float64(r.Directory)},
+		Notes:   []string{fmt.Sprintf("view and attributes %.0f KiB, the IDs with their addresses %.0f KiB", float64(r.Cores)/1024, float64(r.Directory)/1024)},
 	}}, nil
 }
 
-func simulateChurn(_ context.Context, c Config, _ func(string)) ([]Row, error) {
-	r, err := zone.RunChurn(zone.DefaultConfig(c.Nodes, c.Seed), changes, changesWithin)
+func simulateChurn(_ context.Context, c Config, progress func(string)) ([]Row, error) {
+	r, err := zone.RunChurn(zone.DefaultConfig(c.Nodes, c.Seed), changes, changesWithin, func(done int) {
+		if done%(changes/5) == 0 {
+			progress(fmt.Sprintf("%d of %d leaves and joins", done, changes))
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
