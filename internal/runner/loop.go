@@ -67,6 +67,7 @@ type Loop[In, Out any] struct {
 	// What a step needs, of whoever has the turn.
 	out                  Out
 	first, arrived, more []In
+	sharing              sharing
 }
 
 // Start starts a loop. The caller owns it and must Close it.
@@ -219,6 +220,7 @@ func (l *Loop[In, Out]) cycle() bool {
 	}
 	l.cfg.Core.Step(now, batch, &l.out)
 	l.more = l.cfg.Apply(now, &l.out)
+	l.sharing.offer(now)
 	return true
 }
 
