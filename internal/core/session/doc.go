@@ -40,14 +40,20 @@
 //	by loss   as CUBIC (RFC 9438), up to W                     by delay, for a test with 16,
 //	                                                           every 64 rounds, or at a cut after 16
 //
-// The limit is the target, Timing.Queue, at w = 64; a quarter of it does not
-// depend on w, the rest goes with 1/sqrt(w): so flows of different round trips
-// share a link, and the queue of k groups grows with the root of k. The mode by
-// loss is for links that TCP fills, where who looks at the delay starves; Copa
-// (Arun and Balakrishnan, NSDI 2018) has such a mode. A round without a chunk
-// that had to wait for the window changes nothing, nor do the first chunks after
-// a pause, which wait for late members: so small operations are left alone, and
-// the next operation begins with the window of the last.
+// The limit is the target, Timing.Queue, at w = 64. For larger windows a quarter
+// of it does not depend on w, and the rest goes with 1/sqrt(w): so flows of
+// different round trips share a link. For smaller ones it goes up to three
+// targets, by 1 - (w/64)^2 of two, so that 45 chunks or so are on their way
+// beside a TCP stream that its own host keeps from filling the queue: Linux lets
+// it have two buffers of 64 KiB there, about 90 packets, and half as many of ours
+// are a third of the link. Many groups have a queue of up to three targets for
+// that.
+//
+// The mode by loss is for links that TCP fills, where who looks at the delay
+// starves; Copa (Arun and Balakrishnan, NSDI 2018) has such a mode. A round
+// without a chunk that had to wait for the window changes nothing, nor do the
+// first chunks after a pause, which wait for late members: so small operations
+// are left alone, and the next operation begins with the window of the last.
 //
 // A loss cuts the window only where the delay shows a queue, or more than a
 // quarter was lost (Veno; Fu and Liew, 2003).

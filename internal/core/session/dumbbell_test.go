@@ -227,3 +227,11 @@ func (c *cubic) missed(now core.Time, n, next uint32, rtt time.Duration) {
 	c.size = max(2, 0.7*c.size)
 	c.threshold = c.size
 }
+
+// shallow is TCP on a Linux host whose own queue is the link's: however large
+// its window, it has no more than two buffers of 64 KiB there (TCP small queues).
+type shallow struct{ *cubic }
+
+const smallQueue = 2 * 64 << 10 / 1514 // packets
+
+func (s shallow) window() int { return min(s.cubic.window(), smallQueue) }

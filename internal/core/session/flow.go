@@ -50,6 +50,7 @@ const (
 	firstWindow = 64 // of an epoch: its queue is short on any link of a data centre
 	trainWindow = 16 // what one system call sends at the least
 	smallWindow = gap + 1
+	longDelay   = 3  // targets; more, with a train on its way, is another's
 	believed    = 4  // rounds with a train and a long delay, until this counts as another's
 	testedEvery = 64 // rounds
 	cubicGrowth = 4
@@ -69,10 +70,17 @@ func (f *flow) train() uint32 { return min(f.most, trainWindow) }
 
 // limit returns the delay at which the window w stops to grow: the target for
 // firstWindow. Small windows have a larger one, by which flows of different
-// round trips share a link (Swift, 3.5).
+// round trips share a link (Swift, 3.5). Below firstWindow it rises fast: beside
+// who keeps a queue of its own, whatever others do, some chunks find room. It
+// stays below longDelay.
 func (f *flow) limit(w uint32) time.Duration {
-	t := float64(f.target) / 4
-	return time.Duration(t) + time.Duration(3*t*math.Sqrt(firstWindow/float64(w)))
+	t := float64(f.target)
+	if w < firstWindow {
+		x := float64(w) / firstWindow
+		lower := (longDelay - 1) * x * x // alone, so that all machines round it alike
+		return time.Duration(t * (longDelay - float64(lower)))
+	}
+	return time.Duration(t/4) + time.Duration(3*t/4*math.Sqrt(firstWindow/float64(w)))
 }
 
 // pause notes that everything before number next is done: what is sent now
@@ -130,7 +138,7 @@ func (f *flow) grow(s sample) {
 // delay that stays long then is not this group's.
 func (f *flow) shrink(s sample) {
 	f.back = max(f.back, f.size)
-	if s.window > f.train() || s.delay <= 3*f.target {
+	if s.window > f.train() || s.delay <= longDelay*f.target {
 		f.rounds = 0
 	} else if f.rounds++; f.rounds >= believed && f.back > f.train() {
 		f.size, f.back = f.back, 0

@@ -19,7 +19,7 @@ func fabricLink(seed uint64) *dumbbell {
 }
 
 // TestJudge: what a round tells moves the window by these rules. The delay's
-// limit is 4 ms at a window of 64, and 7 ms at one of 16; more than 12 ms are
+// limit is 4 ms at a window of 64, and 11.5 ms at one of 16; more than 12 ms are
 // long.
 func TestJudge(t *testing.T) {
 	const ms = time.Millisecond
@@ -36,7 +36,7 @@ func TestJudge(t *testing.T) {
 		{"a delay ends the start", flow{size: 64, start: true}, 8 * ms, flow{size: 48, back: 64}},
 		{"it cuts by half of what is too much", flow{size: 64}, 8 * ms, flow{size: 48, back: 64}},
 		{"by one at the least", flow{size: 64}, 4*ms + 1, flow{size: 63, back: 64}},
-		{"and remembers where it began", flow{size: 48, back: 64}, 6 * ms, flow{size: 42, back: 64}},
+		{"and remembers where it began", flow{size: 48, back: 64}, 10 * ms, flow{size: 42, back: 64}},
 		{"a short delay ends a series of cuts", flow{size: 48, back: 64, rounds: 3}, 4 * ms, flow{size: 50}},
 		{"not below a train", flow{size: 17, back: 64}, 40 * ms, flow{size: 16, back: 64}},
 		{"a train, a long delay", flow{size: 16, back: 64}, 40 * ms, flow{size: 16, back: 64, rounds: 1}},
@@ -184,8 +184,8 @@ func TestAlone(t *testing.T) {
 }
 
 // TestGroupsShareALink: groups of like round trips get like shares, those of
-// unlike ones nearly so; the queue grows with the root of their number, far
-// less than to what the link has room for.
+// unlike ones nearly so; the queue stays below what counts as another's, and far
+// below what the link has room for.
 func TestGroupsShareALink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := fabricLink(rapid.Uint64().Draw(t, "seed"))
@@ -212,7 +212,7 @@ func TestGroupsShareALink(t *testing.T) {
 		if j := jain(s); j < least {
 			t.Errorf("shares %.3f, Jain's index %.3f, want %v", s, j, least)
 		}
-		if d.queue() > 10*time.Millisecond {
+		if d.queue() > longDelay*DefaultTiming().Queue {
 			t.Errorf("%d groups have a queue of %v", k, d.queue())
 		}
 		for i, o := range all {
@@ -245,6 +245,24 @@ func TestBesideTCP(t *testing.T) {
 		d.run(time.Second)
 		if s := d.shares(time.Second)[0]; s < 0.99 || d.queue() > 5*time.Millisecond {
 			t.Errorf("seed %d: %.2f alone again, with a queue of %v, window %d", seed, s, d.queue(), o.size)
+		}
+	}
+}
+
+// TestBesideSmallQueues: beside a stream that keeps 5 ms of queue and never
+// loses anything, neither gets less than a third.
+func TestBesideSmallQueues(t *testing.T) {
+	for seed := range uint64(10) {
+		d := fabricLink(seed)
+		d.jitter = 500 * time.Microsecond
+		o := newOurs(256)
+		d.add(o, 300*time.Microsecond, core.Time(seed%3)*core.Time(time.Second))
+		d.add(shallow{newCubic()}, 200*time.Microsecond, core.Time(seed%5)*core.Time(time.Second))
+		d.run(10 * time.Second)
+		d.reset()
+		d.run(10 * time.Second)
+		if s := d.shares(10 * time.Second); s[0] < 1./3 || s[1] < 1./3 || o.byLoss {
+			t.Errorf("seed %d: shares %.2f, window %d, by loss: %v", seed, s, o.size, o.byLoss)
 		}
 	}
 }

@@ -42,6 +42,7 @@ type tcpNode struct {
 	acked           int
 	heardAt         core.Time
 	ended           bool
+	small           uint32 // packets on their way at most, by what its host lets into its queue; 0: any
 }
 
 func (t *tcpNode) Deadline() core.Time {
@@ -66,7 +67,11 @@ func (t *tcpNode) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 		t.due, t.heardAt = t.next, now
 		t.threshold, t.size = t.size/2, 10
 	}
-	for !t.ended && t.next-t.due < uint32(t.size) {
+	room := uint32(t.size)
+	if t.small > 0 {
+		room = min(room, t.small)
+	}
+	for !t.ended && t.next-t.due < room {
 		var b [tcpHeader]byte
 		binary.BigEndian.PutUint32(b[:], t.next)
 		t.sent[t.next] = now
