@@ -29,6 +29,12 @@ func broadcast(id uint64, rank, root uint32, elements int) session.Operation {
 	return o
 }
 
+// pieceOf returns o as a piece of an operation on so many elements.
+func pieceOf(elements int, o session.Operation) session.Operation {
+	o.Whole = session.Whole{IsSet: true, Elements: elements}
+	return o
+}
+
 // disagreements are plans of one rank, the odd one, against those of the others.
 var disagreements = map[string]struct {
 	one, other func(rank uint32) []session.Operation
@@ -39,6 +45,14 @@ var disagreements = map[string]struct {
 		},
 		func(uint32) []session.Operation {
 			return []session.Operation{allreduce(0, reduce.Sum, reduce.Int32, 8)}
+		},
+	},
+	"whole": {
+		func(uint32) []session.Operation {
+			return []session.Operation{pieceOf(17, allreduce(0, reduce.Sum, reduce.Int32, 8))}
+		},
+		func(uint32) []session.Operation {
+			return []session.Operation{pieceOf(16, allreduce(0, reduce.Sum, reduce.Int32, 8))}
 		},
 	},
 	"type": {
@@ -200,6 +214,35 @@ func TestCancel(t *testing.T) {
 		n.step(quits, Input{Kind: Start, Operation: &session.Operation{ID: 7, Collective: wire.Barrier}})
 		if !errors.Is(quits.refused[7], ErrEnded) {
 			t.Fatalf("an operation after the end: %v", quits.refused[7])
+		}
+	})
+}
+
+// TestFailedElsewhere: what ended another communicator of the members ends this
+// one for all, whoever hears of it.
+func TestFailedElsewhere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := drawNetwork(t)
+		n.plan(3)
+		hears := n.members[rapid.IntRange(0, n.cfg.Size-1).Draw(t, "hears")]
+		for _, m := range n.members {
+			m.plan = append(m.plan, session.Operation{ID: 99, Collective: wire.Barrier})
+		}
+		hears.plan = hears.plan[:rapid.IntRange(0, 3).Draw(t, "operations of it")]
+		n.faults = true
+		for range rapid.IntRange(0, 300).Draw(t, "steps before") {
+			n.run()
+		}
+		want := wire.Fail{Kind: wire.FailDead, Rank: uint32(n.cfg.Size - 1), Reason: "struck by lightning"}
+		n.step(hears, Input{Kind: Failed, News: &News{Fail: want}})
+		for range 200 {
+			n.run()
+		}
+		n.finish()
+		for _, m := range n.members {
+			if m.ended == nil || *m.ended != want {
+				t.Fatalf("rank %d was told %+v: %s", m.rank, m.ended, n)
+			}
 		}
 	})
 }

@@ -73,6 +73,7 @@ const (
 	Withdraw                  // News.Epoch, News.Reason: the manager takes an offer back
 	Notice                    // News.Notice: at rank 0, what the manager said of the group
 	Cancel                    // News.Reason: this member gives up
+	Failed                    // News.Fail: so another communicator of these members has ended
 )
 
 // Input is one input. It is small, since there is one for every packet, and
@@ -93,6 +94,7 @@ type News struct {
 	Epoch  uint32
 	Reason string
 	Notice wire.Notice
+	Fail   wire.Fail
 }
 
 // Datagram is a packet for the leaf switch.
@@ -276,6 +278,8 @@ func (c *Core) news(now core.Time, in *Input) {
 		c.agree(now, epoch.Input{Kind: epoch.Noticed, Notice: n.Notice})
 	case Cancel:
 		c.fail(now, wire.Fail{Kind: wire.FailCancel, Rank: c.cfg.Rank, Reason: n.Reason})
+	case Failed:
+		c.fail(now, n.Fail)
 	}
 }
 

@@ -98,13 +98,15 @@ func newWorld(t *rapid.T) *world {
 
 // plans makes the same operations for all members, with vectors of random
 // float32, whose sum depends on the order; some are summed in block floating
-// point.
+// point. Some operations are pieces of longer ones, and some members do not want
+// the result.
 func (w *world) plans(size, count int) [][]Operation {
 	plans := make([][]Operation, size)
 	for id := range count {
 		kind := wire.Collective(1 + w.rng.IntN(4))
 		root, elements, inPlace := uint32(w.rng.IntN(size)), w.rng.IntN(60), w.rng.IntN(2) == 0
 		element := []reduce.Type{reduce.Float32, reduce.Block32}[w.rng.IntN(2)]
+		whole := Whole{IsSet: w.rng.IntN(3) == 0, Elements: elements + min(elements, 7), Serial: uint16(id)}
 		for r := range size {
 			o := Operation{ID: uint64(id), Collective: kind, Elements: elements, Element: element, Function: reduce.Sum}
 			switch kind {
@@ -116,6 +118,10 @@ func (w *world) plans(size, count int) [][]Operation {
 				o.Function, o.Element, o.Elements = reduce.NoFunction, 0, 0
 				o.Last = id == count-1
 			}
+			if whole.IsSet && kind != wire.Barrier {
+				o.Whole = whole
+			}
+			o.Aside = kind != wire.Barrier && w.rng.IntN(4) == 0
 			if o.Source(uint32(r)) || !kind.Copies() {
 				for range o.Elements {
 					o.In = binary.LittleEndian.AppendUint32(o.In, math.Float32bits(float32(w.rng.NormFloat64())*float32(math.Exp(8*w.rng.NormFloat64()))))
@@ -421,6 +427,9 @@ func (w *world) answer(key chunkKey, rank int) {
 	h := w.header(key, wire.Result, rank)
 	h.Signature = sig
 	o := Operation{Collective: sig.Collective, Root: sig.Root}
+	if sig.Collective != wire.Barrier { // nor of what is only confirmed
+		o.Aside = w.members[rank].plan[sig.Operation].Aside
+	}
 	body, exponent := parts(w.results[key])
 	if h.Exponent = exponent; o.Sink(uint32(rank)) {
 		h.Flags = wire.Sink

@@ -28,9 +28,25 @@ type Operation struct {
 	// Float32: the session turns each chunk as it goes and comes.
 	In, Out []byte
 
+	// Aside: this member does not want the result that the collective would give
+	// it, and has no Out. Members need not agree upon that.
+	Aside bool
+
+	// Whole is what the operation is a piece of, if it is one.
+	Whole Whole
+
 	// Last marks the group's last barrier: it is contributed to only when
 	// every earlier result is there, and no operation follows it.
 	Last bool
+}
+
+// Whole is an operation that several sessions carry, each a piece of its vector
+// or nothing. What packets say of it is the same in all of them, so that each
+// compares what the members called.
+type Whole struct {
+	IsSet    bool
+	Elements int    // at least those of each piece
+	Serial   uint16 // of the operation among all that the sessions carry together
 }
 
 // Source reports whether rank holds the vector that the operation copies.
@@ -40,6 +56,9 @@ func (o *Operation) Source(rank uint32) bool {
 
 // Sink reports whether rank gets the operation's result.
 func (o *Operation) Sink(rank uint32) bool {
+	if o.Aside {
+		return false
+	}
 	switch o.Collective {
 	case wire.Reduce:
 		return o.Root == rank
@@ -78,7 +97,20 @@ func (o *Operation) Validate(c Config) error {
 	if o.Last && o.Collective != wire.Barrier {
 		return fmt.Errorf("%w: only a barrier can be the last operation", ErrOperation)
 	}
+	if w := o.Whole; w.IsSet && (w.Elements < o.Elements || uint64(w.Elements) > math.MaxUint32 || w.Elements > 0 && o.Elements == 0) {
+		return fmt.Errorf("%w: %d elements as a piece of %d", ErrOperation, o.Elements, w.Elements)
+	}
 	return nil
+}
+
+// Chunk returns the elements that a full chunk carries of o's vector, and the
+// bytes of an element; nothing if o has no vector.
+func (o *Operation) Chunk(chunkBytes int) (elements, width int) {
+	width = reduce.ElementSize(o.Function, o.Element)
+	if width == 0 {
+		return 0, 0
+	}
+	return min(chunkBytes/width, math.MaxUint16), width
 }
 
 // Completion tells that an operation is done and its buffers are the caller's
@@ -121,9 +153,11 @@ func newOperation(o Operation, serial uint16, first uint32, c *Config) *operatio
 		Collective: o.Collective, Function: o.Function, Element: o.Element,
 		Root: o.Root, Operation: serial, Elements: uint32(o.Elements),
 	}
-	p.width = p.sig.ElementSize()
+	if o.Whole.IsSet {
+		p.sig.Operation, p.sig.Elements = o.Whole.Serial, uint32(o.Whole.Elements)
+	}
+	p.perItem, p.width = o.Chunk(c.ChunkBytes)
 	if p.width > 0 && o.Elements > 0 {
-		p.perItem = min(c.ChunkBytes/p.width, math.MaxUint16)
 		p.chunks = uint32((o.Elements + p.perItem - 1) / p.perItem)
 	}
 	p.missing = p.chunks
