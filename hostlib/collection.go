@@ -26,15 +26,15 @@ type CollectionSwitch struct {
 	Parent int // index among the switches; -1: the root
 }
 
-// CollectionTree asks the manager for the tree that is active. It fails with
-// ErrNoTree where there is none, and why.
+// CollectionTree asks the manager for the tree that is active, the first of
+// several. It fails with ErrNoTree where there is none, and why.
 func (c *Communicator) CollectionTree(ctx context.Context) (CollectionTree, error) {
 	number := c.number.Load()
-	if c.host.manager == nil || number == 0 {
-		_, why := c.Way()
+	if c.manager == nil || number == 0 {
+		_, why := c.ownWay()
 		return CollectionTree{}, fmt.Errorf("%w: %s", ErrNoTree, why)
 	}
-	e, err := c.host.manager.Explain(ctx, rpc.GroupRef{Group: number})
+	e, err := c.manager.Explain(ctx, rpc.GroupRef{Group: number})
 	if err != nil {
 		return CollectionTree{}, fmt.Errorf("hostlib: the tree of %q: %w", c.name, err)
 	}

@@ -29,6 +29,8 @@ type Communicator struct {
 	members []Member
 	terms   terms
 	rank    int
+	nest    nest          // if it serves another communicator
+	manager managerClient // nil: operations run over hosts
 	group   digest
 	own     attempt
 	core    *rank.Core // the loop's
@@ -49,6 +51,7 @@ type Communicator struct {
 	closing chan struct{} // closed by Host.Close
 	done    chan struct{} // closed when everything has ended
 	word    []byte        // what neighbours that ask later are told; set before stop is called
+	hasLeft bool          // it was left in good order; set before over is closed
 
 	formed  chan struct{} // closed when every neighbour is connected
 	settled chan struct{} // closed when it is known whether a first tree comes
@@ -61,8 +64,9 @@ type Communicator struct {
 	requests  map[uint64]*Request
 	lastID    uint64
 	status    status
-	err       error // why no operation can be started
-	isLeaving bool  // the last operation was started
+	err       error    // why no operation can be started
+	isLeaving bool     // the last operation was started
+	several   *several // if it has several trees; set before it is handed out
 }
 
 // Communicator forms a group with the other members, who all call it with the
@@ -70,21 +74,40 @@ type Communicator struct {
 // member's rank. It returns when the host's neighbours are connected, and the
 // first tree of switches has been entered or is known not to come soon.
 func (h *Host) Communicator(ctx context.Context, name string, members []Member, options ...GroupOption) (*Communicator, error) {
-	own, err := h.checkMembers(name, members)
-	if err != nil {
-		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
-	}
 	terms := termsOf(options)
 	if err := terms.validate(); err != nil {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
+	if terms.wantsSeveral() && len(name) > maxName-maxSuffix {
+		return nil, fmt.Errorf("hostlib: communicator %q: %w: a name of %d bytes, want at most %d for several trees", name, ErrArgument, len(name), maxName-maxSuffix)
+	}
+	c, err := h.single(ctx, name, members, terms, nest{})
+	if err != nil || !terms.wantsSeveral() {
+		return c, err
+	}
+	if err := c.branch(ctx); err != nil {
+		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
+	}
+	return c, nil
+}
+
+// single forms a communicator with one tree.
+func (h *Host) single(ctx context.Context, name string, members []Member, terms terms, nest nest) (*Communicator, error) {
+	own, err := h.checkMembers(name, members)
+	if err != nil {
+		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
+	}
 	c := &Communicator{
 		host: h, name: name, members: slices.Clone(members), terms: terms, rank: own, own: newAttempt(),
+		nest:  nest,
 		links: map[int]*link{},
 		over:  make(chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
 		formed: make(chan struct{}), settled: make(chan struct{}), reports: make(chan report, 1),
 		requests: map[uint64]*Request{},
 		status:   status{epoch: rank.FirstEpoch},
+	}
+	if !nest.onHosts {
+		c.manager = h.manager
 	}
 	c.group = digestOf(name, members, h.set.chunkBytes, h.set.window, c.terms)
 	c.place()
@@ -137,7 +160,7 @@ func (c *Communicator) open() error {
 	set := &c.host.set
 	group, cookie := c.group.numbers()
 	cfg := rank.Config{
-		Group: group, Cookie: cookie, Rank: uint32(c.rank), Size: len(c.members),
+		Group: group, Cookie: cookie, Rank: uint32(c.rank), Size: len(c.members), Radix: c.nest.radix,
 		ChunkBytes: set.chunkBytes, Window: set.window, Timing: set.timing,
 	}
 	var err error
@@ -176,7 +199,7 @@ func (c *Communicator) discard() {
 // place makes the links to the neighbours in the tree of hosts. Callers may
 // come as soon as the communicator is registered.
 func (c *Communicator) place() {
-	t := rank.Config{Size: len(c.members)}.Tree()
+	t := rank.Config{Size: len(c.members), Radix: c.nest.radix}.Tree()
 	if parent, ok := t.Parent(c.rank); ok {
 		c.links[parent] = newLink(c, parent, true)
 	}
@@ -200,7 +223,7 @@ func (c *Communicator) begin() {
 	switch {
 	case len(c.members) == 1:
 		c.settle("a group of one completes locally")
-	case c.host.manager == nil:
+	case c.manager == nil:
 		c.settle("this host has no offload manager")
 	default:
 		c.explain("no tree of switches has been offered yet")
@@ -258,8 +281,17 @@ func (c *Communicator) Err() error {
 	return c.err
 }
 
-// Way tells how an operation begun now would run, and why.
+// Way tells how an operation begun now would run, and why. With several trees,
+// these are the way of all of them, or Mixed, and what holds of each.
 func (c *Communicator) Way() (Way, string) {
+	if c.several != nil {
+		return c.several.way()
+	}
+	return c.ownWay()
+}
+
+// ownWay is Way for the communicator's own tree.
+func (c *Communicator) ownWay() (Way, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.status.offload {
@@ -283,8 +315,20 @@ type HostCounters struct {
 	FramesOut, BytesOut uint64
 }
 
-// Stats returns the counts so far, those of its end once it has ended.
+// Stats returns the counts so far, those of its end once it has ended. With
+// several trees, counts are their sums, and the epoch is that of the first.
 func (c *Communicator) Stats() Stats {
+	stats := c.ownStats()
+	if c.several != nil {
+		for _, o := range c.several.others() {
+			stats.add(o.ownStats())
+		}
+	}
+	return stats
+}
+
+// ownStats is Stats for the communicator's own tree.
+func (c *Communicator) ownStats() Stats {
 	var stats Stats
 	read := func() { stats = c.read() }
 	if c.loop.Do(context.Background(), read) != nil {
@@ -326,6 +370,16 @@ func (c *Communicator) start(o session.Operation, after func()) *Request {
 	if c.terms.blocks(&o) {
 		o.Element, r.blockFloat = reduce.Block32, true
 	}
+	if c.several != nil {
+		c.several.start(r, &o)
+	} else {
+		c.submit(r, &o)
+	}
+	return r
+}
+
+// submit has the loop run o on the communicator's own tree.
+func (c *Communicator) submit(r *Request, o *session.Operation) {
 	c.order.Lock()
 	defer c.order.Unlock()
 	c.mu.Lock()
@@ -333,7 +387,7 @@ func (c *Communicator) start(o session.Operation, after func()) *Request {
 		err := c.err
 		c.mu.Unlock()
 		r.fail(err)
-		return r
+		return
 	}
 	c.isLeaving = c.isLeaving || o.Last
 	c.lastID++
@@ -341,8 +395,7 @@ func (c *Communicator) start(o session.Operation, after func()) *Request {
 	c.requests[o.ID] = r
 	c.mu.Unlock()
 	// The only error is that the loop has ended, which fails all requests.
-	_ = c.loop.Queue(context.Background(), item{in: rank.Input{Kind: rank.Start, Operation: &o}})
-	return r
+	_ = c.loop.Queue(context.Background(), item{in: rank.Input{Kind: rank.Start, Operation: o}})
 }
 
 // isBusy reports whether operations are in flight.

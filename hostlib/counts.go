@@ -63,19 +63,23 @@ func (n *counts) end(c *Communicator) {
 	n.past.add(c.read())
 }
 
-// total returns the sum over all communicators, and how many there are.
+// total returns the sum over all communicators, and how many there are beside
+// those that serve another one.
 func (n *counts) total() (Stats, int) {
 	n.mu.Lock()
 	sum := n.past
-	live := make([]*Communicator, 0, len(n.live))
+	live, whole := make([]*Communicator, 0, len(n.live)), 0
 	for c := range n.live {
 		live = append(live, c)
+		if c.nest.of == nil {
+			whole++
+		}
 	}
 	n.mu.Unlock()
 	for _, c := range live {
-		sum.add(c.Stats())
+		sum.add(c.ownStats())
 	}
-	return sum, len(live)
+	return sum, whole
 }
 
 // read returns the counts. It is for the loop, and for whoever knows that it

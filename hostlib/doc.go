@@ -22,6 +22,9 @@
 // what the manager chooses among the trees that can carry it is said by Expect,
 // ChooseBy and ChooseByWeights.
 //
+// Where one tree is not enough, Stripes cuts long vectors over several, and Roots
+// divides the members among several roots.
+//
 // # Failures
 //
 // The loss of a switch, a link or the manager is not an error: the operation
@@ -35,5 +38,8 @@
 //
 // A communicator has one goroutine, which owns its data socket and its
 // protocol core (internal/core/rank), and two for each neighbour in its tree
-// of hosts, of which there are at most the logarithm of the group.
+// of hosts, of which there are at most the logarithm of the group. Each further
+// tree of Stripes or Roots is a communicator of its own beneath; Roots has one
+// goroutine more, and the lowest ranks of the parts are all neighbours of the
+// first.
 package hostlib

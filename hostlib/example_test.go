@@ -115,3 +115,47 @@ func ExampleExpect() {
 	fmt.Println(v)
 	// Output: [1 2]
 }
+
+// A long vector is cut over the trees that the manager finds; here there is
+// none, and so one lane.
+func ExampleStripes() {
+	ctx := context.Background()
+	host, err := hostlib.Join(ctx, "h0")
+	if err != nil {
+		panic(err)
+	}
+	defer host.Close()
+	comm, err := host.Communicator(ctx, "alone", []hostlib.Member{host.Member()}, hostlib.Stripes(2))
+	if err != nil {
+		panic(err)
+	}
+	v := []int64{1, 2}
+	if _, err := hostlib.Allreduce(ctx, comm, reduce.Sum, v, v); err != nil {
+		panic(err)
+	}
+	for i, lane := range comm.Lanes() {
+		fmt.Println(v, "by lane", i, lane.Name)
+	}
+	// Output: [1 2] by lane 0 alone
+}
+
+// The members are divided among as many roots as the manager finds; here there is
+// no manager, and so no division.
+func ExampleRoots() {
+	ctx := context.Background()
+	host, err := hostlib.Join(ctx, "h0")
+	if err != nil {
+		panic(err)
+	}
+	defer host.Close()
+	comm, err := host.Communicator(ctx, "alone", []hostlib.Member{host.Member()}, hostlib.Roots(2))
+	if err != nil {
+		panic(err)
+	}
+	v := []int64{1, 2}
+	if _, err := hostlib.Allreduce(ctx, comm, reduce.Sum, v, v); err != nil {
+		panic(err)
+	}
+	fmt.Println(v, "in", len(comm.Parts()), "parts")
+	// Output: [1 2] in 0 parts
+}

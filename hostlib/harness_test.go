@@ -78,7 +78,8 @@ func newFabric(t *testing.T, spines int, adjust func(*agentd.Config)) *fabric {
 	f := &fabric{T: t, graph: g, agents: map[string]*agentd.Daemon{}, front: newFront(t)}
 	f.cfg = managerd.Config{
 		Topology: g, Agents: map[string]string{}, Listen: "127.0.0.1:0",
-		Core: manager.Config{ReleaseGrace: time.Millisecond, RetryMax: 100 * time.Millisecond},
+		Core:      manager.Config{ReleaseGrace: time.Millisecond, RetryMax: 100 * time.Millisecond},
+		Heartbeat: patience, // agents die by their connections; what holds up the test's process kills none
 	}
 	for i := range g.Switches() {
 		c := agentd.Config{

@@ -56,6 +56,10 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t te
 	if p := t.purpose; p != (pathsel.Purpose{}) {
 		_ = binary.Write(h, binary.BigEndian, p)
 	}
+	if t.wantsSeveral() {
+		text("several trees")
+		_ = binary.Write(h, binary.BigEndian, [2]uint32{uint32(t.stripes), uint32(t.roots)})
+	}
 	return digest(h.Sum(nil))
 }
 

@@ -83,11 +83,15 @@ func (c *Communicator) keep() {
 	c.loop.Close()
 	if err := c.loop.Err(); err != nil {
 		c.ends(fmt.Errorf("%w: %w", ErrEnded, err))
+		if whole := c.nest.of; whole != nil { // neighbours find c dead; it may have none
+			whole.abort(fmt.Sprintf("its tree %q has ended: %v", c.name, err))
+		}
 	}
 	c.watch.end()
 	c.refuseAll(ErrEnded)
 	c.host.bury(c, c.word)
 	c.stop()
+	c.fell()
 	c.tasks.Wait()
 	if err := c.conn.Close(); err != nil {
 		c.host.set.log.Warn("closing the data socket",
@@ -142,7 +146,7 @@ func (s *stepper) connects(it *item) bool {
 func (s *stepper) apply(now core.Time, out *rank.Output) []item {
 	if out.Ended != nil || out.Left {
 		// Before others hear of it, who may call the name's next communicator.
-		s.host.retire(s.Communicator)
+		s.retire()
 	}
 	s.sendDatagrams(out)
 	s.calm(s.core.InFlight() > manyInFlight)
@@ -165,9 +169,10 @@ func (s *stepper) apply(now core.Time, out *rank.Output) []item {
 	if out.Ended != nil {
 		s.word = out.Ended.Append(nil)
 		s.refuseAll(s.failure(out.Ended))
+		s.nest.tell(s.Communicator, out.Ended)
 	}
 	if out.Left {
-		s.word = wire.AppendGoodbye(nil)
+		s.word, s.hasLeft = wire.AppendGoodbye(nil), true
 		s.linger = now.Add(s.host.set.linger)
 		s.refuseAll(ErrEnded)
 	}
@@ -233,6 +238,9 @@ func (c *Communicator) ends(err error) {
 	defer c.mu.Unlock()
 	if c.err == nil {
 		c.err = err
+		if c.several != nil {
+			c.several.conclude(err)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 // managerClient is what a communicator asks of an offload manager.
 type managerClient interface {
+	PlanGroup(ctx context.Context, c manager.Create) (rpc.GroupPlan, error)
 	CreateGroup(ctx context.Context, c manager.Create) (group uint32, found bool, err error)
 	WatchGroup(ctx context.Context, w manager.Watch, event func(rpc.GroupEvent) error) error
 	ReportEpoch(ctx context.Context, r manager.Report) error
@@ -29,7 +30,7 @@ func dialManager(address string, encryption *tls.Config) (managerClient, error) 
 // forGood are the manager's errors after which the same call cannot help.
 var forGood = []error{
 	manager.ErrRequest, manager.ErrTooFew, manager.ErrTooMany, manager.ErrDuplicate, manager.ErrUnknownHost,
-	manager.ErrUnknownRank, manager.ErrExists, manager.ErrReleased, manager.ErrUnknownGroup, rpc.ErrUnsupported,
+	manager.ErrUnknownRank, manager.ErrBundle, manager.ErrExists, manager.ErrReleased, manager.ErrUnknownGroup, rpc.ErrUnsupported,
 }
 
 func isForGood(err error) bool {

@@ -57,19 +57,30 @@ func (c *Communicator) creating() {
 	}, c.tellWhyNot)
 }
 
+// wishes returns what the group is to be.
+func (c *Communicator) wishes() manager.Create {
+	g := manager.Create{
+		Name: groupName(c.name, c.own), ChunkBytes: c.host.set.chunkBytes, Window: c.host.set.window,
+		Functions: c.terms.functions, Types: c.terms.onSwitches(), Purpose: c.terms.purpose, Bundle: c.bundle(),
+	}
+	for _, m := range c.members {
+		g.Members = append(g.Members, m.Host)
+	}
+	return g
+}
+
+// groupName returns the name at the manager of the group that the lowest rank's
+// attempt makes.
+func groupName(communicator string, lowest attempt) string {
+	return fmt.Sprintf("%s/%016x", strings.ToValidUTF8(communicator[:min(len(communicator), maxGroupName)], "?"), uint64(lowest))
+}
+
 // create asks the manager for the group, which it makes unless it has it, and
 // tells all members its number.
 func (c *Communicator) create(ctx context.Context) (uint32, error) {
-	terms := manager.Create{
-		Name:       fmt.Sprintf("%s/%016x", strings.ToValidUTF8(c.name[:min(len(c.name), maxGroupName)], "?"), uint64(c.own)),
-		ChunkBytes: c.host.set.chunkBytes, Window: c.host.set.window,
-		Functions: c.terms.functions, Types: c.terms.onSwitches(), Purpose: c.terms.purpose,
-	}
-	for _, m := range c.members {
-		terms.Members = append(terms.Members, m.Host)
-	}
+	terms := c.wishes()
 	_, _ = rand.Read(terms.Secret[:]) // it never fails
-	group, _, err := c.host.manager.CreateGroup(ctx, terms)
+	group, _, err := c.manager.CreateGroup(ctx, terms)
 	if err == nil {
 		c.post(item{in: rank.Input{Kind: rank.Notice, News: &rank.News{Notice: wire.Notice{Group: group}}}})
 	}
@@ -84,7 +95,7 @@ func (c *Communicator) tellWhyNot(err error) {
 // noticed takes what the manager said to rank 0: the group's number, under
 // which every member watches, or why there is none.
 func (s *stepper) noticed(n *wire.Notice) {
-	if s.host.manager == nil || n.Group != 0 && s.managed == n.Group {
+	if s.manager == nil || n.Group != 0 && s.managed == n.Group {
 		return
 	}
 	if s.unwatch != nil {
@@ -121,7 +132,7 @@ func (c *Communicator) watchGroup(ctx context.Context, group uint32) {
 		c.mu.Lock()
 		w.Entered = c.status.epoch
 		c.mu.Unlock()
-		if err := c.host.manager.WatchGroup(ctx, w, c.event); err != nil {
+		if err := c.manager.WatchGroup(ctx, w, c.event); err != nil {
 			return err
 		}
 		return errStreamEnded
@@ -188,7 +199,7 @@ func (r report) message(rank int) manager.Report {
 // tell leaves news for the manager: what was not yet sent is merged into it.
 // It is the loop's alone.
 func (c *Communicator) tell(r report) {
-	if c.host.manager == nil {
+	if c.manager == nil {
 		return
 	}
 	select {
@@ -224,7 +235,7 @@ func (c *Communicator) reporting() {
 				r = r.merge(s)
 			default:
 			}
-			return c.host.manager.ReportEpoch(c.ctx, r.message(c.rank))
+			return c.manager.ReportEpoch(c.ctx, r.message(c.rank))
 		}, func(err error) {
 			c.host.set.log.Debug("cannot report to the manager",
 				slog.String("communicator", c.name), slog.Any("error", err))
@@ -241,7 +252,7 @@ func (c *Communicator) release(group uint32) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	if err := c.host.manager.ReleaseGroup(ctx, group); err != nil {
+	if err := c.manager.ReleaseGroup(ctx, group); err != nil {
 		c.host.set.log.Info("cannot release the group",
 			slog.String("communicator", c.name), slog.Any("error", err))
 	}

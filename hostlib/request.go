@@ -40,6 +40,10 @@ type Outcome struct {
 	// BlockFloat tells that float32 was summed in block floating point, as the
 	// communicator's option of that name allows.
 	BlockFloat bool
+
+	// Lanes tell of an operation that was cut over the lanes of Stripes how it
+	// ran on each, in their order. Epochs are then those of the first lane.
+	Lanes []Outcome
 }
 
 // Request is an operation in flight.
@@ -53,6 +57,9 @@ type Request struct {
 
 	collective wire.Collective // 0: none was started
 	blockFloat bool
+	joint      *joint // if it has pieces, or is one
+	inner      bool   // it is no caller's, and not counted
+	outside    bool   // it is not the communicator's loop that ends it
 }
 
 func newRequest(c *Communicator) *Request {
@@ -76,7 +83,13 @@ func (r *Request) Wait(ctx context.Context) (Outcome, error) {
 
 // begin has the loop's own goroutine do the operation.
 func (r *Request) begin() *Request {
-	if r.collective != 0 && r.comm.loop != nil {
+	if r.joint != nil && r.joint.whole == r {
+		for _, p := range r.joint.pieces {
+			p.begin()
+		}
+		return r
+	}
+	if r.collective != 0 && r.comm.loop != nil && !r.outside {
 		r.comm.loop.Nudge()
 	}
 	return r
@@ -89,6 +102,17 @@ func (r *Request) await(ctx context.Context) {
 	case <-r.done:
 		return
 	default:
+	}
+	if r.joint != nil && r.joint.whole == r {
+		r.joint.await(ctx)
+		return
+	}
+	if r.outside {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+		}
+		return
 	}
 	loop := r.comm.loop
 	if ctx.Done() != nil {
@@ -133,7 +157,18 @@ func (r *Request) complete(done *session.Completion, epochs []uint32, reason str
 	case done.Chunks:
 		r.outcome.Way = Offload
 	}
-	r.comm.host.counts.completed(r.collective, r.outcome.Way, r.outcome.Elapsed)
+	r.succeed()
+}
+
+// succeed ends the request with its outcome.
+func (r *Request) succeed() {
+	if r.isPiece() {
+		r.joint.finished(r)
+		return
+	}
+	if !r.inner {
+		r.comm.host.counts.completed(r.collective, r.outcome.Way, r.outcome.Elapsed)
+	}
 	if r.after != nil {
 		r.after()
 	}
@@ -143,6 +178,14 @@ func (r *Request) complete(done *session.Completion, epochs []uint32, reason str
 // fail ends the request with an error.
 func (r *Request) fail(err error) {
 	r.err = err
-	r.comm.host.counts.failed.Add(1)
+	if r.isPiece() {
+		r.joint.finished(r)
+		return
+	}
+	if !r.inner {
+		r.comm.host.counts.failed.Add(1)
+	}
 	close(r.done)
 }
+
+func (r *Request) isPiece() bool { return r.joint != nil && r.joint.whole != r }

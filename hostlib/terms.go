@@ -3,6 +3,7 @@ package hostlib
 import (
 	"fmt"
 
+	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -20,6 +21,8 @@ type terms struct {
 	types      topology.Types // of the members' vectors
 	blockFloat bool
 	purpose    pathsel.Purpose
+
+	stripes, roots int // wanted; 0: the option was not given
 }
 
 // OnlyFunctions limits the communicator's reductions to these functions; by
@@ -63,6 +66,15 @@ func ChooseByWeights(w pathsel.Weights) GroupOption {
 	return func(t *terms) { t.purpose.Criterion, t.purpose.Weights = pathsel.ByFunction, w }
 }
 
+// wantsSeveral reports whether the communicator is to have several trees.
+func (t terms) wantsSeveral() bool { return t.stripes > 1 || t.roots > 1 }
+
+// single returns the terms of one tree of several.
+func (t terms) single() terms {
+	t.stripes, t.roots = 0, 0
+	return t
+}
+
 // blockTypes is what no vector of a member's is made of: it is a form of float32.
 const blockTypes = topology.Types(1 << reduce.Block32)
 
@@ -80,6 +92,14 @@ func (t terms) validate() error {
 	}
 	if err := t.purpose.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrArgument, err)
+	}
+	for _, n := range []int{t.stripes, t.roots} {
+		if n < 0 || n > manager.MaxBundle {
+			return fmt.Errorf("%w: %d trees, want 0 to %d", ErrArgument, n, manager.MaxBundle)
+		}
+	}
+	if t.stripes > 1 && t.roots > 1 {
+		return fmt.Errorf("%w: Stripes and Roots cannot be combined", ErrArgument)
 	}
 	return nil
 }

@@ -1,0 +1,188 @@
+package hostlib
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// division is what trees a communicator has, as rank 0 tells all members.
+type division struct {
+	lowest attempt // of rank 0: it names the bundle of groups
+	count  int     // of lanes or parts, at least 1
+	part   []int   // that each rank is in, ordered by their lowest ranks; nil: they are lanes
+	why    string  // why there are fewer than wanted; empty: there are not
+}
+
+var errDivision = errors.New("hostlib: unsound division of a group")
+
+// divide returns the division, for which rank 0 asks the manager.
+func (c *Communicator) divide(ctx context.Context) (division, error) {
+	words := newDivisionWords(len(c.members), c.terms.roots > 1)
+	if c.rank == 0 {
+		words.put(c.askDivision(ctx))
+	}
+	o := session.Operation{Collective: wire.Broadcast, Element: reduce.Uint64}
+	if carried := c.terms.types.List(); len(carried) > 0 {
+		o.Element = carried[0] // which every switch knows
+	}
+	o.Elements = len(words) / o.Element.Size()
+	if o.In = words; c.rank != 0 {
+		o.In, o.Out = nil, words
+	}
+	r := newRequest(c)
+	r.collective, r.inner = o.Collective, true
+	c.submit(r, &o)
+	if _, err := r.finish(ctx); err != nil {
+		return division{}, err
+	}
+	return words.get(c.terms, len(c.members))
+}
+
+// askDivision asks the manager what trees the group could have, and makes do
+// with one where it cannot be asked.
+func (c *Communicator) askDivision(ctx context.Context) division {
+	d := division{lowest: c.own, count: 1}
+	kind, wanted := manager.Lanes, c.terms.stripes
+	if c.terms.roots > 1 {
+		kind, wanted, d.part = manager.Parts, c.terms.roots, make([]int, len(c.members))
+	}
+	if c.manager == nil {
+		d.why = "the host of rank 0 has no offload manager to plan more trees"
+		return d
+	}
+	p, err := c.askPlan(ctx, kind, wanted)
+	if err == nil {
+		err = d.take(p, wanted)
+	}
+	switch {
+	case err != nil:
+		d.why = fmt.Sprintf("no more trees were planned: %v", err)
+	case p.Fewer != nil:
+		d.why = fmt.Sprintf("%d of %d %s: %v", d.count, wanted, kind, p.Fewer)
+	}
+	return d
+}
+
+// askPlan asks the manager until it knows, but no longer than a first tree is
+// waited for.
+func (c *Communicator) askPlan(ctx context.Context, kind manager.BundleKind, wanted int) (p rpc.GroupPlan, err error) {
+	g := c.wishes()
+	g.Bundle = manager.Bundle{Name: g.Name, Kind: kind, Count: wanted}
+	ctx, cancel := context.WithTimeout(ctx, c.host.set.offerWait)
+	defer cancel()
+	var said error
+	err = again(ctx, func(err error) bool {
+		return isForGood(err) || errors.Is(err, pathsel.ErrNoTree)
+	}, func() error {
+		p, err = c.manager.PlanGroup(ctx, g)
+		return err
+	}, func(err error) { said = err })
+	if err != nil && said != nil {
+		err = said // and not that there was no more time
+	}
+	return p, err
+}
+
+// take has d be as the manager plans, if that is sound.
+func (d *division) take(p rpc.GroupPlan, wanted int) error {
+	planned := division{lowest: d.lowest, count: len(p.Groups)}
+	if d.part != nil {
+		planned.part = make([]int, len(d.part))
+		seen := 0
+		for i, g := range p.Groups {
+			for _, rank := range g.Ranks {
+				if rank < 0 || rank >= len(d.part) {
+					return fmt.Errorf("%w: rank %d of %d is in part %d", errDivision, rank, len(d.part), i)
+				}
+				planned.part[rank] = i
+				seen++
+			}
+		}
+		if seen != len(d.part) {
+			return fmt.Errorf("%w: parts have %d members of %d", errDivision, seen, len(d.part))
+		}
+	}
+	if err := planned.validate(wanted); err != nil {
+		return err
+	}
+	*d = planned
+	return nil
+}
+
+// validate reports what is wrong with d where so many trees were wanted.
+func (d *division) validate(wanted int) error {
+	if d.count < 1 || d.count > wanted {
+		return fmt.Errorf("%w: %d trees, want 1 to %d", errDivision, d.count, wanted)
+	}
+	if d.part == nil {
+		return nil
+	}
+	next := 0 // part whose lowest rank is still to come
+	for rank, part := range d.part {
+		if part > next || part >= d.count {
+			return fmt.Errorf("%w: rank %d is in part %d, and nobody before in part %d", errDivision, rank, part, next)
+		}
+		if part == next {
+			next++
+		}
+	}
+	if next != d.count {
+		return fmt.Errorf("%w: %d parts of %d have members", errDivision, next, d.count)
+	}
+	return nil
+}
+
+// divisionWords are a division as rank 0 sends it: of a length that all members
+// know.
+type divisionWords []byte
+
+// Places in divisionWords. Behind the reason there are two bytes for each rank,
+// if the group is divided.
+const (
+	wordsCount  = 8
+	wordsReason = 10
+	maxWhy      = 246 // bytes, padded by zeros
+	wordsParts  = wordsReason + maxWhy
+)
+
+func newDivisionWords(members int, hasParts bool) divisionWords {
+	n := wordsParts
+	if hasParts {
+		n += 2 * members
+	}
+	const widest = 8 // bytes of an element, of which there must be whole ones
+	return make(divisionWords, (n+widest-1)/widest*widest)
+}
+
+func (w divisionWords) put(d division) {
+	binary.BigEndian.PutUint64(w, uint64(d.lowest))
+	binary.BigEndian.PutUint16(w[wordsCount:], uint16(d.count))
+	copy(w[wordsReason:wordsParts], d.why)
+	for rank, part := range d.part {
+		binary.BigEndian.PutUint16(w[wordsParts+2*rank:], uint16(part))
+	}
+}
+
+// get returns the division, if it is one that the terms want.
+func (w divisionWords) get(t terms, members int) (division, error) {
+	d := division{lowest: attempt(binary.BigEndian.Uint64(w)), count: int(binary.BigEndian.Uint16(w[wordsCount:]))}
+	d.why = strings.ToValidUTF8(string(bytes.TrimRight(w[wordsReason:wordsParts], "\x00")), "")
+	if t.roots > 1 {
+		d.part = make([]int, members)
+		for rank := range d.part {
+			d.part[rank] = int(binary.BigEndian.Uint16(w[wordsParts+2*rank:]))
+		}
+	}
+	return d, d.validate(max(t.stripes, t.roots))
+}

@@ -1,0 +1,122 @@
+package hostlib
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/session"
+)
+
+// laneChunks is how many chunks of a vector each lane must get for it to be cut.
+// Each costs wakeups of its own, which fewer chunks do not repay.
+const laneChunks = 256
+
+// Stripes gives the communicator up to n collection trees, at most 64, over links
+// between switches that they do not share, and cuts long vectors over them, so
+// that an operation has the bandwidth of several spines. Where the links between
+// switches are not what holds it up, it is slower: each lane takes CPU time of its
+// own. There are as many lanes as the manager finds when the group is formed,
+// which it is asked for as long as WithOfferWait says, and one where it cannot be
+// asked; Lanes tells. A vector is cut in equal pieces at multiples of a packet's
+// worth, the same at all members and for the communicator's life, if it has at
+// least 256 packets for each lane; what is shorter, and a barrier, takes the first.
+// Each lane that has no tree, or loses it, goes on over hosts by itself.
+//
+// The order in which elements are reduced is that of the children of the lane's
+// tree, so that floating-point sums of long vectors may differ in their last bits
+// from those of a communicator without this option; all members get the same
+// bits. It cannot be combined with Roots.
+func Stripes(n int) GroupOption { return func(t *terms) { t.stripes = n } }
+
+// Lane is one of the trees of a communicator that was made with Stripes.
+type Lane struct {
+	Name   string // the communicator's, with what tells its lanes apart
+	Way    Way    // as Communicator.Way tells it of all
+	Reason string
+	Stats  Stats
+}
+
+// Lanes tells of the trees that vectors are cut over, in their order: the
+// communicator's own alone if it has no others.
+func (c *Communicator) Lanes() []Lane {
+	lanes := []*Communicator{c}
+	if c.several != nil {
+		lanes = c.several.lanes
+	}
+	all := make([]Lane, len(lanes))
+	for i, l := range lanes {
+		all[i] = Lane{Name: l.name, Stats: l.ownStats()}
+		all[i].Way, all[i].Reason = l.ownWay()
+	}
+	return all
+}
+
+// formLanes makes the lanes beside the base.
+func (s *several) formLanes(ctx context.Context, d division) error {
+	c := s.base
+	var plans []plan
+	for k := 1; k < d.count; k++ {
+		plans = append(plans, plan{
+			suffix: fmt.Sprintf("/lane-%d", k), members: c.members, terms: c.terms.single(),
+			nest: nest{bundle: manager.Bundle{
+				Name: groupName(c.name, d.lowest), Kind: manager.Lanes, Index: k, Count: c.terms.stripes,
+			}},
+		})
+	}
+	lanes, err := s.formAll(ctx, plans)
+	for _, l := range lanes {
+		if l != nil {
+			s.lanes = append(s.lanes, l)
+		}
+	}
+	return err
+}
+
+// onLanes runs o on the first lane, or cut on all of them.
+func (s *several) onLanes(r *Request, o *session.Operation) {
+	pieces := cut(o, len(s.lanes), s.base.host.set.chunkBytes)
+	if pieces == nil {
+		s.base.submit(r, o)
+		return
+	}
+	j := newJoint(s, r, o.Collective, s.lanes...)
+	for i, lane := range s.lanes {
+		lane.submit(j.pieces[i], &pieces[i])
+	}
+}
+
+// cut returns the pieces of o for n lanes; nil: it is not cut. They depend on
+// nothing that members may not know alike.
+func cut(o *session.Operation, n, chunkBytes int) []session.Operation {
+	perChunk, width := o.Chunk(chunkBytes)
+	if n < 2 || perChunk == 0 {
+		return nil
+	}
+	chunks := (o.Elements + perChunk - 1) / perChunk
+	if chunks < n*laneChunks {
+		return nil
+	}
+	pieces := make([]session.Operation, n)
+	from := 0
+	for i := range pieces {
+		to := min(chunks*(i+1)/n*perChunk, o.Elements)
+		pieces[i] = piece(o, from, to, width)
+		from = to
+	}
+	return pieces
+}
+
+// piece returns o with a part of its vectors: the elements from and up to to, of
+// so many bytes each.
+func piece(o *session.Operation, from, to, width int) session.Operation {
+	p := *o
+	p.Elements = to - from
+	if o.In != nil {
+		p.In = o.In[from*width : to*width]
+	}
+	if o.Out != nil {
+		p.Out = o.Out[from*width : to*width]
+	}
+	return p
+}

@@ -1,0 +1,39 @@
+package hostlib
+
+import (
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// nest is what a communicator is to another one that it serves as one of its
+// trees.
+type nest struct {
+	of      *Communicator  // nil: it serves none
+	ranks   []int          // in the other, by rank here; nil: they are the same
+	bundle  manager.Bundle // of its group at the manager
+	onHosts bool           // it has no such group
+	radix   int            // of its tree of hosts; 0: as that of any
+}
+
+// tell has the other communicator end as c has, if it does not find that out by
+// itself: it compares all operations, and whoever gives c up gives both up.
+func (n *nest) tell(c *Communicator, f *wire.Fail) {
+	if n.of == nil || f.Kind == wire.FailDisagree || f.Kind == wire.FailCancel {
+		return
+	}
+	told := *f
+	if int(f.Rank) < len(n.ranks) {
+		told.Rank = uint32(n.ranks[f.Rank])
+	}
+	// Not from here: both loops may be waiting for room in the other's queue.
+	c.tasks.Go(func() { n.of.post(item{in: rank.Input{Kind: rank.Failed, News: &rank.News{Fail: told}}}) })
+}
+
+// bundle returns which of several groups of the manager's c's is.
+func (c *Communicator) bundle() manager.Bundle {
+	if c.nest.of == nil && c.terms.stripes > 1 {
+		return manager.Bundle{Name: groupName(c.name, c.own), Kind: manager.Lanes, Count: c.terms.stripes}
+	}
+	return c.nest.bundle
+}

@@ -1,0 +1,594 @@
+package hostlib
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// drafter is a manager that plans and has no trees.
+type drafter struct {
+	managerClient
+	plan func(manager.Create) (rpc.GroupPlan, error)
+}
+
+func (d drafter) PlanGroup(_ context.Context, g manager.Create) (rpc.GroupPlan, error) {
+	return d.plan(g)
+}
+
+func (drafter) CreateGroup(context.Context, manager.Create) (uint32, bool, error) {
+	return 0, false, fmt.Errorf("%w: it only plans", manager.ErrRequest)
+}
+
+func (drafter) Close() error { return nil }
+
+// lanesPlanned plans so many lanes as are wanted.
+func lanesPlanned(g manager.Create) (rpc.GroupPlan, error) {
+	return rpc.GroupPlan{Groups: make([]rpc.PlannedGroup, g.Bundle.Count)}, nil
+}
+
+// partsPlanned divides ranks as it is told.
+func partsPlanned(parts ...[]int) func(manager.Create) (rpc.GroupPlan, error) {
+	return func(manager.Create) (rpc.GroupPlan, error) {
+		p := rpc.GroupPlan{}
+		for _, ranks := range parts {
+			p.Groups = append(p.Groups, rpc.PlannedGroup{Ranks: ranks})
+		}
+		return p, nil
+	}
+}
+
+// drafted joins n hosts with such a manager.
+func drafted(t testing.TB, n int, plan func(manager.Create) (rpc.GroupPlan, error), options ...Option) ([]*Host, []Member) {
+	t.Helper()
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("h%d", i)
+	}
+	hosts, members := joinAs(t, names, options...)
+	for _, h := range hosts {
+		h.manager = drafter{plan: plan}
+	}
+	return hosts, members
+}
+
+// call is an operation as all members call it, with vectors of bytes.
+type call struct {
+	session.Operation
+	in [][]byte
+}
+
+// drawCall draws an operation of a group of n.
+func drawCall(t *rapid.T, n, most int) call {
+	var c call
+	c.Collective = rapid.SampledFrom([]wire.Collective{wire.Allreduce, wire.Reduce, wire.Broadcast, wire.Barrier}).Draw(t, "collective")
+	if c.Collective == wire.Barrier {
+		return c
+	}
+	c.Element = rapid.SampledFrom((topology.AllTypes() &^ blockTypes).List()).Draw(t, "type")
+	if c.Collective != wire.Broadcast {
+		defined := slices.DeleteFunc(topology.AllFunctions().List(), func(f reduce.Function) bool { return !reduce.Defined(f, c.Element) })
+		c.Function = rapid.SampledFrom(defined).Draw(t, "function")
+	}
+	if c.Collective != wire.Allreduce {
+		c.Root = uint32(rapid.IntRange(0, n-1).Draw(t, "root"))
+	}
+	c.Elements = rapid.IntRange(0, most).Draw(t, "elements")
+	c.in = make([][]byte, n)
+	random := rapid.Uint64().Draw(t, "seed")
+	for rank := range c.in {
+		c.in[rank] = make([]byte, c.Elements*reduce.ElementSize(c.Function, c.Element))
+		for i := range c.in[rank] {
+			random = random*6364136223846793005 + 1442695040888963407
+			c.in[rank][i] = byte(random >> 56)
+		}
+	}
+	return c
+}
+
+// on runs c on all members and returns what each got; in place if asked for.
+func (c call) on(t interface{ Errorf(string, ...any) }, comms []*Communicator, inPlace bool) ([][]byte, []Outcome) {
+	out, outcomes := make([][]byte, len(comms)), make([]Outcome, len(comms))
+	each(len(comms), func(i int) {
+		o, rank := c.Operation, uint32(comms[i].rank)
+		if o.Collective != wire.Barrier {
+			vector := slices.Clone(c.in[rank])
+			if !o.Collective.Copies() || o.Source(rank) {
+				o.In = vector
+			}
+			if o.Sink(rank) {
+				if out[i] = vector; !inPlace {
+					out[i] = make([]byte, len(vector))
+				}
+				o.Out = out[i]
+			}
+		}
+		var err error
+		if outcomes[i], err = comms[i].start(o, nil).finish(context.Background()); err != nil {
+			t.Errorf("rank %d: %v", i, err)
+		}
+	})
+	return out, outcomes
+}
+
+func TestLanesGiveWhatOneTreeGives(t *testing.T) {
+	const n = 5
+	hosts, members := drafted(t, n, lanesPlanned, WithChunkBytes(64))
+	one, block := form(t, "one", hosts, members), form(t, "block", hosts, members, BlockFloat())
+	striped := [][]*Communicator{form(t, "two", hosts, members, Stripes(2)), form(t, "three", hosts, members, Stripes(3))}
+	blocked := form(t, "blocked", hosts, members, Stripes(2), BlockFloat())
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCall(t, n, 4*laneChunks*16)
+		inPlace := rapid.Bool().Draw(t, "in place")
+		k := rapid.IntRange(0, 2).Draw(t, "communicator")
+		with, without := blocked, block
+		if k < 2 {
+			with, without = striped[k], one
+		}
+		got, outcomes := c.on(t, with, inPlace)
+		want, _ := c.on(t, without, inPlace)
+		for rank := range got {
+			if !bytes.Equal(got[rank], want[rank]) {
+				t.Errorf("rank %d: the lanes give other bits than one tree", rank)
+			}
+			perChunk, _ := c.Chunk(64)
+			cut := perChunk > 0 && (c.Elements+perChunk-1)/perChunk >= laneChunks*len(with[0].Lanes())
+			if (outcomes[rank].Lanes != nil) != cut {
+				t.Errorf("rank %d: %d elements ran on lanes %v", rank, c.Elements, outcomes[rank].Lanes)
+			}
+		}
+	})
+	for _, comms := range append(striped, one, block, blocked) {
+		leave(t, comms)
+	}
+}
+
+// TestPartsReduceInRootOrder holds the parts against communicators of the same
+// members, whose results are reduced one after the other.
+func TestPartsReduceInRootOrder(t *testing.T) {
+	division := [][]int{{0, 3, 4}, {1, 6}, {2}, {5}}
+	const n = 7
+	hosts, members := drafted(t, n, partsPlanned(division...), WithChunkBytes(64))
+	whole := form(t, "whole", hosts, members)
+	divided := form(t, "divided", hosts, members, Roots(4))
+	for _, c := range divided {
+		if !slices.EqualFunc(c.Parts(), division, slices.Equal) {
+			t.Fatalf("parts are %v, want %v", c.Parts(), division)
+		}
+	}
+	parts := make([][]*Communicator, len(division))
+	for i, ranks := range division {
+		var of []*Host
+		var list []Member
+		for _, rank := range ranks {
+			of, list = append(of, hosts[rank]), append(list, members[rank])
+		}
+		parts[i] = form(t, fmt.Sprint("like part ", i), of, list)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCall(t, n, 3*segmentChunks*16)
+		inPlace := rapid.Bool().Draw(t, "in place")
+		got, _ := c.on(t, divided, inPlace)
+		var want [][]byte
+		if c.Function == reduce.NoFunction {
+			want, _ = c.on(t, whole, inPlace)
+		} else {
+			want = c.inParts(t, division, parts)
+		}
+		for rank := range got {
+			if !bytes.Equal(got[rank], want[rank]) {
+				t.Errorf("rank %d: the parts give other bits than their results one after the other", rank)
+			}
+		}
+	})
+	for _, comms := range append(parts, whole, divided) {
+		leave(t, comms)
+	}
+}
+
+// inParts reduces within each part, and then over these.
+func (c call) inParts(t *rapid.T, division [][]int, parts [][]*Communicator) [][]byte {
+	kernel, err := reduce.KernelOf(c.Function, c.Element)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := make([][]byte, len(parts))
+	for i, comms := range parts {
+		local := call{Operation: c.Operation}
+		local.Collective, local.Root = wire.Allreduce, 0
+		for _, rank := range division[i] {
+			local.in = append(local.in, c.in[rank])
+		}
+		out, _ := local.on(t, comms, false)
+		results[i] = out[0]
+	}
+	result := make([]byte, len(results[0]))
+	kernel(result, results)
+	want := make([][]byte, len(c.in))
+	for rank := range want {
+		if c.Sink(uint32(rank)) {
+			want[rank] = result
+		}
+	}
+	return want
+}
+
+func TestPartsSumInBlockFloat(t *testing.T) {
+	const n, length = 5, 3 * segmentChunks * 358
+	hosts, members := drafted(t, n, partsPlanned([]int{0, 2}, []int{1, 3, 4}))
+	comms := form(t, "job", hosts, members, Roots(2), BlockFloat())
+	outcomes := sumFloats(t, comms, length)
+	for _, o := range outcomes {
+		if !o.BlockFloat || !strings.Contains(o.Reason, "of 2: ") {
+			t.Errorf("it ran as %+v", o)
+		}
+	}
+	leave(t, comms)
+}
+
+// eachKind forms a communicator of two lanes, and one of two parts, of new hosts.
+func eachKind(t *testing.T, n int, run func(t *testing.T, hosts []*Host, comms []*Communicator)) {
+	t.Run("lanes", func(t *testing.T) {
+		hosts, members := drafted(t, n, lanesPlanned)
+		run(t, hosts, form(t, "job", hosts, members, Stripes(2)))
+	})
+	t.Run("parts", func(t *testing.T) {
+		var even, odd []int
+		for i := range n {
+			if i%2 == 0 {
+				even = append(even, i)
+			} else {
+				odd = append(odd, i)
+			}
+		}
+		hosts, members := drafted(t, n, partsPlanned(even, odd))
+		run(t, hosts, form(t, "job", hosts, members, Roots(2)))
+	})
+}
+
+// long is more elements than go over one lane.
+const long = 2 * laneChunks * 358
+
+func TestDisagreementOverSeveralTrees(t *testing.T) {
+	sum := func(f reduce.Function, length int) func(*Communicator) *Request {
+		return func(c *Communicator) *Request {
+			v := make([]int32, length)
+			return StartAllreduce(c, f, v, v)
+		}
+	}
+	sumTo := func(root int) func(*Communicator) *Request {
+		return func(c *Communicator) *Request {
+			v := make([]int32, long)
+			return StartReduce(c, reduce.Sum, root, v, v)
+		}
+	}
+	for name, odd := range map[string]func(*Communicator) *Request{
+		"one more":   sum(reduce.Sum, long+1),
+		"half":       sum(reduce.Sum, long/2), // as much as a lane has of the others'
+		"short":      sum(reduce.Sum, 1),
+		"nothing":    sum(reduce.Sum, 0),
+		"function":   sum(reduce.Max, long),
+		"barrier":    StartBarrier,
+		"collective": sumTo(0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			disagree(t, sum(reduce.Sum, long), odd)
+		})
+	}
+	t.Run("root", func(t *testing.T) { disagree(t, sumTo(0), sumTo(3)) })
+}
+
+// disagree has rank 3 call something else than the others, who all get an error
+// that tells of it.
+func disagree(t *testing.T, usual, odd func(*Communicator) *Request) {
+	eachKind(t, 4, func(t *testing.T, _ []*Host, comms []*Communicator) {
+		ctx := within(t)
+		first := make([]string, len(comms))
+		each(len(comms), func(i int) {
+			if _, err := Barrier(ctx, comms[i]); err != nil {
+				t.Error(err)
+			}
+			start := usual
+			if i == 3 {
+				start = odd
+			}
+			_, err := start(comms[i]).Wait(ctx)
+			var d *Disagreement
+			if !errors.As(err, &d) || d.Calls[0].Rank != 3 && d.Calls[1].Rank != 3 {
+				t.Errorf("rank %d: got %v, want a disagreement with rank 3", i, err)
+				return
+			}
+			if d.Calls[0].Operation != 1 || d.Calls[1].Operation != 1 {
+				t.Errorf("rank %d: %v, want operation 1", i, err)
+			}
+			first[i] = err.Error()
+		})
+		for i := range first {
+			if first[i] != first[0] {
+				t.Errorf("rank %d got %q, rank 0 %q", i, first[i], first[0])
+			}
+		}
+	})
+}
+
+// TestEndOfOneTreeEndsAll has each tree in turn end by itself.
+func TestEndOfOneTreeEndsAll(t *testing.T) {
+	for which := range 3 {
+		eachKind(t, 5, func(t *testing.T, _ []*Host, comms []*Communicator) {
+			trees := append(comms[0].several.others(), comms[0])
+			if which >= len(trees) {
+				return
+			}
+			requests := make([]*Request, len(comms))
+			v := make([][]int64, len(comms))
+			for i, c := range comms[:4] { // rank 4 never calls it
+				v[i] = make([]int64, long)
+				requests[i] = StartAllreduce(c, reduce.Sum, v[i], v[i])
+			}
+			tree := trees[which]
+			for peer, l := range tree.links {
+				l.dead("it was struck by lightning")
+				whole := peer
+				if tree.nest.ranks != nil {
+					whole = tree.nest.ranks[peer]
+				}
+				for i, c := range comms {
+					if i < 4 {
+						_, err := requests[i].Wait(within(t))
+						wantMember(t, err, whole, "lightning")
+					}
+					<-c.Done()
+					wantMember(t, c.Err(), whole, "lightning")
+				}
+				break
+			}
+		})
+	}
+}
+
+func TestDeathOverSeveralTrees(t *testing.T) {
+	for dead := range 4 {
+		eachKind(t, 4, func(t *testing.T, hosts []*Host, comms []*Communicator) {
+			ctx := within(t)
+			each(4, func(i int) {
+				if i == dead {
+					if err := hosts[i].Close(); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				v := make([]float32, long)
+				for {
+					_, err := Allreduce(ctx, comms[i], reduce.Sum, v, v)
+					if err != nil {
+						wantMember(t, err, dead, "closed its host")
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestCancelOverSeveralTrees(t *testing.T) {
+	eachKind(t, 3, func(t *testing.T, _ []*Host, comms []*Communicator) {
+		ctx, cancel := context.WithCancel(t.Context())
+		each(3, func(i int) {
+			if i == 2 {
+				cancel() // it never calls the operation
+				return
+			}
+			use := within(t)
+			if i == 1 {
+				use = ctx
+			}
+			v := make([]float64, long)
+			_, err := Allreduce(use, comms[i], reduce.Sum, v, v)
+			wantMember(t, err, 1, "gave up")
+		})
+		<-comms[2].Done()
+		wantMember(t, comms[2].Err(), 1, "gave up")
+	})
+}
+
+func TestManyOverSeveralTrees(t *testing.T) {
+	eachKind(t, 4, func(t *testing.T, _ []*Host, comms []*Communicator) {
+		const ops = 12
+		ctx := within(t)
+		each(4, func(i int) {
+			requests, all := make([]*Request, ops), make([][]int64, ops)
+			for k := range requests {
+				all[k] = vectors(4, k%3*long/2)[i]
+				requests[k] = StartAllreduce(comms[i], reduce.Sum, all[k], all[k])
+			}
+			left := make(chan error, 1)
+			go func() { left <- comms[i].Leave(ctx) }()
+			for k, r := range requests {
+				if _, err := r.Wait(ctx); err != nil {
+					t.Errorf("rank %d, operation %d: %v", i, k, err)
+				}
+				checkSum(t, 4, i, all[k])
+			}
+			if err := <-left; err != nil {
+				t.Error(err)
+			}
+			if _, err := Barrier(ctx, comms[i]); !errors.Is(err, ErrEnded) {
+				t.Errorf("rank %d: after leaving: %v", i, err)
+			}
+		})
+	})
+}
+
+// TestSeveralFormAgain: all that serves a communicator is gone with it.
+func TestSeveralFormAgain(t *testing.T) {
+	hosts, members := drafted(t, 3, lanesPlanned)
+	for range 3 {
+		comms := form(t, "job", hosts, members, Stripes(3))
+		sum(t, comms, long)
+		leave(t, comms)
+		for i, c := range comms {
+			<-c.Done()
+			hosts[i].mu.Lock()
+			if len(hosts[i].comms) != 0 {
+				t.Errorf("rank %d still has %d communicators", i, len(hosts[i].comms))
+			}
+			hosts[i].mu.Unlock()
+		}
+	}
+}
+
+// TestSeveralFormAgainAfterAnEnd: whoever has the error can call the successor.
+func TestSeveralFormAgainAfterAnEnd(t *testing.T) {
+	hosts, members := drafted(t, 3, lanesPlanned)
+	for round := range 5 {
+		comms := form(t, "job", hosts, members, Stripes(8))
+		again := make([]*Communicator, len(comms))
+		each(len(comms), func(i int) {
+			ctx := within(t)
+			if i == round%3 {
+				comms[i].abort("it starts again")
+			}
+			v := make([]int64, 1) // over one tree: the others may still be there
+			_, err := Allreduce(ctx, comms[i], reduce.Sum, v, v)
+			wantMember(t, err, round%3, "starts again")
+			hosts[i].mu.Lock()
+			if names := slices.Collect(maps.Keys(hosts[i].names)); len(names) != 0 {
+				t.Errorf("rank %d: %q stand while the end is known", i, names)
+			}
+			hosts[i].mu.Unlock()
+			if again[i], err = hosts[i].Communicator(ctx, "job", members, Stripes(8)); err != nil {
+				t.Errorf("rank %d: %v", i, err)
+			}
+		})
+		if t.Failed() {
+			return
+		}
+		leave(t, again)
+	}
+}
+
+// TestSocketOfATreeFails: also where the tree has no other member, who would take
+// this one for dead.
+func TestSocketOfATreeFails(t *testing.T) {
+	eachKind(t, 3, func(t *testing.T, _ []*Host, comms []*Communicator) {
+		if err := comms[1].several.others()[0].conn.Close(); err != nil {
+			t.Fatal(err)
+		}
+		each(3, func(i int) {
+			v := make([]int64, long)
+			_, err := Allreduce(within(t), comms[i], reduce.Sum, v, v)
+			wantMember(t, err, 1, "")
+			<-comms[i].Done()
+		})
+	})
+}
+
+func TestOneTreeWhereNoMoreArePlanned(t *testing.T) {
+	fails := errors.New("the plan was eaten")
+	for name, test := range map[string]struct {
+		plan func(manager.Create) (rpc.GroupPlan, error)
+		says string
+	}{
+		"refused": {func(manager.Create) (rpc.GroupPlan, error) {
+			return rpc.GroupPlan{}, fmt.Errorf("%w: %w", manager.ErrRequest, fails)
+		}, "eaten"},
+		"fewer": {func(manager.Create) (rpc.GroupPlan, error) {
+			return rpc.GroupPlan{Groups: make([]rpc.PlannedGroup, 1), Fewer: fails}, nil
+		}, "1 of 3 lanes: the plan was eaten"},
+		"none": {func(manager.Create) (rpc.GroupPlan, error) { return rpc.GroupPlan{}, nil }, "0 trees"},
+		"more": {func(manager.Create) (rpc.GroupPlan, error) {
+			return rpc.GroupPlan{Groups: make([]rpc.PlannedGroup, 4)}, nil
+		}, "4 trees"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hosts, members := drafted(t, 3, test.plan)
+			comms := form(t, "job", hosts, members, Stripes(3))
+			for _, o := range sum(t, comms, long) {
+				if o.Lanes != nil {
+					t.Errorf("it ran as %+v", o)
+				}
+			}
+			for _, c := range comms {
+				if _, why := c.Way(); !strings.Contains(why, test.says) || len(c.Lanes()) != 1 {
+					t.Errorf("%d lanes because %q, want one since %q", len(c.Lanes()), why, test.says)
+				}
+			}
+			leave(t, comms)
+		})
+	}
+}
+
+func TestTermsOfSeveralTrees(t *testing.T) {
+	hosts, members := drafted(t, 2, lanesPlanned)
+	long := strings.Repeat("x", maxName)
+	for says, options := range map[string][]GroupOption{
+		"cannot be combined": {Stripes(2), Roots(2)},
+		"65 trees":           {Stripes(65)},
+		"-1 trees":           {Roots(-1)},
+		"a name of 255":      {Stripes(2)},
+	} {
+		_, err := hosts[0].Communicator(t.Context(), long, members, options...)
+		if !errors.Is(err, ErrArgument) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", says, err)
+		}
+	}
+	mustBeEqual(t, Stripes(2))
+	mustBeEqual(t, Roots(2))
+}
+
+func TestUnsoundDivisions(t *testing.T) {
+	for _, planned := range [][][]int{
+		{{0, 1}, {2}},        // without rank 3
+		{{0, 1, 2}, {2, 3}},  // rank 2 twice
+		{{0, 1}, {2, 4}},     // no such rank
+		{{0, -1}, {2, 3}},    // nor that
+		{{1, 2}, {0, 3}},     // not in order
+		{{0, 1, 2, 3}, {}},   // an empty one
+		{{0}, {1}, {2}, {3}}, // more than were wanted
+	} {
+		d := division{count: 1, part: make([]int, 4)}
+		p, _ := partsPlanned(planned...)(manager.Create{})
+		if err := d.take(p, 3); !errors.Is(err, errDivision) {
+			t.Errorf("%v was taken: %v", planned, err)
+		}
+		if d.count != 1 || slices.Max(d.part) != 0 {
+			t.Errorf("after %v there are %d parts", planned, d.count)
+		}
+	}
+}
+
+func FuzzDivisionWords(f *testing.F) {
+	t := terms{roots: 3}
+	sound := newDivisionWords(4, true)
+	sound.put(division{lowest: 7, count: 2, part: []int{0, 1, 0, 1}, why: "because"})
+	f.Add([]byte(sound))
+	f.Add(make([]byte, len(sound)))
+	f.Fuzz(func(t1 *testing.T, b []byte) {
+		w := newDivisionWords(4, true)
+		copy(w, b)
+		d, err := w.get(t, 4)
+		if err != nil {
+			return
+		}
+		again := newDivisionWords(4, true)
+		again.put(d)
+		other, err := again.get(t, 4)
+		if err != nil || other.lowest != d.lowest || other.count != d.count || !slices.Equal(other.part, d.part) || other.why != d.why {
+			t1.Errorf("%+v is %+v (%v) when it is told", d, other, err)
+		}
+	})
+}
