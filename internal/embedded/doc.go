@@ -1,6 +1,6 @@
 // Package embedded runs a whole fabric in one process: an offload manager, an
 // agent for every switch and a host for every host, each with its own sockets on
-// the loopback address. They speak gRPC, TCP and UDP to each other as they would
+// the loopback interface. They speak gRPC, TCP and UDP to each other as they would
 // on machines of their own; nothing is mocked, and any of them can be killed as
 // a process would be.
 //

@@ -27,6 +27,7 @@ func within(t *testing.T) context.Context {
 
 func start(ctx context.Context, t *testing.T, c embedded.Config) *embedded.Fabric {
 	t.Helper()
+	c.OfferWait = limit // for a first tree, where there is one
 	f, err := embedded.Start(ctx, c)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func communicators(ctx context.Context, t *testing.T, f *embedded.Fabric, name s
 }
 
 // elements makes vectors of many windows.
-const elements = 64 * 1024
+const elements = 128 * 1024
 
 // sum runs an allreduce of integers at all members, and checks it. Once every
 // member but the last waits for results, meanwhile is called; only then does

@@ -17,7 +17,9 @@ import (
 var ErrNoTree = errors.New("embedded: the group has no tree")
 
 // Explain returns what the manager says of a communicator's group; of several
-// communicators of that name, one after the other, of the last.
+// communicators of that name, one after the other, of the last. The other trees
+// of a communicator that has several are those of NAME/lane-1, NAME/part-0 and so
+// on.
 func (f *Fabric) Explain(ctx context.Context, communicator string) (rpc.Explanation, error) {
 	m := f.liveManager()
 	if m == nil {
@@ -28,7 +30,10 @@ func (f *Fabric) Explain(ctx context.Context, communicator string) (rpc.Explanat
 		return rpc.Explanation{}, fmt.Errorf("embedded: explaining %q: %w", communicator, err)
 	}
 	// Members add to the name what tells groups of one name apart.
-	ours := slices.DeleteFunc(all, func(s manager.Summary) bool { return !strings.HasPrefix(s.Name, communicator+"/") })
+	ours := slices.DeleteFunc(all, func(s manager.Summary) bool {
+		rest, ok := strings.CutPrefix(s.Name, communicator+"/")
+		return !ok || strings.Contains(rest, "/")
+	})
 	if len(ours) == 0 {
 		return rpc.Explanation{}, fmt.Errorf("%w: the manager has no group of %q", ErrUnknown, communicator)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/agentd"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/loopback"
 	"github.com/tributary-fabric/tributary/internal/managerd"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
@@ -30,10 +31,15 @@ var (
 	ErrClosed = errors.New("embedded: the fabric is closed")
 )
 
-// anyPort is where everything listens.
+// anyPort is where the manager listens.
 const anyPort = "127.0.0.1:0"
 
-var loopback = netip.MustParseAddr("127.0.0.1")
+// heartbeat is long: the death of an agent shows by its connection, and what
+// holds up the process is none.
+const heartbeat = 10 * time.Second
+
+// data is the address of switches for packets of collectives.
+var data = netip.MustParseAddr("127.0.0.1")
 
 // Config tells what fabric to run.
 type Config struct {
@@ -86,6 +92,7 @@ type Fabric struct {
 	options []hostlib.Option // of every host
 	hosts   []*hostlib.Host  // by NodeID
 	address string           // of the manager; empty: none from the start
+	claim   *loopback.Claim  // where agents listen, and again when they are restarted
 
 	mu       sync.Mutex
 	closed   bool
@@ -112,7 +119,11 @@ func Start(ctx context.Context, c Config) (*Fabric, error) {
 	if c.Progress == nil {
 		c.Progress = func(string) {}
 	}
-	f := &Fabric{cfg: c, graph: c.Topology, switches: make([]station, c.Topology.Switches())}
+	claim, err := loopback.New()
+	if err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	f := &Fabric{cfg: c, graph: c.Topology, claim: claim, switches: make([]station, c.Topology.Switches())}
 	f.options = append(f.options, hostlib.WithLogger(c.Log))
 	if c.Window != 0 {
 		f.options = append(f.options, hostlib.WithWindow(c.Window))
@@ -156,7 +167,7 @@ func (f *Fabric) startSwitches() error {
 		if f.unattended(i) {
 			continue
 		}
-		if err := f.startSwitch(i, anyPort); err != nil {
+		if err := f.startSwitch(i, f.claim.Listen()); err != nil {
 			return err
 		}
 	}
@@ -172,7 +183,7 @@ func (f *Fabric) unattended(i int) bool {
 func (f *Fabric) startSwitch(i int, listen string) error {
 	n := f.graph.Switch(i)
 	a, err := agentd.Start(agentd.Config{
-		Switch: f.graph.Name(n), Capability: f.graph.Capability(n), Listen: listen, Data: loopback, Log: f.cfg.Log,
+		Switch: f.graph.Name(n), Capability: f.graph.Capability(n), Listen: listen, Data: data, Log: f.cfg.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("embedded: %w", err)
@@ -191,6 +202,7 @@ func (f *Fabric) startManager(ctx context.Context) error {
 	}
 	m, err := managerd.Start(managerd.Config{
 		Topology: f.graph, Agents: agents, Core: f.cfg.Core, Model: f.cfg.Model, Listen: anyPort, Log: f.cfg.Log,
+		Heartbeat: heartbeat,
 	})
 	if err != nil {
 		return fmt.Errorf("embedded: %w", err)
@@ -256,7 +268,7 @@ func (f *Fabric) Close() error {
 		}
 	}
 	all.Wait()
-	return err
+	return errors.Join(err, f.claim.Release())
 }
 
 // Topology returns the fabric's graph.
