@@ -22,6 +22,7 @@ type fabricFlags struct {
 	prefix, format, profiles     string
 	hostsPerLeaf, leaves, spines int
 	loss                         float64
+	trunkRate                    string
 	groups                       int
 	besideTCP, kernel            bool
 	scoll                        scollFlags
@@ -46,6 +47,7 @@ vectors in them, measure at --pace steady. Columns:
   ` + report.Header,
 		Example: `  collbench fabric --rate 200mbit --bytes 8,65536,1MiB,16MiB --iterations 200,30,10,3
   collbench fabric --rate 200mbit --bytes 16MiB --iterations 5 --groups 2
+  collbench fabric --bytes 16MiB --rate 400mbit --trunk-rate 200mbit --stripes 2
   collbench fabric --bytes 16MiB --pace steady --cpuprofile profiles`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,6 +71,7 @@ vectors in them, measure at --pace steady. Columns:
 	flags.StringVar(&f.profiles, "cpuprofile", "", "`directory` to write profiles to, one a size and side: hosts-SIZE.pprof, switches-SIZE.pprof")
 	flags.BoolVar(&f.kernel, "kernel", false, "have perf take the profiles: they show what the kernel does in a system call")
 	flags.StringVar(&f.format, "format", "csv", "output `format`: csv, or json, a line each")
+	flags.StringVar(&f.trunkRate, "trunk-rate", "", "`rate` of the links between switches, if it is not --rate")
 	flags.StringVar(&f.prefix, "prefix", "cb", "`prefix` of the namespaces' names")
 	f.bench.add(flags)
 	f.scoll.add(flags)
@@ -109,9 +112,13 @@ func (f *fabricFlags) config(c bench.Config, log io.Writer) (field.Config, error
 	if err != nil {
 		return field.Config{}, err
 	}
+	trunks, err := netlab.ParseRate(f.trunkRate)
+	if err != nil {
+		return field.Config{}, fmt.Errorf("%w --trunk-rate: %w", errUsage, err)
+	}
 	return field.Config{
 		Lab: netlab.Config{
-			Prefix: f.prefix, HostsPerLeaf: f.hostsPerLeaf, Leaves: f.leaves, Spines: f.spines, Rate: c.Rate,
+			Prefix: f.prefix, HostsPerLeaf: f.hostsPerLeaf, Leaves: f.leaves, Spines: f.spines, Rate: c.Rate, TrunkRate: trunks,
 		},
 		Program: []string{program}, Loss: f.loss, Verbose: f.bench.verbose, Log: log,
 	}, nil
@@ -148,7 +155,7 @@ func runFabric(cmd *cobra.Command, f *fabricFlags) (err error) {
 
 // measure runs the groups, and the stream, and writes what they tell.
 func (f *fabricFlags) measure(ctx context.Context, out, log io.Writer, fabric *field.Fabric, c bench.Config) error {
-	w := &watch{ctx: ctx, fabric: fabric, cfg: c, clean: f.loss == 0, alone: f.groups == 1 && !f.besideTCP, log: log}
+	w := &watch{ctx: ctx, fabric: fabric, cfg: c, clean: f.loss == 0, alone: f.groups == 1 && !f.besideTCP && c.Stripes <= 1 && c.Roots <= 1, log: log}
 	t := &teller{flags: f, fabric: fabric, cfg: c, out: out, log: log}
 	if f.besideTCP {
 		if err := fabric.StartStream(f.bench.timeout); err != nil {

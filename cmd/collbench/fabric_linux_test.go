@@ -50,6 +50,24 @@ func TestFabric(t *testing.T) {
 	}
 }
 
+// TestSeveralTrees measures with two trees, over trunks that are narrower than the
+// hosts' links.
+func TestSeveralTrees(t *testing.T) {
+	needRoot(t)
+	for _, flag := range []string{"--stripes", "--roots"} {
+		rows, log, err := command(t, "fabric", "--prefix", "cbtrees", "--hosts-per-leaf", "2", "--rate", "200mbit", "--trunk-rate", "100mbit",
+			flag, "2", "--bytes", "8,1MiB", "--iterations", "5,2", "--way", "offload")
+		if err != nil || len(rows) != 2 {
+			t.Fatalf("%s: %v, %q\n%s", flag, err, rows, log)
+		}
+		for _, row := range rows {
+			if row[colWay] != "offload" || row[colResult] != "right" {
+				t.Errorf("%s: %q", flag, row)
+			}
+		}
+	}
+}
+
 // TestCosts measures two groups at once beside a TCP stream, with profiles, and
 // draws these.
 func TestCosts(t *testing.T) {
@@ -57,7 +75,7 @@ func TestCosts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	out, log, err := commandText(t, "fabric", "--prefix", "cbcosts", "--hosts-per-leaf", "1", "--rate", "100mbit", "--groups", "2", "--beside-tcp",
-		"--bytes", "256KiB", "--iterations", "4", "--way", "offload", "--cpuprofile", dir, "--format", "json")
+		"--bytes", "256KiB", "--iterations", "12", "--way", "offload", "--cpuprofile", dir, "--format", "json")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log)
 	}
@@ -75,8 +93,10 @@ func TestCosts(t *testing.T) {
 	if len(c.Shares) != 3 || c.Jain <= 0 || c.Jain > 1 {
 		t.Errorf("%+v", c)
 	}
-	for _, s := range c.Shares {
-		if s.Link <= 0 || s.Link > 1.2 { // a bucket may have been full in the beginning
+	for i, s := range c.Shares {
+		// In the beginning a bucket may have been full; of the stream, which is
+		// the last, also the buffer of a reader that was held up.
+		if s.Link <= 0 || s.Link > 1.2 && i < 2 {
 			t.Errorf("%+v", s)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/bench"
 	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/netlab"
 )
 
@@ -139,6 +140,9 @@ func TestBadFlags(t *testing.T) {
 		"timeout":       {[]string{"embedded", "--timeout", "0s"}, errUsage, "--timeout"},
 		"fabric":        {[]string{"embedded", "--fabric", "moebius:3"}, os.ErrNotExist, "moebius"},
 		"loss":          {[]string{"fabric", "--loss", "1"}, errUsage, "--loss"},
+		"trunk rate":    {[]string{"fabric", "--trunk-rate", "fast"}, errUsage, "--trunk-rate"},
+		"stripes":       {[]string{"embedded", "--stripes", "-1"}, bench.ErrConfig, "-1 stripes"},
+		"two kinds":     {[]string{"embedded", "--stripes", "2", "--roots", "2", "--way", "host"}, hostlib.ErrArgument, "cannot be combined"},
 		"prefix":        {[]string{"fabric", "--prefix", "a/b"}, netlab.ErrConfig, "a/b"},
 		"pace":          {[]string{"embedded", "--pace", "slow"}, bench.ErrConfig, "checked, steady, stream"},
 		"format":        {[]string{"fabric", "--format", "xml"}, errUsage, "csv and json"},

@@ -50,6 +50,7 @@ type benchFlags struct {
 	rate                                string
 	seed                                uint64
 	window                              uint32
+	stripes, roots                      int
 	timeout                             time.Duration
 	verbose                             bool
 }
@@ -67,6 +68,8 @@ func (f *benchFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.rate, "rate", "", "`rate` of a member's link, such as 200mbit: what goodput is a share of")
 	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of the vectors' elements")
 	flags.Uint32Var(&f.window, "window", 0, "most `chunks` in flight, a power of two; 0: the library's default")
+	flags.IntVar(&f.stripes, "stripes", 1, "collection `trees` over which long vectors are cut, over links between switches of their own")
+	flags.IntVar(&f.roots, "roots", 1, "`roots` among which a reduction is divided, each with members of its own")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "give up after this `time`")
 	flags.BoolVar(&f.verbose, "verbose", false, "tell what all parts of the fabric do")
 }
@@ -75,6 +78,7 @@ func (f *benchFlags) add(flags *pflag.FlagSet) {
 func (f *benchFlags) config() (c bench.Config, err error) {
 	c = bench.Config{
 		Collective: bench.Collective(f.collective), Iterations: f.iterations, Way: bench.Way(f.way), Pace: bench.Pace(f.pace), Seed: f.seed,
+		Stripes: f.stripes, Roots: f.roots,
 	}
 	if c.Function, err = reduce.ParseFunction(f.reduction); err != nil {
 		return c, fmt.Errorf("%w --reduction: %w", errUsage, err)
@@ -107,7 +111,8 @@ func (f *benchFlags) arguments() []string {
 	return []string{
 		"--function", f.collective, "--reduction", f.reduction, "--type", f.element, "--bytes", strings.Join(f.bytes, ","),
 		"--iterations", strings.Join(iterations, ","), "--way", f.way, "--pace", f.pace, "--rate", f.rate,
-		"--seed", strconv.FormatUint(f.seed, 10), "--window", strconv.FormatUint(uint64(f.window), 10), "--timeout", f.timeout.String(),
+		"--seed", strconv.FormatUint(f.seed, 10), "--window", strconv.FormatUint(uint64(f.window), 10),
+		"--stripes", strconv.Itoa(f.stripes), "--roots", strconv.Itoa(f.roots), "--timeout", f.timeout.String(),
 	}
 }
 

@@ -47,6 +47,10 @@ type Config struct {
 	// included; 0 leaves the links as fast as the machine is.
 	Rate int64
 
+	// TrunkRate is that of the links between switches, where it is another one; 0:
+	// it is not.
+	TrunkRate int64
+
 	Log *slog.Logger // nil: none
 }
 
@@ -64,8 +68,18 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: %d leaves without a spine to join them", ErrConfig, c.Leaves)
 	case c.Rate < 0 || c.Rate > MaxRate:
 		return fmt.Errorf("%w: a rate of %d bit/s, the most is %d", ErrConfig, c.Rate, int64(MaxRate))
+	case c.TrunkRate < 0 || c.TrunkRate > MaxRate:
+		return fmt.Errorf("%w: a rate of %d bit/s between switches, the most is %d", ErrConfig, c.TrunkRate, int64(MaxRate))
 	}
 	return nil
+}
+
+// rate returns the bit/s of a link, 0 if it is as fast as the machine is.
+func (c Config) rate(isTrunk bool) int64 {
+	if isTrunk && c.TrunkRate > 0 {
+		return c.TrunkRate
+	}
+	return c.Rate
 }
 
 // The token bucket of a shaped link.

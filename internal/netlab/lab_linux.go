@@ -110,7 +110,7 @@ func (lab *Lab) connect(l topology.LinkID) error {
 		if err := p.assign(device, netip.PrefixFrom(g.AddressAt(l, end.Node), 31)); err != nil {
 			return err
 		}
-		if rate := lab.plan.cfg.Rate; rate > 0 {
+		if rate := lab.plan.cfg.rate(g.IsSwitch(ends[0].Node) && g.IsSwitch(ends[1].Node)); rate > 0 {
 			if err := p.shape(device, rate); err != nil {
 				return err
 			}

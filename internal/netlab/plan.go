@@ -41,10 +41,7 @@ func newPlan(c Config) (*plan, error) {
 		return nil, err
 	}
 	b := topology.Builder{Fabric: fmt.Sprintf("leaf-spine:%d,%d,%d", c.HostsPerLeaf, c.Leaves, c.Spines)}
-	d := drawing{Builder: &b, spec: topology.DefaultLink()}
-	if c.Rate > 0 {
-		d.spec.Bandwidth = c.Rate
-	}
+	d := drawing{Builder: &b}
 	p := &plan{cfg: c}
 	for h := range c.HostsPerLeaf * c.Leaves {
 		d.hosts = append(d.hosts, d.node(b.AddHost(fmt.Sprintf("h%d", h))))
@@ -60,11 +57,11 @@ func newPlan(c Config) (*plan, error) {
 	}
 	for h, ref := range d.hosts {
 		leaf, i := h/c.HostsPerLeaf, h%c.HostsPerLeaf
-		d.link(ref, 1, d.leaves[leaf], i+1, address(hostNet, leaf, 2*i+1), address(hostNet, leaf, 2*i))
+		d.link(c.rate(false), ref, 1, d.leaves[leaf], i+1, address(hostNet, leaf, 2*i+1), address(hostNet, leaf, 2*i))
 	}
 	for l, leaf := range d.leaves {
 		for s, spine := range d.spines {
-			d.link(leaf, c.HostsPerLeaf+s+1, spine, l+1, address(trunkNet, l, 2*s), address(trunkNet, l, 2*s+1))
+			d.link(c.rate(true), leaf, c.HostsPerLeaf+s+1, spine, l+1, address(trunkNet, l, 2*s), address(trunkNet, l, 2*s+1))
 		}
 	}
 	if d.err != nil {
@@ -80,7 +77,6 @@ func newPlan(c Config) (*plan, error) {
 // drawing is a topology in the making; it keeps the first error.
 type drawing struct {
 	*topology.Builder
-	spec                  topology.LinkSpec
 	hosts, leaves, spines []topology.Ref
 	err                   error
 }
@@ -96,8 +92,12 @@ func (d *drawing) note(err error) {
 	}
 }
 
-func (d *drawing) link(x topology.Ref, xPort int, y topology.Ref, yPort int, xAddr, yAddr netip.Addr) {
-	l, err := d.Connect(x, topology.Port(xPort), y, topology.Port(yPort), d.spec)
+func (d *drawing) link(rate int64, x topology.Ref, xPort int, y topology.Ref, yPort int, xAddr, yAddr netip.Addr) {
+	spec := topology.DefaultLink()
+	if rate > 0 {
+		spec.Bandwidth = rate
+	}
+	l, err := d.Connect(x, topology.Port(xPort), y, topology.Port(yPort), spec)
 	d.note(err)
 	if err == nil {
 		d.note(d.SetAddresses(l, xAddr, yAddr))

@@ -26,11 +26,28 @@ func TestConfig(t *testing.T) {
 		"negative":      func(c *Config) { c.Spines = -1 },
 		"negative rate": func(c *Config) { c.Rate = -1 },
 		"great rate":    func(c *Config) { c.Rate = MaxRate + 1 },
+		"trunk's rate":  func(c *Config) { c.TrunkRate = MaxRate + 1 },
 	} {
 		c := sound
 		change(&c)
 		if _, err := newPlan(c); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTrunkRate(t *testing.T) {
+	p, err := newPlan(Config{Prefix: "lab", HostsPerLeaf: 2, Leaves: 2, Spines: 2, Rate: 4e8, TrunkRate: 1e8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l := range topology.LinkID(p.graph.Links()) {
+		want := int64(4e8)
+		if ends := p.graph.Link(l).Ends; p.graph.IsSwitch(ends[0].Node) && p.graph.IsSwitch(ends[1].Node) {
+			want = 1e8
+		}
+		if got := p.graph.Link(l).Bandwidth; got != want {
+			t.Errorf("link %d carries %d bit/s, want %d", l, got, want)
 		}
 	}
 }

@@ -75,6 +75,8 @@ type Config struct {
 	Pace       Pace
 	Rate       int64  // bit/s of a member's link, which goodput is a share of; 0: unknown
 	Seed       uint64 // of the vectors' elements; the same at all members
+	Stripes    int    // lanes that vectors are cut over; 0 or 1: one tree
+	Roots      int    // among which the group is divided; 0 or 1: one tree
 }
 
 // DefaultConfig returns 20 iterations of a float32 sum of 1 MiB.
@@ -110,6 +112,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: %s of %s, which is for reductions", ErrConfig, c.Collective, c.Type)
 	case len(c.Bytes) == 0 || len(c.Iterations) != 1 && len(c.Iterations) != len(c.Bytes):
 		return fmt.Errorf("%w: %d sizes, %d numbers of iterations; there must be one number, or one a size", ErrConfig, len(c.Bytes), len(c.Iterations))
+	case c.Stripes < 0 || c.Roots < 0:
+		return fmt.Errorf("%w: %d stripes, %d roots", ErrConfig, c.Stripes, c.Roots)
 	case c.Rate < 0:
 		return fmt.Errorf("%w: a link of %d bit/s", ErrConfig, c.Rate)
 	}
@@ -135,11 +139,17 @@ func list[T ~string](all []T) string {
 }
 
 // Terms returns the options of the communicator that c is measured with.
-func (c Config) Terms() []hostlib.GroupOption {
+func (c Config) Terms() (terms []hostlib.GroupOption) {
 	if c.Type == reduce.Block32 {
-		return []hostlib.GroupOption{hostlib.BlockFloat()}
+		terms = append(terms, hostlib.BlockFloat())
 	}
-	return nil
+	if c.Stripes > 1 {
+		terms = append(terms, hostlib.Stripes(c.Stripes))
+	}
+	if c.Roots > 1 {
+		terms = append(terms, hostlib.Roots(c.Roots))
+	}
+	return terms
 }
 
 // elements returns the type of the members' vectors.
