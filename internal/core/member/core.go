@@ -189,12 +189,23 @@ func (c *Core) schedule() {
 	c.deadline = at
 }
 
-// depart leaves in order: all neighbours are told, and the monitors at once.
+// depart leaves in order: all neighbours are told, and the monitors at once. Who
+// is about to be a neighbour is told by a packet: where it dials or waits for a
+// greeting it will find nobody, and would take that for a failure.
 func (c *Core) depart(exit gossip.Exit) {
 	m := &Message{Type: gossip.Update, Leaves: []Departure{{c.self, c.version, exit}}}
 	for i := range c.links {
-		if s := c.links[i].state; s == standing || s == greeting { // behind the Hello
-			c.send(&c.links[i], m)
+		l := &c.links[i]
+		if l.state == standing || l.state == greeting { // behind the Hello
+			c.send(l, m)
+		}
+		if l.state != standing && l.peer != Nobody {
+			c.packet(l.peer, m)
+		}
+	}
+	for _, i := range c.predecessors() {
+		if c.linkTo(i) == nil {
+			c.packet(i, m)
 		}
 	}
 	c.tellMonitors(m, c.self)

@@ -187,6 +187,33 @@ func TestLeaveGoesToAllNeighboursWithExitCode(t *testing.T) {
 	r.want("after that", "stopped")
 }
 
+// TestLeaveGoesToWhoDials: who is no neighbour yet, but is being dialled or will
+// dial, hears of the leave before it finds nobody.
+func TestLeaveGoesToWhoDials(t *testing.T) {
+	for _, dials := range []bool{false, true} {
+		r := newRig(t, nil)
+		r.join("b", "c", "d")
+		if dials {
+			r.pass(r.cfg.Tau)
+		}
+		told := r.predecessors()
+		for i := range r.links {
+			told = append(told, r.links[i].peer)
+		}
+		if got := len(r.links) > 0; len(told) == 0 || got != dials {
+			t.Fatalf("links %v, told %v", r.links, told)
+		}
+		r.take()
+		r.step(Input{Kind: Depart})
+		log := r.take()
+		for _, i := range told {
+			if want := fmt.Sprintf("to %s: update left:a,5.1,-", r.name(i)); !slices.Contains(log, want) {
+				t.Errorf("%q is missing of %q", want, log)
+			}
+		}
+	}
+}
+
 // TestNewNeighbourGetsAllThenDifferences (11): the whole view with all
 // suspicions first, and then only what is new.
 func TestNewNeighbourGetsAllThenDifferences(t *testing.T) {

@@ -58,6 +58,18 @@ func (c *Core) successors() []Index {
 	return next
 }
 
+// predecessors returns the Ks nodes before the core on the ring, the nearest
+// first. It is their successor.
+func (c *Core) predecessors() []Index {
+	ring := c.view.ring
+	at := c.view.place(c.dir, c.key)
+	var last []Index
+	for k := 1; k < len(ring) && len(last) < c.cfg.Ks; k++ {
+		last = append(last, ring[(at+len(ring)-k)%len(ring)])
+	}
+	return last
+}
+
 // suspects reports whether the core itself has reported i, at the version in the
 // view.
 func (c *Core) suspects(i Index) bool {
