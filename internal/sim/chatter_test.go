@@ -167,8 +167,8 @@ func (c *crowd) check() error {
 		}
 	}
 	flying := make([][transports]uint64, len(c.paths))
-	for _, k := range c.queue.heap {
-		if e := c.queue.events[k.slot]; e.kind == datagramDue {
+	for e := range c.queue.All() {
+		if e.kind == datagramDue {
 			flying[e.path][Datagrams]++
 		}
 	}

@@ -106,13 +106,13 @@ func (w *World) Break(a, b NodeID) bool {
 
 // attempt has the connection made at at.
 func (w *World) attempt(c *conn, at core.Time) {
-	w.queue.push(at, event{kind: connectDue, path: c.paths[0], token: c.token})
+	w.queue.Push(at, event{kind: connectDue, path: c.paths[0], token: c.token})
 }
 
 // patience has the connection given up after a while.
 func (w *World) patience(c *conn) {
 	if w.cfg.Patience > 0 {
-		w.queue.push(w.now.Add(w.cfg.Patience), event{kind: patienceDue, path: c.paths[0], token: c.token})
+		w.queue.Push(w.now.Add(w.cfg.Patience), event{kind: patienceDue, path: c.paths[0], token: c.token})
 	}
 }
 

@@ -166,7 +166,7 @@ func (w *World) arm(id NodeID) {
 	at := max(n.deadline, n.paused, w.now)
 	if n.deadline != core.Never && at < n.timer() {
 		n.timers = append(n.timers, at)
-		w.queue.push(at, event{kind: timerDue, node: id})
+		w.queue.Push(at, event{kind: timerDue, node: id})
 	}
 }
 
@@ -183,7 +183,7 @@ func (w *World) wake(id NodeID, at core.Time) {
 	n := &w.nodes[id]
 	if at = max(at, n.paused); at < n.wakeAt {
 		n.wakeAt = at
-		w.queue.push(at, event{kind: wakeDue, node: id})
+		w.queue.Push(at, event{kind: wakeDue, node: id})
 	}
 }
 

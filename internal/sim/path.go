@@ -207,14 +207,14 @@ func (w *World) sendDatagram(from, to Addr, head, body []byte) {
 		w.total[Datagrams].Doubled.add(len(b))
 		e.bytes = w.lend.give(b, nil)
 		w.trace(entry{what: doubled, kind: Datagram, node: to.Node, peer: from.Node, bytes: b})
-		w.queue.push(w.now.Add(fate.CopyDelay), e)
+		w.queue.Push(w.now.Add(fate.CopyDelay), e)
 	}
 	if fate.Lose || w.blocked(p) {
 		w.lose(p, Datagram, b, nil)
 		return
 	}
 	e.bytes = b
-	w.queue.push(w.now.Add(fate.Delay), e)
+	w.queue.Push(w.now.Add(fate.Delay), e)
 }
 
 // datagram brings a datagram to its end.

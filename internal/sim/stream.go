@@ -59,7 +59,7 @@ func (w *World) schedule(path int32, which uint8, it item) {
 	s.next++
 	s.floor = it.at
 	s.queue = append(s.queue, it)
-	w.queue.push(it.at, event{kind: itemDue, path: path, stream: which, token: it.number})
+	w.queue.Push(it.at, event{kind: itemDue, path: path, stream: which, token: it.number})
 }
 
 // travel draws how long something takes on a path.
@@ -216,7 +216,7 @@ func (w *World) resume() {
 	}
 	w.stalled = held
 	for _, e := range w.waiting {
-		w.queue.push(w.now.Add(w.travel(e.path)), e)
+		w.queue.Push(w.now.Add(w.travel(e.path)), e)
 	}
 	w.waiting = w.waiting[:0]
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/sim/agenda"
 )
 
 // ErrNoProgress is wrapped by the Failure of a run that did not get where it
@@ -23,7 +24,7 @@ type World struct {
 	cfg    Config
 	rand   *rand.Rand
 	now    core.Time
-	queue  queue
+	queue  agenda.Agenda[event]
 	lend   lender
 	events uint64 // happened so far
 	steps  uint64
@@ -87,7 +88,7 @@ func (w *World) Rand() *rand.Rand { return w.rand }
 // At calls do at a time; one that has passed counts as now. The call is an
 // event, and its name stands in the trace.
 func (w *World) At(at core.Time, name string, do func()) {
-	w.queue.push(max(at, w.now), event{kind: callDue, call: &call{name, do}})
+	w.queue.Push(max(at, w.now), event{kind: callDue, call: &call{name, do}})
 }
 
 // After calls do after d. See At.
@@ -167,7 +168,7 @@ func (w *World) run(until core.Time, done func() bool) error {
 		if w.still++; at > w.now {
 			w.still = 0
 		}
-		e := w.queue.pop()
+		e := w.queue.Pop()
 		switch {
 		case w.still > stillness:
 			return w.Fail(fmt.Errorf("%w: time stands still at %v", ErrNoProgress, w.describe(&e)))
@@ -186,12 +187,12 @@ func (w *World) run(until core.Time, done func() bool) error {
 // next returns when the next event is due, Never if none is, and throws away
 // what means nothing any more.
 func (w *World) next() core.Time {
-	for !w.queue.empty() {
-		at, e := w.queue.top()
-		if w.ready(at, e) {
+	for w.queue.Len() > 0 {
+		at := w.queue.Next()
+		if w.ready(at, w.queue.Top()) {
 			return at
 		}
-		w.renew(at, w.queue.pop())
+		w.renew(at, w.queue.Pop())
 	}
 	return core.Never
 }

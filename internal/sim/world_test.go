@@ -181,8 +181,8 @@ func TestDeadlines(t *testing.T) {
 	if want := []core.Time{0, 40, 70}; !slices.Equal(p.a.steps, want) {
 		t.Errorf("stepped at %v, want %v", p.a.steps, want)
 	}
-	if len(p.queue.heap) != 0 {
-		t.Errorf("%d events left", len(p.queue.heap))
+	if n := p.queue.Len(); n != 0 {
+		t.Errorf("%d events left", n)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestTimersDoNotPileUp(t *testing.T) {
 		p.do(0, func(Handle) {})
 		p.run(10)
 	}
-	if n := len(p.queue.heap); n != 2 {
+	if n := p.queue.Len(); n != 2 {
 		t.Errorf("%d events, want a timer for each node", n)
 	}
 }

@@ -43,7 +43,7 @@ func (w *World) dial(from int32, at core.Time, d member.Dial) {
 	c := &w.conns[id]
 	*c = conn{node: [2]int32{from, int32(d.Peer)}, link: [2]member.Link{d.Link}, life: [2]uint32{n.life}, open: [2]bool{true, false}, refs: 1}
 	n.links = append(n.links, plug{d.Link, id, 0})
-	w.queue.push(at.Add(w.delay()+w.resent()), event{kind: dialDue, conn: id})
+	w.queue.Push(at.Add(w.delay()+w.resent()), event{kind: dialDue, conn: id})
 }
 
 // resent draws how long losses hold up something that is sent until it arrives.
@@ -71,7 +71,7 @@ func (w *World) dialled(e *event) {
 			c.stands, c.open[1], c.life[1], c.link[1] = true, true, n.life, n.accepted|1
 			n.links = append(n.links, plug{c.link[1], e.conn, 1})
 		}
-		w.queue.push(w.now.Add(w.delay()+w.resent()), event{kind: answerDue, conn: e.conn})
+		w.queue.Push(w.now.Add(w.delay()+w.resent()), event{kind: answerDue, conn: e.conn})
 		if c.stands {
 			w.arrive(to, &item{input: member.Input{Kind: member.Accepted, Link: c.link[1]}, from: -1})
 		}
@@ -134,7 +134,7 @@ func (w *World) write(from int32, at core.Time, link member.Link, it item) {
 	s.floor = due
 	s.items = append(s.items, it)
 	c.refs++
-	w.queue.push(due, event{kind: streamDue, conn: id, side: side})
+	w.queue.Push(due, event{kind: streamDue, conn: id, side: side})
 }
 
 // stream brings the next item of a stream, or holds it up.
@@ -150,7 +150,7 @@ func (w *World) stream(e *event) {
 	if w.cut(from, to) {
 		// All that follows is held up, too: one event for each stays in the queue.
 		s.backoff = min(max(2*s.backoff, w.cfg.Resend), maxBackoff)
-		w.queue.push(w.now.Add(s.backoff), *e)
+		w.queue.Push(w.now.Add(s.backoff), *e)
 		return
 	}
 	s.backoff = 0
@@ -179,7 +179,7 @@ func (w *World) reset(id int32, side uint8) {
 	}
 	link, node := c.link[side], c.node[side]
 	w.unplug(id, side)
-	w.queue.push(w.now.Add(w.delay()), event{kind: packetDue, node: node, life: w.nodes[node].life, item: &item{input: member.Input{Kind: member.Failed, Link: link}, from: -1}})
+	w.queue.Push(w.now.Add(w.delay()), event{kind: packetDue, node: node, life: w.nodes[node].life, item: &item{input: member.Input{Kind: member.Failed, Link: link}, from: -1}})
 }
 
 // close closes a node's link after what was sent on it.

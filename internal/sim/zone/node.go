@@ -47,7 +47,7 @@ func (w *World) arrive(i int32, it *item) {
 func (w *World) await(i int32) {
 	if n := &w.nodes[i]; !n.waiting {
 		n.waiting = true
-		w.queue.push(max(n.busy, w.now), event{kind: readyDue, node: i})
+		w.queue.Push(max(n.busy, w.now), event{kind: readyDue, node: i})
 	}
 }
 
@@ -91,7 +91,7 @@ func (w *World) timer(i int32) {
 		w.arm(i)
 	case n.busy > w.now:
 		n.timer = n.busy
-		w.queue.push(n.busy, event{kind: timerDue, node: i})
+		w.queue.Push(n.busy, event{kind: timerDue, node: i})
 	default:
 		w.step(i, nil)
 	}
@@ -102,7 +102,7 @@ func (w *World) arm(i int32) {
 	n := &w.nodes[i]
 	if at := max(n.deadline, w.now); n.deadline != core.Never && at < n.timer {
 		n.timer = at
-		w.queue.push(at, event{kind: timerDue, node: i})
+		w.queue.Push(at, event{kind: timerDue, node: i})
 	}
 }
 
@@ -171,7 +171,7 @@ func (w *World) perform(i int32) {
 		p := &out.Pulses[k]
 		w.Traffic.Beats++
 		if !w.lost() {
-			w.queue.push(at.Add(w.delay()), event{kind: pulseDue, node: int32(p.To), conn: i, pulse: p.Pulse})
+			w.queue.Push(at.Add(w.delay()), event{kind: pulseDue, node: int32(p.To), conn: i, pulse: p.Pulse})
 		}
 	}
 	for _, link := range out.Closes {
@@ -201,7 +201,7 @@ func (w *World) packet(from int32, at core.Time, to member.Index, m *member.Mess
 		w.count(p)
 		w.Traffic.Packets++
 		if !w.lost() {
-			w.queue.push(at.Add(w.delay()), event{kind: packetDue, node: int32(to), item: &item{input: member.Input{Kind: member.Datagram, Message: p}, from: from}})
+			w.queue.Push(at.Add(w.delay()), event{kind: packetDue, node: int32(to), item: &item{input: member.Input{Kind: member.Datagram, Message: p}, from: from}})
 		}
 	}
 }

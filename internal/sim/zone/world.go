@@ -8,6 +8,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/member"
+	"github.com/tributary-fabric/tributary/internal/sim/agenda"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
@@ -17,7 +18,7 @@ type World struct {
 	dir    *member.Directory
 	rand   *rand.Rand
 	now    core.Time
-	queue  queue
+	queue  agenda.Agenda[event]
 	events uint64
 	hash   uint64
 
@@ -110,7 +111,7 @@ func (w *World) Up(i int) bool { return w.nodes[i].up }
 
 // At calls do at a time.
 func (w *World) At(at core.Time, do func()) {
-	w.queue.push(max(at, w.now), event{kind: callDue, call: do})
+	w.queue.Push(max(at, w.now), event{kind: callDue, call: do})
 }
 
 // After calls do after d.
@@ -118,7 +119,7 @@ func (w *World) After(d time.Duration, do func()) { w.At(w.now.Add(d), do) }
 
 // RunUntil runs until the time at.
 func (w *World) RunUntil(at core.Time) {
-	for w.queue.next() <= at {
+	for w.queue.Next() <= at {
 		w.happen()
 	}
 	w.now = max(w.now, at)
@@ -132,7 +133,7 @@ func (w *World) RunFor(d time.Duration) { w.RunUntil(w.now.Add(d)) }
 func (w *World) Await(limit time.Duration, done func() bool) (took time.Duration, ok bool) {
 	from := w.now
 	for !done() {
-		if w.queue.next() > from.Add(limit) {
+		if w.queue.Next() > from.Add(limit) {
 			w.now = from.Add(limit)
 			return limit, false
 		}
@@ -161,8 +162,8 @@ func (w *World) Equal() bool {
 }
 
 func (w *World) happen() {
-	w.now = w.queue.next()
-	e := w.queue.pop()
+	w.now = w.queue.Next()
+	e := w.queue.Pop()
 	w.events++
 	w.mix(uint64(w.now) ^ uint64(e.kind)<<56 ^ uint64(uint32(e.node))<<32 ^ uint64(uint32(e.conn)))
 	switch e.kind {
