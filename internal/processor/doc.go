@@ -1,4 +1,4 @@
-// Package processor tells how busy a machine's processors are. [System] asks the
-// kernel; on other systems than Linux it can tell nothing, and says so. [Fake] is
-// for tests.
+// Package processor tells what a machine's processors have spent, and how busy
+// they are. [System] and [ReadSum] ask the kernel; on other systems than Linux
+// they can tell nothing, and say so. [Fake] is for tests.
 package processor

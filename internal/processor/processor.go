@@ -29,6 +29,19 @@ func (t Time) Since(before Time) (share float64, ok bool) {
 	return min(float64(busy)/float64(total), 1), true
 }
 
+// Sum is what all processors of the machine together have spent since the system
+// began to count, by what they did. On a large machine that may in time be more
+// than a Duration can tell, 292 years: it is the difference of two that counts,
+// which is right also then.
+type Sum struct {
+	User   time.Duration // in programs
+	System time.Duration // in the kernel, for programs
+	Soft   time.Duration // in the kernel, for packets that arrive, above all
+	Hard   time.Duration // in the kernel, for devices
+	Idle   time.Duration // or waiting for a disk
+	Stolen time.Duration // what the hypervisor gave to others
+}
+
 // Source tells what has been spent. It is safe for concurrent use.
 type Source interface {
 	Read() (Time, error)

@@ -9,3 +9,7 @@ type system struct{}
 
 // Read implements Source.
 func (system) Read() (Time, error) { return Time{}, ErrUnsupported }
+
+// ReadSum returns what this machine's processors have spent together: it can tell
+// nothing here.
+func ReadSum() (Sum, error) { return Sum{}, ErrUnsupported }
