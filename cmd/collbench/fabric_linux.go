@@ -124,7 +124,7 @@ func (f *fabricFlags) config(c bench.Config, log io.Writer) (field.Config, error
 	}, nil
 }
 
-func runFabric(cmd *cobra.Command, f *fabricFlags) (err error) {
+func runFabric(cmd *cobra.Command, f *fabricFlags) error {
 	c, err := f.bench.config()
 	if err != nil {
 		return err
@@ -142,15 +142,23 @@ func runFabric(cmd *cobra.Command, f *fabricFlags) (err error) {
 			return err
 		}
 	}
-	ctx, cancel := f.bench.within(cmd.Context())
+	return f.on(cmd.Context(), fc, func(ctx context.Context, fabric *field.Fabric) error {
+		return f.measure(ctx, cmd.OutOrStdout(), log, fabric, c)
+	})
+}
+
+// on builds a fabric, has do use it for as long as a measurement may take, and
+// removes it.
+func (f *fabricFlags) on(ctx context.Context, fc field.Config, do func(context.Context, *field.Fabric) error) (err error) {
+	ctx, cancel := f.bench.within(ctx)
 	defer cancel()
-	fmt.Fprintf(log, "building %d leaves with %d hosts each and %d spines, links of %s\n", f.leaves, f.hostsPerLeaf, f.spines, rateName(f.bench.rate))
+	fmt.Fprintf(fc.Log, "building %d leaves with %d hosts each and %d spines, links of %s\n", f.leaves, f.hostsPerLeaf, f.spines, rateName(f.bench.rate))
 	fabric, err := field.Start(fc)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, fabric.Close()) }()
-	return f.measure(ctx, cmd.OutOrStdout(), log, fabric, c)
+	return do(ctx, fabric)
 }
 
 // measure runs the groups, and the stream, and writes what they tell.

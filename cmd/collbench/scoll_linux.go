@@ -2,9 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -28,26 +29,25 @@ const (
 
 // runScollFabric measures a process for each host of a fabric of network
 // namespaces.
-func runScollFabric(cmd *cobra.Command, f *fabricFlags) (err error) {
+func runScollFabric(cmd *cobra.Command, f *fabricFlags) error {
 	usual := f.bench // of which the rate of links counts
 	usual.collective = string(bench.Allreduce)
 	c, err := usual.config()
 	if err != nil {
 		return err
 	}
-	log := cmd.ErrOrStderr()
-	fc, err := f.config(c, log)
+	fc, err := f.config(c, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
-	ctx, cancel := f.bench.within(cmd.Context())
-	defer cancel()
-	fmt.Fprintf(log, "building %d leaves with %d hosts each and %d spines, links of %s\n", f.leaves, f.hostsPerLeaf, f.spines, rateName(f.bench.rate))
-	fabric, err := field.Start(fc)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, fabric.Close()) }()
+	return f.on(cmd.Context(), fc, func(ctx context.Context, fabric *field.Fabric) error {
+		return f.measureScoll(ctx, cmd.OutOrStdout(), fabric, fc.Program[0])
+	})
+}
+
+// measureScoll runs the program as a member on every host, and writes the rows of
+// the first, which is the root.
+func (f *fabricFlags) measureScoll(ctx context.Context, out io.Writer, fabric *field.Fabric, program string) (err error) {
 	members, places := scollMembers(fabric, scollPort), scollMembers(fabric, placePort)
 	if _, err := f.scoll.plans(names(members)); err != nil { // rather than find it in a process
 		return err
@@ -62,14 +62,14 @@ func runScollFabric(cmd *cobra.Command, f *fabricFlags) (err error) {
 		return err
 	}
 	f.scoll.json = f.format == "json"
-	w := rowWriter{f: &f.scoll, out: cmd.OutOrStdout()}
+	w := rowWriter{f: &f.scoll, out: out}
 	sink := &rowSink{take: w.take, done: make(chan struct{})}
 	var commands []*exec.Cmd
 	for i, m := range members {
 		args := append([]string{
 			"node", "scoll", "--host", m.Host, "--members", lists[0], "--places", lists[1], "--manager", fabric.ManagerAddr(),
 		}, f.scoll.arguments()...)
-		process := exec.Command(fc.Program[0], args...)
+		process := exec.Command(program, args...)
 		if i == 0 {
 			process.Stdout = sink
 		}
