@@ -10,61 +10,67 @@ import (
 	"github.com/tributary-fabric/tributary/cmd/collbench/perf"
 )
 
-// recording is perf at work on a side.
+// recording is perf at work.
 type recording struct {
 	*perf.Recording
-	data, profile string // files
+	dir  string // of its files
+	data string
+	of   map[Side][]int // process ids
 }
 
-// record has perf look at each side.
+// record has perf look.
 func (w *window) record(dir string) error {
-	of := map[Side][]int{}
+	r := &recording{dir: dir, data: filepath.Join(dir, "perf.data"), of: map[Side][]int{}}
 	err := w.each(func(side Side, p *process) error {
-		of[side] = append(of[side], p.cmd.Process.Pid)
+		r.of[side] = append(r.of[side], p.cmd.Process.Pid)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	w.recordings = map[Side]*recording{}
-	for side, processes := range of {
-		r := &recording{data: filepath.Join(dir, string(side)+".perf"), profile: filepath.Join(dir, string(side)+".pprof")}
-		if r.Recording, err = perf.Start(r.data, processes); err != nil {
-			return errors.Join(fmt.Errorf("profiling the %s: %w", side, err), w.drop())
-		}
-		w.recordings[side] = r
+	if r.Recording, err = perf.Start(r.data); err != nil {
+		return fmt.Errorf("profiling: %w", err)
 	}
+	w.recording = r
 	return nil
 }
 
 // drop ends what record began.
-func (w *window) drop() (err error) {
-	for _, r := range w.recordings {
-		err = errors.Join(err, r.Stop())
+func (w *window) drop() error {
+	r := w.recording
+	if r == nil {
+		return nil
 	}
-	w.recordings = nil
-	return err
+	w.recording = nil
+	if err := r.Stop(); err != nil {
+		return fmt.Errorf("profiling: %w", err)
+	}
+	return nil
 }
 
-// keep ends it, and makes profiles of what was seen.
+// keep ends it, and makes a profile of each side.
 func (w *window) keep() error {
-	all := w.recordings
+	r := w.recording
+	if r == nil {
+		return nil
+	}
 	if err := w.drop(); err != nil {
 		return err
 	}
-	for side, r := range all {
-		p, err := perf.Read(context.Background(), r.data)
+	for side, processes := range r.of {
+		p, err := perf.Read(context.Background(), r.data, processes)
 		if err != nil {
 			return fmt.Errorf("profiling the %s: %w", side, err)
 		}
-		f, err := os.Create(r.profile)
+		path := filepath.Join(r.dir, string(side)+".pprof")
+		f, err := os.Create(path)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(p.Write(f), f.Close(), os.Remove(r.data)); err != nil {
+		if err := errors.Join(p.Write(f), f.Close()); err != nil {
 			return err
 		}
-		w.profiles[side] = []string{r.profile}
+		w.profiles[side] = []string{path}
 	}
-	return nil
+	return os.Remove(r.data)
 }

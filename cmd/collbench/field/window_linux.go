@@ -41,11 +41,11 @@ const (
 
 // window is one that is open.
 type window struct {
-	gauges     map[Side][]*process
-	begun      time.Time
-	machine    gauge.Machine
-	profiles   map[Side][]string
-	recordings map[Side]*recording
+	gauges    map[Side][]*process
+	begun     time.Time
+	machine   gauge.Machine
+	profiles  map[Side][]string
+	recording *recording // nil: there is none
 }
 
 // open opens a window on processes, and has them profiled.
