@@ -228,7 +228,7 @@ func begin(c *Communicator, o session.Operation) *Request {
 // wait returns when r is done.
 func (r *Request) wait() error {
 	r.await(context.Background())
-	<-r.done
+	<-r.Done()
 	return r.err
 }
 

@@ -3,9 +3,11 @@ package hostlib
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/runner"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
@@ -33,7 +35,7 @@ func (w Way) String() string {
 type Outcome struct {
 	Way     Way
 	Reason  string   // why this way, in words; of each change on the way, if there was one
-	Epochs  []uint32 // in which the operation ran; even ones are trees of switches
+	Epochs  []uint32 // in which the operation ran; even ones are trees of switches. Not to be changed
 	Chunks  int      // packets' worth of vector
 	Elapsed time.Duration
 
@@ -48,7 +50,12 @@ type Outcome struct {
 
 // Request is an operation in flight.
 type Request struct {
-	done    chan struct{}
+	over runner.Event
+	state
+}
+
+// state is what differs from one use of a Request's memory to the next.
+type state struct {
 	outcome Outcome
 	err     error
 	begun   time.Time
@@ -62,23 +69,26 @@ type Request struct {
 	outside    bool   // it is not the communicator's loop that ends it
 }
 
+// requests are those that no caller has seen, to be used again.
+var requests = sync.Pool{New: func() any { return new(Request) }}
+
 func newRequest(c *Communicator) *Request {
-	return &Request{done: make(chan struct{}), begun: time.Now(), comm: c}
+	r := requests.Get().(*Request)
+	r.state = state{begun: time.Now(), comm: c}
+	return r
 }
 
 // Done returns a channel that is closed when the operation is done.
-func (r *Request) Done() <-chan struct{} { return r.done }
+func (r *Request) Done() <-chan struct{} { return r.over.Done() }
 
 // Wait waits for the operation. If ctx ends first its error is returned, and
 // the operation goes on: its buffers must not be touched until Done.
 func (r *Request) Wait(ctx context.Context) (Outcome, error) {
 	r.await(ctx)
-	select {
-	case <-r.done:
-		return r.outcome, r.err
-	default:
+	if !r.over.Happened() {
 		return Outcome{}, fmt.Errorf("hostlib: waiting for an operation: %w", ctx.Err())
 	}
+	return r.outcome, r.err
 }
 
 // begin has the loop's own goroutine do the operation.
@@ -98,10 +108,8 @@ func (r *Request) begin() *Request {
 // await waits for the operation or for the end of ctx, and does the loop's work
 // meanwhile.
 func (r *Request) await(ctx context.Context) {
-	select {
-	case <-r.done:
+	if r.over.Happened() {
 		return
-	default:
 	}
 	if r.joint != nil && r.joint.whole == r {
 		r.joint.await(ctx)
@@ -109,7 +117,7 @@ func (r *Request) await(ctx context.Context) {
 	}
 	if r.outside {
 		select {
-		case <-r.done:
+		case <-r.Done():
 		case <-ctx.Done():
 		}
 		return
@@ -122,27 +130,32 @@ func (r *Request) await(ctx context.Context) {
 			defer r.comm.watch.leave()
 		}
 	}
-	loop.Help(r.done, ctx.Done(), r.comm.isBusy)
-	select { // a loop that has ended fails what is left
-	case <-r.done:
-	case <-ctx.Done():
+	loop.Help(&r.over, ctx.Done(), r.comm.isBusy)
+	if !r.over.Happened() {
+		select { // a loop that has ended fails what is left
+		case <-r.Done():
+		case <-ctx.Done():
+		}
 	}
 }
 
 // finish waits for the operation, and gives the communicator up if ctx ends
-// first: only so are the buffers the caller's again.
+// first: only so are the buffers the caller's again. Nobody else may know r.
 func (r *Request) finish(ctx context.Context) (Outcome, error) {
 	r.await(ctx)
-	select {
-	case <-r.done: // also if ctx has ended, too
-	default:
+	if !r.over.Happened() { // whether ctx has ended or not
 		r.comm.abort(fmt.Sprintf("it gave up: %v", context.Cause(ctx)))
-		<-r.done
+		<-r.Done()
 		if r.err != nil {
 			return r.outcome, fmt.Errorf("%w (%w)", r.err, ctx.Err())
 		}
 	}
-	return r.outcome, r.err
+	outcome, err := r.outcome, r.err
+	if r.joint == nil && err == nil && r.over.Renew() {
+		r.state = state{}
+		requests.Put(r)
+	}
+	return outcome, err
 }
 
 // complete ends the request well.
@@ -172,7 +185,7 @@ func (r *Request) succeed() {
 	if r.after != nil {
 		r.after()
 	}
-	close(r.done)
+	r.over.Happen()
 }
 
 // fail ends the request with an error.
@@ -185,7 +198,7 @@ func (r *Request) fail(err error) {
 	if !r.inner {
 		r.comm.host.counts.failed.Add(1)
 	}
-	close(r.done)
+	r.over.Happen()
 }
 
 func (r *Request) isPiece() bool { return r.joint != nil && r.joint.whole != r }

@@ -177,8 +177,8 @@ func (s *several) end(left bool) {
 }
 
 // start begins an operation on the trees that it is to run on.
-func (s *several) start(r *Request, o *session.Operation) {
-	c := s.base
+func (s *several) start(r *Request, operation session.Operation) {
+	c, o := s.base, &operation
 	if err := o.Validate(session.Config{Rank: uint32(c.rank), Members: len(c.members)}); err != nil {
 		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
 		return
@@ -269,14 +269,14 @@ func (j *joint) await(ctx context.Context) {
 		p.await(ctx)
 	}
 	select {
-	case <-j.whole.done: // where a piece has failed, later than they
+	case <-j.whole.Done(): // where a piece has failed, later than they
 	case <-ctx.Done():
 	}
 }
 
 // finished takes a piece that is done.
 func (j *joint) finished(p *Request) {
-	close(p.done)
+	p.over.Happen()
 	if j.left.Add(-1) > 0 {
 		return
 	}

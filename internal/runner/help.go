@@ -59,26 +59,26 @@ func (t *turns) resume() {
 	}
 }
 
-// Help has the calling goroutine do the loop's work until done or quit is
-// closed, or the loop ends: whoever waits for what a step brings about then
-// waits where it comes from, and nobody has to wake it. If another goroutine
+// Help has the calling goroutine do the loop's work until something has happened,
+// quit is closed, or the loop ends: whoever waits for what a step brings about
+// then waits where it comes from, and nobody has to wake it. If another goroutine
 // helps already, it just waits. Afterwards the loop's own goroutine goes on at
 // once if busy reports that it has something to do, and otherwise when helpers
 // have stayed away for a while, or at the next Post.
 //
 // It must not be called from Apply or Do. Config.Apply may run on any helper's
 // goroutine.
-func (l *Loop[In, Out]) Help(done, quit <-chan struct{}, busy func() bool) {
+func (l *Loop[In, Out]) Help(it *Event, quit <-chan struct{}, busy func() bool) {
 	t := &l.turns
 	if !t.helping.CompareAndSwap(false, true) {
 		t.others.Add(1)
 		l.cfg.Source.Wake()
-		l.standBy(done, quit)
+		l.standBy(it, quit)
 		t.others.Add(-1)
 		return
 	}
-	if l.relieve(done, quit) {
-		for !isClosed(done) && !isClosed(quit) && l.cycle() {
+	if l.relieve(it, quit) {
+		for !it.Happened() && !isClosed(quit) && l.cycle() {
 		}
 		t.turn <- struct{}{}
 	}
@@ -91,7 +91,7 @@ func (l *Loop[In, Out]) Help(done, quit <-chan struct{}, busy func() bool) {
 
 // relieve takes the turn, from the loop's goroutine if need be, and reports
 // whether it did.
-func (l *Loop[In, Out]) relieve(done, quit <-chan struct{}) bool {
+func (l *Loop[In, Out]) relieve(it *Event, quit <-chan struct{}) bool {
 	select {
 	case <-l.turns.turn:
 		return true
@@ -101,7 +101,7 @@ func (l *Loop[In, Out]) relieve(done, quit <-chan struct{}) bool {
 	select {
 	case <-l.turns.turn:
 		return true
-	case <-done:
+	case <-it.Done():
 	case <-quit:
 	case <-l.done:
 	}
@@ -109,9 +109,9 @@ func (l *Loop[In, Out]) relieve(done, quit <-chan struct{}) bool {
 }
 
 // standBy waits while others do the work.
-func (l *Loop[In, Out]) standBy(done, quit <-chan struct{}) {
+func (l *Loop[In, Out]) standBy(it *Event, quit <-chan struct{}) {
 	select {
-	case <-done:
+	case <-it.Done():
 	case <-quit:
 	case <-l.done:
 	}

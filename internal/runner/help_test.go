@@ -15,22 +15,22 @@ import (
 	"github.com/tributary-fabric/tributary/internal/runner"
 )
 
-// answers is an Apply that closes the channel of each input that was stepped.
+// answers is an Apply that has the event of each input that was stepped happen.
 type answers struct {
 	mu      sync.Mutex
-	waiting map[string]chan struct{}
+	waiting map[string]*runner.Event
 	order   []string
 }
 
-func (a *answers) expect(name string) <-chan struct{} {
+func (a *answers) expect(name string) *runner.Event {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.waiting == nil {
-		a.waiting = map[string]chan struct{}{}
+		a.waiting = map[string]*runner.Event{}
 	}
-	c := make(chan struct{})
-	a.waiting[name] = c
-	return c
+	e := new(runner.Event)
+	a.waiting[name] = e
+	return e
 }
 
 func (a *answers) apply(_ core.Time, out *[]step) []string {
@@ -39,8 +39,8 @@ func (a *answers) apply(_ core.Time, out *[]step) []string {
 	for _, s := range *out {
 		for _, name := range s.Inputs {
 			a.order = append(a.order, name)
-			if c := a.waiting[name]; c != nil {
-				close(c)
+			if e := a.waiting[name]; e != nil {
+				e.Happen()
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func TestHelp(t *testing.T) {
 		}
 		synctest.Wait() // the loop's goroutine has the turn
 		quit, ended := make(chan struct{}), make(chan struct{})
-		go func() { l.Help(make(chan struct{}), quit, idle); close(ended) }()
+		go func() { l.Help(new(runner.Event), quit, idle); close(ended) }()
 		synctest.Wait() // the helper has it
 		close(quit)
 		source.Wake()
@@ -92,7 +92,7 @@ func TestHelp(t *testing.T) {
 		if err := l.Queue(t.Context(), "third"); err != nil {
 			t.Fatal(err)
 		}
-		<-third // the loop's goroutine has waited in vain
+		<-third.Done() // the loop's goroutine has waited in vain
 		if diff := cmp.Diff([]string{"first", "second", "third"}, a.stepped()); diff != "" {
 			t.Error(diff)
 		}
@@ -118,7 +118,7 @@ func TestPostAfterHelp(t *testing.T) {
 				if err := l.Post(t.Context(), other); err != nil {
 					t.Fatal(err)
 				}
-				<-posted
+				<-posted.Done()
 			}
 			if waited := time.Since(begun); waited > 0 { // of the bubble's clock
 				t.Errorf("busy=%v: it took %v", busy, waited)
@@ -134,7 +134,7 @@ func TestTwoHelpers(t *testing.T) {
 		var a answers
 		l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply})
 		defer l.Close()
-		never, quit, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		never, quit, ended := new(runner.Event), make(chan struct{}), make(chan struct{})
 		go func() { l.Help(never, quit, idle); close(ended) }()
 		synctest.Wait()
 		one := a.expect("one")
@@ -166,7 +166,7 @@ func TestHelpEnds(t *testing.T) {
 			s := &failing{Timer: runner.NewTimer[string](), err: make(chan error, 1)}
 			l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply, Source: s})
 			quit, ended := make(chan struct{}), make(chan struct{})
-			go func() { l.Help(make(chan struct{}), quit, idle); close(ended) }()
+			go func() { l.Help(new(runner.Event), quit, idle); close(ended) }()
 			synctest.Wait()
 			switch how {
 			case "quit":
@@ -183,7 +183,7 @@ func TestHelpEnds(t *testing.T) {
 			}
 			<-ended
 			l.Close()
-			l.Help(make(chan struct{}), nil, idle) // does not wait for an ended loop
+			l.Help(new(runner.Event), nil, idle) // does not wait for an ended loop
 		})
 	}
 }
@@ -224,7 +224,7 @@ func TestHelpersAtOnce(t *testing.T) {
 						l.Help(done, nil, idle)
 					}
 				}
-				<-done
+				<-done.Done()
 				err = errors.Join(err, l.Do(t.Context(), func() {}))
 				if err != nil {
 					t.Error(err)

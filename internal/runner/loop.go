@@ -67,6 +67,7 @@ type Loop[In, Out any] struct {
 	// What a step needs, of whoever has the turn.
 	out                  Out
 	first, arrived, more []In
+	unread               bool // the last cycle has not looked at the source
 	sharing              sharing
 }
 
@@ -184,14 +185,40 @@ func (l *Loop[In, Out]) run() {
 	}
 }
 
-// cycle waits once, and steps. It reports whether the loop goes on. It is for
-// whoever has the turn.
+// cycle waits once, unless something was posted, and steps. It reports whether
+// the loop goes on. It is for whoever has the turn.
 func (l *Loop[In, Out]) cycle() bool {
 	if l.stopped() {
 		return false
 	}
 	l.first = l.take(append(l.first[:0], l.more...))
 	l.more = nil
+	// What was posted is stepped at once, unless something is due: what the source
+	// has may make that needless. Posts without end do not keep the loop from it.
+	l.unread = len(l.first) > 0 && !l.unread && l.cfg.Clock.Now() < l.cfg.Core.Deadline()
+	if l.unread {
+		l.arrived = l.arrived[:0]
+	} else if !l.receive() {
+		return false
+	}
+	now := l.cfg.Clock.Now()
+	if len(l.first)+len(l.arrived) == 0 && now < l.cfg.Core.Deadline() {
+		return true
+	}
+	batch := l.arrived
+	if len(l.first) > 0 {
+		l.first = append(l.first, l.arrived...)
+		batch = l.first
+	}
+	l.cfg.Core.Step(now, batch, &l.out)
+	l.more = l.cfg.Apply(now, &l.out)
+	l.sharing.offer(now)
+	return true
+}
+
+// receive takes what is at the source and, unless there is something to step
+// already, waits for it. It reports whether the loop goes on.
+func (l *Loop[In, Out]) receive() bool {
 	until := l.cfg.Core.Deadline()
 	if len(l.first) > 0 {
 		until = 0 // nothing to wait for
@@ -209,18 +236,6 @@ func (l *Loop[In, Out]) cycle() bool {
 	// Whoever posts and then tells others must find its input stepped
 	// before theirs, which may have arrived in this very Receive.
 	l.first = l.take(l.first)
-	now := l.cfg.Clock.Now()
-	if len(l.first)+len(l.arrived) == 0 && now < l.cfg.Core.Deadline() {
-		return true
-	}
-	batch := l.arrived
-	if len(l.first) > 0 {
-		l.first = append(l.first, l.arrived...)
-		batch = l.first
-	}
-	l.cfg.Core.Step(now, batch, &l.out)
-	l.more = l.cfg.Apply(now, &l.out)
-	l.sharing.offer(now)
 	return true
 }
 

@@ -327,6 +327,100 @@ func TestPostedComesBeforeWhatArrivedLater(t *testing.T) {
 	})
 }
 
+// diary is a core and its source, and notes which of both the loop turns to.
+type diary struct {
+	*recorder
+	*runner.Timer[string]
+	mu      sync.Mutex
+	entries []string
+}
+
+func (d *diary) note(s string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.entries = append(d.entries, s)
+}
+
+// take returns the entries since the last time.
+func (d *diary) take() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := d.entries
+	d.entries = nil
+	return all
+}
+
+func (d *diary) Step(now core.Time, batch []string, out *[]step) {
+	for _, in := range batch {
+		d.note(in)
+	}
+	d.recorder.Step(now, batch, out)
+}
+
+func (d *diary) Receive(clock runner.Clock, until core.Time, batch []string) ([]string, error) {
+	d.note("look")
+	return d.Timer.Receive(clock, until, batch)
+}
+
+// TestPostedComesBeforeALook: what was posted is stepped without a look at the
+// source, but not twice in a row.
+func TestPostedComesBeforeALook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &diary{recorder: newRecorder(0), Timer: runner.NewTimer[string]()}
+		var over runner.Event
+		more := 5
+		l := start(t, runner.Config[string, []step]{Core: d, Source: d, Apply: func(_ core.Time, out *[]step) []string {
+			*out = (*out)[:0]
+			if more--; more == 0 {
+				over.Happen()
+			}
+			return []string{"more"}[:min(max(more, 0), 1)]
+		}})
+		defer l.Close()
+		quit, ended := make(chan struct{}), make(chan struct{})
+		go func() { l.Help(new(runner.Event), quit, idle); close(ended) }()
+		synctest.Wait() // the helper has the turn
+		close(quit)
+		d.Wake()
+		<-ended
+		d.take()
+		if err := l.Queue(t.Context(), "first"); err != nil {
+			t.Fatal(err)
+		}
+		l.Help(&over, nil, idle)
+		want := []string{"first", "look", "more", "more", "look", "more", "more"}
+		if diff := cmp.Diff(want, d.take()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestDueComesAfterALook: what is due is judged when what lies in the source has
+// been read, also where something was posted.
+func TestDueComesAfterALook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &diary{recorder: newRecorder(time.Second), Timer: runner.NewTimer[string]()}
+		l := start(t, runner.Config[string, []step]{Core: d, Source: d, Apply: func(now core.Time, out *[]step) []string {
+			*out = (*out)[:0]
+			if now > 0 {
+				return nil
+			}
+			time.Sleep(1500 * time.Millisecond) // of the bubble's clock
+			return []string{"second"}
+		}})
+		defer l.Close()
+		synctest.Wait()
+		if err := l.Post(t.Context(), "first"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(1600 * time.Millisecond)
+		want := []string{"look", "first", "look", "second", "look"}
+		if diff := cmp.Diff(want, d.take()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestConfig(t *testing.T) {
 	var got log
 	for name, c := range map[string]runner.Config[string, []step]{

@@ -1,0 +1,53 @@
+package runner
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Event is something that happens once. Its zero value has not happened. It has
+// a channel only if somebody asks for it: who helps until it happens need not.
+type Event struct {
+	happened atomic.Bool
+
+	mu   sync.Mutex
+	done chan struct{} // closed when it has happened; nil: nobody has asked
+}
+
+// Happen makes it happen. It must be called once.
+func (e *Event) Happen() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.happened.Store(true)
+	if e.done != nil {
+		close(e.done)
+	}
+}
+
+// Happened reports whether it has.
+func (e *Event) Happened() bool { return e.happened.Load() }
+
+// Done returns a channel that is closed when it has happened.
+func (e *Event) Done() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.done == nil {
+		e.done = make(chan struct{})
+		if e.happened.Load() {
+			close(e.done)
+		}
+	}
+	return e.done
+}
+
+// Renew makes an event that has happened one that has not, and reports whether it
+// did: it does not where somebody has the channel.
+func (e *Event) Renew() bool {
+	e.mu.Lock() // Happen may not have returned yet
+	defer e.mu.Unlock()
+	if e.done != nil {
+		return false
+	}
+	e.happened.Store(false)
+	return true
+}
