@@ -2,6 +2,7 @@ package transport
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -9,15 +10,9 @@ import (
 // next time, down to a part of it, and after a short wait for the longest again.
 func TestAdapt(t *testing.T) {
 	const poll = time.Millisecond
-	u := &UDP{opened: time.Now().Add(-time.Hour), poll: poll, look: poll}
-	long := func() {
-		u.since = 0 // an hour ago
-		u.adapt()
-	}
-	short := func() {
-		u.since = time.Since(u.opened) + time.Hour // a wait of no time
-		u.adapt()
-	}
+	u := &UDP{since: time.Hour, poll: poll, look: poll}
+	long := func() { u.adapt(time.Hour + 2*poll) }
+	short := func() { u.adapt(time.Hour + poll/2) }
 	for _, want := range []time.Duration{poll / 2, poll / 4, poll / 8, poll / 16, poll / 16} {
 		if long(); u.look != want {
 			t.Errorf("after a long wait it looks for %v, want %v", u.look, want)
@@ -47,4 +42,40 @@ func TestCalm(t *testing.T) {
 			t.Errorf("%+v: it looks for %v", c, got)
 		}
 	}
+}
+
+// idle is an engine to which nothing comes. A look takes a while.
+type idle struct {
+	engine
+	look  time.Duration
+	looks int
+}
+
+func (e *idle) take([]Packet, bool) (int, error) {
+	e.looks++
+	time.Sleep(e.look) // of the bubble's clock
+	return 0, nil
+}
+
+// TestStuck: a read looks several times before it reads the clock, unless looking
+// takes so long that it would be late.
+func TestStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &idle{}
+		u := &UDP{engine: e, opened: time.Now(), poll: time.Second, look: time.Second}
+		for i, round := range []struct {
+			look time.Duration
+			want int
+		}{{stall / 10, glances}, {stall, glances}, {2 * stall, 1}, {stall / 10, 1}, {stall / 10, glances}} {
+			e.look, e.looks = round.look, 0
+			begun := time.Since(u.opened)
+			now := begun
+			if n, err := u.wait(nil, &now, time.Hour, time.Time{}); n != 0 || err != nil {
+				t.Fatal(n, err)
+			}
+			if took := now - begun; e.looks != round.want || took != time.Duration(e.looks)*round.look {
+				t.Errorf("round %d, looks of %v: %d in %v, want %d", i, round.look, e.looks, took, round.want)
+			}
+		}
+	})
 }

@@ -24,6 +24,7 @@ type UDP struct {
 	calm  bool          // nobody waits for the next datagram: see Calm
 	naps  bool          // it sleeps in the kernel at first
 	busy  bool          // the last read was not in vain
+	stuck bool          // looking took so long that others have the processor: see glances
 	since time.Duration // after opened, when the first read began that was
 
 	opened  time.Time
@@ -120,8 +121,7 @@ func (u *UDP) await(packets []Packet, until time.Time) (int, error) {
 	if !until.IsZero() {
 		deadline = until.Sub(u.opened)
 	}
-	for {
-		now := time.Since(u.opened)
+	for now := time.Since(u.opened); ; {
 		if u.busy {
 			u.busy, u.since = false, now
 		}
@@ -133,29 +133,63 @@ func (u *UDP) await(packets []Packet, until time.Time) (int, error) {
 		case now >= deadline:
 			return u.lastLook(packets, os.ErrDeadlineExceeded)
 		}
-		if err := u.wait(now, deadline, until); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			return 0, err
-		}
-		if n, err := u.engine.take(packets, false); n > 0 || err != nil {
-			u.adapt()
+		n, err := u.wait(packets, &now, deadline, until)
+		if n > 0 || err != nil {
+			u.adapt(now)
 			return n, err
 		}
 	}
 }
 
-// wait waits a moment, or sleeps until there is something, until the deadline,
-// or until Wake.
-func (u *UDP) wait(now, deadline time.Duration, until time.Time) error {
-	u.tally.waitCalls.Add(1)
-	idle := now - u.since
-	switch {
-	case idle < u.patience():
-		yield()
-		return nil
-	case u.naps && idle < napping:
-		return u.sleep(until, min(napping-idle, deadline-now))
+// wait looks a few times, or sleeps until there is something, until the
+// deadline, or until Wake, and takes what is there then. It moves now on.
+func (u *UDP) wait(packets []Packet, now *time.Duration, deadline time.Duration, until time.Time) (n int, err error) {
+	begun := *now
+	idle := begun - u.since
+	if idle < u.patience() {
+		n, err = u.watch(packets)
+		*now = time.Since(u.opened)
+		u.stuck = *now-begun > stall
+		return n, err
 	}
-	return u.sleep(until, 0)
+	d := time.Duration(0)
+	if u.naps && idle < napping {
+		d = min(napping-idle, deadline-begun)
+	}
+	u.tally.waitCalls.Add(1)
+	err = u.sleep(until, d)
+	if *now = time.Since(u.opened); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return 0, err
+	}
+	return u.engine.take(packets, false)
+}
+
+// glances is how often a read looks before it reads the clock. Whoever shares a
+// processor with others that look finds little of what a look needs in its
+// caches each time. Where others do not give it back soon, stall, a read looks
+// once: it would be late for its deadline.
+const (
+	glances = 4
+	stall   = time.Millisecond
+)
+
+// watch looks a few times, and offers the processor before each.
+func (u *UDP) watch(packets []Packet) (n int, err error) {
+	looks := glances
+	if u.stuck {
+		looks = 1
+	}
+	for range looks {
+		if u.woken.Load() || u.closed.Load() {
+			break
+		}
+		u.tally.waitCalls.Add(1)
+		yield()
+		if n, err = u.engine.take(packets, false); n > 0 || err != nil {
+			break
+		}
+	}
+	return n, err
 }
 
 // patience returns for how long a read looks before it sleeps.
@@ -170,10 +204,10 @@ func (u *UDP) patience() time.Duration {
 // datagram was waited for: where they come less often than within the longest
 // look, as on a link that is the limit, looking only keeps a processor busy.
 // (Hypervisors that poll before they halt adapt in the same way.)
-func (u *UDP) adapt() {
+func (u *UDP) adapt(now time.Duration) {
 	switch {
 	case u.fixed:
-	case time.Since(u.opened)-u.since < u.poll:
+	case now-u.since < u.poll:
 		u.look = u.poll
 	default:
 		u.look = max(u.look/2, u.poll/shortest)
