@@ -42,7 +42,8 @@ type Output struct {
 	Expired []uint32 // epochs whose lease ran out: the core has dropped them
 
 	// TakesRuns, which the caller sets and Reset keeps, says that it sends Runs,
-	// too. Otherwise there are none: each of their packets is a Send.
+	// too, after the Sends. Otherwise there are none: each of their packets is a
+	// Send, as one is that has no other beside it.
 	TakesRuns bool
 	Runs      []Run
 }

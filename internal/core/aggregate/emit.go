@@ -104,12 +104,15 @@ func (c *Core) emit(out *Output) {
 // with a child index.
 func (e *epoch) emit(neighbour int, to netip.AddrPort, child uint16, pieces []piece, out *Output) {
 	t := &e.traffic[neighbour]
+	// Runs to several children are sent one after the other; a packet alone goes
+	// to all of them in one batch.
+	runs := out.TakesRuns && (len(pieces) > 1 || pieces[0].count > 1)
 	for i := range pieces {
 		p := &pieces[i]
 		t.PacketsOut += uint64(p.count)
 		t.BytesOut += uint64(len(p.packets))
 		r := Run{To: to, Packets: p.packets, Size: p.size, child: child}
-		if out.TakesRuns {
+		if runs {
 			out.Runs = append(out.Runs, r)
 			continue
 		}

@@ -92,6 +92,22 @@ func TestRunsAreTheSends(t *testing.T) {
 	})
 }
 
+// TestOnePacketGoesToAllAtOnce: a result alone is no Run, of which there would be
+// one a child, to be sent one after the other.
+func TestOnePacketGoesToAllAtOnce(t *testing.T) {
+	const kids = 3
+	s := newStream(reduce.Float32, kids, 64, 4)
+	s.out.TakesRuns = true
+	s.fill()
+	for i, batch := range [][]Input{s.in[:kids], s.in[kids:]} {
+		s.out.Reset()
+		s.core.Step(0, batch, &s.out)
+		if want := 1 + i*(kids-1); len(s.out.Sends) != want || len(s.out.Runs) != 0 {
+			t.Errorf("batch %d: %d packets alone and %d runs, want %d and none", i, len(s.out.Sends), len(s.out.Runs), want)
+		}
+	}
+}
+
 // TestOneRun: the results of numbers that follow each other are one run to each
 // child, and the partials one to the parent, until the slots begin anew.
 func TestOneRun(t *testing.T) {
