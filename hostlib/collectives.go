@@ -31,7 +31,7 @@ func queueAllreduce[T reduce.Element](c *Communicator, f reduce.Function, in, ou
 		return c.refuse("allreduce of %d elements into %d", len(in), len(out))
 	}
 	o := session.Operation{Collective: wire.Allreduce, Function: f}
-	return start(c, o, plain[T]{in}, plain[T]{out})
+	return start(c, o, plain(in), plain(out))
 }
 
 // AllreduceLocated is Allreduce for MinLoc and MaxLoc.
@@ -52,7 +52,7 @@ func queueAllreduceLocated[T reduce.Element](c *Communicator, f reduce.Function,
 		return c.refuse("allreduce of %d elements into %d", len(in), len(out))
 	}
 	o := session.Operation{Collective: wire.Allreduce, Function: f}
-	return start(c, o, located[T]{in}, located[T]{out})
+	return start(c, o, located(in), located(out))
 }
 
 // Reduce reduces the members' vectors in, element by element, and gives the
@@ -71,7 +71,7 @@ func queueReduce[T reduce.Element](c *Communicator, f reduce.Function, root int,
 	if f.Located() {
 		return c.refuse("%s is a function of values with locations: use ReduceLocated", f)
 	}
-	return queueVectors(c, f, root, plain[T]{in}, plain[T]{out})
+	return queueVectors(c, f, root, plain(in), plain(out))
 }
 
 // ReduceLocated is Reduce for MinLoc and MaxLoc.
@@ -88,7 +88,7 @@ func queueReduceLocated[T reduce.Element](c *Communicator, f reduce.Function, ro
 	if !f.Located() {
 		return c.refuse("%s is not a function of values with locations", f)
 	}
-	return queueVectors(c, f, root, located[T]{in}, located[T]{out})
+	return queueVectors(c, f, root, located(in), located(out))
 }
 
 func queueVectors(c *Communicator, f reduce.Function, root int, in, out vector) *Request {
@@ -97,10 +97,10 @@ func queueVectors(c *Communicator, f reduce.Function, root int, in, out vector) 
 	}
 	o := session.Operation{Collective: wire.Reduce, Function: f, Root: uint32(root)}
 	if c.rank != root {
-		return start(c, o, in, nil)
+		return start(c, o, in, vector{})
 	}
-	if in.length() != out.length() {
-		return c.refuse("reduce of %d elements into %d", in.length(), out.length())
+	if in.elements != out.elements {
+		return c.refuse("reduce of %d elements into %d", in.elements, out.elements)
 	}
 	return start(c, o, in, out)
 }
@@ -121,9 +121,9 @@ func queueBroadcast[T reduce.Element](c *Communicator, root int, v []T) *Request
 	}
 	o := session.Operation{Collective: wire.Broadcast, Root: uint32(root)}
 	if c.rank == root {
-		return start(c, o, plain[T]{v}, nil)
+		return start(c, o, plain(v), vector{})
 	}
-	return start(c, o, nil, plain[T]{v})
+	return start(c, o, vector{}, plain(v))
 }
 
 // Barrier returns when every member has called it.
@@ -155,77 +155,64 @@ func (c *Communicator) checkRoot(root int) *Request {
 	return nil
 }
 
-// vector is a caller's slice as elements of the wire.
-type vector interface {
-	length() int
-	element() reduce.Type
-	// memory returns the slice's own memory, if it has the order of the wire.
-	memory() ([]byte, bool)
-	size() int
-	put(dst []byte)
-	get(src []byte)
+// vector is a caller's slice as elements of the wire; its zero value is none.
+type vector struct {
+	element        reduce.Type
+	elements, size int    // bytes
+	memory         []byte // the slice's own, if that has the order of the wire; otherwise there are
+	put            func(dst []byte)
+	get            func(src []byte)
 }
 
-type plain[T reduce.Element] struct{ v []T }
+func plain[T reduce.Element](v []T) vector {
+	e := reduce.TypeOf[T]()
+	p := vector{element: e, elements: len(v), size: len(v) * e.Size()}
+	if reduce.LittleEndian() {
+		p.memory = reduce.Bytes(v)
+	} else {
+		p.put, p.get = func(dst []byte) { reduce.Put(dst, v) }, func(src []byte) { reduce.Get(v, src) }
+	}
+	return p
+}
 
-func (p plain[T]) length() int            { return len(p.v) }
-func (p plain[T]) element() reduce.Type   { return reduce.TypeOf[T]() }
-func (p plain[T]) memory() ([]byte, bool) { return reduce.Bytes(p.v), reduce.LittleEndian() }
-func (p plain[T]) size() int              { return len(p.v) * p.element().Size() }
-func (p plain[T]) put(dst []byte)         { reduce.Put(dst, p.v) }
-func (p plain[T]) get(src []byte)         { reduce.Get(p.v, src) }
+func located[T reduce.Element](v []reduce.Located[T]) vector {
+	return vector{
+		element: reduce.TypeOf[T](), elements: len(v), size: len(v) * reduce.LocatedSize,
+		put: func(dst []byte) { reduce.PutLocated(dst, v) }, get: func(src []byte) { reduce.GetLocated(v, src) },
+	}
+}
 
-type located[T reduce.Element] struct{ v []reduce.Located[T] }
-
-func (l located[T]) length() int            { return len(l.v) }
-func (l located[T]) element() reduce.Type   { return reduce.TypeOf[T]() }
-func (l located[T]) memory() ([]byte, bool) { return nil, false }
-func (l located[T]) size() int              { return len(l.v) * reduce.LocatedSize }
-func (l located[T]) put(dst []byte)         { reduce.PutLocated(dst, l.v) }
-func (l located[T]) get(src []byte)         { reduce.GetLocated(l.v, src) }
+func (v *vector) isNone() bool { return v.element == 0 }
 
 // overlap reports whether two vectors share memory without being the same one.
-func overlap(in, out vector) bool {
-	if in == nil || out == nil || in.size() == 0 || out.size() == 0 {
-		return false
-	}
-	a, _ := in.memory()
-	b, _ := out.memory()
+func overlap(in, out *vector) bool {
+	a, b := in.memory, out.memory
 	if len(a) == 0 || len(b) == 0 {
-		return false // they are copied
+		return false // they are empty, or copied
 	}
 	x, y := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
 	return x != y && x < y+uintptr(len(b)) && y < x+uintptr(len(a))
 }
 
-// start begins o on the caller's vectors; in or out may be nil where the
-// member has none. Vectors whose memory is not in the order of the wire go
-// through a copy.
+// start begins o on the caller's vectors, of which the member may not have both.
+// Vectors whose memory is not in the order of the wire go through a copy.
 func start(c *Communicator, o session.Operation, in, out vector) *Request {
-	var after func()
-	for _, v := range []vector{in, out} {
-		if v != nil {
-			o.Elements, o.Element = v.length(), v.element()
+	for _, v := range [...]*vector{&in, &out} {
+		if !v.isNone() {
+			o.Elements, o.Element = v.elements, v.element
 		}
 	}
-	if in != nil {
-		if b, direct := in.memory(); direct {
-			o.In = b
-		} else {
-			o.In = make([]byte, in.size())
-			in.put(o.In)
-		}
+	if o.In = in.memory; in.put != nil {
+		o.In = make([]byte, in.size)
+		in.put(o.In)
 	}
-	if overlap(in, out) {
+	if overlap(&in, &out) {
 		return c.refuse("in and out overlap, and are not the same vector")
 	}
-	if out != nil {
-		if b, direct := out.memory(); direct {
-			o.Out = b
-		} else {
-			o.Out = make([]byte, out.size())
-			after = func() { out.get(o.Out) }
-		}
+	if o.Out = out.memory; out.get == nil {
+		return c.start(o, nil)
 	}
-	return c.start(o, after)
+	result, get := make([]byte, out.size), out.get
+	o.Out = result
+	return c.start(o, func() { get(result) })
 }

@@ -104,7 +104,7 @@ func (h *Host) single(ctx context.Context, name string, members []Member, terms 
 		over:  make(chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
 		formed: make(chan struct{}), settled: make(chan struct{}), reports: make(chan report, 1),
 		requests: map[uint64]*Request{},
-		status:   status{epoch: rank.FirstEpoch},
+		status:   status{epoch: rank.FirstEpoch, epochs: []uint32{rank.FirstEpoch}},
 	}
 	if !nest.onHosts {
 		c.manager = h.manager
@@ -371,7 +371,7 @@ func (c *Communicator) start(o session.Operation, after func()) *Request {
 		o.Element, r.blockFloat = reduce.Block32, true
 	}
 	if c.several != nil {
-		c.several.start(r, &o)
+		c.several.start(r, o)
 	} else {
 		c.submit(r, &o)
 	}
@@ -394,9 +394,15 @@ func (c *Communicator) submit(r *Request, o *session.Operation) {
 	o.ID = c.lastID
 	c.requests[o.ID] = r
 	c.mu.Unlock()
+	lent := operations.Get().(*session.Operation)
+	*lent = *o
 	// The only error is that the loop has ended, which fails all requests.
-	_ = c.loop.Queue(context.Background(), item{in: rank.Input{Kind: rank.Start, Operation: o}})
+	_ = c.loop.Queue(context.Background(), item{in: rank.Input{Kind: rank.Start, Operation: lent}})
 }
+
+// operations are memory for those on their way to a loop, which puts it back when
+// it has taken them.
+var operations = sync.Pool{New: func() any { return new(session.Operation) }}
 
 // isBusy reports whether operations are in flight.
 func (c *Communicator) isBusy() bool {

@@ -18,7 +18,7 @@ import (
 const (
 	packetsAtOnce = 256  // datagrams of one step
 	postedAtMost  = 1024 // items that wait for the loop
-	manyInFlight  = 44   // chunks, a train: with more, it is a link that is waited for
+	train         = 44   // chunks that one system call sends: who waits for more is calm
 )
 
 // item is an input of the core on its way to the loop.
@@ -117,6 +117,10 @@ func (s *stepper) Step(now core.Time, items []item, out *rank.Output) {
 		if items[i].buffer != nil {
 			s.buffers.put(items[i].buffer)
 		}
+		if o := items[i].in.Operation; o != nil {
+			*o = session.Operation{} // whose vectors are the caller's
+			operations.Put(o)
+		}
 	}
 }
 
@@ -149,7 +153,7 @@ func (s *stepper) apply(now core.Time, out *rank.Output) []item {
 		s.retire()
 	}
 	s.sendDatagrams(out)
-	s.calm(s.core.InFlight() > manyInFlight)
+	s.calm(s.core.Streams(train))
 	for i := range out.Messages {
 		m := &out.Messages[i]
 		if l := s.links[int(m.To)]; l != nil {

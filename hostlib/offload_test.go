@@ -355,6 +355,52 @@ func TestManyOperationsInFlight(t *testing.T) {
 	leave(t, comms)
 }
 
+// TestOperationsAllocateNothing: none that its caller waits for does, at no
+// member and in no switch.
+func TestOperationsAllocateNothing(t *testing.T) {
+	kept := sync.Pool{New: func() any { return new(int) }}
+	for range 100 {
+		one := kept.Get()
+		if kept.Put(one); kept.Get() != one {
+			t.Skip("pools do not keep what they are given, under the race detector")
+		}
+		kept.Put(one)
+	}
+	f := newFabric(t, 2, nil)
+	hosts, members := f.join()
+	comms := form(t, "job", hosts, members)
+	offloaded(t, comms, 0)
+	const runs = 200
+	ctx := within(t)
+	in, out := vectors(len(comms), 1000), vectors(len(comms), 1000)
+	operation := func(i int) {
+		if _, err := Allreduce(ctx, comms[i], reduce.Sum, in[i], out[i]); err != nil {
+			t.Errorf("rank %d: %v", i, err)
+		}
+		if _, err := Barrier(ctx, comms[i]); err != nil {
+			t.Errorf("rank %d: %v", i, err)
+		}
+	}
+	var others sync.WaitGroup
+	for i := range comms[1:] {
+		others.Go(func() {
+			for range 2 * (runs + 1) {
+				operation(i + 1)
+			}
+		})
+	}
+	own := func() { operation(0) }
+	testing.AllocsPerRun(runs, own) // until every place of the windows has been used
+	if n := testing.AllocsPerRun(runs, own); n != 0 {
+		t.Errorf("%v allocations in an allreduce and a barrier of %d members", n, len(comms))
+	}
+	others.Wait()
+	for i := range comms {
+		checkSum(t, len(comms), i, out[i])
+	}
+	leave(t, comms)
+}
+
 // A member may be done with leaving, and form the next group, before another
 // one has heard that the last barrier is done.
 func TestSameNameAgainAndAgain(t *testing.T) {

@@ -15,6 +15,7 @@ const maxHistory = 64
 // status is what an operation tells of its way.
 type status struct {
 	epoch   uint32
+	epochs  []uint32 // that one alone, for all outcomes
 	offload bool
 	why     string    // why the present epoch runs as it does
 	past    []chapter // the last epochs entered, in order, the present one included
@@ -32,7 +33,7 @@ func (s *status) enter(e rank.Entered) {
 	if len(s.past) == 0 {
 		s.past = append(s.past, chapter{s.epoch, s.why})
 	}
-	s.epoch, s.offload, s.why = e.Epoch, e.Offload, e.Reason
+	s.epoch, s.epochs, s.offload, s.why = e.Epoch, []uint32{e.Epoch}, e.Offload, e.Reason
 	if len(s.past) == maxHistory {
 		s.past = slices.Delete(s.past, 0, 1)
 	}
@@ -42,6 +43,9 @@ func (s *status) enter(e rank.Entered) {
 // during returns the epochs from first to last, and why an operation that ran
 // in them went its way: the reason of every change, or of the only epoch.
 func (s *status) during(first, last uint32) (epochs []uint32, why string) {
+	if first == last && first == s.epoch {
+		return s.epochs, s.why
+	}
 	epochs, why = []uint32{first}, s.why
 	var changes []string
 	for _, c := range s.past {

@@ -205,8 +205,9 @@ func (c *Core) Epoch() uint32 { return c.epoch.Epoch() }
 // Counters returns what the member's session has counted.
 func (c *Core) Counters() session.Counters { return c.session.Counters() }
 
-// InFlight returns how many of the member's contributions are on their way.
-func (c *Core) InFlight() int { return c.session.InFlight() }
+// Streams reports whether more than that many of the member's contributions are
+// on their way, and further ones wait until there is room.
+func (c *Core) Streams(most int) bool { return c.session.Streams(most) }
 
 // Deadline returns the next moment at which the member wants to be stepped.
 func (c *Core) Deadline() core.Time {

@@ -8,6 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // fabricLink is the link of the trials: packets of 1500 bytes at 200 Mbit/s, in
@@ -288,4 +290,33 @@ func TestDelayOfHosts(t *testing.T) {
 			t.Fatalf("%.0f chunks a round trip of %v, window %d", per, d.flows[0].base, o.size)
 		}
 	})
+}
+
+// TestStreams: a link is waited for where more is to be sent than may be on its
+// way, and not where all of it is.
+func TestStreams(t *testing.T) {
+	const window = 8
+	for _, c := range []struct {
+		chunks, most int
+		want         bool
+	}{{2, 7, false}, {8, 7, false}, {9, 7, true}, {9, 8, false}, {100, 7, true}} {
+		s, err := New(Config{Rank: 1, Members: 2, ChunkBytes: chunkBytes, Window: window}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := make([]byte, c.chunks*chunkBytes)
+		if err := s.Start(Operation{
+			Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Int32, Elements: len(v) / 4, In: v, Out: v,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var out Output
+		if err := s.Enter(0, Link{Epoch: 2, Window: window, Parent: parentAddr}, Decision{}, &out); err != nil {
+			t.Fatal(err)
+		}
+		s.Step(0, nil, &out)
+		if got := s.Streams(c.most); got != c.want {
+			t.Errorf("%d chunks, of which %d are sent: streams more than %d: %v", c.chunks, len(out.Sends), c.most, got)
+		}
+	}
 }

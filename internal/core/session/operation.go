@@ -143,8 +143,20 @@ type operation struct {
 	stamped  uint32
 }
 
-func newOperation(o Operation, serial uint16, first uint32, c *Config) *operation {
-	p := &operation{
+// operation returns memory for an operation.
+func (s *Session) operation() *operation {
+	last := len(s.past) - 1
+	if last < 0 {
+		return new(operation)
+	}
+	p := s.past[last]
+	s.past = s.past[:last]
+	return p
+}
+
+// begin makes p be o, before its first chunk is sent.
+func (p *operation) begin(o Operation, serial uint16, first uint32, c *Config) {
+	*p = operation{
 		Operation: o, first: first, chunks: 1,
 		source: o.Source(c.Rank), sink: o.Sink(c.Rank),
 		copies: o.Collective.Copies(), block: o.Element == reduce.Block32,
@@ -161,7 +173,6 @@ func newOperation(o Operation, serial uint16, first uint32, c *Config) *operatio
 		p.chunks = uint32((o.Elements + p.perItem - 1) / p.perItem)
 	}
 	p.missing = p.chunks
-	return p
 }
 
 // end returns the number after p's last chunk.

@@ -100,6 +100,7 @@ type Session struct {
 	fresh   uint32 // next number that no operation has: the end of all started operations
 
 	ops    []*operation // not yet wholly created, in order
+	past   []*operation // to be used again, no more than the ring has places
 	spares [][]byte     // memory for what is kept
 	serial uint16       // of the next operation
 
@@ -130,8 +131,10 @@ func New(cfg Config, first uint32) (*Session, error) {
 // Counters returns what was counted so far.
 func (s *Session) Counters() Counters { return s.counters }
 
-// InFlight returns how many contributions are on their way.
-func (s *Session) InFlight() int { return int(s.flight) }
+// Streams reports whether more than that many contributions are on their way,
+// and further ones wait until there is room: then it is a link that is waited
+// for, and not an answer.
+func (s *Session) Streams(most int) bool { return int(s.flight) > most && s.next != s.fresh }
 
 // Link returns the link of the present epoch.
 func (s *Session) Link() Link { return s.link }
@@ -149,7 +152,8 @@ func (s *Session) Start(o Operation) error {
 		return ErrLeft
 	}
 	s.rested = s.rested || !s.Pending()
-	p := newOperation(o, s.serial, s.fresh, &s.cfg)
+	p := s.operation()
+	p.begin(o, s.serial, s.fresh, &s.cfg)
 	s.last = o.Last
 	s.serial++
 	s.fresh += p.chunks
@@ -224,6 +228,9 @@ func (s *Session) create() {
 	i := s.created - p.first
 	c := s.at(s.created)
 	s.disown(c)
+	if old := c.op; old != nil && c.number+1 == old.end() && len(s.past) < len(s.ring) {
+		s.past = append(s.past, old) // nothing refers to it any more
+	}
 	*c = chunk{number: s.created, state: flying, op: p}
 	c.elements, c.offset = p.span(i)
 	if i == 0 {
