@@ -405,7 +405,7 @@ func TestDueComesAfterALook(t *testing.T) {
 			if now > 0 {
 				return nil
 			}
-			time.Sleep(1500 * time.Millisecond) // of the bubble's clock
+			<-time.After(1500 * time.Millisecond) // of the bubble's clock
 			return []string{"second"}
 		}})
 		defer l.Close()

@@ -53,7 +53,7 @@ type idle struct {
 
 func (e *idle) take([]Packet, bool) (int, error) {
 	e.looks++
-	time.Sleep(e.look) // of the bubble's clock
+	<-time.After(e.look) // of the bubble's clock
 	return 0, nil
 }
 
