@@ -377,9 +377,10 @@ func TestPostedComesBeforeALook(t *testing.T) {
 			return []string{"more"}[:min(max(more, 0), 1)]
 		}})
 		defer l.Close()
+		synctest.Wait() // the loop's goroutine has the turn, and stands back later
 		quit, ended := make(chan struct{}), make(chan struct{})
 		go func() { l.Help(new(runner.Event), quit, idle); close(ended) }()
-		synctest.Wait() // the helper has the turn
+		synctest.Wait() // the helper has it
 		close(quit)
 		d.Wake()
 		<-ended
