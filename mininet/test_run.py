@@ -53,7 +53,9 @@ class Runs(unittest.TestCase):
         return subprocess.Popen(
             [sys.executable, "-B", RUN, "--bin", os.path.join(self.directory, "bin"), "--no-build", *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=dict(os.environ, TMPDIR=self.temporary, **{name: value}))
+            env=dict(os.environ, TMPDIR=self.temporary, **{name: value}),
+            # Ignored where a shell runs these tests in the background.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
     def run_json(self, *arguments):
         """Runs, and returns status, what was reported, and what was told."""
