@@ -46,6 +46,11 @@ func TestOffload(t *testing.T) {
 		if err != nil || outcome.Way != Offload || least[0].Value != 0 || least[0].Location != 2 {
 			t.Errorf("minloc: rank %d has %v by %v, %v", i, least, outcome.Way, err)
 		}
+		most := []reduce.Located[int32]{{Value: int32(i), Location: int64(-i)}}
+		outcome, err = StartReduceLocated(comms[i], reduce.MaxLoc, 1, most, most).Wait(ctx)
+		if err != nil || outcome.Way != Offload || i == 1 && most[0] != (reduce.Located[int32]{Value: int32(n - 1), Location: int64(1 - n)}) {
+			t.Errorf("maxloc: rank %d has %v by %v, %v", i, most, outcome.Way, err)
+		}
 		if outcome, err := Barrier(ctx, comms[i]); err != nil || outcome.Way != Offload || outcome.Epochs[0]%2 != 0 {
 			t.Errorf("barrier: rank %d: %+v, %v", i, outcome, err)
 		}
