@@ -396,8 +396,9 @@ func TestOperationsAllocateNothing(t *testing.T) {
 	operations() // until every place of the windows has been used
 	before := allocatedBeneath("hostlib.Allreduce", "hostlib.Barrier")
 	operations()
-	// Some are made when the collector has emptied a pool.
-	if made := allocatedBeneath("hostlib.Allreduce", "hostlib.Barrier") - before; made > runs/4 {
+	// Some are made when the collector has emptied a pool, or the loop's own
+	// goroutine has to be asked for its turn: not one in every other allreduce.
+	if made := allocatedBeneath("hostlib.Allreduce", "hostlib.Barrier") - before; made > int64(n*runs/2) {
 		t.Errorf("%d allocations in %d operations", made, 2*n*runs)
 	}
 	if before == 0 {
