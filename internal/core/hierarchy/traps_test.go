@@ -284,89 +284,6 @@ func TestNeverElected(t *testing.T) {
 	}
 }
 
-// TestPlacementIsBalanced (20): zones numbered from 0 are spread evenly over any
-// number of supervisors, each to as many different ones as wanted; and who goes
-// or comes moves nobody who supervises.
-func TestPlacementIsBalanced(t *testing.T) {
-	for _, test := range []struct{ zones, supervisors int }{{512, 512}, {1024, 1024}, {512, 64}, {100, 7}, {33, 32}, {5, 3}} {
-		w := newWorld(t, 1, 0, 0, test.supervisors, DefaultSettings())
-		mesh := w.mesh.nodes[0]
-		for _, a := range w.mesh.nodes {
-			w.hear(a, len(a.news))
-		}
-		h := newHoldings()
-		for z := range wire.Zone(test.zones) {
-			all := h.assigned(z, mesh, 2)
-			if len(all) != 2 || all[0] == all[1] {
-				t.Fatalf("zone %d is assigned to %v", z, all)
-			}
-			for _, life := range all {
-				h.put(z, life, publication{})
-			}
-		}
-		mean := float64(2*test.zones) / float64(test.supervisors)
-		for _, a := range w.mesh.nodes {
-			if n := float64(h.loads[a.life]); n > mean+3 {
-				t.Errorf("%+v: a supervisor has %v zones, the mean is %.1f", test, n, mean)
-			}
-		}
-		w.kill(w.mesh.nodes[1])
-		w.hear(mesh, 1)
-		h.forget(mesh)
-		for z := range wire.Zone(test.zones) {
-			for _, one := range slices.Clone(h.zones[z]) {
-				if all := h.assigned(z, mesh, 2); !slices.Contains(all, one.life) {
-					t.Fatalf("zone %d is moved from one that has it", z)
-				}
-			}
-		}
-	}
-}
-
-// uneven tells by how much the zones of supervisors differ.
-func (w *world) uneven() int {
-	least, most := len(w.bases), 0
-	for _, s := range w.mesh.living() {
-		n := len(s.supervisor.Held())
-		least, most = min(least, n), max(most, n)
-	}
-	return most - least
-}
-
-// TestZonesAreSpreadEvenlyAgain (20): after supervisors failed and came back with
-// nothing, the others hand over to them, one zone at a time, and each zone has all
-// its supervisors all the time.
-func TestZonesAreSpreadEvenlyAgain(t *testing.T) {
-	w := together(t, 12, 2, 6)
-	for _, s := range w.mesh.living()[1:3] {
-		w.kill(s)
-		w.pass(time.Second)
-	}
-	w.start(w.mesh)
-	w.start(w.mesh)
-	w.pass(time.Second)
-	w.expect(t)
-	if w.uneven() < 2 {
-		t.Fatal("they are even already: the test shows nothing")
-	}
-	for began := w.now; w.now.Sub(began) < 10*w.settings.Balance; w.pass(w.settings.Balance / 100) {
-		for z := range w.bases {
-			if n := len(w.holders(wire.Zone(z))); n < w.settings.Supervisors {
-				t.Fatalf("zone %d has %d supervisors while it is handed over", z, n)
-			}
-		}
-	}
-	w.expect(t)
-	if n := w.uneven(); n > 1 {
-		t.Errorf("one supervisor has %d zones more than another", n)
-	}
-	for _, s := range w.mesh.living() {
-		if at := s.supervisor.balance; at != core.Never {
-			t.Errorf("%s looks again at %v, though nothing has changed", s.id, time.Duration(at))
-		}
-	}
-}
-
 // TestHeirThatFails (20): where the heir of a zone dies, or is not to be reached, who
 // hands it over keeps it.
 func TestHeirThatFails(t *testing.T) {
@@ -505,44 +422,6 @@ func TestPatienceWithoutSupervisors(t *testing.T) {
 	}
 }
 
-// TestReadContacts: what is not sound ends the list.
-func TestReadContacts(t *testing.T) {
-	c := contacts{known: []gossip.ID{"s1@10.0.0.1:1", "s2@10.0.0.2:1"}}
-	b := c.append(nil)
-	for _, test := range []struct {
-		b    []byte
-		want int
-	}{{nil, 0}, {b, 2}, {b[:len(b)-1], 1}, {b[:1], 0}, {[]byte{0}, 0}, {append(slices.Clone(b), 3, 'a', '@', 'b'), 2}, {[]byte{255, 1}, 0}, {slices.Repeat(b, maxContacts), maxContacts}} {
-		if got := readContacts(test.b); len(got) != test.want {
-			t.Errorf("%q: %v, want %d", test.b, got, test.want)
-		}
-	}
-	var other contacts
-	other.told(slices.Repeat(c.known, maxContacts))
-	other.told(nil)
-	if len(other.known) != maxContacts {
-		t.Errorf("it knows %d, want %d", len(other.known), maxContacts)
-	}
-}
-
-// TestReadPublication: with an heir and without, and nothing else.
-func TestReadPublication(t *testing.T) {
-	p := publication{Summary{2, 300, 7}, 9}
-	b := p.append(nil)
-	if got, ok := readPublication(b); !ok || got != p {
-		t.Errorf("read as %+v, %v", got, ok)
-	}
-	p.heir = nobody
-	if got, ok := readPublication(p.append(nil)); !ok || got != p {
-		t.Errorf("read as %+v, %v", got, ok)
-	}
-	for _, bad := range [][]byte{nil, b[:len(b)-1], append(slices.Clone(b), 0), {200, 1, 1}, {1, 0xff}} {
-		if got, ok := readPublication(bad); ok {
-			t.Errorf("%x is read as %+v", bad, got)
-		}
-	}
-}
-
 // TestZoneWithoutDelegates stays in the census, without delegates, and goes after
 // Linger.
 func TestZoneWithoutDelegates(t *testing.T) {
@@ -558,55 +437,6 @@ func TestZoneWithoutDelegates(t *testing.T) {
 	w.pass(w.settings.Linger)
 	if rows := s.Census(); len(rows) != 1 || rows[0].Zone != 0 {
 		t.Errorf("census %+v", rows)
-	}
-}
-
-// TestFetchedViewComesInPieces, whole, also where it is supervised.
-func TestFetchedViewComesInPieces(t *testing.T) {
-	settings := DefaultSettings()
-	settings.PieceBytes = minPiece
-	w := newWorld(t, 1, 1, 60, 4, settings)
-	w.pass(2 * time.Second)
-	w.expect(t)
-	for _, s := range w.mesh.nodes {
-		s.supervisor.Fetch(0, false)
-		w.pass(time.Second)
-		if len(s.views) != 1 || len(s.views[0].Members) != 60 || len(s.supervisor.fetches) != 0 {
-			t.Errorf("%s has %d views, %d fetches go on", s.id, len(s.views), len(s.supervisor.fetches))
-		}
-	}
-}
-
-// TestFetchWaitsForTheWholeView (20): a supervisor whose delegates have not told all
-// of their zone yet does not give what it has, neither here nor elsewhere.
-func TestFetchWaitsForTheWholeView(t *testing.T) {
-	w := together(t, 1, 3, 4)
-	s := w.holders(0)[0].supervisor
-	b := s.base(0)
-	b.whole = false
-	s.links = append(s.links, downlink{end: end{link: 999, open: true}, slot: none})
-	var l *downlink
-	for i := range s.links {
-		if s.links[i].slot != none {
-			l = &s.links[i]
-		}
-	}
-	l.complete = false
-	asker, now := &s.links[len(s.links)-1], w.now
-	var out Output
-	s.Fetch(0, false)
-	s.fetch(now, &out)
-	s.give(now, asker, &wire.Fetch{Zone: 0}, &out)
-	if len(out.Views)+len(out.Sends) > 0 {
-		t.Fatalf("given before it is whole: %d views, %d messages", len(out.Views), len(out.Sends))
-	}
-	s.change(now, b, l, &wire.Change{Zone: 0, Base: true, Last: true, Alives: b.members()}, &out)
-	s.fetch(now, &out)
-	if len(out.Views) != 1 || len(out.Views[0].Members) != 3 || len(s.fetches) != 0 {
-		t.Errorf("views %+v, %d fetches go on", out.Views, len(s.fetches))
-	}
-	if given := slices.ContainsFunc(out.Sends, func(x Send) bool { return x.Link == 999 }); !given {
-		t.Errorf("who asked is sent nothing: %+v", out.Sends)
 	}
 }
 
