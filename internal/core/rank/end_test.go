@@ -185,32 +185,43 @@ func TestDeath(t *testing.T) {
 	})
 }
 
+// endsForAll has an input come to one member in mid-operation, which ends the
+// communicator, and checks that all are told want, which names that member if it
+// gives up. It returns it.
+func endsForAll(t *rapid.T, n *network, in Input, want wire.Fail) *node {
+	n.plan(3)
+	one := n.members[rapid.IntRange(0, n.cfg.Size-1).Draw(t, "one")]
+	for _, m := range n.members {
+		m.plan = append(m.plan, session.Operation{ID: 99, Collective: wire.Barrier})
+	}
+	one.plan = one.plan[:rapid.IntRange(0, 3).Draw(t, "operations of it")]
+	n.faults = true
+	for range rapid.IntRange(0, 300).Draw(t, "steps before") {
+		n.run()
+	}
+	n.step(one, in)
+	for range 200 {
+		n.run()
+	}
+	n.finish()
+	if want.Kind == wire.FailCancel {
+		want.Rank = one.rank
+	}
+	for _, m := range n.members {
+		if m.ended == nil || *m.ended != want {
+			t.Fatalf("rank %d was told %+v: %s", m.rank, m.ended, n)
+		}
+	}
+	return one
+}
+
 // TestCancel: a member that gives up ends the communicator for all, and names
 // itself.
 func TestCancel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := drawNetwork(t)
-		n.plan(3)
-		quits := n.members[rapid.IntRange(0, n.cfg.Size-1).Draw(t, "quits")]
-		for _, m := range n.members {
-			m.plan = append(m.plan, session.Operation{ID: 99, Collective: wire.Barrier})
-		}
-		quits.plan = quits.plan[:rapid.IntRange(0, 3).Draw(t, "operations of it")]
-		n.faults = true
-		for range rapid.IntRange(0, 300).Draw(t, "steps before") {
-			n.run()
-		}
-		n.step(quits, Input{Kind: Cancel, News: &News{Reason: "enough"}})
-		for range 200 {
-			n.run()
-		}
-		n.finish()
-		want := wire.Fail{Kind: wire.FailCancel, Rank: quits.rank, Reason: "enough"}
-		for _, m := range n.members {
-			if m.ended == nil || *m.ended != want {
-				t.Fatalf("rank %d was told %+v: %s", m.rank, m.ended, n)
-			}
-		}
+		quits := endsForAll(t, n, Input{Kind: Cancel, News: &News{Reason: "enough"}},
+			wire.Fail{Kind: wire.FailCancel, Reason: "enough"})
 		n.step(quits, Input{Kind: Start, Operation: &session.Operation{ID: 7, Collective: wire.Barrier}})
 		if !errors.Is(quits.refused[7], ErrEnded) {
 			t.Fatalf("an operation after the end: %v", quits.refused[7])
@@ -223,27 +234,8 @@ func TestCancel(t *testing.T) {
 func TestFailedElsewhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := drawNetwork(t)
-		n.plan(3)
-		hears := n.members[rapid.IntRange(0, n.cfg.Size-1).Draw(t, "hears")]
-		for _, m := range n.members {
-			m.plan = append(m.plan, session.Operation{ID: 99, Collective: wire.Barrier})
-		}
-		hears.plan = hears.plan[:rapid.IntRange(0, 3).Draw(t, "operations of it")]
-		n.faults = true
-		for range rapid.IntRange(0, 300).Draw(t, "steps before") {
-			n.run()
-		}
-		want := wire.Fail{Kind: wire.FailDead, Rank: uint32(n.cfg.Size - 1), Reason: "struck by lightning"}
-		n.step(hears, Input{Kind: Failed, News: &News{Fail: want}})
-		for range 200 {
-			n.run()
-		}
-		n.finish()
-		for _, m := range n.members {
-			if m.ended == nil || *m.ended != want {
-				t.Fatalf("rank %d was told %+v: %s", m.rank, m.ended, n)
-			}
-		}
+		why := wire.Fail{Kind: wire.FailDead, Rank: uint32(n.cfg.Size - 1), Reason: "struck by lightning"}
+		endsForAll(t, n, Input{Kind: Failed, News: &News{Fail: why}}, why)
 	})
 }
 
