@@ -29,6 +29,7 @@ func drawGraph(t *rapid.T) *Graph {
 		}
 		c := DefaultCapability()
 		c.Slots = rapid.IntRange(0, 2).Draw(t, "slots")
+		c.Window = rapid.SampledFrom([]int{0, 0, 3, 64}).Draw(t, "window")
 		c.Functions = Functions(rapid.Uint32().Draw(t, "functions")) & AllFunctions()
 		c.Types &= Types(rapid.SampledFrom([]uint32{0, 1 << 5, ^uint32(0)}).Draw(t, "types"))
 		ref, err := b.AddSwitch(name, c)

@@ -113,6 +113,7 @@ type Capability struct {
 	Slots     int       // chunks that it can hold at once, over all groups
 	Children  int       // most children that it can serve in one tree
 	Chunk     int       // largest payload of a packet that it can reduce, in bytes
+	Window    int       // largest window of a tree that its queues bear, in chunks; 0: any
 }
 
 // The capability of a switch of which nothing else is said.
@@ -156,7 +157,7 @@ func (c Capability) Validate() error {
 	for _, n := range []struct {
 		name  string
 		value int
-	}{{"slots", c.Slots}, {"children", c.Children}, {"chunk", c.Chunk}} {
+	}{{"slots", c.Slots}, {"children", c.Children}, {"chunk", c.Chunk}, {"window", c.Window}} {
 		if n.value < 0 || n.value > maxCapability {
 			return fmt.Errorf("%s = %d is not within 0 and %d: %w", n.name, n.value, maxCapability, ErrCapability)
 		}

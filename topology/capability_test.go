@@ -28,3 +28,32 @@ func TestSets(t *testing.T) {
 		}
 	}
 }
+
+func TestReducer(t *testing.T) {
+	own := Pairs{}
+	own[reduce.Int32], own[reduce.Uint32] = FunctionsOf(reduce.Sum, reduce.Min), FunctionsOf(reduce.Sum, reduce.Min)
+	own[reduce.Float32] = FunctionsOf(reduce.Min)
+	p4, soft, none := Reducer{P4, own}, SoftwareReducer(), Reducer{}
+	for _, test := range []struct {
+		r    Reducer
+		f    reduce.Function
+		t    reduce.Type
+		want Pipeline
+	}{
+		{p4, reduce.Sum, reduce.Int32, P4}, {p4, reduce.Sum, reduce.Float32, AgentCPU}, {p4, reduce.Min, reduce.Float32, P4},
+		{p4, reduce.NoFunction, reduce.Float64, P4}, {p4, reduce.Sum, 200, AgentCPU}, {Reducer{Kernel, own}, reduce.MinLoc, reduce.Int32, AgentCPU},
+		{soft, reduce.MinLoc, reduce.Float64, Software}, {none, reduce.Sum, reduce.Int32, UnknownPipeline},
+	} {
+		if got := test.r.Serves(test.f, test.t); got != test.want {
+			t.Errorf("%v: %v of %v by %v, want %v", test.r, test.f, test.t, got, test.want)
+		}
+	}
+	for got, want := range map[string]string{
+		p4.String(): "p4 (int32,uint32: sum,min; float32: min), the rest by its agent's CPU", soft.String(): "software", none.String(): "unknown",
+		soft.Own.String(): "all", none.Own.String(): "none", Pipeline(9).String(): "pipeline(9)", AgentCPU.String(): "agent-cpu",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

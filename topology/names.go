@@ -33,10 +33,9 @@ func validName(name string) error {
 	if len(name) > maxName {
 		return fmt.Errorf("it has %d bytes, more than %d: %w", len(name), maxName, ErrName)
 	}
-	for i := range len(name) {
-		c := name[i]
+	for i, c := range name {
 		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !alphanumeric && (i == 0 || strings.IndexByte("._-/", c) < 0) {
+		if !alphanumeric && (i == 0 || !strings.ContainsRune("._-/", c)) {
 			return fmt.Errorf("%q may not have %q at %d (letters, digits, and within . _ - /): %w", name, c, i, ErrName)
 		}
 	}

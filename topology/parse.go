@@ -63,13 +63,19 @@ var Specs = func() string {
 // all of them.
 func Parse(spec string) (*Graph, error) { return DefaultEquipment().Parse(spec) }
 
+// largest is the largest number of a specification.
+const largest = 1 << 30
+
 // Parse is the function Parse with this equipment.
 func (e Equipment) Parse(spec string) (*Graph, error) {
 	name, list, hasArguments := strings.Cut(spec, ":")
 	var arguments []int
 	if hasArguments {
 		for _, field := range strings.Split(list, ",") {
-			n, ok := decimal(field, 1<<30)
+			n, ok := decimal(field, largest)
+			if !ok && field != "" && strings.Trim(field, "0123456789") == "" {
+				return nil, fmt.Errorf("fabric %q: %s is more than %d: %w", spec, field, largest, ErrSpec)
+			}
 			if !ok {
 				return nil, fmt.Errorf("fabric %q: %q is not a number: %w", spec, field, ErrSpec)
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology/internal/document"
 )
 
-var capabilityFields = []string{"functions", "types", "slots", "children", "chunk"}
+var capabilityFields = []string{"functions", "types", "slots", "children", "chunk", "window"}
 
 // capability changes c by the fields of an object; v may be nil.
 func (d *documentReader) capability(v *document.Value, c *Capability) {
@@ -38,7 +38,7 @@ func (d *documentReader) capabilityOf(f map[string]*document.Value, c *Capabilit
 	for _, n := range []struct {
 		field string
 		to    *int
-	}{{"slots", &c.Slots}, {"children", &c.Children}, {"chunk", &c.Chunk}} {
+	}{{"slots", &c.Slots}, {"children", &c.Children}, {"chunk", &c.Chunk}, {"window", &c.Window}} {
 		v := f[n.field]
 		if v == nil {
 			continue

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tributary-fabric/tributary/internal/printable"
 	"github.com/tributary-fabric/tributary/topology/internal/document"
 )
 
@@ -40,16 +41,17 @@ type FileError struct {
 	Err   error  // wraps one of this package's sentinel errors
 }
 
-// Error returns "file:line: field: what is wrong".
+// Error returns "file:line: field: what is wrong", fit for a terminal whatever
+// the file has in it.
 func (e *FileError) Error() string {
 	place := e.File
 	if e.Line > 0 {
 		place = fmt.Sprintf("%s:%d", e.File, e.Line)
 	}
 	if e.Field == "" {
-		return fmt.Sprintf("%s: %v", place, e.Err)
+		return fmt.Sprintf("%s: %s", place, printable.Text(e.Err.Error()))
 	}
-	return fmt.Sprintf("%s: %s: %v", place, e.Field, e.Err)
+	return fmt.Sprintf("%s: %s: %s", place, e.Field, printable.Text(e.Err.Error()))
 }
 
 // Unwrap returns what is wrong.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,11 +32,12 @@ type fileSpec struct {
 }
 
 type fileCapability struct {
-	Functions any `json:"functions"` // "all", "none" or []string
-	Types     any `json:"types"`
-	Slots     int `json:"slots"`
-	Children  int `json:"children"`
-	Chunk     int `json:"chunk"`
+	Functions any  `json:"functions"` // "all", "none" or []string
+	Types     any  `json:"types"`
+	Slots     int  `json:"slots"`
+	Children  int  `json:"children"`
+	Chunk     int  `json:"chunk"`
+	Window    *int `json:"window,omitempty"` // where some switch has one: 0 is not the default there
 }
 
 type fileSwitch struct {
@@ -62,7 +64,7 @@ func (g *Graph) document() *fileDocument {
 		doc.Defaults.Link = specOf(g.specs[g.spec[0]])
 	}
 	if len(g.caps) > 0 {
-		doc.Defaults.Switch = capabilityOf(g.capSets[g.caps[0]])
+		doc.Defaults.Switch = g.capabilityOf(g.capSets[g.caps[0]])
 	}
 	for h := range doc.Hosts {
 		doc.Hosts[h] = g.Name(NodeID(h))
@@ -75,7 +77,7 @@ func (g *Graph) document() *fileDocument {
 			s.Layer = g.Layer(n)
 		}
 		if g.caps[i] != g.caps[0] {
-			s.fileCapability = capabilityOf(g.Capability(n))
+			s.fileCapability = g.capabilityOf(g.Capability(n))
 		}
 		doc.Switches[i] = s
 	}
@@ -97,8 +99,11 @@ func specOf(s LinkSpec) *fileSpec {
 	return &fileSpec{Bandwidth: s.Bandwidth, Latency: latencyText(s.Latency)}
 }
 
-func capabilityOf(c Capability) *fileCapability {
+func (g *Graph) capabilityOf(c Capability) *fileCapability {
 	f := &fileCapability{Functions: names(c.Functions), Types: names(c.Types), Slots: c.Slots, Children: c.Children, Chunk: c.Chunk}
+	if slices.ContainsFunc(g.capSets, func(c Capability) bool { return c.Window > 0 }) {
+		f.Window = &c.Window
+	}
 	if c.Functions == 0 || c.Functions == AllFunctions() {
 		f.Functions = c.Functions.String()
 	}
@@ -188,8 +193,12 @@ func (y *yamlWriter) spec(s *fileSpec) string {
 }
 
 func (y *yamlWriter) capability(c *fileCapability) string {
-	return fmt.Sprintf("functions: %s, types: %s, slots: %d, children: %d, chunk: %d",
+	text := fmt.Sprintf("functions: %s, types: %s, slots: %d, children: %d, chunk: %d",
 		flow(c.Functions), flow(c.Types), c.Slots, c.Children, c.Chunk)
+	if c.Window != nil {
+		text += fmt.Sprintf(", window: %d", *c.Window)
+	}
+	return text
 }
 
 func flow(set any) string {

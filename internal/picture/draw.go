@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-graphviz"
 	"github.com/goccy/go-graphviz/cgraph"
@@ -131,9 +132,9 @@ const (
 // draw places the parts of the page from the bottom up: legend, the scenes from
 // the last to the first, title.
 func (p *page) draw(title string, sheets []*sheet) {
-	width := legendWidth
+	width := max(2*legendColumn(), widest(title, titleFont))
 	for _, s := range sheets {
-		width = max(width, s.size.x)
+		width = max(width, s.size.x, widest(s.scene.Heading, headingFont))
 	}
 	p.set(p.graph, style{
 		"bgcolor": "white", "pad": "0.25", "outputorder": "edgesfirst", "tooltip": title,
@@ -158,16 +159,15 @@ func (p *page) draw(title string, sheets []*sheet) {
 	p.text(title, titleFont, y+2, width, "title", colourInk)
 }
 
-// text writes a line at height y from the left, and returns the height above.
+// text writes lines from height y up, from the left, and returns the height
+// above. It breaks what is wider than the page.
 func (p *page) text(text string, size, y, width float64, class, colour string) float64 {
 	p.texts++
-	h := size * 1.4
-	font := fontName
-	if size > noteFont {
-		font = fontBold
-	}
+	lines := wrap(text, size, width)
+	h := size * 1.4 * float64(len(lines))
+	_, font := fontOf(size)
 	p.node(fmt.Sprintf("text %d", p.texts), point{width / 2, y + h/2}, width, h, style{
-		"shape": "plaintext", "label": literal(text) + "\\l", "fontsize": number(size), "fontcolor": colour,
+		"shape": "plaintext", "label": literal(strings.Join(lines, "\n"), `\l`) + `\l`, "fontsize": number(size), "fontcolor": colour,
 		"class": class, "margin": "0", "fontname": font,
 	})
 	return y + h
@@ -178,10 +178,10 @@ func (p *page) scene(number int, s *sheet, at point) {
 	for i := range s.boxes {
 		b := &s.boxes[i]
 		id := fmt.Sprintf("s%d-%s", number, b.name)
+		p.node(id, b.at.plus(at), b.w, b.h, b.style().with(style{"id": id, "label": literal(b.label, `\n`), "tooltip": b.name}))
 		if b.role == broken {
 			p.cross(id, b.at.plus(at), b.w, b.h)
 		}
-		p.node(id, b.at.plus(at), b.w, b.h, b.style().with(style{"id": id, "label": literal(b.label), "tooltip": b.name}))
 	}
 	g := s.scene.View.Graph()
 	for i := range s.wires {
@@ -200,10 +200,11 @@ func (p *page) scene(number int, s *sheet, at point) {
 	}
 }
 
-// cross draws what lies beneath the label of something that is down.
+// cross marks what is down at its upper left corner, where its label does not
+// reach.
 func (p *page) cross(name string, at point, w, h float64) {
-	p.node(name+" cross", at, w, h, style{
-		"shape": "box", "style": "filled", "color": colourDown, "fillcolor": colourDown, "label": "×",
-		"fontsize": number(h * 2), "fontcolor": colourCross, "class": "cross", "margin": "0",
+	p.node(name+" cross", at.plus(point{-w / 2, h / 2}), crossSize, crossSize, style{
+		"shape": "box", "style": "filled", "color": colourCross, "fillcolor": colourCross, "label": "×",
+		"fontsize": number(0.85 * crossSize), "fontcolor": "white", "class": "cross", "margin": "0",
 	})
 }

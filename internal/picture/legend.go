@@ -20,7 +20,9 @@ const (
 	colourPale    = "#b9c2cc"
 	colourLink    = "#cdd4db"
 	colourDown    = "#ececec"
-	colourCross   = "#c6282888"
+	colourDrain   = "#b26a00"
+	colourDrained = "#fdf1dc"
+	colourCross   = "#c62828"
 )
 
 // styles are how a box of each role looks.
@@ -29,9 +31,13 @@ var styles = [...]style{
 	member:    {"class": "host member", "shape": "box", "style": "rounded,filled", "color": colourLeaf, "fillcolor": colourMember, "fontcolor": colourInk},
 	crowd:     {"class": "host member crowd", "shape": "box", "style": "rounded,filled", "color": colourLeaf, "fillcolor": colourMember, "fontcolor": colourInk},
 	forwarder: {"class": "switch forwards", "shape": "box", "style": "filled", "color": colourPale, "fillcolor": "white", "fontcolor": colourText},
+	able:      {"class": "switch able", "shape": "box", "style": "filled", "color": colourTree, "fillcolor": "white", "fontcolor": colourInk},
+	busy:      {"class": "switch busy", "shape": "box", "style": "filled", "color": colourTree, "fillcolor": colourReducer, "fontcolor": colourInk, "penwidth": "1.8"},
+	drained:   {"class": "switch draining", "shape": "box", "style": "filled,dashed", "color": colourDrain, "fillcolor": colourDrained, "fontcolor": colourInk},
+	unready:   {"class": "switch unready", "shape": "box", "style": "filled,dashed", "color": colourText, "fillcolor": "white", "fontcolor": colourText},
 	reducer:   {"class": "switch reduces", "shape": "box", "style": "filled", "color": colourTree, "fillcolor": colourReducer, "fontcolor": colourInk, "penwidth": "1.8"},
 	root:      {"class": "switch reduces root", "shape": "box", "style": "filled", "color": colourRoot, "fillcolor": colourRoot, "fontcolor": "white", "peripheries": "2", "penwidth": "1.8"},
-	broken:    {"class": "down", "shape": "box", "style": "filled,dashed", "color": "#8a8a8a", "fillcolor": "transparent", "fontcolor": "#333333"},
+	broken:    {"class": "down", "shape": "box", "style": "filled,dashed", "color": "#8a8a8a", "fillcolor": colourDown, "fontcolor": "#333333"},
 }
 
 // courses are how a link of each course looks.
@@ -68,6 +74,10 @@ var entries = []entry{
 	{role: root, label: "root", text: "root switch: reduces to the end result"},
 	{role: reducer, label: "switch", text: "switch on the tree: reduces what its children send"},
 	{role: forwarder, label: "switch", text: "other switch: only forwards"},
+	{role: busy, label: "switch", text: "switch that reduces, on trees of groups"},
+	{role: able, label: "switch", text: "switch that can reduce"},
+	{role: drained, label: "switch", text: "switch that is drained: gets no new tree"},
+	{role: unready, label: "switch", text: "switch whose agent cannot serve: gets no new tree"},
 	{role: broken, text: "failed switch or host"},
 	{role: member, label: "host", text: "member of the group: gives a vector, gets the result"},
 	{role: bystander, label: "host", text: "host that is no member"},
@@ -79,11 +89,22 @@ var entries = []entry{
 const moral = "Vectors go up the thick links and are combined in every switch on the way; the root's result goes down the same links to all."
 
 const (
-	legendWidth  = 640.0
 	legendLine   = 21.0
+	legendGap    = 8.0 // between a sample and its text, and between the columns
+	legendFont   = 9.0 // of the samples
 	sampleWidth  = 44.0
 	sampleHeight = 14.0
 )
+
+// legendColumn is the width of one of the legend's two columns: of all entries,
+// so that pictures with few of them look like those with all.
+func legendColumn() float64 {
+	w := 0.0
+	for _, e := range entries {
+		w = max(w, extent(e.text, regular, noteFont))
+	}
+	return sampleWidth + legendGap + w + legendGap
+}
 
 // shown reports whether what an entry explains is in one of the sheets.
 func (e *entry) shown(sheets []*sheet) bool {
@@ -118,7 +139,7 @@ func (p *page) legend(sheets []*sheet, width float64) float64 {
 	rows := (len(list) + 1) / 2
 	for i := range list {
 		column, row := i/rows, i%rows
-		p.explain(&list[i], point{float64(column) * legendWidth / 2, (float64(rows-row) - 0.5) * legendLine})
+		p.explain(&list[i], point{float64(column) * legendColumn(), (float64(rows-row) - 0.5) * legendLine})
 	}
 	y := float64(rows)*legendLine + 10
 	p.rule(y, width)
@@ -136,14 +157,15 @@ func (p *page) explain(e *entry, at point) {
 		if e.role == root {
 			w, h = w-6, h-6 // room for its second border
 		}
+		p.node(name, middle, w, h, asLegend(styles[e.role]).with(style{"label": e.label, "fontsize": number(legendFont)}))
 		if e.role == broken {
 			p.cross(name, middle, w, h)
 		}
-		p.node(name, middle, w, h, asLegend(styles[e.role]).with(style{"label": e.label, "fontsize": "9"}))
 	}
-	text := point{at.x + sampleWidth + 8 + (legendWidth/2-sampleWidth-8)/2, at.y}
-	p.node(name+" text", text, legendWidth/2-sampleWidth-8, 14, style{
-		"shape": "plaintext", "label": literal(e.text) + "\\l", "fontsize": number(noteFont), "fontcolor": colourInk,
+	w := legendColumn() - sampleWidth - legendGap
+	text := point{at.x + sampleWidth + legendGap + w/2, at.y}
+	p.node(name+" text", text, w, 14, style{
+		"shape": "plaintext", "label": literal(e.text, "") + `\l`, "fontsize": number(noteFont), "fontcolor": colourInk,
 		"class": "legend", "margin": "0",
 	})
 }
@@ -157,7 +179,7 @@ func (p *page) rule(y, width float64) {
 func asLegend(s style) style { return s.with(style{"class": "legend"}) }
 
 // literal makes a text that Graphviz takes as it stands: backslashes would
-// begin an escape sequence.
-func literal(text string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), "\n", `\n`)
+// begin an escape sequence. Its lines end in what says how they are aligned.
+func literal(text, newline string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), "\n", newline)
 }

@@ -16,10 +16,10 @@ func (p point) plus(q point) point { return point{p.x + q.x, p.y + q.y} }
 const (
 	switchFont   = 11.0
 	hostFont     = 9.5
-	letter       = 0.58 // width of a letter at most, as a share of the font's size
 	switchHeight = 32.0
 	hostHeight   = 18.0
 	lineHeight   = 12.0
+	crossSize    = 11.0 // of the mark of what is down
 	gapInBlock   = 7.0  // between hosts of one switch
 	gapOfBlocks  = 26.0 // between the hosts of one switch and those of the next
 	gapOfRow     = 22.0 // between switches of an upper row, at least
@@ -71,12 +71,16 @@ func (s *sheet) trim() {
 func (s *sheet) measure() {
 	var host, other float64
 	for _, b := range s.boxes {
+		mark := 0.0
+		if b.role == broken {
+			mark = crossSize / 2
+		}
 		for line := range strings.Lines(b.label) {
-			n := float64(len([]rune(strings.TrimSpace(line))))
+			line = strings.TrimSuffix(line, "\n")
 			if b.isHost {
-				host = max(host, n*letter*hostFont+7)
+				host = max(host, extent(line, regular, hostFont)+7+mark)
 			} else {
-				other = max(other, n*letter*switchFont+14, 58)
+				other = max(other, extent(line, regular, switchFont)+14+mark, 58)
 			}
 		}
 	}

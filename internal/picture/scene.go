@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
@@ -23,6 +24,30 @@ type Scene struct {
 	View    topology.View     // what is down in it is drawn so
 	Members []topology.NodeID // hosts of the group; those of the tree need not be among them
 	Tree    pathsel.Tree      // without vertices: no tree
+
+	Switches map[topology.NodeID]Standing // of those that a manager knows about; may be nil
+}
+
+// Standing is how a switch stands with the manager.
+type Standing struct {
+	Absent   bool // the manager has no connection to its agent
+	Unusable bool // its agent can reserve nothing at present
+	Draining bool
+	Trees    int // that it carries, of all groups
+}
+
+// words says what is special about a switch, for its label; empty: nothing.
+func (s Standing) words() string {
+	var list []string
+	if s.Absent {
+		list = append(list, "no agent")
+	} else if s.Unusable {
+		list = append(list, "unusable")
+	}
+	if s.Draining {
+		list = append(list, "draining")
+	}
+	return strings.Join(list, ", ")
 }
 
 // ErrScene is wrapped by every error about what there is to draw.
@@ -56,7 +81,11 @@ const (
 	bystander role = iota // a host that is no member
 	member
 	crowd     // a box for several members
-	forwarder // a switch that is not on the tree
+	forwarder // a switch that cannot reduce, or is not on the tree
+	able      // in a scene without a tree: a switch that can reduce
+	busy      // in a scene without a tree: a switch that carries trees
+	drained
+	unready // its agent is absent or unusable
 	reducer
 	root
 	broken // down, whatever it was
@@ -242,17 +271,46 @@ func (s *sheet) addNode(n topology.NodeID, r role) {
 		down: !s.scene.View.NodeUp(n),
 	}
 	if g.IsSwitch(n) && r == bystander {
-		b.role = forwarder
+		b.role = s.besideTree(n)
 	}
-	switch {
+	switch words := s.standing(n).words(); {
 	case b.down:
 		b.role = broken
 		b.label += "\nfailed"
+	case r == root && words != "":
+		b.label += "\nroot, " + words
 	case r == root:
 		b.label += "\nroot"
+	case words != "":
+		b.label += "\n" + words
 	}
 	s.byNode[n] = len(s.boxes)
 	s.boxes = append(s.boxes, b)
+}
+
+// standing returns how a switch stands. One that can reduce on no tree needs no
+// agent, and is not drained.
+func (s *sheet) standing(n topology.NodeID) Standing {
+	if !s.scene.View.Capability(n).CanReduce() {
+		return Standing{}
+	}
+	return s.scene.Switches[n]
+}
+
+// besideTree returns the role of a switch that is not on the scene's tree.
+func (s *sheet) besideTree(n topology.NodeID) role {
+	is := s.standing(n)
+	switch {
+	case is.Absent || is.Unusable:
+		return unready
+	case is.Draining:
+		return drained
+	case len(s.scene.Tree.Vertices) > 0 || !s.scene.View.Capability(n).CanReduce():
+		return forwarder
+	case is.Trees > 0:
+		return busy
+	}
+	return able
 }
 
 func (s *sheet) addLink(id topology.LinkID, a, b topology.NodeID, tree bool) {

@@ -44,7 +44,7 @@ const (
 // read fills the draft.
 func (z *attributedGraph) read() {
 	if z.report.Fabric == "" {
-		z.report.Fabric = printable(z.title)
+		z.report.Fabric = fabricName(z.title)
 	}
 	for _, n := range z.nodes {
 		z.node(n)

@@ -24,6 +24,8 @@ var (
 	clabBridges = []string{"bridge", "ovs-bridge"}
 	// Images of Linux nodes that forward.
 	clabRouters = regexp.MustCompile(`(?i)frr|bird|quagga|gobgp|vyos|openvswitch|bmv2|p4c|sonic`)
+	// Types of links that join two nodes; a link without one is of the first.
+	clabCables = []string{"veth", "veth-stitch"}
 	// Ends of links that lead out of the lab.
 	clabOutside = []string{"host", "mgmt-net", "macvlan", "dummy"}
 	lastNumber  = regexp.MustCompile(`(\d+)\D*$`)
@@ -41,7 +43,7 @@ func readContainerlab(d *draft, data []byte) {
 		return
 	}
 	if name := top.Field("name"); name != nil && d.report.Fabric == "" {
-		d.report.Fabric = printable(name.Text)
+		d.report.Fabric = fabricName(name.Text)
 	}
 	r := &clabReader{draft: d, defaults: t.Field("defaults"), kinds: t.Field("kinds"), groups: t.Field("groups"), outside: map[string]bool{}}
 	for _, name := range clabOutside {
@@ -121,7 +123,7 @@ func (r *clabReader) link(v *document.Value) {
 	if f := v.Field("type"); f != nil {
 		kind = f.Text
 	}
-	if kind != "" && kind != "veth" {
+	if kind != "" && !slices.Contains(clabCables, kind) {
 		r.note(v.Line, Skipped, "link of type "+short(kind), NotOfFabric, "")
 		return
 	}

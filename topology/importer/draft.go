@@ -208,7 +208,7 @@ func (d *draft) dropLinks() {
 		left = append(left, n)
 	}
 	if len(left) == 0 {
-		d.fail(0, fmt.Errorf("none of its %d nodes has a link to a switch; if some are switches, say which: %w", len(d.nodes), ErrEmpty))
+		d.fail(0, fmt.Errorf("none of its %d nodes has a link to a switch%s; if some are switches, say which: %w", len(d.nodes), d.report.leftOut(), ErrEmpty))
 	}
 	d.nodes = left
 	for i := range d.links {

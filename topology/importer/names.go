@@ -47,8 +47,8 @@ func validName(label string) string {
 	return strings.TrimRight(b.String(), "-")
 }
 
-// printable returns a text as a fabric's name, which is any that can be printed.
-func printable(text string) string {
+// fabricName returns a text as a fabric's name, which is any that can be printed.
+func fabricName(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, " "), func(r rune) bool { return !unicode.IsPrint(r) }), " ")
 	if len(text) > maxName {
 		text = strings.ToValidUTF8(text[:maxName], "")

@@ -24,8 +24,8 @@ func TestValidName(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"a\n\x00b  é": "a b  é", strings.Repeat("é", 300): strings.Repeat("é", maxName/2), "\xff": ""} {
-		if got := printable(text); strings.TrimSpace(got) != want {
-			t.Errorf("printable(%q) = %q", text, got)
+		if got := fabricName(text); strings.TrimSpace(got) != want {
+			t.Errorf("fabricName(%q) = %q", text, got)
 		}
 	}
 }

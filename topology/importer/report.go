@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/tributary-fabric/tributary/internal/printable"
 )
 
 // Action is what an importer did with a piece of a file.
@@ -96,7 +98,7 @@ type Report struct {
 
 // note adds a note, or counts an equal one once more.
 func (r *Report) note(line int, action Action, what string, why Reason, into string) {
-	n := Note{Action: action, What: what, Why: why, Into: into}
+	n := Note{Action: action, What: printable.Text(what), Why: why, Into: printable.Text(into)}
 	if at, ok := r.known[n]; ok {
 		r.Notes[at].Count++
 		return
@@ -124,6 +126,30 @@ func (r *Report) Count(action Action, why Reason) int {
 	return sum
 }
 
+// leftOut returns, in brackets, the first few notes of what was skipped; nothing
+// where nothing was.
+func (r *Report) leftOut() string {
+	const most = 3
+	var first []string
+	for _, n := range r.Notes {
+		if n.Action == Skipped && n.Why != NoLinks && len(first) < most {
+			first = append(first, r.line(n))
+		}
+	}
+	if len(first) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(first, "; ") + ")"
+}
+
+// line returns a note with its place.
+func (r *Report) line(n Note) string {
+	if n.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s", r.File, n.Line, n)
+	}
+	return fmt.Sprintf("%s: %s", r.File, n)
+}
+
 // Text writes the report, a line each note.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
@@ -133,11 +159,8 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	b.WriteByte('\n')
 	for _, n := range r.Notes {
-		place := r.File
-		if n.Line > 0 {
-			place = fmt.Sprintf("%s:%d", r.File, n.Line)
-		}
-		fmt.Fprintf(&b, "%s: %s\n", place, n)
+		b.WriteString(r.line(n))
+		b.WriteByte('\n')
 	}
 	if r.More > 0 {
 		fmt.Fprintf(&b, "%s: and %d more\n", r.File, r.More)

@@ -31,12 +31,13 @@ func readSlurm(d *draft, data []byte) {
 			return
 		}
 		line, _, _ = strings.Cut(line, "#")
-		line = strings.TrimSpace(line)
 		if held == "" {
 			from = number
 		}
-		if more, goesOn := strings.CutSuffix(line, `\`); goesOn && len(held) < MaxLine {
-			held += more + " "
+		// Slurm joins lines as they stand: what goes on at the next line's begin
+		// may be the middle of a list.
+		if more, goesOn := strings.CutSuffix(strings.TrimRight(line, " \t"), `\`); goesOn && len(held) < MaxLine {
+			held += more
 			return
 		}
 		r.line(from, held+line)

@@ -2,7 +2,7 @@ package document
 
 import (
 	"bytes"
-	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -103,11 +103,26 @@ type Options struct {
 // can stand for an enormous one.
 const MaxValues = 1 << 20
 
+// notUTF8 returns where the first byte stands that is not of UTF-8, or -1.
+func notUTF8(data []byte) int {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+// lineOf returns the line, from 1, on which a byte stands.
+func lineOf(data []byte, at int) int { return 1 + bytes.Count(data[:at], []byte("\n")) }
+
 // Parse reads a document in JSON if it begins with a brace, and else in YAML;
 // both in UTF-8.
 func Parse(data []byte, o Options) (*Value, *SyntaxError) {
-	if !utf8.Valid(data) {
-		return nil, &SyntaxError{Err: errors.New("it is not UTF-8")}
+	if at := notUTF8(data); at >= 0 {
+		return nil, &SyntaxError{Line: lineOf(data, at), Err: fmt.Errorf("it is not UTF-8: it has the byte 0x%02x", data[at])}
 	}
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' {
 		return parseJSON(data)

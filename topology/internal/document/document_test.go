@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 		{"an alias of itself", "a: &x [*x]", Options{Aliases: true}, "1: nested too deeply"},
 		{"a bomb", bomb(7), Options{Aliases: true}, "1: its aliases make more than"},
 		{"empty", "", Options{}, "0: the file is empty"},
-		{"not UTF-8", "\xff", Options{}, "0: it is not UTF-8"},
+		{"not UTF-8", "\xff", Options{}, "1: it is not UTF-8: it has the byte 0xff"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v, err := Parse([]byte(test.text), test.options)

@@ -12,6 +12,9 @@ import (
 )
 
 func parseYAML(data []byte, o Options) (*Value, *SyntaxError) {
+	if at := bytes.IndexFunc(data, isControl); at >= 0 { // of which the parser does not tell the line
+		return nil, &SyntaxError{Line: lineOf(data, at), Err: fmt.Errorf("control characters, such as 0x%02x here, are not allowed", data[at])}
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
 	if err := decoder.Decode(&document); err != nil {
@@ -27,6 +30,11 @@ func parseYAML(data []byte, o Options) (*Value, *SyntaxError) {
 	}
 	t := &translator{Options: o, left: MaxValues}
 	return t.value(document.Content[0], nil, 0)
+}
+
+// isControl reports whether YAML refuses a character, by its chapter 5.1.
+func isControl(r rune) bool {
+	return r < ' ' && !strings.ContainsRune("\t\n\r", r) || r >= 0x7f && r < 0xa0 && r != 0x85
 }
 
 // oneShort are the messages of package yaml whose lines count from 0; all others
