@@ -31,9 +31,9 @@ func newAscent(g *net) *ascent {
 	}
 }
 
-// run climbs towards root, to the end if it must, else while the budget lasts.
-// The bound is a lower bound in either case.
-func (a *ascent) run(root int32, must bool) {
+// run climbs towards root while the budget lasts. The bound is a lower bound
+// wherever it ends.
+func (a *ascent) run(root int32) {
 	g := a.g
 	a.begin(root)
 	a.heap = a.heap[:0]
@@ -43,7 +43,7 @@ func (a *ascent) run(root int32, must bool) {
 		}
 	}
 	for len(a.heap) > 0 {
-		if !must && g.meter.spent() {
+		if g.meter.spent() {
 			return
 		}
 		a.step(a.heap.pop())
@@ -89,8 +89,8 @@ func (a *ascent) raise() float64 {
 
 // separate finds the cut round t: the arcs that lead to the nodes from which t
 // is reached over arcs without reduced cost. It reports false if the root or an
-// active terminal is among these nodes, or nothing leads to them: a leaf is
-// behind leaves.
+// active terminal is among these nodes, if nothing leads to them: a leaf is
+// behind leaves, or if the budget ends.
 func (a *ascent) separate(t int32) bool {
 	if !a.surround(t) {
 		return false
@@ -108,7 +108,8 @@ func (a *ascent) separate(t int32) bool {
 
 // surround marks the nodes from which t is reached over arcs without reduced
 // cost, and collects the arcs with reduced cost that lead to one of them when
-// it is found. It reports false if the root or an active terminal is among them.
+// it is found. It reports false if the root or an active terminal is among them,
+// or the budget ends.
 func (a *ascent) surround(t int32) bool {
 	g := a.g
 	a.now++
@@ -116,6 +117,9 @@ func (a *ascent) surround(t int32) bool {
 	a.queue, a.cut = append(a.queue[:0], t), a.cut[:0]
 	for i := 0; i < len(a.queue); i++ {
 		v := a.queue[i]
+		if g.meter.spent() {
+			return false
+		}
 		arcs := g.at(v)
 		g.meter.add(len(arcs))
 		for _, out := range arcs {

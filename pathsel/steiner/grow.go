@@ -18,7 +18,8 @@ func newGrower(g *net) *grower {
 }
 
 // grow returns the edges of a tree that begins at start, by the given costs and
-// over the edges that are allowed (nil: all); ok is false if it found none. The
+// over the edges that are allowed (nil: all); ok is false if it found none, or
+// the budget ended. The
 // result is good until the next call.
 func (w *grower) grow(start int32, cost []float64, allowed []bool) (edges []int32, ok bool) {
 	for _, v := range w.nodes {
@@ -34,7 +35,7 @@ func (w *grower) grow(start int32, cost []float64, allowed []bool) (edges []int3
 	for missing > 0 {
 		v, dist, some := w.labels.nearest()
 		switch {
-		case !some:
+		case !some || w.g.meter.spent():
 			return nil, false
 		case w.g.term[v] && !w.on[v]:
 			if w.join(v) {

@@ -3,6 +3,7 @@ package steiner
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -38,28 +39,38 @@ func raw(t *rapid.T) (g *net, edges []int32) {
 	return nil, nil
 }
 
-// sound fails if l's tree is not one of g, or its order is wrong.
+// sound fails if l's tree is not one of g, or what it knows of itself is wrong.
 func sound(t *rapid.T, l *local) {
 	g, tree := l.g, l.t
-	if !g.spans(tree.edges) || !g.within(tree.edges) || len(g.prune(append([]int32(nil), tree.edges...))) != len(tree.edges) {
-		t.Fatalf("edges %v are no tree within the limits without useless leaves", tree.edges)
+	edges := tree.edges(nil)
+	if !g.spans(edges) || !g.within(edges) || len(g.prune(slices.Clone(edges))) != len(edges) {
+		t.Fatalf("edges %v are no tree within the limits without useless leaves", edges)
 	}
-	if len(tree.order) != len(tree.edges)+1 {
-		t.Fatalf("%d nodes and %d edges", len(tree.order), len(tree.edges))
+	if len(tree.nodes) != len(edges)+1 || !g.term[tree.root] || tree.parent[tree.root] != -1 {
+		t.Fatalf("%d nodes and %d edges, the root is %d", len(tree.nodes), len(edges), tree.root)
 	}
-	for i, v := range tree.order {
-		if int(tree.at[v]) != i {
-			t.Fatalf("node %d is not at %d", v, tree.at[v])
+	degree := make([]int32, g.nodes())
+	for _, e := range edges {
+		degree[g.ends[e][0]]++
+		degree[g.ends[e][1]]++
+	}
+	if !slices.Equal(degree, tree.degree) {
+		t.Fatalf("degrees %v, not %v", tree.degree, degree)
+	}
+	children := 0
+	for i, v := range tree.nodes {
+		if int(tree.place[v]) != i || !tree.on(v) {
+			t.Fatalf("node %d is at %d, not at %d", v, tree.place[v], i)
 		}
-		for j, w := range tree.order {
-			x := w
-			for x >= 0 && x != v {
-				x = tree.parent[x]
+		for c, before := tree.child[v], int32(-1); c >= 0; c, before = tree.next[c], c {
+			if tree.parent[c] != v || tree.prev[c] != before || g.other(tree.up[c], c) != v {
+				t.Fatalf("node %d is a child of %d after %d", c, v, before)
 			}
-			if below := j >= i && j < int(tree.end[v]); below != (x == v) {
-				t.Fatalf("the subtree of %d ends at %d: node %d at %d", v, tree.end[v], w, j)
-			}
+			children++
 		}
+	}
+	if children != len(edges) {
+		t.Fatalf("%d children and %d edges", children, len(edges))
 	}
 }
 
@@ -67,40 +78,57 @@ func TestMovesNeverWorsen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, edges := raw(t)
 		l := newLocal(g)
-		l.eps = 1e-9
+		l.least = 1e-9
 		l.t.build(edges)
 		sound(t, l)
 		moves := map[string]func() bool{"insert": l.insertAll, "exchange": l.exchangeAll, "eliminate": l.eliminateAll}
 		for range 4 {
 			name := rapid.SampledFrom([]string{"insert", "exchange", "eliminate"}).Draw(t, "move")
-			before := g.sum(l.t.edges)
+			before := l.total()
 			better := moves[name]()
 			sound(t, l)
-			if after := g.sum(l.t.edges); better != (after < before) || after > before {
+			if after := l.total(); better != (after < before) || after > before {
 				t.Fatalf("%s says %v, from %v to %v", name, better, before, after)
 			}
 		}
 	})
 }
 
-// Where nothing else helps either, no key path can be exchanged: the search
-// from the smaller side finds what a trial of all pairs of nodes finds.
+// After a local search no key path can be exchanged: the search from the smaller
+// side finds what one from the larger side finds.
 func TestExchangeFindsTheShortest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, edges := raw(t)
 		l := newLocal(g)
 		l.t.build(edges)
 		l.run()
-		for _, v := range l.t.order {
+		for _, v := range l.t.nodes {
 			if l.t.parent[v] < 0 || !l.t.key(v) {
 				continue
 			}
-			above, last := l.t.keyAbove(v)
-			l.lower = append(l.lower[:0], v)
-			saved := l.takeAway(above, last)
-			length, edge, _ := l.search(l.joined.root(1), math.Inf(1))
-			if edge >= 0 && length < saved-l.eps {
-				t.Fatalf("a path of %v replaces one of %v", length, saved)
+			l.begin()
+			saved, above := l.cost[l.t.up[v]], l.t.parent[v]
+			for ; !l.t.key(above); above = l.t.parent[above] {
+				saved += l.take(above)
+			}
+			l.leave(above)
+			l.leave(v)
+			l.joined = append(l.joined[:0], 0, 1)
+			for i, top := range l.tops { // all of both sides
+				l.mark[top], l.part[top], l.big = l.now, int32(i), 0
+			}
+			for i := range l.pieces {
+				for p := &l.pieces[i]; p.seen < len(p.nodes); {
+					l.expand(int32(i), p)
+				}
+			}
+			if len(l.pieces[0].nodes)+len(l.pieces[1].nodes)+len(l.taken) != len(l.t.nodes) {
+				t.Fatalf("%d and %d nodes of %d", len(l.pieces[0].nodes), len(l.pieces[1].nodes), len(l.t.nodes))
+			}
+			for from := range int32(2) {
+				if length, edge, _ := l.search(from, math.Inf(1)); edge >= 0 && length < saved-l.least {
+					t.Fatalf("a path of %v replaces one of %v", length, saved)
+				}
 			}
 			for _, w := range l.moved {
 				l.delta[w] = 0
@@ -141,7 +169,7 @@ func TestNarrowingKeepsBetterTrees(t *testing.T) {
 		edges, _ := g.exact()
 		optimum := g.sum(edges)
 		a := newAscent(g)
-		a.run(rapid.SampledFrom(g.terms).Draw(t, "root"), true)
+		a.run(rapid.SampledFrom(g.terms).Draw(t, "root"))
 		if a.bound > optimum+1e-9 {
 			t.Fatalf("the bound %v is above the optimum %v", a.bound, optimum)
 		}

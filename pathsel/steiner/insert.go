@@ -1,16 +1,16 @@
 package steiner
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// hold is what insert may have to put back.
-type hold struct{ node, parent, up, degree int32 }
-
-// insertAll tries for every node off the tree to take it on: it is joined to
+// insertAll tries for every node beside the tree to take it on: it is joined to
 // each of its neighbours on the tree, and of every circle that closes the
 // dearest key path goes.
 func (l *local) insertAll() (better bool) {
-	for v := range int32(l.g.nodes()) {
-		if !l.covers(v) || l.t.on(v) || !l.g.passable(v) {
+	for _, v := range l.beside() {
+		if l.t.on(v) {
 			continue
 		}
 		if l.g.meter.spent() {
@@ -21,8 +21,34 @@ func (l *local) insertAll() (better bool) {
 	return better
 }
 
+// beside returns the nodes off the tree that have two neighbours on it.
+func (l *local) beside() []int32 {
+	l.nodes = l.nodes[:0]
+	for _, v := range l.t.nodes {
+		if l.g.meter.spent() {
+			break
+		}
+		arcs := l.g.at(v)
+		l.g.meter.add(len(arcs))
+		for _, a := range arcs {
+			if w := a.to; !l.t.on(w) && l.covers(w) && l.g.passable(w) {
+				if l.count[w]++; l.count[w] == 2 {
+					l.nodes = append(l.nodes, w)
+				}
+			}
+		}
+	}
+	for _, v := range l.t.nodes {
+		for _, a := range l.g.at(v) {
+			l.count[a.to] = 0
+		}
+	}
+	slices.Sort(l.nodes)
+	return l.nodes
+}
+
 // insert tries to take v, which is off the tree, on. It reports whether that
-// made the tree cheaper; if not, it changes nothing.
+// saved enough; if not, it changes nothing.
 func (l *local) insert(v int32) bool {
 	t := l.t
 	l.near = l.near[:0]
@@ -36,43 +62,25 @@ func (l *local) insert(v int32) bool {
 		return false
 	}
 	slices.SortFunc(l.near, func(a, b arc) int {
-		switch ca, cb := l.cost[a.edge], l.cost[b.edge]; {
-		case ca < cb:
-			return -1
-		case ca > cb:
-			return 1
-		}
-		return int(a.to - b.to)
+		return cmp.Or(cmp.Compare(l.cost[a.edge], l.cost[b.edge]), cmp.Compare(a.to, b.to))
 	})
-	l.journal = l.journal[:0]
-	l.hang(v, l.near[0].to, l.near[0].edge)
+	t.record()
+	t.add(v)
+	t.link(v, l.near[0].to, l.near[0].edge)
 	gain := -l.cost[l.near[0].edge]
 	for _, a := range l.near[1:] {
 		// A neighbour may have gone with the key path of an earlier one.
-		if t.on(a.to) && t.degree[v] < l.g.limit[v] {
+		if t.on(a.to) && t.degree[v] < l.g.limit[v] && !l.g.meter.spent() {
 			gain += l.close(v, a)
 		}
 	}
-	if gain > l.eps {
-		l.accept(v)
+	if gain > l.least && t.degree[v] >= 2 {
+		l.gain = gain
+		t.keep()
 		return true
 	}
-	for _, h := range slices.Backward(l.journal) {
-		t.parent[h.node], t.up[h.node], t.degree[h.node] = h.parent, h.up, h.degree
-	}
+	t.undo()
 	return false
-}
-
-func (l *local) save(v int32) {
-	l.journal = append(l.journal, hold{v, l.t.parent[v], l.t.up[v], l.t.degree[v]})
-}
-
-// hang makes v, off the tree, a child of u.
-func (l *local) hang(v, u, edge int32) {
-	l.save(v)
-	l.save(u)
-	l.t.parent[v], l.t.up[v], l.t.degree[v] = u, edge, 1
-	l.t.degree[u]++
 }
 
 // segment is a key path, or the part of one up to the circle's closing edge:
@@ -86,49 +94,59 @@ type segment struct {
 // if that saves anything. It returns what it saves.
 func (l *local) close(v int32, a arc) (gain float64) {
 	t := l.t
-	meet := l.meet(v, a.to)
-	l.save(a.to)
-	t.degree[a.to]++ // so that it counts as the end of a key path
-	here, there := l.dearest(v, meet), l.dearest(a.to, meet)
-	from, to, worst := v, a.to, here
-	if there.cost > here.cost {
-		from, to, worst = a.to, v, there
+	from, to := a.to, v
+	var worst segment
+	if l.rng != nil && t.degree[a.to] == 1 && a.to != t.root {
+		worst = segment{cost: l.cost[t.up[a.to]], low: a.to, high: t.parent[a.to]}
+		for worst.high != v && !t.key(worst.high) {
+			worst.cost += l.cost[t.up[worst.high]]
+			worst.high = t.parent[worst.high]
+		}
+	} else {
+		meet := l.meet(v, a.to)
+		worst = l.dearest(a.to, meet)
+		if here := l.dearest(v, meet); here.cost >= worst.cost {
+			from, to, worst = v, a.to, here
+		}
 	}
 	gain = worst.cost - l.cost[a.edge]
-	if gain <= l.eps {
-		t.degree[a.to]--
+	if gain < 0 || gain == 0 && l.rng == nil || l.rng == nil && gain <= l.least {
 		return 0
 	}
-	l.save(v)
-	t.degree[v]++
-	l.drop(worst)
-	// What hung below the lost path now hangs below the new edge.
-	parent, edge := to, a.edge
-	for x := from; ; {
-		next, up := t.parent[x], t.up[x]
-		l.save(x)
-		t.parent[x], t.up[x] = parent, edge
-		if x == worst.low {
-			return gain
+	for x := worst.low; ; { // its inner nodes go
+		up := t.parent[x]
+		t.cut(x)
+		if x != worst.low {
+			t.remove(x)
 		}
-		parent, edge, x = x, up, next
+		if up == worst.high {
+			break
+		}
+		x = up
 	}
+	t.evert(from)
+	t.link(from, to, a.edge)
+	return gain
 }
 
-// meet returns the lowest node that is above or equal to both u and v.
+// meet returns the lowest node that is above or equal to both u and v. It climbs
+// from both in turns, so that what is far above them does not matter.
 func (l *local) meet(u, v int32) int32 {
 	l.climb++
 	steps := 0
-	for x := u; x >= 0; x = l.t.parent[x] {
-		l.climbed[x] = l.climb
-		steps++
-	}
-	for l.climbed[v] != l.climb {
-		v = l.t.parent[v]
+	for ; ; u, v = v, u {
+		if u < 0 {
+			continue
+		}
+		if l.climbed[u] == l.climb {
+			break
+		}
+		l.climbed[u] = l.climb
+		u = l.t.parent[u]
 		steps++
 	}
 	l.g.meter.add(steps)
-	return v
+	return u
 }
 
 // dearest returns the dearest segment between v and top, which is above it.
@@ -147,35 +165,4 @@ func (l *local) dearest(v, top int32) (worst segment) {
 		}
 	}
 	return worst
-}
-
-// drop takes the inner nodes of s off the tree. The parent of its lower end is
-// left as it is.
-func (l *local) drop(s segment) {
-	t := l.t
-	for _, end := range [2]int32{s.low, s.high} {
-		l.save(end)
-		t.degree[end]--
-	}
-	for x := t.parent[s.low]; x != s.high; {
-		l.save(x)
-		up := t.parent[x]
-		t.parent[x], t.degree[x] = outside, 0
-		x = up
-	}
-}
-
-// accept makes the insertion of v part of the tree.
-func (l *local) accept(v int32) {
-	t := l.t
-	edges := l.added[:0]
-	for _, x := range t.order {
-		if t.parent[x] >= 0 {
-			edges = append(edges, t.up[x])
-		}
-	}
-	edges = append(edges, t.up[v])
-	l.added = edges
-	t.order = append(t.order, v) // so that build clears it
-	t.build(edges)
 }

@@ -11,12 +11,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/pathsel/steiner"
 	"github.com/tributary-fabric/tributary/pathsel/steiner/gap"
 	"github.com/tributary-fabric/tributary/pathsel/steiner/stp"
 )
 
-var instances = flag.String("stp", "", "folder of .stp files for TestInstances; optima are read from its optima.solu")
+var (
+	instances = flag.String("stp", "", "folder of .stp files for TestInstances; optima are read from its optima.solu")
+	budget    = flag.Int64("budget", pathsel.DefaultConfig().Work, "work units an instance, for TestInstances; the planner's by default")
+)
 
 // TestInstances prints the gaps on instances that the caller has, SteinLib's
 // for example:
@@ -29,7 +33,7 @@ func TestInstances(t *testing.T) {
 		t.Skip("no folder of .stp files: -stp DIR")
 	}
 	cases := load(t, *instances)
-	rows, err := gap.Run(cases, steiner.Options{}, func(r gap.Row) {
+	rows, err := gap.Run(cases, steiner.Options{Budget: *budget}, 0, func(r gap.Row) {
 		t.Logf("%-12s nodes %6d edges %6d terminals %5d cost %10v bound %10v floor %10v gap %.2f %% to the bound %.2f %% work %9d %v",
 			r.Case, r.Nodes, r.Edges, r.Terminals, r.Cost, r.Bound, r.Floor, 100*r.Gap(), 100*r.BoundGap(), r.Work, r.Elapsed)
 	})

@@ -21,6 +21,7 @@ type net struct {
 	base  float64 // cost of what is folded away
 	fixed []int32 // labels of what is folded away
 	whole bool    // all costs are whole numbers
+	equal bool    // all costs are equal
 	parts *parts
 	meter *meter
 }
@@ -32,6 +33,14 @@ func (g *net) nodes() int { return len(g.term) }
 func (g *net) edges() int { return len(g.cost) }
 
 func (g *net) at(v int32) []arc { return g.arcs[g.offset[v]:g.offset[v+1]] }
+
+// most returns the most edges that a node has.
+func (g *net) most() (most int) {
+	for v := range g.nodes() {
+		most = max(most, int(g.offset[v+1]-g.offset[v]))
+	}
+	return most
+}
 
 // passable says whether a path may lead through v.
 func (g *net) passable(v int32) bool { return g.limit[v] >= 2 }
@@ -120,11 +129,18 @@ func (p *parts) all(label int32, marked []bool) bool {
 	return true
 }
 
-// meter counts the work and knows when it is to end.
-type meter struct{ done, budget int64 }
+// meter counts the work and knows when it is to end. While it is forced, it
+// never is.
+type meter struct {
+	done, budget int64
+	forced       bool
+}
 
 func (m *meter) add(relaxed int) { m.done += int64(relaxed) }
-func (m *meter) spent() bool     { return m.done >= m.budget }
+func (m *meter) spent() bool     { return !m.forced && m.done >= m.budget }
+
+// affords says whether so much work is left.
+func (m *meter) affords(work int) bool { return m.forced || m.done+int64(work) <= m.budget }
 
 // left returns the given share of what is left.
 func (m *meter) left(share float64) int64 { return int64(share * float64(max(0, m.budget-m.done))) }

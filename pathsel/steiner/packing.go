@@ -19,6 +19,7 @@ type packing struct {
 	*ascent
 	rng  *rand.Rand
 	cuts [][]raised // by node
+	size int        // arcs of all cuts; so much work is held back for proven
 
 	moved []int32    // the terminals that climb
 	taken [][]raised // the cuts that these had
@@ -59,6 +60,9 @@ func (p *packing) improve(most int) bool {
 		p.undo()
 		p.bound = was
 	}
+	for _, cuts := range p.taken {
+		p.hold(-arcsOf(cuts))
+	}
 	return p.bound > was+rounding
 }
 
@@ -69,7 +73,7 @@ func (p *packing) choose(count int) {
 	p.now++
 	p.seen[center] = p.now
 	p.queue, p.moved = append(p.queue[:0], center), p.moved[:0]
-	for i := 0; i < len(p.queue) && len(p.moved) < count; i++ {
+	for i := 0; i < len(p.queue) && len(p.moved) < count && !g.meter.spent(); i++ {
 		v := p.queue[i]
 		if g.term[v] {
 			p.moved = append(p.moved, v)
@@ -88,9 +92,14 @@ func (p *packing) choose(count int) {
 // release takes back the cuts of the terminals chosen.
 func (p *packing) release() {
 	p.past, p.taken = p.past[:0], p.taken[:0]
-	for _, t := range p.moved {
+	for i, t := range p.moved {
+		size := arcsOf(p.cuts[t])
+		if !p.g.meter.affords(size) {
+			p.moved = p.moved[:i]
+			return
+		}
+		p.g.meter.add(size)
 		for _, c := range p.cuts[t] {
-			p.g.meter.add(len(c.arcs))
 			p.note(c.arcs)
 			p.bound -= c.by
 			for _, arc := range c.arcs {
@@ -113,12 +122,13 @@ func (p *packing) climb() {
 	}
 	for len(p.heap) > 0 && !p.g.meter.spent() {
 		t := p.heap.pop().node
-		if !p.separate(t) {
+		if !p.separate(t) || !p.g.meter.affords(len(p.cut)) {
 			p.active[t] = false
 			continue
 		}
 		p.note(p.cut)
 		p.cuts[t] = append(p.cuts[t], raised{p.raise(), slices.Clone(p.cut)})
+		p.hold(len(p.cut))
 		p.heap.push(p.rng.Float64(), t)
 	}
 	for _, left := range p.heap {
@@ -139,8 +149,21 @@ func (p *packing) undo() {
 		p.reduced[c.arc] = c.was
 	}
 	for i, t := range p.moved {
-		p.cuts[t] = p.taken[i]
+		p.cuts[t], p.taken[i] = p.taken[i], p.cuts[t]
 	}
+}
+
+// hold keeps work back for the proof.
+func (p *packing) hold(arcs int) {
+	p.size += arcs
+	p.g.meter.budget -= int64(arcs)
+}
+
+func arcsOf(cuts []raised) (count int) {
+	for _, c := range cuts {
+		count += len(c.arcs)
+	}
+	return count
 }
 
 // proven returns the bound as the cuts alone give it, added up anew: what many

@@ -1,6 +1,9 @@
 package steiner
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A reducer takes nodes and edges away from a problem, and keeps the cost of an
 // optimal tree. It holds the graph in linked lists, from which edges can be
@@ -229,6 +232,7 @@ func (r *reducer) net(m *meter) (*net, error) {
 	}
 	g.index()
 	g.whole = g.countable()
+	g.equal = len(g.cost) > 0 && slices.Min(g.cost) == slices.Max(g.cost)
 	return g, nil
 }
 

@@ -13,14 +13,15 @@ const DefaultBudget = 50_000_000
 // Options say how much to do. The zero value is useful.
 type Options struct {
 	// Budget is the work allowed, in relaxed edges; 0 stands for DefaultBudget.
-	// A first tree is always made, whatever the budget, and a step that has
-	// begun is ended: the work passes the budget by one step at most. Budget 1
-	// asks for the first tree only, improved by nothing.
+	// A first tree is always made, whatever the budget, and work passes the
+	// budget for that alone. Budget 1 asks for the first tree only, improved by
+	// nothing.
 	Budget int64
 
-	// Bound asks for a lower bound even where the budget is small: one dual
-	// ascent is then made, whatever the budget. Without it Tree.Bound is what
-	// was found on the way, if anything.
+	// Bound leaves a quarter of what the first tree does not take of the budget
+	// to the search for a lower bound: the tree is that of three quarters
+	// without it. Without it Tree.Bound is what was found on the way, if
+	// anything.
 	Bound bool
 
 	// Start has edges of a tree to begin with, if not nil: the tree before a
@@ -80,6 +81,7 @@ func Solve(p Problem, o Options) (*Tree, error) {
 	if err := s.first(o.Start); err != nil {
 		return nil, err
 	}
+	s.meter.budget -= ending * int64(min(g.nodes(), 2*len(s.now))+g.most())
 	s.search(o.Bound)
 	return s.tree(&p), nil
 }
@@ -109,7 +111,7 @@ func Bound(p Problem, roots int) (float64, error) {
 	}
 	a := newAscent(g)
 	for _, root := range g.terms[:min(max(1, roots), len(g.terms))] {
-		a.run(root, true)
+		a.run(root)
 		best = max(best, g.raise(g.base+a.bound))
 	}
 	return best, nil

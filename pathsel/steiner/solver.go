@@ -16,10 +16,15 @@ const (
 	restartsPerTurn = 16   // before it is the bound's turn for as much work
 	smallestBall    = 30   // nodes near which moves begin, at least
 	worthwhile      = 0.1  // part of the edges that must drop out for restarts to begin anew
+	boundShare      = 0.25 // of the budget, where a bound is asked for
 	ascentShare     = 0.5  // of the budget that is left when the ascents begin
+	vainAscents     = 1    // that have spared no edge and leave a wide gap, before annealing begins
+	wideGap         = 0.03 // between tree and bound
+	annealShare     = 0.5  // of the budget that is left, for annealing; all of it after ascents in vain
 	exactShare      = 0.5  // of the budget that is left, for the exact method
 	tightenShare    = 0.2  // of the budget that is left, for a better bound before the restarts
 	movedAtOnce     = 24   // terminals whose cuts are taken back at once, at most
+	ending          = 4    // times the nodes of a tree, and the edges of a node, end the search once its budget has ended
 	noise           = 0.3  // of a perturbed cost, relative
 )
 
@@ -35,6 +40,8 @@ type solver struct {
 
 	now     []int32 // where the search stands: a tree of g, nil if none is known
 	nowCost float64
+	scratch []int32
+	vain    bool // the ascents have spared no edge
 
 	grower  *grower
 	local   *local
@@ -80,7 +87,14 @@ func (s *solver) done() bool { return s.optimal() || s.meter.spent() }
 func (s *solver) improve(edges []int32) {
 	s.local.t.build(edges)
 	s.local.run()
-	s.offer(s.local.t.edges)
+	s.take()
+}
+
+// take offers the tree that the local search has come to.
+func (s *solver) take() {
+	s.scratch = s.local.t.edges(s.scratch[:0])
+	s.meter.add(len(s.scratch))
+	s.offer(s.scratch)
 }
 
 // first finds a tree, and another one from start if that is not nil.
@@ -88,6 +102,8 @@ func (s *solver) first(start []int32) error {
 	if len(s.g.terms) == 1 {
 		return nil
 	}
+	s.meter.forced = true
+	defer func() { s.meter.forced = false }()
 	if start != nil {
 		s.restore(start)
 	}
@@ -146,10 +162,19 @@ func (s *solver) restore(start []int32) {
 }
 
 // search improves the first tree until the budget ends or the tree is optimal.
+// For the bound a quarter of the budget is left, if that is asked for: the tree
+// is the one that three quarters give without it.
 func (s *solver) search(bound bool) {
-	if bound && !s.optimal() {
-		s.ascend(s.g.terms[0], true)
+	if bound {
+		s.meter.within(s.meter.left(1-boundShare), s.seek)
+		s.prove()
+		return
 	}
+	s.seek()
+}
+
+// seek searches for a tree.
+func (s *solver) seek() {
 	if s.done() {
 		return
 	}
@@ -160,11 +185,25 @@ func (s *solver) search(bound bool) {
 	if !s.done() {
 		s.settle()
 	}
-	if !s.done() {
+	if !s.done() && !s.vain {
 		s.tighten(s.meter.left(tightenShare), 0)
+	}
+	if !s.done() && s.now != nil {
+		share := annealShare
+		if s.vain {
+			share = 1
+		}
+		s.anneal(s.meter.left(share))
 	}
 	if !s.done() {
 		s.wander()
+	}
+}
+
+// prove searches for the bound until the budget ends.
+func (s *solver) prove() {
+	if !s.done() {
+		s.tighten(s.meter.left(1), 0)
 	}
 }
 
@@ -182,19 +221,25 @@ func (s *solver) settle() {
 // climb makes dual ascents from one root after another until several in a row
 // have raised no bound, found no better tree and spared no edge.
 func (s *solver) climb() {
+	whole, done := s.g.edges(), 0
 	for idle := 0; idle < idleAscents && !s.done(); idle++ {
+		if done == vainAscents && s.g.edges() == whole && s.cost-s.bound > wideGap*s.cost {
+			s.vain = true
+			return
+		}
 		bound, cost, edges := s.bound, s.cost, s.g.edges()
-		s.ascend(s.root(), false)
+		s.ascend(s.root())
 		if s.bound > bound || s.cost < cost || s.g.edges() < edges {
 			idle = -1
 		}
+		done++
 	}
 }
 
-// ascend makes one dual ascent, to the end if it must, looks for a tree where
-// it left no reduced cost, and goes on with what a better tree can use.
-func (s *solver) ascend(root int32, must bool) {
-	s.ascent.run(root, must)
+// ascend makes one dual ascent, looks for a tree where it left no reduced cost,
+// and goes on with what a better tree can use.
+func (s *solver) ascend(root int32) {
+	s.ascent.run(root)
 	s.bound = max(s.bound, s.g.raise(s.g.base+s.ascent.bound))
 	if s.done() {
 		return
@@ -221,6 +266,9 @@ func (s *solver) sprout(root int32, cost []float64) {
 // last ascent, if at least the given part of them drops out. If they do not
 // join the terminals, there is no such tree.
 func (s *solver) narrow(part float64) {
+	if !s.meter.affords(6 * s.g.edges()) {
+		return
+	}
 	kept, left := s.ascent.useful(s.cost - s.g.base)
 	if float64(s.g.edges()-left) < max(1, part*float64(s.g.edges())) {
 		return
@@ -237,21 +285,27 @@ func (s *solver) narrow(part float64) {
 // where that left no reduced cost. It goes on with what a better tree can use,
 // if at least the given part of the edges drops out.
 func (s *solver) tighten(work int64, part float64) {
+	if s.packing != nil && !s.meter.affords(s.packing.size) {
+		return
+	}
 	s.meter.within(work, func() {
 		if s.packing == nil {
 			s.packing = newPacking(s.g, s.root(), s.rng)
-			s.bound = max(s.bound, s.g.raise(s.g.base+s.packing.proven()))
+		} else {
+			s.meter.budget -= int64(s.packing.size)
 		}
-		for !s.done() {
-			if s.packing.improve(movedAtOnce) {
-				s.bound = max(s.bound, s.g.raise(s.g.base+s.packing.proven()))
-			}
+		for !s.done() && s.g.raise(s.g.base+s.packing.bound) < s.cost-s.g.slack(s.cost) {
+			s.packing.improve(movedAtOnce)
 		}
 	})
+	s.bound = max(s.bound, s.g.raise(s.g.base+s.packing.proven()))
 	if s.done() {
 		return
 	}
 	s.ascent = s.packing.ascent
+	if !s.meter.affords(s.g.edges()) {
+		return
+	}
 	s.sprout(s.root(), s.perturb(noise))
 	s.narrow(part)
 }
@@ -277,6 +331,9 @@ func (s *solver) wander() {
 			}
 			here, idleHere = s.nowCost, 0
 		}
+		if !s.meter.affords(2 * s.g.edges()) {
+			return
+		}
 		s.shake()
 		idle, idleHere = idle+1, idleHere+1
 		if s.nowCost < here-s.g.slack(here) {
@@ -297,12 +354,15 @@ func (s *solver) shake() {
 	s.local.cost = s.g.cost
 	s.local.run()
 	s.local.scope = nil
-	s.offer(s.local.t.edges)
+	s.take()
 }
 
 // regrow goes on from a new tree, if it finds one: a limit may be in the way.
 func (s *solver) regrow() {
 	for range regrows {
+		if !s.meter.affords(s.g.edges()) {
+			return
+		}
 		if edges, ok := s.grower.grow(s.root(), s.perturb(noise), nil); ok {
 			s.now = nil
 			s.improve(edges)

@@ -5,25 +5,45 @@ import "slices"
 // outside is the parent of a node that is not on the tree.
 const outside int32 = -2
 
-// rooted is a tree in a net, turned towards one of its terminals.
+// rooted is a tree in a net, turned towards one of its terminals. A change
+// costs time in proportion to what it moves, not to the tree.
 type rooted struct {
 	g      *net
+	root   int32
 	parent []int32 // by node; -1 at the root, outside off the tree
 	up     []int32 // by node: the edge to the parent
 	degree []int32 // by node: tree edges, 0 off the tree
-	order  []int32 // the nodes of the tree, each subtree in one piece, its root first
-	at     []int32 // by node of the tree: its place in order
-	end    []int32 // by node of the tree: where its subtree ends in order
-	edges  []int32 // of the tree, in no order that counts
+	child  []int32 // by node: the first of its children, or -1
+	next   []int32 // by node: the next child of its parent, or -1
+	prev   []int32 // by node: the one before it, or -1
+	nodes  []int32 // of the tree
+	place  []int32 // by node of the tree: its place in nodes
 
-	first, next []int32 // by half edge, scratch of build
+	first, half []int32 // scratch of build: by node, by half edge
+
+	recorded bool // steps are written to journal
+	journal  []step
 }
+
+// step is one change of a tree.
+type step struct {
+	kind               int8
+	node, parent, edge int32
+}
+
+const (
+	stepAdd int8 = iota
+	stepRemove
+	stepLink
+	stepCut
+)
 
 func newRooted(g *net) *rooted {
 	n := g.nodes()
 	t := &rooted{
 		g: g, parent: make([]int32, n), up: make([]int32, n), degree: make([]int32, n),
-		at: make([]int32, n), end: make([]int32, n), first: make([]int32, n),
+		child: make([]int32, n), next: make([]int32, n), prev: make([]int32, n),
+		place: make([]int32, n), first: make([]int32, n),
 	}
 	for v := range t.parent {
 		t.parent[v] = outside
@@ -36,61 +56,144 @@ func newRooted(g *net) *rooted {
 func (t *rooted) build(edges []int32) {
 	g := t.g
 	g.meter.add(len(edges))
-	for _, v := range t.order {
+	for _, v := range t.nodes {
 		t.parent[v], t.degree[v] = outside, 0
 	}
-	t.edges = append(t.edges[:0], edges...)
-	t.next = slices.Grow(t.next[:0], 2*len(edges))[:2*len(edges)]
+	t.nodes = t.nodes[:0]
+	t.half = slices.Grow(t.half[:0], 2*len(edges))[:2*len(edges)]
 	for _, e := range edges {
 		t.first[g.ends[e][0]], t.first[g.ends[e][1]] = -1, -1
 	}
 	for i, e := range edges {
 		for side, v := range g.ends[e] {
-			t.next[2*i+side] = t.first[v]
+			t.half[2*i+side] = t.first[v]
 			t.first[v] = int32(2*i + side)
-			t.degree[v]++
 		}
 	}
-	t.turn(g.terms[0])
-}
-
-// turn orders the tree from its root outwards.
-func (t *rooted) turn(root int32) {
-	t.order = t.order[:0]
-	t.parent[root], t.up[root] = -1, -1
-	stack := []int32{root}
-	for len(stack) > 0 {
-		v := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		t.at[v] = int32(len(t.order))
-		t.order = append(t.order, v)
-		for half := t.first[v]; half >= 0; half = t.next[half] {
-			e := t.edges[half/2]
-			if e != t.up[v] {
-				w := t.g.other(e, v)
-				t.parent[w], t.up[w] = v, e
-				stack = append(stack, w)
+	t.root = g.terms[0]
+	t.add(t.root)
+	for i := 0; i < len(t.nodes); i++ {
+		v := t.nodes[i]
+		for h := t.first[v]; h >= 0; h = t.half[h] {
+			if e := edges[h/2]; i == 0 || e != t.up[v] {
+				w := g.other(e, v)
+				t.add(w)
+				t.link(w, v, e)
 			}
 		}
 	}
-	for i := len(t.order) - 1; i >= 0; i-- {
-		v := t.order[i]
-		t.end[v] = int32(i + 1)
-		if i+1 < len(t.order) && t.parent[t.order[i+1]] == v {
-			t.end[v] = t.lastEnd(v)
+}
+
+// edges appends the tree's edges to out.
+func (t *rooted) edges(out []int32) []int32 {
+	for _, v := range t.nodes {
+		if v != t.root {
+			out = append(out, t.up[v])
+		}
+	}
+	return out
+}
+
+// record begins a change that keep ends, or undo.
+func (t *rooted) record() { t.recorded, t.journal = true, t.journal[:0] }
+
+func (t *rooted) keep() { t.recorded = false }
+
+func (t *rooted) undo() {
+	t.recorded = false
+	for _, s := range slices.Backward(t.journal) {
+		switch s.kind {
+		case stepAdd:
+			t.remove(s.node)
+		case stepRemove:
+			t.add(s.node)
+		case stepLink:
+			t.cut(s.node)
+		case stepCut:
+			t.link(s.node, s.parent, s.edge)
 		}
 	}
 }
 
-// lastEnd returns where the subtree of v ends: with that of its last child,
-// which is its first in the list of edges that the stack turned round.
-func (t *rooted) lastEnd(v int32) int32 {
-	for half := t.first[v]; half >= 0; half = t.next[half] {
-		if e := t.edges[half/2]; e != t.up[v] {
-			return t.end[t.g.other(e, v)]
-		}
+func (t *rooted) note(s step) {
+	if t.recorded {
+		t.journal = append(t.journal, s)
 	}
-	return t.at[v] + 1
+}
+
+// add puts v on the tree, without an edge.
+func (t *rooted) add(v int32) {
+	t.note(step{kind: stepAdd, node: v})
+	t.parent[v], t.child[v], t.degree[v] = -1, -1, 0
+	t.place[v] = int32(len(t.nodes))
+	t.nodes = append(t.nodes, v)
+}
+
+// remove takes v, which has no edge, off the tree.
+func (t *rooted) remove(v int32) {
+	t.note(step{kind: stepRemove, node: v})
+	last := t.nodes[len(t.nodes)-1]
+	t.nodes[t.place[v]], t.place[last] = last, t.place[v]
+	t.nodes = t.nodes[:len(t.nodes)-1]
+	t.parent[v] = outside
+}
+
+// link makes v, the top of its part, a child of u.
+func (t *rooted) link(v, u, edge int32) {
+	t.note(step{stepLink, v, u, edge})
+	t.parent[v], t.up[v] = u, edge
+	t.next[v], t.prev[v] = t.child[u], -1
+	if c := t.child[u]; c >= 0 {
+		t.prev[c] = v
+	}
+	t.child[u] = v
+	t.degree[u]++
+	t.degree[v]++
+}
+
+// cut parts v from its parent; it is then the top of its part.
+func (t *rooted) cut(v int32) {
+	u, next, prev := t.parent[v], t.next[v], t.prev[v]
+	t.note(step{stepCut, v, u, t.up[v]})
+	if prev >= 0 {
+		t.next[prev] = next
+	} else {
+		t.child[u] = next
+	}
+	if next >= 0 {
+		t.prev[next] = prev
+	}
+	t.parent[v] = -1
+	t.degree[u]--
+	t.degree[v]--
+}
+
+// evert makes v the top of its part.
+func (t *rooted) evert(v int32) {
+	steps := 0
+	for above, edge := int32(-1), int32(-1); v >= 0; steps++ {
+		up, e := t.parent[v], t.up[v]
+		if up >= 0 {
+			t.cut(v)
+		}
+		if above >= 0 {
+			t.link(v, above, edge)
+		}
+		above, edge, v = v, e, up
+	}
+	t.g.meter.add(steps)
+}
+
+// reroot turns the tree, whose top is v, towards a terminal near v.
+func (t *rooted) reroot(v int32) {
+	top := v
+	for !t.g.term[v] {
+		v = t.child[v] // a leaf is a terminal
+	}
+	if v != top {
+		t.evert(v)
+	}
+	t.root = v
 }
 
 // on says whether v is on the tree.
@@ -98,16 +201,6 @@ func (t *rooted) on(v int32) bool { return t.parent[v] != outside }
 
 // key says whether v, on the tree, is a terminal or a branch.
 func (t *rooted) key(v int32) bool { return t.g.term[v] || t.degree[v] >= 3 }
-
-// keyAbove walks from v, not the root, to the next key node above it. It
-// returns that node and the last node before it.
-func (t *rooted) keyAbove(v int32) (above, last int32) {
-	last = v
-	for above = t.parent[v]; !t.key(above); above = t.parent[above] {
-		last = above
-	}
-	return above, last
-}
 
 // prune returns edges without those that lead to leaves which are no
 // terminals, until there is none. The edges are a tree; keep is scratch by node.

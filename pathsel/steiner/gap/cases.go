@@ -51,17 +51,7 @@ func Cases() []Case {
 // sparse returns a random tree with random edges more, of costs 1 to 10.
 func sparse(edges, terminals int, seed uint64) steiner.Problem {
 	r := rand.New(rand.NewPCG(seed, uint64(edges)<<32|uint64(terminals)))
-	ends := make([][2]int32, 0, edges)
-	order := r.Perm(nodes)
-	for i := 1; i < nodes; i++ {
-		ends = append(ends, [2]int32{int32(order[i]), int32(order[r.IntN(i)])})
-	}
-	for len(ends) < edges {
-		if u, v := int32(r.IntN(nodes)), int32(r.IntN(nodes)); u != v {
-			ends = append(ends, [2]int32{u, v})
-		}
-	}
-	return problem(r, ends, 10, terminals)
+	return drawn(r, nodes, connected(r, nodes, edges), terminals, func() float64 { return float64(1 + r.IntN(10)) })
 }
 
 // grid returns a grid with costs of 1 to most.
@@ -76,21 +66,5 @@ func grid(most, terminals int, seed uint64) steiner.Problem {
 			ends = append(ends, [2]int32{v, v + gridWidth})
 		}
 	}
-	return problem(r, ends, most, terminals)
-}
-
-// problem draws costs and terminals.
-func problem(r *rand.Rand, ends [][2]int32, most, terminals int) steiner.Problem {
-	g, err := steiner.NewGraph(nodes, ends)
-	if err != nil {
-		panic(err) // the generators make no loop and no other node
-	}
-	p := steiner.Problem{Graph: g, Cost: make([]float64, len(ends))}
-	for e := range p.Cost {
-		p.Cost[e] = float64(1 + r.IntN(most))
-	}
-	for _, v := range r.Perm(nodes)[:terminals] {
-		p.Terminals = append(p.Terminals, int32(v))
-	}
-	return p
+	return drawn(r, nodes, ends, terminals, func() float64 { return float64(1 + r.IntN(most)) })
 }

@@ -3,25 +3,98 @@ package gap
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/pathsel/steiner"
 )
 
-// The whole table at a tenth of the default budget. The work is counted, not
-// timed, so that the gaps are the same everywhere.
-func TestTable(t *testing.T) {
-	rows, err := Run(Cases(), steiner.Options{Budget: steiner.DefaultBudget / 10}, nil)
+// planned is the budget that the planner gives.
+var planned = pathsel.DefaultConfig().Work
+
+// measured runs cases with the planner's budget, and checks that none takes more
+// and that every tree is one.
+func measured(t *testing.T, cases []Case) Summary {
+	t.Helper()
+	rows, err := Run(cases, steiner.Options{Budget: planned}, steiner.DefaultBudget/8, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range rows {
-		t.Logf("%-22s cost %6v bound %6v gap %.2f %% work %d", r.Case, r.Cost, r.Bound, 100*r.BoundGap(), r.Work)
+		t.Logf("%-32s cost %6v bound %6v floor %6v gap %.2f %% work %d", r.Case, r.Cost, r.Bound, r.Floor, 100*r.Gap(), r.Work)
+		if r.Work > planned {
+			t.Errorf("%s: work %d of %d", r.Case, r.Work, planned)
+		}
 	}
 	s := Summarize(rows)
 	t.Logf("%+v", s)
-	if s.Cases != len(Cases()) || s.MeanBoundGap > 0.01 || s.WorstBoundGap > 0.03 {
+	return s
+}
+
+// The gaps are those of the planner's budget. The work is counted, not timed, so
+// that they are the same everywhere.
+func TestTable(t *testing.T) {
+	if s := measured(t, Cases()); s.Cases != len(Cases()) || s.MeanGap > 0.003 || s.WorstGap > 0.03 {
 		t.Errorf("%+v", s)
+	}
+}
+
+func TestSeries(t *testing.T) {
+	all := slices.Concat(Random(), Incidence(), Covers(), []Case{Hypercube(6), Hypercube(7), Hypercube(8), Hypercube(9)})
+	if s := measured(t, all); s.MeanGap > 0.003 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// hc10u, under other names of its nodes, too: chance must not decide.
+func TestHypercube(t *testing.T) {
+	var all []Case
+	for turn := range 6 {
+		c := Hypercube(10)
+		p := c.Problem.Terminals
+		c.Problem.Terminals = slices.Concat(p[turn:], p[:turn])
+		all = append(all, c)
+	}
+	if s := measured(t, all); s.MeanGap > 0.01 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestFewTerminalsAndLowWidth(t *testing.T) {
+	if s := measured(t, slices.Concat(FewTerminals(), LowWidth())); s.MeanGap > 0.005 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A bound costs a quarter of the budget, not the tree: it is the one that three
+// quarters give, or a better one.
+func TestBoundKeepsTheTree(t *testing.T) {
+	cases := slices.Concat(Random(), Incidence(), Covers(), LowWidth(), []Case{Hypercube(8)})
+	for _, budget := range []int64{1 << 12, 1 << 16, 1 << 18} {
+		with, err := Run(cases, steiner.Options{Budget: budget, Bound: true}, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		without, err := Run(cases, steiner.Options{Budget: budget}, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		worse := 0.0
+		for i, r := range with {
+			first, err := steiner.Mehlhorn(cases[i].Problem)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if most := max(budget, first.Work); r.Work > most {
+				t.Errorf("%s: work %d of %d", r.Case, r.Work, most)
+			}
+			worse += (r.Cost/without[i].Cost - 1) / float64(len(with))
+		}
+		t.Logf("budget %d: %.2f %% worse with a bound", budget, 100*worse)
+		if worse > 0.01 {
+			t.Errorf("budget %d: the trees are %.2f %% worse with a bound", budget, 100*worse)
+		}
 	}
 }
 
@@ -58,7 +131,7 @@ func TestGaps(t *testing.T) {
 
 func TestRunNamesTheCase(t *testing.T) {
 	c := Case{Name: "broken"}
-	if _, err := Run([]Case{c}, steiner.Options{}, nil); !errors.Is(err, steiner.ErrProblem) || err.Error()[:11] != "case broken" {
+	if _, err := Run([]Case{c}, steiner.Options{}, 0, nil); !errors.Is(err, steiner.ErrProblem) || err.Error()[:11] != "case broken" {
 		t.Error(err)
 	}
 }
@@ -71,7 +144,7 @@ func BenchmarkSolve(b *testing.B) {
 		b.Run("case="+c.Name, func(b *testing.B) {
 			var row Row
 			for b.Loop() {
-				rows, err := Run([]Case{c}, steiner.Options{}, nil)
+				rows, err := Run([]Case{c}, steiner.Options{}, 0, nil)
 				if err != nil {
 					b.Fatal(err)
 				}
