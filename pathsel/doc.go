@@ -33,7 +33,8 @@
 // hosts, what it costs each switch to serve all members of its component through
 // one switch in each component beneath. If that gives a tree, it has the fewest
 // hops and the least depth of all trees whatever, and is the best of these by
-// the criterion: exact, in time that grows with the links above the group.
+// the criterion: exact, in time that grows with the links above the group. By the
+// load a tree of more hops may be better; see below.
 //
 // Shortest paths. Elsewhere every member reaches the root over as few links as
 // the usable switches allow. Among the shortest-path trees of one root, the
@@ -63,31 +64,32 @@
 //
 // LeastLoad prices every link, switch CPU and slot by its present use. A link's
 // use is the trees on it, each counted by how slow the link is against the
-// fastest of the fabric; a switch CPU's is the trees on it. Links by their lower
-// layer, and CPUs by their layer, are classes of their own, each with a scale S.
-// A tree that adds p to a use u costs there, with a = 3/2,
+// fastest of the fabric; a switch CPU's is the trees on it; that of its slots the
+// share that is reserved. Links by their lower layer, and CPUs and slots by their
+// layer, are classes of their own; in a fabric without layers there is one class of
+// each kind. A tree that adds p to a use u costs there
 //
-//	a^((u+p)/S) - a^(u/S)
+//	exp((u+p)/S) - exp(u/S)
 //
-// times a constant that lets every class count the same, and divided by what
-// measurements say is left of the link or CPU. S begins at 1 and doubles once a
-// use in the class passes S·log_a(2nc), where the class has n resources and there
-// are c classes. A switch's slots are a class of each layer as well; their use is the
-// share that is reserved, and S begins at 2^-20.
+// divided by what measurements say is left of the link or CPU; CPUs and slots count
+// a sixteenth. S, the scale of the class, is a twelfth of its level, from the first
+// tree on: the root mean square of its uses, but no less than half of the largest
+// mean use that the links of one switch must have, or of the largest use of a CPU.
+// So classes in which a resource carries many trees and such in which it carries few
+// have prices of the same size. This is the rule of Aspnes, Azar, Fiat, Plotkin and
+// Waarts (On-line routing of virtual circuits with applications to load balancing
+// and machine scheduling, JACM 44(3), 1997, section 3) with trees in place of paths,
+// and with scales below those for which they prove a bound: their proof needs one
+// that is as large as the optimum, and prices that flat balance few groups badly.
+// What is measured is in docs/planning.md.
 //
-// This is ASSIGN-ROUTE of Aspnes, Azar, Fiat, Plotkin and Waarts (On-line
-// routing of virtual circuits with applications to load balancing and machine
-// scheduling, JACM 44(3), 1997, section 3), with trees in place of paths. If
-// every tree is the cheapest of those allowed, no use in a class is ever above
-// 4·log_a(2nc) times the largest that is there when the same groups, all known
-// beforehand, are placed in the best way in trees that are allowed. For: let L
-// be the present uses and L* the optimum's, in units of an S not below the
-// optimum; the sum over the resources of a^L·(2-L*)/n does not grow with a tree,
-// since a^p-1 <= p/2 for p from 0 to 1; it begins at 2c, and L* <= 1. The
-// doubling costs the factor of 4. In fabrics of layers the trees allowed are
-// those of the fewest hops, of which the cheapest is found; elsewhere the
-// cheapest is not always found and the bound is a guide. Trees that go leave S as
-// it is. What is measured is far better: see docs/planning.md.
+// Detours. The cheapest tree of the fewest hops is improved by local search: a
+// branch is taken off its parent and hung elsewhere over the cheapest way to the rest
+// of the tree, where that is cheaper. A link counts there at least as much as one
+// whose use is what must be expected: its class's level, or the largest mean use that
+// the links of one switch must have, as a whole number. So no tree is longer for the
+// sake of links that are not used more than that. The budgets are in links that are
+// looked at.
 //
 // # Several trees of one communicator
 //

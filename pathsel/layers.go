@@ -20,12 +20,11 @@ type layers struct {
 
 // findLayers returns the structure of g, or nil where it has none.
 func findLayers(g *topology.Graph) *layers {
+	if !inLayers(g) {
+		return nil
+	}
 	latency := map[int64]bool{}
 	for _, link := range g.AllLinks() {
-		a, b := g.Layer(link.Ends[0].Node), g.Layer(link.Ends[1].Node)
-		if a-b != 1 && b-a != 1 {
-			return nil
-		}
 		if len(latency) < 2 {
 			latency[int64(link.Latency)] = true
 		}
@@ -48,6 +47,16 @@ func findLayers(g *topology.Graph) *layers {
 		s.addLayer(g, u, nodes)
 	}
 	return s
+}
+
+// inLayers reports whether all links join neighbouring layers.
+func inLayers(g *topology.Graph) bool {
+	for _, link := range g.AllLinks() {
+		if a, b := g.Layer(link.Ends[0].Node), g.Layer(link.Ends[1].Node); a-b != 1 && b-a != 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // addLayer numbers the components up to the layer of nodes.

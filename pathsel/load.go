@@ -10,6 +10,7 @@ type Load struct {
 	links    []int32 // trees, by link
 	switches []int32 // trees, by switch index
 	slots    []int64 // reserved, by switch index
+	members  []int32 // trees with members there and elsewhere, by switch index
 	prices   *prices // nil until the first question for one
 }
 
@@ -20,6 +21,7 @@ func NewLoad(g *topology.Graph) *Load {
 		links:    make([]int32, g.Links()),
 		switches: make([]int32, g.Switches()),
 		slots:    make([]int64, g.Switches()),
+		members:  make([]int32, g.Switches()),
 	}
 }
 
@@ -32,24 +34,46 @@ func (l *Load) Remove(t Tree, slots int) { l.count(t, slots, -1) }
 // SetSlots says how many slots are reserved on switch n, in place of what Add
 // and Remove have counted there: for who keeps the books of them elsewhere.
 func (l *Load) SetSlots(n topology.NodeID, slots int) {
-	i := l.graph.SwitchIndex(n)
-	l.slots[i] = int64(slots)
-	if l.prices != nil && l.prices.growSwitch(l, i) {
-		l.prices.all(l)
+	l.setSlots(l.graph.SwitchIndex(n), int64(slots))
+	if l.prices != nil {
+		l.prices.settle(l)
 	}
+}
+
+func (l *Load) setSlots(i int, slots int64) {
+	if l.prices != nil {
+		l.prices.moveSlots(l.graph, i, l.slots[i], slots)
+	}
+	l.slots[i] = slots
+}
+
+func (l *Load) countMembers(i int, sign int32) {
+	if l.prices != nil {
+		l.prices.moveMembers(l.graph, i, l.members[i], l.members[i]+sign)
+	}
+	l.members[i] += sign
 }
 
 func (l *Load) count(t Tree, slots int, sign int32) {
 	for link := range t.Links() {
+		if l.prices != nil {
+			l.prices.moveLink(link, l.links[link], l.links[link]+sign)
+		}
 		l.links[link] += sign
+	}
+	for v := range t.residences() {
+		l.countMembers(l.graph.SwitchIndex(t.Vertices[v].Switch), sign)
 	}
 	for _, v := range t.Vertices {
 		i := l.graph.SwitchIndex(v.Switch)
+		if l.prices != nil {
+			l.prices.moveCPU(l.graph, i, l.switches[i], l.switches[i]+sign)
+		}
 		l.switches[i] += sign
-		l.slots[i] += int64(sign) * int64(slots)
+		l.setSlots(i, l.slots[i]+int64(sign)*int64(slots))
 	}
 	if l.prices != nil {
-		l.prices.follow(l, t)
+		l.prices.settle(l)
 	}
 }
 

@@ -64,8 +64,9 @@ type Planner struct {
 	cfg    Config
 	layers *layers // nil: the fabric has none
 
-	rank   []int32 // by host, during a plan; otherwise -1
-	ascent ascent
+	rank    []int32 // by host, during a plan; otherwise -1
+	ascent  ascent
+	detours detours
 }
 
 // NewPlanner returns a planner for g.
@@ -92,7 +93,7 @@ func (p *Planner) Graph() *topology.Graph { return p.graph }
 
 // Bytes returns the memory that the planner holds beside its graph, in bytes.
 func (p *Planner) Bytes() int {
-	n := 4*cap(p.rank) + p.ascent.bytes()
+	n := 4*cap(p.rank) + p.ascent.bytes() + p.detours.bytes()
 	if p.layers != nil {
 		n += 4 * (cap(p.layers.own) + cap(p.layers.above))
 	}
@@ -307,13 +308,21 @@ func (p *Planner) plan(a asked) (Plan, error) {
 }
 
 // candidates returns the trees by a.by, best first, or why there is none.
-func (p *Planner) candidates(a asked) ([]candidate, error) {
+func (p *Planner) candidates(a asked) (all []candidate, err error) {
+	found := false
 	if p.layers != nil && !a.Forward {
-		if c, ok := p.byLevels(a); ok {
-			return []candidate{c}, nil
+		all = make([]candidate, 1)
+		all[0], found = p.byLevels(a)
+	}
+	if !found {
+		if all, err = p.elsewhere(a); err != nil {
+			return nil, err
 		}
 	}
-	return p.elsewhere(a)
+	if a.by == LeastLoad && a.load != nil {
+		all = p.withDetour(a, all)
+	}
+	return all, nil
 }
 
 // weigh returns the trees that each criterion with a weight would choose, and

@@ -2,6 +2,7 @@ package pathsel
 
 import (
 	"math"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -9,28 +10,53 @@ import (
 // prices are what LeastLoad minimises, by the rule in the package's
 // documentation.
 type prices struct {
-	class  []uint8 // by link
-	at     []float64
-	volume []float64 // p of a tree, by link
-	cpu    []float64 // by switch
-	groups []priceClass
-	fast   int64 // bit/s of the fastest link
+	// layer is that of a node; where links join other than neighbouring layers, 1 of
+	// every switch.
+	layer   func(topology.NodeID) int
+	grade   []int32   // by link
+	grades  []grade   // of links, then of the switches of each layer
+	cpus    int32     // the grade of layer 0
+	beside  [][]int32 // by layer: the grades of its switches' links to switches
+	least   []float64 // by layer: the least floor of these; 0: to be computed
+	classes []priceClass
+	ups     []float64 // by switch: its links upwards, each by the trees that make a use of 1
 }
 
-// priceClass is the scale of one class.
+// priceClass is the resources whose uses are compared with one another.
 type priceClass struct {
-	scale float64
-	limit float64 // uses above it, in units of scale, double the scale
-	worth float64 // a class of few resources counts as much as one of many
-	n     int
+	n       int
+	weight  float64
+	squares float64 // of the uses, in sum
+	// most is the largest use of a CPU or of slots. Of links it is the largest mean
+	// use of those upwards from one switch by the trees with members there and
+	// elsewhere: where members have one link, every placement has as much.
+	most  float64
+	stale bool    // most may be less by now
+	scale float64 // a use that is larger by it has e times the price; 0: nothing is used
+	// expected is the use of a link up to which no longer tree pays.
+	expected float64
 }
 
-// priceBase is a, and priceUnit the finest price: prices are whole multiples of
-// it, so that sums are exact and do not depend on their order.
+// grade is links or switches whose next tree has the same price if they have the
+// same number of trees.
+type grade struct {
+	class  int
+	volume float64   // what a tree adds to the use
+	price  []float64 // by the trees that are there, as far as it was asked for
+	floor  float64   // what detours count a link at, at least; 0: to be computed
+}
+
 const (
-	priceBase  = 1.5
-	priceUnit  = 1.0 / (1 << 12)
-	leastShare = 1.0 / (1 << 20) // with which the scales of slots begin
+	// steepness is how many times the price of something grows e-fold until its
+	// use is the level of its class.
+	steepness = 12
+	// switchWeight is what a switch's CPU, or slots, count against a link.
+	switchWeight = 1.0 / 16
+	// priceUnit is the finest price: prices are whole multiples of it, so that
+	// sums of them are exact and do not depend on their order.
+	priceUnit = 1.0 / (1 << 8)
+	// scaleSteps are the steps in which a scale doubles.
+	scaleSteps = 16
 )
 
 // kinds of classes, of each layer.
@@ -43,114 +69,243 @@ const (
 
 func classOf(kind, layer int) int { return classKinds*layer + kind }
 
-// newPrices counts the classes and prices everything as l has it.
+// newPrices counts the classes and what they carry.
 func newPrices(l *Load) *prices {
 	g := l.graph
+	layers := max(g.Layers(), 2)
 	p := &prices{
-		class: make([]uint8, g.Links()), at: make([]float64, g.Links()), volume: make([]float64, g.Links()),
-		cpu: make([]float64, g.Switches()), groups: make([]priceClass, classKinds*(g.Layers()+1)),
+		layer: g.Layer, grade: make([]int32, g.Links()), classes: make([]priceClass, classKinds*layers),
+		ups: make([]float64, g.Switches()), beside: make([][]int32, layers), least: make([]float64, layers),
 	}
-	for _, link := range g.AllLinks() {
-		p.fast = max(p.fast, link.Bandwidth)
-	}
-	for id, link := range g.AllLinks() {
-		lower := min(g.Layer(link.Ends[0].Node), g.Layer(link.Ends[1].Node))
-		p.class[id] = uint8(classOf(linkClass, min(lower, 80)))
-		p.volume[id] = float64(p.fast) / float64(link.Bandwidth)
-		p.groups[p.class[id]].n++
-	}
-	for i := range g.Switches() {
-		layer := g.Layer(g.Switch(i))
-		p.groups[classOf(cpuClass, layer)].n++
-		p.groups[classOf(slotClass, layer)].n++
-	}
-	classes, largest := 0, 1
-	for _, c := range p.groups {
-		classes, largest = classes+min(c.n, 1), max(largest, c.n)
-	}
-	for c := range p.groups {
-		n := max(p.groups[c].n, 1)
-		p.groups[c].scale, p.groups[c].limit = 1, math.Log(float64(2*n*max(classes, 1)))/math.Log(priceBase)
-		p.groups[c].worth = float64(largest) / float64(n)
-		if c%classKinds == slotClass {
-			p.groups[c].scale = leastShare
+	if !inLayers(g) {
+		p.layer = func(n topology.NodeID) int {
+			if g.IsHost(n) {
+				return 0
+			}
+			return 1
 		}
 	}
-	for id, trees := range l.links {
-		p.grow(int(p.class[id]), float64(trees)*p.volume[id])
+	p.gradeLinks(g)
+	p.cpus = int32(len(p.grades))
+	for layer := range layers {
+		p.grades = append(p.grades, grade{class: classOf(cpuClass, layer), volume: 1})
+	}
+	for c := range p.classes {
+		p.classes[c].weight = 1
+		if c%classKinds != linkClass {
+			p.classes[c].weight = switchWeight
+		}
+	}
+	for i := range g.Switches() {
+		layer := p.layer(g.Switch(i))
+		p.classes[classOf(cpuClass, layer)].n++
+		p.classes[classOf(slotClass, layer)].n++
+	}
+	for link, trees := range l.links {
+		p.moveLink(topology.LinkID(link), 0, trees)
 	}
 	for i := range l.switches {
-		p.growSwitch(l, i)
+		p.moveMembers(g, i, 0, l.members[i])
+		p.moveCPU(g, i, 0, l.switches[i])
+		p.moveSlots(g, i, 0, l.slots[i])
 	}
-	p.all(l)
+	p.settle(l)
 	return p
 }
 
-// grow doubles the scale of a class until a use is within its limit, and
-// reports whether it did.
-func (p *prices) grow(class int, use float64) bool {
-	c, grown := &p.groups[class], false
-	for use > c.scale*c.limit {
-		c.scale, grown = 2*c.scale, true
+// gradeLinks puts links of one layer and one bandwidth in one grade.
+func (p *prices) gradeLinks(g *topology.Graph) {
+	fast := int64(0)
+	for _, link := range g.AllLinks() {
+		fast = max(fast, link.Bandwidth)
 	}
-	return grown
+	type kind struct {
+		class     int
+		bandwidth int64
+	}
+	known := map[kind]int32{}
+	last, at := kind{class: -1}, int32(0)
+	for id, link := range g.AllLinks() {
+		k := kind{classOf(linkClass, min(p.layer(link.Ends[0].Node), p.layer(link.Ends[1].Node))), link.Bandwidth}
+		if k != last {
+			if old, met := known[k]; met {
+				at = old
+			} else {
+				at = int32(len(p.grades))
+				known[k] = at
+				p.grades = append(p.grades, grade{class: k.class, volume: float64(fast) / float64(link.Bandwidth)})
+			}
+			last = k
+		}
+		p.grade[id] = at
+		p.classes[k.class].n++
+		for _, end := range link.Ends {
+			if layer := p.layer(end.Node); k.class >= classKinds && !slices.Contains(p.beside[layer], at) {
+				p.beside[layer] = append(p.beside[layer], at)
+			}
+		}
+		for lower := range p.lowerEnds(g, id) {
+			p.ups[lower] += 1 / p.grades[at].volume
+		}
+	}
 }
 
-// growSwitch does so for the CPU and the slots of a switch.
-func (p *prices) growSwitch(l *Load, i int) bool {
-	n := l.graph.Switch(i)
-	layer := l.graph.Layer(n)
-	if all := l.graph.Capability(n).Slots; all > 0 {
-		p.grow(classOf(slotClass, layer), float64(l.slots[i])/float64(all))
+// lowerEnds iterates over the switches from which a link leads upwards: one of a
+// lower layer than the other end, or both of one layer.
+func (p *prices) lowerEnds(g *topology.Graph, id topology.LinkID) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		ends := g.Link(id).Ends
+		for end, e := range ends {
+			other := ends[1-end].Node
+			if g.IsSwitch(e.Node) && g.IsSwitch(other) && p.layer(e.Node) <= p.layer(other) && !yield(g.SwitchIndex(e.Node)) {
+				return
+			}
+		}
 	}
-	return p.grow(classOf(cpuClass, layer), float64(l.switches[i]))
+}
+
+// moveLink notes that the trees on a link become others in number.
+func (p *prices) moveLink(id topology.LinkID, before, after int32) {
+	r := &p.grades[p.grade[id]]
+	p.classes[r.class].move(float64(before)*r.volume, float64(after)*r.volume)
+}
+
+// moveMembers does so for the trees that lead from members of a switch upwards.
+func (p *prices) moveMembers(g *topology.Graph, i int, before, after int32) {
+	if p.ups[i] > 0 {
+		p.classes[classOf(linkClass, p.layer(g.Switch(i)))].peak(float64(before)/p.ups[i], float64(after)/p.ups[i])
+	}
+}
+
+// moveCPU does so for the CPU of a switch, and moveSlots for its slots.
+func (p *prices) moveCPU(g *topology.Graph, i int, before, after int32) {
+	c := &p.classes[classOf(cpuClass, p.layer(g.Switch(i)))]
+	c.move(float64(before), float64(after))
+	c.peak(float64(before), float64(after))
+}
+
+func (p *prices) moveSlots(g *topology.Graph, i int, before, after int64) {
+	n := g.Switch(i)
+	if all := g.Capability(n).Slots; all > 0 && before != after {
+		c := &p.classes[classOf(slotClass, p.layer(n))]
+		c.move(float64(before)/float64(all), float64(after)/float64(all))
+		c.peak(float64(before)/float64(all), float64(after)/float64(all))
+	}
+}
+
+func (c *priceClass) move(before, after float64) { c.squares += after*after - before*before }
+
+func (c *priceClass) peak(before, after float64) {
+	c.stale = c.stale || before >= c.most && after < before
+	c.most = max(c.most, after)
+}
+
+// settle gives every class its scale, and forgets the prices of those whose
+// scale is another now.
+func (p *prices) settle(l *Load) {
+	changed := false
+	for c := range p.classes {
+		class := &p.classes[c]
+		if class.stale {
+			p.lookAgain(l, c)
+		}
+		level, scale := class.level(), 0.0
+		if level > 0 {
+			scale = math.Exp2(math.Ceil(math.Log2(level)*scaleSteps)/scaleSteps) / steepness
+		}
+		expected := math.Ceil(math.Max(level, class.most) - 1e-9)
+		changed = changed || scale != class.scale || expected != class.expected
+		class.scale, class.expected = scale, expected
+	}
+	if !changed {
+		return
+	}
+	for r := range p.grades {
+		p.grades[r].price, p.grades[r].floor = p.grades[r].price[:0], 0
+	}
+	clear(p.least)
+}
+
+// level is the use that prices are measured by: the root mean square, but no less
+// than half of most, where a part of the fabric has nearly all.
+func (c *priceClass) level() float64 {
+	if c.n == 0 || c.squares <= 0 {
+		return 0
+	}
+	return math.Max(math.Sqrt(c.squares/float64(c.n)), c.most/2)
+}
+
+// lookAgain finds what class has the most of.
+func (p *prices) lookAgain(l *Load, class int) {
+	c := &p.classes[class]
+	c.most, c.stale = 0, false
+	g := l.graph
+	for i := range l.switches {
+		n := g.Switch(i)
+		if p.layer(n) != class/classKinds {
+			continue
+		}
+		switch class % classKinds {
+		case linkClass:
+			if p.ups[i] > 0 {
+				c.most = max(c.most, float64(l.members[i])/p.ups[i])
+			}
+		case cpuClass:
+			c.most = max(c.most, float64(l.switches[i]))
+		case slotClass:
+			if all := g.Capability(n).Slots; all > 0 {
+				c.most = max(c.most, float64(l.slots[i])/float64(all))
+			}
+		}
+	}
 }
 
 // price returns what adding volume to use costs in a class.
-func (p *prices) price(class int, use, volume float64) float64 {
-	s, worth := p.groups[class].scale, p.groups[class].worth
-	for s < volume {
-		s *= 2
-	}
-	x := math.Exp2(use / s * log2Base)
-	return math.Round(worth*x*(math.Exp2(volume/s*log2Base)-1)/priceUnit) * priceUnit
+func (c *priceClass) price(use, volume float64) float64 {
+	scale := max(c.scale, volume/steepness)
+	x := min((use+volume)/scale, 3*steepness)
+	return math.Round(c.weight*math.Exp(x)*(1-math.Exp(-volume/scale))/priceUnit) * priceUnit
 }
 
-var log2Base = math.Log2(priceBase)
-
-func (p *prices) all(l *Load) {
-	for id := range p.at {
-		p.link(l, topology.LinkID(id))
+// of returns what one more costs where there are so many trees. There are fewer
+// than none for a moment where a manager takes off the load what is not yet on it.
+func (p *prices) of(at int32, trees int32) float64 {
+	trees = max(trees, 0)
+	if r := &p.grades[at]; int(trees) < len(r.price) {
+		return r.price[trees]
 	}
-	for i := range p.cpu {
-		p.setCPU(l, i)
-	}
+	return p.extend(&p.grades[at], int(trees))
 }
 
-func (p *prices) link(l *Load, id topology.LinkID) {
-	p.at[id] = p.price(int(p.class[id]), float64(l.links[id])*p.volume[id], p.volume[id])
+func (p *prices) extend(r *grade, trees int) float64 {
+	for k := len(r.price); k <= trees; k++ {
+		r.price = append(r.price, p.classes[r.class].price(float64(k)*r.volume, r.volume))
+	}
+	return r.price[trees]
 }
 
-func (p *prices) setCPU(l *Load, i int) {
-	layer := l.graph.Layer(l.graph.Switch(i))
-	p.cpu[i] = p.price(classOf(cpuClass, layer), float64(l.switches[i]), 1)
+// floor returns what a link counts in a detour at least: its price at the use
+// that is to be expected there. So no tree is longer than it need be for what is
+// used no more than that.
+func (p *prices) floor(at int32) float64 {
+	r := &p.grades[at]
+	if r.floor == 0 {
+		c := &p.classes[r.class]
+		r.floor = c.price(math.Max(c.expected-r.volume, 0), r.volume)
+	}
+	return r.floor
 }
 
-// follow prices anew what a tree has changed.
-func (p *prices) follow(l *Load, t Tree) {
-	grown := false
-	for id := range t.Links() {
-		grown = p.grow(int(p.class[id]), float64(l.links[id])*p.volume[id]) || grown
-		p.link(l, id)
+// leastFloor returns what any link from a switch of a layer to another counts in
+// a detour at least.
+func (p *prices) leastFloor(layer int) float64 {
+	if p.least[layer] == 0 {
+		p.least[layer] = math.Inf(1)
+		for _, at := range p.beside[layer] {
+			p.least[layer] = min(p.least[layer], p.floor(at))
+		}
 	}
-	for _, v := range t.Vertices {
-		i := l.graph.SwitchIndex(v.Switch)
-		grown = p.growSwitch(l, i) || grown
-		p.setCPU(l, i)
-	}
-	if grown {
-		p.all(l)
-	}
+	return p.least[layer]
 }
 
 // priced returns the load's prices, made at the first question.
@@ -165,16 +320,28 @@ func (l *Load) priced() *prices {
 // it is measured to be.
 const spare = 1.0 / 16
 
+// busier returns a price where a share is measured to be in use.
+func busier(price, busy float64) float64 {
+	if busy > 0 {
+		return math.Round(price/max(1-busy, spare)/priceUnit) * priceUnit
+	}
+	return price
+}
+
 // linkPrice returns the price of one more tree on a link.
 func (l *Load) linkPrice(view topology.View, link topology.LinkID) float64 {
 	price := 0.125 // of an idle fabric: all links are equal
 	if l != nil {
-		price = l.priced().at[link]
+		p := l.priced()
+		price = p.of(p.grade[link], l.links[link])
 	}
-	if busy := view.LinkUtilization(link); busy > 0 {
-		return math.Round(price/max(1-busy, spare)/priceUnit) * priceUnit
-	}
-	return price
+	return busier(price, view.LinkUtilization(link))
+}
+
+// detourPrice returns what a link counts in a detour.
+func (l *Load) detourPrice(view topology.View, link topology.LinkID) float64 {
+	p := l.priced()
+	return max(l.linkPrice(view, link), p.floor(p.grade[link]))
 }
 
 // switchPrice returns the price of one more tree with so many slots on switch n.
@@ -183,17 +350,10 @@ func (l *Load) switchPrice(view topology.View, n topology.NodeID, slots int) flo
 		return 0.125
 	}
 	p, i := l.priced(), l.graph.SwitchIndex(n)
-	price := p.cpu[i]
-	if busy := view.NodeUtilization(n); busy > 0 {
-		price = math.Round(price/max(1-busy, spare)/priceUnit) * priceUnit
-	}
+	layer := p.layer(n)
+	price := busier(p.of(p.cpus+int32(layer), l.switches[i]), view.NodeUtilization(n))
 	if all := view.Capability(n).Slots; slots > 0 && all > 0 {
-		price += p.slotPrice(l.graph.Layer(n), float64(l.slots[i])/float64(all), float64(slots)/float64(all))
+		price += p.classes[classOf(slotClass, layer)].price(float64(l.slots[i])/float64(all), float64(slots)/float64(all))
 	}
 	return price
-}
-
-// slotPrice returns what a share of a switch's slots costs.
-func (p *prices) slotPrice(layer int, used, share float64) float64 {
-	return p.price(classOf(slotClass, layer), used, share)
 }

@@ -99,6 +99,25 @@ func (t Tree) Links() iter.Seq[topology.LinkID] {
 	}
 }
 
+// residences iterates over the vertices that have members of their own, and more
+// of the tree beside these.
+func (t Tree) residences() iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		if len(t.Vertices) < 2 {
+			return
+		}
+		met := make([]bool, len(t.Vertices))
+		for _, l := range t.Leaves {
+			if !met[l.Vertex] {
+				met[l.Vertex] = true
+				if !yield(l.Vertex) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Lowest returns the lowest rank beneath each vertex.
 func (t Tree) Lowest() []uint32 {
 	lowest := make([]uint32, len(t.Vertices))
