@@ -22,7 +22,7 @@ type Agent interface {
 	Prepare(ctx context.Context, p agent.Prepare) (netip.AddrPort, error)
 
 	// Commit puts a prepared epoch into use.
-	Commit(ctx context.Context, c agent.Commit) error
+	Commit(ctx context.Context, c agent.Commit) (topology.Reducer, error)
 
 	// Remove ends an epoch.
 	Remove(ctx context.Context, r agent.Remove) error

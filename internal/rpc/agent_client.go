@@ -14,6 +14,7 @@ import (
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/version"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // AgentClient is an Agent on the other side of a connection, which is made
@@ -71,9 +72,10 @@ func (c *AgentClient) Prepare(ctx context.Context, p agent.Prepare) (netip.AddrP
 }
 
 // Commit implements Agent.
-func (c *AgentClient) Commit(ctx context.Context, m agent.Commit) error {
-	_, err := c.client.Commit(ctx, commitRequest(m))
-	return c.fail("commit", err)
+func (c *AgentClient) Commit(ctx context.Context, m agent.Commit) (topology.Reducer, error) {
+	answer, err := c.client.Commit(ctx, commitRequest(m))
+	var r reader
+	return r.reducer(answer.GetReducer()), c.fail("commit", err)
 }
 
 // Remove implements Agent.

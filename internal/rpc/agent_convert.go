@@ -72,7 +72,7 @@ func agentState(s AgentState) *pb.AgentState {
 	for _, h := range s.Holds {
 		m.Holds = append(m.Holds, &pb.Hold{
 			Group: h.Group, Epoch: h.Epoch, Tree: uint32(h.Tree), Window: h.Window, Committed: h.Committed,
-			DataAddress: addrText(h.Addr),
+			DataAddress: addrText(h.Addr), Reducer: reducer(h.Reducer),
 		})
 	}
 	return m
@@ -87,6 +87,7 @@ func (r *reader) agentState(m *pb.AgentState) AgentState {
 		s.Holds = append(s.Holds, agent.Hold{
 			Group: h.GetGroup(), Epoch: h.GetEpoch(), Tree: r.uint8("holds.tree", h.GetTree()), Window: h.GetWindow(),
 			Committed: h.GetCommitted(), Addr: r.optionalAddr("holds.data_address", h.GetDataAddress()),
+			Reducer: r.reducer(h.GetReducer()),
 		})
 	}
 	return s

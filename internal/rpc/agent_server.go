@@ -54,7 +54,11 @@ func (s *agentServer) Commit(ctx context.Context, m *pb.CommitRequest) (*pb.Comm
 	if r.err != nil {
 		return nil, r.err
 	}
-	return &pb.CommitResponse{}, s.agent.Commit(ctx, c)
+	by, err := s.agent.Commit(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.CommitResponse{Reducer: reducer(by)}, nil
 }
 
 func (s *agentServer) Remove(ctx context.Context, m *pb.RemoveRequest) (*pb.RemoveResponse, error) {

@@ -32,9 +32,9 @@ var someInterfaces = Interfaces{List: []nic.Interface{
 }}
 
 var someState = AgentState{
-	Switch: "leaf-1", Incarnation: 1<<63 + 5, Capability: topology.DefaultCapability(), Draining: true, Outlives: true, Version: "v1.2.3",
+	Switch: "leaf-1", Incarnation: 1<<63 + 5, Capability: weak(), Draining: true, Outlives: true, Version: "v1.2.3",
 	Holds: []agent.Hold{
-		{Group: 7, Epoch: 2, Tree: 3, Window: 64, Committed: true, Addr: netip.MustParseAddrPort("10.0.0.1:4000")},
+		{Group: 7, Epoch: 2, Tree: 3, Window: 64, Committed: true, Addr: netip.MustParseAddrPort("10.0.0.1:4000"), Reducer: someReducer()},
 		{Group: 8, Epoch: 4, Window: 8},
 	},
 	Interfaces: &someInterfaces,
@@ -73,9 +73,15 @@ func TestAgentCalls(t *testing.T) {
 		Children: []aggregate.Child{{Addr: netip.MustParseAddrPort("10.0.0.2:1"), Lowest: 0}, {Addr: netip.MustParseAddrPort("10.0.0.3:1"), Lowest: 4}},
 		Parent:   netip.MustParseAddrPort("10.0.1.1:2"), Index: 65535, Probes: 8, Lease: 30 * time.Second,
 	}}
-	check[any](t, "commit", c.Commit(ctx, commit), commit, f.asked)
+	f.reducer = someReducer()
+	by, err := c.Commit(ctx, commit)
+	check[any](t, "commit", err, commit, f.asked)
+	check(t, "committed", nil, f.reducer, by)
+	f.reducer = topology.SoftwareReducer()
 	commit.Config.Parent = netip.AddrPort{}
-	check[any](t, "commit of the root", c.Commit(ctx, commit), commit, f.asked)
+	by, err = c.Commit(ctx, commit)
+	check[any](t, "commit of the root", err, commit, f.asked)
+	check(t, "committed in software", nil, f.reducer, by)
 
 	remove := agent.Remove{Incarnation: 5, Group: 7, Epoch: 2, Tree: 1}
 	check[any](t, "remove", c.Remove(ctx, remove), remove, f.asked)
@@ -208,4 +214,18 @@ func TestVigil(t *testing.T) {
 			t.Errorf("after silence: %v", fell)
 		}
 	})
+}
+
+// weak returns a capability that has a value in every field.
+func weak() topology.Capability {
+	c := topology.DefaultCapability()
+	c.Window = 64
+	return c
+}
+
+// someReducer returns one of a pipeline that leaves something to its agent.
+func someReducer() topology.Reducer {
+	r := topology.Reducer{Pipeline: topology.P4}
+	r.Own[reduce.Int32], r.Own[reduce.Block32] = topology.FunctionsOf(reduce.Sum, reduce.MaxLoc), topology.FunctionsOf(reduce.Sum)
+	return r
 }

@@ -63,6 +63,14 @@ func (r *reader) int(field string, v uint32) int {
 	return int(v)
 }
 
+// text reads text of at most so many bytes.
+func (r *reader) text(field, s string, most int) string {
+	if len(s) > most {
+		r.fail(field, "%d bytes, most are %d", len(s), most)
+	}
+	return s
+}
+
 // amount reads a number that is finite and not negative.
 func (r *reader) amount(field string, v float64) float64 {
 	if !(v >= 0 && v <= math.MaxFloat64) {
@@ -114,12 +122,9 @@ func (r *reader) capability(m *pb.Capability) topology.Capability {
 		Slots:    r.int("capability.slots", m.GetSlots()),
 		Children: r.int("capability.children", m.GetChildren()),
 		Chunk:    r.int("capability.chunk_bytes", m.GetChunkBytes()),
+		Window:   r.int("capability.window", m.GetWindow()),
 	}
-	for _, f := range m.GetFunctions() {
-		if f > 0 && f <= math.MaxUint8 && reduce.Function(f).Valid() {
-			c.Functions |= topology.FunctionsOf(reduce.Function(f))
-		}
-	}
+	c.Functions = knownFunctions(m.GetFunctions())
 	for _, t := range m.GetTypes() {
 		if t > 0 && t <= math.MaxUint8 && reduce.Type(t).Valid() {
 			c.Types |= topology.TypesOf(reduce.Type(t))
@@ -128,11 +133,59 @@ func (r *reader) capability(m *pb.Capability) topology.Capability {
 	return c
 }
 
+// knownFunctions returns those that this version knows.
+func knownFunctions(list []pb.Function) (set topology.Functions) {
+	for _, f := range list {
+		if f > 0 && f <= math.MaxUint8 && reduce.Function(f).Valid() {
+			set |= topology.FunctionsOf(reduce.Function(f))
+		}
+	}
+	return set
+}
+
 func capability(c topology.Capability) *pb.Capability {
 	return &pb.Capability{
 		Functions: functions(c.Functions), Types: types(c.Types),
-		Slots: uint32(c.Slots), Children: uint32(c.Children), ChunkBytes: uint32(c.Chunk),
+		Slots: uint32(c.Slots), Children: uint32(c.Children), ChunkBytes: uint32(c.Chunk), Window: uint32(c.Window),
 	}
+}
+
+// reducer leaves out one of which nothing is known.
+func reducer(x topology.Reducer) *pb.Reducer {
+	if x.Pipeline == topology.UnknownPipeline {
+		return nil
+	}
+	m := &pb.Reducer{Pipeline: pb.Pipeline(x.Pipeline)}
+	if x.Pipeline == topology.Software {
+		return m
+	}
+	for t, f := range x.Own {
+		if f != 0 {
+			m.Own = append(m.Own, &pb.Pairs{Type: pb.ElementType(t), Functions: functions(f)})
+		}
+	}
+	return m
+}
+
+// reducer reads what reduces in a switch. A pipeline that this version does not
+// know is an unknown one; functions and types that it does not know no operation
+// has.
+func (r *reader) reducer(m *pb.Reducer) topology.Reducer {
+	var x topology.Reducer
+	switch p := topology.Pipeline(m.GetPipeline()); p {
+	case topology.Software:
+		return topology.SoftwareReducer()
+	case topology.Kernel, topology.P4:
+		x.Pipeline = p
+	default:
+		return x
+	}
+	for _, own := range m.GetOwn() {
+		if t := own.GetType(); t > 0 && int(t) < len(x.Own) {
+			x.Own[t] |= knownFunctions(own.GetFunctions())
+		}
+	}
+	return x
 }
 
 func functions(set topology.Functions) []pb.Function {

@@ -61,7 +61,7 @@ func fabricNode(n FabricNode) *pb.Node {
 	if s := n.Switch; s != nil {
 		m.Switch = &pb.SwitchState{
 			Capability: capability(s.Capability), Connected: s.Connected, Draining: s.Draining,
-			Trees: uint32(s.Trees), SlotsUsed: uint32(s.SlotsUsed), AgentVersion: s.AgentVersion, Unusable: s.Unusable,
+			Trees: uint32(s.Trees), SlotsUsed: uint32(s.SlotsUsed), SlotsMost: uint32(s.SlotsMost), SlotsWanted: uint32(s.Wanted), AgentVersion: s.AgentVersion, Unusable: s.Unusable,
 			Cpu: s.CPU,
 		}
 	}
@@ -73,7 +73,8 @@ func (r *reader) fabricNode(m *pb.Node) FabricNode {
 	if s := m.GetSwitch(); s != nil {
 		n.Switch = &SwitchState{
 			Capability: r.capability(s.GetCapability()), Connected: s.GetConnected(), Draining: s.GetDraining(),
-			Trees: r.int("switch.trees", s.GetTrees()), SlotsUsed: r.int("switch.slots_used", s.GetSlotsUsed()), AgentVersion: s.GetAgentVersion(), Unusable: s.GetUnusable(),
+			Trees: r.int("switch.trees", s.GetTrees()), SlotsUsed: r.int("switch.slots_used", s.GetSlotsUsed()),
+			SlotsMost: r.int("switch.slots_most", s.GetSlotsMost()), Wanted: r.int("switch.slots_wanted", s.GetSlotsWanted()), AgentVersion: s.GetAgentVersion(), Unusable: s.GetUnusable(),
 			CPU: r.amount("switch.cpu", s.GetCpu()),
 		}
 	}

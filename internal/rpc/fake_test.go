@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // patience ends a test that would wait for ever; no test waits for it to pass.
@@ -20,6 +21,7 @@ type fakeAgent struct {
 	state    AgentState
 	addr     netip.AddrPort
 	counters AgentCounters
+	reducer  topology.Reducer
 	events   chan AgentEvent
 	asked    any
 }
@@ -31,9 +33,9 @@ func (f *fakeAgent) Prepare(_ context.Context, p agent.Prepare) (netip.AddrPort,
 	return f.addr, f.err
 }
 
-func (f *fakeAgent) Commit(_ context.Context, c agent.Commit) error {
+func (f *fakeAgent) Commit(_ context.Context, c agent.Commit) (topology.Reducer, error) {
 	f.asked = c
-	return f.err
+	return f.reducer, f.err
 }
 
 func (f *fakeAgent) Remove(_ context.Context, r agent.Remove) error {

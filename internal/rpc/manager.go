@@ -120,6 +120,8 @@ type TreeVertex struct {
 	Switch string
 	Parent int      // index in TreeState.Switches; -1: the root
 	Links  []string // to the parent, the own end first; several where switches only forward
+	// Reducer is what reduces there; zero: it is not known.
+	Reducer topology.Reducer
 }
 
 // TreeLeaf is a member on a tree.
@@ -166,6 +168,8 @@ type SwitchState struct {
 	Draining   bool
 	Trees      int // that it carries
 	SlotsUsed  int
+	SlotsMost  int     // that groups may have: those of the capability, within the manager's quota
+	Wanted     int     // slots that the groups whose trees it carries could use
 	CPU        float64 // share of its time that is in use, as plans count it; 0: not known
 
 	AgentVersion string // as its agent told last; empty: it has not
@@ -218,7 +222,11 @@ func newTreeState(t manager.TreeState, g *topology.Graph) TreeState {
 	}
 	edges := p.Tree.Edges()
 	for i, v := range p.Tree.Vertices {
-		s.Switches = append(s.Switches, TreeVertex{g.Name(v.Switch), int(v.Parent), names(edges.OfVertex(i))})
+		x := TreeVertex{Switch: g.Name(v.Switch), Parent: int(v.Parent), Links: names(edges.OfVertex(i))}
+		if i < len(t.Reducers) {
+			x.Reducer = t.Reducers[i]
+		}
+		s.Switches = append(s.Switches, x)
 	}
 	for rank, l := range p.Tree.Leaves {
 		s.Members = append(s.Members, TreeLeaf{g.Name(l.Host), int(l.Vertex), names(edges.OfLeaf(rank))})

@@ -113,11 +113,11 @@ func (c *ManagerClient) Explain(ctx context.Context, which GroupRef) (Explanatio
 	}
 	m, err := c.client.ExplainGroup(ctx, request)
 	if err != nil {
-		return Explanation{}, c.fail("explain group", err)
+		return Explanation{}, c.fail("look up group", err)
 	}
 	var r reader
 	e := r.explanation(m)
-	return e, c.fail("explain group", r.err)
+	return e, c.fail("look up group", r.err)
 }
 
 // Topology implements Manager.

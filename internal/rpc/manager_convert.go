@@ -7,6 +7,7 @@ import (
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
 func createRequest(c manager.Create) *pb.CreateGroupRequest {
@@ -41,13 +42,15 @@ var ways = map[manager.Way]pb.Way{
 func reportRequest(p manager.Report) *pb.ReportEpochRequest {
 	return &pb.ReportEpochRequest{
 		Group: p.Group, Rank: p.Rank, Entered: p.Entered, Way: ways[p.Way], Lost: p.Lost, Silent: p.Silent,
+		Reason: p.Reason, Demand: p.Demand,
 	}
 }
 
 func (r *reader) report(m *pb.ReportEpochRequest) manager.Report {
 	return manager.Report{
 		Group: m.GetGroup(), Rank: m.GetRank(), Entered: m.GetEntered(), Way: keyOf(r, "way", ways, m.GetWay()),
-		Lost: m.GetLost(), Silent: m.GetSilent(),
+		Lost: m.GetLost(), Silent: m.GetSilent(), Reason: r.text("reason", m.GetReason(), wire.MaxReason),
+		Demand: m.GetDemand(),
 	}
 }
 
@@ -69,7 +72,7 @@ func groupEvent(e GroupEvent) *pb.WatchGroupResponse {
 		o := e.Offer
 		return &pb.WatchGroupResponse{Event: &pb.WatchGroupResponse_Offer{Offer: &pb.Offer{
 			Epoch: o.Epoch, Tree: uint32(o.Tree), Cookie: o.Cookie, Window: o.Window, Parent: addrText(o.Parent),
-			Index: uint32(o.Index), Probes: uint32(o.Probes), Idle: duration(o.Idle),
+			Index: uint32(o.Index), Probes: uint32(o.Probes), Idle: duration(o.Idle), Reducers: treeReducers(o.Reducers),
 		}}}
 	case e.Withdrawal != nil:
 		return &pb.WatchGroupResponse{Event: &pb.WatchGroupResponse_Withdrawal{Withdrawal: &pb.Withdrawal{
@@ -92,6 +95,7 @@ func (r *reader) groupEvent(m *pb.WatchGroupResponse, group, rank uint32) (Group
 			Group: group, Rank: rank, Epoch: o.GetEpoch(), Tree: r.uint8("offer.tree", o.GetTree()), Cookie: o.GetCookie(),
 			Window: o.GetWindow(), Parent: r.addr("offer.parent", o.GetParent()), Index: r.uint16("offer.index", o.GetIndex()),
 			Probes: r.int("offer.probes", o.GetProbes()), Idle: r.duration("offer.idle", o.GetIdle()),
+			Reducers: r.treeReducers(o.GetReducers()),
 		}}, true
 	case *pb.WatchGroupResponse_Withdrawal:
 		return GroupEvent{Withdrawal: &manager.Withdrawal{
@@ -105,6 +109,23 @@ func (r *reader) groupEvent(m *pb.WatchGroupResponse, group, rank uint32) (Group
 	return GroupEvent{}, false
 }
 
+func treeReducers(all []manager.TreeReducer) (list []*pb.TreeReducer) {
+	for i := range all {
+		x := &all[i]
+		list = append(list, &pb.TreeReducer{Reducer: reducer(x.Reducer), Switches: uint32(x.Switches), Names: x.Names})
+	}
+	return list
+}
+
+func (r *reader) treeReducers(list []*pb.TreeReducer) (all []manager.TreeReducer) {
+	for _, m := range list {
+		all = append(all, manager.TreeReducer{
+			Reducer: r.reducer(m.GetReducer()), Switches: r.int("offer.reducers.switches", m.GetSwitches()), Names: m.GetNames(),
+		})
+	}
+	return all
+}
+
 var states = map[manager.State]pb.GroupState{
 	manager.Waiting: pb.GroupState_GROUP_STATE_WAITING, manager.Planning: pb.GroupState_GROUP_STATE_PLANNING,
 	manager.Preparing: pb.GroupState_GROUP_STATE_PREPARING, manager.Active: pb.GroupState_GROUP_STATE_ACTIVE,
@@ -115,7 +136,7 @@ var states = map[manager.State]pb.GroupState{
 func summary(s manager.Summary) *pb.GroupSummary {
 	return &pb.GroupSummary{
 		Group: s.Group, Name: s.Name, Members: uint32(s.Members), Watching: uint32(s.Watching), State: states[s.State], Epoch: s.Epoch,
-		Bundle: bundle(s.Bundle),
+		Bundle: bundle(s.Bundle), Window: s.Window, Demand: s.Demand,
 	}
 }
 
@@ -123,7 +144,7 @@ func (r *reader) summary(m *pb.GroupSummary) manager.Summary {
 	return manager.Summary{
 		Group: m.GetGroup(), Name: m.GetName(), Members: r.int("members", m.GetMembers()),
 		Watching: r.int("watching", m.GetWatching()), State: keyOf(r, "state", states, m.GetState()), Epoch: m.GetEpoch(),
-		Bundle: r.bundle(m.GetBundle()),
+		Bundle: r.bundle(m.GetBundle()), Window: m.GetWindow(), Demand: m.GetDemand(),
 	}
 }
 

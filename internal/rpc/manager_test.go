@@ -46,7 +46,7 @@ func TestManagerCalls(t *testing.T) {
 	}
 
 	check[any](t, "release", c.ReleaseGroup(ctx, 12), uint32(12), f.asked)
-	report := manager.Report{Group: 12, Rank: 3, Entered: 4, Way: manager.HostTree, Lost: 2, Silent: true}
+	report := manager.Report{Group: 12, Rank: 3, Entered: 4, Way: manager.HostTree, Lost: 2, Silent: true, Reason: "no answer"}
 	check[any](t, "report", c.ReportEpoch(ctx, report), report, f.asked)
 	check[any](t, "drain", c.DrainSwitch(ctx, "leaf-0", true), [2]any{"leaf-0", true}, f.asked)
 
@@ -78,7 +78,8 @@ func someExplanation() Explanation {
 		Trees: []TreeState{{
 			Epoch: 2, Stage: manager.TreePrepared, Window: 64,
 			Switches: []TreeVertex{
-				{"spine-0", -1, nil}, {"leaf-0", 0, []string{"leaf-0:2--spine-0:1"}}, {"leaf-1", 0, []string{"leaf-1:2--plain:1", "plain:2--spine-0:2"}},
+				{"spine-0", -1, nil, topology.SoftwareReducer()}, {"leaf-0", 0, []string{"leaf-0:2--spine-0:1"}, someReducer()},
+				{"leaf-1", 0, []string{"leaf-1:2--plain:1", "plain:2--spine-0:2"}, topology.Reducer{}},
 			},
 			Members: []TreeLeaf{{"h0", 1, []string{"h0:1--leaf-0:1"}}, {"h1", 2, []string{"h1:1--leaf-1:1"}}},
 			Figures: pathsel.Figures{Hops: 5, Depth: 3, Latency: 7 * time.Microsecond, Bandwidth: 50e9, Use: 1, Price: 1.5, Share: 0.25},
@@ -141,6 +142,7 @@ func TestManagerWatch(t *testing.T) {
 		{Offer: &manager.Offer{
 			Group: 12, Rank: 3, Epoch: 2, Tree: 1, Cookie: 1<<48 - 1, Window: 64,
 			Parent: netip.MustParseAddrPort("10.0.0.1:4000"), Index: 7, Probes: 8, Idle: 10 * time.Second,
+			Reducers: []manager.TreeReducer{{Reducer: someReducer(), Switches: 9, Names: []string{"leaf-0", "leaf-1"}}, {Switches: 1, Names: []string{"old"}}},
 		}},
 		{Withdrawal: &manager.Withdrawal{Group: 12, Rank: 3, Epoch: 2, Why: "switch leaf-1 died"}},
 		{Notice: &manager.Notice{Group: 12, Rank: 3, Err: manager.ErrReleased, End: true}},

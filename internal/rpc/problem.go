@@ -34,6 +34,7 @@ var sentinels = []struct {
 	{manager.ErrBundle, "bundle", codes.InvalidArgument},
 	{manager.ErrExists, "group-exists", codes.AlreadyExists},
 	{manager.ErrReleased, "group-released", codes.FailedPrecondition},
+	{manager.ErrNotStored, "not-stored", codes.ResourceExhausted},
 	{manager.ErrReplaced, "stream-replaced", codes.Aborted},
 	{manager.ErrNoTree, "no-tree", codes.FailedPrecondition},
 	{manager.ErrRefused, "switch-refused", codes.FailedPrecondition},

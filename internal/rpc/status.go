@@ -17,7 +17,7 @@ import (
 // The errors of the calls themselves.
 var (
 	ErrUnavailable = errors.New("rpc: the other side cannot be reached")
-	ErrUnsupported = errors.New("rpc: the other side is of a version that does not know this call")
+	ErrUnsupported = errors.New("rpc: the other side does not serve this call: it is another program, or of another version")
 	ErrMalformed   = errors.New("rpc: malformed message")
 	ErrSilent      = errors.New("rpc: the other side is silent")
 	ErrClosing     = errors.New("rpc: the service is being closed")

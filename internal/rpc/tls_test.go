@@ -241,7 +241,8 @@ var calls = map[string]func(context.Context, *ManagerClient, *AgentClient) error
 		return err
 	},
 	"Commit": func(ctx context.Context, _ *ManagerClient, a *AgentClient) error {
-		return a.Commit(ctx, agent.Commit{})
+		_, err := a.Commit(ctx, agent.Commit{})
+		return err
 	},
 	"Remove": func(ctx context.Context, _ *ManagerClient, a *AgentClient) error {
 		return a.Remove(ctx, agent.Remove{})

@@ -61,7 +61,7 @@ func treeState(t TreeState) *pb.TreeState {
 		OverSwitches: duration(t.Forecast.Switches), OverHosts: duration(t.Forecast.Hosts),
 	}
 	for _, v := range t.Switches {
-		m.Switches = append(m.Switches, &pb.TreeVertex{Switch: v.Switch, Parent: int32(v.Parent), Links: v.Links})
+		m.Switches = append(m.Switches, &pb.TreeVertex{Switch: v.Switch, Parent: int32(v.Parent), Links: v.Links, Reducer: reducer(v.Reducer)})
 	}
 	for _, l := range t.Members {
 		m.Members = append(m.Members, &pb.TreeLeaf{Host: l.Host, Vertex: uint32(l.Vertex), Links: l.Links})
@@ -86,7 +86,7 @@ func (r *reader) treeState(m *pb.TreeState) TreeState {
 		if v.GetParent() < -1 || int(v.GetParent()) >= i || (v.GetParent() < 0) != (i == 0) {
 			r.fail("trees.switches.parent", "switch %d has the parent %d", i, v.GetParent())
 		}
-		t.Switches = append(t.Switches, TreeVertex{v.GetSwitch(), int(v.GetParent()), v.GetLinks()})
+		t.Switches = append(t.Switches, TreeVertex{v.GetSwitch(), int(v.GetParent()), v.GetLinks(), r.reducer(v.GetReducer())})
 	}
 	for i, l := range m.GetMembers() {
 		if int(l.GetVertex()) >= len(t.Switches) {

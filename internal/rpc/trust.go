@@ -23,6 +23,29 @@ var ErrPlaintext = errors.New("rpc: without certificates only loopback addresses
 
 // Listen opens the listener of a server, or says that it must not be opened.
 func Listen(address string, c ServerConfig) (net.Listener, error) {
+	a, err := c.resolve(address)
+	if err != nil {
+		return nil, err
+	}
+	return net.ListenTCP("tcp", a)
+}
+
+// CheckListen returns why Listen cannot succeed, its port aside, which another
+// process may have: it listens on a free one for a moment.
+func CheckListen(address string, c ServerConfig) error {
+	a, err := c.resolve(address)
+	if err != nil {
+		return err
+	}
+	a.Port = 0
+	listener, err := net.ListenTCP("tcp", a)
+	if err != nil {
+		return err
+	}
+	return listener.Close()
+}
+
+func (c ServerConfig) resolve(address string) (*net.TCPAddr, error) {
 	a, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
 		return nil, err
@@ -30,7 +53,7 @@ func Listen(address string, c ServerConfig) (net.Listener, error) {
 	if err := c.CheckAddress(a.IP); err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}
-	return net.ListenTCP("tcp", a)
+	return a, nil
 }
 
 // CheckAddress returns ErrPlaintext if nothing may be served on a local

@@ -22,6 +22,8 @@ const (
 	FrameFail    FrameKind = 8  // up: told to the lowest rank; down: the communicator has ended
 	FrameGoodbye FrameKind = 9  // both ways: the last barrier is done
 	FrameNotice  FrameKind = 10 // down: the manager's group, or why there is none
+	FrameSettled FrameKind = 11 // up: a whole subtree has all results before a number; down: all members have
+	FrameMissing FrameKind = 12 // both ways: who is not there yet, while the group is formed
 )
 
 // Limits of frames, so that a receiver's memory is bounded.
@@ -29,6 +31,8 @@ const (
 	MaxReason = 512     // bytes of a reason's text
 	MaxOffers = 8       // offers named in a report
 	MaxSpan   = 1 << 13 // numbers that a set in a frame spans
+
+	MaxMissing = 8 // ranks named as missing
 )
 
 // ErrFrame is wrapped by all errors in reading a frame.
@@ -78,6 +82,10 @@ type Fill struct {
 // Holding tells that a member and all beneath it hold an offer.
 type Holding struct{ Epoch uint32 }
 
+// Settled tells that a member and all beneath it, or all members, have every result
+// before Number.
+type Settled struct{ Number uint32 }
+
 // FailKind tells why a communicator has ended.
 type FailKind uint8
 
@@ -101,6 +109,13 @@ type Fail struct {
 type Notice struct {
 	Group  uint32 // the manager's number of the group; 0: there is none, and Reason says why
 	Reason string
+}
+
+// Missing tells who has not come yet: up, of those beneath the sender; down, of
+// all. Without ranks all are there. A rank stands for those beneath it, too.
+type Missing struct {
+	Ranks []uint32
+	More  bool // there are others
 }
 
 // Append functions write a frame behind b.
@@ -161,6 +176,11 @@ func (m *Fill) Append(b []byte) []byte {
 }
 
 // Append appends m as a frame.
+func (m *Settled) Append(b []byte) []byte {
+	return binary.BigEndian.AppendUint32(append(b, byte(FrameSettled)), m.Number)
+}
+
+// Append appends m as a frame.
 func (m *Holding) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(b, byte(FrameHolding)), m.Epoch)
 }
@@ -186,6 +206,19 @@ func (m *Notice) Append(b []byte) []byte {
 	return appendText(b, m.Reason)
 }
 
+// Append appends m as a frame.
+func (m *Missing) Append(b []byte) []byte {
+	more := byte(0)
+	if m.More {
+		more = 1
+	}
+	b = append(b, byte(FrameMissing), more, byte(len(m.Ranks)))
+	for _, rank := range m.Ranks {
+		b = binary.BigEndian.AppendUint32(b, rank)
+	}
+	return b
+}
+
 func appendText(b []byte, s string) []byte {
 	if len(s) > MaxReason {
 		n := MaxReason
@@ -208,8 +241,8 @@ func appendNumbers(b []byte, s *Numbers) []byte {
 }
 
 // ReadFrame reads the frame b: a *Alarm, *Collect, *Report, *Decide, *Fill,
-// *Holding, *Fail or *Notice, a FrameKind for a goodbye, or the packet's bytes
-// ([]byte, a part of b). Fill.Data is a part of b, too.
+// *Holding, *Settled, *Fail, *Notice or *Missing, a FrameKind for a goodbye, or the
+// packet's bytes ([]byte, a part of b). Fill.Data is a part of b, too.
 func ReadFrame(b []byte) (any, error) {
 	if len(b) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", ErrFrame)
@@ -224,11 +257,13 @@ func ReadFrame(b []byte) (any, error) {
 	case FrameCollect:
 		m = &Collect{Round: r.u32(), Epoch: r.u32()}
 	case FrameReport:
-		m = &Report{Round: r.u32(), Base: r.u32(), Offers: r.offers(), Held: r.numbers(), Lack: r.numbers()}
+		m = &Report{Round: r.u32(), Base: r.u32(), Offers: r.list(MaxOffers), Held: r.numbers(), Lack: r.numbers()}
 	case FrameDecide:
 		m = &Decide{Round: r.u32(), Epoch: r.u32(), Base: r.u32(), Rank: r.u32(), Held: r.numbers(), Give: r.numbers(), Reason: r.text()}
 	case FrameFill:
 		m = &Fill{Round: r.u32(), Chunk: r.u32(), Exponent: int8(r.u8()), Data: r.rest()}
+	case FrameSettled:
+		m = &Settled{Number: r.u32()}
 	case FrameHolding:
 		m = &Holding{Epoch: r.u32()}
 	case FrameFail:
@@ -237,6 +272,8 @@ func ReadFrame(b []byte) (any, error) {
 		m = FrameGoodbye
 	case FrameNotice:
 		m = &Notice{Group: r.u32(), Reason: r.text()}
+	case FrameMissing:
+		m = r.missing()
 	default:
 		return nil, fmt.Errorf("%w: kind %d is unknown", ErrFrame, kind)
 	}
@@ -277,17 +314,25 @@ func (r *reader) text() string {
 	return string(r.take(n))
 }
 
-func (r *reader) offers() []uint32 {
+// list reads the numbers of a list that has its length before it.
+func (r *reader) list(most int) []uint32 {
 	n := int(r.u8())
-	if n > MaxOffers {
+	if n > most {
 		r.bad = true
 		return nil
 	}
-	offers := make([]uint32, 0, n)
+	list := make([]uint32, 0, n)
 	for range n {
-		offers = append(offers, r.u32())
+		list = append(list, r.u32())
 	}
-	return offers
+	return list
+}
+
+func (r *reader) missing() *Missing {
+	more := r.u8()
+	m := &Missing{More: more == 1, Ranks: r.list(MaxMissing)}
+	r.bad = r.bad || more > 1 || m.More && len(m.Ranks) == 0
+	return m
 }
 
 func (r *reader) numbers() Numbers {

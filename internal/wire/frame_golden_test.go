@@ -92,6 +92,12 @@ func goldenFrames() []goldenFrame {
 		{"goodbye", "the last barrier is done", AppendGoodbye(nil), pieces(nil)},
 		{"notice", "the manager's number of the group is 9", notice.Append(nil),
 			pieces([]piece{{4, "group"}}, textPieces(""))},
+		{"settled", "all beneath have every result before 42", (&Settled{Number: 42}).Append(nil),
+			pieces([]piece{{4, "number"}})},
+		{"missing", "ranks 3 and 12 have not come, and others", (&Missing{Ranks: []uint32{3, 12}, More: true}).Append(nil),
+			pieces([]piece{{1, "more"}, {1, "ranks"}, rank, rank})},
+		{"all-there", "all have come", (&Missing{}).Append(nil),
+			pieces([]piece{{1, "more"}, {1, "ranks"}})},
 	}
 }
 
@@ -135,7 +141,7 @@ func TestGoldenFramesOfAllKinds(t *testing.T) {
 	for _, g := range goldenFrames() {
 		seen[FrameKind(g.frame[0])] = true
 	}
-	for k := FramePacket; k <= FrameNotice; k++ {
+	for k := FramePacket; k <= FrameMissing; k++ {
 		if !seen[k] {
 			t.Errorf("there is no golden frame of kind %d", k)
 		}

@@ -36,13 +36,16 @@ func frames() []frame {
 		&Decide{Round: 2, Epoch: 6, Base: 40, Rank: 7, Held: numbersOf(40, 64, 41), Give: numbersOf(40, 64, 41), Reason: "switch 3 died"},
 		&Fill{Round: 2, Chunk: 41, Exponent: -128, Data: []byte{1, 2, 3, 4}},
 		&Fill{Data: []byte{}},
-		&Holding{Epoch: 6},
+		&Holding{Epoch: 6}, &Settled{Number: 1<<32 - 1},
 		&Fail{Kind: FailDisagree, Rank: 5, Error: ErrorBody{Mismatch, [2]uint32{5, 6}, [2]Signature{sum, other}}, Reason: "ranks 5 and 6"},
 		&Fail{Kind: FailDead, Rank: 5},
 		&Fail{Kind: FailCancel, Rank: 5, Reason: "context canceled"},
 		&Fail{Kind: FailInternal},
 		&Notice{Group: 9},
 		&Notice{Reason: "no manager"},
+		&Missing{Ranks: []uint32{3, 65536}},
+		&Missing{Ranks: []uint32{1, 2, 3, 4, 5, 6, 7, 8}, More: true},
+		&Missing{Ranks: []uint32{}},
 	}
 }
 
@@ -98,13 +101,16 @@ func TestFrameUnsound(t *testing.T) {
 	}
 	large := MaxSpan/64 + 1
 	for name, b := range map[string][]byte{
-		"unknown kind":    {0},
-		"short fill":      {byte(FrameFill), 0, 0, 0, 0, 0, 0, 0, 0},
-		"long goodbye":    {byte(FrameGoodbye), 0},
-		"failure kind":    {byte(FrameFail), 5, 0, 0, 0, 0, 0, 0},
-		"too many offers": append(append([]byte{byte(FrameReport), 0, 0, 0, 0, 0, 0, 0, 0, MaxOffers + 1}, make([]byte, 4*(MaxOffers+1))...), make([]byte, 12)...),
-		"too long reason": append([]byte{byte(FrameNotice), 0, 0, 0, 0, MaxReason >> 8, MaxReason&0xff + 1}, make([]byte, MaxReason+1)...),
-		"too wide a set":  append([]byte{byte(FrameReport), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, byte(large >> 8), byte(large)}, make([]byte, 8*large+6)...),
+		"unknown kind":     {0},
+		"short fill":       {byte(FrameFill), 0, 0, 0, 0, 0, 0, 0, 0},
+		"long goodbye":     {byte(FrameGoodbye), 0},
+		"failure kind":     {byte(FrameFail), 5, 0, 0, 0, 0, 0, 0},
+		"too many offers":  append(append([]byte{byte(FrameReport), 0, 0, 0, 0, 0, 0, 0, 0, MaxOffers + 1}, make([]byte, 4*(MaxOffers+1))...), make([]byte, 12)...),
+		"too many missing": append([]byte{byte(FrameMissing), 0, MaxMissing + 1}, make([]byte, 4*(MaxMissing+1))...),
+		"more than nobody": {byte(FrameMissing), 1, 0},
+		"more of neither":  {byte(FrameMissing), 2, 1, 0, 0, 0, 1},
+		"too long reason":  append([]byte{byte(FrameNotice), 0, 0, 0, 0, MaxReason >> 8, MaxReason&0xff + 1}, make([]byte, MaxReason+1)...),
+		"too wide a set":   append([]byte{byte(FrameReport), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, byte(large >> 8), byte(large)}, make([]byte, 8*large+6)...),
 	} {
 		if m, err := ReadFrame(b); !errors.Is(err, ErrFrame) {
 			t.Errorf("%s: read %v, error %v", name, m, err)

@@ -128,6 +128,16 @@ func (h *Header) Put(b []byte) {
 	binary.BigEndian.PutUint32(b[36:], uint32(h.Element)<<24|h.Lowest&MaxRank)
 }
 
+// SetSettled makes an idle probe say that all members have every result before n.
+func (h *Header) SetSettled(n uint32) { h.Chunk, h.Elements = n, ^n }
+
+// Settled returns the number before which all members have every result, if an
+// idle probe says so. A switch that passes the probe on without knowing of this,
+// with another number or none, makes it say nothing.
+func (h *Header) Settled() (n uint32, ok bool) {
+	return h.Chunk, h.Type == Probe && h.Flags&Idle != 0 && h.Elements == ^h.Chunk
+}
+
 // Newer reports whether chunk number a comes after b, in serial arithmetic
 // (RFC 1982, 32 bits).
 func Newer(a, b uint32) bool { return int32(a-b) > 0 }

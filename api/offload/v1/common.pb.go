@@ -173,6 +173,59 @@ func (ElementType) EnumDescriptor() ([]byte, []int) {
 	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{1}
 }
 
+// What reduces in a switch.
+type Pipeline int32
+
+const (
+	Pipeline_PIPELINE_UNSPECIFIED Pipeline = 0 // of an agent that does not say
+	Pipeline_PIPELINE_SOFTWARE    Pipeline = 1 // the agent's own process
+	Pipeline_PIPELINE_KERNEL      Pipeline = 2 // the switch's operating system
+	Pipeline_PIPELINE_P4          Pipeline = 3 // a P4 target
+)
+
+// Enum value maps for Pipeline.
+var (
+	Pipeline_name = map[int32]string{
+		0: "PIPELINE_UNSPECIFIED",
+		1: "PIPELINE_SOFTWARE",
+		2: "PIPELINE_KERNEL",
+		3: "PIPELINE_P4",
+	}
+	Pipeline_value = map[string]int32{
+		"PIPELINE_UNSPECIFIED": 0,
+		"PIPELINE_SOFTWARE":    1,
+		"PIPELINE_KERNEL":      2,
+		"PIPELINE_P4":          3,
+	}
+)
+
+func (x Pipeline) Enum() *Pipeline {
+	p := new(Pipeline)
+	*p = x
+	return p
+}
+
+func (x Pipeline) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Pipeline) Descriptor() protoreflect.EnumDescriptor {
+	return file_api_offload_v1_common_proto_enumTypes[2].Descriptor()
+}
+
+func (Pipeline) Type() protoreflect.EnumType {
+	return &file_api_offload_v1_common_proto_enumTypes[2]
+}
+
+func (x Pipeline) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Pipeline.Descriptor instead.
+func (Pipeline) EnumDescriptor() ([]byte, []int) {
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{2}
+}
+
 // What one switch can do. Without slots or children it only forwards.
 type Capability struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -181,6 +234,7 @@ type Capability struct {
 	Slots         uint32                 `protobuf:"varint,3,opt,name=slots,proto3" json:"slots,omitempty"`                                                   // chunks that it can hold at once, over all groups
 	Children      uint32                 `protobuf:"varint,4,opt,name=children,proto3" json:"children,omitempty"`                                             // children that it can serve in one tree, at most
 	ChunkBytes    uint32                 `protobuf:"varint,5,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"`                       // largest payload of a packet that it can reduce, in bytes
+	Window        uint32                 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`                                                 // largest window of a tree that its queues bear, in chunks; 0: any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -250,6 +304,119 @@ func (x *Capability) GetChunkBytes() uint32 {
 	return 0
 }
 
+func (x *Capability) GetWindow() uint32 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+// What reduces for one tree on a switch.
+type Reducer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pipeline      Pipeline               `protobuf:"varint,1,opt,name=pipeline,proto3,enum=tributary.offload.v1.Pipeline" json:"pipeline,omitempty"`
+	Own           []*Pairs               `protobuf:"bytes,2,rep,name=own,proto3" json:"own,omitempty"` // what it reduces by itself; the rest is done by its agent's CPU. Of software: all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reducer) Reset() {
+	*x = Reducer{}
+	mi := &file_api_offload_v1_common_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reducer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reducer) ProtoMessage() {}
+
+func (x *Reducer) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_common_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reducer.ProtoReflect.Descriptor instead.
+func (*Reducer) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Reducer) GetPipeline() Pipeline {
+	if x != nil {
+		return x.Pipeline
+	}
+	return Pipeline_PIPELINE_UNSPECIFIED
+}
+
+func (x *Reducer) GetOwn() []*Pairs {
+	if x != nil {
+		return x.Own
+	}
+	return nil
+}
+
+// Functions on elements of one type.
+type Pairs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Type          ElementType            `protobuf:"varint,1,opt,name=type,proto3,enum=tributary.offload.v1.ElementType" json:"type,omitempty"`
+	Functions     []Function             `protobuf:"varint,2,rep,packed,name=functions,proto3,enum=tributary.offload.v1.Function" json:"functions,omitempty"` // in rising order
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pairs) Reset() {
+	*x = Pairs{}
+	mi := &file_api_offload_v1_common_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pairs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pairs) ProtoMessage() {}
+
+func (x *Pairs) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_common_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pairs.ProtoReflect.Descriptor instead.
+func (*Pairs) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Pairs) GetType() ElementType {
+	if x != nil {
+		return x.Type
+	}
+	return ElementType_ELEMENT_TYPE_UNSPECIFIED
+}
+
+func (x *Pairs) GetFunctions() []Function {
+	if x != nil {
+		return x.Functions
+	}
+	return nil
+}
+
 // What is wrong. It is a detail of the status of every call that fails in the
 // control plane itself, and stands in messages that tell why something is not
 // so.
@@ -268,7 +435,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_api_offload_v1_common_proto_msgTypes[1]
+	mi := &file_api_offload_v1_common_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -280,7 +447,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_common_proto_msgTypes[1]
+	mi := &file_api_offload_v1_common_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -293,7 +460,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{1}
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Problem) GetReason() string {
@@ -367,7 +534,7 @@ type SwitchRefusal struct {
 
 func (x *SwitchRefusal) Reset() {
 	*x = SwitchRefusal{}
-	mi := &file_api_offload_v1_common_proto_msgTypes[2]
+	mi := &file_api_offload_v1_common_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -379,7 +546,7 @@ func (x *SwitchRefusal) String() string {
 func (*SwitchRefusal) ProtoMessage() {}
 
 func (x *SwitchRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_common_proto_msgTypes[2]
+	mi := &file_api_offload_v1_common_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -392,7 +559,7 @@ func (x *SwitchRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchRefusal.ProtoReflect.Descriptor instead.
 func (*SwitchRefusal) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{2}
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SwitchRefusal) GetCause() string {
@@ -462,7 +629,7 @@ type GroupRefusal struct {
 
 func (x *GroupRefusal) Reset() {
 	*x = GroupRefusal{}
-	mi := &file_api_offload_v1_common_proto_msgTypes[3]
+	mi := &file_api_offload_v1_common_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +641,7 @@ func (x *GroupRefusal) String() string {
 func (*GroupRefusal) ProtoMessage() {}
 
 func (x *GroupRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_common_proto_msgTypes[3]
+	mi := &file_api_offload_v1_common_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +654,7 @@ func (x *GroupRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupRefusal.ProtoReflect.Descriptor instead.
 func (*GroupRefusal) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{3}
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GroupRefusal) GetReason() string {
@@ -564,7 +731,7 @@ type Holder struct {
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_api_offload_v1_common_proto_msgTypes[4]
+	mi := &file_api_offload_v1_common_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +743,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_common_proto_msgTypes[4]
+	mi := &file_api_offload_v1_common_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +756,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{4}
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Holder) GetGroup() uint32 {
@@ -610,7 +777,7 @@ var File_api_offload_v1_common_proto protoreflect.FileDescriptor
 
 const file_api_offload_v1_common_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapi/offload/v1/common.proto\x12\x14tributary.offload.v1\"\xd6\x01\n" +
+	"\x1bapi/offload/v1/common.proto\x12\x14tributary.offload.v1\"\xee\x01\n" +
 	"\n" +
 	"Capability\x12<\n" +
 	"\tfunctions\x18\x01 \x03(\x0e2\x1e.tributary.offload.v1.FunctionR\tfunctions\x127\n" +
@@ -618,7 +785,14 @@ const file_api_offload_v1_common_proto_rawDesc = "" +
 	"\x05slots\x18\x03 \x01(\rR\x05slots\x12\x1a\n" +
 	"\bchildren\x18\x04 \x01(\rR\bchildren\x12\x1f\n" +
 	"\vchunk_bytes\x18\x05 \x01(\rR\n" +
-	"chunkBytes\"\xcf\x01\n" +
+	"chunkBytes\x12\x16\n" +
+	"\x06window\x18\x06 \x01(\rR\x06window\"t\n" +
+	"\aReducer\x12:\n" +
+	"\bpipeline\x18\x01 \x01(\x0e2\x1e.tributary.offload.v1.PipelineR\bpipeline\x12-\n" +
+	"\x03own\x18\x02 \x03(\v2\x1b.tributary.offload.v1.PairsR\x03own\"|\n" +
+	"\x05Pairs\x125\n" +
+	"\x04type\x18\x01 \x01(\x0e2!.tributary.offload.v1.ElementTypeR\x04type\x12<\n" +
+	"\tfunctions\x18\x02 \x03(\x0e2\x1e.tributary.offload.v1.FunctionR\tfunctions\"\xcf\x01\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12B\n" +
@@ -672,7 +846,12 @@ const file_api_offload_v1_common_proto_rawDesc = "" +
 	"\x14ELEMENT_TYPE_FLOAT64\x10\x06\x12\x18\n" +
 	"\x14ELEMENT_TYPE_FLOAT16\x10\a\x12\x19\n" +
 	"\x15ELEMENT_TYPE_BFLOAT16\x10\b\x12\x18\n" +
-	"\x14ELEMENT_TYPE_BLOCK32\x10\tB@Z>github.com/tributary-fabric/tributary/api/offload/v1;offloadv1b\x06proto3"
+	"\x14ELEMENT_TYPE_BLOCK32\x10\t*a\n" +
+	"\bPipeline\x12\x18\n" +
+	"\x14PIPELINE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11PIPELINE_SOFTWARE\x10\x01\x12\x13\n" +
+	"\x0fPIPELINE_KERNEL\x10\x02\x12\x0f\n" +
+	"\vPIPELINE_P4\x10\x03B@Z>github.com/tributary-fabric/tributary/api/offload/v1;offloadv1b\x06proto3"
 
 var (
 	file_api_offload_v1_common_proto_rawDescOnce sync.Once
@@ -686,30 +865,37 @@ func file_api_offload_v1_common_proto_rawDescGZIP() []byte {
 	return file_api_offload_v1_common_proto_rawDescData
 }
 
-var file_api_offload_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_api_offload_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_api_offload_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_api_offload_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_api_offload_v1_common_proto_goTypes = []any{
 	(Function)(0),         // 0: tributary.offload.v1.Function
 	(ElementType)(0),      // 1: tributary.offload.v1.ElementType
-	(*Capability)(nil),    // 2: tributary.offload.v1.Capability
-	(*Problem)(nil),       // 3: tributary.offload.v1.Problem
-	(*SwitchRefusal)(nil), // 4: tributary.offload.v1.SwitchRefusal
-	(*GroupRefusal)(nil),  // 5: tributary.offload.v1.GroupRefusal
-	(*Holder)(nil),        // 6: tributary.offload.v1.Holder
+	(Pipeline)(0),         // 2: tributary.offload.v1.Pipeline
+	(*Capability)(nil),    // 3: tributary.offload.v1.Capability
+	(*Reducer)(nil),       // 4: tributary.offload.v1.Reducer
+	(*Pairs)(nil),         // 5: tributary.offload.v1.Pairs
+	(*Problem)(nil),       // 6: tributary.offload.v1.Problem
+	(*SwitchRefusal)(nil), // 7: tributary.offload.v1.SwitchRefusal
+	(*GroupRefusal)(nil),  // 8: tributary.offload.v1.GroupRefusal
+	(*Holder)(nil),        // 9: tributary.offload.v1.Holder
 }
 var file_api_offload_v1_common_proto_depIdxs = []int32{
-	0, // 0: tributary.offload.v1.Capability.functions:type_name -> tributary.offload.v1.Function
-	1, // 1: tributary.offload.v1.Capability.types:type_name -> tributary.offload.v1.ElementType
-	4, // 2: tributary.offload.v1.Problem.by_switch:type_name -> tributary.offload.v1.SwitchRefusal
-	5, // 3: tributary.offload.v1.Problem.by_manager:type_name -> tributary.offload.v1.GroupRefusal
-	6, // 4: tributary.offload.v1.SwitchRefusal.holders:type_name -> tributary.offload.v1.Holder
-	6, // 5: tributary.offload.v1.GroupRefusal.holders:type_name -> tributary.offload.v1.Holder
-	3, // 6: tributary.offload.v1.GroupRefusal.cause:type_name -> tributary.offload.v1.Problem
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	0,  // 0: tributary.offload.v1.Capability.functions:type_name -> tributary.offload.v1.Function
+	1,  // 1: tributary.offload.v1.Capability.types:type_name -> tributary.offload.v1.ElementType
+	2,  // 2: tributary.offload.v1.Reducer.pipeline:type_name -> tributary.offload.v1.Pipeline
+	5,  // 3: tributary.offload.v1.Reducer.own:type_name -> tributary.offload.v1.Pairs
+	1,  // 4: tributary.offload.v1.Pairs.type:type_name -> tributary.offload.v1.ElementType
+	0,  // 5: tributary.offload.v1.Pairs.functions:type_name -> tributary.offload.v1.Function
+	7,  // 6: tributary.offload.v1.Problem.by_switch:type_name -> tributary.offload.v1.SwitchRefusal
+	8,  // 7: tributary.offload.v1.Problem.by_manager:type_name -> tributary.offload.v1.GroupRefusal
+	9,  // 8: tributary.offload.v1.SwitchRefusal.holders:type_name -> tributary.offload.v1.Holder
+	9,  // 9: tributary.offload.v1.GroupRefusal.holders:type_name -> tributary.offload.v1.Holder
+	6,  // 10: tributary.offload.v1.GroupRefusal.cause:type_name -> tributary.offload.v1.Problem
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_common_proto_init() }
@@ -717,7 +903,7 @@ func file_api_offload_v1_common_proto_init() {
 	if File_api_offload_v1_common_proto != nil {
 		return
 	}
-	file_api_offload_v1_common_proto_msgTypes[1].OneofWrappers = []any{
+	file_api_offload_v1_common_proto_msgTypes[3].OneofWrappers = []any{
 		(*Problem_BySwitch)(nil),
 		(*Problem_ByManager)(nil),
 	}
@@ -726,8 +912,8 @@ func file_api_offload_v1_common_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_common_proto_rawDesc), len(file_api_offload_v1_common_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   5,
+			NumEnums:      3,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -960,14 +960,15 @@ func (*WatchGroupResponse_Notice) isWatchGroupResponse_Event() {}
 // of its leaf switch. The same offer may come again.
 type Offer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`   // even; larger than any before it in this group
-	Tree          uint32                 `protobuf:"varint,2,opt,name=tree,proto3" json:"tree,omitempty"`     // stripe of the group, 0 to 255
-	Cookie        uint64                 `protobuf:"varint,3,opt,name=cookie,proto3" json:"cookie,omitempty"` // 48 bits, secret of the tree
-	Window        uint32                 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"` // in chunks, a power of two
-	Parent        string                 `protobuf:"bytes,5,opt,name=parent,proto3" json:"parent,omitempty"`  // "IP:port" of the leaf switch's data plane
-	Index         uint32                 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"`   // of this member among the leaf switch's children
-	Probes        uint32                 `protobuf:"varint,7,opt,name=probes,proto3" json:"probes,omitempty"` // unanswered probes after which the tree counts as lost; 0: never
-	Idle          *durationpb.Duration   `protobuf:"bytes,8,opt,name=idle,proto3" json:"idle,omitempty"`      // period of idle probes, which renew the leases; 0: none
+	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`      // even; larger than any before it in this group
+	Tree          uint32                 `protobuf:"varint,2,opt,name=tree,proto3" json:"tree,omitempty"`        // stripe of the group, 0 to 255
+	Cookie        uint64                 `protobuf:"varint,3,opt,name=cookie,proto3" json:"cookie,omitempty"`    // 48 bits, secret of the tree
+	Window        uint32                 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"`    // in chunks, a power of two
+	Parent        string                 `protobuf:"bytes,5,opt,name=parent,proto3" json:"parent,omitempty"`     // "IP:port" of the leaf switch's data plane
+	Index         uint32                 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"`      // of this member among the leaf switch's children
+	Probes        uint32                 `protobuf:"varint,7,opt,name=probes,proto3" json:"probes,omitempty"`    // least number of unanswered probes after which the tree counts as lost; 0: never
+	Idle          *durationpb.Duration   `protobuf:"bytes,8,opt,name=idle,proto3" json:"idle,omitempty"`         // period of idle probes, which renew the leases; 0: none
+	Reducers      []*TreeReducer         `protobuf:"bytes,9,rep,name=reducers,proto3" json:"reducers,omitempty"` // what reduces on its switches: each once
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1058,6 +1059,74 @@ func (x *Offer) GetIdle() *durationpb.Duration {
 	return nil
 }
 
+func (x *Offer) GetReducers() []*TreeReducer {
+	if x != nil {
+		return x.Reducers
+	}
+	return nil
+}
+
+// TreeReducer is what reduces on some switches of a tree.
+type TreeReducer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reducer       *Reducer               `protobuf:"bytes,1,opt,name=reducer,proto3" json:"reducer,omitempty"`
+	Switches      uint32                 `protobuf:"varint,2,opt,name=switches,proto3" json:"switches,omitempty"` // how many they are
+	Names         []string               `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`        // of them; the first few, in the order of the tree
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TreeReducer) Reset() {
+	*x = TreeReducer{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TreeReducer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TreeReducer) ProtoMessage() {}
+
+func (x *TreeReducer) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TreeReducer.ProtoReflect.Descriptor instead.
+func (*TreeReducer) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *TreeReducer) GetReducer() *Reducer {
+	if x != nil {
+		return x.Reducer
+	}
+	return nil
+}
+
+func (x *TreeReducer) GetSwitches() uint32 {
+	if x != nil {
+		return x.Switches
+	}
+	return 0
+}
+
+func (x *TreeReducer) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
 // Withdrawal tells that an offered tree is lost.
 type Withdrawal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1069,7 +1138,7 @@ type Withdrawal struct {
 
 func (x *Withdrawal) Reset() {
 	*x = Withdrawal{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1081,7 +1150,7 @@ func (x *Withdrawal) String() string {
 func (*Withdrawal) ProtoMessage() {}
 
 func (x *Withdrawal) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1094,7 +1163,7 @@ func (x *Withdrawal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Withdrawal.ProtoReflect.Descriptor instead.
 func (*Withdrawal) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{10}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Withdrawal) GetEpoch() uint32 {
@@ -1124,7 +1193,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +1205,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +1218,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{11}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Notice) GetProblem() *Problem {
@@ -1174,13 +1243,15 @@ type ReportEpochRequest struct {
 	Way           Way                    `protobuf:"varint,4,opt,name=way,proto3,enum=tributary.offload.v1.Way" json:"way,omitempty"`
 	Lost          uint32                 `protobuf:"varint,5,opt,name=lost,proto3" json:"lost,omitempty"`     // epoch whose tree it has lost; 0: none
 	Silent        bool                   `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"` // of a lost tree: its own leaf switch did not answer; otherwise the loss is further up
+	Demand        uint32                 `protobuf:"varint,7,opt,name=demand,proto3" json:"demand,omitempty"` // of rank 0: window that the group's operations can use, in chunks; 0: it does not say, and may have the largest
+	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`  // of a lost tree: what the member has seen, for people; up to 512 bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportEpochRequest) Reset() {
 	*x = ReportEpochRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1192,7 +1263,7 @@ func (x *ReportEpochRequest) String() string {
 func (*ReportEpochRequest) ProtoMessage() {}
 
 func (x *ReportEpochRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,7 +1276,7 @@ func (x *ReportEpochRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportEpochRequest.ProtoReflect.Descriptor instead.
 func (*ReportEpochRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{12}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReportEpochRequest) GetGroup() uint32 {
@@ -1250,6 +1321,20 @@ func (x *ReportEpochRequest) GetSilent() bool {
 	return false
 }
 
+func (x *ReportEpochRequest) GetDemand() uint32 {
+	if x != nil {
+		return x.Demand
+	}
+	return 0
+}
+
+func (x *ReportEpochRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type ReportEpochResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1258,7 +1343,7 @@ type ReportEpochResponse struct {
 
 func (x *ReportEpochResponse) Reset() {
 	*x = ReportEpochResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1355,7 @@ func (x *ReportEpochResponse) String() string {
 func (*ReportEpochResponse) ProtoMessage() {}
 
 func (x *ReportEpochResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +1368,7 @@ func (x *ReportEpochResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportEpochResponse.ProtoReflect.Descriptor instead.
 func (*ReportEpochResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{13}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{14}
 }
 
 type ListGroupsRequest struct {
@@ -1294,7 +1379,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1306,7 +1391,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1319,7 +1404,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{14}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{15}
 }
 
 type ListGroupsResponse struct {
@@ -1331,7 +1416,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1428,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1441,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{15}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*GroupSummary {
@@ -1373,15 +1458,17 @@ type GroupSummary struct {
 	Members       uint32                 `protobuf:"varint,3,opt,name=members,proto3" json:"members,omitempty"`
 	Watching      uint32                 `protobuf:"varint,4,opt,name=watching,proto3" json:"watching,omitempty"` // members that watch
 	State         GroupState             `protobuf:"varint,5,opt,name=state,proto3,enum=tributary.offload.v1.GroupState" json:"state,omitempty"`
-	Epoch         uint32                 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`  // of the active tree; 0: none
-	Bundle        *Bundle                `protobuf:"bytes,7,opt,name=bundle,proto3" json:"bundle,omitempty"` // absent: it is in none
+	Epoch         uint32                 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`   // of the active tree; 0: none
+	Bundle        *Bundle                `protobuf:"bytes,7,opt,name=bundle,proto3" json:"bundle,omitempty"`  // absent: it is in none
+	Window        uint32                 `protobuf:"varint,8,opt,name=window,proto3" json:"window,omitempty"` // of the active tree, in chunks; 0: none
+	Demand        uint32                 `protobuf:"varint,9,opt,name=demand,proto3" json:"demand,omitempty"` // window that its operations can use, as its lowest rank said last; 0: it has not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GroupSummary) Reset() {
 	*x = GroupSummary{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1480,7 @@ func (x *GroupSummary) String() string {
 func (*GroupSummary) ProtoMessage() {}
 
 func (x *GroupSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1493,7 @@ func (x *GroupSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSummary.ProtoReflect.Descriptor instead.
 func (*GroupSummary) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GroupSummary) GetGroup() uint32 {
@@ -1458,6 +1545,20 @@ func (x *GroupSummary) GetBundle() *Bundle {
 	return nil
 }
 
+func (x *GroupSummary) GetWindow() uint32 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *GroupSummary) GetDemand() uint32 {
+	if x != nil {
+		return x.Demand
+	}
+	return 0
+}
+
 type ExplainGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Which:
@@ -1471,7 +1572,7 @@ type ExplainGroupRequest struct {
 
 func (x *ExplainGroupRequest) Reset() {
 	*x = ExplainGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1483,7 +1584,7 @@ func (x *ExplainGroupRequest) String() string {
 func (*ExplainGroupRequest) ProtoMessage() {}
 
 func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1496,7 +1597,7 @@ func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupRequest.ProtoReflect.Descriptor instead.
 func (*ExplainGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ExplainGroupRequest) GetWhich() isExplainGroupRequest_Which {
@@ -1558,7 +1659,7 @@ type ExplainGroupResponse struct {
 
 func (x *ExplainGroupResponse) Reset() {
 	*x = ExplainGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1671,7 @@ func (x *ExplainGroupResponse) String() string {
 func (*ExplainGroupResponse) ProtoMessage() {}
 
 func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1684,7 @@ func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupResponse.ProtoReflect.Descriptor instead.
 func (*ExplainGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExplainGroupResponse) GetSummary() *GroupSummary {
@@ -1674,7 +1775,7 @@ type LinkMismatch struct {
 
 func (x *LinkMismatch) Reset() {
 	*x = LinkMismatch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1787,7 @@ func (x *LinkMismatch) String() string {
 func (*LinkMismatch) ProtoMessage() {}
 
 func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1800,7 @@ func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkMismatch.ProtoReflect.Descriptor instead.
 func (*LinkMismatch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LinkMismatch) GetLink() string {
@@ -1770,7 +1871,7 @@ type TreeShare struct {
 
 func (x *TreeShare) Reset() {
 	*x = TreeShare{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +1883,7 @@ func (x *TreeShare) String() string {
 func (*TreeShare) ProtoMessage() {}
 
 func (x *TreeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +1896,7 @@ func (x *TreeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeShare.ProtoReflect.Descriptor instead.
 func (*TreeShare) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TreeShare) GetGroup() uint32 {
@@ -1841,7 +1942,7 @@ type TreeState struct {
 
 func (x *TreeState) Reset() {
 	*x = TreeState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1853,7 +1954,7 @@ func (x *TreeState) String() string {
 func (*TreeState) ProtoMessage() {}
 
 func (x *TreeState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1866,7 +1967,7 @@ func (x *TreeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeState.ProtoReflect.Descriptor instead.
 func (*TreeState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TreeState) GetEpoch() uint32 {
@@ -1970,15 +2071,16 @@ func (x *TreeState) GetOverHosts() *durationpb.Duration {
 type TreeVertex struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Switch        string                 `protobuf:"bytes,1,opt,name=switch,proto3" json:"switch,omitempty"`
-	Parent        int32                  `protobuf:"varint,2,opt,name=parent,proto3" json:"parent,omitempty"` // index among the tree's switches; -1: the root
-	Links         []string               `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`    // to the parent, the own end first; several where switches only forward
+	Parent        int32                  `protobuf:"varint,2,opt,name=parent,proto3" json:"parent,omitempty"`  // index among the tree's switches; -1: the root
+	Links         []string               `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`     // to the parent, the own end first; several where switches only forward
+	Reducer       *Reducer               `protobuf:"bytes,4,opt,name=reducer,proto3" json:"reducer,omitempty"` // absent: it is not committed there, or its agent does not tell
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TreeVertex) Reset() {
 	*x = TreeVertex{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2092,7 @@ func (x *TreeVertex) String() string {
 func (*TreeVertex) ProtoMessage() {}
 
 func (x *TreeVertex) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2105,7 @@ func (x *TreeVertex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVertex.ProtoReflect.Descriptor instead.
 func (*TreeVertex) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TreeVertex) GetSwitch() string {
@@ -2027,6 +2129,13 @@ func (x *TreeVertex) GetLinks() []string {
 	return nil
 }
 
+func (x *TreeVertex) GetReducer() *Reducer {
+	if x != nil {
+		return x.Reducer
+	}
+	return nil
+}
+
 type TreeLeaf struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
@@ -2038,7 +2147,7 @@ type TreeLeaf struct {
 
 func (x *TreeLeaf) Reset() {
 	*x = TreeLeaf{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2159,7 @@ func (x *TreeLeaf) String() string {
 func (*TreeLeaf) ProtoMessage() {}
 
 func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2172,7 @@ func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeLeaf.ProtoReflect.Descriptor instead.
 func (*TreeLeaf) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TreeLeaf) GetHost() string {
@@ -2104,7 +2213,7 @@ type TreeCost struct {
 
 func (x *TreeCost) Reset() {
 	*x = TreeCost{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2116,7 +2225,7 @@ func (x *TreeCost) String() string {
 func (*TreeCost) ProtoMessage() {}
 
 func (x *TreeCost) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2129,7 +2238,7 @@ func (x *TreeCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeCost.ProtoReflect.Descriptor instead.
 func (*TreeCost) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TreeCost) GetHops() uint32 {
@@ -2193,7 +2302,7 @@ type Alternative struct {
 
 func (x *Alternative) Reset() {
 	*x = Alternative{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2205,7 +2314,7 @@ func (x *Alternative) String() string {
 func (*Alternative) ProtoMessage() {}
 
 func (x *Alternative) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2218,7 +2327,7 @@ func (x *Alternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
 func (*Alternative) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Alternative) GetRoot() string {
@@ -2259,7 +2368,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2380,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2393,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Change) GetAt() *timestamppb.Timestamp {
@@ -2309,7 +2418,7 @@ type GetTopologyRequest struct {
 
 func (x *GetTopologyRequest) Reset() {
 	*x = GetTopologyRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2430,7 @@ func (x *GetTopologyRequest) String() string {
 func (*GetTopologyRequest) ProtoMessage() {}
 
 func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2443,7 @@ func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyRequest.ProtoReflect.Descriptor instead.
 func (*GetTopologyRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
 }
 
 type GetTopologyResponse struct {
@@ -2348,7 +2457,7 @@ type GetTopologyResponse struct {
 
 func (x *GetTopologyResponse) Reset() {
 	*x = GetTopologyResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2360,7 +2469,7 @@ func (x *GetTopologyResponse) String() string {
 func (*GetTopologyResponse) ProtoMessage() {}
 
 func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2373,7 +2482,7 @@ func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyResponse.ProtoReflect.Descriptor instead.
 func (*GetTopologyResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetTopologyResponse) GetFabric() *Fabric {
@@ -2410,7 +2519,7 @@ type Fabric struct {
 
 func (x *Fabric) Reset() {
 	*x = Fabric{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2422,7 +2531,7 @@ func (x *Fabric) String() string {
 func (*Fabric) ProtoMessage() {}
 
 func (x *Fabric) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2435,7 +2544,7 @@ func (x *Fabric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fabric.ProtoReflect.Descriptor instead.
 func (*Fabric) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Fabric) GetName() string {
@@ -2484,7 +2593,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +2605,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +2618,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Node) GetName() string {
@@ -2543,13 +2652,15 @@ type SwitchState struct {
 	AgentVersion  string                 `protobuf:"bytes,6,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"` // of the agent's program, as it told last; empty: it has not
 	Unusable      string                 `protobuf:"bytes,7,opt,name=unusable,proto3" json:"unusable,omitempty"`                             // why its agent can reserve nothing at present, as it told last; empty: it can
 	Cpu           float64                `protobuf:"fixed64,8,opt,name=cpu,proto3" json:"cpu,omitempty"`                                     // share of its CPU's time that is in use, from 0 to 1, as plans count it; 0: not known
+	SlotsMost     uint32                 `protobuf:"varint,9,opt,name=slots_most,json=slotsMost,proto3" json:"slots_most,omitempty"`         // that groups may have: capability.slots, within the manager's quota
+	SlotsWanted   uint32                 `protobuf:"varint,10,opt,name=slots_wanted,json=slotsWanted,proto3" json:"slots_wanted,omitempty"`  // that the groups whose trees it carries could use
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SwitchState) Reset() {
 	*x = SwitchState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2672,7 @@ func (x *SwitchState) String() string {
 func (*SwitchState) ProtoMessage() {}
 
 func (x *SwitchState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2685,7 @@ func (x *SwitchState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchState.ProtoReflect.Descriptor instead.
 func (*SwitchState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SwitchState) GetCapability() *Capability {
@@ -2633,6 +2744,20 @@ func (x *SwitchState) GetCpu() float64 {
 	return 0
 }
 
+func (x *SwitchState) GetSlotsMost() uint32 {
+	if x != nil {
+		return x.SlotsMost
+	}
+	return 0
+}
+
+func (x *SwitchState) GetSlotsWanted() uint32 {
+	if x != nil {
+		return x.SlotsWanted
+	}
+	return 0
+}
+
 type Link struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	A             *LinkEnd               `protobuf:"bytes,1,opt,name=a,proto3" json:"a,omitempty"`
@@ -2649,7 +2774,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2786,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2799,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Link) GetA() *LinkEnd {
@@ -2743,7 +2868,7 @@ type LinkEnd struct {
 
 func (x *LinkEnd) Reset() {
 	*x = LinkEnd{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2755,7 +2880,7 @@ func (x *LinkEnd) String() string {
 func (*LinkEnd) ProtoMessage() {}
 
 func (x *LinkEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2768,7 +2893,7 @@ func (x *LinkEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkEnd.ProtoReflect.Descriptor instead.
 func (*LinkEnd) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LinkEnd) GetNode() string {
@@ -2795,7 +2920,7 @@ type PlanGroupRequest struct {
 
 func (x *PlanGroupRequest) Reset() {
 	*x = PlanGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2807,7 +2932,7 @@ func (x *PlanGroupRequest) String() string {
 func (*PlanGroupRequest) ProtoMessage() {}
 
 func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2820,7 +2945,7 @@ func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupRequest.ProtoReflect.Descriptor instead.
 func (*PlanGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PlanGroupRequest) GetGroup() *CreateGroupRequest {
@@ -2843,7 +2968,7 @@ type PlanGroupResponse struct {
 
 func (x *PlanGroupResponse) Reset() {
 	*x = PlanGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2855,7 +2980,7 @@ func (x *PlanGroupResponse) String() string {
 func (*PlanGroupResponse) ProtoMessage() {}
 
 func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2868,7 +2993,7 @@ func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupResponse.ProtoReflect.Descriptor instead.
 func (*PlanGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PlanGroupResponse) GetGroups() []*PlannedGroup {
@@ -2896,7 +3021,7 @@ type PlannedGroup struct {
 
 func (x *PlannedGroup) Reset() {
 	*x = PlannedGroup{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2908,7 +3033,7 @@ func (x *PlannedGroup) String() string {
 func (*PlannedGroup) ProtoMessage() {}
 
 func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2921,7 +3046,7 @@ func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedGroup.ProtoReflect.Descriptor instead.
 func (*PlannedGroup) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PlannedGroup) GetRanks() []uint32 {
@@ -2955,7 +3080,7 @@ type DrainSwitchRequest struct {
 
 func (x *DrainSwitchRequest) Reset() {
 	*x = DrainSwitchRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2967,7 +3092,7 @@ func (x *DrainSwitchRequest) String() string {
 func (*DrainSwitchRequest) ProtoMessage() {}
 
 func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2980,7 +3105,7 @@ func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchRequest.ProtoReflect.Descriptor instead.
 func (*DrainSwitchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DrainSwitchRequest) GetSwitch() string {
@@ -3005,7 +3130,7 @@ type DrainSwitchResponse struct {
 
 func (x *DrainSwitchResponse) Reset() {
 	*x = DrainSwitchResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3017,7 +3142,7 @@ func (x *DrainSwitchResponse) String() string {
 func (*DrainSwitchResponse) ProtoMessage() {}
 
 func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3030,7 +3155,7 @@ func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchResponse.ProtoReflect.Descriptor instead.
 func (*DrainSwitchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
 }
 
 var File_api_offload_v1_manager_proto protoreflect.FileDescriptor
@@ -3080,7 +3205,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"withdrawal\x18\x02 \x01(\v2 .tributary.offload.v1.WithdrawalH\x00R\n" +
 	"withdrawal\x126\n" +
 	"\x06notice\x18\x03 \x01(\v2\x1c.tributary.offload.v1.NoticeH\x00R\x06noticeB\a\n" +
-	"\x05event\"\xd6\x01\n" +
+	"\x05event\"\x95\x02\n" +
 	"\x05Offer\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\rR\x04tree\x12\x16\n" +
@@ -3089,25 +3214,32 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x06parent\x18\x05 \x01(\tR\x06parent\x12\x14\n" +
 	"\x05index\x18\x06 \x01(\rR\x05index\x12\x16\n" +
 	"\x06probes\x18\a \x01(\rR\x06probes\x12-\n" +
-	"\x04idle\x18\b \x01(\v2\x19.google.protobuf.DurationR\x04idle\"4\n" +
+	"\x04idle\x18\b \x01(\v2\x19.google.protobuf.DurationR\x04idle\x12=\n" +
+	"\breducers\x18\t \x03(\v2!.tributary.offload.v1.TreeReducerR\breducers\"x\n" +
+	"\vTreeReducer\x127\n" +
+	"\areducer\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\x12\x1a\n" +
+	"\bswitches\x18\x02 \x01(\rR\bswitches\x12\x14\n" +
+	"\x05names\x18\x03 \x03(\tR\x05names\"4\n" +
 	"\n" +
 	"Withdrawal\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x10\n" +
 	"\x03why\x18\x02 \x01(\tR\x03why\"S\n" +
 	"\x06Notice\x127\n" +
 	"\aproblem\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ProblemR\aproblem\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\bR\x03end\"\xb1\x01\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"\xe1\x01\n" +
 	"\x12ReportEpochRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x18\n" +
 	"\aentered\x18\x03 \x01(\rR\aentered\x12+\n" +
 	"\x03way\x18\x04 \x01(\x0e2\x19.tributary.offload.v1.WayR\x03way\x12\x12\n" +
 	"\x04lost\x18\x05 \x01(\rR\x04lost\x12\x16\n" +
-	"\x06silent\x18\x06 \x01(\bR\x06silent\"\x15\n" +
+	"\x06silent\x18\x06 \x01(\bR\x06silent\x12\x16\n" +
+	"\x06demand\x18\a \x01(\rR\x06demand\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\"\x15\n" +
 	"\x13ReportEpochResponse\"\x13\n" +
 	"\x11ListGroupsRequest\"P\n" +
 	"\x12ListGroupsResponse\x12:\n" +
-	"\x06groups\x18\x01 \x03(\v2\".tributary.offload.v1.GroupSummaryR\x06groups\"\xf2\x01\n" +
+	"\x06groups\x18\x01 \x03(\v2\".tributary.offload.v1.GroupSummaryR\x06groups\"\xa2\x02\n" +
 	"\fGroupSummary\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -3115,7 +3247,9 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\bwatching\x18\x04 \x01(\rR\bwatching\x126\n" +
 	"\x05state\x18\x05 \x01(\x0e2 .tributary.offload.v1.GroupStateR\x05state\x12\x14\n" +
 	"\x05epoch\x18\x06 \x01(\rR\x05epoch\x124\n" +
-	"\x06bundle\x18\a \x01(\v2\x1c.tributary.offload.v1.BundleR\x06bundle\"L\n" +
+	"\x06bundle\x18\a \x01(\v2\x1c.tributary.offload.v1.BundleR\x06bundle\x12\x16\n" +
+	"\x06window\x18\b \x01(\rR\x06window\x12\x16\n" +
+	"\x06demand\x18\t \x01(\rR\x06demand\"L\n" +
 	"\x13ExplainGroupRequest\x12\x16\n" +
 	"\x05group\x18\x01 \x01(\rH\x00R\x05group\x12\x14\n" +
 	"\x04name\x18\x02 \x01(\tH\x00R\x04nameB\a\n" +
@@ -3164,12 +3298,13 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x05exact\x18\f \x01(\bR\x05exact\x12>\n" +
 	"\rover_switches\x18\r \x01(\v2\x19.google.protobuf.DurationR\foverSwitches\x128\n" +
 	"\n" +
-	"over_hosts\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\toverHosts\"R\n" +
+	"over_hosts\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\toverHosts\"\x8b\x01\n" +
 	"\n" +
 	"TreeVertex\x12\x16\n" +
 	"\x06switch\x18\x01 \x01(\tR\x06switch\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x05R\x06parent\x12\x14\n" +
-	"\x05links\x18\x03 \x03(\tR\x05links\"L\n" +
+	"\x05links\x18\x03 \x03(\tR\x05links\x127\n" +
+	"\areducer\x18\x04 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\"L\n" +
 	"\bTreeLeaf\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06vertex\x18\x02 \x01(\rR\x06vertex\x12\x14\n" +
@@ -3204,7 +3339,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x129\n" +
-	"\x06switch\x18\x03 \x01(\v2!.tributary.offload.v1.SwitchStateR\x06switch\"\x91\x02\n" +
+	"\x06switch\x18\x03 \x01(\v2!.tributary.offload.v1.SwitchStateR\x06switch\"\xd3\x02\n" +
 	"\vSwitchState\x12@\n" +
 	"\n" +
 	"capability\x18\x01 \x01(\v2 .tributary.offload.v1.CapabilityR\n" +
@@ -3216,7 +3351,11 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"slots_used\x18\x05 \x01(\rR\tslotsUsed\x12#\n" +
 	"\ragent_version\x18\x06 \x01(\tR\fagentVersion\x12\x1a\n" +
 	"\bunusable\x18\a \x01(\tR\bunusable\x12\x10\n" +
-	"\x03cpu\x18\b \x01(\x01R\x03cpu\"\xb7\x02\n" +
+	"\x03cpu\x18\b \x01(\x01R\x03cpu\x12\x1d\n" +
+	"\n" +
+	"slots_most\x18\t \x01(\rR\tslotsMost\x12!\n" +
+	"\fslots_wanted\x18\n" +
+	" \x01(\rR\vslotsWanted\"\xb7\x02\n" +
 	"\x04Link\x12+\n" +
 	"\x01a\x18\x01 \x01(\v2\x1d.tributary.offload.v1.LinkEndR\x01a\x12+\n" +
 	"\x01b\x18\x02 \x01(\v2\x1d.tributary.offload.v1.LinkEndR\x01b\x12\x0e\n" +
@@ -3312,7 +3451,7 @@ func file_api_offload_v1_manager_proto_rawDescGZIP() []byte {
 }
 
 var file_api_offload_v1_manager_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_api_offload_v1_manager_proto_goTypes = []any{
 	(BundleKind)(0),               // 0: tributary.offload.v1.BundleKind
 	(Collective)(0),               // 1: tributary.offload.v1.Collective
@@ -3330,45 +3469,47 @@ var file_api_offload_v1_manager_proto_goTypes = []any{
 	(*WatchGroupRequest)(nil),     // 13: tributary.offload.v1.WatchGroupRequest
 	(*WatchGroupResponse)(nil),    // 14: tributary.offload.v1.WatchGroupResponse
 	(*Offer)(nil),                 // 15: tributary.offload.v1.Offer
-	(*Withdrawal)(nil),            // 16: tributary.offload.v1.Withdrawal
-	(*Notice)(nil),                // 17: tributary.offload.v1.Notice
-	(*ReportEpochRequest)(nil),    // 18: tributary.offload.v1.ReportEpochRequest
-	(*ReportEpochResponse)(nil),   // 19: tributary.offload.v1.ReportEpochResponse
-	(*ListGroupsRequest)(nil),     // 20: tributary.offload.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),    // 21: tributary.offload.v1.ListGroupsResponse
-	(*GroupSummary)(nil),          // 22: tributary.offload.v1.GroupSummary
-	(*ExplainGroupRequest)(nil),   // 23: tributary.offload.v1.ExplainGroupRequest
-	(*ExplainGroupResponse)(nil),  // 24: tributary.offload.v1.ExplainGroupResponse
-	(*LinkMismatch)(nil),          // 25: tributary.offload.v1.LinkMismatch
-	(*TreeShare)(nil),             // 26: tributary.offload.v1.TreeShare
-	(*TreeState)(nil),             // 27: tributary.offload.v1.TreeState
-	(*TreeVertex)(nil),            // 28: tributary.offload.v1.TreeVertex
-	(*TreeLeaf)(nil),              // 29: tributary.offload.v1.TreeLeaf
-	(*TreeCost)(nil),              // 30: tributary.offload.v1.TreeCost
-	(*Alternative)(nil),           // 31: tributary.offload.v1.Alternative
-	(*Change)(nil),                // 32: tributary.offload.v1.Change
-	(*GetTopologyRequest)(nil),    // 33: tributary.offload.v1.GetTopologyRequest
-	(*GetTopologyResponse)(nil),   // 34: tributary.offload.v1.GetTopologyResponse
-	(*Fabric)(nil),                // 35: tributary.offload.v1.Fabric
-	(*Node)(nil),                  // 36: tributary.offload.v1.Node
-	(*SwitchState)(nil),           // 37: tributary.offload.v1.SwitchState
-	(*Link)(nil),                  // 38: tributary.offload.v1.Link
-	(*LinkEnd)(nil),               // 39: tributary.offload.v1.LinkEnd
-	(*PlanGroupRequest)(nil),      // 40: tributary.offload.v1.PlanGroupRequest
-	(*PlanGroupResponse)(nil),     // 41: tributary.offload.v1.PlanGroupResponse
-	(*PlannedGroup)(nil),          // 42: tributary.offload.v1.PlannedGroup
-	(*DrainSwitchRequest)(nil),    // 43: tributary.offload.v1.DrainSwitchRequest
-	(*DrainSwitchResponse)(nil),   // 44: tributary.offload.v1.DrainSwitchResponse
-	(Function)(0),                 // 45: tributary.offload.v1.Function
-	(ElementType)(0),              // 46: tributary.offload.v1.ElementType
-	(*durationpb.Duration)(nil),   // 47: google.protobuf.Duration
-	(*Problem)(nil),               // 48: tributary.offload.v1.Problem
-	(*timestamppb.Timestamp)(nil), // 49: google.protobuf.Timestamp
-	(*Capability)(nil),            // 50: tributary.offload.v1.Capability
+	(*TreeReducer)(nil),           // 16: tributary.offload.v1.TreeReducer
+	(*Withdrawal)(nil),            // 17: tributary.offload.v1.Withdrawal
+	(*Notice)(nil),                // 18: tributary.offload.v1.Notice
+	(*ReportEpochRequest)(nil),    // 19: tributary.offload.v1.ReportEpochRequest
+	(*ReportEpochResponse)(nil),   // 20: tributary.offload.v1.ReportEpochResponse
+	(*ListGroupsRequest)(nil),     // 21: tributary.offload.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),    // 22: tributary.offload.v1.ListGroupsResponse
+	(*GroupSummary)(nil),          // 23: tributary.offload.v1.GroupSummary
+	(*ExplainGroupRequest)(nil),   // 24: tributary.offload.v1.ExplainGroupRequest
+	(*ExplainGroupResponse)(nil),  // 25: tributary.offload.v1.ExplainGroupResponse
+	(*LinkMismatch)(nil),          // 26: tributary.offload.v1.LinkMismatch
+	(*TreeShare)(nil),             // 27: tributary.offload.v1.TreeShare
+	(*TreeState)(nil),             // 28: tributary.offload.v1.TreeState
+	(*TreeVertex)(nil),            // 29: tributary.offload.v1.TreeVertex
+	(*TreeLeaf)(nil),              // 30: tributary.offload.v1.TreeLeaf
+	(*TreeCost)(nil),              // 31: tributary.offload.v1.TreeCost
+	(*Alternative)(nil),           // 32: tributary.offload.v1.Alternative
+	(*Change)(nil),                // 33: tributary.offload.v1.Change
+	(*GetTopologyRequest)(nil),    // 34: tributary.offload.v1.GetTopologyRequest
+	(*GetTopologyResponse)(nil),   // 35: tributary.offload.v1.GetTopologyResponse
+	(*Fabric)(nil),                // 36: tributary.offload.v1.Fabric
+	(*Node)(nil),                  // 37: tributary.offload.v1.Node
+	(*SwitchState)(nil),           // 38: tributary.offload.v1.SwitchState
+	(*Link)(nil),                  // 39: tributary.offload.v1.Link
+	(*LinkEnd)(nil),               // 40: tributary.offload.v1.LinkEnd
+	(*PlanGroupRequest)(nil),      // 41: tributary.offload.v1.PlanGroupRequest
+	(*PlanGroupResponse)(nil),     // 42: tributary.offload.v1.PlanGroupResponse
+	(*PlannedGroup)(nil),          // 43: tributary.offload.v1.PlannedGroup
+	(*DrainSwitchRequest)(nil),    // 44: tributary.offload.v1.DrainSwitchRequest
+	(*DrainSwitchResponse)(nil),   // 45: tributary.offload.v1.DrainSwitchResponse
+	(Function)(0),                 // 46: tributary.offload.v1.Function
+	(ElementType)(0),              // 47: tributary.offload.v1.ElementType
+	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
+	(*Reducer)(nil),               // 49: tributary.offload.v1.Reducer
+	(*Problem)(nil),               // 50: tributary.offload.v1.Problem
+	(*timestamppb.Timestamp)(nil), // 51: google.protobuf.Timestamp
+	(*Capability)(nil),            // 52: tributary.offload.v1.Capability
 }
 var file_api_offload_v1_manager_proto_depIdxs = []int32{
-	45, // 0: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
-	46, // 1: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
+	46, // 0: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
+	47, // 1: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
 	8,  // 2: tributary.offload.v1.CreateGroupRequest.purpose:type_name -> tributary.offload.v1.Purpose
 	7,  // 3: tributary.offload.v1.CreateGroupRequest.bundle:type_name -> tributary.offload.v1.Bundle
 	0,  // 4: tributary.offload.v1.Bundle.kind:type_name -> tributary.offload.v1.BundleKind
@@ -3377,70 +3518,73 @@ var file_api_offload_v1_manager_proto_depIdxs = []int32{
 	9,  // 7: tributary.offload.v1.Purpose.weights:type_name -> tributary.offload.v1.Weight
 	2,  // 8: tributary.offload.v1.Weight.criterion:type_name -> tributary.offload.v1.Criterion
 	15, // 9: tributary.offload.v1.WatchGroupResponse.offer:type_name -> tributary.offload.v1.Offer
-	16, // 10: tributary.offload.v1.WatchGroupResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
-	17, // 11: tributary.offload.v1.WatchGroupResponse.notice:type_name -> tributary.offload.v1.Notice
-	47, // 12: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
-	48, // 13: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
-	3,  // 14: tributary.offload.v1.ReportEpochRequest.way:type_name -> tributary.offload.v1.Way
-	22, // 15: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
-	4,  // 16: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
-	7,  // 17: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
-	22, // 18: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
-	27, // 19: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	48, // 20: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
-	32, // 21: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
-	25, // 22: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	8,  // 23: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
-	22, // 24: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
-	26, // 25: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
-	49, // 26: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
-	5,  // 27: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
-	28, // 28: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
-	29, // 29: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
-	30, // 30: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
-	31, // 31: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
-	2,  // 32: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
-	47, // 33: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
-	47, // 34: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
-	47, // 35: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
-	30, // 36: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	49, // 37: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	35, // 38: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	36, // 39: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	38, // 40: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	37, // 41: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	50, // 42: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	39, // 43: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	39, // 44: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	47, // 45: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	25, // 46: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	6,  // 47: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
-	42, // 48: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
-	48, // 49: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
-	30, // 50: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
-	6,  // 51: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	11, // 52: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	13, // 53: tributary.offload.v1.Manager.WatchGroup:input_type -> tributary.offload.v1.WatchGroupRequest
-	18, // 54: tributary.offload.v1.Manager.ReportEpoch:input_type -> tributary.offload.v1.ReportEpochRequest
-	20, // 55: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	23, // 56: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	33, // 57: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	40, // 58: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
-	43, // 59: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	10, // 60: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	12, // 61: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	14, // 62: tributary.offload.v1.Manager.WatchGroup:output_type -> tributary.offload.v1.WatchGroupResponse
-	19, // 63: tributary.offload.v1.Manager.ReportEpoch:output_type -> tributary.offload.v1.ReportEpochResponse
-	21, // 64: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	24, // 65: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	34, // 66: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	41, // 67: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
-	44, // 68: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	60, // [60:69] is the sub-list for method output_type
-	51, // [51:60] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	17, // 10: tributary.offload.v1.WatchGroupResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
+	18, // 11: tributary.offload.v1.WatchGroupResponse.notice:type_name -> tributary.offload.v1.Notice
+	48, // 12: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	16, // 13: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
+	49, // 14: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
+	50, // 15: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	3,  // 16: tributary.offload.v1.ReportEpochRequest.way:type_name -> tributary.offload.v1.Way
+	23, // 17: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
+	4,  // 18: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
+	7,  // 19: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
+	23, // 20: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
+	28, // 21: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
+	50, // 22: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	33, // 23: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
+	26, // 24: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	8,  // 25: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
+	23, // 26: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
+	27, // 27: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
+	51, // 28: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	5,  // 29: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
+	29, // 30: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
+	30, // 31: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
+	31, // 32: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
+	32, // 33: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
+	2,  // 34: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
+	48, // 35: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
+	48, // 36: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
+	49, // 37: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
+	48, // 38: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
+	31, // 39: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
+	51, // 40: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	36, // 41: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	37, // 42: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	39, // 43: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	38, // 44: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	52, // 45: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	40, // 46: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	40, // 47: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	48, // 48: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	26, // 49: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	6,  // 50: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
+	43, // 51: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
+	50, // 52: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
+	31, // 53: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
+	6,  // 54: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	11, // 55: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	13, // 56: tributary.offload.v1.Manager.WatchGroup:input_type -> tributary.offload.v1.WatchGroupRequest
+	19, // 57: tributary.offload.v1.Manager.ReportEpoch:input_type -> tributary.offload.v1.ReportEpochRequest
+	21, // 58: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	24, // 59: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	34, // 60: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	41, // 61: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
+	44, // 62: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	10, // 63: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	12, // 64: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	14, // 65: tributary.offload.v1.Manager.WatchGroup:output_type -> tributary.offload.v1.WatchGroupResponse
+	20, // 66: tributary.offload.v1.Manager.ReportEpoch:output_type -> tributary.offload.v1.ReportEpochResponse
+	22, // 67: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	25, // 68: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	35, // 69: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	42, // 70: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
+	45, // 71: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	63, // [63:72] is the sub-list for method output_type
+	54, // [54:63] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }
@@ -3454,7 +3598,7 @@ func file_api_offload_v1_manager_proto_init() {
 		(*WatchGroupResponse_Withdrawal)(nil),
 		(*WatchGroupResponse_Notice)(nil),
 	}
-	file_api_offload_v1_manager_proto_msgTypes[17].OneofWrappers = []any{
+	file_api_offload_v1_manager_proto_msgTypes[18].OneofWrappers = []any{
 		(*ExplainGroupRequest_Group)(nil),
 		(*ExplainGroupRequest_Name)(nil),
 	}
@@ -3464,7 +3608,7 @@ func file_api_offload_v1_manager_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_manager_proto_rawDesc), len(file_api_offload_v1_manager_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   39,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -271,6 +271,7 @@ type Hold struct {
 	Window        uint32                 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"` // in chunks
 	Committed     bool                   `protobuf:"varint,5,opt,name=committed,proto3" json:"committed,omitempty"`
 	DataAddress   string                 `protobuf:"bytes,6,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // "IP:port"; empty while it is being opened
+	Reducer       *Reducer               `protobuf:"bytes,7,opt,name=reducer,proto3" json:"reducer,omitempty"`                            // absent: it is not committed, or this version does not tell
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -345,6 +346,13 @@ func (x *Hold) GetDataAddress() string {
 		return x.DataAddress
 	}
 	return ""
+}
+
+func (x *Hold) GetReducer() *Reducer {
+	if x != nil {
+		return x.Reducer
+	}
+	return nil
 }
 
 type PrepareRequest struct {
@@ -519,7 +527,7 @@ type CommitRequest struct {
 	Children      []*TreeChild           `protobuf:"bytes,8,rep,name=children,proto3" json:"children,omitempty"`                        // in rising order of lowest
 	Parent        string                 `protobuf:"bytes,9,opt,name=parent,proto3" json:"parent,omitempty"`                            // "IP:port" of the parent's data plane; empty: this is the root
 	Index         uint32                 `protobuf:"varint,10,opt,name=index,proto3" json:"index,omitempty"`                            // of this switch among the parent's children
-	Probes        uint32                 `protobuf:"varint,11,opt,name=probes,proto3" json:"probes,omitempty"`                          // unanswered probes to the parent after which it counts as lost; 0: never
+	Probes        uint32                 `protobuf:"varint,11,opt,name=probes,proto3" json:"probes,omitempty"`                          // unanswered probes to the parent after which children are answered lost; 0: never
 	Lease         *durationpb.Duration   `protobuf:"bytes,12,opt,name=lease,proto3" json:"lease,omitempty"`                             // after which an epoch without any packet is dropped; 0: never
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -694,6 +702,7 @@ func (x *TreeChild) GetLowest() uint32 {
 
 type CommitResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reducer       *Reducer               `protobuf:"bytes,1,opt,name=reducer,proto3" json:"reducer,omitempty"` // absent: this version does not tell
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -726,6 +735,13 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
 	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *CommitResponse) GetReducer() *Reducer {
+	if x != nil {
+		return x.Reducer
+	}
+	return nil
 }
 
 type RemoveRequest struct {
@@ -1781,14 +1797,15 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"interfaces\x18\a \x01(\v2 .tributary.offload.v1.InterfacesR\n" +
 	"interfaces\x12\x1a\n" +
 	"\bunusable\x18\b \x01(\tR\bunusable\x12\x1a\n" +
-	"\boutlives\x18\t \x01(\bR\boutlives\"\x9f\x01\n" +
+	"\boutlives\x18\t \x01(\bR\boutlives\"\xd8\x01\n" +
 	"\x04Hold\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +
 	"\x04tree\x18\x03 \x01(\rR\x04tree\x12\x16\n" +
 	"\x06window\x18\x04 \x01(\rR\x06window\x12\x1c\n" +
 	"\tcommitted\x18\x05 \x01(\bR\tcommitted\x12!\n" +
-	"\fdata_address\x18\x06 \x01(\tR\vdataAddress\"\xef\x02\n" +
+	"\fdata_address\x18\x06 \x01(\tR\vdataAddress\x127\n" +
+	"\areducer\x18\a \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\"\xef\x02\n" +
 	"\x0ePrepareRequest\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x14\n" +
@@ -1821,8 +1838,9 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\x05lease\x18\f \x01(\v2\x19.google.protobuf.DurationR\x05lease\"=\n" +
 	"\tTreeChild\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06lowest\x18\x02 \x01(\rR\x06lowest\"\x10\n" +
-	"\x0eCommitResponse\"q\n" +
+	"\x06lowest\x18\x02 \x01(\rR\x06lowest\"I\n" +
+	"\x0eCommitResponse\x127\n" +
+	"\areducer\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\"q\n" +
 	"\rRemoveRequest\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x14\n" +
@@ -1970,57 +1988,60 @@ var file_api_offload_v1_switch_agent_proto_goTypes = []any{
 	nil,                           // 26: tributary.offload.v1.TreeCounters.EventsEntry
 	nil,                           // 27: tributary.offload.v1.TreeCounters.DropsEntry
 	(*Capability)(nil),            // 28: tributary.offload.v1.Capability
-	(Function)(0),                 // 29: tributary.offload.v1.Function
-	(ElementType)(0),              // 30: tributary.offload.v1.ElementType
-	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
+	(*Reducer)(nil),               // 29: tributary.offload.v1.Reducer
+	(Function)(0),                 // 30: tributary.offload.v1.Function
+	(ElementType)(0),              // 31: tributary.offload.v1.ElementType
+	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
 }
 var file_api_offload_v1_switch_agent_proto_depIdxs = []int32{
 	3,  // 0: tributary.offload.v1.GetCapabilityResponse.state:type_name -> tributary.offload.v1.AgentState
 	28, // 1: tributary.offload.v1.AgentState.capability:type_name -> tributary.offload.v1.Capability
 	4,  // 2: tributary.offload.v1.AgentState.holds:type_name -> tributary.offload.v1.Hold
 	19, // 3: tributary.offload.v1.AgentState.interfaces:type_name -> tributary.offload.v1.Interfaces
-	29, // 4: tributary.offload.v1.PrepareRequest.functions:type_name -> tributary.offload.v1.Function
-	30, // 5: tributary.offload.v1.PrepareRequest.types:type_name -> tributary.offload.v1.ElementType
-	31, // 6: tributary.offload.v1.PrepareRequest.lease:type_name -> google.protobuf.Duration
-	8,  // 7: tributary.offload.v1.CommitRequest.children:type_name -> tributary.offload.v1.TreeChild
-	31, // 8: tributary.offload.v1.CommitRequest.lease:type_name -> google.protobuf.Duration
-	21, // 9: tributary.offload.v1.GetCountersResponse.trees:type_name -> tributary.offload.v1.TreeCounters
-	16, // 10: tributary.offload.v1.GetCountersResponse.epochs:type_name -> tributary.offload.v1.EpochTraffic
-	19, // 11: tributary.offload.v1.GetCountersResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
-	18, // 12: tributary.offload.v1.GetCountersResponse.cpu:type_name -> tributary.offload.v1.CPUTime
-	17, // 13: tributary.offload.v1.EpochTraffic.parent:type_name -> tributary.offload.v1.Traffic
-	17, // 14: tributary.offload.v1.EpochTraffic.children:type_name -> tributary.offload.v1.Traffic
-	31, // 15: tributary.offload.v1.CPUTime.busy:type_name -> google.protobuf.Duration
-	31, // 16: tributary.offload.v1.CPUTime.total:type_name -> google.protobuf.Duration
-	20, // 17: tributary.offload.v1.Interfaces.interfaces:type_name -> tributary.offload.v1.Interface
-	17, // 18: tributary.offload.v1.Interface.traffic:type_name -> tributary.offload.v1.Traffic
-	26, // 19: tributary.offload.v1.TreeCounters.events:type_name -> tributary.offload.v1.TreeCounters.EventsEntry
-	27, // 20: tributary.offload.v1.TreeCounters.drops:type_name -> tributary.offload.v1.TreeCounters.DropsEntry
-	31, // 21: tributary.offload.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
-	3,  // 22: tributary.offload.v1.WatchResponse.state:type_name -> tributary.offload.v1.AgentState
-	24, // 23: tributary.offload.v1.WatchResponse.ended:type_name -> tributary.offload.v1.Ended
-	25, // 24: tributary.offload.v1.WatchResponse.heartbeat:type_name -> tributary.offload.v1.Heartbeat
-	19, // 25: tributary.offload.v1.WatchResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
-	0,  // 26: tributary.offload.v1.Ended.why:type_name -> tributary.offload.v1.EndReason
-	1,  // 27: tributary.offload.v1.SwitchAgent.GetCapability:input_type -> tributary.offload.v1.GetCapabilityRequest
-	5,  // 28: tributary.offload.v1.SwitchAgent.Prepare:input_type -> tributary.offload.v1.PrepareRequest
-	7,  // 29: tributary.offload.v1.SwitchAgent.Commit:input_type -> tributary.offload.v1.CommitRequest
-	10, // 30: tributary.offload.v1.SwitchAgent.Remove:input_type -> tributary.offload.v1.RemoveRequest
-	12, // 31: tributary.offload.v1.SwitchAgent.Drain:input_type -> tributary.offload.v1.DrainRequest
-	14, // 32: tributary.offload.v1.SwitchAgent.GetCounters:input_type -> tributary.offload.v1.GetCountersRequest
-	22, // 33: tributary.offload.v1.SwitchAgent.Watch:input_type -> tributary.offload.v1.WatchRequest
-	2,  // 34: tributary.offload.v1.SwitchAgent.GetCapability:output_type -> tributary.offload.v1.GetCapabilityResponse
-	6,  // 35: tributary.offload.v1.SwitchAgent.Prepare:output_type -> tributary.offload.v1.PrepareResponse
-	9,  // 36: tributary.offload.v1.SwitchAgent.Commit:output_type -> tributary.offload.v1.CommitResponse
-	11, // 37: tributary.offload.v1.SwitchAgent.Remove:output_type -> tributary.offload.v1.RemoveResponse
-	13, // 38: tributary.offload.v1.SwitchAgent.Drain:output_type -> tributary.offload.v1.DrainResponse
-	15, // 39: tributary.offload.v1.SwitchAgent.GetCounters:output_type -> tributary.offload.v1.GetCountersResponse
-	23, // 40: tributary.offload.v1.SwitchAgent.Watch:output_type -> tributary.offload.v1.WatchResponse
-	34, // [34:41] is the sub-list for method output_type
-	27, // [27:34] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	29, // 4: tributary.offload.v1.Hold.reducer:type_name -> tributary.offload.v1.Reducer
+	30, // 5: tributary.offload.v1.PrepareRequest.functions:type_name -> tributary.offload.v1.Function
+	31, // 6: tributary.offload.v1.PrepareRequest.types:type_name -> tributary.offload.v1.ElementType
+	32, // 7: tributary.offload.v1.PrepareRequest.lease:type_name -> google.protobuf.Duration
+	8,  // 8: tributary.offload.v1.CommitRequest.children:type_name -> tributary.offload.v1.TreeChild
+	32, // 9: tributary.offload.v1.CommitRequest.lease:type_name -> google.protobuf.Duration
+	29, // 10: tributary.offload.v1.CommitResponse.reducer:type_name -> tributary.offload.v1.Reducer
+	21, // 11: tributary.offload.v1.GetCountersResponse.trees:type_name -> tributary.offload.v1.TreeCounters
+	16, // 12: tributary.offload.v1.GetCountersResponse.epochs:type_name -> tributary.offload.v1.EpochTraffic
+	19, // 13: tributary.offload.v1.GetCountersResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
+	18, // 14: tributary.offload.v1.GetCountersResponse.cpu:type_name -> tributary.offload.v1.CPUTime
+	17, // 15: tributary.offload.v1.EpochTraffic.parent:type_name -> tributary.offload.v1.Traffic
+	17, // 16: tributary.offload.v1.EpochTraffic.children:type_name -> tributary.offload.v1.Traffic
+	32, // 17: tributary.offload.v1.CPUTime.busy:type_name -> google.protobuf.Duration
+	32, // 18: tributary.offload.v1.CPUTime.total:type_name -> google.protobuf.Duration
+	20, // 19: tributary.offload.v1.Interfaces.interfaces:type_name -> tributary.offload.v1.Interface
+	17, // 20: tributary.offload.v1.Interface.traffic:type_name -> tributary.offload.v1.Traffic
+	26, // 21: tributary.offload.v1.TreeCounters.events:type_name -> tributary.offload.v1.TreeCounters.EventsEntry
+	27, // 22: tributary.offload.v1.TreeCounters.drops:type_name -> tributary.offload.v1.TreeCounters.DropsEntry
+	32, // 23: tributary.offload.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
+	3,  // 24: tributary.offload.v1.WatchResponse.state:type_name -> tributary.offload.v1.AgentState
+	24, // 25: tributary.offload.v1.WatchResponse.ended:type_name -> tributary.offload.v1.Ended
+	25, // 26: tributary.offload.v1.WatchResponse.heartbeat:type_name -> tributary.offload.v1.Heartbeat
+	19, // 27: tributary.offload.v1.WatchResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
+	0,  // 28: tributary.offload.v1.Ended.why:type_name -> tributary.offload.v1.EndReason
+	1,  // 29: tributary.offload.v1.SwitchAgent.GetCapability:input_type -> tributary.offload.v1.GetCapabilityRequest
+	5,  // 30: tributary.offload.v1.SwitchAgent.Prepare:input_type -> tributary.offload.v1.PrepareRequest
+	7,  // 31: tributary.offload.v1.SwitchAgent.Commit:input_type -> tributary.offload.v1.CommitRequest
+	10, // 32: tributary.offload.v1.SwitchAgent.Remove:input_type -> tributary.offload.v1.RemoveRequest
+	12, // 33: tributary.offload.v1.SwitchAgent.Drain:input_type -> tributary.offload.v1.DrainRequest
+	14, // 34: tributary.offload.v1.SwitchAgent.GetCounters:input_type -> tributary.offload.v1.GetCountersRequest
+	22, // 35: tributary.offload.v1.SwitchAgent.Watch:input_type -> tributary.offload.v1.WatchRequest
+	2,  // 36: tributary.offload.v1.SwitchAgent.GetCapability:output_type -> tributary.offload.v1.GetCapabilityResponse
+	6,  // 37: tributary.offload.v1.SwitchAgent.Prepare:output_type -> tributary.offload.v1.PrepareResponse
+	9,  // 38: tributary.offload.v1.SwitchAgent.Commit:output_type -> tributary.offload.v1.CommitResponse
+	11, // 39: tributary.offload.v1.SwitchAgent.Remove:output_type -> tributary.offload.v1.RemoveResponse
+	13, // 40: tributary.offload.v1.SwitchAgent.Drain:output_type -> tributary.offload.v1.DrainResponse
+	15, // 41: tributary.offload.v1.SwitchAgent.GetCounters:output_type -> tributary.offload.v1.GetCountersResponse
+	23, // 42: tributary.offload.v1.SwitchAgent.Watch:output_type -> tributary.offload.v1.WatchResponse
+	36, // [36:43] is the sub-list for method output_type
+	29, // [29:36] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_switch_agent_proto_init() }

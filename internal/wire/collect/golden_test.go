@@ -32,7 +32,7 @@ func targets() []Target {
 // plain is a request over a group that its members know.
 func plain() *Request {
 	return &Request{
-		Service: 7, Tree: Tree{KNomial, 2}, Key: key(), Patience: 5 * time.Millisecond,
+		Service: 7, Tree: Tree{KNomial, 2}, Key: key(), Patience: 5 * time.Millisecond, Level: time.Millisecond, Late: 2 * time.Millisecond,
 		Index: MakeIndex("h3", 5, 1), Digest: DigestOf(7, targets()), Payload: []byte("hello"),
 	}
 }
@@ -52,14 +52,19 @@ func goldens() []golden {
 		{"request-populates", "a group is made by pulling its members", with(plain(), func(r *Request) {
 			r.Flags, r.Bulk, r.Payload = Own|HasBulk, Bulk{Key: 9, Length: 100_000}, nil
 		}), nil},
-		{"request-destroys", "nothing follows over the group", with(plain(), func(r *Request) {
-			r.Flags, r.Payload = Own|Last, nil
+		{"request-destroys", "nothing follows over the group, of which one of many members is dead", with(plain(), func(r *Request) {
+			r.Flags, r.Bulk, r.Payload = Own|Last|HasBulk, Bulk{Key: 9, Length: 100_000}, nil
+			r.Subset, r.Filter = Filtered, MakeFilter(3000, func(rank int) bool { return rank != 1700 })
 		}), nil},
 		{"request-oob", "over an out-of-band group, on a complete 3-ary tree; the index is the service's own", with(plain(), func(r *Request) {
 			r.Flags, r.Tree, r.Index = OutOfBand, Tree{KAry, 3}, Index{0xf1, 0xd0}
 		}), nil},
 		{"request-subset", "the last broadcast but for the subset of those alive, with bulk data", with(plain(), func(r *Request) {
 			r.Flags, r.Subset, r.SubsetDigest, r.Bulk = HasBulk, Alive, DigestOf(7, targets()[:1]), Bulk{Key: 9, Length: 4096}
+		}), nil},
+		{"request-filter", "for every other of 24 members, those of them who live: here bits are shorter than runs", with(plain(), func(r *Request) {
+			r.Subset, r.SubsetDigest = Filtered|Alive, DigestOf(7, targets()[:1])
+			r.Filter = MakeFilter(24, func(rank int) bool { return rank%2 == 1 })
 		}), nil},
 		{"reply", "three nodes ran it", nil, &Reply{Key: key(), Final: true, Ran: 3, Body: []byte("h4 h5 h6")}},
 		{"reply-missing", "two did, a subtree of four was not reached", nil, &Reply{

@@ -29,7 +29,7 @@ type Service uint32
 // Tag identifies an entity on a node within a service: (service, node, tag)
 // identifies an object globally, and one (node, tag) is two objects under two
 // services.
-type Tag [16]byte
+type Tag = [16]byte
 
 // Target is a node with the entities on it that a group is about.
 type Target struct {
@@ -53,6 +53,13 @@ func MakeIndex(creator Node, incarnation, count uint64) Index {
 	binary.BigEndian.PutUint64(i[8:], incarnation)
 	binary.BigEndian.PutUint64(i[16:], count)
 	return i
+}
+
+// NamedAfter reports whether creator made the group of index i, in whichever
+// incarnation.
+func (i Index) NamedAfter(creator Node) bool {
+	name := sha256.Sum256([]byte(creator))
+	return string(i[:8]) == string(name[:8])
 }
 
 // MadeBy reports whether creator made the group of index i in its incarnation.

@@ -77,14 +77,22 @@ func TestUnsoundRequests(t *testing.T) {
 		"no service":                func(r *Request) { r.Service = 0 },
 		"no root":                   func(r *Request) { r.Root = "" },
 		"unknown flag":              func(r *Request) { r.Flags = 128 },
-		"unknown subset":            func(r *Request) { r.Subset = 2 },
+		"unknown subset":            func(r *Request) { r.Subset = 4 },
 		"negative time":             func(r *Request) { r.Patience = -time.Second },
+		"negative level":            func(r *Request) { r.Level = -time.Second },
+		"later than P":              func(r *Request) { r.Late = r.Patience + 1 },
+		"a filter of no length":     func(r *Request) { r.Subset = Filtered },
+		"a filter of no form":       func(r *Request) { r.Subset, r.Filter = Filtered, Filter{2, 1} },
+		"a filter of nobody":        func(r *Request) { r.Subset, r.Filter = Filtered, Filter{0, 0} },
+		"a filter with long runs":   func(r *Request) { r.Subset, r.Filter = Filtered, Filter{0, 0x81, 0} },
+		"an empty run in between":   func(r *Request) { r.Subset, r.Filter = Filtered, Filter{0, 1, 0, 1} },
 		"bulk of nothing":           func(r *Request) { r.Flags = HasBulk },
 		"creation out-of-band":      func(r *Request) { r.Flags, r.Creation = Creates|OutOfBand, &Creation{Targets: targets()} },
 		"last of a subset":          func(r *Request) { r.Flags, r.Subset = Last, Alive },
-		"own with a payload":        func(r *Request) { r.Flags = Own | Last },
+		"own with a payload":        func(r *Request) { r.Flags = Own | Last | OutOfBand },
+		"freed without members":     func(r *Request) { r.Flags, r.Payload = Own|Last, nil },
 		"own that does nothing":     func(r *Request) { r.Flags, r.Payload = Own, nil },
-		"4097 bytes":                func(r *Request) { r.Payload = make([]byte, MaxRequest-98+1) },
+		"4097 bytes":                func(r *Request) { r.Payload = make([]byte, MaxRequest-114+1) },
 		"entities twice":            func(r *Request) { r.Flags, r.Creation = Creates, &Creation{Targets: []Target{{"h3", []Tag{{1}, {1}}}}} },
 		"a node without entities":   func(r *Request) { r.Flags, r.Creation = Creates, &Creation{Targets: []Target{{"h3", nil}}} },
 		"a node without a name":     func(r *Request) { r.Flags, r.Creation = Creates, &Creation{Targets: []Target{{"", []Tag{{1}}}}} },
@@ -99,7 +107,7 @@ func TestUnsoundRequests(t *testing.T) {
 		})
 	}
 	r := plain()
-	r.Payload = make([]byte, MaxRequest-98)
+	r.Payload = make([]byte, MaxRequest-114)
 	if _, err := DecodeRequest(r.Append(nil)); err != nil {
 		t.Errorf("4096 bytes: %v", err)
 	}

@@ -15,11 +15,14 @@ const Version = 1
 // MaxRequest is the most bytes of a request, header included.
 const MaxRequest = 4096
 
-// MaxPatience is the longest processing time that a request may tell.
-const MaxPatience = 100 * 24 * time.Hour
+// Bounds of the times in a request.
+const (
+	MaxPatience = 100 * 24 * time.Hour
+	MaxLevel    = time.Hour
+)
 
 // requestSize is the bytes of a request's header without its variable parts.
-const requestSize = 96
+const requestSize = 112
 
 // ErrMessage is wrapped by all errors of decoding.
 var ErrMessage = errors.New("collect: not a message")
@@ -44,15 +47,17 @@ const (
 	allFlags = Last | OutOfBand | Creates | HasBulk | Own
 )
 
-// Subset tells which members of the group a request is for.
+// Subset tells which members of the group a request is for, its root aside, who
+// is always in the tree.
 type Subset uint8
 
-// The subsets.
+// The restrictions of a subset.
 const (
-	Everybody Subset = iota
-	Alive            // who lives now, as a digest tells
+	Alive    Subset = 1 << iota // to who lives now, as a digest tells
+	Filtered                    // by a filter
 
-	subsets
+	Everybody  Subset = 0
+	allSubsets        = Alive | Filtered
 )
 
 // Tree is a kind of spanning tree and its radix, 0 where the kind has none.
@@ -93,12 +98,17 @@ type Request struct {
 	Service Service
 	Tree    Tree
 	Key
-	Patience time.Duration // P, the estimate of processing time; not negative
+	// The sender waits (reach + 1) Level + Patience - Late for the reply, where
+	// reach is the number of edges from the receiver to the deepest leaf beneath it.
+	Patience time.Duration // P, the root's estimate of processing time
+	Level    time.Duration // R, and what the root takes before it forwards
+	Late     time.Duration // what others have taken beyond that, at most P
 	Index    Index         // of the group
 	Digest   Digest        // over all members of the group
 
 	Subset       Subset
-	SubsetDigest Digest // over the members of the subset, unless it is Everybody
+	SubsetDigest Digest // over the members in the tree, if Alive
+	Filter       Filter // if Filtered
 	Bulk         Bulk   // with HasBulk
 	Creation     *Creation
 	Payload      []byte
@@ -107,8 +117,11 @@ type Request struct {
 // Size returns the bytes that r takes.
 func (r *Request) Size() int {
 	n := requestSize + len(r.Root) + len(r.Payload)
-	if r.Subset != Everybody {
+	if r.Subset&Alive != 0 {
 		n += len(r.SubsetDigest)
+	}
+	if r.Subset&Filtered != 0 {
+		n += FilterSize(r.Filter)
 	}
 	if r.Flags&HasBulk != 0 {
 		n += 16
@@ -118,6 +131,9 @@ func (r *Request) Size() int {
 	}
 	return n
 }
+
+// FilterSize returns the bytes that a filter takes in a request.
+func FilterSize(f Filter) int { return 2 + len(f) }
 
 // Append appends r to b. It must be sound; see Sound.
 func (r *Request) Append(b []byte) []byte {
@@ -130,11 +146,16 @@ func (r *Request) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, r.Incarnation)
 	b = binary.BigEndian.AppendUint64(b, r.Sequence)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Patience))
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Level))
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Late))
 	b = append(b, r.Index[:]...)
 	b = append(b, r.Digest[:]...)
 	b = append(b, r.Root...)
-	if r.Subset != Everybody {
+	if r.Subset&Alive != 0 {
 		b = append(b, r.SubsetDigest[:]...)
+	}
+	if r.Subset&Filtered != 0 {
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(r.Filter))), r.Filter...)
 	}
 	if r.Flags&HasBulk != 0 {
 		b = binary.BigEndian.AppendUint64(b, r.Bulk.Key)
@@ -146,8 +167,8 @@ func (r *Request) Append(b []byte) []byte {
 	return append(b, r.Payload...)
 }
 
-// DecodeRequest reads all of b. The payload is a part of b; nothing else shares
-// memory with it.
+// DecodeRequest reads all of b. Payload and filter are parts of b; nothing else
+// shares memory with it.
 func DecodeRequest(b []byte) (*Request, error) {
 	r := new(Request)
 	if err := r.Decode(b); err != nil {
@@ -171,12 +192,15 @@ func (r *Request) Decode(b []byte) error {
 	name := int(in.Byte())
 	in.zero(3)
 	r.Incarnation, r.Sequence = in.Uint64(), in.Uint64()
-	r.Patience = time.Duration(in.Uint64())
+	r.Patience, r.Level, r.Late = time.Duration(in.Uint64()), time.Duration(in.Uint64()), time.Duration(in.Uint64())
 	copy(r.Index[:], in.Take(len(r.Index)))
 	copy(r.Digest[:], in.Take(len(r.Digest)))
 	r.Root = in.node(name, r.Root)
-	if r.Subset != Everybody {
+	if r.Subset&Alive != 0 {
 		copy(r.SubsetDigest[:], in.Take(len(r.SubsetDigest)))
+	}
+	if r.Subset&Filtered != 0 {
+		r.Filter = in.Take(int(in.Uint16()))
 	}
 	if r.Flags&HasBulk != 0 {
 		r.Bulk = Bulk{in.Uint64(), in.Uint64()}
@@ -196,19 +220,21 @@ func (r *Request) Sound() error {
 	has := func(f Flags) bool { return r.Flags&f != 0 }
 	var wrong string
 	switch {
-	case r.Flags&^allFlags != 0 || r.Subset >= subsets:
+	case r.Flags&^allFlags != 0 || r.Subset&^allSubsets != 0:
 		wrong = "an unknown flag or subset"
 	case r.Service == 0 || len(r.Root) == 0 || len(r.Root) > MaxNode:
 		wrong = "no service or no root"
-	case r.Patience < 0 || r.Patience > MaxPatience:
+	case r.Patience < 0 || r.Patience > MaxPatience || r.Level < 0 || r.Level > MaxLevel || r.Late < 0 || r.Late > r.Patience:
 		wrong = "a negative time, or one without end"
+	case (r.Subset&Filtered != 0) != (r.Filter != nil) || r.Filter != nil && !r.Filter.sound():
+		wrong = "a filter that is none"
 	case has(Creates) != (r.Creation != nil), has(HasBulk) != (r.Bulk.Length > 0):
 		wrong = "a flag without what it announces"
-	case has(Creates) && (has(OutOfBand) || r.Subset != Everybody):
+	case has(Creates) && (has(OutOfBand) || !has(Own) && r.Subset != Everybody):
 		wrong = "a creation of an out-of-band group or of a subset"
-	case has(Last) && r.Subset != Everybody:
+	case has(Last) && !has(Own) && r.Subset != Everybody:
 		wrong = "a last request for a subset"
-	case has(Own) && (len(r.Payload) > 0 || r.Subset != Everybody || !r.ownKind()):
+	case has(Own) && (len(r.Payload) > 0 || r.Subset&Alive != 0 || !r.ownKind()):
 		wrong = "a message of the library's own that does nothing known"
 	case r.Size() > MaxRequest:
 		wrong = fmt.Sprintf("%d bytes, more than %d", r.Size(), MaxRequest)
@@ -218,12 +244,12 @@ func (r *Request) Sound() error {
 	return fmt.Errorf("%w: a request with %s", ErrMessage, wrong)
 }
 
-// ownKind reports whether the flags are one of the library's own kinds: made by
-// what is aboard, made by what is to be pulled, or freed.
+// ownKind reports whether the flags are one of the library's own kinds: a group is
+// made, or freed, with its members aboard, to be pulled, or known out of band.
 func (r *Request) ownKind() bool {
-	switch r.Flags {
-	case Own | Creates, Own | HasBulk, Own | Last, Own | Last | OutOfBand:
+	switch r.Flags &^ Last {
+	case Own | Creates, Own | HasBulk:
 		return true
 	}
-	return false
+	return r.Flags == Own|Last|OutOfBand
 }

@@ -34,6 +34,7 @@ const (
 	Overflow                      // its reply is larger than the buffer
 	Unreadable                    // its reply cannot be read to the end
 	RootDied                      // the root died or rebooted: nobody wants the reply
+	Outdated                      // one of the two is known to the other in a later incarnation
 
 	statuses
 )
@@ -43,7 +44,7 @@ var statusNames = map[Status]string{
 	NoTree: "no tree", NotMember: "not a member", StaleRoot: "stale root", Refused: "refused", NoBuffer: "no buffer",
 	Failed: "failed", BulkFailed: "bulk failed", Aborted: "aborted", NoReply: "no reply",
 	Unsent: "unsent", Dead: "dead", Rebooted: "rebooted", Expired: "expired", Overflow: "overflow", Unreadable: "unreadable",
-	RootDied: "root died",
+	RootDied: "root died", Outdated: "earlier incarnation",
 }
 
 // String returns the status in words.
@@ -85,7 +86,7 @@ func (s Status) Type() Type {
 		return NoError
 	case Refused, NoBuffer, Failed, NoReply, Overflow:
 		return ByService
-	case BulkFailed, Unsent, Dead, Rebooted, Unreadable, RootDied:
+	case BulkFailed, Unsent, Dead, Rebooted, Unreadable, RootDied, Outdated:
 		return ByNetwork
 	case Expired:
 		return ByTime
