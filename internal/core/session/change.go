@@ -62,7 +62,7 @@ func (s *Session) Enter(now core.Time, link Link, d Decision, out *Output) error
 	s.filled = s.link.Offload()
 	s.link, s.frozen = link, false
 	s.flow = newFlow(link.Window, s.timing.Queue)
-	s.timer = newRepair(s.timing)
+	s.timer = newRepair(s.timing.over(link))
 	s.base, s.next = d.Base, d.Base
 	for n := d.Base; n != s.created; n++ {
 		c, held := s.at(n), d.Held.Has(n)
@@ -79,7 +79,7 @@ func (s *Session) Enter(now core.Time, link Link, d Decision, out *Output) error
 	}
 	s.advance(now)
 	s.flow.pause(s.next)
-	s.flight = 0
+	s.flight, s.demand.bound = 0, 0
 	s.timer.sent(now, link.Idle)
 	return nil
 }
@@ -89,7 +89,7 @@ func (s *Session) Enter(now core.Time, link Link, d Decision, out *Output) error
 // was contributed by all.
 func (s *Session) possible(d Decision) error {
 	back := int32(s.base - d.Base)
-	if back < 0 || uint32(back) > s.cfg.Window || s.created-d.Base > uint32(len(s.ring)) {
+	if back < 0 || uint32(back) > s.cfg.Window || s.created-d.Base > 2*s.cfg.Window {
 		return fmt.Errorf("%w: it goes back from number %d to %d, window %d", ErrDecision, s.base, d.Base, s.cfg.Window)
 	}
 	for n := d.Base; n != s.created; n++ {

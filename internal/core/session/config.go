@@ -32,6 +32,7 @@ type Timing struct {
 	Max     time.Duration // largest time to wait for the answer to a probe
 	Gap     time.Duration // least time to a probe once later results have come
 	Quiet   time.Duration // cap of the period while the parent answers Heard
+	Silence time.Duration // least time without a sign of the tree after which it counts as lost
 	Queue   time.Duration // delay of results at which a large window stops to grow; 0: only losses stop it
 }
 
@@ -44,6 +45,7 @@ func DefaultTiming() Timing {
 		Max:     640 * time.Millisecond,
 		Gap:     250 * time.Microsecond,
 		Quiet:   time.Second,
+		Silence: 750 * time.Millisecond,
 		Queue:   4 * time.Millisecond,
 	}
 }
@@ -63,8 +65,18 @@ func (c Config) Validate() error {
 	return c.Timing.validate()
 }
 
+// over returns the times for a link. A tree of hosts runs over streams, which lose
+// nothing while they last: there Reconnected asks for what is in flight, and a
+// probe sooner than Max would only add to the load that makes members late.
+func (t Timing) over(l Link) Timing {
+	if !l.Offload() {
+		t.Initial, t.Min, t.Gap, t.Quiet = t.Max, t.Max, t.Max, max(t.Quiet, t.Max)
+	}
+	return t
+}
+
 func (t Timing) validate() error {
-	if t != (Timing{}) && (t.Initial <= 0 || t.Min <= 0 || t.Gap < 0 || t.Queue < 0 || t.Max < t.Min || t.Quiet < t.Min) {
+	if t != (Timing{}) && (t.Initial <= 0 || t.Min <= 0 || t.Gap < 0 || t.Queue < 0 || t.Silence < 0 || t.Max < t.Min || t.Quiet < t.Min) {
 		return fmt.Errorf("%w: timing %+v, want positive times and none below Min", ErrConfig, t)
 	}
 	return nil
@@ -83,7 +95,7 @@ type Link struct {
 	Parent netip.AddrPort // where contributions go, and the only source of answers
 	Index  uint16         // this member's child index at the parent
 
-	Probes int           // unanswered probes after which the tree counts as lost; 0: never
+	Probes int           // least number of unanswered probes after which the tree counts as lost; 0: never
 	Idle   time.Duration // period of idle probes, which renew the leases; 0: none
 }
 

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +97,22 @@ func TestOperationValidate(t *testing.T) {
 		err := row.o.Validate(Config{Rank: 1, Members: 4})
 		if (err == nil) != row.ok || err != nil && !errors.Is(err, ErrOperation) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestLossSaysWhatShowsIt(t *testing.T) {
+	for want, l := range map[string]Loss{
+		"the switch at 10.0.0.1:5 does not answer (17 probes in 800ms, no answer before)": {
+			Parent: parentAddr, Probes: 17, Over: 800 * time.Millisecond,
+		},
+		"the switch at 10.0.0.1:5 has no path to the root: its parent, or one above, does not answer (16 probes in 1.2s, the last answer 2s ago)": {
+			Parent: parentAddr, Said: true, Probes: 16, Over: 1200 * time.Millisecond, Quiet: 2 * time.Second,
+		},
+	} {
+		want = strings.Replace(want, "10.0.0.1:5", parentAddr.String(), 1)
+		if got := l.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

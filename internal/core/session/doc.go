@@ -58,6 +58,19 @@
 // A loss cuts the window only where the delay shows a queue, or more than a
 // quarter was lost (Veno; Fu and Liew, 2003).
 //
+// # Demand
+//
+// The lowest rank says what window its group's operations can use, in the bounds
+// that the group has for its life. It begins with 1.
+//
+//	when                                                             says
+//	results of 4 W came within 2 s while W was in the way            the group's largest
+//	after 2 s in which more numbers were in flight at once           that many
+//	after 2 s in which a quarter did, and W was not in the way       that many, 1 at the least
+//
+// A group of small operations, or without any, so says nothing and has no timer
+// for it.
+//
 // # Memory
 //
 // While an operation is unfinished its vectors are lent, and what is kept of its
@@ -65,6 +78,10 @@
 // and of all in block floating point. Contributions of chunks that follow each
 // other in a vector are one Send, with that part of the vector as its Body, where
 // the caller takes runs.
+//
+// Forget gives back the copies of numbers before one of which all members have every
+// result. The members agree upon it when they rest (package epoch), and the session
+// says it to the switches in its idle probes.
 //
 // # Block floating point
 //
@@ -89,8 +106,20 @@
 //	             not the oldest, if there is none: a member is late
 //	Want         the contribution is sent again, and the chunk is behind as before
 //
-// Link.Probes probes for the oldest in a row without any packet from the parent,
-// or Lost, report the tree as lost.
+// A tree of hosts runs over streams, which lose nothing while they last. There a
+// probe comes when a stream is new (Reconnected), and otherwise after Timing.Max
+// only: thousands of operations at once make each late, and nothing is lost.
+//
+// A silence begins with the first probe for the oldest chunk after the last sign
+// of the tree: any packet from the parent but Lost. After enough probes, Link.Probes
+// at the least, and enough time the member reports the tree as lost. The time is
+// Timing.Silence, or four times the time after which an answer is missed, so that
+// it covers the queues; before the first result of an epoch it is twice
+// Timing.Silence. The waits between the probes of a silence are short enough for so
+// many. Lost alone proves nothing: it says that some probes of the parent had no
+// answer, which may be lost or on their way still. Only the lowest child of a switch
+// waits for more of it, because its probes are those that are passed on; to the
+// others it is like Heard.
 //
 // What was asked for is not on its way any more and makes room in the window of
 // congestion control, which is what may be on its way, while W bounds the

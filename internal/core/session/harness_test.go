@@ -191,6 +191,9 @@ func (t *trial) enter(fields map[string]string) {
 	if v, ok := fields["window"]; ok {
 		t.link.Window = number(v)
 	}
+	if v, ok := fields["index"]; ok {
+		t.link.Index = uint16(number(v))
+	}
 	if v, ok := fields["probes"]; ok {
 		t.link.Probes = int(number(v))
 	}
@@ -311,7 +314,7 @@ func (t *trial) tell() {
 		t.log.WriteByte('\n')
 	}
 	if l := t.out.Loss; l != nil {
-		fmt.Fprintf(&t.log, "loss epoch=%d chunk=%d said=%v\n", l.Epoch, l.Chunk, l.Said)
+		fmt.Fprintf(&t.log, "loss epoch=%d chunk=%d said=%v probes=%d over=%v quiet=%v\n", l.Epoch, l.Chunk, l.Said, l.Probes, l.Over, l.Quiet)
 	}
 	if d := t.out.Disagreement; d != nil {
 		fmt.Fprintf(&t.log, "disagreement chunk=%d ranks=%d,%d\n", d.Chunk, d.Body.Rank[0], d.Body.Rank[1])

@@ -21,7 +21,6 @@ type care struct {
 	due    core.Time // of the next probe; core.Never: not before it is behind or overdue
 	had    uint64    // results that the member had when due was last set
 	tries  int32     // probes since the parent's last answer
-	asks   int32     // probes since the last contribution
 	heards int32     // answers heard since the last contribution
 	behind bool      // results show that it is late
 	again  bool      // it was contributed again
@@ -38,8 +37,8 @@ type repair struct {
 
 	at     core.Time // probe for the oldest chunk, if nothing tells of it before; core.Never: nothing is in flight
 	due    core.Time // next probe
-	silent int       // probes for the oldest chunk since the parent's last packet
 	mended bool      // the last oldest chunk had to be asked for
+	silence
 
 	// Smoothed round trip and its variation (RFC 6298), from answers to
 	// probes that were sent once.
@@ -135,7 +134,7 @@ func (r *repair) wait(n, quick int32) time.Duration {
 // not over at once, because a whole window of results may be on its way after a
 // pause.
 func (r *repair) progress(now core.Time, c *chunk, isTail bool) {
-	r.at, r.silent = now.Add(r.timeout()), 0
+	r.at = now.Add(r.timeout())
 	switch soon := now.Add(r.patience()); {
 	case r.mended:
 		r.at = max(soon, c.sentAt.Add(r.timeout()))
@@ -151,7 +150,8 @@ func (r *repair) deadline() core.Time { return r.due.Earlier(r.idleAt) }
 
 // rest stops the timer: nothing is in flight.
 func (r *repair) rest() {
-	r.at, r.due, r.silent, r.mended = core.Never, core.Never, 0, false
+	r.at, r.due, r.mended = core.Never, core.Never, false
+	r.silence.end()
 }
 
 // sent notes that a packet went out, which renews the leases.
@@ -204,7 +204,11 @@ func (s *Session) heard(now core.Time, c *chunk) {
 	}
 	s.answered(now, c)
 	c.care.heards++
-	s.later(now, c, min(s.timer.wait(c.care.heards, hasty), s.timer.timing.Quiet))
+	wait := min(s.timer.wait(c.care.heards, hasty), s.timer.timing.Quiet)
+	if s.link.Index == 0 && int(c.care.heards) <= s.link.Probes {
+		wait = s.shortest(wait) // so that switches soon know whether their parents live
+	}
+	s.later(now, c, wait)
 	if c.care.heards > hasty && c.number != s.base {
 		c.care.due = core.Never
 	}
@@ -284,8 +288,8 @@ func (s *Session) askAll(now core.Time, out *Output) core.Time {
 			break // what follows was sent later
 		}
 		if now >= c.care.due {
-			if s.link.Probes > 0 && n == s.base && s.timer.silent >= s.link.Probes {
-				s.lose(n, false, out)
+			if n == s.base && s.isLost(now) {
+				s.lose(now, out)
 				return core.Never
 			}
 			s.ask(now, c, out)
@@ -294,11 +298,6 @@ func (s *Session) askAll(now core.Time, out *Output) core.Time {
 	}
 	return next
 }
-
-// calm returns how often the waits for a chunk have doubled while others go on.
-// They do with every third probe, so that the lowest child's probes, which
-// switches pass on, do not count as unanswered while answers are on their way.
-func (k *care) calm() int32 { return min(k.asks/3, 3) }
 
 // watch brings the next probe for a chunk forward, and reports whether the chunk
 // is behind: the result of a contribution is here that was sent after its last
@@ -311,13 +310,26 @@ func (s *Session) watch(now core.Time, k *care) bool {
 	behind := k.spoken+gap <= r.newest
 	if behind && !k.behind {
 		k.behind = true
-		k.due = k.due.Earlier(now.Add(r.patience() << k.calm()))
+		k.due = k.due.Earlier(now.Add(r.patience()))
 	}
 	if k.asked != 0 && k.had != s.counters.Results {
 		k.had, k.heards = s.counters.Results, 0
-		k.due = k.due.Earlier(now.Add(r.wait(1, 1) << k.calm()))
+		k.due = k.due.Earlier(now.Add(r.wait(1, 1)))
 	}
 	return behind
+}
+
+// Reconnected has the next Step ask for all chunks in flight: a stream of the tree
+// of hosts is new, and what was on its way in the one before may be lost.
+func (s *Session) Reconnected(now core.Time) {
+	if s.frozen || s.link.Offload() {
+		return
+	}
+	for n := s.base; n != s.next; n++ {
+		if c := s.at(n); c.pending() && c.sent {
+			c.care.due, s.timer.due = now, now
+		}
+	}
 }
 
 // later has c asked for after a while.
@@ -328,21 +340,23 @@ func (s *Session) later(now core.Time, c *chunk, d time.Duration) {
 // ask sends a probe for c.
 func (s *Session) ask(now core.Time, c *chunk, out *Output) {
 	s.counters.Probes++
-	s.probe(c.number, 0, out)
+	h := s.header(wire.Probe, c.number)
+	s.sendProbe(&h, out)
 	s.timer.sent(now, s.link.Idle)
 	s.timer.turn++
 	k := &c.care
 	k.tries++
-	k.asks++
 	k.spoken, k.asked, k.behind = s.timer.turn, now, false
 	if !k.astray {
 		k.astray = true
 		s.flight--
 	}
+	most := s.timer.timing.Max
 	if c.number == s.base {
-		s.timer.silent++
+		s.timer.silence.asked(now)
+		most = s.shortest(most)
 	}
-	s.later(now, c, min(s.timer.wait(k.tries, 1), s.timer.timing.Max))
+	s.later(now, c, min(s.timer.wait(k.tries, 1), most))
 }
 
 // idle renews the leases along the tree when nothing was sent for a while.
@@ -354,24 +368,18 @@ func (s *Session) idle(now core.Time, out *Output) {
 		s.timer.sent(now, s.link.Idle)
 	}
 	if now >= s.timer.idleAt {
-		s.probe(s.base, wire.Idle, out)
+		h := s.header(wire.Probe, 0)
+		h.Flags = wire.Idle
+		if s.isSettled && s.base-s.settled < 1<<30 { // of long ago, it would say something else
+			h.SetSettled(s.settled)
+		}
+		s.sendProbe(&h, out)
 		s.timer.sent(now, s.link.Idle)
 	}
 }
 
-func (s *Session) probe(n uint32, flags wire.Flags, out *Output) {
-	h := s.header(wire.Probe, n)
-	h.Flags = flags
+func (s *Session) sendProbe(h *wire.Header, out *Output) {
 	send := Send{To: s.link.Parent}
 	h.Put(send.Head[:])
 	out.Sends = append(out.Sends, send)
-}
-
-// lose reports the tree as lost and stops speaking to it; Enter goes on.
-func (s *Session) lose(n uint32, said bool, out *Output) {
-	if s.link.Probes == 0 {
-		return // a link that is never lost
-	}
-	out.Loss = &Loss{Epoch: s.link.Epoch, Chunk: n, Said: said}
-	s.frozen = true
 }

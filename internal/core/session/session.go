@@ -3,6 +3,7 @@ package session
 import (
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -36,11 +37,15 @@ type Send struct {
 	Heads []byte // lent until Output.Reset
 }
 
-// Loss tells that the epoch's tree does not work any more.
+// Loss tells that the epoch's tree does not work any more, and what shows it.
 type Loss struct {
-	Epoch uint32
-	Chunk uint32 // the chunk that showed it
-	Said  bool   // the parent answered Lost; otherwise it did not answer at all
+	Epoch  uint32
+	Parent netip.AddrPort
+	Chunk  uint32        // the oldest in flight
+	Said   bool          // the parent answers Lost; otherwise it does not answer at all
+	Probes int           // for the chunk that had no other answer
+	Over   time.Duration // since the first of them
+	Quiet  time.Duration // since the parent's last packet that was not Lost; 0: none came in this epoch
 }
 
 // Disagreement tells that two members disagree about an operation.
@@ -55,6 +60,7 @@ type Output struct {
 	Completions  []Completion
 	Loss         *Loss
 	Disagreement *Disagreement
+	Demand       uint32 // at the lowest rank: window that the operations can use from now on; 0: as before
 
 	// TakesRuns, which the caller sets and Reset keeps, says that it sends runs:
 	// contributions of chunks that follow each other in a vector are one Send
@@ -92,7 +98,7 @@ type Session struct {
 	last   bool // the last barrier was started
 	filled bool // awaited results come from a tree of switches
 
-	ring []chunk // of number n at n mod len; len is twice Config.Window, a power of two
+	ring []chunk // of number n at n mod len, a power of two, at most twice Config.Window: see place
 
 	base    uint32 // oldest number not done; all before it are done
 	next    uint32 // next number to look at for sending in this epoch; base <= next <= created
@@ -105,8 +111,12 @@ type Session struct {
 	serial uint16       // of the next operation
 
 	flow   flow
+	demand demand
 	flight uint32 // numbers sent in this epoch that count as on their way
 	timer  repair
+
+	settled   uint32 // every member has all results before this number: see Forget
+	isSettled bool
 
 	counters Counters
 }
@@ -122,9 +132,9 @@ func New(cfg Config, first uint32) (*Session, error) {
 	}
 	return &Session{
 		cfg: cfg, timing: cfg.Timing, frozen: true,
-		ring: make([]chunk, 2*cfg.Window),
+		ring: make([]chunk, min(firstRing, 2*cfg.Window)),
 		base: first, next: first, created: first, fresh: first,
-		timer: newRepair(cfg.Timing),
+		timer: newRepair(cfg.Timing), demand: newDemand(cfg.Rank),
 	}, nil
 }
 
@@ -163,6 +173,7 @@ func (s *Session) Start(o Operation) error {
 
 // Step takes packets, sends what the window allows, and repairs what is due.
 func (s *Session) Step(now core.Time, in []Input, out *Output) {
+	before := s.counters.Results
 	for i := range in {
 		if in[i].Size == 0 {
 			s.receive(now, &in[i], out)
@@ -177,6 +188,7 @@ func (s *Session) Step(now core.Time, in []Input, out *Output) {
 	}
 	s.pump(now, out)
 	s.repair(now, out)
+	s.demanded(now, uint32(s.counters.Results-before), out)
 }
 
 // Deadline returns the next moment at which the session wants to be stepped.
@@ -184,8 +196,12 @@ func (s *Session) Deadline() core.Time {
 	if s.frozen {
 		return core.Never
 	}
-	return s.timer.deadline()
+	return s.timer.deadline().Earlier(s.demand.until)
 }
+
+// Base returns the oldest number whose result is missing: this member has all
+// before it.
+func (s *Session) Base() uint32 { return s.base }
 
 func (s *Session) at(n uint32) *chunk { return &s.ring[n&uint32(len(s.ring)-1)] }
 
@@ -226,7 +242,7 @@ func (s *Session) pump(now core.Time, out *Output) {
 func (s *Session) create() {
 	p := s.ops[0]
 	i := s.created - p.first
-	c := s.at(s.created)
+	c := s.place(s.created)
 	s.disown(c)
 	if old := c.op; old != nil && c.number+1 == old.end() && len(s.past) < len(s.ring) {
 		s.past = append(s.past, old) // nothing refers to it any more
@@ -268,7 +284,7 @@ func (s *Session) header(t wire.Type, n uint32) wire.Header {
 // receive takes one packet from the parent.
 func (s *Session) receive(now core.Time, in *Input, out *Output) {
 	if c, exponent := s.awaits(in); c != nil {
-		s.timer.silent = 0
+		s.timer.sign(now)
 		s.counters.Results++
 		s.landed(now, c)
 		s.finish(now, c, in.Packet[wire.HeaderSize:], exponent, s.link.Offload(), out)
@@ -284,7 +300,10 @@ func (s *Session) receive(now core.Time, in *Input, out *Output) {
 		s.disagree(&h, payload, out)
 		return
 	}
-	s.timer.silent = 0
+	noSign := h.Type == wire.Lost && s.link.Index == 0
+	if !noSign {
+		s.timer.sign(now)
+	}
 	// Answers for a chunk that is not in flight are ignored.
 	if wire.Newer(s.base, h.Chunk) || !wire.Newer(s.next, h.Chunk) {
 		s.counters.Discarded++
@@ -300,10 +319,12 @@ func (s *Session) receive(now core.Time, in *Input, out *Output) {
 		s.result(now, c, &h, payload, out)
 	case wire.Want:
 		s.wanted(now, c, out)
-	case wire.Heard:
+	case wire.Heard, wire.Lost:
+		if noSign {
+			s.timer.said = true
+			return // as if it had not answered
+		}
 		s.heard(now, c)
-	case wire.Lost:
-		s.lose(c.number, true, out)
 	}
 }
 
