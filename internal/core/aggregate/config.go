@@ -43,7 +43,7 @@ type Config struct {
 	Parent   netip.AddrPort // zero value: this switch is the root
 	Index    uint16         // this switch's own child index at its parent
 
-	Probes int           // unanswered probes to the parent after which it counts as lost; 0: never
+	Probes int           // unanswered probes to the parent after which children are answered Lost; 0: never
 	Lease  time.Duration // after which an epoch without any packet is dropped; 0: never
 }
 

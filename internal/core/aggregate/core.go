@@ -64,10 +64,14 @@ type Core struct {
 	newest uint32 // largest epoch ever installed, 0: none
 
 	// slots has 2W places of the largest window installed. Number n of an
-	// epoch with window W is served by slots[n mod 2W]; so epochs of different
+	// epoch with window W is served by place n mod 2W; so epochs of different
 	// windows share the places, and the later one takes them over.
-	slots []slot
+	slots
 	memory
+
+	settled   uint32 // all members have every result before this number
+	isSettled bool
+	forgets   bool // the next Step forgets what is before
 
 	step     uint64 // serial number of the present Step
 	borrowed []borrowed
@@ -89,6 +93,10 @@ func (c *Core) Counters() Counters { return c.counters }
 func (c *Core) Step(now core.Time, in []Input, out *Output) {
 	c.step++
 	c.reclaim()
+	if c.forgets {
+		c.forgets = false
+		c.Forget(c.settled)
+	}
 	for i := range in {
 		switch in[i].Kind {
 		case Packet:

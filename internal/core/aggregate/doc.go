@@ -43,6 +43,10 @@
 // like the one before but for its number is not looked at again; packets that came
 // as one are one Input.
 //
+// An idle probe may say that all members have every result before a number
+// (wire.Header.Settled): the slots of earlier numbers are given back with the next
+// Step, with their memory, and the idle probes to the parent say the same.
+//
 // # Repair
 //
 // The core has no timer of its own but for leases: members probe, and it
@@ -50,8 +54,9 @@
 // contribution is missing, Heard otherwise. A probe by the lowest child for a
 // complete slot is sent on to the parent; once Config.Probes of them in a row
 // had no answer, or the parent has answered Lost, the children are answered
-// Lost until the parent answers something else. Duplicates are dropped and
-// answered by nothing.
+// Lost until the parent answers something else. That is a hint: the member that is
+// the lowest rank beneath judges, by time. Duplicates are dropped and answered by
+// nothing.
 //
 // # Epochs
 //

@@ -57,10 +57,8 @@ func (c *Core) install(now core.Time, cfg *Config, out *Output) {
 	e.traffic = make([]Traffic, len(cfg.Children)+1)
 	e.renew(now)
 	c.epochs = append(c.epochs, e)
-	if n := int(2 * cfg.Window); n > len(c.slots) {
-		c.slots = append(c.slots, make([]slot, n-len(c.slots))...)
-	}
-	c.fit(len(c.slots), wire.HeaderSize+max(cfg.ChunkBytes, wire.ErrorBodySize))
+	c.extend(int(2 * cfg.Window))
+	c.fit(c.places, wire.HeaderSize+max(cfg.ChunkBytes, wire.ErrorBodySize))
 }
 
 // makeRoom makes room for one more epoch and reports whether there is any: an
@@ -123,7 +121,7 @@ func (c *Core) lapse(i int, out *Output) {
 // this Step may still point into it, which keeps that part alive.
 func (c *Core) tidy() {
 	if len(c.epochs) == 0 {
-		c.slots, c.memory = nil, memory{}
+		c.slots, c.memory = slots{}, memory{}
 	}
 }
 
@@ -145,6 +143,9 @@ func (c *Core) idleProbe(now core.Time, e *epoch, out *Output) {
 	c.counters.Kept++
 	h := e.header(wire.Probe, 0)
 	h.Flags = wire.Idle
+	if c.isSettled {
+		h.SetSettled(c.settled)
+	}
 	e.sendUp(now, &h, nil, out)
 }
 

@@ -358,13 +358,13 @@ func describeValues(b *strings.Builder, t reduce.Type, payload []byte) {
 // dump lists the slots that are not vacant.
 func (t *trial) dump() string {
 	var b strings.Builder
-	for i := range t.core.slots {
-		s := &t.core.slots[i]
-		if s.state == vacant {
-			continue
+	i := 0
+	t.core.each(func(s *slot) {
+		if s.state != vacant {
+			fmt.Fprintf(&b, "slot %d: %s\n", i, s)
 		}
-		fmt.Fprintf(&b, "slot %d: %s\n", i, s)
-	}
+		i++
+	})
 	return b.String()
 }
 

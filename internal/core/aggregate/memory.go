@@ -65,7 +65,7 @@ func (c *Core) reserve(e *epoch, s *slot, size int) {
 		if len(s.packet) == c.stride && len(c.spares) < maxSpares {
 			c.spares = append(c.spares, s.packet)
 		}
-		s.packet, s.home = c.memory.home(int(s.number&(2*e.Window-1)), len(c.slots)), true
+		s.packet, s.home = c.memory.home(int(s.number&(2*e.Window-1)), c.places), true
 	case size > len(s.packet):
 		s.packet, s.home = c.spare(), false
 	}

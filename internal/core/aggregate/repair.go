@@ -10,6 +10,9 @@ func (c *Core) probe(now core.Time, p *packet, out *Output) {
 	e, child := p.epoch, int(p.Child)
 	if p.Flags&wire.Idle != 0 {
 		c.counters.Idle++
+		if n, ok := p.Settled(); ok && (!c.isSettled || wire.Newer(n, c.settled)) {
+			c.settled, c.isSettled, c.forgets = n, true, true
+		}
 		if child == 0 {
 			c.idleProbe(now, e, out)
 		}

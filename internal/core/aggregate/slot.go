@@ -82,8 +82,64 @@ func (s *slot) age(epoch, number uint32) age {
 	return newer
 }
 
+// slots are a tree's places for chunks, in pages that are made when their first
+// slot is used.
+type slots struct {
+	places int
+	pages  []*[pageSlots]slot
+}
+
+const pageSlots = 16 // of a page, a power of two
+
+// extend makes room for so many places.
+func (s *slots) extend(places int) {
+	s.places = max(s.places, places)
+	if n := (s.places + pageSlots - 1) / pageSlots; n > len(s.pages) {
+		s.pages = append(s.pages, make([]*[pageSlots]slot, n-len(s.pages))...)
+	}
+}
+
 // at returns the slot of number n in epoch e.
-func (c *Core) at(e *epoch, n uint32) *slot { return &c.slots[n&(2*e.Window-1)] }
+func (s *slots) at(e *epoch, n uint32) *slot {
+	i := n & (2*e.Window - 1)
+	page := &s.pages[i/pageSlots]
+	if *page == nil {
+		*page = new([pageSlots]slot)
+	}
+	return &(*page)[i%pageSlots]
+}
+
+// each calls f with every slot that may be in use.
+func (s *slots) each(f func(*slot)) {
+	for _, page := range s.pages {
+		if page != nil {
+			for i := range page {
+				f(&page[i])
+			}
+		}
+	}
+}
+
+// Forget gives back the slots of the numbers before n, and their memory: nobody
+// asks for them any more. It must be called between Steps, when what was lent is
+// not needed any more.
+func (c *Core) Forget(n uint32) {
+	left := false
+	c.each(func(s *slot) {
+		if s.state != vacant && wire.Newer(n, s.number) {
+			c.drained(s)
+			*s = slot{}
+		}
+		left = left || s.state != vacant
+	})
+	c.borrowed, c.queue, c.last.epoch = nil, queue{}, nil
+	if !left {
+		clear(c.pages)
+		stride := c.stride
+		c.memory = memory{}
+		c.fit(c.places, stride)
+	}
+}
 
 // claim makes s serve number n of epoch e, with nothing in it.
 func (c *Core) claim(e *epoch, s *slot, n uint32, out *Output) {

@@ -270,19 +270,7 @@ func TestNoAllocationInSteadyState(t *testing.T) {
 func TestMemory(t *testing.T) {
 	const kids, window, bytes = 5, 8, 1432
 	s := newStream(reduce.Float32, kids, bytes, window)
-	held := func() (n int) {
-		for i := range s.core.slots {
-			slot := &s.core.slots[i]
-			n += cap(slot.held)
-			if !slot.home {
-				n += len(slot.packet)
-			}
-		}
-		for _, b := range slices.Concat(s.core.blocks, s.core.spares, s.core.lent, s.core.holds) {
-			n += cap(b)
-		}
-		return n
-	}
+	held := s.core.held
 	if n := held(); n != 0 {
 		t.Errorf("%d bytes before the first chunk", n)
 	}
@@ -297,6 +285,83 @@ func TestMemory(t *testing.T) {
 	s.core.Step(0, []Input{{Kind: Retire, Epoch: 2}}, &s.out)
 	if n := held(); n != 0 {
 		t.Errorf("%d bytes after the last epoch", n)
+	}
+}
+
+// held returns the bytes of packets and payloads that the core has memory for.
+func (c *Core) held() (n int) {
+	c.each(func(slot *slot) {
+		n += cap(slot.held)
+		if !slot.home {
+			n += len(slot.packet)
+		}
+	})
+	for _, b := range slices.Concat(c.blocks, c.spares, c.lent, c.holds) {
+		n += cap(b)
+	}
+	return n
+}
+
+// TestSettled: an idle probe that says that all members have every result before a
+// number gives back what is older, and nothing else; and it is passed on to the
+// parent. One that says nothing of the kind changes nothing.
+func TestSettled(t *testing.T) {
+	const kids, window, chunks = 3, 8, 5
+	idle := func(child int, settle func(*wire.Header)) Input {
+		c := crowd{kids: kids}
+		h := wire.Header{Type: wire.Probe, Flags: wire.Idle, Epoch: 2, Child: uint16(child), Lowest: uint32(child)}
+		settle(&h)
+		in := Input{From: c.config(2, window).Children[child].Addr, Packet: make([]byte, wire.HeaderSize)}
+		h.Put(in.Packet)
+		return in
+	}
+	for name, test := range map[string]struct {
+		settle func(*wire.Header)
+		left   []uint32 // numbers
+		said   bool     // to the parent
+	}{
+		"nothing":                   {func(h *wire.Header) { h.Chunk = chunks }, []uint32{0, 1, 2, 3, 4}, false},
+		"number changed on the way": {func(h *wire.Header) { h.SetSettled(chunks); h.Chunk = 0 }, []uint32{0, 1, 2, 3, 4}, false},
+		"some":                      {func(h *wire.Header) { h.SetSettled(3) }, []uint32{3, 4}, true},
+		"all":                       {func(h *wire.Header) { h.SetSettled(chunks) }, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStream(reduce.Float32, kids, 1432, window)
+			for range chunks {
+				s.chunk()
+			}
+			s.out.Reset()
+			s.core.Step(10, []Input{idle(2, test.settle), idle(0, test.settle)}, &s.out)
+			if len(s.out.Sends) != 1 {
+				t.Fatalf("%d packets are sent, want one idle probe", len(s.out.Sends))
+			}
+			var up wire.Header
+			if _, fault := up.Decode(s.out.Sends[0].Head[:]); fault != wire.NoFault {
+				t.Fatal(fault)
+			}
+			if _, ok := up.Settled(); ok != test.said || up.Type != wire.Probe || up.Flags != wire.Idle {
+				t.Errorf("the parent gets %+v", up)
+			}
+			s.out.Reset()
+			s.core.Step(11, nil, &s.out)
+			var left []uint32
+			s.core.each(func(slot *slot) {
+				if slot.state != vacant {
+					left = append(left, slot.number)
+				}
+			})
+			slices.Sort(left)
+			if !slices.Equal(left, test.left) {
+				t.Errorf("slots of the numbers %d are left, want %d", left, test.left)
+			}
+			if n := s.core.held(); (n == 0) != (test.left == nil) {
+				t.Errorf("%d bytes are held", n)
+			}
+			s.chunk() // and on it goes
+			if c := s.core.Counters(); c.Results != chunks+1 || c.Dropped() != 0 {
+				t.Errorf("%d results, %d packets dropped", c.Results, c.Dropped())
+			}
+		})
 	}
 }
 

@@ -216,6 +216,10 @@ func transition(from, input string) (to, sends string) {
 	}
 	sends = tail.ReplaceAllString(trial.do(input), "")
 	sends = strings.ReplaceAll(strings.TrimSpace(sends), "\n", "; ")
-	to = strings.Replace(trial.core.slots[0].String(), " epoch=2", "", 1)
+	slot := &slot{}
+	if page := trial.core.pages[0]; page != nil {
+		slot = &page[0]
+	}
+	to = strings.Replace(slot.String(), " epoch=2", "", 1)
 	return to, sends
 }

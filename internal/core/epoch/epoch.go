@@ -57,6 +57,9 @@ type Member interface {
 	Fill(now core.Time, n uint32, data []byte, exponent int8)
 	// FinishLast ends the last barrier and reports whether it could be ended.
 	FinishLast(now core.Time) bool
+	// Forget tells that every member has all results before number n.
+	Forget(n uint32)
+
 	// End ends the communicator.
 	End(f wire.Fail)
 }
@@ -75,6 +78,7 @@ const (
 	Failed                    // Fail: the member found that the communicator has ended
 	Noticed                   // Notice: what the manager said to the lowest rank
 	LastDone                  // the member's session has ended the last barrier
+	Rested                    // Number: the member has all results before it, and nothing was started for a while
 )
 
 // Input is one input.
@@ -87,6 +91,7 @@ type Input struct {
 	Reason string
 	Fail   wire.Fail
 	Notice wire.Notice
+	Number uint32
 }
 
 // Send is a frame for a neighbour in the tree of hosts. If the connection is
@@ -129,6 +134,7 @@ type child struct {
 	lack    wire.Numbers // of the last decision: what is to be sent down
 	give    wire.Numbers // of the last decision: what it is to send up
 	gone    bool         // it said goodbye
+	settled settled      // of its subtree
 }
 
 // Core is one member's part in the agreement. Its methods are not safe for
@@ -154,6 +160,10 @@ type Core struct {
 	alarm    *wire.Alarm  // of the present epoch; repeated until it ends
 	fail     *wire.Fail   // told to the parent and awaiting its word, or, once ended, the word
 	notice   *wire.Notice
+
+	rested  settled // this member's own
+	beneath settled // of the subtree, as the parent was told
+	all     settled // of all members
 
 	out *Output
 }
@@ -213,6 +223,9 @@ func (c *Core) take(now core.Time, in *Input) {
 		c.noticed(&in.Notice)
 	case LastDone:
 		c.leave()
+	case Rested:
+		c.rested.raise(in.Number)
+		c.settle()
 	}
 }
 
@@ -255,6 +268,13 @@ func (c *Core) message(now core.Time, from uint32, frame any) {
 	case *wire.Alarm:
 		if down != nil {
 			c.raise(now, m)
+		}
+	case *wire.Settled:
+		if down != nil {
+			down.settled.raise(m.Number)
+			c.settle()
+		} else {
+			c.settledAll(m.Number)
 		}
 	case *wire.Holding:
 		if down != nil {
@@ -307,6 +327,9 @@ func (c *Core) connected(rank uint32) {
 }
 
 func (c *Core) repeatUp() {
+	if c.phase == running && c.beneath.isKnown {
+		c.sendUp((&wire.Settled{Number: c.beneath.before}).Append(nil))
+	}
 	if c.told > c.epoch {
 		c.sendUp((&wire.Holding{Epoch: c.told}).Append(nil))
 	}
@@ -325,6 +348,9 @@ func (c *Core) repeatUp() {
 }
 
 func (c *Core) repeatDown(k *child) {
+	if c.all.isKnown {
+		c.send(k.rank, (&wire.Settled{Number: c.all.before}).Append(nil))
+	}
 	if c.notice != nil {
 		c.send(k.rank, c.notice.Append(nil))
 	}

@@ -34,20 +34,21 @@ type group struct {
 
 // node is one member.
 type node struct {
-	g       *group
-	rank    uint32
-	c       *Core
-	out     Output
-	edges   map[uint32]*edge
-	frozen  bool
-	have    map[uint32]byte // results
-	awaits  map[uint32]bool
-	base    uint32 // of the last decision
-	held    wire.Numbers
-	entered []uint32
-	last    bool
-	ended   *wire.Fail
-	gone    bool
+	g         *group
+	rank      uint32
+	c         *Core
+	out       Output
+	edges     map[uint32]*edge
+	frozen    bool
+	have      map[uint32]byte // results
+	awaits    map[uint32]bool
+	base      uint32 // of the last decision
+	held      wire.Numbers
+	entered   []uint32
+	last      bool
+	ended     *wire.Fail
+	gone      bool
+	forgotten uint32 // all before it is; 0: nothing
 }
 
 // edge is a host connection between a parent (side 0) and a child (side 1).
@@ -140,7 +141,20 @@ func (m *node) Enter(_ core.Time, epoch uint32, link *session.Link, d session.De
 	return nil
 }
 
+// Forget checks that nobody lacks what is forgotten, nor ever will.
+func (m *node) Forget(n uint32) {
+	for _, q := range m.g.nodes {
+		if wire.Newer(n, q.oldest()) {
+			m.g.t.Fatalf("rank %d forgets all before %d, and rank %d lacks %d", m.rank, n, q.rank, q.oldest())
+		}
+	}
+	m.forgotten = n
+}
+
 func (m *node) Kept(n uint32) ([]byte, int8, bool) {
+	if m.forgotten != 0 && wire.Newer(m.forgotten, n) {
+		return nil, 0, false
+	}
 	v, ok := m.have[n]
 	return []byte{v}, -int8(v), ok
 }
@@ -264,7 +278,13 @@ func (g *group) latest() uint32 {
 // disturb does one random thing.
 func (g *group) disturb() {
 	m := g.nodes[g.rng.IntN(len(g.nodes))]
-	switch g.rng.IntN(12) {
+	switch g.rng.IntN(14) {
+	case 12:
+		g.step(m, Input{Kind: Rested, Number: m.oldest()})
+	case 13:
+		for _, q := range g.nodes {
+			g.step(q, Input{Kind: Rested, Number: q.oldest()})
+		}
 	case 0:
 		if len(g.edges) > 0 {
 			g.breakEdge(g.edges[g.rng.IntN(len(g.edges))])

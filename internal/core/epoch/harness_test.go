@@ -118,6 +118,8 @@ func (t *trial) Enter(_ core.Time, epoch uint32, link *session.Link, d session.D
 	return nil
 }
 
+func (t *trial) Forget(n uint32) { fmt.Fprintf(&t.log, "member: forget before %d\n", n) }
+
 func (t *trial) Kept(n uint32) ([]byte, int8, bool) {
 	return []byte{byte(n)}, -int8(n), t.fake.Held.Has(n)
 }
@@ -182,6 +184,8 @@ func (t *trial) run(line string) {
 		in = Input{Kind: Noticed, Notice: wire.Notice{Group: fields{"n": plain[1]}.number("n")}}
 	case "failed":
 		in = Input{Kind: Failed, Fail: failOf(plain[1:], f)}
+	case "rested":
+		in = Input{Kind: Rested, Number: fields{"n": plain[1]}.number("n")}
 	case "last-done":
 		in = Input{Kind: LastDone}
 	case "from":
@@ -234,6 +238,8 @@ func frameOf(words []string, f fields) any {
 		return &wire.Alarm{Epoch: f.number("epoch"), Rank: f.number("rank"), Reason: "no answer"}
 	case "holding":
 		return &wire.Holding{Epoch: f.number("epoch")}
+	case "settled":
+		return &wire.Settled{Number: f.number("before")}
 	case "goodbye":
 		return wire.FrameGoodbye
 	case "notice":
@@ -280,6 +286,8 @@ func frameText(b []byte) string {
 		return fmt.Sprintf("alarm epoch=%d rank=%d: %s", m.Epoch, m.Rank, m.Reason)
 	case *wire.Holding:
 		return fmt.Sprintf("holding epoch=%d", m.Epoch)
+	case *wire.Settled:
+		return fmt.Sprintf("settled before=%d", m.Number)
 	case *wire.Notice:
 		return fmt.Sprintf("notice group=%d", m.Group)
 	case *wire.Fail:

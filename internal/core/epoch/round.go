@@ -125,6 +125,7 @@ func (c *Core) decided(now core.Time, d *wire.Decide) {
 		return
 	}
 	c.phase, c.epoch, c.decide, c.alarm = running, d.Epoch, d, nil
+	c.unsettle(d.Base)
 	c.share(d)
 	for i := range c.children {
 		c.pass(&c.children[i])

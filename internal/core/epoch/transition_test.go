@@ -235,6 +235,33 @@ var transitions = []struct{ from, input, to, out string }{
 	{"failing", "from 9 fail dead rank=1", "running 1 round=0 failing", ""},
 	{"left", "from 9 fail dead rank=1", "left 1 round=0", ""},
 	{"ended", "from 9 fail dead rank=1", "ended 1 round=0", ""},
+
+	{"running", "rested 5", "running 1 round=0", ""},
+	{"alarmed", "rested 5", "running 1 round=0 alarm", ""},
+	{"collecting", "rested 5", "collecting 1 round=1", ""},
+	{"reported", "rested 5", "collecting 1 round=1 reported", ""},
+	{"entered", "rested 5", "running 3 round=1", ""},
+	{"failing", "rested 5", "running 1 round=0 failing", ""},
+	{"left", "rested 5", "left 1 round=0", ""},
+	{"ended", "rested 5", "ended 1 round=0", ""},
+
+	{"running", "from 3 settled before=5", "running 1 round=0", ""},
+	{"alarmed", "from 3 settled before=5", "running 1 round=0 alarm", ""},
+	{"collecting", "from 3 settled before=5", "collecting 1 round=1", ""},
+	{"reported", "from 3 settled before=5", "collecting 1 round=1 reported", ""},
+	{"entered", "from 3 settled before=5", "running 3 round=1", ""},
+	{"failing", "from 3 settled before=5", "running 1 round=0 failing", ""},
+	{"left", "from 3 settled before=5", "left 1 round=0", ""},
+	{"ended", "from 3 settled before=5", "ended 1 round=0", ""},
+
+	{"running", "from 0 settled before=5", "running 1 round=0", "member: forget before 5; to 3: settled before=5"},
+	{"alarmed", "from 0 settled before=5", "running 1 round=0 alarm", "member: forget before 5; to 3: settled before=5"},
+	{"collecting", "from 0 settled before=5", "collecting 1 round=1", "member: forget before 5; to 3: settled before=5"},
+	{"reported", "from 0 settled before=5", "collecting 1 round=1 reported", "member: forget before 5; to 3: settled before=5"},
+	{"entered", "from 0 settled before=5", "running 3 round=1", "member: forget before 5; to 3: settled before=5"},
+	{"failing", "from 0 settled before=5", "running 1 round=0 failing", "member: forget before 5; to 3: settled before=5"},
+	{"left", "from 0 settled before=5", "left 1 round=0", ""},
+	{"ended", "from 0 settled before=5", "ended 1 round=0", ""},
 }
 
 func TestTransitions(t *testing.T) {

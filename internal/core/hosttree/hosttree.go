@@ -115,6 +115,13 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 	}
 }
 
+// Forget gives back what is kept of the numbers before n, which nobody asks for
+// any more.
+func (c *Core) Forget(n uint32) {
+	c.agg.Forget(n)
+	c.in, c.out = nil, aggregate.Output{}
+}
+
 // Deadline returns core.Never: a node waits for input alone.
 func (c *Core) Deadline() core.Time { return core.Never }
 

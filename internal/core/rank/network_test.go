@@ -327,7 +327,13 @@ func (n *network) kill() {
 
 // fault does one thing that goes wrong, or that the manager does.
 func (n *network) fault() {
-	switch n.rng.IntN(6) {
+	switch n.rng.IntN(8) {
+	case 6:
+		n.step(n.members[n.rng.IntN(len(n.members))], Input{Kind: Rest})
+	case 7:
+		for _, m := range n.members {
+			n.step(m, Input{Kind: Rest})
+		}
 	case 0, 1:
 		if len(n.edges) > 0 {
 			n.breakEdge(n.edges[n.rng.IntN(len(n.edges))])

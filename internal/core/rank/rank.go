@@ -74,6 +74,7 @@ const (
 	Notice                    // News.Notice: at rank 0, what the manager said of the group
 	Cancel                    // News.Reason: this member gives up
 	Failed                    // News.Fail: so another communicator of these members has ended
+	Rest                      // nothing was started for a while: give back what can be
 )
 
 // Input is one input. It is small, since there is one for every packet, and
@@ -129,6 +130,7 @@ type Output struct {
 	Refused     []Refused
 	Entered     []Entered
 	Loss        *session.Loss // this member found its epoch's tree lost
+	Demand      uint32        // at rank 0: window that the operations can use from now on, in chunks; 0: as before
 	Notice      *wire.Notice  // the manager's word on the group
 	Ended       *wire.Fail    // the communicator has failed; no operation completes any more
 	Left        bool          // the last barrier is done
@@ -265,6 +267,7 @@ func (c *Core) news(now core.Time, in *Input) {
 	switch in.Kind {
 	case Connected:
 		c.agree(now, epoch.Input{Kind: epoch.Connected, From: in.Rank})
+		c.session.Reconnected(now)
 	case Dead:
 		c.agree(now, epoch.Input{Kind: epoch.Dead, From: in.Rank, Reason: n.Reason})
 	case Offer:
@@ -281,6 +284,21 @@ func (c *Core) news(now core.Time, in *Input) {
 		c.fail(now, wire.Fail{Kind: wire.FailCancel, Rank: c.cfg.Rank, Reason: n.Reason})
 	case Failed:
 		c.fail(now, n.Fail)
+	case Rest:
+		c.rest(now)
+	}
+}
+
+// rest has the group agree what nobody will ask for any more, and gives back the
+// memory of packets on their way, of which there are none.
+func (c *Core) rest(now core.Time) {
+	c.agree(now, epoch.Input{Kind: epoch.Rested, Number: c.session.Base()})
+	if !c.session.Pending() {
+		c.toNode, c.toSession, c.up, c.down, c.frames = nil, nil, arena{}, arena{}, arena{}
+		c.nOut = hosttree.Output{}
+		if len(c.sOut.Sends)+len(c.sOut.Completions) == 0 {
+			c.sOut = session.Output{TakesRuns: c.sOut.TakesRuns}
+		}
 	}
 }
 
@@ -372,9 +390,12 @@ func (c *Core) stepSession(now core.Time) {
 	}
 	if l := c.sOut.Loss; l != nil {
 		c.out.Loss = l
-		c.agree(now, epoch.Input{Kind: epoch.Lost, Epoch: l.Epoch, Reason: c.lossReason(l)})
+		c.agree(now, epoch.Input{Kind: epoch.Lost, Epoch: l.Epoch, Reason: l.String()})
 	}
-	c.sOut.Loss, c.sOut.Disagreement = nil, nil
+	if c.sOut.Demand != 0 {
+		c.out.Demand = c.sOut.Demand
+	}
+	c.sOut.Loss, c.sOut.Disagreement, c.sOut.Demand = nil, nil, 0
 }
 
 // flush passes on what the session has put out: packets to its own node or to
@@ -401,14 +422,6 @@ func (c *Core) toOwnNode() {
 		s := &c.sOut.Sends[i]
 		c.toNode = append(c.toNode, hosttree.Input{From: c.cfg.Rank, Packet: c.up.join(s.Head[:], s.Body)})
 	}
-}
-
-func (c *Core) lossReason(l *session.Loss) string {
-	parent := c.session.Link().Parent
-	if l.Said {
-		return fmt.Sprintf("the switch at %v has lost its way to the root", parent)
-	}
-	return fmt.Sprintf("the switch at %v does not answer", parent)
 }
 
 // stepNode steps the node in the tree of hosts.
@@ -459,6 +472,11 @@ func (m *member) Kept(n uint32) ([]byte, int8, bool) { return m.session.Kept(n) 
 
 func (m *member) Fill(now core.Time, n uint32, data []byte, exponent int8) {
 	m.session.Fill(now, n, data, exponent, &m.sOut)
+}
+
+func (m *member) Forget(n uint32) {
+	m.session.Forget(n)
+	m.node.Forget(n)
 }
 
 func (m *member) FinishLast(now core.Time) bool { return m.session.FinishLast(now, &m.sOut) }
