@@ -101,6 +101,8 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 			c.reply(Reply{Req: in.Req, Kind: Drained})
 		case Bound:
 			c.bound(in)
+		case Installed:
+			c.installed(in)
 		case Expired:
 			c.expired(in)
 		case Offer:
@@ -129,6 +131,15 @@ func (c *Core) expire() {
 		}
 		c.end(r, "its lease ran out")
 		c.ended(r, PrepareRanOut)
+	}
+}
+
+// installed keeps what reduces for an epoch.
+func (c *Core) installed(in Installed) {
+	if t := c.bySocket[in.Socket]; t != nil {
+		if r := t.find(in.Epoch); r != nil && r.committed {
+			r.reducer = in.Reducer
+		}
 	}
 }
 
@@ -184,7 +195,7 @@ func (c *Core) Holds() []Hold {
 		for _, r := range t.held {
 			all = append(all, Hold{
 				Group: t.key.group, Tree: t.key.tree, Epoch: r.epoch,
-				Window: r.ask.Window, Committed: r.committed, Addr: t.addr,
+				Window: r.ask.Window, Committed: r.committed, Addr: t.addr, Reducer: r.reducer,
 			})
 		}
 	}

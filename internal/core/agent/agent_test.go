@@ -287,3 +287,31 @@ func TestNames(t *testing.T) {
 		t.Error("names")
 	}
 }
+
+// TestReducer: what the driver tells of an epoch is told with every later answer
+// about it; what is told of none there is is ignored.
+func TestReducer(t *testing.T) {
+	c, err := New(testConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p4 := topology.Reducer{Pipeline: topology.P4}
+	p4.Own[reduce.Int32] = topology.FunctionsOf(reduce.Sum)
+	var out Output
+	c.Step(1, []Input{
+		prepareOf(1, 2, 8), Bound{Socket: 1, Addr: testAddr(1)},
+		Installed{Socket: 1, Epoch: 2, Reducer: topology.SoftwareReducer()}, // before it is committed
+		commitOf(1, 2, 8),
+	}, &out)
+	if hold := c.Holds()[0]; hold.Reducer != (topology.Reducer{}) || out.Replies[len(out.Replies)-1].Reducer != (topology.Reducer{}) {
+		t.Errorf("before the driver has told: %+v, %+v", hold, out.Replies)
+	}
+	out.Reset()
+	c.Step(2, []Input{
+		Installed{Socket: 1, Epoch: 2, Reducer: p4}, Installed{Socket: 1, Epoch: 4, Reducer: topology.SoftwareReducer()},
+		Installed{Socket: 9, Epoch: 2, Reducer: topology.SoftwareReducer()}, commitOf(1, 2, 8),
+	}, &out)
+	if hold := c.Holds()[0]; hold.Reducer != p4 || len(out.Replies) != 1 || out.Replies[0].Kind != Committed || out.Replies[0].Reducer != p4 {
+		t.Errorf("%+v, %+v", hold, out.Replies)
+	}
+}

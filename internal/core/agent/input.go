@@ -9,8 +9,8 @@ import (
 )
 
 // Input is one of the structs of this file that have the method: Prepare,
-// Commit, Remove and Drain from a manager, Bound, Expired and Offer from the
-// driver.
+// Commit, Remove and Drain from a manager, Bound, Installed, Expired and Offer
+// from the driver.
 type Input interface{ input() }
 
 // Prepare asks for a reservation.
@@ -75,10 +75,18 @@ type Offer struct {
 	Unusable   string // why it can promise nothing at present; empty: it can
 }
 
-func (Prepare) input() {}
-func (Commit) input()  {}
-func (Remove) input()  {}
-func (Drain) input()   {}
-func (Bound) input()   {}
-func (Expired) input() {}
-func (Offer) input()   {}
+// Installed tells what reduces for an epoch that was put into use.
+type Installed struct {
+	Socket  uint64
+	Epoch   uint32
+	Reducer topology.Reducer
+}
+
+func (Prepare) input()   {}
+func (Commit) input()    {}
+func (Remove) input()    {}
+func (Drain) input()     {}
+func (Bound) input()     {}
+func (Expired) input()   {}
+func (Offer) input()     {}
+func (Installed) input() {}

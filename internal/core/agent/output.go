@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // Output is what a Step wants done. Actions are to be done in their order,
@@ -90,8 +91,9 @@ type Reply struct {
 	Group       uint32
 	Epoch       uint32
 	Tree        uint8
-	Addr        netip.AddrPort // Prepared
-	Refusal     *Refusal       // Refused
+	Addr        netip.AddrPort   // Prepared
+	Reducer     topology.Reducer // Committed; zero until the driver has told
+	Refusal     *Refusal         // Refused
 }
 
 // EndReason is why an agent gave an epoch up by itself.
@@ -131,5 +133,6 @@ type Hold struct {
 	Tree      uint8
 	Window    uint32 // in chunks
 	Committed bool
-	Addr      netip.AddrPort // zero while the socket is being opened
+	Addr      netip.AddrPort   // zero while the socket is being opened
+	Reducer   topology.Reducer // zero until it is committed and the driver has told
 }

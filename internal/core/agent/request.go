@@ -185,7 +185,7 @@ func (c *Core) commit(m Commit) {
 	}
 	if r.committed {
 		if reflect.DeepEqual(r.config, m.Config) {
-			c.answer(q, Reply{Kind: Committed})
+			c.answer(q, Reply{Kind: Committed, Reducer: r.reducer})
 		} else {
 			c.refuse(q, &Refusal{Cause: Conflict, Detail: "committed with another configuration"})
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 type treeKey struct {
@@ -38,6 +39,7 @@ type reservation struct {
 	committed bool
 	retired   bool // the aggregate core has forgotten it already
 	config    aggregate.Config
+	reducer   topology.Reducer // committed, and the driver has told
 }
 
 type idleTree struct {

@@ -31,6 +31,18 @@ func (c *Core) check() error {
 	if err := c.checkBundles(); err != nil {
 		return err
 	}
+	building := 0
+	for _, g := range c.groups {
+		if g.plan != 0 || g.building != nil {
+			building++
+		}
+		if g.queued && !slices.Contains(c.queue, g) {
+			return fmt.Errorf("group %d waits for ever", g.id)
+		}
+	}
+	if building != c.building || building < c.cfg.MaxBuilding && len(c.queue) > 0 {
+		return fmt.Errorf("%d groups build, counted %d; %d wait", building, c.building, len(c.queue))
+	}
 	for _, id := range c.order {
 		if err := c.checkGroup(c.groups[id]); err != nil {
 			return fmt.Errorf("group %d: %w", id, err)

@@ -20,10 +20,15 @@ type Config struct {
 	MaxMembers   int           // members of one group
 	MaxWindow    uint32        // largest window that a group may ask for, in chunks; a power of two
 	MinWindow    uint32        // smallest window that is tried where slots are scarce; a power of two
+	StartWindow  uint32        // window of a group's first tree, which grows with its demand; a power of two
+	GroupSlots   int           // slots that one group may have on a switch; 0: as many as its window needs
+	SwitchSlots  int           // slots that all groups together may have on a switch; 0: all that it has
+	MaxResizes   int           // windows that are being changed at once
+	MaxBuilding  int           // groups whose trees are being chosen or prepared at once: what waits longer than Answer would be in vain
 	MaxAttempts  int           // plans that may fail at a switch before the group counts as refused
 	MaxHistory   int           // changes that Explain remembers, for each group
 	MaxDraining  int           // trees of one group that may be draining before no new one is planned
-	Probes       int           // unanswered probes after which a parent counts as lost
+	Probes       int           // least number of unanswered probes after which a member takes its tree for lost; see SwitchProbes
 	Answer       time.Duration // time for all switches to answer Prepare, and again for Commit
 	Repeat       time.Duration // period in which an unanswered Remove is sent again
 	RetryMin     time.Duration // wait after a first failed attempt; doubles with each
@@ -34,6 +39,9 @@ type Config struct {
 	ReleaseGrace time.Duration // from Release to the removal of the trees, for members still leaving
 	Abandon      time.Duration // a group that nobody watches is released after so long
 	Settle       time.Duration // a fabric without a change for so long is quiet: then makeshift trees are reviewed
+	Share        time.Duration // slots are shared out anew so long after a change, at the earliest
+	Hold         time.Duration // a window stays so long as it is; one that was made smaller does not grow for twice that
+	Idle         time.Duration // what a group has not used for so long it gives back, be there need or not
 
 	NoForward bool // switches that cannot reduce do not forward either
 	Slim      bool // switches that could reduce forward where the tree is better by that
@@ -49,10 +57,13 @@ func DefaultConfig() Config {
 		MaxMembers:   1 << 16,
 		MaxWindow:    aggregate.MaxWindow,
 		MinWindow:    8,
+		StartWindow:  16,
+		MaxResizes:   64,
+		MaxBuilding:  128,
 		MaxAttempts:  8,
 		MaxHistory:   32,
 		MaxDraining:  8,
-		Probes:       8,
+		Probes:       16,
 		Answer:       2 * time.Second,
 		Repeat:       time.Second,
 		RetryMin:     50 * time.Millisecond,
@@ -63,15 +74,22 @@ func DefaultConfig() Config {
 		ReleaseGrace: 5 * time.Second,
 		Abandon:      15 * time.Minute,
 		Settle:       30 * time.Second,
+		Share:        20 * time.Millisecond,
+		Hold:         2 * time.Second,
+		Idle:         30 * time.Second,
 	}
 }
+
+// SwitchProbes returns after how many unanswered probes to its parent a switch
+// answers Lost. That is a hint, on which a member waits for more: it may be early.
+func (c Config) SwitchProbes() int { return (c.Probes + 1) / 2 }
 
 // withDefaults fills the zero fields of c in.
 func (c Config) withDefaults() Config {
 	d := DefaultConfig()
 	for _, f := range []struct{ have, standard *int }{
 		{&c.MaxGroups, &d.MaxGroups}, {&c.MaxMembers, &d.MaxMembers}, {&c.MaxAttempts, &d.MaxAttempts},
-		{&c.MaxHistory, &d.MaxHistory}, {&c.MaxDraining, &d.MaxDraining}, {&c.Probes, &d.Probes},
+		{&c.MaxHistory, &d.MaxHistory}, {&c.MaxDraining, &d.MaxDraining}, {&c.Probes, &d.Probes}, {&c.MaxResizes, &d.MaxResizes}, {&c.MaxBuilding, &d.MaxBuilding},
 	} {
 		if *f.have == 0 {
 			*f.have = *f.standard
@@ -80,6 +98,7 @@ func (c Config) withDefaults() Config {
 	for _, f := range []struct{ have, standard *time.Duration }{
 		{&c.Answer, &d.Answer}, {&c.Repeat, &d.Repeat}, {&c.RetryMin, &d.RetryMin}, {&c.RetryMax, &d.RetryMax},
 		{&c.Lease, &d.Lease}, {&c.Suspicion, &d.Suspicion}, {&c.Absence, &d.Absence}, {&c.ReleaseGrace, &d.ReleaseGrace}, {&c.Abandon, &d.Abandon}, {&c.Settle, &d.Settle},
+		{&c.Share, &d.Share}, {&c.Hold, &d.Hold}, {&c.Idle, &d.Idle},
 	} {
 		if *f.have == 0 {
 			*f.have = *f.standard
@@ -90,6 +109,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MinWindow == 0 {
 		c.MinWindow = min(d.MinWindow, c.MaxWindow)
+	}
+	if c.StartWindow == 0 {
+		c.StartWindow = max(c.MinWindow, min(d.StartWindow, c.MaxWindow))
 	}
 	return c
 }
@@ -104,7 +126,12 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: a bound is negative, fewer than 2 or more than 2^24 members, or fewer than 2 draining trees", ErrConfig)
 	case !powerOfTwo(c.MaxWindow) || !powerOfTwo(c.MinWindow) || c.MinWindow > c.MaxWindow || c.MaxWindow > aggregate.MaxWindow:
 		return fmt.Errorf("%w: windows from %d to %d, want powers of two up to %d", ErrConfig, c.MinWindow, c.MaxWindow, aggregate.MaxWindow)
-	case min(c.Answer, c.Repeat, c.RetryMin, c.Lease, c.Suspicion, c.ReleaseGrace, c.Abandon, c.Settle) < 0 || c.RetryMax < c.RetryMin:
+	case !powerOfTwo(c.StartWindow) || c.StartWindow < c.MinWindow || c.StartWindow > c.MaxWindow:
+		return fmt.Errorf("%w: a first window of %d, want a power of two from %d to %d", ErrConfig, c.StartWindow, c.MinWindow, c.MaxWindow)
+	case c.MaxResizes < 0 || c.MaxBuilding < 0 || c.GroupSlots != 0 && c.GroupSlots < 2*int(c.MinWindow) || c.SwitchSlots != 0 && c.SwitchSlots < 2*int(c.MinWindow):
+		return fmt.Errorf("%w: %d resizes at once, quotas of %d slots for a group and %d for a switch, want at least the %d of the smallest window",
+			ErrConfig, c.MaxResizes, c.GroupSlots, c.SwitchSlots, 2*c.MinWindow)
+	case min(c.Answer, c.Repeat, c.RetryMin, c.Lease, c.Suspicion, c.ReleaseGrace, c.Abandon, c.Settle, c.Share, c.Hold, c.Idle) < 0 || c.RetryMax < c.RetryMin:
 		return fmt.Errorf("%w: a period is negative, or RetryMax (%v) below RetryMin (%v)", ErrConfig, c.RetryMax, c.RetryMin)
 	}
 	return nil

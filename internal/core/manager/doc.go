@@ -33,9 +33,12 @@
 // and plans again without that switch, a bounded number of times; then the
 // group is refused, with the reason, until the topology or a reservation
 // changes. A slot is a resource that can shrink: where no tree has room for
-// the group's largest window, half of it is tried, down to Config.MinWindow. And
-// a window above 64 is no larger than that a tree takes an eighth of what is free
-// at its members' switches, so that many groups find room beside each other.
+// the window of a round, half of it is tried, down to Config.MinWindow. No
+// tree has a window above what a switch on its packets' way bears
+// (topology.Capability.Window): more at once than its queues hold is lost.
+//
+// Between plan and commit are the trees of Config.MaxBuilding groups at a time, as
+// many as switches can answer for in time; the others wait their turn.
 //
 // Epochs are even, rise strictly within a group, and are above each that a
 // member has reported: the odd ones are the lowest rank's own, for host trees.
@@ -67,6 +70,14 @@
 // all lanes are released. Draft answers how many lanes or which parts there could
 // be, and changes nothing.
 //
+// # When the store fails
+//
+// The driver retries what it could not store, except the specs of new groups: those
+// groups are forgotten, and who asked for them gets ErrNotStored at once (Unstored).
+// Until the next Stored no group is created, and no tree enters a stage that needs a
+// record. What runs is not disturbed; a release or drain is in effect, and its answer
+// is the error until it is stored.
+//
 // # Who plans
 //
 // Choosing a tree takes long in a large fabric and is done outside, by
@@ -93,6 +104,38 @@
 // is all that a manager needs after its own restart: trees that were active
 // stay so and are offered again to members that come back, the others are
 // removed, and what a switch forgot while nobody looked is noticed.
+//
+// # How slots are shared
+//
+// A group's first tree has a small window (Config.StartWindow). Which one its
+// operations can use its lowest rank says (Report.Demand). To change a window is to
+// offer the same tree once more, in a new epoch: the same switches, edges and
+// addresses, with another window. The members go over to it as to any other tree,
+// and what was in flight goes on there. Since the largest of a group's epochs counts
+// on a switch, growing needs the difference, and shrinking frees it once all members
+// have left the old epoch.
+//
+// Some time after a change (Config.Share) slots are shared out, in a round:
+//
+//	who                                       gets
+//	groups without a tree, that lack slots    the smallest window, before others grow
+//	groups that can use more                  twice what they have, again and again, the
+//	                                          smallest windows first, while there is room on
+//	                                          all their switches but for a sixteenth
+//	of these, those that found no room        twice what they have, once others have given it
+//	                                          back: who cannot use what it has, and then who
+//	                                          has the largest window, which stays no smaller
+//	                                          than the one that it makes room for
+//	groups that have not used what they have  the window that they began with
+//	for Config.Idle
+//
+// So in the end no window can be doubled at the cost of larger ones only: the shares
+// are fair as by max-min (Bertsekas and Gallager, Data Networks, 6.5.2), in powers of
+// two. A window that was changed stays so for Config.Hold, and one that was made
+// smaller for twice that before it grows; so many as Config.MaxResizes are being
+// changed at once. Config.GroupSlots and Config.SwitchSlots are quotas, within which
+// all of this happens. Only a group is resized that is steady: all its members watch,
+// are in its newest epoch, and no older one drains.
 //
 // Slots are accounted as the agents do it: of a group's epochs on a switch the
 // largest counts, not the sum.

@@ -66,6 +66,8 @@ type Summary struct {
 	Watching int
 	State    State
 	Epoch    uint32 // of the active tree; 0: none
+	Window   uint32 // of the active tree, in chunks; 0: none
+	Demand   uint32 // window that its operations can use; 0: its members have not told
 	Bundle   Bundle
 }
 
@@ -91,6 +93,9 @@ type TreeState struct {
 	Stage  Stage
 	Window uint32
 	Plan   pathsel.Plan // the tree, its figures, the rivals, and why
+	// Reducers are what reduces on the tree's switches, by vertex; zero: it is not
+	// known.
+	Reducers []topology.Reducer
 }
 
 // Change is an entry of a group's history.
@@ -146,15 +151,19 @@ func (c *Core) Group(id uint32) (Explanation, bool) {
 		}
 	}
 	for _, t := range g.trees() {
-		e.Trees = append(e.Trees, TreeState{Epoch: t.epoch, Stage: t.stage, Window: t.window, Plan: t.plan})
+		s := TreeState{Epoch: t.epoch, Stage: t.stage, Window: t.window, Plan: t.plan}
+		for i := range t.sites {
+			s.Reducers = append(s.Reducers, t.sites[i].reducer)
+		}
+		e.Trees = append(e.Trees, s)
 	}
 	return e, true
 }
 
 func (g *group) summary() Summary {
-	s := Summary{Group: g.id, Name: g.spec.Name, Members: len(g.members), Watching: g.watching, State: g.state(), Bundle: g.spec.Bundle}
+	s := Summary{Group: g.id, Name: g.spec.Name, Members: len(g.members), Watching: g.watching, State: g.state(), Demand: g.demand, Bundle: g.spec.Bundle}
 	if g.active != nil {
-		s.Epoch = g.active.epoch
+		s.Epoch, s.Window = g.active.epoch, g.active.window
 	}
 	return s
 }
@@ -186,6 +195,8 @@ type SwitchState struct {
 	Incarnation uint64
 	Capability  topology.Capability // as its agent told; zero before it did
 	Used        int                 // slots
+	Most        int                 // slots that groups may have: those of the capability, within the quota
+	Wanted      int                 // slots that the groups whose trees are here can use
 	Holders     []agent.Holder      // by group
 }
 
@@ -196,8 +207,15 @@ func (c *Core) Switches() []SwitchState {
 		d := &c.fleet[i]
 		all[i] = SwitchState{
 			Switch: d.node, Name: d.name, Connected: d.up, Drained: d.avoided(),
-			Incarnation: d.incarnation, Capability: d.capability, Used: d.used,
+			Incarnation: d.incarnation, Capability: d.capability, Used: d.used, Most: d.most(),
 			Holders: slices.Clone(d.holdings),
+		}
+	}
+	for _, g := range c.groups {
+		if g.active != nil {
+			for i := range g.active.sites {
+				all[c.graph.SwitchIndex(g.active.sites[i].on.node)].Wanted += 2 * int(c.wants(g))
+			}
 		}
 	}
 	return all

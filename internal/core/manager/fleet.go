@@ -27,6 +27,8 @@ type device struct {
 	// holdings are what groups have here, by group, and used is their sum.
 	// They follow from the sites and orphans; see account.
 	holdings []agent.Holder
+	quota    int    // slots that all groups together may have; 0: all
+	ledger   ledger // of the round of sharing
 	used     int
 	booked   bool         // it is in Core.booked
 	orphans  []agent.Hold // that the agent holds and nobody wants; Removes are out
@@ -58,11 +60,19 @@ func (d *device) unusable() string {
 // freeFor returns the slots that a group can have on d, its own included: a
 // new epoch takes them over.
 func (d *device) freeFor(group uint32) int {
-	free := d.capability.Slots - d.used
+	free := d.most() - d.used
 	if i, ok := d.holding(group); ok {
 		free += d.holdings[i].Slots
 	}
 	return free
+}
+
+// most returns the slots that groups may have on d.
+func (d *device) most() int {
+	if d.quota > 0 {
+		return min(d.quota, d.capability.Slots)
+	}
+	return d.capability.Slots
 }
 
 func (d *device) holding(group uint32) (int, bool) {
@@ -137,6 +147,7 @@ func (c *Core) switchUp(in SwitchUp) {
 	d.up, d.incarnation, d.capability, d.refusing, d.outlives = true, in.Incarnation, in.Capability, in.Draining, in.Outlives
 	c.changed, c.rebuilt = true, true
 	c.eachSite(d, func(g *group, t *tree, s *site) { c.meet(g, t, s, in.Holds) })
+	c.eachSite(d, func(g *group, _ *tree, _ *site) { c.weigh(g) }) // it may bear another window
 	c.adopt(d, in.Holds)
 	if d.avoided() != avoided {
 		c.avoid(d)
@@ -163,6 +174,8 @@ func (c *Core) meet(g *group, t *tree, s *site, holds []agent.Hold) {
 		c.askCommit(t, i, c.configure(g, t)[i])
 	case s.phase == committed && !hold.Committed:
 		c.bereave(g, t, s, "it holds the epoch uncommitted")
+	case s.phase == committed:
+		c.reducedBy(t, s, hold.Reducer)
 	case s.phase == removing && !t.held:
 		c.askRemove(d, g.id, t.epoch, 0)
 	}
@@ -327,6 +340,7 @@ func (c *Core) answer(in Answer) {
 		}
 	case r.Kind == agent.Committed && s.phase == committing:
 		s.phase = committed
+		c.reducedBy(t, s, r.Reducer)
 		if t.left--; t.left == 0 {
 			c.committedAll(g, t)
 		}
@@ -387,7 +401,10 @@ func (c *Core) drain(in Drain) {
 			c.avoid(d)
 		}
 	}
-	c.after(c.seq, action{do: sendReply, reply: Reply{Req: in.Req}})
+	c.after(c.seq, action{
+		do: sendReply, reply: Reply{Req: in.Req},
+		what: fmt.Sprintf("drain switch %s (in effect; stored once the store works)", d.name),
+	})
 }
 
 // avoid replaces the trees on a switch that is to be left, or stops that.

@@ -79,6 +79,9 @@ func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 	if r.next(4) == 0 {
 		return Release{Group: group}
 	}
+	if r.next(4) == 0 {
+		return Unstored{Seq: uint64(r.next(200)), Err: errFull}
+	}
 	return Stored{Seq: uint64(r.next(200))}
 }
 

@@ -31,6 +31,19 @@ type group struct {
 
 	bundle *bundle // nil: it is in none, or released
 
+	// What slots are shared out by: see share.go.
+	demand   uint32    // window that its operations can use; 0: nobody has told
+	demanded core.Time // when that was told
+	window   uint32    // of its last active tree; 0: there was none
+	shrinks  core.Time // from when that may be made smaller, and
+	grows    core.Time // larger
+	uneven   bool      // it is in Core.uneven
+	starved  []*device // switches that lack slots for a first tree; nil: it does not wait for any
+	share    uint32    // window that it is to have, in the round of sharing
+	sharedIn uint64    // Core.shared, when share holds
+
+	builds    bool   // it counts in Core.building
+	queued    bool   // it is in Core.queue
 	plan      uint64 // of the PlanRequest without an answer; 0: none
 	round     round
 	suspects  []suspect
@@ -91,15 +104,18 @@ func (c *Core) create(in Create) {
 	if id, ok := c.names[in.Name]; ok {
 		g := c.groups[id]
 		if !g.spec.sameTerms(&in) {
-			c.reply(Reply{Req: in.Req, Err: fmt.Errorf("create group %q: %w", in.Name, ErrExists)})
+			c.reply(Reply{Req: in.Req, Err: fmt.Errorf("%s: %w", in.what(), ErrExists)})
 			return
 		}
-		c.after(g.specSeq, action{do: sendReply, reply: Reply{Req: in.Req, Group: id, Found: true}})
+		c.after(g.specSeq, action{do: sendReply, reply: Reply{Req: in.Req, Group: id, Found: true}, what: in.what()})
 		return
 	}
 	hosts, err := c.checkCreate(&in)
+	if err == nil && c.broken != nil {
+		err = c.notStored()
+	}
 	if err != nil {
-		c.reply(Reply{Req: in.Req, Err: fmt.Errorf("create group %q: %w", in.Name, err)})
+		c.reply(Reply{Req: in.Req, Err: fmt.Errorf("%s: %w", in.what(), err)})
 		return
 	}
 	c.lastGroup++
@@ -111,10 +127,13 @@ func (c *Core) create(in Create) {
 	g.until = c.now.Add(c.cfg.Abandon)
 	c.saveFleet()
 	g.specSeq = c.save(Record{Kind: SpecRecord, Group: g.id, Spec: g.spec})
-	c.after(g.specSeq, action{do: sendReply, reply: Reply{Req: in.Req, Group: g.id}})
+	c.after(g.specSeq, action{do: sendReply, reply: Reply{Req: in.Req, Group: g.id}, what: in.what()})
 	c.note(g, "created with %d members", len(hosts))
 	c.touch(g)
 }
+
+// what names the request in errors.
+func (in *Create) what() string { return fmt.Sprintf("create group %q", in.Name) }
 
 // addGroup makes a group known.
 func (c *Core) addGroup(id uint32, spec *Spec, hosts []topology.NodeID) *group {
@@ -195,30 +214,36 @@ func lookUp(graph *topology.Graph, names []string) ([]topology.NodeID, error) {
 // release ends g: what is being built goes at once, the rest in a while. With the
 // first lane of a bundle all lanes end.
 func (c *Core) release(g *group) {
-	c.changed = c.changed || g.blocked // so that it leaves Core.blocked
 	sisters := g.sisters()
+	c.end(g, ErrReleased)
+	if b := g.spec.Bundle; b.Kind == Lanes && b.Index == 0 {
+		for _, s := range sisters {
+			c.release(s)
+		}
+	}
+}
+
+// end releases g alone; its members' streams end with why.
+func (c *Core) end(g *group, why error) {
+	c.changed = c.changed || g.blocked // so that it leaves Core.blocked
 	c.touchSisters(g)
-	g.released, g.plan, g.blocked = true, 0, false
+	g.released, g.plan, g.blocked, g.starved = true, 0, false, nil
 	g.until = c.now.Add(c.cfg.ReleaseGrace)
 	c.strike(g)
+	c.shareSoon()
 	c.note(g, "released")
 	if g.building != nil {
 		c.remove(g, g.building)
 	}
 	for rank := range g.members {
 		if m := &g.members[rank]; m.watching {
-			c.close(g.id, uint32(rank), m.stream, ErrReleased)
+			c.close(g.id, uint32(rank), m.stream, why)
 			m.watching = false
 		}
 	}
 	g.watching = 0
 	c.saveTrees(g)
 	c.touch(g)
-	if b := g.spec.Bundle; b.Kind == Lanes && b.Index == 0 {
-		for _, s := range sisters {
-			c.release(s)
-		}
-	}
 }
 
 func (c *Core) releaseAsked(in Release) {
@@ -230,7 +255,10 @@ func (c *Core) releaseAsked(in Release) {
 	if !g.released {
 		c.release(g)
 	}
-	c.after(c.seq, action{do: sendReply, reply: Reply{Req: in.Req, Group: in.Group}})
+	c.after(c.seq, action{
+		do: sendReply, reply: Reply{Req: in.Req, Group: in.Group},
+		what: fmt.Sprintf("release group %d (in effect; stored once the store works)", in.Group),
+	})
 }
 
 // dissolve removes the trees of a released group when its grace is over, and

@@ -116,6 +116,11 @@ type Report struct {
 	Way         Way
 	Lost        uint32 // epoch whose tree it has lost; 0: none
 	Silent      bool   // Lost: its own parent did not answer; else, the loss is further up
+	// Demand is the window that the group's operations can use, in chunks; 0: the
+	// member does not say, and then it counts as the group's largest. That of the
+	// lowest rank counts.
+	Demand uint32
+	Reason string // Lost: what the member has seen, for people
 }
 
 // Release ends a group. Its trees go after Config.ReleaseGrace.
@@ -135,6 +140,13 @@ type Drain struct {
 // Stored tells that all Records up to Seq survive a restart of the manager.
 type Stored struct{ Seq uint64 }
 
+// Unstored says that the store has refused Records up to Seq. The driver gives up
+// the SpecRecords among them, and retries the others until they are Stored.
+type Unstored struct {
+	Seq uint64
+	Err error // names the store and the cause
+}
+
 func (Create) input()          {}
 func (Watch) input()           {}
 func (Unwatch) input()         {}
@@ -148,3 +160,4 @@ func (Report) input()          {}
 func (Release) input()         {}
 func (Drain) input()           {}
 func (Stored) input()          {}
+func (Unstored) input()        {}

@@ -30,9 +30,18 @@ type Core struct {
 	reviewing uint64   // the plan of the review that is out; 0: none
 	quiet     timer    // rings when the fabric has been quiet for Config.Settle
 
+	uneven   []*group // whose windows are not what they could use
+	starving []*group // that lack slots for a first tree
+	building int      // groups that have a plan out, or a tree being prepared
+	queue    []*group // that wait for one of these to be done
+	sharing  timer    // rings when slots are to be shared out
+	shared   uint64   // rounds of that
+	resizes  Resizes
+
 	seq     uint64   // of the last record
 	stored  uint64   // up to which records are stored
 	waiting []action // what waits for records to be stored
+	broken  error    // of the store, since its last failure; nil: it works
 
 	timers  timers
 	dirty   []*group // to be advanced in this Step
@@ -67,6 +76,8 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 			c.touch(t.group)
 		case t.on != nil:
 			c.ring(t.on)
+		case t == &c.sharing:
+			c.shareOut()
 		default:
 			c.beginReviews()
 		}
@@ -122,6 +133,8 @@ func (c *Core) take(in Input) {
 		c.drain(in)
 	case Stored:
 		c.storedUpTo(in.Seq)
+	case Unstored:
+		c.unstored(in)
 	}
 }
 
@@ -137,6 +150,7 @@ func (c *Core) start() {
 		if !g.released {
 			g.until = c.now.Add(c.cfg.Abandon)
 		}
+		c.weigh(g)
 		c.touch(g)
 	}
 	c.settle()
@@ -157,6 +171,7 @@ func (c *Core) settle() {
 			c.changed = false
 			c.changes++
 			c.unblock()
+			c.shareSoon()
 			if c.rebuilt {
 				c.timers.set(&c.quiet, c.now.Add(c.cfg.Settle))
 			}
@@ -191,6 +206,9 @@ func (c *Core) unblock() {
 		case !c.rebuilt && g.refusal != nil && g.refusal.Reason == ErrHostsFaster:
 			stay = append(stay, id)
 		default:
+			if c.rebuilt {
+				g.starved = nil
+			}
 			g.blocked = false
 			g.notBefore = max(g.notBefore, c.now.Add(c.cfg.RetryMin))
 			c.touch(g)
@@ -211,8 +229,36 @@ func (c *Core) advance(g *group) {
 		c.dissolve(g)
 	case g.building != nil:
 		c.tryCommit(g)
+	case g.queued:
+	case c.wantsPlan(g) && c.now >= g.notBefore && c.building >= c.cfg.MaxBuilding:
+		g.queued = true
+		c.queue = append(c.queue, g)
 	case c.wantsPlan(g) && c.now >= g.notBefore:
 		c.plan(g)
+	}
+	c.count(g)
+}
+
+// count keeps Core.building, and has one that waited go on when another is done.
+func (c *Core) count(g *group) {
+	builds := g.plan != 0 || g.building != nil
+	if builds == g.builds {
+		return
+	}
+	if g.builds = builds; builds {
+		c.building++
+		return
+	}
+	c.building--
+	for len(c.queue) > 0 {
+		next := c.queue[0]
+		c.queue[0] = nil
+		c.queue = c.queue[1:]
+		next.queued = false
+		if c.groups[next.id] == next && c.wantsPlan(next) {
+			c.touch(next)
+			return
+		}
 	}
 }
 
@@ -238,7 +284,7 @@ func (c *Core) deadline(g *group) core.Time {
 	if g.until > c.now && (g.released || g.watching == 0) {
 		at = at.Earlier(g.until)
 	}
-	if c.wantsPlan(g) {
+	if c.wantsPlan(g) && !g.queued {
 		at = at.Earlier(g.notBefore)
 	}
 	return at

@@ -232,9 +232,15 @@ func TestTakeOver(t *testing.T) {
 func TestSuspicion(t *testing.T) {
 	w := running(t)
 	root := w.on(0)
-	w.step(Report{Group: 1, Rank: 1, Entered: 2, Lost: 2})
+	leaf := w.on(1)
+	w.step(Report{Group: 1, Rank: 0, Entered: 2, Lost: 2, Reason: "9 probes had no answer"})
 	if n := len(w.out.Withdrawals); n != 3 {
 		t.Fatalf("%d withdrawals", n)
+	}
+	name := func(i int) string { return w.graph.Name(w.graph.Switch(i)) }
+	want := "rank 0 has lost it: 9 probes had no answer; it is between " + name(leaf) + " and " + name(root)
+	if why := w.out.Withdrawals[0].Why; why != want {
+		t.Errorf("withdrawn because %q, want %q", why, want)
 	}
 	w.run(time.Second)
 	w.want(t, Active, 4)

@@ -3,6 +3,7 @@ package manager
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/topology"
@@ -25,6 +26,7 @@ func (c *Core) watch(in Watch) {
 	m.addr = netip.AddrPortFrom(in.DataAddr.Addr().Unmap(), in.DataAddr.Port())
 	c.moved(g, in.Rank)
 	c.enter(g, in.Rank, in.Entered)
+	c.weigh(g)
 	switch {
 	case g.active != nil:
 		c.offer(g, g.active, in.Rank)
@@ -93,10 +95,11 @@ func (c *Core) report(in Report) {
 	g.ways[m.way]--
 	m.way = in.Way
 	g.ways[m.way]++
+	c.demands(g, in.Rank, in.Demand)
 	c.enter(g, in.Rank, in.Entered)
 	if t := g.treeOf(in.Lost); in.Lost != 0 && t != nil && t != g.building && !t.removing {
 		c.suspect(g, t, in.Rank, in.Silent)
-		c.lose(g, t, fmt.Sprintf("rank %d has lost it", in.Rank))
+		c.lose(g, t, c.lossOf(t, &in))
 	}
 	c.touch(g)
 }
@@ -130,6 +133,7 @@ func (c *Core) enter(g *group, rank, epoch uint32) {
 				if t.inside++; t.inside == len(g.members) {
 					c.note(g, "epoch %d entered by all", t.epoch)
 					g.failures = 0
+					c.weigh(g)
 				}
 			}
 		case before <= t.epoch && epoch > t.epoch:
@@ -144,6 +148,31 @@ func (c *Core) enter(g *group, rank, epoch uint32) {
 type suspect struct {
 	node  topology.NodeID
 	until core.Time
+}
+
+// lossOf says, for people, who has lost a tree and why, and on which links that may
+// be: a member watches those above it as far as it is the lowest rank beneath.
+func (c *Core) lossOf(t *tree, in *Report) string {
+	text := fmt.Sprintf("rank %d has lost it", in.Rank)
+	if in.Reason != "" {
+		text += ": " + in.Reason
+	}
+	tree := t.plan.Tree
+	at := tree.Leaves[in.Rank].Vertex
+	if in.Silent {
+		return fmt.Sprintf("%s; it is beneath %s", text, c.graph.Name(tree.Vertices[at].Switch))
+	}
+	lowest := tree.Lowest()
+	var links []string
+	for lowest[at] == in.Rank && tree.Vertices[at].Parent >= 0 {
+		above := tree.Vertices[at].Parent
+		links = append(links, fmt.Sprintf("%s and %s", c.graph.Name(tree.Vertices[at].Switch), c.graph.Name(tree.Vertices[above].Switch)))
+		at = above
+	}
+	if len(links) > 0 {
+		text += "; it is between " + strings.Join(links, ", or ")
+	}
+	return text
 }
 
 // maxSuspects bounds the switches that one group avoids on suspicion.
@@ -191,6 +220,6 @@ func (c *Core) offer(g *group, t *tree, rank uint32) {
 		Group: g.id, Rank: rank, Stream: m.stream,
 		Epoch: t.epoch, Cookie: g.spec.cookie(g.id, t.epoch), Window: t.window,
 		Parent: c.leafOf(t, rank), Index: t.rankIndex[rank],
-		Probes: c.cfg.Probes, Idle: c.cfg.Lease / 3,
+		Probes: c.cfg.Probes, Idle: c.cfg.Lease / 3, Reducers: t.reducedOn(),
 	})
 }

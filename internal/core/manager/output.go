@@ -97,6 +97,7 @@ type Offer struct {
 	Index       uint16         // child index there
 	Probes      int            // unanswered probes after which the tree counts as lost
 	Idle        time.Duration  // period of idle probes, a third of the lease
+	Reducers    []TreeReducer  // what reduces on its switches; read only
 }
 
 // Withdrawal tells a member that an offered tree is lost.

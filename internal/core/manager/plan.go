@@ -66,6 +66,7 @@ func (c *Core) plan(g *group) {
 	c.exclude(g, &req)
 	c.plans++
 	g.plan = c.plans
+	c.count(g)
 	p := PlanRequest{Group: g.id, Plan: g.plan, Request: req, OwnSlots: c.ownSlots(g)}
 	for _, t := range g.trees() {
 		if !t.removing {
@@ -170,18 +171,38 @@ func (c *Core) planned(in Planned) {
 		c.unload(in)
 		return
 	}
+	c.fit(g, &in.Chosen.Tree)
 	if why := c.overtaken(g, &in.Chosen.Tree); why != nil {
 		c.unload(in)
 		c.fail(g, why)
 		return
 	}
-	epoch := (uint64(max(g.epoch, g.entered)) | 1) + 1
-	if epoch > 1<<32-2 {
+	epoch := g.nextEpoch()
+	if epoch == 0 {
 		c.unload(in)
 		c.refuse(g, &Refusal{Reason: ErrEpochs})
 		return
 	}
-	c.begin(g, uint32(epoch), in.Chosen)
+	c.begin(g, epoch, in.Chosen)
+}
+
+// nextEpoch returns the next epoch that g can be given; 0: they are used up.
+func (g *group) nextEpoch() uint32 {
+	epoch := (uint64(max(g.epoch, g.entered)) | 1) + 1
+	if epoch > 1<<32-2 {
+		return 0
+	}
+	return uint32(epoch)
+}
+
+// fit makes the window of g's round as small as it has to be for a tree, on whose
+// switches others may have taken slots meanwhile.
+func (c *Core) fit(g *group, t *pathsel.Tree) {
+	for _, v := range t.Vertices {
+		for d := c.device(v.Switch); d.freeFor(g.id) < 2*int(g.round.window) && g.round.window > c.smallest(g); {
+			g.round.window /= 2
+		}
+	}
 }
 
 // unload lets go of a tree that came too late or cannot be used.
@@ -249,7 +270,9 @@ func (c *Core) planRefused(g *group, err error) {
 		r.window /= 2
 		c.plan(g)
 	default:
-		c.refuse(g, c.whyNone(g, no, err))
+		why := c.whyNone(g, no, err)
+		c.starve(g, why)
+		c.refuse(g, why)
 	}
 }
 
@@ -346,6 +369,7 @@ func (c *Core) refuse(g *group, why *Refusal) {
 		if !outdated {
 			g.blocked = true
 			c.blocked = append(c.blocked, g.id)
+			c.shareSoon()
 		}
 	}
 	text := why.Error()

@@ -19,7 +19,7 @@ import (
 func smallFabric() *topology.Graph { return must(topology.LeafSpine(2, 3, 2)) }
 
 func smallConfig() Config {
-	return Config{MaxGroups: 3, MaxHistory: 8, MinWindow: 2, MaxWindow: 64, MaxAttempts: 3}
+	return Config{MaxGroups: 3, MaxHistory: 8, MinWindow: 2, StartWindow: 4, MaxWindow: 64, MaxAttempts: 3, MaxBuilding: 2}
 }
 
 // slimConfig has switches forward wherever that is better.
@@ -46,6 +46,7 @@ func (w *world) play(kind, which, detail byte) {
 	case 3:
 		w.plan()
 	case 4:
+		w.full = detail%8 == 0
 		w.store()
 	case 5, 6:
 		w.deliver(i, int(detail))
@@ -110,8 +111,14 @@ func (w *world) play(kind, which, detail byte) {
 		for _, id := range slices.Clone(w.core.order) {
 			w.watchAll(id)
 		}
-	case 28, 29:
+	case 28:
 		w.run(time.Second)
+	case 29:
+		w.demand(group, 1<<(detail%8))
+		for r := range uint32(4) {
+			w.enterNewest(group, r)
+		}
+		w.run(100 * time.Millisecond)
 	case 23: // the lease of a running epoch is over
 		if holds := w.agents[i].core.Holds(); len(holds) > 0 {
 			h := holds[int(detail)%len(holds)]
@@ -153,6 +160,8 @@ func (w *world) hosts(group, rank uint32, detail byte) {
 	case detail < 240: // it comes back at another address
 		m.addr = addPort(m.addr)
 		w.watch(group, rank)
+	default: // its operations need another window
+		w.demand(group, 1<<(detail%8))
 	}
 }
 
@@ -186,6 +195,8 @@ func (w *world) operator(i int, group uint32, detail byte) {
 // heal ends all faults, and expects that everything comes right: every group
 // has a tree or a good reason, and nothing lies about on the switches.
 func (w *world) heal() {
+	w.full = false
+	w.store()
 	w.overlay = topology.NewOverlay(w.graph)
 	w.step(TopologyChanged{View: w.overlay.View()})
 	for i, a := range w.agents {
@@ -197,6 +208,10 @@ func (w *world) heal() {
 		w.watchAll(s.Group)
 	}
 	w.run(5 * time.Minute)
+	w.obey()
+	if err := w.core.unfair(); err != nil {
+		w.fail("in the end: %w", err)
+	}
 	for _, s := range w.core.Groups() {
 		e, _ := w.core.Group(s.Group)
 		if s.State != Active && !(s.State == Refusing && errors.Is(e.Refusal, ErrNoTree)) && !(s.State == OnHosts && errors.Is(e.Refusal, ErrHostsFaster)) {
@@ -319,7 +334,7 @@ func live(graph *topology.Graph, random *rand.Rand, steps int) error {
 		if lanes {
 			w.watchAll(w.createIn(lane(k, 2), pathsel.Purpose{}, fmt.Sprint("g", k), 16, 0, 2, 3).Group)
 		} else {
-			w.watchAll(w.create(fmt.Sprint("g", k), 16, k, k+2, k+3).Group)
+			w.watchAll(w.create(fmt.Sprint("g", k), 16<<(2*k), k, k+2, k+3).Group)
 		}
 	}
 	for range steps {

@@ -17,6 +17,7 @@ type action struct {
 	group uint32
 	epoch uint32
 	reply Reply
+	what  string // that the reply is to, for an error
 }
 
 type deed uint8
@@ -69,11 +70,51 @@ func (c *Core) after(seq uint64, a action) {
 		c.perform(a)
 		return
 	}
+	if a.do == sendReply && c.broken != nil {
+		c.replyUnstored(a)
+		return
+	}
 	a.seq = seq
 	c.waiting = append(c.waiting, a)
 }
 
+// unstored answers who waits for records that the store has refused, and forgets
+// the groups whose specs are among them. Until the store works again no group is
+// created; a release and a drain are in effect, and stored when it does.
+func (c *Core) unstored(in Unstored) {
+	seq := min(in.Seq, c.seq)
+	if seq <= c.stored || in.Err == nil {
+		return
+	}
+	c.broken = in.Err
+	c.waiting = slices.DeleteFunc(c.waiting, func(a action) bool {
+		refused := a.do == sendReply && a.seq <= seq
+		if refused {
+			c.replyUnstored(a)
+		}
+		return refused
+	})
+	for _, id := range c.order {
+		g := c.groups[id]
+		if g.specSeq <= c.stored || g.specSeq > seq {
+			continue
+		}
+		if !g.released {
+			c.end(g, c.notStored())
+		}
+		g.until = c.now
+		c.touch(g)
+	}
+}
+
+func (c *Core) notStored() error { return fmt.Errorf("%w: %w", ErrNotStored, c.broken) }
+
+func (c *Core) replyUnstored(a action) {
+	c.reply(Reply{Req: a.reply.Req, Err: fmt.Errorf("%s: %w", a.what, c.notStored())})
+}
+
 func (c *Core) storedUpTo(seq uint64) {
+	c.broken = nil
 	c.stored = max(c.stored, min(seq, c.seq))
 	n := 0
 	for n < len(c.waiting) && c.waiting[n].seq <= c.stored {
@@ -133,7 +174,7 @@ func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error)
 	for i := range c.fleet {
 		d := &c.fleet[i]
 		d.node = graph.Switch(i)
-		d.name = graph.Name(d.node)
+		d.name, d.quota = graph.Name(d.node), c.cfg.SwitchSlots
 		d.timer.on = d
 	}
 	for _, n := range cfg.Unattended {
@@ -216,7 +257,7 @@ func (c *Core) restoreTrees(g *group, r *Trees) {
 			old.stage, old.behind = TreeDraining, len(g.members)
 			g.draining = append(g.draining, old)
 		}
-		g.active = t
+		g.active, g.window = t, t.window
 		c.enlist(g, t)
 		t.unwanted = slices.ContainsFunc(t.sites, func(s site) bool { return s.on.avoided() })
 		for k := range t.sites {

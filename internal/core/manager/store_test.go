@@ -50,7 +50,7 @@ func TestRestart(t *testing.T) {
 	w.checkSwitches()
 	w.want(t, Active, 2)
 	after := w.members[[2]uint32{1, 2}].offers[0]
-	if after.Stream = before.Stream; after != before {
+	if after.Stream = before.Stream; !reflect.DeepEqual(after, before) {
 		t.Fatalf("%+v before, %+v now", before, after)
 	}
 }
@@ -162,6 +162,45 @@ func TestStoredFirst(t *testing.T) {
 	w.store()
 	if len(w.out.Removes) != 3 || w.fault != nil {
 		t.Fatalf("%d removes; %v", len(w.out.Removes), w.fault)
+	}
+}
+
+// What a store refuses is answered at once, and the groups that were asked for are
+// neither in the manager nor, after a restart, in the store. What runs goes on.
+func TestUnstored(t *testing.T) {
+	w := running(t)
+	w.full = true
+	names := []string{"other", "more"}
+	for i := range names { // before anybody knows that the store fails
+		w.nextReq++
+		w.step(Create{Req: w.nextReq, Name: names[i], Members: []string{"h0", "h2"}, ChunkBytes: 64, Window: 8, Secret: [32]byte{1}})
+	}
+	w.watchAll(2) // by a member that has guessed its number
+	w.store()
+	late := w.create("late", 8, 0, 2)
+	root := w.on(0)
+	drained := w.ask(Drain{Switch: w.agents[root].node, On: true})
+	for _, r := range []Reply{w.replies[w.nextReq-3], w.replies[w.nextReq-2], late, drained} {
+		if !errors.Is(r.Err, ErrNotStored) || !errors.Is(r.Err, errFull) || r.Group != 0 {
+			t.Errorf("answered %+v", r)
+		}
+	}
+	if again := w.create("g", 16, 0, 2, 4); again.Err != nil || !again.Found {
+		t.Errorf("the group that runs: %+v", again)
+	}
+	if all := w.core.Groups(); len(all) != 1 || w.fault != nil {
+		t.Errorf("groups %+v, %v", all, w.fault)
+	}
+	w.want(t, Active, 2)
+
+	w.full = false
+	w.settle()
+	if r := w.create("late", 8, 0, 2); r.Err != nil || r.Found {
+		t.Errorf("with room again: %+v", r)
+	}
+	w.killManager()
+	if all := w.core.Groups(); len(all) != 2 || all[1].Name != "late" || !w.core.Switches()[root].Drained || w.fault != nil {
+		t.Errorf("after a restart: %+v, %v", all, w.fault)
 	}
 }
 

@@ -130,6 +130,8 @@ func (s *script) execute(words []string) bool {
 				s.enter(num(1), uint32(rank), num(3))
 			}
 		}
+	case "demand":
+		s.demand(num(1), num(2))
 	case "lost":
 		s.step(Report{Group: num(1), Rank: num(2), Lost: num(3), Silent: arg(4) == "silent"})
 	case "drain", "undrain":

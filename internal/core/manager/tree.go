@@ -35,6 +35,8 @@ type tree struct {
 	number uint32                    // in Core.places
 	upper  map[int32]topology.LinkID // of edges that switches forward: the link at the parent's end; see upperLink
 
+	reducers []TreeReducer // what its sites have, for Offers; nil: to be made
+
 	recorded bool // members may know of it: it belongs into the record
 	removing bool // Removes are out, or about to be; otherwise a draining tree still runs
 	held     bool // Removes wait until it is stored that the tree is given up
@@ -51,7 +53,8 @@ type site struct {
 	on          *device
 	incarnation uint64
 	phase       phase
-	addr        netip.AddrPort // from prepared on
+	addr        netip.AddrPort   // from prepared on
+	reducer     topology.Reducer // from committed on, where the agent tells
 }
 
 // phase is how far a site has come.
@@ -82,7 +85,7 @@ func (t *tree) vertexOn(d *device) int {
 
 // begin gives a tree its epoch. The switches hear of it when that is stored.
 func (c *Core) begin(g *group, epoch uint32, plan pathsel.Plan) {
-	t := &tree{epoch: epoch, window: g.round.window, plan: plan, stage: TreePlanned, until: core.Never, makeshift: g.round.impaired}
+	t := &tree{epoch: epoch, window: c.borne(&plan.Tree, g.round.window), plan: plan, stage: TreePlanned, until: core.Never, makeshift: g.round.impaired}
 	t.upper = upperLinks(&plan.Tree)
 	t.sites = make([]site, len(plan.Tree.Vertices))
 	for i, v := range plan.Tree.Vertices {
@@ -190,7 +193,7 @@ func (c *Core) configure(g *group, t *tree) []aggregate.Config {
 			Window: t.window, ChunkBytes: g.spec.ChunkBytes,
 			Children: make([]aggregate.Child, len(children[i])),
 			Parent:   c.parentOf(t, i), Index: t.upIndex[i],
-			Probes: c.cfg.Probes, Lease: c.cfg.Lease,
+			Probes: c.cfg.SwitchProbes(), Lease: c.cfg.Lease,
 		}
 		for k, child := range children[i] {
 			cfg.Children[k] = aggregate.Child{Lowest: child.Lowest}
@@ -227,7 +230,8 @@ func (c *Core) activate(g *group, t *tree) {
 	old := g.active
 	g.building, g.active = nil, t
 	t.stage = TreeActive
-	g.round, g.refusal, g.told, g.lost = round{}, nil, "", nil
+	g.round, g.refusal, g.told, g.lost, g.starved = round{}, nil, "", nil, nil
+	c.settled(g, t)
 	c.note(g, "epoch %d active", t.epoch)
 	for rank := range g.members {
 		c.offer(g, t, uint32(rank))
@@ -327,6 +331,7 @@ func (c *Core) buried(g *group, t *tree) {
 	t.stage = TreeGone
 	g.draining = slices.DeleteFunc(g.draining, func(x *tree) bool { return x == t })
 	c.note(g, "epoch %d gone", t.epoch)
+	c.weigh(g)
 	c.touch(g)
 }
 

@@ -1,25 +1,53 @@
 package manager
 
-// What a tree may take of a switch, so that one group with a large window does
-// not leave the next ones without slots.
-const (
-	// slotShare is the share of the free slots of its members' switches that a
-	// tree takes at the most, one of so many.
-	slotShare = 8
-	// ampleWindow is a window that a tree may have whatever else is free: it
-	// covers the way through a data centre.
-	ampleWindow = 64
+import (
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
-// firstWindow returns the window that a round for g begins with: that of the
-// group, halved until a tree takes no more than its share.
+// firstWindow returns the window that a round for g begins with: that of the tree
+// before, which its operations run with, or else a small one, which grows when they
+// need it.
 func (c *Core) firstWindow(g *group) uint32 {
-	w, free := g.spec.Window, c.leastFree(g)
-	for w > ampleWindow && 2*int(w) > free/slotShare {
+	return c.within(g, max(g.window, c.cfg.StartWindow))
+}
+
+// within returns as much of a window as g may have: what it has asked for, and its
+// quota.
+func (c *Core) within(g *group, window uint32) uint32 {
+	w := min(window, g.spec.Window)
+	for c.cfg.GroupSlots > 0 && 2*int(w) > c.cfg.GroupSlots {
 		w /= 2
 	}
-	return max(w, min(g.spec.Window, c.cfg.MinWindow))
+	return max(w, c.smallest(g))
 }
+
+// borne returns as much of a window as the queues of all switches on the packets'
+// way bear, those that only forward included.
+func (c *Core) borne(t *pathsel.Tree, window uint32) uint32 {
+	bears := func(n topology.NodeID) {
+		if !c.graph.IsSwitch(n) {
+			return
+		}
+		for most := c.device(n).capability.Window; most > 0 && int(window) > most; {
+			window /= 2
+		}
+	}
+	for _, v := range t.Vertices {
+		bears(v.Switch)
+	}
+	for _, r := range t.Routes {
+		for _, l := range r.Links {
+			for _, end := range c.graph.Link(l).Ends {
+				bears(end.Node)
+			}
+		}
+	}
+	return window
+}
+
+// smallest returns the smallest window that g is given.
+func (c *Core) smallest(g *group) uint32 { return min(g.spec.Window, c.cfg.MinWindow) }
 
 // leastFree returns the slots that g can have at each of its members' switches:
 // of those that one host can choose among the most counts. Members that have

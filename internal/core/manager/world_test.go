@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -35,6 +36,7 @@ type world struct {
 	loaded  int // trees that count in load
 	toStore []Record
 	disk    map[diskKey]Record
+	full    bool                      // the store refuses everything
 	members map[[2]uint32]*fakeMember // by group and rank
 	replies map[uint64]Reply
 	seen    *sightings
@@ -51,6 +53,7 @@ type switchAgent struct {
 	core      *agent.Core
 	lives     uint64 // the incarnation
 	outlives  bool   // its trees go on without it
+	reducer   topology.Reducer
 	connected bool
 	requests  []agent.Input // on their way to it
 	answers   []Input       // on their way to the manager
@@ -234,7 +237,7 @@ func (w *world) tellMembers() {
 func (w *world) stepAgent(i int, in agent.Input) {
 	a := w.agents[i]
 	a.out.Reset()
-	var batch []agent.Input
+	var batch, installed []agent.Input
 	if in != nil {
 		batch = append(batch, in)
 	}
@@ -247,8 +250,15 @@ func (w *world) stepAgent(i int, in agent.Input) {
 			a.unbound = slices.DeleteFunc(a.unbound, func(s uint64) bool { return s == act.Socket })
 		case agent.Install:
 			w.seen.install(w, a, act.Config)
+			installed = append(installed, agent.Installed{Socket: act.Socket, Epoch: act.Epoch, Reducer: a.reducer})
 		}
 	}
+	for k := range a.out.Replies { // the driver holds them back until the epoch is there
+		if r := &a.out.Replies[k]; r.Kind == agent.Committed && len(installed) > 0 {
+			r.Reducer = a.reducer
+		}
+	}
+	a.core.Step(w.now, installed, new(agent.Output))
 	for _, r := range a.out.Replies {
 		w.seen.reply(a, r)
 		a.answers = append(a.answers, Answer{Switch: a.node, Reply: r})
@@ -343,9 +353,18 @@ func (w *world) checkPlan(p *PlanRequest, t *pathsel.Tree) {
 	}
 }
 
+// errFull is what a full store says.
+var errFull = errors.New("/var/manager.db: no space left on device")
+
 // store writes what there is to store.
 func (w *world) store() {
 	if len(w.toStore) == 0 {
+		return
+	}
+	if w.full {
+		last := w.toStore[len(w.toStore)-1].Seq
+		w.toStore = slices.DeleteFunc(w.toStore, func(r Record) bool { return r.Kind == SpecRecord && !r.Delete })
+		w.step(Unstored{Seq: last, Err: errFull})
 		return
 	}
 	for _, r := range w.toStore {
@@ -454,7 +473,7 @@ func (w *world) enter(group, rank, epoch uint32) {
 // settle lets all that is under way arrive, without letting time pass.
 func (w *world) settle() {
 	for busy := true; busy && w.fault == nil; {
-		busy = len(w.plans) > 0 || len(w.toStore) > 0
+		busy = len(w.plans) > 0 || len(w.toStore) > 0 && !w.full
 		w.plan()
 		w.store()
 		for i, a := range w.agents {
