@@ -3,6 +3,7 @@ package member
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -18,7 +19,20 @@ type cluster struct {
 	now     core.Time
 	members []*participant
 	flying  []flight
+	blocked map[[2]*participant]bool // nothing passes from the one to the other
+	leaves  func(observer *participant, n Notice)
 }
+
+// impairment is what a participant does not hear or say.
+type impairment uint8
+
+const (
+	deafToDatagrams impairment = 1 << iota
+	muteInDatagrams
+	deafToStreams
+	muteInStreams
+	impairments // above all sets of them
+)
 
 // participant is one node over its lives.
 type participant struct {
@@ -29,6 +43,8 @@ type participant struct {
 	dir         *Directory
 	codec       *Codec
 	side        int
+	impaired    impairment
+	former      []gossip.ID // IDs of earlier lives, at other addresses
 	accepted    Link
 	conns       map[Link]*cable
 	minor       uint32
@@ -54,7 +70,7 @@ type flight struct {
 }
 
 func newCluster(t tester, n int, s Settings) *cluster {
-	w := &cluster{t: t, cfg: s}
+	w := &cluster{t: t, cfg: s, blocked: map[[2]*participant]bool{}}
 	for i := range n {
 		name := string(rune('a' + i))
 		w.members = append(w.members, &participant{name: name, id: idOf(name)})
@@ -75,6 +91,13 @@ func (w *cluster) start(p *participant) {
 		w.t.Fatalf("%v", err)
 	}
 	p.Core = c
+}
+
+// move starts a participant at another address, under its name.
+func (w *cluster) move(p *participant) {
+	p.former = append(p.former, p.id)
+	p.id = gossip.ID(fmt.Sprintf("%s@10.0.%d.%d:7946", p.name, len(p.former), p.name[0]))
+	w.start(p)
 }
 
 // kill ends a process; its connections are ended for it.
@@ -113,14 +136,16 @@ func (w *cluster) step(p *participant, in ...Input) {
 		if p.dir.ID(d.To) == "" {
 			w.t.Fatalf("%s sends a %v to somebody forgotten", p.name, d.Message.Type)
 		}
-		if to := w.find(p.dir.ID(d.To)); to != nil {
+		if to := w.find(p.dir.ID(d.To)); to != nil && !w.lost(p, to) {
 			for _, piece := range p.codec.Pieces(d.Message, gossip.MaxDatagram) {
 				w.flying = append(w.flying, flight{to: to, from: p, packet: piece.Append(nil)})
 			}
 		}
 	}
 	for _, d := range out.Pulses {
-		w.flying = append(w.flying, flight{to: w.find(p.dir.ID(d.To)), from: p, input: Input{Kind: Beat, Pulse: d.Pulse}})
+		if to := w.find(p.dir.ID(d.To)); to != nil && !w.lost(p, to) {
+			w.flying = append(w.flying, flight{to: to, from: p, input: Input{Kind: Beat, Pulse: d.Pulse}})
+		}
 	}
 	for _, l := range out.Closes {
 		if c := p.conns[l]; c != nil {
@@ -133,6 +158,7 @@ func (w *cluster) step(p *participant, in ...Input) {
 	}
 }
 
+// find returns who is at an ID now, nil if nobody is.
 func (w *cluster) find(id gossip.ID) *participant {
 	for _, p := range w.members {
 		if p.id == id {
@@ -142,12 +168,33 @@ func (w *cluster) find(id gossip.ID) *participant {
 	return nil
 }
 
+// owner returns whose an ID is, or was.
+func (w *cluster) owner(id gossip.ID) *participant {
+	for _, p := range w.members {
+		if p.id == id || slices.Contains(p.former, id) {
+			return p
+		}
+	}
+	return nil
+}
+
+// lost reports whether datagrams from one to another are.
+func (w *cluster) lost(from, to *participant) bool {
+	return from.side != to.side || w.blocked[[2]*participant{from, to}] || from.impaired&muteInDatagrams != 0 || to.impaired&deafToDatagrams != 0
+}
+
+// held reports whether streams from one to another are held up.
+func (w *cluster) held(from, to *participant) bool {
+	return from != to && (from.side != to.side || w.blocked[[2]*participant{from, to}] ||
+		from.impaired&muteInStreams != 0 || to.impaired&deafToStreams != 0)
+}
+
 func (w *cluster) dial(p *participant, d Dial) {
 	to := w.find(p.dir.ID(d.Peer))
-	if to.side != p.side {
+	if to != nil && (w.held(p, to) || w.held(to, p)) {
 		return // its own patience ends it
 	}
-	if to.Core == nil {
+	if to == nil || to.Core == nil {
 		w.flying = append(w.flying, flight{to: p, life: p.incarnation, from: p, input: Input{Kind: ConnectFailed, Link: d.Link}})
 		return
 	}
@@ -182,14 +229,14 @@ func (w *cluster) deliver(i int, lose bool) {
 			}
 		}
 	}
-	if f.cable != nil && f.from.side != f.to.side && f.from != f.to {
+	if f.cable != nil && w.held(f.from, f.to) {
 		return // held up
 	}
 	w.flying = append(w.flying[:i:i], w.flying[i+1:]...)
 	switch {
 	case f.to == nil || f.to.Core == nil, f.life != 0 && f.life != f.to.incarnation:
 		return
-	case f.cable == nil && f.life == 0 && (lose || f.from.side != f.to.side):
+	case f.cable == nil && f.life == 0 && (lose || w.lost(f.from, f.to)):
 		return
 	case f.packet == nil:
 		w.step(f.to, f.input)
@@ -220,7 +267,7 @@ func (w *cluster) settle(d time.Duration) {
 			if arrivals > mostAtOnce {
 				w.t.Fatalf("at %d the members go on for ever without any time passing", w.now)
 			}
-			if f := &w.flying[k]; f.cable != nil && f.from.side != f.to.side {
+			if f := &w.flying[k]; f.cable != nil && w.held(f.from, f.to) {
 				k++ // held up
 				continue
 			}
@@ -264,7 +311,7 @@ func (w *cluster) check(p *participant, out *Output) {
 		p.minor = minor
 	}
 	for _, i := range p.View() {
-		owner, v := w.find(p.dir.ID(i)), p.Version(i)
+		owner, v := w.owner(p.dir.ID(i)), p.Version(i)
 		if v.Incarnation > owner.incarnation || v.Incarnation == owner.incarnation && owner.Core != nil && v.Minor > owner.Self().Version.Minor {
 			w.t.Fatalf("%s holds %s at %v, which it never was", p.name, owner.name, v)
 		}
@@ -277,6 +324,9 @@ func (w *cluster) check(p *participant, out *Output) {
 			p.lives[n.Node] = n.Life
 		case n.Kind == Leave:
 			delete(p.lives, n.Node)
+		}
+		if n.Kind == Leave && w.leaves != nil {
+			w.leaves(p, n)
 		}
 	}
 	watchers := 0

@@ -91,27 +91,25 @@ func (k *Codec) Message(b []byte) (*Message, error) {
 		}
 		m.From = from
 	}
-	if err := k.whom(m); err != nil {
-		return nil, err
-	}
+	k.whom(m)
 	return m, k.listed(m)
 }
 
-// whom finds who an answer or a request is about.
-func (k *Codec) whom(m *Message) error {
+// whom finds who an answer or a request is about: Nobody where the directory
+// does not know it.
+func (k *Codec) whom(m *Message) {
 	if m.Type != gossip.Echo && m.Type != gossip.Relay {
-		return nil
+		return
 	}
 	i, ok := k.dir.Find(k.packet.About.Key)
-	switch {
-	case !ok:
-		return fmt.Errorf("%w: a %v about nobody known", gossip.ErrMalformed, m.Type)
-	case m.Type == gossip.Echo:
+	if !ok {
+		i = Nobody
+	}
+	if m.Type == gossip.Echo {
 		m.From = Entry{i, k.packet.About.Version}
-	default:
+	} else {
 		m.About.Node = i
 	}
-	return nil
 }
 
 func (k *Codec) listed(m *Message) error {

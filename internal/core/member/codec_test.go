@@ -135,7 +135,7 @@ func TestStrangersAreAnswered(t *testing.T) {
 		var out Output
 		answered := false
 		c.Step(0, []Input{{Kind: Datagram, Message: m}}, &out)
-		for range 3 {
+		for range 8 {
 			for _, p := range out.Packets {
 				answered = answered || dir.ID(p.To) == idOf("b")
 			}

@@ -35,6 +35,8 @@ type Core struct {
 	beats     beats
 	doubts    []doubt
 	relays    []relay
+	inquiries []inquiry
+	namesakes namesakes
 	search    search
 	health    health
 	stealth   stealth
@@ -50,7 +52,7 @@ func New(cfg Config, dir *Directory, now core.Time) (*Core, error) {
 	c := &Core{
 		cfg: cfg, dir: dir, started: now, now: now, key: cfg.Self.Key(),
 		version: Version{Incarnation: cfg.Incarnation, Minor: 1},
-		random:  chance{cfg.Seed}, nextLink: 2,
+		random:  chance{cfg.Seed}, nextLink: 2, namesakes: namesakes{answers: Nobody},
 	}
 	c.self = dir.AddKeyed(cfg.Self, c.key)
 	dir.Hold(c.self)
@@ -93,6 +95,9 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 		}
 	}
 	if !c.stopped {
+		c.giveWay()
+	}
+	if !c.stopped {
 		c.pass()
 	}
 	c.schedule()
@@ -100,6 +105,12 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 }
 
 func (c *Core) take(in *Input) {
+	switch in.Kind {
+	case Connected, ConnectFailed, Received, Failed:
+		if c.inquired(in.Link, in.Kind, in.Message) {
+			return
+		}
+	}
 	switch in.Kind {
 	case Connected:
 		c.connected(in.Link)
@@ -129,11 +140,11 @@ func (c *Core) datagram(m *Message) {
 	case gossip.Update: // to a monitor: who has failed or left, and nothing else
 		c.apply(&Message{Leaves: m.Leaves, Suspicions: m.Suspicions})
 	case gossip.Probe:
-		c.probed(m)
+		c.probed(m, 0)
 	case gossip.Echo:
 		c.echoed(m)
 	case gossip.Relay:
-		c.relay(m)
+		c.relay(m, 0)
 	case gossip.Nack:
 		c.nacked(m)
 	case gossip.DiscoveryRequest:
@@ -152,7 +163,8 @@ func (c *Core) pass() {
 	c.watch()
 	c.expireLinks()
 	c.ask()
-	c.expireRelays()
+	c.askOn()
+	c.closeInquiries()
 	c.pulse()
 	c.discover()
 	c.flush()
@@ -184,7 +196,10 @@ func (c *Core) schedule() {
 		at = min(at, c.doubts[i].next, c.doubts[i].end)
 	}
 	for i := range c.relays {
-		at = min(at, c.relays[i].end)
+		at = min(at, c.relays[i].due())
+	}
+	for i := range c.inquiries {
+		at = min(at, c.inquiries[i].end)
 	}
 	c.deadline = at
 }
@@ -217,7 +232,10 @@ func (c *Core) stop() {
 	for i := range c.links {
 		c.out.Closes = append(c.out.Closes, c.links[i].number)
 	}
-	c.links, c.doubts, c.relays = nil, nil, nil
+	for i := range c.inquiries {
+		c.out.Closes = append(c.out.Closes, c.inquiries[i].link)
+	}
+	c.links, c.doubts, c.relays, c.inquiries = nil, nil, nil, nil
 	c.stopped, c.out.Stopped = true, true
 }
 

@@ -12,6 +12,8 @@
 //	update       what is news to the neighbours, sent Tau after its first event
 //	links        the neighbours: Ks successors, Kr random ones, and who chose the core
 //	doubts       who may have failed and is being probed
+//	relays       whom the core probes for others
+//	inquiries    connections that were dialled for a probe
 //
 // Versions and the order dead above alive at the same version make news
 // commutative: whatever order it comes in, equal news give equal views.
@@ -32,7 +34,7 @@
 //
 //	dialing    Connected -> greeting
 //	greeting   Hello sent; Welcome -> standing, Refuse -> closed
-//	awaiting   accepted; Hello -> standing, or Refuse and closed
+//	awaiting   accepted; Hello -> standing, or Refuse and closed; Probe is answered
 //	standing   Base, then Updates; Goodbye -> closed, Failed -> the other end is doubted
 //
 // A link is kept while one end needs it, as successor or as random neighbour.
@@ -43,12 +45,32 @@
 // A node chooses its watchers: its next Ks predecessors and Kr random neighbours.
 // It sends a heartbeat to one after the other, so that each hears from it once a
 // Heartbeat. All neighbours see a connection fail; the watchers see silence, too.
-// What is seen is a doubt: the node is probed, directly and by others, for Confirm
-// if its connection or a dial failed, for Grace if it was only silent. Only who
-// does not answer is suspected. So one lost packet, or ten, harm nobody, and a
-// process that was killed is known to be dead after Confirm. The monitors are told
-// by the watchers, and by a deputy if nobody before it on the node's list answers:
+// What is seen is a doubt: the node is probed for Confirm if its connection or a
+// dial failed, for Grace if it was only silent; by datagrams and over a connection,
+// by the core and by others. An answer of any kind ends the doubt. Otherwise it
+// takes evidence, so that a node that hears or says only a part removes nobody:
+//
+//	doubt      event                                                     becomes
+//	probing    an answer, over whatever transport; a link stands         settled
+//	probing    Confirm is over, the address refuses, a witness           suspected
+//	probing    Confirm is over, the address does not refuse              probing, for Grace
+//	probing    Grace is over, a witness                                  suspected
+//	probing    the time is over, no witness                              open: all is asked again
+//	open       a witness                                                 suspected, at once
+//	any        a neighbour holds it for dead, no newer version in time   suspected, and removed
+//	any        nobody is left to be asked; or open for lonely * Grace    removed by the core alone; neighbours find out
+//
+// A witness is another that has asked the node, too, and says that it does not
+// answer (Nack), or suspects it. So one lost packet, or ten, harm nobody, and a
+// process that was killed is known to be dead after Confirm. Who was asked about
+// another and said nothing is doubted itself. A core whose accusations were refuted
+// lately takes more witnesses (health.witnesses). The monitors are told by the
+// watchers, and by a deputy if nobody before it on the node's list answers:
 // Ks + Kr messages at most.
+//
+// A relay or a probe that comes over a link is answered there; one that comes as
+// a datagram is answered by one. An inquiry is a connection that is dialled only
+// for a probe: the other end answers it in the place of a Hello.
 //
 // A core that is stepped late, or gets no answer from others either, doubts
 // itself, and gives others more time (health).
@@ -69,5 +91,7 @@
 //     core drew lately: who asks for discovery is probed first. So copies of old
 //     ones do not bring back who was forgotten.
 //   - The nodes of a view ask their history together as often as one would alone.
+//   - A node of the core's own name at another address is probed. If it answers, a
+//     core that started within newcomer leaves (Namesake), any other tells.
 //   - A successor over a link that stands already is probed when it becomes one.
 package member

@@ -17,20 +17,28 @@ const (
 	broken                   // the link failed, or a dial to a successor
 )
 
-// doubt is a node that may have failed. It is probed, directly and by others,
-// and suspected when it has not answered by the end.
+// doubt is a node that may have failed. It is probed by datagrams and over a
+// connection, directly and by others. It is suspected when it has not answered in
+// time, and others have not reached it either.
 type doubt struct {
-	node    Index
-	cause   grounds
-	duty    duty
-	about   Version // the version at which a neighbour holds it for dead; zero if none does
-	nonce   uint32
-	step    int
-	next    core.Time // of the next probe
-	pause   time.Duration
-	end     core.Time
-	relayed bool // others were asked to probe it
-	nacked  bool // and one has answered that it cannot reach it either
+	node  Index
+	cause grounds
+	duty  duty
+	about Version // the version at which a neighbour holds it for dead; zero if none does
+	nonce uint32
+	step  int
+	since core.Time
+	next  core.Time // of the next probe
+	pause time.Duration
+	end   core.Time // of the time that it has to answer
+
+	open     bool    // that is over, and evidence is missing
+	inquired bool    // it was asked over a connection in this round
+	refused  bool    // nobody takes connections at its address
+	nacks    int     // answers of others that they cannot reach it either
+	alone    bool    // the core decides for itself
+	derived  bool    // it is doubted since it did not answer about another
+	asked    []Index // to probe it, by the last datagrams
 
 	before  []Index // standby: one of these that answers reports in the core's place
 	covered bool    // one has
@@ -43,11 +51,17 @@ const (
 	probesInGrace   = 8
 )
 
-// The steps of a doubt at which others are asked, and how many are.
+// The steps of a doubt at which others are asked by datagrams, the node itself
+// over a connection, and neighbours over their links.
 const (
 	firstRelay, secondRelay = 1, 6
-	helpers                 = 3
+	inquireAt               = 2
+	relayOnLinks            = 3
 )
+
+// lonely is after how many times Grace a core decides without the evidence of
+// others.
+const lonely = 8
 
 // patienceForLate is how many times the core's own lateness a node may take to
 // answer.
@@ -78,13 +92,14 @@ func (c *Core) doubt(d doubt) {
 	if !c.view.has(d.node) || d.cause != contested && c.suspects(d.node) {
 		return
 	}
-	d.end = c.now.Add(c.patience(d.cause))
+	d.since, d.end = c.now, c.now.Add(c.patience(d.cause))
 	if old := c.doubted(d.node); old != nil {
 		if old.about.Before(d.about) { // an answer to what it was asked before does not refute that
 			old.about, old.next, old.end = d.about, c.now, max(old.end, c.now.Add(c.cfg.Confirm))
 		}
 		if d.end < old.end {
 			old.end, old.cause, old.next, old.pause = d.end, d.cause, c.now, c.cfg.Confirm/probesInConfirm
+			old.inquired = false
 		}
 		if d.duty != none && old.duty != watching {
 			old.duty, old.before = d.duty, d.before
@@ -99,69 +114,154 @@ func (c *Core) doubt(d doubt) {
 	c.doubts = append(c.doubts, d)
 }
 
-// ask probes the doubted, and suspects who has not answered in time.
+// ask probes the doubted, and suspects who has not answered in time where there
+// is evidence enough.
 func (c *Core) ask() {
 	var lost []doubt
-	for k := 0; k < len(c.doubts); {
+	var dumb []Index
+	others := c.others()
+	for k := range c.doubts {
 		d := &c.doubts[k]
-		if d.end <= c.now {
-			lost = append(lost, *d)
-			c.doubts = slices.Delete(c.doubts, k, k+1)
-			continue
+		if d.end <= c.now && !c.convincing(d, others) {
+			dumb = append(dumb, d.dumb()...)
+			c.prolong(d)
 		}
-		if d.next <= c.now {
+		switch {
+		case d.end <= c.now:
+			lost = append(lost, *d)
+		case d.next <= c.now:
 			c.probe(d)
 		}
-		k++
 	}
+	c.doubts = slices.DeleteFunc(c.doubts, func(d doubt) bool { return d.end <= c.now })
 	for i := range lost {
 		c.suspect(&lost[i])
+	}
+	for _, i := range dumb {
+		c.doubt(doubt{node: i, cause: silent, derived: true})
+	}
+}
+
+// others returns how many members can be asked about the doubted: those that are
+// not suspected, nor doubted for so long that their own time to answer is over.
+func (c *Core) others() int {
+	n := len(c.view.ring) - 1
+	for k := range c.doubts {
+		if d := &c.doubts[k]; d.late(c.now) {
+			n--
+		}
+	}
+	for k := range c.reports {
+		s := &c.reports[k]
+		if d := c.doubted(s.Suspect); s.Reporter == c.key && (d == nil || !d.late(c.now)) && c.suspects(s.Suspect) {
+			n--
+		}
+	}
+	return max(n, 0)
+}
+
+// late reports whether a node has not answered in time.
+func (d *doubt) late(now core.Time) bool { return d.open || d.end <= now }
+
+// convincing reports whether there is evidence enough against a node that has
+// not answered in time: that its address refuses connections, if its link broke a
+// moment ago, and the word of others that they cannot reach it either. A core that
+// nobody answers may be the one that is cut off, or deaf. It decides alone and for
+// itself: late, or at once where nobody is left to be asked.
+func (c *Core) convincing(d *doubt, others int) bool {
+	switch {
+	case d.held(c.view.nodes[d.node].version):
+		return true
+	case d.cause == broken && !d.refused:
+		return false
+	case others > 0 && d.nacks >= min(c.health.witnesses(c.now), others):
+		return true
+	}
+	d.alone = others == 0 || c.now.Sub(d.since) >= lonely*c.cfg.Grace
+	return d.alone
+}
+
+// prolong has a node that has not answered be asked once more, as evidence is
+// missing. What comes of it from now on counts at once.
+func (c *Core) prolong(d *doubt) {
+	if d.cause == broken && !d.refused {
+		d.cause = silent
+		if end := d.since.Add(c.patience(silent)); end > c.now {
+			d.end = end
+			return
+		}
+	}
+	if d.open {
+		c.health.worse(c) // nobody has answered a whole round
+	}
+	d.open, d.inquired, d.step = true, false, firstRelay
+	d.next, d.pause, d.end = c.now, c.cfg.Confirm/probesInConfirm, c.now.Add(c.cfg.Grace)
+}
+
+// dumb returns who was asked about a node and said nothing. Where many fail at
+// once they may be among them, and those who can be asked fewer than it seems.
+func (d *doubt) dumb() []Index {
+	if d.derived || d.nacks > 0 || d.cause == broken && !d.open {
+		return nil
+	}
+	return d.asked
+}
+
+// evidence looks at what speaks against a node whose time is over.
+func (c *Core) evidence(d *doubt) {
+	if d.open && c.convincing(d, c.others()) {
+		d.end = c.now
 	}
 }
 
 // probe sends a doubted node the next probe.
 func (c *Core) probe(d *doubt) {
-	c.packet(d.node, &Message{Type: gossip.Probe, From: c.me(), Target: c.dir.Key(d.node), Nonce: d.nonce, About: Entry{d.node, d.about}})
+	c.packet(d.node, c.question(d.node, d.nonce, d.about))
 	if d.step == 0 && d.duty == standby {
 		for _, i := range d.before {
 			if i != Nobody && i != c.self && c.view.has(i) {
-				c.packet(i, &Message{Type: gossip.Probe, From: c.me(), Target: c.dir.Key(i), Nonce: d.nonce, About: Entry{Node: i}})
+				c.packet(i, c.question(i, d.nonce, Version{}))
 			}
 		}
 	}
 	if d.step == firstRelay || d.step == secondRelay {
 		c.askOthers(d)
 	}
+	if d.step == relayOnLinks {
+		c.askNeighbours(d)
+	}
+	if !d.inquired && (d.cause == broken || d.step >= inquireAt) {
+		d.inquired = true
+		c.inquire(d.node, d.nonce, d.about)
+	}
 	d.step++
 	d.next = c.now.Add(d.pause)
-	if d.cause != broken {
+	if d.cause != broken || d.open {
 		d.pause = min(2*d.pause, max(d.pause, c.cfg.Grace/probesInGrace))
 	}
 }
 
-// askOthers has some members probe a node.
-func (c *Core) askOthers(d *doubt) {
-	m := &Message{Type: gossip.Relay, From: c.me(), Nonce: d.nonce, About: Entry{d.node, d.about}}
-	ring := c.view.ring
-	stride := max(1, len(ring)/helpers) // three that are far from each other
-	for k, from := 0, c.random.below(len(ring)); k < min(helpers, len(ring)); k++ {
-		if i := ring[(from+k*stride)%len(ring)]; i != c.self && c.doubted(i) == nil {
-			c.packet(i, m)
-			d.relayed = true
-		}
-	}
-}
-
 // suspect reports a node that has not answered, to the monitors at once where
-// that is the core's to do.
+// that is the core's to do. A core that decides alone does not: its neighbours are
+// told to find out themselves.
 func (c *Core) suspect(d *doubt) {
-	if d.relayed && !d.nacked {
-		c.health.worse(c)
-	}
 	if !c.view.has(d.node) {
 		return
 	}
-	s := Suspicion{c.key, d.node, c.view.nodes[d.node].version}
+	v := c.view.nodes[d.node].version
+	if d.alone {
+		m := &Message{Type: gossip.Dispute, Alives: []Entry{{d.node, v}}}
+		for k := range c.links {
+			if l := &c.links[k]; l.state == standing && l.peer != d.node {
+				c.send(l, m)
+			}
+		}
+		c.remove(d.node, v, Suspected, gossip.Exit{})
+		c.convict()
+		return
+	}
+	s := Suspicion{c.key, d.node, v}
+	c.health.accuses(c.now, c.dir.Key(d.node), v)
 	c.processSuspicion(s)
 	if d.duty == watching || d.duty == standby && !d.covered {
 		c.tellMonitors(&Message{Type: gossip.Update, Suspicions: []Suspicion{s}}, d.node)
@@ -183,6 +283,9 @@ func (d *doubt) held(v Version) bool { return d.about != Version{} && !d.about.B
 // only a newer version ends.
 func (c *Core) settle(i Index) {
 	c.doubts = slices.DeleteFunc(c.doubts, func(d doubt) bool { return d.node == i && !d.held(c.Version(i)) })
+	if c.namesake(i) {
+		c.namesakes.answers = i
+	}
 	l := c.linkTo(i)
 	switch {
 	case l == nil:
@@ -193,128 +296,4 @@ func (c *Core) settle(i Index) {
 			l.due = l.due.Add(turn) // its turns stay where they were
 		}
 	}
-}
-
-// probed answers a probe that means the core. Who asks may hold it for dead.
-func (c *Core) probed(m *Message) {
-	if m.Type == gossip.Probe && m.Target != c.key {
-		return // it means who was at this endpoint before
-	}
-	c.refute(m.About.Version)
-	if c.claimed(m.About.Version); c.stopped {
-		return
-	}
-	c.packet(m.From.Node, &Message{Type: gossip.Echo, From: c.me(), Nonce: m.Nonce})
-}
-
-// echoed takes the news that a node has answered. What answers nothing that the
-// core has asked lately may be repeated by anybody, long after the node died and
-// was forgotten, and is no news.
-func (c *Core) echoed(m *Message) {
-	who := m.From.Node
-	for k := range c.doubts {
-		switch d := &c.doubts[k]; {
-		case d.nonce != m.Nonce:
-		case d.node == who:
-			if c.processAlive(who, m.From.Version); !c.stopped {
-				c.settle(who)
-			}
-			return
-		case slices.Contains(d.before, who):
-			d.covered = true
-			c.processAlive(who, m.From.Version)
-			return
-		}
-	}
-	for k := range c.relays {
-		if r := c.relays[k]; r.nonce == m.Nonce && r.about == who {
-			c.processAlive(who, m.From.Version)
-			c.relays = slices.Delete(c.relays, k, k+1)
-			if c.letGo(r); r.asker != c.self {
-				c.packet(r.asker, &Message{Type: gossip.Echo, From: m.From, Nonce: r.theirs})
-			}
-			return
-		}
-	}
-}
-
-// nacked takes the news that another cannot reach a doubted node either.
-func (c *Core) nacked(m *Message) {
-	for k := range c.doubts {
-		if d := &c.doubts[k]; d.nonce == m.Nonce && d.relayed {
-			d.nacked = true
-		}
-	}
-}
-
-// relay is a probe on behalf of another; or of the core itself, about somebody
-// who is not in the view.
-type relay struct {
-	asker, about  Index
-	theirs, nonce uint32
-	end           core.Time
-}
-
-// The bounds of the probes at a time that are on behalf of others, and of those
-// of who asks for discovery.
-const (
-	maxRelays  = 64
-	maxCallers = 4096
-)
-
-// relay probes a node for another.
-func (c *Core) relay(m *Message) {
-	if m.About.Node == c.self {
-		c.probed(m)
-		return
-	}
-	if len(c.relays)-c.callers() < maxRelays {
-		c.probeFor(m.From.Node, m.About, m.Nonce, c.cfg.Confirm/2)
-	}
-}
-
-// callers returns how many of those who ask for discovery are being probed.
-func (c *Core) callers() (n int) {
-	for i := range c.relays {
-		if c.relays[i].asker == c.self {
-			n++
-		}
-	}
-	return n
-}
-
-// callBack probes who asks for discovery and is not in the view: only its answer
-// brings it there, since a request may be a copy of an old one.
-func (c *Core) callBack(i Index) {
-	asked := func(r relay) bool { return r.asker == c.self && r.about == i }
-	if c.callers() < maxCallers && !slices.ContainsFunc(c.relays, asked) {
-		c.probeFor(c.self, Entry{i, c.view.at(c.dir, i).version}, 0, c.cfg.Grace)
-	}
-}
-
-// probeFor probes a node, which may be dead at a version, for who has asked.
-func (c *Core) probeFor(asker Index, about Entry, theirs uint32, patience time.Duration) {
-	r := relay{asker, about.Node, theirs, uint32(c.random.uint64()), c.now.Add(patience)}
-	c.relays = append(c.relays, r)
-	c.dir.Hold(r.asker)
-	c.dir.Hold(r.about)
-	c.packet(r.about, &Message{Type: gossip.Probe, From: c.me(), Target: c.dir.Key(r.about), Nonce: r.nonce, About: about})
-}
-
-func (c *Core) letGo(r relay) {
-	c.dir.Release(r.asker)
-	c.dir.Release(r.about)
-}
-
-// expireRelays tells who has asked that there was no answer.
-func (c *Core) expireRelays() {
-	c.relays = slices.DeleteFunc(c.relays, func(r relay) bool {
-		if r.end > c.now {
-			return false
-		}
-		if c.letGo(r); r.asker != c.self {
-			c.packet(r.asker, &Message{Type: gossip.Nack, From: c.me(), Nonce: r.theirs})
-		}
-		return true
-	})
 }

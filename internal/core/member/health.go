@@ -4,18 +4,65 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
 // health is the local health of Lifeguard (Dadgar, Phillips and Currey, DSN
 // 2018): the better a node is served itself, the sooner it suspects others. The
-// score rises when the core is stepped late, and when neither a suspect nor
+// score rises when the core is stepped late, and when neither a doubted node nor
 // those asked to probe it answer; it falls with time.
 type health struct {
 	score int
 	since core.Time     // of the last change
 	late  time.Duration // the most that a step was late by, not long ago
 	slept core.Time     // when that was
+
+	accused [8]accusation // the last ones
+	count   int           // of them, ever
+	wrong   int           // refuted ones that are held against the core
+	erred   core.Time     // when that was counted last
 }
+
+// accusation is a suspicion that the core has reported.
+type accusation struct {
+	key     gossip.Key
+	version Version
+	at      core.Time
+}
+
+// A node that refutes an accusation within so long was accused wrongly, and that
+// is forgiven after so long.
+const forgiven = 10 * time.Second
+
+// mostWitnesses bounds what a core wants that was wrong often.
+const mostWitnesses = 4
+
+// accuses notes an accusation of the core's.
+func (h *health) accuses(now core.Time, key gossip.Key, v Version) {
+	h.accused[h.count%len(h.accused)] = accusation{key, v, now}
+	h.count++
+}
+
+// hears takes the version that a node is alive at. It may refute the core.
+func (h *health) hears(now core.Time, key gossip.Key, v Version) {
+	for k := range h.accused[:min(h.count, len(h.accused))] {
+		a := &h.accused[k]
+		if a.key == key && a.version.Incarnation == v.Incarnation && a.version.Before(v) && now.Sub(a.at) < forgiven {
+			h.wrong, h.erred = h.held(now)+1, now
+			*a = accusation{}
+		}
+	}
+}
+
+// held returns how many wrong accusations are held against the core: one less
+// for each time of forgiven.
+func (h *health) held(now core.Time) int {
+	return max(0, h.wrong-int(now.Sub(h.erred)/forgiven))
+}
+
+// witnesses returns how many others have to find a node silent, too, before the
+// core accuses it: who was wrong often loses its voice, and gets it back in time.
+func (h *health) witnesses(now core.Time) int { return min(1+h.held(now), mostWitnesses) }
 
 // recovery is how long a step of the score lasts.
 const recovery = time.Second
@@ -59,6 +106,6 @@ func (c *Core) overslept(now core.Time) {
 		}
 	}
 	for i := range c.doubts {
-		c.doubts[i].end = c.doubts[i].end.Add(late)
+		c.doubts[i].since, c.doubts[i].end = c.doubts[i].since.Add(late), c.doubts[i].end.Add(late)
 	}
 }

@@ -72,6 +72,7 @@ type NoticeKind uint8
 const (
 	Join NoticeKind = iota
 	Leave
+	Namesake   // another node has the core's name, at another address, and answers; a core that started lately has left
 	Superseded // another process has the core's own ID and started later, or the minor cannot be raised any more; the core has stopped
 )
 

@@ -108,6 +108,8 @@ func (c *Core) frame(number Link, m *Message) {
 		c.welcomed(number, m)
 	case m.Type == gossip.Refuse && l.state == greeting:
 		c.refused(number, m)
+	case m.Type == gossip.Probe && l.state == awaiting && !c.hiding(): // an inquiry
+		c.probed(m, number)
 	case l.state != standing:
 		c.drop(l)
 	case m.Type == gossip.Base:
@@ -122,6 +124,14 @@ func (c *Core) frame(number Link, m *Message) {
 		c.topology.want(c, false)
 	case m.Type == gossip.Watchers:
 		c.appointed(l, m)
+	case m.Type == gossip.Probe:
+		c.probed(m, number)
+	case m.Type == gossip.Echo:
+		c.echoed(m)
+	case m.Type == gossip.Relay:
+		c.relay(m, number)
+	case m.Type == gossip.Nack:
+		c.nacked(m)
 	case m.Type == gossip.Goodbye:
 		c.out.Closes = append(c.out.Closes, l.number)
 		c.forget(l)
@@ -208,6 +218,7 @@ func (c *Core) stand(l *link) {
 	l.state = standing
 	c.out.Neighbours = append(c.out.Neighbours, Neighbour{true, l.peer, l.number})
 	c.sendBase(l, false)
+	c.answerAbout(l.peer)
 	c.settle(l.peer)
 	c.topology.want(c, false)
 }

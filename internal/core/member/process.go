@@ -70,13 +70,18 @@ func (c *Core) processAlive(i Index, v Version) {
 	case n.state == alive && !older, n.state == gone && !older:
 		return
 	case n.state != alive:
+		c.health.hears(c.now, c.dir.Key(i), v)
 		c.view.enter(c, i, v)
 		c.freshAlive(i)
 		c.notice(Notice{Kind: Join, Node: i, Version: v, Life: c.Life(i)})
 		c.topology.want(c, false)
+		if c.namesake(i) {
+			c.doubt(doubt{node: i, cause: silent, duty: watching})
+		}
 		return
 	}
 	c.freshAlive(i)
+	c.health.hears(c.now, c.dir.Key(i), v)
 	c.refuted(i, v)
 	if n.version.Incarnation == v.Incarnation {
 		c.view.renew(c, i, v)
@@ -127,6 +132,10 @@ func (c *Core) processSuspicion(s Suspicion) {
 		return
 	}
 	c.freshSuspicion(s)
+	if d := c.doubted(s.Suspect); d != nil && s.Reporter != c.key {
+		d.nacks++
+		c.evidence(d)
+	}
 	if s.Reporter == c.key {
 		c.topology.want(c, true) // its place among the successors is another's
 	}

@@ -21,8 +21,11 @@ type rig struct {
 	last  []Message
 	link  Link
 	depth int
-	mute  map[Index]bool    // who does not answer probes; all others do
-	own   map[Index]Version // of those who have asked for discovery
+	mute  map[Index]bool // who does not answer probes; all others do
+	hung  bool           // hosts of the mute do not refuse connections
+
+	unasked bool              // others do not answer what they are asked about the mute
+	own     map[Index]Version // of those who have asked for discovery
 }
 
 // idOf returns the ID of a node of the tests, which have names of one letter.
@@ -120,15 +123,30 @@ func (r *rig) do(in []Input) {
 	if r.out.Stopped {
 		r.note("stopped")
 	}
-	var echoes []Input
+	if answers := r.answers(); len(answers) > 0 {
+		r.step(answers...)
+	}
+}
+
+// answers are those of the others to what the core has asked: of who is mute
+// they say so, and its host refuses connections.
+func (r *rig) answers() (in []Input) {
 	for _, p := range r.out.Packets {
-		if p.Message.Type == gossip.Probe && !r.mute[p.To] && p.To != r.self {
-			echoes = append(echoes, Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: Entry{p.To, r.answer(p)}, Nonce: p.Message.Nonce}})
+		switch m := p.Message; {
+		case r.mute[p.To] || p.To == r.self:
+		case m.Type == gossip.Probe:
+			in = append(in, Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: Entry{p.To, r.answer(p)}, Nonce: m.Nonce}})
+		case m.Type == gossip.Relay && r.mute[m.About.Node] && !r.unasked:
+			in = append(in, Input{Kind: Datagram, Message: &Message{Type: gossip.Nack, Nonce: m.Nonce}})
 		}
 	}
-	if len(echoes) > 0 {
-		r.step(echoes...)
+	for _, d := range r.out.Dials {
+		asked := slices.ContainsFunc(r.inquiries, func(q inquiry) bool { return q.link == d.Link })
+		if asked && r.mute[d.Peer] && !r.hung {
+			in = append(in, Input{Kind: ConnectFailed, Link: d.Link})
+		}
 	}
+	return in
 }
 
 // answer returns the version that a node has when it has taken a probe.
@@ -217,12 +235,24 @@ func (r *rig) logged(part string) bool {
 	return slices.ContainsFunc(r.log, func(line string) bool { return strings.Contains(line, part) })
 }
 
+// count counts the lines that were logged since the last take.
+func (r *rig) count(line string) (n int) {
+	for _, l := range r.log {
+		if l == line {
+			n++
+		}
+	}
+	return n
+}
+
 func (r *rig) notice(n Notice) string {
 	switch {
 	case n.Kind == Join:
 		return fmt.Sprintf("join %s %v", r.name(n.Node), n.Version)
 	case n.Kind == Superseded:
 		return fmt.Sprintf("superseded by %v", n.Version)
+	case n.Kind == Namesake:
+		return fmt.Sprintf("namesake %s %v", r.name(n.Node), n.Version)
 	}
 	why := [...]string{"departed", "suspected", "restarted"}[n.Cause]
 	if n.Exit.Given {

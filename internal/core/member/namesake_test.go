@@ -1,0 +1,42 @@
+package member
+
+import (
+	"testing"
+
+	"github.com/tributary-fabric/tributary/internal/wire/gossip"
+)
+
+// TestNamesake: a core that meets another of its name that answers leaves if it
+// has just started, and tells otherwise, once. It is not told of one that does not
+// answer: that is an earlier life of its own.
+func TestNamesake(t *testing.T) {
+	for _, c := range []struct {
+		what          string
+		old, dead     bool
+		notices, left bool
+	}{
+		{"a newcomer", false, false, true, true},
+		{"who was there", true, false, true, false},
+		{"a restart at another address", false, true, false, false},
+	} {
+		r := newRig(t, nil)
+		r.join("b", "c", "d")
+		if c.old {
+			r.pass(newcomer)
+		}
+		other := r.dir.Add(gossip.ID("a@10.0.9.9:7946"))
+		r.dir.Hold(other)
+		r.mute[other] = c.dead
+		r.take()
+		for range 3 {
+			r.tell(Message{Alives: []Entry{{other, ver(2, 1)}}})
+		}
+		told := r.count("namesake a 2.1")
+		if (told == 1) != c.notices || r.Stopped() != c.left {
+			t.Errorf("%s: told %d times, left %v: %q", c.what, told, r.Stopped(), r.log)
+		}
+		if r.pass(2 * r.cfg.Grace); c.dead && (r.Has(other) || r.Stopped()) {
+			t.Errorf("%s: the earlier life is in the view", c.what)
+		}
+	}
+}
