@@ -43,18 +43,19 @@ type testNode struct {
 	room     int // of reply buffers
 	tags     int // it saw in its last request
 
-	ran     int                 // requests run
-	called  map[CallKind]int    // callbacks
-	bodies  map[uint64][][]byte // replies of children, by request
-	seen    []ChildReply
-	payload [][]byte
-	ends    []End
-	group   uint64 // of the last Created
-	created []error
-	memory  map[uint64][]byte // exposed
-	bulk    map[uint64][]byte // of requests
-	after   func(n *testNode, call Call)
-	pulling func(p *Pull) error // after the memory was read
+	ran      int                 // requests run
+	called   map[CallKind]int    // callbacks
+	bodies   map[uint64][][]byte // replies of children, by request
+	seen     []ChildReply
+	payload  [][]byte
+	ends     []End
+	group    uint64 // of the last Created
+	created  []error
+	memory   map[uint64][]byte // exposed
+	bulk     map[uint64][]byte // of requests
+	after    func(n *testNode, call Call)
+	pulling  func(p *Pull) error // after the memory was read
+	slowPull func(p Pull)        // instead of reading it; the test answers
 }
 
 type packet struct {
@@ -165,6 +166,10 @@ func (n *testNode) settleOutput() {
 }
 
 func (n *testNode) pull(p Pull) {
+	if n.slowPull != nil {
+		n.slowPull(p)
+		return
+	}
 	var err error
 	from := n.nodes[p.From].memory[p.Key]
 	if uint64(len(from)) != p.Length {

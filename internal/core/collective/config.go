@@ -19,6 +19,8 @@ type Config struct {
 	Secret      [16]byte     // random bytes, so that keys to exposed memory cannot be guessed; all zero: they can
 
 	RoundTrip time.Duration // R: how long a message and its answer take between two nodes, pessimistically
+	BulkRate  uint64        // bytes a second of bulk data that move between two nodes, pessimistically
+	Patience  time.Duration // P of the library's own broadcasts, which make and free groups
 
 	Attempts   int           // how often a message is sent while sending fails locally, at least 1
 	RetryAfter time.Duration // pause between two of them
@@ -37,8 +39,8 @@ type Config struct {
 func DefaultConfig(node collect.Node, incarnation uint64) Config {
 	return Config{
 		Node: node, Incarnation: incarnation,
-		RoundTrip: 10 * time.Millisecond,
-		Attempts:  3, RetryAfter: time.Millisecond,
+		RoundTrip: 10 * time.Millisecond, BulkRate: 100_000_000, Patience: time.Minute,
+		Attempts: 3, RetryAfter: time.Millisecond,
 		PartBytes: collect.MinPart, CreationBytes: 64 << 20,
 		Receive: 64, Remember: 1 << 26, Linger: time.Second,
 	}
@@ -49,8 +51,12 @@ func (c Config) Validate() error {
 	switch {
 	case len(c.Node) == 0 || len(c.Node) > collect.MaxNode:
 		return fmt.Errorf("%w: the node's name has %d bytes, want 1 to %d", ErrConfig, len(c.Node), collect.MaxNode)
-	case c.RoundTrip <= 0:
-		return fmt.Errorf("%w: a round trip of %v, want more than 0", ErrConfig, c.RoundTrip)
+	case c.RoundTrip <= 0 || c.RoundTrip > collect.MaxLevel:
+		return fmt.Errorf("%w: a round trip of %v, want more than 0 and at most %v", ErrConfig, c.RoundTrip, collect.MaxLevel)
+	case c.BulkRate == 0:
+		return fmt.Errorf("%w: bulk data moves at 0 bytes a second, want more", ErrConfig)
+	case c.Patience < 0 || c.Patience > collect.MaxPatience:
+		return fmt.Errorf("%w: a processing time of %v, want 0 to %v", ErrConfig, c.Patience, collect.MaxPatience)
 	case c.Attempts < 1 || c.RetryAfter < 0:
 		return fmt.Errorf("%w: %d attempts with pauses of %v, want at least 1 and no negative pause", ErrConfig, c.Attempts, c.RetryAfter)
 	case c.PartBytes < collect.MinPart || c.PartBytes > collect.MaxPart:

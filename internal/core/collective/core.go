@@ -38,8 +38,8 @@ type Core struct {
 	finished memory
 	fetching uint64 // bytes of members that are being pulled
 
-	dead         map[collect.Node]struct{}
-	incarnations map[collect.Node]uint64
+	dead         map[collect.Node]uint64 // the first incarnation that is not dead
+	incarnations map[collect.Node]uint64 // in which nodes are, or were, alive
 
 	counters Counters
 	now      core.Time // of the step in progress
@@ -74,7 +74,7 @@ func New(cfg Config) (*Core, error) {
 		requests: map[uint64]*request{}, active: map[collect.Key]*request{},
 		sends: map[uint64]*outbound{}, pool: newPool(cfg.Receive),
 		finished: newMemory(cfg.Remember),
-		dead:     map[collect.Node]struct{}{}, incarnations: map[collect.Node]uint64{},
+		dead:     map[collect.Node]uint64{}, incarnations: map[collect.Node]uint64{},
 	}, nil
 }
 
@@ -159,7 +159,7 @@ func (c *Core) take(in *Input) {
 	case Up:
 		c.up(in.Node, in.Incarnation)
 	case Down:
-		c.down(in.Node)
+		c.down(in.Node, in.Incarnation)
 	}
 }
 
@@ -175,7 +175,9 @@ func (c *Core) Counters() Counters {
 	n.Refills, n.LentBuffers = uint64(c.pool.refills), c.pool.lent
 	n.Requests, n.Groups = len(c.requests), len(c.groups)
 	for _, g := range c.groups {
-		n.Routes += len(g.routes)
+		for _, p := range g.roots {
+			n.Routes += p.count()
+		}
 	}
 	return n
 }

@@ -183,7 +183,7 @@ func TestPoint07OutOfBand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range n.queue {
-		if len(p.bytes) > 110 {
+		if len(p.bytes) > 126 {
 			t.Errorf("a request of %d bytes", len(p.bytes))
 		}
 	}

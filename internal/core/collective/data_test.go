@@ -3,6 +3,7 @@ package collective
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 func TestPoint33Receive(t *testing.T) {
 	c := made(t, 4, binomial)
 	n, m := c.node(0), c.node(2)
-	room := collect.MaxRequest - 96 - len("n0")
+	room := collect.MaxRequest - 112 - len("n0")
 	if _, err := n.NewRequest(Broadcast{Group: n.group, Payload: make([]byte, room+1)}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("4097 bytes: %v", err)
 	}
@@ -83,9 +84,9 @@ func TestPoint34ReplyBuffersMatch(t *testing.T) {
 	if n.end(t, a).Err != nil {
 		t.Error("it fails")
 	}
-	before := n.groups[n.handles[n.group].group.key].routes["n0"]
+	before := n.groups[n.handles[n.group].group.key].roots["n0"].whole
 	n.must(t, Broadcast{})
-	if after := n.groups[n.handles[n.group].group.key].routes["n0"]; after != before {
+	if after := n.groups[n.handles[n.group].group.key].roots["n0"].whole; after != before {
 		t.Error("the sizes of subtrees are computed again")
 	}
 	for size, want := range map[int]int{1: 512, 513: 4096, 5000: 65536, 70000: 1<<20 + 4096, 3 << 20: 3 << 20} {
@@ -169,6 +170,11 @@ func TestPoint36Bulk(t *testing.T) {
 	}
 	m := c.node(4)
 	m.held[IncomingReply] = true
+	from := map[collect.Node]collect.Node{}
+	for i := range c.names {
+		to := c.node(i)
+		to.pulling = func(p *Pull) error { from[to.name] = p.From; return nil }
+	}
 	var got []byte
 	c.node(7).after = func(n *testNode, call Call) {
 		if call.Kind == IncomingRequest {
@@ -182,9 +188,13 @@ func TestPoint36Bulk(t *testing.T) {
 	if len(n.memory) != 1 || len(m.memory) != 1 || len(c.node(7).memory) != 0 {
 		t.Error("a node does not describe its own copy to its children, or a leaf does")
 	}
-	for key := range m.memory {
-		if _, same := n.memory[key]; same && key == 0 {
-			t.Error("a descriptor is passed on")
+	parents := map[collect.Node]collect.Node{"n1": "n0", "n2": "n0", "n3": "n2", "n4": "n0", "n5": "n4", "n6": "n4", "n7": "n6"}
+	if !maps.Equal(from, parents) {
+		t.Errorf("pulled from %v, want from the parents, %v: a descriptor is passed on", from, parents)
+	}
+	for _, memory := range m.memory {
+		if &memory[0] == &sender[0] || !bytes.Equal(memory, sender) {
+			t.Error("a node does not describe its own copy")
 		}
 	}
 	m.release()

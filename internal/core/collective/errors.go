@@ -23,8 +23,10 @@ var (
 	ErrNotMember = errors.New("collective: this node is no member of the group")
 	ErrReplied   = errors.New("collective: the request has its reply already")
 	ErrNoReply   = errors.New("collective: the library replies to this request itself")
+	ErrFilter    = errors.New("collective: the broadcast is not for some of the group's members")
 	ErrMembers   = errors.New("collective: the out-of-band group's members are missing, or of another service")
 	ErrPatience  = errors.New("collective: a processing time that is negative or longer than 100 days")
+	ErrOutdated  = errors.New("collective: one of the two nodes is known to the other in a later incarnation")
 	ErrAborted   = errors.New("collective: the request was aborted")
 )
 

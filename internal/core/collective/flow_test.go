@@ -421,8 +421,8 @@ func TestPoint25ProcessingTime(t *testing.T) {
 	n.SetRoundTrip(0) // ignored
 	id := n.must(t, Broadcast{})
 	c.pass(3 * time.Millisecond)
-	if e := n.end(t, id); e.Err == nil || e.Outcome.Ran != 4 {
-		t.Errorf("3R of the new R, and no P: %v", e.Err)
+	if e := n.end(t, id); missing(e.Outcome) != "n6 expired" || e.Outcome.Ran != 6 {
+		t.Errorf("3R of the root's new R, which rules the whole tree, and no P: %v", e.Err)
 	}
 }
 

@@ -18,22 +18,29 @@ type groupKey struct {
 }
 
 // group is what a node knows of a group: of an out-of-band one, its places in
-// trees alone.
+// trees alone. It lives as long as one of its roots does.
 type group struct {
-	key         groupKey
-	name        string
-	tree        collect.Tree // of a regular one
-	members     *Members     // of a regular one
-	creator     collect.Node // of a regular one
-	incarnation uint64       // of the creator
-	mine        bool         // made by a call of this node's
-	ready       bool         // broadcasts may be made
-	populated   bool         // the parameters of creation were sent
-	first       uint64       // the delayed group's first broadcast while it is under way
-	queue       []uint64     // broadcasts that wait for it
-	routes      map[collect.Node]*route
-	handles     []uint64
+	key     groupKey
+	name    string
+	tree    collect.Tree // of a regular one
+	members *Members     // of a regular one
+	mine    bool         // made by a call of this node's
+	ready   bool         // broadcasts may be made
+	spread  spread
+	first   uint64   // the broadcast that brings the members along while it is under way
+	queue   []uint64 // broadcasts that wait for it
+	roots   map[collect.Node]*places
+	handles []uint64
 }
+
+// spread is who has a regular group.
+type spread uint8
+
+const (
+	everywhere spread = iota // all members, as far as this node can know
+	unsent                   // nobody: the parameters of creation ride on the first broadcast to everybody
+	somewhere                // another's first broadcast may be on its way to members
+)
 
 // handle is how a service calls a group, or the subset of its living members.
 type handle struct {
@@ -66,16 +73,13 @@ func (c *Core) CreateGroup(now core.Time, p Creation, out *Output) (uint64, erro
 			service: p.Service, digest: m.digest,
 			index: collect.MakeIndex(c.cfg.Node, c.cfg.Incarnation, c.made),
 		},
-		name: p.Name, tree: p.Tree, members: m, creator: c.cfg.Node, incarnation: c.cfg.Incarnation,
-		mine: true, routes: map[collect.Node]*route{},
+		name: p.Name, tree: p.Tree, members: m, mine: true, roots: map[collect.Node]*places{},
 	}
-	route, _ := newRoute(m, c.shapes[p.Tree.Kind], p.Tree, c.cfg.Node, c.cfg.Node)
-	route.incarnation = c.cfg.Incarnation
-	g.routes[c.cfg.Node] = route
 	c.groups[g.key] = g
 	id := c.handle(g, p.Tree, false)
 	if p.Delayed {
-		g.ready = true
+		g.ready, g.spread = true, unsent
+		g.root(c.cfg.Node, c.cfg.Incarnation)
 		c.call(Call{Kind: Created, Service: p.Service, Group: id})
 		return id, nil
 	}
@@ -94,7 +98,7 @@ func (c *Core) checkCreation(p *Creation) (*Members, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, status := newRoute(m, c.shapes[p.Tree.Kind], p.Tree, c.cfg.Node, c.cfg.Node); status == collect.NotMember {
+	if _, status := newRoute(m, m.digest, c.shapes[p.Tree.Kind], p.Tree, c.cfg.Node, c.cfg.Node); status == collect.NotMember {
 		return nil, ErrNotMember
 	} else if status != collect.OK {
 		return nil, fmt.Errorf("%w: kind %d of radix %d", ErrTree, p.Tree.Kind, p.Tree.Radix)
@@ -114,22 +118,77 @@ func (c *Core) room(others int) int {
 	return collect.MaxRequest - (&collect.Request{Key: collect.Key{Root: c.cfg.Node}}).Size() - others
 }
 
-// populate broadcasts the parameters of creation: in the message where they
-// fit, else as bulk data.
+// populate broadcasts the parameters of creation. What is ready, having come from
+// elsewhere, goes to the living.
 func (c *Core) populate(g *group) {
-	r := c.begin(g, g.tree, g.routes[c.cfg.Node])
-	r.own, r.members = true, g.members
-	creation := &collect.Creation{Name: g.name, Targets: g.members.targets}
-	if c.room(creation.Size()) >= 0 {
-		r.creation = creation
-	} else {
-		r.blob = creation.Append(make([]byte, 0, creation.Size()))
-		r.bulk = uint64(len(r.blob))
-	}
-	g.populated, g.first = true, r.id
+	r := c.announce(g, g.members, false)
+	g.first = r.id
 	if err := c.launch(r); err != nil {
 		c.end(r, err)
 	}
+}
+
+// dissolve broadcasts that nothing follows over g.
+func (c *Core) dissolve(g *group, m *Members) *request {
+	r := c.announce(g, m, true)
+	if err := c.launch(r); err != nil {
+		c.end(r, err)
+	}
+	return r
+}
+
+// announce makes a broadcast of the library's own, which makes a group or, if it
+// is the last, frees it. Its members ride along, in the message or, where they do
+// not fit, as bulk data for those that do not know the group, so that who lacks it
+// passes on what is beneath it. To make a group all members have to live; later
+// ones leave out the dead.
+func (c *Core) announce(g *group, m *Members, last bool) *request {
+	var f collect.Filter
+	if last || g.ready {
+		f = c.living(m)
+	}
+	t, _, _ := c.ownPlace(g, g.tree, m, subsetOf(f, false), f) // there is one: of the group's own tree
+	r := c.begin(g, g.tree, t)
+	r.own, r.last, r.patience = true, last, c.cfg.Patience
+	r.subset, r.filter = subsetOf(f, false), f
+	if !last && !g.ready {
+		r.members = m
+	}
+	if g.key.outOfBand {
+		return r
+	}
+	creation := &collect.Creation{Name: g.name, Targets: m.targets}
+	if c.room(creation.Size()+len(f)) >= filterLength {
+		r.creation = creation
+	} else {
+		r.bulk = uint64(creation.Size()) // see ownBlob
+	}
+	return r
+}
+
+// filterLength is what a filter takes beside itself.
+var filterLength = collect.FilterSize(nil)
+
+// living returns the filter of those members that live; nil: all do, or it would
+// not fit into a message.
+func (c *Core) living(m *Members) collect.Filter {
+	if len(c.deadOf(m, nil)) == 0 {
+		return nil
+	}
+	f := collect.MakeFilter(m.Len(), func(rank int) bool {
+		_, dead := c.dead[m.targets[rank].Node]
+		return !dead
+	})
+	if c.room(collect.FilterSize(f)+bulkLength) < 0 {
+		return nil
+	}
+	return f
+}
+
+// ownBlob returns the parameters of creation as bulk data.
+func (g *group) ownBlob() []byte {
+	creation := collect.Creation{Name: g.name, Targets: g.members.targets}
+	return creation.Append(make([]byte, 0, creation.Size()))
 }
 
 // populationEnded tells what came of a creation. Members that have a group
@@ -137,21 +196,11 @@ func (c *Core) populate(g *group) {
 func (c *Core) populationEnded(g *group, err error) {
 	call := Call{Kind: Created, Service: g.key.service, Group: g.handles[0], Err: err}
 	if err != nil {
-		c.dissolve(g)
+		c.dissolve(g, g.members)
 		c.freeGroup(g)
 	}
 	g.ready = err == nil
 	c.call(call)
-}
-
-// dissolve broadcasts that nothing follows over g.
-func (c *Core) dissolve(g *group) *request {
-	r := c.begin(g, g.tree, g.routes[c.cfg.Node])
-	r.own, r.last = true, true
-	if err := c.launch(r); err != nil {
-		c.end(r, err)
-	}
-	return r
 }
 
 // CreateOutOfBand returns a handle to a group that all members know without
@@ -192,7 +241,7 @@ func (c *Core) GroupInfo(id uint64) (GroupInfo, error) {
 func (c *Core) outOfBand(key groupKey) *group {
 	g := c.groups[key]
 	if g == nil {
-		g = &group{key: key, ready: true, populated: true, routes: map[collect.Node]*route{}}
+		g = &group{key: key, ready: true, roots: map[collect.Node]*places{}}
 		c.groups[key] = g
 	}
 	return g
@@ -208,10 +257,11 @@ func (c *Core) Subset(of uint64) (uint64, error) {
 	return c.handle(h.group, h.tree, true), nil
 }
 
-// Destroy frees a group at all its members by a broadcast of no size. The
-// request that it returns ends when they have answered; what could not be
-// reached frees the group when this node is dead or has rebooted, or when
-// Destroy is called again and reaches it. A subset's handle alone is given back.
+// Destroy frees a group at all its living members by a broadcast of no size, with
+// the members along, so that who does not have the group any more passes it on. The
+// request that it returns ends when they have answered; what could not be reached
+// frees the group when its roots are dead or have rebooted, or when Destroy is
+// called again and reaches it. A subset's handle alone is given back.
 // It fails with ErrBusy while the first broadcast over a delayed group is under
 // way.
 func (c *Core) Destroy(now core.Time, id uint64, members *Members, out *Output) (uint64, error) {
@@ -229,17 +279,19 @@ func (c *Core) Destroy(now core.Time, id uint64, members *Members, out *Output) 
 	if g.first != 0 {
 		return 0, fmt.Errorf("destroy: %w", ErrBusy)
 	}
-	route, _, err := c.ownRoute(h, members)
+	m, err := g.membersOr(members)
+	if err == nil {
+		_, _, err = c.ownPlace(g, h.tree, m, collect.Everybody, nil)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("destroy: %w", err)
 	}
-	if !g.populated {
+	if g.spread == unsent {
 		c.freeGroup(g)
 		return 0, nil
 	}
-	g.routes[c.cfg.Node] = route
 	g.tree = h.tree
-	return c.dissolve(g).id, nil
+	return c.dissolve(g, m).id, nil
 }
 
 // Children returns this node's children in the tree of which it is the root, in
@@ -249,45 +301,27 @@ func (c *Core) Children(id uint64, members *Members) ([]Branch, error) {
 	if h == nil || !h.group.ready {
 		return nil, fmt.Errorf("children: %w", ErrGroup)
 	}
-	route, _, err := c.ownRoute(h, members)
+	m, err := h.group.membersOr(members)
+	if err != nil {
+		return nil, fmt.Errorf("children: %w", err)
+	}
+	route, _, err := c.ownPlace(h.group, h.tree, m, subsetOf(nil, h.alive), nil)
 	if err != nil {
 		return nil, fmt.Errorf("children: %w", err)
 	}
 	return route.children, nil
 }
 
-// ownRoute returns this node's place in the tree from itself, and the members
-// of it.
-func (c *Core) ownRoute(h *handle, m *Members) (*route, *Members, error) {
-	g := h.group
+// membersOr returns the members of a regular group, or those given of an
+// out-of-band one.
+func (g *group) membersOr(m *Members) (*Members, error) {
 	if g.members != nil {
 		m = g.members
 	}
 	if m == nil || m.service != g.key.service {
-		return nil, nil, ErrMembers
+		return nil, ErrMembers
 	}
-	if h.alive {
-		var err error
-		if m, err = m.without(c.dead); err != nil {
-			return nil, nil, err
-		}
-	}
-	if r := g.routes[c.cfg.Node]; r != nil && r.digest == m.digest && r.tree == h.tree {
-		return r, m, nil
-	}
-	r, status := newRoute(m, c.shapes[h.tree.Kind], h.tree, c.cfg.Node, c.cfg.Node)
-	switch status {
-	case collect.OK:
-	case collect.NotMember:
-		return nil, nil, ErrNotMember
-	default:
-		return nil, nil, fmt.Errorf("%w: kind %d of radix %d", ErrTree, h.tree.Kind, h.tree.Radix)
-	}
-	r.incarnation = c.cfg.Incarnation
-	if !h.alive {
-		g.routes[c.cfg.Node] = r
-	}
-	return r, m, nil
+	return m, nil
 }
 
 func (c *Core) handle(g *group, kind collect.Tree, alive bool) uint64 {
@@ -311,8 +345,8 @@ func (c *Core) freeGroup(g *group) {
 // still use an out-of-band group, and this node a handle to it.
 func (c *Core) freeTree(g *group, root collect.Node) {
 	if g.key.outOfBand {
-		delete(g.routes, root)
-		if (g.mine && root != c.cfg.Node) || len(g.routes) > 0 {
+		delete(g.roots, root)
+		if (g.mine && root != c.cfg.Node) || len(g.roots) > 0 {
 			return
 		}
 	}

@@ -101,7 +101,7 @@ func TestPoint39DigestOfOutOfBand(t *testing.T) {
 		t.Errorf("%d groups, %d trees", got.Groups, got.Routes)
 	}
 	for _, g := range m.groups {
-		if r := g.routes["n0"]; g.members != nil || len(r.children) != 2 {
+		if r := g.roots["n0"].whole; g.members != nil || len(r.children) != 2 {
 			t.Errorf("an out-of-band group keeps %v, children %v", g.members, r.children)
 		}
 	}

@@ -17,7 +17,7 @@ const (
 	Returned                  // Call, Request, Child, Err and what the callback decided: once for each Call but Created
 	Pulled                    // Request, Err: what became of a Pull, once for each
 	Up                        // Node, Incarnation: it lives; another incarnation than before means that it rebooted
-	Down                      // Node: it is dead
+	Down                      // Node, Incarnation: it is dead in that life and those before; 0: in whichever is known
 )
 
 // Input is what happens to a node.
@@ -59,7 +59,8 @@ func (o *Output) Reset() {
 
 // Send is a message for another node, ahead of what is no collective message.
 // It is answered by one Sent: without error when the transport has taken charge
-// of it, with one when it could not be sent from here.
+// of it, with one when it could not be sent from here, which wraps ErrOutdated
+// where one of the two nodes would not have the other in its incarnation.
 type Send struct {
 	Number uint64
 	To     collect.Node

@@ -6,18 +6,20 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/collect"
 )
 
-// down takes the news that a node is dead: its trees are freed, nobody waits
-// for it, and nothing is replied to a broadcast of its own.
-func (c *Core) down(node collect.Node) {
-	if node == c.cfg.Node {
+// down takes the news that a node's life is over, 0 being whichever is known: its
+// trees are freed, nobody waits for it, and nothing is replied to a broadcast of
+// its own. Where a later life is known, up has done all of that.
+func (c *Core) down(node collect.Node, incarnation uint64) {
+	after := incarnation + 1
+	if incarnation == 0 {
+		after = ^uint64(0)
+	}
+	if node == c.cfg.Node || after <= max(c.dead[node], c.incarnations[node]) {
 		return
 	}
-	if _, known := c.dead[node]; known {
-		return
-	}
-	c.dead[node] = struct{}{}
-	const all = ^uint64(0)
-	c.bereave(node, all, collect.Dead)
+	c.dead[node] = after
+	c.incarnations[node] = max(c.incarnations[node], incarnation)
+	c.bereave(node, after, collect.Dead)
 }
 
 // up takes the news that a node lives in an incarnation: what an earlier one
@@ -40,13 +42,12 @@ func (c *Core) up(node collect.Node, incarnation uint64) {
 // status tells why, ends the wait for its replies.
 func (c *Core) bereave(node collect.Node, before uint64, status collect.Status) {
 	for _, g := range c.groups {
-		if r := g.routes[node]; r != nil && r.incarnation < before {
-			delete(g.routes, node)
+		if p := g.roots[node]; p == nil || p.incarnation >= before {
+			continue
 		}
-		orphan := g.members != nil && g.creator == node && g.incarnation < before
-		forgotten := g.key.outOfBand && !g.mine && len(g.routes) == 0
-		if orphan || forgotten {
-			c.freeGroup(g)
+		delete(g.roots, node)
+		if len(g.roots) == 0 && !(g.key.outOfBand && g.mine) {
+			c.freeGroup(g) // it goes with its last tree
 		}
 	}
 	for _, id := range c.concerned(node, before, status) {

@@ -15,9 +15,9 @@ import (
 type Members struct {
 	service collect.Service
 	targets []collect.Target
-	order   []int32 // ranks by the name of their node
-	digest  collect.Digest
-	tags    int // entities of each node; -1 where they differ
+	order   []int32        // ranks by the name of their node
+	digest  collect.Digest // zero: not taken
+	tags    int            // entities of each node; -1 where they differ
 }
 
 // NewMembers returns the membership of the targets, in their order, in a group
@@ -54,7 +54,12 @@ func (m *Members) Len() int { return len(m.targets) }
 func (m *Members) Target(rank int) *collect.Target { return &m.targets[rank] }
 
 // Digest returns the digest of the members in their order.
-func (m *Members) Digest() collect.Digest { return m.digest }
+func (m *Members) Digest() collect.Digest {
+	if m.digest == (collect.Digest{}) {
+		return collect.DigestOf(m.service, m.targets)
+	}
+	return m.digest
+}
 
 // Rank returns a node's rank, -1 if it is no member.
 func (m *Members) Rank(node collect.Node) int {
@@ -67,22 +72,30 @@ func (m *Members) Rank(node collect.Node) int {
 	return int(m.order[i])
 }
 
-// without returns the members that are not among the nodes, in order.
-func (m *Members) without(nodes map[collect.Node]struct{}) (*Members, error) {
-	missing := 0
-	for node := range nodes {
-		if m.Rank(node) >= 0 {
-			missing++
+// pick returns those members whose ranks are marked, in their order; m itself if
+// all are. Their digest is taken when it is asked for.
+func (m *Members) pick(in []bool) *Members {
+	to := make([]int32, len(in)) // new ranks
+	picked := &Members{service: m.service, tags: m.tags}
+	for rank, yes := range in {
+		if to[rank] = -1; yes {
+			to[rank] = int32(len(picked.targets))
+			picked.targets = append(picked.targets, m.targets[rank])
 		}
 	}
-	if missing == 0 {
-		return m, nil
+	if len(picked.targets) == len(m.targets) {
+		return m
 	}
-	rest := make([]collect.Target, 0, m.Len()-missing)
-	for _, t := range m.targets {
-		if _, out := nodes[t.Node]; !out {
-			rest = append(rest, t)
+	picked.order = make([]int32, 0, len(picked.targets))
+	for _, rank := range m.order {
+		if to[rank] >= 0 {
+			picked.order = append(picked.order, to[rank])
 		}
 	}
-	return NewMembers(m.service, rest)
+	return picked
+}
+
+// made reports whether one of the members has made the group of an index.
+func (m *Members) made(index collect.Index) bool {
+	return slices.ContainsFunc(m.targets, func(t collect.Target) bool { return index.NamedAfter(t.Node) })
 }

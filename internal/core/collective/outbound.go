@@ -1,6 +1,10 @@
 package collective
 
-import "github.com/tributary-fabric/tributary/internal/wire/collect"
+import (
+	"errors"
+
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
+)
 
 // What an outbound message is, beside the number of a child.
 const (
@@ -81,7 +85,11 @@ func (c *Core) done(o *outbound, err error) {
 		}
 		c.flush(r)
 	case err != nil:
-		c.settle(r, child, verdict{status: collect.Unsent, reason: err.Error()})
+		status := collect.Unsent
+		if errors.Is(err, ErrOutdated) {
+			status = collect.Outdated
+		}
+		c.settle(r, child, verdict{status: status, reason: err.Error()})
 		c.advance(r)
 	}
 }

@@ -165,6 +165,9 @@ func (r *request) outcome() Outcome {
 	if r.ran && r.fail == collect.OK {
 		o.Ran++
 	}
+	if r.without {
+		o.Nodes--
+	}
 	return o
 }
 
@@ -237,9 +240,14 @@ func (c *Core) endOver(r *request, err error) {
 		return
 	}
 	g.first = 0
-	if r.own {
+	switch {
+	case r.own && !g.ready:
 		c.populationEnded(g, err)
 		return
+	case r.own && (err != nil || r.filter != nil):
+		g.spread = somewhere
+	case r.own:
+		g.spread = everywhere
 	}
 	next := g.queue
 	g.queue = nil

@@ -43,9 +43,10 @@ func (c *Core) message(from collect.Node, b []byte) {
 	r := c.spares.request()
 	r.id, r.from, r.since, r.raw = c.next(), from, c.now, raw
 	r.key, r.service, r.digest, r.tree = m.Key, m.Service, m.Digest, m.Tree
-	r.subset, r.chosen = m.Subset, m.SubsetDigest
+	r.subset, r.chosen, r.filter = m.Subset, m.SubsetDigest, m.Filter
 	r.own, r.last = m.Flags&collect.Own != 0, m.Flags&collect.Last != 0
-	r.creation, r.patience, r.payload = m.Creation, m.Patience, m.Payload
+	r.creation, r.payload = m.Creation, m.Payload
+	r.patience, r.level, r.late = m.Patience, m.Level, m.Late
 	r.bulk, r.source = m.Bulk.Length, m.Bulk.Key
 	c.requests[r.id], c.active[r.key] = r, r
 	c.find(r, m)
@@ -53,7 +54,7 @@ func (c *Core) message(from collect.Node, b []byte) {
 
 // check returns what is wrong with a request before its group is looked up.
 func (c *Core) check(m *collect.Request) collect.Status {
-	if _, dead := c.dead[m.Root]; dead || m.Root == c.cfg.Node || m.Incarnation < c.incarnations[m.Root] {
+	if m.Root == c.cfg.Node || m.Incarnation < max(c.dead[m.Root], c.incarnations[m.Root]) {
 		return collect.StaleRoot
 	}
 	s, ok := c.services[m.Service]
@@ -75,7 +76,7 @@ func (c *Core) find(r *request, m *collect.Request) {
 	case m.Flags&collect.OutOfBand != 0:
 		key.outOfBand, key.digest = true, collect.Digest{}
 		if r.group = c.groups[key]; r.group == nil {
-			r.group = &group{key: key, ready: true, populated: true, routes: map[collect.Node]*route{}}
+			r.group = &group{key: key, ready: true, roots: map[collect.Node]*places{}}
 		}
 		r.phase = mapping
 		c.call(Call{Kind: Map, Service: r.service, Request: r.id, Index: m.Index})
@@ -107,7 +108,7 @@ const fetchesAtOnce = 4
 // before any of them are here.
 func (c *Core) whyNotFetch(r *request) string {
 	switch {
-	case !r.group.key.index.MadeBy(r.key.Root, r.key.Incarnation):
+	case !r.last && !r.group.key.index.MadeBy(r.key.Root, r.key.Incarnation):
 		return notItsIndex
 	case r.bulk > c.cfg.CreationBytes:
 		return fmt.Sprintf("%d bytes of members, at most %d are taken", r.bulk, c.cfg.CreationBytes)
@@ -138,8 +139,8 @@ func (c *Core) fetched(r *request, err error) {
 	c.create(r, creation)
 }
 
-// create makes a group as its creator says, if the identity is that of these
-// members and this creator.
+// create makes a group as its creator says, or another member that has it, if the
+// identity is that of these members and one of them.
 func (c *Core) create(r *request, p *collect.Creation) {
 	key := r.group.key
 	if g := c.groups[key]; g != nil { // made while this request was waiting
@@ -155,13 +156,17 @@ func (c *Core) create(r *request, p *collect.Creation) {
 	case m.digest != r.digest:
 		c.refuse(r, collect.Disagree, "")
 		return
-	case !key.index.MadeBy(r.key.Root, r.key.Incarnation):
+	}
+	creator := key.index.MadeBy(r.key.Root, r.key.Incarnation)
+	if !creator && !(r.own && m.made(key.index)) {
 		c.refuse(r, collect.NoGroup, notItsIndex)
 		return
 	}
 	r.group = &group{
-		key: key, name: p.Name, tree: r.tree, members: m, creator: r.key.Root, incarnation: r.key.Incarnation,
-		ready: true, populated: true, routes: map[collect.Node]*route{},
+		key: key, name: p.Name, tree: r.tree, members: m, ready: true, roots: map[collect.Node]*places{},
+	}
+	if !creator || !r.own {
+		r.group.spread = somewhere
 	}
 	c.place(r, m)
 }
@@ -190,29 +195,26 @@ func (c *Core) place(r *request, m *Members) {
 		c.refuse(r, collect.NoTree, "not the group's")
 		return
 	}
-	cached := g.routes[r.key.Root]
-	if r.subset == collect.Alive {
-		cached = nil
-		rest, err := m.without(c.dead)
-		if err != nil || rest.digest != r.chosen {
+	t := g.roots[r.key.Root].known(r.tree, m.digest, r.subset, r.filter)
+	if t == nil {
+		all, status := c.narrow(m, r.key.Root, r.subset, r.filter)
+		if status == collect.OK && r.subset&collect.Alive != 0 && all.Digest() != r.chosen {
 			c.refuse(r, collect.Disagree, "about who is alive")
 			return
 		}
-		m = rest
-	}
-	if cached == nil || cached.digest != m.digest || cached.tree != r.tree {
-		var status collect.Status
-		if cached, status = newRoute(m, c.shapes[r.tree.Kind], r.tree, r.key.Root, c.cfg.Node); status != collect.OK {
+		if status == collect.OK {
+			t, status = newRoute(all, m.digest, c.shapes[r.tree.Kind], r.tree, r.key.Root, c.cfg.Node)
+		}
+		if status != collect.OK {
 			c.refuse(r, status, "")
 			return
 		}
 	}
-	if cached.parent != r.from {
+	if t.parent != r.from {
 		c.refuse(r, collect.WrongParent, "")
 		return
 	}
-	cached.incarnation = r.key.Incarnation
-	r.place(cached)
+	r.place(t)
 	c.keep(r)
 	c.prepare(r)
 }
@@ -223,12 +225,10 @@ func (c *Core) keep(r *request) {
 	if known := c.groups[g.key]; known != nil {
 		r.group = known
 		g = known
-	} else if !r.last || r.creation == nil {
+	} else if !r.last || g.key.outOfBand {
 		c.groups[g.key] = g
 	}
-	if r.subset == collect.Everybody && g.routes != nil {
-		g.routes[r.key.Root] = r.route
-	}
+	g.root(r.key.Root, r.key.Incarnation).keep(r.route, r.subset, r.filter)
 }
 
 // GroupOf returns a handle to the group of a request, so that another member
@@ -256,7 +256,7 @@ type View struct {
 	Bulk       uint64 // bytes of bulk data
 	BulkStatus collect.Status
 	Patience   time.Duration // P
-	Tags       []collect.Tag // all entities of this node that are targeted
+	Tags       []collect.Tag // all entities of this node that are targeted; none of a root that is left out
 	Children   []Branch      // by their numbers
 	Local      []byte        // the local reply, if it was given before post-reply
 	Outcome    Outcome       // what is known by now; final from post-reply on
@@ -274,6 +274,9 @@ func (c *Core) Request(id uint64) (View, error) {
 		Service: r.service, Root: r.key.Root, IsRoot: r.root, Last: r.last,
 		Bulk: r.bulk, BulkStatus: r.bulkStatus, Patience: r.wait,
 		Tags: r.route.tags, Children: r.route.children, Outcome: r.outcome(),
+	}
+	if r.without {
+		v.Tags = nil
 	}
 	if r.copied != nil {
 		v.Payload = r.copied.b

@@ -65,18 +65,24 @@ type request struct {
 	digest  collect.Digest // of all the group's members
 	tree    collect.Tree
 	subset  collect.Subset
-	chosen  collect.Digest // of the subset's members
+	chosen  collect.Digest // of the living members
+	filter  collect.Filter // in raw, or the root's
+	without bool           // root: it is not among those that are to run it
 	route   *route
-	members *Members     // root: until it is sent
+	members *Members     // root: who has to live, of those that filter chooses; until it is sent
 	from    collect.Node // the parent, and who is answered; "" at the root
-	since   core.Time    // when it came
+	since   core.Time    // when it came, or the root began
 
 	root, own, last bool
 	creation        *collect.Creation // aboard
 	blob            []byte            // the same, to be pulled
 	phase           phase
-	patience        time.Duration // P on the wire
-	wait            time.Duration // P for this node's children
+
+	patience         time.Duration // P
+	level, late      time.Duration // as they came
+	forLevel, behind time.Duration // the same for the children
+	wait             time.Duration // P for the wait for them, or what is left of it
+	chosenWait       bool          // by pre-request
 
 	bulk       uint64 // bytes of bulk data
 	source     uint64 // the parent's key to it
@@ -101,10 +107,9 @@ type request struct {
 	overdue  bool           // the parent has given up
 
 	alarm  alarm
-	sent   core.Time     // to the children
-	trip   time.Duration // R, then
-	oldest int           // no child behind it is waited for
-	giveUp core.Time     // when the parent surely waits no more; 0: that does not matter
+	sent   core.Time // to the children
+	oldest int       // no child behind it is waited for
+	giveUp core.Time // when the parent surely waits no more; 0: that does not matter
 
 	answer
 }
@@ -112,7 +117,7 @@ type request struct {
 // begin makes a root's request over g.
 func (c *Core) begin(g *group, kind collect.Tree, route *route) *request {
 	r := c.spares.request()
-	r.id, r.since, r.root = c.next(), c.now, true
+	r.id, r.root = c.next(), true
 	r.key = collect.Key{Root: c.cfg.Node, Incarnation: c.cfg.Incarnation}
 	r.service, r.group, r.digest, r.tree = g.key.service, g, g.key.digest, kind
 	if g.key.outOfBand {
@@ -131,49 +136,84 @@ type Broadcast struct {
 	Last     bool          // nothing follows over the group
 	Patience time.Duration // P: how long members need to process it, pessimistically; 0 is allowed
 	Members  *Members      // of an out-of-band group, as they are now
+
+	// Only and Except choose among the members; Only nil: all. This node is the
+	// root in any case, and does not run what is not for it.
+	Only, Except []collect.Node
 }
+
+// bulkLength is what the descriptor of bulk data takes in a request.
+const bulkLength = 16
 
 // NewRequest makes a request that is not sent yet, and returns its handle.
 // Reply buffers are to be posted for all of its children.
 func (c *Core) NewRequest(b Broadcast) (uint64, error) {
 	h := c.handles[b.Group]
-	if h == nil || !h.group.ready || b.Last && h.alive {
+	if h == nil || !h.group.ready {
 		return 0, fmt.Errorf("broadcast: %w", ErrGroup)
 	}
 	if b.Patience < 0 || b.Patience > collect.MaxPatience {
 		return 0, fmt.Errorf("broadcast: %w", ErrPatience)
 	}
-	g := h.group
-	route, members, err := c.ownRoute(h, b.Members)
+	r, err := c.newRequest(h, &b)
 	if err != nil {
-		return 0, fmt.Errorf("broadcast over %q: %w", g.name, err)
-	}
-	room := c.room(0)
-	if h.alive {
-		room -= len(collect.Digest{})
-	}
-	if b.Bulk > 0 {
-		room -= 16
-	}
-	if len(b.Payload) > room {
-		return 0, fmt.Errorf("broadcast over %q: %w: a payload of %d, room for %d", g.name, ErrTooLarge, len(b.Payload), room)
-	}
-	if !g.populated {
-		creation := collect.Creation{Name: g.name, Targets: g.members.targets}
-		if size := creation.Size(); len(b.Payload)+size > room {
-			return 0, fmt.Errorf("first broadcast over %q: %w: payload and members have %d bytes, room for %d", g.name, ErrDelayed, len(b.Payload)+size, room)
-		}
-	}
-	r := c.begin(g, h.tree, route)
-	r.members, r.payload, r.bulk, r.last, r.patience = members, b.Payload, b.Bulk, b.Last, b.Patience
-	if h.alive {
-		r.subset, r.chosen = collect.Alive, members.digest
-		r.digest = g.key.digest
-		if g.key.outOfBand {
-			r.digest = b.Members.digest
-		}
+		return 0, fmt.Errorf("broadcast over %q: %w", h.group.name, err)
 	}
 	return r.id, nil
+}
+
+func (c *Core) newRequest(h *handle, b *Broadcast) (*request, error) {
+	g := h.group
+	m, err := g.membersOr(b.Members)
+	if err != nil {
+		return nil, err
+	}
+	f, me, err := filterOf(m, b, c.cfg.Node)
+	if err != nil {
+		return nil, err
+	}
+	subset := subsetOf(f, h.alive)
+	if b.Last && subset != collect.Everybody {
+		return nil, fmt.Errorf("%w: the last broadcast is for all members", ErrGroup)
+	}
+	t, all, err := c.ownPlace(g, h.tree, m, subset, f)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.fits(g, b, subset, f); err != nil {
+		return nil, err
+	}
+	r := c.begin(g, h.tree, t)
+	r.payload, r.bulk, r.last, r.patience = b.Payload, b.Bulk, b.Last, b.Patience
+	r.subset, r.filter, r.without, r.members = subset, f, !me, m
+	if h.alive {
+		r.members, r.chosen = nil, all.Digest() // who dies from now on is found out
+	}
+	return r, nil
+}
+
+// fits returns an error if a broadcast is larger than a message.
+func (c *Core) fits(g *group, b *Broadcast, s collect.Subset, f collect.Filter) error {
+	room := c.room(0)
+	if s&collect.Alive != 0 {
+		room -= len(collect.Digest{})
+	}
+	if f != nil {
+		room -= collect.FilterSize(f)
+	}
+	if b.Bulk > 0 {
+		room -= bulkLength
+	}
+	if len(b.Payload) > room {
+		return fmt.Errorf("%w: a payload of %d, room for %d", ErrTooLarge, len(b.Payload), room)
+	}
+	if g.spread == unsent && s == collect.Everybody {
+		creation := collect.Creation{Name: g.name, Targets: g.members.targets}
+		if size := creation.Size(); len(b.Payload)+size > room {
+			return fmt.Errorf("the first: %w: payload and members have %d bytes, room for %d", ErrDelayed, len(b.Payload)+size, room)
+		}
+	}
+	return nil
 }
 
 // PostReplyBuffer posts the buffer for a child's reply: buf, or, where it is
@@ -202,14 +242,19 @@ func (c *Core) PostReplyBuffer(id uint64, number int, buf []byte, size int) erro
 
 // Send sends a request. It fails at once, and the request has ended without a
 // callback, if a member is dead. Behind the first broadcast over a delayed group
-// it waits for its end.
+// it waits for its end, and behind a broadcast of the library's own that brings the
+// members along where others may lack the group.
 func (c *Core) Send(now core.Time, id uint64, out *Output) error {
 	c.enter(now, out)
 	r := c.requests[id]
 	if r == nil || r.phase != idle || !r.root {
 		return fmt.Errorf("send: %w", ErrRequest)
 	}
-	if g := r.group; g.first != 0 {
+	g := r.group
+	if g.first == 0 && (g.spread == somewhere || g.spread == unsent && r.subset != collect.Everybody) {
+		c.populate(g) // nobody knows who has it; this broadcast cannot bring it to all
+	}
+	if g.first != 0 {
 		r.phase = queued
 		g.queue = append(g.queue, r.id)
 		return nil
@@ -224,38 +269,22 @@ func (c *Core) Send(now core.Time, id uint64, out *Output) error {
 
 // launch lets a root's request enter the way that it takes on every node.
 func (c *Core) launch(r *request) error {
-	if err := c.allAlive(r); err != nil {
-		return err
+	if r.members != nil { // all of them are needed
+		if dead := c.deadOf(r.members, r.filter); len(dead) > 0 {
+			return deadError(dead)
+		}
 	}
 	g := r.group
-	if !g.populated {
+	if g.spread == unsent && r.subset == collect.Everybody && !r.own {
 		r.creation = &collect.Creation{Name: g.name, Targets: g.members.targets}
 		g.first = r.id
 	}
-	r.members = nil
+	r.members, r.since = nil, c.now
 	c.sequence++ // in the order of sending, by which members remember
 	r.key.Sequence = c.sequence
 	c.active[r.key] = r
 	c.prepare(r)
 	return nil
-}
-
-// allAlive returns an error that names dead members. Who frees a group does not
-// need them.
-func (c *Core) allAlive(r *request) error {
-	if r.members == nil {
-		return nil
-	}
-	var dead []collect.Node
-	for node := range c.dead {
-		if r.members.Rank(node) >= 0 {
-			dead = append(dead, node)
-		}
-	}
-	if len(dead) == 0 {
-		return nil
-	}
-	return deadError(dead)
 }
 
 // prepare has the service look at a request before anything else happens.
@@ -285,7 +314,7 @@ func (c *Core) prepared(r *request, in *Input) {
 		return
 	}
 	if in.PatienceSet && in.Patience >= 0 {
-		r.wait = min(in.Patience, collect.MaxPatience)
+		r.wait, r.chosenWait = min(in.Patience, collect.MaxPatience), true
 	}
 	for i := range r.children {
 		if !r.children[i].posted {
@@ -308,10 +337,15 @@ func (c *Core) prepared(r *request, in *Input) {
 // side by side.
 func (c *Core) forward(r *request) {
 	r.phase = running
-	if r.creation != nil {
-		r.group.populated = true
+	if r.root && r.creation != nil && !r.own {
+		r.group.spread = everywhere
 	}
+	c.budget(r)
 	if r.bulk > 0 && len(r.children) > 0 {
+		if r.own && r.blob == nil {
+			r.blob = r.group.ownBlob()
+			r.bulk = uint64(len(r.blob))
+		}
 		r.exposed = c.memoryKey()
 		c.counters.Exposed++
 		c.out.Exposes = append(c.out.Exposes, Expose{Key: r.exposed, Request: r.id, Length: r.bulk, Bytes: r.blob})
@@ -325,9 +359,11 @@ func (c *Core) forward(r *request) {
 		r.giveUp = c.parentGivesUp(r)
 	}
 	c.rearm(r)
-	if r.own {
+	switch {
+	case r.own:
 		r.ran = true
-	} else {
+	case r.without: // it only stands at the top
+	default:
 		r.asked = true
 		c.call(Call{Kind: IncomingRequest, Service: r.service, Request: r.id})
 	}
@@ -349,7 +385,7 @@ func (c *Core) sendDown(r *request) {
 	m := c.downMessage(r)
 	wire := c.pool.get(m.Size())
 	wire.b = m.Append(wire.b)
-	r.sent, r.trip = c.now, c.cfg.RoundTrip
+	r.sent = c.now
 	for i := range r.children {
 		to := &r.route.children[i]
 		if _, dead := c.dead[to.Node]; dead {
@@ -366,8 +402,8 @@ func (c *Core) sendDown(r *request) {
 // downMessage returns the message for r's children.
 func (c *Core) downMessage(r *request) collect.Request {
 	m := collect.Request{
-		Service: r.service, Tree: r.tree, Key: r.key, Patience: r.patience,
-		Index: r.group.key.index, Digest: r.digest, Subset: r.subset, SubsetDigest: r.chosen,
+		Service: r.service, Tree: r.tree, Key: r.key, Patience: r.patience, Level: r.forLevel, Late: r.behind,
+		Index: r.group.key.index, Digest: r.digest, Subset: r.subset, SubsetDigest: r.chosen, Filter: r.filter,
 		Creation: r.creation, Payload: r.payload,
 	}
 	m.Flags = flag(collect.Last, r.last) | flag(collect.OutOfBand, r.group.key.outOfBand) |

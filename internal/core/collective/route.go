@@ -50,15 +50,14 @@ type Branch struct {
 // route is a node's place in the tree of a group and a root. Its size is that
 // of its children, not of the group, and it is computed once.
 type route struct {
-	tree        collect.Tree
-	digest      collect.Digest
-	incarnation uint64 // of the root
-	parent      collect.Node
-	nodes       int // beneath this node, itself included
-	reach       int // edges to the deepest leaf beneath this node
-	tags        []collect.Tag
-	children    []Branch             // in the order in which they are served
-	index       map[collect.Node]int // of children, where they are many
+	tree     collect.Tree
+	digest   collect.Digest // of the group's members
+	parent   collect.Node
+	nodes    int // beneath this node, itself included
+	reach    int // edges to the deepest leaf beneath this node
+	tags     []collect.Tag
+	children []Branch             // in the order in which they are served
+	index    map[collect.Node]int // of children, where they are many
 }
 
 // manyChildren is from when on children are found by a map.
@@ -79,9 +78,9 @@ func (t *route) child(node collect.Node) int {
 	return -1
 }
 
-// newRoute returns self's place in the tree, or which status a request on it
-// has.
-func newRoute(m *Members, shape Shape, kind collect.Tree, root, self collect.Node) (*route, collect.Status) {
+// newRoute returns self's place in the tree over m, those members of a group of a
+// digest that take part, or which status a request on it has.
+func newRoute(m *Members, digest collect.Digest, shape Shape, kind collect.Tree, root, self collect.Node) (*route, collect.Status) {
 	top, me := m.Rank(root), m.Rank(self)
 	switch {
 	case top < 0 || me < 0:
@@ -94,7 +93,7 @@ func newRoute(m *Members, shape Shape, kind collect.Tree, root, self collect.Nod
 		return nil, collect.NoTree
 	}
 	r := &route{
-		tree: kind, digest: m.digest, nodes: span.Count(me), reach: span.Reach(me),
+		tree: kind, digest: digest, nodes: span.Count(me), reach: span.Reach(me),
 		tags: m.Target(me).Tags,
 	}
 	if parent, ok := span.Parent(me); ok {
