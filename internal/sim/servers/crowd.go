@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -39,7 +40,7 @@ type broadcast struct {
 	root     sim.NodeID
 	life     uint64 // incarnation of the root
 	request  uint64
-	members  []sim.NodeID
+	members  []sim.NodeID // who is to run it; nil: not known
 	runs     map[run]int
 	ends     int
 	err      error
@@ -108,14 +109,32 @@ func (c *Crowd) Targets(members []sim.NodeID) []collect.Target {
 // it lives again, which they are told after as long. Where told is 0 they hear
 // of the reboot alone.
 func (c *Crowd) Kill(id sim.NodeID, told, reboot time.Duration) {
+	if told > 0 {
+		c.tellDeath(id, told)
+	}
+	c.crash(id, reboot, func(up collective.Input) {
+		c.World.After(told, "life told", func() { c.tell(id, up) })
+	})
+}
+
+// Move ends a server's life, and begins the next one elsewhere after reboot, of
+// which the others are told at once; of the end of the earlier one after told.
+func (c *Crowd) Move(id sim.NodeID, reboot, told time.Duration) {
+	c.tellDeath(id, told)
+	c.crash(id, reboot, func(up collective.Input) { c.tell(id, up) })
+}
+
+// tellDeath tells the others, later, that the life that a server has now is over.
+func (c *Crowd) tellDeath(id sim.NodeID, later time.Duration) {
+	down := collective.Input{Kind: collective.Down, Node: c.names[id], Incarnation: c.servers[id].incarnation}
+	c.World.After(later, "death told", func() { c.tell(id, down) })
+}
+
+// crash ends a server's life, and begins the next one, of which then has the news.
+func (c *Crowd) crash(id sim.NodeID, reboot time.Duration, then func(up collective.Input)) {
 	life := c.servers[id].incarnation + 1
 	c.World.Crash(id)
 	c.servers[id] = nil
-	if told > 0 {
-		c.World.After(told, "death told", func() {
-			c.tell(id, collective.Input{Kind: collective.Down, Node: c.names[id]})
-		})
-	}
 	c.World.After(reboot, "reboot", func() {
 		s, err := c.server(id, life)
 		if err != nil {
@@ -123,9 +142,12 @@ func (c *Crowd) Kill(id sim.NodeID, told, reboot time.Duration) {
 		}
 		c.servers[id] = s
 		c.World.Restart(id, s)
-		c.World.After(told, "life told", func() {
-			c.tell(id, collective.Input{Kind: collective.Up, Node: c.names[id], Incarnation: life})
-		})
+		for other, living := range c.servers { // what a membership tells who joins
+			if living != nil && sim.NodeID(other) != id {
+				c.World.Command(id, collective.Input{Kind: collective.Up, Node: c.names[other], Incarnation: living.incarnation})
+			}
+		}
+		then(collective.Input{Kind: collective.Up, Node: c.names[id], Incarnation: life})
 	})
 }
 
@@ -192,6 +214,18 @@ func (c *Crowd) ran(s *Server, number uint64) {
 func (c *Crowd) result(s *Server, request uint64, body []byte) {
 	if number, ok := s.own[request]; ok {
 		c.broadcasts[number].reported = body
+	}
+}
+
+// checkRuns: nobody has run it whom it was not for.
+func (c *Crowd) checkRuns(number int, b *broadcast) {
+	if b.members == nil {
+		return
+	}
+	for r := range b.runs {
+		if !slices.Contains(b.members, r.server) {
+			c.wrong = append(c.wrong, fmt.Sprintf("broadcast %d was not for %s, which ran it", number, c.names[r.server]))
+		}
 	}
 }
 

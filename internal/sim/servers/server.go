@@ -2,6 +2,7 @@ package servers
 
 import (
 	"container/heap"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -125,7 +126,7 @@ func (s *Server) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 			s.input(v)
 		default:
 			if d.Kind == sim.Datagram {
-				s.input(collective.Input{Kind: collective.Message, Node: s.crowd.names[d.From.Node], Bytes: d.Bytes})
+				s.message(d)
 			}
 		}
 	}
@@ -135,6 +136,14 @@ func (s *Server) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 	if s.core.Deadline() <= now {
 		s.core.Step(now, nil, &s.out)
 		s.settle()
+	}
+}
+
+// message takes a message that was sent to this life: a connection is one with a
+// life, and what is under way on it is lost with that.
+func (s *Server) message(d *sim.Delivery) {
+	if life := binary.BigEndian.Uint64(d.Bytes); life == s.incarnation {
+		s.input(collective.Input{Kind: collective.Message, Node: s.crowd.names[d.From.Node], Bytes: d.Bytes[8:]})
 	}
 }
 
@@ -180,7 +189,11 @@ func (s *Server) send(m collective.Send) {
 	put := !fails || s.chance(0.5)
 	done := func() {
 		if put {
-			s.handle.Send(port, sim.Addr{Node: s.crowd.ids[m.To], Port: port}, m.Bytes, nil)
+			to, life := s.crowd.ids[m.To], uint64(0)
+			if living := s.crowd.servers[to]; living != nil {
+				life = living.incarnation
+			}
+			s.handle.Send(port, sim.Addr{Node: to, Port: port}, binary.BigEndian.AppendUint64(nil, life), m.Bytes)
 		}
 		in := collective.Input{Kind: collective.Sent, Number: m.Number}
 		if fails {

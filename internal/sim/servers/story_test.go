@@ -15,18 +15,18 @@ import (
 
 var (
 	broadcasts = flag.Int("broadcasts", 3000, "how many broadcasts TestStories makes")
+	perStory   = flag.Int("each", 300, "how many of them a story has")
 	one        = flag.Uint64("story", 0, "tell this story alone")
 )
 
-// perStory is how many broadcasts a story has.
-const perStory = 300
-
 // TestStories: random broadcasts over random groups and trees, with deaths,
-// reboots, losses, aborts and panics. The root completes or fails exactly once;
+// reboots, restarts elsewhere before the death is known, filters, losses, aborts
+// and panics. The root completes or fails exactly once;
 // success means that every member ran it exactly once; nothing leaks. 100,000
-// of them:
+// of them, or as many stories:
 //
 //	go test -run Stories ./internal/sim/servers -broadcasts 100000
+//	go test -run Stories ./internal/sim/servers -broadcasts 500000 -each 5
 func TestStories(t *testing.T) {
 	if *one > 0 {
 		var all tally
@@ -43,7 +43,7 @@ func TestStories(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", all)
-	if all.Succeeded < all.Made/4 || all.Incomplete == 0 || all.Dead == 0 || all.Orphaned == 0 || all.Reboots == 0 || all.Aborted == 0 || all.Failed == 0 {
+	if all.Succeeded < all.Made/4 || all.Incomplete == 0 || all.Dead == 0 || all.Orphaned == 0 || all.Reboots == 0 || all.Moves == 0 || all.Filtered < all.Made/8 || all.Aborted == 0 || all.Failed == 0 {
 		t.Errorf("the stories have not seen everything: %+v", all)
 	}
 }
@@ -57,6 +57,8 @@ type tally struct {
 	Orphaned              int // the root died
 	Other                 int // refused before it was a request
 	Deaths, Reboots       int
+	Moves                 int // to another address, before the death was known
+	Filtered              int // for some members alone
 	Copies, Unmatched     uint64
 	Retries, Refusals     uint64
 	Groups, FailedPopular int
@@ -104,13 +106,13 @@ func tell(seed uint64, all *tally) error {
 	s.Config = func(n collect.Node, life uint64) collective.Config {
 		c := collective.DefaultConfig(n, life)
 		c.RoundTrip, c.RetryAfter, c.Linger = 2*time.Millisecond, 100*time.Microsecond, 10*time.Millisecond
-		c.Receive = 8
+		c.Receive, c.Patience = 8, 2*time.Millisecond
 		return c
 	}
 	if err := s.Start(); err != nil {
 		return err
 	}
-	for i := range perStory {
+	for i := range *perStory {
 		w.After(time.Duration(i)*150*time.Microsecond, "broadcast", s.act)
 	}
 	if err := w.Run(); err != nil {
@@ -141,10 +143,15 @@ func (s *story) kill() {
 		return
 	}
 	told, reboot := 300*time.Microsecond, 2*time.Millisecond
-	if s.rand.IntN(3) == 0 {
+	switch s.rand.IntN(3) {
+	case 0:
 		told, reboot = 0, 50*time.Microsecond // too quick for anybody to see it dead
 		s.tally.Reboots++
-	} else {
+	case 1:
+		s.Move(id, 50*time.Microsecond, told) // it is seen dead when it lives again
+		s.tally.Moves++
+		return
+	default:
 		s.tally.Deaths++
 	}
 	s.Kill(id, told, reboot)
@@ -229,12 +236,49 @@ func (s *story) broadcast(c *club) {
 	case s.rand.IntN(40) == 0:
 		b.Last, c.perished = true, true
 	}
+	if !b.Last && s.rand.IntN(3) == 0 {
+		if members = s.filter(&b, c, members); members != nil && len(members) == 0 {
+			return // nobody is left
+		}
+		s.tally.Filtered++
+	}
 	number := s.Send(c.owner, members, b)
 	s.tally.Made++
 	if s.loss && s.rand.IntN(50) == 0 {
 		id := s.Crowd.broadcasts[number].request
 		c.owner.at(c.owner.upTo(time.Millisecond), func() { c.owner.abort(id) })
 	}
+}
+
+// filter makes a broadcast one for some members, of whom those who may be meant
+// remain.
+func (s *story) filter(b *collective.Broadcast, c *club, may []sim.NodeID) []sim.NodeID {
+	chosen := map[sim.NodeID]bool{}
+	if s.rand.IntN(2) == 0 {
+		b.Only = []collect.Node{}
+	}
+	for _, m := range c.members {
+		few := s.rand.IntN(3) == 0
+		switch {
+		case b.Only == nil && few:
+			b.Except = append(b.Except, s.names[m])
+		case b.Only == nil:
+			chosen[m] = true
+		case few:
+			b.Only = append(b.Only, s.names[m])
+			chosen[m] = true
+		}
+	}
+	if may == nil && len(chosen) > 0 {
+		return nil
+	}
+	left := []sim.NodeID{}
+	for _, m := range may {
+		if chosen[m] {
+			left = append(left, m)
+		}
+	}
+	return left
 }
 
 // believedAlive returns the members of a subset as its root believes.
@@ -266,6 +310,9 @@ func (s *story) check() error {
 	}
 	for number := range s.Crowd.broadcasts {
 		b := &s.Crowd.broadcasts[number]
+		if s.checkRuns(number, b); len(s.wrong) > 0 {
+			return errors.New(s.wrong[0])
+		}
 		root := s.servers[b.root]
 		gone := root == nil || root.incarnation != b.life
 		if b.ends == 0 && !gone {
@@ -281,12 +328,40 @@ func (s *story) check() error {
 		if n.LentBuffers != 0 || n.Posted != 0 || n.Exposed != 0 || n.Requests != 0 || len(at.exposed) != 0 || len(at.due) != 0 {
 			return fmt.Errorf("server %d leaks: %+v, %d exposed", i, n, len(at.exposed))
 		}
+		if alive := s.knownAlive(at); alive != servers {
+			return fmt.Errorf("server %d knows of %d servers that live, of %d", i, alive, servers)
+		}
 		s.tally.Copies += n.Copies
 		s.tally.Unmatched += n.Unmatched
 		s.tally.Retries += n.Retries
 		s.tally.Refusals += n.Refusals
 	}
 	return nil
+}
+
+// knownAlive returns how many servers one holds for alive.
+func (s *story) knownAlive(at *Server) int {
+	var everybody []sim.NodeID
+	for id := range servers {
+		everybody = append(everybody, sim.NodeID(id))
+	}
+	all, err := collective.NewMembers(service, s.Targets(everybody))
+	if err != nil {
+		panic(err)
+	}
+	group, err := at.core.CreateOutOfBand(service, collect.Index{2}, collect.Tree{Kind: collect.Flat})
+	if err != nil {
+		panic(err)
+	}
+	alive, err := at.core.Subset(group)
+	if err != nil {
+		panic(err)
+	}
+	branches, err := at.core.Children(alive, all)
+	if err != nil {
+		panic(err)
+	}
+	return 1 + len(branches)
 }
 
 func (s *story) count(b *broadcast) {

@@ -27,13 +27,15 @@ type client struct {
 	group     uint32    // the manager's number; 0: not known yet
 	entered   uint32
 	way       manager.Way
+	demand    uint32 // at rank 0: window that the operations can use
 	lost      uint32 // a loss that the manager does not know yet
 	silent    bool
+	reason    string
 	over      bool
 }
 
 func newClient(m sim.NodeID, r uint32, pause time.Duration) *client {
-	return &client{manager: m, rank: r, pause: pause, dial: core.Never, linger: core.Never, entered: rank.FirstEpoch, way: manager.HostTree}
+	return &client{manager: m, rank: r, pause: pause, dial: core.Never, linger: core.Never, entered: rank.FirstEpoch, way: manager.HostTree, demand: 1}
 }
 
 // begin lets rank 0 call the manager.
@@ -101,9 +103,10 @@ func (c *client) watch(h sim.Handle) {
 
 func (c *client) report(h sim.Handle) {
 	h.Tell(c.manager, manager.Report{
-		Group: c.group, Rank: c.rank, Entered: c.entered, Way: c.way, Lost: c.lost, Silent: c.silent,
+		Group: c.group, Rank: c.rank, Entered: c.entered, Way: c.way, Lost: c.lost, Silent: c.silent, Reason: c.reason,
+		Demand: c.demand,
 	})
-	c.lost, c.silent = 0, false
+	c.lost, c.silent, c.reason = 0, false, ""
 }
 
 func (c *client) heard(value any, h sim.Handle) (rank.Input, bool) {
@@ -156,9 +159,12 @@ func (c *client) tell(now core.Time, o *rank.Output, h sim.Handle) {
 		}
 	}
 	if o.Loss != nil {
-		c.lost, c.silent = o.Loss.Epoch, !o.Loss.Said
+		c.lost, c.silent, c.reason = o.Loss.Epoch, !o.Loss.Said, o.Loss.String()
 	}
-	if (len(o.Entered) > 0 || o.Loss != nil) && c.connected && c.group != 0 {
+	if o.Demand != 0 {
+		c.demand = o.Demand
+	}
+	if (len(o.Entered) > 0 || o.Loss != nil || o.Demand != 0) && c.connected && c.group != 0 {
 		c.report(h)
 	}
 	if o.Left {
@@ -166,6 +172,14 @@ func (c *client) tell(now core.Time, o *rank.Output, h sim.Handle) {
 	}
 	if o.Gone || o.Ended != nil {
 		c.end(h)
+	}
+}
+
+// wants has the member tell the manager another demand than its operations have.
+func (c *client) wants(window uint32, h sim.Handle) {
+	c.demand = window
+	if c.connected && c.group != 0 && !c.over {
+		c.report(h)
 	}
 }
 

@@ -67,7 +67,7 @@ func (g *Group) Pairs() [][2]sim.NodeID {
 
 // Terms are what the switches and members of one tree agree upon.
 type Terms struct {
-	aggregate.Config              // Group, Epoch, Tree, Cookie, Window, ChunkBytes, Probes and Lease count
+	aggregate.Config              // Group, Epoch, Tree, Cookie, Window, ChunkBytes, Probes and Lease count; Probes of members are twice those of switches
 	Port             uint16       // of the tree at every switch
 	Switches         []sim.NodeID // by the tree's vertices
 }
@@ -117,7 +117,7 @@ func configure(t pathsel.Tree, terms Terms, hosts []sim.NodeID) ([]aggregate.Con
 			configs[v].Children = append(configs[v].Children, aggregate.Child{Addr: addr, Lowest: child.Lowest})
 			links[child.Lowest] = session.Link{
 				Group: terms.Group, Epoch: terms.Epoch, Tree: terms.Tree, Cookie: terms.Cookie, Window: terms.Window,
-				Parent: at(int32(v)), Index: uint16(i), Probes: terms.Probes, Idle: terms.Lease / 3,
+				Parent: at(int32(v)), Index: uint16(i), Probes: 2 * terms.Probes, Idle: terms.Lease / 3,
 			}
 		}
 	}

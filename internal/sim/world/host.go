@@ -34,6 +34,10 @@ type Host struct {
 	Completed func(session.Completion)
 }
 
+// Demand is a command to the lowest rank of a managed group: what window it tells
+// the manager that the operations can use, until they show something else.
+type Demand uint32
+
 // places tells where the members of a group are. All of them share it.
 type places struct {
 	nodes []sim.NodeID // by rank
@@ -107,8 +111,13 @@ func (m *Host) take(now core.Time, d *sim.Delivery, h sim.Handle) {
 		m.in = append(m.in, rank.Input{Kind: rank.Packet, From: AddrPort(d.From), Bytes: d.Bytes})
 		return
 	case d.Kind == sim.Command:
-		if in, ok := d.Value.(rank.Input); ok {
-			m.in = append(m.in, in)
+		switch v := d.Value.(type) {
+		case rank.Input:
+			m.in = append(m.in, v)
+		case Demand:
+			if m.client != nil {
+				m.client.wants(uint32(v), h)
+			}
 		}
 		return
 	case m.client != nil && d.From.Node == m.client.manager:
@@ -155,7 +164,7 @@ func (m *Host) keep(h sim.Handle) {
 	}
 	if o.Loss != nil {
 		m.Losses = append(m.Losses, *o.Loss)
-		h.Note("has lost the tree of epoch %d at chunk %d", o.Loss.Epoch, o.Loss.Chunk)
+		h.Note("has lost the tree of epoch %d at chunk %d: %v", o.Loss.Epoch, o.Loss.Chunk, o.Loss)
 	}
 	if o.Notice != nil {
 		m.Notices = append(m.Notices, *o.Notice)

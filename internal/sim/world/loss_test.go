@@ -31,7 +31,7 @@ const (
 	lossyMembers = 8
 	lossyWindow  = 64
 	lossyChunk   = 1432
-	lossyProbes  = 16 // at 10 % eight in a row are lost by chance now and then
+	lossyProbes  = 8 // of switches
 	frameBytes   = 14 + 20 + 8
 )
 

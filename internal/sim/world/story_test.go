@@ -39,7 +39,7 @@ const longest = 30 * time.Millisecond
 func timing() session.Timing {
 	return session.Timing{
 		Initial: 200 * time.Microsecond, Min: 50 * time.Microsecond,
-		Max: 2 * time.Millisecond, Quiet: 5 * time.Millisecond,
+		Max: 2 * time.Millisecond, Quiet: 5 * time.Millisecond, Silence: 3 * time.Millisecond,
 	}
 }
 
@@ -139,12 +139,23 @@ func (s *story) managed() {
 			panic(err)
 		}
 		s.crews = append(s.crews, newCrew(g, s.reg))
+		s.rest(s.crews[i], len(g.Hosts))
+		s.resize(g)
 		t.Hosts, t.Pairs = append(t.Hosts, g.Nodes...), append(t.Pairs, g.Pairs()...)
 	}
 	for l := range topology.LinkID(graph.Links()) {
 		t.Edges = append(t.Edges, s.fabric.Edges(l)...)
 	}
 	s.disturb(t)
+}
+
+// resize has a group's operations need this window and that, at random moments.
+func (s *story) resize(g *Group) {
+	r := rand.New(rand.NewPCG(s.seed, 0x512e))
+	for range r.IntN(12) {
+		window := Demand(1) << r.IntN(7)
+		s.world.After(time.Duration(r.Int64N(int64(20*time.Millisecond))), "demand", func() { s.world.Command(g.Nodes[0], window) })
+	}
 }
 
 func drawGraph(r *rand.Rand) *topology.Graph {
@@ -168,7 +179,7 @@ func drawGraph(r *rand.Rand) *topology.Graph {
 // managerConfig has the periods of a small and hasty world.
 func managerConfig() manager.Config {
 	return manager.Config{
-		MinWindow: 1, Probes: 5, Answer: 5 * time.Millisecond, Repeat: 5 * time.Millisecond,
+		MinWindow: 1, StartWindow: 2, Share: 100 * time.Microsecond, Hold: 500 * time.Microsecond, Idle: time.Millisecond, Probes: 5, Answer: 5 * time.Millisecond, Repeat: 5 * time.Millisecond,
 		RetryMin: 500 * time.Microsecond, RetryMax: 50 * time.Millisecond, Lease: 60 * time.Millisecond,
 		Suspicion: 50 * time.Millisecond, ReleaseGrace: 10 * time.Millisecond, Abandon: 500 * time.Millisecond,
 	}
@@ -243,6 +254,7 @@ func (s *story) directed() {
 	c := newCrew(g, s.reg)
 	c.number = 7
 	s.crews = append(s.crews, c)
+	s.rest(c, len(g.Hosts))
 	t := Targets{Switches: switches, Hosts: g.Nodes, Pairs: g.Pairs(), Renew: s.newSwitch}
 	at := time.Duration(0)
 	pace := int64(1) << (12 + r.IntN(12))
@@ -287,6 +299,19 @@ func (s *story) offer(c *crew, tree pathsel.Tree, switches []sim.NodeID, epoch u
 		}
 	}
 }
+
+// rest has a crew's members rest now and then, some in the middle of operations.
+func (s *story) rest(c *crew, members int) {
+	r := s.rand
+	for range r.IntN(6) {
+		at := time.Duration(r.Int64N(int64(200 * time.Millisecond)))
+		for rank := range members {
+			s.world.After(at+time.Duration(r.IntN(1_000_000)), "rest", func() { c.Tell(uint32(rank), rankRest()) })
+		}
+	}
+}
+
+func rankRest() rank.Input { return rank.Input{Kind: rank.Rest} }
 
 func rankWithdraw(epoch uint32) rank.Input {
 	return rank.Input{Kind: rank.Withdraw, News: &rank.News{Epoch: epoch, Reason: "withdrawn"}}

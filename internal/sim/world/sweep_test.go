@@ -160,3 +160,88 @@ func sweepDeath(t *testing.T, dead int) {
 		t.Error(err)
 	}
 }
+
+// resized is an estate whose group's window grows while it works, and is made
+// smaller again: life goes through both.
+func resized(w *sim.World) (*estate, error) {
+	e, err := buildEstate(w)
+	if err != nil {
+		return nil, err
+	}
+	say := func(at time.Duration, window Demand) {
+		w.After(at, "demand", func() { w.Command(e.Nodes[0], window) })
+	}
+	say(0, 4)
+	for at := 1500 * time.Microsecond; at < 4*time.Millisecond; at += 500 * time.Microsecond {
+		say(at, 1) // what it has is given back after Idle
+	}
+	say(5*time.Millisecond, 4)
+	return e, nil
+}
+
+// longLife has the group work from its beginning until its window has been changed
+// thrice, and then leave.
+func (e *estate) longLife() (uint64, error) {
+	e.startAll(e.sum(2))
+	for i := range 12 {
+		k := e.sum(5)
+		for r := range uint32(len(e.Hosts)) {
+			e.startAfter(time.Duration(i)*600*time.Microsecond+time.Duration(r)*hop, k, r)
+		}
+	}
+	last := e.leave()
+	for r := range uint32(len(e.Hosts)) {
+		e.startAfter(7500*time.Microsecond, last, r)
+	}
+	if err := await(e.w, patience, &verdict{}, e.crew); err != nil {
+		return 0, err
+	}
+	events := e.w.Events()
+	return events, e.w.Await(patience, func() bool { return e.isClean() && e.allGone() })
+}
+
+// sweepResizes is sweep for such a group. All results are right, and all have left,
+// whatever happens at whichever event.
+func sweepResizes(t *testing.T, stride uint64, fault func(e *estate)) {
+	t.Helper()
+	changed := 0
+	err := sim.Sweep(stride, func(index uint64) (uint64, error) {
+		w, err := sim.New(sceneConfig())
+		if err != nil {
+			return 0, err
+		}
+		e, err := resized(w)
+		if err != nil {
+			return 0, err
+		}
+		e.T = t
+		w.AtEvent(index, "fault", func() { fault(e) })
+		events, err := e.longLife()
+		r := e.ManagerNode().Core().Resizes()
+		changed = max(changed, int(r.Grown+r.Shrunk))
+		return events, err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if changed < 3 {
+		t.Errorf("windows were changed %d times at the most", changed)
+	}
+}
+
+// TestResizeWithAFaultAtEveryEvent: a switch, a connection, the manager die at any
+// event of a window's change, or packets are lost meanwhile.
+func TestResizeWithAFaultAtEveryEvent(t *testing.T) {
+	sweepResizes(t, 2, func(e *estate) { e.w.Crash(e.anyRoot()) })
+	sweepResizes(t, 2, func(e *estate) { e.RestartSwitch(slices.Index(e.Switches, e.anyRoot())) })
+	sweepResizes(t, 2, func(e *estate) { e.w.Break(e.Pairs()[0][0], e.Pairs()[0][1]) })
+	sweepResizes(t, 2, func(e *estate) {
+		e.w.Crash(e.Manager)
+		e.w.After(2*time.Millisecond, "restart", e.RestartManager)
+	})
+	sweepResizes(t, 2, func(e *estate) {
+		from, to := e.Switches[0], e.node(0)
+		e.w.Cut(from, to)
+		e.w.After(500*time.Microsecond, "mend", func() { e.w.Mend(from, to) })
+	})
+}

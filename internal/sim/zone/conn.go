@@ -60,7 +60,7 @@ func (w *World) resent() time.Duration {
 func (w *World) dialled(e *event) {
 	c := &w.conns[e.conn]
 	from, to := c.node[0], c.node[1]
-	if w.cut(from, to) {
+	if e.kind == dialDue && w.held(from, to) || e.kind == answerDue && w.held(to, from) {
 		w.unref(e.conn) // the dialler's core gives up by itself
 		return
 	}
@@ -81,12 +81,12 @@ func (w *World) dialled(e *event) {
 	if !c.open[0] || w.nodes[from].life != c.life[0] {
 		return
 	}
-	kind := member.Connected
+	in := member.Input{Kind: member.Connected, Link: c.link[0]}
 	if !c.stands {
-		kind = member.ConnectFailed
-		w.unplug(e.conn, 0)
+		in.Kind = member.ConnectFailed
+		w.unplug(e.conn, 0) // and c may be another's
 	}
-	w.arrive(from, &item{input: member.Input{Kind: kind, Link: c.link[0]}, from: -1})
+	w.arrive(from, &item{input: in, from: -1})
 }
 
 // plugOf returns the connection of a node's link, or -1.
@@ -147,7 +147,7 @@ func (w *World) stream(e *event) {
 		w.unref(e.conn)
 		return
 	}
-	if w.cut(from, to) {
+	if w.held(from, to) {
 		// All that follows is held up, too: one event for each stays in the queue.
 		s.backoff = min(max(2*s.backoff, w.cfg.Resend), maxBackoff)
 		w.queue.Push(w.now.Add(s.backoff), *e)
@@ -174,7 +174,7 @@ const maxBackoff = 4 * time.Second
 // reset tells who sends to an end that is closed.
 func (w *World) reset(id int32, side uint8) {
 	c := &w.conns[id]
-	if !c.open[side] || w.cut(c.node[0], c.node[1]) {
+	if !c.open[side] || w.held(c.node[1-side], c.node[side]) {
 		return
 	}
 	link, node := c.link[side], c.node[side]

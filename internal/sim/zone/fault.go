@@ -92,3 +92,41 @@ func (w *World) Partition(side func(node int) int) {
 
 // Heal ends a partition.
 func (w *World) Heal() { w.Partition(func(int) int { return 0 }) }
+
+// Impairment is what does not get through between a node and all others.
+type Impairment uint8
+
+// The impairments; a node may have several.
+const (
+	DeafToDatagrams Impairment = 1 << iota
+	MuteInDatagrams
+	DeafToStreams
+	MuteInStreams
+)
+
+// NoDatagrams is a node whose connections work and whose datagrams do not.
+const NoDatagrams = DeafToDatagrams | MuteInDatagrams
+
+// Impair gives a node impairments in the place of those that it has.
+func (w *World) Impair(i int, what Impairment) { w.nodes[i].impaired = what }
+
+// Block has nothing pass from one node to another, or pass again; what passes
+// the other way does so.
+func (w *World) Block(from, to int, on bool) {
+	if w.blocked == nil {
+		w.blocked = map[[2]int32]bool{}
+	}
+	w.blocked[[2]int32{int32(from), int32(to)}] = on
+}
+
+// dropped reports whether a datagram from a node to another is lost.
+func (w *World) dropped(from, to int32) bool {
+	return w.cut(from, to) || w.blocked[[2]int32{from, to}] ||
+		w.nodes[from].impaired&MuteInDatagrams != 0 || w.nodes[to].impaired&DeafToDatagrams != 0
+}
+
+// held reports whether what is sent on a connection does not arrive now.
+func (w *World) held(from, to int32) bool {
+	return w.cut(from, to) || w.blocked[[2]int32{from, to}] ||
+		w.nodes[from].impaired&MuteInStreams != 0 || w.nodes[to].impaired&DeafToStreams != 0
+}

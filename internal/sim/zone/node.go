@@ -29,7 +29,7 @@ func (w *World) cost(it *item) int64 {
 // arrive gives an item to a node, or lays it into its inbox.
 func (w *World) arrive(i int32, it *item) {
 	n := &w.nodes[i]
-	if it.input.Kind == member.Datagram && it.from >= 0 && w.cut(it.from, i) {
+	if it.input.Kind == member.Datagram && it.from >= 0 && w.dropped(it.from, i) {
 		return
 	}
 	if !n.up || n.dead {
@@ -207,7 +207,7 @@ func (w *World) packet(from int32, at core.Time, to member.Index, m *member.Mess
 }
 
 func (w *World) pulse(e *event) {
-	if w.cut(e.conn, e.node) {
+	if w.dropped(e.conn, e.node) {
 		return
 	}
 	w.arrive(e.node, &item{input: member.Input{Kind: member.Beat, Pulse: e.pulse}, from: e.conn})

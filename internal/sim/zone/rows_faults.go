@@ -140,6 +140,47 @@ func RunLoss(cfg Config, loss float64, long time.Duration, progress func(past ti
 	return r, nil
 }
 
+// ImpairedResult tells how a zone fares in which one node hears or says only a
+// part.
+type ImpairedResult struct {
+	Nodes       int
+	What        Impairment
+	Long        time.Duration
+	FalseLeaves int // notices, at all nodes but that one, that another left, which was there all the time
+	Lost        int // notices that that one left
+	Probes      uint64
+	Frames      uint64
+}
+
+// RunImpaired boots a zone and then impairs one node for so long.
+func RunImpaired(cfg Config, what Impairment, long time.Duration) (ImpairedResult, error) {
+	r := ImpairedResult{Nodes: cfg.Nodes, What: what, Long: long}
+	w, err := boot(cfg)
+	if err != nil {
+		return r, err
+	}
+	impaired := w.rand.IntN(cfg.Nodes)
+	w.cfg.Observe = func(node int, _ core.Time, out *member.Output) {
+		for _, n := range out.Notices {
+			switch {
+			case n.Kind != member.Leave || node == impaired:
+			case w.Node(n.Node) == impaired:
+				r.Lost++
+			default:
+				r.FalseLeaves++
+			}
+		}
+	}
+	before := w.Traffic
+	w.Impair(impaired, what)
+	w.RunFor(long)
+	r.Probes, r.Frames = w.Traffic.Packets-before.Packets, w.Traffic.Frames-before.Frames
+	w.cfg.Observe = nil
+	w.Impair(impaired, 0)
+	_, err = w.equal("impairment")
+	return r, err
+}
+
 // ChurnResult tells how a zone fares in which many leave and join.
 type ChurnResult struct {
 	Nodes, Changes int

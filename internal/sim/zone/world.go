@@ -28,6 +28,8 @@ type World struct {
 	out   member.Output
 	one   [1]member.Input
 
+	blocked map[[2]int32]bool // from, to
+
 	expected gossip.Life // census of all that are up
 	up       int
 	agreeing int // of those, whose view is expected
@@ -50,7 +52,9 @@ type node struct {
 	up    bool   // its process runs
 	dead  bool   // its host says nothing
 	side  int32  // of the partition
-	agree bool
+
+	impaired Impairment
+	agree    bool
 
 	deadline core.Time
 	timer    core.Time // that is in the queue

@@ -133,6 +133,53 @@ func TestLoss(t *testing.T) {
 	}
 }
 
+// TestImpaired: a node that hears or says only a part has nobody removed who is
+// there. It stays a member itself as long as it can be asked in any way.
+func TestImpaired(t *testing.T) {
+	for _, c := range []struct {
+		what  Impairment
+		stays bool
+	}{
+		{NoDatagrams, true}, {DeafToDatagrams, true}, {MuteInDatagrams, true},
+		{DeafToStreams, true}, {MuteInStreams, true},
+		{DeafToDatagrams | DeafToStreams, false}, {MuteInDatagrams | MuteInStreams, false},
+		{DeafToDatagrams | MuteInStreams, false}, {MuteInDatagrams | DeafToStreams, false},
+	} {
+		for _, n := range []int{3, 16, 64} {
+			for seed := range uint64(3) {
+				r, err := RunImpaired(DefaultConfig(n, seed), c.what, time.Minute)
+				if err != nil || r.FalseLeaves > 0 || c.stays && r.Lost > 0 {
+					t.Errorf("%d nodes, seed %d: %+v, %v", n, seed, r, err)
+				}
+			}
+		}
+	}
+}
+
+// TestBlockedLink: what does not get through from one node to another, in that
+// direction, has neither of them removed.
+func TestBlockedLink(t *testing.T) {
+	for _, n := range []int{3, 16} {
+		w, err := boot(DefaultConfig(n, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.cfg.Observe = func(node int, _ core.Time, out *member.Output) {
+			for _, x := range out.Notices {
+				t.Errorf("%d nodes: node %d is told %+v", n, node, x)
+			}
+		}
+		ring := w.Core(0).View()
+		for k, i := range ring { // to the successor, from the predecessor, and across
+			from, to := w.Node(i), w.Node(ring[(k+1+k%2)%n])
+			w.Block(from, to, true)
+			w.RunFor(30 * time.Second)
+			w.Block(from, to, false)
+			w.RunFor(10 * time.Second)
+		}
+	}
+}
+
 // TestChurn: of many leaves and joins all views come out equal.
 func TestChurn(t *testing.T) {
 	for seed := range uint64(8) {
