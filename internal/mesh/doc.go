@@ -7,7 +7,7 @@
 //
 //	caller   "TRIM", version 1 (1), lane (1), incarnation (8),
 //	         length of its name (1) and the name, length of the name that it wants (1) and the name
-//	answer   0, or 1 for a refusal (1), incarnation (8), length of the reason (1) and the reason
+//	answer   0, 1 for a refusal, or 2 for one of an earlier incarnation (1), incarnation (8), length of the reason (1) and the reason
 //
 // With certificates all of it travels encrypted, a caller's certificate names
 // the host that it says it is, and the answering one's the host that was wanted.

@@ -29,13 +29,14 @@ func FuzzGreeting(f *testing.F) {
 
 // FuzzAnswer: the same for answers.
 func FuzzAnswer(f *testing.F) {
-	f.Add(answer(7, ""))
-	f.Add(answer(7, "no"))
+	f.Add(answer(7, taken, ""))
+	f.Add(answer(7, refused, "no"))
+	f.Add(answer(7, earlier, "no"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		incarnation, err := readAnswer(bytes.NewReader(b))
 		switch {
 		case err == nil:
-			if want := answer(incarnation, ""); !bytes.HasPrefix(b, want) {
+			if want := answer(incarnation, taken, ""); !bytes.HasPrefix(b, want) {
 				t.Errorf("%q is read as %q", b, want)
 			}
 		case !errors.Is(err, ErrGreeting) && !errors.Is(err, ErrRefused):

@@ -34,6 +34,17 @@ var ErrGreeting = errors.New("mesh: unsound greeting")
 // ErrRefused is wrapped by the error of a call that the other side refuses.
 var ErrRefused = errors.New("mesh: refused")
 
+// ErrEarlier is wrapped, beside ErrRefused, by the error of a call of a node that
+// the other side knows in a later incarnation: it has to begin with a larger one.
+var ErrEarlier = errors.New("mesh: an earlier incarnation")
+
+// The first byte of an answer.
+const (
+	taken   = 0
+	refused = 1
+	earlier = 2 // refused for the caller's incarnation
+)
+
 // greeting is what a caller says first.
 type greeting struct {
 	lane   Lane
@@ -90,12 +101,9 @@ func readText(r io.Reader) (string, error) {
 	return string(text), nil
 }
 
-// answer returns what is said to a greeting; a reason refuses it.
-func answer(incarnation uint64, reason string) []byte {
-	b := []byte{0}
-	if reason != "" {
-		b[0] = 1
-	}
+// answer returns what is said to a greeting.
+func answer(incarnation uint64, code byte, reason string) []byte {
+	b := []byte{code}
 	b = binary.BigEndian.AppendUint64(b, incarnation)
 	reason = reason[:min(len(reason), 255)]
 	return append(append(b, byte(len(reason))), reason...)
@@ -111,9 +119,11 @@ func readAnswer(r io.Reader) (uint64, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case head[0] > 1 || (head[0] == 1) != (reason != ""):
+	case head[0] > earlier || (head[0] == taken) != (reason == ""):
 		return 0, fmt.Errorf("%w: the answer is not of this protocol", ErrGreeting)
-	case head[0] == 1:
+	case head[0] == earlier:
+		return 0, fmt.Errorf("%w: %w: %s", ErrRefused, ErrEarlier, reason)
+	case head[0] == refused:
 		return 0, fmt.Errorf("%w: %s", ErrRefused, reason)
 	}
 	return binary.BigEndian.Uint64(head[1:]), nil

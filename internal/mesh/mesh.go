@@ -33,6 +33,9 @@ type Config struct {
 	Resolve func(node string) (string, error) // the TCP address of another node
 	TLS     *pki.Source                       // of a host; nil: plaintext
 	Lanes   map[Lane]Handler
+	// Latest returns the latest incarnation that is known of a node: who calls in
+	// an earlier one is refused. nil: nobody is.
+	Latest func(node string) uint64
 
 	GreetWithin time.Duration // for a call and its greeting
 	DeadAfter   time.Duration // a peer that acknowledges nothing for so long is gone
@@ -203,7 +206,10 @@ func (m *Mesh) hear(conn net.Conn) (net.Conn, Peer, Lane, error) {
 		conn = secure
 	}
 	g, err := readGreeting(conn)
-	why := ""
+	why, code, latest := "", byte(refused), uint64(0)
+	if err == nil && m.cfg.Latest != nil {
+		latest = m.cfg.Latest(g.caller.Name)
+	}
 	switch {
 	case err != nil:
 		why = err.Error()
@@ -213,8 +219,12 @@ func (m *Mesh) hear(conn net.Conn) (net.Conn, Peer, Lane, error) {
 		why = "this is " + m.cfg.Self.Name + ", not " + g.wanted
 	case m.cfg.Lanes[g.lane] == nil:
 		why = fmt.Sprintf("there is no lane %d", g.lane)
+	case g.caller.Incarnation < latest:
+		why, code = fmt.Sprintf("%s is known in incarnation %d, after %d", g.caller.Name, latest, g.caller.Incarnation), earlier
+	default:
+		code = taken
 	}
-	if _, sent := conn.Write(answer(m.cfg.Self.Incarnation, why)); err == nil {
+	if _, sent := conn.Write(answer(m.cfg.Self.Incarnation, code, why)); err == nil {
 		err = sent
 	}
 	if why != "" {

@@ -10,8 +10,10 @@ import (
 type Event struct {
 	happened atomic.Bool
 
-	mu   sync.Mutex
-	done chan struct{} // closed when it has happened; nil: nobody has asked
+	mu    sync.Mutex
+	done  chan struct{} // closed when it has happened; nil: nobody has asked
+	woken chan struct{} // for one that awaits it: kept for the next; has room for one
+	waits bool          // somebody does
 }
 
 // Happen makes it happen. It must be called once.
@@ -19,6 +21,10 @@ func (e *Event) Happen() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.happened.Store(true)
+	if e.waits {
+		e.woken <- struct{}{}
+		e.waits = false
+	}
 	if e.done != nil {
 		close(e.done)
 	}
@@ -38,6 +44,42 @@ func (e *Event) Done() <-chan struct{} {
 		}
 	}
 	return e.done
+}
+
+// await waits until it has happened, or until quit or ended is closed. It
+// allocates only for the first of an Event's lives, and for several at once.
+func (e *Event) await(quit, ended <-chan struct{}) {
+	e.mu.Lock()
+	if e.happened.Load() {
+		e.mu.Unlock()
+		return
+	}
+	if e.waits {
+		e.mu.Unlock()
+		select {
+		case <-e.Done():
+		case <-quit:
+		case <-ended:
+		}
+		return
+	}
+	if e.woken == nil {
+		e.woken = make(chan struct{}, 1)
+	}
+	e.waits = true
+	e.mu.Unlock()
+	select {
+	case <-e.woken:
+		return
+	case <-quit:
+	case <-ended:
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.waits {
+		<-e.woken // it has happened meanwhile
+	}
+	e.waits = false
 }
 
 // Renew makes an event that has happened one that has not, and reports whether it

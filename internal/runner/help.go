@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 )
@@ -66,26 +67,71 @@ func (t *turns) resume() {
 // once if busy reports that it has something to do, and otherwise when helpers
 // have stayed away for a while, or at the next Post.
 //
+// While the source is closed it steps what is queued, and then waits without
+// having the turn: who brings the answer, by Deliver, steps the core.
+//
 // It must not be called from Apply or Do. Config.Apply may run on any helper's
 // goroutine.
 func (l *Loop[In, Out]) Help(it *Event, quit <-chan struct{}, busy func() bool) {
 	t := &l.turns
-	if !t.helping.CompareAndSwap(false, true) {
-		t.others.Add(1)
-		l.cfg.Source.Wake()
-		l.standBy(it, quit)
-		t.others.Add(-1)
-		return
-	}
-	if l.relieve(it, quit) {
-		for !it.Happened() && !isClosed(quit) && l.cycle() {
+	for !it.Happened() && !isClosed(quit) && !l.stopped() {
+		if !l.listens() {
+			l.drain()
+			l.standBy(it, quit)
+			return
 		}
-		t.turn <- struct{}{}
+		if !t.helping.CompareAndSwap(false, true) {
+			t.others.Add(1)
+			l.cfg.Source.Wake()
+			l.standBy(it, quit)
+			t.others.Add(-1)
+			return
+		}
+		if l.relieve(it, quit) {
+			for !it.Happened() && !isClosed(quit) && !l.quiet() && l.cycle() {
+			}
+			t.turn <- struct{}{}
+		}
+		t.helps.Add(1)
+		t.helping.Store(false)
+		if !l.listens() || t.others.Load() > 0 || !l.inbox.empty() || l.stopped() || busy() {
+			t.resume()
+		}
 	}
-	t.helps.Add(1)
-	t.helping.Store(false)
-	if t.others.Load() > 0 || len(l.posted)+len(l.calls) > 0 || l.stopped() || busy() {
-		t.resume()
+}
+
+// Deliver is Post for a goroutine that may step the core: while the source is
+// closed and nobody else steps, it does so at once, and nobody has to be woken
+// for that. It must not be called from Apply or Do.
+func (l *Loop[In, Out]) Deliver(ctx context.Context, inputs ...In) error {
+	err := l.Queue(ctx, inputs...)
+	if err == nil && !l.listens() {
+		l.drain()
+	} else {
+		l.Nudge()
+	}
+	return err
+}
+
+// drain steps what is queued while the source is closed, unless somebody else has
+// the turn, who then does.
+func (l *Loop[In, Out]) drain() {
+	for !l.inbox.empty() {
+		select {
+		case <-l.turns.turn:
+		default:
+			l.Nudge()
+			return
+		}
+		for !l.listens() && !l.quiet() && l.cycle() {
+		}
+		// The loop's own goroutine rests for as long as it was to when that began.
+		isNeeded := l.listens() || l.stopped() || l.rest.isLate(l.cfg.Core.Deadline())
+		l.turns.turn <- struct{}{}
+		if isNeeded {
+			l.Nudge()
+			return
+		}
 	}
 }
 
@@ -109,13 +155,7 @@ func (l *Loop[In, Out]) relieve(it *Event, quit <-chan struct{}) bool {
 }
 
 // standBy waits while others do the work.
-func (l *Loop[In, Out]) standBy(it *Event, quit <-chan struct{}) {
-	select {
-	case <-it.Done():
-	case <-quit:
-	case <-l.done:
-	}
-}
+func (l *Loop[In, Out]) standBy(it *Event, quit <-chan struct{}) { it.await(quit, l.done) }
 
 func isClosed(c <-chan struct{}) bool {
 	select {

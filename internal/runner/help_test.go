@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -236,5 +237,117 @@ func TestHelpersAtOnce(t *testing.T) {
 	group.Wait()
 	if n := len(a.stepped()); n != 6*200 {
 		t.Errorf("%d inputs were stepped, want %d", n, 6*200)
+	}
+}
+
+// door is a source that is open or closed, and of which nothing comes.
+type door struct {
+	*runner.Timer[string]
+	open  atomic.Bool
+	looks atomic.Int64
+}
+
+func (d *door) Open() bool { return d.open.Load() }
+
+func (d *door) Receive(c runner.Clock, until core.Time, batch []string) ([]string, error) {
+	d.looks.Add(1)
+	return d.Timer.Receive(c, until, batch)
+}
+
+// TestClosedSource: while its source is closed, the loop does not look at it. Who
+// delivers an input steps it, and who waits for that just sleeps. Deadlines hold.
+func TestClosedSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a answers
+		d := &door{Timer: runner.NewTimer[string]()}
+		l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply, Source: d})
+		defer l.Close()
+		synctest.Wait()
+		one := a.expect("one")
+		if err := l.Deliver(t.Context(), "one"); err != nil {
+			t.Fatal(err)
+		}
+		if !one.Happened() {
+			t.Error("who delivered it has not stepped it")
+		}
+		two, ended := a.expect("two"), make(chan struct{})
+		go func() { l.Help(two, nil, idle); close(ended) }()
+		synctest.Wait()
+		if err := l.Deliver(t.Context(), "two"); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+		if n := d.looks.Load(); n != 0 {
+			t.Errorf("a closed source was looked at %d times", n)
+		}
+		// It opens in a step, and then inputs are for whoever waits there.
+		if err := l.Do(t.Context(), func() { d.open.Store(true) }); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if d.looks.Load() == 0 {
+			t.Error("an open source was not looked at")
+		}
+		three := a.expect("three")
+		if err := l.Deliver(t.Context(), "three"); err != nil {
+			t.Fatal(err)
+		}
+		<-three.Done()
+	})
+}
+
+// TestDeliverBringsDeadlineForward: the loop's own goroutine wakes in time for a
+// deadline that came about while it slept.
+func TestDeliverBringsDeadlineForward(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a answers
+		r := newRecorder(0)
+		late := make(chan core.Time, 1)
+		l := start(t, runner.Config[string, []step]{Core: r, Apply: func(now core.Time, out *[]step) []string {
+			if r.period == 0 {
+				r.period, r.next = time.Hour, now.Add(time.Minute)
+			} else {
+				late <- now
+			}
+			return a.apply(now, out)
+		}})
+		defer l.Close()
+		synctest.Wait()
+		if err := l.Deliver(t.Context(), "one"); err != nil {
+			t.Fatal(err)
+		}
+		if now := <-late; now != core.Time(time.Minute) {
+			t.Errorf("it was stepped at %v", time.Duration(now))
+		}
+	})
+}
+
+// TestDeliverAtOnce: many deliver and wait at once; every input is stepped once,
+// and never two at a time.
+func TestDeliverAtOnce(t *testing.T) {
+	var a answers
+	l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply, Queue: 2})
+	defer l.Close()
+	var group sync.WaitGroup
+	for g := range 6 {
+		group.Go(func() {
+			for i := range 300 {
+				name := fmt.Sprint(g, " ", i)
+				done := a.expect(name)
+				if err := l.Deliver(t.Context(), name); err != nil {
+					t.Error(err)
+					return
+				}
+				l.Help(done, nil, idle)
+				if !done.Happened() {
+					t.Errorf("%s has not happened", name)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if n := len(a.stepped()); n != 6*300 {
+		t.Errorf("%d inputs were stepped, want %d", n, 6*300)
 	}
 }

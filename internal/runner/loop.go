@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 )
@@ -35,7 +36,11 @@ type Config[In, Out any] struct {
 	// next step, which follows at once; it must not wait for its own loop.
 	Apply func(now core.Time, out *Out) []In
 
-	Source Source[In] // where the loop waits; nil: NewTimer
+	// Ended, if not nil, is called with the error of the Source that ends the loop,
+	// by the loop's own goroutine and before Done: it must not wait for the loop.
+	Ended func(err error)
+
+	Source Source[In] // where the loop waits, if inputs come from there; nil: they are only posted
 	Queue  int        // posted inputs that wait at most; 0: DefaultQueue
 }
 
@@ -52,22 +57,30 @@ type Source[In any] interface {
 	Wake()
 }
 
+// Closable is a Source from which at times nothing can come. While Open reports
+// false the loop does not look at it: it waits for posts and deadlines only, and
+// who posts may step the core (Loop.Deliver). Open is called by everybody; it
+// changes only while the core is stepped, in Step or in Config.Apply.
+type Closable interface{ Open() bool }
+
 // Loop steps one core.
 type Loop[In, Out any] struct {
-	cfg    Config[In, Out]
-	posted chan In
-	calls  chan func()
-	stop   chan struct{}
-	done   chan struct{}
-	once   sync.Once
-	err    error // why it ended; read after done
+	cfg   Config[In, Out]
+	gate  Closable // of the source; nil: it is always open
+	inbox inbox[In]
+	stop  chan struct{}
+	done  chan struct{}
+	once  sync.Once
+	err   error // why it ended; read after done
 
 	turns turns
+	rest  rest
 
 	// What a step needs, of whoever has the turn.
 	out                  Out
 	first, arrived, more []In
 	unread               bool // the last cycle has not looked at the source
+	trim                 atomic.Bool
 	sharing              sharing
 }
 
@@ -84,17 +97,15 @@ func Start[In, Out any](c Config[In, Out]) (*Loop[In, Out], error) {
 	if c.Queue == 0 {
 		c.Queue = DefaultQueue
 	}
-	if c.Source == nil {
-		c.Source = NewTimer[In]()
-	}
 	l := &Loop[In, Out]{
-		cfg:    c,
-		posted: make(chan In, c.Queue),
-		calls:  make(chan func(), 1),
-		stop:   make(chan struct{}),
-		done:   make(chan struct{}),
+		cfg:   c,
+		inbox: inbox[In]{limit: c.Queue},
+		stop:  make(chan struct{}),
+		done:  make(chan struct{}),
 	}
+	l.gate, _ = c.Source.(Closable)
 	l.turns.init()
+	l.rest.init()
 	go l.run()
 	return l, nil
 }
@@ -112,23 +123,22 @@ func (l *Loop[In, Out]) Post(ctx context.Context, inputs ...In) error {
 // lie where they are.
 func (l *Loop[In, Out]) Queue(ctx context.Context, inputs ...In) error {
 	for _, in := range inputs {
-		select {
-		case <-l.stop:
-			return ErrClosed
-		default:
-		}
-		select {
-		case l.posted <- in:
-			continue
-		default:
+		for {
+			if l.stopped() {
+				return ErrClosed
+			}
+			full := l.inbox.put(in)
+			if full == nil {
+				break
+			}
 			l.Nudge() // to make room
-		}
-		select {
-		case l.posted <- in:
-		case <-l.stop:
-			return ErrClosed
-		case <-ctx.Done():
-			return fmt.Errorf("runner: posting: %w", ctx.Err())
+			select {
+			case <-full:
+			case <-l.stop:
+				return ErrClosed
+			case <-ctx.Done():
+				return fmt.Errorf("runner: posting: %w", ctx.Err())
+			}
 		}
 	}
 	return nil
@@ -136,22 +146,25 @@ func (l *Loop[In, Out]) Queue(ctx context.Context, inputs ...In) error {
 
 // Nudge has the loop take what is queued.
 func (l *Loop[In, Out]) Nudge() {
-	l.cfg.Source.Wake()
+	if l.cfg.Source != nil {
+		l.cfg.Source.Wake()
+	}
+	l.rest.wake()
 	l.turns.resume()
 }
 
 // Do runs f on the goroutine that steps, between two steps, and returns after it:
 // for reading the core's state. f must not wait for the loop.
 func (l *Loop[In, Out]) Do(ctx context.Context, f func()) error {
-	ran := make(chan struct{})
-	select {
-	case l.calls <- func() { f(); close(ran) }:
-		l.Nudge()
-	case <-l.stop:
+	if l.stopped() {
 		return ErrClosed
-	case <-ctx.Done():
-		return fmt.Errorf("runner: waiting for the loop: %w", ctx.Err())
 	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("runner: waiting for the loop: %w", err)
+	}
+	ran := make(chan struct{})
+	l.inbox.call(func() { f(); close(ran) })
+	l.Nudge()
 	select {
 	case <-ran:
 		return nil
@@ -159,6 +172,10 @@ func (l *Loop[In, Out]) Do(ctx context.Context, f func()) error {
 		return ErrClosed
 	}
 }
+
+// Trim has the next step give back the memory of queues, which grows with what was
+// queued at a time.
+func (l *Loop[In, Out]) Trim() { l.trim.Store(true) }
 
 // Done is closed when the loop has ended, by Close or by its Source.
 func (l *Loop[In, Out]) Done() <-chan struct{} { return l.done }
@@ -180,23 +197,60 @@ func (l *Loop[In, Out]) Close() {
 
 func (l *Loop[In, Out]) run() {
 	defer close(l.done)
-	for <-l.turns.turn; l.cycle(); {
+	for <-l.turns.turn; l.pause() && l.cycle(); {
 		l.turns.yield(l.stop)
+	}
+	if l.err != nil && l.cfg.Ended != nil {
+		l.cfg.Ended(l.err)
 	}
 }
 
-// cycle waits once, unless something was posted, and steps. It reports whether
-// the loop goes on. It is for whoever has the turn.
+// listens reports whether inputs may come from the source.
+func (l *Loop[In, Out]) listens() bool {
+	return l.cfg.Source != nil && (l.gate == nil || l.gate.Open())
+}
+
+// quiet reports whether there is nothing to step before somebody posts or the
+// core's deadline has come. It is for whoever has the turn.
+func (l *Loop[In, Out]) quiet() bool {
+	return !l.listens() && l.inbox.empty() && len(l.more) == 0
+}
+
+// pause lets others have the turn while all is quiet, and waits for the end of
+// that. It reports whether the loop goes on.
+func (l *Loop[In, Out]) pause() bool {
+	for l.quiet() && !l.stopped() {
+		until := l.cfg.Core.Deadline()
+		wait := until.Sub(l.cfg.Clock.Now())
+		if until != core.Never && wait <= 0 {
+			break
+		}
+		l.rest.begin(until)
+		l.turns.turn <- struct{}{}
+		l.rest.wait(wait, until != core.Never, l.stop)
+		<-l.turns.turn
+		l.rest.end()
+	}
+	return !l.stopped()
+}
+
+// cycle steps once. Before that it waits at the source, if that is open and
+// nothing was posted. It reports whether the loop goes on. It is for whoever has
+// the turn.
 func (l *Loop[In, Out]) cycle() bool {
 	if l.stopped() {
 		return false
 	}
-	l.first = l.take(append(l.first[:0], l.more...))
+	if l.trim.Load() && l.trim.Swap(false) {
+		l.first, l.arrived = nil, nil
+		l.inbox.trim()
+	}
+	l.first = l.inbox.take(append(l.first[:0], l.more...))
 	l.more = nil
 	// What was posted is stepped at once, unless something is due: what the source
 	// has may make that needless. Posts without end do not keep the loop from it.
 	l.unread = len(l.first) > 0 && !l.unread && l.cfg.Clock.Now() < l.cfg.Core.Deadline()
-	if l.unread {
+	if l.unread || !l.listens() {
 		l.arrived = l.arrived[:0]
 	} else if !l.receive() {
 		return false
@@ -235,29 +289,8 @@ func (l *Loop[In, Out]) receive() bool {
 	}
 	// Whoever posts and then tells others must find its input stepped
 	// before theirs, which may have arrived in this very Receive.
-	l.first = l.take(l.first)
+	l.first = l.inbox.take(l.first)
 	return true
-}
-
-// take appends what was posted, no more than the queue's length so that a
-// flood cannot starve the source, and runs what Do asked for.
-func (l *Loop[In, Out]) take(batch []In) []In {
-	if len(l.posted)+len(l.calls) == 0 {
-		return batch // as nearly always; what comes now wakes the next Receive
-	}
-	for range cap(l.posted) {
-		select {
-		case in := <-l.posted:
-			batch = append(batch, in)
-			continue
-		case call := <-l.calls:
-			call()
-			continue
-		default:
-		}
-		break
-	}
-	return batch
 }
 
 func (l *Loop[In, Out]) stopped() bool {

@@ -51,6 +51,12 @@ func (m *Mailbox[T]) Take(ctx context.Context) ([]T, error) {
 	}
 }
 
+// Poll is Take without waiting: it may return nothing.
+func (m *Mailbox[T]) Poll() []T {
+	items, _, _ := m.take()
+	return items
+}
+
 func (m *Mailbox[T]) take() ([]T, bool, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -62,7 +62,7 @@ func (e *idle) take([]Packet, bool) (int, error) {
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &idle{}
-		u := &UDP{engine: e, opened: time.Now(), poll: time.Second, look: time.Second}
+		u := &UDP{engine: e, opened: time.Now(), poll: time.Second, look: time.Second, attentive: true}
 		for i, round := range []struct {
 			look time.Duration
 			want int

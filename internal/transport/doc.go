@@ -29,4 +29,9 @@
 //	            else, for Config.Poll at most since the last packet: sched_yield, and look again
 //	            else, for 20 ms since then: ppoll, in the reader's thread
 //	            else: the Go runtime's poller; an idle UDP holds no thread
+//
+// Only a few reads of a process poll or sleep in a system call at a time, four for
+// each processor; all others wait in the Go runtime's poller, which a thousand
+// sockets share. The memory that the kernel receives into and sends from is
+// shared, too: a socket that sleeps in the poller has none.
 package transport

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net/netip"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -13,6 +14,9 @@ const (
 	// far as that is long.
 	trainRoom = 1 << 16
 
+	// datagramRoom is the memory for what fits a frame of Ethernet.
+	datagramRoom = 2048
+
 	trainsIn    = 16 // received at once
 	datagramsIn = 64 // where each comes by itself
 )
@@ -22,11 +26,9 @@ type inbound struct {
 	coalesces, lends bool
 	bundles          bool // what came as one is given as one
 
-	messages []mmsghdr // and what they refer to
-	vectors  []unix.Iovec
-	names    []unix.RawSockaddrInet6 // large enough for both families
-	control  []byte
-	room     []byte
+	*arrivals      // nil while the socket is idle
+	first     byte // of what is there: see prepare
+	streak    int  // calls in a row that found something, with memory for one
 
 	used  int // messages whose lengths the kernel has overwritten
 	count int // messages that were received; before at, all was given away
@@ -41,26 +43,102 @@ type inbound struct {
 	copies []byte // where nothing is lent: copies of datagrams
 }
 
+// arrivals are the memory of one call, which sockets use in turn: one that is
+// idle has none.
+type arrivals struct {
+	class    class
+	messages []mmsghdr // and what they refer to
+	vectors  []unix.Iovec
+	names    []unix.RawSockaddrInet6 // large enough for both families
+	control  []byte
+	room     []byte
+	each     int // bytes of room for a message
+}
+
+// class is how much is received at once: what a socket takes to which something
+// comes now and then, of which thousands may wake together, or a system call's
+// worth, for one to which something has come several times in a row.
+type class uint8
+
+const (
+	oneDatagram class = iota // that fits a frame of Ethernet
+	oneTrain                 // or a large datagram
+	manyTrains
+	manyDatagrams // where there are no trains
+	classes
+)
+
+// spareArrivals are those that no socket uses.
+var spareArrivals = [classes]sync.Pool{
+	oneDatagram:   {New: func() any { return newArrivals(oneDatagram, 1, datagramRoom) }},
+	oneTrain:      {New: func() any { return newArrivals(oneTrain, 1, trainRoom) }},
+	manyTrains:    {New: func() any { return newArrivals(manyTrains, trainsIn, trainRoom) }},
+	manyDatagrams: {New: func() any { return newArrivals(manyDatagrams, datagramsIn, trainRoom) }},
+}
+
+func newArrivals(c class, n, each int) *arrivals {
+	a := &arrivals{
+		class: c, each: each,
+		messages: make([]mmsghdr, n), vectors: make([]unix.Iovec, n), names: make([]unix.RawSockaddrInet6, n),
+		room: make([]byte, n*each), control: make([]byte, n*controlSpace),
+	}
+	for i := range a.messages {
+		a.vectors[i].Base = &a.room[i*each]
+		a.vectors[i].SetLen(each)
+		h := &a.messages[i].hdr
+		h.Name, h.Iov = (*byte)(unsafe.Pointer(&a.names[i])), &a.vectors[i]
+		h.SetIovlen(1)
+	}
+	return a
+}
+
 func (in *inbound) init(coalesces, lends, bundles bool) {
 	in.coalesces, in.lends, in.bundles = coalesces, lends, bundles
-	n := datagramsIn
-	if coalesces {
-		n = trainsIn
-	}
-	in.messages, in.vectors, in.names = make([]mmsghdr, n), make([]unix.Iovec, n), make([]unix.RawSockaddrInet6, n)
-	in.room = make([]byte, n*trainRoom)
-	in.control = make([]byte, n*controlSpace)
+}
+
+// acquire gets memory of a class to receive into.
+func (in *inbound) acquire(c class) {
+	in.arrivals = spareArrivals[c].Get().(*arrivals)
+	in.streak, in.used, in.known = 0, len(in.messages), false // by others, or none, but fetch prepares what was
 	for i := range in.messages {
-		in.vectors[i].Base = &in.room[i*trainRoom]
-		in.vectors[i].SetLen(trainRoom)
-		h := &in.messages[i].hdr
-		h.Name, h.Iov = (*byte)(unsafe.Pointer(&in.names[i])), &in.vectors[i]
-		h.SetIovlen(1)
-		if coalesces {
-			h.Control = &in.control[i*controlSpace]
+		in.messages[i].hdr.Control = nil
+		if in.coalesces {
+			in.messages[i].hdr.Control = &in.control[i*controlSpace]
 		}
 	}
-	in.used = n // by none, but fetch prepares what was
+}
+
+// prepare has memory for what is there, if there is something.
+func (in *inbound) prepare(fd int) syscall.Errno {
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&in.first)), 1,
+		unix.MSG_PEEK|unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
+	if errno != 0 {
+		in.streak = 0
+		return errno
+	}
+	need := oneDatagram
+	switch {
+	case in.streak >= streakMost && in.coalesces:
+		need = manyTrains
+	case in.streak >= streakMost:
+		need = manyDatagrams
+	case int(n) > datagramRoom:
+		need = oneTrain
+	}
+	if in.arrivals == nil || in.class < need {
+		in.release()
+		in.acquire(need)
+	}
+	in.streak++
+	return 0
+}
+
+// release gives the memory back. Nothing that was lent may be in use any more.
+func (in *inbound) release() {
+	if in.arrivals != nil && in.empty() {
+		spareArrivals[in.class].Put(in.arrivals)
+		in.arrivals, in.rest, in.copies = nil, nil, nil
+	}
 }
 
 // controlSpace is the bytes of a control message that tells the size of a
@@ -72,6 +150,11 @@ func (in *inbound) empty() bool { return in.at == in.count }
 
 // fetch receives what is there. It does not wait.
 func (in *inbound) fetch(fd int) syscall.Errno {
+	if in.arrivals == nil || in.class < manyTrains {
+		if errno := in.prepare(fd); errno != 0 {
+			return errno
+		}
+	}
 	for i := range in.messages[:in.used] {
 		h := &in.messages[i].hdr
 		h.Namelen = unix.SizeofSockaddrInet6
@@ -82,12 +165,17 @@ func (in *inbound) fetch(fd int) syscall.Errno {
 	in.used, in.count, in.at, in.rest = 0, 0, 0, nil
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(in.messages))),
 		uintptr(len(in.messages)), unix.MSG_DONTWAIT, 0, 0)
-	if errno == 0 {
-		in.used, in.count = int(n), int(n)
-		in.open()
+	if errno != 0 {
+		return errno
 	}
-	return errno
+	in.used, in.count = int(n), int(n)
+	in.open()
+	return 0
 }
+
+// streakMost is how often in a row something is received by itself before a socket
+// receives many at once.
+const streakMost = 4
 
 // open begins with message at, if there is one.
 func (in *inbound) open() {
@@ -95,7 +183,7 @@ func (in *inbound) open() {
 		return
 	}
 	m := &in.messages[in.at]
-	at := in.at * trainRoom
+	at := in.at * in.each
 	in.rest = in.room[at : at+int(m.bytes)]
 	in.size = in.segment(in.at)
 	if name := &in.names[in.at]; !in.known || *name != in.sender {

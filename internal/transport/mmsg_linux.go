@@ -174,6 +174,8 @@ func (m *mmsg) park() error {
 		return err
 	}
 	defer m.leave()
+	m.in.release()
+	m.out.release()
 	return m.doze.park()
 }
 
@@ -186,6 +188,7 @@ func (m *mmsg) write(messages []Message) error {
 	}
 	defer m.leave()
 	o := &m.out
+	o.acquire()
 	for o.queue = messages; len(o.queue) > 0; {
 		o.load()
 		m.send()

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net/netip"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -27,13 +28,9 @@ type outbound struct {
 	queue []Message // that are to be loaded
 	begun int       // bytes of the first one's Body that were, where it is a run
 
-	headers []mmsghdr // one a train, and what they refer to
-	vectors []unix.Iovec
-	names   []unix.RawSockaddrInet6
-	control []byte
-	trains  []train
-	to      netip.AddrPort // that the last name was made of
-	filled  int            // vectors that are in use
+	*departures                // nil while the socket sleeps in the poller
+	to          netip.AddrPort // that the last name was made of
+	filled      int            // vectors that are in use
 
 	loaded, sent int // trains
 }
@@ -46,17 +43,49 @@ type train struct {
 	above              int // bytes of the headers of each
 }
 
+// departures are the memory of one call, which sockets use in turn.
+type departures struct {
+	headers []mmsghdr // one a train, and what they refer to
+	vectors []unix.Iovec
+	names   []unix.RawSockaddrInet6
+	control []byte
+	trains  []train
+}
+
+// spareDepartures are those that no socket uses.
+var spareDepartures = sync.Pool{New: func() any {
+	d := &departures{
+		headers: make([]mmsghdr, trainsOut), names: make([]unix.RawSockaddrInet6, trainsOut),
+		vectors: make([]unix.Iovec, vectorsOut), trains: make([]train, trainsOut),
+		control: make([]byte, trainsOut*segmentSpace),
+	}
+	for i := range d.headers {
+		d.headers[i].hdr.Name = (*byte)(unsafe.Pointer(&d.names[i]))
+		putHeader(d.control[i*segmentSpace:], unix.SOL_UDP, unix.UDP_SEGMENT, unix.CmsgLen(2))
+	}
+	return d
+}}
+
 func (o *outbound) init(segments, v4 bool) {
 	o.v4, o.most = v4, 1
 	if segments {
 		o.most = maxSegments
 	}
-	o.headers, o.names = make([]mmsghdr, trainsOut), make([]unix.RawSockaddrInet6, trainsOut)
-	o.vectors, o.trains = make([]unix.Iovec, vectorsOut), make([]train, trainsOut)
-	o.control = make([]byte, trainsOut*segmentSpace)
-	for i := range o.headers {
-		o.headers[i].hdr.Name = (*byte)(unsafe.Pointer(&o.names[i]))
-		putHeader(o.control[i*segmentSpace:], unix.SOL_UDP, unix.UDP_SEGMENT, unix.CmsgLen(2))
+}
+
+// acquire gets memory to send from.
+func (o *outbound) acquire() {
+	if o.departures == nil {
+		o.departures = spareDepartures.Get().(*departures)
+	}
+}
+
+// release gives the memory back.
+func (o *outbound) release() {
+	if o.departures != nil {
+		clear(o.trains) // which refer to pieces
+		spareDepartures.Put(o.departures)
+		o.departures = nil
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,14 +19,15 @@ type UDP struct {
 	engine engine
 	tally  tally
 
-	poll  time.Duration // for which a read looks at most before it sleeps
-	look  time.Duration // for which the present one does: see adapt
-	fixed bool          // look does not change
-	calm  bool          // nobody waits for the next datagram: see Calm
-	naps  bool          // it sleeps in the kernel at first
-	busy  bool          // the last read was not in vain
-	stuck bool          // looking took so long that others have the processor: see glances
-	since time.Duration // after opened, when the first read began that was
+	poll      time.Duration // for which a read looks at most before it sleeps
+	look      time.Duration // for which the present one does: see adapt
+	fixed     bool          // look does not change
+	calm      bool          // nobody waits for the next datagram: see Calm
+	naps      bool          // it sleeps in the kernel at first
+	busy      bool          // the last read was not in vain
+	attentive bool          // the present one may poll: see vigils
+	stuck     bool          // looking took so long that others have the processor: see glances
+	since     time.Duration // after opened, when the first read began that was
 
 	opened  time.Time
 	without Features
@@ -121,7 +123,9 @@ func (u *UDP) await(packets []Packet, until time.Time) (int, error) {
 	if !until.IsZero() {
 		deadline = until.Sub(u.opened)
 	}
+	defer u.relax()
 	for now := time.Since(u.opened); ; {
+		u.attend()
 		if u.busy {
 			u.busy, u.since = false, now
 		}
@@ -142,18 +146,19 @@ func (u *UDP) await(packets []Packet, until time.Time) (int, error) {
 }
 
 // wait looks a few times, or sleeps until there is something, until the
-// deadline, or until Wake, and takes what is there then. It moves now on.
+// deadline, or until Wake, and takes what is there then. It moves now on. Who is
+// not attentive sleeps in the runtime's poller.
 func (u *UDP) wait(packets []Packet, now *time.Duration, deadline time.Duration, until time.Time) (n int, err error) {
 	begun := *now
 	idle := begun - u.since
-	if idle < u.patience() {
+	if u.attentive && idle < u.patience() {
 		n, err = u.watch(packets)
 		*now = time.Since(u.opened)
 		u.stuck = *now-begun > stall
 		return n, err
 	}
 	d := time.Duration(0)
-	if u.naps && idle < napping {
+	if u.attentive && u.naps && idle < napping {
 		d = min(napping-idle, deadline-begun)
 	}
 	u.tally.waitCalls.Add(1)
@@ -162,6 +167,32 @@ func (u *UDP) wait(packets []Packet, now *time.Duration, deadline time.Duration,
 		return 0, err
 	}
 	return u.engine.take(packets, false)
+}
+
+// vigils are the reads of this process that poll, or sleep in a system call, and
+// vigilsMax is how many may at once. For all others the Go runtime's poller waits:
+// a thousand sockets that each kept a thread would take the processors from the
+// few that have something to do.
+var (
+	vigils    atomic.Int64
+	vigilsMax = 4 * int64(runtime.NumCPU())
+)
+
+// attend makes this read one of these, if there is room.
+func (u *UDP) attend() {
+	if u.attentive || vigils.Load() >= vigilsMax {
+		return
+	}
+	if u.attentive = vigils.Add(1) <= vigilsMax; !u.attentive {
+		vigils.Add(-1)
+	}
+}
+
+func (u *UDP) relax() {
+	if u.attentive {
+		u.attentive = false
+		vigils.Add(-1)
+	}
 }
 
 // glances is how often a read looks before it reads the clock. Whoever shares a

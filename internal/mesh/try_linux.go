@@ -1,0 +1,83 @@
+package mesh
+
+import (
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// TryWriter writes to a connection as far as the kernel takes it without waiting.
+type TryWriter struct {
+	raw syscall.RawConn
+	try func(fd uintptr) bool
+	b   []byte
+	n   int
+	err error
+}
+
+// NewTryWriter returns nil for connections on which that cannot be done.
+func NewTryWriter(conn net.Conn) *TryWriter {
+	raw := rawOf(conn)
+	if raw == nil {
+		return nil
+	}
+	w := &TryWriter{raw: raw}
+	w.try = func(fd uintptr) bool {
+		w.n, w.err = unix.Write(int(fd), w.b)
+		return true // once, whatever comes of it
+	}
+	return w
+}
+
+func rawOf(conn net.Conn) syscall.RawConn {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// Write returns how many bytes the kernel has taken.
+func (w *TryWriter) Write(b []byte) (int, error) {
+	w.b = b
+	err := w.raw.Write(w.try)
+	w.b = nil
+	switch {
+	case err != nil:
+		return 0, err
+	case w.err == unix.EAGAIN || w.err == unix.EINTR:
+		return 0, nil
+	case w.err != nil:
+		return 0, w.err
+	}
+	return w.n, nil
+}
+
+// Waiter waits until a connection has something to read, without memory to read
+// it into.
+type Waiter struct {
+	raw  syscall.RawConn
+	look func(fd uintptr) bool
+}
+
+// NewWaiter returns nil for connections on which that cannot be done.
+func NewWaiter(conn net.Conn) *Waiter {
+	raw := rawOf(conn)
+	if raw == nil {
+		return nil
+	}
+	var b [1]byte
+	return &Waiter{raw: raw, look: func(fd uintptr) bool {
+		_, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		return err != unix.EAGAIN && err != unix.EINTR // bytes, the end, or what the next read reports
+	}}
+}
+
+// Wait waits until a read would not. The error is that of the connection's
+// deadline or of its end on this side.
+func (w *Waiter) Wait() error { return w.raw.Read(w.look) }

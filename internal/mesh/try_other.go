@@ -1,0 +1,23 @@
+//go:build !linux
+
+package mesh
+
+import "net"
+
+// TryWriter is for kernels where a write can be tried.
+type TryWriter struct{}
+
+// NewTryWriter returns nil: it cannot be done here.
+func NewTryWriter(net.Conn) *TryWriter { return nil }
+
+// Write does nothing.
+func (*TryWriter) Write([]byte) (int, error) { return 0, nil }
+
+// Waiter is for kernels where one can wait for bytes without reading them.
+type Waiter struct{}
+
+// NewWaiter returns nil: it cannot be done here.
+func NewWaiter(net.Conn) *Waiter { return nil }
+
+// Wait does nothing.
+func (*Waiter) Wait() error { return nil }
