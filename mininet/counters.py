@@ -79,6 +79,13 @@ def parse_metrics(text: str) -> Dict[str, float]:
     return values
 
 
+def silent(switch: str, why: object) -> str:
+    """Says that an agent could not be asked."""
+    if isinstance(why, ConnectionRefusedError):
+        why = "it has ended"
+    return "The agent of %s does not tell what it has counted: %s." % (switch, why)
+
+
 def fetch(urls: Dict[str, str]) -> Dict[str, Dict[str, float]]:
     """Asks agents, by switch, from where they can be reached. An agent that does
     not answer is left out."""
@@ -92,7 +99,7 @@ def fetch(urls: Dict[str, str]) -> Dict[str, Dict[str, float]]:
             with opener.open(url, timeout=TIMEOUT) as response:
                 answers[switch] = parse_metrics(response.read().decode())
         except (URLError, OSError) as e:
-            print("%s: %s" % (switch, e), file=sys.stderr)
+            print(silent(switch, getattr(e, "reason", e)), file=sys.stderr)
     return answers
 
 

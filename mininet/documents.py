@@ -41,7 +41,7 @@ def topology(plan: Plan, rate: Optional[int] = None) -> dict:
 def capability(c: Capability) -> dict:
     return {
         "functions": _listed(c.functions), "types": _listed(c.types),
-        "slots": c.slots, "children": c.children, "chunk": c.chunk,
+        "slots": c.slots, "children": c.children, "chunk": c.chunk, "window": c.window,
     }
 
 

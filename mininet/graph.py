@@ -44,6 +44,7 @@ class Capability:
     slots: int
     children: int
     chunk: int  # largest payload of a packet, in bytes
+    window: int = 0  # largest of a tree, in chunks; 0: any
 
 
 @dataclass
@@ -80,7 +81,7 @@ class Fabric:
 def fabric_of(shown: dict) -> Fabric:
     """Reads what "topology show --format json" writes."""
     switches = {
-        s["name"]: Capability(s["functions"], s["types"], s["slots"], s["children"], s["chunk_bytes"])
+        s["name"]: Capability(s["functions"], s["types"], s["slots"], s["children"], s["chunk_bytes"], s["window"])
         for s in shown["switches"]
     }
     links = [

@@ -18,7 +18,7 @@ from graph import Fabric, fabric_of
 from network import Network, new_net
 from pipelines import Pipeline
 from plan import CONTROL, MANAGER_PORT, Plan
-from processes import Failure, Process, stop, undisturbed, until
+from processes import Failure, Process, kill_children, stop, undisturbed, until
 from routes import Route, routes
 
 
@@ -81,19 +81,34 @@ class Lab:
 
     def _read(self) -> Fabric:
         """Has a manager read the topology, and asks it what it has read."""
-        source = self.settings.topology
+        source = given = self.settings.topology
         if os.path.exists(source):
-            source = os.path.abspath(source)
+            source = self._imported(os.path.abspath(source))
         self.control.cmd("ip link set lo up")
         address = "127.0.0.1:%d" % MANAGER_PORT
         path = self.write("read.yaml", {"version": 1, "topology": source, "listen": address})
         reader = self.launch(CONTROL, "reader of the topology", ["offload-manager", "serve", "--config", path])
         try:
             until(lambda: reader.listens(MANAGER_PORT), self.settings.patience, lambda: "no manager came up", [reader])
-            return fabric_of(self.ask("topology", "show", manager=address))
+            fabric = fabric_of(self.ask("topology", "show", manager=address))
+            fabric.name = fabric.name or os.path.splitext(os.path.basename(given))[0]
+            return fabric
         finally:
             self.processes.remove(reader)
             stop([reader])
+
+    def _imported(self, path: str) -> str:
+        """A topology file of what another program has written, such as the
+        topology.json of the P4 tutorials; the file itself if it is no such thing."""
+        made = os.path.join(self.directory, "imported.yaml")
+        command = [os.path.join(self.settings.bin, "offload-manager"), "topology", "import", "--output", made, path]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+        if done.returncode == 0:
+            self.settings.tell(done.stdout.strip())
+            return made
+        if "detect the format" in done.stdout:  # the manager says better what is wrong with a file of the project's own
+            return path
+        raise Failure(done.stdout.strip())
 
     def _scripts(self) -> Dict[str, str]:
         """How each node's namespace is wired."""
@@ -195,6 +210,10 @@ class Lab:
         if self.manager:
             stop([self.manager])  # first: it would tell of every agent that goes
         stop(self.processes)
+        for node in self.net.values():
+            if node.waiting:  # for a command of the prompt, which a signal to this program has broken off
+                kill_children(node.shell.pid)
+                node.waitOutput()
         self.net.stop()
         if not self.settings.logs:
             shutil.rmtree(self.directory, ignore_errors=True)

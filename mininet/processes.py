@@ -144,6 +144,13 @@ def describe(status: int) -> str:
     return "signal %d" % -status if status < 0 else "status %d" % status
 
 
+def kill_children(pid: int) -> None:
+    """Kills the processes that a process has started, and not those of theirs."""
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        for child in f.read().split():
+            os.kill(int(child), signal.SIGKILL)
+
+
 def stop(processes: Iterable[Process]) -> None:
     """Asks processes to end, and kills those that do not."""
     running = [p for p in processes if p.ended() is None]

@@ -29,12 +29,12 @@ def text(fabric: Fabric, result: Result) -> str:
 
 
 def measurements(result: Result) -> str:
-    rows: List[Sequence[object]] = [("BYTES", "OPERATIONS", "MIN", "MEDIAN", "P99", "MBIT/S", "WAY", "RESULT", "ROOT")]
+    rows: List[Sequence[object]] = [("BYTES", "OPERATIONS", "MIN", "MEDIAN", "P99", "MBIT/S", "WAY", "REDUCED BY", "RESULT", "ROOT")]
     for m in result.measurements:
         r = m.row
         rows.append((
             r["bytes"], r["iterations"], duration(r["min_us"]), duration(r["median_us"]), duration(r["p99_us"]),
-            "%.1f" % goodput(m), r["way"], r["result"], root_of(m.tree) or "-"))
+            "%.1f" % goodput(m), r["way"], r["reduced_by"] or "-", r["result"], root_of(m.tree) or "-"))
     refusals = sorted({m.refusal for m in result.measurements if m.refusal})
     return "\n".join([table(rows)] + ["No tree: %s." % r for r in refusals]) if result.measurements else ""
 
@@ -73,18 +73,21 @@ AGENT_COLUMNS = (
     ("RESULTS", ("results",)),
     ("PACKETS IN", ("packets.in",)),
     ("PACKETS OUT", ("packets.out",)),
+    ("BY ITS CPU", ("handed_packets",)),
 )
 
 
 def agents(result: Result) -> str:
     """What the agents have counted since they started, those that were idle left
-    out."""
-    rows: List[Sequence[object]] = [["SWITCH"] + [c for c, _ in AGENT_COLUMNS] + ["REPAIRS", "DROPS"]]
+    out, beside what reduced on their switches; packets by their CPU are those that
+    a target has handed over."""
+    pipelines = {v["switch"]: v["pipeline"] for m in result.measurements if m.tree for v in m.tree["switches"]}
+    rows: List[Sequence[object]] = [["SWITCH", "PIPELINE"] + [c for c, _ in AGENT_COLUMNS] + ["REPAIRS", "DROPS"]]
     for switch, values in result.agents.items():
         numbers = [sum(int(values.get(k, 0)) for k in keys) for _, keys in AGENT_COLUMNS]
         repairs, drops = (int(sum(v for k, v in values.items() if k.startswith(p + "."))) for p in ("repairs", "drops"))
         if any(numbers) or repairs or drops:
-            rows.append([switch] + numbers + [repairs, _with_reasons(drops, values)])
+            rows.append([switch, pipelines.get(switch, "-")] + numbers + [repairs, _with_reasons(drops, values)])
     return table(rows) if len(rows) > 1 else ""
 
 
@@ -112,7 +115,10 @@ def _measurement(fabric: Fabric, m: Measurement) -> dict:
         "hosts": int(r["ranks"]), "type": r["type"], "bytes": int(r["bytes"]), "iterations": int(r["iterations"]),
         "min_us": float(r["min_us"]), "median_us": float(r["median_us"]), "p99_us": float(r["p99_us"]),
         "goodput_mbit_per_second": goodput(m),
-        "way": r["way"], "right": r["result"] == "right",
+        "way": r["way"], "reduced_by": r["reduced_by"].split("+") if r["reduced_by"] else [],
+        "reducers": {v["switch"]: {"pipeline": v["pipeline"], "own": v.get("own", "")} for v in m.tree["switches"]}
+        if m.tree else {},
+        "right": r["result"] == "right",
         "root": root_of(m.tree), "refusal": m.refusal,
         "links": [
             {

@@ -79,7 +79,7 @@ def options(arguments: Optional[List[str]] = None) -> argparse.Namespace:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     g = p.add_argument_group("fabric")
     g.add_argument("--topo", default="leaf-spine:4,2,2", metavar="FABRIC",
-                   help="a specification such as fat-tree:4, or a file (docs/topology.md)")
+                   help="a specification such as fat-tree:4, a file (docs/topology.md), or one that topology import reads")
     g.add_argument("--pipeline", choices=["soft", "bmv2"], default="soft", help="what reduces in switches")
     g.add_argument("--bmv2", metavar="PATH", help="simple_switch_grpc; by default that on the PATH")
     g.add_argument("--rate", type=rate, help="what each link carries in each direction, such as 200mbit")

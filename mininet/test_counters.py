@@ -1,6 +1,9 @@
 """Tests of what is read from the kernel and from agents, and of the exchange."""
 
+import contextlib
+import io
 import random
+import socket
 import unittest
 
 import counters
@@ -35,6 +38,18 @@ class Counters(unittest.TestCase):
     def test_since(self):
         before, now = [(Count(1, 2), Count(3, 4))], [(Count(11, 12), Count(3, 5))]
         self.assertEqual(counters.since(now, before), [(Count(10, 10), Count(0, 1))])
+
+
+class Silence(unittest.TestCase):
+    def test_ended_agent(self):
+        """One that has ended is told of in a sentence."""
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))  # bound, and nobody listens
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said):
+                answers = counters.fetch({"leaf-0": "http://127.0.0.1:%d/metrics" % s.getsockname()[1]})
+        self.assertEqual(answers, {})
+        self.assertEqual(said.getvalue(), "The agent of leaf-0 does not tell what it has counted: it has ended.\n")
 
 
 class Exchanges(unittest.TestCase):

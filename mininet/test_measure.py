@@ -30,6 +30,16 @@ class Comparison(unittest.TestCase):
         self.assertEqual(measure.excess(rows, 2), rows)
 
 
+    def test_repairs_that_hide_everything(self):
+        """What repairs explain is no more than a small share: a run in which
+        everything was sent again is no comparison."""
+        rows = [(8, "a--b", [1000, 1000], [60000, 1000]), (8, "b--c", [1000, 1000], [1000, 1000])]
+        self.assertEqual(measure.excess(rows, 59000), [])  # and yet
+        self.assertTrue(measure.many(rows, 59000, 3))
+        self.assertTrue(measure.many(rows, 81, 2))
+        self.assertFalse(measure.many(rows, 80, 2))
+
+
 class Targets(unittest.TestCase):
     def setUp(self):
         self.program = tempfile.NamedTemporaryFile(prefix="simple_switch_grpc")

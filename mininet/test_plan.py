@@ -54,12 +54,13 @@ class Shown(unittest.TestCase):
         shown = {
             "name": "f", "hosts": [{"name": "h", "up": True}],
             "switches": [{
-                "name": "s", "functions": "sum,max", "types": "none", "slots": 7, "children": 3, "chunk_bytes": 100}],
+                "name": "s", "functions": "sum,max", "types": "none", "slots": 7, "children": 3, "chunk_bytes": 100,
+                "window": 16}],
             "links": [{"a": {"node": "h", "port": 1}, "b": {"node": "s", "port": 9},
                        "bandwidth_bits_per_second": 1000, "latency_seconds": 1.2e-6}],
         }
         f = fabric_of(shown)
-        self.assertEqual(f.switches, {"s": Capability("sum,max", "none", 7, 3, 100)})
+        self.assertEqual(f.switches, {"s": Capability("sum,max", "none", 7, 3, 100, 16)})
         self.assertEqual(f.links[0].name(), "h:1--s:9")
         self.assertEqual(list(f.neighbours("s")), [(0, 1, "h")])
 
@@ -183,8 +184,8 @@ class Documents(unittest.TestCase):
             "between": ["h0", "leaf-0"], "ports": [1, 1], "addresses": ["10.0.0.1", "10.0.0.0"],
             "bandwidth": 10**9, "latency": "500ns"})
         self.assertEqual(documents.topology(self.plan, 200_000_000)["links"][1]["bandwidth"], 200_000_000)
-        self.assertEqual(documents.capability(Capability("sum,max", "none", 1, 2, 3)),
-                         {"functions": ["sum", "max"], "types": "none", "slots": 1, "children": 2, "chunk": 3})
+        self.assertEqual(documents.capability(Capability("sum,max", "none", 1, 2, 3, 4)),
+                         {"functions": ["sum", "max"], "types": "none", "slots": 1, "children": 2, "chunk": 3, "window": 4})
         json.dumps(t)
 
     def test_p4_agent(self):

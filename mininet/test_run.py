@@ -94,11 +94,29 @@ class Runs(unittest.TestCase):
             for link in on:
                 self.assertGreaterEqual(min(link["packets"]), chunks, link)
 
+    def check_reduced_by(self, report, pipeline):
+        """What is said of the pipeline is so by the agents' counters: those whose
+        CPU reduced took every contribution by it, others took none."""
+        on_tree = set()
+        for m in report["measurements"]:
+            self.assertEqual(m["reduced_by"], [pipeline])
+            on_tree |= set(m["reducers"])
+        self.assertTrue(on_tree)
+        for switch in on_tree:
+            values = report["agents"][switch]
+            handed = values["handed_packets"]
+            if pipeline == "agent-cpu":
+                self.assertGreaterEqual(handed, values["contributions"] / 2)
+                self.assertGreater(handed, 0)
+            else:
+                self.assertEqual(handed, 0)
+
     def test_soft(self):
         status, report, told = self.run_json("--topo", "leaf-spine:2,2,2", "--bytes", "8,65536", "--iterations", "3")
         self.assertEqual(status, 0, told)
         self.assertEqual([m["bytes"] for m in report["measurements"]], [8, 65536])
         self.check_on_tree(report)
+        self.check_reduced_by(report, "software")
         taken = sum(a["contributions"] for a in report["agents"].values())
         self.assertGreaterEqual(taken, 6 * 3 * (1 + 46))  # of 4 hosts and 2 leaves
 
@@ -155,6 +173,36 @@ class Runs(unittest.TestCase):
         self.assertIn(b"10.0.0.0 10.0.0.4 172.16.", err)
         self.assertEqual(self.left(), [])
 
+    def test_cli_ended_in_a_command(self):
+        """A signal while a command of the prompt runs ends it all, in good order."""
+        run = self.start("--topo", "leaf-spine:1,2,1", "--no-run", "--cli")
+        run.stdin.write(b"leaf-0 echo begun; sleep 1000\n")
+        run.stdin.flush()
+        said = b""
+        while b"begun" not in said:
+            more = os.read(run.stderr.fileno(), 1 << 16)
+            self.assertTrue(more, said)
+            said += more
+        run.send_signal(signal.SIGTERM)
+        _, err = run.communicate(timeout=PATIENCE)
+        self.assertEqual(run.returncode, 128 + signal.SIGTERM)
+        self.assertNotIn(b"Traceback", err)
+        self.assertEqual(self.left(), [])
+
+    def test_tutorial(self):
+        """The topology.json of the P4 tutorials is taken as it is."""
+        path = os.path.join(self.directory, "triangle.json")
+        with open(path, "w") as f:
+            json.dump({
+                "hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11", "commands": []},
+                          "h2": {"ip": "10.0.2.2/24", "mac": "08:00:00:00:02:22"}},
+                "switches": {"s1": {"runtime_json": "s1-runtime.json"}, "s2": {"runtime_json": "s2-runtime.json"}},
+                "links": [["h1", "s1-p1"], ["s1-p2", "s2-p2"], ["h2", "s2-p1"]]}, f)
+        status, report, told = self.run_json("--topo", path, "--bytes", "1432", "--iterations", "2")
+        self.assertEqual(status, 0, told)
+        self.assertEqual((report["fabric"], report["measurements"][0]["way"]), ("triangle", "offload"))
+        self.assertIn("building triangle: 2 hosts", told)
+
     def test_refusals(self):
         for arguments, words in (
             (["--topo", "fat-tree:3"], "fat-tree: k = 3"),
@@ -195,13 +243,43 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.left(), [])
         self.assertEqual(os.listdir(self.temporary), [])
 
+    def run_bmv2(self, *arguments):
+        """run_json on bmv2; the test is skipped where there is none."""
+        program = os.environ.get("TRIBUTARY_BMV2") or "simple_switch_grpc"
+        if not shutil.which(program):
+            self.skipTest("there is no %s (bmv2): put it on the PATH, or its path into TRIBUTARY_BMV2" % program)
+        return self.run_json("--pipeline", "bmv2", "--bmv2", program, "--topo", "leaf-spine:2,2,2", *arguments)
+
     def test_bmv2(self):
-        if not shutil.which("simple_switch_grpc"):
-            self.skipTest("simple_switch_grpc (bmv2) is not on the PATH")
-        status, report, told = self.run_json(
-            "--pipeline", "bmv2", "--topo", "leaf-spine:2,2,2", "--bytes", "8,65536", "--iterations", "3")
+        status, report, told = self.run_bmv2("--bytes", "8,65536", "--iterations", "3")
         self.assertEqual(status, 0, told)
         self.check_on_tree(report)
+        self.check_reduced_by(report, "p4")
+
+    def test_bmv2_hands_over(self):
+        """Sums of float32 are the agents', and are said to be."""
+        status, report, told = self.run_bmv2("--type", "float32", "--bytes", "8192", "--iterations", "2")
+        self.assertEqual(status, 0, told)
+        self.check_on_tree(report)
+        self.check_reduced_by(report, "agent-cpu")
+
+    def test_bmv2_loses(self):
+        """Packets that links lose are repaired by the target, and results are right."""
+        status, report, told = self.run_bmv2("--loss", "0.03", "--way", "auto", "--bytes", "65536", "--iterations", "3")
+        self.assertEqual(status, 0, told)
+        self.assertTrue(all(m["right"] for m in report["measurements"]))
+        repairs = sum(v for a in report["agents"].values() for k, v in a.items() if k.startswith("repairs."))
+        self.assertGreater(repairs, 0)
+
+    def test_bmv2_is_killed(self):
+        """A target that is killed in the middle of an operation takes the tree with
+        it, and nothing else: the operation ends right."""
+        status, report, told = self.run_bmv2(
+            "--kill", "target:root", "--way", "auto", "--bytes", "4194304", "--iterations", "1")
+        self.assertEqual(status, 0, told)
+        self.assertRegex(report["struck"], "^the target of .* was killed, and started again$")
+        self.assertTrue(report["measurements"][0]["right"])
+        self.assertIn(report["measurements"][0]["way"], ("mixed", "offload"))  # the next tree may finish it
 
 
 if __name__ == "__main__":

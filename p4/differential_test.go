@@ -2,12 +2,14 @@ package p4_test
 
 import (
 	"flag"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tributary-fabric/tributary/internal/transcript"
+	"github.com/tributary-fabric/tributary/p4"
 )
 
 var steps = flag.Int("steps", 3000, "packets of the random scenes that are sent through bmv2 and the core")
@@ -39,6 +41,9 @@ func TestTranscriptsOnBMv2(t *testing.T) {
 		}
 		return got
 	})
+	if flag.Lookup("update").Value.String() == "true" && !t.Failed() {
+		p.must(os.WriteFile(recorded, []byte(digests(t, p4.DeviceConfig())), 0o644))
+	}
 }
 
 // TestRandomOnBMv2 sends the same packets through bmv2 and the core, and

@@ -197,3 +197,18 @@ var discardNames = [Discards]string{
 	DiscardLocal:    "local",
 	DiscardLength:   "length",
 }
+
+// own are the functions that the program reduces by itself, by element type, as
+// stages/soundness.p4 has them: a bit a function.
+var own = [...]uint32{
+	0: 0x0,
+	1: 0x7fa,
+	2: 0x7fa,
+	3: 0x7fa,
+	4: 0x7fa,
+	5: 0x18,
+	6: 0x18,
+	7: 0x18,
+	8: 0x18,
+	9: 0x2,
+}

@@ -65,6 +65,8 @@ type Installed struct {
 	Socket uint64
 	Epoch  uint32
 	Err    error // why not; then the epoch is not there
+	// Reducer is what reduces for the epoch.
+	Reducer topology.Reducer
 }
 
 // Ended tells that a plane has given an epoch up by itself.

@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/p4rt/p4rttest"
 	"github.com/tributary-fabric/tributary/p4"
 )
-
-const bmv2 = "simple_switch_grpc"
 
 // bmv2CPU is the port of the controller in the toy program.
 const bmv2CPU = 510
@@ -33,12 +32,9 @@ type live struct {
 // startLive starts bmv2. The test is skipped where that cannot be.
 func startLive(t *testing.T) *live {
 	t.Helper()
-	program, err := exec.LookPath(bmv2)
-	if err != nil {
-		t.Skipf("%s is not on the PATH; it comes with bmv2, built with P4Runtime", bmv2)
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("network namespaces take root")
+	program, lack := p4rttest.BMv2()
+	if lack != "" {
+		t.Skip(lack)
 	}
 	dir, err := os.MkdirTemp("", "p4rt") // short: a socket's path has little room
 	if err != nil {
@@ -55,9 +51,12 @@ func (l *live) address() string { return "unix:" + filepath.Join(l.dir, "s") }
 
 func (l *live) start() {
 	l.t.Helper()
-	l.process = exec.Command(l.program, "--no-p4", "--device-id", "1", "--thrift-port", "9090",
-		"--notifications-addr", "ipc://"+filepath.Join(l.dir, "n"),
-		"--", "--grpc-server-addr", l.address(), "--cpu-port", strconv.Itoa(bmv2CPU))
+	apart, err := p4rttest.Apart(l.program, l.dir)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	options := append(append([]string{"--no-p4", "--device-id", "1"}, apart...), "--", "--grpc-server-addr", l.address(), "--cpu-port", strconv.Itoa(bmv2CPU))
+	l.process = exec.Command(l.program, options...)
 	l.process.Dir = l.dir
 	l.process.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	var output bytes.Buffer
@@ -74,7 +73,7 @@ func (l *live) start() {
 	l.t.Cleanup(func() {
 		if l.t.Failed() {
 			<-ended
-			l.t.Logf("%s printed:\n%s", bmv2, output.String())
+			l.t.Logf("bmv2 printed:\n%s", output.String())
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,6 +29,7 @@ type Target struct {
 	// Replace tells to push the program, too, to a target that holds a
 	// stranger's. An earlier or later version of this one is always replaced.
 	Replace bool
+	TLS     *tls.Config // by which its server is reached; nil: without encryption
 }
 
 // Validate reports what is wrong with t; the error wraps ErrConfig.
@@ -51,7 +54,7 @@ const deadline = 1500 * time.Millisecond
 // was started last is primary: the other may hang.
 func (t *Target) client() p4rt.Config {
 	return p4rt.Config{
-		Target: t.Address, Device: t.Device, Deadline: deadline,
+		Target: t.Address, Device: t.Device, TLS: t.TLS, Deadline: deadline,
 		Election: p4rt.Election{Low: uint64(time.Now().UnixNano())},
 		Pipeline: p4rt.Pipeline{P4Info: p4.Info(), Device: p4.DeviceConfig(), Order: p4.TableOrder()},
 	}
@@ -68,21 +71,28 @@ type Config struct {
 	adjust func(*p4rt.Config) // of the session, for tests; nil: nothing
 }
 
+// Window is the largest window of a tree that bmv2 bears, in chunks: the queue of
+// each of its ports has room for 64 packets, and drops what is more.
+const Window = 64
+
 // Limits returns what a target with the program can do: every function on every
 // type, since what the program does not reduce is handed over.
 func Limits() topology.Capability {
 	return topology.Capability{
 		Functions: topology.AllFunctions(), Types: topology.AllTypes(),
-		Slots: p4.Slots, Children: p4.Children, Chunk: p4.Chunk,
+		Slots: p4.Slots, Children: p4.Children, Chunk: p4.Chunk, Window: Window,
 	}
 }
 
-// Within returns as much of a capability as a target with the program can do.
+// Within returns as much of a capability as a target with the program can do. Its
+// window is that of the capability, for a target with other queues than bmv2's;
+// 0: as in Limits.
 func Within(c topology.Capability) topology.Capability {
 	most := Limits()
 	return topology.Capability{
 		Functions: c.Functions & most.Functions, Types: c.Types & most.Types,
 		Slots: min(c.Slots, most.Slots), Children: min(c.Children, most.Children), Chunk: min(c.Chunk, most.Chunk),
+		Window: cmp.Or(c.Window, most.Window),
 	}
 }
 
@@ -94,7 +104,8 @@ func (c Config) Validate() error {
 	if err := c.Capability.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if c.Capability != Within(c.Capability) {
+	most := Within(c.Capability)
+	if most.Window = c.Capability.Window; c.Capability != most {
 		return fmt.Errorf("%w: capability %+v is more than the program's, %+v", ErrConfig, c.Capability, Limits())
 	}
 	return nil

@@ -97,7 +97,6 @@ var eventsOf = map[p4.Outcome][]string{
 	p4.Idled:         {"idle"},
 	p4.IdledOn:       {"idle", "kept"},
 	p4.Resent:        {"resent"},
-	p4.Handed:        {"handed"},
 	p4.Looped:        {"looped"},
 }
 
@@ -121,6 +120,9 @@ func (f fan) sent(o p4.Outcome) uint64 {
 
 // count adds n packets with an outcome.
 func count(to *rpc.TreeCounters, o p4.Outcome, n uint64) {
+	if o == p4.Handed { // the hand-over counts what it takes, which a target that dies cannot
+		return
+	}
 	if o != p4.Looped { // that comes again
 		to.PacketsIn += n
 	}

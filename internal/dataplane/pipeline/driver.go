@@ -11,6 +11,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/dataplane"
 	"github.com/tributary-fabric/tributary/internal/p4rt"
 	"github.com/tributary-fabric/tributary/p4"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // ErrUnusable is wrapped by what is refused while the target cannot be worked
@@ -102,18 +103,18 @@ func (d *driver) open(socket uint64, group uint32, number uint8) (index int, err
 	return t.index, nil
 }
 
-func (d *driver) install(ctx context.Context, socket uint64, c *aggregate.Config) error {
+func (d *driver) install(ctx context.Context, socket uint64, c *aggregate.Config) (topology.Reducer, error) {
 	if err := d.unusable(); err != nil {
-		return err
+		return topology.Reducer{}, err
 	}
 	t := d.ledger.trees[socket]
 	if t == nil {
-		return ErrNoTree
+		return topology.Reducer{}, ErrNoTree
 	}
 	now := d.plane.cfg.Clock.Now()
 	e, err := d.ledger.install(now, t, c)
 	if err != nil {
-		return err
+		return topology.Reducer{}, err
 	}
 	d.changed = true
 	d.plane.hand.install(now, t.index, c)
@@ -121,9 +122,9 @@ func (d *driver) install(ctx context.Context, socket uint64, c *aggregate.Config
 	if err := d.write(ctx); err != nil {
 		d.forget(e)
 		d.mend(ctx, err)
-		return err
+		return topology.Reducer{}, err
 	}
-	return nil
+	return e.reducer(), nil
 }
 
 func (d *driver) retire(socket uint64, number uint32) {

@@ -28,8 +28,9 @@ type handed struct {
 	core    *aggregate.Core
 	parents map[uint32]netip.AddrPort // by epoch
 	sent    map[uint32]bool           // epochs of which something went to the parent since it was asked
-	packets uint64                    // that were sent
-	bytes   uint64                    // with IP and UDP headers
+	// Packets and their bytes, with IP and UDP headers.
+	took, tookBytes uint64
+	sentOut, bytes  uint64
 }
 
 // open makes the core of a tree.
@@ -90,6 +91,8 @@ func (h *handover) take(now core.Time, packets []p4rt.Packet) []p4rt.Packet {
 			continue
 		}
 		t := h.trees[index]
+		t.took++
+		t.tookBytes += uint64(len(packets[i].Payload) - ethernetSize)
 		h.in[0] = aggregate.Input{Kind: aggregate.Packet, From: from, Packet: payload}
 		t.core.Step(now, h.in[:], &h.out)
 		for j := range h.out.Sends {
@@ -118,7 +121,7 @@ func (t *handed) packet(index int, s *aggregate.Send) p4rt.Packet {
 	if _, fault := head.Decode(frame[framing:]); fault == wire.NoFault && t.parents[head.Epoch] == to {
 		t.sent[head.Epoch] = true
 	}
-	t.packets++
+	t.sentOut++
 	t.bytes += uint64(len(frame) - ethernetSize)
 	return p4rt.Packet{Header: []p4rt.Meta{{ID: p4.PacketOutPort}}, Payload: frame}
 }
@@ -156,9 +159,10 @@ func (h *handover) counters(index int) rpc.TreeCounters {
 }
 
 func (t *handed) counters() rpc.TreeCounters {
-	c := rpc.TreeCounters{PacketsOut: t.packets, BytesOut: t.bytes}
+	c := rpc.TreeCounters{PacketsIn: t.took, BytesIn: t.tookBytes, PacketsOut: t.sentOut, BytesOut: t.bytes}
 	n := t.core.Counters()
 	dataplane.Count(&c, &n)
+	dataplane.AddEvent(&c, "handed", t.took)
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/p4"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // Why there is no tree or epoch.
@@ -211,6 +212,11 @@ func (e *epoch) state() p4.Epoch {
 // IPv6.
 func plain(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}
+
+// reducer returns what reduces for e.
+func (e *epoch) reducer() topology.Reducer {
+	return topology.Reducer{Pipeline: topology.P4, Own: p4.Own(len(e.cfg.Children), e.slots.base+e.slots.size)}
 }
 
 func (e *epoch) renew(now core.Time) {

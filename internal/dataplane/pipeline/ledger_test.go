@@ -11,6 +11,8 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/p4"
+	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // network is the ports and routes of a switch with two neighbours' prefixes.
@@ -299,5 +301,29 @@ func TestPlace(t *testing.T) {
 	}
 	if _, err := place(2048, nil, others); !errors.Is(err, ErrFull) {
 		t.Errorf("no gap: %v", err)
+	}
+}
+
+// TestReducerOfAnEpoch: where an epoch's slots are decides what the target does with
+// its sums of block32.
+func TestReducerOfAnEpoch(t *testing.T) {
+	l := newLedger()
+	low := installed(t, l, opened(t, l, 1, 1), epochOf(1, 2, p4.BlockSlots/2))
+	high := installed(t, l, opened(t, l, 2, 2), epochOf(2, 2, 64))
+	wide := epochOf(3, 2, 64)
+	for i := range p4.BlockChildren {
+		wide.Children = append(wide.Children, aggregate.Child{Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 2, byte(i)}), 7000), Lowest: uint32(2 + i)})
+	}
+	for name, test := range map[string]struct {
+		e    *epoch
+		want topology.Pipeline
+	}{
+		"in the first slots": {low, topology.P4}, "above them": {high, topology.AgentCPU},
+		"of many children": {installed(t, newLedger(), opened(t, newLedger(), 3, 3), wide), topology.AgentCPU},
+	} {
+		r := test.e.reducer()
+		if got := r.Serves(reduce.Sum, reduce.Block32); got != test.want || r.Serves(reduce.Sum, reduce.Int64) != topology.P4 {
+			t.Errorf("%s: by %v, %v", name, got, r)
+		}
 	}
 }

@@ -88,8 +88,8 @@ func (p *Plane) Open(socket uint64, group uint32, number uint8) {
 // Install implements dataplane.Plane.
 func (p *Plane) Install(socket uint64, c *aggregate.Config) {
 	p.jobs.Put(func(ctx context.Context) {
-		err := p.driver.install(ctx, socket, c)
-		p.cfg.Tell(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err})
+		reducer, err := p.driver.install(ctx, socket, c)
+		p.cfg.Tell(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err, Reducer: reducer})
 	})
 }
 

@@ -175,7 +175,8 @@ func TestHandOver(t *testing.T) {
 		all = b.counted()
 	}
 	n := all.Trees[0]
-	if n.Group != 7 || n.Events["taken"] != 2 || n.Events["results"] != 1 || n.PacketsOut != 2 || n.BytesOut != 2*(20+8+40+4) {
+	if n.Group != 7 || n.Events["taken"] != 2 || n.Events["results"] != 1 || n.Events["handed"] != 2 ||
+		n.PacketsIn != 2 || n.BytesIn != 2*(20+8+40+4) || n.PacketsOut != 2 || n.BytesOut != 2*(20+8+40+4) {
 		t.Errorf("counted: %+v", n)
 	}
 	b.Retire(1, 2)
@@ -255,7 +256,7 @@ func TestCensus(t *testing.T) {
 	add(1, p4.RelayedLost, 2)
 	add(1, p4.DropStale, 3)
 	add(1, p4.FaultVersion, 4)
-	add(1, p4.Handed, 6)
+	add(1, p4.Handed, 6) // that the agent did not take
 	add(1, p4.Looped, 9)
 	add(7, p4.DropGroup, 1) // of a tree that is gone
 	target.Count(p4.CounterDiscards, int(p4.DiscardTTL), 8, 0)
@@ -264,7 +265,7 @@ func TestCensus(t *testing.T) {
 		t.Fatalf("counted: %+v", c)
 	}
 	n := c.Trees[0]
-	for name, want := range map[string]uint64{"taken": 5, "results": 5, "probes": 2, "losts": 2, "relayed": 2, "handed": 6, "looped": 9} {
+	for name, want := range map[string]uint64{"taken": 5, "results": 5, "probes": 2, "losts": 2, "relayed": 2, "looped": 9, "handed": 0} {
 		if n.Events[name] != want {
 			t.Errorf("%d %s, want %d", n.Events[name], name, want)
 		}
@@ -274,19 +275,19 @@ func TestCensus(t *testing.T) {
 			t.Errorf("%d dropped by %s, want %d", n.Drops[reason], reason, want)
 		}
 	}
-	if n.PacketsIn != 20 || n.PacketsOut != 5*2+2*2 || c.Past.PacketsIn != 1 || c.Past.Drops["group"] != 1 || c.Past.Drops["discard-ttl"] != 8 {
+	if n.PacketsIn != 14 || n.PacketsOut != 5*2+2*2 || c.Past.PacketsIn != 1 || c.Past.Drops["group"] != 1 || c.Past.Drops["discard-ttl"] != 8 {
 		t.Errorf("counted: %+v, %+v", n, c.Past)
 	}
 	// A successor of a place, or of a target, begins with nothing.
 	b.Shut(2)
-	if past := b.counted().Past; past.PacketsIn != 21 || past.Events["results"] != 5 {
+	if past := b.counted().Past; past.PacketsIn != 15 || past.Events["results"] != 5 {
 		t.Errorf("when it is over: %+v", past)
 	}
 	if err := target.Restart(); err != nil {
 		t.Fatal(err)
 	}
 	b.usable()
-	if past := b.counted().Past; past.PacketsIn != 21 {
+	if past := b.counted().Past; past.PacketsIn != 15 {
 		t.Errorf("after a restart: %+v", past)
 	}
 }
@@ -307,6 +308,27 @@ func TestConfig(t *testing.T) {
 			if err == nil {
 				p.Close()
 			}
+		}
+	}
+}
+
+// TestWindowOfTheTarget: what a target bears is offered with the rest, and a file
+// that knows of other queues is believed.
+func TestWindowOfTheTarget(t *testing.T) {
+	if w := Within(topology.DefaultCapability()).Window; w != Window {
+		t.Errorf("where nothing is said a tree may have %d", w)
+	}
+	said := topology.DefaultCapability()
+	said.Window = 4 * Window
+	c := configOf(newTarget(t).Address())
+	c.Capability = Within(said)
+	b := newBench(t, c)
+	for {
+		if o := await[dataplane.Offer](b); o.Unusable == "" {
+			if o.Capability.Window != 4*Window {
+				t.Errorf("offered: %+v", o.Capability)
+			}
+			return
 		}
 	}
 }

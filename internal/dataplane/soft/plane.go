@@ -15,6 +15,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/runner"
 	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // ErrConfig is wrapped by the errors of Config.Validate.
@@ -107,7 +108,7 @@ func (p *Plane) Install(socket uint64, c *aggregate.Config) {
 	// that the tree has failed, which its watcher tells, too, but it may have
 	// done so before the epoch was there.
 	err := t.loop.Post(context.Background(), aggregate.Input{Kind: aggregate.Install, Config: c})
-	p.cfg.Tell(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err})
+	p.cfg.Tell(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err, Reducer: topology.SoftwareReducer()})
 }
 
 // Retire implements dataplane.Plane.

@@ -17,8 +17,8 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// batch is the packets that a tree reads at once.
-const batch = 512
+// batch is the packets, or runs of them, that a tree reads at once.
+const batch = 32
 
 // tree is one tree of a group on this switch: a socket, and the aggregate core
 // behind it, both owned by one loop.
@@ -33,7 +33,6 @@ type tree struct {
 	loop     *runner.Loop[aggregate.Input, aggregate.Output]
 	messages []transport.Message // of one step; owned by loop
 	epochs   []uint32            // installed; under the plane's lock
-	watched  chan struct{}       // closed when the goroutine that watches loop has ended
 }
 
 func (p *Plane) newTree(socket uint64, group uint32, number uint8) (*tree, error) {
@@ -43,10 +42,9 @@ func (p *Plane) newTree(socket uint64, group uint32, number uint8) (*tree, error
 	}
 	t := &tree{
 		plane: p, socket: socket, group: group, number: number, conn: conn, udp: udp, core: aggregate.New(),
-		watched: make(chan struct{}),
 	}
 	t.loop, err = runner.Start(runner.Config[aggregate.Input, aggregate.Output]{
-		Core: t.core, Clock: p.cfg.Clock,
+		Core: t.core, Clock: p.cfg.Clock, Ended: t.failed,
 		Apply: func(_ core.Time, out *aggregate.Output) []aggregate.Input {
 			t.send(out)
 			out.TakesRuns = true // of the next step
@@ -60,7 +58,6 @@ func (p *Plane) newTree(socket uint64, group uint32, number uint8) (*tree, error
 		_ = conn.Close()
 		return nil, err
 	}
-	go t.watch()
 	return t, nil
 }
 
@@ -136,13 +133,8 @@ func (t *tree) flush() {
 	}
 }
 
-// watch waits for the end of the loop, and tells if that was a failure.
-func (t *tree) watch() {
-	defer close(t.watched)
-	err := t.loop.Err()
-	if err == nil {
-		return
-	}
+// failed tells that the loop has ended by its socket.
+func (t *tree) failed(err error) {
 	t.plane.cfg.Log.Error("tree failed", slog.Uint64("group", uint64(t.group)), slog.Any("error", err))
 	t.plane.mu.Lock()
 	epochs := slices.Clone(t.epochs)
@@ -155,7 +147,6 @@ func (t *tree) watch() {
 // end ends a tree and waits for it.
 func (t *tree) end() {
 	t.loop.Close()
-	<-t.watched
 	if err := t.conn.Close(); err != nil {
 		t.plane.cfg.Log.Debug("closing a tree", slog.Uint64("group", uint64(t.group)), slog.Any("error", err))
 	}
@@ -168,7 +159,7 @@ func (t *tree) counters(ctx context.Context) (rpc.TreeCounters, []aggregate.Epoc
 	read := func() { c, epochs = t.core.Counters(), t.core.Traffic() }
 	err := t.loop.Do(ctx, read)
 	if errors.Is(err, runner.ErrClosed) { // it has ended meanwhile
-		<-t.watched
+		<-t.loop.Done()
 		read() // nobody else touches the core any more
 		err = nil
 	}

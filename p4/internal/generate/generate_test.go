@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
 	"go/format"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -99,6 +101,7 @@ func generate(t *testing.T) []byte {
 		info.GetPkgInfo().GetName(), info.GetPkgInfo().GetVersion())
 	generateIDs(&b, info)
 	generateConstants(t, &b)
+	generatePairs(t, &b)
 	out, err := format.Source(b.Bytes())
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, b.String())
@@ -228,3 +231,34 @@ func camel(name string) string {
 }
 
 func words(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "-")) }
+
+// pair is a row of the table of functions and types: their numbers, and the action.
+var pair = regexp.MustCompile(`(?m)^ +\((\d+), (\d+)\): (\w+)\(`)
+
+// generatePairs writes which functions the program reduces by itself, by type: those
+// that the table of stages/soundness.p4 does not leave to the agent.
+func generatePairs(t *testing.T, b *bytes.Buffer) {
+	t.Helper()
+	text, err := os.ReadFile(root + "stages/soundness.p4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own []uint32
+	rows := pair.FindAllSubmatch(text, -1)
+	for _, row := range rows {
+		function, err1 := strconv.Atoi(string(row[1]))
+		element, err2 := strconv.Atoi(string(row[2]))
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		own = append(own, make([]uint32, max(0, element+1-len(own)))...)
+		if action := string(row[3]); action == "pair" || action == "steps" {
+			own[element] |= 1 << function
+		}
+	}
+	fmt.Fprint(b, "\n// own are the functions that the program reduces by itself, by element type, as\n// stages/soundness.p4 has them: a bit a function.\nvar own = [...]uint32{\n")
+	for element, functions := range own {
+		fmt.Fprintf(b, "%d: %#x,\n", element, functions)
+	}
+	fmt.Fprint(b, "}\n")
+}
