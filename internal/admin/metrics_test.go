@@ -237,7 +237,7 @@ func TestMetricsTellWhatHappened(t *testing.T) {
 		"tributary_manager_epochs_total":                    1,
 		"tributary_agent_trees":                             1,
 		"tributary_agent_slots":                             topology.DefaultSlots,
-		"tributary_agent_slots_used":                        2 * hostlib.DefaultWindow,
+		"tributary_agent_slots_used":                        float64(2 * manager.DefaultConfig().StartWindow),
 		"tributary_host_communicators":                      1,
 		"tributary_host_operations_total allreduce offload": 1,
 		"tributary_host_epochs_entered_total offload":       1,

@@ -75,6 +75,20 @@ func Start(c Config) (*Server, error) {
 	return s, nil
 }
 
+// Check returns why Start cannot succeed, the port aside.
+func (c Config) Check() error {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return fmt.Errorf("admin: %w", err)
+	}
+	c.Listen = net.JoinHostPort(host, "0")
+	listener, err := listen(c)
+	if err != nil {
+		return err
+	}
+	return listener.Close()
+}
+
 func listen(c Config) (net.Listener, error) {
 	a, err := net.ResolveTCPAddr("tcp", c.Listen)
 	if err != nil {

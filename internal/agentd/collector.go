@@ -36,6 +36,7 @@ var events = map[string]*prometheus.Desc{
 	"errors":   newDesc("errors_total", "Chunks that got an error: members disagree."),
 	"idle":     newDesc("idle_probes_total", "Idle probes of children."),
 	"expired":  newDesc("expired_epochs_total", "Epochs whose lease ran out."),
+	"handed":   newDesc("handed_packets_total", "Packets that the target has handed to the agent's CPU, and that it took."),
 }
 
 // repairs are the events that are of repair, and how they are called.

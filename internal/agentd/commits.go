@@ -54,6 +54,7 @@ func (d *Daemon) installed(e dataplane.Installed) {
 	about := []any{
 		slog.Uint64("group", uint64(i.Group)), slog.Uint64("epoch", uint64(i.Epoch)),
 		slog.Int("children", len(i.Config.Children)), slog.Uint64("window", uint64(i.Config.Window)),
+		slog.String("reducer", e.Reducer.String()),
 	}
 	if e.Err != nil {
 		d.log.Error("epoch refused by the data plane", append(about, slog.Any("error", e.Err))...)
@@ -61,6 +62,7 @@ func (d *Daemon) installed(e dataplane.Installed) {
 		d.log.Info("epoch in use", about...)
 	}
 	for _, r := range i.replies {
+		r.Reducer = e.Reducer
 		if e.Err != nil {
 			r.Kind = agent.Refused
 			r.Refusal = &agent.Refusal{Cause: agent.Socket, Switch: d.cfg.Switch, Detail: e.Err.Error()}

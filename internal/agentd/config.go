@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"time"
 
@@ -76,6 +77,30 @@ func (c Config) Validate() error {
 		}
 	}
 	return nil
+}
+
+// Check reports what is wrong with c on this machine: what Validate does, and
+// addresses that Start could not listen on, whoever has their ports.
+func (c Config) Check() error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if err := rpc.CheckListen(c.Listen, c.server()); err != nil {
+		return fmt.Errorf("agentd: switch %s: %w", c.Switch, err)
+	}
+	return c.checkData()
+}
+
+// checkData reports a data address that the trees' sockets could not have.
+func (c Config) checkData() error {
+	if c.Target != nil {
+		return nil // it has them
+	}
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(c.Data, 0)))
+	if err != nil {
+		return fmt.Errorf("agentd: switch %s: data address %v: %w", c.Switch, c.Data, err)
+	}
+	return conn.Close()
 }
 
 // trusted reports what is wrong with the certificate, or with its absence.

@@ -50,6 +50,9 @@ func Start(c Config) (*Daemon, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	if err := c.checkData(); err != nil {
+		return nil, err
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

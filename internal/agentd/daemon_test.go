@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -139,7 +141,11 @@ func (g *group) prepare(ctx context.Context, c *rpc.AgentClient) (err error) {
 }
 
 func (g *group) commit(ctx context.Context, c *rpc.AgentClient) error {
-	return c.Commit(ctx, agent.Commit{Incarnation: g.incarnation, Config: g.config})
+	by, err := c.Commit(ctx, agent.Commit{Incarnation: g.incarnation, Config: g.config})
+	if err == nil && by.Pipeline == topology.UnknownPipeline {
+		err = errors.New("what reduces is not told")
+	}
+	return err
 }
 
 func (g *group) install(t *testing.T, c *rpc.AgentClient) {
@@ -407,10 +413,14 @@ func TestUnusableDataAddress(t *testing.T) {
 	cfg := config()
 	cfg.Data = netip.MustParseAddr("192.0.2.1") // of no interface (RFC 5737)
 	cfg.AllowPlaintext = true
-	_, c := start(t, cfg)
-	err := newGroup(t, c, 1, 1).prepare(testContext(t), c)
-	if !errors.Is(err, agent.ErrSocket) {
-		t.Errorf("got %v", err)
+	if d, err := agentd.Start(cfg); !errors.Is(err, syscall.EADDRNOTAVAIL) || !strings.Contains(err.Error(), "data address 192.0.2.1") {
+		t.Errorf("started with %v", err)
+		if err == nil {
+			d.Kill()
+		}
+	}
+	if err := cfg.Check(); !errors.Is(err, syscall.EADDRNOTAVAIL) {
+		t.Errorf("checked with %v", err)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/p4rt/p4rttest"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -32,28 +33,6 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
-
-// bmv2Variable names a variable with the path of bmv2, where it is not on the
-// PATH.
-const bmv2Variable = "TRIBUTARY_BMV2"
-
-// bmv2 returns the path of simple_switch_grpc. The test is skipped where there
-// is none, or where there are no namespaces.
-func bmv2(t *testing.T) string {
-	t.Helper()
-	name := os.Getenv(bmv2Variable)
-	if name == "" {
-		name = "simple_switch_grpc"
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("no %s: put bmv2's on the PATH, or its path into %s", name, bmv2Variable)
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("network namespaces take root")
-	}
-	return path
-}
 
 // space is a network namespace, and a thread in it. It ends with the thread.
 type space struct {
@@ -173,7 +152,10 @@ type live struct {
 
 func newLive(t *testing.T) *live {
 	t.Helper()
-	path := bmv2(t)
+	path, lack := p4rttest.BMv2()
+	if lack != "" {
+		t.Skip(lack)
+	}
 	dir, err := os.MkdirTemp("", "agentd") // short: a socket's path has little room
 	if err != nil {
 		t.Fatal(err)
@@ -218,10 +200,14 @@ func (l *live) address() string { return "unix:" + filepath.Join(l.dir, "s") }
 
 func (l *live) start() {
 	l.Helper()
-	cmd := exec.Command(l.path, "--no-p4", "--device-id", "3", "-i", "1@port1", "-i", "2@port2",
-		"-i", fmt.Sprintf("%d@loop-out", p4.LoopOutPort), "-i", fmt.Sprintf("%d@loop-in", p4.LoopInPort),
-		"--notifications-addr", "ipc://"+filepath.Join(l.dir, "n"),
-		"--", "--grpc-server-addr", l.address(), "--cpu-port", fmt.Sprint(p4.CPUPort))
+	options := []string{"--no-p4", "--device-id", "3", "-i", "1@port1", "-i", "2@port2",
+		"-i", fmt.Sprintf("%d@loop-out", p4.LoopOutPort), "-i", fmt.Sprintf("%d@loop-in", p4.LoopInPort)}
+	apart, err := p4rttest.Apart(l.path, l.dir)
+	if err != nil {
+		l.Fatal(err)
+	}
+	options = append(options, apart...)
+	cmd := exec.Command(l.path, append(options, "--", "--grpc-server-addr", l.address(), "--cpu-port", fmt.Sprint(p4.CPUPort))...)
 	cmd.Dir = l.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output := new(bytes.Buffer)
@@ -270,7 +256,7 @@ func (l *live) install(c *rpc.AgentClient, incarnation uint64, epoch uint32) (ag
 		Functions: topology.FunctionsOf(reduce.Sum), Types: topology.TypesOf(reduce.Int32, reduce.Float32),
 	})
 	if err == nil {
-		err = c.Commit(ctx, agent.Commit{Incarnation: incarnation, Config: config})
+		_, err = c.Commit(ctx, agent.Commit{Incarnation: incarnation, Config: config})
 	}
 	if err != nil {
 		l.Fatal(err)

@@ -22,8 +22,8 @@ func (c Config) planeConfigured() error {
 		return err
 	}
 	remote, err := c.Target.Remote()
-	if err == nil && remote && !c.AllowPlaintext {
-		err = fmt.Errorf("P4Runtime server %s is not on this machine, and is talked to without encryption: allow that by plaintext, or use a tunnel", c.Target.Address)
+	if err == nil && remote && c.Target.TLS == nil && !c.AllowPlaintext {
+		err = fmt.Errorf("P4Runtime server %s is not on this machine, and is talked to without encryption: give it certificates (p4runtime: tls), or allow that by plaintext", c.Target.Address)
 	}
 	return err
 }
@@ -122,7 +122,11 @@ func (d *Daemon) handle(ctx context.Context, event dataplane.Event) error {
 		}
 		return d.loop.Post(ctx, in)
 	case dataplane.Installed:
-		if e.Err != nil {
+		if e.Err == nil {
+			if err := d.loop.Post(ctx, agent.Installed{Socket: e.Socket, Epoch: e.Epoch, Reducer: e.Reducer}); err != nil {
+				return err
+			}
+		} else {
 			// The core has it as committed, and must not any more when the
 			// manager hears of it.
 			if err := d.loop.Post(ctx, agent.Expired{Socket: e.Socket, Epoch: e.Epoch, Lost: true}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/processor"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/internal/runner"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 var _ rpc.Agent = (*Daemon)(nil)
@@ -35,9 +36,9 @@ func (d *Daemon) Prepare(ctx context.Context, p agent.Prepare) (netip.AddrPort, 
 }
 
 // Commit implements rpc.Agent.
-func (d *Daemon) Commit(ctx context.Context, c agent.Commit) error {
-	_, err := d.ask(ctx, func(req uint64) agent.Input { c.Req = req; return c })
-	return err
+func (d *Daemon) Commit(ctx context.Context, c agent.Commit) (topology.Reducer, error) {
+	r, err := d.ask(ctx, func(req uint64) agent.Input { c.Req = req; return c })
+	return r.Reducer, err
 }
 
 // Remove implements rpc.Agent.

@@ -66,18 +66,19 @@ func chain(t *testing.T) *topology.Graph {
 		[2]string{"a", "plain"}, [2]string{"plain", "b"})
 }
 
-// explained returns what the manager says of the one tree of a group, which is
-// the active one.
+// explained returns what the manager says of a group, and its active tree. Others
+// are the same with another window.
 func explained(ctx context.Context, t *testing.T, f *embedded.Fabric, name string) (rpc.Explanation, rpc.TreeState) {
 	t.Helper()
 	e, err := f.Explain(ctx, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(e.Trees) != 1 || e.Trees[0].Stage != manager.TreeActive {
+	active := slices.IndexFunc(e.Trees, func(s rpc.TreeState) bool { return s.Stage == manager.TreeActive })
+	if active < 0 {
 		t.Fatalf("trees %+v, refusal %v", e.Trees, e.Refusal)
 	}
-	return e, e.Trees[0]
+	return e, e.Trees[active]
 }
 
 // TestSwitchThatOnlyForwards has one between two that reduce, with an agent that

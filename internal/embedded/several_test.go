@@ -103,7 +103,9 @@ func TestSpineOfALaneDies(t *testing.T) {
 				if lane != "job" {
 					hit, other = other, hit
 				}
-				if len(hit.Epochs) < 2 || len(other.Epochs) != 1 || other.Way != hostlib.Offload {
+				// The last one starts after the death, maybe in the next epoch.
+				isOne := len(hit.Epochs) < 2 && rank < len(outcomes)-1
+				if isOne || other.Way != hostlib.Offload {
 					t.Errorf("rank %d: the lane whose root died ran as %+v, the other as %+v", rank, hit, other)
 				}
 			}
@@ -148,7 +150,7 @@ func TestLaneWithoutATree(t *testing.T) {
 func TestNoSlotsForASecondLane(t *testing.T) {
 	ctx := within(t)
 	f := start(ctx, t, embedded.Config{
-		Topology: narrow(t, 2*64), Window: 64, Terms: []hostlib.GroupOption{hostlib.Stripes(2)},
+		Topology: narrow(t, 2*8), Window: 64, Terms: []hostlib.GroupOption{hostlib.Stripes(2)},
 	})
 	comms := communicators(ctx, t, f, "job")
 	onSwitches(ctx, t, comms)

@@ -18,12 +18,6 @@ func TestLanes(t *testing.T) {
 	f := newFabric(t, func(c *managerd.Config, _ map[string]*agentd.Config) { c.Store = &managerd.Memory{} })
 	spec := f.spec("job")
 	spec.Bundle = manager.Bundle{Name: "job", Kind: manager.Lanes, Count: 3}
-	for _, name := range []string{"leaf-0", "leaf-1", "spine-0", "spine-1"} {
-		f.eventually("the agent of "+name+" is met", func(ctx context.Context) (bool, error) {
-			s, err := f.switchState(ctx, name)
-			return s.Connected, err
-		})
-	}
 	plan, err := f.client.PlanGroup(testContext(t), spec)
 	if err != nil || len(plan.Groups) != 2 || !errors.Is(plan.Fewer, manager.ErrFewer) || plan.Groups[0].Root == plan.Groups[1].Root || plan.Groups[0].Figures.Bandwidth == 0 {
 		t.Fatalf("of two spines there are the lanes %+v; %v", plan, err)

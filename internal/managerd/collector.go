@@ -24,6 +24,10 @@ var (
 	descConnected   = newDesc("connected_switches", "Switches whose agent the manager has.")
 	descDrained     = newDesc("drained_switches", "Switches that take nothing new.")
 	descSlots       = newDesc("slots_used", "Slots that are reserved on all switches.")
+	descFree        = newDesc("slots_free", "Slots that groups may still have, on all switches.")
+	descWanted      = newDesc("slots_wanted", "Slots that groups with trees could use, on all switches.")
+	descFullest     = newDesc("slots_fullest_share", "Share of its slots that is reserved on the switch where it is the largest.")
+	descResizes     = newDesc("resizes_total", "Changes of a tree's window that were begun, by their direction.", "to")
 	descLost        = newDesc("agent_losses_total", "Agents that were lost after they had been met.")
 	descPlans       = newDesc("plans_total", "Choices of a tree, by their result.", "result")
 	descPlanning    = newDesc("plan_duration_seconds", "Time that it took to choose a tree, or to find none.")
@@ -43,7 +47,7 @@ func (d *Daemon) Collector() prometheus.Collector { return collector{d} }
 // Describe implements prometheus.Collector.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descGroups, descTrees, descSwitches, descConnected, descDrained, descSlots, descLost,
+		descGroups, descTrees, descSwitches, descConnected, descDrained, descSlots, descFree, descWanted, descFullest, descResizes, descLost,
 		descPlans, descPlanning, descRefusals, descEpochs, descSaveFailure,
 		descLinksDown, descMismatch, descMismatches,
 	} {
@@ -92,7 +96,8 @@ func (c collector) collectState(to chan<- prometheus.Metric) {
 	defer cancel()
 	var census manager.Census
 	var switches []manager.SwitchState
-	err := c.loop.Do(ctx, func() { census, switches = c.core.Census(), c.core.Switches() })
+	var resizes manager.Resizes
+	err := c.loop.Do(ctx, func() { census, switches, resizes = c.core.Census(), c.core.Switches(), c.core.Resizes() })
 	if err != nil {
 		to <- prometheus.NewInvalidMetric(descGroups, c.excuse(err))
 		return
@@ -106,7 +111,7 @@ func (c collector) collectState(to chan<- prometheus.Metric) {
 	for s := manager.TreePlanned; s < manager.TreeGone; s++ {
 		gauge(descTrees, census.Trees[s], s.String())
 	}
-	connected, drained, used := 0, 0, 0
+	connected, drained, used, free, wanted, fullest := 0, 0, 0, 0, 0, 0.0
 	for i := range switches {
 		s := &switches[i]
 		if s.Connected {
@@ -116,9 +121,19 @@ func (c collector) collectState(to chan<- prometheus.Metric) {
 			drained++
 		}
 		used += s.Used
+		free += max(0, s.Most-s.Used)
+		wanted += s.Wanted
+		if s.Most > 0 {
+			fullest = max(fullest, float64(s.Used)/float64(s.Most))
+		}
 	}
 	gauge(descSwitches, len(switches))
 	gauge(descConnected, connected)
 	gauge(descDrained, drained)
 	gauge(descSlots, used)
+	gauge(descFree, free)
+	gauge(descWanted, wanted)
+	to <- prometheus.MustNewConstMetric(descFullest, prometheus.GaugeValue, fullest)
+	to <- prometheus.MustNewConstMetric(descResizes, prometheus.CounterValue, float64(resizes.Grown), "larger")
+	to <- prometheus.MustNewConstMetric(descResizes, prometheus.CounterValue, float64(resizes.Shrunk), "smaller")
 }

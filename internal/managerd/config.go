@@ -117,6 +117,18 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Check reports what is wrong with c on this machine: what Validate does, and an
+// address that Start could not listen on, whoever has its port.
+func (c Config) Check() error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if err := rpc.CheckListen(c.Listen, c.server()); err != nil {
+		return fmt.Errorf("managerd: %w", err)
+	}
+	return nil
+}
+
 // unattended returns the switches without an agent.
 func (c Config) unattended() (all []topology.NodeID) {
 	for i := range c.Topology.Switches() {

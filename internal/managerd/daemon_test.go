@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -362,14 +363,15 @@ func TestLaterStreamEndsTheEarlier(t *testing.T) {
 	}
 }
 
-// flakyStore fails at first.
+// flakyStore at first fails to store what trees need.
 type flakyStore struct {
 	managerd.Memory
 	failures atomic.Int32 // left
 }
 
 func (s *flakyStore) Save(records []manager.Record) error {
-	if s.failures.Add(-1) >= 0 {
+	trees := slices.ContainsFunc(records, func(r manager.Record) bool { return r.Kind == manager.TreesRecord })
+	if trees && s.failures.Add(-1) >= 0 {
 		return errors.New("disk full")
 	}
 	return s.Memory.Save(records)
@@ -443,7 +445,7 @@ func (h errorsLogged) Handle(_ context.Context, r slog.Record) error {
 
 func TestAgentOfAnotherSwitch(t *testing.T) {
 	logged := make(errorsLogged, 100)
-	f := newFabric(t, func(c *managerd.Config, agents map[string]*agentd.Config) {
+	f := startFabric(t, func(c *managerd.Config, agents map[string]*agentd.Config) {
 		c.Log = slog.New(logged)
 		agents["leaf-0"].Switch = "leaf-1"
 	})
@@ -457,7 +459,7 @@ func TestAgentOfAnotherSwitch(t *testing.T) {
 
 func TestAbsentAgentIsNamed(t *testing.T) {
 	logged := make(errorsLogged, 100)
-	newFabric(t, func(c *managerd.Config, agents map[string]*agentd.Config) {
+	startFabric(t, func(c *managerd.Config, agents map[string]*agentd.Config) {
 		c.Log = slog.New(logged)
 		c.Connect = 50 * time.Millisecond
 		c.Agents["leaf-0"] = "127.0.0.1:1"

@@ -46,8 +46,16 @@ func testContext(t *testing.T) context.Context {
 }
 
 // newFabric starts agents and a manager, after adjust has changed their
-// configurations.
+// configurations, and waits until they are connected.
 func newFabric(t *testing.T, adjust func(*managerd.Config, map[string]*agentd.Config)) *fabric {
+	t.Helper()
+	f := startFabric(t, adjust)
+	f.connected()
+	return f
+}
+
+// startFabric is newFabric, without the wait.
+func startFabric(t *testing.T, adjust func(*managerd.Config, map[string]*agentd.Config)) *fabric {
 	t.Helper()
 	g, err := topology.LeafSpine(2, 2, 2)
 	if err != nil {
@@ -73,6 +81,18 @@ func newFabric(t *testing.T, adjust func(*managerd.Config, map[string]*agentd.Co
 	}
 	f.startManager()
 	return f
+}
+
+// connected waits until the manager has a connection to every agent: a plan made
+// before may lack switches.
+func (f *fabric) connected() {
+	f.Helper()
+	for name := range f.agents {
+		f.eventually("the agent of "+name+" is connected", func(ctx context.Context) (bool, error) {
+			s, err := f.switchState(ctx, name)
+			return err == nil && s.Connected, err
+		})
+	}
 }
 
 func (f *fabric) startAgent(name string, c agentd.Config) {

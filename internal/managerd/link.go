@@ -223,7 +223,7 @@ func (l *link) do(ctx context.Context, r request, incarnation uint64) error {
 	case r.commit != nil:
 		c := &r.commit.Config
 		answer.Kind, answer.Group, answer.Epoch, answer.Tree = agent.Committed, c.Group, c.Epoch, c.Tree
-		err = l.client.Commit(ctx, *r.commit)
+		answer.Reducer, err = l.client.Commit(ctx, *r.commit)
 	case r.remove != nil:
 		answer.Kind, answer.Group, answer.Epoch, answer.Tree = agent.Removed, r.remove.Group, r.remove.Epoch, r.remove.Tree
 		err = l.client.Remove(ctx, *r.remove)

@@ -292,7 +292,7 @@ func describe(f *rpc.Fabric, view topology.View, load *pathsel.Load, switches []
 			s := &switches[g.SwitchIndex(n)]
 			f.Nodes[n].Switch = &rpc.SwitchState{
 				Capability: view.Capability(n), Connected: s.Connected, Draining: s.Drained,
-				Trees: load.SwitchTrees(n), SlotsUsed: s.Used, CPU: view.NodeUtilization(n),
+				Trees: load.SwitchTrees(n), SlotsUsed: s.Used, SlotsMost: s.Most, Wanted: s.Wanted, CPU: view.NodeUtilization(n),
 			}
 		}
 	}

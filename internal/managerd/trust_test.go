@@ -112,12 +112,12 @@ func (j *journal) await(ctx context.Context, t *testing.T, text string) {
 	}
 }
 
-// newTrustedFabric is newFabric where everybody has a certificate of d's, as
+// newTrustedFabric is startFabric where everybody has a certificate of d's, as
 // far as adjust does not give another.
 func newTrustedFabric(t *testing.T, d trust, adjust func(*managerd.Config, map[string]*agentd.Config)) (*fabric, *journal) {
 	t.Helper()
 	log := &journal{more: make(chan struct{}, 1)}
-	f := newFabric(t, func(c *managerd.Config, agents map[string]*agentd.Config) {
+	f := startFabric(t, func(c *managerd.Config, agents map[string]*agentd.Config) {
 		c.Trust, c.Log = d.source(pki.Manager, "m"), slog.New(slog.NewTextHandler(log, nil))
 		for name, a := range agents {
 			a.Trust = d.source(pki.Agent, name)
@@ -186,15 +186,8 @@ func sum(ctx context.Context, t *testing.T, comms []*hostlib.Communicator) hostl
 func TestTrustedFabricReduces(t *testing.T) {
 	d := newTrust(t)
 	f, _ := newTrustedFabric(t, d, nil)
+	f.connected()
 	ctx := testContext(t)
-	f.eventually("all agents are met", func(ctx context.Context) (bool, error) {
-		for name := range f.agents {
-			if s, err := f.switchState(ctx, name); err != nil || !s.Connected {
-				return false, err
-			}
-		}
-		return true, nil
-	})
 	if o := sum(ctx, t, join(ctx, t, f, d, asIs)); o.Way != hostlib.Offload {
 		t.Errorf("it ran by %v: %s", o.Way, o.Reason)
 	}

@@ -2,6 +2,7 @@ package settings
 
 import (
 	_ "embed" // the schema
+	"errors"
 	"io"
 	"net/netip"
 	"slices"
@@ -17,7 +18,7 @@ import (
 )
 
 // DefaultAgentListen is where an agent listens that is told nothing else.
-const DefaultAgentListen = "127.0.0.1:7401"
+const DefaultAgentListen = "127.0.0.1:7410"
 
 //go:embed agent.schema.json
 var agentSchema []byte
@@ -38,6 +39,7 @@ type Agent struct {
 	PrepareLease  time.Duration      // 0: the core's default
 	Pipeline      string             // PipelineSoft or PipelineP4
 	Target        pipeline.Target
+	TargetTLS     TargetTLS
 	Admin         Admin
 	TLS           TLS
 	Plaintext     bool // without certificates on other addresses than loopback, too
@@ -75,7 +77,7 @@ func (d *document) agent(top field, a *Agent) {
 		"without":        d.features(&a.Without),
 		"prepare-lease":  d.period(&a.PrepareLease),
 		"pipeline":       d.oneOf(&a.Pipeline, PipelineSoft, PipelineP4),
-		"p4runtime":      d.p4runtime(&a.Target),
+		"p4runtime":      d.p4runtime(&a.Target, &a.TargetTLS),
 		"ports":          func(f field) { ports = f },
 		"routes":         func(f field) { routes = f },
 		"admin":          d.admin(&a.Admin),
@@ -131,6 +133,7 @@ func (d *document) capability(to *topology.Capability) func(field) {
 			"functions": func(f field) { to.Functions = topology.FunctionsOf(set(d, f, topology.AllFunctions().List())...) },
 			"types":     func(f field) { to.Types = topology.TypesOf(set(d, f, topology.AllTypes().List())...) },
 			"slots":     count(d, &to.Slots, 0, most), "children": count(d, &to.Children, 0, most), "chunk": count(d, &to.Chunk, 0, most),
+			"window": count(d, &to.Window, 0, most),
 		})
 	}
 }
@@ -176,9 +179,11 @@ func (a *Agent) Config() (agentd.Config, error) {
 		Switch: a.Switch, Capability: a.Capability, Listen: a.Listen, Data: a.Data, AllowPlaintext: a.Plaintext,
 		ReceiveBuffer: a.ReceiveBuffer, Without: a.Without, PrepareLease: a.PrepareLease,
 	}
-	if a.Pipeline == PipelineP4 {
-		c.Target = &a.Target
-		c.Capability = pipeline.Within(a.Capability)
+	if a.Pipeline != PipelineP4 {
+		return c, nil
 	}
-	return c, a.complete()
+	target := a.Target
+	encryption, err := a.TargetTLS.config()
+	target.TLS, c.Target, c.Capability = encryption, &target, pipeline.Within(a.Capability)
+	return c, errors.Join(a.complete(), err)
 }

@@ -141,11 +141,14 @@ func (d *document) core(limits, periods field, m *Manager) {
 	c, before := &m.Core, len(d.errs)
 	if limits.node != nil {
 		d.object(limits, map[string]func(field){
-			"groups":   count(d, &c.MaxGroups, 1, 1<<20),
-			"members":  count(d, &c.MaxMembers, 2, 1<<24),
-			"window":   count(d, &c.MaxWindow, 1, aggregate.MaxWindow),
-			"attempts": count(d, &c.MaxAttempts, 1, 1<<10),
-			"history":  count(d, &c.MaxHistory, 1, 1<<16),
+			"groups":       count(d, &c.MaxGroups, 1, 1<<20),
+			"members":      count(d, &c.MaxMembers, 2, 1<<24),
+			"window":       count(d, &c.MaxWindow, 1, aggregate.MaxWindow),
+			"first-window": count(d, &c.StartWindow, 1, aggregate.MaxWindow),
+			"group-slots":  count(d, &c.GroupSlots, 16, 1<<30),
+			"switch-slots": count(d, &c.SwitchSlots, 16, 1<<30),
+			"attempts":     count(d, &c.MaxAttempts, 1, 1<<10),
+			"history":      count(d, &c.MaxHistory, 1, 1<<16),
 		})
 	}
 	if periods.node != nil {
@@ -157,6 +160,7 @@ func (d *document) core(limits, periods field, m *Manager) {
 			"lease": d.period(&c.Lease), "suspicion": d.period(&c.Suspicion), "absence": d.period(&c.Absence),
 			"release-grace": d.period(&c.ReleaseGrace), "abandon": d.period(&c.Abandon),
 			"settle": d.period(&c.Settle),
+			"hold":   d.period(&c.Hold), "idle": d.period(&c.Idle),
 		})
 	}
 	if err := c.Validate(); err != nil && len(d.errs) == before {

@@ -54,7 +54,7 @@ func (a *Agent) complete() error {
 }
 
 // p4runtime returns a reader of where the target is.
-func (d *document) p4runtime(to *pipeline.Target) func(field) {
+func (d *document) p4runtime(to *pipeline.Target, encryption *TargetTLS) func(field) {
 	return func(f field) {
 		before := len(d.errs)
 		d.object(f, map[string]func(field){
@@ -74,7 +74,7 @@ func (d *document) p4runtime(to *pipeline.Target) func(field) {
 					to.Device = uint64(n)
 				}
 			},
-			"replace": d.boolean(&to.Replace),
+			"replace": d.boolean(&to.Replace), "tls": d.targetTLS(encryption),
 		})
 		if len(d.errs) == before && to.Address == "" {
 			d.failf(f, "address is missing")

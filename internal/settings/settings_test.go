@@ -2,13 +2,17 @@ package settings_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"io"
 	"io/fs"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +90,8 @@ func TestCommentedSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"tls:", "  certificate:", "  key:", "  authority:", "plaintext:", "admin:", "  listen:",
-			"membership:", "  name:", "  bootstrap:", "  keys:", "  encrypt:", "  state:"} {
+			"membership:", "  name:", "  bootstrap:", "  keys:", "  encrypt:", "  state:",
+			"  management:", "  timing:", "    grace:", "    health:", "    stealth:", "  hierarchy:", "    delegates:", "    supervisors:"} {
 			text = bytes.ReplaceAll(text, []byte("\n# "+name), []byte("\n"+name))
 		}
 		path := filepath.Join(examples, file)
@@ -101,7 +106,8 @@ func TestCommentedSettings(t *testing.T) {
 		if err != nil || !m.TLS.Given() || !m.Plaintext || m.Admin.Listen != "127.0.0.1:7480" {
 			t.Errorf("%s: %+v, %v", file, m, err)
 		}
-		if z := m.Membership; !z.Given() || len(z.Bootstrap) != 3 || !z.Encrypt || z.Keys != filepath.Join(examples, "membership.keys") {
+		if z := m.Membership; !z.Given() || len(z.Bootstrap) != 3 || !z.Encrypt || z.Keys != filepath.Join(examples, "membership.keys") ||
+			!z.Management || z.Timing != (membership.Timing{Grace: 375 * time.Millisecond, Health: 8, Stealth: 1}) || z.Hierarchy != (membership.Hierarchy{Delegates: 2, Supervisors: 2}) {
 			t.Errorf("%s: membership %+v", file, z)
 		}
 	}
@@ -116,6 +122,62 @@ func TestLeast(t *testing.T) {
 	if err != nil || a.Listen != settings.DefaultAgentListen || a.Capability.Types != 0 ||
 		a.Capability.Functions != topology.FunctionsOf(reduce.Sum, reduce.Max) || a.Capability.Slots != topology.DefaultSlots {
 		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// TestMembershipSettings: all that a file says of the membership is in the node's
+// configuration.
+func TestMembershipSettings(t *testing.T) {
+	const text = `version: 1
+topology: four-switches:2
+membership:
+  name: m
+  listen: 10.0.0.1:7946
+  bootstrap: [10.0.0.2:7946]
+  zone: 7
+  supervisors: [10.0.0.3:7946, 10.0.0.4:7946]
+  state: start
+  timing: {tau: 1ms, heartbeat: 2s, grace: 3s, confirm: 4ms, dial: 5s, theta: 2, random: 6, successors: 3, health: off, stealth: off}
+  hierarchy: {delegates: 3, supervisors: 4, settle: 1s, patience: 2s, retry: 3s, beat: 4s, silence: 5, linger: 6s}
+`
+	m, err := settings.ReadManager(strings.NewReader(text), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := m.Membership.Config()
+	want := membership.Config{
+		Name: "m", Listen: "10.0.0.1:7946", Bootstrap: []string{"10.0.0.2:7946"}, Zone: 7, Supervisors: []string{"10.0.0.3:7946", "10.0.0.4:7946"}, State: "start",
+		Timing: membership.Timing{
+			Tau: time.Millisecond, Heartbeat: 2 * time.Second, Grace: 3 * time.Second, Confirm: 4 * time.Millisecond, Dial: 5 * time.Second,
+			Theta: 2, Random: 6, Successors: 3, Health: -1, Stealth: -1,
+		},
+		Hierarchy: membership.Hierarchy{
+			Delegates: 3, Supervisors: 4, Settle: time.Second, Patience: 2 * time.Second, Retry: 3 * time.Second,
+			Beat: 4 * time.Second, Silence: 5, Linger: 6 * time.Second,
+		},
+	}
+	if err != nil || !reflect.DeepEqual(c, want) {
+		t.Errorf("%+v, %v; want %+v", c, err, want)
+	}
+}
+
+// TestNode reads the example, and a file with a name.
+func TestNode(t *testing.T) {
+	n, err := settings.ReadNodeFile(examples + "node.yaml")
+	if err != nil || n.Membership.Name != "" || len(n.Membership.Bootstrap) != 3 || n.Membership.Zone != 1 || n.Admin.Listen != "127.0.0.1:7482" || n.Log.Level != "info" {
+		t.Errorf("%+v, %v", n, err)
+	}
+	n, err = settings.ReadNode(strings.NewReader("version: 1\nmembership: {name: a, timing: {stealth: off}}\n"), "f")
+	if err != nil || n.Membership.Name != "a" || n.Membership.Timing.Stealth != -1 {
+		t.Errorf("%+v, %v", n, err)
+	}
+	for text, want := range map[string]string{
+		"version: 1\n": "f:1: membership is missing", "version: 1\nmembership: {zone: 3, management: true}\n": "f:2: membership: membership: invalid configuration: zone 3",
+		"version: 1\nmembership: {}\nstore: a\n": "f:3: store: unknown field",
+	} {
+		if _, err := settings.ReadNode(strings.NewReader(text), "f"); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
 	}
 }
 
@@ -231,9 +293,14 @@ func TestManagerErrors(t *testing.T) {
 		{"model", head + "planning: {model: nowhere.yaml}\n", topology.ErrField, []string{`f:3: planning.model: there is no file "nowhere.yaml"`}, false},
 		{"membership", head + "membership: {name: m, listen: here, bootstrap: [a], zone: -1}\n", topology.ErrField,
 			[]string{"f:3: membership.listen: ", "f:3: membership.bootstrap[0]: ", "f:3: membership.zone: -1 is not within"}, true},
-		{"membership without a name", head + "membership: {listen: \"127.0.0.1:1\"}\n", topology.ErrField, []string{"f:3: membership: name and listen are needed"}, true},
+		{"membership without a name", head + "membership: {listen: \"127.0.0.1:1\"}\n", topology.ErrField, []string{"f:3: membership: name is missing"}, true},
 		{"encryption without keys", head + "membership: {name: m, listen: \"127.0.0.1:1\", encrypt: true}\n", topology.ErrField, []string{"f:3: membership: encrypt needs keys"}, false},
 		{"member's name", head + "membership: {name: m@n, listen: \"127.0.0.1:1\"}\n", topology.ErrField, []string{"f:3: membership: membership: invalid configuration: the name"}, false},
+		{"membership's timing", head + "membership: {name: m, listen: \"127.0.0.1:1\", timing: {theta: 0, tau: 0s, health: 0, loud: 1}, hierarchy: {silence: 1, beat: 1}}\n", topology.ErrField,
+			[]string{"f:3: membership.timing.theta: 0 is not within", "f:3: membership.timing.tau: ", "f:3: membership.timing.health: 0 is not within", "f:3: membership.timing.loud: unknown field",
+				"f:3: membership.hierarchy.silence: 1 is not within", "f:3: membership.hierarchy.beat: must be a string"}, true},
+		{"membership's theta", head + "membership: {name: m, listen: \"127.0.0.1:1\", timing: {theta: 3, successors: 2}}\n", topology.ErrField, []string{"f:3: membership: membership: invalid configuration: timing: "}, false},
+		{"management in a zone", head + "membership: {name: m, listen: \"127.0.0.1:1\", zone: 3, management: true}\n", topology.ErrField, []string{"f:3: membership: membership: invalid configuration: zone 3"}, false},
 		{"window", head + "limits: {window: 100}\n", topology.ErrField, []string{"f:3: limits: manager: invalid configuration: windows"}, false},
 		{"alias", head + "listen: &a a:1\nstore: *a\n", topology.ErrField, []string{"f:4: store: must be a string, not an alias"}, false},
 		{"too many", head + "agents: {" + strings.Repeat("1: 1, 2: 2, ", 12) + "}\n", topology.ErrField, nil, false},
@@ -264,12 +331,16 @@ func TestAgentErrors(t *testing.T) {
 		{"capability", head + "capability:\n  functions: [sum, mean, sum]\n  types: [int7, 3]\n  slots: -1\n  children: many\n", topology.ErrField,
 			[]string{`f:4: capability.functions[1]: "mean" is not among`, `f:4: capability.functions[2]: "sum" is there twice`,
 				`f:5: capability.types[0]: "int7" is not among`, "f:5: capability.types[1]: must be a string", "f:6: capability.slots: -1", "f:7: capability.children: must be"}, true},
-		{"sets", head + "capability: {functions: most, types: {a: 1}}\n", topology.ErrField,
-			[]string{"f:3: capability.functions: must be all, none, or a list", "f:3: capability.types: must be all"}, true},
+		{"sets", head + "capability: {functions: most, types: {a: 1}, window: -1}\n", topology.ErrField,
+			[]string{"f:3: capability.functions: must be all, none, or a list", "f:3: capability.types: must be all", "f:3: capability.window: -1 is not within"}, true},
 		{"pipeline", head + "pipeline: fpga\n", topology.ErrField, []string{`f:3: pipeline: "fpga" is not one of soft, p4`}, true},
 		{"no target", head + "p4runtime: {}\n", topology.ErrField, []string{"f:3: p4runtime: address is missing"}, true},
 		{"target", head + "p4runtime: {address: here, device: -1, replace: perhaps}\n", topology.ErrField,
 			[]string{"f:3: p4runtime.address: ", "f:3: p4runtime.device: -1 is not within", "f:3: p4runtime.replace: must be true or false"}, true},
+		{"target's TLS", head + "p4runtime: {address: \"a:1\", tls: {certificate: c, name: 3}}\n", topology.ErrField,
+			[]string{"f:3: p4runtime.tls.name: must be a string"}, true},
+		{"target's authority", head + "p4runtime: {address: \"a:1\", tls: {certificate: c, key: k}}\n", topology.ErrField, []string{"f:3: p4runtime.tls: authority is missing"}, true},
+		{"target's key", head + "p4runtime: {address: \"a:1\", tls: {authority: a, certificate: c}}\n", topology.ErrField, []string{"f:3: p4runtime.tls: certificate and key are needed together"}, false},
 		{"ports", head + "ports:\n  - {number: 508, address: 10.0.0.256, mac: '02'}\n  - {number: 1, address: 'fd00::1'}\n  - {number: 1, address: 10.0.0.1}\n  - none\n", topology.ErrField,
 			[]string{"f:4: ports[0].number: 508", `f:4: ports[0].address: "10.0.0.256" is not an IPv4 address`, `f:4: ports[0].mac: "02" is not a hardware address`,
 				`f:5: ports[1].address: "fd00::1" is not`, "f:6: ports[2]: mac is missing", "f:7: ports[3]: must be an object"}, true},
@@ -423,5 +494,45 @@ func TestVerify(t *testing.T) {
 	}
 	if _, err := settings.ReadManager(strings.NewReader("version: 1\ntopology: leaf-spine:2,2,2\nperiods: {verify: never}"), "f"); !errors.Is(err, topology.ErrField) {
 		t.Errorf("never: %v", err)
+	}
+}
+
+// TestTargetTLS reads the files of a target's TLS, and says which cannot be read.
+func TestTargetTLS(t *testing.T) {
+	dir := t.TempDir()
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	for name, text := range map[string][]byte{
+		"ca.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), "empty.pem": nil,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(encryption string) (*tls.Config, error) {
+		text := "version: 1\nswitch: s\npipeline: p4\nports: [{number: 1, address: 10.0.0.1, mac: '02:00:00:00:00:01'}]\n" +
+			"p4runtime: {address: 'far.example:9559'" + encryption + "}\n"
+		a, err := settings.ReadAgent(strings.NewReader(text), filepath.Join(dir, "agent.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := a.Config()
+		return c.Target.TLS, err
+	}
+	if c, err := read(""); c != nil || err != nil {
+		t.Errorf("without: %v, %v", c, err)
+	}
+	c, err := read(", tls: {authority: ca.pem, name: leaf-0}")
+	if err != nil || c.ServerName != "leaf-0" || c.RootCAs == nil || c.InsecureSkipVerify {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for encryption, want := range map[string]string{
+		", tls: {authority: nowhere.pem}":                         "p4runtime.tls.authority: open ",
+		", tls: {authority: empty.pem}":                           "empty.pem has no certificate",
+		", tls: {authority: ca.pem, certificate: ca.pem, key: k}": "p4runtime.tls.certificate: open ",
+	} {
+		if _, err := read(encryption); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", encryption, err, want)
+		}
 	}
 }

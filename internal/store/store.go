@@ -65,6 +65,27 @@ func Open(path string) (*File, error) {
 	return s, nil
 }
 
+// Check returns why nothing could be written at path. It opens no store, which a
+// manager may have.
+func Check(path string) error {
+	path = filepath.Clean(path)
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		if file, err = begin(path); err == nil {
+			defer os.Remove(file.Name())
+		}
+	}
+	if err != nil {
+		return &Error{Path: path, Is: ErrWrite, Detail: err}
+	}
+	return file.Close()
+}
+
+// begin opens a file of another name beside path.
+func begin(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+}
+
 func ignoreClosed(err error) error {
 	if errors.Is(err, os.ErrClosed) {
 		return nil // bbolt has closed it
@@ -134,7 +155,7 @@ func recovered(err *error) func() {
 
 // create makes an empty store at path: all of it, or nothing.
 func create(path string) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	file, err := begin(path)
 	if err != nil {
 		return &Error{Path: path, Is: ErrWrite, Detail: err}
 	}

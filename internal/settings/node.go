@@ -1,0 +1,45 @@
+package settings
+
+import "io"
+
+// Node is the configuration of a process that is a node of a zone and nothing
+// else.
+type Node struct {
+	Membership Membership // Name may be empty
+	Admin      Admin
+	Log        Log
+}
+
+// ReadNodeFile is ReadNode for the file at path.
+func ReadNodeFile(path string) (*Node, error) { return readFile(path, ReadNode) }
+
+// ReadNode reads a node's configuration: version, membership (whose name need not
+// be there), admin and log. The name, usually the file's path, begins every error.
+func ReadNode(r io.Reader, name string) (*Node, error) {
+	d := &document{file: name}
+	n := &Node{Log: Log{"info", "text"}}
+	if top, ok := d.open(r); ok {
+		var version, membership field
+		d.object(top, map[string]func(field){
+			"version": func(f field) { version = f }, "membership": func(f field) { membership = f },
+			"admin": d.admin(&n.Admin), "log": d.log(&n.Log),
+		})
+		d.needed(top, "version", version, d.version)
+		d.needed(top, "membership", membership, func(f field) { d.node(f, &n.Membership) })
+	}
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// unnamed stands for the name that a command gives.
+const unnamed = "unnamed"
+
+// node reads a place in a zone that may lack a name.
+func (d *document) node(f field, to *Membership) {
+	to.Name = unnamed
+	if d.membership(to)(f); to.Name == unnamed {
+		to.Name = ""
+	}
+}
