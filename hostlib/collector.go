@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 func newDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -14,6 +15,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	descComms      = newDesc("communicators", "Communicators that have not ended.")
 	descOperations = newDesc("operations_total", "Operations that are done, by collective and by the way they ran.", "collective", "way")
+	descReduced    = newDesc("reduced_operations_total", "Operations that some switch has reduced, by what reduced there.", "by")
 	descFailed     = newDesc("failed_operations_total", "Operations that ended with an error, or were not started for one.")
 	descDuration   = newDesc("operation_duration_seconds", "Time from an operation's call to its end, by the way it ran.", "way")
 	descEpochs     = newDesc("epochs_entered_total", "Epochs that communicators have entered after their first, by way.", "way")
@@ -40,7 +42,7 @@ func (h *Host) Collector() prometheus.Collector { return collector{h} }
 // Describe implements prometheus.Collector.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descComms, descOperations, descFailed, descDuration, descEpochs, descSent, descResults, descRepairs, descDiscarded,
+		descComms, descOperations, descReduced, descFailed, descDuration, descEpochs, descSent, descResults, descRepairs, descDiscarded,
 		descPackets, descBytes, descSendFailed, descOverflow, descFrames, descFrameBytes, descUnsound,
 	} {
 		to <- d
@@ -59,6 +61,9 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		}
 		took := n.durations[way].Snapshot()
 		to <- prometheus.MustNewConstHistogram(descDuration, took.Count, took.Sum, took.Buckets, way.String())
+	}
+	for by := range topology.Pipelines {
+		counter(descReduced, n.served[by].Load(), topology.Pipeline(by).String())
 	}
 	counter(descFailed, n.failed.Load())
 	counter(descEpochs, n.entered[Offload].Load(), Offload.String())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -33,30 +32,40 @@ type Communicator struct {
 	manager managerClient // nil: operations run over hosts
 	group   digest
 	own     attempt
-	core    *rank.Core // the loop's
-	conn    transport.Conn
-	calm    func(is bool) // conn's reader need not have each datagram at once
-	bundles bool          // chunks that follow each other are given to conn as one
+	core    *rank.Core     // the loop's
+	conn    transport.Conn // for packets to and from switches; nil without a manager
+	offload atomic.Bool    // it is on a tree of switches; changes in the loop's steps
+	calm    func(is bool)  // conn's reader need not have each datagram at once
+	bundles bool           // chunks that follow each other are given to conn as one
 	loop    *runner.Loop[item, rank.Output]
 	watch   watch // of the context of calls
 	buffers buffers
 	frames  tally
 	links   map[int]*link // of the neighbours in the tree of hosts
 
+	gathered gathering // the loop's
+
 	ctx   context.Context // of links and of the manager's streams
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 
 	over    chan struct{} // closed by the loop: the communicator has ended
-	closing chan struct{} // closed by Host.Close
 	done    chan struct{} // closed when everything has ended
 	word    []byte        // what neighbours that ask later are told; set before stop is called
 	hasLeft bool          // it was left in good order; set before over is closed
 
-	formed  chan struct{} // closed when every neighbour is connected
+	opened     chan struct{} // closed when all has been started
+	concluding sync.Once     // see conclude
+
+	formed  chan struct{} // closed when every member is there
 	settled chan struct{} // closed when it is known whether a first tree comes
-	reports chan report   // news for the manager, the newest only
+	news    news          // for the manager
 	number  atomic.Uint32 // the manager's of the group; 0: it has none
+
+	// Of Host.restIdle.
+	seenID, restID uint64
+	restEpoch      uint32
+	isResting      bool
 
 	order sync.Mutex // of operations: held while one gets its number and is posted
 
@@ -64,15 +73,18 @@ type Communicator struct {
 	requests  map[uint64]*Request
 	lastID    uint64
 	status    status
-	err       error    // why no operation can be started
-	isLeaving bool     // the last operation was started
-	several   *several // if it has several trees; set before it is handed out
+	absent    wire.Missing // who is not there, as far as is known, while it is formed
+	err       error        // why no operation can be started
+	isLeaving bool         // the last operation was started
+	several   *several     // if it has several trees; set before it is handed out
 }
 
 // Communicator forms a group with the other members, who all call it with the
 // same name and the same members in the same order; the place in it is a
-// member's rank. It returns when the host's neighbours are connected, and the
-// first tree of switches has been entered or is known not to come soon.
+// member's rank. It returns when all of them have, and the first tree of switches
+// has been entered or is known not to come soon. If ctx ends before all have
+// called, forming the group has failed for every member, and the error wraps
+// ErrFormation and names those that have not come.
 func (h *Host) Communicator(ctx context.Context, name string, members []Member, options ...GroupOption) (*Communicator, error) {
 	terms := termsOf(options)
 	if err := terms.validate(); err != nil {
@@ -101,8 +113,9 @@ func (h *Host) single(ctx context.Context, name string, members []Member, terms 
 		host: h, name: name, members: slices.Clone(members), terms: terms, rank: own, own: newAttempt(),
 		nest:  nest,
 		links: map[int]*link{},
-		over:  make(chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
-		formed: make(chan struct{}), settled: make(chan struct{}), reports: make(chan report, 1),
+		over:  make(chan struct{}), opened: make(chan struct{}), done: make(chan struct{}),
+		formed: make(chan struct{}), settled: make(chan struct{}),
+		news:     news{all: report{entered: rank.FirstEpoch, demand: 1}},
 		requests: map[uint64]*Request{},
 		status:   status{epoch: rank.FirstEpoch, epochs: []uint32{rank.FirstEpoch}},
 	}
@@ -111,6 +124,7 @@ func (h *Host) single(ctx context.Context, name string, members []Member, terms 
 	}
 	c.group = digestOf(name, members, h.set.chunkBytes, h.set.window, c.terms)
 	c.place()
+	c.gathered = c.gather()
 	c.ctx, c.stop = context.WithCancel(h.ctx)
 	callers, err := h.register(c)
 	if err != nil {
@@ -167,6 +181,25 @@ func (c *Communicator) open() error {
 	if c.core, err = rank.New(cfg); err != nil {
 		return err
 	}
+	if c.manager != nil {
+		if err := c.openData(); err != nil {
+			return err
+		}
+	}
+	if err := c.startLoop(); err != nil {
+		if c.conn != nil {
+			err = errors.Join(err, c.conn.Close())
+		}
+		return err
+	}
+	c.begin()
+	close(c.opened) // not before: what waits for the tasks' end would race with their start
+	return nil
+}
+
+// openData opens the socket that speaks to switches.
+func (c *Communicator) openData() error {
+	set := &c.host.set
 	without, err := transport.ParseFeatures(set.without)
 	if err != nil {
 		return err
@@ -179,10 +212,6 @@ func (c *Communicator) open() error {
 	if set.wrapData != nil {
 		c.conn = set.wrapData(conn)
 	}
-	if err := c.startLoop(); err != nil {
-		return errors.Join(err, c.conn.Close())
-	}
-	c.begin()
 	return nil
 }
 
@@ -227,7 +256,6 @@ func (c *Communicator) begin() {
 		c.settle("this host has no offload manager")
 	default:
 		c.explain("no tree of switches has been offered yet")
-		c.tasks.Go(c.reporting)
 		if c.rank == 0 {
 			c.tasks.Go(c.creating)
 		}
@@ -236,14 +264,7 @@ func (c *Communicator) begin() {
 
 // form waits until the communicator can be used.
 func (c *Communicator) form(ctx context.Context) error {
-	select {
-	case <-c.formed:
-	case <-c.done:
-		return fmt.Errorf("%w: %w", ErrFormation, c.Err())
-	case <-ctx.Done():
-		err := fmt.Errorf("%w: %w%s", ErrFormation, ctx.Err(), c.missing())
-		c.abort("it gave up forming the group")
-		<-c.done
+	if err := c.allThere(ctx); err != nil {
 		return err
 	}
 	timer := time.NewTimer(c.host.set.offerWait)
@@ -302,10 +323,36 @@ func (c *Communicator) ownWay() (Way, string) {
 
 // Stats are a communicator's counts.
 type Stats struct {
-	Epoch   uint32             // the present one; even ones are trees of switches
-	Session session.Counters   // chunks and repair
-	Data    transport.Counters // datagrams to and from switches
-	Hosts   HostCounters       // frames to and from other members
+	Epoch   uint32           // the present one; even ones are trees of switches
+	Session SessionCounters  // chunks and repair
+	Data    DatagramCounters // datagrams to and from switches
+	Hosts   HostCounters     // frames to and from other members
+}
+
+// SessionCounters count chunks, and what repairs them.
+type SessionCounters struct {
+	Sent      uint64 // contributions, first ones of an epoch
+	Resent    uint64 // contributions sent again
+	Probes    uint64 // probes, idle ones excluded
+	Results   uint64 // results taken
+	Filled    uint64 // results taken from another member
+	Again     uint64 // finished chunks that a change of epoch put in flight again
+	Confirmed uint64 // held numbers that were confirmed by an empty chunk
+	Discarded uint64 // packets dropped: malformed, foreign, late or unasked
+}
+
+// DatagramCounters count datagrams to and from switches, and the system calls for
+// them.
+type DatagramCounters struct {
+	PacketsIn, BytesIn   uint64
+	PacketsOut, BytesOut uint64
+
+	Refused    uint64 // messages that the network refused to send
+	Overflowed uint64 // datagrams that found the receive buffer full, where the system reports it
+
+	ReadCalls  uint64 // system calls for datagrams, also those that found none
+	WriteCalls uint64 // system calls that sent datagrams
+	WaitCalls  uint64 // those that offered the processor to others, or slept
 }
 
 // HostCounters count the frames on host connections. Bytes are those given to
@@ -380,6 +427,9 @@ func (c *Communicator) start(o session.Operation, after func()) *Request {
 
 // submit has the loop run o on the communicator's own tree.
 func (c *Communicator) submit(r *Request, o *session.Operation) {
+	if o.Elements > 0 {
+		r.function, r.element = o.Function, o.Element
+	}
 	c.order.Lock()
 	defer c.order.Unlock()
 	c.mu.Lock()
@@ -421,18 +471,6 @@ func (c *Communicator) leaving() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.isLeaving || c.err != nil
-}
-
-// missing tells which neighbours were not met, and why.
-func (c *Communicator) missing() string {
-	var b strings.Builder
-	for _, peer := range slices.Sorted(maps.Keys(c.links)) {
-		if why := c.links[peer].missing(); why != "" {
-			m := c.members[peer]
-			fmt.Fprintf(&b, "; rank %d (%s) at %s %s", peer, m.Host, m.Addr, why)
-		}
-	}
-	return b.String()
 }
 
 // explain sets why operations run as they do, while no epoch says more.

@@ -1,13 +1,15 @@
 package hostlib
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/histogram"
+	"github.com/tributary-fabric/tributary/internal/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // ways and collectives are the sizes of tables by Way and by wire.Collective.
@@ -20,6 +22,7 @@ const (
 type counts struct {
 	done      [collectives][ways]atomic.Uint64 // operations
 	failed    atomic.Uint64
+	served    [topology.Pipelines]atomic.Uint64 // operations, by what reduced on some switch
 	durations [ways]histogram.Durations
 	entered   [2]atomic.Uint64 // epochs, by whether they are of trees of switches
 
@@ -29,10 +32,16 @@ type counts struct {
 }
 
 // completed counts an operation that is done.
-func (n *counts) completed(c wire.Collective, way Way, took time.Duration) {
-	if int(c) < collectives {
-		n.done[c][way].Add(1)
-		n.durations[way].Observe(took)
+func (n *counts) completed(c wire.Collective, o *Outcome) {
+	if int(c) >= collectives {
+		return
+	}
+	n.done[c][o.Way].Add(1)
+	n.durations[o.Way].Observe(o.Elapsed)
+	for p, on := range o.servedBy() {
+		if on {
+			n.served[p].Add(1)
+		}
 	}
 }
 
@@ -63,20 +72,24 @@ func (n *counts) end(c *Communicator) {
 	n.past.add(c.read())
 }
 
+// all returns the communicators that have not ended.
+func (n *counts) all() []*Communicator {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Collect(maps.Keys(n.live))
+}
+
 // total returns the sum over all communicators, and how many there are beside
 // those that serve another one.
 func (n *counts) total() (Stats, int) {
 	n.mu.Lock()
 	sum := n.past
-	live, whole := make([]*Communicator, 0, len(n.live)), 0
-	for c := range n.live {
-		live = append(live, c)
+	n.mu.Unlock()
+	whole := 0
+	for _, c := range n.all() {
 		if c.nest.of == nil {
 			whole++
 		}
-	}
-	n.mu.Unlock()
-	for _, c := range live {
 		sum.add(c.ownStats())
 	}
 	return sum, whole
@@ -85,20 +98,24 @@ func (n *counts) total() (Stats, int) {
 // read returns the counts. It is for the loop, and for whoever knows that it
 // has ended.
 func (c *Communicator) read() Stats {
-	return Stats{Epoch: c.core.Epoch(), Session: c.core.Counters(), Data: c.conn.Counters(), Hosts: c.frames.counters()}
+	stats := Stats{Epoch: c.core.Epoch(), Session: SessionCounters(c.core.Counters()), Hosts: c.frames.counters()}
+	if c.conn != nil {
+		stats.Data = DatagramCounters(c.conn.Counters())
+	}
+	return stats
 }
 
 func (s *Stats) add(t Stats) {
 	s.Session = addSessions(s.Session, t.Session)
-	s.Data = s.Data.Add(t.Data)
+	s.Data = DatagramCounters(transport.Counters(s.Data).Add(transport.Counters(t.Data)))
 	s.Hosts = HostCounters{
 		FramesIn: s.Hosts.FramesIn + t.Hosts.FramesIn, BytesIn: s.Hosts.BytesIn + t.Hosts.BytesIn,
 		FramesOut: s.Hosts.FramesOut + t.Hosts.FramesOut, BytesOut: s.Hosts.BytesOut + t.Hosts.BytesOut,
 	}
 }
 
-func addSessions(a, b session.Counters) session.Counters {
-	return session.Counters{
+func addSessions(a, b SessionCounters) SessionCounters {
+	return SessionCounters{
 		Sent: a.Sent + b.Sent, Resent: a.Resent + b.Resent, Probes: a.Probes + b.Probes,
 		Results: a.Results + b.Results, Filled: a.Filled + b.Filled, Again: a.Again + b.Again,
 		Confirmed: a.Confirmed + b.Confirmed, Discarded: a.Discarded + b.Discarded,

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -47,31 +48,74 @@ func TestFormingAgainAfterGivingUp(t *testing.T) {
 	leave(t, comms)
 }
 
-// So does one that has met its parent before it gave up: that ends the group
-// for all, who can form it again.
+// waitsFor waits until the communicator that a host forms says what of who is
+// missing.
+func waitsFor(t *testing.T, h *Host, name, says string) {
+	t.Helper()
+	until(within(t), t, h.name+" says "+says, func() bool {
+		h.mu.Lock()
+		c := h.names[name]
+		h.mu.Unlock()
+		return c != nil && strings.Contains(c.missing(), says)
+	})
+}
+
+// A communicator is there when the last member has come: rank 3 is no neighbour
+// of rank 0 or 1. Who waits can say for whom, and when one gives up, the error of
+// each names the missing.
+func TestFormingWaitsForAll(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3"})
+	for _, quits := range []int{0, 1, 2} {
+		ctx, cancel := context.WithCancel(within(t))
+		var wg sync.WaitGroup
+		for i := range 3 {
+			use := within(t)
+			if i == quits {
+				use = ctx
+			}
+			wg.Go(func() {
+				_, err := hosts[i].Communicator(use, "test", members)
+				if !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "rank 3 (h3) at "+members[3].Addr+" has not c") {
+					t.Errorf("rank %d, rank %d gives up: got %v, want that rank 3 is missing", i, quits, err)
+				}
+				if i != quits {
+					wantMember(t, err, quits, "gave up")
+				}
+			})
+		}
+		for _, h := range hosts[:3] { // which have met each other, then
+			waitsFor(t, h, "test", "rank 3 (h3)")
+		}
+		cancel()
+		wg.Wait()
+	}
+	comms := form(t, "test", hosts, members)
+	sum(t, comms, 10)
+	leave(t, comms)
+}
+
+// One that has met its parent before it gave up ends the group for all, who can
+// form it again.
 func TestGivingUpHalfFormed(t *testing.T) {
 	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	go func() {
+		for _, h := range hosts[:3] { // which have met each other, then
+			waitsFor(t, h, "test", "rank 3 (h3)")
+		}
+		cancel()
+	}()
 	each(3, func(i int) { // rank 2 misses its child, rank 3
 		use := within(t)
 		if i == 2 {
 			use = ctx
 		}
-		c, err := hosts[i].Communicator(use, "test", members)
-		switch {
-		case i == 2:
-			if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "rank 3 (h3) at "+members[3].Addr+" has not called") {
-				t.Errorf("rank 2: got %v, want that rank 3 is missing", err)
-			}
-		case err == nil:
-			if i == 0 {
-				cancel() // it has met rank 2
-			}
-			<-c.Done()
-			wantMember(t, c.Err(), 2, "gave up")
-		default:
+		_, err := hosts[i].Communicator(use, "test", members)
+		if i != 2 {
 			wantMember(t, err, 2, "gave up")
+		} else if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "rank 3 (h3) at "+members[3].Addr+" has not called") {
+			t.Errorf("rank 2: got %v, want that rank 3 is missing", err)
 		}
 	})
 	comms := form(t, "test", hosts, members)
@@ -219,9 +263,9 @@ func TestUnsoundGreetings(t *testing.T) {
 func TestGreetingOfAnotherVersion(t *testing.T) {
 	h := joinOne(t, "h0")
 	sound := hello{from: 1, own: 5, name: "test"}
-	conn := dialHost(t, h, append([]byte(helloMagic+"\x02"), sound.bytes()[headSize:]...))
+	conn := dialHost(t, h, append([]byte(helloMagic+"\x03"), sound.bytes()[headSize:]...))
 	by, why, err := readAnswer(conn)
-	if by != 0 || err != nil || why != "h0: the greeting is of version 2 of the host connections' protocol, and this host speaks version 1" {
+	if by != 0 || err != nil || why != "h0: the greeting is of version 3 of the host connections' protocol, and this host speaks version 2" {
 		t.Errorf("answered by %v: %q, %v", by, why, err)
 	}
 	if h.Unsound() != 1 {
@@ -266,6 +310,9 @@ func greeted(t *testing.T, h *Host, name string, members []Member) net.Conn {
 		t.Fatalf("refused: %q, %v", why, err)
 	}
 	if _, err := conn.Write([]byte{confirmed}); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeFrame(conn, new(wire.Missing).Append(nil)); err != nil { // none beneath it is
 		t.Fatal(err)
 	}
 	return conn
@@ -329,7 +376,7 @@ func TestGarbageOnAHostConnection(t *testing.T) {
 	if _, err := conn.Write([]byte{0, 0, 0, 5, 1, 2, 3, 4, 5}); err != nil {
 		t.Error(err)
 	}
-	until(ctx, t, "the packet has come", func() bool { return c.Stats().Hosts.FramesIn == 1 })
+	until(ctx, t, "the packet has come", func() bool { return c.Stats().Hosts.FramesIn == 2 })
 	for name, test := range map[string]struct {
 		change func(*hello)
 		says   string

@@ -16,7 +16,7 @@ import (
 
 const (
 	helloMagic   = "TRIB"
-	helloVersion = 1
+	helloVersion = 2   // 2: frames of kinds settled and missing
 	maxName      = 255 // bytes of a communicator's or a host's name
 
 	helloTimeout = 5 * time.Second  // for a greeting, or its answer, to arrive

@@ -81,6 +81,7 @@ func Join(ctx context.Context, name string, options ...Option) (*Host, error) {
 	}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.tasks.Go(h.accept)
+	h.tasks.Go(h.restIdle)
 	if s.zone != nil {
 		w := s.zone.Watcher()
 		h.tasks.Go(func() { h.watchZone(w) })
@@ -132,7 +133,7 @@ func (h *Host) close() error {
 	comms := slices.Collect(maps.Values(h.comms))
 	h.mu.Unlock()
 	for _, c := range comms {
-		close(c.closing)
+		c.conclude(true)
 	}
 	for _, c := range comms {
 		<-c.done

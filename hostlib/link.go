@@ -32,7 +32,7 @@ type link struct {
 	peer     int
 	dials    bool           // this member is the child
 	calls    chan *caller   // connections from the child, the newest only
-	tasks    sync.WaitGroup // the writer
+	tasks    sync.WaitGroup // the writer, while there is one
 	maxQueue int            // bytes; more than what a window can make
 
 	mu       sync.Mutex
@@ -43,14 +43,15 @@ type link struct {
 	serial   uint64 // changes with every connection, and when it ends
 	open     bool   // the core knows of the connection: frames may be queued
 	isShut   bool
-	queue    []byte
-	wake     chan struct{}
+	queue    []byte          // frames that are not written yet
+	try      *mesh.TryWriter // to conn; nil: not on this kind of connection
+	writing  bool            // a goroutine writes what is queued
 }
 
 func newLink(c *Communicator, peer int, dials bool) *link {
 	set := &c.host.set
 	return &link{
-		c: c, peer: peer, dials: dials, calls: make(chan *caller, 1), wake: make(chan struct{}, 1),
+		c: c, peer: peer, dials: dials, calls: make(chan *caller, 1),
 		maxQueue: spareQueue + 4*int(set.window)*(set.chunkBytes+frameHeads),
 	}
 }
@@ -94,25 +95,16 @@ func (l *link) serve(ctx context.Context, conn net.Conn) {
 		conn = wrap(conn)
 	}
 	l.mu.Lock()
-	l.conn, l.open, l.queue = conn, false, l.queue[:0]
+	l.conn, l.open, l.queue, l.try = conn, false, nil, mesh.NewTryWriter(conn)
 	l.serial++
 	serial := l.serial
 	l.mu.Unlock()
 	l.c.connected(l, serial)
 
 	undo := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
-	gone := make(chan struct{})
-	l.tasks.Go(func() { l.write(conn, gone) })
 	err := l.read(conn)
 	undo()
-	_ = conn.SetWriteDeadline(time.Now().Add(flushTimeout))
-	close(gone)
-	l.tasks.Wait() // what is queued is still sent: the communicator's last word may be in it
-	l.mu.Lock()
-	wasOpen := l.open
-	l.conn, l.open = nil, false
-	l.serial++
-	l.mu.Unlock()
+	wasOpen := l.finish(conn)
 	if ctx.Err() != nil {
 		l.farewell(conn, wasOpen)
 	} else {
@@ -132,20 +124,98 @@ func (l *link) farewell(conn net.Conn, wasOpen bool) {
 	hangUp(conn, flushTimeout)
 }
 
+// finish ends writing to conn: what is queued is still sent, for the
+// communicator's last word may be in it. It reports whether frames could be queued.
+func (l *link) finish(conn net.Conn) (wasOpen bool) {
+	_ = conn.SetWriteDeadline(time.Now().Add(flushTimeout))
+	l.mu.Lock()
+	wasOpen = l.open
+	l.open = false
+	l.mu.Unlock()
+	l.tasks.Wait()
+	l.mu.Lock()
+	queue := l.queue
+	l.conn, l.try, l.queue = nil, nil, nil
+	l.serial++
+	l.mu.Unlock()
+	if len(queue) > 0 {
+		_, _ = conn.Write(queue)
+	}
+	return wasOpen
+}
+
+// burst is what a link reads into while there is something to read.
+type burst struct {
+	r      *bufio.Reader
+	frames []item
+}
+
+const (
+	burstBytes  = 256 << 10
+	burstFrames = 64 // that are stepped at once
+)
+
+var bursts = sync.Pool{New: func() any { return &burst{r: bufio.NewReaderSize(nil, burstBytes)} }}
+
+func (b *burst) release() {
+	b.r.Reset(nil)
+	clear(b.frames[:cap(b.frames)])
+	b.frames = b.frames[:0]
+	bursts.Put(b)
+}
+
+// read gives the loop what comes by conn. An idle link has no memory to read into.
 func (l *link) read(conn net.Conn) error {
-	r := bufio.NewReaderSize(conn, 256<<10)
+	idle := mesh.NewWaiter(conn)
 	for {
-		b, err := readFrame(r, &l.c.buffers)
-		if errors.Is(err, errFrame) {
-			l.dead("it sent " + err.Error())
-			_, _ = io.Copy(io.Discard, r) // it is to hear of the end, which is near
+		if idle != nil {
+			if err := idle.Wait(); err != nil {
+				return err
+			}
 		}
-		if err != nil {
+		if err := l.burst(conn); err != nil {
 			return err
 		}
-		l.c.frames.in(frameLength + len(*b))
-		l.c.frame(l.peer, b)
 	}
+}
+
+// burst reads frames until no more of one is there, and has those that came
+// together stepped together.
+func (l *link) burst(conn net.Conn) error {
+	b := bursts.Get().(*burst)
+	defer b.release()
+	b.r.Reset(conn)
+	for {
+		frame, err := readFrame(b.r, &l.c.buffers)
+		if err == nil {
+			l.c.frames.in(frameLength + len(*frame))
+			b.frames = append(b.frames, item{in: rank.Input{Kind: rank.Frame, Rank: uint32(l.peer), Bytes: *frame}, buffer: frame})
+			if len(b.frames) < burstFrames && b.hasFrame() {
+				continue
+			}
+		}
+		l.c.deliver(b.frames...)
+		b.frames = b.frames[:0]
+		switch {
+		case errors.Is(err, errFrame):
+			l.dead("it sent " + err.Error())
+			_, _ = io.Copy(io.Discard, b.r) // it is to hear of the end, which is near
+			return err
+		case err != nil || b.r.Buffered() == 0:
+			return err
+		}
+	}
+}
+
+// hasFrame reports whether a whole frame, or one that is malformed, was read
+// already.
+func (b *burst) hasFrame() bool {
+	if b.r.Buffered() < frameLength {
+		return false
+	}
+	head, _ := b.r.Peek(frameLength)
+	n := binary.BigEndian.Uint32(head)
+	return n > maxFrame || b.r.Buffered() >= frameLength+int(n)
 }
 
 var errFrame = errors.New("a frame of unsound length")
@@ -174,35 +244,31 @@ func writeFrame(w io.Writer, frame []byte) error {
 	return err
 }
 
-// write sends what is queued, as much at once as there is, until gone.
-func (l *link) write(conn net.Conn, gone <-chan struct{}) {
-	var spare []byte
-	for ending := false; ; {
+// write sends what is queued, as much at once as there is, until nothing is.
+func (l *link) write(conn net.Conn) {
+	var out []byte
+	for {
 		l.mu.Lock()
-		out := l.queue
-		l.queue = spare[:0]
-		l.mu.Unlock()
-		spare = out
-		if len(out) > 0 {
-			if _, err := conn.Write(out); err != nil {
-				conn.Close() // ends the reader, too
-				return
-			}
-			continue
-		}
-		if ending {
+		out, l.queue = l.queue, out[:0]
+		if len(out) == 0 {
+			l.writing, l.queue = false, nil
+			l.mu.Unlock()
 			return
 		}
-		select {
-		case <-gone:
-			ending = true // once more: the last frames may have come just now
-		case <-l.wake:
+		l.mu.Unlock()
+		if _, err := conn.Write(out); err != nil {
+			conn.Close() // ends the reader, too
+			l.mu.Lock()
+			l.writing = false
+			l.mu.Unlock()
+			return
 		}
 	}
 }
 
-// send queues a frame. Without a connection that the core knows of, the frame
-// is dropped: the core repeats what matters when there is one.
+// send queues a frame, which the next flush sends. Without a connection that the
+// core knows of, the frame is dropped: the core repeats what matters when there
+// is one.
 func (l *link) send(head, body []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,13 +280,42 @@ func (l *link) send(head, body []byte) {
 		return
 	}
 	l.c.frames.out(frameLength + len(head) + len(body))
+	if l.queue == nil {
+		l.queue = *queues.Get().(*[]byte)
+	}
 	l.queue = binary.BigEndian.AppendUint32(l.queue, uint32(len(head)+len(body)))
 	l.queue = append(append(l.queue, head...), body...)
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
 }
+
+// flush sends what is queued: as far as the kernel takes it at once, and the rest
+// in a goroutine. An idle link has neither that nor a queue.
+func (l *link) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.writing || !l.open || len(l.queue) == 0 {
+		return
+	}
+	if l.try != nil {
+		n, err := l.try.Write(l.queue)
+		if err != nil {
+			l.conn.Close()
+			return
+		}
+		l.queue = l.queue[:copy(l.queue, l.queue[n:])]
+	}
+	if len(l.queue) == 0 {
+		empty := l.queue
+		queues.Put(&empty)
+		l.queue = nil
+		return
+	}
+	l.writing = true
+	conn := l.conn
+	l.tasks.Go(func() { l.write(conn) })
+}
+
+// queues are the memory of links that have nothing queued.
+var queues = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
 
 // opened lets frames be queued, if the connection is still that one.
 func (l *link) opened(serial uint64) bool {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/forming"
 	"github.com/tributary-fabric/tributary/internal/core/rank"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/runner"
@@ -16,7 +18,7 @@ import (
 )
 
 const (
-	packetsAtOnce = 256  // datagrams of one step
+	packetsAtOnce = 32   // datagrams, or runs of them, of one step
 	postedAtMost  = 1024 // items that wait for the loop
 	train         = 44   // chunks that one system call sends: who waits for more is calm
 )
@@ -37,49 +39,76 @@ type stepper struct {
 	inputs   []rank.Input
 	messages []transport.Message
 
-	up       map[int]bool // neighbours that were connected once
-	isFormed bool
-
 	managed uint32             // the manager's number of the group that is watched
 	unwatch context.CancelFunc // ends that
 
 	linger core.Time // after the last barrier, for neighbours to say goodbye
 	final  bool      // an item was
+	rests  bool      // the step's memory is to be given back
 	isOver bool
 }
 
 // startLoop starts the goroutine that owns core and data socket.
 func (c *Communicator) startLoop() error {
-	s := &stepper{Communicator: c, up: map[int]bool{}, linger: core.Never}
-	source := runner.FromConn(c.conn, packetsAtOnce, func(p *transport.Packet) item {
-		return item{in: rank.Input{Kind: rank.Packet, From: p.From, Bytes: p.Data, Size: p.Size}}
-	})
-	loop, err := runner.Start(runner.Config[item, rank.Output]{
-		Core: s, Clock: runner.NewClock(), Apply: s.apply, Source: source, Queue: postedAtMost,
-	})
+	s := &stepper{Communicator: c, linger: core.Never}
+	config := runner.Config[item, rank.Output]{
+		Core: s, Clock: runner.NewClock(), Apply: s.apply, Queue: postedAtMost, Ended: func(error) { c.conclude(false) },
+	}
+	if c.conn != nil {
+		config.Source = dataSource{runner.FromConn(c.conn, packetsAtOnce, func(p *transport.Packet) item {
+			return item{in: rank.Input{Kind: rank.Packet, From: p.From, Bytes: p.Data, Size: p.Size}}
+		}), &c.offload}
+	}
+	loop, err := runner.Start(config)
 	if err != nil {
 		return err
 	}
 	c.loop = loop
 	c.watch.nudge = loop.Nudge
 	c.host.counts.begin(c)
-	c.host.tasks.Go(c.keep)
 	return nil
 }
 
-// keep waits for the communicator's end and closes what it runs on.
-func (c *Communicator) keep() {
+// dataSource is the data socket. Nothing comes from there while the communicator
+// is on its tree of hosts.
+type dataSource struct {
+	*runner.Packets[item]
+	offload *atomic.Bool
+}
+
+// Open implements runner.Closable.
+func (d dataSource) Open() bool { return d.offload.Load() }
+
+// conclude has the communicator, which is over, closed, once. With force, it is
+// made to be over first: its host is closing.
+func (c *Communicator) conclude(force bool) {
+	c.concluding.Do(func() {
+		c.host.tasks.Go(func() {
+			select {
+			case <-c.opened:
+			case <-c.done: // it could not be opened
+				return
+			}
+			if force {
+				c.cancel()
+			}
+			c.finish()
+		})
+	})
+}
+
+// cancel ends the communicator for all members, and waits until its loop knows.
+func (c *Communicator) cancel() {
+	c.ends(fmt.Errorf("%w: %w", ErrEnded, ErrClosed))
+	c.post(item{in: rank.Input{Kind: rank.Cancel, News: &rank.News{Reason: "it closed its host"}}, final: true})
 	select {
 	case <-c.over:
 	case <-c.loop.Done():
-	case <-c.closing:
-		c.ends(fmt.Errorf("%w: %w", ErrEnded, ErrClosed))
-		c.post(item{in: rank.Input{Kind: rank.Cancel, News: &rank.News{Reason: "it closed its host"}}, final: true})
-		select {
-		case <-c.over:
-		case <-c.loop.Done():
-		}
 	}
+}
+
+// finish closes what the communicator ran on.
+func (c *Communicator) finish() {
 	c.loop.Close()
 	if err := c.loop.Err(); err != nil {
 		c.ends(fmt.Errorf("%w: %w", ErrEnded, err))
@@ -93,9 +122,14 @@ func (c *Communicator) keep() {
 	c.stop()
 	c.fell()
 	c.tasks.Wait()
-	if err := c.conn.Close(); err != nil {
-		c.host.set.log.Warn("closing the data socket",
-			slog.String("communicator", c.name), slog.Any("error", err))
+	if c.manager != nil {
+		c.release()
+	}
+	if c.conn != nil {
+		if err := c.conn.Close(); err != nil {
+			c.host.set.log.Warn("closing the data socket",
+				slog.String("communicator", c.name), slog.Any("error", err))
+		}
 	}
 	c.host.counts.end(c)
 	close(c.done)
@@ -109,10 +143,15 @@ func (s *stepper) Step(now core.Time, items []item, out *rank.Output) {
 		if it.link != nil && !s.connects(it) {
 			continue
 		}
+		if s.gathered.takes(it) {
+			continue
+		}
 		s.inputs = append(s.inputs, it.in)
 		s.final = s.final || it.final
+		s.rests = s.rests || it.in.Kind == rank.Rest
 	}
 	s.core.Step(now, s.inputs, out)
+	s.gathers(now, out)
 	for i := range items {
 		if items[i].buffer != nil {
 			s.buffers.put(items[i].buffer)
@@ -129,7 +168,7 @@ func (s *stepper) Deadline() core.Time {
 	if s.isOver {
 		return core.Never
 	}
-	return s.core.Deadline().Earlier(s.linger)
+	return s.core.Deadline().Earlier(s.linger).Earlier(s.gathered.core.Deadline())
 }
 
 // connects opens a link for frames, if its connection is still that one.
@@ -137,11 +176,7 @@ func (s *stepper) connects(it *item) bool {
 	if !it.link.opened(it.serial) {
 		return false
 	}
-	s.up[it.link.peer] = true
-	if len(s.up) == len(s.links) && !s.isFormed {
-		s.isFormed = true
-		close(s.formed)
-	}
+	s.gathered.inputs = append(s.gathered.inputs, forming.Input{From: uint32(it.link.peer)})
 	return true
 }
 
@@ -153,13 +188,10 @@ func (s *stepper) apply(now core.Time, out *rank.Output) []item {
 		s.retire()
 	}
 	s.sendDatagrams(out)
-	s.calm(s.core.Streams(train))
-	for i := range out.Messages {
-		m := &out.Messages[i]
-		if l := s.links[int(m.To)]; l != nil {
-			l.send(m.Head, m.Body)
-		}
+	if s.calm != nil {
+		s.calm(s.core.Streams(train))
 	}
+	s.sendFrames(out)
 	if out.Notice != nil {
 		s.noticed(out.Notice)
 	}
@@ -167,7 +199,10 @@ func (s *stepper) apply(now core.Time, out *rank.Output) []item {
 		s.entered(e)
 	}
 	if out.Loss != nil {
-		s.tell(report{lost: out.Loss.Epoch, silent: !out.Loss.Said})
+		s.lost(out.Loss)
+	}
+	if out.Demand != 0 {
+		s.tell(report{demand: out.Demand})
 	}
 	s.complete(out)
 	if out.Ended != nil {
@@ -183,10 +218,35 @@ func (s *stepper) apply(now core.Time, out *rank.Output) []item {
 	if !s.isOver && (out.Ended != nil || out.Gone || now >= s.linger || s.final) {
 		s.isOver = true
 		close(s.over)
+		s.conclude(false)
 	}
 	out.Reset()
+	if s.rests {
+		s.rests, s.inputs, s.messages, *out = false, nil, nil, rank.Output{}
+	}
 	out.TakesRuns = s.bundles // in the next step
 	return nil
+}
+
+// sendFrames sends messages to neighbours in the tree of hosts, those of a step
+// to one neighbour at once.
+func (s *stepper) sendFrames(out *rank.Output) {
+	var last *link
+	to := -1
+	for i := range out.Messages {
+		m := &out.Messages[i]
+		if int(m.To) != to {
+			to, last = int(m.To), s.links[int(m.To)]
+		}
+		if last != nil {
+			last.send(m.Head, m.Body)
+		}
+	}
+	if len(out.Messages) > 0 {
+		for _, l := range s.links {
+			l.flush()
+		}
+	}
 }
 
 func (s *stepper) sendDatagrams(out *rank.Output) {
@@ -217,8 +277,8 @@ func (s *stepper) complete(out *rank.Output) {
 		done := &out.Completions[i]
 		if r := s.requests[done.ID]; r != nil {
 			delete(s.requests, done.ID)
-			epochs, why := s.status.during(done.FirstEpoch, done.LastEpoch)
-			r.complete(done, epochs, why)
+			epochs, why, trees := s.status.during(done.FirstEpoch, done.LastEpoch)
+			r.complete(done, epochs, why, trees)
 		}
 	}
 	for _, no := range out.Refused {
@@ -264,6 +324,7 @@ func (s *stepper) entered(e rank.Entered) {
 	s.mu.Lock()
 	s.status.enter(e)
 	s.mu.Unlock()
+	s.offload.Store(e.Offload)
 	s.host.counts.enter(e.Offload)
 	s.host.set.log.Info("entered an epoch",
 		slog.String("communicator", s.name), slog.Uint64("epoch", uint64(e.Epoch)),
@@ -272,6 +333,15 @@ func (s *stepper) entered(e rank.Entered) {
 		s.settle("")
 	}
 	s.tell(report{entered: e.Epoch, offload: e.Offload})
+}
+
+// lost tells the log and the manager why the tree is given up.
+func (s *stepper) lost(l *session.Loss) {
+	s.host.set.log.Warn("lost a tree",
+		slog.String("communicator", s.name), slog.Uint64("epoch", uint64(l.Epoch)), slog.Any("parent", l.Parent),
+		slog.Bool("above", l.Said), slog.Uint64("chunk", uint64(l.Chunk)), slog.Int("probes", l.Probes),
+		slog.Duration("over", l.Over), slog.Duration("quiet", l.Quiet))
+	s.tell(report{lost: l.Epoch, silent: !l.Said, reason: l.String()})
 }
 
 // called takes a connection on which a child in the tree of hosts has greeted,
@@ -319,9 +389,10 @@ func (c *Communicator) connected(l *link, serial uint64) {
 	c.post(item{in: rank.Input{Kind: rank.Connected, Rank: uint32(l.peer)}, link: l, serial: serial})
 }
 
-// frame gives the loop a frame, in a buffer from the pool.
-func (c *Communicator) frame(from int, b *[]byte) {
-	c.post(item{in: rank.Input{Kind: rank.Frame, Rank: uint32(from), Bytes: *b}, buffer: b})
+// deliver gives the loop frames, or steps them. After the communicator's end they
+// are dropped.
+func (c *Communicator) deliver(frames ...item) {
+	_ = c.loop.Deliver(context.Background(), frames...)
 }
 
 // buffers are a pool of frames' memory.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
@@ -128,6 +129,9 @@ func (c *Communicator) watchGroup(ctx context.Context, group uint32) {
 				return err
 			}
 		}
+		if isAgain { // it may have forgotten what the members told
+			_ = c.loop.Do(ctx, func() { c.tell(report{}) }) // the loop's end is the group's
+		}
 		isAgain = true
 		c.mu.Lock()
 		w.Entered = c.status.epoch
@@ -150,6 +154,9 @@ var errStreamEnded = errors.New("hostlib: the manager has ended the stream")
 func (c *Communicator) event(e rpc.GroupEvent) error {
 	switch {
 	case e.Offer != nil:
+		c.mu.Lock()
+		c.status.learn(e.Offer)
+		c.mu.Unlock()
 		c.post(item{in: rank.Input{Kind: rank.Offer, News: &rank.News{Link: linkOf(e.Offer)}}})
 	case e.Withdrawal != nil:
 		c.post(item{in: rank.Input{Kind: rank.Withdraw, News: &rank.News{Epoch: e.Withdrawal.Epoch, Reason: e.Withdrawal.Why}}})
@@ -169,6 +176,8 @@ type report struct {
 	offload bool
 	lost    uint32
 	silent  bool
+	demand  uint32 // of rank 0: window that the operations can use; 0: no news
+	reason  string // of the loss
 }
 
 // merge returns the news of r and then s.
@@ -177,10 +186,13 @@ func (r report) merge(s report) report {
 		s.entered, s.offload = r.entered, r.offload
 	}
 	if s.lost == 0 {
-		s.lost, s.silent = r.lost, r.silent
+		s.lost, s.silent, s.reason = r.lost, r.silent, r.reason
 	}
 	if s.group == 0 {
 		s.group = r.group
+	}
+	if s.demand == 0 {
+		s.demand = r.demand
 	}
 	return s
 }
@@ -188,7 +200,7 @@ func (r report) merge(s report) report {
 func (r report) message(rank int) manager.Report {
 	m := manager.Report{
 		Group: r.group, Rank: uint32(rank), Entered: r.entered, Way: manager.HostTree,
-		Lost: r.lost, Silent: r.silent,
+		Lost: r.lost, Silent: r.silent, Reason: r.reason, Demand: r.demand,
 	}
 	if r.offload {
 		m.Way = manager.Offload
@@ -196,57 +208,66 @@ func (r report) message(rank int) manager.Report {
 	return m
 }
 
-// tell leaves news for the manager: what was not yet sent is merged into it.
-// It is the loop's alone.
+// news is what the manager is to know. A goroutine tells it, while there is
+// something new.
+type news struct {
+	mu      sync.Mutex
+	all     report // what has come so far
+	isFresh bool   // not all of it was told
+	telling bool
+}
+
+// tell has the manager told, once the group has a number. It is the loop's alone.
 func (c *Communicator) tell(r report) {
 	if c.manager == nil {
 		return
 	}
-	select {
-	case old := <-c.reports:
-		r = old.merge(r)
-	default:
+	n := &c.news
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all, n.isFresh = n.all.merge(r), true
+	if n.all.group != 0 && !n.telling { // until then, the Watch will tell the epoch
+		n.telling = true
+		c.tasks.Go(c.reporting)
 	}
-	c.reports <- r // there is room, since nobody else sends
 }
 
-// reporting tells the manager the news, and at the end that the group is done.
+// take returns all news, which are not new any more.
+func (n *news) take() report {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.isFresh = false
+	return n.all
+}
+
+// told forgets what is reported once, unless more has come, and reports whether to
+// go on with that.
+func (n *news) told(hasEnded bool) (more bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.isFresh {
+		n.all.lost, n.all.silent, n.all.reason = 0, false, ""
+	}
+	n.telling = n.isFresh && !hasEnded
+	return n.telling
+}
+
+// reporting tells the manager the news, until there are none.
 func (c *Communicator) reporting() {
-	r := report{entered: rank.FirstEpoch}
-	for {
-		select {
-		case <-c.ctx.Done():
-			select {
-			case s := <-c.reports:
-				r = r.merge(s)
-			default:
-			}
-			c.release(r.group)
-			return
-		case s := <-c.reports:
-			r = r.merge(s)
-		}
-		if r.group == 0 {
-			continue // the Watch will tell the epoch
-		}
+	for more := true; more; more = c.news.told(c.ctx.Err() != nil) {
 		_ = again(c.ctx, isForGood, func() error {
-			select {
-			case s := <-c.reports:
-				r = r.merge(s)
-			default:
-			}
-			return c.manager.ReportEpoch(c.ctx, r.message(c.rank))
+			return c.manager.ReportEpoch(c.ctx, c.news.take().message(c.rank))
 		}, func(err error) {
 			c.host.set.log.Debug("cannot report to the manager",
 				slog.String("communicator", c.name), slog.Any("error", err))
 		})
-		r.lost, r.silent = 0, false
 	}
 }
 
 // release tells the manager on behalf of all members that the group is done.
 // If it cannot be told, it finds out by itself that nobody watches.
-func (c *Communicator) release(group uint32) {
+func (c *Communicator) release() {
+	group := c.news.take().group
 	if group == 0 || c.rank != 0 {
 		return
 	}

@@ -26,7 +26,13 @@ func TestOffload(t *testing.T) {
 	comms := form(t, "job", hosts, members)
 	offloaded(t, comms, 0)
 	before := comms[0].Stats()
-	wantWay(t, sum(t, comms, 20_000), Offload)
+	outcomes := sum(t, comms, 20_000)
+	wantWay(t, outcomes, Offload)
+	for i := range outcomes {
+		if by := outcomes[i].Reducers(); len(by) != 1 || by[0].By != topology.Software || by[0].Switches != len(by[0].Names) || by[0].Switches == 0 {
+			t.Errorf("rank %d: reduced by %+v", i, by)
+		}
+	}
 	ctx, n := within(t), len(comms)
 	each(n, func(i int) {
 		for root := range n {
@@ -64,7 +70,7 @@ func TestOffload(t *testing.T) {
 	}
 	leave(t, comms)
 	until(ctx, t, "the group's slots are free", func() bool { return f.held() == 0 })
-	if end := comms[0].Stats(); end.Session.Results < after.Session.Results || end.Epoch != after.Epoch {
+	if end := comms[0].Stats(); end.Session.Results < after.Session.Results || end.Epoch < after.Epoch || end.Epoch%2 != 0 { // a window that grows is a later epoch
 		t.Errorf("stats at the end %+v, before it %+v", end, after)
 	}
 }
@@ -233,7 +239,7 @@ func TestDataPlaneOfAnotherVersion(t *testing.T) {
 	})
 	for rank, o := range sum(t, comms, 1000) {
 		// The member itself says so, unless the manager was faster.
-		if o.Way == Offload || !strings.Contains(o.Reason, "does not answer") && o.Reason != "rank 3 has lost it" {
+		if o.Way == Offload || !strings.Contains(o.Reason, "does not answer (") {
 			t.Errorf("rank %d ran by %v because %q", rank, o.Way, o.Reason)
 		}
 	}

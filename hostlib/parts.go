@@ -397,7 +397,7 @@ func (d *reduction) result(i int) []byte {
 
 // outcome tells how it went within the part.
 func (d *reduction) outcome() Outcome {
-	o := Outcome{Way: d.up[0].outcome.Way, BlockFloat: d.o.Element == reduce.Block32}
+	o := Outcome{Way: d.up[0].outcome.Way, BlockFloat: d.o.Element == reduce.Block32, function: d.o.Function, element: d.o.Element}
 	var reasons []string
 	for _, r := range slices.Concat(d.up, d.down) {
 		if r == nil {
@@ -406,6 +406,7 @@ func (d *reduction) outcome() Outcome {
 		if r.outcome.Way != o.Way {
 			o.Way = Mixed
 		}
+		o.trees = append(o.trees, r.outcome.trees...)
 		for _, e := range r.outcome.Epochs {
 			if !slices.Contains(o.Epochs, e) {
 				o.Epochs = append(o.Epochs, e)

@@ -6,9 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/runner"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // Way is how an operation ran.
@@ -46,6 +48,10 @@ type Outcome struct {
 	// Lanes tell of an operation that was cut over the lanes of Stripes how it
 	// ran on each, in their order. Epochs are then those of the first lane.
 	Lanes []Outcome
+
+	function reduce.Function // that was reduced by; NoFunction: nothing was
+	element  reduce.Type
+	trees    [][]manager.TreeReducer // of the trees of switches among Epochs; not to be changed
 }
 
 // Request is an operation in flight.
@@ -63,6 +69,8 @@ type state struct {
 	comm    *Communicator
 
 	collective wire.Collective // 0: none was started
+	function   reduce.Function // of what is reduced; NoFunction: nothing is
+	element    reduce.Type
 	blockFloat bool
 	joint      *joint // if it has pieces, or is one
 	inner      bool   // it is no caller's, and not counted
@@ -159,10 +167,10 @@ func (r *Request) finish(ctx context.Context) (Outcome, error) {
 }
 
 // complete ends the request well.
-func (r *Request) complete(done *session.Completion, epochs []uint32, reason string) {
+func (r *Request) complete(done *session.Completion, epochs []uint32, reason string, trees [][]manager.TreeReducer) {
 	r.outcome = Outcome{
 		Way: Mixed, Reason: reason, Epochs: epochs, Chunks: int(done.Chunks), Elapsed: time.Since(r.begun),
-		BlockFloat: r.blockFloat,
+		BlockFloat: r.blockFloat, function: r.function, element: r.element, trees: trees,
 	}
 	switch done.OffloadDone {
 	case 0:
@@ -180,7 +188,7 @@ func (r *Request) succeed() {
 		return
 	}
 	if !r.inner {
-		r.comm.host.counts.completed(r.collective, r.outcome.Way, r.outcome.Elapsed)
+		r.comm.host.counts.completed(r.collective, &r.outcome)
 	}
 	if r.after != nil {
 		r.after()

@@ -1,10 +1,12 @@
 package hostlib
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
 
+	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/rank"
 )
 
@@ -17,38 +19,60 @@ type status struct {
 	epoch   uint32
 	epochs  []uint32 // that one alone, for all outcomes
 	offload bool
-	why     string    // why the present epoch runs as it does
-	past    []chapter // the last epochs entered, in order, the present one included
-	isFinal bool      // settled is closed
+	why     string                           // why the present epoch runs as it does
+	past    []chapter                        // the last epochs entered, in order, the present one included
+	trees   [][]manager.TreeReducer          // what reduces in the present epoch, for all outcomes; nil: it is over hosts
+	offered map[uint32][]manager.TreeReducer // what reduces in epochs that were not entered yet
+	isFinal bool                             // settled is closed
 }
 
 // chapter is an epoch that was entered.
 type chapter struct {
 	epoch uint32
-	why   string // why the epoch before it ended
+	why   string                  // why the epoch before it ended
+	trees [][]manager.TreeReducer // as status.trees
+}
+
+// learn keeps what reduces in an epoch that is offered.
+func (s *status) learn(o *manager.Offer) {
+	if o.Epoch <= s.epoch || len(o.Reducers) == 0 {
+		return
+	}
+	if s.offered == nil {
+		s.offered = map[uint32][]manager.TreeReducer{}
+	}
+	s.offered[o.Epoch] = o.Reducers
 }
 
 // enter notes a new epoch.
 func (s *status) enter(e rank.Entered) {
 	if len(s.past) == 0 {
-		s.past = append(s.past, chapter{s.epoch, s.why})
+		s.past = append(s.past, chapter{s.epoch, s.why, s.trees})
 	}
-	s.epoch, s.epochs, s.offload, s.why = e.Epoch, []uint32{e.Epoch}, e.Offload, e.Reason
+	s.epoch, s.epochs, s.offload, s.why, s.trees = e.Epoch, []uint32{e.Epoch}, e.Offload, e.Reason, nil
+	if by := s.offered[e.Epoch]; by != nil {
+		s.trees = [][]manager.TreeReducer{by}
+	}
+	maps.DeleteFunc(s.offered, func(epoch uint32, _ []manager.TreeReducer) bool { return epoch <= e.Epoch })
 	if len(s.past) == maxHistory {
 		s.past = slices.Delete(s.past, 0, 1)
 	}
-	s.past = append(s.past, chapter{e.Epoch, e.Reason})
+	s.past = append(s.past, chapter{e.Epoch, e.Reason, s.trees})
 }
 
 // during returns the epochs from first to last, and why an operation that ran
-// in them went its way: the reason of every change, or of the only epoch.
-func (s *status) during(first, last uint32) (epochs []uint32, why string) {
+// in them went its way: the reason of every change, or of the only epoch; and what
+// reduced in those of them that were over switches.
+func (s *status) during(first, last uint32) (epochs []uint32, why string, trees [][]manager.TreeReducer) {
 	if first == last && first == s.epoch {
-		return s.epochs, s.why
+		return s.epochs, s.why, s.trees
 	}
 	epochs, why = []uint32{first}, s.why
 	var changes []string
 	for _, c := range s.past {
+		if c.epoch >= first && c.epoch <= last {
+			trees = append(trees, c.trees...)
+		}
 		switch {
 		case c.epoch == first && first != s.epoch:
 			why = c.why
@@ -60,7 +84,7 @@ func (s *status) during(first, last uint32) (epochs []uint32, why string) {
 	if len(changes) > 0 {
 		why = strings.Join(changes, "; then ")
 	}
-	return epochs, why
+	return epochs, why, trees
 }
 
 // tally is HostCounters that several goroutines add to.

@@ -18,6 +18,7 @@ func WithMembership(n *membership.Node) Option { return func(s *settings) { s.zo
 // closed.
 func (h *Host) watchZone(w *membership.Watcher) {
 	defer w.Close()
+	known := lives{}
 	for {
 		notices, err := w.Next(h.ctx)
 		if err != nil {
@@ -27,11 +28,30 @@ func (h *Host) watchZone(w *membership.Watcher) {
 			return
 		}
 		for _, x := range notices {
-			if x.Kind == membership.Left && x.Cause != membership.Departed {
+			if known.end(x) && x.Cause != membership.Departed {
 				h.died(x)
 			}
 		}
 	}
+}
+
+// lives are the incarnations of the nodes in the zone, by name.
+type lives map[string]uint64
+
+// end takes a notice, and reports whether it is of the end of a node's last life.
+// A node that starts again at another address may be there before its earlier life
+// is found dead, which then says nothing of the present one.
+func (l lives) end(x membership.Notice) bool {
+	name, incarnation := x.Member.Name, x.Member.Version.Incarnation
+	switch newest, ok := l[name]; {
+	case x.Kind == membership.Joined:
+		l[name] = max(newest, incarnation)
+		return false
+	case ok && newest > incarnation:
+		return false
+	}
+	delete(l, name)
+	return true
 }
 
 // died tells the links to a host in all communicators that it is dead. Whoever

@@ -71,7 +71,7 @@ func compareSpanning(t rapid.TB, tree Spanning, o oracle, root int) {
 		}
 		n := len(o)
 		slices.SortFunc(children, func(a, b int) int {
-			return cmp.Or(o.reach(b)-o.reach(a), (b-root+n)%n-(a-root+n)%n)
+			return cmp.Or(o.reach(b)-o.reach(a), len(o.beneath(b))-len(o.beneath(a)), (b-root+n)%n-(a-root+n)%n)
 		})
 		if got := AppendDeepestFirst(nil, tree, rank); !slices.Equal(got, children) {
 			t.Fatalf("%v: children of %d are served in the order %v, want %v", tree, rank, got, children)
@@ -260,5 +260,48 @@ func TestSpanningMisuse(t *testing.T) {
 	}
 	if CompleteKAry(0, 2).Height() != 0 || CompleteKAry(13, 3).Height() != 2 {
 		t.Error("heights of complete trees")
+	}
+}
+
+// lastReceipt returns when the last rank beneath one that has just got a message
+// has it: a send takes gap, and arrives latency after it began. In the best order
+// children with the most to do behind them are served first.
+func lastReceipt(t Spanning, rank, gap, latency int, best bool) int {
+	children := AppendDeepestFirst(nil, t, rank)
+	behind := map[int]int{}
+	for _, child := range children {
+		behind[child] = lastReceipt(t, child, gap, latency, best)
+	}
+	if best {
+		slices.SortFunc(children, func(a, b int) int { return behind[b] - behind[a] })
+	}
+	last := 0
+	for i, child := range children {
+		last = max(last, i*gap+latency+behind[child])
+	}
+	return last
+}
+
+// TestServingOrderIsBest: no other order of serving the children brings a message
+// to the last rank sooner, in whole and in partial trees.
+func TestServingOrderIsBest(t *testing.T) {
+	worse, trees := 0, 0
+	for n := 2; n <= 130; n++ {
+		for k := 2; k <= 5; k++ {
+			for _, tree := range []Spanning{KNomial(n, k), CompleteKAry(n, k)} {
+				for _, ol := range [][2]int{{1, 3}, {2, 2}, {3, 1}} {
+					trees++
+					got, want := lastReceipt(tree, 0, ol[0], ol[1], false), lastReceipt(tree, 0, ol[0], ol[1], true)
+					if got != want {
+						if worse++; worse <= 5 {
+							t.Errorf("%v, a send %d, on its way %d: the last has it after %d, at best %d", tree, ol[0], ol[1], got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+	if worse > 0 {
+		t.Errorf("%d of %d are not the best", worse, trees)
 	}
 }

@@ -1,0 +1,128 @@
+package hostlib
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/forming"
+	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// stillWaiting is the time after which the log says for whom the forming of a
+// group waits, and then again.
+const stillWaiting = 10 * time.Second
+
+// gathering is what the loop knows of who is there.
+type gathering struct {
+	core   *forming.Core
+	inputs []forming.Input
+	out    forming.Output
+}
+
+// gather returns what a communicator begins with, whose links are made.
+func (c *Communicator) gather() gathering {
+	parent := forming.NoParent
+	var children []int
+	for peer, l := range c.links {
+		if l.dials {
+			parent = peer
+		} else {
+			children = append(children, peer)
+		}
+	}
+	slices.Sort(children)
+	return gathering{core: forming.New(parent, children)}
+}
+
+// takes reports whether an item is for the gathering, and notes it.
+func (g *gathering) takes(it *item) bool {
+	if it.in.Kind != rank.Frame || len(it.in.Bytes) == 0 || wire.FrameKind(it.in.Bytes[0]) != wire.FrameMissing {
+		return false
+	}
+	m, err := wire.ReadFrame(it.in.Bytes)
+	if err != nil {
+		return false // the member's core ends the communicator for it
+	}
+	g.inputs = append(g.inputs, forming.Input{From: it.in.Rank, Missing: m.(*wire.Missing)})
+	return true
+}
+
+// gathers steps the gathering, if there is anything to do.
+func (s *stepper) gathers(now core.Time, out *rank.Output) {
+	g := &s.gathered
+	if len(g.inputs) == 0 && now < g.core.Deadline() {
+		return
+	}
+	g.out.Reset()
+	g.core.Step(now, g.inputs, &g.out)
+	g.inputs = g.inputs[:0]
+	for _, m := range g.out.Sends {
+		out.Messages = append(out.Messages, rank.Message{To: m.To, Head: m.Frame})
+	}
+	s.mu.Lock()
+	s.absent = g.core.Missing()
+	s.mu.Unlock()
+	if g.out.Formed {
+		close(s.formed)
+	}
+}
+
+// allThere waits until every member has come. If ctx ends before that, it gives
+// the group up for all.
+func (c *Communicator) allThere(ctx context.Context) error {
+	waiting := time.NewTicker(stillWaiting)
+	defer waiting.Stop()
+	for {
+		select {
+		case <-c.formed:
+			return nil
+		case <-c.done:
+			return fmt.Errorf("%w: %w", ErrFormation, c.Err())
+		case <-waiting.C:
+			c.host.set.log.Warn("a communicator waits for its members", slog.String("communicator", c.name),
+				slog.Int("members", len(c.members)), slog.String("missing", c.missing()))
+		case <-ctx.Done():
+			missing := c.missing()
+			if missing != "" {
+				missing = "; " + missing
+			}
+			c.abort("it gave up forming the group" + missing)
+			<-c.done
+			return fmt.Errorf("%w: %w%s", ErrFormation, ctx.Err(), missing)
+		}
+	}
+}
+
+// missing tells which members are not there, as far as is known here, and of
+// neighbours why.
+func (c *Communicator) missing() string {
+	var all []string
+	say := func(rank int, why string) {
+		m := c.members[rank]
+		all = append(all, fmt.Sprintf("rank %d (%s) at %s %s", rank, m.Host, m.Addr, why))
+	}
+	for _, peer := range slices.Sorted(maps.Keys(c.links)) {
+		if why := c.links[peer].missing(); why != "" {
+			say(peer, why)
+		}
+	}
+	c.mu.Lock()
+	m := c.absent
+	c.mu.Unlock()
+	for _, rank := range m.Ranks {
+		if l := c.links[int(rank)]; int(rank) < len(c.members) && (l == nil || l.missing() == "") {
+			say(int(rank), "has not come")
+		}
+	}
+	if m.More {
+		all = append(all, "and others")
+	}
+	return strings.Join(all, "; ")
+}
