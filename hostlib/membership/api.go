@@ -101,10 +101,12 @@ func (n *Node) Notices(ctx context.Context) iter.Seq[Notice] {
 }
 
 // Watch calls up for every node in the view, this one among them, and for every
-// one that comes, with its incarnation, and down for every one that goes, one call
-// at a time. A node that starts again is down, and then up. Cancel ends that, and
-// waits for a call that runs.
-func (n *Node) Watch(up func(node string, incarnation uint64), down func(node string)) (cancel func()) {
+// one that comes, and down for every one that goes, one call at a time, with the
+// incarnation of the life that began or ended. A node that starts again at its
+// address is down, and then up. At another address it may be up before its earlier
+// life is down: down with an incarnation below that of the last up is about a life
+// that is over anyway. Cancel ends that, and waits for a call that runs.
+func (n *Node) Watch(up, down func(node string, incarnation uint64)) (cancel func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	var task sync.WaitGroup
 	task.Go(func() {
@@ -112,7 +114,7 @@ func (n *Node) Watch(up func(node string, incarnation uint64), down func(node st
 			if x.Kind == Joined {
 				up(x.Member.Name, x.Member.Version.Incarnation)
 			} else {
-				down(x.Member.Name)
+				down(x.Member.Name, x.Member.Version.Incarnation)
 			}
 		}
 	})

@@ -11,7 +11,7 @@ import (
 
 // apply does what a step has put out.
 func (s *stepper) apply(now core.Time, out *member.Output) []item {
-	s.tell(out.Notices)
+	s.tell(out.Notices, out.Stopped)
 	s.learnt(s.core.Changed())
 	for _, d := range out.Dials {
 		s.dialing[d.Link] = false
@@ -47,7 +47,7 @@ func (s *stepper) apply(now core.Time, out *member.Output) []item {
 	}
 	if out.Stopped && !s.left {
 		s.left = true
-		s.n.end(s.superseded, true)
+		s.n.end(s.why, true)
 	}
 	s.directory.Sweep()
 	out.Reset()

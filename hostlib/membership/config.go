@@ -22,10 +22,13 @@ type Config struct {
 	Name string
 
 	// Listen is the "host:port" of its UDP socket and its TCP listener, one
-	// number for both; port 0 takes a free one. Empty: "127.0.0.1:0".
+	// number for both; port 0 takes a free one. Empty: a free port of the address
+	// from which this host reaches the first of Bootstrap and Supervisors that is not
+	// its own; "127.0.0.1:0" where there is none.
 	Listen string
 	// Advertise is the "address:port" on which others reach it; empty: where it
-	// listens, which must then be one address and not all.
+	// listens. Where that is all addresses, it is the one from which it reaches the
+	// others. Where it is one that others cannot reach, Join fails.
 	Advertise string
 
 	// Bootstrap are the addresses, "host:port", of nodes that it asks for the
@@ -59,7 +62,8 @@ type Config struct {
 	// Encrypt has messages encrypted, too, with the first key. All nodes must do the same.
 	Encrypt bool
 
-	// State is a file that keeps the incarnation; empty: the clock alone does.
+	// State is a file that keeps the incarnation; empty: the clock alone does. Where
+	// it has an earlier start the node begins by listening (Timing.Stealth).
 	State string
 
 	Timing    Timing    // zero fields have their defaults
@@ -70,9 +74,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Listen == "" {
-		c.Listen = "127.0.0.1:0"
-	}
 	if c.Network == nil {
 		c.Network = system{}
 	}
@@ -109,7 +110,7 @@ func (c Config) Validate() error {
 		errs = append(errs, err)
 	}
 	for what, all := range map[string][]string{
-		"listen": {c.Listen}, "advertise": one(c.Advertise), "bootstrap": c.Bootstrap, "supervisor": c.Supervisors,
+		"listen": one(c.Listen), "advertise": one(c.Advertise), "bootstrap": c.Bootstrap, "supervisor": c.Supervisors,
 	} {
 		if len(all) > maxSeed {
 			wrong("%d addresses of %s, at most %d", len(all), what, maxSeed)
@@ -124,8 +125,8 @@ func (c Config) Validate() error {
 	if err := c.Timing.settings().Validate(); err != nil {
 		wrong("timing: %w", err)
 	}
-	if c.Timing.Health < -1 {
-		wrong("timing: Health %d, want -1 or more", c.Timing.Health)
+	if c.Timing.Health < -1 || c.Timing.Stealth < -1 {
+		wrong("timing: Health %d, Stealth %d, want -1 or more", c.Timing.Health, c.Timing.Stealth)
 	}
 	if err := c.Hierarchy.settings().Validate(); err != nil {
 		wrong("%w", err)

@@ -34,6 +34,10 @@
 // and begins with a larger one also if its clock was put back meanwhile; without
 // it, the clock must not go back by more than the node was away.
 //
+// A name is one node's. Who meets another of its own name that answers, at another
+// address, ends with ErrName if it has only just started, and logs it otherwise. One
+// that does not answer is the node's own earlier life.
+//
 // # Monitors
 //
 // A suspicion reaches all by gossip, in about tau for each hop. A node with

@@ -11,6 +11,9 @@ var (
 	// ErrSuperseded: another process has the node's name and address, and started
 	// later: this one has ended.
 	ErrSuperseded = errors.New("membership: another process has the node's name and address, and started later")
+	// ErrName: another node of the zone has the node's name, at another address, and
+	// answers: this one, which started later, has ended.
+	ErrName = errors.New("membership: two nodes have one name")
 	// ErrUnknown: no node of that name is in the view, or no zone of that number in
 	// the census.
 	ErrUnknown = errors.New("membership: unknown")

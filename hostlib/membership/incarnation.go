@@ -13,21 +13,22 @@ import (
 
 // nextIncarnation returns a number above those of all earlier starts: the
 // clock's nanoseconds, or one more than what the file has, which then has the
-// new one, on disk, before it is used. Without a file it is the clock's.
-func nextIncarnation(file string, now time.Time) (uint64, error) {
-	next := uint64(max(1, now.UnixNano()))
+// new one, on disk, before it is used. Without a file it is the clock's. Again says
+// that the file has an earlier start.
+func nextIncarnation(file string, now time.Time) (next uint64, again bool, err error) {
+	next = uint64(max(1, now.UnixNano()))
 	if file == "" {
-		return next, nil
+		return next, false, nil
 	}
 	last, err := readIncarnation(file)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	next = max(next, last+1)
 	if err := writeIncarnation(file, next); err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrState, err)
+		return 0, false, fmt.Errorf("%w: %w", ErrState, err)
 	}
-	return next, nil
+	return next, last > 0, nil
 }
 
 // readIncarnation returns what the file has; 0 if there is none yet.

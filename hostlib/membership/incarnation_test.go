@@ -15,12 +15,12 @@ func TestIncarnationRises(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	var last uint64
 	for _, now := range []time.Time{at, at.Add(time.Hour), at.Add(-time.Hour), at, time.Unix(0, 0), time.Unix(-5, 0), at.Add(2 * time.Hour)} {
-		n, err := nextIncarnation(file, now)
+		n, again, err := nextIncarnation(file, now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n <= last {
-			t.Errorf("%d at %v, after %d", n, now, last)
+		if n <= last || again != (last > 0) {
+			t.Errorf("%d at %v, after %d; again %v", n, now, last, again)
 		}
 		last = n
 	}
@@ -39,14 +39,14 @@ func TestIncarnationOfAnUnsoundFile(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := nextIncarnation(file, time.Now()); !errors.Is(err, ErrState) || !strings.Contains(err.Error(), file) {
+		if n, _, err := nextIncarnation(file, time.Now()); !errors.Is(err, ErrState) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%q: %d, %v", text, n, err)
 		}
 	}
-	if _, err := nextIncarnation(filepath.Join(file, "below"), time.Now()); !errors.Is(err, ErrState) {
+	if _, _, err := nextIncarnation(filepath.Join(file, "below"), time.Now()); !errors.Is(err, ErrState) {
 		t.Errorf("below a file: %v", err)
 	}
-	if n, err := nextIncarnation("", time.Unix(0, 77)); n != 77 || err != nil {
+	if n, again, err := nextIncarnation("", time.Unix(0, 77)); n != 77 || again || err != nil {
 		t.Errorf("without a file: %d, %v", n, err)
 	}
 }

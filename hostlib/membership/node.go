@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,9 +63,15 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	incarnation, err := nextIncarnation(c.State, time.Now())
+	if c.Listen, err = listenAt(ctx, &c, slices.Concat(seeds, supervisors)); err != nil {
+		return nil, err
+	}
+	incarnation, again, err := nextIncarnation(c.State, time.Now())
 	if err != nil {
 		return nil, err
+	}
+	if again && c.Timing.Stealth == 0 {
+		c.Timing.Stealth = 1
 	}
 	listener, socket, err := c.Network.Listen(ctx, c.Listen)
 	if err != nil {
@@ -87,7 +94,7 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 
 // begin gives the node its identity and its core, and starts what runs.
 func (n *Node) begin(ctx context.Context, seeds, supervisors []netip.AddrPort) (err error) {
-	if n.addr, err = n.advertised(ctx); err != nil {
+	if n.addr, err = advertised(ctx, &n.cfg, n.listener.Addr(), slices.Concat(seeds, supervisors)); err != nil {
 		return err
 	}
 	n.log = n.cfg.Log.With(slog.String("node", n.cfg.Name), slog.Uint64("zone", uint64(n.cfg.Zone)))
@@ -105,22 +112,6 @@ func (n *Node) begin(ctx context.Context, seeds, supervisors []netip.AddrPort) (
 	n.tasks.Go(n.receive)
 	go n.keep()
 	return nil
-}
-
-// advertised returns the address by which others know the node.
-func (n *Node) advertised(ctx context.Context) (netip.AddrPort, error) {
-	if n.cfg.Advertise != "" {
-		all, err := resolve(ctx, []string{n.cfg.Advertise})
-		if err != nil {
-			return netip.AddrPort{}, err
-		}
-		return all[0], nil
-	}
-	at, err := netip.ParseAddrPort(n.listener.Addr().String())
-	if err != nil || at.Addr().IsUnspecified() {
-		return netip.AddrPort{}, fmt.Errorf("%w: it listens at %v: others need one address (Advertise)", ErrConfig, n.listener.Addr())
-	}
-	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), nil
 }
 
 // Name returns the node's name.

@@ -359,7 +359,7 @@ func TestWatch(t *testing.T) {
 	calls := make(chan call, 64)
 	cancel := nodes[0].Watch(
 		func(node string, incarnation uint64) { calls <- call{node, incarnation} },
-		func(node string) { calls <- call{node, 0} })
+		func(node string, _ uint64) { calls <- call{node, 0} })
 	defer cancel()
 	expect := func(fits func(there map[string]uint64) bool, there map[string]uint64) {
 		t.Helper()
@@ -378,6 +378,45 @@ func TestWatch(t *testing.T) {
 	expect(func(m map[string]uint64) bool { return len(m) == 3 && m["n2"] == nodes[2].Incarnation() }, there)
 	nodes[2].Close()
 	expect(func(m map[string]uint64) bool { return len(m) == 2 && m["n2"] == 0 }, there)
+}
+
+// TestWatchNamesTheLife: a node that starts again at another address before its
+// earlier life was found dead may be up before that is down. Whoever compares the
+// incarnations knows that it lives.
+func TestWatchNamesTheLife(t *testing.T) {
+	nodes := zoneOf(t, 3, nil)
+	type call struct {
+		up          bool
+		incarnation uint64
+	}
+	calls := make(chan call, 64)
+	note := func(up bool) func(string, uint64) {
+		return func(node string, incarnation uint64) {
+			if node == "n2" {
+				calls <- call{up, incarnation}
+			}
+		}
+	}
+	defer nodes[0].Watch(note(true), note(false))()
+	before := nodes[2].Incarnation()
+	next := func() (c call) {
+		t.Helper()
+		select {
+		case c = <-calls:
+		case <-within(t).Done():
+			t.Fatal("no call")
+		}
+		return c
+	}
+	if c := next(); c != (call{true, before}) {
+		t.Fatalf("%+v, want up %d", c, before)
+	}
+	nodes[2].Close()
+	again := join(t, Config{Name: "n2", Bootstrap: []string{nodes[0].Addr().String()}})
+	seen := map[call]bool{next(): true, next(): true}
+	if !seen[call{true, again.Incarnation()}] || !seen[call{false, before}] {
+		t.Errorf("%v, want up %d and down %d", seen, again.Incarnation(), before)
+	}
 }
 
 func TestStatusAndMetrics(t *testing.T) {
@@ -462,11 +501,13 @@ func TestJoinRefuses(t *testing.T) {
 		"theta":       {Config{Name: "a", Timing: Timing{Theta: 3, Successors: 2}}, ErrConfig, "Theta 3"},
 		"confirm":     {Config{Name: "a", Timing: Timing{Confirm: time.Second}}, ErrConfig, "Confirm 1s"},
 		"health":      {Config{Name: "a", Timing: Timing{Health: -2}}, ErrConfig, "Health -2"},
-		"stealth":     {Config{Name: "a", Timing: Timing{Stealth: -1}}, ErrConfig, "Stealth -1"},
+		"stealth":     {Config{Name: "a", Timing: Timing{Stealth: -2}}, ErrConfig, "Stealth -2"},
 		"delegates":   {Config{Name: "a", Hierarchy: Hierarchy{Delegates: 33}}, ErrConfig, "33 delegates"},
 		"beat":        {Config{Name: "a", Hierarchy: Hierarchy{Beat: -1}}, ErrConfig, "Beat"},
 		"a time":      {Config{Name: "a", Timing: Timing{Tau: -1}}, ErrConfig, "Tau"},
 		"everywhere":  {Config{Name: "a", Listen: "0.0.0.0:0"}, ErrConfig, "Advertise"},
+		"loopback":    {Config{Name: "a", Listen: "127.0.0.1:0", Bootstrap: []string{"127.0.0.1:1", "192.0.2.1:7946"}}, ErrConfig, "192.0.2.1:7946 cannot reach it: set Listen"},
+		"supervised":  {Config{Name: "a", Listen: "127.0.0.1:0", Supervisors: []string{"192.0.2.1:7946"}}, ErrConfig, "192.0.2.1:7946 cannot reach it: set Listen"},
 		"busy":        {Config{Name: "a", Listen: busy.Addr().String()}, nil, busy.Addr().String()},
 	} {
 		n, err := Join(t.Context(), test.c)

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"fmt"
 	"log/slog"
 
 	"github.com/tributary-fabric/tributary/internal/core/member"
@@ -10,11 +11,15 @@ import (
 var causes = map[member.Cause]Cause{member.Suspected: Failed, member.Departed: Departed, member.Restarted: Replaced}
 
 // tell gives the core's notices to all that read them.
-func (s *stepper) tell(all []member.Notice) {
+func (s *stepper) tell(all []member.Notice, stopped bool) {
 	for i := range all {
 		x := &all[i]
-		if x.Kind == member.Superseded {
-			s.superseded = ErrSuperseded
+		switch x.Kind {
+		case member.Superseded:
+			s.why = ErrSuperseded
+			continue
+		case member.Namesake:
+			s.namesake(x, stopped)
 			continue
 		}
 		n := Notice{Zone: s.n.cfg.Zone, Member: s.memberAt(x.Node, x.Version, x.Deaths), Kind: Joined}
@@ -41,4 +46,14 @@ func (n *Node) deliver(x Notice) {
 	for w := range n.watchers {
 		w.take(x)
 	}
+}
+
+// namesake reports another node of this one's name, to which it may have given way.
+func (s *stepper) namesake(x *member.Notice, stopped bool) {
+	err := fmt.Errorf("%w: %q is at %v, and this one at %v", ErrName, s.n.cfg.Name, s.address(x.Node), s.n.addr)
+	if stopped {
+		s.why = err
+		return
+	}
+	s.n.log.Warn("another node has this one's name; one of both should have another", slog.Any("error", err))
 }

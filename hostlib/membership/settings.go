@@ -33,9 +33,10 @@ type Timing struct {
 	// Health is how many steps of patience a node that is slow itself has with
 	// others: it waits up to 1 + Health times as long. -1: none.
 	Health int
-	// Stealth is how long a node that starts is silent, in units of log2 of the
-	// zone's size times Tau: all who start together then come in few updates. 0: not at
-	// all, which is the default.
+	// Stealth is how long a node that starts only listens, in units of log2 of the
+	// zone's size times Tau, or until it hears that its former life is held for dead:
+	// all then know of its death before they know of its return. 0: 1 for a node that
+	// finds an earlier start in Config.State, none for another. -1: none.
 	Stealth int
 }
 
@@ -64,7 +65,7 @@ func (t Timing) settings() member.Settings {
 	s := member.DefaultSettings()
 	s.Tau, s.Heartbeat, s.Grace, s.Connect = t.Tau, t.Heartbeat, t.Grace, t.Dial
 	s.Theta, s.Kr, s.Ks = t.Theta, t.Random, t.Successors
-	s.Confirm, s.Health, s.Stealth = t.Confirm, max(t.Health, 0), t.Stealth
+	s.Confirm, s.Health, s.Stealth = t.Confirm, max(t.Health, 0), max(t.Stealth, 0)
 	return s
 }
 

@@ -35,7 +35,7 @@ type stepper struct {
 	homes   []home    // by Index; what each ID says is read once
 	left    bool
 
-	superseded error // ErrSuperseded once the core says so
+	why error // ErrSuperseded or ErrName once the core says so
 }
 
 // home is where a node is.
