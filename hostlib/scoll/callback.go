@@ -9,10 +9,15 @@ import (
 	"sync"
 
 	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/wire/collect"
 )
 
-// errStopping is what a parent reads of a service that is being closed.
-var errStopping = errors.New("the service is stopping")
+// What a parent reads of a service that takes no request.
+var (
+	errStopping = errors.New("the service is stopping")
+	errCrowded  = errors.New("too many callbacks of the service wait for others to return")
+	errNoRoom   = errors.New("bulk data for a service without PreRequest, which would have room for them")
+)
 
 // task is a callback to be run.
 type task struct {
@@ -21,7 +26,7 @@ type task struct {
 	service  *Service
 	request  *Request
 	creation creation
-	refused  bool // without being asked
+	refused  error // without being asked
 }
 
 // absent reports whether the service has no such callback, or is not asked.
@@ -32,18 +37,26 @@ func (t *task) absent() bool {
 	case collective.ReplyOut:
 		return t.service.call.ReplyOut == nil
 	case collective.PreRequest, collective.Map:
-		return t.refused
+		return t.refused != nil
 	default:
 		return false
 	}
+}
+
+// queue returns where the callback waits for its turn.
+func (t *task) queue() *queue {
+	if t.service != nil {
+		return &t.service.queue
+	}
+	return &t.creation.group.service.queue
 }
 
 // run runs the callback and returns that it has returned.
 func (t *task) run() collective.Input {
 	in := collective.Input{Kind: collective.Returned, Call: t.call.Kind, Request: t.call.Request, Child: t.call.Reply.Child}
 	switch {
-	case t.refused:
-		in.Err = errStopping
+	case t.refused != nil:
+		in.Err = t.refused
 	case !t.absent():
 		in.Err = t.guarded(&in)
 	}
@@ -64,7 +77,7 @@ func (t *task) guarded(in *collective.Input) (err error) {
 	case collective.Map:
 		in.Members, err = t.service.mapGroup(c.Index)
 	case collective.PreRequest:
-		err = t.service.call.PreRequest(r)
+		err = t.service.prepare(r)
 		in.Patience, in.PatienceSet, in.BulkRoom = r.timeout, r.timeoutSet, size(r.bulk)
 	case collective.IncomingRequest:
 		err = t.service.call.IncomingRequest(r)
@@ -78,11 +91,43 @@ func (t *task) guarded(in *collective.Input) (err error) {
 		}
 		t.service.call.IncomingReply(&reply)
 	case collective.PostReply:
-		t.service.call.PostReply(r)
+		t.service.conclude(r)
 	case collective.ReplyOut:
 		t.service.call.ReplyOut(r, public(c.Err))
 	}
 	return err
+}
+
+// DefaultReply are the bytes that a service without PreRequest has room for in a
+// child's reply, for each node of its subtree; up to 1 MiB.
+const DefaultReply = 4 << 10
+
+// prepare asks the service to prepare for a request, or does so for one that does
+// not care.
+func (s *Service) prepare(r *Request) error {
+	if s.call.PreRequest != nil {
+		return s.call.PreRequest(r)
+	}
+	if r.bulkLen > 0 && !r.isRoot {
+		return errNoRoom
+	}
+	for i := range r.branches {
+		size := min(r.branches[i].Nodes, collect.MinPart/DefaultReply) * DefaultReply
+		if err := r.PostReplySize(i, size, nil); err != nil && !errors.Is(err, ErrPosted) {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude tells the service that all replies are there; one that does not care
+// replies with what it has replied before, or nothing.
+func (s *Service) conclude(r *Request) {
+	if s.call.PostReply != nil {
+		s.call.PostReply(r)
+	} else if !r.isRoot {
+		_ = r.Reply(r.Local()) // refused where the library replies itself
+	}
 }
 
 // recovered turns a panic of a callback into its error. It is deferred.
@@ -98,42 +143,49 @@ func (n *Node) recovered(kind collective.CallKind, err *error) {
 }
 
 // mapGroup asks the service for an out-of-band group's members.
-func (s *Service) mapGroup(index Index) (_ *collective.Members, err error) {
+func (s *Service) mapGroup(index collect.Index) (_ *collective.Members, err error) {
 	defer s.node.recovered(collective.Map, &err)
-	m, err := s.call.MapGroup(index)
+	m, err := s.call.MapGroup(Index(index))
 	if err != nil || m == nil {
 		return nil, err
 	}
 	return m.core, nil
 }
 
-// workers run callbacks, no more than so many at once, on goroutines that last
-// as long as there is something to do.
+// workers run callbacks, of a service no more than so many at once, on goroutines
+// that last as long as there is something to do.
 type workers struct {
 	most  int
 	tasks sync.WaitGroup
 
-	mu      sync.Mutex
-	queue   []task
+	mu               sync.Mutex
+	running, waiting int // of all services
+}
+
+// queue is the callbacks of a service that wait. It is guarded by workers.mu.
+type queue struct {
+	tasks   []task
 	head    int
 	working int
 }
 
 // do runs a callback soon. There is a goroutine for each, up to the most: one
 // that is free may be quicker than the new one.
-func (w *workers) do(t *task) {
+func (w *workers) do(q *queue, t *task) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.queue = append(w.queue, *t)
-	if w.working < w.most {
-		w.working++
-		w.tasks.Go(w.work)
+	q.tasks = append(q.tasks, *t)
+	w.waiting++
+	if q.working < w.most {
+		q.working++
+		w.running++
+		w.tasks.Go(func() { w.work(q) })
 	}
 }
 
-func (w *workers) work() {
+func (w *workers) work(q *queue) {
 	for {
-		t, more := w.next()
+		t, more := w.next(q)
 		if !more {
 			return
 		}
@@ -145,22 +197,31 @@ func (w *workers) work() {
 }
 
 // next returns the oldest task that waits.
-func (w *workers) next() (task, bool) {
+func (w *workers) next(q *queue) (task, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.head == len(w.queue) {
-		w.queue, w.head = w.queue[:0], 0
-		w.working--
+	if q.head == len(q.tasks) {
+		q.tasks, q.head = q.tasks[:0], 0
+		q.working--
+		w.running--
 		return task{}, false
 	}
-	t := w.queue[w.head]
-	w.queue[w.head] = task{}
-	if w.head++; w.head > 64 && w.head > len(w.queue)/2 {
-		rest := copy(w.queue, w.queue[w.head:])
-		clear(w.queue[rest:])
-		w.queue, w.head = w.queue[:rest], 0
+	t := q.tasks[q.head]
+	q.tasks[q.head] = task{}
+	w.waiting--
+	if q.head++; q.head > 64 && q.head > len(q.tasks)/2 {
+		rest := copy(q.tasks, q.tasks[q.head:])
+		clear(q.tasks[rest:])
+		q.tasks, q.head = q.tasks[:rest], 0
 	}
 	return t, true
+}
+
+// length returns how many callbacks of a service wait.
+func (w *workers) length(q *queue) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(q.tasks) - q.head
 }
 
 // wait waits until no callback runs, nor waits to.
@@ -185,5 +246,5 @@ func (w *workers) wait(ctx context.Context) error {
 func (w *workers) state() (running, waiting int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.working, len(w.queue) - w.head
+	return w.running, w.waiting
 }

@@ -30,8 +30,8 @@
 // something to send, and others for large replies and for bulk data, behind which
 // no message waits. A node whose loop falls behind reads no more, so that what is
 // sent to it waits at its senders; nothing is dropped for want of a buffer.
-// Callbacks run on at most Config.Workers goroutines: those that wait for other
-// callbacks of their node, by a broadcast of their own, say, hold one as long.
+// Callbacks of a service run on at most Config.Workers goroutines: those that wait
+// for other callbacks of it, by a broadcast of their own, say, hold one as long.
 // Better reply later, from where the answer is known.
 //
 // # The document's names

@@ -3,6 +3,7 @@ package scoll
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tributary-fabric/tributary/internal/core/collective"
@@ -25,6 +26,7 @@ var (
 	ErrNotMember = collective.ErrNotMember // this node is no member of the group
 	ErrReplied   = collective.ErrReplied   // the request has its reply already
 	ErrNoReply   = collective.ErrNoReply   // the library replies itself, since a callback or a pull has failed
+	ErrFilter    = collective.ErrFilter    // Only and Except name who is no member, or leave nobody
 	ErrMembers   = collective.ErrMembers   // an out-of-band group has no members, or another service's
 	ErrTimeout   = collective.ErrPatience  // a service timeout is negative, or longer than 100 days
 	ErrAborted   = collective.ErrAborted   // the request was aborted
@@ -63,6 +65,9 @@ func (e *IncompleteError) Error() string {
 			break
 		}
 		fmt.Fprintf(&b, "; %s (%d nodes) %v", m.Node, m.Nodes, m.Status)
+	}
+	if slices.ContainsFunc(e.Missing, func(m Missing) bool { return m.Status == StatusNoGroup }) {
+		b.WriteString("; a server that has restarted knows no group of its earlier life: destroy this one and make it again")
 	}
 	return b.String()
 }

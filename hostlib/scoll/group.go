@@ -28,7 +28,7 @@ type Group struct {
 	id      uint64
 	name    string
 	private any
-	index   *Index // of an out-of-band one
+	index   *collect.Index // of an out-of-band one
 }
 
 // CreateGroup begins to make a group. created is called once, with the group or
@@ -99,11 +99,12 @@ func (s *Service) OutOfBand(spec OutOfBandSpec) (*Group, error) {
 	if err := s.open(); err != nil {
 		return nil, fmt.Errorf("out-of-band group %q: %w", spec.Name, err)
 	}
-	id, err := n.core.CreateOutOfBand(collect.Service(s.id), spec.Index, tree)
+	id, err := n.core.CreateOutOfBand(collect.Service(s.id), collect.Index(spec.Index), tree)
 	if err != nil {
 		return nil, err
 	}
-	return &Group{service: s, id: id, name: spec.Name, private: spec.Private, index: &spec.Index}, nil
+	index := collect.Index(spec.Index)
+	return &Group{service: s, id: id, name: spec.Name, private: spec.Private, index: &index}, nil
 }
 
 // tree returns t, or the node's default.
@@ -181,10 +182,10 @@ func (g *Group) Alive() (*Group, error) {
 	return &alive, nil
 }
 
-// Destroy frees the group at all its members, by a broadcast of no size that no
-// service sees, and waits for it. Members that it does not reach, as the error
-// tells, free the group when this node is dead or has rebooted, or when Destroy
-// is called again. Of a subset it gives back the handle alone. It fails with
+// Destroy frees the group at all its members that live, by a broadcast of no size
+// that no service sees, and waits for it. Members that it does not reach, as the
+// error tells, free the group when all its roots are dead or have rebooted, or
+// when Destroy is called again: who has freed it already passes it on. Of a subset it gives back the handle alone. It fails with
 // ErrBusy while the first broadcast over a delayed group is under way. It must
 // not be called from a callback that is Inline.
 func (g *Group) Destroy(ctx context.Context) error {

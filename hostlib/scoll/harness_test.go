@@ -70,7 +70,7 @@ func start(t testing.TB, n int, change func(i int, c *scoll.Config)) *cluster {
 	before := runtime.NumGoroutine()
 	c := &cluster{t: t, directory: &directory{}}
 	for i, name := range names(n) {
-		cfg := scoll.Config{Node: name, Resolve: c.resolve, RoundTrip: patience, Log: slog.New(slog.DiscardHandler)}
+		cfg := scoll.Config{Node: name, Resolve: c.resolve, RoundTrip: patience, Timeout: time.Nanosecond, Log: slog.New(slog.DiscardHandler)}
 		if change != nil {
 			change(i, &cfg)
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -42,7 +43,7 @@ const packMost = 256 << 10
 
 var (
 	errLinkClosed = errors.New("scoll: the connection is closed")
-	errEarlier    = errors.New("scoll: an earlier incarnation of the node has answered")
+	errEarlier    = fmt.Errorf("scoll: %w: an earlier one has answered", collective.ErrOutdated)
 )
 
 // link is how this node sends to another one, on one lane: on a connection that
@@ -55,9 +56,9 @@ type link struct {
 	lane mesh.Lane
 
 	mu          sync.Mutex
-	conn        net.Conn // nil: none
-	incarnation uint64   // of the other side of conn
-	swift       *swift   // writes to conn without waiting; nil: not on this kind of connection
+	conn        net.Conn        // nil: none
+	incarnation uint64          // of the other side of conn
+	tryWriter   *mesh.TryWriter // writes to conn without waiting; nil: not on this kind of connection
 	queue       []frame
 	touched     bool // something was put since the last flush
 	busy        bool // a goroutine calls, or writes
@@ -100,9 +101,9 @@ func (l *link) flush(back []collective.Input) []collective.Input {
 	if l.busy {
 		return back
 	}
-	if l.conn != nil && l.swift != nil && !l.closed {
+	if l.conn != nil && l.tryWriter != nil && !l.closed {
 		l.fill()
-		n, err := l.swift.write(l.pack.left)
+		n, err := l.tryWriter.Write(l.pack.left)
 		if err != nil {
 			l.loseLocked(l.conn)
 		}
@@ -250,6 +251,10 @@ func (l *link) call() error {
 	peer, conn, err := n.mesh.Dial(n.ctx, l.to, l.lane)
 	if err != nil {
 		n.counts.failedCalls.Add(1)
+		if errors.Is(err, mesh.ErrEarlier) {
+			n.cfg.Log.Warn("this node is known in a later incarnation: it has to begin with a larger one", slog.String("peer", l.to), slog.Any("error", err))
+			err = fmt.Errorf("scoll: %w: %w", collective.ErrOutdated, err)
+		}
 		return err
 	}
 	if !n.hello(peer.Name, peer.Incarnation) {
@@ -274,7 +279,7 @@ func (l *link) offer(conn net.Conn, incarnation uint64) {
 	}
 	l.conn, l.incarnation = conn, incarnation
 	if l.lane == urgentLane {
-		l.swift = newSwift(conn)
+		l.tryWriter = mesh.NewTryWriter(conn)
 	}
 }
 
@@ -303,7 +308,7 @@ func (l *link) lose(conn net.Conn) {
 func (l *link) loseLocked(conn net.Conn) {
 	sever(conn)
 	if l.conn == conn {
-		l.conn, l.swift = nil, nil
+		l.conn, l.tryWriter = nil, nil
 	}
 }
 

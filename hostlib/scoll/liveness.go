@@ -8,9 +8,19 @@ type Liveness interface {
 	// Watch calls up and down for all nodes that are known, and then for every
 	// change, never two at a time, until cancel is called, which waits for a
 	// call that is under way. The incarnation is what the process there has for
-	// its Config.Incarnation: a larger one than before is a reboot, also without
-	// a down between. The functions do not wait.
-	Watch(up func(node string, incarnation uint64), down func(node string)) (cancel func())
+	// its Config.Incarnation. In up a larger one than before is a reboot, also
+	// without a down between. In down it is that of the life that has ended; of a
+	// node that is known in a later one nothing follows from it. 0 ends whichever
+	// is known. The functions do not wait.
+	Watch(up, down func(node string, incarnation uint64)) (cancel func())
+}
+
+// An Incarnated is a Liveness that knows the incarnation in which others see
+// this node, as that of hostlib/membership does. Config.Incarnation is that one
+// by default, and no other.
+type Incarnated interface {
+	Liveness
+	Incarnation() uint64
 }
 
 // News is a Liveness that says what it is told: for systems that learn of
@@ -26,21 +36,18 @@ type life struct {
 	dead        bool
 }
 
-type watcher struct {
-	up   func(string, uint64)
-	down func(string)
-}
+type watcher struct{ up, down func(string, uint64) }
 
 func (w *watcher) tell(node string, l life) {
 	if l.dead {
-		w.down(node)
+		w.down(node, l.incarnation)
 	} else {
 		w.up(node, l.incarnation)
 	}
 }
 
 // Watch implements Liveness.
-func (n *News) Watch(up func(node string, incarnation uint64), down func(node string)) (cancel func()) {
+func (n *News) Watch(up, down func(node string, incarnation uint64)) (cancel func()) {
 	w := &watcher{up, down}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -61,7 +68,7 @@ func (n *News) Watch(up func(node string, incarnation uint64), down func(node st
 // Up tells that a node lives in an incarnation.
 func (n *News) Up(node string, incarnation uint64) { n.set(node, life{incarnation: incarnation}) }
 
-// Down tells that a node is dead.
+// Down tells that a node is dead, in the incarnation of the last Up.
 func (n *News) Down(node string) {
 	n.mu.Lock()
 	incarnation := n.known[node].incarnation

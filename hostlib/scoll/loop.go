@@ -77,7 +77,7 @@ func (n *Node) apply(_ core.Time, out *output) []collective.Input {
 			out.back = append(out.back, t.run())
 			continue
 		}
-		n.workers.do(t)
+		n.workers.do(t.queue(), t)
 	}
 	if len(out.Ends) > 0 {
 		n.ends(out.Ends)
@@ -105,7 +105,7 @@ func (n *Node) task(c *collective.Call) (task, bool) {
 	t.request = n.requests[c.Request]
 	switch c.Kind {
 	case collective.PreRequest:
-		if t.refused = t.service.closing; t.refused {
+		if t.refused = n.refuses(t.service); t.refused != nil {
 			break // nobody will hear of it
 		}
 		v, _ := n.core.Request(c.Request)
@@ -122,10 +122,21 @@ func (n *Node) task(c *collective.Call) (task, bool) {
 			t.request.bulkStatus = Status(v.BulkStatus)
 		}
 	case collective.Map:
-		t.refused = t.service.closing
+		t.refused = n.refuses(t.service)
 	default:
 	}
 	return t, true
+}
+
+// refuses returns why a service takes no new request. The caller holds the lock.
+func (n *Node) refuses(s *Service) error {
+	switch {
+	case s.closing:
+		return errStopping
+	case n.workers.length(&s.queue) >= n.cfg.Waiting:
+		return errCrowded
+	}
+	return nil
 }
 
 // ends tells who waits for requests that they have ended.

@@ -14,9 +14,9 @@ const (
 	MaxName    = collect.MaxName    // bytes of a group's name
 )
 
-// Tag identifies an entity on a node within a service. (service, node, tag) is
-// one object, so that the same (node, tag) under two services is two.
-type Tag = collect.Tag
+// Tag identifies an entity on a node within a service: 128 bits. (service, node,
+// tag) is one object, so that the same (node, tag) under two services is two.
+type Tag = [16]byte
 
 // Target is a node with the entities on it that a group is about.
 type Target struct {
@@ -26,7 +26,7 @@ type Target struct {
 
 // Index is the identity of an out-of-band group beside its service: bits that
 // mean something to the service alone.
-type Index = collect.Index
+type Index [24]byte
 
 // Members is an ordered list of targets with its digest, immutable. A service
 // that maps an index to the same Members again and again pays for the digest
@@ -58,6 +58,18 @@ func (m *Members) Find(node string) int { return m.core.Rank(collect.Node(node))
 // Digest returns the SHA-256 sum over service and targets in their order, by
 // which nodes agree on them.
 func (m *Members) Digest() [32]byte { return m.core.Digest() }
+
+// coreNodes returns names as the core has them; nil of nil.
+func coreNodes(names []string) []collect.Node {
+	if names == nil {
+		return nil
+	}
+	nodes := make([]collect.Node, len(names))
+	for i, name := range names {
+		nodes[i] = collect.Node(name)
+	}
+	return nodes
+}
 
 func coreTargets(targets []Target) []collect.Target {
 	all := make([]collect.Target, len(targets))

@@ -46,7 +46,7 @@ func TestMembership(t *testing.T) {
 		members[i] = join(i)
 	}
 	c := start(t, 3, func(i int, cfg *scoll.Config) {
-		cfg.Liveness, cfg.Incarnation, cfg.Resolve = members[i], members[i].Incarnation(), resolve(members[i])
+		cfg.Liveness, cfg.Resolve = members[i], resolve(members[i])
 	})
 	defer func() {
 		for _, m := range members {
@@ -99,7 +99,7 @@ func TestMembership(t *testing.T) {
 		t.Fatal(err)
 	}
 	reborn, err := scoll.Start(scoll.Config{
-		Node: "n2", Incarnation: members[2].Incarnation(), Liveness: members[2], Resolve: resolve(members[2]), RoundTrip: patience,
+		Node: "n2", Liveness: members[2], Resolve: resolve(members[2]), RoundTrip: patience,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -122,5 +122,50 @@ func TestMembership(t *testing.T) {
 	})
 	if r, err := call(t, g, scoll.Broadcast{}); err != nil || heard(r) != sorted(3) || !slices.Equal(again.has(), []string{""}) {
 		t.Errorf("in its new life: %v", err)
+	}
+}
+
+// moved is the Liveness of a zone in which n1 has begun again at another address:
+// the new life is told before the end of the old one.
+type moved struct{ before, now uint64 }
+
+func (m moved) Watch(up, down func(node string, incarnation uint64)) (cancel func()) {
+	up("n1", m.before)
+	up("n1", m.now)
+	down("n1", m.before)
+	return func() {}
+}
+
+// TestRestartBeforeItsDeath: a server that starts again, at another address,
+// before its old life is found dead takes part in collectives.
+func TestRestartBeforeItsDeath(t *testing.T) {
+	c := start(t, 3, func(i int, cfg *scoll.Config) {
+		cfg.Incarnation = 5
+		if i != 1 {
+			cfg.Liveness = moved{4, 5}
+		}
+	})
+	c.rolls()
+	g := c.group(0, scoll.GroupSpec{Name: "all"})
+	if r, err := call(t, g, scoll.Broadcast{}); err != nil || heard(r) != sorted(3) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestIncarnationOfTheLiveness: where the Liveness knows how others see this
+// node, no other incarnation is taken.
+func TestIncarnationOfTheLiveness(t *testing.T) {
+	m, err := membership.Join(background(t), membership.Config{Name: "n0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	c := start(t, 1, func(_ int, cfg *scoll.Config) { cfg.Liveness = m })
+	if got := c.nodes[0].Incarnation(); got != m.Incarnation() {
+		t.Errorf("incarnation %d, and others see %d", got, m.Incarnation())
+	}
+	err = scoll.Config{Node: "n0", Liveness: m, Incarnation: m.Incarnation() + 1}.Validate()
+	if !errors.Is(err, scoll.ErrConfig) {
+		t.Errorf("another one: %v", err)
 	}
 }

@@ -104,7 +104,7 @@ func (n *Node) listen() error {
 		Lanes: map[mesh.Lane]mesh.Handler{
 			urgentLane: n.called(urgentLane), largeLane: n.called(largeLane),
 		},
-		GreetWithin: n.cfg.DialTimeout, DeadAfter: n.cfg.DeadAfter, Log: n.cfg.Log,
+		Latest: n.latest, GreetWithin: n.cfg.DialTimeout, DeadAfter: n.cfg.DeadAfter, Log: n.cfg.Log,
 	}
 	if t := n.cfg.TLS; t != nil {
 		source, err := pki.Load(t.Cert, t.Key, t.CA, n.cfg.Log)
@@ -163,11 +163,17 @@ func (n *Node) rebooted(node string, before, incarnation uint64) {
 	n.news(earlier, up)
 }
 
-// down takes the news that a node is dead. Connections to it are left alone: if
-// it lives after all, what it has sent is not lost.
-func (n *Node) down(node string) {
+// down takes the news that a node's life has ended; of one that is known in a
+// later life that is nothing new. Connections to it are left alone: if it lives
+// after all, what it has sent is not lost.
+func (n *Node) down(node string, incarnation uint64) {
+	if incarnation != 0 {
+		if before, _ := n.newer(node, incarnation); incarnation < before {
+			return
+		}
+	}
 	n.pulls.cancelFrom(node)
-	n.news(collective.Input{Kind: collective.Down, Node: collect.Node(node)})
+	n.news(collective.Input{Kind: collective.Down, Node: collect.Node(node), Incarnation: incarnation})
 }
 
 // news steps the core with news of who lives at once: what is called from now on
@@ -189,6 +195,13 @@ func (n *Node) newer(node string, incarnation uint64) (before uint64, newer bool
 		n.met[node] = incarnation
 	}
 	return before, known && incarnation > before
+}
+
+// latest returns the latest incarnation of a node that is known, 0 if none is.
+func (n *Node) latest(node string) uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.met[node]
 }
 
 // crew is goroutines that somebody waits for, who wants no new ones then.
@@ -311,6 +324,7 @@ func (n *Node) cutOff() {
 	creations := n.creations
 	n.creations = map[uint64]creation{}
 	for _, c := range creations {
-		n.workers.do(&task{call: collective.Call{Kind: collective.Created, Err: ErrClosed}, creation: c, node: n})
+		t := task{call: collective.Call{Kind: collective.Created, Err: ErrClosed}, creation: c, node: n}
+		n.workers.do(t.queue(), &t)
 	}
 }

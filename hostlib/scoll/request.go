@@ -15,10 +15,23 @@ type Broadcast struct {
 	Last    bool     // nothing follows over the group: all members free it
 	// Timeout is P, how long members need to process the request,
 	// pessimistically: it only matters for nodes that are neither known to be
-	// dead nor reply. 0 where that is little beside the network's round trip; at
-	// most 100 days.
+	// dead nor reply. It has to cover the slowest node's callbacks, and what the
+	// nodes on the way to it take, one after the other, before they forward:
+	// PreRequest as far as it is longer than the root's own, and pulls of bulk
+	// data as far as they are slower than Config.BulkRate. 0: Config.Timeout, a
+	// minute by default; as little as there can be is a nanosecond, which leaves R
+	// alone; at most 100 days.
 	Timeout time.Duration
 	Private any // the caller's; see Request.Private
+
+	// Only and Except choose, by their nodes, which of the group's members run the
+	// request: those of Only, or all if it is nil, without those of Except. The tree
+	// has nobody else in it but the root, which, if it is left out itself, has no
+	// entities (Request.Target), does not run IncomingRequest, and gathers the
+	// replies all the same. The names do not travel: a request is longer by some
+	// bytes for each run of neighbours in the group's order, at most by a bit a
+	// member. A last broadcast is for all.
+	Only, Except []string
 }
 
 // Request is one broadcast on one node: on the root as NewRequest has returned
@@ -59,13 +72,16 @@ type Request struct {
 // NewRequest makes a request that is not sent yet. Reply buffers are to be
 // posted for all children, here or in PreRequest, which runs on the root, too.
 // It fails with ErrTooLarge or ErrDelayed where the message would be too large,
-// and of a subset that has no member left alive, with ErrTargets.
+// and with ErrFilter where Only and Except name who is no member, or leave nobody.
 func (g *Group) NewRequest(b Broadcast) (*Request, error) {
 	m, err := g.members()
 	if err != nil {
 		return nil, err
 	}
 	s, n := g.service, g.service.node
+	if b.Timeout == 0 {
+		b.Timeout = n.cfg.Timeout
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if err := s.open(); err != nil {
@@ -73,6 +89,7 @@ func (g *Group) NewRequest(b Broadcast) (*Request, error) {
 	}
 	id, err := n.core.NewRequest(collective.Broadcast{
 		Group: g.id, Payload: b.Payload, Bulk: size(b.Bulk), Last: b.Last, Patience: b.Timeout, Members: m,
+		Only: coreNodes(b.Only), Except: coreNodes(b.Except),
 	})
 	if err != nil {
 		return nil, err
@@ -115,7 +132,8 @@ func (r *Request) Payload() []byte {
 	return r.payload
 }
 
-// Target returns this node with all its entities that the request is for.
+// Target returns this node with all its entities that the request is for: none on
+// a root that Only or Except leave out.
 func (r *Request) Target() Target { return Target{r.node.cfg.Node, r.tags} }
 
 // NumChildren returns how many children this node has in the request's tree; 0

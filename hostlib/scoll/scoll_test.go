@@ -321,8 +321,8 @@ func TestPoint08Broadcast(t *testing.T) {
 		"too large":           {scoll.Broadcast{Payload: make([]byte, scoll.MaxRequest)}, scoll.ErrTooLarge},
 		"a negative time":     {scoll.Broadcast{Timeout: -1}, scoll.ErrTimeout},
 		"a time without end":  {scoll.Broadcast{Timeout: 1 << 62}, scoll.ErrTimeout},
-		"bulk and no room":    {scoll.Broadcast{Payload: make([]byte, 3990), Bulk: [][]byte{{1}}}, scoll.ErrTooLarge},
-		"room without a bulk": {scoll.Broadcast{Payload: make([]byte, 3990)}, nil},
+		"bulk and no room":    {scoll.Broadcast{Payload: make([]byte, 3980), Bulk: [][]byte{{1}}}, scoll.ErrTooLarge},
+		"room without a bulk": {scoll.Broadcast{Payload: make([]byte, 3980)}, nil},
 	} {
 		r, err := g.NewRequest(b.Broadcast)
 		if !errors.Is(err, b.is) {

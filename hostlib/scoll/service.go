@@ -15,8 +15,7 @@ type ServiceID uint32
 
 // Callbacks are what a service does. They run on goroutines of the node's,
 // beside each other, also those of one request; a panic of one is a *PanicError
-// that it has returned. PreRequest, IncomingRequest and PostReply have to be
-// there.
+// that it has returned. IncomingRequest has to be there.
 type Callbacks struct {
 	// MapGroup returns the members of an out-of-band group, the same on all
 	// nodes. Only services with out-of-band groups have it.
@@ -25,7 +24,9 @@ type Callbacks struct {
 	// corrupt message by an error, posts a reply buffer for each child, may set
 	// the timeout for them, and sets buffers for bulk data where BulkLen is
 	// positive. After an error there is no further callback, nothing is
-	// forwarded, and the parent is told.
+	// forwarded, and the parent is told. nil: every child has room for
+	// DefaultReply bytes a node of its subtree, up to 1 MiB; a larger reply counts
+	// as StatusOverflow, and requests with bulk data are refused.
 	PreRequest func(*Request) error
 	// IncomingRequest runs the request, once for all entities of this node,
 	// while it is forwarded. After an error the service does not reply: the
@@ -36,7 +37,8 @@ type Callbacks struct {
 	IncomingReply func(*Reply)
 	// PostReply follows when all others have returned, also on a leaf: here, or
 	// later, the service replies with all replies aggregated. Bulk buffers are
-	// free. On the root it completes the request.
+	// free. On the root it completes the request. nil: the
+	// reply is what was given before, or empty.
 	PostReply func(*Request)
 	// ReplyOut follows when the reply is out, or given up: err tells why. It is
 	// the last callback of a request that is not the root's; nil: nobody needs
@@ -54,16 +56,17 @@ type Service struct {
 	node     *Node
 	id       ServiceID
 	call     Callbacks
+	queue    queue
 	closing  bool                // guarded by node.mu
 	requests map[uint64]*Request // that have not ended; guarded by node.mu
 	drained  chan struct{}       // closed when closing and there is none
 }
 
 // Register registers a service. It fails with ErrService where its number is 0
-// or taken, and with ErrConfig where a callback is missing.
+// or taken, and with ErrConfig where IncomingRequest is missing.
 func (n *Node) Register(id ServiceID, call Callbacks) (*Service, error) {
-	if call.PreRequest == nil || call.IncomingRequest == nil || call.PostReply == nil {
-		return nil, fmt.Errorf("register service %d: %w: PreRequest, IncomingRequest and PostReply have to be there", id, ErrConfig)
+	if call.IncomingRequest == nil {
+		return nil, fmt.Errorf("register service %d: %w: there is no IncomingRequest to run requests", id, ErrConfig)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

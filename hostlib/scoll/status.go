@@ -13,7 +13,7 @@ type Status uint8
 const (
 	StatusOK          = Status(collect.OK)
 	StatusNoService   = Status(collect.NoService)   // the service is not registered there
-	StatusNoGroup     = Status(collect.NoGroup)     // the group is not known there: never made, destroyed, or forged
+	StatusNoGroup     = Status(collect.NoGroup)     // the group is not known there: it restarted, or the group was destroyed; make it again, as Example_restart does
 	StatusWrongParent = Status(collect.WrongParent) // the sender is not its parent in the tree
 	StatusDisagree    = Status(collect.Disagree)    // its digest of the members is not the root's
 	StatusNoTree      = Status(collect.NoTree)      // it has no tree of that kind, or the group has another
@@ -36,6 +36,7 @@ const (
 	StatusOverflow   = Status(collect.Overflow)   // its reply is larger than the buffer that was posted
 	StatusUnreadable = Status(collect.Unreadable) // its reply makes no sense
 	StatusRootDied   = Status(collect.RootDied)   // the root died or rebooted: nobody wants the reply
+	StatusOutdated   = Status(collect.Outdated)   // its incarnation is below one that is known, or so is the sender's: it has to begin with a larger one
 )
 
 // String returns the status in words.

@@ -118,7 +118,7 @@ func (s *storm) service(node int) Callbacks {
 func (s *storm) start() {
 	for i := range stormNodes {
 		n, err := Start(Config{
-			Node: fmt.Sprint("n", i), RoundTrip: 200 * time.Millisecond,
+			Node: fmt.Sprint("n", i), RoundTrip: 200 * time.Millisecond, Timeout: time.Nanosecond,
 			Resolve: func(node string) (string, error) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
