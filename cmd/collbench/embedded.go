@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/bench"
 	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/embedded"
 	"github.com/tributary-fabric/tributary/topology"
@@ -28,7 +29,7 @@ it measures is what the processors of this machine can do together.
 Fabrics are files (docs/topology.md), or one of
 
 ` + topology.Specs,
-		Example: "  collbench embedded --fabric fat-tree:4 --bytes 1MiB --iterations 50",
+		Example: "  collbench embedded --topology fat-tree:4 --bytes 1MiB --iterations 50",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.collective == scollFunction {
@@ -39,7 +40,8 @@ Fabrics are files (docs/topology.md), or one of
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&fabric, "fabric", "leaf-spine:4,2,2", "the `fabric`: a specification or a file")
+	flags.StringVar(&fabric, "topology", "leaf-spine:4,2,2", "the fabric: a specification or a `file`")
+	process.FormerFlag(flags, "fabric", "topology")
 	f.add(flags)
 	s.add(flags)
 	return cmd

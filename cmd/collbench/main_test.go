@@ -126,6 +126,7 @@ func TestBadFlags(t *testing.T) {
 		text string
 	}{
 		"bytes":         {[]string{"embedded", "--bytes", "1MB"}, errUsage, `"1MB" is no number of bytes`},
+		"many elements": {[]string{"embedded", "--bytes", "16GiB"}, bench.ErrConfig, "at most 4294967295 elements, which of float32 are 17179869180 bytes"},
 		"part element":  {[]string{"embedded", "--bytes", "10"}, bench.ErrConfig, "multiple of the 4"},
 		"type":          {[]string{"embedded", "--type", "int8"}, errUsage, "--type"},
 		"reduction":     {[]string{"embedded", "--reduction", "mean"}, errUsage, "--reduction"},

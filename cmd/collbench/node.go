@@ -13,6 +13,7 @@ import (
 func newNode() *cobra.Command {
 	cmd := &cobra.Command{Use: "node", Short: "Be a process of a fabric", Hidden: true}
 	verbose := cmd.PersistentFlags().Bool("verbose", false, "tell everything")
+	cmd.AddCommand(newNodeCrowd(verbose)...)
 	cmd.AddCommand(newNodeManager(verbose), newNodeAgent(verbose), newNodeTree(), newNodeDrain(), newNodePour(), newNodeShell(), newNodeScoll())
 	return cmd
 }

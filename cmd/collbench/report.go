@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/report"
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 )
 
 func newReport() *cobra.Command {
@@ -56,5 +57,5 @@ func insert(path, tables string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return os.WriteFile(path, []byte(text), 0o644)
+	return process.WriteFile(path, []byte(text))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/bench"
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/internal/netlab"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
@@ -37,8 +38,8 @@ to standard error. The exit status is 1 if a result is wrong.`,
 		SilenceUsage:  true,
 		SilenceErrors: true, // main writes them
 	}
-	root.AddCommand(newEmbedded(), newRun(), newFabric(), newPeers(), newReport(), newFlame(), newNode(), newMembership())
-	return root
+	root.AddCommand(newEmbedded(), newRun(), newFabric(), newPeers(), newReport(), newFlame(), newNode(), newMembership(), newGroups())
+	return process.Root(root)
 }
 
 // benchFlags are the flags that say what is measured.

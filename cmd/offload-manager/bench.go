@@ -18,8 +18,8 @@ func newBenchPlan() *cobra.Command {
 		Short: "Measure plans and repairs of large fabrics and of many groups, each figure beside its limit",
 		Long: `plan measures, on this machine and offline: plans and repairs in fat-trees of
 65,536 and of a million hosts, and what these take in memory; 10,000 groups planned
-one after another, against what any placement must load; linear programmes of small
-cases; Steiner trees against their lower bounds. It takes about a minute and
+one after another, and fewer, in fat-trees, leaf-spines and irregular fabrics, against
+what any placement must load; Steiner trees against their lower bounds. It takes about a minute and
 1 GiB. Times are medians. docs/planning.md tells what the figures mean.`,
 		Example: "  offload-manager bench plan\n  offload-manager bench plan --groups 1000 --format json",
 		Args:    cobra.NoArgs,
@@ -29,6 +29,7 @@ cases; Steiner trees against their lower bounds. It takes about a minute and
 	flags.IntVar(&c.Repaired, "repaired", c.Repaired, "`k` of the fat-tree in which a tree is planned and repaired")
 	flags.IntVar(&c.Largest, "largest", c.Largest, "`k` of the largest fat-tree")
 	flags.IntVar(&c.Online, "online", c.Online, "`k` of the fat-tree of many groups")
+	flags.IntVar(&c.Fabrics, "fabrics", c.Fabrics, "`number` of irregular fabrics of each size and kind")
 	flags.IntVar(&c.Groups, "groups", c.Groups, "`number` of groups")
 	flags.IntVar(&c.Members, "members", c.Members, "`hosts` of each")
 	flags.IntVar(&c.Cases, "cases", c.Cases, "`graphs` of Steiner trees, the first of the table; 0: all")

@@ -58,8 +58,8 @@ func TestCertsBadInput(t *testing.T) {
 		{[]string{"add", filepath.Join(dir, "nowhere"), "--host", "h"}, pki.ErrFile, "nowhere"},
 		{[]string{"add", dir, "--agent", "a,,b"}, pki.ErrIdentity, "agent"},
 		{[]string{"show", filepath.Join(dir, "ca-key.pem")}, pki.ErrFile, "no certificate"},
-		{[]string{"show"}, nil, "arg"},
-		{[]string{"init"}, nil, "arg"},
+		{[]string{"show"}, nil, "FILE is missing"},
+		{[]string{"init"}, nil, "DIR is missing"},
 	} {
 		out, _, err := execute(t, append([]string{"certs"}, c.args...)...)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || out != "" {

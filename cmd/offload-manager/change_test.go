@@ -25,7 +25,7 @@ func TestConfigurationChanges(t *testing.T) {
 	a := launch(t, "switch-agent", "run", "--config", filepath.Join(d.directory, "leaf-0.yaml"))
 	a.await("running until")
 	for _, c := range []struct{ more, says string }{
-		{"log: {level: debug}\n", "it is sound as it is now, and a restart takes it"},
+		{"log: {level: debug}\n", "it is valid as it is now, and a restart takes it"},
 		{"colour: blue\n", "colour: unknown field"},
 	} {
 		write(c.more)

@@ -93,8 +93,9 @@ func (c *client) call(ctx context.Context, do func(context.Context, *rpc.Manager
 	return err
 }
 
-// explain asks about the group that is called so or, if none is, has that
-// number.
+// explain asks about the group that is called so or, if none is, has that number,
+// or else is the only one whose name begins so. The host library's groups are
+// called NAME/DIGEST: one of that NAME comes before others that begin so.
 func explain(ctx context.Context, m *rpc.ManagerClient, which string) (rpc.Explanation, error) {
 	e, err := m.Explain(ctx, rpc.GroupRef{Name: which})
 	if !errors.Is(err, manager.ErrUnknownGroup) {
@@ -110,11 +111,35 @@ func explain(ctx context.Context, m *rpc.ManagerClient, which string) (rpc.Expla
 	if failed != nil {
 		return e, err // a host's certificate does not allow to list them
 	}
-	var names []string
-	for _, g := range groups {
-		names = append(names, fmt.Sprintf("%d (%s)", g.Group, g.Name))
+	for _, prefix := range []string{which + "/", which} {
+		switch found := withPrefix(groups, prefix); {
+		case which == "" || len(found) == 0:
+		case len(found) == 1:
+			return m.Explain(ctx, rpc.GroupRef{Group: found[0].Group})
+		default:
+			return e, fmt.Errorf("%w: several begin with %q: %s", errAmbiguous, which, some(titles(found)))
+		}
 	}
-	return e, fmt.Errorf("%w; %s", err, possible("groups", names))
+	return e, fmt.Errorf("%w %q; %s", manager.ErrUnknownGroup, which, possible("groups", titles(groups)))
+}
+
+// errAmbiguous: a name may mean several groups.
+var errAmbiguous = errors.New("the name is not that of one group")
+
+func withPrefix(groups []manager.Summary, prefix string) (found []manager.Summary) {
+	for _, g := range groups {
+		if strings.HasPrefix(g.Name, prefix) {
+			found = append(found, g)
+		}
+	}
+	return found
+}
+
+func titles(groups []manager.Summary) (all []string) {
+	for _, g := range groups {
+		all = append(all, fmt.Sprintf("%d (%s)", g.Group, g.Name))
+	}
+	return all
 }
 
 // among adds to an error about a name those that are possible.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/demo"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
@@ -43,14 +44,15 @@ Fabrics are files (docs/topology.md), or one of
 
 ` + indented(topology.Specs),
 		Example: "  offload-manager demo\n" +
-			"  offload-manager demo --fabric leaf-spine:4,4,2 --function max --type int64 --bytes 1MiB --picture tree.svg",
+			"  offload-manager demo --topology leaf-spine:4,4,2 --function max --type int64 --bytes 1MiB --picture tree.svg",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, &f) },
 	}
 	f.bytes = size(d.Bytes)
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.fabric, "fabric", d.Fabric, "the fabric: a specification or a file")
+	flags.StringVar(&f.fabric, "topology", d.Fabric, "the fabric: a specification or a `file`")
+	process.FormerFlag(flags, "fabric", "topology")
 	flags.StringVar(&f.function, "function", d.Function.String(), "reduction `function`: "+listed(topology.AllFunctions().List()))
 	flags.StringVar(&f.element, "type", d.Type.String(), "element `type`: "+listed(demo.Types()))
 	flags.Var(&f.bytes, "bytes", "`size` of each host's vector, such as 65536, 64KiB or 4MiB")

@@ -3,12 +3,11 @@
 package main
 
 import (
-	"context"
 	"os"
 
 	"github.com/tributary-fabric/tributary/cmd/internal/process"
 )
 
 func main() {
-	os.Exit(process.Main("offload-manager", func(ctx context.Context) error { return newRoot().ExecuteContext(ctx) }))
+	os.Exit(process.Main("offload-manager", newRoot()))
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,7 +93,7 @@ func TestBadInput(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"demo", "--fabric", "thin-tree:4"}, "neither a file nor one of fat-tree:K"},
+		{[]string{"demo", "--topology", "thin-tree:4"}, "neither a file nor one of fat-tree:K"},
 		{[]string{"demo", "--function", "mean"}, "one of sum, product, min"},
 		{[]string{"demo", "--type", "int7"}, "one of int32, int64"},
 		{[]string{"demo", "--function", "bxor"}, "bxor is not defined on float32, but on int32"},
@@ -107,6 +108,10 @@ func TestBadInput(t *testing.T) {
 		{[]string{"dmeo"}, "dmeo"},
 		{[]string{"check", "/nowhere/manager.yaml"}, "/nowhere/manager.yaml"},
 		{[]string{"topology", "check", "fat-tree:5"}, "fat-tree:5"},
+		{[]string{"topology", "check", "fat-tree:999999999999"}, "999999999999 is more than 1073741824"},
+		{[]string{"topology", "check", "fat-tree:4x"}, `"4x" is not a number`},
+		{[]string{"plan", "--topology", "fat-tree:4", "--window", "3"}, "window 3 is not a power of two"},
+		{[]string{"plan", "--colour"}, `unknown flag: --colour; "offload-manager plan --help" lists the flags`},
 		{[]string{"topology", "check", "/nowhere/fabric.yaml"}, "/nowhere/fabric.yaml"},
 		{[]string{"store", "check", "/nowhere/manager.db"}, "/nowhere/manager.db"},
 		{[]string{"group", "lst"}, "possible are create, list, show, explain, delete"},
@@ -114,10 +119,10 @@ func TestBadInput(t *testing.T) {
 		{[]string{"group", "list", "--manager", "here"}, "host:port"},
 		{[]string{"group", "list", "--timeout", "0s"}, "must be positive"},
 		{[]string{"group", "list", "--key", "key.pem"}, "needed together"},
-		{[]string{"group", "create", "job"}, "requires at least 2 arg"},
+		{[]string{"group", "create", "job"}, "HOST is missing; usage: offload-manager group create NAME HOST..."},
 		{[]string{"group", "create", "job", "a", "b", "--functions", "mean"}, "one of sum, product, min"},
 		{[]string{"group", "create", "job", "a", "b", "--types", "int7"}, "one of int32, int64"},
-		{[]string{"switch", "drain"}, "accepts 1 arg"},
+		{[]string{"switch", "drain"}, "SWITCH is missing"},
 		{[]string{"switch", "list", "--certificate", "a", "--key", "b", "--authority", "c"}, "unusable file"},
 		{[]string{"version", "2"}, "2"},
 	} {
@@ -153,8 +158,8 @@ func TestWithin(t *testing.T) {
 
 func TestChecks(t *testing.T) {
 	for _, c := range []struct{ kind, path, says string }{
-		{"check", "../../docs/examples/manager.yaml", "fabric example, 8 hosts, 4 switches, 4 agents: sound"},
-		{"topology", "../../docs/examples/leaf-spine.yaml", "fabric example, 8 hosts, 4 switches of which 4 can reduce, 12 links: sound"},
+		{"check", "../../docs/examples/manager.yaml", "fabric example, 8 hosts, 4 switches, 4 agents: valid"},
+		{"topology", "../../docs/examples/leaf-spine.yaml", "fabric example, 8 hosts, 4 switches of which 4 can reduce, 12 links: valid"},
 	} {
 		args := map[string][]string{"check": {"check", c.path}, "topology": {"topology", "check", c.path}}[c.kind]
 		if out, _, err := execute(t, args...); err != nil || out != c.path+": "+c.says+"\n" {
@@ -204,10 +209,94 @@ func TestDefaultsAreThoseOfThePackage(t *testing.T) {
 	f := newDemo().Flags()
 	d := demo.DefaultConfig()
 	for name, want := range map[string]string{
-		"fabric": d.Fabric, "function": d.Function.String(), "type": d.Type.String(), "bytes": "4MiB", "timeout": time.Minute.String(),
+		"topology": d.Fabric, "function": d.Function.String(), "type": d.Type.String(), "bytes": "4MiB", "timeout": time.Minute.String(),
 	} {
 		if got := f.Lookup(name).DefValue; got != want {
 			t.Errorf("--%s is %s by default, want %s", name, got, want)
+		}
+	}
+}
+
+// The flag's former name is still taken.
+func TestDemoByItsFormerFlag(t *testing.T) {
+	_, _, err := execute(t, "demo", "--fabric", "thin-tree:4")
+	if err == nil || !strings.Contains(err.Error(), "neither a file nor one of fat-tree:K") {
+		t.Errorf("%v", err)
+	}
+}
+
+// An import that cannot be written leaves the file that was there.
+func TestImportLeavesWhatWasThere(t *testing.T) {
+	directory := t.TempDir()
+	path := filepath.Join(directory, "x.yaml")
+	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	arguments := []string{"topology", "import", "--output", path, "../../topology/importer/testdata/labels.gml"}
+	// The process may write no byte to any file.
+	full := exec.Command("sh", append([]string{"-c", `trap '' XFSZ; ulimit -f 0; exec "$0" "$@"`, binary(t, "offload-manager")}, arguments...)...)
+	if said, err := full.CombinedOutput(); err == nil || !strings.Contains(string(said), "file too large") {
+		t.Errorf("%s, %v", said, err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "precious" {
+		t.Errorf("it left %q, %v", text, err)
+	}
+	if all, err := os.ReadDir(directory); err != nil || len(all) != 1 {
+		t.Errorf("beside it are %v, %v", all, err)
+	}
+	if _, _, err := execute(t, arguments...); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "Aarhus") {
+		t.Errorf("it wrote %q, %v", text, err)
+	}
+}
+
+// check refuses, as serve does, the certificate of another role.
+func TestCheckLooksAtTheCertificate(t *testing.T) {
+	directory := t.TempDir()
+	if _, _, err := execute(t, "certs", "init", directory, "--manager", "m", "--host", "h"); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(directory, "manager.yaml")
+	for who, refused := range map[string]bool{"manager-m": false, "host-h": true} {
+		text := "version: 1\ntopology: fat-tree:4\ntls: {certificate: " + who + ".pem, key: " + who + "-key.pem, authority: ca.pem}\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, _, err := execute(t, "check", path); (err != nil) != refused || refused && !strings.Contains(err.Error(), "host/h") {
+			t.Errorf("%s: %q, %v", who, out, err)
+		}
+	}
+}
+
+// check refuses what serve refuses on this machine, and leaves nothing behind.
+func TestCheckTriesWhatServeDoes(t *testing.T) {
+	directory := t.TempDir()
+	path := filepath.Join(directory, "manager.yaml")
+	const listen = "listen: 127.0.0.1:0\n"
+	for _, c := range []struct{ text, says string }{
+		{listen + "store: manager.db\nadmin: {listen: '127.0.0.1:0'}\n", ""},
+		{"listen: 0.0.0.0:0\n", "listening on 0.0.0.0:0"},
+		{"plaintext: true\nlisten: 192.0.2.1:0\n", "listen tcp 192.0.2.1:0"},
+		{listen + "store: nowhere/manager.db\n", "nowhere/manager.db"},
+		{listen + "store: .\n", "is a directory"},
+		{listen + "admin: {listen: '0.0.0.0:0'}\n", "admin"},
+		{listen + "admin: {listen: '192.0.2.1:0', remote: true}\n", "listen tcp 192.0.2.1:0"},
+	} {
+		if err := os.WriteFile(path, []byte("version: 1\ntopology: fat-tree:4\n"+c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range [][]string{{"check", path}, {"serve", "--config", path}} {
+			if c.says == "" && command[0] == "serve" {
+				continue
+			}
+			if out, _, err := execute(t, command...); (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s of %q: %q, %v, want %q", command[0], c.text, out, err, c.says)
+			}
+		}
+		if all, err := os.ReadDir(directory); err != nil || len(all) != 1 {
+			t.Errorf("%q left %v, %v", c.text, all, err)
 		}
 	}
 }

@@ -36,8 +36,8 @@ func newMembers() *cobra.Command {
 		Use:   "members --node ADDRESS",
 		Short: "Show who is alive, as one node of a zone sees it",
 		Long: `members asks a process that is a node of a zone (a manager with "membership" in
-its configuration, or a service that serves hostlib/membership's page) at its
-admin address, and prints its zone's members, with suspicions, monitors and who
+its configuration, "members join", or a service that serves hostlib/membership's
+page) at its admin address, and prints its zone's members, with suspicions, monitors and who
 watches whom; of a management node, also the census of all zones. It asks the
 node itself, so that it works without a manager.`,
 		Example: "  offload-manager members --node 127.0.0.1:7480\n  offload-manager members --node 127.0.0.1:7480 --watch",
@@ -68,6 +68,7 @@ node itself, so that it works without a manager.`,
 		}
 		return writeStatus(cmd.OutOrStdout(), how, s)
 	}
+	cmd.AddCommand(newMembersJoin())
 	return cmd
 }
 
@@ -154,7 +155,7 @@ func writeStatus(out io.Writer, format string, s membership.Status) error {
 
 // isTerminal reports whether out is a screen and not a file or a pipe.
 func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
+	f, ok := out.(interface{ Stat() (os.FileInfo, error) })
 	if !ok {
 		return false
 	}

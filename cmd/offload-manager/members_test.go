@@ -5,14 +5,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib/membership"
+	"github.com/tributary-fabric/tributary/internal/loopback"
+	"github.com/tributary-fabric/tributary/internal/settings"
 )
 
 // zoneOfThree is what a monitor sees of which one neighbour is suspected.
@@ -135,5 +141,78 @@ func TestMembersErrors(t *testing.T) {
 	}
 	if _, err := command(t.Context(), "members", "--node", "x"); !errors.Is(err, errUsage) {
 		t.Errorf("a wrong flag: %v", err)
+	}
+}
+
+// TestMembersJoin runs two nodes of a zone, and a management node above them, asks
+// each, and ends them.
+func TestMembersJoin(t *testing.T) {
+	host := loopback.Address(t)
+	address := func(port string) string {
+		h, _, _ := net.SplitHostPort(host)
+		return net.JoinHostPort(h, port)
+	}
+	file := filepath.Join(t.TempDir(), "node.yaml")
+	text := fmt.Sprintf("version: 1\nmembership: {listen: %q, management: true}\nadmin: {listen: %q}\n", address("4801"), address("4802"))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	base := filepath.Join(t.TempDir(), "base.yaml")
+	text = fmt.Sprintf("version: 1\nmembership: {bootstrap: [%q], supervisors: [%q], zone: 4}\n", address("4803"), address("4801"))
+	if err := os.WriteFile(base, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 3)
+	for _, args := range [][]string{
+		{"--config", file, "--name", "above"},
+		{"--config", base, "--name", "a", "--listen", address("4803"), "--admin", address("4804")},
+		{"--config", base, "--name", "b", "--listen", address("4805")},
+	} {
+		go func() {
+			_, err := command(ctx, append([]string{"members", "join"}, args...)...)
+			ended <- err
+		}()
+	}
+	shows := func(admin string, all ...string) {
+		t.Helper()
+		var out string
+		var err error
+		within, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for tick := time.NewTicker(10 * time.Millisecond); ; {
+			out, err = command(within, "members", "--node", admin)
+			missing := false
+			for _, want := range all {
+				missing = missing || !strings.Contains(strings.Join(strings.Fields(out), " "), want)
+			}
+			if err == nil && !missing {
+				tick.Stop()
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-within.Done():
+				t.Fatalf("%s, %v; want %q", out, err, all)
+			}
+		}
+	}
+	shows(address("4804"), "Zone 4 as a sees it", "2 members", "b "+address("4805"), "delegate")
+	shows(address("4802"), "Management zone as above sees it", "ZONE MEMBERS DELEGATES SUPERVISORS 4 2 2 above")
+	stop()
+	for range 3 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestManagersIncarnation is kept beside the store, unless its file is given.
+func TestManagersIncarnation(t *testing.T) {
+	for _, c := range []struct{ store, state, want string }{{"", "", ""}, {"m.db", "", "m.db.incarnation"}, {"m.db", "s", "s"}} {
+		zone, err := zoneOf(&settings.Manager{Store: c.store, Membership: settings.Membership{Name: "m", State: c.state}})
+		if err != nil || zone.State != c.want {
+			t.Errorf("%+v: %q, %v", c, zone.State, err)
+		}
 	}
 }

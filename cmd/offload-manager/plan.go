@@ -46,7 +46,7 @@ them with fresh plans. docs/planning.md explains the criteria and the model.`,
 	flags.Var(&f.bytes, "bytes", "`size` of a vector, such as 65536, 64KiB or 4MiB; 0: not known")
 	flags.StringVar(&g.Criterion, "criterion", "auto", "`what` to choose by: auto (by function and size), hops, latency, bandwidth, load or capability")
 	flags.StringVar(&g.Weights, "weights", "", "several criteria with `weights`, such as hops=1,load=2")
-	flags.IntVar(&g.Window, "window", hostlib.DefaultWindow, "window, in `chunks`: the tree takes twice as many slots on each switch")
+	flags.IntVar(&g.Window, "window", hostlib.DefaultWindow, "window, in `chunks`, a power of two: the tree takes twice as many slots on each switch")
 	flags.IntVar(&g.Chunk, "chunk", 1432, "largest payload of a packet, in `bytes`")
 	flags.StringVar(&f.groups, "groups", "", "`file` of groups that are there already")
 	flags.StringArrayVar(&f.config.Down, "down", nil, "`what` is down: a switch, a host, or a link such as leaf-0--spine-1; may be repeated")

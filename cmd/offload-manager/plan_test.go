@@ -54,7 +54,7 @@ func TestPlanRefusesBadQuestions(t *testing.T) {
 		{[]string{"--topology", "leaf-spine:1,2,1", "--stripes", "-1"}, errUsage, "--stripes"},
 		{[]string{"--topology", "leaf-spine:1,2,1", "--hosts", "h7"}, whatif.ErrConfig, `"h7"`},
 		{[]string{"--topology", "leaf-spine:1,2,1", "--down", "h0--h1"}, whatif.ErrConfig, "h0--h1"},
-		{[]string{"--topology", "leaf-spine:1,2,1", "--window", "100000"}, errNoPlan, "slots"},
+		{[]string{"--topology", "leaf-spine:1,2,1", "--window", "131072"}, errNoPlan, "slots"},
 		{[]string{"--topology", "leaf-spine:1,2,1", "--groups", "nowhere.yaml"}, os.ErrNotExist, "nowhere.yaml"},
 		{[]string{"--topology", "leaf-spine:0,0,0"}, topology.ErrShape, "leaf-spine"},
 		{[]string{"--measured", file}, nil, "0 rows"},
@@ -90,13 +90,13 @@ func TestModelIsFittedAndUsed(t *testing.T) {
 }
 
 func TestBenchPlan(t *testing.T) {
-	out, progress, err := execute(t, "bench", "plan", "--repaired", "4", "--largest", "8", "--online", "4", "--groups", "100", "--members", "5",
-		"--runs", "1", "--cases", "2", "--format", "json")
+	out, progress, err := execute(t, "bench", "plan", "--repaired", "4", "--largest", "8", "--online", "4", "--groups", "10", "--members", "5",
+		"--runs", "1", "--fabrics", "1", "--cases", "2", "--format", "json")
 	var report planbench.Report
 	if jsonErr := json.Unmarshal([]byte(out), &report); err != nil || jsonErr != nil || len(report.Rows) < 15 {
 		t.Fatalf("%v, %v: %s", err, jsonErr, out)
 	}
-	if !strings.Contains(progress, "linear programmes") || !strings.Contains(progress, "sparse") {
+	if !strings.Contains(progress, "irregular fabrics") || !strings.Contains(progress, "sparse") {
 		t.Errorf("progress:\n%s", progress)
 	}
 	if _, _, err := execute(t, "bench", "plan", "--online", "5"); !errors.Is(err, planbench.ErrConfig) {

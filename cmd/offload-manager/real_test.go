@@ -183,7 +183,7 @@ func deploy(t *testing.T) *deployment {
 	for name, address := range d.at {
 		fmt.Fprintf(&agents, "  %s: %s\n", name, address)
 	}
-	d.write("manager.yaml", "version: 1\ntopology: "+fabricSpec+"\nstore: manager.db\nadmin: {listen: 127.0.0.1:0}\nperiods: {heartbeat: 1m, connect: 100ms, release-grace: 100ms}\nagents:\n"+agents.String())
+	d.write("manager.yaml", "version: 1\ntopology: "+fabricSpec+"\nstore: manager.db\nadmin: {listen: 127.0.0.1:0}\nlimits: {first-window: 256}\nperiods: {heartbeat: 1m, connect: 100ms, release-grace: 100ms}\nagents:\n"+agents.String())
 	d.startManager()
 	d.connected()
 	return d

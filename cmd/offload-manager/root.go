@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/internal/version"
 )
 
@@ -22,7 +23,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true, // main writes them
 	}
 	root.AddCommand(newServe(), newCheck(), newGroup(), newTopology(), newSwitch(), newStore(), newCerts(), newDemo(), newPlan(), newBench(), newMembers(), newVersion())
-	return root
+	return process.Root(root)
 }
 
 // family adds commands to one that only holds them together.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/cmd/internal/process"
+	"github.com/tributary-fabric/tributary/hostlib/membership"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/managerd"
 	"github.com/tributary-fabric/tributary/internal/settings"
@@ -71,17 +72,9 @@ func serve(ctx context.Context, m *settings.Manager, check func() error, stderr 
 	if err != nil {
 		return err
 	}
-	c := m.Config()
-	c.Log = log
-	if c.Trust, err = process.Trust(m.TLS, log); err != nil {
+	c, err := configOf(m, log)
+	if err != nil {
 		return err
-	}
-	if m.Membership.Given() {
-		zone, err := m.Membership.Config()
-		if err != nil {
-			return err
-		}
-		c.Membership = &zone
 	}
 	if m.Store == "" {
 		log.Warn("no store: a restart forgets all groups, and their members make them again")
@@ -108,19 +101,49 @@ func serve(ctx context.Context, m *settings.Manager, check func() error, stderr 
 	return process.Serve(ctx, d, m.Admin, check, log)
 }
 
+// zoneOf returns the manager's place in its zone. Its incarnation is kept beside
+// the store, so that it rises whatever the clock says.
+func zoneOf(m *settings.Manager) (membership.Config, error) {
+	zone, err := m.Membership.Config()
+	if zone.State == "" && m.Store != "" {
+		zone.State = m.Store + ".incarnation"
+	}
+	return zone, err
+}
+
 // readSound reads a configuration file, and what it names.
 func readSound(path string) (*settings.Manager, error) {
 	m, err := settings.ReadManagerFile(path)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = process.Trust(m.TLS, slog.New(slog.DiscardHandler)); err != nil {
+	c, err := configOf(m, slog.New(slog.DiscardHandler))
+	if err != nil {
 		return m, err
 	}
-	if m.Membership.Given() {
-		_, err = m.Membership.Config()
+	errs := []error{c.Check(), process.CheckAdmin(m.Admin)}
+	if m.Store != "" {
+		errs = append(errs, store.Check(m.Store))
 	}
-	return m, err
+	return m, errors.Join(errs...)
+}
+
+// configOf returns what a configuration file says of the daemon, with the files
+// that it names read, and all of it valid.
+func configOf(m *settings.Manager, log *slog.Logger) (c managerd.Config, err error) {
+	c = m.Config()
+	c.Log = log
+	if c.Trust, err = process.Trust(m.TLS, log); err != nil {
+		return c, err
+	}
+	if m.Membership.Given() {
+		zone, err := zoneOf(m)
+		if err != nil {
+			return c, err
+		}
+		c.Membership = &zone
+	}
+	return c, c.Validate()
 }
 
 // unattended lists the switches without an agent.
@@ -146,12 +169,15 @@ func newCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a manager's configuration file",
-		Args:  cobra.ExactArgs(1),
+		Long: `check finds what serve would refuse on this machine: run it where the manager runs.
+It reads the files that the configuration names, and listens on its addresses for
+a moment, each time at a free port; a running manager is not disturbed.`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := readSound(args[0])
 			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
 				g := m.Graph
-				return fmt.Sprintf("fabric %s, %d hosts, %d switches, %d agents: sound", g.Fabric(), g.Hosts(), g.Switches(), len(m.Agents))
+				return fmt.Sprintf("fabric %s, %d hosts, %d switches, %d agents: valid", g.Fabric(), g.Hosts(), g.Switches(), len(m.Agents))
 			})
 		},
 	}

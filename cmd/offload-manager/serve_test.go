@@ -43,6 +43,8 @@ func TestDeployment(t *testing.T) {
 	}{
 		{[]string{"group", "list"}, []string{"GROUP", "active", groups[0].Name}},
 		{[]string{"group", "show", "1"}, []string{"Tree of epoch 2, active", root + " (root)", "4 of them watch"}},
+		{[]string{"group", "show", "job"}, []string{groups[0].Name + ": active"}},
+		{[]string{"group", "explain", "jo"}, []string{groups[0].Name + ": active"}},
 		{[]string{"group", "explain", "1"}, []string{"root " + root + ": ", "LOST BY", "spine-", "For: any collective", "created with 4 members"}},
 		{[]string{"group", "show", "1", "--format", "svg"}, []string{"<svg", "edge tree", "Tree of epoch"}},
 		{[]string{"topology", "show"}, []string{"4 hosts (0 down), 4 switches, 8 links", "leaf-1", "connected", root + ":"}},
@@ -78,7 +80,7 @@ func TestDeployment(t *testing.T) {
 		t.Errorf("the agent's status is %d", status)
 	}
 	out, err := d.try("store", "check", filepath.Join(d.directory, "manager.db"))
-	if err != nil || !strings.Contains(out, "0 groups with 0 trees, the last number given is 1: sound") {
+	if err != nil || !strings.Contains(out, "0 groups with 0 trees, the last number given is 1: valid") {
 		t.Errorf("the store is %q, %v", out, err)
 	}
 }

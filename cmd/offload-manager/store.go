@@ -83,7 +83,7 @@ func tellStore(out io.Writer, path string, records []manager.Record) error {
 			last = r.Fleet.LastGroup
 		}
 	}
-	_, err := fmt.Fprintf(out, "%s: version %d, %d records: %d groups with %d trees, the last number given is %d: sound\n",
+	_, err := fmt.Fprintf(out, "%s: version %d, %d records: %d groups with %d trees, the last number given is %d: valid\n",
 		path, store.Version, len(records), groups, trees, last)
 	return err
 }

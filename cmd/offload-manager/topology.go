@@ -63,7 +63,7 @@ func newTopologyCheck() *cobra.Command {
 						reducing++
 					}
 				}
-				return fmt.Sprintf("fabric %s, %d hosts, %d switches of which %d can reduce, %d links: sound",
+				return fmt.Sprintf("fabric %s, %d hosts, %d switches of which %d can reduce, %d links: valid",
 					cmp.Or(g.Fabric(), "without a name"), g.Hosts(), g.Switches(), reducing, g.Links())
 			})
 		},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 
@@ -115,7 +114,7 @@ func (f *importFlags) write(out io.Writer, g *topology.Graph) error {
 		return err
 	}
 	if f.output != "" {
-		return os.WriteFile(f.output, b.Bytes(), 0o644)
+		return process.WriteFile(f.output, b.Bytes())
 	}
 	_, err := out.Write(b.Bytes())
 	return err

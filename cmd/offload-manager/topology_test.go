@@ -104,7 +104,7 @@ func TestTopologyImportErrors(t *testing.T) {
 func TestTopologyCheckImports(t *testing.T) {
 	path := slurmFile(t)
 	out, notes, err := execute(t, "topology", "check", "slurm:"+path)
-	if err != nil || !strings.Contains(out, "8 hosts, 3 switches of which 3 can reduce, 10 links: sound") || !strings.Contains(notes, "skipped LinkSpeed") {
+	if err != nil || !strings.Contains(out, "8 hosts, 3 switches of which 3 can reduce, 10 links: valid") || !strings.Contains(notes, "skipped LinkSpeed") {
 		t.Errorf("%q, %q, %v", out, notes, err)
 	}
 	for _, spec := range []string{"clos:2,2,2,2,2", "rail:4,2,2,2", "dragonfly:1,2,1,3", "torus:1,3,3", "hyperx:1,3,3"} {

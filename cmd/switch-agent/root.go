@@ -28,7 +28,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true, // main writes them
 	}
 	root.AddCommand(newRun(), newCheck())
-	return root
+	return process.Root(root)
 }
 
 func newRun() *cobra.Command {
@@ -133,19 +133,22 @@ func readSound(path string) (*settings.Agent, error) {
 	if c.Trust, err = process.Trust(a.TLS, slog.New(slog.DiscardHandler)); err != nil {
 		return nil, err
 	}
-	return a, nil
+	return a, errors.Join(c.Check(), process.CheckAdmin(a.Admin))
 }
 
 func newCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check an agent's configuration file",
-		Args:  cobra.ExactArgs(1),
+		Long: `check finds what run would refuse on this machine: run it where the agent runs.
+It reads the files that the configuration names, and listens on its addresses for
+a moment, each time at a free port; a running agent is not disturbed.`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := readSound(args[0])
 			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
 				c, _ := a.Config() // it is sound
-				return fmt.Sprintf("switch %s, pipeline %s, %d slots, %d children: sound", a.Switch, a.Pipeline, c.Capability.Slots, c.Capability.Children)
+				return fmt.Sprintf("switch %s, pipeline %s, %d slots, %d children: valid", a.Switch, a.Pipeline, c.Capability.Slots, c.Capability.Children)
 			})
 		},
 	}

@@ -34,8 +34,8 @@ func write(t *testing.T, text string) string {
 
 func TestCheckTakesTheExamples(t *testing.T) {
 	for file, says := range map[string]string{
-		"agent.yaml":    "switch leaf-0, pipeline soft, 32768 slots, 64 children: sound\n",
-		"agent-p4.yaml": "switch leaf-0, pipeline p4, 4096 slots, 32 children: sound\n",
+		"agent.yaml":    "switch leaf-0, pipeline soft, 32768 slots, 64 children: valid\n",
+		"agent-p4.yaml": "switch leaf-0, pipeline p4, 4096 slots, 32 children: valid\n",
 	} {
 		out, err := execute(t.Context(), io.Discard, "check", "../../docs/examples/"+file)
 		if err != nil || !strings.HasSuffix(out, file+": "+says) {
@@ -100,7 +100,14 @@ func TestBadInput(t *testing.T) {
 		{[]string{"run", "--config", write(t, "version: 1\nswitch: s\ndata: 192.0.2.1\n")}, "192.0.2.1"},
 		{[]string{"run", "--config", write(t, "version: 1\nswitch: s\ntls: {certificate: a, key: b, authority: c}\n")}, "unusable file"},
 		{[]string{"check", write(t, "version: 1\nswitch: s\nslots: 3\n")}, "agent.yaml:3: slots: unknown field"},
-		{[]string{"check"}, "accepts 1 arg"},
+		{[]string{"check", write(t, "version: 1\nswitch: s\ndata: 192.0.2.1\n")}, "data address 192.0.2.1"},
+		{[]string{"check", write(t, "version: 1\nswitch: s\nlisten: 0.0.0.0:0\n")}, "listening on 0.0.0.0:0"},
+		{[]string{"check", write(t, "version: 1\nswitch: s\ndata: 192.0.2.1\nplaintext: true\n")}, "data address 192.0.2.1"},
+		{[]string{"run", "--config", write(t, "version: 1\nswitch: s\nlisten: 127.0.0.1:0\ndata: 192.0.2.1\nplaintext: true\n")}, "data address 192.0.2.1"},
+		{[]string{"check", write(t, "version: 1\nswitch: s\nlisten: 192.0.2.1:0\nplaintext: true\n")}, "listen tcp 192.0.2.1:0"},
+		{[]string{"check", write(t, "version: 1\nswitch: s\nlisten: 127.0.0.1:0\nadmin: {listen: '192.0.2.1:0', remote: true}\n")}, "listen tcp 192.0.2.1:0"},
+		{[]string{"check", write(t, "version: 1\nswitch: s\nlisten: 127.0.0.1:0\nadmin: {listen: '0.0.0.0:0'}\n")}, "admin"},
+		{[]string{"check"}, "FILE is missing; usage: switch-agent check FILE"},
 		{[]string{"run", "--config", good, "--pipeline", "p5"}, `"p5" is not one of soft, p4`},
 		{[]string{"run", "--config", good, "--pipeline", "p4"}, "no p4runtime.address"},
 		{[]string{"run", "--config", good, "--pipeline", "p4", "--p4runtime", "127.0.0.1:1"}, "the file has no ports"},

@@ -43,22 +43,22 @@ func TestConfig(t *testing.T) {
 }
 
 func TestRow(t *testing.T) {
-	r := Row{Ranks: 8, Type: "float32", Bytes: 1 << 20, Iterations: 1000, Way: "offload", Right: true}
+	r := Row{Ranks: 8, Type: "float32", Bytes: 1 << 20, Iterations: 1000, Way: "offload", By: "agent-cpu+p4", Right: true}
 	var times []float64
 	for i := range 1000 {
 		times = append(times, float64(100*((i*37)%1000+1))) // 0.1 to 100 ms, in disorder
 	}
 	r.Tail = TailOf(times)
 	r.Goodput = goodput(r.Bytes, r.Median, 1e9)
-	const whole = "tributary,8,float32,1048576,1000,100.0,50100.0,99100.0,0.1674,offload,right,90100.0,100000.0,100000.0"
+	const whole = "tributary,8,float32,1048576,1000,100.0,50100.0,99100.0,0.1674,offload,right,90100.0,100000.0,100000.0,agent-cpu+p4"
 	if got := r.String(); got != whole {
 		t.Errorf("%s, want %s", got, whole)
 	}
 	if strings.Count(Header, ",") != strings.Count(whole, ",") {
 		t.Error("the header has another number of columns")
 	}
-	r.Tail, r.Goodput, r.Right = TailOf([]float64{5}), goodput(8, 5, 0), false
-	if got, want := r.String(), "tributary,8,float32,1048576,1000,5.0,5.0,5.0,,offload,wrong,5.0,5.0,5.0"; got != want {
+	r.Tail, r.Goodput, r.Right, r.By = TailOf([]float64{5}), goodput(8, 5, 0), false, ""
+	if got, want := r.String(), "tributary,8,float32,1048576,1000,5.0,5.0,5.0,,offload,wrong,5.0,5.0,5.0,"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	for _, line := range []string{whole, r.String()} {

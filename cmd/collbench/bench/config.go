@@ -118,8 +118,11 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: a link of %d bit/s", ErrConfig, c.Rate)
 	}
 	for _, n := range c.Bytes {
-		if size := c.Type.Size(); n < 0 || n%size != 0 || n/size > math.MaxUint32 {
+		switch size := c.Type.Size(); {
+		case n < 0 || n%size != 0:
 			return fmt.Errorf("%w: vectors of %d bytes; a multiple of the %d of a %s is needed", ErrConfig, n, size, c.Type)
+		case n/size > math.MaxUint32:
+			return fmt.Errorf("%w: vectors of %d bytes; an operation has at most %d elements, which of %s are %d bytes", ErrConfig, n, math.MaxUint32, c.Type, size*math.MaxUint32)
 		}
 	}
 	for _, n := range c.Iterations {

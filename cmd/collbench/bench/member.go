@@ -3,10 +3,13 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // Mark is told before the timed operations of a measurement, and after them, by
@@ -100,8 +103,9 @@ func (m *member) at(ctx context.Context, size int, begins bool) error {
 type series struct {
 	times []float64 // microseconds
 	spans []Span
-	ways  [3]int64 // timed operations by hostlib.Way
-	wrong int64    // results, those of operations that are not timed included
+	ways  [3]int64                 // timed operations by hostlib.Way
+	by    [topology.Pipelines]bool // what reduced some of them
+	wrong int64                    // results, those of operations that are not timed included
 }
 
 // once runs one operation; those with negative numbers are not timed. A fresh
@@ -129,6 +133,9 @@ func (m *member) once(ctx context.Context, t task, number int, fresh bool, s *se
 		s.times[number] = float64(ended.Sub(begun)) / float64(time.Microsecond)
 		s.spans[number] = Span{begun.UnixNano(), ended.UnixNano()}
 		s.ways[outcome.Way]++
+		for _, r := range outcome.Reducers() {
+			s.by[r.By] = true
+		}
 	}
 	return nil
 }
@@ -150,11 +157,23 @@ func (m *member) conclude(ctx context.Context, size int, s *series) (Row, error)
 	}
 	r := Row{
 		Ranks: m.comm.Size(), Type: m.cfg.Type.String(), Bytes: size, Iterations: len(s.times),
-		Way: way.String(), Right: counts[3] == 0, Spans: s.spans,
+		Way: way.String(), By: reducedBy(s.by), Right: counts[3] == 0, Spans: s.spans,
 	}
 	r.Tail = TailOf(slowest)
 	r.Goodput = goodput(size, r.Median, m.cfg.Rate)
 	return r, nil
+}
+
+// reducedBy joins the names of what reduced.
+func reducedBy(by [topology.Pipelines]bool) string {
+	var names []string
+	for p, on := range by {
+		if on {
+			names = append(names, topology.Pipeline(p).String())
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, "+")
 }
 
 // wayOf returns the way of all operations, or that they were mixed.

@@ -9,7 +9,6 @@ import (
 	"github.com/tributary-fabric/tributary/cmd/collbench/gauge"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/agentd"
-	"github.com/tributary-fabric/tributary/internal/transport"
 )
 
 // gaugeFile is where a process that was started with --gauge finds its side.
@@ -43,7 +42,7 @@ func HostTraffic(comm *hostlib.Communicator) func() (gauge.Traffic, error) {
 	return func() (gauge.Traffic, error) { return traffic(comm.Stats().Data), nil }
 }
 
-func traffic(c transport.Counters) gauge.Traffic {
+func traffic(c hostlib.DatagramCounters) gauge.Traffic {
 	return gauge.Traffic{
 		PacketsIn: c.PacketsIn, PacketsOut: c.PacketsOut, BytesIn: c.BytesIn, BytesOut: c.BytesOut,
 		ReadCalls: c.ReadCalls, WriteCalls: c.WriteCalls, WaitCalls: c.WaitCalls,

@@ -46,6 +46,7 @@ var trials = []trial{
 	{"faults", simulateFaults},
 	{"idle", simulateIdle},
 	{"loss", simulateLoss},
+	{"impaired", simulateImpaired},
 	{"real", playReal},
 	{"memory", simulateMemory},
 	{"churn", simulateChurn},

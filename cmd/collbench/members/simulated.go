@@ -28,6 +28,9 @@ const (
 	lossRate       = 0.1
 	lossLasts      = time.Hour
 	falseDeaths    = 1
+	heavyLoss      = 0.3
+	heavyLasts     = 10 * time.Minute
+	impairedLasts  = time.Minute
 	memoryBytes    = 256 << 10
 	changes        = 10_000
 	changesWithin  = 10 * time.Second
@@ -210,21 +213,60 @@ func simulateIdle(_ context.Context, c Config, _ func(string)) ([]Row, error) {
 }
 
 func simulateLoss(_ context.Context, c Config, progress func(string)) ([]Row, error) {
-	r, err := zone.RunLoss(zone.DefaultConfig(c.Nodes, c.Seed), lossRate, lossLasts, func(past time.Duration) {
-		if past%(5*time.Minute) == 0 {
-			progress(fmt.Sprintf("%v of %v", past, lossLasts))
+	var rows []Row
+	for _, x := range []struct {
+		key  string
+		loss float64
+		long time.Duration
+	}{{"loss", lossRate, lossLasts}, {"loss-heavy", heavyLoss, heavyLasts}} {
+		r, err := zone.RunLoss(zone.DefaultConfig(c.Nodes, c.Seed), x.loss, x.long, func(past time.Duration) {
+			if past%(5*time.Minute) == 0 {
+				progress(fmt.Sprintf("%v of %v", past, x.long))
+			}
+		})
+		if err != nil {
+			return nil, err
 		}
-	})
-	if err != nil {
-		return nil, err
+		rows = append(rows, Row{
+			Key: x.key, What: fmt.Sprintf("%v with %.0f %% loss, %d nodes: false deaths", x.long, 100*x.loss, c.Nodes),
+			Asked: fmt.Sprintf("<= %d", falseDeaths), Measured: fmt.Sprint(r.FalseDeaths), Reached: r.FalseDeaths <= falseDeaths,
+			Figures: map[string]float64{
+				"false_deaths": float64(r.FalseDeaths), "probes": float64(r.Probes), "heartbeats": float64(r.Beats), "events": float64(r.Events), "wall_ms": ms(r.Wall),
+			},
+		})
 	}
-	return []Row{{
-		Key: "loss", What: fmt.Sprintf("%v with %.0f %% loss, %d nodes: false deaths", lossLasts, 100*lossRate, c.Nodes),
-		Asked: fmt.Sprintf("<= %d", falseDeaths), Measured: fmt.Sprint(r.FalseDeaths), Reached: r.FalseDeaths <= falseDeaths,
-		Figures: map[string]float64{
-			"false_deaths": float64(r.FalseDeaths), "probes": float64(r.Probes), "heartbeats": float64(r.Beats), "events": float64(r.Events), "wall_ms": ms(r.Wall),
-		},
-	}}, nil
+	return rows, nil
+}
+
+// simulateImpaired has one node hear or say only a part.
+func simulateImpaired(ctx context.Context, c Config, progress func(string)) ([]Row, error) {
+	row := Row{
+		Key: "impaired", What: fmt.Sprintf("a node of %d hears or says a part for %v: false leaves", c.Nodes, impairedLasts),
+		Asked: "none", Reached: true, Figures: map[string]float64{},
+	}
+	worst := 0
+	for _, x := range []struct {
+		what string
+		is   zone.Impairment
+	}{
+		{"no datagrams", zone.NoDatagrams}, {"hears no datagrams", zone.DeafToDatagrams}, {"sends no datagrams", zone.MuteInDatagrams},
+		{"hears nothing", zone.DeafToDatagrams | zone.DeafToStreams},
+	} {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		r, err := zone.RunImpaired(zone.DefaultConfig(c.Nodes, c.Seed), x.is, impairedLasts)
+		if err != nil {
+			return nil, err
+		}
+		note := fmt.Sprintf("%s: %d false leaves; it left for %d others itself; %d datagrams and %d frames beside heartbeats", x.what, r.FalseLeaves, r.Lost, r.Probes, r.Frames)
+		progress(note)
+		row.Notes = append(row.Notes, note)
+		row.Figures[fmt.Sprintf("impairment%d_false_leaves", x.is)] = float64(r.FalseLeaves)
+		worst = max(worst, r.FalseLeaves)
+	}
+	row.Measured, row.Reached = fmt.Sprint(worst), worst == 0
+	return []Row{row}, nil
 }
 
 func simulateMemory(_ context.Context, c Config, _ func(string)) ([]Row, error) {

@@ -44,7 +44,7 @@ func (s Tributary) Start(ctx context.Context, seat Seat) (Node, error) {
 	size := 0
 	n.cancel = node.Watch(
 		func(name string, _ uint64) { size++; seat.Changed(name, true, size) },
-		func(name string) { size--; seat.Changed(name, false, size) },
+		func(name string, _ uint64) { size--; seat.Changed(name, false, size) },
 	)
 	return n, nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/tributary-fabric/tributary/internal/printable"
 )
 
 // Check tells what is wrong with a file: its errors on a line each, and an
@@ -17,8 +19,10 @@ func Check(out, errs io.Writer, path string, err error, summary func() string) e
 	if len(lines) == 1 {
 		return err
 	}
-	if _, err := fmt.Fprintln(errs, strings.Join(lines, "\n")); err != nil {
-		return err
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(errs, printable.Text(line)); err != nil {
+			return err
+		}
 	}
 	return fmt.Errorf("%s: %d errors", path, len(lines))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tributary-fabric/tributary/internal/settings"
 )
@@ -22,4 +23,10 @@ func Override(cmd *cobra.Command, to map[string]*string, log *settings.Log, usag
 		return fmt.Errorf("%w --log-format %q: text and json are possible", usage, log.Format)
 	}
 	return nil
+}
+
+// FormerFlag keeps a flag's former name, which the help does not list.
+func FormerFlag(flags *pflag.FlagSet, former, now string) {
+	flags.Var(flags.Lookup(now).Value, former, "")
+	_ = flags.MarkHidden(former) // its only error is that there is no such flag
 }

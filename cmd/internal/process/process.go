@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -12,31 +13,73 @@ import (
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/internal/admin"
 	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/printable"
 	"github.com/tributary-fabric/tributary/internal/settings"
 )
 
 // ErrHurried: a second signal came before the daemon had ended in good order.
 var ErrHurried = errors.New("ended at once by a second signal")
 
-// Main runs a command under the context that the first SIGINT or SIGTERM ends,
-// and returns the status to exit with: 1 after an error, which it writes in a
-// line that begins with the command's name.
-func Main(name string, run func(context.Context) error) (status int) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, name+":", OneLine(err))
-		return 1
-	}
-	return 0
+// Main runs a program's command line, and returns the status to exit with.
+func Main(name string, root *cobra.Command) (status int) {
+	return Supervise(os.Stderr, name, func(ctx context.Context) error { return Execute(ctx, root, os.Stdout) })
 }
 
-// OneLine joins the lines of an error, of which some have several.
+// Supervise runs a command under the context that the first SIGINT or SIGTERM
+// ends, and returns the status to exit with: 1 after an error, which it writes in
+// a line that begins with the program's name, and as shells do, 128 and the
+// signal's number, if one has broken the command off.
+func Supervise(stderr io.Writer, name string, run func(context.Context) error) (status int) {
+	ctx, stop := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case s := <-signals:
+			stop(interrupted{s})
+		case <-ctx.Done():
+		}
+	}()
+	defer func() {
+		signal.Stop(signals)
+		stop(nil)
+		<-done
+	}()
+	err := run(ctx)
+	if err == nil {
+		return 0
+	}
+	var by interrupted
+	if errors.As(context.Cause(ctx), &by) && !errors.Is(err, ErrHurried) {
+		fmt.Fprintln(stderr, name+": interrupted")
+		if s, ok := by.signal.(syscall.Signal); ok {
+			return 128 + int(s)
+		}
+		return 1
+	}
+	fmt.Fprintln(stderr, name+":", OneLine(err))
+	return 1
+}
+
+// interrupted is why a command's context has ended.
+type interrupted struct{ signal os.Signal }
+
+func (i interrupted) Error() string { return "interrupted by " + i.signal.String() }
+
+// OneLine joins the lines of an error, of which some have several, fit for a
+// terminal.
 func OneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; ")
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
+	for i := range lines {
+		lines[i] = printable.Text(lines[i])
+	}
+	return strings.Join(lines, "; ")
 }
 
 // Daemon is a manager or an agent that runs.
@@ -65,6 +108,14 @@ func Serve(ctx context.Context, d Daemon, a settings.Admin, check func() error, 
 		defer func() { _ = server.Close() }() // its failure is in the log
 	}
 	return Run(ctx, d, check, log)
+}
+
+// CheckAdmin returns why Serve cannot start the admin server.
+func CheckAdmin(a settings.Admin) error {
+	if a.Listen == "" {
+		return nil
+	}
+	return admin.Config{Listen: a.Listen, AllowRemote: a.Remote}.Check()
 }
 
 func startAdmin(d Daemon, a settings.Admin, log *slog.Logger) (*admin.Server, error) {
@@ -137,7 +188,7 @@ func tellOfChange(wrong error, log *slog.Logger) {
 		log.Error("the configuration as it is now would keep a restart from succeeding", slog.String("error", OneLine(wrong)))
 		return
 	}
-	log.Warn("the configuration is read at the start alone; it is sound as it is now, and a restart takes it")
+	log.Warn("the configuration is read at the start alone; it is valid as it is now, and a restart takes it")
 }
 
 // during runs end until it returns (nil) or a signal comes. What goes on then

@@ -126,7 +126,7 @@ func TestHangUp(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if text := log.String(); !strings.Contains(text, "it is sound as it is now") || !strings.Contains(text, "f:1: a") {
+	if text := log.String(); !strings.Contains(text, "it is valid as it is now") || !strings.Contains(text, "f:1: a") {
 		t.Errorf("it logged\n%s", text)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/tributary-fabric/tributary/reduce"
@@ -96,43 +95,4 @@ func specs() string {
 		names = append(names, strings.Fields(line)[0])
 	}
 	return strings.Join(names, ", ")
-}
-
-// canvas is the file for the picture, opened before the run so that it fails
-// early.
-type canvas struct {
-	file  *os.File
-	fresh bool // it was not there before
-	done  bool
-}
-
-// openCanvas opens the file at path for writing, and leaves what is in it.
-func openCanvas(path string) (*canvas, error) {
-	_, err := os.Stat(path)
-	fresh := errors.Is(err, os.ErrNotExist)
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("%w: picture: %w", ErrConfig, err)
-	}
-	return &canvas{file: file, fresh: fresh}, nil
-}
-
-// Write replaces what was in the file.
-func (c *canvas) Write(p []byte) (int, error) {
-	if info, err := c.file.Stat(); err == nil && info.Mode().IsRegular() {
-		if err := c.file.Truncate(0); err != nil {
-			return 0, fmt.Errorf("picture: %w", err)
-		}
-	}
-	c.done = true
-	return c.file.Write(p)
-}
-
-// Close closes the file, and removes it if it was made for nothing.
-func (c *canvas) Close() error {
-	err := c.file.Close()
-	if c.fresh && !c.done {
-		err = errors.Join(err, os.Remove(c.file.Name()))
-	}
-	return err
 }

@@ -5,7 +5,6 @@ import (
 	"runtime"
 
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/core/session"
 )
 
 // enough is how many windows an operation must have for its middle to be seen.
@@ -21,7 +20,7 @@ type killing struct {
 	withhold bool
 	late     bool // the operation was over first; the switch lives
 
-	before []session.Counters // by rank
+	before []hostlib.SessionCounters // by rank
 }
 
 // look notes where the members stand before the operation.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/embedded"
 	"github.com/tributary-fabric/tributary/internal/picture"
@@ -35,14 +36,16 @@ func Run(ctx context.Context, c Config) (report *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var paper io.Writer
-	if c.Picture != "" {
-		canvas, err := openCanvas(c.Picture)
-		if err != nil {
-			return nil, err
+	var paper *process.File
+	if c.Picture != "" { // opened before the run, so that it fails early
+		if paper, err = process.Create(c.Picture); err != nil {
+			return nil, fmt.Errorf("%w: picture: %w", ErrConfig, err)
 		}
-		defer func() { err = errors.Join(err, canvas.Close()) }()
-		paper = canvas
+		defer func() {
+			if paper != nil {
+				err = errors.Join(err, paper.Discard())
+			}
+		}()
 	}
 	c.Progress(fmt.Sprintf("starting fabric %s: %d hosts, %d switches", g.Fabric(), g.Hosts(), g.Switches()))
 	fabric, err := embedded.Start(ctx, embedded.Config{
@@ -63,6 +66,11 @@ func Run(ctx context.Context, c Config) (report *Report, err error) {
 		c.Progress("drawing " + c.Picture)
 		if err := s.draw(ctx, paper); err != nil {
 			return nil, err
+		}
+		drawn := paper
+		paper = nil
+		if err := drawn.Commit(); err != nil {
+			return nil, fmt.Errorf("picture: %w", err)
 		}
 	}
 	return s.report, nil

@@ -17,6 +17,7 @@ type Config struct {
 	Online   int // k of the fat-tree of many groups
 	Groups   int // how many
 	Members  int // of each
+	Fabrics  int // irregular ones of each size and kind
 	Runs     int // the median of so many counts
 	Cases    int // graphs of Steiner trees, the first of the table; 0: all
 	Seed     uint64
@@ -24,14 +25,14 @@ type Config struct {
 
 // DefaultConfig measures what docs/planning.md tells.
 func DefaultConfig() Config {
-	return Config{Repaired: 64, Largest: 160, Online: 32, Groups: 10_000, Members: 64, Runs: 5, Seed: 1}
+	return Config{Repaired: 64, Largest: 160, Online: 32, Groups: 10_000, Members: 64, Fabrics: 3, Runs: 5, Seed: 1}
 }
 
 func (c Config) withDefaults() Config {
 	d := DefaultConfig()
 	for _, f := range []struct{ have, standard *int }{
 		{&c.Repaired, &d.Repaired}, {&c.Largest, &d.Largest}, {&c.Online, &d.Online}, {&c.Groups, &d.Groups},
-		{&c.Members, &d.Members}, {&c.Runs, &d.Runs},
+		{&c.Members, &d.Members}, {&c.Fabrics, &d.Fabrics}, {&c.Runs, &d.Runs},
 	} {
 		if *f.have == 0 {
 			*f.have = *f.standard
@@ -57,8 +58,8 @@ func (c Config) Validate() error {
 	if hosts := c.Online * c.Online * c.Online / 4; c.Members < 2 || c.Members > hosts {
 		return fmt.Errorf("groups of %d members: they must have from 2 to %d: %w", c.Members, hosts, ErrConfig)
 	}
-	if c.Groups < 1 || c.Groups > 1_000_000 || c.Runs < 1 || c.Cases < 0 {
-		return fmt.Errorf("%d groups, %d runs or %d cases: %w", c.Groups, c.Runs, c.Cases, ErrConfig)
+	if c.Groups < 1 || c.Groups > 1_000_000 || c.Runs < 1 || c.Fabrics < 1 || c.Cases < 0 {
+		return fmt.Errorf("%d groups, %d runs, %d fabrics or %d cases: %w", c.Groups, c.Runs, c.Fabrics, c.Cases, ErrConfig)
 	}
 	return nil
 }

@@ -6,19 +6,47 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// online plans many groups one after another, none of them moved later, and
-// holds what they load against what any placement must load.
+// counts are the numbers of groups at which the balance is looked at.
+var counts = []int{10, 100, 200, 1000, 10_000}
+
+// online plans many groups one after another in a fat-tree.
 func online(ctx context.Context, c Config, r *Report, progress func(string)) error {
 	g, err := fabric(c.Online)
 	if err != nil {
 		return err
 	}
+	return many(ctx, g, fmt.Sprintf("k=%d", c.Online), c, c.Members, r, progress)
+}
+
+// leafSpines does so in leaf-spines, one of many spines and one of few.
+func leafSpines(ctx context.Context, c Config, r *Report, progress func(string)) error {
+	e := topology.DefaultEquipment()
+	e.Switch.Slots = 1 << 24
+	for _, test := range []struct {
+		fabric  string
+		members int
+	}{{"leaf-spine:16,64,16", 64}, {"leaf-spine:4,16,6", 9}} {
+		g, err := e.Parse(test.fabric)
+		if err != nil {
+			return err
+		}
+		if err := many(ctx, g, test.fabric, c, test.members, r, progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// many plans groups one after another, none of them moved later, and holds what
+// they load against what any placement must load.
+func many(ctx context.Context, g *topology.Graph, fabric string, c Config, members int, r *Report, progress func(string)) error {
 	p, err := pathsel.NewPlanner(g, pathsel.Config{})
 	if err != nil {
 		return err
@@ -32,30 +60,34 @@ func online(ctx context.Context, c Config, r *Report, progress func(string)) err
 				return err
 			}
 		}
-		req := s.next(c.Members)
-		begun := time.Now()
-		plan, err := p.Plan(g.View(), s.load, req)
-		if err != nil {
+		if times[i], err = s.place(members); err != nil {
 			return err
 		}
-		s.load.Add(plan.Tree, req.Slots)
-		times[i] = time.Since(begun)
+		if n := i + 1; slices.Contains(counts, n) || n == c.Groups {
+			floors, ok := p.Floors(s.members, s.slots)
+			if !ok {
+				return fmt.Errorf("%s has no layers", g.Fabric())
+			}
+			s.table(r, fmt.Sprintf("%d groups of %d hosts, %s: ", n, members, fabric), floors)
+		}
 	}
 	var sum time.Duration
 	for _, t := range times {
 		sum += t
 	}
 	slices.Sort(times)
-	name := fmt.Sprintf("%d groups of %d hosts, k=%d: ", c.Groups, c.Members, c.Online)
-	r.addTime(name+"plan, mean", sum/time.Duration(c.Groups), onlineLimit, fmt.Sprintf("99 %% within %v, the slowest %v",
-		times[len(times)*99/100].Round(time.Microsecond), times[len(times)-1].Round(time.Microsecond)))
-	floors, ok := p.Floors(s.members, s.slots)
-	if !ok {
-		return fmt.Errorf("%s has no layers", g.Fabric())
-	}
-	s.table(r, name, floors)
+	r.addTime(fmt.Sprintf("%d groups of %d hosts, %s: plan, mean", c.Groups, members, fabric), sum/time.Duration(c.Groups), onlineLimit,
+		fmt.Sprintf("99 %% within %v, the slowest %v",
+			times[len(times)*99/100].Round(time.Microsecond), times[len(times)-1].Round(time.Microsecond)))
 	return nil
 }
+
+// whole returns the bound of a number of trees: they are whole.
+func whole(bound float64) float64 { return math.Ceil(bound - 1e-9) }
+
+// limit returns how many times its bound a number of trees may be: where the bound
+// is that low, one tree more.
+func limit(bound float64) float64 { return max(ratioLimit, (whole(bound)+1)/max(whole(bound), 1)) }
 
 // stream is groups of random hosts.
 type stream struct {
@@ -83,21 +115,27 @@ func (s *stream) next(size int) pathsel.Request {
 	return req
 }
 
-// least returns the fewest slots that a group reserves on a switch.
-func (s *stream) least() int { return slices.Min(s.slots) }
-
-// table adds the most loaded resources beside their bounds: of all layers
-// together with the limit, and of each layer.
-func (s *stream) table(r *Report, name string, floors pathsel.Peaks) {
-	g := s.planner.Graph()
-	have := s.load.Peaks()
-	// Trees are whole, so the most loaded link and CPU have a whole number.
-	for i := range floors.Links {
-		floors.Links[i], floors.CPUs[i] = math.Ceil(floors.Links[i]-1e-9), math.Ceil(floors.CPUs[i]-1e-9)
-		if floors.CPUs[i] > 0 {
-			floors.Slots[i] = max(floors.Slots[i], float64(s.least()))
-		}
+// place plans a group of random hosts, and returns how long that took.
+func (s *stream) place(size int) (time.Duration, error) {
+	req := s.next(size)
+	begun := time.Now()
+	plan, err := s.planner.Plan(s.planner.Graph().View(), s.load, req)
+	if err != nil {
+		return 0, err
 	}
+	s.load.Add(plan.Tree, req.Slots)
+	return time.Since(begun), nil
+}
+
+// table adds the most loaded resources beside their bounds, and notes those of each
+// layer. A group's switches are not the fewest where its tree is a longer one, so
+// that CPUs and slots of upper layers have no limit of their own.
+func (s *stream) table(r *Report, name string, floors pathsel.Peaks) {
+	have := s.load.Peaks()
+	for i := range floors.Links { // trees are whole
+		floors.Links[i], floors.CPUs[i] = whole(floors.Links[i]), whole(floors.CPUs[i])
+	}
+	floors.Slots[1] = max(floors.Slots[1], float64(slices.Max(s.slots)))
 	for _, x := range []struct {
 		what        string
 		have, floor []float64
@@ -107,12 +145,12 @@ func (s *stream) table(r *Report, name string, floors pathsel.Peaks) {
 		{"switch's slots", have.Slots[1:], floors.Slots[1:]},
 	} {
 		most, bound := slices.Max(x.have), slices.Max(x.floor)
-		r.add(name+"most loaded "+x.what, most/bound, "x the bound", ratioLimit, fmt.Sprintf("%.0f against %.4g", most, bound))
+		var layers []string
 		for i := range x.floor {
 			if x.floor[i] > 0 {
-				r.add(fmt.Sprintf("  %s, layer %d of %d", x.what, i+1, g.Layers()-1), x.have[i]/x.floor[i], "x the bound", ratioLimit,
-					fmt.Sprintf("%.0f against %.4g", x.have[i], x.floor[i]))
+				layers = append(layers, fmt.Sprintf("%.0f against %.4g", x.have[i], x.floor[i]))
 			}
 		}
+		r.add(name+"most loaded "+x.what, most/bound, "x the bound", limit(bound), "by layers: "+strings.Join(layers, ", "))
 	}
 }

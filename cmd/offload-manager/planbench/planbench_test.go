@@ -4,19 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"math"
 	"strings"
 	"testing"
-
-	"github.com/tributary-fabric/tributary/pathsel"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
 // TestSmallRun measures small sizes: every figure that does not depend on the
 // machine's speed is within its limit.
 func TestSmallRun(t *testing.T) {
 	steps := 0
-	r, err := Run(t.Context(), Config{Repaired: 8, Largest: 16, Online: 8, Groups: 2000, Members: 12, Runs: 1, Cases: 2}, func(string) { steps++ })
+	r, err := Run(t.Context(), Config{Repaired: 8, Largest: 16, Online: 8, Groups: 100, Fabrics: 1, Members: 12, Runs: 1, Cases: 2}, func(string) { steps++ })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,30 +37,5 @@ func TestRunEnds(t *testing.T) {
 		if err := bad.Validate(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", bad, err)
 		}
-	}
-}
-
-// TestSpread holds the linear programme against a case that can be done by hand:
-// three groups over two spines, in shares: one and a half on each link.
-func TestSpread(t *testing.T) {
-	g, err := topology.Parse("leaf-spine:1,2,2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := pathsel.NewPlanner(g, pathsel.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	req := request(everyone(g))
-	var choices [][]pathsel.Tree
-	for range 3 {
-		choices = append(choices, trees(p, req, 4))
-	}
-	if len(choices[0]) != 2 {
-		t.Fatalf("%d trees", len(choices[0]))
-	}
-	least, err := Spread(g, choices)
-	if err != nil || math.Abs(least-1.5) > 1e-6 {
-		t.Errorf("%v, %v", least, err)
 	}
 }

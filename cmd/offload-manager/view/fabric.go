@@ -40,9 +40,12 @@ type Switch struct {
 	Draining  bool    `json:"draining"`
 	Trees     int     `json:"trees"`
 	SlotsUsed int     `json:"slots_used"`
+	Wanted    int     `json:"slots_wanted"` // that the groups whose trees it carries could use
+	Most      int     `json:"slots_most"`   // that groups may have: all of them, within the manager's quota
 	Slots     int     `json:"slots"`
 	Children  int     `json:"children"`    // most in one tree
 	Chunk     int     `json:"chunk_bytes"` // largest payload of a packet
+	Window    int     `json:"window"`      // largest that a tree has there, in chunks; 0: any
 	Functions string  `json:"functions"`
 	Types     string  `json:"types"`
 	CPU       float64 `json:"cpu"`             // share of its time that is in use, as plans count it; 0: not known
@@ -85,8 +88,8 @@ func NewFabric(f rpc.Fabric) Fabric {
 		} else {
 			c := s.Capability
 			v.Switches = append(v.Switches, Switch{
-				Name: n.Name, Up: n.Up, Connected: s.Connected, Draining: s.Draining, Trees: s.Trees, SlotsUsed: s.SlotsUsed,
-				Slots: c.Slots, Children: c.Children, Chunk: c.Chunk, Functions: c.Functions.String(), Types: c.Types.String(),
+				Name: n.Name, Up: n.Up, Connected: s.Connected, Draining: s.Draining, Trees: s.Trees, SlotsUsed: s.SlotsUsed, Wanted: s.Wanted, Most: s.SlotsMost,
+				Slots: c.Slots, Children: c.Children, Chunk: c.Chunk, Window: c.Window, Functions: c.Functions.String(), Types: c.Types.String(),
 				CPU: s.CPU, Unusable: s.Unusable, Version: s.AgentVersion, Alarms: alarms[n.Name],
 			})
 		}
@@ -151,7 +154,7 @@ func (v Fabric) Text(w io.Writer) error {
 // SwitchesText writes a table of switches.
 func SwitchesText(w io.Writer, all []Switch) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "SWITCH\tSTATE\tAGENT\tTREES\tSLOTS USED\tCPU\tVERSION")
+	fmt.Fprintln(t, "SWITCH\tSTATE\tAGENT\tTREES\tSLOTS USED\tWANTED\tCPU\tVERSION")
 	for _, s := range all {
 		is, agent := state(s.Up), "absent"
 		if s.Draining {
@@ -170,7 +173,7 @@ func SwitchesText(w io.Writer, all []Switch) error {
 		if s.CPU > 0 {
 			cpu = fmt.Sprintf("%.0f %%", 100*s.CPU)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d of %d\t%s\t%s\n", s.Name, is, agent, s.Trees, s.SlotsUsed, s.Slots, cpu, cmp.Or(s.Version, "-"))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d of %d\t%d\t%s\t%s\n", s.Name, is, agent, s.Trees, s.SlotsUsed, cmp.Or(s.Most, s.Slots), s.Wanted, cpu, cmp.Or(s.Version, "-"))
 	}
 	err := t.Flush()
 	for _, s := range all {
@@ -230,7 +233,15 @@ func Scene(f rpc.Fabric) (picture.Scene, error) {
 	if err != nil {
 		return picture.Scene{}, fmt.Errorf("%w: %w", ErrFabric, err)
 	}
-	return picture.Scene{View: overlay.View()}, nil
+	scene := picture.Scene{View: overlay.View(), Switches: map[topology.NodeID]picture.Standing{}}
+	for _, n := range f.Nodes {
+		if id, ok := g.Lookup(n.Name); ok && n.Switch != nil {
+			scene.Switches[id] = picture.Standing{
+				Absent: !n.Switch.Connected, Unusable: n.Switch.Unusable != "", Draining: n.Switch.Draining, Trees: n.Switch.Trees,
+			}
+		}
+	}
+	return scene, nil
 }
 
 // FabricSVG draws a manager's fabric.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/picture"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // Summary is a group of a list in JSON.
@@ -22,7 +24,9 @@ type Summary struct {
 	State    string `json:"state"`
 	Members  int    `json:"members"`
 	Watching int    `json:"watching"`
-	Epoch    uint32 `json:"epoch"` // of the active tree; 0: none
+	Epoch    uint32 `json:"epoch"`  // of the active tree; 0: none
+	Window   uint32 `json:"window"` // of the active tree, in chunks; 0: none
+	Demand   uint32 `json:"demand"` // window that its operations can use; 0: its members have not said
 
 	Bundle *Bundle `json:"bundle,omitempty"` // absent: it is in none
 }
@@ -53,7 +57,7 @@ func (b *Bundle) String() string {
 
 // NewSummary returns a group as it is written.
 func NewSummary(s manager.Summary) Summary {
-	return Summary{s.Group, s.Name, s.State.String(), s.Members, s.Watching, s.Epoch, NewBundle(s.Bundle)}
+	return Summary{s.Group, s.Name, s.State.String(), s.Members, s.Watching, s.Epoch, s.Window, s.Demand, NewBundle(s.Bundle)}
 }
 
 // SummariesText writes a table of groups.
@@ -63,11 +67,19 @@ func SummariesText(w io.Writer, all []Summary) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "GROUP\tNAME\tSTATE\tMEMBERS\tWATCHING\tEPOCH\tBUNDLE")
+	fmt.Fprintln(t, "GROUP\tNAME\tSTATE\tMEMBERS\tWATCHING\tEPOCH\tWINDOW\tDEMAND\tBUNDLE")
 	for _, s := range all {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%d\t%v\n", s.Group, s.Name, s.State, s.Members, s.Watching, s.Epoch, s.Bundle)
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%v\n", s.Group, s.Name, s.State, s.Members, s.Watching, s.Epoch, orDash(s.Window), orDash(s.Demand), s.Bundle)
 	}
 	return t.Flush()
+}
+
+// orDash is a number, or "-" for none.
+func orDash(n uint32) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatUint(uint64(n), 10)
 }
 
 // Group is all about a group in JSON.
@@ -108,6 +120,9 @@ type Vertex struct {
 	Switch string   `json:"switch"`
 	Parent string   `json:"parent,omitempty"` // of the root: none
 	Links  []string `json:"links,omitempty"`  // to the parent; several where switches only forward
+
+	Pipeline string `json:"pipeline"`      // that reduces there: software, kernel or p4; unknown
+	Own      string `json:"own,omitempty"` // what a kernel or p4 reduces by itself; the rest is its agent's CPU's
 }
 
 // Leaf is a member on a tree.
@@ -192,7 +207,11 @@ func newTree(s rpc.TreeState) Tree {
 		if v.Parent >= 0 {
 			parent = s.Switches[v.Parent].Switch
 		}
-		t.Switches = append(t.Switches, Vertex{v.Switch, parent, v.Links})
+		x := Vertex{Switch: v.Switch, Parent: parent, Links: v.Links, Pipeline: v.Reducer.Pipeline.String()}
+		if p := v.Reducer.Pipeline; p == topology.P4 || p == topology.Kernel {
+			x.Own = v.Reducer.Own.String()
+		}
+		t.Switches = append(t.Switches, x)
 	}
 	for _, l := range s.Members {
 		t.Members = append(t.Members, Leaf{l.Host, s.Switches[l.Vertex].Switch, l.Links})
@@ -208,6 +227,7 @@ func (g Group) Text(w io.Writer) error {
 	g.head(w)
 	for _, t := range g.Trees {
 		fmt.Fprintf(w, "\nTree of epoch %d, %s, window %d:\n", t.Epoch, t.Stage, t.Window)
+		t.reducers(w)
 		for i, v := range t.Switches {
 			if i == 0 {
 				t.branch(w, v, 1)
@@ -219,6 +239,9 @@ func (g Group) Text(w io.Writer) error {
 
 func (g Group) head(w io.Writer) {
 	fmt.Fprintf(w, "Group %d, %s: %s, %d members, %d of them watch\n", g.Summary.Group, g.Name, g.State, g.Members, g.Watching)
+	if g.Window != 0 && g.Demand != 0 {
+		fmt.Fprintf(w, "Window: %d chunks, its operations can use %d\n", g.Window, g.Demand)
+	}
 	if g.Bundle != nil {
 		fmt.Fprintf(w, "It is %v\n", g.Bundle)
 	}
@@ -235,6 +258,27 @@ func (g Group) head(w io.Writer) {
 		fmt.Fprintf(w, "Refused: %s\n", g.Refusal)
 	}
 	mismatchesText(w, g.Mismatches)
+}
+
+// reducers writes what reduces on the switches: each once.
+func (t *Tree) reducers(w io.Writer) {
+	var known []string
+	on := map[string][]string{}
+	for _, v := range t.Switches {
+		what := v.Pipeline
+		if v.Own != "" {
+			what = fmt.Sprintf("%s (%s; the agent's CPU does the rest)", v.Pipeline, v.Own)
+		}
+		if v.Pipeline != topology.UnknownPipeline.String() {
+			if on[what] == nil {
+				known = append(known, what)
+			}
+			on[what] = append(on[what], v.Switch)
+		}
+	}
+	for _, what := range known {
+		fmt.Fprintf(w, "    Reduced by %s on %s\n", what, strings.Join(on[what], ", "))
+	}
 }
 
 // branch writes a switch, its members on a line, and the switches beneath it.
@@ -279,6 +323,7 @@ func (g Group) Explain(w io.Writer) error {
 // explain writes why a tree was chosen, and a table of it and of those that lost.
 func (t *Tree) explain(w io.Writer) {
 	fmt.Fprintf(w, "\nTree of epoch %d, %s: %s\n", t.Epoch, t.Stage, t.Reason)
+	t.reducers(w)
 	for _, v := range t.Switches {
 		if len(v.Links) > 1 {
 			fmt.Fprintf(w, "    %s reaches %s over %s\n", v.Switch, v.Parent, strings.Join(v.Links, ", "))

@@ -10,8 +10,10 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/picture"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -52,8 +54,10 @@ func explanation() rpc.Explanation {
 		Missing: []uint32{1}, Refusal: errors.New("no slots"), Offload: 1, Hosts: 1,
 		Trees: []rpc.TreeState{{
 			Epoch: 4, Stage: manager.TreeActive, Window: 8, Reason: "root spine: by latency",
-			Figures:  pathsel.Figures{Hops: 3, Depth: 2, Latency: 5 * time.Microsecond, Bandwidth: 50e9, Use: 1, Price: 0.75, Share: 0.125},
-			Switches: []rpc.TreeVertex{{Switch: "spine", Parent: -1}, {Switch: "leaf", Parent: 0, Links: []string{"leaf:4--spine:2"}}},
+			Figures: pathsel.Figures{Hops: 3, Depth: 2, Latency: 5 * time.Microsecond, Bandwidth: 50e9, Use: 1, Price: 0.75, Share: 0.125},
+			Switches: []rpc.TreeVertex{
+				{Switch: "spine", Parent: -1, Reducer: topology.SoftwareReducer()}, {Switch: "leaf", Parent: 0, Links: []string{"leaf:4--spine:2"}, Reducer: p4Reducer()},
+			},
 			Members: []rpc.TreeLeaf{
 				{Host: "h0", Vertex: 1, Links: []string{"h0:1--leaf:1"}}, {Host: "h1", Vertex: 1, Links: []string{"h1:1--leaf:2"}},
 			},
@@ -141,6 +145,56 @@ func TestSVG(t *testing.T) {
 	}
 }
 
+// The picture of a fabric says of each switch whether it reduces, could, or only
+// forwards, and whether its agent is there and it is drained.
+func TestFabricSVGShowsHowSwitchesStand(t *testing.T) {
+	able, none := topology.DefaultCapability(), topology.Capability{}
+	f := rpc.Fabric{Name: "states", Nodes: []rpc.FabricNode{
+		{Name: "busy", Up: true, Switch: &rpc.SwitchState{Capability: able, Connected: true, Trees: 2}},
+		{Name: "idle", Up: true, Switch: &rpc.SwitchState{Capability: able, Connected: true}},
+		{Name: "plain", Up: true, Switch: &rpc.SwitchState{Capability: none}},
+		{Name: "gone", Up: true, Switch: &rpc.SwitchState{Capability: able}},
+		{Name: "wedged", Up: true, Switch: &rpc.SwitchState{Capability: able, Connected: true, Unusable: "restart it"}},
+		{Name: "leaving", Up: true, Switch: &rpc.SwitchState{Capability: able, Connected: true, Draining: true, Trees: 1}},
+		{Name: "both", Up: true, Switch: &rpc.SwitchState{Capability: able, Draining: true}},
+		{Name: "dead", Switch: &rpc.SwitchState{Capability: able, Draining: true}},
+	}}
+	var b bytes.Buffer
+	if err := view.FabricSVG(t.Context(), &b, f); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct{ class, label string }{
+		"busy": {"switch busy", ""}, "idle": {"switch able", ""}, "plain": {"switch forwards", ""}, "gone": {"switch unready", "no agent"},
+		"wedged": {"switch unready", "unusable"}, "leaving": {"switch draining", "draining"}, "both": {"switch unready", "no agent, draining"},
+		"dead": {"switch down", "failed"},
+	} {
+		_, node, found := strings.Cut(b.String(), `<g id="s1&#45;`+name+`" class="node `+want.class+`"`)
+		node, _, _ = strings.Cut(node, "<!--")
+		_, labels, _ := strings.Cut(node, ">"+name+"</text>") // the lines below its name
+		if !found || want.label == "" && strings.Contains(labels, "<text") || want.label != "" && !strings.Contains(labels, ">"+want.label+"</text>") {
+			t.Errorf("%s: found %t of class %q, want %q below its name in %q", name, found, want.class, want.label, node)
+		}
+	}
+	for _, says := range []string{"other switch: only forwards", "switch that can reduce", "switch that reduces", "agent cannot serve", "is drained"} {
+		if strings.Count(b.String(), says) == 0 {
+			t.Errorf("the legend does not say %q", says)
+		}
+	}
+	g, err := view.Scene(fabric())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := explanation().Trees[0].In(g.View.Graph())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Tree = tree
+	b.Reset()
+	if err := picture.SVG(t.Context(), &b, "a tree", g); err != nil || !strings.Contains(b.String(), ">root, no agent, draining</text>") {
+		t.Errorf("the root of a tree that is to move: %v", err)
+	}
+}
+
 func TestFabricThatIsNone(t *testing.T) {
 	for name, spoil := range map[string]func(*rpc.Fabric){
 		"a link to nowhere": func(f *rpc.Fabric) { f.Cables[0].B.Node = "nobody" },
@@ -158,4 +212,11 @@ func TestFabricThatIsNone(t *testing.T) {
 	if err := view.GroupSVG(t.Context(), new(bytes.Buffer), fabric(), e); !errors.Is(err, view.ErrFabric) {
 		t.Errorf("a member that is nowhere: %v", err)
 	}
+}
+
+// p4Reducer returns one of a pipeline that leaves something to its agent.
+func p4Reducer() topology.Reducer {
+	r := topology.Reducer{Pipeline: topology.P4}
+	r.Own[reduce.Int32], r.Own[reduce.Int64] = topology.FunctionsOf(reduce.Sum, reduce.Min), topology.FunctionsOf(reduce.Sum, reduce.Min)
+	return r
 }

@@ -106,8 +106,8 @@ func (c *Config) request(group *Group) (r pathsel.Request, err error) {
 			return r, err
 		}
 	}
-	if group.Window < 0 || group.Window > 1<<20 || group.Chunk < 0 {
-		return r, fmt.Errorf("window %d is not within 1 and %d, or chunk %d is negative: %w", group.Window, 1<<20, group.Chunk, ErrConfig)
+	if group.Window < 0 || group.Window > 1<<20 || group.Window&(group.Window-1) != 0 || group.Chunk < 0 {
+		return r, fmt.Errorf("window %d is not a power of two within 1 and %d, or chunk %d is negative: %w", group.Window, 1<<20, group.Chunk, ErrConfig)
 	}
 	r.Slots, r.ChunkBytes, r.Bytes = 2*group.Window, group.Chunk, group.Bytes
 	r.Forward, r.Slim, r.Hosts = c.Forward, c.Slim, c.OrHosts
@@ -163,7 +163,10 @@ func (c *Config) changes() ([]topology.Change, error) {
 			changes = append(changes, topology.NodeState(n, false))
 			continue
 		}
-		links := c.linksOf(name)
+		links, err := c.linksOf(name)
+		if err != nil {
+			return nil, err
+		}
 		if len(links) == 0 {
 			return nil, fmt.Errorf("%q is no switch, no host and no link such as leaf-0--spine-1 of %s: %w", name, title(c.Graph), ErrConfig)
 		}
@@ -174,43 +177,56 @@ func (c *Config) changes() ([]topology.Change, error) {
 	return changes, nil
 }
 
-// linksOf returns the links that a name means.
-func (c *Config) linksOf(name string) []topology.LinkID {
-	one, other, ok := strings.Cut(name, "--")
-	if !ok {
-		return nil
-	}
-	node := func(end string) (topology.NodeID, bool) {
-		if n, ok := c.Graph.Lookup(end); ok {
-			return n, true
-		}
-		if cut := strings.LastIndexByte(end, ':'); cut >= 0 {
-			return c.Graph.Lookup(end[:cut])
-		}
-		return topology.NoNode, false
-	}
-	a, okA := node(one)
-	b, okB := node(other)
-	if !okA || !okB {
-		return nil
-	}
-	var links []topology.LinkID
-	for _, l := range c.Graph.Adjacent(a) {
-		if c.Graph.Across(l, a) != b {
+// linksOf returns the links that a name means. Names of nodes may have dashes
+// in them, so every place where two stand may be the one between the ends; the
+// error is that several give links.
+func (c *Config) linksOf(name string) (links []topology.LinkID, err error) {
+	for i := range len(name) {
+		if !strings.HasPrefix(name[i:], "--") {
 			continue
 		}
-		full := c.Graph.LinkName(l)
-		if name == full || name == turned(full) || c.Graph.Name(a) == one && c.Graph.Name(b) == other {
+		found := c.between(name[:i], name[i+2:])
+		if len(found) > 0 && len(links) > 0 {
+			return nil, fmt.Errorf("%q may mean %s or %s: add the ports: %w", name, c.Graph.LinkName(links[0]), c.Graph.LinkName(found[0]), ErrConfig)
+		}
+		links = append(links, found...)
+	}
+	return links, nil
+}
+
+// between returns the links from one end to the other, each a node or, as
+// node:port, one port of it.
+func (c *Config) between(one, other string) (links []topology.LinkID) {
+	a, portA := c.end(one)
+	b, portB := c.end(other)
+	if a == topology.NoNode || b == topology.NoNode {
+		return nil
+	}
+	for _, l := range c.Graph.Adjacent(a) {
+		ends := c.Graph.Link(l).Ends
+		if ends[0].Node != a {
+			ends[0], ends[1] = ends[1], ends[0]
+		}
+		if ends[1].Node == b && (portA == 0 || portA == ends[0].Port) && (portB == 0 || portB == ends[1].Port) {
 			links = append(links, l)
 		}
 	}
 	return links
 }
 
-// turned names a link from its other end.
-func turned(name string) string {
-	one, other, _ := strings.Cut(name, "--")
-	return other + "--" + one
+// end returns the node that an end of a link names, NoNode if it names none, and
+// the port; 0 if it names none.
+func (c *Config) end(name string) (topology.NodeID, topology.Port) {
+	if n, ok := c.Graph.Lookup(name); ok {
+		return n, 0
+	}
+	if cut := strings.LastIndexByte(name, ':'); cut >= 0 {
+		port, err := strconv.ParseUint(name[cut+1:], 10, 16)
+		if n, ok := c.Graph.Lookup(name[:cut]); ok && err == nil && port > 0 {
+			return n, topology.Port(port)
+		}
+	}
+	return topology.NoNode, 0
 }
 
 // title names a fabric.

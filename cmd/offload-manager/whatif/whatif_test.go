@@ -84,13 +84,13 @@ func TestDownIsRepaired(t *testing.T) {
 
 func TestRefusalNamesTheHolders(t *testing.T) {
 	c := question(t, "leaf-spine:2,2,1", "h0", "h1")
-	c.Others = []Group{{Name: "greedy", Hosts: []string{"h0", "h1"}, Window: 16000}}
-	c.Group.Window = 512
+	c.Others = []Group{{Name: "greedy", Hosts: []string{"h0", "h1"}, Window: 8192}}
+	c.Group.Window = 16384
 	r, text := answer(t, c)
-	if r.Refused == nil || r.Refused.Resource != "slots" || r.Refused.Switch != "leaf-0" || len(r.Refused.Holders) != 1 || r.Refused.Holders[0].Slots != 32000 {
+	if r.Refused == nil || r.Refused.Resource != "slots" || r.Refused.Switch != "leaf-0" || len(r.Refused.Holders) != 1 || r.Refused.Holders[0].Slots != 16384 {
 		t.Fatalf("%+v", r.Refused)
 	}
-	if !strings.Contains(text, "group greedy holds 32000 slots of leaf-0") {
+	if !strings.Contains(text, "group greedy holds 16384 slots of leaf-0") {
 		t.Error(text)
 	}
 	if err := r.SVG(t.Context(), &bytes.Buffer{}); !errors.Is(err, ErrNoPicture) {
@@ -174,7 +174,8 @@ func TestBadQuestions(t *testing.T) {
 		`is no switch, no host`:  func(c *Config) { c.Down = []string{"spine-7"} },
 		`no link such as`:        func(c *Config) { c.Down = []string{"leaf-0--leaf-1"} },
 		`twice`:                  nil,
-		`is not within 1`:        func(c *Config) { c.Group.Window = -1 },
+		`is not a power of two`:  func(c *Config) { c.Group.Window = -1 },
+		`window 3 is not`:        func(c *Config) { c.Group.Window = 3 },
 	} {
 		c := question(t, "leaf-spine:2,2,1", "h0", "h3")
 		if change == nil {
@@ -191,9 +192,49 @@ func TestBadQuestions(t *testing.T) {
 
 func TestLinksByName(t *testing.T) {
 	c := question(t, "four-switches:1", "all")
-	for name, want := range map[string]int{"A--B": 6, "B--A": 6, "A:19--B:19": 1, "B:19--A:19": 1, "A:19--B:20": 0, "h0--A": 1, "A--Z": 0, "A": 0} {
-		if got := c.linksOf(name); len(got) != want {
-			t.Errorf("%s: %d links, want %d", name, len(got), want)
+	for name, want := range map[string]int{"A--B": 6, "B--A": 6, "A:19--B:19": 1, "B:19--A:19": 1, "A:19--B:20": 0, "h0--A": 1, "A--Z": 0, "A": 0, "A:19--B": 1, "B--A:19": 1, "A:x--B": 0} {
+		if got, err := c.linksOf(name); len(got) != want || err != nil {
+			t.Errorf("%s: %d links, %v; want %d", name, len(got), err, want)
+		}
+	}
+}
+
+// TestLinksOfNamesWithDashes has nodes as the importer names them, with two
+// dashes in their names, and names that can be read in two ways.
+func TestLinksOfNamesWithDashes(t *testing.T) {
+	var b topology.Builder
+	refs := map[string]topology.Ref{}
+	for _, name := range []string{"SW--1", "SW--2", "a", "a--b", "b--c", "c"} {
+		var err error
+		if refs[name], err = b.AddSwitch(name, topology.DefaultCapability()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, l := range [][2]string{{"SW--1", "SW--2"}, {"SW--1", "SW--2"}, {"a", "b--c"}, {"a--b", "c"}} {
+		if _, err := b.Connect(refs[l[0]], 0, refs[l[1]], 0, topology.DefaultEquipment().Link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Graph: g}
+	for name, want := range map[string]int{
+		"SW--1--SW--2": 2, "SW--2--SW--1": 2, "SW--1:2--SW--2:2": 1, "SW--2:1--SW--1:1": 1, "SW--1:1--SW--2:2": 0, "SW--1": 0,
+		"a:1--b--c:1": 1, "a--b:1--c:1": 1, "b--c--a": 1,
+	} {
+		if got, err := c.linksOf(name); len(got) != want || err != nil {
+			t.Errorf("%s: %d links, %v; want %d", name, len(got), err, want)
+		}
+	}
+	c.Down = []string{"a--b--c"}
+	if _, err := c.changes(); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), `may mean a:1--b--c:1 or a--b:1--c:1: add the ports`) {
+		t.Errorf("%v", err)
+	}
+	for l := range topology.LinkID(g.Links()) {
+		if got, err := c.linksOf(g.LinkName(l)); err != nil || len(got) != 1 || got[0] != l {
+			t.Errorf("%s: %v, %v", g.LinkName(l), got, err)
 		}
 	}
 }

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
+	"github.com/tributary-fabric/tributary/hostlib/membership"
+	"github.com/tributary-fabric/tributary/internal/settings"
+)
+
+func newMembersJoin() *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   "join",
+		Short: "Be a node of a zone, for this host",
+		Long: `join runs a node of a zone until SIGINT or SIGTERM, and then leaves in order. So
+a host is known to be there, and known within a second to be gone, without a
+service of its own in the zone. "offload-manager members --node" asks it at its
+admin address.
+
+A configuration file has the fields of "membership" in docs/examples/manager.yaml,
+and admin and log; docs/examples/node.yaml explains them. Flags override it. All
+nodes of a zone can use one file: the name is the host's, and the node listens
+where the others reach it, if neither is given.`,
+		Example: "  offload-manager members join --bootstrap 10.0.0.1:7946,10.0.0.2:7946\n" +
+			"  offload-manager members join --config node.yaml --name h3 --zone 2",
+		Args: cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&path, "config", "", "configuration `file`")
+	name := flags.String("name", "", "the node's `name` (default: the host's)")
+	listen := flags.String("listen", "", "`address` (host:port) for UDP and TCP (default: a free port, where others reach this host)")
+	bootstrap := flags.StringSlice("bootstrap", nil, "`addresses` of nodes that are asked first")
+	zone := flags.Uint32("zone", 0, "`number` of the zone")
+	state := flags.String("state", "", "`file` that keeps the number of the last start")
+	admin := flags.String("admin", "", "`address` (host:port) of metrics and of the page that members asks")
+	flags.String("log-level", "", "debug, info, warn or error")
+	flags.String("log-format", "", "text or json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		n := &settings.Node{Log: settings.Log{Level: "info", Format: "text"}}
+		if path != "" {
+			var err error
+			if n, err = settings.ReadNodeFile(path); err != nil {
+				return err
+			}
+		}
+		m := &n.Membership
+		to := map[string]*string{"name": &m.Name, "listen": &m.Listen, "state": &m.State, "admin": &n.Admin.Listen}
+		for flag, value := range map[string]*string{"name": name, "listen": listen, "state": state, "admin": admin} {
+			if cmd.Flags().Changed(flag) {
+				*to[flag] = *value
+			}
+		}
+		if cmd.Flags().Changed("bootstrap") {
+			m.Bootstrap = *bootstrap
+		}
+		if cmd.Flags().Changed("zone") {
+			m.Zone = *zone
+		}
+		if err := process.Override(cmd, map[string]*string{}, &n.Log, errUsage); err != nil {
+			return err
+		}
+		if m.Name == "" {
+			host, err := os.Hostname()
+			if err != nil {
+				return fmt.Errorf("%w --name is needed: %w", errUsage, err)
+			}
+			m.Name = host
+		}
+		return runNode(cmd.Context(), n, cmd.ErrOrStderr())
+	}
+	return cmd
+}
+
+// runNode is a node until ctx ends.
+func runNode(ctx context.Context, n *settings.Node, stderr io.Writer) error {
+	log, err := n.Log.Logger(stderr)
+	if err != nil {
+		return err
+	}
+	c, err := n.Membership.Config()
+	if err != nil {
+		return err
+	}
+	c.Log = log
+	node, err := membership.Join(ctx, c)
+	if err != nil {
+		return err
+	}
+	return process.Serve(ctx, &memberDaemon{node, log}, n.Admin, func() error { return nil }, log)
+}
+
+// memberDaemon is a node as a process.Daemon.
+type memberDaemon struct {
+	node *membership.Node
+	log  *slog.Logger
+}
+
+// leaveWithin bounds how long others are told that the node leaves.
+const leaveWithin = 2 * time.Second
+
+func (d *memberDaemon) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
+	defer cancel()
+	if err := d.node.Leave(ctx, 0); err != nil {
+		d.log.Warn("leaving the zone", slog.Any("error", err))
+	}
+}
+
+func (d *memberDaemon) Kill()                                  { d.node.Close() }
+func (d *memberDaemon) Done() <-chan struct{}                  { return d.node.Done() }
+func (d *memberDaemon) Err() error                             { return d.node.Err() }
+func (d *memberDaemon) Collector() prometheus.Collector        { return d.node.Collector() }
+func (d *memberDaemon) ZoneCollectors() []prometheus.Collector { return nil }
+func (d *memberDaemon) Pages() map[string]http.Handler {
+	return map[string]http.Handler{membership.StatusPage: d.node}
+}
