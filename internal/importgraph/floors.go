@@ -70,11 +70,13 @@ var house = map[place]Floor{
 	"internal/sim/...":       Simulation,
 	"internal/core/...":      Cores,
 	"pathsel":                Decisions,
+	"pathsel/spread":         Decisions,
 	"pathsel/steiner/...":    Decisions,
 	"p4/...":                 Decisions,
 	"internal/core":          Ground,
 	"internal/wire/...":      Ground,
 	"internal/version":       Ground,
+	"internal/printable":     Ground,
 	"internal/importgraph":   Ground,
 	"internal/transcript":    Ground, // for tests alone
 	"internal/reducetest":    Ground, // for tests alone
