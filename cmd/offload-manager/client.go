@@ -93,9 +93,8 @@ func (c *client) call(ctx context.Context, do func(context.Context, *rpc.Manager
 	return err
 }
 
-// explain asks about the group that is called so or, if none is, has that number,
-// or else is the only one whose name begins so. The host library's groups are
-// called NAME/DIGEST: one of that NAME comes before others that begin so.
+// explain asks about the group that a word means. Who may not list groups, as a
+// host with its certificate, names one in full.
 func explain(ctx context.Context, m *rpc.ManagerClient, which string) (rpc.Explanation, error) {
 	e, err := m.Explain(ctx, rpc.GroupRef{Name: which})
 	if !errors.Is(err, manager.ErrUnknownGroup) {
@@ -109,30 +108,39 @@ func explain(ctx context.Context, m *rpc.ManagerClient, which string) (rpc.Expla
 	}
 	groups, failed := m.Groups(ctx)
 	if failed != nil {
-		return e, err // a host's certificate does not allow to list them
+		return e, err
 	}
-	for _, prefix := range []string{which + "/", which} {
-		switch found := withPrefix(groups, prefix); {
-		case which == "" || len(found) == 0:
-		case len(found) == 1:
-			return m.Explain(ctx, rpc.GroupRef{Group: found[0].Group})
-		default:
-			return e, fmt.Errorf("%w: several begin with %q: %s", errAmbiguous, which, some(titles(found)))
-		}
+	found, err := find(groups, which)
+	if err != nil {
+		return e, err
 	}
-	return e, fmt.Errorf("%w %q; %s", manager.ErrUnknownGroup, which, possible("groups", titles(groups)))
+	return m.Explain(ctx, rpc.GroupRef{Group: found.Group})
 }
 
 // errAmbiguous: a name may mean several groups.
 var errAmbiguous = errors.New("the name is not that of one group")
 
-func withPrefix(groups []manager.Summary, prefix string) (found []manager.Summary) {
-	for _, g := range groups {
-		if strings.HasPrefix(g.Name, prefix) {
-			found = append(found, g)
+// find returns the group that is called so or, if none is, has that number, or
+// else is the only one whose name begins so. The host library's groups are called
+// NAME/DIGEST: one of that NAME comes before others that begin so.
+func find(groups []manager.Summary, which string) (g manager.Summary, err error) {
+	number, noNumber := strconv.ParseUint(which, 10, 32)
+	for _, means := range []func(manager.Summary) bool{
+		func(g manager.Summary) bool { return g.Name == which },
+		func(g manager.Summary) bool { return noNumber == nil && g.Group == uint32(number) },
+		func(g manager.Summary) bool { return strings.HasPrefix(g.Name, which+"/") },
+		func(g manager.Summary) bool { return strings.HasPrefix(g.Name, which) },
+	} {
+		found := slices.DeleteFunc(slices.Clone(groups), func(g manager.Summary) bool { return which == "" || !means(g) })
+		switch len(found) {
+		case 0:
+		case 1:
+			return found[0], nil
+		default:
+			return g, fmt.Errorf("%w: several begin with %q: %s", errAmbiguous, which, some(titles(found)))
 		}
 	}
-	return found
+	return g, fmt.Errorf("%w %q; %s", manager.ErrUnknownGroup, which, possible("groups", titles(groups)))
 }
 
 func titles(groups []manager.Summary) (all []string) {

@@ -24,7 +24,6 @@ type demoFlags struct {
 	fabric, function, element string
 	bytes                     size
 	seed                      uint64
-	picture, format           string
 	timeout                   time.Duration
 }
 
@@ -46,7 +45,6 @@ Fabrics are files (docs/topology.md), or one of
 		Example: "  offload-manager demo\n" +
 			"  offload-manager demo --topology leaf-spine:4,4,2 --function max --type int64 --bytes 1MiB --picture tree.svg",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, &f) },
 	}
 	f.bytes = size(d.Bytes)
 	flags := cmd.Flags()
@@ -57,21 +55,28 @@ Fabrics are files (docs/topology.md), or one of
 	flags.StringVar(&f.element, "type", d.Type.String(), "element `type`: "+listed(demo.Types()))
 	flags.Var(&f.bytes, "bytes", "`size` of each host's vector, such as 65536, 64KiB or 4MiB")
 	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of the vectors' elements")
-	flags.StringVar(&f.picture, "picture", "", "`file` to draw the fabric and its tree to, as SVG")
-	flags.StringVar(&f.format, "format", "text", "output `format`: text or json")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "give up after this `time`")
+	o := addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		c, err := f.config()
+		if err != nil {
+			return err
+		}
+		if err := o.begin(); err != nil {
+			return err
+		}
+		defer o.end(&err)
+		return runDemo(cmd, c, f.timeout, o)
+	}
 	return cmd
 }
 
 // config turns the flags into what they ask for.
 func (f *demoFlags) config() (c demo.Config, err error) {
-	if f.format != "text" && f.format != "json" {
-		return c, fmt.Errorf("%w --format %q: text and json are possible", errUsage, f.format)
-	}
 	if f.timeout <= 0 {
 		return c, fmt.Errorf("%w --timeout %v: it must be positive", errUsage, f.timeout)
 	}
-	c = demo.Config{Fabric: f.fabric, Bytes: int(f.bytes), Seed: f.seed, Picture: f.picture}
+	c = demo.Config{Fabric: f.fabric, Bytes: int(f.bytes), Seed: f.seed}
 	if c.Function, err = reduce.ParseFunction(f.function); err != nil {
 		return c, fmt.Errorf("%w --function: %w", errUsage, err)
 	}
@@ -84,24 +89,15 @@ func (f *demoFlags) config() (c demo.Config, err error) {
 // grace is the time that a run which gave up has to end.
 const grace = 5 * time.Second
 
-func runDemo(cmd *cobra.Command, f *demoFlags) error {
-	c, err := f.config()
-	if err != nil {
-		return err
-	}
+func runDemo(cmd *cobra.Command, c demo.Config, timeout time.Duration, o *output) error {
 	c.Progress = progress(cmd.ErrOrStderr())
-	ctx, cancel := context.WithTimeoutCause(cmd.Context(), f.timeout, fmt.Errorf("it was not done within %v (--timeout)", f.timeout))
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("it was not done within %v (--timeout)", timeout))
 	defer cancel()
 	report, err := within(ctx, func() (*demo.Report, error) { return demo.Run(ctx, c) })
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
-	if f.format == "json" {
-		err = report.WriteJSON(out)
-	} else {
-		err = report.WriteText(out)
-	}
+	err = o.write(cmd.OutOrStdout(), answer{report, report.WriteText, func(w io.Writer) error { return report.SVG(ctx, w) }})
 	return errors.Join(err, report.Err())
 }
 

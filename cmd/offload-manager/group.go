@@ -27,7 +27,7 @@ func newGroup() *cobra.Command {
 // createFlags are the terms of a group as they are written.
 type createFlags struct {
 	chunk            int
-	window           uint32
+	window           window
 	functions, types []string
 	purpose          purposeFlags
 	stripes, roots   int
@@ -66,7 +66,7 @@ func (f *purposeFlags) purpose() (p pathsel.Purpose, err error) {
 }
 
 func newGroupCreate(c *client) *cobra.Command {
-	var f createFlags
+	f := createFlags{window: hostlib.DefaultWindow}
 	cmd := &cobra.Command{
 		Use:   "create NAME HOST...",
 		Short: "Create a group, or find the one of that name, hosts and terms",
@@ -81,7 +81,7 @@ host library make their groups themselves.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&f.chunk, "chunk", 1432, "largest payload of a packet, in `bytes`")
-	flags.Uint32Var(&f.window, "window", hostlib.DefaultWindow, "largest window, in `chunks`; a power of two")
+	flags.Var(&f.window, "window", "largest window, in `chunks`, a power of two")
 	flags.StringSliceVar(&f.functions, "functions", nil, "reduction functions of its operations (default all): "+listed(topology.AllFunctions().List()))
 	flags.StringSliceVar(&f.types, "types", nil, "their element types (default all): "+listed(topology.AllTypes().List()))
 	f.purpose.add(flags)
@@ -110,7 +110,7 @@ host library make their groups themselves.`,
 // create turns the flags into what they ask for.
 func (f *createFlags) create(name string, hosts []string) (manager.Create, error) {
 	c := manager.Create{
-		Name: name, Members: hosts, ChunkBytes: f.chunk, Window: f.window,
+		Name: name, Members: hosts, ChunkBytes: f.chunk, Window: uint32(f.window),
 		Functions: topology.AllFunctions(), Types: topology.AllTypes(),
 	}
 	if len(f.functions) > 0 {
@@ -189,11 +189,9 @@ func newGroupList(c *client) *cobra.Command {
 }
 
 func newGroupShow(c *client) *cobra.Command {
-	cmd := &cobra.Command{Use: "show GROUP", Short: "Show a group, by name or number, and its trees", Args: cobra.ExactArgs(1)}
-	format := formatFlag(cmd, "text", "json", "svg")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return showGroup(cmd, c, args[0], format, view.Group.Text)
-	}
+	cmd := &cobra.Command{Use: "show GROUP", Short: "Show a group, by name, unique beginning of it or number, and its trees", Args: cobra.ExactArgs(1)}
+	o := addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return showGroup(cmd, c, args[0], o, view.Group.Text) }
 	return cmd
 }
 
@@ -201,40 +199,39 @@ func newGroupExplain(c *client) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain GROUP", Short: "Tell why a group has the tree that it has, or none, and what became of it", Args: cobra.ExactArgs(1),
 	}
-	format := formatFlag(cmd, "text", "json", "svg")
+	o := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return showGroup(cmd, c, args[0], format, view.Group.Explain)
+		return showGroup(cmd, c, args[0], o, view.Group.Explain)
 	}
 	return cmd
 }
 
-func showGroup(cmd *cobra.Command, c *client, which string, format func() (string, error), text func(view.Group, io.Writer) error) error {
-	how, err := format()
-	if err != nil {
+func showGroup(cmd *cobra.Command, c *client, which string, o *output, text func(view.Group, io.Writer) error) (err error) {
+	if err := o.begin(); err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
+	defer o.end(&err)
 	return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
 		e, err := explain(ctx, m, which)
 		if err != nil {
 			return err
 		}
-		switch how {
-		case "json":
-			return view.JSON(out, view.NewGroup(e))
-		case "svg":
-			fabric, err := m.Topology(ctx)
-			if err != nil {
-				return err
-			}
-			sisters, err := sistersOf(ctx, m, e)
-			if err != nil {
-				return err
-			}
-			return view.GroupSVG(ctx, out, fabric, e, sisters...)
-		}
-		return text(view.NewGroup(e), out)
+		g := view.NewGroup(e)
+		return o.write(cmd.OutOrStdout(), answer{g, func(w io.Writer) error { return text(g, w) }, func(w io.Writer) error { return drawGroup(ctx, m, e, w) }})
 	})
+}
+
+// drawGroup draws a group, and the others of its bundle, in the manager's fabric.
+func drawGroup(ctx context.Context, m *rpc.ManagerClient, e rpc.Explanation, w io.Writer) error {
+	fabric, err := m.Topology(ctx)
+	if err != nil {
+		return err
+	}
+	sisters, err := sistersOf(ctx, m, e)
+	if err != nil {
+		return err
+	}
+	return view.GroupSVG(ctx, w, fabric, e, sisters...)
 }
 
 // sistersOf asks about the other groups of a group's bundle. One that has gone
@@ -256,7 +253,7 @@ func sistersOf(ctx context.Context, m *rpc.ManagerClient, e rpc.Explanation) (al
 func newGroupDelete(c *client) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete GROUP",
-		Short: "Release a group, by name or number: its members go on over hosts; with the first of several lanes, all",
+		Short: "Release a group, by name, unique beginning of it or number: its members go on over hosts; with the first of several lanes, all",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {

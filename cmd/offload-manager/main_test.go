@@ -102,7 +102,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"demo", "--bytes", "0"}, "from 4 on"},
 		{[]string{"demo", "--bytes", "four"}, "alone or with KiB, MiB or GiB"},
 		{[]string{"demo", "--picture", "/nowhere/to/be/found.svg"}, "picture"},
-		{[]string{"demo", "--format", "xml"}, "text and json are possible"},
+		{[]string{"demo", "--format", "xml"}, "possible are text, json, svg"},
 		{[]string{"demo", "--timeout", "0s"}, "must be positive"},
 		{[]string{"demo", "everything"}, "everything"},
 		{[]string{"dmeo"}, "dmeo"},
@@ -110,7 +110,9 @@ func TestBadInput(t *testing.T) {
 		{[]string{"topology", "check", "fat-tree:5"}, "fat-tree:5"},
 		{[]string{"topology", "check", "fat-tree:999999999999"}, "999999999999 is more than 1073741824"},
 		{[]string{"topology", "check", "fat-tree:4x"}, `"4x" is not a number`},
-		{[]string{"plan", "--topology", "fat-tree:4", "--window", "3"}, "window 3 is not a power of two"},
+		{[]string{"plan", "--topology", "fat-tree:4", "--window", "3"}, "a window is a power of two up to 4096"},
+		{[]string{"group", "create", "job", "a", "b", "--window", "3"}, "a window is a power of two up to 4096"},
+		{[]string{"plan", "--topology", "fat-tree:4", "--chunk", "-1"}, "chunks of -1 bytes, want "},
 		{[]string{"plan", "--colour"}, `unknown flag: --colour; "offload-manager plan --help" lists the flags`},
 		{[]string{"topology", "check", "/nowhere/fabric.yaml"}, "/nowhere/fabric.yaml"},
 		{[]string{"store", "check", "/nowhere/manager.db"}, "/nowhere/manager.db"},
@@ -283,6 +285,10 @@ func TestCheckTriesWhatServeDoes(t *testing.T) {
 		{listen + "store: .\n", "is a directory"},
 		{listen + "admin: {listen: '0.0.0.0:0'}\n", "admin"},
 		{listen + "admin: {listen: '192.0.2.1:0', remote: true}\n", "listen tcp 192.0.2.1:0"},
+		{listen + "membership: {name: m, listen: '127.0.0.1:0'}\n", ""},
+		{listen + "membership: {name: m, listen: '192.0.2.1:0'}\n", "m: listening at 192.0.2.1:0"},
+		{listen + "membership: {name: m, listen: '0.0.0.0:0'}\n", "others need one address (Advertise)"},
+		{listen + "membership: {name: m, listen: '127.0.0.1:0', state: nowhere/m}\n", "nowhere/m"},
 	} {
 		if err := os.WriteFile(path, []byte("version: 1\ntopology: fat-tree:4\n"+c.text), 0o600); err != nil {
 			t.Fatal(err)

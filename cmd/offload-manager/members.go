@@ -68,7 +68,7 @@ node itself, so that it works without a manager.`,
 		}
 		return writeStatus(cmd.OutOrStdout(), how, s)
 	}
-	cmd.AddCommand(newMembersJoin())
+	cmd.AddCommand(newMembersJoin(), newMembersCheck())
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -46,12 +47,12 @@ where the others reach it, if neither is given.`,
 	admin := flags.String("admin", "", "`address` (host:port) of metrics and of the page that members asks")
 	flags.String("log-level", "", "debug, info, warn or error")
 	flags.String("log-format", "", "text or json")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	read := func() (*settings.Node, error) {
 		n := &settings.Node{Log: settings.Log{Level: "info", Format: "text"}}
 		if path != "" {
 			var err error
 			if n, err = settings.ReadNodeFile(path); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		m := &n.Membership
@@ -68,22 +69,71 @@ where the others reach it, if neither is given.`,
 			m.Zone = *zone
 		}
 		if err := process.Override(cmd, map[string]*string{}, &n.Log, errUsage); err != nil {
+			return nil, err
+		}
+		return n, nameNode(n)
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		n, err := read()
+		if err != nil {
 			return err
 		}
-		if m.Name == "" {
-			host, err := os.Hostname()
+		again := func() error {
+			n, err := read()
 			if err != nil {
-				return fmt.Errorf("%w --name is needed: %w", errUsage, err)
+				return err
 			}
-			m.Name = host
+			return checkNode(cmd.Context(), n)
 		}
-		return runNode(cmd.Context(), n, cmd.ErrOrStderr())
+		return runNode(cmd.Context(), n, again, cmd.ErrOrStderr())
 	}
 	return cmd
 }
 
+func newMembersCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check a node's configuration file",
+		Long: `check finds what join would refuse on this machine: run it where the node runs.
+It resolves the names that the configuration has, and listens on its addresses for
+a moment, each time at a free port; a running node is not disturbed.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := settings.ReadNodeFile(args[0])
+			if err == nil {
+				err = errors.Join(nameNode(n), checkNode(cmd.Context(), n))
+			}
+			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
+				return fmt.Sprintf("node %s, zone %d, %d nodes to ask first: valid", n.Membership.Name, n.Membership.Zone, len(n.Membership.Bootstrap))
+			})
+		},
+	}
+}
+
+// nameNode gives a node without a name that of its host.
+func nameNode(n *settings.Node) error {
+	if n.Membership.Name != "" {
+		return nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("%w --name is needed: %w", errUsage, err)
+	}
+	n.Membership.Name = host
+	return nil
+}
+
+// checkNode returns what would keep a node from starting.
+func checkNode(ctx context.Context, n *settings.Node) error {
+	c, err := n.Membership.Config()
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.Check(ctx), process.CheckAdmin(n.Admin))
+}
+
 // runNode is a node until ctx ends.
-func runNode(ctx context.Context, n *settings.Node, stderr io.Writer) error {
+func runNode(ctx context.Context, n *settings.Node, check func() error, stderr io.Writer) error {
 	log, err := n.Log.Logger(stderr)
 	if err != nil {
 		return err
@@ -97,7 +147,7 @@ func runNode(ctx context.Context, n *settings.Node, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return process.Serve(ctx, &memberDaemon{node, log}, n.Admin, func() error { return nil }, log)
+	return process.Serve(ctx, &memberDaemon{node, log}, n.Admin, check, log)
 }
 
 // memberDaemon is a node as a process.Daemon.

@@ -216,3 +216,34 @@ func TestManagersIncarnation(t *testing.T) {
 		}
 	}
 }
+
+// check refuses what join does, and leaves nothing behind.
+func TestMembersCheck(t *testing.T) {
+	directory := t.TempDir()
+	path := filepath.Join(directory, "node.yaml")
+	for _, c := range []struct{ text, says string }{
+		{"membership: {name: h3, listen: '127.0.0.1:0', state: last}\nadmin: {listen: '127.0.0.1:0'}\n", ""},
+		{"membership: {listen: '192.0.2.1:0'}\n", "listening at 192.0.2.1:0"},
+		{"membership: {listen: '127.0.0.1:0', bootstrap: ['198.51.100.7:7946']}\n", "where 198.51.100.7:7946 cannot reach it"},
+		{"membership: {listen: '127.0.0.1:0', state: nowhere/last}\n", "nowhere/last"},
+		{"membership: {listen: '127.0.0.1:0', state: .}\n", "is a directory"},
+		{"membership: {listen: '127.0.0.1:70000'}\n", "70000"},
+		{"membership: {listen: '127.0.0.1:0'}\nadmin: {listen: '0.0.0.0:0'}\n", "admin"},
+	} {
+		if err := os.WriteFile(path, []byte("version: 1\n"+c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"members", "check", path}, {"members", "join", "--config", path}} {
+			if c.says == "" && args[1] == "join" {
+				continue
+			}
+			out, err := command(t.Context(), args...)
+			if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s of %q: %q, %v, want %q", args[1], c.text, out, err, c.says)
+			}
+			if all, err := os.ReadDir(directory); err != nil || len(all) != 1 {
+				t.Errorf("%s of %q left %v, %v", args[1], c.text, all, err)
+			}
+		}
+	}
+}

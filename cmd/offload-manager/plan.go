@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/whatif"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/pathsel"
@@ -17,11 +17,12 @@ import (
 type planFlags struct {
 	topology, groups, model, measured string
 	bytes                             size
+	window                            window
 	config                            whatif.Config
 }
 
 func newPlan() *cobra.Command {
-	var f planFlags
+	f := planFlags{window: hostlib.DefaultWindow}
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Plan a tree offline: what would a group get, and what if something were down",
@@ -46,7 +47,7 @@ them with fresh plans. docs/planning.md explains the criteria and the model.`,
 	flags.Var(&f.bytes, "bytes", "`size` of a vector, such as 65536, 64KiB or 4MiB; 0: not known")
 	flags.StringVar(&g.Criterion, "criterion", "auto", "`what` to choose by: auto (by function and size), hops, latency, bandwidth, load or capability")
 	flags.StringVar(&g.Weights, "weights", "", "several criteria with `weights`, such as hops=1,load=2")
-	flags.IntVar(&g.Window, "window", hostlib.DefaultWindow, "window, in `chunks`, a power of two: the tree takes twice as many slots on each switch")
+	flags.Var(&f.window, "window", "window, in `chunks`, a power of two: the tree takes twice as many slots on each switch")
 	flags.IntVar(&g.Chunk, "chunk", 1432, "largest payload of a packet, in `bytes`")
 	flags.StringVar(&f.groups, "groups", "", "`file` of groups that are there already")
 	flags.StringArrayVar(&f.config.Down, "down", nil, "`what` is down: a switch, a host, or a link such as leaf-0--spine-1; may be repeated")
@@ -58,20 +59,20 @@ them with fresh plans. docs/planning.md explains the criteria and the model.`,
 	flags.BoolVar(&f.config.Partial, "partial", false, "leave out members that cannot be reached")
 	flags.StringVar(&f.model, "model", "", "`file` of a cost model")
 	flags.StringVar(&f.measured, "measured", "", "`file` of measurements: print the model that fits them, and plan nothing")
-	format := formatFlag(cmd, "text", "json", "svg")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		how, err := format()
-		if err != nil {
+	o := addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if err := o.begin(); err != nil {
 			return err
 		}
-		return f.run(cmd, how)
+		defer o.end(&err)
+		return f.run(cmd, o)
 	}
 	return cmd
 }
 
 var errNoPlan = errors.New("there is no tree")
 
-func (f *planFlags) run(cmd *cobra.Command, how string) (err error) {
+func (f *planFlags) run(cmd *cobra.Command, o *output) (err error) {
 	f.config.Model = pathsel.DefaultModel()
 	if f.model != "" {
 		if f.config.Model, err = whatif.ReadModel(f.model); err != nil {
@@ -88,16 +89,10 @@ func (f *planFlags) run(cmd *cobra.Command, how string) (err error) {
 		return whatif.WriteModel(out, fit.Model)
 	}
 	report, err := f.answer()
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case how == "json":
-		err = view.JSON(out, report)
-	case how == "svg":
-		err = report.SVG(cmd.Context(), out)
-	default:
-		err = report.Text(out)
 	}
+	err = o.write(out, answer{report, report.Text, func(w io.Writer) error { return report.SVG(cmd.Context(), w) }})
 	if err == nil && report.Refused != nil && !report.Refused.HostsFaster {
 		return fmt.Errorf("%w: %s", errNoPlan, report.Refused.Why)
 	}
@@ -121,7 +116,7 @@ func (f *planFlags) answer() (*whatif.Report, error) {
 			return nil, err
 		}
 	}
-	c.Group.Bytes = int64(f.bytes)
+	c.Group.Bytes, c.Group.Window = int64(f.bytes), int(f.window)
 	if c.Group.Weights != "" && c.Group.Criterion == "auto" {
 		c.Group.Criterion = ""
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +34,7 @@ func newStoreRemove() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "remove FILE GROUP",
-		Short: "Remove a group, by name or number, from a store that no manager has open",
+		Short: "Remove a group, by name, unique beginning of it or number, from a store that no manager has open",
 		Long: `remove has a manager forget one group: one whose hosts have left the topology,
 say, which keeps it from starting. It tells what it would remove, and does so
 with --yes. The group's number and epochs are not given again. When the manager
@@ -91,8 +90,7 @@ func tellStore(out io.Writer, path string, records []manager.Record) error {
 // errNotRemoved: remove was not told that it may.
 var errNotRemoved = errors.New("nothing was removed: --yes removes it")
 
-// removeGroup removes the records of the group that is called so or, if none
-// is, has that number.
+// removeGroup removes the records of a group.
 func removeGroup(out io.Writer, s *store.File, records []manager.Record, which string, yes bool) error {
 	spec, err := findSpec(records, which)
 	if err != nil {
@@ -125,24 +123,14 @@ func removeGroup(out io.Writer, s *store.File, records []manager.Record, which s
 }
 
 func findSpec(records []manager.Record, which string) (*manager.Record, error) {
-	number, noNumber := strconv.ParseUint(which, 10, 32)
-	var byNumber *manager.Record
-	var names []string
+	specs := map[uint32]*manager.Record{}
+	var groups []manager.Summary
 	for i := range records {
-		r := &records[i]
-		if r.Kind != manager.SpecRecord {
-			continue
+		if r := &records[i]; r.Kind == manager.SpecRecord {
+			specs[r.Group] = r
+			groups = append(groups, manager.Summary{Group: r.Group, Name: r.Spec.Name})
 		}
-		if r.Spec.Name == which {
-			return r, nil
-		}
-		if noNumber == nil && r.Group == uint32(number) {
-			byNumber = r
-		}
-		names = append(names, fmt.Sprintf("%d (%s)", r.Group, r.Spec.Name))
 	}
-	if byNumber == nil {
-		return nil, fmt.Errorf("%w %q; %s", manager.ErrUnknownGroup, which, possible("groups", names))
-	}
-	return byNumber, nil
+	g, err := find(groups, which)
+	return specs[g.Group], err
 }

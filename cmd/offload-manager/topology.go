@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -21,24 +22,19 @@ func newTopology() *cobra.Command {
 func newTopologyShow() *cobra.Command {
 	cmd := &cobra.Command{Use: "show", Short: "Show the fabric as the manager sees it", Args: cobra.NoArgs}
 	c := addClient(cmd)
-	format := formatFlag(cmd, "text", "json", "svg")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		how, err := format()
-		if err != nil {
+	o := addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if err := o.begin(); err != nil {
 			return err
 		}
-		out := cmd.OutOrStdout()
+		defer o.end(&err)
 		return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
 			f, err := m.Topology(ctx)
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case how == "json":
-				return view.JSON(out, view.NewFabric(f))
-			case how == "svg":
-				return view.FabricSVG(ctx, out, f)
 			}
-			return view.NewFabric(f).Text(out)
+			v := view.NewFabric(f)
+			return o.write(cmd.OutOrStdout(), answer{v, v.Text, func(w io.Writer) error { return view.FabricSVG(ctx, w, f) }})
 		})
 	}
 	return cmd

@@ -55,27 +55,21 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
-	seeds, err := resolve(ctx, c.Bootstrap)
+	seeds, supervisors, err := c.locate(ctx)
 	if err != nil {
 		return nil, err
-	}
-	supervisors, err := resolve(ctx, c.Supervisors)
-	if err != nil {
-		return nil, err
-	}
-	if c.Listen, err = listenAt(ctx, &c, slices.Concat(seeds, supervisors)); err != nil {
-		return nil, err
-	}
-	incarnation, again, err := nextIncarnation(c.State, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	if again && c.Timing.Stealth == 0 {
-		c.Timing.Stealth = 1
 	}
 	listener, socket, err := c.Network.Listen(ctx, c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("membership: %s: listening at %s: %w", c.Name, c.Listen, err)
+	}
+	// What cannot listen has not started, and leaves the file as it is.
+	incarnation, again, err := nextIncarnation(c.State, time.Now())
+	if err != nil {
+		return nil, errors.Join(err, listener.Close(), socket.Close())
+	}
+	if again && c.Timing.Stealth == 0 {
+		c.Timing.Stealth = 1
 	}
 	n := &Node{
 		cfg: c, incarnation: incarnation, listener: listener, socket: socket,

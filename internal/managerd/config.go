@@ -1,6 +1,7 @@
 package managerd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -118,13 +119,19 @@ func (c Config) Validate() error {
 }
 
 // Check reports what is wrong with c on this machine: what Validate does, and an
-// address that Start could not listen on, whoever has its port.
+// address that Start could not listen on, whoever has its port, also as a node of
+// the zone.
 func (c Config) Check() error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
 	if err := rpc.CheckListen(c.Listen, c.server()); err != nil {
 		return fmt.Errorf("managerd: %w", err)
+	}
+	if c.Membership != nil {
+		if err := c.Membership.Check(context.Background()); err != nil {
+			return fmt.Errorf("managerd: %w", err)
+		}
 	}
 	return nil
 }

@@ -8,7 +8,8 @@
 // cannot serve from those that are ready, and what is down is grey and marked with a cross.
 // A legend says all that. Of a fabric with more than MaxNodes nodes only the
 // tree is drawn, of a tree that is larger only its upper rows, with a box for
-// all that is beneath each switch of the last; a note says so.
+// all that is beneath each switch of the last; and where there is no tree, boxes
+// stand for what is alike (outline.go). A note says so.
 //
 // Positions and the course of every link are computed here (place.go,
 // route.go), because they carry meaning: a tier is a layer of the topology, and

@@ -188,7 +188,7 @@ func (p *page) scene(number int, s *sheet, at point) {
 		w := &s.wires[i]
 		id, name := fmt.Sprintf("s%d-link-%d", number, w.link), "links"
 		if w.link < 0 {
-			id = fmt.Sprintf("s%d-links-%d", number, w.lower)
+			id = fmt.Sprintf("s%d-links-%d", number, i)
 		} else {
 			name = g.LinkName(w.link)
 		}

@@ -353,6 +353,76 @@ func TestLargeFabricsShowTheTreeAlone(t *testing.T) {
 	}
 }
 
+// A large fabric without a tree is drawn with boxes for what is alike.
+func TestLargeFabricsInOutline(t *testing.T) {
+	for _, c := range []struct {
+		spec         string
+		boxes, links int
+		says         []string
+	}{
+		{"leaf-spine:20,40,4", 40 + 4 + 40, 40*4 + 40, []string{"20 hosts h0 to h19", "spine-3", "All hosts of a switch are drawn as one box"}},
+		{"fat-tree:16", 1 + 16*3, 16 * 3, []string{"64 switches core-0 to core-63", "8 switches", "64 hosts", "in each part that only the highest layer joins"}},
+		{"leaf-spine:1,400,4", 3, 2, []string{"4 switches spine-0 to spine-3", "400 switches leaf-0 to leaf-399", "400 hosts h0 to h399"}},
+		{"torus:1,20,20", 2, 1, []string{"400 switches", "400 hosts"}},
+		{"fat-tree:64", 4, 3, []string{"1024 switches core-0 to core-1023", "65536 hosts h0 to h65535"}},
+	} {
+		t.Run(c.spec, func(t *testing.T) {
+			e := topology.DefaultEquipment()
+			e.Switch.Children = 1000
+			g, err := e.Parse(c.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			outlined(t, picture.Scene{View: g.View()}, c.boxes, c.links, c.says...)
+		})
+	}
+}
+
+// What is not as the others are has boxes of its own.
+func TestOutlineShowsWhatIsNotAsItShouldBe(t *testing.T) {
+	g := parsed(t, "leaf-spine:1,400,4")
+	node := func(name string) topology.NodeID {
+		n, ok := g.Lookup(name)
+		if !ok {
+			t.Fatal(name)
+		}
+		return n
+	}
+	failed, err := topology.NewOverlay(g).With(
+		topology.NodeState(node("leaf-7"), false), topology.NodeState(node("h3"), false), topology.NodeState(node("h9"), false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scene := picture.Scene{View: failed.View(), Switches: map[topology.NodeID]picture.Standing{
+		node("leaf-1"): {Draining: true}, node("leaf-2"): {Draining: true}, node("spine-2"): {Absent: true}, node("leaf-9"): {Trees: 3},
+	}}
+	outlined(t, scene, 2+4+2, 2*4+3+2, "398 hosts", "2 hosts, failed h3, h9", "leaf-7 failed", "2 switches, draining leaf-1, leaf-2", "spine-2 no agent", "leaf-9")
+}
+
+// outlined draws a scene, which has so many boxes and links, no two of one id, and
+// says so much.
+func outlined(t *testing.T, scene picture.Scene, boxes, links int, says ...string) {
+	t.Helper()
+	text := ""
+	for id, e := range elements(t, drawn(t, "large", scene)) {
+		text += strings.Join(strings.Fields(e.text), " ") + "\n"
+		switch {
+		case strings.HasPrefix(id, "s1-link"):
+			links--
+		case strings.HasPrefix(id, "s1-"):
+			boxes--
+		}
+	}
+	if boxes != 0 || links != 0 {
+		t.Errorf("%d boxes and %d links are missing", boxes, links)
+	}
+	for _, want := range says {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing says %q in\n%s", want, text)
+		}
+	}
+}
+
 func TestRefusesWhatCannotBeDrawn(t *testing.T) {
 	g, other := parsed(t, "leaf-spine:2,2,2"), parsed(t, "four-switches")
 	for name, scenes := range map[string][]picture.Scene{

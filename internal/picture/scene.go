@@ -12,7 +12,7 @@ import (
 )
 
 // MaxNodes is the most nodes of a fabric that is drawn whole, and of a tree.
-// MaxBoxes is the most boxes for a larger one.
+// MaxBoxes is the most boxes for a larger one, whose boxes stand for many.
 const (
 	MaxNodes = 300
 	MaxBoxes = 80
@@ -142,6 +142,8 @@ func compose(scene *Scene) *sheet {
 	switch {
 	case g.Nodes() <= MaxNodes:
 		s.addFabric()
+	case len(t.Vertices) == 0:
+		s.addOutline()
 	case len(t.Vertices)+len(t.Leaves) <= MaxNodes:
 		s.addTree(0)
 		s.note = s.missing("")

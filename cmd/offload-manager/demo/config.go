@@ -24,7 +24,6 @@ type Config struct {
 	Type     reduce.Type
 	Bytes    int    // of each member's vector
 	Seed     uint64 // of the vectors' elements
-	Picture  string // file for an SVG; empty: none
 
 	Progress func(line string) // told what happens; nil: nobody
 }

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -18,9 +17,10 @@ type Report struct {
 	Switches   int         `json:"switches"`
 	Operations []Operation `json:"operations"`
 
-	title string // of the vectors
-	graph *topology.Graph
-	trees []seen
+	title  string // of the vectors
+	graph  *topology.Graph
+	trees  []seen
+	killed topology.NodeID // the switch; NoNode: none
 }
 
 // seen is a tree of switches that the group had.
@@ -58,13 +58,6 @@ func (r *Report) Err() error {
 		}
 	}
 	return nil
-}
-
-// WriteJSON writes the report as one JSON object.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
 }
 
 // WriteText writes the report for people.

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
-	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/embedded"
-	"github.com/tributary-fabric/tributary/internal/picture"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -36,17 +33,6 @@ func Run(ctx context.Context, c Config) (report *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var paper *process.File
-	if c.Picture != "" { // opened before the run, so that it fails early
-		if paper, err = process.Create(c.Picture); err != nil {
-			return nil, fmt.Errorf("%w: picture: %w", ErrConfig, err)
-		}
-		defer func() {
-			if paper != nil {
-				err = errors.Join(err, paper.Discard())
-			}
-		}()
-	}
 	c.Progress(fmt.Sprintf("starting fabric %s: %d hosts, %d switches", g.Fabric(), g.Hosts(), g.Switches()))
 	fabric, err := embedded.Start(ctx, embedded.Config{
 		Topology: g, Window: window, ChunkBytes: chunkBytes, OfferWait: offerWait, Progress: c.Progress,
@@ -62,17 +48,6 @@ func Run(ctx context.Context, c Config) (report *Report, err error) {
 	if err := s.play(ctx); err != nil {
 		return nil, err
 	}
-	if paper != nil {
-		c.Progress("drawing " + c.Picture)
-		if err := s.draw(ctx, paper); err != nil {
-			return nil, err
-		}
-		drawn := paper
-		paper = nil
-		if err := drawn.Commit(); err != nil {
-			return nil, fmt.Errorf("picture: %w", err)
-		}
-	}
 	return s.report, nil
 }
 
@@ -85,7 +60,6 @@ type stage struct {
 	inputs  [][]byte
 	kernel  reduce.Kernel
 	report  *Report
-	killed  topology.NodeID // the switch; NoNode: none yet
 }
 
 func newStage(c Config, f *embedded.Fabric) (*stage, error) {
@@ -99,9 +73,9 @@ func newStage(c Config, f *embedded.Fabric) (*stage, error) {
 		return nil, err
 	}
 	return &stage{
-		cfg: c, fabric: f, graph: g, vectors: v, inputs: v.inputs(), kernel: kernel, killed: topology.NoNode,
+		cfg: c, fabric: f, graph: g, vectors: v, inputs: v.inputs(), kernel: kernel,
 		report: &Report{
-			Fabric: c.Fabric, Hosts: g.Hosts(), Switches: g.Switches(), graph: g,
+			Fabric: c.Fabric, Hosts: g.Hosts(), Switches: g.Switches(), graph: g, killed: topology.NoNode,
 			title: fmt.Sprintf("%d members, %d bytes each: %d of %s, reduced by %s; seed %d",
 				g.Hosts(), c.Bytes, c.Bytes/reduce.ElementSize(c.Function, c.Type), c.Type, c.Function, c.Seed),
 		},
@@ -157,7 +131,7 @@ func (s *stage) survive(ctx context.Context, comms []*hostlib.Communicator, chun
 	if err != nil {
 		return err
 	}
-	s.killed, _ = s.graph.Lookup(victim)
+	s.report.killed, _ = s.graph.Lookup(victim)
 	if err := s.remember(s.fabric.AwaitTree(ctx, group, lost.epoch)); err != nil {
 		return err
 	}
@@ -259,31 +233,4 @@ func (s *stage) ratio(before, after []embedded.Traffic) float64 {
 		most = max(most, d.In, d.Out)
 	}
 	return float64(most) / float64(s.cfg.Bytes)
-}
-
-// draw draws the fabric with each tree that was seen.
-func (s *stage) draw(ctx context.Context, w io.Writer) error {
-	members := make([]topology.NodeID, s.graph.Hosts())
-	for n := range members {
-		members[n] = topology.NodeID(n)
-	}
-	scenes := []picture.Scene{{View: s.graph.View(), Members: members}}
-	if len(s.report.trees) > 0 {
-		t := s.report.trees[0]
-		scenes[0].Tree, scenes[0].Heading = t.tree, fmt.Sprintf("The tree of epoch %d", t.epoch)
-	}
-	if s.killed != topology.NoNode {
-		failed, err := topology.NewOverlay(s.graph).With(topology.NodeState(s.killed, false))
-		if err != nil {
-			return err
-		}
-		after := picture.Scene{View: failed.View(), Members: members}
-		after.Heading = fmt.Sprintf("After the death of %s: no tree is left, and the hosts reduce among themselves", s.graph.Name(s.killed))
-		if t := s.report.trees[len(s.report.trees)-1]; len(s.report.trees) > 1 {
-			after.Tree = t.tree
-			after.Heading = fmt.Sprintf("After the death of %s: the tree of epoch %d", s.graph.Name(s.killed), t.epoch)
-		}
-		scenes = append(scenes, after)
-	}
-	return picture.SVG(ctx, w, fmt.Sprintf("Fabric %s and the collection tree of group %q", s.cfg.Fabric, group), scenes...)
 }

@@ -105,7 +105,6 @@ links:
 func TestFabricThatCannotReduce(t *testing.T) {
 	c := small()
 	c.Fabric = writeFile(t, "fabric.yaml", incapable)
-	c.Picture = filepath.Join(t.TempDir(), "fabric.svg")
 	r := run(t, c)
 	if len(r.Operations) != 2 {
 		t.Fatalf("%d operations, want 2: there is no root to kill", len(r.Operations))
@@ -115,15 +114,16 @@ func TestFabricThatCannotReduce(t *testing.T) {
 			t.Errorf("operation %d ran by %s because %q, want host-tree and a reason", i+1, o.Way, o.Reason)
 		}
 	}
-	if svg, err := os.ReadFile(c.Picture); err != nil || !bytes.Contains(svg, []byte("middle")) {
-		t.Errorf("the picture: %v, %d bytes", err, len(svg))
+	var svg bytes.Buffer
+	if err := r.SVG(t.Context(), &svg); err != nil || !bytes.Contains(svg.Bytes(), []byte("middle")) {
+		t.Errorf("the picture: %v, %d bytes", err, svg.Len())
 	}
 }
 
 func TestReportAsJSON(t *testing.T) {
 	r := run(t, small())
-	var b bytes.Buffer
-	if err := r.WriteJSON(&b); err != nil {
+	text, err := json.Marshal(r)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -141,7 +141,7 @@ func TestReportAsJSON(t *testing.T) {
 			Epochs   []uint32 `json:"epochs"`
 		} `json:"operations"`
 	}
-	d := json.NewDecoder(&b)
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&got); err != nil {
 		t.Fatal(err)
@@ -186,16 +186,14 @@ func TestWhatCannotBeDemonstrated(t *testing.T) {
 		change func(*Config)
 		says   string
 	}{
-		"undefined pair":        {func(c *Config) { c.Function = reduce.BAnd }, "band is not defined on float32, but on int32, int64, uint32, uint64"},
-		"block floating point":  {func(c *Config) { c.Type = reduce.Block32 }, "block32 is a form of float32"},
-		"half an element":       {func(c *Config) { c.Bytes = 6 }, "6 bytes are not a multiple of the 4 of an element (sum of float32); 8 would be"},
-		"no element":            {func(c *Config) { c.Bytes = 0 }, "takes a multiple of 4, from 4 on"},
-		"fewer than none":       {func(c *Config) { c.Bytes = -4 }, "vectors of -4 bytes"},
-		"unknown fabric":        {func(c *Config) { c.Fabric = "thin-tree:4" }, `"thin-tree:4" is neither a file nor one of fat-tree:K, leaf-spine:`},
-		"impossible fabric":     {func(c *Config) { c.Fabric = "fat-tree:3" }, "fat-tree:3"},
-		"fabric of one host":    {func(c *Config) { c.Fabric = lone }, "has 1 hosts, and it takes 2"},
-		"picture in no place":   {func(c *Config) { c.Picture = filepath.Join(lone, "x.svg") }, "picture"},
-		"picture over a folder": {func(c *Config) { c.Picture = filepath.Dir(lone) }, "picture"},
+		"undefined pair":       {func(c *Config) { c.Function = reduce.BAnd }, "band is not defined on float32, but on int32, int64, uint32, uint64"},
+		"block floating point": {func(c *Config) { c.Type = reduce.Block32 }, "block32 is a form of float32"},
+		"half an element":      {func(c *Config) { c.Bytes = 6 }, "6 bytes are not a multiple of the 4 of an element (sum of float32); 8 would be"},
+		"no element":           {func(c *Config) { c.Bytes = 0 }, "takes a multiple of 4, from 4 on"},
+		"fewer than none":      {func(c *Config) { c.Bytes = -4 }, "vectors of -4 bytes"},
+		"unknown fabric":       {func(c *Config) { c.Fabric = "thin-tree:4" }, `"thin-tree:4" is neither a file nor one of fat-tree:K, leaf-spine:`},
+		"impossible fabric":    {func(c *Config) { c.Fabric = "fat-tree:3" }, "fat-tree:3"},
+		"fabric of one host":   {func(c *Config) { c.Fabric = lone }, "has 1 hosts, and it takes 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := small()
@@ -205,31 +203,6 @@ func TestWhatCannotBeDemonstrated(t *testing.T) {
 				t.Errorf("%v, want %v that says %q", err, ErrConfig, c.says)
 			}
 		})
-	}
-}
-
-// A run that fails leaves the picture that was there, and none where none was.
-func TestPictureOfAFailedRun(t *testing.T) {
-	old := writeFile(t, "old.svg", "an older picture")
-	fresh := filepath.Join(t.TempDir(), "fresh.svg")
-	for _, path := range []string{old, fresh} {
-		ctx, cancel := context.WithCancel(t.Context())
-		c := small()
-		c.Picture = path
-		c.Progress = func(line string) {
-			if strings.HasPrefix(line, "killing") {
-				cancel()
-			}
-		}
-		if _, err := Run(ctx, c); err == nil {
-			t.Error("it was drawn")
-		}
-		if all, err := os.ReadDir(filepath.Dir(path)); err != nil || len(all) > 1 || path == fresh && len(all) > 0 {
-			t.Errorf("it left %v, %v", all, err)
-		}
-	}
-	if text, err := os.ReadFile(old); err != nil || string(text) != "an older picture" {
-		t.Errorf("the file has %q, %v", text, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
@@ -106,8 +107,11 @@ func (c *Config) request(group *Group) (r pathsel.Request, err error) {
 			return r, err
 		}
 	}
-	if group.Window < 0 || group.Window > 1<<20 || group.Window&(group.Window-1) != 0 || group.Chunk < 0 {
-		return r, fmt.Errorf("window %d is not a power of two within 1 and %d, or chunk %d is negative: %w", group.Window, 1<<20, group.Chunk, ErrConfig)
+	if group.Window < 1 || group.Window > aggregate.MaxWindow || group.Window&(group.Window-1) != 0 {
+		return r, fmt.Errorf("a window of %d chunks, want a power of two up to %d: %w", group.Window, aggregate.MaxWindow, ErrConfig)
+	}
+	if group.Chunk < aggregate.MinChunk || group.Chunk > aggregate.MaxChunk {
+		return r, fmt.Errorf("chunks of %d bytes, want %d to %d: %w", group.Chunk, aggregate.MinChunk, aggregate.MaxChunk, ErrConfig)
 	}
 	r.Slots, r.ChunkBytes, r.Bytes = 2*group.Window, group.Chunk, group.Bytes
 	r.Forward, r.Slim, r.Hosts = c.Forward, c.Slim, c.OrHosts

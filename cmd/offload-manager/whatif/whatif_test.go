@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -84,13 +85,14 @@ func TestDownIsRepaired(t *testing.T) {
 
 func TestRefusalNamesTheHolders(t *testing.T) {
 	c := question(t, "leaf-spine:2,2,1", "h0", "h1")
-	c.Others = []Group{{Name: "greedy", Hosts: []string{"h0", "h1"}, Window: 8192}}
-	c.Group.Window = 16384
+	for i := range 4 {
+		c.Others = append(c.Others, Group{Name: fmt.Sprint("greedy-", i), Hosts: []string{"h0", "h1"}, Window: 4096})
+	}
 	r, text := answer(t, c)
-	if r.Refused == nil || r.Refused.Resource != "slots" || r.Refused.Switch != "leaf-0" || len(r.Refused.Holders) != 1 || r.Refused.Holders[0].Slots != 16384 {
+	if r.Refused == nil || r.Refused.Resource != "slots" || r.Refused.Switch != "leaf-0" || len(r.Refused.Holders) != 4 || r.Refused.Holders[0].Slots != 8192 {
 		t.Fatalf("%+v", r.Refused)
 	}
-	if !strings.Contains(text, "group greedy holds 16384 slots of leaf-0") {
+	if !strings.Contains(text, "group greedy-0 holds 8192 slots of leaf-0") {
 		t.Error(text)
 	}
 	if err := r.SVG(t.Context(), &bytes.Buffer{}); !errors.Is(err, ErrNoPicture) {
@@ -165,17 +167,17 @@ func TestForwardAndSlim(t *testing.T) {
 
 func TestBadQuestions(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		`there is no host "h99"`: func(c *Config) { c.Group.Hosts = []string{"h99"} },
-		`is not random:N`:        func(c *Config) { c.Group.Hosts = []string{"random:0"} },
-		`no reduction function`:  func(c *Config) { c.Group.Function = "median" },
-		`is not defined on`:      func(c *Config) { c.Group.Function, c.Group.Type = "band", "float32" },
-		`criterion "best"`:       func(c *Config) { c.Group.Criterion = "best" },
-		`no weight such as`:      func(c *Config) { c.Group.Weights = "hops=many" },
-		`is no switch, no host`:  func(c *Config) { c.Down = []string{"spine-7"} },
-		`no link such as`:        func(c *Config) { c.Down = []string{"leaf-0--leaf-1"} },
-		`twice`:                  nil,
-		`is not a power of two`:  func(c *Config) { c.Group.Window = -1 },
-		`window 3 is not`:        func(c *Config) { c.Group.Window = 3 },
+		`there is no host "h99"`:  func(c *Config) { c.Group.Hosts = []string{"h99"} },
+		`is not random:N`:         func(c *Config) { c.Group.Hosts = []string{"random:0"} },
+		`no reduction function`:   func(c *Config) { c.Group.Function = "median" },
+		`is not defined on`:       func(c *Config) { c.Group.Function, c.Group.Type = "band", "float32" },
+		`criterion "best"`:        func(c *Config) { c.Group.Criterion = "best" },
+		`no weight such as`:       func(c *Config) { c.Group.Weights = "hops=many" },
+		`is no switch, no host`:   func(c *Config) { c.Down = []string{"spine-7"} },
+		`no link such as`:         func(c *Config) { c.Down = []string{"leaf-0--leaf-1"} },
+		`twice`:                   nil,
+		`-1 chunks, want a power`: func(c *Config) { c.Group.Window = -1 },
+		`a window of 3 chunks, want a power of two`:         func(c *Config) { c.Group.Window = 3 },
 	} {
 		c := question(t, "leaf-spine:2,2,1", "h0", "h3")
 		if change == nil {

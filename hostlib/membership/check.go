@@ -1,0 +1,67 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Check reports what is wrong with c on this host: what Validate does, and what
+// would keep Join from starting a node, whoever has its port. It listens at a free
+// one for a moment, and leaves State as it is.
+func (c Config) Check(ctx context.Context) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	c = c.withDefaults()
+	seeds, supervisors, err := c.locate(ctx)
+	if err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if _, err := net.DefaultResolver.LookupPort(ctx, "tcp", port); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrConfig, c.Listen, err)
+	}
+	listener, socket, err := c.Network.Listen(ctx, net.JoinHostPort(host, "0"))
+	if err != nil {
+		return fmt.Errorf("membership: %s: listening at %s: %w", c.Name, c.Listen, err)
+	}
+	_, err = advertised(ctx, &c, listener.Addr(), slices.Concat(seeds, supervisors))
+	return errors.Join(err, listener.Close(), socket.Close(), checkState(c.State))
+}
+
+// locate finds the addresses of those that the node asks first, and the one where
+// it listens.
+func (c *Config) locate(ctx context.Context) (seeds, supervisors []netip.AddrPort, err error) {
+	if seeds, err = resolve(ctx, c.Bootstrap); err != nil {
+		return nil, nil, err
+	}
+	if supervisors, err = resolve(ctx, c.Supervisors); err != nil {
+		return nil, nil, err
+	}
+	c.Listen, err = listenAt(ctx, c, slices.Concat(seeds, supervisors))
+	return seeds, supervisors, err
+}
+
+// checkState returns why nextIncarnation would fail.
+func checkState(file string) error {
+	if file == "" {
+		return nil
+	}
+	if _, err := readIncarnation(file); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".new-*")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
