@@ -10,6 +10,13 @@
 //	comm, err := host.Communicator(ctx, "job-17", members)
 //	outcome, err := hostlib.Allreduce(ctx, comm, reduce.Sum, gradients, gradients)
 //
+// Forming a communicator is collective, too: Communicator waits until all members
+// have called it with the same name and the same list, however long that takes,
+// and its log names those that are missing. Bound it by ctx: if that ends first,
+// no member has the communicator, and the error, an ErrFormation, names the missing.
+// Each process forms communicators of the same members in the same order, or in
+// goroutines of their own.
+//
 // # Operations
 //
 // Allreduce, Reduce, Broadcast and Barrier are collective: every member calls

@@ -54,7 +54,7 @@ func TestPlanRefusesBadQuestions(t *testing.T) {
 		{[]string{"--topology", "leaf-spine:1,2,1", "--stripes", "-1"}, errUsage, "--stripes"},
 		{[]string{"--topology", "leaf-spine:1,2,1", "--hosts", "h7"}, whatif.ErrConfig, `"h7"`},
 		{[]string{"--topology", "leaf-spine:1,2,1", "--down", "h0--h1"}, whatif.ErrConfig, "h0--h1"},
-		{[]string{"--topology", "leaf-spine:1,2,1", "--window", "131072"}, errNoPlan, "slots"},
+		{[]string{"--topology", "leaf-spine:1,2,1", "--chunk", "16384"}, errNoPlan, "chunk"},
 		{[]string{"--topology", "leaf-spine:1,2,1", "--groups", "nowhere.yaml"}, os.ErrNotExist, "nowhere.yaml"},
 		{[]string{"--topology", "leaf-spine:0,0,0"}, topology.ErrShape, "leaf-spine"},
 		{[]string{"--measured", file}, nil, "0 rows"},

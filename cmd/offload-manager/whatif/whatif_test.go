@@ -167,17 +167,17 @@ func TestForwardAndSlim(t *testing.T) {
 
 func TestBadQuestions(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		`there is no host "h99"`:  func(c *Config) { c.Group.Hosts = []string{"h99"} },
-		`is not random:N`:         func(c *Config) { c.Group.Hosts = []string{"random:0"} },
-		`no reduction function`:   func(c *Config) { c.Group.Function = "median" },
-		`is not defined on`:       func(c *Config) { c.Group.Function, c.Group.Type = "band", "float32" },
-		`criterion "best"`:        func(c *Config) { c.Group.Criterion = "best" },
-		`no weight such as`:       func(c *Config) { c.Group.Weights = "hops=many" },
-		`is no switch, no host`:   func(c *Config) { c.Down = []string{"spine-7"} },
-		`no link such as`:         func(c *Config) { c.Down = []string{"leaf-0--leaf-1"} },
-		`twice`:                   nil,
-		`-1 chunks, want a power`: func(c *Config) { c.Group.Window = -1 },
-		`a window of 3 chunks, want a power of two`:         func(c *Config) { c.Group.Window = 3 },
+		`there is no host "h99"`:                    func(c *Config) { c.Group.Hosts = []string{"h99"} },
+		`is not random:N`:                           func(c *Config) { c.Group.Hosts = []string{"random:0"} },
+		`no reduction function`:                     func(c *Config) { c.Group.Function = "median" },
+		`is not defined on`:                         func(c *Config) { c.Group.Function, c.Group.Type = "band", "float32" },
+		`criterion "best"`:                          func(c *Config) { c.Group.Criterion = "best" },
+		`no weight such as`:                         func(c *Config) { c.Group.Weights = "hops=many" },
+		`is no switch, no host`:                     func(c *Config) { c.Down = []string{"spine-7"} },
+		`no link such as`:                           func(c *Config) { c.Down = []string{"leaf-0--leaf-1"} },
+		`twice`:                                     nil,
+		`-1 chunks, want a power`:                   func(c *Config) { c.Group.Window = -1 },
+		`a window of 3 chunks, want a power of two`: func(c *Config) { c.Group.Window = 3 },
 	} {
 		c := question(t, "leaf-spine:2,2,1", "h0", "h3")
 		if change == nil {
