@@ -156,9 +156,10 @@ type Core struct {
 	report   wire.Report // what was reported in it
 	reported bool
 	own      session.Report
-	decide   *wire.Decide // the last decision as it came, to be repeated
-	alarm    *wire.Alarm  // of the present epoch; repeated until it ends
-	fail     *wire.Fail   // told to the parent and awaiting its word, or, once ended, the word
+	decide   *wire.Decide      // the last decision as it came, to be repeated
+	passing  map[uint32][]byte // results, as frames, that were passed on after it, and that this member does not keep itself
+	alarm    *wire.Alarm       // of the present epoch; repeated until it ends
+	fail     *wire.Fail        // told to the parent and awaiting its word, or, once ended, the word
 	notice   *wire.Notice
 
 	rested  settled // this member's own

@@ -17,9 +17,11 @@ import (
 
 // A group is the agreement of n members over host connections that break, with
 // members that hold results as numbers do: what one gets is told by the group,
-// as a tree would. The group sees everything and judges every decision.
+// as a tree would. Not every member is a sink of every number. The group sees
+// everything and judges every decision.
 type group struct {
 	t      *rapid.T
+	kinds  uint64 // of the numbers
 	rng    *rand.Rand
 	nodes  []*node
 	edges  []*edge
@@ -30,6 +32,32 @@ type group struct {
 	taken  map[uint32]bool     // offers withdrawn from any member
 	steps  int
 	serial byte
+}
+
+// sink reports whether a member gets the result of a number, and empty whether it
+// has no data: numbers are those of allreduces, reductions, broadcasts, barriers,
+// and operations whose result some, or all, do not want.
+func (g *group) sink(rank, n uint32) bool {
+	r := rand.New(rand.NewPCG(g.kinds, uint64(n)))
+	kind, root := r.IntN(6), uint32(r.IntN(len(g.nodes)))
+	switch kind {
+	case 0, 1:
+		return true
+	case 2:
+		return rank == root
+	case 3:
+		return rank != root
+	case 4:
+		return false
+	}
+	return r.Uint64()>>rank&1 != 0
+}
+
+func (g *group) empty(n uint32) bool { return rand.New(rand.NewPCG(g.kinds, uint64(n))).IntN(6) == 0 }
+
+// source reports whether a member has the data of a number without being a sink.
+func (g *group) source(rank, n uint32) bool {
+	return rand.New(rand.NewPCG(g.kinds, uint64(n))).IntN(6) == 3 && !g.sink(rank, n)
 }
 
 // node is one member.
@@ -61,7 +89,7 @@ type edge struct {
 func newGroup(t *rapid.T) *group {
 	g := &group{
 		t: t, rng: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 3)), first: 1<<32 - 9,
-		values: map[uint32]byte{}, flying: map[[2]uint32]bool{}, given: map[uint32][]uint32{}, taken: map[uint32]bool{},
+		kinds: rapid.Uint64().Draw(t, "kinds"), values: map[uint32]byte{}, flying: map[[2]uint32]bool{}, given: map[uint32][]uint32{}, taken: map[uint32]bool{},
 	}
 	size := rapid.IntRange(1, 9).Draw(t, "members")
 	shape := tree.KNomial(size, rapid.IntRange(2, 4).Draw(t, "radix"))
@@ -105,9 +133,11 @@ func (m *node) Freeze() session.Report {
 	r.Held.Init(from, 2*window)
 	r.Lack.Init(from, 2*window)
 	for n := from; n != from+2*window; n++ {
-		if m.done(n) {
+		switch {
+		case !m.g.sink(m.rank, n):
+		case m.done(n):
 			r.Held.Set(n)
-		} else if !wire.Newer(r.Base, n) {
+		case !wire.Newer(r.Base, n) && !m.g.empty(n):
 			r.Lack.Set(n)
 		}
 	}
@@ -131,10 +161,16 @@ func (m *node) Enter(_ core.Time, epoch uint32, link *session.Link, d session.De
 	m.frozen, m.base, m.held = false, d.Base, d.Held
 	m.awaits = map[uint32]bool{}
 	for n := d.Base; n != d.Base+window; n++ {
-		if held := d.Held.Has(n); held && !m.done(n) {
+		held, sink := d.Held.Has(n), m.g.sink(m.rank, n)
+		switch {
+		case held && !m.done(n) && sink && !m.g.empty(n):
 			m.awaits[n] = true
-		} else if !held && m.done(n) {
+		case held && !m.done(n):
+			m.have[n] = m.g.values[n]
+		case !held && m.done(n) && sink:
 			m.g.t.Fatalf("rank %d holds %d, which is to be reduced again in epoch %d", m.rank, n, epoch)
+		case !held && m.done(n):
+			delete(m.have, n)
 		}
 	}
 	m.entered = append(m.entered, epoch)
@@ -156,7 +192,7 @@ func (m *node) Kept(n uint32) ([]byte, int8, bool) {
 		return nil, 0, false
 	}
 	v, ok := m.have[n]
-	return []byte{v}, -int8(v), ok
+	return []byte{v}, -int8(v), ok && !m.g.empty(n) && (m.g.sink(m.rank, n) || m.g.source(m.rank, n))
 }
 
 func (m *node) Fill(_ core.Time, n uint32, data []byte, exponent int8) {
@@ -259,7 +295,7 @@ func (g *group) work() {
 }
 
 func (g *group) anyone(n uint32) bool {
-	return slices.ContainsFunc(g.nodes, func(m *node) bool { return m.done(n) })
+	return slices.ContainsFunc(g.nodes, func(m *node) bool { return m.done(n) && g.sink(m.rank, n) })
 }
 
 func (g *group) offer(m *node, epoch uint32) {

@@ -18,7 +18,8 @@ import (
 // the member is told by the line "member", and tells what is asked of it.
 //
 //	new rank=2 parent=0 children=3,4
-//	member base=5 held=4,6 lack=5 last     what Freeze reports; last: the last barrier can be ended
+//	member base=5 held=4,6 lack=5 last     what Freeze reports; last: the last barrier can be ended;
+//	                                       aside=6: it keeps no result of 6
 //	connected 0
 //	dead 3
 //	offer 4                                also withdraw, lost
@@ -30,11 +31,12 @@ import (
 //	from 0 decide round=1 epoch=3 base=4 held=4 give=4 rank=9 why
 //	from 3 fill round=1 chunk=4            also alarm, holding, goodbye, fail, notice
 type trial struct {
-	c    *Core
-	out  Output
-	log  strings.Builder
-	fake session.Report
-	last bool
+	c     *Core
+	out   Output
+	log   strings.Builder
+	fake  session.Report
+	aside []uint32 // numbers whose result the member does not want
+	last  bool
 }
 
 const window = 4
@@ -92,6 +94,7 @@ func (f fields) numbers(name string, from uint32, span int) wire.Numbers {
 
 func (t *trial) setMember(f fields) {
 	base := f.number("base")
+	t.aside = f.list("aside")
 	t.fake = session.Report{
 		Base: base,
 		Held: f.numbers("held", base-window, 2*window),
@@ -126,7 +129,9 @@ func (t *trial) Kept(n uint32) ([]byte, int8, bool) {
 
 func (t *trial) Fill(_ core.Time, n uint32, data []byte, exponent int8) {
 	fmt.Fprintf(&t.log, "member: fill %d %v exp=%d\n", n, data, exponent)
-	t.fake.Held.Set(n)
+	if !slices.Contains(t.aside, n) {
+		t.fake.Held.Set(n)
+	}
 }
 
 func (t *trial) FinishLast(core.Time) bool {

@@ -124,7 +124,7 @@ func (c *Core) decided(now core.Time, d *wire.Decide) {
 		})
 		return
 	}
-	c.phase, c.epoch, c.decide, c.alarm = running, d.Epoch, d, nil
+	c.phase, c.epoch, c.decide, c.alarm, c.passing = running, d.Epoch, d, nil, nil
 	c.unsettle(d.Base)
 	c.share(d)
 	for i := range c.children {
@@ -202,6 +202,8 @@ func (c *Core) give(numbers *wire.Numbers) {
 func (c *Core) fillTo(rank, n uint32) {
 	if data, exponent, ok := c.member.Kept(n); ok {
 		c.send(rank, (&wire.Fill{Round: c.decide.Round, Chunk: n, Exponent: exponent, Data: data}).Append(nil))
+	} else if frame, passes := c.passing[n]; passes {
+		c.send(rank, frame)
 	}
 }
 
@@ -213,15 +215,22 @@ func (c *Core) fill(now core.Time, m *wire.Fill, from *child) {
 		return
 	}
 	c.member.Fill(now, m.Chunk, m.Data, m.Exponent)
+	frame := m.Append(nil)
+	if _, _, ok := c.member.Kept(m.Chunk); !ok {
+		if c.passing == nil {
+			c.passing = map[uint32][]byte{}
+		}
+		c.passing[m.Chunk] = frame
+	}
 	if from != nil && c.cfg.Parent >= 0 {
 		if c.decide.Give.Has(m.Chunk) {
-			c.sendUp(m.Append(nil))
+			c.sendUp(frame)
 		}
 		return
 	}
 	for i := range c.children {
 		if k := &c.children[i]; k.lack.Has(m.Chunk) {
-			c.send(k.rank, m.Append(nil))
+			c.send(k.rank, frame)
 		}
 	}
 }

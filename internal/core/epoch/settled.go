@@ -1,6 +1,10 @@
 package epoch
 
-import "github.com/tributary-fabric/tributary/internal/wire"
+import (
+	"maps"
+
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
 
 // settled is how far all results are with a member, a subtree, or all members. For
 // all members that only rises. For fewer, a change of epoch may take it back to the
@@ -76,5 +80,6 @@ func (c *Core) settledAll(n uint32) {
 	if c.phase != left && c.all.raise(n) {
 		c.sendDown((&wire.Settled{Number: n}).Append(nil))
 		c.member.Forget(n)
+		maps.DeleteFunc(c.passing, func(k uint32, _ []byte) bool { return wire.Newer(n, k) })
 	}
 }
