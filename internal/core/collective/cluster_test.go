@@ -22,7 +22,8 @@ type cluster struct {
 	log   strings.Builder
 	round int
 	shape collect.Tree
-	trace bool // note callbacks
+	trace bool                                   // note callbacks
+	lags  func(from collect.Node, p packet) bool // it goes when nothing else moves; nil: nothing does
 	world *Members
 }
 
@@ -304,10 +305,13 @@ func (c *cluster) next() bool {
 		packet
 	}
 	var all []arrival
-	for _, name := range c.names {
-		if n := c.nodes[name]; len(n.queue) > 0 {
-			all = append(all, arrival{name, n.queue[0]})
-			n.queue = n.queue[1:]
+	for _, lagging := range []bool{false, true} {
+		for _, name := range c.names {
+			n := c.nodes[name]
+			if k := n.first(lagging); k >= 0 && (!lagging || len(all) == 0) {
+				all = append(all, arrival{name, n.queue[k]})
+				n.queue = slices.Delete(n.queue, k, k+1)
+			}
 		}
 	}
 	c.round++
@@ -321,6 +325,19 @@ func (c *cluster) next() bool {
 		c.nodes[a.to].step(Input{Kind: Message, Node: a.from, Bytes: a.bytes})
 	}
 	return len(all) > 0
+}
+
+// first returns which message a node gets through, -1 if none: what goes to one
+// node stays in order.
+func (n *testNode) first(lagging bool) int {
+	held := map[collect.Node]bool{}
+	for k, p := range n.queue {
+		if !held[p.to] && (n.lags == nil || lagging || !n.lags(n.name, p)) {
+			return k
+		}
+		held[p.to] = true
+	}
+	return -1
 }
 
 // settle lets rounds pass until nothing moves.

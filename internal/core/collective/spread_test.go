@@ -3,6 +3,7 @@ package collective
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"testing"
 	"time"
@@ -87,10 +88,14 @@ func TestDestroyWithDeadMembers(t *testing.T) {
 }
 
 // rootsOver has node i broadcast over the group of n0's next broadcast as soon as
-// it runs that, before others have it, and returns the end.
+// it runs that, before others have it, and returns the end. What n0 sends to those
+// that are not above node i lags.
 func (c *cluster) rootsOver(t *testing.T, i int, b Broadcast) End {
 	t.Helper()
 	n, m := c.node(0), c.node(i)
+	above := collect.Node(fmt.Sprint("n", 1<<(bits.Len(uint(i))-1)))
+	c.lags = func(from collect.Node, p packet) bool { return from == n.name && p.to != above }
+	defer func() { c.lags = nil }()
 	var id uint64
 	var sent error
 	m.after = func(m *testNode, call Call) {
