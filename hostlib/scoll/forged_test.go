@@ -354,3 +354,30 @@ func TestTLS(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 }
+
+// TestChildIsLost: a process that dies while its reply is awaited, and of whose
+// death nobody is told, is found out by the end of its connection, not after P.
+func TestChildIsLost(t *testing.T) {
+	c := start(t, 1, func(_ int, cfg *scoll.Config) { cfg.Timeout = time.Hour })
+	c.rolls()
+	f := c.forge("f")
+	targets := append(c.targets(), scoll.Target{Node: "f", Tags: []scoll.Tag{{}}})
+	g := c.group(0, scoll.GroupSpec{Name: "with f", Targets: targets, Delayed: true, Tree: scoll.Flat()})
+	r, err := g.NewRequest(scoll.Broadcast{Timeout: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Send(); err != nil {
+		t.Fatal(err)
+	}
+	f.nextRequest()
+	f.close()
+	select {
+	case <-r.Done():
+	case <-time.After(patience):
+		t.Fatal("it is waited for")
+	}
+	if m := missing(t, r.Err()); m != (scoll.Missing{Node: "f", Nodes: 1, Status: scoll.StatusUnsent}) {
+		t.Errorf("%+v", m)
+	}
+}

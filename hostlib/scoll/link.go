@@ -253,6 +253,8 @@ func (l *link) call() error {
 		n.counts.failedCalls.Add(1)
 		if errors.Is(err, mesh.ErrEarlier) {
 			n.cfg.Log.Warn("this node is known in a later incarnation: it has to begin with a larger one", slog.String("peer", l.to), slog.Any("error", err))
+		}
+		if errors.Is(err, mesh.ErrEarlier) || errors.Is(err, mesh.ErrFormer) {
 			err = fmt.Errorf("scoll: %w: %w", collective.ErrOutdated, err)
 		}
 		return err
@@ -294,6 +296,9 @@ func (l *link) serve(ctx context.Context, conn net.Conn) {
 	l.lose(conn)
 	n.links.forget(l)
 	if ctx.Err() == nil {
+		if l.lane == urgentLane { // all requests are on it
+			n.inbox.put(collective.Input{Kind: collective.Cut, Node: collect.Node(l.to)})
+		}
 		n.cfg.Log.Info("a connection ended", slog.String("peer", l.to), slog.Int("lane", int(l.lane)), slog.Any("error", err))
 	}
 }

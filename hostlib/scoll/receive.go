@@ -134,12 +134,16 @@ func (r *reader) split() (want int, err error) {
 			break
 		}
 		size := int(binary.BigEndian.Uint32(have))
-		if size == 0 || size > r.most {
-			err = fmt.Errorf("%w: %d bytes, want 1 to %d", errFrame, size, r.most)
+		if size > r.most {
+			err = fmt.Errorf("%w: %d bytes, want at most %d", errFrame, size, r.most)
 			break
 		}
 		if want += size; len(have) < want {
 			break
+		}
+		if size == 0 { // it only asks whether this node is there
+			r.at += want
+			continue
 		}
 		r.messages = append(r.messages, collective.Input{Kind: collective.Message, Node: r.from, Bytes: have[frameLength:want:want]})
 		r.node.counts.received(want)

@@ -5,9 +5,11 @@
 //
 // A greeting is, big-endian,
 //
-//	caller   "TRIM", version 1 (1), lane (1), incarnation (8),
-//	         length of its name (1) and the name, length of the name that it wants (1) and the name
-//	answer   0, 1 for a refusal, or 2 for one of an earlier incarnation (1), incarnation (8), length of the reason (1) and the reason
+//	caller   "TRIM", version 2 (1), lane (1), incarnation (8),
+//	         length of its name (1) and the name, length of the name that it wants (1) and the name,
+//	         the latest incarnation of that one that it knows of, 0 if it knows none (8)
+//	answer   0; 1 for a refusal; 2 for one of an earlier incarnation; or 3 where the answering one is itself in
+//	         an earlier one than the caller knows (1); incarnation (8), length of the reason (1) and the reason
 //
 // With certificates all of it travels encrypted, a caller's certificate names
 // the host that it says it is, and the answering one's the host that was wanted.

@@ -9,7 +9,7 @@ import (
 // FuzzGreeting: what is read as a greeting is written as the same bytes, and all
 // else is an error.
 func FuzzGreeting(f *testing.F) {
-	g := greeting{3, Peer{"b", 5}, "a"}
+	g := greeting{3, Peer{"b", 5}, Peer{"a", 9}}
 	f.Add(g.bytes())
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -32,6 +32,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(answer(7, taken, ""))
 	f.Add(answer(7, refused, "no"))
 	f.Add(answer(7, earlier, "no"))
+	f.Add(answer(7, former, "no"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		incarnation, err := readAnswer(bytes.NewReader(b))
 		switch {

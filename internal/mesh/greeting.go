@@ -12,7 +12,7 @@ const MaxName = 255
 
 const (
 	magic    = "TRIM"
-	version  = 1
+	version  = 2
 	headSize = len(magic) + 1 // the same in all versions
 )
 
@@ -38,25 +38,31 @@ var ErrRefused = errors.New("mesh: refused")
 // the other side knows in a later incarnation: it has to begin with a larger one.
 var ErrEarlier = errors.New("mesh: an earlier incarnation")
 
+// ErrFormer is wrapped, beside ErrRefused, by the error of a call to a node that
+// this one knows in a later incarnation than it has.
+var ErrFormer = errors.New("mesh: the other side is in an earlier incarnation than it is known in")
+
 // The first byte of an answer.
 const (
 	taken   = 0
 	refused = 1
 	earlier = 2 // refused for the caller's incarnation
+	former  = 3 // refused for that of who answers, which the caller knows in a later one
 )
 
 // greeting is what a caller says first.
 type greeting struct {
 	lane   Lane
 	caller Peer
-	wanted string
+	wanted Peer // incarnation: the latest that the caller knows of; 0: none
 }
 
 func (g *greeting) bytes() []byte {
 	b := append([]byte(magic), version, byte(g.lane))
 	b = binary.BigEndian.AppendUint64(b, g.caller.Incarnation)
 	b = append(append(b, byte(len(g.caller.Name))), g.caller.Name...)
-	return append(append(b, byte(len(g.wanted))), g.wanted...)
+	b = append(append(b, byte(len(g.wanted.Name))), g.wanted.Name...)
+	return binary.BigEndian.AppendUint64(b, g.wanted.Incarnation)
 }
 
 func readGreeting(r io.Reader) (greeting, error) {
@@ -79,9 +85,14 @@ func readGreeting(r io.Reader) (greeting, error) {
 	if g.caller.Name, err = readText(r); err != nil {
 		return greeting{}, err
 	}
-	if g.wanted, err = readText(r); err != nil {
+	if g.wanted.Name, err = readText(r); err != nil {
 		return greeting{}, err
 	}
+	var incarnation [8]byte
+	if _, err := io.ReadFull(r, incarnation[:]); err != nil {
+		return greeting{}, fmt.Errorf("%w: %w", ErrGreeting, err)
+	}
+	g.wanted.Incarnation = binary.BigEndian.Uint64(incarnation[:])
 	if g.caller.Name == "" {
 		return greeting{}, fmt.Errorf("%w: the caller has no name", ErrGreeting)
 	}
@@ -119,10 +130,12 @@ func readAnswer(r io.Reader) (uint64, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case head[0] > earlier || (head[0] == taken) != (reason == ""):
+	case head[0] > former || (head[0] == taken) != (reason == ""):
 		return 0, fmt.Errorf("%w: the answer is not of this protocol", ErrGreeting)
 	case head[0] == earlier:
 		return 0, fmt.Errorf("%w: %w: %s", ErrRefused, ErrEarlier, reason)
+	case head[0] == former:
+		return 0, fmt.Errorf("%w: %w: %s", ErrRefused, ErrFormer, reason)
 	case head[0] == refused:
 		return 0, fmt.Errorf("%w: %s", ErrRefused, reason)
 	}

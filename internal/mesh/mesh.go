@@ -34,7 +34,8 @@ type Config struct {
 	TLS     *pki.Source                       // of a host; nil: plaintext
 	Lanes   map[Lane]Handler
 	// Latest returns the latest incarnation that is known of a node: who calls in
-	// an earlier one is refused. nil: nobody is.
+	// an earlier one is refused, and who is called and is in an earlier one refuses.
+	// nil: nobody is known.
 	Latest func(node string) uint64
 
 	GreetWithin time.Duration // for a call and its greeting
@@ -142,12 +143,19 @@ func (m *Mesh) greet(ctx context.Context, conn net.Conn, node string, lane Lane)
 		}
 		conn = secure
 	}
-	g := greeting{lane, m.cfg.Self, node}
+	g := greeting{lane, m.cfg.Self, Peer{node, m.latest(node)}}
 	if _, err := conn.Write(g.bytes()); err != nil {
 		return nil, 0, err
 	}
 	incarnation, err := readAnswer(conn)
 	return conn, incarnation, err
+}
+
+func (m *Mesh) latest(node string) uint64 {
+	if m.cfg.Latest == nil {
+		return 0
+	}
+	return m.cfg.Latest(node)
 }
 
 // accept takes calls until the mesh is closed.
@@ -179,7 +187,11 @@ func (m *Mesh) answer(conn net.Conn) {
 	if err != nil {
 		if m.ctx.Err() == nil {
 			m.unsound.Add(1)
-			m.cfg.Log.Info("a call was not taken", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
+			level := slog.LevelInfo
+			if errors.Is(err, ErrFormer) {
+				level = slog.LevelWarn
+			}
+			m.cfg.Log.Log(m.ctx, level, "a call was not taken", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
 		}
 		return
 	}
@@ -207,20 +219,22 @@ func (m *Mesh) hear(conn net.Conn) (net.Conn, Peer, Lane, error) {
 	}
 	g, err := readGreeting(conn)
 	why, code, latest := "", byte(refused), uint64(0)
-	if err == nil && m.cfg.Latest != nil {
-		latest = m.cfg.Latest(g.caller.Name)
+	if err == nil {
+		latest = m.latest(g.caller.Name)
 	}
 	switch {
 	case err != nil:
 		why = err.Error()
 	case m.cfg.TLS != nil && g.caller.Name != certified:
 		why = "the certificate is not host " + g.caller.Name + "'s"
-	case g.wanted != m.cfg.Self.Name:
-		why = "this is " + m.cfg.Self.Name + ", not " + g.wanted
+	case g.wanted.Name != m.cfg.Self.Name:
+		why = "this is " + m.cfg.Self.Name + ", not " + g.wanted.Name
 	case m.cfg.Lanes[g.lane] == nil:
 		why = fmt.Sprintf("there is no lane %d", g.lane)
 	case g.caller.Incarnation < latest:
 		why, code = fmt.Sprintf("%s is known in incarnation %d, after %d", g.caller.Name, latest, g.caller.Incarnation), earlier
+	case g.wanted.Incarnation > m.cfg.Self.Incarnation:
+		why, code = fmt.Sprintf("this is %s in incarnation %d, which is known in %d: it has to begin with a larger one", g.wanted.Name, m.cfg.Self.Incarnation, g.wanted.Incarnation), former
 	default:
 		code = taken
 	}
@@ -230,7 +244,11 @@ func (m *Mesh) hear(conn net.Conn) (net.Conn, Peer, Lane, error) {
 	if why != "" {
 		hangUp(conn)
 	}
-	if err == nil && why != "" {
+	switch {
+	case err != nil || why == "":
+	case code == former:
+		err = fmt.Errorf("%w: %w: %s", ErrRefused, ErrFormer, why)
+	default:
 		err = fmt.Errorf("%w: %s", ErrRefused, why)
 	}
 	return conn, g.caller, g.lane, err

@@ -165,11 +165,11 @@ func TestCallsThatAreNotTaken(t *testing.T) {
 func TestUnsoundGreetings(t *testing.T) {
 	w := newTown()
 	a, seen := w.settle(t, "a", 1, nil)
-	good := "TRIM\x01\x03\x00\x00\x00\x00\x00\x00\x00\x05\x01b\x01a"
+	good := "TRIM\x02\x03\x00\x00\x00\x00\x00\x00\x00\x05\x01b\x01a\x00\x00\x00\x00\x00\x00\x00\x00"
 	for i, c := range []struct{ text, says string }{
 		{good, ""},
 		{"GET / HTTP/1.1\r\n\r\n", "not of this protocol"},
-		{"TRIM\x02" + good[5:], "version 2"},
+		{"TRIM\x01" + good[5:], "version 1"},
 		{strings.Replace(good, "\x01b", "\x00", 1), "no name"},
 		{strings.Replace(good, "\x01a", "\x01x", 1), "this is a, not x"},
 		{good[:len(good)-1], ""}, // and then silence: it hangs up
@@ -194,6 +194,29 @@ func TestUnsoundGreetings(t *testing.T) {
 	awaitUnsound(t, a, 5)
 	if all := seen.peers(); len(all) != 1 || all[0] != (mesh.Peer{Name: "b", Incarnation: 5}) {
 		t.Errorf("met were %+v", all)
+	}
+}
+
+// TestFormerIncarnation: a node that is called, and is known in a later incarnation
+// than it has, refuses before anything is sent on the connection by either.
+func TestFormerIncarnation(t *testing.T) {
+	w := newTown()
+	b, seen := w.settle(t, "b", 5, nil)
+	a, err := mesh.Listen(t.Context(), mesh.Config{
+		Self: mesh.Peer{Name: "a", Incarnation: 1}, Listen: "127.0.0.1:0", Resolve: w.resolve,
+		Latest:      func(string) uint64 { return 7 },
+		GreetWithin: patience, DeadAfter: patience, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if _, _, err := a.Dial(t.Context(), "b", echoLane); !errors.Is(err, mesh.ErrFormer) || !strings.Contains(err.Error(), "incarnation 5") {
+		t.Errorf("%v", err)
+	}
+	awaitUnsound(t, b, 1)
+	if all := seen.peers(); len(all) > 0 {
+		t.Errorf("b has taken the call of %+v", all)
 	}
 }
 

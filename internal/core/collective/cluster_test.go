@@ -34,8 +34,9 @@ type testNode struct {
 	name     collect.Node
 	out      Output
 	queue    []packet
-	failing  error // of every Send
-	mute     bool  // what it sends is lost
+	failing  error          // of every Send
+	mute     bool           // what it sends is lost
+	asked    []collect.Node // to find out whether they can be reached
 	held     map[CallKind]bool
 	calls    []Call // that are held
 	errs     map[CallKind]error
@@ -148,7 +149,9 @@ func (n *testNode) settleOutput() {
 			}
 		}
 		for _, s := range o.Sends {
-			if n.failing == nil && !n.mute {
+			if len(s.Bytes) == 0 {
+				n.asked = append(n.asked, s.To)
+			} else if n.failing == nil && !n.mute {
 				n.queue = append(n.queue, packet{s.To, bytes.Clone(s.Bytes)})
 			}
 			n.Core.Step(n.clock, []Input{{Kind: Sent, Number: s.Number, Err: n.failing}}, &n.out)

@@ -25,6 +25,11 @@ type Config struct {
 	Attempts   int           // how often a message is sent while sending fails locally, at least 1
 	RetryAfter time.Duration // pause between two of them
 
+	// RecallAfter is the pause before a node is called again whose connection has
+	// ended while its reply was awaited: so long that a Liveness tells of its death
+	// first.
+	RecallAfter time.Duration
+
 	PartBytes     int           // most bytes of a reply's body in one message, collect.MinPart to collect.MaxPart
 	CreationBytes uint64        // most bytes of a group's members that are pulled to make it
 	Receive       int           // buffers for requests that are kept ready
@@ -40,7 +45,7 @@ func DefaultConfig(node collect.Node, incarnation uint64) Config {
 	return Config{
 		Node: node, Incarnation: incarnation,
 		RoundTrip: 10 * time.Millisecond, BulkRate: 100_000_000, Patience: time.Minute,
-		Attempts: 3, RetryAfter: time.Millisecond,
+		Attempts: 3, RetryAfter: time.Millisecond, RecallAfter: 100 * time.Millisecond,
 		PartBytes: collect.MinPart, CreationBytes: 64 << 20,
 		Receive: 64, Remember: 1 << 26, Linger: time.Second,
 	}
@@ -57,8 +62,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: bulk data moves at 0 bytes a second, want more", ErrConfig)
 	case c.Patience < 0 || c.Patience > collect.MaxPatience:
 		return fmt.Errorf("%w: a processing time of %v, want 0 to %v", ErrConfig, c.Patience, collect.MaxPatience)
-	case c.Attempts < 1 || c.RetryAfter < 0:
-		return fmt.Errorf("%w: %d attempts with pauses of %v, want at least 1 and no negative pause", ErrConfig, c.Attempts, c.RetryAfter)
+	case c.Attempts < 1 || c.RetryAfter < 0 || c.RecallAfter < 0:
+		return fmt.Errorf("%w: %d attempts with pauses of %v, after %v, want at least 1 and no negative pause", ErrConfig, c.Attempts, c.RetryAfter, c.RecallAfter)
 	case c.PartBytes < collect.MinPart || c.PartBytes > collect.MaxPart:
 		return fmt.Errorf("%w: parts of %d bytes, want %d to %d", ErrConfig, c.PartBytes, collect.MinPart, collect.MaxPart)
 	case c.Receive < 0 || c.Remember < 1 || c.Linger < 0:

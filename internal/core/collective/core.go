@@ -160,6 +160,8 @@ func (c *Core) take(in *Input) {
 		c.up(in.Node, in.Incarnation)
 	case Down:
 		c.down(in.Node, in.Incarnation)
+	case Cut:
+		c.cut(in.Node)
 	}
 }
 

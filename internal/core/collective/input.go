@@ -18,6 +18,7 @@ const (
 	Pulled                    // Request, Err: what became of a Pull, once for each
 	Up                        // Node, Incarnation: it lives; another incarnation than before means that it rebooted
 	Down                      // Node, Incarnation: it is dead in that life and those before; 0: in whichever is known
+	Cut                       // Node: a connection to it has ended, on which it may have been sent something
 )
 
 // Input is what happens to a node.
@@ -64,7 +65,7 @@ func (o *Output) Reset() {
 type Send struct {
 	Number uint64
 	To     collect.Node
-	Bytes  []byte // lent until Sent
+	Bytes  []byte // lent until Sent; none: it is only to be found out whether the node can be reached
 }
 
 // CallKind is the kind of a Call.

@@ -38,6 +38,27 @@ func (c *Core) up(node collect.Node, incarnation uint64) {
 	c.bereave(node, incarnation, status)
 }
 
+// mostDoublings is how often the pause doubles before a node is called again whose
+// connections end again and again.
+const mostDoublings = 6
+
+// cut takes the news that a connection to a node has ended. What was sent on it may
+// be lost, and the node with it: whoever waits for its reply finds out whether it
+// can be reached, by a message without a byte. If it cannot be, no reply will come.
+func (c *Core) cut(node collect.Node) {
+	for _, id := range c.concerned(node, 0, collect.Unsent) {
+		r := c.requests[id]
+		i := r.route.child(node)
+		k := &r.children[i]
+		if k.state != waiting || k.called {
+			continue
+		}
+		k.called = true
+		c.rest(c.outbound(node, c.pool.get(0), id, i), c.cfg.RecallAfter<<min(k.cuts, mostDoublings))
+		k.cuts++
+	}
+}
+
 // bereave frees what the node was the root of before an incarnation and, where
 // status tells why, ends the wait for its replies.
 func (c *Core) bereave(node collect.Node, before uint64, status collect.Status) {

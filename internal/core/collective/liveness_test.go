@@ -3,6 +3,7 @@ package collective
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/wire/collect"
 )
@@ -60,4 +61,48 @@ func TestRootOfALaterLife(t *testing.T) {
 	if got, _ := collect.DecodeReply(m.queue[0].bytes); got.Status != collect.StaleRoot {
 		t.Errorf("%v, want stale root", got.Status)
 	}
+}
+
+// TestCut: who waits for a child whose connection has ended finds out whether it
+// can be reached, once at a time, and later the more often that happens. If it
+// cannot be, nobody waits for P.
+func TestCut(t *testing.T) {
+	c := made(t, 4, binomial)
+	n := c.node(0)
+	c.node(3).mute = true // what n2 waits for does not come
+	id := n.must(t, Broadcast{Patience: time.Hour})
+	n.step(Input{Kind: Cut, Node: "n1"}) // has replied
+	n.step(Input{Kind: Cut, Node: "n3"}) // is another's child
+	n.step(Input{Kind: Cut, Node: "stranger"})
+	c.pass(time.Second)
+	if len(n.asked) > 0 {
+		t.Fatalf("%v are called, and nobody waits for them", n.asked)
+	}
+	for want, pause := 1, n.cfg.RecallAfter; want < 5; want, pause = want+1, 2*pause {
+		n.step(Input{Kind: Cut, Node: "n2"}, Input{Kind: Cut, Node: "n2"})
+		c.pass(pause - time.Millisecond)
+		if len(n.asked) != want-1 {
+			t.Fatalf("%v are called before %v have passed", n.asked, pause)
+		}
+		if c.pass(time.Millisecond); len(n.asked) != want {
+			t.Fatalf("%v are called after %v, want n2 once more", n.asked, pause)
+		}
+	}
+	m := c.node(2)
+	m.failing = errors.New("refused")
+	before := c.clock
+	m.step(Input{Kind: Cut, Node: "n3"})
+	c.pass(m.cfg.RecallAfter + time.Duration(m.cfg.Attempts)*m.cfg.RetryAfter)
+	if m.called[PostReply] != 1 || len(m.asked) != m.cfg.Attempts || c.clock.Sub(before) > time.Second {
+		t.Errorf("n3 cannot be reached, n2 has called it %d times, and waits", len(m.asked))
+	}
+	n.failing = m.failing
+	n.step(Input{Kind: Cut, Node: "n2"})
+	c.pass(time.Hour / 2)
+	if e := n.end(t, id); missing(e.Outcome) != "n2 unsent" || e.Outcome.Ran != 2 {
+		t.Errorf("%+v", e.Outcome)
+	}
+	m.failing = nil
+	c.pass(2 * time.Hour)
+	c.noLeaks(t)
 }

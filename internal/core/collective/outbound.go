@@ -2,6 +2,7 @@ package collective
 
 import (
 	"errors"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/wire/collect"
 )
@@ -25,10 +26,25 @@ type outbound struct {
 }
 
 func (c *Core) send(to collect.Node, b *buffer, request uint64, child int) {
+	c.emit(c.outbound(to, b, request, child))
+}
+
+func (c *Core) outbound(to collect.Node, b *buffer, request uint64, child int) *outbound {
 	o := c.spares.send()
-	o.number, o.to, o.buf, o.attempts, o.request, o.child = c.next(), to, b, 1, request, child
+	o.number, o.to, o.buf, o.request, o.child = c.next(), to, b, request, child
 	c.sends[o.number] = o
-	c.out.Sends = append(c.out.Sends, Send{Number: o.number, To: to, Bytes: b.b})
+	return o
+}
+
+func (c *Core) emit(o *outbound) {
+	o.attempts++
+	c.out.Sends = append(c.out.Sends, Send{Number: o.number, To: o.to, Bytes: o.buf.b})
+}
+
+// rest has o wait for a while before it is sent, or sent again.
+func (c *Core) rest(o *outbound, d time.Duration) {
+	o.resting = true
+	c.timers.set(&o.alarm, c.now.Add(d))
 }
 
 // sent takes what became of a message. A failure is local, so that it may be
@@ -38,8 +54,7 @@ func (c *Core) sent(number uint64, err error) {
 	switch {
 	case o == nil || o.resting:
 	case err != nil && o.attempts < c.cfg.Attempts && c.wanted(o):
-		o.resting = true
-		c.timers.set(&o.alarm, c.now.Add(c.cfg.RetryAfter))
+		c.rest(o, c.cfg.RetryAfter)
 	default:
 		c.done(o, err)
 	}
@@ -66,9 +81,10 @@ func (c *Core) again(o *outbound) {
 		c.done(o, ErrDead)
 		return
 	}
-	o.attempts++
-	c.counters.Retries++
-	c.out.Sends = append(c.out.Sends, Send{Number: o.number, To: o.to, Bytes: o.buf.b})
+	if o.attempts > 0 {
+		c.counters.Retries++
+	}
+	c.emit(o)
 }
 
 func (c *Core) done(o *outbound, err error) {
@@ -84,7 +100,9 @@ func (c *Core) done(o *outbound, err error) {
 			r.unsent = err
 		}
 		c.flush(r)
-	case err != nil:
+	case err == nil:
+		r.children[child].called = false
+	default:
 		status := collect.Unsent
 		if errors.Is(err, ErrOutdated) {
 			status = collect.Outdated

@@ -43,6 +43,8 @@ const (
 // child is what a request knows of one of its children.
 type child struct {
 	state  childPhase
+	called bool // a message is on its way to it
+	cuts   uint // how often its connection has ended since
 	posted bool
 	buf    []byte
 	lent   *buffer // buf's, if it is the library's
@@ -394,6 +396,7 @@ func (c *Core) sendDown(r *request) {
 		}
 		r.children[i].state = waiting
 		wire.refs++
+		r.children[i].called = true
 		c.send(to.Node, wire, r.id, i)
 	}
 	c.pool.release(wire)

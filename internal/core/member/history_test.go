@@ -127,7 +127,8 @@ func makeHistory(t tester, theta int, draw func(low, high int) int) {
 	}
 }
 
-// TestImpairedNode: however others die, leave and start again, a node whose
+// TestImpairedNode: however others die, leave and start again, there or elsewhere,
+// a node whose
 // datagrams are lost, in any direction and for ever, has nobody suspected who is
 // there, nor is it; and views come out equal. As TestHistories, by seed.
 func TestImpairedNode(t *testing.T) {
@@ -160,7 +161,11 @@ func liveWithImpaired(t tester, theta int, draw func(low, high int) int) {
 	impaired.impaired = impairment(draw(1, 3))
 	for range draw(1, 12) {
 		if p := w.members[draw(2, len(w.members)-1)]; p.Core == nil {
-			w.start(p)
+			if draw(0, 1) == 0 {
+				w.start(p)
+			} else {
+				w.move(p)
+			}
 		} else if draw(0, 3) == 0 {
 			w.step(p, Input{Kind: Depart})
 		} else {

@@ -22,6 +22,7 @@ type Crowd struct {
 	ids     map[collect.Node]sim.NodeID
 	servers []*Server // nil: dead
 	mapping map[collect.Index]*collective.Members
+	blocked map[[2]sim.NodeID]int // nothing passes from the one to the other
 
 	broadcasts []broadcast
 	wrong      []string
@@ -57,7 +58,7 @@ func NewCrowd(w *sim.World, n int, habits Habits) *Crowd {
 	c := &Crowd{
 		World: w, Habits: habits, Config: collective.DefaultConfig,
 		ids: map[collect.Node]sim.NodeID{}, mapping: map[collect.Index]*collective.Members{},
-		groups: map[groupHandle]bool{},
+		groups: map[groupHandle]bool{}, blocked: map[[2]sim.NodeID]int{},
 	}
 	for i := range n {
 		name := collect.Node(fmt.Sprintf("s%d", i))
@@ -130,11 +131,38 @@ func (c *Crowd) tellDeath(id sim.NodeID, later time.Duration) {
 	c.World.After(later, "death told", func() { c.tell(id, down) })
 }
 
-// crash ends a server's life, and begins the next one, of which then has the news.
+// Block has everything be lost on connections from some servers to others for a
+// while, at the end of which these end.
+func (c *Crowd) Block(from, to []sim.NodeID, long time.Duration) {
+	each := func(do func(way [2]sim.NodeID)) {
+		for _, a := range from {
+			for _, b := range to {
+				if a != b {
+					do([2]sim.NodeID{a, b})
+				}
+			}
+		}
+	}
+	each(func(way [2]sim.NodeID) { c.blocked[way]++ })
+	c.World.After(long, "connections end", func() {
+		each(func(way [2]sim.NodeID) {
+			c.blocked[way]--
+			for k, id := range way {
+				if c.servers[id] != nil {
+					c.World.Command(id, collective.Input{Kind: collective.Cut, Node: c.names[way[1-k]]})
+				}
+			}
+		})
+	})
+}
+
+// crash ends a server's life, and with it its connections, and begins the next
+// one, of which then has the news.
 func (c *Crowd) crash(id sim.NodeID, reboot time.Duration, then func(up collective.Input)) {
 	life := c.servers[id].incarnation + 1
 	c.World.Crash(id)
 	c.servers[id] = nil
+	c.tell(id, collective.Input{Kind: collective.Cut, Node: c.names[id]})
 	c.World.After(reboot, "reboot", func() {
 		s, err := c.server(id, life)
 		if err != nil {

@@ -142,7 +142,7 @@ func (s *Server) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 // message takes a message that was sent to this life: a connection is one with a
 // life, and what is under way on it is lost with that.
 func (s *Server) message(d *sim.Delivery) {
-	if life := binary.BigEndian.Uint64(d.Bytes); life == s.incarnation {
+	if life := binary.BigEndian.Uint64(d.Bytes); life == s.incarnation && s.crowd.blocked[[2]sim.NodeID{d.From.Node, s.id}] == 0 {
 		s.input(collective.Input{Kind: collective.Message, Node: s.crowd.names[d.From.Node], Bytes: d.Bytes[8:]})
 	}
 }
@@ -188,11 +188,16 @@ func (s *Server) send(m collective.Send) {
 	fails := s.chance(s.habits.SendFails)
 	put := !fails || s.chance(0.5)
 	done := func() {
-		if put {
-			to, life := s.crowd.ids[m.To], uint64(0)
-			if living := s.crowd.servers[to]; living != nil {
-				life = living.incarnation
-			}
+		to, life := s.crowd.ids[m.To], uint64(0)
+		living := s.crowd.servers[to]
+		if living != nil {
+			life = living.incarnation
+		}
+		blocked := s.crowd.blocked[[2]sim.NodeID{s.id, to}] > 0
+		switch {
+		case len(m.Bytes) == 0: // can it be reached?
+			fails = fails || living == nil || blocked
+		case put && !blocked:
 			s.handle.Send(port, sim.Addr{Node: to, Port: port}, binary.BigEndian.AppendUint64(nil, life), m.Bytes)
 		}
 		in := collective.Input{Kind: collective.Sent, Number: m.Number}

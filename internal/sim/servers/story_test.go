@@ -20,8 +20,8 @@ var (
 )
 
 // TestStories: random broadcasts over random groups and trees, with deaths,
-// reboots, restarts elsewhere before the death is known, filters, losses, aborts
-// and panics. The root completes or fails exactly once;
+// reboots, restarts elsewhere before the death is known, servers that hear or say
+// only a part, filters, losses, aborts and panics. The root completes or fails exactly once;
 // success means that every member ran it exactly once; nothing leaks. 100,000
 // of them, or as many stories:
 //
@@ -43,7 +43,7 @@ func TestStories(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", all)
-	if all.Succeeded < all.Made/4 || all.Incomplete == 0 || all.Dead == 0 || all.Orphaned == 0 || all.Reboots == 0 || all.Moves == 0 || all.Filtered < all.Made/8 || all.Aborted == 0 || all.Failed == 0 {
+	if all.Succeeded < all.Made/4 || all.Incomplete == 0 || all.Dead == 0 || all.Orphaned == 0 || all.Reboots == 0 || all.Moves == 0 || all.Blocks == 0 || all.Recalled == 0 || all.Filtered < all.Made/8 || all.Aborted == 0 || all.Failed == 0 {
 		t.Errorf("the stories have not seen everything: %+v", all)
 	}
 }
@@ -58,6 +58,8 @@ type tally struct {
 	Other                 int // refused before it was a request
 	Deaths, Reboots       int
 	Moves                 int // to another address, before the death was known
+	Blocks                int // a server that heard or said only a part, or a connection
+	Recalled              int // missing, since its connection ended and it could not be called again
 	Filtered              int // for some members alone
 	Copies, Unmatched     uint64
 	Retries, Refusals     uint64
@@ -106,7 +108,7 @@ func tell(seed uint64, all *tally) error {
 	s.Config = func(n collect.Node, life uint64) collective.Config {
 		c := collective.DefaultConfig(n, life)
 		c.RoundTrip, c.RetryAfter, c.Linger = 2*time.Millisecond, 100*time.Microsecond, 10*time.Millisecond
-		c.Receive, c.Patience = 8, 2*time.Millisecond
+		c.Receive, c.Patience, c.RecallAfter = 8, 2*time.Millisecond, 50*time.Microsecond
 		return c
 	}
 	if err := s.Start(); err != nil {
@@ -125,6 +127,9 @@ func tell(seed uint64, all *tally) error {
 func (s *story) act() {
 	if s.loss && s.rand.IntN(60) == 0 {
 		s.kill()
+	}
+	if s.loss && s.rand.IntN(60) == 0 {
+		s.block()
 	}
 	c := s.club()
 	if c == nil {
@@ -155,6 +160,24 @@ func (s *story) kill() {
 		s.tally.Deaths++
 	}
 	s.Kill(id, told, reboot)
+}
+
+// block has a server hear nothing, or say nothing, for a while, or one other not
+// hear it.
+func (s *story) block() {
+	one, all := []sim.NodeID{sim.NodeID(s.rand.IntN(servers))}, []sim.NodeID{}
+	for id := range servers {
+		all = append(all, sim.NodeID(id))
+	}
+	from, to := one, all
+	switch s.rand.IntN(4) {
+	case 0:
+		from, to = all, one
+	case 1, 2:
+		to = []sim.NodeID{sim.NodeID(s.rand.IntN(servers))}
+	}
+	s.Block(from, to, time.Duration(s.rand.IntN(2000))*time.Microsecond)
+	s.tally.Blocks++
 }
 
 // club returns a group whose owner lives, often a new one.
@@ -374,6 +397,11 @@ func (s *story) count(b *broadcast) {
 		t.Succeeded++
 	case errors.As(b.err, &incomplete):
 		t.Incomplete++
+		for i := range incomplete.Missing {
+			if incomplete.Missing[i].Status == collect.Unsent {
+				t.Recalled++
+			}
+		}
 	case errors.Is(b.err, collective.ErrDead):
 		t.Dead++
 	case errors.As(b.err, &status) && status.Status == collect.Aborted:
