@@ -35,7 +35,8 @@ type climber struct {
 	barred    bool
 	serves    bool // all members of its component, on a tree of that cost
 	children  int32
-	last      int32 // the component of which now is the best way
+	last      int32 // the component of which now is the best way; the descent that it is on
+	vertex    int32 // of that descent
 	cost, way pair
 }
 
@@ -352,7 +353,8 @@ func (s *ascent) descend(root topology.NodeID) Tree {
 		Vertices: append(make([]Vertex, 0, 2*len(s.levels)), Vertex{Switch: root, Parent: -1, Up: topology.NoLink}),
 		Leaves:   make([]Leaf, len(s.Members)),
 	}
-	for at, first := len(s.levels)-1, 0; at > 0; at-- {
+	first := 0
+	for at := len(s.levels) - 1; at > 1; at-- {
 		end := len(t.Vertices)
 		s.best = slices.Grow(s.best[:0], len(s.levels[at-1].comps))[:len(s.levels[at-1].comps)]
 		for i := range s.best {
@@ -362,16 +364,39 @@ func (s *ascent) descend(root topology.NodeID) Tree {
 			s.beneath(t.Vertices[i].Switch, at)
 			for _, part := range s.found {
 				w := s.best[part]
-				if at == 1 {
-					t.Leaves[part] = Leaf{Host: w.to, Vertex: int32(i), Link: w.link}
-				} else {
-					t.Vertices = append(t.Vertices, Vertex{Switch: w.to, Parent: int32(i), Up: w.link})
-				}
+				t.Vertices = append(t.Vertices, Vertex{Switch: w.to, Parent: int32(i), Up: w.link})
 			}
 		}
 		first = end
 	}
+	s.attach(&t, first)
 	return t
+}
+
+// attach hangs the members below the switches of the lowest layer, which are the
+// vertices from first on. It goes over the links of members: switches have many
+// that lead to others.
+func (s *ascent) attach(t *Tree, first int) {
+	g := s.p.graph
+	s.serial++
+	for i := first; i < len(t.Vertices); i++ {
+		c := &s.states[g.SwitchIndex(t.Vertices[i].Switch)]
+		c.last, c.vertex = s.serial, int32(i)
+	}
+	for rank, m := range s.Members {
+		best := way{link: topology.NoLink}
+		for _, l := range g.Adjacent(m) {
+			c := &s.states[g.SwitchIndex(g.Across(l, m))]
+			if c.round != s.round || c.last != s.serial || !s.open(l) {
+				continue
+			}
+			w := way{link: l, to: m, cost: s.over(l, pair{first: s.start()})}
+			if best.link == topology.NoLink || s.prefers(w, best) {
+				best = w
+				t.Leaves[rank] = Leaf{Host: m, Vertex: c.vertex, Link: l}
+			}
+		}
+	}
 }
 
 // beneath fills found with the components beneath v, and best with the best way
@@ -384,11 +409,12 @@ func (s *ascent) beneath(v topology.NodeID, at int) {
 		if g.Layer(u) != at-1 {
 			continue
 		}
-		part, cost, ok := s.part(u, at-1)
-		if !ok || !s.open(l) {
+		c := &s.states[g.SwitchIndex(u)]
+		if c.round != s.round || !c.serves || !s.open(l) {
 			continue
 		}
-		w := way{link: l, to: u, cost: s.over(l, cost)}
+		part := s.at[s.p.layers.own[u]]
+		w := way{link: l, to: u, cost: s.over(l, c.cost)}
 		if s.best[part].link == topology.NoLink {
 			s.found = append(s.found, part)
 			s.best[part] = w
@@ -401,22 +427,8 @@ func (s *ascent) beneath(v topology.NodeID, at int) {
 
 // bytes returns the memory that is kept for the next plan.
 func (s *ascent) bytes() int {
-	const climberBytes, wayBytes = 48, 24
+	const climberBytes, wayBytes = 56, 24
 	return climberBytes*cap(s.states) + 4*(cap(s.seen)+cap(s.at)+cap(s.touched)+cap(s.found)) + wayBytes*cap(s.best)
-}
-
-// part returns the component that u serves, by its place in its level, and at
-// which cost.
-func (s *ascent) part(u topology.NodeID, at int) (place int32, cost pair, ok bool) {
-	if at == 0 {
-		rank := s.p.rank[u]
-		return rank, pair{first: s.start()}, rank >= 0
-	}
-	c := &s.states[s.p.graph.SwitchIndex(u)]
-	if c.round != s.round || !c.serves {
-		return 0, pair{}, false
-	}
-	return s.at[s.p.layers.own[u]], c.cost, true
 }
 
 // prefers decides between two ways to one component.

@@ -136,7 +136,7 @@ func TestCriteriaDiffer(t *testing.T) {
 	swift, wide := node(t, g, "swift"), node(t, g, "wide")
 	busy := NewLoad(g)
 	for _, l := range g.Adjacent(swift) {
-		busy.links[l] = 30
+		busy.links[l].trees = 30
 	}
 	for _, test := range []struct {
 		by   Criterion

@@ -2,6 +2,7 @@ package pathsel
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/tributary-fabric/tributary/topology"
@@ -52,7 +53,7 @@ type reach struct {
 	asked int32           // the plan for which own is
 	link  topology.LinkID // towards the branch
 	price float64
-	own   float64 // the price of the switch
+	own   float64 // the price of the switch; infinite if it cannot be on the tree
 }
 
 // waypoint is an entry of the queue.
@@ -151,7 +152,7 @@ func (d *detours) pass() (better bool) {
 		if b.gone || b.parent < 0 || i < d.ranks && len(d.p.graph.Adjacent(b.node)) < 2 {
 			continue
 		}
-		if price := d.load.linkPrice(d.view, b.up); price > prices.floor(prices.grade[b.up]) {
+		if price := d.load.linkPrice(d.view, b.up); price > prices.floor(d.load.links[b.up].grade) {
 			order = append(order, dear{price, int32(i)})
 		}
 	}
@@ -235,17 +236,22 @@ func (d *detours) search(at, top int32, saved float64) (end int32, last topology
 // expand goes over the links of a switch that is reached at a price.
 func (d *detours) expand(n topology.NodeID, price float64) {
 	g, prices := d.p.graph, d.load.priced()
+	least := price + prices.leastFloor(prices.layer(n))
 	for _, l := range g.Adjacent(n) {
 		d.left--
 		m := g.Across(l, n)
-		if !g.IsSwitch(m) || !d.view.LinkUp(l) || d.excludesLink(l) {
+		if !g.IsSwitch(m) {
+			continue
+		}
+		i := g.SwitchIndex(m)
+		r := &d.reached[i]
+		if r.round == d.round && r.price <= least || !d.view.LinkUp(l) || d.excludesLink(l) {
 			continue
 		}
 		cost := price + d.load.detourPrice(d.view, l)
 		if cost >= d.best {
 			continue
 		}
-		i := g.SwitchIndex(m)
 		if v := d.vertex[i]; v >= 0 && d.beneath(v, d.at) {
 			continue
 		} else if v >= 0 && !d.leaving(v) {
@@ -254,20 +260,27 @@ func (d *detours) expand(n topology.NodeID, price float64) {
 			}
 			continue
 		}
-		r := &d.reached[i]
-		if r.round == d.round && r.price <= cost {
+		onward := prices.leastFloor(prices.layer(m))
+		if cost+onward >= d.best {
 			continue
 		}
 		if r.asked != d.asks {
-			r.asked, r.own = d.asks, d.load.switchPrice(d.view, m, d.Slots)
+			r.asked, r.own = d.asks, d.own(m)
 		}
-		if cost += r.own; cost+prices.leastFloor(prices.layer(m)) >= d.best || r.round == d.round && r.price <= cost ||
-			!d.reduces(m) || slices.Contains(d.Exclude, m) {
+		if cost += r.own; cost+onward >= d.best || r.round == d.round && r.price <= cost {
 			continue
 		}
 		r.round, r.price, r.link = d.round, cost, l
 		d.push(waypoint{cost, m})
 	}
+}
+
+// own returns the price of a switch that is not on the tree yet.
+func (d *detours) own(n topology.NodeID) float64 {
+	if !d.reduces(n) || slices.Contains(d.Exclude, n) {
+		return math.Inf(1)
+	}
+	return d.load.switchPrice(d.view, n, d.Slots)
 }
 
 // beneath reports whether branch v is branch at or on it.

@@ -113,12 +113,12 @@ func (x *Index) Down(view topology.View) []uint32 {
 func (l *Load) Busiest(n int) []topology.LinkID {
 	var all []topology.LinkID
 	for id, link := range l.graph.AllLinks() {
-		if l.links[id] > 0 && l.graph.IsSwitch(link.Ends[0].Node) && l.graph.IsSwitch(link.Ends[1].Node) {
+		if l.links[id].trees > 0 && l.graph.IsSwitch(link.Ends[0].Node) && l.graph.IsSwitch(link.Ends[1].Node) {
 			all = append(all, id)
 		}
 	}
 	slices.SortFunc(all, func(x, y topology.LinkID) int {
-		return cmp.Or(cmp.Compare(l.links[y], l.links[x]), cmp.Compare(x, y))
+		return cmp.Or(cmp.Compare(l.links[y].trees, l.links[x].trees), cmp.Compare(x, y))
 	})
 	return all[:min(n, len(all))]
 }

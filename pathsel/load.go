@@ -7,18 +7,25 @@ import "github.com/tributary-fabric/tributary/topology"
 // *Load is a fabric without trees. It is not safe for concurrent use.
 type Load struct {
 	graph    *topology.Graph
-	links    []int32 // trees, by link
+	links    []linkUse
 	switches []int32 // trees, by switch index
 	slots    []int64 // reserved, by switch index
 	members  []int32 // trees with members there and elsewhere, by switch index
 	prices   *prices // nil until the first question for one
 }
 
+// linkUse is what one link has: two numbers side by side, since most links that a
+// plan looks at are not in any cache.
+type linkUse struct {
+	trees int32
+	grade int32 // of its prices
+}
+
 // NewLoad returns the load of g without trees.
 func NewLoad(g *topology.Graph) *Load {
 	return &Load{
 		graph:    g,
-		links:    make([]int32, g.Links()),
+		links:    make([]linkUse, g.Links()),
 		switches: make([]int32, g.Switches()),
 		slots:    make([]int64, g.Switches()),
 		members:  make([]int32, g.Switches()),
@@ -56,10 +63,11 @@ func (l *Load) countMembers(i int, sign int32) {
 
 func (l *Load) count(t Tree, slots int, sign int32) {
 	for link := range t.Links() {
+		use := &l.links[link]
 		if l.prices != nil {
-			l.prices.moveLink(link, l.links[link], l.links[link]+sign)
+			l.prices.moveLink(use.grade, use.trees, use.trees+sign)
 		}
-		l.links[link] += sign
+		use.trees += sign
 	}
 	for v := range t.residences() {
 		l.countMembers(l.graph.SwitchIndex(t.Vertices[v].Switch), sign)
@@ -82,7 +90,7 @@ func (l *Load) LinkTrees(link topology.LinkID) int {
 	if l == nil {
 		return 0
 	}
-	return int(l.links[link])
+	return int(l.links[link].trees)
 }
 
 // SwitchTrees returns the number of trees on switch n.
@@ -109,7 +117,7 @@ func (l *Load) Peaks() Peaks {
 	f := Peaks{Links: make([]float64, n), CPUs: make([]float64, n), Slots: make([]float64, n)}
 	for id, link := range g.AllLinks() {
 		lower := min(g.Layer(link.Ends[0].Node), g.Layer(link.Ends[1].Node))
-		f.Links[lower] = max(f.Links[lower], float64(l.links[id]))
+		f.Links[lower] = max(f.Links[lower], float64(l.links[id].trees))
 	}
 	for i := range l.switches {
 		layer := g.Layer(g.Switch(i))

@@ -13,13 +13,21 @@ type prices struct {
 	// layer is that of a node; where links join other than neighbouring layers, 1 of
 	// every switch.
 	layer   func(topology.NodeID) int
-	grade   []int32   // by link
 	grades  []grade   // of links, then of the switches of each layer
 	cpus    int32     // the grade of layer 0
 	beside  [][]int32 // by layer: the grades of its switches' links to switches
 	least   []float64 // by layer: the least floor of these; 0: to be computed
 	classes []priceClass
 	ups     []float64 // by switch: its links upwards, each by the trees that make a use of 1
+	slots   []slotPrice
+}
+
+// slotPrice is what slots of a switch cost, as it was last asked for: most are asked
+// for several times in a plan.
+type slotPrice struct {
+	used         int64
+	slots, all   int
+	scale, price float64
 }
 
 // priceClass is the resources whose uses are compared with one another.
@@ -35,6 +43,10 @@ type priceClass struct {
 	scale float64 // a use that is larger by it has e times the price; 0: nothing is used
 	// expected is the use of a link up to which no longer tree pays.
 	expected float64
+
+	// Of the last volume and scale that were asked for: what part of e to the use
+	// with the volume is not that of the use without.
+	volume, sharpness, part float64
 }
 
 // grade is links or switches whose next tree has the same price if they have the
@@ -42,7 +54,7 @@ type priceClass struct {
 type grade struct {
 	class  int
 	volume float64   // what a tree adds to the use
-	price  []float64 // by the trees that are there, as far as it was asked for
+	price  []float64 // by the trees that are there; unknown until it is asked for
 	floor  float64   // what detours count a link at, at least; 0: to be computed
 }
 
@@ -55,6 +67,7 @@ const (
 	// priceUnit is the finest price: prices are whole multiples of it, so that
 	// sums of them are exact and do not depend on their order.
 	priceUnit = 1.0 / (1 << 8)
+	unknown   = -1.0
 	// scaleSteps are the steps in which a scale doubles.
 	scaleSteps = 16
 )
@@ -74,8 +87,8 @@ func newPrices(l *Load) *prices {
 	g := l.graph
 	layers := max(g.Layers(), 2)
 	p := &prices{
-		layer: g.Layer, grade: make([]int32, g.Links()), classes: make([]priceClass, classKinds*layers),
-		ups: make([]float64, g.Switches()), beside: make([][]int32, layers), least: make([]float64, layers),
+		layer: g.Layer, classes: make([]priceClass, classKinds*layers), beside: make([][]int32, layers), least: make([]float64, layers),
+		ups: make([]float64, g.Switches()), slots: make([]slotPrice, g.Switches()),
 	}
 	if !inLayers(g) {
 		p.layer = func(n topology.NodeID) int {
@@ -85,7 +98,7 @@ func newPrices(l *Load) *prices {
 			return 1
 		}
 	}
-	p.gradeLinks(g)
+	p.gradeLinks(l)
 	p.cpus = int32(len(p.grades))
 	for layer := range layers {
 		p.grades = append(p.grades, grade{class: classOf(cpuClass, layer), volume: 1})
@@ -101,8 +114,8 @@ func newPrices(l *Load) *prices {
 		p.classes[classOf(cpuClass, layer)].n++
 		p.classes[classOf(slotClass, layer)].n++
 	}
-	for link, trees := range l.links {
-		p.moveLink(topology.LinkID(link), 0, trees)
+	for _, use := range l.links {
+		p.moveLink(use.grade, 0, use.trees)
 	}
 	for i := range l.switches {
 		p.moveMembers(g, i, 0, l.members[i])
@@ -114,7 +127,8 @@ func newPrices(l *Load) *prices {
 }
 
 // gradeLinks puts links of one layer and one bandwidth in one grade.
-func (p *prices) gradeLinks(g *topology.Graph) {
+func (p *prices) gradeLinks(l *Load) {
+	g := l.graph
 	fast := int64(0)
 	for _, link := range g.AllLinks() {
 		fast = max(fast, link.Bandwidth)
@@ -137,7 +151,7 @@ func (p *prices) gradeLinks(g *topology.Graph) {
 			}
 			last = k
 		}
-		p.grade[id] = at
+		l.links[id].grade = at
 		p.classes[k.class].n++
 		for _, end := range link.Ends {
 			if layer := p.layer(end.Node); k.class >= classKinds && !slices.Contains(p.beside[layer], at) {
@@ -164,9 +178,9 @@ func (p *prices) lowerEnds(g *topology.Graph, id topology.LinkID) func(yield fun
 	}
 }
 
-// moveLink notes that the trees on a link become others in number.
-func (p *prices) moveLink(id topology.LinkID, before, after int32) {
-	r := &p.grades[p.grade[id]]
+// moveLink notes that the trees on a link of a grade become others in number.
+func (p *prices) moveLink(at, before, after int32) {
+	r := &p.grades[at]
 	p.classes[r.class].move(float64(before)*r.volume, float64(after)*r.volume)
 }
 
@@ -263,24 +277,26 @@ func (p *prices) lookAgain(l *Load, class int) {
 // price returns what adding volume to use costs in a class.
 func (c *priceClass) price(use, volume float64) float64 {
 	scale := max(c.scale, volume/steepness)
+	if c.volume != volume || c.sharpness != scale {
+		c.volume, c.sharpness, c.part = volume, scale, 1-math.Exp(-volume/scale)
+	}
 	x := min((use+volume)/scale, 3*steepness)
-	return math.Round(c.weight*math.Exp(x)*(1-math.Exp(-volume/scale))/priceUnit) * priceUnit
+	return math.Round(c.weight*math.Exp(x)*c.part/priceUnit) * priceUnit
 }
 
-// of returns what one more costs where there are so many trees. There are fewer
-// than none for a moment where a manager takes off the load what is not yet on it.
-func (p *prices) of(at int32, trees int32) float64 {
-	trees = max(trees, 0)
-	if r := &p.grades[at]; int(trees) < len(r.price) {
+// of returns what one more costs where there are so many trees.
+func (p *prices) of(at, trees int32) float64 {
+	if r := &p.grades[at]; int(trees) < len(r.price) && r.price[trees] != unknown {
 		return r.price[trees]
 	}
-	return p.extend(&p.grades[at], int(trees))
+	return p.ask(&p.grades[at], int(trees))
 }
 
-func (p *prices) extend(r *grade, trees int) float64 {
-	for k := len(r.price); k <= trees; k++ {
-		r.price = append(r.price, p.classes[r.class].price(float64(k)*r.volume, r.volume))
+func (p *prices) ask(r *grade, trees int) float64 {
+	for len(r.price) <= trees {
+		r.price = append(r.price, unknown)
 	}
+	r.price[trees] = p.classes[r.class].price(float64(trees)*r.volume, r.volume)
 	return r.price[trees]
 }
 
@@ -332,8 +348,8 @@ func busier(price, busy float64) float64 {
 func (l *Load) linkPrice(view topology.View, link topology.LinkID) float64 {
 	price := 0.125 // of an idle fabric: all links are equal
 	if l != nil {
-		p := l.priced()
-		price = p.of(p.grade[link], l.links[link])
+		p, use := l.priced(), l.links[link]
+		price = p.of(use.grade, use.trees)
 	}
 	return busier(price, view.LinkUtilization(link))
 }
@@ -341,7 +357,7 @@ func (l *Load) linkPrice(view topology.View, link topology.LinkID) float64 {
 // detourPrice returns what a link counts in a detour.
 func (l *Load) detourPrice(view topology.View, link topology.LinkID) float64 {
 	p := l.priced()
-	return max(l.linkPrice(view, link), p.floor(p.grade[link]))
+	return max(l.linkPrice(view, link), p.floor(l.links[link].grade))
 }
 
 // switchPrice returns the price of one more tree with so many slots on switch n.
@@ -353,7 +369,15 @@ func (l *Load) switchPrice(view topology.View, n topology.NodeID, slots int) flo
 	layer := p.layer(n)
 	price := busier(p.of(p.cpus+int32(layer), l.switches[i]), view.NodeUtilization(n))
 	if all := view.Capability(n).Slots; slots > 0 && all > 0 {
-		price += p.classes[classOf(slotClass, layer)].price(float64(l.slots[i])/float64(all), float64(slots)/float64(all))
+		price += p.slots[i].of(&p.classes[classOf(slotClass, layer)], l.slots[i], slots, all)
 	}
 	return price
+}
+
+// of returns what so many slots cost beside those that are used.
+func (s *slotPrice) of(c *priceClass, used int64, slots, all int) float64 {
+	if s.used != used || s.slots != slots || s.all != all || s.scale != c.scale {
+		*s = slotPrice{used, slots, all, c.scale, c.price(float64(used)/float64(all), float64(slots)/float64(all))}
+	}
+	return s.price
 }

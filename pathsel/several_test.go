@@ -37,7 +37,9 @@ func TestStripesAreApart(t *testing.T) {
 				}
 			}
 		}
-		if !reflect.DeepEqual(load.links, NewLoad(g).links) || !reflect.DeepEqual(load.slots, NewLoad(g).slots) {
+		empty := NewLoad(g)
+		empty.priced()
+		if !reflect.DeepEqual(load.links, empty.links) || !reflect.DeepEqual(load.slots, empty.slots) {
 			t.Errorf("%s: the load is not as it was", test.fabric)
 		}
 	}

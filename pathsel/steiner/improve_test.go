@@ -20,6 +20,11 @@ func raw(t *rapid.T) (g *net, edges []int32) {
 			p.Cost[e] = 1
 		}
 	}
+	if rapid.Bool().Draw(t, "free") { // some edges cost nothing
+		for e := range p.Cost {
+			p.Cost[e] *= float64(r.IntN(2))
+		}
+	}
 	if rapid.Bool().Draw(t, "limited") {
 		p.Limit = make([]int32, nodes)
 		for v := range p.Limit {
@@ -89,6 +94,25 @@ func TestMovesNeverWorsen(t *testing.T) {
 			sound(t, l)
 			if after := l.total(); better != (after < before) || after > before {
 				t.Fatalf("%s says %v, from %v to %v", name, better, before, after)
+			}
+		}
+	})
+}
+
+// TestJumpsKeepATree makes the moves of the annealing, which may cost something.
+func TestJumpsKeepATree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g, edges := raw(t)
+		s := newSolver(g, rapid.Uint64().Draw(t, "chance"))
+		l := s.local
+		l.rng = s.rng
+		l.t.build(edges)
+		for range 100 {
+			before, least := l.total(), -10*s.rng.ExpFloat64()
+			moved := s.jump(least)
+			sound(t, l)
+			if after := l.total(); moved && (!near(before-l.gain, after) || l.gain <= least) || !moved && after != before {
+				t.Fatalf("moved: %v, a gain of %v, more than %v, from %v to %v", moved, l.gain, least, before, after)
 			}
 		}
 	})

@@ -149,9 +149,11 @@ func (l *local) meet(u, v int32) int32 {
 	return u
 }
 
-// dearest returns the dearest segment between v and top, which is above it.
-func (l *local) dearest(v, top int32) (worst segment) {
+// dearest returns the dearest segment between v and top, which is above it; one of
+// less than no cost if they are the same. Segments may cost nothing.
+func (l *local) dearest(v, top int32) segment {
 	t := l.t
+	worst := segment{cost: -1}
 	now := segment{low: v}
 	for x := v; x != top; {
 		now.cost += l.cost[t.up[x]]

@@ -84,6 +84,7 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 		c.settle()
 	}
 	c.tellSlots()
+	c.tellOwn()
 	c.out = nil
 }
 

@@ -67,13 +67,26 @@ func (c *Core) plan(g *group) {
 	c.plans++
 	g.plan = c.plans
 	c.count(g)
-	p := PlanRequest{Group: g.id, Plan: g.plan, Request: req, OwnSlots: c.ownSlots(g)}
-	for _, t := range g.trees() {
-		if !t.removing {
-			p.Own = append(p.Own, t.plan.Tree)
+	c.out.Plans = append(c.out.Plans, PlanRequest{Group: g.id, Plan: g.plan, Request: req})
+}
+
+// tellOwn adds to the plans that are asked for what the groups have: at the end of
+// the step, since the planner counts first what the step has changed.
+func (c *Core) tellOwn() {
+	for i := range c.out.Plans {
+		p := &c.out.Plans[i]
+		p.Own, p.OwnSlots = nil, nil
+		g := c.groups[p.Group]
+		if g == nil || g.plan != p.Plan {
+			continue // it is asked for no longer
+		}
+		p.OwnSlots = c.ownSlots(g)
+		for _, t := range g.trees() {
+			if !t.removing {
+				p.Own = append(p.Own, t.plan.Tree)
+			}
 		}
 	}
-	c.out.Plans = append(c.out.Plans, p)
 }
 
 // request returns what g asks of a tree, wherever it is to be.

@@ -291,6 +291,47 @@ func (w *world) node(name string) topology.NodeID {
 	return n
 }
 
+// TestLostWhereItIsAskedFor loses a tree in the step that asks for a new one: what
+// does not count for the plan is what is there after the step.
+func TestLostWhereItIsAskedFor(t *testing.T) {
+	w := newWorld(detour(), Config{MinWindow: 2}, 1000)
+	for i := range w.agents {
+		w.connect(i)
+	}
+	spine := w.node("spine")
+	w.setNode(spine, false)
+	for _, name := range []string{"a", "b"} {
+		w.watchAll(w.create(name, 16, 0, 2).Group)
+	}
+	w.settle()
+	w.setNode(spine, true)
+	w.wait(DefaultConfig().Settle)
+	if len(w.plans) != 1 || w.plans[0].Group != 1 {
+		t.Fatalf("asked for %+v", w.plans)
+	}
+	p := w.plans[0]
+	w.plans = nil
+	plan, err := p.Choose(w.planner, w.overlay.View(), w.load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.load.Add(plan.Tree, 0)
+	w.loaded++
+	lost := w.core.groups[2].active.epoch
+	w.step(Planned{Group: 1, Plan: p.Plan, Chosen: plan}, Report{Group: 2, Entered: lost, Way: HostTree, Lost: lost})
+	if len(w.plans) != 1 || w.plans[0].Group != 2 || len(w.out.Unloads) == 0 {
+		t.Fatalf("asked for %+v, %d trees are unloaded", w.plans, len(w.out.Unloads))
+	}
+	if n := len(w.plans[0].Own); n > 0 {
+		t.Errorf("%d trees are to be taken off the load that do not count any more", n)
+	}
+	w.settle()
+	w.run(time.Second)
+	if err := w.finish(); err != nil || w.fault != nil {
+		t.Error(err, w.fault)
+	}
+}
+
 // TestReviewsComeOneAfterTheOther, so that groups without a tree need not wait.
 func TestReviewsComeOneAfterTheOther(t *testing.T) {
 	w := newWorld(detour(), Config{MinWindow: 2}, 1000)

@@ -33,13 +33,24 @@ type world struct {
 	plans   []PlanRequest
 	planner *pathsel.Planner
 	load    *pathsel.Load
-	loaded  int // trees that count in load
+	loaded  int        // trees that count in load
+	told    []int      // slots by switch, as the planner was told
+	later   []loadTask // what the planner has yet to count
+	asked   uint64     // the last plan that was asked for
 	toStore []Record
 	disk    map[diskKey]Record
 	full    bool                      // the store refuses everything
 	members map[[2]uint32]*fakeMember // by group and rank
 	replies map[uint64]Reply
 	seen    *sightings
+}
+
+// loadTask is what the planner is told to count: it does so in the order of all that
+// it is asked.
+type loadTask struct {
+	after          uint64 // the plan that is made before
+	loads, unloads []pathsel.Tree
+	slots          []SlotUse
 }
 
 type diskKey struct {
@@ -110,7 +121,7 @@ func (w *world) startManager() {
 	}
 	w.core = must(Restore(w.graph, w.cfg, records))
 	w.load, w.loaded = pathsel.NewLoad(w.graph), 0
-	w.plans, w.toStore = nil, nil
+	w.plans, w.later, w.asked, w.toStore, w.told = nil, nil, 0, nil, make([]int, w.graph.Switches())
 	for _, m := range w.members {
 		m.watching = false
 	}
@@ -172,23 +183,23 @@ func (w *world) step(batch ...Input) {
 		w.watcher(&w.out)
 	}
 	w.toStore = append(w.toStore, w.out.Persist...)
-	for _, t := range w.out.Loads {
-		w.load.Add(t, 0)
-		w.loaded++
-	}
-	for _, t := range w.out.Unloads {
-		w.load.Remove(t, 0)
-		w.loaded--
-	}
+	w.loaded += len(w.out.Loads) - len(w.out.Unloads)
 	for _, u := range w.out.Slots {
-		w.load.SetSlots(u.Switch, u.Slots)
+		w.told[w.graph.SwitchIndex(u.Switch)] = u.Slots
 	}
 	for i := range w.core.fleet {
-		if d := &w.core.fleet[i]; d.used != w.load.UsedSlots(d.node) {
-			w.fail("switch %s: %d slots are reserved, the planner was told %d", d.name, d.used, w.load.UsedSlots(d.node))
+		if d := &w.core.fleet[i]; d.used != w.told[i] {
+			w.fail("switch %s: %d slots are reserved, the planner was told %d", d.name, d.used, w.told[i])
 		}
 	}
+	w.later = append(w.later, loadTask{
+		w.asked, slices.Clone(w.out.Loads), slices.Clone(w.out.Unloads), slices.Clone(w.out.Slots),
+	})
 	w.plans = append(w.plans, w.out.Plans...)
+	for _, p := range w.out.Plans {
+		w.asked = max(w.asked, p.Plan)
+	}
+	w.count()
 	for _, m := range w.out.Prepares {
 		w.send(m.Switch, m.Prepare)
 	}
@@ -202,6 +213,44 @@ func (w *world) step(batch ...Input) {
 		w.replies[r.Req] = r
 	}
 	w.tellMembers()
+}
+
+// count has the planner count what comes before the next plan.
+func (w *world) count() {
+	for len(w.later) > 0 && (len(w.plans) == 0 || w.later[0].after < w.plans[0].Plan) {
+		t := w.later[0]
+		w.later = w.later[1:]
+		for _, tree := range t.loads {
+			w.load.Add(tree, 0)
+		}
+		for _, tree := range t.unloads {
+			w.load.Remove(tree, 0)
+		}
+		for _, u := range t.slots {
+			w.load.SetSlots(u.Switch, u.Slots)
+		}
+	}
+}
+
+// checkOwn holds what does not count for a plan against what counts.
+func (w *world) checkOwn(p *PlanRequest) {
+	own := pathsel.NewLoad(w.graph)
+	for _, t := range p.Own {
+		own.Add(t, 0)
+	}
+	for _, u := range p.OwnSlots {
+		own.SetSlots(u.Switch, u.Slots)
+	}
+	for l := range w.graph.AllLinks() {
+		if own.LinkTrees(l) > w.load.LinkTrees(l) {
+			w.fail("plan %d: the group has %d trees on link %d, where %d count", p.Plan, own.LinkTrees(l), l, w.load.LinkTrees(l))
+		}
+	}
+	for i := range w.graph.Switches() {
+		if n := w.graph.Switch(i); own.UsedSlots(n) > w.load.UsedSlots(n) {
+			w.fail("plan %d: the group has %d slots on %s, where %d count", p.Plan, own.UsedSlots(n), w.graph.Name(n), w.load.UsedSlots(n))
+		}
+	}
 }
 
 func (w *world) send(n topology.NodeID, in agent.Input) {
@@ -314,6 +363,7 @@ func (w *world) plan() {
 	}
 	p := w.plans[0]
 	w.plans = w.plans[1:]
+	w.checkOwn(&p)
 	plan, err := p.Choose(w.planner, w.overlay.View(), w.load)
 	if err == nil {
 		w.checkPlan(&p, &plan.Tree)
