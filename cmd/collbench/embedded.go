@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -47,6 +48,9 @@ Fabrics are files (docs/topology.md), or one of
 	return cmd
 }
 
+// vectorsEach are the vectors that a member holds at least: its own and the result.
+const vectorsEach = 2
+
 func runEmbedded(cmd *cobra.Command, f *benchFlags, fabric string) (err error) {
 	c, err := f.config()
 	if err != nil {
@@ -54,6 +58,9 @@ func runEmbedded(cmd *cobra.Command, f *benchFlags, fabric string) (err error) {
 	}
 	g, err := topology.Open(fabric)
 	if err != nil {
+		return err
+	}
+	if err := process.CheckMemory(process.Vectors{Members: g.Hosts(), Bytes: slices.Max(c.Bytes), Each: vectorsEach}); err != nil {
 		return err
 	}
 	ctx, cancel := f.within(cmd.Context())

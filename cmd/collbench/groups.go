@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/crowd"
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 )
 
 // errElsewhere tells that groups were to be offloaded and were not.
@@ -33,7 +35,7 @@ idle groups for each member and each tree on a switch, without what there was
 before; and at the end of hosts, agents and manager. The exit status is 1 if a
 result is wrong, or if a group was not offloaded that was to be.`,
 		Example: `  collbench groups --groups 1,20,200
-  collbench groups --groups 1000 --way host-tree --format json`,
+  collbench groups --groups 1000 --way host --format json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "text" && format != "json" {
@@ -47,11 +49,24 @@ result is wrong, or if a group was not offloaded that was to be.`,
 				}
 				p.Bytes = append(p.Bytes, n)
 			}
+			if p.Way == "host" { // as the other commands call it
+				p.Way = "host-tree"
+			}
+			if err := p.Validate(); err != nil {
+				return err
+			}
+			g, err := crowd.Open(p.Fabric, p.Slots)
+			if err != nil {
+				return err
+			}
+			if err := process.CheckMemory(process.Vectors{Members: g.Hosts() * slices.Max(p.Groups), Bytes: slices.Max(append(p.Bytes, 0)), Each: 1}); err != nil {
+				return err
+			}
 			b := benchFlags{timeout: timeout}
 			ctx, cancel := b.within(cmd.Context())
 			defer cancel()
 			table := crowd.NewTable(cmd.OutOrStdout(), format == "json")
-			err := p.Measure(ctx, cmd.ErrOrStderr(), table.Add)
+			err = p.Measure(ctx, cmd.ErrOrStderr(), table.Add)
 			wrong, elsewhere, werr := table.Close()
 			switch err := errors.Join(err, werr); {
 			case err != nil:
@@ -66,9 +81,10 @@ result is wrong, or if a group was not offloaded that was to be.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&p.Fabric, "fabric", p.Fabric, "the `fabric`: a specification, or a file; its hosts are the members")
+	flags.StringVar(&p.Fabric, "topology", p.Fabric, "the fabric: a specification or a `file`; its hosts are the members")
+	process.FormerFlag(flags, "fabric", "topology")
 	flags.IntSliceVar(&p.Groups, "groups", p.Groups, "`numbers` of groups, each measured by itself")
-	flags.StringVar(&p.Way, "way", p.Way, "`way` that operations run: offload, or host-tree, without a manager")
+	flags.StringVar(&p.Way, "way", p.Way, "`way` that operations run: offload, or host, without a manager")
 	flags.StringSliceVar(&sizes, "bytes", []string{"8", "64KiB"}, "`sizes` of each member's vector of float32")
 	flags.IntVar(&p.Iterations, "iterations", p.Iterations, "timed `operations` of each size on all groups")
 	flags.Uint32Var(&p.Window, "window", 0, "most `chunks` in flight, a power of two; 0: the library's default")

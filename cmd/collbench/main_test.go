@@ -12,6 +12,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/bench"
 	"github.com/tributary-fabric/tributary/cmd/collbench/field"
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/netlab"
 )
@@ -127,6 +128,8 @@ func TestBadFlags(t *testing.T) {
 	}{
 		"bytes":         {[]string{"embedded", "--bytes", "1MB"}, errUsage, `"1MB" is no number of bytes`},
 		"many elements": {[]string{"embedded", "--bytes", "16GiB"}, bench.ErrConfig, "at most 4294967295 elements, which of float32 are 17179869180 bytes"},
+		"memory":        {[]string{"embedded", "--topology", "fat-tree:32", "--bytes", "16GiB", "--type", "float64"}, process.ErrMemory, "8192 members with 2 vectors"},
+		"much memory":   {[]string{"groups", "--groups", "65536", "--topology", "fat-tree:32", "--bytes", "16GiB"}, process.ErrMemory, "take shorter vectors"},
 		"part element":  {[]string{"embedded", "--bytes", "10"}, bench.ErrConfig, "multiple of the 4"},
 		"type":          {[]string{"embedded", "--type", "int8"}, errUsage, "--type"},
 		"reduction":     {[]string{"embedded", "--reduction", "mean"}, errUsage, "--reduction"},

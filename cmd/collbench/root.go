@@ -81,6 +81,9 @@ func (f *benchFlags) config() (c bench.Config, err error) {
 		Collective: bench.Collective(f.collective), Iterations: f.iterations, Way: bench.Way(f.way), Pace: bench.Pace(f.pace), Seed: f.seed,
 		Stripes: f.stripes, Roots: f.roots,
 	}
+	if f.way == "host-tree" { // as results call it
+		c.Way = bench.Host
+	}
 	if c.Function, err = reduce.ParseFunction(f.reduction); err != nil {
 		return c, fmt.Errorf("%w --reduction: %w", errUsage, err)
 	}

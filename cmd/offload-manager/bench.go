@@ -3,12 +3,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/planbench"
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 )
 
 func newBench() *cobra.Command {
-	return family(&cobra.Command{Use: "bench", Short: "Measure how well the manager plans"}, newBenchPlan())
+	return process.Family(&cobra.Command{Use: "bench", Short: "Measure how well the manager plans"}, newBenchPlan())
 }
 
 func newBenchPlan() *cobra.Command {

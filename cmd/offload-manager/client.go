@@ -179,6 +179,7 @@ func possible(what string, names []string) string {
 // formatFlag adds --format to a command; the first is the default.
 func formatFlag(cmd *cobra.Command, formats ...string) func() (string, error) {
 	text := cmd.Flags().String("format", formats[0], "output `format`: "+strings.Join(formats, ", "))
+	process.Choices(cmd, "format", formats...)
 	return func() (string, error) {
 		if !slices.Contains(formats, *text) {
 			return "", fmt.Errorf("%w --format %q: possible are %s", errUsage, *text, strings.Join(formats, ", "))

@@ -56,6 +56,9 @@ Fabrics are files (docs/topology.md), or one of
 	flags.Var(&f.bytes, "bytes", "`size` of each host's vector, such as 65536, 64KiB or 4MiB")
 	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of the vectors' elements")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "give up after this `time`")
+	completeFabric(cmd)
+	process.Choices(cmd, "type", names(demo.Types())...)
+	process.Choices(cmd, "function", names(topology.AllFunctions().List())...)
 	o := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		c, err := f.config()

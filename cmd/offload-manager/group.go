@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
@@ -21,7 +22,7 @@ import (
 func newGroup() *cobra.Command {
 	cmd := &cobra.Command{Use: "group", Short: "Create, list, show, explain and delete groups"}
 	c := addClient(cmd)
-	return family(cmd, newGroupCreate(c), newGroupList(c), newGroupShow(c), newGroupExplain(c), newGroupDelete(c))
+	return process.Family(cmd, newGroupCreate(c), newGroupList(c), completeGroup(newGroupShow(c), c), completeGroup(newGroupExplain(c), c), completeGroup(newGroupDelete(c), c))
 }
 
 // createFlags are the terms of a group as they are written.
@@ -85,6 +86,9 @@ host library make their groups themselves.`,
 	flags.StringSliceVar(&f.functions, "functions", nil, "reduction functions of its operations (default all): "+listed(topology.AllFunctions().List()))
 	flags.StringSliceVar(&f.types, "types", nil, "their element types (default all): "+listed(topology.AllTypes().List()))
 	f.purpose.add(flags)
+	completePurpose(cmd)
+	process.Choices(cmd, "functions", names(topology.AllFunctions().List())...)
+	process.Choices(cmd, "types", names(topology.AllTypes().List())...)
 	flags.IntVar(&f.stripes, "stripes", 0, "make up to so `many` groups of these hosts, lanes with trees apart from each other")
 	flags.IntVar(&f.roots, "roots", 0, "make up to so `many` groups, each of some of the hosts and with a root of its own")
 	format := formatFlag(cmd, "text", "json")

@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // machine is a network namespace and a mount namespace that stand for a
@@ -153,6 +156,7 @@ type unit struct {
 	command, user, state string
 	private, strict      bool
 	privileges           bool
+	notifies             bool // when it serves
 }
 
 // readUnit reads the part of a service's file that says how it runs.
@@ -171,6 +175,8 @@ func (m *machine) readUnit(service string) (u unit) {
 		case strings.HasPrefix(line, "["):
 			section = line
 		case section != "[Service]" || line == "":
+		case line == "Type=notify":
+			u.notifies = true
 		case name == "ExecStart":
 			u.command = value
 		case name == "User":
@@ -232,7 +238,28 @@ func (m *machine) systemctl(args []string) {
 			m.Errorf("systemd-analyze: %v: %s", err, out)
 		}
 	}
-	m.daemons[service] = follow(m.T, m.command("unshare", "--mount", "sh", "-ec", m.readUnit(service).script()))
+	u := m.readUnit(service)
+	start := m.command("unshare", "--mount", "sh", "-ec", u.script())
+	if !u.notifies {
+		m.daemons[service] = follow(m.T, start)
+		return
+	}
+	path := "/etc/systemd/notify-" + service
+	_ = os.Remove(m.root + path) // there is none at the first start
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: m.root + path, Net: "unixgram"})
+	if err == nil {
+		defer socket.Close()
+		err = errors.Join(os.Chmod(m.root+path, 0o777), socket.SetReadDeadline(time.Now().Add(patience)))
+	}
+	if err != nil {
+		m.Fatal(err)
+	}
+	start.Env = append(os.Environ(), "NOTIFY_SOCKET="+path)
+	m.daemons[service] = follow(m.T, start)
+	said := make([]byte, 100)
+	if n, err := socket.Read(said); err != nil || string(said[:n]) != "READY=1" {
+		m.Fatalf("%s told systemd %q, %v; it logged %s", service, said[:n], err, strings.Join(m.daemons[service].last, "\n"))
+	}
 }
 
 // stop ends a service as systemd does.

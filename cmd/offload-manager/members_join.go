@@ -47,6 +47,7 @@ where the others reach it, if neither is given.`,
 	admin := flags.String("admin", "", "`address` (host:port) of metrics and of the page that members asks")
 	flags.String("log-level", "", "debug, info, warn or error")
 	flags.String("log-format", "", "text or json")
+	process.LogChoices(cmd)
 	read := func() (*settings.Node, error) {
 		n := &settings.Node{Log: settings.Log{Level: "info", Format: "text"}}
 		if path != "" {

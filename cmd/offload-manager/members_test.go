@@ -127,7 +127,7 @@ func TestMembersErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no node":    {nil, `"node"`},
+		"no node":    {nil, "--node is missing"},
 		"no address": {[]string{"--node", "here"}, "--node"},
 		"no zone":    {[]string{"--node", strings.TrimPrefix(none.URL, "http://")}, "no node of a zone"},
 		"garbage":    {[]string{"--node", garbage}, garbage},

@@ -35,6 +35,7 @@ func addOutput(cmd *cobra.Command) *output {
 	o := new(output)
 	cmd.Flags().StringVar(&o.format, "format", drawn[0], "output `format`: "+strings.Join(drawn, ", "))
 	cmd.Flags().StringVar(&o.picture, "picture", "", "`file` for a picture as well, as SVG")
+	process.Choices(cmd, "format", drawn...)
 	return o
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/whatif"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/pathsel"
@@ -59,6 +60,10 @@ them with fresh plans. docs/planning.md explains the criteria and the model.`,
 	flags.BoolVar(&f.config.Partial, "partial", false, "leave out members that cannot be reached")
 	flags.StringVar(&f.model, "model", "", "`file` of a cost model")
 	flags.StringVar(&f.measured, "measured", "", "`file` of measurements: print the model that fits them, and plan nothing")
+	completeFabric(cmd)
+	process.Choices(cmd, "criterion", criteria...)
+	process.Choices(cmd, "type", names(topology.AllTypes().List())...)
+	process.Choices(cmd, "function", append(names(topology.AllFunctions().List()), "barrier", "broadcast", "gather", "scatter", "all-to-all")...)
 	o := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if err := o.begin(); err != nil {

@@ -52,6 +52,7 @@ the file, which docs/examples/manager.yaml explains.`,
 	flags.String("log-level", "", "debug, info, warn or error")
 	flags.String("log-format", "", "text or json")
 	_ = cmd.MarkFlagRequired("config") // its only error is that there is no such flag
+	process.LogChoices(cmd)
 	return cmd
 }
 

@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/store"
 )
 
 func newStore() *cobra.Command {
 	cmd := &cobra.Command{Use: "store", Short: "Look into the file that keeps a manager's state, and mend it"}
-	return family(cmd, newStoreCheck(), newStoreRemove())
+	return process.Family(cmd, newStoreCheck(), newStoreRemove())
 }
 
 func newStoreCheck() *cobra.Command {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 )
@@ -13,10 +14,10 @@ import (
 func newSwitch() *cobra.Command {
 	cmd := &cobra.Command{Use: "switch", Short: "List switches, take them out of use and back into it"}
 	c := addClient(cmd)
-	return family(cmd,
+	return process.Family(cmd,
 		newSwitchList(c),
-		newDrain(c, "drain", "Take a switch out of use: its groups move to other trees, without an error", "draining", true),
-		newDrain(c, "undrain", "Take a switch back into use", "in use", false),
+		completeSwitch(newDrain(c, "drain", "Take a switch out of use: its groups move to other trees, without an error", "draining", true), c),
+		completeSwitch(newDrain(c, "undrain", "Take a switch back into use", "in use", false), c),
 	)
 }
 

@@ -16,7 +16,7 @@ import (
 
 func newTopology() *cobra.Command {
 	cmd := &cobra.Command{Use: "topology", Short: "Show the fabric as the manager sees it, check or import a topology file"}
-	return family(cmd, newTopologyShow(), newTopologyCheck(), newTopologyImport())
+	return process.Family(cmd, newTopologyShow(), newTopologyCheck(), newTopologyImport())
 }
 
 func newTopologyShow() *cobra.Command {

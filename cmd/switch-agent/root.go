@@ -72,6 +72,8 @@ shows why.`,
 	flags.String("log-level", "", "debug, info, warn or error")
 	flags.String("log-format", "", "text or json")
 	_ = cmd.MarkFlagRequired("config") // its only error is that there is no such flag
+	process.LogChoices(cmd)
+	process.Choices(cmd, "pipeline", "soft", "p4")
 	return cmd
 }
 

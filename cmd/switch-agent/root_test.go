@@ -92,7 +92,7 @@ func TestBadInput(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"run"}, `required flag(s) "config"`},
+		{[]string{"run"}, "--config is missing"},
 		{[]string{"run", "--config", "/nowhere/agent.yaml"}, "/nowhere/agent.yaml"},
 		{[]string{"run", "--config", good, "--listen", "here"}, "host:port"},
 		{[]string{"run", "--config", good, "--log-level", "loud"}, "one of [debug info warn error]"},

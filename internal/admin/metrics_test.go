@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/membership"
@@ -214,8 +215,44 @@ func TestMetricsAreThoseOfTheDocument(t *testing.T) {
 			t.Errorf("%s is a %s; docs/metrics.md says %q", name, f.kind, documented[name].kind)
 		}
 	}
-	if missing := len(documented) - len(families); missing > 3 { // refusals, drops and mismatches, of which there are none
+	if missing := len(documented) - len(families); missing > 5 { // refusals, drops and mismatches, of which there are none, and the ends of two certificates
 		t.Errorf("%d metrics have no value", missing)
+	}
+}
+
+// Every rule for alerts asks for metrics and labels that there are, and says what
+// to do.
+func TestAlertsAskForMetricsOfTheDocument(t *testing.T) {
+	text, err := os.ReadFile("../../docs/examples/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Groups []struct {
+			Name  string
+			Rules []struct {
+				Alert, Expr, For    string
+				Labels, Annotations map[string]string
+			}
+		}
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&file); err != nil || len(file.Groups) != 1 {
+		t.Fatalf("%d groups, %v", len(file.Groups), err)
+	}
+	documented := documented(t)
+	metric := regexp.MustCompile(`(tributary_[a-z_]+)(?:\{([a-z]+)(?:=|!=|=~)"[^"]+"\})?`)
+	for _, r := range file.Groups[0].Rules {
+		asked := metric.FindAllStringSubmatch(r.Expr, -1)
+		if len(asked) == 0 || r.Alert == "" || r.Annotations["summary"] == "" || r.Annotations["action"] == "" || r.Labels["severity"] == "" {
+			t.Errorf("the rule %+v is not whole", r)
+		}
+		for _, m := range asked {
+			if f, there := documented[m[1]]; !there || !strings.Contains(f.labels, m[2]) {
+				t.Errorf("%s asks for %s, of which docs/metrics.md says %+v", r.Alert, m[0], f)
+			}
+		}
 	}
 }
 

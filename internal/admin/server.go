@@ -16,7 +16,7 @@ const DefaultListen = "127.0.0.1:0"
 
 // ErrRemote: an address can be reached from other machines, and that is not
 // allowed.
-var ErrRemote = errors.New("admin: only loopback addresses are served, unless remote access is allowed explicitly")
+var ErrRemote = errors.New("admin: only loopback addresses are served, unless remote access is allowed (\"remote: true\" in a configuration file's \"admin\")")
 
 const (
 	headerTimeout = 5 * time.Second // for a request's header to arrive
@@ -81,6 +81,9 @@ func (c Config) Check() error {
 	if err != nil {
 		return fmt.Errorf("admin: %w", err)
 	}
+	if err := c.mayListen(); err != nil {
+		return err
+	}
 	c.Listen = net.JoinHostPort(host, "0")
 	listener, err := listen(c)
 	if err != nil {
@@ -89,15 +92,24 @@ func (c Config) Check() error {
 	return listener.Close()
 }
 
-func listen(c Config) (net.Listener, error) {
+// mayListen returns ErrRemote if the address is for more than this machine, and
+// that is not allowed.
+func (c Config) mayListen() error {
 	a, err := net.ResolveTCPAddr("tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("admin: %w", err)
+		return fmt.Errorf("admin: %w", err)
 	}
 	if !c.AllowRemote && !a.IP.IsLoopback() {
-		return nil, fmt.Errorf("%w: %s", ErrRemote, c.Listen)
+		return fmt.Errorf("%w: %s", ErrRemote, c.Listen)
 	}
-	listener, err := net.ListenTCP("tcp", a)
+	return nil
+}
+
+func listen(c Config) (net.Listener, error) {
+	if err := c.mayListen(); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}

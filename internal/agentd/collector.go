@@ -26,6 +26,7 @@ var (
 	descBytes    = newDesc("bytes_total", "Bytes of these packets, IP and UDP headers included.", "direction")
 	descRefused  = newDesc("send_failures_total", "Packets that the network refused to send.")
 	descOverflow = newDesc("receive_overflows_total", "Packets that found a receive buffer full.")
+	descExpiry   = newDesc("certificate_expiry_timestamp_seconds", "When the certificate in use, or its authority's, expires.")
 )
 
 // events are the metrics that one event of the aggregate cores is.
@@ -54,7 +55,7 @@ func (d *Daemon) Collector() prometheus.Collector { return collector{d} }
 // Describe implements prometheus.Collector.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descTrees, descSlots, descUsed, descDraining, descRepairs, descDrops, descPackets, descBytes, descRefused, descOverflow,
+		descTrees, descSlots, descUsed, descDraining, descRepairs, descDrops, descPackets, descBytes, descRefused, descOverflow, descExpiry,
 	} {
 		to <- d
 	}
@@ -65,6 +66,9 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(to chan<- prometheus.Metric) {
+	if c.cfg.Trust != nil {
+		to <- prometheus.MustNewConstMetric(descExpiry, prometheus.GaugeValue, float64(c.cfg.Trust.Until().Unix()))
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
 	n, err := c.census(ctx)

@@ -37,6 +37,7 @@ var (
 	descLinksDown   = newDesc("links_down", "Links that are down.")
 	descMismatch    = newDesc("link_mismatch", "1 for a link that does not carry what trees say that they exchange over it, at this end and in this direction.", "link", "switch", "direction")
 	descMismatches  = newDesc("link_mismatches_total", "Mismatches of links that were found.")
+	descCertificate = newDesc("certificate_expiry_timestamp_seconds", "When the certificate in use, or its authority's, expires.")
 )
 
 type collector struct{ *Daemon }
@@ -49,7 +50,7 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descGroups, descTrees, descSwitches, descConnected, descDrained, descSlots, descFree, descWanted, descFullest, descResizes, descLost,
 		descPlans, descPlanning, descRefusals, descEpochs, descSaveFailure,
-		descLinksDown, descMismatch, descMismatches,
+		descLinksDown, descMismatch, descMismatches, descCertificate,
 	} {
 		to <- d
 	}
@@ -74,6 +75,9 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	counter(descSaveFailure, c.counts.unsaved.Load())
 	c.collectLinks(to)
 	counter(descMismatches, c.alarms.found.Load())
+	if c.cfg.Trust != nil {
+		to <- prometheus.MustNewConstMetric(descCertificate, prometheus.GaugeValue, float64(c.cfg.Trust.Until().Unix()))
+	}
 }
 
 // collectLinks tells of the links that are not as they should be.

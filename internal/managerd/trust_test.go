@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/agentd"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
@@ -344,5 +346,47 @@ func TestPlaintextStaysOnLoopback(t *testing.T) {
 	b.Data = netip.IPv4Unspecified()
 	if _, err := agentd.Start(b); !errors.Is(err, rpc.ErrPlaintext) {
 		t.Errorf("an agent's data: %v", err)
+	}
+}
+
+// Manager and agent export when their certificates expire.
+func TestCertificateExpiryIsExported(t *testing.T) {
+	d := newTrust(t)
+	own, of := d.source(pki.Manager, "m"), d.source(pki.Agent, "leaf-0")
+	g, err := topology.LeafSpine(2, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := managerd.Start(managerd.Config{Topology: g, Listen: "127.0.0.1:0", Trust: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Kill()
+	a, err := agentd.Start(agentd.Config{
+		Switch: "leaf-0", Capability: topology.DefaultCapability(), Listen: "127.0.0.1:0", Data: netip.MustParseAddr("127.0.0.1"), Trust: of,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Kill()
+	for name, x := range map[string]struct {
+		from  prometheus.Collector
+		until time.Time
+	}{"tributary_manager_": {m.Collector(), own.Until()}, "tributary_agent_": {a.Collector(), of.Until()}} {
+		r := prometheus.NewRegistry()
+		r.MustRegister(x.from)
+		all, err := r.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0.0
+		for _, f := range all {
+			if f.GetName() == name+"certificate_expiry_timestamp_seconds" {
+				got = f.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		if got != float64(x.until.Unix()) || x.until.Before(time.Now()) {
+			t.Errorf("%s: it expires at %v, and exported is %v", name, x.until, got)
+		}
 	}
 }

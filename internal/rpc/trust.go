@@ -19,7 +19,7 @@ import (
 // ErrPlaintext: without certificates everybody who reaches a server may do
 // everything, so that it serves only its own machine unless it is told
 // otherwise.
-var ErrPlaintext = errors.New("rpc: without certificates only loopback addresses are served, unless plaintext is allowed explicitly")
+var ErrPlaintext = errors.New("rpc: without certificates only loopback addresses are served, unless plaintext is allowed (\"plaintext: true\" in a configuration file)")
 
 // Listen opens the listener of a server, or says that it must not be opened.
 func Listen(address string, c ServerConfig) (net.Listener, error) {

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
+
+	"github.com/tributary-fabric/tributary/cmd/internal/terminal"
 )
 
 // Row is what one measurement tells.
@@ -41,7 +42,7 @@ func spread(all []time.Duration) Spread {
 
 // WriteText writes rows as a table for people.
 func WriteText(w io.Writer, rows []Row) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := terminal.NewTable(w, 2)
 	fmt.Fprintln(t, "tree\tnodes\tbytes\tat once\tasked/s\tbroadcasts\trate/s\tlast receipt p50\tp99\tp99.9\tcomplete p50\tp99\tp99.9\tp99/p50")
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%d\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f\n",

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"text/tabwriter"
+
+	"github.com/tributary-fabric/tributary/cmd/internal/terminal"
 )
 
 // Table writes rows as they come as JSON, or in the end as text.
@@ -29,7 +30,7 @@ func (t *Table) Add(r Row) error {
 // Close writes what is not written yet. It returns how many results were wrong,
 // and how many groups were to be offloaded and were not, at the end.
 func (t *Table) Close() (wrong, elsewhere int, err error) {
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(t.out, 2)
 	for i := range t.rows {
 		r := &t.rows[i]
 		if r.Way == Ways[0] {

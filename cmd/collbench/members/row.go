@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"github.com/tributary-fabric/tributary/cmd/internal/terminal"
 )
 
 // Row is one line of the table: what was asked, and what was measured.
@@ -60,7 +61,7 @@ func (t *Table) Close() (missed int, err error) {
 	if t.json || len(t.rows) == 0 {
 		return missed, nil
 	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(t.out, 2)
 	fmt.Fprintln(w, "ROW\tWHAT\tASKED\tMEASURED\t")
 	for i := range t.rows {
 		r := &t.rows[i]

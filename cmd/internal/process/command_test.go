@@ -16,9 +16,12 @@ import (
 
 func program() *cobra.Command {
 	root := &cobra.Command{Use: "prog", SilenceUsage: true, SilenceErrors: true}
+	none := &cobra.Command{Use: "none --config FILE", Args: cobra.NoArgs, Run: func(*cobra.Command, []string) {}}
+	none.Flags().String("config", "", "configuration")
+	_ = none.MarkFlagRequired("config")
 	root.AddCommand(
 		&cobra.Command{Use: "one FILE", Args: cobra.ExactArgs(1), Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), "done") }},
-		&cobra.Command{Use: "none --config FILE", Args: cobra.NoArgs, Run: func(*cobra.Command, []string) {}},
+		none,
 		&cobra.Command{Use: "many NAME HOST...", Args: cobra.MinimumNArgs(2), Run: func(*cobra.Command, []string) {}},
 	)
 	return process.Root(root)
@@ -31,6 +34,8 @@ func TestArgumentsAreNamed(t *testing.T) {
 		{"none x", `the argument "x" is too much; usage: prog none --config FILE`},
 		{"many a", "HOST is missing; usage: prog many NAME HOST..."},
 		{"one --flag a", `unknown flag: --flag; "prog one --help" lists the flags`},
+		{"none", "--config is missing; usage: prog none --config FILE"},
+		{"tow a", `unknown command "tow" for "prog"; possible are completion, many, none, one, version`},
 	} {
 		root := program()
 		root.SetArgs(strings.Fields(c.args))
@@ -38,12 +43,14 @@ func TestArgumentsAreNamed(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.args, err, c.says)
 		}
 	}
-	var out strings.Builder
-	root := program()
-	root.SetArgs([]string{"--version"})
-	root.SetOut(&out)
-	if err := root.Execute(); err != nil || !strings.HasPrefix(out.String(), "prog ") || strings.Count(out.String(), "\n") != 1 {
-		t.Errorf("%q, %v", out.String(), err)
+	for _, how := range []string{"--version", "version"} {
+		var out strings.Builder
+		root := program()
+		root.SetArgs([]string{how})
+		root.SetOut(&out)
+		if err := root.Execute(); err != nil || !strings.HasPrefix(out.String(), "prog ") || strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("%s: %q, %v", how, out.String(), err)
+		}
 	}
 }
 

@@ -30,3 +30,15 @@ func FormerFlag(flags *pflag.FlagSet, former, now string) {
 	flags.Var(flags.Lookup(now).Value, former, "")
 	_ = flags.MarkHidden(former) // its only error is that there is no such flag
 }
+
+// Choices has shells complete a flag's value.
+func Choices(cmd *cobra.Command, flag string, values ...string) {
+	// Its only errors are that there is no such flag, or that this was done before.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// LogChoices has shells complete the values of --log-level and --log-format.
+func LogChoices(cmd *cobra.Command) {
+	Choices(cmd, "log-level", "debug", "info", "warn", "error")
+	Choices(cmd, "log-format", "text", "json")
+}

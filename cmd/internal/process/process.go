@@ -142,7 +142,8 @@ func startAdmin(d Daemon, a settings.Admin, log *slog.Logger) (*admin.Server, er
 	return admin.Start(c)
 }
 
-// Run closes d when ctx ends, and returns when d has ended. A second signal
+// Run closes d when ctx ends, and returns when d has ended. It tells the service
+// manager when the daemon serves and when it ends. A second signal
 // kills d: it waits for no call, but what it holds is closed; the error is
 // ErrHurried. A third one has Run return at once, whatever is still open, so
 // that the process can always be ended.
@@ -155,6 +156,12 @@ func Run(ctx context.Context, d Daemon, check func() error, log *slog.Logger) er
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
 	log.Info("running until SIGTERM or SIGINT")
+	tell := func(state string) {
+		if err := notify(state); err != nil {
+			log.Warn("it goes on", slog.Any("error", err))
+		}
+	}
+	tell(isReady)
 	for ctx.Err() == nil {
 		select {
 		case <-d.Done():
@@ -165,6 +172,7 @@ func Run(ctx context.Context, d Daemon, check func() error, log *slog.Logger) er
 		case <-ctx.Done():
 		}
 	}
+	tell(isEnding)
 	again := make(chan os.Signal, 2)
 	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(again)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/terminal"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -73,7 +73,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "\n    %s\n", t.reason)
 	}
 	b.WriteString("\n")
-	table := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	table := terminal.NewTable(&b, 3)
 	fmt.Fprintln(table, "\tOPERATION\tWAY\tEPOCHS\tSECONDS\tHOSTS ALONE TAKE\tBUSIEST HOST LINK\tRESULT")
 	for i, o := range r.Operations {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%.3f\t%s\t%.3f of the vector\t%s\n",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/embedded"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -32,6 +33,10 @@ func Run(ctx context.Context, c Config) (report *Report, err error) {
 	g, err := c.open()
 	if err != nil {
 		return nil, err
+	}
+	// Each host's own, its result, and what that should be.
+	if err := process.CheckMemory(process.Vectors{Members: g.Hosts(), Bytes: c.Bytes, Each: 3}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	c.Progress(fmt.Sprintf("starting fabric %s: %d hosts, %d switches", g.Fabric(), g.Hosts(), g.Switches()))
 	fabric, err := embedded.Start(ctx, embedded.Config{

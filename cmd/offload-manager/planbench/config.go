@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/terminal"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -93,7 +93,7 @@ func (r *Report) addTime(name string, took, limit time.Duration, note string) {
 
 // Text writes the table for people.
 func (r *Report) Text(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := terminal.NewTable(w, 2)
 	fmt.Fprintln(t, "figure\tvalue\tlimit\t\tnote")
 	for _, row := range r.Rows {
 		limit, said := "-", ""

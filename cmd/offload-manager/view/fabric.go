@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/terminal"
 	"github.com/tributary-fabric/tributary/internal/picture"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/topology"
@@ -131,7 +131,7 @@ func (v Fabric) Text(w io.Writer) error {
 	for _, s := range v.Switches {
 		isSwitch[s.Name] = true
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	t := terminal.NewTable(w, 3)
 	head := "\nLINK\tSTATE\tTREES\n"
 	for _, l := range v.Links {
 		if l.Up && len(l.Mismatches) == 0 && (l.Trees == 0 || !isSwitch[l.A.Node] || !isSwitch[l.B.Node]) {
@@ -139,7 +139,7 @@ func (v Fabric) Text(w io.Writer) error {
 		}
 		is := state(l.Up)
 		if len(l.Mismatches) > 0 {
-			is += ", mismatch"
+			is += ", " + terminal.Alert("mismatch")
 		}
 		fmt.Fprintf(t, "%s%s:%d - %s:%d\t%s\t%d\n", head, l.A.Node, l.A.Port, l.B.Node, l.B.Port, is, l.Trees)
 		head = ""
@@ -153,18 +153,18 @@ func (v Fabric) Text(w io.Writer) error {
 
 // SwitchesText writes a table of switches.
 func SwitchesText(w io.Writer, all []Switch) error {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	t := terminal.NewTable(w, 3)
 	fmt.Fprintln(t, "SWITCH\tSTATE\tAGENT\tTREES\tSLOTS USED\tWANTED\tCPU\tVERSION")
 	for _, s := range all {
-		is, agent := state(s.Up), "absent"
+		is, agent := state(s.Up), terminal.Alert("absent")
 		if s.Draining {
 			is += ", draining"
 		}
 		if s.Alarms > 0 {
-			is += ", link mismatch"
+			is += ", " + terminal.Alert("link mismatch")
 		}
 		if s.Unusable != "" {
-			is += ", unusable"
+			is += ", " + terminal.Alert("unusable")
 		}
 		if s.Connected {
 			agent = "connected"
@@ -188,7 +188,7 @@ func state(up bool) string {
 	if up {
 		return "up"
 	}
-	return "down"
+	return terminal.Alert("down")
 }
 
 // Scene returns a manager's fabric as it can be drawn.

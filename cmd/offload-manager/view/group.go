@@ -7,9 +7,9 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/terminal"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/picture"
 	"github.com/tributary-fabric/tributary/internal/rpc"
@@ -66,7 +66,7 @@ func SummariesText(w io.Writer, all []Summary) error {
 		_, err := fmt.Fprintln(w, "The manager has no groups.")
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	t := terminal.NewTable(w, 3)
 	fmt.Fprintln(t, "GROUP\tNAME\tSTATE\tMEMBERS\tWATCHING\tEPOCH\tWINDOW\tDEMAND\tBUNDLE")
 	for _, s := range all {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%v\n", s.Group, s.Name, s.State, s.Members, s.Watching, s.Epoch, orDash(s.Window), orDash(s.Demand), s.Bundle)
@@ -334,7 +334,7 @@ func (t *Tree) explain(w io.Writer) {
 			fmt.Fprintf(w, "    %s reaches %s over %s\n", l.Host, l.Switch, strings.Join(l.Links, ", "))
 		}
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := terminal.NewTable(w, 2)
 	fmt.Fprintln(table, "    ROOT\tMETHOD\tHOPS\tDEPTH\tLATENCY\tBANDWIDTH\tUSE\tPRICE\tSHARE\tLOST BY")
 	t.Cost.row(table, t.Switches[0].Switch, t.Method, "(chosen)")
 	for _, r := range t.RunnersUp {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/terminal"
 	"github.com/tributary-fabric/tributary/hostlib/membership"
 )
 
@@ -34,18 +34,18 @@ func MembersText(w io.Writer, s membership.Status) error {
 			return err
 		}
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	t := terminal.NewTable(w, 3)
 	fmt.Fprintln(t, "\nMEMBER\tADDRESS\tSTARTED\tMINOR\tDEATHS\tIS\tSUSPECTED BY")
 	for i := range s.Members {
 		m := &s.Members[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", m.Name, m.Addr, started(m.Version.Incarnation), m.Version.Minor,
-			m.Deaths, roles(m, m.Name == s.Self.Name), dash(strings.Join(m.Suspected, " ")))
+			m.Deaths, roles(m, m.Name == s.Self.Name), suspicions(m.Suspected))
 	}
 	return t.Flush()
 }
 
 func zonesText(w io.Writer, all []membership.Zone) error {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	t := terminal.NewTable(w, 3)
 	fmt.Fprintln(t, "\nZONE\tMEMBERS\tDELEGATES\tSUPERVISORS")
 	for _, z := range all {
 		fmt.Fprintf(t, "%d\t%d\t%d\t%s\n", z.Number, z.Size, z.Delegates, dash(strings.Join(z.Supervisors, " ")))
@@ -80,4 +80,12 @@ func dash(s string) string {
 		return "-"
 	}
 	return s
+}
+
+// suspicions lists who suspects a member.
+func suspicions(by []string) string {
+	if len(by) == 0 {
+		return "-"
+	}
+	return terminal.Alert(strings.Join(by, " "))
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/tributary-fabric/tributary/cmd/internal/terminal"
 	"github.com/tributary-fabric/tributary/internal/picture"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -77,7 +77,7 @@ func (t *TreeReport) write(w io.Writer) {
 	} else {
 		fmt.Fprintf(w, "(a tree of %d switches and members; --format json lists it)\n\n", n)
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := terminal.NewTable(w, 2)
 	fmt.Fprintln(table, "root\tmethod\thops\tdepth\tlatency\tbandwidth\tpresent use\tprice\tshare\tlost by")
 	row := func(root, method string, f Figures, lost string) {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t", root, method, f.Hops, f.Depth)
