@@ -31,7 +31,7 @@ func (k *Codec) Pieces(m *Message, limit int) []gossip.Packet {
 		p.From = k.entry(m.From)
 	}
 	switch m.Type {
-	case gossip.Echo:
+	case gossip.Echo, gossip.Nack:
 		p.About = k.reference(m.From)
 	case gossip.Relay:
 		p.About = k.reference(m.About)
@@ -98,14 +98,14 @@ func (k *Codec) Message(b []byte) (*Message, error) {
 // whom finds who an answer or a request is about: Nobody where the directory
 // does not know it.
 func (k *Codec) whom(m *Message) {
-	if m.Type != gossip.Echo && m.Type != gossip.Relay {
+	if m.Type != gossip.Echo && m.Type != gossip.Nack && m.Type != gossip.Relay {
 		return
 	}
 	i, ok := k.dir.Find(k.packet.About.Key)
 	if !ok {
 		i = Nobody
 	}
-	if m.Type == gossip.Echo {
+	if m.Type != gossip.Relay {
 		m.From = Entry{i, k.packet.About.Version}
 	} else {
 		m.About.Node = i

@@ -39,7 +39,7 @@ func messages(dir *Directory) []*Message {
 		with(Message{Type: gossip.Probe, From: at(a), Target: dir.Key(b), Nonce: 3, About: Entry{Nobody, ver(7, 1)}}),
 		with(Message{Type: gossip.Echo, From: at(b), Nonce: 3, About: Entry{Nobody, ver(7, 2)}}),
 		with(Message{Type: gossip.Relay, From: at(a), About: at(c), Nonce: 3}),
-		with(Message{Type: gossip.Nack, Nonce: 3}),
+		with(Message{Type: gossip.Nack, From: at(b), Nonce: 3, About: Entry{Nobody, ver(7, 2)}}),
 		with(Message{Type: gossip.DiscoveryRequest, From: at(a), Nonce: 3, Boot: true, Stealth: true}),
 		with(Message{Type: gossip.DiscoveryReply, From: at(a), Nonce: 3, Leaves: []Departure{{Node: c, Version: ver(7, 2)}}, Alives: []Entry{at(a)}}),
 	}

@@ -32,13 +32,13 @@ type doubt struct {
 	pause time.Duration
 	end   core.Time // of the time that it has to answer
 
-	open     bool    // that is over, and evidence is missing
-	inquired bool    // it was asked over a connection in this round
-	refused  bool    // nobody takes connections at its address
-	nacks    int     // answers of others that they cannot reach it either
-	alone    bool    // the core decides for itself
-	derived  bool    // it is doubted since it did not answer about another
-	asked    []Index // to probe it, by the last datagrams
+	open     bool         // that is over, and evidence is missing
+	inquired bool         // it was asked over a connection in this round
+	refused  bool         // nobody takes connections at its address
+	silence  []gossip.Key // witnesses: others that cannot reach it either
+	alone    bool         // the core decides for itself
+	derived  bool         // it is doubted since it did not answer about another
+	asked    []Index      // to probe it, by the last datagrams
 
 	before  []Index // standby: one of these that answers reports in the core's place
 	covered bool    // one has
@@ -174,7 +174,7 @@ func (c *Core) convincing(d *doubt, others int) bool {
 		return true
 	case d.cause == broken && !d.refused:
 		return false
-	case others > 0 && d.nacks >= min(c.health.witnesses(c.now), others):
+	case others > 0 && len(d.silence) >= min(c.health.witnesses(c.now), others):
 		return true
 	}
 	d.alone = others == 0 || c.now.Sub(d.since) >= lonely*c.cfg.Grace
@@ -201,10 +201,19 @@ func (c *Core) prolong(d *doubt) {
 // dumb returns who was asked about a node and said nothing. Where many fail at
 // once they may be among them, and those who can be asked fewer than it seems.
 func (d *doubt) dumb() []Index {
-	if d.derived || d.nacks > 0 || d.cause == broken && !d.open {
+	if d.derived || len(d.silence) > 0 || d.cause == broken && !d.open {
 		return nil
 	}
 	return d.asked
+}
+
+// testifies takes the word of another that it cannot reach a doubted node either.
+// However often it says so, it is one witness.
+func (c *Core) testifies(d *doubt, witness gossip.Key) {
+	if !slices.Contains(d.silence, witness) {
+		d.silence = append(d.silence, witness)
+	}
+	c.evidence(d)
 }
 
 // evidence looks at what speaks against a node whose time is over.

@@ -19,7 +19,7 @@ type health struct {
 
 	accused [8]accusation // the last ones
 	count   int           // of them, ever
-	wrong   int           // refuted ones that are held against the core
+	wrong   int           // refuted ones that are held against the core, less than mostWitnesses
 	erred   core.Time     // when that was counted last
 }
 
@@ -48,7 +48,7 @@ func (h *health) hears(now core.Time, key gossip.Key, v Version) {
 	for k := range h.accused[:min(h.count, len(h.accused))] {
 		a := &h.accused[k]
 		if a.key == key && a.version.Incarnation == v.Incarnation && a.version.Before(v) && now.Sub(a.at) < forgiven {
-			h.wrong, h.erred = h.held(now)+1, now
+			h.wrong, h.erred = min(h.held(now)+1, mostWitnesses-1), now
 			*a = accusation{}
 		}
 	}
@@ -62,7 +62,7 @@ func (h *health) held(now core.Time) int {
 
 // witnesses returns how many others have to find a node silent, too, before the
 // core accuses it: who was wrong often loses its voice, and gets it back in time.
-func (h *health) witnesses(now core.Time) int { return min(1+h.held(now), mostWitnesses) }
+func (h *health) witnesses(now core.Time) int { return 1 + h.held(now) }
 
 // recovery is how long a step of the score lasts.
 const recovery = time.Second

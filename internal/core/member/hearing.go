@@ -195,9 +195,8 @@ func (c *Core) echoed(m *Message) {
 // nacked takes the news that another cannot reach a doubted node either.
 func (c *Core) nacked(m *Message) {
 	for k := range c.doubts {
-		if d := &c.doubts[k]; d.nonce == m.Nonce && d.step > firstRelay {
-			d.nacks++
-			c.evidence(d)
+		if d := &c.doubts[k]; d.nonce == m.Nonce && d.step > firstRelay && m.From.Node != Nobody {
+			c.testifies(d, c.dir.Key(m.From.Node))
 		}
 	}
 }

@@ -128,9 +128,9 @@ func makeHistory(t tester, theta int, draw func(low, high int) int) {
 }
 
 // TestImpairedNode: however others die, leave and start again, there or elsewhere,
-// a node whose
-// datagrams are lost, in any direction and for ever, has nobody suspected who is
-// there, nor is it; and views come out equal. As TestHistories, by seed.
+// a node whose datagrams are lost, in any direction and for ever, has nobody
+// suspected who is there, nor is it; and views come out equal. As TestHistories, by
+// seed.
 func TestImpairedNode(t *testing.T) {
 	for theta := 1; theta <= 3; theta++ {
 		t.Run(fmt.Sprintf("Theta=%d", theta), func(t *testing.T) {

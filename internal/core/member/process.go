@@ -133,8 +133,7 @@ func (c *Core) processSuspicion(s Suspicion) {
 	}
 	c.freshSuspicion(s)
 	if d := c.doubted(s.Suspect); d != nil && s.Reporter != c.key {
-		d.nacks++
-		c.evidence(d)
+		c.testifies(d, s.Reporter)
 	}
 	if s.Reporter == c.key {
 		c.topology.want(c, true) // its place among the successors is another's

@@ -137,7 +137,7 @@ func (r *rig) answers() (in []Input) {
 		case m.Type == gossip.Probe:
 			in = append(in, Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: Entry{p.To, r.answer(p)}, Nonce: m.Nonce}})
 		case m.Type == gossip.Relay && r.mute[m.About.Node] && !r.unasked:
-			in = append(in, Input{Kind: Datagram, Message: &Message{Type: gossip.Nack, Nonce: m.Nonce}})
+			in = append(in, Input{Kind: Datagram, Message: &Message{Type: gossip.Nack, From: Entry{p.To, r.Version(p.To)}, Nonce: m.Nonce}})
 		}
 	}
 	for _, d := range r.out.Dials {

@@ -3,6 +3,7 @@ package gossip
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func goldens() []golden {
 		{"probe", "is anybody there? The sender holds nobody dead", Packet{Type: Probe, From: node(1, v1), Target: node(2, v1).Key, Nonce: 7}},
 		{"echo", "n2 is", Packet{Type: Echo, About: reference(2, v2), Nonce: 7}},
 		{"relay", "ask n2, which is dead for others at this version", Packet{Type: Relay, From: node(1, v1), About: reference(2, v1), Nonce: 8}},
-		{"nack", "it does not answer", Packet{Type: Nack, Nonce: 8}},
+		{"nack", "n1 cannot reach it either", Packet{Type: Nack, About: reference(1, v1), Nonce: 8}},
 		{"discovery-request", "n1 boots", Packet{Type: DiscoveryRequest, From: node(1, v1), Nonce: 9, Boot: true}},
 		{"discovery-request-stealth", "and is not to be told of", Packet{Type: DiscoveryRequest, From: node(1, v1), Nonce: 9, Boot: true, Stealth: true}},
 		{"discovery-reply", "the view of n2, for which n1 is dead at this version", Packet{
@@ -123,7 +124,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"nothing": nil, "half a header": sound[:1], "another version": {(version - 1) << 4, byte(Goodbye)},
 		"no such type": {version << 4, 99}, "a heartbeat": Pulse{}.Append(nil), "a sealed packet": {version<<4 | 1, byte(Goodbye)},
 		"an encrypted packet": {version << 4, byte(Goodbye) | encrypted},
-		"too short":           nack[:5], "too long": append(nack[:6:6], 0), "an unknown need": {version << 4, byte(Needs), 4},
+		"too short":           nack[:len(nack)-1], "too long": append(slices.Clip(nack), 0), "an unknown need": {version << 4, byte(Needs), 4},
 		"no reason": {version << 4, byte(Refuse), 0, 0, 0}, "an unknown reason": {version << 4, byte(Refuse), 9, 0, 0},
 		"a long varint": long, "more than there is": {version << 4, byte(Watchers), 0xff, 0xff, 0xff, 0xff, 0x0f},
 		"a flag that the type has not": {version << 4, byte(Base), flagBoot, 0, 0},

@@ -47,7 +47,7 @@ type Packet struct {
 	Need   Need      // Hello, Welcome, Needs
 	Tag    uint32    // Hello, Welcome
 	Reason Reason    // Refuse
-	About  Reference // Relay, Echo; Refuse and Probe: the version alone
+	About  Reference // Relay; Echo, Nack: the sender; Refuse and Probe: the version alone
 	Nonce  uint32    // Probe, Echo, Relay, Nack, DiscoveryRequest, DiscoveryReply
 
 	Boot    bool // DiscoveryRequest, DiscoveryReply
@@ -105,7 +105,7 @@ var layouts = [...][]field{
 	Probe:            {hasFrom, hasTarget, hasAboutVersion, hasNonce},
 	Echo:             {hasAbout, hasNonce},
 	Relay:            {hasFrom, hasAbout, hasNonce},
-	Nack:             {hasNonce},
+	Nack:             {hasAbout, hasNonce},
 	DiscoveryRequest: {hasFrom, hasNonce, hasFlags},
 	DiscoveryReply:   {hasFrom, hasNonce, hasFlags, hasLeaves, hasAlives},
 	Attributes:       {hasBody},
