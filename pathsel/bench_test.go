@@ -19,10 +19,10 @@ func BenchmarkSelect(b *testing.B) {
 				req.Members = append(req.Members, everyone(g)[h])
 			}
 			b.ReportAllocs()
-			var c Choice
+			var c choice
 			for b.Loop() {
 				var err error
-				if c, err = Select(g.View(), load, req); err != nil {
+				if c, err = selectTree(g.View(), load, req); err != nil {
 					b.Fatal(err)
 				}
 			}

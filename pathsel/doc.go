@@ -18,10 +18,9 @@
 // measurements. Where hosts are faster and the request allows it, the answer is a
 // *HostsFaster, which is an ErrNoTree.
 //
-// Select takes the tree with the fewest hops (links used, each counted once),
-// then the least depth, then the one that adds the least to what other groups
-// use, then by a hash of the group, so that equal choices spread. It is one of
-// the planner's methods, and needs no index.
+// Trees that are equal by the criterion are told apart by the fewest hops (links
+// used, each counted once), then the least depth, then what adds the least to what
+// other groups use, then by a hash of the group, so that equal choices spread.
 //
 // # Methods
 //

@@ -49,7 +49,8 @@ func (p *Planner) elsewhere(a asked) ([]candidate, error) {
 	return all, nil
 }
 
-// byShortestPaths returns the tree that Select would choose.
+// byShortestPaths returns the best tree of shortest paths: the fewest hops, then the
+// least depth, then the least present use.
 func (p *Planner) byShortestPaths(a asked) (candidate, error) {
 	f := newField(a)
 	if refusal := f.attachMembers(); refusal != nil {
@@ -59,16 +60,16 @@ func (p *Planner) byShortestPaths(a asked) (candidate, error) {
 	if len(roots) == 0 {
 		return candidate{}, f.refuseUnreached()
 	}
-	choice, err := f.chooseRoot(roots)
+	found, err := f.chooseRoot(roots)
 	if err != nil {
 		return candidate{}, err
 	}
-	c := p.candidate(a, choice.Tree, ByShortestPaths)
-	c.tried = choice.Examined
-	for _, r := range choice.RunnersUp[:min(len(choice.RunnersUp), max(p.cfg.Rivals, 0))] {
+	c := p.candidate(a, found.tree, ByShortestPaths)
+	c.tried = found.examined
+	for _, o := range found.others[:min(len(found.others), max(p.cfg.Rivals, 0))] {
 		c.rivals = append(c.rivals, Rival{
-			Root: r.Root, Method: ByShortestPaths, Lost: r.Lost,
-			Figures: Figures{Hops: r.Cost.Hops, Depth: r.Cost.Depth, Use: r.Cost.Load},
+			Root: f.switches[o.root], Method: ByShortestPaths, Lost: lost(o.cost, found.cost),
+			Figures: Figures{Hops: o.cost.Hops, Depth: o.cost.Depth, Use: o.cost.Load},
 		})
 	}
 	return c, nil

@@ -9,8 +9,13 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-func ExampleSelect() {
+// A second group of the same members has its root elsewhere.
+func ExamplePlanner_Plan() {
 	g, err := topology.LeafSpine(2, 2, 2)
+	if err != nil {
+		panic(err)
+	}
+	planner, err := pathsel.NewPlanner(g, pathsel.Config{})
 	if err != nil {
 		panic(err)
 	}
@@ -21,31 +26,32 @@ func ExampleSelect() {
 	}
 	load := pathsel.NewLoad(g)
 	for range 2 {
-		choice, err := pathsel.Select(g.View(), load, req)
+		plan, err := planner.Plan(g.View(), load, req)
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println(choice.Reason)
-		fmt.Print(choice.Tree.Text(g))
-		load.Add(choice.Tree, req.Slots)
+		fmt.Print(plan.Tree.Text(g))
+		load.Add(plan.Tree, req.Slots)
 	}
 	// Output:
-	// root spine-0: 4 members over 3 switches, 6 hops, depth 2, present use 0; chosen by the group's hash among 2 switches of equal cost; the next, leaf-0, lost by 1 in depth (3 against 2) (4 of 4 usable switches tried)
 	// spine-0 (root)
 	//   leaf-0: h0 (rank 0), h1 (rank 1)
 	//   leaf-1: h2 (rank 2), h3 (rank 3)
-	// root spine-1: 4 members over 3 switches, 6 hops, depth 2, present use 6; the next, spine-0, lost by 3 in present use (9 against 6) (4 of 4 usable switches tried)
 	// spine-1 (root)
 	//   leaf-0: h0 (rank 0), h1 (rank 1)
 	//   leaf-1: h2 (rank 2), h3 (rank 3)
 }
 
-func ExampleSelect_refused() {
+func ExampleRefusal() {
 	g, err := topology.LeafSpine(2, 2, 1)
 	if err != nil {
 		panic(err)
 	}
-	_, err = pathsel.Select(g.View(), nil, pathsel.Request{Members: []topology.NodeID{0, 1, 2, 3}, Slots: 1 << 20})
+	planner, err := pathsel.NewPlanner(g, pathsel.Config{})
+	if err != nil {
+		panic(err)
+	}
+	_, err = planner.Plan(g.View(), nil, pathsel.Request{Members: []topology.NodeID{0, 1, 2, 3}, Slots: 1 << 20})
 	var refusal *pathsel.Refusal
 	if errors.As(err, &refusal) {
 		fmt.Println("short of", refusal.Resource, "on", g.Name(refusal.Switch))
@@ -53,7 +59,7 @@ func ExampleSelect_refused() {
 	fmt.Println(err)
 	// Output:
 	// short of slots on leaf-0
-	// select tree: no tree: rank 0 (h0): switch leaf-0 has 32768 of its 32768 slots free, 1048576 are needed
+	// plan tree: no tree: rank 0 (h0): switch leaf-0 has 32768 of its 32768 slots free, 1048576 are needed
 }
 
 // The criterion follows from the collective and the size, and the plan says what

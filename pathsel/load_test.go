@@ -75,8 +75,8 @@ func TestSelectIsDeterministic(t *testing.T) {
 	for range 20 {
 		req := usual(randomGroup(rng, g, g.Hosts()))
 		view, load := damage(t, rng, g, &req)
-		first, err1 := Select(view, load, req)
-		second, err2 := Select(view, load, req)
+		first, err1 := selectTree(view, load, req)
+		second, err2 := selectTree(view, load, req)
 		if !reflect.DeepEqual(first, second) || fmt.Sprint(err1) != fmt.Sprint(err2) {
 			t.Fatalf("two answers:\n%+v %v\n%+v %v", first, err1, second, err2)
 		}

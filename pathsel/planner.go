@@ -25,7 +25,7 @@ type Config struct {
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
-	return Config{Model: DefaultModel(), Work: 1 << 22, Rivals: MaxRunnersUp, Keep: 1.0 / 8}
+	return Config{Model: DefaultModel(), Work: 1 << 22, Rivals: 3, Keep: 1.0 / 8}
 }
 
 func (c Config) withDefaults() Config {
@@ -158,15 +158,6 @@ type Omission struct {
 	Rank int
 	Host topology.NodeID
 	Why  string
-}
-
-// Choice returns the plan as Select would have told it.
-func (p *Plan) Choice() Choice {
-	c := Choice{Tree: p.Tree, Cost: p.Figures.Cost(), Reason: p.Reason, Usable: p.Tried, Examined: p.Tried}
-	for _, r := range p.Rivals {
-		c.RunnersUp = append(c.RunnersUp, Alternative{Root: r.Root, Cost: r.Figures.Cost(), Lost: r.Lost})
-	}
-	return c
 }
 
 // candidate is a tree that may be chosen.

@@ -129,7 +129,7 @@ func TestPlanProperties(t *testing.T) {
 }
 
 // TestPlanAgainstOracles holds plans of the fewest hops against all trees that
-// there are, and against Select.
+// there are, and against the method of shortest paths alone.
 func TestPlanAgainstOracles(t *testing.T) {
 	for _, name := range smallFabrics {
 		t.Run(name, func(t *testing.T) {
@@ -140,16 +140,16 @@ func TestPlanAgainstOracles(t *testing.T) {
 				req := usual(randomGroup(rng, g, 8))
 				view, load := damage(t, rng, g, &req)
 				plan, err := p.Plan(view, load, req)
-				choice, selectErr := Select(view, load, req)
+				choice, selectErr := selectTree(view, load, req)
 				if selectErr == nil && err != nil {
-					t.Fatalf("no plan (%v), where Select has a tree", err)
+					t.Fatalf("no plan (%v), where shortest paths have a tree", err)
 				}
 				if err != nil {
 					continue
 				}
 				byMethod[plan.Method]++
 				if selectErr == nil && choice.Cost.Compare(plan.Figures.Cost()) < 0 {
-					t.Fatalf("%v by %v, Select has %v", plan.Figures.Cost(), plan.Method, choice.Cost)
+					t.Fatalf("%v by %v, shortest paths have %v", plan.Figures.Cost(), plan.Method, choice.Cost)
 				}
 				fewest, _ := newPlain(view, load, req).steiner()
 				if plan.Exact && plan.Figures.Hops != fewest || plan.Figures.Hops < fewest {

@@ -88,7 +88,7 @@ func TestSelectRefusals(t *testing.T) {
 			if test.change != nil {
 				test.change(&req)
 			}
-			_, err := Select(changed(t, g, test.changes...), nil, req)
+			_, err := selectTree(changed(t, g, test.changes...), nil, req)
 			r := checkRefusal(t, g, err)
 			got := *r
 			got.text = ""
@@ -106,7 +106,7 @@ func TestSelectSlotsOfOthers(t *testing.T) {
 	req.Slots = 30000
 	first := mustSelect(t, g.View(), load, req)
 	load.Add(first.Tree, req.Slots)
-	_, err := Select(g.View(), load, req)
+	_, err := selectTree(g.View(), load, req)
 	r := checkRefusal(t, g, err)
 	if r.Resource != Slots || r.Free != 2768 || r.Need != 30000 {
 		t.Errorf("%+v: %v", *r, err)
@@ -135,7 +135,7 @@ func TestSelectInvalidRequests(t *testing.T) {
 		{"load of another graph", usual(everyone(g)), NewLoad(fabric(t, "fat-tree:4")), ErrRequest},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := Select(g.View(), test.load, test.req)
+			_, err := selectTree(g.View(), test.load, test.req)
 			if !errors.Is(err, test.want) || !errors.Is(err, ErrRequest) || errors.Is(err, ErrNoTree) {
 				t.Errorf("%v; want %v", err, test.want)
 			}

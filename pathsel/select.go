@@ -26,8 +26,6 @@ type Request struct {
 	// Idle are switches that must not reduce. With Forward they may forward.
 	Idle []topology.NodeID
 
-	// What follows is for a Planner; Select goes by the fewest hops.
-
 	// Old is the tree that the group has lost, if it had one: it is repaired,
 	// and the plan is the outcome unless a new tree is better by more than
 	// Config.Keep. It counts no longer in the load.
@@ -125,28 +123,15 @@ func (c Cost) String() string {
 	return fmt.Sprintf("%s, depth %d, present use %d", count(c.Hops, "hop"), c.Depth, c.Load)
 }
 
-// Alternative is a root that was not chosen. Its cost is that of the tree found
-// from it; where a better one could not have won, none was looked for.
-type Alternative struct {
-	Root topology.NodeID
-	Cost Cost
-	Lost string // by how much, in words
+// shortest is the best tree of shortest paths, and the roots that lost.
+type shortest struct {
+	outcome
+	tree     Tree
+	others   []outcome // best first; of one that could not have won any tree
+	examined int       // the roots that were tried
 }
 
-// Choice is the tree chosen, and why.
-type Choice struct {
-	Tree      Tree
-	Cost      Cost
-	RunnersUp []Alternative // the best other roots, best first, at most MaxRunnersUp
-	Reason    string        // why this root, in a sentence
-	Usable    int           // switches that could serve on a tree of this request
-	Examined  int           // of them, those that were tried as the root
-}
-
-// MaxRunnersUp is the most alternatives that a choice tells.
-const MaxRunnersUp = 3
-
-// The budgets of one Select, in steps that are counted and not timed, so that
+// The budgets of one search for shortest paths, in steps that are counted and not timed, so that
 // the same request has the same answer on every machine. On fabrics of up to
 // some 400 switches the first covers every root.
 const (
@@ -156,30 +141,8 @@ const (
 	exactRoot   = 1 << 12 // the same for one root
 )
 
-// Select chooses the tree of a group in view, beside what load counts of other
-// groups (nil: none). A request that no fabric could fulfil is an ErrRequest; if
-// only this fabric has no tree, the error is a *Refusal and an ErrNoTree.
-func Select(view topology.View, load *Load, req Request) (Choice, error) {
-	g := view.Graph()
-	if err := req.Validate(g); err != nil {
-		return Choice{}, fmt.Errorf("select tree: %w", err)
-	}
-	if load != nil && load.graph != g {
-		return Choice{}, fmt.Errorf("select tree: %w: the load is of another graph", ErrRequest)
-	}
-	f := newField(ask(view, load, &req))
-	if refusal := f.attachMembers(); refusal != nil {
-		return Choice{}, fmt.Errorf("select tree: %w", refusal)
-	}
-	roots := f.rankRoots()
-	if len(roots) == 0 {
-		return Choice{}, fmt.Errorf("select tree: %w", f.refuseUnreached())
-	}
-	return f.chooseRoot(roots)
-}
-
 // chooseRoot tries the roots in their order while the budget lasts.
-func (f *field) chooseRoot(roots []int32) (Choice, error) {
+func (f *field) chooseRoot(roots []int32) (shortest, error) {
 	try := rootBudget / (len(f.edges) + len(f.switches) + 1)
 	try = max(try, minRoots)
 	s := newSpanner(f)
@@ -212,10 +175,10 @@ func (f *field) chooseRoot(roots []int32) (Choice, error) {
 		best, tree = o, s.tree()
 	}
 	if best.root < 0 {
-		return Choice{}, fmt.Errorf("select tree: %w", s.refuseChildren())
+		return shortest{}, s.refuseChildren()
 	}
 	slices.SortFunc(others, outcome.compare)
-	return f.explain(best, tree, others, examined), nil
+	return shortest{best, tree, others, examined}, nil
 }
 
 // outcome is what became of one root.

@@ -55,30 +55,3 @@ func checkNodes(p *Problem, degree []int32, terminal []bool, joined forest) erro
 	}
 	return nil
 }
-
-// Parents turns the tree of the given edges towards root and returns, by node,
-// the parent and the edge that leads to it; both are -1 at the root and off the
-// tree. The root must be on the tree, or be the only node of a tree without
-// edges.
-func (t *Tree) Parents(g *Graph, root int32) (parent, edge []int32) {
-	parent, edge = make([]int32, g.Nodes()), make([]int32, g.Nodes())
-	for v := range parent {
-		parent[v], edge[v] = -1, -1
-	}
-	on := make([]bool, g.Edges())
-	for _, e := range t.Edges {
-		on[e] = true
-	}
-	queue := []int32{root}
-	for len(queue) > 0 {
-		v := queue[0]
-		queue = queue[1:]
-		for i := g.Offset[v]; i < g.Offset[v+1]; i++ {
-			if w, e := g.Neighbor[i], g.Edge[i]; on[e] && e != edge[v] {
-				parent[w], edge[w] = v, e
-				queue = append(queue, w)
-			}
-		}
-	}
-	return parent, edge
-}

@@ -24,10 +24,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	parent, _ := tree.Parents(g, 0)
 	fmt.Println("edges", tree.Edges, "cost", tree.Cost, "bound", tree.Bound)
-	fmt.Println("parents", parent)
 	// Output:
 	// edges [0 1 2 3 4] cost 7 bound 7
-	// parents [-1 4 5 0 3 4 -1]
 }

@@ -44,8 +44,7 @@ type Problem struct {
 	Limit []int32
 
 	// Terminals are the nodes that the tree spans, each once, in any order; at
-	// least one. The root of a rooted tree is a terminal like the others:
-	// Tree.Parents turns a tree towards any of its nodes.
+	// least one. The root of a rooted tree is a terminal like the others.
 	Terminals []int32
 }
 

@@ -305,31 +305,6 @@ func TestAgainstGonum(t *testing.T) {
 	})
 }
 
-func TestParents(t *testing.T) {
-	r := rand.New(rand.NewPCG(9, 10))
-	p := random(r, 50, 100, 20)
-	tree, err := Solve(p, Options{Budget: 10_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, root := range p.Terminals {
-		parent, edge := tree.Parents(p.Graph, root)
-		var used []int32
-		for v, e := range edge {
-			if (e < 0) != (parent[v] < 0) {
-				t.Fatalf("node %d: parent %d over edge %d", v, parent[v], e)
-			}
-			if e >= 0 {
-				used = append(used, e)
-			}
-		}
-		slices.Sort(used)
-		if !slices.Equal(used, tree.Edges) || parent[root] != -1 {
-			t.Fatalf("root %d: edges %v, not %v", root, used, tree.Edges)
-		}
-	}
-}
-
 func TestBoundIsBelow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t, 25, 8, nil)

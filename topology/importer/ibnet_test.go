@@ -196,11 +196,15 @@ func checkPlan(t testing.TB, g *topology.Graph) {
 	for h := range topology.NodeID(g.Hosts()) {
 		req.Members = append(req.Members, h)
 	}
-	choice, err := pathsel.Select(g.View(), pathsel.NewLoad(g), req)
+	planner, err := pathsel.NewPlanner(g, pathsel.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := planner.Plan(g.View(), nil, req)
 	if err != nil {
 		t.Fatalf("no plan for %d hosts: %v", g.Hosts(), err)
 	}
-	if err := choice.Tree.Validate(g.View()); err != nil {
+	if err := plan.Tree.Validate(g.View()); err != nil {
 		t.Fatal(err)
 	}
 }
