@@ -462,7 +462,7 @@ func (s *frontier) relax(v int32, dist float64) {
 		switch c := l.component(a.to); {
 		case c == s.from || c == barred:
 		case c == free:
-			if l.g.passable(a.to) {
+			if length+l.cheapest[a.to] < s.length && l.g.passable(a.to) {
 				l.labels.offer(a.to, length, a.edge)
 			}
 		case l.spare(a.to):
