@@ -17,6 +17,14 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
+func plan(view topology.View, r pathsel.Request) (pathsel.Plan, error) {
+	p, err := pathsel.NewPlanner(view.Graph(), pathsel.Config{})
+	if err != nil {
+		return pathsel.Plan{}, err
+	}
+	return p.Plan(view, nil, r)
+}
+
 // request is one for a tree over all hosts of g but those left out.
 func request(g *topology.Graph, without ...string) pathsel.Request {
 	r := pathsel.Request{
@@ -32,7 +40,7 @@ func request(g *topology.Graph, without ...string) pathsel.Request {
 
 func chosen(t testing.TB, view topology.View, without ...string) pathsel.Tree {
 	t.Helper()
-	c, err := pathsel.Select(view, nil, request(view.Graph(), without...))
+	c, err := plan(view, request(view.Graph(), without...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +210,7 @@ func TestEveryNodeAndExactlyTheTreesLinks(t *testing.T) {
 				t.Fatal(err)
 			}
 			after := picture.Scene{View: failed.View(), Members: request(g, "h1").Members}
-			if c, err := pathsel.Select(failed.View(), nil, request(g, "h0", "h1")); err == nil {
+			if c, err := plan(failed.View(), request(g, "h0", "h1")); err == nil {
 				after.Tree = c.Tree
 			} else if !errors.Is(err, pathsel.ErrNoTree) {
 				t.Fatal(err)
@@ -256,7 +264,7 @@ func TestAnyFabricCanBeDrawn(t *testing.T) {
 		for n := range g.Hosts() { // as many members as one tree can have
 			try := request(g)
 			try.Members = try.Members[n:]
-			if c, err := pathsel.Select(g.View(), nil, try); err == nil {
+			if c, err := plan(g.View(), try); err == nil {
 				scene.Tree = c.Tree
 				break
 			}
@@ -326,7 +334,7 @@ func TestLargeFabricsShowTheTreeAlone(t *testing.T) {
 			if c.members > 0 {
 				r.Members = r.Members[:c.members]
 			}
-			choice, err := pathsel.Select(g.View(), nil, r)
+			choice, err := plan(g.View(), r)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -136,11 +136,15 @@ func pages(t *testing.T) map[string][]byte {
 		for n := range topology.NodeID(members) {
 			r.Members = append(r.Members, n)
 		}
-		c, err := pathsel.Select(g.View(), nil, r)
+		p, err := pathsel.NewPlanner(g, pathsel.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.Tree
+		plan, err := p.Plan(g.View(), nil, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.Tree
 	}
 	var b topology.Builder
 	must := func(r topology.Ref, err error) topology.Ref {

@@ -41,8 +41,8 @@ func (s *File) upgrade(from int) error {
 // and does not tell what trees share: it is as if there were none.
 var decoders = map[int]func(key, text []byte) (manager.Record, error){1: decode1, 2: decode}
 
-// What records of version 1 had: trees were told by the figures of
-// pathsel.Choice, and groups had no purpose.
+// What records of version 1 had: trees were told with fewer figures, and groups had
+// no purpose.
 type (
 	value1 struct {
 		Seq   uint64         `json:"seq"`
@@ -67,9 +67,22 @@ type (
 	tree1 struct {
 		Epoch    uint32
 		Window   uint32
-		Choice   pathsel.Choice
+		Choice   choice1
 		Switches []manager.Site
 		Members  []netip.AddrPort
+	}
+	choice1 struct {
+		Tree      pathsel.Tree
+		Cost      pathsel.Cost
+		RunnersUp []alternative1
+		Reason    string
+		Usable    int
+		Examined  int
+	}
+	alternative1 struct {
+		Root topology.NodeID
+		Cost pathsel.Cost
+		Lost string
 	}
 )
 
