@@ -223,8 +223,10 @@ func (p *pipeline) install(cfg *aggregate.Config) {
 	t := p.tree()
 	t.Group, t.Number, t.Newest = cfg.Group, cfg.Tree, cfg.Epoch
 	p.serial++
+	// The epochs of a tree share slots, all or some, as those of package pipeline do.
+	base := 8 + t.Index%2*(p4.BlockSlots-10) + int(p.serial%3)*4
 	e := p4.Epoch{
-		Tree: t.Index, Index: int(p.serial % p4.Epochs), Serial: p.serial, SlotBase: 8 + t.Index%2*(p4.BlockSlots-10),
+		Tree: t.Index, Index: int(p.serial % p4.Epochs), Serial: p.serial, SlotBase: base,
 		Epoch: cfg.Epoch, Cookie: cfg.Cookie, Window: cfg.Window, ChunkBytes: cfg.ChunkBytes,
 		Parent: cfg.Parent, Own: cfg.Index, Probes: cfg.Probes,
 	}

@@ -57,6 +57,9 @@ func (w *writer) install() string {
 		epoch = w.epochs[n-1] + 2*uint32(1+w.r.IntN(2))
 	}
 	w.epochs = append(w.epochs, epoch)
+	if w.one(2) { // a window that grows or shrinks
+		w.window = 1 << w.r.IntN(4)
+	}
 	line := fmt.Sprintf("install epoch=%d window=%d probes=%d chunk=%d index=%d cookie=%d children=%s", epoch, w.window,
 		w.r.IntN(3), w.chunk, w.r.IntN(4), w.r.Uint32(), strings.Trim(strings.ReplaceAll(fmt.Sprint(w.ranks), " ", ","), "[]"))
 	if w.parent {
@@ -88,7 +91,10 @@ func (w *writer) next() string {
 	}
 	line := w.packet(n)
 	if w.one(12) {
-		line += " " + w.wrong()
+		// A packet that is too short and whose frame is, too, is dropped for either.
+		if word := w.wrong(); word != "damage=frame" || !strings.Contains(line, "cut=") {
+			line += " " + word
+		}
 	}
 	if len(w.epochs) > 1 && w.one(20) {
 		line += fmt.Sprintf(" epoch=%d", w.epochs[w.r.IntN(len(w.epochs))])

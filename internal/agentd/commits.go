@@ -1,6 +1,7 @@
 package agentd
 
 import (
+	"errors"
 	"log/slog"
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
@@ -64,9 +65,18 @@ func (d *Daemon) installed(e dataplane.Installed) {
 	for _, r := range i.replies {
 		r.Reducer = e.Reducer
 		if e.Err != nil {
-			r.Kind = agent.Refused
-			r.Refusal = &agent.Refusal{Cause: agent.Socket, Switch: d.cfg.Switch, Detail: e.Err.Error()}
+			r.Kind, r.Refusal = agent.Refused, d.refusal(e.Err)
 		}
 		d.answer(r)
 	}
+}
+
+// refusal tells a manager why the data plane does not take an epoch. For the lack of
+// slots there is a remedy, a smaller window.
+func (d *Daemon) refusal(why error) *agent.Refusal {
+	r := &agent.Refusal{Cause: agent.Socket, Switch: d.cfg.Switch, Detail: why.Error()}
+	if slots := (*dataplane.SlotsError)(nil); errors.As(why, &slots) {
+		r.Cause, r.Need, r.Free, r.Detail = agent.Slots, slots.Need, slots.Free, "in one piece"
+	}
+	return r
 }

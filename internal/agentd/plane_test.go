@@ -103,6 +103,42 @@ func TestCommitOnATarget(t *testing.T) {
 	g.install(t, c)
 }
 
+// TestNoSlotsInOnePiece: slots that the agent has promised by their number, and that
+// its target has not side by side, are refused as slots, so that a manager tries a
+// smaller window.
+func TestNoSlotsInOnePiece(t *testing.T) {
+	target := newTarget(t)
+	_, c := start(t, withTarget(target.Address()))
+	events, _ := watch(t, c)
+	usable(t, events)
+	quarter := func(id uint32) *group {
+		g := newGroup(t, c, id, 2)
+		g.config.Window = p4.Slots / 8
+		return g
+	}
+	for id := range uint32(4) {
+		quarter(id+1).install(t, c)
+	}
+	ctx := testContext(t)
+	for _, id := range []uint32{1, 3} {
+		if err := c.Remove(ctx, agent.Remove{Incarnation: quarter(id).incarnation, Group: id, Epoch: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := quarter(5)
+	g.config.Window *= 2
+	if err := g.prepare(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	var why *agent.Refusal
+	if err := g.commit(ctx, c); !errors.As(err, &why) || why.Cause != agent.Slots || why.Need != p4.Slots/2 || why.Free != p4.Slots/4 {
+		t.Fatalf("commit: %v", err)
+	}
+	ended(t, events, 5)
+	g.config.Window, g.config.Epoch = uint32(why.Free/2), 4
+	g.install(t, c)
+}
+
 // usable waits until the agent has its target as it wants it, and returns its
 // incarnation.
 func usable(t *testing.T, events <-chan rpc.AgentEvent) uint64 {

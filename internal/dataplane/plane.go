@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
@@ -64,9 +65,17 @@ type Opened struct {
 type Installed struct {
 	Socket uint64
 	Epoch  uint32
-	Err    error // why not; then the epoch is not there
+	Err    error // why not, with a *SlotsError if it is for the slots; then the epoch is not there
 	// Reducer is what reduces for the epoch.
 	Reducer topology.Reducer
+}
+
+// SlotsError says that a plane, whose epochs have their slots in one piece, has no
+// piece for another one: there may be enough of them in several.
+type SlotsError struct{ Need, Free int } // Free: in the largest piece that it could have
+
+func (e *SlotsError) Error() string {
+	return fmt.Sprintf("%d slots in one piece are needed, the largest that is free has %d", e.Need, e.Free)
 }
 
 // Ended tells that a plane has given an epoch up by itself.

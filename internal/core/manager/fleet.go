@@ -338,6 +338,8 @@ func (c *Core) answer(in Answer) {
 		if t.left--; t.left == 0 {
 			t.stage = TreePrepared
 		}
+	case r.Kind == agent.Committed && s.phase == committing && s.failed:
+		c.bereave(g, t, s, agent.PlaneFailed.String())
 	case r.Kind == agent.Committed && s.phase == committing:
 		s.phase = committed
 		c.reducedBy(t, s, r.Reducer)
@@ -381,7 +383,11 @@ func (c *Core) ended(in Ended) {
 		return
 	}
 	if t := g.treeOf(e.Epoch); t != nil {
-		if s := t.site(d); s != nil && s.phase != gone {
+		switch s := t.site(d); {
+		case s == nil || s.phase == gone:
+		case s.phase == committing && e.Why == agent.PlaneFailed:
+			s.failed = true
+		default:
 			c.bereave(g, t, s, e.Why.String())
 		}
 	}

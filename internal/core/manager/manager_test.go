@@ -462,6 +462,28 @@ func TestAgentRefuses(t *testing.T) {
 	}
 }
 
+// A switch that has slots, but no more of them side by side, is given a smaller
+// window: the answer to the Commit says so, which comes after the news that the
+// epoch has ended.
+func TestSlotsInOnePiece(t *testing.T) {
+	w := connected(1000)
+	for _, a := range w.agents {
+		a.piece = 32
+	}
+	w.cfg.StartWindow = 64
+	w.startManager()
+	for i := range w.agents {
+		w.connect(i)
+	}
+	w.settle()
+	w.watchAll(w.create("g", 64, 0, 2).Group)
+	w.run(10 * time.Second)
+	e, _ := w.core.Group(1)
+	if e.State != Active || w.core.groups[1].active.window != 16 || w.fault != nil {
+		t.Fatalf("%v: %v; %v", e.State, e.Refusal, w.fault)
+	}
+}
+
 func TestBackOff(t *testing.T) {
 	c := Config{RetryMin: time.Second, RetryMax: 5 * time.Second}
 	for failures, want := range []time.Duration{1, 1, 2, 4, 5, 5} {

@@ -53,6 +53,7 @@ type site struct {
 	on          *device
 	incarnation uint64
 	phase       phase
+	failed      bool             // committing: it has given the epoch up, and is to answer why
 	addr        netip.AddrPort   // from prepared on
 	reducer     topology.Reducer // from committed on, where the agent tells
 }

@@ -65,6 +65,7 @@ type switchAgent struct {
 	lives     uint64 // the incarnation
 	outlives  bool   // its trees go on without it
 	reducer   topology.Reducer
+	piece     int // slots that it has side by side; 0: any
 	connected bool
 	requests  []agent.Input // on their way to it
 	answers   []Input       // on their way to the manager
@@ -287,6 +288,7 @@ func (w *world) stepAgent(i int, in agent.Input) {
 	a := w.agents[i]
 	a.out.Reset()
 	var batch, installed []agent.Input
+	var refusal *agent.Refusal
 	if in != nil {
 		batch = append(batch, in)
 	}
@@ -298,6 +300,11 @@ func (w *world) stepAgent(i int, in agent.Input) {
 		case agent.Close:
 			a.unbound = slices.DeleteFunc(a.unbound, func(s uint64) bool { return s == act.Socket })
 		case agent.Install:
+			if need := 2 * int(act.Config.Window); a.piece > 0 && need > a.piece {
+				installed = append(installed, agent.Expired{Socket: act.Socket, Epoch: act.Epoch, Lost: true})
+				refusal = &agent.Refusal{Cause: agent.Slots, Switch: w.graph.Name(a.node), Need: need, Free: a.piece}
+				continue
+			}
 			w.seen.install(w, a, act.Config)
 			installed = append(installed, agent.Installed{Socket: act.Socket, Epoch: act.Epoch, Reducer: a.reducer})
 		}
@@ -305,9 +312,16 @@ func (w *world) stepAgent(i int, in agent.Input) {
 	for k := range a.out.Replies { // the driver holds them back until the epoch is there
 		if r := &a.out.Replies[k]; r.Kind == agent.Committed && len(installed) > 0 {
 			r.Reducer = a.reducer
+			if refusal != nil {
+				r.Kind, r.Refusal = agent.Refused, refusal
+			}
 		}
 	}
-	a.core.Step(w.now, installed, new(agent.Output))
+	var after agent.Output
+	a.core.Step(w.now, installed, &after)
+	for _, e := range after.Ended {
+		a.answers = append(a.answers, Ended{Switch: a.node, End: e})
+	}
 	for _, r := range a.out.Replies {
 		w.seen.reply(a, r)
 		a.answers = append(a.answers, Answer{Switch: a.node, Reply: r})

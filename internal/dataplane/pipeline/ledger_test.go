@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/dataplane"
 	"github.com/tributary-fabric/tributary/p4"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
@@ -326,4 +328,93 @@ func TestReducerOfAnEpoch(t *testing.T) {
 			t.Errorf("%s: by %v, %v", name, got, r)
 		}
 	}
+}
+
+// TestWindowsChange has trees whose windows grow and shrink, on a switch that has
+// promised as much as an agent does: the sum of the largest window of each tree. A
+// window that shrinks stays where it is. What has no place is told how much would
+// have; the smallest window has one while any slot is free.
+func TestWindowsChange(t *testing.T) {
+	const least = 8 // chunks
+	rapid.Check(t, func(t *rapid.T) {
+		l := newLedger()
+		var trees []*tree
+		largest := func(t *tree) (n int) {
+			for _, e := range t.epochs {
+				n = max(n, e.slots.size)
+			}
+			return n
+		}
+		promised := func() (n int) {
+			for _, t := range trees {
+				n += largest(t)
+			}
+			return n
+		}
+		change := func(t *rapid.T, tree *tree, window uint32) {
+			before, had, need := slices.Clone(tree.epochs), largest(tree), 2*int(window)
+			if promised()+max(0, need-had) > p4.Slots {
+				return // the agent refuses that
+			}
+			e, err := l.install(0, tree, epochOf(tree.group, tree.newest+2, window))
+			var none *dataplane.SlotsError
+			switch {
+			case err == nil:
+				if need <= had && !slices.ContainsFunc(before, func(b *epoch) bool { return b.slots.meets(e.slots) }) {
+					t.Fatalf("%v instead of a part of %v", e.slots, before[0].slots)
+				}
+				return
+			case !errors.Is(err, ErrFull) || !errors.As(err, &none) || none.Need != need:
+				t.Fatal(err)
+			case need <= had:
+				t.Fatalf("%d slots, the tree has %d: %v", need, had, err)
+			}
+			own, others := l.regions(tree)
+			free := p4.Slots
+			for _, r := range others {
+				if !slices.ContainsFunc(others, func(o region) bool { return o != r && o.meets(r) && o.size > r.size }) {
+					free -= r.size // at least, of those that share slots
+				}
+			}
+			if none.Free == 0 && free > 0 {
+				t.Fatalf("%v, and %d are free", none, free)
+			}
+			if none.Free > 0 {
+				if _, err := place(none.Free, own, others); err != nil {
+					t.Fatalf("%v, and then %v", none, err)
+				}
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"first": func(t *rapid.T) {
+				if len(trees) == p4.Trees {
+					t.Skip("full")
+				}
+				trees = append(trees, opened(t, l, uint64(len(trees)+1), uint32(len(trees)+1)))
+				change(t, trees[len(trees)-1], least<<rapid.IntRange(0, 5).Draw(t, "window"))
+			},
+			"next": func(t *rapid.T) {
+				if len(trees) == 0 {
+					t.Skip("no tree")
+				}
+				tree := trees[rapid.IntRange(0, len(trees)-1).Draw(t, "tree")]
+				if len(tree.epochs) < 4 {
+					change(t, tree, least<<rapid.IntRange(0, 5).Draw(t, "window"))
+				}
+			},
+			"entered": func(t *rapid.T) { // all members have left the epochs before
+				for _, tree := range trees {
+					for len(tree.epochs) > 1 {
+						l.retire(tree.epochs[0])
+					}
+				}
+			},
+			"": func(t *rapid.T) {
+				state := p4.State{Ports: network().Ports, Routes: network().Routes}
+				if state.Trees, state.Epochs = l.state(); state.Validate() != nil {
+					t.Fatal(state.Validate())
+				}
+			},
+		})
+	})
 }

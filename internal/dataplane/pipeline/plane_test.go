@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math"
 	"net/netip"
 	"testing"
@@ -310,6 +311,60 @@ func TestConfig(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWindowOfATreeChanges: an epoch with another window is written beside the one
+// before, over whose slots it lies where it can, and slots that a smaller window
+// leaves are free once that is retired.
+func TestWindowOfATreeChanges(t *testing.T) {
+	target := newTarget(t)
+	b := newBench(t, configOf(target.Address()))
+	b.usable()
+	b.tree(1, 7)
+	b.tree(2, 8)
+	const most = p4.Slots / 2
+	held := func(want map[uint64]region) { // by epoch
+		t.Helper()
+		b.counted()
+		if got := slotsIn(target); !maps.Equal(got, want) {
+			t.Fatalf("the target has %v, want %v", got, want)
+		}
+	}
+	b.installs(1, epochOf(7, 2, 16))
+	held(map[uint64]region{2: {0, 32}})
+	b.installs(1, epochOf(7, 4, most)) // all that there is, the slots of the epoch before included
+	held(map[uint64]region{2: {0, 32}, 4: {0, p4.Slots}})
+	none := (*dataplane.SlotsError)(nil)
+	if err := b.epoch(2, epochOf(8, 102, 8)); !errors.As(err, &none) || none.Need != 16 || none.Free != 0 {
+		t.Errorf("beside a window of all slots: %v", err)
+	}
+	b.Retire(1, 2)
+	b.installs(1, epochOf(7, 6, 8))
+	held(map[uint64]region{4: {0, p4.Slots}, 6: {0, 16}})
+	b.Retire(1, 4)
+	held(map[uint64]region{6: {0, 16}})
+	if err := b.epoch(2, epochOf(8, 104, most)); !errors.As(err, &none) || none.Need != p4.Slots || none.Free != p4.Slots/2 {
+		t.Errorf("beside a window of 8: %v", err)
+	}
+	b.installs(2, epochOf(8, 106, most/2))
+	held(map[uint64]region{6: {0, 16}, 106: {p4.Slots / 2, p4.Slots / 2}})
+}
+
+// slotsIn returns the slots of the epochs that a target holds, by their numbers.
+func slotsIn(target *p4rttest.Target) map[uint64]region {
+	of := func(b []byte) (n uint64) {
+		for _, x := range b {
+			n = n<<8 | uint64(x)
+		}
+		return n
+	}
+	all := map[uint64]region{}
+	for _, e := range target.Entries(p4.TableEpochs) {
+		params := e.GetAction().GetAction().GetParams() // index, serial, cookie, slot_base, slot_mask, ...
+		number := of(e.GetMatch()[1].GetExact().GetValue())
+		all[number] = region{int(of(params[3].GetValue())), int(of(params[4].GetValue())) + 1}
+	}
+	return all
 }
 
 // TestWindowOfTheTarget: what a target bears is offered with the rest, and a file

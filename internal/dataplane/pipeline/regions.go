@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 
+	"github.com/tributary-fabric/tributary/internal/dataplane"
 	"github.com/tributary-fabric/tributary/p4"
 )
 
@@ -15,9 +16,24 @@ func (r region) meets(o region) bool { return r.base < o.base+o.size && o.base <
 // has. It may overlap own: epochs of a tree take slots over from each other. A
 // place that does is taken first, and then one in the smallest gap, so that
 // larger ones stay whole. Places are multiples of their size, which keeps
-// regions that were freed from lying across those of another size.
+// regions that were freed from lying across those of another size. So there may
+// be no place for a large window although as many slots are free; a window that
+// shrinks always has one.
 func place(size int, own, others []region) (region, error) {
-	best, bestRank := region{}, 0
+	if r, ok := find(size, own, others); ok {
+		return r, nil
+	}
+	why := dataplane.SlotsError{Need: size}
+	for size /= 2; size > 0 && why.Free == 0; size /= 2 {
+		if _, ok := find(size, own, others); ok {
+			why.Free = size
+		}
+	}
+	return region{}, fmt.Errorf("%w: %w", ErrFull, &why)
+}
+
+func find(size int, own, others []region) (best region, ok bool) {
+	bestRank := 0
 	for base := 0; base+size <= p4.Slots; base += size {
 		r := region{base, size}
 		if meetsAny(r, others) {
@@ -31,10 +47,7 @@ func place(size int, own, others []region) (region, error) {
 			best, bestRank = r, rank
 		}
 	}
-	if bestRank == 0 {
-		return region{}, fmt.Errorf("%w: no %d of its %d slots are free in one piece", ErrFull, size, p4.Slots)
-	}
-	return best, nil
+	return best, bestRank > 0
 }
 
 func meetsAny(r region, all []region) bool {
