@@ -5,6 +5,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -73,26 +74,52 @@ func newVectors[T reduce.Element](m place, cfg Config, size int, of func(int) T)
 	if err != nil {
 		return nil, err
 	}
-	encoded := make([][]byte, m.ranks)
-	for rank := range encoded {
-		pattern := draw(cfg, rank, of)
-		if rank == m.rank {
-			v.pattern = slices.Concat(pattern, pattern)
-		}
-		if cfg.Collective == Broadcast && rank == 0 {
-			v.want = slices.Concat(pattern, pattern)
-		}
-		encoded[rank] = make([]byte, period*cfg.Type.Size())
-		reduce.Put(encoded[rank], pattern)
+	pattern := draw(cfg, m.rank, of)
+	v.pattern = slices.Concat(pattern, pattern)
+	want := make([]T, period)
+	if cfg.Collective == Broadcast {
+		want = draw(cfg, 0, of)
+	} else {
+		reduce.Get(want, reduction(cfg, m.ranks, of, kernel))
 	}
-	if cfg.Collective != Broadcast {
-		result := make([]byte, len(encoded[0]))
-		kernel(result, encoded)
-		want := make([]T, period)
-		reduce.Get(want, result)
-		v.want = slices.Concat(want, want)
-	}
+	v.want = slices.Concat(want, want)
 	return v, nil
+}
+
+// reduced is the last result that was worked out. It is that of all members, so
+// that a process with a thousand of them works it out once.
+var reduced struct {
+	sync.Mutex
+	of struct {
+		function reduce.Function
+		elements reduce.Type
+		seed     uint64
+		ranks    int
+	}
+	result []byte
+}
+
+// reduction returns one period of the result of all members' vectors.
+func reduction[T reduce.Element](cfg Config, ranks int, of func(int) T, kernel reduce.Kernel) []byte {
+	k := &reduced
+	k.Lock()
+	defer k.Unlock()
+	key := k.of
+	key.function, key.elements, key.seed, key.ranks = cfg.Function, cfg.elements(), cfg.Seed, ranks
+	if k.result != nil && k.of == key {
+		return k.result
+	}
+	all, next := make([]byte, period*cfg.Type.Size()), make([]byte, period*cfg.Type.Size())
+	for rank := range ranks {
+		reduce.Put(next, draw(cfg, rank, of))
+		if rank == 0 {
+			kernel(all, [][]byte{next})
+		} else {
+			kernel(all, [][]byte{all, next})
+		}
+	}
+	k.of, k.result = key, all
+	return all
 }
 
 // draw draws one period of a member's vector: small whole numbers of which
