@@ -86,6 +86,9 @@ type Communicator struct {
 // called, forming the group has failed for every member, and the error wraps
 // ErrFormation and names those that have not come.
 func (h *Host) Communicator(ctx context.Context, name string, members []Member, options ...GroupOption) (*Communicator, error) {
+	if i := slices.IndexFunc(options, func(o GroupOption) bool { return o == nil }); i >= 0 {
+		return nil, fmt.Errorf("hostlib: communicator %q: %w: option %d is nil", name, ErrArgument, i)
+	}
 	terms := termsOf(options)
 	if err := terms.validate(); err != nil {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
@@ -150,7 +153,7 @@ func (h *Host) checkMembers(name string, members []Member) (int, error) {
 	if len(members) == 0 || len(members) > wire.MaxRank {
 		return 0, fmt.Errorf("%w: %d of them, want 1 to %d", ErrMembers, len(members), wire.MaxRank)
 	}
-	own, seen := -1, make(map[string]int, len(members))
+	own, seen, at := -1, make(map[string]int, len(members)), make(map[string]int, len(members))
 	for i, m := range members {
 		if m.Host == "" || m.Addr == "" {
 			return 0, fmt.Errorf("%w: rank %d lacks a host or an address", ErrMembers, i)
@@ -158,7 +161,10 @@ func (h *Host) checkMembers(name string, members []Member) (int, error) {
 		if first, twice := seen[m.Host]; twice {
 			return 0, fmt.Errorf("%w: host %s is rank %d and rank %d", ErrMembers, m.Host, first, i)
 		}
-		seen[m.Host] = i
+		if first, twice := at[m.Addr]; twice {
+			return 0, fmt.Errorf("%w: %s is the address of rank %d (%s) and of rank %d (%s)", ErrMembers, m.Addr, first, members[first].Host, i, m.Host)
+		}
+		seen[m.Host], at[m.Addr] = i, i
 		if m.Host == h.name {
 			own = i
 		}

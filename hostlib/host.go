@@ -50,11 +50,19 @@ type Host struct {
 // Join makes this process reachable as the host of that name.
 func Join(ctx context.Context, name string, options ...Option) (*Host, error) {
 	s := defaults()
-	for _, o := range options {
+	for i, o := range options {
+		if o == nil {
+			return nil, fmt.Errorf("hostlib: joining: %w: option %d is nil", ErrArgument, i)
+		}
 		o(&s)
 	}
 	if err := s.validate(); err != nil {
 		return nil, err
+	}
+	if s.manager != "" {
+		if _, _, err := net.SplitHostPort(s.manager); err != nil {
+			return nil, fmt.Errorf("hostlib: joining: %w: the manager's %w (WithManager)", ErrArgument, err)
+		}
 	}
 	if name == "" || len(name) > maxName {
 		return nil, fmt.Errorf("hostlib: joining: %w: a host name of %d bytes, want 1 to %d", ErrArgument, len(name), maxName)

@@ -393,6 +393,7 @@ func TestBadMembers(t *testing.T) {
 		"duplicate": {[]hostlib.Member{members[0], members[1], members[0]}, "h0 is rank 0 and rank 2"},
 		"absent":    {members[1:], "h0, is not among"},
 		"no name":   {[]hostlib.Member{members[0], {Addr: "127.0.0.1:1"}}, "rank 1 lacks"},
+		"address":   {[]hostlib.Member{members[0], {Host: "h1", Addr: members[0].Addr}}, "is the address of rank 0 (h0) and of rank 1 (h1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := hosts[0].Communicator(t.Context(), "bad", test.members)
@@ -400,6 +401,24 @@ func TestBadMembers(t *testing.T) {
 				t.Errorf("got %v, want one that says %q", err, test.says)
 			}
 		})
+	}
+}
+
+func TestNilOptions(t *testing.T) {
+	if _, err := hostlib.Join(t.Context(), "h", nil); !errors.Is(err, hostlib.ErrArgument) || !strings.Contains(err.Error(), "option 0 is nil") {
+		t.Error(err)
+	}
+	hosts, members := join(t, 1)
+	if _, err := hosts[0].Communicator(t.Context(), "g", members, hostlib.BlockFloat(), nil); !errors.Is(err, hostlib.ErrArgument) || !strings.Contains(err.Error(), "option 1 is nil") {
+		t.Error(err)
+	}
+}
+
+func TestManagersAddressIsChecked(t *testing.T) {
+	for _, address := range []string{"manager", "::1:7400"} {
+		if _, err := hostlib.Join(t.Context(), "h", hostlib.WithManager(address)); !errors.Is(err, hostlib.ErrArgument) || !strings.Contains(err.Error(), "WithManager") {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }
 

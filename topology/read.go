@@ -120,7 +120,7 @@ func (d *documentReader) document(top *document.Value) *Graph {
 	if f["version"] == nil {
 		d.fail(top, fmt.Errorf("version is missing: %w", ErrField))
 	} else if n, ok := d.integer(f["version"]); ok && n != FormatVersion {
-		d.fail(f["version"], fmt.Errorf("version %d is not %d: %w", n, FormatVersion, ErrField))
+		d.fail(f["version"], fmt.Errorf("version %d of the format is not known: this program reads %d: %w", n, FormatVersion, ErrField))
 	}
 	if v := f["name"]; v != nil {
 		d.fabricName(v)

@@ -41,7 +41,7 @@ func TestReadErrors(t *testing.T) {
 		{"a list", "- 1\n", ErrField, []string{"f:1: must be an object with fields, not a list"}},
 		{"nothing in it", "version: 1\n", ErrField, []string{"f:1: neither a generator nor hosts and switches"}},
 		{"no version", "generator: fat-tree:4\n", ErrField, []string{"f:1: version is missing"}},
-		{"version 2", "version: 2\ngenerator: fat-tree:4\n", ErrField, []string{"f:1: version: version 2 is not 1"}},
+		{"version 2", "version: 2\ngenerator: fat-tree:4\n", ErrField, []string{"f:1: version: version 2 of the format is not known: this program reads 1"}},
 		{"version in quotes", "version: \"1\"\ngenerator: fat-tree:4\n", ErrField, []string{"f:1: version: must be a whole number, not a string"}},
 		{"unknown field", nodes + "routers: []\n", ErrUnknownField, []string{"f:4: routers: unknown field; known here: version, name,"}},
 		{

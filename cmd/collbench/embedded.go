@@ -65,6 +65,7 @@ func runEmbedded(cmd *cobra.Command, f *benchFlags, fabric string) (err error) {
 	}
 	ctx, cancel := f.within(cmd.Context())
 	defer cancel()
+	defer func() { err = late(ctx, err) }()
 	whole, err := embedded.Start(ctx, embedded.Config{
 		Topology: g, WithoutManager: c.Way == bench.Host, OfferWait: offerWaitMust, Window: f.window, Terms: c.Terms(), Log: f.logger(cmd),
 		Progress: func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) },

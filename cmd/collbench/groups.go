@@ -52,6 +52,9 @@ result is wrong, or if a group was not offloaded that was to be.`,
 			if p.Way == "host" { // as the other commands call it
 				p.Way = "host-tree"
 			}
+			if err := checkWindow(p.Window); err != nil {
+				return err
+			}
 			if err := p.Validate(); err != nil {
 				return err
 			}

@@ -63,6 +63,9 @@ func runMembership(cmd *cobra.Command, f *membershipFlags) error {
 	if f.format != "text" && f.format != "json" {
 		return fmt.Errorf("%w --format %q: text and json are possible", errUsage, f.format)
 	}
+	if len(f.rows) == 0 {
+		return fmt.Errorf("%w --rows: none; possible are %s", errUsage, strings.Join(members.Keys(), ", "))
+	}
 	for _, row := range f.rows {
 		if !slices.Contains(members.Keys(), row) {
 			return fmt.Errorf("%w --rows %q: possible are %s", errUsage, row, strings.Join(members.Keys(), ", "))

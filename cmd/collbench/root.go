@@ -14,6 +14,8 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/collbench/bench"
 	"github.com/tributary-fabric/tributary/cmd/internal/process"
+	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/netlab"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
@@ -100,6 +102,12 @@ func (f *benchFlags) config() (c bench.Config, err error) {
 		}
 		c.Bytes = append(c.Bytes, n)
 	}
+	if f.stripes > manager.MaxBundle || f.roots > manager.MaxBundle {
+		return c, fmt.Errorf("%w: %d stripes, %d roots, want %d at most", errUsage, f.stripes, f.roots, manager.MaxBundle)
+	}
+	if err := checkWindow(f.window); err != nil {
+		return c, err
+	}
 	if f.timeout <= 0 {
 		return c, fmt.Errorf("%w --timeout %v: it must be positive", errUsage, f.timeout)
 	}
@@ -134,6 +142,22 @@ func newLogger(cmd *cobra.Command, verbose bool) *slog.Logger {
 		level = slog.LevelInfo
 	}
 	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+}
+
+// checkWindow reports a window that no group can have; 0 is the library's default.
+func checkWindow(n uint32) error {
+	if n&(n-1) != 0 || n > aggregate.MaxWindow {
+		return fmt.Errorf("%w --window %d: a window is a power of two up to %d", errUsage, n, aggregate.MaxWindow)
+	}
+	return nil
+}
+
+// late says that it was --timeout that ended what failed, if it was.
+func late(ctx context.Context, err error) error {
+	if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 }
 
 var units = []struct {

@@ -45,13 +45,16 @@ func (h *holders) flags(cmd *cobra.Command) {
 	}
 }
 
-func (h *holders) identities() (all []pki.Identity) {
+func (h *holders) identities(cmd *cobra.Command) (all []pki.Identity, err error) {
 	for i, role := range pki.Roles() {
+		if cmd.Flags().Changed(string(role)) && len(h.names[i]) == 0 {
+			return nil, fmt.Errorf("%w --%s: a name is wanted", errUsage, role)
+		}
 		for _, name := range h.names[i] {
 			all = append(all, pki.Identity{Role: role, Name: name})
 		}
 	}
-	return all
+	return all, nil
 }
 
 func newCertsInit() *cobra.Command {
@@ -65,7 +68,11 @@ its certificate, its key and ` + pki.AuthorityFile + `; keep ` + pki.AuthorityKe
 		Example: "  offload-manager certs init trust --manager m --agent leaf-0,leaf-1,spine-0 --host h0 --host h1 --operator me",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return listFiles(cmd.OutOrStdout())(pki.Init(args[0], h.identities()...))
+			ids, err := h.identities(cmd)
+			if err != nil {
+				return err
+			}
+			return listFiles(cmd.OutOrStdout())(pki.Init(args[0], ids...))
 		},
 	}
 	h.flags(cmd)
@@ -81,7 +88,10 @@ func newCertsAdd() *cobra.Command {
 		Example: "  offload-manager certs add trust --host h2",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ids := h.identities()
+			ids, err := h.identities(cmd)
+			if err != nil {
+				return err
+			}
 			if len(ids) == 0 {
 				return fmt.Errorf("%w: name at least one holder, such as --host NAME", errUsage)
 			}

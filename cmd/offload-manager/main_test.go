@@ -128,6 +128,13 @@ func TestBadInput(t *testing.T) {
 		{[]string{"switch", "drain"}, "SWITCH is missing"},
 		{[]string{"switch", "list", "--certificate", "a", "--key", "b", "--authority", "c"}, "unusable file"},
 		{[]string{"version", "2"}, "2"},
+		{[]string{"check", "."}, ". is a directory, and a file is wanted"},
+		{[]string{"serve", "--config", "."}, ". is a directory, and a file is wanted"},
+		{[]string{"members", "join", "--config", "."}, ". is a directory, and a file is wanted"},
+		{[]string{"members", "check", "."}, ". is a directory, and a file is wanted"},
+		{[]string{"members", "join", "--listen", "[::1]:0", "--bootstrap", "127.0.0.1:7946"}, "IPv4 and IPv6 do not reach each other"},
+		{[]string{"certs", "init", "/nowhere/at/all", "--manager", ""}, "--manager: a name is wanted"},
+		{[]string{"plan", "--topology", "fat-tree:4", "--hosts", "h0"}, "name two at least"},
 	} {
 		out, progress, err := execute(t, c.args...)
 		switch {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 )
 
 // listenAt returns where a node listens. Where that is not said, it is a free port
@@ -45,6 +46,9 @@ func advertised(ctx context.Context, c *Config, listens net.Addr, others []netip
 		}
 	case addr.IsLoopback() && any:
 		return netip.AddrPort{}, fmt.Errorf("%w: it listens at %v, where %v cannot reach it: set Listen to an address of this host, or Advertise to the one that others reach", ErrConfig, listens, remote)
+	}
+	if len(others) > 0 && !at.Addr().IsUnspecified() && !slices.ContainsFunc(others, func(a netip.AddrPort) bool { return a.Addr().Is4() == addr.Is4() }) {
+		return netip.AddrPort{}, fmt.Errorf("%w: it listens at %v, and %v is of the other family: IPv4 and IPv6 do not reach each other", ErrConfig, listens, others[0])
 	}
 	return netip.AddrPortFrom(addr, at.Port()), nil
 }

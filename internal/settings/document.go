@@ -163,7 +163,7 @@ func kindOfScalar(n *yaml.Node) string {
 // version checks the field of that name.
 func (d *document) version(f field) {
 	if n, ok := d.integer(f, 0, 1<<30); ok && n != FormatVersion {
-		d.failf(f, "version %d is not %d", n, FormatVersion)
+		d.failf(f, "version %d of the format is not known: this program reads %d", n, FormatVersion)
 	}
 }
 
@@ -310,5 +310,8 @@ func readFile[T any](path string, read func(io.Reader, string) (T, error)) (none
 		return none, fmt.Errorf("configuration: %w", err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return none, fmt.Errorf("configuration: %s is a directory, and a file is wanted", path)
+	}
 	return read(f, path)
 }

@@ -265,7 +265,7 @@ func TestManagerErrors(t *testing.T) {
 		{"two documents", head + "---\nversion: 1\n", topology.ErrSyntax, []string{"f:"}, false},
 		{"a list", "- 1\n", topology.ErrField, []string{"f:1: must be an object", "f:1: version is missing", "f:1: topology is missing"}, true},
 		{"nothing", "{}", topology.ErrField, []string{"f:1: version is missing", "f:1: topology is missing"}, true},
-		{"version", "version: 2\ntopology: fat-tree:4\n", topology.ErrField, []string{"f:1: version: version 2 is not 1"}, true},
+		{"version", "version: 2\ntopology: fat-tree:4\n", topology.ErrField, []string{"f:1: version: version 2 of the format is not known: this program reads 1"}, true},
 		{"unknown fields", head + "stores: a\nlimits: {group: 1}\nperiods:\n  leases: 1s\n", topology.ErrUnknownField,
 			[]string{"f:3: stores: unknown field; known here: admin, agents,", "f:4: limits.group: ", "f:6: periods.leases: "}, true},
 		{"field twice", head + "listen: localhost:1\nlisten: localhost:2\n", topology.ErrField, []string{"f:4: listen: the field is there twice"}, false},

@@ -110,7 +110,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: reduction %s of %s", ErrConfig, c.Function, c.Type)
 	case c.Type == reduce.Block32 && c.Collective != Allreduce && c.Collective != Reduce:
 		return fmt.Errorf("%w: %s of %s, which is for reductions", ErrConfig, c.Collective, c.Type)
-	case len(c.Bytes) == 0 || len(c.Iterations) != 1 && len(c.Iterations) != len(c.Bytes):
+	case len(c.Bytes) == 0:
+		return fmt.Errorf("%w: no size of vectors", ErrConfig)
+	case len(c.Iterations) != 1 && len(c.Iterations) != len(c.Bytes):
 		return fmt.Errorf("%w: %d sizes, %d numbers of iterations; there must be one number, or one a size", ErrConfig, len(c.Bytes), len(c.Iterations))
 	case c.Stripes < 0 || c.Roots < 0:
 		return fmt.Errorf("%w: %d stripes, %d roots", ErrConfig, c.Stripes, c.Roots)

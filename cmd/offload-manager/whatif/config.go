@@ -70,6 +70,9 @@ func (c *Config) request(group *Group) (r pathsel.Request, err error) {
 	if r.Members, err = c.members(group.Hosts); err != nil {
 		return r, err
 	}
+	if len(r.Members) == 1 {
+		return r, fmt.Errorf("a group of one host needs no tree: name two at least: %w", ErrConfig)
+	}
 	if group.Type == "" {
 		group.Type = defaultType
 	}
