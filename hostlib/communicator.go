@@ -28,8 +28,9 @@ type Communicator struct {
 	members []Member
 	terms   terms
 	rank    int
-	nest    nest          // if it serves another communicator
-	manager managerClient // nil: operations run over hosts
+	nest    nest     // if it serves another communicator
+	manager *control // nil: operations run over hosts
+	member  uint64   // its name there; 0: it takes no part
 	group   digest
 	own     attempt
 	core    *rank.Core     // the loop's
@@ -45,7 +46,7 @@ type Communicator struct {
 
 	gathered gathering // the loop's
 
-	ctx   context.Context // of links and of the manager's streams
+	ctx   context.Context // of links
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 
@@ -59,7 +60,6 @@ type Communicator struct {
 
 	formed  chan struct{} // closed when every member is there
 	settled chan struct{} // closed when it is known whether a first tree comes
-	news    news          // for the manager
 	number  atomic.Uint32 // the manager's of the group; 0: it has none
 
 	// Of Host.restIdle.
@@ -118,7 +118,6 @@ func (h *Host) single(ctx context.Context, name string, members []Member, terms 
 		links: map[int]*link{},
 		over:  make(chan struct{}), opened: make(chan struct{}), done: make(chan struct{}),
 		formed: make(chan struct{}), settled: make(chan struct{}),
-		news:     news{all: report{entered: rank.FirstEpoch, demand: 1}},
 		requests: map[uint64]*Request{},
 		status:   status{epoch: rank.FirstEpoch, epochs: []uint32{rank.FirstEpoch}},
 	}
@@ -181,7 +180,7 @@ func (c *Communicator) open() error {
 	group, cookie := c.group.numbers()
 	cfg := rank.Config{
 		Group: group, Cookie: cookie, Rank: uint32(c.rank), Size: len(c.members), Radix: c.nest.radix,
-		ChunkBytes: set.chunkBytes, Window: set.window, Timing: set.timing,
+		ChunkBytes: set.chunkBytes, Window: set.window, Timing: set.timing, Linger: rank.DefaultLinger,
 	}
 	var err error
 	if c.core, err = rank.New(cfg); err != nil {
@@ -249,12 +248,6 @@ func receiveBuffer(set *settings) int { return 2 * int(set.window) * 2 * (set.ch
 
 // begin starts the links, and what speaks to the manager.
 func (c *Communicator) begin() {
-	for _, l := range c.links {
-		c.tasks.Go(func() { l.run(c.ctx) })
-	}
-	if len(c.links) == 0 {
-		close(c.formed)
-	}
 	switch {
 	case len(c.members) == 1:
 		c.settle("a group of one completes locally")
@@ -262,9 +255,13 @@ func (c *Communicator) begin() {
 		c.settle("this host has no offload manager")
 	default:
 		c.explain("no tree of switches has been offered yet")
-		if c.rank == 0 {
-			c.tasks.Go(c.creating)
-		}
+		c.takePart()
+	}
+	for _, l := range c.links {
+		c.tasks.Go(func() { l.run(c.ctx) })
+	}
+	if len(c.links) == 0 {
+		close(c.formed)
 	}
 }
 

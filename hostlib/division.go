@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core/client"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/rpc"
@@ -81,17 +83,23 @@ func (c *Communicator) askPlan(ctx context.Context, kind manager.BundleKind, wan
 	g.Bundle = manager.Bundle{Name: g.Name, Kind: kind, Count: wanted}
 	ctx, cancel := context.WithTimeout(ctx, c.host.set.offerWait)
 	defer cancel()
-	var said error
-	err = again(ctx, func(err error) bool {
-		return isForGood(err) || errors.Is(err, pathsel.ErrNoTree)
-	}, func() error {
-		p, err = c.manager.PlanGroup(ctx, g)
-		return err
-	}, func(err error) { said = err })
-	if err != nil && said != nil {
-		err = said // and not that there was no more time
+	for pause := 50 * time.Millisecond; ; pause *= 2 {
+		now, failed := c.manager.PlanGroup(ctx, g)
+		if failed == nil {
+			return now, nil
+		}
+		if err == nil || ctx.Err() == nil {
+			err = failed // and not that there was no more time
+		}
+		if client.IsLasting(failed) || errors.Is(failed, rpc.ErrUnsupported) || errors.Is(failed, pathsel.ErrNoTree) {
+			return p, err
+		}
+		select {
+		case <-ctx.Done():
+			return p, err
+		case <-time.After(pause):
+		}
 	}
-	return p, err
 }
 
 // take has d be as the manager plans, if that is sound.

@@ -27,7 +27,7 @@ type Host struct {
 	set      settings
 	listener net.Listener
 	data     netip.Addr
-	manager  managerClient // nil without a manager
+	manager  *control // nil without a manager
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
@@ -78,16 +78,21 @@ func Join(ctx context.Context, name string, options ...Option) (*Host, error) {
 	}
 	h.set.log = s.log.With(slog.String("host", name))
 	h.data = s.dataAddress(listener.Addr())
+	h.ctx, h.stop = context.WithCancel(context.Background())
 	if s.manager != "" {
 		encryption, err := s.encryption(name, h.set.log)
+		var m managerClient
 		if err == nil {
-			h.manager, err = dialManager(s.manager, encryption)
+			m, err = dialManager(s.manager, encryption)
+		}
+		if err == nil {
+			h.manager, err = newControl(h.ctx, m)
 		}
 		if err != nil {
+			h.stop()
 			return nil, errors.Join(fmt.Errorf("hostlib: joining as %s: %w", name, err), listener.Close())
 		}
 	}
-	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.tasks.Go(h.accept)
 	h.tasks.Go(h.restIdle)
 	if s.zone != nil {
@@ -151,7 +156,7 @@ func (h *Host) close() error {
 	h.closeParked()
 	h.tasks.Wait()
 	if h.manager != nil {
-		err = errors.Join(err, h.manager.Close())
+		err = errors.Join(err, h.manager.close())
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/forming"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/rank"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/runner"
@@ -39,18 +40,14 @@ type stepper struct {
 	inputs   []rank.Input
 	messages []transport.Message
 
-	managed uint32             // the manager's number of the group that is watched
-	unwatch context.CancelFunc // ends that
-
-	linger core.Time // after the last barrier, for neighbours to say goodbye
-	final  bool      // an item was
-	rests  bool      // the step's memory is to be given back
+	final  bool // an item was
+	rests  bool // the step's memory is to be given back
 	isOver bool
 }
 
 // startLoop starts the goroutine that owns core and data socket.
 func (c *Communicator) startLoop() error {
-	s := &stepper{Communicator: c, linger: core.Never}
+	s := &stepper{Communicator: c}
 	config := runner.Config[item, rank.Output]{
 		Core: s, Clock: runner.NewClock(), Apply: s.apply, Queue: postedAtMost, Ended: func(error) { c.conclude(false) },
 	}
@@ -122,9 +119,7 @@ func (c *Communicator) finish() {
 	c.stop()
 	c.fell()
 	c.tasks.Wait()
-	if c.manager != nil {
-		c.release()
-	}
+	c.endPart()
 	if c.conn != nil {
 		if err := c.conn.Close(); err != nil {
 			c.host.set.log.Warn("closing the data socket",
@@ -168,7 +163,7 @@ func (s *stepper) Deadline() core.Time {
 	if s.isOver {
 		return core.Never
 	}
-	return s.core.Deadline().Earlier(s.linger).Earlier(s.gathered.core.Deadline())
+	return s.core.Deadline().Earlier(s.gathered.core.Deadline())
 }
 
 // connects opens a link for frames, if its connection is still that one.
@@ -182,7 +177,7 @@ func (s *stepper) connects(it *item) bool {
 
 // apply does what a step has put out: first what lends memory of the callers'
 // vectors, then what gives these back.
-func (s *stepper) apply(now core.Time, out *rank.Output) []item {
+func (s *stepper) apply(_ core.Time, out *rank.Output) []item {
 	if out.Ended != nil || out.Left {
 		// Before others hear of it, who may call the name's next communicator.
 		s.retire()
@@ -202,7 +197,7 @@ func (s *stepper) apply(now core.Time, out *rank.Output) []item {
 		s.lost(out.Loss)
 	}
 	if out.Demand != 0 {
-		s.tell(report{demand: out.Demand})
+		s.report(manager.Report{Demand: out.Demand})
 	}
 	s.complete(out)
 	if out.Ended != nil {
@@ -212,10 +207,9 @@ func (s *stepper) apply(now core.Time, out *rank.Output) []item {
 	}
 	if out.Left {
 		s.word, s.hasLeft = wire.AppendGoodbye(nil), true
-		s.linger = now.Add(s.host.set.linger)
 		s.refuseAll(ErrEnded)
 	}
-	if !s.isOver && (out.Ended != nil || out.Gone || now >= s.linger || s.final) {
+	if !s.isOver && (out.Ended != nil || out.Gone || s.final) {
 		s.isOver = true
 		close(s.over)
 		s.conclude(false)
@@ -332,7 +326,11 @@ func (s *stepper) entered(e rank.Entered) {
 	if e.Offload {
 		s.settle("")
 	}
-	s.tell(report{entered: e.Epoch, offload: e.Offload})
+	way := manager.HostTree
+	if e.Offload {
+		way = manager.Offload
+	}
+	s.report(manager.Report{Entered: e.Epoch, Way: way})
 }
 
 // lost tells the log and the manager why the tree is given up.
@@ -341,7 +339,7 @@ func (s *stepper) lost(l *session.Loss) {
 		slog.String("communicator", s.name), slog.Uint64("epoch", uint64(l.Epoch)), slog.Any("parent", l.Parent),
 		slog.Bool("above", l.Said), slog.Uint64("chunk", uint64(l.Chunk)), slog.Int("probes", l.Probes),
 		slog.Duration("over", l.Over), slog.Duration("quiet", l.Quiet))
-	s.tell(report{lost: l.Epoch, silent: !l.Said, reason: l.String()})
+	s.report(manager.Report{Lost: l.Epoch, Silent: !l.Said, Reason: l.String()})
 }
 
 // called takes a connection on which a child in the tree of hosts has greeted,

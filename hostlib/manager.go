@@ -4,19 +4,24 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"sync"
 
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/client"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/runner"
 )
 
-// managerClient is what a communicator asks of an offload manager.
+// managerClient is what a host asks of an offload manager.
 type managerClient interface {
+	HostSession(ctx context.Context) (*rpc.HostSession, error)
 	PlanGroup(ctx context.Context, c manager.Create) (rpc.GroupPlan, error)
-	CreateGroup(ctx context.Context, c manager.Create) (group uint32, found bool, err error)
-	WatchGroup(ctx context.Context, w manager.Watch, event func(rpc.GroupEvent) error) error
-	ReportEpoch(ctx context.Context, r manager.Report) error
-	ReleaseGroup(ctx context.Context, group uint32) error
 	Explain(ctx context.Context, which rpc.GroupRef) (rpc.Explanation, error)
 	Close() error
 }
@@ -27,19 +32,174 @@ func dialManager(address string, encryption *tls.Config) (managerClient, error) 
 	return rpc.DialManager(address, rpc.ClientConfig{TLS: encryption})
 }
 
-// forGood are the manager's errors after which the same call cannot help.
-var forGood = []error{
-	manager.ErrRequest, manager.ErrTooFew, manager.ErrTooMany, manager.ErrDuplicate, manager.ErrUnknownHost,
-	manager.ErrUnknownRank, manager.ErrBundle, manager.ErrExists, manager.ErrReleased, manager.ErrUnknownGroup, rpc.ErrUnsupported,
+// control drives the host's core client: all its communicators take part at the
+// manager by one stream.
+type control struct {
+	managerClient
+	loop  *runner.Loop[client.Input, client.Output]
+	ctx   context.Context // of the host
+	tasks sync.WaitGroup  // the stream's
+
+	mu      sync.Mutex
+	serial  uint64                  // last number given to a member
+	members map[uint64]*participant // those that are not gone
+	outbox  *runner.Mailbox[manager.Input]
 }
 
-func isForGood(err error) bool {
-	for _, e := range forGood {
-		if errors.Is(err, e) {
-			return true
+// participant is a communicator as its host's client knows it.
+type participant struct {
+	comm *Communicator
+	gone chan error // has room for why its group was not released, or nil
+}
+
+func newControl(ctx context.Context, m managerClient) (*control, error) {
+	cfg := client.DefaultConfig()
+	cfg.Seed = rand.Uint64() | 1
+	k, err := client.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &control{managerClient: m, ctx: ctx, members: map[uint64]*participant{}}
+	c.loop, err = runner.Start(runner.Config[client.Input, client.Output]{
+		Core: k, Clock: runner.NewClock(), Apply: c.apply,
+		Queue: math.MaxInt, // the loops of communicators post here, and this one posts to them: it must not make them wait
+	})
+	return c, err
+}
+
+// close ends what the host's context has ended already.
+func (c *control) close() error {
+	c.tasks.Wait()
+	c.loop.Close()
+	return c.managerClient.Close()
+}
+
+// post gives the core an input. After the host's end it is dropped.
+func (c *control) post(in client.Input) { _ = c.loop.Post(context.Background(), in) }
+
+// join has a communicator take part, and returns its name for the core.
+func (c *control) join(comm *Communicator, j *client.Joined) (member uint64) {
+	c.mu.Lock()
+	c.serial++
+	member = c.serial
+	c.members[member] = &participant{comm, make(chan error, 1)}
+	c.mu.Unlock()
+	c.post(client.Input{Kind: client.Join, Member: member, Joined: j})
+	return member
+}
+
+// leave ends that. It waits until the manager knows, or cannot be told; then the
+// error says why.
+func (c *control) leave(member uint64) error {
+	c.mu.Lock()
+	p := c.members[member]
+	c.mu.Unlock()
+	c.post(client.Input{Kind: client.Leave, Member: member})
+	select {
+	case err := <-p.gone:
+		return err
+	case <-c.loop.Done():
+		return ErrClosed
+	}
+}
+
+// apply does what a step has put out. It does not wait for the manager.
+func (c *control) apply(_ core.Time, out *client.Output) []client.Input {
+	defer out.Reset()
+	if out.Dial {
+		c.tasks.Go(c.converse)
+	}
+	if len(out.Messages) > 0 {
+		c.mu.Lock()
+		c.outbox.Put(out.Messages...) // those to a stream that has ended are lost
+		c.mu.Unlock()
+	}
+	for i := range out.Tell {
+		t := &out.Tell[i]
+		c.mu.Lock()
+		p := c.members[t.Member]
+		c.mu.Unlock()
+		if p != nil {
+			p.comm.heard(t)
 		}
 	}
-	return false
+	for _, g := range out.Gone {
+		c.mu.Lock()
+		p := c.members[g.Member]
+		delete(c.members, g.Member)
+		c.mu.Unlock()
+		p.gone <- g.Err
+	}
+	return nil
+}
+
+var errStreamEnded = errors.New("hostlib: the manager has ended the stream")
+
+// converse has a stream with the manager until either ends it.
+func (c *control) converse() {
+	err := c.stream()
+	if errors.Is(err, io.EOF) {
+		err = errStreamEnded
+	}
+	c.post(client.Input{Kind: client.Down, Err: err, Final: errors.Is(err, rpc.ErrUnsupported)})
+}
+
+func (c *control) stream() error {
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	s, err := c.HostSession(ctx)
+	if err != nil {
+		return err
+	}
+	outbox := new(runner.Mailbox[manager.Input])
+	c.mu.Lock()
+	c.outbox = outbox
+	c.mu.Unlock()
+	var sender sync.WaitGroup
+	sender.Go(func() {
+		for {
+			messages, err := outbox.Take(ctx)
+			if err != nil {
+				return
+			}
+			for _, m := range messages {
+				if s.Send(m) != nil { // Recv knows why
+					return
+				}
+			}
+		}
+	})
+	c.post(client.Input{Kind: client.Up})
+	for {
+		e, err := s.Recv()
+		if err != nil {
+			cancel()
+			outbox.Close()
+			sender.Wait()
+			return err
+		}
+		c.post(client.Input{Kind: client.Said, Event: e})
+	}
+}
+
+// heard takes what the manager, or the host's client of it, says to a communicator.
+func (c *Communicator) heard(t *client.Tell) {
+	switch {
+	case t.Offer != nil:
+		c.mu.Lock()
+		c.status.learn(t.Offer)
+		c.mu.Unlock()
+		c.post(item{in: rankOffer(t.Offer)})
+	case t.Withdrawal != nil:
+		c.post(item{in: rankWithdrawal(t.Withdrawal)})
+	case t.Group != 0:
+		c.post(item{in: rankNotice(t.Group, "")})
+	default:
+		c.settle(fmt.Sprintf("no tree of switches: %v", t.Err))
+		if t.All {
+			c.post(item{in: rankNotice(0, t.Err.Error())})
+		}
+	}
 }
 
 // linkOf returns an offer as a session's way into the tree.

@@ -22,7 +22,6 @@ type settings struct {
 	certificates *certificates // nil: plaintext
 	log          *slog.Logger
 	deadAfter    time.Duration
-	linger       time.Duration
 	offerWait    time.Duration
 	chunkBytes   int
 	window       uint32
@@ -47,7 +46,6 @@ func defaults() settings {
 		listen:     "127.0.0.1:0",
 		log:        slog.New(slog.DiscardHandler),
 		deadAfter:  5 * time.Second,
-		linger:     5 * time.Second,
 		offerWait:  3 * time.Second,
 		chunkBytes: 1432,
 		window:     DefaultWindow,
@@ -63,7 +61,7 @@ func (s *settings) validate() error {
 	if _, err := transport.ParseFeatures(s.without); err != nil {
 		return fmt.Errorf("hostlib: joining: %w: %w", ErrArgument, err)
 	}
-	if s.deadAfter <= 0 || s.linger < 0 || s.offerWait < 0 {
+	if s.deadAfter <= 0 || s.offerWait < 0 {
 		return fmt.Errorf("hostlib: joining: %w: a time is negative, or a member dead at once", ErrArgument)
 	}
 	return nil

@@ -30,8 +30,8 @@ func (d drafter) PlanGroup(_ context.Context, g manager.Create) (rpc.GroupPlan, 
 	return d.plan(g)
 }
 
-func (drafter) CreateGroup(context.Context, manager.Create) (uint32, bool, error) {
-	return 0, false, fmt.Errorf("%w: it only plans", manager.ErrRequest)
+func (drafter) HostSession(context.Context) (*rpc.HostSession, error) {
+	return nil, fmt.Errorf("%w: it only plans", rpc.ErrUnsupported)
 }
 
 func (drafter) Close() error { return nil }
@@ -61,7 +61,10 @@ func drafted(t testing.TB, n int, plan func(manager.Create) (rpc.GroupPlan, erro
 	}
 	hosts, members := joinAs(t, names, options...)
 	for _, h := range hosts {
-		h.manager = drafter{plan: plan}
+		var err error
+		if h.manager, err = newControl(h.ctx, drafter{plan: plan}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return hosts, members
 }

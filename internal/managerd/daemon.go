@@ -38,11 +38,11 @@ type Daemon struct {
 	running sync.WaitGroup     // planner, writer, links
 	gone    chan struct{}      // closed when the daemon ends
 
-	serial atomic.Uint64 // last number given to a request or a stream
+	serial atomic.Uint64 // last number given to a request or a session
 
-	mu      sync.Mutex
-	pending map[uint64]chan manager.Reply
-	streams map[uint64]*stream
+	mu       sync.Mutex
+	pending  map[uint64]func(manager.Reply)
+	sessions map[uint64]*session
 
 	fabric  sync.Mutex // orders changes of overlay, and guards ends
 	overlay *topology.Overlay
@@ -77,8 +77,7 @@ func Start(c Config) (*Daemon, error) {
 		cfg: c, log: c.Log, core: machine, overlay: topology.NewOverlay(c.Topology), counts: newCounts(records),
 		links:   make([]*link, c.Topology.Switches()),
 		gone:    make(chan struct{}),
-		pending: map[uint64]chan manager.Reply{},
-		streams: map[uint64]*stream{},
+		pending: map[uint64]func(manager.Reply){}, sessions: map[uint64]*session{},
 		ends:    map[topology.LinkID][2]bool{},
 		foreign: map[topology.LinkID][2]float64{},
 	}
@@ -222,13 +221,13 @@ func (d *Daemon) apply(_ core.Time, out *manager.Output) []manager.Input {
 		d.ask(r.Switch, request{remove: &r.Remove})
 	}
 	for _, o := range out.Offers {
-		d.tell(o.Stream, rpc.GroupEvent{Offer: &o})
+		d.tell(o.Stream, manager.Event{Offer: &o})
 	}
 	for _, w := range out.Withdrawals {
-		d.tell(w.Stream, rpc.GroupEvent{Withdrawal: &w})
+		d.tell(w.Stream, manager.Event{Withdrawal: &w})
 	}
 	for _, n := range out.Notices {
-		d.tell(n.Stream, rpc.GroupEvent{Notice: &n})
+		d.tell(n.Stream, manager.Event{Notice: &n})
 	}
 	for _, r := range out.Replies {
 		d.answer(r)

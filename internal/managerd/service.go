@@ -16,17 +16,6 @@ import (
 
 var _ rpc.Manager = (*Daemon)(nil)
 
-// ErrSlowMember ends a WatchGroup whose events are not taken.
-var ErrSlowMember = errors.New("managerd: the member is too slow")
-
-// maxEvents is the events that wait for one member at most.
-const maxEvents = 1024
-
-// stream is a member that watches.
-type stream struct {
-	events runner.Mailbox[rpc.GroupEvent]
-}
-
 // CreateGroup implements rpc.Manager.
 func (d *Daemon) CreateGroup(ctx context.Context, c manager.Create) (uint32, bool, error) {
 	if _, err := rand.Read(c.Secret[:]); err != nil {
@@ -76,14 +65,10 @@ func (d *Daemon) PlanGroup(ctx context.Context, c manager.Create) (rpc.GroupPlan
 	return rpc.NewGroupPlan(plan, d.cfg.Topology), nil
 }
 
-// ReportEpoch implements rpc.Manager.
-func (d *Daemon) ReportEpoch(ctx context.Context, r manager.Report) error {
-	return d.excuse(d.loop.Post(ctx, r))
-}
-
 // request posts a request and waits for its reply.
 func (d *Daemon) request(ctx context.Context, input func(req uint64) manager.Input) (manager.Reply, error) {
-	req, waits := d.await()
+	waits := make(chan manager.Reply, 1)
+	req := d.await(func(r manager.Reply) { waits <- r }) // which comes once
 	defer d.forget(req)
 	if err := d.loop.Post(ctx, input(req)); err != nil {
 		return manager.Reply{}, d.excuse(err)
@@ -98,12 +83,13 @@ func (d *Daemon) request(ctx context.Context, input func(req uint64) manager.Inp
 	}
 }
 
-func (d *Daemon) await() (uint64, <-chan manager.Reply) {
-	req, waits := d.serial.Add(1), make(chan manager.Reply, 1)
+// await returns the number of a request, with whose reply take is called.
+func (d *Daemon) await(take func(manager.Reply)) uint64 {
+	req := d.serial.Add(1)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pending[req] = waits
-	return req, waits
+	d.pending[req] = take
+	return req
 }
 
 func (d *Daemon) forget(req uint64) {
@@ -115,10 +101,11 @@ func (d *Daemon) forget(req uint64) {
 // answer gives a reply to who waits for it.
 func (d *Daemon) answer(r manager.Reply) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if waits := d.pending[r.Req]; waits != nil {
-		delete(d.pending, r.Req)
-		waits <- r // has room for one, and gets one
+	take := d.pending[r.Req]
+	delete(d.pending, r.Req)
+	d.mu.Unlock()
+	if take != nil {
+		take(r)
 	}
 }
 
@@ -130,75 +117,12 @@ func (d *Daemon) excuse(err error) error {
 	return err
 }
 
-// WatchGroup implements rpc.Manager.
-func (d *Daemon) WatchGroup(ctx context.Context, w manager.Watch, event func(rpc.GroupEvent) error) error {
-	s := &stream{events: runner.Mailbox[rpc.GroupEvent]{Limit: maxEvents}}
-	w.Stream = d.serial.Add(1)
-	d.admit(w.Stream, s)
-	defer d.dismiss(w.Stream)
-	if err := d.loop.Post(ctx, w); err != nil {
-		return d.excuse(err)
-	}
-	end, err := d.forward(ctx, s, event)
-	if !end {
-		// The core has to know; it does not if it ends itself.
-		_ = d.post(manager.Unwatch{Group: w.Group, Rank: w.Rank, Stream: w.Stream})
-	}
-	return err
-}
-
-// forward hands on a stream's events; end reports that the core has ended it.
-func (d *Daemon) forward(ctx context.Context, s *stream, event func(rpc.GroupEvent) error) (end bool, err error) {
-	for {
-		events, err := s.events.Take(ctx)
-		if errors.Is(err, runner.ErrClosed) {
-			if d.ending() {
-				return false, rpc.ErrClosing
-			}
-			return false, ErrSlowMember
-		}
-		if err != nil {
-			return false, err
-		}
-		for _, e := range events {
-			end = e.Notice != nil && e.Notice.End
-			if err := event(e); err != nil || end {
-				return end, err
-			}
-		}
-	}
-}
-
-func (d *Daemon) admit(id uint64, s *stream) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.streams[id] = s
-	if d.ending() {
-		s.events.Close()
-	}
-}
-
-func (d *Daemon) dismiss(id uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.streams, id)
-}
-
-// tell hands an event to a stream, and ends it if it is too slow.
-func (d *Daemon) tell(id uint64, e rpc.GroupEvent) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if s := d.streams[id]; s != nil && !s.events.Put(e) {
-		s.events.Close()
-	}
-}
-
 // farewell frees who waits for a reply or an event.
 func (d *Daemon) farewell() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	close(d.gone)
-	for _, s := range d.streams {
+	for _, s := range d.sessions {
 		s.events.Close()
 	}
 }

@@ -20,14 +20,10 @@ type Manager interface {
 	// ReleaseGroup ends a group.
 	ReleaseGroup(ctx context.Context, group uint32) error
 
-	// WatchGroup takes part as a member: it calls event with what the manager
-	// has to say, until the context ends, event fails, or the manager ends the
-	// stream after a Notice with End; only then it returns nil. The Stream
-	// fields of w and of events are ignored.
-	WatchGroup(ctx context.Context, w manager.Watch, event func(GroupEvent) error) error
-
-	// ReportEpoch tells which epoch a member is in, and which it has lost.
-	ReportEpoch(ctx context.Context, r manager.Report) error
+	// HostSession serves a host until the host or the manager ends the session: it
+	// answers every Create and Release, and tells those whom the host watches how
+	// their groups stand. The Stream fields are ignored.
+	HostSession(ctx context.Context, host HostStream) error
 
 	// Groups returns all groups, by number.
 	Groups(ctx context.Context) ([]manager.Summary, error)
@@ -44,13 +40,6 @@ type Manager interface {
 
 	// DrainSwitch takes a switch out of use, or back into it.
 	DrainSwitch(ctx context.Context, name string, on bool) error
-}
-
-// GroupEvent is one of its fields.
-type GroupEvent struct {
-	Offer      *manager.Offer
-	Withdrawal *manager.Withdrawal
-	Notice     *manager.Notice
 }
 
 // GroupRef names a group, by its name if that is not empty, else by number.

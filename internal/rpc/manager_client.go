@@ -12,15 +12,13 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 )
 
-// ManagerClient is a Manager on the other side of a connection, which is made
+// ManagerClient is the Manager on the other side of a connection, which is made
 // when it is needed and made again when it was lost. Calls fail with
 // ErrUnavailable while there is none. It is safe for concurrent use.
 type ManagerClient struct {
 	conn   *grpc.ClientConn
 	client pb.ManagerClient
 }
-
-var _ Manager = (*ManagerClient)(nil)
 
 // DialManager returns a client of the manager at target, a "host:port" or a
 // gRPC name. It does not wait for a connection.
@@ -42,55 +40,19 @@ func (c *ManagerClient) fail(call string, err error) error {
 	return fmt.Errorf("%s at manager %s: %w", call, c.conn.Target(), err)
 }
 
-// CreateGroup implements Manager.
+// CreateGroup is Manager's.
 func (c *ManagerClient) CreateGroup(ctx context.Context, g manager.Create) (uint32, bool, error) {
 	m, err := c.client.CreateGroup(ctx, createRequest(g))
 	return m.GetGroup(), m.GetFound(), c.fail("create group", err)
 }
 
-// ReleaseGroup implements Manager.
+// ReleaseGroup is Manager's.
 func (c *ManagerClient) ReleaseGroup(ctx context.Context, group uint32) error {
 	_, err := c.client.ReleaseGroup(ctx, &pb.ReleaseGroupRequest{Group: group})
 	return c.fail("release group", err)
 }
 
-// WatchGroup implements Manager.
-func (c *ManagerClient) WatchGroup(ctx context.Context, w manager.Watch, event func(GroupEvent) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := c.client.WatchGroup(ctx, watchRequest(w))
-	if err != nil {
-		return c.fail("watch group", fromStatus(err))
-	}
-	for {
-		m, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return c.fail("watch group", fromStatus(err))
-		}
-		var r reader
-		e, known := r.groupEvent(m, w.Group, w.Rank)
-		if r.err != nil {
-			return c.fail("watch group", r.err)
-		}
-		if !known {
-			continue
-		}
-		if err := event(e); err != nil {
-			return err
-		}
-	}
-}
-
-// ReportEpoch implements Manager.
-func (c *ManagerClient) ReportEpoch(ctx context.Context, p manager.Report) error {
-	_, err := c.client.ReportEpoch(ctx, reportRequest(p))
-	return c.fail("report epoch", err)
-}
-
-// Groups implements Manager.
+// Groups is Manager's.
 func (c *ManagerClient) Groups(ctx context.Context) ([]manager.Summary, error) {
 	var all []manager.Summary
 	var r reader
@@ -105,7 +67,7 @@ func (c *ManagerClient) Groups(ctx context.Context) ([]manager.Summary, error) {
 	return all, c.fail("list groups", errors.Join(fromStatus(err), r.err))
 }
 
-// Explain implements Manager.
+// Explain is Manager's.
 func (c *ManagerClient) Explain(ctx context.Context, which GroupRef) (Explanation, error) {
 	request := &pb.ExplainGroupRequest{Which: &pb.ExplainGroupRequest_Group{Group: which.Group}}
 	if which.Name != "" {
@@ -120,7 +82,7 @@ func (c *ManagerClient) Explain(ctx context.Context, which GroupRef) (Explanatio
 	return e, c.fail("look up group", r.err)
 }
 
-// Topology implements Manager.
+// Topology is Manager's.
 func (c *ManagerClient) Topology(ctx context.Context) (Fabric, error) {
 	var f Fabric
 	var r reader
@@ -131,7 +93,7 @@ func (c *ManagerClient) Topology(ctx context.Context) (Fabric, error) {
 	return f, c.fail("topology", errors.Join(fromStatus(err), r.err))
 }
 
-// PlanGroup implements Manager.
+// PlanGroup is Manager's.
 func (c *ManagerClient) PlanGroup(ctx context.Context, g manager.Create) (GroupPlan, error) {
 	m, err := c.client.PlanGroup(ctx, &pb.PlanGroupRequest{Group: createRequest(g)})
 	if err != nil {
@@ -142,7 +104,7 @@ func (c *ManagerClient) PlanGroup(ctx context.Context, g manager.Create) (GroupP
 	return p, c.fail("plan group", r.err)
 }
 
-// DrainSwitch implements Manager.
+// DrainSwitch is Manager's.
 func (c *ManagerClient) DrainSwitch(ctx context.Context, name string, on bool) error {
 	_, err := c.client.DrainSwitch(ctx, &pb.DrainSwitchRequest{Switch: name, On: on})
 	return c.fail("drain switch", err)

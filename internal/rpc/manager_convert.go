@@ -25,11 +25,11 @@ func (r *reader) create(m *pb.CreateGroupRequest) manager.Create {
 	}
 }
 
-func watchRequest(w manager.Watch) *pb.WatchGroupRequest {
-	return &pb.WatchGroupRequest{Group: w.Group, Rank: w.Rank, DataAddress: addrText(w.DataAddr), Entered: w.Entered}
+func watch(w manager.Watch) *pb.Watch {
+	return &pb.Watch{Group: w.Group, Rank: w.Rank, DataAddress: addrText(w.DataAddr), Entered: w.Entered}
 }
 
-func (r *reader) watch(m *pb.WatchGroupRequest) manager.Watch {
+func (r *reader) watch(m *pb.Watch) manager.Watch {
 	return manager.Watch{
 		Group: m.GetGroup(), Rank: m.GetRank(), DataAddr: r.addr("data_address", m.GetDataAddress()), Entered: m.GetEntered(),
 	}
@@ -39,14 +39,14 @@ var ways = map[manager.Way]pb.Way{
 	manager.NoWay: pb.Way_WAY_UNSPECIFIED, manager.Offload: pb.Way_WAY_OFFLOAD, manager.HostTree: pb.Way_WAY_HOST_TREE,
 }
 
-func reportRequest(p manager.Report) *pb.ReportEpochRequest {
-	return &pb.ReportEpochRequest{
+func report(p manager.Report) *pb.Report {
+	return &pb.Report{
 		Group: p.Group, Rank: p.Rank, Entered: p.Entered, Way: ways[p.Way], Lost: p.Lost, Silent: p.Silent,
 		Reason: p.Reason, Demand: p.Demand,
 	}
 }
 
-func (r *reader) report(m *pb.ReportEpochRequest) manager.Report {
+func (r *reader) report(m *pb.Report) manager.Report {
 	return manager.Report{
 		Group: m.GetGroup(), Rank: m.GetRank(), Entered: m.GetEntered(), Way: keyOf(r, "way", ways, m.GetWay()),
 		Lost: m.GetLost(), Silent: m.GetSilent(), Reason: r.text("reason", m.GetReason(), wire.MaxReason),
@@ -66,47 +66,59 @@ func keyOf[K, V comparable](r *reader, field string, table map[K]V, value V) K {
 	return none
 }
 
-func groupEvent(e GroupEvent) *pb.WatchGroupResponse {
+func event(e manager.Event) *pb.HostSessionResponse {
 	switch {
+	case e.Reply != nil:
+		return &pb.HostSessionResponse{Group: e.Reply.Group, Event: &pb.HostSessionResponse_Reply{Reply: &pb.Reply{
+			Id: e.Reply.Req, Found: e.Reply.Found, Problem: problem(e.Reply.Err),
+		}}}
 	case e.Offer != nil:
 		o := e.Offer
-		return &pb.WatchGroupResponse{Event: &pb.WatchGroupResponse_Offer{Offer: &pb.Offer{
+		return &pb.HostSessionResponse{Group: o.Group, Rank: o.Rank, Event: &pb.HostSessionResponse_Offer{Offer: &pb.Offer{
 			Epoch: o.Epoch, Tree: uint32(o.Tree), Cookie: o.Cookie, Window: o.Window, Parent: addrText(o.Parent),
 			Index: uint32(o.Index), Probes: uint32(o.Probes), Idle: duration(o.Idle), Reducers: treeReducers(o.Reducers),
 		}}}
 	case e.Withdrawal != nil:
-		return &pb.WatchGroupResponse{Event: &pb.WatchGroupResponse_Withdrawal{Withdrawal: &pb.Withdrawal{
-			Epoch: e.Withdrawal.Epoch, Why: e.Withdrawal.Why,
-		}}}
+		w := e.Withdrawal
+		return &pb.HostSessionResponse{Group: w.Group, Rank: w.Rank, Event: &pb.HostSessionResponse_Withdrawal{
+			Withdrawal: &pb.Withdrawal{Epoch: w.Epoch, Why: w.Why},
+		}}
 	default:
-		return &pb.WatchGroupResponse{Event: &pb.WatchGroupResponse_Notice{Notice: &pb.Notice{
-			Problem: problem(e.Notice.Err), End: e.Notice.End,
-		}}}
+		n := e.Notice
+		return &pb.HostSessionResponse{Group: n.Group, Rank: n.Rank, Event: &pb.HostSessionResponse_Notice{
+			Notice: &pb.Notice{Problem: problem(n.Err), End: n.End},
+		}}
 	}
 }
 
-// groupEvent reads what was sent to rank of group; false for what this version
-// does not know.
-func (r *reader) groupEvent(m *pb.WatchGroupResponse, group, rank uint32) (GroupEvent, bool) {
-	switch e := m.GetEvent().(type) {
-	case *pb.WatchGroupResponse_Offer:
-		o := e.Offer
-		return GroupEvent{Offer: &manager.Offer{
+// event reads what was sent to a host; false for what this version does not know.
+func (r *reader) event(m *pb.HostSessionResponse) (e manager.Event, known bool) {
+	group, rank := m.GetGroup(), m.GetRank()
+	switch v := m.GetEvent().(type) {
+	case *pb.HostSessionResponse_Reply:
+		e.Reply = &manager.Reply{
+			Req: v.Reply.GetId(), Group: group, Found: v.Reply.GetFound(), Err: unproblem(v.Reply.GetProblem()),
+		}
+	case *pb.HostSessionResponse_Offer:
+		o := v.Offer
+		e.Offer = &manager.Offer{
 			Group: group, Rank: rank, Epoch: o.GetEpoch(), Tree: r.uint8("offer.tree", o.GetTree()), Cookie: o.GetCookie(),
 			Window: o.GetWindow(), Parent: r.addr("offer.parent", o.GetParent()), Index: r.uint16("offer.index", o.GetIndex()),
 			Probes: r.int("offer.probes", o.GetProbes()), Idle: r.duration("offer.idle", o.GetIdle()),
 			Reducers: r.treeReducers(o.GetReducers()),
-		}}, true
-	case *pb.WatchGroupResponse_Withdrawal:
-		return GroupEvent{Withdrawal: &manager.Withdrawal{
-			Group: group, Rank: rank, Epoch: e.Withdrawal.GetEpoch(), Why: e.Withdrawal.GetWhy(),
-		}}, true
-	case *pb.WatchGroupResponse_Notice:
-		return GroupEvent{Notice: &manager.Notice{
-			Group: group, Rank: rank, Err: unproblem(e.Notice.GetProblem()), End: e.Notice.GetEnd(),
-		}}, true
+		}
+	case *pb.HostSessionResponse_Withdrawal:
+		e.Withdrawal = &manager.Withdrawal{
+			Group: group, Rank: rank, Epoch: v.Withdrawal.GetEpoch(), Why: v.Withdrawal.GetWhy(),
+		}
+	case *pb.HostSessionResponse_Notice:
+		e.Notice = &manager.Notice{
+			Group: group, Rank: rank, Err: unproblem(v.Notice.GetProblem()), End: v.Notice.GetEnd(),
+		}
+	default:
+		return e, false
 	}
-	return GroupEvent{}, false
+	return e, true
 }
 
 func treeReducers(all []manager.TreeReducer) (list []*pb.TreeReducer) {

@@ -38,30 +38,6 @@ func (s *managerServer) ReleaseGroup(ctx context.Context, m *pb.ReleaseGroupRequ
 	return &pb.ReleaseGroupResponse{}, s.manager.ReleaseGroup(ctx, m.GetGroup())
 }
 
-func (s *managerServer) WatchGroup(m *pb.WatchGroupRequest, stream grpc.ServerStreamingServer[pb.WatchGroupResponse]) error {
-	var r reader
-	w := r.watch(m)
-	if r.err != nil {
-		return r.err
-	}
-	if err := s.mayBe(stream.Context(), w.Group, w.Rank); err != nil {
-		return err
-	}
-	return s.manager.WatchGroup(stream.Context(), w, func(e GroupEvent) error { return stream.Send(groupEvent(e)) })
-}
-
-func (s *managerServer) ReportEpoch(ctx context.Context, m *pb.ReportEpochRequest) (*pb.ReportEpochResponse, error) {
-	var r reader
-	p := r.report(m)
-	if r.err != nil {
-		return nil, r.err
-	}
-	if err := s.mayBe(ctx, p.Group, p.Rank); err != nil {
-		return nil, err
-	}
-	return &pb.ReportEpochResponse{}, s.manager.ReportEpoch(ctx, p)
-}
-
 func (s *managerServer) ListGroups(_ *pb.ListGroupsRequest, stream grpc.ServerStreamingServer[pb.ListGroupsResponse]) error {
 	all, err := s.manager.Groups(stream.Context())
 	if err != nil {

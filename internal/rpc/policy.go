@@ -23,8 +23,7 @@ var ErrDenied = errors.New("rpc: not allowed")
 var policy = map[string][]pki.Role{
 	pb.Manager_CreateGroup_FullMethodName:  {pki.Operator, pki.Host},
 	pb.Manager_ReleaseGroup_FullMethodName: {pki.Operator, pki.Host},
-	pb.Manager_WatchGroup_FullMethodName:   {pki.Operator, pki.Host},
-	pb.Manager_ReportEpoch_FullMethodName:  {pki.Operator, pki.Host},
+	pb.Manager_HostSession_FullMethodName:  {pki.Operator, pki.Host},
 	pb.Manager_ExplainGroup_FullMethodName: {pki.Operator, pki.Host},
 	pb.Manager_PlanGroup_FullMethodName:    {pki.Operator, pki.Host},
 	pb.Manager_ListGroups_FullMethodName:   {pki.Operator},

@@ -790,30 +790,38 @@ func (*ReleaseGroupResponse) Descriptor() ([]byte, []int) {
 	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{6}
 }
 
-type WatchGroupRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
-	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`                                 // of the member that watches
-	DataAddress   string                 `protobuf:"bytes,3,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // "IP:port" from which its packets come
-	Entered       uint32                 `protobuf:"varint,4,opt,name=entered,proto3" json:"entered,omitempty"`                           // epoch that it is in; 0: none yet
+// HostSessionRequest is one request of a host. What a host may not ask is answered
+// by the error: a group's by Reply, a watch by Notice; another one's report ends
+// the stream.
+type HostSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // of create and release: repeated in the Reply
+	// Types that are valid to be assigned to Request:
+	//
+	//	*HostSessionRequest_Create
+	//	*HostSessionRequest_Release
+	//	*HostSessionRequest_Watch
+	//	*HostSessionRequest_Unwatch
+	//	*HostSessionRequest_Report
+	Request       isHostSessionRequest_Request `protobuf_oneof:"request"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WatchGroupRequest) Reset() {
-	*x = WatchGroupRequest{}
+func (x *HostSessionRequest) Reset() {
+	*x = HostSessionRequest{}
 	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WatchGroupRequest) String() string {
+func (x *HostSessionRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WatchGroupRequest) ProtoMessage() {}
+func (*HostSessionRequest) ProtoMessage() {}
 
-func (x *WatchGroupRequest) ProtoReflect() protoreflect.Message {
+func (x *HostSessionRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -825,66 +833,260 @@ func (x *WatchGroupRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WatchGroupRequest.ProtoReflect.Descriptor instead.
-func (*WatchGroupRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use HostSessionRequest.ProtoReflect.Descriptor instead.
+func (*HostSessionRequest) Descriptor() ([]byte, []int) {
 	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *WatchGroupRequest) GetGroup() uint32 {
+func (x *HostSessionRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *HostSessionRequest) GetRequest() isHostSessionRequest_Request {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *HostSessionRequest) GetCreate() *CreateGroupRequest {
+	if x != nil {
+		if x, ok := x.Request.(*HostSessionRequest_Create); ok {
+			return x.Create
+		}
+	}
+	return nil
+}
+
+func (x *HostSessionRequest) GetRelease() *ReleaseGroupRequest {
+	if x != nil {
+		if x, ok := x.Request.(*HostSessionRequest_Release); ok {
+			return x.Release
+		}
+	}
+	return nil
+}
+
+func (x *HostSessionRequest) GetWatch() *Watch {
+	if x != nil {
+		if x, ok := x.Request.(*HostSessionRequest_Watch); ok {
+			return x.Watch
+		}
+	}
+	return nil
+}
+
+func (x *HostSessionRequest) GetUnwatch() *Unwatch {
+	if x != nil {
+		if x, ok := x.Request.(*HostSessionRequest_Unwatch); ok {
+			return x.Unwatch
+		}
+	}
+	return nil
+}
+
+func (x *HostSessionRequest) GetReport() *Report {
+	if x != nil {
+		if x, ok := x.Request.(*HostSessionRequest_Report); ok {
+			return x.Report
+		}
+	}
+	return nil
+}
+
+type isHostSessionRequest_Request interface {
+	isHostSessionRequest_Request()
+}
+
+type HostSessionRequest_Create struct {
+	Create *CreateGroupRequest `protobuf:"bytes,2,opt,name=create,proto3,oneof"`
+}
+
+type HostSessionRequest_Release struct {
+	Release *ReleaseGroupRequest `protobuf:"bytes,3,opt,name=release,proto3,oneof"`
+}
+
+type HostSessionRequest_Watch struct {
+	Watch *Watch `protobuf:"bytes,4,opt,name=watch,proto3,oneof"`
+}
+
+type HostSessionRequest_Unwatch struct {
+	Unwatch *Unwatch `protobuf:"bytes,5,opt,name=unwatch,proto3,oneof"`
+}
+
+type HostSessionRequest_Report struct {
+	Report *Report `protobuf:"bytes,6,opt,name=report,proto3,oneof"`
+}
+
+func (*HostSessionRequest_Create) isHostSessionRequest_Request() {}
+
+func (*HostSessionRequest_Release) isHostSessionRequest_Request() {}
+
+func (*HostSessionRequest_Watch) isHostSessionRequest_Request() {}
+
+func (*HostSessionRequest_Unwatch) isHostSessionRequest_Request() {}
+
+func (*HostSessionRequest_Report) isHostSessionRequest_Request() {}
+
+type HostSessionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Group uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"` // that it is about
+	Rank  uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`   // of the member that it is for; of reply: 0
+	// Types that are valid to be assigned to Event:
+	//
+	//	*HostSessionResponse_Reply
+	//	*HostSessionResponse_Offer
+	//	*HostSessionResponse_Withdrawal
+	//	*HostSessionResponse_Notice
+	Event         isHostSessionResponse_Event `protobuf_oneof:"event"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostSessionResponse) Reset() {
+	*x = HostSessionResponse{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostSessionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostSessionResponse) ProtoMessage() {}
+
+func (x *HostSessionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostSessionResponse.ProtoReflect.Descriptor instead.
+func (*HostSessionResponse) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *HostSessionResponse) GetGroup() uint32 {
 	if x != nil {
 		return x.Group
 	}
 	return 0
 }
 
-func (x *WatchGroupRequest) GetRank() uint32 {
+func (x *HostSessionResponse) GetRank() uint32 {
 	if x != nil {
 		return x.Rank
 	}
 	return 0
 }
 
-func (x *WatchGroupRequest) GetDataAddress() string {
+func (x *HostSessionResponse) GetEvent() isHostSessionResponse_Event {
 	if x != nil {
-		return x.DataAddress
+		return x.Event
 	}
-	return ""
+	return nil
 }
 
-func (x *WatchGroupRequest) GetEntered() uint32 {
+func (x *HostSessionResponse) GetReply() *Reply {
 	if x != nil {
-		return x.Entered
+		if x, ok := x.Event.(*HostSessionResponse_Reply); ok {
+			return x.Reply
+		}
 	}
-	return 0
+	return nil
 }
 
-type WatchGroupResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Types that are valid to be assigned to Event:
-	//
-	//	*WatchGroupResponse_Offer
-	//	*WatchGroupResponse_Withdrawal
-	//	*WatchGroupResponse_Notice
-	Event         isWatchGroupResponse_Event `protobuf_oneof:"event"`
+func (x *HostSessionResponse) GetOffer() *Offer {
+	if x != nil {
+		if x, ok := x.Event.(*HostSessionResponse_Offer); ok {
+			return x.Offer
+		}
+	}
+	return nil
+}
+
+func (x *HostSessionResponse) GetWithdrawal() *Withdrawal {
+	if x != nil {
+		if x, ok := x.Event.(*HostSessionResponse_Withdrawal); ok {
+			return x.Withdrawal
+		}
+	}
+	return nil
+}
+
+func (x *HostSessionResponse) GetNotice() *Notice {
+	if x != nil {
+		if x, ok := x.Event.(*HostSessionResponse_Notice); ok {
+			return x.Notice
+		}
+	}
+	return nil
+}
+
+type isHostSessionResponse_Event interface {
+	isHostSessionResponse_Event()
+}
+
+type HostSessionResponse_Reply struct {
+	Reply *Reply `protobuf:"bytes,3,opt,name=reply,proto3,oneof"`
+}
+
+type HostSessionResponse_Offer struct {
+	Offer *Offer `protobuf:"bytes,4,opt,name=offer,proto3,oneof"`
+}
+
+type HostSessionResponse_Withdrawal struct {
+	Withdrawal *Withdrawal `protobuf:"bytes,5,opt,name=withdrawal,proto3,oneof"`
+}
+
+type HostSessionResponse_Notice struct {
+	Notice *Notice `protobuf:"bytes,6,opt,name=notice,proto3,oneof"`
+}
+
+func (*HostSessionResponse_Reply) isHostSessionResponse_Event() {}
+
+func (*HostSessionResponse_Offer) isHostSessionResponse_Event() {}
+
+func (*HostSessionResponse_Withdrawal) isHostSessionResponse_Event() {}
+
+func (*HostSessionResponse_Notice) isHostSessionResponse_Event() {}
+
+// Watch begins to tell a member how its group stands.
+type Watch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`                                 // of the member
+	DataAddress   string                 `protobuf:"bytes,3,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // "IP:port" from which its packets come
+	Entered       uint32                 `protobuf:"varint,4,opt,name=entered,proto3" json:"entered,omitempty"`                           // epoch that it is in; 0: none yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WatchGroupResponse) Reset() {
-	*x = WatchGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
+func (x *Watch) Reset() {
+	*x = Watch{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WatchGroupResponse) String() string {
+func (x *Watch) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WatchGroupResponse) ProtoMessage() {}
+func (*Watch) ProtoMessage() {}
 
-func (x *WatchGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
+func (x *Watch) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -895,66 +1097,152 @@ func (x *WatchGroupResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WatchGroupResponse.ProtoReflect.Descriptor instead.
-func (*WatchGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{8}
+// Deprecated: Use Watch.ProtoReflect.Descriptor instead.
+func (*Watch) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *WatchGroupResponse) GetEvent() isWatchGroupResponse_Event {
+func (x *Watch) GetGroup() uint32 {
 	if x != nil {
-		return x.Event
+		return x.Group
 	}
-	return nil
+	return 0
 }
 
-func (x *WatchGroupResponse) GetOffer() *Offer {
+func (x *Watch) GetRank() uint32 {
 	if x != nil {
-		if x, ok := x.Event.(*WatchGroupResponse_Offer); ok {
-			return x.Offer
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *Watch) GetDataAddress() string {
+	if x != nil {
+		return x.DataAddress
+	}
+	return ""
+}
+
+func (x *Watch) GetEntered() uint32 {
+	if x != nil {
+		return x.Entered
+	}
+	return 0
+}
+
+// Unwatch ends a watch.
+type Unwatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unwatch) Reset() {
+	*x = Unwatch{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unwatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unwatch) ProtoMessage() {}
+
+func (x *Unwatch) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
 		}
+		return ms
 	}
-	return nil
+	return mi.MessageOf(x)
 }
 
-func (x *WatchGroupResponse) GetWithdrawal() *Withdrawal {
+// Deprecated: Use Unwatch.ProtoReflect.Descriptor instead.
+func (*Unwatch) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Unwatch) GetGroup() uint32 {
 	if x != nil {
-		if x, ok := x.Event.(*WatchGroupResponse_Withdrawal); ok {
-			return x.Withdrawal
-		}
+		return x.Group
 	}
-	return nil
+	return 0
 }
 
-func (x *WatchGroupResponse) GetNotice() *Notice {
+func (x *Unwatch) GetRank() uint32 {
 	if x != nil {
-		if x, ok := x.Event.(*WatchGroupResponse_Notice); ok {
-			return x.Notice
+		return x.Rank
+	}
+	return 0
+}
+
+// Reply answers what was created or released.
+type Reply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`          // of the request
+	Found         bool                   `protobuf:"varint,2,opt,name=found,proto3" json:"found,omitempty"`    // created: the group stood already
+	Problem       *Problem               `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"` // why not; absent: it was done
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reply) Reset() {
+	*x = Reply{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reply) ProtoMessage() {}
+
+func (x *Reply) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
 		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reply.ProtoReflect.Descriptor instead.
+func (*Reply) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Reply) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Reply) GetFound() bool {
+	if x != nil {
+		return x.Found
+	}
+	return false
+}
+
+func (x *Reply) GetProblem() *Problem {
+	if x != nil {
+		return x.Problem
 	}
 	return nil
 }
-
-type isWatchGroupResponse_Event interface {
-	isWatchGroupResponse_Event()
-}
-
-type WatchGroupResponse_Offer struct {
-	Offer *Offer `protobuf:"bytes,1,opt,name=offer,proto3,oneof"`
-}
-
-type WatchGroupResponse_Withdrawal struct {
-	Withdrawal *Withdrawal `protobuf:"bytes,2,opt,name=withdrawal,proto3,oneof"`
-}
-
-type WatchGroupResponse_Notice struct {
-	Notice *Notice `protobuf:"bytes,3,opt,name=notice,proto3,oneof"`
-}
-
-func (*WatchGroupResponse_Offer) isWatchGroupResponse_Event() {}
-
-func (*WatchGroupResponse_Withdrawal) isWatchGroupResponse_Event() {}
-
-func (*WatchGroupResponse_Notice) isWatchGroupResponse_Event() {}
 
 // Offer is a tree that the member may enter: all that it needs to be a child
 // of its leaf switch. The same offer may come again.
@@ -975,7 +1263,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1275,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1288,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{9}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Offer) GetEpoch() uint32 {
@@ -1078,7 +1366,7 @@ type TreeReducer struct {
 
 func (x *TreeReducer) Reset() {
 	*x = TreeReducer{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1378,7 @@ func (x *TreeReducer) String() string {
 func (*TreeReducer) ProtoMessage() {}
 
 func (x *TreeReducer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1391,7 @@ func (x *TreeReducer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeReducer.ProtoReflect.Descriptor instead.
 func (*TreeReducer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{10}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TreeReducer) GetReducer() *Reducer {
@@ -1138,7 +1426,7 @@ type Withdrawal struct {
 
 func (x *Withdrawal) Reset() {
 	*x = Withdrawal{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1150,7 +1438,7 @@ func (x *Withdrawal) String() string {
 func (*Withdrawal) ProtoMessage() {}
 
 func (x *Withdrawal) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1163,7 +1451,7 @@ func (x *Withdrawal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Withdrawal.ProtoReflect.Descriptor instead.
 func (*Withdrawal) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{11}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Withdrawal) GetEpoch() uint32 {
@@ -1184,16 +1472,16 @@ func (x *Withdrawal) GetWhy() string {
 type Notice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why there is no tree, which holds until an offer or another notice comes;
-	// with end, why the stream is over.
+	// with end, why the watch is over.
 	Problem       *Problem `protobuf:"bytes,1,opt,name=problem,proto3" json:"problem,omitempty"`
-	End           bool     `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"` // the stream is over
+	End           bool     `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"` // the watch is over
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1493,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1506,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{12}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Notice) GetProblem() *Problem {
@@ -1235,7 +1523,9 @@ func (x *Notice) GetEnd() bool {
 	return false
 }
 
-type ReportEpochRequest struct {
+// Report tells which epoch a member has entered, in which way it runs, and which
+// tree it has lost.
+type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
 	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`       // of the member that reports
@@ -1249,21 +1539,21 @@ type ReportEpochRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ReportEpochRequest) Reset() {
-	*x = ReportEpochRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
+func (x *Report) Reset() {
+	*x = Report{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ReportEpochRequest) String() string {
+func (x *Report) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ReportEpochRequest) ProtoMessage() {}
+func (*Report) ProtoMessage() {}
 
-func (x *ReportEpochRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
+func (x *Report) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,101 +1564,65 @@ func (x *ReportEpochRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ReportEpochRequest.ProtoReflect.Descriptor instead.
-func (*ReportEpochRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{13}
+// Deprecated: Use Report.ProtoReflect.Descriptor instead.
+func (*Report) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
 }
 
-func (x *ReportEpochRequest) GetGroup() uint32 {
+func (x *Report) GetGroup() uint32 {
 	if x != nil {
 		return x.Group
 	}
 	return 0
 }
 
-func (x *ReportEpochRequest) GetRank() uint32 {
+func (x *Report) GetRank() uint32 {
 	if x != nil {
 		return x.Rank
 	}
 	return 0
 }
 
-func (x *ReportEpochRequest) GetEntered() uint32 {
+func (x *Report) GetEntered() uint32 {
 	if x != nil {
 		return x.Entered
 	}
 	return 0
 }
 
-func (x *ReportEpochRequest) GetWay() Way {
+func (x *Report) GetWay() Way {
 	if x != nil {
 		return x.Way
 	}
 	return Way_WAY_UNSPECIFIED
 }
 
-func (x *ReportEpochRequest) GetLost() uint32 {
+func (x *Report) GetLost() uint32 {
 	if x != nil {
 		return x.Lost
 	}
 	return 0
 }
 
-func (x *ReportEpochRequest) GetSilent() bool {
+func (x *Report) GetSilent() bool {
 	if x != nil {
 		return x.Silent
 	}
 	return false
 }
 
-func (x *ReportEpochRequest) GetDemand() uint32 {
+func (x *Report) GetDemand() uint32 {
 	if x != nil {
 		return x.Demand
 	}
 	return 0
 }
 
-func (x *ReportEpochRequest) GetReason() string {
+func (x *Report) GetReason() string {
 	if x != nil {
 		return x.Reason
 	}
 	return ""
-}
-
-type ReportEpochResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ReportEpochResponse) Reset() {
-	*x = ReportEpochResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ReportEpochResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ReportEpochResponse) ProtoMessage() {}
-
-func (x *ReportEpochResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ReportEpochResponse.ProtoReflect.Descriptor instead.
-func (*ReportEpochResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{14}
 }
 
 type ListGroupsRequest struct {
@@ -1379,7 +1633,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1645,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1658,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{15}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
 }
 
 type ListGroupsResponse struct {
@@ -1416,7 +1670,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +1682,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +1695,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*GroupSummary {
@@ -1468,7 +1722,7 @@ type GroupSummary struct {
 
 func (x *GroupSummary) Reset() {
 	*x = GroupSummary{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1480,7 +1734,7 @@ func (x *GroupSummary) String() string {
 func (*GroupSummary) ProtoMessage() {}
 
 func (x *GroupSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1493,7 +1747,7 @@ func (x *GroupSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSummary.ProtoReflect.Descriptor instead.
 func (*GroupSummary) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GroupSummary) GetGroup() uint32 {
@@ -1572,7 +1826,7 @@ type ExplainGroupRequest struct {
 
 func (x *ExplainGroupRequest) Reset() {
 	*x = ExplainGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +1838,7 @@ func (x *ExplainGroupRequest) String() string {
 func (*ExplainGroupRequest) ProtoMessage() {}
 
 func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +1851,7 @@ func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupRequest.ProtoReflect.Descriptor instead.
 func (*ExplainGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExplainGroupRequest) GetWhich() isExplainGroupRequest_Which {
@@ -1659,7 +1913,7 @@ type ExplainGroupResponse struct {
 
 func (x *ExplainGroupResponse) Reset() {
 	*x = ExplainGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1671,7 +1925,7 @@ func (x *ExplainGroupResponse) String() string {
 func (*ExplainGroupResponse) ProtoMessage() {}
 
 func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1684,7 +1938,7 @@ func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupResponse.ProtoReflect.Descriptor instead.
 func (*ExplainGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExplainGroupResponse) GetSummary() *GroupSummary {
@@ -1775,7 +2029,7 @@ type LinkMismatch struct {
 
 func (x *LinkMismatch) Reset() {
 	*x = LinkMismatch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +2041,7 @@ func (x *LinkMismatch) String() string {
 func (*LinkMismatch) ProtoMessage() {}
 
 func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +2054,7 @@ func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkMismatch.ProtoReflect.Descriptor instead.
 func (*LinkMismatch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LinkMismatch) GetLink() string {
@@ -1871,7 +2125,7 @@ type TreeShare struct {
 
 func (x *TreeShare) Reset() {
 	*x = TreeShare{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1883,7 +2137,7 @@ func (x *TreeShare) String() string {
 func (*TreeShare) ProtoMessage() {}
 
 func (x *TreeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1896,7 +2150,7 @@ func (x *TreeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeShare.ProtoReflect.Descriptor instead.
 func (*TreeShare) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TreeShare) GetGroup() uint32 {
@@ -1942,7 +2196,7 @@ type TreeState struct {
 
 func (x *TreeState) Reset() {
 	*x = TreeState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2208,7 @@ func (x *TreeState) String() string {
 func (*TreeState) ProtoMessage() {}
 
 func (x *TreeState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2221,7 @@ func (x *TreeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeState.ProtoReflect.Descriptor instead.
 func (*TreeState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TreeState) GetEpoch() uint32 {
@@ -2080,7 +2334,7 @@ type TreeVertex struct {
 
 func (x *TreeVertex) Reset() {
 	*x = TreeVertex{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2092,7 +2346,7 @@ func (x *TreeVertex) String() string {
 func (*TreeVertex) ProtoMessage() {}
 
 func (x *TreeVertex) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2105,7 +2359,7 @@ func (x *TreeVertex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVertex.ProtoReflect.Descriptor instead.
 func (*TreeVertex) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TreeVertex) GetSwitch() string {
@@ -2147,7 +2401,7 @@ type TreeLeaf struct {
 
 func (x *TreeLeaf) Reset() {
 	*x = TreeLeaf{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2159,7 +2413,7 @@ func (x *TreeLeaf) String() string {
 func (*TreeLeaf) ProtoMessage() {}
 
 func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2172,7 +2426,7 @@ func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeLeaf.ProtoReflect.Descriptor instead.
 func (*TreeLeaf) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TreeLeaf) GetHost() string {
@@ -2213,7 +2467,7 @@ type TreeCost struct {
 
 func (x *TreeCost) Reset() {
 	*x = TreeCost{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2225,7 +2479,7 @@ func (x *TreeCost) String() string {
 func (*TreeCost) ProtoMessage() {}
 
 func (x *TreeCost) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2238,7 +2492,7 @@ func (x *TreeCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeCost.ProtoReflect.Descriptor instead.
 func (*TreeCost) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TreeCost) GetHops() uint32 {
@@ -2302,7 +2556,7 @@ type Alternative struct {
 
 func (x *Alternative) Reset() {
 	*x = Alternative{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2568,7 @@ func (x *Alternative) String() string {
 func (*Alternative) ProtoMessage() {}
 
 func (x *Alternative) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2581,7 @@ func (x *Alternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
 func (*Alternative) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Alternative) GetRoot() string {
@@ -2368,7 +2622,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2634,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2393,7 +2647,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Change) GetAt() *timestamppb.Timestamp {
@@ -2418,7 +2672,7 @@ type GetTopologyRequest struct {
 
 func (x *GetTopologyRequest) Reset() {
 	*x = GetTopologyRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2684,7 @@ func (x *GetTopologyRequest) String() string {
 func (*GetTopologyRequest) ProtoMessage() {}
 
 func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2697,7 @@ func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyRequest.ProtoReflect.Descriptor instead.
 func (*GetTopologyRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
 }
 
 type GetTopologyResponse struct {
@@ -2457,7 +2711,7 @@ type GetTopologyResponse struct {
 
 func (x *GetTopologyResponse) Reset() {
 	*x = GetTopologyResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2723,7 @@ func (x *GetTopologyResponse) String() string {
 func (*GetTopologyResponse) ProtoMessage() {}
 
 func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2736,7 @@ func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyResponse.ProtoReflect.Descriptor instead.
 func (*GetTopologyResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetTopologyResponse) GetFabric() *Fabric {
@@ -2519,7 +2773,7 @@ type Fabric struct {
 
 func (x *Fabric) Reset() {
 	*x = Fabric{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2531,7 +2785,7 @@ func (x *Fabric) String() string {
 func (*Fabric) ProtoMessage() {}
 
 func (x *Fabric) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2544,7 +2798,7 @@ func (x *Fabric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fabric.ProtoReflect.Descriptor instead.
 func (*Fabric) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Fabric) GetName() string {
@@ -2593,7 +2847,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2859,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2872,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Node) GetName() string {
@@ -2660,7 +2914,7 @@ type SwitchState struct {
 
 func (x *SwitchState) Reset() {
 	*x = SwitchState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2672,7 +2926,7 @@ func (x *SwitchState) String() string {
 func (*SwitchState) ProtoMessage() {}
 
 func (x *SwitchState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2685,7 +2939,7 @@ func (x *SwitchState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchState.ProtoReflect.Descriptor instead.
 func (*SwitchState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SwitchState) GetCapability() *Capability {
@@ -2774,7 +3028,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2786,7 +3040,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2799,7 +3053,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Link) GetA() *LinkEnd {
@@ -2868,7 +3122,7 @@ type LinkEnd struct {
 
 func (x *LinkEnd) Reset() {
 	*x = LinkEnd{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2880,7 +3134,7 @@ func (x *LinkEnd) String() string {
 func (*LinkEnd) ProtoMessage() {}
 
 func (x *LinkEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2893,7 +3147,7 @@ func (x *LinkEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkEnd.ProtoReflect.Descriptor instead.
 func (*LinkEnd) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LinkEnd) GetNode() string {
@@ -2920,7 +3174,7 @@ type PlanGroupRequest struct {
 
 func (x *PlanGroupRequest) Reset() {
 	*x = PlanGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2932,7 +3186,7 @@ func (x *PlanGroupRequest) String() string {
 func (*PlanGroupRequest) ProtoMessage() {}
 
 func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2945,7 +3199,7 @@ func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupRequest.ProtoReflect.Descriptor instead.
 func (*PlanGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PlanGroupRequest) GetGroup() *CreateGroupRequest {
@@ -2968,7 +3222,7 @@ type PlanGroupResponse struct {
 
 func (x *PlanGroupResponse) Reset() {
 	*x = PlanGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3234,7 @@ func (x *PlanGroupResponse) String() string {
 func (*PlanGroupResponse) ProtoMessage() {}
 
 func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3247,7 @@ func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupResponse.ProtoReflect.Descriptor instead.
 func (*PlanGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PlanGroupResponse) GetGroups() []*PlannedGroup {
@@ -3021,7 +3275,7 @@ type PlannedGroup struct {
 
 func (x *PlannedGroup) Reset() {
 	*x = PlannedGroup{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3033,7 +3287,7 @@ func (x *PlannedGroup) String() string {
 func (*PlannedGroup) ProtoMessage() {}
 
 func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3046,7 +3300,7 @@ func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedGroup.ProtoReflect.Descriptor instead.
 func (*PlannedGroup) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PlannedGroup) GetRanks() []uint32 {
@@ -3080,7 +3334,7 @@ type DrainSwitchRequest struct {
 
 func (x *DrainSwitchRequest) Reset() {
 	*x = DrainSwitchRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3092,7 +3346,7 @@ func (x *DrainSwitchRequest) String() string {
 func (*DrainSwitchRequest) ProtoMessage() {}
 
 func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3105,7 +3359,7 @@ func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchRequest.ProtoReflect.Descriptor instead.
 func (*DrainSwitchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DrainSwitchRequest) GetSwitch() string {
@@ -3130,7 +3384,7 @@ type DrainSwitchResponse struct {
 
 func (x *DrainSwitchResponse) Reset() {
 	*x = DrainSwitchResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3142,7 +3396,7 @@ func (x *DrainSwitchResponse) String() string {
 func (*DrainSwitchResponse) ProtoMessage() {}
 
 func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3155,7 +3409,7 @@ func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchResponse.ProtoReflect.Descriptor instead.
 func (*DrainSwitchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{41}
 }
 
 var File_api_offload_v1_manager_proto protoreflect.FileDescriptor
@@ -3193,19 +3447,37 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x05found\x18\x02 \x01(\bR\x05found\"+\n" +
 	"\x13ReleaseGroupRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\"\x16\n" +
-	"\x14ReleaseGroupResponse\"z\n" +
-	"\x11WatchGroupRequest\x12\x14\n" +
+	"\x14ReleaseGroupResponse\"\xe2\x02\n" +
+	"\x12HostSessionRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12B\n" +
+	"\x06create\x18\x02 \x01(\v2(.tributary.offload.v1.CreateGroupRequestH\x00R\x06create\x12E\n" +
+	"\arelease\x18\x03 \x01(\v2).tributary.offload.v1.ReleaseGroupRequestH\x00R\arelease\x123\n" +
+	"\x05watch\x18\x04 \x01(\v2\x1b.tributary.offload.v1.WatchH\x00R\x05watch\x129\n" +
+	"\aunwatch\x18\x05 \x01(\v2\x1d.tributary.offload.v1.UnwatchH\x00R\aunwatch\x126\n" +
+	"\x06report\x18\x06 \x01(\v2\x1c.tributary.offload.v1.ReportH\x00R\x06reportB\t\n" +
+	"\arequest\"\xae\x02\n" +
+	"\x13HostSessionResponse\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\x123\n" +
+	"\x05reply\x18\x03 \x01(\v2\x1b.tributary.offload.v1.ReplyH\x00R\x05reply\x123\n" +
+	"\x05offer\x18\x04 \x01(\v2\x1b.tributary.offload.v1.OfferH\x00R\x05offer\x12B\n" +
+	"\n" +
+	"withdrawal\x18\x05 \x01(\v2 .tributary.offload.v1.WithdrawalH\x00R\n" +
+	"withdrawal\x126\n" +
+	"\x06notice\x18\x06 \x01(\v2\x1c.tributary.offload.v1.NoticeH\x00R\x06noticeB\a\n" +
+	"\x05event\"n\n" +
+	"\x05Watch\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12!\n" +
 	"\fdata_address\x18\x03 \x01(\tR\vdataAddress\x12\x18\n" +
-	"\aentered\x18\x04 \x01(\rR\aentered\"\xce\x01\n" +
-	"\x12WatchGroupResponse\x123\n" +
-	"\x05offer\x18\x01 \x01(\v2\x1b.tributary.offload.v1.OfferH\x00R\x05offer\x12B\n" +
-	"\n" +
-	"withdrawal\x18\x02 \x01(\v2 .tributary.offload.v1.WithdrawalH\x00R\n" +
-	"withdrawal\x126\n" +
-	"\x06notice\x18\x03 \x01(\v2\x1c.tributary.offload.v1.NoticeH\x00R\x06noticeB\a\n" +
-	"\x05event\"\x95\x02\n" +
+	"\aentered\x18\x04 \x01(\rR\aentered\"3\n" +
+	"\aUnwatch\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\"f\n" +
+	"\x05Reply\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05found\x18\x02 \x01(\bR\x05found\x127\n" +
+	"\aproblem\x18\x03 \x01(\v2\x1d.tributary.offload.v1.ProblemR\aproblem\"\x95\x02\n" +
 	"\x05Offer\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\rR\x04tree\x12\x16\n" +
@@ -3226,8 +3498,8 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x03why\x18\x02 \x01(\tR\x03why\"S\n" +
 	"\x06Notice\x127\n" +
 	"\aproblem\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ProblemR\aproblem\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\bR\x03end\"\xe1\x01\n" +
-	"\x12ReportEpochRequest\x12\x14\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"\xd5\x01\n" +
+	"\x06Report\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x18\n" +
 	"\aentered\x18\x03 \x01(\rR\aentered\x12+\n" +
@@ -3235,8 +3507,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x04lost\x18\x05 \x01(\rR\x04lost\x12\x16\n" +
 	"\x06silent\x18\x06 \x01(\bR\x06silent\x12\x16\n" +
 	"\x06demand\x18\a \x01(\rR\x06demand\x12\x16\n" +
-	"\x06reason\x18\b \x01(\tR\x06reason\"\x15\n" +
-	"\x13ReportEpochResponse\"\x13\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\"\x13\n" +
 	"\x11ListGroupsRequest\"P\n" +
 	"\x12ListGroupsResponse\x12:\n" +
 	"\x06groups\x18\x01 \x03(\v2\".tributary.offload.v1.GroupSummaryR\x06groups\"\xa2\x02\n" +
@@ -3424,13 +3695,11 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x12TREE_STAGE_PLANNED\x10\x01\x12\x17\n" +
 	"\x13TREE_STAGE_PREPARED\x10\x02\x12\x15\n" +
 	"\x11TREE_STAGE_ACTIVE\x10\x03\x12\x17\n" +
-	"\x13TREE_STAGE_DRAINING\x10\x042\x8d\a\n" +
+	"\x13TREE_STAGE_DRAINING\x10\x042\xae\x06\n" +
 	"\aManager\x12b\n" +
 	"\vCreateGroup\x12(.tributary.offload.v1.CreateGroupRequest\x1a).tributary.offload.v1.CreateGroupResponse\x12e\n" +
-	"\fReleaseGroup\x12).tributary.offload.v1.ReleaseGroupRequest\x1a*.tributary.offload.v1.ReleaseGroupResponse\x12a\n" +
-	"\n" +
-	"WatchGroup\x12'.tributary.offload.v1.WatchGroupRequest\x1a(.tributary.offload.v1.WatchGroupResponse0\x01\x12b\n" +
-	"\vReportEpoch\x12(.tributary.offload.v1.ReportEpochRequest\x1a).tributary.offload.v1.ReportEpochResponse\x12a\n" +
+	"\fReleaseGroup\x12).tributary.offload.v1.ReleaseGroupRequest\x1a*.tributary.offload.v1.ReleaseGroupResponse\x12f\n" +
+	"\vHostSession\x12(.tributary.offload.v1.HostSessionRequest\x1a).tributary.offload.v1.HostSessionResponse(\x010\x01\x12a\n" +
 	"\n" +
 	"ListGroups\x12'.tributary.offload.v1.ListGroupsRequest\x1a(.tributary.offload.v1.ListGroupsResponse0\x01\x12e\n" +
 	"\fExplainGroup\x12).tributary.offload.v1.ExplainGroupRequest\x1a*.tributary.offload.v1.ExplainGroupResponse\x12d\n" +
@@ -3451,7 +3720,7 @@ func file_api_offload_v1_manager_proto_rawDescGZIP() []byte {
 }
 
 var file_api_offload_v1_manager_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_api_offload_v1_manager_proto_goTypes = []any{
 	(BundleKind)(0),               // 0: tributary.offload.v1.BundleKind
 	(Collective)(0),               // 1: tributary.offload.v1.Collective
@@ -3466,50 +3735,52 @@ var file_api_offload_v1_manager_proto_goTypes = []any{
 	(*CreateGroupResponse)(nil),   // 10: tributary.offload.v1.CreateGroupResponse
 	(*ReleaseGroupRequest)(nil),   // 11: tributary.offload.v1.ReleaseGroupRequest
 	(*ReleaseGroupResponse)(nil),  // 12: tributary.offload.v1.ReleaseGroupResponse
-	(*WatchGroupRequest)(nil),     // 13: tributary.offload.v1.WatchGroupRequest
-	(*WatchGroupResponse)(nil),    // 14: tributary.offload.v1.WatchGroupResponse
-	(*Offer)(nil),                 // 15: tributary.offload.v1.Offer
-	(*TreeReducer)(nil),           // 16: tributary.offload.v1.TreeReducer
-	(*Withdrawal)(nil),            // 17: tributary.offload.v1.Withdrawal
-	(*Notice)(nil),                // 18: tributary.offload.v1.Notice
-	(*ReportEpochRequest)(nil),    // 19: tributary.offload.v1.ReportEpochRequest
-	(*ReportEpochResponse)(nil),   // 20: tributary.offload.v1.ReportEpochResponse
-	(*ListGroupsRequest)(nil),     // 21: tributary.offload.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),    // 22: tributary.offload.v1.ListGroupsResponse
-	(*GroupSummary)(nil),          // 23: tributary.offload.v1.GroupSummary
-	(*ExplainGroupRequest)(nil),   // 24: tributary.offload.v1.ExplainGroupRequest
-	(*ExplainGroupResponse)(nil),  // 25: tributary.offload.v1.ExplainGroupResponse
-	(*LinkMismatch)(nil),          // 26: tributary.offload.v1.LinkMismatch
-	(*TreeShare)(nil),             // 27: tributary.offload.v1.TreeShare
-	(*TreeState)(nil),             // 28: tributary.offload.v1.TreeState
-	(*TreeVertex)(nil),            // 29: tributary.offload.v1.TreeVertex
-	(*TreeLeaf)(nil),              // 30: tributary.offload.v1.TreeLeaf
-	(*TreeCost)(nil),              // 31: tributary.offload.v1.TreeCost
-	(*Alternative)(nil),           // 32: tributary.offload.v1.Alternative
-	(*Change)(nil),                // 33: tributary.offload.v1.Change
-	(*GetTopologyRequest)(nil),    // 34: tributary.offload.v1.GetTopologyRequest
-	(*GetTopologyResponse)(nil),   // 35: tributary.offload.v1.GetTopologyResponse
-	(*Fabric)(nil),                // 36: tributary.offload.v1.Fabric
-	(*Node)(nil),                  // 37: tributary.offload.v1.Node
-	(*SwitchState)(nil),           // 38: tributary.offload.v1.SwitchState
-	(*Link)(nil),                  // 39: tributary.offload.v1.Link
-	(*LinkEnd)(nil),               // 40: tributary.offload.v1.LinkEnd
-	(*PlanGroupRequest)(nil),      // 41: tributary.offload.v1.PlanGroupRequest
-	(*PlanGroupResponse)(nil),     // 42: tributary.offload.v1.PlanGroupResponse
-	(*PlannedGroup)(nil),          // 43: tributary.offload.v1.PlannedGroup
-	(*DrainSwitchRequest)(nil),    // 44: tributary.offload.v1.DrainSwitchRequest
-	(*DrainSwitchResponse)(nil),   // 45: tributary.offload.v1.DrainSwitchResponse
-	(Function)(0),                 // 46: tributary.offload.v1.Function
-	(ElementType)(0),              // 47: tributary.offload.v1.ElementType
-	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
-	(*Reducer)(nil),               // 49: tributary.offload.v1.Reducer
+	(*HostSessionRequest)(nil),    // 13: tributary.offload.v1.HostSessionRequest
+	(*HostSessionResponse)(nil),   // 14: tributary.offload.v1.HostSessionResponse
+	(*Watch)(nil),                 // 15: tributary.offload.v1.Watch
+	(*Unwatch)(nil),               // 16: tributary.offload.v1.Unwatch
+	(*Reply)(nil),                 // 17: tributary.offload.v1.Reply
+	(*Offer)(nil),                 // 18: tributary.offload.v1.Offer
+	(*TreeReducer)(nil),           // 19: tributary.offload.v1.TreeReducer
+	(*Withdrawal)(nil),            // 20: tributary.offload.v1.Withdrawal
+	(*Notice)(nil),                // 21: tributary.offload.v1.Notice
+	(*Report)(nil),                // 22: tributary.offload.v1.Report
+	(*ListGroupsRequest)(nil),     // 23: tributary.offload.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),    // 24: tributary.offload.v1.ListGroupsResponse
+	(*GroupSummary)(nil),          // 25: tributary.offload.v1.GroupSummary
+	(*ExplainGroupRequest)(nil),   // 26: tributary.offload.v1.ExplainGroupRequest
+	(*ExplainGroupResponse)(nil),  // 27: tributary.offload.v1.ExplainGroupResponse
+	(*LinkMismatch)(nil),          // 28: tributary.offload.v1.LinkMismatch
+	(*TreeShare)(nil),             // 29: tributary.offload.v1.TreeShare
+	(*TreeState)(nil),             // 30: tributary.offload.v1.TreeState
+	(*TreeVertex)(nil),            // 31: tributary.offload.v1.TreeVertex
+	(*TreeLeaf)(nil),              // 32: tributary.offload.v1.TreeLeaf
+	(*TreeCost)(nil),              // 33: tributary.offload.v1.TreeCost
+	(*Alternative)(nil),           // 34: tributary.offload.v1.Alternative
+	(*Change)(nil),                // 35: tributary.offload.v1.Change
+	(*GetTopologyRequest)(nil),    // 36: tributary.offload.v1.GetTopologyRequest
+	(*GetTopologyResponse)(nil),   // 37: tributary.offload.v1.GetTopologyResponse
+	(*Fabric)(nil),                // 38: tributary.offload.v1.Fabric
+	(*Node)(nil),                  // 39: tributary.offload.v1.Node
+	(*SwitchState)(nil),           // 40: tributary.offload.v1.SwitchState
+	(*Link)(nil),                  // 41: tributary.offload.v1.Link
+	(*LinkEnd)(nil),               // 42: tributary.offload.v1.LinkEnd
+	(*PlanGroupRequest)(nil),      // 43: tributary.offload.v1.PlanGroupRequest
+	(*PlanGroupResponse)(nil),     // 44: tributary.offload.v1.PlanGroupResponse
+	(*PlannedGroup)(nil),          // 45: tributary.offload.v1.PlannedGroup
+	(*DrainSwitchRequest)(nil),    // 46: tributary.offload.v1.DrainSwitchRequest
+	(*DrainSwitchResponse)(nil),   // 47: tributary.offload.v1.DrainSwitchResponse
+	(Function)(0),                 // 48: tributary.offload.v1.Function
+	(ElementType)(0),              // 49: tributary.offload.v1.ElementType
 	(*Problem)(nil),               // 50: tributary.offload.v1.Problem
-	(*timestamppb.Timestamp)(nil), // 51: google.protobuf.Timestamp
-	(*Capability)(nil),            // 52: tributary.offload.v1.Capability
+	(*durationpb.Duration)(nil),   // 51: google.protobuf.Duration
+	(*Reducer)(nil),               // 52: tributary.offload.v1.Reducer
+	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
+	(*Capability)(nil),            // 54: tributary.offload.v1.Capability
 }
 var file_api_offload_v1_manager_proto_depIdxs = []int32{
-	46, // 0: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
-	47, // 1: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
+	48, // 0: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
+	49, // 1: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
 	8,  // 2: tributary.offload.v1.CreateGroupRequest.purpose:type_name -> tributary.offload.v1.Purpose
 	7,  // 3: tributary.offload.v1.CreateGroupRequest.bundle:type_name -> tributary.offload.v1.Bundle
 	0,  // 4: tributary.offload.v1.Bundle.kind:type_name -> tributary.offload.v1.BundleKind
@@ -3517,74 +3788,79 @@ var file_api_offload_v1_manager_proto_depIdxs = []int32{
 	2,  // 6: tributary.offload.v1.Purpose.criterion:type_name -> tributary.offload.v1.Criterion
 	9,  // 7: tributary.offload.v1.Purpose.weights:type_name -> tributary.offload.v1.Weight
 	2,  // 8: tributary.offload.v1.Weight.criterion:type_name -> tributary.offload.v1.Criterion
-	15, // 9: tributary.offload.v1.WatchGroupResponse.offer:type_name -> tributary.offload.v1.Offer
-	17, // 10: tributary.offload.v1.WatchGroupResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
-	18, // 11: tributary.offload.v1.WatchGroupResponse.notice:type_name -> tributary.offload.v1.Notice
-	48, // 12: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
-	16, // 13: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
-	49, // 14: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
-	50, // 15: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
-	3,  // 16: tributary.offload.v1.ReportEpochRequest.way:type_name -> tributary.offload.v1.Way
-	23, // 17: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
-	4,  // 18: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
-	7,  // 19: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
-	23, // 20: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
-	28, // 21: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	50, // 22: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
-	33, // 23: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
-	26, // 24: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	8,  // 25: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
-	23, // 26: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
-	27, // 27: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
-	51, // 28: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
-	5,  // 29: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
-	29, // 30: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
-	30, // 31: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
-	31, // 32: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
-	32, // 33: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
-	2,  // 34: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
-	48, // 35: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
-	48, // 36: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
-	49, // 37: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
-	48, // 38: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
-	31, // 39: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	51, // 40: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	36, // 41: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	37, // 42: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	39, // 43: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	38, // 44: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	52, // 45: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	40, // 46: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	40, // 47: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	48, // 48: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	26, // 49: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	6,  // 50: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
-	43, // 51: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
-	50, // 52: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
-	31, // 53: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
-	6,  // 54: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	11, // 55: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	13, // 56: tributary.offload.v1.Manager.WatchGroup:input_type -> tributary.offload.v1.WatchGroupRequest
-	19, // 57: tributary.offload.v1.Manager.ReportEpoch:input_type -> tributary.offload.v1.ReportEpochRequest
-	21, // 58: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	24, // 59: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	34, // 60: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	41, // 61: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
-	44, // 62: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	10, // 63: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	12, // 64: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	14, // 65: tributary.offload.v1.Manager.WatchGroup:output_type -> tributary.offload.v1.WatchGroupResponse
-	20, // 66: tributary.offload.v1.Manager.ReportEpoch:output_type -> tributary.offload.v1.ReportEpochResponse
-	22, // 67: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	25, // 68: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	35, // 69: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	42, // 70: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
-	45, // 71: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	63, // [63:72] is the sub-list for method output_type
-	54, // [54:63] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	6,  // 9: tributary.offload.v1.HostSessionRequest.create:type_name -> tributary.offload.v1.CreateGroupRequest
+	11, // 10: tributary.offload.v1.HostSessionRequest.release:type_name -> tributary.offload.v1.ReleaseGroupRequest
+	15, // 11: tributary.offload.v1.HostSessionRequest.watch:type_name -> tributary.offload.v1.Watch
+	16, // 12: tributary.offload.v1.HostSessionRequest.unwatch:type_name -> tributary.offload.v1.Unwatch
+	22, // 13: tributary.offload.v1.HostSessionRequest.report:type_name -> tributary.offload.v1.Report
+	17, // 14: tributary.offload.v1.HostSessionResponse.reply:type_name -> tributary.offload.v1.Reply
+	18, // 15: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
+	20, // 16: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
+	21, // 17: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
+	50, // 18: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
+	51, // 19: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	19, // 20: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
+	52, // 21: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
+	50, // 22: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	3,  // 23: tributary.offload.v1.Report.way:type_name -> tributary.offload.v1.Way
+	25, // 24: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
+	4,  // 25: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
+	7,  // 26: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
+	25, // 27: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
+	30, // 28: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
+	50, // 29: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	35, // 30: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
+	28, // 31: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	8,  // 32: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
+	25, // 33: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
+	29, // 34: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
+	53, // 35: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	5,  // 36: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
+	31, // 37: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
+	32, // 38: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
+	33, // 39: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
+	34, // 40: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
+	2,  // 41: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
+	51, // 42: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
+	51, // 43: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
+	52, // 44: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
+	51, // 45: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
+	33, // 46: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
+	53, // 47: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	38, // 48: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	39, // 49: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	41, // 50: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	40, // 51: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	54, // 52: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	42, // 53: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	42, // 54: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	51, // 55: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	28, // 56: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	6,  // 57: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
+	45, // 58: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
+	50, // 59: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
+	33, // 60: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
+	6,  // 61: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	11, // 62: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	13, // 63: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
+	23, // 64: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	26, // 65: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	36, // 66: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	43, // 67: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
+	46, // 68: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	10, // 69: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	12, // 70: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	14, // 71: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
+	24, // 72: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	27, // 73: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	37, // 74: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	44, // 75: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
+	47, // 76: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	69, // [69:77] is the sub-list for method output_type
+	61, // [61:69] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }
@@ -3593,12 +3869,20 @@ func file_api_offload_v1_manager_proto_init() {
 		return
 	}
 	file_api_offload_v1_common_proto_init()
-	file_api_offload_v1_manager_proto_msgTypes[8].OneofWrappers = []any{
-		(*WatchGroupResponse_Offer)(nil),
-		(*WatchGroupResponse_Withdrawal)(nil),
-		(*WatchGroupResponse_Notice)(nil),
+	file_api_offload_v1_manager_proto_msgTypes[7].OneofWrappers = []any{
+		(*HostSessionRequest_Create)(nil),
+		(*HostSessionRequest_Release)(nil),
+		(*HostSessionRequest_Watch)(nil),
+		(*HostSessionRequest_Unwatch)(nil),
+		(*HostSessionRequest_Report)(nil),
 	}
-	file_api_offload_v1_manager_proto_msgTypes[18].OneofWrappers = []any{
+	file_api_offload_v1_manager_proto_msgTypes[8].OneofWrappers = []any{
+		(*HostSessionResponse_Reply)(nil),
+		(*HostSessionResponse_Offer)(nil),
+		(*HostSessionResponse_Withdrawal)(nil),
+		(*HostSessionResponse_Notice)(nil),
+	}
+	file_api_offload_v1_manager_proto_msgTypes[20].OneofWrappers = []any{
 		(*ExplainGroupRequest_Group)(nil),
 		(*ExplainGroupRequest_Name)(nil),
 	}
@@ -3608,7 +3892,7 @@ func file_api_offload_v1_manager_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_manager_proto_rawDesc), len(file_api_offload_v1_manager_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   40,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

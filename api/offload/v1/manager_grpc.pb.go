@@ -21,8 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Manager_CreateGroup_FullMethodName  = "/tributary.offload.v1.Manager/CreateGroup"
 	Manager_ReleaseGroup_FullMethodName = "/tributary.offload.v1.Manager/ReleaseGroup"
-	Manager_WatchGroup_FullMethodName   = "/tributary.offload.v1.Manager/WatchGroup"
-	Manager_ReportEpoch_FullMethodName  = "/tributary.offload.v1.Manager/ReportEpoch"
+	Manager_HostSession_FullMethodName  = "/tributary.offload.v1.Manager/HostSession"
 	Manager_ListGroups_FullMethodName   = "/tributary.offload.v1.Manager/ListGroups"
 	Manager_ExplainGroup_FullMethodName = "/tributary.offload.v1.Manager/ExplainGroup"
 	Manager_GetTopology_FullMethodName  = "/tributary.offload.v1.Manager/GetTopology"
@@ -40,19 +39,18 @@ const (
 type ManagerClient interface {
 	// CreateGroup makes a group, or joins one: if a group of that name, with the
 	// same members and terms, stands already, its number is returned. It does
-	// not wait for a tree; members learn of that from WatchGroup.
+	// not wait for a tree; members learn of that from HostSession.
 	CreateGroup(ctx context.Context, in *CreateGroupRequest, opts ...grpc.CallOption) (*CreateGroupResponse, error)
 	// ReleaseGroup ends a group. Its members are told, and after a moment of
 	// grace its trees are removed.
 	ReleaseGroup(ctx context.Context, in *ReleaseGroupRequest, opts ...grpc.CallOption) (*ReleaseGroupResponse, error)
-	// WatchGroup is how a member takes part: it tells the manager where it can
-	// be reached, and gets what the manager has to say, beginning with what holds
-	// already. The group gets a tree once all members watch. A later stream of
-	// the same rank ends the earlier.
-	WatchGroup(ctx context.Context, in *WatchGroupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchGroupResponse], error)
-	// ReportEpoch tells which epoch a member has entered, in which way it runs,
-	// and which tree it has lost.
-	ReportEpoch(ctx context.Context, in *ReportEpochRequest, opts ...grpc.CallOption) (*ReportEpochResponse, error)
+	// HostSession is how a host takes part in all its groups, in one stream: it
+	// creates groups, watches those of which it is a member, reports, and releases.
+	// The manager answers what is created and released, and tells each member that
+	// watches how its group stands, beginning with what holds already. A group gets
+	// a tree once all its members watch. A watch ends with the stream, with Unwatch,
+	// and when the same rank is watched in a later stream.
+	HostSession(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[HostSessionRequest, HostSessionResponse], error)
 	// ListGroups lists all groups, by number.
 	ListGroups(ctx context.Context, in *ListGroupsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListGroupsResponse], error)
 	// ExplainGroup tells how a group stands, and why.
@@ -96,34 +94,18 @@ func (c *managerClient) ReleaseGroup(ctx context.Context, in *ReleaseGroupReques
 	return out, nil
 }
 
-func (c *managerClient) WatchGroup(ctx context.Context, in *WatchGroupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchGroupResponse], error) {
+func (c *managerClient) HostSession(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[HostSessionRequest, HostSessionResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Manager_ServiceDesc.Streams[0], Manager_WatchGroup_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Manager_ServiceDesc.Streams[0], Manager_HostSession_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[WatchGroupRequest, WatchGroupResponse]{ClientStream: stream}
-	if err := x.ClientStream.SendMsg(in); err != nil {
-		return nil, err
-	}
-	if err := x.ClientStream.CloseSend(); err != nil {
-		return nil, err
-	}
+	x := &grpc.GenericClientStream[HostSessionRequest, HostSessionResponse]{ClientStream: stream}
 	return x, nil
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Manager_WatchGroupClient = grpc.ServerStreamingClient[WatchGroupResponse]
-
-func (c *managerClient) ReportEpoch(ctx context.Context, in *ReportEpochRequest, opts ...grpc.CallOption) (*ReportEpochResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ReportEpochResponse)
-	err := c.cc.Invoke(ctx, Manager_ReportEpoch_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
+type Manager_HostSessionClient = grpc.BidiStreamingClient[HostSessionRequest, HostSessionResponse]
 
 func (c *managerClient) ListGroups(ctx context.Context, in *ListGroupsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListGroupsResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -203,19 +185,18 @@ func (c *managerClient) DrainSwitch(ctx context.Context, in *DrainSwitchRequest,
 type ManagerServer interface {
 	// CreateGroup makes a group, or joins one: if a group of that name, with the
 	// same members and terms, stands already, its number is returned. It does
-	// not wait for a tree; members learn of that from WatchGroup.
+	// not wait for a tree; members learn of that from HostSession.
 	CreateGroup(context.Context, *CreateGroupRequest) (*CreateGroupResponse, error)
 	// ReleaseGroup ends a group. Its members are told, and after a moment of
 	// grace its trees are removed.
 	ReleaseGroup(context.Context, *ReleaseGroupRequest) (*ReleaseGroupResponse, error)
-	// WatchGroup is how a member takes part: it tells the manager where it can
-	// be reached, and gets what the manager has to say, beginning with what holds
-	// already. The group gets a tree once all members watch. A later stream of
-	// the same rank ends the earlier.
-	WatchGroup(*WatchGroupRequest, grpc.ServerStreamingServer[WatchGroupResponse]) error
-	// ReportEpoch tells which epoch a member has entered, in which way it runs,
-	// and which tree it has lost.
-	ReportEpoch(context.Context, *ReportEpochRequest) (*ReportEpochResponse, error)
+	// HostSession is how a host takes part in all its groups, in one stream: it
+	// creates groups, watches those of which it is a member, reports, and releases.
+	// The manager answers what is created and released, and tells each member that
+	// watches how its group stands, beginning with what holds already. A group gets
+	// a tree once all its members watch. A watch ends with the stream, with Unwatch,
+	// and when the same rank is watched in a later stream.
+	HostSession(grpc.BidiStreamingServer[HostSessionRequest, HostSessionResponse]) error
 	// ListGroups lists all groups, by number.
 	ListGroups(*ListGroupsRequest, grpc.ServerStreamingServer[ListGroupsResponse]) error
 	// ExplainGroup tells how a group stands, and why.
@@ -245,11 +226,8 @@ func (UnimplementedManagerServer) CreateGroup(context.Context, *CreateGroupReque
 func (UnimplementedManagerServer) ReleaseGroup(context.Context, *ReleaseGroupRequest) (*ReleaseGroupResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReleaseGroup not implemented")
 }
-func (UnimplementedManagerServer) WatchGroup(*WatchGroupRequest, grpc.ServerStreamingServer[WatchGroupResponse]) error {
-	return status.Error(codes.Unimplemented, "method WatchGroup not implemented")
-}
-func (UnimplementedManagerServer) ReportEpoch(context.Context, *ReportEpochRequest) (*ReportEpochResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ReportEpoch not implemented")
+func (UnimplementedManagerServer) HostSession(grpc.BidiStreamingServer[HostSessionRequest, HostSessionResponse]) error {
+	return status.Error(codes.Unimplemented, "method HostSession not implemented")
 }
 func (UnimplementedManagerServer) ListGroups(*ListGroupsRequest, grpc.ServerStreamingServer[ListGroupsResponse]) error {
 	return status.Error(codes.Unimplemented, "method ListGroups not implemented")
@@ -323,34 +301,12 @@ func _Manager_ReleaseGroup_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Manager_WatchGroup_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(WatchGroupRequest)
-	if err := stream.RecvMsg(m); err != nil {
-		return err
-	}
-	return srv.(ManagerServer).WatchGroup(m, &grpc.GenericServerStream[WatchGroupRequest, WatchGroupResponse]{ServerStream: stream})
+func _Manager_HostSession_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ManagerServer).HostSession(&grpc.GenericServerStream[HostSessionRequest, HostSessionResponse]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Manager_WatchGroupServer = grpc.ServerStreamingServer[WatchGroupResponse]
-
-func _Manager_ReportEpoch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ReportEpochRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(ManagerServer).ReportEpoch(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Manager_ReportEpoch_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ManagerServer).ReportEpoch(ctx, req.(*ReportEpochRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
+type Manager_HostSessionServer = grpc.BidiStreamingServer[HostSessionRequest, HostSessionResponse]
 
 func _Manager_ListGroups_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(ListGroupsRequest)
@@ -444,10 +400,6 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Manager_ReleaseGroup_Handler,
 		},
 		{
-			MethodName: "ReportEpoch",
-			Handler:    _Manager_ReportEpoch_Handler,
-		},
-		{
 			MethodName: "ExplainGroup",
 			Handler:    _Manager_ExplainGroup_Handler,
 		},
@@ -462,9 +414,10 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 	},
 	Streams: []grpc.StreamDesc{
 		{
-			StreamName:    "WatchGroup",
-			Handler:       _Manager_WatchGroup_Handler,
+			StreamName:    "HostSession",
+			Handler:       _Manager_HostSession_Handler,
 			ServerStreams: true,
+			ClientStreams: true,
 		},
 		{
 			StreamName:    "ListGroups",

@@ -126,3 +126,11 @@ type Reply struct {
 	Found bool   // Create: the group stood already
 	Err   error  // nil, or one of this package's errors, wrapped
 }
+
+// Event is what goes to a host: one of its fields.
+type Event struct {
+	Reply      *Reply
+	Offer      *Offer
+	Withdrawal *Withdrawal
+	Notice     *Notice
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib/tree"
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -34,7 +35,13 @@ type Config struct {
 	Window     uint32 // the largest window of any epoch, and that on the tree of hosts
 	First      uint32 // number of the first chunk
 	Timing     session.Timing
+	// Linger is how long a member that has left waits for its neighbours to say
+	// the same; 0: as long as that takes.
+	Linger time.Duration
 }
+
+// DefaultLinger is the Linger of communicators.
+const DefaultLinger = 5 * time.Second
 
 // Validate reports what is wrong with c.
 func (c Config) Validate() error {
@@ -134,7 +141,7 @@ type Output struct {
 	Notice      *wire.Notice  // the manager's word on the group
 	Ended       *wire.Fail    // the communicator has failed; no operation completes any more
 	Left        bool          // the last barrier is done
-	Gone        bool          // and every neighbour knows
+	Gone        bool          // and every neighbour knows, or Config.Linger is over
 
 	// TakesRuns, which the caller sets and Reset keeps, says that a Datagram may
 	// be a run of them.
@@ -158,7 +165,9 @@ type Core struct {
 	node    *hosttree.Core
 
 	ended bool
-	left  bool
+	left  bool      // the last barrier is done
+	gone  bool      // and every neighbour knows, or the time for that is over
+	until core.Time // where left: the end of that time
 
 	out  *Output
 	sOut session.Output
@@ -213,8 +222,11 @@ func (c *Core) Streams(most int) bool { return c.session.Streams(most) }
 
 // Deadline returns the next moment at which the member wants to be stepped.
 func (c *Core) Deadline() core.Time {
-	if c.ended || c.left {
+	switch {
+	case c.ended || c.gone:
 		return core.Never
+	case c.left:
+		return c.until
 	}
 	return c.session.Deadline()
 }
@@ -230,6 +242,9 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 		c.take(now, &in[i])
 	}
 	c.settle(now)
+	if c.left && !c.gone && now >= c.until {
+		c.gone, out.Gone = true, true
+	}
 	c.out = nil
 }
 
@@ -353,7 +368,9 @@ func (c *Core) agree(now core.Time, in epoch.Input) {
 	if c.eOut.Notice != nil {
 		c.out.Notice = c.eOut.Notice
 	}
-	c.out.Gone = c.out.Gone || c.eOut.Gone
+	if c.eOut.Gone && !c.gone {
+		c.gone, c.out.Gone = true, true
+	}
 }
 
 // settleQueued settles what came before an input of the agreement, and belongs
@@ -375,7 +392,10 @@ func (c *Core) settle(now core.Time) {
 		c.stepNode(now)
 	}
 	if c.session.Left() && !c.left {
-		c.left, c.out.Left = true, true
+		c.left, c.out.Left, c.until = true, true, core.Never
+		if c.cfg.Linger > 0 {
+			c.until = now.Add(c.cfg.Linger)
+		}
 		c.agree(now, epoch.Input{Kind: epoch.LastDone})
 	}
 }

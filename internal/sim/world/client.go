@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/client"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/rank"
 	"github.com/tributary-fabric/tributary/internal/core/session"
@@ -12,196 +13,163 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// client is a member's side of the control plane, which does what hostlib does:
-// rank 0 has the group made and, at its end, released; all watch it and report.
-type client struct {
-	manager sim.NodeID
-	terms   *manager.Create // that rank 0 asks for; nil at the others
-	rank    uint32
-	pause   time.Duration // before the manager is called again
+// member is the name of a host's only member for its client.
+const member = 1
 
-	connected bool
-	dial      core.Time // when to call; Never: not now
-	linger    core.Time // when it goes after the last barrier, though a neighbour has said nothing
-	streams   uint32    // that were begun
-	group     uint32    // the manager's number; 0: not known yet
-	entered   uint32
-	way       manager.Way
-	demand    uint32 // at rank 0: window that the operations can use
-	lost      uint32 // a loss that the manager does not know yet
-	silent    bool
-	reason    string
-	over      bool
+// control drives the client core of a host with one member, as hostlib does.
+type control struct {
+	manager  sim.NodeID
+	core     *client.Core
+	in       []client.Input
+	out      client.Output
+	said     []rank.Input // for the member, at its next step
+	sessions uint32       // connections so far
+	over     bool         // the member leaves, or is gone
 }
 
-func newClient(m sim.NodeID, r uint32, pause time.Duration) *client {
-	return &client{manager: m, rank: r, pause: pause, dial: core.Never, linger: core.Never, entered: rank.FirstEpoch, way: manager.HostTree, demand: 1}
-}
-
-// begin lets rank 0 call the manager.
-func (c *client) begin(terms *manager.Create) { c.terms, c.dial = terms, 0 }
-
-func (c *client) deadline() core.Time { return c.dial.Earlier(c.linger) }
-
-func (c *client) step(now core.Time, h sim.Handle) {
-	if c.linger <= now {
-		c.end(h)
+func newControl(m sim.NodeID, r uint32, terms *manager.Create, pause time.Duration) (*control, error) {
+	k, err := client.New(client.Config{RetryMin: pause, RetryMax: pause, Release: time.Second})
+	if err != nil {
+		return nil, err
 	}
-	if c.dial <= now {
-		c.dial = core.Never
-		h.Dial(c.manager)
+	j := &client.Joined{Rank: r, Report: manager.Report{Entered: rank.FirstEpoch, Way: manager.HostTree, Demand: 1}}
+	if r == 0 {
+		j.Create = terms
 	}
+	return &control{manager: m, core: k, in: []client.Input{{Kind: client.Join, Member: member, Joined: j}}}, nil
 }
 
-// take takes what comes from the manager, and returns what it means for the
-// member, if anything.
-func (c *client) take(now core.Time, d *sim.Delivery, h sim.Handle) (rank.Input, bool) {
+func (c *control) deadline() core.Time {
+	if len(c.in)+len(c.said) > 0 {
+		return 0
+	}
+	return c.core.Deadline()
+}
+
+// take takes what comes from the manager.
+func (c *control) take(d *sim.Delivery) {
+	in := client.Input{Kind: client.Said}
 	switch d.Kind {
 	case sim.Up:
-		c.connected = true
-		c.resume(h)
+		c.sessions++
+		in.Kind = client.Up
 	case sim.Dead, sim.Refused, sim.Closed:
-		c.connected = false
-		if !c.over {
-			c.dial = now.Add(c.pause)
-		}
+		in.Kind, in.Err = client.Down, errors.New(d.Kind.String())
 	case sim.Control:
-		return c.heard(d.Value, h)
+		switch v := d.Value.(type) {
+		case manager.Reply:
+			v.Req = member
+			in.Event.Reply = &v
+		case manager.Offer:
+			in.Event.Offer = &v
+		case manager.Withdrawal:
+			in.Event.Withdrawal = &v
+		case manager.Notice:
+			in.Event.Notice = &v
+		}
 	default: // the manager says all that it says as control values
+		return
 	}
-	return rank.Input{}, false
+	c.in = append(c.in, in)
 }
 
-// resume says on a new connection what the manager has to know.
-func (c *client) resume(h sim.Handle) {
+// hand adds what is for the member to its inputs.
+func (c *control) hand(in []rank.Input) []rank.Input {
+	in = append(in, c.said...)
+	c.said = c.said[:0]
+	return in
+}
+
+// step steps the client.
+func (c *control) step(now core.Time, h sim.Handle) {
+	for i := range c.in {
+		if j := c.in[i].Joined; j != nil {
+			j.Data = AddrPort(sim.Addr{Node: h.ID(), Port: DataPort})
+		}
+	}
+	c.out.Reset()
+	c.core.Step(now, c.in, &c.out)
+	clear(c.in)
+	c.in = c.in[:0]
+	if c.out.Dial {
+		h.Dial(c.manager)
+	}
+	for _, m := range c.out.Messages {
+		switch v := m.(type) {
+		case manager.Create:
+			v.Req = uint64(h.ID())
+			m = v
+		case manager.Release:
+			v.Req = uint64(h.ID())
+			m = v
+		case manager.Watch:
+			v.Stream = stream(h.ID(), c.sessions)
+			m = v
+		case manager.Unwatch:
+			v.Stream = stream(h.ID(), c.sessions)
+			m = v
+		}
+		h.Tell(c.manager, m)
+	}
+	for i := range c.out.Tell {
+		if input, ok := meaning(&c.out.Tell[i]); ok {
+			c.said = append(c.said, input)
+		}
+	}
+	if len(c.out.Gone) > 0 {
+		h.Close(c.manager)
+	}
+}
+
+// meaning returns what the client says as an input of the member, if it is one.
+func meaning(t *client.Tell) (rank.Input, bool) {
 	switch {
-	case c.over:
-		c.bye(h)
-	case c.group == 0:
-		c.create(h)
-	default:
-		c.watch(h)
-		c.report(h)
-	}
-}
-
-func (c *client) create(h sim.Handle) {
-	if c.terms != nil {
-		ask := *c.terms
-		ask.Req = uint64(h.ID())
-		h.Tell(c.manager, ask)
-	}
-}
-
-func (c *client) watch(h sim.Handle) {
-	c.streams++
-	h.Tell(c.manager, manager.Watch{
-		Group: c.group, Rank: c.rank, Stream: stream(h.ID(), c.streams), Entered: c.entered,
-		DataAddr: AddrPort(sim.Addr{Node: h.ID(), Port: DataPort}),
-	})
-}
-
-func (c *client) report(h sim.Handle) {
-	h.Tell(c.manager, manager.Report{
-		Group: c.group, Rank: c.rank, Entered: c.entered, Way: c.way, Lost: c.lost, Silent: c.silent, Reason: c.reason,
-		Demand: c.demand,
-	})
-	c.lost, c.silent, c.reason = 0, false, ""
-}
-
-func (c *client) heard(value any, h sim.Handle) (rank.Input, bool) {
-	switch v := value.(type) {
-	case manager.Reply:
-		if c.group != 0 || c.over {
-			return rank.Input{}, false
-		}
-		n := wire.Notice{Group: v.Group}
-		if v.Err != nil {
-			n.Reason = v.Err.Error()
-		}
-		return rank.Input{Kind: rank.Notice, News: &rank.News{Notice: n}}, true
-	case manager.Offer:
+	case t.Offer != nil:
+		v := t.Offer
 		return rank.Input{Kind: rank.Offer, News: &rank.News{Link: session.Link{
 			Group: v.Group, Epoch: v.Epoch, Tree: v.Tree, Cookie: v.Cookie, Window: v.Window,
 			Parent: v.Parent, Index: v.Index, Probes: v.Probes, Idle: v.Idle,
 		}}}, true
-	case manager.Withdrawal:
-		return rank.Input{Kind: rank.Withdraw, News: &rank.News{Epoch: v.Epoch, Reason: v.Why}}, true
-	case manager.Notice:
-		if v.End && c.terms != nil && errors.Is(v.Err, manager.ErrUnknownGroup) {
-			c.group = 0
-			c.create(h)
-		}
+	case t.Withdrawal != nil:
+		return rank.Input{Kind: rank.Withdraw, News: &rank.News{Epoch: t.Withdrawal.Epoch, Reason: t.Withdrawal.Why}}, true
+	case t.Group != 0:
+		return rank.Input{Kind: rank.Notice, News: &rank.News{Notice: wire.Notice{Group: t.Group}}}, true
+	case t.All:
+		return rank.Input{Kind: rank.Notice, News: &rank.News{Notice: wire.Notice{Reason: t.Err.Error()}}}, true
 	}
 	return rank.Input{}, false
 }
 
-// noticed takes the group's number, which rank 0 has told all.
-func (c *client) noticed(now core.Time, n *wire.Notice, h sim.Handle) {
-	if n.Group == 0 || n.Group == c.group || c.over {
+// brought takes what a step of the member has brought.
+func (c *control) brought(o *rank.Output) {
+	if c.over {
 		return
 	}
-	c.group = n.Group
-	if c.connected {
-		c.watch(h)
-	} else {
-		c.dial = now
-		c.step(now, h)
+	if o.Notice != nil {
+		c.in = append(c.in, client.Input{Kind: client.Number, Member: member, Group: o.Notice.Group})
+	}
+	for _, e := range o.Entered {
+		way := manager.HostTree
+		if e.Offload {
+			way = manager.Offload
+		}
+		c.report(manager.Report{Entered: e.Epoch, Way: way})
+	}
+	if o.Loss != nil {
+		c.report(manager.Report{Lost: o.Loss.Epoch, Silent: !o.Loss.Said, Reason: o.Loss.String()})
+	}
+	if o.Demand != 0 {
+		c.wants(o.Demand)
+	}
+	if o.Gone || o.Ended != nil {
+		c.over = true
+		c.in = append(c.in, client.Input{Kind: client.Leave, Member: member})
 	}
 }
 
-// tell tells the manager what a step has brought.
-func (c *client) tell(now core.Time, o *rank.Output, h sim.Handle) {
-	for _, e := range o.Entered {
-		c.entered, c.way = e.Epoch, manager.HostTree
-		if e.Offload {
-			c.way = manager.Offload
-		}
-	}
-	if o.Loss != nil {
-		c.lost, c.silent, c.reason = o.Loss.Epoch, !o.Loss.Said, o.Loss.String()
-	}
-	if o.Demand != 0 {
-		c.demand = o.Demand
-	}
-	if (len(o.Entered) > 0 || o.Loss != nil || o.Demand != 0) && c.connected && c.group != 0 {
-		c.report(h)
-	}
-	if o.Left {
-		c.linger = now.Add(lingering)
-	}
-	if o.Gone || o.Ended != nil {
-		c.end(h)
-	}
+func (c *control) report(r manager.Report) {
+	c.in = append(c.in, client.Input{Kind: client.News, Member: member, Report: r})
 }
 
 // wants has the member tell the manager another demand than its operations have.
-func (c *client) wants(window uint32, h sim.Handle) {
-	c.demand = window
-	if c.connected && c.group != 0 && !c.over {
-		c.report(h)
-	}
-}
-
-// lingering is how long a member that has left waits for its neighbours'
-// goodbyes.
-const lingering = 20 * time.Millisecond
-
-func (c *client) end(h sim.Handle) {
-	c.linger = core.Never
-	if !c.over {
-		c.over = true
-		if c.connected {
-			c.bye(h)
-		}
-	}
-}
-
-// bye releases the group and goes.
-func (c *client) bye(h sim.Handle) {
-	if c.terms != nil && c.group != 0 {
-		h.Tell(c.manager, manager.Release{Req: uint64(h.ID()), Group: c.group})
-	}
-	h.Close(c.manager)
-	c.connected, c.dial = false, core.Never
-}
+func (c *control) wants(window uint32) { c.report(manager.Report{Demand: window}) }

@@ -120,7 +120,7 @@ func (f *Fabric) RestartManager() {
 // the manager make the group. Only Radix, ChunkBytes, Window, First, Timing,
 // Group and Cookie of cfg count.
 func (f *Fabric) NewGroup(name string, hosts []topology.NodeID, cfg rank.Config) (*Group, error) {
-	cfg.Size = len(hosts)
+	cfg.Size, cfg.Linger = len(hosts), rank.DefaultLinger
 	terms := &manager.Create{
 		Name: name, ChunkBytes: cfg.ChunkBytes, Window: cfg.Window,
 		Functions: topology.AllFunctions(), Types: topology.AllTypes(),
@@ -129,15 +129,11 @@ func (f *Fabric) NewGroup(name string, hosts []topology.NodeID, cfg rank.Config)
 		terms.Members = append(terms.Members, f.Graph.Name(h))
 	}
 	binary.BigEndian.PutUint64(terms.Secret[:], f.World.Rand().Uint64()|1)
-	g, err := newGroup(f.World, name+"-", cfg, func(r uint32) *client {
+	g, err := newGroup(f.World, name+"-", cfg, func(r uint32) (*control, error) {
 		if len(hosts) == 1 {
-			return nil
+			return nil, nil
 		}
-		c := newClient(f.Manager, r, f.cfg.Redial)
-		if r == 0 {
-			c.begin(terms)
-		}
-		return c
+		return newControl(f.Manager, r, terms, f.cfg.Redial)
 	})
 	if err != nil {
 		return nil, err

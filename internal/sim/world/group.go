@@ -24,10 +24,10 @@ type Group struct {
 // neighbours in the group's tree of hosts. The rank in cfg does not count.
 // There is no manager: Offer and OfferAll offer trees.
 func NewGroup(w *sim.World, cfg rank.Config) (*Group, error) {
-	return newGroup(w, "", cfg, func(uint32) *client { return nil })
+	return newGroup(w, "", cfg, func(uint32) (*control, error) { return nil, nil })
 }
 
-func newGroup(w *sim.World, name string, cfg rank.Config, of func(rank uint32) *client) (*Group, error) {
+func newGroup(w *sim.World, name string, cfg rank.Config, of func(rank uint32) (*control, error)) (*Group, error) {
 	g := &Group{World: w, cfg: cfg}
 	for r := range cfg.Size {
 		g.Nodes = append(g.Nodes, sim.NodeID(w.Nodes()+r))
@@ -39,7 +39,11 @@ func newGroup(w *sim.World, name string, cfg rank.Config, of func(rank uint32) *
 		if err != nil {
 			return nil, fmt.Errorf("world: rank %d: %w", r, err)
 		}
-		h := &Host{core: c, place: shared, client: of(cfg.Rank)}
+		client, err := of(cfg.Rank)
+		if err != nil {
+			return nil, fmt.Errorf("world: rank %d: %w", r, err)
+		}
+		h := &Host{core: c, place: shared, client: client}
 		g.Hosts = append(g.Hosts, h)
 		w.Add(fmt.Sprintf("%srank-%d", name, r), h)
 	}

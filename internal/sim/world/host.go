@@ -17,7 +17,7 @@ const DataPort = 1
 type Host struct {
 	core   *rank.Core
 	place  *places
-	client *client // nil: no manager
+	client *control // nil: no manager
 	in     []rank.Input
 	out    rank.Output
 
@@ -76,13 +76,14 @@ func (m *Host) Deadline() core.Time {
 
 // Step implements sim.Node.
 func (m *Host) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
-	if m.client != nil {
-		m.client.step(now, h)
-	}
 	clear(m.in)
 	m.in = m.in[:0]
 	for i := range batch {
-		m.take(now, &batch[i], h)
+		m.take(&batch[i])
+	}
+	if m.client != nil {
+		m.client.step(now, h)
+		m.in = m.client.hand(m.in)
 	}
 	m.out.Reset()
 	m.core.Step(now, m.in, &m.out)
@@ -97,15 +98,13 @@ func (m *Host) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 		h.Write(m.place.nodes[msg.To], msg.Head, msg.Body)
 	}
 	if m.client != nil {
-		if m.out.Notice != nil {
-			m.client.noticed(now, m.out.Notice, h)
-		}
-		m.client.tell(now, &m.out, h)
+		m.client.brought(&m.out)
+		m.client.step(now, h)
 	}
 	m.keep(h)
 }
 
-func (m *Host) take(now core.Time, d *sim.Delivery, h sim.Handle) {
+func (m *Host) take(d *sim.Delivery) {
 	switch {
 	case d.Kind == sim.Datagram:
 		m.in = append(m.in, rank.Input{Kind: rank.Packet, From: AddrPort(d.From), Bytes: d.Bytes})
@@ -116,14 +115,12 @@ func (m *Host) take(now core.Time, d *sim.Delivery, h sim.Handle) {
 			m.in = append(m.in, v)
 		case Demand:
 			if m.client != nil {
-				m.client.wants(uint32(v), h)
+				m.client.wants(uint32(v))
 			}
 		}
 		return
 	case m.client != nil && d.From.Node == m.client.manager:
-		if in, ok := m.client.take(now, d, h); ok {
-			m.in = append(m.in, in)
-		}
+		m.client.take(d)
 		return
 	case d.Kind == sim.Control:
 		if in, ok := d.Value.(rank.Input); ok {

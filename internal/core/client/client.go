@@ -1,0 +1,119 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+)
+
+// ErrConfig is wrapped by the errors of Config.Validate.
+var ErrConfig = errors.New("client: invalid configuration")
+
+// Config is how a client retries.
+type Config struct {
+	RetryMin time.Duration // pause after the first failure; it doubles
+	RetryMax time.Duration // longest pause, before its jitter of a quarter up or down
+	Release  time.Duration // longest wait for the manager's answer to a Release
+	Seed     uint64        // of the jitter: hosts should differ; 0: no jitter
+}
+
+// DefaultConfig returns the configuration of a host.
+func DefaultConfig() Config {
+	return Config{RetryMin: 50 * time.Millisecond, RetryMax: 5 * time.Second, Release: 2 * time.Second}
+}
+
+// Validate reports what is wrong with c.
+func (c Config) Validate() error {
+	if c.RetryMin <= 0 || c.RetryMax < c.RetryMin || c.Release <= 0 {
+		return fmt.Errorf("%w: retries after %v to %v, release within %v", ErrConfig, c.RetryMin, c.RetryMax, c.Release)
+	}
+	return nil
+}
+
+// Kind is the kind of an Input.
+type Kind uint8
+
+// The kinds of inputs, with the fields that they use.
+const (
+	Join   Kind = iota + 1 // Member, Joined: a communicator begins
+	Number                 // Member, Group: the group's number is known; 0: there is no group
+	News                   // Member, Report: what changed; Group and Rank are ignored
+	Leave                  // Member: the communicator has ended
+	Up                     // the connection is there
+	Down                   // Err: it is not, or no more; Final: calling again cannot help
+	Said                   // Event: the manager has said so
+)
+
+// Input is one input.
+type Input struct {
+	Kind   Kind
+	Member uint64 // the driver's name of a member; never 0, never reused
+	Joined *Joined
+	Group  uint32
+	Report manager.Report
+	Err    error
+	Final  bool
+	Event  manager.Event
+}
+
+// Joined is what a member is.
+type Joined struct {
+	Rank   uint32
+	Data   netip.AddrPort // from which its packets come
+	Report manager.Report // what it says of itself at first
+	// Create is the group that the lowest rank asks for; nil at the others. Req is
+	// ignored.
+	Create *manager.Create
+}
+
+// Output is what a Step wants done. The lists keep their order.
+type Output struct {
+	Dial     bool            // connect to the manager; Up or Down follows
+	Messages []manager.Input // to the manager: Create, Watch, Unwatch, Report, Release
+	Tell     []Tell
+	Gone     []Gone
+}
+
+// Reset empties o and keeps its memory.
+func (o *Output) Reset() {
+	clear(o.Messages)
+	clear(o.Tell)
+	clear(o.Gone)
+	*o = Output{Messages: o.Messages[:0], Tell: o.Tell[:0], Gone: o.Gone[:0]}
+}
+
+// Tell is what a member hears: one of Offer, Withdrawal, Group and Err.
+type Tell struct {
+	Member     uint64
+	Offer      *manager.Offer
+	Withdrawal *manager.Withdrawal
+	Group      uint32 // number of the group, which the lowest rank tells all others
+	Err        error  // why there is no tree for now
+	All        bool   // the lowest rank tells Err to all others
+}
+
+// Gone tells that a member has left.
+type Gone struct {
+	Member uint64
+	Err    error // why the manager could not be told to release the group; nil: it was, or need not be
+}
+
+// lasting are the manager's errors after which the same request cannot succeed.
+var lasting = []error{
+	manager.ErrRequest, manager.ErrTooFew, manager.ErrTooMany, manager.ErrDuplicate, manager.ErrUnknownHost,
+	manager.ErrUnknownRank, manager.ErrBundle, manager.ErrExists, manager.ErrReleased,
+}
+
+// IsLasting reports whether, after an error of the manager's, the same request
+// cannot succeed later.
+func IsLasting(err error) bool {
+	for _, e := range lasting {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}

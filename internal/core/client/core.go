@@ -1,0 +1,444 @@
+package client
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+)
+
+// Core is the client of one host.
+type Core struct {
+	cfg    Config
+	jitter *rand.Rand // nil: none
+
+	link    link
+	redial  core.Time // of a paused link
+	pause   time.Duration
+	upSince core.Time
+	why     error // why there is no connection; nil: none was tried, or it is up
+
+	members map[uint64]*member
+	order   []*member         // by joining
+	byRank  map[place]*member // those whose group has a number
+	timed   []*member         // those that are waiting or leaving
+
+	now core.Time
+	out *Output
+}
+
+// link is the state of the connection.
+type link uint8
+
+const (
+	idle link = iota
+	dialing
+	up
+	paused
+)
+
+// place is a member as the manager names it.
+type place struct{ group, rank uint32 }
+
+// member is one communicator.
+type member struct {
+	Joined
+	id    uint64
+	state state
+	group uint32    // 0: not known, or none
+	isOur bool      // the manager of this connection has answered Create with group
+	said  uint32    // lost epoch that the manager of this connection knows
+	at    core.Time // waiting: start then; leaving: give up then
+	pause time.Duration
+}
+
+type state uint8
+
+const (
+	resting state = iota // the table's idle
+	asking
+	watching
+	waiting
+	failed
+	leaving
+)
+
+// New returns a core without members.
+func New(c Config) (*Core, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	k := &Core{cfg: c, redial: core.Never, members: map[uint64]*member{}, byRank: map[place]*member{}}
+	if c.Seed != 0 {
+		k.jitter = rand.New(rand.NewPCG(c.Seed, 0))
+	}
+	return k, nil
+}
+
+// Members returns how many members have joined and are not gone.
+func (c *Core) Members() int { return len(c.order) }
+
+// Deadline is when Step wants to be called next without input.
+func (c *Core) Deadline() core.Time {
+	at := core.Never
+	if c.link == paused {
+		at = c.redial
+	}
+	for _, m := range c.timed {
+		at = at.Earlier(m.at)
+	}
+	return at
+}
+
+// Step takes inputs, and what is due.
+func (c *Core) Step(now core.Time, batch []Input, out *Output) {
+	c.now, c.out = now, out
+	for i := range batch {
+		c.take(&batch[i])
+	}
+	for _, m := range slices.Clone(c.timed) {
+		switch {
+		case m.at > now:
+		case m.state == leaving:
+			c.gone(m, errNoAnswer)
+		default:
+			c.start(m)
+		}
+	}
+	if c.link == paused && c.redial <= now {
+		c.dial()
+	}
+	c.out = nil
+}
+
+func (c *Core) take(in *Input) {
+	switch in.Kind {
+	case Up:
+		c.connected()
+	case Down:
+		c.lost(in.Err, in.Final)
+	case Said:
+		c.said(&in.Event)
+	case Join:
+		c.join(in.Member, in.Joined)
+	default:
+		if m := c.members[in.Member]; m != nil && m.state != leaving {
+			c.takeOf(m, in)
+		}
+	}
+}
+
+func (c *Core) takeOf(m *member, in *Input) {
+	switch in.Kind {
+	case Number:
+		c.number(m, in.Group)
+	case News:
+		m.learn(&in.Report)
+		c.report(m)
+	case Leave:
+		c.leave(m)
+	default: // an unknown kind of input says nothing
+	}
+}
+
+// send sends a message on the connection, which is up.
+func (c *Core) send(m manager.Input) { c.out.Messages = append(c.out.Messages, m) }
+
+func (c *Core) tell(t Tell) { c.out.Tell = append(c.out.Tell, t) }
+
+// dial calls the manager, if there is a reason to.
+func (c *Core) dial() {
+	if len(c.order) == 0 {
+		c.link = idle
+		return
+	}
+	c.link, c.redial, c.out.Dial = dialing, core.Never, true
+}
+
+func (c *Core) connected() {
+	if c.link != dialing {
+		return
+	}
+	c.link, c.why, c.upSince = up, nil, c.now
+	for _, m := range c.order {
+		c.start(m)
+	}
+}
+
+// lost takes the end of the connection, or that there is none.
+func (c *Core) lost(err error, final bool) {
+	switch c.link {
+	case idle, paused:
+		return
+	case up:
+		if c.now.Sub(c.upSince) >= c.cfg.RetryMax {
+			c.pause = 0 // it had worked for a while
+		}
+	case dialing:
+	}
+	isNews := c.why == nil || c.why.Error() != err.Error()
+	c.why = err
+	if final {
+		c.link = idle
+	} else {
+		c.link = paused
+		c.pause = c.longer(c.pause)
+		c.redial = c.now.Add(c.jittered(c.pause))
+	}
+	for _, m := range slices.Clone(c.order) {
+		m.isOur, m.said = false, 0
+		switch m.state {
+		case leaving:
+			c.gone(m, err)
+		case failed:
+		default:
+			c.become(m, resting)
+			m.pause = 0
+			if isNews {
+				c.explain(m, err, final)
+			}
+		}
+	}
+	if len(c.order) == 0 {
+		c.link, c.redial = idle, core.Never
+	}
+}
+
+// longer returns the pause after a pause.
+func (c *Core) longer(pause time.Duration) time.Duration {
+	return min(max(2*pause, c.cfg.RetryMin), c.cfg.RetryMax)
+}
+
+func (c *Core) jittered(pause time.Duration) time.Duration {
+	if c.jitter == nil {
+		return pause
+	}
+	return pause + time.Duration((c.jitter.Float64()-0.5)/2*float64(pause))
+}
+
+// join takes a new member.
+func (c *Core) join(id uint64, j *Joined) {
+	if id == 0 || j == nil || c.members[id] != nil {
+		return
+	}
+	m := &member{id: id, Joined: *j, at: core.Never}
+	c.members[id] = m
+	c.order = append(c.order, m)
+	switch c.link {
+	case up:
+		c.start(m)
+	case paused:
+		c.explain(m, c.why, false)
+	case idle:
+		c.dial()
+	case dialing:
+	}
+}
+
+// start begins or repeats what a member asks of the manager.
+func (c *Core) start(m *member) {
+	switch {
+	case c.link != up || m.state == leaving || m.state == failed:
+	case m.Create != nil && !m.isOur:
+		c.become(m, asking)
+		ask := *m.Create
+		ask.Req = m.id
+		c.send(ask)
+	case m.group != 0:
+		c.become(m, watching)
+		c.send(manager.Watch{Group: m.group, Rank: m.Rank, DataAddr: m.Data, Entered: m.Report.Entered})
+		c.report(m)
+	default:
+		c.become(m, resting)
+	}
+}
+
+// become changes a member's state, which ends what it waited for.
+func (c *Core) become(m *member, to state) {
+	if m.state == waiting || m.state == leaving {
+		c.timed = slices.DeleteFunc(c.timed, func(o *member) bool { return o == m })
+		m.at = core.Never
+	}
+	m.state = to
+}
+
+// wait has a member start again, or give up, at a time.
+func (c *Core) wait(m *member, to state, at core.Time) {
+	c.become(m, to)
+	m.at = at
+	c.timed = append(c.timed, m)
+}
+
+// fails takes that a member's request has failed.
+func (c *Core) fails(m *member, err error) {
+	if IsLasting(err) {
+		c.become(m, failed)
+		c.explain(m, err, true)
+		return
+	}
+	m.pause = c.longer(m.pause)
+	c.wait(m, waiting, c.now.Add(c.jittered(m.pause)))
+	c.explain(m, err, false)
+}
+
+// explain tells a member why it has no tree. All others of its communicator hear
+// it from the lowest rank, unless they have a group that may come back.
+func (c *Core) explain(m *member, err error, final bool) {
+	c.tell(Tell{Member: m.id, Err: err, All: m.Create != nil && (final || m.group == 0)})
+}
+
+// learn merges news into what the member says of itself.
+func (m *member) learn(r *manager.Report) {
+	n := &m.Report
+	if r.Entered != 0 {
+		n.Entered, n.Way = r.Entered, r.Way
+	}
+	if r.Demand != 0 {
+		n.Demand = r.Demand
+	}
+	if r.Lost != 0 {
+		n.Lost, n.Silent, n.Reason = r.Lost, r.Silent, r.Reason
+	}
+	if n.Lost < n.Entered { // it has left that epoch, which says the same
+		n.Lost, n.Silent, n.Reason = 0, false, ""
+	}
+}
+
+// report reports a member's news, if the manager knows the member.
+func (c *Core) report(m *member) {
+	if m.state != watching {
+		return
+	}
+	r := m.Report
+	r.Group, r.Rank = m.group, m.Rank
+	if r.Lost == m.said {
+		r.Lost, r.Silent, r.Reason = 0, false, ""
+	} else {
+		m.said = r.Lost
+	}
+	c.send(r)
+}
+
+// number takes the number of a member's group.
+func (c *Core) number(m *member, group uint32) {
+	if group == m.group {
+		return
+	}
+	if m.group != 0 {
+		delete(c.byRank, place{m.group, m.Rank})
+		if m.state == watching {
+			c.send(manager.Unwatch{Group: m.group, Rank: m.Rank})
+		}
+	}
+	m.group, m.said = group, 0
+	if group != 0 {
+		c.byRank[place{group, m.Rank}] = m
+	}
+	switch {
+	case m.state == asking:
+	case group == 0 && m.state == waiting && m.Create != nil: // to ask again
+	case group == 0 && m.state == failed:
+	case group == 0:
+		c.become(m, resting)
+	default:
+		if m.state == failed {
+			m.state = resting
+		}
+		m.pause = 0
+		c.start(m)
+	}
+}
+
+func (c *Core) leave(m *member) {
+	isKnown := c.link == up && m.group != 0
+	switch {
+	case isKnown && m.Create != nil:
+		c.send(manager.Release{Req: m.id, Group: m.group})
+		c.wait(m, leaving, c.now.Add(c.cfg.Release))
+		return
+	case isKnown && m.state == watching:
+		c.send(manager.Unwatch{Group: m.group, Rank: m.Rank})
+	}
+	var err error
+	if m.Create != nil && m.group != 0 {
+		err = c.why // it finds out by itself that nobody watches
+	}
+	c.gone(m, err)
+}
+
+var errNoAnswer = errors.New("client: the manager has not answered")
+
+func (c *Core) gone(m *member, err error) {
+	c.become(m, failed)
+	delete(c.members, m.id)
+	if c.byRank[place{m.group, m.Rank}] == m {
+		delete(c.byRank, place{m.group, m.Rank})
+	}
+	c.order = slices.DeleteFunc(c.order, func(o *member) bool { return o == m })
+	c.out.Gone = append(c.out.Gone, Gone{m.id, err})
+}
+
+// said takes what the manager says.
+func (c *Core) said(e *manager.Event) {
+	if c.link != up {
+		return
+	}
+	switch {
+	case e.Reply != nil:
+		c.replied(e.Reply)
+	case e.Offer != nil:
+		if m := c.watcher(e.Offer.Group, e.Offer.Rank); m != nil {
+			m.pause = 0
+			c.tell(Tell{Member: m.id, Offer: e.Offer})
+		}
+	case e.Withdrawal != nil:
+		if m := c.watcher(e.Withdrawal.Group, e.Withdrawal.Rank); m != nil {
+			c.tell(Tell{Member: m.id, Withdrawal: e.Withdrawal})
+		}
+	case e.Notice != nil:
+		c.noticed(e.Notice)
+	}
+}
+
+// watcher returns the member that watches as a rank of a group; nil: nobody does.
+func (c *Core) watcher(group, rank uint32) *member {
+	if m := c.byRank[place{group, rank}]; m != nil && m.state == watching {
+		return m
+	}
+	return nil
+}
+
+func (c *Core) replied(r *manager.Reply) {
+	m := c.members[r.Req]
+	switch {
+	case m == nil:
+	case m.state == leaving:
+		c.gone(m, r.Err)
+	case m.state != asking:
+	case r.Err != nil:
+		c.fails(m, r.Err)
+	default:
+		m.isOur, m.pause = true, 0
+		c.become(m, resting)
+		if r.Group == m.group {
+			c.start(m)
+		} else {
+			c.tell(Tell{Member: m.id, Group: r.Group})
+		}
+	}
+}
+
+func (c *Core) noticed(n *manager.Notice) {
+	m := c.watcher(n.Group, n.Rank)
+	switch {
+	case m == nil || n.Err == nil:
+	case !n.End:
+		c.tell(Tell{Member: m.id, Err: n.Err})
+	default:
+		m.isOur = false
+		c.fails(m, n.Err)
+	}
+}
