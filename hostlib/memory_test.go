@@ -23,7 +23,7 @@ func inUse() int64 {
 // TestIdleCommunicatorMemory: what a communicator takes when it is new, and when
 // it rests after operations that used its whole window.
 func TestIdleCommunicatorMemory(t *testing.T) {
-	const groups = 64
+	const groups = 16
 	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3"})
 	before := inUse()
 	comms := make([]*Communicator, groups*len(hosts))

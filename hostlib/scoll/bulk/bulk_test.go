@@ -258,7 +258,7 @@ func TestPoint36RevokedWhileRead(t *testing.T) {
 
 // TestStalledReader: who takes nothing is given up, and the next one served.
 func TestStalledReader(t *testing.T) {
-	b := New(Config{Stall: 10 * time.Millisecond, Readers: 1})
+	b := New(Config{Stall: 500 * time.Millisecond, Readers: 1})
 	defer b.Close()
 	if err := b.Expose(testKey, [][]byte{random(chunk)}); err != nil {
 		t.Fatal(err)
