@@ -21,7 +21,20 @@ func (d *deployment) watchers(group uint32, members int) {
 	ended := make(chan error, members)
 	for rank := range members {
 		w := manager.Watch{Group: group, Rank: uint32(rank), DataAddr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(20000+rank))}
-		go func() { ended <- d.client.WatchGroup(ctx, w, func(rpc.GroupEvent) error { return nil }) }()
+		s, err := d.client.HostSession(ctx)
+		if err == nil {
+			err = s.Send(w)
+		}
+		if err != nil {
+			d.Fatal(err)
+		}
+		go func() {
+			var err error
+			for err == nil {
+				_, err = s.Recv()
+			}
+			ended <- err
+		}()
 	}
 	d.Cleanup(func() {
 		cancel()

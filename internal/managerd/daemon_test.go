@@ -216,9 +216,7 @@ func TestDrainMovesTheTree(t *testing.T) {
 	g.allreduce(offers, 0) // the old tree stays until all have left it
 	for _, m := range g.members {
 		r := manager.Report{Group: g.id, Rank: m.rank, Entered: later[0].Epoch, Way: manager.Offload}
-		if err := f.client.ReportEpoch(testContext(t), r); err != nil {
-			t.Fatal(err)
-		}
+		f.reports(r)
 	}
 	g.allreduce(later, 1)
 	f.eventually("the drained switch carries nothing", func(ctx context.Context) (bool, error) {
@@ -252,9 +250,7 @@ func TestLossThatMembersReport(t *testing.T) {
 	epoch := offers[0].Epoch
 	for _, m := range g.members {
 		r := manager.Report{Group: g.id, Rank: m.rank, Entered: epoch + 1, Way: manager.HostTree, Lost: epoch}
-		if err := f.client.ReportEpoch(testContext(t), r); err != nil {
-			t.Fatal(err)
-		}
+		f.reports(r)
 	}
 	later := g.offers(epoch + 1)
 	g.allreduce(later, 0)

@@ -149,7 +149,7 @@ type member struct {
 	*fabric
 	group, rank uint32
 	conn        transport.Conn
-	events      chan rpc.GroupEvent
+	events      chan manager.Event
 	ended       chan error
 }
 
@@ -183,18 +183,53 @@ func (f *fabric) newGroup(c manager.Create) *group {
 // watch watches over the fabric's present client until the test ends.
 func (m *member) watch(entered uint32) {
 	m.Helper()
-	events, ended, client := make(chan rpc.GroupEvent, 100), make(chan error, 1), m.client
+	events, ended, client := make(chan manager.Event, 100), make(chan error, 1), m.client
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		w := manager.Watch{Group: m.group, Rank: m.rank, DataAddr: m.conn.LocalAddr(), Entered: entered}
-		err := client.WatchGroup(ctx, w, func(e rpc.GroupEvent) error { events <- e; return nil })
+		err := watchGroup(ctx, client, w, func(e manager.Event) { events <- e })
 		close(events)
 		ended <- err
 	}()
 	m.Cleanup(func() { cancel(); <-done })
 	m.events, m.ended = events, ended
+}
+
+// watchGroup watches in a session of its own, until the watch or the session ends.
+func watchGroup(ctx context.Context, c *rpc.ManagerClient, w manager.Watch, event func(manager.Event)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := c.HostSession(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Send(w); err != nil {
+		return err
+	}
+	for {
+		e, err := s.Recv()
+		if err != nil {
+			return err
+		}
+		event(e)
+		if e.Notice != nil && e.Notice.End {
+			return nil
+		}
+	}
+}
+
+// reports sends the manager a report, in a session of its own.
+func (f *fabric) reports(r manager.Report) {
+	f.Helper()
+	s, err := f.client.HostSession(testContext(f.T))
+	if err == nil {
+		err = s.Send(r)
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
 }
 
 // offer waits for an offer of a later epoch than after. Withdrawals and

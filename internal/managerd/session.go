@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/rpc"
@@ -71,6 +72,9 @@ func (s *session) receive(ctx context.Context, host rpc.HostStream) error {
 
 // take hands a request to the core, or answers that it is denied.
 func (s *session) take(ctx context.Context, q rpc.HostRequest) error {
+	if errors.Is(q.Denied, rpc.ErrDenied) {
+		s.d.log.Warn("denied a host's request", slog.Any("error", q.Denied))
+	}
 	in := q.Input
 	switch v := in.(type) {
 	case manager.Create:
@@ -102,9 +106,12 @@ func (s *session) take(ctx context.Context, q rpc.HostRequest) error {
 		v.Stream = s.id
 		delete(s.watches, watched{v.Group, v.Rank})
 		in = v
-	default:
-		if q.Denied != nil {
+	default: // a report, which has no answer
+		if errors.Is(q.Denied, rpc.ErrDenied) {
 			return q.Denied
+		}
+		if q.Denied != nil {
+			return nil
 		}
 	}
 	return s.d.loop.Post(ctx, in)

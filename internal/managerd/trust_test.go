@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"path/filepath"
@@ -276,15 +277,34 @@ func TestHostsAreHeldToTheirGroups(t *testing.T) {
 	ref := rpc.GroupRef{Group: id}
 	data := netip.MustParseAddrPort("127.0.0.1:9")
 	watch := func(c *rpc.ManagerClient, group, rank uint32) error {
-		return c.WatchGroup(ctx, manager.Watch{Group: group, Rank: rank, DataAddr: data}, func(rpc.GroupEvent) error { return nil })
+		var why error
+		err := watchGroup(ctx, c, manager.Watch{Group: group, Rank: rank, DataAddr: data}, func(e manager.Event) {
+			if e.Notice != nil {
+				why = e.Notice.Err
+			}
+		})
+		return errors.Join(err, why)
+	}
+	report := func(rank uint32) error { // and then creates what it may not, which is answered
+		s, err := member.HostSession(ctx)
+		if err != nil {
+			return err
+		}
+		_ = s.Send(manager.Report{Group: id, Rank: rank, Entered: 1, Way: manager.HostTree})
+		_ = s.Send(manager.Create{Req: 5, Name: "others", Members: []string{"h0", "h2"}})
+		e, err := s.Recv()
+		if err == nil && (e.Reply == nil || e.Reply.Req != 5 || !errors.Is(e.Reply.Err, rpc.ErrDenied)) {
+			return fmt.Errorf("answered by %+v", e)
+		}
+		return err
 	}
 	explain := func(c *rpc.ManagerClient, which rpc.GroupRef) error { _, err := c.Explain(ctx, which); return err }
 	for name, c := range map[string]struct{ err, want error }{
 		"watches as another rank":     {watch(member, id, 0), rpc.ErrDenied},
 		"watches as no rank":          {watch(member, id, 99), rpc.ErrDenied},
 		"watches an unknown group":    {watch(member, id+9, 0), manager.ErrUnknownGroup},
-		"reports as another rank":     {member.ReportEpoch(ctx, manager.Report{Group: id, Rank: 0, Entered: 1, Way: manager.HostTree}), rpc.ErrDenied},
-		"reports as itself":           {member.ReportEpoch(ctx, manager.Report{Group: id, Rank: 1, Entered: 1, Way: manager.HostTree}), nil},
+		"reports as another rank":     {report(0), rpc.ErrDenied},
+		"reports as itself":           {report(1), nil},
 		"explains its own":            {explain(member, ref), nil},
 		"explains by name":            {explain(member, rpc.GroupRef{Name: "job"}), nil},
 		"an outsider watches":         {watch(outsider, id, 1), rpc.ErrDenied},

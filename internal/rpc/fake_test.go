@@ -80,7 +80,7 @@ type fakeManager struct {
 	explanation Explanation
 	fabric      Fabric
 	plan        GroupPlan
-	events      chan GroupEvent
+	events      chan manager.Event
 	asked       any
 }
 
@@ -94,14 +94,16 @@ func (f *fakeManager) ReleaseGroup(_ context.Context, group uint32) error {
 	return f.err
 }
 
-func (f *fakeManager) WatchGroup(ctx context.Context, w manager.Watch, event func(GroupEvent) error) error {
-	f.asked = w
-	return forward(ctx, f.events, event, f.err)
-}
-
-func (f *fakeManager) ReportEpoch(_ context.Context, r manager.Report) error {
-	f.asked = r
-	return f.err
+// HostSession takes one request, which it keeps, and sends its events.
+func (f *fakeManager) HostSession(ctx context.Context, host HostStream) error {
+	q, err := host.Recv()
+	if err != nil {
+		return err
+	}
+	if f.asked = q.Input; q.Denied != nil {
+		return q.Denied
+	}
+	return forward(ctx, f.events, host.Send, f.err)
 }
 
 func (f *fakeManager) Groups(context.Context) ([]manager.Summary, error) { return f.groups, f.err }

@@ -1,8 +1,10 @@
 package rpc
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"testing"
 	"time"
@@ -46,8 +48,6 @@ func TestManagerCalls(t *testing.T) {
 	}
 
 	check[any](t, "release", c.ReleaseGroup(ctx, 12), uint32(12), f.asked)
-	report := manager.Report{Group: 12, Rank: 3, Entered: 4, Way: manager.HostTree, Lost: 2, Silent: true, Reason: "no answer"}
-	check[any](t, "report", c.ReportEpoch(ctx, report), report, f.asked)
 	check[any](t, "drain", c.DrainSwitch(ctx, "leaf-0", true), [2]any{"leaf-0", true}, f.asked)
 
 	groups, err := c.Groups(ctx)
@@ -136,7 +136,9 @@ func someFabric() Fabric {
 
 func TestManagerWatch(t *testing.T) {
 	refused := &manager.Refusal{Reason: manager.ErrNoTree, Resource: "path"}
-	sent := []GroupEvent{
+	sent := []manager.Event{
+		{Reply: &manager.Reply{Req: 1 << 40, Group: 12, Found: true}},
+		{Reply: &manager.Reply{Req: 3, Err: manager.ErrExists}},
 		{Notice: &manager.Notice{Group: 12, Rank: 3, Err: refused}},
 		{Notice: &manager.Notice{Group: 12, Rank: 3}},
 		{Offer: &manager.Offer{
@@ -147,7 +149,7 @@ func TestManagerWatch(t *testing.T) {
 		{Withdrawal: &manager.Withdrawal{Group: 12, Rank: 3, Epoch: 2, Why: "switch leaf-1 died"}},
 		{Notice: &manager.Notice{Group: 12, Rank: 3, Err: manager.ErrReleased, End: true}},
 	}
-	f := &fakeManager{events: make(chan GroupEvent, len(sent))}
+	f := &fakeManager{events: make(chan manager.Event, len(sent))}
 	for _, e := range sent {
 		f.events <- e
 	}
@@ -155,7 +157,7 @@ func TestManagerWatch(t *testing.T) {
 	c := dialManager(t, serve(t, Services{Manager: f}))
 	watch := manager.Watch{Group: 12, Rank: 3, DataAddr: netip.MustParseAddrPort("10.0.0.9:5"), Entered: 1}
 	i := 0
-	err := c.WatchGroup(testContext(t), watch, func(e GroupEvent) error {
+	err := ask(testContext(t), c, watch, func(e manager.Event) {
 		want := sent[i]
 		i++
 		if want.Notice != nil && e.Notice != nil && want.Notice.Err != nil {
@@ -164,10 +166,15 @@ func TestManagerWatch(t *testing.T) {
 			}
 			e.Notice.Err = want.Notice.Err
 		}
+		if want.Reply != nil && e.Reply != nil && want.Reply.Err != nil {
+			if !errors.Is(e.Reply.Err, want.Reply.Err) {
+				t.Errorf("the reply says %v, want %v", e.Reply.Err, want.Reply.Err)
+			}
+			e.Reply.Err = want.Reply.Err
+		}
 		if diff := cmp.Diff(fmt.Sprintf("%+v", spread(want)), fmt.Sprintf("%+v", spread(e))); diff != "" {
 			t.Error(diff)
 		}
-		return nil
 	})
 	if err != nil || i != len(sent) {
 		t.Errorf("after %d of %d events: %v", i, len(sent), err)
@@ -175,9 +182,48 @@ func TestManagerWatch(t *testing.T) {
 	check[any](t, "watch", nil, watch, f.asked)
 }
 
+// TestHostRequests sends every request of a host's.
+func TestHostRequests(t *testing.T) {
+	for _, in := range []manager.Input{
+		manager.Create{Req: 7, Name: "job", Members: []string{"h0", "h1"}, ChunkBytes: 1432, Window: 64, Functions: topology.AllFunctions(), Types: topology.AllTypes()},
+		manager.Release{Req: 1 << 40, Group: 12},
+		manager.Watch{Group: 12, Rank: 3, DataAddr: netip.MustParseAddrPort("10.0.0.9:5"), Entered: 1},
+		manager.Unwatch{Group: 12, Rank: 3},
+		manager.Report{Group: 12, Rank: 3, Entered: 4, Way: manager.HostTree, Lost: 2, Silent: true, Reason: "no answer", Demand: 8},
+	} {
+		f := &fakeManager{events: closed[manager.Event]()}
+		err := ask(testContext(t), dialManager(t, serve(t, Services{Manager: f})), in, nil)
+		check[any](t, fmt.Sprintf("%T", in), err, in, f.asked)
+	}
+}
+
+// ask sends a request in a session, and hands on what comes until the manager ends
+// it.
+func ask(ctx context.Context, c *ManagerClient, in manager.Input, event func(manager.Event)) error {
+	s, err := c.HostSession(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Send(in); err != nil {
+		return err
+	}
+	for {
+		e, err := s.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		event(e)
+	}
+}
+
 // spread lets fmt see what an event points to.
-func spread(e GroupEvent) any {
+func spread(e manager.Event) any {
 	switch {
+	case e.Reply != nil:
+		return *e.Reply
 	case e.Offer != nil:
 		return *e.Offer
 	case e.Withdrawal != nil:

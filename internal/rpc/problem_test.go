@@ -140,6 +140,19 @@ func TestMalformedRequests(t *testing.T) {
 	a := dialAgent(t, s).client
 	m := dialManager(t, s).client
 	ctx := testContext(t)
+	session := func(q *pb.HostSessionRequest) func() error {
+		return func() error {
+			stream, err := m.HostSession(ctx)
+			if err != nil {
+				return err
+			}
+			if err := stream.Send(q); err != nil {
+				return err
+			}
+			_, err = stream.Recv()
+			return err
+		}
+	}
 	for field, call := range map[string]func() error{
 		"tree":             func() error { _, err := a.Prepare(ctx, &pb.PrepareRequest{Tree: 256}); return err },
 		"children":         func() error { _, err := a.Prepare(ctx, &pb.PrepareRequest{Children: 1 << 31}); return err },
@@ -148,15 +161,8 @@ func TestMalformedRequests(t *testing.T) {
 		"parent":           func() error { _, err := a.Commit(ctx, &pb.CommitRequest{Parent: "nowhere"}); return err },
 		"children.address": func() error { _, err := a.Commit(ctx, &pb.CommitRequest{Children: []*pb.TreeChild{{}}}); return err },
 		"index":            func() error { _, err := a.Commit(ctx, &pb.CommitRequest{Index: 1 << 16}); return err },
-		"way":              func() error { _, err := m.ReportEpoch(ctx, &pb.ReportEpochRequest{Way: 9}); return err },
-		"data_address": func() error {
-			stream, err := m.WatchGroup(ctx, &pb.WatchGroupRequest{DataAddress: "10.0.0.1:0"})
-			if err != nil {
-				return err
-			}
-			_, err = stream.Recv()
-			return err
-		},
+		"way":              session(&pb.HostSessionRequest{Request: &pb.HostSessionRequest_Report{Report: &pb.Report{Way: 9}}}),
+		"data_address":     session(&pb.HostSessionRequest{Request: &pb.HostSessionRequest_Watch{Watch: &pb.Watch{DataAddress: "10.0.0.1:0"}}}),
 	} {
 		err := fromStatus(call())
 		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), field) {
@@ -194,17 +200,16 @@ func TestServerOffersHealthAndReflection(t *testing.T) {
 func TestServerEnds(t *testing.T) {
 	for name, end := range map[string]func(*Server){"close": (*Server).Close, "kill": (*Server).Kill} {
 		t.Run(name, func(t *testing.T) {
-			f := &fakeManager{events: make(chan GroupEvent, 1)}
-			f.events <- GroupEvent{Notice: &manager.Notice{}}
+			f := &fakeManager{events: make(chan manager.Event, 1)}
+			f.events <- manager.Event{Notice: &manager.Notice{}}
 			s := serve(t, Services{Manager: f})
 			c := dialManager(t, s)
 			w := manager.Watch{Group: 1, DataAddr: someState.Holds[0].Addr}
-			err := c.WatchGroup(testContext(t), w, func(GroupEvent) error {
+			err := ask(testContext(t), c, w, func(manager.Event) {
 				go func() {
 					close(f.events)
 					end(s)
 				}()
-				return nil
 			})
 			if name == "close" && err != nil || err != nil && !errors.Is(err, ErrUnavailable) {
 				t.Errorf("the stream ended with %v", err)

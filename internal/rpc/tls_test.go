@@ -208,11 +208,8 @@ var calls = map[string]func(context.Context, *ManagerClient, *AgentClient) error
 		return err
 	},
 	"ReleaseGroup": func(ctx context.Context, m *ManagerClient, _ *AgentClient) error { return m.ReleaseGroup(ctx, 7) },
-	"WatchGroup": func(ctx context.Context, m *ManagerClient, _ *AgentClient) error {
-		return m.WatchGroup(ctx, manager.Watch{Group: 7, Rank: 1, DataAddr: someState.Holds[0].Addr}, func(GroupEvent) error { return nil })
-	},
-	"ReportEpoch": func(ctx context.Context, m *ManagerClient, _ *AgentClient) error {
-		return m.ReportEpoch(ctx, manager.Report{Group: 7, Rank: 1})
+	"HostSession": func(ctx context.Context, m *ManagerClient, _ *AgentClient) error {
+		return ask(ctx, m, manager.Watch{Group: 7, Rank: 1, DataAddr: someState.Holds[0].Addr}, nil)
 	},
 	"ExplainGroup": func(ctx context.Context, m *ManagerClient, _ *AgentClient) error {
 		_, err := m.Explain(ctx, GroupRef{Group: 7})
@@ -252,7 +249,7 @@ var calls = map[string]func(context.Context, *ManagerClient, *AgentClient) error
 var errSeen = errors.New("seen")
 
 func TestRoles(t *testing.T) {
-	const ofHosts = "CreateGroup ReleaseGroup WatchGroup ReportEpoch ExplainGroup "
+	const ofHosts = "CreateGroup ReleaseGroup HostSession ExplainGroup "
 	const asking = "GetCapability GetCounters Watch Drain "
 	a := newAuthority(t)
 	explanation := Explanation{Summary: manager.Summary{State: manager.Active}}
@@ -268,7 +265,7 @@ func TestRoles(t *testing.T) {
 		"other host":           {pki.Host, "h2", ""},
 	} {
 		s, _ := serveTrusted(t, a, Services{
-			Manager: &fakeManager{events: closed[GroupEvent](), explanation: explanation},
+			Manager: &fakeManager{events: closed[manager.Event](), explanation: explanation},
 			Members: membership{7: {"h0", "h1"}},
 			Agent:   &fakeAgent{events: filled(AgentEvent{State: &someState}), addr: someState.Holds[0].Addr},
 		})
@@ -326,7 +323,7 @@ func TestHostsNeedAMembership(t *testing.T) {
 	a := newAuthority(t)
 	s, log := serveTrusted(t, a, Services{Manager: &fakeManager{}})
 	m, _ := dialBoth(t, s, a.source(pki.Host, "h1").Client(pki.Want{}))
-	for _, method := range []string{"ReleaseGroup", "WatchGroup", "ReportEpoch", "ExplainGroup"} {
+	for _, method := range []string{"ReleaseGroup", "HostSession", "ExplainGroup"} {
 		if err := calls[method](testContext(t), m, nil); !errors.Is(err, ErrDenied) {
 			t.Errorf("%s: %v", method, err)
 		}

@@ -2,7 +2,6 @@ package client
 
 import (
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 // Core is the client of one host.
 type Core struct {
 	cfg    Config
-	jitter *rand.Rand // nil: none
+	random core.Chance
 
 	link    link
 	redial  core.Time // of a paused link
@@ -50,7 +49,7 @@ type member struct {
 	state state
 	group uint32    // 0: not known, or none
 	isOur bool      // the manager of this connection has answered Create with group
-	said  uint32    // lost epoch that the manager of this connection knows
+	said  uint32    // lost epoch of which the manager knows by this watch
 	at    core.Time // waiting: start then; leaving: give up then
 	pause time.Duration
 }
@@ -71,11 +70,9 @@ func New(c Config) (*Core, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	k := &Core{cfg: c, redial: core.Never, members: map[uint64]*member{}, byRank: map[place]*member{}}
-	if c.Seed != 0 {
-		k.jitter = rand.New(rand.NewPCG(c.Seed, 0))
-	}
-	return k, nil
+	return &Core{
+		cfg: c, random: core.Chance(c.Seed), redial: core.Never, members: map[uint64]*member{}, byRank: map[place]*member{},
+	}, nil
 }
 
 // Members returns how many members have joined and are not gone.
@@ -189,7 +186,7 @@ func (c *Core) lost(err error, final bool) {
 		c.redial = c.now.Add(c.jittered(c.pause))
 	}
 	for _, m := range slices.Clone(c.order) {
-		m.isOur, m.said = false, 0
+		m.isOur = false
 		switch m.state {
 		case leaving:
 			c.gone(m, err)
@@ -212,11 +209,13 @@ func (c *Core) longer(pause time.Duration) time.Duration {
 	return min(max(2*pause, c.cfg.RetryMin), c.cfg.RetryMax)
 }
 
+// jittered returns a pause that is longer or shorter by up to a quarter, so that
+// the hosts of a manager that was away do not all call at once.
 func (c *Core) jittered(pause time.Duration) time.Duration {
-	if c.jitter == nil {
+	if c.cfg.Seed == 0 {
 		return pause
 	}
-	return pause + time.Duration((c.jitter.Float64()-0.5)/2*float64(pause))
+	return pause*3/4 + time.Duration(c.random.Below(int(pause/2)+1))
 }
 
 // join takes a new member.
@@ -249,6 +248,7 @@ func (c *Core) start(m *member) {
 		c.send(ask)
 	case m.group != 0:
 		c.become(m, watching)
+		m.said = 0
 		c.send(manager.Watch{Group: m.group, Rank: m.Rank, DataAddr: m.Data, Entered: m.Report.Entered})
 		c.report(m)
 	default:
@@ -333,7 +333,7 @@ func (c *Core) number(m *member, group uint32) {
 			c.send(manager.Unwatch{Group: m.group, Rank: m.Rank})
 		}
 	}
-	m.group, m.said = group, 0
+	m.group = group
 	if group != 0 {
 		c.byRank[place{group, m.Rank}] = m
 	}

@@ -50,7 +50,7 @@ func (c *Core) appoint() {
 		b.next = core.Never
 		return
 	case b.next == core.Never:
-		b.next = c.now.Add(time.Duration(c.random.below(int(c.cfg.beat()))))
+		b.next = c.now.Add(time.Duration(c.random.Below(int(c.cfg.beat()))))
 	}
 	var m *Message
 	for i := range c.links {

@@ -1,8 +1,6 @@
 package member
 
 import (
-	"math/bits"
-
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
@@ -16,7 +14,7 @@ type Core struct {
 	key     gossip.Key
 	version Version // its own
 	started core.Time
-	random  chance
+	random  core.Chance
 
 	now      core.Time
 	out      *Output
@@ -52,7 +50,7 @@ func New(cfg Config, dir *Directory, now core.Time) (*Core, error) {
 	c := &Core{
 		cfg: cfg, dir: dir, started: now, now: now, key: cfg.Self.Key(),
 		version: Version{Incarnation: cfg.Incarnation, Minor: 1},
-		random:  chance{cfg.Seed}, nextLink: 2, namesakes: namesakes{answers: Nobody},
+		random:  core.Chance(cfg.Seed), nextLink: 2, namesakes: namesakes{answers: Nobody},
 	}
 	c.self = dir.AddKeyed(cfg.Self, c.key)
 	dir.Hold(c.self)
@@ -251,20 +249,3 @@ func (c *Core) tellMonitors(m *Message, about Index) {
 func (c *Core) me() Entry { return Entry{c.self, c.version} }
 
 func (c *Core) packet(to Index, m *Message) { c.out.Packets = append(c.out.Packets, Packet{to, m}) }
-
-// chance is SplitMix64 (Steele, Lea and Flood, 2014).
-type chance struct{ state uint64 }
-
-func (r *chance) uint64() uint64 {
-	r.state += 0x9e3779b97f4a7c15
-	x := r.state
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// below returns a number from 0 to n-1.
-func (r *chance) below(n int) int {
-	high, _ := bits.Mul64(r.uint64(), uint64(n))
-	return int(high)
-}

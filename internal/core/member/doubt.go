@@ -106,7 +106,7 @@ func (c *Core) doubt(d doubt) {
 		}
 		return
 	}
-	d.nonce, d.next, d.pause = uint32(c.random.uint64()), c.now, c.cfg.Confirm/probesInConfirm
+	d.nonce, d.next, d.pause = uint32(c.random.Uint64()), c.now, c.cfg.Confirm/probesInConfirm
 	if d.cause == contested { // an update may be under way that ends it
 		d.next, d.end = c.now.Add(2*c.cfg.Tau), d.end.Add(2*c.cfg.Tau)
 		d.pause = c.cfg.Grace / probesInGrace

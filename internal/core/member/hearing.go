@@ -24,7 +24,7 @@ func (c *Core) askOthers(d *doubt) {
 	ring := c.view.ring
 	stride := max(1, len(ring)/helpers) // three that are far from each other
 	d.asked = nil
-	for k, from := 0, c.random.below(len(ring)); k < min(helpers, len(ring)); k++ {
+	for k, from := 0, c.random.Below(len(ring)); k < min(helpers, len(ring)); k++ {
 		if i := ring[(from+k*stride)%len(ring)]; i != c.self && i != d.node && c.answers(i) {
 			c.packet(i, m)
 			d.asked = append(d.asked, i)
@@ -40,7 +40,7 @@ func (c *Core) askNeighbours(d *doubt) {
 		return
 	}
 	left := helpersOnLinks
-	for k, from := 0, c.random.below(len(c.links)); k < len(c.links) && left > 0; k++ {
+	for k, from := 0, c.random.Below(len(c.links)); k < len(c.links) && left > 0; k++ {
 		if l := &c.links[(from+k)%len(c.links)]; l.state == standing && l.peer != d.node && c.answers(l.peer) {
 			c.send(l, m)
 			left--
@@ -273,7 +273,7 @@ func (c *Core) callBack(i Index) {
 
 // probeFor probes a node, which may be dead at a version, for who has asked.
 func (c *Core) probeFor(r relay) {
-	r.nonce, r.next = uint32(c.random.uint64()), c.now.Add(c.cfg.Confirm/relayPause)
+	r.nonce, r.next = uint32(c.random.Uint64()), c.now.Add(c.cfg.Confirm/relayPause)
 	c.relays = append(c.relays, r)
 	c.dir.Hold(r.asker)
 	c.dir.Hold(r.about)

@@ -81,7 +81,7 @@ func (c *Core) send(l *link, m *Message) { c.out.Sends = append(c.out.Sends, Sen
 // dial begins a link to i.
 func (c *Core) dial(i Index, need gossip.Need) {
 	c.links = append(c.links, link{
-		number: c.nextLink, peer: i, state: dialing, mine: need, since: c.now, tag: uint32(c.random.uint64()),
+		number: c.nextLink, peer: i, state: dialing, mine: need, since: c.now, tag: uint32(c.random.Uint64()),
 	})
 	c.out.Dials = append(c.out.Dials, Dial{c.nextLink, i})
 	c.nextLink += 2
@@ -152,7 +152,7 @@ func (c *Core) greeted(number Link, m *Message) {
 	}
 	l := c.link(number)
 	l.peer, l.incarnation, l.mine, l.theirs = m.From.Node, m.From.Version.Incarnation, need, m.Need
-	l.peerTag, l.tag = m.Tag, uint32(c.random.uint64())
+	l.peerTag, l.tag = m.Tag, uint32(c.random.Uint64())
 	c.send(l, &Message{Type: gossip.Welcome, From: c.me(), Need: l.mine, Tag: l.tag})
 	c.stand(l)
 }

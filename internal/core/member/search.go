@@ -40,7 +40,7 @@ func (c *Core) expect(target Index) uint32 {
 	s := &c.search
 	r := &s.sent[s.count[0]%len(s.sent)]
 	s.count[0]++
-	*r = request{uint32(c.random.uint64()), target, c.now.Add(answerable)}
+	*r = request{uint32(c.random.Uint64()), target, c.now.Add(answerable)}
 	return r.nonce
 }
 
@@ -94,7 +94,7 @@ func (c *Core) pause(boot bool) time.Duration {
 	if !boot {
 		mean *= time.Duration(len(c.view.ring))
 	}
-	return time.Duration(c.random.below(int(2*mean/time.Microsecond)+1)) * time.Microsecond
+	return time.Duration(c.random.Below(int(2*mean/time.Microsecond)+1)) * time.Microsecond
 }
 
 // target draws from the bootstrap set without the view, and the history. It
@@ -110,7 +110,7 @@ func (c *Core) target() (i Index, boot bool) {
 	if n == 0 {
 		return Nobody, false
 	}
-	if k := c.random.below(n); k < len(missing) {
+	if k := c.random.Below(n); k < len(missing) {
 		return missing[k], true
 	} else {
 		return c.view.history[k-len(missing)].node, false

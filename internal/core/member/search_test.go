@@ -301,11 +301,11 @@ func TestCallersAreBounded(t *testing.T) {
 
 // TestBelow: numbers are spread over all of a range that is larger than 32 bits.
 func TestBelow(t *testing.T) {
-	r := chance{1}
+	r := core.Chance(1)
 	for _, n := range []int{1, 3, 1 << 20, 1 << 37, 122_880_000_000} {
 		sum, most := 0.0, 0
 		for range 10_000 {
-			x := r.below(n)
+			x := r.Below(n)
 			if x < 0 || x >= n {
 				t.Fatalf("below(%d) is %d", n, x)
 			}

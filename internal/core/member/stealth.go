@@ -40,7 +40,7 @@ func (c *Core) lurk() {
 	if s.next > c.now {
 		return
 	}
-	target := c.bootstrap[c.random.below(len(c.bootstrap))]
+	target := c.bootstrap[c.random.Below(len(c.bootstrap))]
 	c.packet(target, &Message{Type: gossip.DiscoveryRequest, From: c.me(), Nonce: c.expect(target), Stealth: true, Boot: true})
 	s.next = c.now.Add(c.cfg.Tau)
 }

@@ -151,7 +151,7 @@ func (c *Core) arrangeRandom() {
 	}
 	others := len(c.view.ring) - 1
 	for tries := 4 * c.cfg.Kr; have < min(c.cfg.Kr, others) && tries > 0; tries-- {
-		i := c.view.ring[c.random.below(len(c.view.ring))]
+		i := c.view.ring[c.random.Below(len(c.view.ring))]
 		if i == c.self || c.doubted(i) != nil || c.suspects(i) {
 			continue
 		}
