@@ -2,7 +2,6 @@ package managerd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,33 +12,20 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// planner chooses trees, one after the other, so that each choice sees those
-// before it.
+// planner has a goroutine for the core's plans.
 type planner struct {
-	box     runner.Mailbox[task]
-	planner *pathsel.Planner // owned by run, as are view and load
-	view    topology.View
-	load    *pathsel.Load
-	counts  *counts
-	ended   chan struct{}
-}
-
-// task is what a planner does next, in the order of its fields.
-type task struct {
-	view    *topology.View
-	loads   []pathsel.Tree
-	unloads []pathsel.Tree
-	slots   []manager.SlotUse
-	plans   []manager.PlanRequest
-	call    func()
+	box    runner.Mailbox[func(*manager.Planner)]
+	core   *manager.Planner // owned by run
+	counts *counts
+	ended  chan struct{}
 }
 
 func newPlanner(g *topology.Graph, model pathsel.Model, counts *counts) (*planner, error) {
-	p, err := pathsel.NewPlanner(g, pathsel.Config{Model: model})
+	p, err := manager.NewPlanner(g, pathsel.Config{Model: model})
 	if err != nil {
 		return nil, fmt.Errorf("managerd: %w", err)
 	}
-	return &planner{planner: p, view: g.View(), load: pathsel.NewLoad(g), counts: counts, ended: make(chan struct{})}, nil
+	return &planner{core: p, counts: counts, ended: make(chan struct{})}, nil
 }
 
 // put takes what a step of the core wants planned.
@@ -47,22 +33,31 @@ func (p *planner) put(out *manager.Output) {
 	if len(out.Loads)+len(out.Unloads)+len(out.Slots)+len(out.Plans) == 0 {
 		return
 	}
-	p.box.Put(task{
-		loads: slices.Clone(out.Loads), unloads: slices.Clone(out.Unloads), slots: slices.Clone(out.Slots), plans: slices.Clone(out.Plans),
-	})
+	o := &manager.Output{
+		Loads: slices.Clone(out.Loads), Unloads: slices.Clone(out.Unloads), Slots: slices.Clone(out.Slots), Plans: slices.Clone(out.Plans),
+	}
+	p.box.Put(func(c *manager.Planner) { c.Put(o) })
 }
 
 // see makes view the fabric of all plans to come.
-func (p *planner) see(view topology.View) { p.box.Put(task{view: &view}) }
+func (p *planner) see(view topology.View) {
+	p.box.Put(func(c *manager.Planner) { c.See(view) })
+}
 
-// ask calls f, which may use what is run's, and returns nil after it. Where it
+// ask calls f with what plans are made of, and returns nil after it. Where it
 // returns an error, f may yet be called.
-func (p *planner) ask(ctx context.Context, f func()) error {
+func (p *planner) ask(ctx context.Context, f func(*pathsel.Planner, topology.View, *pathsel.Load)) error {
 	asked := make(chan struct{})
-	p.box.Put(task{call: func() { f(); close(asked) }})
+	use := func(planner *pathsel.Planner, view topology.View, load *pathsel.Load) {
+		if ctx.Err() == nil { // else nobody waits for it
+			f(planner, view, load)
+		}
+		close(asked)
+	}
+	p.box.Put(func(c *manager.Planner) { c.Use(use) })
 	select {
 	case <-asked:
-		return nil
+		return ctx.Err()
 	case <-p.ended:
 		return runner.ErrClosed
 	case <-ctx.Done():
@@ -74,55 +69,24 @@ func (p *planner) ask(ctx context.Context, f func()) error {
 func (p *planner) run(ctx context.Context, post func(...manager.Input) error) {
 	defer close(p.ended)
 	for {
-		tasks, err := p.box.Take(ctx)
+		news, err := p.box.Take(ctx)
 		if err != nil {
 			return
 		}
-		latest := map[uint32]uint64{}
-		for _, t := range tasks {
-			for _, r := range t.plans {
-				latest[r.Group] = r.Plan
+		for more := true; more; {
+			for _, f := range news {
+				f(p.core)
 			}
-		}
-		for _, t := range tasks {
-			if p.do(t, latest, post) != nil {
-				return
+			begun := time.Now()
+			var planned manager.Planned
+			if planned, more = p.core.Next(); more {
+				p.counts.planned(time.Since(begun), planned.Err)
+				if post(planned) != nil {
+					return
+				}
 			}
+			news = p.box.Poll() // a later request may replace one that waits
+			more = more || len(news) > 0
 		}
 	}
-}
-
-// do does a task. Plans that a later one of the same group replaces are not
-// made: the core ignores them.
-func (p *planner) do(t task, latest map[uint32]uint64, post func(...manager.Input) error) error {
-	if t.view != nil {
-		p.view = *t.view
-	}
-	for _, tree := range t.loads {
-		p.load.Add(tree, 0) // the core accounts for slots itself
-	}
-	for _, tree := range t.unloads {
-		p.load.Remove(tree, 0)
-	}
-	for _, u := range t.slots {
-		p.load.SetSlots(u.Switch, u.Slots)
-	}
-	for _, r := range t.plans {
-		if latest[r.Group] != r.Plan {
-			continue
-		}
-		begun := time.Now()
-		plan, err := r.Choose(p.planner, p.view, p.load)
-		p.counts.planned(time.Since(begun), err)
-		if err == nil {
-			p.load.Add(plan.Tree, 0)
-		}
-		if failed := post(manager.Planned{Group: r.Group, Plan: r.Plan, Chosen: plan, Err: err}); failed != nil {
-			return errors.Join(failed, err)
-		}
-	}
-	if t.call != nil {
-		t.call()
-	}
-	return nil
 }

@@ -52,7 +52,9 @@ func (d *Daemon) PlanGroup(ctx context.Context, c manager.Create) (rpc.GroupPlan
 	if wrong != nil {
 		return rpc.GroupPlan{}, wrong
 	}
-	err := d.planner.ask(ctx, func() { plan, wrong = draft.Choose(d.planner.planner, d.planner.view, d.planner.load) })
+	err := d.planner.ask(ctx, func(p *pathsel.Planner, view topology.View, load *pathsel.Load) {
+		plan, wrong = draft.Choose(p, view, load)
+	})
 	if err != nil {
 		return rpc.GroupPlan{}, d.excuse(err)
 	}
@@ -182,7 +184,9 @@ func (d *Daemon) Topology(ctx context.Context) (rpc.Fabric, error) {
 	}
 	view := d.view()
 	f := newFabric(view)
-	err := d.planner.ask(ctx, func() { describe(&f, view, d.planner.load, switches) })
+	err := d.planner.ask(ctx, func(_ *pathsel.Planner, _ topology.View, load *pathsel.Load) {
+		describe(&f, view, load, switches)
+	})
 	if err != nil {
 		return rpc.Fabric{}, d.excuse(err)
 	}

@@ -43,8 +43,8 @@ func (c *ManagerClient) HostSession(ctx context.Context) (*HostSession, error) {
 }
 
 // Send sends a Create, Release, Watch, Unwatch or Report; others are not for
-// managers. Req names the first two in their Reply. After an error Recv tells why
-// the session has ended.
+// managers. Req names the first two in their Reply. An error that wraps io.EOF
+// says that the session has ended, and Recv says why.
 func (s *HostSession) Send(in manager.Input) error {
 	m := &pb.HostSessionRequest{}
 	switch in := in.(type) {

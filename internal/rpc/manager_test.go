@@ -204,7 +204,7 @@ func ask(ctx context.Context, c *ManagerClient, in manager.Input, event func(man
 	if err != nil {
 		return err
 	}
-	if err := s.Send(in); err != nil {
+	if err := s.Send(in); err != nil && !errors.Is(err, io.EOF) { // then Recv knows why
 		return err
 	}
 	for {

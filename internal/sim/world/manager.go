@@ -91,10 +91,8 @@ type Manager struct {
 	in   []manager.Input
 	out  manager.Output
 
-	view    topology.View
-	planner *pathsel.Planner
-	load    *pathsel.Load
-	tasks   []task
+	planner *manager.Planner
+	planned core.Time // when it has the next plan; Never: none waits
 
 	links   []link // by switch index
 	indexOf map[sim.NodeID]int
@@ -109,15 +107,6 @@ type link struct {
 	redial core.Time // Never: it is connected, or called
 }
 
-// task is what the planner does at some time: count trees, or choose one.
-type task struct {
-	due     core.Time
-	loads   []pathsel.Tree
-	unloads []pathsel.Tree
-	slots   []manager.SlotUse
-	plan    *manager.PlanRequest
-}
-
 // NewManager returns a manager that goes on from what disk has. The generator
 // decides what an earlier one's last writes have come to.
 func NewManager(cfg ManagerConfig, disk *Disk, r *rand.Rand) (*Manager, error) {
@@ -125,12 +114,12 @@ func NewManager(cfg ManagerConfig, disk *Disk, r *rand.Rand) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	planner, err := pathsel.NewPlanner(cfg.Graph, pathsel.DefaultConfig())
+	planner, err := manager.NewPlanner(cfg.Graph, pathsel.DefaultConfig())
 	if err != nil {
 		return nil, err
 	}
 	return &Manager{
-		cfg: cfg, disk: disk, core: c, view: cfg.Graph.View(), planner: planner, load: pathsel.NewLoad(cfg.Graph),
+		cfg: cfg, disk: disk, core: c, planner: planner, planned: core.Never,
 		links: make([]link, len(cfg.Switches)), indexOf: indexOf(cfg.Switches),
 		watches: map[sim.NodeID]manager.Watch{},
 	}, nil
@@ -153,9 +142,7 @@ func (m *Manager) Deadline() core.Time {
 	for i := range m.links {
 		at = at.Earlier(m.links[i].redial)
 	}
-	if len(m.tasks) > 0 {
-		at = at.Earlier(m.tasks[0].due)
-	}
+	at = at.Earlier(m.planned)
 	if len(m.disk.pending) > 0 {
 		at = at.Earlier(m.disk.pending[0].due)
 	}
@@ -173,9 +160,11 @@ func (m *Manager) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 	for i := range batch {
 		m.take(now, &batch[i], h)
 	}
-	for len(m.tasks) > 0 && m.tasks[0].due <= now {
-		m.plan(&m.tasks[0])
-		m.tasks = m.tasks[1:]
+	for m.planned <= now {
+		if p, ok := m.planner.Next(); ok {
+			m.in = append(m.in, p)
+		}
+		m.planned = m.planAfter(m.planned)
 	}
 	if seq := m.disk.settle(now); seq > 0 {
 		m.in = append(m.in, manager.Stored{Seq: seq})
@@ -196,7 +185,7 @@ func (m *Manager) take(now core.Time, d *sim.Delivery, h sim.Handle) {
 	case sim.Command, sim.Control:
 		switch v := d.Value.(type) {
 		case manager.TopologyChanged:
-			m.view = v.View
+			m.planner.See(v.View)
 			m.in = append(m.in, v)
 		case manager.Watch:
 			m.watches[d.From.Node] = v
@@ -247,25 +236,12 @@ func (m *Manager) down(i int, why string) {
 	}
 }
 
-// plan does a task of the planner's.
-func (m *Manager) plan(t *task) {
-	for _, tree := range t.loads {
-		m.load.Add(tree, 0)
+// planAfter returns when the planner, which is free at a time, has its next plan.
+func (m *Manager) planAfter(free core.Time) core.Time {
+	if !m.planner.Waits() {
+		return core.Never
 	}
-	for _, tree := range t.unloads {
-		m.load.Remove(tree, 0)
-	}
-	for _, u := range t.slots {
-		m.load.SetSlots(u.Switch, u.Slots)
-	}
-	if t.plan == nil {
-		return
-	}
-	plan, err := t.plan.Choose(m.planner, m.view, m.load)
-	if err == nil {
-		m.load.Add(plan.Tree, 0)
-	}
-	m.in = append(m.in, manager.Planned{Group: t.plan.Group, Plan: t.plan.Plan, Chosen: plan, Err: err})
+	return free.Add(m.cfg.Plan)
 }
 
 // carryOut does what the core wants.
@@ -274,16 +250,9 @@ func (m *Manager) carryOut(now core.Time, h sim.Handle) {
 	for _, r := range o.Persist {
 		m.disk.pending = append(m.disk.pending, write{now.Add(m.cfg.Store), r})
 	}
-	last := now
-	if n := len(m.tasks); n > 0 {
-		last = m.tasks[n-1].due
-	}
-	if len(o.Loads)+len(o.Unloads)+len(o.Slots) > 0 {
-		m.tasks = append(m.tasks, task{due: last, loads: slices.Clone(o.Loads), unloads: slices.Clone(o.Unloads), slots: slices.Clone(o.Slots)})
-	}
-	for _, p := range o.Plans {
-		last = last.Add(m.cfg.Plan)
-		m.tasks = append(m.tasks, task{due: last, plan: &p})
+	m.planner.Put(o)
+	if m.planned == core.Never {
+		m.planned = m.planAfter(now)
 	}
 	for _, p := range o.Prepares {
 		m.tell(h, p.Switch, p.Prepare)

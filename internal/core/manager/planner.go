@@ -1,0 +1,100 @@
+package manager
+
+import (
+	"slices"
+
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// Planner chooses the trees that a Core requests, one after the other, so that each
+// choice counts those before it. Planning takes its time: a driver gives the Planner
+// what Steps put out, and calls Next when that time is there, in a goroutine of its
+// own or in virtual time. Of a group's requests the last one counts alone, so that
+// no more plans wait than there are groups.
+//
+// Its methods are not safe for concurrent use.
+type Planner struct {
+	planner *pathsel.Planner
+	view    topology.View
+	load    *pathsel.Load
+	queue   []planning
+	latest  map[uint32]uint64 // last plan that was requested, by group
+}
+
+// planning is one thing that a Planner does next.
+type planning struct {
+	view    *topology.View
+	loads   []pathsel.Tree
+	unloads []pathsel.Tree
+	slots   []SlotUse
+	plan    *PlanRequest
+	use     func(*pathsel.Planner, topology.View, *pathsel.Load)
+}
+
+// NewPlanner returns a planner for a fabric.
+func NewPlanner(g *topology.Graph, c pathsel.Config) (*Planner, error) {
+	p, err := pathsel.NewPlanner(g, c)
+	if err != nil {
+		return nil, err
+	}
+	return &Planner{planner: p, view: g.View(), load: pathsel.NewLoad(g), latest: map[uint32]uint64{}}, nil
+}
+
+// Put queues what a Step has put out: its loads before its plans.
+func (p *Planner) Put(o *Output) {
+	if len(o.Loads)+len(o.Unloads)+len(o.Slots) > 0 {
+		p.queue = append(p.queue, planning{
+			loads: slices.Clone(o.Loads), unloads: slices.Clone(o.Unloads), slots: slices.Clone(o.Slots),
+		})
+	}
+	for i := range o.Plans {
+		r := o.Plans[i]
+		p.latest[r.Group] = r.Plan
+		p.queue = append(p.queue, planning{plan: &r})
+	}
+}
+
+// See makes view the fabric of all plans that are requested from now on.
+func (p *Planner) See(view topology.View) { p.queue = append(p.queue, planning{view: &view}) }
+
+// Use queues a call of f, which sees what was requested before it.
+func (p *Planner) Use(f func(p *pathsel.Planner, view topology.View, load *pathsel.Load)) {
+	p.queue = append(p.queue, planning{use: f})
+}
+
+// Waits reports whether a plan waits to be made.
+func (p *Planner) Waits() bool { return len(p.latest) > 0 }
+
+// Next makes the next plan, after all that was queued before it. It reports false
+// when nothing is queued any more.
+func (p *Planner) Next() (Planned, bool) {
+	for len(p.queue) > 0 {
+		t := p.queue[0]
+		p.queue = slices.Delete(p.queue, 0, 1)
+		if t.view != nil {
+			p.view = *t.view
+		}
+		for _, tree := range t.loads {
+			p.load.Add(tree, 0) // the core accounts for slots itself
+		}
+		for _, tree := range t.unloads {
+			p.load.Remove(tree, 0)
+		}
+		for _, u := range t.slots {
+			p.load.SetSlots(u.Switch, u.Slots)
+		}
+		if t.use != nil {
+			t.use(p.planner, p.view, p.load)
+		}
+		if r := t.plan; r != nil && p.latest[r.Group] == r.Plan {
+			delete(p.latest, r.Group)
+			plan, err := r.Choose(p.planner, p.view, p.load)
+			if err == nil {
+				p.load.Add(plan.Tree, 0)
+			}
+			return Planned{Group: r.Group, Plan: r.Plan, Chosen: plan, Err: err}, true
+		}
+	}
+	return Planned{}, false
+}
