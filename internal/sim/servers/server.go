@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"container/heap"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
@@ -10,6 +9,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/collective"
 	"github.com/tributary-fabric/tributary/internal/sim"
+	"github.com/tributary-fabric/tributary/internal/sim/agenda"
 	"github.com/tributary-fabric/tributary/internal/wire/collect"
 )
 
@@ -57,9 +57,8 @@ type Server struct {
 	rand        *rand.Rand
 	habits      Habits
 
-	due    agenda
-	order  uint64
-	free   core.Time // when the next message can be sent
+	due    agenda.Agenda[func()] // what it does later
+	free   core.Time             // when the next message can be sent
 	now    core.Time
 	handle sim.Handle
 
@@ -68,31 +67,8 @@ type Server struct {
 	own     map[uint64]int    // numbers of broadcasts, by this root's requests
 }
 
-// agenda is what a server does later, ordered by time and then by age.
-type agenda []task
-
-type task struct {
-	at    core.Time
-	order uint64
-	do    func()
-}
-
-func (a agenda) Len() int { return len(a) }
-func (a agenda) Less(i, j int) bool {
-	return a[i].at < a[j].at || a[i].at == a[j].at && a[i].order < a[j].order
-}
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)   { *a = append(*a, x.(task)) }
-func (a *agenda) Pop() any {
-	last := (*a)[len(*a)-1]
-	(*a)[len(*a)-1] = task{}
-	*a = (*a)[:len(*a)-1]
-	return last
-}
-
 func (s *Server) at(t core.Time, do func()) {
-	s.order++
-	heap.Push(&s.due, task{t, s.order, do})
+	s.due.Push(t, do)
 }
 
 // upTo draws a moment within d from now.
@@ -107,10 +83,7 @@ func (s *Server) chance(p float64) bool { return p > 0 && s.rand.Float64() < p }
 
 // Deadline implements sim.Node.
 func (s *Server) Deadline() core.Time {
-	if len(s.due) == 0 {
-		return s.core.Deadline()
-	}
-	return s.core.Deadline().Earlier(s.due[0].at)
+	return s.core.Deadline().Earlier(s.due.Next())
 }
 
 // Step implements sim.Node. A Command is a function to call on the server, or
@@ -130,8 +103,8 @@ func (s *Server) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 			}
 		}
 	}
-	for len(s.due) > 0 && s.due[0].at <= now {
-		heap.Pop(&s.due).(task).do()
+	for s.due.Next() <= now {
+		s.due.Pop()()
 	}
 	if s.core.Deadline() <= now {
 		s.core.Step(now, nil, &s.out)

@@ -348,7 +348,7 @@ func (s *story) check() error {
 			return fmt.Errorf("server %d did not come back", i)
 		}
 		n := at.core.Counters()
-		if n.LentBuffers != 0 || n.Posted != 0 || n.Exposed != 0 || n.Requests != 0 || len(at.exposed) != 0 || len(at.due) != 0 {
+		if n.LentBuffers != 0 || n.Posted != 0 || n.Exposed != 0 || n.Requests != 0 || len(at.exposed) != 0 || at.due.Len() != 0 {
 			return fmt.Errorf("server %d leaks: %+v, %d exposed", i, n, len(at.exposed))
 		}
 		if alive := s.knownAlive(at); alive != servers {
