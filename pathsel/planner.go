@@ -18,7 +18,7 @@ type Config struct {
 	// Rivals are the most alternatives that a plan tells; below zero: none.
 	Rivals int
 	// Keep is the share by which a repaired tree may be worse than a new one, by
-	// the criterion, in hops or in depth, and is kept yet, so that trees do not
+	// the criterion, in hops, depth or latency, and is kept yet, so that trees do not
 	// move for little; below zero: nothing.
 	Keep float64
 }

@@ -135,7 +135,7 @@ func (p *Planner) intact(a asked, t *Tree) bool {
 func (p *Planner) outdone(repaired, fresh *Figures, by Criterion) bool {
 	most := 1 + max(p.cfg.Keep, 0)
 	return repaired.value(by) > most*fresh.value(by) || float64(repaired.Hops) > most*float64(fresh.Hops) ||
-		float64(repaired.Depth) > most*float64(fresh.Depth)
+		float64(repaired.Depth) > most*float64(fresh.Depth) || float64(repaired.Latency) > most*float64(fresh.Latency)
 }
 
 // compare sorts the links of both trees. Members mostly keep theirs, so that

@@ -2,8 +2,10 @@ package pathsel
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -193,6 +195,84 @@ func TestPlanKeepsWhatHolds(t *testing.T) {
 	}
 	if kept == 0 || anew == 0 {
 		t.Errorf("%d trees were repaired, %d not", kept, anew)
+	}
+}
+
+// irregular returns switches with a host each, joined at random by links of unequal
+// latencies.
+func irregular(t testing.TB, rng *rand.Rand, switches int) *topology.Graph {
+	t.Helper()
+	var b topology.Builder
+	var all []topology.Ref
+	connect := func(x, y topology.Ref, latency time.Duration) {
+		if _, err := b.Connect(x, 0, y, 0, topology.LinkSpec{Bandwidth: 100e9, Latency: latency}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range switches {
+		s, err := b.AddSwitch(fmt.Sprintf("s%d", i), topology.DefaultCapability())
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := b.AddHost(fmt.Sprintf("h%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		connect(h, s, time.Microsecond)
+		for k := range min(i, 1+rng.IntN(3)) {
+			other := all[rng.IntN(len(all))]
+			if k == 0 {
+				other = all[len(all)-1]
+			}
+			connect(s, other, time.Duration(1+rng.IntN(100))*time.Microsecond)
+		}
+		all = append(all, s)
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestRepairBesideAFreshPlan breaks trees of irregular fabrics: what Plan makes of
+// an old tree is behind a new one by no more than Keep, in hops, depth and latency.
+// Repair alone may be: it keeps all that stands.
+func TestRepairBesideAFreshPlan(t *testing.T) {
+	rng := rand.New(rand.NewPCG(35, 36))
+	var alone, beside [2]float64 // the worst of hops and of latency
+	worst := func(w *[2]float64, f, fresh *Figures) {
+		w[0] = max(w[0], float64(f.Hops)/float64(fresh.Hops))
+		w[1] = max(w[1], float64(f.Latency)/float64(fresh.Latency))
+	}
+	for range 400 {
+		g := irregular(t, rng, 8+rng.IntN(40))
+		p, req := planner(t, g), usual(randomGroup(rng, g, 12))
+		req.Criterion = []Criterion{FewestHops, LeastLatency}[rng.IntN(2)]
+		first, err := p.Plan(g.View(), nil, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		view := changed(t, g, breaks(rng, first.Tree)...)
+		fresh, err := p.Plan(view, nil, req)
+		if err != nil {
+			continue
+		}
+		fixed, err := p.Repair(view, nil, req, first.Tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Old = first.Tree
+		plan, err := p.Plan(view, nil, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		worst(&alone, &fixed.Figures, &fresh.Figures)
+		worst(&beside, &plan.Figures, &fresh.Figures)
+	}
+	t.Logf("hops and latency against a fresh plan, at worst: alone %.2f, beside it %.2f", alone, beside)
+	if most := 1 + DefaultConfig().Keep; beside[0] > most || beside[1] > most {
+		t.Errorf("hops and latency are %.2f of a fresh plan's at worst", beside)
 	}
 }
 
