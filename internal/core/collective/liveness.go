@@ -49,14 +49,22 @@ func (c *Core) cut(node collect.Node) {
 	for _, id := range c.concerned(node, 0, collect.Unsent) {
 		r := c.requests[id]
 		i := r.route.child(node)
-		k := &r.children[i]
-		if k.state != waiting || k.called {
-			continue
+		switch k := &r.children[i]; {
+		case k.state != waiting:
+		case k.called:
+			k.cut = true // on which connection that goes is not known yet
+		default:
+			c.recall(r, i)
 		}
-		k.called = true
-		c.rest(c.outbound(node, c.pool.get(0), id, i), c.cfg.RecallAfter<<min(k.cuts, mostDoublings))
-		k.cuts++
 	}
+}
+
+// recall calls a child again, after a while.
+func (c *Core) recall(r *request, i int) {
+	k := &r.children[i]
+	k.called, k.cut = true, false
+	c.rest(c.outbound(r.route.children[i].Node, c.pool.get(0), r.id, i), c.cfg.RecallAfter<<min(k.cuts, mostDoublings))
+	k.cuts++
 }
 
 // bereave frees what the node was the root of before an incarnation and, where

@@ -79,7 +79,7 @@ func TestCut(t *testing.T) {
 		t.Fatalf("%v are called, and nobody waits for them", n.asked)
 	}
 	for want, pause := 1, n.cfg.RecallAfter; want < 5; want, pause = want+1, 2*pause {
-		n.step(Input{Kind: Cut, Node: "n2"}, Input{Kind: Cut, Node: "n2"})
+		n.step(Input{Kind: Cut, Node: "n2"})
 		c.pass(pause - time.Millisecond)
 		if len(n.asked) != want-1 {
 			t.Fatalf("%v are called before %v have passed", n.asked, pause)
@@ -87,6 +87,12 @@ func TestCut(t *testing.T) {
 		if c.pass(time.Millisecond); len(n.asked) != want {
 			t.Fatalf("%v are called after %v, want n2 once more", n.asked, pause)
 		}
+	}
+	// An end of the connection while a message is on its way: on that one or on the
+	// next. It is called once more, and after that no more.
+	n.step(Input{Kind: Cut, Node: "n2"}, Input{Kind: Cut, Node: "n2"})
+	if c.pass(time.Minute); len(n.asked) != 6 {
+		t.Fatalf("%v are called, want n2 twice more", n.asked)
 	}
 	m := c.node(2)
 	m.failing = errors.New("refused")

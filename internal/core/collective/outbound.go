@@ -101,7 +101,10 @@ func (c *Core) done(o *outbound, err error) {
 		}
 		c.flush(r)
 	case err == nil:
-		r.children[child].called = false
+		k := &r.children[child]
+		if k.called = false; k.cut && k.state == waiting {
+			c.recall(r, child)
+		}
 	default:
 		status := collect.Unsent
 		if errors.Is(err, ErrOutdated) {

@@ -44,7 +44,8 @@ const (
 type child struct {
 	state  childPhase
 	called bool // a message is on its way to it
-	cuts   uint // how often its connection has ended since
+	cut    bool // its connection has ended since that was begun
+	cuts   uint // how often that led to another call
 	posted bool
 	buf    []byte
 	lent   *buffer // buf's, if it is the library's
