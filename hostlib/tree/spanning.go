@@ -36,8 +36,8 @@ func (t Tree) Reach(rank int) int {
 
 // AppendDeepestFirst appends the children of rank to dst in the order in which
 // they are best served: the deeper the tree beneath a child the sooner, of equal
-// depth the larger, and of equal size the higher rank first. In a partial tree that is not the order of
-// falling ranks: of the binomial tree of 9, rank 8 is a leaf. In a Rotated tree
+// depth the larger, and of equal size the higher rank first. In a partial tree that
+// is not the order of falling ranks: of the binomial tree of 9, rank 8 is a leaf. In a Rotated tree
 // the ranks before the rotation count, so that every root has the same order.
 func AppendDeepestFirst(dst []int, t Spanning, rank int) []int {
 	if r, ok := t.(Rotated); ok {

@@ -209,6 +209,9 @@ func TestPoint51DeepestFirst(t *testing.T) {
 	if got, want := AppendDeepestFirst(nil, CompleteKAry(6, 3), 0), []int{1, 3, 2}; !slices.Equal(got, want) {
 		t.Errorf("3-ary, 6: served in the order %v, want %v", got, want)
 	}
+	if got, want := AppendDeepestFirst(nil, CompleteKAry(6, 2), 0), []int{1, 2}; !slices.Equal(got, want) {
+		t.Errorf("binary, 6: served in the order %v, want %v: of equal depth the larger first", got, want)
+	}
 	if got, want := AppendDeepestFirst(nil, Rotate(KNomial(9, 2), 7), 7), []int{2, 0, 6, 8}; !slices.Equal(got, want) {
 		t.Errorf("binomial, 9 from 7: served in the order %v, want %v", got, want)
 	}
