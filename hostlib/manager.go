@@ -77,15 +77,14 @@ func (c *control) close() error {
 // post gives the core an input. After the host's end it is dropped.
 func (c *control) post(in client.Input) { _ = c.loop.Post(context.Background(), in) }
 
-// join has a communicator take part, and returns its name for the core.
-func (c *control) join(comm *Communicator, j *client.Joined) (member uint64) {
+// join has a communicator take part, whose member it sets.
+func (c *control) join(comm *Communicator, j *client.Joined) {
 	c.mu.Lock()
 	c.serial++
-	member = c.serial
-	c.members[member] = &participant{comm, make(chan error, 1)}
+	comm.member = c.serial // before the core knows of it, which may answer at once
+	c.members[comm.member] = &participant{comm, make(chan error, 1)}
 	c.mu.Unlock()
-	c.post(client.Input{Kind: client.Join, Member: member, Joined: j})
-	return member
+	c.post(client.Input{Kind: client.Join, Member: comm.member, Joined: j})
 }
 
 // leave ends that. It waits until the manager knows, or cannot be told; then the

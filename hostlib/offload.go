@@ -42,7 +42,7 @@ func (c *Communicator) takePart() {
 		g := c.wishes()
 		j.Create = &g
 	}
-	c.member = c.manager.join(c, j)
+	c.manager.join(c, j)
 }
 
 // report tells the manager what is new. It is the loop's alone.
