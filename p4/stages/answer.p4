@@ -13,10 +13,11 @@ control Answer(inout headers hdr, inout metadata m, inout standard_metadata_t st
         TO_GROUP(GROUP_CHILDREN)
     }
 
+    // To whom is not its parent's lowest child, lost says no more than heard.
     action note() {
         m.outcome = NOTED;
         hdr.slot.unanswered = 0;
-        hdr.slot.lost = hdr.chunk.type == LOST ? 8w1 : 8w0;
+        hdr.slot.lost = hdr.chunk.type == LOST && hdr.tree.own == 0 ? 8w1 : 8w0;
         repairs.write(m.place, REPAIRS);
     }
 

@@ -53,10 +53,10 @@
 // answers. Result (or Error) where it has one, Want where the child's
 // contribution is missing, Heard otherwise. A probe by the lowest child for a
 // complete slot is sent on to the parent; once Config.Probes of them in a row
-// had no answer, or the parent has answered Lost, the children are answered
-// Lost until the parent answers something else. That is a hint: the member that is
-// the lowest rank beneath judges, by time. Duplicates are dropped and answered by
-// nothing.
+// had no answer, or the parent has answered Lost to its lowest child, the children
+// are answered Lost until the parent answers something else. That is a hint: the
+// member that is the lowest rank beneath judges, by time. Duplicates are dropped and
+// answered by nothing.
 //
 // # Epochs
 //

@@ -65,7 +65,9 @@ func (e *epoch) reply(child int, number uint32, t wire.Type, out *Output) {
 	e.sendDown(child, &h, nil, out)
 }
 
-// answer takes the parent's answer to a probe: Heard, Want or Lost.
+// answer takes the parent's answer to a probe: Heard, Want or Lost. To whom is not
+// its parent's lowest child, Lost says no more than Heard: its probes are not passed
+// on, so that what the parent knows of its own parent may be old.
 func (c *Core) answer(now core.Time, p *packet, out *Output) {
 	e := p.epoch
 	s := c.at(e, p.Chunk)
@@ -78,7 +80,7 @@ func (c *Core) answer(now core.Time, p *packet, out *Output) {
 		return
 	}
 	s.unanswered = 0
-	s.lost = p.Type == wire.Lost
+	s.lost = p.Type == wire.Lost && e.Index == 0
 	if p.Type == wire.Want {
 		c.counters.Resent++
 		c.sendPartial(now, e, s, out)

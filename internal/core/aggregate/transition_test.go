@@ -210,7 +210,7 @@ func transition(from, input string) (to, sends string) {
 	if from == "before" {
 		trial.do(script...)
 	}
-	trial.do("install epoch=2 window=2 children=0,3 parent=yes index=1 probes=1")
+	trial.do("install epoch=2 window=2 children=0,3 parent=yes probes=1")
 	if from != "before" {
 		trial.do(script...)
 	}

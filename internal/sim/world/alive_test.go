@@ -235,3 +235,37 @@ func TestOldWord(t *testing.T) {
 		}
 	}
 }
+
+// TestOldWordOfAParent: the lowest member beneath a middle switch stops while that
+// switch waits for answers of the root, and with it the probes that would show
+// that the root lives. Those of a member beneath its other leaf switch end at the
+// middle one, which says what it knew before.
+func TestOldWordOfAParent(t *testing.T) {
+	const chunk, stops = 100, 3 * time.Second
+	k := manager.DefaultConfig().SwitchProbes()
+	w := newCourse(t, course{rate: 1e9, uphill: 1, window: 256, sums: []int{1 << 20}})
+	root, middle := w.switches[0], w.switches[1]
+	unanswered, old := 0, 0
+	intercept(w.World, func(p *packet, fate *sim.Fate) {
+		switch {
+		case p.Chunk != chunk:
+		case p.from == middle && p.to == root && p.Type == wire.Probe:
+			unanswered++
+		case p.from == root && p.to == middle && unanswered <= k:
+			fate.Lose = true
+		case p.from == middle && p.to == w.switches[4] && p.Type == wire.Lost:
+			old++
+		}
+	})
+	if err := w.Await(courseLimit, func() bool { return unanswered == k }); err != nil {
+		t.Fatal(err)
+	}
+	w.Pause(w.nodes[0], stops)
+	if l := w.run(t); l != nil {
+		t.Fatalf("the tree is lost after %v: %v", time.Duration(w.Now()), l)
+	}
+	w.judge(t)
+	if old == 0 || w.Now() < core.Time(stops) {
+		t.Errorf("the trace has not happened: the middle switch has said lost %d times", old)
+	}
+}
