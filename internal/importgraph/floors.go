@@ -59,6 +59,7 @@ var house = map[place]Floor{
 	"internal/dataplane/...": Drivers,
 	"internal/transport/...": Drivers,
 	"internal/mesh":          Drivers,
+	"internal/peer":          Drivers,
 	"internal/netlab":        Drivers,
 	"internal/loopback":      Drivers,
 	"internal/nic":           Drivers,

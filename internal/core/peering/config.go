@@ -1,0 +1,88 @@
+package peering
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
+)
+
+// ErrConfig is wrapped by the errors of an unusable Config.
+var ErrConfig = errors.New("peering: invalid configuration")
+
+// Mode is how a class uses connections.
+type Mode uint8
+
+// The modes.
+const (
+	Shared    Mode = iota // one connection between two hosts, for frames of all services
+	Exclusive             // a connection for each call
+)
+
+// Config is what a core is told once. Zero fields have the defaults that are named.
+type Config struct {
+	Name        string // of this host; 1 to greeting.MaxName bytes
+	Incarnation uint64 // rises with every start of it
+	Certified   bool   // callers prove their names by certificates
+	Classes     []Mode // by class
+
+	Pending         int           // connections that are not authenticated, in all; 256
+	PendingOfSource int           // and of one source; 64
+	GreetWithin     time.Duration // for a call, and for a caller, to come to an end; 5 s
+
+	RetryMin time.Duration // pause after a failed call, doubled with each that follows; 1 ms
+	RetryMax time.Duration // up to that; 100 ms
+
+	KeepAlive time.Duration // a connection on which nothing has come for so long is pinged; a third of DeadAfter
+	DeadAfter time.Duration // one on which nothing has come for so long is dead; 5 s
+	IdleAfter time.Duration // one that nobody uses or holds is closed; 10 min
+
+	Connections int           // that others have made, in all; 16,384
+	Exclusive   int           // and of one host in one exclusive class; 64
+	Remember    int           // hosts without a connection of which something is known; 4,096
+	Forget      time.Duration // what an uncertified host has said of itself, after its last connection; 10 s
+}
+
+// filled returns c with its defaults.
+func (c Config) filled() Config {
+	for _, f := range []struct {
+		field     *int
+		otherwise int
+	}{{&c.Pending, 256}, {&c.PendingOfSource, 64}, {&c.Connections, 16384}, {&c.Exclusive, 64}, {&c.Remember, 4096}} {
+		if *f.field == 0 {
+			*f.field = f.otherwise
+		}
+	}
+	or := func(field *time.Duration, otherwise time.Duration) {
+		if *field == 0 {
+			*field = otherwise
+		}
+	}
+	or(&c.GreetWithin, 5*time.Second)
+	or(&c.RetryMin, time.Millisecond)
+	or(&c.RetryMax, max(100*time.Millisecond, c.RetryMin))
+	or(&c.DeadAfter, 5*time.Second)
+	or(&c.KeepAlive, c.DeadAfter/3)
+	or(&c.IdleAfter, 10*time.Minute)
+	or(&c.Forget, 10*time.Second)
+	return c
+}
+
+// Validate reports what is wrong with c, zero fields having their defaults.
+func (c Config) Validate() error {
+	c = c.filled()
+	switch {
+	case c.Name == "" || len(c.Name) > greeting.MaxName:
+		return fmt.Errorf("%w: a host's name of %d bytes, want 1 to %d", ErrConfig, len(c.Name), greeting.MaxName)
+	case len(c.Classes) == 0 || len(c.Classes) > 256:
+		return fmt.Errorf("%w: %d classes of connections, want 1 to 256", ErrConfig, len(c.Classes))
+	case min(c.Pending, c.PendingOfSource, c.Connections, c.Exclusive, c.Remember) < 1:
+		return fmt.Errorf("%w: a limit below 1", ErrConfig)
+	case min(c.GreetWithin, c.RetryMin, c.RetryMax, c.KeepAlive, c.DeadAfter, c.IdleAfter, c.Forget) <= 0:
+		return fmt.Errorf("%w: a time of 0 or less", ErrConfig)
+	case c.RetryMax < c.RetryMin || c.DeadAfter < c.KeepAlive:
+		return fmt.Errorf("%w: calls are repeated after %v to %v, connections pinged after %v and dead after %v", ErrConfig, c.RetryMin, c.RetryMax, c.KeepAlive, c.DeadAfter)
+	}
+	return nil
+}

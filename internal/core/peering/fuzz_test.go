@@ -1,0 +1,69 @@
+package peering
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
+)
+
+// FuzzInputs: no sequence of inputs brings the core into a state that cannot be, or
+// has it ask for anything of a connection that it has closed.
+func FuzzInputs(f *testing.F) {
+	f.Add([]byte{0, 1, 0, 3, 1, 1, 8, 2, 0, 4, 1, 0})
+	f.Add([]byte{10, 0, 0, 4, 1, 0, 11, 0, 0, 5, 1, 0, 13, 200, 0, 12, 1, 9})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		trial := newTrial(func(c *Config) { c.Pending, c.PendingOfSource, c.Connections, c.Exclusive, c.Remember = 4, 2, 6, 2, 3 })
+		names := []string{"a", "b", "A", "c", "d", "e"}
+		closed := map[ID]bool{}
+		arrived := map[ID]bool{}
+		for ; len(b) >= 3; b = b[3:] {
+			kind, x, y := Kind(b[0]%14), b[1], b[2]
+			if kind == 13 {
+				trial.now = trial.now.Add(time.Duration(x) * 100 * time.Millisecond)
+				trial.step()
+			} else {
+				id := ID(x % 16)
+				if y&1 != 0 && kind != Arrived {
+					id |= Dialled
+				}
+				if kind == Arrived {
+					if arrived[id] {
+						continue // the driver gives each number once
+					}
+					arrived[id] = true
+				}
+				in := Input{Kind: kind, ID: id, Source: prefix(int(y % 3)), Peer: names[int(x)%len(names)], Class: y % 4, Incarnation: uint64(y), Err: errors.New("x")}
+				in.Greeting = greeting.Greeting{From: names[int(y)%len(names)], To: "a", Class: y % 3, Incarnation: uint64(y / 64), Call: uint64(x), Accepted: uint64(y / 16)}
+				in.Answer = greeting.Answer{Code: greeting.Code(y % 6), Incarnation: uint64(x / 64)}
+				in.Sample = Sample{Heard: time.Duration(x) * 50 * time.Millisecond, Used: time.Duration(y) * 10 * time.Second, Deaf: x&1 != 0}
+				if kind == Greeted && y&2 == 0 {
+					in.Err = nil
+				}
+				_, known := trial.c.conns[id]
+				if kind == Ended && (known || trial.c.strangers.find(id) >= 0) {
+					closed[id] = true
+				}
+				trial.step(in)
+			}
+			for i := range trial.out.Actions {
+				a := &trial.out.Actions[i]
+				switch a.Do {
+				case Fail, Restarted:
+					continue
+				case Close, Refuse:
+					if closed[a.ID] {
+						t.Fatalf("%v, of what is closed", a)
+					}
+					closed[a.ID] = true
+				default:
+					if closed[a.ID] {
+						t.Fatalf("%v, of what is closed", a)
+					}
+				}
+			}
+			trial.c.check(t)
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package peering
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
+)
+
+// greeted takes what a caller says first.
+func (c *Core) greeted(in *Input) {
+	at := c.strangers.find(in.ID)
+	if at < 0 {
+		return // it is closed already
+	}
+	c.strangers.take(at)
+	if in.Err != nil {
+		c.counters.Malformed++
+		c.act(Action{Do: Refuse, ID: in.ID, Code: greeting.Refuse, Err: in.Err})
+		return
+	}
+	if code, err := c.objection(in); err != nil {
+		c.counters.Refused++
+		c.act(Action{Do: Refuse, ID: in.ID, Code: code, Err: err})
+		return
+	}
+	g := &in.Greeting
+	p := c.peer(g.From)
+	c.meet(p, g.Incarnation)
+	k := &conn{id: in.ID, peer: p, class: g.Class, call: g.Call, incarnation: g.Incarnation, state: waiting, until: core.Never}
+	c.add(k)
+	if is, _ := c.shared(g.Class); !is {
+		c.accept(k)
+		return
+	}
+	c.settle(&p.lanes[g.Class], k, g)
+}
+
+// settle decides which connection of a lane survives: the table of the package's
+// documentation.
+func (c *Core) settle(l *lane, k *conn, g *greeting.Greeting) {
+	switch {
+	case l.conn != nil && l.conn.dialled() && g.Accepted < l.conn.call,
+		l.conn != nil && !l.conn.dialled() && g.Call <= l.conn.call:
+		c.refuseDuplicate(k)
+	case l.conn == nil && l.dial != nil && c.cfg.Name < l.peer.name:
+		if old := l.waits; old != nil && old.call > k.call {
+			c.refuseDuplicate(k)
+			return
+		} else if old != nil {
+			c.refuseDuplicate(old)
+		}
+		l.waits = k
+		// That the other side could call shows that this host might, too: if it cannot
+		// soon, the other's call is as good, which has an end as well.
+		l.dial.until = l.dial.until.Earlier(c.now.Add(c.cfg.GreetWithin / 4))
+		c.wakeAt(l.dial.until)
+	default:
+		c.accept(k)
+	}
+}
+
+// objection returns why a caller is refused.
+func (c *Core) objection(in *Input) (greeting.Code, error) {
+	g := &in.Greeting
+	known := c.Incarnation(g.From)
+	isShared, exists := c.shared(g.Class)
+	switch {
+	case c.cfg.Certified && g.From != in.Peer:
+		return greeting.Refuse, fmt.Errorf("%w: it is %q's, and the greeting says %q", ErrIdentity, in.Peer, g.From)
+	case g.To != c.cfg.Name:
+		return greeting.Refuse, fmt.Errorf("%w: this is %q, not %q", ErrElsewhere, c.cfg.Name, g.To)
+	case g.From == c.cfg.Name:
+		return greeting.Refuse, fmt.Errorf("%w: %q, in incarnation %d; the caller is in %d", ErrName, c.cfg.Name, c.cfg.Incarnation, g.Incarnation)
+	case !exists:
+		return greeting.Refuse, fmt.Errorf("%w: %d", ErrClass, g.Class)
+	case g.Wanted != 0 && g.Wanted != c.cfg.Incarnation:
+		return greeting.Restarted, fmt.Errorf("%w: %q is in incarnation %d, wanted is %d", ErrRestarted, c.cfg.Name, c.cfg.Incarnation, g.Wanted)
+	case g.Incarnation < known:
+		return greeting.Outdated, fmt.Errorf("%w: %q is known in incarnation %d, after %d", ErrOutdated, g.From, known, g.Incarnation)
+	case c.taken >= c.cfg.Connections:
+		return greeting.Busy, fmt.Errorf("%w: %d in all", ErrBusy, c.taken)
+	case !isShared && c.exclusives(g.From, g.Class) >= c.cfg.Exclusive:
+		return greeting.Busy, fmt.Errorf("%w: %d of class %d from %q", ErrBusy, c.cfg.Exclusive, g.Class, g.From)
+	}
+	return greeting.Accept, nil
+}
+
+// exclusives returns how many connections of a class a host has made.
+func (c *Core) exclusives(host string, class uint8) (n int) {
+	if p := c.peers[host]; p != nil {
+		for _, k := range p.conns {
+			if k.class == class && !k.dialled() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// meet notes a host's incarnation. A later one than was known ends the connections of
+// the earlier ones.
+func (c *Core) meet(p *peer, incarnation uint64) {
+	before := p.incarnation
+	if incarnation <= before {
+		return
+	}
+	p.incarnation = incarnation
+	if before == 0 {
+		return
+	}
+	c.counters.Restarts++
+	c.act(Action{Do: Restarted, Peer: p.name, Before: before, Incarnation: incarnation})
+	for _, k := range slices.Clone(p.conns) {
+		if k.incarnation == 0 || k.incarnation >= incarnation {
+			continue
+		}
+		if k.state == waiting {
+			c.drop(k)
+			c.act(Action{Do: Refuse, ID: k.id, Code: greeting.Outdated, Err: errIncarnation(ErrOutdated, p.name, k.incarnation, incarnation)})
+			continue
+		}
+		c.close(k, errIncarnation(ErrRestarted, p.name, k.incarnation, incarnation))
+	}
+	for i := range p.lanes {
+		l := &p.lanes[i]
+		l.accepted, l.failures = 0, 0
+		c.redial(l)
+	}
+}
+
+// tidy notes a host that has lost its last connection.
+func (c *Core) tidy(p *peer) {
+	if p.isUnused || len(p.conns) > 0 || slices.ContainsFunc(p.lanes, func(l lane) bool { return l.holds > 0 }) {
+		return
+	}
+	p.isUnused, p.unusedAt = true, c.now
+	c.unused = append(c.unused, unused{p, c.now})
+	if !c.cfg.Certified {
+		c.wakeAt(c.now.Add(c.cfg.Forget))
+	}
+	if len(c.unused) > c.cfg.Remember {
+		c.forget()
+	}
+}
+
+// isOver reports that a host has been connected since.
+func (u unused) isOver() bool { return !u.peer.isUnused || u.peer.unusedAt != u.at }
+
+// forget forgets hosts that have long had no connection.
+func (c *Core) forget() {
+	n := 0
+	for _, u := range c.unused {
+		if !u.isOver() {
+			n++
+		}
+	}
+	c.unused = slices.DeleteFunc(c.unused, func(u unused) bool {
+		if u.isOver() {
+			return true
+		}
+		ages := !c.cfg.Certified && !u.peer.isLearned
+		until := u.at.Add(c.cfg.Forget)
+		if n > c.cfg.Remember || ages && until <= c.now {
+			n--
+			u.peer.isUnused = false
+			delete(c.peers, u.peer.name)
+			return true
+		}
+		if ages {
+			c.wakeAt(until)
+		}
+		return false
+	})
+}

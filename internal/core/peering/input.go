@@ -1,0 +1,141 @@
+package peering
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
+)
+
+// ID identifies a connection. The driver numbers those that others have made, below
+// Dialled and each once; the core numbers its own.
+type ID uint64
+
+// Dialled is set in the IDs of connections that this host has dialled.
+const Dialled ID = 1 << 63
+
+// Kind is what an Input tells.
+type Kind uint8
+
+// The kinds of inputs, and what they use beside ID.
+const (
+	Arrived  Kind = iota // another side has connected: Source
+	Spoke                // its first bytes have come
+	Verified             // its certificate is verified
+	Greeted              // its greeting has come: Greeting, Peer (whom the certificate names); or Err
+	Answered             // a call has its answer: Answer
+	Ended                // the connection is no more: Err
+	Finished             // the other side will send nothing more on it
+	Sampled              // the answer to Check: Sample
+	Wanted               // something waits to be sent: Peer, Class (shared)
+	Called               // somebody wants a connection: Peer, Class (exclusive), Ticket
+	Held                 // a service wants a connection to stay: Peer, Class (shared)
+	Released             // the end of one Held: Peer, Class
+	Learned              // who watches hosts says in which incarnation one is: Peer, Incarnation
+)
+
+// Input is one input.
+type Input struct {
+	Kind        Kind
+	ID          ID
+	Source      netip.Prefix
+	Peer        string
+	Class       uint8
+	Ticket      uint64
+	Incarnation uint64
+	Greeting    greeting.Greeting
+	Answer      greeting.Answer
+	Sample      Sample
+	Err         error
+}
+
+// Sample is what a driver knows of a connection.
+type Sample struct {
+	Heard time.Duration // since something has come
+	Used  time.Duration // since a frame of a service's has come or gone
+	Deaf  bool          // this host does not read it now
+}
+
+// Do is what an Action asks for.
+type Do uint8
+
+// What actions ask for, and what they use beside ID.
+const (
+	Dial      Do = iota // call: Peer, Class, Greeting, Ticket
+	Accept              // answer that the call is accepted, and use the connection: Peer, Class, Incarnation
+	Refuse              // answer so and hang up: Code, Err
+	Use                 // the call was accepted: use the connection: Peer, Class, Incarnation, Ticket
+	Close               // at once: Err. Nothing is asked of the connection any more
+	Drain               // send nothing more on it, and say so: Err
+	Ping                // the other side is to be heard
+	Check               // give a Sample
+	Fail                // what waits to be sent, or who waits for a connection, fails: Peer, Class, Ticket, Err
+	Restarted           // tell that a host is in another incarnation: Peer, Before, Incarnation
+)
+
+// Action is one output.
+type Action struct {
+	Do          Do
+	ID          ID
+	Peer        string
+	Class       uint8
+	Ticket      uint64
+	Code        greeting.Code
+	Incarnation uint64 // of Peer
+	Before      uint64
+	Greeting    greeting.Greeting
+	Err         error
+}
+
+// Output is what a step brings about, in order. The caller owns and resets it.
+type Output struct{ Actions []Action }
+
+// Reset empties o and keeps its memory.
+func (o *Output) Reset() {
+	clear(o.Actions)
+	o.Actions = o.Actions[:0]
+}
+
+// Why connections are refused, closed or not made. They are wrapped.
+var (
+	ErrMalformed  = greeting.ErrMalformed
+	ErrIdentity   = errors.New("the certificate is another host's")
+	ErrElsewhere  = errors.New("another host is wanted")
+	ErrName       = errors.New("another process has this host's name")
+	ErrClass      = errors.New("there is no such class of connections")
+	ErrRefused    = errors.New("refused")
+	ErrOutdated   = errors.New("a later incarnation is known")
+	ErrRestarted  = errors.New("it has started again")
+	ErrDuplicate  = errors.New("the other connection between the two is used")
+	ErrSuperseded = errors.New("a newer connection is used")
+	ErrBusy       = errors.New("too many connections")
+	ErrEvicted    = errors.New("it was not authenticated while too many others were not either")
+	ErrSlow       = errors.New("it took too long")
+	ErrDead       = errors.New("nothing comes from it")
+	ErrIdle       = errors.New("nobody uses it")
+	ErrDone       = errors.New("both sides are done with it")
+)
+
+// Counters tell what a core has counted, and what it holds now.
+type Counters struct {
+	Arrived   uint64 // connections that others have made
+	Evicted   uint64 // for others, before they were authenticated
+	Slow      uint64 // not authenticated in time
+	Malformed uint64 // whose greeting could not be read
+	Refused   uint64 // whose greeting was refused, duplicates aside
+	Duplicate uint64
+	Vanished  uint64 // ended before they were authenticated
+	Accepted  uint64
+
+	Dialled    uint64 // calls
+	Failed     uint64 // that came to nothing, duplicates aside
+	Superseded uint64 // connections
+	Dead       uint64
+	Idle       uint64
+	Restarts   uint64 // of other hosts
+
+	Pending     int // connections that are not authenticated
+	Connections int // that stand, exclusive ones that this host has dialled aside
+	Peers       int // hosts of which something is known
+}

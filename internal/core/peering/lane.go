@@ -1,0 +1,425 @@
+package peering
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
+)
+
+// state is that of a connection whose other end is known.
+type state uint8
+
+const (
+	dialling state = iota // this host calls
+	waiting               // the other has called, and waits for what becomes of this host's call
+	up
+	draining // nothing more is sent on it
+)
+
+// conn is a connection with a host that is known: by a greeting, or since it is
+// called.
+type conn struct {
+	id          ID
+	peer        *peer
+	class       uint8
+	state       state
+	call        uint64 // number of the call, of who has dialled
+	incarnation uint64 // of the other side; 0: not known yet
+	ticket      uint64 // of an exclusive call
+	until       core.Time
+	isAnswered  bool // a draining one: the other side sends nothing more either
+}
+
+func (k *conn) dialled() bool { return k.id&Dialled != 0 }
+
+// peer is another host.
+type peer struct {
+	name        string
+	incarnation uint64 // the latest that is known; 0: none
+	isLearned   bool   // of it, and not from greetings alone
+	lanes       []lane // by class
+	conns       []*conn
+	unusedAt    core.Time // valid if it is in Core.unused
+	isUnused    bool
+}
+
+// lane is a shared class of connections with one host.
+type lane struct {
+	peer     *peer
+	class    uint8
+	conn     *conn // nil: none
+	dial     *conn // under way; nil: none. There may be one while conn is nil alone
+	waits    *conn // while dial is under way: a call of the other's
+	holds    int   // services that want a connection
+	failures int   // calls that failed, since the last success
+	retry    core.Time
+	last     error  // of the last call that failed
+	accepted uint64 // number of the other's call that was accepted last
+}
+
+// unused is a place in the order in which hosts lost their last connection.
+type unused struct {
+	peer *peer
+	at   core.Time
+}
+
+// peer returns what is known of a host.
+func (c *Core) peer(name string) *peer {
+	p := c.peers[name]
+	if p == nil {
+		p = &peer{name: name, lanes: make([]lane, len(c.cfg.Classes))}
+		for i := range p.lanes {
+			p.lanes[i].peer, p.lanes[i].class = p, uint8(i)
+		}
+		c.peers[name] = p
+	}
+	return p
+}
+
+// add notes a connection.
+func (c *Core) add(k *conn) {
+	c.conns[k.id] = k
+	c.order = append(c.order, k)
+	k.peer.conns = append(k.peer.conns, k)
+	k.peer.isUnused = false
+	if !k.dialled() {
+		c.taken++
+	}
+	c.wakeAt(k.until)
+}
+
+// drop forgets a connection, wherever it stands.
+func (c *Core) drop(k *conn) {
+	delete(c.conns, k.id)
+	is := func(o *conn) bool { return o == k }
+	c.order = slices.DeleteFunc(c.order, is)
+	p := k.peer
+	p.conns = slices.DeleteFunc(p.conns, is)
+	if !k.dialled() {
+		c.taken--
+	}
+	l := &p.lanes[k.class]
+	for _, at := range []**conn{&l.conn, &l.dial, &l.waits} {
+		if *at == k {
+			*at = nil
+		}
+	}
+	c.tidy(p)
+}
+
+// close ends a connection.
+func (c *Core) close(k *conn, why error) {
+	c.drop(k)
+	c.act(Action{Do: Close, ID: k.id, Err: why})
+}
+
+// ended takes the end of a connection.
+func (c *Core) ended(id ID, err error) {
+	if at := c.strangers.find(id); at >= 0 {
+		c.strangers.take(at)
+		c.counters.Vanished++
+		return
+	}
+	k := c.conns[id]
+	if k == nil {
+		return
+	}
+	c.drop(k)
+	switch {
+	case k.state == dialling:
+		c.failed(k, err)
+	case k.state == up:
+		c.redial(&k.peer.lanes[k.class])
+	}
+}
+
+// wanted dials a host if there is no connection and its time has come.
+func (c *Core) wanted(name string, class uint8) {
+	if is, _ := c.shared(class); !is {
+		c.act(Action{Do: Fail, Peer: name, Class: class, Err: fmt.Errorf("%w: %d", ErrClass, class)})
+		return
+	}
+	p := c.peer(name)
+	l := &p.lanes[class]
+	switch {
+	case l.conn != nil || l.dial != nil:
+	case name == c.cfg.Name:
+		c.act(Action{Do: Fail, Peer: name, Class: class, Err: fmt.Errorf("%w: it is this host", ErrElsewhere)})
+		c.tidy(p)
+	case l.failures > 0 && c.now < l.retry:
+		c.act(Action{Do: Fail, Peer: name, Class: class, Err: l.last})
+	default:
+		l.dial = c.dial(p, class, 0)
+	}
+}
+
+// called dials a host for who waits for a connection of its own.
+func (c *Core) called(in *Input) {
+	if is, exists := c.shared(in.Class); is || !exists {
+		c.act(Action{Do: Fail, Peer: in.Peer, Class: in.Class, Ticket: in.Ticket, Err: fmt.Errorf("%w: %d", ErrClass, in.Class)})
+		return
+	}
+	c.dial(c.peer(in.Peer), in.Class, in.Ticket)
+}
+
+// dial calls a host.
+func (c *Core) dial(p *peer, class uint8, ticket uint64) *conn {
+	c.calls++
+	c.counters.Dialled++
+	k := &conn{id: Dialled | ID(c.calls), peer: p, class: class, call: c.calls, ticket: ticket, until: c.now.Add(c.cfg.GreetWithin)}
+	c.add(k)
+	c.act(Action{Do: Dial, ID: k.id, Peer: p.name, Class: class, Ticket: ticket, Greeting: greeting.Greeting{
+		Class: class, From: c.cfg.Name, Incarnation: c.cfg.Incarnation, To: p.name, Wanted: wantedOf(p),
+		Call: k.call, Accepted: p.lanes[class].accepted,
+	}})
+	return k
+}
+
+// wantedOf returns the incarnation of a host that is wanted: any, unless who
+// watches hosts has told.
+func wantedOf(p *peer) uint64 {
+	if p.isLearned {
+		return p.incarnation
+	}
+	return 0
+}
+
+// failed takes that a call, which is dropped already, came to nothing.
+func (c *Core) failed(k *conn, err error) {
+	c.counters.Failed++
+	if is, _ := c.shared(k.class); !is {
+		c.act(Action{Do: Fail, Peer: k.peer.name, Class: k.class, Ticket: k.ticket, Err: err})
+		return
+	}
+	l := &k.peer.lanes[k.class]
+	if w := l.waits; w != nil {
+		l.waits = nil
+		c.accept(w)
+		return
+	}
+	c.back(l, err)
+}
+
+// back has a lane wait before its next call.
+func (c *Core) back(l *lane, err error) {
+	pause := c.cfg.RetryMax
+	if l.failures < 30 {
+		pause = min(pause, c.cfg.RetryMin<<l.failures)
+	}
+	l.failures++
+	l.retry, l.last = c.now.Add(pause), err
+	c.act(Action{Do: Fail, Peer: l.peer.name, Class: l.class, Err: err})
+	if l.holds > 0 {
+		c.wakeAt(l.retry)
+	}
+}
+
+// errorOf returns what an answer that is no acceptance means.
+func (p *peer) errorOf(a *greeting.Answer) error {
+	switch a.Code {
+	case greeting.Outdated:
+		return fmt.Errorf("%w: %w: %s", ErrRefused, ErrOutdated, a.Reason)
+	case greeting.Restarted:
+		if a.Incarnation < p.incarnation {
+			return errIncarnation(ErrOutdated, p.name, a.Incarnation, p.incarnation)
+		}
+		return fmt.Errorf("%w: %w: %s", ErrRefused, ErrRestarted, a.Reason)
+	case greeting.Busy:
+		return fmt.Errorf("%w: %w: %s", ErrRefused, ErrBusy, a.Reason)
+	default:
+		return fmt.Errorf("%w: %s", ErrRefused, a.Reason)
+	}
+}
+
+// answered takes the answer to a call.
+func (c *Core) answered(k *conn, a *greeting.Answer) {
+	p := k.peer
+	l := &p.lanes[k.class]
+	isShared, _ := c.shared(k.class)
+	switch {
+	case a.Code == greeting.Duplicate && isShared:
+		// What there is instead is accepted already, waits, or has broken by now.
+		c.counters.Duplicate++
+		c.close(k, ErrDuplicate)
+		if w := l.waits; w != nil {
+			l.waits = nil
+			c.accept(w)
+		} else if l.conn == nil {
+			c.back(l, ErrDuplicate)
+		}
+		return
+	case a.Code != greeting.Accept:
+		err := p.errorOf(a)
+		c.close(k, err)
+		if a.Code == greeting.Restarted && a.Incarnation > p.incarnation {
+			c.meet(p, a.Incarnation)
+		}
+		c.failed(k, err)
+		return
+	case a.Incarnation < p.incarnation:
+		err := errIncarnation(ErrOutdated, p.name, a.Incarnation, p.incarnation)
+		c.close(k, err)
+		c.failed(k, err)
+		return
+	}
+	k.incarnation = a.Incarnation
+	c.meet(p, a.Incarnation)
+	use := Action{Do: Use, ID: k.id, Peer: p.name, Class: k.class, Ticket: k.ticket, Incarnation: k.incarnation}
+	if !isShared {
+		c.drop(k) // it is the caller's
+		c.act(use)
+		return
+	}
+	if w := l.waits; w != nil {
+		c.refuseDuplicate(w)
+	}
+	c.replace(l, k)
+	c.act(use)
+}
+
+// refuseDuplicate refuses a call that waited.
+func (c *Core) refuseDuplicate(w *conn) {
+	c.drop(w)
+	c.counters.Duplicate++
+	c.act(Action{Do: Refuse, ID: w.id, Code: greeting.Duplicate, Err: ErrDuplicate})
+}
+
+// replace makes k the connection of a lane.
+func (c *Core) replace(l *lane, k *conn) {
+	if old := l.conn; old != nil {
+		c.counters.Superseded++
+		c.drain(old, ErrSuperseded)
+	}
+	if l.dial == k {
+		l.dial = nil
+	}
+	l.conn, l.failures = k, 0
+	k.state, k.until = up, c.now.Add(c.cfg.KeepAlive)
+	c.wakeAt(k.until)
+}
+
+// accept takes a call of the other's, in place of what there is.
+func (c *Core) accept(k *conn) {
+	c.counters.Accepted++
+	if is, _ := c.shared(k.class); is {
+		l := &k.peer.lanes[k.class]
+		if d := l.dial; d != nil {
+			c.close(d, ErrDuplicate)
+		}
+		l.accepted = k.call
+		c.replace(l, k)
+	} else {
+		k.state, k.until = up, core.Never // its service sees to it
+	}
+	c.act(Action{Do: Accept, ID: k.id, Peer: k.peer.name, Class: k.class, Incarnation: k.incarnation})
+}
+
+// drain has nothing more be sent on a connection.
+func (c *Core) drain(k *conn, why error) {
+	if l := &k.peer.lanes[k.class]; l.conn == k {
+		l.conn = nil
+	}
+	k.state, k.until = draining, c.now.Add(c.cfg.GreetWithin)
+	c.wakeAt(k.until)
+	c.act(Action{Do: Drain, ID: k.id, Err: why})
+}
+
+// finished takes that the other side sends nothing more on a connection.
+func (c *Core) finished(id ID) {
+	k := c.conns[id]
+	switch {
+	case k == nil:
+	case k.state == up:
+		c.drain(k, ErrIdle)
+		c.redial(&k.peer.lanes[k.class])
+	case k.state == draining:
+		c.close(k, ErrDone)
+	}
+}
+
+// sampled judges a connection by what was heard on it.
+func (c *Core) sampled(k *conn, s Sample) {
+	l := &k.peer.lanes[k.class]
+	heard := s.Heard
+	if s.Deaf {
+		heard = 0
+	}
+	switch {
+	case heard >= c.cfg.DeadAfter:
+		c.counters.Dead++
+		c.close(k, fmt.Errorf("%w: for %v", ErrDead, heard.Round(time.Millisecond)))
+		c.redial(l)
+		return
+	case s.Used >= c.cfg.IdleAfter && l.holds == 0:
+		c.counters.Idle++
+		c.drain(k, ErrIdle)
+		return
+	case heard >= c.cfg.KeepAlive:
+		c.act(Action{Do: Ping, ID: k.id})
+	}
+	k.until = c.now.Add(min(c.cfg.KeepAlive, c.cfg.DeadAfter-heard))
+	c.wakeAt(k.until)
+}
+
+// due does what a connection's time says.
+func (c *Core) due(k *conn) {
+	switch k.state {
+	case dialling:
+		err := fmt.Errorf("%w: no answer within %v", ErrSlow, c.cfg.GreetWithin)
+		c.close(k, err)
+		c.failed(k, err)
+	case up:
+		k.until = c.now.Add(c.cfg.KeepAlive) // by then the sample is there
+		c.act(Action{Do: Check, ID: k.id})
+	case draining:
+		c.close(k, ErrDone)
+	case waiting: // as long as this host's call, which has an end
+		k.until = core.Never
+	}
+}
+
+// hold has a lane be connected from now on.
+func (c *Core) hold(name string, class uint8) {
+	if is, _ := c.shared(class); !is {
+		return
+	}
+	l := &c.peer(name).lanes[class]
+	if l.holds++; l.holds == 1 {
+		c.held = append(c.held, l)
+		l.peer.isUnused = false
+	}
+	c.redial(l)
+}
+
+func (c *Core) release(name string, class uint8) {
+	is, _ := c.shared(class)
+	p := c.peers[name]
+	if !is || p == nil || p.lanes[class].holds == 0 {
+		return
+	}
+	l := &p.lanes[class]
+	if l.holds--; l.holds == 0 {
+		c.held = slices.DeleteFunc(c.held, func(o *lane) bool { return o == l })
+		c.tidy(p)
+	}
+}
+
+// redial dials a host of which a connection is held, once its time has come.
+func (c *Core) redial(l *lane) {
+	if l.holds == 0 || l.conn != nil || l.dial != nil {
+		return
+	}
+	if l.failures > 0 && c.now < l.retry {
+		c.wakeAt(l.retry)
+		return
+	}
+	l.dial = c.dial(l.peer, l.class, 0)
+}
+
+// errIncarnation says which incarnations do not fit.
+func errIncarnation(kind error, host string, is, known uint64) error {
+	return fmt.Errorf("%w: %q is known in incarnation %d, after %d", kind, host, known, is)
+}

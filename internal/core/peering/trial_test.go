@@ -1,0 +1,215 @@
+package peering
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
+)
+
+// trial is a core that is driven by commands, and what comes of them as text.
+type trial struct {
+	c   *Core
+	now core.Time
+	out Output
+}
+
+func newTrial(change func(*Config)) *trial {
+	cfg := Config{Name: "a", Incarnation: 10, Classes: []Mode{Shared, Shared, Exclusive}}
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return &trial{c: c}
+}
+
+// do runs commands: a verb, a connection or a host, and fields.
+//
+//	arrive ID SOURCE      spoke ID      verified ID      end ID      finished ID
+//	greet ID from=b inc=5 class=0 call=1 accepted=0 to=a wanted=0 cert=b
+//	malformed ID
+//	answer ID CODE inc=5
+//	sample ID heard=1s used=1s deaf
+//	want HOST CLASS   call HOST CLASS   hold HOST CLASS   release HOST CLASS   learn HOST inc=5
+//	pass DURATION
+//
+// The IDs of this host's own calls are d1, d2, ...
+func (t *trial) do(commands ...string) string {
+	var b strings.Builder
+	for _, line := range commands {
+		for command := range strings.SplitSeq(line, ";") {
+			if words := strings.Fields(command); len(words) > 0 {
+				b.WriteString(t.one(words))
+			}
+		}
+	}
+	return b.String()
+}
+
+func (t *trial) one(words []string) string {
+	field := func(name, otherwise string) string {
+		for _, w := range words {
+			if v, ok := strings.CutPrefix(w, name+"="); ok {
+				return v
+			}
+		}
+		return otherwise
+	}
+	number := func(name string, otherwise int) uint64 {
+		n, err := strconv.ParseUint(field(name, strconv.Itoa(otherwise)), 10, 64)
+		if err != nil {
+			panic(err)
+		}
+		return n
+	}
+	span := func(text string) time.Duration {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			panic(err)
+		}
+		return d
+	}
+	in := Input{}
+	switch words[0] {
+	case "pass":
+		return t.pass(span(words[1]))
+	case "arrive":
+		in = Input{Kind: Arrived, ID: idOf(words[1]), Source: netip.PrefixFrom(netip.MustParseAddr(words[2]), 32)}
+	case "spoke":
+		in = Input{Kind: Spoke, ID: idOf(words[1])}
+	case "verified":
+		in = Input{Kind: Verified, ID: idOf(words[1])}
+	case "end":
+		in = Input{Kind: Ended, ID: idOf(words[1]), Err: errors.New("it broke")}
+	case "finished":
+		in = Input{Kind: Finished, ID: idOf(words[1])}
+	case "malformed":
+		in = Input{Kind: Greeted, ID: idOf(words[1]), Err: ErrMalformed}
+	case "greet":
+		in = Input{Kind: Greeted, ID: idOf(words[1]), Peer: field("cert", field("from", "b")), Greeting: greeting.Greeting{
+			From: field("from", "b"), Incarnation: number("inc", 5), To: field("to", "a"), Wanted: number("wanted", 0),
+			Class: uint8(number("class", 0)), Call: number("call", 1), Accepted: number("accepted", 0),
+		}}
+	case "answer":
+		codes := map[string]greeting.Code{"accept": greeting.Accept, "refuse": greeting.Refuse, "outdated": greeting.Outdated,
+			"duplicate": greeting.Duplicate, "restarted": greeting.Restarted, "busy": greeting.Busy}
+		in = Input{Kind: Answered, ID: idOf(words[1]), Answer: greeting.Answer{Code: codes[words[2]], Incarnation: number("inc", 5), Reason: "so it says"}}
+	case "sample":
+		in = Input{Kind: Sampled, ID: idOf(words[1]), Sample: Sample{Heard: span(field("heard", "0s")), Used: span(field("used", "0s")), Deaf: words[len(words)-1] == "deaf"}}
+	case "want", "call", "hold", "release":
+		kind := map[string]Kind{"want": Wanted, "call": Called, "hold": Held, "release": Released}[words[0]]
+		class, _ := strconv.Atoi(words[2])
+		in = Input{Kind: kind, Peer: words[1], Class: uint8(class), Ticket: 77}
+	case "learn":
+		in = Input{Kind: Learned, Peer: words[1], Incarnation: number("inc", 5)}
+	default:
+		panic(words[0])
+	}
+	return t.step(in)
+}
+
+func idOf(text string) ID {
+	n, err := strconv.ParseUint(strings.TrimPrefix(text, "d"), 10, 63)
+	if err != nil {
+		panic(err)
+	}
+	if text[0] == 'd' {
+		return ID(n) | Dialled
+	}
+	return ID(n)
+}
+
+func (id ID) String() string {
+	if id&Dialled != 0 {
+		return fmt.Sprintf("d%d", uint64(id&^Dialled))
+	}
+	return strconv.FormatUint(uint64(id), 10)
+}
+
+func (t *trial) step(in ...Input) string {
+	t.out.Reset()
+	t.c.Step(t.now, in, &t.out)
+	var b strings.Builder
+	for i := range t.out.Actions {
+		b.WriteString(t.out.Actions[i].String() + "\n")
+	}
+	return b.String()
+}
+
+// pass lets time pass, with a step whenever the core wants one.
+func (t *trial) pass(d time.Duration) string {
+	var b strings.Builder
+	for end := t.now.Add(d); ; {
+		next := t.c.Deadline()
+		if next > end {
+			t.now = end
+			return b.String()
+		}
+		t.now = max(t.now, next)
+		if s := t.step(); s != "" {
+			fmt.Fprintf(&b, "at %v:\n%s", time.Duration(t.now), s)
+		}
+		if again := t.c.Deadline(); again <= t.now {
+			panic("the core wants to be stepped again at the same moment")
+		}
+	}
+}
+
+var codeNames = map[greeting.Code]string{greeting.Refuse: "for good", greeting.Outdated: "outdated", greeting.Duplicate: "duplicate", greeting.Restarted: "restarted", greeting.Busy: "busy"}
+
+func (a *Action) String() string {
+	lane := fmt.Sprintf("%s/%d", a.Peer, a.Class)
+	switch a.Do {
+	case Dial:
+		g := &a.Greeting
+		return fmt.Sprintf("dial %v %s wanted=%d accepted=%d", a.ID, lane, g.Wanted, g.Accepted)
+	case Accept:
+		return fmt.Sprintf("accept %v %s inc=%d", a.ID, lane, a.Incarnation)
+	case Use:
+		return fmt.Sprintf("use %v %s inc=%d", a.ID, lane, a.Incarnation)
+	case Refuse:
+		return fmt.Sprintf("refuse %v %s: %v", a.ID, codeNames[a.Code], a.Err)
+	case Close:
+		return fmt.Sprintf("close %v: %v", a.ID, a.Err)
+	case Drain:
+		return fmt.Sprintf("drain %v: %v", a.ID, a.Err)
+	case Ping:
+		return fmt.Sprintf("ping %v", a.ID)
+	case Check:
+		return fmt.Sprintf("check %v", a.ID)
+	case Fail:
+		return fmt.Sprintf("fail %s: %v", lane, a.Err)
+	case Restarted:
+		return fmt.Sprintf("restarted %s: %d after %d", a.Peer, a.Incarnation, a.Before)
+	}
+	return "?"
+}
+
+// state tells how the lane to b in class 0 is.
+func (t *trial) state() string {
+	p := t.c.peers["b"]
+	if p == nil {
+		return "unknown"
+	}
+	l := &p.lanes[0]
+	var all []string
+	for _, k := range p.conns {
+		s := map[state]string{dialling: "dials", waiting: "waits", up: "up", draining: "drains"}[k.state]
+		all = append(all, fmt.Sprintf("%s %v", s, k.id))
+	}
+	if l.failures > 0 {
+		all = append(all, fmt.Sprintf("failed %d", l.failures))
+	}
+	if len(all) == 0 {
+		return "idle"
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,322 @@
+package peering
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
+)
+
+// fataler is what reports a broken invariant.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// check holds c to what is always true of it.
+func (c *Core) check(t fataler) {
+	t.Helper()
+	sources, taken := map[string]int{}, 0
+	for _, s := range c.strangers.all {
+		sources[s.source.String()]++
+	}
+	for source, n := range c.strangers.of {
+		if sources[source.String()] != n || n == 0 || n > c.cfg.PendingOfSource {
+			t.Fatalf("source %v has %d, counted are %d", source, sources[source.String()], n)
+		}
+	}
+	if len(c.strangers.all) > c.cfg.Pending || len(c.order) != len(c.conns) || c.taken > c.cfg.Connections {
+		t.Fatalf("%d are pending; %d connections, %d in order", len(c.strangers.all), len(c.conns), len(c.order))
+	}
+	for _, k := range c.order {
+		if c.conns[k.id] != k || c.peers[k.peer.name] != k.peer || !slices.Contains(k.peer.conns, k) {
+			t.Fatalf("connection %v is not where it should be", k.id)
+		}
+		if !k.dialled() {
+			taken++
+		}
+		if k.until < c.next {
+			t.Fatalf("connection %v is due at %v, the core at %v", k.id, k.until, c.next)
+		}
+	}
+	if taken != c.taken {
+		t.Fatalf("%d connections were taken, counted are %d", taken, c.taken)
+	}
+	for name, p := range c.peers {
+		held := 0
+		for i := range p.lanes {
+			l := &p.lanes[i]
+			held += l.holds
+			if l.conn != nil && (l.conn.state != up || l.dial != nil) || l.dial != nil && l.dial.state != dialling ||
+				l.waits != nil && (l.dial == nil || l.waits.state != waiting) || l.holds > 0 != slices.Contains(c.held, l) {
+				t.Fatalf("the lane %s/%d is in no state that can be: %+v", name, i, l)
+			}
+			if l.holds > 0 && l.conn == nil && l.dial == nil && c.next > l.retry {
+				t.Fatalf("the lane %s/%d is held, and nobody dials", name, i)
+			}
+			ups := 0
+			for _, k := range p.conns {
+				if k.class == l.class && k.state == up {
+					ups++
+				}
+			}
+			if c.cfg.Classes[i] == Shared && ups > 1 {
+				t.Fatalf("%d connections of %s/%d are used", ups, name, i)
+			}
+		}
+		if unused := len(p.conns) == 0 && held == 0; unused != p.isUnused {
+			t.Fatalf("%s has %d connections, is held %d times, and is unused: %v", name, len(p.conns), held, p.isUnused)
+		}
+	}
+}
+
+// wire is a connection between the two hosts of a world.
+type wire struct {
+	dialler  int
+	ids      [2]ID      // at each host
+	inFlight [2][]Input // to each host, in order
+	isUp     [2]bool    // the host has used it
+	broken   bool
+}
+
+// world is two hosts, and a network that delays, and breaks connections.
+type world struct {
+	t     *rapid.T
+	hosts [2]*trial
+	wires []*wire
+	next  ID
+	calm  bool // nothing breaks any more
+}
+
+func newWorld(t *rapid.T) *world {
+	w := &world{t: t}
+	for i := range w.hosts {
+		w.hosts[i] = newTrial(func(c *Config) { c.Name = nameOf(i) })
+	}
+	return w
+}
+
+func nameOf(host int) string { return string(rune('a' + host)) }
+
+func (w *world) wire(host int, id ID) *wire {
+	for _, x := range w.wires {
+		if x.ids[host] == id {
+			return x
+		}
+	}
+	w.t.Fatalf("%s has no connection %v", nameOf(host), id)
+	return nil
+}
+
+// step gives a host inputs and carries out what it asks for.
+func (w *world) step(host int, in ...Input) {
+	trial := w.hosts[host]
+	trial.step(in...)
+	trial.c.check(w.t)
+	other := 1 - host
+	for _, a := range slices.Clone(trial.out.Actions) {
+		switch a.Do {
+		case Dial:
+			w.next++
+			x := &wire{dialler: host}
+			x.ids[host], x.ids[other] = a.ID, w.next
+			x.inFlight[other] = []Input{
+				{Kind: Arrived, ID: w.next, Source: prefix(host)},
+				{Kind: Greeted, ID: w.next, Peer: nameOf(host), Greeting: a.Greeting},
+			}
+			w.wires = append(w.wires, x)
+		case Accept:
+			w.send(host, a.ID, Input{Kind: Answered, Answer: greeting.Answer{Code: greeting.Accept, Incarnation: trial.c.cfg.Incarnation}})
+			w.wire(host, a.ID).isUp[host] = true
+		case Use:
+			w.wire(host, a.ID).isUp[host] = true
+		case Refuse:
+			w.send(host, a.ID, Input{Kind: Answered, Answer: greeting.Answer{Code: a.Code, Incarnation: trial.c.cfg.Incarnation, Reason: "no"}})
+			w.end(host, a.ID)
+		case Close:
+			x := w.wire(host, a.ID)
+			// Where the network breaks connections, a call may be accepted in the moment in
+			// which its caller gives it up.
+			isUsed := x.isUp[0] && x.isUp[1] || w.calm && (x.isUp[0] || x.isUp[1])
+			if isUsed && !x.broken && !errors.Is(a.Err, ErrDone) && !errors.Is(a.Err, ErrSlow) {
+				w.t.Fatalf("%s closes a sound connection %v that is used: %v", nameOf(host), a.ID, a.Err)
+			}
+			w.end(host, a.ID)
+		case Drain:
+			if x := w.wire(host, a.ID); errors.Is(a.Err, ErrSuperseded) && x.isUp[0] && x.isUp[1] && !x.broken {
+				w.t.Fatalf("%s replaces a sound connection %v that both use", nameOf(host), a.ID)
+			}
+			w.send(host, a.ID, Input{Kind: Finished})
+		case Check:
+			w.step(host, Input{Kind: Sampled, ID: a.ID})
+		default:
+		}
+	}
+}
+
+// send sends on a connection, unless it is broken.
+func (w *world) send(host int, id ID, in Input) {
+	x := w.wire(host, id)
+	if !x.broken {
+		in.ID = x.ids[1-host]
+		x.inFlight[1-host] = append(x.inFlight[1-host], in)
+	}
+}
+
+// end closes a host's side of a connection.
+func (w *world) end(host int, id ID) {
+	x := w.wire(host, id)
+	w.send(host, id, Input{Kind: Ended, Err: fmt.Errorf("the other side has closed it")})
+	x.inFlight[host] = nil
+	x.broken = true
+}
+
+// act does one thing that may happen.
+func (w *world) act() {
+	var can []func()
+	for _, x := range w.wires {
+		for host := range w.hosts {
+			if len(x.inFlight[host]) > 0 {
+				can = append(can, func() {
+					in := x.inFlight[host][0]
+					x.inFlight[host] = x.inFlight[host][1:]
+					w.step(host, in)
+				})
+			}
+		}
+		if !w.calm && !x.broken && len(w.wires) < 20 {
+			can = append(can, func() { // it breaks: what is under way may still come, or not
+				x.broken = true
+				for host := range w.hosts {
+					keep := rapid.IntRange(0, len(x.inFlight[host])).Draw(w.t, "arrives")
+					x.inFlight[host] = append(x.inFlight[host][:keep:keep], Input{Kind: Ended, ID: x.ids[host], Err: fmt.Errorf("it broke")})
+				}
+			})
+		}
+	}
+	if !w.calm {
+		for host := range w.hosts {
+			can = append(can,
+				func() { w.step(host, Input{Kind: Wanted, Peer: nameOf(1 - host)}) },
+				func() { w.pass(time.Duration(rapid.IntRange(1, 2000).Draw(w.t, "ms")) * time.Millisecond) })
+		}
+	}
+	if len(can) > 0 {
+		can[rapid.IntRange(0, len(can)-1).Draw(w.t, "what")]()
+	}
+}
+
+func (w *world) pass(d time.Duration) {
+	end := w.hosts[0].now.Add(d)
+	for host, trial := range w.hosts {
+		for trial.c.Deadline() <= end {
+			trial.now = max(trial.now, trial.c.Deadline())
+			w.step(host)
+		}
+		trial.now = end
+	}
+}
+
+func (w *world) flying() (n int) {
+	for _, x := range w.wires {
+		n += len(x.inFlight[0]) + len(x.inFlight[1])
+	}
+	return n
+}
+
+// TestOneConnectionSurvives: whatever two hosts do at once, and whatever breaks, they
+// end with one connection, the same at both; and none that both use is closed but by
+// the network, or once both are done with it.
+func TestOneConnectionSurvives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			w.act()
+		}
+		for w.flying() > 0 {
+			w.act()
+		}
+		w.calm = true
+		for host := range w.hosts {
+			if host == 0 || rapid.Bool().Draw(t, "both") {
+				w.step(host, Input{Kind: Held, Peer: nameOf(1 - host)})
+			}
+		}
+		for range 50 {
+			for w.flying() > 0 {
+				w.act()
+			}
+			w.pass(time.Second)
+		}
+		w.agree()
+	})
+}
+
+// agree checks that both hosts use one connection, and have no other.
+func (w *world) agree() {
+	var ids [2]ID
+	for host, trial := range w.hosts {
+		l := &trial.c.peer(nameOf(1 - host)).lanes[0]
+		if l.conn == nil || len(l.peer.conns) != 1 {
+			w.t.Fatalf("%s: %s", nameOf(host), trial.describe(nameOf(1-host)))
+		}
+		ids[host] = l.conn.id
+	}
+	if x := w.wire(0, ids[0]); x.ids[1] != ids[1] || x.broken {
+		w.t.Fatalf("the two use different connections: %v and %v", ids[0], ids[1])
+	}
+}
+
+// TestCrossingCallsTakeNoTime: two hosts that call each other at once agree as soon as
+// what is under way has come, again and again after one connection has broken.
+func TestCrossingCallsTakeNoTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		w.calm = true
+		for range rapid.IntRange(1, 4).Draw(t, "times") {
+			first := rapid.IntRange(0, 1).Draw(t, "first")
+			w.step(first, Input{Kind: Wanted, Peer: nameOf(1 - first)})
+			for n := rapid.IntRange(0, 4).Draw(t, "before the other"); n > 0 && w.flying() > 0; n-- {
+				w.act()
+			}
+			w.step(1-first, Input{Kind: Wanted, Peer: nameOf(first)})
+			for w.flying() > 0 {
+				w.act()
+			}
+			w.agree()
+			// One of the two finds that it has broken, calls, and then the other one does.
+			x := w.wires[len(w.wires)-1]
+			for _, y := range w.wires {
+				if !y.broken {
+					x = y
+				}
+			}
+			x.broken = true
+			one := rapid.IntRange(0, 1).Draw(t, "finds out")
+			w.step(one, Input{Kind: Ended, ID: x.ids[one], Err: errors.New("it broke")})
+			w.step(one, Input{Kind: Wanted, Peer: nameOf(1 - one)})
+			x.inFlight[1-one] = append(x.inFlight[1-one], Input{Kind: Ended, ID: x.ids[1-one], Err: errors.New("it broke")})
+			for w.flying() > 0 {
+				w.act()
+			}
+			w.agree()
+			y := w.wire(0, w.hosts[0].c.peers["b"].lanes[0].conn.id)
+			y.broken = true
+			for host := range w.hosts {
+				w.step(host, Input{Kind: Ended, ID: y.ids[host], Err: errors.New("it broke")})
+			}
+		}
+	})
+}
+
+func (t *trial) describe(name string) (all []string) {
+	for _, k := range t.c.peers[name].conns {
+		all = append(all, fmt.Sprintf("%v in state %d", k.id, k.state))
+	}
+	return all
+}

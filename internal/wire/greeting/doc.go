@@ -1,0 +1,25 @@
+// Package greeting is what two hosts say to each other first on a connection
+// between them, before frames: who calls whom, in which incarnations, and what
+// the connection is for. All numbers are big-endian.
+//
+//	bytes   greeting
+//	4       "TRIB"
+//	1       version of the protocol: 3
+//	1       class of the connection
+//	2       0
+//	8       incarnation of the caller
+//	8       incarnation of the host that is wanted; 0: any
+//	8       number of the call: rises with every call of the caller's
+//	8       number of the last call of the other host that the caller has
+//	        accepted in this class; 0: none
+//	1+n     name of the caller
+//	1+n     name of the host that is wanted
+//
+//	bytes   answer
+//	1       code
+//	8       incarnation of the answering host; 0 in a refusal
+//	1+n     reason of a refusal, for people
+//
+// The first five bytes of a greeting, and a refusal (code 1), are the same in all
+// versions, so that hosts of different versions can say so to each other.
+package greeting

@@ -1,0 +1,167 @@
+package greeting
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Version of the protocol between hosts, from the greeting on.
+const Version = 3
+
+// MaxName is the most bytes of a host's name.
+const MaxName = 255
+
+const (
+	magic    = "TRIB"
+	former   = "TRIM" // of hosts that used two protocols
+	headSize = len(magic) + 1
+	fixed    = headSize + 3 + 4*8 // bytes before the names
+)
+
+// MaxSize is the most bytes of a greeting.
+const MaxSize = fixed + 2*(1+MaxName)
+
+// ErrMalformed is wrapped by all errors about greetings and answers that do not
+// keep to the format.
+var ErrMalformed = errors.New("malformed greeting")
+
+// VersionError tells that the other side speaks another version.
+type VersionError struct{ Theirs uint8 }
+
+// Error names both versions.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("the greeting is of version %d of the protocol between hosts, and this host speaks version %d", e.Theirs, Version)
+}
+
+// Greeting is what a caller says first.
+type Greeting struct {
+	Class       uint8
+	From        string // name of the caller
+	Incarnation uint64 // of the caller
+	To          string // name of the host that is wanted
+	Wanted      uint64 // its incarnation; 0: any
+	Call        uint64 // number of the call
+	Accepted    uint64 // last call of the other's that the caller has accepted; 0: none
+}
+
+// Append appends the greeting as it is sent. Names have 1 to MaxName bytes.
+func (g *Greeting) Append(b []byte) []byte {
+	b = append(append(b, magic...), Version, g.Class, 0, 0)
+	for _, n := range [...]uint64{g.Incarnation, g.Wanted, g.Call, g.Accepted} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	for _, name := range [...]string{g.From, g.To} {
+		b = append(append(b, byte(len(name))), name...)
+	}
+	return b
+}
+
+// Read reads a greeting. The errors wrap ErrMalformed, and a *VersionError where
+// the version is another one, or are those of r.
+func Read(r io.Reader) (Greeting, error) {
+	var b [fixed]byte
+	if err := fill(r, b[:headSize]); err != nil {
+		return Greeting{}, err
+	}
+	v := b[headSize-1]
+	switch m := string(b[:len(magic)]); {
+	case m == former, m == magic && v != Version:
+		return Greeting{}, fmt.Errorf("%w: %w", ErrMalformed, &VersionError{v})
+	case m != magic:
+		return Greeting{}, fmt.Errorf("%w: it is not of the protocol between hosts", ErrMalformed)
+	}
+	if err := fill(r, b[headSize:]); err != nil {
+		return Greeting{}, err
+	}
+	if b[headSize+1]|b[headSize+2] != 0 {
+		return Greeting{}, fmt.Errorf("%w: reserved bytes are set", ErrMalformed)
+	}
+	number := func(i int) uint64 { return binary.BigEndian.Uint64(b[headSize+3+8*i:]) }
+	g := Greeting{Class: b[headSize], Incarnation: number(0), Wanted: number(1), Call: number(2), Accepted: number(3)}
+	var err error
+	if g.From, err = text(r); err != nil {
+		return Greeting{}, err
+	}
+	if g.To, err = text(r); err != nil {
+		return Greeting{}, err
+	}
+	if g.From == "" || g.To == "" || g.Call == 0 {
+		return Greeting{}, fmt.Errorf("%w: it lacks a name or a number", ErrMalformed)
+	}
+	return g, nil
+}
+
+// Code is what an answer says.
+type Code uint8
+
+// The codes of answers.
+const (
+	Accept    Code = 0
+	Refuse    Code = 1 // for good: the reason says why
+	Outdated  Code = 2 // the caller's incarnation is earlier than one that is known
+	Duplicate Code = 3 // the other connection between the two is used
+	Restarted Code = 4 // the host that was wanted is in another incarnation
+	Busy      Code = 5 // for now: too many connections
+	codes     Code = 6
+)
+
+// Answer is what is said to a greeting.
+type Answer struct {
+	Code        Code
+	Incarnation uint64 // of the answering host; 0 in a refusal
+	Reason      string // of all codes but Accept
+}
+
+// Append appends the answer as it is sent: of a reason at most 255 bytes, and of
+// an incarnation nothing in a refusal.
+func (a *Answer) Append(b []byte) []byte {
+	incarnation, reason := a.Incarnation, a.Reason[:min(len(a.Reason), 255)]
+	switch a.Code {
+	case Refuse:
+		incarnation = 0
+	case Accept:
+		reason = ""
+	default:
+	}
+	b = binary.BigEndian.AppendUint64(append(b, byte(a.Code)), incarnation)
+	return append(append(b, byte(len(reason))), reason...)
+}
+
+// ReadAnswer reads an answer. The errors wrap ErrMalformed, or are those of r.
+func ReadAnswer(r io.Reader) (Answer, error) {
+	var b [9]byte
+	if err := fill(r, b[:]); err != nil {
+		return Answer{}, err
+	}
+	reason, err := text(r)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Code: Code(b[0]), Incarnation: binary.BigEndian.Uint64(b[1:]), Reason: reason}
+	if a.Code >= codes || (a.Code == Accept) != (reason == "") || a.Code == Refuse && a.Incarnation != 0 {
+		return Answer{}, fmt.Errorf("%w: the answer is not of the protocol between hosts", ErrMalformed)
+	}
+	return a, nil
+}
+
+func fill(r io.Reader, b []byte) error {
+	if _, err := io.ReadFull(r, b); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return nil
+}
+
+// text reads a length and so many bytes.
+func text(r io.Reader) (string, error) {
+	var n [1]byte
+	if err := fill(r, n[:]); err != nil {
+		return "", err
+	}
+	b := make([]byte, n[0])
+	if err := fill(r, b); err != nil {
+		return "", err
+	}
+	return string(b), nil
+}
