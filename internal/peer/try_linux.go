@@ -1,7 +1,9 @@
-package mesh
+package peer
 
 import (
+	"io"
 	"net"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -81,3 +83,50 @@ func NewWaiter(conn net.Conn) *Waiter {
 // Wait waits until a read would not. The error is that of the connection's
 // deadline or of its end on this side.
 func (w *Waiter) Wait() error { return w.raw.Read(w.look) }
+
+// eager reads what is there, and waits for it without memory to read it into.
+type eager struct {
+	raw  syscall.RawConn
+	look func(fd uintptr) bool
+	room func() []byte // memory to read into, when it is to be tried
+	none func()        // there was nothing to read
+	n    int
+	err  error
+}
+
+// newEager returns nil for connections on which that cannot be done.
+func newEager(conn net.Conn, room func() []byte, none func()) *eager {
+	raw := rawOf(conn)
+	if raw == nil {
+		return nil
+	}
+	e := &eager{raw: raw, room: room, none: none}
+	e.look = func(fd uintptr) bool {
+		for {
+			e.n, e.err = unix.Read(int(fd), e.room())
+			switch e.err {
+			case unix.EINTR:
+			case unix.EAGAIN:
+				e.none()
+				return false
+			default:
+				return true
+			}
+		}
+	}
+	return e
+}
+
+// read waits until something is there, and reads it into room.
+func (e *eager) read() (int, error) {
+	if err := e.raw.Read(e.look); err != nil {
+		return 0, err
+	}
+	switch {
+	case e.err != nil:
+		return 0, os.NewSyscallError("read", e.err)
+	case e.n == 0:
+		return 0, io.EOF
+	}
+	return e.n, nil
+}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package mesh
+package peer
 
 import "net"
 
@@ -21,3 +21,10 @@ func NewWaiter(net.Conn) *Waiter { return nil }
 
 // Wait does nothing.
 func (*Waiter) Wait() error { return nil }
+
+// eager is for kernels where one can wait without memory.
+type eager struct{}
+
+func newEager(net.Conn, func() []byte, func()) *eager { return nil }
+
+func (*eager) read() (int, error) { return 0, nil }

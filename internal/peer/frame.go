@@ -1,0 +1,61 @@
+package peer
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// HeadSize is the bytes of a frame before its payload.
+const HeadSize = 8
+
+const align = 8
+
+// Frame is a frame that has come.
+type Frame struct {
+	Stream uint32
+	Bytes  []byte
+}
+
+// What the connection itself says.
+const (
+	itself Service = 0
+	ping   byte    = 1
+	pong   byte    = 2
+	goaway byte    = 3
+)
+
+// padded returns the bytes of a frame.
+func padded(payload int) int { return HeadSize + (payload+align-1)&^(align-1) }
+
+// appendHead appends the head of a frame.
+func appendHead(b []byte, s Service, stream uint32, size int) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(size))
+	return binary.BigEndian.AppendUint32(b, uint32(s)<<24|stream&0xffffff)
+}
+
+var zeros [align]byte
+
+// appendFrame appends a frame whose payload is in two parts.
+func appendFrame(b []byte, s Service, stream uint32, head, body []byte) []byte {
+	n := len(head) + len(body)
+	b = append(append(appendHead(b, s, stream, n), head...), body...)
+	return append(b, zeros[:padded(n)-HeadSize-n]...)
+}
+
+// parse returns the first frame of b. Where it is not there in full, size is the bytes
+// of it, or those of its head; ok tells.
+func parse(b []byte, most int) (s Service, f Frame, size int, ok bool, err error) {
+	if len(b) < HeadSize {
+		return 0, Frame{}, HeadSize, false, nil
+	}
+	n := int(binary.BigEndian.Uint32(b))
+	if n == 0 || n > most {
+		return 0, Frame{}, 0, false, fmt.Errorf("%w: of %d bytes, want 1 to %d", ErrFrame, n, most)
+	}
+	word := binary.BigEndian.Uint32(b[4:])
+	size = padded(n)
+	if len(b) < size {
+		return 0, Frame{}, size, false, nil
+	}
+	return Service(word >> 24), Frame{word & 0xffffff, b[HeadSize : HeadSize+n : HeadSize+n]}, size, true, nil
+}

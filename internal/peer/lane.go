@@ -1,0 +1,442 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/peering"
+)
+
+// Send is a frame to be sent. Without a Number it is copied, and nothing is told of it.
+// With one, Body is lent until Handler.Sent or Flush has told the number.
+type Send struct {
+	Service    Service
+	Stream     uint32
+	Head, Body []byte // the payload is both; of class Large, Head is empty
+	Number     uint64
+}
+
+// Lane is what is sent to one host in one class: by the connection that there is, or by
+// the next one. Its methods are safe for concurrent use.
+type Lane struct {
+	host  *Host
+	peer  string
+	class Class
+
+	mu      sync.Mutex
+	conn    *Conn // nil: none
+	queue   queue // while there is none
+	isGone  bool  // another Lane has its place, or will have
+	isAsked bool  // a connection was asked for
+
+	pins int // connections that are, or will be, its; of the host's lock
+}
+
+// queue is what waits to be sent.
+type queue struct {
+	out  []byte // frames, copied
+	sent int    // of out
+	mark []mark // of frames in out
+	lent []lent // of class Large, in place of out
+	size int    // bytes
+}
+
+// mark is the end, in a queue's out, of a frame with a number.
+type mark struct {
+	service Service
+	number  uint64
+	end     int
+}
+
+// lent is a frame that is sent from where it lies.
+type lent struct {
+	head    [HeadSize]byte
+	body    []byte
+	service Service
+	number  uint64
+}
+
+func (q *queue) isEmpty() bool { return len(q.out) == q.sent && len(q.lent) == 0 && len(q.mark) == 0 }
+
+// Send lays a frame behind those that wait; Flush sends it. The error wraps ErrFull,
+// ErrFrame or ErrClosed: then the frame is not sent, and its number not told.
+func (l *Lane) Send(s *Send) error {
+	n := len(s.Head) + len(s.Body)
+	if n == 0 || n > frameMost[l.class] {
+		return fmt.Errorf("%w: of %d bytes, want 1 to %d", ErrFrame, n, frameMost[l.class])
+	}
+	l = l.lock()
+	defer l.mu.Unlock()
+	if l.host.isClosing.Load() {
+		return ErrClosed
+	}
+	q := &l.queue
+	if l.conn != nil {
+		q = &l.conn.queue
+		l.conn.frames.Add(1)
+	}
+	if q.size+n > queueMost[l.class] {
+		return fmt.Errorf("%w: %d for %s", ErrFull, q.size, l.peer)
+	}
+	l.host.counts.framesOut.Add(1)
+	l.host.counts.bytesOut.Add(uint64(padded(n)))
+	q.put(l.class, s)
+	return nil
+}
+
+func (q *queue) put(class Class, s *Send) {
+	if class == Large {
+		f := lent{body: s.Body, service: s.Service, number: s.Number}
+		appendHead(f.head[:0], s.Service, s.Stream, len(s.Body))
+		q.lent = append(q.lent, f)
+		q.size += padded(len(s.Body))
+		return
+	}
+	if q.out == nil {
+		q.out = *queues.Get().(*[]byte)
+	}
+	before := len(q.out)
+	q.out = appendFrame(q.out, s.Service, s.Stream, s.Head, s.Body)
+	q.size += len(q.out) - before
+	if s.Number != 0 {
+		q.mark = append(q.mark, mark{s.Service, s.Number, len(q.out)})
+	}
+}
+
+// lock locks the lane that has l's place.
+func (l *Lane) lock() *Lane {
+	for {
+		l.mu.Lock()
+		if !l.isGone {
+			return l
+		}
+		l.mu.Unlock()
+		l = l.host.Lane(l.peer, l.class)
+	}
+}
+
+// Flush sends what waits: as far as the kernel takes it at once here, and the rest on a
+// goroutine. It appends the numbers of frames of the service that are sent already; those
+// of others, and what fails, is told to Handler.Sent.
+func (l *Lane) Flush(s Service, numbers []uint64) []uint64 {
+	l = l.lock()
+	c := l.conn
+	if c == nil {
+		asks := !l.isAsked && !l.queue.isEmpty()
+		l.isAsked = l.isAsked || asks
+		l.mu.Unlock() // the loop may want it before it takes what is posted
+		if asks {
+			l.host.post(peering.Input{Kind: peering.Wanted, Peer: l.peer, Class: uint8(l.class)})
+		}
+		return numbers
+	}
+	defer l.mu.Unlock()
+	if c.isBusy {
+		return numbers
+	}
+	if l.class != Large && c.try != nil {
+		var err error
+		if numbers, err = c.tryQueue(s, numbers); err != nil {
+			c.close(err) // its reader does the rest
+			return numbers
+		}
+	}
+	c.work()
+	return numbers
+}
+
+// tryQueue writes as much as the kernel takes. The caller holds the lane's lock.
+func (c *Conn) tryQueue(s Service, numbers []uint64) ([]uint64, error) {
+	q := &c.queue
+	if len(q.out) == q.sent && len(q.mark) == 0 {
+		return numbers, nil
+	}
+	n, err := c.tryWrite(q.out[q.sent:])
+	if err != nil {
+		return numbers, err
+	}
+	q.sent += n
+	q.size -= n
+	if c.seal != nil && c.seal.unsent() > 0 {
+		return numbers, nil // what it is of is not known
+	}
+	done := 0
+	for done < len(q.mark) && q.mark[done].end <= q.sent {
+		if m := q.mark[done]; m.service == s {
+			numbers = append(numbers, m.number)
+		} else {
+			c.host.tell([]mark{m}, nil)
+		}
+		done++
+	}
+	q.mark = q.mark[:copy(q.mark, q.mark[done:])]
+	if q.sent == len(q.out) {
+		recycle(q.out)
+		q.out, q.sent = nil, 0
+	}
+	return numbers, nil
+}
+
+// tryWrite writes without waiting. With TLS, bytes count that are encrypted and wait in
+// the seal.
+func (c *Conn) tryWrite(b []byte) (n int, err error) {
+	if c.seal == nil {
+		return c.try.Write(b)
+	}
+	for {
+		left, err := c.seal.try(c.try)
+		if err != nil || left > 0 || n == len(b) {
+			return n, err
+		}
+		k, err := c.tls.Write(b[n:min(len(b), n+sealMost)])
+		if n += k; err != nil {
+			return n, err
+		}
+	}
+}
+
+// work has a goroutine write what waits, unless one does. The caller holds the lane's
+// lock.
+func (c *Conn) work() {
+	if c.isBusy {
+		return
+	}
+	if c.queue.isEmpty() && (c.seal == nil || c.seal.unsent() == 0) {
+		if c.isLast {
+			c.close(peering.ErrDone)
+		}
+		return
+	}
+	c.isBusy = c.host.spawn(c.write)
+}
+
+// write writes what waits until nothing does.
+func (c *Conn) write() {
+	l := c.lane
+	var out []byte
+	var marks []mark
+	for {
+		l.mu.Lock()
+		q := &c.queue
+		if c.reason.Load() != nil || q.isEmpty() && (c.seal == nil || c.seal.unsent() == 0) {
+			c.isBusy = false
+			_ = c.raw.SetWriteDeadline(time.Time{}) // for who tries
+			if c.isLast {
+				c.close(peering.ErrDone)
+			}
+			l.mu.Unlock()
+			return
+		}
+		if len(q.lent) > 0 {
+			f := q.lent[0]
+			q.lent[0] = lent{}
+			q.lent = q.lent[1:]
+			q.size -= padded(len(f.body))
+			l.mu.Unlock()
+			err := c.writeLent(&f)
+			c.wrote(err)
+			if f.number != 0 {
+				c.host.tell([]mark{{service: f.service, number: f.number}}, c.told(err))
+			}
+			continue
+		}
+		out, q.out = q.out, nil
+		sent := q.sent
+		marks, q.mark = q.mark, marks[:0]
+		q.size, q.sent = 0, 0
+		l.mu.Unlock()
+		err := c.writeAll(out[sent:])
+		c.wrote(err)
+		c.host.tell(marks, c.told(err))
+		recycle(out)
+	}
+}
+
+// wrote notes the end of a write.
+func (c *Conn) wrote(err error) {
+	if err != nil {
+		c.close(c.stuck(err))
+	}
+}
+
+// told returns what is told of frames.
+func (c *Conn) told(err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.why(err)
+}
+
+// stuck says why a write has failed.
+func (c *Conn) stuck(err error) error {
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() {
+		return fmt.Errorf("%w for %v", ErrStuck, c.host.cfg.DeadAfter)
+	}
+	return err
+}
+
+// writeMost are the most bytes of one write, for which a peer has Config.DeadAfter.
+const writeMost = 256 << 10
+
+// writeAll writes all, and waits for that.
+func (c *Conn) writeAll(b []byte) error {
+	if c.seal != nil {
+		if err := c.seal.push(c.host.cfg.DeadAfter); err != nil {
+			return err
+		}
+	}
+	for len(b) > 0 {
+		part := b[:min(len(b), writeMost)]
+		b = b[len(part):]
+		if c.seal == nil {
+			_ = c.raw.SetWriteDeadline(time.Now().Add(c.host.cfg.DeadAfter))
+			if _, err := c.raw.Write(part); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := c.tls.Write(part); err != nil {
+			return err
+		}
+		if err := c.seal.push(c.host.cfg.DeadAfter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeLent writes a frame from where it lies.
+func (c *Conn) writeLent(f *lent) error {
+	pad := zeros[:padded(len(f.body))-HeadSize-len(f.body)]
+	if c.seal != nil {
+		for _, b := range [...][]byte{f.head[:], f.body, pad} {
+			if err := c.writeAll(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	body := f.body
+	part := body[:min(len(body), writeMost)]
+	vectors := net.Buffers{f.head[:], part}
+	for {
+		if body = body[len(part):]; len(body) == 0 && len(pad) > 0 {
+			vectors = append(vectors, pad)
+		}
+		_ = c.raw.SetWriteDeadline(time.Now().Add(c.host.cfg.DeadAfter))
+		if _, err := vectors.WriteTo(c.raw); err != nil || len(body) == 0 {
+			return err
+		}
+		part = body[:min(len(body), writeMost)]
+		vectors = net.Buffers{part}
+	}
+}
+
+// say sends what the connection itself says.
+func (c *Conn) say(what byte) {
+	c.lane.mu.Lock()
+	defer c.lane.mu.Unlock()
+	c.put(what)
+	if c.isBusy {
+		return
+	}
+	if c.class != Large && c.try != nil {
+		if _, err := c.tryQueue(itself, nil); err != nil {
+			c.close(err)
+			return
+		}
+	}
+	c.work()
+}
+
+func (c *Conn) put(what byte) {
+	c.queue.put(c.class, &Send{Service: itself, Body: []byte{what}})
+}
+
+// use has frames be sent on a connection.
+func (l *Lane) use(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.reason.Load() != nil || c.isDraining {
+		return
+	}
+	l.conn, l.isAsked = c, false
+	// What was to be answered on it before is behind what waits.
+	own := c.queue
+	c.queue, l.queue = l.queue, queue{}
+	c.queue.out = append(c.queue.out, own.out[own.sent:]...)
+	c.queue.lent = append(c.queue.lent, own.lent...)
+	c.queue.size += own.size
+	c.work()
+}
+
+// drain sends nothing more on a connection than what waits on it, and says so.
+func (l *Lane) drain(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn == c {
+		l.conn = nil
+	}
+	if !c.isDraining {
+		c.isDraining = true
+		c.put(goaway)
+		c.work()
+	}
+}
+
+// last closes a connection once nothing waits on it any more.
+func (l *Lane) last(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.isLast = true
+	c.work()
+}
+
+// lose ends a connection, and fails what was to be sent on it.
+func (l *Lane) lose(c *Conn, why error) {
+	l.mu.Lock()
+	if l.conn == c {
+		l.conn = nil
+	}
+	failed := c.queue
+	c.queue = queue{}
+	l.mu.Unlock()
+	failed.fail(l.host, why)
+	l.host.forget(l)
+}
+
+// waits reports that something waits for a connection.
+func (l *Lane) waits() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn == nil && !l.queue.isEmpty()
+}
+
+// fail fails what waits for a connection.
+func (l *Lane) fail(why error) {
+	l.mu.Lock()
+	l.isAsked = false
+	failed := l.queue
+	if l.conn == nil {
+		l.queue = queue{}
+	} else {
+		failed = queue{}
+	}
+	l.mu.Unlock()
+	failed.fail(l.host, why)
+	l.host.forget(l)
+}
+
+func (q *queue) fail(h *Host, why error) {
+	for i := range q.lent {
+		if f := &q.lent[i]; f.number != 0 {
+			q.mark = append(q.mark, mark{service: f.service, number: f.number})
+		}
+	}
+	h.tell(q.mark, why)
+	recycle(q.out)
+}

@@ -1,0 +1,180 @@
+package peer
+
+import (
+	"encoding/binary"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	recordHead = 5
+	handshake  = 22 // the first byte of a TLS connection
+	sealMost   = 256 << 10
+)
+
+// sealBuffers are what ciphertext is read into.
+var sealBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// seal is what TLS runs over. Beside the handshake it writes to memory, so that who
+// sends encrypts without waiting, and what is encrypted is then written as any other
+// bytes. Reading, it passes on one TLS record at a time: between two records TLS holds
+// nothing, so that one can wait for the kernel alone.
+type seal struct {
+	net.Conn
+
+	// Of who reads.
+	in       *[64 << 10]byte // nil: nothing is there
+	from, to int             // what is there
+	head     [recordHead]byte
+	got      int // of head, if left is 0
+	left     int // of the record
+
+	mu      sync.Mutex
+	isHeld  bool // writes go to memory
+	out     []byte
+	written int // of out
+}
+
+// Read implements net.Conn.
+func (s *seal) Read(b []byte) (int, error) {
+	if s.from == s.to {
+		if s.in == nil {
+			s.in = sealBuffers.Get().(*[64 << 10]byte)
+		}
+		n, err := s.Conn.Read(s.in[:])
+		s.from, s.to = 0, n
+		if n == 0 {
+			return 0, err
+		}
+	}
+	return s.pass(b), nil
+}
+
+// pass copies what is there, up to the end of the record's head, or of the record.
+func (s *seal) pass(b []byte) int {
+	there := s.in[s.from:s.to]
+	if s.left > 0 {
+		n := copy(b, there[:min(len(there), s.left)])
+		s.from, s.left = s.from+n, s.left-n
+		return n
+	}
+	n := copy(b, there[:min(len(there), recordHead-s.got)])
+	copy(s.head[s.got:], there[:n])
+	s.from, s.got = s.from+n, s.got+n
+	if s.got == recordHead {
+		s.got, s.left = 0, int(binary.BigEndian.Uint16(s.head[3:]))
+	}
+	return n
+}
+
+// preload has bytes be read first.
+func (s *seal) preload(b []byte) {
+	s.in = sealBuffers.Get().(*[64 << 10]byte)
+	s.from, s.to = 0, copy(s.in[:], b)
+}
+
+// between reports that TLS has all of the record that came last.
+func (s *seal) between() bool { return s.left == 0 && s.got == 0 }
+
+// hasRecord reports that a read of a record would not wait.
+func (s *seal) hasRecord() bool {
+	there := s.to - s.from
+	return s.between() && there >= recordHead && there >= recordHead+int(binary.BigEndian.Uint16(s.in[s.from+3:]))
+}
+
+// room returns memory for ciphertext, when there is none to read.
+func (s *seal) room() []byte {
+	if s.in == nil {
+		s.in = sealBuffers.Get().(*[64 << 10]byte)
+	}
+	return s.in[:]
+}
+
+// rest gives the memory back while nothing is there.
+func (s *seal) rest() {
+	if s.from == s.to && s.in != nil {
+		sealBuffers.Put(s.in)
+		s.in = nil
+	}
+}
+
+// Write implements net.Conn.
+func (s *seal) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.isHeld {
+		return s.Conn.Write(b)
+	}
+	if s.out == nil {
+		s.out = *queues.Get().(*[]byte)
+	}
+	s.out = append(s.out, b...)
+	return len(b), nil
+}
+
+// hold has writes go to memory from now on.
+func (s *seal) hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isHeld = true
+}
+
+// unsent returns the bytes that are encrypted and not written.
+func (s *seal) unsent() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.out) - s.written
+}
+
+// try writes as much as the kernel takes.
+func (s *seal) try(w *TryWriter) (left int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.out) > s.written {
+		var n int
+		n, err = w.Write(s.out[s.written:])
+		s.took(n)
+	}
+	return len(s.out) - s.written, err
+}
+
+func (s *seal) took(n int) {
+	if s.written += n; s.written == len(s.out) && s.out != nil {
+		recycle(s.out)
+		s.out, s.written = nil, 0
+	}
+}
+
+// push writes all, and may wait for that.
+func (s *seal) push(within time.Duration) error {
+	for {
+		s.mu.Lock()
+		out := s.out[s.written:]
+		s.mu.Unlock()
+		if len(out) == 0 {
+			return nil
+		}
+		_ = s.Conn.SetWriteDeadline(time.Now().Add(within))
+		n, err := s.Conn.Write(out[:min(len(out), sealMost)]) // it grows behind, at most
+		s.mu.Lock()
+		s.took(n)
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// queues are the memory of what waits to be sent, while it does.
+var queues = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
+
+// keepQueue is the most memory of a queue that is kept.
+const keepQueue = 1 << 20
+
+func recycle(b []byte) {
+	if cap(b) > 0 && cap(b) <= keepQueue {
+		b = b[:0]
+		queues.Put(&b)
+	}
+}

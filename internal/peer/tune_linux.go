@@ -1,0 +1,36 @@
+package peer
+
+import (
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tune finds out when a peer is gone, and lets frames of class Control pass before other
+// traffic where queues know priorities.
+func tune(conn net.Conn, class Class, deadAfter time.Duration) {
+	c, ok := conn.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	_ = c.SetKeepAliveConfig(keepAlive)
+	LimitUnacknowledged(c, deadAfter)
+	if class != Control {
+		return
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PRIORITY, interactive)
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_TOS, lowDelay)
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_TCLASS, lowDelay)
+	})
+}
+
+const (
+	interactive = 6    // TC_PRIO_INTERACTIVE: the first band of the kernel's default queues
+	lowDelay    = 0xb8 // expedited forwarding, RFC 3246
+)
