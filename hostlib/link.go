@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/rank"
-	"github.com/tributary-fabric/tributary/internal/mesh"
+	"github.com/tributary-fabric/tributary/internal/peer"
 )
 
 const (
@@ -44,7 +44,7 @@ type link struct {
 	open     bool   // the core knows of the connection: frames may be queued
 	isShut   bool
 	queue    []byte          // frames that are not written yet
-	try      *mesh.TryWriter // to conn; nil: not on this kind of connection
+	try      *peer.TryWriter // to conn; nil: not on this kind of connection
 	writing  bool            // a goroutine writes what is queued
 }
 
@@ -89,13 +89,13 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: t
 func (l *link) serve(ctx context.Context, conn net.Conn) {
 	if t, ok := conn.(*net.TCPConn); ok {
 		_ = t.SetKeepAliveConfig(keepAlive)
-		mesh.LimitUnacknowledged(t, l.c.host.set.deadAfter)
+		peer.LimitUnacknowledged(t, l.c.host.set.deadAfter)
 	}
 	if wrap := l.c.host.set.wrapLink; wrap != nil {
 		conn = wrap(conn)
 	}
 	l.mu.Lock()
-	l.conn, l.open, l.queue, l.try = conn, false, nil, mesh.NewTryWriter(conn)
+	l.conn, l.open, l.queue, l.try = conn, false, nil, peer.NewTryWriter(conn)
 	l.serial++
 	serial := l.serial
 	l.mu.Unlock()
@@ -166,7 +166,7 @@ func (b *burst) release() {
 
 // read gives the loop what comes by conn. An idle link has no memory to read into.
 func (l *link) read(conn net.Conn) error {
-	idle := mesh.NewWaiter(conn)
+	idle := peer.NewWaiter(conn)
 	for {
 		if idle != nil {
 			if err := idle.Wait(); err != nil {

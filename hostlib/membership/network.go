@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/mesh"
+	"github.com/tributary-fabric/tributary/internal/peer"
 )
 
 // Network is where a node's sockets come from. Tests put one in between that
@@ -81,7 +81,7 @@ const unacknowledged = 10 * time.Second
 func tune(c net.Conn) {
 	if t, ok := c.(*net.TCPConn); ok {
 		_ = t.SetKeepAliveConfig(keepAlive)
-		mesh.LimitUnacknowledged(t, unacknowledged)
+		peer.LimitUnacknowledged(t, unacknowledged)
 	}
 }
 

@@ -25,9 +25,12 @@ type Config struct {
 	// Resolve returns the TCP address of another node. It is asked whenever a
 	// connection is made.
 	Resolve func(node string) (address string, err error)
-	// TLS are the files of the node's certificate; nil: plaintext. Then whoever
-	// reaches the address may say that it is any node.
+	// TLS are the files of the node's certificate; nil: plaintext. Then only loopback
+	// addresses are served and called.
 	TLS *TLS
+	// AllowPlaintext serves and calls all addresses without certificates, too: whoever
+	// reaches them may say that it is any node.
+	AllowPlaintext bool
 
 	// Liveness tells who lives; nil: all others do, until a connection shows a
 	// later incarnation. A *membership.Node is one, and needs nothing beside it.

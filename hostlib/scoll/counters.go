@@ -12,7 +12,7 @@ import (
 type Counters struct {
 	Succeeded, Failed       uint64 // broadcasts with this node for their root
 	MessagesIn, MessagesOut uint64
-	BytesIn, BytesOut       uint64 // with the lengths before messages
+	BytesIn, BytesOut       uint64 // with what is before and behind each message
 	FailedCalls             uint64 // connections that could not be made
 	UnsoundCalls            uint64 // connections that began with no sound greeting
 	Panics                  uint64 // of callbacks
@@ -39,16 +39,8 @@ type Counters struct {
 
 // counts are what the driver counts.
 type counts struct {
-	messagesIn, messagesOut atomic.Uint64
-	bytesIn, bytesOut       atomic.Uint64
-	failedCalls             atomic.Uint64
-	panics                  atomic.Uint64
-	succeeded, failed       atomic.Uint64
-}
-
-func (c *counts) received(bytes int) {
-	c.messagesIn.Add(1)
-	c.bytesIn.Add(uint64(bytes))
+	panics            atomic.Uint64
+	succeeded, failed atomic.Uint64
 }
 
 // ended counts a broadcast of this node's own.
@@ -67,20 +59,17 @@ func (n *Node) Counters() Counters {
 	n.mu.Lock()
 	k := n.core.Counters()
 	n.mu.Unlock()
+	h := n.host.Counters()
 	c := Counters{
 		Succeeded: n.counts.succeeded.Load(), Failed: n.counts.failed.Load(),
-		MessagesIn: n.counts.messagesIn.Load(), MessagesOut: n.counts.messagesOut.Load(),
-		BytesIn: n.counts.bytesIn.Load(), BytesOut: n.counts.bytesOut.Load(),
-		FailedCalls: n.counts.failedCalls.Load(), UnsoundCalls: n.mesh.Unsound(), Panics: n.counts.panics.Load(),
+		MessagesIn: h.FramesIn, MessagesOut: h.FramesOut, BytesIn: h.BytesIn, BytesOut: h.BytesOut,
+		FailedCalls: h.Failed, UnsoundCalls: h.Unsound(), Panics: n.counts.panics.Load(),
 		Unreadable: k.Unreadable, Copies: k.Copies, Unmatched: k.Unmatched, Refusals: k.Refusals,
 		Retries: k.Retries, Refills: k.Refills, Requests: k.Requests,
 		LentBuffers: k.LentBuffers, ReplyBuffers: k.Posted, Exposed: k.Exposed, Groups: k.Groups, Places: k.Routes,
-		Connections: n.links.open(),
+		Connections: h.Open, Chunks: h.Bursts,
 	}
 	c.Callbacks, c.Waiting = n.workers.state()
-	n.chunks.mu.Lock()
-	c.Chunks = n.chunks.lent // each connection reads into one
-	n.chunks.mu.Unlock()
 	n.pulls.mu.Lock()
 	c.Pulls = len(n.pulls.all)
 	n.pulls.mu.Unlock()

@@ -1,20 +1,16 @@
 package scoll_test
 
 import (
-	"bufio"
-	"context"
-	"encoding/binary"
+	"bytes"
 	"errors"
-	"io"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
-	"github.com/tributary-fabric/tributary/internal/mesh"
+	"github.com/tributary-fabric/tributary/internal/peer"
 	"github.com/tributary-fabric/tributary/internal/pki"
 	"github.com/tributary-fabric/tributary/internal/wire/collect"
 )
@@ -22,85 +18,78 @@ import (
 // forger is a node that says what it likes.
 type forger struct {
 	t    *testing.T
-	name string
-	mesh *mesh.Mesh
-	got  chan []byte // messages
-	conn map[string]net.Conn
-	deaf chan struct{} // it reads nothing of the large lane until this is closed
+	host *peer.Host
+	got  chan []byte   // messages
+	sent chan error    // of try
+	deaf chan struct{} // it reads nothing of large messages until this is closed
 }
 
 // forge starts one, which the cluster's nodes find.
-func (c *cluster) forge(name string) *forger {
+func (c *cluster) forge(name string) *forger { return c.forgeIn(name, 1) }
+
+func (c *cluster) forgeIn(name string, incarnation uint64) *forger {
 	t := c.t.(*testing.T)
 	t.Helper()
-	f := &forger{t: t, name: name, got: make(chan []byte, 1000), conn: map[string]net.Conn{}, deaf: make(chan struct{})}
+	f := &forger{t: t, got: make(chan []byte, 1000), sent: make(chan error, 1), deaf: make(chan struct{})}
 	var err error
-	f.mesh, err = mesh.Listen(t.Context(), mesh.Config{
-		Self: mesh.Peer{Name: name, Incarnation: 1}, Listen: "127.0.0.1:0", Resolve: c.resolve,
-		Lanes: map[mesh.Lane]mesh.Handler{
-			0: func(_ context.Context, _ mesh.Peer, conn net.Conn) { f.read(conn) },
-			1: func(ctx context.Context, _ mesh.Peer, conn net.Conn) {
-				select {
-				case <-f.deaf:
-				case <-ctx.Done():
-				}
-				f.read(conn)
-			},
-		},
+	f.host, err = peer.Listen(t.Context(), peer.Config{
+		Name: name, Incarnation: incarnation, Listen: "127.0.0.1:0", Resolve: c.resolve,
+		Handlers:    map[peer.Service]peer.Handler{peer.Collectives: (*forgery)(f)},
 		GreetWithin: patience, DeadAfter: patience, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.set(name, f.mesh.Addr())
+	c.set(name, f.host.Addr())
 	return f
 }
 
 func (f *forger) close() {
-	for _, conn := range f.conn {
-		conn.Close()
-	}
-	if err := f.mesh.Close(); err != nil {
+	if err := f.host.Close(); err != nil {
 		f.t.Error(err)
 	}
 }
 
-func (f *forger) read(conn net.Conn) {
-	r := bufio.NewReader(conn)
-	for {
-		var head [4]byte
-		if _, err := io.ReadFull(r, head[:]); err != nil {
-			return
-		}
-		b := make([]byte, binary.BigEndian.Uint32(head[:]))
-		if _, err := io.ReadFull(r, b); err != nil {
-			return
-		}
-		f.got <- b
-	}
-}
+// forgery is what a forger makes of what comes. It implements peer.Handler.
+type forgery forger
 
-// raw sends bytes to a node.
-func (f *forger) raw(to string, b []byte) {
-	f.t.Helper()
-	conn := f.conn[to]
-	if conn == nil {
-		var err error
-		if _, conn, err = f.mesh.Dial(f.t.Context(), to, 0); err != nil {
-			f.t.Fatal(err)
-		}
-		f.conn[to] = conn
-		go f.read(conn)
+func (*forgery) Up(*peer.Conn)                    {}
+func (*forgery) Down(*peer.Conn, error)           {}
+func (*forgery) Restarted(string, uint64, uint64) {}
+func (f *forgery) Sent(_ []uint64, err error)     { f.sent <- err }
+
+func (f *forgery) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
+	if c.Class() == peer.Large {
+		<-f.deaf
 	}
-	if _, err := conn.Write(b); err != nil {
-		f.t.Fatal(err)
+	for _, frame := range frames {
+		f.got <- bytes.Clone(frame.Bytes)
 	}
+	b.Release()
 }
 
 // send sends a message to a node.
 func (f *forger) send(to string, message []byte) {
 	f.t.Helper()
-	f.raw(to, append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...))
+	f.lay(to, message, 0)
+}
+
+// try sends a message to a node, and returns what came of that.
+func (f *forger) try(to string, message []byte) error {
+	f.t.Helper()
+	if f.lay(to, message, 1) {
+		return nil
+	}
+	return <-f.sent
+}
+
+func (f *forger) lay(to string, message []byte, number uint64) (isSent bool) {
+	f.t.Helper()
+	l := f.host.Lane(to, peer.Control)
+	if err := l.Send(&peer.Send{Service: peer.Collectives, Body: message, Number: number}); err != nil {
+		f.t.Fatal(err)
+	}
+	return len(l.Flush(peer.Collectives, nil)) > 0
 }
 
 // next returns the next message that comes.
@@ -281,9 +270,6 @@ func TestForgedReplies(t *testing.T) {
 	long.Payload = make([]byte, collect.MaxRequest)
 	f.send("n0", append(long.Append(nil), 0)[:collect.MaxRequest+100])
 	await(t, "what is no message", func() bool { return c.nodes[0].Counters().Unreadable == before.Unreadable+3 })
-	// A length that cannot be ends the connection.
-	f.raw("n0", []byte{0xff, 0xff, 0xff, 0xff})
-	await(t, "the connection's end", func() bool { return c.nodes[0].Counters().Connections == before.Connections-1 })
 }
 
 // TestPoint45Priority: a reply of some bytes does not wait behind one of many
@@ -347,7 +333,7 @@ func TestTLS(t *testing.T) {
 	}
 	f := c.forge("n3")
 	defer f.close()
-	if _, _, err := f.mesh.Dial(t.Context(), "n0", 0); err == nil {
+	if err := f.try("n0", []byte("hello")); err == nil {
 		t.Error("somebody without a certificate is taken for n3")
 	}
 	if k := c.nodes[0].Counters(); k.UnsoundCalls == 0 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/peer"
 	"github.com/tributary-fabric/tributary/internal/runner"
 )
 
@@ -20,16 +21,15 @@ type inbox struct {
 	mu      sync.Mutex
 	room    sync.Cond // for readers
 	inputs  []collective.Input
-	chunks  []*chunk // in which inputs lie
-	lent    []*chunk // of what the loop has taken
-	waiting bool     // the loop, in timer
-	stirred bool     // it is not to wait
+	bursts  []*peer.Burst // in which inputs lie
+	lent    []*peer.Burst // of what the loop has taken
+	waiting bool          // the loop, in timer
+	stirred bool          // it is not to wait
 	closed  bool
-	pool    *chunks
 }
 
-func newInbox(pool *chunks) *inbox {
-	b := &inbox{timer: runner.NewTimer[collective.Input](), pool: pool}
+func newInbox() *inbox {
+	b := &inbox{timer: runner.NewTimer[collective.Input]()}
 	b.room.L = &b.mu
 	return b
 }
@@ -42,16 +42,16 @@ func (b *inbox) put(inputs ...collective.Input) {
 	b.mu.Unlock()
 }
 
-// arrived adds messages that lie in a chunk, one hold of which is given back
+// arrived adds messages that lie in a burst, one hold of which is given back
 // when the loop has stepped them. It waits while there are too many.
-func (b *inbox) arrived(c *chunk, messages []collective.Input) {
+func (b *inbox) arrived(c *peer.Burst, messages []collective.Input) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for len(b.inputs) >= mostWaiting && !b.closed {
 		b.room.Wait()
 	}
 	b.inputs = append(b.inputs, messages...)
-	b.chunks = append(b.chunks, c)
+	b.bursts = append(b.bursts, c)
 	b.wake()
 }
 
@@ -92,8 +92,7 @@ func (b *inbox) Receive(clock runner.Clock, until core.Time, batch []collective.
 func (b *inbox) take(batch []collective.Input, wait bool) (_ []collective.Input, idle bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.pool.put(b.lent...)
-	b.lent = b.lent[:0]
+	b.lent = releaseAll(b.lent)
 	if wait && len(b.inputs) == 0 && !b.stirred {
 		b.waiting = true
 		return batch, true
@@ -102,7 +101,7 @@ func (b *inbox) take(batch []collective.Input, wait bool) (_ []collective.Input,
 	batch = append(batch, b.inputs...)
 	clear(b.inputs)
 	b.inputs = b.inputs[:0]
-	b.lent, b.chunks = b.chunks, b.lent
+	b.lent, b.bursts = b.bursts, b.lent
 	b.room.Broadcast()
 	return batch, false
 }
@@ -119,7 +118,16 @@ func (b *inbox) close() {
 func (b *inbox) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.pool.put(b.lent...)
-	b.pool.put(b.chunks...)
-	b.lent, b.chunks = nil, nil
+	releaseAll(b.lent)
+	releaseAll(b.bursts)
+	b.lent, b.bursts = nil, nil
+}
+
+// releaseAll gives bursts back, and empties the list.
+func releaseAll(all []*peer.Burst) []*peer.Burst {
+	for _, c := range all {
+		c.Release()
+	}
+	clear(all)
+	return all[:0]
 }

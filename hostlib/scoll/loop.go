@@ -5,6 +5,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/peer"
 )
 
 // output is what a step brings about, and the callbacks that it asks for with
@@ -13,7 +14,8 @@ type output struct {
 	collective.Output
 	tasks []task
 	back  []collective.Input
-	links []*link // with something to send
+	lanes []*peer.Lane // with something to send
+	sent  []uint64     // for flush
 }
 
 // stepper is the node as its loop steps it.
@@ -59,15 +61,9 @@ func (n *Node) apply(_ core.Time, out *output) []collective.Input {
 		n.expose(&out.Exposes[i])
 	}
 	for i := range out.Sends {
-		m := &out.Sends[i]
-		l := n.links.to(string(m.To), laneOf(len(m.Bytes)))
-		if l.put(m.Number, m.Bytes) {
-			out.links = append(out.links, l)
-		}
+		n.send(&out.Sends[i], out)
 	}
-	for _, l := range out.links {
-		out.back = l.flush(out.back)
-	}
+	n.flush(out)
 	for i := range out.Pulls {
 		n.pull(out.Pulls[i])
 	}
@@ -82,9 +78,8 @@ func (n *Node) apply(_ core.Time, out *output) []collective.Input {
 	if len(out.Ends) > 0 {
 		n.ends(out.Ends)
 	}
-	clear(out.links)
 	clear(out.tasks)
-	out.links, out.tasks = out.links[:0], out.tasks[:0]
+	out.tasks = out.tasks[:0]
 	out.Reset()
 	return out.back
 }
@@ -175,14 +170,4 @@ func (n *Node) expose(e *collective.Expose) {
 		// Children find nothing, and tell.
 		n.cfg.Log.Warn("bulk data cannot be exposed", slog.Any("error", err))
 	}
-}
-
-// hello takes who has called, or was called. It reports false of one in an
-// incarnation before one that is known, who is to be given up.
-func (n *Node) hello(from string, incarnation uint64) bool {
-	before, newer := n.newer(from, incarnation)
-	if newer {
-		n.rebooted(from, before, incarnation)
-	}
-	return incarnation >= before
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/mesh"
+	"github.com/tributary-fabric/tributary/internal/peer"
 	"github.com/tributary-fabric/tributary/internal/pki"
 	"github.com/tributary-fabric/tributary/internal/runner"
 	"github.com/tributary-fabric/tributary/internal/wire/collect"
@@ -21,19 +21,17 @@ import (
 type Node struct {
 	cfg     Config
 	clock   runner.Clock
-	mesh    *mesh.Mesh
+	host    *peer.Host
 	bulk    Bulk
 	inbox   *inbox
-	chunks  *chunks
 	workers workers
 	counts  counts
 	loop    *runner.Loop[collective.Input, output]
-	links   links
 	pulls   pulls
 
-	ctx     context.Context // of connections and pulls
+	ctx     context.Context // of pulls
 	stop    context.CancelFunc
-	tasks   crew // connections and pulls
+	tasks   crew // pulls
 	unwatch func()
 	over    chan struct{} // closed when the loop has ended
 	closing sync.Once
@@ -50,8 +48,18 @@ type Node struct {
 	destroys  map[uint64]chan error // by requests
 	ended     chan struct{}         // closed at the next end of a request
 	drained   chan struct{}         // closed when all messages are sent
-	met       map[string]uint64     // the latest incarnations
+	met       map[string]meeting
 }
+
+// meeting is what is known of another node.
+type meeting struct {
+	incarnation uint64 // the latest
+	watched     bool   // the Liveness knows it
+}
+
+// mostMet are the most nodes that are remembered by their connections alone: without
+// certificates everybody has as many names as he likes.
+const mostMet = 16384
 
 // Start makes a node, which others reach from now on. Errors are ErrConfig, or
 // that it cannot listen.
@@ -71,13 +79,12 @@ func Start(cfg Config) (*Node, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	n := &Node{
-		cfg: cfg, clock: runner.NewClock(), chunks: &chunks{}, core: c, over: make(chan struct{}),
+		cfg: cfg, clock: runner.NewClock(), core: c, over: make(chan struct{}),
 		services: map[collect.Service]*Service{}, requests: map[uint64]*Request{},
-		creations: map[uint64]creation{}, destroys: map[uint64]chan error{}, met: map[string]uint64{},
+		creations: map[uint64]creation{}, destroys: map[uint64]chan error{}, met: map[string]meeting{},
 	}
-	n.inbox = newInbox(n.chunks)
+	n.inbox = newInbox()
 	n.workers.most = cfg.Workers
-	n.links.init(n)
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	if err := n.listen(); err != nil {
 		n.stop()
@@ -88,7 +95,7 @@ func Start(cfg Config) (*Node, error) {
 	})
 	if err != nil {
 		n.stop()
-		return nil, errors.Join(err, n.mesh.Close(), n.bulk.Close())
+		return nil, errors.Join(err, n.host.Close(), n.bulk.Close())
 	}
 	if cfg.Liveness != nil {
 		n.unwatch = cfg.Liveness.Watch(n.up, n.down)
@@ -98,13 +105,11 @@ func Start(cfg Config) (*Node, error) {
 
 // listen makes the node reachable.
 func (n *Node) listen() error {
-	c := mesh.Config{
-		Self:   mesh.Peer{Name: n.cfg.Node, Incarnation: n.cfg.Incarnation},
-		Listen: n.cfg.Listen, Resolve: n.cfg.Resolve,
-		Lanes: map[mesh.Lane]mesh.Handler{
-			urgentLane: n.called(urgentLane), largeLane: n.called(largeLane),
-		},
-		Latest: n.latest, GreetWithin: n.cfg.DialTimeout, DeadAfter: n.cfg.DeadAfter, Log: n.cfg.Log,
+	c := peer.Config{
+		Name: n.cfg.Node, Incarnation: n.cfg.Incarnation,
+		Listen: n.cfg.Listen, Resolve: n.cfg.Resolve, AllowPlaintext: n.cfg.AllowPlaintext,
+		Handlers:    map[peer.Service]peer.Handler{peer.Collectives: (*link)(n)},
+		GreetWithin: n.cfg.DialTimeout, DeadAfter: n.cfg.DeadAfter, Log: n.cfg.Log,
 	}
 	if t := n.cfg.TLS; t != nil {
 		source, err := pki.Load(t.Cert, t.Key, t.CA, n.cfg.Log)
@@ -116,14 +121,14 @@ func (n *Node) listen() error {
 	if n.bulk = n.cfg.Bulk; n.bulk == nil {
 		n.bulk = n.ownBulk(&c)
 	}
-	m, err := mesh.Listen(n.ctx, c)
-	if errors.Is(err, mesh.ErrConfig) {
+	h, err := peer.Listen(n.ctx, c)
+	if errors.Is(err, peer.ErrConfig) {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if err != nil {
 		return fmt.Errorf("scoll: starting %s: %w", n.cfg.Node, err)
 	}
-	n.mesh = m
+	n.host = h
 	return nil
 }
 
@@ -131,7 +136,7 @@ func (n *Node) listen() error {
 func (n *Node) Name() string { return n.cfg.Node }
 
 // Addr returns the TCP address on which others reach it.
-func (n *Node) Addr() string { return n.mesh.Addr() }
+func (n *Node) Addr() string { return n.host.Addr() }
 
 // Incarnation returns the number of this start of the node.
 func (n *Node) Incarnation() uint64 { return n.cfg.Incarnation }
@@ -145,18 +150,25 @@ func (n *Node) SetRoundTrip(r time.Duration) {
 
 // up takes the news that a node lives.
 func (n *Node) up(node string, incarnation uint64) {
-	if before, newer := n.newer(node, incarnation); newer {
+	n.host.Learn(node, incarnation)
+	if before, newer := n.newer(node, incarnation, true); newer {
 		n.rebooted(node, before, incarnation)
 		return
 	}
 	n.news(collective.Input{Kind: collective.Up, Node: collect.Node(node), Incarnation: incarnation})
 }
 
+// meet takes that there is a connection to a node, or was an attempt at one.
+func (n *Node) meet(node string, incarnation uint64) {
+	if before, newer := n.newer(node, incarnation, false); newer {
+		n.rebooted(node, before, incarnation)
+	}
+}
+
 // rebooted takes the news that a node lives in a later incarnation than before,
 // of which the core may not have heard: only from another incarnation than it
 // knows does it conclude that what it waits for does not come.
 func (n *Node) rebooted(node string, before, incarnation uint64) {
-	n.links.drop(node, incarnation)
 	up := collective.Input{Kind: collective.Up, Node: collect.Node(node), Incarnation: incarnation}
 	earlier := up
 	earlier.Incarnation = before
@@ -168,7 +180,7 @@ func (n *Node) rebooted(node string, before, incarnation uint64) {
 // after all, what it has sent is not lost.
 func (n *Node) down(node string, incarnation uint64) {
 	if incarnation != 0 {
-		if before, _ := n.newer(node, incarnation); incarnation < before {
+		if before, _ := n.newer(node, incarnation, true); incarnation < before {
 			return
 		}
 	}
@@ -187,21 +199,27 @@ func (n *Node) news(in ...collective.Input) {
 
 // newer notes an incarnation, and reports whether an earlier one was known, and
 // which.
-func (n *Node) newer(node string, incarnation uint64) (before uint64, newer bool) {
+func (n *Node) newer(node string, incarnation uint64, watched bool) (before uint64, newer bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	before, known := n.met[node]
-	if !known || incarnation > before {
-		n.met[node] = incarnation
+	m, known := n.met[node]
+	before = m.incarnation
+	if !known && len(n.met) >= mostMet {
+		n.forget()
 	}
+	n.met[node] = meeting{max(before, incarnation), m.watched || watched}
 	return before, known && incarnation > before
 }
 
-// latest returns the latest incarnation of a node that is known, 0 if none is.
-func (n *Node) latest(node string) uint64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.met[node]
+// forget forgets a node that is known by its connections alone. The caller holds the
+// lock.
+func (n *Node) forget() {
+	for node, m := range n.met {
+		if !m.watched {
+			delete(n.met, node)
+			return
+		}
+	}
 }
 
 // crew is goroutines that somebody waits for, who wants no new ones then.
@@ -283,9 +301,8 @@ func (n *Node) close(ctx context.Context) error {
 	}
 	failed = append(failed, n.drain(ctx))
 	n.stop()
-	n.links.close()
 	n.inbox.close()
-	failed = append(failed, n.mesh.Close(), n.bulk.Close())
+	failed = append(failed, n.host.Close(), n.bulk.Close())
 	n.tasks.dismiss()
 	failed = append(failed, n.drain(ctx)) // of what has come meanwhile, by failing
 	n.loop.Close()

@@ -5,15 +5,15 @@ import (
 	"net"
 
 	"github.com/tributary-fabric/tributary/hostlib/scoll/bulk"
-	"github.com/tributary-fabric/tributary/internal/mesh"
+	"github.com/tributary-fabric/tributary/internal/peer"
 )
 
-// ownBulk moves bulk data over connections of the node's own, on their own lane.
-func (n *Node) ownBulk(c *mesh.Config) Bulk {
+// ownBulk moves bulk data over connections of the host's own class.
+func (n *Node) ownBulk(c *peer.Config) Bulk {
 	b := bulk.New(bulk.Config{Dial: func(ctx context.Context, node string) (net.Conn, error) {
-		_, conn, err := n.mesh.Dial(ctx, node, bulkLane)
+		_, conn, err := n.host.Dial(ctx, node)
 		return conn, err
 	}})
-	c.Lanes[bulkLane] = func(ctx context.Context, _ mesh.Peer, conn net.Conn) { b.Serve(ctx, conn) }
+	c.Bulk = func(_ peer.Peer, conn net.Conn) { b.Serve(n.ctx, conn) }
 	return b
 }

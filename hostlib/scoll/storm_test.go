@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -161,7 +160,7 @@ func (s *storm) group() *Group {
 
 // breakOne ends a node's connections to another one.
 func (s *storm) breakOne() {
-	s.nodes[s.pick(stormNodes)].links.drop(fmt.Sprint("n", s.pick(stormNodes)), math.MaxUint64)
+	s.nodes[s.pick(stormNodes)].host.Disconnect(fmt.Sprint("n", s.pick(stormNodes)), errStorm)
 }
 
 // TestStorm: callbacks fail and panic, services abort, connections break. Every

@@ -3,14 +3,13 @@ package scoll_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/aggregate"
-	"github.com/tributary-fabric/tributary/internal/mesh"
+	"github.com/tributary-fabric/tributary/internal/core/peering"
 )
 
 // TestGreetingTellsOfReboot: without a Liveness a node that calls again in a
@@ -159,27 +158,17 @@ func TestEarlierIncarnationIsGivenUp(t *testing.T) {
 	c := start(t, 1, nil)
 	c.rolls()
 	n := c.nodes[0]
-	later, err := mesh.Listen(t.Context(), mesh.Config{
-		Self: mesh.Peer{Name: "x", Incarnation: 2}, Listen: "127.0.0.1:0", Resolve: c.resolve,
-		GreetWithin: patience, DeadAfter: patience, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer later.Close()
-	_, conn, err := later.Dial(t.Context(), n.Name(), mesh.Urgent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	later := c.forgeIn("x", 2)
+	later.send(n.Name(), []byte("hello"))
 	await(t, "the later one to be heard", func() bool { return n.Counters().Connections == 1 })
 	earlier := c.forge("x") // of incarnation 1
 	defer earlier.close()
-	if _, _, err := earlier.mesh.Dial(t.Context(), n.Name(), mesh.Urgent); !errors.Is(err, mesh.ErrEarlier) {
+	if err := earlier.try(n.Name(), []byte("hello")); !errors.Is(err, peering.ErrOutdated) {
 		t.Errorf("the earlier one is spoken to: %v", err)
 	}
-	conn.Close()
+	later.close()
 	await(t, "the later one to be gone", func() bool { return n.Counters().Connections == 0 })
-	_, err = c.tryGroup(0, scoll.GroupSpec{Targets: []scoll.Target{{Node: n.Name(), Tags: []scoll.Tag{{1}}}, {Node: "x", Tags: []scoll.Tag{{1}}}}})
+	_, err := c.tryGroup(0, scoll.GroupSpec{Targets: []scoll.Target{{Node: n.Name(), Tags: []scoll.Tag{{1}}}, {Node: "x", Tags: []scoll.Tag{{1}}}}})
 	if m := missing(t, err); m != (scoll.Missing{Node: "x", Nodes: 1, Status: scoll.StatusOutdated}) || len(earlier.got) > 0 {
 		t.Errorf("%+v; the earlier one has got %d messages", m, len(earlier.got))
 	}

@@ -58,7 +58,6 @@ var house = map[place]Floor{
 	"internal/p4rt/...":      Drivers,
 	"internal/dataplane/...": Drivers,
 	"internal/transport/...": Drivers,
-	"internal/mesh":          Drivers,
 	"internal/peer":          Drivers,
 	"internal/netlab":        Drivers,
 	"internal/loopback":      Drivers,

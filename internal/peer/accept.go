@@ -50,7 +50,11 @@ func (c *Conn) answer() {
 	c.close(err)
 	h.leave(c, c.why(err))
 	if h.ctx.Err() == nil && c.peer.Name == "" {
-		h.cfg.Log.Info("a call was not taken", slog.Any("from", c.raw.RemoteAddr()), slog.Any("error", c.why(err)))
+		level := slog.LevelInfo
+		if errors.Is(err, peering.ErrOutdated) {
+			level = slog.LevelWarn // this host's incarnation, or the other's, is no good
+		}
+		h.cfg.Log.Log(h.ctx, level, "a call was not taken", slog.Any("from", c.raw.RemoteAddr()), slog.Any("error", c.why(err)))
 	}
 }
 

@@ -37,26 +37,29 @@ func (b *Burst) Hold() { b.holds.Add(1) }
 
 // Release ends a hold: frames in it are not to be looked at any more.
 func (b *Burst) Release() {
+	spare := b.spare // while it is this reader's for sure
 	switch b.holds.Add(-1) {
 	case 0:
 		b.pool.put(b)
 	case 1:
-		b.reclaim() // the reader has it, perhaps
+		b.reclaim(spare) // the reader has it, perhaps
 	}
 }
 
 // park is for the reader, while nothing comes: it finds the burst again by spare, unless
 // nobody else holds it. An idle connection has no memory.
 func (b *Burst) park() {
-	b.spare.Store(b)
+	spare := b.spare
+	spare.Store(b)
 	if b.holds.Load() == 1 {
-		b.reclaim()
+		b.reclaim(spare)
 	}
 }
 
-// reclaim takes the burst from a reader that has parked it.
-func (b *Burst) reclaim() {
-	if b.spare != nil && b.spare.CompareAndSwap(b, nil) {
+// reclaim takes the burst from a reader that has parked it. If by now it is another's, who
+// parks it while others hold it, that one gets a new one: no harm.
+func (b *Burst) reclaim(spare *atomic.Pointer[Burst]) {
+	if spare.CompareAndSwap(b, nil) {
 		b.Release()
 	}
 }

@@ -32,7 +32,7 @@
 //
 // A frame begins at a multiple of 8 bytes of its connection, big-endian:
 //
-//	4   length of the payload, at least 1
+//	4   length of the payload
 //	1   service; 0: the connection itself
 //	3   stream: the service's own number
 //	n   payload

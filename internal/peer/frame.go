@@ -49,8 +49,8 @@ func parse(b []byte, most int) (s Service, f Frame, size int, ok bool, err error
 		return 0, Frame{}, HeadSize, false, nil
 	}
 	n := int(binary.BigEndian.Uint32(b))
-	if n == 0 || n > most {
-		return 0, Frame{}, 0, false, fmt.Errorf("%w: of %d bytes, want 1 to %d", ErrFrame, n, most)
+	if n > most {
+		return 0, Frame{}, 0, false, fmt.Errorf("%w: of %d bytes, want at most %d", ErrFrame, n, most)
 	}
 	word := binary.BigEndian.Uint32(b[4:])
 	size = padded(n)

@@ -67,6 +67,12 @@ type Counters struct {
 	BurstBytes int // of Bursts
 }
 
+// Unsound returns how many calls were not taken: malformed, refused, too slow, evicted
+// by others, or gone before they had said what they want.
+func (c *Counters) Unsound() uint64 {
+	return c.Malformed + c.Refused + c.Slow + c.Evicted + c.Vanished
+}
+
 // Listen makes this process reachable for others. Errors are ErrConfig, ErrPlaintext, or
 // that it cannot listen.
 func Listen(ctx context.Context, c Config) (*Host, error) {
@@ -229,6 +235,17 @@ func (h *Host) Release(host string, class Class) {
 // an earlier one is not spoken to any more.
 func (h *Host) Learn(host string, incarnation uint64) {
 	h.post(peering.Input{Kind: peering.Learned, Peer: host, Incarnation: incarnation})
+}
+
+// Disconnect ends all connections with a host. What is to be sent makes new ones.
+func (h *Host) Disconnect(host string, why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.conns {
+		if c.lane != nil && c.lane.peer == host {
+			c.close(why)
+		}
+	}
 }
 
 // Counters returns the host's counters.

@@ -65,8 +65,8 @@ func (q *queue) isEmpty() bool { return len(q.out) == q.sent && len(q.lent) == 0
 // ErrFrame or ErrClosed: then the frame is not sent, and its number not told.
 func (l *Lane) Send(s *Send) error {
 	n := len(s.Head) + len(s.Body)
-	if n == 0 || n > frameMost[l.class] {
-		return fmt.Errorf("%w: of %d bytes, want 1 to %d", ErrFrame, n, frameMost[l.class])
+	if n > frameMost[l.class] {
+		return fmt.Errorf("%w: of %d bytes, want at most %d", ErrFrame, n, frameMost[l.class])
 	}
 	l = l.lock()
 	defer l.mu.Unlock()

@@ -35,7 +35,7 @@
 // # Who is there
 //
 // A greeting names both hosts and both incarnations. One that is for another host, or
-// for another incarnation of this one, from a host that the certificate does not name,
+// for a later incarnation than this one's, from a host that the certificate does not name,
 // or in an earlier incarnation than is known, is refused. A later incarnation closes
 // the connections of the earlier one. Incarnations that are known by greetings alone,
 // without certificates, are forgotten a while after the last connection: nobody can

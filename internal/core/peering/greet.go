@@ -75,8 +75,8 @@ func (c *Core) objection(in *Input) (greeting.Code, error) {
 		return greeting.Refuse, fmt.Errorf("%w: %q, in incarnation %d; the caller is in %d", ErrName, c.cfg.Name, c.cfg.Incarnation, g.Incarnation)
 	case !exists:
 		return greeting.Refuse, fmt.Errorf("%w: %d", ErrClass, g.Class)
-	case g.Wanted != 0 && g.Wanted != c.cfg.Incarnation:
-		return greeting.Restarted, fmt.Errorf("%w: %q is in incarnation %d, wanted is %d", ErrRestarted, c.cfg.Name, c.cfg.Incarnation, g.Wanted)
+	case g.Known > c.cfg.Incarnation:
+		return greeting.Former, fmt.Errorf("%w: %q in incarnation %d is known in %d: it has to begin with a larger one", ErrOutdated, c.cfg.Name, c.cfg.Incarnation, g.Known)
 	case g.Incarnation < known:
 		return greeting.Outdated, fmt.Errorf("%w: %q is known in incarnation %d, after %d", ErrOutdated, g.From, known, g.Incarnation)
 	case c.taken >= c.cfg.Connections:

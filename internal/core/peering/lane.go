@@ -172,19 +172,10 @@ func (c *Core) dial(p *peer, class uint8, ticket uint64) *conn {
 	k := &conn{id: Dialled | ID(c.calls), peer: p, class: class, call: c.calls, ticket: ticket, until: c.now.Add(c.cfg.GreetWithin)}
 	c.add(k)
 	c.act(Action{Do: Dial, ID: k.id, Peer: p.name, Class: class, Ticket: ticket, Greeting: greeting.Greeting{
-		Class: class, From: c.cfg.Name, Incarnation: c.cfg.Incarnation, To: p.name, Wanted: wantedOf(p),
+		Class: class, From: c.cfg.Name, Incarnation: c.cfg.Incarnation, To: p.name, Known: p.incarnation,
 		Call: k.call, Accepted: p.lanes[class].accepted,
 	}})
 	return k
-}
-
-// wantedOf returns the incarnation of a host that is wanted: any, unless who
-// watches hosts has told.
-func wantedOf(p *peer) uint64 {
-	if p.isLearned {
-		return p.incarnation
-	}
-	return 0
 }
 
 // failed takes that a call, which is dropped already, came to nothing.
@@ -222,11 +213,8 @@ func (p *peer) errorOf(a *greeting.Answer) error {
 	switch a.Code {
 	case greeting.Outdated:
 		return fmt.Errorf("%w: %w: %s", ErrRefused, ErrOutdated, a.Reason)
-	case greeting.Restarted:
-		if a.Incarnation < p.incarnation {
-			return errIncarnation(ErrOutdated, p.name, a.Incarnation, p.incarnation)
-		}
-		return fmt.Errorf("%w: %w: %s", ErrRefused, ErrRestarted, a.Reason)
+	case greeting.Former:
+		return errIncarnation(ErrOutdated, p.name, a.Incarnation, p.incarnation)
 	case greeting.Busy:
 		return fmt.Errorf("%w: %w: %s", ErrRefused, ErrBusy, a.Reason)
 	default:
@@ -254,9 +242,6 @@ func (c *Core) answered(k *conn, a *greeting.Answer) {
 	case a.Code != greeting.Accept:
 		err := p.errorOf(a)
 		c.close(k, err)
-		if a.Code == greeting.Restarted && a.Incarnation > p.incarnation {
-			c.meet(p, a.Incarnation)
-		}
 		c.failed(k, err)
 		return
 	case a.Incarnation < p.incarnation:

@@ -34,7 +34,7 @@ func newTrial(change func(*Config)) *trial {
 // do runs commands: a verb, a connection or a host, and fields.
 //
 //	arrive ID SOURCE      spoke ID      verified ID      end ID      finished ID
-//	greet ID from=b inc=5 class=0 call=1 accepted=0 to=a wanted=0 cert=b
+//	greet ID from=b inc=5 class=0 call=1 accepted=0 to=a known=0 cert=b
 //	malformed ID
 //	answer ID CODE inc=5
 //	sample ID heard=1s used=1s deaf
@@ -95,12 +95,12 @@ func (t *trial) one(words []string) string {
 		in = Input{Kind: Greeted, ID: idOf(words[1]), Err: ErrMalformed}
 	case "greet":
 		in = Input{Kind: Greeted, ID: idOf(words[1]), Peer: field("cert", field("from", "b")), Greeting: greeting.Greeting{
-			From: field("from", "b"), Incarnation: number("inc", 5), To: field("to", "a"), Wanted: number("wanted", 0),
+			From: field("from", "b"), Incarnation: number("inc", 5), To: field("to", "a"), Known: number("known", 0),
 			Class: uint8(number("class", 0)), Call: number("call", 1), Accepted: number("accepted", 0),
 		}}
 	case "answer":
 		codes := map[string]greeting.Code{"accept": greeting.Accept, "refuse": greeting.Refuse, "outdated": greeting.Outdated,
-			"duplicate": greeting.Duplicate, "restarted": greeting.Restarted, "busy": greeting.Busy}
+			"duplicate": greeting.Duplicate, "former": greeting.Former, "busy": greeting.Busy}
 		in = Input{Kind: Answered, ID: idOf(words[1]), Answer: greeting.Answer{Code: codes[words[2]], Incarnation: number("inc", 5), Reason: "so it says"}}
 	case "sample":
 		in = Input{Kind: Sampled, ID: idOf(words[1]), Sample: Sample{Heard: span(field("heard", "0s")), Used: span(field("used", "0s")), Deaf: words[len(words)-1] == "deaf"}}
@@ -163,14 +163,14 @@ func (t *trial) pass(d time.Duration) string {
 	}
 }
 
-var codeNames = map[greeting.Code]string{greeting.Refuse: "for good", greeting.Outdated: "outdated", greeting.Duplicate: "duplicate", greeting.Restarted: "restarted", greeting.Busy: "busy"}
+var codeNames = map[greeting.Code]string{greeting.Refuse: "for good", greeting.Outdated: "outdated", greeting.Duplicate: "duplicate", greeting.Former: "former", greeting.Busy: "busy"}
 
 func (a *Action) String() string {
 	lane := fmt.Sprintf("%s/%d", a.Peer, a.Class)
 	switch a.Do {
 	case Dial:
 		g := &a.Greeting
-		return fmt.Sprintf("dial %v %s wanted=%d accepted=%d", a.ID, lane, g.Wanted, g.Accepted)
+		return fmt.Sprintf("dial %v %s known=%d accepted=%d", a.ID, lane, g.Known, g.Accepted)
 	case Accept:
 		return fmt.Sprintf("accept %v %s inc=%d", a.ID, lane, a.Incarnation)
 	case Use:

@@ -8,7 +8,8 @@
 //	1       class of the connection
 //	2       0
 //	8       incarnation of the caller
-//	8       incarnation of the host that is wanted; 0: any
+//	8       latest incarnation of the host that is wanted, which the caller
+//	        knows; 0: none
 //	8       number of the call: rises with every call of the caller's
 //	8       number of the last call of the other host that the caller has
 //	        accepted in this class; 0: none

@@ -41,7 +41,7 @@ type Greeting struct {
 	From        string // name of the caller
 	Incarnation uint64 // of the caller
 	To          string // name of the host that is wanted
-	Wanted      uint64 // its incarnation; 0: any
+	Known       uint64 // the latest incarnation of it that the caller knows; 0: none
 	Call        uint64 // number of the call
 	Accepted    uint64 // last call of the other's that the caller has accepted; 0: none
 }
@@ -49,7 +49,7 @@ type Greeting struct {
 // Append appends the greeting as it is sent. Names have 1 to MaxName bytes.
 func (g *Greeting) Append(b []byte) []byte {
 	b = append(append(b, magic...), Version, g.Class, 0, 0)
-	for _, n := range [...]uint64{g.Incarnation, g.Wanted, g.Call, g.Accepted} {
+	for _, n := range [...]uint64{g.Incarnation, g.Known, g.Call, g.Accepted} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	for _, name := range [...]string{g.From, g.To} {
@@ -79,7 +79,7 @@ func Read(r io.Reader) (Greeting, error) {
 		return Greeting{}, fmt.Errorf("%w: reserved bytes are set", ErrMalformed)
 	}
 	number := func(i int) uint64 { return binary.BigEndian.Uint64(b[headSize+3+8*i:]) }
-	g := Greeting{Class: b[headSize], Incarnation: number(0), Wanted: number(1), Call: number(2), Accepted: number(3)}
+	g := Greeting{Class: b[headSize], Incarnation: number(0), Known: number(1), Call: number(2), Accepted: number(3)}
 	var err error
 	if g.From, err = text(r); err != nil {
 		return Greeting{}, err
@@ -102,7 +102,7 @@ const (
 	Refuse    Code = 1 // for good: the reason says why
 	Outdated  Code = 2 // the caller's incarnation is earlier than one that is known
 	Duplicate Code = 3 // the other connection between the two is used
-	Restarted Code = 4 // the host that was wanted is in another incarnation
+	Former    Code = 4 // the answering host is in an earlier incarnation than the caller knows
 	Busy      Code = 5 // for now: too many connections
 	codes     Code = 6
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var sound = Greeting{Class: 2, From: "b", Incarnation: 5, To: "a", Wanted: 6, Call: 7, Accepted: 8}
+var sound = Greeting{Class: 2, From: "b", Incarnation: 5, To: "a", Known: 6, Call: 7, Accepted: 8}
 
 // TestGoldenBytes: the bytes of a greeting and of answers.
 func TestGoldenBytes(t *testing.T) {
