@@ -145,9 +145,12 @@ func (d *directory) resolve(name string) (string, error) {
 	return "", fmt.Errorf("%s is not in the list of members", name)
 }
 
-// scollMember starts a member that finds the others in d.
+// scollMember starts a member that finds the others in d. Without certificates it is
+// for networks of one's own, such as namespaces.
 func scollMember(name, listen string, d *directory, tls *scoll.TLS) (*broadcast.Member, error) {
-	return broadcast.Start(scoll.Config{Node: name, Listen: listen, RoundTrip: time.Second, TLS: tls, Resolve: d.resolve})
+	return broadcast.Start(scoll.Config{
+		Node: name, Listen: listen, RoundTrip: time.Second, TLS: tls, AllowPlaintext: true, Resolve: d.resolve,
+	})
 }
 
 // leave closes a member, for which it has a moment.

@@ -18,7 +18,7 @@
 //
 // A connection has a class; what travels in one never waits for what travels in
 // another, since each is a TCP connection of its own, made when there is something to
-// send (decision 33). Control, Data and Large are shared by the frames of all
+// send (decision 34). Control, Data and Large are shared by the frames of all
 // services; in Bulk every call is a connection of its own, whose bytes are its
 // service's business.
 //

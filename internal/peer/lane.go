@@ -37,7 +37,7 @@ type Lane struct {
 
 // queue is what waits to be sent.
 type queue struct {
-	out  []byte // frames, copied
+	out  buffer // frames, copied
 	sent int    // of out
 	mark []mark // of frames in out
 	lent []lent // of class Large, in place of out
@@ -59,7 +59,7 @@ type lent struct {
 	number  uint64
 }
 
-func (q *queue) isEmpty() bool { return len(q.out) == q.sent && len(q.lent) == 0 && len(q.mark) == 0 }
+func (q *queue) isEmpty() bool { return len(q.out.b) == q.sent && len(q.lent) == 0 && len(q.mark) == 0 }
 
 // Send lays a frame behind those that wait; Flush sends it. The error wraps ErrFull,
 // ErrFrame or ErrClosed: then the frame is not sent, and its number not told.
@@ -95,14 +95,12 @@ func (q *queue) put(class Class, s *Send) {
 		q.size += padded(len(s.Body))
 		return
 	}
-	if q.out == nil {
-		q.out = *queues.Get().(*[]byte)
-	}
-	before := len(q.out)
-	q.out = appendFrame(q.out, s.Service, s.Stream, s.Head, s.Body)
-	q.size += len(q.out) - before
+	q.out.lend()
+	before := len(q.out.b)
+	q.out.b = appendFrame(q.out.b, s.Service, s.Stream, s.Head, s.Body)
+	q.size += len(q.out.b) - before
 	if s.Number != 0 {
-		q.mark = append(q.mark, mark{s.Service, s.Number, len(q.out)})
+		q.mark = append(q.mark, mark{s.Service, s.Number, len(q.out.b)})
 	}
 }
 
@@ -151,10 +149,10 @@ func (l *Lane) Flush(s Service, numbers []uint64) []uint64 {
 // tryQueue writes as much as the kernel takes. The caller holds the lane's lock.
 func (c *Conn) tryQueue(s Service, numbers []uint64) ([]uint64, error) {
 	q := &c.queue
-	if len(q.out) == q.sent && len(q.mark) == 0 {
+	if len(q.out.b) == q.sent && len(q.mark) == 0 {
 		return numbers, nil
 	}
-	n, err := c.tryWrite(q.out[q.sent:])
+	n, err := c.tryWrite(q.out.b[q.sent:])
 	if err != nil {
 		return numbers, err
 	}
@@ -173,9 +171,9 @@ func (c *Conn) tryQueue(s Service, numbers []uint64) ([]uint64, error) {
 		done++
 	}
 	q.mark = q.mark[:copy(q.mark, q.mark[done:])]
-	if q.sent == len(q.out) {
-		recycle(q.out)
-		q.out, q.sent = nil, 0
+	if q.sent == len(q.out.b) {
+		q.out.release()
+		q.sent = 0
 	}
 	return numbers, nil
 }
@@ -216,7 +214,7 @@ func (c *Conn) work() {
 // write writes what waits until nothing does.
 func (c *Conn) write() {
 	l := c.lane
-	var out []byte
+	var out buffer
 	var marks []mark
 	for {
 		l.mu.Lock()
@@ -243,15 +241,15 @@ func (c *Conn) write() {
 			}
 			continue
 		}
-		out, q.out = q.out, nil
+		out, q.out = q.out, buffer{}
 		sent := q.sent
 		marks, q.mark = q.mark, marks[:0]
 		q.size, q.sent = 0, 0
 		l.mu.Unlock()
-		err := c.writeAll(out[sent:])
+		err := c.writeAll(out.b[sent:])
 		c.wrote(err)
 		c.host.tell(marks, c.told(err))
-		recycle(out)
+		out.release()
 	}
 }
 
@@ -368,7 +366,11 @@ func (l *Lane) use(c *Conn) {
 	// What was to be answered on it before is behind what waits.
 	own := c.queue
 	c.queue, l.queue = l.queue, queue{}
-	c.queue.out = append(c.queue.out, own.out[own.sent:]...)
+	if rest := own.out.b[own.sent:]; len(rest) > 0 {
+		c.queue.out.lend()
+		c.queue.out.b = append(c.queue.out.b, rest...)
+	}
+	own.out.release()
 	c.queue.lent = append(c.queue.lent, own.lent...)
 	c.queue.size += own.size
 	c.work()
@@ -438,5 +440,5 @@ func (q *queue) fail(h *Host, why error) {
 		}
 	}
 	h.tell(q.mark, why)
-	recycle(q.out)
+	q.out.release()
 }

@@ -67,10 +67,12 @@ func TestReader(t *testing.T) {
 		all = appendFrame(all, testService, 0, nil, b)
 	}
 	for name, r := range map[string]func() io.Reader{
-		"whole":      func() io.Reader { return bytes.NewReader(all) },
-		"halves":     func() io.Reader { return iotest.HalfReader(bytes.NewReader(all)) },
-		"data, EOF":  func() io.Reader { return iotest.DataErrReader(bytes.NewReader(all)) },
-		"with a cut": func() io.Reader { return io.MultiReader(bytes.NewReader(all[:len(all)-5]), bytes.NewReader(all[len(all)-5:])) },
+		"whole":     func() io.Reader { return bytes.NewReader(all) },
+		"halves":    func() io.Reader { return iotest.HalfReader(bytes.NewReader(all)) },
+		"data, EOF": func() io.Reader { return iotest.DataErrReader(bytes.NewReader(all)) },
+		"with a cut": func() io.Reader {
+			return io.MultiReader(bytes.NewReader(all[:len(all)-5]), bytes.NewReader(all[len(all)-5:]))
+		},
 	} {
 		for _, keeps := range []bool{false, true} {
 			got, err := received(t, Large, r(), keeps)

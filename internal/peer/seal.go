@@ -32,7 +32,7 @@ type seal struct {
 
 	mu      sync.Mutex
 	isHeld  bool // writes go to memory
-	out     []byte
+	out     buffer
 	written int // of out
 }
 
@@ -106,10 +106,8 @@ func (s *seal) Write(b []byte) (int, error) {
 	if !s.isHeld {
 		return s.Conn.Write(b)
 	}
-	if s.out == nil {
-		s.out = *queues.Get().(*[]byte)
-	}
-	s.out = append(s.out, b...)
+	s.out.lend()
+	s.out.b = append(s.out.b, b...)
 	return len(b), nil
 }
 
@@ -124,25 +122,25 @@ func (s *seal) hold() {
 func (s *seal) unsent() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.out) - s.written
+	return len(s.out.b) - s.written
 }
 
 // try writes as much as the kernel takes.
 func (s *seal) try(w *TryWriter) (left int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.out) > s.written {
+	if len(s.out.b) > s.written {
 		var n int
-		n, err = w.Write(s.out[s.written:])
+		n, err = w.Write(s.out.b[s.written:])
 		s.took(n)
 	}
-	return len(s.out) - s.written, err
+	return len(s.out.b) - s.written, err
 }
 
 func (s *seal) took(n int) {
-	if s.written += n; s.written == len(s.out) && s.out != nil {
-		recycle(s.out)
-		s.out, s.written = nil, 0
+	if s.written += n; s.written == len(s.out.b) {
+		s.out.release()
+		s.written = 0
 	}
 }
 
@@ -150,7 +148,7 @@ func (s *seal) took(n int) {
 func (s *seal) push(within time.Duration) error {
 	for {
 		s.mu.Lock()
-		out := s.out[s.written:]
+		out := s.out.b[s.written:]
 		s.mu.Unlock()
 		if len(out) == 0 {
 			return nil
@@ -170,11 +168,27 @@ func (s *seal) push(within time.Duration) error {
 var queues = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
 
 // keepQueue is the most memory of a queue that is kept.
-const keepQueue = 1 << 20
+const keepQueue = 4 << 20
 
-func recycle(b []byte) {
-	if cap(b) > 0 && cap(b) <= keepQueue {
-		b = b[:0]
-		queues.Put(&b)
+// buffer is memory of queues. Its zero value has none.
+type buffer struct {
+	b   []byte
+	box *[]byte // where b was lent from
+}
+
+// lend gives it memory, if it has none.
+func (b *buffer) lend() {
+	if b.box == nil {
+		b.box = queues.Get().(*[]byte)
+		b.b = *b.box
 	}
+}
+
+// release gives the memory back.
+func (b *buffer) release() {
+	if b.box != nil && cap(b.b) <= keepQueue {
+		*b.box = b.b[:0]
+		queues.Put(b.box)
+	}
+	*b = buffer{}
 }
