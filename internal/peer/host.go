@@ -232,8 +232,19 @@ func (h *Host) Release(host string, class Class) {
 }
 
 // Learn tells in which incarnation a host is, by the word of who watches hosts: who has
-// an earlier one is not spoken to any more.
+// an earlier one is not spoken to any more when Learn has returned.
 func (h *Host) Learn(host string, incarnation uint64) {
+	h.mu.Lock()
+	var lanes [Bulk]*Lane
+	for class := range lanes {
+		lanes[class] = h.lanes[laneKey{host, Class(class)}]
+	}
+	h.mu.Unlock()
+	for _, l := range lanes {
+		if l != nil {
+			l.part(incarnation)
+		}
+	}
 	h.post(peering.Input{Kind: peering.Learned, Peer: host, Incarnation: incarnation})
 }
 

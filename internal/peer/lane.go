@@ -104,10 +104,14 @@ func (q *queue) put(class Class, s *Send) {
 	}
 }
 
-// lock locks the lane that has l's place.
+// lock locks the lane that has l's place. A connection that is closed is not its any
+// more, though its reader has not noticed yet: what were written on it would be lost.
 func (l *Lane) lock() *Lane {
 	for {
 		l.mu.Lock()
+		if l.conn != nil && l.conn.reason.Load() != nil {
+			l.conn = nil
+		}
 		if !l.isGone {
 			return l
 		}
@@ -409,6 +413,16 @@ func (l *Lane) lose(c *Conn, why error) {
 	l.mu.Unlock()
 	failed.fail(l.host, why)
 	l.host.forget(l)
+}
+
+// part ends a connection with an incarnation of the host before one.
+func (l *Lane) part(before uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil && l.conn.peer.Incarnation < before {
+		l.conn.close(peering.ErrRestarted)
+		l.conn = nil
+	}
 }
 
 // waits reports that something waits for a connection.

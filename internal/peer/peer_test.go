@@ -341,3 +341,20 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestLearn: what is sent once it is known that a host has started again goes to its
+// later life alone, also where the connection with the earlier one stands.
+func TestLearn(t *testing.T) {
+	w := newTown()
+	a, _ := w.settle(t, "a", 1, nil)
+	_, earlier := w.settle(t, "b", 1, nil)
+	send(t, a, "b", Control, 0, "one", 0)
+	await(t, "the first life", func() bool { return len(earlier.frames()) == 1 })
+	_, later := w.settle(t, "b", 2, nil)
+	a.Learn("b", 2)
+	send(t, a, "b", Control, 0, "two", 1)
+	await(t, "the second life", func() bool { return len(later.frames()) == 1 })
+	if got := earlier.frames(); len(got) != 1 {
+		t.Errorf("the first life got %q", got)
+	}
+}

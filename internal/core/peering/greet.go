@@ -111,7 +111,6 @@ func (c *Core) meet(p *peer, incarnation uint64) {
 		return
 	}
 	c.counters.Restarts++
-	c.act(Action{Do: Restarted, Peer: p.name, Before: before, Incarnation: incarnation})
 	for _, k := range slices.Clone(p.conns) {
 		if k.incarnation == 0 || k.incarnation >= incarnation {
 			continue
@@ -123,6 +122,8 @@ func (c *Core) meet(p *peer, incarnation uint64) {
 		}
 		c.close(k, errIncarnation(ErrRestarted, p.name, k.incarnation, incarnation))
 	}
+	// Only now: who is told sends to the later one.
+	c.act(Action{Do: Restarted, Peer: p.name, Before: before, Incarnation: incarnation})
 	for i := range p.lanes {
 		l := &p.lanes[i]
 		l.accepted, l.failures = 0, 0
