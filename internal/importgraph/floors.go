@@ -41,6 +41,7 @@ func (p place) holds(path string) bool {
 // longer one of these before a shorter.
 var house = map[place]Floor{
 	"cmd/...":                Commands,
+	"examples/...":           Commands,
 	"mininet/peers":          Commands,
 	"internal/embedded":      Whole,
 	"internal/picture/...":   Whole,

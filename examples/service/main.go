@@ -1,0 +1,137 @@
+// Command service is a service that uses all three: membership tells where its
+// servers are, a server collective has all of them run a job, and the job is an
+// allreduce among them. Four servers run in this process.
+//
+//	go run ./examples/service
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/hostlib/membership"
+	"github.com/tributary-fabric/tributary/hostlib/scoll"
+	"github.com/tributary-fabric/tributary/hostlib/scoll/aggregate"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+const servers = 4
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	var first *membership.Node
+	var service *scoll.Service // of the first
+	var seeds []string
+	for i := range servers {
+		name := fmt.Sprintf("server-%d", i)
+		node, err := membership.Join(ctx, membership.Config{Name: name, Bootstrap: seeds})
+		if err != nil {
+			return err
+		}
+		defer node.Close()
+		host, err := hostlib.Join(ctx, name, hostlib.WithMembership(node))
+		if err != nil {
+			return err
+		}
+		defer host.Close()
+		collectives, err := scoll.Start(scoll.Config{Node: name, Liveness: node, Resolve: func(other string) (string, error) {
+			address, _, err := node.Attribute(ctx, other, "collectives")
+			return string(address), err
+		}})
+		if err != nil {
+			return err
+		}
+		defer collectives.Close(ctx)
+		job := func(r *scoll.Request) (code uint32, text string) {
+			if err := sum(ctx, host, float64(i), string(r.Payload())); err != nil {
+				return 1, err.Error()
+			}
+			return 0, ""
+		}
+		registered, err := collectives.Register(1, scoll.Statuses(0, job, report))
+		if err != nil {
+			return err
+		}
+		for key, address := range map[string]string{"host": host.Addr(), "collectives": collectives.Addr()} {
+			if err := node.Set(ctx, key, []byte(address)); err != nil {
+				return err
+			}
+		}
+		if i == 0 {
+			first, service, seeds = node, registered, []string{node.Addr().String()}
+		}
+	}
+	return runJob(ctx, first, service)
+}
+
+// runJob waits until all servers have said where they are, and has them run the job.
+func runJob(ctx context.Context, zone *membership.Node, service *scoll.Service) error {
+	hosts, targets := []string{}, []scoll.Target{}
+	attributes := zone.AttributeWatcher()
+	defer attributes.Close()
+	for said := 0; said < 2*servers; {
+		changes, err := attributes.Next(ctx)
+		if err != nil {
+			return err
+		}
+		said += len(changes)
+		for _, change := range changes {
+			if change.Key == "host" {
+				hosts = append(hosts, change.Node+"="+string(change.Value))
+				targets = append(targets, scoll.Target{Node: change.Node, Tags: []scoll.Tag{{}}})
+			}
+		}
+	}
+	sent := make(chan error, 1)
+	err := service.CreateGroup(scoll.GroupSpec{Name: "all", Targets: targets}, func(group *scoll.Group, err error) {
+		var request *scoll.Request
+		if err == nil {
+			request, err = group.NewRequest(scoll.Broadcast{Payload: []byte(strings.Join(hosts, ","))})
+		}
+		if err == nil {
+			err = request.Send()
+		}
+		if err == nil {
+			<-request.Done() // report has run
+			err = request.Err()
+		}
+		sent <- err
+	})
+	if err != nil {
+		return err
+	}
+	return <-sent
+}
+
+// sum is the job: it runs on every server.
+func sum(ctx context.Context, host *hostlib.Host, value float64, list string) error {
+	var members []hostlib.Member
+	for entry := range strings.SplitSeq(list, ",") {
+		name, address, _ := strings.Cut(entry, "=")
+		members = append(members, hostlib.Member{Host: name, Addr: address})
+	}
+	comm, err := host.Communicator(ctx, "job", members)
+	if err != nil {
+		return err
+	}
+	v := []float64{value}
+	if _, err := hostlib.Allreduce(ctx, comm, reduce.Sum, v, v); err != nil {
+		return err
+	}
+	fmt.Println(host.Name(), "has the sum", v[0])
+	return comm.Leave(ctx)
+}
+
+// report runs on the server that sent the request, with the replies of all.
+func report(_ *scoll.Request, all *aggregate.Statuses) {
+	fmt.Println(all.Succeeded(), "servers ran the job,", all.Failed(), "failed")
+}
