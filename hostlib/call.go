@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/peering"
+	"github.com/tributary-fabric/tributary/internal/peer"
 )
 
 const (
@@ -127,8 +130,7 @@ func (l *link) missing() string {
 var errRefused = errors.New("refused")
 
 func (l *link) greet(ctx context.Context) (net.Conn, error) {
-	d := net.Dialer{Timeout: dialTimeout, KeepAliveConfig: keepAlive}
-	conn, err := d.DialContext(ctx, "tcp", l.c.members[l.peer].Addr)
+	conn, err := l.c.host.dial(ctx, l.c.members[l.peer])
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +147,17 @@ func (l *link) greet(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	return conn, nil
+}
+
+// dial connects to a member's host.
+func (h *Host) dial(ctx context.Context, m Member) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	_, conn, err := h.peers.Dial(ctx, m.Host, peer.Tree, m.Addr)
+	if errors.Is(err, peering.ErrRefused) && !errors.Is(err, peering.ErrBusy) {
+		return nil, fmt.Errorf("%w: %w", errRefused, err)
+	}
+	return conn, err
 }
 
 // introduce greets the parent and hears its answer, for which it may take its

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/peer"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -223,7 +225,7 @@ func TestNoGoroutineIsLeftBehind(t *testing.T) {
 	until(within(t), t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// dialHost connects to a host as another member would.
+// dialHost connects to a host as h1 would.
 func dialHost(t *testing.T, h *Host, say []byte) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", h.Addr())
@@ -233,6 +235,13 @@ func dialHost(t *testing.T, h *Host, say []byte) net.Conn {
 	t.Cleanup(func() { _ = conn.Close() })
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
+	}
+	g := greeting.Greeting{Class: uint8(peer.Tree), From: "h1", Incarnation: uint64(time.Now().UnixNano()), To: h.Name(), Call: 1}
+	if _, err := conn.Write(g.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := greeting.ReadAnswer(conn); err != nil || a.Code != greeting.Accept {
+		t.Fatalf("h1 is answered by %+v, %v", a, err)
 	}
 	if _, err := conn.Write(say); err != nil {
 		t.Fatal(err)
@@ -425,7 +434,7 @@ func TestParentOfAnotherKind(t *testing.T) {
 			h.mu.Lock()
 			c := h.names["test"]
 			h.mu.Unlock()
-			return c != nil && strings.Contains(c.missing(), "not of this protocol")
+			return c != nil && strings.Contains(c.missing(), "not of the protocol between hosts")
 		})
 		cancel()
 	}()
@@ -443,7 +452,7 @@ func TestDataAddressFollowsTheListener(t *testing.T) {
 		{":0", "", "0.0.0.0"},
 		{":0", "127.0.0.7", "127.0.0.7"},
 	} {
-		options := []Option{WithListen(c.listen)}
+		options := []Option{WithListen(c.listen), WithPlaintext()}
 		if c.data != "" {
 			options = append(options, WithDataAddress(netip.MustParseAddr(c.data)))
 		}

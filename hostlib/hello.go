@@ -145,6 +145,7 @@ func readHello(r io.Reader) (hello, error) {
 type caller struct {
 	conn  net.Conn
 	hello hello
+	from  string      // the host that it is
 	timer *time.Timer // while it is parked; guarded by Host.mu
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tributary-fabric/tributary/internal/peer"
 )
 
 // Member is one member of a group: a host of the fabric, and where it is to be
@@ -23,15 +25,15 @@ type Member struct {
 
 // Host is this process's place in the fabric: where other members reach it.
 type Host struct {
-	name     string
-	set      settings
-	listener net.Listener
-	data     netip.Addr
-	manager  *control // nil without a manager
+	name    string
+	set     settings
+	peers   *peer.Host // where others reach it, and it them
+	data    netip.Addr
+	manager *control // nil without a manager
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
-	tasks sync.WaitGroup // accept loop, handshakes, communicators
+	tasks sync.WaitGroup // communicators
 
 	unsound atomic.Uint64
 	counts  counts
@@ -67,33 +69,17 @@ func Join(ctx context.Context, name string, options ...Option) (*Host, error) {
 	if name == "" || len(name) > maxName {
 		return nil, fmt.Errorf("hostlib: joining: %w: a host name of %d bytes, want 1 to %d", ErrArgument, len(name), maxName)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
-	if err != nil {
-		return nil, fmt.Errorf("hostlib: joining as %s: %w", name, err)
-	}
 	h := &Host{
-		name: name, set: s, listener: listener,
+		name: name, set: s,
 		comms: map[attempt]*Communicator{}, names: map[string]*Communicator{},
 		parked: map[string][]*caller{},
 	}
 	h.set.log = s.log.With(slog.String("host", name))
-	h.data = s.dataAddress(listener.Addr())
 	h.ctx, h.stop = context.WithCancel(context.Background())
-	if s.manager != "" {
-		encryption, err := s.encryption(name, h.set.log)
-		var m managerClient
-		if err == nil {
-			m, err = dialManager(s.manager, encryption)
-		}
-		if err == nil {
-			h.manager, err = newControl(h.ctx, m)
-		}
-		if err != nil {
-			h.stop()
-			return nil, errors.Join(fmt.Errorf("hostlib: joining as %s: %w", name, err), listener.Close())
-		}
+	if err := h.open(ctx); err != nil {
+		h.stop()
+		return nil, fmt.Errorf("hostlib: joining as %s: %w", name, err)
 	}
-	h.tasks.Go(h.accept)
 	h.tasks.Go(h.restIdle)
 	if s.zone != nil {
 		w := s.zone.Watcher()
@@ -102,35 +88,72 @@ func Join(ctx context.Context, name string, options ...Option) (*Host, error) {
 	return h, nil
 }
 
+// open makes the host reachable, and opens the connection to the manager.
+func (h *Host) open(ctx context.Context) error {
+	source, err := h.set.source(h.name, h.set.log)
+	if err != nil {
+		return err
+	}
+	h.peers, err = peer.Listen(ctx, peer.Config{
+		Name: h.name, Incarnation: uint64(time.Now().UnixNano()), Listen: h.set.listen, Resolve: nowhere,
+		TLS: source, AllowPlaintext: h.set.plaintext, Servers: map[peer.Class]peer.Server{peer.Tree: h.greet},
+		GreetWithin: helloTimeout, DeadAfter: h.set.deadAfter,
+		// A connection for each neighbour in each communicator, many of them at once.
+		Limits: peer.Limits{Pending: 2048, PendingOfSource: 512, Connections: maxParked, Exclusive: maxParked},
+		Log:    h.set.log,
+	})
+	if err != nil {
+		return err
+	}
+	if h.data, err = h.set.dataAddress(h.peers.Addr()); err == nil && h.set.manager != "" {
+		var m managerClient
+		if m, err = dialManager(h.set.manager, encryption(source)); err == nil {
+			h.manager, err = newControl(h.ctx, m)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, h.peers.Close())
+	}
+	return nil
+}
+
+// nowhere resolves no name: members' lists have the addresses.
+func nowhere(host string) (string, error) {
+	return "", fmt.Errorf("%w: no address of %s", ErrArgument, host)
+}
+
 // dataAddress returns the address of the sockets for packets. A listener on
 // all addresses of both families looks the same whatever it was asked for; the
 // sockets are of the family that was, and of IPv4 if none.
-func (s *settings) dataAddress(listens net.Addr) netip.Addr {
+func (s *settings) dataAddress(listens string) (netip.Addr, error) {
 	if s.data.IsValid() {
-		return s.data
+		return s.data, nil
 	}
-	a := listens.(*net.TCPAddr).AddrPort().Addr().Unmap()
-	if !a.IsUnspecified() {
-		return a
+	at, err := netip.ParseAddrPort(listens)
+	if a := at.Addr().Unmap(); err != nil || !a.IsUnspecified() {
+		return a, err
 	}
 	if asked, err := netip.ParseAddrPort(s.listen); err == nil {
-		return asked.Addr()
+		return asked.Addr(), nil
 	}
-	return netip.IPv4Unspecified()
+	return netip.IPv4Unspecified(), nil
 }
 
 // Name returns the host's name.
 func (h *Host) Name() string { return h.name }
 
 // Addr returns the TCP address on which other members reach this host.
-func (h *Host) Addr() string { return h.listener.Addr().String() }
+func (h *Host) Addr() string { return h.peers.Addr() }
 
 // Member returns this host as the lists of members name it.
 func (h *Host) Member() Member { return Member{Host: h.name, Addr: h.Addr()} }
 
 // Unsound returns how many connections were ended because they did not begin
 // with a sound greeting.
-func (h *Host) Unsound() uint64 { return h.unsound.Load() }
+func (h *Host) Unsound() uint64 {
+	k := h.peers.Counters()
+	return h.unsound.Load() + k.Unsound()
+}
 
 // Close ends every communicator that was not left, for all its members, and
 // leaves the fabric. Communicators that were left have told their neighbours,
@@ -152,7 +175,7 @@ func (h *Host) close() error {
 		<-c.done
 	}
 	h.stop()
-	err := h.listener.Close()
+	err := h.peers.Close()
 	h.closeParked()
 	h.tasks.Wait()
 	if h.manager != nil {
@@ -161,29 +184,9 @@ func (h *Host) close() error {
 	return err
 }
 
-// accept takes connections from other members until the host is closed.
-func (h *Host) accept() {
-	for {
-		conn, err := h.listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			h.set.log.Warn("cannot accept a connection", slog.Any("error", err))
-			select {
-			case <-h.ctx.Done():
-				return
-			case <-time.After(50 * time.Millisecond): // out of descriptors, say
-			}
-			continue
-		}
-		h.tasks.Go(func() { h.greet(conn) })
-	}
-}
-
 // greet reads what a caller wants and hands its connection to the
 // communicator, or keeps it until this host makes that communicator.
-func (h *Host) greet(conn net.Conn) {
+func (h *Host) greet(from peer.Peer, conn net.Conn) (kept bool) {
 	undo := context.AfterFunc(h.ctx, func() { conn.Close() })
 	defer undo()
 	_ = conn.SetDeadline(time.Now().Add(helloTimeout))
@@ -193,13 +196,13 @@ func (h *Host) greet(conn net.Conn) {
 		h.set.log.Info("a connection without a sound greeting", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
 		if version := versionError(0); errors.As(err, &version) { // the answer is the same in all versions
 			(&caller{conn: conn}).refuse(h.name + ": " + version.Error())
-			return
+			return true
 		}
-		conn.Close()
-		return
+		return false
 	}
 	_ = conn.SetDeadline(time.Time{})
-	h.receive(&caller{conn: conn, hello: hello})
+	h.receive(&caller{conn: conn, hello: hello, from: from.Name})
+	return true
 }
 
 // receive hands a caller to the communicator that it wants.
@@ -251,7 +254,9 @@ func (h *Host) inAnother(name string) string {
 // park keeps a caller until its communicator is made, in place of an earlier
 // one of the same member.
 func (h *Host) park(k *caller) {
-	same := func(o *caller) bool { return o.hello.group == k.hello.group && o.hello.from == k.hello.from }
+	same := func(o *caller) bool {
+		return o.from == k.from && o.hello.group == k.hello.group && o.hello.from == k.hello.from
+	}
 	all := h.parked[k.hello.name]
 	for _, o := range all {
 		if same(o) {

@@ -370,7 +370,7 @@ func (c *Communicator) met(k *caller) bool {
 // childLink returns the link to the child that a caller says it is, or nil.
 func (c *Communicator) childLink(k *caller) *link {
 	l := c.links[int(k.hello.from)]
-	if l == nil || l.dials || int(k.hello.to) != c.rank {
+	if l == nil || l.dials || int(k.hello.to) != c.rank || c.members[l.peer].Host != k.from {
 		return nil
 	}
 	return l

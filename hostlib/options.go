@@ -20,6 +20,7 @@ type settings struct {
 	data         netip.Addr
 	manager      string
 	certificates *certificates // nil: plaintext
+	plaintext    bool          // beside loopback addresses, too
 	log          *slog.Logger
 	deadAfter    time.Duration
 	offerWait    time.Duration

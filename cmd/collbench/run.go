@@ -118,6 +118,7 @@ func awaitTree(ctx context.Context, comm *hostlib.Communicator, patience time.Du
 func (f *runFlags) options(cmd *cobra.Command, c bench.Config) ([]hostlib.Option, error) {
 	all := []hostlib.Option{
 		hostlib.WithListen(f.listen), hostlib.WithOfferWait(offerWaitOf(c)), hostlib.WithLogger(f.bench.logger(cmd)),
+		hostlib.WithPlaintext(), // networks of one's own, such as namespaces
 	}
 	if f.manager != "" && c.Way != bench.Host {
 		all = append(all, hostlib.WithManager(f.manager))

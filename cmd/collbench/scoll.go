@@ -291,7 +291,7 @@ func (p *scollProcess) run(ctx context.Context, out io.Writer) (err error) {
 		if err != nil {
 			return err
 		}
-		options := []hostlib.Option{hostlib.WithListen(address), hostlib.WithManager(p.manager), hostlib.WithOfferWait(offerWaitMust)}
+		options := []hostlib.Option{hostlib.WithListen(address), hostlib.WithManager(p.manager), hostlib.WithOfferWait(offerWaitMust), hostlib.WithPlaintext()}
 		if p.tls != nil {
 			options = append(options, hostlib.WithTLS(p.tls.Cert, p.tls.Key, p.tls.CA))
 		}

@@ -80,7 +80,7 @@ func (c *Conn) serve() error {
 	}
 	g := &in.Greeting
 	c.peer, c.class = Peer{g.From, g.Incarnation}, Class(g.Class)
-	if c.class != Bulk {
+	if c.class.isShared() {
 		c.lane = h.pin(c.peer.Name, c.class)
 	}
 	if _, err := c.stream().Write((&greeting.Answer{Incarnation: h.cfg.Incarnation}).Append(nil)); err != nil {
@@ -94,7 +94,7 @@ func (c *Conn) serve() error {
 // begin makes a connection of one that was accepted.
 func (c *Conn) begin() {
 	tune(c.raw, c.class, c.host.cfg.DeadAfter)
-	if c.class == Bulk {
+	if !c.class.isShared() {
 		return
 	}
 	c.try = NewTryWriter(c.raw)
@@ -105,8 +105,10 @@ func (c *Conn) begin() {
 
 // wait serves a connection until it ends.
 func (c *Conn) wait() error {
-	if c.class == Bulk {
-		c.host.cfg.Bulk(c.peer, c.stream())
+	if !c.class.isShared() {
+		if c.host.cfg.Servers[c.class](c.peer, c.stream()) {
+			c.forget()
+		}
 		return peering.ErrDone
 	}
 	c.run()
@@ -153,8 +155,8 @@ func (c *Conn) firstWords() (in peering.Input, canAnswer bool) {
 		stream = c.tls
 	}
 	in.Greeting, in.Err = greeting.Read(stream)
-	if in.Err == nil && Class(in.Greeting.Class) == Bulk && h.cfg.Bulk == nil {
-		in.Err = fmt.Errorf("%w: %d", peering.ErrClass, Bulk)
+	if class := Class(in.Greeting.Class); in.Err == nil && class < classes && !class.isShared() && h.cfg.Servers[class] == nil {
+		in.Err = fmt.Errorf("%w: %d", peering.ErrClass, class)
 	}
 	return in, true
 }

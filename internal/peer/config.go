@@ -32,21 +32,29 @@ const (
 	Data
 	Large
 	Bulk
+	Tree
 	classes
 )
+
+// shared is the number of classes whose connections are shared: the first ones.
+const shared = Bulk
+
+func (c Class) isShared() bool { return c < shared }
 
 // modes are what package peering knows of classes.
 func modes() []peering.Mode {
 	m := make([]peering.Mode, classes)
-	m[Bulk] = peering.Exclusive
+	for c := shared; c < classes; c++ {
+		m[c] = peering.Exclusive
+	}
 	return m
 }
 
 // frameMost are the most bytes of a frame's payload, and queueMost those that may wait
 // to be sent.
 var (
-	frameMost = [Bulk]int{64 << 10, 64 << 10, 64<<20 + 64<<10}
-	queueMost = [Bulk]int{16 << 20, 64 << 20, 1 << 30}
+	frameMost = [shared]int{64 << 10, 64 << 10, 64<<20 + 64<<10}
+	queueMost = [shared]int{16 << 20, 64 << 20, 1 << 30}
 )
 
 // FrameMost returns the most bytes of a frame's payload.
@@ -85,9 +93,10 @@ type Handler interface {
 	Restarted(host string, before, incarnation uint64)
 }
 
-// Server takes a connection of class Bulk. It runs on a goroutine of its own until the
-// connection is done with, which is closed then, and when the host is closed.
-type Server func(from Peer, conn net.Conn)
+// Server takes a connection of an exclusive class. It runs on a goroutine of its own. If
+// it reports that it has kept the connection, that is its own to close; otherwise it is
+// closed then, and when the host is closed.
+type Server func(from Peer, conn net.Conn) (kept bool)
 
 // Config is what a host is told once. Name, Resolve and Log have to be set; zero fields
 // of others have the defaults of peering.Config.
@@ -103,7 +112,7 @@ type Config struct {
 	AllowPlaintext bool
 
 	Handlers map[Service]Handler // from the beginning on; see Register
-	Bulk     Server              // nil: calls of this class are refused
+	Servers  map[Class]Server    // of exclusive classes; calls of others are refused
 
 	GreetWithin time.Duration // for a call and its greeting
 	KeepAlive   time.Duration // a peer that has said nothing for so long is asked; a third of DeadAfter
@@ -118,7 +127,7 @@ type Limits struct {
 	Pending         int // connections that are not authenticated, in all
 	PendingOfSource int // and of one address
 	Connections     int // that others have made
-	Exclusive       int // of class Bulk of one host
+	Exclusive       int // of an exclusive class of one host, until they are kept
 }
 
 func (c *Config) core() peering.Config {

@@ -72,6 +72,9 @@ func (c *Conn) close(reason error) {
 	})
 }
 
+// forget has the connection, which is somebody else's now, not be closed.
+func (c *Conn) forget() { c.end.Do(func() { close(c.done) }) }
+
 // why returns why the connection has ended: as it was told, or otherwise err.
 func (c *Conn) why(err error) error {
 	if r := c.reason.Load(); r != nil {

@@ -22,17 +22,24 @@ type called struct {
 	err  error
 }
 
-// Dial calls a host for a connection of class Bulk, which is the caller's to close.
-func (h *Host) Dial(ctx context.Context, host string) (Peer, net.Conn, error) {
-	ticket, result := h.number(), make(chan called, 1)
+// ticket is of who waits for a Dial.
+type ticket struct {
+	address string // "": what Config.Resolve says
+	result  chan called
+}
+
+// Dial calls a host for a connection of an exclusive class, which is the caller's to
+// close; at an address, or if that is empty where Config.Resolve says.
+func (h *Host) Dial(ctx context.Context, host string, class Class, address string) (Peer, net.Conn, error) {
+	number, result := h.number(), make(chan called, 1)
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
 		return Peer{}, nil, ErrClosed
 	}
-	h.tickets[ticket] = result
+	h.tickets[number] = ticket{address, result}
 	h.mu.Unlock()
-	h.post(peering.Input{Kind: peering.Called, Peer: host, Class: uint8(Bulk), Ticket: ticket})
+	h.post(peering.Input{Kind: peering.Called, Peer: host, Class: uint8(class), Ticket: number})
 	var r called
 	select {
 	case r = <-result:
@@ -43,8 +50,8 @@ func (h *Host) Dial(ctx context.Context, host string) (Peer, net.Conn, error) {
 		r.err = ErrClosed
 	}
 	h.mu.Lock()
-	_, isOpen := h.tickets[ticket]
-	delete(h.tickets, ticket)
+	_, isOpen := h.tickets[number]
+	delete(h.tickets, number)
 	h.mu.Unlock()
 	if !isOpen { // it came in the same moment
 		if late := <-result; late.conn != nil {
@@ -55,10 +62,10 @@ func (h *Host) Dial(ctx context.Context, host string) (Peer, net.Conn, error) {
 }
 
 // give hands a result to who waits for it.
-func (h *Host) give(ticket uint64, r called) {
+func (h *Host) give(number uint64, r called) {
 	h.mu.Lock()
-	result := h.tickets[ticket]
-	delete(h.tickets, ticket)
+	result := h.tickets[number].result
+	delete(h.tickets, number)
 	h.mu.Unlock()
 	if result != nil {
 		result <- r
@@ -74,7 +81,7 @@ func (h *Host) dial(a *peering.Action) {
 	// Until there is a connection, closing it is to end the call.
 	c := h.newConn(a.ID, unborn{cancel})
 	c.peer, c.class = Peer{Name: a.Peer}, Class(a.Class)
-	if c.class != Bulk {
+	if c.class.isShared() {
 		c.lane = h.pin(a.Peer, c.class)
 	}
 	if !h.enter(c) {
@@ -123,9 +130,20 @@ func (h *Host) born(call, c *Conn) bool {
 	return true
 }
 
+// addressFor returns where a call goes.
+func (h *Host) addressFor(a *peering.Action) (string, error) {
+	h.mu.Lock()
+	address := h.tickets[a.Ticket].address
+	h.mu.Unlock()
+	if address != "" {
+		return address, nil
+	}
+	return h.cfg.Resolve(a.Peer)
+}
+
 // call connects and greets, and returns the answer.
 func (h *Host) call(ctx context.Context, u *Conn, a *peering.Action) (*Conn, *greeting.Answer, error) {
-	address, err := h.cfg.Resolve(a.Peer)
+	address, err := h.addressFor(a)
 	if err != nil {
 		return nil, nil, fmt.Errorf("its address: %w", err)
 	}
@@ -197,7 +215,7 @@ func (c *Conn) serveDialled(a *peering.Action, answer *greeting.Answer) error {
 		return c.why(ErrClosed)
 	}
 	c.begin()
-	if c.class == Bulk {
+	if !c.class.isShared() {
 		h.mu.Lock()
 		delete(h.conns, c.id)
 		h.mu.Unlock()

@@ -37,8 +37,8 @@ type Host struct {
 	closed  bool // no more tasks
 	conns   map[peering.ID]*Conn
 	lanes   map[laneKey]*Lane
-	tickets map[uint64]chan called // of Dial
-	last    uint64                 // number of an ID or ticket
+	tickets map[uint64]ticket // of Dial
+	last    uint64            // number of an ID or ticket
 }
 
 type laneKey struct {
@@ -98,7 +98,7 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 	}
 	h := &Host{
 		cfg: c, listener: listener, conns: map[peering.ID]*Conn{},
-		lanes: map[laneKey]*Lane{}, tickets: map[uint64]chan called{},
+		lanes: map[laneKey]*Lane{}, tickets: map[uint64]ticket{},
 	}
 	for s, handler := range c.Handlers {
 		h.handlers[s].Store(&handler)
@@ -235,7 +235,7 @@ func (h *Host) Release(host string, class Class) {
 // an earlier one is not spoken to any more when Learn has returned.
 func (h *Host) Learn(host string, incarnation uint64) {
 	h.mu.Lock()
-	var lanes [Bulk]*Lane
+	var lanes [shared]*Lane
 	for class := range lanes {
 		lanes[class] = h.lanes[laneKey{host, Class(class)}]
 	}

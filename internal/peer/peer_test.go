@@ -25,7 +25,7 @@ func TestBothKnowEachOther(t *testing.T) {
 		b, seenB := w.settle(t, "b", 9, trust("b"))
 		var want []string
 		for i := range 100 {
-			for class := range Bulk {
+			for class := range shared {
 				send(t, a, "b", class, uint32(i), "how do you do", uint64(1+3*i)+uint64(class))
 			}
 			want = append(want, fmt.Sprintf("a 0/%d how do you do", i))
@@ -87,7 +87,7 @@ func TestFramesOfAllSizes(t *testing.T) {
 		}
 		want := map[string]int{}
 		stream := uint32(0)
-		for class := range Bulk {
+		for class := range shared {
 			sizes := []int{1, 7, 8, 9, 1431, 1432, 16383, 16384, 16385, 65535, 65536}
 			if class == Large {
 				sizes = append(sizes, 262144, 300001, 1<<20, 3<<20+5)
@@ -173,7 +173,7 @@ func TestCallsThatAreNotTaken(t *testing.T) {
 		}
 	}
 	await(t, "the refusal to be counted", func() bool { return b.Counters().Refused == 1 })
-	if _, _, err := a.Dial(t.Context(), "b"); !errors.Is(err, peering.ErrRefused) || !strings.Contains(err.Error(), "class") {
+	if _, _, err := a.Dial(t.Context(), "b", Bulk, ""); !errors.Is(err, peering.ErrRefused) || !strings.Contains(err.Error(), "class") {
 		t.Errorf("there is no server for bulk data: %v", err)
 	}
 	if k := a.Counters(); k.Lanes != 0 {
@@ -204,15 +204,16 @@ func TestBulk(t *testing.T) {
 		var met []Peer
 		w.settle(t, "b", 9, func(c *Config) {
 			trust("b")(c)
-			c.Bulk = func(from Peer, conn net.Conn) {
+			c.Servers = map[Class]Server{Bulk: func(from Peer, conn net.Conn) bool {
 				mu.Lock()
 				met = append(met, from)
 				mu.Unlock()
 				_, _ = io.Copy(conn, conn)
-			}
+				return false
+			}}
 		})
 		for range 3 {
-			peer, conn, err := a.Dial(t.Context(), "b")
+			peer, conn, err := a.Dial(t.Context(), "b", Bulk, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +234,7 @@ func TestBulk(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, _, err := a.Dial(ctx, "b"); !errors.Is(err, context.Canceled) {
+		if _, _, err := a.Dial(ctx, "b", Bulk, ""); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})
@@ -317,7 +318,7 @@ func TestClose(t *testing.T) {
 	if err := b.Lane("a", Control).Send(&Send{Service: testService, Body: []byte("x")}); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
-	if _, _, err := b.Dial(t.Context(), "a"); !errors.Is(err, ErrClosed) {
+	if _, _, err := b.Dial(t.Context(), "a", Bulk, ""); !errors.Is(err, ErrClosed) {
 		t.Errorf("a closed host calls: %v", err)
 	}
 }

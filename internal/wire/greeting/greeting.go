@@ -135,13 +135,17 @@ func ReadAnswer(r io.Reader) (Answer, error) {
 	if err := fill(r, b[:]); err != nil {
 		return Answer{}, err
 	}
-	reason, err := text(r)
-	if err != nil {
+	a := Answer{Code: Code(b[0]), Incarnation: binary.BigEndian.Uint64(b[1:])}
+	strange := fmt.Errorf("%w: the answer is not of the protocol between hosts", ErrMalformed)
+	if a.Code >= codes || a.Code == Refuse && a.Incarnation != 0 {
+		return Answer{}, strange
+	}
+	var err error
+	if a.Reason, err = text(r); err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Code: Code(b[0]), Incarnation: binary.BigEndian.Uint64(b[1:]), Reason: reason}
-	if a.Code >= codes || (a.Code == Accept) != (reason == "") || a.Code == Refuse && a.Incarnation != 0 {
-		return Answer{}, fmt.Errorf("%w: the answer is not of the protocol between hosts", ErrMalformed)
+	if (a.Code == Accept) != (a.Reason == "") {
+		return Answer{}, strange
 	}
 	return a, nil
 }

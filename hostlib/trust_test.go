@@ -1,0 +1,88 @@
+package hostlib
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/peer"
+	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
+)
+
+// TestFinding1RankIsItsCertificatesHost: with certificates members form a group and
+// reduce under TLS. Who has none, has another host's, or says that it is a rank which it is
+// not, is refused, with a reason.
+func TestFinding1RankIsItsCertificatesHost(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	names := []string{"h0", "h1", "h2"}
+	ids := make([]pki.Identity, len(names))
+	for i, n := range names {
+		ids[i] = pki.Identity{Role: pki.Host, Name: n}
+	}
+	if _, err := pki.Init(dir, ids...); err != nil {
+		t.Fatal(err)
+	}
+	file := func(name string) string { return filepath.Join(dir, name) }
+	hosts, members := make([]*Host, 2), make([]Member, 2)
+	for i := range hosts {
+		hosts[i] = joinOne(t, names[i], WithTLS(file(pki.CertFile(ids[i])), file(pki.KeyFile(ids[i])), file(pki.AuthorityFile)))
+		members[i] = hosts[i].Member()
+	}
+	comms := form(t, "test", hosts, members)
+	sum(t, comms, 100_000)
+
+	source, err := pki.Load(file(pki.CertFile(ids[2])), file(pki.KeyFile(ids[2])), file(pki.AuthorityFile), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(isSecure bool, name string) (net.Conn, greeting.Answer, error) {
+		conn, err := net.Dial("tcp", hosts[0].Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		if isSecure {
+			conn = tls.Client(conn, source.Client(pki.Want{Role: pki.Host, Name: "h0"}))
+		}
+		g := greeting.Greeting{Class: uint8(peer.Tree), From: name, Incarnation: 1, To: "h0", Call: 1}
+		if _, err := conn.Write(g.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := greeting.ReadAnswer(conn)
+		return conn, answer, err
+	}
+	if _, a, err := call(false, "h1"); err != nil || a.Code != greeting.Refuse || !strings.Contains(a.Reason, "TLS alone") {
+		t.Errorf("without a certificate: %+v, %v", a, err)
+	}
+	if _, a, err := call(true, "h1"); err != nil || a.Code != greeting.Refuse || !strings.Contains(a.Reason, `"h2"'s`) {
+		t.Errorf("under another's name: %+v, %v", a, err)
+	}
+	conn, a, err := call(true, "h2")
+	if err != nil || a.Code != greeting.Accept {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	hello := hello{group: comms[0].group, from: 1, to: 0, own: 77, name: "test"}
+	if _, err := conn.Write(hello.bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if by, why, err := readAnswer(conn); by != 0 || err != nil || !strings.Contains(why, "not the caller's parent") {
+		t.Errorf("h2 as rank 1: answered by %d, %q, %v", by, why, err)
+	}
+	sum(t, comms, 10)
+	leave(t, comms)
+}
+
+// TestFinding7PlaintextIsAskedFor: without certificates a host serves loopback addresses
+// alone, unless others are asked for by name.
+func TestFinding7PlaintextIsAskedFor(t *testing.T) {
+	if _, err := Join(t.Context(), "h0", WithListen("0.0.0.0:0")); !errors.Is(err, peer.ErrPlaintext) {
+		t.Errorf("it serves everybody: %v", err)
+	}
+	joinOne(t, "h0", WithListen("0.0.0.0:0"), WithPlaintext())
+}
