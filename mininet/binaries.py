@@ -9,7 +9,7 @@ import subprocess
 from processes import Failure
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PROGRAMS = ("offload-manager", "switch-agent", "collbench")
+MODULES = {".": ("offload-manager", "switch-agent"), "bench": ("collbench",)}  # and their programs
 USUAL_GO = "/usr/local/go/bin/go"  # sudo takes it off the PATH
 
 
@@ -23,22 +23,24 @@ def build(directory: str) -> None:
     go = shutil.which("go") or (USUAL_GO if os.access(USUAL_GO, os.X_OK) else None)
     if go is None:
         raise Failure("go is neither on the PATH nor %s: give ready programs by --bin DIR --no-build" % USUAL_GO)
-    command = [go, "build", "-buildvcs=false", "-o", directory + os.sep] + ["./cmd/" + p for p in PROGRAMS]
     new = not os.path.isdir(directory)
     os.makedirs(directory, exist_ok=True)
-    user = os.environ.get("SUDO_USER", "root")
+    user, as_user = os.environ.get("SUDO_USER", "root"), []
     if os.geteuid() == 0 and user != "root":
-        command = ["sudo", "--user", user, "--set-home"] + command
+        as_user = ["sudo", "--user", user, "--set-home"]
         if new:
             os.chown(directory, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]))
     environment = dict({"HOME": "/root"}, **os.environ)  # go keeps its cache at home
-    built = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if built.returncode:
-        raise Failure("go build:\n" + built.stdout.decode(errors="replace").strip())
+    output = os.path.join(os.path.abspath(directory), "")
+    for module, programs in MODULES.items():
+        command = as_user + [go, "build", "-C", module, "-buildvcs=false", "-o", output] + ["./cmd/" + p for p in programs]
+        built = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if built.returncode:
+            raise Failure("go build:\n" + built.stdout.decode(errors="replace").strip())
 
 
 def check(directory: str) -> None:
     """Fails if a program is not there."""
-    for program in PROGRAMS:
+    for program in (p for programs in MODULES.values() for p in programs):
         if not os.access(os.path.join(directory, program), os.X_OK):
             raise Failure("there is no %s in %s: leave --no-build out" % (program, directory))

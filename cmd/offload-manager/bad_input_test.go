@@ -38,7 +38,7 @@ var badInputs = map[string][]string{
 	"a clock that jumps, beneath deadlines":        {"internal/runner.TestClockDoesNotJump"},
 	"a clock that jumps, beneath certificates":     {"internal/pki.TestTimePasses", "internal/pki.TestLoadSaysWhatIsWrong"},
 	"a configuration that changes": {
-		"cmd/offload-manager.TestConfigurationChanges", "cmd/internal/process.TestHangUp", "internal/managerd.TestAgentKnowsBetterThanTheTopology",
+		"cmd/offload-manager.TestConfigurationChanges", "internal/command/process.TestHangUp", "internal/managerd.TestAgentKnowsBetterThanTheTopology",
 	},
 	"a topology that changes": {
 		"cmd/offload-manager.TestRootLeavesTheTopology", "cmd/offload-manager.TestTopologyChangesUnderTheStore", "internal/managerd.TestTopologyChanges",

@@ -124,10 +124,10 @@ func (d *deployed) do(b *block) {
 func (d *deployed) build(b *block) {
 	d.Helper()
 	lines := b.commands()
-	if lines[0] != build {
-		d.Fatalf("%s:%d: it builds by %q, and the tests by %q", deployPage, b.line, lines[0], build)
+	if len(lines) < len(builds) || !slices.Equal(lines[:len(builds)], builds) {
+		d.Fatalf("%s:%d: it builds by %q, and the tests by %q", deployPage, b.line, lines, builds)
 	}
-	cmd := exec.CommandContext(d.Context(), "sh", "-ec", strings.Join(lines[1:], "\n"))
+	cmd := exec.CommandContext(d.Context(), "sh", "-ec", strings.Join(lines[len(builds):], "\n"))
 	cmd.Dir = filepath.Dir(filepath.Dir(binary(d.T, "offload-manager")))
 	cmd.Env = append(os.Environ(), "PATH="+d.machines["m1"].root+"/usr/local/bin:"+os.Getenv("PATH"))
 	if out, err := cmd.CombinedOutput(); err != nil {

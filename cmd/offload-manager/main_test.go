@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/cmd/internal/process"
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/demo"
+	"github.com/tributary-fabric/tributary/internal/command/process"
 )
 
 // execute runs the command line and returns what it wrote.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/cmd/offload-manager/planbench"
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/whatif"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -86,20 +85,5 @@ func TestModelIsFittedAndUsed(t *testing.T) {
 	out, _, err = execute(t, "plan", "--topology", "leaf-spine:4,2,1", "--bytes", "8MiB", "--model", model, "--or-hosts")
 	if err != nil || !strings.Contains(out, "hosts are faster") {
 		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-func TestBenchPlan(t *testing.T) {
-	out, progress, err := execute(t, "bench", "plan", "--repaired", "4", "--largest", "8", "--online", "4", "--groups", "10", "--members", "5",
-		"--runs", "1", "--fabrics", "1", "--cases", "2", "--format", "json")
-	var report planbench.Report
-	if jsonErr := json.Unmarshal([]byte(out), &report); err != nil || jsonErr != nil || len(report.Rows) < 15 {
-		t.Fatalf("%v, %v: %s", err, jsonErr, out)
-	}
-	if !strings.Contains(progress, "irregular fabrics") || !strings.Contains(progress, "sparse") {
-		t.Errorf("progress:\n%s", progress)
-	}
-	if _, _, err := execute(t, "bench", "plan", "--online", "5"); !errors.Is(err, planbench.ErrConfig) {
-		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -57,12 +58,13 @@ func runLine(t *testing.T, directory, line string) {
 	switch {
 	case line == "go test ./...": // this is one of them
 		return
-	case strings.HasPrefix(line, "go run ./cmd/"):
-		name := filepath.Base(words[2])
+	case strings.HasPrefix(line, "go run ./cmd/"), strings.HasPrefix(line, "go run -C bench ./cmd/"):
+		at := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "./cmd/") })
+		name := filepath.Base(words[at])
 		if name == "collbench" && (runtime.GOOS != "linux" || os.Geteuid() != 0) {
 			t.Skip("needs root on Linux, as README.md says")
 		}
-		cmd = exec.CommandContext(t.Context(), binary(t, name), words[3:]...)
+		cmd = exec.CommandContext(t.Context(), binary(t, name), words[at+1:]...)
 	case strings.HasPrefix(line, "sudo ./mininet/run.py "): // .ci/run runs it
 		const python = "/usr/bin/python3" // Debian's, which has Mininet
 		if _, err := os.Stat(python); err != nil {
@@ -93,9 +95,9 @@ func TestCommandsOfThePages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := regexp.MustCompile(`^(?:sudo )?(?:go run \./cmd/|\./|mininet> \S+ )?(offload-manager|switch-agent|collbench) ([^#>|]*)`)
+	ours := regexp.MustCompile(`^(?:sudo )?(?:go run (?:-C bench )?\./cmd/|\./|mininet> \S+ )?(offload-manager|switch-agent|collbench) ([^#>|]*)`)
 	seen := 0
-	for _, page := range append(pages, "../../README.md", "../../mininet/README.md", "../../mininet/peers/README.md") {
+	for _, page := range append(pages, "../../README.md", "../../mininet/README.md", "../../bench/peers/README.md") {
 		for _, line := range shellOf(t, page) {
 			m := ours.FindStringSubmatch(line)
 			if m == nil {

@@ -253,7 +253,7 @@ func TestWhatKeepsAManagerFromStarting(t *testing.T) {
 	refuse("absent.yaml", "serve", "--config", filepath.Join(d.directory, "absent.yaml"))
 	refuse("--log-format", "serve", "--config", config, "--log-format", "xml")
 	refuse("loud", "serve", "--config", config, "--log-level", "loud")
-	refuse(`required flag(s) "config"`, "serve")
+	refuse("--config is missing; usage: offload-manager serve", "serve")
 	refuse("manager.yaml:2: topology: ", "serve", "--config", d.write("manager.yaml", "version: 1\ntopology: 5\n"))
 	refuse("no such group", "group", "show", "nobody")
 	refuse("its switches: leaf-0, leaf-1, spine-0, spine-1", "switch", "drain", "spine-7")

@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"github.com/tributary-fabric/tributary/cmd/internal/process"
+	"github.com/tributary-fabric/tributary/internal/command/process"
 )
 
 func main() {

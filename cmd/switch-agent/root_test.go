@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/cmd/internal/process"
+	"github.com/tributary-fabric/tributary/internal/command/process"
 )
 
 // execute runs the command line until ctx ends.

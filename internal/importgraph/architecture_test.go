@@ -110,7 +110,7 @@ func receiver(e ast.Expr) string {
 
 var (
 	quoted = regexp.MustCompile("`([^`]+)`")
-	inside = regexp.MustCompile(`^(api|cmd|examples|hostlib|internal|mininet|p4|pathsel|reduce|topology)(/[a-z0-9/]+)?$`)
+	inside = regexp.MustCompile(`^(api|bench|cmd|examples|hostlib|internal|mininet|p4|pathsel|reduce|topology)(/[a-z0-9/]+)?$`)
 )
 
 // TestArchitectureNamesWhatExists: every row of the page's tables, "what |

@@ -27,7 +27,7 @@ func (v Violation) String() string {
 // Check reads every Go file of the module whose root is fsys and returns all
 // violations, in order of files. Directories named testdata and those whose
 // name begins with a dot or an underscore are not part of the module, nor are
-// directories with a go.mod of their own. The error is of reading or parsing.
+// directories with a go.mod of their own, except bench. The error is of reading or parsing.
 func Check(fsys fs.FS) ([]Violation, error) {
 	var found []Violation
 	homeless := map[string]bool{}
@@ -60,7 +60,7 @@ func enter(fsys fs.FS, name string) error {
 	if base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' {
 		return fs.SkipDir
 	}
-	if _, err := fs.Stat(fsys, path.Join(name, "go.mod")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := fs.Stat(fsys, path.Join(name, "go.mod")); !errors.Is(err, fs.ErrNotExist) && !ownModules[name] {
 		return fs.SkipDir
 	}
 	return nil

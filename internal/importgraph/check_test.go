@@ -53,6 +53,11 @@ func TestEveryRuleIsSeen(t *testing.T) {
 		{"duration in a core", "internal/core/session/a.go", `import "time"; var t time.Duration`, ""},
 		{"sleep in a test", "hostlib/a_test.go", `import "time"; func f() { time.Sleep(1) }`, "uses time.Sleep"},
 		{"other directories", "hostlib/testdata/a.go", `import _ "log"`, ""},
+		{"bench looks downward", "bench/a.go", `import _ ` + own + `internal/netlab"`, ""},
+		{"bench from a test", "hostlib/a_test.go", `import _ ` + own + `bench/timing"`, "must not import bench/timing: what only measures"},
+		{"library to compare with", "hostlib/a_test.go", `import _ "github.com/hashicorp/memberlist"`, "must not import github.com/hashicorp/memberlist"},
+		{"library to compare with in bench", "bench/members/a.go", `import _ "github.com/hashicorp/memberlist"`, ""},
+		{"rules of bench", "bench/a.go", `import _ "math/rand"`, "must not import math/rand:"},
 		{"other module", "nested/deep/a.go", `import _ "log"`, ""},
 		{"hidden", "_gen/a.go", `import _ "log"`, ""},
 	}
@@ -61,6 +66,7 @@ func TestEveryRuleIsSeen(t *testing.T) {
 			found, err := Check(fstest.MapFS{
 				"go.mod":        {},
 				"nested/go.mod": {},
+				"bench/go.mod":  {},
 				tt.file:         {Data: []byte("package p\n" + tt.source + "\n")},
 			})
 			if err != nil {
@@ -90,6 +96,7 @@ func TestUnreadableSource(t *testing.T) {
 
 func TestFloorOf(t *testing.T) {
 	tests := map[string]Floor{
+		"bench/timing":            Bench,
 		"cmd/offload-manager":     Commands,
 		"hostlib":                 Host,
 		"hostlib/tree":            Ground,

@@ -5,6 +5,10 @@ import "strings"
 // Module is the path of the module that the rules are about.
 const Module = "github.com/tributary-fabric/tributary"
 
+// ownModules are the directories that have a go.mod of their own, and belong to
+// the house all the same. Other modules inside are nobody's here.
+var ownModules = map[string]bool{"bench": true}
+
 // A Floor is a level of the house; a package may import those on its own floor
 // and on lower ones.
 type Floor int
@@ -21,9 +25,10 @@ const (
 	Services
 	Whole
 	Commands
+	Bench
 )
 
-var floorNames = [...]string{"ground", "decisions", "cores", "simulation", "drivers", "daemons", "host", "services", "whole", "cmd"}
+var floorNames = [...]string{"ground", "decisions", "cores", "simulation", "drivers", "daemons", "host", "services", "whole", "cmd", "bench"}
 
 // String returns the floor's name.
 func (f Floor) String() string { return floorNames[f] }
@@ -40,9 +45,10 @@ func (p place) holds(path string) bool {
 // that is the package alone counts before those that hold others, too, and a
 // longer one of these before a shorter.
 var house = map[place]Floor{
+	"bench/...":              Bench, // a module of its own
 	"cmd/...":                Commands,
 	"examples/...":           Commands,
-	"mininet/peers":          Commands,
+	"internal/command/...":   Commands, // what commands share
 	"internal/embedded":      Whole,
 	"internal/picture/...":   Whole,
 	"hostlib/scoll/...":      Services,
@@ -60,7 +66,7 @@ var house = map[place]Floor{
 	"internal/dataplane/...": Drivers,
 	"internal/transport/...": Drivers,
 	"internal/peer":          Drivers,
-	"internal/netlab":        Drivers,
+	"internal/netlab":        Drivers, // for tests and bench
 	"internal/loopback":      Drivers,
 	"internal/nic":           Drivers,
 	"internal/processor":     Drivers,

@@ -52,6 +52,18 @@ var bans = []ban{
 		reason:  "superseded by the standard library and google.golang.org/protobuf",
 	},
 	{
+		imports: []place{"bench/..."},
+		except:  []place{"bench/..."},
+		tests:   true,
+		reason:  "what only measures is a module of its own, which the product does not need",
+	},
+	{
+		imports: []place{"github.com/hashicorp/memberlist/...", "github.com/google/pprof/..."},
+		except:  []place{"bench/..."},
+		tests:   true,
+		reason:  "only measuring needs it: go.mod of the product is without",
+	},
+	{
 		imports: []place{"api/..."},
 		except:  []place{"api/...", "internal/rpc", "cmd/..."},
 		reason:  "generated types never are internal state: internal/rpc turns them into plain structs",

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/tributary-fabric/tributary/cmd/internal/terminal"
+	"github.com/tributary-fabric/tributary/internal/command/terminal"
 	"github.com/tributary-fabric/tributary/internal/picture"
 	"github.com/tributary-fabric/tributary/internal/rpc"
 	"github.com/tributary-fabric/tributary/topology"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-fabric/tributary/cmd/internal/terminal"
+	"github.com/tributary-fabric/tributary/internal/command/terminal"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/picture"
 	"github.com/tributary-fabric/tributary/internal/rpc"

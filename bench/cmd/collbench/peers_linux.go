@@ -1,0 +1,147 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/bench/field"
+	"github.com/tributary-fabric/tributary/bench/peers"
+	"github.com/tributary-fabric/tributary/bench/report"
+	"github.com/tributary-fabric/tributary/bench/timing"
+	"github.com/tributary-fabric/tributary/internal/netlab"
+)
+
+// peersFlags are the flags of peers as they are written.
+type peersFlags struct {
+	cfg            peers.Config
+	rows           []string
+	format, prefix string
+	window         uint32
+	lab            netlab.Config
+	timeout        time.Duration
+	verbose        bool
+}
+
+func newPeers() *cobra.Command {
+	f := peersFlags{cfg: peers.DefaultConfig()}
+	cmd := &cobra.Command{
+		Use:   "peers",
+		Short: "Compare with Open MPI, MPICH and Gloo (as root)",
+		Long: `peers builds fabrics as the command fabric does, one after the other for each
+rate, and runs Tributary, Open MPI (with its own choice of an algorithm, with its
+ring, with Rabenseifner's), MPICH and Gloo (ring and bcube) on them, over TCP.
+All are started once, and take turns for each row, round after round; who is not
+at it blocks. It tells medians, tails, hosts' processor time, and the ratio of
+Tributary's median to that of the best peer of the row.
+
+It takes Debian's openmpi-bin libopenmpi-dev mpich libmpich-dev libgloo-dev gcc
+g++, as far as these peers are asked for. A peer that fails, or takes longer than
+--limit, is left out. All rows and peers take less than ten minutes; half of that
+is MPICH's, which polls.`,
+		Example: `  collbench peers
+  collbench peers --peers openmpi,gloo --rows 16MiB@200mbit --rounds 5
+  collbench peers --format json > peers.json; collbench report peers.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runPeers(cmd, &f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringSliceVar(&f.rows, "rows", peers.AllRows, "`rows` to measure, each a size and a rate of links")
+	flags.StringSliceVar(&f.cfg.Peers, "peers", f.cfg.Peers, "`peers` to compare with")
+	flags.BoolVar(&f.cfg.SkipMissing, "skip-missing", false, "leave out peers that are not installed")
+	flags.IntVar(&f.cfg.Rounds, "rounds", f.cfg.Rounds, "turns of each contestant in each row: one `number`")
+	flags.DurationVar(&f.cfg.Turn, "turn", f.cfg.Turn, "about the `time` of a turn; one operation is timed at least")
+	flags.DurationVar(&f.cfg.Limit, "limit", f.cfg.Limit, "`time` after which a peer that does not answer is left out")
+	flags.StringVar(&f.format, "format", "text", "output `format`: text, csv, or json, a line each")
+	flags.IntVar(&f.lab.HostsPerLeaf, "hosts-per-leaf", 4, "`hosts` at each leaf")
+	flags.IntVar(&f.lab.Leaves, "leaves", 2, "`leaves`")
+	flags.IntVar(&f.lab.Spines, "spines", 2, "`spines`")
+	flags.StringVar(&f.lab.Prefix, "prefix", "cbp", "`prefix` of the namespaces' names")
+	flags.Uint32Var(&f.window, "window", 0, "most `chunks` of Tributary's in flight, a power of two; 0: the library's default")
+	flags.DurationVar(&f.timeout, "timeout", 20*time.Minute, "give up after this `time`")
+	flags.BoolVar(&f.verbose, "verbose", false, "tell what all parts of the fabric do")
+	return cmd
+}
+
+func runPeers(cmd *cobra.Command, f *peersFlags) (err error) {
+	if f.cfg.Rows, err = peers.ParseRows(f.rows, parseSize); err != nil {
+		return err
+	}
+	write, err := writerOf(f.format, cmd.OutOrStdout())
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	b := benchFlags{timeout: f.timeout}
+	ctx, cancel := b.within(cmd.Context())
+	defer cancel()
+	fc := field.Config{Lab: f.lab, Program: []string{program}, Verbose: f.verbose, Log: cmd.ErrOrStderr()}
+	args := []string{"--way", string(timing.Offload), "--timeout", f.timeout.String(), "--window", fmt.Sprint(f.window)}
+	begun := time.Now()
+	err = peers.Compare(ctx, f.cfg, fc, args, write)
+	fmt.Fprintf(cmd.ErrOrStderr(), "it took %v\n", time.Since(begun).Round(time.Second))
+	return err
+}
+
+// writerOf returns what writes comparisons in a format.
+func writerOf(format string, out io.Writer) (func(*report.Comparison) error, error) {
+	switch format {
+	case "json":
+		return func(c *report.Comparison) error { return json.NewEncoder(out).Encode(c) }, nil
+	case "csv":
+		head := report.ComparisonHeader + "\n"
+		return func(c *report.Comparison) error {
+			_, err := io.WriteString(out, head+c.CSV())
+			head = ""
+			return err
+		}, nil
+	case "text":
+		return func(c *report.Comparison) error {
+			_, err := io.WriteString(out, c.Text())
+			return err
+		}, nil
+	}
+	return nil, fmt.Errorf("%w --format %q: text, csv and json are possible", errUsage, format)
+}
+
+func newNodeShell() *cobra.Command {
+	var namespaces string
+	cmd := &cobra.Command{
+		Use: "shell", Short: "Run a command on a host, as a remote shell does",
+		RunE: func(_ *cobra.Command, words []string) error {
+			known, err := readNamespaces(namespaces)
+			if err != nil {
+				return err
+			}
+			return field.Shell(known, words)
+		},
+	}
+	cmd.Flags().StringVar(&namespaces, "namespaces", "", "`file` with a line for each host: its address, its namespace")
+	return cmd
+}
+
+func readNamespaces(path string) (map[string]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) != 2 {
+			return nil, errors.New(path + ": want an address and a namespace in each line")
+		}
+		all[words[0]] = words[1]
+	}
+	return all, nil
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/bench/planbench"
+	"github.com/tributary-fabric/tributary/internal/command/process"
+)
+
+func newPlan() *cobra.Command {
+	c := planbench.DefaultConfig()
+	format := "text"
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Measure plans and repairs of large fabrics and of many groups, each figure beside its limit",
+		Long: `plan measures, on this machine and offline: plans and repairs in fat-trees of
+65,536 and of a million hosts, and what these take in memory; 10,000 groups planned
+one after another, and fewer, in fat-trees, leaf-spines and irregular fabrics, against
+what any placement must load; Steiner trees against their lower bounds. It takes about a minute and
+1 GiB. Times are medians. docs/planning.md tells what the figures mean.`,
+		Example: "  collbench plan\n  collbench plan --groups 1000 --format json",
+		Args:    cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&c.Repaired, "repaired", c.Repaired, "`k` of the fat-tree in which a tree is planned and repaired")
+	flags.IntVar(&c.Largest, "largest", c.Largest, "`k` of the largest fat-tree")
+	flags.IntVar(&c.Online, "online", c.Online, "`k` of the fat-tree of many groups")
+	flags.IntVar(&c.Fabrics, "fabrics", c.Fabrics, "`number` of irregular fabrics of each size and kind")
+	flags.IntVar(&c.Groups, "groups", c.Groups, "`number` of groups")
+	flags.IntVar(&c.Members, "members", c.Members, "`hosts` of each")
+	flags.IntVar(&c.Cases, "cases", c.Cases, "`graphs` of Steiner trees, the first of the table; 0: all")
+	flags.IntVar(&c.Runs, "runs", c.Runs, "the median of so `many` runs counts")
+	flags.Uint64Var(&c.Seed, "seed", c.Seed, "`seed` of the groups and graphs")
+	flags.StringVar(&format, "format", format, "output `format`: text or json")
+	process.Choices(cmd, "format", "text", "json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if format != "text" && format != "json" {
+			return fmt.Errorf("%w --format %q: text and json are possible", errUsage, format)
+		}
+		begun := time.Now()
+		report, err := planbench.Run(cmd.Context(), c, func(line string) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%7.3f s  %s\n", time.Since(begun).Seconds(), line)
+		})
+		if err != nil {
+			return err
+		}
+		if format == "json" {
+			e := json.NewEncoder(cmd.OutOrStdout())
+			e.SetIndent("", "  ")
+			return e.Encode(report)
+		}
+		return report.Text(cmd.OutOrStdout())
+	}
+	return cmd
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/bench/report"
+	"github.com/tributary-fabric/tributary/internal/command/process"
+)
+
+func newReport() *cobra.Command {
+	var into string
+	cmd := &cobra.Command{
+		Use:   "report FILE...",
+		Short: "Make tables of what fabric and peers have written as JSON",
+		Long: `report reads what the commands fabric and peers have written by --format json,
+and writes the tables of docs/benchmarks.md. Of several records of one row the
+last one counts, so that rows can be measured again one by one.`,
+		Example: "  collbench report --into docs/benchmarks.md peers.json fabric.json",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			var r report.Records
+			for _, name := range files {
+				if err := readRecords(&r, name); err != nil {
+					return err
+				}
+			}
+			if into != "" {
+				return insert(into, r.Markdown())
+			}
+			_, err := io.WriteString(cmd.OutOrStdout(), r.Markdown())
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&into, "into", "", "`page` to put the tables into, in the place of those that it has")
+	return cmd
+}
+
+func readRecords(r *report.Records, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.Read(f, name), f.Close())
+}
+
+func insert(path, tables string) error {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text, err := report.Insert(string(page), tables)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return process.WriteFile(path, []byte(text))
+}

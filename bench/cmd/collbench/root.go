@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tributary-fabric/tributary/bench/timing"
+	"github.com/tributary-fabric/tributary/internal/command/process"
+	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/netlab"
+	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// errUsage is wrapped by errors about flags.
+var errUsage = errors.New("invalid flag")
+
+// newRoot returns the command with all its subcommands.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "collbench",
+		Short: "Time collective operations, and check their results",
+		Long: `collbench times collective operations and checks their results. The commands
+embedded, run and fabric write a line of CSV for each size to standard output:
+
+  ` + timing.Header + `
+
+Times are those of the slowest member of each operation; the vector's bits by
+the median time, as a share of a member's link, are the goodput. Progress goes
+to standard error. The exit status is 1 if a result is wrong.`,
+		SilenceUsage:  true,
+		SilenceErrors: true, // main writes them
+	}
+	root.AddCommand(newEmbedded(), newRun(), newFabric(), newPeers(), newReport(), newFlame(), newNode(), newMembership(), newGroups(), newPlan())
+	return process.Root(root)
+}
+
+// benchFlags are the flags that say what is measured.
+type benchFlags struct {
+	collective, reduction, element, way string
+	pace                                string
+	bytes                               []string
+	iterations                          []int
+	rate                                string
+	seed                                uint64
+	window                              uint32
+	stripes, roots                      int
+	timeout                             time.Duration
+	verbose                             bool
+}
+
+func (f *benchFlags) add(flags *pflag.FlagSet) {
+	d := timing.DefaultConfig()
+	flags.SortFlags = false
+	flags.StringVar(&f.collective, "function", string(d.Collective), "collective `function`: allreduce, reduce, broadcast or barrier; or scoll-broadcast, a server collective")
+	flags.StringVar(&f.reduction, "reduction", d.Function.String(), "reduction `function`, such as sum, min or bxor")
+	flags.StringVar(&f.element, "type", d.Type.String(), "element `type`: "+listed(topology.AllTypes().List()))
+	flags.StringSliceVar(&f.bytes, "bytes", []string{"8", "65536", "1MiB", "16MiB"}, "`sizes` of each member's vector, such as 8,64KiB,16MiB")
+	flags.IntSliceVar(&f.iterations, "iterations", d.Iterations, "timed operations of each size: one `number`, or one a size")
+	flags.StringVar(&f.way, "way", string(d.Way), "`way` that operations must run: offload, host or auto")
+	flags.StringVar(&f.pace, "pace", string(d.Pace), "checked: each result is; steady: vectors stay as they are between; stream: and nobody waits before an operation")
+	flags.StringVar(&f.rate, "rate", "", "`rate` of a member's link, such as 200mbit: what goodput is a share of")
+	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of the vectors' elements")
+	flags.Uint32Var(&f.window, "window", 0, "most `chunks` in flight, a power of two; 0: the library's default")
+	flags.IntVar(&f.stripes, "stripes", 1, "collection `trees` over which long vectors are cut, over links between switches of their own")
+	flags.IntVar(&f.roots, "roots", 1, "`roots` among which a reduction is divided, each with members of its own")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "give up after this `time`")
+	flags.BoolVar(&f.verbose, "verbose", false, "tell what all parts of the fabric do")
+}
+
+// config turns the flags into what they ask for.
+func (f *benchFlags) config() (c timing.Config, err error) {
+	c = timing.Config{
+		Collective: timing.Collective(f.collective), Iterations: f.iterations, Way: timing.Way(f.way), Pace: timing.Pace(f.pace), Seed: f.seed,
+		Stripes: f.stripes, Roots: f.roots,
+	}
+	if f.way == "host-tree" { // as results call it
+		c.Way = timing.Host
+	}
+	if c.Function, err = reduce.ParseFunction(f.reduction); err != nil {
+		return c, fmt.Errorf("%w --reduction: %w", errUsage, err)
+	}
+	if c.Type, err = reduce.ParseType(f.element); err != nil {
+		return c, fmt.Errorf("%w --type: %w", errUsage, err)
+	}
+	if c.Rate, err = netlab.ParseRate(f.rate); err != nil {
+		return c, fmt.Errorf("%w --rate: %w", errUsage, err)
+	}
+	for _, text := range f.bytes {
+		n, err := parseSize(text)
+		if err != nil {
+			return c, fmt.Errorf("%w --bytes: %w", errUsage, err)
+		}
+		c.Bytes = append(c.Bytes, n)
+	}
+	if f.stripes > manager.MaxBundle || f.roots > manager.MaxBundle {
+		return c, fmt.Errorf("%w: %d stripes, %d roots, want %d at most", errUsage, f.stripes, f.roots, manager.MaxBundle)
+	}
+	if err := checkWindow(f.window); err != nil {
+		return c, err
+	}
+	if f.timeout <= 0 {
+		return c, fmt.Errorf("%w --timeout %v: it must be positive", errUsage, f.timeout)
+	}
+	return c, c.Validate()
+}
+
+// arguments returns the flags as they are given to another process.
+func (f *benchFlags) arguments() []string {
+	var iterations []string
+	for _, n := range f.iterations {
+		iterations = append(iterations, strconv.Itoa(n))
+	}
+	return []string{
+		"--function", f.collective, "--reduction", f.reduction, "--type", f.element, "--bytes", strings.Join(f.bytes, ","),
+		"--iterations", strings.Join(iterations, ","), "--way", f.way, "--pace", f.pace, "--rate", f.rate,
+		"--seed", strconv.FormatUint(f.seed, 10), "--window", strconv.FormatUint(uint64(f.window), 10),
+		"--stripes", strconv.Itoa(f.stripes), "--roots", strconv.Itoa(f.roots), "--timeout", f.timeout.String(),
+	}
+}
+
+// within returns a context that ends after the time that the flags allow.
+func (f *benchFlags) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("it was not done within %v (--timeout)", f.timeout))
+}
+
+// logger returns where parts of the fabric log: warnings, or all.
+func (f *benchFlags) logger(cmd *cobra.Command) *slog.Logger { return newLogger(cmd, f.verbose) }
+
+func newLogger(cmd *cobra.Command, verbose bool) *slog.Logger {
+	level := slog.LevelWarn
+	if verbose {
+		level = slog.LevelInfo
+	}
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+}
+
+// checkWindow reports a window that no group can have; 0 is the library's default.
+func checkWindow(n uint32) error {
+	if n&(n-1) != 0 || n > aggregate.MaxWindow {
+		return fmt.Errorf("%w --window %d: a window is a power of two up to %d", errUsage, n, aggregate.MaxWindow)
+	}
+	return nil
+}
+
+// late says that it was --timeout that ended what failed, if it was.
+func late(ctx context.Context, err error) error {
+	if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+}
+
+var units = []struct {
+	suffix string
+	bytes  int
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"", 1}}
+
+// maxSize is the largest vector.
+const maxSize = 1 << 34
+
+// parseSize reads a number of bytes such as 65536, 64KiB or 16MiB.
+func parseSize(text string) (int, error) {
+	for _, u := range units {
+		digits, ok := strings.CutSuffix(strings.TrimSpace(text), u.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.Atoi(digits)
+		if err != nil || n < 0 || n > maxSize/u.bytes {
+			break
+		}
+		return n * u.bytes, nil
+	}
+	return 0, fmt.Errorf("%q is no number of bytes up to %d, such as 65536, 64KiB or 16MiB", text, maxSize)
+}
+
+func listed[T fmt.Stringer](all []T) string {
+	names := make([]string, len(all))
+	for i, x := range all {
+		names[i] = x.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkLoss reports a share of packets that is none.
+func checkLoss(p float64) error {
+	if !(p >= 0 && p < 1) {
+		return fmt.Errorf("%w --loss %v: it must be at least 0 and less than 1", errUsage, p)
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/bench/field"
+	"github.com/tributary-fabric/tributary/bench/timing"
+	"github.com/tributary-fabric/tributary/bench/turn"
+	"github.com/tributary-fabric/tributary/hostlib"
+)
+
+// runFlags are the flags of run as they are written.
+type runFlags struct {
+	bench                                      benchFlags
+	manager, host, members, listen, data, name string
+	certificate, key, authority                string
+	loss                                       float64
+	without                                    string
+	marks, gauge                               bool
+	turns                                      string
+	scoll                                      scollFlags
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Measure as one member on a live fabric",
+		Long: `run is one member of a group that measures together: the same command runs on
+every host of the list, with the same flags but for --host and --listen. The
+first of the list writes the CSV.
+
+The list of members has a line each, by rank, with the host's name in the
+fabric's topology and the TCP address at which others reach it (--listen):
+
+  h0 10.0.0.1:7102
+  h1 10.0.0.2:7102`,
+		Example: "  collbench run --manager 10.9.0.1:7100 --host h0 --members members --listen 10.0.0.1:7102 --bytes 1MiB",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.bench.collective == scollFunction {
+				return runScollMember(cmd, &f)
+			}
+			return run(cmd, &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.manager, "manager", "", "`address` of the offload manager; without one, operations run over hosts")
+	flags.StringVar(&f.host, "host", "", "this host's `name` in the fabric's topology")
+	flags.StringVar(&f.members, "members", "", "`file` with the members")
+	flags.StringVar(&f.listen, "listen", "", "TCP `address` at which other members reach this host")
+	flags.StringVar(&f.data, "data", "", "IP `address` for packets to and from switches; by default that of --listen")
+	flags.StringVar(&f.name, "name", field.Communicator, "`name` of the group")
+	flags.StringVar(&f.certificate, "certificate", "", "`file` of this host's certificate, towards the manager")
+	flags.StringVar(&f.key, "key", "", "`file` of its key")
+	flags.StringVar(&f.authority, "authority", "", "`file` of the authorities' certificates")
+	flags.Float64Var(&f.loss, "loss", 0, "`share` of the packets to switches that is lost, from 0 to 1")
+	flags.StringVar(&f.without, "without", "", "`features` of the sockets to leave out, such as polling, or all")
+	flags.BoolVar(&f.marks, "marks", false, "")
+	flags.BoolVar(&f.gauge, "gauge", false, "")
+	flags.StringVar(&f.turns, "turns", "", "")
+	for _, name := range []string{"marks", "gauge", "turns"} { // for collbench itself
+		_ = flags.MarkHidden(name) // there is such a flag
+	}
+	f.bench.add(flags)
+	f.scoll.add(flags)
+	for _, name := range []string{"host", "members", "listen"} {
+		_ = cmd.MarkFlagRequired(name)
+	}
+	return cmd
+}
+
+// The time that a measurement gives a first tree to be offered.
+const (
+	offerWait     = 3 * time.Second
+	offerWaitMust = 30 * time.Second // where operations must run over switches
+)
+
+func offerWaitOf(c timing.Config) time.Duration {
+	if c.Way == timing.Offload {
+		return offerWaitMust
+	}
+	return offerWait
+}
+
+// awaitTree waits until operations run over switches, but not for long: a
+// manager may come up later than its hosts.
+func awaitTree(ctx context.Context, comm *hostlib.Communicator, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if way, _ := comm.Way(); way == hostlib.Offload {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-comm.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// options returns how the host joins.
+func (f *runFlags) options(cmd *cobra.Command, c timing.Config) ([]hostlib.Option, error) {
+	all := []hostlib.Option{
+		hostlib.WithListen(f.listen), hostlib.WithOfferWait(offerWaitOf(c)), hostlib.WithLogger(f.bench.logger(cmd)),
+		hostlib.WithPlaintext(), // networks of one's own, such as namespaces
+	}
+	if f.manager != "" && c.Way != timing.Host {
+		all = append(all, hostlib.WithManager(f.manager))
+	} else if c.Way == timing.Offload {
+		return nil, fmt.Errorf("%w --way offload: it takes a --manager", errUsage)
+	}
+	switch {
+	case f.certificate != "" && f.key != "" && f.authority != "":
+		all = append(all, hostlib.WithTLS(f.certificate, f.key, f.authority))
+	case f.certificate+f.key+f.authority != "":
+		return nil, fmt.Errorf("%w: --certificate, --key and --authority go together", errUsage)
+	}
+	if f.data != "" {
+		a, err := netip.ParseAddr(f.data)
+		if err != nil {
+			return nil, fmt.Errorf("%w --data: %w", errUsage, err)
+		}
+		all = append(all, hostlib.WithDataAddress(a))
+	}
+	if err := checkLoss(f.loss); err != nil {
+		return nil, err
+	}
+	if f.loss > 0 {
+		all = append(all, hostlib.WithTrialLoss(f.loss, field.SeedOf(f.host)))
+	}
+	if f.without != "" {
+		all = append(all, hostlib.Without(f.without))
+	}
+	if f.bench.window > 0 {
+		all = append(all, hostlib.WithWindow(f.bench.window))
+	}
+	return all, nil
+}
+
+func run(cmd *cobra.Command, f *runFlags) (err error) {
+	c, err := f.bench.config()
+	if err != nil {
+		return err
+	}
+	options, err := f.options(cmd, c)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(f.members)
+	if err != nil {
+		return err
+	}
+	members, err := field.ReadMembers(file, f.members)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	ctx, cancel := f.bench.within(cmd.Context())
+	defer cancel()
+	h, err := hostlib.Join(ctx, f.host, options...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	comm, err := h.Communicator(ctx, f.name, members, c.Terms()...)
+	if err != nil {
+		return err
+	}
+	if f.manager != "" && c.Way != timing.Host {
+		awaitTree(ctx, comm, offerWaitOf(c))
+	}
+	if f.gauge {
+		stop, err := field.ServeGauge(field.HostTraffic(comm))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	if f.turns != "" {
+		err := turn.Join(f.turns, comm.Rank(), timing.Player(ctx, comm, c))
+		return errors.Join(err, comm.Leave(ctx))
+	}
+	out := cmd.OutOrStdout()
+	if comm.Rank() != 0 {
+		out = io.Discard
+	}
+	return measure(ctx, comm, c, f.mark(cmd), out, f.marks && c.Pace == timing.Stream)
+}
+
+// measure writes what the member measures, with the spans of its operations if
+// these are wanted, and leaves the group.
+func measure(ctx context.Context, comm *hostlib.Communicator, c timing.Config, mark timing.Mark, out io.Writer, spans bool) error {
+	if _, err := fmt.Fprintln(out, timing.Header); err != nil {
+		return err
+	}
+	err := timing.Member(ctx, comm, c, mark, func(r timing.Row) error {
+		if spans {
+			if _, err := fmt.Fprintln(out, field.FormatSpans(r.Spans)); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintln(out, r)
+		return err
+	})
+	if err != nil && !errors.Is(err, timing.ErrWrong) && !errors.Is(err, timing.ErrWay) {
+		return err
+	}
+	return errors.Join(err, comm.Leave(ctx)) // all members have come this far
+}
+
+// mark returns what tells another process of the measurement's marks, and waits
+// for its word; nil where none wants to know.
+func (f *runFlags) mark(cmd *cobra.Command) timing.Mark {
+	if !f.marks {
+		return nil
+	}
+	answers := bufio.NewReader(cmd.InOrStdin())
+	return func(size int, begins bool) error {
+		at := "ends"
+		if begins {
+			at = "begins"
+		}
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), "MARK", at, size); err != nil {
+			return err
+		}
+		_, err := answers.ReadString('\n')
+		return err
+	}
+}

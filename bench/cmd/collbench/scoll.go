@@ -1,0 +1,375 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tributary-fabric/tributary/bench/broadcast"
+	"github.com/tributary-fabric/tributary/bench/field"
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/hostlib/scoll"
+	"github.com/tributary-fabric/tributary/internal/embedded"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// scollFunction is the --function that measures server collectives.
+const scollFunction = "scoll-broadcast"
+
+// scollFlags say what of server collectives is measured.
+type scollFlags struct {
+	trees   []string
+	atOnce  []int
+	payload int
+	rates   []string
+	lasting time.Duration
+	json    bool
+}
+
+func (f *scollFlags) add(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.trees, "trees", []string{"binomial", "4-nomial", "4-ary", "flat", "fabric", "offload"}, "with --function "+scollFunction+": `trees` to measure")
+	flags.IntSliceVar(&f.atOnce, "at-once", []int{1, 8, 64}, "with it: `broadcasts` under way at once, one begun when another ends; the last is the bound of --per-second, too")
+	flags.IntVar(&f.payload, "payload", 16, "with it: `bytes` of a request's payload, at most about 4000")
+	flags.StringSliceVar(&f.rates, "per-second", []string{"10000"}, "with it: broadcasts that are begun a `second`; most is told in any case")
+	flags.DurationVar(&f.lasting, "lasting", 3*time.Second, "with it: `time` of a measurement")
+}
+
+func (f *scollFlags) arguments() []string {
+	var atOnce []string
+	for _, n := range f.atOnce {
+		atOnce = append(atOnce, strconv.Itoa(n))
+	}
+	return []string{
+		"--trees", strings.Join(f.trees, ","), "--at-once", strings.Join(atOnce, ","), "--payload", strconv.Itoa(f.payload),
+		"--per-second", strings.Join(f.rates, ","), "--lasting", f.lasting.String(),
+	}
+}
+
+// plans returns what is measured over the nodes: of each tree so many broadcasts
+// at once, where it is one with the last receipt, and so many a second.
+func (f *scollFlags) plans(nodes []string) ([]broadcast.Plan, error) {
+	var all []broadcast.Plan
+	for _, name := range f.trees {
+		kind, err := broadcast.ParseTree(name)
+		if err != nil {
+			return nil, fmt.Errorf("%w --trees: %w", errUsage, err)
+		}
+		p := broadcast.Plan{Tree: name, Kind: kind, Nodes: nodes, Payload: f.payload, Warm: 200, Lasting: f.lasting}
+		for _, p.Concurrency = range f.atOnce {
+			p.Timed = p.Concurrency == 1
+			all = append(all, p)
+		}
+		p.Timed = false
+		for _, text := range f.rates {
+			if p.Rate, err = strconv.ParseFloat(text, 64); err != nil || p.Rate <= 0 {
+				return nil, fmt.Errorf("%w --per-second %q: it must be a positive number", errUsage, text)
+			}
+			all = append(all, p)
+		}
+	}
+	for i := range all {
+		if err := all[i].Validate(); err != nil {
+			return nil, fmt.Errorf("%w: %w", errUsage, err)
+		}
+	}
+	return all, nil
+}
+
+// measureAll runs the plans from a root, and hands on each row.
+func measureAll(ctx context.Context, root *broadcast.Member, plans []broadcast.Plan, take func(broadcast.Row) error) error {
+	for _, p := range plans {
+		row, err := root.Measure(ctx, p)
+		if err != nil {
+			return fmt.Errorf("%s, %d at once: %w", p.Tree, p.Concurrency, err)
+		}
+		if err := take(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowWriter writes rows as they come as JSON, or in the end as a table.
+type rowWriter struct {
+	f    *scollFlags
+	out  io.Writer
+	rows []broadcast.Row
+}
+
+func (w *rowWriter) take(r broadcast.Row) error {
+	w.rows = append(w.rows, r)
+	if w.f.json {
+		return json.NewEncoder(w.out).Encode(&r)
+	}
+	return nil
+}
+
+func (w *rowWriter) end() error {
+	if w.f.json {
+		return nil
+	}
+	return broadcast.WriteText(w.out, w.rows)
+}
+
+// most returns the most broadcasts at once.
+func (f *scollFlags) most() int { return slices.Max(append([]int{1}, f.atOnce...)) }
+
+// needFabric reports whether a tree is measured that takes one.
+func (f *scollFlags) needFabric() bool {
+	return slices.Contains(f.trees, broadcast.AlongFabric) || slices.Contains(f.trees, broadcast.InSwitches)
+}
+
+// directory is where members find each other, by name.
+type directory struct{ at sync.Map }
+
+func (d *directory) enter(name, address string) { d.at.Store(name, address) }
+
+func (d *directory) resolve(name string) (string, error) {
+	if address, ok := d.at.Load(name); ok {
+		return address.(string), nil
+	}
+	return "", fmt.Errorf("%s is not in the list of members", name)
+}
+
+// scollMember starts a member that finds the others in d. Without certificates it is
+// for networks of one's own, such as namespaces.
+func scollMember(name, listen string, d *directory, tls *scoll.TLS) (*broadcast.Member, error) {
+	return broadcast.Start(scoll.Config{
+		Node: name, Listen: listen, RoundTrip: time.Second, TLS: tls, AllowPlaintext: true, Resolve: d.resolve,
+	})
+}
+
+// leave closes a member, for which it has a moment.
+func leave(m *broadcast.Member) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return m.Close(ctx)
+}
+
+func names(members []hostlib.Member) []string {
+	var all []string
+	for _, m := range members {
+		all = append(all, m.Host)
+	}
+	return all
+}
+
+// runScollEmbedded measures nodes in this process, one for each host.
+func runScollEmbedded(cmd *cobra.Command, f *benchFlags, s *scollFlags, fabric string) (err error) {
+	g, err := topology.Open(fabric)
+	if err != nil {
+		return err
+	}
+	hosts := make([]string, g.Hosts())
+	for i := range hosts {
+		hosts[i] = g.Name(topology.NodeID(i))
+	}
+	plans, err := s.plans(hosts)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := f.within(cmd.Context())
+	defer cancel()
+	var d directory
+	all := make([]*broadcast.Member, len(hosts))
+	for i, name := range hosts {
+		if all[i], err = scollMember(name, "", &d, nil); err != nil {
+			return err
+		}
+		d.enter(name, all[i].Addr())
+		defer func() { err = errors.Join(err, leave(all[i])) }()
+	}
+	if s.needFabric() {
+		whole, err := embedded.Start(ctx, embedded.Config{Topology: g, OfferWait: offerWaitMust, Log: f.logger(cmd)})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, whole.Close()) }()
+		if err := s.joinAll(ctx, all, whole.Hosts()); err != nil {
+			return err
+		}
+	}
+	w := rowWriter{f: s, out: cmd.OutOrStdout()}
+	err = measureAll(ctx, all[0], plans, w.take)
+	return errors.Join(err, w.end())
+}
+
+// joinAll has all members take their places in a fabric.
+func (f *scollFlags) joinAll(ctx context.Context, all []*broadcast.Member, hosts []*hostlib.Host) error {
+	var places []hostlib.Member
+	for _, h := range hosts {
+		places = append(places, h.Member())
+	}
+	errs := make([]error, len(all))
+	var joining sync.WaitGroup
+	for i, m := range all {
+		joining.Go(func() { errs[i] = m.Join(ctx, hosts[i], places, f.trees, f.most()) })
+	}
+	joining.Wait()
+	return errors.Join(errs...)
+}
+
+// scollProcess is a member of a measurement in a process of its own.
+type scollProcess struct {
+	scollFlags
+	host, list, places, manager string // places: "" for the ports behind those of list
+	listen                      string // "": this member's address in list
+	tls                         *scoll.TLS
+}
+
+// runScollMember measures as one member on a live fabric.
+func runScollMember(cmd *cobra.Command, f *runFlags) error {
+	p := scollProcess{scollFlags: f.scoll, host: f.host, list: f.members, manager: f.manager, listen: f.listen}
+	if f.certificate+f.key+f.authority != "" {
+		p.tls = &scoll.TLS{Cert: f.certificate, Key: f.key, CA: f.authority}
+	}
+	if p.needFabric() && p.manager == "" {
+		return fmt.Errorf("%w --trees %s: fabric and offload take a --manager", errUsage, strings.Join(p.trees, ","))
+	}
+	ctx, cancel := f.bench.within(cmd.Context())
+	defer cancel()
+	return p.run(ctx, cmd.OutOrStdout())
+}
+
+// newNodeScoll is the command of a scollProcess. The first of the list is the
+// root, and writes the rows as JSON and then an empty line.
+func newNodeScoll() *cobra.Command {
+	var p scollProcess
+	cmd := &cobra.Command{
+		Use: "scoll", Short: "Be a member of server collectives", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p.json = true
+			if err := p.run(cmd.Context(), cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout())
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&p.host, "host", "", "`name` of this member")
+	cmd.Flags().StringVar(&p.list, "members", "", "`file` with the members")
+	cmd.Flags().StringVar(&p.places, "places", "", "`file` with the members of communicators")
+	cmd.Flags().StringVar(&p.manager, "manager", "", "`address` of the manager")
+	p.add(cmd.Flags())
+	return cmd
+}
+
+func (p *scollProcess) run(ctx context.Context, out io.Writer) (err error) {
+	members, listen, err := p.read(p.list)
+	if err != nil {
+		return err
+	}
+	plans, err := p.scollFlags.plans(names(members))
+	if err != nil {
+		return err
+	}
+	var d directory
+	for _, m := range members {
+		d.enter(m.Host, m.Addr)
+	}
+	member, err := scollMember(p.host, cmp.Or(p.listen, listen), &d, p.tls)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, leave(member)) }()
+	if p.needFabric() {
+		places, address, err := p.placeList()
+		if err != nil {
+			return err
+		}
+		options := []hostlib.Option{hostlib.WithListen(address), hostlib.WithManager(p.manager), hostlib.WithOfferWait(offerWaitMust), hostlib.WithPlaintext()}
+		if p.tls != nil {
+			options = append(options, hostlib.WithTLS(p.tls.Cert, p.tls.Key, p.tls.CA))
+		}
+		host, err := hostlib.Join(ctx, p.host, options...)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, host.Close()) }()
+		if err := member.Join(ctx, host, places, p.trees, p.most()); err != nil {
+			return err
+		}
+	}
+	if p.host != members[0].Host {
+		select {
+		case <-member.Told():
+		case <-ctx.Done():
+		}
+		return nil
+	}
+	if err := awaitMembers(ctx, members); err != nil {
+		return err
+	}
+	w := rowWriter{f: &p.scollFlags, out: out}
+	err = measureAll(ctx, member, plans, w.take)
+	return errors.Join(err, w.end(), member.End(ctx, names(members)))
+}
+
+// placeList reads where members of communicators are.
+func (p *scollProcess) placeList() (all []hostlib.Member, own string, err error) {
+	if p.places != "" {
+		return p.read(p.places)
+	}
+	if all, _, err = p.read(p.list); err != nil {
+		return nil, "", err
+	}
+	for i := range all {
+		a, err := netip.ParseAddrPort(all[i].Addr)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", p.list, err)
+		}
+		all[i].Addr = netip.AddrPortFrom(a.Addr(), a.Port()+1).String()
+		if all[i].Host == p.host {
+			own = all[i].Addr
+		}
+	}
+	return all, own, nil
+}
+
+// read reads a list of members, and this one's address in it.
+func (p *scollProcess) read(list string) (all []hostlib.Member, own string, err error) {
+	file, err := os.Open(list)
+	if err != nil {
+		return nil, "", err
+	}
+	all, err = field.ReadMembers(file, list)
+	for _, m := range all {
+		if m.Host == p.host {
+			own = m.Addr
+		}
+	}
+	return all, own, errors.Join(err, file.Close())
+}
+
+// awaitMembers waits until all members can be reached.
+func awaitMembers(ctx context.Context, members []hostlib.Member) error {
+	for _, m := range members {
+		for {
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.Addr)
+			if err == nil {
+				conn.Close()
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("%s at %s: %w", m.Host, m.Addr, errors.Join(context.Cause(ctx), err))
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}

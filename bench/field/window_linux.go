@@ -1,0 +1,122 @@
+package field
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/tributary-fabric/tributary/bench/gauge"
+)
+
+// Side is a side of the fabric, as processor time is told.
+type Side string
+
+// The sides.
+const (
+	Hosts    Side = "hosts"
+	Switches Side = "switches"
+	Stream   Side = "stream" // the end of the TCP stream beside
+)
+
+// Window is what was done between the marks of a measurement.
+type Window struct {
+	Elapsed time.Duration
+	Sides   map[Side]gauge.Reading // all processes of a side together
+	Machine gauge.Machine
+	// Profiles are files, by side, if they were asked for; they go with the
+	// fabric.
+	Profiles map[Side][]string
+}
+
+// Profiling is how processes are profiled.
+type Profiling uint8
+
+// The ways.
+const (
+	NoProfile     Profiling = iota
+	ByProgram               // each by itself: what the kernel does shows as the system call
+	ByKernelsPerf           // by perf, which sees what the kernel does
+)
+
+// window is one that is open.
+type window struct {
+	gauges    map[Side][]*process
+	begun     time.Time
+	machine   gauge.Machine
+	profiles  map[Side][]string
+	recording *recording // nil: there is none
+}
+
+// open opens a window on processes, and has them profiled.
+func (f *Fabric) open(of map[Side][]*process, profile Profiling) (_ *window, err error) {
+	w := &window{gauges: of, profiles: map[Side][]string{}}
+	if profile == ByKernelsPerf {
+		if err := w.record(f.dir); err != nil {
+			return nil, err
+		}
+	}
+	defer func() {
+		if err != nil {
+			_ = w.drop() // it has failed already
+		}
+	}()
+	err = w.each(func(side Side, p *process) error {
+		path := ""
+		if profile == ByProgram {
+			path = filepath.Join(f.dir, p.name+".pprof")
+			w.profiles[side] = append(w.profiles[side], path)
+		}
+		return p.gauge.Open(path)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if w.machine, err = gauge.ReadMachine(); err != nil {
+		return nil, err
+	}
+	w.begun = time.Now()
+	return w, nil
+}
+
+// shut closes the window.
+func (w *window) shut() (*Window, error) {
+	done := &Window{Elapsed: time.Since(w.begun), Sides: map[Side]gauge.Reading{}, Profiles: w.profiles}
+	now, err := gauge.ReadMachine()
+	if err != nil {
+		return nil, err
+	}
+	done.Machine = now.Since(w.machine)
+	err = w.each(func(side Side, p *process) error {
+		r, err := p.gauge.Shut()
+		done.Sides[side] = done.Sides[side].Add(r)
+		return err
+	})
+	return done, errors.Join(err, w.keep())
+}
+
+// each calls f with every process. One that has no gauge any more, or never
+// had, is left out.
+func (w *window) each(f func(Side, *process) error) error {
+	for side, all := range w.gauges {
+		for _, p := range all {
+			if p.gauge == nil || p.ended() {
+				continue
+			}
+			if err := f(side, p); err != nil && !p.ended() {
+				return fmt.Errorf("reading %s: %w", p.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// ended reports whether the process has.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}

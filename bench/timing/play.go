@@ -1,0 +1,64 @@
+package timing
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tributary-fabric/tributary/bench/gauge"
+	"github.com/tributary-fabric/tributary/bench/turn"
+	"github.com/tributary-fabric/tributary/hostlib"
+)
+
+// Player returns what takes a member's turns beside other implementations: it
+// does what their programs do, no more and no less.
+func Player(ctx context.Context, comm *hostlib.Communicator, c Config) func(turn.Request) (turn.Reply, error) {
+	return func(r turn.Request) (turn.Reply, error) {
+		c := c
+		c.Bytes, c.Iterations, c.Pace = []int{r.Bytes}, []int{max(1, r.Iterations)}, Steady
+		if err := c.Validate(); err != nil {
+			return turn.Reply{}, err
+		}
+		m := &member{comm: comm, cfg: c}
+		return m.play(ctx, r)
+	}
+}
+
+// play takes one turn. The vectors of the timed operations differ from those of
+// the ones before, so that the last result tells of these.
+func (m *member) play(ctx context.Context, r turn.Request) (reply turn.Reply, err error) {
+	t, err := newTask(place{m.comm, m.comm.Rank(), m.comm.Size()}, m.cfg, r.Bytes)
+	if err != nil {
+		return reply, err
+	}
+	s := series{times: make([]float64, r.Iterations), spans: make([]Span, r.Iterations)}
+	t.prepare(period)
+	for i := range r.Warmup {
+		if err := m.once(ctx, t, i-r.Warmup, false, &s); err != nil {
+			return reply, err
+		}
+	}
+	reply.Right = r.Warmup == 0 || t.right()
+	t.prepare(period + 1)
+	if _, err := hostlib.Barrier(ctx, m.comm); err != nil {
+		return reply, err
+	}
+	user, system := gauge.Usage()
+	for i := range r.Iterations {
+		if err := m.once(ctx, t, i, false, &s); err != nil {
+			return reply, err
+		}
+	}
+	untilUser, untilSystem := gauge.Usage()
+	reply.User, reply.System = untilUser-user, untilSystem-system
+	reply.Right = reply.Right && (r.Iterations == 0 || t.right())
+	reply.Way = wayOf(s.ways[:]).String()
+	reply.Times = make([]time.Duration, len(s.spans))
+	for i, us := range s.times {
+		reply.Times[i] = time.Duration(us * float64(time.Microsecond))
+	}
+	if r.Iterations > 0 && !m.cfg.fits(wayOf(s.ways[:])) {
+		return reply, errors.Join(ErrWay, errors.New(m.reason))
+	}
+	return reply, nil
+}
