@@ -22,8 +22,9 @@ type Core struct {
 
 	members map[uint64]*member
 	order   []*member         // by joining
-	byRank  map[place]*member // those whose group has a number
+	byRank  map[place]*member // of those whose group has that number, who heard it last
 	timed   []*member         // those that are waiting or leaving
+	numbers uint64            // inputs of that kind so far
 
 	now core.Time
 	out *Output
@@ -48,7 +49,9 @@ type member struct {
 	id    uint64
 	state state
 	group uint32    // 0: not known, or none
-	isOur bool      // the manager of this connection has answered Create with group
+	heard uint64    // Core.numbers, when group was heard of
+	made  uint32    // what the manager of this connection has answered Create with; 0: it has not
+	asks  bool      // leaving: Create was not answered yet
 	said  uint32    // lost epoch of which the manager knows by this watch
 	at    core.Time // waiting: start then; leaving: give up then
 	pause time.Duration
@@ -186,7 +189,7 @@ func (c *Core) lost(err error, final bool) {
 		c.redial = c.now.Add(c.jittered(c.pause))
 	}
 	for _, m := range slices.Clone(c.order) {
-		m.isOur = false
+		m.made = 0
 		switch m.state {
 		case leaving:
 			c.gone(m, err)
@@ -241,18 +244,58 @@ func (c *Core) join(id uint64, j *Joined) {
 func (c *Core) start(m *member) {
 	switch {
 	case c.link != up || m.state == leaving || m.state == failed:
-	case m.Create != nil && !m.isOur:
+	case m.Create != nil && m.made == 0:
 		c.become(m, asking)
 		ask := *m.Create
 		ask.Req = m.id
 		c.send(ask)
-	case m.group != 0:
+	case m.group == 0 || m.Create != nil && m.group != m.made || c.byRank[m.place()] != m:
+		c.become(m, resting)
+	default:
 		c.become(m, watching)
 		m.said = 0
 		c.send(manager.Watch{Group: m.group, Rank: m.Rank, DataAddr: m.Data, Entered: m.Report.Entered})
 		c.report(m)
-	default:
-		c.become(m, resting)
+	}
+}
+
+func (m *member) place() place { return place{m.group, m.Rank} }
+
+// takePlace gives m the place of its number. Two members may claim one after the
+// manager has lost its memory, and has given the number of one's group to the
+// other's: who heard it last is right, or will hear another one soon.
+func (c *Core) takePlace(m *member) {
+	if o := c.byRank[m.place()]; o != nil && o.state == watching {
+		c.become(o, resting)
+	}
+	c.byRank[m.place()] = m
+}
+
+// leavePlace ends m's watch, in favour of another one that claims its place.
+func (c *Core) leavePlace(m *member) {
+	p := m.place()
+	if p.group == 0 || c.byRank[p] != m {
+		return
+	}
+	delete(c.byRank, p)
+	var heir *member
+	for _, o := range c.order {
+		if o != m && o.group == m.group && o.Rank == m.Rank && o.state != leaving && (heir == nil || heir.heard < o.heard) {
+			heir = o
+		}
+	}
+	if heir != nil {
+		c.byRank[p] = heir
+	}
+	if m.state != watching {
+		return
+	}
+	c.become(m, resting)
+	if heir != nil && heir.state == resting {
+		c.start(heir)
+	}
+	if heir == nil || heir.state != watching {
+		c.send(manager.Unwatch{Group: p.group, Rank: p.rank})
 	}
 }
 
@@ -327,15 +370,11 @@ func (c *Core) number(m *member, group uint32) {
 	if group == m.group {
 		return
 	}
-	if m.group != 0 {
-		delete(c.byRank, place{m.group, m.Rank})
-		if m.state == watching {
-			c.send(manager.Unwatch{Group: m.group, Rank: m.Rank})
-		}
-	}
-	m.group = group
+	c.leavePlace(m)
+	c.numbers++
+	m.group, m.heard = group, c.numbers
 	if group != 0 {
-		c.byRank[place{group, m.Rank}] = m
+		c.takePlace(m)
 	}
 	switch {
 	case m.state == asking:
@@ -352,31 +391,32 @@ func (c *Core) number(m *member, group uint32) {
 	}
 }
 
+// leave ends a member. What it releases is the group that the manager of this
+// connection has made for it: another number may be another's by now.
 func (c *Core) leave(m *member) {
-	isKnown := c.link == up && m.group != 0
-	switch {
-	case isKnown && m.Create != nil:
-		c.send(manager.Release{Req: m.id, Group: m.group})
+	if c.link == up && (m.made != 0 || m.state == asking) {
+		m.asks = m.made == 0
+		if !m.asks {
+			c.release(m)
+		}
 		c.wait(m, leaving, c.now.Add(c.cfg.Release))
 		return
-	case isKnown && m.state == watching:
-		c.send(manager.Unwatch{Group: m.group, Rank: m.Rank})
 	}
 	var err error
-	if m.Create != nil && m.group != 0 {
+	if m.Create != nil && m.group != 0 && c.link != up {
 		err = c.why // it finds out by itself that nobody watches
 	}
 	c.gone(m, err)
 }
 
+func (c *Core) release(m *member) { c.send(manager.Release{Req: m.id, Group: m.made}) }
+
 var errNoAnswer = errors.New("client: the manager has not answered")
 
 func (c *Core) gone(m *member, err error) {
+	c.leavePlace(m)
 	c.become(m, failed)
 	delete(c.members, m.id)
-	if c.byRank[place{m.group, m.Rank}] == m {
-		delete(c.byRank, place{m.group, m.Rank})
-	}
 	c.order = slices.DeleteFunc(c.order, func(o *member) bool { return o == m })
 	c.out.Gone = append(c.out.Gone, Gone{m.id, err})
 }
@@ -415,13 +455,18 @@ func (c *Core) replied(r *manager.Reply) {
 	m := c.members[r.Req]
 	switch {
 	case m == nil:
+	case m.state == leaving && m.asks && r.Err == nil:
+		m.asks, m.made = false, r.Group
+		c.release(m)
+	case m.state == leaving && m.asks:
+		c.gone(m, nil) // there is nothing to release
 	case m.state == leaving:
 		c.gone(m, r.Err)
 	case m.state != asking:
 	case r.Err != nil:
 		c.fails(m, r.Err)
 	default:
-		m.isOur, m.pause = true, 0
+		m.made, m.pause = r.Group, 0
 		c.become(m, resting)
 		if r.Group == m.group {
 			c.start(m)
@@ -438,7 +483,7 @@ func (c *Core) noticed(n *manager.Notice) {
 	case !n.End:
 		c.tell(Tell{Member: m.id, Err: n.Err})
 	default:
-		m.isOur = false
+		m.made = 0
 		c.fails(m, n.Err)
 	}
 }

@@ -33,8 +33,17 @@
 // (1) With each new connection, and when a pause is over. The lowest rank sends
 // Create first, also where it knows the number: a manager that was away may have
 // lost the group, and may have given its number to another. All others, and then
-// it, send Watch and Report. (2) Failed, if the same request cannot succeed
-// later. (3) The number is kept; the answer decides.
+// it, send Watch and Report; the lowest rank does so only by the number that this
+// connection's answer names, which it then hears. (2) Failed, if the same request
+// cannot succeed later. (3) The number is kept; the answer decides.
+//
+// Leaving is the lowest rank, until the group is released that the manager of this
+// connection has made for it, and no other: after a loss of memory an older number
+// may be another's. While asking, it waits for that number first.
+//
+// For the same reason two members may claim the place of one: the same rank of the
+// same number. Who heard the number last watches there, the other one is idle, and
+// watches when the first has gone on to another number.
 //
 // A report is sent with each Watch and whenever it changes. It has no answer: what
 // it says holds until the member says otherwise, and is said again on the next

@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -30,12 +31,14 @@ type fakeManager struct {
 	asked   []manager.Input // created or released, to be answered
 
 	members map[uint64]*expected
+	heard   int // numbers so far
 }
 
 // expected is what must hold of a member in the end.
 type expected struct {
 	Joined
 	group   uint32
+	heard   int // when it heard that
 	report  manager.Report
 	leaving bool
 	lasting bool // it was told so
@@ -79,13 +82,13 @@ func (d *fakeManager) take(in manager.Input) {
 		}
 		d.asked = append(d.asked, v)
 	case manager.Release:
-		if m := d.members[v.Req]; m.Create == nil || !m.leaving || m.group != v.Group {
-			d.Fatalf("member %d releases group %d: %+v", v.Req, v.Group, m)
+		if m := d.members[v.Req]; m.Create == nil || !m.leaving || d.groups[v.Group] != v.Req {
+			d.Fatalf("member %d releases group %d, which member %d has made: %+v", v.Req, v.Group, d.groups[v.Group], m)
 		}
 		d.asked = append(d.asked, v)
 	case manager.Watch:
 		p := place{v.Group, v.Rank}
-		if _, twice := d.watched[p]; twice {
+		if w, is := d.watched[p]; is && w.DataAddr == v.DataAddr {
 			d.Fatalf("%+v is watched twice", p)
 		}
 		d.watched[p] = v
@@ -139,7 +142,10 @@ func (d *fakeManager) number(id uint64, group uint32) {
 	if m.leaving {
 		return
 	}
-	m.group = group
+	if m.group != group {
+		d.heard++
+		m.group, m.heard = group, d.heard
+	}
 	d.step(Input{Kind: Number, Member: id, Group: group})
 }
 
@@ -187,13 +193,14 @@ func TestRandom(t *testing.T) {
 				d.T = t
 				id := uint64(len(d.members) + 1)
 				in := join(id, rapid.Uint32Range(0, 2).Draw(t, "rank"))
+				in.Joined.Data = netip.AddrPortFrom(data.Addr(), uint16(id)) // by which it is known
 				d.members[id] = &expected{Joined: *in.Joined, report: in.Joined.Report}
 				d.step(in)
 			},
-			"number": func(t *rapid.T) { // of a member that has it from another
+			"number": func(t *rapid.T) { // of a member that has it from another; two may have the same for a while
 				d.T = t
 				if id, m := d.some(false); m.Create == nil {
-					d.number(id, rapid.SampledFrom([]uint32{0, 1000 + uint32(id), 2000 + uint32(id)}).Draw(t, "group"))
+					d.number(id, rapid.SampledFrom([]uint32{0, 1000, 1001, 2000 + uint32(id)}).Draw(t, "group"))
 				}
 			},
 			"news": func(t *rapid.T) {
@@ -227,6 +234,13 @@ func TestRandom(t *testing.T) {
 				}
 			},
 			"cut": func(t *rapid.T) { d.T = t; d.cut() },
+			"lose": func(t *rapid.T) { // the manager loses its memory, and gives its numbers anew
+				d.T = t
+				d.last = 0
+				clear(d.groups)
+				clear(d.numbers)
+				d.cut()
+			},
 			"answer": func(t *rapid.T) {
 				d.T = t
 				d.answer(rapid.SampledFrom([]error{nil, nil, passing, manager.ErrRequest}).Draw(t, "error"))
@@ -291,7 +305,13 @@ func (d *fakeManager) settled() {
 		}
 		alive++
 		p := place{m.group, m.Rank}
-		_, watched := d.watched[p]
+		w, watched := d.watched[p]
+		if watched && d.isLater(m) {
+			continue // another one has its place
+		}
+		if watched && w.DataAddr != m.Data {
+			d.Fatalf("member %d has heard last of group %d, which is watched from %v", id, m.group, w.DataAddr)
+		}
 		switch {
 		case m.lasting: // it may have a group all the same, from a later number
 		case m.Create != nil && m.group == 0:
@@ -309,6 +329,16 @@ func (d *fakeManager) settled() {
 	if d.core.Members() != alive {
 		d.Fatalf("%d members, want %d", d.core.Members(), alive)
 	}
+}
+
+// isLater reports whether another member has heard later that m's place is its own.
+func (d *fakeManager) isLater(m *expected) bool {
+	for _, o := range d.members {
+		if !o.leaving && o.group == m.group && o.Rank == m.Rank && o.heard > m.heard {
+			return true
+		}
+	}
+	return false
 }
 
 // FuzzStep: no order of inputs, and no event of a manager's, makes the client

@@ -63,6 +63,47 @@ func TestTranscripts(t *testing.T) {
 			d.at(105)
 			d.at(106, number(2, 4))
 		},
+		"numbers-are-exchanged": func(d *desk) { // of two communicators that others have created
+			d.at(0, join(1, 1), join(2, 1), isUp(), number(1, 7), number(2, 8))
+			d.at(1, isDown(errGone))
+			d.at(51)
+			d.at(52, isUp())
+			d.at(53, number(2, 7))
+			d.at(54, offer(7, 1, 2), news(1, manager.Report{Entered: 3}), news(2, manager.Report{Entered: 5}))
+			d.at(55, number(1, 8))
+			d.at(56, offer(7, 1, 4), offer(8, 1, 6))
+			d.at(57, number(1, 7)) // late: of before
+			d.at(58, isDown(errGone))
+			d.at(158)
+			d.at(159, isUp())
+			d.at(160, number(1, 8))
+			d.at(161, leave(2))
+		},
+		"number-comes-late": func(d *desk) { // that of a manager which has lost its memory since
+			d.at(0, join(1, 0))
+			d.at(1, isUp())
+			d.at(2, reply(1, 7, nil))
+			d.at(3, isDown(errGone))
+			d.at(53)
+			d.at(54, isUp())
+			d.at(55, reply(1, 3, nil))
+			d.at(56, number(1, 7)) // which may be another's
+			d.at(57, number(1, 3))
+		},
+		"leaving-while-asking": func(d *desk) {
+			d.at(0, join(1, 0), join(2, 0), join(3, 0), join(4, 0))
+			d.at(1, isUp())
+			d.at(2, reply(1, 7, nil), number(1, 7), reply(2, 8, nil))
+			d.at(3, leave(2), leave(3), reply(2, 8, nil)) // the second has made a group of which nobody has heard
+			d.at(4, reply(3, 9, nil), reply(4, 0, manager.ErrNotStored))
+			d.at(5, reply(3, 9, nil), leave(4))
+			d.at(6, isDown(errGone))
+			d.at(56)
+			d.at(57, isUp())
+			d.at(58, leave(1)) // group 7 may be another's by now
+			d.at(59, reply(1, 3, nil))
+			d.at(60, reply(1, 3, nil))
+		},
 		"group-forgotten": func(d *desk) {
 			d.at(0, join(1, 0))
 			d.at(1, isUp())
