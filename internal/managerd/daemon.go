@@ -35,14 +35,15 @@ type Daemon struct {
 
 	once    sync.Once
 	cancel  context.CancelFunc // ends the links
-	running sync.WaitGroup     // planner, writer, links
+	running sync.WaitGroup     // planner, writer, links, sessions
 	gone    chan struct{}      // closed when the daemon ends
 
-	serial atomic.Uint64 // last number given to a request or a session
+	serial      atomic.Uint64 // last number given to a request
+	lastSession atomic.Uint32 // last number given to a session
 
 	mu       sync.Mutex
 	pending  map[uint64]func(manager.Reply)
-	sessions map[uint64]*session
+	sessions map[uint32]*session
 
 	fabric  sync.Mutex // orders changes of overlay, and guards ends
 	overlay *topology.Overlay
@@ -77,7 +78,7 @@ func Start(c Config) (*Daemon, error) {
 		cfg: c, log: c.Log, core: machine, overlay: topology.NewOverlay(c.Topology), counts: newCounts(records),
 		links:   make([]*link, c.Topology.Switches()),
 		gone:    make(chan struct{}),
-		pending: map[uint64]func(manager.Reply){}, sessions: map[uint64]*session{},
+		pending: map[uint64]func(manager.Reply){}, sessions: map[uint32]*session{},
 		ends:    map[topology.LinkID][2]bool{},
 		foreign: map[topology.LinkID][2]float64{},
 	}

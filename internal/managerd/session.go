@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/rpc"
@@ -22,10 +23,13 @@ const maxEvents = 16384
 
 // session is that of one host.
 type session struct {
-	d       *Daemon
-	id      uint64 // Stream of its watches
-	events  runner.Mailbox[manager.Event]
-	watches map[watched]bool // the receiver's
+	d      *Daemon
+	id     uint32
+	events runner.Mailbox[manager.Event]
+
+	mu      sync.Mutex
+	serial  uint32             // last number given to a watch
+	watches map[watched]uint32 // by number, until the core or the host has ended them
 }
 
 // watched is a member that a session watches.
@@ -36,18 +40,18 @@ func (d *Daemon) HostSession(ctx context.Context, host rpc.HostStream) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &session{
-		d: d, id: d.serial.Add(1), watches: map[watched]bool{},
+		d: d, id: d.lastSession.Add(1), watches: map[watched]uint32{},
 		events: runner.Mailbox[manager.Event]{Limit: maxEvents},
 	}
 	d.admit(s)
 	defer d.dismiss(s)
 	ended := make(chan error, 1)
-	go func() { // it ends with the stream, which ends when this returns
+	d.running.Go(func() { // it ends with the stream, which ends when this returns
 		err := s.receive(ctx, host)
-		s.unwatch()
+		s.unwatchAll()
 		cancel()
 		ended <- err
-	}()
+	})
 	if err := s.forward(ctx, host); err != nil {
 		return err
 	}
@@ -85,51 +89,90 @@ func (s *session) take(ctx context.Context, q rpc.HostRequest) error {
 		if _, err := rand.Read(v.Secret[:]); err != nil {
 			return fmt.Errorf("managerd: drawing a secret: %w", err)
 		}
-		v.Req = s.answers(v.Req)
-		in = v
+		return s.request(ctx, v.Req, func(req uint64) manager.Input { v.Req = req; return v })
 	case manager.Release:
 		if q.Denied != nil {
 			s.put(manager.Event{Reply: &manager.Reply{Req: v.Req, Group: v.Group, Err: q.Denied}})
 			return nil
 		}
-		v.Req = s.answers(v.Req)
-		in = v
+		return s.request(ctx, v.Req, func(req uint64) manager.Input { v.Req = req; return v })
 	case manager.Watch:
 		if q.Denied != nil {
 			s.put(manager.Event{Notice: &manager.Notice{Group: v.Group, Rank: v.Rank, Err: q.Denied, End: true}})
 			return nil
 		}
-		v.Stream = s.id
-		s.watches[watched{v.Group, v.Rank}] = true
+		v.Stream = s.watch(watched{v.Group, v.Rank})
 		in = v
 	case manager.Unwatch:
-		v.Stream = s.id
-		delete(s.watches, watched{v.Group, v.Rank})
+		stream, known := s.unwatch(watched{v.Group, v.Rank})
+		if !known {
+			return nil
+		}
+		v.Stream = stream
 		in = v
 	default: // a report, which has no answer
-		if errors.Is(q.Denied, rpc.ErrDenied) {
-			return q.Denied
-		}
 		if q.Denied != nil {
+			s.d.log.Debug("dropped a host's report", slog.Any("error", q.Denied))
 			return nil
 		}
 	}
 	return s.d.loop.Post(ctx, in)
 }
 
-// answers returns the daemon's number of a request, whose reply goes to the host
-// under its own.
-func (s *session) answers(req uint64) uint64 {
-	return s.d.await(func(r manager.Reply) {
-		r.Req = req
+// request posts a request, whose reply goes to the host under the host's number.
+func (s *session) request(ctx context.Context, number uint64, input func(req uint64) manager.Input) error {
+	req := s.d.await(func(r manager.Reply) {
+		r.Req = number
 		s.put(manager.Event{Reply: &r})
 	})
+	err := s.d.loop.Post(ctx, input(req))
+	if err != nil {
+		s.d.forget(req)
+	}
+	return err
 }
 
-// unwatch tells the core that nothing of the session's is watched any more.
-func (s *session) unwatch() {
-	for w := range s.watches {
-		_ = s.d.post(manager.Unwatch{Group: w.group, Rank: w.rank, Stream: s.id}) // the error is that it ends
+// stream is the core's name of a session's watch.
+func (s *session) stream(watch uint32) uint64 { return uint64(s.id)<<32 | uint64(watch) }
+
+// watch notes a new watch, which takes the place of an earlier one of that member.
+func (s *session) watch(w watched) (stream uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serial++
+	s.watches[w] = s.serial
+	return s.stream(s.serial)
+}
+
+func (s *session) unwatch(w watched) (stream uint64, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, known := s.watches[w]
+	delete(s.watches, w)
+	return s.stream(n), known
+}
+
+// ended notes that the core has ended a watch. It reports false if that is not the
+// member's last one.
+func (s *session) ended(n *manager.Notice) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := watched{n.Group, n.Rank}
+	if last, known := s.watches[w]; !known || s.stream(last) != n.Stream {
+		return false
+	}
+	delete(s.watches, w)
+	return true
+}
+
+// unwatchAll tells the core that nothing of the session's is watched any more.
+func (s *session) unwatchAll() {
+	s.mu.Lock()
+	watches := s.watches
+	s.watches = nil
+	s.mu.Unlock()
+	for w, n := range watches {
+		_ = s.d.post(manager.Unwatch{Group: w.group, Rank: w.rank, Stream: s.stream(n)}) // the error is that it ends
 	}
 }
 
@@ -175,12 +218,13 @@ func (d *Daemon) dismiss(s *session) {
 	delete(d.sessions, s.id)
 }
 
-// tell hands an event to a session.
-func (d *Daemon) tell(id uint64, e manager.Event) {
+// tell hands an event to the session that a watch is of.
+func (d *Daemon) tell(stream uint64, e manager.Event) {
 	d.mu.Lock()
-	s := d.sessions[id]
+	s := d.sessions[uint32(stream>>32)]
 	d.mu.Unlock()
-	if s != nil {
-		s.put(e)
+	if s == nil || e.Notice != nil && e.Notice.End && !s.ended(e.Notice) {
+		return
 	}
+	s.put(e)
 }

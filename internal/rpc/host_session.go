@@ -14,7 +14,8 @@ import (
 // HostRequest is what a host asks in its session.
 type HostRequest struct {
 	Input manager.Input // a Create, Release, Watch, Unwatch or Report
-	// Denied is why the host must not ask that, which is the answer; nil: it may.
+	// Denied is why the host must not ask that, or what of it is malformed, which is
+	// the answer; nil: neither.
 	Denied error
 }
 
@@ -63,7 +64,8 @@ func (s *HostSession) Send(in manager.Input) error {
 }
 
 // Recv returns what the manager says. io.EOF: it has ended the session in good
-// order.
+// order. What of an offer this version cannot read is a Notice of that: the session
+// is that of other members, too.
 func (s *HostSession) Recv() (manager.Event, error) {
 	for {
 		m, err := s.stream.Recv()
@@ -76,7 +78,8 @@ func (s *HostSession) Recv() (manager.Event, error) {
 		var r reader
 		e, known := r.event(m)
 		if r.err != nil {
-			return manager.Event{}, s.client.fail("host session", r.err)
+			why := s.client.fail("host session", r.err)
+			return manager.Event{Notice: &manager.Notice{Group: m.GetGroup(), Rank: m.GetRank(), Err: why}}, nil
 		}
 		if known {
 			return e, nil
@@ -107,7 +110,7 @@ func (s *hostStream) Recv() (HostRequest, error) {
 		var r reader
 		q := s.read(&r, m)
 		if r.err != nil {
-			return HostRequest{}, r.err
+			q.Denied = r.err // of this request alone: the session has others
 		}
 		if q.Input != nil {
 			return q, nil

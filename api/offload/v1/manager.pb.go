@@ -790,9 +790,9 @@ func (*ReleaseGroupResponse) Descriptor() ([]byte, []int) {
 	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{6}
 }
 
-// HostSessionRequest is one request of a host. What a host may not ask is answered
-// by the error: a group's by Reply, a watch by Notice; another one's report ends
-// the stream.
+// HostSessionRequest is one request of a host. What a host may not ask, and what is
+// malformed, is answered by the error: a group's by Reply, a watch by Notice; such
+// a report is dropped.
 type HostSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // of create and release: repeated in the Reply
