@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tributary-fabric/tributary/internal/core/rank"
 	"github.com/tributary-fabric/tributary/internal/core/session"
@@ -156,6 +157,9 @@ func (h *Host) checkMembers(name string, members []Member) (int, error) {
 	for i, m := range members {
 		if m.Host == "" || m.Addr == "" {
 			return 0, fmt.Errorf("%w: rank %d lacks a host or an address", ErrMembers, i)
+		}
+		if !utf8.ValidString(m.Host) { // the manager could not be asked, on behalf of any communicator
+			return 0, fmt.Errorf("%w: the host of rank %d, %q, is not UTF-8", ErrMembers, i, m.Host)
 		}
 		if first, twice := seen[m.Host]; twice {
 			return 0, fmt.Errorf("%w: host %s is rank %d and rank %d", ErrMembers, m.Host, first, i)
