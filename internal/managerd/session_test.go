@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/rpc"
@@ -113,7 +112,6 @@ func TestSessionForgetsWatches(t *testing.T) {
 			if n := d.watches(); n != 0 {
 				t.Errorf("group %d: %d watches are known after the release", group, n)
 			}
-			time.Sleep(time.Minute) // of the bubble's clock: the group is forgotten
 		}
 		h.ask(manager.Unwatch{Group: 1}) // what it does not watch
 		close(h.asks)
