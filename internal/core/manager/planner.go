@@ -71,7 +71,10 @@ func (p *Planner) Waits() bool { return len(p.latest) > 0 }
 func (p *Planner) Next() (Planned, bool) {
 	for len(p.queue) > 0 {
 		t := p.queue[0]
-		p.queue = slices.Delete(p.queue, 0, 1)
+		p.queue[0] = planning{} // for the garbage collector
+		if p.queue = p.queue[1:]; len(p.queue) == 0 {
+			p.queue = nil
+		}
 		if t.view != nil {
 			p.view = *t.view
 		}
