@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Measures all that docs/benchmarks.md tells, and writes its tables and flame
-# graphs. As root, with Go, the packages that bench/peers/README.md names, and
-# linux-perf; about eight minutes.
+# Measures all that docs/benchmarks.md tells, and writes its tables. As root,
+# with Go and the packages that bench/peers/README.md names; about eight minutes.
 #
 #   OUT   directory of what was measured (a new one)
 #   RUN   command before each of the measurements, none of which takes over 150 s
@@ -10,7 +9,7 @@ set -euo pipefail
 out=$(realpath -m "${OUT:-$(mktemp -d)}")
 cd "$(dirname "$0")/.."
 run=${RUN:-}
-parts=${PART:-short middle long shaped unshaped profiles groups stream loss}
+parts=${PART:-short middle long shaped unshaped groups stream loss}
 mkdir -p "$out"
 go build -C bench -o "$out/collbench" ./cmd/collbench
 
@@ -32,9 +31,6 @@ part long $peers 16MiB@200mbit
 sizes='--bytes 8,64KiB,1MiB,16MiB'
 part shaped fabric --way offload --pace steady --rate 200mbit $sizes --iterations 3000,1000,200,12
 part unshaped fabric --way offload --pace steady $sizes --iterations 5000,3000,500,100
-# Of what it measures, only the profiles are used: the part unshaped, which
-# report reads later, has the same row.
-part profiles fabric --way offload --pace steady --bytes 16MiB --iterations 100 --cpuprofile "$out" --kernel
 
 long='fabric --way offload --rate 200mbit --bytes 16MiB'
 part groups $long --groups 2 --iterations 10
@@ -42,8 +38,4 @@ part stream $long --beside-tcp --iterations 10
 part loss $long --loss 0.01 --pace steady --iterations 12
 
 "$out/collbench" report --into docs/benchmarks.md "$out"/*.json
-for side in hosts switches; do
-	profile=$out/$side-16777216.pprof
-	[ ! -e "$profile" ] || "$out/collbench" flame --title "Processor time of the $side: allreduces of 16 MiB, links unshaped" "$profile" >"docs/flame-$side.svg"
-done
 echo "measured into $out" >&2

@@ -6,7 +6,6 @@ go 1.26
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/google/pprof v0.0.0-20250602020802-c6617b811d0e
 	github.com/hashicorp/memberlist v0.5.4
 	github.com/spf13/cobra v1.9.1
 	github.com/spf13/pflag v1.0.6

@@ -30,6 +30,13 @@ const (
 	hostPort    = 7110 // and those above it, one a group
 )
 
+// What processes are started as: links to the program.
+const (
+	roleManager = "manager"
+	roleSwitch  = "switch"
+	roleHost    = "host"
+)
+
 // MaxGroups is how many groups can measure at once.
 const MaxGroups = 8
 
@@ -80,6 +87,15 @@ func (f *Fabric) start() (err error) {
 		return err
 	}
 	f.dir = dir
+	program, err := filepath.Abs(f.cfg.Program[0])
+	if err != nil {
+		return err
+	}
+	for _, role := range []string{roleManager, roleSwitch, roleHost} {
+		if err := os.Symlink(program, filepath.Join(dir, role)); err != nil {
+			return err
+		}
+	}
 	g := f.lab.Topology()
 	if err := f.write(f.fabricFile(), func(w io.Writer) error { return topology.WriteYAML(w, g) }); err != nil {
 		return err
@@ -124,13 +140,14 @@ func (f *Fabric) write(path string, fill func(io.Writer) error) error {
 	return os.WriteFile(path, b.Bytes(), 0o600)
 }
 
-// command returns a process of the program that speaks by a name.
-func (f *Fabric) command(name string, args ...string) *exec.Cmd {
-	all := append(slices.Clone(f.cfg.Program), args...)
+// command returns a process of the program that speaks by a name. To ps and perf
+// it is known by its role.
+func (f *Fabric) command(role, name string, args ...string) *exec.Cmd {
+	all := append(slices.Clone(f.cfg.Program[1:]), args...)
 	if f.cfg.Verbose {
 		all = append(all, "--verbose")
 	}
-	cmd := exec.Command(all[0], all[1:]...)
+	cmd := exec.Command(filepath.Join(f.dir, role), all...)
 	cmd.Env = f.cfg.Env
 	cmd.Stderr = &speaker{name: name, mu: &f.talk, w: f.cfg.Log}
 	return cmd
@@ -146,7 +163,7 @@ func (f *Fabric) StartManager() (err error) {
 	for i := range g.Switches() {
 		args = append(args, "--agent", g.Name(g.Switch(i))+"="+at(f.lab.AloofAddr(g.Switch(i)), agentPort))
 	}
-	f.manager, err = launch("manager", f.command("manager", args...), f.lab.StartAtStation)
+	f.manager, err = launch("manager", f.command(roleManager, "manager", args...), f.lab.StartAtStation)
 	return err
 }
 
@@ -159,7 +176,7 @@ func (f *Fabric) StartAgent(name string) (err error) {
 	if !ok || !f.lab.Topology().IsSwitch(n) {
 		return fmt.Errorf("%w: switch %q", netlab.ErrUnknown, name)
 	}
-	cmd := f.command(name, "node", "agent", "--topology", f.fabricFile(), "--switch", name,
+	cmd := f.command(roleSwitch, name, "node", "agent", "--topology", f.fabricFile(), "--switch", name,
 		"--listen", at(f.lab.AloofAddr(n), agentPort), "--loss", f.loss())
 	f.agents[name], err = launchMeasured(name, cmd, func(c *exec.Cmd) error { return f.lab.Start(n, c) })
 	return err
@@ -183,7 +200,7 @@ func (f *Fabric) Lab() *netlab.Lab { return f.lab }
 // Tree asks the manager where the tree of the group that measures is.
 func (f *Fabric) Tree(ctx context.Context) (pathsel.Tree, error) {
 	var said bytes.Buffer
-	cmd := f.command("look", "node", "tree", "--manager", f.managerAddr(), "--name", Communicator)
+	cmd := f.command(roleManager, "look", "node", "tree", "--manager", f.managerAddr(), "--name", Communicator)
 	cmd.Stdout = &said
 	p, err := launch("look", cmd, f.lab.StartAtStation)
 	if err != nil {

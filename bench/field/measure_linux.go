@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -18,11 +19,11 @@ type Mark func(size int, begins bool) error
 
 // Run is what a fabric measures.
 type Run struct {
-	Args    []string           // of the command run
-	Groups  int                // at once, each with all hosts; 0: one
-	Profile Profiling          // of each measurement
-	Mark    Mark               // nil: nobody wants to know
-	Take    func(Sample) error // is handed each measurement of each group, one at a time
+	Args     []string           // of the command run
+	Groups   int                // at once, each with all hosts; 0: one
+	Profiles string             // absolute path of the directory for a profile of each process and size; empty: none
+	Mark     Mark               // nil: nobody wants to know
+	Take     func(Sample) error // is handed each measurement of each group, one at a time
 }
 
 // Sample is one group's part of a measurement.
@@ -179,7 +180,7 @@ func (m *measuring) mark(size int, begins bool, w **Window) error {
 			if err := m.tell(size, true); err != nil {
 				return err
 			}
-			m.opened, err = m.Fabric.open(m.sides(), m.run.Profile)
+			m.opened, err = m.Fabric.open(m.sides(), m.profiles(size))
 			return err
 		}
 		if m.shut, err = m.opened.shut(); err != nil {
@@ -189,6 +190,14 @@ func (m *measuring) mark(size int, begins bool, w **Window) error {
 	})
 	*w = m.shut // nobody comes to the next meeting before this one has
 	return err
+}
+
+// profiles returns how the names of the profiles of a size begin, by side.
+func (m *measuring) profiles(size int) func(Side) string {
+	if m.run.Profiles == "" {
+		return nil
+	}
+	return func(s Side) string { return filepath.Join(m.run.Profiles, fmt.Sprintf("%s-%d-", s, size)) }
 }
 
 func (m *measuring) tell(size int, begins bool) error {

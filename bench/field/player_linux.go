@@ -93,7 +93,7 @@ func (f *Fabric) LookAtSwitches() (func() (*Window, error), error) {
 	for _, p := range f.agents {
 		of[Switches] = append(of[Switches], p)
 	}
-	w, err := f.open(of, NoProfile)
+	w, err := f.open(of, nil)
 	if err != nil {
 		return nil, errors.Join(ErrNoWindow, err)
 	}

@@ -33,7 +33,7 @@ func (f *Fabric) startRank(group, r int, talks bool, args []string) (_ *rank, er
 	if group > 0 {
 		name += "+" + strconv.Itoa(group)
 	}
-	cmd := f.command(name, all...)
+	cmd := f.command(roleHost, name, all...)
 	m := &rank{}
 	if talks {
 		var theirs [2]*os.File

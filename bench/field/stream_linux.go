@@ -24,11 +24,11 @@ func (f *Fabric) StartStream(lasting time.Duration) error {
 	in := func(n topology.NodeID) func(*exec.Cmd) error {
 		return func(c *exec.Cmd) error { return f.lab.Start(n, c) }
 	}
-	sink, err := launchMeasured("sink", f.command("sink", "node", "drain", "--listen", address), in(to))
+	sink, err := launchMeasured("sink", f.command(roleHost, "sink", "node", "drain", "--listen", address), in(to))
 	if err != nil {
 		return err
 	}
-	source, err := launch("source", f.command("source", "node", "pour", "--to", address, "--for", lasting.String()), in(from))
+	source, err := launch("source", f.command(roleHost, "source", "node", "pour", "--to", address, "--for", lasting.String()), in(from))
 	if err != nil {
 		stop([]*process{sink})
 		return err

@@ -1,9 +1,7 @@
 package field
 
 import (
-	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/tributary-fabric/tributary/bench/gauge"
@@ -24,50 +22,24 @@ type Window struct {
 	Elapsed time.Duration
 	Sides   map[Side]gauge.Reading // all processes of a side together
 	Machine gauge.Machine
-	// Profiles are files, by side, if they were asked for; they go with the
-	// fabric.
-	Profiles map[Side][]string
 }
-
-// Profiling is how processes are profiled.
-type Profiling uint8
-
-// The ways.
-const (
-	NoProfile     Profiling = iota
-	ByProgram               // each by itself: what the kernel does shows as the system call
-	ByKernelsPerf           // by perf, which sees what the kernel does
-)
 
 // window is one that is open.
 type window struct {
-	gauges    map[Side][]*process
-	begun     time.Time
-	machine   gauge.Machine
-	profiles  map[Side][]string
-	recording *recording // nil: there is none
+	gauges  map[Side][]*process
+	begun   time.Time
+	machine gauge.Machine
 }
 
-// open opens a window on processes, and has them profiled.
-func (f *Fabric) open(of map[Side][]*process, profile Profiling) (_ *window, err error) {
-	w := &window{gauges: of, profiles: map[Side][]string{}}
-	if profile == ByKernelsPerf {
-		if err := w.record(f.dir); err != nil {
-			return nil, err
-		}
-	}
-	defer func() {
-		if err != nil {
-			_ = w.drop() // it has failed already
-		}
-	}()
+// open opens a window on processes. Each of them writes a profile to a file whose
+// name begins as profiles says; nil: none does.
+func (f *Fabric) open(of map[Side][]*process, profiles func(Side) string) (_ *window, err error) {
+	w := &window{gauges: of}
 	err = w.each(func(side Side, p *process) error {
-		path := ""
-		if profile == ByProgram {
-			path = filepath.Join(f.dir, p.name+".pprof")
-			w.profiles[side] = append(w.profiles[side], path)
+		if profiles == nil {
+			return p.gauge.Open("")
 		}
-		return p.gauge.Open(path)
+		return p.gauge.Open(profiles(side) + p.name + ".pprof")
 	})
 	if err != nil {
 		return nil, err
@@ -81,7 +53,7 @@ func (f *Fabric) open(of map[Side][]*process, profile Profiling) (_ *window, err
 
 // shut closes the window.
 func (w *window) shut() (*Window, error) {
-	done := &Window{Elapsed: time.Since(w.begun), Sides: map[Side]gauge.Reading{}, Profiles: w.profiles}
+	done := &Window{Elapsed: time.Since(w.begun), Sides: map[Side]gauge.Reading{}}
 	now, err := gauge.ReadMachine()
 	if err != nil {
 		return nil, err
@@ -92,7 +64,7 @@ func (w *window) shut() (*Window, error) {
 		done.Sides[side] = done.Sides[side].Add(r)
 		return err
 	})
-	return done, errors.Join(err, w.keep())
+	return done, err
 }
 
 // each calls f with every process. One that has no gauge any more, or never

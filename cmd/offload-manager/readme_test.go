@@ -95,7 +95,7 @@ func TestCommandsOfThePages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := regexp.MustCompile(`^(?:sudo )?(?:go run (?:-C bench )?\./cmd/|\./|mininet> \S+ )?(offload-manager|switch-agent|collbench) ([^#>|]*)`)
+	ours := regexp.MustCompile(`^(?:sudo )?(?:perf record .* -- )?(?:go run (?:-C bench )?\./cmd/|\./|mininet> \S+ )?(offload-manager|switch-agent|collbench) ([^#>|]*)`)
 	seen := 0
 	for _, page := range append(pages, "../../README.md", "../../mininet/README.md", "../../bench/peers/README.md") {
 		for _, line := range shellOf(t, page) {

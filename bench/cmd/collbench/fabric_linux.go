@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,7 @@ type fabricFlags struct {
 	loss                         float64
 	trunkRate                    string
 	groups                       int
-	besideTCP, kernel            bool
+	besideTCP                    bool
 	scoll                        scollFlags
 }
 
@@ -68,8 +69,7 @@ vectors in them, measure at --pace steady. Columns:
 	flags.Float64Var(&f.loss, "loss", 0, "`share` of the packets of trees that is lost wherever one is sent, from 0 to 1")
 	flags.IntVar(&f.groups, "groups", 1, "`groups` of all hosts that measure at once, by default at --pace stream; their shares of a link are told")
 	flags.BoolVar(&f.besideTCP, "beside-tcp", false, "have a TCP stream go from the first host to the last meanwhile, and tell shares")
-	flags.StringVar(&f.profiles, "cpuprofile", "", "`directory` to write profiles to, one a size and side: hosts-SIZE.pprof, switches-SIZE.pprof")
-	flags.BoolVar(&f.kernel, "kernel", false, "have perf take the profiles: they show what the kernel does in a system call")
+	flags.StringVar(&f.profiles, "cpuprofile", "", "`directory` to write profiles to for go tool pprof, one a size and process, such as hosts-SIZE-h0.pprof")
 	flags.StringVar(&f.format, "format", "csv", "output `format`: csv, or json, a line each")
 	flags.StringVar(&f.trunkRate, "trunk-rate", "", "`rate` of the links between switches, if it is not --rate")
 	flags.StringVar(&f.prefix, "prefix", "cb", "`prefix` of the namespaces' names")
@@ -79,23 +79,11 @@ vectors in them, measure at --pace steady. Columns:
 	return cmd
 }
 
-func (f *fabricFlags) profiling() field.Profiling {
-	switch {
-	case f.profiles == "":
-		return field.NoProfile
-	case f.kernel:
-		return field.ByKernelsPerf
-	}
-	return field.ByProgram
-}
-
 // check reports what is wrong with the flags beside those of a measurement.
 func (f *fabricFlags) check(c timing.Config) error {
 	switch {
 	case f.groups < 1 || f.groups > field.MaxGroups:
 		return fmt.Errorf("%w --groups %d: 1 to %d can measure at once", errUsage, f.groups, field.MaxGroups)
-	case f.kernel && f.profiles == "":
-		return fmt.Errorf("%w --kernel: it is about profiles, which --cpuprofile has written", errUsage)
 	case f.format != "csv" && f.format != "json":
 		return fmt.Errorf("%w --format %q: csv and json are possible", errUsage, f.format)
 	case (f.groups > 1 || f.besideTCP) && c.Rate == 0:
@@ -138,6 +126,9 @@ func runFabric(cmd *cobra.Command, f *fabricFlags) error {
 		return err
 	}
 	if f.profiles != "" {
+		if f.profiles, err = filepath.Abs(f.profiles); err != nil {
+			return err
+		}
 		if err := os.MkdirAll(f.profiles, 0o755); err != nil {
 			return err
 		}
@@ -176,7 +167,7 @@ func (f *fabricFlags) measure(ctx context.Context, out, log io.Writer, fabric *f
 		}
 	}
 	err := fabric.Measure(ctx, field.Run{
-		Args: f.bench.arguments(), Groups: f.groups, Profile: f.profiling(), Mark: w.mark, Take: t.take,
+		Args: f.bench.arguments(), Groups: f.groups, Profiles: f.profiles, Mark: w.mark, Take: t.take,
 	})
 	return errors.Join(err, w.err())
 }
@@ -215,10 +206,7 @@ func (t *teller) take(s field.Sample) error {
 	}
 	defer func() { t.together = nil }()
 	fmt.Fprint(t.log, m.Words())
-	if err := t.share(m.Fabric); err != nil || t.flags.profiles == "" {
-		return err
-	}
-	return mergeProfiles(t.flags.profiles, s.Row.Bytes, s.Profiles)
+	return t.share(m.Fabric)
 }
 
 // share tells how the groups and the stream have shared a link.

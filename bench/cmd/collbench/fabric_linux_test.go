@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/bench/field"
-	"github.com/tributary-fabric/tributary/bench/perf"
 	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/bench/timing"
 	"github.com/tributary-fabric/tributary/hostlib"
@@ -68,8 +67,7 @@ func TestSeveralTrees(t *testing.T) {
 	}
 }
 
-// TestCosts measures two groups at once beside a TCP stream, with profiles, and
-// draws these.
+// TestCosts measures two groups at once beside a TCP stream, with profiles.
 func TestCosts(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
@@ -100,31 +98,33 @@ func TestCosts(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	// A profile of so short a time may be without a sample, but is one.
-	for _, side := range []string{"hosts", "switches"} {
-		if _, err := readProfile(filepath.Join(dir, side+"-262144.pprof")); err != nil {
-			t.Error(err)
+	for _, name := range []string{"hosts-262144-h0", "hosts-262144-h1+1", "switches-262144-leaf-0"} {
+		out, err := exec.Command("go", "tool", "pprof", "-raw", filepath.Join(dir, name+".pprof")).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "cpu/nanoseconds") {
+			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 	}
 }
 
-// TestKernelProfiles has perf take the profiles, and draws them.
-func TestKernelProfiles(t *testing.T) {
+// TestRoles: perf tells hosts from switches by the names of the processes.
+func TestRoles(t *testing.T) {
 	needRoot(t)
-	if _, err := exec.LookPath("perf"); err != nil {
-		t.Skip("perf is not installed")
-	}
 	t.Parallel()
-	dir := t.TempDir()
-	if _, log, err := commandText(t, "fabric", "--prefix", "cbkernel", "--hosts-per-leaf", "1", "--bytes", "1MiB", "--iterations", "100",
-		"--way", "offload", "--cpuprofile", dir, "--kernel"); err != nil {
-		t.Fatalf("%v\n%s", err, log)
+	newTrial(t, "cbroles", field.Config{})
+	own := map[string]int{}
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, side := range []string{"hosts", "switches"} {
-		drawing, log, err := commandText(t, "flame", filepath.Join(dir, side+"-1048576.pprof"))
-		if err != nil || !strings.Contains(drawing, perf.KernelMark) {
-			t.Errorf("%s: nothing of the kernel: %v\n%s", side, err, log)
+	for _, p := range processes {
+		line, _ := os.ReadFile(filepath.Join(p, "cmdline")) // it may have ended
+		if strings.HasPrefix(string(line), "/run/tributary-collbench-cbroles/") {
+			comm, _ := os.ReadFile(filepath.Join(p, "comm"))
+			own[strings.TrimSpace(string(comm))]++
 		}
+	}
+	if own["manager"] != 1 || own["switch"] != 4 || len(own) != 2 {
+		t.Errorf("%v", own)
 	}
 }
 

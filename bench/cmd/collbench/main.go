@@ -3,7 +3,7 @@
 // builds (fabric), there also beside Open MPI, MPICH and Gloo (peers), and on many
 // groups of the same hosts at once (groups). It writes CSV to standard output, and
 // ends with status 1 if a result was wrong. From what it has measured it makes
-// tables (report) and flame graphs (flame).
+// tables (report). It measures how trees are planned (plan), too.
 package main
 
 import (

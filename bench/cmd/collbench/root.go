@@ -40,7 +40,7 @@ to standard error. The exit status is 1 if a result is wrong.`,
 		SilenceUsage:  true,
 		SilenceErrors: true, // main writes them
 	}
-	root.AddCommand(newEmbedded(), newRun(), newFabric(), newPeers(), newReport(), newFlame(), newNode(), newMembership(), newGroups(), newPlan())
+	root.AddCommand(newEmbedded(), newRun(), newFabric(), newPeers(), newReport(), newNode(), newMembership(), newGroups(), newPlan())
 	return process.Root(root)
 }
 
