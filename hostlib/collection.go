@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/rpc"
 )
 
-// ErrNoTree tells that the manager has no tree of switches for a group.
+// ErrNoTree reports that the manager has no tree of switches for a group.
 var ErrNoTree = errors.New("hostlib: the group has no tree of switches")
 
 // CollectionTree is the tree of switches that a communicator was given, by name.

@@ -53,7 +53,7 @@ type Communicator struct {
 
 	over    chan struct{} // closed by the loop: the communicator has ended
 	done    chan struct{} // closed when everything has ended
-	word    []byte        // what neighbours that ask later are told; set before stop is called
+	word    []byte        // what neighbours that ask later are reported; set before stop is called
 	hasLeft bool          // it was left in good order; set before over is closed
 
 	opened     chan struct{} // closed when all has been started
@@ -309,7 +309,7 @@ func (c *Communicator) Err() error {
 	return c.err
 }
 
-// Way tells how an operation begun now would run, and why. With several trees,
+// Way reports how an operation begun now would run, and why. With several trees,
 // these are the way of all of them, or Mixed, and what holds of each.
 func (c *Communicator) Way() (Way, string) {
 	if c.several != nil {

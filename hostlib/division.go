@@ -18,7 +18,7 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// division is what trees a communicator has, as rank 0 tells all members.
+// division is what trees a communicator has, as rank 0 notifies all members.
 type division struct {
 	lowest attempt // of rank 0: it names the bundle of groups
 	count  int     // of lanes or parts, at least 1

@@ -1,7 +1,7 @@
 // Package hostlib lets a service run collective operations with the services
 // on other hosts: in the switches of the fabric where an offload manager has
 // given the group a collection tree, and over a tree of hosts otherwise. The
-// result is the same either way, and every operation tells which way it went.
+// result is the same either way, and every operation reports which way it went.
 //
 // A process joins once, and then makes communicators: groups of hosts in an
 // agreed order.

@@ -24,7 +24,7 @@ var (
 	ErrClosed = errors.New("hostlib: the host is closed")
 )
 
-// MemberError tells that a communicator has ended because of one member. It
+// MemberError reports that a communicator has ended because of one member. It
 // answers errors.Is(err, ErrEnded).
 type MemberError struct {
 	Rank   int    // of that member
@@ -68,7 +68,7 @@ func (c Call) String() string {
 	return fmt.Sprintf("%s of %d %s as operation %d", s, c.Elements, c.Element, c.Operation)
 }
 
-// Disagreement tells that two members called different operations where all
+// Disagreement reports that two members called different operations where all
 // must call the same. It answers errors.Is with ErrDisagreement and ErrEnded.
 type Disagreement struct {
 	Calls [2]Call

@@ -268,7 +268,7 @@ func TestUnsoundGreetings(t *testing.T) {
 	}
 }
 
-// A member of another version is told so, at once.
+// A member of another version is reported so, at once.
 func TestGreetingOfAnotherVersion(t *testing.T) {
 	h := joinOne(t, "h0")
 	sound := hello{from: 1, own: 5, name: "test"}
@@ -353,9 +353,9 @@ func TestUnsoundFramesNameTheirSender(t *testing.T) {
 			if _, err := conn.Write(test.bytes); err != nil {
 				t.Error(err)
 			}
-			// Who is at fault is told, and the connection closed.
-			if told, err := io.ReadAll(conn); err != nil || !strings.Contains(string(told), test.says) {
-				t.Errorf("told %q, %v", told, err)
+			// Who is at fault is reported, and the connection closed.
+			if reported, err := io.ReadAll(conn); err != nil || !strings.Contains(string(reported), test.says) {
+				t.Errorf("reported %q, %v", reported, err)
 			}
 			conn.Close()
 			wg.Wait()

@@ -100,7 +100,7 @@ func (c *Communicator) allThere(ctx context.Context) error {
 	}
 }
 
-// missing tells which members are not there, as far as is known here, and of
+// missing reports which members are not there, as far as is known here, and of
 // neighbours why.
 func (c *Communicator) missing() string {
 	var all []string

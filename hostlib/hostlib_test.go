@@ -327,7 +327,7 @@ func TestCancelGivesTheBuffersBack(t *testing.T) {
 			t.Errorf("rank %d: got %v, want that rank 1 gave up", i, err)
 		}
 		if i == 1 && !errors.Is(err, context.Canceled) {
-			t.Errorf("rank 1: %v does not tell that its context was cancelled", err)
+			t.Errorf("rank 1: %v does not report that its context was cancelled", err)
 		}
 	})
 	// The third member hears of it, too.
@@ -444,7 +444,7 @@ func TestFormingWithOtherMembersIsRefused(t *testing.T) {
 	})
 }
 
-func TestFormingTellsWhoIsMissing(t *testing.T) {
+func TestFormingReportsWhoIsMissing(t *testing.T) {
 	hosts, members := join(t, 2)
 	if err := hosts[0].Close(); err != nil {
 		t.Fatal(err)

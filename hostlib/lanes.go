@@ -18,7 +18,7 @@ const laneChunks = 256
 // switches are not what holds it up, it is slower: each lane takes CPU time of its
 // own. There are as many lanes as the manager finds when the group is formed,
 // which it is asked for as long as WithOfferWait says, and one where it cannot be
-// asked; Lanes tells. A vector is cut in equal pieces at multiples of a packet's
+// asked; Lanes reports. A vector is cut in equal pieces at multiples of a packet's
 // worth, the same at all members and for the communicator's life, if it has at
 // least 256 packets for each lane; what is shorter, and a barrier, takes the first.
 // Each lane that has no tree, or loses it, goes on over hosts by itself.
@@ -31,13 +31,13 @@ func Stripes(n int) GroupOption { return func(t *terms) { t.stripes = n } }
 
 // Lane is one of the trees of a communicator that was made with Stripes.
 type Lane struct {
-	Name   string // the communicator's, with what tells its lanes apart
-	Way    Way    // as Communicator.Way tells it of all
+	Name   string // the communicator's, with what distinguishes its lanes
+	Way    Way    // as Communicator.Way notifies it of all
 	Reason string
 	Stats  Stats
 }
 
-// Lanes tells of the trees that vectors are cut over, in their order: the
+// Lanes reports the trees that vectors are cut over, in their order: the
 // communicator's own alone if it has no others.
 func (c *Communicator) Lanes() []Lane {
 	lanes := []*Communicator{c}

@@ -203,7 +203,7 @@ func (s *stepper) apply(_ core.Time, out *rank.Output) []item {
 	if out.Ended != nil {
 		s.word = out.Ended.Append(nil)
 		s.refuseAll(s.failure(out.Ended))
-		s.nest.tell(s.Communicator, out.Ended)
+		s.nest.notify(s.Communicator, out.Ended)
 	}
 	if out.Left {
 		s.word, s.hasLeft = wire.AppendGoodbye(nil), true
@@ -290,7 +290,7 @@ func (s *stepper) complete(out *rank.Output) {
 	}
 }
 
-// ends tells why no operation can be started any more, unless that is known.
+// ends reports why no operation can be started any more, unless that is known.
 func (c *Communicator) ends(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -313,7 +313,7 @@ func (c *Communicator) refuseAll(err error) {
 	}
 }
 
-// entered notes a new epoch, and tells the manager.
+// entered notes a new epoch, and notifies the manager.
 func (s *stepper) entered(e rank.Entered) {
 	s.mu.Lock()
 	s.status.enter(e)
@@ -333,7 +333,7 @@ func (s *stepper) entered(e rank.Entered) {
 	s.report(manager.Report{Entered: e.Epoch, Way: way})
 }
 
-// lost tells the log and the manager why the tree is given up.
+// lost notifies the log and the manager why the tree is given up.
 func (s *stepper) lost(l *session.Loss) {
 	s.host.set.log.Warn("lost a tree",
 		slog.String("communicator", s.name), slog.Uint64("epoch", uint64(l.Epoch)), slog.Any("parent", l.Parent),
@@ -382,7 +382,7 @@ func (c *Communicator) post(i item) {
 	_ = c.loop.Post(context.Background(), i)
 }
 
-// connected tells the loop of a new connection.
+// connected notifies the loop of a new connection.
 func (c *Communicator) connected(l *link, serial uint64) {
 	c.post(item{in: rank.Input{Kind: rank.Connected, Rank: uint32(l.peer)}, link: l, serial: serial})
 }

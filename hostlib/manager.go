@@ -87,7 +87,7 @@ func (c *control) join(comm *Communicator, j *client.Joined) {
 	c.post(client.Input{Kind: client.Join, Member: comm.member, Joined: j})
 }
 
-// leave ends that. It waits until the manager knows, or cannot be told; then the
+// leave ends that. It waits until the manager knows, or cannot be reported; then the
 // error says why.
 func (c *control) leave(member uint64) error {
 	c.mu.Lock()
@@ -113,8 +113,8 @@ func (c *control) apply(_ core.Time, out *client.Output) []client.Input {
 		c.outbox.Put(out.Messages...) // those to a stream that has ended are lost
 		c.mu.Unlock()
 	}
-	for i := range out.Tell {
-		t := &out.Tell[i]
+	for i := range out.Notify {
+		t := &out.Notify[i]
 		c.mu.Lock()
 		p := c.members[t.Member]
 		c.mu.Unlock()
@@ -182,7 +182,7 @@ func (c *control) stream() error {
 }
 
 // heard takes what the manager, or the host's client of it, says to a communicator.
-func (c *Communicator) heard(t *client.Tell) {
+func (c *Communicator) heard(t *client.Notify) {
 	switch {
 	case t.Offer != nil:
 		c.mu.Lock()

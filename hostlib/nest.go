@@ -16,18 +16,18 @@ type nest struct {
 	radix   int            // of its tree of hosts; 0: as that of any
 }
 
-// tell has the other communicator end as c has, if it does not find that out by
+// report has the other communicator end as c has, if it does not find that out by
 // itself: it compares all operations, and whoever gives c up gives both up.
-func (n *nest) tell(c *Communicator, f *wire.Fail) {
+func (n *nest) notify(c *Communicator, f *wire.Fail) {
 	if n.of == nil || f.Kind == wire.FailDisagree || f.Kind == wire.FailCancel {
 		return
 	}
-	told := *f
+	reported := *f
 	if int(f.Rank) < len(n.ranks) {
-		told.Rank = uint32(n.ranks[f.Rank])
+		reported.Rank = uint32(n.ranks[f.Rank])
 	}
 	// Not from here: both loops may be waiting for room in the other's queue.
-	c.tasks.Go(func() { n.of.post(item{in: rank.Input{Kind: rank.Failed, News: &rank.News{Fail: told}}}) })
+	c.tasks.Go(func() { n.of.post(item{in: rank.Input{Kind: rank.Failed, News: &rank.News{Fail: reported}}}) })
 }
 
 // bundle returns which of several groups of the manager's c's is.

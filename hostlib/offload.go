@@ -32,7 +32,7 @@ func groupName(communicator string, lowest attempt) string {
 }
 
 // takePart has the communicator take part at the manager: rank 0 creates the
-// group, and tells the others its number.
+// group, and gives the others its number.
 func (c *Communicator) takePart() {
 	j := &client.Joined{
 		Rank: uint32(c.rank), Data: c.conn.LocalAddr(),
@@ -45,14 +45,14 @@ func (c *Communicator) takePart() {
 	c.manager.join(c, j)
 }
 
-// report tells the manager what is new. It is the loop's alone.
+// report informs the manager what is new. It is the loop's alone.
 func (c *Communicator) report(r manager.Report) {
 	if c.member != 0 {
 		c.manager.post(client.Input{Kind: client.News, Member: c.member, Report: r})
 	}
 }
 
-// endPart ends that. If the manager cannot be told, it finds out by itself that
+// endPart ends that. If the manager cannot be notified, it finds out by itself that
 // nobody watches.
 func (c *Communicator) endPart() {
 	if c.member == 0 {

@@ -246,9 +246,9 @@ func TestDataPlaneOfAnotherVersion(t *testing.T) {
 	counted.Wait()
 }
 
-// A host may leave its address to the topology; where that does not tell it
+// A host may leave its address to the topology; where that does not report it
 // either, the reason names host and link.
-func TestAddressThatNobodyTells(t *testing.T) {
+func TestAddressThatNobodyReports(t *testing.T) {
 	f := newFabric(t, 1, nil)
 	hosts, members := f.join(WithDataAddress(netip.IPv4Unspecified()))
 	comms := form(t, "job", hosts, members)

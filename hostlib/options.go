@@ -28,7 +28,7 @@ type settings struct {
 	window       uint32
 	without      string // of transport's features
 	timing       session.Timing
-	zone         *membership.Node // nil: connections alone tell who dies
+	zone         *membership.Node // nil: connections alone report who dies
 
 	// Fault injection of tests.
 	wrapData func(transport.Conn) transport.Conn
@@ -75,7 +75,7 @@ func WithListen(address string) Option { return func(s *settings) { s.listen = a
 // WithDataAddress sets the local address of the UDP sockets that speak to
 // switches; by default it is that of WithListen. Switches must be able to reach
 // it. With the unspecified address (0.0.0.0 or ::) packets take the link that a
-// tree was planned on: the topology has to tell the addresses of the host's
+// tree was planned on: the topology has to report the addresses of the host's
 // links, and the manager has the leaf switch send to the one of the tree's.
 func WithDataAddress(a netip.Addr) Option { return func(s *settings) { s.data = a } }
 

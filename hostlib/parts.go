@@ -21,7 +21,7 @@ const segmentChunks = 256
 // members are divided in parts, each with a collection tree and a root of its
 // own, which computes the end result of its part, and these results are reduced
 // to one, in the order of the parts, between the lowest ranks of the parts. The
-// manager plans the division when the group is formed; Parts tells it. There is
+// manager plans the division when the group is formed; Parts reports it. There is
 // one part where the manager cannot be asked or finds no more. Broadcasts and
 // barriers run over one tree of all members.
 //
@@ -395,7 +395,7 @@ func (d *reduction) result(i int) []byte {
 	return d.scratch[at : at+min(n, d.part(i).Elements*d.width)]
 }
 
-// outcome tells how it went within the part.
+// outcome reports how it went within the part.
 func (d *reduction) outcome() Outcome {
 	o := Outcome{Way: d.up[0].outcome.Way, BlockFloat: d.o.Element == reduce.Block32, function: d.o.Function, element: d.o.Element}
 	var reasons []string
@@ -424,7 +424,7 @@ func (d *reduction) outcome() Outcome {
 	return o
 }
 
-// describe tells how a reduction runs whose part runs for that reason.
+// describe reports how a reduction runs whose part runs for that reason.
 func (p *parts) describe(why string) string {
 	return fmt.Sprintf("part %d of %d: %s; the results of the parts are reduced over hosts", p.mine, p.count, why)
 }

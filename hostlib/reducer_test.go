@@ -11,7 +11,7 @@ import (
 )
 
 // TestReducersOfEpochs follows a communicator from its hosts to a tree of switches
-// and to another: an operation tells what reduced in the trees that it ran on.
+// and to another: an operation reports what reduced in the trees that it ran on.
 func TestReducersOfEpochs(t *testing.T) {
 	p4 := topology.Reducer{Pipeline: topology.P4}
 	p4.Own[reduce.Int32] = topology.FunctionsOf(reduce.Sum)

@@ -33,7 +33,7 @@ func (w Way) String() string {
 	return fmt.Sprintf("way(%d)", w)
 }
 
-// Outcome tells how an operation ran.
+// Outcome reports how an operation ran.
 type Outcome struct {
 	Way     Way
 	Reason  string   // why this way, in words; of each change on the way, if there was one
@@ -41,11 +41,11 @@ type Outcome struct {
 	Chunks  int      // packets' worth of vector
 	Elapsed time.Duration
 
-	// BlockFloat tells that float32 was summed in block floating point, as the
+	// BlockFloat reports that float32 was summed in block floating point, as the
 	// communicator's option of that name allows.
 	BlockFloat bool
 
-	// Lanes tell of an operation that was cut over the lanes of Stripes how it
+	// Lanes report an operation that was cut over the lanes of Stripes how it
 	// ran on each, in their order. Epochs are then those of the first lane.
 	Lanes []Outcome
 

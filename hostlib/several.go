@@ -335,7 +335,7 @@ func together(what string, all []Outcome) (Way, string) {
 	return way, b.String()
 }
 
-// way tells how an operation begun now would run, if it is long.
+// way reports how an operation begun now would run, if it is long.
 func (s *several) way() (Way, string) {
 	var way Way
 	var why string

@@ -41,7 +41,7 @@ func lanesPlanned(g manager.Create) (rpc.GroupPlan, error) {
 	return rpc.GroupPlan{Groups: make([]rpc.PlannedGroup, g.Bundle.Count)}, nil
 }
 
-// partsPlanned divides ranks as it is told.
+// partsPlanned divides ranks as it is reported.
 func partsPlanned(parts ...[]int) func(manager.Create) (rpc.GroupPlan, error) {
 	return func(manager.Create) (rpc.GroupPlan, error) {
 		p := rpc.GroupPlan{}
@@ -296,7 +296,7 @@ func TestDisagreementOverSeveralTrees(t *testing.T) {
 }
 
 // disagree has rank 3 call something else than the others, who all get an error
-// that tells of it.
+// that reports it.
 func disagree(t *testing.T, usual, odd func(*Communicator) *Request) {
 	eachKind(t, 4, func(t *testing.T, _ []*Host, comms []*Communicator) {
 		ctx := within(t)
@@ -594,7 +594,7 @@ func FuzzDivisionWords(f *testing.F) {
 		again.put(d)
 		other, err := again.get(t, 4)
 		if err != nil || other.lowest != d.lowest || other.count != d.count || !slices.Equal(other.part, d.part) || other.why != d.why {
-			t1.Errorf("%+v is %+v (%v) when it is told", d, other, err)
+			t1.Errorf("%+v is %+v (%v) when it is reported", d, other, err)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 // began in one of them.
 const maxHistory = 64
 
-// status is what an operation tells of its way.
+// status is what an operation reports its way.
 type status struct {
 	epoch   uint32
 	epochs  []uint32 // that one alone, for all outcomes

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// TestWatch: the end of every context that a call waits with is told, also where
-// calls with several contexts overlap; and none is told twice.
+// TestWatch: the end of every context that a call waits with is reported, also where
+// calls with several contexts overlap; and none is reported twice.
 func TestWatch(t *testing.T) {
-	told := make(chan struct{}, 10)
-	w := watch{nudge: func() { told <- struct{}{} }}
+	reported := make(chan struct{}, 10)
+	w := watch{nudge: func() { reported <- struct{}{} }}
 	enter := func(ctx context.Context) (leave func()) {
 		if stop := w.over(ctx); stop != nil {
 			return func() { stop() }
@@ -27,9 +27,9 @@ func TestWatch(t *testing.T) {
 	leaveFirst := enter(first)
 	leaveSecond := enter(second) // beside the first, which stays known
 	endSecond()
-	<-told
+	<-reported
 	endFirst()
-	<-told
+	<-reported
 	leaveFirst()
 	leaveSecond()
 	enter(third)() // nobody relies on the first any more
@@ -40,8 +40,8 @@ func TestWatch(t *testing.T) {
 	if w.done != nil {
 		t.Error("a context is known after the end")
 	}
-	if len(told) != 0 {
-		t.Errorf("%d contexts were told of that had not ended", len(told))
+	if len(reported) != 0 {
+		t.Errorf("%d contexts were notified of that had not ended", len(reported))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // and is not waited for as WithDeadAfter says. Nodes must have the names that members'
 // lists have; those of a name that is not in the zone are not affected. The caller owns
 // the node, and closes it after the host. A node that says that it leaves the zone is not
-// dead: its connections tell.
+// dead: its connections report.
 func WithMembership(n *membership.Node) Option { return func(s *settings) { s.zone = n } }
 
 // watchZone ends communicators whose members have died, until the host is
@@ -23,7 +23,7 @@ func (h *Host) watchZone(w *membership.Watcher) {
 		notices, err := w.Next(h.ctx)
 		if err != nil {
 			if h.ctx.Err() == nil {
-				h.set.log.Warn("the zone does not tell any more who dies", slog.Any("error", err))
+				h.set.log.Warn("the zone does not report any more who dies", slog.Any("error", err))
 			}
 			return
 		}
@@ -54,7 +54,7 @@ func (l lives) end(x membership.Notice) bool {
 	return true
 }
 
-// died tells the links to a host in all communicators that it is dead. Whoever
+// died reports the links to a host in all communicators that it is dead. Whoever
 // has one says so to all members.
 func (h *Host) died(x membership.Notice) {
 	h.mu.Lock()

@@ -11,9 +11,9 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/membership"
 )
 
-// TestZoneTellsOfDeaths: a member whose node in the zone dies is dead for all,
+// TestZoneReportsOfDeaths: a member whose node in the zone dies is dead for all,
 // though its connections stand and would be waited for for long.
-func TestZoneTellsOfDeaths(t *testing.T) {
+func TestZoneReportsOfDeaths(t *testing.T) {
 	const n = 5
 	for dead := range n {
 		t.Run(fmt.Sprintf("rank=%d", dead), func(t *testing.T) {

@@ -116,7 +116,7 @@ class Bench:
                     self.strike.arm(int(words[2]), tree, before)
             else:
                 carried = counters.since(self.lab.links(), before)
-            processes[0].tell("go on")
+            processes[0].send_line("go on")
 
     def _goes_on(self, processes: List[Process]) -> bool:
         """Whether the first host may still have something to say."""

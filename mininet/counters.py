@@ -83,7 +83,7 @@ def silent(switch: str, why: object) -> str:
     """Says that an agent could not be asked."""
     if isinstance(why, ConnectionRefusedError):
         why = "it has ended"
-    return "The agent of %s does not tell what it has counted: %s." % (switch, why)
+    return "The agent of %s does not report what it has counted: %s." % (switch, why)
 
 
 def fetch(urls: Dict[str, str]) -> Dict[str, Dict[str, float]]:

@@ -79,7 +79,7 @@ def soft_agent(plan: Plan, switch: str) -> dict:
 
 
 def p4_agent(plan: Plan, switch: str, routes: List[Route], p4runtime: str) -> dict:
-    """The agent beside a P4 target, which it tells ports, and routes to all
+    """The agent beside a P4 target, which it reports ports, and routes to all
     neighbours and hosts. What the target can do, it knows by itself."""
     def route(address: str, link: int, side: int) -> dict:
         port = plan.fabric.links[link].ends[side].port

@@ -74,7 +74,7 @@ def run(sock: socket.socket, exchange: Exchange, size: int) -> None:
     filling = b"\0" * (size - HEADER.size)
     readers = [sock, sys.stdin]
     started = time.monotonic()
-    told = False
+    reported = False
 
     def send(numbers: range) -> None:
         for n in numbers:
@@ -82,10 +82,10 @@ def run(sock: socket.socket, exchange: Exchange, size: int) -> None:
 
     send(exchange.fill())
     while True:
-        if exchange.done() and not told:
+        if exchange.done() and not reported:
             print(json.dumps({"seconds": time.monotonic() - started, "resent": exchange.resent}), flush=True)
-            told = True
-        ready, _, _ = select.select(readers, [], [], None if told else PATIENCE)
+            reported = True
+        ready, _, _ = select.select(readers, [], [], None if reported else PATIENCE)
         if sys.stdin in ready:
             return
         if not ready:

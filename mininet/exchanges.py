@@ -33,7 +33,7 @@ def best(lab: Lab, hosts: List[str], seconds: float, packets: int = PACKETS) -> 
         raise Failure("--measure pairs the hosts: an even number is needed, not %d" % len(hosts))
     runs = []
     for window in WINDOWS:
-        lab.settings.tell("exchanging packets in pairs, window %d" % window)
+        lab.settings.progress("exchanging packets in pairs, window %d" % window)
         runs.append(once(lab, hosts, packets, window, seconds))
     return max(runs, key=lambda r: r["goodput_mbit_per_second"])
 
@@ -57,7 +57,7 @@ def once(lab: Lab, hosts: List[str], packets: int, window: int, seconds: float) 
             p.line(deadline)  # it is ready
         before = lab.links()
         for p in processes:
-            p.tell("go")
+            p.send_line("go")
         outcomes = [json.loads(p.line(deadline)) for p in processes]
         carried = counters.since(lab.links(), before)
     finally:

@@ -35,7 +35,7 @@ class Settings:
     switch_cores: Optional[Set[int]] = None
     host_cores: Optional[Set[int]] = None
     logs: Optional[str] = None  # a directory that stays; None: one that goes
-    tell: Callable[[str], None] = field(default=lambda line: None)
+    progress: Callable[[str], None] = field(default=lambda line: None)
 
 
 class Lab:
@@ -63,7 +63,7 @@ class Lab:
         s.pipeline.check(self.plan)
         fabric = self.plan.fabric
         self.cores.update({h: s.host_cores for h in fabric.hosts}, **{w: s.switch_cores for w in fabric.switches})
-        s.tell("building %s: %d hosts, %d switches, %d links" % (
+        s.progress("building %s: %d hosts, %d switches, %d links" % (
             fabric.name, len(fabric.hosts), len(fabric.switches), len(fabric.links)))
         self.routes = routes(self.plan)
         self.network = Network(self.net, self.plan)
@@ -71,7 +71,7 @@ class Lab:
         self.network.plain_ports()
         self.network.configure(self._scripts())
         self.network.ease(s.bin)
-        s.tell("starting manager and agents (%s)" % s.pipeline.name)
+        s.progress("starting manager and agents (%s)" % s.pipeline.name)
         self._start_manager()
         self.start_targets(fabric.switches)
         for switch in fabric.switches:
@@ -104,7 +104,7 @@ class Lab:
         command = [os.path.join(self.settings.bin, "offload-manager"), "topology", "import", "--output", made, path]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
         if done.returncode == 0:
-            self.settings.tell(done.stdout.strip())
+            self.settings.progress(done.stdout.strip())
             return made
         if "detect the format" in done.stdout:  # the manager says better what is wrong with a file of the project's own
             return path
@@ -200,7 +200,7 @@ class Lab:
         if asked.returncode:
             raise Failure("asking the agents: " + errors.decode(errors="replace").strip())
         for line in errors.decode(errors="replace").splitlines():
-            self.settings.tell(line)
+            self.settings.progress(line)
         return json.loads(said)
 
     # Ending
@@ -208,7 +208,7 @@ class Lab:
     def stop(self) -> None:
         """Ends all processes, and removes namespaces and files."""
         if self.manager:
-            stop([self.manager])  # first: it would tell of every agent that goes
+            stop([self.manager])  # first: it would report every agent that goes
         stop(self.processes)
         for node in self.net.values():
             if node.waiting:  # for a command of the prompt, which a signal to this program has broken off

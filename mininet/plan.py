@@ -3,7 +3,7 @@
 Every link is a subnet of its own, a /31, so that what is sent to the address of
 one of its ends arrives over that link and no other (docs/topology.md). The
 control network is apart from it: a pair of interfaces between each node and
-the control node, which carries what manager, agents and hosts tell each other.
+the control node, which carries what manager, agents and hosts report each other.
 """
 
 from __future__ import annotations

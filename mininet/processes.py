@@ -22,7 +22,7 @@ _libc = ctypes.CDLL(None)
 T = TypeVar("T")
 
 
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what tells this program to end
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what reports this program to end
 
 
 class Failure(Exception):
@@ -94,7 +94,7 @@ class Process:
 
     # Of one that talks
 
-    def tell(self, line: str) -> None:
+    def send_line(self, line: str) -> None:
         """Writes a line to its standard input."""
         assert self.popen.stdin
         try:

@@ -5,7 +5,7 @@ Switches are plain namespaces in which the agent reduces by itself
 (--pipeline soft, which needs Debian's packages alone), or bmv2 with an agent
 beside it (--pipeline bmv2). A collective is measured on all hosts; what way it
 went, whether its results were right, and what links and agents have counted is
-told. Everything is removed in the end.
+reported. Everything is removed in the end.
 
   sudo ./mininet/run.py --topo fat-tree:4
   sudo ./mininet/run.py --topo docs/examples/leaf-spine.yaml --rate 200mbit --cli
@@ -120,8 +120,8 @@ class Prompt(CLI):
     identchars = CLI.identchars + "-./"
 
 
-def tell(line: str) -> None:
-    """Tells people what goes on, if there are any."""
+def progress(line: str) -> None:
+    """Informs people what goes on, if there are any."""
     try:
         os.write(2, (line + "\n").encode())
     except OSError:
@@ -139,7 +139,7 @@ def measure(lab: Lab, o: argparse.Namespace) -> bool:
                  "--window", o.window, "--timeout", "%gs" % o.timeout]
     if o.pipeline == "bmv2":  # needs all the processors, of which polling would take half
         arguments += ["--without", "polling"]
-    tell("running %s on %d hosts" % (o.function, len(hosts)))
+    progress("running %s on %d hosts" % (o.function, len(hosts)))
     strike = None
     if o.kill:
         o.kill.check(lab)
@@ -162,12 +162,12 @@ def run(o: argparse.Namespace, directory: str) -> bool:
     """Builds the programs and the fabric, and does with it what was asked for."""
     programs = os.path.abspath(o.bin) if o.bin else os.path.join(directory, "bin")
     if not o.no_build:
-        tell("building the programs")
+        progress("building the programs")
         binaries.build(programs)
     binaries.check(programs)
     lab = Lab(Settings(
         topology=o.topo, pipeline=pipeline_of(o.pipeline, o.bmv2), bin=programs, rate=o.rate, loss=o.loss,
-        switch_cores=o.switch_cores, host_cores=o.host_cores, logs=o.logs, tell=tell))
+        switch_cores=o.switch_cores, host_cores=o.host_cores, logs=o.logs, progress=progress))
     try:
         lab.start()
         right = o.no_run or measure(lab, o)
@@ -177,14 +177,14 @@ def run(o: argparse.Namespace, directory: str) -> bool:
     finally:
         for number in ENDINGS:
             signal.signal(number, signal.SIG_IGN)  # this goes to its end
-        tell("removing everything")
+        progress("removing everything")
         lab.stop()
 
 
 def main() -> int:
     o = options()
     if os.geteuid() != 0:
-        tell("run.py: network namespaces take root: run it by sudo")
+        progress("run.py: network namespaces take root: run it by sudo")
         return 2
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, frame: sys.exit(128 + n))
@@ -193,7 +193,7 @@ def main() -> int:
     try:
         return 0 if run(o, directory) else 1
     except (Failure, GraphError) as e:
-        tell("run.py: %s" % e)
+        progress("run.py: %s" % e)
         return 1
     except KeyboardInterrupt:
         return 130

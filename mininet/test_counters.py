@@ -42,14 +42,14 @@ class Counters(unittest.TestCase):
 
 class Silence(unittest.TestCase):
     def test_ended_agent(self):
-        """One that has ended is told of in a sentence."""
+        """One that has ended is notified of in a sentence."""
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))  # bound, and nobody listens
             said = io.StringIO()
             with contextlib.redirect_stderr(said):
                 answers = counters.fetch({"leaf-0": "http://127.0.0.1:%d/metrics" % s.getsockname()[1]})
         self.assertEqual(answers, {})
-        self.assertEqual(said.getvalue(), "The agent of leaf-0 does not tell what it has counted: it has ended.\n")
+        self.assertEqual(said.getvalue(), "The agent of leaf-0 does not report what it has counted: it has ended.\n")
 
 
 class Exchanges(unittest.TestCase):

@@ -225,7 +225,7 @@ def run_bpf(program, packet, draw):
 
 
 class Scripts(unittest.TestCase):
-    """What namespaces are told."""
+    """What namespaces are reported."""
 
     def test_routes_of_a_leaf(self):
         plan = Plan(leaf_spine(1, 2, 1))

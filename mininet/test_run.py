@@ -58,7 +58,7 @@ class Runs(unittest.TestCase):
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
     def run_json(self, *arguments):
-        """Runs, and returns status, what was reported, and what was told."""
+        """Runs, and returns status, what was reported, and what was reported."""
         run = self.start("--format", "json", *arguments)
         out, err = run.communicate(timeout=5 * PATIENCE)
         self.assertEqual(self.left(), [])
@@ -112,8 +112,8 @@ class Runs(unittest.TestCase):
                 self.assertEqual(handed, 0)
 
     def test_soft(self):
-        status, report, told = self.run_json("--topo", "leaf-spine:2,2,2", "--bytes", "8,65536", "--iterations", "3")
-        self.assertEqual(status, 0, told)
+        status, report, output = self.run_json("--topo", "leaf-spine:2,2,2", "--bytes", "8,65536", "--iterations", "3")
+        self.assertEqual(status, 0, output)
         self.assertEqual([m["bytes"] for m in report["measurements"]], [8, 65536])
         self.check_on_tree(report)
         self.check_reduced_by(report, "software")
@@ -129,37 +129,37 @@ class Runs(unittest.TestCase):
                     "- {between: [red, a-switch-of-a-long-name], ports: [3, 44]}\n- {between: [blue, s2]}\n"
                     "- {between: [both, a-switch-of-a-long-name]}\n- {between: [both, s2]}\n"
                     "- {between: [a-switch-of-a-long-name, s2]}\n- {between: [s2, a-switch-of-a-long-name]}\n")
-        status, report, told = self.run_json("--topo", path, "--bytes", "1432", "--iterations", "2")
-        self.assertEqual(status, 0, told)
+        status, report, output = self.run_json("--topo", path, "--bytes", "1432", "--iterations", "2")
+        self.assertEqual(status, 0, output)
         self.assertEqual(report["measurements"][0]["way"], "offload")
 
     def test_loss(self):
-        status, report, told = self.run_json(
+        status, report, output = self.run_json(
             "--topo", "leaf-spine:2,2,1", "--loss", "0.05", "--bytes", "131072", "--iterations", "2")
-        self.assertEqual(status, 0, told)
+        self.assertEqual(status, 0, output)
         repairs = sum(v for a in report["agents"].values() for k, v in a.items() if k.startswith("repairs."))
         self.assertGreater(repairs, 0)
 
     def test_hosts_only(self):
-        status, report, told = self.run_json(
+        status, report, output = self.run_json(
             "--topo", "leaf-spine:2,2,1", "--way", "host", "--bytes", "4096", "--hosts", "h3,h0")
-        self.assertEqual(status, 0, told)
+        self.assertEqual(status, 0, output)
         self.assertEqual([(m["way"], m["hosts"]) for m in report["measurements"]], [("host-tree", 2)])
 
     def test_killed_agent(self):
         """The operation ends right over hosts, which is not what was asked for."""
-        status, report, told = self.run_json(
+        status, report, output = self.run_json(
             "--topo", "leaf-spine:1,2,1", "--rate", "50mbit", "--bytes", "2097152", "--iterations", "1",
             "--kill", "agent:root")
         self.assertEqual(status, 1)
-        self.assertEqual(report["struck"], "the agent of spine-0 was killed", told)
+        self.assertEqual(report["struck"], "the agent of spine-0 was killed", output)
         self.assertIn("another way", report["failure"])
         self.assertTrue(report["measurements"][0]["right"])
 
     def test_exchange(self):
-        status, report, told = self.run_json(
+        status, report, output = self.run_json(
             "--topo", "leaf-spine:1,2,1", "--rate", "50mbit", "--bytes", "65536", "--measure")
-        self.assertEqual(status, 0, told)
+        self.assertEqual(status, 0, output)
         self.assertGreater(report["exchange"]["goodput_mbit_per_second"], 1)
         self.assertLess(report["exchange"]["goodput_mbit_per_second"], 50)
 
@@ -198,10 +198,10 @@ class Runs(unittest.TestCase):
                           "h2": {"ip": "10.0.2.2/24", "mac": "08:00:00:00:02:22"}},
                 "switches": {"s1": {"runtime_json": "s1-runtime.json"}, "s2": {"runtime_json": "s2-runtime.json"}},
                 "links": [["h1", "s1-p1"], ["s1-p2", "s2-p2"], ["h2", "s2-p1"]]}, f)
-        status, report, told = self.run_json("--topo", path, "--bytes", "1432", "--iterations", "2")
-        self.assertEqual(status, 0, told)
+        status, report, output = self.run_json("--topo", path, "--bytes", "1432", "--iterations", "2")
+        self.assertEqual(status, 0, output)
         self.assertEqual((report["fabric"], report["measurements"][0]["way"]), ("triangle", "offload"))
-        self.assertIn("building triangle: 2 hosts", told)
+        self.assertIn("building triangle: 2 hosts", output)
 
     def test_refusals(self):
         for arguments, words in (
@@ -211,9 +211,9 @@ class Runs(unittest.TestCase):
             (["--kill", "agent:leaf-9"], "no agent of leaf-9"),
             (["--pipeline", "bmv2", "--bmv2", "/no/such/switch"], "/no/such/switch"),
         ):
-            status, report, told = self.run_json("--bytes", "8", *arguments)
+            status, report, output = self.run_json("--bytes", "8", *arguments)
             self.assertEqual((status, report), (1, None), arguments)
-            self.assertIn(words, told)
+            self.assertIn(words, output)
         status, report, _ = self.run_json("--topo", "leaf-spine:1,2,1", "--bytes", "7")
         self.assertEqual(status, 1)
         self.assertIn("a multiple of the 4", report["failure"])
@@ -251,22 +251,22 @@ class Runs(unittest.TestCase):
         return self.run_json("--pipeline", "bmv2", "--bmv2", program, "--topo", "leaf-spine:2,2,2", *arguments)
 
     def test_bmv2(self):
-        status, report, told = self.run_bmv2("--bytes", "8,65536", "--iterations", "3")
-        self.assertEqual(status, 0, told)
+        status, report, output = self.run_bmv2("--bytes", "8,65536", "--iterations", "3")
+        self.assertEqual(status, 0, output)
         self.check_on_tree(report)
         self.check_reduced_by(report, "p4")
 
     def test_bmv2_hands_over(self):
         """Sums of float32 are the agents', and are said to be."""
-        status, report, told = self.run_bmv2("--type", "float32", "--bytes", "8192", "--iterations", "2")
-        self.assertEqual(status, 0, told)
+        status, report, output = self.run_bmv2("--type", "float32", "--bytes", "8192", "--iterations", "2")
+        self.assertEqual(status, 0, output)
         self.check_on_tree(report)
         self.check_reduced_by(report, "agent-cpu")
 
     def test_bmv2_loses(self):
         """Packets that links lose are repaired by the target, and results are right."""
-        status, report, told = self.run_bmv2("--loss", "0.03", "--way", "auto", "--bytes", "65536", "--iterations", "3")
-        self.assertEqual(status, 0, told)
+        status, report, output = self.run_bmv2("--loss", "0.03", "--way", "auto", "--bytes", "65536", "--iterations", "3")
+        self.assertEqual(status, 0, output)
         self.assertTrue(all(m["right"] for m in report["measurements"]))
         repairs = sum(v for a in report["agents"].values() for k, v in a.items() if k.startswith("repairs."))
         self.assertGreater(repairs, 0)
@@ -274,9 +274,9 @@ class Runs(unittest.TestCase):
     def test_bmv2_is_killed(self):
         """A target that is killed in the middle of an operation takes the tree with
         it, and nothing else: the operation ends right."""
-        status, report, told = self.run_bmv2(
+        status, report, output = self.run_bmv2(
             "--kill", "target:root", "--way", "auto", "--bytes", "4194304", "--iterations", "1")
-        self.assertEqual(status, 0, told)
+        self.assertEqual(status, 0, output)
         self.assertRegex(report["struck"], "^the target of .* was killed, and started again$")
         self.assertTrue(report["measurements"][0]["right"])
         self.assertIn(report["measurements"][0]["way"], ("mixed", "offload"))  # the next tree may finish it

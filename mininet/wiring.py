@@ -1,4 +1,4 @@
-"""What a node's namespace is told before anything runs in it: a shell script.
+"""What a node's namespace is reported before anything runs in it: a shell script.
 
 One script a node, all run at once, takes a fraction of the time that a command
 an interface would.
@@ -69,7 +69,7 @@ def loop(out: str, back: str) -> List[str]:
 
 def addresses(plan: Plan, node: str, routes: List[Route]) -> List[str]:
     """Addresses, neighbours and routes of a node whose kernel forwards or ends
-    the fabric's packets. Neighbours are told, so that nobody has to ask."""
+    the fabric's packets. Neighbours are reported, so that nobody has to ask."""
     lines = []
     for link, side in plan.fabric.ends_of(node):
         interface = plan.interface(link, side)

@@ -14,7 +14,7 @@
 //	       |                                                     |           |
 //	     Admission -- group, tree, epoch, cookie, sender --------|           |
 //	       |                                                     |           |
-//	     Slot -- Contribution, Probe, Answer, Told --- dropped --|           |
+//	     Slot -- Contribution, Probe, Answer, Reported --- dropped --|           |
 //	       |       '-- not reduced here --> CPU port: the agent   |           |
 //	     Blocks    the values: reduced, stored, loaded           |           |
 //	       |                                                     |           |

@@ -22,7 +22,7 @@ func (o *oracle) retire(epoch uint32) {
 	o.step(aggregate.Input{Kind: aggregate.Retire, Epoch: epoch})
 }
 
-// spoilt tells what a switch says of a packet that the core never sees.
+// spoilt reports what a switch says of a packet that the core never sees.
 var spoilt = map[string]p4.Discard{"udp": p4.DiscardChecksum, "ip": p4.DiscardChecksum, "frame": p4.DiscardParser}
 
 func (o *oracle) packet(from netip.AddrPort, b []byte, damage string) ([]sent, []string) {

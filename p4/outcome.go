@@ -14,10 +14,10 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("outcome(%d)", uint8(o))
 }
 
-// Fault tells whether o is a packet that cannot be read.
+// Fault reports whether o is a packet that cannot be read.
 func (o Outcome) Fault() bool { return o >= FaultTruncated && o <= FaultExponent }
 
-// Drop tells whether o is a packet that was dropped, faults included.
+// Drop reports whether o is a packet that was dropped, faults included.
 func (o Outcome) Drop() bool { return o >= DropGroup && o <= DropUnfit || o.Fault() }
 
 // Discard is why a packet was dropped that is for no tree here.

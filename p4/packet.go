@@ -1,6 +1,6 @@
 package p4
 
-// PacketIn is what the pipeline tells of a packet that it hands over. The
+// PacketIn is what the pipeline reports a packet that it hands over. The
 // packet is as it came, from its Ethernet header on; it has passed all checks of
 // admission.
 type PacketIn struct {

@@ -198,7 +198,7 @@ func (w *writer) draw() string {
 	return fmt.Sprintf("%s %v %v", kind, f, e) + op + w.elements(reduce.ElementSize(f, e))
 }
 
-// pipelined tells whether the pipeline itself does f on e, of block32 in the
+// pipelined reports whether the pipeline itself does f on e, of block32 in the
 // slots and of as many children as it does.
 func pipelined(f reduce.Function, e reduce.Type) bool {
 	floats := e >= reduce.Float32 && e != reduce.Block32

@@ -116,7 +116,7 @@ func (r *reader) finish() error {
 	return nil
 }
 
-// values reads an entry's fields; bad tells that one was not there.
+// values reads an entry's fields; bad reports that one was not there.
 type values struct {
 	entry *Entry
 	bad   bool
@@ -173,7 +173,7 @@ func number(b []byte) (uint64, bool) {
 	return n, len(b) > 0
 }
 
-// same tells whether a and b are equal as sets.
+// same reports whether a and b are equal as sets.
 func same(a, b Program) bool {
 	return slices.Equal(texts(a), texts(b))
 }

@@ -406,7 +406,7 @@ func errorBody(t *testing.T, kind string, fields map[string]string) []byte {
 	return b
 }
 
-// describe tells the outcome and then each packet in words, in the order of
+// describe reports the outcome and then each packet in words, in the order of
 // names.
 func describe(out []sent, outcomes []string) string {
 	lines := make([]string, len(out))

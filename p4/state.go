@@ -28,7 +28,7 @@ type Port struct {
 	MAC    MAC
 }
 
-// Route tells where packets to a prefix leave.
+// Route reports where packets to a prefix leave.
 type Route struct {
 	Prefix netip.Prefix // IPv4, masked
 	Port   uint16       // Number of a Port
@@ -222,7 +222,7 @@ func (s *State) validateNeighbours(e *Epoch) error {
 }
 
 // validateSlots reports epochs of two trees that would use the same slots, and
-// serial numbers and epochs that do not tell which is later.
+// serial numbers and epochs that do not report which is later.
 func (s *State) validateSlots() error {
 	for i := range s.Epochs {
 		for j := range i {

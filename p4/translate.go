@@ -67,7 +67,7 @@ func (s *State) portTo(a netip.AddrPort) uint16 {
 	return way.Port
 }
 
-// rewriteEntries tell egress how to address packets to each neighbour.
+// rewriteEntries inform egress how to address packets to each neighbour.
 func (s *State) rewriteEntries(e *Epoch) []Entry {
 	var all []Entry
 	for i, c := range e.Children {
@@ -81,7 +81,7 @@ func (s *State) rewriteEntries(e *Epoch) []Entry {
 	return all
 }
 
-// neighbourEntries tell whose a source address is.
+// neighbourEntries report whose a source address is.
 func (s *State) neighbourEntries(e *Epoch) []Entry {
 	var all []Entry
 	for i, c := range e.Children {

@@ -18,7 +18,7 @@
 // measurements. Where hosts are faster and the request allows it, the answer is a
 // *HostsFaster, which is an ErrNoTree.
 //
-// Trees that are equal by the criterion are told apart by the fewest hops (links
+// Trees that are equal by the criterion are distinguished by the fewest hops (links
 // used, each counted once), then the least depth, then what adds the least to what
 // other groups use, then by a hash of the group, so that equal choices spread.
 //

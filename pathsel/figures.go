@@ -19,7 +19,7 @@ type Figures struct {
 	Share     float64       // the largest share of its free slots or its children that a switch gives
 }
 
-// Cost returns what trees that are equal by the criterion are told apart by.
+// Cost returns what trees that are equal by the criterion are distinguished by.
 func (f Figures) Cost() Cost { return Cost{Hops: f.Hops, Depth: f.Depth, Load: f.Use} }
 
 // value returns what f is by a criterion, less being better.

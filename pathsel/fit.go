@@ -157,7 +157,7 @@ func solveBut(m [unknowns][unknowns + 1]float64, standing [unknowns]float64, zer
 		}
 		m[a], m[pivot] = m[pivot], m[a]
 		if math.Abs(m[a][a]) < 1e-9 {
-			return x, false // the rows do not tell these apart
+			return x, false // the rows do not distinguish these
 		}
 		for b := range unknowns {
 			if b == a {

@@ -15,7 +15,7 @@ type Config struct {
 	// Work is the budget of one search for a Steiner tree, in the work units of
 	// package steiner: 2^26 take about a second.
 	Work int64
-	// Rivals are the most alternatives that a plan tells; below zero: none.
+	// Rivals are the most alternatives that a plan reports; below zero: none.
 	Rivals int
 	// Keep is the share by which a repaired tree may be worse than a new one, by
 	// the criterion, in hops, depth or latency, and is kept yet, so that trees do not

@@ -23,7 +23,7 @@ func TestPurposeInWords(t *testing.T) {
 	}
 }
 
-// TestSetSlots: slots that are told count as those that trees were added with.
+// TestSetSlots: slots that are reported count as those that trees were added with.
 func TestSetSlots(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,2,2")
 	req := usual(everyone(g))
@@ -32,19 +32,19 @@ func TestSetSlots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	added, told := NewLoad(g), NewLoad(g)
+	added, reported := NewLoad(g), NewLoad(g)
 	added.priced()
-	told.priced()
+	reported.priced()
 	added.Add(plan.Tree, req.Slots)
-	told.Add(plan.Tree, 0)
+	reported.Add(plan.Tree, 0)
 	for _, v := range plan.Tree.Vertices {
-		told.SetSlots(v.Switch, 7)
-		told.SetSlots(v.Switch, req.Slots)
+		reported.SetSlots(v.Switch, 7)
+		reported.SetSlots(v.Switch, req.Slots)
 	}
 	for i := range g.Switches() {
 		n := g.Switch(i)
-		if added.UsedSlots(n) != told.UsedSlots(n) || added.switchPrice(g.View(), n, 10) != told.switchPrice(g.View(), n, 10) {
-			t.Errorf("%s: %d slots at %v, want %d at %v", g.Name(n), told.UsedSlots(n), told.switchPrice(g.View(), n, 10), added.UsedSlots(n), added.switchPrice(g.View(), n, 10))
+		if added.UsedSlots(n) != reported.UsedSlots(n) || added.switchPrice(g.View(), n, 10) != reported.switchPrice(g.View(), n, 10) {
+			t.Errorf("%s: %d slots at %v, want %d at %v", g.Name(n), reported.UsedSlots(n), reported.switchPrice(g.View(), n, 10), added.UsedSlots(n), added.switchPrice(g.View(), n, 10))
 		}
 	}
 }

@@ -78,7 +78,7 @@ func checkBlock(dst, src []byte) {
 func pow2(e int) float64 { return math.Float64frombits(uint64(1023+e) << 52) }
 
 // largest returns the greatest magnitude in src, a vector of Float32, as the
-// bits of that. Those of infinity, or greater ones, tell of an infinity or NaN.
+// bits of that. Those of infinity, or greater ones, report an infinity or NaN.
 func largest(src []byte) (m uint32) {
 	const magnitude = math.MaxInt32
 	if !aligned[uint32](src) {

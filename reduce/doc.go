@@ -11,7 +11,7 @@
 // floating-point result depend on the order of the inputs alone. Results are
 // the same bits on every machine: whatever is not a number comes out as one
 // canonical pattern, and no operation is fused with another. What each function
-// does with overflow, NaN and signed zeros is told in docs/functions.md.
+// does with overflow, NaN and signed zeros is reported in docs/functions.md.
 //
 // Block32 has no kernel, since its vectors have exponents: EncodeBlock makes them
 // of vectors of Float32, SumBlocks adds them, and DecodeBlock turns them back.

@@ -1,7 +1,7 @@
 package reduce
 
 // A pass reduces what the k vectors whose slices lie at in have from the byte
-// from up to the byte to, and writes it to dst; what it wants is told in package
+// from up to the byte to, and writes it to dst; what it wants is reported in package
 // asm. Vectors that are far come from memory.
 type pass func(dst *byte, in *[]byte, k, from, to int, far bool)
 
@@ -65,7 +65,7 @@ func (s *instructions) kernel(f Function, t Type, twin Kernel) Kernel {
 // is a variable so that tests can do with less.
 var far = 32 << 20
 
-// isFar tells whether the vectors come from memory.
+// isFar distinguishes whether the vectors come from memory.
 func isFar(dst []byte, in [][]byte) bool { return (len(in)+1)*len(dst) >= far }
 
 // pieceFrom returns the end of the piece that begins at from: no less than

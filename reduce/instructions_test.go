@@ -101,7 +101,7 @@ func (b *berth) place(v []byte, align int) []byte {
 	return b.memory[b.at:end:end]
 }
 
-// clear makes guards of v, which was placed here, and tells whether nothing
+// clear makes guards of v, which was placed here, and reports whether nothing
 // around it was written to.
 func (b *berth) clear(v []byte) (intact bool) {
 	for i := range v {

@@ -7,7 +7,7 @@ import (
 )
 
 // ErrUndefined says that a function is not defined on a type of element; the
-// table in docs/functions.md tells the pairs that are.
+// table in docs/functions.md reports the pairs that are.
 var ErrUndefined = errors.New("not a defined pair of function and type")
 
 // ErrUnknownName says that a text is not the name of a type or function.

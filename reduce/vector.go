@@ -34,7 +34,7 @@ func TypeOf[T Element]() Type {
 	}
 }
 
-// littleEndian tells whether this machine's memory has the order of vectors.
+// littleEndian reports whether this machine's memory has the order of vectors.
 // It is a variable so that tests can run what other machines would.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 

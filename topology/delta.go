@@ -77,7 +77,7 @@ func (v View) state() *Overlay {
 	return v.overlay
 }
 
-// Apply is With, and tells what the changes made different: a change to what
+// Apply is With, and reports what the changes made different: a change to what
 // holds already, or one that a later change takes back, is not in the Delta.
 func (o *Overlay) Apply(changes ...Change) (*Overlay, Delta, error) {
 	next, err := o.With(changes...)

@@ -40,7 +40,7 @@ func plainDelta(g *Graph, before, after *state) Delta {
 	return d
 }
 
-// TestDeltaAgainstRebuild holds what Apply tells, and Diff between any two
+// TestDeltaAgainstRebuild holds what Apply reports, and Diff between any two
 // versions, against a comparison of everything.
 func TestDeltaAgainstRebuild(t *testing.T) {
 	g := generated(t, "leaf-spine:40,130,3")

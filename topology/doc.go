@@ -6,7 +6,7 @@
 // of a generated fabric are computed when they are asked for. What changes in
 // a running fabric (a link that fails, a switch that is drained, a capability
 // or a load that is learned) is an Overlay: a snapshot of its own version that
-// shares all but the changed pages with the one before; Apply and Diff tell what
+// shares all but the changed pages with the one before; Apply and Diff report what
 // became different. A View is a graph as one overlay shows it, and what package
 // pathsel chooses trees from.
 //

@@ -49,7 +49,7 @@ var generators = []generator{
 		}},
 }
 
-// Specs tells, a line each, what Parse understands: for the help of a command.
+// Specs reports, a line each, what Parse understands: for the help of a command.
 var Specs = func() string {
 	lines := make([]string, len(generators))
 	for i, g := range generators {

@@ -57,7 +57,7 @@ func (e *FileError) Error() string {
 // Unwrap returns what is wrong.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// maxFileErrors is the most errors that Read tells of one file.
+// maxFileErrors is the most errors that Read reports one file.
 const maxFileErrors = 20
 
 // ReadFile is Read for the file at path. An absent file is an fs.ErrNotExist
@@ -72,7 +72,7 @@ func ReadFile(path string) (*Graph, error) {
 }
 
 // Read reads a fabric in the file format, in YAML or JSON. The name, usually
-// the file's, begins every error. What is wrong in the file is told all at once
+// the file's, begins every error. What is wrong in the file is reported all at once
 // (up to 20 errors): *FileError joined, each with its line and field.
 func Read(r io.Reader, name string) (*Graph, error) {
 	data, err := io.ReadAll(r)

@@ -112,7 +112,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-func TestReadTellsTwentyErrors(t *testing.T) {
+func TestReadReportsTwentyErrors(t *testing.T) {
 	_, err := Read(strings.NewReader("version: 1\nhosts: ["+strings.Repeat("-,", 50)+"]\n"), "f")
 	lines := strings.Split(err.Error(), "\n")
 	if len(lines) != maxFileErrors+1 || !strings.Contains(lines[maxFileErrors], "and 30 more") {

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology/internal/document"
 )
 
-// object returns the fields of an object by name, and tells those that are
+// object returns the fields of an object by name, and reports those that are
 // unknown or there twice; nil where v is no object.
 func (d *documentReader) object(v *document.Value, known ...string) map[string]*document.Value {
 	if v.Kind != document.Object {

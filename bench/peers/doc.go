@@ -4,5 +4,5 @@
 // does hits them all.
 //
 // A peer's programs are compiled when it is needed. One that is missing, fails
-// or takes too long is left out, and that is told.
+// or takes too long is left out, and that is reported.
 package peers

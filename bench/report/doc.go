@@ -1,3 +1,3 @@
-// Package report tells what measurements have found: as CSV, as JSON, in words,
+// Package report reports what measurements have found: as CSV, as JSON, in words,
 // and as the tables of docs/benchmarks.md.
 package report

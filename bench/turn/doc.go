@@ -1,6 +1,6 @@
 // Package turn lets several implementations of a collective take turns on one
 // fabric: each rank of each is a process that joins over a Unix socket, measures
-// when it is told to, and blocks in a read while others do.
+// when it is reported to, and blocks in a read while others do.
 //
 // It says "rank R" when it has joined. Then each turn is a line, and a line that
 // answers it; when the socket is closed, the process ends:

@@ -115,7 +115,7 @@ func listFiles(w io.Writer) func([]string, error) error {
 func newCertsShow() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show FILE",
-		Short: "Tell what the certificates in a file say",
+		Short: "Report what the certificates in a file say",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			certs, err := pki.Inspect(args[0])

@@ -37,7 +37,7 @@ func newDemo() *cobra.Command {
 switch, a host library for every host, on loopback addresses and real sockets.
 It runs an allreduce that the switches reduce, a second one in whose middle the
 root switch is killed, and a third over hosts alone, checks every result, and
-tells how they went. It exits with status 1 if a result is wrong.
+reports how they went. It exits with status 1 if a result is wrong.
 
 Fabrics are files (docs/topology.md), or one of
 

@@ -83,15 +83,15 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%v says\n%s\nwithout one of %q", q.args, out, q.says)
 		}
 	}
-	var told view.Group
-	if err := json.Unmarshal([]byte(d.ask("group", "explain", "planned", "--format", "json")), &told); err != nil || len(told.Trees) != 1 {
-		t.Fatalf("%+v, %v", told, err)
+	var reported view.Group
+	if err := json.Unmarshal([]byte(d.ask("group", "explain", "planned", "--format", "json")), &reported); err != nil || len(reported.Trees) != 1 {
+		t.Fatalf("%+v, %v", reported, err)
 	}
-	tree := told.Trees[0]
+	tree := reported.Trees[0]
 	c := tree.Cost
 	if tree.Criterion != "load" || tree.Method != "levels" || !tree.Exact || c.Hops != 6 || c.Depth != 2 || c.Latency == 0 || c.Bandwidth == 0 || c.Price == 0 || c.Share == 0 ||
 		tree.Forecast == nil || tree.Forecast.Switches == 0 || tree.Forecast.Hosts == 0 {
-		t.Errorf("it is told as %+v", tree)
+		t.Errorf("it is reported as %+v", tree)
 	}
 	if len(tree.RunnersUp) == 0 || tree.RunnersUp[0].Lost == "" || tree.RunnersUp[0].Cost.Price == 0 {
 		t.Errorf("the alternatives are %+v", tree.RunnersUp)

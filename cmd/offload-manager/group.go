@@ -201,7 +201,7 @@ func newGroupShow(c *client) *cobra.Command {
 
 func newGroupExplain(c *client) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "explain GROUP", Short: "Tell why a group has the tree that it has, or none, and what became of it", Args: cobra.ExactArgs(1),
+		Use: "explain GROUP", Short: "Report why a group has the tree that it has, or none, and what became of it", Args: cobra.ExactArgs(1),
 	}
 	o := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

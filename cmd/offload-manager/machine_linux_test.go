@@ -258,7 +258,7 @@ func (m *machine) systemctl(args []string) {
 	m.daemons[service] = follow(m.T, start)
 	said := make([]byte, 100)
 	if n, err := socket.Read(said); err != nil || string(said[:n]) != "READY=1" {
-		m.Fatalf("%s told systemd %q, %v; it logged %s", service, said[:n], err, strings.Join(m.daemons[service].last, "\n"))
+		m.Fatalf("%s reported systemd %q, %v; it logged %s", service, said[:n], err, strings.Join(m.daemons[service].last, "\n"))
 	}
 }
 

@@ -150,7 +150,7 @@ func (p *child) end(s os.Signal) int {
 	for line := range p.lines {
 		p.last = append(p.last, line)
 	}
-	_ = p.cmd.Wait() // the status tells
+	_ = p.cmd.Wait() // the status reports
 	return p.cmd.ProcessState.ExitCode()
 }
 

@@ -23,7 +23,7 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --config FILE",
 		Short: "Run the manager of a fabric",
-		Long: `serve runs the manager that a configuration file describes, until it is told to
+		Long: `serve runs the manager that a configuration file describes, until it is instructed to
 end by SIGINT or SIGTERM; a second signal ends it at once. The trees of running
 groups stay while it is away: their own packets keep them. A changed file takes
 a restart; after SIGHUP the log says whether that would succeed.

@@ -297,7 +297,7 @@ func TestCertificates(t *testing.T) {
 		return append(args, "--certificate", file+".pem", "--key", file+"-key.pem", "--authority", filepath.Join(trust, "ca.pem"))
 	}
 	if out := d.ask(as("operator-me", "switch", "drain", "leaf-0")...); !strings.Contains(out, "leaf-0: draining") {
-		t.Errorf("an operator is told %q", out)
+		t.Errorf("an operator is notified %q", out)
 	}
 	for says, args := range map[string][]string{
 		"not allowed":   as("host-h0", "switch", "drain", "leaf-0"),

@@ -25,7 +25,7 @@ func newStoreCheck() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(args[0], func(_ *store.File, records []manager.Record) error {
-				return tellStore(cmd.OutOrStdout(), args[0], records)
+				return notifyStore(cmd.OutOrStdout(), args[0], records)
 			})
 		},
 	}
@@ -37,7 +37,7 @@ func newStoreRemove() *cobra.Command {
 		Use:   "remove FILE GROUP",
 		Short: "Remove a group, by name, unique beginning of it or number, from a store that no manager has open",
 		Long: `remove has a manager forget one group: one whose hosts have left the topology,
-say, which keeps it from starting. It tells what it would remove, and does so
+say, which keeps it from starting. It reports what it would remove, and does so
 with --yes. The group's number and epochs are not given again. When the manager
 runs, it has the switches free what they hold for the group; members that still
 run go over to their hosts, and make the group anew if they can.`,
@@ -70,8 +70,8 @@ func withStore(path string, do func(*store.File, []manager.Record) error) (err e
 	return do(s, records)
 }
 
-// tellStore tells what is in a store.
-func tellStore(out io.Writer, path string, records []manager.Record) error {
+// notifyStore reports what is in a store.
+func notifyStore(out io.Writer, path string, records []manager.Record) error {
 	groups, trees, last := 0, 0, uint32(0)
 	for _, r := range records {
 		switch {
@@ -88,7 +88,7 @@ func tellStore(out io.Writer, path string, records []manager.Record) error {
 	return err
 }
 
-// errNotRemoved: remove was not told that it may.
+// errNotRemoved: remove was not notified that it may.
 var errNotRemoved = errors.New("nothing was removed: --yes removes it")
 
 // removeGroup removes the records of a group.

@@ -32,7 +32,7 @@ func newTopologyImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Make a topology file of another program's: " + formats,
-		Long: `Make a topology file of another program's, and tell on standard error what was
+		Long: `Make a topology file of another program's, and report on standard error what was
 skipped, changed or assumed. Formats are ` + formats + `.
 A minus for FILE reads standard input.`,
 		Args: cobra.ExactArgs(1),

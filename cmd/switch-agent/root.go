@@ -36,7 +36,7 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run --config FILE",
 		Short: "Run the agent of a switch",
-		Long: `run runs the agent that a configuration file describes, until it is told to end
+		Long: `run runs the agent that a configuration file describes, until it is instructed to end
 by SIGINT or SIGTERM; a second signal ends it at once. Trees on the switch end
 with it, and their groups change to others, or to their hosts: drain the switch
 first ("offload-manager switch drain"). A changed file takes a restart; after

@@ -58,7 +58,7 @@ func TestRunBesideATarget(t *testing.T) {
 	}
 }
 
-// ender ends a context when it is told a text.
+// ender ends a context when it is reported a text.
 type ender struct {
 	text string
 	end  context.CancelFunc
@@ -72,13 +72,13 @@ func (e *ender) Write(p []byte) (int, error) {
 	return e.all.Write(p)
 }
 
-func TestRunUntilToldToEnd(t *testing.T) {
+func TestRunUntilReportedToEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	log := &ender{text: "waiting for a manager to call", end: cancel}
 	if _, err := execute(ctx, log, "run", "--config", write(t, "version: 1\nswitch: s\n"), "--listen", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
-	// Whether it can tell the machine's interfaces or not, it says so.
+	// Whether it can report the machine's interfaces or not, it says so.
 	for _, said := range []string{"interfaces are ", "agent closed"} {
 		if !strings.Contains(log.all.String(), said) {
 			t.Errorf("it did not log %q, but\n%s", said, log.all.String())

@@ -1,4 +1,4 @@
-// Command service is a service that uses all three: membership tells where its
+// Command service is a service that uses all three: membership reports where its
 // servers are, a server collective has all of them run a job, and the job is an
 // allreduce among them. Four servers run in this process.
 //

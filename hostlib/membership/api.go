@@ -132,7 +132,7 @@ func (n *Node) Watching(ctx context.Context) (names []string, err error) {
 
 // WatchersOf returns the names of the nodes that expect the heartbeats of the one
 // of that name, as far as this node knows: of its own all; of another, whether it
-// does so itself. The others tell by their Status.
+// does so itself. The others report by their Status.
 func (n *Node) WatchersOf(ctx context.Context, name string) (names []string, err error) {
 	err = n.about(ctx, name, func(s *stepper, i member.Index) { names = s.watchersOf(i) })
 	return names, err

@@ -11,7 +11,7 @@ import (
 
 // apply does what a step has put out.
 func (s *stepper) apply(now core.Time, out *member.Output) []item {
-	s.tell(out.Notices, out.Stopped)
+	s.notify(out.Notices, out.Stopped)
 	s.learnt(s.core.Changed())
 	for _, d := range out.Dials {
 		s.dialing[d.Link] = false

@@ -100,7 +100,7 @@ func (n *Node) AttributeWatcher() *AttributeWatcher {
 	return w
 }
 
-// present tells a reader of all attributes of a node in the view.
+// present notifies a reader of all attributes of a node in the view.
 func (s *stepper) present(w *AttributeWatcher, i member.Index) {
 	life := s.life(i)
 	version := s.core.Attributes().Version(life)
@@ -109,7 +109,7 @@ func (s *stepper) present(w *AttributeWatcher, i member.Index) {
 	}
 }
 
-// moved tells readers of attributes that a node has left, or of what there is of
+// moved notifies readers of attributes that a node has left, or of what there is of
 // one that has come: another one of its name may have been there all the time.
 func (s *stepper) moved(x *member.Notice) {
 	s.n.mu.Lock()
@@ -147,13 +147,13 @@ func (s *stepper) attributes(life gossip.Life) (all []Attribute) {
 	return all
 }
 
-// wrote tells readers of what the node itself has written.
+// wrote notifies readers of what the node itself has written.
 func (s *stepper) wrote(key string) {
 	life := s.core.Self()
 	s.changed(life, s.n.cfg.Name, []string{key})
 }
 
-// learnt tells readers what the last step has learnt of others' attributes.
+// learnt informs readers what the last step has learnt of others' attributes.
 func (s *stepper) learnt(all []attribute.Notice) {
 	for i := range all {
 		if at, ok := s.members().FindLife(all[i].Life); ok {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// AttributeChange tells that a node has written an attribute, or that it has left
+// AttributeChange reports that a node has written an attribute, or that it has left
 // and its attributes with it.
 type AttributeChange struct {
 	Node string // its name
@@ -17,18 +17,18 @@ type AttributeChange struct {
 // AttributeWatcher reads what nodes write, from the attributes that there are
 // on: of each key the last value, in the order in which they were written last, by
 // each node. When a node leaves the view, also to start again, those of its
-// attributes that the reader has been told of are deleted, and the others are not
-// told of. So what waits for a slow reader is bounded by what there is, and what
-// it was told there is.
+// attributes that the reader has been notified of are deleted, and the others are not
+// notified of. So what waits for a slow reader is bounded by what there is, and what
+// it was reported there is.
 type AttributeWatcher struct {
 	news *feed[AttributeChange]
 	node *Node
 	of   map[string]map[string]*attributeNews // by node and key
 }
 
-// attributeNews is what a reader was told of an attribute, and what is.
+// attributeNews is what a reader was notified of an attribute, and what is.
 type attributeNews struct {
-	known bool // the reader has been told that it is there
+	known bool // the reader has been notified that it is there
 	last  AttributeChange
 }
 
@@ -78,7 +78,7 @@ func (w *AttributeWatcher) left(node string) {
 	}
 }
 
-// merge appends what the reader is to be told of an attribute.
+// merge appends what the reader is to be notified of an attribute.
 func (w *AttributeWatcher) merge(all []AttributeChange, at string) []AttributeChange {
 	node, key, _ := strings.Cut(at, "\x00")
 	a := w.of[node][key]

@@ -25,12 +25,12 @@ func drain(t *testing.T, w *AttributeWatcher) []AttributeChange {
 }
 
 // TestSlowAttributeReader lets nodes write, delete and leave at random while a
-// reader reads now and then: what it was told adds up to what there is, and what
+// reader reads now and then: what it was given adds up to what there is, and what
 // waits is bounded by what there is and what it knows.
 func TestSlowAttributeReader(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	w := newAttributeWatcher(nil)
-	is, told := map[string]string{}, map[string]string{}
+	is, reported := map[string]string{}, map[string]string{}
 	for round := range 30_000 {
 		node, key := fmt.Sprintf("n%d", random.IntN(8)), fmt.Sprintf("k%d", random.IntN(8))
 		switch random.IntN(8) {
@@ -56,20 +56,20 @@ func TestSlowAttributeReader(t *testing.T) {
 		}
 		for _, c := range drain(t, w) {
 			at := c.Node + "/" + c.Key
-			if _, known := told[at]; c.Deleted && !known {
-				t.Fatalf("%s is deleted, of which nothing was told", at)
+			if _, known := reported[at]; c.Deleted && !known {
+				t.Fatalf("%s is deleted, of which nothing was reported", at)
 			}
-			if told[at] = string(c.Value); c.Deleted {
-				delete(told, at)
+			if reported[at] = string(c.Value); c.Deleted {
+				delete(reported, at)
 			}
 		}
-		if !maps.Equal(told, is) {
-			t.Fatalf("the reader knows %v, and there is %v", told, is)
+		if !maps.Equal(reported, is) {
+			t.Fatalf("the reader knows %v, and there is %v", reported, is)
 		}
 	}
 }
 
-// TestAttributesOfWhoLeft: a reader is told nothing of a node that has left but
+// TestAttributesOfWhoLeft: a reader is notified nothing of a node that has left but
 // that what it knew of it is gone; also when the node starts again at once.
 func TestAttributesOfWhoLeft(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "incarnation")
@@ -94,10 +94,10 @@ func TestAttributesOfWhoLeft(t *testing.T) {
 	}
 	agree(t, nodes[0], nodes[2])
 	if all := drain(t, asleep); len(all) != 0 {
-		t.Errorf("one that slept is told of who is gone: %+v", all)
+		t.Errorf("one that slept is notified of who is gone: %+v", all)
 	}
 	if all := drain(t, knows); len(all) != 1 || !all[0].Deleted || all[0].Key != "k" || all[0].Version != 0 {
-		t.Errorf("one that knew is told %+v", all)
+		t.Errorf("one that knew is reported %+v", all)
 	}
 	again := join(t, Config{Name: "n1", Listen: nodes[1].Addr().String(), Bootstrap: []string{nodes[0].Addr().String()}, State: state})
 	agree(t, nodes[0], again, nodes[2])

@@ -54,9 +54,9 @@ func (n *Node) Fetch(ctx context.Context, number uint32) ([]Member, error) {
 }
 
 // BelowWatcher returns a reader of what changes in the base zones that this
-// management node supervises or follows, from now on; Notice.Zone tells which. Who
-// is there already is not told: Fetch tells. Of a zone that is not followed nothing
-// is told while others supervise it.
+// management node supervises or follows, from now on; Notice.Zone reports which. Who
+// is there already is not reported: Fetch reports. Of a zone that is not followed nothing
+// is reported while others supervise it.
 func (n *Node) BelowWatcher() *Watcher {
 	w := newWatcher(n)
 	w.partial = true

@@ -1,4 +1,4 @@
-// Package membership tells every node of a zone which others are there, within
+// Package membership notifies every node of a zone which others are there, within
 // milliseconds of a change where it matters, and replicates small attributes of
 // each to all. It is a driver over pure cores (internal/core/zone, and
 // internal/core/hierarchy above it): UDP carries heartbeats, suspicions and
@@ -16,15 +16,15 @@
 //
 // # View and notices
 //
-// View is who this node holds for alive. Notices tell how it changes, in order:
+// View is who this node holds for alive. Notices report how it changes, in order:
 // for each node a join, and a leave that says why. When nothing changes any more,
 // the views of all that can reach each other are equal; until then they may differ, and a
 // node that was only cut off may have been gone for a while.
 //
 // A reader of notices may be as slow as it wants. It then finds for each node
-// that changed meanwhile what brings it from what it was told last to what is
-// now: nothing, a leave, a join, or a leave and a join after it, which tells of
-// another life or of a death that was none. So it is never told a wrong state, and what
+// that changed meanwhile what brings it from what it was given last to what is
+// now: nothing, a leave, a join, or a leave and a join after it, which reports of
+// another life or of a death that was none. So it is never reported a wrong state, and what
 // waits for it is bounded by two notices a node, however long it sleeps.
 //
 // # Lives

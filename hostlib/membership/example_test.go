@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/membership"
 )
 
-// Three nodes of one zone find each other. One tells the others something, and
+// Three nodes of one zone find each other. One notifies the others something, and
 // leaves with an exit code.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// feed is what one reader has not been told yet, coalesced by key: the keys in
+// feed is what one reader has not been reported yet, coalesced by key: the keys in
 // the order of each one's last change.
 type feed[T any] struct {
-	// merge appends what the reader is to be told of a key, and notes that it has
+	// merge appends what the reader is to be notified of a key, and notes that it has
 	// been. It runs under mu.
 	merge func(all []T, key string) []T
 

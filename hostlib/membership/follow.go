@@ -13,9 +13,9 @@ import (
 	wirehierarchy "github.com/tributary-fabric/tributary/internal/wire/hierarchy"
 )
 
-// Follow has this node be told of all changes in a base zone that it does not
+// Follow has this node be notified of all changes in a base zone that it does not
 // supervise, too, until Unfollow; BelowWatcher reads them. It returns when the zone's
-// view is here: what changes from then on is told, also across a change of its
+// view is here: what changes from then on is reported, also across a change of its
 // supervisors, after which the difference is; who is missing then has Failed, as far as is
 // known. The errors are ErrRole if this is no management node, ErrUnknown if nobody
 // supervises that zone, which is then not followed, and that of ctx, after which
@@ -40,9 +40,9 @@ func (n *Node) Unfollow(ctx context.Context, number uint32) error {
 	return n.supervising(ctx, func(t *tier) { t.unfollow(number) })
 }
 
-// followed is a base zone of which readers are told all changes.
+// followed is a base zone of which readers are sent all changes.
 type followed struct {
-	members map[gossip.ID]gossip.Version // once whole: as readers were told
+	members map[gossip.ID]gossip.Version // once whole: as readers were notified
 	whole   bool                         // there was a view
 	later   bool                         // it is asked for when a fetch before it is answered
 	again   core.Time                    // when it is asked for again; 0: it has been
@@ -152,7 +152,7 @@ func (t *tier) inform(now core.Time) {
 }
 
 // noticed takes a change of a base zone. Of a zone that is followed readers are
-// told what is news to them: who begins to supervise it hears of everybody once
+// informed what is news to them: who begins to supervise it hears of everybody once
 // more.
 func (t *tier) noticed(x *hierarchy.Notice) {
 	if f := t.followed[uint32(x.Zone)]; f != nil && f.whole && !f.changes(x) {
@@ -161,7 +161,7 @@ func (t *tier) noticed(x *hierarchy.Notice) {
 	t.s.n.deliverBelow(below(x))
 }
 
-// changes takes a notice into what readers were told, and reports whether it
+// changes takes a notice into what readers were given, and reports whether it
 // changes who is there.
 func (f *followed) changes(x *hierarchy.Notice) bool {
 	known, there := f.members[x.ID]
@@ -201,7 +201,7 @@ func (t *tier) viewed(now core.Time, v hierarchy.View) {
 	}
 }
 
-// replaced tells the difference between a followed zone's view and a new one.
+// replaced reports the difference between a followed zone's view and a new one.
 func (t *tier) replaced(f *followed, v hierarchy.View) {
 	is := make(map[gossip.ID]gossip.Version, len(v.Members))
 	for _, m := range v.Members {

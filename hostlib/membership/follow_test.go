@@ -13,7 +13,7 @@ import (
 	wirehierarchy "github.com/tributary-fabric/tributary/internal/wire/hierarchy"
 )
 
-// below7 makes what a supervisor tells of zone 7.
+// below7 makes what a supervisor reports zone 7.
 type below7 struct{ t *testing.T }
 
 func (b below7) id(name string) gossip.ID {
@@ -43,7 +43,7 @@ func (b below7) leave(name string, incarnation uint64) hierarchy.Notice {
 }
 
 // TestFollowAcrossSupervisors: what has changed in a followed zone while it had
-// another supervisor, or none, is told when there is a whole view again.
+// another supervisor, or none, is informed when there is a whole view again.
 func TestFollowAcrossSupervisors(t *testing.T) {
 	n := join(t, Config{Name: "m", Management: true})
 	w := n.BelowWatcher()
@@ -58,7 +58,7 @@ func TestFollowAcrossSupervisors(t *testing.T) {
 			tier.inform(now)
 			tier.out.Reset()
 			if got := read(t, w); fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("told %q, want %q", got, want)
+				t.Errorf("reported %q, want %q", got, want)
 			}
 		}
 		answer := make(chan error, 1)
@@ -68,11 +68,11 @@ func TestFollowAcrossSupervisors(t *testing.T) {
 		if err := <-answer; err != nil {
 			t.Error(err)
 		}
-		// A new supervisor's view, and what it tells after that in the same step.
+		// A new supervisor's view, and what it reports after that in the same step.
 		second := b.view(map[string]uint64{"b": 2, "c": 1, "d": 1})
 		learn([]hierarchy.View{second}, []hierarchy.Notice{b.leave("d", 1)},
 			"a left (failed)", "b left (replaced)", "b joined", "c joined", "d left (departed)")
-		// What the old one tells late.
+		// What the old one reports late.
 		learn(nil, []hierarchy.Notice{b.leave("b", 1), b.join("b", 1)})
 		// This node begins to supervise it, and hears of everybody again. One of
 		// them is dead before the reader has looked.

@@ -73,7 +73,7 @@ func TestListensTowardsTheOthers(t *testing.T) {
 }
 
 // TestStealthOfARestart: a node that finds an earlier start in its state begins
-// by listening, unless it is told otherwise. One that has none does not.
+// by listening, unless it is configured otherwise. One that has none does not.
 func TestStealthOfARestart(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "incarnation")
 	nodes := zoneOf(t, 3, nil)

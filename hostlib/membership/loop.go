@@ -34,7 +34,7 @@ const (
 	departs                      // exit
 )
 
-// item is what goroutines tell the loop.
+// item is what goroutines notify the loop.
 type item struct {
 	kind   itemKind
 	exit   uint8

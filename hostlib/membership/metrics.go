@@ -26,7 +26,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("tributary_membership_"+name, help, labels, nil)
 }
 
-// The metrics, as docs/metrics.md tells them.
+// The metrics, as docs/metrics.md notifies them.
 var (
 	descMembers     = newDesc("members", "Nodes in the view, this one among them.")
 	descGone        = newDesc("gone", "Nodes that left the view and are remembered.")
@@ -44,7 +44,7 @@ var (
 
 type collector struct{ *Node }
 
-// Collector returns the node's metrics; docs/metrics.md tells which.
+// Collector returns the node's metrics; docs/metrics.md reports which.
 func (n *Node) Collector() prometheus.Collector { return collector{n} }
 
 // Describe implements prometheus.Collector.
@@ -60,7 +60,7 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 // collectTimeout bounds how long metrics wait for the node.
 const collectTimeout = time.Second
 
-// Collect implements prometheus.Collector. Of a node that has ended it tells the
+// Collect implements prometheus.Collector. Of a node that has ended it reports the
 // counters alone.
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64) {

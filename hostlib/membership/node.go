@@ -49,7 +49,7 @@ type Node struct {
 }
 
 // Join starts a node. It comes back at once: others are there when notices, or
-// View, tell of them. The caller owns the node, and must Leave or Close it.
+// View, report them. The caller owns the node, and must Leave or Close it.
 func Join(ctx context.Context, c Config) (*Node, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (n *Node) Err() error {
 	return n.why
 }
 
-// Leave tells the neighbours, and so all, that the node goes, with an exit code
+// Leave notifies the neighbours, and so all, that the node goes, with an exit code
 // for them to see, and ends it. The error is that of ctx: then the node has ended
 // without a word, or with one that not all neighbours have got.
 func (n *Node) Leave(ctx context.Context, exit uint8) error {

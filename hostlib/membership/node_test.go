@@ -141,7 +141,7 @@ func TestZone(t *testing.T) {
 }
 
 // TestNoticesOfAnyZone: who was in the view before a reader came is not there
-// twice, and is told to have left.
+// twice, and is instructed to have left.
 func TestNoticesOfAnyZone(t *testing.T) {
 	nodes := zoneOf(t, 3, func(_ int, c *Config) { c.Zone = 5 })
 	agree(t, nodes...)
@@ -285,7 +285,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// await waits until a condition holds that only counters tell of.
+// await waits until a condition holds that only counters report of.
 func await(t *testing.T, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)

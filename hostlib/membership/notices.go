@@ -10,8 +10,8 @@ import (
 // causes are those of the core.
 var causes = map[member.Cause]Cause{member.Suspected: Failed, member.Departed: Departed, member.Restarted: Replaced}
 
-// tell gives the core's notices to all that read them.
-func (s *stepper) tell(all []member.Notice, stopped bool) {
+// report gives the core's notices to all that read them.
+func (s *stepper) notify(all []member.Notice, stopped bool) {
 	for i := range all {
 		x := &all[i]
 		switch x.Kind {

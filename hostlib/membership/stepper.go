@@ -198,7 +198,7 @@ func (s *stepper) has(c *stream) bool {
 	return s.streams[c.link] == c
 }
 
-// preambled takes what the other end of a stream begins with. The core is told
+// preambled takes what the other end of a stream begins with. The core is notified
 // of a stream that the node has dialled; of another one when it says something
 // sound.
 func (s *stepper) preambled(c *stream, b []byte) {
@@ -267,14 +267,14 @@ func (s *stepper) zoneFrame(c *stream, b []byte) error {
 	return nil
 }
 
-// unsound counts and tells of what is not of this zone, or of nobody who may
+// unsound counts and reports what is not of this zone, or of nobody who may
 // speak.
 func (s *stepper) unsound(err error, from any) {
 	s.n.counts.unsound.Add(1)
 	s.n.log.Debug("a packet was dropped", slog.Any("from", from), slog.Any("error", err))
 }
 
-// failed ends a stream, and tells the core if that knows of it.
+// failed ends a stream, and informs the core if that knows of it.
 func (s *stepper) failed(c *stream) {
 	c.cut()
 	if c.tier {

@@ -56,7 +56,7 @@ func census(t *testing.T, n *Node, sizes ...int) []Zone {
 }
 
 // TestHierarchy has every management node know how many nodes each zone has,
-// fetch their names, and be told who dies; also after a supervisor has died.
+// fetch their names, and be informed who dies; also after a supervisor has died.
 func TestHierarchy(t *testing.T) {
 	management, zones := hierarchyOf(t, 3)
 	for _, m := range management {
@@ -116,7 +116,7 @@ func TestHierarchy(t *testing.T) {
 }
 
 // TestFollowAcrossDeaths kills all supervisors of a zone that a third node
-// follows, and with them a node of the zone. The follower is told of that by name,
+// follows, and with them a node of the zone. The follower is notified of that by name,
 // of who comes and goes later, and of nobody twice.
 func TestFollowAcrossDeaths(t *testing.T) {
 	management, zones := hierarchyOf(t, 5)
@@ -141,30 +141,30 @@ func TestFollowAcrossDeaths(t *testing.T) {
 	blow.Go(victim.Close)
 	blow.Wait()
 
-	told := seen(t, w, Left, victim.Name())
+	reported := seen(t, w, Left, victim.Name())
 	late := join(t, Config{
 		Name: "z1-n4", Zone: 1, Keys: victim.cfg.Keys, Supervisors: victim.cfg.Supervisors, Bootstrap: []string{zones[1][0].Addr().String()},
 	})
 	agree(t, append(zones[1][:3:3], late)...)
-	told = append(told, seen(t, w, Joined, late.Name())...)
+	reported = append(reported, seen(t, w, Joined, late.Name())...)
 	if err := late.Leave(within(t), 5); err != nil {
 		t.Fatal(err)
 	}
-	told = append(told, seen(t, w, Left, late.Name())...)
+	reported = append(reported, seen(t, w, Left, late.Name())...)
 	there := map[string]bool{victim.Name(): true}
 	for _, n := range zones[1][:3] {
 		there[n.Name()] = true
 	}
-	for _, x := range told {
+	for _, x := range reported {
 		if x.Zone != 1 {
 			continue // which it may have begun to supervise
 		}
 		if there[x.Member.Name] == (x.Kind == Joined) {
-			t.Errorf("told %v while there are %v", x, there)
+			t.Errorf("reported %v while there are %v", x, there)
 		}
 		there[x.Member.Name] = x.Kind == Joined
 	}
-	if last := told[len(told)-1]; last.Cause == Departed && (last.Exit == nil || *last.Exit != 5) {
+	if last := reported[len(reported)-1]; last.Cause == Departed && (last.Exit == nil || *last.Exit != 5) {
 		t.Errorf("the last one: %v", last)
 	}
 	await(t, func() bool { // it may just be changing supervisors
@@ -174,7 +174,7 @@ func TestFollowAcrossDeaths(t *testing.T) {
 	})
 }
 
-// seen returns what a reader is told up to the first notice of a kind about a
+// seen returns what a reader is notified up to the first notice of a kind about a
 // node.
 func seen(t *testing.T, w *Watcher, kind Kind, name string) (all []Notice) {
 	t.Helper()

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Version tells of two states of one node which is newer: the larger
+// Version reports two states of one node which is newer: the larger
 // Incarnation, or the larger Minor of one Incarnation.
 type Version struct {
 	Incarnation uint64 `json:"incarnation"` // rises with every start of the node
@@ -21,15 +21,15 @@ type Member struct {
 	Addr    netip.AddrPort `json:"address"` // for UDP and TCP
 	Version Version        `json:"version"`
 	// Deaths is how often this node has seen that one go from alive to dead. It is
-	// not told to others; one that has risen means a reboot or a false alarm.
+	// not reported to others; one that has risen means a reboot or a false alarm.
 	Deaths uint32 `json:"deaths"`
 }
 
-// key tells nodes apart: one that starts again at another address is another
+// key distinguishes nodes: one that starts again at another address is another
 // one, and may be there before the first is gone.
 func (m Member) key() string { return m.Name + "@" + m.Addr.String() }
 
-// Kind is what a Notice tells.
+// Kind is what a Notice reports.
 type Kind uint8
 
 // The kinds.
@@ -74,7 +74,7 @@ type Notice struct {
 	Exit  *uint8 `json:"exit,omitempty"` // code that it gave when it departed; nil: none
 }
 
-// String tells the notice in a few words.
+// String reports the notice in a few words.
 func (n Notice) String() string {
 	s := fmt.Sprintf("%s %v", n.Member.Name, n.Kind)
 	if n.Kind != Left {

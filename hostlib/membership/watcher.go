@@ -11,19 +11,19 @@ type Watcher struct {
 	news *feed[Notice]
 	node *Node
 	of   map[string]*subject // by name and address
-	// partial: what was there at the beginning was not told, and counts as known.
+	// partial: what was there at the beginning was not reported, and counts as known.
 	partial bool
 }
 
-// subject is what a reader was told of a node, and what is.
+// subject is what a reader was notified of a node, and what is.
 type subject struct {
-	zone   uint32
-	known  bool // the reader has been told that it is there
-	there  bool
-	told   Member // what it was told, if known
-	member Member
-	cause  Cause // of the last leave
-	exit   *uint8
+	zone     uint32
+	known    bool // the reader has been notified that it is there
+	there    bool
+	reported Member // what it was given, if known
+	member   Member
+	cause    Cause // of the last leave
+	exit     *uint8
 }
 
 func newWatcher(n *Node) *Watcher {
@@ -39,7 +39,7 @@ func (w *Watcher) take(n Notice) {
 	key := fmt.Sprintf("%d %s", n.Zone, n.Member.key())
 	s := w.of[key]
 	if s == nil {
-		s = &subject{known: w.partial && n.Kind == Left, told: n.Member}
+		s = &subject{known: w.partial && n.Kind == Left, reported: n.Member}
 		w.of[key] = s
 	}
 	s.zone, s.there, s.member = n.Zone, n.Kind == Joined, n.Member
@@ -49,17 +49,17 @@ func (w *Watcher) take(n Notice) {
 	w.news.changed(key)
 }
 
-// merge appends what brings the reader from what it was told to what is.
+// merge appends what brings the reader from what it was instructed to what is.
 func (w *Watcher) merge(all []Notice, key string) []Notice {
 	s := w.of[key]
-	same := s.told.Version.Incarnation == s.member.Version.Incarnation && s.told.Deaths == s.member.Deaths
+	same := s.reported.Version.Incarnation == s.member.Version.Incarnation && s.reported.Deaths == s.member.Deaths
 	if s.known && !(s.there && same) {
-		all = append(all, Notice{Zone: s.zone, Kind: Left, Member: s.told, Cause: s.cause, Exit: s.exit})
+		all = append(all, Notice{Zone: s.zone, Kind: Left, Member: s.reported, Cause: s.cause, Exit: s.exit})
 		s.known = false
 	}
 	if s.there && !s.known {
 		all = append(all, Notice{Zone: s.zone, Kind: Joined, Member: s.member})
-		s.known, s.told = true, s.member
+		s.known, s.reported = true, s.member
 	}
 	if !s.known {
 		delete(w.of, key)

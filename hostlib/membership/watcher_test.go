@@ -32,7 +32,7 @@ func read(t *testing.T, w *Watcher) []string {
 	return out
 }
 
-// TestSlowReader tells what a reader finds who slept through several notices.
+// TestSlowReader reports what a reader finds who slept through several notices.
 func TestSlowReader(t *testing.T) {
 	a, b := of("a", 1, 0), of("b", 1, 0)
 	again, alarm := of("a", 2, 1), of("a", 1, 1)
@@ -65,13 +65,13 @@ func TestSlowReader(t *testing.T) {
 }
 
 // TestSlowReaderIsNeverWrong lets nodes come, go and restart at random while a
-// reader reads now and then: what it was told always adds up to a state that was,
+// reader reads now and then: what it was given always adds up to a state that was,
 // it has never more than two notices a node to take, and at the end it knows all.
 func TestSlowReaderIsNeverWrong(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const nodes = 40
 	w := newWatcher(nil)
-	is, told := map[string]Member{}, map[string]Member{}
+	is, reported := map[string]Member{}, map[string]Member{}
 	lives := map[string]uint64{}
 	take := func() {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -83,17 +83,17 @@ func TestSlowReaderIsNeverWrong(t *testing.T) {
 			if seen[name]++; seen[name] > 2 {
 				t.Fatalf("more than two notices about %s at once: %v", name, all)
 			}
-			if _, there := told[name]; there == (n.Kind == Joined) {
-				t.Fatalf("%v, but the reader had been told %v", n, there)
+			if _, there := reported[name]; there == (n.Kind == Joined) {
+				t.Fatalf("%v, but the reader had been notified %v", n, there)
 			}
 			if n.Kind == Joined {
-				told[name] = n.Member
+				reported[name] = n.Member
 			} else {
-				delete(told, name)
+				delete(reported, name)
 			}
 		}
-		if fmt.Sprint(told) != fmt.Sprint(is) {
-			t.Fatalf("the reader knows %v, and there are %v", told, is)
+		if fmt.Sprint(reported) != fmt.Sprint(is) {
+			t.Fatalf("the reader knows %v, and there are %v", reported, is)
 		}
 		if waits := len(w.news.order); waits > 0 {
 			t.Fatalf("%d places left", waits)
@@ -119,7 +119,7 @@ func TestSlowReaderIsNeverWrong(t *testing.T) {
 	take()
 }
 
-// TestWatcherEnds tells that what waits is read before the end is.
+// TestWatcherEnds reports that what waits is read before the end is.
 func TestWatcherEnds(t *testing.T) {
 	w := newWatcher(nil)
 	w.take(joined(of("a", 1, 0)))

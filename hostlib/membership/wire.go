@@ -91,7 +91,7 @@ func (w *wire) pulse(p member.Pulse) []byte {
 	return w.sealed
 }
 
-// take returns what a frame tells, which lies in b.
+// take returns what a frame reports, which lies in b.
 func (w *wire) take(s *gossip.Stream, b []byte) (in member.Input, err error) {
 	if b, err = s.Open(b); err != nil {
 		return in, err
@@ -106,7 +106,7 @@ func (w *wire) take(s *gossip.Stream, b []byte) (in member.Input, err error) {
 	return in, err
 }
 
-// takeDatagram returns what a datagram tells, which lies in b.
+// takeDatagram returns what a datagram reports, which lies in b.
 func (w *wire) takeDatagram(b []byte) (in member.Input, err error) {
 	if b, err = w.ring.Open(b); err != nil {
 		return in, err

@@ -3,7 +3,7 @@
 // spanning tree of the members; every member runs it, aggregates the replies of
 // those beneath it with its own, and sends one up. A collective fails, or is
 // delivered to all; there is no order between two; who was not reached, and why,
-// the root is told.
+// the root is notified.
 //
 // A [Node] is a process's part in it. Services register at it by numbers that
 // all nodes agree upon, with [Callbacks]; a service makes groups, of targets with

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// ErrList tells that a list of parents is no tree.
+// ErrList reports that a list of parents is no tree.
 var ErrList = errors.New("tree: not the parents of a tree")
 
 // Listed is a tree that was given rank by rank, for shapes that no arithmetic
-// tells. Unlike the others it keeps some words for every rank.
+// reports. Unlike the others it keeps some words for every rank.
 type Listed struct {
 	name   string
 	parent []int32 // -1: the root

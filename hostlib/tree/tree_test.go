@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// oracle is a tree told by the parent of every rank, -1 for rank 0.
+// oracle is a tree reported by the parent of every rank, -1 for rank 0.
 type oracle []int
 
 // oracleKNomial clears digits in the numeral of each rank.

@@ -7,6 +7,6 @@
 //	/debug/pprof/  profiles, as of net/http/pprof
 //	/members       of a process in a zone: its view, as JSON
 //
-// There is neither encryption nor a question who asks, and profiles tell much:
-// it serves on loopback addresses unless it is told otherwise explicitly.
+// There is neither encryption nor a question who asks, and profiles report much:
+// it serves on loopback addresses unless it is configured otherwise explicitly.
 package admin

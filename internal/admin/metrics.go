@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// NewMetrics returns the page of what collectors tell, the Go runtime and the
+// NewMetrics returns the page of what collectors report, the Go runtime and the
 // process among them. Its registry is its own, so that several pages can be in
 // one process. Collectors that fail are logged, and do not hide the others; log
 // may be nil.

@@ -127,7 +127,7 @@ func together(t *testing.T, ranks int, f func(rank int) error) {
 	}
 }
 
-// family is a metric as the document tells it.
+// family is a metric as the document reports it.
 type family struct{ kind, labels string }
 
 // samples returns what is exported: the kinds and labels of metrics by name,
@@ -190,7 +190,7 @@ func documented(t *testing.T) map[string]family {
 	all := map[string]family{}
 	for _, parts := range row.FindAllStringSubmatch(string(text), -1) {
 		if _, twice := all[parts[1]]; twice {
-			t.Errorf("%s is told twice", parts[1])
+			t.Errorf("%s is notified twice", parts[1])
 		}
 		all[parts[1]] = family{parts[2], strings.ReplaceAll(parts[3], "`", "")}
 	}
@@ -256,7 +256,7 @@ func TestAlertsAskForMetricsOfTheDocument(t *testing.T) {
 	}
 }
 
-func TestMetricsTellWhatHappened(t *testing.T) {
+func TestMetricsNotifyWhatHappened(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	s := newSystem(ctx, t)

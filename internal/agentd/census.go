@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/rpc"
 )
 
-// census is what an agent's metrics tell.
+// census is what an agent's metrics report.
 type census struct {
 	trees, slots, used int
 	draining           bool

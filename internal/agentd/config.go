@@ -45,12 +45,12 @@ type Config struct {
 	ReceiveBuffer int                // of each of them, in bytes; 0: soft.DefaultReceiveBuffer
 	Without       transport.Features // that they are to do without
 
-	// Interfaces are those of the switch: the manager is told of them, so that
+	// Interfaces are those of the switch: the manager is notified of them, so that
 	// it sees a link go down, and whether links carry the trees. nil: none are
-	// told.
+	// reported.
 	Interfaces nic.Source
-	// Processor tells how busy the switch's CPU is, which the manager's plans may
-	// count. nil: that is not told.
+	// Processor reports how busy the switch's CPU is, which the manager's plans may
+	// count. nil: that is not reported.
 	Processor processor.Source
 
 	// Faults are for trials without a Target: what the trees' sockets do to the
@@ -116,7 +116,7 @@ func (c Config) trusted() error {
 	return nil
 }
 
-// server tells how to serve.
+// server reports how to serve.
 func (c Config) server() rpc.ServerConfig {
 	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Log: c.Log}
 	if c.Trust != nil {

@@ -26,11 +26,11 @@ type Daemon struct {
 	loop   *runner.Loop[agent.Input, agent.Output]
 	server *rpc.Server
 
-	plane   dataplane.Plane
-	mail    runner.Mailbox[dataplane.Event] // from the plane
-	post    sync.WaitGroup                  // of the goroutine that empties mail
-	commits gate                            // owned by loop
-	told    offer                           // to watchers; owned by loop
+	plane    dataplane.Plane
+	mail     runner.Mailbox[dataplane.Event] // from the plane
+	post     sync.WaitGroup                  // of the goroutine that empties mail
+	commits  gate                            // owned by loop
+	reported offer                           // to watchers; owned by loop
 
 	once sync.Once
 	gone chan struct{} // closed when the daemon ends
@@ -106,13 +106,13 @@ func newIncarnation() (uint64, error) {
 func (d *Daemon) Addr() string { return d.server.Addr().String() }
 
 // Done is closed when the agent cannot be reached any more: after Close or
-// Kill, or when its listener failed, which Err tells.
+// Kill, or when its listener failed, which Err reports.
 func (d *Daemon) Done() <-chan struct{} { return d.server.Done() }
 
 // Err returns, once Done is closed, why the listener failed; nil otherwise.
 func (d *Daemon) Err() error { return d.server.Err() }
 
-// Close ends the agent: managers are told that it goes, calls under way end,
+// Close ends the agent: managers are notified that it goes, calls under way end,
 // then the trees. It returns when everything has ended.
 func (d *Daemon) Close() {
 	d.once.Do(func() {
@@ -155,7 +155,7 @@ func (d *Daemon) apply(_ core.Time, out *agent.Output) []agent.Input {
 	for _, e := range out.Ended {
 		d.log.Warn("epoch given up", slog.Uint64("group", uint64(e.Group)), slog.Uint64("epoch", uint64(e.Epoch)),
 			slog.String("reason", e.Why.String()))
-		d.tell(rpc.AgentEvent{Ended: &e})
+		d.notify(rpc.AgentEvent{Ended: &e})
 	}
 	for _, r := range out.Replies {
 		if d.commits.holds(r) {
@@ -165,13 +165,13 @@ func (d *Daemon) apply(_ core.Time, out *agent.Output) []agent.Input {
 		if r.Kind == agent.Drained {
 			s := d.state()
 			d.log.Info("draining", slog.Bool("on", s.Draining))
-			d.tell(rpc.AgentEvent{State: &s})
+			d.notify(rpc.AgentEvent{State: &s})
 		}
 	}
-	if now := d.offered(); now != d.told {
-		d.told = now
+	if now := d.offered(); now != d.reported {
+		d.reported = now
 		s := d.state()
-		d.tell(rpc.AgentEvent{State: &s})
+		d.notify(rpc.AgentEvent{State: &s})
 	}
 	return nil
 }
@@ -186,11 +186,11 @@ func (d *Daemon) answer(r agent.Reply) {
 	}
 }
 
-// state returns what State and Watch tell. It runs in the agent core's loop.
+// state returns what State and Watch report. It runs in the agent core's loop.
 func (d *Daemon) state() rpc.AgentState {
 	return rpc.AgentState{
 		Switch: d.cfg.Switch, Incarnation: d.core.Incarnation(), Capability: d.core.Capability(),
 		Draining: d.core.Draining(), Unusable: d.core.Unusable(), Holds: d.core.Holds(), Version: version.String(),
-		Interfaces: d.interfaces.told, Outlives: d.cfg.Target != nil,
+		Interfaces: d.interfaces.reported, Outlives: d.cfg.Target != nil,
 	}
 }

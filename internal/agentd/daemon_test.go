@@ -96,7 +96,7 @@ func (h host) receive() (wire.Header, []byte) {
 	return head, body
 }
 
-// nothing tells that no packet is there. It is for packets whose fate another
+// nothing reports that no packet is there. It is for packets whose fate another
 // packet behind them has shown.
 func (h host) nothing() {
 	h.Helper()
@@ -143,7 +143,7 @@ func (g *group) prepare(ctx context.Context, c *rpc.AgentClient) (err error) {
 func (g *group) commit(ctx context.Context, c *rpc.AgentClient) error {
 	by, err := c.Commit(ctx, agent.Commit{Incarnation: g.incarnation, Config: g.config})
 	if err == nil && by.Pipeline == topology.UnknownPipeline {
-		err = errors.New("what reduces is not told")
+		err = errors.New("what reduces is not reported")
 	}
 	return err
 }
@@ -273,7 +273,7 @@ func TestRefusalNamesWhoHoldsTheRest(t *testing.T) {
 	}
 }
 
-// watch watches an agent until the test ends; end tells how the watch did.
+// watch watches an agent until the test ends; end reports how the watch did.
 func watch(t *testing.T, c *rpc.AgentClient) (events <-chan rpc.AgentEvent, end <-chan error) {
 	t.Helper()
 	heard, ended := make(chan rpc.AgentEvent, 100), make(chan error, 1)
@@ -288,7 +288,7 @@ func watch(t *testing.T, c *rpc.AgentClient) (events <-chan rpc.AgentEvent, end 
 	return heard, ended
 }
 
-func TestWatchTellsOfDrain(t *testing.T) {
+func TestWatchReportsOfDrain(t *testing.T) {
 	_, c := start(t, config())
 	events, _ := watch(t, c)
 	if e := <-events; e.State == nil || e.State.Switch != "leaf-0" || e.State.Draining {
@@ -312,7 +312,7 @@ func TestWatchTellsOfDrain(t *testing.T) {
 	}
 }
 
-func TestWatchTellsOfLeases(t *testing.T) {
+func TestWatchReportsOfLeases(t *testing.T) {
 	cfg := config()
 	cfg.PrepareLease = 500 * time.Millisecond
 	_, c := start(t, cfg)

@@ -14,29 +14,29 @@ import (
 // watchRetry is the wait after interfaces could not be watched.
 const watchRetry = time.Second
 
-// observer tells the watchers when an interface of the switch has changed.
+// observer reports the watchers when an interface of the switch has changed.
 type observer struct {
-	source  nic.Source // nil: none are told
-	told    *rpc.Interfaces
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	source   nic.Source // nil: none are reported
+	reported *rpc.Interfaces
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
 }
 
-// observe begins to look at the interfaces. Those that State and Watch tell are
+// observe begins to look at the interfaces. Those that State and Watch report are
 // owned by the agent core's loop.
 func (d *Daemon) observe() {
 	o := &d.interfaces
 	ctx, cancel := context.WithCancel(context.Background())
 	o.source, o.cancel = d.cfg.Interfaces, cancel
-	o.told = d.look()
+	o.reported = d.look()
 	if o.source == nil {
 		return
 	}
-	if why := o.told.Unavailable; why != "" {
-		d.log.Warn("interfaces are not told: links that go down are found late, and trees are not held against what links carry",
+	if why := o.reported.Unavailable; why != "" {
+		d.log.Warn("interfaces are not reported: links that go down are found late, and trees are not held against what links carry",
 			slog.String("reason", why))
 	} else {
-		d.log.Info("interfaces are told", slog.Int("interfaces", len(o.told.List)))
+		d.log.Info("interfaces are reported", slog.Int("interfaces", len(o.reported.List)))
 	}
 	o.running.Go(func() { d.watchInterfaces(ctx) })
 }
@@ -60,20 +60,20 @@ func (d *Daemon) watchInterfaces(ctx context.Context) {
 	}
 }
 
-// changed tells the watchers of the interfaces if they differ from those that
-// were told before.
+// changed reports the watchers of the interfaces if they differ from those that
+// were reported before.
 func (d *Daemon) changed(ctx context.Context) {
 	now := d.look()
 	// An error says that the agent ends. Between two steps: who begins to watch
 	// gets the change in the state or as an event.
 	_ = d.loop.Do(ctx, func() {
-		before := d.interfaces.told
+		before := d.interfaces.reported
 		if before.Unavailable == now.Unavailable && nic.Same(before.List, now.List) {
 			return
 		}
-		d.interfaces.told = now
+		d.interfaces.reported = now
 		d.report(before, now)
-		d.tell(rpc.AgentEvent{Interfaces: now})
+		d.notify(rpc.AgentEvent{Interfaces: now})
 	})
 }
 
@@ -94,7 +94,7 @@ func (d *Daemon) report(before, now *rpc.Interfaces) {
 	}
 }
 
-// look reads the interfaces; nil where none are to be told.
+// look reads the interfaces; nil where none are to be reported.
 func (d *Daemon) look() *rpc.Interfaces {
 	if d.cfg.Interfaces == nil {
 		return nil

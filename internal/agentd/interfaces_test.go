@@ -17,7 +17,7 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-func TestInterfacesAreTold(t *testing.T) {
+func TestInterfacesAreReported(t *testing.T) {
 	list := func(up bool, bytes uint64) []nic.Interface {
 		return []nic.Interface{
 			{Name: "port1", Up: true, Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}},
@@ -43,7 +43,7 @@ func TestInterfacesAreTold(t *testing.T) {
 		switch step {
 		case 1:
 			check(&rpc.Interfaces{List: list(true, 1)}, e.State.Interfaces)
-			source.Set(list(true, 2), nil) // no change that is worth telling
+			source.Set(list(true, 2), nil) // no change that is worth reporting
 			counters, err := client.Counters(ctx)
 			if err != nil {
 				return err
@@ -69,8 +69,8 @@ func TestInterfacesAreTold(t *testing.T) {
 	}
 }
 
-// TestProcessorIsTold, where the agent has one to tell, and as long as it can.
-func TestProcessorIsTold(t *testing.T) {
+// TestProcessorIsReported, where the agent has one to report, and as long as it can.
+func TestProcessorIsReported(t *testing.T) {
 	var source processor.Fake
 	c := config()
 	c.Processor = &source
@@ -92,8 +92,8 @@ func TestProcessorIsTold(t *testing.T) {
 	}
 }
 
-// TestTrafficOfEpochs: what a tree exchanges with its neighbours is told by
-// epoch, and without interfaces where the agent has none to tell.
+// TestTrafficOfEpochs: what a tree exchanges with its neighbours is reported by
+// epoch, and without interfaces where the agent has none to report.
 func TestTrafficOfEpochs(t *testing.T) {
 	_, client := start(t, config())
 	g := newGroup(t, client, 7, 2)

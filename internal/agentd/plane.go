@@ -59,25 +59,25 @@ type offer struct {
 
 func (d *Daemon) offered() offer { return offer{d.core.Capability(), d.core.Unusable()} }
 
-// begin tells the core, before its loop runs, that a target is still to be met.
+// begin notifies the core, before its loop runs, that a target is still to be met.
 func (d *Daemon) begin() {
 	if d.cfg.Target != nil {
 		unusable := agent.Offer{Unusable: "the P4 target " + d.cfg.Target.Address + " has not been reached yet"}
 		d.core.Step(d.clock.Now(), []agent.Input{unusable}, new(agent.Output))
 	}
-	d.told = d.offered()
+	d.reported = d.offered()
 }
 
 // newPlane makes what reduces.
 func (d *Daemon) newPlane() (dataplane.Plane, error) {
-	tell := func(e dataplane.Event) { d.mail.Put(e) }
+	notify := func(e dataplane.Event) { d.mail.Put(e) }
 	if d.cfg.Target != nil {
 		c := d.cfg.pipeline()
-		c.Clock, c.Log, c.Tell = d.clock, d.log, tell
+		c.Clock, c.Log, c.Notify = d.clock, d.log, notify
 		return pipeline.Start(c)
 	}
 	c := d.cfg.soft()
-	c.Clock, c.Log, c.Tell = d.clock, d.log, tell
+	c.Clock, c.Log, c.Notify = d.clock, d.log, notify
 	return soft.New(c)
 }
 

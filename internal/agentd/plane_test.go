@@ -155,7 +155,7 @@ func usable(t *testing.T, events <-chan rpc.AgentEvent) uint64 {
 	return 0
 }
 
-// ended waits until the agent tells that its data plane has lost a group's epoch.
+// ended waits until the agent reports that its data plane has lost a group's epoch.
 func ended(t *testing.T, events <-chan rpc.AgentEvent, group uint32) {
 	t.Helper()
 	for e := range events {

@@ -97,7 +97,7 @@ type watcher struct {
 // Watch implements rpc.Agent. Heartbeats are the server's business.
 func (d *Daemon) Watch(ctx context.Context, _ time.Duration, event func(rpc.AgentEvent) error) error {
 	w := &watcher{events: runner.Mailbox[rpc.AgentEvent]{Limit: maxEvents}}
-	err := d.loop.Do(ctx, func() { // between two steps: no event is missed or told twice
+	err := d.loop.Do(ctx, func() { // between two steps: no event is missed or reported twice
 		s := d.state()
 		w.events.Put(rpc.AgentEvent{State: &s})
 		d.admit(w)
@@ -140,8 +140,8 @@ func (d *Daemon) dismiss(w *watcher) {
 	delete(d.watchers, w)
 }
 
-// tell hands an event to all watchers, and ends those who are too slow.
-func (d *Daemon) tell(e rpc.AgentEvent) {
+// report hands an event to all watchers, and ends those who are too slow.
+func (d *Daemon) notify(e rpc.AgentEvent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for w := range d.watchers {

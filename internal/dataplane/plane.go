@@ -17,7 +17,7 @@ import (
 // nothing but the plane's own locks: what comes of them are events. Census may
 // be called by everybody.
 type Plane interface {
-	// Open opens a tree, without an epoch. Opened tells its address.
+	// Open opens a tree, without an epoch. Opened reports its address.
 	Open(socket uint64, group uint32, tree uint8)
 
 	// Install lets an epoch of an open tree begin; the configuration is kept,
@@ -42,14 +42,14 @@ type Plane interface {
 // Census is what a plane has counted.
 type Census struct {
 	Trees  []rpc.TreeCounters // that are open, by group and tree
-	Epochs []rpc.EpochTraffic // by group, tree and epoch, of planes that can tell
+	Epochs []rpc.EpochTraffic // by group, tree and epoch, of planes that can report
 	// Past is what does not count to a tree that is open: what trees have
 	// counted that were shut, and what was for none. Group and Tree mean
 	// nothing. The sum over Past and Trees never falls.
 	Past rpc.TreeCounters
 }
 
-// Event is one of the structs of this file that have the method. A plane tells
+// Event is one of the structs of this file that have the method. A plane reports
 // events in order, from goroutines of its own, by a function that it is given;
 // this function must not wait for the plane.
 type Event interface{ event() }
@@ -78,14 +78,14 @@ func (e *SlotsError) Error() string {
 	return fmt.Sprintf("%d slots in one piece are needed, the largest that is free has %d", e.Need, e.Free)
 }
 
-// Ended tells that a plane has given an epoch up by itself.
+// Ended reports that a plane has given an epoch up by itself.
 type Ended struct {
 	Socket uint64
 	Epoch  uint32
 	Err    error // what was wrong; nil: its lease ran out
 }
 
-// Offer tells what the plane can do from now on. The last one counts.
+// Offer reports what the plane can do from now on. The last one counts.
 type Offer struct {
 	Capability topology.Capability // zero while it can do nothing
 	Unusable   string              // why it can do nothing, and what is to be done; empty: it can

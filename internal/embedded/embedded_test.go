@@ -123,7 +123,7 @@ func leave(ctx context.Context, t *testing.T, comms []*hostlib.Communicator) {
 	}
 }
 
-// wantWay checks the way of every member, and that a reason is told.
+// wantWay checks the way of every member, and that a reason is reported.
 func wantWay(t *testing.T, outcomes []hostlib.Outcome, want hostlib.Way) {
 	t.Helper()
 	for rank, o := range outcomes {
@@ -321,7 +321,7 @@ func TestRestartedSwitchServesNewGroups(t *testing.T) {
 	leave(ctx, t, comms)
 }
 
-func TestParallelLinksAreTold(t *testing.T) {
+func TestParallelLinksAreReported(t *testing.T) {
 	ctx := within(t)
 	g, err := topology.DefaultEquipment().FourSwitches(1)
 	if err != nil {

@@ -29,7 +29,7 @@ func (f *Fabric) Explain(ctx context.Context, communicator string) (rpc.Explanat
 	if err != nil {
 		return rpc.Explanation{}, fmt.Errorf("embedded: explaining %q: %w", communicator, err)
 	}
-	// Members add to the name what tells groups of one name apart.
+	// Members add to the name what distinguishes groups of one name.
 	ours := slices.DeleteFunc(all, func(s manager.Summary) bool {
 		rest, ok := strings.CutPrefix(s.Name, communicator+"/")
 		return !ok || strings.Contains(rest, "/")

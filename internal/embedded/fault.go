@@ -33,7 +33,7 @@ func (f *Fabric) RestartSwitch(ctx context.Context, name string) error {
 		return err
 	}
 	m := f.liveManager()
-	if m != nil && !f.lives(i) { // else the new agent could not be told from the old
+	if m != nil && !f.lives(i) { // else the new agent could not be distinguished from the old
 		if err := f.awaitSwitch(ctx, m, i, false); err != nil {
 			return err
 		}

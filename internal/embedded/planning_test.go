@@ -103,8 +103,8 @@ func TestSwitchThatOnlyForwards(t *testing.T) {
 				t.Errorf("%v forward", all)
 			}
 			wantWay(t, sum(ctx, t, comms, nil), hostlib.Offload)
-			_, told := explained(ctx, t, f, "all")
-			if links := told.Switches[1].Links; len(links) != 2 {
+			_, reported := explained(ctx, t, f, "all")
+			if links := reported.Switches[1].Links; len(links) != 2 {
 				t.Errorf("the edge leads over %v", links)
 			}
 			leave(ctx, t, comms)

@@ -160,7 +160,7 @@ func TestNoSlotsForASecondLane(t *testing.T) {
 		}
 	}
 	if _, why := comms[1].Way(); !strings.Contains(why, "1 of 2 lanes: ") {
-		t.Errorf("rank 1 runs because %q, which does not tell of the lanes", why)
+		t.Errorf("rank 1 runs because %q, which does not report the lanes", why)
 	}
 	if err := embedded.Leave(ctx, comms); err != nil {
 		t.Error(err)

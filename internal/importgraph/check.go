@@ -127,7 +127,7 @@ func (c *checker) imported(spec *ast.ImportSpec) error {
 	return nil
 }
 
-// body checks what imports cannot tell: clocks and goroutines in pure
+// body checks what imports cannot report: clocks and goroutines in pure
 // packages, and sleeping anywhere.
 func (c *checker) body(file *ast.File) {
 	clock := clockName(file)

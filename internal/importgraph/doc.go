@@ -5,6 +5,6 @@
 //
 // It reads source files themselves, whatever their build constraints, so that
 // a rule holds on every platform and with every build tag. Tests may look
-// upward, since nothing can import them; the rest of the rules tells for each
+// upward, since nothing can import them; the rest of the rules reports for each
 // whether it binds tests, too.
 package importgraph

@@ -11,7 +11,7 @@ type ban struct {
 
 var pure = []place{"internal/core/...", "pathsel", "p4/..."}
 
-// bans are the forbidden imports; .golangci.yaml tells the same to editors.
+// bans are the forbidden imports; .golangci.yaml reports the same to editors.
 var bans = []ban{
 	{
 		imports: []place{"sync/...", "context", "runtime/...", "unsafe"},
@@ -34,7 +34,7 @@ var bans = []ban{
 			"internal/core/...", "pathsel", "p4/...", "internal/sim/...",
 			"topology", "reduce/...", "hostlib/tree", "internal/wire",
 		},
-		reason: "slog only from the drivers' floor upward; what lower floors have to tell is a result",
+		reason: "slog only from the drivers' floor upward; what lower floors have to report is a result",
 	},
 	{
 		imports: []place{"log"},

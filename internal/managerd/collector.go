@@ -16,7 +16,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("tributary_manager_"+name, help, labels, nil)
 }
 
-// The metrics, as docs/metrics.md tells them.
+// The metrics, as docs/metrics.md notifies them.
 var (
 	descGroups      = newDesc("groups", "Groups, by how they stand.", "state")
 	descTrees       = newDesc("trees", "Trees, by how far they have come.", "stage")
@@ -80,7 +80,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// collectLinks tells of the links that are not as they should be.
+// collectLinks reports the links that are not as they should be.
 func (c collector) collectLinks(to chan<- prometheus.Metric) {
 	down := 0
 	for range c.view().LinksDown() {
@@ -94,7 +94,7 @@ func (c collector) collectLinks(to chan<- prometheus.Metric) {
 	}
 }
 
-// collectState tells what the core knows, unless it has ended.
+// collectState reports what the core knows, unless it has ended.
 func (c collector) collectState(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()

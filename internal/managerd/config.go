@@ -43,7 +43,7 @@ type Config struct {
 
 	Heartbeat time.Duration // an agent that is silent for three of these is dead; 0: DefaultHeartbeat
 	Call      time.Duration // time for an agent to answer one call; 0: DefaultCall
-	Connect   time.Duration // time to reach an agent before that is told; 0: DefaultConnect
+	Connect   time.Duration // time to reach an agent before that is reported; 0: DefaultConnect
 	// Verify is how often trees are held against what links have carried, and how
 	// busy links and CPUs are is measured; 0: DefaultVerify, below 0: never.
 	Verify time.Duration
@@ -146,7 +146,7 @@ func (c Config) unattended() (all []topology.NodeID) {
 	return all
 }
 
-// server tells how to serve.
+// server reports how to serve.
 func (c Config) server() rpc.ServerConfig {
 	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Log: c.Log}
 	if c.Trust != nil {
@@ -155,7 +155,7 @@ func (c Config) server() rpc.ServerConfig {
 	return s
 }
 
-// client tells how the manager of a number reaches the agent of a switch, and
+// client reports how the manager of a number reaches the agent of a switch, and
 // nobody else.
 func (c Config) client(name string, number uint64) rpc.ClientConfig {
 	if c.Trust == nil {

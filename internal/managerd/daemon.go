@@ -163,13 +163,13 @@ func (d *Daemon) post(inputs ...manager.Input) error {
 func (d *Daemon) Addr() string { return d.server.Addr().String() }
 
 // Done is closed when the manager cannot be reached any more: after Close or
-// Kill, or when its listener failed, which Err tells.
+// Kill, or when its listener failed, which Err reports.
 func (d *Daemon) Done() <-chan struct{} { return d.server.Done() }
 
 // Err returns, once Done is closed, why the listener failed; nil otherwise.
 func (d *Daemon) Err() error { return d.server.Err() }
 
-// Close ends the manager: members are told that it goes, calls under way end.
+// Close ends the manager: members are notified that it goes, calls under way end.
 // The trees stay; the groups' own packets keep them. It returns when
 // everything has ended.
 func (d *Daemon) Close() {
@@ -222,13 +222,13 @@ func (d *Daemon) apply(_ core.Time, out *manager.Output) []manager.Input {
 		d.ask(r.Switch, request{remove: &r.Remove})
 	}
 	for _, o := range out.Offers {
-		d.tell(o.Stream, manager.Event{Offer: &o})
+		d.notify(o.Stream, manager.Event{Offer: &o})
 	}
 	for _, w := range out.Withdrawals {
-		d.tell(w.Stream, manager.Event{Withdrawal: &w})
+		d.notify(w.Stream, manager.Event{Withdrawal: &w})
 	}
 	for _, n := range out.Notices {
-		d.tell(n.Stream, manager.Event{Notice: &n})
+		d.notify(n.Stream, manager.Event{Notice: &n})
 	}
 	for _, r := range out.Replies {
 		d.answer(r)

@@ -52,8 +52,8 @@ type link struct {
 	client *rpc.AgentClient
 	log    *slog.Logger
 	box    atomic.Pointer[runner.Mailbox[request]] // nil while the agent is away
-	runs   atomic.Value                            // string: the agent's version, as it told last
-	lacks  atomic.Value                            // string: why it can reserve nothing, as it told last
+	runs   atomic.Value                            // string: the agent's version, as it reported last
+	lacks  atomic.Value                            // string: why it can reserve nothing, as it reported last
 	found  map[topology.LinkID]bool                // links that had an interface of the switch once; owned by run
 }
 
@@ -74,18 +74,18 @@ func (l *link) put(r request) {
 
 // run meets the agent again and again until the context ends.
 func (l *link) run(ctx context.Context) {
-	told := ""
+	reported := ""
 	for wait := minLinkRetry; ; wait = min(2*wait, maxLinkRetry) {
 		met, err := l.meet(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if met {
-			wait, told = minLinkRetry, ""
+			wait, reported = minLinkRetry, ""
 			l.daemon.counts.lost.Add(1)
 			l.log.Warn("agent lost", slog.Any("error", err))
-		} else if text := err.Error(); text != told {
-			told = text
+		} else if text := err.Error(); text != reported {
+			reported = text
 			l.log.Warn("waiting for agent", slog.Any("error", err))
 		}
 		if !pause(ctx, wait/2+rand.N(wait/2)) {
@@ -145,7 +145,7 @@ func (l *link) meet(ctx context.Context) (met bool, err error) {
 	return met, err
 }
 
-// compare keeps the agent's version, and tells if it is not this manager's.
+// compare keeps the agent's version, and reports if it is not this manager's.
 func (l *link) compare(theirs string) {
 	l.runs.Store(theirs)
 	if own := version.String(); theirs != own {
@@ -153,13 +153,13 @@ func (l *link) compare(theirs string) {
 	}
 }
 
-// version returns the agent's version, as it told last; empty: it has not.
+// version returns the agent's version, as it reported last; empty: it has not.
 func (l *link) version() string {
 	v, _ := l.runs.Load().(string)
 	return v
 }
 
-// judge keeps why the agent can reserve nothing, and tells if that is news.
+// judge keeps why the agent can reserve nothing, and reports if that is news.
 func (l *link) judge(unusable string) {
 	if before := l.unusable(); before != unusable {
 		l.lacks.Store(unusable)
@@ -169,14 +169,14 @@ func (l *link) judge(unusable string) {
 	}
 }
 
-// unusable returns why the agent can reserve nothing, as it told last; empty:
-// it can, or has told nothing yet.
+// unusable returns why the agent can reserve nothing, as it reported last; empty:
+// it can, or has reported nothing yet.
 func (l *link) unusable() string {
 	v, _ := l.lacks.Load().(string)
 	return v
 }
 
-// up tells the core what the agent has said of itself.
+// up informs the core what the agent has said of itself.
 func (l *link) up(s *rpc.AgentState) error {
 	l.judge(s.Unusable)
 	if s.Capability != l.daemon.view().Capability(l.node) {

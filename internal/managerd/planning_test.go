@@ -22,7 +22,7 @@ func (c *toil) Read() (processor.Time, error) {
 	return processor.Time{Busy: n * time.Second, Total: 2 * n * time.Second}, nil
 }
 
-// TestBusySwitchIsAvoided: an agent tells how busy its CPU is; groups that are
+// TestBusySwitchIsAvoided: an agent reports how busy its CPU is; groups that are
 // planned by load keep away from it, until it is gone.
 func TestBusySwitchIsAvoided(t *testing.T) {
 	f := newFabric(t, func(c *managerd.Config, agents map[string]*agentd.Config) {

@@ -83,7 +83,7 @@ func (p *panel) change(l topology.LinkID, f func(*nic.Interface)) {
 	p.Set(p.all, nil)
 }
 
-// wired is a fabric whose agents tell interfaces.
+// wired is a fabric whose agents report interfaces.
 type wired struct {
 	*fabric
 	panels map[string]*panel
@@ -190,7 +190,7 @@ func TestHostLinkGoesDown(t *testing.T) {
 }
 
 // TestLinkStaysDownWithItsAgentAway: what an agent said holds until it says
-// otherwise, and one that does not tell interfaces has no say.
+// otherwise, and one that does not report interfaces has no say.
 func TestLinkStaysDownWithItsAgentAway(t *testing.T) {
 	w := newWired(t, nil)
 	trunk := w.link("leaf-0", "spine-1")

@@ -165,7 +165,7 @@ func (s *session) ended(n *manager.Notice) bool {
 	return true
 }
 
-// unwatchAll tells the core that nothing of the session's is watched any more.
+// unwatchAll notifies the core that nothing of the session's is watched any more.
 func (s *session) unwatchAll() {
 	s.mu.Lock()
 	watches := s.watches
@@ -218,8 +218,8 @@ func (d *Daemon) dismiss(s *session) {
 	delete(d.sessions, s.id)
 }
 
-// tell hands an event to the session that a watch is of.
-func (d *Daemon) tell(stream uint64, e manager.Event) {
+// report hands an event to the session that a watch is of.
+func (d *Daemon) notify(stream uint64, e manager.Event) {
 	d.mu.Lock()
 	s := d.sessions[uint32(stream>>32)]
 	d.mu.Unlock()

@@ -80,7 +80,7 @@ func (d trust) dial(f *fabric, role pki.Role, name string) *rpc.ManagerClient {
 	return c
 }
 
-// journal is a log that several goroutines write to, and that tells when a
+// journal is a log that several goroutines write to, and that reports when a
 // text has come.
 type journal struct {
 	mu   sync.Mutex
@@ -241,7 +241,7 @@ func TestAnAgentWithAnothersNameIsNotMet(t *testing.T) {
 	d, other := newTrust(t), newTrust(t)
 	const liar, stranger, honest = "leaf-0", "leaf-1", "spine-0"
 	f, log := newTrustedFabric(t, d, func(c *managerd.Config, agents map[string]*agentd.Config) {
-		c.Connect = 50 * time.Millisecond // after which it is told
+		c.Connect = 50 * time.Millisecond // after which it is reported
 		// It has the certificate of another switch, and says it is that one.
 		agents[liar].Trust, agents[liar].Switch = d.source(pki.Agent, "spine-1"), "spine-1"
 		agents[stranger].Trust = other.source(pki.Agent, stranger)

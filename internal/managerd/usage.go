@@ -85,17 +85,17 @@ func grown(before, after placement.Count) placement.Count {
 // not waver with every reading.
 const step = 1.0 / 8
 
-// settled returns the share that plans are to count, when they count told and is
+// settled returns the share that plans are to count, when they count reported and is
 // is measured: a multiple of step.
-func settled(told, is float64) float64 {
-	if math.Abs(is-told) < 0.75*step {
-		return told
+func settled(reported, is float64) float64 {
+	if math.Abs(is-reported) < 0.75*step {
+		return reported
 	}
 	return math.Round(is/step) * step
 }
 
 // usedAt says how busy switch n and its ends of links are; of links that are not
-// told nothing is known. A link is as busy as its busier end says.
+// reported nothing is known. A link is as busy as its busier end says.
 func (d *Daemon) usedAt(n topology.NodeID, u usage) {
 	d.fabric.Lock()
 	defer d.fabric.Unlock()

@@ -61,15 +61,15 @@ func TestMeter(t *testing.T) {
 // within three quarters of one, and stays where it is while that moves by less.
 func TestSettled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		told := 0.0
+		reported := 0.0
 		for range 20 {
 			is := rapid.Float64Range(0, 1).Draw(t, "is")
-			next := settled(told, is)
+			next := settled(reported, is)
 			if math.Abs(next-is) >= 0.75*step || next != math.Round(next/step)*step || next < 0 || next > 1 {
-				t.Fatalf("%v is measured, %v was told, %v is", is, told, next)
+				t.Fatalf("%v is measured, %v was notified, %v is", is, reported, next)
 			}
-			if math.Abs(told-is) < 0.75*step && next != told {
-				t.Fatalf("%v is measured: %v became %v", is, told, next)
+			if math.Abs(reported-is) < 0.75*step && next != reported {
+				t.Fatalf("%v is measured: %v became %v", is, reported, next)
 			}
 			// Wavering about a value by up to an eighth of a step settles.
 			for range 4 {
@@ -78,7 +78,7 @@ func TestSettled(t *testing.T) {
 					t.Fatalf("%v is measured after %v: %v became %v", near, is, next, again)
 				}
 			}
-			told = next
+			reported = next
 		}
 	})
 }

@@ -35,7 +35,7 @@ func (l *link) verify(ctx context.Context) {
 	}
 }
 
-// audit asks for the counters once. An agent that does not tell its interfaces
+// audit asks for the counters once. An agent that does not report its interfaces
 // is believed.
 func (l *link) audit(ctx context.Context, auditor *placement.Auditor, meter *meter) error {
 	ctx, cancel := context.WithTimeout(ctx, l.daemon.cfg.Call)

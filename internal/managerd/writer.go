@@ -42,7 +42,7 @@ func (w *writer) run(ctx context.Context, post func(...manager.Input) error) {
 	}
 }
 
-// save stores records, and tells the core. What the store refuses it retries,
+// save stores records, and notifies the core. What the store refuses it retries,
 // together with what has come since; false: the manager ends.
 func (w *writer) save(ctx context.Context, records []manager.Record, post func(...manager.Input) error) bool {
 	for wait := minSaveRetry; len(records) > 0; wait = min(2*wait, maxSaveRetry) {

@@ -16,7 +16,7 @@ import (
 )
 
 // zone is the manager's place among its hosts, if it has one. It is a high
-// priority monitor there: whoever suspects a host tells the manager first.
+// priority monitor there: whoever suspects a host notifies the manager first.
 type zone struct {
 	node    *membership.Node
 	watcher *membership.Watcher
@@ -41,7 +41,7 @@ func (d *Daemon) joinZone() error {
 	return nil
 }
 
-// leaveZone ends what joinZone began. In order, the others are told.
+// leaveZone ends what joinZone began. In order, the others are notified.
 func (d *Daemon) leaveZone(ordered bool) {
 	if d.zone == nil {
 		return
@@ -70,7 +70,7 @@ func (d *Daemon) watchZone() {
 	}
 	d.mark(d.zone.watcher)
 	if why := d.zone.node.Err(); why != nil {
-		d.log.Warn("the zone does not tell any more who dies", slog.Any("error", why))
+		d.log.Warn("the zone does not report any more who dies", slog.Any("error", why))
 	}
 }
 

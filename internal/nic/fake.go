@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Fake is a machine whose interfaces are what it is told. Its zero value has
+// Fake is a machine whose interfaces are what it is given. Its zero value has
 // none.
 type Fake struct {
 	mu    sync.Mutex

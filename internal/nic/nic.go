@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// ErrUnsupported: this system does not tell its interfaces.
-var ErrUnsupported = errors.New("nic: network interfaces are told on Linux only")
+// ErrUnsupported: this system does not report its interfaces.
+var ErrUnsupported = errors.New("nic: network interfaces are reported on Linux only")
 
 // Traffic is packets and their bytes in both directions, frames' headers
 // included, since the interface was made or the system began to count.
@@ -20,7 +20,7 @@ type Traffic struct {
 // Interface is a network interface.
 type Interface struct {
 	Name      string
-	Up        bool // it can carry packets: it is set up, and its carrier is there where it tells of one
+	Up        bool // it can carry packets: it is set up, and its carrier is there where it reports one
 	Addresses []netip.Addr
 	Traffic   Traffic
 }
@@ -35,7 +35,7 @@ func Same(x, y []Interface) bool {
 	})
 }
 
-// Source tells interfaces. It is safe for concurrent use.
+// Source reports interfaces. It is safe for concurrent use.
 type Source interface {
 	// Read returns the interfaces that have an address, by name, loopback
 	// interfaces excepted; the addresses of each are in rising order.

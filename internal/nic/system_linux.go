@@ -64,7 +64,7 @@ func read() ([]Interface, error) {
 }
 
 // canCarry reports whether an interface is up. Some, such as tunnels, do not
-// tell of a carrier: their state is unknown.
+// report a carrier: their state is unknown.
 func canCarry(a *netlink.LinkAttrs) bool {
 	return a.Flags&net.FlagUp != 0 && (a.OperState == netlink.OperUp || a.OperState == netlink.OperUnknown)
 }

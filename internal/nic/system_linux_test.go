@@ -93,8 +93,8 @@ func TestSystem(t *testing.T) {
 	if i := before["port1"]; !i.Has(end(1)) || i.Has(end(2)) {
 		t.Errorf("port1 has %v", i.Addresses)
 	}
-	if _, told := before["lo"]; told {
-		t.Error("the loopback interface is told")
+	if _, reported := before["lo"]; reported {
+		t.Error("the loopback interface is reported")
 	}
 	if err := lab.SetLink(g.Adjacent(leaf)[0], false); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestSystem(t *testing.T) {
 			return err
 		}
 		for sent := 0; sent < count; {
-			if _, err := c.Write(make([]byte, size)); err == nil { // otherwise it was told that nobody listens
+			if _, err := c.Write(make([]byte, size)); err == nil { // otherwise it was notified that nobody listens
 				sent++
 			}
 		}

@@ -4,7 +4,7 @@ package nic
 
 import "context"
 
-// System returns the interfaces of this machine: it can tell none here.
+// System returns the interfaces of this machine: it can report none here.
 func System() Source { return system{} }
 
 type system struct{}

@@ -7,7 +7,7 @@ import (
 )
 
 // boxedEvents is how many events wait before faults of different texts are
-// told as one.
+// reported as one.
 const boxedEvents = 1024
 
 // box keeps events until somebody takes them. Its giver never waits. A fault

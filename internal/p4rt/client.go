@@ -39,7 +39,7 @@ type Stats struct {
 	In       uint64 // packets that the target punted
 	Dropped  uint64 // of these, how many Packets had no room for
 	Out      uint64 // packets that were given to the target
-	Faults   uint64 // errors that the target told, and what could not be understood
+	Faults   uint64 // errors that the target reported, and what could not be understood
 }
 
 // Dial returns a client, which begins to connect and goes on to until Close: it
@@ -93,14 +93,14 @@ func (c *Client) Stats() Stats {
 }
 
 // run holds sessions, one after the other, with a pause between two. The pause
-// grows as long as the target does not get so far as to tell who is primary.
+// grows as long as the target does not get so far as to report who is primary.
 func (c *Client) run(ctx context.Context) {
 	defer close(c.done)
 	defer c.packets.Close()
 	defer c.events.close()
 	pause := c.cfg.MinPause
 	for {
-		told, err := c.hold(ctx)
+		reported, err := c.hold(ctx)
 		if ctx.Err() != nil {
 			c.step(func(s *session) []Event {
 				c.link = nil
@@ -110,7 +110,7 @@ func (c *Client) run(ctx context.Context) {
 			return
 		}
 		c.part(err)
-		if told {
+		if reported {
 			pause = c.cfg.MinPause
 		}
 		select {
@@ -121,7 +121,7 @@ func (c *Client) run(ctx context.Context) {
 	}
 }
 
-// step steps the session's state machine and tells what comes of it.
+// step steps the session's state machine and reports what comes of it.
 func (c *Client) step(f func(*session) []Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +137,7 @@ func (c *Client) step(f func(*session) []Event) {
 	c.events.put(events...)
 }
 
-// fault tells an error that does not end the session.
+// fault reports an error that does not end the session.
 func (c *Client) fault(err error) {
 	c.counts.faults.Add(1)
 	c.step(func(s *session) []Event {

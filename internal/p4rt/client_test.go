@@ -213,7 +213,7 @@ func TestPacketsBeyondTheRoomAreCounted(t *testing.T) {
 		}
 	}
 	// The error comes on the same stream, after the packets.
-	if err := server.Tell(streamError("end of the packets")); err != nil {
+	if err := server.Notify(streamError("end of the packets")); err != nil {
 		t.Fatal(err)
 	}
 	c.await(Fault)

@@ -143,7 +143,7 @@ func TestEntriesThatDoNotFit(t *testing.T) {
 	} {
 		_, err := s.update(Update{Op: Insert, Entry: &test.entry}, false)
 		if !errors.Is(err, ErrEntry) || !strings.Contains(err.Error(), test.words) {
-			t.Errorf("%s: %v, want it to tell %q", name, err, test.words)
+			t.Errorf("%s: %v, want it to report %q", name, err, test.words)
 		}
 	}
 	for name, u := range map[string]Update{

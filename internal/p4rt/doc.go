@@ -10,7 +10,7 @@
 //
 // The program is a [Pipeline]. Each push of one carries a cookie: its upper half
 // is the program's fingerprint, its lower half is drawn for the push. So a
-// client can tell another program or version from its own, and also the same
+// client can distinguish another program or version from its own, and also the same
 // program pushed anew, which has lost its entries and registers, from the one
 // that it knows. There is one way to push, VERIFY_AND_COMMIT: the others leave
 // bmv2 without answers until it restarts.

@@ -40,7 +40,7 @@ var (
 	ErrRefused   = errors.New("p4rt: the target refused it")
 )
 
-// WriteError tells which updates of a Write or Reconcile the target refused.
+// WriteError reports which updates of a Write or Reconcile the target refused.
 // All others of the same step were written; those of later steps were not
 // tried. It unwraps to its causes.
 type WriteError struct {
@@ -56,7 +56,7 @@ type UpdateError struct {
 	Err    error  // wraps a sentinel of this package
 }
 
-// wordsOfFailures bounds how many refused updates an error's text tells.
+// wordsOfFailures bounds how many refused updates an error's text reports.
 const wordsOfFailures = 3
 
 // Error implements error.
@@ -89,7 +89,7 @@ func (e *WriteError) Unwrap() []error {
 // target says to a controller that is not primary; FAILED_PRECONDITION, to
 // calls that need a program when it holds none.
 var callCodes = map[codes.Code]error{
-	codes.Canceled:           ErrUnavailable, // a caller that gives up is told before
+	codes.Canceled:           ErrUnavailable, // a caller that gives up is reported before
 	codes.DeadlineExceeded:   ErrWedged,
 	codes.Unavailable:        ErrUnavailable,
 	codes.Unimplemented:      ErrUnsupported,
@@ -139,7 +139,7 @@ func callError(ctx, outer context.Context, err error) error {
 		return err
 	}
 	if s.Code() == codes.DeadlineExceeded && sameDeadline(ctx, outer) {
-		return context.DeadlineExceeded // the target was told of it, and noticed first
+		return context.DeadlineExceeded // the target was notified of it, and noticed first
 	}
 	return fromCode(callCodes, s.Code(), s.Message())
 }

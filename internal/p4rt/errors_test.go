@@ -59,7 +59,7 @@ func (emptyTarget) GetForwardingPipelineConfig(context.Context, *p4v1.GetForward
 	return nil, status.Error(codes.FailedPrecondition, "nothing")
 }
 
-// A look that ends after its session tells nothing of the next.
+// A look that ends after its session reports nothing of the next.
 func TestLookOfAnEarlierSession(t *testing.T) {
 	earlier, now := &link{api: emptyTarget{}}, &link{api: emptyTarget{}}
 	c := &Client{cfg: Config{}.filled(), events: newBox(), looking: make(turn, 1), link: now}
@@ -72,7 +72,7 @@ func TestLookOfAnEarlierSession(t *testing.T) {
 	}
 }
 
-func TestWriteErrorTellsAFew(t *testing.T) {
+func TestWriteErrorReportsAFew(t *testing.T) {
 	e := &WriteError{Tried: 9, Left: 2}
 	for range 5 {
 		e.Failed = append(e.Failed, UpdateError{Words: "insert x", Err: ErrExists})

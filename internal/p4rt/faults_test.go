@@ -82,7 +82,7 @@ func TestTargetThatHangs(t *testing.T) {
 		c := adopt(t, server)
 		hung := server.Hang(p4rttest.Get)
 		if e := c.await(Lost); !errors.Is(e.Err, ErrWedged) || !strings.Contains(e.Err.Error(), "cookie") {
-			t.Errorf("event: %+v, want that the cookie was not told", e)
+			t.Errorf("event: %+v, want that the cookie was not reported", e)
 		}
 		if err := c.Write(testContext(t), nil); err == nil {
 			t.Error("a write to a target that does not answer succeeded")
@@ -224,7 +224,7 @@ func TestFaults(t *testing.T) {
 	server := target(t)
 	c := newPrimary(t, configOf(server.Address()))
 	for range 3 {
-		if err := server.Tell(streamError("no such port")); err != nil {
+		if err := server.Notify(streamError("no such port")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -232,19 +232,19 @@ func TestFaults(t *testing.T) {
 	for _, m := range []*p4v1.StreamMessageResponse{
 		{Update: packet}, {Update: new(p4v1.StreamMessageResponse_Digest)}, {},
 	} {
-		if err := server.Tell(m); err != nil {
+		if err := server.Notify(m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	told, texts := uint64(0), ""
-	for told < 6 {
+	reported, texts := uint64(0), ""
+	for reported < 6 {
 		e := c.await(Fault)
-		told += e.Count
+		reported += e.Count
 		texts += e.Err.Error() + "\n"
 	}
 	for _, part := range []string{"no such port", "packet_in without port", "Digest", "<nil>"} {
 		if !strings.Contains(texts, part) {
-			t.Errorf("no fault tells of %q:\n%s", part, texts)
+			t.Errorf("no fault reports %q:\n%s", part, texts)
 		}
 	}
 	if s := c.Stats(); s.Faults != 6 || s.In != 0 || s.Sessions != 1 {
@@ -317,7 +317,7 @@ func TestPushIsReadBack(t *testing.T) {
 	}
 	server.Forge(func(f *p4v1.ForwardingPipelineConfig) { f.P4DeviceConfig = nil })
 	if _, err := c.Push(testContext(t)); err != nil {
-		t.Errorf("a target that does not tell its device configuration: %v", err)
+		t.Errorf("a target that does not report its device configuration: %v", err)
 	}
 }
 

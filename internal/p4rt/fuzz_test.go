@@ -58,7 +58,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzCounters takes arbitrary bytes for what a target tells of counters.
+// FuzzCounters takes arbitrary bytes for what a target reports counters.
 func FuzzCounters(f *testing.F) {
 	s := toySchema(f)
 	key, err := s.keyOf(new(route("10.0.0.0/8", 1)))

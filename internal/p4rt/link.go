@@ -80,8 +80,8 @@ func (c Config) connect() (*grpc.ClientConn, error) {
 }
 
 // hold holds one session until it ends. It returns why, and whether the target
-// ever told who is primary.
-func (c *Client) hold(ctx context.Context) (told bool, err error) {
+// ever reported who is primary.
+func (c *Client) hold(ctx context.Context) (reported bool, err error) {
 	conn, err := c.cfg.connect()
 	if err != nil {
 		return false, err
@@ -103,11 +103,11 @@ func (c *Client) hold(ctx context.Context) (told bool, err error) {
 	for {
 		m, err := l.stream.Recv()
 		if err != nil {
-			return told, streamEnd(ctx, err)
+			return reported, streamEnd(ctx, err)
 		}
 		if a := m.GetArbitration(); a != nil {
 			patience.Stop()
-			told = true
+			reported = true
 			c.elected(l, a)
 			continue
 		}
@@ -120,7 +120,7 @@ func silence(conn *grpc.ClientConn, d time.Duration) error {
 	if conn.GetState() != connectivity.Ready {
 		return fmt.Errorf("%w: no connection within %v", ErrUnavailable, d)
 	}
-	return fmt.Errorf("%w: it did not tell within %v who is primary", ErrWedged, d)
+	return fmt.Errorf("%w: it did not report within %v who is primary", ErrWedged, d)
 }
 
 // begin asks for the target's version, opens the stream, and takes part in the
@@ -222,14 +222,14 @@ func (c *Client) receive(m *p4v1.StreamMessageResponse) {
 		}
 	case *p4v1.StreamMessageResponse_Error:
 		e := update.Error
-		c.fault(fmt.Errorf("the target tells: %w", fromCode(updateCodes, codes.Code(e.GetCanonicalCode()), e.GetMessage())))
+		c.fault(fmt.Errorf("the target reports: %w", fromCode(updateCodes, codes.Code(e.GetCanonicalCode()), e.GetMessage())))
 	default:
 		c.fault(fmt.Errorf("%w: a stream message of type %T", ErrMalformed, update))
 	}
 }
 
 // watch looks at regular times, and when it is asked to, what the target
-// holds. A target that cannot tell ends the session.
+// holds. A target that cannot give ends the session.
 func (c *Client) watch(ctx context.Context, l *link) {
 	beat := time.NewTicker(c.cfg.Heartbeat)
 	defer beat.Stop()

@@ -20,7 +20,7 @@ const bmv2CPU = 510
 
 // live is a bmv2 that has no ports but that of the controller. It listens on a
 // unix socket, and runs in a network namespace of its own: it also opens a port
-// on all addresses, and cannot be told not to.
+// on all addresses, and cannot be reported not to.
 type live struct {
 	t       *testing.T
 	program string // path

@@ -103,8 +103,8 @@ func (s *Schema) matches(device []byte) error {
 	return nil
 }
 
-// holds reports whether what a target tells that it holds is this program.
-// Targets need not tell the device configuration.
+// holds reports whether what a target reports that it holds is this program.
+// Targets need not report the device configuration.
 func (p Pipeline) holds(info *p4config.P4Info, device []byte) error {
 	want := new(p4config.P4Info)
 	if err := prototext.Unmarshal([]byte(p.P4Info), want); err != nil {
@@ -112,9 +112,9 @@ func (p Pipeline) holds(info *p4config.P4Info, device []byte) error {
 	}
 	switch {
 	case !proto.Equal(want, info):
-		return fmt.Errorf("%w: it tells another P4Info", ErrOtherPipeline)
+		return fmt.Errorf("%w: it reports another P4Info", ErrOtherPipeline)
 	case len(device) > 0 && !bytes.Equal(device, p.Device):
-		return fmt.Errorf("%w: it tells another device configuration", ErrOtherPipeline)
+		return fmt.Errorf("%w: it reports another device configuration", ErrOtherPipeline)
 	}
 	return nil
 }

@@ -94,12 +94,12 @@ func (c *Client) verify(ctx context.Context, l *link, cookie uint64) error {
 		return err
 	}
 	if got := held.GetCookie().GetCookie(); got != cookie {
-		return fmt.Errorf("%w: it tells the cookie %#x instead of %#x", ErrOtherPipeline, got, cookie)
+		return fmt.Errorf("%w: it reports the cookie %#x instead of %#x", ErrOtherPipeline, got, cookie)
 	}
 	return c.cfg.Pipeline.holds(held.GetP4Info(), held.GetP4DeviceConfig())
 }
 
-// look finds out what the target holds, and tells what is new about it.
+// look finds out what the target holds, and reports what is new about it.
 func (c *Client) look(ctx context.Context, l *link) error {
 	if err := c.looking.take(ctx); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (c *Client) look(ctx context.Context, l *link) error {
 	}
 	c.step(func(s *session) []Event {
 		if c.link != l {
-			return nil // the look of an earlier session tells nothing of this one
+			return nil // the look of an earlier session reports nothing of this one
 		}
 		return s.look(held)
 	})

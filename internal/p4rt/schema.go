@@ -59,7 +59,7 @@ const (
 type header []param
 
 // NewSchema returns the Schema of a P4Info, whose tables are written in an
-// order as Pipeline tells. Errors wrap ErrProgram: besides what is broken, that
+// order as Pipeline reports. Errors wrap ErrProgram: besides what is broken, that
 // is what this package cannot write: action profiles, keys matched by range or
 // by a mask, in tables that are not constant.
 func NewSchema(info *p4config.P4Info, order []uint32) (*Schema, error) {

@@ -20,7 +20,7 @@ func (e Election) String() string {
 
 func (e Election) proto() *p4v1.Uint128 { return &p4v1.Uint128{High: e.High, Low: e.Low} }
 
-// A Kind is what an Event tells.
+// A Kind is what an Event reports.
 type Kind uint8
 
 // The kinds of events.
@@ -37,7 +37,7 @@ const (
 	// needed, and ErrRestarted where entries and registers are lost that this
 	// client has known. The event comes again when that changes.
 	Primary
-	// Fault: the target told an error, or sent what cannot be understood; the
+	// Fault: the target reported an error, or sent what cannot be understood; the
 	// session goes on.
 	Fault
 )
@@ -70,7 +70,7 @@ type phase uint8
 
 const (
 	apart    phase = iota // there is no stream
-	electing              // the target has not told who is primary
+	electing              // the target has not reported who is primary
 	backup
 	checking // this is the primary; what the target holds is not known yet
 	primary
@@ -82,8 +82,8 @@ type signal uint8
 
 const (
 	opened signal = iota // there is a stream
-	won                  // the target tells that this controller is primary
-	outbid               // the target tells that another is
+	won                  // the target reports that this controller is primary
+	outbid               // the target reports that another is
 	looked               // it is known what the target holds
 	ended                // the stream has ended, or could not be had
 	signals
@@ -169,9 +169,9 @@ func (s *session) push(cookie uint64) {
 
 // end takes why a session has ended, or why there was none.
 func (s *session) end(why error) []Event {
-	told := s.phase == apart && s.why != nil && s.why.Error() == why.Error()
+	reported := s.phase == apart && s.why != nil && s.why.Error() == why.Error()
 	s.phase, s.why = transitions[s.phase][ended], why
-	if told {
+	if reported {
 		return nil
 	}
 	return []Event{{Kind: Lost, Session: s.number, Err: why}}

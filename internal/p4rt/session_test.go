@@ -21,11 +21,11 @@ const (
 // errBroken is why sessions of these tests end.
 var errBroken = fmt.Errorf("%w: broken", ErrUnavailable)
 
-// trace tells what a state machine says after each signal of a script.
+// trace reports what a state machine says after each signal of a script.
 func trace(t *testing.T, script string) string {
 	t.Helper()
 	s := session{program: program}
-	var told []string
+	var reported []string
 	for _, word := range strings.Fields(script) {
 		var events []Event
 		switch word {
@@ -57,10 +57,10 @@ func trace(t *testing.T, script string) string {
 			t.Fatalf("no signal %q", word)
 		}
 		for _, e := range events {
-			told = append(told, e.Kind.String()+errorsOf(e.Err))
+			reported = append(reported, e.Kind.String()+errorsOf(e.Err))
 		}
 	}
-	return strings.Join(told, " ")
+	return strings.Join(reported, " ")
 }
 
 func errorsOf(err error) string {
@@ -82,7 +82,7 @@ func errorsOf(err error) string {
 func TestSession(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
 		{"first start", "open won none", "primary-none"},
-		{"nothing is told before the look", "open won", ""},
+		{"nothing is reported before the look", "open won", ""},
 		{"successor", "open won push1", "primary"},
 		{"of another program", "open won alien", "primary-other"},
 		{"of a program without a cookie", "open won unmarked", "primary-other"},
@@ -134,8 +134,8 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// Whatever comes in whatever order: who may write is primary; a loss is told
-// exactly when a cookie that was told, or pushed, is found to be another.
+// Whatever comes in whatever order: who may write is primary; a loss is reported
+// exactly when a cookie that was reported, or pushed, is found to be another.
 func TestSessionProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := session{program: program}
@@ -168,7 +168,7 @@ func TestSessionProperties(t *testing.T) {
 					continue
 				}
 				if restarted := errors.Is(e.Err, ErrRestarted); restarted != (known != 0 && known != held.cookie) {
-					t.Fatalf("known %#x, held %#x, told %v", known, held.cookie, e.Err)
+					t.Fatalf("known %#x, held %#x, reported %v", known, held.cookie, e.Err)
 				}
 				known = e.Cookie
 			}

@@ -180,7 +180,7 @@ func TestHeld(t *testing.T) {
 	}
 	server.Forge(func(f *p4v1.ForwardingPipelineConfig) { f.P4Info = nil })
 	if name, version, err := c.Held(ctx); name != "" || version != "" || err != nil {
-		t.Errorf("of a target that does not tell: %q %q, %v", name, version, err)
+		t.Errorf("of a target that does not report: %q %q, %v", name, version, err)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestAProgramWithoutACookieIsAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Somebody with the same election id pushes; no stream tells of it.
+	// Somebody with the same election id pushes; no stream reports it.
 	_, err = l.api.SetForwardingPipelineConfig(testContext(t), &p4v1.SetForwardingPipelineConfigRequest{
 		ElectionId: Election{Low: 10}.proto(), Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
 		Config: &p4v1.ForwardingPipelineConfig{P4Info: c.schema.info, P4DeviceConfig: toyDevice},

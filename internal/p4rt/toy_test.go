@@ -61,7 +61,7 @@ func TestToyIsCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprintf("%x", sha256.Sum256(b)); got != sum {
-			t.Errorf("%s has changed: compile toy.p4 again, as it tells", name)
+			t.Errorf("%s has changed: compile toy.p4 again, as it reports", name)
 		}
 	}
 	if n := strings.Count(string(sums), "\n"); n != 3 {

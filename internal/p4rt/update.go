@@ -153,7 +153,7 @@ func steps(updates []Update) [][]Update {
 	return all
 }
 
-// entryKey tells a normal entry from all others.
+// entryKey distinguishes a normal entry from all others.
 func entryKey(e *p4.Entry) string {
 	b := strconv.AppendInt(nil, int64(e.Table), 10)
 	b = strconv.AppendInt(append(b, ' '), int64(e.Priority), 10)

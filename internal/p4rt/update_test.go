@@ -82,7 +82,7 @@ func (m model) equal(o model) bool {
 		maps.EqualFunc(m.groups, o.groups, func(a, b p4.Group) bool { return slices.Equal(a.Replicas, b.Replicas) })
 }
 
-// What Diff tells makes one state of the other, with no more updates than
+// What Diff reports makes one state of the other, with no more updates than
 // there are differences, in an order that can be written, whatever the target
 // makes of the order within a step.
 func TestDiff(t *testing.T) {

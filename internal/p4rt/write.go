@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/p4"
 )
 
-// Report tells what a Reconcile did, in entries and groups together.
+// Report reports what a Reconcile did, in entries and groups together.
 type Report struct {
 	Inserted, Modified, Deleted int
 	Kept                        int    // were there and as wanted
@@ -47,7 +47,7 @@ func (c *Client) Write(ctx context.Context, updates []Update) error {
 
 // Reconcile makes the target hold want and nothing else that a controller
 // writes: it reads what is there and writes the difference, in the order of
-// Diff. After an error the Report tells what was done.
+// Diff. After an error the Report reports what was done.
 func (c *Client) Reconcile(ctx context.Context, want p4.Program) (Report, error) {
 	if err := c.writing.take(ctx); err != nil {
 		return Report{}, c.fail("reconcile", err)
@@ -140,7 +140,7 @@ func (c *Client) writeStep(ctx context.Context, l *link, updates []*p4v1.Update)
 }
 
 // explain finds out which of the failed updates had no room: where bmv2 has no
-// reason to tell, the table's entries are counted.
+// reason to report, the table's entries are counted.
 func (c *Client) explain(ctx context.Context, l *link, failed []UpdateError) {
 	held := make(map[uint32]int64) // entries by table; -1: not known
 	for i := range failed {
@@ -203,7 +203,7 @@ func (s *Schema) update(u Update, portBytes bool) (*p4v1.Update, error) {
 }
 
 // PacketOut gives packets to the target, in their order. None is sent unless
-// all fit the program. The target does not answer: what it cannot send it tells
+// all fit the program. The target does not answer: what it cannot send it reports
 // by an event Fault, if at all.
 func (c *Client) PacketOut(packets ...Packet) error {
 	encoded := make([]*p4v1.PacketOut, len(packets))

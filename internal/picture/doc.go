@@ -3,7 +3,7 @@
 //
 // Hosts stand at the bottom, switches in tiers above them. Every link is thin
 // and light but those of the tree, which are thick; the root has a double
-// border and says so, switches that reduce are told from those that only
+// border and says so, switches that reduce are distinguished from those that only
 // forward, members from other hosts, switches that are drained or whose agent
 // cannot serve from those that are ready, and what is down is grey and marked with a cross.
 // A legend says all that. Of a fabric with more than MaxNodes nodes only the

@@ -7,7 +7,7 @@ const (
 	fontBold = "Helvetica-Bold" // Graphviz knows it, and writes a weight
 )
 
-// Colours that people with any kind of colour vision can tell apart; nothing is
+// Colours that people with any kind of colour vision can distinguish; nothing is
 // said by colour alone.
 const (
 	colourInk     = "#1f2933"

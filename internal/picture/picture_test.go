@@ -449,7 +449,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-func TestTellsThatItCannotWrite(t *testing.T) {
+func TestReportsThatItCannotWrite(t *testing.T) {
 	g := parsed(t, "leaf-spine:2,2,2")
 	if err := picture.SVG(t.Context(), full{}, "title", picture.Scene{View: g.View()}); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("%v, want %v", err, io.ErrShortWrite)

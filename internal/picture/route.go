@@ -70,7 +70,7 @@ func (s *sheet) centre(bundle []int) {
 	}
 }
 
-// fans tells which switches have their hosts in several ranks.
+// fans reports which switches have their hosts in several ranks.
 func (s *sheet) fans() map[int]bool {
 	m := map[int]bool{}
 	for b, list := range s.hostsOf() {

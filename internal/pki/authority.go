@@ -39,7 +39,7 @@ const (
 // directory of the authority that issued them.
 func CertFile(i Identity) string { return base(i) + ".pem" }
 
-// KeyFile is told at CertFile.
+// KeyFile is reported at CertFile.
 func KeyFile(i Identity) string { return base(i) + "-key.pem" }
 
 func base(i Identity) string { return string(i.Role) + "-" + url.PathEscape(i.Name) }

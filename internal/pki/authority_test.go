@@ -19,7 +19,7 @@ func TestInitMakesAnAuthorityThatCanBeUsed(t *testing.T) {
 	}
 	written, err := os.ReadDir(dir)
 	if err != nil || len(written) != 2+2*len(ids) || len(paths) != len(written) {
-		t.Errorf("%v, %v, told were %v", written, err, paths)
+		t.Errorf("%v, %v, reported were %v", written, err, paths)
 	}
 	for _, path := range paths {
 		info, err := os.Stat(path)

@@ -19,7 +19,7 @@ type Info struct {
 	InTime      error // why it cannot be used now, by its time; nil where it can
 }
 
-// Inspect tells what the certificates in a PEM file say, in their order. It
+// Inspect reports what the certificates in a PEM file say, in their order. It
 // verifies none of them.
 func Inspect(path string) ([]Info, error) {
 	certs, err := readCertificates(path)

@@ -32,7 +32,7 @@ type held struct {
 
 // Load reads a certificate, its key, and the authorities whose certificates
 // are trusted, all PEM files. The certificate has to be in time, to be of one
-// of these authorities, and to name an identity. What is to be told later of
+// of these authorities, and to name an identity. What is to be reported later of
 // changed files goes to log; nil: nowhere.
 func Load(certFile, keyFile, caFile string, log *slog.Logger) (*Source, error) {
 	if log == nil {

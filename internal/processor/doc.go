@@ -1,4 +1,4 @@
-// Package processor tells what a machine's processors have spent, and how busy
+// Package processor reports what a machine's processors have spent, and how busy
 // they are. [System] and [ReadSum] ask the kernel; on other systems than Linux
-// they can tell nothing, and say so. [Fake] is for tests.
+// they can report nothing, and say so. [Fake] is for tests.
 package processor

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// ErrUnsupported: this system does not tell.
-var ErrUnsupported = errors.New("processor: how busy processors are is told on Linux only")
+// ErrUnsupported: this system does not report.
+var ErrUnsupported = errors.New("processor: how busy processors are is reported on Linux only")
 
-// ErrFormat: the system tells something else than it should.
+// ErrFormat: the system reports something else than it should.
 var ErrFormat = errors.New("processor: the kernel's figures cannot be read")
 
 // Time is what a processor of the machine has spent since the system began to
@@ -31,7 +31,7 @@ func (t Time) Since(before Time) (share float64, ok bool) {
 
 // Sum is what all processors of the machine together have spent since the system
 // began to count, by what they did. On a large machine that may in time be more
-// than a Duration can tell, 292 years: it is the difference of two that counts,
+// than a Duration can report, 292 years: it is the difference of two that counts,
 // which is right also then.
 type Sum struct {
 	User   time.Duration // in programs
@@ -42,12 +42,12 @@ type Sum struct {
 	Stolen time.Duration // what the hypervisor gave to others
 }
 
-// Source tells what has been spent. It is safe for concurrent use.
+// Source reports what has been spent. It is safe for concurrent use.
 type Source interface {
 	Read() (Time, error)
 }
 
-// Fake is a machine whose processors have spent what it is told. Its zero value
+// Fake is a machine whose processors have spent what it is given. Its zero value
 // has spent nothing.
 type Fake struct {
 	mu  sync.Mutex

@@ -17,7 +17,7 @@ func System() Source { return system{} }
 
 type system struct{}
 
-// tick is the unit of /proc/stat: USER_HZ is 100 wherever Linux tells it.
+// tick is the unit of /proc/stat: USER_HZ is 100 wherever Linux reports it.
 const tick = 10 * time.Millisecond
 
 // Read implements Source.
@@ -41,7 +41,7 @@ func read() (Time, Sum, error) {
 	return mean, sum, errors.Join(err, f.Close())
 }
 
-// maxTicks is the most that a Duration can tell.
+// maxTicks is the most that a Duration can report.
 const maxTicks = uint64(math.MaxInt64 / tick)
 
 // parse reads /proc/stat (proc(5)): the line of all processors, and how many lines

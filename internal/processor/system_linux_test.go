@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What many processors have spent together may be more than can be told, what each
+// What many processors have spent together may be more than can be reported, what each
 // has on average is not.
 func TestManyProcessors(t *testing.T) {
 	read := func(user string) (Time, Sum) {

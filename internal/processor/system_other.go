@@ -2,7 +2,7 @@
 
 package processor
 
-// System returns the processors of this machine: it can tell nothing here.
+// System returns the processors of this machine: it can report nothing here.
 func System() Source { return system{} }
 
 type system struct{}
@@ -10,6 +10,6 @@ type system struct{}
 // Read implements Source.
 func (system) Read() (Time, error) { return Time{}, ErrUnsupported }
 
-// ReadSum returns what this machine's processors have spent together: it can tell
+// ReadSum returns what this machine's processors have spent together: it can report
 // nothing here.
 func ReadSum() (Sum, error) { return Sum{}, ErrUnsupported }

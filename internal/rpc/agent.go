@@ -50,13 +50,13 @@ type AgentState struct {
 	Unusable    string // why nothing can be reserved at present, and what is to be done; empty: it can
 	Outlives    bool   // what reduces goes on for a while when the agent dies
 	Holds       []agent.Hold
-	Version     string      // of the agent's program; empty: from before it was told
-	Interfaces  *Interfaces // nil: an agent from before they were told
+	Version     string      // of the agent's program; empty: from before it was reported
+	Interfaces  *Interfaces // nil: an agent from before they were reported
 }
 
 // Interfaces are the network interfaces of a switch that have an address.
 type Interfaces struct {
-	Unavailable string // why the agent cannot tell them; empty: it can
+	Unavailable string // why the agent cannot notify them; empty: it can
 	List        []nic.Interface
 }
 
@@ -72,7 +72,7 @@ type AgentCounters struct {
 	Slots, SlotsUsed int
 	Trees            []TreeCounters // by group and tree
 	Epochs           []EpochTraffic // by group, tree and epoch
-	Interfaces       *Interfaces    // read after Epochs; nil: an agent from before they were told
+	Interfaces       *Interfaces    // read after Epochs; nil: an agent from before they were reported
 	CPU              processor.Time // zero: not known
 }
 

@@ -114,7 +114,7 @@ func (c *AgentClient) Watch(ctx context.Context, heartbeat time.Duration, event 
 	defer cancel(nil)
 	stream, err := c.client.Watch(ctx, &pb.WatchRequest{Heartbeat: duration(heartbeat), Version: version.String(), Manager: c.manager}, grpc.WaitForReady(true))
 	if err != nil {
-		// Why there is no connection is worth telling beside who gave it up.
+		// Why there is no connection is worth reporting beside who gave it up.
 		return c.fail("watch", fmt.Errorf("%w: %s", streamEnd(ctx, err), status.Convert(err).Message()))
 	}
 	v := vigil{patience: beatsMissed * max(heartbeat, minHeartbeat), silent: cancel}

@@ -12,7 +12,7 @@
 // With TLS, a caller is whom its certificate names ([CallerOf]), and may call
 // what the policy allows its role; docs/trust.md has it as a table. Without TLS
 // everybody may call everything, and [Listen] opens loopback addresses only
-// unless it is told otherwise.
+// unless it is configured otherwise.
 //
 // # Errors
 //

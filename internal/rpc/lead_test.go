@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// readyAgent tells its state to everyone who watches.
+// readyAgent reports its state to everyone who watches.
 type readyAgent struct{ fakeAgent }
 
 func (a *readyAgent) Watch(ctx context.Context, _ time.Duration, event func(AgentEvent) error) error {

@@ -21,20 +21,20 @@ type Manager interface {
 	ReleaseGroup(ctx context.Context, group uint32) error
 
 	// HostSession serves a host until the host or the manager ends the session: it
-	// answers every Create and Release, and tells those whom the host watches how
+	// answers every Create and Release, and reports those whom the host watches how
 	// their groups stand. The Stream fields are ignored.
 	HostSession(ctx context.Context, host HostStream) error
 
 	// Groups returns all groups, by number.
 	Groups(ctx context.Context) ([]manager.Summary, error)
 
-	// Explain tells how a group stands, and why.
+	// Explain reports how a group stands, and why.
 	Explain(ctx context.Context, which GroupRef) (Explanation, error)
 
 	// Topology returns the fabric as the manager sees it.
 	Topology(ctx context.Context) (Fabric, error)
 
-	// PlanGroup tells which groups a communicator could have: those of c.Bundle,
+	// PlanGroup reports which groups a communicator could have: those of c.Bundle,
 	// whose Index is ignored, as are Name and Secret of c. It makes none.
 	PlanGroup(ctx context.Context, c manager.Create) (GroupPlan, error)
 
@@ -97,7 +97,7 @@ type TreeState struct {
 	Figures   pathsel.Figures
 	Criterion pathsel.Criterion // that it was chosen by; ByFunction where weights decided
 	Because   string            // why by that
-	Method    string            // how it was found; empty: a manager that does not tell
+	Method    string            // how it was found; empty: a manager that does not report
 	Exact     bool              // no tree of the fabric is better
 	Forecast  pathsel.Forecast  // by the manager's model; zero where the bytes are not known
 	RunnersUp []Alternative     // the best others, best first
@@ -161,8 +161,8 @@ type SwitchState struct {
 	Wanted     int     // slots that the groups whose trees it carries could use
 	CPU        float64 // share of its time that is in use, as plans count it; 0: not known
 
-	AgentVersion string // as its agent told last; empty: it has not
-	Unusable     string // why its agent can reserve nothing at present, as it told last; empty: it can
+	AgentVersion string // as its agent reported last; empty: it has not
+	Unusable     string // why its agent can reserve nothing at present, as it reported last; empty: it can
 }
 
 // FabricLink is a link.

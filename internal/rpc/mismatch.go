@@ -48,7 +48,7 @@ func (m *LinkMismatch) Of(group uint32) bool {
 	return false
 }
 
-// String tells the mismatch in one line.
+// String reports the mismatch in one line.
 func (m *LinkMismatch) String() string {
 	var trees []string
 	for _, t := range m.Trees {

@@ -17,7 +17,7 @@ import (
 // ErrDenied: the caller, as its certificate names it, may not do that.
 var ErrDenied = errors.New("rpc: not allowed")
 
-// policy tells the roles that may call a method; what is not here nobody may.
+// policy reports the roles that may call a method; what is not here nobody may.
 // Hosts may call theirs for the groups that they are members of alone, which
 // the methods see to: see managerServer.
 var policy = map[string][]pki.Role{
@@ -62,7 +62,7 @@ func permit(caller pki.Identity, method string) error {
 	return fmt.Errorf("%w: %s calls %s, which is for the role %s", ErrDenied, caller, name, strings.Join(roles, " or "))
 }
 
-// Membership tells who is in a group, for the calls of hosts.
+// Membership reports who is in a group, for the calls of hosts.
 type Membership interface {
 	// MemberOf returns nil if the host of that name is a member of the group,
 	// ErrNotMember if it is not, and manager.ErrUnknownGroup if there is none.
@@ -97,7 +97,7 @@ func (s *managerServer) maySee(ctx context.Context, which GroupRef) error {
 		return nil
 	}
 	if s.members == nil {
-		return fmt.Errorf("%w: this manager does not tell members from others", ErrDenied)
+		return fmt.Errorf("%w: this manager does not distinguish members from others", ErrDenied)
 	}
 	return denied(host, which, s.members.MemberOf(ctx, which, host))
 }
@@ -109,7 +109,7 @@ func (s *managerServer) mayBe(ctx context.Context, group, rank uint32) error {
 		return nil
 	}
 	if s.members == nil {
-		return fmt.Errorf("%w: this manager does not tell members from others", ErrDenied)
+		return fmt.Errorf("%w: this manager does not distinguish members from others", ErrDenied)
 	}
 	return denied(fmt.Sprintf("%s as rank %d", host, rank), GroupRef{Group: group}, s.members.RankIs(ctx, group, rank, host))
 }

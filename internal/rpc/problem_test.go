@@ -224,7 +224,7 @@ func TestServerEnds(t *testing.T) {
 	}
 }
 
-func TestServerTellsWhyItEnded(t *testing.T) {
+func TestServerReportsWhyItEnded(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ type Services struct {
 	Agent   Agent
 }
 
-// ServerConfig tells how to serve. Its zero value serves without encryption,
+// ServerConfig reports how to serve. Its zero value serves without encryption,
 // on loopback addresses alone. With encryption a caller is whom its
 // certificate names (see pki), and may do what the policy allows its role.
 type ServerConfig struct {
@@ -115,7 +115,7 @@ func (s *Server) Err() error {
 	return s.err
 }
 
-// Close tells clients that the server goes, waits a moment for calls under
+// Close notifies clients that the server goes, waits a moment for calls under
 // way, then breaks off those that are left, and returns when all have ended.
 // Services should end their streams before.
 func (s *Server) Close() {
@@ -133,7 +133,7 @@ func (s *Server) Kill() {
 	<-s.done
 }
 
-// ClientConfig tells how to reach a server. Its zero value uses no encryption.
+// ClientConfig reports how to reach a server. Its zero value uses no encryption.
 type ClientConfig struct {
 	TLS     *tls.Config // nil: none
 	Manager uint64      // number of the manager that watches an agent, of its own; 0: who watches only looks on

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// TestTreeByNames: a tree that was told by names is found again, over parallel
+// TestTreeByNames: a tree that was reported by names is found again, over parallel
 // links and over switches that forward, and one of another fabric is not.
 func TestTreeByNames(t *testing.T) {
 	g, err := topology.Parse("four-switches:2")

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrPlaintext: without certificates everybody who reaches a server may do
-// everything, so that it serves only its own machine unless it is told
+// everything, so that it serves only its own machine unless it is reported
 // otherwise.
 var ErrPlaintext = errors.New("rpc: without certificates only loopback addresses are served, unless plaintext is allowed (\"plaintext: true\" in a configuration file)")
 
@@ -70,17 +70,17 @@ func (c ServerConfig) credentials() credentials.TransportCredentials {
 	if c.TLS == nil {
 		return insecure.NewCredentials()
 	}
-	return telling{credentials.NewTLS(c.TLS), c.Log}
+	return reportingHandshake{credentials.NewTLS(c.TLS), c.Log}
 }
 
-// telling are credentials of a server that log whom they refuse.
-type telling struct {
+// reporting are credentials of a server that log whom they refuse.
+type reportingHandshake struct {
 	credentials.TransportCredentials
 	log *slog.Logger
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
-func (t telling) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (t reportingHandshake) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := t.TransportCredentials.ServerHandshake(raw)
 	if err != nil && !errors.Is(err, io.EOF) { // at its end: somebody looked whether the port is open
 		t.log.Warn("connection refused", slog.String("from", raw.RemoteAddr().String()), slog.Any("error", err))
@@ -89,8 +89,8 @@ func (t telling) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 }
 
 // Clone implements credentials.TransportCredentials.
-func (t telling) Clone() credentials.TransportCredentials {
-	return telling{t.TransportCredentials.Clone(), t.log}
+func (t reportingHandshake) Clone() credentials.TransportCredentials {
+	return reportingHandshake{t.TransportCredentials.Clone(), t.log}
 }
 
 type callerKey struct{}

@@ -189,7 +189,7 @@ func TestHelpEnds(t *testing.T) {
 	}
 }
 
-// failing is a source that fails when it is told.
+// failing is a source that fails when it is reported.
 type failing struct {
 	*runner.Timer[string]
 	err chan error

@@ -26,7 +26,7 @@ type Core[In, Out any] interface {
 	Deadline() core.Time
 }
 
-// Config tells what a loop runs.
+// Config reports what a loop runs.
 type Config[In, Out any] struct {
 	Core  Core[In, Out]
 	Clock Clock // that of the cores it exchanges moments with; the zero value will not do
@@ -287,7 +287,7 @@ func (l *Loop[In, Out]) receive() bool {
 		l.once.Do(func() { close(l.stop) })
 		return false
 	}
-	// Whoever posts and then tells others must find its input stepped
+	// Whoever posts and then notifies others must find its input stepped
 	// before theirs, which may have arrived in this very Receive.
 	l.first = l.inbox.take(l.first)
 	return true

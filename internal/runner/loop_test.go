@@ -17,7 +17,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/transport"
 )
 
-// recorder is a core that tells when it was stepped and with what, and wants
+// recorder is a core that reports when it was stepped and with what, and wants
 // to be stepped every period.
 type recorder struct {
 	period time.Duration // 0: never

@@ -17,7 +17,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// DefaultAgentListen is where an agent listens that is told nothing else.
+// DefaultAgentListen is where an agent listens that is reported nothing else.
 const DefaultAgentListen = "127.0.0.1:7410"
 
 //go:embed agent.schema.json
@@ -173,7 +173,7 @@ func set[T interface {
 }
 
 // Config returns what the file says of an agent; certificates and logger are
-// the caller's to add. An error tells what it needs besides.
+// the caller's to add. An error reports what it needs besides.
 func (a *Agent) Config() (agentd.Config, error) {
 	c := agentd.Config{
 		Switch: a.Switch, Capability: a.Capability, Listen: a.Listen, Data: a.Data, AllowPlaintext: a.Plaintext,

@@ -15,7 +15,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// DefaultManagerListen is where a manager listens that is told nothing else.
+// DefaultManagerListen is where a manager listens that is reported nothing else.
 const DefaultManagerListen = "127.0.0.1:7400"
 
 //go:embed manager.schema.json
@@ -128,7 +128,7 @@ func (d *document) agents(f field, m *Manager) {
 		taken[address] = i.name
 		m.Agents[i.name] = address
 		if m.Graph == nil {
-			continue // told already
+			continue // reported already
 		}
 		if n, ok := m.Graph.Lookup(i.name); !ok || !m.Graph.IsSwitch(n) {
 			d.fail(i.field, fmt.Errorf("the topology has no switch %q: %w", i.name, topology.ErrUnknownNode))

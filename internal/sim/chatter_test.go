@@ -79,7 +79,7 @@ func (c *chatter) Step(now core.Time, batch []Delivery, h Handle) {
 			}
 		case 2:
 			to.value++
-			h.Tell(peer, value{c.life, to.value})
+			h.Notify(peer, value{c.life, to.value})
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (c *chatter) take(now core.Time, d Delivery, h Handle) {
 // check takes a number that must follow on the last one of its stream.
 func (s *seen) check(c *chatter, h Handle, what string, life, number uint32, last *uint32, gap *bool) {
 	if life != s.life {
-		// A life that ends before anybody was connected is told to nobody.
+		// A life that ends before anybody was connected is reported to nobody.
 		if life < s.life {
 			c.err = fmt.Errorf("node %d got a %s of life %d after life %d", h.ID(), what, life, s.life)
 		}

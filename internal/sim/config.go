@@ -10,7 +10,7 @@ import (
 // ErrConfig is wrapped by all errors of Config.Validate and Link.Validate.
 var ErrConfig = errors.New("sim: invalid configuration")
 
-// Link tells what happens to what one node sends to another. The zero Link
+// Link reports what happens to what one node sends to another. The zero Link
 // delivers everything at once, in order.
 type Link struct {
 	Delay  time.Duration // of everything
@@ -48,7 +48,7 @@ type Config struct {
 	Service time.Duration
 
 	Reconnect time.Duration // longest time until a broken connection is there again
-	Death     time.Duration // time from a crash until connected nodes are told
+	Death     time.Duration // time from a crash until connected nodes are notified
 	Patience  time.Duration // longest that a cut connection is waited for; 0: for ever
 
 	Budget uint64    // events that a run may take; 0: DefaultBudget

@@ -21,7 +21,7 @@ type conn struct {
 	paths [2]int32 // the dialer's way, and the way back
 	state state
 	token uint64  // of the last attempt or cut: those before are void
-	knows [2]bool // whether the node that sends on paths[i] was told that it stands
+	knows [2]bool // whether the node that sends on paths[i] was notified that it stands
 }
 
 // end returns which of the two ways path is.
@@ -32,8 +32,8 @@ func (c *conn) end(path int32) int {
 	return 1
 }
 
-// told notes that an Up has arrived on path: the other way can be written.
-func (c *conn) told(path int32) { c.knows[1-c.end(path)] = true }
+// reported notes that an Up has arrived on path: the other way can be written.
+func (c *conn) reported(path int32) { c.knows[1-c.end(path)] = true }
 
 func (c *conn) writable(path int32) bool { return c.state == up && c.knows[c.end(path)] }
 
@@ -43,7 +43,7 @@ func (c *conn) set(s state) {
 }
 
 // Connect begins a connection that both nodes expect: none is asked, and each is
-// told of the other's death even where that comes before the connection. Where
+// notified of the other's death even where that comes before the connection. Where
 // there is one already, or one on its way, nothing happens. Both must be alive.
 func (w *World) Connect(a, b NodeID) {
 	if w.nodes[a].node == nil || w.nodes[b].node == nil {
@@ -192,13 +192,13 @@ func (w *World) bereave(path int32) {
 		w.tear(path, which)
 	}
 	// Whose word that it closes the connection is lost has closed nothing.
-	told := hungUp && !w.hangingUp(path)
+	reported := hungUp && !w.hangingUp(path)
 	// An attempt of the other end goes on, and will find nobody.
 	if c := p.conn; c != nil && c.state != idle && (c.state != dialing || c.end(path) == 0) {
-		told = told || c.state != dialing
+		reported = reported || c.state != dialing
 		c.set(idle)
 	}
-	if !told || peer == nil {
+	if !reported || peer == nil {
 		return
 	}
 	s, control := w.stream(path, messageStream), w.stream(path, controlStream)

@@ -55,7 +55,7 @@ func TestBreakLosesASuffix(t *testing.T) {
 	}
 }
 
-func TestCrashIsToldAndLosesASuffix(t *testing.T) {
+func TestCrashIsReportedAndLosesASuffix(t *testing.T) {
 	lengths := map[int]bool{}
 	for seed := range uint64(100) {
 		cfg := slow()
@@ -88,14 +88,14 @@ func TestNextLifeComesAfterTheNews(t *testing.T) {
 	p.Restart(1, second)
 	p.do(1, func(h Handle) {
 		h.Dial(0)
-		h.Tell(0, "control")
+		h.Notify(0, "control")
 	})
 	p.run(20)
 	p.want("the second b", second, "up")
 	p.do(1, write("hello"))
 	p.do(0, func(h Handle) {
 		if h.Write(1, nil, []byte("to the first life")) {
-			t.Error("written to a connection that was not told of")
+			t.Error("written to a connection that was not notified of")
 		}
 	})
 	p.run(200)
@@ -114,7 +114,7 @@ func TestNewsOutlivesABreak(t *testing.T) {
 	}
 	p.run(200)
 	if len(p.a.got) == 0 || p.a.got[0] != "dead" {
-		t.Errorf("a got %q, want to be told of the death first", p.a.got)
+		t.Errorf("a got %q, want to be notified of the death first", p.a.got)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A close whose sender crashes is told, or else the crash is.
+// A close whose sender crashes is reported, or else the crash is.
 func TestCrashAfterClose(t *testing.T) {
 	ends := map[string]bool{}
 	for seed := range uint64(50) {
@@ -176,14 +176,14 @@ func TestCrashAfterClose(t *testing.T) {
 		ends[last] = true
 	}
 	if len(ends) != 2 || !ends["closed"] || !ends["dead"] {
-		t.Errorf("b was told %v, want closed and dead to happen", ends)
+		t.Errorf("b was notified %v, want closed and dead to happen", ends)
 	}
 }
 
 func TestCutHoldsUp(t *testing.T) {
 	p := connected(t, slow())
 	p.do(0, write("before"))
-	p.do(0, func(h Handle) { h.Tell(1, "control") })
+	p.do(0, func(h Handle) { h.Notify(1, "control") })
 	p.Cut(0, 1)
 	p.do(0, write("during"))
 	p.do(0, func(h Handle) { h.Send(1, Addr{1, 1}, nil, []byte("datagram")) })

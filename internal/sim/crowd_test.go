@@ -103,7 +103,7 @@ func TestFaultAtEveryEvent(t *testing.T) {
 	}
 }
 
-func TestSweepTellsTheEvent(t *testing.T) {
+func TestSweepReportsTheEvent(t *testing.T) {
 	wrong := errors.New("wrong")
 	var asked []uint64
 	err := Sweep(2, func(index uint64) (uint64, error) {

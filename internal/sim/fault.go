@@ -15,7 +15,7 @@ func (w *World) outside() {
 
 // Crash ends a node's life. What it had not taken is lost, and of what it had
 // sent over connections and the control plane a random suffix; its datagrams
-// still arrive. Nodes connected to it are told after Config.Death.
+// still arrive. Nodes connected to it are reported after Config.Death.
 func (w *World) Crash(id NodeID) {
 	w.outside()
 	n := &w.nodes[id]
@@ -118,7 +118,7 @@ func (w *World) recut(change func()) {
 	w.resume()
 }
 
-// Peers returns the nodes to which a node has a connection, told or not, in the
+// Peers returns the nodes to which a node has a connection, reported or not, in the
 // order in which it first had to do with them.
 func (w *World) Peers(id NodeID) []NodeID {
 	var peers []NodeID

@@ -97,8 +97,8 @@ func (h Handle) Write(peer NodeID, head, body []byte) bool {
 	return h.w.write(h.id, peer, head, body)
 }
 
-// Tell sends a control value to peer, which must not be changed any more.
-func (h Handle) Tell(peer NodeID, value any) { h.w.tell(h.id, peer, value) }
+// Report sends a control value to peer, which must not be changed any more.
+func (h Handle) Notify(peer NodeID, value any) { h.w.notify(h.id, peer, value) }
 
 // Note adds a line to the trace, and to its hash.
 func (h Handle) Note(format string, args ...any) {

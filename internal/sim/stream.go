@@ -122,7 +122,7 @@ func (w *World) item(e *event) {
 	it := s.items()[0]
 	s.remove(0)
 	if it.kind == Up {
-		p.conn.told(e.path)
+		p.conn.reported(e.path)
 	}
 	w.trace(entry{what: arrived, kind: it.kind, node: p.to, peer: p.from, bytes: it.bytes, value: it.value})
 	w.arrive(p.to, Delivery{Kind: it.kind, From: Addr{Node: p.from}, Bytes: it.bytes, Value: it.value}, e.path)
@@ -221,11 +221,11 @@ func (w *World) resume() {
 	w.waiting = w.waiting[:0]
 }
 
-// tell sends a control value.
-func (w *World) tell(from, to NodeID, value any) {
+// report sends a control value.
+func (w *World) notify(from, to NodeID, value any) {
 	i := w.path(from, to)
 	p := &w.paths[i]
-	w.hash.tell(p, value)
+	w.hash.notify(p, value)
 	w.sent(p, Controls, 0)
 	if w.nodes[to].node == nil {
 		w.lose(p, Control, nil, value)

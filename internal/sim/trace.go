@@ -146,9 +146,9 @@ func (h *hash) send(p *path, b []byte) {
 	h.bytes(b)
 }
 
-// tell adds a control value by its type: what it holds may be an address, which
+// report adds a control value by its type: what it holds may be an address, which
 // no seed determines.
-func (h *hash) tell(p *path, value any) {
+func (h *hash) notify(p *path, value any) {
 	h.mix(uint64(uint32(p.from))<<32|uint64(uint32(p.to)), prime2)
 	if value != nil {
 		h.bytes([]byte(reflect.TypeOf(value).String()))

@@ -303,7 +303,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // run (every stride-th, where stride is more than 1). The scenario makes a world
 // of always the same seed, has its fault happen AtEvent of the index that it is
 // given, and returns how many events it took. The first error ends the sweep;
-// it tells the index.
+// it reports the index.
 func Sweep(stride uint64, scenario func(index uint64) (events uint64, err error)) error {
 	events, err := scenario(Undisturbed)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core"
 )
 
-// probe is a node that writes down what it gets and does what it is told.
+// probe is a node that writes down what it gets and does what it is given.
 type probe struct {
 	deadline core.Time
 	steps    []core.Time
@@ -212,7 +212,7 @@ func TestServiceMakesBatches(t *testing.T) {
 	p.run(2000)
 	p.b.deadline = core.Never
 	for range 20 {
-		p.tell(0, 1, "value")
+		p.notify(0, 1, "value")
 	}
 	p.run(2000)
 	if len(p.b.batches) != 1 || p.b.batches[0] != 20 {
@@ -226,7 +226,7 @@ func TestPause(t *testing.T) {
 	p.do(1, func(Handle) {})
 	p.Pause(1, time.Hour)
 	for range 3 {
-		p.do(0, func(h Handle) { h.Tell(1, "value") })
+		p.do(0, func(h Handle) { h.Notify(1, "value") })
 		p.run(20)
 	}
 	p.run(2 * time.Hour)
@@ -245,7 +245,7 @@ func TestEventHooks(t *testing.T) {
 	p.AtEvent(2, "", func() { seen = append(seen, "second at 2") })
 	p.AtEvent(Undisturbed, "", func() { seen = append(seen, "never") })
 	for range 4 {
-		p.tell(0, 1, "value")
+		p.notify(0, 1, "value")
 	}
 	p.run(100)
 	if got, want := strings.Join(seen, ", "), "0 at 0, 1 at 1, 2 at 2, second at 2, 3 at 3"; got != want {
@@ -256,7 +256,7 @@ func TestEventHooks(t *testing.T) {
 // A hook may make the very event void that it comes before.
 func TestHookVoidsTheEvent(t *testing.T) {
 	p := newPair(t, slow())
-	p.tell(0, 1, "value")
+	p.notify(0, 1, "value")
 	p.AtEvent(0, "", func() { p.Crash(1) })
 	p.run(100)
 	p.want("b", p.b)
@@ -325,7 +325,7 @@ func TestTraceLines(t *testing.T) {
 	p := newPair(t, cfg)
 	p.do(0, func(h Handle) {
 		h.Send(1, Addr{1, 1}, nil, []byte("hello"))
-		h.Tell(1, 17)
+		h.Notify(1, 17)
 		h.Note("epoch %d", 2)
 	})
 	p.run(100)

@@ -37,7 +37,7 @@ type Error struct {
 	Detail error // may be nil
 }
 
-// Error tells the file, what is wrong with it, and what to do.
+// Error reports the file, what is wrong with it, and what to do.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: %s", e.Is, e.Path)

@@ -23,7 +23,7 @@ func lock(f *os.File) error {
 	return nil
 }
 
-// holder tells which process has the lock, where the system says so (Linux).
+// holder reports which process has the lock, where the system says so (Linux).
 func holder(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -36,7 +36,7 @@ func runChild(what string) {
 	}
 }
 
-// saveForever saves, and tells of each Save that has returned.
+// saveForever saves, and reports each Save that has returned.
 func saveForever(s *store.File) error {
 	for n := uint32(1); ; n++ {
 		if err := s.Save(step(n)); err != nil {
@@ -125,14 +125,14 @@ func TestKilledWhileSaving(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		told := lines.Text()
+		reported := lines.Text()
 		for lines.Scan() {
-			told = lines.Text()
+			reported = lines.Text()
 		}
 		_ = cmd.Wait() // it was killed
-		n, err := strconv.ParseUint(told, 10, 32)
+		n, err := strconv.ParseUint(reported, 10, 32)
 		if err != nil {
-			t.Fatalf("it said %q", told)
+			t.Fatalf("it said %q", reported)
 		}
 		s := open(t, path)
 		all := load(t, s)

@@ -42,7 +42,7 @@ type File struct {
 }
 
 // Open opens the store at path, and makes it if it is not there. It checks the
-// whole file; an *Error tells what is wrong with it.
+// whole file; an *Error reports what is wrong with it.
 func Open(path string) (*File, error) {
 	path = filepath.Clean(path)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)

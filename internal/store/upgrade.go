@@ -38,10 +38,10 @@ func (s *File) upgrade(from int) error {
 }
 
 // decoders read the records of earlier versions. Version 2 has no bundles of groups
-// and does not tell what trees share: it is as if there were none.
+// and does not report what trees share: it is as if there were none.
 var decoders = map[int]func(key, text []byte) (manager.Record, error){1: decode1, 2: decode}
 
-// What records of version 1 had: trees were told with fewer figures, and groups had
+// What records of version 1 had: trees were reported with fewer figures, and groups had
 // no purpose.
 type (
 	value1 struct {
@@ -115,7 +115,7 @@ func decode1(key, text []byte) (r manager.Record, err error) {
 	return r, sound(&r)
 }
 
-// now returns the tree as it is told now.
+// now returns the tree as it is reported now.
 func (t *tree1) now() manager.Tree {
 	c := &t.Choice
 	figures := func(c pathsel.Cost) pathsel.Figures {

@@ -90,12 +90,12 @@ const napping = 20 * time.Millisecond
 // maxPoll bounds Config.Poll: whoever looks keeps a processor busy.
 const maxPoll = 10 * time.Millisecond
 
-// Config tells how to open a socket. Its zero value works.
+// Config reports how to open a socket. Its zero value works.
 type Config struct {
 	// ReceiveBuffer is the bytes asked of the kernel for datagrams that wait
 	// to be read; 0 leaves the system's default. The kernel accounts for more
 	// than the payload of each, and grants at most net.core.rmem_max to who is
-	// not root: UDP.ReceiveBuffer tells what was granted.
+	// not root: UDP.ReceiveBuffer reports what was granted.
 	ReceiveBuffer int
 
 	// Without are the features to be left out, by default none.

@@ -103,7 +103,7 @@ type Counters struct {
 	PacketsOut, BytesOut uint64
 
 	Refused    uint64 // messages that the network refused to send
-	Overflowed uint64 // datagrams that found the receive buffer full, where the system tells
+	Overflowed uint64 // datagrams that found the receive buffer full, where the system reports
 
 	ReadCalls  uint64 // system calls for datagrams, also those that found none
 	WriteCalls uint64 // system calls that sent datagrams

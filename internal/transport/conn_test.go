@@ -105,7 +105,7 @@ func TestReceiveBuffer(t *testing.T) {
 	}
 	defer large.Close()
 	if large.ReceiveBuffer() == 0 {
-		t.Skip("skipped: this system does not tell a socket's receive buffer")
+		t.Skip("skipped: this system does not report a socket's receive buffer")
 	}
 	if small.ReceiveBuffer() >= large.ReceiveBuffer() || large.ReceiveBuffer() < 128<<10 {
 		t.Errorf("16 KiB gave %d bytes, 128 KiB gave %d", small.ReceiveBuffer(), large.ReceiveBuffer())

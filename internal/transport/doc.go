@@ -20,7 +20,7 @@
 // them; a train may be given to its reader whole, as one Packet; and whoever has
 // just had one looks for the next before it sleeps, for as long as that has been
 // worth it, and sleeps so that the kernel wakes the very thread that reads.
-// docs/decisions/0010, 0015 and 0018 tell why and what it brings. Each of these is a [Features] that can
+// docs/decisions/0010, 0015 and 0018 report why and what it brings. Each of these is a [Features] that can
 // be left out, by Config.Without; a UDP leaves out by itself what the kernel
 // refuses when it tries, whatever its version. On systems other than Linux, and
 // without Batching, there is one packet a system call, by package net.

@@ -141,7 +141,7 @@ func (in *inbound) release() {
 	}
 }
 
-// controlSpace is the bytes of a control message that tells the size of a
+// controlSpace is the bytes of a control message that reports the size of a
 // train's datagrams.
 var controlSpace = unix.CmsgSpace(4)
 

@@ -89,7 +89,7 @@ func (o *outbound) release() {
 	}
 }
 
-// segmentSpace is the bytes of a control message that tells the size of a
+// segmentSpace is the bytes of a control message that reports the size of a
 // train's datagrams.
 var segmentSpace = unix.CmsgSpace(2)
 

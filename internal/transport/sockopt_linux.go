@@ -17,7 +17,7 @@ const (
 )
 
 // overflowedAt returns how many datagrams found a socket's receive buffer full,
-// and whether the system tells.
+// and whether the system reports.
 func overflowedAt(fd int) (uint64, bool) {
 	var info [memInfoVars]uint32
 	size := uint32(unsafe.Sizeof(info))

@@ -1,5 +1,5 @@
-// Package version tells of which version of Tributary a process is: what the
-// build recorded, or what the linker was told.
+// Package version reports which version of Tributary a process is: what the
+// build recorded, or what the linker was reported.
 //
-//	go build -ldflags "-X github.com/tributary-fabric/tributary/internal/version.told=v1.2.3" ./cmd/...
+//	go build -ldflags "-X github.com/tributary-fabric/tributary/internal/version.reported=v1.2.3" ./cmd/...
 package version

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// told is what the linker was told; empty: nothing.
-var told string
+// reported is what the linker was reported; empty: nothing.
+var reported string
 
 // development is the version of what was built from a tree without a tag.
 const development = "(devel)"
 
 // String returns the version of this process, such as v1.2.3.
 func String() string {
-	if told != "" {
-		return told
+	if reported != "" {
+		return reported
 	}
 	return built()
 }

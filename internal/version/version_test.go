@@ -23,11 +23,11 @@ func TestVersionOfABuild(t *testing.T) {
 }
 
 func TestWhatTheLinkerSays(t *testing.T) {
-	defer func(before string) { told = before }(told)
+	defer func(before string) { reported = before }(reported)
 	if String() == "v9.9.9" {
 		t.Fatal("it is that version anyway")
 	}
-	if told = "v9.9.9"; String() != told {
-		t.Errorf("%q, want %q", String(), told)
+	if reported = "v9.9.9"; String() != reported {
+		t.Errorf("%q, want %q", String(), reported)
 	}
 }

@@ -145,7 +145,7 @@ func (h *Header) payloadSize() int {
 // ErrorBodySize is the bytes of an ErrorBody.
 const ErrorBodySize = 40
 
-// ErrorKind tells how two members disagree.
+// ErrorKind reports how two members disagree.
 type ErrorKind uint8
 
 // The kinds of disagreement.

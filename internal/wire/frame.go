@@ -19,7 +19,7 @@ const (
 	FrameDecide  FrameKind = 5  // down: the next epoch
 	FrameFill    FrameKind = 6  // both ways: a chunk's result, from who holds it to who lacks it
 	FrameHolding FrameKind = 7  // up: a whole subtree holds an offer
-	FrameFail    FrameKind = 8  // up: told to the lowest rank; down: the communicator has ended
+	FrameFail    FrameKind = 8  // up: reported to the lowest rank; down: the communicator has ended
 	FrameGoodbye FrameKind = 9  // both ways: the last barrier is done
 	FrameNotice  FrameKind = 10 // down: the manager's group, or why there is none
 	FrameSettled FrameKind = 11 // up: a whole subtree has all results before a number; down: all members have
@@ -38,7 +38,7 @@ const (
 // ErrFrame is wrapped by all errors in reading a frame.
 var ErrFrame = errors.New("wire: unsound frame")
 
-// Alarm tells the lowest rank that an epoch's tree is lost.
+// Alarm notifies the lowest rank that an epoch's tree is lost.
 type Alarm struct {
 	Epoch  uint32
 	Rank   uint32 // who says so
@@ -79,14 +79,14 @@ type Fill struct {
 	Data     []byte
 }
 
-// Holding tells that a member and all beneath it hold an offer.
+// Holding reports that a member and all beneath it hold an offer.
 type Holding struct{ Epoch uint32 }
 
-// Settled tells that a member and all beneath it, or all members, have every result
+// Settled reports that a member and all beneath it, or all members, have every result
 // before Number.
 type Settled struct{ Number uint32 }
 
-// FailKind tells why a communicator has ended.
+// FailKind reports why a communicator has ended.
 type FailKind uint8
 
 // The kinds of failure.
@@ -105,13 +105,13 @@ type Fail struct {
 	Reason string
 }
 
-// Notice tells what the manager said to the lowest rank.
+// Notice reports what the manager said to the lowest rank.
 type Notice struct {
 	Group  uint32 // the manager's number of the group; 0: there is none, and Reason says why
 	Reason string
 }
 
-// Missing tells who has not come yet: up, of those beneath the sender; down, of
+// Missing reports who has not come yet: up, of those beneath the sender; down, of
 // all. Without ranks all are there. A rank stands for those beneath it, too.
 type Missing struct {
 	Ranks []uint32

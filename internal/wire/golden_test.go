@@ -104,11 +104,11 @@ func (g *golden) packet() []byte {
 }
 
 // field is a field of the format: its size in bytes, its name, and how its
-// value is told.
+// value is reported.
 type field struct {
-	size int
-	name string
-	tell func(v uint64) string
+	size   int
+	name   string
+	notify func(v uint64) string
 }
 
 var decimal = func(v uint64) string { return fmt.Sprint(v) }
@@ -188,7 +188,7 @@ func (g *golden) listing() string {
 	for _, f := range fields {
 		var v [8]byte
 		copy(v[8-f.size:], packet[at:at+f.size])
-		fmt.Fprintf(&b, "%3d  %-16x  %s: %s\n", at, packet[at:at+f.size], f.name, f.tell(binary.BigEndian.Uint64(v[:])))
+		fmt.Fprintf(&b, "%3d  %-16x  %s: %s\n", at, packet[at:at+f.size], f.name, f.notify(binary.BigEndian.Uint64(v[:])))
 		at += f.size
 	}
 	for ; at < len(packet); at += min(8, len(packet)-at) {

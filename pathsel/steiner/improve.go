@@ -105,7 +105,7 @@ type exchanger struct {
 	joined forest  // of pieces
 	big    int32   // the piece that is not enumerated
 	part   []int32 // by node, if mark says so: its piece, or free if it is taken away
-	mark   []int32 // by node: equals now if part tells of it
+	mark   []int32 // by node: equals now if part reports it
 	now    int32
 	taken  []int32 // nodes taken away
 	delta  []int32 // by node: edges won and lost
@@ -201,7 +201,7 @@ func (l *local) take(v int32) float64 {
 	return l.cost[l.t.up[v]]
 }
 
-// leave tells of a piece: the one above what is taken away comes first, with
+// leave reports a piece: the one above what is taken away comes first, with
 // the node from which that hung; the others with their tops.
 func (l *local) leave(top int32) {
 	i := len(l.pieces)

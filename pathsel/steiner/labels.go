@@ -21,7 +21,7 @@ func (l *labels) reset() {
 	l.heap = l.heap[:0]
 }
 
-// offer tells that v can be reached at dist over the edge via (-1: v is where
+// offer reports that v can be reached at dist over the edge via (-1: v is where
 // the search begins), and queues v if that is news.
 func (l *labels) offer(v int32, dist float64, via int32) {
 	if l.round[v] == l.now && l.dist[v] <= dist {

@@ -92,7 +92,7 @@ func (g *net) expand(edges []int32) []int32 {
 	return out
 }
 
-// parts tells what a label stands for: one below edges is that edge of the
+// parts reports what a label stands for: one below edges is that edge of the
 // problem, another one is a path of two labels.
 type parts struct {
 	edges int32

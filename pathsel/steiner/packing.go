@@ -32,7 +32,7 @@ type raised struct {
 	arcs []int32
 }
 
-// change tells what the reduced cost of an arc was.
+// change reports what the reduced cost of an arc was.
 type change struct {
 	arc int32
 	was float64

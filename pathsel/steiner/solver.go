@@ -65,7 +65,7 @@ func (s *solver) use(g *net) {
 	}
 }
 
-// offer tells of a tree of g. The cheapest of all is kept, and the search goes
+// offer reports a tree of g. The cheapest of all is kept, and the search goes
 // on from it if it costs no more than where the search stands.
 func (s *solver) offer(edges []int32) {
 	total := s.g.base + s.g.sum(edges)

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// dumpSpeeds are the bandwidths that a dump can tell, in bit/s.
+// dumpSpeeds are the bandwidths that a dump can report, in bit/s.
 var dumpSpeeds = map[int64]string{
 	8e9: "4xSDR", 16e9: "4xDDR", 32e9: "4xQDR", 40e9: "4xFDR10", 100e9: "4xEDR", 200e9: "4xHDR", 400e9: "4xNDR", 800e9: "4xXDR",
 }

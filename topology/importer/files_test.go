@@ -21,7 +21,7 @@ func file(t *testing.T, name string) string {
 }
 
 // TestIrregularDump has cables beside each other on ports that differ, hosts
-// with two adapters at different switches, ends that tell of two speeds, an
+// with two adapters at different switches, ends that report two speeds, an
 // adapter that no block describes, and a switch's own unit.
 func TestIrregularDump(t *testing.T) {
 	importCase{text: file(t, "irregular.ibnetdiscover"), fabric: `
@@ -56,7 +56,7 @@ Infiniscale-IV-Mellanox-Technologies:9--n03:2 32 Gbit/s 500ns
 `, report: `
 f:11: assumed 500ns for links: the file gives no latency (35 times)
 f:45: skipped "Mellanox Technologies Aggregation Node": not a part of the fabric
-f:56: changed speed of port 21 of Infiniscale-IV Mellanox Technologies to port 38 of core1 to 16 Gbit/s: its ends tell of two speeds
+f:56: changed speed of port 21 of Infiniscale-IV Mellanox Technologies to port 38 of core1 to 16 Gbit/s: its ends report two speeds
 f:53: assumed a host for "oss2": nothing describes it but a link to it
 f:30: changed name "Infiniscale-IV Mellanox Technologies" to Infiniscale-IV-Mellanox-Technologies: the name has other signs than letters, digits and . _ - /
 `}.run(t, IBNetDiscover)
@@ -211,14 +211,14 @@ func TestNothingReachesTheTerminal(t *testing.T) {
 		for at := 0; at < len(text); at += 1 + len(text)/60 {
 			for _, act := range []string{"\x1b[2J", "\x07", "\u009b1m", "\u202e"} {
 				_, report, err := Import(strings.NewReader(text[:at]+act+text[at:]), "f", format, DefaultConfig())
-				var told strings.Builder
+				var reported strings.Builder
 				if err != nil {
-					told.WriteString(err.Error())
-				} else if err := report.Text(&told); err != nil {
+					reported.WriteString(err.Error())
+				} else if err := report.Text(&reported); err != nil {
 					t.Fatal(err)
 				}
-				if i := strings.IndexFunc(told.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
-					t.Fatalf("%s with %q at %d: %q", format, act, at, told.String())
+				if i := strings.IndexFunc(reported.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
+					t.Fatalf("%s with %q at %d: %q", format, act, at, reported.String())
 				}
 			}
 		}

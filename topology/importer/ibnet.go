@@ -18,7 +18,7 @@ import (
 var (
 	ibNode = regexp.MustCompile(`^(Switch|Ca|Rt)\s+\d+\s+"([SHR])-([^"]+)"\s*(?:#(.*))?$`)
 	ibPort = regexp.MustCompile(`^\[(\d+)\](?:\[[^\]]*\])?(?:\([^)]*\))?\s*"([SHR])-([^"]+)"\s*\[(\d+)\](?:\[[^\]]*\])?(?:\([^)]*\))?\s*(?:#(.*))?$`)
-	// Speeds are told behind the description, which is in quotes.
+	// Speeds are reported behind the description, which is in quotes.
 	ibSpeed = regexp.MustCompile(`\b(\d+)x([A-Z]+\d*)\b`)
 	// A host's adapter is described by its name and the adapter's.
 	ibAdapter = regexp.MustCompile(`^(\S+)\s+(?:HCA-\d+|mlx\d+_\d+|mthca\d+|qib\d+|hfi\d+_\d+|ib\d+|bnxt_re\d+)$`)
@@ -41,7 +41,7 @@ type ibReader struct {
 	at    int    // the node whose ports come: notYet, leftOut, or in draft.nodes
 	guid  string // its own, of which a host may have several
 	ports map[ibEnd]ibCable
-	other []ibEnd // by link, the end that did not tell of it first
+	other []ibEnd // by link, the end that did not report it first
 
 	own       map[string]bool // GUIDs with a block
 	mentioned []string        // GUIDs in the order in which they come
@@ -61,10 +61,10 @@ type ibEnd struct {
 	port int
 }
 
-// ibCable is the link at an end, and whether the end's own block told of it.
+// ibCable is the link at an end, and whether the end's own block notified of it.
 type ibCable struct {
-	link int
-	told bool
+	link     int
+	reported bool
 }
 
 func readIBNetDiscover(d *draft, data []byte) {
@@ -233,7 +233,7 @@ func (r *ibReader) spec(line int, text string) topology.LinkSpec {
 	return spec
 }
 
-// cable takes what one end tells of a link: both ends should tell the same.
+// cable takes what one end reports a link: both ends should report the same.
 func (r *ibReader) cable(line int, from, to ibEnd, peer int, spec topology.LinkSpec) {
 	here, known := r.ports[from]
 	there, knownThere := r.ports[to]
@@ -245,7 +245,7 @@ func (r *ibReader) cable(line int, from, to ibEnd, peer int, spec topology.LinkS
 		r.other = append(r.other, to)
 	case !known || !knownThere || here.link != there.link || from == to:
 		r.note(line, Skipped, title, Contradiction, "")
-	case here.told:
+	case here.reported:
 		r.note(line, Skipped, title, Repeated, "")
 	default:
 		r.ports[from] = ibCable{here.link, true}
@@ -256,10 +256,10 @@ func (r *ibReader) cable(line int, from, to ibEnd, peer int, spec topology.LinkS
 	}
 }
 
-// finish notes what only one end told, and what nothing described.
+// finish notes what only one end reported, and what nothing described.
 func (r *ibReader) finish() {
 	for i, other := range r.other {
-		if r.own[other.guid] && !r.ports[other].told {
+		if r.own[other.guid] && !r.ports[other].reported {
 			l := r.links[i]
 			r.note(l.line, Assumed, fmt.Sprintf("port %d of %s", other.port, r.nodes[l.ends[1]].label), OneSided, "the link of the other end")
 		}

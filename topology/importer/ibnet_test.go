@@ -12,7 +12,7 @@ import (
 // TestIBNetDiscover has hosts of one and of two adapters, switches of one name,
 // a managed one, a switch's reduction unit, a router, parallel links, GUIDs in
 // several spellings, speeds that differ, that are new or not there, a switch
-// behind the horizon, a link that only one end tells of, and warnings between.
+// behind the horizon, a link that only one end reports of, and warnings between.
 func TestIBNetDiscover(t *testing.T) {
 	importCase{
 		text: `ibwarn: [4711] mad_rpc: timed out
@@ -91,10 +91,10 @@ f:16: changed router "edge router" to a switch that only forwards: it is of a ki
 f:17: assumed 100 Gbit/s for links: the file gives no bandwidth
 f:18: assumed 100 Gbit/s for speed 4xSOON: not known in this format
 f:21: skipped "Mellanox Technologies Aggregation Node": not a part of the fabric
-f:25: changed speed of port 20 of Big Switch to port 20 of leaf1 to 100 Gbit/s: its ends tell of two speeds
+f:25: changed speed of port 20 of Big Switch to port 20 of leaf1 to 100 Gbit/s: its ends report two speeds
 f:27: skipped port 21 of Big Switch to port 21 of leaf1: it is there already
 f:28: skipped port 22 of Big Switch to port 21 of leaf1: another line says otherwise
-f:15: assumed the link of the other end for port 1 of Big Switch: only one end tells of it
+f:15: assumed the link of the other end for port 1 of Big Switch: only one end reports it
 f:17: assumed a switch for "far away": nothing describes it but a link to it
 f:18: assumed a host for "gamma": nothing describes it but a link to it
 f:19: assumed a host for "localhost": nothing describes it but a link to it (2 times)
@@ -184,7 +184,7 @@ func TestDumps(t *testing.T) {
 		}
 		checkSame(t, want, got)
 		if report.Count(Assumed, OneSided)+report.Count(Assumed, NotDescribed) == 0 {
-			t.Errorf("%s: nothing told of what is gone", spec)
+			t.Errorf("%s: nothing notified of what is gone", spec)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func checkPlan(t testing.TB, g *topology.Graph) {
 }
 
 // withHoles takes every tenth block of an adapter away, and in the others of
-// switches every tenth line, but nothing that the other end does not tell.
+// switches every tenth line, but nothing that the other end does not report.
 func withHoles(text string) string {
 	blocks := strings.SplitAfter(text, "\n\n")
 	var kept []string

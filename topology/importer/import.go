@@ -78,7 +78,7 @@ var readers = map[Format]func(d *draft, data []byte){
 }
 
 // Import reads a fabric in a format; the empty format is what Detect finds. The
-// name, usually the file's, begins every error. What is wrong is told all at
+// name, usually the file's, begins every error. What is wrong is reported all at
 // once (up to 20 errors): *topology.FileError joined, each with its line. With
 // an error there is neither graph nor report.
 func Import(r io.Reader, name string, f Format, c Config) (*topology.Graph, *Report, error) {

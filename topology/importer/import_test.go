@@ -225,7 +225,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestLongLines gives every format a line of 10 MB: those that go by lines tell
+// TestLongLines gives every format a line of 10 MB: those that go by lines report
 // where, the others read it.
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("x", 10<<20)
@@ -249,7 +249,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestMoreErrors tells 20 errors and counts the rest, and so with notes.
+// TestMoreErrors reports 20 errors and counts the rest, and so with notes.
 func TestMoreErrors(t *testing.T) {
 	_, _, err := Import(strings.NewReader(strings.Repeat("SwitchName=s Nodes\n", 30)), "f", Slurm, DefaultConfig())
 	if lines := strings.Split(err.Error(), "\n"); len(lines) != maxErrors+1 || !strings.Contains(lines[maxErrors], "and ") {

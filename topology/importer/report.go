@@ -31,7 +31,7 @@ const (
 	NoLinks       Reason = "it has no links"
 	Repeated      Reason = "it is there already"
 	Contradiction Reason = "another line says otherwise"
-	OneSided      Reason = "only one end tells of it"
+	OneSided      Reason = "only one end reports it"
 	NotDescribed  Reason = "nothing describes it but a link to it"
 	BadName       Reason = "the name has other signs than letters, digits and . _ - /"
 	SameName      Reason = "several nodes have this name"
@@ -45,7 +45,7 @@ const (
 	NoHosts       Reason = "the file has no hosts"
 	OneLink       Reason = "the file gives the hierarchy, not the cables"
 	Pattern       Reason = "its name matches the pattern given"
-	SpeedsDiffer  Reason = "its ends tell of two speeds"
+	SpeedsDiffer  Reason = "its ends report two speeds"
 )
 
 // Note is one thing in a file that an importer did not take as it stands.
@@ -79,7 +79,7 @@ func (n Note) String() string {
 // MaxNotes is the most notes of a report; Report.More counts the rest.
 const MaxNotes = 1000
 
-// Report tells what an import made of a file.
+// Report reports what an import made of a file.
 type Report struct {
 	File     string `json:"file"`
 	Format   Format `json:"format"`

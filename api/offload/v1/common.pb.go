@@ -418,7 +418,7 @@ func (x *Pairs) GetFunctions() []Function {
 }
 
 // What is wrong. It is a detail of the status of every call that fails in the
-// control plane itself, and stands in messages that tell why something is not
+// control plane itself, and stands in messages that report why something is not
 // so.
 type Problem struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`

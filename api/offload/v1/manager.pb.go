@@ -314,7 +314,7 @@ const (
 	TreeStage_TREE_STAGE_UNSPECIFIED TreeStage = 0
 	TreeStage_TREE_STAGE_PLANNED     TreeStage = 1 // it has an epoch
 	TreeStage_TREE_STAGE_PREPARED    TreeStage = 2 // every switch on it has reserved
-	TreeStage_TREE_STAGE_ACTIVE      TreeStage = 3 // every switch has committed, members are told
+	TreeStage_TREE_STAGE_ACTIVE      TreeStage = 3 // every switch has committed, members are notified
 	TreeStage_TREE_STAGE_DRAINING    TreeStage = 4 // it is being removed
 )
 
@@ -463,7 +463,7 @@ func (x *CreateGroupRequest) GetBundle() *Bundle {
 	return nil
 }
 
-// Bundle tells which of several groups of one communicator a group is. Their
+// Bundle reports which of several groups of one communicator a group is. Their
 // trees are planned apart from each other, as far as the fabric has such.
 type Bundle struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1061,7 +1061,7 @@ func (*HostSessionResponse_Withdrawal) isHostSessionResponse_Event() {}
 
 func (*HostSessionResponse_Notice) isHostSessionResponse_Event() {}
 
-// Watch begins to tell a member how its group stands.
+// Watch begins to inform a member how its group stands.
 type Watch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -1415,7 +1415,7 @@ func (x *TreeReducer) GetNames() []string {
 	return nil
 }
 
-// Withdrawal tells that an offered tree is lost.
+// Withdrawal reports that an offered tree is lost.
 type Withdrawal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -1468,7 +1468,7 @@ func (x *Withdrawal) GetWhy() string {
 	return ""
 }
 
-// Notice tells how the group stands where that is not an offer.
+// Notice reports how the group stands where that is not an offer.
 type Notice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why there is no tree, which holds until an offer or another notice comes;
@@ -1523,7 +1523,7 @@ func (x *Notice) GetEnd() bool {
 	return false
 }
 
-// Report tells which epoch a member has entered, in which way it runs, and which
+// Report reports which epoch a member has entered, in which way it runs, and which
 // tree it has lost.
 type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2186,7 +2186,7 @@ type TreeState struct {
 	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`                                            // why this tree
 	Criterion     Criterion              `protobuf:"varint,9,opt,name=criterion,proto3,enum=tributary.offload.v1.Criterion" json:"criterion,omitempty"` // that it was chosen by
 	Because       string                 `protobuf:"bytes,10,opt,name=because,proto3" json:"because,omitempty"`                                         // why by that
-	Method        string                 `protobuf:"bytes,11,opt,name=method,proto3" json:"method,omitempty"`                                           // how it was found: levels, shortest paths, steiner or repair; empty: from before it was told
+	Method        string                 `protobuf:"bytes,11,opt,name=method,proto3" json:"method,omitempty"`                                           // how it was found: levels, shortest paths, steiner or repair; empty: from before it was reported
 	Exact         bool                   `protobuf:"varint,12,opt,name=exact,proto3" json:"exact,omitempty"`                                            // no tree of the fabric is better
 	OverSwitches  *durationpb.Duration   `protobuf:"bytes,13,opt,name=over_switches,json=overSwitches,proto3" json:"over_switches,omitempty"`           // of one operation, by the manager's model; absent: the bytes are not known
 	OverHosts     *durationpb.Duration   `protobuf:"bytes,14,opt,name=over_hosts,json=overHosts,proto3" json:"over_hosts,omitempty"`                    // the same over a tree of hosts
@@ -2327,7 +2327,7 @@ type TreeVertex struct {
 	Switch        string                 `protobuf:"bytes,1,opt,name=switch,proto3" json:"switch,omitempty"`
 	Parent        int32                  `protobuf:"varint,2,opt,name=parent,proto3" json:"parent,omitempty"`  // index among the tree's switches; -1: the root
 	Links         []string               `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`     // to the parent, the own end first; several where switches only forward
-	Reducer       *Reducer               `protobuf:"bytes,4,opt,name=reducer,proto3" json:"reducer,omitempty"` // absent: it is not committed there, or its agent does not tell
+	Reducer       *Reducer               `protobuf:"bytes,4,opt,name=reducer,proto3" json:"reducer,omitempty"` // absent: it is not committed there, or its agent does not report
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2903,8 +2903,8 @@ type SwitchState struct {
 	Draining      bool                   `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`                            // takes nothing new
 	Trees         uint32                 `protobuf:"varint,4,opt,name=trees,proto3" json:"trees,omitempty"`                                  // that it carries
 	SlotsUsed     uint32                 `protobuf:"varint,5,opt,name=slots_used,json=slotsUsed,proto3" json:"slots_used,omitempty"`         // of capability.slots
-	AgentVersion  string                 `protobuf:"bytes,6,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"` // of the agent's program, as it told last; empty: it has not
-	Unusable      string                 `protobuf:"bytes,7,opt,name=unusable,proto3" json:"unusable,omitempty"`                             // why its agent can reserve nothing at present, as it told last; empty: it can
+	AgentVersion  string                 `protobuf:"bytes,6,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"` // of the agent's program, as it reported last; empty: it has not
+	Unusable      string                 `protobuf:"bytes,7,opt,name=unusable,proto3" json:"unusable,omitempty"`                             // why its agent can reserve nothing at present, as it reported last; empty: it can
 	Cpu           float64                `protobuf:"fixed64,8,opt,name=cpu,proto3" json:"cpu,omitempty"`                                     // share of its CPU's time that is in use, from 0 to 1, as plans count it; 0: not known
 	SlotsMost     uint32                 `protobuf:"varint,9,opt,name=slots_most,json=slotsMost,proto3" json:"slots_most,omitempty"`         // that groups may have: capability.slots, within the manager's quota
 	SlotsWanted   uint32                 `protobuf:"varint,10,opt,name=slots_wanted,json=slotsWanted,proto3" json:"slots_wanted,omitempty"`  // that the groups whose trees it carries could use

@@ -161,8 +161,8 @@ type AgentState struct {
 	Capability    *Capability            `protobuf:"bytes,3,opt,name=capability,proto3" json:"capability,omitempty"`
 	Draining      bool                   `protobuf:"varint,4,opt,name=draining,proto3" json:"draining,omitempty"`    // refuses new reservations
 	Holds         []*Hold                `protobuf:"bytes,5,rep,name=holds,proto3" json:"holds,omitempty"`           // all that is promised, by group, tree and epoch
-	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`       // of the agent's program; empty: from before it was told
-	Interfaces    *Interfaces            `protobuf:"bytes,7,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // as they are; absent: this version does not tell
+	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`       // of the agent's program; empty: from before it was reported
+	Interfaces    *Interfaces            `protobuf:"bytes,7,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // as they are; absent: this version does not report
 	Unusable      string                 `protobuf:"bytes,8,opt,name=unusable,proto3" json:"unusable,omitempty"`     // why nothing can be reserved at present, and what is to be done; empty: it can
 	Outlives      bool                   `protobuf:"varint,9,opt,name=outlives,proto3" json:"outlives,omitempty"`    // what reduces goes on for a while when the agent dies: a pipeline that it programs
 	unknownFields protoimpl.UnknownFields
@@ -271,7 +271,7 @@ type Hold struct {
 	Window        uint32                 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"` // in chunks
 	Committed     bool                   `protobuf:"varint,5,opt,name=committed,proto3" json:"committed,omitempty"`
 	DataAddress   string                 `protobuf:"bytes,6,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // "IP:port"; empty while it is being opened
-	Reducer       *Reducer               `protobuf:"bytes,7,opt,name=reducer,proto3" json:"reducer,omitempty"`                            // absent: it is not committed, or this version does not tell
+	Reducer       *Reducer               `protobuf:"bytes,7,opt,name=reducer,proto3" json:"reducer,omitempty"`                            // absent: it is not committed, or this version does not report
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -702,7 +702,7 @@ func (x *TreeChild) GetLowest() uint32 {
 
 type CommitResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reducer       *Reducer               `protobuf:"bytes,1,opt,name=reducer,proto3" json:"reducer,omitempty"` // absent: this version does not tell
+	Reducer       *Reducer               `protobuf:"bytes,1,opt,name=reducer,proto3" json:"reducer,omitempty"` // absent: this version does not report
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -970,7 +970,7 @@ type GetCountersResponse struct {
 	SlotsUsed     uint32                 `protobuf:"varint,2,opt,name=slots_used,json=slotsUsed,proto3" json:"slots_used,omitempty"`
 	Trees         []*TreeCounters        `protobuf:"bytes,3,rep,name=trees,proto3" json:"trees,omitempty"`           // those that are open, by group and tree
 	Epochs        []*EpochTraffic        `protobuf:"bytes,4,rep,name=epochs,proto3" json:"epochs,omitempty"`         // that are in use, by group, tree and epoch
-	Interfaces    *Interfaces            `protobuf:"bytes,5,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // read after the trees; absent: this version does not tell
+	Interfaces    *Interfaces            `protobuf:"bytes,5,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // read after the trees; absent: this version does not report
 	Cpu           *CPUTime               `protobuf:"bytes,6,opt,name=cpu,proto3" json:"cpu,omitempty"`               // of the switch; absent: it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1252,7 +1252,7 @@ func (x *CPUTime) GetTotal() *durationpb.Duration {
 // Interfaces are the network interfaces of a switch that have an address.
 type Interfaces struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Unavailable   string                 `protobuf:"bytes,1,opt,name=unavailable,proto3" json:"unavailable,omitempty"` // why the agent cannot tell them; empty: it can
+	Unavailable   string                 `protobuf:"bytes,1,opt,name=unavailable,proto3" json:"unavailable,omitempty"` // why the agent cannot notify them; empty: it can
 	Interfaces    []*Interface           `protobuf:"bytes,2,rep,name=interfaces,proto3" json:"interfaces,omitempty"`   // by name; the loopback interface is not among them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1381,7 +1381,7 @@ type TreeCounters struct {
 	PacketsOut    uint64                 `protobuf:"varint,5,opt,name=packets_out,json=packetsOut,proto3" json:"packets_out,omitempty"`
 	BytesOut      uint64                 `protobuf:"varint,6,opt,name=bytes_out,json=bytesOut,proto3" json:"bytes_out,omitempty"`                                                       // with IP and UDP headers
 	Refused       uint64                 `protobuf:"varint,7,opt,name=refused,proto3" json:"refused,omitempty"`                                                                         // packets that the network refused to send
-	Overflowed    uint64                 `protobuf:"varint,8,opt,name=overflowed,proto3" json:"overflowed,omitempty"`                                                                   // packets that found the receive buffer full, where the system tells
+	Overflowed    uint64                 `protobuf:"varint,8,opt,name=overflowed,proto3" json:"overflowed,omitempty"`                                                                   // packets that found the receive buffer full, where the system reports
 	Events        map[string]uint64      `protobuf:"bytes,9,rep,name=events,proto3" json:"events,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by name: contributions taken, results, probes and so on
 	Drops         map[string]uint64      `protobuf:"bytes,10,rep,name=drops,proto3" json:"drops,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`  // packets dropped, by reason
 	unknownFields protoimpl.UnknownFields
@@ -1491,7 +1491,7 @@ func (x *TreeCounters) GetDrops() map[string]uint64 {
 type WatchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Heartbeat     *durationpb.Duration   `protobuf:"bytes,1,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"` // something is sent at least so often; 0: the agent's own period
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`     // of the watcher's program; empty: from before it was told
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`     // of the watcher's program; empty: from before it was reported
 	Manager       uint64                 `protobuf:"fixed64,3,opt,name=manager,proto3" json:"manager,omitempty"`   // differs from those of all other managers; 0: the watcher only looks on
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1662,7 +1662,7 @@ func (*WatchResponse_Heartbeat) isWatchResponse_Event() {}
 
 func (*WatchResponse_Interfaces) isWatchResponse_Event() {}
 
-// Ended tells that the switch has freed an epoch by itself.
+// Ended reports that the switch has freed an epoch by itself.
 type Ended struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Incarnation   uint64                 `protobuf:"fixed64,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`

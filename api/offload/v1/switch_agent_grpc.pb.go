@@ -38,9 +38,9 @@ const (
 // meant for, and a restarted agent refuses what was meant for its predecessor.
 // A refusal is a status that carries a Problem with a SwitchRefusal.
 type SwitchAgentClient interface {
-	// GetCapability tells what the switch is, can do, and has promised.
+	// GetCapability reports what the switch is, can do, and has promised.
 	GetCapability(ctx context.Context, in *GetCapabilityRequest, opts ...grpc.CallOption) (*GetCapabilityResponse, error)
-	// Prepare reserves the slots of one epoch of a group's tree, and tells the
+	// Prepare reserves the slots of one epoch of a group's tree, and reports the
 	// address of the data plane that serves it.
 	Prepare(ctx context.Context, in *PrepareRequest, opts ...grpc.CallOption) (*PrepareResponse, error)
 	// Commit puts a prepared epoch into use.
@@ -54,7 +54,7 @@ type SwitchAgentClient interface {
 	// GetCounters returns what the data plane of every tree, and the system on
 	// every network interface, has counted.
 	GetCounters(ctx context.Context, in *GetCountersRequest, opts ...grpc.CallOption) (*GetCountersResponse, error)
-	// Watch begins with the agent's state and then tells what it does by itself,
+	// Watch begins with the agent's state and then reports what it does by itself,
 	// and when a network interface goes down, comes up or has other addresses.
 	// While a manager watches, another one is refused: a switch has one manager.
 	// At least once in each heartbeat period it sends something, so that who
@@ -159,9 +159,9 @@ type SwitchAgent_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 // meant for, and a restarted agent refuses what was meant for its predecessor.
 // A refusal is a status that carries a Problem with a SwitchRefusal.
 type SwitchAgentServer interface {
-	// GetCapability tells what the switch is, can do, and has promised.
+	// GetCapability reports what the switch is, can do, and has promised.
 	GetCapability(context.Context, *GetCapabilityRequest) (*GetCapabilityResponse, error)
-	// Prepare reserves the slots of one epoch of a group's tree, and tells the
+	// Prepare reserves the slots of one epoch of a group's tree, and reports the
 	// address of the data plane that serves it.
 	Prepare(context.Context, *PrepareRequest) (*PrepareResponse, error)
 	// Commit puts a prepared epoch into use.
@@ -175,7 +175,7 @@ type SwitchAgentServer interface {
 	// GetCounters returns what the data plane of every tree, and the system on
 	// every network interface, has counted.
 	GetCounters(context.Context, *GetCountersRequest) (*GetCountersResponse, error)
-	// Watch begins with the agent's state and then tells what it does by itself,
+	// Watch begins with the agent's state and then reports what it does by itself,
 	// and when a network interface goes down, comes up or has other addresses.
 	// While a manager watches, another one is refused: a switch has one manager.
 	// At least once in each heartbeat period it sends something, so that who

@@ -14,7 +14,7 @@ import (
 // ErrConfig is wrapped by every error about what a demonstration was asked for.
 var ErrConfig = errors.New("cannot run this demonstration")
 
-// ErrWrong tells that an operation gave a wrong result.
+// ErrWrong reports that an operation gave a wrong result.
 var ErrWrong = errors.New("a result is wrong")
 
 // Config is what is demonstrated.
@@ -25,7 +25,7 @@ type Config struct {
 	Bytes    int    // of each member's vector
 	Seed     uint64 // of the vectors' elements
 
-	Progress func(line string) // told what happens; nil: nobody
+	Progress func(line string) // informed what happens; nil: nobody
 }
 
 // DefaultConfig returns a float32 sum of 4 MiB over a fat-tree of 16 hosts.

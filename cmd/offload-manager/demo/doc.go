@@ -10,5 +10,5 @@
 //     by bit, chunk by chunk, where the tree is known;
 //   - and against the results of all other members, bit by bit.
 //
-// [Run] does it, and a [Report] tells it, as text or as JSON.
+// [Run] does it, and a [Report] reports it, as text or as JSON.
 package demo

@@ -22,7 +22,7 @@ const (
 )
 
 // Run demonstrates what c says. A report comes with every run that came to its
-// end, also with results that are wrong; Report.Err tells that.
+// end, also with results that are wrong; Report.Err reports that.
 func Run(ctx context.Context, c Config) (report *Report, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// ErrFabric tells that a manager's fabric is not one that can be drawn.
+// ErrFabric reports that a manager's fabric is not one that can be drawn.
 var ErrFabric = errors.New("the manager's topology is not a fabric")
 
 // Fabric is a fabric in JSON.
@@ -50,7 +50,7 @@ type Switch struct {
 	Types     string  `json:"types"`
 	CPU       float64 `json:"cpu"`             // share of its time that is in use, as plans count it; 0: not known
 	Unusable  string  `json:"unusable"`        // why its agent can reserve nothing at present; empty: it can
-	Version   string  `json:"agent_version"`   // of the agent's program, as it told last; empty: it has not
+	Version   string  `json:"agent_version"`   // of the agent's program, as it reported last; empty: it has not
 	Alarms    int     `json:"link_mismatches"` // at its ends of links
 }
 

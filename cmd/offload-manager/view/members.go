@@ -53,7 +53,7 @@ func zonesText(w io.Writer, all []membership.Zone) error {
 	return t.Flush()
 }
 
-// roles tells what a member is for the node that was asked.
+// roles reports what a member is for the node that was asked.
 func roles(m *membership.StatusLine, self bool) string {
 	var all []string
 	for _, is := range []struct {
@@ -70,7 +70,7 @@ func roles(m *membership.StatusLine, self bool) string {
 	return dash(strings.Join(all, ", "))
 }
 
-// started tells when a life began: its incarnation is the clock's nanoseconds.
+// started reports when a life began: its incarnation is the clock's nanoseconds.
 func started(incarnation uint64) string {
 	return time.Unix(0, int64(incarnation)).UTC().Format(time.RFC3339)
 }

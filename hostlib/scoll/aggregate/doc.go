@@ -5,7 +5,7 @@
 //   - Statuses counts the nodes that succeeded and names those that failed, as
 //     many as there is room for;
 //   - Parts puts replies one behind the other, each framed with the name of the
-//     node that gave it, so that the root can tell them apart;
+//     node that gave it, so that the root can distinguish them;
 //   - Vector reduces vectors element by element with a function of package
 //     reduce.
 //

@@ -28,5 +28,5 @@
 // those that live.
 //
 // Reductions by exclusive or are not offloaded: one of two failures would undo
-// the other in the flag that tells of them.
+// the other in the flag that reports them.
 package offload

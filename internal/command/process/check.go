@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/printable"
 )
 
-// Check tells what is wrong with a file: its errors on a line each, and an
+// Check reports what is wrong with a file: its errors on a line each, and an
 // error that counts them; or summary, if nothing is.
 func Check(out, errs io.Writer, path string, err error, summary func() string) error {
 	if err == nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // A service manager that asks for it hears when a daemon serves, and when it ends.
-func TestServiceManagerIsTold(t *testing.T) {
+func TestServiceManagerIsReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {

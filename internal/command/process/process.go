@@ -142,7 +142,7 @@ func startAdmin(d Daemon, a settings.Admin, log *slog.Logger) (*admin.Server, er
 	return admin.Start(c)
 }
 
-// Run closes d when ctx ends, and returns when d has ended. It tells the service
+// Run closes d when ctx ends, and returns when d has ended. It informs the service
 // manager when the daemon serves and when it ends. A second signal
 // kills d: it waits for no call, but what it holds is closed; the error is
 // ErrHurried. A third one has Run return at once, whatever is still open, so
@@ -156,23 +156,23 @@ func Run(ctx context.Context, d Daemon, check func() error, log *slog.Logger) er
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
 	log.Info("running until SIGTERM or SIGINT")
-	tell := func(state string) {
+	inform := func(state string) {
 		if err := notify(state); err != nil {
 			log.Warn("it goes on", slog.Any("error", err))
 		}
 	}
-	tell(isReady)
+	inform(isReady)
 	for ctx.Err() == nil {
 		select {
 		case <-d.Done():
 			d.Close()
 			return d.Err()
 		case <-hangUp:
-			tellOfChange(check(), log)
+			informOfChange(check(), log)
 		case <-ctx.Done():
 		}
 	}
-	tell(isEnding)
+	inform(isEnding)
 	again := make(chan os.Signal, 2)
 	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(again)
@@ -180,7 +180,7 @@ func Run(ctx context.Context, d Daemon, check func() error, log *slog.Logger) er
 	if s := during(d.Close, again); s == nil {
 		return nil
 	}
-	log.Warn("a second signal: calls under way are broken off, and their callers not told; a third one leaves everything as it is")
+	log.Warn("a second signal: calls under way are broken off, and their callers not reported; a third one leaves everything as it is")
 	if s := during(d.Kill, again); s != nil {
 		signal.Reset(os.Interrupt, syscall.SIGTERM) // the caller's own end may hang as well: the next one is the system's
 		log.Error("a third signal: it did not end, and is left as it is")
@@ -190,8 +190,8 @@ func Run(ctx context.Context, d Daemon, check func() error, log *slog.Logger) er
 	return ErrHurried
 }
 
-// tellOfChange answers a SIGHUP.
-func tellOfChange(wrong error, log *slog.Logger) {
+// notifyOfChange answers a SIGHUP.
+func informOfChange(wrong error, log *slog.Logger) {
 	if wrong != nil {
 		log.Error("the configuration as it is now would keep a restart from succeeding", slog.String("error", OneLine(wrong)))
 		return

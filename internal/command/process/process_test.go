@@ -110,7 +110,7 @@ func TestHangUp(t *testing.T) {
 	ended := make(chan error, 1)
 	running := make(chan struct{})
 	go func() {
-		h := slog.NewTextHandler(io.MultiWriter(&log, told{"running until", running}), nil)
+		h := slog.NewTextHandler(io.MultiWriter(&log, reported{"running until", running}), nil)
 		ended <- process.Run(ctx, d, check, slog.New(h))
 	}()
 	<-running
@@ -131,13 +131,13 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
-// told is a Writer that closes a channel when it is told a text.
-type told struct {
+// reported is a Writer that closes a channel when it is reported a text.
+type reported struct {
 	text string
 	done chan struct{}
 }
 
-func (o told) Write(p []byte) (int, error) {
+func (o reported) Write(p []byte) (int, error) {
 	if bytes.Contains(p, []byte(o.text)) {
 		close(o.done)
 	}

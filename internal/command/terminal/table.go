@@ -103,7 +103,7 @@ const (
 	alertEnds   = '\uf8f1'
 )
 
-// Alert marks a text of a Table as telling that something is wrong.
+// Alert marks a text of a Table as reporting that something is wrong.
 func Alert(text string) string { return string(alertBegins) + text + string(alertEnds) }
 
 // paint puts colour, or nothing, in place of the marks.

@@ -288,8 +288,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestReducer: what the driver tells of an epoch is told with every later answer
-// about it; what is told of none there is is ignored.
+// TestReducer: what the driver reports an epoch is reported with every later answer
+// about it; what is notified of none there is is ignored.
 func TestReducer(t *testing.T) {
 	c, err := New(testConfig())
 	if err != nil {
@@ -304,7 +304,7 @@ func TestReducer(t *testing.T) {
 		commitOf(1, 2, 8),
 	}, &out)
 	if hold := c.Holds()[0]; hold.Reducer != (topology.Reducer{}) || out.Replies[len(out.Replies)-1].Reducer != (topology.Reducer{}) {
-		t.Errorf("before the driver has told: %+v, %+v", hold, out.Replies)
+		t.Errorf("before the driver has reported: %+v, %+v", hold, out.Replies)
 	}
 	out.Reset()
 	c.Step(2, []Input{

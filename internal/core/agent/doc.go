@@ -19,7 +19,7 @@
 // sees them, and its driver passes on what it says has expired.
 //
 // What reduces may be out of reach, or be able to do less than before: an Offer
-// tells. A switch that is unusable promises nothing new, and says why.
+// reports. A switch that is unusable promises nothing new, and says why.
 //
 // One socket serves one tree of a group; the epochs of that tree share it, and
 // share one array of slots, as in package aggregate. A tree therefore counts

@@ -52,7 +52,7 @@ type Drain struct {
 	On  bool
 }
 
-// Bound tells the address of the data socket that an Open asked for, or why
+// Bound reports the address of the data socket that an Open asked for, or why
 // there is none.
 type Bound struct {
 	Socket uint64
@@ -60,7 +60,7 @@ type Bound struct {
 	Failed string // reason, where no socket could be opened; empty otherwise
 }
 
-// Expired tells that the aggregate core behind a socket, or whatever else
+// Expired reports that the aggregate core behind a socket, or whatever else
 // reduces there, has given an epoch up: because its lease ran out, or Lost.
 type Expired struct {
 	Socket uint64
@@ -68,14 +68,14 @@ type Expired struct {
 	Lost   bool // it has failed, or could not be put into use
 }
 
-// Offer tells what the switch can do from now on. What is promised already
+// Offer reports what the switch can do from now on. What is promised already
 // stays.
 type Offer struct {
 	Capability topology.Capability
 	Unusable   string // why it can promise nothing at present; empty: it can
 }
 
-// Installed tells what reduces for an epoch that was put into use.
+// Installed reports what reduces for an epoch that was put into use.
 type Installed struct {
 	Socket  uint64
 	Epoch   uint32

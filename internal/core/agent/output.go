@@ -69,7 +69,7 @@ const (
 	Committed                      // in use
 	Removed                        // nothing of that epoch is left
 	Drained                        // Drain was taken
-	Refused                        // Refusal tells why
+	Refused                        // Refusal reports why
 )
 
 var replyNames = [...]string{"reply(0)", "prepared", "committed", "removed", "drained", "refused"}
@@ -92,7 +92,7 @@ type Reply struct {
 	Epoch       uint32
 	Tree        uint8
 	Addr        netip.AddrPort   // Prepared
-	Reducer     topology.Reducer // Committed; zero until the driver has told
+	Reducer     topology.Reducer // Committed; zero until the driver has reported
 	Refusal     *Refusal         // Refused
 }
 
@@ -108,7 +108,7 @@ const (
 
 var endNames = [...]string{"end(0)", "no commit came in time", "no packet renewed its lease", "its data plane has lost it"}
 
-// String tells the reason.
+// String reports the reason.
 func (r EndReason) String() string {
 	if int(r) < len(endNames) {
 		return endNames[r]
@@ -116,7 +116,7 @@ func (r EndReason) String() string {
 	return "end(?)"
 }
 
-// Ended tells a manager that the switch has freed an epoch by itself.
+// Ended notifies a manager that the switch has freed an epoch by itself.
 type Ended struct {
 	Incarnation uint64
 	Group       uint32
@@ -134,5 +134,5 @@ type Hold struct {
 	Window    uint32 // in chunks
 	Committed bool
 	Addr      netip.AddrPort   // zero while the socket is being opened
-	Reducer   topology.Reducer // zero until it is committed and the driver has told
+	Reducer   topology.Reducer // zero until it is committed and the driver has reported
 }

@@ -26,7 +26,7 @@ type tree struct {
 
 	socket uint64         // 0 if and only if held is empty
 	addr   netip.AddrPort // zero until Bound
-	gone   uint64         // counts how often held became empty; tells idle entries apart
+	gone   uint64         // counts how often held became empty; distinguishes idle entries
 }
 
 // reservation is the promise of one epoch.
@@ -39,7 +39,7 @@ type reservation struct {
 	committed bool
 	retired   bool // the aggregate core has forgotten it already
 	config    aggregate.Config
-	reducer   topology.Reducer // committed, and the driver has told
+	reducer   topology.Reducer // committed, and the driver has reported
 }
 
 type idleTree struct {

@@ -65,7 +65,7 @@ func TestDropNames(t *testing.T) {
 	}
 }
 
-// TestDropsInDocument: docs/protocol.md tells every reason, in the order of
+// TestDropsInDocument: docs/protocol.md reports every reason, in the order of
 // admission.
 func TestDropsInDocument(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/protocol.md")
@@ -76,7 +76,7 @@ func TestDropsInDocument(t *testing.T) {
 	for d := range Drop(Drops) {
 		_, after, found := strings.Cut(rest, "| `"+d.String()+"` |")
 		if !found {
-			t.Errorf("reason %v is not told, or not in its place", d)
+			t.Errorf("reason %v is not notified, or not in its place", d)
 			continue
 		}
 		rest = after

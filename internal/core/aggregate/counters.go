@@ -58,7 +58,7 @@ type Counters struct {
 	Partials uint64 // partials sent to the parent, first ones
 	Resent   uint64 // partials sent to the parent again, because it wanted them
 	Results  uint64 // chunks that got their result
-	Errors   uint64 // chunks that got an error, found here or told
+	Errors   uint64 // chunks that got an error, found here or reported
 	Probes   uint64 // probes of children, idle ones excluded
 	Repeated uint64 // probes answered with a result or an error
 	Wants    uint64 // probes answered with Want

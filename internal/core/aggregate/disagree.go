@@ -5,7 +5,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// errorPacket takes an error that a neighbour tells of. A slot of that number
+// errorPacket takes an error that a neighbour reports of. A slot of that number
 // takes it, complete or not, and an older slot is taken over: who disagrees
 // with another about a chunk need not wait for the rest. A result that is held
 // stands, since it proves that all have agreed.

@@ -76,7 +76,7 @@ func (c *Core) makeRoom(out *Output) bool {
 
 // begin ends all epochs before e, of which a packet has come: its sender knows
 // that every member has left them. One without a lease is forgotten at once,
-// of the others the lease still tells when their reservation is free. It
+// of the others the lease still reports when their reservation is free. It
 // returns where e is afterwards.
 func (c *Core) begin(e *epoch, out *Output) *epoch {
 	number := e.Epoch
@@ -135,7 +135,7 @@ func (c *Core) keepAlive(now core.Time, e *epoch, out *Output) {
 	}
 }
 
-// idleProbe tells the parent, and those above it, that the epoch is in use.
+// idleProbe notifies the parent, and those above it, that the epoch is in use.
 func (c *Core) idleProbe(now core.Time, e *epoch, out *Output) {
 	if e.root() {
 		return

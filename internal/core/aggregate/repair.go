@@ -45,7 +45,7 @@ func (c *Core) probe(now core.Time, p *packet, out *Output) {
 }
 
 // relay asks the parent for a complete chunk when the lowest child has asked
-// for it. Once the parent counts as lost, too: only an answer can tell that it
+// for it. Once the parent counts as lost, too: only an answer can report that it
 // does not any more.
 func (c *Core) relay(now core.Time, e *epoch, s *slot, child int, out *Output) {
 	if s.state != complete || child != 0 {

@@ -23,7 +23,7 @@ var slotStates = map[string][]string{
 	"newer":      {"a contribution 8 7 70"},
 }
 
-// transitions tells, for a state and an input, the state after it and what is
+// transitions reports, for a state and an input, the state after it and what is
 // sent, or why the input is dropped.
 var transitions = []struct{ from, input, to, sends string }{
 	{"vacant", "a contribution 4 1 10", "open 4 has=a", ""},
@@ -183,7 +183,7 @@ var transitions = []struct{ from, input, to, sends string }{
 	{"newer", "p error 4 mismatch", "open 8 has=a", "drop late"},
 }
 
-// tail is what tells nothing new about a packet in this test.
+// tail is what reports nothing new about a packet in this test.
 var tail = regexp.MustCompile(` child=\d epoch=2`)
 
 func TestTransitions(t *testing.T) {

@@ -30,7 +30,7 @@ type forest struct {
 	odd      *oddity
 	lossy    bool
 	wrong    []string
-	told     []wire.ErrorBody
+	reported []wire.ErrorBody
 }
 
 type node struct {
@@ -164,7 +164,7 @@ func (f *forest) enter(window uint32, probes int) {
 	}
 }
 
-// signature tells what operation chunk n is: all kinds take turns.
+// signature reports what operation chunk n is: all kinds take turns.
 func (f *forest) signature(n uint32) wire.Signature {
 	s := wire.Signature{Operation: uint16(n), Elements: 2, ChunkElements: 2, Element: reduce.Float32, Function: reduce.Sum}
 	switch n % kinds {
@@ -394,7 +394,7 @@ func (f *forest) receive(m *member, b []byte) {
 	if h.Type == wire.Error {
 		var e wire.ErrorBody
 		e.Decode(payload)
-		f.told = append(f.told, e)
+		f.reported = append(f.reported, e)
 		return
 	}
 	if h.Chunk-m.base >= m.next-m.base || m.got[h.Chunk] != nil {
@@ -465,8 +465,8 @@ func TestTree(t *testing.T) {
 		for _, w := range f.wrong {
 			t.Error(w)
 		}
-		if len(f.told) > 0 {
-			t.Errorf("error packets, but all members agree: %+v", f.told[0])
+		if len(f.reported) > 0 {
+			t.Errorf("error packets, but all members agree: %+v", f.reported[0])
 		}
 		if !finished {
 			t.Error("a member waits for ever")
@@ -497,15 +497,15 @@ func TestTreeDisagreement(t *testing.T) {
 				t.Errorf("rank %d stands at chunk %d, not at %d", m.rank, m.base, f.odd.chunk)
 			}
 		}
-		f.checkTold(t)
+		f.checkReported(t)
 	})
 }
 
-func (f *forest) checkTold(t *rapid.T) {
-	if len(f.told) == 0 {
-		t.Fatal("nobody was told")
+func (f *forest) checkReported(t *rapid.T) {
+	if len(f.reported) == 0 {
+		t.Fatal("nobody was reported")
 	}
-	for _, e := range f.told {
+	for _, e := range f.reported {
 		one := f.signature(f.odd.chunk)
 		other := one
 		other.Operation++

@@ -11,7 +11,7 @@ import (
 // ErrConfig is wrapped by all errors of Config.Validate.
 var ErrConfig = errors.New("attribute: invalid configuration")
 
-// Config is what a member's part in the replication is told once.
+// Config is what a member's part in the replication is reported once.
 type Config struct {
 	Self attributes.Life // whose map may be written here; not 0
 

@@ -32,7 +32,7 @@ type Send struct {
 	Message attributes.Message
 }
 
-// Notice tells that the map of a member in the view has changed: it is now at
+// Notice reports that the map of a member in the view has changed: it is now at
 // Version, and before was at From, 0 being the empty map.
 type Notice struct {
 	Life          attributes.Life
@@ -101,7 +101,7 @@ func New(cfg Config) (*Core, error) {
 func (c *Core) Counters() Counters { return c.counts }
 
 // Deadline returns when the next digest is due, core.Never when there is nothing
-// to tell.
+// to report.
 func (c *Core) Deadline() core.Time {
 	if len(c.changed) == 0 {
 		return core.Never

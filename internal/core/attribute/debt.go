@@ -69,7 +69,7 @@ func (d *debts) settle(now core.Time, life attributes.Life) (debt, bool) {
 }
 
 // expire forgets what is older than memory: who comes back after that comes
-// over new connections, whose digests tell all.
+// over new connections, whose digests report all.
 func (d *debts) expire(now core.Time) {
 	for len(d.order) > 0 && now.Sub(d.order[0].at) > d.memory {
 		if !d.void(d.order[0]) {

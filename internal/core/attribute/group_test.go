@@ -136,7 +136,7 @@ func (g *group) step(m *node, in ...Input) {
 func (g *group) judge(m *node, n *Notice) {
 	past := g.past[n.Life]
 	if n.From != m.seen[n.Life] || n.Version <= n.From || n.Version >= uint64(len(past)) {
-		g.t.Fatalf("%d is told that %d goes from %d to %d, having had %d of %d", m.life, n.Life, n.From, n.Version, m.seen[n.Life], len(past)-1)
+		g.t.Fatalf("%d is notified that %d goes from %d to %d, having had %d of %d", m.life, n.Life, n.From, n.Version, m.seen[n.Life], len(past)-1)
 	}
 	m.seen[n.Life] = n.Version
 	before, after := past[n.From], past[n.Version]
@@ -170,7 +170,7 @@ func (g *group) check() {
 	}
 }
 
-// wrong tells which invariant does not hold between two steps.
+// wrong reports which invariant does not hold between two steps.
 func (c *Core) wrong() string {
 	for life, slot := range c.slots {
 		r := &c.replicas[slot]

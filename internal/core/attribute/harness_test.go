@@ -242,7 +242,7 @@ func sectionText(s *attributes.Section) string {
 	return text
 }
 
-// String tells all of a core's state that its rules depend upon.
+// String notifies all of a core's state that its rules depend upon.
 func (c *Core) String() string {
 	var lines []string
 	c.view.each(func(l attributes.Life) {
@@ -271,7 +271,7 @@ func (c *Core) String() string {
 
 // TestTranscripts runs every file in testdata: blocks of lines, those of trial,
 // and below ---- all that the core does, and its state: p:5<7@b! is that version
-// 5 is known of p, 7 is pending at b, and 5 is not told yet; ~p is owed.
+// 5 is known of p, 7 is pending at b, and 5 is not reported yet; ~p is owed.
 func TestTranscripts(t *testing.T) {
 	transcript.Run(t, func(text string) string {
 		trial := newTrial()

@@ -14,7 +14,7 @@ func (c *Core) Neighbours() []attributes.Life { return c.neighbours }
 
 func (c *Core) isNeighbour(life attributes.Life) bool { return slices.Contains(c.neighbours, life) }
 
-// neighbourUp tells a new neighbour the versions of all that is known here.
+// neighbourUp gives a new neighbour the versions of all that is known here.
 func (c *Core) neighbourUp(life attributes.Life, out *Output) {
 	if life == c.cfg.Self || life == 0 || c.isNeighbour(life) {
 		return
@@ -80,7 +80,7 @@ func (c *Core) sendAll(out *Output, m attributes.Message) {
 	}
 }
 
-// update is the update stage: what has changed is told to all neighbours, but
+// update is the update stage: what has changed is reported to all neighbours, but
 // for bursts at most once in a period.
 func (c *Core) update(now core.Time, out *Output) {
 	if len(c.changed) == 0 || now < c.due() {
@@ -97,7 +97,7 @@ func (c *Core) update(now core.Time, out *Output) {
 	}
 	c.changed = c.changed[:0]
 	if len(news) == 0 || len(c.neighbours) == 0 {
-		return // who becomes a neighbour is told all
+		return // who becomes a neighbour is sent all
 	}
 	slices.SortFunc(news, byLife)
 	c.next = max(c.next, now).Add(c.cfg.Period)

@@ -239,7 +239,7 @@ func (p *plain) update(now core.Time) {
 }
 
 // TestOracle (14 to 19) gives a core and the plain one the same inputs, of any sort and in
-// any order: they send and tell the same.
+// any order: they send and report the same.
 func TestOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trial, slow := newTrial(), newPlain(life("a"))

@@ -21,7 +21,7 @@ var (
 type replica struct {
 	life    attributes.Life
 	version uint64          // of the map: that of the last entry; 0 if it is empty
-	sent    uint64          // told to all neighbours, at most version
+	sent    uint64          // reported to all neighbours, at most version
 	pending uint64          // asked for from target, above version; 0: nothing is
 	target  attributes.Life // a neighbour, while pending
 	floor   uint64          // tombstones up to this version were thrown away
@@ -94,7 +94,7 @@ func (r *replica) gone(old []attributes.Entry) []string {
 }
 
 // Set writes a key of the core's own map. The value is copied. Deadline then
-// tells when the next Step is due, which sends it.
+// reports when the next Step is due, which sends it.
 func (c *Core) Set(key string, value []byte) error {
 	switch {
 	case len(key) == 0 || len(key) > attributes.MaxKey:

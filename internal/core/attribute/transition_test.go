@@ -31,7 +31,7 @@ var events = []string{
 	"down b", "down c", "up d", "pass 1s",
 }
 
-// table tells, for every situation and event, what a does, and how it is then.
+// table reports, for every situation and event, what a does, and how it is then.
 func table() string {
 	var b strings.Builder
 	for _, s := range situations {

@@ -30,7 +30,7 @@ func ring() *trial {
 }
 
 // TestNothingChangedNoTraffic (15, trap) is the trap of the update stage: only what is
-// newer than was sent is told, once, and a core at rest wants no step.
+// newer than was sent is reported, once, and a core at rest wants no step.
 func TestNothingChangedNoTraffic(t *testing.T) {
 	trial := ring()
 	trial.expect(t, "to b: digest a:1; to c: digest a:1", "set color red")
@@ -92,7 +92,7 @@ func TestLostNeighboursRequestsGoToAll(t *testing.T) {
 	trial.expect(t, "to d: push q:0", "down c")
 }
 
-// TestNewNeighbourGetsTheFullDigest (18), also of what was told to others before.
+// TestNewNeighbourGetsTheFullDigest (18), also of what was reported to others before.
 func TestNewNeighbourGetsTheFullDigest(t *testing.T) {
 	trial := ring()
 	trial.do("set color red", "from b digest p:5", "from b reply p:0..5 k=v@5", "pass 1s")

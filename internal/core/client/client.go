@@ -73,32 +73,32 @@ type Joined struct {
 type Output struct {
 	Dial     bool            // connect to the manager; Up or Down follows
 	Messages []manager.Input // to the manager: Create, Watch, Unwatch, Report, Release
-	Tell     []Tell
+	Notify   []Notify
 	Gone     []Gone
 }
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
 	clear(o.Messages)
-	clear(o.Tell)
+	clear(o.Notify)
 	clear(o.Gone)
-	*o = Output{Messages: o.Messages[:0], Tell: o.Tell[:0], Gone: o.Gone[:0]}
+	*o = Output{Messages: o.Messages[:0], Notify: o.Notify[:0], Gone: o.Gone[:0]}
 }
 
-// Tell is what a member hears: one of Offer, Withdrawal, Group and Err.
-type Tell struct {
+// Report is what a member hears: one of Offer, Withdrawal, Group and Err.
+type Notify struct {
 	Member     uint64
 	Offer      *manager.Offer
 	Withdrawal *manager.Withdrawal
-	Group      uint32 // number of the group, which the lowest rank tells all others
+	Group      uint32 // number of the group, which the lowest rank notifies all others
 	Err        error  // why there is no tree for now
-	All        bool   // the lowest rank tells Err to all others
+	All        bool   // the lowest rank reports Err to all others
 }
 
-// Gone tells that a member has left.
+// Gone reports that a member has left.
 type Gone struct {
 	Member uint64
-	Err    error // why the manager could not be told to release the group; nil: it was, or need not be
+	Err    error // why the manager could not be instructed to release the group; nil: it was, or need not be
 }
 
 // lasting are the manager's errors after which the same request cannot succeed.

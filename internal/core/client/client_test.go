@@ -109,16 +109,16 @@ func outputText(o *Output) (lines []string) {
 			lines = append(lines, fmt.Sprintf("report of rank %d of group %d: entered %d, lost %d %s, demand %d", v.Rank, v.Group, v.Entered, v.Lost, v.Reason, v.Demand))
 		}
 	}
-	for i := range o.Tell {
-		t := &o.Tell[i]
+	for i := range o.Notify {
+		t := &o.Notify[i]
 		e := manager.Event{Offer: t.Offer, Withdrawal: t.Withdrawal}
 		switch {
 		case t.Group != 0:
-			lines = append(lines, fmt.Sprintf("tell %d: group %d", t.Member, t.Group))
+			lines = append(lines, fmt.Sprintf("notify %d: group %d", t.Member, t.Group))
 		case t.Err != nil:
-			lines = append(lines, fmt.Sprintf("tell %d: %v, all %v", t.Member, t.Err, t.All))
+			lines = append(lines, fmt.Sprintf("notify %d: %v, all %v", t.Member, t.Err, t.All))
 		default:
-			lines = append(lines, fmt.Sprintf("tell %d: %s", t.Member, eventText(&e)))
+			lines = append(lines, fmt.Sprintf("notify %d: %s", t.Member, eventText(&e)))
 		}
 	}
 	for _, g := range o.Gone {
@@ -203,7 +203,7 @@ func TestLastingErrors(t *testing.T) {
 		d := newDesk(t, DefaultConfig())
 		d.at(0, join(1, 0), join(2, 1), isUp(), number(2, 7))
 		o := d.at(1, reply(1, 0, fmt.Errorf("create: %w", err)), notice(7, 1, err, true))
-		if len(o.Tell) != 2 || !o.Tell[0].All || o.Tell[1].All || d.core.Deadline() != core.Never {
+		if len(o.Notify) != 2 || !o.Notify[0].All || o.Notify[1].All || d.core.Deadline() != core.Never {
 			t.Errorf("%v: %v, and again at %v", err, outputText(o), d.core.Deadline())
 		}
 		if o := d.at(60_000, number(2, 8)); len(o.Messages) != 2 {

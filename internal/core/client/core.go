@@ -147,7 +147,7 @@ func (c *Core) takeOf(m *member, in *Input) {
 // send sends a message on the connection, which is up.
 func (c *Core) send(m manager.Input) { c.out.Messages = append(c.out.Messages, m) }
 
-func (c *Core) tell(t Tell) { c.out.Tell = append(c.out.Tell, t) }
+func (c *Core) notify(t Notify) { c.out.Notify = append(c.out.Notify, t) }
 
 // dial calls the manager, if there is a reason to.
 func (c *Core) dial() {
@@ -327,10 +327,10 @@ func (c *Core) fails(m *member, err error) {
 	c.explain(m, err, false)
 }
 
-// explain tells a member why it has no tree. All others of its communicator hear
+// explain informs a member why it has no tree. All others of its communicator hear
 // it from the lowest rank, unless they have a group that may come back.
 func (c *Core) explain(m *member, err error, final bool) {
-	c.tell(Tell{Member: m.id, Err: err, All: m.Create != nil && (final || m.group == 0)})
+	c.notify(Notify{Member: m.id, Err: err, All: m.Create != nil && (final || m.group == 0)})
 }
 
 // learn merges news into what the member says of itself.
@@ -432,11 +432,11 @@ func (c *Core) said(e *manager.Event) {
 	case e.Offer != nil:
 		if m := c.watcher(e.Offer.Group, e.Offer.Rank); m != nil {
 			m.pause = 0
-			c.tell(Tell{Member: m.id, Offer: e.Offer})
+			c.notify(Notify{Member: m.id, Offer: e.Offer})
 		}
 	case e.Withdrawal != nil:
 		if m := c.watcher(e.Withdrawal.Group, e.Withdrawal.Rank); m != nil {
-			c.tell(Tell{Member: m.id, Withdrawal: e.Withdrawal})
+			c.notify(Notify{Member: m.id, Withdrawal: e.Withdrawal})
 		}
 	case e.Notice != nil:
 		c.noticed(e.Notice)
@@ -471,7 +471,7 @@ func (c *Core) replied(r *manager.Reply) {
 		if r.Group == m.group {
 			c.start(m)
 		} else {
-			c.tell(Tell{Member: m.id, Group: r.Group})
+			c.notify(Notify{Member: m.id, Group: r.Group})
 		}
 	}
 }
@@ -481,7 +481,7 @@ func (c *Core) noticed(n *manager.Notice) {
 	switch {
 	case m == nil || n.Err == nil:
 	case !n.End:
-		c.tell(Tell{Member: m.id, Err: n.Err})
+		c.notify(Notify{Member: m.id, Err: n.Err})
 	default:
 		m.made = 0
 		c.fails(m, n.Err)

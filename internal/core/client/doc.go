@@ -4,7 +4,7 @@
 // stream, and package sim/world over the simulated network.
 //
 // Each communicator of the host is a member of one group at the manager. The
-// lowest rank creates the group, tells the others its number (through its
+// lowest rank creates the group, gives the others its number (through its
 // communicator, not through this package) and releases it at the end. Every
 // member watches the group and reports.
 //
@@ -16,9 +16,9 @@
 //	up       (1) for it alone   -        paused (2)           -
 //	paused   (3)                -        -                    Dial; dialing
 //
-// (1) Every member starts anew: see below. (2) Every member is told why it has
+// (1) Every member starts anew: see below. (2) Every member is informed why it has
 // no manager; without members, and after an error that cannot pass, the
-// connection is idle instead. (3) It is told why there is no connection.
+// connection is idle instead. (3) It is informed why there is no connection.
 //
 // # A member
 //

@@ -41,7 +41,7 @@ type expected struct {
 	heard   int // when it heard that
 	report  manager.Report
 	leaving bool
-	lasting bool // it was told so
+	lasting bool // it was reported so
 	gone    int
 }
 
@@ -63,10 +63,10 @@ func (d *fakeManager) step(batch ...Input) {
 	for _, g := range d.out.Gone {
 		d.members[g.Member].gone++
 	}
-	for i := range d.out.Tell {
-		t := &d.out.Tell[i]
+	for i := range d.out.Notify {
+		t := &d.out.Notify[i]
 		if d.members[t.Member].gone > 0 {
-			d.Fatalf("member %d is told something after its end", t.Member)
+			d.Fatalf("member %d is notified something after its end", t.Member)
 		}
 		if t.Err != nil && IsLasting(t.Err) {
 			d.members[t.Member].lasting = true
@@ -175,7 +175,7 @@ func (d *fakeManager) some(leaving bool) (uint64, *expected) {
 }
 
 // TestRandom: whatever happens, a client speaks only where there is a connection,
-// watches once, tells each end once, and in the end the manager knows of every
+// watches once, notifies each end once, and in the end the manager knows of every
 // member what it said last.
 func TestRandom(t *testing.T) {
 	passing := errors.New("not now")

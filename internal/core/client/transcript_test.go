@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/transcript"
 )
 
-// TestTranscripts tells the stories of testdata.
+// TestTranscripts reports the stories of testdata.
 func TestTranscripts(t *testing.T) {
 	for name, story := range map[string]func(d *desk){
 		"created": func(d *desk) {

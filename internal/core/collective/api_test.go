@@ -280,7 +280,7 @@ func TestPoint11SendReplyAbort(t *testing.T) {
 		t.Error(e.Err)
 	}
 	if got := n.seen[len(n.seen)-1]; got.Status != collect.Aborted || got.Status.Type() != collect.ByAbort {
-		t.Errorf("incoming-reply tells %v", got.Status)
+		t.Errorf("incoming-reply reports %v", got.Status)
 	}
 	c.settle() // replies that nobody waits for
 	c.noLeaks(t)
@@ -335,7 +335,7 @@ func TestPoint13WhatIsShown(t *testing.T) {
 	c.node(3).errs[PreRequest] = errors.New("stopping")
 	n.must(t, Broadcast{Bulk: 64, Patience: 3 * time.Millisecond})
 	if m.called[IncomingRequest] != 1 || len(m.seen) != 1 {
-		t.Fatal("n2 was not asked, or not told")
+		t.Fatal("n2 was not asked, or not reported")
 	}
 	got := m.seen[0]
 	if got.Source != "n3" || got.Status != collect.Refused || got.Status.Type() != collect.ByService || got.Reason != "stopping" {

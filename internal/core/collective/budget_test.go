@@ -42,7 +42,7 @@ func (c *cluster) slowly(until time.Duration, takes func(n *testNode, kind CallK
 }
 
 // TestTimeBeforeForwarding: in a chain of 8 in which every pre-request takes 25
-// ms, which is more than all the R along it, the slow leaf is told, by who waits
+// ms, which is more than all the R along it, the slow leaf is notified, by who waits
 // for it, and the seven others have run; as long as P covers what the nodes take
 // beyond what the root has taken.
 func TestTimeBeforeForwarding(t *testing.T) {
@@ -118,7 +118,7 @@ func TestTimeOfBulkData(t *testing.T) {
 }
 
 // TestBudgetsFall: whatever nodes take before they forward, nobody gives a child up
-// before all beneath it have been given up and could tell, if P covers what is
+// before all beneath it have been given up and could report, if P covers what is
 // taken beyond the root's own.
 func TestBudgetsFall(t *testing.T) {
 	const depth, r = 6, 10 * time.Millisecond

@@ -211,7 +211,7 @@ func (n *testNode) run(call Call) {
 	n.called[call.Kind]++
 	in := Input{Kind: Returned, Call: call.Kind, Request: call.Request, Err: n.errs[call.Kind]}
 	if n.trace {
-		n.tell(call)
+		n.notify(call)
 	}
 	v, _ := n.Request(call.Request)
 	switch call.Kind {
@@ -254,7 +254,7 @@ func (n *testNode) run(call Call) {
 	n.Core.Step(n.clock, []Input{in}, &n.out)
 }
 
-func (n *testNode) tell(call Call) {
+func (n *testNode) notify(call Call) {
 	switch call.Kind {
 	case IncomingReply:
 		r := call.Reply
@@ -376,8 +376,8 @@ func (c *cluster) pass(d time.Duration) {
 	}
 }
 
-// tellAll gives every node an input.
-func (c *cluster) tellAll(in Input) {
+// notifyAll gives every node an input.
+func (c *cluster) notifyAll(in Input) {
 	for _, name := range c.names {
 		if name != in.Node {
 			c.nodes[name].step(in)
@@ -385,11 +385,11 @@ func (c *cluster) tellAll(in Input) {
 	}
 }
 
-// restart gives node i a new incarnation, which all are told.
+// restart gives node i a new incarnation, which all are reported.
 func (c *cluster) restart(i int, incarnation uint64) {
 	name := c.names[i]
 	c.add(name, incarnation)
-	c.tellAll(Input{Kind: Up, Node: name, Incarnation: incarnation})
+	c.notifyAll(Input{Kind: Up, Node: name, Incarnation: incarnation})
 }
 
 func describe(b []byte) string {

@@ -12,7 +12,7 @@ import (
 // ErrConfig is wrapped by all errors of Config.Validate.
 var ErrConfig = errors.New("collective: invalid configuration")
 
-// Config is what a node is told once.
+// Config is what a node is given once.
 type Config struct {
 	Node        collect.Node // its own name
 	Incarnation uint64       // of this start of it; rises strictly with every start
@@ -26,7 +26,7 @@ type Config struct {
 	RetryAfter time.Duration // pause between two of them
 
 	// RecallAfter is the pause before a node is called again whose connection has
-	// ended while its reply was awaited: so long that a Liveness tells of its death
+	// ended while its reply was awaited: so long that a Liveness reports its death
 	// first.
 	RecallAfter time.Duration
 

@@ -46,7 +46,7 @@ type Core struct {
 	out      *Output   // the same
 }
 
-// Counters count what nobody else is told.
+// Counters count what nobody else is reported.
 type Counters struct {
 	Unreadable  uint64 // messages that are none
 	Copies      uint64 // requests that were here already

@@ -70,7 +70,7 @@ func TestPoint34ReplyBuffersMatch(t *testing.T) {
 	forge("n3", one) // not a child
 	forge("n1", stale)
 	if got := n.Counters().Unmatched; got != 2 || len(n.seen) != 0 {
-		t.Errorf("%d replies match nothing, want 2; told %+v", got, n.seen)
+		t.Errorf("%d replies match nothing, want 2; reported %+v", got, n.seen)
 	}
 	forge("n1", other)
 	if len(n.bodies[a]) != 0 || len(n.bodies[b]) != 1 {

@@ -25,14 +25,14 @@
 //
 // # What holds
 //
-//   - A request has one End, after its last callback; the root's tells who is
+//   - A request has one End, after its last callback; the root's reports who is
 //     known to have run it.
 //   - IncomingReply comes once for each child; PostReply after IncomingRequest
 //     and all of them have returned.
 //   - A broadcast runs once on a node, however often its request comes.
 //   - What is lent comes back: message buffers when their last send is answered,
 //     reply buffers when the child's incoming-reply has returned, exposed memory
-//     when post-reply begins. Counters tells what is out.
+//     when post-reply begins. Counters reports what is out.
 //   - What a node keeps of an out-of-band group is its children (route), not the
 //     members.
 //

@@ -18,11 +18,11 @@ func TestPoint28BeforePreRequest(t *testing.T) {
 	}
 	id := n.must(t, Broadcast{})
 	if got := parent.seen[0]; got.Source != "n7" || got.Status != collect.NoService || got.Status.Type() != collect.ByLibrary {
-		t.Errorf("the parent is told %+v", got)
+		t.Errorf("the parent is notified %+v", got)
 	}
 	for _, r := range grand.seen {
 		if r.Status != collect.OK {
-			t.Errorf("the parent's parent is told %+v: it goes no further by itself", r)
+			t.Errorf("the parent's parent is notified %+v: it goes no further by itself", r)
 		}
 	}
 	if c.node(7).called[PreRequest] != 0 || missing(n.end(t, id).Outcome) != "n7 no service" {
@@ -62,7 +62,7 @@ func TestPoint30LaterErrors(t *testing.T) {
 	m.step(Input{Kind: Down, Node: "n6"})
 	id := n.must(t, Broadcast{})
 	if len(m.seen) != 2 || m.called[PostReply] != 1 {
-		t.Fatalf("n4 is told %+v", m.seen)
+		t.Fatalf("n4 is notified %+v", m.seen)
 	}
 	for _, r := range m.seen {
 		if want := map[collect.Node]collect.Status{"n6": collect.Dead, "n5": collect.OK}[r.Source]; r.Status != want {
@@ -102,7 +102,7 @@ func TestPoint31BulkErrors(t *testing.T) {
 	m.run(calls[0])
 	m.settleOutput()
 	if len(m.queue) != 1 {
-		t.Fatal("the parent is not told at once")
+		t.Fatal("the parent is not notified at once")
 	}
 	m.release()
 	if status != collect.BulkFailed || !errors.Is(replied, ErrNoReply) {
@@ -151,7 +151,7 @@ func TestPoint32Stopping(t *testing.T) {
 		t.Errorf("%+v", e.Outcome)
 	}
 	if e := n.end(t, n.must(t, Broadcast{})); missing(e.Outcome) != "n2 refused" {
-		t.Errorf("%+v: new requests are dropped, and the parent told", e.Outcome)
+		t.Errorf("%+v: new requests are dropped, and the parent reported", e.Outcome)
 	}
 	if err := m.Unregister(testService); err != nil {
 		t.Error(err)

@@ -45,7 +45,7 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// IncompleteError tells which members are not known to have run a request.
+// IncompleteError reports which members are not known to have run a request.
 type IncompleteError struct{ Outcome }
 
 // Error names the subtrees that were not reached and why.

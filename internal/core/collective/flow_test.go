@@ -345,7 +345,7 @@ func TestPoint24DeliveryFails(t *testing.T) {
 	if n.end(t, id).Err != nil || n.Counters().Retries != 2 {
 		t.Errorf("%v after %d retries", n.end(t, id).Err, n.Counters().Retries)
 	}
-	// Again and again: the subtree is unsent, and the reply tells which.
+	// Again and again: the subtree is unsent, and the reply reports which.
 	m.failing = errors.New("the card is on fire")
 	id, err = n.send(Broadcast{})
 	if err != nil {
@@ -357,7 +357,7 @@ func TestPoint24DeliveryFails(t *testing.T) {
 	c.clock = c.clock.Add(time.Millisecond)
 	m.step()
 	if got := m.seen[len(m.seen)-1]; got.Source != "n3" || got.Status != collect.Unsent {
-		t.Errorf("n2 is told %+v", got)
+		t.Errorf("n2 is notified %+v", got)
 	}
 	m.failing = nil
 	c.pass(5 * time.Millisecond)
@@ -374,14 +374,14 @@ func TestPoint24DeliveryFails(t *testing.T) {
 	} {
 		c := made(t, 4, binomial)
 		n := c.node(0)
-		c.tellAll(Input{Kind: Up, Node: "n3", Incarnation: 1})
+		c.notifyAll(Input{Kind: Up, Node: "n3", Incarnation: 1})
 		c.node(3).mute = true
 		id, err := n.send(Broadcast{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.settle()
-		c.tellAll(news.in)
+		c.notifyAll(news.in)
 		c.settle()
 		if e := n.end(t, id); missing(e.Outcome) != news.want {
 			t.Errorf("%+v, want %s", e.Outcome, news.want)
@@ -438,7 +438,7 @@ func TestPoint26Cascade(t *testing.T) {
 	for i, want := range []time.Duration{r + p, 2*r + p, 3*r + p} {
 		c.pass(start.Add(want).Sub(c.clock) - 1)
 		if len(n.seen) != i {
-			t.Fatalf("%v before %v: %d replies are told as expired, want %d", time.Duration(1), want, len(n.seen), i)
+			t.Fatalf("%v before %v: %d replies are reported as expired, want %d", time.Duration(1), want, len(n.seen), i)
 		}
 		c.pass(1)
 		if len(n.seen) != i+1 || n.seen[i].Status != collect.Expired || n.seen[i].Source != collect.Node(fmt.Sprintf("n%d", 1<<i)) {
@@ -457,7 +457,7 @@ func TestPoint27Expiry(t *testing.T) {
 	id := n.must(t, Broadcast{Patience: time.Millisecond})
 	c.pass(time.Second)
 	if got := m.seen[0]; got.Source != "n7" || got.Status != collect.Expired || m.called[PostReply] != 1 {
-		t.Errorf("n6 is told %+v, post-reply %d times", got, m.called[PostReply])
+		t.Errorf("n6 is notified %+v, post-reply %d times", got, m.called[PostReply])
 	}
 	if e := n.end(t, id); missing(e.Outcome) != "n7 expired" || e.Outcome.Ran != 7 {
 		t.Errorf("%+v, want all but n7: the partial result", e.Outcome)

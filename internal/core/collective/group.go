@@ -59,7 +59,7 @@ type Creation struct {
 }
 
 // CreateGroup begins to make a group and returns its handle, which Created
-// tells to be valid: in this very call where it is delayed, otherwise once all
+// reports to be valid: in this very call where it is delayed, otherwise once all
 // members have it.
 func (c *Core) CreateGroup(now core.Time, p Creation, out *Output) (uint64, error) {
 	c.enter(now, out)
@@ -191,8 +191,8 @@ func (g *group) ownBlob() []byte {
 	return creation.Append(make([]byte, 0, creation.Size()))
 }
 
-// populationEnded tells what came of a creation. Members that have a group
-// which others lack are told to free it.
+// populationEnded reports what came of a creation. Members that have a group
+// which others lack are instructed to free it.
 func (c *Core) populationEnded(g *group, err error) {
 	call := Call{Kind: Created, Service: g.key.service, Group: g.handles[0], Err: err}
 	if err != nil {
@@ -204,7 +204,7 @@ func (c *Core) populationEnded(g *group, err error) {
 }
 
 // CreateOutOfBand returns a handle to a group that all members know without
-// being told. Nothing is sent.
+// being reported. Nothing is sent.
 func (c *Core) CreateOutOfBand(s collect.Service, index collect.Index, kind collect.Tree) (uint64, error) {
 	if svc, ok := c.services[s]; !ok || !svc.OutOfBand {
 		return 0, fmt.Errorf("create out-of-band group: %w", ErrService)

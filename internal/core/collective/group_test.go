@@ -120,7 +120,7 @@ func TestPoint40SubsetOfTheAlive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.tellAll(Input{Kind: Down, Node: "n4"})
+		c.notifyAll(Input{Kind: Down, Node: "n4"})
 		c.node(4).mute = true
 		b := Broadcast{Group: subset, Members: c.world}
 		if e := n.end(t, n.must(t, b)); e.Err != nil || e.Outcome.Nodes != 7 || c.node(4).ran != 0 || c.node(5).ran != 1 {
@@ -246,17 +246,17 @@ func TestPoint41Destruction(t *testing.T) {
 	})
 	t.Run("root dead", func(t *testing.T) {
 		c := made(t, 4, binomial)
-		c.tellAll(Input{Kind: Down, Node: "n0"})
+		c.notifyAll(Input{Kind: Down, Node: "n0"})
 		check(t, c, []int{1, 0, 0, 0})
 	})
 	t.Run("member dead", func(t *testing.T) {
 		c := made(t, 4, binomial)
-		c.tellAll(Input{Kind: Down, Node: "n3"})
+		c.notifyAll(Input{Kind: Down, Node: "n3"})
 		check(t, c, all)
 	})
 	t.Run("root rebooted", func(t *testing.T) {
 		c := made(t, 4, binomial)
-		c.tellAll(Input{Kind: Up, Node: "n0", Incarnation: 1})
+		c.notifyAll(Input{Kind: Up, Node: "n0", Incarnation: 1})
 		check(t, c, all)
 		n := c.add("n0", 2) // its new groups come before the news of its reboot
 		if err := c.create(0, false); err != nil {
@@ -264,12 +264,12 @@ func TestPoint41Destruction(t *testing.T) {
 		}
 		c.settle()
 		check(t, c, []int{1, 2, 2, 2})
-		c.tellAll(Input{Kind: Up, Node: "n0", Incarnation: 2})
+		c.notifyAll(Input{Kind: Up, Node: "n0", Incarnation: 2})
 		check(t, c, all)
 		if e := n.end(t, n.must(t, Broadcast{})); e.Err != nil {
 			t.Errorf("over the group of this incarnation: %v", e.Err)
 		}
-		c.tellAll(Input{Kind: Up, Node: "n0", Incarnation: 1}) // old news
+		c.notifyAll(Input{Kind: Up, Node: "n0", Incarnation: 1}) // old news
 		check(t, c, all)
 	})
 }
@@ -279,7 +279,7 @@ func TestPoint41Destruction(t *testing.T) {
 func TestPoint42QuickReboot(t *testing.T) {
 	c := made(t, 4, binomial)
 	n := c.node(0)
-	c.tellAll(Input{Kind: Up, Node: "n2", Incarnation: 1})
+	c.notifyAll(Input{Kind: Up, Node: "n2", Incarnation: 1})
 	c.node(2).held[IncomingRequest] = true
 	id := n.must(t, Broadcast{})
 	c.restart(2, 2)

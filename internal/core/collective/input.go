@@ -128,7 +128,7 @@ type Expose struct {
 	Bytes   []byte // nil: the bulk buffer of the request
 }
 
-// End tells that a request's handle is not valid any more: after its last
+// End reports that a request's handle is not valid any more: after its last
 // callback, once for each request. Buffers that belong to it are free.
 type End struct {
 	Request uint64

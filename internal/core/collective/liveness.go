@@ -68,7 +68,7 @@ func (c *Core) recall(r *request, i int) {
 }
 
 // bereave frees what the node was the root of before an incarnation and, where
-// status tells why, ends the wait for its replies.
+// status reports why, ends the wait for its replies.
 func (c *Core) bereave(node collect.Node, before uint64, status collect.Status) {
 	for _, g := range c.groups {
 		if p := g.roots[node]; p == nil || p.incarnation >= before {

@@ -13,9 +13,9 @@ import (
 func TestDeathOfAnEarlierLife(t *testing.T) {
 	c := made(t, 4, binomial)
 	n := c.node(0)
-	c.tellAll(Input{Kind: Up, Node: "n2", Incarnation: 1})
+	c.notifyAll(Input{Kind: Up, Node: "n2", Incarnation: 1})
 	c.restart(2, 2) // at a new address: up, and then
-	c.tellAll(Input{Kind: Down, Node: "n2", Incarnation: 1})
+	c.notifyAll(Input{Kind: Down, Node: "n2", Incarnation: 1})
 	if err := c.create(0, false); err != nil {
 		t.Fatal(err)
 	}
@@ -23,15 +23,15 @@ func TestDeathOfAnEarlierLife(t *testing.T) {
 	if e := n.end(t, n.must(t, Broadcast{})); e.Err != nil || c.node(2).ran != 1 {
 		t.Errorf("%v: n2 lives", e.Err)
 	}
-	c.tellAll(Input{Kind: Down, Node: "n2", Incarnation: 2})
+	c.notifyAll(Input{Kind: Down, Node: "n2", Incarnation: 2})
 	if _, err := n.send(Broadcast{}); !errors.Is(err, ErrDead) {
 		t.Errorf("%v, want ErrDead", err)
 	}
-	c.tellAll(Input{Kind: Up, Node: "n2", Incarnation: 1}) // old news
+	c.notifyAll(Input{Kind: Up, Node: "n2", Incarnation: 1}) // old news
 	if _, err := n.send(Broadcast{}); !errors.Is(err, ErrDead) {
 		t.Errorf("%v, want ErrDead", err)
 	}
-	c.tellAll(Input{Kind: Up, Node: "n2", Incarnation: 2}) // a false alarm
+	c.notifyAll(Input{Kind: Up, Node: "n2", Incarnation: 2}) // a false alarm
 	if _, err := n.send(Broadcast{}); err != nil {
 		t.Error(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// points tells, for each point of the requirements of server collectives, the
+// points reports, for each point of the requirements of server collectives, the
 // tests that hold it: of this package, and behind "package:" of another, up to
 // the next.
 var points = [...]string{
@@ -54,7 +54,7 @@ var points = [...]string{
 	39: "TestPoint39DigestOfOutOfBand; hostlib/scoll: TestPoint39DigestOfOutOfBand",
 	40: "TestPoint40SubsetOfTheAlive; hostlib/scoll: TestPoint40SubsetOfTheAlive",
 	41: "TestPoint41Destruction; hostlib/scoll: TestPoint41Destruction",
-	42: "TestPoint42QuickReboot; internal/core/member: TestStealth TestDeathsTellRebootsAndAreNotTold",
+	42: "TestPoint42QuickReboot; internal/core/member: TestStealth TestDeathsReportRebootsAndAreNotReported",
 	43: "TestPoint43Versions; hostlib/scoll: TestPoint43Versions",
 	44: "internal/sim/servers: TestPoint44And49GrowAsLogN",
 	45: "TestPoint45PluggableTrees; internal/sim/servers: BenchmarkLastLeaf; hostlib/scoll: TestPoint45OwnTree TestPoint45Priority; hostlib/tree: TestEveryLinkOnce; hostlib/scoll/fabrictree: TestAlongTheManagersTree",

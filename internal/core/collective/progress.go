@@ -31,7 +31,7 @@ func (c *Core) returned(in *Input) {
 			c.advance(r)
 		}
 	case IncomingReply:
-		if in.Child >= 0 && in.Child < len(r.children) && r.children[in.Child].state == told {
+		if in.Child >= 0 && in.Child < len(r.children) && r.children[in.Child].state == reported {
 			c.over(r, in.Child)
 			c.failed(r, in.Err)
 			c.advance(r)
@@ -65,10 +65,10 @@ type verdict struct {
 	missing []collect.Missing // those that it says did not
 }
 
-// settle ends the wait for a child's reply; the service is told once.
+// settle ends the wait for a child's reply; the service is notified once.
 func (c *Core) settle(r *request, i int, v verdict) {
 	k := &r.children[i]
-	if k.state >= told {
+	if k.state >= reported {
 		return
 	}
 	branch := &r.route.children[i]
@@ -77,7 +77,7 @@ func (c *Core) settle(r *request, i int, v verdict) {
 	if status == collect.OK {
 		size = k.got
 	}
-	k.state = told
+	k.state = reported
 	if i == r.oldest {
 		c.rearm(r)
 	}
@@ -91,7 +91,7 @@ func (c *Core) settle(r *request, i int, v verdict) {
 }
 
 // account adds what is known of the child's subtree, and returns the status that
-// its reply has after that. Of whom it says nothing, the status is told.
+// its reply has after that. Of whom it says nothing, the status is reported.
 func (c *Core) account(r *request, b *Branch, v *verdict) collect.Status {
 	known, status := uint64(v.ran), v.status
 	for i := range v.missing {
@@ -184,7 +184,7 @@ func (c *Core) errorOf(r *request) error {
 	return nil
 }
 
-// refuse ends a request without another callback, and tells the parent.
+// refuse ends a request without another callback, and notifies the parent.
 func (c *Core) refuse(r *request, status collect.Status, reason string) {
 	if !r.root && !r.silent {
 		c.reject(r.from, r.key, status, reason)
@@ -192,7 +192,7 @@ func (c *Core) refuse(r *request, status collect.Status, reason string) {
 	c.end(r, &StatusError{status, clip(reason)})
 }
 
-// reject tells who sent a request that nothing comes of it here.
+// reject reports who sent a request that nothing comes of it here.
 func (c *Core) reject(to collect.Node, key collect.Key, status collect.Status, reason string) {
 	c.counters.Refusals++
 	m := collect.Reply{Key: key, Final: true, Status: status, Reason: clip(reason)}
@@ -267,8 +267,8 @@ func (c *Core) endOver(r *request, err error) {
 	}
 }
 
-// Abort ends a request before its time. Replies that are missing are told as
-// aborted, post-reply and reply-out follow as always; End tells when all
+// Abort ends a request before its time. Replies that are missing are reported as
+// aborted, post-reply and reply-out follow as always; End reports when all
 // callbacks have returned and all buffers are free. One that was not sent ends
 // at once.
 func (c *Core) Abort(now core.Time, id uint64, out *Output) error {

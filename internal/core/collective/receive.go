@@ -104,7 +104,7 @@ func (c *Core) find(r *request, m *collect.Request) {
 // creations of the largest size.
 const fetchesAtOnce = 4
 
-// whyNotFetch tells why no memory is taken for the members that r announces,
+// whyNotFetch reports why no memory is taken for the members that r announces,
 // before any of them are here.
 func (c *Core) whyNotFetch(r *request) string {
 	switch {
@@ -171,7 +171,7 @@ func (c *Core) create(r *request, p *collect.Creation) {
 	c.place(r, m)
 }
 
-// mapped goes on when the service has told an out-of-band group's members.
+// mapped goes on when the service has reported an out-of-band group's members.
 func (c *Core) mapped(r *request, in *Input) {
 	switch m := in.Members; {
 	case r.aborting != collect.OK:

@@ -34,10 +34,10 @@ func (p phase) String() string { return phaseNames[p] }
 type childPhase uint8
 
 const (
-	unasked childPhase = iota // nothing sent
-	waiting                   // sent, no whole reply
-	told                      // incoming-reply runs
-	over                      // it has returned
+	unasked  childPhase = iota // nothing sent
+	waiting                    // sent, no whole reply
+	reported                   // incoming-reply runs
+	over                       // it has returned
 )
 
 // child is what a request knows of one of its children.
@@ -52,7 +52,7 @@ type child struct {
 	got    uint64  // bytes of the reply that are here
 	parts  []bool  // that are here
 	count  int     // of them
-	last   bool    // the last is here, and tells
+	last   bool    // the last is here, and reports
 	of     int     // how many there are
 	size   uint64  // the bytes of all
 	ran    uint32
@@ -442,7 +442,7 @@ func (c *Core) pulled(id uint64, err error) {
 	}
 }
 
-// bulkFailed runs a request without its bulk data: the parent is told at once,
+// bulkFailed runs a request without its bulk data: the parent is notified at once,
 // nothing is forwarded, and the service gets all its callbacks.
 func (c *Core) bulkFailed(r *request, status collect.Status, reason string) {
 	r.phase, r.bulkStatus = running, status

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/collect"
 )
 
-// ErrTree tells that there is no such tree: an unknown kind, or a radix that
+// ErrTree reports that there is no such tree: an unknown kind, or a radix that
 // the kind does not have.
 var ErrTree = errors.New("collective: no such tree")
 

@@ -166,7 +166,7 @@ func TestSubsetBeforeTheFirstBroadcast(t *testing.T) {
 		n := c.node(0)
 		b := Broadcast{Except: []collect.Node{"n4"}}
 		if alive {
-			c.tellAll(Input{Kind: Down, Node: "n4"})
+			c.notifyAll(Input{Kind: Down, Node: "n4"})
 			subset, err := n.Subset(n.group)
 			if err != nil {
 				t.Fatal(err)
@@ -177,7 +177,7 @@ func TestSubsetBeforeTheFirstBroadcast(t *testing.T) {
 			t.Errorf("%v", e.Err)
 		}
 		if alive {
-			c.tellAll(Input{Kind: Up, Node: "n4", Incarnation: 1}) // a false alarm
+			c.notifyAll(Input{Kind: Up, Node: "n4", Incarnation: 1}) // a false alarm
 		}
 		if e := n.end(t, n.must(t, Broadcast{})); e.Err != nil {
 			t.Errorf("over all: %v", e.Err)
@@ -194,14 +194,14 @@ func TestPoint41OtherRootsLive(t *testing.T) {
 		for _, news := range []Input{{Kind: Down, Node: "n0"}, {Kind: Up, Node: "n0", Incarnation: 2}} {
 			t.Run(fmt.Sprint(name, news.Incarnation), func(t *testing.T) {
 				c := made(t, 4, binomial)
-				c.tellAll(Input{Kind: Up, Node: "n0", Incarnation: 1})
+				c.notifyAll(Input{Kind: Up, Node: "n0", Incarnation: 1})
 				if e := c.rootsOver(t, 2, first); e.Err != nil {
 					t.Fatal(e.Err)
 				}
 				m := c.node(2)
 				other := c.node(3) // has no group of its own doing
 				c.add("n0", 2).mute = news.Kind == Down
-				c.tellAll(news)
+				c.notifyAll(news)
 				want := []int{0, 1, 1, 1}
 				if name == "some" {
 					want = []int{0, 0, 1, 1} // n1 has nothing to do with n2's tree
@@ -213,7 +213,7 @@ func TestPoint41OtherRootsLive(t *testing.T) {
 				if e.Err != nil || other.ran != 3 {
 					t.Errorf("%v, n3 ran %d", e.Err, other.ran)
 				}
-				c.tellAll(Input{Kind: Down, Node: "n2"})
+				c.notifyAll(Input{Kind: Down, Node: "n2"})
 				if got := c.groupCounts(); got[1]+got[3] != 0 {
 					t.Errorf("groups %v after the last root's death", got)
 				}

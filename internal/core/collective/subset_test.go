@@ -47,7 +47,7 @@ func TestFilteredBroadcasts(t *testing.T) {
 				}
 			}
 			for name := range dead {
-				c.tellAll(Input{Kind: Down, Node: name})
+				c.notifyAll(Input{Kind: Down, Node: name})
 			}
 			var err error
 			if group, err = root.Subset(group); err != nil {
@@ -202,7 +202,7 @@ func TestFilterLeavesOutTheRoot(t *testing.T) {
 			t.Error("it is in the place of another filter")
 		}
 	}
-	// Whom it does not reach is told as ever, and counts as they do.
+	// Whom it does not reach is reported as ever, and counts as they do.
 	c.node(4).mute = true
 	id := n.must(t, b)
 	c.pass(1e9)
@@ -239,7 +239,7 @@ func TestFiltersThatAreNone(t *testing.T) {
 			}
 		}
 	}
-	c.tellAll(Input{Kind: Down, Node: "n3"})
+	c.notifyAll(Input{Kind: Down, Node: "n3"})
 	if _, err := n.send(Broadcast{Only: []collect.Node{"n2", "n3"}}); !errors.Is(err, ErrDead) {
 		t.Errorf("with a dead one: %v", err)
 	}

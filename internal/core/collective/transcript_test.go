@@ -24,7 +24,7 @@ import (
 //	break n5                       its sends fail locally
 //	error n5 pre-request why       this callback of it fails
 //	hold n5 incoming-request       this callback of it does not return; release n5
-//	down n5; up n5 2               all others are told
+//	down n5; up n5 2               all others are notified
 //	abort n0                       its last request
 //	table                          every phase and what can happen in it
 func TestTranscripts(t *testing.T) {
@@ -82,10 +82,10 @@ func (s *script) do(line string) {
 	case "release":
 		n.release()
 	case "down":
-		s.tellAll(Input{Kind: Down, Node: n.name})
+		s.notifyAll(Input{Kind: Down, Node: n.name})
 	case "up":
 		incarnation, _ := strconv.ParseUint(words[2], 10, 64)
-		s.tellAll(Input{Kind: Up, Node: n.name, Incarnation: incarnation})
+		s.notifyAll(Input{Kind: Up, Node: n.name, Incarnation: incarnation})
 	case "abort":
 		if err := n.Abort(s.clock, s.last[n.name], &n.out); err != nil {
 			n.note("%v", err)

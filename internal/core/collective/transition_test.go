@@ -20,7 +20,7 @@ var states = []struct {
 	{"preparing", PreRequest, true},
 	{"running", IncomingRequest, true},
 	{"waiting", 0, false}, // for n3, as mute as it is
-	{"telling", IncomingReply, true},
+	{"reporting", IncomingReply, true},
 	{"posting", PostReply, true},
 	{"replying", 0, false},
 	{"leaving", ReplyOut, true},
@@ -77,7 +77,7 @@ var events = []struct {
 	}},
 }
 
-// table tells, for every phase and event, what n2 does, and in which phase its
+// table reports, for every phase and event, what n2 does, and in which phase its
 // request is then.
 func table() string {
 	var b strings.Builder

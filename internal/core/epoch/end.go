@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// failed tells the lowest rank, which tells all. A member that gives up, or
+// failed notifies the lowest rank, which reports all. A member that gives up, or
 // whose parent is dead or gone, cannot wait for that word.
 func (c *Core) failed(f wire.Fail) {
 	if c.phase == ended || c.phase == left {
@@ -63,9 +63,9 @@ func (c *Core) noticed(n *wire.Notice) {
 	if c.notice != nil && *c.notice == *n {
 		return
 	}
-	told := *n
-	c.notice, c.out.Notice = &told, &told
-	c.sendDown(told.Append(nil))
+	announced := *n
+	c.notice, c.out.Notice = &announced, &announced
+	c.sendDown(announced.Append(nil))
 }
 
 // leave says goodbye to all neighbours.
@@ -100,7 +100,7 @@ func (c *Core) goodbye(now core.Time, rank uint32, from *child) {
 	}
 }
 
-// departed tells, once, that every neighbour has said goodbye.
+// departed reports, once, that every neighbour has said goodbye.
 func (c *Core) departed() {
 	all := c.parentGone || c.cfg.Parent == NoParent
 	for i := range c.children {

@@ -57,7 +57,7 @@ type Member interface {
 	Fill(now core.Time, n uint32, data []byte, exponent int8)
 	// FinishLast ends the last barrier and reports whether it could be ended.
 	FinishLast(now core.Time) bool
-	// Forget tells that every member has all results before number n.
+	// Forget reports that every member has all results before number n.
 	Forget(n uint32)
 
 	// End ends the communicator.
@@ -146,9 +146,9 @@ type Core struct {
 	phase phase
 	epoch uint32 // the present epoch: rises only
 
-	offers   []offer // of epochs above the present one, rising
-	told     uint32  // newest offer that the parent was told of, or that began a round
-	children []child
+	offers    []offer // of epochs above the present one, rising
+	announced uint32  // newest offer that the parent was notified of, or that began a round
+	children  []child
 	parentGone,
 	gone bool
 
@@ -159,11 +159,11 @@ type Core struct {
 	decide   *wire.Decide      // the last decision as it came, to be repeated
 	passing  map[uint32][]byte // results, as frames, that were passed on after it, and that this member does not keep itself
 	alarm    *wire.Alarm       // of the present epoch; repeated until it ends
-	fail     *wire.Fail        // told to the parent and awaiting its word, or, once ended, the word
+	fail     *wire.Fail        // reported to the parent and awaiting its word, or, once ended, the word
 	notice   *wire.Notice
 
 	rested  settled // this member's own
-	beneath settled // of the subtree, as the parent was told
+	beneath settled // of the subtree, as the parent was notified
 	all     settled // of all members
 
 	out *Output
@@ -331,8 +331,8 @@ func (c *Core) repeatUp() {
 	if c.phase == running && c.beneath.isKnown {
 		c.sendUp((&wire.Settled{Number: c.beneath.before}).Append(nil))
 	}
-	if c.told > c.epoch {
-		c.sendUp((&wire.Holding{Epoch: c.told}).Append(nil))
+	if c.announced > c.epoch {
+		c.sendUp((&wire.Holding{Epoch: c.announced}).Append(nil))
 	}
 	if c.phase == collecting {
 		if c.reported {

@@ -16,7 +16,7 @@ import (
 )
 
 // A group is the agreement of n members over host connections that break, with
-// members that hold results as numbers do: what one gets is told by the group,
+// members that hold results as numbers do: what one gets is reported by the group,
 // as a tree would. Not every member is a sink of every number. The group sees
 // everything and judges every decision.
 type group struct {
@@ -390,7 +390,7 @@ func TestGroup(t *testing.T) {
 				}
 			}
 			if m.ended != nil {
-				t.Fatalf("rank %d was told %+v", m.rank, m.ended)
+				t.Fatalf("rank %d was notified %+v", m.rank, m.ended)
 			}
 		}
 	})
@@ -484,8 +484,8 @@ func TestGroupLeaves(t *testing.T) {
 	})
 }
 
-// TestGroupFails: "a member that gets an error tells the lowest rank over its
-// host connection, which tells all; the first told stands, and the communicator
+// TestGroupFails: "a member that gets an error notifies the lowest rank over its
+// host connection, which reports all; the first reported stands, and the communicator
 // has ended."
 func TestGroupFails(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -504,7 +504,7 @@ func TestGroupFails(t *testing.T) {
 		}
 		for _, m := range g.nodes {
 			if m.ended == nil || *m.ended != *g.nodes[0].ended {
-				t.Fatalf("rank %d was told %+v, rank 0 %+v", m.rank, m.ended, g.nodes[0].ended)
+				t.Fatalf("rank %d was notified %+v, rank 0 %+v", m.rank, m.ended, g.nodes[0].ended)
 			}
 		}
 	})

@@ -15,7 +15,7 @@ import (
 
 // A trial is one member's part in the agreement, driven by lines of text, as
 // the transcripts in testdata and the table of transitions use it. The rest of
-// the member is told by the line "member", and tells what is asked of it.
+// the member is reported by the line "member", and reports what is asked of it.
 //
 //	new rank=2 parent=0 children=3,4
 //	member base=5 held=4,6 lack=5 last     what Freeze reports; last: the last barrier can be ended;
@@ -303,7 +303,7 @@ func frameText(b []byte) string {
 
 var phaseNames = [...]string{"running", "collecting", "left", "ended"}
 
-// String tells all of a core's state that its rules depend upon.
+// String notifies all of a core's state that its rules depend upon.
 func (c *Core) String() string {
 	text := fmt.Sprintf("%s %d round=%d", phaseNames[c.phase], c.epoch, c.round)
 	if c.phase == collecting && c.reported {

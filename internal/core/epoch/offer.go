@@ -73,7 +73,7 @@ func (c *Core) holding(now core.Time, k *child, epoch uint32) {
 	c.hold(now)
 }
 
-// hold tells the parent of the newest offer that the member and all beneath it
+// hold notifies the parent of the newest offer that the member and all beneath it
 // hold; at the lowest rank, such an offer begins a round.
 func (c *Core) hold(now core.Time) {
 	if c.phase != running {
@@ -81,13 +81,13 @@ func (c *Core) hold(now core.Time) {
 	}
 	for _, o := range slices.Backward(c.offers) {
 		e := o.link.Epoch
-		if e <= c.told || e <= c.epoch {
+		if e <= c.announced || e <= c.epoch {
 			return
 		}
 		if o.withdrawn != "" || !c.allHold(e) {
 			continue
 		}
-		c.told = e
+		c.announced = e
 		if c.cfg.Parent == NoParent {
 			c.collect(now)
 		} else {

@@ -17,7 +17,7 @@ var coreStates = map[string][]string{
 	"ended":      {"from 0 fail dead rank=7"},
 }
 
-// transitions tells, for a state and an input, the state after it, and what is
+// transitions reports, for a state and an input, the state after it, and what is
 // put out.
 var transitions = []struct{ from, input, to, out string }{
 	{"running", "lost 1", "running 1 round=0 alarm", "to 0: alarm epoch=1 rank=2: no answer"},

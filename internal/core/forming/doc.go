@@ -2,7 +2,7 @@
 // that ends the forming of a communicator. Its messages travel over the host
 // connections of the tree of hosts, as those of package epoch do.
 //
-// A member tells its parent which ranks beneath it are not there, and tells its
+// A member informs its parent which ranks beneath it are not there, and informs its
 // children which are not there in all: wire.Missing, up and down. An empty one
 // goes up when a whole subtree is there, and down from the lowest rank when
 // everybody is. So who waits can always name for whom, and nobody begins before
@@ -16,6 +16,6 @@
 //	formed   all are there                              -
 //
 // Nothing is acknowledged. A new connection has both sides repeat what they know.
-// What changes for the better is told once in Period, so that a large group that
-// gathers slowly is not busy with that; what ends the waiting is told at once.
+// What changes for the better is reported once in Period, so that a large group that
+// gathers slowly is not busy with that; what ends the waiting is reported at once.
 package forming

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// Period is the time between two messages to a neighbour that only tell who is
+// Period is the time between two messages to a neighbour that only report who is
 // still missing.
 const Period = time.Second
 
@@ -38,7 +38,7 @@ type Output struct {
 func (o *Output) Reset() { *o = Output{Sends: o.Sends[:0]} }
 
 // child is what the member knows of a child in the tree of hosts. What is missing
-// is, until the child has told, itself.
+// is, until the child has reported, itself.
 type child struct {
 	rank    uint32
 	missing wire.Missing
@@ -53,8 +53,8 @@ type Core struct {
 
 	above   wire.Missing // who is missing, as the parent says
 	heard   bool         // the parent has said that
-	changed bool         // what neighbours are told, since they were
-	next    core.Time    // when they may be told
+	changed bool         // what neighbours are given, since they were
+	next    core.Time    // when they may be reported
 	out     *Output
 }
 
@@ -71,7 +71,7 @@ func New(parent int, children []int) *Core {
 func (c *Core) Formed() bool { return c.formed }
 
 // Missing returns who is not there, as far as the member knows: of all members if
-// its parent has told, else of those beneath it. A rank stands for all beneath
+// its parent has reported, else of those beneath it. A rank stands for all beneath
 // it.
 func (c *Core) Missing() wire.Missing {
 	if c.heard {
@@ -147,13 +147,13 @@ func (c *Core) fromParent(m *wire.Missing) {
 	}
 }
 
-// replace notes what a neighbour has told, and whether it is news for others.
-func (c *Core) replace(known, told *wire.Missing) {
-	c.changed = c.changed || known.More != told.More || !slices.Equal(known.Ranks, told.Ranks)
-	*known = *told
+// replace notes what a neighbour has reported, and whether it is news for others.
+func (c *Core) replace(known, reported *wire.Missing) {
+	c.changed = c.changed || known.More != reported.More || !slices.Equal(known.Ranks, reported.Ranks)
+	*known = *reported
 }
 
-// form tells those beneath that all are there.
+// form reports those beneath that all are there.
 func (c *Core) form() {
 	c.formed, c.out.Formed = true, true
 	c.above = wire.Missing{}
@@ -181,7 +181,7 @@ func (c *Core) sendUp() {
 	}
 }
 
-// sendDown tells a child that was met who is missing in all, if that is known.
+// sendDown notifies a child that was met who is missing in all, if that is known.
 func (c *Core) sendDown(k *child) {
 	m := c.above
 	if c.parent == NoParent && !c.formed {

@@ -94,7 +94,7 @@ func (w *world) deliver(i int) {
 	w.step(f.to, Input{From: uint32(f.from), Missing: m.(*wire.Missing)})
 }
 
-// settle lets time pass until nothing is to be told any more.
+// settle lets time pass until nothing is to be reported any more.
 func (w *world) settle() {
 	for {
 		for len(w.flight) > 0 {

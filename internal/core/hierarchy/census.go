@@ -70,7 +70,7 @@ func (h *holdings) forget(zone Zone) {
 	}
 }
 
-// assign looks after the zones that are supervised here: their delegates are told
+// assign looks after the zones that are supervised here: their delegates are informed
 // who supervises them now, and one that is one too many goes when all others
 // have a delegate.
 func (s *Supervisor) assign(now core.Time, out *Output) {
@@ -80,8 +80,8 @@ func (s *Supervisor) assign(now core.Time, out *Output) {
 	for k := len(s.held) - 1; k >= 0; k-- {
 		b := s.held[k]
 		to := s.holdings.assigned(b.zone, s.zone, s.cfg.Supervisors)
-		if !slices.Equal(to, b.told) {
-			b.told = to
+		if !slices.Equal(to, b.reported) {
+			b.reported = to
 			m := s.assignment(b.zone, to)
 			for i := range s.links {
 				if l := &s.links[i]; l.slot != none && l.zone == b.zone {
@@ -142,7 +142,7 @@ func (s *Supervisor) publish(now core.Time, out *Output) {
 	}
 }
 
-// complete returns how many delegates of a zone are connected and have told
+// complete returns how many delegates of a zone are connected and have reported
 // their whole view.
 func (s *Supervisor) complete(zone wire.Zone) int {
 	n := 0

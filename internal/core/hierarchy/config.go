@@ -78,7 +78,7 @@ func (s Settings) Validate() error {
 	return nil
 }
 
-// DelegateConfig is what a node of a base zone is told once.
+// DelegateConfig is what a node of a base zone is reported once.
 type DelegateConfig struct {
 	Settings
 	Zone     wire.Zone   // its base zone

@@ -8,24 +8,24 @@ import (
 )
 
 // ContactsKey is the attribute in which a delegate passes on the nodes of the
-// management zone that it was told of. All nodes of its zone remember them: so
+// management zone that it was notified of. All nodes of its zone remember them: so
 // the zone knows whom to ask also when its delegates are lost together, and those
 // that it was configured with are long gone.
 const ContactsKey = "tributary.contacts"
 
 // contacts are the nodes of the management zone that a node knows of.
 type contacts struct {
-	known     []gossip.ID // as a delegate of the zone was told last; maxContacts at most
+	known     []gossip.ID // as a delegate of the zone was reported last; maxContacts at most
 	own       []gossip.ID // as configured
 	published []gossip.ID // by the node itself, which is a delegate
 }
 
-// maxContacts is how many other nodes of the management zone a delegate is told
+// maxContacts is how many other nodes of the management zone a delegate is notified
 // of, and passes on.
 const maxContacts = 8
 
-// told takes what a delegate was told. Who names nobody leaves what is known.
-func (c *contacts) told(ids []gossip.ID) {
+// reported takes what a delegate was notified. Who names nobody leaves what is known.
+func (c *contacts) reported(ids []gossip.ID) {
 	if len(ids) > 0 {
 		c.known = ids[:min(len(ids), maxContacts)]
 	}
@@ -45,10 +45,10 @@ func (c *contacts) retract(zone Zone) {
 	c.published = nil
 }
 
-// learn takes what another delegate was told. What it takes back stays known.
+// learn takes what another delegate was notified. What it takes back stays known.
 func (c *contacts) learn(zone Zone, life attributes.Life) {
 	if value, has := zone.Attribute(life, ContactsKey); has {
-		c.told(readContacts(value))
+		c.reported(readContacts(value))
 	}
 }
 

@@ -20,8 +20,8 @@ func TestReadContacts(t *testing.T) {
 		}
 	}
 	var other contacts
-	other.told(slices.Repeat(c.known, maxContacts))
-	other.told(nil)
+	other.reported(slices.Repeat(c.known, maxContacts))
+	other.reported(nil)
 	if len(other.known) != maxContacts {
 		t.Errorf("it knows %d, want %d", len(other.known), maxContacts)
 	}

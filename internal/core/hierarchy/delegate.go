@@ -24,7 +24,7 @@ type uplink struct {
 func (l *uplink) supervises() bool { return slices.Contains(l.word, l.to) }
 
 // Delegate is the part of a node of a base zone: it stands for election, and
-// tells the zone's supervisors of the view while it is elected. Its methods are
+// reports the zone's supervisors of the view while it is elected. Its methods are
 // not safe for concurrent use.
 type Delegate struct {
 	cfg  DelegateConfig
@@ -67,7 +67,7 @@ func NewDelegate(cfg DelegateConfig, zone Zone, now core.Time) (*Delegate, error
 // Active reports whether the node is one of its zone's delegates.
 func (d *Delegate) Active() bool { return d.active }
 
-// Supervisors returns who supervises the zone, as an active delegate was told
+// Supervisors returns who supervises the zone, as an active delegate was notified
 // last, and of each whether it is connected and has been sent the view.
 func (d *Delegate) Supervisors() (ids []gossip.ID, reached []bool) {
 	for _, id := range d.supervisors {
@@ -129,7 +129,7 @@ func (d *Delegate) Step(now core.Time, zone *member.Output, in []Input, out *Out
 	for i := range in {
 		d.take(now, &in[i], out)
 	}
-	d.tell(now, out)
+	d.notify(now, out)
 	d.beat(now, out)
 	d.dial(now, out)
 }
@@ -292,7 +292,7 @@ func (d *Delegate) assign(now core.Time, i int, m *wire.Assign, out *Output) {
 	l := &d.links[i]
 	d.words++
 	l.word, l.said = m.Supervisors, d.words
-	d.contacts.told(m.Contacts)
+	d.contacts.reported(m.Contacts)
 	d.contacts.publish(d.zone)
 	d.follow(now, l)
 	switch {
@@ -343,8 +343,8 @@ func (d *Delegate) members() []wire.Member {
 	return members
 }
 
-// tell sends what has changed in this step to all supervisors.
-func (d *Delegate) tell(now core.Time, out *Output) {
+// report sends what has changed in this step to all supervisors.
+func (d *Delegate) notify(now core.Time, out *Output) {
 	if len(d.links) == 0 || len(d.changes.Leaves)+len(d.changes.Alives) == 0 {
 		return
 	}
@@ -389,7 +389,7 @@ func (d *Delegate) missed() bool {
 }
 
 // dial connects to the supervisors, and where none is to be reached to a
-// contact, to be told who they are now.
+// contact, to be informed who they are now.
 func (d *Delegate) dial(now core.Time, out *Output) {
 	if !d.active {
 		return

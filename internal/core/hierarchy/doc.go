@@ -21,7 +21,7 @@
 // every node of the management zone, from the view and the attributes
 // (placement.go): who supervises a zone says so by an attribute and remains; a
 // place that is free goes to the next node from the zone's home on. A delegate
-// may ask any of them, and is told.
+// may ask any of them, and is reported.
 //
 //	state      meaning                          leaves by
 //	absent     another's zone                   the hello of a delegate, if it is to be here

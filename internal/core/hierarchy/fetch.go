@@ -24,7 +24,7 @@ type fetch struct {
 // Fetch asks for a base zone's view, which comes as a View of an Output; to
 // follow it is to be given notices of what changes from then on, until Forget.
 // If its supervisor is lost, another one gives the whole view again. Deadline
-// then tells when the next Step is due, which sends it.
+// then reports when the next Step is due, which sends it.
 func (s *Supervisor) Fetch(zone wire.Zone, follow bool) {
 	if follow {
 		s.Forget(zone)
@@ -75,7 +75,7 @@ func (s *Supervisor) pursue(now core.Time, f *fetch, out *Output) bool {
 	switch {
 	case f.whole && !f.follow:
 		return false
-	case own != nil && !own.whole: // its delegates are about to tell
+	case own != nil && !own.whole: // its delegates are about to report
 		if f.from != s.zone.Self() {
 			s.hangUp(f, out)
 			*f = fetch{zone: f.zone, follow: f.follow, from: s.zone.Self()}

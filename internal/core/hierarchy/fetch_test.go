@@ -24,7 +24,7 @@ func TestFetchedViewComesInPieces(t *testing.T) {
 	}
 }
 
-// TestFetchWaitsForTheWholeView (20): a supervisor whose delegates have not told all
+// TestFetchWaitsForTheWholeView (20): a supervisor whose delegates have not reported all
 // of their zone yet does not give what it has, neither here nor elsewhere.
 func TestFetchWaitsForTheWholeView(t *testing.T) {
 	w := together(t, 1, 3, 4)

@@ -18,7 +18,7 @@ import (
 )
 
 // A world is base zones and a management zone whose membership and attributes
-// are told by the test: everyone hears of what happens at a time of its own.
+// are reported by the test: everyone hears of what happens at a time of its own.
 // The roles are real, and the links between them come and go.
 type world struct {
 	t        fataler
@@ -91,7 +91,7 @@ type link struct {
 	up     [2]bool     // whether the end knows of it
 	queue  [2][]flying // to that end
 	broken bool
-	muted  bool // nothing arrives any more, and nobody is told
+	muted  bool // nothing arrives any more, and nobody is reported
 }
 
 // flying is a message under way; the news that the link stands where there is

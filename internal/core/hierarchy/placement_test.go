@@ -48,7 +48,7 @@ func TestPlacementIsBalanced(t *testing.T) {
 	}
 }
 
-// uneven tells by how much the zones of supervisors differ.
+// uneven reports by how much the zones of supervisors differ.
 func (w *world) uneven() int {
 	least, most := len(w.bases), 0
 	for _, s := range w.mesh.living() {

@@ -23,7 +23,7 @@ type downlink struct {
 	hello    *wire.Hello // of a delegate; nil before it, and of who fetches
 	slot     int         // of a delegate that is served; none otherwise
 	complete bool        // its whole view is here
-	follows  bool        // it fetches, and is told what changes
+	follows  bool        // it fetches, and is informed what changes
 	waiting  *wire.Fetch // it fetches a view that is not whole yet
 }
 
@@ -33,7 +33,7 @@ const none = -1
 type base struct {
 	view
 	slots     uint32            // of delegates that are connected
-	told      []attributes.Life // whom the delegates were told to connect to
+	reported  []attributes.Life // whom the delegates were instructed to connect to
 	published publication
 	shown     bool            // published is an attribute
 	heir      attributes.Life // to whom it is handed over, for balance; or nobody
@@ -241,10 +241,10 @@ func (s *Supervisor) welcome(now core.Time, l *downlink, out *Output) {
 	if b != nil && !b.leaving {
 		s.serve(b, l, out)
 		to = s.holdings.assigned(l.zone, s.zone, s.cfg.Supervisors)
-		if b.told == nil {
-			b.told = to
+		if b.reported == nil {
+			b.reported = to
 		}
-		s.review = s.review || !slices.Equal(to, b.told)
+		s.review = s.review || !slices.Equal(to, b.reported)
 	}
 	l.send(now, s.assignment(l.zone, to), out)
 }
@@ -280,7 +280,7 @@ func (s *Supervisor) serve(b *base, l *downlink, out *Output) {
 	}
 }
 
-// assignment tells a delegate whom to connect to.
+// assignment informs a delegate whom to connect to.
 func (s *Supervisor) assignment(zone wire.Zone, to []attributes.Life) *wire.Assign {
 	m := &wire.Assign{Zone: zone}
 	for _, life := range to {
@@ -312,7 +312,7 @@ func (s *Supervisor) change(now core.Time, b *base, l *downlink, m *wire.Change,
 	s.giveWaiting(now, b, out)
 }
 
-// pass tells those who follow a zone what has changed in it.
+// pass reports those who follow a zone what has changed in it.
 func (s *Supervisor) pass(now core.Time, zone wire.Zone, notices []Notice, out *Output) {
 	if len(notices) == 0 || !slices.ContainsFunc(s.links, func(l downlink) bool { return l.follows && l.zone == zone }) {
 		return

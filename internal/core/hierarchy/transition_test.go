@@ -36,7 +36,7 @@ func (s *solo) do(event string) {
 			s.w.now = end
 			return
 		}
-	case "tell": // what another node of its zone has set: tell s2 delegates
+	case "report": // what another node of its zone has set: report s2 delegates
 		other := s.w.named(words[1])
 		key, value := DelegateKey, words[2]
 		if s.a.supervisor != nil {
@@ -95,7 +95,7 @@ func (s *solo) link(words []string) {
 	s.a.step(nil, in)
 }
 
-// String tells the role's state.
+// String reports the role's state.
 func (s *solo) String() string {
 	if d := s.a.delegate; d != nil {
 		state := "settled"
@@ -161,12 +161,12 @@ var supervisorStates = []struct {
 	{"absent", nil},
 	{"held", []string{"h4 hello", "h4 base"}},
 	{"lingering", []string{"h4 hello", "h4 base", "h4 fails"}},
-	{"leaving", []string{"h4 hello", "h4 base", "tell s2 0", "tell s3 0"}},
+	{"leaving", []string{"h4 hello", "h4 base", "report s2 0", "report s3 0"}},
 }
 
 var supervisorEvents = []string{
 	"h4 hello", "h5 hello", "h4 base", "h5 base", "h4 change", "h4 fails", "x9 fetch",
-	"tell s2 0", "tell s3 0", "tell s2 01", "tell s3 01", "lose s2", "lose s2 s3", "pass 4s", "pass 11m",
+	"report s2 0", "report s3 0", "report s2 01", "report s3 01", "lose s2", "lose s2 s3", "pass 4s", "pass 11m",
 }
 
 var delegateStates = []struct {
@@ -182,10 +182,10 @@ var delegateStates = []struct {
 
 var delegateEvents = []string{
 	"s1 connected", "s1 assigns s1 s2", "s1 assigns s2 s3", "s1 assigns s1", "s2 assigns s2 s3", "s1 fails", "s2 fails",
-	"tell h5 yes", "tell h4 yes", "lose h5", "pass 400ms", "pass 4s",
+	"report h5 yes", "report h4 yes", "lose h5", "pass 400ms", "pass 4s",
 }
 
-// table tells, for both roles and in every state, what each event brings about
+// table reports, for both roles and in every state, what each event brings about
 // and what the state is then.
 func table(t *testing.T) string {
 	var b strings.Builder

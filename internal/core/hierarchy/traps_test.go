@@ -140,7 +140,7 @@ func TestDialsThatNobodyAnswers(t *testing.T) {
 }
 
 // TestOneSupervisorOfEachIsEnough (20): while the others are replaced, every death is
-// told, and by both delegates, of which one is enough, too.
+// reported, and by both delegates, of which one is enough, too.
 func TestOneSupervisorOfEachIsEnough(t *testing.T) {
 	w := together(t, 1, 6, 3)
 	s := w.holders(0)[0]
@@ -151,19 +151,19 @@ func TestOneSupervisorOfEachIsEnough(t *testing.T) {
 	victim := w.bases[0].nodes[slices.IndexFunc(w.bases[0].nodes, func(a *actor) bool { return !a.delegate.Active() })]
 	w.kill(victim)
 	w.pass(0)
-	told := func(s *actor) bool {
+	reported := func(s *actor) bool {
 		return slices.ContainsFunc(s.notices, func(n Notice) bool {
 			return n.Kind == member.Leave && n.ID == victim.id && n.Cause == member.Suspected
 		})
 	}
-	if !told(w.holders(0)[1]) {
-		t.Error("the other supervisor was not told")
+	if !reported(w.holders(0)[1]) {
+		t.Error("the other supervisor was not notified")
 	}
-	if told(s) {
-		t.Error("it was told by one delegate, and the other has not said so")
+	if reported(s) {
+		t.Error("it was reported by one delegate, and the other has not said so")
 	}
 	w.pass(time.Duration(w.settings.Silence+1) * w.settings.Beat)
-	if !told(s) {
+	if !reported(s) {
 		t.Error("a silent delegate still vouches")
 	}
 	w.expect(t)
@@ -198,7 +198,7 @@ func TestZoneThatPartedIsWhole(t *testing.T) {
 	}
 }
 
-// TestRestartIsLeaveAndJoin, once, whichever delegate tells it first.
+// TestRestartIsLeaveAndJoin, once, whichever delegate reports it first.
 func TestRestartIsLeaveAndJoin(t *testing.T) {
 	v := newView(7)
 	var out Output
@@ -321,7 +321,7 @@ func TestHeirThatFails(t *testing.T) {
 	}
 }
 
-// TestContactsOutliveDelegates (20): what delegates were told of the management
+// TestContactsOutliveDelegates (20): what delegates were given of the management
 // zone the whole zone knows. Nodes that are elected when the delegates died
 // together find it, though all whom they were configured with are gone.
 func TestContactsOutliveDelegates(t *testing.T) {
@@ -340,11 +340,11 @@ func TestContactsOutliveDelegates(t *testing.T) {
 	w.pass(time.Second)
 	for _, a := range w.delegates(0) {
 		if _, has := a.Attribute(a.life, ContactsKey); !has {
-			t.Errorf("%s does not pass on whom it was told of", a.id)
+			t.Errorf("%s does not pass on whom it was notified of", a.id)
 		}
 	}
 	if len(late.delegate.contacts.known) == 0 {
-		t.Error("who joins late is not told")
+		t.Error("who joins late is not reported")
 	}
 	for _, a := range w.delegates(0) {
 		w.kill(a)

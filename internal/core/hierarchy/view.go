@@ -10,11 +10,11 @@ import (
 type entry struct {
 	id      gossip.ID
 	key     gossip.Key
-	version gossip.Version // the newest that a delegate has told
+	version gossip.Version // the newest that a delegate has reported
 	vouch   uint32         // delegates, by slot, who have it in their views; not 0 unless there is no delegate
 }
 
-// view is a base zone's view as its delegates tell it: who is in the view of any
+// view is a base zone's view as its delegates report it: who is in the view of any
 // of them. So neither a slow delegate's late word nor a zone that has parted
 // makes a node dead that lives for another delegate. As all delegates are high
 // priority monitors they learn of a death together, and this costs no time.
@@ -82,7 +82,7 @@ func (w *view) notice(out *Output, id gossip.ID, kind member.NoticeKind, v gossi
 }
 
 // reconcile removes whom no delegate has in its view: they left while there was
-// none to tell.
+// none to report.
 func (w *view) reconcile(out *Output) {
 	for i := int32(len(w.entries)) - 1; i >= 0; i-- {
 		if e := &w.entries[i]; e.vouch == 0 {

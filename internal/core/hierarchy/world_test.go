@@ -17,7 +17,7 @@ func (g *group) living() []*actor {
 	return slices.DeleteFunc(slices.Clone(g.nodes), func(a *actor) bool { return a.dead })
 }
 
-// wrong tells what is not as it should be once a world is at rest: each zone has
+// wrong reports what is not as it should be once a world is at rest: each zone has
 // its delegates and supervisors, every one of them linked with every one, and
 // all nodes of the management zone have the census of the truth.
 func (w *world) wrong() string {
@@ -67,17 +67,17 @@ func (w *world) wrongViews(g *group, delegates, holders []*actor) string {
 		if err != nil || len(truth) > 0 && !maps.Equal(held, truth) {
 			return fmt.Sprintf("%s has %d members of zone %d, want %d (%v)", s.id, len(held), g.number, len(truth), err)
 		}
-		told := map[gossip.ID]bool{}
+		reported := map[gossip.ID]bool{}
 		for _, n := range s.notices {
 			if n.Zone != g.number {
 				continue
 			}
-			if in := n.Kind == 0; in == told[n.ID] {
-				return fmt.Sprintf("%s was told twice that %s is in the view: %v", s.id, n.ID, in)
+			if in := n.Kind == 0; in == reported[n.ID] {
+				return fmt.Sprintf("%s was notified twice that %s is in the view: %v", s.id, n.ID, in)
 			} else if in {
-				told[n.ID] = true
+				reported[n.ID] = true
 			} else {
-				delete(told, n.ID)
+				delete(reported, n.ID)
 			}
 		}
 		for _, d := range delegates {

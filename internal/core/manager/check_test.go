@@ -73,7 +73,7 @@ func (c *Core) checkPlaces() error {
 		return fmt.Errorf("%d trees are in the index, %d stand", n, standing)
 	}
 	if len(c.booked) > 0 {
-		return fmt.Errorf("the slots of %d switches were not told", len(c.booked))
+		return fmt.Errorf("the slots of %d switches were not reported", len(c.booked))
 	}
 	return nil
 }

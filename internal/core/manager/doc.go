@@ -19,11 +19,11 @@
 //
 //   - planned: the tree has an epoch. Its record is Stored before the first
 //     Prepare leaves, so that no epoch is ever given twice.
-//   - prepared: every switch on it has reserved and told its data address.
+//   - prepared: every switch on it has reserved and reported its data address.
 //     Commit goes to all of them.
 //   - active: every switch has committed, and this is Stored; only then are
-//     the members told (Offer). When they enter it, and whether, is theirs.
-//   - draining: its switches are told to remove it, again and again until they
+//     the members reported (Offer). When they enter it, and whether, is theirs.
+//   - draining: its switches are instructed to remove it, again and again until they
 //     have answered or are gone; of a tree that was active, once it is Stored
 //     that it is no more, lest a later manager goes on with it. A tree that a
 //     later one replaced drains without Remove until every member has reported
@@ -88,7 +88,7 @@
 // because the plan came too late. Trees that a restarted manager found in its
 // records come in Output.Loads. The planner handles, of one Output, Loads and
 // Unloads before Plans, and calls Load.Add and Load.Remove with no slots: those
-// are accounted here, and told in Output.Slots for Load.SetSlots. What the group
+// are accounted here, and reported in Output.Slots for Load.SetSlots. What the group
 // itself has does not count in its own plan (PlanRequest.Own), since the new tree
 // takes its place; a switch that is full is among the excluded. Switches without
 // an agent, and those that can reduce nothing, are not: they may forward.

@@ -11,7 +11,7 @@ import (
 
 // errNoAddress: a node has no data address of its own, and the topology none on
 // a link of its tree.
-var errNoAddress = errors.New("the node listens on all its addresses, and the topology tells none of the right family on this link")
+var errNoAddress = errors.New("the node listens on all its addresses, and the topology reports none of the right family on this link")
 
 // reach returns where node n is reached, and sends from, over link l. A node
 // with a data address of its own is reached there, however that is routed. One

@@ -170,7 +170,7 @@ func TestEdgesUseTheirLinks(t *testing.T) {
 }
 
 // TestEdgeWithoutAddress has nodes that listen everywhere on a link of which
-// the topology tells nothing, or that has addresses of the other family.
+// the topology reports nothing, or that has addresses of the other family.
 func TestEdgeWithoutAddress(t *testing.T) {
 	everywhere := func(topology.NodeID) netip.Addr { return netip.IPv4Unspecified() }
 	for name, test := range map[string]struct {

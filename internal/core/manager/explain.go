@@ -67,7 +67,7 @@ type Summary struct {
 	State    State
 	Epoch    uint32 // of the active tree; 0: none
 	Window   uint32 // of the active tree, in chunks; 0: none
-	Demand   uint32 // window that its operations can use; 0: its members have not told
+	Demand   uint32 // window that its operations can use; 0: its members have not reported
 	Bundle   Bundle
 }
 
@@ -128,7 +128,7 @@ func (c *Core) Spec(id uint32) (*Spec, bool) {
 	return g.spec, true
 }
 
-// Group tells all about a group, and whether there is one of that number.
+// Group notifies all about a group, and whether there is one of that number.
 func (c *Core) Group(id uint32) (Explanation, bool) {
 	g := c.groups[id]
 	if g == nil {
@@ -193,7 +193,7 @@ type SwitchState struct {
 	Connected   bool
 	Drained     bool
 	Incarnation uint64
-	Capability  topology.Capability // as its agent told; zero before it did
+	Capability  topology.Capability // as its agent reported; zero before it did
 	Used        int                 // slots
 	Most        int                 // slots that groups may have: those of the capability, within the quota
 	Wanted      int                 // slots that the groups whose trees are here can use

@@ -426,7 +426,7 @@ func (c *Core) avoid(d *device) {
 				g.blocked = false
 				c.note(g, "epoch %d to be replaced: switch %s is drained", t.epoch, d.name)
 			} else {
-				g.refusal, g.told = nil, ""
+				g.refusal, g.reported = nil, ""
 			}
 		case t == g.building && d.avoided():
 			c.note(g, "epoch %d given up: switch %s is drained", t.epoch, d.name)

@@ -32,8 +32,8 @@ type group struct {
 	bundle *bundle // nil: it is in none, or released
 
 	// What slots are shared out by: see share.go.
-	demand   uint32    // window that its operations can use; 0: nobody has told
-	demanded core.Time // when that was told
+	demand   uint32    // window that its operations can use; 0: nobody has reported
+	demanded core.Time // when that was reported
 	window   uint32    // of its last active tree; 0: there was none
 	shrinks  core.Time // from when that may be made smaller, and
 	grows    core.Time // larger
@@ -51,7 +51,7 @@ type group struct {
 	notBefore core.Time // when the next attempt may begin
 	blocked   bool      // no attempt before something changes
 	refusal   *Refusal  // why there is no tree, or no replacement
-	told      string    // the refusal that members know
+	reported  string    // the refusal that members know
 
 	released bool
 	until    core.Time // released: when the trees go. Otherwise, while nobody watches: when it is

@@ -29,7 +29,7 @@ type Create struct {
 	Secret [32]byte
 }
 
-// Watch tells that a member listens, and where its tree's data is to come
+// Watch reports that a member listens, and where its tree's data is to come
 // from. A later Watch of the same rank takes the place of the former.
 type Watch struct {
 	Group    uint32
@@ -39,7 +39,7 @@ type Watch struct {
 	Entered  uint32 // epoch that the member is in; 0: none yet
 }
 
-// Unwatch tells that a stream has ended.
+// Unwatch reports that a stream has ended.
 type Unwatch struct {
 	Group, Rank uint32
 	Stream      uint64
@@ -54,7 +54,7 @@ type Planned struct {
 	Err    error
 }
 
-// SwitchUp tells that a switch's agent is connected, and what it holds. It may
+// SwitchUp reports that a switch's agent is connected, and what it holds. It may
 // come again for one that is up; it need not have been SwitchDown before.
 type SwitchUp struct {
 	Switch      topology.NodeID
@@ -65,7 +65,7 @@ type SwitchUp struct {
 	Holds       []agent.Hold // read during Step only
 }
 
-// SwitchDown tells that a switch, or its agent, is dead or cut off.
+// SwitchDown reports that a switch, or its agent, is dead or cut off.
 type SwitchDown struct {
 	Switch topology.NodeID
 	Why    string
@@ -78,7 +78,7 @@ type Answer struct {
 	Reply  agent.Reply
 }
 
-// Ended tells that a switch has freed an epoch by itself.
+// Ended reports that a switch has freed an epoch by itself.
 type Ended struct {
 	Switch topology.NodeID
 	End    agent.Ended
@@ -109,7 +109,7 @@ func (w Way) String() string {
 	return "way(?)"
 }
 
-// Report is what a member tells of its epochs.
+// Report is what a member reports its epochs.
 type Report struct {
 	Group, Rank uint32
 	Entered     uint32 // epoch that it is in
@@ -137,7 +137,7 @@ type Drain struct {
 	On     bool
 }
 
-// Stored tells that all Records up to Seq survive a restart of the manager.
+// Stored reports that all Records up to Seq survive a restart of the manager.
 type Stored struct{ Seq uint64 }
 
 // Unstored says that the store has refused Records up to Seq. The driver gives up

@@ -83,13 +83,13 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 		}
 		c.settle()
 	}
-	c.tellSlots()
-	c.tellOwn()
+	c.notifySlots()
+	c.notifyOwn()
 	c.out = nil
 }
 
-// tellSlots tells of the switches whose slots have changed.
-func (c *Core) tellSlots() {
+// notifySlots reports the switches whose slots have changed.
+func (c *Core) notifySlots() {
 	for i, d := range c.booked {
 		d.booked = false
 		c.out.Slots = append(c.out.Slots, SlotUse{d.node, d.used})

@@ -115,7 +115,7 @@ func TestTransitions(t *testing.T) {
 				}
 				state := e.state
 				if event == "host tree entered" && had == 0 {
-					epoch = 4 // above 3, if members were there to tell
+					epoch = 4 // above 3, if members were there to report
 					if stage == "waiting" {
 						epoch = 2
 					}
@@ -170,7 +170,7 @@ func (w *world) reconnect() {
 }
 
 // Where slots are scarce the window shrinks; where there are none at all the
-// refusal tells who has them, and it ends when they are free.
+// refusal reports who has them, and it ends when they are free.
 func TestScarceSlots(t *testing.T) {
 	w := connected(40)
 	w.watchAll(w.create("big", 16, 0, 2).Group)

@@ -210,7 +210,7 @@ func (g *group) suspected(n topology.NodeID, now core.Time) bool {
 	return false
 }
 
-// offer tells one member of an active tree.
+// offer notifies one member of an active tree.
 func (c *Core) offer(g *group, t *tree, rank uint32) {
 	m := &g.members[rank]
 	if !m.watching {

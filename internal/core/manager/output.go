@@ -84,7 +84,7 @@ type Remove struct {
 	agent.Remove
 }
 
-// Offer tells one member of a tree that it may enter: all that it needs to be
+// Offer notifies one member of a tree that it may enter: all that it needs to be
 // a child of its leaf switch. The same offer may come again.
 type Offer struct {
 	Group, Rank uint32
@@ -100,7 +100,7 @@ type Offer struct {
 	Reducers    []TreeReducer  // what reduces on its switches; read only
 }
 
-// Withdrawal tells a member that an offered tree is lost.
+// Withdrawal notifies a member that an offered tree is lost.
 type Withdrawal struct {
 	Group, Rank uint32
 	Stream      uint64
@@ -108,7 +108,7 @@ type Withdrawal struct {
 	Why         string
 }
 
-// Notice tells a member how its group stands, or that its stream is over.
+// Notice informs a member how its group stands, or that its stream is over.
 type Notice struct {
 	Group, Rank uint32
 	Stream      uint64

@@ -70,9 +70,9 @@ func (c *Core) plan(g *group) {
 	c.out.Plans = append(c.out.Plans, PlanRequest{Group: g.id, Plan: g.plan, Request: req})
 }
 
-// tellOwn adds to the plans that are asked for what the groups have: at the end of
+// notifyOwn adds to the plans that are asked for what the groups have: at the end of
 // the step, since the planner counts first what the step has changed.
-func (c *Core) tellOwn() {
+func (c *Core) notifyOwn() {
 	for i := range c.out.Plans {
 		p := &c.out.Plans[i]
 		p.Own, p.OwnSlots = nil, nil
@@ -289,7 +289,7 @@ func (c *Core) planRefused(g *group, err error) {
 	}
 }
 
-// whyNone tells why there is no tree for g, as near to a switch as can be.
+// whyNone reports why there is no tree for g, as near to a switch as can be.
 func (c *Core) whyNone(g *group, no *pathsel.Refusal, err error) *Refusal {
 	if no == nil {
 		return &Refusal{Reason: ErrNoTree, Cause: err}
@@ -386,10 +386,10 @@ func (c *Core) refuse(g *group, why *Refusal) {
 		}
 	}
 	text := why.Error()
-	if g.told == text {
+	if g.reported == text {
 		return
 	}
-	g.told = text
+	g.reported = text
 	c.note(g, "refused: %s", text)
 	for rank := range g.members {
 		if m := &g.members[rank]; m.watching {

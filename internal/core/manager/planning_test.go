@@ -90,8 +90,8 @@ func TestHostsAreFaster(t *testing.T) {
 	answer()
 	w.want(t, OnHosts, 0)
 	e, _ := w.core.Group(1)
-	var told *pathsel.HostsFaster
-	if !errors.Is(e.Refusal, ErrHostsFaster) || !errors.As(e.Refusal, &told) || told != faster || errors.Is(e.Refusal, ErrNoTree) {
+	var reported *pathsel.HostsFaster
+	if !errors.Is(e.Refusal, ErrHostsFaster) || !errors.As(e.Refusal, &reported) || reported != faster || errors.Is(e.Refusal, ErrNoTree) {
 		t.Errorf("refusal %v", e.Refusal)
 	}
 	if n := w.core.Census().Groups[OnHosts]; n != 1 {

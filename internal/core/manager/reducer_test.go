@@ -9,9 +9,9 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// TestReducersAreTold: members and operators hear what reduces on each switch of a
+// TestReducersAreReported: members and operators hear what reduces on each switch of a
 // tree, also from a manager that was restarted and learns it from what agents hold.
-func TestReducersAreTold(t *testing.T) {
+func TestReducersAreReported(t *testing.T) {
 	w := connected(1000)
 	p4 := topology.Reducer{Pipeline: topology.P4}
 	p4.Own[reduce.Int32] = topology.FunctionsOf(reduce.Sum)
@@ -39,11 +39,11 @@ func TestReducersAreTold(t *testing.T) {
 		offer := offers[len(offers)-1]
 		for _, r := range offer.Reducers {
 			if r.Switches != counted[r.Reducer] || len(r.Names) != min(r.Switches, MaxReducerNames) {
-				t.Errorf("%s: a member is told of %+v", when, r)
+				t.Errorf("%s: a member is notified of %+v", when, r)
 			}
 		}
 		if len(counted) != 2 || len(offer.Reducers) != 2 {
-			t.Errorf("%s: %d reducers, a member is told of %d", when, len(counted), len(offer.Reducers))
+			t.Errorf("%s: %d reducers, a member is notified of %d", when, len(counted), len(offer.Reducers))
 		}
 	}
 	check("at first")

@@ -159,7 +159,7 @@ func TestSlotsAreShared(t *testing.T) {
 	})
 }
 
-// TestWindowFollowsDemand tells the story of one group: a small window, then as
+// TestWindowFollowsDemand reports the story of one group: a small window, then as
 // much as it can use at once, and after it has rested for long what it began with.
 func TestWindowFollowsDemand(t *testing.T) {
 	w := crowd(1<<15, 1, Config{}, func(int) uint32 { return 256 })

@@ -27,34 +27,34 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// script is a world that tells what the manager puts out.
+// script is a world that reports what the manager puts out.
 type script struct {
 	*world
-	purpose pathsel.Purpose // of groups to come
-	bundle  Bundle          // the same
-	told    strings.Builder
+	purpose  pathsel.Purpose // of groups to come
+	bundle   Bundle          // the same
+	reported strings.Builder
 }
 
 func (s *script) fabric(slots int) { s.on(smallFabric(), slots) }
 
 func (s *script) on(g *topology.Graph, slots int) {
 	s.world = newWorld(g, Config{MinWindow: 2}, slots)
-	s.watcher = s.tell
+	s.watcher = s.notify
 }
 
 // command runs one line and returns what came of it.
 func (s *script) command(line string) string {
-	s.told.Reset()
+	s.reported.Reset()
 	if !s.execute(strings.Fields(line)) {
 		return "unknown command\n"
 	}
 	if s.fault != nil {
-		fmt.Fprintf(&s.told, "BROKEN: %v\n", s.fault)
+		fmt.Fprintf(&s.reported, "BROKEN: %v\n", s.fault)
 	}
-	if s.told.Len() == 0 {
+	if s.reported.Len() == 0 {
 		return "nothing\n"
 	}
-	return s.told.String()
+	return s.reported.String()
 }
 
 func (s *script) execute(words []string) bool {
@@ -176,9 +176,9 @@ func (s *script) watchRanks(group uint32, ranks string) {
 	s.watch(group, uint32(rank))
 }
 
-// tell writes an output down.
-func (s *script) tell(out *Output) {
-	f := func(format string, args ...any) { fmt.Fprintf(&s.told, format+"\n", args...) }
+// report writes an output down.
+func (s *script) notify(out *Output) {
+	f := func(format string, args ...any) { fmt.Fprintf(&s.reported, format+"\n", args...) }
 	name := func(n topology.NodeID) string { return s.graph.Name(n) }
 	for _, r := range out.Persist {
 		f("persist %d: %s", r.Seq, describeRecord(r))
@@ -270,10 +270,10 @@ func describeRecord(r Record) string {
 func (s *script) explain(group uint32) {
 	e, ok := s.core.Group(group)
 	if !ok {
-		s.told.WriteString("no such group\n")
+		s.reported.WriteString("no such group\n")
 		return
 	}
-	f := func(format string, args ...any) { fmt.Fprintf(&s.told, format+"\n", args...) }
+	f := func(format string, args ...any) { fmt.Fprintf(&s.reported, format+"\n", args...) }
 	f("group %d %q: %v, epoch %d, %d of %d watch, missing %v, %d offload, %d on hosts", e.Group, e.Name, e.State, e.Epoch, e.Watching, e.Members, e.Missing, e.Offload, e.Hosts)
 	for _, sister := range e.Sisters {
 		f("beside %v: group %d, %v, epoch %d", sister.Bundle, sister.Group, sister.State, sister.Epoch)

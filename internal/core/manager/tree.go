@@ -55,7 +55,7 @@ type site struct {
 	phase       phase
 	failed      bool             // committing: it has given the epoch up, and is to answer why
 	addr        netip.AddrPort   // from prepared on
-	reducer     topology.Reducer // from committed on, where the agent tells
+	reducer     topology.Reducer // from committed on, where the agent reports
 }
 
 // phase is how far a site has come.
@@ -231,7 +231,7 @@ func (c *Core) activate(g *group, t *tree) {
 	old := g.active
 	g.building, g.active = nil, t
 	t.stage = TreeActive
-	g.round, g.refusal, g.told, g.lost, g.starved = round{}, nil, "", nil, nil
+	g.round, g.refusal, g.reported, g.lost, g.starved = round{}, nil, "", nil, nil
 	c.settled(g, t)
 	c.note(g, "epoch %d active", t.epoch)
 	for rank := range g.members {

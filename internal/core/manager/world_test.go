@@ -29,23 +29,23 @@ type world struct {
 	fault   error
 	watcher func(*Output) // sees every output
 
-	agents  []*switchAgent // by switch index
-	plans   []PlanRequest
-	planner *pathsel.Planner
-	load    *pathsel.Load
-	loaded  int        // trees that count in load
-	told    []int      // slots by switch, as the planner was told
-	later   []loadTask // what the planner has yet to count
-	asked   uint64     // the last plan that was asked for
-	toStore []Record
-	disk    map[diskKey]Record
-	full    bool                      // the store refuses everything
-	members map[[2]uint32]*fakeMember // by group and rank
-	replies map[uint64]Reply
-	seen    *sightings
+	agents   []*switchAgent // by switch index
+	plans    []PlanRequest
+	planner  *pathsel.Planner
+	load     *pathsel.Load
+	loaded   int        // trees that count in load
+	reported []int      // slots by switch, as the planner was reported
+	later    []loadTask // what the planner has yet to count
+	asked    uint64     // the last plan that was asked for
+	toStore  []Record
+	disk     map[diskKey]Record
+	full     bool                      // the store refuses everything
+	members  map[[2]uint32]*fakeMember // by group and rank
+	replies  map[uint64]Reply
+	seen     *sightings
 }
 
-// loadTask is what the planner is told to count: it does so in the order of all that
+// loadTask is what the planner is instructed to count: it does so in the order of all that
 // it is asked.
 type loadTask struct {
 	after          uint64 // the plan that is made before
@@ -122,7 +122,7 @@ func (w *world) startManager() {
 	}
 	w.core = must(Restore(w.graph, w.cfg, records))
 	w.load, w.loaded = pathsel.NewLoad(w.graph), 0
-	w.plans, w.later, w.asked, w.toStore, w.told = nil, nil, 0, nil, make([]int, w.graph.Switches())
+	w.plans, w.later, w.asked, w.toStore, w.reported = nil, nil, 0, nil, make([]int, w.graph.Switches())
 	for _, m := range w.members {
 		m.watching = false
 	}
@@ -186,11 +186,11 @@ func (w *world) step(batch ...Input) {
 	w.toStore = append(w.toStore, w.out.Persist...)
 	w.loaded += len(w.out.Loads) - len(w.out.Unloads)
 	for _, u := range w.out.Slots {
-		w.told[w.graph.SwitchIndex(u.Switch)] = u.Slots
+		w.reported[w.graph.SwitchIndex(u.Switch)] = u.Slots
 	}
 	for i := range w.core.fleet {
-		if d := &w.core.fleet[i]; d.used != w.told[i] {
-			w.fail("switch %s: %d slots are reserved, the planner was told %d", d.name, d.used, w.told[i])
+		if d := &w.core.fleet[i]; d.used != w.reported[i] {
+			w.fail("switch %s: %d slots are reserved, the planner was reported %d", d.name, d.used, w.reported[i])
 		}
 	}
 	w.later = append(w.later, loadTask{
@@ -213,7 +213,7 @@ func (w *world) step(batch ...Input) {
 	for _, r := range w.out.Replies {
 		w.replies[r.Req] = r
 	}
-	w.tellMembers()
+	w.notifyMembers()
 }
 
 // count has the planner count what comes before the next plan.
@@ -261,7 +261,7 @@ func (w *world) send(n topology.NodeID, in agent.Input) {
 	}
 }
 
-func (w *world) tellMembers() {
+func (w *world) notifyMembers() {
 	for _, o := range w.out.Offers {
 		m := w.members[[2]uint32{o.Group, o.Rank}]
 		if m == nil || !m.watching || m.stream != o.Stream {

@@ -32,7 +32,7 @@ const slack = 25
 // beat returns the time between two heartbeats that a node sends.
 func (s *Settings) beat() time.Duration { return s.Heartbeat / time.Duration(s.Ks+s.Kr) }
 
-// list returns the message that tells a neighbour who watches the core.
+// list returns the message that informs a neighbour who watches the core.
 func (b *beats) list() *Message {
 	return &Message{Type: gossip.Watchers, Watchers: slices.Concat(b.watchers, b.deputies)}
 }
@@ -200,7 +200,7 @@ func (c *Core) fingerprint() uint64 {
 	return digest
 }
 
-// quarters is how many heartbeats to a neighbour tell it the whole digest.
+// quarters is how many heartbeats to a neighbour report it the whole digest.
 const quarters = 4
 
 // quarter returns the part of a digest that the heartbeat of a number carries.

@@ -319,7 +319,7 @@ func (w *cluster) check(p *participant, out *Output) {
 	for _, n := range out.Notices {
 		switch life := p.dir.Key(n.Node).Life(n.Version.Incarnation); {
 		case n.Kind == Join && (n.Life != life || p.lives[n.Node] != 0), n.Kind == Leave && n.Life != p.lives[n.Node]:
-			w.t.Fatalf("%s is told %+v of the life %x", p.name, n, p.lives[n.Node])
+			w.t.Fatalf("%s is notified %+v of the life %x", p.name, n, p.lives[n.Node])
 		case n.Kind == Join:
 			p.lives[n.Node] = n.Life
 		case n.Kind == Leave:

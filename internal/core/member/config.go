@@ -42,7 +42,7 @@ type Discovery struct {
 	Last  time.Duration // largest time between two requests
 }
 
-// Config is what a core is told once.
+// Config is what a core is notified once.
 type Config struct {
 	Settings
 	Self        gossip.ID

@@ -202,8 +202,8 @@ func (c *Core) schedule() {
 	c.deadline = at
 }
 
-// depart leaves in order: all neighbours are told, and the monitors at once. Who
-// is about to be a neighbour is told by a packet: where it dials or waits for a
+// depart leaves in order: all neighbours are notified, and the monitors at once. Who
+// is about to be a neighbour is reported by a packet: where it dials or waits for a
 // greeting it will find nobody, and would take that for a failure.
 func (c *Core) depart(exit gossip.Exit) {
 	m := &Message{Type: gossip.Update, Leaves: []Departure{{c.self, c.version, exit}}}
@@ -221,7 +221,7 @@ func (c *Core) depart(exit gossip.Exit) {
 			c.packet(i, m)
 		}
 	}
-	c.tellMonitors(m, c.self)
+	c.informMonitors(m, c.self)
 	c.stop()
 }
 
@@ -237,8 +237,8 @@ func (c *Core) stop() {
 	c.stopped, c.out.Stopped = true, true
 }
 
-// tellMonitors sends m to the high priority monitors, but not about themselves.
-func (c *Core) tellMonitors(m *Message, about Index) {
+// notifyMonitors sends m to the high priority monitors, but not about themselves.
+func (c *Core) informMonitors(m *Message, about Index) {
 	for _, i := range c.monitors {
 		if i != c.self && i != about && c.view.has(i) {
 			c.packet(i, m)

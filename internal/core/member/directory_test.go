@@ -99,7 +99,7 @@ func TestDirectoryForgetsText(t *testing.T) {
 	}
 }
 
-// TestLongestID: an ID may have all the bytes that its length can tell.
+// TestLongestID: an ID may have all the bytes that its length can report.
 func TestLongestID(t *testing.T) {
 	id := gossip.ID(strings.Repeat("n", gossip.MaxID-len("@10.0.0.1:1")) + "@10.0.0.1:1")
 	d := NewDirectory()

@@ -2,12 +2,12 @@
 // all nodes of a zone know who is there. It is pure. The protocol is that of
 // Tock, Mandler, Moreira and Jones, Design and Implementation of a Scalable
 // Membership Service for Supercomputer Resiliency-Aware Runtime (Euro-Par 2013);
-// docs/membership.md tells where this goes beyond it.
+// docs/membership.md reports where this goes beyond it.
 //
 // # What a core knows
 //
 //	view         who is there, at which version; ordered by place on the ring
-//	history      who was removed lately, at which version: it tells stale news
+//	history      who was removed lately, at which version: it reports stale news
 //	suspicions   of members of the view, fewer than are enough to remove them
 //	update       what is news to the neighbours, sent Tau after its first event
 //	links        the neighbours: Ks successors, Kr random ones, and who chose the core
@@ -64,7 +64,7 @@
 // answer (Nack), or suspects it. So one lost packet, or ten, harm nobody, and a
 // process that was killed is known to be dead after Confirm. Who was asked about
 // another and said nothing is doubted itself. A core whose accusations were refuted
-// lately takes more witnesses (health.witnesses). The monitors are told by the
+// lately takes more witnesses (health.witnesses). The monitors are reported by the
 // watchers, and by a deputy if nobody before it on the node's list answers:
 // Ks + Kr messages at most.
 //
@@ -77,7 +77,7 @@
 //
 // # Beyond the paper
 //
-//   - A new neighbour that holds somebody alive whom the core holds dead is told
+//   - A new neighbour that holds somebody alive whom the core holds dead is reported
 //     (Dispute), and asks that node. So one link joins two halves of a partition
 //     without a false Leave: all nodes of both raise their minor and are alive.
 //   - Four heartbeats carry the 64 bits of a digest of the view and of the
@@ -92,6 +92,6 @@
 //     ones do not bring back who was forgotten.
 //   - The nodes of a view ask their history together as often as one would alone.
 //   - A node of the core's own name at another address is probed. If it answers, a
-//     core that started within newcomer leaves (Namesake), any other tells.
+//     core that started within newcomer leaves (Namesake), any other reports.
 //   - A successor over a link that stands already is probed when it becomes one.
 package member

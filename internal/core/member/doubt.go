@@ -252,7 +252,7 @@ func (c *Core) probe(d *doubt) {
 
 // suspect reports a node that has not answered, to the monitors at once where
 // that is the core's to do. A core that decides alone does not: its neighbours are
-// told to find out themselves.
+// instructed to find out themselves.
 func (c *Core) suspect(d *doubt) {
 	if !c.view.has(d.node) {
 		return
@@ -273,7 +273,7 @@ func (c *Core) suspect(d *doubt) {
 	c.health.accuses(c.now, c.dir.Key(d.node), v)
 	c.processSuspicion(s)
 	if d.duty == watching || d.duty == standby && !d.covered {
-		c.tellMonitors(&Message{Type: gossip.Update, Suspicions: []Suspicion{s}}, d.node)
+		c.informMonitors(&Message{Type: gossip.Update, Suspicions: []Suspicion{s}}, d.node)
 	}
 	if c.view.has(d.node) && d.held(s.Version) {
 		c.remove(d.node, d.about, Suspected, gossip.Exit{})

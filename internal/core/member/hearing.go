@@ -301,7 +301,7 @@ func (c *Core) letGo(r relay) {
 	c.dir.Release(r.about)
 }
 
-// askOn repeats the probes on behalf of others, and tells who has asked where
+// askOn repeats the probes on behalf of others, and reports who has asked where
 // there was no answer.
 func (c *Core) askOn() {
 	c.relays = slices.DeleteFunc(c.relays, func(r relay) bool {

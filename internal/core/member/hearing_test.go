@@ -59,7 +59,7 @@ func TestSilenceTakesAWitness(t *testing.T) {
 }
 
 // TestAloneAccusesNobody: a core that nobody answers, or that is deaf, removes who
-// is silent from its own view in the end, but does not accuse it: neighbours are told
+// is silent from its own view in the end, but does not accuse it: neighbours are instructed
 // to find out themselves.
 func TestAloneAccusesNobody(t *testing.T) {
 	r, _ := quarrel(t, nil)
@@ -73,7 +73,7 @@ func TestAloneAccusesNobody(t *testing.T) {
 	}
 	r.pass(time.Second)
 	if !r.logged(fmt.Sprintf("link %d: dispute dead:b,1.1", neighbour)) {
-		t.Errorf("c is not told to find out: %q", r.log)
+		t.Errorf("c is not instructed to find out: %q", r.log)
 	}
 	for _, line := range r.take() {
 		if strings.Contains(line, "suspects:a,b") && !strings.HasPrefix(line, "link 1:") { // b itself may refute
@@ -225,7 +225,7 @@ func TestVoice(t *testing.T) {
 	if r.Has(r.index("b")) {
 		t.Fatal("not accused")
 	}
-	r.tell(Message{Alives: []Entry{r.entry("b", 1, 2)}})
+	r.inform(Message{Alives: []Entry{r.entry("b", 1, 2)}})
 	r.unasked, r.hung = true, true
 	accuse := func(minor uint32) (witnesses int) {
 		r.now, r.Core.out = r.at, &r.out
@@ -240,7 +240,7 @@ func TestVoice(t *testing.T) {
 		if r.Has(r.index("b")) {
 			t.Fatal("not accused")
 		}
-		r.tell(Message{Alives: []Entry{r.entry("b", 1, minor)}})
+		r.inform(Message{Alives: []Entry{r.entry("b", 1, minor)}})
 		return witnesses
 	}
 	for minor, want := range []int{2, 3, 4, 4, 4, 4, 4} {

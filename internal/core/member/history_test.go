@@ -53,7 +53,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// historian has a test tell which history it was that failed.
+// historian has a test report which history it was that failed.
 type historian struct {
 	*testing.T
 	seed uint64

@@ -31,7 +31,7 @@ type link struct {
 	sent, seen   uint32 // the last heartbeats' sequence numbers
 
 	ours    uint64 // the state that the peer's was compared with last
-	differs bool   // a heartbeat since has told of another
+	differs bool   // a heartbeat since has reported another
 	agreed  uint8  // heartbeats after that that have not
 
 	duty    duty
@@ -285,7 +285,7 @@ func (c *Core) release(l *link) {
 	}
 }
 
-// part ends the links to who leaves the view. Who is suspected is told, so that
+// part ends the links to who leaves the view. Who is suspected is reported, so that
 // it can refute.
 func (c *Core) part(i Index, v Version, why Cause) {
 	for l := c.linkTo(i); l != nil; l = c.linkTo(i) {
@@ -308,7 +308,7 @@ func (c *Core) reborn(i Index, incarnation uint64) {
 	c.topology.want(c, true)
 }
 
-// drop closes a link on purpose: a neighbour that is not told would doubt the
+// drop closes a link on purpose: a neighbour that is not reported would doubt the
 // core. The link may stand at the other end before it does here.
 func (c *Core) drop(l *link) {
 	if l.state == standing || l.state == greeting {

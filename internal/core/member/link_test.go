@@ -126,9 +126,9 @@ func TestSuccessorOverStandingLinkIsLookedAfter(t *testing.T) {
 	}
 }
 
-// TestMonitorsAreToldAtOnce (12): all of them, by datagram, by who watches; who
+// TestMonitorsAreReportedAtOnce (12): all of them, by datagram, by who watches; who
 // only stands by leaves it to those before it.
-func TestMonitorsAreToldAtOnce(t *testing.T) {
+func TestMonitorsAreReportedAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		what    string
 		list    []string // what b says of its watchers
@@ -159,8 +159,8 @@ func TestMonitorsAreToldAtOnce(t *testing.T) {
 			r.pass(r.cfg.Grace)
 		}
 		for _, name := range []string{"m", "n"} {
-			if told := r.logged("to " + name + ": update suspects:a,b,1.1"); told != c.want {
-				t.Errorf("%s: %s is told: %v, want %v", c.what, name, told, c.want)
+			if reported := r.logged("to " + name + ": update suspects:a,b,1.1"); reported != c.want {
+				t.Errorf("%s: %s is notified: %v, want %v", c.what, name, reported, c.want)
 			}
 		}
 		if r.Has(r.index("b")) {
@@ -199,17 +199,17 @@ func TestLeaveGoesToWhoDials(t *testing.T) {
 		if dials {
 			r.pass(r.cfg.Tau)
 		}
-		told := r.predecessors()
+		reported := r.predecessors()
 		for i := range r.links {
-			told = append(told, r.links[i].peer)
+			reported = append(reported, r.links[i].peer)
 		}
-		if got := len(r.links) > 0; len(told) == 0 || got != dials {
-			t.Fatalf("links %v, told %v", r.links, told)
+		if got := len(r.links) > 0; len(reported) == 0 || got != dials {
+			t.Fatalf("links %v, reported %v", r.links, reported)
 		}
 		r.take()
 		r.step(Input{Kind: Depart})
 		log := r.take()
-		for _, i := range told {
+		for _, i := range reported {
 			if want := fmt.Sprintf("to %s: update left:a,5.1,-", r.name(i)); !slices.Contains(log, want) {
 				t.Errorf("%q is missing of %q", want, log)
 			}
@@ -222,7 +222,7 @@ func TestLeaveGoesToWhoDials(t *testing.T) {
 func TestNewNeighbourGetsAllThenDifferences(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Theta, c.Ks = 2, 2 })
 	r.join("b", "c", "d", "e")
-	r.tell(Message{Suspicions: []Suspicion{suspicion(r, "c", "e", ver(1, 1))}})
+	r.inform(Message{Suspicions: []Suspicion{suspicion(r, "c", "e", ver(1, 1))}})
 	r.pass(r.cfg.Tau - time.Millisecond)
 	r.take()
 	r.accept("b", gossip.Ring)
@@ -263,7 +263,7 @@ func TestUpdateGoesTauAfterItsFirstEvent(t *testing.T) {
 	if r.logged("update") {
 		t.Errorf("sent again: %q", r.log)
 	}
-	r.tell(Message{Alives: []Entry{r.entry("d", 1, 2)}})
+	r.inform(Message{Alives: []Entry{r.entry("d", 1, 2)}})
 	r.pass(r.cfg.Tau)
 	if !slices.Contains(r.log, "link 3: update alive:d,1.2") {
 		t.Errorf("news of the same node are not sent: %q", r.log)
@@ -287,7 +287,7 @@ func TestDisputeEndsWithTheTruth(t *testing.T) {
 	if !r.Has(r.index("c")) || r.Has(r.index("d")) {
 		t.Errorf("c, which answers, in the view: %v; d, which does not: %v", r.Has(r.index("c")), r.Has(r.index("d")))
 	}
-	r.tell(Message{Leaves: []Departure{{Node: r.index("c"), Version: ver(1, 3)}}})
+	r.inform(Message{Leaves: []Departure{{Node: r.index("c"), Version: ver(1, 3)}}})
 	r.take()
 	r.frame(l, Message{Type: gossip.Base, Alives: []Entry{r.entry("b", 1, 1), r.entry("c", 1, 2)}})
 	if !slices.Contains(r.log, "link 1: dispute dead:c,1.3") {
@@ -327,7 +327,7 @@ func (r *rig) beat(l *link, f uint64) {
 	r.step(Input{Kind: Beat, Pulse: gossip.Pulse{Tag: l.tag, Sequence: n, Turns: 4, View: quarter(f, n)}})
 }
 
-// TestViewsThatDifferAreExchanged: at the second heartbeat that tells of another
+// TestViewsThatDifferAreExchanged: at the second heartbeat that reports another
 // view, while ours does not change nor four in a row agree, and no sooner.
 func TestViewsThatDifferAreExchanged(t *testing.T) {
 	r := newRig(t, nil)
@@ -385,7 +385,7 @@ func TestViewsWhoseDigestsCollide(t *testing.T) {
 		minor[uint16(digest(n))] = n
 	}
 	r.accept("b", 0)
-	r.tell(Message{Alives: []Entry{r.entry("c", 1, minor[uint16(digest(n))])}})
+	r.inform(Message{Alives: []Entry{r.entry("c", 1, minor[uint16(digest(n))])}})
 	other := r.Digest() ^ digest(minor[uint16(digest(n))]) ^ digest(n)
 	if uint16(other) != uint16(r.Digest()) || other == r.Digest() {
 		t.Fatalf("digests %x and %x do not collide", r.Digest(), other)
@@ -407,7 +407,7 @@ func TestSuspicionsThatDifferAreExchanged(t *testing.T) {
 	r.join("b", "c", "d")
 	r.accept("b", 0)
 	same := r.fingerprint()
-	r.tell(Message{Suspicions: []Suspicion{suspicion(r, "c", "d", ver(1, 1))}})
+	r.inform(Message{Suspicions: []Suspicion{suspicion(r, "c", "d", ver(1, 1))}})
 	r.take()
 	for range 2 {
 		r.beat(&r.links[0], same)
@@ -427,7 +427,7 @@ func TestDisputeOfTheSuspected(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Theta, c.Ks = 3, 3 })
 		l := r.accept("b", gossip.Ring)
 		r.join("c", "d", "e", "f")
-		r.tell(Message{Suspicions: []Suspicion{{r.key, r.index("d"), ver(1, 1)}}})
+		r.inform(Message{Suspicions: []Suspicion{{r.key, r.index("d"), ver(1, 1)}}})
 		if dead {
 			r.silence("d")
 		}
@@ -458,7 +458,7 @@ func TestOldAnswerDoesNotEndADispute(t *testing.T) {
 	}
 }
 
-// TestDisputeOfTheDoubted (9): who is about to be given up when a neighbour tells
+// TestDisputeOfTheDoubted (9): who is about to be given up when a neighbour reports
 // that it holds it for dead is asked about that at once, and has time to answer.
 func TestDisputeOfTheDoubted(t *testing.T) {
 	r := newRig(t, nil)
@@ -535,7 +535,7 @@ func TestSlowCoreGivesTime(t *testing.T) {
 	}
 	r.pass(2 * time.Second)
 	r.join("b")
-	r.tell(Message{Alives: []Entry{r.entry("b", 1, 2)}})
+	r.inform(Message{Alives: []Entry{r.entry("b", 1, 2)}})
 	l := r.accept("b", 0)
 	r.step(Input{Kind: Failed, Link: l})
 	if d := r.doubted(r.index("b")); d == nil || d.end.Sub(r.at) > 2*r.cfg.Confirm {
@@ -543,7 +543,7 @@ func TestSlowCoreGivesTime(t *testing.T) {
 	}
 }
 
-// TestDeputiesKnowWhoWatches (12): a deputy is told when one before it is no
+// TestDeputiesKnowWhoWatches (12): a deputy is informed when one before it is no
 // neighbour any more, since it may live on, answer probes, and report nothing.
 func TestDeputiesKnowWhoWatches(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Kr = 1 })
@@ -556,7 +556,7 @@ func TestDeputiesKnowWhoWatches(t *testing.T) {
 	r.frame(watcher.number, Message{Type: gossip.Goodbye})
 	r.pass(time.Second)
 	if !r.logged(fmt.Sprintf("link %d: watchers", deputy)) {
-		t.Errorf("it is not told: %q", r.log)
+		t.Errorf("it is not reported: %q", r.log)
 	}
 }
 

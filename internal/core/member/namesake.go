@@ -10,10 +10,10 @@ import (
 // namesakes are other nodes of the core's name, at other addresses. One that does
 // not answer is an earlier life of the core, or nobody's, and is found dead. One
 // that answers is a mistake in somebody's configuration: a core that started
-// lately gives way to it, any other tells.
+// lately gives way to it, any other reports.
 type namesakes struct {
-	answers Index       // one that has just answered; Nobody if none has
-	told    gossip.Life // the one that was told of last
+	answers  Index       // one that has just answered; Nobody if none has
+	reported gossip.Life // the one that was notified of last
 }
 
 // newcomer is for how long after its start a core gives way.
@@ -26,15 +26,15 @@ func (c *Core) namesake(i Index) bool {
 	return i != c.self && bytes.HasPrefix(c.dir.raw(i), name)
 }
 
-// giveWay tells of a namesake that has answered, and leaves where the core is
+// giveWay reports a namesake that has answered, and leaves where the core is
 // the one that came later.
 func (c *Core) giveWay() {
 	i := c.namesakes.answers
 	c.namesakes.answers = Nobody
-	if i == Nobody || !c.view.has(i) || c.namesakes.told == c.Life(i) {
+	if i == Nobody || !c.view.has(i) || c.namesakes.reported == c.Life(i) {
 		return
 	}
-	c.namesakes.told = c.Life(i)
+	c.namesakes.reported = c.Life(i)
 	c.notice(Notice{Kind: Namesake, Node: i, Version: c.Version(i), Life: c.Life(i)})
 	if c.now.Sub(c.started) < newcomer {
 		c.depart(gossip.Exit{})

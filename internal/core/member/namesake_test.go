@@ -7,7 +7,7 @@ import (
 )
 
 // TestNamesake: a core that meets another of its name that answers leaves if it
-// has just started, and tells otherwise, once. It is not told of one that does not
+// has just started, and reports otherwise, once. It is not notified of one that does not
 // answer: that is an earlier life of its own.
 func TestNamesake(t *testing.T) {
 	for _, c := range []struct {
@@ -29,11 +29,11 @@ func TestNamesake(t *testing.T) {
 		r.mute[other] = c.dead
 		r.take()
 		for range 3 {
-			r.tell(Message{Alives: []Entry{{other, ver(2, 1)}}})
+			r.inform(Message{Alives: []Entry{{other, ver(2, 1)}}})
 		}
-		told := r.count("namesake a 2.1")
-		if (told == 1) != c.notices || r.Stopped() != c.left {
-			t.Errorf("%s: told %d times, left %v: %q", c.what, told, r.Stopped(), r.log)
+		reported := r.count("namesake a 2.1")
+		if (reported == 1) != c.notices || r.Stopped() != c.left {
+			t.Errorf("%s: reported %d times, left %v: %q", c.what, reported, r.Stopped(), r.log)
 		}
 		if r.pass(2 * r.cfg.Grace); c.dead && (r.Has(other) || r.Stopped()) {
 			t.Errorf("%s: the earlier life is in the view", c.what)

@@ -169,7 +169,7 @@ func TestProcessingAgainstOracle(t *testing.T) {
 				o.suspicion(reporter, p, v)
 			}
 			r.take()
-			r.tell(m)
+			r.inform(m)
 			var notices []string
 			for _, line := range r.take() {
 				if strings.HasPrefix(line, "join ") || strings.HasPrefix(line, "leave ") {

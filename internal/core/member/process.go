@@ -42,7 +42,7 @@ func (c *Core) freshSuspicion(s Suspicion) {
 	c.fresh.suspicions = append(c.fresh.suspicions, s)
 }
 
-// apply takes what a message tells. Leaves come first and suspicions last: so an
+// apply takes what a message reports. Leaves come first and suspicions last: so an
 // alive that refutes a suspicion is known before it, and a node that came back
 // after it left is not taken out again.
 func (c *Core) apply(m *Message) {
@@ -219,7 +219,7 @@ func (c *Core) claimed(v Version) {
 }
 
 // refute raises the core's own minor above v, which others hold it for dead at,
-// and tells it. What is older was refuted before.
+// and reports it. What is older was refuted before.
 func (c *Core) refute(v Version) {
 	if v.Incarnation == c.version.Incarnation && !v.Before(c.version) {
 		c.raise(v.Minor + 1)

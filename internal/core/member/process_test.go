@@ -21,16 +21,16 @@ func TestVersionIsItsOwners(t *testing.T) {
 	if v := r.Self().Version; v != (ver(5, 1)) {
 		t.Fatalf("it begins at %v, want 5.1", v)
 	}
-	r.tell(Message{Alives: []Entry{r.entry("a", 4, 9), r.entry("a", 5, 1)}})
+	r.inform(Message{Alives: []Entry{r.entry("a", 4, 9), r.entry("a", 5, 1)}})
 	if v := r.Self().Version; v != (ver(5, 1)) {
 		t.Errorf("old news make it %v", v)
 	}
-	r.tell(Message{Alives: []Entry{r.entry("a", 5, 7)}})
+	r.inform(Message{Alives: []Entry{r.entry("a", 5, 7)}})
 	if v := r.Self().Version; v != (ver(5, 8)) {
 		t.Errorf("a version above its own makes it %v, want 5.8: above what others hold", v)
 	}
 	r.take()
-	r.tell(Message{Alives: []Entry{r.entry("a", 6, 1)}})
+	r.inform(Message{Alives: []Entry{r.entry("a", 6, 1)}})
 	r.want("a later start of the same node", "superseded by 6.1", "stopped")
 	r = newRig(t, nil)
 	r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Probe, Target: idOf("z").Key(), From: r.entry("b", 1, 1), About: Entry{Nobody, ver(6, 1)}}})
@@ -38,7 +38,7 @@ func TestVersionIsItsOwners(t *testing.T) {
 	r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Probe, Target: r.key, From: r.entry("b", 1, 1), About: Entry{Nobody, ver(6, 1)}}})
 	r.want("a probe by who holds a later start dead", "superseded by 6.1", "stopped")
 	r = newRig(t, nil)
-	r.tell(Message{Suspicions: []Suspicion{suspicion(r, "c", "a", ver(5, gossip.MaxMinor))}})
+	r.inform(Message{Suspicions: []Suspicion{suspicion(r, "c", "a", ver(5, gossip.MaxMinor))}})
 	r.want("a suspicion that no minor is above", "superseded by 5.1", "stopped")
 }
 
@@ -48,11 +48,11 @@ func TestAliveOutOfView(t *testing.T) {
 	r := newRig(t, nil)
 	r.join("b")
 	r.want("a new node", "join b 1.1")
-	r.tell(Message{Leaves: []Departure{{Node: r.index("b"), Version: ver(1, 1)}}})
+	r.inform(Message{Leaves: []Departure{{Node: r.index("b"), Version: ver(1, 1)}}})
 	r.want("it leaves", "leave b 1.1 departed")
 	r.join("b")
 	r.want("a stale alive")
-	r.tell(Message{Alives: []Entry{r.entry("b", 1, 2)}})
+	r.inform(Message{Alives: []Entry{r.entry("b", 1, 2)}})
 	r.want("a newer one", "join b 1.2")
 	if n := len(r.History(nil)); n != 0 {
 		t.Errorf("it is in the history, too: %d entries", n)
@@ -64,12 +64,12 @@ func TestAliveOutOfView(t *testing.T) {
 func TestNewerAlivePrunesOlderSuspicions(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Theta, c.Ks = 3, 3 })
 	r.join("b", "c", "d", "e", "f")
-	r.tell(Message{Suspicions: []Suspicion{suspicion(r, "c", "b", ver(1, 1)), suspicion(r, "d", "b", ver(1, 2))}})
-	r.tell(Message{Alives: []Entry{r.entry("b", 1, 2)}})
+	r.inform(Message{Suspicions: []Suspicion{suspicion(r, "c", "b", ver(1, 1)), suspicion(r, "d", "b", ver(1, 2))}})
+	r.inform(Message{Alives: []Entry{r.entry("b", 1, 2)}})
 	if s := r.Suspicions(); len(s) != 1 || s[0].Reporter != idOf("d").Key() {
 		t.Fatalf("left: %+v, want that of d", s)
 	}
-	r.tell(Message{Alives: []Entry{r.entry("b", 1, 3)}})
+	r.inform(Message{Alives: []Entry{r.entry("b", 1, 3)}})
 	if s := r.Suspicions(); len(s) != 0 {
 		t.Errorf("left: %+v, want none", s)
 	}
@@ -80,11 +80,11 @@ func TestNewIncarnationLeavesThenJoins(t *testing.T) {
 	r := newRig(t, nil)
 	r.join("b")
 	r.take()
-	r.tell(Message{Alives: []Entry{r.entry("b", 1, 2)}})
+	r.inform(Message{Alives: []Entry{r.entry("b", 1, 2)}})
 	r.want("a new minor")
-	r.tell(Message{Alives: []Entry{r.entry("b", 2, 1)}})
+	r.inform(Message{Alives: []Entry{r.entry("b", 2, 1)}})
 	r.want("a new incarnation", "leave b 1.2 restarted", "join b 2.1")
-	r.tell(Message{Alives: []Entry{r.entry("b", 1, 9)}})
+	r.inform(Message{Alives: []Entry{r.entry("b", 1, 9)}})
 	r.want("the old one again")
 }
 
@@ -92,13 +92,13 @@ func TestNewIncarnationLeavesThenJoins(t *testing.T) {
 func TestLeaveInView(t *testing.T) {
 	r := newRig(t, nil)
 	r.join("c")
-	r.tell(Message{Alives: []Entry{r.entry("b", 1, 4)}})
+	r.inform(Message{Alives: []Entry{r.entry("b", 1, 4)}})
 	r.take()
-	r.tell(Message{Leaves: []Departure{{Node: r.index("b"), Version: ver(1, 3)}}})
+	r.inform(Message{Leaves: []Departure{{Node: r.index("b"), Version: ver(1, 3)}}})
 	r.want("an older leave")
-	r.tell(Message{Leaves: []Departure{{r.index("b"), ver(1, 4), gossip.Exit{Given: true, Code: 9}}}})
+	r.inform(Message{Leaves: []Departure{{r.index("b"), ver(1, 4), gossip.Exit{Given: true, Code: 9}}}})
 	r.want("the leave", "leave b 1.4 departed with 9")
-	r.tell(Message{Leaves: []Departure{{Node: r.index("c"), Version: ver(1, 8)}}})
+	r.inform(Message{Leaves: []Departure{{Node: r.index("c"), Version: ver(1, 8)}}})
 	r.want("a newer leave", "leave c 1.8 departed")
 }
 
@@ -108,10 +108,12 @@ func TestLeaveOutOfViewGivesNoNotice(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("c", gossip.Ring)
 	r.join("b")
-	r.tell(Message{Leaves: []Departure{{Node: r.index("b"), Version: ver(1, 1)}}})
+	r.inform(Message{Leaves: []Departure{{Node: r.index("b"), Version: ver(1, 1)}}})
 	r.pass(time.Second)
 	r.take()
-	leave := func(name string, v Version) { r.tell(Message{Leaves: []Departure{{Node: r.index(name), Version: v}}}) }
+	leave := func(name string, v Version) {
+		r.inform(Message{Leaves: []Departure{{Node: r.index(name), Version: v}}})
+	}
 	leave("b", ver(1, 1))
 	leave("d", ver(1, 1))
 	r.pass(time.Second)
@@ -126,38 +128,38 @@ func TestLeaveOutOfViewGivesNoNotice(t *testing.T) {
 	if !r.logged("update left:b,1.5") {
 		t.Errorf("not passed on: %q", r.take())
 	}
-	r.tell(Message{Alives: []Entry{r.entry("b", 1, 4)}})
+	r.inform(Message{Alives: []Entry{r.entry("b", 1, 4)}})
 	if r.Has(r.index("b")) {
 		t.Error("an alive older than the history's version joins")
 	}
 }
 
-// TestSuspicionOfMyselfIsRefuted (9): the minor rises, and is told; a suspicion
+// TestSuspicionOfMyselfIsRefuted (9): the minor rises, and is reported; a suspicion
 // that was refuted before changes nothing.
 func TestSuspicionOfMyselfIsRefuted(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("c", gossip.Ring)
 	r.pass(time.Second)
 	r.take()
-	r.tell(Message{Suspicions: []Suspicion{suspicion(r, "c", "a", ver(5, 1))}})
-	r.tell(Message{Suspicions: []Suspicion{suspicion(r, "d", "a", ver(5, 1))}})
+	r.inform(Message{Suspicions: []Suspicion{suspicion(r, "c", "a", ver(5, 1))}})
+	r.inform(Message{Suspicions: []Suspicion{suspicion(r, "d", "a", ver(5, 1))}})
 	if v := r.Self().Version; v != (ver(5, 2)) {
 		t.Fatalf("its version is %v, want 5.2", v)
 	}
 	r.pass(r.cfg.Tau)
 	if !r.logged("update alive:a,5.2") {
-		t.Errorf("not told: %q", r.log)
+		t.Errorf("not reported: %q", r.log)
 	}
 }
 
 // TestSuspicionBelowTheViewIsDiscarded (9).
 func TestSuspicionBelowTheViewIsDiscarded(t *testing.T) {
 	r := newRig(t, nil)
-	r.tell(Message{Alives: []Entry{r.entry("b", 1, 4), r.entry("c", 1, 1)}})
+	r.inform(Message{Alives: []Entry{r.entry("b", 1, 4), r.entry("c", 1, 1)}})
 	r.take()
-	r.tell(Message{Suspicions: []Suspicion{suspicion(r, "c", "b", ver(1, 3)), suspicion(r, "c", "d", ver(1, 3))}})
+	r.inform(Message{Suspicions: []Suspicion{suspicion(r, "c", "b", ver(1, 3)), suspicion(r, "c", "d", ver(1, 3))}})
 	r.want("an older version, and an unknown node")
-	r.tell(Message{Suspicions: []Suspicion{suspicion(r, "c", "b", ver(1, 4))}})
+	r.inform(Message{Suspicions: []Suspicion{suspicion(r, "c", "b", ver(1, 4))}})
 	r.want("the view's version", "leave b 1.4 suspected")
 }
 
@@ -168,13 +170,13 @@ func TestThreshold(t *testing.T) {
 	r.join("b", "c", "d", "e", "f", "g")
 	r.take()
 	for _, reporter := range []string{"c", "c", "d"} {
-		r.tell(Message{Suspicions: []Suspicion{suspicion(r, reporter, "b", ver(1, 1))}})
+		r.inform(Message{Suspicions: []Suspicion{suspicion(r, reporter, "b", ver(1, 1))}})
 	}
-	r.tell(Message{Suspicions: []Suspicion{suspicion(r, "c", "b", ver(1, 2))}})
+	r.inform(Message{Suspicions: []Suspicion{suspicion(r, "c", "b", ver(1, 2))}})
 	if !r.Has(r.index("b")) || len(r.Suspicions()) != 2 {
 		t.Fatalf("after two reporters: in view %v, suspicions %+v", r.Has(r.index("b")), r.Suspicions())
 	}
-	r.tell(Message{Suspicions: []Suspicion{suspicion(r, "e", "b", ver(1, 1))}})
+	r.inform(Message{Suspicions: []Suspicion{suspicion(r, "e", "b", ver(1, 1))}})
 	if r.Has(r.index("b")) || r.Version(r.index("b")) != (ver(1, 2)) {
 		t.Errorf("after three: in view %v, version %v, want removed at 1.2", r.Has(r.index("b")), r.Version(r.index("b")))
 	}
@@ -201,7 +203,7 @@ func TestThresholdInSmallViews(t *testing.T) {
 			if s == "b" {
 				reporter = "c"
 			}
-			r.tell(Message{Suspicions: []Suspicion{suspicion(r, reporter, s, ver(1, 1))}})
+			r.inform(Message{Suspicions: []Suspicion{suspicion(r, reporter, s, ver(1, 1))}})
 		}
 		for _, o := range c.others {
 			dead := false
@@ -221,7 +223,7 @@ func TestLeavesBeforeAlivesBeforeSuspicions(t *testing.T) {
 	r := newRig(t, nil)
 	r.join("b", "c", "d")
 	r.take()
-	r.tell(Message{
+	r.inform(Message{
 		Suspicions: []Suspicion{suspicion(r, "d", "b", ver(1, 1))},
 		Alives:     []Entry{r.entry("b", 1, 2), r.entry("c", 1, 2)},
 		Leaves:     []Departure{{Node: r.index("c"), Version: ver(1, 1)}},
@@ -240,7 +242,7 @@ func TestUpdateDoesNotReviveWhoLeft(t *testing.T) {
 	r.pass(time.Second)
 	r.take()
 	r.join("b")
-	r.tell(Message{Leaves: []Departure{{Node: r.index("b"), Version: ver(1, 1)}}})
+	r.inform(Message{Leaves: []Departure{{Node: r.index("b"), Version: ver(1, 1)}}})
 	r.pass(r.cfg.Tau)
 	if !r.logged("update left:b,1.1,-") || r.logged("alive:b") {
 		t.Errorf("sent: %q", r.log)
@@ -251,7 +253,7 @@ func TestUpdateDoesNotReviveWhoLeft(t *testing.T) {
 func TestHistoryIsPrunedByAgeOnceLarge(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.History, c.Remember = 2, time.Minute })
 	r.join("b", "c", "d", "e", "f")
-	gone := func(name string) { r.tell(Message{Leaves: []Departure{{Node: r.index(name), Version: ver(1, 1)}}}) }
+	gone := func(name string) { r.inform(Message{Leaves: []Departure{{Node: r.index(name), Version: ver(1, 1)}}}) }
 	gone("b")
 	gone("c")
 	r.pass(2 * time.Minute)
@@ -269,24 +271,24 @@ func TestHistoryIsPrunedByAgeOnceLarge(t *testing.T) {
 	}
 }
 
-// TestDeathsTellRebootsAndAreNotTold (server collectives, 42): a changed counter
+// TestDeathsReportRebootsAndAreNotReported (server collectives, 42): a changed counter
 // means a reboot, also of who was forgotten meanwhile.
-func TestDeathsTellRebootsAndAreNotTold(t *testing.T) {
+func TestDeathsReportRebootsAndAreNotReported(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.History, c.Remember = 0, 0 })
 	b := r.index("b")
 	seen := map[uint32]bool{}
 	for i := range uint32(3) {
-		r.tell(Message{Alives: []Entry{r.entry("b", 1+uint64(i), 1)}})
+		r.inform(Message{Alives: []Entry{r.entry("b", 1+uint64(i), 1)}})
 		if seen[r.Deaths(b)] {
 			t.Fatalf("counter %d again after reboot %d", r.Deaths(b), i)
 		}
 		seen[r.Deaths(b)] = true
 	}
-	r.tell(Message{Leaves: []Departure{{Node: b, Version: ver(9, 1)}}})
+	r.inform(Message{Leaves: []Departure{{Node: b, Version: ver(9, 1)}}})
 	r.pass(time.Second)
 	r.join("c")
-	r.tell(Message{Leaves: []Departure{{Node: r.index("c"), Version: ver(9, 1)}}}) // b is pruned
-	r.tell(Message{Alives: []Entry{r.entry("b", 10, 1)}})
+	r.inform(Message{Leaves: []Departure{{Node: r.index("c"), Version: ver(9, 1)}}}) // b is pruned
+	r.inform(Message{Alives: []Entry{r.entry("b", 10, 1)}})
 	if seen[r.Deaths(b)] {
 		t.Errorf("counter %d again after it was forgotten", r.Deaths(b))
 	}

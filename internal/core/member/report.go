@@ -44,7 +44,7 @@ func (c *Core) Life(i Index) gossip.Life { return c.view.life(c.dir, i) }
 func (c *Core) FindLife(life gossip.Life) (Index, bool) { return c.view.findLife(c.dir, life) }
 
 // Deaths returns how often a node went from alive to dead in this core's view,
-// a new incarnation included. It is not told to others. Whoever finds it changed
+// a new incarnation included. It is not reported to others. Whoever finds it changed
 // knows that the node was away or has restarted. Nodes that are met for the first
 // time begin above all that were forgotten with the history.
 func (c *Core) Deaths(i Index) uint32 {

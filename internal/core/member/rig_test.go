@@ -187,8 +187,8 @@ func (r *rig) pass(d time.Duration) {
 	r.at = end
 }
 
-// tell gives the core an update, as if on a link that is not there.
-func (r *rig) tell(m Message) {
+// report gives the core an update, as if on a link that is not there.
+func (r *rig) inform(m Message) {
 	r.out.Reset()
 	r.now, r.Core.out = r.at, &r.out
 	r.apply(&m)
@@ -201,7 +201,7 @@ func (r *rig) join(names ...string) {
 	for _, n := range names {
 		m.Alives = append(m.Alives, r.entry(n, 1, 1))
 	}
-	r.tell(m)
+	r.inform(m)
 }
 
 // accept has a node connect, and returns the link, which stands. What came of it

@@ -54,10 +54,10 @@ func TestDiscoveryRequestRaisesMinorFirst(t *testing.T) {
 	r.want("with the flag", "to b: probe", "to b: discovery-reply from a 5.1 boot alive:a,5.1", "join b 1.1")
 	ask(false, r.entry("c", 1, 1))
 	r.want("without", "to c: probe", "to c: discovery-reply from a 5.2 alive:a,5.2 alive:b,1.1", "join c 1.1")
-	r.tell(Message{Leaves: []Departure{{Node: r.index("c"), Version: ver(1, 1)}}})
+	r.inform(Message{Leaves: []Departure{{Node: r.index("c"), Version: ver(1, 1)}}})
 	r.take()
 	ask(true, r.entry("c", 1, 1))
-	r.want("of who is dead: it is told so", "to c: probe", "to c: discovery-reply from a 5.2 boot left:c,1.1,- alive:a,5.2 alive:b,1.1", "join c 1.2")
+	r.want("of who is dead: it is reported so", "to c: probe", "to c: discovery-reply from a 5.2 boot left:c,1.1,- alive:a,5.2 alive:b,1.1", "join c 1.2")
 }
 
 // TestDiscoveryReplyRaisesMinorFirst (4, trap): once for all pieces of a reply
@@ -104,7 +104,7 @@ func TestDiscoveryRateFalls(t *testing.T) {
 		t.Errorf("after an hour %d in ten minutes, want 1 to %d", hour, most)
 	}
 	r.join("c")
-	r.tell(Message{Leaves: []Departure{{Node: r.index("c"), Version: ver(1, 1)}}})
+	r.inform(Message{Leaves: []Departure{{Node: r.index("c"), Version: ver(1, 1)}}})
 	if n := count(time.Second); n < 3 || !r.logged("to c: discovery-request from a 5.1") {
 		t.Errorf("%d requests in the second after a loss, %q", n, r.log)
 	}
@@ -242,7 +242,7 @@ func TestForgottenNodeIsNotRevived(t *testing.T) {
 	r.join("b", "c")
 	for _, n := range []string{"b", "c"} {
 		r.pass(time.Second)
-		r.tell(Message{Leaves: []Departure{{Node: r.index(n), Version: ver(1, 1)}}})
+		r.inform(Message{Leaves: []Departure{{Node: r.index(n), Version: ver(1, 1)}}})
 	}
 	b := r.index("b")
 	if r.view.nodes[b].state != unknown {

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
-// stealth is the time after a start in which a node reads what is told and tells
+// stealth is the time after a start in which a node reads what is reported and reports
 // nothing, so that others find its former life dead before they meet the new
 // one.
 type stealth struct {

@@ -16,9 +16,9 @@ import (
 // answer probes unless they are silent.
 //
 //	node theta=2 ks=2 bootstrap=b,c    a core; kr=, stealth= likewise
-//	tell left:b,1.1 alive:c,1.1 suspects:d,c,1.1
+//	report left:b,1.1 alive:c,1.1 suspects:d,c,1.1
 //	accept b need=1                    b has connected and said Hello
-//	frame 1 TYPE tell's words          of a link: base, dispute, needs=1, watchers:a,c, goodbye, welcome:b,1.1
+//	frame 1 TYPE words of report      of a link: base, dispute, needs=1, watchers:a,c, goodbye, welcome:b,1.1
 //	connected 2; fail 2                what became of a dial, or of a link
 //	silent b                           answers no probes any more
 //	monitors m n
@@ -85,8 +85,8 @@ func command(t *testing.T, r *rig, words []string) {
 		return Link(n)
 	}
 	switch words[0] {
-	case "tell":
-		r.tell(parse(t, r, words[1:]))
+	case "report":
+		r.inform(parse(t, r, words[1:]))
 	case "accept":
 		r.accept(words[1], parse(t, r, words[2:]).Need)
 	case "frame":
@@ -192,14 +192,14 @@ func transitions(t *testing.T) string {
 			r := newRig(t, func(c *Config) { c.Theta, c.Ks = 2, 2 })
 			r.join("c", "d", "e", "f")
 			for part := range strings.SplitSeq(state.how, "/") {
-				r.tell(parse(t, r, strings.Fields(part)))
+				r.inform(parse(t, r, strings.Fields(part)))
 			}
 			r.take()
 			r.fresh = fresh{}
 			for i := range r.view.nodes {
 				r.view.nodes[i].fresh = false
 			}
-			r.tell(parse(t, r, []string{news}))
+			r.inform(parse(t, r, []string{news}))
 			i := r.index("b")
 			fmt.Fprintf(&b, "%s, %s: %s", state.name, news, [...]string{"unknown", "alive", "gone"}[r.view.at(r.dir, i).state])
 			if v := r.Version(i); v != (Version{}) {
@@ -207,7 +207,7 @@ func transitions(t *testing.T) string {
 			}
 			fmt.Fprintf(&b, ", %d suspicions", len(r.Suspicions()))
 			if !r.fresh.empty() {
-				b.WriteString(", told")
+				b.WriteString(", reported")
 			}
 			for _, line := range r.take() {
 				b.WriteString("\n    " + line)

@@ -58,7 +58,7 @@ func (c *Core) sendBase(l *link, answer bool) {
 }
 
 // base takes a neighbour's view. Of whom the neighbour holds alive and the
-// core dead, at a version that is not older, the neighbour is told: one of both
+// core dead, at a version that is not older, the neighbour is notified: one of both
 // is wrong, and no update will mend it.
 func (c *Core) base(number Link, m *Message) {
 	var dead []Entry

@@ -122,7 +122,7 @@ func (c *Core) meet(p *peer, incarnation uint64) {
 		}
 		c.close(k, errIncarnation(ErrRestarted, p.name, k.incarnation, incarnation))
 	}
-	// Only now: who is told sends to the later one.
+	// Only now: who is notified sends to the later one.
 	c.act(Action{Do: Restarted, Peer: p.name, Before: before, Incarnation: incarnation})
 	for i := range p.lanes {
 		l := &p.lanes[i]

@@ -15,7 +15,7 @@ type ID uint64
 // Dialled is set in the IDs of connections that this host has dialled.
 const Dialled ID = 1 << 63
 
-// Kind is what an Input tells.
+// Kind is what an Input reports.
 type Kind uint8
 
 // The kinds of inputs, and what they use beside ID.
@@ -71,7 +71,7 @@ const (
 	Ping                // the other side is to be heard
 	Check               // give a Sample
 	Fail                // what waits to be sent, or who waits for a connection, fails: Peer, Class, Ticket, Err
-	Restarted           // tell that a host is in another incarnation: Peer, Before, Incarnation
+	Restarted           // report that a host is in another incarnation: Peer, Before, Incarnation
 )
 
 // Action is one output.
@@ -117,7 +117,7 @@ var (
 	ErrDone       = errors.New("both sides are done with it")
 )
 
-// Counters tell what a core has counted, and what it holds now.
+// Counters report what a core has counted, and what it holds now.
 type Counters struct {
 	Arrived   uint64 // connections that others have made
 	Evicted   uint64 // for others, before they were authenticated

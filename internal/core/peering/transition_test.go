@@ -36,7 +36,7 @@ var events = []string{
 	"pass 100ms", "pass 5s",
 }
 
-// table tells, for every situation and event, how the lane is then, and what the core
+// table reports, for every situation and event, how the lane is then, and what the core
 // asks for.
 func table() string {
 	var b strings.Builder

@@ -193,7 +193,7 @@ func (a *Action) String() string {
 	return "?"
 }
 
-// state tells how the lane to b in class 0 is.
+// state reports how the lane to b in class 0 is.
 func (t *trial) state() string {
 	p := t.c.peers["b"]
 	if p == nil {

@@ -27,7 +27,7 @@ func of(group uint32, link topology.LinkID, in, out uint64) Flow {
 	return Flow{Group: group, Epoch: 2, Link: link, Count: Count{in, out}, Window: oneWindow}
 }
 
-func told(m Mismatch) string {
+func reported(m Mismatch) string {
 	d := "received"
 	if m.Direction == Sent {
 		d = "sent"
@@ -138,7 +138,7 @@ func TestAuditor(t *testing.T) {
 				{nil, []Flow{of(7, 1, 98_000, 98_000)}},
 			},
 		},
-		"it lasts, and is told once": {
+		"it lasts, and is reported once": {
 			moments: []moment{
 				{[]Port{at(1, "p1", 0, 0)}, []Flow{of(7, 1, 0, 0)}},
 				{[]Port{at(1, "p1", 0, 0)}, []Flow{of(7, 1, 5000, 0)}},
@@ -204,11 +204,11 @@ func TestAuditor(t *testing.T) {
 			var found, standing []string
 			for _, m := range test.moments {
 				for _, x := range a.Take(m.ports, m.flows) {
-					found = append(found, told(x))
+					found = append(found, reported(x))
 				}
 			}
 			for _, x := range a.Standing() {
-				standing = append(standing, told(x))
+				standing = append(standing, reported(x))
 			}
 			if fmt.Sprint(found) != fmt.Sprint(test.found) || fmt.Sprint(standing) != fmt.Sprint(test.standing) {
 				t.Errorf("found %q, standing %q; want %q, %q", found, standing, test.found, test.standing)
@@ -220,19 +220,19 @@ func TestAuditor(t *testing.T) {
 // side is a switch's end of one link, and what is counted there. The interface
 // and the trees may be a window apart.
 type side struct {
-	auditor Auditor
-	port    Count
-	flows   map[uint32]*Count
-	told    map[uint32]uint64 // of what each tree was sent, what it has counted
-	lag     uint64            // sent by trees, not yet by the interface
+	auditor  Auditor
+	port     Count
+	flows    map[uint32]*Count
+	reported map[uint32]uint64 // of what each tree was sent, what it has counted
+	lag      uint64            // sent by trees, not yet by the interface
 }
 
 // read lets the auditor see it; late bytes wait in a buffer.
 func (s *side) read(late uint64) []Mismatch {
 	var all []Flow
 	for g, c := range s.flows {
-		s.told[g] = max(s.told[g], c.In-min(late, c.In))
-		all = append(all, of(g, 1, s.told[g], c.Out))
+		s.reported[g] = max(s.reported[g], c.In-min(late, c.In))
+		all = append(all, of(g, 1, s.reported[g], c.Out))
 	}
 	return s.auditor.Take([]Port{{1, "p1", s.port}}, all)
 }
@@ -255,13 +255,13 @@ func (s *side) pass(t *rapid.T, g uint32, n uint64) {
 // apart, queues drop up to a fifth, other traffic pass, and counters begin anew:
 // what is where it was planned never makes an alarm.
 func history(t *rapid.T) *side {
-	s := &side{flows: map[uint32]*Count{}, told: map[uint32]uint64{}}
+	s := &side{flows: map[uint32]*Count{}, reported: map[uint32]uint64{}}
 	for range rapid.IntRange(1, 40).Draw(t, "moments") {
 		g := rapid.Uint32Range(1, 3).Draw(t, "group")
 		switch rapid.IntRange(0, 9).Draw(t, "event") {
 		case 0:
 			delete(s.flows, g)
-			delete(s.told, g)
+			delete(s.reported, g)
 		case 1:
 			s.port, s.lag = Count{}, 0
 		case 2:

@@ -114,7 +114,7 @@ func (m *mirror) sum(vector []byte, batch int) {
 	m.answer(batch)
 }
 
-// BenchmarkChunk tells what a member's core does for one chunk of a large
+// BenchmarkChunk reports what a member's core does for one chunk of a large
 // operation: a contribution out, a result in.
 //
 //	go test -run '^$' -bench Chunk ./internal/core/rank

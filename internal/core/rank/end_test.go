@@ -92,7 +92,7 @@ var disagreements = map[string]struct {
 }
 
 // TestDisagreement: "Two signatures, or two sources, make it an error that names
-// both ranks ... the first told stands, and the communicator has ended."
+// both ranks ... the first reported stands, and the communicator has ended."
 func TestDisagreement(t *testing.T) {
 	for name, plans := range disagreements {
 		t.Run(name, func(t *testing.T) {
@@ -116,9 +116,9 @@ func TestDisagreement(t *testing.T) {
 				for _, m := range n.members {
 					switch {
 					case m.ended == nil || m.ended.Kind != wire.FailDisagree:
-						t.Fatalf("rank %d was told %+v: %s", m.rank, m.ended, n)
+						t.Fatalf("rank %d was notified %+v: %s", m.rank, m.ended, n)
 					case *m.ended != *n.members[0].ended:
-						t.Fatalf("rank %d was told %+v, rank 0 %+v", m.rank, m.ended, n.members[0].ended)
+						t.Fatalf("rank %d was notified %+v, rank 0 %+v", m.rank, m.ended, n.members[0].ended)
 					case !slices.Contains(m.ended.Error.Rank[:], odd) && !n.above(m.ended.Error.Rank, odd):
 						t.Fatalf("the error names ranks %v, the odd one is %d", m.ended.Error.Rank, odd)
 					}
@@ -147,7 +147,7 @@ func TestDeath(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := drawNetwork(t)
 		if n.cfg.Size < 2 {
-			t.Skip("nobody is left to be told")
+			t.Skip("nobody is left to be reported")
 		}
 		n.plan(4)
 		// One operation more, for which the dead one is missed.
@@ -179,14 +179,14 @@ func TestDeath(t *testing.T) {
 				continue
 			}
 			if len(m.done) < len(m.plan) {
-				t.Fatalf("rank %d is dead, and rank %d was told %+v: %s", dead.rank, m.rank, m.ended, n)
+				t.Fatalf("rank %d is dead, and rank %d was notified %+v: %s", dead.rank, m.rank, m.ended, n)
 			}
 		}
 	})
 }
 
 // endsForAll has an input come to one member in mid-operation, which ends the
-// communicator, and checks that all are told want, which names that member if it
+// communicator, and checks that all are reported want, which names that member if it
 // gives up. It returns it.
 func endsForAll(t *rapid.T, n *network, in Input, want wire.Fail) *node {
 	n.plan(3)
@@ -209,7 +209,7 @@ func endsForAll(t *rapid.T, n *network, in Input, want wire.Fail) *node {
 	}
 	for _, m := range n.members {
 		if m.ended == nil || *m.ended != want {
-			t.Fatalf("rank %d was told %+v: %s", m.rank, m.ended, n)
+			t.Fatalf("rank %d was notified %+v: %s", m.rank, m.ended, n)
 		}
 	}
 	return one
@@ -352,7 +352,7 @@ func TestNotice(t *testing.T) {
 		n.finish()
 		for _, m := range n.members {
 			if m.notice == nil || m.notice.Group != 7 {
-				t.Fatalf("rank %d was told %+v", m.rank, m.notice)
+				t.Fatalf("rank %d was notified %+v", m.rank, m.notice)
 			}
 		}
 	})

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	chunkBytes = 16
-	leafSize   = 3 // members beneath one leaf switch
-	tellProbes = 3
+	chunkBytes   = 16
+	leafSize     = 3 // members beneath one leaf switch
+	notifyProbes = 3
 )
 
 // A network runs the members of one group, their host connections, and switches
 // in two levels for the even epochs, in virtual time. While faults is set it
 // loses, repeats and reorders datagrams, breaks connections, kills switches,
-// and a manager offers trees and takes them back, telling some members only.
+// and a manager offers trees and takes them back, notifying some members only.
 type network struct {
 	t       *rapid.T
 	rng     *rand.Rand
@@ -41,7 +41,7 @@ type network struct {
 	steps   int
 }
 
-// node is a member and all that it has told.
+// node is a member and all that it has reported.
 type node struct {
 	core    *Core
 	rank    uint32
@@ -257,7 +257,7 @@ func (n *network) breakEdge(e *edge) {
 	}
 }
 
-// offer makes a tree of switches for the next even epoch and tells the members
+// offer makes a tree of switches for the next even epoch and notifies the members
 // of it, one after the other.
 func (n *network) offer() {
 	n.newest = 2 * (max(n.newest, n.latest())/2 + 1)
@@ -274,7 +274,7 @@ func (n *network) offer() {
 			cfg.Children = append(cfg.Children, aggregate.Child{Addr: memberAddr(uint32(r)), Lowest: uint32(r)})
 			link := session.Link{
 				Group: cfg.Group, Epoch: cfg.Epoch, Cookie: cfg.Cookie, Window: window,
-				Parent: leaf, Index: uint16(r % leafSize), Probes: tellProbes,
+				Parent: leaf, Index: uint16(r % leafSize), Probes: notifyProbes,
 			}
 			n.offers = append(n.offers, offerInput{uint32(r), Input{Kind: Offer, News: &News{Link: link}}})
 		}
@@ -286,7 +286,7 @@ func (n *network) offer() {
 func (n *network) tree(window uint32) *aggregate.Config {
 	return &aggregate.Config{
 		Group: 77, Epoch: n.newest, Cookie: uint64(n.newest) * 3, Window: window,
-		ChunkBytes: chunkBytes, Probes: tellProbes,
+		ChunkBytes: chunkBytes, Probes: notifyProbes,
 	}
 }
 
@@ -342,7 +342,7 @@ func (n *network) fault() {
 		n.kill()
 	case 3:
 		n.offer()
-		if n.rng.IntN(4) == 0 { // the manager dies in the middle of telling
+		if n.rng.IntN(4) == 0 { // the manager dies in the middle of reporting
 			n.offers = n.offers[:n.rng.IntN(len(n.offers)+1)]
 		}
 	case 4:
@@ -408,7 +408,7 @@ func (n *network) tick() bool {
 	return true
 }
 
-// String tells where each member is.
+// String reports where each member is.
 func (n *network) String() string {
 	text := fmt.Sprintf("step %d, time %v", n.steps, n.now)
 	for _, m := range n.members {

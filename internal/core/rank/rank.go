@@ -116,14 +116,14 @@ type Message struct {
 	Body []byte
 }
 
-// Entered tells that an epoch was entered.
+// Entered reports that an epoch was entered.
 type Entered struct {
 	Epoch   uint32
 	Offload bool
 	Reason  string // why the epoch before it ended
 }
 
-// Refused tells that an operation was not started.
+// Refused reports that an operation was not started.
 type Refused struct {
 	ID  uint64
 	Err error
@@ -503,6 +503,6 @@ func (m *member) FinishLast(now core.Time) bool { return m.session.FinishLast(no
 
 func (m *member) End(f wire.Fail) {
 	m.ended = true
-	told := f
-	m.out.Ended = &told
+	reported := f
+	m.out.Ended = &reported
 }

@@ -79,7 +79,7 @@ func (a *answered) want(said ...uint32) {
 	}
 }
 
-// TestDemand tells what the lowest rank says of what its operations can use.
+// TestDemand reports what the lowest rank says of what its operations can use.
 func TestDemand(t *testing.T) {
 	t.Run("small operations say nothing, and want no timer", func(t *testing.T) {
 		a := newAnswered(t, 0, 16)
@@ -104,7 +104,7 @@ func TestDemand(t *testing.T) {
 		a.reduce(400)
 		a.want(64, 1, 64)
 	})
-	t.Run("what fits into the window is told as it is", func(t *testing.T) {
+	t.Run("what fits into the window is reported as it is", func(t *testing.T) {
 		a := newAnswered(t, 0, 64)
 		a.reduce(20)
 		a.rest(demandLook)

@@ -38,7 +38,7 @@ type sample struct {
 	delay  time.Duration
 }
 
-// round is what the results of a round have told.
+// round is what the results of a round have reported.
 type round struct {
 	from    uint32        // first number that counts
 	results uint32        // of them
@@ -84,7 +84,7 @@ func (f *flow) limit(w uint32) time.Duration {
 }
 
 // pause notes that everything before number next is done: what is sent now
-// waits for members that begin later, and tells nothing of queues.
+// waits for members that begin later, and reports nothing of queues.
 func (f *flow) pause(next uint32) { f.round = round{from: next} }
 
 // landed notes the result of number n, which took d, or 0 if it was asked for;
@@ -172,7 +172,7 @@ func (f *flow) compete(now core.Time) {
 	f.size = min(max(f.size+1, min(cubic, f.size+f.size/2)), f.most)
 }
 
-// queue is what results tell of the queues on their way.
+// queue is what results report the queues on their way.
 type queue uint8
 
 const (

@@ -20,7 +20,7 @@ func fabricLink(seed uint64) *dumbbell {
 	}
 }
 
-// TestJudge: what a round tells moves the window by these rules. The delay's
+// TestJudge: what a round reports moves the window by these rules. The delay's
 // limit is 4 ms at a window of 64, and 11.5 ms at one of 16; more than 12 ms are
 // long.
 func TestJudge(t *testing.T) {
@@ -75,7 +75,7 @@ func TestNoTarget(t *testing.T) {
 	}
 }
 
-// TestRounds: a round counts what was sent after its beginning, and tells
+// TestRounds: a round counts what was sent after its beginning, and reports
 // something only if the window was used up.
 func TestRounds(t *testing.T) {
 	const next = 1 << 31 // numbers wrap between
@@ -107,7 +107,7 @@ func TestRounds(t *testing.T) {
 }
 
 // TestLosses: the window is cut at most once for each window in which something
-// was lost, as far as the queue tells.
+// was lost, as far as the queue reports.
 func TestLosses(t *testing.T) {
 	const most = 64
 	for _, row := range []struct {
@@ -141,7 +141,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestWindowStaysWithinW, whatever the rounds tell.
+// TestWindowStaysWithinW, whatever the rounds report.
 func TestWindowStaysWithinW(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := uint32(1) << rapid.IntRange(0, 12).Draw(t, "log W")

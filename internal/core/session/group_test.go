@@ -573,7 +573,7 @@ func TestGroup(t *testing.T) {
 	})
 }
 
-// String tells where each member is.
+// String reports where each member is.
 func (w *world) String() string {
 	text := fmt.Sprintf("epoch %d window %d", w.epoch, w.window)
 	for _, p := range w.members {

@@ -29,7 +29,7 @@ import (
 //	heard 0                             likewise want, lost, error
 //	fill 1 5 6 7 8                      from another member
 //	finish-last                         another member has ended the last barrier
-//	freeze                              tells the report
+//	freeze                              reports the report
 //	wait 20ms                           lets time pass
 //	tick                                steps without input
 //	state                               lists what the session holds
@@ -176,7 +176,7 @@ func (t *trial) run(line string) {
 	}
 	before := t.s.Counters().Discarded
 	t.s.Step(t.now, in, &t.out)
-	t.tell()
+	t.notify()
 	if t.s.Counters().Discarded > before {
 		fmt.Fprintln(&t.log, "discarded")
 	}
@@ -303,8 +303,8 @@ func (t *trial) packet(plain []string, fields map[string]string) Input {
 	return Input{From: from, Packet: append(b, payload...)}
 }
 
-// tell writes the output down.
-func (t *trial) tell() {
+// report writes the output down.
+func (t *trial) notify() {
 	for i := range t.out.Sends {
 		fmt.Fprintln(&t.log, describe(&t.out.Sends[i]))
 	}
@@ -370,7 +370,7 @@ func describe(s *Send) string {
 
 var stateNames = [...]string{"vacant", "flying", "awaited", "done"}
 
-// of tells the state of number n.
+// of reports the state of number n.
 func (t *trial) of(n uint32) string {
 	c := t.s.at(n)
 	if !c.is(n) {

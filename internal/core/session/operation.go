@@ -113,7 +113,7 @@ func (o *Operation) Chunk(chunkBytes int) (elements, width int) {
 	return min(chunkBytes/width, math.MaxUint16), width
 }
 
-// Completion tells that an operation is done and its buffers are the caller's
+// Completion reports that an operation is done and its buffers are the caller's
 // again.
 type Completion struct {
 	ID          uint64

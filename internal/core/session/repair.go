@@ -15,16 +15,16 @@ const gap = 3
 // care is what a member has done about one chunk in flight. Contributions and
 // probes take turns, in the order in which they are sent.
 type care struct {
-	told   uint64    // turn of the last contribution; see repair.newest
-	spoken uint64    // turn of the last contribution or probe
-	asked  core.Time // when the last probe was sent; 0: none was
-	due    core.Time // of the next probe; core.Never: not before it is behind or overdue
-	had    uint64    // results that the member had when due was last set
-	tries  int32     // probes since the parent's last answer
-	heards int32     // answers heard since the last contribution
-	behind bool      // results show that it is late
-	again  bool      // it was contributed again
-	astray bool      // it was asked for, and does not count as on its way
+	reported uint64    // turn of the last contribution; see repair.newest
+	spoken   uint64    // turn of the last contribution or probe
+	asked    core.Time // when the last probe was sent; 0: none was
+	due      core.Time // of the next probe; core.Never: not before it is behind or overdue
+	had      uint64    // results that the member had when due was last set
+	tries    int32     // probes since the parent's last answer
+	heards   int32     // answers heard since the last contribution
+	behind   bool      // results show that it is late
+	again    bool      // it was contributed again
+	astray   bool      // it was asked for, and does not count as on its way
 }
 
 // repair is what a member knows of the way to the root and back, and when it
@@ -35,7 +35,7 @@ type repair struct {
 	turn   uint64 // of the last packet
 	newest uint64 // newest turn of a contribution whose result is here
 
-	at     core.Time // probe for the oldest chunk, if nothing tells of it before; core.Never: nothing is in flight
+	at     core.Time // probe for the oldest chunk, if nothing reports it before; core.Never: nothing is in flight
 	due    core.Time // next probe
 	mended bool      // the last oldest chunk had to be asked for
 	silence
@@ -46,7 +46,7 @@ type repair struct {
 
 	// The fastest of the last results, from sending to result, in two spans of
 	// samples each. A window may take longer than a round trip; the slower
-	// results tell of late members and losses, and not of that.
+	// results report late members and losses, and not of that.
 	before, fastest time.Duration // 0: no sample
 	samples         int
 	least           time.Duration // of all results of the epoch; 0: no sample
@@ -171,11 +171,11 @@ func (r *repair) measure(rtt time.Duration) {
 	r.srtt += (rtt - r.srtt) / 8
 }
 
-// told notes that c is contributed now.
-func (s *Session) told(now core.Time, c *chunk) {
+// reported notes that c is contributed now.
+func (s *Session) reported(now core.Time, c *chunk) {
 	s.timer.turn++
 	c.sentAt = now
-	c.care = care{told: s.timer.turn, spoken: s.timer.turn, asked: c.care.asked, again: c.care.told > 0, due: core.Never}
+	c.care = care{reported: s.timer.turn, spoken: s.timer.turn, asked: c.care.asked, again: c.care.reported > 0, due: core.Never}
 	s.flight++
 	s.timer.sent(now, s.link.Idle)
 }
@@ -225,7 +225,7 @@ func (s *Session) answered(now core.Time, c *chunk) {
 // landed notes that c's result is here.
 func (s *Session) landed(now core.Time, c *chunk) {
 	r := &s.timer
-	r.newest = max(r.newest, c.care.told)
+	r.newest = max(r.newest, c.care.reported)
 	var d time.Duration
 	switch {
 	case c.care.asked == 0:

@@ -37,7 +37,7 @@ type Send struct {
 	Heads []byte // lent until Output.Reset
 }
 
-// Loss tells that the epoch's tree does not work any more, and what shows it.
+// Loss reports that the epoch's tree does not work any more, and what shows it.
 type Loss struct {
 	Epoch  uint32
 	Parent netip.AddrPort
@@ -48,7 +48,7 @@ type Loss struct {
 	Quiet  time.Duration // since the parent's last packet that was not Lost; 0: none came in this epoch
 }
 
-// Disagreement tells that two members disagree about an operation.
+// Disagreement reports that two members disagree about an operation.
 type Disagreement struct {
 	Chunk uint32
 	Body  wire.ErrorBody
@@ -260,7 +260,7 @@ func (s *Session) create() {
 
 // contribute sends c's contribution to the parent.
 func (s *Session) contribute(now core.Time, c *chunk, out *Output) {
-	s.told(now, c)
+	s.reported(now, c)
 	if c.credit {
 		send := out.send(s.link.Parent)
 		h := s.header(wire.Contribution, c.number)

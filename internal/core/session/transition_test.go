@@ -22,7 +22,7 @@ var chunkStates = map[string][]string{
 	"not sink*": {"enter epoch=2 window=2 probes=1", "start reduce:0 0 0 0 0 1 1 1 1 2 2 2 2", "result 0", "result 1"},
 }
 
-// transitions tells, for a state of number 1 and an input, the state of number
+// transitions reports, for a state of number 1 and an input, the state of number
 // 1 and the base after it, and what is put out.
 var transitions = []struct{ from, input, to, out string }{
 	{"vacant", "result 1 8 8 8 8", "vacant, base 0", "discarded"},

@@ -8,6 +8,6 @@
 // core sends in the same step.
 //
 // Keys that begin with Reserved are the service's own. A high priority monitor
-// declares itself by MonitorKey; every node tells its members' core who the
+// declares itself by MonitorKey; every node notifies its members' core who the
 // monitors are, at the beginning of the step after the one that it learns it in.
 package zone

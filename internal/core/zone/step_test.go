@@ -14,16 +14,16 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
-// pair is a zone.Core and a member.Core that is told the same.
+// pair is a zone.Core and a member.Core that is reported the same.
 type pair struct {
-	t      *testing.T
-	zone   *zone.Core
-	alone  *member.Core
-	dir    *member.Directory
-	nodes  []member.Index
-	accept member.Link
-	now    core.Time
-	told   []member.Index // the monitors that the second knows
+	t        *testing.T
+	zone     *zone.Core
+	alone    *member.Core
+	dir      *member.Directory
+	nodes    []member.Index
+	accept   member.Link
+	now      core.Time
+	reported []member.Index // the monitors that the second knows
 }
 
 func newPair(t *testing.T, others int) *pair {
@@ -51,8 +51,8 @@ func (p *pair) step(in ...member.Input) member.Output {
 	p.t.Helper()
 	var got, want member.Output
 	batch := in
-	if monitors := p.zone.Monitors(); !slices.Equal(monitors, p.told) {
-		p.told = monitors
+	if monitors := p.zone.Monitors(); !slices.Equal(monitors, p.reported) {
+		p.reported = monitors
 		batch = append([]member.Input{{Kind: member.SetMonitors, Nodes: monitors}}, in...)
 	}
 	p.zone.Step(p.now, in, &got)
@@ -103,7 +103,7 @@ func (p *pair) declare(n member.Index, link member.Link, version uint64, gone bo
 }
 
 // TestStepIsOneOfTheMembers: news of monitors, also together with the loss of
-// neighbours, has the members' core do nothing that the attributes are not told
+// neighbours, has the members' core do nothing that the attributes are not notified
 // of: it is stepped once, and knows the monitors before the next step's inputs.
 func TestStepIsOneOfTheMembers(t *testing.T) {
 	p := newPair(t, 6)
@@ -125,11 +125,11 @@ func TestStepIsOneOfTheMembers(t *testing.T) {
 		t.Errorf("it knows %d monitors after one is none any more, want 2", got)
 	}
 	out := p.step(member.Input{Kind: member.Depart})
-	told := map[member.Index]bool{}
+	reported := map[member.Index]bool{}
 	for _, packet := range out.Packets {
-		told[packet.To] = true
+		reported[packet.To] = true
 	}
-	if told[p.nodes[0]] || !told[p.nodes[1]] || !told[p.nodes[2]] || !out.Stopped {
-		t.Errorf("of the departure are told %v, want the monitors %v", told, p.nodes[1:3])
+	if reported[p.nodes[0]] || !reported[p.nodes[1]] || !reported[p.nodes[2]] || !out.Stopped {
+		t.Errorf("of the departure are reported %v, want the monitors %v", reported, p.nodes[1:3])
 	}
 }

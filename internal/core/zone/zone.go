@@ -22,11 +22,11 @@ const (
 // ErrReserved is returned for keys that begin with Reserved.
 var ErrReserved = errors.New("zone: the key is the service's own")
 
-// Config is what a node is told once.
+// Config is what a node is given once.
 type Config struct {
 	Member member.Config
 
-	// Attributes is what the replication is told; its Self is set by New.
+	// Attributes is what the replication is reported; its Self is set by New.
 	Attributes attribute.Config
 
 	Monitor bool // it is a high priority monitor from the start
@@ -56,7 +56,7 @@ type Core struct {
 
 	peers    []peer
 	monitors []attributes.Life // rising; self is not one of them
-	told     bool              // the members' core knows them
+	reported bool              // the members' core knows them
 
 	batch []member.Input // of a step that begins with the monitors
 	in    []attribute.Input
@@ -84,7 +84,7 @@ func Around(members *member.Core, attributes attribute.Config) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Core{members: members, attrs: attrs, dir: dir, self: attributes.Self, told: true}, nil
+	return &Core{members: members, attrs: attrs, dir: dir, self: attributes.Self, reported: true}, nil
 }
 
 // Members returns the members' core, for queries.
@@ -172,15 +172,15 @@ func (c *Core) Step(now core.Time, in []member.Input, out *member.Output) {
 // one for each member when it learns the view.
 const keptInputs = 64
 
-// stepMembers steps the members' core, once: all that it does is told to the
+// stepMembers steps the members' core, once: all that it does is reported to the
 // attributes in the same step. What has been learnt of monitors since the last
-// one comes before in, which is soon enough, since only steps tell monitors.
+// one comes before in, which is soon enough, since only steps notify monitors.
 func (c *Core) stepMembers(now core.Time, in []member.Input, out *member.Output) {
-	if c.told {
+	if c.reported {
 		c.members.Step(now, in, out)
 		return
 	}
-	c.told = true
+	c.reported = true
 	c.batch = append(c.batch[:0], member.Input{Kind: member.SetMonitors, Nodes: c.Monitors()})
 	c.batch = append(c.batch, in...)
 	c.members.Step(now, c.batch, out)
@@ -247,7 +247,7 @@ func (c *Core) setMonitor(life attributes.Life, is bool) {
 	default:
 		c.monitors = slices.Delete(c.monitors, i, i+1)
 	}
-	c.told = false
+	c.reported = false
 }
 
 // Monitors returns the other nodes in the view that have declared themselves

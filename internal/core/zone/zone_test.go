@@ -19,7 +19,7 @@ type crowd struct {
 	*sim.World
 	t     *testing.T
 	cores []*zone.Core
-	left  map[[2]int]core.Time // observer, who: when it was told
+	left  map[[2]int]core.Time // observer, who: when it was reported
 }
 
 func newCrowd(t *testing.T, nodes int) *crowd {
@@ -61,7 +61,7 @@ func (c *crowd) agree() {
 }
 
 // nudge has a node stepped, for what was written.
-func (c *crowd) nudge(i int) { c.Tell(i, member.Input{Kind: member.Attached}) }
+func (c *crowd) nudge(i int) { c.Notify(i, member.Input{Kind: member.Attached}) }
 
 // count returns at how many nodes a node's attribute has a value.
 func (c *crowd) count(of int, key, value string) (n int) {
@@ -127,9 +127,9 @@ func TestLateNodesGetAttributes(t *testing.T) {
 	}
 }
 
-// TestMonitorsAreToldAtOnce (12): who has declared itself is told of a death before
+// TestMonitorsAreReportedAtOnce (12): who has declared itself is notified of a death before
 // everybody else; who no longer does is not.
-func TestMonitorsAreToldAtOnce(t *testing.T) {
+func TestMonitorsAreReportedAtOnce(t *testing.T) {
 	const nodes = 100
 	c := newCrowd(t, nodes)
 	declare := func(i int, on bool) {
@@ -139,7 +139,7 @@ func TestMonitorsAreToldAtOnce(t *testing.T) {
 		c.nudge(i)
 		c.RunFor(time.Second)
 	}
-	told := func(victim int, monitor int) bool {
+	reported := func(victim int, monitor int) bool {
 		at := c.Now()
 		c.Kill(victim)
 		c.agree()
@@ -158,19 +158,19 @@ func TestMonitorsAreToldAtOnce(t *testing.T) {
 		}
 	}
 	for _, victim := range []int{10, 11, 12} {
-		if !told(victim, 1) || !told(victim+20, 2) {
-			t.Errorf("a monitor is told late of %d or %d", victim, victim+20)
+		if !reported(victim, 1) || !reported(victim+20, 2) {
+			t.Errorf("a monitor is notified late of %d or %d", victim, victim+20)
 		}
 	}
 	declare(1, false)
 	late := 0
 	for _, victim := range []int{13, 14, 15, 16, 17, 18} {
-		if !told(victim, 1) {
+		if !reported(victim, 1) {
 			late++
 		}
 	}
 	if late == 0 {
-		t.Error("one that is no monitor is told like one")
+		t.Error("one that is no monitor is notified like one")
 	}
 	c.Kill(2)
 	c.agree()

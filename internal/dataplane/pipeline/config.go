@@ -26,7 +26,7 @@ type Target struct {
 	Device  uint64     // its device id
 	Ports   []p4.Port  // that have an address
 	Routes  []p4.Route // to all hosts and neighbours
-	// Replace tells to push the program, too, to a target that holds a
+	// Replace reports to push the program, too, to a target that holds a
 	// stranger's. An earlier or later version of this one is always replaced.
 	Replace bool
 	TLS     *tls.Config // by which its server is reached; nil: without encryption
@@ -50,7 +50,7 @@ func (t *Target) Validate() error {
 // deadline is the time for a target to answer: below a manager's for an agent.
 const deadline = 1500 * time.Millisecond
 
-// client tells how to reach the target. Of two agents of one switch the one that
+// client reports how to reach the target. Of two agents of one switch the one that
 // was started last is primary: the other may hang.
 func (t *Target) client() p4rt.Config {
 	return p4rt.Config{
@@ -66,7 +66,7 @@ type Config struct {
 	Capability topology.Capability // what is offered of the target; at most Limits
 	Clock      runner.Clock
 	Log        *slog.Logger
-	Tell       func(dataplane.Event)
+	Notify     func(dataplane.Event)
 
 	adjust func(*p4rt.Config) // of the session, for tests; nil: nothing
 }

@@ -142,7 +142,7 @@ func count(to *rpc.TreeCounters, o p4.Outcome, n uint64) {
 func (d *driver) census(ctx context.Context) dataplane.Census {
 	if d.stage == usable {
 		if err := d.count(ctx); err != nil {
-			d.plane.cfg.Log.Debug("reading the counters", slog.Any("error", err)) // the session tells if that stays so
+			d.plane.cfg.Log.Debug("reading the counters", slog.Any("error", err)) // the session reports if that stays so
 		}
 	}
 	var c dataplane.Census

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrUnusable is wrapped by what is refused while the target cannot be worked
-// with; the rest of the text tells why, and what is to be done.
+// with; the rest of the text reports why, and what is to be done.
 var ErrUnusable = errors.New("pipeline: the P4 target cannot be used now")
 
 // Reasons that are none to worry about.
@@ -44,10 +44,10 @@ type driver struct {
 	cookie  uint64     // of the push that the epochs are on; 0: none
 	written p4.Program // what the target holds, in the form of Schema.Normal; while usable
 	changed bool       // what is wanted may differ from that
-	attempt uint64     // counts recoveries, and what makes one pointless: what an earlier one tells is of no interest
+	attempt uint64     // counts recoveries, and what makes one pointless: what an earlier one reports is of no interest
 	busy    bool       // a recovery is under way
 	again   bool       // ... and another one is to follow
-	retry   bool       // a recovery has failed, and nothing but time is to tell when to try again
+	retry   bool       // a recovery has failed, and nothing but time is to report when to try again
 	next    time.Time  // when tick is due
 }
 
@@ -59,20 +59,20 @@ func (d *driver) init(p *Plane) {
 	d.refuse(apart, d.about(errApart))
 }
 
-// offer tells the agent what it may promise.
+// offer informs the agent what it may promise.
 func (d *driver) offer() {
 	if d.stage == usable {
-		d.plane.cfg.Tell(dataplane.Offer{Capability: d.plane.cfg.Capability})
+		d.plane.cfg.Notify(dataplane.Offer{Capability: d.plane.cfg.Capability})
 		return
 	}
-	d.plane.cfg.Tell(dataplane.Offer{Unusable: d.why.Error()})
+	d.plane.cfg.Notify(dataplane.Offer{Unusable: d.why.Error()})
 }
 
 // refuse goes to a stage in which nothing is promised.
 func (d *driver) refuse(s stage, why error) {
-	told := d.stage != usable && d.why != nil && d.why.Error() == why.Error()
+	reported := d.stage != usable && d.why != nil && d.why.Error() == why.Error()
 	d.stage, d.why = s, why
-	if !told {
+	if !reported {
 		level := slog.LevelWarn
 		if errors.Is(why, errApart) || errors.Is(why, errBegun) { // in good order
 			level = slog.LevelInfo
@@ -156,7 +156,7 @@ func (d *driver) shut(socket uint64) {
 func (d *driver) abandon(why error) {
 	for _, e := range d.ledger.all() {
 		d.forget(e)
-		d.plane.cfg.Tell(dataplane.Ended{Socket: e.tree.socket, Epoch: e.cfg.Epoch, Err: why})
+		d.plane.cfg.Notify(dataplane.Ended{Socket: e.tree.socket, Epoch: e.cfg.Epoch, Err: why})
 	}
 }
 
@@ -232,7 +232,7 @@ func (d *driver) tick(ctx context.Context) {
 	}
 	cells, err := d.traffic(ctx)
 	if err != nil {
-		d.plane.cfg.Log.Debug("reading the traffic counters", slog.Any("error", err)) // the session tells if that stays so
+		d.plane.cfg.Log.Debug("reading the traffic counters", slog.Any("error", err)) // the session reports if that stays so
 		return
 	}
 	d.lapse(ctx, cells)
@@ -255,7 +255,7 @@ func (d *driver) lapse(ctx context.Context, cells []uint64) {
 		d.changed = true
 		d.counts.expired(e.tree.index)
 		d.plane.hand.retire(now, e.tree.index, e.cfg.Epoch)
-		d.plane.cfg.Tell(dataplane.Ended{Socket: e.tree.socket, Epoch: e.cfg.Epoch})
+		d.plane.cfg.Notify(dataplane.Ended{Socket: e.tree.socket, Epoch: e.cfg.Epoch})
 	}
 	if len(expired) > 0 {
 		d.settle(ctx)

@@ -75,7 +75,7 @@ func TestABrokenConnectionEndsNothing(t *testing.T) {
 	}
 	b.unusable("p4rt: the target cannot be reached")
 	b.usable()
-	b.counted() // nothing else is told
+	b.counted() // nothing else is reported
 	if again := target.Updates(); len(before) == 0 || len(again) != 0 {
 		t.Errorf("written again: %v", again)
 	}

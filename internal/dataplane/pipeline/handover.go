@@ -166,7 +166,7 @@ func (t *handed) counters() rpc.TreeCounters {
 	return c
 }
 
-// keepAlive returns the idle probe that tells an epoch's parent that it is in
+// keepAlive returns the idle probe that reports an epoch's parent that it is in
 // use.
 func keepAlive(e *epoch) p4rt.Packet {
 	c := e.cfg

@@ -17,12 +17,12 @@ import (
 // patience ends a test that would wait for ever; no test waits for it to pass.
 const patience = 30 * time.Second
 
-// bench is a plane and the events that it tells.
+// bench is a plane and the events that it reports.
 type bench struct {
 	*Plane
-	t      *testing.T
-	events runner.Mailbox[dataplane.Event]
-	told   []dataplane.Event
+	t        *testing.T
+	events   runner.Mailbox[dataplane.Event]
+	reported []dataplane.Event
 }
 
 func newTarget(t *testing.T) *p4rttest.Target {
@@ -48,7 +48,7 @@ func configOf(address string) Config {
 func newBench(t *testing.T, c Config) *bench {
 	t.Helper()
 	b := &bench{t: t}
-	c.Tell = func(e dataplane.Event) { b.events.Put(e) }
+	c.Notify = func(e dataplane.Event) { b.events.Put(e) }
 	plane, err := Start(c)
 	if err != nil {
 		t.Fatal(err)
@@ -61,14 +61,14 @@ func newBench(t *testing.T, c Config) *bench {
 // next returns the next event.
 func (b *bench) next() dataplane.Event {
 	b.t.Helper()
-	for len(b.told) == 0 {
+	for len(b.reported) == 0 {
 		var err error
-		if b.told, err = b.events.Take(testContext(b.t)); err != nil {
+		if b.reported, err = b.events.Take(testContext(b.t)); err != nil {
 			b.t.Fatalf("waiting for an event: %v", err)
 		}
 	}
-	e := b.told[0]
-	b.told = b.told[1:]
+	e := b.reported[0]
+	b.reported = b.reported[1:]
 	return e
 }
 

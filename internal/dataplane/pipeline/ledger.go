@@ -21,7 +21,7 @@ var (
 	ErrLimit  = errors.New("pipeline: the program cannot do that")
 )
 
-// ledger tells what of the target belongs to whom. It knows no target and has no
+// ledger reports what of the target belongs to whom. It knows no target and has no
 // clock.
 type ledger struct {
 	trees  map[uint64]*tree // by socket

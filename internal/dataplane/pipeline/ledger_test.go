@@ -63,8 +63,8 @@ func installed(t rapid.TB, l *ledger, tree *tree, c *aggregate.Config) *epoch {
 }
 
 // TestLedgerRandom opens, installs, retires and shuts at random. Package p4
-// tells whether what comes of it is a state that a pipeline can have: no index
-// twice, no slots of two trees at once, serial numbers that tell what is later.
+// reports whether what comes of it is a state that a pipeline can have: no index
+// twice, no slots of two trees at once, serial numbers that report what is later.
 func TestLedgerRandom(t *testing.T) {
 	target := network()
 	rapid.Check(t, func(t *rapid.T) {
@@ -332,7 +332,7 @@ func TestReducerOfAnEpoch(t *testing.T) {
 
 // TestWindowsChange has trees whose windows grow and shrink, on a switch that has
 // promised as much as an agent does: the sum of the largest window of each tree. A
-// window that shrinks stays where it is. What has no place is told how much would
+// window that shrinks stays where it is. What has no place is informed how much would
 // have; the smallest window has one while any slot is free.
 func TestWindowsChange(t *testing.T) {
 	const least = 8 // chunks

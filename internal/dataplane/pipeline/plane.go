@@ -78,10 +78,10 @@ func (p *Plane) Open(socket uint64, group uint32, number uint8) {
 	p.jobs.Put(func(context.Context) {
 		index, err := p.driver.open(socket, group, number)
 		if err != nil {
-			p.cfg.Tell(dataplane.Opened{Socket: socket, Err: err})
+			p.cfg.Notify(dataplane.Opened{Socket: socket, Err: err})
 			return
 		}
-		p.cfg.Tell(dataplane.Opened{Socket: socket, Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), p4.TreePort(index))})
+		p.cfg.Notify(dataplane.Opened{Socket: socket, Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), p4.TreePort(index))})
 	})
 }
 
@@ -89,7 +89,7 @@ func (p *Plane) Open(socket uint64, group uint32, number uint8) {
 func (p *Plane) Install(socket uint64, c *aggregate.Config) {
 	p.jobs.Put(func(ctx context.Context) {
 		reducer, err := p.driver.install(ctx, socket, c)
-		p.cfg.Tell(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err, Reducer: reducer})
+		p.cfg.Notify(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err, Reducer: reducer})
 	})
 }
 
@@ -103,13 +103,13 @@ func (p *Plane) Shut(socket uint64) {
 	p.jobs.Put(func(context.Context) { p.driver.shut(socket) })
 }
 
-// Census implements dataplane.Plane. While the target cannot be asked, it tells
+// Census implements dataplane.Plane. While the target cannot be asked, it reports
 // what was counted up to then.
 func (p *Plane) Census(ctx context.Context) (dataplane.Census, error) {
-	told := make(chan dataplane.Census, 1)
-	p.jobs.Put(func(ctx context.Context) { told <- p.driver.census(ctx) })
+	reported := make(chan dataplane.Census, 1)
+	p.jobs.Put(func(ctx context.Context) { reported <- p.driver.census(ctx) })
 	select {
-	case c := <-told:
+	case c := <-reported:
 		return c, nil
 	case <-ctx.Done():
 		return dataplane.Census{}, fmt.Errorf("pipeline: counters: %w", ctx.Err())

@@ -38,7 +38,7 @@ func (d *driver) heard(ctx context.Context, e p4rt.Event) {
 		}
 		d.recover(ctx)
 	case p4rt.Fault:
-		d.plane.cfg.Log.Warn("the P4 target tells an error", slog.Uint64("times", e.Count), slog.Any("error", e.Err))
+		d.plane.cfg.Log.Warn("the P4 target reports an error", slog.Uint64("times", e.Count), slog.Any("error", e.Err))
 	}
 }
 

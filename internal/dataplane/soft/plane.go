@@ -26,9 +26,9 @@ var ErrConfig = errors.New("soft: invalid configuration")
 // whose windows need more enlarge it.
 const DefaultReceiveBuffer = 4 << 20
 
-// Config tells where trees are, and for whom.
+// Config reports where trees are, and for whom.
 type Config struct {
-	Switch string // name of the switch: it tells its faults from those of others
+	Switch string // name of the switch: it distinguishes its faults from those of others
 	// Data is the address of the trees' sockets, which take free ports. The
 	// unspecified one takes packets at all addresses of the switch.
 	Data          netip.Addr
@@ -38,7 +38,7 @@ type Config struct {
 	Faults        transport.Faults   // each socket has a seed of its own
 	Clock         runner.Clock
 	Log           *slog.Logger
-	Tell          func(dataplane.Event)
+	Notify        func(dataplane.Event)
 }
 
 // Validate reports what is wrong with c.
@@ -84,20 +84,20 @@ func New(c Config) (*Plane, error) {
 func (p *Plane) Open(socket uint64, group uint32, number uint8) {
 	t, err := p.newTree(socket, group, number)
 	if err != nil {
-		p.cfg.Tell(dataplane.Opened{Socket: socket, Err: err})
+		p.cfg.Notify(dataplane.Opened{Socket: socket, Err: err})
 		return
 	}
 	p.mu.Lock()
 	p.trees[socket] = t
 	p.mu.Unlock()
-	p.cfg.Tell(dataplane.Opened{Socket: socket, Addr: t.conn.LocalAddr()})
+	p.cfg.Notify(dataplane.Opened{Socket: socket, Addr: t.conn.LocalAddr()})
 }
 
 // Install implements dataplane.Plane.
 func (p *Plane) Install(socket uint64, c *aggregate.Config) {
 	t := p.find(socket)
 	if t == nil {
-		p.cfg.Tell(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: errors.New("soft: the tree is not open")})
+		p.cfg.Notify(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: errors.New("soft: the tree is not open")})
 		return
 	}
 	p.mu.Lock()
@@ -105,10 +105,10 @@ func (p *Plane) Install(socket uint64, c *aggregate.Config) {
 	p.mu.Unlock()
 	t.enlarge(c)
 	// A loop takes what it gets before packets that came later. Its error is
-	// that the tree has failed, which its watcher tells, too, but it may have
+	// that the tree has failed, which its watcher reports, too, but it may have
 	// done so before the epoch was there.
 	err := t.loop.Post(context.Background(), aggregate.Input{Kind: aggregate.Install, Config: c})
-	p.cfg.Tell(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err, Reducer: topology.SoftwareReducer()})
+	p.cfg.Notify(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err, Reducer: topology.SoftwareReducer()})
 }
 
 // Retire implements dataplane.Plane.
@@ -131,7 +131,7 @@ func (p *Plane) Shut(socket uint64) {
 	}
 	t.end()
 	last := t.core.Counters() // nobody else touches the core any more
-	counted := t.tell(&last)
+	counted := t.notify(&last)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.trees, socket)

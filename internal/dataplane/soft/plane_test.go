@@ -23,12 +23,12 @@ const patience = 30 * time.Second
 
 var loopback = netip.MustParseAddr("127.0.0.1")
 
-// bench is a plane and the events that it tells.
+// bench is a plane and the events that it reports.
 type bench struct {
 	*soft.Plane
-	t      *testing.T
-	events *runner.Mailbox[dataplane.Event]
-	told   []dataplane.Event
+	t        *testing.T
+	events   *runner.Mailbox[dataplane.Event]
+	reported []dataplane.Event
 }
 
 func newBench(t *testing.T, adjust func(*soft.Config)) *bench {
@@ -36,7 +36,7 @@ func newBench(t *testing.T, adjust func(*soft.Config)) *bench {
 	b := &bench{t: t, events: new(runner.Mailbox[dataplane.Event])}
 	c := soft.Config{
 		Switch: "s", Data: loopback, Chunk: 1432, Clock: runner.NewClock(), Log: slog.New(slog.DiscardHandler),
-		Tell: func(e dataplane.Event) { b.events.Put(e) },
+		Notify: func(e dataplane.Event) { b.events.Put(e) },
 	}
 	if adjust != nil {
 		adjust(&c)
@@ -52,17 +52,17 @@ func newBench(t *testing.T, adjust func(*soft.Config)) *bench {
 // next returns the next event, which has to be of a kind.
 func next[E dataplane.Event](b *bench) E {
 	b.t.Helper()
-	for len(b.told) == 0 {
+	for len(b.reported) == 0 {
 		var err error
-		if b.told, err = b.events.Take(testContext(b.t)); err != nil {
+		if b.reported, err = b.events.Take(testContext(b.t)); err != nil {
 			b.t.Fatal(err)
 		}
 	}
-	e, is := b.told[0].(E)
+	e, is := b.reported[0].(E)
 	if !is {
-		b.t.Fatalf("got the event %#v", b.told[0])
+		b.t.Fatalf("got the event %#v", b.reported[0])
 	}
-	b.told = b.told[1:]
+	b.reported = b.reported[1:]
 	return e
 }
 

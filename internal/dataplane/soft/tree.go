@@ -117,7 +117,7 @@ func (t *tree) send(out *aggregate.Output) {
 	t.flush()
 	for _, epoch := range out.Expired {
 		t.plane.forget(t, epoch)
-		t.plane.cfg.Tell(dataplane.Ended{Socket: t.socket, Epoch: epoch})
+		t.plane.cfg.Notify(dataplane.Ended{Socket: t.socket, Epoch: epoch})
 	}
 	out.Reset()
 }
@@ -133,14 +133,14 @@ func (t *tree) flush() {
 	}
 }
 
-// failed tells that the loop has ended by its socket.
+// failed reports that the loop has ended by its socket.
 func (t *tree) failed(err error) {
 	t.plane.cfg.Log.Error("tree failed", slog.Uint64("group", uint64(t.group)), slog.Any("error", err))
 	t.plane.mu.Lock()
 	epochs := slices.Clone(t.epochs)
 	t.plane.mu.Unlock()
 	for _, epoch := range epochs {
-		t.plane.cfg.Tell(dataplane.Ended{Socket: t.socket, Epoch: epoch, Err: err})
+		t.plane.cfg.Notify(dataplane.Ended{Socket: t.socket, Epoch: epoch, Err: err})
 	}
 }
 
@@ -166,11 +166,11 @@ func (t *tree) counters(ctx context.Context) (rpc.TreeCounters, []aggregate.Epoc
 	if err != nil {
 		return rpc.TreeCounters{}, nil, err
 	}
-	return t.tell(&c), epochs, nil
+	return t.notify(&c), epochs, nil
 }
 
-// tell returns c, and what the socket has counted, by name.
-func (t *tree) tell(c *aggregate.Counters) rpc.TreeCounters {
+// report returns c, and what the socket has counted, by name.
+func (t *tree) notify(c *aggregate.Counters) rpc.TreeCounters {
 	n := t.conn.Counters()
 	counted := rpc.TreeCounters{
 		Group: t.group, Tree: t.number,

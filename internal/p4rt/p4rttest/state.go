@@ -144,7 +144,7 @@ func there(op p4v1.Update_Type, is bool) error {
 	return nil
 }
 
-// keyOf tells an entry from others: table, priority and fields in the order of
+// keyOf distinguishes an entry from others: table, priority and fields in the order of
 // their ids, whatever order they were sent in.
 func keyOf(e *p4v1.TableEntry) string {
 	key := &p4v1.TableEntry{TableId: e.GetTableId(), Priority: e.GetPriority(), Match: slices.Clone(e.GetMatch())}

@@ -91,7 +91,7 @@ func (s *stream) forward(ctx context.Context, conn p4v1.P4Runtime_StreamChannelS
 	}
 }
 
-// join takes a controller into the election and tells the outcome to whom it
+// join takes a controller into the election and reports the outcome to whom it
 // concerns.
 func (t *Target) join(s *stream) error {
 	t.mu.Lock()
@@ -119,7 +119,7 @@ func (t *Target) leave(s *stream) {
 	}
 }
 
-// announce tells controllers the outcome of the election; t.mu is held.
+// announce gives controllers the outcome of the election; t.mu is held.
 func (t *Target) announce(to ...*stream) {
 	for _, s := range to {
 		outcome := &spb.Status{Code: int32(codes.AlreadyExists), Message: "Is backup"}

@@ -199,7 +199,7 @@ func (t *Target) Mangle(f func(*p4v1.ReadResponse)) {
 	t.mangle = f
 }
 
-// Forge lets f change what the target tells of the program that it holds; nil:
+// Forge lets f change what the target reports the program that it holds; nil:
 // nothing.
 func (t *Target) Forge(f func(*p4v1.ForwardingPipelineConfig)) {
 	t.mu.Lock()
@@ -263,19 +263,19 @@ func (t *Target) Punt(payload []byte, fields ...uint64) error {
 		for i, m := range h.GetMetadata() {
 			p.Metadata = append(p.Metadata, &p4v1.PacketMetadata{MetadataId: m.GetId(), Value: canonical(fields[i])})
 		}
-		return t.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: p}})
+		return t.notify(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: p}})
 	}
 	return fmt.Errorf("p4rttest: the program has no packet_in header")
 }
 
-// Tell sends the primary any message. It fails if there is none.
-func (t *Target) Tell(m *p4v1.StreamMessageResponse) error {
+// Report sends the primary any message. It fails if there is none.
+func (t *Target) Notify(m *p4v1.StreamMessageResponse) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.tell(m)
+	return t.notify(m)
 }
 
-func (t *Target) tell(m *p4v1.StreamMessageResponse) error {
+func (t *Target) notify(m *p4v1.StreamMessageResponse) error {
 	if len(t.streams) == 0 {
 		return fmt.Errorf("p4rttest: there is no primary")
 	}

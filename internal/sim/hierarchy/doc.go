@@ -14,7 +14,7 @@
 //
 // The links of the hierarchy are streams between the worlds: what is sent
 // arrives in order after Config.Zone.Delay and jitter, and takes its receiver a
-// time that benchmarks tell, one after the other. The worlds advance together by less
+// time that benchmarks report, one after the other. The worlds advance together by less
 // than the delay, so that nothing arrives in a world's past.
 //
 // The same Config gives the same run.

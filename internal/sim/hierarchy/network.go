@@ -105,7 +105,7 @@ func (n *network) dial(p *place, now core.Time, d roles.Dial) {
 
 func (e *plug) stands() bool { return e.open }
 
-// fail tells an end that its link is no more.
+// fail notifies an end that its link is no more.
 func (n *network) fail(e *plug, at core.Time) {
 	n.arrive(e.owner, at, n.cfg.Cost.Message, roles.Input{Kind: roles.Failed, Link: e.link}, e.stands)
 }

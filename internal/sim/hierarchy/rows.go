@@ -161,7 +161,7 @@ var howNames = [...]string{"killed", "silent", "departed"}
 // String returns the way's name.
 func (h How) String() string { return howNames[h] }
 
-// LeaveResult tells when a node of the real base zone that goes is known to be
+// LeaveResult reports when a node of the real base zone that goes is known to be
 // gone, since it went.
 type LeaveResult struct {
 	How         How
@@ -170,7 +170,7 @@ type LeaveResult struct {
 	Everywhere  time.Duration // every node of the management zone, by the census
 }
 
-// ReplaceResult tells how long it takes until all is as it should be again: every
+// ReplaceResult reports how long it takes until all is as it should be again: every
 // node of the management zone has a census with all delegates and supervisors.
 type ReplaceResult struct {
 	What string
@@ -187,7 +187,7 @@ type MillionResult struct {
 
 // RunMillion measures real base zones for the stubs, boots a hierarchy, has nodes
 // of the real zone go, in each way in turn, and then a delegate and a supervisor
-// of it. Progress is told what is done.
+// of it. Progress is informed what is done.
 func RunMillion(cfg Config, leaves int, progress func(stage string)) (MillionResult, error) {
 	var r MillionResult
 	for k := range uint64(measures) {
@@ -255,8 +255,8 @@ func (w *World) leave(how How) (LeaveResult, error) {
 		return w.everywhere(func(s *roles.Supervisor) bool { return w.knows(s, 0, digest, size) })
 	})
 	r.Delegate = w.events.monitor.Sub(from)
-	if n := len(w.events.told); n > 0 {
-		r.Supervisors = slices.Max(w.events.told).Sub(from)
+	if n := len(w.events.reported); n > 0 {
+		r.Supervisors = slices.Max(w.events.reported).Sub(from)
 	}
 	return r, err
 }
@@ -307,12 +307,12 @@ func (w *World) supervised(s *roles.Supervisor, number wire.Zone) bool {
 	return len(ids) == min(w.cfg.Roles.Supervisors, w.running()) && summary.Delegates == min(w.cfg.Roles.Delegates, w.cfg.Size)
 }
 
-// events are when somebody is told of a node that goes.
+// events are when somebody is notified of a node that goes.
 type events struct {
-	node    member.Index
-	id      gossip.ID
-	monitor core.Time   // the first delegate
-	told    []core.Time // the zone's supervisors
+	node     member.Index
+	id       gossip.ID
+	monitor  core.Time   // the first delegate
+	reported []core.Time // the zone's supervisors
 }
 
 func (e *events) delegate(now core.Time, _ int, zone *member.Output) {
@@ -326,7 +326,7 @@ func (e *events) delegate(now core.Time, _ int, zone *member.Output) {
 func (e *events) supervisor(now core.Time, out *roles.Output) {
 	for i := range out.Notices {
 		if n := &out.Notices[i]; n.Kind == member.Leave && n.ID == e.id && n.Zone == 0 {
-			e.told = append(e.told, now)
+			e.reported = append(e.reported, now)
 		}
 	}
 }

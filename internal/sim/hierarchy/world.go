@@ -31,7 +31,7 @@ type Config struct {
 	Size        int  // nodes of each
 	Supervisors int  // nodes of the management zone
 	Stubs       bool // all base zones are stubs; else zone 0 is real
-	Contacts    int  // nodes of the management zone that base zones are told of
+	Contacts    int  // nodes of the management zone that base zones are notified of
 
 	Zone  zone.Config // of both kinds of zones; its Nodes, Seed and hooks are not used
 	Roles roles.Settings
@@ -143,7 +143,7 @@ func (w *World) supervisor(i int, c *member.Core, now core.Time) zone.Stepper {
 	r, err := roles.NewSupervisor(w.cfg.Roles, s, now)
 	w.note(err)
 	s.role, w.supervisors[i] = r, r
-	s.place = newPlace(w.mesh.At, func(in roles.Input) { w.mesh.Tell(i, attached(in)) })
+	s.place = newPlace(w.mesh.At, func(in roles.Input) { w.mesh.Notify(i, attached(in)) })
 	s.heard = func(now core.Time, _ *member.Output, out *roles.Output) {
 		w.events.supervisor(now, out)
 		if w.views != nil && len(out.Views) > 0 {
@@ -165,7 +165,7 @@ func (w *World) delegate(i int, c *member.Core, now core.Time) zone.Stepper {
 	r, err := roles.NewDelegate(w.delegateConfig(0), s, now)
 	w.note(err)
 	s.role, w.delegates[i] = r, r
-	s.place = newPlace(w.base.At, func(in roles.Input) { w.base.Tell(i, attached(in)) })
+	s.place = newPlace(w.base.At, func(in roles.Input) { w.base.Notify(i, attached(in)) })
 	s.heard = func(now core.Time, zone *member.Output, _ *roles.Output) {
 		if r.Active() {
 			w.events.delegate(now, i, zone)

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/collect"
 )
 
-// ErrPanic is what a driver tells of a callback that panicked.
+// ErrPanic is what a driver reports a callback that panicked.
 var ErrPanic = errors.New("servers: the callback panicked")
 
 func (s *Server) panics(p float64) error {

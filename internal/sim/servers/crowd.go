@@ -106,29 +106,29 @@ func (c *Crowd) Targets(members []sim.NodeID) []collect.Target {
 	return all
 }
 
-// Kill ends a server's life; the others are told after told, and after reboot
-// it lives again, which they are told after as long. Where told is 0 they hear
+// Kill ends a server's life; the others are notified after reported, and after reboot
+// it lives again, which they are reported after as long. Where reported is 0 they hear
 // of the reboot alone.
-func (c *Crowd) Kill(id sim.NodeID, told, reboot time.Duration) {
-	if told > 0 {
-		c.tellDeath(id, told)
+func (c *Crowd) Kill(id sim.NodeID, announced, reboot time.Duration) {
+	if announced > 0 {
+		c.notifyDeath(id, announced)
 	}
 	c.crash(id, reboot, func(up collective.Input) {
-		c.World.After(told, "life told", func() { c.tell(id, up) })
+		c.World.After(announced, "life reported", func() { c.notify(id, up) })
 	})
 }
 
 // Move ends a server's life, and begins the next one elsewhere after reboot, of
-// which the others are told at once; of the end of the earlier one after told.
-func (c *Crowd) Move(id sim.NodeID, reboot, told time.Duration) {
-	c.tellDeath(id, told)
-	c.crash(id, reboot, func(up collective.Input) { c.tell(id, up) })
+// which the others are notified at once; of the end of the earlier one after reported.
+func (c *Crowd) Move(id sim.NodeID, reboot, announced time.Duration) {
+	c.notifyDeath(id, announced)
+	c.crash(id, reboot, func(up collective.Input) { c.notify(id, up) })
 }
 
-// tellDeath tells the others, later, that the life that a server has now is over.
-func (c *Crowd) tellDeath(id sim.NodeID, later time.Duration) {
+// notifyDeath notifies the others, later, that the life that a server has now is over.
+func (c *Crowd) notifyDeath(id sim.NodeID, later time.Duration) {
 	down := collective.Input{Kind: collective.Down, Node: c.names[id], Incarnation: c.servers[id].incarnation}
-	c.World.After(later, "death told", func() { c.tell(id, down) })
+	c.World.After(later, "death reported", func() { c.notify(id, down) })
 }
 
 // Block has everything be lost on connections from some servers to others for a
@@ -162,7 +162,7 @@ func (c *Crowd) crash(id sim.NodeID, reboot time.Duration, then func(up collecti
 	life := c.servers[id].incarnation + 1
 	c.World.Crash(id)
 	c.servers[id] = nil
-	c.tell(id, collective.Input{Kind: collective.Cut, Node: c.names[id]})
+	c.notify(id, collective.Input{Kind: collective.Cut, Node: c.names[id]})
 	c.World.After(reboot, "reboot", func() {
 		s, err := c.server(id, life)
 		if err != nil {
@@ -170,7 +170,7 @@ func (c *Crowd) crash(id sim.NodeID, reboot time.Duration, then func(up collecti
 		}
 		c.servers[id] = s
 		c.World.Restart(id, s)
-		for other, living := range c.servers { // what a membership tells who joins
+		for other, living := range c.servers { // what a membership reports who joins
 			if living != nil && sim.NodeID(other) != id {
 				c.World.Command(id, collective.Input{Kind: collective.Up, Node: c.names[other], Incarnation: living.incarnation})
 			}
@@ -179,7 +179,7 @@ func (c *Crowd) crash(id sim.NodeID, reboot time.Duration, then func(up collecti
 	})
 }
 
-func (c *Crowd) tell(about sim.NodeID, in collective.Input) {
+func (c *Crowd) notify(about sim.NodeID, in collective.Input) {
 	for i, s := range c.servers {
 		if s != nil && sim.NodeID(i) != about {
 			c.World.Command(sim.NodeID(i), in)
@@ -221,7 +221,7 @@ func (c *Crowd) Send(s *Server, members []sim.NodeID, b collective.Broadcast) in
 	}
 	c.broadcasts[number].request = id
 	s.own[id] = number
-	_ = s.core.Send(s.now, id, &s.out) // its End tells
+	_ = s.core.Send(s.now, id, &s.out) // its End reports
 	s.settle()
 	return number
 }

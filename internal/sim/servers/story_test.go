@@ -16,7 +16,7 @@ import (
 var (
 	broadcasts = flag.Int("broadcasts", 3000, "how many broadcasts TestStories makes")
 	perStory   = flag.Int("each", 300, "how many of them a story has")
-	one        = flag.Uint64("story", 0, "tell this story alone")
+	one        = flag.Uint64("story", 0, "report this story alone")
 )
 
 // TestStories: random broadcasts over random groups and trees, with deaths,
@@ -30,7 +30,7 @@ var (
 func TestStories(t *testing.T) {
 	if *one > 0 {
 		var all tally
-		if err := tell(*one, &all); err != nil {
+		if err := notify(*one, &all); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("%+v", all)
@@ -38,7 +38,7 @@ func TestStories(t *testing.T) {
 	}
 	var all tally
 	for seed := uint64(1); all.Made < *broadcasts; seed++ {
-		if err := tell(seed, &all); err != nil {
+		if err := notify(seed, &all); err != nil {
 			t.Fatalf("story %d: %v", seed, err)
 		}
 	}
@@ -87,7 +87,7 @@ type club struct {
 
 const servers = 20
 
-func tell(seed uint64, all *tally) error {
+func notify(seed uint64, all *tally) error {
 	r := rand.New(rand.NewPCG(seed, 77))
 	cfg := sim.DefaultConfig(seed)
 	cfg.Link = sim.Link{Delay: 10 * time.Microsecond, Jitter: 20 * time.Microsecond, Stray: 300 * time.Microsecond, Duplicate: 0.01, Reorder: 0.02}
@@ -147,19 +147,19 @@ func (s *story) kill() {
 	if s.servers[id] == nil {
 		return
 	}
-	told, reboot := 300*time.Microsecond, 2*time.Millisecond
+	announced, reboot := 300*time.Microsecond, 2*time.Millisecond
 	switch s.rand.IntN(3) {
 	case 0:
-		told, reboot = 0, 50*time.Microsecond // too quick for anybody to see it dead
+		announced, reboot = 0, 50*time.Microsecond // too quick for anybody to see it dead
 		s.tally.Reboots++
 	case 1:
-		s.Move(id, 50*time.Microsecond, told) // it is seen dead when it lives again
+		s.Move(id, 50*time.Microsecond, announced) // it is seen dead when it lives again
 		s.tally.Moves++
 		return
 	default:
 		s.tally.Deaths++
 	}
-	s.Kill(id, told, reboot)
+	s.Kill(id, announced, reboot)
 }
 
 // block has a server hear nothing, or say nothing, for a while, or one other not

@@ -2,7 +2,7 @@ package world
 
 import "testing"
 
-// BenchmarkRandomOperations tells random stories until they have seen b.N
+// BenchmarkRandomOperations reports random stories until they have seen b.N
 // operations, and what came of them: see "Measure" in issue 2.
 //
 //	go test -run '^$' -bench RandomOperations -benchtime 10000x ./internal/sim/world

@@ -109,10 +109,10 @@ func (c *control) step(now core.Time, h sim.Handle) {
 			v.Stream = stream(h.ID(), c.sessions)
 			m = v
 		}
-		h.Tell(c.manager, m)
+		h.Notify(c.manager, m)
 	}
-	for i := range c.out.Tell {
-		if input, ok := meaning(&c.out.Tell[i]); ok {
+	for i := range c.out.Notify {
+		if input, ok := meaning(&c.out.Notify[i]); ok {
 			c.said = append(c.said, input)
 		}
 	}
@@ -122,7 +122,7 @@ func (c *control) step(now core.Time, h sim.Handle) {
 }
 
 // meaning returns what the client says as an input of the member, if it is one.
-func meaning(t *client.Tell) (rank.Input, bool) {
+func meaning(t *client.Notify) (rank.Input, bool) {
 	switch {
 	case t.Offer != nil:
 		v := t.Offer
@@ -171,5 +171,5 @@ func (c *control) report(r manager.Report) {
 	c.in = append(c.in, client.Input{Kind: client.News, Member: member, Report: r})
 }
 
-// wants has the member tell the manager another demand than its operations have.
+// wants has the member notify the manager another demand than its operations have.
 func (c *control) wants(window uint32) { c.report(manager.Report{Demand: window}) }

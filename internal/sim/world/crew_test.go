@@ -21,7 +21,7 @@ type crew struct {
 	err      error
 }
 
-// newCrew has the members tell of their completions.
+// newCrew has the members report their completions.
 func newCrew(g *Group, reg *registry) *crew {
 	c := &crew{Group: g, registry: reg}
 	for r, h := range g.Hosts {
@@ -62,7 +62,7 @@ func (c *crew) leave() *work {
 // start has one member begin an operation.
 func (c *crew) start(k *work, r uint32) {
 	k.started++
-	c.Tell(r, k.input(r))
+	c.Notify(r, k.input(r))
 }
 
 // startAll has all members begin an operation now.
@@ -92,7 +92,7 @@ func (c *crew) settled() bool {
 }
 
 // checkDeaths judges the work of a group whose members may have died: who ends
-// by a failure is told of one that is dead.
+// by a failure is notified of one that is dead.
 func (c *crew) checkDeaths(v *verdict) error {
 	errs := []error{c.err}
 	for r, h := range c.Hosts {

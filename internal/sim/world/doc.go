@@ -16,9 +16,9 @@
 // Addresses are made from node numbers (AddrPort, AddrOf), so that a core's
 // netip addresses lead to nodes by arithmetic. Data travels as datagrams, what
 // members say to each other over connections, and the control plane's messages
-// as values beside a connection that tells who is alive.
+// as values beside a connection that reports who is alive.
 //
 // The tests of this package are the protocol's: every trace that issue 2 names,
 // sweeps that let a fault happen at every event of a scenario, and random
-// operations in random worlds, which a seed tells again.
+// operations in random worlds, which a seed reports again.
 package world

@@ -23,7 +23,7 @@ type FabricConfig struct {
 	Store   time.Duration // until a manager's record survives a crash
 	Redial  time.Duration // pause before who is not there is called again
 
-	// Installed, if not nil, is told of every epoch that a switch installs, and
+	// Installed, if not nil, is notified of every epoch that a switch installs, and
 	// of the address that it is installed at.
 	Installed func(at netip.AddrPort, cfg *aggregate.Config)
 }
@@ -104,7 +104,7 @@ func (f *Fabric) RestartSwitch(i int) {
 	f.World.Restart(f.Switches[i], s)
 }
 
-// RestartManager begins the manager's next life, from its disk. It is told how
+// RestartManager begins the manager's next life, from its disk. It is informed how
 // the fabric stands.
 func (f *Fabric) RestartManager() {
 	m, err := NewManager(f.manager, f.Disk, f.World.Rand())
@@ -144,21 +144,21 @@ func (f *Fabric) NewGroup(name string, hosts []topology.NodeID, cfg rank.Config)
 	return g, nil
 }
 
-// downLink cuts a link for a while, and tells the manager.
+// downLink cuts a link for a while, and notifies the manager.
 func (f *Fabric) downLink(l topology.LinkID, d time.Duration) {
 	for _, pair := range f.Edges(l) {
 		f.World.Cut(pair[0], pair[1])
 	}
-	f.tellLink(l, false)
+	f.notifyLink(l, false)
 	f.World.After(d, "link is up again", func() {
 		for _, pair := range f.Edges(l) {
 			f.World.Mend(pair[0], pair[1])
 		}
-		f.tellLink(l, true)
+		f.notifyLink(l, true)
 	})
 }
 
-func (f *Fabric) tellLink(l topology.LinkID, up bool) {
+func (f *Fabric) notifyLink(l topology.LinkID, up bool) {
 	next, err := f.overlay.With(topology.LinkState(l, up))
 	if err != nil {
 		panic(err) // every graph has its own links
@@ -169,11 +169,11 @@ func (f *Fabric) tellLink(l topology.LinkID, up bool) {
 
 // drain has the manager keep off the i-th switch for a while.
 func (f *Fabric) drain(i int, d time.Duration) {
-	tell := func(on bool) {
+	notify := func(on bool) {
 		f.World.Command(f.Manager, manager.Drain{Req: uint64(f.Manager), Switch: f.Graph.Switch(i), On: on})
 	}
-	tell(true)
-	f.World.After(d, "end of drain", func() { tell(false) })
+	notify(true)
+	f.World.After(d, "end of drain", func() { notify(false) })
 }
 
 // ends returns the nodes at the two ends of a link.

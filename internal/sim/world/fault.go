@@ -28,7 +28,7 @@ const (
 	IsolateManager                  // all ways of the manager are cut, for a while
 	BreakAgent                      // the connection of the manager with a switch
 	BreakClient                     // the connection of the manager with a member
-	DownLink                        // a link of the fabric is cut, and the manager is told, for a while
+	DownLink                        // a link of the fabric is cut, and the manager is notified, for a while
 	DrainSwitch                     // the manager is to keep off a switch, for a while
 	CrashHost                       // a member; it stays dead
 
@@ -52,7 +52,7 @@ type Fault struct {
 	For   time.Duration // of what passes
 }
 
-// String tells the fault.
+// String reports the fault.
 func (f Fault) String() string {
 	return fmt.Sprintf("%v %d at event %d for %v", f.Kind, f.Which, f.Event, f.For)
 }

@@ -86,8 +86,8 @@ func (g *Group) Install(t pathsel.Tree, terms Terms) []session.Link {
 	return links
 }
 
-// Tell gives one member an input, as its next event.
-func (g *Group) Tell(r uint32, in rank.Input) { g.World.Command(g.Nodes[r], in) }
+// Report gives one member an input, as its next event.
+func (g *Group) Notify(r uint32, in rank.Input) { g.World.Command(g.Nodes[r], in) }
 
 // Offer offers a tree to one member, as a manager would.
 func (g *Group) Offer(r uint32, link session.Link) {

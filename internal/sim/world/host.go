@@ -29,16 +29,16 @@ type Host struct {
 	Ended       *wire.Fail // the communicator has failed
 	Left, Gone  bool       // the last barrier is done, and every neighbour knows
 
-	// Completed, if not nil, is told of every completion: from then on the
+	// Completed, if not nil, is notified of every completion: from then on the
 	// operation's buffers are the caller's again.
 	Completed func(session.Completion)
 }
 
-// Demand is a command to the lowest rank of a managed group: what window it tells
+// Demand is a command to the lowest rank of a managed group: what window it notifies
 // the manager that the operations can use, until they show something else.
 type Demand uint32
 
-// places tells where the members of a group are. All of them share it.
+// places reports where the members of a group are. All of them share it.
 type places struct {
 	nodes []sim.NodeID // by rank
 	ranks []int32      // by node; -1: no member

@@ -201,7 +201,7 @@ func TestLossCostsLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkLoss tells what losses cost, in the world's time, which is the same
+// BenchmarkLoss reports what losses cost, in the world's time, which is the same
 // on every machine: the time as a share of that without, and the packets of
 // repair for each packet lost.
 //

@@ -209,7 +209,7 @@ func (m *Manager) fromSwitch(now core.Time, i int, d *sim.Delivery, h sim.Handle
 		m.down(i, "its connection was broken")
 		m.serial++
 		l.serial, l.redial = m.serial, core.Never
-		h.Tell(d.From.Node, meet{l.serial})
+		h.Notify(d.From.Node, meet{l.serial})
 	case sim.Dead, sim.Refused, sim.Closed:
 		m.down(i, d.Kind.String())
 		l.serial, l.redial = 0, now.Add(m.cfg.Redial)
@@ -255,32 +255,32 @@ func (m *Manager) carryOut(now core.Time, h sim.Handle) {
 		m.planned = m.planAfter(now)
 	}
 	for _, p := range o.Prepares {
-		m.tell(h, p.Switch, p.Prepare)
+		m.notify(h, p.Switch, p.Prepare)
 	}
 	for _, p := range o.Commits {
-		m.tell(h, p.Switch, p.Commit)
+		m.notify(h, p.Switch, p.Commit)
 	}
 	for _, p := range o.Removes {
-		m.tell(h, p.Switch, p.Remove)
+		m.notify(h, p.Switch, p.Remove)
 	}
 	for _, p := range o.Offers {
-		h.Tell(ofStream(p.Stream), p)
+		h.Notify(ofStream(p.Stream), p)
 	}
 	for _, p := range o.Withdrawals {
-		h.Tell(ofStream(p.Stream), p)
+		h.Notify(ofStream(p.Stream), p)
 	}
 	for _, p := range o.Notices {
-		h.Tell(ofStream(p.Stream), p)
+		h.Notify(ofStream(p.Stream), p)
 	}
 	for _, p := range o.Replies {
-		h.Tell(sim.NodeID(p.Req), p)
+		h.Notify(sim.NodeID(p.Req), p)
 	}
 }
 
-// tell sends a request to an agent; it is lost while the agent is away.
-func (m *Manager) tell(h sim.Handle, n topology.NodeID, value any) {
+// report sends a request to an agent; it is lost while the agent is away.
+func (m *Manager) notify(h sim.Handle, n topology.NodeID, value any) {
 	if i := m.cfg.Graph.SwitchIndex(n); m.links[i].up {
-		h.Tell(m.cfg.Switches[i], value)
+		h.Notify(m.cfg.Switches[i], value)
 	}
 }
 

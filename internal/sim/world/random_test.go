@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// The one story that TestRandomOperations tells instead, with its trace where -v
+// The one story that TestRandomOperations reports instead, with its trace where -v
 // is given.
 var (
-	one    = flag.Uint64("story", 0, "tell this story alone")
+	one    = flag.Uint64("story", 0, "report this story alone")
 	deaths = flag.Bool("deaths", false, "the story is one with deaths")
 )
 
-// tally counts what stories have seen, so that a test can tell that they were
+// tally counts what stories have seen, so that a test can report that they were
 // not all the same.
 type tally struct {
 	verdict
@@ -97,7 +97,7 @@ func TestRandomDeaths(t *testing.T) {
 	}
 	t.Logf("%d members died, %d ended by it", dead, ended)
 	if dead == 0 || ended == 0 {
-		t.Error("nobody died, or nobody was told")
+		t.Error("nobody died, or nobody was reported")
 	}
 }
 

@@ -247,9 +247,9 @@ func TestGroupsShareAFabric(t *testing.T) {
 			for _, v := range shares {
 				sum += v
 			}
-			told := fmt.Sprintf("windows %d, hops %v, seed %d: shares %.3f, queue %v, %d dropped", row.windows, row.hops, seed, shares, queue, s.drops)
+			announced := fmt.Sprintf("windows %d, hops %v, seed %d: shares %.3f, queue %v, %d dropped", row.windows, row.hops, seed, shares, queue, s.drops)
 			if sum < 0.97 || fairness(shares) < row.index || queue > 11*time.Millisecond || s.drops > 0 {
-				t.Error(told)
+				t.Error(announced)
 			}
 		}
 	}
@@ -280,7 +280,7 @@ func TestGroupBesideTCP(t *testing.T) {
 	}
 }
 
-// BenchmarkShares tells, in the world's time, what groups, and a TCP stream if
+// BenchmarkShares reports, in the world's time, what groups, and a TCP stream if
 // there is one, have of the links that they share: the smallest share, Jain's
 // index of all, what they fill, and the longest mean wait on a link.
 //

@@ -294,7 +294,7 @@ func (s *story) offer(c *crew, tree pathsel.Tree, switches []sim.NodeID, epoch u
 		}
 		if r.IntN(40) == 0 {
 			s.world.After(time.Duration(r.IntN(1_000_000)), "withdrawal", func() {
-				c.Tell(uint32(rank), rankWithdraw(epoch))
+				c.Notify(uint32(rank), rankWithdraw(epoch))
 			})
 		}
 	}
@@ -306,7 +306,7 @@ func (s *story) rest(c *crew, members int) {
 	for range r.IntN(6) {
 		at := time.Duration(r.Int64N(int64(200 * time.Millisecond)))
 		for rank := range members {
-			s.world.After(at+time.Duration(r.IntN(1_000_000)), "rest", func() { c.Tell(uint32(rank), rankRest()) })
+			s.world.After(at+time.Duration(r.IntN(1_000_000)), "rest", func() { c.Notify(uint32(rank), rankRest()) })
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// sweep tells the short life of a managed group once for every event in it,
+// sweep reports the short life of a managed group once for every event in it,
 // with a fault just before that event.
 func sweep(t *testing.T, stride uint64, fault func(e *estate)) {
 	t.Helper()
@@ -151,7 +151,7 @@ func sweepDeath(t *testing.T, dead int) {
 		}
 		for r, h := range e.Hosts {
 			if r != dead && h.Ended != nil && h.Ended.Rank != uint32(dead) {
-				return 0, w.Fail(errors.New("a member is told of another's death"))
+				return 0, w.Fail(errors.New("a member is notified of another's death"))
 			}
 		}
 		return w.Events(), w.Await(patience, e.isClean)

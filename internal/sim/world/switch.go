@@ -37,7 +37,7 @@ type Switch struct {
 	agentIn  []agent.Input
 	agentOut agent.Output
 
-	// Installed, if not nil, is told of every epoch that is installed, and of
+	// Installed, if not nil, is notified of every epoch that is installed, and of
 	// the address that it is installed at.
 	Installed func(at netip.AddrPort, cfg *aggregate.Config)
 	// Expired counts the epochs whose lease ran out.
@@ -131,7 +131,7 @@ func (s *Switch) take(now core.Time, d *sim.Delivery, h sim.Handle) {
 			p.in = append(p.in, aggregate.Input{Kind: aggregate.Packet, From: AddrPort(d.From), Packet: d.Bytes})
 		}
 	case sim.Command, sim.Control:
-		s.told(now, d, h)
+		s.announced(now, d, h)
 	case sim.Up:
 		s.gone(d.From.Node)
 		s.managers = append(s.managers, d.From.Node)
@@ -145,7 +145,7 @@ func (s *Switch) gone(n sim.NodeID) {
 	s.managers = slices.DeleteFunc(s.managers, func(m sim.NodeID) bool { return m == n })
 }
 
-func (s *Switch) told(now core.Time, d *sim.Delivery, h sim.Handle) {
+func (s *Switch) announced(now core.Time, d *sim.Delivery, h sim.Handle) {
 	switch v := d.Value.(type) {
 	case Install:
 		s.install(v.Port, &v.Config, h)
@@ -156,7 +156,7 @@ func (s *Switch) told(now core.Time, d *sim.Delivery, h sim.Handle) {
 			return
 		}
 		s.govern(now, h) // so that what it says comes after its earlier answers
-		h.Tell(d.From.Node, met{v.serial, manager.SwitchUp{
+		h.Notify(d.From.Node, met{v.serial, manager.SwitchUp{
 			Switch: s.place, Incarnation: s.agent.Incarnation(), Capability: s.agent.Capability(),
 			Draining: s.agent.Draining(), Holds: s.agent.Holds(),
 		}})
@@ -181,10 +181,10 @@ func (s *Switch) govern(now core.Time, h sim.Handle) {
 		}
 		for _, m := range s.managers {
 			for _, r := range s.agentOut.Replies {
-				h.Tell(m, manager.Answer{Switch: s.place, Reply: r})
+				h.Notify(m, manager.Answer{Switch: s.place, Reply: r})
 			}
 			for _, e := range s.agentOut.Ended {
-				h.Tell(m, manager.Ended{Switch: s.place, End: e})
+				h.Notify(m, manager.Ended{Switch: s.place, End: e})
 			}
 		}
 	}

@@ -169,7 +169,7 @@ func (s *scene) disagree(usual, other []session.Operation) {
 			op.ID = uint64(i + 1)
 			k := newWork(s.rand, len(s.Hosts), op)
 			s.Hosts[r].Completed = nil
-			s.Tell(uint32(r), k.input(uint32(r)))
+			s.Notify(uint32(r), k.input(uint32(r)))
 		}
 	}
 	s.until("all have ended", func() bool {
@@ -178,7 +178,7 @@ func (s *scene) disagree(usual, other []session.Operation) {
 	first := s.Hosts[0].Ended
 	for r, h := range s.Hosts {
 		if *h.Ended != *first {
-			s.Errorf("rank %d is told %+v, rank 0 %+v", r, *h.Ended, *first)
+			s.Errorf("rank %d is notified %+v, rank 0 %+v", r, *h.Ended, *first)
 		}
 		if len(h.Completions) > 0 {
 			s.Errorf("rank %d has completed %+v", r, h.Completions)
@@ -208,7 +208,7 @@ func TestErrorLostOnItsWayUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, 3, 4, 4)
 			s.enter(pairs(), 2, 4)
-			up, told := new(int), new(int)
+			up, announced := new(int), new(int)
 			s.rule(func(p *packet, fate *sim.Fate) {
 				switch {
 				case p.frame != nil || p.Type != wire.Error || p.from != s.ids[1]:
@@ -216,16 +216,16 @@ func TestErrorLostOnItsWayUp(t *testing.T) {
 					*up++
 					fate.Lose = true
 				default:
-					*told++
-					fate.Lose = down && *told <= 2
+					*announced++
+					fate.Lose = down && *announced <= 2
 				}
 			})
 			s.disagree(
 				ops(session.Operation{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Int32, Elements: 4}),
 				ops(session.Operation{Collective: wire.Allreduce, Function: reduce.Max, Element: reduce.Int32, Elements: 4}))
 			s.happened("the error on its way up is lost", up)
-			if down && *told < 3 {
-				t.Errorf("the error was sent down %d times, want a repetition", *told)
+			if down && *announced < 3 {
+				t.Errorf("the error was sent down %d times, want a repetition", *announced)
 			}
 			if c := s.counters(0); c.Errors > 0 {
 				t.Errorf("the root has heard of it: %+v", c)
@@ -254,7 +254,7 @@ func TestDeathOfMember(t *testing.T) {
 		})
 		for r, h := range s.Hosts {
 			if r != dead && (h.Ended.Kind != wire.FailDead || h.Ended.Rank != uint32(dead)) {
-				t.Errorf("rank %d is told %+v, and rank %d is dead", r, *h.Ended, dead)
+				t.Errorf("rank %d is notified %+v, and rank %d is dead", r, *h.Ended, dead)
 			}
 		}
 	}

@@ -185,10 +185,10 @@ func TestRootAndManagerDeadManagerComesBack(t *testing.T) {
 	e.clean()
 }
 
-// TestManagerDiesBetweenTellingTwoMembers: "a manager that dies between telling
+// TestManagerDiesBetweenNotifyingTwoMembers: "a manager that dies between notifying
 // two members". Rank 0 holds an offer that rank 1 will never get: nobody enters
 // it. The manager's next life finds the tree in its records.
-func TestManagerDiesBetweenTellingTwoMembers(t *testing.T) {
+func TestManagerDiesBetweenNotifyingTwoMembers(t *testing.T) {
 	e := newEstate(t, nil)
 	e.w.SetLink(e.Manager, e.node(1), sim.Link{Delay: 5 * time.Millisecond})
 	held := map[sim.NodeID]bool{}

@@ -171,7 +171,7 @@ func (w *World) stream(e *event) {
 // maxBackoff is the longest time after which a stream tries again.
 const maxBackoff = 4 * time.Second
 
-// reset tells who sends to an end that is closed.
+// reset reports who sends to an end that is closed.
 func (w *World) reset(id int32, side uint8) {
 	c := &w.conns[id]
 	if !c.open[side] || w.held(c.node[1-side], c.node[side]) {

@@ -19,5 +19,5 @@
 // Every message and datagram takes its receiver time, Config.Cost; what comes
 // meanwhile waits. What the receiver sends leaves when that time is over.
 //
-// The same Config gives the same run: World.Hash tells.
+// The same Config gives the same run: World.Hash reports.
 package zone

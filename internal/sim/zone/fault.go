@@ -61,8 +61,8 @@ func (w *World) Leave(i int, exit gossip.Exit) {
 	w.arrive(int32(i), &item{input: member.Input{Kind: member.Depart, Exit: exit}, from: -1})
 }
 
-// Tell gives a node an input.
-func (w *World) Tell(i int, in member.Input) { w.arrive(int32(i), &item{input: in, from: -1}) }
+// Report gives a node an input.
+func (w *World) Notify(i int, in member.Input) { w.arrive(int32(i), &item{input: in, from: -1}) }
 
 // end is what becomes of a node whose core has stopped.
 func (w *World) end(i int32) { w.Kill(int(i)) }

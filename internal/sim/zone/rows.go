@@ -65,7 +65,7 @@ func (w *World) equal(what string) (time.Duration, error) {
 	return w.now.Sub(from), nil
 }
 
-// BootResult tells how a zone booted, all nodes at once.
+// BootResult reports how a zone booted, all nodes at once.
 type BootResult struct {
 	Nodes    int
 	Stable   time.Duration // until all views had everybody
@@ -97,7 +97,7 @@ func RunBoot(cfg Config) (BootResult, error) {
 	return r, nil
 }
 
-// ChangeResult tells how long a leave and a join of one node took to be known
+// ChangeResult reports how long a leave and a join of one node took to be known
 // everywhere.
 type ChangeResult struct {
 	Nodes             int
@@ -133,7 +133,7 @@ func RunChange(cfg Config) (ChangeResult, error) {
 	return r, nil
 }
 
-// MonitorResult tells when a high priority monitor knew of failures that
+// MonitorResult reports when a high priority monitor knew of failures that
 // happened at once.
 type MonitorResult struct {
 	Nodes, Failures int
@@ -160,7 +160,7 @@ func RunMonitor(cfg Config, failures int, silent bool) (MonitorResult, error) {
 		return r, err
 	}
 	for i := range w.nodes {
-		w.Tell(i, member.Input{Kind: member.SetMonitors, Nodes: []member.Index{0}})
+		w.Notify(i, member.Input{Kind: member.SetMonitors, Nodes: []member.Index{0}})
 	}
 	w.RunFor(calm)
 	m := &monitored{failed: make([]bool, cfg.Nodes), noticed: make([]core.Time, cfg.Nodes), messages: make([]int, cfg.Nodes)}

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/member"
 )
 
-// RecoveryResult tells how long after a disaster all views were equal again,
+// RecoveryResult reports how long after a disaster all views were equal again,
 // versions included. They were those of who was up: nobody was dead in a view
 // and alive elsewhere.
 type RecoveryResult struct {
@@ -67,7 +67,7 @@ func recover(cfg Config, what string, disaster func(w *World)) (RecoveryResult, 
 	return r, err
 }
 
-// IdleResult tells what a stable zone sends.
+// IdleResult reports what a stable zone sends.
 type IdleResult struct {
 	Nodes    int
 	Long     time.Duration
@@ -93,7 +93,7 @@ func RunIdle(cfg Config, long time.Duration) (IdleResult, error) {
 	return r, nil
 }
 
-// LossResult tells how a zone fares in which packets are lost.
+// LossResult reports how a zone fares in which packets are lost.
 type LossResult struct {
 	Nodes       int
 	Loss        float64
@@ -140,7 +140,7 @@ func RunLoss(cfg Config, loss float64, long time.Duration, progress func(past ti
 	return r, nil
 }
 
-// ImpairedResult tells how a zone fares in which one node hears or says only a
+// ImpairedResult reports how a zone fares in which one node hears or says only a
 // part.
 type ImpairedResult struct {
 	Nodes       int
@@ -181,7 +181,7 @@ func RunImpaired(cfg Config, what Impairment, long time.Duration) (ImpairedResul
 	return r, err
 }
 
-// ChurnResult tells how a zone fares in which many leave and join.
+// ChurnResult reports how a zone fares in which many leave and join.
 type ChurnResult struct {
 	Nodes, Changes int
 	Within         time.Duration
@@ -208,7 +208,7 @@ func RunChurn(cfg Config, changes int, within time.Duration, progress func(done 
 		w.RunFor(within / time.Duration(changes))
 		i := w.rand.IntN(cfg.Nodes)
 		if w.Up(i) {
-			w.Tell(i, member.Input{Kind: member.Depart})
+			w.Notify(i, member.Input{Kind: member.Depart})
 		} else {
 			w.Start(i)
 		}
@@ -221,7 +221,7 @@ func RunChurn(cfg Config, changes int, within time.Duration, progress func(done 
 	return r, nil
 }
 
-// MemoryResult tells what cores take.
+// MemoryResult reports what cores take.
 type MemoryResult struct {
 	Nodes     int
 	Cores     uint64 // bytes a node: what its cores hold

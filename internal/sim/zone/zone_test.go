@@ -89,7 +89,7 @@ func TestRecovery(t *testing.T) {
 }
 
 // TestPartitionGivesNoFalseNotices (2): when a partition heals, all that anybody
-// is told is joins of those who were away.
+// is notified is joins of those who were away.
 func TestPartitionGivesNoFalseNotices(t *testing.T) {
 	const n = 64
 	w, err := boot(DefaultConfig(n, 1))
@@ -102,7 +102,7 @@ func TestPartitionGivesNoFalseNotices(t *testing.T) {
 	w.cfg.Observe = func(node int, _ core.Time, out *member.Output) {
 		for _, notice := range out.Notices {
 			if notice.Kind != member.Join || int(notice.Node)&1 == node&1 {
-				t.Errorf("node %d is told %+v", node, notice)
+				t.Errorf("node %d is notified %+v", node, notice)
 			}
 			joins++
 		}
@@ -166,7 +166,7 @@ func TestBlockedLink(t *testing.T) {
 		}
 		w.cfg.Observe = func(node int, _ core.Time, out *member.Output) {
 			for _, x := range out.Notices {
-				t.Errorf("%d nodes: node %d is told %+v", n, node, x)
+				t.Errorf("%d nodes: node %d is notified %+v", n, node, x)
 			}
 		}
 		ring := w.Core(0).View()
@@ -291,11 +291,11 @@ func TestQuickReboot(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := w.Core(0).Deaths(node)
-	var told [n][]member.NoticeKind
+	var reported [n][]member.NoticeKind
 	w.cfg.Observe = func(observer int, _ core.Time, out *member.Output) {
 		for _, notice := range out.Notices {
 			if notice.Node == node {
-				told[observer] = append(told[observer], notice.Kind)
+				reported[observer] = append(reported[observer], notice.Kind)
 			}
 		}
 	}
@@ -306,8 +306,8 @@ func TestQuickReboot(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range n {
-		if i != node && (len(told[i]) != 2 || told[i][0] != member.Leave || told[i][1] != member.Join || w.Core(i).Deaths(node) != before+1) {
-			t.Errorf("node %d is told %v, and counts %d deaths after %d", i, told[i], w.Core(i).Deaths(node), before)
+		if i != node && (len(reported[i]) != 2 || reported[i][0] != member.Leave || reported[i][1] != member.Join || w.Core(i).Deaths(node) != before+1) {
+			t.Errorf("node %d is notified %v, and counts %d deaths after %d", i, reported[i], w.Core(i).Deaths(node), before)
 		}
 	}
 	if most := time.Duration(cfg.Settings.Stealth*6) * cfg.Settings.Tau; took > most {

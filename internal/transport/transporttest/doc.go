@@ -1,3 +1,3 @@
 // Package transporttest is the conformance kit of transport.Conn: what every
-// implementation must do, told once.
+// implementation must do, reported once.
 package transporttest

@@ -33,7 +33,7 @@ var goldens = []struct {
 	}}},
 }
 
-// listing takes a message apart as Decode does and tells what each field is.
+// listing takes a message apart as Decode does and reports what each field is.
 type listing struct {
 	reader
 	whole []byte

@@ -4,6 +4,6 @@
 // Messages are big-endian. Every bit is defined, so that a sound message has
 // exactly one form: DecodeRequest and DecodeReply refuse what Append would not
 // write. What a message means, and whether its sender may say it, is for
-// internal/core/collective to judge. docs/server-collectives.md tells every
+// internal/core/collective to judge. docs/server-collectives.md reports every
 // byte; testdata/golden has messages that it and this package agree on.
 package collect

@@ -112,7 +112,7 @@ func TestGolden(t *testing.T) {
 	for _, g := range goldens() {
 		listings = append(listings, transcript.Listing{Name: g.name, Text: g.listing(), Read: g.read})
 		if !strings.Contains(string(doc), "`"+g.name+"`") {
-			t.Errorf("%s does not tell of %s", document, g.name)
+			t.Errorf("%s does not report %s", document, g.name)
 		}
 	}
 	transcript.Listings(t, filepath.Join("testdata", "golden"), listings)

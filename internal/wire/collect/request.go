@@ -47,13 +47,13 @@ const (
 	allFlags = Last | OutOfBand | Creates | HasBulk | Own
 )
 
-// Subset tells which members of the group a request is for, its root aside, who
+// Subset reports which members of the group a request is for, its root aside, who
 // is always in the tree.
 type Subset uint8
 
 // The restrictions of a subset.
 const (
-	Alive    Subset = 1 << iota // to who lives now, as a digest tells
+	Alive    Subset = 1 << iota // to who lives now, as a digest reports
 	Filtered                    // by a filter
 
 	Everybody  Subset = 0

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/cursor"
 )
 
-// TestFields: fields come in their order, and what is left is told.
+// TestFields: fields come in their order, and what is left is reported.
 func TestFields(t *testing.T) {
 	b := []byte{1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 5}
 	b = binary.AppendUvarint(b, 300)

@@ -51,7 +51,7 @@ func goldens() []golden {
 		{"relay", "ask n2, which is dead for others at this version", Packet{Type: Relay, From: node(1, v1), About: reference(2, v1), Nonce: 8}},
 		{"nack", "n1 cannot reach it either", Packet{Type: Nack, About: reference(1, v1), Nonce: 8}},
 		{"discovery-request", "n1 boots", Packet{Type: DiscoveryRequest, From: node(1, v1), Nonce: 9, Boot: true}},
-		{"discovery-request-stealth", "and is not to be told of", Packet{Type: DiscoveryRequest, From: node(1, v1), Nonce: 9, Boot: true, Stealth: true}},
+		{"discovery-request-stealth", "and is not to be notified of", Packet{Type: DiscoveryRequest, From: node(1, v1), Nonce: 9, Boot: true, Stealth: true}},
 		{"discovery-reply", "the view of n2, for which n1 is dead at this version", Packet{
 			Type: DiscoveryReply, From: node(2, v1), Nonce: 9, Boot: true, Leaves: []Departure{{Reference: reference(1, old)}}, Alives: []Entry{node(2, v1)},
 		}},

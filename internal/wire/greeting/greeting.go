@@ -27,7 +27,7 @@ const MaxSize = fixed + 2*(1+MaxName)
 // keep to the format.
 var ErrMalformed = errors.New("malformed greeting")
 
-// VersionError tells that the other side speaks another version.
+// VersionError reports that the other side speaks another version.
 type VersionError struct{ Theirs uint8 }
 
 // Error names both versions.

@@ -36,14 +36,14 @@ var goldens = []struct {
 	{"fetch", "zone 7's view, and what changes in it", &Fetch{Zone: 7, Follow: true}},
 }
 
-// listing takes a message apart as Decode does and tells what each field is.
+// listing takes a message apart as Decode does and reports what each field is.
 type listing struct {
 	reader
 	whole []byte
 	text  strings.Builder
 }
 
-// field tells a field as read tells its value.
+// field reports a field as read reports its value.
 func (l *listing) field(what string, read func() any) {
 	at := len(l.whole) - len(l.B)
 	v := read()

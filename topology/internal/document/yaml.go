@@ -12,7 +12,7 @@ import (
 )
 
 func parseYAML(data []byte, o Options) (*Value, *SyntaxError) {
-	if at := bytes.IndexFunc(data, isControl); at >= 0 { // of which the parser does not tell the line
+	if at := bytes.IndexFunc(data, isControl); at >= 0 { // of which the parser does not report the line
 		return nil, &SyntaxError{Line: lineOf(data, at), Err: fmt.Errorf("control characters, such as 0x%02x here, are not allowed", data[at])}
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))

@@ -19,7 +19,7 @@ func (t element) String() string {
 	return [...]string{"Int32", "Int64", "Uint32", "Uint64", "Float32", "Float64", "Float16", "BFloat16"}[t]
 }
 
-// double tells the types of 64 bits.
+// double reports the types of 64 bits.
 func (t element) double() bool { return t == int64s || t == uint64s || t == float64s }
 
 func (t element) isFloat() bool { return t >= float32s }

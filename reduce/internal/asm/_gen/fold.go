@@ -20,7 +20,7 @@ type kernel struct {
 // bytes of each vector, in one register or more, are one accumulator.
 type body struct {
 	step   int // bytes of a vector
-	lane   int // bytes of the smallest part that a mask tells apart
+	lane   int // bytes of the smallest part that a mask distinguishes
 	unroll int // steps in a round
 
 	// next is called before the steps on each vector; it may be nil.

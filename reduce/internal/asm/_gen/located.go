@@ -58,7 +58,7 @@ func locate(float bool) kernel {
 	return k
 }
 
-// before tells where x comes before acc: by rank, or else by location.
+// before reports where x comes before acc: by rank, or else by location.
 func (m *machine) before(acc accumulator, x values) condition {
 	less, same := m.greater(acc[0], x[0]), m.equal(acc[0], x[0])
 	if m.wide() {

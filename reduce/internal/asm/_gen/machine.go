@@ -146,7 +146,7 @@ func (m *machine) choose(c condition, a operand.Op, dst reg.VecVirtual) {
 // vector of zeros and ones in AVX2.
 type condition = reg.Register
 
-// greater tells where a > b, as signed integers of 64 bits.
+// greater reports where a > b, as signed integers of 64 bits.
 func (m *machine) greater(a, b operand.Op) condition {
 	if m.wide() {
 		k := m.K()
@@ -158,7 +158,7 @@ func (m *machine) greater(a, b operand.Op) condition {
 	return v
 }
 
-// equal tells where a == b, as integers of 64 bits.
+// equal reports where a == b, as integers of 64 bits.
 func (m *machine) equal(a, b operand.Op) condition {
 	if m.wide() {
 		k := m.K()
@@ -170,7 +170,7 @@ func (m *machine) equal(a, b operand.Op) condition {
 	return v
 }
 
-// identify writes a function that tells what golang.org/x/sys/cpu does not.
+// identify writes a function that reports what golang.org/x/sys/cpu does not.
 func (m *machine) identify() {
 	m.Function("features")
 	m.Doc("features returns what CPUID, of leaf 1, leaves in ECX.")
