@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tributary-fabric/tributary/internal/document"
 	"github.com/tributary-fabric/tributary/reduce"
-	"github.com/tributary-fabric/tributary/topology/internal/document"
 )
 
 var capabilityFields = []string{"functions", "types", "slots", "children", "chunk", "window"}

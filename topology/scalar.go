@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-fabric/tributary/topology/internal/document"
+	"github.com/tributary-fabric/tributary/internal/document"
 )
 
 // object returns the fields of an object by name, and reports those that are

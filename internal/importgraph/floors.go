@@ -84,6 +84,7 @@ var house = map[place]Floor{
 	"internal/wire/...":      Ground,
 	"internal/version":       Ground,
 	"internal/printable":     Ground,
+	"internal/document":      Ground,
 	"internal/importgraph":   Ground,
 	"internal/glossary":      Ground, // for tests alone
 	"internal/transcript":    Ground, // for tests alone

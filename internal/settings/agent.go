@@ -6,13 +6,11 @@ import (
 	"io"
 	"net/netip"
 	"slices"
-	"strconv"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/tributary-fabric/tributary/internal/agentd"
 	"github.com/tributary-fabric/tributary/internal/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/document"
 	"github.com/tributary-fabric/tributary/internal/transport"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -52,7 +50,7 @@ func ReadAgentFile(path string) (*Agent, error) { return readFile(path, ReadAgen
 // ReadAgent reads an agent's configuration. The name, usually the file's path,
 // begins every error.
 func ReadAgent(r io.Reader, name string) (*Agent, error) {
-	d := &document{file: name}
+	d := &reader{file: name}
 	a := &Agent{
 		Listen: DefaultAgentListen, Data: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
 		Capability: topology.DefaultCapability(), Pipeline: PipelineSoft, Log: Log{"info", "text"},
@@ -66,7 +64,7 @@ func ReadAgent(r io.Reader, name string) (*Agent, error) {
 	return a, nil
 }
 
-func (d *document) agent(top field, a *Agent) {
+func (d *reader) agent(top field, a *Agent) {
 	var version, name, ports, routes field
 	d.object(top, map[string]func(field){
 		"version":    func(f field) { version = f },
@@ -85,16 +83,16 @@ func (d *document) agent(top field, a *Agent) {
 	})
 	d.needed(top, "version", version, d.version)
 	d.needed(top, "switch", name, d.into(&a.Switch))
-	if ports.node != nil {
+	if ports != nil {
 		d.ports(ports, &a.Target)
 	}
-	if routes.node != nil {
+	if routes != nil {
 		d.routes(routes, &a.Target)
 	}
 }
 
 // data returns a reader of the address of the trees' sockets.
-func (d *document) data(to *netip.Addr) func(field) {
+func (d *reader) data(to *netip.Addr) func(field) {
 	return func(f field) {
 		text, ok := d.text(f)
 		if !ok {
@@ -110,7 +108,7 @@ func (d *document) data(to *netip.Addr) func(field) {
 }
 
 // features returns a reader of what the trees' sockets are to do without.
-func (d *document) features(to *transport.Features) func(field) {
+func (d *reader) features(to *transport.Features) func(field) {
 	return func(f field) {
 		text, ok := d.text(f)
 		if !ok {
@@ -126,7 +124,7 @@ func (d *document) features(to *transport.Features) func(field) {
 }
 
 // capability returns a reader of what a switch can do, as in topology files.
-func (d *document) capability(to *topology.Capability) func(field) {
+func (d *reader) capability(to *topology.Capability) func(field) {
 	return func(f field) {
 		const most = 1 << 30 // as in topology
 		d.object(f, map[string]func(field){
@@ -142,19 +140,17 @@ func (d *document) capability(to *topology.Capability) func(field) {
 func set[T interface {
 	comparable
 	String() string
-}](d *document, f field, all []T) (chosen []T) {
-	text, isText := f.node.Value, kindOf(f.node) == "a string"
+}](d *reader, f field, all []T) (chosen []T) {
 	switch {
-	case isText && text == "all":
+	case f.Kind == document.String && f.Text == "all":
 		return all
-	case isText && text == "none":
+	case f.Kind == document.String && f.Text == "none":
 		return nil
-	case f.node.Kind != yaml.SequenceNode:
+	case f.Kind != document.List:
 		d.failf(f, "must be all, none, or a list of names")
 		return nil
 	}
-	for i, node := range f.node.Content {
-		at := field{node, node.Line, f.path + "[" + strconv.Itoa(i) + "]"}
+	for _, at := range f.Items {
 		name, ok := d.text(at)
 		if !ok {
 			continue

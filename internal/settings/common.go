@@ -19,7 +19,7 @@ type TLS struct {
 func (t TLS) Given() bool { return t != TLS{} }
 
 // tls returns a reader of the certificate files.
-func (d *document) tls(to *TLS) func(field) {
+func (d *reader) tls(to *TLS) func(field) {
 	return func(f field) {
 		before := len(d.errs)
 		d.object(f, map[string]func(field){
@@ -37,7 +37,7 @@ type Admin struct {
 	Remote bool   // Listen may be another address than a loopback one
 }
 
-func (d *document) admin(to *Admin) func(field) {
+func (d *reader) admin(to *Admin) func(field) {
 	return func(f field) {
 		before := len(d.errs)
 		d.object(f, map[string]func(field){"listen": d.address(&to.Listen), "remote": d.boolean(&to.Remote)})
@@ -58,7 +58,7 @@ var (
 	formats = []string{"text", "json"}
 )
 
-func (d *document) log(to *Log) func(field) {
+func (d *reader) log(to *Log) func(field) {
 	return func(f field) {
 		d.object(f, map[string]func(field){
 			"level": d.oneOf(&to.Level, levels...), "format": d.oneOf(&to.Format, formats...),

@@ -50,7 +50,7 @@ func ReadManagerFile(path string) (*Manager, error) { return readFile(path, Read
 // ReadManager reads a manager's configuration, and the topology that it names.
 // The name, usually the file's path, begins every error.
 func ReadManager(r io.Reader, name string) (*Manager, error) {
-	d := &document{file: name}
+	d := &reader{file: name}
 	m := &Manager{Listen: DefaultManagerListen, Log: Log{"info", "text"}, Agents: map[string]string{}}
 	if top, ok := d.open(r); ok {
 		d.manager(top, m)
@@ -61,7 +61,7 @@ func ReadManager(r io.Reader, name string) (*Manager, error) {
 	return m, nil
 }
 
-func (d *document) manager(top field, m *Manager) {
+func (d *reader) manager(top field, m *Manager) {
 	var version, fabric, agents, limits, periods field
 	keep := func(to *field) func(field) { return func(f field) { *to = f } }
 	d.object(top, map[string]func(field){
@@ -73,15 +73,15 @@ func (d *document) manager(top field, m *Manager) {
 	})
 	d.needed(top, "version", version, d.version)
 	d.needed(top, "topology", fabric, func(f field) { d.topology(f, m) })
-	if agents.node != nil {
+	if agents != nil {
 		d.agents(agents, m)
 	}
 	d.core(limits, periods, m)
 }
 
 // needed reads a field that has to be there.
-func (d *document) needed(top field, name string, f field, read func(field)) {
-	if f.node == nil {
+func (d *reader) needed(top field, name string, f field, read func(field)) {
+	if f == nil {
 		d.failf(top, "%s is missing", name)
 		return
 	}
@@ -89,7 +89,7 @@ func (d *document) needed(top field, name string, f field, read func(field)) {
 }
 
 // topology reads the fabric.
-func (d *document) topology(f field, m *Manager) {
+func (d *reader) topology(f field, m *Manager) {
 	text, ok := d.text(f)
 	if !ok {
 		return
@@ -114,32 +114,32 @@ func (d *document) topology(f field, m *Manager) {
 }
 
 // agents reads the agents' addresses.
-func (d *document) agents(f field, m *Manager) {
+func (d *reader) agents(f field, m *Manager) {
 	taken := map[string]string{}
 	for _, i := range d.items(f) {
 		var address string
-		d.address(&address)(i.field)
+		d.address(&address)(i)
 		if address == "" {
 			continue
 		}
 		if other := taken[address]; other != "" {
-			d.failf(i.field, "%s is the address of %s, too", address, other)
+			d.failf(i, "%s is the address of %s, too", address, other)
 		}
-		taken[address] = i.name
-		m.Agents[i.name] = address
+		taken[address] = i.Key
+		m.Agents[i.Key] = address
 		if m.Graph == nil {
 			continue // reported already
 		}
-		if n, ok := m.Graph.Lookup(i.name); !ok || !m.Graph.IsSwitch(n) {
-			d.fail(i.field, fmt.Errorf("the topology has no switch %q: %w", i.name, topology.ErrUnknownNode))
+		if n, ok := m.Graph.Lookup(i.Key); !ok || !m.Graph.IsSwitch(n) {
+			d.fail(i, fmt.Errorf("the topology has no switch %q: %w", i.Key, topology.ErrUnknownNode))
 		}
 	}
 }
 
 // core reads the bounds and periods.
-func (d *document) core(limits, periods field, m *Manager) {
+func (d *reader) core(limits, periods field, m *Manager) {
 	c, before := &m.Core, len(d.errs)
-	if limits.node != nil {
+	if limits != nil {
 		d.object(limits, map[string]func(field){
 			"groups":       count(d, &c.MaxGroups, 1, 1<<20),
 			"members":      count(d, &c.MaxMembers, 2, 1<<24),
@@ -151,7 +151,7 @@ func (d *document) core(limits, periods field, m *Manager) {
 			"history":      count(d, &c.MaxHistory, 1, 1<<16),
 		})
 	}
-	if periods.node != nil {
+	if periods != nil {
 		d.object(periods, map[string]func(field){
 			"heartbeat": d.period(&m.Heartbeat), "call": d.period(&m.Call), "connect": d.period(&m.Connect),
 			"verify": d.periodOrOff(&m.Verify),
@@ -165,7 +165,7 @@ func (d *document) core(limits, periods field, m *Manager) {
 	}
 	if err := c.Validate(); err != nil && len(d.errs) == before {
 		at := limits
-		if at.node == nil {
+		if at == nil {
 			at = periods
 		}
 		d.fail(at, fmt.Errorf("%w: %w", err, topology.ErrField))

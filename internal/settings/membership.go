@@ -51,7 +51,7 @@ func (m Membership) open() membership.Config {
 }
 
 // membership reads the place in a zone.
-func (d *document) membership(to *Membership) func(field) {
+func (d *reader) membership(to *Membership) func(field) {
 	return func(f field) {
 		before := len(d.errs)
 		d.object(f, map[string]func(field){
@@ -80,7 +80,7 @@ func (d *document) membership(to *Membership) func(field) {
 }
 
 // addresses returns a reader of a list of "host:port".
-func (d *document) addresses(to *[]string) func(field) {
+func (d *reader) addresses(to *[]string) func(field) {
 	return func(f field) {
 		d.list(f, func(f field) {
 			var a string
@@ -97,7 +97,7 @@ const (
 )
 
 // timing reads the settings of a zone's protocol.
-func (d *document) timing(to *membership.Timing) func(field) {
+func (d *reader) timing(to *membership.Timing) func(field) {
 	return func(f field) {
 		d.object(f, map[string]func(field){
 			"tau": d.period(&to.Tau), "heartbeat": d.period(&to.Heartbeat), "grace": d.period(&to.Grace),
@@ -110,7 +110,7 @@ func (d *document) timing(to *membership.Timing) func(field) {
 }
 
 // hierarchy reads the settings of what is above zones.
-func (d *document) hierarchy(to *membership.Hierarchy) func(field) {
+func (d *reader) hierarchy(to *membership.Hierarchy) func(field) {
 	return func(f field) {
 		d.object(f, map[string]func(field){
 			"delegates": count(d, &to.Delegates, 1, maxNeighbours), "supervisors": count(d, &to.Supervisors, 1, maxNeighbours),
@@ -121,9 +121,9 @@ func (d *document) hierarchy(to *membership.Hierarchy) func(field) {
 }
 
 // stepsOrOff returns a reader of a number of steps, or of the word off for -1.
-func (d *document) stepsOrOff(to *int) func(field) {
+func (d *reader) stepsOrOff(to *int) func(field) {
 	return func(f field) {
-		if f.node.Value == "off" {
+		if f.Text == "off" {
 			*to = -1
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/document"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -20,7 +21,7 @@ func ReadModelFile(path string) (pathsel.Model, error) { return readFile(path, R
 // bytes a second, and a bandwidth in bit/s. What it does not say is as in
 // pathsel.DefaultModel. The name, usually the file's path, begins every error.
 func ReadModel(r io.Reader, name string) (pathsel.Model, error) {
-	d, m := &document{file: name}, pathsel.DefaultModel()
+	d, m := &reader{file: name}, pathsel.DefaultModel()
 	if top, ok := d.open(r); ok {
 		d.object(top, map[string]func(field){
 			"host_message": d.span(&m.HostMessage), "switch_hop": d.span(&m.SwitchHop), "hop": d.span(&m.Hop),
@@ -39,11 +40,11 @@ func ReadModel(r io.Reader, name string) (pathsel.Model, error) {
 }
 
 // span returns a reader of a duration that may be zero.
-func (d *document) span(to *time.Duration) func(field) {
+func (d *reader) span(to *time.Duration) func(field) {
 	return func(f field) {
-		x, err := time.ParseDuration(f.node.Value)
+		x, err := time.ParseDuration(f.Text)
 		if err != nil || x < 0 {
-			d.failf(f, "%q is not a duration such as 500ns or 10us", f.node.Value)
+			d.failf(f, "%q is not a duration such as 500ns or 10us", f.Text)
 			return
 		}
 		*to = x
@@ -51,11 +52,11 @@ func (d *document) span(to *time.Duration) func(field) {
 }
 
 // speed returns a reader of a number that is not negative.
-func (d *document) speed(to *float64) func(field) {
+func (d *reader) speed(to *float64) func(field) {
 	return func(f field) {
-		x, err := strconv.ParseFloat(f.node.Value, 64)
-		if kindOf(f.node) != "a number" || err != nil || !(x >= 0) || math.IsInf(x, 0) {
-			d.failf(f, "must be a number that is not negative, not %s %s", kindOf(f.node), f.node.Value)
+		x, err := strconv.ParseFloat(f.Text, 64)
+		if f.Kind != document.Number || err != nil || !(x >= 0) || math.IsInf(x, 0) {
+			d.failf(f, "must be a number that is not negative, not %s %s", f.Kind, f.Text)
 			return
 		}
 		*to = x
@@ -63,7 +64,7 @@ func (d *document) speed(to *float64) func(field) {
 }
 
 // planning reads by what a manager chooses trees.
-func (d *document) planning(f field, m *Manager) {
+func (d *reader) planning(f field, m *Manager) {
 	hosts, forward := "where-faster", "needed"
 	d.object(f, map[string]func(field){
 		"hosts": d.oneOf(&hosts, "where-faster", "never"), "forward": d.oneOf(&forward, "never", "needed", "better"),
@@ -73,7 +74,7 @@ func (d *document) planning(f field, m *Manager) {
 }
 
 // model reads the file of a cost model.
-func (d *document) model(f field, m *Manager) {
+func (d *reader) model(f field, m *Manager) {
 	text, ok := d.text(f)
 	if !ok {
 		return

@@ -16,7 +16,7 @@ func ReadNodeFile(path string) (*Node, error) { return readFile(path, ReadNode) 
 // ReadNode reads a node's configuration: version, membership (whose name need not
 // be there), admin and log. The name, usually the file's path, begins every error.
 func ReadNode(r io.Reader, name string) (*Node, error) {
-	d := &document{file: name}
+	d := &reader{file: name}
 	n := &Node{Log: Log{"info", "text"}}
 	if top, ok := d.open(r); ok {
 		var version, membership field
@@ -37,7 +37,7 @@ func ReadNode(r io.Reader, name string) (*Node, error) {
 const unnamed = "unnamed"
 
 // node reads a place in a zone that may lack a name.
-func (d *document) node(f field, to *Membership) {
+func (d *reader) node(f field, to *Membership) {
 	to.Name = unnamed
 	if d.membership(to)(f); to.Name == unnamed {
 		to.Name = ""

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/tributary-fabric/tributary/internal/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/document"
 	"github.com/tributary-fabric/tributary/p4"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -54,7 +52,7 @@ func (a *Agent) complete() error {
 }
 
 // p4runtime returns a reader of where the target is.
-func (d *document) p4runtime(to *pipeline.Target, encryption *TargetTLS) func(field) {
+func (d *reader) p4runtime(to *pipeline.Target, encryption *TargetTLS) func(field) {
 	return func(f field) {
 		before := len(d.errs)
 		d.object(f, map[string]func(field){
@@ -83,53 +81,53 @@ func (d *document) p4runtime(to *pipeline.Target, encryption *TargetTLS) func(fi
 }
 
 // ports reads the target's ports, in the order of the file.
-func (d *document) ports(f field, to *pipeline.Target) {
+func (d *reader) ports(f field, to *pipeline.Target) {
 	d.list(f, func(f field) {
 		var p p4.Port
-		number, address, mac := 0, field{}, field{}
+		number, address, mac := 0, field(nil), field(nil)
 		before := len(d.errs)
 		d.object(f, map[string]func(field){
 			"number":  count(d, &number, 1, p4.Ports),
 			"address": func(f field) { address = f; p.Addr, _ = d.ipv4(f) },
 			"mac":     func(f field) { mac = f; p.MAC = d.mac(f) },
 		})
-		d.present(f, before, map[string]bool{"number": number > 0, "address": address.node != nil, "mac": mac.node != nil})
+		d.present(f, before, map[string]bool{"number": number > 0, "address": address != nil, "mac": mac != nil})
 		p.Number = uint16(number)
 		d.adds(f, before, &p4.State{Ports: append(to.Ports[:len(to.Ports):len(to.Ports)], p), Routes: to.Routes}, to)
 	})
 }
 
 // routes reads the ways to hosts and neighbours. The ports are known.
-func (d *document) routes(f field, to *pipeline.Target) {
+func (d *reader) routes(f field, to *pipeline.Target) {
 	d.list(f, func(f field) {
 		var r p4.Route
-		port, prefix, mac := 0, field{}, field{}
+		port, prefix, mac := 0, field(nil), field(nil)
 		before := len(d.errs)
 		d.object(f, map[string]func(field){
 			"prefix": func(f field) { prefix = f; r.Prefix = d.prefix(f) },
 			"port":   count(d, &port, 1, p4.Ports),
 			"mac":    func(f field) { mac = f; r.MAC = d.mac(f) },
 		})
-		d.present(f, before, map[string]bool{"prefix": prefix.node != nil, "port": port > 0, "mac": mac.node != nil})
+		d.present(f, before, map[string]bool{"prefix": prefix != nil, "port": port > 0, "mac": mac != nil})
 		r.Port = uint16(port)
 		d.adds(f, before, &p4.State{Ports: to.Ports, Routes: append(to.Routes[:len(to.Routes):len(to.Routes)], r)}, to)
 	})
 }
 
 // list calls read for each item of a list.
-func (d *document) list(f field, read func(field)) {
-	if f.node.Kind != yaml.SequenceNode {
-		d.failf(f, "must be a list, not %s", kindOf(f.node))
+func (d *reader) list(f field, read func(field)) {
+	if f.Kind != document.List {
+		d.failf(f, "must be a list, not %s", f.Kind)
 		return
 	}
-	for i, node := range f.node.Content {
-		read(field{node, node.Line, f.path + "[" + strconv.Itoa(i) + "]"})
+	for _, item := range f.Items {
+		read(item)
 	}
 }
 
 // present reports the fields of an object that are missing, if nothing else was
 // wrong with it.
-func (d *document) present(f field, before int, there map[string]bool) {
+func (d *reader) present(f field, before int, there map[string]bool) {
 	for _, name := range []string{"number", "prefix", "address", "port", "mac"} {
 		if is, known := there[name]; known && !is && len(d.errs) == before {
 			d.failf(f, "%s is missing", name)
@@ -138,7 +136,7 @@ func (d *document) present(f field, before int, there map[string]bool) {
 }
 
 // adds takes ports and routes with one more than before, unless that is wrong.
-func (d *document) adds(f field, before int, state *p4.State, to *pipeline.Target) {
+func (d *reader) adds(f field, before int, state *p4.State, to *pipeline.Target) {
 	if len(d.errs) > before || d.more > 0 {
 		return
 	}
@@ -149,7 +147,7 @@ func (d *document) adds(f field, before int, state *p4.State, to *pipeline.Targe
 	to.Ports, to.Routes = state.Ports, state.Routes
 }
 
-func (d *document) ipv4(f field) (netip.Addr, bool) {
+func (d *reader) ipv4(f field) (netip.Addr, bool) {
 	text, ok := d.text(f)
 	if !ok {
 		return netip.Addr{}, false
@@ -162,7 +160,7 @@ func (d *document) ipv4(f field) (netip.Addr, bool) {
 	return a, true
 }
 
-func (d *document) prefix(f field) netip.Prefix {
+func (d *reader) prefix(f field) netip.Prefix {
 	text, ok := d.text(f)
 	if !ok {
 		return netip.Prefix{}
@@ -174,7 +172,7 @@ func (d *document) prefix(f field) netip.Prefix {
 	return p
 }
 
-func (d *document) mac(f field) (mac p4.MAC) {
+func (d *reader) mac(f field) (mac p4.MAC) {
 	text, ok := d.text(f)
 	if !ok {
 		return mac

@@ -302,7 +302,8 @@ func TestManagerErrors(t *testing.T) {
 		{"membership's theta", head + "membership: {name: m, listen: \"127.0.0.1:1\", timing: {theta: 3, successors: 2}}\n", topology.ErrField, []string{"f:3: membership: membership: invalid configuration: timing: "}, false},
 		{"management in a zone", head + "membership: {name: m, listen: \"127.0.0.1:1\", zone: 3, management: true}\n", topology.ErrField, []string{"f:3: membership: membership: invalid configuration: zone 3"}, false},
 		{"window", head + "limits: {window: 100}\n", topology.ErrField, []string{"f:3: limits: manager: invalid configuration: windows"}, false},
-		{"alias", head + "listen: &a a:1\nstore: *a\n", topology.ErrField, []string{"f:4: store: must be a string, not an alias"}, false},
+		{"alias", head + "listen: &a a:1\nstore: *a\n", topology.ErrSyntax, []string{"f:4: neither YAML nor JSON: aliases (*name) are not supported"}, false},
+		{"in one line", "{version: 1, topology: nowhere.yaml}", topology.ErrField, []string{`f:1: topology: "nowhere.yaml" is neither a specification`}, false},
 		{"too many", head + "agents: {" + strings.Repeat("1: 1, 2: 2, ", 12) + "}\n", topology.ErrField, nil, false},
 	}
 	tests[len(tests)-1].messages = append(repeat("f:3: agents.", 20), "f: and ")

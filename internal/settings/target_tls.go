@@ -18,7 +18,7 @@ type TargetTLS struct {
 }
 
 // targetTLS returns a reader of it.
-func (d *document) targetTLS(to *TargetTLS) func(field) {
+func (d *reader) targetTLS(to *TargetTLS) func(field) {
 	return func(f field) {
 		before := len(d.errs)
 		d.object(f, map[string]func(field){

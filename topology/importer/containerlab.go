@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tributary-fabric/tributary/internal/document"
 	"github.com/tributary-fabric/tributary/topology"
-	"github.com/tributary-fabric/tributary/topology/internal/document"
 )
 
 // clabReader reads a containerlab file.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/document"
 	"github.com/tributary-fabric/tributary/topology"
-	"github.com/tributary-fabric/tributary/topology/internal/document"
 )
 
 // tutorialReader reads the topology.json of the P4 tutorials: hosts and

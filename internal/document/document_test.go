@@ -30,6 +30,9 @@ func TestParse(t *testing.T) {
 		{"aliases", yamlText, Options{Aliases: true}, "@1(a@1(b@2=1 c@3(@3=two @3=3)) d@4(b@2=1 c@3(@3=two @3=3)))"},
 		{"no aliases", yamlText, Options{}, "4: aliases (*name) are not supported; use defaults"},
 		{"JSON", jsonText, Options{}, "@1(a@2(b@2=1 c@3(@3=two @3=3)) d@4=)"},
+		{"JSON as YAML", jsonText, Options{YAML: true}, "@1(a@2(b@2=1 c@3(@3=two @3=3)) d@4=null)"},
+		{"YAML in braces", "{a: 1}", Options{YAML: true}, "@1(a@1=1)"},
+		{"YAML in braces is no JSON", "{a: 1}", Options{}, "1: invalid character"},
 		{"an alias of itself", "a: &x [*x]", Options{Aliases: true}, "1: nested too deeply"},
 		{"a bomb", bomb(7), Options{Aliases: true}, "1: its aliases make more than"},
 		{"empty", "", Options{}, "0: the file is empty"},
@@ -84,7 +87,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, o := range []Options{{}, {Aliases: true}} {
+		for _, o := range []Options{{}, {Aliases: true}, {YAML: true}} {
 			v, err := Parse(text, o)
 			if err != nil {
 				continue

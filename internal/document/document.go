@@ -97,6 +97,10 @@ type Options struct {
 	// Aliases of YAML: each is read as what its anchor stands at, up to
 	// MaxValues in the whole document.
 	Aliases bool
+
+	// YAML: so is what begins with a brace. It may be JSON all the same, which
+	// YAML has in it; the objects of YAML on one line are more than JSON.
+	YAML bool
 }
 
 // MaxValues is the most values of a document with aliases: a small file of them
@@ -118,13 +122,13 @@ func notUTF8(data []byte) int {
 // lineOf returns the line, from 1, on which a byte stands.
 func lineOf(data []byte, at int) int { return 1 + bytes.Count(data[:at], []byte("\n")) }
 
-// Parse reads a document in JSON if it begins with a brace, and else in YAML;
-// both in UTF-8.
+// Parse reads a document in JSON if it begins with a brace, unless options say
+// otherwise, and else in YAML; both in UTF-8.
 func Parse(data []byte, o Options) (*Value, *SyntaxError) {
 	if at := notUTF8(data); at >= 0 {
 		return nil, &SyntaxError{Line: lineOf(data, at), Err: fmt.Errorf("it is not UTF-8: it has the byte 0x%02x", data[at])}
 	}
-	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' {
+	if trimmed := bytes.TrimLeft(data, " \t\r\n"); !o.YAML && len(trimmed) > 0 && trimmed[0] == '{' {
 		return parseJSON(data)
 	}
 	return parseYAML(data, o)

@@ -12,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
+	"github.com/tributary-fabric/tributary/internal/document"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -23,29 +22,29 @@ const FormatVersion = 1
 // maxErrors is the most errors that are notified of one file.
 const maxErrors = 20
 
-// field is a value in a document that knows its place.
-type field struct {
-	node *yaml.Node
-	line int
-	path string // from the top, such as agents.leaf-0
-}
+// field is a value in a document that knows its place; nil: it is not there.
+type field = *document.Value
 
-// document is a file as it is read, and what is wrong in it.
-type document struct {
+// reader is a file as it is read, and what is wrong in it.
+type reader struct {
 	file string
 	errs []error
 	more int // errors beyond maxErrors
 }
 
-func (d *document) fail(f field, err error) {
-	d.add(&topology.FileError{File: d.file, Line: f.line, Field: f.path, Err: err})
+func (d *reader) fail(f field, err error) {
+	at := &topology.FileError{File: d.file, Err: err}
+	if f != nil {
+		at.Line, at.Field = f.Line, f.Path()
+	}
+	d.add(at)
 }
 
-func (d *document) failf(f field, format string, args ...any) {
+func (d *reader) failf(f field, format string, args ...any) {
 	d.fail(f, fmt.Errorf(format+": %w", append(args, topology.ErrField)...))
 }
 
-func (d *document) add(err error) {
+func (d *reader) add(err error) {
 	if len(d.errs) == maxErrors {
 		d.more++
 		return
@@ -54,7 +53,7 @@ func (d *document) add(err error) {
 }
 
 // err returns what is wrong, joined; nil if nothing is.
-func (d *document) err() error {
+func (d *reader) err() error {
 	if d.more > 0 {
 		return errors.Join(append(d.errs, fmt.Errorf("%s: and %d more", d.file, d.more))...)
 	}
@@ -62,68 +61,44 @@ func (d *document) err() error {
 }
 
 // open parses a file's text.
-func (d *document) open(r io.Reader) (top field, ok bool) {
-	var node, second yaml.Node
-	decoder := yaml.NewDecoder(r)
-	err := decoder.Decode(&node)
-	switch {
-	case errors.Is(err, io.EOF):
-		err = errors.New("the file is empty")
-	case err == nil:
-		if more := decoder.Decode(&second); more == nil {
-			err = fmt.Errorf("line %d: a second document begins here", second.Line)
-		} else if !errors.Is(more, io.EOF) {
-			err = more
-		}
-	}
+func (d *reader) open(r io.Reader) (top field, ok bool) {
+	data, err := io.ReadAll(r)
 	if err != nil {
-		line, text := 0, strings.TrimPrefix(err.Error(), "yaml: ")
-		if n, _ := fmt.Sscanf(text, "line %d:", &line); n == 1 {
-			_, text, _ = strings.Cut(text, ": ")
-		}
-		d.fail(field{line: line}, fmt.Errorf("%w: %s", topology.ErrSyntax, text))
-		return top, false
+		d.add(fmt.Errorf("read %s: %w", d.file, err))
+		return nil, false
 	}
-	return field{node: node.Content[0], line: node.Content[0].Line}, true
-}
-
-// item is a field of an object.
-type item struct {
-	field
-	name string
+	top, syntax := document.Parse(data, document.Options{YAML: true})
+	if syntax != nil {
+		d.add(&topology.FileError{File: d.file, Line: syntax.Line, Err: fmt.Errorf("%w: %w", topology.ErrSyntax, syntax)})
+		return nil, false
+	}
+	return top, true
 }
 
 // items returns the fields of an object in their order; nil where f is none.
-func (d *document) items(f field) []item {
-	if f.node.Kind != yaml.MappingNode {
-		d.failf(f, "must be an object with fields, not %s", kindOf(f.node))
+func (d *reader) items(f field) []field {
+	if f.Kind != document.Object {
+		d.failf(f, "must be an object with fields, not %s", f.Kind)
 		return nil
 	}
-	var all []item
+	var all []field
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(f.node.Content); i += 2 {
-		key := f.node.Content[i]
-		at := field{node: f.node.Content[i+1], line: key.Line, path: key.Value}
-		if f.path != "" {
-			at.path = f.path + "." + key.Value
+	for _, item := range f.Items {
+		if seen[item.Key] {
+			d.failf(item, "the field is there twice")
+			continue
 		}
-		if key.Kind != yaml.ScalarNode {
-			d.failf(f, "a field's name must be a string")
-		} else if seen[key.Value] {
-			d.failf(at, "the field is there twice")
-		} else {
-			all = append(all, item{at, key.Value})
-		}
-		seen[key.Value] = true
+		seen[item.Key] = true
+		all = append(all, item)
 	}
 	return all
 }
 
 // object calls what known has for each field of an object, and refuses others.
-func (d *document) object(f field, known map[string]func(field)) {
+func (d *reader) object(f field, known map[string]func(field)) {
 	for _, i := range d.items(f) {
-		if read := known[i.name]; read != nil {
-			read(i.field)
+		if read := known[i.Key]; read != nil {
+			read(i)
 			continue
 		}
 		var names []string
@@ -131,66 +106,41 @@ func (d *document) object(f field, known map[string]func(field)) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		d.fail(i.field, fmt.Errorf("%w; known here: %s", topology.ErrUnknownField, strings.Join(names, ", ")))
+		d.fail(i, fmt.Errorf("%w; known here: %s", topology.ErrUnknownField, strings.Join(names, ", ")))
 	}
-}
-
-func kindOf(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
-		return "an object"
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.AliasNode:
-		return "an alias (*name)"
-	default: // a scalar
-		return kindOfScalar(n)
-	}
-}
-
-func kindOfScalar(n *yaml.Node) string {
-	switch n.ShortTag() {
-	case "!!null":
-		return "nothing"
-	case "!!bool":
-		return "true or false"
-	case "!!int", "!!float":
-		return "a number"
-	}
-	return "a string"
 }
 
 // version checks the field of that name.
-func (d *document) version(f field) {
+func (d *reader) version(f field) {
 	if n, ok := d.integer(f, 0, 1<<30); ok && n != FormatVersion {
 		d.failf(f, "version %d of the format is not known: this program reads %d", n, FormatVersion)
 	}
 }
 
 // text reads a string that is not empty.
-func (d *document) text(f field) (string, bool) {
-	if kind := kindOf(f.node); kind != "a string" {
+func (d *reader) text(f field) (string, bool) {
+	if f.Kind != document.String {
 		hint := ""
-		if kind == "a number" || kind == "true or false" {
+		if f.Kind == document.Number || f.Kind == document.Bool {
 			hint = " (put it in quotes)"
 		}
-		d.failf(f, "must be a string, not %s%s", kind, hint)
+		d.failf(f, "must be a string, not %s%s", f.Kind, hint)
 		return "", false
 	}
-	if f.node.Value == "" {
+	if f.Text == "" {
 		d.failf(f, "must not be empty")
 		return "", false
 	}
-	return f.node.Value, true
+	return f.Text, true
 }
 
 // into returns a reader of a string.
-func (d *document) into(to *string) func(field) {
+func (d *reader) into(to *string) func(field) {
 	return func(f field) { *to, _ = d.text(f) }
 }
 
 // filePath returns a reader of a path.
-func (d *document) filePath(to *string) func(field) {
+func (d *reader) filePath(to *string) func(field) {
 	return func(f field) {
 		if text, ok := d.text(f); ok {
 			*to = d.resolve(text)
@@ -199,7 +149,7 @@ func (d *document) filePath(to *string) func(field) {
 }
 
 // resolve returns a path in the file as the process sees it.
-func (d *document) resolve(path string) string {
+func (d *reader) resolve(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}
@@ -207,7 +157,7 @@ func (d *document) resolve(path string) string {
 }
 
 // address returns a reader of a "host:port".
-func (d *document) address(to *string) func(field) {
+func (d *reader) address(to *string) func(field) {
 	return func(f field) {
 		text, ok := d.text(f)
 		if !ok {
@@ -233,19 +183,22 @@ func CheckAddress(text string) error {
 	return nil
 }
 
-func (d *document) boolean(to *bool) func(field) {
+func (d *reader) boolean(to *bool) func(field) {
 	return func(f field) {
-		if kindOf(f.node) != "true or false" || f.node.Decode(to) != nil {
-			d.failf(f, "must be true or false, not %s", kindOf(f.node))
+		x, err := strconv.ParseBool(f.Text)
+		if f.Kind != document.Bool || err != nil {
+			d.failf(f, "must be true or false, not %s", f.Kind)
+			return
 		}
+		*to = x
 	}
 }
 
 // integer reads a whole number within bounds.
-func (d *document) integer(f field, least, most int64) (int64, bool) {
-	n, err := strconv.ParseInt(f.node.Value, 0, 64)
-	if kindOf(f.node) != "a number" || err != nil {
-		d.failf(f, "must be a whole number, not %s %s", kindOf(f.node), f.node.Value)
+func (d *reader) integer(f field, least, most int64) (int64, bool) {
+	n, err := strconv.ParseInt(f.Text, 0, 64)
+	if f.Kind != document.Number || err != nil {
+		d.failf(f, "must be a whole number, not %s %s", f.Kind, f.Text)
 		return 0, false
 	}
 	if n < least || n > most {
@@ -256,7 +209,7 @@ func (d *document) integer(f field, least, most int64) (int64, bool) {
 }
 
 // count returns a reader of a whole number within bounds.
-func count[T int | uint32](d *document, to *T, least, most int64) func(field) {
+func count[T int | uint32](d *reader, to *T, least, most int64) func(field) {
 	return func(f field) {
 		if n, ok := d.integer(f, least, most); ok {
 			*to = T(n)
@@ -265,7 +218,7 @@ func count[T int | uint32](d *document, to *T, least, most int64) func(field) {
 }
 
 // period returns a reader of a duration above zero.
-func (d *document) period(to *time.Duration) func(field) {
+func (d *reader) period(to *time.Duration) func(field) {
 	return func(f field) {
 		text, ok := d.text(f)
 		if !ok {
@@ -281,9 +234,9 @@ func (d *document) period(to *time.Duration) func(field) {
 }
 
 // periodOrOff is period with one word more, off, for a negative duration.
-func (d *document) periodOrOff(to *time.Duration) func(field) {
+func (d *reader) periodOrOff(to *time.Duration) func(field) {
 	return func(f field) {
-		if f.node.Value == "off" {
+		if f.Text == "off" {
 			*to = -1
 			return
 		}
@@ -292,7 +245,7 @@ func (d *document) periodOrOff(to *time.Duration) func(field) {
 }
 
 // oneOf returns a reader of one of these words.
-func (d *document) oneOf(to *string, words ...string) func(field) {
+func (d *reader) oneOf(to *string, words ...string) func(field) {
 	return func(f field) {
 		text, ok := d.text(f)
 		if ok && !slices.Contains(words, text) {
