@@ -28,14 +28,19 @@ func (c *Communicator) wishes() manager.Create {
 // groupName returns the name at the manager of the group that the lowest rank's
 // attempt makes.
 func groupName(communicator string, lowest attempt) string {
-	return fmt.Sprintf("%s/%016x", strings.ToValidUTF8(communicator[:min(len(communicator), maxGroupName)], "?"), uint64(lowest))
+	return fmt.Sprintf("%s%016x", groupPrefix(communicator), uint64(lowest))
+}
+
+// groupPrefix returns what the names of all of a communicator's groups begin with.
+func groupPrefix(communicator string) string {
+	return strings.ToValidUTF8(communicator[:min(len(communicator), maxGroupName)], "?") + "/"
 }
 
 // takePart has the communicator take part at the manager: rank 0 creates the
 // group, and gives the others its number.
 func (c *Communicator) takePart() {
 	j := &client.Joined{
-		Rank: uint32(c.rank), Data: c.conn.LocalAddr(),
+		Rank: uint32(c.rank), Of: groupPrefix(c.name), Data: c.conn.LocalAddr(),
 		Report: manager.Report{Entered: rank.FirstEpoch, Way: manager.HostTree, Demand: 1},
 	}
 	if c.rank == 0 {

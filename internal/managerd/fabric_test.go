@@ -151,6 +151,7 @@ type member struct {
 	*fabric
 	group, rank uint32
 	conn        transport.Conn
+	session     *rpc.HostSession
 	events      chan manager.Event
 	ended       chan error
 }
@@ -185,31 +186,40 @@ func (f *fabric) newGroup(c manager.Create) *group {
 // watch watches over the fabric's present client until the test ends.
 func (m *member) watch(entered uint32) {
 	m.Helper()
-	events, ended, client := make(chan manager.Event, 100), make(chan error, 1), m.client
+	events, ended := make(chan manager.Event, 100), make(chan error, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	done := make(chan struct{})
+	w := manager.Watch{Group: m.group, Rank: m.rank, DataAddr: m.conn.LocalAddr(), Entered: entered}
+	s, err := openWatch(ctx, m.client, w)
+	if err != nil {
+		cancel()
+		m.Fatal(err)
+	}
 	go func() {
 		defer close(done)
-		w := manager.Watch{Group: m.group, Rank: m.rank, DataAddr: m.conn.LocalAddr(), Entered: entered}
-		err := watchGroup(ctx, client, w, func(e manager.Event) { events <- e })
+		err := follow(s, func(e manager.Event) { events <- e })
+		cancel() // which ends the session
 		close(events)
 		ended <- err
 	}()
 	m.Cleanup(func() { cancel(); <-done })
-	m.events, m.ended = events, ended
+	m.session, m.events, m.ended = s, events, ended
 }
 
-// watchGroup watches in a session of its own, until the watch or the session ends.
-func watchGroup(ctx context.Context, c *rpc.ManagerClient, w manager.Watch, event func(manager.Event)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// openWatch watches in a session of its own, which ends with ctx.
+func openWatch(ctx context.Context, c *rpc.ManagerClient, w manager.Watch) (*rpc.HostSession, error) {
 	s, err := c.HostSession(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.Send(w); err != nil && !errors.Is(err, io.EOF) { // then Recv knows why
-		return err
+		return nil, err
 	}
+	return s, nil
+}
+
+// follow hands on events until the watch or the session ends.
+func follow(s *rpc.HostSession, event func(manager.Event)) error {
 	for {
 		e, err := s.Recv()
 		if err != nil {
@@ -222,15 +232,12 @@ func watchGroup(ctx context.Context, c *rpc.ManagerClient, w manager.Watch, even
 	}
 }
 
-// reports sends the manager a report, in a session of its own.
-func (f *fabric) reports(r manager.Report) {
-	f.Helper()
-	s, err := f.client.HostSession(testContext(f.T))
-	if err == nil {
-		err = s.Send(r)
-	}
-	if err != nil {
-		f.Fatal(err)
+// reports sends the manager a report of the member's.
+func (m *member) reports(r manager.Report) {
+	m.Helper()
+	r.Group, r.Rank = m.group, m.rank
+	if err := m.session.Send(r); err != nil {
+		m.Fatal(err)
 	}
 }
 

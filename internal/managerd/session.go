@@ -110,11 +110,14 @@ func (s *session) take(ctx context.Context, q rpc.HostRequest) error {
 		}
 		v.Stream = stream
 		in = v
-	default: // a report, which has no answer
-		if q.Denied != nil {
-			s.d.log.Debug("dropped a host's report", slog.Any("error", q.Denied))
+	case manager.Report: // which has no answer
+		stream, known := s.watching(watched{v.Group, v.Rank})
+		if q.Denied != nil || !known {
+			s.d.log.Debug("dropped a host's report", slog.Uint64("group", uint64(v.Group)), slog.Uint64("rank", uint64(v.Rank)), slog.Any("error", q.Denied))
 			return nil
 		}
+		v.Stream = stream
+		in = v
 	}
 	return s.d.loop.Post(ctx, in)
 }
@@ -142,6 +145,14 @@ func (s *session) watch(w watched) (stream uint64) {
 	s.serial++
 	s.watches[w] = s.serial
 	return s.stream(s.serial)
+}
+
+// watching returns the stream of a member that the session watches.
+func (s *session) watching(w watched) (stream uint64, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, known := s.watches[w]
+	return s.stream(n), known
 }
 
 func (s *session) unwatch(w watched) (stream uint64, known bool) {

@@ -278,22 +278,28 @@ func TestHostsAreHeldToTheirGroups(t *testing.T) {
 	data := netip.MustParseAddrPort("127.0.0.1:9")
 	watch := func(c *rpc.ManagerClient, group, rank uint32) error {
 		var why error
-		err := watchGroup(ctx, c, manager.Watch{Group: group, Rank: rank, DataAddr: data}, func(e manager.Event) {
-			if e.Notice != nil {
-				why = e.Notice.Err
-			}
-		})
+		s, err := openWatch(ctx, c, manager.Watch{Group: group, Rank: rank, DataAddr: data})
+		if err == nil {
+			err = follow(s, func(e manager.Event) {
+				if e.Notice != nil {
+					why = e.Notice.Err
+				}
+			})
+		}
 		return errors.Join(err, why)
 	}
 	report := func(rank uint32) error { // and then creates what it may not, which is answered
-		s, err := member.HostSession(ctx)
+		s, err := openWatch(ctx, member, manager.Watch{Group: id, Rank: rank, DataAddr: data})
 		if err != nil {
 			return err
 		}
 		_ = s.Send(manager.Report{Group: id, Rank: rank, Entered: 1, Way: manager.HostTree})
 		_ = s.Send(manager.Create{Req: 5, Name: "others", Members: []string{"h0", "h2"}})
 		e, err := s.Recv()
-		if err == nil && (e.Reply == nil || e.Reply.Req != 5 || !errors.Is(e.Reply.Err, rpc.ErrDenied)) {
+		for err == nil && e.Reply == nil { // of the watch
+			e, err = s.Recv()
+		}
+		if err == nil && (e.Reply.Req != 5 || !errors.Is(e.Reply.Err, rpc.ErrDenied)) {
 			return fmt.Errorf("answered by %+v", e)
 		}
 		return err

@@ -1068,6 +1068,7 @@ type Watch struct {
 	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`                                 // of the member
 	DataAddress   string                 `protobuf:"bytes,3,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // "IP:port" from which its packets come
 	Entered       uint32                 `protobuf:"varint,4,opt,name=entered,proto3" json:"entered,omitempty"`                           // epoch that it is in; 0: none yet
+	Of            string                 `protobuf:"bytes,5,opt,name=of,proto3" json:"of,omitempty"`                                      // what the group's name begins with, else it is another's; empty: any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1128,6 +1129,13 @@ func (x *Watch) GetEntered() uint32 {
 		return x.Entered
 	}
 	return 0
+}
+
+func (x *Watch) GetOf() string {
+	if x != nil {
+		return x.Of
+	}
+	return ""
 }
 
 // Unwatch ends a watch.
@@ -3465,12 +3473,13 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"withdrawal\x18\x05 \x01(\v2 .tributary.offload.v1.WithdrawalH\x00R\n" +
 	"withdrawal\x126\n" +
 	"\x06notice\x18\x06 \x01(\v2\x1c.tributary.offload.v1.NoticeH\x00R\x06noticeB\a\n" +
-	"\x05event\"n\n" +
+	"\x05event\"~\n" +
 	"\x05Watch\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12!\n" +
 	"\fdata_address\x18\x03 \x01(\tR\vdataAddress\x12\x18\n" +
-	"\aentered\x18\x04 \x01(\rR\aentered\"3\n" +
+	"\aentered\x18\x04 \x01(\rR\aentered\x12\x0e\n" +
+	"\x02of\x18\x05 \x01(\tR\x02of\"3\n" +
 	"\aUnwatch\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\"f\n" +

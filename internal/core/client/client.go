@@ -62,6 +62,7 @@ type Input struct {
 // Joined is what a member is.
 type Joined struct {
 	Rank   uint32
+	Of     string         // what the group's name begins with
 	Data   netip.AddrPort // from which its packets come
 	Report manager.Report // what it says of itself at first
 	// Create is the group that the lowest rank asks for; nil at the others. Req is

@@ -34,6 +34,7 @@ type Create struct {
 type Watch struct {
 	Group    uint32
 	Rank     uint32
+	Of       string // what the group's name begins with, else it is another's: after a loss of memory numbers come again; empty: any
 	DataAddr netip.AddrPort
 	Stream   uint64 // the driver's name of the stream; repeated in what goes to it; never reused
 	Entered  uint32 // epoch that the member is in; 0: none yet
@@ -121,6 +122,7 @@ type Report struct {
 	// lowest rank counts.
 	Demand uint32
 	Reason string // Lost: what the member has seen, for people
+	Stream uint64 // of the member's Watch, without which the report does not count; 0: it counts in any case
 }
 
 // Release ends a group. Its trees go after Config.ReleaseGrace.

@@ -42,6 +42,8 @@ func (c *Core) watched(in *Watch) (*group, error) {
 	switch {
 	case g == nil:
 		return nil, ErrUnknownGroup
+	case !strings.HasPrefix(g.spec.Name, in.Of):
+		return nil, fmt.Errorf("group %d is not of %q: %w", in.Group, in.Of, ErrUnknownGroup)
 	case g.released:
 		return nil, ErrReleased
 	case uint64(in.Rank) >= uint64(len(g.members)):
@@ -92,6 +94,9 @@ func (c *Core) report(in Report) {
 		return
 	}
 	m := &g.members[in.Rank]
+	if in.Stream != 0 && (!m.watching || m.stream != in.Stream) {
+		return
+	}
 	g.ways[m.way]--
 	m.way = in.Way
 	g.ways[m.way]++

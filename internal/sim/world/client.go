@@ -32,7 +32,7 @@ func newControl(m sim.NodeID, r uint32, terms *manager.Create, pause time.Durati
 	if err != nil {
 		return nil, err
 	}
-	j := &client.Joined{Rank: r, Report: manager.Report{Entered: rank.FirstEpoch, Way: manager.HostTree, Demand: 1}}
+	j := &client.Joined{Rank: r, Of: terms.Name, Report: manager.Report{Entered: rank.FirstEpoch, Way: manager.HostTree, Demand: 1}}
 	if r == 0 {
 		j.Create = terms
 	}
