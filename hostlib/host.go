@@ -88,6 +88,11 @@ func Join(ctx context.Context, name string, options ...Option) (*Host, error) {
 	return h, nil
 }
 
+// incarnation is that of every start of every process: several may have a host's name, at
+// addresses of their own, and clocks may jump back. Which communicators belong together is
+// known by their attempts.
+const incarnation = 1
+
 // open makes the host reachable, and opens the connection to the manager.
 func (h *Host) open(ctx context.Context) error {
 	source, err := h.set.source(h.name, h.set.log)
@@ -95,7 +100,7 @@ func (h *Host) open(ctx context.Context) error {
 		return err
 	}
 	h.peers, err = peer.Listen(ctx, peer.Config{
-		Name: h.name, Incarnation: uint64(time.Now().UnixNano()), Listen: h.set.listen, Resolve: nowhere,
+		Name: h.name, Incarnation: incarnation, Listen: h.set.listen, Resolve: nowhere,
 		TLS: source, AllowPlaintext: h.set.plaintext, Servers: map[peer.Class]peer.Server{peer.Tree: h.greet},
 		GreetWithin: helloTimeout, DeadAfter: h.set.deadAfter,
 		// A connection for each neighbour in each communicator, many of them at once.

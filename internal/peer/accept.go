@@ -78,11 +78,6 @@ func (c *Conn) serve() error {
 		}
 		return fmt.Errorf("%w: %w", peering.ErrRefused, a.Err)
 	}
-	g := &in.Greeting
-	c.peer, c.class = Peer{g.From, g.Incarnation}, Class(g.Class)
-	if c.class.isShared() {
-		c.lane = h.pin(c.peer.Name, c.class)
-	}
 	if _, err := c.stream().Write((&greeting.Answer{Incarnation: h.cfg.Incarnation}).Append(nil)); err != nil {
 		return err
 	}
@@ -97,7 +92,6 @@ func (c *Conn) begin() {
 	if !c.class.isShared() {
 		return
 	}
-	c.try = NewTryWriter(c.raw)
 	if c.seal != nil {
 		c.seal.hold()
 	}
@@ -192,11 +186,18 @@ func (c *Conn) secure(first []byte) (string, error) {
 	return identity.Name, nil
 }
 
+// refusedMost are the most connections on which a refusal is waited for to be read.
+const refusedMost = 256
+
 // refuse says why a call is not taken. To close the connection at once would reset it,
-// and the answer might be lost.
+// and the answer might be lost; of many strangers at once it may.
 func (c *Conn) refuse(a *peering.Action) {
 	answer := greeting.Answer{Code: a.Code, Incarnation: c.host.cfg.Incarnation, Reason: a.Err.Error()}
 	if _, err := c.stream().Write(answer.Append(nil)); err != nil {
+		return
+	}
+	defer c.host.refused.Add(-1)
+	if c.host.refused.Add(1) > refusedMost {
 		return
 	}
 	if half, ok := c.stream().(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {

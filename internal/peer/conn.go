@@ -26,13 +26,14 @@ type Conn struct {
 
 	verdict chan peering.Action // what package peering says: has room for one
 
-	// From the greeting on.
+	// From the greeting on; of one that was accepted, before its verdict.
 	peer  Peer
 	class Class
 	lane  *Lane // of a shared class
 
 	// Of its lane's lock.
 	queue      queue
+	isReady    bool // the answer to the call is there: frames may be written
 	isBusy     bool // a goroutine writes
 	isDraining bool // nothing more is sent than what waits
 	isLast     bool // it is closed when nothing waits any more
@@ -204,7 +205,13 @@ func (r *reader) rest() {
 		r.burst.park()
 		r.burst = nil
 	}
+	if cap(r.frames) > framesKept {
+		r.frames = nil
+	}
 }
+
+// framesKept are the frames for which a connection has memory while nothing comes.
+const framesKept = 64
 
 // drop gives the memory back for good.
 func (r *reader) drop() {

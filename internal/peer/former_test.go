@@ -22,13 +22,15 @@ type former struct {
 	mu sync.Mutex
 }
 
+var formerQueues = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
+
 var formerBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, 64<<10)) }}
 
 func (l *former) send(head, body []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.queue == nil {
-		l.queue = *queues.Get().(*[]byte)
+		l.queue = *formerQueues.Get().(*[]byte)
 	}
 	l.queue = binary.BigEndian.AppendUint32(l.queue, uint32(len(head)+len(body)))
 	l.queue = append(append(l.queue, head...), body...)
@@ -44,7 +46,7 @@ func (l *former) flush() {
 		_, _ = l.conn.Write(l.queue[n:])
 	}
 	empty := l.queue[:0]
-	queues.Put(&empty)
+	formerQueues.Put(&empty)
 	l.queue = nil
 }
 

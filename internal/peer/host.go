@@ -24,6 +24,7 @@ type Host struct {
 	counts   counts
 	decided  atomic.Pointer[peering.Counters]
 	open     atomic.Int64 // connections for frames
+	refused  atomic.Int64 // connections that wait for a refusal to be read
 	handlers [256]atomic.Pointer[Handler]
 
 	ctx       context.Context // ends with Close
@@ -342,7 +343,10 @@ func (h *Host) apply(_ core.Time, out *peering.Output) (back []peering.Input) {
 // apply carries out what is asked of a connection.
 func (c *Conn) apply(a *peering.Action, back []peering.Input) []peering.Input {
 	switch a.Do {
-	case peering.Accept, peering.Refuse, peering.Use:
+	case peering.Accept:
+		c.host.identify(c, a)
+		c.verdict <- *a
+	case peering.Refuse, peering.Use:
 		c.verdict <- *a
 	case peering.Close:
 		if errors.Is(a.Err, peering.ErrDone) && c.lane != nil {
@@ -393,13 +397,29 @@ func (h *Host) enter(c *Conn) bool {
 	return !h.closed
 }
 
+// identify notes whose call it was that is accepted. What package peering asks of the
+// connection next may come before its own goroutine has seen that.
+func (h *Host) identify(c *Conn, a *peering.Action) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.conns[c.id] != c {
+		return // it has left
+	}
+	c.peer, c.class = Peer{a.Peer, a.Incarnation}, Class(a.Class)
+	if c.class.isShared() {
+		c.lane = h.laneLocked(a.Peer, c.class)
+		c.lane.pins++
+	}
+}
+
 // leave forgets a connection, and has package peering know that it has ended.
 func (h *Host) leave(c *Conn, err error) {
 	h.mu.Lock()
 	delete(h.conns, c.id)
+	l := c.lane
 	h.mu.Unlock()
 	h.post(peering.Input{Kind: peering.Ended, ID: c.id, Err: err})
-	if l := c.lane; l != nil {
+	if l != nil {
 		if l.waits() { // for a connection that was to be this one
 			h.post(peering.Input{Kind: peering.Wanted, Peer: l.peer, Class: uint8(l.class)})
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,11 +12,12 @@ import (
 )
 
 // Send is a frame to be sent. Without a Number it is copied, and nothing is told of it.
-// With one, Body is lent until Handler.Sent or Flush has told the number.
+// With one, Body is lent until Handler.Sent or Flush has told the number; not in class
+// Large if there is a Head.
 type Send struct {
 	Service    Service
 	Stream     uint32
-	Head, Body []byte // the payload is both; of class Large, Head is empty
+	Head, Body []byte // the payload is both
 	Number     uint64
 }
 
@@ -89,14 +91,18 @@ func (l *Lane) Send(s *Send) error {
 
 func (q *queue) put(class Class, s *Send) {
 	if class == Large {
-		f := lent{body: s.Body, service: s.Service, number: s.Number}
-		appendHead(f.head[:0], s.Service, s.Stream, len(s.Body))
+		body := s.Body
+		if s.Number == 0 || len(s.Head) > 0 {
+			body = slices.Concat(s.Head, s.Body)
+		}
+		f := lent{body: body, service: s.Service, number: s.Number}
+		appendHead(f.head[:0], s.Service, s.Stream, len(body))
 		q.lent = append(q.lent, f)
-		q.size += padded(len(s.Body))
+		q.size += padded(len(body))
 		return
 	}
-	q.out.lend()
 	before := len(q.out.b)
+	q.out.reserve(padded(len(s.Head) + len(s.Body)))
 	q.out.b = appendFrame(q.out.b, s.Service, s.Stream, s.Head, s.Body)
 	q.size += len(q.out.b) - before
 	if s.Number != 0 {
@@ -135,42 +141,50 @@ func (l *Lane) Flush(s Service, numbers []uint64) []uint64 {
 		}
 		return numbers
 	}
-	defer l.mu.Unlock()
-	if c.isBusy {
-		return numbers
-	}
-	if l.class != Large && c.try != nil {
-		var err error
-		if numbers, err = c.tryQueue(s, numbers); err != nil {
-			c.close(err) // its reader does the rest
-			return numbers
-		}
-	}
-	c.work()
+	numbers, others := c.send(s, numbers)
+	l.mu.Unlock()
+	c.host.tell(others, nil) // they may use the lane
 	return numbers
 }
 
+// send writes what the kernel takes at once, and leaves the rest to a goroutine. It
+// returns what of the service is sent, and of others. The caller holds the lane's lock.
+func (c *Conn) send(s Service, numbers []uint64) (_ []uint64, others []mark) {
+	if c.isBusy || !c.isReady {
+		return numbers, nil
+	}
+	if c.class != Large && c.try != nil {
+		var err error
+		if numbers, others, err = c.tryQueue(s, numbers); err != nil {
+			c.close(err) // its reader does the rest
+			return numbers, others
+		}
+	}
+	c.work()
+	return numbers, others
+}
+
 // tryQueue writes as much as the kernel takes. The caller holds the lane's lock.
-func (c *Conn) tryQueue(s Service, numbers []uint64) ([]uint64, error) {
+func (c *Conn) tryQueue(s Service, numbers []uint64) (_ []uint64, others []mark, err error) {
 	q := &c.queue
 	if len(q.out.b) == q.sent && len(q.mark) == 0 {
-		return numbers, nil
+		return numbers, nil, nil
 	}
 	n, err := c.tryWrite(q.out.b[q.sent:])
 	if err != nil {
-		return numbers, err
+		return numbers, nil, err
 	}
 	q.sent += n
 	q.size -= n
 	if c.seal != nil && c.seal.unsent() > 0 {
-		return numbers, nil // what it is of is not known
+		return numbers, nil, nil // what it is of is not known
 	}
 	done := 0
 	for done < len(q.mark) && q.mark[done].end <= q.sent {
 		if m := q.mark[done]; m.service == s {
 			numbers = append(numbers, m.number)
 		} else {
-			c.host.tell([]mark{m}, nil)
+			others = append(others, m)
 		}
 		done++
 	}
@@ -179,7 +193,7 @@ func (c *Conn) tryQueue(s Service, numbers []uint64) ([]uint64, error) {
 		q.out.release()
 		q.sent = 0
 	}
-	return numbers, nil
+	return numbers, others, nil
 }
 
 // tryWrite writes without waiting. With TLS, bytes count that are encrypted and wait in
@@ -203,7 +217,7 @@ func (c *Conn) tryWrite(b []byte) (n int, err error) {
 // work has a goroutine write what waits, unless one does. The caller holds the lane's
 // lock.
 func (c *Conn) work() {
-	if c.isBusy {
+	if c.isBusy || !c.isReady {
 		return
 	}
 	if c.queue.isEmpty() && (c.seal == nil || c.seal.unsent() == 0) {
@@ -338,21 +352,19 @@ func (c *Conn) writeLent(f *lent) error {
 	}
 }
 
-// say sends what the connection itself says.
+// say sends what the connection itself says. Where something waits already, the other
+// side will hear that as well as an answer: who asks and does not read fills no memory.
 func (c *Conn) say(what byte) {
-	c.lane.mu.Lock()
-	defer c.lane.mu.Unlock()
-	c.put(what)
-	if c.isBusy {
+	l := c.lane
+	l.mu.Lock()
+	if what == pong && !c.queue.isEmpty() {
+		l.mu.Unlock()
 		return
 	}
-	if c.class != Large && c.try != nil {
-		if _, err := c.tryQueue(itself, nil); err != nil {
-			c.close(err)
-			return
-		}
-	}
-	c.work()
+	c.put(what)
+	_, others := c.send(itself, nil)
+	l.mu.Unlock()
+	c.host.tell(others, nil)
 }
 
 func (c *Conn) put(what byte) {
@@ -362,22 +374,29 @@ func (c *Conn) put(what byte) {
 // use has frames be sent on a connection.
 func (l *Lane) use(c *Conn) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if c.reason.Load() != nil || c.isDraining {
+	c.isReady, c.try = true, NewTryWriter(c.raw)
+	switch {
+	case c.reason.Load() != nil:
+	case c.isDraining: // before it was used at all
+		isWanted := l.conn == nil && !l.queue.isEmpty()
+		c.work()
+		l.mu.Unlock()
+		if isWanted {
+			l.host.post(peering.Input{Kind: peering.Wanted, Peer: l.peer, Class: uint8(l.class)})
+		}
 		return
+	default:
+		l.conn, l.isAsked = c, false
+		// What was to be answered on it before is behind what waits.
+		own := c.queue
+		c.queue, l.queue = l.queue, queue{}
+		c.queue.out.append(own.out.b)
+		own.out.release()
+		c.queue.lent = append(c.queue.lent, own.lent...)
+		c.queue.size += own.size
+		c.work()
 	}
-	l.conn, l.isAsked = c, false
-	// What was to be answered on it before is behind what waits.
-	own := c.queue
-	c.queue, l.queue = l.queue, queue{}
-	if rest := own.out.b[own.sent:]; len(rest) > 0 {
-		c.queue.out.lend()
-		c.queue.out.b = append(c.queue.out.b, rest...)
-	}
-	own.out.release()
-	c.queue.lent = append(c.queue.lent, own.lent...)
-	c.queue.size += own.size
-	c.work()
+	l.mu.Unlock()
 }
 
 // drain sends nothing more on a connection than what waits on it, and says so.

@@ -30,10 +30,11 @@ type seal struct {
 	got      int // of head, if left is 0
 	left     int // of the record
 
-	mu      sync.Mutex
-	isHeld  bool // writes go to memory
-	out     buffer
-	written int // of out
+	mu       sync.Mutex
+	isHeld   bool // writes go to memory
+	out      buffer
+	written  int  // of out
+	isPushed bool // out is being written, without the lock
 }
 
 // Read implements net.Conn.
@@ -106,8 +107,10 @@ func (s *seal) Write(b []byte) (int, error) {
 	if !s.isHeld {
 		return s.Conn.Write(b)
 	}
-	s.out.lend()
-	s.out.b = append(s.out.b, b...)
+	if s.isPushed {
+		s.out.keep() // a push writes what is there
+	}
+	s.out.append(b)
 	return len(b), nil
 }
 
@@ -149,6 +152,7 @@ func (s *seal) push(within time.Duration) error {
 	for {
 		s.mu.Lock()
 		out := s.out.b[s.written:]
+		s.isPushed = len(out) > 0
 		s.mu.Unlock()
 		if len(out) == 0 {
 			return nil
@@ -156,39 +160,11 @@ func (s *seal) push(within time.Duration) error {
 		_ = s.Conn.SetWriteDeadline(time.Now().Add(within))
 		n, err := s.Conn.Write(out[:min(len(out), sealMost)]) // it grows behind, at most
 		s.mu.Lock()
+		s.isPushed = false
 		s.took(n)
 		s.mu.Unlock()
 		if err != nil {
 			return err
 		}
 	}
-}
-
-// queues are the memory of what waits to be sent, while it does.
-var queues = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
-
-// keepQueue is the most memory of a queue that is kept.
-const keepQueue = 4 << 20
-
-// buffer is memory of queues. Its zero value has none.
-type buffer struct {
-	b   []byte
-	box *[]byte // where b was lent from
-}
-
-// lend gives it memory, if it has none.
-func (b *buffer) lend() {
-	if b.box == nil {
-		b.box = queues.Get().(*[]byte)
-		b.b = *b.box
-	}
-}
-
-// release gives the memory back.
-func (b *buffer) release() {
-	if b.box != nil && cap(b.b) <= keepQueue {
-		*b.box = b.b[:0]
-		queues.Put(b.box)
-	}
-	*b = buffer{}
 }

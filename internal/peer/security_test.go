@@ -135,7 +135,7 @@ func TestFinding5Flood(t *testing.T) {
 // TestFinding7Plaintext: without certificates other addresses than loopback are neither
 // served nor called, unless that is asked for by name.
 func TestFinding7Plaintext(t *testing.T) {
-	c := Config{Name: "a", Resolve: newTown().resolve, Listen: "0.0.0.0:0", Log: discard}
+	c := Config{Name: "a", Incarnation: 1, Resolve: newTown().resolve, Listen: "0.0.0.0:0", Log: discard}
 	if _, err := Listen(t.Context(), c); !errors.Is(err, ErrPlaintext) {
 		t.Errorf("it listens everywhere: %v", err)
 	}

@@ -75,6 +75,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.Name == "" || len(c.Name) > greeting.MaxName:
 		return fmt.Errorf("%w: a host's name of %d bytes, want 1 to %d", ErrConfig, len(c.Name), greeting.MaxName)
+	case c.Incarnation == 0:
+		return fmt.Errorf("%w: no incarnation", ErrConfig)
 	case len(c.Classes) == 0 || len(c.Classes) > 256:
 		return fmt.Errorf("%w: %d classes of connections, want 1 to 256", ErrConfig, len(c.Classes))
 	case min(c.Pending, c.PendingOfSource, c.Connections, c.Exclusive, c.Remember) < 1:

@@ -73,6 +73,8 @@ func (c *Core) objection(in *Input) (greeting.Code, error) {
 		return greeting.Refuse, fmt.Errorf("%w: this is %q, not %q", ErrElsewhere, c.cfg.Name, g.To)
 	case g.From == c.cfg.Name:
 		return greeting.Refuse, fmt.Errorf("%w: %q, in incarnation %d; the caller is in %d", ErrName, c.cfg.Name, c.cfg.Incarnation, g.Incarnation)
+	case g.Incarnation == 0:
+		return greeting.Refuse, fmt.Errorf("%w: %q has no incarnation", ErrMalformed, g.From)
 	case !exists:
 		return greeting.Refuse, fmt.Errorf("%w: %d", ErrClass, g.Class)
 	case g.Known > c.cfg.Incarnation:

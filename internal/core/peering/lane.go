@@ -30,7 +30,6 @@ type conn struct {
 	incarnation uint64 // of the other side; 0: not known yet
 	ticket      uint64 // of an exclusive call
 	until       core.Time
-	isAnswered  bool // a draining one: the other side sends nothing more either
 }
 
 func (k *conn) dialled() bool { return k.id&Dialled != 0 }
@@ -142,6 +141,10 @@ func (c *Core) wanted(name string, class uint8) {
 		c.act(Action{Do: Fail, Peer: name, Class: class, Err: fmt.Errorf("%w: %d", ErrClass, class)})
 		return
 	}
+	if err := nameable(name); err != nil {
+		c.act(Action{Do: Fail, Peer: name, Class: class, Err: err})
+		return
+	}
 	p := c.peer(name)
 	l := &p.lanes[class]
 	switch {
@@ -162,7 +165,19 @@ func (c *Core) called(in *Input) {
 		c.act(Action{Do: Fail, Peer: in.Peer, Class: in.Class, Ticket: in.Ticket, Err: fmt.Errorf("%w: %d", ErrClass, in.Class)})
 		return
 	}
+	if err := nameable(in.Peer); err != nil {
+		c.act(Action{Do: Fail, Peer: in.Peer, Class: in.Class, Ticket: in.Ticket, Err: err})
+		return
+	}
 	c.dial(c.peer(in.Peer), in.Class, in.Ticket)
+}
+
+// nameable returns why a greeting has no room for a name.
+func nameable(name string) error {
+	if name == "" || len(name) > greeting.MaxName {
+		return fmt.Errorf("%w: a host's name of %d bytes, want 1 to %d", ErrElsewhere, len(name), greeting.MaxName)
+	}
+	return nil
 }
 
 // dial calls a host.
@@ -310,6 +325,27 @@ func (c *Core) drain(k *conn, why error) {
 	k.state, k.until = draining, c.now.Add(c.cfg.GreetWithin)
 	c.wakeAt(k.until)
 	c.act(Action{Do: Drain, ID: k.id, Err: why})
+	c.overdrawn(k)
+}
+
+// drainMost are the most connections in one lane on which nothing more is sent: a host
+// that calls again and again would take all places with them.
+const drainMost = 8
+
+// overdrawn closes the oldest connection of k's lane that is drained, if there are too many.
+func (c *Core) overdrawn(k *conn) {
+	n := 0
+	var oldest *conn
+	for _, o := range k.peer.conns {
+		if o.state == draining && o.class == k.class {
+			if n++; oldest == nil {
+				oldest = o
+			}
+		}
+	}
+	if n > drainMost {
+		c.close(oldest, ErrSuperseded)
+	}
 }
 
 // finished takes that the other side sends nothing more on a connection.

@@ -137,7 +137,7 @@ func ReadAnswer(r io.Reader) (Answer, error) {
 	}
 	a := Answer{Code: Code(b[0]), Incarnation: binary.BigEndian.Uint64(b[1:])}
 	strange := fmt.Errorf("%w: the answer is not of the protocol between hosts", ErrMalformed)
-	if a.Code >= codes || a.Code == Refuse && a.Incarnation != 0 {
+	if a.Code >= codes || a.Code == Refuse && a.Incarnation != 0 || a.Code == Accept && a.Incarnation == 0 {
 		return Answer{}, strange
 	}
 	var err error
