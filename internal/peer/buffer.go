@@ -7,15 +7,22 @@ import (
 
 // bufferClasses are the sizes of what waits to be sent: each fits so many frames of 64 KiB,
 // or records of TLS, with a little beside.
-var bufferClasses = [...]int{4 << 10, 20 << 10, 64<<10 + 4<<10, 256<<10 + 8<<10, 1<<20 + 64<<10, 4 << 20}
+var bufferClasses = [...]int{4 << 10, 20 << 10, 64<<10 + 4<<10, 256<<10 + 8<<10, 1<<20 + 64<<10, 4<<20 + 256<<10}
+
+// buffersKept are how many of a class are kept. A sync.Pool keeps none of the large ones:
+// each collection, which they bring about, empties it.
+var buffersKept = [...]int{64, 64, 64, 16, 8, 4}
 
 // buffers are the memory of what waits to be sent, while it does, by class.
-var buffers [len(bufferClasses)]sync.Pool
+var buffers [len(bufferClasses)]struct {
+	mu   sync.Mutex
+	free [][]byte
+}
 
 // buffer is memory of buffers that grows. Its zero value has none.
 type buffer struct {
-	b   []byte
-	box *[]byte // that goes back to the pool; nil: none does
+	b      []byte
+	isKept bool // it is not used again
 }
 
 // reserve makes room for n more bytes.
@@ -24,23 +31,27 @@ func (b *buffer) reserve(n int) {
 	if need <= cap(b.b) {
 		return
 	}
-	next := lend(need, cap(b.b))
-	next.b = append(next.b, b.b...)
+	next := append(lend(need, cap(b.b)), b.b...)
 	b.release()
-	*b = next
+	b.b = next
 }
 
 // lend returns memory for at least so many bytes, in place of less.
-func lend(need, before int) buffer {
+func lend(need, before int) []byte {
 	class := slices.IndexFunc(bufferClasses[:], func(n int) bool { return need <= n })
 	if class < 0 {
-		return buffer{b: make([]byte, 0, max(need, 2*before))}
+		return make([]byte, 0, max(need, 2*before))
 	}
-	box, _ := buffers[class].Get().(*[]byte)
-	if box == nil {
-		box = new(make([]byte, 0, bufferClasses[class]))
+	p := &buffers[class]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.free) - 1; n >= 0 {
+		b := p.free[n]
+		p.free[n] = nil
+		p.free = p.free[:n]
+		return b
 	}
-	return buffer{*box, box}
+	return make([]byte, 0, bufferClasses[class])
 }
 
 // append appends bytes.
@@ -50,15 +61,18 @@ func (b *buffer) append(p []byte) {
 }
 
 // keep has the memory not be used again by others when it is outgrown.
-func (b *buffer) keep() { b.box = nil }
+func (b *buffer) keep() { b.isKept = true }
 
 // release gives the memory back.
 func (b *buffer) release() {
-	if b.box != nil {
-		*b.box = b.b[:0]
-		if class := slices.Index(bufferClasses[:], cap(b.b)); class >= 0 {
-			buffers[class].Put(b.box)
+	class := slices.Index(bufferClasses[:], cap(b.b))
+	if class >= 0 && !b.isKept {
+		p := &buffers[class]
+		p.mu.Lock()
+		if len(p.free) < buffersKept[class] {
+			p.free = append(p.free, b.b[:0])
 		}
+		p.mu.Unlock()
 	}
 	*b = buffer{}
 }

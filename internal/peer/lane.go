@@ -101,13 +101,26 @@ func (q *queue) put(class Class, s *Send) {
 		q.size += padded(len(body))
 		return
 	}
+	n := padded(len(s.Head) + len(s.Body))
+	if len(q.out.b)+n > cap(q.out.b) && q.sent > len(q.out.b)/2 {
+		q.forgetSent()
+	}
+	q.out.reserve(n)
 	before := len(q.out.b)
-	q.out.reserve(padded(len(s.Head) + len(s.Body)))
 	q.out.b = appendFrame(q.out.b, s.Service, s.Stream, s.Head, s.Body)
 	q.size += len(q.out.b) - before
 	if s.Number != 0 {
 		q.mark = append(q.mark, mark{s.Service, s.Number, len(q.out.b)})
 	}
+}
+
+// forgetSent moves what is not sent to the front.
+func (q *queue) forgetSent() {
+	q.out.b = q.out.b[:copy(q.out.b, q.out.b[q.sent:])]
+	for i := range q.mark {
+		q.mark[i].end -= q.sent
+	}
+	q.sent = 0
 }
 
 // lock locks the lane that has l's place. A connection that is closed is not its any
