@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures all that docs/benchmarks.md tells, and writes its tables. As root,
+# Measures all that docs/benchmarks.md shows, and writes its tables. As root,
 # with Go and the packages that bench/peers/README.md names; about eight minutes.
 #
 #   OUT   directory of what was measured (a new one)

@@ -41,18 +41,18 @@ func crowd(t testing.TB, n int) ([]*Member, []string) {
 	return all, names
 }
 
-// TestEnd: all members are told, once each has come.
+// TestEnd: all members are notified, once each has come.
 func TestEnd(t *testing.T) {
 	all, names := crowd(t, 4)
 	if err := all[0].End(t.Context(), names); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range all[1:] {
-		<-m.Told()
+		<-m.Notified()
 	}
 }
 
-// TestMeasure: every broadcast that is begun is told of, once, and a receipt is
+// TestMeasure: every broadcast that is begun is reported once, and a receipt is
 // before the end.
 func TestMeasure(t *testing.T) {
 	all, names := crowd(t, 5)

@@ -7,32 +7,32 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 )
 
-// ending is the service by which the root tells members that nothing follows.
+// ending is the service by which the root notifies members that nothing follows.
 const ending scoll.ServiceID = 5
 
 // farewell is a member's part in the end.
 type farewell struct {
-	service *scoll.Service
-	told    chan struct{}
+	service  *scoll.Service
+	notified chan struct{}
 }
 
 func (f *farewell) register(node *scoll.Node) (err error) {
-	f.told = make(chan struct{})
-	tell := sync.OnceFunc(func() { close(f.told) })
+	f.notified = make(chan struct{})
+	report := sync.OnceFunc(func() { close(f.notified) })
 	f.service, err = node.Register(ending, scoll.Callbacks{
 		PreRequest:      func(r *scoll.Request) error { return post(r, 0) },
 		IncomingRequest: func(*scoll.Request) error { return nil },
 		PostReply:       func(r *scoll.Request) { _ = r.Reply(nil) }, // as in the services that are measured
-		ReplyOut:        func(*scoll.Request, error) { tell() },
+		ReplyOut:        func(*scoll.Request, error) { report() },
 		Inline:          true,
 	})
 	return err
 }
 
-// Told is closed when the root has said that nothing follows.
-func (m *Member) Told() <-chan struct{} { return m.end.told }
+// Notified is closed when the root has said that nothing follows.
+func (m *Member) Notified() <-chan struct{} { return m.end.notified }
 
-// End tells all nodes, of which this one is the root, that nothing follows.
+// End notifies all nodes, of which this one is the root, that nothing follows.
 func (m *Member) End(ctx context.Context, nodes []string) error {
 	g, err := group(m.end.service, nodes, scoll.Flat())
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// ErrWay tells that a broadcast did not go the way that is measured.
+// ErrWay reports that a broadcast did not go the way that is measured.
 var ErrWay = errors.New("broadcast: not through the switches")
 
 // The services in the switches.

@@ -14,7 +14,7 @@ import (
 
 // The services of a measurement, the same on all members.
 const (
-	timed   scoll.ServiceID = 1 // replies tell the latest receipt
+	timed   scoll.ServiceID = 1 // replies have the latest receipt
 	counted scoll.ServiceID = 2 // replies are empty
 )
 
@@ -63,7 +63,7 @@ func post(r *scoll.Request, bytes int) error {
 	return nil
 }
 
-// finished tells the run, if this is its root, that a request is complete.
+// finished notifies the run, if this is its root, that a request is complete.
 func finished(r *scoll.Request, latest uint64) {
 	if r.IsRoot() {
 		if b, ok := r.Private().(*flight); ok {

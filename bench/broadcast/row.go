@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/command/terminal"
 )
 
-// Row is what one measurement tells.
+// Row is what one measurement reports.
 type Row struct {
 	Tree        string  `json:"tree"`
 	Nodes       int     `json:"nodes"`
@@ -18,7 +18,7 @@ type Row struct {
 	Asked       float64 `json:"asked_per_second"` // broadcasts begun a second; 0: one when another ends
 	Broadcasts  int     `json:"broadcasts"`       // that are complete, all members having run them
 	Rate        float64 `json:"per_second"`       // of them
-	Reached     Spread  `json:"last_receipt"`     // from the root's send to the last member's receipt; zero: not told
+	Reached     Spread  `json:"last_receipt"`     // from the root's send to the last member's receipt; zero: not reported
 	Complete    Spread  `json:"complete"`         // from the root's send to the completed reply
 }
 

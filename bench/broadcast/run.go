@@ -19,7 +19,7 @@ type Plan struct {
 	Rate        float64       // broadcasts begun a second; 0: one begins when another ends
 	Warm        int           // broadcasts before those that are measured
 	Lasting     time.Duration // for how long broadcasts are begun that are measured
-	Timed       bool          // tell the last receipt; replies have 8 bytes then
+	Timed       bool          // report the last receipt; replies have 8 bytes then
 }
 
 // Validate reports what is wrong with p.

@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/scoll/fabrictree"
 )
 
-// ErrTree tells that no tree has such a name.
+// ErrTree reports that no tree has such a name.
 var ErrTree = errors.New("broadcast: no such tree")
 
 // The names of the trees that take a fabric: Member.Join.

@@ -96,7 +96,7 @@ func (c *crowd) form(ctx context.Context, n int) (formed, error) {
 	return formed{time.Since(begun).Seconds()}, errors.Join(errs...)
 }
 
-// stand tells how the groups run now.
+// stand reports how the groups run now.
 func (c *crowd) stand() (s standing) {
 	for _, g := range c.groups {
 		offloaded := 0

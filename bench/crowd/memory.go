@@ -7,7 +7,7 @@ import (
 
 // Memory is what a process has, after it has given back what it does not need.
 type Memory struct {
-	Resident   uint64 `json:"resident"` // bytes of the process in memory; 0: this system does not tell
+	Resident   uint64 `json:"resident"` // bytes of the process in memory; 0: this system does not report
 	Live       uint64 `json:"live"`     // bytes of objects on the heap, and of stacks
 	Goroutines int    `json:"goroutines"`
 }

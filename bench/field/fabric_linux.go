@@ -40,13 +40,13 @@ const (
 // MaxGroups is how many groups can measure at once.
 const MaxGroups = 8
 
-// Config tells what fabric to run.
+// Config says what fabric to run.
 type Config struct {
 	Lab     netlab.Config
 	Program []string  // the command that runs a process, to which its own arguments are added
 	Env     []string  // of all processes; nil: this one's
 	Loss    float64   // share of the packets of trees that is lost wherever one is sent
-	Verbose bool      // the processes tell what they do
+	Verbose bool      // the processes report what they do
 	Log     io.Writer // what processes say on standard error, line by line; nil: nobody hears it
 
 	Verify time.Duration // how often the manager holds trees against what links carried; 0: its default
@@ -225,7 +225,7 @@ func (f *Fabric) Tree(ctx context.Context) (pathsel.Tree, error) {
 // Close ends all processes, and removes the lab and the files.
 func (f *Fabric) Close() error {
 	if f.manager != nil {
-		stop([]*process{f.manager}) // first: it would tell of every agent that goes
+		stop([]*process{f.manager}) // first: it would report every agent that goes
 	}
 	var all []*process
 	for _, p := range f.agents {

@@ -68,6 +68,6 @@ func TestSightTree(t *testing.T) {
 
 func TestSeedOf(t *testing.T) {
 	if first, again := SeedOf("h0"), SeedOf("h0"); first != again || first == SeedOf("h1") {
-		t.Error("seeds do not tell nodes apart, or not always the same")
+		t.Error("seeds do not distinguish nodes, or are not always the same")
 	}
 }

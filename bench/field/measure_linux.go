@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/timing"
 )
 
-// Mark is told before the timed operations of a measurement and after them;
+// Mark is notified before the timed operations of a measurement and after them;
 // meanwhile all members wait.
 type Mark func(size int, begins bool) error
 
@@ -124,7 +124,7 @@ func (f *Fabric) wait(ctx context.Context, all []*process) error {
 // maxLine is the longest line that rank 0 says: the spans of all operations.
 const maxLine = 64 << 20
 
-// converse takes what a group's rank 0 says, and tells it to go on after each
+// converse takes what a group's rank 0 says, and asks it to go on after each
 // mark.
 func (m *measuring) converse(group int, first *rank) error {
 	sample := Sample{Group: group}
@@ -173,11 +173,11 @@ func (m *measuring) take(s Sample) error {
 }
 
 // mark is where all groups begin or end a measurement together. At an end it
-// tells the window between the two.
+// reports the window between the two.
 func (m *measuring) mark(size int, begins bool, w **Window) error {
 	err := m.meeting.come(func() (err error) {
 		if begins {
-			if err := m.tell(size, true); err != nil {
+			if err := m.report(size, true); err != nil {
 				return err
 			}
 			m.opened, err = m.Fabric.open(m.sides(), m.profiles(size))
@@ -186,7 +186,7 @@ func (m *measuring) mark(size int, begins bool, w **Window) error {
 		if m.shut, err = m.opened.shut(); err != nil {
 			return err
 		}
-		return m.tell(size, false)
+		return m.report(size, false)
 	})
 	*w = m.shut // nobody comes to the next meeting before this one has
 	return err
@@ -200,7 +200,7 @@ func (m *measuring) profiles(size int) func(Side) string {
 	return func(s Side) string { return filepath.Join(m.run.Profiles, fmt.Sprintf("%s-%d-", s, size)) }
 }
 
-func (m *measuring) tell(size int, begins bool) error {
+func (m *measuring) report(size int, begins bool) error {
 	if m.run.Mark == nil {
 		return nil
 	}

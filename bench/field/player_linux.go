@@ -40,14 +40,14 @@ func begin(all []*process) *Job {
 		go func() { <-p.done; ended <- p.err }()
 	}
 	go func() {
-		told := false
+		reported := false
 		for range all {
-			if err := <-ended; err != nil && !told {
-				told = true
+			if err := <-ended; err != nil && !reported {
+				reported = true
 				close(j.gone)
 			}
 		}
-		if !told {
+		if !reported {
 			close(j.gone)
 		}
 	}()

@@ -13,7 +13,7 @@ import (
 type rank struct {
 	*process
 	out *os.File // what it says
-	in  *os.File // what it is told
+	in  *os.File // what it is asked
 }
 
 // startRank starts a group's member that does as args say. Rank 0 talks, if it

@@ -16,7 +16,7 @@ var ErrShell = errors.New("cannot run this on that host")
 
 // Shell is the remote shell of a launcher of MPI: its words are options, which
 // mean nothing, a host, and a command, which takes this process's place in the
-// host's namespace, with a name of its own as a host has. Namespaces tells these
+// host's namespace, with a name of its own as a host has. Namespaces has these
 // by the hosts' addresses. It returns only errors.
 func Shell(namespaces map[string]string, words []string) error {
 	host, command, err := splitShell(words)
@@ -42,7 +42,7 @@ func Shell(namespaces map[string]string, words []string) error {
 }
 
 // settle gives the process what a host has for itself besides a network: a name,
-// and a /sys that tells of the host's interfaces, by which some find these.
+// and a /sys that shows the host's interfaces, by which some find these.
 func settle(name string) error {
 	if err := unix.Unshare(unix.CLONE_NEWUTS | unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("a host of its own: %w", err)

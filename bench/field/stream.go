@@ -52,7 +52,7 @@ func Drain(ctx context.Context, listen string) (err error) {
 }
 
 // Pour sends one TCP stream to an address, as fast as it goes, for as long as it
-// is told, until ctx ends, or until nobody takes it any more.
+// is asked, until ctx ends, or until nobody takes it any more.
 func Pour(ctx context.Context, to string, lasting time.Duration) error {
 	end := time.Now().Add(lasting)
 	ctx, cancel := context.WithDeadline(ctx, end)

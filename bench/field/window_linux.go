@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/gauge"
 )
 
-// Side is a side of the fabric, as processor time is told.
+// Side is a side of the fabric, as processor time is reported.
 type Side string
 
 // The sides.

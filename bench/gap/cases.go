@@ -9,7 +9,7 @@ import (
 
 // A Case is one problem of the table.
 type Case struct {
-	// Name tells the family and the numbers: sparse/m=2000/t=250/0.
+	// Name has the family and the numbers: sparse/m=2000/t=250/0.
 	Name    string
 	Problem steiner.Problem
 	// Floor is what every tree costs at least, where that is known

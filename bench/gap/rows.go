@@ -26,11 +26,11 @@ func (r Row) Gap() float64 { return r.Cost/r.Floor - 1 }
 // part of that. What Gap does not have of it is the bound's part.
 func (r Row) BoundGap() float64 { return r.Cost/r.Bound - 1 }
 
-// Run solves the cases one after another, each with the same options, and tells
+// Run solves the cases one after another, each with the same options, and reports
 // each (which may be nil) of every row as it comes. Where a case's tree is not
 // on its floor, a second search, of the given budget if that is not 0, looks for
 // a higher one; it counts neither as work nor as time. The error is Solve's, or
-// tells that a tree is not one, and names the case.
+// reports that a tree is not one, and names the case.
 func Run(cases []Case, o steiner.Options, proof int64, each func(Row)) ([]Row, error) {
 	var rows []Row
 	for _, c := range cases {

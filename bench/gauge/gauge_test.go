@@ -71,7 +71,7 @@ func TestProcessorTime(t *testing.T) {
 	g := served(t, func() (Traffic, error) { return Traffic{}, nil })
 	user, system := Usage()
 	if user+system == 0 {
-		t.Skip("this system does not tell processor time")
+		t.Skip("this system does not report processor time")
 	}
 	if err := g.Open(""); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Config tells what to measure. DefaultConfig is the table.
+// Config says what to measure. DefaultConfig is the table.
 type Config struct {
 	Rows    []string // of Keys; none: all
 	Seed    uint64   // of the simulations

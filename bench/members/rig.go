@@ -119,7 +119,7 @@ func Boot(ctx context.Context, system System, n, seeds int, net byte) (*Rig, tim
 
 func name(i int) string { return fmt.Sprintf("node-%04d", i) }
 
-// changed takes what node i tells of its view.
+// changed takes what changed in the view of node i.
 func (r *Rig) changed(i int, who string, there bool, size int) {
 	now := time.Now()
 	r.mu.Lock()

@@ -16,7 +16,7 @@ import (
 )
 
 // Compare builds a fabric for each rate of the rows, has all contestants take
-// turns on it, and hands on what each row has come to. What it does is told to
+// turns on it, and hands on what each row has come to. What it does is reported to
 // fc.Log. Args are flags of the command run, for Tributary's members.
 //
 // Its errors are those of the configuration, ErrMissing, those of a fabric, of
@@ -296,7 +296,7 @@ func (k *contest) play(c *contestant, row Row, round int) error {
 	return nil
 }
 
-// look returns what tells the switches' processor time from now on, which only
+// look returns what reads the switches' processor time from now on, which only
 // Tributary takes.
 func (k *contest) look(c *contestant) (func() (time.Duration, error), error) {
 	if c.name != timing.Implementation {

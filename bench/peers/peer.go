@@ -24,7 +24,7 @@ type peer struct {
 // job is how a peer is started: all its ranks together, once for a fabric.
 type job struct {
 	name     string
-	variants []string // what its ranks can be told to do; one word each
+	variants []string // what its ranks can be asked to do; one word each
 	mca      []string // settings of Open MPI, name and value
 }
 
@@ -40,7 +40,7 @@ func (j *job) contestant(variant string) string {
 const only = "default"
 
 // tuned has Open MPI use one of its algorithms, by the number that ompi_info
-// --param coll tuned tells for it.
+// --param coll tuned lists for it.
 func tuned(algorithm string) []string {
 	return []string{"coll_tuned_use_dynamic_rules", "1", "coll_tuned_allreduce_algorithm", algorithm}
 }
@@ -98,7 +98,7 @@ func find(names []string) (found []*peer, err error) {
 	return found, nil
 }
 
-// missing tells what a peer lacks on this machine, and what brings it; nil:
+// missing reports what a peer lacks on this machine, and what brings it; nil:
 // nothing. Has reports whether there is a program or file.
 func (p *peer) missing(has func(string) bool) error {
 	var lacking []string

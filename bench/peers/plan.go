@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Config tells what is compared.
+// Config says what is compared.
 type Config struct {
 	Rows   []Row
 	Peers  []string      // by name

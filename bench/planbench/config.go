@@ -23,7 +23,7 @@ type Config struct {
 	Seed     uint64
 }
 
-// DefaultConfig measures what docs/planning.md tells.
+// DefaultConfig measures what docs/planning.md shows.
 func DefaultConfig() Config {
 	return Config{Repaired: 64, Largest: 160, Online: 32, Groups: 10_000, Members: 64, Fabrics: 3, Runs: 5, Seed: 1}
 }

@@ -26,7 +26,7 @@ const (
 	limitedFrom  = 1000 // hosts: in a smaller fabric what every graph has counts the most
 )
 
-// Run measures everything and tells progress as it goes.
+// Run measures everything and reports progress as it goes.
 func Run(ctx context.Context, c Config, progress func(string)) (*Report, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

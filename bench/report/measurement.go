@@ -107,11 +107,11 @@ func (c Cost) calls() string {
 	return tenths(c.CallsPerMiB)
 }
 
-// few is the size of vectors below which what is counted is told by the
+// few is the size of vectors below which what is counted is reported by the
 // operation, and not by the MiB.
 const few = 64 << 10
 
-// packets tells those of hosts and of switches.
+// packets reports those of hosts and of switches.
 func (m *Measurement) packets() string {
 	h, s := m.HostCost(), m.SwitchCost()
 	if m.Bytes < few {
@@ -120,9 +120,9 @@ func (m *Measurement) packets() string {
 	return fmt.Sprintf("%.0f, %.0f a MiB", h.PacketsPerMiB, s.PacketsPerMiB)
 }
 
-// calls tells the system calls of hosts and of switches.
+// calls reports the system calls of hosts and of switches.
 func (m *Measurement) calls() string {
-	told := func(c Cost) string {
+	reported := func(c Cost) string {
 		switch {
 		case !c.CallsKnown:
 			return "?"
@@ -135,7 +135,7 @@ func (m *Measurement) calls() string {
 	if m.Bytes < few {
 		unit = "an operation"
 	}
-	return told(m.HostCost()) + ", " + told(m.SwitchCost()) + " " + unit
+	return reported(m.HostCost()) + ", " + reported(m.SwitchCost()) + " " + unit
 }
 
 // Strangers returns the share of the processors, at the least, that processes
@@ -146,13 +146,13 @@ func (m *Measurement) calls() string {
 func (m *Measurement) Strangers() float64 {
 	busy := m.Machine.User + m.Machine.System
 	whole := busy + m.Machine.Soft + m.Machine.Hard + m.Machine.Idle + m.Machine.Stolen
-	if whole <= 0 || m.BesideTCP { // the stream's time is not told
+	if whole <= 0 || m.BesideTCP { // the stream's time is not reported
 		return 0
 	}
 	return max(0, float64(busy-m.Hosts.Processor()-m.Switches.Processor())/float64(whole))
 }
 
-// disturbed is the share of the processors from which on strangers are told of,
+// disturbed is the share of the processors from which on strangers are reported,
 // in measurements of at least that time.
 const (
 	disturbed     = 0.05

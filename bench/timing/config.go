@@ -88,7 +88,7 @@ func DefaultConfig() Config {
 }
 
 // ChunkBytes is what a packet carries of a vector: what the host library does
-// unless it is told otherwise.
+// unless configured otherwise.
 const ChunkBytes = 1432
 
 // Chunks returns the packets of a vector of so many bytes.

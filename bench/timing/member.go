@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// Mark is told before the timed operations of a measurement, and after them, by
+// Mark is notified before the timed operations of a measurement, and after them, by
 // every member; all members are at that point of the measurement at once.
 type Mark func(size int, begins bool) error
 

@@ -25,7 +25,7 @@ func Player(ctx context.Context, comm *hostlib.Communicator, c Config) func(turn
 }
 
 // play takes one turn. The vectors of the timed operations differ from those of
-// the ones before, so that the last result tells of these.
+// the ones before, so that the last result depends on these.
 func (m *member) play(ctx context.Context, r turn.Request) (reply turn.Reply, err error) {
 	t, err := newTask(place{m.comm, m.comm.Rank(), m.comm.Size()}, m.cfg, r.Bytes)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 const Implementation = "tributary"
 
 // Header is the line above all rows. The first eight columns are those that are
-// told of other implementations, too; new columns are added at the end.
+// reported of other implementations, too; new columns are added at the end.
 const Header = "implementation,ranks,type,bytes,iterations,min_us,median_us,p99_us,goodput,way,result,p90_us,p999_us,max_us,reduced_by"
 
 // ErrRow is wrapped by the errors of ParseRow.

@@ -10,7 +10,7 @@ import (
 )
 
 // Join is a rank: it joins at the socket, and plays until that is closed. What
-// play cannot do is told, and ends nothing.
+// play cannot do is reported, and ends nothing.
 func Join(socket string, rank int, play func(Request) (Reply, error)) (err error) {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {

@@ -6,7 +6,6 @@ package glossary
 var exceptions = map[string]string{
 	"docs/glossary.md":                      "names the words",
 	"internal/glossary/":                    "names the words",
-	"bench/":                                "is being moved and rewritten",
 	"docs/decisions/":                       "titles and texts are being rewritten",
 	"CHANGELOG.md":                          "says what releases were about, in their words",
 	"internal/peer/":                        "is being rewritten: one connection manager",

@@ -37,11 +37,11 @@ func newFabric() *cobra.Command {
 		Long: `fabric builds a leaf-spine fabric out of this machine's network namespaces, with
 links that carry --rate in each direction, and runs an offload manager, an agent
 for every switch and a member for every host in it, each a process of its own.
-It tells what each measurement cost, and what the kernel counted on the tree's
+It reports what each measurement cost, and what the kernel counted on the tree's
 links and on the others, and removes everything in the end, also when it is
 interrupted, and what a run that was killed has left.
 
-Processor time, allocations, packets and system calls are told by side: the
+Processor time, allocations, packets and system calls are reported by side: the
 processes of hosts, and those of switches. To have no preparation or check of
 vectors in them, measure at --pace steady. Columns:
 
@@ -67,8 +67,8 @@ vectors in them, measure at --pace steady. Columns:
 	flags.IntVar(&f.leaves, "leaves", 2, "`leaves`")
 	flags.IntVar(&f.spines, "spines", 2, "`spines`")
 	flags.Float64Var(&f.loss, "loss", 0, "`share` of the packets of trees that is lost wherever one is sent, from 0 to 1")
-	flags.IntVar(&f.groups, "groups", 1, "`groups` of all hosts that measure at once, by default at --pace stream; their shares of a link are told")
-	flags.BoolVar(&f.besideTCP, "beside-tcp", false, "have a TCP stream go from the first host to the last meanwhile, and tell shares")
+	flags.IntVar(&f.groups, "groups", 1, "`groups` of all hosts that measure at once, by default at --pace stream; their shares of a link are reported")
+	flags.BoolVar(&f.besideTCP, "beside-tcp", false, "have a TCP stream go from the first host to the last meanwhile, and report shares")
 	flags.StringVar(&f.profiles, "cpuprofile", "", "`directory` to write profiles to for go tool pprof, one a size and process, such as hosts-SIZE-h0.pprof")
 	flags.StringVar(&f.format, "format", "csv", "output `format`: csv, or json, a line each")
 	flags.StringVar(&f.trunkRate, "trunk-rate", "", "`rate` of the links between switches, if it is not --rate")
@@ -89,7 +89,7 @@ func (f *fabricFlags) check(c timing.Config) error {
 	case (f.groups > 1 || f.besideTCP) && c.Rate == 0:
 		return fmt.Errorf("%w --groups, --beside-tcp: there is no link to share without a --rate", errUsage)
 	case (f.groups > 1 || f.besideTCP) && (c.Pace != timing.Stream || c.Collective != timing.Allreduce):
-		return fmt.Errorf("%w --groups, --beside-tcp: shares are told of allreduces at --pace stream", errUsage)
+		return fmt.Errorf("%w --groups, --beside-tcp: shares are those of allreduces at --pace stream", errUsage)
 	}
 	return checkLoss(f.loss)
 }
@@ -152,7 +152,7 @@ func (f *fabricFlags) on(ctx context.Context, fc field.Config, do func(context.C
 	return do(ctx, fabric)
 }
 
-// measure runs the groups, and the stream, and writes what they tell.
+// measure runs the groups, and the stream, and writes what they report.
 func (f *fabricFlags) measure(ctx context.Context, out, log io.Writer, fabric *field.Fabric, c timing.Config) error {
 	w := &watch{ctx: ctx, fabric: fabric, cfg: c, clean: f.loss == 0, alone: f.groups == 1 && !f.besideTCP && c.Stripes <= 1 && c.Roots <= 1, log: log}
 	t := &teller{flags: f, fabric: fabric, cfg: c, out: out, log: log}
@@ -185,7 +185,7 @@ type teller struct {
 	fabric   *field.Fabric
 	cfg      timing.Config
 	out, log io.Writer
-	together []field.Sample // of the groups, as far as they have told
+	together []field.Sample // of the groups, that have reported
 }
 
 // take is handed each group's part of each measurement.
@@ -209,7 +209,7 @@ func (t *teller) take(s field.Sample) error {
 	return t.share(m.Fabric)
 }
 
-// share tells how the groups and the stream have shared a link.
+// share reports how the groups and the stream have shared a link.
 func (t *teller) share(fabric report.Fabric) error {
 	if t.flags.groups == 1 && !t.flags.besideTCP {
 		return nil

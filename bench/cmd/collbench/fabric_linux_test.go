@@ -106,7 +106,7 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestRoles: perf tells hosts from switches by the names of the processes.
+// TestRoles: perf distinguishes hosts from switches by the names of the processes.
 func TestRoles(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
@@ -258,7 +258,7 @@ func (tr *trial) root() (string, error) {
 }
 
 // TestFabricFaults lets things happen in the middle of an operation: the
-// result is right, the way is told, and when all is well again the next group
+// result is right, the way is reported, and when all is well again the next group
 // runs over switches.
 func TestFabricFaults(t *testing.T) {
 	needRoot(t)

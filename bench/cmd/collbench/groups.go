@@ -12,10 +12,10 @@ import (
 	"github.com/tributary-fabric/tributary/internal/command/process"
 )
 
-// errElsewhere tells that groups were to be offloaded and were not.
+// errElsewhere reports that groups were to be offloaded and were not.
 var errElsewhere = errors.New("not all groups are offloaded")
 
-// errWrongSums tells of wrong results.
+// errWrongSums reports wrong results.
 var errWrongSums = errors.New("results are wrong")
 
 func newGroups() *cobra.Command {

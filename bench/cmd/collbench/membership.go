@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/members"
 )
 
-// errMissed tells that a table was measured, and something in it not reached.
+// errMissed reports that a table was measured, and something in it not reached.
 var errMissed = errors.New("not all rows are reached")
 
 // membershipFlags are the flags of membership.

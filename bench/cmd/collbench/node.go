@@ -12,7 +12,7 @@ import (
 // newNode returns the commands that fabric runs in the namespaces of its lab.
 func newNode() *cobra.Command {
 	cmd := &cobra.Command{Use: "node", Short: "Be a process of a fabric", Hidden: true}
-	verbose := cmd.PersistentFlags().Bool("verbose", false, "tell everything")
+	verbose := cmd.PersistentFlags().Bool("verbose", false, "report everything")
 	cmd.AddCommand(newNodeCrowd(verbose)...)
 	cmd.AddCommand(newNodeManager(verbose), newNodeAgent(verbose), newNodeTree(), newNodeDrain(), newNodePour(), newNodeShell(), newNodeScoll())
 	return cmd

@@ -38,7 +38,7 @@ func newPeers() *cobra.Command {
 rate, and runs Tributary, Open MPI (with its own choice of an algorithm, with its
 ring, with Rabenseifner's), MPICH and Gloo (ring and bcube) on them, over TCP.
 All are started once, and take turns for each row, round after round; who is not
-at it blocks. It tells medians, tails, hosts' processor time, and the ratio of
+at it blocks. It reports medians, tails, hosts' processor time, and the ratio of
 Tributary's median to that of the best peer of the row.
 
 It takes Debian's openmpi-bin libopenmpi-dev mpich libmpich-dev libgloo-dev gcc
@@ -66,7 +66,7 @@ is MPICH's, which polls.`,
 	flags.StringVar(&f.lab.Prefix, "prefix", "cbp", "`prefix` of the namespaces' names")
 	flags.Uint32Var(&f.window, "window", 0, "most `chunks` of Tributary's in flight, a power of two; 0: the library's default")
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Minute, "give up after this `time`")
-	flags.BoolVar(&f.verbose, "verbose", false, "tell what all parts of the fabric do")
+	flags.BoolVar(&f.verbose, "verbose", false, "report what all parts of the fabric do")
 	return cmd
 }
 

@@ -21,7 +21,7 @@ func newPlan() *cobra.Command {
 65,536 and of a million hosts, and what these take in memory; 10,000 groups planned
 one after another, and fewer, in fat-trees, leaf-spines and irregular fabrics, against
 what any placement must load; Steiner trees against their lower bounds. It takes about a minute and
-1 GiB. Times are medians. docs/planning.md tells what the figures mean.`,
+1 GiB. Times are medians. docs/planning.md says what the figures mean.`,
 		Example: "  collbench plan\n  collbench plan --groups 1000 --format json",
 		Args:    cobra.NoArgs,
 	}

@@ -74,7 +74,7 @@ func (f *benchFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.stripes, "stripes", 1, "collection `trees` over which long vectors are cut, over links between switches of their own")
 	flags.IntVar(&f.roots, "roots", 1, "`roots` among which a reduction is divided, each with members of its own")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "give up after this `time`")
-	flags.BoolVar(&f.verbose, "verbose", false, "tell what all parts of the fabric do")
+	flags.BoolVar(&f.verbose, "verbose", false, "report what all parts of the fabric do")
 }
 
 // config turns the flags into what they ask for.

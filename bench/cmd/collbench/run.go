@@ -223,7 +223,7 @@ func measure(ctx context.Context, comm *hostlib.Communicator, c timing.Config, m
 	return errors.Join(err, comm.Leave(ctx)) // all members have come this far
 }
 
-// mark returns what tells another process of the measurement's marks, and waits
+// mark returns what notifies another process of the measurement's marks, and waits
 // for its word; nil where none wants to know.
 func (f *runFlags) mark(cmd *cobra.Command) timing.Mark {
 	if !f.marks {

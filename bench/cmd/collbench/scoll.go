@@ -44,7 +44,7 @@ func (f *scollFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.trees, "trees", []string{"binomial", "4-nomial", "4-ary", "flat", "fabric", "offload"}, "with --function "+scollFunction+": `trees` to measure")
 	flags.IntSliceVar(&f.atOnce, "at-once", []int{1, 8, 64}, "with it: `broadcasts` under way at once, one begun when another ends; the last is the bound of --per-second, too")
 	flags.IntVar(&f.payload, "payload", 16, "with it: `bytes` of a request's payload, at most about 4000")
-	flags.StringSliceVar(&f.rates, "per-second", []string{"10000"}, "with it: broadcasts that are begun a `second`; most is told in any case")
+	flags.StringSliceVar(&f.rates, "per-second", []string{"10000"}, "with it: broadcasts that are begun a `second`; most is reported in any case")
 	flags.DurationVar(&f.lasting, "lasting", 3*time.Second, "with it: `time` of a measurement")
 }
 
@@ -306,7 +306,7 @@ func (p *scollProcess) run(ctx context.Context, out io.Writer) (err error) {
 	}
 	if p.host != members[0].Host {
 		select {
-		case <-member.Told():
+		case <-member.Notified():
 		case <-ctx.Done():
 		}
 		return nil

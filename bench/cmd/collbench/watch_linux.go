@@ -31,7 +31,7 @@ type watch struct {
 	alarms int
 }
 
-// mark is told when a measurement begins and ends.
+// mark is notified when a measurement begins and ends.
 func (w *watch) mark(size int, begins bool) (err error) {
 	if begins {
 		fmt.Fprintf(w.log, "measuring %d bytes\n", size)
@@ -58,7 +58,7 @@ const (
 	slackShare = 16 // of what was carried, one of so many
 )
 
-// account tells what links carried of so many bytes of vectors.
+// account reports what links carried of so many bytes of vectors.
 func (w *watch) account(counts netlab.Counts, payload uint64) {
 	if w.noTree != nil {
 		fmt.Fprintf(w.log, "  no tree: %v\n", w.noTree)

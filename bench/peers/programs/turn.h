@@ -1,5 +1,5 @@
 /* The side of a rank in bench/turn: it joins over a Unix socket, and
- * then measures whenever it is told to, so that several implementations can
+ * then measures whenever it is asked to, so that several implementations can
  * take turns on one fabric. Between turns it blocks in a read. */
 #ifndef TRIBUTARY_TURN_H
 #define TRIBUTARY_TURN_H
