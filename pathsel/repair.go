@@ -355,13 +355,11 @@ func (m *mending) add(n topology.NodeID) int32 {
 // at returns the node of a switch, or less than zero.
 func (m *mending) at(n topology.NodeID) int32 { return m.place[m.p.graph.SwitchIndex(n)] }
 
-// bind adds an edge, and reports whether it joined two fragments.
-func (m *mending) bind(b bond) bool {
-	if !m.sets.join(m.nodes[b.x].region, m.nodes[b.y].region) {
-		return false
+// bind adds an edge, if it joins two fragments.
+func (m *mending) bind(b bond) {
+	if m.sets.join(m.nodes[b.x].region, m.nodes[b.y].region) {
+		m.edges = append(m.edges, b)
 	}
-	m.edges = append(m.edges, b)
-	return true
 }
 
 // fragments counts the parts that are apart.

@@ -141,7 +141,8 @@ func (t Tree) checkRoutes(view topology.View, seen map[topology.NodeID]bool) err
 		if !isVertex && !isLeaf || len(p.Links) < 2 {
 			return fmt.Errorf("route %d is of no child, or has fewer than two links", i)
 		}
-		first, parent := topology.NoLink, int32(0)
+		var first topology.LinkID
+		var parent int32
 		if isVertex {
 			first, parent = t.Vertices[p.Vertex].Up, t.Vertices[p.Vertex].Parent
 		} else {

@@ -199,19 +199,18 @@ func (t *nameTable) lookup(name string) (NodeID, bool) {
 	return NoNode, false
 }
 
-// add appends name as the next number and reports false if it is there already.
-func (t *nameTable) add(name string) bool {
+// add appends name as the next number, unless it is there already.
+func (t *nameTable) add(name string) {
 	if 4*(len(t.ends)+1) > 3*len(t.table) {
 		t.grow()
 	}
 	place := t.place(name)
 	if t.table[place] != 0 {
-		return false
+		return
 	}
 	t.text = append(t.text, name...)
 	t.ends = append(t.ends, uint32(len(t.text)))
 	t.table[place] = int32(len(t.ends))
-	return true
 }
 
 func (t *nameTable) grow() { t.rehash(max(8, 2*len(t.table))) }

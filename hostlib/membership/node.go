@@ -219,7 +219,7 @@ func (n *Node) refused() error {
 
 // failing logs what did not work and may work later, and waits a little.
 func (n *Node) failing(what string, err error) {
-	n.log.Warn("cannot "+what, slog.Any("error", err))
+	n.log.Warn("will try again", slog.String("what", what), slog.Any("error", err))
 	select {
 	case <-n.ctx.Done():
 	case <-time.After(50 * time.Millisecond): // out of descriptors, say

@@ -33,7 +33,7 @@ func (s *stepper) notify(all []member.Notice, stopped bool) {
 		} else {
 			s.n.counts.joins.Add(1)
 		}
-		s.n.log.Debug(n.Kind.String(), slog.String("member", n.Member.Name), slog.Any("version", n.Member.Version), slog.Any("cause", n.Cause))
+		s.n.log.Debug("notice", slog.String("kind", n.Kind.String()), slog.String("member", n.Member.Name), slog.Any("version", n.Member.Version), slog.Any("cause", n.Cause))
 		s.moved(x) // before readers of notices may ask
 		s.n.deliver(n)
 	}

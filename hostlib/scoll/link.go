@@ -12,9 +12,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/collect"
 )
 
-// largeMost are the most bytes of any message.
-const largeMost = collect.MaxPart + 64<<10
-
 // classOf returns the class of connections for a message of so many bytes: small ones
 // never wait behind large ones.
 func classOf(size int) peer.Class {

@@ -2,6 +2,7 @@ package importgraph
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -236,3 +237,36 @@ func draw(floors [][]string) []byte {
 }
 
 var colours = [...]string{"#f5f5f5", "#e8f5e9", "#e3f2fd", "#ede7f6", "#fff8e1"}
+
+var link = regexp.MustCompile(`\]\(([^)#:]*[./][^)#:]*)(#[^)]*)?\)`)
+
+// TestLinks: what documents link to is there.
+func TestLinks(t *testing.T) {
+	links := 0
+	fsys := os.DirFS(root)
+	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), ".") {
+			return cmp.Or(err, fs.SkipDir)
+		}
+		if !strings.HasSuffix(name, ".md") {
+			return nil
+		}
+		text, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			links++
+			if _, err := fs.Stat(fsys, path.Join(path.Dir(name), m[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", name, m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if links < 100 {
+		t.Errorf("%d links were found: are they still read?", links)
+	}
+}

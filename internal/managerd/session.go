@@ -204,7 +204,7 @@ func (s *session) forward(ctx context.Context, host rpc.HostStream) error {
 		case errors.Is(err, runner.ErrClosed):
 			return ErrSlowHost
 		case err != nil:
-			return nil //nolint:nilerr // the receiver knows why
+			return nil // the receiver knows why
 		}
 		for _, e := range events {
 			if err := host.Send(e); err != nil {

@@ -43,7 +43,7 @@ func encodeGroup(g p4.Group, portBytes bool) (*p4v1.MulticastGroupEntry, error) 
 		if portBytes {
 			replica.PortKind = &p4v1.Replica_Port{Port: trim(binary.BigEndian.AppendUint16(nil, r.Port))}
 		} else {
-			replica.PortKind = &p4v1.Replica_EgressPort{EgressPort: uint32(r.Port)}
+			replica.PortKind = &p4v1.Replica_EgressPort{EgressPort: uint32(r.Port)} //nolint:staticcheck // deprecated, and all that older targets know
 		}
 		m.Replicas = append(m.Replicas, replica)
 	}

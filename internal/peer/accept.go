@@ -129,7 +129,7 @@ func (c *Conn) firstWords() (in peering.Input, canAnswer bool) {
 	}
 	h.post(peering.Input{Kind: peering.Spoke, ID: c.id})
 	isTLS := first[0] == handshake
-	var stream io.Reader = io.MultiReader(oneByte(first[0]), c.raw)
+	stream := io.MultiReader(oneByte(first[0]), c.raw)
 	switch {
 	case isTLS && h.cfg.TLS == nil:
 		in.Err = fmt.Errorf("%w: it speaks TLS, and this host has no certificate", peering.ErrMalformed)

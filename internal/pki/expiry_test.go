@@ -27,6 +27,6 @@ func TestUntil(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.renew(t, a, agentID, -time.Hour, root.NotAfter.Sub(time.Now())+240*time.Hour)
+	f.renew(t, a, agentID, -time.Hour, time.Until(root.NotAfter)+240*time.Hour)
 	near(root.NotAfter)
 }

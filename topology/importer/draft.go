@@ -135,7 +135,7 @@ func (d *draft) build() *topology.Graph {
 func (d *draft) settleKinds() {
 	for i := range d.nodes {
 		n := &d.nodes[i]
-		kind := n.kind
+		var kind topology.Kind
 		switch {
 		case d.cfg.Hosts != nil && d.cfg.Hosts.MatchString(n.name):
 			kind = topology.Host

@@ -37,10 +37,10 @@ func show(g *topology.Graph) string {
 
 // format is how a test's file is read; DefaultConfig where there is no config.
 type importCase struct {
-	name, text string
-	config     func(*Config)
-	fabric     string // as show writes it
-	report     string // its text without the first line; the file is "f"
+	text   string
+	config func(*Config)
+	fabric string // as show writes it
+	report string // its text without the first line; the file is "f"
 }
 
 func (c importCase) run(t *testing.T, f Format) {

@@ -340,7 +340,7 @@ func (t *Tree) explain(w io.Writer) {
 	for _, r := range t.RunnersUp {
 		r.Cost.row(table, r.Root, r.Method, r.Lost)
 	}
-	table.Flush()
+	_ = table.Flush() // as fmt.Fprintf to w
 	if f := t.Forecast; f != nil {
 		fmt.Fprintf(w, "    By the model an operation takes %v over these switches, %v over hosts.\n", span(f.Switches), span(f.Hosts))
 	}

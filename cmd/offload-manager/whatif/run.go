@@ -111,7 +111,7 @@ func (d *desk) placeGroup() error {
 	d.report.Group, d.report.Members = d.Group, len(req.Members)
 	plan, err := d.plan(d.view, req)
 	if err != nil {
-		return d.refused(req, err)
+		return d.refused(err)
 	}
 	if err := d.several(req); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (d *desk) plan(view topology.View, req pathsel.Request) (pathsel.Plan, erro
 }
 
 // refused reports why there is no tree; other errors are about the question.
-func (d *desk) refused(req pathsel.Request, err error) error {
+func (d *desk) refused(err error) error {
 	if !errors.Is(err, pathsel.ErrNoTree) {
 		return err
 	}

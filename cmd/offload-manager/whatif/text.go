@@ -92,7 +92,7 @@ func (t *TreeReport) write(w io.Writer) {
 	for _, r := range t.Rivals {
 		row(r.Root, r.Method, r.Figures, r.Lost)
 	}
-	table.Flush()
+	_ = table.Flush() // as fmt.Fprintf to w
 	if t.Switches != nil {
 		fmt.Fprintf(w, "\nBy the model an operation takes %v over these switches, %v over hosts.\n", span(*t.Switches), span(*t.Hosts))
 	}

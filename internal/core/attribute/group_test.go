@@ -39,7 +39,6 @@ type node struct {
 
 // link is one way of a connection.
 type link struct {
-	up    bool
 	queue []attributes.Message
 }
 

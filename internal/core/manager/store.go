@@ -37,14 +37,14 @@ func (c *Core) save(r Record) uint64 {
 	return c.seq
 }
 
-func (c *Core) saveFleet() uint64 {
+func (c *Core) saveFleet() {
 	f := &Fleet{LastGroup: c.lastGroup}
 	for i := range c.fleet {
 		if c.fleet[i].drained {
 			f.Drained = append(f.Drained, c.fleet[i].name)
 		}
 	}
-	return c.save(Record{Kind: FleetRecord, Fleet: f})
+	c.save(Record{Kind: FleetRecord, Fleet: f})
 }
 
 // saveTrees stores g's epoch, and the trees that members may know of.

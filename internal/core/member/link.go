@@ -140,7 +140,7 @@ func (c *Core) frame(number Link, m *Message) {
 
 // greeted takes the first frame of who has connected.
 func (c *Core) greeted(number Link, m *Message) {
-	if reason, at := c.judge(number, m); reason != 0 {
+	if reason, at := c.judge(m); reason != 0 {
 		c.send(c.link(number), &Message{Type: gossip.Refuse, From: c.me(), Reason: reason, About: Entry{m.From.Node, at}})
 		c.drop(c.link(number))
 		return
@@ -159,7 +159,7 @@ func (c *Core) greeted(number Link, m *Message) {
 
 // judge returns why a link is refused, 0 if it is not, and for Dead the version
 // at which the other is held dead.
-func (c *Core) judge(number Link, m *Message) (gossip.Reason, Version) {
+func (c *Core) judge(m *Message) (gossip.Reason, Version) {
 	from := m.From.Node
 	if m.Target != c.key || from == c.self || c.hiding() {
 		return gossip.Stranger, Version{}

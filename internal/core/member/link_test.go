@@ -84,7 +84,7 @@ func TestSuspicionOnFailedDialOfSuccessorOnly(t *testing.T) {
 	r.pass(r.cfg.Tau)
 	successor := r.successors()[0]
 	r.silence(r.name(successor))
-	var other Index = Nobody
+	other := Nobody
 	for _, d := range r.links {
 		if d.peer != successor {
 			other = d.peer

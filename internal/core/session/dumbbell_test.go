@@ -43,7 +43,6 @@ type dumbbellFlow struct {
 	next   uint32
 	flight int
 	done   int // packets since the last reset
-	least  time.Duration
 }
 
 type event struct {

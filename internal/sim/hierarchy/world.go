@@ -12,7 +12,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/member"
 	zonecore "github.com/tributary-fabric/tributary/internal/core/zone"
 	"github.com/tributary-fabric/tributary/internal/sim/zone"
-	"github.com/tributary-fabric/tributary/internal/wire/attributes"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 	wire "github.com/tributary-fabric/tributary/internal/wire/hierarchy"
 )
@@ -282,7 +281,7 @@ func (w *World) running() int {
 func (w *World) digest() (digest uint64, size int) {
 	for i := range w.delegates {
 		if w.base.Up(i) {
-			digest ^= uint64(attributes.Life(w.base.Life(i)))
+			digest ^= uint64(w.base.Life(i))
 			size++
 		}
 	}

@@ -120,7 +120,8 @@ func TestGolden(t *testing.T) {
 
 func (g *golden) read(t *testing.T, m []byte) {
 	t.Helper()
-	var got, want any = nil, g.reply
+	var got any
+	var want any = g.reply
 	var err error
 	if g.request != nil {
 		want = g.request
