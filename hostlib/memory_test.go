@@ -2,9 +2,11 @@ package hostlib
 
 import (
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"testing"
 
+	"github.com/tributary-fabric/tributary/internal/pki"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -23,8 +25,32 @@ func inUse() int64 {
 // TestIdleCommunicatorMemory: what a communicator takes when it is new, and when
 // it rests after operations that used its whole window.
 func TestIdleCommunicatorMemory(t *testing.T) {
+	names := []string{"h0", "h1", "h2", "h3"}
+	t.Run("plaintext", func(t *testing.T) {
+		hosts, members := joinAs(t, names)
+		idleMemory(t, hosts, members)
+	})
+	t.Run("tls", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "trust")
+		ids := make([]pki.Identity, len(names))
+		for i, n := range names {
+			ids[i] = pki.Identity{Role: pki.Host, Name: n}
+		}
+		if _, err := pki.Init(dir, ids...); err != nil {
+			t.Fatal(err)
+		}
+		file := func(name string) string { return filepath.Join(dir, name) }
+		hosts, members := make([]*Host, len(names)), make([]Member, len(names))
+		for i, id := range ids {
+			hosts[i] = joinOne(t, id.Name, WithTLS(file(pki.CertFile(id)), file(pki.KeyFile(id)), file(pki.AuthorityFile)))
+			members[i] = hosts[i].Member()
+		}
+		idleMemory(t, hosts, members)
+	})
+}
+
+func idleMemory(t *testing.T, hosts []*Host, members []Member) {
 	const groups = 16
-	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3"})
 	before := inUse()
 	comms := make([]*Communicator, groups*len(hosts))
 	each(len(comms), func(i int) {

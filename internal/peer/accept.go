@@ -90,6 +90,9 @@ func (c *Conn) serve() error {
 func (c *Conn) begin() {
 	tune(c.raw, c.class, c.host.cfg.DeadAfter)
 	if !c.class.isShared() {
+		if c.tls != nil {
+			c.alone = newSecured(c.tls, c.seal)
+		}
 		return
 	}
 	if c.seal != nil {
@@ -111,6 +114,9 @@ func (c *Conn) wait() error {
 
 // stream returns what is read and written.
 func (c *Conn) stream() net.Conn {
+	if c.alone != nil {
+		return c.alone
+	}
 	if c.tls != nil {
 		return c.tls
 	}
@@ -168,8 +174,7 @@ func (b oneByte) Read(p []byte) (int, error) {
 
 // secure shakes hands with a caller, and returns the host that its certificate names.
 func (c *Conn) secure(first []byte) (string, error) {
-	c.seal = &seal{Conn: c.raw}
-	c.seal.preload(first)
+	c.seal = &seal{Conn: c.raw, early: first}
 	t := c.host.cfg.TLS.Server()
 	t.DynamicRecordSizingDisabled = true
 	c.tls = tls.Server(c.seal, t)

@@ -22,6 +22,7 @@ type Conn struct {
 	try   *TryWriter
 	seal  *seal     // nil: plaintext
 	tls   *tls.Conn // over seal
+	alone *secured  // tls, of an exclusive class
 	spare atomic.Pointer[Burst]
 
 	verdict chan peering.Action // what package peering says: has room for one

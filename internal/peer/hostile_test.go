@@ -186,3 +186,19 @@ func TestRefusedDoNotLinger(t *testing.T) {
 		return len(a.conns) <= refusedMost
 	})
 }
+
+// TestStrangersHaveNoMemory: who has begun to shake hands under TLS, and says no more, has
+// no buffer; nor has a connection of an exclusive class on which nothing comes.
+func TestStrangersHaveNoMemory(t *testing.T) {
+	all := sources(t, "a")
+	a, _ := newTown().settle(t, "a", 1, func(c *Config) { c.TLS = all["a"]; c.GreetWithin = time.Hour })
+	conn := dialRaw(t, a.Addr())
+	if _, err := conn.Write([]byte{handshake, 3, 1, 1, 0, 1}); err != nil {
+		t.Fatal(err)
+	}
+	s := &seal{Conn: conn, early: []byte{handshake}}
+	var b [64]byte
+	if n, err := s.Read(b[:]); n != 1 || err != nil || s.in != nil || b[0] != handshake {
+		t.Fatalf("%d, %v, %v", n, err, s.in != nil)
+	}
+}

@@ -26,6 +26,7 @@ type seal struct {
 	// Of who reads.
 	in       *[64 << 10]byte // nil: nothing is there
 	from, to int             // what is there
+	early    []byte          // bytes before those of the connection
 	head     [recordHead]byte
 	got      int // of head, if left is 0
 	left     int // of the record
@@ -40,8 +41,8 @@ type seal struct {
 // Read implements net.Conn.
 func (s *seal) Read(b []byte) (int, error) {
 	if s.from == s.to {
-		if s.in == nil {
-			s.in = sealBuffers.Get().(*[64 << 10]byte)
+		if len(s.early) > 0 || s.in == nil {
+			return s.direct(b)
 		}
 		n, err := s.Conn.Read(s.in[:])
 		s.from, s.to = 0, n
@@ -55,24 +56,44 @@ func (s *seal) Read(b []byte) (int, error) {
 // pass copies what is there, up to the end of the record's head, or of the record.
 func (s *seal) pass(b []byte) int {
 	there := s.in[s.from:s.to]
-	if s.left > 0 {
-		n := copy(b, there[:min(len(there), s.left)])
-		s.from, s.left = s.from+n, s.left-n
-		return n
-	}
-	n := copy(b, there[:min(len(there), recordHead-s.got)])
-	copy(s.head[s.got:], there[:n])
-	s.from, s.got = s.from+n, s.got+n
-	if s.got == recordHead {
-		s.got, s.left = 0, int(binary.BigEndian.Uint16(s.head[3:]))
-	}
+	n := copy(b, there[:min(len(there), s.part())])
+	s.from += n
+	s.passed(b[:n])
 	return n
 }
 
-// preload has bytes be read first.
-func (s *seal) preload(b []byte) {
-	s.in = sealBuffers.Get().(*[64 << 10]byte)
-	s.from, s.to = 0, copy(s.in[:], b)
+// direct reads without memory of its own, as in the handshake: who is not authenticated
+// gets none.
+func (s *seal) direct(b []byte) (n int, err error) {
+	b = b[:min(len(b), s.part())]
+	if len(s.early) > 0 {
+		n = copy(b, s.early)
+		s.early = s.early[n:]
+	} else {
+		n, err = s.Conn.Read(b)
+	}
+	s.passed(b[:n])
+	return n, err
+}
+
+// part returns the bytes up to the end of the record's head, or of the record.
+func (s *seal) part() int {
+	if s.left > 0 {
+		return s.left
+	}
+	return recordHead - s.got
+}
+
+// passed notes bytes that TLS has.
+func (s *seal) passed(b []byte) {
+	if s.left > 0 {
+		s.left -= len(b)
+		return
+	}
+	s.got += copy(s.head[s.got:], b)
+	if s.got == recordHead {
+		s.got, s.left = 0, int(binary.BigEndian.Uint16(s.head[3:]))
+	}
 }
 
 // between reports that TLS has all of the record that came last.

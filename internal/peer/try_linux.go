@@ -63,12 +63,16 @@ func (w *TryWriter) Write(b []byte) (int, error) {
 // Waiter waits until a connection has something to read, without memory to read
 // it into.
 type Waiter struct {
-	raw  syscall.RawConn
-	look func(fd uintptr) bool
+	alone *secured // nil: plaintext
+	raw   syscall.RawConn
+	look  func(fd uintptr) bool
 }
 
 // NewWaiter returns nil for connections on which that cannot be done.
 func NewWaiter(conn net.Conn) *Waiter {
+	if c, ok := conn.(*secured); ok && c.eager != nil {
+		return &Waiter{alone: c}
+	}
 	raw := rawOf(conn)
 	if raw == nil {
 		return nil
@@ -82,7 +86,12 @@ func NewWaiter(conn net.Conn) *Waiter {
 
 // Wait waits until a read would not. The error is that of the connection's
 // deadline or of its end on this side.
-func (w *Waiter) Wait() error { return w.raw.Read(w.look) }
+func (w *Waiter) Wait() error {
+	if w.alone != nil {
+		return w.alone.wait()
+	}
+	return w.raw.Read(w.look)
+}
 
 // eager reads what is there, and waits for it without memory to read it into.
 type eager struct {
