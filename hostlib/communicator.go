@@ -53,7 +53,7 @@ type Communicator struct {
 
 	over    chan struct{} // closed by the loop: the communicator has ended
 	done    chan struct{} // closed when everything has ended
-	word    []byte        // what neighbours that ask later are reported; set before stop is called
+	word    []byte        // what neighbours that ask later are answered; set before stop is called
 	hasLeft bool          // it was left in good order; set before over is closed
 
 	opened     chan struct{} // closed when all has been started

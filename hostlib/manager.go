@@ -87,7 +87,7 @@ func (c *control) join(comm *Communicator, j *client.Joined) {
 	c.post(client.Input{Kind: client.Join, Member: comm.member, Joined: j})
 }
 
-// leave ends that. It waits until the manager knows, or cannot be reported; then the
+// leave ends that. It waits until the manager knows, or cannot be reached; then the
 // error says why.
 func (c *control) leave(member uint64) error {
 	c.mu.Lock()

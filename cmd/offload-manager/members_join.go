@@ -157,7 +157,7 @@ type memberDaemon struct {
 	log  *slog.Logger
 }
 
-// leaveWithin bounds how long others are notified that the node leaves.
+// leaveWithin bounds how long it takes to notify others that the node leaves.
 const leaveWithin = 2 * time.Second
 
 func (d *memberDaemon) Close() {

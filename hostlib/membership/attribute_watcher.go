@@ -19,7 +19,7 @@ type AttributeChange struct {
 // each node. When a node leaves the view, also to start again, those of its
 // attributes that the reader has been notified of are deleted, and the others are not
 // notified of. So what waits for a slow reader is bounded by what there is, and what
-// it was reported there is.
+// it was notified of.
 type AttributeWatcher struct {
 	news *feed[AttributeChange]
 	node *Node

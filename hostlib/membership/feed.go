@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// feed is what one reader has not been reported yet, coalesced by key: the keys in
+// feed is what one reader has not been given yet, coalesced by key: the keys in
 // the order of each one's last change.
 type feed[T any] struct {
 	// merge appends what the reader is to be notified of a key, and notes that it has

@@ -19,7 +19,7 @@ import (
 // FormatVersion is the version of the file formats that this package reads.
 const FormatVersion = 1
 
-// maxErrors is the most errors that are notified of one file.
+// maxErrors is the most errors that are reported of one file.
 const maxErrors = 20
 
 // field is a value in a document that knows its place; nil: it is not there.

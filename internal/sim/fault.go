@@ -15,7 +15,7 @@ func (w *World) outside() {
 
 // Crash ends a node's life. What it had not taken is lost, and of what it had
 // sent over connections and the control plane a random suffix; its datagrams
-// still arrive. Nodes connected to it are reported after Config.Death.
+// still arrive. Nodes connected to it are notified after Config.Death.
 func (w *World) Crash(id NodeID) {
 	w.outside()
 	n := &w.nodes[id]

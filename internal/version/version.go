@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// reported is what the linker was reported; empty: nothing.
+// reported is what the linker was given; empty: nothing.
 var reported string
 
 // development is the version of what was built from a tree without a tag.

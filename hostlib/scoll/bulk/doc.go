@@ -1,5 +1,5 @@
 // Package bulk moves bulk data between the nodes of server collectives: memory
-// is exposed under a key, and whoever has been reported the key pulls it over a
+// is exposed under a key, and whoever has been given the key pulls it over a
 // connection. It is what hostlib/scoll does unless it is given another Bulk.
 //
 // A connection carries one pull after another. Big-endian, a pull is

@@ -46,7 +46,7 @@ func (c *Core) unsettle(n uint32) {
 const farApart = 1 << 30
 
 // settle notifies the parent, or everybody, how far the subtree has all results, if
-// that has become more. It is informed when members rest: so it costs a busy group
+// that has become more. It is said when members rest: so it costs a busy group
 // nothing, and an idle one a frame up and one down on each connection.
 func (c *Core) settle() {
 	if c.phase != running {

@@ -54,7 +54,7 @@ type Core struct {
 	above   wire.Missing // who is missing, as the parent says
 	heard   bool         // the parent has said that
 	changed bool         // what neighbours are given, since they were
-	next    core.Time    // when they may be reported
+	next    core.Time    // when they may be notified
 	out     *Output
 }
 

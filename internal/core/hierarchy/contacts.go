@@ -15,7 +15,7 @@ const ContactsKey = "tributary.contacts"
 
 // contacts are the nodes of the management zone that a node knows of.
 type contacts struct {
-	known     []gossip.ID // as a delegate of the zone was reported last; maxContacts at most
+	known     []gossip.ID // as a delegate of the zone was informed last; maxContacts at most
 	own       []gossip.ID // as configured
 	published []gossip.ID // by the node itself, which is a delegate
 }
@@ -24,7 +24,7 @@ type contacts struct {
 // of, and passes on.
 const maxContacts = 8
 
-// reported takes what a delegate was notified. Who names nobody leaves what is known.
+// reported takes what a delegate was given. Who names nobody leaves what is known.
 func (c *contacts) reported(ids []gossip.ID) {
 	if len(ids) > 0 {
 		c.known = ids[:min(len(ids), maxContacts)]
@@ -45,7 +45,7 @@ func (c *contacts) retract(zone Zone) {
 	c.published = nil
 }
 
-// learn takes what another delegate was notified. What it takes back stays known.
+// learn takes what another delegate was given. What it takes back stays known.
 func (c *contacts) learn(zone Zone, life attributes.Life) {
 	if value, has := zone.Attribute(life, ContactsKey); has {
 		c.reported(readContacts(value))

@@ -42,7 +42,7 @@ type Discovery struct {
 	Last  time.Duration // largest time between two requests
 }
 
-// Config is what a core is notified once.
+// Config is what a core is given once.
 type Config struct {
 	Settings
 	Self        gossip.ID

@@ -64,7 +64,7 @@
 // answer (Nack), or suspects it. So one lost packet, or ten, harm nobody, and a
 // process that was killed is known to be dead after Confirm. Who was asked about
 // another and said nothing is doubted itself. A core whose accusations were refuted
-// lately takes more witnesses (health.witnesses). The monitors are reported by the
+// lately takes more witnesses (health.witnesses). The monitors are informed by the
 // watchers, and by a deputy if nobody before it on the node's list answers:
 // Ks + Kr messages at most.
 //

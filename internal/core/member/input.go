@@ -23,7 +23,7 @@ const (
 	Attached                       // Link, Payload: a frame of another core; ignored here
 )
 
-// Input is one thing that a core is notified.
+// Input is one thing that a core is given.
 type Input struct {
 	Kind    InputKind
 	Link    Link

@@ -20,7 +20,7 @@ const (
 	Exclusive             // a connection for each call
 )
 
-// Config is what a core is notified once. Zero fields have the defaults that are named.
+// Config is what a core is given once. Zero fields have the defaults that are named.
 type Config struct {
 	Name        string // of this host; 1 to greeting.MaxName bytes
 	Incarnation uint64 // rises with every start of it

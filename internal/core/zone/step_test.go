@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
-// pair is a zone.Core and a member.Core that is reported the same.
+// pair is a zone.Core and a member.Core that is given the same.
 type pair struct {
 	t        *testing.T
 	zone     *zone.Core

@@ -187,7 +187,7 @@ type MillionResult struct {
 
 // RunMillion measures real base zones for the stubs, boots a hierarchy, has nodes
 // of the real zone go, in each way in turn, and then a delegate and a supervisor
-// of it. Progress is informed what is done.
+// of it. Progress is given what is done.
 func RunMillion(cfg Config, leaves int, progress func(stage string)) (MillionResult, error) {
 	var r MillionResult
 	for k := range uint64(measures) {

@@ -106,8 +106,8 @@ func (c *Crowd) Targets(members []sim.NodeID) []collect.Target {
 	return all
 }
 
-// Kill ends a server's life; the others are notified after reported, and after reboot
-// it lives again, which they are reported after as long. Where reported is 0 they hear
+// Kill ends a server's life; the others are notified after `reported`, and after `reboot`
+// it lives again, of which they are notified after as long. Where reported is 0 they hear
 // of the reboot alone.
 func (c *Crowd) Kill(id sim.NodeID, announced, reboot time.Duration) {
 	if announced > 0 {
