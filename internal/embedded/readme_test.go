@@ -26,6 +26,7 @@ type readmeProgram struct {
 
 var readmePrograms = []readmeProgram{
 	{"host, err := hostlib.Join", []string{"hostlib", "reduce"}, `
+	trust := hostlib.WithPlaintext()
 	h0, err := hostlib.Join(ctx, "h0", hostlib.WithListen("10.0.0.10:7500"))
 	check(err)
 	members, gradients := []hostlib.Member{h0.Member(), {Host: "h3", Addr: "10.0.0.3:7500"}}, []float32{1, 2, 3}
@@ -36,6 +37,7 @@ var readmePrograms = []readmeProgram{
 		check(err)
 	}()`, "fmt.Println(gradients)", "[2 4 6]"},
 	{"node, err := scoll.Start", []string{"hostlib/scoll", "hostlib/scoll/aggregate"}, `
+	var trust *scoll.TLS
 	address := func(node string) (string, error) { return map[string]string{"oss1": "10.0.0.1:7600", "oss3": "10.0.0.3:7600"}[node], nil }
 	flush := func(*scoll.Request) (uint32, string) { return 0, "" }
 	servers := []scoll.Target{{Node: "oss1", Tags: []scoll.Tag{{}}}, {Node: "oss3", Tags: []scoll.Tag{{}}}}

@@ -1,6 +1,6 @@
-// Errors: those that neighbours report, and what is kept of all.
+// Errors: those that neighbours tell, and what is kept of all.
 
-// Reported takes an error from a neighbour.
+// Told takes an error from a neighbour.
 control Told(inout headers hdr, inout metadata m) {
     action take() {
         m.outcome = TOLD_ERROR;
@@ -41,7 +41,7 @@ control Body(inout headers hdr, inout metadata m) {
     }
 }
 
-// Errors keeps the error of a slot that has failed, and reports it.
+// Errors keeps the error of a slot that has failed, and tells it.
 control Errors(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
     register<bit<264>>(SLOTS) errors;
 

@@ -318,7 +318,7 @@ struct metadata {
     // What comes of it.
     bit<8> outcome;
     bit<1> admitted;
-    bit<1> spread;     // an error is to be kept and reported
+    bit<1> spread;     // an error is to be kept and told
     bit<8> work;       // what the blocks do; see lanes.p4
     bit<8> map;        // ... in steps
     bit<8> fold;

@@ -6,7 +6,7 @@
 // that goes round changes nothing. A target without that limit has no use for
 // the loop: there, LOOP_BYTES can be a whole chunk.
 
-// Unwind takes the loop's headers off a packet, and notifies the room that it has.
+// Unwind takes the loop's headers off a packet, and tells the room that it has.
 control Unwind(inout headers hdr, inout metadata m) {
     action first() {
         m.room = LOOP_BYTES;
@@ -30,7 +30,7 @@ control Unwind(inout headers hdr, inout metadata m) {
     }
 }
 
-// Grow reports whether a packet needs more room than it has: it is the last
+// Grow tells whether a packet needs more room than it has: it is the last
 // contribution to a broadcast, and not the vector; a probe of a child that gets
 // the result; or the parent's want.
 control Grow(inout headers hdr, inout metadata m) {

@@ -64,7 +64,7 @@
     hdr.slot.state = state_; \
     states.write(m.place, state_);
 
-// The slot fails, and notifies all neighbours but who reported it.
+// The slot fails, and tells all neighbours but who told it.
 #define FAIL \
     TURN_TO(FAILED) \
     m.spread = 1; \
