@@ -95,7 +95,14 @@ func newSystem(ctx context.Context, t *testing.T) *system {
 	})
 	s.server = server
 	s.metrics.MustRegister(s.manager.Collector(), s.agent.Collector(), s.hosts[0].Collector(), node.Collector(), server.Collector())
-	return s
+	for { // a tree that is planned before has no switches to choose from
+		if _, now := s.samples(t); now["tributary_manager_connected_switches"] == 2 {
+			return s
+		}
+		if err := ctx.Err(); err != nil {
+			t.Fatalf("the manager is not connected with both agents: %v", err)
+		}
+	}
 }
 
 // communicators forms a group of all hosts.
