@@ -31,6 +31,9 @@ type ticket struct {
 // Dial calls a host for a connection of an exclusive class, which is the caller's to
 // close; at an address, or if that is empty where Config.Resolve says.
 func (h *Host) Dial(ctx context.Context, host string, class Class, address string) (Peer, net.Conn, error) {
+	if ctx.Err() != nil { // else the connection may be made first
+		return Peer{}, nil, fmt.Errorf("peer: calling %s: %w", host, context.Cause(ctx))
+	}
 	number, result := h.number(), make(chan called, 1)
 	h.mu.Lock()
 	if h.closed {
