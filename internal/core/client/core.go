@@ -46,15 +46,16 @@ type place struct{ group, rank uint32 }
 // member is one communicator.
 type member struct {
 	Joined
-	id    uint64
-	state state
-	group uint32    // 0: not known, or none
-	heard uint64    // Core.numbers, when group was heard of
-	made  uint32    // what the manager of this connection has answered Create with; 0: it has not
-	asks  bool      // leaving: Create was not answered yet
-	said  uint32    // lost epoch of which the manager knows by this watch
-	at    core.Time // waiting: start then; leaving: give up then
-	pause time.Duration
+	id        uint64
+	state     state
+	group     uint32    // 0: not known, or none
+	heard     uint64    // Core.numbers, when group was heard of
+	made      uint32    // what the manager of this connection has answered Create with; 0: it has not
+	asks      bool      // leaving: Create was not answered yet
+	explained bool      // it knows why there is no connection
+	said      uint32    // lost epoch of which the manager knows by this watch
+	at        core.Time // waiting: start then; leaving: give up then
+	pause     time.Duration
 }
 
 type state uint8
@@ -197,7 +198,8 @@ func (c *Core) lost(err error, final bool) {
 		default:
 			c.become(m, resting)
 			m.pause = 0
-			if isNews {
+			if isNews || !m.explained {
+				m.explained = true
 				c.explain(m, err, final)
 			}
 		}
@@ -233,6 +235,7 @@ func (c *Core) join(id uint64, j *Joined) {
 	case up:
 		c.start(m)
 	case paused:
+		m.explained = true
 		c.explain(m, c.why, false)
 	case idle:
 		c.dial()

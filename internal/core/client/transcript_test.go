@@ -117,8 +117,10 @@ func TestTranscripts(t *testing.T) {
 			d.at(0, join(1, 0))
 			d.at(1, Input{Kind: Down, Err: errGone, Final: true})
 			d.at(60_000)
-			d.at(60_001, join(2, 1)) // tries it again
-			d.at(60_002, isUp())
+			d.at(60_001, join(2, 1))                                   // tries it again
+			d.at(60_002, Input{Kind: Down, Err: errGone, Final: true}) // the new one hears of it, too
+			d.at(60_003, join(3, 1))
+			d.at(60_004, isUp())
 		},
 		"leaving": func(d *desk) {
 			d.at(0, join(1, 0), join(2, 1), join(3, 0), join(4, 0))
