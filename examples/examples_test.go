@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/loopback"
+	"github.com/tributary-fabric/tributary/internal/driver/loopback"
 )
 
 const module = "github.com/tributary-fabric/tributary/"

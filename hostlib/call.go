@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
-	"github.com/tributary-fabric/tributary/internal/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
 const (

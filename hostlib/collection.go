@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 )
 
 // ErrNoTree reports that the manager has no tree of switches for a group.

@@ -12,10 +12,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/session"
-	"github.com/tributary-fabric/tributary/internal/runner"
-	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -34,12 +34,12 @@ type Communicator struct {
 	member  uint64   // its name there; 0: it takes no part
 	group   digest
 	own     attempt
-	core    *rank.Core     // the loop's
+	core    *endpoint.Core // the loop's
 	conn    transport.Conn // for packets to and from switches; nil without a manager
 	offload atomic.Bool    // it is on a tree of switches; changes in the loop's steps
 	calm    func(is bool)  // conn's reader need not have each datagram at once
 	bundles bool           // chunks that follow each other are given to conn as one
-	loop    *runner.Loop[item, rank.Output]
+	loop    *runner.Loop[item, endpoint.Output]
 	watch   watch // of the context of calls
 	buffers buffers
 	frames  tally
@@ -120,7 +120,7 @@ func (h *Host) single(ctx context.Context, name string, members []Member, terms 
 		over:  make(chan struct{}), opened: make(chan struct{}), done: make(chan struct{}),
 		formed: make(chan struct{}), settled: make(chan struct{}),
 		requests: map[uint64]*Request{},
-		status:   status{epoch: rank.FirstEpoch, epochs: []uint32{rank.FirstEpoch}},
+		status:   status{epoch: endpoint.FirstEpoch, epochs: []uint32{endpoint.FirstEpoch}},
 	}
 	if !nest.onHosts {
 		c.manager = h.manager
@@ -182,12 +182,12 @@ func (h *Host) checkMembers(name string, members []Member) (int, error) {
 func (c *Communicator) open() error {
 	set := &c.host.set
 	group, cookie := c.group.numbers()
-	cfg := rank.Config{
+	cfg := endpoint.Config{
 		Group: group, Cookie: cookie, Rank: uint32(c.rank), Size: len(c.members), Radix: c.nest.radix,
-		ChunkBytes: set.chunkBytes, Window: set.window, Timing: set.timing, Linger: rank.DefaultLinger,
+		ChunkBytes: set.chunkBytes, Window: set.window, Timing: set.timing, Linger: endpoint.DefaultLinger,
 	}
 	var err error
-	if c.core, err = rank.New(cfg); err != nil {
+	if c.core, err = endpoint.New(cfg); err != nil {
 		return err
 	}
 	if c.manager != nil {
@@ -237,7 +237,7 @@ func (c *Communicator) discard() {
 // place makes the links to the neighbours in the tree of hosts. Callers may
 // come as soon as the communicator is registered.
 func (c *Communicator) place() {
-	t := rank.Config{Size: len(c.members), Radix: c.nest.radix}.Tree()
+	t := endpoint.Config{Size: len(c.members), Radix: c.nest.radix}.Tree()
 	if parent, ok := t.Parent(c.rank); ok {
 		c.links[parent] = newLink(c, parent, true)
 	}
@@ -454,7 +454,7 @@ func (c *Communicator) submit(r *Request, o *session.Operation) {
 	lent := operations.Get().(*session.Operation)
 	*lent = *o
 	// The only error is that the loop has ended, which fails all requests.
-	_ = c.loop.Queue(context.Background(), item{in: rank.Input{Kind: rank.Start, Operation: lent}})
+	_ = c.loop.Queue(context.Background(), item{in: endpoint.Input{Kind: endpoint.Start, Operation: lent}})
 }
 
 // operations are memory for those on their way to a loop, which puts it back when
@@ -470,7 +470,7 @@ func (c *Communicator) isBusy() bool {
 
 // abort gives the communicator up.
 func (c *Communicator) abort(reason string) {
-	c.post(item{in: rank.Input{Kind: rank.Cancel, News: &rank.News{Reason: reason}}})
+	c.post(item{in: endpoint.Input{Kind: endpoint.Cancel, News: &endpoint.News{Reason: reason}}})
 }
 
 // leaving reports whether its name will be free, and a successor may be called.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/tributary-fabric/tributary/internal/histogram"
-	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/internal/driver/histogram"
+	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/topology"
 )

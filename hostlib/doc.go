@@ -44,7 +44,7 @@
 // # What runs
 //
 // A communicator has one goroutine, which owns its data socket and its
-// protocol core (internal/core/rank), and two for each neighbour in its tree
+// protocol core (internal/core/endpoint), and two for each neighbour in its tree
 // of hosts, of which there are at most the logarithm of the group. Each further
 // tree of Stripes or Roots is a communicator of its own beneath; Roots has one
 // goroutine more, and the lowest ranks of the parts are all neighbours of the

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/internal/wire/greeting"
 	"github.com/tributary-fabric/tributary/reduce"

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/forming"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
@@ -43,7 +43,7 @@ func (c *Communicator) gather() gathering {
 
 // takes reports whether an item is for the gathering, and notes it.
 func (g *gathering) takes(it *item) bool {
-	if it.in.Kind != rank.Frame || len(it.in.Bytes) == 0 || wire.FrameKind(it.in.Bytes[0]) != wire.FrameMissing {
+	if it.in.Kind != endpoint.Frame || len(it.in.Bytes) == 0 || wire.FrameKind(it.in.Bytes[0]) != wire.FrameMissing {
 		return false
 	}
 	m, err := wire.ReadFrame(it.in.Bytes)
@@ -55,7 +55,7 @@ func (g *gathering) takes(it *item) bool {
 }
 
 // gathers steps the gathering, if there is anything to do.
-func (s *stepper) gathers(now core.Time, out *rank.Output) {
+func (s *stepper) gathers(now core.Time, out *endpoint.Output) {
 	g := &s.gathered
 	if len(g.inputs) == 0 && now < g.core.Deadline() {
 		return
@@ -64,7 +64,7 @@ func (s *stepper) gathers(now core.Time, out *rank.Output) {
 	g.core.Step(now, g.inputs, &g.out)
 	g.inputs = g.inputs[:0]
 	for _, m := range g.out.Sends {
-		out.Messages = append(out.Messages, rank.Message{To: m.To, Head: m.Frame})
+		out.Messages = append(out.Messages, endpoint.Message{To: m.To, Head: m.Frame})
 	}
 	s.mu.Lock()
 	s.absent = g.core.Missing()

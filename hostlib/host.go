@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
 // Member is one member of a group: a host of the fabric, and where it is to be

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/rank"
-	"github.com/tributary-fabric/tributary/internal/peer"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
 const (
@@ -80,7 +80,7 @@ func (l *link) run(ctx context.Context) {
 
 // dead tells the core that the neighbour is.
 func (l *link) dead(why string) {
-	l.c.post(item{in: rank.Input{Kind: rank.Dead, Rank: uint32(l.peer), News: &rank.News{Reason: why}}})
+	l.c.post(item{in: endpoint.Input{Kind: endpoint.Dead, Rank: uint32(l.peer), News: &endpoint.News{Reason: why}}})
 }
 
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 4}
@@ -189,7 +189,7 @@ func (l *link) burst(conn net.Conn) error {
 		frame, err := readFrame(b.r, &l.c.buffers)
 		if err == nil {
 			l.c.frames.in(frameLength + len(*frame))
-			b.frames = append(b.frames, item{in: rank.Input{Kind: rank.Frame, Rank: uint32(l.peer), Bytes: *frame}, buffer: frame})
+			b.frames = append(b.frames, item{in: endpoint.Input{Kind: endpoint.Frame, Rank: uint32(l.peer), Bytes: *frame}, buffer: frame})
 			if len(b.frames) < burstFrames && b.hasFrame() {
 				continue
 			}

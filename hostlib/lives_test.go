@@ -3,7 +3,7 @@ package hostlib
 import (
 	"testing"
 
-	"github.com/tributary-fabric/tributary/hostlib/membership"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 // TestLives: what ends members is the end of a node's last life, and not a late

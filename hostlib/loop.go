@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/forming"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
 	"github.com/tributary-fabric/tributary/internal/core/session"
-	"github.com/tributary-fabric/tributary/internal/runner"
-	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
@@ -26,7 +26,7 @@ const (
 
 // item is an input of the core on its way to the loop.
 type item struct {
-	in     rank.Input
+	in     endpoint.Input
 	buffer *[]byte // in's bytes lie there: returned to its pool after the step
 	link   *link   // of rank.Connected: the link, and
 	serial uint64  // the serial number of its connection
@@ -37,7 +37,7 @@ type item struct {
 // does in Step and apply happens on the loop's goroutine.
 type stepper struct {
 	*Communicator
-	inputs   []rank.Input
+	inputs   []endpoint.Input
 	messages []transport.Message
 
 	final  bool // an item was
@@ -48,12 +48,12 @@ type stepper struct {
 // startLoop starts the goroutine that owns core and data socket.
 func (c *Communicator) startLoop() error {
 	s := &stepper{Communicator: c}
-	config := runner.Config[item, rank.Output]{
+	config := runner.Config[item, endpoint.Output]{
 		Core: s, Clock: runner.NewClock(), Apply: s.apply, Queue: postedAtMost, Ended: func(error) { c.conclude(false) },
 	}
 	if c.conn != nil {
 		config.Source = dataSource{runner.FromConn(c.conn, packetsAtOnce, func(p *transport.Packet) item {
-			return item{in: rank.Input{Kind: rank.Packet, From: p.From, Bytes: p.Data, Size: p.Size}}
+			return item{in: endpoint.Input{Kind: endpoint.Packet, From: p.From, Bytes: p.Data, Size: p.Size}}
 		}), &c.offload}
 	}
 	loop, err := runner.Start(config)
@@ -97,7 +97,7 @@ func (c *Communicator) conclude(force bool) {
 // cancel ends the communicator for all members, and waits until its loop knows.
 func (c *Communicator) cancel() {
 	c.ends(fmt.Errorf("%w: %w", ErrEnded, ErrClosed))
-	c.post(item{in: rank.Input{Kind: rank.Cancel, News: &rank.News{Reason: "it closed its host"}}, final: true})
+	c.post(item{in: endpoint.Input{Kind: endpoint.Cancel, News: &endpoint.News{Reason: "it closed its host"}}, final: true})
 	select {
 	case <-c.over:
 	case <-c.loop.Done():
@@ -131,7 +131,7 @@ func (c *Communicator) finish() {
 }
 
 // Step implements runner.Core.
-func (s *stepper) Step(now core.Time, items []item, out *rank.Output) {
+func (s *stepper) Step(now core.Time, items []item, out *endpoint.Output) {
 	s.inputs = s.inputs[:0]
 	for i := range items {
 		it := &items[i]
@@ -143,7 +143,7 @@ func (s *stepper) Step(now core.Time, items []item, out *rank.Output) {
 		}
 		s.inputs = append(s.inputs, it.in)
 		s.final = s.final || it.final
-		s.rests = s.rests || it.in.Kind == rank.Rest
+		s.rests = s.rests || it.in.Kind == endpoint.Rest
 	}
 	s.core.Step(now, s.inputs, out)
 	s.gathers(now, out)
@@ -177,7 +177,7 @@ func (s *stepper) connects(it *item) bool {
 
 // apply does what a step has put out: first what lends memory of the callers'
 // vectors, then what gives these back.
-func (s *stepper) apply(_ core.Time, out *rank.Output) []item {
+func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 	if out.Ended != nil || out.Left {
 		// Before others hear of it, who may call the name's next communicator.
 		s.retire()
@@ -216,7 +216,7 @@ func (s *stepper) apply(_ core.Time, out *rank.Output) []item {
 	}
 	out.Reset()
 	if s.rests {
-		s.rests, s.inputs, s.messages, *out = false, nil, nil, rank.Output{}
+		s.rests, s.inputs, s.messages, *out = false, nil, nil, endpoint.Output{}
 	}
 	out.TakesRuns = s.bundles // in the next step
 	return nil
@@ -224,7 +224,7 @@ func (s *stepper) apply(_ core.Time, out *rank.Output) []item {
 
 // sendFrames sends messages to neighbours in the tree of hosts, those of a step
 // to one neighbour at once.
-func (s *stepper) sendFrames(out *rank.Output) {
+func (s *stepper) sendFrames(out *endpoint.Output) {
 	var last *link
 	to := -1
 	for i := range out.Messages {
@@ -243,7 +243,7 @@ func (s *stepper) sendFrames(out *rank.Output) {
 	}
 }
 
-func (s *stepper) sendDatagrams(out *rank.Output) {
+func (s *stepper) sendDatagrams(out *endpoint.Output) {
 	if len(out.Datagrams) == 0 {
 		return
 	}
@@ -261,7 +261,7 @@ func (s *stepper) sendDatagrams(out *rank.Output) {
 }
 
 // complete ends the requests of finished operations.
-func (s *stepper) complete(out *rank.Output) {
+func (s *stepper) complete(out *endpoint.Output) {
 	if len(out.Completions)+len(out.Refused) == 0 {
 		return
 	}
@@ -276,7 +276,7 @@ func (s *stepper) complete(out *rank.Output) {
 		}
 	}
 	for _, no := range out.Refused {
-		if errors.Is(no.Err, rank.ErrEnded) {
+		if errors.Is(no.Err, endpoint.ErrEnded) {
 			continue // refuseAll knows why
 		}
 		kind := ErrArgument
@@ -314,7 +314,7 @@ func (c *Communicator) refuseAll(err error) {
 }
 
 // entered notes a new epoch, and notifies the manager.
-func (s *stepper) entered(e rank.Entered) {
+func (s *stepper) entered(e endpoint.Entered) {
 	s.mu.Lock()
 	s.status.enter(e)
 	s.mu.Unlock()
@@ -384,7 +384,7 @@ func (c *Communicator) post(i item) {
 
 // connected notifies the loop of a new connection.
 func (c *Communicator) connected(l *link, serial uint64) {
-	c.post(item{in: rank.Input{Kind: rank.Connected, Rank: uint32(l.peer)}, link: l, serial: serial})
+	c.post(item{in: endpoint.Input{Kind: endpoint.Connected, Rank: uint32(l.peer)}, link: l, serial: serial})
 }
 
 // deliver gives the loop frames, or steps them. After the communicator's end they

@@ -14,8 +14,8 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/client"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/session"
-	"github.com/tributary-fabric/tributary/internal/rpc"
-	"github.com/tributary-fabric/tributary/internal/runner"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // managerClient is what a host asks of an offload manager.

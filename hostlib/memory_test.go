@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 

@@ -1,8 +1,8 @@
 package hostlib
 
 import (
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
@@ -27,7 +27,9 @@ func (n *nest) notify(c *Communicator, f *wire.Fail) {
 		reported.Rank = uint32(n.ranks[f.Rank])
 	}
 	// Not from here: both loops may be waiting for room in the other's queue.
-	c.tasks.Go(func() { n.of.post(item{in: rank.Input{Kind: rank.Failed, News: &rank.News{Fail: reported}}}) })
+	c.tasks.Go(func() {
+		n.of.post(item{in: endpoint.Input{Kind: endpoint.Failed, News: &endpoint.News{Fail: reported}}})
+	})
 }
 
 // bundle returns which of several groups of the manager's c's is.

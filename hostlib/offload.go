@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/tributary-fabric/tributary/internal/core/client"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
@@ -41,7 +41,7 @@ func groupPrefix(communicator string) string {
 func (c *Communicator) takePart() {
 	j := &client.Joined{
 		Rank: uint32(c.rank), Of: groupPrefix(c.name), Data: c.conn.LocalAddr(),
-		Report: manager.Report{Entered: rank.FirstEpoch, Way: manager.HostTree, Demand: 1},
+		Report: manager.Report{Entered: endpoint.FirstEpoch, Way: manager.HostTree, Demand: 1},
 	}
 	if c.rank == 0 {
 		g := c.wishes()
@@ -81,14 +81,14 @@ func (s *stepper) noticed(n *wire.Notice) {
 	}
 }
 
-func rankOffer(o *manager.Offer) rank.Input {
-	return rank.Input{Kind: rank.Offer, News: &rank.News{Link: linkOf(o)}}
+func rankOffer(o *manager.Offer) endpoint.Input {
+	return endpoint.Input{Kind: endpoint.Offer, News: &endpoint.News{Link: linkOf(o)}}
 }
 
-func rankWithdrawal(w *manager.Withdrawal) rank.Input {
-	return rank.Input{Kind: rank.Withdraw, News: &rank.News{Epoch: w.Epoch, Reason: w.Why}}
+func rankWithdrawal(w *manager.Withdrawal) endpoint.Input {
+	return endpoint.Input{Kind: endpoint.Withdraw, News: &endpoint.News{Epoch: w.Epoch, Reason: w.Why}}
 }
 
-func rankNotice(group uint32, reason string) rank.Input {
-	return rank.Input{Kind: rank.Notice, News: &rank.News{Notice: wire.Notice{Group: group, Reason: reason}}}
+func rankNotice(group uint32, reason string) endpoint.Input {
+	return endpoint.Input{Kind: endpoint.Notice, News: &endpoint.News{Notice: wire.Notice{Group: group, Reason: reason}}}
 }

@@ -7,9 +7,9 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/tributary-fabric/tributary/hostlib/membership"
 	"github.com/tributary-fabric/tributary/internal/core/session"
-	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/internal/driver/transport"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 // Option changes how a host joins.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -41,18 +41,18 @@ func TestReducersOfEpochs(t *testing.T) {
 		}
 	}
 	check(outcome(1, 1, reduce.Sum, reduce.Int32, HostTree))
-	s.enter(rank.Entered{Epoch: 2, Offload: true})
+	s.enter(endpoint.Entered{Epoch: 2, Offload: true})
 	ab, c := []string{"a", "b"}, []string{"c"}
 	check(outcome(2, 2, reduce.Sum, reduce.Int32, Offload), Reducer{topology.P4, 2, ab}, Reducer{topology.Software, 1, c})
 	check(outcome(2, 2, reduce.Sum, reduce.Float32, Offload), Reducer{topology.AgentCPU, 2, ab}, Reducer{topology.Software, 1, c})
 	check(outcome(2, 2, reduce.NoFunction, reduce.NoType, Offload), Reducer{topology.P4, 2, ab}, Reducer{topology.Software, 1, c})
 	check(outcome(1, 2, reduce.Sum, reduce.Int32, Mixed), Reducer{topology.P4, 2, ab}, Reducer{topology.Software, 1, c})
 	check(outcome(2, 2, reduce.Sum, reduce.Int32, HostTree))
-	s.enter(rank.Entered{Epoch: 3})
+	s.enter(endpoint.Entered{Epoch: 3})
 	check(outcome(2, 3, reduce.Sum, reduce.Int32, Mixed), Reducer{topology.P4, 2, ab}, Reducer{topology.Software, 1, c})
 	check(outcome(3, 3, reduce.Sum, reduce.Int32, HostTree))
 	s.learn(&manager.Offer{Epoch: 2, Reducers: []manager.TreeReducer{{Switches: 9}}}) // again, of what is past
-	s.enter(rank.Entered{Epoch: 4, Offload: true})
+	s.enter(endpoint.Entered{Epoch: 4, Offload: true})
 	check(outcome(4, 4, reduce.Sum, reduce.Float32, Offload), Reducer{topology.Software, 1, c})
 	lanes := &Outcome{Way: Offload, Lanes: []Outcome{*outcome(2, 2, reduce.Sum, reduce.Float32, Offload), *outcome(4, 4, reduce.Sum, reduce.Float32, Offload)}}
 	check(lanes, Reducer{topology.AgentCPU, 2, ab}, Reducer{topology.Software, 1, c})

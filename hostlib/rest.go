@@ -3,7 +3,7 @@ package hostlib
 import (
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 )
 
 // restAfter is how long, at least, nothing is started on a communicator before it
@@ -41,5 +41,5 @@ func (c *Communicator) restIfIdle() {
 	}
 	c.isResting, c.restID, c.restEpoch = true, last, epoch
 	c.loop.Trim()
-	c.post(item{in: rank.Input{Kind: rank.Rest}})
+	c.post(item{in: endpoint.Input{Kind: endpoint.Rest}})
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/session"
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"

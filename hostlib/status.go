@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
 )
 
 // maxHistory is how many epochs a communicator remembers, for operations that
@@ -45,7 +45,7 @@ func (s *status) learn(o *manager.Offer) {
 }
 
 // enter notes a new epoch.
-func (s *status) enter(e rank.Entered) {
+func (s *status) enter(e endpoint.Entered) {
 	if len(s.past) == 0 {
 		s.past = append(s.past, chapter{s.epoch, s.why, s.trees})
 	}

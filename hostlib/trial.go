@@ -1,6 +1,6 @@
 package hostlib
 
-import "github.com/tributary-fabric/tributary/internal/transport"
+import "github.com/tributary-fabric/tributary/internal/driver/transport"
 
 // WithTrialLoss has the host lose packets that it sends to switches, each with
 // probability p from 0 to 1, at random from a seed: for trials of how the

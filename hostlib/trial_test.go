@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/internal/driver/transport"
 )
 
 func TestTrialLoss(t *testing.T) {

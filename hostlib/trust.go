@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
 // certificates are the files of WithTLS.

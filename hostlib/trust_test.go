@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/peer"
-	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/wire/greeting"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/agentd"
-	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
+	"github.com/tributary-fabric/tributary/internal/driver/transport"
 )
 
 // TestWithout runs over switches where switches, or hosts, or both do without

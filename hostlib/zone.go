@@ -3,7 +3,7 @@ package hostlib
 import (
 	"log/slog"
 
-	"github.com/tributary-fabric/tributary/hostlib/membership"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 // WithMembership has the host learn from a node of the hosts' zone who has died:

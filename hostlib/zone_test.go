@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/hostlib/membership"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 // TestZoneReportsOfDeaths: a member whose node in the zone dies is dead for all,

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -26,9 +26,9 @@ func BenchmarkOnBMv2(b *testing.B) {
 	}
 	p := newPipeline(b)
 	p.begin()
-	cfg := &aggregate.Config{
+	cfg := &switchreduce.Config{
 		Group: 9, Tree: 1, Epoch: 2, Cookie: 7, Window: 64, ChunkBytes: 1432, Parent: addr('p'),
-		Children: []aggregate.Child{{Addr: addr('a'), Lowest: 0}, {Addr: addr('b'), Lowest: 1}},
+		Children: []switchreduce.Child{{Addr: addr('a'), Lowest: 0}, {Addr: addr('b'), Lowest: 1}},
 	}
 	p.install(cfg)
 	b.Run("forward", func(b *testing.B) {

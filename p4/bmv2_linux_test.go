@@ -19,8 +19,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
-	"github.com/tributary-fabric/tributary/internal/p4rt"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
 	"github.com/tributary-fabric/tributary/p4"
 )
 
@@ -79,7 +79,7 @@ type pipeline struct {
 	serial  uint64
 	marks   uint64
 	counted map[int]uint64 // outcomes of the tree in use
-	agent   *aggregate.Core
+	agent   *switchreduce.Core
 	handed  int
 	looped  int
 	pending []sent // what the agent sent
@@ -213,13 +213,13 @@ func (p *pipeline) begin() {
 		index = (p.state.Trees[0].Index + 1) % p4.Trees
 	}
 	p.state.Trees, p.state.Epochs = []p4.Tree{{Index: index, Newest: 0}}, nil
-	p.agent = aggregate.New()
+	p.agent = switchreduce.New()
 	p.counted = nil
 }
 
 func (p *pipeline) tree() *p4.Tree { return &p.state.Trees[0] }
 
-func (p *pipeline) install(cfg *aggregate.Config) {
+func (p *pipeline) install(cfg *switchreduce.Config) {
 	t := p.tree()
 	t.Group, t.Number, t.Newest = cfg.Group, cfg.Tree, cfg.Epoch
 	p.serial++
@@ -235,7 +235,7 @@ func (p *pipeline) install(cfg *aggregate.Config) {
 	}
 	p.state.Epochs = append(p.state.Epochs, e)
 	p.write()
-	p.ask(aggregate.Input{Kind: aggregate.Install, Config: cfg})
+	p.ask(switchreduce.Input{Kind: switchreduce.Install, Config: cfg})
 	if p.counted == nil {
 		p.counted = p.counters()
 	}
@@ -244,11 +244,11 @@ func (p *pipeline) install(cfg *aggregate.Config) {
 func (p *pipeline) retire(epoch uint32) {
 	p.state.Epochs = slices.DeleteFunc(p.state.Epochs, func(e p4.Epoch) bool { return e.Epoch == epoch })
 	p.write()
-	p.ask(aggregate.Input{Kind: aggregate.Retire, Epoch: epoch})
+	p.ask(switchreduce.Input{Kind: switchreduce.Retire, Epoch: epoch})
 }
 
 // ask steps the agent's core.
-func (p *pipeline) ask(in aggregate.Input) {
+func (p *pipeline) ask(in switchreduce.Input) {
 	o := oracle{core: p.agent}
 	p.pending = append(p.pending, o.step(in)...)
 }
@@ -325,7 +325,7 @@ func (p *pipeline) relay(from netip.AddrPort, b []byte, out []sent) ([]sent, []s
 		p.t.Errorf("a packet that is handed over was answered, too: %s", describe(out, nil))
 	}
 	before := p.agent.Counters()
-	p.ask(aggregate.Input{Kind: aggregate.Packet, From: from, Packet: b})
+	p.ask(switchreduce.Input{Kind: switchreduce.Packet, From: from, Packet: b})
 	after := p.agent.Counters()
 	wanted := p.pending
 	p.pending = nil

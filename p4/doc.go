@@ -1,5 +1,5 @@
 // Package p4 is the P4 program of Tributary, and what a control plane has to
-// write into it. The program does in a pipeline what internal/core/aggregate
+// write into it. The program does in a pipeline what internal/core/switchreduce
 // does in Go, by the same packets (docs/protocol.md); that core is its oracle.
 //
 //	     Reader    headers; values as wide blocks
@@ -39,7 +39,7 @@
 // A [State] is all that a switch is configured with: its ports and routes, the
 // trees that it takes part in, their epochs. [Translate] turns it into table
 // entries and multicast groups, [Read] turns them back. Both are pure: writing
-// is for internal/p4rt.
+// is for internal/driver/p4rt.
 //
 // Registers can be neither read nor cleared from outside, and a slot, or a tree's
 // place, is used again by other groups. So each epoch has a serial number, above

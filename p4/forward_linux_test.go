@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/p4"
 )
@@ -22,9 +22,9 @@ func TestForwardingOnBMv2(t *testing.T) {
 	}
 	p := newPipeline(t)
 	p.begin()
-	p.install(&aggregate.Config{
+	p.install(&switchreduce.Config{
 		Group: 9, Tree: 1, Epoch: 2, Cookie: 7, Window: 4, ChunkBytes: 64,
-		Children: []aggregate.Child{{Addr: addr('a')}}, Parent: addr('p'),
+		Children: []switchreduce.Child{{Addr: addr('a')}}, Parent: addr('p'),
 	})
 	host, own := addr('p').Addr(), p.state.Ports[1].Addr
 	tree := p4.TreePort(p.tree().Index)

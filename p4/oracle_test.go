@@ -4,22 +4,22 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/p4"
 )
 
 // oracle is the target that says what a pipeline has to do: the core.
-type oracle struct{ core *aggregate.Core }
+type oracle struct{ core *switchreduce.Core }
 
-func (o *oracle) begin() { o.core = aggregate.New() }
+func (o *oracle) begin() { o.core = switchreduce.New() }
 
-func (o *oracle) install(cfg *aggregate.Config) {
-	o.step(aggregate.Input{Kind: aggregate.Install, Config: cfg})
+func (o *oracle) install(cfg *switchreduce.Config) {
+	o.step(switchreduce.Input{Kind: switchreduce.Install, Config: cfg})
 }
 
 func (o *oracle) retire(epoch uint32) {
-	o.step(aggregate.Input{Kind: aggregate.Retire, Epoch: epoch})
+	o.step(switchreduce.Input{Kind: switchreduce.Retire, Epoch: epoch})
 }
 
 // spoilt reports what a switch says of a packet that the core never sees.
@@ -30,14 +30,14 @@ func (o *oracle) packet(from netip.AddrPort, b []byte, damage string) ([]sent, [
 		return nil, []string{"discard " + spoilt[damage].String()}
 	}
 	before := o.core.Counters()
-	out := o.step(aggregate.Input{Kind: aggregate.Packet, From: from, Packet: b})
+	out := o.step(switchreduce.Input{Kind: switchreduce.Packet, From: from, Packet: b})
 	after := o.core.Counters()
 	return out, outcomeOf(&before, &after, b, out)
 }
 
-func (o *oracle) step(in aggregate.Input) []sent {
-	var out aggregate.Output
-	o.core.Step(0, []aggregate.Input{in}, &out)
+func (o *oracle) step(in switchreduce.Input) []sent {
+	var out switchreduce.Output
+	o.core.Step(0, []switchreduce.Input{in}, &out)
 	var all []sent
 	for _, s := range out.Sends {
 		all = append(all, sent{to: s.To, b: slices.Concat(s.Head[:], s.Body)})
@@ -47,13 +47,13 @@ func (o *oracle) step(in aggregate.Input) []sent {
 
 // outcomeOf returns the outcome of a packet b by what the core has counted and
 // sent for it.
-func outcomeOf(before, after *aggregate.Counters, b []byte, out []sent) []string {
+func outcomeOf(before, after *switchreduce.Counters, b []byte, out []sent) []string {
 	for f := range wire.Faults {
 		if after.Faults[f] != before.Faults[f] {
 			return []string{(p4.FaultTruncated + p4.Outcome(f) - 1).String()}
 		}
 	}
-	for d := range aggregate.Drops {
+	for d := range switchreduce.Drops {
 		if after.Drops[d] != before.Drops[d] {
 			return []string{p4.Outcome(d).String()}
 		}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -37,15 +37,15 @@ import (
 // of the frame.
 type scene struct {
 	target target
-	cfgs   []aggregate.Config // installed, in rising order
-	cfg    aggregate.Config   // the newest valid one
+	cfgs   []switchreduce.Config // installed, in rising order
+	cfg    switchreduce.Config   // the newest valid one
 }
 
 // A target is what a scene drives.
 type target interface {
 	// begin makes a tree that has no epoch.
 	begin()
-	install(*aggregate.Config)
+	install(*switchreduce.Config)
 	retire(epoch uint32)
 	// packet takes a packet in and returns all that leave, and the outcome.
 	packet(from netip.AddrPort, b []byte, damage string) ([]sent, []string)
@@ -141,14 +141,14 @@ func number(t *testing.T, s string) uint32 {
 	return uint32(n)
 }
 
-func config(t *testing.T, fields map[string]string) aggregate.Config {
+func config(t *testing.T, fields map[string]string) switchreduce.Config {
 	t.Helper()
-	cfg := aggregate.Config{Group: 9, Tree: 1, Cookie: 7, ChunkBytes: 1432, Window: 4}
+	cfg := switchreduce.Config{Group: 9, Tree: 1, Cookie: 7, ChunkBytes: 1432, Window: 4}
 	for k, v := range fields {
 		switch k {
 		case "children":
 			for i, rank := range strings.Split(v, ",") {
-				cfg.Children = append(cfg.Children, aggregate.Child{Addr: addr('a' + byte(i)), Lowest: number(t, rank)})
+				cfg.Children = append(cfg.Children, switchreduce.Child{Addr: addr('a' + byte(i)), Lowest: number(t, rank)})
 			}
 		case "parent":
 			cfg.Parent = addr('p')
@@ -186,7 +186,7 @@ func (s *scene) build(t *testing.T, plain []string, fields map[string]string) (n
 	cfg := &s.cfg
 	if e, ok := fields["epoch"]; ok { // a packet of an epoch before has all of that
 		n := number(t, e)
-		if i := slices.IndexFunc(s.cfgs, func(c aggregate.Config) bool { return c.Epoch == n }); i >= 0 {
+		if i := slices.IndexFunc(s.cfgs, func(c switchreduce.Config) bool { return c.Epoch == n }); i >= 0 {
 			cfg = &s.cfgs[i]
 		}
 	}

@@ -1,5 +1,5 @@
 // The switch's side of a reduction, as docs/protocol.md tells it and the Go
-// package internal/core/aggregate does it, beside IPv4 forwarding.
+// package internal/core/switchreduce does it, beside IPv4 forwarding.
 //
 //   Reader    one chunk's headers, and its values as wide blocks
 //   Verify    checksums of IPv4 and UDP

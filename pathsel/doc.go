@@ -45,7 +45,7 @@
 // budget. By latency the paths are shortest in time (Dijkstra).
 //
 // Steiner. The smallest tree need not have shortest paths. Package
-// pathsel/steiner approximates it (Mehlhorn, then local search, within a budget
+// internal/planning/steiner approximates it (Mehlhorn, then local search, within a budget
 // of work units) over the hops or over the prices of the load; the better of the
 // two methods by the criterion wins.
 //

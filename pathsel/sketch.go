@@ -3,7 +3,7 @@ package pathsel
 import (
 	"math"
 
-	"github.com/tributary-fabric/tributary/pathsel/steiner"
+	"github.com/tributary-fabric/tributary/internal/planning/steiner"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/tributary-fabric/tributary/internal/document"
+	"github.com/tributary-fabric/tributary/internal/ground/document"
 )
 
 // ErrAddress is wrapped by every error about the address of a link's end.

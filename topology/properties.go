@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tributary-fabric/tributary/internal/document"
+	"github.com/tributary-fabric/tributary/internal/ground/document"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 

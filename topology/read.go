@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/tributary-fabric/tributary/internal/document"
-	"github.com/tributary-fabric/tributary/internal/printable"
+	"github.com/tributary-fabric/tributary/internal/ground/document"
+	"github.com/tributary-fabric/tributary/internal/ground/printable"
 )
 
 // FormatVersion is the version of the file format that this package reads and

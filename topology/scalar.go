@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/document"
+	"github.com/tributary-fabric/tributary/internal/ground/document"
 )
 
 // object returns the fields of an object by name, and reports those that are

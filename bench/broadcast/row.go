@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/command/terminal"
+	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
 )
 
 // Row is what one measurement reports.

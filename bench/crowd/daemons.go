@@ -8,9 +8,9 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/agentd"
-	"github.com/tributary-fabric/tributary/internal/managerd"
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
+	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/tributary-fabric/tributary/internal/command/terminal"
+	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
 )
 
 // Table writes rows as they come as JSON, or in the end as text.

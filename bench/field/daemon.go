@@ -8,11 +8,11 @@ import (
 	"log/slog"
 	"net/netip"
 
-	"github.com/tributary-fabric/tributary/internal/agentd"
-	"github.com/tributary-fabric/tributary/internal/managerd"
-	"github.com/tributary-fabric/tributary/internal/nic"
-	"github.com/tributary-fabric/tributary/internal/store"
-	"github.com/tributary-fabric/tributary/internal/transport"
+	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
+	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
+	"github.com/tributary-fabric/tributary/internal/daemon/store"
+	"github.com/tributary-fabric/tributary/internal/driver/nic"
+	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

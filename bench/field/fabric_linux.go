@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/netlab"
+	"github.com/tributary-fabric/tributary/internal/driver/netlab"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )

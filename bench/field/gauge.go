@@ -8,7 +8,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/bench/gauge"
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/agentd"
+	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 )
 
 // gaugeFile is where a process that was started with --gauge finds its side.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )

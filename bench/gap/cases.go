@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/tributary-fabric/tributary/pathsel/steiner"
+	"github.com/tributary-fabric/tributary/internal/planning/steiner"
 )
 
 // A Case is one problem of the table.

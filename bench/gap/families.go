@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/tributary-fabric/tributary/pathsel/steiner"
+	"github.com/tributary-fabric/tributary/internal/planning/steiner"
 )
 
 // Random returns problems like series B to E of SteinLib (OR-Library): sparse

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tributary-fabric/tributary/internal/planning/steiner"
 	"github.com/tributary-fabric/tributary/pathsel"
-	"github.com/tributary-fabric/tributary/pathsel/steiner"
 )
 
 // planned is the budget that the planner gives.

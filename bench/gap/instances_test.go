@@ -13,8 +13,8 @@ import (
 
 	"github.com/tributary-fabric/tributary/bench/gap"
 	"github.com/tributary-fabric/tributary/bench/stp"
+	"github.com/tributary-fabric/tributary/internal/planning/steiner"
 	"github.com/tributary-fabric/tributary/pathsel"
-	"github.com/tributary-fabric/tributary/pathsel/steiner"
 )
 
 var (

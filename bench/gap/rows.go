@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tributary-fabric/tributary/pathsel/steiner"
+	"github.com/tributary-fabric/tributary/internal/planning/steiner"
 )
 
 // A Row is what one case gave.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/processor"
+	"github.com/tributary-fabric/tributary/internal/driver/processor"
 )
 
 // served returns the gauge of this process, whose traffic is what next returns.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/processor"
+	"github.com/tributary-fabric/tributary/internal/driver/processor"
 )
 
 // ErrMachine is wrapped by the errors of ReadMachine.

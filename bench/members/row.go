@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/command/terminal"
+	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
 )
 
 // Row is one line of the table: what was asked, and what was measured.

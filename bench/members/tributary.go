@@ -7,10 +7,10 @@ import (
 	"net/netip"
 	"sync/atomic"
 
-	"github.com/tributary-fabric/tributary/hostlib/membership"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
-// Tributary is hostlib/membership with its defaults.
+// Tributary is membership with its defaults.
 type Tributary struct {
 	Key     []byte // of 32 bytes, authenticates all messages; empty: none
 	Encrypt bool

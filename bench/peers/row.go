@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tributary-fabric/tributary/internal/netlab"
+	"github.com/tributary-fabric/tributary/internal/driver/netlab"
 )
 
 // Errors of a comparison. They are wrapped; use errors.Is.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/command/terminal"
+	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/tributary-fabric/tributary/internal/planning/spread"
 	"github.com/tributary-fabric/tributary/pathsel"
-	"github.com/tributary-fabric/tributary/pathsel/spread"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/bench/gap"
+	"github.com/tributary-fabric/tributary/internal/planning/steiner"
 	"github.com/tributary-fabric/tributary/pathsel"
-	"github.com/tributary-fabric/tributary/pathsel/steiner"
 )
 
 // The limits of gaps, in percent: to the optimum, or to bounds that are at most

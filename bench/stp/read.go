@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tributary-fabric/tributary/pathsel/steiner"
+	"github.com/tributary-fabric/tributary/internal/planning/steiner"
 )
 
 // ErrFormat says that a file is not a Steiner problem in graphs as this package

@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/timing"
 	"github.com/tributary-fabric/tributary/bench/turn"
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/embedded"
+	"github.com/tributary-fabric/tributary/internal/whole/embedded"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/pki"
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -25,33 +25,33 @@ import (
 var badInputs = map[string][]string{
 	"a port in use": {"cmd/offload-manager.TestPortsInUse", "cmd/offload-manager.TestWhatKeepsAManagerFromStarting"},
 	"a second manager of the store": {
-		"cmd/offload-manager.TestWhatKeepsAManagerFromStarting", "internal/store.TestHeldByAnotherProcess", "internal/store.TestOneManagerAtATime",
+		"cmd/offload-manager.TestWhatKeepsAManagerFromStarting", "internal/daemon/store.TestHeldByAnotherProcess", "internal/daemon/store.TestOneManagerAtATime",
 	},
-	"a second manager of the agents": {"cmd/offload-manager.TestSecondManagerOfTheAgents", "internal/rpc.TestSecondManager"},
+	"a second manager of the agents": {"cmd/offload-manager.TestSecondManagerOfTheAgents", "internal/driver/rpc.TestSecondManager"},
 	"an agent that claims another's name": {
 		"cmd/offload-manager.TestAgentWithAnothersName", "cmd/offload-manager.TestCertificates",
-		"internal/managerd.TestAgentOfAnotherSwitch", "internal/managerd.TestAnAgentWithAnothersNameIsNotMet",
+		"internal/daemon/managerd.TestAgentOfAnotherSwitch", "internal/daemon/managerd.TestAnAgentWithAnothersNameIsNotMet",
 	},
-	"a certificate that has expired, at the start": {"cmd/offload-manager.TestCertificateExpires", "internal/pki.TestLoadSaysWhatIsWrong"},
-	"a certificate that expires while it is used":  {"cmd/offload-manager.TestCertificateExpires", "internal/pki.TestTimePasses"},
-	"a full disk under the store":                  {"cmd/offload-manager.TestFullDisk", "internal/store.TestFullDisk", "internal/managerd.TestStoreFailsForAWhile"},
-	"a clock that jumps, beneath deadlines":        {"internal/runner.TestClockDoesNotJump"},
-	"a clock that jumps, beneath certificates":     {"internal/pki.TestTimePasses", "internal/pki.TestLoadSaysWhatIsWrong"},
+	"a certificate that has expired, at the start": {"cmd/offload-manager.TestCertificateExpires", "internal/driver/pki.TestLoadSaysWhatIsWrong"},
+	"a certificate that expires while it is used":  {"cmd/offload-manager.TestCertificateExpires", "internal/driver/pki.TestTimePasses"},
+	"a full disk under the store":                  {"cmd/offload-manager.TestFullDisk", "internal/daemon/store.TestFullDisk", "internal/daemon/managerd.TestStoreFailsForAWhile"},
+	"a clock that jumps, beneath deadlines":        {"internal/driver/runner.TestClockDoesNotJump"},
+	"a clock that jumps, beneath certificates":     {"internal/driver/pki.TestTimePasses", "internal/driver/pki.TestLoadSaysWhatIsWrong"},
 	"a configuration that changes": {
-		"cmd/offload-manager.TestConfigurationChanges", "internal/command/process.TestHangUp", "internal/managerd.TestAgentKnowsBetterThanTheTopology",
+		"cmd/offload-manager.TestConfigurationChanges", "internal/whole/command/process.TestHangUp", "internal/daemon/managerd.TestAgentKnowsBetterThanTheTopology",
 	},
 	"a topology that changes": {
-		"cmd/offload-manager.TestRootLeavesTheTopology", "cmd/offload-manager.TestTopologyChangesUnderTheStore", "internal/managerd.TestTopologyChanges",
+		"cmd/offload-manager.TestRootLeavesTheTopology", "cmd/offload-manager.TestTopologyChangesUnderTheStore", "internal/daemon/managerd.TestTopologyChanges",
 	},
 	"an agent of another version": {
-		"cmd/offload-manager.TestAgentOfAnotherVersion", "internal/rpc.TestAgentOfALaterVersion", "internal/rpc.TestReasonsOfALaterVersion",
+		"cmd/offload-manager.TestAgentOfAnotherVersion", "internal/driver/rpc.TestAgentOfALaterVersion", "internal/driver/rpc.TestReasonsOfALaterVersion",
 	},
 	"a member of another version": {
-		"internal/rpc.TestMemberOfALaterVersion", "hostlib.TestGreetingOfAnotherVersion", "hostlib.TestParentOfALaterVersion",
+		"internal/driver/rpc.TestMemberOfALaterVersion", "hostlib.TestGreetingOfAnotherVersion", "hostlib.TestParentOfALaterVersion",
 	},
 	"a data plane of another version": {"hostlib.TestDataPlaneOfAnotherVersion"},
-	"a store of another version":      {"internal/store.TestVersions"},
-	"a damaged store":                 {"cmd/offload-manager.TestWhatKeepsAManagerFromStarting", "internal/store.TestFlippedBits", "internal/store.TestTruncated"},
+	"a store of another version":      {"internal/daemon/store.TestVersions"},
+	"a damaged store":                 {"cmd/offload-manager.TestWhatKeepsAManagerFromStarting", "internal/daemon/store.TestFlippedBits", "internal/daemon/store.TestTruncated"},
 }
 
 func TestBadInputsHaveTests(t *testing.T) {

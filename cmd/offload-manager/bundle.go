@@ -7,7 +7,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 )
 
 // madeGroup is a group of a bundle that was made, in JSON.

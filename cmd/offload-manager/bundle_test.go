@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 )
 
 // bundle makes groups by the command.

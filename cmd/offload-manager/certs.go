@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
 // newCerts returns the commands about certificates.

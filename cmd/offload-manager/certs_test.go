@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
 func TestCerts(t *testing.T) {

@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
-	"github.com/tributary-fabric/tributary/internal/command/process"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/pki"
-	"github.com/tributary-fabric/tributary/internal/rpc"
-	"github.com/tributary-fabric/tributary/internal/settings"
+	"github.com/tributary-fabric/tributary/internal/daemon/settings"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 // client is how a command reaches the manager.

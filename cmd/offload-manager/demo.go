@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/demo"
-	"github.com/tributary-fabric/tributary/internal/command/process"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 )
 
 // watchers has members of a group watch until the test ends.

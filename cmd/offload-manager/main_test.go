@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/demo"
-	"github.com/tributary-fabric/tributary/internal/command/process"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 // execute runs the command line and returns what it wrote.

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
-	"github.com/tributary-fabric/tributary/hostlib/membership"
-	"github.com/tributary-fabric/tributary/internal/settings"
+	"github.com/tributary-fabric/tributary/internal/daemon/settings"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 // maxStatus bounds the bytes of a node's answer: thousands of members, and
@@ -36,7 +36,7 @@ func newMembers() *cobra.Command {
 		Use:   "members --node ADDRESS",
 		Short: "Show who is alive, as one node of a zone sees it",
 		Long: `members asks a process that is a node of a zone (a manager with "membership" in
-its configuration, "members join", or a service that serves hostlib/membership's
+its configuration, "members join", or a service that serves membership's
 page) at its admin address, and prints its zone's members, with suspicions, monitors and who
 watches whom; of a management node, also the census of all zones. It asks the
 node itself, so that it works without a manager.`,

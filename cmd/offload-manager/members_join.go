@@ -13,9 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-fabric/tributary/hostlib/membership"
-	"github.com/tributary-fabric/tributary/internal/command/process"
-	"github.com/tributary-fabric/tributary/internal/settings"
+	"github.com/tributary-fabric/tributary/internal/daemon/settings"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 func newMembersJoin() *cobra.Command {

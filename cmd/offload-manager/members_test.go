@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/hostlib/membership"
-	"github.com/tributary-fabric/tributary/internal/loopback"
-	"github.com/tributary-fabric/tributary/internal/settings"
+	"github.com/tributary-fabric/tributary/internal/daemon/settings"
+	"github.com/tributary-fabric/tributary/internal/driver/loopback"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 // zoneOfThree is what a monitor sees of which one neighbour is suspected.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
-	"github.com/tributary-fabric/tributary/internal/command/process"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 // answer is what a command has found out, in each of the forms in which it can be

@@ -30,7 +30,7 @@ func shellOf(t *testing.T, path string) (lines []string) {
 
 // TestReadmeCommands runs every command line of README.md as it stands there, in a
 // folder where the files are of which it speaks. (Its pieces of Go are run by
-// internal/embedded.)
+// internal/whole/embedded.)
 func TestReadmeCommands(t *testing.T) {
 	lines := shellOf(t, "../../README.md")
 	if len(lines) < 5 {

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/loopback"
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/loopback"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-fabric/tributary/internal/command/process"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 // newRoot returns the command with all its subcommands.

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-fabric/tributary/hostlib/membership"
-	"github.com/tributary-fabric/tributary/internal/command/process"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/managerd"
-	"github.com/tributary-fabric/tributary/internal/settings"
-	"github.com/tributary-fabric/tributary/internal/store"
+	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
+	"github.com/tributary-fabric/tributary/internal/daemon/settings"
+	"github.com/tributary-fabric/tributary/internal/daemon/store"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 func newServe() *cobra.Command {

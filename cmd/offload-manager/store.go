@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-fabric/tributary/internal/command/process"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/store"
+	"github.com/tributary-fabric/tributary/internal/daemon/store"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 func newStore() *cobra.Command {

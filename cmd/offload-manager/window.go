@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"strconv"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 )
 
 // window is a flag's number of chunks: a power of two, as groups have it.
@@ -20,8 +20,8 @@ func (w *window) Type() string { return "chunks" }
 // Set reads a number.
 func (w *window) Set(text string) error {
 	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil || bits.OnesCount64(n) != 1 || n > aggregate.MaxWindow {
-		return fmt.Errorf("a window is a power of two up to %d", aggregate.MaxWindow)
+	if err != nil || bits.OnesCount64(n) != 1 || n > switchreduce.MaxWindow {
+		return fmt.Errorf("a window is a power of two up to %d", switchreduce.MaxWindow)
 	}
 	*w = window(n)
 	return nil

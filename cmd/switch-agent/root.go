@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-fabric/tributary/internal/agentd"
-	"github.com/tributary-fabric/tributary/internal/command/process"
-	"github.com/tributary-fabric/tributary/internal/nic"
-	"github.com/tributary-fabric/tributary/internal/processor"
-	"github.com/tributary-fabric/tributary/internal/settings"
+	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
+	"github.com/tributary-fabric/tributary/internal/daemon/settings"
+	"github.com/tributary-fabric/tributary/internal/driver/nic"
+	"github.com/tributary-fabric/tributary/internal/driver/processor"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 // errUsage is wrapped by errors about flags.

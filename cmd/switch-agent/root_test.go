@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/command/process"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 // execute runs the command line until ctx ends.

@@ -17,7 +17,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/tributary-fabric/tributary/hostlib/membership"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 func main() {

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/hostlib/membership"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/aggregate"
+	"github.com/tributary-fabric/tributary/membership"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 

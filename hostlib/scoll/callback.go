@@ -8,8 +8,8 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // What a parent reads of a service that takes no request.
@@ -22,7 +22,7 @@ var (
 // task is a callback to be run.
 type task struct {
 	node     *Node
-	call     collective.Call
+	call     broadcast.Call
 	service  *Service
 	request  *Request
 	creation creation
@@ -32,11 +32,11 @@ type task struct {
 // absent reports whether the service has no such callback, or is not asked.
 func (t *task) absent() bool {
 	switch t.call.Kind {
-	case collective.IncomingReply:
+	case broadcast.IncomingReply:
 		return t.service.call.IncomingReply == nil
-	case collective.ReplyOut:
+	case broadcast.ReplyOut:
 		return t.service.call.ReplyOut == nil
-	case collective.PreRequest, collective.Map:
+	case broadcast.PreRequest, broadcast.Map:
 		return t.refused != nil
 	default:
 		return false
@@ -52,8 +52,8 @@ func (t *task) queue() *queue {
 }
 
 // run runs the callback and returns that it has returned.
-func (t *task) run() collective.Input {
-	in := collective.Input{Kind: collective.Returned, Call: t.call.Kind, Request: t.call.Request, Child: t.call.Reply.Child}
+func (t *task) run() broadcast.Input {
+	in := broadcast.Input{Kind: broadcast.Returned, Call: t.call.Kind, Request: t.call.Request, Child: t.call.Reply.Child}
 	switch {
 	case t.refused != nil:
 		in.Err = t.refused
@@ -64,24 +64,24 @@ func (t *task) run() collective.Input {
 }
 
 // guarded runs the callback; a panic is an error.
-func (t *task) guarded(in *collective.Input) (err error) {
+func (t *task) guarded(in *broadcast.Input) (err error) {
 	defer t.node.recovered(t.call.Kind, &err)
 	r := t.request
 	switch c := &t.call; c.Kind {
-	case collective.Created:
+	case broadcast.Created:
 		if c.Err != nil {
 			t.creation.created(nil, public(c.Err))
 		} else {
 			t.creation.created(t.creation.group, nil)
 		}
-	case collective.Map:
+	case broadcast.Map:
 		in.Members, err = t.service.mapGroup(c.Index)
-	case collective.PreRequest:
+	case broadcast.PreRequest:
 		err = t.service.prepare(r)
 		in.Patience, in.PatienceSet, in.BulkRoom = r.timeout, r.timeoutSet, size(r.bulk)
-	case collective.IncomingRequest:
+	case broadcast.IncomingRequest:
 		err = t.service.call.IncomingRequest(r)
-	case collective.IncomingReply:
+	case broadcast.IncomingReply:
 		reply := Reply{
 			Request: r, Child: c.Reply.Child, Source: string(c.Reply.Source),
 			Status: Status(c.Reply.Status), Reason: c.Reply.Reason, Body: c.Reply.Body,
@@ -90,9 +90,9 @@ func (t *task) guarded(in *collective.Input) (err error) {
 			reply.Private = r.privates[reply.Child]
 		}
 		t.service.call.IncomingReply(&reply)
-	case collective.PostReply:
+	case broadcast.PostReply:
 		t.service.conclude(r)
-	case collective.ReplyOut:
+	case broadcast.ReplyOut:
 		t.service.call.ReplyOut(r, public(c.Err))
 	}
 	return err
@@ -112,7 +112,7 @@ func (s *Service) prepare(r *Request) error {
 		return errNoRoom
 	}
 	for i := range r.branches {
-		size := min(r.branches[i].Nodes, collect.MinPart/DefaultReply) * DefaultReply
+		size := min(r.branches[i].Nodes, broadcastmsg.MinPart/DefaultReply) * DefaultReply
 		if err := r.PostReplySize(i, size, nil); err != nil && !errors.Is(err, ErrPosted) {
 			return err
 		}
@@ -131,7 +131,7 @@ func (s *Service) conclude(r *Request) {
 }
 
 // recovered turns a panic of a callback into its error. It is deferred.
-func (n *Node) recovered(kind collective.CallKind, err *error) {
+func (n *Node) recovered(kind broadcast.CallKind, err *error) {
 	v := recover()
 	if v == nil {
 		return
@@ -143,8 +143,8 @@ func (n *Node) recovered(kind collective.CallKind, err *error) {
 }
 
 // mapGroup asks the service for an out-of-band group's members.
-func (s *Service) mapGroup(index collect.Index) (_ *collective.Members, err error) {
-	defer s.node.recovered(collective.Map, &err)
+func (s *Service) mapGroup(index broadcastmsg.Index) (_ *broadcast.Members, err error) {
+	defer s.node.recovered(broadcast.Map, &err)
 	m, err := s.call.MapGroup(Index(index))
 	if err != nil || m == nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (w *workers) work(q *queue) {
 			return
 		}
 		in := t.run()
-		if t.call.Kind != collective.Created {
+		if t.call.Kind != broadcast.Created {
 			t.node.inbox.put(in)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // TestRefusalsWhileClosing: requests that come between the last callback of a
@@ -58,7 +58,7 @@ func TestPublicErrors(t *testing.T) {
 	if want := "scoll: 2 of 9 nodes are known to have run the request; n0 (1 nodes) dead; n1 (1 nodes) dead; n2 (1 nodes) dead; n3 (1 nodes) dead, and 2 more subtrees"; err.Error() != want || !errors.As(err, &incomplete) {
 		t.Errorf("%q", err)
 	}
-	if err := (&StatusError{Status(collect.Refused), "why"}).Error(); err != "scoll: refused (service): why" {
+	if err := (&StatusError{Status(broadcastmsg.Refused), "why"}).Error(); err != "scoll: refused (service): why" {
 		t.Errorf("%q", err)
 	}
 	inner := errors.New("inner")

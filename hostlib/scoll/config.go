@@ -6,8 +6,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // Config is what a node is told once. Node, and Resolve unless the node is
@@ -88,7 +88,7 @@ func DefaultConfig(node string) Config { return Config{Node: node}.filled() }
 // filled returns c with its defaults.
 func (c Config) filled() Config {
 	or(&c.Incarnation, c.seen())
-	d := collective.DefaultConfig(collect.Node(c.Node), c.Incarnation)
+	d := broadcast.DefaultConfig(broadcastmsg.Node(c.Node), c.Incarnation)
 	orString(&c.Listen, "127.0.0.1:0")
 	if c.Tree == (Tree{}) {
 		c.Tree = Binomial()
@@ -158,8 +158,8 @@ func (c Config) Validate() error {
 }
 
 // core returns the core's part of c.
-func (c Config) core() collective.Config {
-	d := collective.DefaultConfig(collect.Node(c.Node), c.Incarnation)
+func (c Config) core() broadcast.Config {
+	d := broadcast.DefaultConfig(broadcastmsg.Node(c.Node), c.Incarnation)
 	d.RoundTrip, d.Attempts, d.RetryAfter = c.RoundTrip, c.Attempts, c.RetryAfter
 	d.Patience, d.BulkRate = c.Timeout, c.BulkRate
 	d.PartBytes, d.CreationBytes, d.Receive, d.Linger = c.PartBytes, c.MembersBytes, c.ReceiveBuffers, c.Linger

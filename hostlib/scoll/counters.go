@@ -3,7 +3,7 @@ package scoll
 import (
 	"sync/atomic"
 
-	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
 )
 
 // Counters tell what a node has counted, and what it holds now. When nothing is
@@ -44,7 +44,7 @@ type counts struct {
 }
 
 // ended counts a broadcast of this node's own.
-func (c *counts) ended(e *collective.End) {
+func (c *counts) ended(e *broadcast.End) {
 	switch {
 	case !e.Root:
 	case e.Err == nil:

@@ -24,7 +24,7 @@
 // A group is made by a broadcast of its own, or by its first one (Delayed), or is
 // known out of band, by an [Index] that a service maps to members; Alive makes
 // the subset of its living members. Which nodes live is the word of a [Liveness],
-// such as hostlib/membership's.
+// such as membership's.
 //
 // A node makes one TCP connection to each neighbour in its trees when there is
 // something to send, and others for large replies and for bulk data, behind which

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // What calls can fail with. They are wrapped; use errors.Is.
@@ -15,24 +15,24 @@ var (
 	ErrConfig = errors.New("scoll: invalid configuration")
 	ErrClosed = errors.New("scoll: the node or the service is closed")
 
-	ErrService   = collective.ErrService   // a service's number is taken, 0, or it cannot map out-of-band groups
-	ErrGroup     = collective.ErrGroup     // the group is not ready, or was freed
-	ErrRequest   = collective.ErrRequest   // the request has ended, or this is not its time
-	ErrChild     = collective.ErrChild     // there is no such child
-	ErrTooLarge  = collective.ErrTooLarge  // a request would have more than MaxRequest bytes
-	ErrDelayed   = collective.ErrDelayed   // the group's members do not fit beside the first broadcast
-	ErrPosted    = collective.ErrPosted    // the child has a reply buffer already
-	ErrDead      = collective.ErrDead      // members are dead; the error names them
-	ErrNotMember = collective.ErrNotMember // this node is no member of the group
-	ErrReplied   = collective.ErrReplied   // the request has its reply already
-	ErrNoReply   = collective.ErrNoReply   // the library replies itself, since a callback or a pull has failed
-	ErrFilter    = collective.ErrFilter    // Only and Except name who is no member, or leave nobody
-	ErrMembers   = collective.ErrMembers   // an out-of-band group has no members, or another service's
-	ErrTimeout   = collective.ErrPatience  // a service timeout is negative, or longer than 100 days
-	ErrAborted   = collective.ErrAborted   // the request was aborted
-	ErrBusy      = collective.ErrBusy      // the first broadcast over a delayed group is under way
-	ErrTree      = collective.ErrTree      // there is no such tree
-	ErrTargets   = collect.ErrTargets      // a list of targets is empty, names a node twice, or one without entities
+	ErrService   = broadcast.ErrService    // a service's number is taken, 0, or it cannot map out-of-band groups
+	ErrGroup     = broadcast.ErrGroup      // the group is not ready, or was freed
+	ErrRequest   = broadcast.ErrRequest    // the request has ended, or this is not its time
+	ErrChild     = broadcast.ErrChild      // there is no such child
+	ErrTooLarge  = broadcast.ErrTooLarge   // a request would have more than MaxRequest bytes
+	ErrDelayed   = broadcast.ErrDelayed    // the group's members do not fit beside the first broadcast
+	ErrPosted    = broadcast.ErrPosted     // the child has a reply buffer already
+	ErrDead      = broadcast.ErrDead       // members are dead; the error names them
+	ErrNotMember = broadcast.ErrNotMember  // this node is no member of the group
+	ErrReplied   = broadcast.ErrReplied    // the request has its reply already
+	ErrNoReply   = broadcast.ErrNoReply    // the library replies itself, since a callback or a pull has failed
+	ErrFilter    = broadcast.ErrFilter     // Only and Except name who is no member, or leave nobody
+	ErrMembers   = broadcast.ErrMembers    // an out-of-band group has no members, or another service's
+	ErrTimeout   = broadcast.ErrPatience   // a service timeout is negative, or longer than 100 days
+	ErrAborted   = broadcast.ErrAborted    // the request was aborted
+	ErrBusy      = broadcast.ErrBusy       // the first broadcast over a delayed group is under way
+	ErrTree      = broadcast.ErrTree       // there is no such tree
+	ErrTargets   = broadcastmsg.ErrTargets // a list of targets is empty, names a node twice, or one without entities
 )
 
 // StatusError is why a request has failed on this node, as a parent would be
@@ -96,8 +96,8 @@ func public(err error) error {
 	if err == nil {
 		return nil
 	}
-	var status *collective.StatusError
-	var incomplete *collective.IncompleteError
+	var status *broadcast.StatusError
+	var incomplete *broadcast.IncompleteError
 	switch {
 	case errors.As(err, &status):
 		return &StatusError{Status(status.Status), status.Reason}

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
-	"github.com/tributary-fabric/tributary/internal/peer"
-	"github.com/tributary-fabric/tributary/internal/pki"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // forger is a node that says what it likes.
@@ -104,18 +104,18 @@ func (f *forger) next() []byte {
 	}
 }
 
-func (f *forger) nextReply() *collect.Reply {
+func (f *forger) nextReply() *broadcastmsg.Reply {
 	f.t.Helper()
-	r, err := collect.DecodeReply(f.next())
+	r, err := broadcastmsg.DecodeReply(f.next())
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return r
 }
 
-func (f *forger) nextRequest() *collect.Request {
+func (f *forger) nextRequest() *broadcastmsg.Request {
 	f.t.Helper()
-	r, err := collect.DecodeRequest(f.next())
+	r, err := broadcastmsg.DecodeRequest(f.next())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -124,17 +124,17 @@ func (f *forger) nextRequest() *collect.Request {
 
 // request is one that a root of that name may send: it makes the group of all
 // targets.
-func request(root string, targets []scoll.Target) *collect.Request {
-	var all []collect.Target
+func request(root string, targets []scoll.Target) *broadcastmsg.Request {
+	var all []broadcastmsg.Target
 	for _, t := range targets {
-		all = append(all, collect.Target{Node: collect.Node(t.Node), Tags: t.Tags})
+		all = append(all, broadcastmsg.Target{Node: broadcastmsg.Node(t.Node), Tags: t.Tags})
 	}
-	r := &collect.Request{
-		Flags: collect.Creates, Service: collect.Service(testService), Tree: collect.Tree{Kind: collect.KNomial, Radix: 2},
-		Key: collect.Key{Root: collect.Node(root), Incarnation: 1, Sequence: 1}, Patience: patience,
-		Index: collect.MakeIndex(collect.Node(root), 1, 1), Creation: &collect.Creation{Name: "forged", Targets: all}, Payload: []byte("forged"),
+	r := &broadcastmsg.Request{
+		Flags: broadcastmsg.Creates, Service: broadcastmsg.Service(testService), Tree: broadcastmsg.Tree{Kind: broadcastmsg.KNomial, Radix: 2},
+		Key: broadcastmsg.Key{Root: broadcastmsg.Node(root), Incarnation: 1, Sequence: 1}, Patience: patience,
+		Index: broadcastmsg.MakeIndex(broadcastmsg.Node(root), 1, 1), Creation: &broadcastmsg.Creation{Name: "forged", Targets: all}, Payload: []byte("forged"),
 	}
-	r.Digest = collect.DigestOf(r.Service, all)
+	r.Digest = broadcastmsg.DigestOf(r.Service, all)
 	return r
 }
 
@@ -150,29 +150,29 @@ func TestForgedRequests(t *testing.T) {
 	members := []scoll.Target{{Node: "x", Tags: []scoll.Tag{{}}}, c.targets()[1], {Node: "y", Tags: []scoll.Tag{{}}}}
 	sequence := uint64(0)
 	for name, lie := range map[string]struct {
-		tell func(*collect.Request)
-		want collect.Status
+		tell func(*broadcastmsg.Request)
+		want broadcastmsg.Status
 	}{
-		"the truth":            {func(*collect.Request) {}, collect.OK},
-		"an unknown service":   {func(r *collect.Request) { r.Service++ }, collect.NoService},
-		"a forged index":       {func(r *collect.Request) { r.Index[8] ^= 1 }, collect.NoGroup},
-		"another's index":      {func(r *collect.Request) { r.Index = collect.MakeIndex("y", 1, 1) }, collect.NoGroup},
-		"a group never made":   {func(r *collect.Request) { r.Flags, r.Creation, r.Index = 0, nil, collect.Index{1} }, collect.NoGroup},
-		"a wrong digest":       {func(r *collect.Request) { r.Digest[31] ^= 1 }, collect.Disagree},
-		"another's tree":       {func(r *collect.Request) { r.Root, r.Index = "y", collect.MakeIndex("y", 1, 1) }, collect.WrongParent},
-		"no member":            {func(r *collect.Request) { r.Root, r.Index = "z", collect.MakeIndex("z", 1, 1) }, collect.NotMember},
-		"an unknown tree":      {func(r *collect.Request) { r.Tree.Kind = 77 }, collect.NoTree},
-		"the node's own":       {func(r *collect.Request) { r.Root, r.Index = "n1", collect.MakeIndex("n1", 1, 1) }, collect.StaleRoot},
-		"out of band, unasked": {func(r *collect.Request) { r.Flags, r.Creation = collect.OutOfBand, nil }, collect.NoGroup},
-		"a node twice": {func(r *collect.Request) {
+		"the truth":            {func(*broadcastmsg.Request) {}, broadcastmsg.OK},
+		"an unknown service":   {func(r *broadcastmsg.Request) { r.Service++ }, broadcastmsg.NoService},
+		"a forged index":       {func(r *broadcastmsg.Request) { r.Index[8] ^= 1 }, broadcastmsg.NoGroup},
+		"another's index":      {func(r *broadcastmsg.Request) { r.Index = broadcastmsg.MakeIndex("y", 1, 1) }, broadcastmsg.NoGroup},
+		"a group never made":   {func(r *broadcastmsg.Request) { r.Flags, r.Creation, r.Index = 0, nil, broadcastmsg.Index{1} }, broadcastmsg.NoGroup},
+		"a wrong digest":       {func(r *broadcastmsg.Request) { r.Digest[31] ^= 1 }, broadcastmsg.Disagree},
+		"another's tree":       {func(r *broadcastmsg.Request) { r.Root, r.Index = "y", broadcastmsg.MakeIndex("y", 1, 1) }, broadcastmsg.WrongParent},
+		"no member":            {func(r *broadcastmsg.Request) { r.Root, r.Index = "z", broadcastmsg.MakeIndex("z", 1, 1) }, broadcastmsg.NotMember},
+		"an unknown tree":      {func(r *broadcastmsg.Request) { r.Tree.Kind = 77 }, broadcastmsg.NoTree},
+		"the node's own":       {func(r *broadcastmsg.Request) { r.Root, r.Index = "n1", broadcastmsg.MakeIndex("n1", 1, 1) }, broadcastmsg.StaleRoot},
+		"out of band, unasked": {func(r *broadcastmsg.Request) { r.Flags, r.Creation = broadcastmsg.OutOfBand, nil }, broadcastmsg.NoGroup},
+		"a node twice": {func(r *broadcastmsg.Request) {
 			r.Creation.Targets = append(r.Creation.Targets, r.Creation.Targets[0])
-		}, collect.NoGroup},
+		}, broadcastmsg.NoGroup},
 	} {
 		r := request("x", members)
 		sequence++
 		r.Sequence = sequence
-		r.Index = collect.MakeIndex("x", 1, sequence)
-		r.Flags |= collect.Last // so that the truth leaves nothing either
+		r.Index = broadcastmsg.MakeIndex("x", 1, sequence)
+		r.Flags |= broadcastmsg.Last // so that the truth leaves nothing either
 		lie.tell(r)
 		f.send("n1", r.Append(nil))
 		if reply := f.nextReply(); reply.Status != lie.want || !reply.Final || reply.Key != r.Key {
@@ -193,17 +193,17 @@ func TestStaleGroup(t *testing.T) {
 	f := c.forge("x")
 	defer f.close()
 	r := request("x", []scoll.Target{{Node: "x", Tags: []scoll.Tag{{}}}, c.targets()[1]})
-	r.Flags |= collect.Last
+	r.Flags |= broadcastmsg.Last
 	wire := r.Append(nil)
 	for range 3 {
 		f.send("n1", wire)
 	}
-	if reply := f.nextReply(); reply.Status != collect.OK || reply.Ran != 1 || string(reply.Body) != "n1" {
+	if reply := f.nextReply(); reply.Status != broadcastmsg.OK || reply.Ran != 1 || string(reply.Body) != "n1" {
 		t.Errorf("%+v", reply)
 	}
 	r.Flags, r.Creation, r.Sequence = 0, nil, 2
 	f.send("n1", r.Append(nil))
-	if reply := f.nextReply(); reply.Status != collect.NoGroup || reply.Sequence != 2 {
+	if reply := f.nextReply(); reply.Status != broadcastmsg.NoGroup || reply.Sequence != 2 {
 		t.Errorf("%+v", reply)
 	}
 	if k := c.nodes[1].Counters(); k.Copies != 2 || k.Refusals != 1 || len(rolls[1].has()) != 1 {
@@ -225,14 +225,14 @@ func TestForgedReplies(t *testing.T) {
 	}
 	for i, what := range []struct {
 		name string
-		tell func(*collect.Reply)
+		tell func(*broadcastmsg.Reply)
 		want scoll.Status
 	}{
-		{"the truth", func(*collect.Reply) {}, scoll.StatusOK},
-		{"too much", func(r *collect.Reply) { r.Body = make([]byte, 17) }, scoll.StatusOverflow},
-		{"more than there are", func(r *collect.Reply) { r.Ran = 2 }, scoll.StatusUnreadable},
-		{"nobody ran it", func(r *collect.Reply) { r.Ran = 0 }, scoll.StatusUnreadable},
-		{"an error", func(r *collect.Reply) { r.Ran, r.Status, r.Reason = 0, collect.Failed, "so it says" }, scoll.StatusFailed},
+		{"the truth", func(*broadcastmsg.Reply) {}, scoll.StatusOK},
+		{"too much", func(r *broadcastmsg.Reply) { r.Body = make([]byte, 17) }, scoll.StatusOverflow},
+		{"more than there are", func(r *broadcastmsg.Reply) { r.Ran = 2 }, scoll.StatusUnreadable},
+		{"nobody ran it", func(r *broadcastmsg.Reply) { r.Ran = 0 }, scoll.StatusUnreadable},
+		{"an error", func(r *broadcastmsg.Reply) { r.Ran, r.Status, r.Reason = 0, broadcastmsg.Failed, "so it says" }, scoll.StatusFailed},
 	} {
 		req, err := g.NewRequest(scoll.Broadcast{Payload: []byte(what.name)})
 		if err != nil {
@@ -243,10 +243,10 @@ func TestForgedReplies(t *testing.T) {
 		}
 		got := f.nextRequest()
 		// Point 5: the members travel with the first broadcast alone.
-		if creates := got.Flags&collect.Creates != 0; creates != (i == 0) || (got.Creation != nil) != creates || string(got.Payload) != what.name {
+		if creates := got.Flags&broadcastmsg.Creates != 0; creates != (i == 0) || (got.Creation != nil) != creates || string(got.Payload) != what.name {
 			t.Errorf("%s: the request has flags %b", what.name, got.Flags)
 		}
-		reply := collect.Reply{Key: got.Key, Final: true, Ran: 1, Body: []byte("x")}
+		reply := broadcastmsg.Reply{Key: got.Key, Final: true, Ran: 1, Body: []byte("x")}
 		elsewhere := reply
 		elsewhere.Sequence += 1000
 		f.send("n0", elsewhere.Append(nil))
@@ -265,10 +265,10 @@ func TestForgedReplies(t *testing.T) {
 	}
 	before := c.nodes[0].Counters()
 	f.send("n0", []byte("what?"))
-	f.send("n0", make([]byte, collect.MaxRequest+1)) // point 33: a request is at most 4 KiB
+	f.send("n0", make([]byte, broadcastmsg.MaxRequest+1)) // point 33: a request is at most 4 KiB
 	long := request("x", members)
-	long.Payload = make([]byte, collect.MaxRequest)
-	f.send("n0", append(long.Append(nil), 0)[:collect.MaxRequest+100])
+	long.Payload = make([]byte, broadcastmsg.MaxRequest)
+	f.send("n0", append(long.Append(nil), 0)[:broadcastmsg.MaxRequest+100])
 	await(t, "what is no message", func() bool { return c.nodes[0].Counters().Unreadable == before.Unreadable+3 })
 }
 

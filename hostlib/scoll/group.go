@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // GroupSpec is what a group is made of.
@@ -28,7 +28,7 @@ type Group struct {
 	id      uint64
 	name    string
 	private any
-	index   *collect.Index // of an out-of-band one
+	index   *broadcastmsg.Index // of an out-of-band one
 }
 
 // CreateGroup begins to make a group. created is called once, with the group or
@@ -51,8 +51,8 @@ func (s *Service) CreateGroup(spec GroupSpec, created func(*Group, error)) error
 		return fmt.Errorf("create group %q: %w", spec.Name, err)
 	}
 	calls := len(n.out.Calls)
-	g.id, err = n.core.CreateGroup(n.clock.Now(), collective.Creation{
-		Service: collect.Service(s.id), Name: spec.Name, Targets: coreTargets(spec.Targets), Tree: tree, Delayed: spec.Delayed,
+	g.id, err = n.core.CreateGroup(n.clock.Now(), broadcast.Creation{
+		Service: broadcastmsg.Service(s.id), Name: spec.Name, Targets: coreTargets(spec.Targets), Tree: tree, Delayed: spec.Delayed,
 	}, &n.out)
 	if err != nil {
 		n.mu.Unlock()
@@ -99,21 +99,21 @@ func (s *Service) OutOfBand(spec OutOfBandSpec) (*Group, error) {
 	if err := s.open(); err != nil {
 		return nil, fmt.Errorf("out-of-band group %q: %w", spec.Name, err)
 	}
-	id, err := n.core.CreateOutOfBand(collect.Service(s.id), collect.Index(spec.Index), tree)
+	id, err := n.core.CreateOutOfBand(broadcastmsg.Service(s.id), broadcastmsg.Index(spec.Index), tree)
 	if err != nil {
 		return nil, err
 	}
-	index := collect.Index(spec.Index)
+	index := broadcastmsg.Index(spec.Index)
 	return &Group{service: s, id: id, name: spec.Name, private: spec.Private, index: &index}, nil
 }
 
 // tree returns t, or the node's default.
-func (s *Service) tree(t Tree) (collect.Tree, error) {
+func (s *Service) tree(t Tree) (broadcastmsg.Tree, error) {
 	if t == (Tree{}) {
 		t = s.node.cfg.Tree
 	}
 	if t.Radix < 0 || t.Radix > math.MaxUint16 {
-		return collect.Tree{}, fmt.Errorf("%w: kind %d of radix %d", ErrTree, t.Kind, t.Radix)
+		return broadcastmsg.Tree{}, fmt.Errorf("%w: kind %d of radix %d", ErrTree, t.Kind, t.Radix)
 	}
 	return t.core(), nil
 }
@@ -138,7 +138,7 @@ func (g *Group) Service() *Service { return g.service }
 
 // members asks the service for an out-of-band group's members; nil for a
 // regular group, whose members the library knows.
-func (g *Group) members() (*collective.Members, error) {
+func (g *Group) members() (*broadcast.Members, error) {
 	if g.index == nil {
 		return nil, nil
 	}

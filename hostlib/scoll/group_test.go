@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
-	"github.com/tributary-fabric/tributary/hostlib/tree"
+	"github.com/tributary-fabric/tributary/ranktree"
 )
 
 // mapping is what a node knows of out-of-band groups.
@@ -415,7 +415,7 @@ func TestPoint45OwnTree(t *testing.T) {
 	c := start(t, 6, func(i int, cfg *scoll.Config) {
 		cfg.Tree = kind
 		if i < 5 {
-			cfg.Trees = map[uint8]scoll.Shape{kind.Kind: func(m *scoll.Members, root, _ int) (tree.Spanning, error) {
+			cfg.Trees = map[uint8]scoll.Shape{kind.Kind: func(m *scoll.Members, root, _ int) (ranktree.Spanning, error) {
 				return star{m.Len(), root}, nil
 			}}
 		}

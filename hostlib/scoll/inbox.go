@@ -4,9 +4,9 @@ import (
 	"sync"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/peer"
-	"github.com/tributary-fabric/tributary/internal/runner"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // mostWaiting are the inputs that wait for the loop before readers of
@@ -16,11 +16,11 @@ const mostWaiting = 8192
 // inbox is where the loop waits, and where others lay its inputs. It implements
 // runner.Source.
 type inbox struct {
-	timer *runner.Timer[collective.Input]
+	timer *runner.Timer[broadcast.Input]
 
 	mu      sync.Mutex
 	room    sync.Cond // for readers
-	inputs  []collective.Input
+	inputs  []broadcast.Input
 	bursts  []*peer.Burst // in which inputs lie
 	lent    []*peer.Burst // of what the loop has taken
 	waiting bool          // the loop, in timer
@@ -29,13 +29,13 @@ type inbox struct {
 }
 
 func newInbox() *inbox {
-	b := &inbox{timer: runner.NewTimer[collective.Input]()}
+	b := &inbox{timer: runner.NewTimer[broadcast.Input]()}
 	b.room.L = &b.mu
 	return b
 }
 
 // put adds inputs. It never waits.
-func (b *inbox) put(inputs ...collective.Input) {
+func (b *inbox) put(inputs ...broadcast.Input) {
 	b.mu.Lock()
 	b.inputs = append(b.inputs, inputs...)
 	b.wake()
@@ -44,7 +44,7 @@ func (b *inbox) put(inputs ...collective.Input) {
 
 // arrived adds messages that lie in a burst, one hold of which is given back
 // when the loop has stepped them. It waits while there are too many.
-func (b *inbox) arrived(c *peer.Burst, messages []collective.Input) {
+func (b *inbox) arrived(c *peer.Burst, messages []broadcast.Input) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for len(b.inputs) >= mostWaiting && !b.closed {
@@ -75,7 +75,7 @@ func (b *inbox) wake() {
 func (b *inbox) Wake() { b.stir() }
 
 // Receive implements runner.Source.
-func (b *inbox) Receive(clock runner.Clock, until core.Time, batch []collective.Input) ([]collective.Input, error) {
+func (b *inbox) Receive(clock runner.Clock, until core.Time, batch []broadcast.Input) ([]broadcast.Input, error) {
 	batch, idle := b.take(batch, true)
 	if !idle {
 		return batch, nil
@@ -89,7 +89,7 @@ func (b *inbox) Receive(clock runner.Clock, until core.Time, batch []collective.
 
 // take appends what is there to batch. With wait set and nothing there, it
 // reports that the loop may wait, which whoever brings something then ends.
-func (b *inbox) take(batch []collective.Input, wait bool) (_ []collective.Input, idle bool) {
+func (b *inbox) take(batch []broadcast.Input, wait bool) (_ []broadcast.Input, idle bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lent = releaseAll(b.lent)

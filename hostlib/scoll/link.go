@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
 	"github.com/tributary-fabric/tributary/internal/core/peering"
-	"github.com/tributary-fabric/tributary/internal/peer"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // classOf returns the class of connections for a message of so many bytes: small ones
@@ -22,7 +22,7 @@ func classOf(size int) peer.Class {
 }
 
 // send has a message be sent with the next flush, and appends why it cannot be.
-func (n *Node) send(m *collective.Send, out *output) {
+func (n *Node) send(m *broadcast.Send, out *output) {
 	l := n.host.Lane(string(m.To), classOf(len(m.Bytes)))
 	err := l.Send(&peer.Send{Service: peer.Collectives, Body: m.Bytes, Number: m.Number})
 	switch {
@@ -43,9 +43,9 @@ func (n *Node) flush(out *output) {
 	out.lanes = out.lanes[:0]
 }
 
-func appendSent(back []collective.Input, numbers []uint64, err error) []collective.Input {
+func appendSent(back []broadcast.Input, numbers []uint64, err error) []broadcast.Input {
 	for _, n := range numbers {
-		back = append(back, collective.Input{Kind: collective.Sent, Number: n, Err: err})
+		back = append(back, broadcast.Input{Kind: broadcast.Sent, Number: n, Err: err})
 	}
 	return back
 }
@@ -61,14 +61,14 @@ func (l *link) Restarted(node string, _, incarnation uint64) { (*Node)(l).meet(n
 
 // Received implements peer.Handler. It waits while the loop has too much to do.
 func (l *link) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
-	from := collect.Node(c.Peer().Name)
-	lent := messages.Get().(*[]collective.Input)
+	from := broadcastmsg.Node(c.Peer().Name)
+	lent := messages.Get().(*[]broadcast.Input)
 	all := (*lent)[:0]
 	for _, f := range frames {
 		if len(f.Bytes) == 0 {
 			continue // it only asks whether this node is there
 		}
-		all = append(all, collective.Input{Kind: collective.Message, Node: from, Bytes: f.Bytes})
+		all = append(all, broadcast.Input{Kind: broadcast.Message, Node: from, Bytes: f.Bytes})
 	}
 	l.inbox.arrived(b, all)
 	clear(all)
@@ -77,12 +77,12 @@ func (l *link) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
 }
 
 // messages are memory for those on their way to the inbox.
-var messages = sync.Pool{New: func() any { return new([]collective.Input) }}
+var messages = sync.Pool{New: func() any { return new([]broadcast.Input) }}
 
 // Down implements peer.Handler. All requests are of the first class.
 func (l *link) Down(c *peer.Conn, _ error) {
 	if c.Class() == peer.Control && l.ctx.Err() == nil {
-		l.inbox.put(collective.Input{Kind: collective.Cut, Node: collect.Node(c.Peer().Name)})
+		l.inbox.put(broadcast.Input{Kind: broadcast.Cut, Node: broadcastmsg.Node(c.Peer().Name)})
 	}
 }
 
@@ -92,7 +92,7 @@ func (l *link) Sent(numbers []uint64, err error) {
 		if errors.Is(err, peering.ErrRefused) {
 			l.cfg.Log.Warn("this node is known in a later incarnation: it has to begin with a larger one", slog.Any("error", err))
 		}
-		err = fmt.Errorf("scoll: %w: %w", collective.ErrOutdated, err)
+		err = fmt.Errorf("scoll: %w: %w", broadcast.ErrOutdated, err)
 	}
 	l.inbox.put(appendSent(nil, numbers, err)...)
 }

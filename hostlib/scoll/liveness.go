@@ -16,7 +16,7 @@ type Liveness interface {
 }
 
 // An Incarnated is a Liveness that knows the incarnation in which others see
-// this node, as that of hostlib/membership does. Config.Incarnation is that one
+// this node, as that of membership does. Config.Incarnation is that one
 // by default, and no other.
 type Incarnated interface {
 	Liveness

@@ -4,16 +4,16 @@ import (
 	"log/slog"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/peer"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
 // output is what a step brings about, and the callbacks that it asks for with
 // what they are about.
 type output struct {
-	collective.Output
+	broadcast.Output
 	tasks []task
-	back  []collective.Input
+	back  []broadcast.Input
 	lanes []*peer.Lane // with something to send
 	sent  []uint64     // for flush
 }
@@ -23,7 +23,7 @@ type stepper Node
 
 // Step implements runner.Core. It also takes what methods have brought about
 // since the last step.
-func (s *stepper) Step(now core.Time, inputs []collective.Input, out *output) {
+func (s *stepper) Step(now core.Time, inputs []broadcast.Input, out *output) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.core.Step(now, inputs, &s.out)
@@ -52,7 +52,7 @@ func (s *stepper) Deadline() core.Time {
 // apply does what a step has brought about, in an order that lets nobody see
 // memory before it is exposed or after it is the service's again. It runs on the
 // loop's goroutine.
-func (n *Node) apply(_ core.Time, out *output) []collective.Input {
+func (n *Node) apply(_ core.Time, out *output) []broadcast.Input {
 	out.back = out.back[:0]
 	for _, key := range out.Revokes {
 		n.bulk.Revoke(key)
@@ -69,7 +69,7 @@ func (n *Node) apply(_ core.Time, out *output) []collective.Input {
 	}
 	for i := range out.tasks {
 		t := &out.tasks[i]
-		if t.absent() || t.service != nil && t.service.call.Inline && t.call.Kind != collective.Created {
+		if t.absent() || t.service != nil && t.service.call.Inline && t.call.Kind != broadcast.Created {
 			out.back = append(out.back, t.run())
 			continue
 		}
@@ -85,9 +85,9 @@ func (n *Node) apply(_ core.Time, out *output) []collective.Input {
 }
 
 // task returns what a call is about. The caller holds the lock.
-func (n *Node) task(c *collective.Call) (task, bool) {
+func (n *Node) task(c *broadcast.Call) (task, bool) {
 	t := task{node: n, call: *c}
-	if c.Kind == collective.Created {
+	if c.Kind == broadcast.Created {
 		made, ok := n.creations[c.Group]
 		delete(n.creations, c.Group)
 		t.creation = made
@@ -99,7 +99,7 @@ func (n *Node) task(c *collective.Call) (task, bool) {
 	}
 	t.request = n.requests[c.Request]
 	switch c.Kind {
-	case collective.PreRequest:
+	case broadcast.PreRequest:
 		if t.refused = n.refuses(t.service); t.refused != nil {
 			break // nobody will hear of it
 		}
@@ -112,11 +112,11 @@ func (n *Node) task(c *collective.Call) (task, bool) {
 			r.look(&v)
 		}
 		r.payload = v.Payload // of what else the root has seen nothing changes, for it may be looking
-	case collective.IncomingRequest:
+	case broadcast.IncomingRequest:
 		if v, err := n.core.Request(c.Request); err == nil && !v.IsRoot {
 			t.request.bulkStatus = Status(v.BulkStatus)
 		}
-	case collective.Map:
+	case broadcast.Map:
 		t.refused = n.refuses(t.service)
 	default:
 	}
@@ -135,7 +135,7 @@ func (n *Node) refuses(s *Service) error {
 }
 
 // ends tells who waits for requests that they have ended.
-func (n *Node) ends(all []collective.End) {
+func (n *Node) ends(all []broadcast.End) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := range all {
@@ -156,7 +156,7 @@ func (n *Node) ends(all []collective.End) {
 }
 
 // expose lets children read memory.
-func (n *Node) expose(e *collective.Expose) {
+func (n *Node) expose(e *broadcast.Expose) {
 	memory := [][]byte{e.Bytes}
 	if e.Bytes == nil {
 		n.mu.Lock()

@@ -3,15 +3,15 @@ package scoll
 import (
 	"fmt"
 
-	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // Bounds of what callers give.
 const (
-	MaxRequest = collect.MaxRequest // bytes of a broadcast message: header, payload and whatever travels with it
-	MaxNode    = collect.MaxNode    // bytes of a node's name
-	MaxName    = collect.MaxName    // bytes of a group's name
+	MaxRequest = broadcastmsg.MaxRequest // bytes of a broadcast message: header, payload and whatever travels with it
+	MaxNode    = broadcastmsg.MaxNode    // bytes of a node's name
+	MaxName    = broadcastmsg.MaxName    // bytes of a group's name
 )
 
 // Tag identifies an entity on a node within a service: 128 bits. (service, node,
@@ -31,12 +31,12 @@ type Index [24]byte
 // Members is an ordered list of targets with its digest, immutable. A service
 // that maps an index to the same Members again and again pays for the digest
 // once.
-type Members struct{ core *collective.Members }
+type Members struct{ core *broadcast.Members }
 
 // NewMembers returns the membership of targets, in their order, in groups of
 // the service. Errors are ErrTargets.
 func NewMembers(service ServiceID, targets []Target) (*Members, error) {
-	m, err := collective.NewMembers(collect.Service(service), coreTargets(targets))
+	m, err := broadcast.NewMembers(broadcastmsg.Service(service), coreTargets(targets))
 	if err != nil {
 		return nil, fmt.Errorf("scoll: %w", err)
 	}
@@ -53,28 +53,28 @@ func (m *Members) Target(i int) Target {
 }
 
 // Find returns which member a node is, -1 if none.
-func (m *Members) Find(node string) int { return m.core.Rank(collect.Node(node)) }
+func (m *Members) Find(node string) int { return m.core.Rank(broadcastmsg.Node(node)) }
 
 // Digest returns the SHA-256 sum over service and targets in their order, by
 // which nodes agree on them.
 func (m *Members) Digest() [32]byte { return m.core.Digest() }
 
 // coreNodes returns names as the core has them; nil of nil.
-func coreNodes(names []string) []collect.Node {
+func coreNodes(names []string) []broadcastmsg.Node {
 	if names == nil {
 		return nil
 	}
-	nodes := make([]collect.Node, len(names))
+	nodes := make([]broadcastmsg.Node, len(names))
 	for i, name := range names {
-		nodes[i] = collect.Node(name)
+		nodes[i] = broadcastmsg.Node(name)
 	}
 	return nodes
 }
 
-func coreTargets(targets []Target) []collect.Target {
-	all := make([]collect.Target, len(targets))
+func coreTargets(targets []Target) []broadcastmsg.Target {
+	all := make([]broadcastmsg.Target, len(targets))
 	for i, t := range targets {
-		all[i] = collect.Target{Node: collect.Node(t.Node), Tags: t.Tags}
+		all[i] = broadcastmsg.Target{Node: broadcastmsg.Node(t.Node), Tags: t.Tags}
 	}
 	return all
 }

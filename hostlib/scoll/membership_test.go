@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/hostlib/membership"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 // addressKey is the attribute by which nodes tell each other where they serve

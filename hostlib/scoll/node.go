@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/peer"
-	"github.com/tributary-fabric/tributary/internal/pki"
-	"github.com/tributary-fabric/tributary/internal/runner"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // Node is this process's part in all collectives: services register at it, and
@@ -26,7 +26,7 @@ type Node struct {
 	inbox   *inbox
 	workers workers
 	counts  counts
-	loop    *runner.Loop[collective.Input, output]
+	loop    *runner.Loop[broadcast.Input, output]
 	pulls   pulls
 
 	ctx     context.Context // of pulls
@@ -39,10 +39,10 @@ type Node struct {
 	// mu guards what follows: what services call answers at once, on their own
 	// goroutines; what that brings about collects in out, and the loop does it.
 	mu        sync.Mutex
-	core      *collective.Core
-	out       collective.Output
+	core      *broadcast.Core
+	out       broadcast.Output
 	closed    bool // no more services
-	services  map[collect.Service]*Service
+	services  map[broadcastmsg.Service]*Service
 	requests  map[uint64]*Request
 	creations map[uint64]creation   // by the groups' handles
 	destroys  map[uint64]chan error // by requests
@@ -74,13 +74,13 @@ func Start(cfg Config) (*Node, error) {
 	cfg.Log = cfg.Log.With(slog.String("node", cfg.Node))
 	inner := cfg.core()
 	_, _ = rand.Read(inner.Secret[:]) // it never fails
-	c, err := collective.New(inner)
+	c, err := broadcast.New(inner)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	n := &Node{
 		cfg: cfg, clock: runner.NewClock(), core: c, over: make(chan struct{}),
-		services: map[collect.Service]*Service{}, requests: map[uint64]*Request{},
+		services: map[broadcastmsg.Service]*Service{}, requests: map[uint64]*Request{},
 		creations: map[uint64]creation{}, destroys: map[uint64]chan error{}, met: map[string]meeting{},
 	}
 	n.inbox = newInbox()
@@ -90,7 +90,7 @@ func Start(cfg Config) (*Node, error) {
 		n.stop()
 		return nil, err
 	}
-	n.loop, err = runner.Start(runner.Config[collective.Input, output]{
+	n.loop, err = runner.Start(runner.Config[broadcast.Input, output]{
 		Core: (*stepper)(n), Clock: n.clock, Apply: n.apply, Source: n.inbox,
 	})
 	if err != nil {
@@ -155,7 +155,7 @@ func (n *Node) up(node string, incarnation uint64) {
 		n.rebooted(node, before, incarnation)
 		return
 	}
-	n.news(collective.Input{Kind: collective.Up, Node: collect.Node(node), Incarnation: incarnation})
+	n.news(broadcast.Input{Kind: broadcast.Up, Node: broadcastmsg.Node(node), Incarnation: incarnation})
 }
 
 // meet takes that there is a connection to a node, or was an attempt at one.
@@ -169,7 +169,7 @@ func (n *Node) meet(node string, incarnation uint64) {
 // of which the core may not have heard: only from another incarnation than it
 // knows does it conclude that what it waits for does not come.
 func (n *Node) rebooted(node string, before, incarnation uint64) {
-	up := collective.Input{Kind: collective.Up, Node: collect.Node(node), Incarnation: incarnation}
+	up := broadcast.Input{Kind: broadcast.Up, Node: broadcastmsg.Node(node), Incarnation: incarnation}
 	earlier := up
 	earlier.Incarnation = before
 	n.news(earlier, up)
@@ -185,12 +185,12 @@ func (n *Node) down(node string, incarnation uint64) {
 		}
 	}
 	n.pulls.cancelFrom(node)
-	n.news(collective.Input{Kind: collective.Down, Node: collect.Node(node), Incarnation: incarnation})
+	n.news(broadcast.Input{Kind: broadcast.Down, Node: broadcastmsg.Node(node), Incarnation: incarnation})
 }
 
 // news steps the core with news of who lives at once: what is called from now on
 // knows of it.
-func (n *Node) news(in ...collective.Input) {
+func (n *Node) news(in ...broadcast.Input) {
 	n.mu.Lock()
 	n.core.Step(n.clock.Now(), in, &n.out)
 	n.mu.Unlock()
@@ -341,7 +341,7 @@ func (n *Node) cutOff() {
 	creations := n.creations
 	n.creations = map[uint64]creation{}
 	for _, c := range creations {
-		t := task{call: collective.Call{Kind: collective.Created, Err: ErrClosed}, creation: c, node: n}
+		t := task{call: broadcast.Call{Kind: broadcast.Created, Err: ErrClosed}, creation: c, node: n}
 		n.workers.do(t.queue(), &t)
 	}
 }

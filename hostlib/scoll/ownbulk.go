@@ -5,7 +5,7 @@ import (
 	"net"
 
 	"github.com/tributary-fabric/tributary/hostlib/scoll/bulk"
-	"github.com/tributary-fabric/tributary/internal/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
 // ownBulk moves bulk data over connections of the host's own class.

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // pulls are those that are under way: one request has one at a time.
@@ -17,7 +17,7 @@ type pulls struct {
 }
 
 type underway struct {
-	from   collect.Node
+	from   broadcastmsg.Node
 	cancel context.CancelFunc
 }
 
@@ -25,7 +25,7 @@ type underway struct {
 var errGivenUp = errors.New("scoll: the parent has given up by now")
 
 // pull reads what a parent has exposed.
-func (n *Node) pull(p collective.Pull) {
+func (n *Node) pull(p broadcast.Pull) {
 	into := [][]byte{p.Into}
 	if p.Into == nil {
 		n.mu.Lock()
@@ -40,7 +40,7 @@ func (n *Node) pull(p collective.Pull) {
 	ended := func(err error) {
 		cancel()
 		n.pulls.end(p.Request)
-		n.inbox.put(collective.Input{Kind: collective.Pulled, Request: p.Request, Err: err})
+		n.inbox.put(broadcast.Input{Kind: broadcast.Pulled, Request: p.Request, Err: err})
 	}
 	if !n.spawn(func() { ended(n.bulk.Pull(ctx, string(p.From), p.Key, p.Length, into)) }) {
 		ended(ErrClosed)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
 )
 
 // Broadcast is what a request is made of.
@@ -50,7 +50,7 @@ type Request struct {
 	last     bool
 	payload  []byte // guarded by node.mu: the root's becomes a copy
 	tags     []Tag
-	branches []collective.Branch
+	branches []broadcast.Branch
 	bulkLen  uint64
 
 	// Of the callbacks.
@@ -87,7 +87,7 @@ func (g *Group) NewRequest(b Broadcast) (*Request, error) {
 	if err := s.open(); err != nil {
 		return nil, fmt.Errorf("broadcast over %q: %w", g.name, err)
 	}
-	id, err := n.core.NewRequest(collective.Broadcast{
+	id, err := n.core.NewRequest(broadcast.Broadcast{
 		Group: g.id, Payload: b.Payload, Bulk: size(b.Bulk), Last: b.Last, Patience: b.Timeout, Members: m,
 		Only: coreNodes(b.Only), Except: coreNodes(b.Except),
 	})
@@ -106,7 +106,7 @@ func (g *Group) NewRequest(b Broadcast) (*Request, error) {
 }
 
 // look takes what the core tells of a request.
-func (r *Request) look(v *collective.View) {
+func (r *Request) look(v *broadcast.View) {
 	r.root, r.isRoot, r.last = string(v.Root), v.IsRoot, v.Last
 	r.payload, r.tags, r.branches = v.Payload, v.Tags, v.Children
 	r.bulkLen, r.timeout = v.Bulk, v.Patience

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // ServiceID is the number of a collective service: assigned once, and agreed
@@ -73,14 +73,14 @@ func (n *Node) Register(id ServiceID, call Callbacks) (*Service, error) {
 	if n.closed {
 		return nil, ErrClosed
 	}
-	err := n.core.Register(collective.Service{
-		ID: collect.Service(id), OutOfBand: call.MapGroup != nil, NoReplies: call.IncomingReply == nil,
+	err := n.core.Register(broadcast.Service{
+		ID: broadcastmsg.Service(id), OutOfBand: call.MapGroup != nil, NoReplies: call.IncomingReply == nil,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("register service %d: %w", id, err)
 	}
 	s := &Service{node: n, id: id, call: call, requests: map[uint64]*Request{}, drained: make(chan struct{})}
-	n.services[collect.Service(id)] = s
+	n.services[broadcastmsg.Service(id)] = s
 	return s, nil
 }
 
@@ -138,12 +138,12 @@ func (s *Service) unregister() error {
 	n := s.node
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.services[collect.Service(s.id)] != s {
+	if n.services[broadcastmsg.Service(s.id)] != s {
 		return nil // closed before
 	}
-	if err := n.core.Unregister(collect.Service(s.id)); err != nil {
+	if err := n.core.Unregister(broadcastmsg.Service(s.id)); err != nil {
 		return err
 	}
-	delete(n.services, collect.Service(s.id))
+	delete(n.services, broadcastmsg.Service(s.id))
 	return nil
 }

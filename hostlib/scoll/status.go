@@ -1,8 +1,8 @@
 package scoll
 
 import (
-	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // Status is what became of a request at a child, or of the child's reply.
@@ -11,39 +11,39 @@ type Status uint8
 // What a node reports to its parent. Nothing of a node's subtree is lost by
 // that: who beneath it ran the request, and who did not, is told beside.
 const (
-	StatusOK          = Status(collect.OK)
-	StatusNoService   = Status(collect.NoService)   // the service is not registered there
-	StatusNoGroup     = Status(collect.NoGroup)     // the group is not known there: it restarted, or the group was destroyed; make it again, as Example_restart does
-	StatusWrongParent = Status(collect.WrongParent) // the sender is not its parent in the tree
-	StatusDisagree    = Status(collect.Disagree)    // its digest of the members is not the root's
-	StatusNoTree      = Status(collect.NoTree)      // it has no tree of that kind, or the group has another
-	StatusNotMember   = Status(collect.NotMember)   // it, or the root, is not a member
-	StatusStaleRoot   = Status(collect.StaleRoot)   // it holds the root for dead, or knows of a later incarnation
-	StatusRefused     = Status(collect.Refused)     // its pre-request callback returned an error
-	StatusNoBuffer    = Status(collect.NoBuffer)    // its pre-request callback posted too few buffers, or too small ones
-	StatusFailed      = Status(collect.Failed)      // a later callback of it returned an error, or panicked
-	StatusBulkFailed  = Status(collect.BulkFailed)  // the bulk data did not come
-	StatusAborted     = Status(collect.Aborted)     // its service aborted the request
-	StatusNoReply     = Status(collect.NoReply)     // its service never replied
+	StatusOK          = Status(broadcastmsg.OK)
+	StatusNoService   = Status(broadcastmsg.NoService)   // the service is not registered there
+	StatusNoGroup     = Status(broadcastmsg.NoGroup)     // the group is not known there: it restarted, or the group was destroyed; make it again, as Example_restart does
+	StatusWrongParent = Status(broadcastmsg.WrongParent) // the sender is not its parent in the tree
+	StatusDisagree    = Status(broadcastmsg.Disagree)    // its digest of the members is not the root's
+	StatusNoTree      = Status(broadcastmsg.NoTree)      // it has no tree of that kind, or the group has another
+	StatusNotMember   = Status(broadcastmsg.NotMember)   // it, or the root, is not a member
+	StatusStaleRoot   = Status(broadcastmsg.StaleRoot)   // it holds the root for dead, or knows of a later incarnation
+	StatusRefused     = Status(broadcastmsg.Refused)     // its pre-request callback returned an error
+	StatusNoBuffer    = Status(broadcastmsg.NoBuffer)    // its pre-request callback posted too few buffers, or too small ones
+	StatusFailed      = Status(broadcastmsg.Failed)      // a later callback of it returned an error, or panicked
+	StatusBulkFailed  = Status(broadcastmsg.BulkFailed)  // the bulk data did not come
+	StatusAborted     = Status(broadcastmsg.Aborted)     // its service aborted the request
+	StatusNoReply     = Status(broadcastmsg.NoReply)     // its service never replied
 )
 
 // What a node finds itself about a child.
 const (
-	StatusUnsent     = Status(collect.Unsent)     // sending to it failed again and again
-	StatusDead       = Status(collect.Dead)       // it died
-	StatusRebooted   = Status(collect.Rebooted)   // it rebooted after the request was sent
-	StatusExpired    = Status(collect.Expired)    // its reply did not come in time
-	StatusOverflow   = Status(collect.Overflow)   // its reply is larger than the buffer that was posted
-	StatusUnreadable = Status(collect.Unreadable) // its reply makes no sense
-	StatusRootDied   = Status(collect.RootDied)   // the root died or rebooted: nobody wants the reply
-	StatusOutdated   = Status(collect.Outdated)   // its incarnation is below one that is known, or so is the sender's: it has to begin with a larger one
+	StatusUnsent     = Status(broadcastmsg.Unsent)     // sending to it failed again and again
+	StatusDead       = Status(broadcastmsg.Dead)       // it died
+	StatusRebooted   = Status(broadcastmsg.Rebooted)   // it rebooted after the request was sent
+	StatusExpired    = Status(broadcastmsg.Expired)    // its reply did not come in time
+	StatusOverflow   = Status(broadcastmsg.Overflow)   // its reply is larger than the buffer that was posted
+	StatusUnreadable = Status(broadcastmsg.Unreadable) // its reply makes no sense
+	StatusRootDied   = Status(broadcastmsg.RootDied)   // the root died or rebooted: nobody wants the reply
+	StatusOutdated   = Status(broadcastmsg.Outdated)   // its incarnation is below one that is known, or so is the sender's: it has to begin with a larger one
 )
 
 // String returns the status in words.
-func (s Status) String() string { return collect.Status(s).String() }
+func (s Status) String() string { return broadcastmsg.Status(s).String() }
 
 // Type returns what kind of error s is.
-func (s Status) Type() ErrorType { return ErrorType(collect.Status(s).Type()) }
+func (s Status) Type() ErrorType { return ErrorType(broadcastmsg.Status(s).Type()) }
 
 // Err returns s as an error, a *StatusError; nil for StatusOK.
 func (s Status) Err() error {
@@ -58,16 +58,16 @@ type ErrorType uint8
 
 // The types of errors.
 const (
-	NoError   = ErrorType(collect.NoError)
-	ByLibrary = ErrorType(collect.ByLibrary) // the child's library, before the service's first callback
-	ByService = ErrorType(collect.ByService) // the child's service: an error or a panic of a callback, or what it omitted
-	ByNetwork = ErrorType(collect.ByNetwork) // the request or the reply did not pass, or an end of it is dead
-	ByTime    = ErrorType(collect.ByTime)    // the time was up
-	ByAbort   = ErrorType(collect.ByAbort)   // a service aborted the request
+	NoError   = ErrorType(broadcastmsg.NoError)
+	ByLibrary = ErrorType(broadcastmsg.ByLibrary) // the child's library, before the service's first callback
+	ByService = ErrorType(broadcastmsg.ByService) // the child's service: an error or a panic of a callback, or what it omitted
+	ByNetwork = ErrorType(broadcastmsg.ByNetwork) // the request or the reply did not pass, or an end of it is dead
+	ByTime    = ErrorType(broadcastmsg.ByTime)    // the time was up
+	ByAbort   = ErrorType(broadcastmsg.ByAbort)   // a service aborted the request
 )
 
 // String returns the type in a word.
-func (t ErrorType) String() string { return collect.Type(t).String() }
+func (t ErrorType) String() string { return broadcastmsg.Type(t).String() }
 
 // Reply is what came of a child: its reply, or why there is none.
 type Reply struct {
@@ -97,7 +97,7 @@ type Outcome struct {
 	Missing []Missing
 }
 
-func publicOutcome(o *collective.Outcome) Outcome {
+func publicOutcome(o *broadcast.Outcome) Outcome {
 	p := Outcome{Nodes: o.Nodes, Ran: o.Ran}
 	for _, m := range o.Missing {
 		p.Missing = append(p.Missing, Missing{string(m.Node), int(m.Nodes), Status(m.Status)})

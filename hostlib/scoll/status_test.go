@@ -3,7 +3,7 @@ package scoll
 import (
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // TestStatuses: the public names are those of the wire, all of them.
@@ -16,7 +16,7 @@ func TestStatuses(t *testing.T) {
 	}
 	for s := range 256 {
 		status := Status(s)
-		if collect.Status(s).Valid() != all[status] {
+		if broadcastmsg.Status(s).Valid() != all[status] {
 			t.Errorf("%v: %v", status, all[status])
 		}
 		if (status.Err() == nil) != (status == StatusOK) || all[status] && (status.Type() == NoError) != (status == StatusOK) {

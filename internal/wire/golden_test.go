@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/transcript"
+	"github.com/tributary-fabric/tributary/internal/check/transcript"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tributary-fabric/tributary/internal/document"
+	"github.com/tributary-fabric/tributary/internal/ground/document"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

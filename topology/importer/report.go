@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tributary-fabric/tributary/internal/printable"
+	"github.com/tributary-fabric/tributary/internal/ground/printable"
 )
 
 // Action is what an importer did with a piece of a file.

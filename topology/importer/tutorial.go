@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/document"
+	"github.com/tributary-fabric/tributary/internal/ground/document"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

@@ -3,7 +3,7 @@
 // and the SwitchAgent service that a manager talks to. The .proto files beside
 // it are the reference; all else is generated from them.
 //
-// Inside Tributary, only internal/rpc uses these types: it turns them into the
+// Inside Tributary, only internal/driver/rpc uses these types: it turns them into the
 // plain structs of the cores. Programs in other languages use the .proto files;
 // every server also offers gRPC reflection and the standard health service.
 //

@@ -11,8 +11,8 @@ import (
 	"github.com/tributary-fabric/tributary/bench/field"
 	"github.com/tributary-fabric/tributary/bench/timing"
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/command/process"
-	"github.com/tributary-fabric/tributary/internal/embedded"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
+	"github.com/tributary-fabric/tributary/internal/whole/embedded"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/field"
 	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/bench/timing"
-	"github.com/tributary-fabric/tributary/internal/netlab"
+	"github.com/tributary-fabric/tributary/internal/driver/netlab"
 )
 
 // fabricFlags are the flags of fabric as they are written.

@@ -20,7 +20,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/bench/timing"
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/netlab"
+	"github.com/tributary-fabric/tributary/internal/driver/netlab"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

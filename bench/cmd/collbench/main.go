@@ -9,7 +9,7 @@ package main
 import (
 	"os"
 
-	"github.com/tributary-fabric/tributary/internal/command/process"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 func main() {

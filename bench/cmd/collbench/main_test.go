@@ -13,8 +13,8 @@ import (
 	"github.com/tributary-fabric/tributary/bench/field"
 	"github.com/tributary-fabric/tributary/bench/timing"
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/command/process"
-	"github.com/tributary-fabric/tributary/internal/netlab"
+	"github.com/tributary-fabric/tributary/internal/driver/netlab"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 // beMain makes this binary the command, as which fabrics run their processes.

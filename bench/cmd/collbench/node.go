@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/bench/field"
-	"github.com/tributary-fabric/tributary/internal/managerd"
+	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
 )
 
 // newNode returns the commands that fabric runs in the namespaces of its lab.

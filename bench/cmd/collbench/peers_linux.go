@@ -15,7 +15,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/peers"
 	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/bench/timing"
-	"github.com/tributary-fabric/tributary/internal/netlab"
+	"github.com/tributary-fabric/tributary/internal/driver/netlab"
 )
 
 // peersFlags are the flags of peers as they are written.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-fabric/tributary/internal/netlab"
+	"github.com/tributary-fabric/tributary/internal/driver/netlab"
 )
 
 func newPeers() *cobra.Command {

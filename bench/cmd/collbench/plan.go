@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/bench/planbench"
-	"github.com/tributary-fabric/tributary/internal/command/process"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 func newPlan() *cobra.Command {

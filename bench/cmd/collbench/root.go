@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tributary-fabric/tributary/bench/timing"
-	"github.com/tributary-fabric/tributary/internal/command/process"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/netlab"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/internal/driver/netlab"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -146,8 +146,8 @@ func newLogger(cmd *cobra.Command, verbose bool) *slog.Logger {
 
 // checkWindow reports a window that no group can have; 0 is the library's default.
 func checkWindow(n uint32) error {
-	if n&(n-1) != 0 || n > aggregate.MaxWindow {
-		return fmt.Errorf("%w --window %d: a window is a power of two up to %d", errUsage, n, aggregate.MaxWindow)
+	if n&(n-1) != 0 || n > switchreduce.MaxWindow {
+		return fmt.Errorf("%w --window %d: a window is a power of two up to %d", errUsage, n, switchreduce.MaxWindow)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/field"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
-	"github.com/tributary-fabric/tributary/internal/embedded"
+	"github.com/tributary-fabric/tributary/internal/whole/embedded"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/bench/field"
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/loopback"
+	"github.com/tributary-fabric/tributary/internal/driver/loopback"
 )
 
 // scollTrees are one of each kind.

@@ -6,14 +6,14 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/hostlib"
-	hosts "github.com/tributary-fabric/tributary/hostlib/tree"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
+	hosts "github.com/tributary-fabric/tributary/ranktree"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
 // hostTree returns the tree over which that many members reduce.
-func hostTree(members int) hosts.Tree { return rank.Config{Size: members}.Tree() }
+func hostTree(members int) hosts.Tree { return endpoint.Config{Size: members}.Tree() }
 
 // check holds what the last operation left at all members against what it
 // should be.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/tributary-fabric/tributary/internal/picture"
+	"github.com/tributary-fabric/tributary/internal/whole/picture"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

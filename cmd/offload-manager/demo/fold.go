@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/tributary-fabric/tributary/hostlib/tree"
 	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/ranktree"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -30,7 +30,7 @@ func foldSwitches(kernel reduce.Kernel, t pathsel.Tree, inputs [][]byte) []byte 
 
 // foldHosts returns what a tree of hosts makes of the inputs: every member
 // reduces its own and what its children give.
-func foldHosts(kernel reduce.Kernel, t tree.Tree, inputs [][]byte) []byte {
+func foldHosts(kernel reduce.Kernel, t ranktree.Tree, inputs [][]byte) []byte {
 	var at func(rank int) []byte
 	at = func(rank int) []byte {
 		in := [][]byte{inputs[rank]}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	hosts "github.com/tributary-fabric/tributary/hostlib/tree"
 	"github.com/tributary-fabric/tributary/pathsel"
+	hosts "github.com/tributary-fabric/tributary/ranktree"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )

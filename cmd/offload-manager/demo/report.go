@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tributary-fabric/tributary/internal/command/terminal"
+	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )

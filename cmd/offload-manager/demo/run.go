@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/command/process"
-	"github.com/tributary-fabric/tributary/internal/embedded"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
+	"github.com/tributary-fabric/tributary/internal/whole/embedded"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )

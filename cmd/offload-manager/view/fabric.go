@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/tributary-fabric/tributary/internal/command/terminal"
-	"github.com/tributary-fabric/tributary/internal/picture"
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
+	"github.com/tributary-fabric/tributary/internal/whole/picture"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/command/terminal"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/picture"
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
+	"github.com/tributary-fabric/tributary/internal/whole/picture"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-fabric/tributary/hostlib/membership"
-	"github.com/tributary-fabric/tributary/internal/command/terminal"
+	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 // MembersText writes what a node sees of its zone, and of the others.

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 )
 
 // Mismatch is a link that does not carry what trees exchange over it, in JSON.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/picture"
-	"github.com/tributary-fabric/tributary/internal/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/whole/picture"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
@@ -110,11 +110,11 @@ func (c *Config) request(group *Group) (r pathsel.Request, err error) {
 			return r, err
 		}
 	}
-	if group.Window < 1 || group.Window > aggregate.MaxWindow || group.Window&(group.Window-1) != 0 {
-		return r, fmt.Errorf("a window of %d chunks, want a power of two up to %d: %w", group.Window, aggregate.MaxWindow, ErrConfig)
+	if group.Window < 1 || group.Window > switchreduce.MaxWindow || group.Window&(group.Window-1) != 0 {
+		return r, fmt.Errorf("a window of %d chunks, want a power of two up to %d: %w", group.Window, switchreduce.MaxWindow, ErrConfig)
 	}
-	if group.Chunk < aggregate.MinChunk || group.Chunk > aggregate.MaxChunk {
-		return r, fmt.Errorf("chunks of %d bytes, want %d to %d: %w", group.Chunk, aggregate.MinChunk, aggregate.MaxChunk, ErrConfig)
+	if group.Chunk < switchreduce.MinChunk || group.Chunk > switchreduce.MaxChunk {
+		return r, fmt.Errorf("chunks of %d bytes, want %d to %d: %w", group.Chunk, switchreduce.MinChunk, switchreduce.MaxChunk, ErrConfig)
 	}
 	r.Slots, r.ChunkBytes, r.Bytes = 2*group.Window, group.Chunk, group.Bytes
 	r.Forward, r.Slim, r.Hosts = c.Forward, c.Slim, c.OrHosts

@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/tributary-fabric/tributary/internal/settings"
+	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 	"github.com/tributary-fabric/tributary/pathsel"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/command/terminal"
-	"github.com/tributary-fabric/tributary/internal/picture"
+	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
+	"github.com/tributary-fabric/tributary/internal/whole/picture"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

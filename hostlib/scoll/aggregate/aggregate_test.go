@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tributary-fabric/tributary/hostlib/tree"
+	"github.com/tributary-fabric/tributary/ranktree"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -20,7 +20,7 @@ import (
 // order drawn anew at every node; own begins a node's aggregator, with its own
 // reply in it before or after its children's.
 func upATree(t *rapid.T, n int, own func(rank int) (Aggregator, func())) []byte {
-	shape := tree.KNomial(n, rapid.IntRange(2, 5).Draw(t, "radix"))
+	shape := ranktree.KNomial(n, rapid.IntRange(2, 5).Draw(t, "radix"))
 	bodies := make([][]byte, n)
 	for rank := n - 1; rank >= 0; rank-- {
 		a, put := own(rank)

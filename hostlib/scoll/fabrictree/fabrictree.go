@@ -9,7 +9,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
-	"github.com/tributary-fabric/tributary/hostlib/tree"
+	"github.com/tributary-fabric/tributary/ranktree"
 )
 
 // Kind is the kind of tree under which nodes have Shape.
@@ -51,7 +51,7 @@ func FromManager(c hostlib.CollectionTree, members []hostlib.Member, radix int) 
 
 // Validate reports what is wrong with p; the error wraps ErrPlan.
 func (p *Plan) Validate() error {
-	if _, err := tree.List("switches", p.parents()); err != nil {
+	if _, err := ranktree.List("switches", p.parents()); err != nil {
 		return fmt.Errorf("%w: %w", ErrPlan, err)
 	}
 	if p.Radix < 0 {
@@ -95,7 +95,7 @@ func (p *Plan) Order(targets []scoll.Target) []scoll.Target {
 // places returns the place of each switch in a walk down the tree.
 func (p *Plan) places() []int {
 	place := make([]int, len(p.Parents))
-	t, err := tree.List("switches", p.parents())
+	t, err := ranktree.List("switches", p.parents())
 	if err != nil {
 		return place // there is no order in what is no tree
 	}
@@ -152,7 +152,7 @@ func (p *Plans) Remove(number uint16) {
 
 // Shape makes the tree of the plan that radix is the number of. It is a
 // scoll.Shape.
-func (p *Plans) Shape(members *scoll.Members, root, radix int) (tree.Spanning, error) {
+func (p *Plans) Shape(members *scoll.Members, root, radix int) (ranktree.Spanning, error) {
 	p.mu.RLock()
 	plan := p.all[uint16(radix)]
 	p.mu.RUnlock()
@@ -167,5 +167,5 @@ func (p *Plans) Shape(members *scoll.Members, root, radix int) (tree.Spanning, e
 		}
 		at[i] = int32(s)
 	}
-	return tree.AlongSwitches(plan.parents(), at, root, max(1, plan.Radix))
+	return ranktree.AlongSwitches(plan.parents(), at, root, max(1, plan.Radix))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/aggregate"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/fabrictree"
-	"github.com/tributary-fabric/tributary/internal/embedded"
+	"github.com/tributary-fabric/tributary/internal/whole/embedded"
 	"github.com/tributary-fabric/tributary/topology"
 )
 

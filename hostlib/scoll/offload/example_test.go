@@ -8,7 +8,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/offload"
-	"github.com/tributary-fabric/tributary/internal/embedded"
+	"github.com/tributary-fabric/tributary/internal/whole/embedded"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )

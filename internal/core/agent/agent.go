@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -31,7 +31,7 @@ func (c Config) withDefaults() Config {
 		c.PrepareLease = 15 * time.Second
 	}
 	if c.Epochs == 0 {
-		c.Epochs = aggregate.MaxEpochs
+		c.Epochs = switchreduce.MaxEpochs
 	}
 	if c.History == 0 {
 		c.History = 4096
@@ -46,8 +46,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: no name", ErrConfig)
 	case c.Incarnation == 0:
 		return fmt.Errorf("%w: no incarnation", ErrConfig)
-	case c.PrepareLease < 0 || c.Epochs < 0 || c.Epochs > aggregate.MaxEpochs || c.History < 0:
-		return fmt.Errorf("%w: a negative lease, epochs or history, or more than %d epochs", ErrConfig, aggregate.MaxEpochs)
+	case c.PrepareLease < 0 || c.Epochs < 0 || c.Epochs > switchreduce.MaxEpochs || c.History < 0:
+		return fmt.Errorf("%w: a negative lease, epochs or history, or more than %d epochs", ErrConfig, switchreduce.MaxEpochs)
 	}
 	if err := c.Capability.Validate(); err != nil {
 		return fmt.Errorf("%w: switch %s: %w", ErrConfig, c.Name, err)

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -32,7 +32,7 @@ type Prepare struct {
 type Commit struct {
 	Req         uint64
 	Incarnation uint64
-	Config      aggregate.Config // names group, tree and epoch; read only, and kept
+	Config      switchreduce.Config // names group, tree and epoch; read only, and kept
 }
 
 // Remove ends an epoch, prepared or committed, and its Prepare if that is

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -64,10 +64,10 @@ func testAddr(n uint64) netip.AddrPort {
 }
 
 // aggregateConfig is a configuration that fits a Prepare of p's terms.
-func aggregateConfig(group, epoch uint32, tree uint8, window uint32) aggregate.Config {
-	return aggregate.Config{
+func aggregateConfig(group, epoch uint32, tree uint8, window uint32) switchreduce.Config {
+	return switchreduce.Config{
 		Group: group, Epoch: epoch, Tree: tree, Cookie: 5, Window: window, ChunkBytes: 1024,
-		Children: []aggregate.Child{{Addr: testAddr(900), Lowest: 0}, {Addr: testAddr(901), Lowest: 1}},
+		Children: []switchreduce.Child{{Addr: testAddr(900), Lowest: 0}, {Addr: testAddr(901), Lowest: 1}},
 		Probes:   8, Lease: time.Minute,
 	}
 }

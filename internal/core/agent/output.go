@@ -3,7 +3,7 @@ package agent
 import (
 	"net/netip"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -56,8 +56,8 @@ type Action struct {
 	Socket uint64 // which socket; numbered by the core, never twice
 	Group  uint32
 	Tree   uint8
-	Epoch  uint32            // Install and Retire
-	Config *aggregate.Config // Install; read only
+	Epoch  uint32               // Install and Retire
+	Config *switchreduce.Config // Install; read only
 }
 
 // ReplyKind is the kind of an answer.

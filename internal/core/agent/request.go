@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"reflect"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 )
 
 // request names what a refusal or an answer is about.
@@ -112,7 +112,7 @@ func (c *Core) prepared(r *reservation) {
 func (c *Core) admit(p *Prepare) *Refusal {
 	can := &c.cfg.Capability
 	switch {
-	case p.Epoch == 0 || p.Epoch%2 != 0 || bits.OnesCount32(p.Window) != 1 || p.Window > aggregate.MaxWindow || p.Children < 1 || p.ChunkBytes < 1 || p.Lease < 0:
+	case p.Epoch == 0 || p.Epoch%2 != 0 || bits.OnesCount32(p.Window) != 1 || p.Window > switchreduce.MaxWindow || p.Children < 1 || p.ChunkBytes < 1 || p.Lease < 0:
 		return &Refusal{Cause: BadRequest, Detail: fmt.Sprintf("epoch %d, window %d, %d children, chunks of %d bytes, lease %v",
 			p.Epoch, p.Window, p.Children, p.ChunkBytes, p.Lease)}
 	case c.draining:

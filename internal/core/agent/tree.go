@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -38,7 +38,7 @@ type reservation struct {
 	until     core.Time
 	committed bool
 	retired   bool // the aggregate core has forgotten it already
-	config    aggregate.Config
+	config    switchreduce.Config
 	reducer   topology.Reducer // committed, and the driver has reported
 }
 
@@ -132,7 +132,7 @@ func (c *Core) rest(t *tree) {
 	}
 }
 
-func (c *Core) act(t *tree, kind ActionKind, epoch uint32, cfg *aggregate.Config) {
+func (c *Core) act(t *tree, kind ActionKind, epoch uint32, cfg *switchreduce.Config) {
 	c.out.Actions = append(c.out.Actions, Action{
 		Kind: kind, Socket: t.socket, Group: t.key.group, Tree: t.key.tree, Epoch: epoch, Config: cfg,
 	})

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/check/transcript"
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/transcript"
 	"github.com/tributary-fabric/tributary/internal/wire/attributes"
 )
 

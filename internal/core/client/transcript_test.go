@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tributary-fabric/tributary/internal/check/transcript"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/transcript"
 )
 
 // TestTranscripts reports the stories of testdata.

@@ -3,7 +3,7 @@
 // what of their numbers in flight is reduced again.
 //
 // Its messages travel over host connections along a tree of hosts by rank
-// (hostlib/tree), rooted at the lowest rank, so that a member speaks to at
+// (ranktree), rooted at the lowest rank, so that a member speaks to at
 // most the logarithm of the group. Reports are merged on their way up.
 //
 // # States

@@ -9,10 +9,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tributary-fabric/tributary/hostlib/tree"
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/ranktree"
 )
 
 // A group is the agreement of n members over host connections that break, with
@@ -92,7 +92,7 @@ func newGroup(t *rapid.T) *group {
 		kinds: rapid.Uint64().Draw(t, "kinds"), values: map[uint32]byte{}, flying: map[[2]uint32]bool{}, given: map[uint32][]uint32{}, taken: map[uint32]bool{},
 	}
 	size := rapid.IntRange(1, 9).Draw(t, "members")
-	shape := tree.KNomial(size, rapid.IntRange(2, 4).Draw(t, "radix"))
+	shape := ranktree.KNomial(size, rapid.IntRange(2, 4).Draw(t, "radix"))
 	for r := range size {
 		m := &node{g: g, rank: uint32(r), edges: map[uint32]*edge{}, have: map[uint32]byte{}, awaits: map[uint32]bool{}, base: g.first}
 		cfg := Config{Rank: m.rank, Parent: NoParent, Window: window}

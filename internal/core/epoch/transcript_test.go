@@ -3,7 +3,7 @@ package epoch
 import (
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/transcript"
+	"github.com/tributary-fabric/tributary/internal/check/transcript"
 )
 
 // TestTranscripts runs every file in testdata: blocks of commands, those of

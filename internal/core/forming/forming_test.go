@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/hostlib/tree"
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/ranktree"
 )
 
 // frame is one on its way.
@@ -21,7 +21,7 @@ type frame struct {
 // that break.
 type world struct {
 	t       *testing.T
-	tree    tree.Tree
+	tree    ranktree.Tree
 	now     core.Time
 	members []*Core // nil: it has not come
 	up      []bool  // by rank, the connection to its parent
@@ -31,7 +31,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, n, radix int) *world {
-	return &world{t: t, tree: tree.KNomial(n, radix), members: make([]*Core, n), up: make([]bool, n), formed: make([]bool, n)}
+	return &world{t: t, tree: ranktree.KNomial(n, radix), members: make([]*Core, n), up: make([]bool, n), formed: make([]bool, n)}
 }
 
 func (w *world) come(rank int) {

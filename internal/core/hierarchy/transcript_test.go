@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/transcript"
+	"github.com/tributary-fabric/tributary/internal/check/transcript"
 	wire "github.com/tributary-fabric/tributary/internal/wire/hierarchy"
 )
 

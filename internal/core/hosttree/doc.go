@@ -2,7 +2,7 @@
 // takes where no tree of switches carries it.
 //
 // A member's node in the tree of hosts obeys the rules of a switch: it is an
-// aggregate (internal/core/aggregate) whose first child is the member itself,
+// aggregate (internal/core/switchreduce) whose first child is the member itself,
 // whose other children and whose parent are other members, and whose packets
 // travel over host connections. Numbers, window, order of reduction and repair
 // are therefore those of a tree of switches; a packet that a broken connection

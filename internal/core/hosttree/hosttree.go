@@ -4,11 +4,11 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"github.com/tributary-fabric/tributary/hostlib/tree"
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/ranktree"
 )
 
 // Config places a member in the group's tree of hosts.
@@ -16,7 +16,7 @@ type Config struct {
 	Group      uint32
 	Cookie     uint64 // 48 bits, equal at all members
 	Rank       uint32
-	Tree       tree.Tree
+	Tree       ranktree.Tree
 	ChunkBytes int
 	Window     uint32
 }
@@ -44,14 +44,14 @@ func (o *Output) Reset() { o.Sends = o.Sends[:0] }
 // Core is a member's node in the tree of hosts.
 type Core struct {
 	cfg   Config
-	agg   *aggregate.Core
+	agg   *switchreduce.Core
 	epoch uint32 // the last one entered, 0: none
-	in    []aggregate.Input
-	out   aggregate.Output
+	in    []switchreduce.Input
+	out   switchreduce.Output
 }
 
 // New returns a node without an epoch.
-func New(cfg Config) *Core { return &Core{cfg: cfg, agg: aggregate.New()} }
+func New(cfg Config) *Core { return &Core{cfg: cfg, agg: switchreduce.New()} }
 
 // Addr returns the address that stands for a rank inside a tree of hosts. It
 // lies in 0.0.0.0/8, which no packet of a network comes from.
@@ -70,13 +70,13 @@ func rankOf(a netip.AddrPort) uint32 {
 // to its own node.
 func (c *Core) Enter(now core.Time, epoch uint32) session.Link {
 	t, rank := c.cfg.Tree, int(c.cfg.Rank)
-	cfg := aggregate.Config{
+	cfg := switchreduce.Config{
 		Group: c.cfg.Group, Epoch: epoch, Cookie: c.cfg.Cookie,
 		Window: c.cfg.Window, ChunkBytes: c.cfg.ChunkBytes,
-		Children: []aggregate.Child{{Addr: Addr(c.cfg.Rank), Lowest: c.cfg.Rank}},
+		Children: []switchreduce.Child{{Addr: Addr(c.cfg.Rank), Lowest: c.cfg.Rank}},
 	}
 	for _, r := range t.Children(rank) {
-		cfg.Children = append(cfg.Children, aggregate.Child{Addr: Addr(uint32(r)), Lowest: uint32(r)})
+		cfg.Children = append(cfg.Children, switchreduce.Child{Addr: Addr(uint32(r)), Lowest: uint32(r)})
 	}
 	if parent, ok := t.Parent(rank); ok {
 		cfg.Parent = Addr(uint32(parent))
@@ -90,9 +90,9 @@ func (c *Core) Enter(now core.Time, epoch uint32) session.Link {
 	// It would not go by itself if this one sees no packet, and the aggregate
 	// holds a few only.
 	c.out.Reset()
-	c.agg.Step(now, []aggregate.Input{
-		{Kind: aggregate.Install, Config: &cfg},
-		{Kind: aggregate.Retire, Epoch: c.epoch},
+	c.agg.Step(now, []switchreduce.Input{
+		{Kind: switchreduce.Install, Config: &cfg},
+		{Kind: switchreduce.Retire, Epoch: c.epoch},
 	}, &c.out)
 	c.epoch = epoch
 	return session.Link{
@@ -105,7 +105,7 @@ func (c *Core) Enter(now core.Time, epoch uint32) session.Link {
 func (c *Core) Step(now core.Time, in []Input, out *Output) {
 	c.in = c.in[:0]
 	for _, i := range in {
-		c.in = append(c.in, aggregate.Input{Kind: aggregate.Packet, From: Addr(i.From), Packet: i.Packet})
+		c.in = append(c.in, switchreduce.Input{Kind: switchreduce.Packet, From: Addr(i.From), Packet: i.Packet})
 	}
 	c.out.Reset()
 	c.agg.Step(now, c.in, &c.out)
@@ -119,11 +119,11 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 // any more.
 func (c *Core) Forget(n uint32) {
 	c.agg.Forget(n)
-	c.in, c.out = nil, aggregate.Output{}
+	c.in, c.out = nil, switchreduce.Output{}
 }
 
 // Deadline returns core.Never: a node waits for input alone.
 func (c *Core) Deadline() core.Time { return core.Never }
 
 // Counters returns what the node has counted.
-func (c *Core) Counters() aggregate.Counters { return c.agg.Counters() }
+func (c *Core) Counters() switchreduce.Counters { return c.agg.Counters() }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/hostlib/tree"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/ranktree"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -37,7 +37,7 @@ func contribution(l session.Link, rank, number uint32) []byte {
 // no packet.
 func TestEpochs(t *testing.T) {
 	const size = 7
-	shape := tree.KNomial(size, 3)
+	shape := ranktree.KNomial(size, 3)
 	var nodes []*Core
 	for r := range uint32(size) {
 		nodes = append(nodes, New(Config{Group: 4, Cookie: 5, Rank: r, Tree: shape, ChunkBytes: 64, Window: 2}))

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -55,7 +55,7 @@ func DefaultConfig() Config {
 	return Config{
 		MaxGroups:    1 << 16,
 		MaxMembers:   1 << 16,
-		MaxWindow:    aggregate.MaxWindow,
+		MaxWindow:    switchreduce.MaxWindow,
 		MinWindow:    8,
 		StartWindow:  16,
 		MaxResizes:   64,
@@ -124,8 +124,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: switches are to forward where it is better, and never", ErrConfig)
 	case c.MaxGroups < 0 || c.MaxMembers < 2 || c.MaxMembers > 1<<24 || c.MaxAttempts < 0 || c.MaxHistory < 0 || c.MaxDraining < 2 || c.Probes < 0:
 		return fmt.Errorf("%w: a bound is negative, fewer than 2 or more than 2^24 members, or fewer than 2 draining trees", ErrConfig)
-	case !powerOfTwo(c.MaxWindow) || !powerOfTwo(c.MinWindow) || c.MinWindow > c.MaxWindow || c.MaxWindow > aggregate.MaxWindow:
-		return fmt.Errorf("%w: windows from %d to %d, want powers of two up to %d", ErrConfig, c.MinWindow, c.MaxWindow, aggregate.MaxWindow)
+	case !powerOfTwo(c.MaxWindow) || !powerOfTwo(c.MinWindow) || c.MinWindow > c.MaxWindow || c.MaxWindow > switchreduce.MaxWindow:
+		return fmt.Errorf("%w: windows from %d to %d, want powers of two up to %d", ErrConfig, c.MinWindow, c.MaxWindow, switchreduce.MaxWindow)
 	case !powerOfTwo(c.StartWindow) || c.StartWindow < c.MinWindow || c.StartWindow > c.MaxWindow:
 		return fmt.Errorf("%w: a first window of %d, want a power of two from %d to %d", ErrConfig, c.StartWindow, c.MinWindow, c.MaxWindow)
 	case c.MaxResizes < 0 || c.MaxBuilding < 0 || c.GroupSlots != 0 && c.GroupSlots < 2*int(c.MinWindow) || c.SwitchSlots != 0 && c.SwitchSlots < 2*int(c.MinWindow):

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -56,7 +56,7 @@ func own(n topology.NodeID) netip.Addr { return netip.AddrFrom4([4]byte{172, 16,
 // built is what a manager says of one group's tree.
 type built struct {
 	tree    pathsel.Tree
-	configs map[topology.NodeID]aggregate.Config
+	configs map[topology.NodeID]switchreduce.Config
 	offers  map[uint32]Offer
 	sites   map[topology.NodeID][]SiteState
 	refusal error
@@ -67,7 +67,7 @@ type built struct {
 func build(t *testing.T, g *topology.Graph, data func(topology.NodeID) netip.Addr) built {
 	t.Helper()
 	c := must(New(g, Config{MaxAttempts: 1}))
-	result := built{configs: map[topology.NodeID]aggregate.Config{}, offers: map[uint32]Offer{}, sites: map[topology.NodeID][]SiteState{}}
+	result := built{configs: map[topology.NodeID]switchreduce.Config{}, offers: map[uint32]Offer{}, sites: map[topology.NodeID][]SiteState{}}
 	at := func(n topology.NodeID) netip.AddrPort { return netip.AddrPortFrom(data(n), 1000+uint16(n)) }
 	create := Create{
 		Name: "g", ChunkBytes: 1024, Window: 16, Functions: topology.AllFunctions(), Types: topology.AllTypes(), Secret: [32]byte{1},

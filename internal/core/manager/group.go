@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -178,8 +178,8 @@ func (c *Core) checkCreate(in *Create) ([]topology.NodeID, error) {
 // checkTerms returns the members' nodes, or what is wrong with the terms.
 func (c *Core) checkTerms(in *Create) ([]topology.NodeID, error) {
 	switch {
-	case in.ChunkBytes < aggregate.MinChunk || in.ChunkBytes > aggregate.MaxChunk:
-		return nil, fmt.Errorf("chunks of %d bytes, want %d to %d: %w", in.ChunkBytes, aggregate.MinChunk, aggregate.MaxChunk, ErrRequest)
+	case in.ChunkBytes < switchreduce.MinChunk || in.ChunkBytes > switchreduce.MaxChunk:
+		return nil, fmt.Errorf("chunks of %d bytes, want %d to %d: %w", in.ChunkBytes, switchreduce.MinChunk, switchreduce.MaxChunk, ErrRequest)
 	case !powerOfTwo(in.Window) || in.Window > c.cfg.MaxWindow:
 		return nil, fmt.Errorf("a window of %d chunks, want a power of two up to %d: %w", in.Window, c.cfg.MaxWindow, ErrRequest)
 	case in.Functions&^topology.AllFunctions() != 0 || in.Types&^topology.AllTypes() != 0:

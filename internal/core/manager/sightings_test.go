@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -27,7 +27,7 @@ type installKey struct {
 // epochSeen is what was seen of one epoch.
 type epochSeen struct {
 	prepared  []topology.NodeID
-	configs   map[topology.NodeID]aggregate.Config
+	configs   map[topology.NodeID]switchreduce.Config
 	committed map[topology.NodeID]bool
 	addrs     map[netip.AddrPort]topology.NodeID // by data address
 	offers    map[uint32]Offer
@@ -41,7 +41,7 @@ func (s *sightings) epoch(group, epoch uint32) *epochSeen {
 	key := epochKey{group, epoch}
 	if s.epochs[key] == nil {
 		s.epochs[key] = &epochSeen{
-			configs: map[topology.NodeID]aggregate.Config{}, committed: map[topology.NodeID]bool{},
+			configs: map[topology.NodeID]switchreduce.Config{}, committed: map[topology.NodeID]bool{},
 			addrs: map[netip.AddrPort]topology.NodeID{}, offers: map[uint32]Offer{},
 		}
 	}
@@ -124,7 +124,7 @@ func (e *epochSeen) checkLeaf(w *world, o Offer) error {
 	if int(o.Index) >= len(cfg.Children) {
 		return fmt.Errorf("index %d of %d children", o.Index, len(cfg.Children))
 	}
-	want := aggregate.Child{Addr: w.members[[2]uint32{o.Group, o.Rank}].addr, Lowest: o.Rank}
+	want := switchreduce.Child{Addr: w.members[[2]uint32{o.Group, o.Rank}].addr, Lowest: o.Rank}
 	if got := cfg.Children[o.Index]; got != want {
 		return fmt.Errorf("switch %s takes %+v there, want %+v", w.graph.Name(leaf), got, want)
 	}
@@ -135,7 +135,7 @@ func (e *epochSeen) checkLeaf(w *world, o Offer) error {
 func (e *epochSeen) checkTree(w *world, members int) error {
 	roots, edges, leaves := 0, 0, 0
 	for n, cfg := range e.configs {
-		if !slices.IsSortedFunc(cfg.Children, func(a, b aggregate.Child) int { return int(a.Lowest) - int(b.Lowest) }) {
+		if !slices.IsSortedFunc(cfg.Children, func(a, b switchreduce.Child) int { return int(a.Lowest) - int(b.Lowest) }) {
 			return fmt.Errorf("children out of order: %+v", cfg.Children)
 		}
 		for _, child := range cfg.Children {
@@ -175,7 +175,7 @@ func (s *sightings) reply(a *switchAgent, r agent.Reply) {
 }
 
 // install sees an epoch begin on a switch.
-func (s *sightings) install(w *world, a *switchAgent, cfg *aggregate.Config) {
+func (s *sightings) install(w *world, a *switchAgent, cfg *switchreduce.Config) {
 	key := installKey{a.node, epochKey{cfg.Group, cfg.Epoch}}
 	if life, again := s.installed[key]; again {
 		w.fail("epoch %d of group %d is installed twice on %s, in its lives %d and %d", cfg.Epoch, cfg.Group, w.graph.Name(a.node), life, a.lives)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
@@ -157,7 +157,7 @@ func (c *Core) tryCommit(g *group) {
 	c.note(g, "epoch %d prepared", t.epoch)
 }
 
-func (c *Core) askCommit(t *tree, i int, cfg aggregate.Config) {
+func (c *Core) askCommit(t *tree, i int, cfg switchreduce.Config) {
 	s := &t.sites[i]
 	c.out.Commits = append(c.out.Commits, Commit{s.on.node, agent.Commit{Incarnation: s.incarnation, Config: cfg}})
 }
@@ -183,21 +183,21 @@ func (t *tree) index(children [][]pathsel.Child) {
 
 // configure returns what each switch has to know, by vertex, and numbers the
 // children.
-func (c *Core) configure(g *group, t *tree) []aggregate.Config {
+func (c *Core) configure(g *group, t *tree) []switchreduce.Config {
 	children := t.plan.Tree.AllChildren()
 	t.index(children)
-	configs := make([]aggregate.Config, len(t.sites))
+	configs := make([]switchreduce.Config, len(t.sites))
 	for i := range configs {
 		cfg := &configs[i]
-		*cfg = aggregate.Config{
+		*cfg = switchreduce.Config{
 			Group: g.id, Epoch: t.epoch, Cookie: g.spec.cookie(g.id, t.epoch),
 			Window: t.window, ChunkBytes: g.spec.ChunkBytes,
-			Children: make([]aggregate.Child, len(children[i])),
+			Children: make([]switchreduce.Child, len(children[i])),
 			Parent:   c.parentOf(t, i), Index: t.upIndex[i],
 			Probes: c.cfg.SwitchProbes(), Lease: c.cfg.Lease,
 		}
 		for k, child := range children[i] {
-			cfg.Children[k] = aggregate.Child{Lowest: child.Lowest}
+			cfg.Children[k] = switchreduce.Child{Lowest: child.Lowest}
 			if child.Vertex < 0 {
 				cfg.Children[k].Addr = c.memberAt(t, child.Lowest)
 			} else {

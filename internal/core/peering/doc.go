@@ -1,6 +1,6 @@
 // Package peering decides about the connections between one host and its peers,
 // the other hosts: which of them to dial, which to accept, and which to close. It
-// is a pure core; internal/peer is its driver.
+// is a pure core; internal/driver/peer is its driver.
 //
 // # Who is not authenticated
 //

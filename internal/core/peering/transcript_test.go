@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/transcript"
+	"github.com/tributary-fabric/tributary/internal/check/transcript"
 )
 
 // TestTranscripts runs every file in testdata: blocks of commands, those of trial,

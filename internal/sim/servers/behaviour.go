@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/tributary-fabric/tributary/internal/core/collective"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // ErrPanic is what a driver reports a callback that panicked.
@@ -20,7 +20,7 @@ func (s *Server) panics(p float64) error {
 
 // prepare is the pre-request callback: a reply is the numbers of the servers
 // that ran the request, four bytes each.
-func (s *Server) prepare(id uint64, in *collective.Input) error {
+func (s *Server) prepare(id uint64, in *broadcast.Input) error {
 	v, err := s.core.Request(id)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *Server) run(id uint64) error {
 	if err := s.panics(s.habits.Fails); err != nil {
 		return err
 	}
-	if v.BulkStatus != collect.OK {
+	if v.BulkStatus != broadcastmsg.OK {
 		return nil
 	}
 	s.crowd.ran(s, binary.BigEndian.Uint64(v.Payload))

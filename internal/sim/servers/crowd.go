@@ -8,23 +8,23 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
 	"github.com/tributary-fabric/tributary/internal/sim"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // Crowd is servers in a world, and the books about their broadcasts.
 type Crowd struct {
 	World   *sim.World
 	Habits  Habits
-	Config  func(collect.Node, uint64) collective.Config
-	names   []collect.Node
-	ids     map[collect.Node]sim.NodeID
+	Config  func(broadcastmsg.Node, uint64) broadcast.Config
+	names   []broadcastmsg.Node
+	ids     map[broadcastmsg.Node]sim.NodeID
 	servers []*Server // nil: dead
-	mapping map[collect.Index]*collective.Members
+	mapping map[broadcastmsg.Index]*broadcast.Members
 	blocked map[[2]sim.NodeID]int // nothing passes from the one to the other
 
-	broadcasts []broadcast
+	broadcasts []account
 	wrong      []string
 	groups     map[groupHandle]bool // by their creators: Created without error
 	LastRun    core.Time            // when a server last began to run a request
@@ -36,8 +36,8 @@ type groupHandle struct {
 	handle uint64
 }
 
-// broadcast is what the books have about one.
-type broadcast struct {
+// account is what the books have about one broadcast.
+type account struct {
 	root     sim.NodeID
 	life     uint64 // incarnation of the root
 	request  uint64
@@ -56,12 +56,12 @@ type run struct {
 // NewCrowd returns n living servers.
 func NewCrowd(w *sim.World, n int, habits Habits) *Crowd {
 	c := &Crowd{
-		World: w, Habits: habits, Config: collective.DefaultConfig,
-		ids: map[collect.Node]sim.NodeID{}, mapping: map[collect.Index]*collective.Members{},
+		World: w, Habits: habits, Config: broadcast.DefaultConfig,
+		ids: map[broadcastmsg.Node]sim.NodeID{}, mapping: map[broadcastmsg.Index]*broadcast.Members{},
 		groups: map[groupHandle]bool{}, blocked: map[[2]sim.NodeID]int{},
 	}
 	for i := range n {
-		name := collect.Node(fmt.Sprintf("s%d", i))
+		name := broadcastmsg.Node(fmt.Sprintf("s%d", i))
 		c.names = append(c.names, name)
 		c.ids[name] = sim.NodeID(i)
 	}
@@ -82,11 +82,11 @@ func (c *Crowd) Start() error {
 }
 
 func (c *Crowd) server(id sim.NodeID, life uint64) (*Server, error) {
-	k, err := collective.New(c.Config(c.names[id], life))
+	k, err := broadcast.New(c.Config(c.names[id], life))
 	if err != nil {
 		return nil, err
 	}
-	if err := k.Register(collective.Service{ID: service, OutOfBand: true}); err != nil {
+	if err := k.Register(broadcast.Service{ID: service, OutOfBand: true}); err != nil {
 		return nil, err
 	}
 	return &Server{
@@ -97,11 +97,11 @@ func (c *Crowd) server(id sim.NodeID, life uint64) (*Server, error) {
 }
 
 // Targets returns the servers, in the order given, with one entity each.
-func (c *Crowd) Targets(members []sim.NodeID) []collect.Target {
-	all := make([]collect.Target, len(members))
-	tag := []collect.Tag{{1}}
+func (c *Crowd) Targets(members []sim.NodeID) []broadcastmsg.Target {
+	all := make([]broadcastmsg.Target, len(members))
+	tag := []broadcastmsg.Tag{{1}}
 	for i, id := range members {
-		all[i] = collect.Target{Node: c.names[id], Tags: tag}
+		all[i] = broadcastmsg.Target{Node: c.names[id], Tags: tag}
 	}
 	return all
 }
@@ -113,7 +113,7 @@ func (c *Crowd) Kill(id sim.NodeID, announced, reboot time.Duration) {
 	if announced > 0 {
 		c.notifyDeath(id, announced)
 	}
-	c.crash(id, reboot, func(up collective.Input) {
+	c.crash(id, reboot, func(up broadcast.Input) {
 		c.World.After(announced, "life reported", func() { c.notify(id, up) })
 	})
 }
@@ -122,12 +122,12 @@ func (c *Crowd) Kill(id sim.NodeID, announced, reboot time.Duration) {
 // which the others are notified at once; of the end of the earlier one after reported.
 func (c *Crowd) Move(id sim.NodeID, reboot, announced time.Duration) {
 	c.notifyDeath(id, announced)
-	c.crash(id, reboot, func(up collective.Input) { c.notify(id, up) })
+	c.crash(id, reboot, func(up broadcast.Input) { c.notify(id, up) })
 }
 
 // notifyDeath notifies the others, later, that the life that a server has now is over.
 func (c *Crowd) notifyDeath(id sim.NodeID, later time.Duration) {
-	down := collective.Input{Kind: collective.Down, Node: c.names[id], Incarnation: c.servers[id].incarnation}
+	down := broadcast.Input{Kind: broadcast.Down, Node: c.names[id], Incarnation: c.servers[id].incarnation}
 	c.World.After(later, "death reported", func() { c.notify(id, down) })
 }
 
@@ -149,7 +149,7 @@ func (c *Crowd) Block(from, to []sim.NodeID, long time.Duration) {
 			c.blocked[way]--
 			for k, id := range way {
 				if c.servers[id] != nil {
-					c.World.Command(id, collective.Input{Kind: collective.Cut, Node: c.names[way[1-k]]})
+					c.World.Command(id, broadcast.Input{Kind: broadcast.Cut, Node: c.names[way[1-k]]})
 				}
 			}
 		})
@@ -158,11 +158,11 @@ func (c *Crowd) Block(from, to []sim.NodeID, long time.Duration) {
 
 // crash ends a server's life, and with it its connections, and begins the next
 // one, of which then has the news.
-func (c *Crowd) crash(id sim.NodeID, reboot time.Duration, then func(up collective.Input)) {
+func (c *Crowd) crash(id sim.NodeID, reboot time.Duration, then func(up broadcast.Input)) {
 	life := c.servers[id].incarnation + 1
 	c.World.Crash(id)
 	c.servers[id] = nil
-	c.notify(id, collective.Input{Kind: collective.Cut, Node: c.names[id]})
+	c.notify(id, broadcast.Input{Kind: broadcast.Cut, Node: c.names[id]})
 	c.World.After(reboot, "reboot", func() {
 		s, err := c.server(id, life)
 		if err != nil {
@@ -172,14 +172,14 @@ func (c *Crowd) crash(id sim.NodeID, reboot time.Duration, then func(up collecti
 		c.World.Restart(id, s)
 		for other, living := range c.servers { // what a membership reports who joins
 			if living != nil && sim.NodeID(other) != id {
-				c.World.Command(id, collective.Input{Kind: collective.Up, Node: c.names[other], Incarnation: living.incarnation})
+				c.World.Command(id, broadcast.Input{Kind: broadcast.Up, Node: c.names[other], Incarnation: living.incarnation})
 			}
 		}
-		then(collective.Input{Kind: collective.Up, Node: c.names[id], Incarnation: life})
+		then(broadcast.Input{Kind: broadcast.Up, Node: c.names[id], Incarnation: life})
 	})
 }
 
-func (c *Crowd) notify(about sim.NodeID, in collective.Input) {
+func (c *Crowd) notify(about sim.NodeID, in broadcast.Input) {
 	for i, s := range c.servers {
 		if s != nil && sim.NodeID(i) != about {
 			c.World.Command(sim.NodeID(i), in)
@@ -188,15 +188,15 @@ func (c *Crowd) notify(about sim.NodeID, in collective.Input) {
 }
 
 // create makes a group from s.
-func (c *Crowd) create(s *Server, members []sim.NodeID, shape collect.Tree, delayed bool) (uint64, error) {
-	id, err := s.core.CreateGroup(s.now, collective.Creation{
+func (c *Crowd) create(s *Server, members []sim.NodeID, shape broadcastmsg.Tree, delayed bool) (uint64, error) {
+	id, err := s.core.CreateGroup(s.now, broadcast.Creation{
 		Service: service, Name: "crowd", Targets: c.Targets(members), Tree: shape, Delayed: delayed,
 	}, &s.out)
 	s.settle()
 	return id, err
 }
 
-func (c *Crowd) created(s *Server, call collective.Call) {
+func (c *Crowd) created(s *Server, call broadcast.Call) {
 	c.groups[groupHandle{s.id, s.incarnation, call.Group}] = call.Err == nil
 }
 
@@ -208,10 +208,10 @@ func (c *Crowd) ready(s *Server, handle uint64) (answered, ok bool) {
 
 // Send broadcasts from s to members over a group, with the number of the
 // broadcast as its payload, and returns that number.
-func (c *Crowd) Send(s *Server, members []sim.NodeID, b collective.Broadcast) int {
+func (c *Crowd) Send(s *Server, members []sim.NodeID, b broadcast.Broadcast) int {
 	number := len(c.broadcasts)
 	b.Payload = binary.BigEndian.AppendUint64(nil, uint64(number))
-	c.broadcasts = append(c.broadcasts, broadcast{
+	c.broadcasts = append(c.broadcasts, account{
 		root: s.id, life: s.incarnation, members: members, runs: make(map[run]int, len(members)),
 	})
 	id, err := s.core.NewRequest(b)
@@ -246,7 +246,7 @@ func (c *Crowd) result(s *Server, request uint64, body []byte) {
 }
 
 // checkRuns: nobody has run it whom it was not for.
-func (c *Crowd) checkRuns(number int, b *broadcast) {
+func (c *Crowd) checkRuns(number int, b *account) {
 	if b.members == nil {
 		return
 	}
@@ -257,7 +257,7 @@ func (c *Crowd) checkRuns(number int, b *broadcast) {
 	}
 }
 
-func (c *Crowd) ended(s *Server, e collective.End) {
+func (c *Crowd) ended(s *Server, e broadcast.End) {
 	number, ok := s.own[e.Request]
 	if !ok {
 		return
@@ -275,7 +275,7 @@ func (c *Crowd) ended(s *Server, e collective.End) {
 
 // checkSuccess: every member ran it exactly once, and the replies of all are
 // with the root.
-func (c *Crowd) checkSuccess(number int, b *broadcast) {
+func (c *Crowd) checkSuccess(number int, b *account) {
 	heard := map[sim.NodeID]int{}
 	for body := b.reported; len(body) >= 4; body = body[4:] {
 		heard[sim.NodeID(binary.BigEndian.Uint32(body))]++

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/hostlib/tree"
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
 	"github.com/tributary-fabric/tributary/internal/sim"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
+	"github.com/tributary-fabric/tributary/ranktree"
 )
 
 // The published model: o is the time between two sends, l that from send to
@@ -30,7 +30,7 @@ type row struct {
 
 // scale broadcasts over an out-of-band group of n perfect servers in a network
 // of o and l.
-func scale(tb testing.TB, n int, shape collect.Tree, o, l time.Duration) row {
+func scale(tb testing.TB, n int, shape broadcastmsg.Tree, o, l time.Duration) row {
 	tb.Helper()
 	cfg := sim.Config{Seed: 1, Link: sim.Link{Delay: l}}
 	w, err := sim.New(cfg)
@@ -38,8 +38,8 @@ func scale(tb testing.TB, n int, shape collect.Tree, o, l time.Duration) row {
 		tb.Fatal(err)
 	}
 	c := NewCrowd(w, n, Habits{Gap: o})
-	c.Config = func(node collect.Node, life uint64) collective.Config {
-		cfg := collective.DefaultConfig(node, life)
+	c.Config = func(node broadcastmsg.Node, life uint64) broadcast.Config {
+		cfg := broadcast.DefaultConfig(node, life)
 		cfg.Receive, cfg.RoundTrip = 0, time.Second
 		return cfg
 	}
@@ -50,11 +50,11 @@ func scale(tb testing.TB, n int, shape collect.Tree, o, l time.Duration) row {
 	for i := range members {
 		members[i] = sim.NodeID(i)
 	}
-	all, err := collective.NewMembers(service, c.Targets(members))
+	all, err := broadcast.NewMembers(service, c.Targets(members))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	index := collect.Index{1}
+	index := broadcastmsg.Index{1}
 	c.mapping[index] = all
 	var began, ended core.Time
 	w.Command(0, func(s *Server) {
@@ -63,7 +63,7 @@ func scale(tb testing.TB, n int, shape collect.Tree, o, l time.Duration) row {
 			panic(err)
 		}
 		began = s.now
-		c.Send(s, members, collective.Broadcast{Group: group, Members: all})
+		c.Send(s, members, broadcast.Broadcast{Group: group, Members: all})
 	})
 	done := func() bool { return len(c.broadcasts) > 0 && c.broadcasts[0].ends > 0 }
 	if err := w.Await(time.Second, done); err != nil {
@@ -103,7 +103,7 @@ func TestPoint44And49GrowAsLogN(t *testing.T) {
 	for _, ol := range [][2]time.Duration{{o, l}, {l, o}, {o, o}} {
 		for k := 2; k <= 12; k += 2 {
 			n := 1 << k
-			r := scale(t, n, collect.Tree{Kind: collect.KNomial, Radix: 2}, ol[0], ol[1])
+			r := scale(t, n, broadcastmsg.Tree{Kind: broadcastmsg.KNomial, Radix: 2}, ol[0], ol[1])
 			want := formula(2, k, ol[0], ol[1])
 			t.Logf("binomial, o=%v l=%v n=%d: last leaf %v, formula %v; completed %v; root sent %d, took %d", ol[0], ol[1], n, r.lastLeaf, want, r.completed, r.sent, r.taken)
 			if r.lastLeaf != want || r.sent != uint64(k) || r.taken != uint64(k) || r.routes != n {
@@ -124,11 +124,11 @@ func TestPoint49Formulas(t *testing.T) {
 			for depth := 1; depth <= 3; depth++ {
 				nomial *= radix
 				ary = ary*radix + 1
-				r := scale(t, nomial, collect.Tree{Kind: collect.KNomial, Radix: uint16(radix)}, ol[0], ol[1])
+				r := scale(t, nomial, broadcastmsg.Tree{Kind: broadcastmsg.KNomial, Radix: uint16(radix)}, ol[0], ol[1])
 				if want := formula(radix, depth, ol[0], ol[1]); r.lastLeaf != want {
 					t.Errorf("%d-nomial, o=%v l=%v n=%d: last leaf %v, formula %v", radix, ol[0], ol[1], nomial, r.lastLeaf, want)
 				}
-				r = scale(t, ary, collect.Tree{Kind: collect.KAry, Radix: uint16(radix)}, ol[0], ol[1])
+				r = scale(t, ary, broadcastmsg.Tree{Kind: broadcastmsg.KAry, Radix: uint16(radix)}, ol[0], ol[1])
 				if want := levels(radix, depth, ol[0], ol[1]); r.lastLeaf != want {
 					t.Errorf("%d-ary, o=%v l=%v n=%d: last leaf %v, formula %v", radix, ol[0], ol[1], ary, r.lastLeaf, want)
 				}
@@ -146,8 +146,8 @@ func TestOverheadOfEveryTree(t *testing.T) {
 			for m := 1; m < n; m *= radix {
 				levels++
 			}
-			for kind, most := range map[collect.Kind]int{collect.KNomial: (radix - 1) * levels, collect.KAry: radix} {
-				r := scale(t, n, collect.Tree{Kind: kind, Radix: uint16(radix)}, o, l)
+			for kind, most := range map[broadcastmsg.Kind]int{broadcastmsg.KNomial: (radix - 1) * levels, broadcastmsg.KAry: radix} {
+				r := scale(t, n, broadcastmsg.Tree{Kind: kind, Radix: uint16(radix)}, o, l)
 				if r.sent > uint64(most) || r.taken > uint64(most) {
 					t.Errorf("kind %d, radix %d, n=%d: %d and %d messages, at most %d", kind, radix, n, r.sent, r.taken, most)
 				}
@@ -158,16 +158,16 @@ func TestOverheadOfEveryTree(t *testing.T) {
 
 // published returns the formula for a tree of n; of a complete tree whose last
 // level is not full, an upper bound.
-func published(shape collect.Tree, n int) time.Duration {
+func published(shape broadcastmsg.Tree, n int) time.Duration {
 	radix := int(shape.Radix)
-	if shape.Kind == collect.KNomial {
+	if shape.Kind == broadcastmsg.KNomial {
 		depth := 0
 		for m := 1; m < n; m *= radix {
 			depth++
 		}
 		return formula(radix, depth, o, l)
 	}
-	return levels(radix, tree.CompleteKAry(n, radix).Height(), o, l)
+	return levels(radix, ranktree.CompleteKAry(n, radix).Height(), o, l)
 }
 
 // BenchmarkLastLeaf measures, in virtual time, from the root's send to the last
@@ -175,7 +175,7 @@ func published(shape collect.Tree, n int) time.Duration {
 //
 //	go test -run '^$' -bench LastLeaf -benchtime 1x ./internal/sim/servers
 func BenchmarkLastLeaf(b *testing.B) {
-	for _, shape := range []collect.Tree{{Kind: collect.KNomial, Radix: 2}, {Kind: collect.KNomial, Radix: 4}, {Kind: collect.KAry, Radix: 4}} {
+	for _, shape := range []broadcastmsg.Tree{{Kind: broadcastmsg.KNomial, Radix: 2}, {Kind: broadcastmsg.KNomial, Radix: 4}, {Kind: broadcastmsg.KAry, Radix: 4}} {
 		for _, n := range []int{16, 256, 4096, 65536} {
 			b.Run(fmt.Sprintf("kind=%d/radix=%d/n=%d", shape.Kind, shape.Radix, n), func(b *testing.B) {
 				var r row
@@ -201,8 +201,8 @@ func TestThousandAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := NewCrowd(w, n, Habits{Gap: o, Callback: 5 * time.Microsecond})
-	c.Config = func(node collect.Node, life uint64) collective.Config {
-		cfg := collective.DefaultConfig(node, life)
+	c.Config = func(node broadcastmsg.Node, life uint64) broadcast.Config {
+		cfg := broadcast.DefaultConfig(node, life)
 		cfg.RoundTrip = time.Second // nothing expires but what is lost
 		return cfg
 	}
@@ -213,20 +213,20 @@ func TestThousandAtOnce(t *testing.T) {
 	for i := range n {
 		members = append(members, sim.NodeID(i))
 	}
-	all, err := collective.NewMembers(service, c.Targets(members))
+	all, err := broadcast.NewMembers(service, c.Targets(members))
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := collect.Index{1}
+	index := broadcastmsg.Index{1}
 	c.mapping[index] = all
 	for i := range n {
 		w.Command(sim.NodeID(i), func(s *Server) {
-			group, err := s.core.CreateOutOfBand(service, index, collect.Tree{Kind: collect.KNomial, Radix: 2})
+			group, err := s.core.CreateOutOfBand(service, index, broadcastmsg.Tree{Kind: broadcastmsg.KNomial, Radix: 2})
 			if err != nil {
 				panic(err)
 			}
 			for range each {
-				c.Send(s, members, collective.Broadcast{Group: group, Members: all})
+				c.Send(s, members, broadcast.Broadcast{Group: group, Members: all})
 			}
 		})
 	}

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/sim/agenda"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // service is the number of the simulated service.
@@ -52,8 +52,8 @@ type Server struct {
 	crowd       *Crowd
 	id          sim.NodeID
 	incarnation uint64
-	core        *collective.Core
-	out         collective.Output
+	core        *broadcast.Core
+	out         broadcast.Output
 	rand        *rand.Rand
 	habits      Habits
 
@@ -95,7 +95,7 @@ func (s *Server) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 		switch v := d.Value.(type) {
 		case func(*Server):
 			v(s)
-		case collective.Input:
+		case broadcast.Input:
 			s.input(v)
 		default:
 			if d.Kind == sim.Datagram {
@@ -116,12 +116,12 @@ func (s *Server) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 // life, and what is under way on it is lost with that.
 func (s *Server) message(d *sim.Delivery) {
 	if life := binary.BigEndian.Uint64(d.Bytes); life == s.incarnation && s.crowd.blocked[[2]sim.NodeID{d.From.Node, s.id}] == 0 {
-		s.input(collective.Input{Kind: collective.Message, Node: s.crowd.names[d.From.Node], Bytes: d.Bytes[8:]})
+		s.input(broadcast.Input{Kind: broadcast.Message, Node: s.crowd.names[d.From.Node], Bytes: d.Bytes[8:]})
 	}
 }
 
-func (s *Server) input(in collective.Input) {
-	s.core.Step(s.now, []collective.Input{in}, &s.out)
+func (s *Server) input(in broadcast.Input) {
+	s.core.Step(s.now, []broadcast.Input{in}, &s.out)
 	s.settle()
 }
 
@@ -140,7 +140,7 @@ func (s *Server) settle() {
 		s.at(s.upTo(s.habits.Pull), func() { s.pull(p) })
 	}
 	for _, c := range s.out.Calls {
-		if c.Kind == collective.Created {
+		if c.Kind == broadcast.Created {
 			s.crowd.created(s, c)
 			continue
 		}
@@ -155,7 +155,7 @@ func (s *Server) settle() {
 }
 
 // send sends a message as soon as the one before allows.
-func (s *Server) send(m collective.Send) {
+func (s *Server) send(m broadcast.Send) {
 	at := max(s.now, s.free)
 	s.free = at.Add(s.habits.Gap)
 	fails := s.chance(s.habits.SendFails)
@@ -173,7 +173,7 @@ func (s *Server) send(m collective.Send) {
 		case put && !blocked:
 			s.handle.Send(port, sim.Addr{Node: to, Port: port}, binary.BigEndian.AppendUint64(nil, life), m.Bytes)
 		}
-		in := collective.Input{Kind: collective.Sent, Number: m.Number}
+		in := broadcast.Input{Kind: broadcast.Sent, Number: m.Number}
 		if fails {
 			in.Err = errLocal
 		}
@@ -182,8 +182,8 @@ func (s *Server) send(m collective.Send) {
 	s.at(at, done)
 }
 
-func (s *Server) pull(p collective.Pull) {
-	in := collective.Input{Kind: collective.Pulled, Request: p.Request}
+func (s *Server) pull(p broadcast.Pull) {
+	in := broadcast.Input{Kind: broadcast.Pulled, Request: p.Request}
 	from := s.crowd.servers[s.crowd.ids[p.From]]
 	if from == nil || from.exposed[p.Key] != p.Length || s.chance(s.habits.PullFails) {
 		in.Err = errGone
@@ -192,25 +192,25 @@ func (s *Server) pull(p collective.Pull) {
 }
 
 // callback runs a callback; it returns after some time.
-func (s *Server) callback(c collective.Call) {
-	in := collective.Input{Kind: collective.Returned, Call: c.Kind, Request: c.Request, Child: c.Reply.Child}
+func (s *Server) callback(c broadcast.Call) {
+	in := broadcast.Input{Kind: broadcast.Returned, Call: c.Kind, Request: c.Request, Child: c.Reply.Child}
 	switch c.Kind {
-	case collective.Map:
+	case broadcast.Map:
 		in.Members = s.crowd.mapping[c.Index]
-	case collective.PreRequest:
+	case broadcast.PreRequest:
 		in.Err = s.prepare(c.Request, &in)
-	case collective.IncomingRequest:
+	case broadcast.IncomingRequest:
 		in.Err = s.run(c.Request)
-	case collective.IncomingReply:
-		if c.Reply.Status == collect.OK {
+	case broadcast.IncomingReply:
+		if c.Reply.Status == broadcastmsg.OK {
 			s.replies[c.Request] = append(s.replies[c.Request], c.Reply.Body...)
 		}
 		in.Err = s.panics(s.habits.ReplyFails)
-	case collective.PostReply:
+	case broadcast.PostReply:
 		if in.Err = s.panics(s.habits.PostFails); in.Err == nil {
 			s.post(c.Request)
 		}
-	case collective.ReplyOut, collective.Created:
+	case broadcast.ReplyOut, broadcast.Created:
 	}
 	s.at(s.upTo(s.habits.Callback/2), func() { s.input(in) })
 }

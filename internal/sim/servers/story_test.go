@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/collective"
+	"github.com/tributary-fabric/tributary/internal/core/broadcast"
 	"github.com/tributary-fabric/tributary/internal/sim"
-	"github.com/tributary-fabric/tributary/internal/wire/collect"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 var (
@@ -80,7 +80,7 @@ type club struct {
 	owner    *Server
 	members  []sim.NodeID
 	handle   uint64
-	oob      *collective.Members
+	oob      *broadcast.Members
 	subset   bool
 	perished bool
 }
@@ -105,8 +105,8 @@ func notify(seed uint64, all *tally) error {
 		return err
 	}
 	s := &story{Crowd: NewCrowd(w, servers, habits), rand: r, tally: all, loss: !calm}
-	s.Config = func(n collect.Node, life uint64) collective.Config {
-		c := collective.DefaultConfig(n, life)
+	s.Config = func(n broadcastmsg.Node, life uint64) broadcast.Config {
+		c := broadcast.DefaultConfig(n, life)
 		c.RoundTrip, c.RetryAfter, c.Linger = 2*time.Millisecond, 100*time.Microsecond, 10*time.Millisecond
 		c.Receive, c.Patience, c.RecallAfter = 8, 2*time.Millisecond, 50*time.Microsecond
 		return c
@@ -203,7 +203,7 @@ func (s *story) club() *club {
 	}
 	at := s.rand.IntN(len(c.members) + 1)
 	c.members = append(c.members[:at:at], append([]sim.NodeID{owner.id}, c.members[at:]...)...)
-	shapes := []collect.Tree{{Kind: collect.KNomial, Radix: 2}, {Kind: collect.KNomial, Radix: 4}, {Kind: collect.KAry, Radix: 2}, {Kind: collect.KAry, Radix: 1}, {Kind: collect.Flat}}
+	shapes := []broadcastmsg.Tree{{Kind: broadcastmsg.KNomial, Radix: 2}, {Kind: broadcastmsg.KNomial, Radix: 4}, {Kind: broadcastmsg.KAry, Radix: 2}, {Kind: broadcastmsg.KAry, Radix: 1}, {Kind: broadcastmsg.Flat}}
 	shape := shapes[s.rand.IntN(len(shapes))]
 	kind := s.rand.IntN(3)
 	s.World.Command(owner.id, func(at *Server) {
@@ -216,11 +216,11 @@ func (s *story) club() *club {
 }
 
 // found makes the group of a club.
-func (s *story) found(c *club, shape collect.Tree, kind int) {
+func (s *story) found(c *club, shape broadcastmsg.Tree, kind int) {
 	var err error
 	if kind == 2 {
-		index := collect.Index{1, byte(len(s.mapping)), byte(len(s.mapping) >> 8)}
-		if c.oob, err = collective.NewMembers(service, s.Targets(c.members)); err == nil {
+		index := broadcastmsg.Index{1, byte(len(s.mapping)), byte(len(s.mapping) >> 8)}
+		if c.oob, err = broadcast.NewMembers(service, s.Targets(c.members)); err == nil {
 			s.mapping[index] = c.oob
 			c.handle, err = c.owner.core.CreateOutOfBand(service, index, shape)
 		}
@@ -236,7 +236,7 @@ func (s *story) found(c *club, shape collect.Tree, kind int) {
 // broadcast makes one over a club, perhaps its last.
 func (s *story) broadcast(c *club) {
 	members := c.members
-	b := collective.Broadcast{Group: c.handle, Patience: 2 * time.Millisecond, Members: c.oob}
+	b := broadcast.Broadcast{Group: c.handle, Patience: 2 * time.Millisecond, Members: c.oob}
 	answered, ok := s.ready(c.owner, c.handle)
 	if c.oob == nil && (!answered || !ok) {
 		if answered {
@@ -275,10 +275,10 @@ func (s *story) broadcast(c *club) {
 
 // filter makes a broadcast one for some members, of whom those who may be meant
 // remain.
-func (s *story) filter(b *collective.Broadcast, c *club, may []sim.NodeID) []sim.NodeID {
+func (s *story) filter(b *broadcast.Broadcast, c *club, may []sim.NodeID) []sim.NodeID {
 	chosen := map[sim.NodeID]bool{}
 	if s.rand.IntN(2) == 0 {
-		b.Only = []collect.Node{}
+		b.Only = []broadcastmsg.Node{}
 	}
 	for _, m := range c.members {
 		few := s.rand.IntN(3) == 0
@@ -368,11 +368,11 @@ func (s *story) knownAlive(at *Server) int {
 	for id := range servers {
 		everybody = append(everybody, sim.NodeID(id))
 	}
-	all, err := collective.NewMembers(service, s.Targets(everybody))
+	all, err := broadcast.NewMembers(service, s.Targets(everybody))
 	if err != nil {
 		panic(err)
 	}
-	group, err := at.core.CreateOutOfBand(service, collect.Index{2}, collect.Tree{Kind: collect.Flat})
+	group, err := at.core.CreateOutOfBand(service, broadcastmsg.Index{2}, broadcastmsg.Tree{Kind: broadcastmsg.Flat})
 	if err != nil {
 		panic(err)
 	}
@@ -387,9 +387,9 @@ func (s *story) knownAlive(at *Server) int {
 	return 1 + len(branches)
 }
 
-func (s *story) count(b *broadcast) {
-	var incomplete *collective.IncompleteError
-	var status *collective.StatusError
+func (s *story) count(b *account) {
+	var incomplete *broadcast.IncompleteError
+	var status *broadcast.StatusError
 	switch t := s.tally; {
 	case b.ends == 0:
 		t.Orphaned++
@@ -398,13 +398,13 @@ func (s *story) count(b *broadcast) {
 	case errors.As(b.err, &incomplete):
 		t.Incomplete++
 		for i := range incomplete.Missing {
-			if incomplete.Missing[i].Status == collect.Unsent {
+			if incomplete.Missing[i].Status == broadcastmsg.Unsent {
 				t.Recalled++
 			}
 		}
-	case errors.Is(b.err, collective.ErrDead):
+	case errors.Is(b.err, broadcast.ErrDead):
 		t.Dead++
-	case errors.As(b.err, &status) && status.Status == collect.Aborted:
+	case errors.As(b.err, &status) && status.Status == broadcastmsg.Aborted:
 		t.Aborted++
 	case errors.As(b.err, &status):
 		t.Failed++

@@ -1,7 +1,7 @@
 package world
 
 import (
-	"github.com/tributary-fabric/tributary/internal/reducetest"
+	"github.com/tributary-fabric/tributary/internal/check/reducetest"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/client"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -22,9 +22,9 @@ type control struct {
 	core     *client.Core
 	in       []client.Input
 	out      client.Output
-	said     []rank.Input // for the member, at its next step
-	sessions uint32       // connections so far
-	over     bool         // the member leaves, or is gone
+	said     []endpoint.Input // for the member, at its next step
+	sessions uint32           // connections so far
+	over     bool             // the member leaves, or is gone
 }
 
 func newControl(m sim.NodeID, r uint32, terms *manager.Create, pause time.Duration) (*control, error) {
@@ -32,7 +32,7 @@ func newControl(m sim.NodeID, r uint32, terms *manager.Create, pause time.Durati
 	if err != nil {
 		return nil, err
 	}
-	j := &client.Joined{Rank: r, Of: terms.Name, Report: manager.Report{Entered: rank.FirstEpoch, Way: manager.HostTree, Demand: 1}}
+	j := &client.Joined{Rank: r, Of: terms.Name, Report: manager.Report{Entered: endpoint.FirstEpoch, Way: manager.HostTree, Demand: 1}}
 	if r == 0 {
 		j.Create = terms
 	}
@@ -74,7 +74,7 @@ func (c *control) take(d *sim.Delivery) {
 }
 
 // hand adds what is for the member to its inputs.
-func (c *control) hand(in []rank.Input) []rank.Input {
+func (c *control) hand(in []endpoint.Input) []endpoint.Input {
 	in = append(in, c.said...)
 	c.said = c.said[:0]
 	return in
@@ -122,26 +122,26 @@ func (c *control) step(now core.Time, h sim.Handle) {
 }
 
 // meaning returns what the client says as an input of the member, if it is one.
-func meaning(t *client.Notify) (rank.Input, bool) {
+func meaning(t *client.Notify) (endpoint.Input, bool) {
 	switch {
 	case t.Offer != nil:
 		v := t.Offer
-		return rank.Input{Kind: rank.Offer, News: &rank.News{Link: session.Link{
+		return endpoint.Input{Kind: endpoint.Offer, News: &endpoint.News{Link: session.Link{
 			Group: v.Group, Epoch: v.Epoch, Tree: v.Tree, Cookie: v.Cookie, Window: v.Window,
 			Parent: v.Parent, Index: v.Index, Probes: v.Probes, Idle: v.Idle,
 		}}}, true
 	case t.Withdrawal != nil:
-		return rank.Input{Kind: rank.Withdraw, News: &rank.News{Epoch: t.Withdrawal.Epoch, Reason: t.Withdrawal.Why}}, true
+		return endpoint.Input{Kind: endpoint.Withdraw, News: &endpoint.News{Epoch: t.Withdrawal.Epoch, Reason: t.Withdrawal.Why}}, true
 	case t.Group != 0:
-		return rank.Input{Kind: rank.Notice, News: &rank.News{Notice: wire.Notice{Group: t.Group}}}, true
+		return endpoint.Input{Kind: endpoint.Notice, News: &endpoint.News{Notice: wire.Notice{Group: t.Group}}}, true
 	case t.All:
-		return rank.Input{Kind: rank.Notice, News: &rank.News{Notice: wire.Notice{Reason: t.Err.Error()}}}, true
+		return endpoint.Input{Kind: endpoint.Notice, News: &endpoint.News{Notice: wire.Notice{Reason: t.Err.Error()}}}, true
 	}
-	return rank.Input{}, false
+	return endpoint.Input{}, false
 }
 
 // brought takes what a step of the member has brought.
-func (c *control) brought(o *rank.Output) {
+func (c *control) brought(o *endpoint.Output) {
 	if c.over {
 		return
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -120,7 +120,7 @@ func newCourse(tb testing.TB, c course) *courseWorld {
 	}
 	w.nodes = g.Nodes
 	links := g.Install(tree, Terms{
-		Config: aggregate.Config{Group: 1, Epoch: 2, Window: c.window, ChunkBytes: lossyChunk, Probes: manager.DefaultConfig().SwitchProbes()},
+		Config: switchreduce.Config{Group: 1, Epoch: 2, Window: c.window, ChunkBytes: lossyChunk, Probes: manager.DefaultConfig().SwitchProbes()},
 		Port:   treePort, Switches: w.switches,
 	})
 	for r, m := range w.members {

@@ -4,8 +4,8 @@
 //
 //	node      cores                       as driven by
 //	Host      rank                        hostlib
-//	Switch    agent, one aggregate a tree internal/agentd
-//	Manager   manager, with pathsel       internal/managerd
+//	Switch    agent, one aggregate a tree internal/daemon/agentd
+//	Manager   manager, with pathsel       internal/daemon/managerd
 //
 // A Fabric is made of a topology: an agent on every switch, and a manager whose
 // Disk survives its crashes. Fabric.NewGroup lets members find their trees by the

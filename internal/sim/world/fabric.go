@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -25,7 +25,7 @@ type FabricConfig struct {
 
 	// Installed, if not nil, is notified of every epoch that a switch installs, and
 	// of the address that it is installed at.
-	Installed func(at netip.AddrPort, cfg *aggregate.Config)
+	Installed func(at netip.AddrPort, cfg *switchreduce.Config)
 }
 
 // Fabric is a fabric in a world: an agent on every switch, and a manager.
@@ -119,8 +119,8 @@ func (f *Fabric) RestartManager() {
 // NewGroup puts the members of a communicator onto hosts, by rank; rank 0 has
 // the manager make the group. Only Radix, ChunkBytes, Window, First, Timing,
 // Group and Cookie of cfg count.
-func (f *Fabric) NewGroup(name string, hosts []topology.NodeID, cfg rank.Config) (*Group, error) {
-	cfg.Size, cfg.Linger = len(hosts), rank.DefaultLinger
+func (f *Fabric) NewGroup(name string, hosts []topology.NodeID, cfg endpoint.Config) (*Group, error) {
+	cfg.Size, cfg.Linger = len(hosts), endpoint.DefaultLinger
 	terms := &manager.Create{
 		Name: name, ChunkBytes: cfg.ChunkBytes, Window: cfg.Window,
 		Functions: topology.AllFunctions(), Types: topology.AllTypes(),

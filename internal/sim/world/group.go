@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/pathsel"
 )
@@ -17,17 +17,17 @@ type Group struct {
 	World *sim.World
 	Hosts []*Host      // by rank
 	Nodes []sim.NodeID // by rank
-	cfg   rank.Config
+	cfg   endpoint.Config
 }
 
 // NewGroup puts the members of a communicator into w and connects each with its
 // neighbours in the group's tree of hosts. The rank in cfg does not count.
 // There is no manager: Offer and OfferAll offer trees.
-func NewGroup(w *sim.World, cfg rank.Config) (*Group, error) {
+func NewGroup(w *sim.World, cfg endpoint.Config) (*Group, error) {
 	return newGroup(w, "", cfg, func(uint32) (*control, error) { return nil, nil })
 }
 
-func newGroup(w *sim.World, name string, cfg rank.Config, of func(rank uint32) (*control, error)) (*Group, error) {
+func newGroup(w *sim.World, name string, cfg endpoint.Config, of func(rank uint32) (*control, error)) (*Group, error) {
 	g := &Group{World: w, cfg: cfg}
 	for r := range cfg.Size {
 		g.Nodes = append(g.Nodes, sim.NodeID(w.Nodes()+r))
@@ -35,7 +35,7 @@ func newGroup(w *sim.World, name string, cfg rank.Config, of func(rank uint32) (
 	shared := newPlaces(g.Nodes)
 	for r := range cfg.Size {
 		cfg.Rank = uint32(r)
-		c, err := rank.New(cfg)
+		c, err := endpoint.New(cfg)
 		if err != nil {
 			return nil, fmt.Errorf("world: rank %d: %w", r, err)
 		}
@@ -54,7 +54,7 @@ func newGroup(w *sim.World, name string, cfg rank.Config, of func(rank uint32) (
 }
 
 // Config returns what all members agree upon.
-func (g *Group) Config() rank.Config { return g.cfg }
+func (g *Group) Config() endpoint.Config { return g.cfg }
 
 // Pairs returns the nodes that keep a connection: parent and child in the tree
 // of hosts.
@@ -71,9 +71,9 @@ func (g *Group) Pairs() [][2]sim.NodeID {
 
 // Terms are what the switches and members of one tree agree upon.
 type Terms struct {
-	aggregate.Config              // Group, Epoch, Tree, Cookie, Window, ChunkBytes, Probes and Lease count; Probes of members are twice those of switches
-	Port             uint16       // of the tree at every switch
-	Switches         []sim.NodeID // by the tree's vertices
+	switchreduce.Config              // Group, Epoch, Tree, Cookie, Window, ChunkBytes, Probes and Lease count; Probes of members are twice those of switches
+	Port                uint16       // of the tree at every switch
+	Switches            []sim.NodeID // by the tree's vertices
 }
 
 // Install installs a tree at its switches, directly, and returns what is to be
@@ -87,11 +87,11 @@ func (g *Group) Install(t pathsel.Tree, terms Terms) []session.Link {
 }
 
 // Report gives one member an input, as its next event.
-func (g *Group) Notify(r uint32, in rank.Input) { g.World.Command(g.Nodes[r], in) }
+func (g *Group) Notify(r uint32, in endpoint.Input) { g.World.Command(g.Nodes[r], in) }
 
 // Offer offers a tree to one member, as a manager would.
 func (g *Group) Offer(r uint32, link session.Link) {
-	g.World.Command(g.Nodes[r], rank.Input{Kind: rank.Offer, News: &rank.News{Link: link}})
+	g.World.Command(g.Nodes[r], endpoint.Input{Kind: endpoint.Offer, News: &endpoint.News{Link: link}})
 }
 
 // OfferAll offers a tree to all members.
@@ -102,9 +102,9 @@ func (g *Group) OfferAll(links []session.Link) {
 }
 
 // configure returns the configuration of every vertex, and every member's link.
-func configure(t pathsel.Tree, terms Terms, hosts []sim.NodeID) ([]aggregate.Config, []session.Link) {
+func configure(t pathsel.Tree, terms Terms, hosts []sim.NodeID) ([]switchreduce.Config, []session.Link) {
 	at := func(v int32) netip.AddrPort { return AddrPort(sim.Addr{Node: terms.Switches[v], Port: terms.Port}) }
-	configs := slices.Repeat([]aggregate.Config{terms.Config}, len(t.Vertices))
+	configs := slices.Repeat([]switchreduce.Config{terms.Config}, len(t.Vertices))
 	links := make([]session.Link, len(t.Leaves))
 	for v, children := range t.AllChildren() {
 		if v > 0 {
@@ -113,12 +113,12 @@ func configure(t pathsel.Tree, terms Terms, hosts []sim.NodeID) ([]aggregate.Con
 		configs[v].Children = nil
 		for i, child := range children {
 			if child.Vertex >= 0 {
-				configs[v].Children = append(configs[v].Children, aggregate.Child{Addr: at(child.Vertex), Lowest: child.Lowest})
+				configs[v].Children = append(configs[v].Children, switchreduce.Child{Addr: at(child.Vertex), Lowest: child.Lowest})
 				configs[child.Vertex].Index = uint16(i)
 				continue
 			}
 			addr := AddrPort(sim.Addr{Node: hosts[child.Lowest], Port: DataPort})
-			configs[v].Children = append(configs[v].Children, aggregate.Child{Addr: addr, Lowest: child.Lowest})
+			configs[v].Children = append(configs[v].Children, switchreduce.Child{Addr: addr, Lowest: child.Lowest})
 			links[child.Lowest] = session.Link{
 				Group: terms.Group, Epoch: terms.Epoch, Tree: terms.Tree, Cookie: terms.Cookie, Window: terms.Window,
 				Parent: at(int32(v)), Index: uint16(i), Probes: 2 * terms.Probes, Idle: terms.Lease / 3,

@@ -2,7 +2,7 @@ package world
 
 import (
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -15,15 +15,15 @@ const DataPort = 1
 // of type rank.Input goes to the member; what comes of it is kept in the
 // exported fields.
 type Host struct {
-	core   *rank.Core
+	core   *endpoint.Core
 	place  *places
 	client *control // nil: no manager
-	in     []rank.Input
-	out    rank.Output
+	in     []endpoint.Input
+	out    endpoint.Output
 
 	Completions []session.Completion
-	Refused     []rank.Refused
-	Entered     []rank.Entered
+	Refused     []endpoint.Refused
+	Entered     []endpoint.Entered
 	Losses      []session.Loss
 	Notices     []wire.Notice
 	Ended       *wire.Fail // the communicator has failed
@@ -63,7 +63,7 @@ func (p *places) rank(id sim.NodeID) (uint32, bool) {
 }
 
 // Core returns the member.
-func (m *Host) Core() *rank.Core { return m.core }
+func (m *Host) Core() *endpoint.Core { return m.core }
 
 // Deadline implements sim.Node.
 func (m *Host) Deadline() core.Time {
@@ -107,11 +107,11 @@ func (m *Host) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 func (m *Host) take(d *sim.Delivery) {
 	switch {
 	case d.Kind == sim.Datagram:
-		m.in = append(m.in, rank.Input{Kind: rank.Packet, From: AddrPort(d.From), Bytes: d.Bytes})
+		m.in = append(m.in, endpoint.Input{Kind: endpoint.Packet, From: AddrPort(d.From), Bytes: d.Bytes})
 		return
 	case d.Kind == sim.Command:
 		switch v := d.Value.(type) {
-		case rank.Input:
+		case endpoint.Input:
 			m.in = append(m.in, v)
 		case Demand:
 			if m.client != nil {
@@ -123,7 +123,7 @@ func (m *Host) take(d *sim.Delivery) {
 		m.client.take(d)
 		return
 	case d.Kind == sim.Control:
-		if in, ok := d.Value.(rank.Input); ok {
+		if in, ok := d.Value.(endpoint.Input); ok {
 			m.in = append(m.in, in)
 		}
 		return
@@ -134,11 +134,11 @@ func (m *Host) take(d *sim.Delivery) {
 	}
 	switch d.Kind {
 	case sim.Message:
-		m.in = append(m.in, rank.Input{Kind: rank.Frame, Rank: from, Bytes: d.Bytes})
+		m.in = append(m.in, endpoint.Input{Kind: endpoint.Frame, Rank: from, Bytes: d.Bytes})
 	case sim.Up:
-		m.in = append(m.in, rank.Input{Kind: rank.Connected, Rank: from})
+		m.in = append(m.in, endpoint.Input{Kind: endpoint.Connected, Rank: from})
 	case sim.Dead, sim.Refused, sim.Closed:
-		m.in = append(m.in, rank.Input{Kind: rank.Dead, Rank: from, News: &rank.News{Reason: d.Kind.String()}})
+		m.in = append(m.in, endpoint.Input{Kind: endpoint.Dead, Rank: from, News: &endpoint.News{Reason: d.Kind.String()}})
 	default: // taken above
 	}
 }

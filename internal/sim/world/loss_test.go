@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -113,7 +113,7 @@ func (c lossy) world(tb testing.TB) *lossyWorld {
 	}
 	w.first = g.Nodes[0]
 	links := g.Install(f.tree(), Terms{
-		Config: aggregate.Config{Group: 1, Epoch: 2, Window: lossyWindow, ChunkBytes: lossyChunk, Probes: lossyProbes},
+		Config: switchreduce.Config{Group: 1, Epoch: 2, Window: lossyWindow, ChunkBytes: lossyChunk, Probes: lossyProbes},
 		Port:   treePort, Switches: ids,
 	})
 	for r, m := range w.members {

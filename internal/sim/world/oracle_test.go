@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
-	"github.com/tributary-fabric/tributary/internal/reducetest"
+	"github.com/tributary-fabric/tributary/internal/check/reducetest"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // registry knows every epoch that was ever installed at a switch.
 type registry struct {
-	sites map[site]aggregate.Config
+	sites map[site]switchreduce.Config
 	err   error // an epoch was installed twice
 }
 
@@ -22,9 +22,9 @@ type site struct {
 	at           netip.AddrPort
 }
 
-func newRegistry() *registry { return &registry{sites: map[site]aggregate.Config{}} }
+func newRegistry() *registry { return &registry{sites: map[site]switchreduce.Config{}} }
 
-func (g *registry) installed(at netip.AddrPort, cfg *aggregate.Config) {
+func (g *registry) installed(at netip.AddrPort, cfg *switchreduce.Config) {
 	s := site{cfg.Group, cfg.Epoch, at}
 	if g.has(s) && g.err == nil {
 		g.err = fmt.Errorf("%v has been given epoch %d of group %d twice", at, cfg.Epoch, cfg.Group)

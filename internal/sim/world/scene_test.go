@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
@@ -45,12 +45,12 @@ func sceneConfig() sim.Config {
 // newScene makes a group of that size and window, and so many switches.
 func newScene(t *testing.T, switches, size int, window uint32) *scene {
 	t.Helper()
-	return newSceneFrom(t, switches, rank.Config{
+	return newSceneFrom(t, switches, endpoint.Config{
 		Group: 1, Cookie: 7, Size: size, ChunkBytes: chunkBytes, Window: window, Timing: timing(),
 	})
 }
 
-func newSceneFrom(t *testing.T, switches int, cfg rank.Config) *scene {
+func newSceneFrom(t *testing.T, switches int, cfg endpoint.Config) *scene {
 	t.Helper()
 	w, err := sim.New(sceneConfig())
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *scene) install(f shape, epoch, window uint32) []session.Link {
 		on = append(on, s.ids[i])
 	}
 	links := s.Install(f.tree(), Terms{
-		Config: aggregate.Config{
+		Config: switchreduce.Config{
 			Group: s.number, Epoch: epoch, Tree: 1, Cookie: uint64(epoch) * 11, Window: window,
 			ChunkBytes: chunkBytes, Probes: 4,
 		},
@@ -164,10 +164,10 @@ func (s *scene) floats(c wire.Collective, root uint32, chunks int) *work {
 }
 
 // counters returns what the tree's core on a switch has counted.
-func (s *scene) counters(i int) aggregate.Counters { return s.sw[i].Counters(treePort) }
+func (s *scene) counters(i int) switchreduce.Counters { return s.sw[i].Counters(treePort) }
 
 // drops checks how many packets a switch has dropped for a reason.
-func (s *scene) drops(i int, why aggregate.Drop, want uint64) {
+func (s *scene) drops(i int, why switchreduce.Drop, want uint64) {
 	s.Helper()
 	if got := s.counters(i).Drops[why]; got != want {
 		s.Errorf("switch %c has dropped %d packets as %v, want %d", 'A'+i, got, why, want)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -96,7 +96,7 @@ func newShared(tb testing.TB, seed uint64, windows []uint32, hops []time.Duratio
 			s.places[id], group[id] = firstHostPlace+r, k
 		}
 		links := g.Install(f.tree(), Terms{
-			Config: aggregate.Config{Group: uint32(k), Epoch: 2, Window: window, ChunkBytes: sharedChunk, Probes: lossyProbes},
+			Config: switchreduce.Config{Group: uint32(k), Epoch: 2, Window: window, ChunkBytes: sharedChunk, Probes: lossyProbes},
 			Port:   treePort + uint16(k), Switches: ids,
 		})
 		for r, m := range members {

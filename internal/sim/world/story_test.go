@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
@@ -105,9 +105,9 @@ func (s *story) haunt() {
 func chance(r *rand.Rand) float64 { return 0.2 * r.Float64() * r.Float64() * float64(r.IntN(2)) }
 
 // groupConfig draws what members agree upon.
-func (s *story) groupConfig(size int) rank.Config {
+func (s *story) groupConfig(size int) endpoint.Config {
 	r := s.rand
-	return rank.Config{
+	return endpoint.Config{
 		Group: 1 + r.Uint32N(9), Cookie: r.Uint64() & wire.CookieMask, Size: size, Radix: 2 + r.IntN(3),
 		ChunkBytes: 16 + r.IntN(49), Window: []uint32{1, 2, 4, 8, 64}[r.IntN(5)],
 		First: -r.Uint32N(40), Timing: timing(),
@@ -276,7 +276,7 @@ func (s *story) offer(c *crew, tree pathsel.Tree, switches []sim.NodeID, epoch u
 	r := s.rand
 	group := c.Config()
 	terms := Terms{
-		Config: aggregate.Config{
+		Config: switchreduce.Config{
 			Group: c.number, Epoch: epoch, Tree: 3, Cookie: r.Uint64() & wire.CookieMask,
 			Window: min(group.Window, 1<<r.IntN(7)), ChunkBytes: group.ChunkBytes, Probes: 2 + r.IntN(6),
 			Lease: time.Duration(r.IntN(2)) * 50 * time.Millisecond,
@@ -311,10 +311,10 @@ func (s *story) rest(c *crew, members int) {
 	}
 }
 
-func rankRest() rank.Input { return rank.Input{Kind: rank.Rest} }
+func rankRest() endpoint.Input { return endpoint.Input{Kind: endpoint.Rest} }
 
-func rankWithdraw(epoch uint32) rank.Input {
-	return rank.Input{Kind: rank.Withdraw, News: &rank.News{Epoch: epoch, Reason: "withdrawn"}}
+func rankWithdraw(epoch uint32) endpoint.Input {
+	return endpoint.Input{Kind: endpoint.Withdraw, News: &endpoint.News{Epoch: epoch, Reason: "withdrawn"}}
 }
 
 // drawTree draws a tree over n members and the switches that it is on.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -15,7 +15,7 @@ import (
 // Install is a command to a Switch: let an epoch begin at one of its ports.
 type Install struct {
 	Port   uint16
-	Config aggregate.Config
+	Config switchreduce.Config
 }
 
 // Retire is a command to a Switch: end an epoch at one of its ports.
@@ -29,7 +29,7 @@ type Retire struct {
 // made it. The zero Switch has neither.
 type Switch struct {
 	ports []*port
-	out   aggregate.Output
+	out   switchreduce.Output
 
 	agent    *agent.Core // nil: commands alone install trees
 	place    topology.NodeID
@@ -39,7 +39,7 @@ type Switch struct {
 
 	// Installed, if not nil, is notified of every epoch that is installed, and of
 	// the address that it is installed at.
-	Installed func(at netip.AddrPort, cfg *aggregate.Config)
+	Installed func(at netip.AddrPort, cfg *switchreduce.Config)
 	// Expired counts the epochs whose lease ran out.
 	Expired int
 }
@@ -57,8 +57,8 @@ func NewSwitch(cfg agent.Config, place topology.NodeID) (*Switch, error) {
 // port is a data port with its core.
 type port struct {
 	number uint16
-	core   *aggregate.Core
-	in     []aggregate.Input
+	core   *switchreduce.Core
+	in     []switchreduce.Input
 }
 
 // firstPort is the port of an agent's first socket, less one.
@@ -77,11 +77,11 @@ func (s *Switch) Agent() *agent.Core { return s.agent }
 
 // Counters returns what the core at a port has counted; all zero where there is
 // none.
-func (s *Switch) Counters(number uint16) aggregate.Counters {
+func (s *Switch) Counters(number uint16) switchreduce.Counters {
 	if p := s.find(number); p != nil {
 		return p.core.Counters()
 	}
-	return aggregate.Counters{}
+	return switchreduce.Counters{}
 }
 
 // Deadline implements sim.Node.
@@ -128,7 +128,7 @@ func (s *Switch) take(now core.Time, d *sim.Delivery, h sim.Handle) {
 	switch d.Kind {
 	case sim.Datagram:
 		if p := s.find(d.Port); p != nil {
-			p.in = append(p.in, aggregate.Input{Kind: aggregate.Packet, From: AddrPort(d.From), Packet: d.Bytes})
+			p.in = append(p.in, switchreduce.Input{Kind: switchreduce.Packet, From: AddrPort(d.From), Packet: d.Bytes})
 		}
 	case sim.Command, sim.Control:
 		s.announced(now, d, h)
@@ -205,9 +205,9 @@ func (s *Switch) act(a *agent.Action, h sim.Handle) {
 	}
 }
 
-func (s *Switch) install(number uint16, cfg *aggregate.Config, h sim.Handle) {
+func (s *Switch) install(number uint16, cfg *switchreduce.Config, h sim.Handle) {
 	p := s.open(number)
-	p.in = append(p.in, aggregate.Input{Kind: aggregate.Install, Config: cfg})
+	p.in = append(p.in, switchreduce.Input{Kind: switchreduce.Install, Config: cfg})
 	if s.Installed != nil {
 		s.Installed(AddrPort(sim.Addr{Node: h.ID(), Port: number}), cfg)
 	}
@@ -215,7 +215,7 @@ func (s *Switch) install(number uint16, cfg *aggregate.Config, h sim.Handle) {
 
 func (s *Switch) retire(number uint16, epoch uint32) {
 	if p := s.find(number); p != nil {
-		p.in = append(p.in, aggregate.Input{Kind: aggregate.Retire, Epoch: epoch})
+		p.in = append(p.in, switchreduce.Input{Kind: switchreduce.Retire, Epoch: epoch})
 	}
 }
 
@@ -223,7 +223,7 @@ func (s *Switch) retire(number uint16, epoch uint32) {
 func (s *Switch) open(number uint16) *port {
 	p := s.find(number)
 	if p == nil {
-		p = &port{number: number, core: aggregate.New()}
+		p = &port{number: number, core: switchreduce.New()}
 		s.ports = append(s.ports, p)
 	}
 	return p

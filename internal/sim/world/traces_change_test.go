@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
@@ -159,7 +159,7 @@ func linksOf(s *scene, f shape, epoch, window uint32) []session.Link {
 		on = append(on, s.ids[i])
 	}
 	_, links := configure(f.tree(), Terms{
-		Config: aggregate.Config{Group: s.number, Epoch: epoch, Tree: 1, Cookie: uint64(epoch) * 11, Window: window, ChunkBytes: chunkBytes, Probes: 4},
+		Config: switchreduce.Config{Group: s.number, Epoch: epoch, Tree: 1, Cookie: uint64(epoch) * 11, Window: window, ChunkBytes: chunkBytes, Probes: 4},
 		Port:   treePort, Switches: on,
 	}, s.Nodes)
 	return links

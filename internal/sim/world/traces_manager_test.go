@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/topology"
@@ -60,7 +60,7 @@ func buildEstate(w *sim.World) (*estate, error) {
 	// Neighbours by rank are not on one leaf: trees of switches and of hosts
 	// give different bits.
 	hosts := []topology.NodeID{0, 2, 1, 3}
-	g, err := f.NewGroup("all", hosts, rank.Config{Group: 1, Cookie: 7, ChunkBytes: chunkBytes, Window: 4, Timing: timing()})
+	g, err := f.NewGroup("all", hosts, endpoint.Config{Group: 1, Cookie: 7, ChunkBytes: chunkBytes, Window: 4, Timing: timing()})
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -112,7 +112,7 @@ func newForest(t *testing.T, fan int) *forest {
 		f.group.Nodes = append(f.group.Nodes, w.Add("", m))
 	}
 	links := f.group.Install(tree, Terms{
-		Config: aggregate.Config{Group: 1, Epoch: 2, Window: 1, ChunkBytes: chunkBytes, Probes: 4},
+		Config: switchreduce.Config{Group: 1, Epoch: 2, Window: 1, ChunkBytes: chunkBytes, Probes: 4},
 		Port:   treePort, Switches: f.switches,
 	})
 	for r, m := range f.members {
@@ -192,7 +192,7 @@ func (f *forest) lose(t *testing.T, from, to sim.NodeID, fan int) {
 // switch for its lowest child; leases hold.
 func TestMemberAnHourLate(t *testing.T) {
 	const size, late = 8, time.Hour
-	s := newSceneFrom(t, 3, rank.Config{Group: 1, Cookie: 7, Size: size, ChunkBytes: chunkBytes, Window: 4})
+	s := newSceneFrom(t, 3, endpoint.Config{Group: 1, Cookie: 7, Size: size, ChunkBytes: chunkBytes, Window: 4})
 	s.enter(shape{on: []int{0, 1, 2}, parents: []int{0, 0}, leaves: []int{1, 1, 1, 1, 2, 2, 2, 2}}, 2, 4)
 	k := s.sum(3)
 	for r := range uint32(size - 1) {
@@ -220,10 +220,10 @@ func TestMemberAnHourLate(t *testing.T) {
 // TestMemberAnHourLateLease: the same while switches free what is not renewed:
 // whoever waits renews the whole tree.
 func TestMemberAnHourLateLease(t *testing.T) {
-	s := newSceneFrom(t, 3, rank.Config{Group: 1, Cookie: 7, Size: 4, ChunkBytes: chunkBytes, Window: 4})
+	s := newSceneFrom(t, 3, endpoint.Config{Group: 1, Cookie: 7, Size: 4, ChunkBytes: chunkBytes, Window: 4})
 	f := shape{on: []int{0, 1, 2}, parents: []int{0, 0}, leaves: []int{1, 1, 2, 2}}
 	links := s.Install(f.tree(), Terms{
-		Config: aggregate.Config{
+		Config: switchreduce.Config{
 			Group: s.number, Epoch: 2, Tree: 1, Cookie: 1, Window: 4, ChunkBytes: chunkBytes, Probes: 4,
 			Lease: 500 * time.Millisecond, // less than the period of probes
 		},
@@ -248,7 +248,7 @@ func TestMemberAnHourLateLease(t *testing.T) {
 // probes its own node, and that asks its parent.
 func TestMemberAnHourLateOnHosts(t *testing.T) {
 	const size = 8
-	s := newSceneFrom(t, 0, rank.Config{Group: 1, Cookie: 7, Size: size, ChunkBytes: chunkBytes, Window: 4})
+	s := newSceneFrom(t, 0, endpoint.Config{Group: 1, Cookie: 7, Size: size, ChunkBytes: chunkBytes, Window: 4})
 	k := s.sum(3)
 	for r := range uint32(size - 1) {
 		s.start(k, r)
@@ -264,7 +264,7 @@ func TestMemberAnHourLateOnHosts(t *testing.T) {
 	s.start(k, size-1)
 	s.finish()
 	for r, h := range s.Hosts {
-		if c := h.Completions[0]; c.OffloadDone != 0 || c.LastEpoch != rank.FirstEpoch {
+		if c := h.Completions[0]; c.OffloadDone != 0 || c.LastEpoch != endpoint.FirstEpoch {
 			t.Error(fmt.Sprintf("rank %d: ", r), c)
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core/aggregate"
-	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
@@ -28,12 +28,12 @@ func TestDuplicateArrivesTwoWindowsLater(t *testing.T) {
 	s.startAfter(4*time.Millisecond, late, 1)
 	s.run(3 * time.Millisecond)
 	s.happened("the contribution to chunk 0", copied)
-	s.drops(0, aggregate.DropLate, 1)
+	s.drops(0, switchreduce.DropLate, 1)
 	if c := s.counters(0); c.Results != 4 || c.Taken != 4+4+2 {
 		t.Errorf("chunk 4 has not waited for rank 1: %+v", c)
 	}
 	s.finish()
-	s.drops(0, aggregate.DropLate, 1)
+	s.drops(0, switchreduce.DropLate, 1)
 }
 
 // TestDuplicateResultTwoWindowsLater: the same the other way: the member waits
@@ -75,7 +75,7 @@ func TestResultForSlotTakenOver(t *testing.T) {
 	s.startAfter(4*time.Millisecond, late, 3)
 	s.run(3 * time.Millisecond)
 	s.happened("the result of chunk 0 for switch B", copied)
-	s.drops(1, aggregate.DropLate, 1)
+	s.drops(1, switchreduce.DropLate, 1)
 	if c := s.counters(1); c.Partials != 6 || c.Results != 4 {
 		t.Errorf("switch B: %+v", c)
 	}
@@ -86,7 +86,7 @@ func TestResultForSlotTakenOver(t *testing.T) {
 // and in the decision of a change of epoch.
 func TestNumbersWrap(t *testing.T) {
 	first := ^uint32(0) - 5 // six chunks before number 0
-	s := newSceneFrom(t, 2, rank.Config{
+	s := newSceneFrom(t, 2, endpoint.Config{
 		Group: 1, Cookie: 7, Size: 3, ChunkBytes: chunkBytes, Window: 4, First: first, Timing: timing(),
 	})
 	s.enter(star(0, 3), 2, 4)
@@ -119,7 +119,7 @@ func TestNumbersWrap(t *testing.T) {
 // TestNumbersWrapInChange: the switch dies when rank 0 has the results of the
 // last number and of 0, and rank 1 has neither.
 func TestNumbersWrapInChange(t *testing.T) {
-	s := newSceneFrom(t, 1, rank.Config{
+	s := newSceneFrom(t, 1, endpoint.Config{
 		Group: 1, Cookie: 7, Size: 2, ChunkBytes: chunkBytes, Window: 4, First: ^uint32(0) - 1, Timing: timing(),
 	})
 	s.enter(star(0, 2), 2, 4)
@@ -173,7 +173,7 @@ func TestSlotHoldsContributionOfEpochBefore(t *testing.T) {
 	s.inSwitchTree(k, 4)
 	s.run(5 * time.Millisecond)
 	s.happened("rank 2's old contribution comes late", late)
-	s.drops(0, aggregate.DropStale, 1)
+	s.drops(0, switchreduce.DropStale, 1)
 	if e := s.Hosts[0].Core().Epoch(); e != 4 {
 		t.Errorf("rank 0 is in epoch %d", e)
 	}

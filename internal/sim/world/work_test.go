@@ -7,7 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/tributary-fabric/tributary/internal/core/rank"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -107,10 +107,10 @@ func vector(r *rand.Rand, op session.Operation, size int) []byte {
 }
 
 // input returns the command with which a member starts its part.
-func (k *work) input(r uint32) rank.Input {
+func (k *work) input(r uint32) endpoint.Input {
 	op := k.op
 	op.In, op.Out = k.lent[r][0], k.lent[r][1]
-	return rank.Input{Kind: rank.Start, Operation: &op}
+	return endpoint.Input{Kind: endpoint.Start, Operation: &op}
 }
 
 // complete takes a member's result and spoils its vectors: whoever still reads

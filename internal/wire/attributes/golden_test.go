@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tributary-fabric/tributary/internal/transcript"
+	"github.com/tributary-fabric/tributary/internal/check/transcript"
 	"github.com/tributary-fabric/tributary/internal/wire/cursor"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/tributary-fabric/tributary/internal/transcript"
+	"github.com/tributary-fabric/tributary/internal/check/transcript"
 )
 
 type golden struct {

@@ -23,7 +23,7 @@ import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"google.golang.org/protobuf/encoding/prototext"
 
-	_ "github.com/tributary-fabric/tributary/internal/transcript" // the flag -update
+	_ "github.com/tributary-fabric/tributary/internal/check/transcript" // the flag -update
 )
 
 const root = "../../"

@@ -1,0 +1,126 @@
+package switchreduce
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// Run is packets to one neighbour that lie one behind the other in memory, as
+// they are sent: each of Size bytes, but the last may be shorter. The memory is
+// lent until the next Step. Runs to several children are the same memory, since
+// their packets differ in the child index alone: Address must be called just
+// before a Run is sent.
+type Run struct {
+	To      netip.AddrPort
+	Packets []byte
+	Size    int
+	child   uint16
+}
+
+// childAt is where a header has its child index.
+const childAt = 2
+
+// Address writes into the packets which child they are for or from.
+func (r *Run) Address() {
+	for at := 0; at < len(r.Packets); at += r.Size {
+		binary.BigEndian.PutUint16(r.Packets[at+childAt:], r.child)
+	}
+}
+
+// queue is the packets that a Step sends from the slots' memory, in the order
+// in which they came about: partials to the parent, and results to all
+// children. They are given out together, so that those that lie side by side
+// become one Run.
+type queue struct {
+	epoch    uint32
+	up, down []piece
+}
+
+// piece is a number of packets side by side, each of size bytes, but the last
+// may be shorter.
+type piece struct {
+	packets []byte
+	size    int
+	count   int
+}
+
+// push adds a packet behind the others, or joins it to the last.
+func push(all []piece, packet []byte) []piece {
+	if n := len(all); n > 0 && all[n-1].joins(packet) {
+		last := &all[n-1]
+		last.packets = last.packets[:len(last.packets)+len(packet)]
+		last.count++
+		return all
+	}
+	return append(all, piece{packet, len(packet), 1})
+}
+
+// joins reports whether packet lies right behind the others, and may follow
+// them in a run.
+func (p *piece) joins(packet []byte) bool {
+	n := len(p.packets)
+	return n == p.count*p.size && len(packet) <= p.size && cap(p.packets) > n && &p.packets[:n+1][n] == &packet[0]
+}
+
+// send queues what the slot sends to the parent, or to every child.
+func (c *Core) send(e *epoch, s *slot, h *wire.Header, out *Output) {
+	if c.queue.epoch != e.Epoch {
+		c.emit(out)
+		c.queue.epoch = e.Epoch
+	}
+	h.Put(s.packet)
+	s.lent = c.step
+	packet := s.packet[:wire.HeaderSize+s.size]
+	if h.Type == wire.Contribution {
+		c.queue.up = push(c.queue.up, packet)
+	} else {
+		c.queue.down = push(c.queue.down, packet)
+	}
+}
+
+// emit puts out what is queued.
+func (c *Core) emit(out *Output) {
+	q := &c.queue
+	if len(q.up)+len(q.down) == 0 {
+		return
+	}
+	e := c.find(q.epoch)
+	if len(q.up) > 0 {
+		e.emit(len(e.Children), e.Parent, e.Index, q.up, out)
+	}
+	if len(q.down) > 0 {
+		for i := range e.Children {
+			e.emit(i, e.Children[i].Addr, uint16(i), q.down, out)
+		}
+	}
+	clear(q.up)
+	clear(q.down)
+	q.up, q.down = q.up[:0], q.down[:0]
+}
+
+// emit puts out pieces to a child, or to the parent if that is len(e.Children),
+// with a child index.
+func (e *epoch) emit(neighbour int, to netip.AddrPort, child uint16, pieces []piece, out *Output) {
+	t := &e.traffic[neighbour]
+	// Runs to several children are sent one after the other; a packet alone goes
+	// to all of them in one batch.
+	runs := out.TakesRuns && (len(pieces) > 1 || pieces[0].count > 1)
+	for i := range pieces {
+		p := &pieces[i]
+		t.PacketsOut += uint64(p.count)
+		t.BytesOut += uint64(len(p.packets))
+		r := Run{To: to, Packets: p.packets, Size: p.size, child: child}
+		if runs {
+			out.Runs = append(out.Runs, r)
+			continue
+		}
+		r.Address()
+		for rest := p.packets; len(rest) > 0; {
+			n := min(p.size, len(rest))
+			out.Sends = append(out.Sends, Send{To: to, Head: [wire.HeaderSize]byte(rest), Body: rest[wire.HeaderSize:n:n]})
+			rest = rest[n:]
+		}
+	}
+}

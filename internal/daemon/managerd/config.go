@@ -1,0 +1,165 @@
+package managerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/membership"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// ErrConfig is wrapped by the errors of Config.Validate.
+var ErrConfig = errors.New("managerd: invalid configuration")
+
+// The periods of a Config that names none.
+const (
+	DefaultHeartbeat = 500 * time.Millisecond
+	DefaultCall      = 2 * time.Second
+	DefaultConnect   = 5 * time.Second
+	DefaultVerify    = 10 * time.Second
+)
+
+// Config is what a manager manages and where it can be reached.
+type Config struct {
+	Topology *topology.Graph   // the fabric
+	Agents   map[string]string // "host:port" of each switch's agent, by the switch's name; a switch without one is not used
+	Core     manager.Config    // bounds and periods of the core; zero fields have its defaults
+	Model    pathsel.Model     // by which plans are made; the zero value is pathsel.DefaultModel
+	Store    Store             // what survives a restart; nil: nothing does
+
+	Listen string // "host:port" of the gRPC server; port 0 takes a free one
+	// Trust is the manager's certificate, for its server and towards the agents,
+	// each of which has to be the one of its switch by its own. Without one, the
+	// server is on loopback addresses, unless AllowPlaintext is set.
+	Trust          *pki.Source
+	AllowPlaintext bool
+
+	Heartbeat time.Duration // an agent that is silent for three of these is dead; 0: DefaultHeartbeat
+	Call      time.Duration // time for an agent to answer one call; 0: DefaultCall
+	Connect   time.Duration // time to reach an agent before that is reported; 0: DefaultConnect
+	// Verify is how often trees are held against what links have carried, and how
+	// busy links and CPUs are is measured; 0: DefaultVerify, below 0: never.
+	Verify time.Duration
+
+	// Membership makes the manager a node of its hosts' zone, and a monitor there:
+	// a host whose node dies is down in the topology from then on, and up when it
+	// is back. Nodes have the names that the topology gives the hosts. nil: hosts
+	// count as up.
+	Membership *membership.Config
+
+	Log *slog.Logger // nil: none
+}
+
+func (c Config) withDefaults() Config {
+	if c.Heartbeat == 0 {
+		c.Heartbeat = DefaultHeartbeat
+	}
+	if c.Call == 0 {
+		c.Call = DefaultCall
+	}
+	if c.Connect == 0 {
+		c.Connect = DefaultConnect
+	}
+	if c.Verify == 0 {
+		c.Verify = DefaultVerify
+	}
+	if c.Store == nil {
+		c.Store = forgetful()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate reports what is wrong with c.
+func (c Config) Validate() error {
+	switch {
+	case c.Topology == nil:
+		return fmt.Errorf("%w: no topology", ErrConfig)
+	case c.Listen == "":
+		return fmt.Errorf("%w: no address to listen on", ErrConfig)
+	case c.Heartbeat < 0 || c.Call < 0 || c.Connect < 0:
+		return fmt.Errorf("%w: a period is negative: heartbeat %v, call %v, connect %v", ErrConfig, c.Heartbeat, c.Call, c.Connect)
+	}
+	if c.Trust != nil {
+		if err := c.Trust.Expect(pki.Want{Role: pki.Manager}); err != nil {
+			return fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+	}
+	var errs []error
+	for name, address := range c.Agents {
+		if n, ok := c.Topology.Lookup(name); !ok || !c.Topology.IsSwitch(n) {
+			errs = append(errs, fmt.Errorf("%w: agent at %q: the topology has no switch %q", ErrConfig, address, name))
+		} else if address == "" {
+			errs = append(errs, fmt.Errorf("%w: agent of switch %s has no address", ErrConfig, name))
+		}
+	}
+	if c.Model != (pathsel.Model{}) {
+		if err := c.Model.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("%w: %w", ErrConfig, err))
+		}
+	}
+	if err := c.Core.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("%w: %w", ErrConfig, err))
+	}
+	if c.Membership != nil {
+		if err := c.Membership.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("%w: %w", ErrConfig, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Check reports what is wrong with c on this machine: what Validate does, and an
+// address that Start could not listen on, whoever has its port, also as a node of
+// the zone.
+func (c Config) Check() error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if err := rpc.CheckListen(c.Listen, c.server()); err != nil {
+		return fmt.Errorf("managerd: %w", err)
+	}
+	if c.Membership != nil {
+		if err := c.Membership.Check(context.Background()); err != nil {
+			return fmt.Errorf("managerd: %w", err)
+		}
+	}
+	return nil
+}
+
+// unattended returns the switches without an agent.
+func (c Config) unattended() (all []topology.NodeID) {
+	for i := range c.Topology.Switches() {
+		if n := c.Topology.Switch(i); c.Agents[c.Topology.Name(n)] == "" {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// server reports how to serve.
+func (c Config) server() rpc.ServerConfig {
+	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Log: c.Log}
+	if c.Trust != nil {
+		s.TLS = c.Trust.Server()
+	}
+	return s
+}
+
+// client reports how the manager of a number reaches the agent of a switch, and
+// nobody else.
+func (c Config) client(name string, number uint64) rpc.ClientConfig {
+	if c.Trust == nil {
+		return rpc.ClientConfig{Manager: number}
+	}
+	return rpc.ClientConfig{Manager: number, TLS: c.Trust.Client(pki.Want{Role: pki.Agent, Name: name})}
+}

@@ -1,0 +1,279 @@
+package managerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// queue is the inputs that wait for the core at most.
+const queue = 4096
+
+// Daemon is a running manager.
+type Daemon struct {
+	cfg     Config
+	log     *slog.Logger
+	started time.Time // core.Time 0
+	core    *manager.Core
+	loop    *runner.Loop[manager.Input, manager.Output] // owns core
+	planner *planner
+	writer  *writer
+	links   []*link // by switch index; nil where a switch has no agent
+	server  *rpc.Server
+	counts  *counts
+
+	once    sync.Once
+	cancel  context.CancelFunc // ends the links
+	running sync.WaitGroup     // planner, writer, links, sessions
+	gone    chan struct{}      // closed when the daemon ends
+
+	serial      atomic.Uint64 // last number given to a request
+	lastSession atomic.Uint32 // last number given to a session
+
+	mu       sync.Mutex
+	pending  map[uint64]func(manager.Reply)
+	sessions map[uint32]*session
+
+	fabric  sync.Mutex // orders changes of overlay, and guards ends
+	overlay *topology.Overlay
+	ends    map[topology.LinkID][2]bool    // by end: the agent there says that it is down
+	foreign map[topology.LinkID][2]float64 // by end: the share that traffic of no tree has
+
+	alarms alarms
+	zone   *zone // nil: it is in none
+}
+
+// Start starts a manager with what its store has kept. The caller owns it and
+// must Close or Kill it.
+func Start(c Config) (*Daemon, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	c.Core.Unattended = c.unattended()
+	records, err := c.Store.Load()
+	if err != nil {
+		return nil, fmt.Errorf("managerd: loading the store: %w", err)
+	}
+	machine, err := manager.Restore(c.Topology, c.Core, records)
+	if err != nil {
+		return nil, fmt.Errorf("managerd: %w", err)
+	}
+	listener, err := rpc.Listen(c.Listen, c.server())
+	if err != nil {
+		return nil, fmt.Errorf("managerd: %w", err)
+	}
+	d := &Daemon{
+		cfg: c, log: c.Log, core: machine, overlay: topology.NewOverlay(c.Topology), counts: newCounts(records),
+		links:   make([]*link, c.Topology.Switches()),
+		gone:    make(chan struct{}),
+		pending: map[uint64]func(manager.Reply){}, sessions: map[uint32]*session{},
+		ends:    map[topology.LinkID][2]bool{},
+		foreign: map[topology.LinkID][2]float64{},
+	}
+	if err := d.joinZone(); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	if err := d.dial(); err != nil {
+		d.leaveZone(false)
+		return nil, errors.Join(err, listener.Close())
+	}
+	if err := d.run(); err != nil {
+		d.leaveZone(false)
+		return nil, errors.Join(err, listener.Close())
+	}
+	d.server = rpc.Serve(listener, rpc.Services{Manager: d, Members: d}, c.server())
+	d.log.Info("manager started", slog.String("address", d.Addr()), slog.String("fabric", c.Topology.Fabric()),
+		slog.Int("hosts", c.Topology.Hosts()), slog.Int("switches", c.Topology.Switches()),
+		slog.Int("agents", len(c.Agents)), slog.Int("records", len(records)))
+	return d, nil
+}
+
+// dial makes the links, which begin to run later.
+func (d *Daemon) dial() error {
+	number := rand.Uint64() | 1 // of this manager, which is not 0
+	for name, address := range d.cfg.Agents {
+		client, err := rpc.DialAgent(address, d.cfg.client(name, number))
+		if err != nil {
+			d.hangUp()
+			return fmt.Errorf("managerd: agent of switch %s: %w", name, err)
+		}
+		n, _ := d.cfg.Topology.Lookup(name)
+		d.links[d.cfg.Topology.SwitchIndex(n)] = newLink(d, n, name, client)
+	}
+	return nil
+}
+
+func (d *Daemon) hangUp() {
+	for _, l := range d.links {
+		if l != nil {
+			_ = l.client.Close() // its only error is that it was closed
+		}
+	}
+}
+
+// run starts everything but the server.
+func (d *Daemon) run() (err error) {
+	clock := runner.NewClock()
+	d.started = clock.At(0)
+	if d.planner, err = newPlanner(d.cfg.Topology, d.cfg.Model, d.counts); err != nil {
+		d.hangUp()
+		return err
+	}
+	d.writer = &writer{store: d.cfg.Store, log: d.log, counts: d.counts}
+	d.loop, err = runner.Start(runner.Config[manager.Input, manager.Output]{
+		Core: d.core, Clock: clock, Apply: d.apply, Queue: queue,
+	})
+	if err != nil {
+		d.hangUp()
+		return fmt.Errorf("managerd: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	d.cancel = cancel
+	d.running.Go(func() { d.planner.run(ctx, d.post) })
+	d.running.Go(func() { d.writer.run(ctx, d.post) })
+	for _, l := range d.links {
+		if l != nil {
+			d.running.Go(func() { l.run(ctx) })
+		}
+	}
+	if d.zone != nil {
+		d.running.Go(d.watchZone)
+	}
+	return nil
+}
+
+// post gives the core inputs. The error is that the manager ends.
+func (d *Daemon) post(inputs ...manager.Input) error {
+	return d.loop.Post(context.Background(), inputs...)
+}
+
+// Addr returns the "host:port" of the gRPC server.
+func (d *Daemon) Addr() string { return d.server.Addr().String() }
+
+// Done is closed when the manager cannot be reached any more: after Close or
+// Kill, or when its listener failed, which Err reports.
+func (d *Daemon) Done() <-chan struct{} { return d.server.Done() }
+
+// Err returns, once Done is closed, why the listener failed; nil otherwise.
+func (d *Daemon) Err() error { return d.server.Err() }
+
+// Close ends the manager: members are notified that it goes, calls under way end.
+// The trees stay; the groups' own packets keep them. It returns when
+// everything has ended.
+func (d *Daemon) Close() {
+	d.once.Do(func() {
+		d.farewell()
+		d.server.Close()
+		d.leaveZone(true)
+		d.end()
+		d.log.Info("manager closed")
+	})
+}
+
+// Kill ends the manager as the death of its process would: connections just
+// stop, and what was not stored yet is lost. It returns when everything has
+// ended. While Close waits for calls under way, it breaks them off.
+func (d *Daemon) Kill() {
+	if d.ending() {
+		d.server.Kill()
+	}
+	d.once.Do(func() {
+		d.loop.Close()
+		d.farewell()
+		d.server.Kill()
+		d.leaveZone(false)
+		d.end()
+	})
+}
+
+func (d *Daemon) end() {
+	d.loop.Close()
+	d.cancel()
+	d.running.Wait()
+	d.hangUp()
+}
+
+// apply hands out what a step of the core wants, in its loop. Nothing here
+// waits. The planner gets, of one step, the loads before the plans.
+func (d *Daemon) apply(_ core.Time, out *manager.Output) []manager.Input {
+	defer out.Reset()
+	d.counts.given(out.Persist)
+	d.writer.put(out.Persist)
+	d.planner.put(out)
+	for _, p := range out.Prepares {
+		d.ask(p.Switch, request{prepare: &p.Prepare})
+	}
+	for _, c := range out.Commits {
+		d.ask(c.Switch, request{commit: &c.Commit})
+	}
+	for _, r := range out.Removes {
+		d.ask(r.Switch, request{remove: &r.Remove})
+	}
+	for _, o := range out.Offers {
+		d.notify(o.Stream, manager.Event{Offer: &o})
+	}
+	for _, w := range out.Withdrawals {
+		d.notify(w.Stream, manager.Event{Withdrawal: &w})
+	}
+	for _, n := range out.Notices {
+		d.notify(n.Stream, manager.Event{Notice: &n})
+	}
+	for _, r := range out.Replies {
+		d.answer(r)
+	}
+	return nil
+}
+
+func (d *Daemon) ask(n topology.NodeID, r request) {
+	if l := d.links[d.cfg.Topology.SwitchIndex(n)]; l != nil {
+		l.put(r)
+	}
+}
+
+// ChangeTopology changes the fabric as the manager sees it: nodes or links go
+// down or come up, capabilities change. Trees that this breaks are replaced.
+func (d *Daemon) ChangeTopology(changes ...topology.Change) error {
+	d.fabric.Lock()
+	defer d.fabric.Unlock()
+	return d.change(changes...)
+}
+
+// change is ChangeTopology for who holds fabric. How busy something is concerns
+// plans alone.
+func (d *Daemon) change(changes ...topology.Change) error {
+	next, delta, err := d.overlay.Apply(changes...)
+	if err != nil {
+		return fmt.Errorf("managerd: changing the topology: %w", err)
+	}
+	if delta.Empty() {
+		return nil
+	}
+	d.overlay = next
+	view := next.View()
+	d.planner.see(view)
+	if !delta.Structural() {
+		return nil
+	}
+	if err := d.post(manager.TopologyChanged{View: view}); err != nil {
+		return rpc.ErrClosing
+	}
+	return nil
+}
+
+func (d *Daemon) view() topology.View {
+	d.fabric.Lock()
+	defer d.fabric.Unlock()
+	return d.overlay.View()
+}

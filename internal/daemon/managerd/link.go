@@ -1,0 +1,246 @@
+package managerd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/ground/version"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// ErrOtherSwitch is logged of an agent that says that it is another switch's.
+var ErrOtherSwitch = errors.New("managerd: the agent is another switch's")
+
+// errUnreached ends an attempt to reach an agent.
+var errUnreached = errors.New("managerd: the agent did not answer")
+
+// The wait after an agent was lost, which doubles with each failure up to the
+// cap, and is drawn between half of it and all.
+const (
+	minLinkRetry = 20 * time.Millisecond
+	maxLinkRetry = 2 * time.Second
+)
+
+// maxRequests is the requests that wait for one agent at most; what is beyond
+// is lost, and repeated by the core.
+const maxRequests = 1 << 14
+
+// request is one of its fields.
+type request struct {
+	prepare *agent.Prepare
+	commit  *agent.Commit
+	remove  *agent.Remove
+	refresh bool // ask for the state
+}
+
+// link is the connection to one switch's agent.
+type link struct {
+	daemon *Daemon
+	node   topology.NodeID
+	name   string
+	client *rpc.AgentClient
+	log    *slog.Logger
+	box    atomic.Pointer[runner.Mailbox[request]] // nil while the agent is away
+	runs   atomic.Value                            // string: the agent's version, as it reported last
+	lacks  atomic.Value                            // string: why it can reserve nothing, as it reported last
+	found  map[topology.LinkID]bool                // links that had an interface of the switch once; owned by run
+}
+
+func newLink(d *Daemon, n topology.NodeID, name string, client *rpc.AgentClient) *link {
+	return &link{
+		daemon: d, node: n, name: name, client: client,
+		log:   d.log.With(slog.String("switch", name), slog.String("agent", d.cfg.Agents[name])),
+		found: map[topology.LinkID]bool{},
+	}
+}
+
+// put hands a request over. It is lost while the agent is away.
+func (l *link) put(r request) {
+	if box := l.box.Load(); box != nil {
+		box.Put(r)
+	}
+}
+
+// run meets the agent again and again until the context ends.
+func (l *link) run(ctx context.Context) {
+	reported := ""
+	for wait := minLinkRetry; ; wait = min(2*wait, maxLinkRetry) {
+		met, err := l.meet(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if met {
+			wait, reported = minLinkRetry, ""
+			l.daemon.counts.lost.Add(1)
+			l.log.Warn("agent lost", slog.Any("error", err))
+		} else if text := err.Error(); text != reported {
+			reported = text
+			l.log.Warn("waiting for agent", slog.Any("error", err))
+		}
+		if !pause(ctx, wait/2+rand.N(wait/2)) {
+			return
+		}
+	}
+}
+
+// meet is one life of the connection, and reports whether there was one.
+func (l *link) meet(ctx context.Context) (met bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	patience := time.AfterFunc(l.daemon.cfg.Connect, func() {
+		cancel(fmt.Errorf("%w within %v", errUnreached, l.daemon.cfg.Connect))
+	})
+	defer patience.Stop()
+	box := &runner.Mailbox[request]{Limit: maxRequests}
+	var calling sync.WaitGroup
+	err = l.client.Watch(ctx, l.daemon.cfg.Heartbeat, func(e rpc.AgentEvent) error {
+		switch {
+		case e.Ended != nil:
+			return l.daemon.post(manager.Ended{Switch: l.node, End: *e.Ended})
+		case met && e.Interfaces != nil:
+			return l.interfaces(e.Interfaces)
+		case met:
+			box.Put(request{refresh: true})
+			return nil
+		case e.State == nil:
+			return fmt.Errorf("%w: its first word is not its state", errUnreached)
+		}
+		if !patience.Stop() {
+			return context.Cause(ctx) // too late: the connection is being broken off
+		}
+		if e.State.Switch != l.name {
+			return fmt.Errorf("%w: it says that it is %q", ErrOtherSwitch, e.State.Switch)
+		}
+		met = true
+		l.log.Info("agent met", slog.Uint64("incarnation", e.State.Incarnation), slog.Int("holds", len(e.State.Holds)),
+			slog.String("version", e.State.Version))
+		l.compare(e.State.Version)
+		l.box.Store(box)
+		calling.Go(func() { l.call(ctx, box, e.State.Incarnation) })
+		calling.Go(func() { l.verify(ctx) })
+		l.homeless(e.State.Interfaces)
+		if err := l.interfaces(e.State.Interfaces); err != nil { // before the switch is used
+			return err
+		}
+		return l.up(e.State)
+	})
+	l.box.Store(nil)
+	cancel(err)
+	calling.Wait()
+	if met {
+		// An error says that the manager ends.
+		err = errors.Join(err, l.daemon.post(manager.SwitchDown{Switch: l.node, Why: err.Error()}))
+	}
+	return met, err
+}
+
+// compare keeps the agent's version, and reports if it is not this manager's.
+func (l *link) compare(theirs string) {
+	l.runs.Store(theirs)
+	if own := version.String(); theirs != own {
+		l.log.Warn("the agent is of another version", slog.String("version", own), slog.String("theirs", cmp.Or(theirs, "unknown")))
+	}
+}
+
+// version returns the agent's version, as it reported last; empty: it has not.
+func (l *link) version() string {
+	v, _ := l.runs.Load().(string)
+	return v
+}
+
+// judge keeps why the agent can reserve nothing, and reports if that is news.
+func (l *link) judge(unusable string) {
+	if before := l.unusable(); before != unusable {
+		l.lacks.Store(unusable)
+		if unusable != "" {
+			l.log.Warn("the switch can reserve nothing", slog.String("reason", unusable))
+		}
+	}
+}
+
+// unusable returns why the agent can reserve nothing, as it reported last; empty:
+// it can, or has reported nothing yet.
+func (l *link) unusable() string {
+	v, _ := l.lacks.Load().(string)
+	return v
+}
+
+// up informs the core what the agent has said of itself.
+func (l *link) up(s *rpc.AgentState) error {
+	l.judge(s.Unusable)
+	if s.Capability != l.daemon.view().Capability(l.node) {
+		if err := l.daemon.ChangeTopology(topology.SwitchCapability(l.node, s.Capability)); err != nil {
+			return err
+		}
+	}
+	return l.daemon.post(manager.SwitchUp{
+		Switch: l.node, Incarnation: s.Incarnation, Capability: s.Capability, Draining: s.Draining, Outlives: s.Outlives,
+		Holds: s.Holds,
+	})
+}
+
+// call makes the calls to one incarnation of the agent until the context ends.
+func (l *link) call(ctx context.Context, box *runner.Mailbox[request], incarnation uint64) {
+	for {
+		requests, err := box.Take(ctx)
+		if err != nil {
+			return
+		}
+		for _, r := range requests {
+			if err := l.do(ctx, r, incarnation); err != nil {
+				if ctx.Err() != nil {
+					return
+				}
+				// The core repeats it, or gives it up in time.
+				l.log.Warn("call failed", slog.Any("error", err))
+			}
+		}
+	}
+}
+
+// do makes one call and hands its answer to the core. The error is that there
+// was none.
+func (l *link) do(ctx context.Context, r request, incarnation uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, l.daemon.cfg.Call)
+	defer cancel()
+	answer := agent.Reply{Incarnation: incarnation}
+	var err error
+	switch {
+	case r.prepare != nil:
+		answer.Kind, answer.Group, answer.Epoch, answer.Tree = agent.Prepared, r.prepare.Group, r.prepare.Epoch, r.prepare.Tree
+		answer.Addr, err = l.client.Prepare(ctx, *r.prepare)
+	case r.commit != nil:
+		c := &r.commit.Config
+		answer.Kind, answer.Group, answer.Epoch, answer.Tree = agent.Committed, c.Group, c.Epoch, c.Tree
+		answer.Reducer, err = l.client.Commit(ctx, *r.commit)
+	case r.remove != nil:
+		answer.Kind, answer.Group, answer.Epoch, answer.Tree = agent.Removed, r.remove.Group, r.remove.Epoch, r.remove.Tree
+		err = l.client.Remove(ctx, *r.remove)
+	default:
+		s, err := l.client.State(ctx)
+		if err != nil {
+			return err
+		}
+		return l.up(&s)
+	}
+	if err != nil && !errors.As(err, &answer.Refusal) {
+		return err
+	}
+	if err != nil {
+		answer.Kind = agent.Refused
+		l.daemon.counts.refusal(answer.Refusal)
+		l.log.Info("refused", slog.Uint64("group", uint64(answer.Group)), slog.Any("error", err))
+	}
+	return l.daemon.post(manager.Answer{Switch: l.node, Reply: answer})
+}

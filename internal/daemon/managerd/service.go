@@ -1,0 +1,235 @@
+package managerd
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+var _ rpc.Manager = (*Daemon)(nil)
+
+// CreateGroup implements rpc.Manager.
+func (d *Daemon) CreateGroup(ctx context.Context, c manager.Create) (uint32, bool, error) {
+	if _, err := rand.Read(c.Secret[:]); err != nil {
+		return 0, false, fmt.Errorf("managerd: drawing a secret: %w", err)
+	}
+	r, err := d.request(ctx, func(req uint64) manager.Input { c.Req = req; return c })
+	return r.Group, r.Found, err
+}
+
+// ReleaseGroup implements rpc.Manager.
+func (d *Daemon) ReleaseGroup(ctx context.Context, group uint32) error {
+	_, err := d.request(ctx, func(req uint64) manager.Input { return manager.Release{Req: req, Group: group} })
+	return err
+}
+
+// DrainSwitch implements rpc.Manager.
+func (d *Daemon) DrainSwitch(ctx context.Context, name string, on bool) error {
+	n, ok := d.cfg.Topology.Lookup(name)
+	if !ok || !d.cfg.Topology.IsSwitch(n) {
+		return fmt.Errorf("drain switch %q: %w", name, manager.ErrUnknownSwitch)
+	}
+	_, err := d.request(ctx, func(req uint64) manager.Input { return manager.Drain{Req: req, Switch: n, On: on} })
+	return err
+}
+
+// PlanGroup implements rpc.Manager.
+func (d *Daemon) PlanGroup(ctx context.Context, c manager.Create) (rpc.GroupPlan, error) {
+	var draft manager.Draft
+	var plan manager.GroupPlan
+	var wrong error
+	if err := d.loop.Do(ctx, func() { draft, wrong = d.core.Draft(c) }); err != nil {
+		return rpc.GroupPlan{}, d.excuse(err)
+	}
+	if wrong != nil {
+		return rpc.GroupPlan{}, wrong
+	}
+	err := d.planner.ask(ctx, func(p *pathsel.Planner, view topology.View, load *pathsel.Load) {
+		plan, wrong = draft.Choose(p, view, load)
+	})
+	if err != nil {
+		return rpc.GroupPlan{}, d.excuse(err)
+	}
+	if wrong != nil {
+		if err := d.loop.Do(ctx, func() { wrong = d.core.Refused(&draft, wrong) }); err != nil {
+			return rpc.GroupPlan{}, d.excuse(err)
+		}
+		return rpc.GroupPlan{}, wrong
+	}
+	return rpc.NewGroupPlan(plan, d.cfg.Topology), nil
+}
+
+// request posts a request and waits for its reply.
+func (d *Daemon) request(ctx context.Context, input func(req uint64) manager.Input) (manager.Reply, error) {
+	waits := make(chan manager.Reply, 1)
+	req := d.await(func(r manager.Reply) { waits <- r }) // which comes once
+	defer d.forget(req)
+	if err := d.loop.Post(ctx, input(req)); err != nil {
+		return manager.Reply{}, d.excuse(err)
+	}
+	select {
+	case r := <-waits:
+		return r, r.Err
+	case <-ctx.Done():
+		return manager.Reply{}, fmt.Errorf("managerd: waiting for the reply: %w", ctx.Err())
+	case <-d.gone:
+		return manager.Reply{}, rpc.ErrClosing
+	}
+}
+
+// await returns the number of a request, with whose reply take is called.
+func (d *Daemon) await(take func(manager.Reply)) uint64 {
+	req := d.serial.Add(1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pending[req] = take
+	return req
+}
+
+func (d *Daemon) forget(req uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.pending, req)
+}
+
+// answer gives a reply to who waits for it.
+func (d *Daemon) answer(r manager.Reply) {
+	d.mu.Lock()
+	take := d.pending[r.Req]
+	delete(d.pending, r.Req)
+	d.mu.Unlock()
+	if take != nil {
+		take(r)
+	}
+}
+
+// excuse turns the error of a loop that has ended into the service's.
+func (d *Daemon) excuse(err error) error {
+	if errors.Is(err, runner.ErrClosed) {
+		return rpc.ErrClosing
+	}
+	return err
+}
+
+// farewell frees who waits for a reply or an event.
+func (d *Daemon) farewell() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(d.gone)
+	for _, s := range d.sessions {
+		s.events.Close()
+	}
+}
+
+func (d *Daemon) ending() bool {
+	select {
+	case <-d.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Groups implements rpc.Manager.
+func (d *Daemon) Groups(ctx context.Context) (all []manager.Summary, err error) {
+	err = d.loop.Do(ctx, func() { all = d.core.Groups() })
+	return all, d.excuse(err)
+}
+
+// Explain implements rpc.Manager.
+func (d *Daemon) Explain(ctx context.Context, which rpc.GroupRef) (rpc.Explanation, error) {
+	var e manager.Explanation
+	found := false
+	err := d.loop.Do(ctx, func() {
+		id := which.Group
+		if which.Name != "" {
+			id, found = d.core.Find(which.Name)
+			if !found {
+				return
+			}
+		}
+		e, found = d.core.Group(id)
+	})
+	if err != nil {
+		return rpc.Explanation{}, d.excuse(err)
+	}
+	if !found {
+		return rpc.Explanation{}, fmt.Errorf("explain %s: %w", which, manager.ErrUnknownGroup)
+	}
+	x := rpc.NewExplanation(e, d.cfg.Topology, func(c manager.Change) time.Time {
+		return d.started.Add(time.Duration(c.At))
+	})
+	_, all := d.mismatches()
+	for _, m := range all {
+		if m.Of(x.Group) {
+			x.Mismatches = append(x.Mismatches, m)
+		}
+	}
+	return x, nil
+}
+
+// Topology implements rpc.Manager.
+func (d *Daemon) Topology(ctx context.Context) (rpc.Fabric, error) {
+	var switches []manager.SwitchState
+	if err := d.loop.Do(ctx, func() { switches = d.core.Switches() }); err != nil {
+		return rpc.Fabric{}, d.excuse(err)
+	}
+	view := d.view()
+	f := newFabric(view)
+	err := d.planner.ask(ctx, func(_ *pathsel.Planner, _ topology.View, load *pathsel.Load) {
+		describe(&f, view, load, switches)
+	})
+	if err != nil {
+		return rpc.Fabric{}, d.excuse(err)
+	}
+	for _, l := range d.links {
+		if l != nil {
+			s := f.Nodes[l.node].Switch
+			s.AgentVersion, s.Unusable = l.version(), l.unusable()
+		}
+	}
+	links, all := d.mismatches()
+	for i, l := range links {
+		f.Cables[l].Mismatches = append(f.Cables[l].Mismatches, all[i])
+	}
+	return f, nil
+}
+
+func newFabric(view topology.View) rpc.Fabric {
+	g := view.Graph()
+	return rpc.Fabric{
+		Name: g.Fabric(), Version: view.Version(), Hosts: g.Hosts(), Switches: g.Switches(), Links: g.Links(),
+		Nodes: make([]rpc.FabricNode, g.Nodes()), Cables: make([]rpc.FabricLink, g.Links()),
+	}
+}
+
+// describe fills f's nodes and links in.
+func describe(f *rpc.Fabric, view topology.View, load *pathsel.Load, switches []manager.SwitchState) {
+	g := view.Graph()
+	for n := range topology.NodeID(g.Nodes()) {
+		f.Nodes[n] = rpc.FabricNode{Name: g.Name(n), Up: view.NodeUp(n)}
+		if g.IsSwitch(n) {
+			s := &switches[g.SwitchIndex(n)]
+			f.Nodes[n].Switch = &rpc.SwitchState{
+				Capability: view.Capability(n), Connected: s.Connected, Draining: s.Drained,
+				Trees: load.SwitchTrees(n), SlotsUsed: s.Used, SlotsMost: s.Most, Wanted: s.Wanted, CPU: view.NodeUtilization(n),
+			}
+		}
+	}
+	for l, link := range g.AllLinks() {
+		a, b := link.Ends[0], link.Ends[1]
+		f.Cables[l] = rpc.FabricLink{
+			A: rpc.FabricEnd{Node: g.Name(a.Node), Port: a.Port}, B: rpc.FabricEnd{Node: g.Name(b.Node), Port: b.Port},
+			Up: view.LinkUp(l), Carries: link.LinkSpec, Trees: load.LinkTrees(l),
+			Foreign: view.LinkUtilization(l),
+		}
+	}
+}

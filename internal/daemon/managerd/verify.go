@@ -1,0 +1,168 @@
+package managerd
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/linkaudit"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// verify holds, again and again until the context ends, what the trees on the
+// switch say that they have exchanged over its links against what the
+// interfaces there have carried. It is of one life of the connection.
+func (l *link) verify(ctx context.Context) {
+	period := l.daemon.cfg.Verify
+	if period < 0 {
+		return
+	}
+	defer l.daemon.alarms.set(l.node, nil, time.Time{})
+	defer l.daemon.usedAt(l.node, usage{}) // not known any longer
+	var auditor linkaudit.Auditor
+	var meter meter
+	for {
+		if err := l.audit(ctx, &auditor, &meter); err != nil && ctx.Err() == nil {
+			l.log.Warn("the counters of the switch cannot be had", slog.Any("error", err))
+		}
+		if !pause(ctx, period) {
+			return
+		}
+	}
+}
+
+// audit asks for the counters once. An agent that does not report its interfaces
+// is believed.
+func (l *link) audit(ctx context.Context, auditor *linkaudit.Auditor, meter *meter) error {
+	ctx, cancel := context.WithTimeout(ctx, l.daemon.cfg.Call)
+	defer cancel()
+	counters, err := l.client.Counters(ctx)
+	if err != nil {
+		return err
+	}
+	var sites []manager.SiteState
+	if err := l.daemon.loop.Do(ctx, func() { sites = l.daemon.core.Sites(l.node) }); err != nil {
+		return err
+	}
+	carried, exchanged := l.carried(counters.Interfaces), exchanges(sites, counters.Epochs)
+	l.daemon.usedAt(l.node, meter.take(time.Now(), l.daemon.cfg.Topology, counters.CPU, carried, exchanged))
+	found := auditor.Take(carried, flows(exchanged))
+	names := map[uint32]string{}
+	for _, s := range sites {
+		names[s.Group] = s.Name
+	}
+	for i := range found {
+		l.alarm(&found[i], names)
+	}
+	l.daemon.alarms.found.Add(uint64(len(found)))
+	for _, m := range l.daemon.alarms.set(l.node, auditor.Standing(), time.Now()) {
+		l.log.Info("link carries its trees again, or has none of them any more", slog.String("link", l.daemon.cfg.Topology.LinkName(m.Link)))
+	}
+	return nil
+}
+
+// carried returns what the interfaces at the switch's ends of links carried.
+// What is down is left out: nothing is expected of it.
+func (l *link) carried(x *rpc.Interfaces) (all []linkaudit.Port) {
+	if x == nil {
+		return nil
+	}
+	view := l.daemon.view()
+	for id, i := range ports(view.Graph(), l.node, x.List) {
+		if i.Up && view.LinkUp(id) {
+			all = append(all, linkaudit.Port{
+				Link: id, Interface: i.Name, Count: linkaudit.Count{In: i.Traffic.BytesIn, Out: i.Traffic.BytesOut},
+			})
+		}
+	}
+	return all
+}
+
+// exchange is what one epoch has exchanged over one link.
+type exchange struct {
+	site *manager.SiteState
+	link topology.LinkID
+	switchreduce.Traffic
+}
+
+// exchanges returns what the epochs that are known have exchanged, by epoch and
+// link: where switches forward, several children may be beyond one link.
+func exchanges(sites []manager.SiteState, epochs []rpc.EpochTraffic) (all []exchange) {
+	type key struct{ group, epoch uint32 }
+	known := make(map[key]*manager.SiteState, len(sites))
+	for i := range sites {
+		known[key{sites[i].Group, sites[i].Epoch}] = &sites[i]
+	}
+	for i := range epochs {
+		e := &epochs[i]
+		s := known[key{e.Group, e.Epoch}]
+		if s == nil || e.Tree != 0 || len(e.Children) != len(s.Children) {
+			continue
+		}
+		first := len(all)
+		over := func(l topology.LinkID, t switchreduce.Traffic) {
+			for k := range all[first:] {
+				if x := &all[first+k]; x.link == l {
+					x.PacketsIn, x.BytesIn = x.PacketsIn+t.PacketsIn, x.BytesIn+t.BytesIn
+					x.PacketsOut, x.BytesOut = x.PacketsOut+t.PacketsOut, x.BytesOut+t.BytesOut
+					return
+				}
+			}
+			all = append(all, exchange{s, l, t})
+		}
+		for child, t := range e.Children {
+			over(s.Children[child], t)
+		}
+		if e.Parent != nil && s.Up != topology.NoLink {
+			over(s.Up, *e.Parent)
+		}
+	}
+	return all
+}
+
+// flows returns exchanges as an auditor takes them.
+func flows(all []exchange) []linkaudit.Flow {
+	list := make([]linkaudit.Flow, len(all))
+	for i, x := range all {
+		s := x.site
+		edges := 0 // over the link
+		for _, l := range s.Children {
+			if l == x.link {
+				edges++
+			}
+		}
+		list[i] = linkaudit.Flow{
+			Group: s.Group, Epoch: s.Epoch, Link: x.link, Count: linkaudit.Count{In: x.BytesIn, Out: x.BytesOut},
+			Window: uint64(max(edges, 1)) * uint64(s.Window) * uint64(s.ChunkBytes+wire.HeaderSize),
+		}
+	}
+	return list
+}
+
+// alarm logs a mismatch, once for each of its trees.
+func (l *link) alarm(m *linkaudit.Mismatch, names map[uint32]string) {
+	x := l.daemon.name(l.node, m, time.Time{})
+	for _, t := range m.Trees {
+		l.log.Error("tree is not where it was planned", slog.String("link", x.Link), slog.String("interface", x.Interface),
+			slog.String("direction", x.Direction()), slog.Uint64("expected", x.Expected), slog.Uint64("seen", x.Seen),
+			slog.Uint64("group", uint64(t.Group)), slog.String("name", names[t.Group]), slog.Uint64("epoch", uint64(t.Epoch)),
+			slog.Uint64("bytes", t.Bytes))
+	}
+}
+
+// name returns a mismatch with names in place of numbers.
+func (d *Daemon) name(n topology.NodeID, m *linkaudit.Mismatch, since time.Time) rpc.LinkMismatch {
+	g := d.cfg.Topology
+	x := rpc.LinkMismatch{
+		Link: g.LinkName(m.Link), Switch: g.Name(n), Interface: m.Interface, Sent: m.Direction == linkaudit.Sent,
+		Expected: m.Expected, Seen: m.Seen, Since: since,
+	}
+	for _, t := range m.Trees {
+		x.Trees = append(x.Trees, rpc.TreeShare{Group: t.Group, Epoch: t.Epoch, Bytes: t.Bytes})
+	}
+	return x
+}

@@ -1,0 +1,185 @@
+package settings
+
+import (
+	_ "embed" // the schema
+	"errors"
+	"io"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/driver/transport"
+	"github.com/tributary-fabric/tributary/internal/ground/document"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// DefaultAgentListen is where an agent listens that is reported nothing else.
+const DefaultAgentListen = "127.0.0.1:7410"
+
+//go:embed agent.schema.json
+var agentSchema []byte
+
+// AgentSchema returns the JSON schema (draft 2020-12) of an agent's file. What
+// it cannot say, ReadAgent checks beyond it.
+func AgentSchema() []byte { return append([]byte(nil), agentSchema...) }
+
+// Agent is an agent's configuration. It names no manager: an agent serves who
+// calls it and may.
+type Agent struct {
+	Switch        string
+	Capability    topology.Capability
+	Listen        string
+	Data          netip.Addr
+	ReceiveBuffer int                // bytes; 0: the default of package soft
+	Without       transport.Features // that the trees' sockets are to do without
+	PrepareLease  time.Duration      // 0: the core's default
+	Pipeline      string             // PipelineSoft or PipelineP4
+	Target        pipeline.Target
+	TargetTLS     TargetTLS
+	Admin         Admin
+	TLS           TLS
+	Plaintext     bool // without certificates on other addresses than loopback, too
+	Log           Log
+}
+
+// ReadAgentFile is ReadAgent for the file at path.
+func ReadAgentFile(path string) (*Agent, error) { return readFile(path, ReadAgent) }
+
+// ReadAgent reads an agent's configuration. The name, usually the file's path,
+// begins every error.
+func ReadAgent(r io.Reader, name string) (*Agent, error) {
+	d := &reader{file: name}
+	a := &Agent{
+		Listen: DefaultAgentListen, Data: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
+		Capability: topology.DefaultCapability(), Pipeline: PipelineSoft, Log: Log{"info", "text"},
+	}
+	if top, ok := d.open(r); ok {
+		d.agent(top, a)
+	}
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (d *reader) agent(top field, a *Agent) {
+	var version, name, ports, routes field
+	d.object(top, map[string]func(field){
+		"version":    func(f field) { version = f },
+		"switch":     func(f field) { name = f },
+		"capability": d.capability(&a.Capability),
+		"listen":     d.address(&a.Listen), "data": d.data(&a.Data),
+		"receive-buffer": count(d, &a.ReceiveBuffer, 1, 1<<30),
+		"without":        d.features(&a.Without),
+		"prepare-lease":  d.period(&a.PrepareLease),
+		"pipeline":       d.oneOf(&a.Pipeline, PipelineSoft, PipelineP4),
+		"p4runtime":      d.p4runtime(&a.Target, &a.TargetTLS),
+		"ports":          func(f field) { ports = f },
+		"routes":         func(f field) { routes = f },
+		"admin":          d.admin(&a.Admin),
+		"tls":            d.tls(&a.TLS), "plaintext": d.boolean(&a.Plaintext), "log": d.log(&a.Log),
+	})
+	d.needed(top, "version", version, d.version)
+	d.needed(top, "switch", name, d.into(&a.Switch))
+	if ports != nil {
+		d.ports(ports, &a.Target)
+	}
+	if routes != nil {
+		d.routes(routes, &a.Target)
+	}
+}
+
+// data returns a reader of the address of the trees' sockets.
+func (d *reader) data(to *netip.Addr) func(field) {
+	return func(f field) {
+		text, ok := d.text(f)
+		if !ok {
+			return
+		}
+		x, err := netip.ParseAddr(text)
+		if err != nil || x.IsMulticast() {
+			d.failf(f, "%q is not an IP address that packets can be sent to", text)
+			return
+		}
+		*to = x
+	}
+}
+
+// features returns a reader of what the trees' sockets are to do without.
+func (d *reader) features(to *transport.Features) func(field) {
+	return func(f field) {
+		text, ok := d.text(f)
+		if !ok {
+			return
+		}
+		x, err := transport.ParseFeatures(text)
+		if err != nil {
+			d.failf(f, "%q: %v", text, err)
+			return
+		}
+		*to = x
+	}
+}
+
+// capability returns a reader of what a switch can do, as in topology files.
+func (d *reader) capability(to *topology.Capability) func(field) {
+	return func(f field) {
+		const most = 1 << 30 // as in topology
+		d.object(f, map[string]func(field){
+			"functions": func(f field) { to.Functions = topology.FunctionsOf(set(d, f, topology.AllFunctions().List())...) },
+			"types":     func(f field) { to.Types = topology.TypesOf(set(d, f, topology.AllTypes().List())...) },
+			"slots":     count(d, &to.Slots, 0, most), "children": count(d, &to.Children, 0, most), "chunk": count(d, &to.Chunk, 0, most),
+			"window": count(d, &to.Window, 0, most),
+		})
+	}
+}
+
+// set reads "all", "none" or a list of names.
+func set[T interface {
+	comparable
+	String() string
+}](d *reader, f field, all []T) (chosen []T) {
+	switch {
+	case f.Kind == document.String && f.Text == "all":
+		return all
+	case f.Kind == document.String && f.Text == "none":
+		return nil
+	case f.Kind != document.List:
+		d.failf(f, "must be all, none, or a list of names")
+		return nil
+	}
+	for _, at := range f.Items {
+		name, ok := d.text(at)
+		if !ok {
+			continue
+		}
+		k := slices.IndexFunc(all, func(x T) bool { return x.String() == name })
+		switch {
+		case k < 0:
+			d.failf(at, "%q is not among %v", name, all)
+		case slices.Contains(chosen, all[k]):
+			d.failf(at, "%q is there twice", name)
+		default:
+			chosen = append(chosen, all[k])
+		}
+	}
+	return chosen
+}
+
+// Config returns what the file says of an agent; certificates and logger are
+// the caller's to add. An error reports what it needs besides.
+func (a *Agent) Config() (agentd.Config, error) {
+	c := agentd.Config{
+		Switch: a.Switch, Capability: a.Capability, Listen: a.Listen, Data: a.Data, AllowPlaintext: a.Plaintext,
+		ReceiveBuffer: a.ReceiveBuffer, Without: a.Without, PrepareLease: a.PrepareLease,
+	}
+	if a.Pipeline != PipelineP4 {
+		return c, nil
+	}
+	target := a.Target
+	encryption, err := a.TargetTLS.config()
+	target.TLS, c.Target, c.Capability = encryption, &target, pipeline.Within(a.Capability)
+	return c, errors.Join(a.complete(), err)
+}

@@ -1,0 +1,94 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/ground/document"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// ReadModelFile is ReadModel for the file at path.
+func ReadModelFile(path string) (pathsel.Model, error) { return readFile(path, ReadModel) }
+
+// ReadModel reads a cost model: an object of durations such as 10us, speeds in
+// bytes a second, and a bandwidth in bit/s. What it does not say is as in
+// pathsel.DefaultModel. The name, usually the file's path, begins every error.
+func ReadModel(r io.Reader, name string) (pathsel.Model, error) {
+	d, m := &reader{file: name}, pathsel.DefaultModel()
+	if top, ok := d.open(r); ok {
+		d.object(top, map[string]func(field){
+			"host_message": d.span(&m.HostMessage), "switch_hop": d.span(&m.SwitchHop), "hop": d.span(&m.Hop),
+			"switch_reduce": d.speed(&m.SwitchReduce), "host_reduce": d.speed(&m.HostReduce),
+			"bandwidth": func(f field) {
+				if n, ok := d.integer(f, 0, 1e18); ok {
+					m.Bandwidth = n
+				}
+			},
+		})
+		if err := m.Validate(); err != nil && len(d.errs) == 0 {
+			d.fail(top, fmt.Errorf("%w: %w", err, topology.ErrField))
+		}
+	}
+	return m, d.err()
+}
+
+// span returns a reader of a duration that may be zero.
+func (d *reader) span(to *time.Duration) func(field) {
+	return func(f field) {
+		x, err := time.ParseDuration(f.Text)
+		if err != nil || x < 0 {
+			d.failf(f, "%q is not a duration such as 500ns or 10us", f.Text)
+			return
+		}
+		*to = x
+	}
+}
+
+// speed returns a reader of a number that is not negative.
+func (d *reader) speed(to *float64) func(field) {
+	return func(f field) {
+		x, err := strconv.ParseFloat(f.Text, 64)
+		if f.Kind != document.Number || err != nil || !(x >= 0) || math.IsInf(x, 0) {
+			d.failf(f, "must be a number that is not negative, not %s %s", f.Kind, f.Text)
+			return
+		}
+		*to = x
+	}
+}
+
+// planning reads by what a manager chooses trees.
+func (d *reader) planning(f field, m *Manager) {
+	hosts, forward := "where-faster", "needed"
+	d.object(f, map[string]func(field){
+		"hosts": d.oneOf(&hosts, "where-faster", "never"), "forward": d.oneOf(&forward, "never", "needed", "better"),
+		"model": func(f field) { d.model(f, m) },
+	})
+	m.Core.NoHosts, m.Core.NoForward, m.Core.Slim = hosts == "never", forward == "never", forward == "better"
+}
+
+// model reads the file of a cost model.
+func (d *reader) model(f field, m *Manager) {
+	text, ok := d.text(f)
+	if !ok {
+		return
+	}
+	model, err := ReadModelFile(d.resolve(text))
+	var inFile *topology.FileError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.failf(f, "there is no file %q", text)
+	case errors.As(err, &inFile):
+		d.add(err) // has its own place
+	case err != nil:
+		d.fail(f, err)
+	default:
+		m.Model = model
+	}
+}

@@ -1,0 +1,64 @@
+package histogram_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/driver/histogram"
+)
+
+func TestBounds(t *testing.T) {
+	var d histogram.Durations
+	var seconds []float64
+	for bound := range d.Snapshot().Buckets {
+		seconds = append(seconds, bound)
+	}
+	slices.Sort(seconds)
+	want := []float64{
+		10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, .1, .2, .5, 1, 2, 5, 10,
+	}
+	if !slices.Equal(seconds, want) {
+		t.Errorf("%v, want %v", seconds, want)
+	}
+}
+
+func TestCountsAreThoseOfASlowCount(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var d histogram.Durations
+	took := []time.Duration{-1, 0, 1, 10 * time.Microsecond, 10*time.Microsecond + 1, 10 * time.Second, 10*time.Second + 1, time.Hour}
+	for range 1000 {
+		took = append(took, time.Duration(random.Int64N(int64(20*time.Second))>>random.IntN(30)))
+	}
+	sum := time.Duration(0)
+	var all sync.WaitGroup
+	for _, x := range took {
+		sum += x
+		all.Go(func() { d.Observe(x) })
+	}
+	all.Wait()
+	s := d.Snapshot()
+	if s.Count != uint64(len(took)) || s.Sum != sum.Seconds() {
+		t.Errorf("%d, %v s, want %d, %v", s.Count, s.Sum, len(took), sum)
+	}
+	for bound, n := range s.Buckets {
+		want := uint64(0)
+		for _, x := range took {
+			if x.Seconds() <= bound {
+				want++
+			}
+		}
+		if n != want {
+			t.Errorf("%d within %v s, want %d", n, bound, want)
+		}
+	}
+}
+
+func TestObserveAllocatesNothing(t *testing.T) {
+	var d histogram.Durations
+	if n := testing.AllocsPerRun(100, func() { d.Observe(time.Millisecond) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,187 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/peering"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+)
+
+// Errors of hosts. They are wrapped; use errors.Is. Why a connection was refused or
+// closed is one of package peering's.
+var (
+	ErrConfig    = peering.ErrConfig
+	ErrClosed    = errors.New("peer: the host is closed")
+	ErrPlaintext = errors.New("peer: without certificates only loopback addresses are served, unless plaintext is allowed explicitly")
+	ErrFull      = errors.New("peer: too many bytes wait to be sent")
+	ErrFrame     = errors.New("peer: malformed frame")
+	ErrStuck     = errors.New("peer: it reads nothing")
+)
+
+// Class is a class of connections.
+type Class uint8
+
+// The classes.
+const (
+	Control Class = iota
+	Data
+	Large
+	Bulk
+	Tree
+	classes
+)
+
+// shared is the number of classes whose connections are shared: the first ones.
+const shared = Bulk
+
+func (c Class) isShared() bool { return c < shared }
+
+// modes are what package peering knows of classes.
+func modes() []peering.Mode {
+	m := make([]peering.Mode, classes)
+	for c := shared; c < classes; c++ {
+		m[c] = peering.Exclusive
+	}
+	return m
+}
+
+// frameMost are the most bytes of a frame's payload, and queueMost those that may wait
+// to be sent.
+var (
+	frameMost = [shared]int{64 << 10, 64 << 10, 64<<20 + 64<<10}
+	queueMost = [shared]int{16 << 20, 64 << 20, 1 << 30}
+)
+
+// FrameMost returns the most bytes of a frame's payload.
+func (c Class) FrameMost() int { return frameMost[c] }
+
+// Service is the number of a service, the same on all hosts; 0 is none's.
+type Service uint8
+
+// The services.
+const (
+	Communicators Service = 1 + iota
+	Collectives
+	Membership
+)
+
+// Peer is another host.
+type Peer struct {
+	Name        string
+	Incarnation uint64 // of its start; rises with every one
+}
+
+// Handler is the receiving side of a service. The host calls it from several
+// goroutines, for one connection one after the other. Only Received may wait.
+type Handler interface {
+	// Up tells that there is a connection, on which frames come and go.
+	Up(c *Conn)
+	// Received hands on frames that came together. They lie in b, which the handler
+	// releases when it is done with them.
+	Received(c *Conn, frames []Frame, b *Burst)
+	// Down tells that the connection has ended, and why.
+	Down(c *Conn, reason error)
+	// Sent tells what became of frames that were lent. It may be called within Send and
+	// Flush.
+	Sent(numbers []uint64, err error)
+	// Restarted tells that a host is in a later incarnation than was known.
+	Restarted(host string, before, incarnation uint64)
+}
+
+// Server takes a connection of an exclusive class. It runs on a goroutine of its own. If
+// it reports that it has kept the connection, that is its own to close; otherwise it is
+// closed then, and when the host is closed.
+type Server func(from Peer, conn net.Conn) (kept bool)
+
+// Config is what a host is told once. Name, Resolve and Log have to be set; zero fields
+// of others have the defaults of peering.Config.
+type Config struct {
+	Name        string // of this host; 1 to 255 bytes
+	Incarnation uint64 // of this start; it rises strictly with every start
+
+	Listen  string                            // TCP address
+	Resolve func(host string) (string, error) // the TCP address of another host; asked for every call
+	TLS     *pki.Source                       // of a host of this name; nil: plaintext
+	// AllowPlaintext serves and calls other addresses than loopback without
+	// certificates, too: whoever reaches them may say that it is any host.
+	AllowPlaintext bool
+
+	Handlers map[Service]Handler // from the beginning on; see Register
+	Servers  map[Class]Server    // of exclusive classes; calls of others are refused
+
+	GreetWithin time.Duration // for a call and its greeting
+	KeepAlive   time.Duration // a peer that has said nothing for so long is asked; a third of DeadAfter
+	DeadAfter   time.Duration // a peer that acknowledges, or reads, nothing for so long is gone
+	IdleAfter   time.Duration // a connection that nobody uses for so long is closed
+	Limits      Limits
+	Log         *slog.Logger
+}
+
+// Limits bound what callers take; zero fields have the defaults of peering.Config.
+type Limits struct {
+	Pending         int // connections that are not authenticated, in all
+	PendingOfSource int // and of one address
+	Connections     int // that others have made
+	Exclusive       int // of an exclusive class of one host, until they are kept
+}
+
+func (c *Config) core() peering.Config {
+	return peering.Config{
+		Name: c.Name, Incarnation: c.Incarnation, Certified: c.TLS != nil, Classes: modes(),
+		Pending: c.Limits.Pending, PendingOfSource: c.Limits.PendingOfSource,
+		Connections: c.Limits.Connections, Exclusive: c.Limits.Exclusive,
+		GreetWithin: c.GreetWithin, KeepAlive: c.KeepAlive, DeadAfter: c.DeadAfter, IdleAfter: c.IdleAfter,
+	}
+}
+
+func (c *Config) validate() error {
+	if err := c.core().Validate(); err != nil {
+		return err
+	}
+	if c.Resolve == nil || c.Log == nil {
+		return fmt.Errorf("%w: no Resolve, or no Log", ErrConfig)
+	}
+	for s, h := range c.Handlers {
+		if s == 0 || h == nil {
+			return fmt.Errorf("%w: service %d", ErrConfig, s)
+		}
+	}
+	if c.TLS == nil {
+		return nil
+	}
+	if err := c.TLS.Expect(pki.Want{Role: pki.Host, Name: c.Name}); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return nil
+}
+
+// permitted returns ErrPlaintext for an address that may not be used.
+func (c *Config) permitted(a net.Addr) error {
+	if c.TLS != nil || c.AllowPlaintext {
+		return nil
+	}
+	if t, ok := a.(*net.TCPAddr); ok && t.IP.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%w: %v", ErrPlaintext, a)
+}
+
+// sourceOf returns what counts as one source: an address, or a network that one host
+// may have.
+func sourceOf(a net.Addr) netip.Prefix {
+	ap, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return netip.Prefix{}
+	}
+	addr, bits := ap.Addr().Unmap().WithZone(""), 32
+	if addr.Is6() {
+		bits = 64
+	}
+	p, _ := addr.Prefix(bits)
+	return p
+}

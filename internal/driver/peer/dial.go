@@ -1,0 +1,230 @@
+package peer
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/peering"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
+)
+
+// called is what came of a Dial.
+type called struct {
+	peer Peer
+	conn net.Conn
+	err  error
+}
+
+// ticket is of who waits for a Dial.
+type ticket struct {
+	address string // "": what Config.Resolve says
+	result  chan called
+}
+
+// Dial calls a host for a connection of an exclusive class, which is the caller's to
+// close; at an address, or if that is empty where Config.Resolve says.
+func (h *Host) Dial(ctx context.Context, host string, class Class, address string) (Peer, net.Conn, error) {
+	if ctx.Err() != nil { // else the connection may be made first
+		return Peer{}, nil, fmt.Errorf("peer: calling %s: %w", host, context.Cause(ctx))
+	}
+	number, result := h.number(), make(chan called, 1)
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return Peer{}, nil, ErrClosed
+	}
+	h.tickets[number] = ticket{address, result}
+	h.mu.Unlock()
+	h.post(peering.Input{Kind: peering.Called, Peer: host, Class: uint8(class), Ticket: number})
+	var r called
+	select {
+	case r = <-result:
+		return r.peer, r.conn, r.err
+	case <-ctx.Done():
+		r.err = fmt.Errorf("peer: calling %s: %w", host, context.Cause(ctx))
+	case <-h.ctx.Done():
+		r.err = ErrClosed
+	}
+	h.mu.Lock()
+	_, isOpen := h.tickets[number]
+	delete(h.tickets, number)
+	h.mu.Unlock()
+	if !isOpen { // it came in the same moment
+		if late := <-result; late.conn != nil {
+			late.conn.Close()
+		}
+	}
+	return Peer{}, nil, r.err
+}
+
+// give hands a result to who waits for it.
+func (h *Host) give(number uint64, r called) {
+	h.mu.Lock()
+	result := h.tickets[number].result
+	delete(h.tickets, number)
+	h.mu.Unlock()
+	if result != nil {
+		result <- r
+	} else if r.conn != nil {
+		r.conn.Close()
+	}
+}
+
+// dial calls a host, and serves the connection until it ends.
+func (h *Host) dial(a *peering.Action) {
+	ctx, cancel := context.WithTimeout(h.ctx, h.cfg.GreetWithin)
+	defer cancel()
+	// Until there is a connection, closing it is to end the call.
+	c := h.newConn(a.ID, unborn{cancel})
+	c.peer, c.class = Peer{Name: a.Peer}, Class(a.Class)
+	if c.class.isShared() {
+		c.lane = h.pin(a.Peer, c.class)
+	}
+	if !h.enter(c) {
+		h.post(peering.Input{Kind: peering.Ended, ID: a.ID, Err: ErrClosed})
+		return
+	}
+	d, answer, err := h.call(ctx, c, a)
+	if err != nil {
+		h.leave(c, c.why(err))
+		h.cfg.Log.Debug("a call has failed", slog.String("peer", a.Peer), slog.Any("error", c.why(err)))
+		return
+	}
+	if !h.born(c, d) {
+		d.raw.Close()
+		h.leave(d, c.why(ErrClosed))
+		return
+	}
+	if err = d.serveDialled(a, answer); err == nil {
+		return
+	}
+	d.close(err)
+	h.leave(d, d.why(err))
+}
+
+// unborn is a connection that is being made.
+type unborn struct{ cancel context.CancelFunc }
+
+// Close implements net.Conn: it ends the call.
+func (u unborn) Close() error                   { u.cancel(); return nil }
+func (unborn) Read([]byte) (int, error)         { return 0, net.ErrClosed }
+func (unborn) Write([]byte) (int, error)        { return 0, net.ErrClosed }
+func (unborn) LocalAddr() net.Addr              { return nil }
+func (unborn) RemoteAddr() net.Addr             { return nil }
+func (unborn) SetDeadline(time.Time) error      { return nil }
+func (unborn) SetReadDeadline(time.Time) error  { return nil }
+func (unborn) SetWriteDeadline(time.Time) error { return nil }
+
+// born puts a connection in the place of the call for it, unless that was ended.
+func (h *Host) born(call, c *Conn) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed || call.reason.Load() != nil {
+		return false
+	}
+	h.conns[c.id] = c
+	return true
+}
+
+// addressFor returns where a call goes.
+func (h *Host) addressFor(a *peering.Action) (string, error) {
+	h.mu.Lock()
+	address := h.tickets[a.Ticket].address
+	h.mu.Unlock()
+	if address != "" {
+		return address, nil
+	}
+	return h.cfg.Resolve(a.Peer)
+}
+
+// call connects and greets, and returns the answer.
+func (h *Host) call(ctx context.Context, u *Conn, a *peering.Action) (*Conn, *greeting.Answer, error) {
+	address, err := h.addressFor(a)
+	if err != nil {
+		return nil, nil, fmt.Errorf("its address: %w", err)
+	}
+	if at, err := netip.ParseAddrPort(address); err == nil { // of a name it shows later
+		if err := h.cfg.permitted(net.TCPAddrFromAddrPort(at)); err != nil {
+			return nil, nil, err
+		}
+	}
+	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := h.newConn(u.id, raw)
+	c.peer, c.class, c.lane = u.peer, u.class, u.lane
+	undo := context.AfterFunc(ctx, func() { raw.Close() })
+	answer, err := c.greet(ctx, a)
+	if !undo() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		raw.Close()
+		return nil, nil, err
+	}
+	return c, answer, nil
+}
+
+func (c *Conn) greet(ctx context.Context, a *peering.Action) (*greeting.Answer, error) {
+	h := c.host
+	if err := h.cfg.permitted(c.raw.RemoteAddr()); err != nil {
+		return nil, err
+	}
+	if h.cfg.TLS != nil {
+		c.seal = &seal{Conn: c.raw}
+		t := h.cfg.TLS.Client(pki.Want{Role: pki.Host, Name: a.Peer})
+		t.DynamicRecordSizingDisabled = true
+		c.tls = tls.Client(c.seal, t)
+		if err := c.tls.HandshakeContext(ctx); err != nil {
+			return nil, noTLS(err)
+		}
+	}
+	if _, err := c.stream().Write(a.Greeting.Append(nil)); err != nil {
+		return nil, err
+	}
+	answer, err := greeting.ReadAnswer(c.stream())
+	if err != nil {
+		return nil, fmt.Errorf("no answer: %w", err)
+	}
+	return &answer, nil
+}
+
+// noTLS says what a handshake with who speaks no TLS fails with.
+func noTLS(err error) error {
+	var head tls.RecordHeaderError
+	if errors.As(err, &head) {
+		return fmt.Errorf("the other side speaks no TLS: %w", err)
+	}
+	return err
+}
+
+// serveDialled gives the answer to package peering, and serves the connection if it is
+// to be used. It returns nil if the connection is the caller's who has asked for it.
+func (c *Conn) serveDialled(a *peering.Action, answer *greeting.Answer) error {
+	h := c.host
+	c.peer.Incarnation = answer.Incarnation
+	h.post(peering.Input{Kind: peering.Answered, ID: c.id, Answer: *answer})
+	select {
+	case <-c.verdict:
+	case <-c.done:
+		return c.why(ErrClosed)
+	}
+	c.begin()
+	if !c.class.isShared() {
+		h.mu.Lock()
+		delete(h.conns, c.id)
+		h.mu.Unlock()
+		h.give(a.Ticket, called{peer: c.peer, conn: c.stream()})
+		return nil
+	}
+	c.run()
+	return c.why(net.ErrClosed)
+}

@@ -1,0 +1,436 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/peering"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
+)
+
+// Host is this process among others.
+type Host struct {
+	cfg      Config
+	listener net.Listener
+	loop     *runner.Loop[peering.Input, peering.Output]
+	bursts   bursts
+	counts   counts
+	decided  atomic.Pointer[peering.Counters]
+	open     atomic.Int64 // connections for frames
+	refused  atomic.Int64 // connections that wait for a refusal to be read
+	handlers [256]atomic.Pointer[Handler]
+
+	ctx       context.Context // ends with Close
+	stop      context.CancelFunc
+	isClosing atomic.Bool
+	once      sync.Once
+	end       error // of Close
+
+	mu      sync.Mutex
+	tasks   sync.WaitGroup
+	closed  bool // no more tasks
+	conns   map[peering.ID]*Conn
+	lanes   map[laneKey]*Lane
+	tickets map[uint64]ticket // of Dial
+	last    uint64            // number of an ID or ticket
+}
+
+type laneKey struct {
+	peer  string
+	class Class
+}
+
+// counts are what the driver counts.
+type counts struct {
+	framesIn, framesOut, bytesIn, bytesOut, nobodys, malformed atomic.Uint64
+}
+
+// Counters tell what a host has counted, and what it holds now.
+type Counters struct {
+	peering.Counters
+
+	FramesIn, FramesOut uint64 // of services
+	BytesIn, BytesOut   uint64 // of them, with heads
+	Nobodys             uint64 // frames of services that are not there
+	BadFrames           uint64 // connections that were ended by a malformed frame
+
+	Open   int // connections for frames
+	Bursts int // that are lent: to readers, and to handlers
+	Lanes  int
+
+	BurstBytes int // of Bursts
+}
+
+// Unsound returns how many calls were not taken: malformed, refused, too slow, evicted
+// by others, or gone before they had said what they want.
+func (c *Counters) Unsound() uint64 {
+	return c.Malformed + c.Refused + c.Slow + c.Evicted + c.Vanished
+}
+
+// Listen makes this process reachable for others. Errors are ErrConfig, ErrPlaintext, or
+// that it cannot listen.
+func Listen(ctx context.Context, c Config) (*Host, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	decides, err := peering.New(c.core())
+	if err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("peer: %w", err)
+	}
+	if err := c.permitted(listener.Addr()); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	if c.GreetWithin == 0 {
+		c.GreetWithin = 5 * time.Second
+	}
+	if c.DeadAfter == 0 {
+		c.DeadAfter = 5 * time.Second
+	}
+	h := &Host{
+		cfg: c, listener: listener, conns: map[peering.ID]*Conn{},
+		lanes: map[laneKey]*Lane{}, tickets: map[uint64]ticket{},
+	}
+	for s, handler := range c.Handlers {
+		h.handlers[s].Store(&handler)
+	}
+	h.decided.Store(&peering.Counters{})
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	h.loop, err = runner.Start(runner.Config[peering.Input, peering.Output]{
+		Core: stepper{decides, &h.decided}, Clock: runner.NewClock(), Apply: h.apply, Queue: 1024,
+	})
+	if err != nil {
+		h.stop()
+		return nil, errors.Join(err, listener.Close())
+	}
+	h.spawn(h.accept)
+	return h, nil
+}
+
+// stepper is the core, whose counters are read beside its loop.
+type stepper struct {
+	*peering.Core
+	counters *atomic.Pointer[peering.Counters]
+}
+
+// Step implements runner.Core.
+func (s stepper) Step(now core.Time, in []peering.Input, out *peering.Output) {
+	s.Core.Step(now, in, out)
+	n := s.Counters()
+	s.counters.Store(&n)
+}
+
+// Name returns the host's name.
+func (h *Host) Name() string { return h.cfg.Name }
+
+// Addr returns the TCP address on which others reach this host.
+func (h *Host) Addr() string { return h.listener.Addr().String() }
+
+// Register has a service be handed what comes for it.
+func (h *Host) Register(s Service, handler Handler) error {
+	if s == 0 || handler == nil || !h.handlers[s].CompareAndSwap(nil, &handler) {
+		return fmt.Errorf("%w: service %d is there already, or is none", ErrConfig, s)
+	}
+	return nil
+}
+
+// Unregister ends that. A call to the handler may still be under way.
+func (h *Host) Unregister(s Service) { h.handlers[s].Store(nil) }
+
+func (h *Host) handler(s Service) Handler {
+	if p := h.handlers[s].Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (h *Host) eachHandler(do func(Handler)) {
+	for i := range h.handlers {
+		if p := h.handlers[i].Load(); p != nil {
+			do(*p)
+		}
+	}
+}
+
+// tell tells services what became of frames that were lent.
+func (h *Host) tell(marks []mark, err error) {
+	for len(marks) > 0 {
+		s := marks[0].service
+		numbers := make([]uint64, 0, len(marks))
+		for len(marks) > 0 && marks[0].service == s {
+			numbers = append(numbers, marks[0].number)
+			marks = marks[1:]
+		}
+		if handler := h.handler(s); handler != nil {
+			handler.Sent(numbers, err)
+		}
+	}
+}
+
+// Lane returns what is sent to a host in a class that is shared.
+func (h *Host) Lane(host string, class Class) *Lane {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.laneLocked(host, class)
+}
+
+// pin returns a lane that is not forgotten before unpin.
+func (h *Host) pin(host string, class Class) *Lane {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l := h.laneLocked(host, class)
+	l.pins++
+	return l
+}
+
+func (h *Host) unpin(l *Lane) {
+	h.mu.Lock()
+	l.pins--
+	h.mu.Unlock()
+	h.forget(l)
+}
+
+func (h *Host) laneLocked(host string, class Class) *Lane {
+	l := h.lanes[laneKey{host, class}]
+	if l == nil {
+		l = &Lane{host: h, peer: host, class: class}
+		h.lanes[laneKey{host, class}] = l
+	}
+	return l
+}
+
+// forget drops a lane that has nothing to do. Who holds it can still use it.
+func (h *Host) forget(l *Lane) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pins == 0 && l.conn == nil && !l.isAsked && l.queue.isEmpty() && h.lanes[laneKey{l.peer, l.class}] == l {
+		l.isGone = true
+		delete(h.lanes, laneKey{l.peer, l.class})
+	}
+}
+
+// Hold has a connection to a host be made, and made again whenever it ends, until
+// Release was called as often.
+func (h *Host) Hold(host string, class Class) {
+	h.post(peering.Input{Kind: peering.Held, Peer: host, Class: uint8(class)})
+}
+
+// Release ends one Hold.
+func (h *Host) Release(host string, class Class) {
+	h.post(peering.Input{Kind: peering.Released, Peer: host, Class: uint8(class)})
+}
+
+// Learn tells in which incarnation a host is, by the word of who watches hosts: who has
+// an earlier one is not spoken to any more when Learn has returned.
+func (h *Host) Learn(host string, incarnation uint64) {
+	h.mu.Lock()
+	var lanes [shared]*Lane
+	for class := range lanes {
+		lanes[class] = h.lanes[laneKey{host, Class(class)}]
+	}
+	h.mu.Unlock()
+	for _, l := range lanes {
+		if l != nil {
+			l.part(incarnation)
+		}
+	}
+	h.post(peering.Input{Kind: peering.Learned, Peer: host, Incarnation: incarnation})
+}
+
+// Disconnect ends all connections with a host. What is to be sent makes new ones.
+func (h *Host) Disconnect(host string, why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.conns {
+		if c.lane != nil && c.lane.peer == host {
+			c.close(why)
+		}
+	}
+}
+
+// Counters returns the host's counters.
+func (h *Host) Counters() Counters {
+	n := &h.counts
+	k := Counters{
+		FramesIn: n.framesIn.Load(), FramesOut: n.framesOut.Load(), BytesIn: n.bytesIn.Load(), BytesOut: n.bytesOut.Load(),
+		Nobodys: n.nobodys.Load(), BadFrames: n.malformed.Load(), Open: int(h.open.Load()),
+	}
+	k.Bursts, k.BurstBytes = h.bursts.out()
+	k.Counters = *h.decided.Load()
+	h.mu.Lock()
+	k.Lanes = len(h.lanes)
+	h.mu.Unlock()
+	return k
+}
+
+// post gives the loop an input. After Close it is dropped.
+func (h *Host) post(in peering.Input) { _ = h.loop.Post(context.Background(), in) }
+
+// spawn runs f on a goroutine that Close waits for; not after it has begun to.
+func (h *Host) spawn(f func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.tasks.Go(f)
+	}
+	return !h.closed
+}
+
+// Close ends all connections, and waits for all that runs, handlers included. What
+// waits to be sent fails with ErrClosed. Connections that Dial has returned are their
+// callers'.
+func (h *Host) Close() error {
+	h.once.Do(func() {
+		h.isClosing.Store(true)
+		h.stop()
+		h.end = h.listener.Close()
+		h.mu.Lock()
+		h.closed = true
+		for _, c := range h.conns {
+			c.close(ErrClosed)
+		}
+		lanes := make([]*Lane, 0, len(h.lanes))
+		for _, l := range h.lanes {
+			lanes = append(lanes, l)
+		}
+		h.mu.Unlock()
+		h.tasks.Wait()
+		h.loop.Close()
+		for _, l := range lanes {
+			l.fail(ErrClosed)
+		}
+	})
+	return h.end
+}
+
+// apply carries out what package peering asks for. It runs on the loop's goroutine.
+func (h *Host) apply(_ core.Time, out *peering.Output) (back []peering.Input) {
+	for i := range out.Actions {
+		a := &out.Actions[i]
+		switch a.Do {
+		case peering.Dial:
+			call := *a // which is reset before it is made
+			if !h.spawn(func() { h.dial(&call) }) {
+				back = append(back, peering.Input{Kind: peering.Ended, ID: a.ID, Err: ErrClosed})
+			}
+		case peering.Fail:
+			h.failed(a)
+		case peering.Restarted:
+			h.cfg.Log.Info("a host has started again", slog.String("peer", a.Peer), slog.Uint64("before", a.Before), slog.Uint64("incarnation", a.Incarnation))
+			h.eachHandler(func(s Handler) { s.Restarted(a.Peer, a.Before, a.Incarnation) })
+		default:
+			if c := h.conn(a.ID); c != nil {
+				back = c.apply(a, back)
+			}
+		}
+	}
+	out.Reset()
+	return back
+}
+
+// apply carries out what is asked of a connection.
+func (c *Conn) apply(a *peering.Action, back []peering.Input) []peering.Input {
+	switch a.Do {
+	case peering.Accept:
+		c.host.identify(c, a)
+		c.verdict <- *a
+	case peering.Refuse, peering.Use:
+		c.verdict <- *a
+	case peering.Close:
+		if errors.Is(a.Err, peering.ErrDone) && c.lane != nil {
+			c.lane.last(c)
+		} else {
+			c.close(a.Err)
+		}
+	case peering.Drain:
+		c.lane.drain(c)
+	case peering.Ping:
+		c.say(ping)
+	case peering.Check:
+		back = append(back, peering.Input{Kind: peering.Sampled, ID: c.id, Sample: c.sample(time.Now())})
+	default:
+	}
+	return back
+}
+
+// failed fails what waits for a connection that cannot be made.
+func (h *Host) failed(a *peering.Action) {
+	err := fmt.Errorf("peer: calling %s: %w", a.Peer, a.Err)
+	if a.Ticket != 0 {
+		h.give(a.Ticket, called{err: err})
+		return
+	}
+	h.mu.Lock()
+	l := h.lanes[laneKey{a.Peer, Class(a.Class)}]
+	h.mu.Unlock()
+	if l != nil {
+		l.fail(err)
+	}
+}
+
+// conn returns a connection that has not ended.
+func (h *Host) conn(id peering.ID) *Conn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.conns[id]
+}
+
+// enter notes a connection; it reports false after Close.
+func (h *Host) enter(c *Conn) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.conns[c.id] = c
+	}
+	return !h.closed
+}
+
+// identify notes whose call it was that is accepted. What package peering asks of the
+// connection next may come before its own goroutine has seen that.
+func (h *Host) identify(c *Conn, a *peering.Action) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.conns[c.id] != c {
+		return // it has left
+	}
+	c.peer, c.class = Peer{a.Peer, a.Incarnation}, Class(a.Class)
+	if c.class.isShared() {
+		c.lane = h.laneLocked(a.Peer, c.class)
+		c.lane.pins++
+	}
+}
+
+// leave forgets a connection, and has package peering know that it has ended.
+func (h *Host) leave(c *Conn, err error) {
+	h.mu.Lock()
+	delete(h.conns, c.id)
+	l := c.lane
+	h.mu.Unlock()
+	h.post(peering.Input{Kind: peering.Ended, ID: c.id, Err: err})
+	if l != nil {
+		if l.waits() { // for a connection that was to be this one
+			h.post(peering.Input{Kind: peering.Wanted, Peer: l.peer, Class: uint8(l.class)})
+		}
+		h.unpin(l)
+	}
+}
+
+// number returns one that was not given before.
+func (h *Host) number() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last++
+	return h.last
+}

@@ -1,0 +1,182 @@
+package rpc
+
+import (
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/internal/driver/processor"
+)
+
+func prepareRequest(p agent.Prepare) *pb.PrepareRequest {
+	return &pb.PrepareRequest{
+		Incarnation: p.Incarnation, Group: p.Group, Epoch: p.Epoch, Tree: uint32(p.Tree),
+		Children: uint32(p.Children), Window: p.Window, ChunkBytes: uint32(p.ChunkBytes),
+		Functions: functions(p.Functions), Types: types(p.Types), Lease: duration(p.Lease),
+	}
+}
+
+func (r *reader) prepare(m *pb.PrepareRequest) agent.Prepare {
+	return agent.Prepare{
+		Incarnation: m.GetIncarnation(), Group: m.GetGroup(), Epoch: m.GetEpoch(), Tree: r.uint8("tree", m.GetTree()),
+		Children: r.int("children", m.GetChildren()), Window: m.GetWindow(), ChunkBytes: r.int("chunk_bytes", m.GetChunkBytes()),
+		Functions: r.functions("functions", m.GetFunctions()), Types: r.types("types", m.GetTypes()),
+		Lease: r.duration("lease", m.GetLease()),
+	}
+}
+
+func commitRequest(c agent.Commit) *pb.CommitRequest {
+	g := &c.Config
+	m := &pb.CommitRequest{
+		Incarnation: c.Incarnation, Group: g.Group, Epoch: g.Epoch, Tree: uint32(g.Tree), Cookie: g.Cookie,
+		Window: g.Window, ChunkBytes: uint32(g.ChunkBytes), Parent: addrText(g.Parent), Index: uint32(g.Index),
+		Probes: uint32(g.Probes), Lease: duration(g.Lease),
+	}
+	for _, child := range g.Children {
+		m.Children = append(m.Children, &pb.TreeChild{Address: addrText(child.Addr), Lowest: child.Lowest})
+	}
+	return m
+}
+
+func (r *reader) commit(m *pb.CommitRequest) agent.Commit {
+	c := agent.Commit{Incarnation: m.GetIncarnation(), Config: switchreduce.Config{
+		Group: m.GetGroup(), Epoch: m.GetEpoch(), Tree: r.uint8("tree", m.GetTree()), Cookie: m.GetCookie(),
+		Window: m.GetWindow(), ChunkBytes: r.int("chunk_bytes", m.GetChunkBytes()),
+		Parent: r.optionalAddr("parent", m.GetParent()), Index: r.uint16("index", m.GetIndex()),
+		Probes: r.int("probes", m.GetProbes()), Lease: r.duration("lease", m.GetLease()),
+	}}
+	for _, child := range m.GetChildren() {
+		c.Config.Children = append(c.Config.Children, switchreduce.Child{
+			Addr: r.addr("children.address", child.GetAddress()), Lowest: child.GetLowest(),
+		})
+	}
+	return c
+}
+
+func removeRequest(m agent.Remove) *pb.RemoveRequest {
+	return &pb.RemoveRequest{Incarnation: m.Incarnation, Group: m.Group, Epoch: m.Epoch, Tree: uint32(m.Tree)}
+}
+
+func (r *reader) remove(m *pb.RemoveRequest) agent.Remove {
+	return agent.Remove{
+		Incarnation: m.GetIncarnation(), Group: m.GetGroup(), Epoch: m.GetEpoch(), Tree: r.uint8("tree", m.GetTree()),
+	}
+}
+
+func agentState(s AgentState) *pb.AgentState {
+	m := &pb.AgentState{
+		Switch: s.Switch, Incarnation: s.Incarnation, Capability: capability(s.Capability), Draining: s.Draining,
+		Version: s.Version, Interfaces: interfaces(s.Interfaces), Unusable: s.Unusable, Outlives: s.Outlives,
+	}
+	for _, h := range s.Holds {
+		m.Holds = append(m.Holds, &pb.Hold{
+			Group: h.Group, Epoch: h.Epoch, Tree: uint32(h.Tree), Window: h.Window, Committed: h.Committed,
+			DataAddress: addrText(h.Addr), Reducer: reducer(h.Reducer),
+		})
+	}
+	return m
+}
+
+func (r *reader) agentState(m *pb.AgentState) AgentState {
+	s := AgentState{
+		Switch: m.GetSwitch(), Incarnation: m.GetIncarnation(), Capability: r.capability(m.GetCapability()), Draining: m.GetDraining(),
+		Version: m.GetVersion(), Interfaces: r.interfaces(m.GetInterfaces()), Unusable: m.GetUnusable(), Outlives: m.GetOutlives(),
+	}
+	for _, h := range m.GetHolds() {
+		s.Holds = append(s.Holds, agent.Hold{
+			Group: h.GetGroup(), Epoch: h.GetEpoch(), Tree: r.uint8("holds.tree", h.GetTree()), Window: h.GetWindow(),
+			Committed: h.GetCommitted(), Addr: r.optionalAddr("holds.data_address", h.GetDataAddress()),
+			Reducer: r.reducer(h.GetReducer()),
+		})
+	}
+	return s
+}
+
+func agentCounters(c AgentCounters) *pb.GetCountersResponse {
+	m := &pb.GetCountersResponse{Slots: uint32(c.Slots), SlotsUsed: uint32(c.SlotsUsed), Interfaces: interfaces(c.Interfaces)}
+	if c.CPU.Total > 0 {
+		m.Cpu = &pb.CPUTime{Busy: durationpb.New(c.CPU.Busy), Total: durationpb.New(c.CPU.Total)}
+	}
+	for _, t := range c.Trees {
+		m.Trees = append(m.Trees, &pb.TreeCounters{
+			Group: t.Group, Tree: uint32(t.Tree),
+			PacketsIn: t.PacketsIn, BytesIn: t.BytesIn, PacketsOut: t.PacketsOut, BytesOut: t.BytesOut,
+			Refused: t.Refused, Overflowed: t.Overflowed, Events: t.Events, Drops: t.Drops,
+		})
+	}
+	for _, e := range c.Epochs {
+		m.Epochs = append(m.Epochs, epochTrafficMessage(e))
+	}
+	return m
+}
+
+func (r *reader) agentCounters(m *pb.GetCountersResponse) AgentCounters {
+	c := AgentCounters{
+		Slots: r.int("slots", m.GetSlots()), SlotsUsed: r.int("slots_used", m.GetSlotsUsed()), Interfaces: r.interfaces(m.GetInterfaces()),
+		CPU: r.cpuTime(m.GetCpu()),
+	}
+	for _, t := range m.GetTrees() {
+		c.Trees = append(c.Trees, TreeCounters{
+			Group: t.GetGroup(), Tree: r.uint8("trees.tree", t.GetTree()),
+			PacketsIn: t.GetPacketsIn(), BytesIn: t.GetBytesIn(), PacketsOut: t.GetPacketsOut(), BytesOut: t.GetBytesOut(),
+			Refused: t.GetRefused(), Overflowed: t.GetOverflowed(), Events: t.GetEvents(), Drops: t.GetDrops(),
+		})
+	}
+	for _, e := range m.GetEpochs() {
+		c.Epochs = append(c.Epochs, r.epochTraffic(e))
+	}
+	return c
+}
+
+// cpuTime reads one that can be: busy for no longer than there was time.
+func (r *reader) cpuTime(m *pb.CPUTime) processor.Time {
+	t := processor.Time{Busy: r.duration("cpu.busy", m.GetBusy()), Total: r.duration("cpu.total", m.GetTotal())}
+	if t.Busy > t.Total {
+		r.fail("cpu", "busy for %v of %v", t.Busy, t.Total)
+	}
+	return t
+}
+
+func agentEvent(e AgentEvent) *pb.WatchResponse {
+	switch {
+	case e.State != nil:
+		return &pb.WatchResponse{Event: &pb.WatchResponse_State{State: agentState(*e.State)}}
+	case e.Interfaces != nil:
+		return &pb.WatchResponse{Event: &pb.WatchResponse_Interfaces{Interfaces: interfaces(e.Interfaces)}}
+	}
+	return &pb.WatchResponse{Event: &pb.WatchResponse_Ended{Ended: &pb.Ended{
+		Incarnation: e.Ended.Incarnation, Group: e.Ended.Group, Epoch: e.Ended.Epoch, Tree: uint32(e.Ended.Tree),
+		Why: endReasons[e.Ended.Why],
+	}}}
+}
+
+var endReasons = map[agent.EndReason]pb.EndReason{
+	agent.PrepareRanOut: pb.EndReason_END_REASON_NOT_COMMITTED,
+	agent.LeaseRanOut:   pb.EndReason_END_REASON_NOT_RENEWED,
+	agent.PlaneFailed:   pb.EndReason_END_REASON_DATA_PLANE,
+}
+
+// agentEvent returns false for a heartbeat, and for what this version does not
+// know.
+func (r *reader) agentEvent(m *pb.WatchResponse) (AgentEvent, bool) {
+	switch e := m.GetEvent().(type) {
+	case *pb.WatchResponse_State:
+		s := r.agentState(e.State)
+		return AgentEvent{State: &s}, true
+	case *pb.WatchResponse_Ended:
+		end := &agent.Ended{
+			Incarnation: e.Ended.GetIncarnation(), Group: e.Ended.GetGroup(), Epoch: e.Ended.GetEpoch(),
+			Tree: r.uint8("ended.tree", e.Ended.GetTree()),
+		}
+		for reason, code := range endReasons {
+			if code == e.Ended.GetWhy() {
+				end.Why = reason
+			}
+		}
+		return AgentEvent{Ended: end}, true
+	case *pb.WatchResponse_Interfaces:
+		return AgentEvent{Interfaces: r.interfaces(e.Interfaces)}, true
+	}
+	return AgentEvent{}, false
+}

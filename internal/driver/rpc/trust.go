@@ -1,0 +1,177 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/peer"
+
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+)
+
+// ErrPlaintext: without certificates everybody who reaches a server may do
+// everything, so that it serves only its own machine unless it is reported
+// otherwise.
+var ErrPlaintext = errors.New("rpc: without certificates only loopback addresses are served, unless plaintext is allowed (\"plaintext: true\" in a configuration file)")
+
+// Listen opens the listener of a server, or says that it must not be opened.
+func Listen(address string, c ServerConfig) (net.Listener, error) {
+	a, err := c.resolve(address)
+	if err != nil {
+		return nil, err
+	}
+	return net.ListenTCP("tcp", a)
+}
+
+// CheckListen returns why Listen cannot succeed, its port aside, which another
+// process may have: it listens on a free one for a moment.
+func CheckListen(address string, c ServerConfig) error {
+	a, err := c.resolve(address)
+	if err != nil {
+		return err
+	}
+	a.Port = 0
+	listener, err := net.ListenTCP("tcp", a)
+	if err != nil {
+		return err
+	}
+	return listener.Close()
+}
+
+func (c ServerConfig) resolve(address string) (*net.TCPAddr, error) {
+	a, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.CheckAddress(a.IP); err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", address, err)
+	}
+	return a, nil
+}
+
+// CheckAddress returns ErrPlaintext if nothing may be served on a local
+// address: nil, and the unspecified one, are all addresses of the machine.
+func (c ServerConfig) CheckAddress(local net.IP) error {
+	if c.TLS == nil && !c.AllowPlaintext && !local.IsLoopback() {
+		return ErrPlaintext
+	}
+	return nil
+}
+
+// credentials returns what the server's connections begin with.
+func (c ServerConfig) credentials() credentials.TransportCredentials {
+	if c.TLS == nil {
+		return insecure.NewCredentials()
+	}
+	return reportingHandshake{credentials.NewTLS(c.TLS), c.Log}
+}
+
+// reporting are credentials of a server that log whom they refuse.
+type reportingHandshake struct {
+	credentials.TransportCredentials
+	log *slog.Logger
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (t reportingHandshake) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := t.TransportCredentials.ServerHandshake(raw)
+	if err != nil && !errors.Is(err, io.EOF) { // at its end: somebody looked whether the port is open
+		t.log.Warn("connection refused", slog.String("from", raw.RemoteAddr().String()), slog.Any("error", err))
+	}
+	return conn, info, err
+}
+
+// Clone implements credentials.TransportCredentials.
+func (t reportingHandshake) Clone() credentials.TransportCredentials {
+	return reportingHandshake{t.TransportCredentials.Clone(), t.log}
+}
+
+type callerKey struct{}
+
+// CallerOf returns who has made the call whose context ctx is, by the
+// certificate of its connection; false where the server uses none.
+func CallerOf(ctx context.Context) (pki.Identity, bool) {
+	i, ok := ctx.Value(callerKey{}).(pki.Identity)
+	return i, ok
+}
+
+// guard admits calls, by the policy.
+type guard struct {
+	open bool // there are no certificates: everybody may do everything
+	log  *slog.Logger
+}
+
+// admit returns the context of a call, with its caller, or why it must not be
+// made.
+func (g *guard) admit(ctx context.Context, method string) (context.Context, error) {
+	if g.open {
+		return ctx, nil
+	}
+	caller, err := identify(ctx)
+	if err == nil {
+		err = permit(caller, method)
+	}
+	if err != nil {
+		from := "unknown"
+		if p, ok := peer.FromContext(ctx); ok {
+			from = p.Addr.String()
+		}
+		g.log.Warn("call refused", slog.String("method", method), slog.String("from", from), slog.Any("error", err))
+		return nil, err
+	}
+	return context.WithValue(ctx, callerKey{}, caller), nil
+}
+
+// identify returns who is at the other end of a call's connection, which its
+// handshake has verified.
+func identify(ctx context.Context) (pki.Identity, error) {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return pki.Identity{}, fmt.Errorf("%w: the call has no connection", ErrDenied)
+	}
+	info, ok := p.AuthInfo.(credentials.TLSInfo)
+	if !ok || len(info.State.PeerCertificates) == 0 {
+		return pki.Identity{}, fmt.Errorf("%w: %w", ErrDenied, pki.ErrNoCertificate)
+	}
+	caller, err := pki.IdentityOf(info.State.PeerCertificates[0])
+	if err != nil {
+		return caller, fmt.Errorf("%w: %w", ErrDenied, err)
+	}
+	return caller, nil
+}
+
+// unary is the interceptor of a server's simple calls. Handlers return plain
+// errors.
+func (g *guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	ctx, err := g.admit(ctx, info.FullMethod)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	response, err := handle(ctx, request)
+	return response, toStatus(err)
+}
+
+// stream is the interceptor of a server's streams.
+func (g *guard) stream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	ctx, err := g.admit(stream.Context(), info.FullMethod)
+	if err != nil {
+		return toStatus(err)
+	}
+	return toStatus(handle(service, &admitted{stream, ctx}))
+}
+
+// admitted is a stream whose context has its caller.
+type admitted struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (a *admitted) Context() context.Context { return a.ctx }

@@ -1,5 +1,0 @@
-// Package version reports which version of Tributary a process is: what the
-// build recorded, or what the linker was given.
-//
-//	go build -ldflags "-X github.com/tributary-fabric/tributary/internal/version.reported=v1.2.3" ./cmd/...
-package version

@@ -1,0 +1,145 @@
+package broadcastmsg
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/wire/cursor"
+)
+
+// Bounds of a reply.
+const (
+	MinPart    = 1 << 20 // least bytes of the body of a reply's message that is not its last
+	MaxPart    = 1 << 26 // most bytes of any
+	MaxMissing = 32      // most subtrees that a reply names
+	MaxReason  = 200     // bytes
+)
+
+// replySize is the bytes of a reply's header without its variable parts.
+const replySize = 48
+
+// Missing is a subtree that was not reached, or a node that failed: who they
+// are, and why.
+type Missing struct {
+	Node   Node   // the subtree's root
+	Nodes  uint32 // how many nodes are not known to have run the request
+	Status Status // not OK
+}
+
+// Reply is one message of what comes up a tree.
+type Reply struct {
+	Key
+	Final   bool      // no further part follows
+	Part    uint32    // from 0
+	Offset  uint64    // of Body in the whole reply
+	Status  Status    // reportable; OK unless Final
+	Ran     uint32    // nodes of the sender's subtree that ran the request; 0 unless Final
+	Missing []Missing // at most MaxMissing of the others; none unless Final
+	Reason  string    // of a status that is not OK, in the words of who found it
+	Body    []byte
+}
+
+// HeadSize returns the bytes that r takes without its body.
+func (r *Reply) HeadSize() int {
+	n := replySize + len(r.Root) + len(r.Reason)
+	for i := range r.Missing {
+		n += 6 + len(r.Missing[i].Node)
+	}
+	return n
+}
+
+// Append appends r to b. It must be sound; see Sound.
+func (r *Reply) Append(b []byte) []byte {
+	final := byte(0)
+	if r.Final {
+		final = 1
+	}
+	b = append(b, Version<<4|replyType, final, byte(r.Status), byte(len(r.Missing)))
+	b = binary.BigEndian.AppendUint32(b, r.Ran)
+	b = binary.BigEndian.AppendUint64(b, r.Incarnation)
+	b = binary.BigEndian.AppendUint64(b, r.Sequence)
+	b = binary.BigEndian.AppendUint64(b, r.Offset)
+	b = binary.BigEndian.AppendUint32(b, r.Part)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(r.Body)))
+	b = append(b, byte(len(r.Root)), byte(len(r.Reason)), 0, 0, 0, 0, 0, 0)
+	b = append(b, r.Root...)
+	for i := range r.Missing {
+		m := &r.Missing[i]
+		b = binary.BigEndian.AppendUint32(b, m.Nodes)
+		b = append(b, byte(m.Status), byte(len(m.Node)))
+		b = append(b, m.Node...)
+	}
+	b = append(b, r.Reason...)
+	return append(b, r.Body...)
+}
+
+// DecodeReply reads all of b. The body is a part of b; nothing else shares
+// memory with it.
+func DecodeReply(b []byte) (*Reply, error) {
+	r := new(Reply)
+	if err := r.Decode(b); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Decode reads all of b as DecodeReply does, in place of what r was. Where the
+// root is the same, so is its name; missing subtrees never take the place of
+// those that r had.
+func (r *Reply) Decode(b []byte) error {
+	if len(b) < replySize || b[0] != Version<<4|replyType || b[1] > 1 {
+		return fmt.Errorf("%w: %d bytes are no reply", ErrMessage, len(b))
+	}
+	in := reader{cursor.Cursor{B: b[2:]}}
+	*r = Reply{Final: b[1] == 1, Status: Status(in.Byte()), Key: Key{Root: r.Root}}
+	missing := int(in.Byte())
+	r.Ran = in.Uint32()
+	r.Incarnation, r.Sequence, r.Offset = in.Uint64(), in.Uint64(), in.Uint64()
+	r.Part = in.Uint32()
+	body, name, reason := in.Uint32(), int(in.Byte()), int(in.Byte())
+	in.zero(6)
+	r.Root = in.node(name, r.Root)
+	for range min(missing, MaxMissing+1) {
+		m := Missing{Nodes: in.Uint32(), Status: Status(in.Byte())}
+		m.Node = Node(in.Take(int(in.Byte())))
+		r.Missing = append(r.Missing, m)
+	}
+	r.Reason = string(in.Take(reason))
+	if in.Bad || uint64(len(in.B)) != uint64(body) {
+		return fmt.Errorf("%w: a reply is cut off, or longer than it says", ErrMessage)
+	}
+	r.Body = in.B
+	return r.Sound()
+}
+
+// Sound reports why r cannot be a reply, whoever sent it.
+func (r *Reply) Sound() error {
+	var wrong string
+	switch {
+	case len(r.Root) == 0 || len(r.Root) > MaxNode:
+		wrong = "no root"
+	case !r.Status.Reportable() || r.Status == OK && r.Reason != "" || len(r.Reason) > MaxReason:
+		wrong = "a status that none has"
+	case len(r.Body) > MaxPart || r.Offset > 1<<48:
+		wrong = "too large a body"
+	case (r.Part == 0) != (r.Offset == 0) || r.Offset < uint64(r.Part)*MinPart:
+		wrong = "a part of no such place"
+	case !r.Final && (len(r.Body) < MinPart || r.Status != OK || r.Ran != 0 || len(r.Missing) > 0):
+		wrong = "a part that is too small, or says what only the last may"
+	case len(r.Missing) > MaxMissing:
+		wrong = "too many subtrees"
+	}
+	for i := range r.Missing {
+		m := &r.Missing[i]
+		if m.Nodes == 0 || m.Status == OK || !m.Status.Valid() || len(m.Node) == 0 || len(m.Node) > MaxNode {
+			wrong = "a missing subtree that is none"
+		}
+	}
+	if wrong == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: a reply with %s", ErrMessage, wrong)
+}
+
+// IsReply reports whether b, if it is a message at all, is a reply.
+func IsReply(b []byte) bool { return len(b) > 0 && b[0]&15 == replyType }

@@ -1,9 +1,0 @@
-// Package collect lays out the messages of server collectives: requests, which
-// go down a tree of servers and are at most 4 KiB, and replies, which come up.
-//
-// Messages are big-endian. Every bit is defined, so that a sound message has
-// exactly one form: DecodeRequest and DecodeReply refuse what Append would not
-// write. What a message means, and whether its sender may say it, is for
-// internal/core/collective to judge. docs/server-collectives.md reports every
-// byte; testdata/golden has messages that it and this package agree on.
-package collect
