@@ -1,4 +1,4 @@
-// The switch's side of a reduction, as docs/protocol.md tells it and the Go
+// The switch's side of a reduction, as docs/protocol.md describes it and the Go
 // package internal/core/switchreduce does it, beside IPv4 forwarding.
 //
 //   Reader    one chunk's headers, and its values as wide blocks
