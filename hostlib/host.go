@@ -123,7 +123,7 @@ func (h *Host) open(ctx context.Context) error {
 }
 
 // nowhere resolves no name: members' lists have the addresses.
-func nowhere(host string) (string, error) {
+func nowhere(_ context.Context, host string) (string, error) {
 	return "", fmt.Errorf("%w: no address of %s", ErrArgument, host)
 }
 

@@ -2,6 +2,7 @@ package scoll_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -33,7 +34,7 @@ func (c *cluster) forgeIn(name string, incarnation uint64) *forger {
 	f := &forger{t: t, got: make(chan []byte, 1000), sent: make(chan error, 1), deaf: make(chan struct{})}
 	var err error
 	f.host, err = peer.Listen(t.Context(), peer.Config{
-		Name: name, Incarnation: incarnation, Listen: "127.0.0.1:0", Resolve: c.resolve,
+		Name: name, Incarnation: incarnation, Listen: "127.0.0.1:0", Resolve: func(_ context.Context, node string) (string, error) { return c.resolve(node) },
 		Handlers:    map[peer.Service]peer.Handler{peer.Collectives: (*forgery)(f)},
 		GreetWithin: patience, DeadAfter: patience, Log: slog.New(slog.DiscardHandler),
 	})

@@ -107,7 +107,8 @@ func Start(cfg Config) (*Node, error) {
 func (n *Node) listen() error {
 	c := peer.Config{
 		Name: n.cfg.Node, Incarnation: n.cfg.Incarnation,
-		Listen: n.cfg.Listen, Resolve: n.cfg.Resolve, AllowPlaintext: n.cfg.AllowPlaintext,
+		Listen: n.cfg.Listen, AllowPlaintext: n.cfg.AllowPlaintext,
+		Resolve:     func(_ context.Context, node string) (string, error) { return n.cfg.Resolve(node) },
 		Handlers:    map[peer.Service]peer.Handler{peer.Collectives: (*link)(n)},
 		GreetWithin: n.cfg.DialTimeout, DeadAfter: n.cfg.DeadAfter, Log: n.cfg.Log,
 	}

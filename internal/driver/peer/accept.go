@@ -103,9 +103,14 @@ func (c *Conn) begin() {
 // wait serves a connection until it ends.
 func (c *Conn) wait() error {
 	if !c.class.isShared() {
-		if c.host.cfg.Servers[c.class](c.peer, c.stream()) {
+		s := c.host.servers[c.class].Load()
+		if s == nil || !s.begin() {
+			return fmt.Errorf("%w: %d", peering.ErrClass, c.class) // it has gone meanwhile
+		}
+		if s.serve(c.peer, c.stream()) {
 			c.forget()
 		}
+		s.end(1)
 		return peering.ErrDone
 	}
 	c.run()
@@ -155,7 +160,7 @@ func (c *Conn) firstWords() (in peering.Input, canAnswer bool) {
 		stream = c.tls
 	}
 	in.Greeting, in.Err = greeting.Read(stream)
-	if class := Class(in.Greeting.Class); in.Err == nil && class < classes && !class.isShared() && h.cfg.Servers[class] == nil {
+	if class := Class(in.Greeting.Class); in.Err == nil && class < classes && !class.isShared() && h.servers[class].Load() == nil {
 		in.Err = fmt.Errorf("%w: %d", peering.ErrClass, class)
 	}
 	return in, true

@@ -134,8 +134,10 @@ func BenchmarkGoodput(b *testing.B) {
 			b.Run(fmt.Sprintf("tls=%v/class=%d/size=%d", isSecure, c.class, c.size), func(b *testing.B) {
 				a, _ := pair(b, isSecure)
 				back := &echo{arrived: make(chan int, 1<<16)}
-				var handler Handler = back
-				a.handlers[testService].Store(&handler)
+				a.Unregister(testService)
+				if err := a.Register(testService, back); err != nil {
+					b.Fatal(err)
+				}
 				l, body := a.Lane("b", c.class), make([]byte, c.size)
 				const window = 64
 				under := 0

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -104,15 +105,17 @@ type Config struct {
 	Name        string // of this host; 1 to 255 bytes
 	Incarnation uint64 // of this start; it rises strictly with every start
 
-	Listen  string                            // TCP address
-	Resolve func(host string) (string, error) // the TCP address of another host; asked for every call
-	TLS     *pki.Source                       // of a host of this name; nil: plaintext
+	Listen string // TCP address
+	// Resolve returns the TCP address of another host. It is asked for every call, with
+	// the time that is left for it.
+	Resolve func(ctx context.Context, host string) (string, error)
+	TLS     *pki.Source // of a host of this name; nil: plaintext
 	// AllowPlaintext serves and calls other addresses than loopback without
 	// certificates, too: whoever reaches them may say that it is any host.
 	AllowPlaintext bool
 
-	Handlers map[Service]Handler // from the beginning on; see Register
-	Servers  map[Class]Server    // of exclusive classes; calls of others are refused
+	Handlers map[Service]Handler // from the beginning on; see Host.Register
+	Servers  map[Class]Server    // of exclusive classes, from the beginning on; see Host.Serve
 
 	GreetWithin time.Duration // for a call and its greeting
 	KeepAlive   time.Duration // a peer that has said nothing for so long is asked; a third of DeadAfter

@@ -34,10 +34,12 @@ type Conn struct {
 
 	// Of its lane's lock.
 	queue      queue
-	isReady    bool // the answer to the call is there: frames may be written
-	isBusy     bool // a goroutine writes
-	isDraining bool // nothing more is sent than what waits
-	isLast     bool // it is closed when nothing waits any more
+	isReady    bool    // the answer to the call is there: frames may be written
+	isBusy     bool    // a goroutine writes
+	isDraining bool    // nothing more is sent than what waits
+	isLast     bool    // it is closed when nothing waits any more
+	writing    []mark  // of what is being written by the goroutine
+	lending    Service // whose frame it writes from where it lies; 0: none
 
 	end    sync.Once
 	done   chan struct{} // closed with the connection
@@ -100,7 +102,7 @@ func (c *Conn) sample(now time.Time) peering.Sample {
 func (c *Conn) run() {
 	h := c.host
 	h.open.Add(1)
-	h.eachHandler(func(s Handler) { s.Up(c) })
+	h.eachService(func(s Handler) { s.Up(c) })
 	c.lane.use(c)
 	err := c.read()
 	if errors.Is(err, ErrFrame) {
@@ -110,7 +112,7 @@ func (c *Conn) run() {
 	reason := c.why(err)
 	c.lane.lose(c, reason)
 	h.open.Add(-1)
-	h.eachHandler(func(s Handler) { s.Down(c, reason) })
+	h.eachService(func(s Handler) { s.Down(c, reason) })
 }
 
 // reader reads frames.
@@ -261,11 +263,12 @@ func (r *reader) hand(of Service) {
 	n := uint64(len(r.frames))
 	c.frames.Add(n)
 	c.host.counts.framesIn.Add(n)
-	if handler := c.host.handler(of); handler != nil {
+	if s := c.host.services[of].Load(); s != nil && s.begin() {
 		r.burst.Hold()
 		c.isDeaf.Store(true)
-		handler.Received(c, r.frames, r.burst)
+		s.handler.Received(c, r.frames, r.burst)
 		c.isDeaf.Store(false)
+		s.end(1)
 	} else {
 		c.host.counts.nobodys.Add(n)
 	}

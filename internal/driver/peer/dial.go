@@ -42,7 +42,7 @@ func (h *Host) Dial(ctx context.Context, host string, class Class, address strin
 	}
 	h.tickets[number] = ticket{address, result}
 	h.mu.Unlock()
-	h.post(peering.Input{Kind: peering.Called, Peer: host, Class: uint8(class), Ticket: number})
+	h.add(peering.Input{Kind: peering.Called, Peer: host, Class: uint8(class), Ticket: number})
 	var r called
 	select {
 	case r = <-result:
@@ -134,19 +134,19 @@ func (h *Host) born(call, c *Conn) bool {
 }
 
 // addressFor returns where a call goes.
-func (h *Host) addressFor(a *peering.Action) (string, error) {
+func (h *Host) addressFor(ctx context.Context, a *peering.Action) (string, error) {
 	h.mu.Lock()
 	address := h.tickets[a.Ticket].address
 	h.mu.Unlock()
 	if address != "" {
 		return address, nil
 	}
-	return h.cfg.Resolve(a.Peer)
+	return h.cfg.Resolve(ctx, a.Peer)
 }
 
 // call connects and greets, and returns the answer.
 func (h *Host) call(ctx context.Context, u *Conn, a *peering.Action) (*Conn, *greeting.Answer, error) {
-	address, err := h.addressFor(a)
+	address, err := h.addressFor(ctx, a)
 	if err != nil {
 		return nil, nil, fmt.Errorf("its address: %w", err)
 	}

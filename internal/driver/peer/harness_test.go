@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,7 +40,7 @@ var errNowhere = errors.New("nobody knows where that is")
 
 func newTown() *town { return &town{addresses: map[string]string{}} }
 
-func (w *town) resolve(host string) (string, error) {
+func (w *town) resolve(_ context.Context, host string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if a, ok := w.addresses[host]; ok {
@@ -190,7 +191,7 @@ func send(t testing.TB, h *Host, to string, class Class, stream uint32, text str
 	if err := l.Send(&Send{Service: testService, Stream: stream, Body: []byte(text), Number: number}); err != nil {
 		t.Fatal(err)
 	}
-	if w, ok := h.handler(testService).(*witness); ok {
+	if w, ok := h.services[testService].Load().handler.(*witness); ok {
 		if done := l.Flush(testService, nil); len(done) > 0 {
 			w.Sent(done, nil)
 		}

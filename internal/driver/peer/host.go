@@ -25,7 +25,8 @@ type Host struct {
 	decided  atomic.Pointer[peering.Counters]
 	open     atomic.Int64 // connections for frames
 	refused  atomic.Int64 // connections that wait for a refusal to be read
-	handlers [256]atomic.Pointer[Handler]
+	services [256]atomic.Pointer[service]
+	servers  [classes]atomic.Pointer[server]
 
 	ctx       context.Context // ends with Close
 	stop      context.CancelFunc
@@ -102,7 +103,10 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 		lanes: map[laneKey]*Lane{}, tickets: map[uint64]ticket{},
 	}
 	for s, handler := range c.Handlers {
-		h.handlers[s].Store(&handler)
+		h.services[s].Store(&service{gate: newGate(), handler: handler})
+	}
+	for class, serve := range c.Servers {
+		h.servers[class].Store(&server{gate: newGate(), serve: serve})
 	}
 	h.decided.Store(&peering.Counters{})
 	h.ctx, h.stop = context.WithCancel(context.Background())
@@ -135,47 +139,6 @@ func (h *Host) Name() string { return h.cfg.Name }
 
 // Addr returns the TCP address on which others reach this host.
 func (h *Host) Addr() string { return h.listener.Addr().String() }
-
-// Register has a service be handed what comes for it.
-func (h *Host) Register(s Service, handler Handler) error {
-	if s == 0 || handler == nil || !h.handlers[s].CompareAndSwap(nil, &handler) {
-		return fmt.Errorf("%w: service %d is there already, or is none", ErrConfig, s)
-	}
-	return nil
-}
-
-// Unregister ends that. A call to the handler may still be under way.
-func (h *Host) Unregister(s Service) { h.handlers[s].Store(nil) }
-
-func (h *Host) handler(s Service) Handler {
-	if p := h.handlers[s].Load(); p != nil {
-		return *p
-	}
-	return nil
-}
-
-func (h *Host) eachHandler(do func(Handler)) {
-	for i := range h.handlers {
-		if p := h.handlers[i].Load(); p != nil {
-			do(*p)
-		}
-	}
-}
-
-// tell tells services what became of frames that were lent.
-func (h *Host) tell(marks []mark, err error) {
-	for len(marks) > 0 {
-		s := marks[0].service
-		numbers := make([]uint64, 0, len(marks))
-		for len(marks) > 0 && marks[0].service == s {
-			numbers = append(numbers, marks[0].number)
-			marks = marks[1:]
-		}
-		if handler := h.handler(s); handler != nil {
-			handler.Sent(numbers, err)
-		}
-	}
-}
 
 // Lane returns what is sent to a host in a class that is shared.
 func (h *Host) Lane(host string, class Class) *Lane {
@@ -224,12 +187,12 @@ func (h *Host) forget(l *Lane) {
 // Hold has a connection to a host be made, and made again whenever it ends, until
 // Release was called as often.
 func (h *Host) Hold(host string, class Class) {
-	h.post(peering.Input{Kind: peering.Held, Peer: host, Class: uint8(class)})
+	h.add(peering.Input{Kind: peering.Held, Peer: host, Class: uint8(class)})
 }
 
 // Release ends one Hold.
 func (h *Host) Release(host string, class Class) {
-	h.post(peering.Input{Kind: peering.Released, Peer: host, Class: uint8(class)})
+	h.add(peering.Input{Kind: peering.Released, Peer: host, Class: uint8(class)})
 }
 
 // Learn tells in which incarnation a host is, by the word of who watches hosts: who has
@@ -246,7 +209,7 @@ func (h *Host) Learn(host string, incarnation uint64) {
 			l.part(incarnation)
 		}
 	}
-	h.post(peering.Input{Kind: peering.Learned, Peer: host, Incarnation: incarnation})
+	h.add(peering.Input{Kind: peering.Learned, Peer: host, Incarnation: incarnation})
 }
 
 // Disconnect ends all connections with a host. What is to be sent makes new ones.
@@ -275,8 +238,13 @@ func (h *Host) Counters() Counters {
 	return k
 }
 
-// post gives the loop an input. After Close it is dropped.
+// post gives the loop an input, and waits while too many wait: for goroutines of
+// connections, so that who calls waits, too. After Close it is dropped.
 func (h *Host) post(in peering.Input) { _ = h.loop.Post(context.Background(), in) }
+
+// add gives the loop an input at once: for services, which may call from the loop's own
+// goroutine, or hold locks that it waits for.
+func (h *Host) add(in peering.Input) { h.loop.Add(in) }
 
 // spawn runs f on a goroutine that Close waits for; not after it has begun to.
 func (h *Host) spawn(f func()) bool {
@@ -329,7 +297,7 @@ func (h *Host) apply(_ core.Time, out *peering.Output) (back []peering.Input) {
 			h.failed(a)
 		case peering.Restarted:
 			h.cfg.Log.Info("a host has started again", slog.String("peer", a.Peer), slog.Uint64("before", a.Before), slog.Uint64("incarnation", a.Incarnation))
-			h.eachHandler(func(s Handler) { s.Restarted(a.Peer, a.Before, a.Incarnation) })
+			h.eachService(func(s Handler) { s.Restarted(a.Peer, a.Before, a.Incarnation) })
 		default:
 			if c := h.conn(a.ID); c != nil {
 				back = c.apply(a, back)

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"io"
 	"net"
 	"strings"
@@ -160,7 +161,9 @@ func TestLargeWithoutNumberIsCopied(t *testing.T) {
 
 // TestNamesThatCannotBe: nobody is called by a name that no greeting has room for.
 func TestNamesThatCannotBe(t *testing.T) {
-	a, _ := newTown().settle(t, "a", 1, func(c *Config) { c.Resolve = func(string) (string, error) { return "127.0.0.1:1", nil } })
+	a, _ := newTown().settle(t, "a", 1, func(c *Config) {
+		c.Resolve = func(context.Context, string) (string, error) { return "127.0.0.1:1", nil }
+	})
 	for _, name := range []string{"", strings.Repeat("x", 256), strings.Repeat("x", 70_000)} {
 		if _, _, err := a.Dial(t.Context(), name, Tree, ""); err == nil || !strings.Contains(err.Error(), "bytes") {
 			t.Errorf("a name of %d bytes: %.80v", len(name), err)

@@ -83,6 +83,9 @@ func (l *Lane) Send(s *Send) error {
 	if q.size+n > queueMost[l.class] {
 		return fmt.Errorf("%w: %d for %s", ErrFull, q.size, l.peer)
 	}
+	if s.Number != 0 && !l.host.lend(s.Service) {
+		return ErrClosed
+	}
 	l.host.counts.framesOut.Add(1)
 	l.host.counts.bytesOut.Add(uint64(padded(n)))
 	q.put(l.class, s)
@@ -150,13 +153,15 @@ func (l *Lane) Flush(s Service, numbers []uint64) []uint64 {
 		l.isAsked = l.isAsked || asks
 		l.mu.Unlock() // the loop may want it before it takes what is posted
 		if asks {
-			l.host.post(peering.Input{Kind: peering.Wanted, Peer: l.peer, Class: uint8(l.class)})
+			l.host.add(peering.Input{Kind: peering.Wanted, Peer: l.peer, Class: uint8(l.class)})
 		}
 		return numbers
 	}
+	before := len(numbers)
 	numbers, others := c.send(s, numbers)
 	l.mu.Unlock()
-	c.host.tell(others, nil) // they may use the lane
+	c.host.returned(s, len(numbers)-before)
+	c.host.report(others, nil) // they may use the lane
 	return numbers
 }
 
@@ -246,7 +251,7 @@ func (c *Conn) work() {
 func (c *Conn) write() {
 	l := c.lane
 	var out buffer
-	var marks []mark
+	var marks []mark // of what was written last
 	for {
 		l.mu.Lock()
 		q := &c.queue
@@ -264,22 +269,31 @@ func (c *Conn) write() {
 			q.lent[0] = lent{}
 			q.lent = q.lent[1:]
 			q.size -= padded(len(f.body))
+			if f.number != 0 {
+				c.lending = f.service
+			}
 			l.mu.Unlock()
 			err := c.writeLent(&f)
 			c.wrote(err)
+			l.mu.Lock()
+			c.lending = 0
+			l.mu.Unlock()
 			if f.number != 0 {
-				c.host.tell([]mark{{service: f.service, number: f.number}}, c.told(err))
+				c.host.report([]mark{{service: f.service, number: f.number}}, c.told(err))
 			}
 			continue
 		}
 		out, q.out = q.out, buffer{}
 		sent := q.sent
-		marks, q.mark = q.mark, marks[:0]
+		c.writing, q.mark = q.mark, marks[:0]
 		q.size, q.sent = 0, 0
 		l.mu.Unlock()
 		err := c.writeAll(out.b[sent:])
 		c.wrote(err)
-		c.host.tell(marks, c.told(err))
+		l.mu.Lock()
+		marks, c.writing = c.writing, nil
+		l.mu.Unlock()
+		c.host.report(marks, c.told(err))
 		out.release()
 	}
 }
@@ -377,7 +391,7 @@ func (c *Conn) say(what byte) {
 	c.put(what)
 	_, others := c.send(itself, nil)
 	l.mu.Unlock()
-	c.host.tell(others, nil)
+	c.host.report(others, nil)
 }
 
 func (c *Conn) put(what byte) {
@@ -485,6 +499,6 @@ func (q *queue) fail(h *Host, why error) {
 			q.mark = append(q.mark, mark{service: f.service, number: f.number})
 		}
 	}
-	h.tell(q.mark, why)
+	h.report(q.mark, why)
 	q.out.release()
 }

@@ -35,8 +35,9 @@ func received(t testing.TB, class Class, r io.Reader, keeps bool) ([][]byte, err
 		}
 	}
 	h := &Host{}
-	var handler Handler = w
-	h.handlers[testService].Store(&handler)
+	if err := h.Register(testService, w); err != nil {
+		t.Fatal(err)
+	}
 	c := h.newConn(1, stream{r: r})
 	c.class = class
 	err := c.read()

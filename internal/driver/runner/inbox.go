@@ -33,6 +33,14 @@ func (b *inbox[In]) put(in In) (full <-chan struct{}) {
 	return b.room
 }
 
+// add adds inputs whether there is room or not.
+func (b *inbox[In]) add(all []In) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.items = append(b.items, all...)
+	b.pending.Add(int32(len(all)))
+}
+
 func (b *inbox[In]) call(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

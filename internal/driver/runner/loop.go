@@ -119,6 +119,13 @@ func (l *Loop[In, Out]) Post(ctx context.Context, inputs ...In) error {
 	return err
 }
 
+// Add is Post without waiting, however many inputs wait: for who must not wait for the
+// loop, such as what Apply calls. After Close they are dropped.
+func (l *Loop[In, Out]) Add(inputs ...In) {
+	l.inbox.add(inputs)
+	l.Nudge()
+}
+
 // Queue is Post for who calls Nudge or Help at once: until then, the inputs may
 // lie where they are.
 func (l *Loop[In, Out]) Queue(ctx context.Context, inputs ...In) error {

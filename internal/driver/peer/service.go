@@ -1,0 +1,216 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/tributary-fabric/tributary/internal/core/peering"
+)
+
+// ErrUnregistered is why frames come back that a service had lent when it was
+// unregistered.
+var ErrUnregistered = errors.New("peer: the service is unregistered")
+
+// gate counts who uses something, so that its end can wait for them.
+type gate struct {
+	uses      atomic.Int64
+	isClosing atomic.Bool
+	idle      chan struct{} // has room for one
+}
+
+func newGate() *gate { return &gate{idle: make(chan struct{}, 1)} }
+
+// begin notes a use; it reports false once shut was called.
+func (g *gate) begin() bool {
+	g.uses.Add(1)
+	if g.isClosing.Load() {
+		g.end(1)
+		return false
+	}
+	return true
+}
+
+// end notes the end of n uses.
+func (g *gate) end(n int) {
+	if g.uses.Add(-int64(n)) == 0 && g.isClosing.Load() {
+		select {
+		case g.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// shut lets nobody in any more.
+func (g *gate) shut() { g.isClosing.Store(true) }
+
+// wait waits, after shut, until nobody is in.
+func (g *gate) wait() {
+	for g.uses.Load() != 0 {
+		<-g.idle
+	}
+	g.end(0) // for others that wait
+}
+
+// service is a handler that is registered. Its gate counts calls that run, and frames
+// that are lent: of each the handler hears what became of it.
+type service struct {
+	*gate
+	handler Handler
+}
+
+// server is what takes connections of a class. Its gate counts those that it has.
+type server struct {
+	*gate
+	serve Server
+}
+
+// Register has a service be handed what comes for it. Up is not called for connections
+// that are there already.
+func (h *Host) Register(s Service, handler Handler) error {
+	if s == itself || handler == nil || !h.services[s].CompareAndSwap(nil, &service{newGate(), handler}) {
+		return fmt.Errorf("%w: service %d is there already, or is none", ErrConfig, s)
+	}
+	return nil
+}
+
+// Unregister ends that, and waits until no call of the handler runs: it must not be
+// called by one, and what a call waits for has to come. All that the service has lent is
+// its own again: Handler.Sent has reported it, with ErrUnregistered if it was not sent
+// yet. A connection in the middle of a frame of class Large that lies in the service's
+// memory is closed.
+func (h *Host) Unregister(s Service) {
+	r := h.services[s].Load()
+	if r == nil {
+		return
+	}
+	r.shut()
+	h.withdraw(s)
+	r.wait()
+	h.services[s].CompareAndSwap(r, nil)
+}
+
+// withdraw takes back what a service has lent, which lends no more.
+func (h *Host) withdraw(s Service) {
+	h.mu.Lock()
+	lanes := map[*Lane][]*Conn{}
+	for _, l := range h.lanes {
+		lanes[l] = nil
+	}
+	for _, c := range h.conns {
+		if c.lane != nil {
+			lanes[c.lane] = append(lanes[c.lane], c)
+		}
+	}
+	h.mu.Unlock()
+	for l, conns := range lanes {
+		h.report(l.withdraw(s, conns), ErrUnregistered)
+	}
+}
+
+// withdraw takes the marks of a service from a lane and from its connections.
+func (l *Lane) withdraw(s Service, conns []*Conn) (marks []mark) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	marks = l.queue.withdraw(s, marks)
+	for _, c := range conns {
+		marks = c.queue.withdraw(s, marks)
+		c.writing, marks = withdraw(s, c.writing, marks)
+		if c.lending == s {
+			c.close(ErrUnregistered)
+		}
+	}
+	return marks
+}
+
+// withdraw moves the service's marks. What is copied is still sent.
+func (q *queue) withdraw(s Service, marks []mark) []mark {
+	q.mark, marks = withdraw(s, q.mark, marks)
+	q.lent = slices.DeleteFunc(q.lent, func(f lent) bool {
+		is := f.service == s && f.number != 0
+		if is {
+			marks = append(marks, mark{service: s, number: f.number})
+			q.size -= padded(len(f.body))
+		}
+		return is
+	})
+	return marks
+}
+
+func withdraw(s Service, from, to []mark) (left, moved []mark) {
+	left = slices.DeleteFunc(from, func(m mark) bool {
+		if m.service == s {
+			to = append(to, m)
+		}
+		return m.service == s
+	})
+	return left, to
+}
+
+// lend notes a frame of which the service will hear what became of it; it reports false
+// if there is no such service any more.
+func (h *Host) lend(s Service) bool {
+	r := h.services[s].Load()
+	return r != nil && r.begin()
+}
+
+// returned notes frames that are their service's again.
+func (h *Host) returned(s Service, n int) {
+	if n > 0 {
+		h.services[s].Load().end(n)
+	}
+}
+
+// report reports to services what became of frames that were lent.
+func (h *Host) report(marks []mark, err error) {
+	for len(marks) > 0 {
+		s := marks[0].service
+		numbers := make([]uint64, 0, len(marks))
+		for len(marks) > 0 && marks[0].service == s {
+			numbers = append(numbers, marks[0].number)
+			marks = marks[1:]
+		}
+		r := h.services[s].Load() // it is there as long as it has lent something
+		r.handler.Sent(numbers, err)
+		r.end(len(numbers))
+	}
+}
+
+// eachService calls all handlers.
+func (h *Host) eachService(do func(Handler)) {
+	for i := range h.services {
+		if s := h.services[i].Load(); s != nil && s.begin() {
+			do(s.handler)
+			s.end(1)
+		}
+	}
+}
+
+// Serve has a server take the calls of an exclusive class. Calls of a class that nobody
+// serves are refused.
+func (h *Host) Serve(class Class, serve Server) error {
+	if class.isShared() || class >= classes || serve == nil || !h.servers[class].CompareAndSwap(nil, &server{newGate(), serve}) {
+		return fmt.Errorf("%w: class %d is served already, or has no connections of its own", ErrConfig, class)
+	}
+	return nil
+}
+
+// Unserve ends that: it closes the connections that the server has and has not kept, and
+// waits until it has returned from all. It must not be called by the server.
+func (h *Host) Unserve(class Class) {
+	s := h.servers[class].Load()
+	if s == nil {
+		return
+	}
+	s.shut()
+	h.mu.Lock()
+	for _, c := range h.conns {
+		if c.class == class && c.id < peering.Dialled {
+			c.close(peering.ErrDone)
+		}
+	}
+	h.mu.Unlock()
+	s.wait()
+	h.servers[class].CompareAndSwap(s, nil)
+}
