@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
+	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -219,8 +220,8 @@ func TestBlockFloatWithLosses(t *testing.T) {
 		c.Faults = faults
 		faults.Seed += 1000
 	})
-	hosts, members := f.join(with(func(s *settings) {
-		s.wrapData = func(c transport.Conn) transport.Conn {
+	hosts, members := f.hooked(hooks.Hooks{
+		Data: func(c transport.Conn) transport.Conn {
 			mu.Lock()
 			defer mu.Unlock()
 			faults.Seed++
@@ -229,8 +230,8 @@ func TestBlockFloatWithLosses(t *testing.T) {
 				t.Error(err)
 			}
 			return conn
-		}
-	}))
+		},
+	})
 	comms := form(t, "job", hosts, members, BlockFloat())
 	offloaded(t, comms, 0)
 	for range 3 {

@@ -21,7 +21,7 @@ const (
 // as a member may be unreachable.
 func (l *link) connect(ctx context.Context, first bool) (net.Conn, error) {
 	if !first {
-		limit := l.c.host.set.deadAfter
+		limit := l.c.host.cfg.DeadAfter
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it could not be reached for %v", limit))
 		defer cancel()

@@ -14,6 +14,10 @@ import (
 // result to every member in out. All vectors have the same length; out may be
 // in itself, but must not overlap it otherwise. What out holds after an error
 // is undefined.
+//
+// When ctx ends before the operation does, the communicator ends for all members, with all
+// operations in flight. That holds for every blocking operation. To stop waiting only, use
+// StartAllreduce and Request.Wait.
 func Allreduce[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, in, out []T) (Outcome, error) {
 	return queueAllreduce(c, f, in, out).finish(ctx)
 }

@@ -125,7 +125,7 @@ func (h *Host) single(ctx context.Context, name string, members []Member, terms 
 	if !nest.onHosts {
 		c.manager = h.manager
 	}
-	c.group = digestOf(name, members, h.set.chunkBytes, h.set.window, c.terms)
+	c.group = digestOf(name, members, h.cfg.ChunkBytes, h.cfg.Window, c.terms)
 	c.place()
 	c.gathered = c.gather()
 	c.ctx, c.stop = context.WithCancel(h.ctx)
@@ -180,14 +180,14 @@ func (h *Host) checkMembers(name string, members []Member) (int, error) {
 
 // open starts what the communicator runs on.
 func (c *Communicator) open() error {
-	set := &c.host.set
+	cfg := &c.host.cfg
 	group, cookie := c.group.numbers()
-	cfg := endpoint.Config{
+	core := endpoint.Config{
 		Group: group, Cookie: cookie, Rank: uint32(c.rank), Size: len(c.members), Radix: c.nest.radix,
-		ChunkBytes: set.chunkBytes, Window: set.window, Timing: set.timing, Linger: endpoint.DefaultLinger,
+		ChunkBytes: cfg.ChunkBytes, Window: cfg.Window, Timing: session.DefaultTiming(), Linger: endpoint.DefaultLinger,
 	}
 	var err error
-	if c.core, err = endpoint.New(cfg); err != nil {
+	if c.core, err = endpoint.New(core); err != nil {
 		return err
 	}
 	if c.manager != nil {
@@ -208,18 +208,14 @@ func (c *Communicator) open() error {
 
 // openData opens the socket that speaks to switches.
 func (c *Communicator) openData() error {
-	set := &c.host.set
-	without, err := transport.ParseFeatures(set.without)
+	hooks := &c.host.hooks
+	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data, 0), transport.Config{ReceiveBuffer: receiveBuffer(&c.host.cfg), Without: hooks.Without, Runs: true})
 	if err != nil {
 		return err
 	}
-	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data, 0), transport.Config{ReceiveBuffer: receiveBuffer(set), Without: without, Runs: true})
-	if err != nil {
-		return err
-	}
-	c.conn, c.calm, c.bundles = conn, conn.Calm, without&transport.Bundling == 0
-	if set.wrapData != nil {
-		c.conn = set.wrapData(conn)
+	c.conn, c.calm, c.bundles = conn, conn.Calm, hooks.Without&transport.Bundling == 0
+	if hooks.Data != nil {
+		c.conn = hooks.Data(conn)
 	}
 	return nil
 }
@@ -248,7 +244,7 @@ func (c *Communicator) place() {
 
 // receiveBuffer returns the bytes that a window of results takes in a socket,
 // as the kernel accounts for them, twice over.
-func receiveBuffer(set *settings) int { return 2 * int(set.window) * 2 * (set.chunkBytes + 512) }
+func receiveBuffer(cfg *Config) int { return 2 * int(cfg.Window) * 2 * (cfg.ChunkBytes + 512) }
 
 // begin starts the links, and what speaks to the manager.
 func (c *Communicator) begin() {
@@ -274,7 +270,7 @@ func (c *Communicator) form(ctx context.Context) error {
 	if err := c.allThere(ctx); err != nil {
 		return err
 	}
-	timer := time.NewTimer(c.host.set.offerWait)
+	timer := time.NewTimer(c.host.cfg.OfferWait)
 	defer timer.Stop()
 	select {
 	case <-c.settled:

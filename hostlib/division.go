@@ -81,7 +81,7 @@ func (c *Communicator) askDivision(ctx context.Context) division {
 func (c *Communicator) askPlan(ctx context.Context, kind manager.BundleKind, wanted int) (p rpc.GroupPlan, err error) {
 	g := c.wishes()
 	g.Bundle = manager.Bundle{Name: g.Name, Kind: kind, Count: wanted}
-	ctx, cancel := context.WithTimeout(ctx, c.host.set.offerWait)
+	ctx, cancel := context.WithTimeout(ctx, c.host.cfg.OfferWait)
 	defer cancel()
 	for pause := 50 * time.Millisecond; ; pause *= 2 {
 		now, failed := c.manager.PlanGroup(ctx, g)

@@ -6,7 +6,7 @@
 // A process joins once, and then makes communicators: groups of hosts in an
 // agreed order.
 //
-//	host, err := hostlib.Join(ctx, "h3", hostlib.WithManager("10.0.0.1:7400"))
+//	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h3", Manager: "10.0.0.1:7400"})
 //	comm, err := host.Communicator(ctx, "job-17", members)
 //	outcome, err := hostlib.Allreduce(ctx, comm, reduce.Sum, gradients, gradients)
 //

@@ -9,6 +9,8 @@ import (
 
 // Errors of hosts and communicators. They are wrapped; use errors.Is.
 var (
+	// ErrConfig: a host cannot join with that Config.
+	ErrConfig = errors.New("hostlib: invalid configuration")
 	// ErrMembers: the list of members cannot be that of a group with this
 	// host in it.
 	ErrMembers = errors.New("hostlib: invalid members")

@@ -16,11 +16,11 @@ func Example() {
 	ctx := context.Background()
 	hosts, members := make([]*hostlib.Host, 3), make([]hostlib.Member, 3)
 	for i := range hosts {
-		h, err := hostlib.Join(ctx, fmt.Sprintf("h%d", i))
+		h, err := hostlib.Join(ctx, hostlib.Config{Name: fmt.Sprintf("h%d", i)})
 		if err != nil {
 			panic(err)
 		}
-		defer h.Close()
+		defer h.Close(ctx)
 		hosts[i], members[i] = h, h.Member()
 	}
 	var wg sync.WaitGroup
@@ -51,11 +51,11 @@ func Example() {
 // done.
 func ExampleRequest() {
 	ctx := context.Background()
-	host, err := hostlib.Join(ctx, "h0")
+	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h0"})
 	if err != nil {
 		panic(err)
 	}
-	defer host.Close()
+	defer host.Close(ctx)
 	comm, err := host.Communicator(ctx, "alone", []hostlib.Member{host.Member()})
 	if err != nil {
 		panic(err)
@@ -76,11 +76,11 @@ func ExampleRequest() {
 // nothing else, can be carried by switches that add integers alone.
 func ExampleBlockFloat() {
 	ctx := context.Background()
-	host, err := hostlib.Join(ctx, "h0")
+	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h0"})
 	if err != nil {
 		panic(err)
 	}
-	defer host.Close()
+	defer host.Close(ctx)
 	comm, err := host.Communicator(ctx, "alone", []hostlib.Member{host.Member()},
 		hostlib.OnlyFunctions(reduce.Sum), hostlib.OnlyTypes(reduce.Float32), hostlib.BlockFloat())
 	if err != nil {
@@ -99,11 +99,11 @@ func ExampleBlockFloat() {
 // of much bandwidth for long vectors.
 func ExampleExpect() {
 	ctx := context.Background()
-	host, err := hostlib.Join(ctx, "h0")
+	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h0"})
 	if err != nil {
 		panic(err)
 	}
-	defer host.Close()
+	defer host.Close(ctx)
 	comm, err := host.Communicator(ctx, "alone", []hostlib.Member{host.Member()}, hostlib.Expect(pathsel.Allreduce, 64<<20))
 	if err != nil {
 		panic(err)
@@ -120,11 +120,11 @@ func ExampleExpect() {
 // none, and so one lane.
 func ExampleStripes() {
 	ctx := context.Background()
-	host, err := hostlib.Join(ctx, "h0")
+	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h0"})
 	if err != nil {
 		panic(err)
 	}
-	defer host.Close()
+	defer host.Close(ctx)
 	comm, err := host.Communicator(ctx, "alone", []hostlib.Member{host.Member()}, hostlib.Stripes(2))
 	if err != nil {
 		panic(err)
@@ -143,11 +143,11 @@ func ExampleStripes() {
 // no manager, and so no division.
 func ExampleRoots() {
 	ctx := context.Background()
-	host, err := hostlib.Join(ctx, "h0")
+	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h0"})
 	if err != nil {
 		panic(err)
 	}
-	defer host.Close()
+	defer host.Close(ctx)
 	comm, err := host.Communicator(ctx, "alone", []hostlib.Member{host.Member()}, hostlib.Roots(2))
 	if err != nil {
 		panic(err)

@@ -134,7 +134,7 @@ func TestMemberRestarts(t *testing.T) {
 			members[rank].Addr = front.addr()
 			comms := form(t, "test", hosts, members)
 			sum(t, comms, 10)
-			if err := hosts[rank].Close(); err != nil {
+			if err := hosts[rank].Close(context.Background()); err != nil {
 				t.Error(err)
 			}
 			for i, c := range comms {
@@ -159,7 +159,7 @@ func TestMemberRestarts(t *testing.T) {
 // The settings of one that called first are found out, too.
 func TestOtherSettingsOfAnEarlyCaller(t *testing.T) {
 	h0 := joinOne(t, "h0")
-	h1 := joinOne(t, "h1", WithWindow(32))
+	h1 := joinOne(t, "h1", func(c *Config) { c.Window = 32 })
 	members := []Member{h0.Member(), h1.Member()}
 	ctx, cancel := context.WithCancel(within(t))
 	defer cancel()
@@ -185,7 +185,7 @@ func TestOneNameStandsOnce(t *testing.T) {
 		t.Errorf("got %v, want that it stands already", err)
 	}
 	leave(t, comms)
-	if err := hosts[0].Close(); err != nil {
+	if err := hosts[0].Close(context.Background()); err != nil {
 		t.Error(err)
 	}
 	if _, err := hosts[0].Communicator(t.Context(), "test", members); !errors.Is(err, ErrClosed) {
@@ -201,7 +201,7 @@ func TestCloseWhileForming(t *testing.T) {
 				if c, err := hosts[i].Communicator(within(t), "test", members); err == nil {
 					<-c.Done()
 				}
-			} else if err := hosts[i-3].Close(); err != nil {
+			} else if err := hosts[i-3].Close(context.Background()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -211,13 +211,13 @@ func TestCloseWhileForming(t *testing.T) {
 func TestNoGoroutineIsLeftBehind(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 3 {
-		hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, WithManager("127.0.0.1:1"))
+		hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, func(c *Config) { c.Manager = "127.0.0.1:1" })
 		comms := form(t, "test", hosts, members)
 		sum(t, comms, 1000)
 		leave(t, comms)
 		form(t, "other", hosts, members)
 		for _, h := range hosts {
-			if err := h.Close(); err != nil {
+			if err := h.Close(context.Background()); err != nil {
 				t.Error(err)
 			}
 		}
@@ -310,9 +310,9 @@ func TestParentOfALaterVersion(t *testing.T) {
 // greeted makes a connection to h as rank 1 of members, which h has accepted.
 func greeted(t *testing.T, h *Host, name string, members []Member) net.Conn {
 	t.Helper()
-	set := defaults()
+	cfg := h.cfg
 	k := hello{
-		group: digestOf(name, members, set.chunkBytes, set.window, termsOf(nil)), from: 1, to: 0, own: 77, name: name,
+		group: digestOf(name, members, cfg.ChunkBytes, cfg.Window, termsOf(nil)), from: 1, to: 0, own: 77, name: name,
 	}
 	conn := dialHost(t, h, k.bytes())
 	if by, why, err := readAnswer(conn); by == 0 || err != nil {
@@ -452,11 +452,11 @@ func TestDataAddressFollowsTheListener(t *testing.T) {
 		{":0", "", "0.0.0.0"},
 		{":0", "127.0.0.7", "127.0.0.7"},
 	} {
-		options := []Option{WithListen(c.listen), WithPlaintext()}
+		config := Config{Name: "h0", Listen: c.listen, AllowPlaintext: true}
 		if c.data != "" {
-			options = append(options, WithDataAddress(netip.MustParseAddr(c.data)))
+			config.Data = netip.MustParseAddr(c.data)
 		}
-		h, err := Join(t.Context(), "h0", options...)
+		h, err := Join(t.Context(), config)
 		if err != nil {
 			t.Logf("%s: %v", c.listen, err) // a machine without IPv6
 			continue
@@ -464,7 +464,7 @@ func TestDataAddressFollowsTheListener(t *testing.T) {
 		if h.data.String() != c.want {
 			t.Errorf("%s, %q: %v, want %s", c.listen, c.data, h.data, c.want)
 		}
-		if err := h.Close(); err != nil {
+		if err := h.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -480,7 +480,7 @@ func TestCloseInMidOperation(t *testing.T) {
 		requests[i] = StartAllreduce(c, reduce.Sum, v, v)
 	}
 	until(within(t), t, "the operation has begun", func() bool { return comms[dead].Stats().Session.Sent > 0 })
-	if err := hosts[dead].Close(); err != nil {
+	if err := hosts[dead].Close(context.Background()); err != nil {
 		t.Error(err)
 	}
 	for i, r := range requests[:4] {

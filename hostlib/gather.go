@@ -86,7 +86,7 @@ func (c *Communicator) allThere(ctx context.Context) error {
 		case <-c.done:
 			return fmt.Errorf("%w: %w", ErrFormation, c.Err())
 		case <-waiting.C:
-			c.host.set.log.Warn("a communicator waits for its members", slog.String("communicator", c.name),
+			c.host.cfg.Log.Warn("a communicator waits for its members", slog.String("communicator", c.name),
 				slog.Int("members", len(c.members)), slog.String("missing", c.missing()))
 		case <-ctx.Done():
 			missing := c.missing()

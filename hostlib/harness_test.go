@@ -16,6 +16,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
+	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -188,38 +189,56 @@ func (f *front) forward(conn *net.TCPConn) {
 	})
 }
 
-// with makes an Option of what tests change.
-func with(change func(*settings)) Option { return change }
-
 // join joins the fabric's hosts.
-func (f *fabric) join(options ...Option) ([]*Host, []Member) {
+func (f *fabric) join(change ...func(*Config)) ([]*Host, []Member) {
+	f.Helper()
+	return f.hooked(hooks.Hooks{}, change...)
+}
+
+// hooked joins the fabric's hosts with hooks.
+func (f *fabric) hooked(h hooks.Hooks, change ...func(*Config)) ([]*Host, []Member) {
 	f.Helper()
 	names := make([]string, f.graph.Hosts())
 	for i := range names {
 		names[i] = f.graph.Name(topology.NodeID(i))
 	}
-	return joinAs(f, names, append([]Option{WithManager(f.front.addr())}, options...)...)
+	managed := func(c *Config) { c.Manager = f.front.addr() }
+	return joinAll(f, h, names, append([]func(*Config){managed}, change...)...)
 }
 
-func joinAs(t testing.TB, names []string, options ...Option) ([]*Host, []Member) {
+func joinAs(t testing.TB, names []string, change ...func(*Config)) ([]*Host, []Member) {
+	t.Helper()
+	return joinAll(t, hooks.Hooks{}, names, change...)
+}
+
+func joinAll(t testing.TB, h hooks.Hooks, names []string, change ...func(*Config)) ([]*Host, []Member) {
 	t.Helper()
 	hosts, members := make([]*Host, len(names)), make([]Member, len(names))
 	for i, name := range names {
-		hosts[i] = joinOne(t, name, options...)
+		hosts[i] = joinHooked(t, h, name, change...)
 		members[i] = hosts[i].Member()
 	}
 	return hosts, members
 }
 
 // joinOne joins a host, which is closed when the test ends.
-func joinOne(t testing.TB, name string, options ...Option) *Host {
+func joinOne(t testing.TB, name string, change ...func(*Config)) *Host {
 	t.Helper()
-	h, err := Join(t.Context(), name, options...)
+	return joinHooked(t, hooks.Hooks{}, name, change...)
+}
+
+func joinHooked(t testing.TB, with hooks.Hooks, name string, change ...func(*Config)) *Host {
+	t.Helper()
+	c := Config{Name: name}
+	for _, f := range change {
+		f(&c)
+	}
+	h, err := Join(hooks.With(t.Context(), with), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
+		if err := h.Close(context.Background()); err != nil {
 			t.Errorf("closing %s: %v", name, err)
 		}
 	})
@@ -404,7 +423,7 @@ func rootDies(t *testing.T, spines int, start func([]*Communicator) []*Request, 
 	f := newFabric(t, spines, nil)
 	hosts, members := f.join()
 	var g *gate
-	hosts[3].set.wrapData = func(c transport.Conn) transport.Conn {
+	hosts[3].hooks.Data = func(c transport.Conn) transport.Conn {
 		g = &gate{Conn: c, left: 300}
 		return g
 	}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
@@ -26,19 +27,21 @@ type Member struct {
 // Host is this process's place in the fabric: where other members reach it.
 type Host struct {
 	name    string
-	set     settings
+	cfg     Config
+	hooks   hooks.Hooks
 	peers   *peer.Host // where others reach it, and it them
 	data    netip.Addr
 	manager *control // nil without a manager
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
-	tasks sync.WaitGroup // communicators
+	cut   context.Context    // ends when goodbyes are not waited for any more
+	abort context.CancelFunc // ends cut
+	tasks sync.WaitGroup     // communicators
 
 	unsound atomic.Uint64
 	counts  counts
 	closing sync.Once
-	end     error // of Close
 
 	mu      sync.Mutex
 	closed  bool
@@ -49,40 +52,26 @@ type Host struct {
 	waiting int                  // callers in parked
 }
 
-// Join makes this process reachable as the host of that name.
-func Join(ctx context.Context, name string, options ...Option) (*Host, error) {
-	s := defaults()
-	for i, o := range options {
-		if o == nil {
-			return nil, fmt.Errorf("hostlib: joining: %w: option %d is nil", ErrArgument, i)
-		}
-		o(&s)
-	}
-	if err := s.validate(); err != nil {
-		return nil, err
-	}
-	if s.manager != "" {
-		if _, _, err := net.SplitHostPort(s.manager); err != nil {
-			return nil, fmt.Errorf("hostlib: joining: %w: the manager's %w (WithManager)", ErrArgument, err)
-		}
-	}
-	if name == "" || len(name) > maxName {
-		return nil, fmt.Errorf("hostlib: joining: %w: a host name of %d bytes, want 1 to %d", ErrArgument, len(name), maxName)
+// Join makes this process reachable as the host of that name. ctx is for the joining alone.
+func Join(ctx context.Context, c Config) (*Host, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("hostlib: joining: %w", err)
 	}
 	h := &Host{
-		name: name, set: s,
+		name: c.Name, cfg: c.filled(), hooks: hooks.From(ctx),
 		comms: map[attempt]*Communicator{}, names: map[string]*Communicator{},
 		parked: map[string][]*caller{},
 	}
-	h.set.log = s.log.With(slog.String("host", name))
+	h.cfg.Log = h.cfg.Log.With(slog.String("host", c.Name))
 	h.ctx, h.stop = context.WithCancel(context.Background())
+	h.cut, h.abort = context.WithCancel(context.Background())
 	if err := h.open(ctx); err != nil {
 		h.stop()
-		return nil, fmt.Errorf("hostlib: joining as %s: %w", name, err)
+		return nil, fmt.Errorf("hostlib: joining as %s: %w", c.Name, err)
 	}
 	h.tasks.Go(h.restIdle)
-	if s.zone != nil {
-		w := s.zone.Watcher()
+	if c.Membership != nil {
+		w := c.Membership.Watcher()
 		h.tasks.Go(func() { h.watchZone(w) })
 	}
 	return h, nil
@@ -95,24 +84,24 @@ const incarnation = 1
 
 // open makes the host reachable, and opens the connection to the manager.
 func (h *Host) open(ctx context.Context) error {
-	source, err := h.set.source(h.name, h.set.log)
+	source, err := h.cfg.source()
 	if err != nil {
 		return err
 	}
 	h.peers, err = peer.Listen(ctx, peer.Config{
-		Name: h.name, Incarnation: incarnation, Listen: h.set.listen, Resolve: nowhere,
-		TLS: source, AllowPlaintext: h.set.plaintext, Servers: map[peer.Class]peer.Server{peer.Tree: h.greet},
-		GreetWithin: helloTimeout, DeadAfter: h.set.deadAfter,
+		Name: h.name, Incarnation: incarnation, Listen: h.cfg.Listen, Resolve: nowhere,
+		TLS: source, AllowPlaintext: h.cfg.AllowPlaintext, Servers: map[peer.Class]peer.Server{peer.Tree: h.greet},
+		GreetWithin: helloTimeout, DeadAfter: h.cfg.DeadAfter,
 		// A connection for each neighbour in each communicator, many of them at once.
 		Limits: peer.Limits{Pending: 2048, PendingOfSource: 512, Connections: maxParked, Exclusive: maxParked},
-		Log:    h.set.log,
+		Log:    h.cfg.Log,
 	})
 	if err != nil {
 		return err
 	}
-	if h.data, err = h.set.dataAddress(h.peers.Addr()); err == nil && h.set.manager != "" {
+	if h.data, err = h.cfg.dataAddress(h.peers.Addr()); err == nil && h.cfg.Manager != "" {
 		var m managerClient
-		if m, err = dialManager(h.set.manager, encryption(source)); err == nil {
+		if m, err = dialManager(h.cfg.Manager, encryption(source)); err == nil {
 			h.manager, err = newControl(h.ctx, m)
 		}
 	}
@@ -130,15 +119,15 @@ func nowhere(_ context.Context, host string) (string, error) {
 // dataAddress returns the address of the sockets for packets. A listener on
 // all addresses of both families looks the same whatever it was asked for; the
 // sockets are of the family that was, and of IPv4 if none.
-func (s *settings) dataAddress(listens string) (netip.Addr, error) {
-	if s.data.IsValid() {
-		return s.data, nil
+func (c *Config) dataAddress(listens string) (netip.Addr, error) {
+	if c.Data.IsValid() {
+		return c.Data, nil
 	}
 	at, err := netip.ParseAddrPort(listens)
 	if a := at.Addr().Unmap(); err != nil || !a.IsUnspecified() {
 		return a, err
 	}
-	if asked, err := netip.ParseAddrPort(s.listen); err == nil {
+	if asked, err := netip.ParseAddrPort(c.Listen); err == nil {
 		return asked.Addr(), nil
 	}
 	return netip.IPv4Unspecified(), nil
@@ -161,14 +150,16 @@ func (h *Host) Unsound() uint64 {
 }
 
 // Close ends every communicator that was not left, for all its members, and
-// leaves the fabric. Communicators that were left have told their neighbours,
-// or do so now.
-func (h *Host) Close() error {
-	h.closing.Do(func() { h.end = h.close() })
-	return h.end
+// leaves the fabric. It waits until neighbours and the manager have been notified, also
+// of communicators that were left. When ctx ends first, connections are cut off:
+// members that were not notified find out by DeadAfter, and the error says how many
+// communicators they were of.
+func (h *Host) Close(ctx context.Context) (err error) {
+	h.closing.Do(func() { err = h.close(ctx) })
+	return err
 }
 
-func (h *Host) close() error {
+func (h *Host) close(ctx context.Context) (err error) {
 	h.mu.Lock()
 	h.closed = true
 	comms := slices.Collect(maps.Values(h.comms))
@@ -176,11 +167,26 @@ func (h *Host) close() error {
 	for _, c := range comms {
 		c.conclude(true)
 	}
+	defer h.abort()
+	left := 0
 	for _, c := range comms {
-		<-c.done
+		select {
+		case <-c.done:
+			continue
+		default:
+		}
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			left++
+		}
+	}
+	if left > 0 {
+		err = fmt.Errorf("hostlib: closing %s: %d communicators were cut off: %w", h.name, left, ctx.Err())
+		h.abort()
 	}
 	h.stop()
-	err := h.peers.Close()
+	err = errors.Join(err, h.peers.Close())
 	h.closeParked()
 	h.tasks.Wait()
 	if h.manager != nil {
@@ -198,7 +204,7 @@ func (h *Host) greet(from peer.Peer, conn net.Conn) (kept bool) {
 	hello, err := readHello(conn)
 	if err != nil {
 		h.unsound.Add(1)
-		h.set.log.Info("a connection without a sound greeting", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
+		h.cfg.Log.Info("a connection without a sound greeting", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
 		if version := versionError(0); errors.As(err, &version) { // the answer is the same in all versions
 			(&caller{conn: conn}).refuse(h.name + ": " + version.Error())
 			return true

@@ -15,16 +15,20 @@ import (
 )
 
 // join joins n hosts, which are closed when the test ends.
-func join(t testing.TB, n int, options ...hostlib.Option) ([]*hostlib.Host, []hostlib.Member) {
+func join(t testing.TB, n int, change ...func(*hostlib.Config)) ([]*hostlib.Host, []hostlib.Member) {
 	t.Helper()
 	hosts, members := make([]*hostlib.Host, n), make([]hostlib.Member, n)
 	for i := range hosts {
-		h, err := hostlib.Join(t.Context(), fmt.Sprintf("h%d", i), options...)
+		c := hostlib.Config{Name: fmt.Sprintf("h%d", i)}
+		for _, f := range change {
+			f(&c)
+		}
+		h, err := hostlib.Join(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			if err := h.Close(); err != nil {
+			if err := h.Close(context.Background()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -52,9 +56,9 @@ func form(t testing.TB, hosts []*hostlib.Host, members []hostlib.Member) []*host
 	return comms
 }
 
-func group(t testing.TB, n int, options ...hostlib.Option) []*hostlib.Communicator {
+func group(t testing.TB, n int, change ...func(*hostlib.Config)) []*hostlib.Communicator {
 	t.Helper()
-	hosts, members := join(t, n, options...)
+	hosts, members := join(t, n, change...)
 	return form(t, hosts, members)
 }
 
@@ -289,11 +293,11 @@ func TestDisagreementNamesBothRanks(t *testing.T) {
 func TestDeathOfAMemberEndsAllOthers(t *testing.T) {
 	for _, dead := range []int{0, 1, 2, 3, 4} {
 		t.Run(fmt.Sprintf("rank=%d", dead), func(t *testing.T) {
-			hosts, members := join(t, 5, hostlib.WithDeadAfter(100*time.Millisecond))
+			hosts, members := join(t, 5, func(c *hostlib.Config) { c.DeadAfter = 100 * time.Millisecond })
 			comms := form(t, hosts, members)
 			each(5, func(i int) {
 				if i == dead {
-					if err := hosts[i].Close(); err != nil {
+					if err := hosts[i].Close(context.Background()); err != nil {
 						t.Error(err)
 					}
 					return
@@ -405,20 +409,30 @@ func TestBadMembers(t *testing.T) {
 	}
 }
 
-func TestNilOptions(t *testing.T) {
-	if _, err := hostlib.Join(t.Context(), "h", nil); !errors.Is(err, hostlib.ErrArgument) || !strings.Contains(err.Error(), "option 0 is nil") {
-		t.Error(err)
-	}
+func TestNilOption(t *testing.T) {
 	hosts, members := join(t, 1)
 	if _, err := hosts[0].Communicator(t.Context(), "g", members, hostlib.BlockFloat(), nil); !errors.Is(err, hostlib.ErrArgument) || !strings.Contains(err.Error(), "option 1 is nil") {
 		t.Error(err)
 	}
 }
 
-func TestManagersAddressIsChecked(t *testing.T) {
-	for _, address := range []string{"manager", "::1:7400"} {
-		if _, err := hostlib.Join(t.Context(), "h", hostlib.WithManager(address)); !errors.Is(err, hostlib.ErrArgument) || !strings.Contains(err.Error(), "WithManager") {
-			t.Errorf("%s: %v", address, err)
+func TestConfigIsChecked(t *testing.T) {
+	for want, c := range map[string]hostlib.Config{
+		"a host name of 0 bytes":   {},
+		"a host name of 300 bytes": {Name: strings.Repeat("h", 300)},
+		"address manager":          {Name: "h", Manager: "manager"},
+		"address ::1:7400":         {Name: "h", Manager: "::1:7400"},
+		"DeadAfter is -1s":         {Name: "h", DeadAfter: -time.Second},
+		"window":                   {Name: "h", Window: 3},
+		"chunk":                    {Name: "h", ChunkBytes: -1},
+		"nowhere.pem":              {Name: "h", TLS: &hostlib.TLS{Cert: "nowhere.pem", Key: "nowhere.pem", CA: "nowhere.pem"}},
+	} {
+		h, err := hostlib.Join(t.Context(), c)
+		if err == nil {
+			h.Close(t.Context())
+		}
+		if !errors.Is(err, hostlib.ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want one that says %q", err, want)
 		}
 	}
 }
@@ -446,7 +460,7 @@ func TestFormingWithOtherMembersIsRefused(t *testing.T) {
 
 func TestFormingReportsWhoIsMissing(t *testing.T) {
 	hosts, members := join(t, 2)
-	if err := hosts[0].Close(); err != nil {
+	if err := hosts[0].Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -458,7 +472,7 @@ func TestFormingReportsWhoIsMissing(t *testing.T) {
 }
 
 func TestManagerThatIsNotThere(t *testing.T) {
-	hosts, members := join(t, 3, hostlib.WithManager("127.0.0.1:1"))
+	hosts, members := join(t, 3, func(c *hostlib.Config) { c.Manager = "127.0.0.1:1" })
 	for range 5 { // all but the first hear of it while they are being made
 		comms := form(t, hosts, members)
 		each(3, func(i int) {

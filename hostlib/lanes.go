@@ -17,7 +17,7 @@ const laneChunks = 256
 // that an operation has the bandwidth of several spines. Where the links between
 // switches are not what holds it up, it is slower: each lane takes CPU time of its
 // own. There are as many lanes as the manager finds when the group is formed,
-// which it is asked for as long as WithOfferWait says, and one where it cannot be
+// which it is asked for as long as Config.OfferWait says, and one where it cannot be
 // asked; Lanes reports. A vector is cut in equal pieces at multiples of a packet's
 // worth, the same at all members and for the communicator's life, if it has at
 // least 256 packets for each lane; what is shorter, and a barrier, takes the first.
@@ -75,7 +75,7 @@ func (s *several) formLanes(ctx context.Context, d division) error {
 
 // onLanes runs o on the first lane, or cut on all of them.
 func (s *several) onLanes(r *Request, o *session.Operation) {
-	pieces := cut(o, len(s.lanes), s.base.host.set.chunkBytes)
+	pieces := cut(o, len(s.lanes), s.base.host.cfg.ChunkBytes)
 	if pieces == nil {
 		s.base.submit(r, o)
 		return

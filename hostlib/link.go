@@ -49,10 +49,10 @@ type link struct {
 }
 
 func newLink(c *Communicator, peer int, dials bool) *link {
-	set := &c.host.set
+	cfg := &c.host.cfg
 	return &link{
 		c: c, peer: peer, dials: dials, calls: make(chan *caller, 1),
-		maxQueue: spareQueue + 4*int(set.window)*(set.chunkBytes+frameHeads),
+		maxQueue: spareQueue + 4*int(cfg.Window)*(cfg.ChunkBytes+frameHeads),
 	}
 }
 
@@ -66,6 +66,7 @@ func (l *link) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			if conn != nil {
+				defer context.AfterFunc(l.c.host.cut, func() { conn.Close() })()
 				l.farewell(conn, false)
 			}
 			return
@@ -89,9 +90,9 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: t
 func (l *link) serve(ctx context.Context, conn net.Conn) {
 	if t, ok := conn.(*net.TCPConn); ok {
 		_ = t.SetKeepAliveConfig(keepAlive)
-		peer.LimitUnacknowledged(t, l.c.host.set.deadAfter)
+		peer.LimitUnacknowledged(t, l.c.host.cfg.DeadAfter)
 	}
-	if wrap := l.c.host.set.wrapLink; wrap != nil {
+	if wrap := l.c.host.hooks.Link; wrap != nil {
 		conn = wrap(conn)
 	}
 	l.mu.Lock()
@@ -101,6 +102,7 @@ func (l *link) serve(ctx context.Context, conn net.Conn) {
 	l.mu.Unlock()
 	l.c.connected(l, serial)
 
+	defer context.AfterFunc(l.c.host.cut, func() { conn.Close() })()
 	undo := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
 	err := l.read(conn)
 	undo()
@@ -109,7 +111,7 @@ func (l *link) serve(ctx context.Context, conn net.Conn) {
 		l.farewell(conn, wasOpen)
 	} else {
 		conn.Close()
-		l.c.host.set.log.Info("a host connection broke",
+		l.c.host.cfg.Log.Info("a host connection broke",
 			slog.String("communicator", l.c.name), slog.Int("rank", l.peer), slog.Any("error", err))
 	}
 }

@@ -1,13 +1,17 @@
 package hostlib
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -34,16 +38,16 @@ func (f *fragile) Read(b []byte) (int, error) {
 func TestBrokenConnections(t *testing.T) {
 	const n, length = 8, 100_000
 	var broken atomic.Int64
-	breaks := func(s *settings) {
-		s.wrapLink = func(c net.Conn) net.Conn { return &fragile{Conn: c, left: 150_000, broken: &broken} }
-	}
+	ctx := hooks.With(t.Context(), hooks.Hooks{
+		Link: func(c net.Conn) net.Conn { return &fragile{Conn: c, left: 150_000, broken: &broken} },
+	})
 	hosts, members := make([]*Host, n), make([]Member, n)
 	for i := range hosts {
-		h, err := Join(t.Context(), fmt.Sprintf("h%d", i), breaks)
+		h, err := Join(ctx, Config{Name: fmt.Sprintf("h%d", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer h.Close()
+		defer h.Close(context.Background())
 		hosts[i], members[i] = h, h.Member()
 	}
 	var wg sync.WaitGroup
@@ -77,4 +81,45 @@ func TestBrokenConnections(t *testing.T) {
 	if broken.Load() < 2*(n-1) {
 		t.Errorf("only %d connections broke", broken.Load())
 	}
+}
+
+// stuck is a connection whose writes hang, once that is so, until it is closed.
+type stuck struct {
+	net.Conn
+	is     *atomic.Bool
+	closed context.Context
+	close  context.CancelFunc
+}
+
+func (s *stuck) Write(b []byte) (int, error) {
+	if s.is.Load() {
+		<-s.closed.Done()
+		return 0, net.ErrClosed
+	}
+	return s.Conn.Write(b)
+}
+
+func (s *stuck) Close() error {
+	s.close()
+	return s.Conn.Close()
+}
+
+// TestCloseIsBounded: a neighbour that cannot be notified holds Close up until its
+// context ends, and no longer.
+func TestCloseIsBounded(t *testing.T) {
+	var is atomic.Bool
+	hosts, members := joinAll(t, hooks.Hooks{Link: func(c net.Conn) net.Conn {
+		closed, end := context.WithCancel(context.Background())
+		return &stuck{c, &is, closed, end}
+	}}, []string{"h0", "h1"})
+	form(t, "test", hosts, members)
+	is.Store(true)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	each(2, func(i int) {
+		err := hosts[i].Close(ended)
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 communicators were cut off") {
+			t.Errorf("h%d: %v", i, err)
+		}
+	})
 }

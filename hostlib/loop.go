@@ -122,7 +122,7 @@ func (c *Communicator) finish() {
 	c.endPart()
 	if c.conn != nil {
 		if err := c.conn.Close(); err != nil {
-			c.host.set.log.Warn("closing the data socket",
+			c.host.cfg.Log.Warn("closing the data socket",
 				slog.String("communicator", c.name), slog.Any("error", err))
 		}
 	}
@@ -320,7 +320,7 @@ func (s *stepper) entered(e endpoint.Entered) {
 	s.mu.Unlock()
 	s.offload.Store(e.Offload)
 	s.host.counts.enter(e.Offload)
-	s.host.set.log.Info("entered an epoch",
+	s.host.cfg.Log.Info("entered an epoch",
 		slog.String("communicator", s.name), slog.Uint64("epoch", uint64(e.Epoch)),
 		slog.Bool("offload", e.Offload), slog.String("reason", e.Reason))
 	if e.Offload {
@@ -335,7 +335,7 @@ func (s *stepper) entered(e endpoint.Entered) {
 
 // lost notifies the log and the manager why the tree is given up.
 func (s *stepper) lost(l *session.Loss) {
-	s.host.set.log.Warn("lost a tree",
+	s.host.cfg.Log.Warn("lost a tree",
 		slog.String("communicator", s.name), slog.Uint64("epoch", uint64(l.Epoch)), slog.Any("parent", l.Parent),
 		slog.Bool("above", l.Said), slog.Uint64("chunk", uint64(l.Chunk)), slog.Int("probes", l.Probes),
 		slog.Duration("over", l.Over), slog.Duration("quiet", l.Quiet))

@@ -45,7 +45,7 @@ func TestIdleCommunicatorMemory(t *testing.T) {
 		file := func(name string) string { return filepath.Join(dir, name) }
 		hosts, members := make([]*Host, len(names)), make([]Member, len(names))
 		for i, id := range ids {
-			hosts[i] = joinOne(t, id.Name, WithTLS(file(pki.CertFile(id)), file(pki.KeyFile(id)), file(pki.AuthorityFile)))
+			hosts[i] = joinOne(t, id.Name, func(c *Config) { c.TLS = &TLS{file(pki.CertFile(id)), file(pki.KeyFile(id)), file(pki.AuthorityFile)} })
 			members[i] = hosts[i].Member()
 		}
 		idleMemory(t, hosts, members)

@@ -16,7 +16,7 @@ const maxGroupName = 200 // bytes of a communicator's name in that of the manage
 // wishes returns what the group is to be.
 func (c *Communicator) wishes() manager.Create {
 	g := manager.Create{
-		Name: groupName(c.name, c.own), ChunkBytes: c.host.set.chunkBytes, Window: c.host.set.window,
+		Name: groupName(c.name, c.own), ChunkBytes: c.host.cfg.ChunkBytes, Window: c.host.cfg.Window,
 		Functions: c.terms.functions, Types: c.terms.onSwitches(), Purpose: c.terms.purpose, Bundle: c.bundle(),
 	}
 	for _, m := range c.members {
@@ -64,7 +64,7 @@ func (c *Communicator) endPart() {
 		return
 	}
 	if err := c.manager.leave(c.member); err != nil {
-		c.host.set.log.Info("cannot release the group", slog.String("communicator", c.name), slog.Any("error", err))
+		c.host.cfg.Log.Info("cannot release the group", slog.String("communicator", c.name), slog.Any("error", err))
 	}
 }
 

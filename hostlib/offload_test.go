@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
+	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -83,8 +85,8 @@ func TestDatagramsAreLostDoubledAndReordered(t *testing.T) {
 	})
 	var mu sync.Mutex
 	var faulty []*transport.Faulty
-	hosts, members := f.join(with(func(s *settings) {
-		s.wrapData = func(c transport.Conn) transport.Conn {
+	hosts, members := f.hooked(hooks.Hooks{
+		Data: func(c transport.Conn) transport.Conn {
 			mu.Lock()
 			defer mu.Unlock()
 			faults.Seed++
@@ -94,8 +96,8 @@ func TestDatagramsAreLostDoubledAndReordered(t *testing.T) {
 			}
 			faulty = append(faulty, conn)
 			return conn
-		}
-	}))
+		},
+	})
 	comms := form(t, "job", hosts, members)
 	offloaded(t, comms, 0)
 	for range 3 {
@@ -226,7 +228,7 @@ func (l fromLater) WriteBatch(messages []transport.Message) error {
 func TestDataPlaneOfAnotherVersion(t *testing.T) {
 	f := newFabric(t, 1, nil)
 	hosts, members := f.join()
-	hosts[3].set.wrapData = func(c transport.Conn) transport.Conn { return fromLater{c} }
+	hosts[3].hooks.Data = func(c transport.Conn) transport.Conn { return fromLater{c} }
 	comms := form(t, "job", hosts, members)
 	offloaded(t, comms, 0)
 	var counted sync.WaitGroup
@@ -250,7 +252,7 @@ func TestDataPlaneOfAnotherVersion(t *testing.T) {
 // either, the reason names host and link.
 func TestAddressThatNobodyReports(t *testing.T) {
 	f := newFabric(t, 1, nil)
-	hosts, members := f.join(WithDataAddress(netip.IPv4Unspecified()))
+	hosts, members := f.join(func(c *Config) { c.Data = netip.IPv4Unspecified() })
 	comms := form(t, "job", hosts, members)
 	wantWay(t, sum(t, comms, 1000), HostTree, "address (h0 on link h0:1--leaf-0:1: ")
 	leave(t, comms)
@@ -303,7 +305,7 @@ func mustBeEqual(t *testing.T, term GroupOption) {
 			if !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "other members or settings") {
 				t.Errorf("got %v, want a refusal", err)
 			}
-			_ = hosts[0].Close() // it waits in vain
+			_ = hosts[0].Close(context.Background()) // it waits in vain
 		} else if !errors.Is(err, ErrFormation) || !errors.Is(err, ErrClosed) {
 			t.Errorf("got %v, want that its host was closed", err)
 		}

@@ -53,13 +53,13 @@ func partsPlanned(parts ...[]int) func(manager.Create) (rpc.GroupPlan, error) {
 }
 
 // drafted joins n hosts with such a manager.
-func drafted(t testing.TB, n int, plan func(manager.Create) (rpc.GroupPlan, error), options ...Option) ([]*Host, []Member) {
+func drafted(t testing.TB, n int, plan func(manager.Create) (rpc.GroupPlan, error), change ...func(*Config)) ([]*Host, []Member) {
 	t.Helper()
 	names := make([]string, n)
 	for i := range names {
 		names[i] = fmt.Sprintf("h%d", i)
 	}
-	hosts, members := joinAs(t, names, options...)
+	hosts, members := joinAs(t, names, change...)
 	for _, h := range hosts {
 		var err error
 		if h.manager, err = newControl(h.ctx, drafter{plan: plan}); err != nil {
@@ -130,7 +130,7 @@ func (c call) on(t interface{ Errorf(string, ...any) }, comms []*Communicator, i
 
 func TestLanesGiveWhatOneTreeGives(t *testing.T) {
 	const n = 5
-	hosts, members := drafted(t, n, lanesPlanned, WithChunkBytes(64))
+	hosts, members := drafted(t, n, lanesPlanned, func(c *Config) { c.ChunkBytes = 64 })
 	one, block := form(t, "one", hosts, members), form(t, "block", hosts, members, BlockFloat())
 	striped := [][]*Communicator{form(t, "two", hosts, members, Stripes(2)), form(t, "three", hosts, members, Stripes(3))}
 	blocked := form(t, "blocked", hosts, members, Stripes(2), BlockFloat())
@@ -165,7 +165,7 @@ func TestLanesGiveWhatOneTreeGives(t *testing.T) {
 func TestPartsReduceInRootOrder(t *testing.T) {
 	division := [][]int{{0, 3, 4}, {1, 6}, {2}, {5}}
 	const n = 7
-	hosts, members := drafted(t, n, partsPlanned(division...), WithChunkBytes(64))
+	hosts, members := drafted(t, n, partsPlanned(division...), func(c *Config) { c.ChunkBytes = 64 })
 	whole := form(t, "whole", hosts, members)
 	divided := form(t, "divided", hosts, members, Roots(4))
 	for _, c := range divided {
@@ -369,7 +369,7 @@ func TestDeathOverSeveralTrees(t *testing.T) {
 			ctx := within(t)
 			each(4, func(i int) {
 				if i == dead {
-					if err := hosts[i].Close(); err != nil {
+					if err := hosts[i].Close(context.Background()); err != nil {
 						t.Error(err)
 					}
 					return

@@ -30,7 +30,9 @@ func TestFinding1RankIsItsCertificatesHost(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	hosts, members := make([]*Host, 2), make([]Member, 2)
 	for i := range hosts {
-		hosts[i] = joinOne(t, names[i], WithTLS(file(pki.CertFile(ids[i])), file(pki.KeyFile(ids[i])), file(pki.AuthorityFile)))
+		hosts[i] = joinOne(t, names[i], func(c *Config) {
+			c.TLS = &TLS{file(pki.CertFile(ids[i])), file(pki.KeyFile(ids[i])), file(pki.AuthorityFile)}
+		})
 		members[i] = hosts[i].Member()
 	}
 	comms := form(t, "test", hosts, members)
@@ -81,8 +83,8 @@ func TestFinding1RankIsItsCertificatesHost(t *testing.T) {
 // TestFinding7PlaintextIsAskedFor: without certificates a host serves loopback addresses
 // alone, unless others are asked for by name.
 func TestFinding7PlaintextIsAskedFor(t *testing.T) {
-	if _, err := Join(t.Context(), "h0", WithListen("0.0.0.0:0")); !errors.Is(err, peer.ErrPlaintext) {
+	if _, err := Join(t.Context(), Config{Name: "h0", Listen: "0.0.0.0:0"}); !errors.Is(err, peer.ErrPlaintext) {
 		t.Errorf("it serves everybody: %v", err)
 	}
-	joinOne(t, "h0", WithListen("0.0.0.0:0"), WithPlaintext())
+	joinOne(t, "h0", func(c *Config) { c.Listen, c.AllowPlaintext = "0.0.0.0:0", true })
 }

@@ -1,11 +1,10 @@
 package hostlib
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
+	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 )
 
@@ -20,16 +19,17 @@ func TestWithout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			without, err := transport.ParseFeatures(test.hosts)
+			if err != nil {
+				t.Fatal(err)
+			}
 			f := newFabric(t, 1, func(c *agentd.Config) { c.Without = features })
-			hosts, members := f.join(Without(test.hosts))
+			hosts, members := f.hooked(hooks.Hooks{Without: without})
 			comms := form(t, "job", hosts, members)
 			offloaded(t, comms, 0)
 			wantWay(t, sum(t, comms, 50_000), Offload)
 			leave(t, comms)
 		})
-	}
-	if _, err := Join(t.Context(), "h", Without("speed")); !errors.Is(err, ErrArgument) || !strings.Contains(err.Error(), "speed") {
-		t.Errorf("without speed: %v", err)
 	}
 }
 

@@ -6,14 +6,6 @@ import (
 	"github.com/tributary-fabric/tributary/membership"
 )
 
-// WithMembership has the host learn from a node of the hosts' zone who has died:
-// a member whose node has failed, or has started again, counts as dead at once,
-// and is not waited for as WithDeadAfter says. Nodes must have the names that members'
-// lists have; those of a name that is not in the zone are not affected. The caller owns
-// the node, and closes it after the host. A node that says that it leaves the zone is not
-// dead: its connections report.
-func WithMembership(n *membership.Node) Option { return func(s *settings) { s.zone = n } }
-
 // watchZone ends communicators whose members have died, until the host is
 // closed.
 func (h *Host) watchZone(w *membership.Watcher) {
@@ -23,7 +15,7 @@ func (h *Host) watchZone(w *membership.Watcher) {
 		notices, err := w.Next(h.ctx)
 		if err != nil {
 			if h.ctx.Err() == nil {
-				h.set.log.Warn("the zone does not report any more who dies", slog.Any("error", err))
+				h.cfg.Log.Warn("the zone does not report any more who dies", slog.Any("error", err))
 			}
 			return
 		}
@@ -68,7 +60,7 @@ func (h *Host) died(x membership.Notice) {
 	}
 	h.mu.Unlock()
 	for _, l := range all {
-		h.set.log.Info("a member has died, says the zone", slog.String("communicator", l.c.name), slog.Int("rank", l.peer), slog.String("notice", x.String()))
+		h.cfg.Log.Info("a member has died, says the zone", slog.String("communicator", l.c.name), slog.Int("rank", l.peer), slog.String("notice", x.String()))
 		l.dead("the zone of hosts says: " + x.String())
 	}
 }

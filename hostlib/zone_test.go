@@ -1,6 +1,7 @@
 package hostlib_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,12 +30,12 @@ func TestZoneReportsOfDeaths(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(node.Close)
-				h, err := hostlib.Join(t.Context(), c.Name, hostlib.WithDeadAfter(time.Hour), hostlib.WithMembership(node))
+				h, err := hostlib.Join(t.Context(), hostlib.Config{Name: c.Name, DeadAfter: time.Hour, Membership: node})
 				if err != nil {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() {
-					if err := h.Close(); err != nil {
+					if err := h.Close(context.Background()); err != nil {
 						t.Error(err)
 					}
 				})

@@ -39,20 +39,13 @@ type crowd struct {
 
 // Hosts serves as the process of all hosts of a fabric; manager may be empty.
 func Hosts(ctx context.Context, g *topology.Graph, manager string, window uint32, in io.Reader, out io.Writer, log *slog.Logger) error {
-	options := []hostlib.Option{hostlib.WithLogger(log)}
-	if manager != "" {
-		options = append(options, hostlib.WithManager(manager))
-	}
-	if window != 0 {
-		options = append(options, hostlib.WithWindow(window))
-	}
 	var c crowd
 	for n := range topology.NodeID(g.Hosts()) {
-		h, err := hostlib.Join(ctx, g.Name(n), options...)
+		h, err := hostlib.Join(ctx, hostlib.Config{Name: g.Name(n), Manager: manager, Window: window, Log: log})
 		if err != nil {
 			return err
 		}
-		defer func() { _ = h.Close() }() // nothing more is measured
+		defer func() { _ = h.Close(context.Background()) }() // nothing more is measured
 		c.hosts = append(c.hosts, h)
 	}
 	return serve(ctx, in, out, map[string]verb{

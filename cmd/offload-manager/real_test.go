@@ -298,11 +298,11 @@ func (d *deployment) gather(name string) *crew {
 		if !g.IsHost(n) {
 			continue
 		}
-		h, err := hostlib.Join(d.Context(), g.Name(n), hostlib.WithManager(d.address), hostlib.WithOfferWait(patience))
+		h, err := hostlib.Join(d.Context(), hostlib.Config{Name: g.Name(n), Manager: d.address, OfferWait: patience})
 		if err != nil {
 			d.Fatal(err)
 		}
-		d.Cleanup(func() { _ = h.Close() })
+		d.Cleanup(func() { _ = h.Close(context.Background()) })
 		hosts, members = append(hosts, h), append(members, h.Member())
 	}
 	c := &crew{deployment: d, comms: make([]*hostlib.Communicator, len(hosts))}

@@ -50,15 +50,11 @@ func main() {
 
 func allreduce(rank int, members []hostlib.Member, manager string) error {
 	ctx := context.Background()
-	options := []hostlib.Option{hostlib.WithListen(members[rank].Addr)}
-	if manager != "" {
-		options = append(options, hostlib.WithManager(manager))
-	}
-	host, err := hostlib.Join(ctx, members[rank].Host, options...)
+	host, err := hostlib.Join(ctx, hostlib.Config{Name: members[rank].Host, Listen: members[rank].Addr, Manager: manager})
 	if err != nil {
 		return err
 	}
-	defer host.Close()
+	defer host.Close(ctx)
 	comm, err := host.Communicator(ctx, "example", members) // returns when all members are there
 	if err != nil {
 		return err

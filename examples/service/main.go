@@ -38,11 +38,11 @@ func run(ctx context.Context) error {
 			return err
 		}
 		defer node.Close()
-		host, err := hostlib.Join(ctx, name, hostlib.WithMembership(node))
+		host, err := hostlib.Join(ctx, hostlib.Config{Name: name, Membership: node})
 		if err != nil {
 			return err
 		}
-		defer host.Close()
+		defer host.Close(ctx)
 		collectives, err := scoll.Start(scoll.Config{Node: name, Liveness: node, Resolve: func(other string) (string, error) {
 			address, _, err := node.Attribute(ctx, other, "collectives")
 			return string(address), err

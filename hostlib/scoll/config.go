@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/core/broadcast"
 	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
@@ -78,9 +79,8 @@ type Config struct {
 	Log         *slog.Logger  // nil: nowhere
 }
 
-// TLS names PEM files: of a certificate for tributary://host/NODE, its key, and
-// the authorities that are trusted. Files that change are read again.
-type TLS struct{ Cert, Key, CA string }
+// TLS names the files of a certificate, which is for the host of the node's name.
+type TLS = hostlib.TLS
 
 // DefaultConfig returns the defaults for a node.
 func DefaultConfig(node string) Config { return Config{Node: node}.filled() }

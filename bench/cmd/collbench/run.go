@@ -16,6 +16,8 @@ import (
 	"github.com/tributary-fabric/tributary/bench/timing"
 	"github.com/tributary-fabric/tributary/bench/turn"
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/driver/hooks"
+	"github.com/tributary-fabric/tributary/internal/driver/transport"
 )
 
 // runFlags are the flags of run as they are written.
@@ -114,43 +116,47 @@ func awaitTree(ctx context.Context, comm *hostlib.Communicator, patience time.Du
 	}
 }
 
-// options returns how the host joins.
-func (f *runFlags) options(cmd *cobra.Command, c timing.Config) ([]hostlib.Option, error) {
-	all := []hostlib.Option{
-		hostlib.WithListen(f.listen), hostlib.WithOfferWait(offerWaitOf(c)), hostlib.WithLogger(f.bench.logger(cmd)),
-		hostlib.WithPlaintext(), // networks of one's own, such as namespaces
+// joining returns how the host joins.
+func (f *runFlags) joining(cmd *cobra.Command, c timing.Config) (config hostlib.Config, with hooks.Hooks, err error) {
+	config = hostlib.Config{
+		Name: f.host, Listen: f.listen, OfferWait: offerWaitOf(c), Window: f.bench.window, Log: f.bench.logger(cmd),
+		AllowPlaintext: true, // networks of one's own, such as namespaces
 	}
-	if f.manager != "" && c.Way != timing.Host {
-		all = append(all, hostlib.WithManager(f.manager))
-	} else if c.Way == timing.Offload {
-		return nil, fmt.Errorf("%w --way offload: it takes a --manager", errUsage)
+	if c.Way != timing.Host {
+		config.Manager = f.manager
+	}
+	if config.Manager == "" && c.Way == timing.Offload {
+		return config, with, fmt.Errorf("%w --way offload: it takes a --manager", errUsage)
 	}
 	switch {
 	case f.certificate != "" && f.key != "" && f.authority != "":
-		all = append(all, hostlib.WithTLS(f.certificate, f.key, f.authority))
+		config.TLS = &hostlib.TLS{Cert: f.certificate, Key: f.key, CA: f.authority}
 	case f.certificate+f.key+f.authority != "":
-		return nil, fmt.Errorf("%w: --certificate, --key and --authority go together", errUsage)
+		return config, with, fmt.Errorf("%w: --certificate, --key and --authority go together", errUsage)
 	}
 	if f.data != "" {
-		a, err := netip.ParseAddr(f.data)
-		if err != nil {
-			return nil, fmt.Errorf("%w --data: %w", errUsage, err)
+		if config.Data, err = netip.ParseAddr(f.data); err != nil {
+			return config, with, fmt.Errorf("%w --data: %w", errUsage, err)
 		}
-		all = append(all, hostlib.WithDataAddress(a))
 	}
 	if err := checkLoss(f.loss); err != nil {
-		return nil, err
+		return config, with, err
 	}
 	if f.loss > 0 {
-		all = append(all, hostlib.WithTrialLoss(f.loss, field.SeedOf(f.host)))
+		with.Data = func(c transport.Conn) transport.Conn {
+			lossy, err := transport.WithFaults(c, transport.Faults{Loss: f.loss, Seed: field.SeedOf(f.host)})
+			if err != nil {
+				return c // checkLoss has not found that
+			}
+			return lossy
+		}
 	}
 	if f.without != "" {
-		all = append(all, hostlib.Without(f.without))
+		if with.Without, err = transport.ParseFeatures(f.without); err != nil {
+			return config, with, fmt.Errorf("%w --without: %w", errUsage, err)
+		}
 	}
-	if f.bench.window > 0 {
-		all = append(all, hostlib.WithWindow(f.bench.window))
-	}
-	return all, nil
+	return config, with, nil
 }
 
 func run(cmd *cobra.Command, f *runFlags) (err error) {
@@ -158,7 +164,7 @@ func run(cmd *cobra.Command, f *runFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	options, err := f.options(cmd, c)
+	config, with, err := f.joining(cmd, c)
 	if err != nil {
 		return err
 	}
@@ -172,11 +178,11 @@ func run(cmd *cobra.Command, f *runFlags) (err error) {
 	}
 	ctx, cancel := f.bench.within(cmd.Context())
 	defer cancel()
-	h, err := hostlib.Join(ctx, f.host, options...)
+	h, err := hostlib.Join(hooks.With(ctx, with), config)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.Close()) }()
+	defer func() { err = errors.Join(err, h.Close(context.Background())) }()
 	comm, err := h.Communicator(ctx, f.name, members, c.Terms()...)
 	if err != nil {
 		return err

@@ -291,15 +291,13 @@ func (p *scollProcess) run(ctx context.Context, out io.Writer) (err error) {
 		if err != nil {
 			return err
 		}
-		options := []hostlib.Option{hostlib.WithListen(address), hostlib.WithManager(p.manager), hostlib.WithOfferWait(offerWaitMust), hostlib.WithPlaintext()}
-		if p.tls != nil {
-			options = append(options, hostlib.WithTLS(p.tls.Cert, p.tls.Key, p.tls.CA))
-		}
-		host, err := hostlib.Join(ctx, p.host, options...)
+		host, err := hostlib.Join(ctx, hostlib.Config{
+			Name: p.host, Listen: address, Manager: p.manager, TLS: p.tls, AllowPlaintext: true, OfferWait: offerWaitMust,
+		})
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, host.Close()) }()
+		defer func() { err = errors.Join(err, host.Close(context.Background())) }()
 		if err := member.Join(ctx, host, places, p.trees, p.most()); err != nil {
 			return err
 		}

@@ -383,7 +383,7 @@ func TestAMemberDies(t *testing.T) {
 	name := s.nodes[dead].Name()
 	kill := sync.OnceFunc(func() {
 		s.dead[name] = true
-		s.hosts[dead].Close()
+		s.hosts[dead].Close(s.ctx)
 		gone, cancel := context.WithCancel(s.ctx)
 		cancel()
 		_ = s.nodes[dead].Close(gone) // at once: it is dead

@@ -54,6 +54,11 @@ func newTrust(t *testing.T) trust {
 }
 
 // files are the paths of a certificate, its key, and the authority's.
+func (d trust) tls(role pki.Role, name string) *hostlib.TLS {
+	cert, key, ca := d.files(role, name)
+	return &hostlib.TLS{Cert: cert, Key: key, CA: ca}
+}
+
 func (d trust) files(role pki.Role, name string) (cert, key, ca string) {
 	i := pki.Identity{Role: role, Name: name}
 	return filepath.Join(d.dir, pki.CertFile(i)), filepath.Join(d.dir, pki.KeyFile(i)), filepath.Join(d.dir, pki.AuthorityFile)
@@ -133,20 +138,20 @@ func newTrustedFabric(t *testing.T, d trust, adjust func(*managerd.Config, map[s
 	return f, log
 }
 
-// join makes the fabric's hosts members of one communicator; options come on
-// top of those of a trusted host.
-func join(ctx context.Context, t *testing.T, f *fabric, d trust, options func(host string) []hostlib.Option) []*hostlib.Communicator {
+// join makes the fabric's hosts members of one communicator; change alters how a
+// trusted host joins.
+func join(ctx context.Context, t *testing.T, f *fabric, d trust, change func(*hostlib.Config)) []*hostlib.Communicator {
 	t.Helper()
 	var hosts []*hostlib.Host
 	var members []hostlib.Member
 	for _, name := range f.hosts() {
-		h, err := hostlib.Join(ctx, name, append([]hostlib.Option{
-			hostlib.WithManager(f.manager.Addr()), hostlib.WithTLS(d.files(pki.Host, name)), hostlib.WithOfferWait(patience),
-		}, options(name)...)...)
+		c := hostlib.Config{Name: name, Manager: f.manager.Addr(), TLS: d.tls(pki.Host, name), OfferWait: patience}
+		change(&c)
+		h, err := hostlib.Join(ctx, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = h.Close() })
+		t.Cleanup(func() { _ = h.Close(context.Background()) })
 		hosts, members = append(hosts, h), append(members, h.Member())
 	}
 	comms := make([]*hostlib.Communicator, len(hosts))
@@ -162,7 +167,7 @@ func join(ctx context.Context, t *testing.T, f *fabric, d trust, options func(ho
 	return comms
 }
 
-func asIs(string) []hostlib.Option { return nil }
+func asIs(*hostlib.Config) {}
 
 // sum runs an allreduce and returns how it ran.
 func sum(ctx context.Context, t *testing.T, comms []*hostlib.Communicator) hostlib.Outcome {
@@ -200,8 +205,8 @@ func TestHostsThatAreNotTrustedRunOverHosts(t *testing.T) {
 	d, other := newTrust(t), newTrust(t)
 	f, _ := newTrustedFabric(t, d, nil)
 	ctx := testContext(t)
-	comms := join(ctx, t, f, d, func(host string) []hostlib.Option {
-		return []hostlib.Option{hostlib.WithTLS(other.files(pki.Host, host)), hostlib.WithOfferWait(0)}
+	comms := join(ctx, t, f, d, func(c *hostlib.Config) {
+		c.TLS, c.OfferWait = other.tls(pki.Host, c.Name), -1
 	})
 	if o := sum(ctx, t, comms); o.Way != hostlib.HostTree {
 		t.Errorf("it ran by %v: %s", o.Way, o.Reason)
@@ -214,24 +219,23 @@ func TestHostsThatAreNotTrustedRunOverHosts(t *testing.T) {
 
 func TestJoinChecksTheCertificate(t *testing.T) {
 	d, other := newTrust(t), newTrust(t)
-	own := func(cert, key, _ string) func(_, _, ca string) hostlib.Option {
-		return func(_, _, ca string) hostlib.Option { return hostlib.WithTLS(cert, key, ca) }
-	}
+	mixed := *d.tls(pki.Host, "h0")
+	mixed.CA = other.tls(pki.Host, "h0").CA
 	for name, c := range map[string]struct {
-		option hostlib.Option
-		want   error
-		says   string
+		tls  *hostlib.TLS
+		want error
+		says string
 	}{
-		"another host's": {hostlib.WithTLS(d.files(pki.Host, "h1")), pki.ErrWrongRole, "tributary://host/h1"},
-		"an operator's":  {hostlib.WithTLS(d.files(pki.Operator, "me")), pki.ErrWrongRole, "tributary://operator/me"},
-		"other CA":       {own(d.files(pki.Host, "h0"))(other.files(pki.Host, "h0")), pki.ErrAuthority, "tributary://host/h0"},
-		"no files":       {hostlib.WithTLS("a.pem", "b.pem", "c.pem"), pki.ErrFile, "a.pem"},
+		"another host's": {d.tls(pki.Host, "h1"), pki.ErrWrongRole, "tributary://host/h1"},
+		"an operator's":  {d.tls(pki.Operator, "me"), pki.ErrWrongRole, "tributary://operator/me"},
+		"other CA":       {&mixed, pki.ErrAuthority, "tributary://host/h0"},
+		"no files":       {&hostlib.TLS{Cert: "a.pem", Key: "b.pem", CA: "c.pem"}, pki.ErrFile, "a.pem"},
 	} {
-		h, err := hostlib.Join(testContext(t), "h0", hostlib.WithManager("127.0.0.1:1"), c.option)
+		h, err := hostlib.Join(testContext(t), hostlib.Config{Name: "h0", Manager: "127.0.0.1:1", TLS: c.tls})
 		if err == nil {
-			_ = h.Close()
+			_ = h.Close(t.Context())
 		}
-		if !errors.Is(err, c.want) || !errors.Is(err, hostlib.ErrArgument) || !strings.Contains(err.Error(), c.says) {
+		if !errors.Is(err, c.want) || !errors.Is(err, hostlib.ErrConfig) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %v that names %s", name, err, c.want, c.says)
 		}
 	}

@@ -71,11 +71,11 @@ func newSystem(ctx context.Context, t *testing.T) *system {
 	}
 	t.Cleanup(s.manager.Kill)
 	for n := range topology.NodeID(g.Hosts()) {
-		h, err := hostlib.Join(ctx, g.Name(n), hostlib.WithManager(s.manager.Addr()), hostlib.WithOfferWait(patience))
+		h, err := hostlib.Join(ctx, hostlib.Config{Name: g.Name(n), Manager: s.manager.Addr(), OfferWait: patience})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = h.Close() })
+		t.Cleanup(func() { _ = h.Close(context.Background()) })
 		s.hosts = append(s.hosts, h)
 	}
 	node, err := membership.Join(ctx, membership.Config{Name: "node"})

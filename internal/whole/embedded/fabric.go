@@ -89,10 +89,9 @@ func (c Config) Validate() error {
 type Fabric struct {
 	cfg     Config
 	graph   *topology.Graph
-	options []hostlib.Option // of every host
-	hosts   []*hostlib.Host  // by NodeID
-	address string           // of the manager; empty: none from the start
-	claim   *loopback.Claim  // where agents listen, and again when they are restarted
+	hosts   []*hostlib.Host // by NodeID
+	address string          // of the manager; empty: none from the start
+	claim   *loopback.Claim // where agents listen, and again when they are restarted
 
 	mu       sync.Mutex
 	closed   bool
@@ -124,16 +123,6 @@ func Start(ctx context.Context, c Config) (*Fabric, error) {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
 	f := &Fabric{cfg: c, graph: c.Topology, claim: claim, switches: make([]station, c.Topology.Switches())}
-	f.options = append(f.options, hostlib.WithLogger(c.Log))
-	if c.Window != 0 {
-		f.options = append(f.options, hostlib.WithWindow(c.Window))
-	}
-	if c.ChunkBytes != 0 {
-		f.options = append(f.options, hostlib.WithChunkBytes(c.ChunkBytes))
-	}
-	if c.OfferWait != 0 {
-		f.options = append(f.options, hostlib.WithOfferWait(c.OfferWait))
-	}
 	if err := f.start(ctx); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -151,11 +140,7 @@ func (f *Fabric) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	options := f.options
-	if f.address != "" {
-		options = append(options[:len(options):len(options)], hostlib.WithManager(f.address))
-	}
-	if f.hosts, err = f.join(ctx, options); err != nil {
+	if f.hosts, err = f.join(ctx, f.address); err != nil {
 		return err
 	}
 	f.cfg.Progress(fmt.Sprintf("%d hosts have joined", len(f.hosts)))
@@ -221,11 +206,15 @@ func (f *Fabric) startManager(ctx context.Context) error {
 	return nil
 }
 
-// join makes a host for every host of the topology.
-func (f *Fabric) join(ctx context.Context, options []hostlib.Option) ([]*hostlib.Host, error) {
+// join makes a host for every host of the topology. Without a manager's address they run
+// all operations over hosts.
+func (f *Fabric) join(ctx context.Context, manager string) ([]*hostlib.Host, error) {
 	hosts := make([]*hostlib.Host, 0, f.graph.Hosts())
 	for n := range topology.NodeID(f.graph.Hosts()) {
-		h, err := hostlib.Join(ctx, f.graph.Name(n), options...)
+		h, err := hostlib.Join(ctx, hostlib.Config{
+			Name: f.graph.Name(n), Manager: manager, Log: f.cfg.Log,
+			Window: f.cfg.Window, ChunkBytes: f.cfg.ChunkBytes, OfferWait: f.cfg.OfferWait,
+		})
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("embedded: %w", err), closeAll(hosts))
 		}
@@ -239,7 +228,7 @@ func closeAll(hosts []*hostlib.Host) error {
 	errs := make([]error, len(hosts))
 	var all sync.WaitGroup
 	for i, h := range hosts {
-		all.Go(func() { errs[i] = h.Close() })
+		all.Go(func() { errs[i] = h.Close(context.Background()) })
 	}
 	all.Wait()
 	return errors.Join(errs...)

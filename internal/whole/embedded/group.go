@@ -36,7 +36,7 @@ func (f *Fabric) joinApart(ctx context.Context) (hosts []*hostlib.Host, err erro
 		return nil, ErrClosed
 	}
 	if f.apart == nil {
-		f.apart, err = f.join(ctx, f.options)
+		f.apart, err = f.join(ctx, "")
 	}
 	return f.apart, err
 }

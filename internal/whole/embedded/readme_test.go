@@ -26,8 +26,8 @@ type readmeProgram struct {
 
 var readmePrograms = []readmeProgram{
 	{"host, err := hostlib.Join", []string{"hostlib", "reduce"}, `
-	trust := hostlib.WithPlaintext()
-	h0, err := hostlib.Join(ctx, "h0", hostlib.WithListen("10.0.0.10:7500"))
+	var trust *hostlib.TLS
+	h0, err := hostlib.Join(ctx, hostlib.Config{Name: "h0", Listen: "10.0.0.10:7500"})
 	check(err)
 	members, gradients := []hostlib.Member{h0.Member(), {Host: "h3", Addr: "10.0.0.3:7500"}}, []float32{1, 2, 3}
 	go func() {

@@ -279,7 +279,7 @@ func TestMemberOfSeveralTreesDies(t *testing.T) {
 			for rank, c := range comms[1:] {
 				requests = append(requests, hostlib.StartAllreduce(c, reduce.Sum, v[rank], v[rank]))
 			}
-			if err := f.Hosts()[0].Close(); err != nil {
+			if err := f.Hosts()[0].Close(ctx); err != nil {
 				t.Error(err)
 			}
 			for i, r := range requests {

@@ -1,0 +1,149 @@
+package hostlib
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/membership"
+)
+
+// DefaultWindow is the largest number of chunks in flight where Config.Window does
+// not set another. More than that makes links no faster that have round trips
+// below 3 ms at 1 Gbit/s, or 300 us at 10, and takes memory from the caches: a
+// switch uses twice as many slots in turn. How many are in flight follows the
+// delay, and is far less on most links.
+const DefaultWindow = 256
+
+// Config is how a host joins. Name is all that a host needs; other fields that are
+// zero have their defaults.
+type Config struct {
+	// Name is the host's in the fabric's topology, 1 to 255 bytes.
+	Name string
+
+	// Listen is the TCP address on which other members reach this host;
+	// "127.0.0.1:0" by default. The members' lists must name it as others see it.
+	Listen string
+	// Data is the local address of the UDP sockets that speak to switches; by default
+	// that of Listen. Switches must be able to reach it. With the unspecified address
+	// (0.0.0.0 or ::) packets take the link that a tree was planned on: the topology
+	// has to have the addresses of the host's links, and the manager has the leaf
+	// switch send to the one of the tree's.
+	Data netip.Addr
+	// Manager is the address of the offload manager, "host:port"; empty: there is none,
+	// and all operations run over hosts.
+	Manager string
+
+	// TLS are the files of the host's certificate, which encrypts and authenticates the
+	// connections to other members, whose certificates have to name their hosts, and to
+	// the manager, whose certificate has to name a manager. Packets to and from switches
+	// are not encrypted. nil: plaintext; then only loopback addresses are served and
+	// called.
+	TLS *TLS
+	// AllowPlaintext serves and calls all addresses without certificates, too: whoever
+	// reaches them may say that it is any host.
+	AllowPlaintext bool
+
+	// Membership is a node of the hosts' zone, which reports who has died: a member
+	// whose node has failed, or has started again, counts as dead at once, and is not
+	// waited for as DeadAfter says. Nodes must have the names that members' lists have;
+	// members that are not in the zone are not affected. The caller owns the node, and
+	// closes it after the host. A node that leaves the zone is not dead: its connections
+	// report. nil: connections alone report who dies.
+	Membership *membership.Node
+	// DeadAfter is how long a member may be unreachable before it counts as dead; 5 s
+	// by default. Longer outages of its connections end a communicator.
+	DeadAfter time.Duration
+
+	// OfferWait is how long the making of a communicator waits for its first tree of
+	// switches; 3 s by default, and negative: not at all. After that it starts over
+	// hosts, and changes to the switches when a tree is offered.
+	OfferWait time.Duration
+	// ChunkBytes is the largest payload of a packet; 1432 by default, for a path of 1500
+	// bytes. All members must set the same; multiples of 16 up to 32768 are right for
+	// every element type.
+	ChunkBytes int
+	// Window is the largest number of chunks in flight, a power of two; DefaultWindow by
+	// default. All members must set the same. A tree may have a smaller one: it needs
+	// twice as many slots on each of its switches.
+	Window uint32
+
+	Log *slog.Logger // nil: nowhere
+}
+
+// TLS names PEM files: of a certificate for the URI tributary://host/NAME, its key, and
+// the authorities that are trusted. Files that change are read again.
+type TLS struct{ Cert, Key, CA string }
+
+// filled returns c with its defaults.
+func (c Config) filled() Config {
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:0"
+	}
+	if c.DeadAfter == 0 {
+		c.DeadAfter = 5 * time.Second
+	}
+	if c.OfferWait == 0 {
+		c.OfferWait = 3 * time.Second
+	}
+	if c.ChunkBytes == 0 {
+		c.ChunkBytes = 1432
+	}
+	if c.Window == 0 {
+		c.Window = DefaultWindow
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate reports what is wrong with c, fields that are zero having their
+// defaults; the error is ErrConfig. It does not open files.
+func (c Config) Validate() error {
+	c = c.filled()
+	if c.Name == "" || len(c.Name) > maxName {
+		return fmt.Errorf("%w: a host name of %d bytes, want 1 to %d", ErrConfig, len(c.Name), maxName)
+	}
+	if c.DeadAfter < 0 {
+		return fmt.Errorf("%w: DeadAfter is %v", ErrConfig, c.DeadAfter)
+	}
+	if c.Manager != "" {
+		if _, _, err := net.SplitHostPort(c.Manager); err != nil {
+			return fmt.Errorf("%w: the manager's %w", ErrConfig, err)
+		}
+	}
+	s := session.Config{ChunkBytes: c.ChunkBytes, Window: c.Window}
+	if err := s.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return nil
+}
+
+// source returns the host's certificate; nil: there is none.
+func (c *Config) source() (*pki.Source, error) {
+	if c.TLS == nil {
+		return nil, nil
+	}
+	source, err := pki.Load(c.TLS.Cert, c.TLS.Key, c.TLS.CA, c.Log)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if err := source.Expect(pki.Want{Role: pki.Host, Name: c.Name}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return source, nil
+}
+
+// encryption returns how the host speaks to a manager; nil: in plaintext.
+func encryption(source *pki.Source) *tls.Config {
+	if source == nil {
+		return nil
+	}
+	return source.Client(pki.Want{Role: pki.Manager})
+}
