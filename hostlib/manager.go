@@ -204,7 +204,7 @@ func (c *Communicator) heard(t *client.Notify) {
 // linkOf returns an offer as a session's way into the tree.
 func linkOf(o *manager.Offer) session.Link {
 	return session.Link{
-		Group: o.Group, Epoch: o.Epoch, Tree: o.Tree, Cookie: o.Cookie, Window: o.Window,
+		Group: o.Group, Epoch: o.Epoch, Cookie: o.Cookie, Window: o.Window,
 		Parent: o.Parent, Index: o.Index, Probes: o.Probes, Idle: o.Idle,
 	}
 }

@@ -27,7 +27,7 @@ func BenchmarkOnBMv2(b *testing.B) {
 	p := newPipeline(b)
 	p.begin()
 	cfg := &switchreduce.Config{
-		Group: 9, Tree: 1, Epoch: 2, Cookie: 7, Window: 64, ChunkBytes: 1432, Parent: addr('p'),
+		Group: 9, Epoch: 2, Cookie: 7, Window: 64, ChunkBytes: 1432, Parent: addr('p'),
 		Children: []switchreduce.Child{{Addr: addr('a'), Lowest: 0}, {Addr: addr('b'), Lowest: 1}},
 	}
 	p.install(cfg)
@@ -46,7 +46,7 @@ func BenchmarkOnBMv2(b *testing.B) {
 					number++
 				}
 				h := wire.Header{
-					Type: wire.Contribution, Flags: wire.Sink, Group: 9, Epoch: 2, Cookie: 7, Tree: 1,
+					Type: wire.Contribution, Flags: wire.Sink, Group: 9, Epoch: 2, Cookie: 7,
 					Child: uint16(i % 2), Lowest: uint32(i % 2), Chunk: number,
 					Signature: wire.Signature{Collective: wire.Allreduce, Function: pair.f, Element: pair.t, Elements: 1 << 20,
 						ChunkElements: uint16(1432 / pair.t.Size())},

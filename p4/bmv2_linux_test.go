@@ -221,7 +221,7 @@ func (p *pipeline) tree() *p4.Tree { return &p.state.Trees[0] }
 
 func (p *pipeline) install(cfg *switchreduce.Config) {
 	t := p.tree()
-	t.Group, t.Number, t.Newest = cfg.Group, cfg.Tree, cfg.Epoch
+	t.Group, t.Newest = cfg.Group, cfg.Epoch
 	p.serial++
 	// The epochs of a tree share slots, all or some, as those of package pipeline do.
 	base := 8 + t.Index%2*(p4.BlockSlots-10) + int(p.serial%3)*4

@@ -18,7 +18,7 @@ func ExampleTranslate() {
 			{Prefix: netip.MustParsePrefix("10.0.1.0/24"), Port: 1, MAC: p4.MAC{2, 0, 0, 0, 1, 1}},
 			{Prefix: netip.MustParsePrefix("10.0.2.0/24"), Port: 2, MAC: p4.MAC{2, 0, 0, 0, 2, 1}},
 		},
-		Trees: []p4.Tree{{Index: 0, Group: 9, Number: 0, Newest: 2}},
+		Trees: []p4.Tree{{Index: 0, Group: 9, Newest: 2}},
 		Epochs: []p4.Epoch{{
 			Tree: 0, Index: 0, Serial: 1, SlotBase: 0, Epoch: 2, Cookie: 0xc0ffee, Window: 64, ChunkBytes: p4.Chunk,
 			Children: []p4.Child{

@@ -23,12 +23,12 @@ func TestForwardingOnBMv2(t *testing.T) {
 	p := newPipeline(t)
 	p.begin()
 	p.install(&switchreduce.Config{
-		Group: 9, Tree: 1, Epoch: 2, Cookie: 7, Window: 4, ChunkBytes: 64,
+		Group: 9, Epoch: 2, Cookie: 7, Window: 4, ChunkBytes: 64,
 		Children: []switchreduce.Child{{Addr: addr('a')}}, Parent: addr('p'),
 	})
 	host, own := addr('p').Addr(), p.state.Ports[1].Addr
 	tree := p4.TreePort(p.tree().Index)
-	probe := wire.Header{Type: wire.Probe, Group: 9, Tree: 1, Epoch: 2, Cookie: 7, Chunk: 5}
+	probe := wire.Header{Type: wire.Probe, Group: 9, Epoch: 2, Cookie: 7, Chunk: 5}
 	header := make([]byte, wire.HeaderSize)
 	probe.Put(header)
 	udp := func(to netip.Addr, port uint16, b []byte) []byte {

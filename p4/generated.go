@@ -93,18 +93,17 @@ const (
 // The outcomes.
 const (
 	DropGroup      Outcome = 1
-	DropTree       Outcome = 2
-	DropEpoch      Outcome = 3
-	DropStale      Outcome = 4
-	DropCookie     Outcome = 5
-	DropAddress    Outcome = 6
-	DropChild      Outcome = 7
-	DropSize       Outcome = 8
-	DropBody       Outcome = 9
-	DropLate       Outcome = 10
-	DropDuplicate  Outcome = 11
-	DropUnasked    Outcome = 12
-	DropUnfit      Outcome = 13
+	DropEpoch      Outcome = 2
+	DropStale      Outcome = 3
+	DropCookie     Outcome = 4
+	DropAddress    Outcome = 5
+	DropChild      Outcome = 6
+	DropSize       Outcome = 7
+	DropBody       Outcome = 8
+	DropLate       Outcome = 9
+	DropDuplicate  Outcome = 10
+	DropUnasked    Outcome = 11
+	DropUnfit      Outcome = 12
 	FaultTruncated Outcome = 17
 	FaultVersion   Outcome = 18
 	FaultType      Outcome = 19
@@ -147,7 +146,6 @@ const (
 
 var outcomeNames = [Outcomes]string{
 	DropGroup:      "drop-group",
-	DropTree:       "drop-tree",
 	DropEpoch:      "drop-epoch",
 	DropStale:      "drop-stale",
 	DropCookie:     "drop-cookie",

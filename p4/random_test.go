@@ -227,7 +227,7 @@ func (w *writer) elements(size int) string {
 // wrong returns a word that makes most packets wrong.
 func (w *writer) wrong() string {
 	words := []string{
-		"cookie=1", "group=8", "tree=2", "epoch=1", "epoch=3", "epoch=1000", "child=%d", "version=2", "version=0",
+		"cookie=1", "group=8", "reserved=2", "epoch=1", "epoch=3", "epoch=1000", "child=%d", "version=2", "version=0",
 		"type=%d", "flags=%d", "exponent=1", "cut=%d", "pad=%d", "function=%d", "element=%d", "collective=%d",
 		"damage=udp", "damage=ip", "damage=frame",
 	}

@@ -61,7 +61,7 @@ func (r *reader) take(e *Entry) error {
 		r.state.Routes = append(r.state.Routes, Route{Prefix: prefix, Port: uint16(v.param(0)), MAC: v.mac(1)})
 	case ActionTree:
 		r.state.Trees = append(r.state.Trees, Tree{
-			Index: int(v.param(0)), Group: uint32(v.param(1)), Number: uint8(v.param(2)), Newest: uint32(v.param(3)),
+			Index: int(v.param(0)), Group: uint32(v.param(1)), Newest: uint32(v.param(2)),
 		})
 	case ActionEpoch:
 		r.state.Epochs = append(r.state.Epochs, Epoch{

@@ -143,7 +143,7 @@ func number(t *testing.T, s string) uint32 {
 
 func config(t *testing.T, fields map[string]string) switchreduce.Config {
 	t.Helper()
-	cfg := switchreduce.Config{Group: 9, Tree: 1, Cookie: 7, ChunkBytes: 1432, Window: 4}
+	cfg := switchreduce.Config{Group: 9, Cookie: 7, ChunkBytes: 1432, Window: 4}
 	for k, v := range fields {
 		switch k {
 		case "children":
@@ -158,8 +158,6 @@ func config(t *testing.T, fields map[string]string) switchreduce.Config {
 			cfg.Window = number(t, v)
 		case "group":
 			cfg.Group = number(t, v)
-		case "tree":
-			cfg.Tree = uint8(number(t, v))
 		case "cookie":
 			cfg.Cookie = uint64(number(t, v))
 		case "chunk":
@@ -192,7 +190,7 @@ func (s *scene) build(t *testing.T, plain []string, fields map[string]string) (n
 	}
 	h := wire.Header{
 		Type: wire.Type(slices.Index(typeNames[:], plain[1])), Chunk: number(t, plain[2]),
-		Group: cfg.Group, Tree: cfg.Tree, Epoch: cfg.Epoch, Cookie: cfg.Cookie, Child: cfg.Index,
+		Group: cfg.Group, Epoch: cfg.Epoch, Cookie: cfg.Cookie, Child: cfg.Index,
 	}
 	if i := int(plain[0][0] - 'a'); i < len(cfg.Children) {
 		h.Child, h.Lowest = uint16(i), cfg.Children[i].Lowest
@@ -218,6 +216,9 @@ func (s *scene) build(t *testing.T, plain []string, fields map[string]string) (n
 	if v, ok := fields["version"]; ok {
 		b[0] = b[0]&15 | byte(number(t, v))<<4
 	}
+	if v, ok := fields["reserved"]; ok {
+		b[18] = byte(number(t, v))
+	}
 	if v, ok := fields["cut"]; ok {
 		b = b[:min(int(number(t, v)), len(b))]
 	}
@@ -234,8 +235,6 @@ func setField(t *testing.T, h *wire.Header, k, v string) {
 		h.Epoch = number(t, v)
 	case "cookie":
 		h.Cookie = uint64(number(t, v))
-	case "tree":
-		h.Tree = uint8(number(t, v))
 	case "group":
 		h.Group = number(t, v)
 	case "child":
@@ -252,7 +251,7 @@ func setField(t *testing.T, h *wire.Header, k, v string) {
 		h.Element = reduce.Type(number(t, v))
 	case "collective":
 		h.Collective = wire.Collective(number(t, v))
-	case "op", "of", "count", "seed", "version", "cut", "pad", "damage", "kind", "root": // elsewhere
+	case "op", "of", "count", "seed", "version", "reserved", "cut", "pad", "damage", "kind", "root": // elsewhere
 	default:
 		t.Fatalf("unknown field %q", k)
 	}
@@ -456,6 +455,6 @@ func packetText(raw []byte) string {
 	case len(payload) > 0:
 		fmt.Fprintf(&b, " %x", payload)
 	}
-	fmt.Fprintf(&b, " (child=%d lowest=%d epoch=%d cookie=%d tree=%d group=%d)", h.Child, h.Lowest, h.Epoch, h.Cookie, h.Tree, h.Group)
+	fmt.Fprintf(&b, " (child=%d lowest=%d epoch=%d cookie=%d group=%d)", h.Child, h.Lowest, h.Epoch, h.Cookie, h.Group)
 	return b.String()
 }

@@ -39,7 +39,6 @@ type Route struct {
 type Tree struct {
 	Index  int // its place among the switch's trees, 0 to Trees-1
 	Group  uint32
-	Number uint8  // of the tree in its group
 	Newest uint32 // largest epoch that was ever installed; never 0
 }
 

@@ -126,7 +126,7 @@ func routeEntry(r *Route) Entry {
 func treeEntry(t *Tree) Entry {
 	return Entry{
 		Table: TableTrees, Match: []Field{{ID: FieldTreesUDP, Value: u16(TreePort(t.Index))}},
-		Action: ActionTree, Params: [][]byte{u16(uint16(t.Index)), u32(t.Group), {t.Number}, u32(t.Newest)},
+		Action: ActionTree, Params: [][]byte{u16(uint16(t.Index)), u32(t.Group), u32(t.Newest)},
 	}
 }
 

@@ -28,7 +28,7 @@ func leaf() p4.State {
 	return p4.State{
 		Ports:  []p4.Port{port(1), port(2), port(3)},
 		Routes: []p4.Route{{Prefix: netip.MustParsePrefix("0.0.0.0/0"), Port: 1, MAC: p4.MAC{2, 0, 0, 0, 1, 9}}, route(1), route(2), route(3)},
-		Trees:  []p4.Tree{{Index: 3, Group: 9, Number: 1, Newest: 6}},
+		Trees:  []p4.Tree{{Index: 3, Group: 9, Newest: 6}},
 		Epochs: []p4.Epoch{
 			{
 				Tree: 3, Index: 0, Serial: 4711, SlotBase: 16, Epoch: 4, Cookie: 0xc0ffee, Window: 8, ChunkBytes: 1432,
@@ -147,7 +147,7 @@ func drawState(t *rapid.T) p4.State {
 	s := leaf()
 	s.Trees, s.Epochs = nil, nil
 	for tree := range rapid.IntRange(0, 3).Draw(t, "trees") {
-		s.Trees = append(s.Trees, p4.Tree{Index: 5 * tree, Group: rapid.Uint32().Draw(t, "group"), Number: rapid.Byte().Draw(t, "number"), Newest: 10})
+		s.Trees = append(s.Trees, p4.Tree{Index: 5 * tree, Group: rapid.Uint32().Draw(t, "group"), Newest: 10})
 		for epoch := range rapid.IntRange(0, 3).Draw(t, "epochs") {
 			e := p4.Epoch{
 				Tree: 5 * tree, Index: 4*tree + epoch, Serial: uint64(100*tree + epoch + 1), SlotBase: 64 * tree,

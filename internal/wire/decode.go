@@ -16,7 +16,7 @@ const (
 	Truncated
 	BadVersion
 	BadType
-	BadFlags
+	BadFlags // or the reserved byte is not 0
 	BadSignature
 	BadLength
 	BadExponent // in a packet that is none of a chunk in block floating point
@@ -55,7 +55,7 @@ func (h *Header) Decode(b []byte) (payload []byte, fault Fault) {
 	h.Group = binary.BigEndian.Uint32(b[4:])
 	h.Epoch = binary.BigEndian.Uint32(b[8:])
 	v := binary.BigEndian.Uint64(b[12:])
-	h.Cookie, h.Tree, h.Exponent = v>>16, uint8(v>>8), int8(v)
+	h.Cookie, h.Exponent = v>>16, int8(v)
 	h.Chunk = binary.BigEndian.Uint32(b[20:])
 	h.Elements = binary.BigEndian.Uint32(b[24:])
 	h.Operation = binary.BigEndian.Uint16(b[28:])
@@ -65,7 +65,7 @@ func (h *Header) Decode(b []byte) (payload []byte, fault Fault) {
 	w = binary.BigEndian.Uint32(b[36:])
 	h.Element, h.Lowest = reduce.Type(w>>24), w&MaxRank
 	payload = b[HeaderSize:]
-	if !h.flagsFit() {
+	if b[reservedAt] != 0 || !h.flagsFit() {
 		return nil, BadFlags
 	}
 	if h.Exponent != 0 && !h.mayHaveExponent() {

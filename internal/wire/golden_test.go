@@ -34,7 +34,7 @@ func allreduceOf(t reduce.Type, f reduce.Function, elements uint32, chunk uint16
 // common has what the golden packets have in common.
 func common(t Type, flags Flags, s Signature) Header {
 	return Header{
-		Type: t, Flags: flags, Child: 3, Group: 9, Epoch: 4, Cookie: 0xc0ffee123456, Tree: 1,
+		Type: t, Flags: flags, Child: 3, Group: 9, Epoch: 4, Cookie: 0xc0ffee123456,
 		Chunk: 42, Lowest: 5, Signature: s,
 	}
 }
@@ -55,7 +55,7 @@ func goldens() []golden {
 	elsewhere := copies
 	elsewhere.Root = 8
 	most := common(Contribution, Sink, allreduceOf(reduce.BFloat16, reduce.Min, math.MaxUint32, 1))
-	most.Child, most.Group, most.Epoch, most.Cookie, most.Tree = math.MaxUint16, math.MaxUint32, math.MaxUint32, CookieMask, math.MaxUint8
+	most.Child, most.Group, most.Epoch, most.Cookie = math.MaxUint16, math.MaxUint32, math.MaxUint32, CookieMask
 	most.Chunk, most.Lowest, most.Operation = math.MaxUint32, MaxRank, math.MaxUint16
 	return []golden{
 		{"contribution", "a member contributes two int32, 1 and -1, to the sum of 1000", common(Contribution, Sink, sum), reduce.Bytes([]int32{1, -1})},
@@ -148,7 +148,7 @@ var headerFields = []field{
 	{4, "group", decimal},
 	{4, "epoch", decimal},
 	{6, "cookie", func(v uint64) string { return fmt.Sprintf("%#012x", v) }},
-	{1, "tree", decimal},
+	{1, "reserved", decimal},
 	{1, "exponent", func(v uint64) string { return fmt.Sprint(int8(v)) }},
 	{4, "chunk", decimal},
 	{4, "elements", decimal},

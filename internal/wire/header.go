@@ -13,6 +13,8 @@ const Version = 1
 // HeaderSize is the bytes of a header; the payload follows it.
 const HeaderSize = 40
 
+const reservedAt = 18 // the byte that is 0
+
 // MaxRank is the greatest rank that a header can carry (24 bits).
 const MaxRank = 1<<24 - 1
 
@@ -104,7 +106,6 @@ type Header struct {
 	Group    uint32
 	Epoch    uint32
 	Cookie   uint64 // 48 bits
-	Tree     uint8  // stripe of the group
 	Exponent int8   // of a chunk of reduce.Block32; 0 otherwise
 	Chunk    uint32 // serial
 	Lowest   uint32 // lowest rank that the packet stands for, 24 bits
@@ -119,7 +120,7 @@ func (h *Header) Put(b []byte) {
 	binary.BigEndian.PutUint16(b[2:], h.Child)
 	binary.BigEndian.PutUint32(b[4:], h.Group)
 	binary.BigEndian.PutUint32(b[8:], h.Epoch)
-	binary.BigEndian.PutUint64(b[12:], h.Cookie<<16|uint64(h.Tree)<<8|uint64(uint8(h.Exponent)))
+	binary.BigEndian.PutUint64(b[12:], h.Cookie<<16|uint64(uint8(h.Exponent)))
 	binary.BigEndian.PutUint32(b[20:], h.Chunk)
 	binary.BigEndian.PutUint32(b[24:], h.Elements)
 	binary.BigEndian.PutUint16(b[28:], h.Operation)

@@ -45,6 +45,7 @@ func wrongContributions() []spoiled {
 		{"source in a function that reduces", set(1, 3), BadFlags},
 		{"idle contribution", set(1, 6), BadFlags},
 		{"framed", set(1, 10), BadFlags},
+		{"reserved byte", set(reservedAt, 1), BadFlags},
 		{"one byte too many", func(b []byte) []byte { return append(b, 0) }, BadLength},
 		{"one element too many", func(b []byte) []byte { return append(b, 0, 0, 0, 0) }, BadLength},
 		{"one byte too few", func(b []byte) []byte { return b[:len(b)-1] }, BadLength},
@@ -259,7 +260,6 @@ func drawHeader(t *rapid.T) Header {
 		Group:  rapid.Uint32().Draw(t, "group"),
 		Epoch:  rapid.Uint32().Draw(t, "epoch"),
 		Cookie: rapid.Uint64Range(0, CookieMask).Draw(t, "cookie"),
-		Tree:   rapid.Uint8().Draw(t, "tree"),
 		Chunk:  rapid.Uint32().Draw(t, "chunk"),
 		Lowest: rapid.Uint32Range(0, MaxRank).Draw(t, "lowest"),
 	}

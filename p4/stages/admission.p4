@@ -75,8 +75,6 @@ control Admission(inout headers hdr, inout metadata m) {
     apply {
         if (hdr.chunk.group != hdr.tree.group) {
             m.outcome = DROP_GROUP;
-        } else if (hdr.chunk.tree != hdr.tree.number) {
-            m.outcome = DROP_TREE;
         } else if (hdr.chunk.epoch > hdr.tree.newest) {
             m.outcome = DROP_EPOCH;
         } else if (!epochs.apply().hit) {

@@ -96,7 +96,7 @@ header chunk_t {
     bit<32> group;
     bit<32> epoch;
     bit<48> cookie;
-    bit<8> tree;
+    bit<8> reserved;  // 0
     bit<8> exponent;  // of a chunk in block floating point
     bit<32> number;
 }
@@ -154,7 +154,6 @@ header pad_t {
 // What the tables say of the tree, the epoch and the neighbour.
 header tree_t {
     bit<32> group;
-    bit<8> number;
     bit<32> newest;
     serial_t serial;
     serial_t begun;

@@ -14,10 +14,9 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
     Blocks() blocks;
     Tally() tally;
 
-    action tree(bit<16> index, bit<32> group, bit<8> number, bit<32> newest) {
+    action tree(bit<16> index, bit<32> group, bit<32> newest) {
         m.tree = index;
         hdr.tree.group = group;
-        hdr.tree.number = number;
         hdr.tree.newest = newest;
     }
 

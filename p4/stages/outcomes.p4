@@ -1,21 +1,20 @@
 // What becomes of a packet. Each packet to a tree has one outcome, and is
 // counted by it; each that is for no tree and is not forwarded, by a discard.
 // docs/protocol.md gives the reasons and the faults; the numbers of the first
-// two ranges are those of aggregate.Drop and 16 + wire.Fault.
+// two ranges are those of switchreduce.Drop and 16 + wire.Fault.
 
 const bit<8> DROP_GROUP = 1;
-const bit<8> DROP_TREE = 2;
-const bit<8> DROP_EPOCH = 3;
-const bit<8> DROP_STALE = 4;
-const bit<8> DROP_COOKIE = 5;
-const bit<8> DROP_ADDRESS = 6;
-const bit<8> DROP_CHILD = 7;
-const bit<8> DROP_SIZE = 8;
-const bit<8> DROP_BODY = 9;
-const bit<8> DROP_LATE = 10;
-const bit<8> DROP_DUPLICATE = 11;
-const bit<8> DROP_UNASKED = 12;
-const bit<8> DROP_UNFIT = 13;
+const bit<8> DROP_EPOCH = 2;
+const bit<8> DROP_STALE = 3;
+const bit<8> DROP_COOKIE = 4;
+const bit<8> DROP_ADDRESS = 5;
+const bit<8> DROP_CHILD = 6;
+const bit<8> DROP_SIZE = 7;
+const bit<8> DROP_BODY = 8;
+const bit<8> DROP_LATE = 9;
+const bit<8> DROP_DUPLICATE = 10;
+const bit<8> DROP_UNASKED = 11;
+const bit<8> DROP_UNFIT = 12;
 
 const bit<8> FAULT_TRUNCATED = 17;
 const bit<8> FAULT_VERSION = 18;

@@ -198,7 +198,7 @@ control Soundness(inout headers hdr, inout metadata m) {
             if (hdr.chunk.type > RESULT || hdr.chunk.flags & ~SINK != 0) {
                 judge_flags();
             }
-            if (m.forbidden != 0) {
+            if (m.forbidden != 0 || hdr.chunk.reserved != 0) {
                 m.outcome = FAULT_FLAGS;
             } else if (hdr.chunk.exponent != 0 && (hdr.chunk.type > RESULT || hdr.claim.element != BLOCK32)) {
                 m.outcome = FAULT_EXPONENT;

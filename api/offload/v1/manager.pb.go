@@ -1257,7 +1257,6 @@ func (x *Reply) GetProblem() *Problem {
 type Offer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`      // even; larger than any before it in this group
-	Tree          uint32                 `protobuf:"varint,2,opt,name=tree,proto3" json:"tree,omitempty"`        // stripe of the group, 0 to 255
 	Cookie        uint64                 `protobuf:"varint,3,opt,name=cookie,proto3" json:"cookie,omitempty"`    // 48 bits, secret of the tree
 	Window        uint32                 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"`    // in chunks, a power of two
 	Parent        string                 `protobuf:"bytes,5,opt,name=parent,proto3" json:"parent,omitempty"`     // "IP:port" of the leaf switch's data plane
@@ -1302,13 +1301,6 @@ func (*Offer) Descriptor() ([]byte, []int) {
 func (x *Offer) GetEpoch() uint32 {
 	if x != nil {
 		return x.Epoch
-	}
-	return 0
-}
-
-func (x *Offer) GetTree() uint32 {
-	if x != nil {
-		return x.Tree
 	}
 	return 0
 }
@@ -3486,17 +3478,16 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x05Reply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05found\x18\x02 \x01(\bR\x05found\x127\n" +
-	"\aproblem\x18\x03 \x01(\v2\x1d.tributary.offload.v1.ProblemR\aproblem\"\x95\x02\n" +
+	"\aproblem\x18\x03 \x01(\v2\x1d.tributary.offload.v1.ProblemR\aproblem\"\x87\x02\n" +
 	"\x05Offer\x12\x14\n" +
-	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x12\n" +
-	"\x04tree\x18\x02 \x01(\rR\x04tree\x12\x16\n" +
+	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x16\n" +
 	"\x06cookie\x18\x03 \x01(\x04R\x06cookie\x12\x16\n" +
 	"\x06window\x18\x04 \x01(\rR\x06window\x12\x16\n" +
 	"\x06parent\x18\x05 \x01(\tR\x06parent\x12\x14\n" +
 	"\x05index\x18\x06 \x01(\rR\x05index\x12\x16\n" +
 	"\x06probes\x18\a \x01(\rR\x06probes\x12-\n" +
 	"\x04idle\x18\b \x01(\v2\x19.google.protobuf.DurationR\x04idle\x12=\n" +
-	"\breducers\x18\t \x03(\v2!.tributary.offload.v1.TreeReducerR\breducers\"x\n" +
+	"\breducers\x18\t \x03(\v2!.tributary.offload.v1.TreeReducerR\breducersJ\x04\b\x02\x10\x03\"x\n" +
 	"\vTreeReducer\x127\n" +
 	"\areducer\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\x12\x1a\n" +
 	"\bswitches\x18\x02 \x01(\rR\bswitches\x12\x14\n" +

@@ -267,7 +267,6 @@ type Hold struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Tree          uint32                 `protobuf:"varint,3,opt,name=tree,proto3" json:"tree,omitempty"`     // stripe of the group, 0 to 255
 	Window        uint32                 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"` // in chunks
 	Committed     bool                   `protobuf:"varint,5,opt,name=committed,proto3" json:"committed,omitempty"`
 	DataAddress   string                 `protobuf:"bytes,6,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // "IP:port"; empty while it is being opened
@@ -320,13 +319,6 @@ func (x *Hold) GetEpoch() uint32 {
 	return 0
 }
 
-func (x *Hold) GetTree() uint32 {
-	if x != nil {
-		return x.Tree
-	}
-	return 0
-}
-
 func (x *Hold) GetWindow() uint32 {
 	if x != nil {
 		return x.Window
@@ -360,7 +352,6 @@ type PrepareRequest struct {
 	Incarnation   uint64                 `protobuf:"fixed64,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Group         uint32                 `protobuf:"varint,2,opt,name=group,proto3" json:"group,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`                             // even
-	Tree          uint32                 `protobuf:"varint,4,opt,name=tree,proto3" json:"tree,omitempty"`                               // stripe of the group, 0 to 255
 	Children      uint32                 `protobuf:"varint,5,opt,name=children,proto3" json:"children,omitempty"`                       // children at this switch
 	Window        uint32                 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`                           // in chunks, a power of two; twice as many slots are reserved
 	ChunkBytes    uint32                 `protobuf:"varint,7,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"` // largest payload of a packet, in bytes
@@ -418,13 +409,6 @@ func (x *PrepareRequest) GetGroup() uint32 {
 func (x *PrepareRequest) GetEpoch() uint32 {
 	if x != nil {
 		return x.Epoch
-	}
-	return 0
-}
-
-func (x *PrepareRequest) GetTree() uint32 {
-	if x != nil {
-		return x.Tree
 	}
 	return 0
 }
@@ -520,7 +504,6 @@ type CommitRequest struct {
 	Incarnation   uint64                 `protobuf:"fixed64,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Group         uint32                 `protobuf:"varint,2,opt,name=group,proto3" json:"group,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Tree          uint32                 `protobuf:"varint,4,opt,name=tree,proto3" json:"tree,omitempty"`                               // stripe of the group, 0 to 255
 	Cookie        uint64                 `protobuf:"varint,5,opt,name=cookie,proto3" json:"cookie,omitempty"`                           // 48 bits, secret of the tree
 	Window        uint32                 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`                           // in chunks, a power of two
 	ChunkBytes    uint32                 `protobuf:"varint,7,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"` // largest payload of a packet, in bytes
@@ -580,13 +563,6 @@ func (x *CommitRequest) GetGroup() uint32 {
 func (x *CommitRequest) GetEpoch() uint32 {
 	if x != nil {
 		return x.Epoch
-	}
-	return 0
-}
-
-func (x *CommitRequest) GetTree() uint32 {
-	if x != nil {
-		return x.Tree
 	}
 	return 0
 }
@@ -749,7 +725,6 @@ type RemoveRequest struct {
 	Incarnation   uint64                 `protobuf:"fixed64,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Group         uint32                 `protobuf:"varint,2,opt,name=group,proto3" json:"group,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Tree          uint32                 `protobuf:"varint,4,opt,name=tree,proto3" json:"tree,omitempty"` // stripe of the group, 0 to 255
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -801,13 +776,6 @@ func (x *RemoveRequest) GetGroup() uint32 {
 func (x *RemoveRequest) GetEpoch() uint32 {
 	if x != nil {
 		return x.Epoch
-	}
-	return 0
-}
-
-func (x *RemoveRequest) GetTree() uint32 {
-	if x != nil {
-		return x.Tree
 	}
 	return 0
 }
@@ -1054,7 +1022,6 @@ type EpochTraffic struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Tree          uint32                 `protobuf:"varint,3,opt,name=tree,proto3" json:"tree,omitempty"`        // stripe of the group, 0 to 255
 	Parent        *Traffic               `protobuf:"bytes,4,opt,name=parent,proto3" json:"parent,omitempty"`     // absent: this is the root
 	Children      []*Traffic             `protobuf:"bytes,5,rep,name=children,proto3" json:"children,omitempty"` // by child index
 	unknownFields protoimpl.UnknownFields
@@ -1101,13 +1068,6 @@ func (x *EpochTraffic) GetGroup() uint32 {
 func (x *EpochTraffic) GetEpoch() uint32 {
 	if x != nil {
 		return x.Epoch
-	}
-	return 0
-}
-
-func (x *EpochTraffic) GetTree() uint32 {
-	if x != nil {
-		return x.Tree
 	}
 	return 0
 }
@@ -1375,7 +1335,6 @@ func (x *Interface) GetTraffic() *Traffic {
 type TreeCounters struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
-	Tree          uint32                 `protobuf:"varint,2,opt,name=tree,proto3" json:"tree,omitempty"`
 	PacketsIn     uint64                 `protobuf:"varint,3,opt,name=packets_in,json=packetsIn,proto3" json:"packets_in,omitempty"`
 	BytesIn       uint64                 `protobuf:"varint,4,opt,name=bytes_in,json=bytesIn,proto3" json:"bytes_in,omitempty"` // with IP and UDP headers
 	PacketsOut    uint64                 `protobuf:"varint,5,opt,name=packets_out,json=packetsOut,proto3" json:"packets_out,omitempty"`
@@ -1421,13 +1380,6 @@ func (*TreeCounters) Descriptor() ([]byte, []int) {
 func (x *TreeCounters) GetGroup() uint32 {
 	if x != nil {
 		return x.Group
-	}
-	return 0
-}
-
-func (x *TreeCounters) GetTree() uint32 {
-	if x != nil {
-		return x.Tree
 	}
 	return 0
 }
@@ -1668,7 +1620,6 @@ type Ended struct {
 	Incarnation   uint64                 `protobuf:"fixed64,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Group         uint32                 `protobuf:"varint,2,opt,name=group,proto3" json:"group,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Tree          uint32                 `protobuf:"varint,4,opt,name=tree,proto3" json:"tree,omitempty"` // stripe of the group, 0 to 255
 	Why           EndReason              `protobuf:"varint,5,opt,name=why,proto3,enum=tributary.offload.v1.EndReason" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1721,13 +1672,6 @@ func (x *Ended) GetGroup() uint32 {
 func (x *Ended) GetEpoch() uint32 {
 	if x != nil {
 		return x.Epoch
-	}
-	return 0
-}
-
-func (x *Ended) GetTree() uint32 {
-	if x != nil {
-		return x.Tree
 	}
 	return 0
 }
@@ -1797,20 +1741,18 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"interfaces\x18\a \x01(\v2 .tributary.offload.v1.InterfacesR\n" +
 	"interfaces\x12\x1a\n" +
 	"\bunusable\x18\b \x01(\tR\bunusable\x12\x1a\n" +
-	"\boutlives\x18\t \x01(\bR\boutlives\"\xd8\x01\n" +
+	"\boutlives\x18\t \x01(\bR\boutlives\"\xca\x01\n" +
 	"\x04Hold\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +
-	"\x04tree\x18\x03 \x01(\rR\x04tree\x12\x16\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x16\n" +
 	"\x06window\x18\x04 \x01(\rR\x06window\x12\x1c\n" +
 	"\tcommitted\x18\x05 \x01(\bR\tcommitted\x12!\n" +
 	"\fdata_address\x18\x06 \x01(\tR\vdataAddress\x127\n" +
-	"\areducer\x18\a \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\"\xef\x02\n" +
+	"\areducer\x18\a \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducerJ\x04\b\x03\x10\x04\"\xe1\x02\n" +
 	"\x0ePrepareRequest\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12\x12\n" +
-	"\x04tree\x18\x04 \x01(\rR\x04tree\x12\x1a\n" +
+	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12\x1a\n" +
 	"\bchildren\x18\x05 \x01(\rR\bchildren\x12\x16\n" +
 	"\x06window\x18\x06 \x01(\rR\x06window\x12\x1f\n" +
 	"\vchunk_bytes\x18\a \x01(\rR\n" +
@@ -1818,14 +1760,13 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\tfunctions\x18\b \x03(\x0e2\x1e.tributary.offload.v1.FunctionR\tfunctions\x127\n" +
 	"\x05types\x18\t \x03(\x0e2!.tributary.offload.v1.ElementTypeR\x05types\x12/\n" +
 	"\x05lease\x18\n" +
-	" \x01(\v2\x19.google.protobuf.DurationR\x05lease\"4\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\x05leaseJ\x04\b\x04\x10\x05\"4\n" +
 	"\x0fPrepareResponse\x12!\n" +
-	"\fdata_address\x18\x01 \x01(\tR\vdataAddress\"\xf6\x02\n" +
+	"\fdata_address\x18\x01 \x01(\tR\vdataAddress\"\xe8\x02\n" +
 	"\rCommitRequest\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12\x12\n" +
-	"\x04tree\x18\x04 \x01(\rR\x04tree\x12\x16\n" +
+	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12\x16\n" +
 	"\x06cookie\x18\x05 \x01(\x04R\x06cookie\x12\x16\n" +
 	"\x06window\x18\x06 \x01(\rR\x06window\x12\x1f\n" +
 	"\vchunk_bytes\x18\a \x01(\rR\n" +
@@ -1835,17 +1776,16 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\x05index\x18\n" +
 	" \x01(\rR\x05index\x12\x16\n" +
 	"\x06probes\x18\v \x01(\rR\x06probes\x12/\n" +
-	"\x05lease\x18\f \x01(\v2\x19.google.protobuf.DurationR\x05lease\"=\n" +
+	"\x05lease\x18\f \x01(\v2\x19.google.protobuf.DurationR\x05leaseJ\x04\b\x04\x10\x05\"=\n" +
 	"\tTreeChild\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06lowest\x18\x02 \x01(\rR\x06lowest\"I\n" +
 	"\x0eCommitResponse\x127\n" +
-	"\areducer\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\"q\n" +
+	"\areducer\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\"c\n" +
 	"\rRemoveRequest\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12\x12\n" +
-	"\x04tree\x18\x04 \x01(\rR\x04tree\"\x10\n" +
+	"\x05epoch\x18\x03 \x01(\rR\x05epochJ\x04\b\x04\x10\x05\"\x10\n" +
 	"\x0eRemoveResponse\"\x1e\n" +
 	"\fDrainRequest\x12\x0e\n" +
 	"\x02on\x18\x01 \x01(\bR\x02on\"\x0f\n" +
@@ -1860,13 +1800,12 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\n" +
 	"interfaces\x18\x05 \x01(\v2 .tributary.offload.v1.InterfacesR\n" +
 	"interfaces\x12/\n" +
-	"\x03cpu\x18\x06 \x01(\v2\x1d.tributary.offload.v1.CPUTimeR\x03cpu\"\xc0\x01\n" +
+	"\x03cpu\x18\x06 \x01(\v2\x1d.tributary.offload.v1.CPUTimeR\x03cpu\"\xb2\x01\n" +
 	"\fEpochTraffic\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +
-	"\x04tree\x18\x03 \x01(\rR\x04tree\x125\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x125\n" +
 	"\x06parent\x18\x04 \x01(\v2\x1d.tributary.offload.v1.TrafficR\x06parent\x129\n" +
-	"\bchildren\x18\x05 \x03(\v2\x1d.tributary.offload.v1.TrafficR\bchildren\"\x81\x01\n" +
+	"\bchildren\x18\x05 \x03(\v2\x1d.tributary.offload.v1.TrafficR\bchildrenJ\x04\b\x03\x10\x04\"\x81\x01\n" +
 	"\aTraffic\x12\x1d\n" +
 	"\n" +
 	"packets_in\x18\x01 \x01(\x04R\tpacketsIn\x12\x19\n" +
@@ -1887,10 +1826,9 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x12\x1c\n" +
 	"\taddresses\x18\x03 \x03(\tR\taddresses\x127\n" +
-	"\atraffic\x18\x04 \x01(\v2\x1d.tributary.offload.v1.TrafficR\atraffic\"\xec\x03\n" +
+	"\atraffic\x18\x04 \x01(\v2\x1d.tributary.offload.v1.TrafficR\atraffic\"\xde\x03\n" +
 	"\fTreeCounters\x12\x14\n" +
-	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
-	"\x04tree\x18\x02 \x01(\rR\x04tree\x12\x1d\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x1d\n" +
 	"\n" +
 	"packets_in\x18\x03 \x01(\x04R\tpacketsIn\x12\x19\n" +
 	"\bbytes_in\x18\x04 \x01(\x04R\abytesIn\x12\x1f\n" +
@@ -1910,7 +1848,7 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\n" +
 	"DropsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"{\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01J\x04\b\x02\x10\x03\"{\n" +
 	"\fWatchRequest\x127\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\theartbeat\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
@@ -1922,13 +1860,12 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\n" +
 	"interfaces\x18\x04 \x01(\v2 .tributary.offload.v1.InterfacesH\x00R\n" +
 	"interfacesB\a\n" +
-	"\x05event\"\x9c\x01\n" +
+	"\x05event\"\x8e\x01\n" +
 	"\x05Ended\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12\x12\n" +
-	"\x04tree\x18\x04 \x01(\rR\x04tree\x121\n" +
-	"\x03why\x18\x05 \x01(\x0e2\x1f.tributary.offload.v1.EndReasonR\x03why\"\v\n" +
+	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x121\n" +
+	"\x03why\x18\x05 \x01(\x0e2\x1f.tributary.offload.v1.EndReasonR\x03whyJ\x04\b\x04\x10\x05\"\v\n" +
 	"\tHeartbeat*|\n" +
 	"\tEndReason\x12\x1a\n" +
 	"\x16END_REASON_UNSPECIFIED\x10\x00\x12\x1c\n" +

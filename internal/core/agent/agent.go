@@ -62,7 +62,7 @@ type Core struct {
 	unusable string // why nothing can be promised; empty: it can
 	sockets  uint64 // the last number that was given to one
 
-	trees    map[treeKey]*tree
+	trees    map[uint32]*tree
 	bySocket map[uint64]*tree
 	used     int            // the sum of all trees' slots
 	unsure   []*reservation // prepared and not committed
@@ -79,7 +79,7 @@ func New(cfg Config) (*Core, error) {
 	}
 	return &Core{
 		cfg:      cfg.withDefaults(),
-		trees:    make(map[treeKey]*tree),
+		trees:    make(map[uint32]*tree),
 		bySocket: make(map[uint64]*tree),
 	}, nil
 }
@@ -163,7 +163,7 @@ func (c *Core) expired(in Expired) {
 func (c *Core) ended(r *reservation, why EndReason) {
 	c.out.Ended = append(c.out.Ended, Ended{
 		Incarnation: c.cfg.Incarnation,
-		Group:       r.tree.key.group, Epoch: r.epoch, Tree: r.tree.key.tree, Why: why,
+		Group:       r.tree.group, Epoch: r.epoch, Why: why,
 	})
 }
 
@@ -194,13 +194,13 @@ func (c *Core) Holds() []Hold {
 	for _, t := range c.bySocket {
 		for _, r := range t.held {
 			all = append(all, Hold{
-				Group: t.key.group, Tree: t.key.tree, Epoch: r.epoch,
+				Group: t.group, Epoch: r.epoch,
 				Window: r.ask.Window, Committed: r.committed, Addr: t.addr, Reducer: r.reducer,
 			})
 		}
 	}
 	slices.SortFunc(all, func(a, b Hold) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Tree, b.Tree), cmp.Compare(a.Epoch, b.Epoch))
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Epoch, b.Epoch))
 	})
 	return all
 }

@@ -19,7 +19,7 @@ func prepareOf(group, epoch, window uint32) Prepare {
 }
 
 func commitOf(group, epoch, window uint32) Commit {
-	return Commit{Incarnation: 7, Config: aggregateConfig(group, epoch, 0, window)}
+	return Commit{Incarnation: 7, Config: aggregateConfig(group, epoch, window)}
 }
 
 func removeOf(group, epoch uint32) Remove { return Remove{Incarnation: 7, Group: group, Epoch: epoch} }

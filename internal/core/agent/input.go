@@ -19,7 +19,6 @@ type Prepare struct {
 	Incarnation uint64 // the agent that is meant
 	Group       uint32
 	Epoch       uint32
-	Tree        uint8
 	Children    int    // children at this switch
 	Window      uint32 // in chunks, a power of two; 2*Window slots are reserved
 	ChunkBytes  int    // largest payload of a packet
@@ -42,7 +41,6 @@ type Remove struct {
 	Incarnation uint64
 	Group       uint32
 	Epoch       uint32
-	Tree        uint8
 }
 
 // Drain makes the agent refuse all new reservations (On), or ends that.

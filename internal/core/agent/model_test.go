@@ -19,7 +19,7 @@ type bench struct {
 	out  Output
 
 	promised []promise
-	dead     map[[3]uint32]bool // group, tree, epoch: removed, run out, or lost
+	dead     map[[2]uint32]bool // group, tree, epoch: removed, run out, or lost
 	sockets  map[uint64]*socket
 	asked    map[uint64]bool // requests without an answer
 	nextReq  uint64
@@ -28,7 +28,6 @@ type bench struct {
 
 type promise struct {
 	group, epoch uint32
-	tree         uint8
 	window       uint32
 	committed    bool
 	until        core.Time // while not committed
@@ -36,7 +35,6 @@ type promise struct {
 
 type socket struct {
 	group     uint32
-	tree      uint8
 	bound     bool
 	installed []uint32
 	newest    uint32
@@ -48,7 +46,7 @@ func newBench(cfg Config) *bench {
 		panic(err)
 	}
 	return &bench{
-		core: c, cfg: cfg.withDefaults(), dead: map[[3]uint32]bool{},
+		core: c, cfg: cfg.withDefaults(), dead: map[[2]uint32]bool{},
 		sockets: map[uint64]*socket{}, asked: map[uint64]bool{},
 	}
 }
@@ -64,9 +62,9 @@ func testAddr(n uint64) netip.AddrPort {
 }
 
 // aggregateConfig is a configuration that fits a Prepare of p's terms.
-func aggregateConfig(group, epoch uint32, tree uint8, window uint32) switchreduce.Config {
+func aggregateConfig(group, epoch, window uint32) switchreduce.Config {
 	return switchreduce.Config{
-		Group: group, Epoch: epoch, Tree: tree, Cookie: 5, Window: window, ChunkBytes: 1024,
+		Group: group, Epoch: epoch, Cookie: 5, Window: window, ChunkBytes: 1024,
 		Children: []switchreduce.Child{{Addr: testAddr(900), Lowest: 0}, {Addr: testAddr(901), Lowest: 1}},
 		Probes:   8, Lease: time.Minute,
 	}
@@ -131,9 +129,9 @@ func (b *bench) fail(format string, args ...any) {
 	}
 }
 
-func (b *bench) find(group, epoch uint32, tree uint8) int {
+func (b *bench) find(group, epoch uint32) int {
 	for i, p := range b.promised {
-		if p.group == group && p.epoch == epoch && p.tree == tree {
+		if p.group == group && p.epoch == epoch {
 			return i
 		}
 	}
@@ -151,7 +149,7 @@ func (b *bench) slots(p *promise) int {
 	for i, x := range all {
 		largest := true
 		for j, y := range all {
-			if x.group == y.group && x.tree == y.tree && (y.window > x.window || y.window == x.window && j < i) {
+			if x.group == y.group && (y.window > x.window || y.window == x.window && j < i) {
 				largest = false
 			}
 		}
@@ -164,12 +162,12 @@ func (b *bench) slots(p *promise) int {
 
 func (b *bench) kill(i int) {
 	p := b.promised[i]
-	b.dead[[3]uint32{p.group, uint32(p.tree), p.epoch}] = true
+	b.dead[[2]uint32{p.group, p.epoch}] = true
 	b.promised = append(b.promised[:i], b.promised[i+1:]...)
 }
 
 func (b *bench) takeEnded(e Ended, deadline core.Time) {
-	i := b.find(e.Group, e.Epoch, e.Tree)
+	i := b.find(e.Group, e.Epoch)
 	switch {
 	case i < 0:
 		b.fail("ended what was never promised: %+v", e)
@@ -181,7 +179,7 @@ func (b *bench) takeEnded(e Ended, deadline core.Time) {
 	}
 	if e.Why == LeaseRanOut {
 		for _, s := range b.sockets {
-			if s.group == e.Group && s.tree == e.Tree {
+			if s.group == e.Group {
 				s.forget(e.Epoch)
 			}
 		}
@@ -205,10 +203,10 @@ func (b *bench) takeAction(a Action) {
 		if s != nil {
 			b.fail("socket %d opened twice", a.Socket)
 		}
-		b.sockets[a.Socket] = &socket{group: a.Group, tree: a.Tree}
+		b.sockets[a.Socket] = &socket{group: a.Group}
 		return
 	}
-	if s == nil || s.group != a.Group || s.tree != a.Tree {
+	if s == nil || s.group != a.Group {
 		b.fail("%v of socket %d, which is not that of group %d", a.Kind, a.Socket, a.Group)
 		return
 	}
@@ -233,7 +231,7 @@ func (b *bench) takeReply(r *Reply, in Input) {
 		b.fail("an answer that nobody asked for: %+v", r)
 	}
 	delete(b.asked, r.Req)
-	i := b.find(r.Group, r.Epoch, r.Tree)
+	i := b.find(r.Group, r.Epoch)
 	switch r.Kind {
 	case Committed:
 		if i < 0 {
@@ -245,9 +243,9 @@ func (b *bench) takeReply(r *Reply, in Input) {
 		if i >= 0 {
 			b.kill(i)
 		}
-		b.dead[[3]uint32{r.Group, uint32(r.Tree), r.Epoch}] = true
+		b.dead[[2]uint32{r.Group, r.Epoch}] = true
 	case Prepared:
-		if !r.Addr.IsValid() || b.core.trees[treeKey{r.Group, r.Tree}].find(r.Epoch) == nil {
+		if !r.Addr.IsValid() || b.core.trees[r.Group].find(r.Epoch) == nil {
 			b.fail("prepared, but not held: %+v", r)
 		}
 	case Refused:
@@ -260,14 +258,14 @@ func (b *bench) takeRefusal(r *Reply, in Input) {
 	if why.Switch != b.cfg.Name || why.Unwrap() == nil {
 		b.fail("a refusal that does not name the switch: %v", why)
 	}
-	if i := b.find(r.Group, r.Epoch, r.Tree); i >= 0 && why.Cause == Socket {
+	if i := b.find(r.Group, r.Epoch); i >= 0 && why.Cause == Socket {
 		b.kill(i)
 	}
 	p, ok := in.(Prepare)
 	if !ok || why.Cause != Slots {
 		return
 	}
-	wanted := b.slots(&promise{group: p.Group, tree: p.Tree, epoch: p.Epoch, window: p.Window})
+	wanted := b.slots(&promise{group: p.Group, epoch: p.Epoch, window: p.Window})
 	if wanted <= b.cfg.Capability.Slots {
 		b.fail("refused for slots, although %d of %d would be in use", wanted, b.cfg.Capability.Slots)
 	}
@@ -297,19 +295,19 @@ func (b *bench) checkIgnored(e Expired) {
 func (b *bench) checkAll() {
 	holds := b.core.Holds()
 	for _, h := range holds {
-		if b.find(h.Group, h.Epoch, h.Tree) >= 0 {
+		if b.find(h.Group, h.Epoch) >= 0 {
 			continue
 		}
-		if b.dead[[3]uint32{h.Group, uint32(h.Tree), h.Epoch}] {
+		if b.dead[[2]uint32{h.Group, h.Epoch}] {
 			b.fail("a dead epoch is held again: %+v", h)
 		}
-		r := b.core.trees[treeKey{h.Group, h.Tree}].find(h.Epoch)
-		b.promised = append(b.promised, promise{group: h.Group, epoch: h.Epoch, tree: h.Tree, window: h.Window, until: r.until})
+		r := b.core.trees[h.Group].find(h.Epoch)
+		b.promised = append(b.promised, promise{group: h.Group, epoch: h.Epoch, window: h.Window, until: r.until})
 	}
 	kept := b.promised[:0]
 	for _, p := range b.promised {
 		r := (*reservation)(nil)
-		if t := b.core.trees[treeKey{p.group, p.tree}]; t != nil {
+		if t := b.core.trees[p.group]; t != nil {
 			r = t.find(p.epoch)
 		}
 		if r == nil {
@@ -324,9 +322,9 @@ func (b *bench) checkAll() {
 	if used, all := b.core.Slots(); used > all || used != b.slots(nil) {
 		b.fail("%d slots of %d in use, the model has %d", used, all, b.slots(nil))
 	}
-	trees := map[treeKey]bool{}
+	trees := map[uint32]bool{}
 	for _, h := range holds {
-		trees[treeKey{h.Group, h.Tree}] = true
+		trees[h.Group] = true
 	}
 	if len(trees) != len(b.sockets) {
 		b.fail("%d trees, %d sockets", len(trees), len(b.sockets))

@@ -55,7 +55,6 @@ type Action struct {
 	Kind   ActionKind
 	Socket uint64 // which socket; numbered by the core, never twice
 	Group  uint32
-	Tree   uint8
 	Epoch  uint32               // Install and Retire
 	Config *switchreduce.Config // Install; read only
 }
@@ -90,7 +89,6 @@ type Reply struct {
 	Kind        ReplyKind
 	Group       uint32
 	Epoch       uint32
-	Tree        uint8
 	Addr        netip.AddrPort   // Prepared
 	Reducer     topology.Reducer // Committed; zero until the driver has reported
 	Refusal     *Refusal         // Refused
@@ -121,7 +119,6 @@ type Ended struct {
 	Incarnation uint64
 	Group       uint32
 	Epoch       uint32
-	Tree        uint8
 	Why         EndReason
 }
 
@@ -130,7 +127,6 @@ type Ended struct {
 type Hold struct {
 	Group     uint32
 	Epoch     uint32
-	Tree      uint8
 	Window    uint32 // in chunks
 	Committed bool
 	Addr      netip.AddrPort   // zero while the socket is being opened

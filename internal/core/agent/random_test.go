@@ -22,18 +22,18 @@ func (b *bench) play(kind, group, epoch, size byte) {
 	switch kind % 9 {
 	case 0, 1:
 		p := prepareOf(g, e, window)
-		p.Incarnation, p.Tree = incarnation, size>>3&1
+		p.Incarnation = incarnation
 		b.step(p)
 	case 2:
-		m := Commit{Incarnation: incarnation, Config: aggregateConfig(g, e, size>>3&1, window)}
+		m := Commit{Incarnation: incarnation, Config: aggregateConfig(g, e, window)}
 		b.step(m)
 	case 3: // a commit that fits what is held, if there is something
 		if n := len(b.promised); n > 0 {
 			p := b.promised[int(group)%n]
-			b.step(Commit{Incarnation: incarnation, Config: aggregateConfig(p.group, p.epoch, p.tree, p.window)})
+			b.step(Commit{Incarnation: incarnation, Config: aggregateConfig(p.group, p.epoch, p.window)})
 		}
 	case 4:
-		b.step(Remove{Incarnation: incarnation, Group: g, Epoch: e, Tree: size >> 3 & 1})
+		b.step(Remove{Incarnation: incarnation, Group: g, Epoch: e})
 	case 5:
 		in := Bound{Socket: socket, Addr: testAddr(socket)}
 		if size > 200 {
@@ -80,7 +80,7 @@ func (b *bench) end() {
 	}
 	for len(b.promised) > 0 {
 		p := b.promised[0]
-		b.step(Remove{Incarnation: b.cfg.Incarnation, Group: p.group, Epoch: p.epoch, Tree: p.tree})
+		b.step(Remove{Incarnation: b.cfg.Incarnation, Group: p.group, Epoch: p.epoch})
 	}
 	if used, _ := b.core.Slots(); used != 0 || len(b.sockets) != 0 {
 		b.fail("%d slots and %d sockets are left when all is removed", used, len(b.sockets))

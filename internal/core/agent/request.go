@@ -15,23 +15,22 @@ type request struct {
 	incarnation uint64
 	group       uint32
 	epoch       uint32
-	tree        uint8
 }
 
 func (p *Prepare) request() request {
-	return request{p.Req, p.Incarnation, p.Group, p.Epoch, p.Tree}
+	return request{p.Req, p.Incarnation, p.Group, p.Epoch}
 }
 
 func (m *Commit) request() request {
-	return request{m.Req, m.Incarnation, m.Config.Group, m.Config.Epoch, m.Config.Tree}
+	return request{m.Req, m.Incarnation, m.Config.Group, m.Config.Epoch}
 }
 
 func (m *Remove) request() request {
-	return request{m.Req, m.Incarnation, m.Group, m.Epoch, m.Tree}
+	return request{m.Req, m.Incarnation, m.Group, m.Epoch}
 }
 
 func (c *Core) answer(q request, r Reply) {
-	r.Req, r.Group, r.Epoch, r.Tree = q.req, q.group, q.epoch, q.tree
+	r.Req, r.Group, r.Epoch = q.req, q.group, q.epoch
 	c.reply(r)
 }
 
@@ -57,8 +56,7 @@ func (c *Core) prepare(p Prepare) {
 	if !c.meant(q) {
 		return
 	}
-	key := treeKey{p.Group, p.Tree}
-	if t := c.trees[key]; t != nil {
+	if t := c.trees[p.Group]; t != nil {
 		if r := t.find(p.Epoch); r != nil {
 			c.prepareAgain(r, p)
 			return
@@ -75,7 +73,7 @@ func (c *Core) prepare(p Prepare) {
 	if p.Lease == 0 {
 		p.Lease = c.cfg.PrepareLease
 	}
-	t := c.treeOf(key)
+	t := c.treeOf(p.Group)
 	r := &reservation{tree: t, epoch: p.Epoch, ask: p, until: c.now.Add(p.Lease)}
 	c.hold(r)
 	c.prepared(r)
@@ -128,9 +126,8 @@ func (c *Core) admit(p *Prepare) *Refusal {
 	case p.ChunkBytes > can.Chunk:
 		return &Refusal{Cause: ChunkSize, Need: p.ChunkBytes, Free: can.Chunk}
 	}
-	key := treeKey{p.Group, p.Tree}
 	own := 0
-	if t := c.trees[key]; t != nil {
+	if t := c.trees[p.Group]; t != nil {
 		own = t.slots()
 		if len(t.held) >= c.cfg.Epochs {
 			return &Refusal{Cause: Epochs, Need: 1, Free: 0}
@@ -139,7 +136,7 @@ func (c *Core) admit(p *Prepare) *Refusal {
 	need, free := 2*int(p.Window), can.Slots-c.used+own
 	if need > free {
 		why := &Refusal{Cause: Slots, Need: need, Free: free}
-		why.Holders, why.More = c.holders(key)
+		why.Holders, why.More = c.holders(p.Group)
 		return why
 	}
 	return nil
@@ -174,7 +171,7 @@ func (c *Core) commit(m Commit) {
 	if !c.meant(q) {
 		return
 	}
-	t := c.trees[treeKey{q.group, q.tree}]
+	t := c.trees[q.group]
 	var r *reservation
 	if t != nil {
 		r = t.find(q.epoch)
@@ -226,7 +223,7 @@ func (c *Core) remove(m Remove) {
 	if !c.meant(q) {
 		return
 	}
-	t := c.treeOf(treeKey{q.group, q.tree})
+	t := c.treeOf(q.group)
 	if r := t.find(q.epoch); r != nil {
 		c.end(r, "removed")
 	} else if q.epoch > t.highest {
@@ -236,7 +233,7 @@ func (c *Core) remove(m Remove) {
 		}
 	} else if t.highest == 0 {
 		// Epoch 0 of a tree that never was: nothing to remember.
-		delete(c.trees, t.key)
+		delete(c.trees, t.group)
 	}
 	c.answer(q, Reply{Kind: Removed})
 }

@@ -49,7 +49,7 @@ func (b *bench) command(line string) string {
 			Functions: topology.AllFunctions(), Types: topology.AllTypes(),
 		}
 	case "commit":
-		in = Commit{Incarnation: num("incarnation", 7), Config: aggregateConfig(group, epoch, 0, window)}
+		in = Commit{Incarnation: num("incarnation", 7), Config: aggregateConfig(group, epoch, window)}
 	case "remove":
 		in = Remove{Incarnation: num("incarnation", 7), Group: group, Epoch: epoch}
 	case "bound":

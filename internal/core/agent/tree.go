@@ -10,14 +10,9 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-type treeKey struct {
-	group uint32
-	tree  uint8
-}
-
 // tree is one tree of a group on this switch.
 type tree struct {
-	key treeKey
+	group uint32
 	// highest is the greatest epoch that was ever accepted, or removed before
 	// it came. An epoch up to it that is not in held is stale.
 	highest   uint32
@@ -43,8 +38,8 @@ type reservation struct {
 }
 
 type idleTree struct {
-	key  treeKey
-	gone uint64
+	group uint32
+	gone  uint64
 }
 
 func (t *tree) find(epoch uint32) *reservation {
@@ -65,12 +60,12 @@ func (t *tree) slots() int {
 	return n
 }
 
-// treeOf returns the tree of key, a new one if need be.
-func (c *Core) treeOf(key treeKey) *tree {
-	t := c.trees[key]
+// treeOf returns the tree of a group, a new one if need be.
+func (c *Core) treeOf(group uint32) *tree {
+	t := c.trees[group]
 	if t == nil {
-		t = &tree{key: key}
-		c.trees[key] = t
+		t = &tree{group: group}
+		c.trees[group] = t
 	}
 	return t
 }
@@ -122,28 +117,28 @@ func (c *Core) sure(r *reservation) {
 // oldest such tree when there are too many.
 func (c *Core) rest(t *tree) {
 	t.gone++
-	c.idle = append(c.idle, idleTree{t.key, t.gone})
+	c.idle = append(c.idle, idleTree{t.group, t.gone})
 	for len(c.idle) > c.cfg.History {
 		old := c.idle[0]
 		c.idle = c.idle[1:]
-		if o := c.trees[old.key]; o != nil && len(o.held) == 0 && o.gone == old.gone {
-			delete(c.trees, old.key)
+		if o := c.trees[old.group]; o != nil && len(o.held) == 0 && o.gone == old.gone {
+			delete(c.trees, old.group)
 		}
 	}
 }
 
 func (c *Core) act(t *tree, kind ActionKind, epoch uint32, cfg *switchreduce.Config) {
 	c.out.Actions = append(c.out.Actions, Action{
-		Kind: kind, Socket: t.socket, Group: t.key.group, Tree: t.key.tree, Epoch: epoch, Config: cfg,
+		Kind: kind, Socket: t.socket, Group: t.group, Epoch: epoch, Config: cfg,
 	})
 }
 
 // holders returns the groups that have slots, the largest first, without the
-// tree of key, and how many there are beyond MaxHolders.
-func (c *Core) holders(key treeKey) (all []Holder, more int) {
+// tree of that group, and how many there are beyond MaxHolders.
+func (c *Core) holders(group uint32) (all []Holder, more int) {
 	for _, t := range c.bySocket {
-		if t.key != key {
-			all = append(all, Holder{Group: t.key.group, Slots: t.slots()})
+		if t.group != group {
+			all = append(all, Holder{Group: t.group, Slots: t.slots()})
 		}
 	}
 	return Largest(all)

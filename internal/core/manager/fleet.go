@@ -177,13 +177,13 @@ func (c *Core) meet(g *group, t *tree, s *site, holds []agent.Hold) {
 	case s.phase == committed:
 		c.reducedBy(t, s, hold.Reducer)
 	case s.phase == removing && !t.held:
-		c.askRemove(d, g.id, t.epoch, 0)
+		c.askRemove(d, g.id, t.epoch)
 	}
 }
 
 func findHold(holds []agent.Hold, group, epoch uint32) *agent.Hold {
 	for i := range holds {
-		if h := &holds[i]; h.Group == group && h.Epoch == epoch && h.Tree == 0 {
+		if h := &holds[i]; h.Group == group && h.Epoch == epoch {
 			return h
 		}
 	}
@@ -212,7 +212,7 @@ func (c *Core) adopt(d *device, holds []agent.Hold) {
 // have been given up in d's absence; then it is one to be removed again.
 func (c *Core) reclaim(d *device, h agent.Hold) bool {
 	g := c.groups[h.Group]
-	if g == nil || h.Tree != 0 {
+	if g == nil {
 		return false
 	}
 	t := g.treeOf(h.Epoch)
@@ -227,7 +227,7 @@ func (c *Core) reclaim(d *device, h agent.Hold) bool {
 		s.phase, s.incarnation = removing, d.incarnation
 		c.account(d, g.id)
 		if !t.held {
-			c.askRemove(d, g.id, t.epoch, 0)
+			c.askRemove(d, g.id, t.epoch)
 		}
 	}
 	return true
@@ -240,16 +240,16 @@ func (c *Core) sweep(d *device) {
 		return
 	}
 	for _, o := range d.orphans {
-		c.askRemove(d, o.Group, o.Epoch, o.Tree)
+		c.askRemove(d, o.Group, o.Epoch)
 	}
 	c.timers.set(&d.timer, c.now.Add(c.cfg.Repeat))
 }
 
 // disown strikes an orphan that is gone off d's books.
-func (c *Core) disown(d *device, group, epoch uint32, number uint8) {
+func (c *Core) disown(d *device, group, epoch uint32) {
 	n := len(d.orphans)
 	d.orphans = slices.DeleteFunc(d.orphans, func(o agent.Hold) bool {
-		return o.Group == group && o.Epoch == epoch && o.Tree == number
+		return o.Group == group && o.Epoch == epoch
 	})
 	if len(d.orphans) == n {
 		return
@@ -311,10 +311,10 @@ func (c *Core) answer(in Answer) {
 		return
 	}
 	if r.Kind == agent.Removed {
-		c.disown(d, r.Group, r.Epoch, r.Tree)
+		c.disown(d, r.Group, r.Epoch)
 	}
 	g := c.groups[r.Group]
-	if g == nil || r.Tree != 0 {
+	if g == nil {
 		return
 	}
 	t := g.treeOf(r.Epoch)
@@ -377,9 +377,9 @@ func (c *Core) ended(in Ended) {
 	if !d.up || e.Incarnation != d.incarnation {
 		return
 	}
-	c.disown(d, e.Group, e.Epoch, e.Tree)
+	c.disown(d, e.Group, e.Epoch)
 	g := c.groups[e.Group]
-	if g == nil || e.Tree != 0 {
+	if g == nil {
 		return
 	}
 	if t := g.treeOf(e.Epoch); t != nil {

@@ -56,7 +56,7 @@ func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 		return in
 	case 5, 6:
 		kind := agent.ReplyKind(r.next(7))
-		reply := agent.Reply{Incarnation: lives, Kind: kind, Group: group, Epoch: epoch, Tree: uint8(r.next(2)), Addr: addr}
+		reply := agent.Reply{Incarnation: lives, Kind: kind, Group: group, Epoch: epoch, Addr: addr}
 		if r.next(2) == 1 {
 			reply.Refusal = &agent.Refusal{Cause: agent.Cause(r.next(15)), Free: r.next(200)}
 		}
@@ -64,7 +64,7 @@ func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 	case 7, 8:
 		in := SwitchUp{Switch: node, Incarnation: lives, Capability: topology.DefaultCapability(), Draining: r.next(8) == 1, Outlives: r.next(2) == 1}
 		for range r.next(3) {
-			in.Holds = append(in.Holds, agent.Hold{Group: group, Epoch: uint32(r.next(20)), Tree: uint8(r.next(2)), Window: 8, Committed: r.next(2) == 1})
+			in.Holds = append(in.Holds, agent.Hold{Group: group, Epoch: uint32(r.next(20)), Window: 8, Committed: r.next(2) == 1})
 		}
 		return in
 	case 9:
@@ -138,20 +138,20 @@ func obedient(c *Core, out *Output) []Input {
 	if n := len(out.Persist); n > 0 {
 		batch = append(batch, Stored{Seq: out.Persist[n-1].Seq})
 	}
-	answer := func(n topology.NodeID, kind agent.ReplyKind, incarnation uint64, group, epoch uint32, tree uint8) {
+	answer := func(n topology.NodeID, kind agent.ReplyKind, incarnation uint64, group, epoch uint32) {
 		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, 0, byte(n)}), 4000)
 		batch = append(batch, Answer{Switch: n, Reply: agent.Reply{
-			Incarnation: incarnation, Kind: kind, Group: group, Epoch: epoch, Tree: tree, Addr: addr,
+			Incarnation: incarnation, Kind: kind, Group: group, Epoch: epoch, Addr: addr,
 		}})
 	}
 	for _, m := range out.Prepares {
-		answer(m.Switch, agent.Prepared, m.Incarnation, m.Group, m.Epoch, m.Tree)
+		answer(m.Switch, agent.Prepared, m.Incarnation, m.Group, m.Epoch)
 	}
 	for _, m := range out.Commits {
-		answer(m.Switch, agent.Committed, m.Incarnation, m.Config.Group, m.Config.Epoch, m.Config.Tree)
+		answer(m.Switch, agent.Committed, m.Incarnation, m.Config.Group, m.Config.Epoch)
 	}
 	for _, m := range out.Removes {
-		answer(m.Switch, agent.Removed, m.Incarnation, m.Group, m.Epoch, m.Tree)
+		answer(m.Switch, agent.Removed, m.Incarnation, m.Group, m.Epoch)
 	}
 	return batch
 }

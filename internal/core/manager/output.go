@@ -89,8 +89,7 @@ type Remove struct {
 type Offer struct {
 	Group, Rank uint32
 	Stream      uint64
-	Epoch       uint32 // even
-	Tree        uint8
+	Epoch       uint32         // even
 	Cookie      uint64         // 48 bits, never zero
 	Window      uint32         // in chunks, a power of two, at most Create.Window
 	Parent      netip.AddrPort // data address of the leaf switch

@@ -98,13 +98,13 @@ func (s *sightings) offer(w *world, o Offer) error {
 		return fmt.Errorf("it is not stored that the tree is active")
 	}
 	for rank, x := range e.offers {
-		if x.Cookie != o.Cookie || x.Window != o.Window || x.Tree != o.Tree || rank == o.Rank && (x.Parent != o.Parent || x.Index != o.Index) {
+		if x.Cookie != o.Cookie || x.Window != o.Window || rank == o.Rank && (x.Parent != o.Parent || x.Index != o.Index) {
 			return fmt.Errorf("it differs from that to rank %d: %+v, %+v", rank, o, x)
 		}
 	}
 	e.offers[o.Rank] = o
 	for _, cfg := range e.configs {
-		if cfg.Cookie != o.Cookie || cfg.Window != o.Window || cfg.Tree != o.Tree || cfg.Cookie == 0 {
+		if cfg.Cookie != o.Cookie || cfg.Window != o.Window || cfg.Cookie == 0 {
 			return fmt.Errorf("a switch has another cookie or window: %+v", cfg)
 		}
 	}

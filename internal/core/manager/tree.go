@@ -308,14 +308,14 @@ func (c *Core) askRemoves(g *group, t *tree) {
 	t.until = c.now.Add(c.cfg.Repeat)
 	for i := range t.sites {
 		if s := &t.sites[i]; s.phase == removing {
-			c.askRemove(s.on, g.id, t.epoch, 0)
+			c.askRemove(s.on, g.id, t.epoch)
 		}
 	}
 }
 
-func (c *Core) askRemove(d *device, group, epoch uint32, number uint8) {
+func (c *Core) askRemove(d *device, group, epoch uint32) {
 	c.out.Removes = append(c.out.Removes, Remove{d.node, agent.Remove{
-		Incarnation: d.incarnation, Group: group, Epoch: epoch, Tree: number,
+		Incarnation: d.incarnation, Group: group, Epoch: epoch,
 	}})
 }
 

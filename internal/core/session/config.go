@@ -88,7 +88,6 @@ func windowOK(w uint32) bool { return bits.OnesCount32(w) == 1 && w <= MaxWindow
 type Link struct {
 	Group  uint32
 	Epoch  uint32 // even: a tree of switches; odd: a tree of hosts
-	Tree   uint8
 	Cookie uint64 // 48 bits
 	Window uint32 // W in chunks, a power of two, at most Config.Window
 

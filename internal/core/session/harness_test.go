@@ -183,7 +183,7 @@ func (t *trial) run(line string) {
 }
 
 func (t *trial) enter(fields map[string]string) {
-	t.link = Link{Group: 9, Cookie: 7, Tree: 1, Parent: parentAddr, Index: 3, Epoch: number(fields["epoch"]), Window: t.cfg.Window}
+	t.link = Link{Group: 9, Cookie: 7, Parent: parentAddr, Index: 3, Epoch: number(fields["epoch"]), Window: t.cfg.Window}
 	d := Decision{Base: t.s.base}
 	if v, ok := fields["base"]; ok {
 		d.Base = number(v)
@@ -251,7 +251,7 @@ func (t *trial) operation(words []string) Operation {
 // the number's chunk.
 func (t *trial) packet(plain []string, fields map[string]string) Input {
 	n := number(plain[1])
-	h := wire.Header{Chunk: n, Group: t.link.Group, Epoch: t.link.Epoch, Cookie: t.link.Cookie, Tree: t.link.Tree, Child: t.link.Index}
+	h := wire.Header{Chunk: n, Group: t.link.Group, Epoch: t.link.Epoch, Cookie: t.link.Cookie, Child: t.link.Index}
 	var payload []byte
 	switch plain[0] {
 	case "result":
@@ -288,8 +288,6 @@ func (t *trial) packet(plain []string, fields map[string]string) Input {
 			h.Cookie = uint64(number(v))
 		case "group":
 			h.Group = number(v)
-		case "tree":
-			h.Tree = uint8(number(v))
 		case "child":
 			h.Child = uint16(number(v))
 		case "op":

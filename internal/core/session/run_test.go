@@ -141,7 +141,7 @@ func mirrored(p []byte, kind wire.Type) []byte {
 	payload, _ := h.Decode(p)
 	h.Type = kind
 	if kind != wire.Result {
-		h = wire.Header{Type: kind, Group: h.Group, Epoch: h.Epoch, Cookie: h.Cookie, Tree: h.Tree, Chunk: h.Chunk, Child: h.Child}
+		h = wire.Header{Type: kind, Group: h.Group, Epoch: h.Epoch, Cookie: h.Cookie, Chunk: h.Chunk, Child: h.Child}
 		payload = nil
 	}
 	b := make([]byte, wire.HeaderSize)

@@ -277,7 +277,7 @@ func (s *Session) contribute(now core.Time, c *chunk, out *Output) {
 func (s *Session) header(t wire.Type, n uint32) wire.Header {
 	return wire.Header{
 		Type: t, Child: s.link.Index, Group: s.link.Group, Epoch: s.link.Epoch,
-		Cookie: s.link.Cookie, Tree: s.link.Tree, Chunk: n, Lowest: s.cfg.Rank,
+		Cookie: s.link.Cookie, Chunk: n, Lowest: s.cfg.Rank,
 	}
 }
 
@@ -352,7 +352,7 @@ func (s *Session) awaits(in *Input) (c *chunk, exponent int8) {
 }
 
 func (s *Session) admits(h *wire.Header, from netip.AddrPort) bool {
-	return from == s.link.Parent && h.Group == s.link.Group && h.Tree == s.link.Tree &&
+	return from == s.link.Parent && h.Group == s.link.Group &&
 		h.Epoch == s.link.Epoch && h.Cookie == s.link.Cookie && h.Child == s.link.Index
 }
 

@@ -16,7 +16,7 @@ import (
 
 func soundConfig() Config {
 	return Config{
-		Group: 9, Epoch: 2, Tree: 1, Cookie: 7, Window: 2, ChunkBytes: 64,
+		Group: 9, Epoch: 2, Cookie: 7, Window: 2, ChunkBytes: 64,
 		Children: []Child{{addr("a"), 0}, {addr("b"), 3}}, Parent: addr("p"), Index: 1, Lease: time.Second,
 	}
 }

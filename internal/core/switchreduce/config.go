@@ -33,7 +33,6 @@ type Child struct {
 type Config struct {
 	Group  uint32 // the same in all epochs of a core
 	Epoch  uint32 // not 0; above that of every earlier Config of the core
-	Tree   uint8  // the same in all epochs of a core
 	Cookie uint64 // 48 bits
 
 	Window     uint32 // W in chunks, a power of two up to MaxWindow

@@ -60,7 +60,6 @@ type Core struct {
 	// ended.
 	epochs []epoch
 	group  uint32 // of every epoch; meaningless while newest is 0
-	tree   uint8  // of every epoch
 	newest uint32 // largest epoch ever installed, 0: none
 
 	// slots has 2W places of the largest window installed. Number n of an
@@ -241,8 +240,6 @@ func (c *Core) judge(from netip.AddrPort, p *packet) (*epoch, Drop) {
 	switch {
 	case c.newest == 0 || p.Group != c.group:
 		return nil, DropGroup
-	case p.Tree != c.tree:
-		return nil, DropTree
 	case p.Epoch > c.newest:
 		return nil, DropEpoch
 	}

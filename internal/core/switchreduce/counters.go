@@ -9,12 +9,11 @@ import (
 // Drop is the reason why an input was dropped.
 type Drop uint8
 
-// The reasons. The first seven are the checks of admission, in their order; a
+// The reasons. The first six are the checks of admission, in their order; a
 // packet that fails one has no effect whatsoever.
 const (
 	DropFault   Drop = iota // wire.Header.Decode found a fault: see Counters.Faults
 	DropGroup               // another group, or no epoch was ever installed
-	DropTree                // another tree of the group
 	DropEpoch               // an epoch that is not installed, above every epoch that ever was
 	DropStale               // an epoch that is over: a later one has begun, or it was retired or expired
 	DropCookie              // not the epoch's cookie
@@ -28,7 +27,7 @@ const (
 	DropUnasked   // a result or answer for a chunk that does not wait for one
 	DropUnfit     // a result whose signature or sink flag is not the chunk's
 
-	DropConfig  // an Install whose configuration is invalid, or of another group or tree
+	DropConfig  // an Install whose configuration is invalid, or of another group
 	DropRefused // an Install of an epoch that is not above all before it
 	DropFull    // an Install where MaxEpochs are in use
 
@@ -39,7 +38,7 @@ const (
 const Drops = int(dropCount)
 
 var dropNames = [...]string{
-	"fault", "group", "tree", "epoch", "stale-epoch", "cookie", "address", "child",
+	"fault", "group", "epoch", "stale-epoch", "cookie", "address", "child",
 	"size", "body", "late", "duplicate", "unasked", "unfit",
 	"config", "refused", "full",
 }

@@ -41,7 +41,7 @@ func (c *Core) find(number uint32) *epoch {
 // refused: what was lost with it would be taken for never sent.
 func (c *Core) install(now core.Time, cfg *Config, out *Output) {
 	switch {
-	case cfg == nil || cfg.Validate() != nil || c.newest != 0 && (cfg.Group != c.group || cfg.Tree != c.tree):
+	case cfg == nil || cfg.Validate() != nil || c.newest != 0 && cfg.Group != c.group:
 		c.drop(DropConfig)
 		return
 	case cfg.Epoch <= c.newest:
@@ -51,7 +51,7 @@ func (c *Core) install(now core.Time, cfg *Config, out *Output) {
 		c.drop(DropFull)
 		return
 	}
-	c.group, c.tree, c.newest = cfg.Group, cfg.Tree, cfg.Epoch
+	c.group, c.newest = cfg.Group, cfg.Epoch
 	e := epoch{Config: *cfg, sent: now}
 	e.Children = slices.Clone(cfg.Children)
 	e.traffic = make([]Traffic, len(cfg.Children)+1)
@@ -152,7 +152,7 @@ func (c *Core) idleProbe(now core.Time, e *epoch, out *Output) {
 // header begins a packet about number n.
 func (e *epoch) header(t wire.Type, n uint32) wire.Header {
 	return wire.Header{
-		Type: t, Group: e.Group, Epoch: e.Epoch, Cookie: e.Cookie, Tree: e.Tree,
+		Type: t, Group: e.Group, Epoch: e.Epoch, Cookie: e.Cookie,
 		Chunk: n, Lowest: e.Children[0].Lowest,
 	}
 }

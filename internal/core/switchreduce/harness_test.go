@@ -86,7 +86,7 @@ func (t *trial) queue(line string) {
 }
 
 func (t *trial) config(fields map[string]string) *Config {
-	cfg := Config{Group: 9, Tree: 1, Cookie: 7, ChunkBytes: 64}
+	cfg := Config{Group: 9, Cookie: 7, ChunkBytes: 64}
 	for k, v := range fields {
 		switch k {
 		case "epoch":
@@ -95,8 +95,6 @@ func (t *trial) config(fields map[string]string) *Config {
 			cfg.Window = number(v)
 		case "group":
 			cfg.Group = number(v)
-		case "tree":
-			cfg.Tree = uint8(number(v))
 		case "cookie":
 			cfg.Cookie = uint64(number(v))
 		case "chunk":
@@ -132,7 +130,7 @@ func (t *trial) packet(plain []string, fields map[string]string) Input {
 	sender := plain[0]
 	h := wire.Header{
 		Type: typeNamed(plain[1]), Chunk: number(plain[2]),
-		Group: t.cfg.Group, Tree: t.cfg.Tree, Epoch: t.cfg.Epoch, Cookie: t.cfg.Cookie,
+		Group: t.cfg.Group, Epoch: t.cfg.Epoch, Cookie: t.cfg.Cookie,
 		Child: t.cfg.Index,
 	}
 	if i := int(sender[0] - 'a'); i < len(t.cfg.Children) {
@@ -189,8 +187,6 @@ func setField(h *wire.Header, k, v string) {
 		h.Epoch = n
 	case "cookie":
 		h.Cookie = uint64(n)
-	case "tree":
-		h.Tree = uint8(n)
 	case "group":
 		h.Group = n
 	case "child":

@@ -26,7 +26,7 @@ func (g *gate) holds(r agent.Reply) bool {
 		return false
 	}
 	for _, i := range *g {
-		if i.Group == r.Group && i.Tree == r.Tree && i.Epoch == r.Epoch {
+		if i.Group == r.Group && i.Epoch == r.Epoch {
 			i.replies = append(i.replies, r)
 			return true
 		}

@@ -85,7 +85,7 @@ func (d *Daemon) newPlane() (dataplane.Plane, error) {
 func (d *Daemon) act(a *agent.Action) {
 	switch a.Kind {
 	case agent.Open:
-		d.plane.Open(a.Socket, a.Group, a.Tree)
+		d.plane.Open(a.Socket, a.Group)
 	case agent.Install:
 		d.commits.begin(a)
 		d.plane.Install(a.Socket, a.Config)

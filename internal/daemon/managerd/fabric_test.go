@@ -303,7 +303,7 @@ func (g *group) allreduce(offers []*manager.Offer, chunk uint32) {
 		want += uint32(i + 1)
 		head := wire.Header{
 			Type: wire.Contribution, Flags: wire.Sink, Child: offers[i].Index, Group: g.id, Epoch: offers[i].Epoch,
-			Cookie: offers[i].Cookie, Tree: offers[i].Tree, Chunk: chunk, Lowest: m.rank,
+			Cookie: offers[i].Cookie, Chunk: chunk, Lowest: m.rank,
 			Signature: wire.Signature{
 				Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Uint32, Elements: 1, ChunkElements: 1,
 			},

@@ -218,14 +218,14 @@ func (l *link) do(ctx context.Context, r request, incarnation uint64) error {
 	var err error
 	switch {
 	case r.prepare != nil:
-		answer.Kind, answer.Group, answer.Epoch, answer.Tree = agent.Prepared, r.prepare.Group, r.prepare.Epoch, r.prepare.Tree
+		answer.Kind, answer.Group, answer.Epoch = agent.Prepared, r.prepare.Group, r.prepare.Epoch
 		answer.Addr, err = l.client.Prepare(ctx, *r.prepare)
 	case r.commit != nil:
 		c := &r.commit.Config
-		answer.Kind, answer.Group, answer.Epoch, answer.Tree = agent.Committed, c.Group, c.Epoch, c.Tree
+		answer.Kind, answer.Group, answer.Epoch = agent.Committed, c.Group, c.Epoch
 		answer.Reducer, err = l.client.Commit(ctx, *r.commit)
 	case r.remove != nil:
-		answer.Kind, answer.Group, answer.Epoch, answer.Tree = agent.Removed, r.remove.Group, r.remove.Epoch, r.remove.Tree
+		answer.Kind, answer.Group, answer.Epoch = agent.Removed, r.remove.Group, r.remove.Epoch
 		err = l.client.Remove(ctx, *r.remove)
 	default:
 		s, err := l.client.State(ctx)

@@ -100,7 +100,7 @@ func exchanges(sites []manager.SiteState, epochs []rpc.EpochTraffic) (all []exch
 	for i := range epochs {
 		e := &epochs[i]
 		s := known[key{e.Group, e.Epoch}]
-		if s == nil || e.Tree != 0 || len(e.Children) != len(s.Children) {
+		if s == nil || len(e.Children) != len(s.Children) {
 			continue
 		}
 		first := len(all)

@@ -18,7 +18,7 @@ import (
 // be called by everybody.
 type Plane interface {
 	// Open opens a tree, without an epoch. Opened reports its address.
-	Open(socket uint64, group uint32, tree uint8)
+	Open(socket uint64, group uint32)
 
 	// Install lets an epoch of an open tree begin; the configuration is kept,
 	// and only read. Installed follows when its packets are taken.

@@ -80,7 +80,6 @@ type AgentCounters struct {
 // since it was put into use.
 type EpochTraffic struct {
 	Group uint32
-	Tree  uint8
 	switchreduce.EpochTraffic
 }
 
@@ -88,7 +87,6 @@ type EpochTraffic struct {
 // Bytes include IP and UDP headers.
 type TreeCounters struct {
 	Group                uint32
-	Tree                 uint8
 	PacketsIn, BytesIn   uint64
 	PacketsOut, BytesOut uint64
 	Refused, Overflowed  uint64            // as in transport.Counters

@@ -11,7 +11,7 @@ import (
 
 func prepareRequest(p agent.Prepare) *pb.PrepareRequest {
 	return &pb.PrepareRequest{
-		Incarnation: p.Incarnation, Group: p.Group, Epoch: p.Epoch, Tree: uint32(p.Tree),
+		Incarnation: p.Incarnation, Group: p.Group, Epoch: p.Epoch,
 		Children: uint32(p.Children), Window: p.Window, ChunkBytes: uint32(p.ChunkBytes),
 		Functions: functions(p.Functions), Types: types(p.Types), Lease: duration(p.Lease),
 	}
@@ -19,7 +19,7 @@ func prepareRequest(p agent.Prepare) *pb.PrepareRequest {
 
 func (r *reader) prepare(m *pb.PrepareRequest) agent.Prepare {
 	return agent.Prepare{
-		Incarnation: m.GetIncarnation(), Group: m.GetGroup(), Epoch: m.GetEpoch(), Tree: r.uint8("tree", m.GetTree()),
+		Incarnation: m.GetIncarnation(), Group: m.GetGroup(), Epoch: m.GetEpoch(),
 		Children: r.int("children", m.GetChildren()), Window: m.GetWindow(), ChunkBytes: r.int("chunk_bytes", m.GetChunkBytes()),
 		Functions: r.functions("functions", m.GetFunctions()), Types: r.types("types", m.GetTypes()),
 		Lease: r.duration("lease", m.GetLease()),
@@ -29,7 +29,7 @@ func (r *reader) prepare(m *pb.PrepareRequest) agent.Prepare {
 func commitRequest(c agent.Commit) *pb.CommitRequest {
 	g := &c.Config
 	m := &pb.CommitRequest{
-		Incarnation: c.Incarnation, Group: g.Group, Epoch: g.Epoch, Tree: uint32(g.Tree), Cookie: g.Cookie,
+		Incarnation: c.Incarnation, Group: g.Group, Epoch: g.Epoch, Cookie: g.Cookie,
 		Window: g.Window, ChunkBytes: uint32(g.ChunkBytes), Parent: addrText(g.Parent), Index: uint32(g.Index),
 		Probes: uint32(g.Probes), Lease: duration(g.Lease),
 	}
@@ -41,7 +41,7 @@ func commitRequest(c agent.Commit) *pb.CommitRequest {
 
 func (r *reader) commit(m *pb.CommitRequest) agent.Commit {
 	c := agent.Commit{Incarnation: m.GetIncarnation(), Config: switchreduce.Config{
-		Group: m.GetGroup(), Epoch: m.GetEpoch(), Tree: r.uint8("tree", m.GetTree()), Cookie: m.GetCookie(),
+		Group: m.GetGroup(), Epoch: m.GetEpoch(), Cookie: m.GetCookie(),
 		Window: m.GetWindow(), ChunkBytes: r.int("chunk_bytes", m.GetChunkBytes()),
 		Parent: r.optionalAddr("parent", m.GetParent()), Index: r.uint16("index", m.GetIndex()),
 		Probes: r.int("probes", m.GetProbes()), Lease: r.duration("lease", m.GetLease()),
@@ -55,12 +55,12 @@ func (r *reader) commit(m *pb.CommitRequest) agent.Commit {
 }
 
 func removeRequest(m agent.Remove) *pb.RemoveRequest {
-	return &pb.RemoveRequest{Incarnation: m.Incarnation, Group: m.Group, Epoch: m.Epoch, Tree: uint32(m.Tree)}
+	return &pb.RemoveRequest{Incarnation: m.Incarnation, Group: m.Group, Epoch: m.Epoch}
 }
 
 func (r *reader) remove(m *pb.RemoveRequest) agent.Remove {
 	return agent.Remove{
-		Incarnation: m.GetIncarnation(), Group: m.GetGroup(), Epoch: m.GetEpoch(), Tree: r.uint8("tree", m.GetTree()),
+		Incarnation: m.GetIncarnation(), Group: m.GetGroup(), Epoch: m.GetEpoch(),
 	}
 }
 
@@ -71,7 +71,7 @@ func agentState(s AgentState) *pb.AgentState {
 	}
 	for _, h := range s.Holds {
 		m.Holds = append(m.Holds, &pb.Hold{
-			Group: h.Group, Epoch: h.Epoch, Tree: uint32(h.Tree), Window: h.Window, Committed: h.Committed,
+			Group: h.Group, Epoch: h.Epoch, Window: h.Window, Committed: h.Committed,
 			DataAddress: addrText(h.Addr), Reducer: reducer(h.Reducer),
 		})
 	}
@@ -85,7 +85,7 @@ func (r *reader) agentState(m *pb.AgentState) AgentState {
 	}
 	for _, h := range m.GetHolds() {
 		s.Holds = append(s.Holds, agent.Hold{
-			Group: h.GetGroup(), Epoch: h.GetEpoch(), Tree: r.uint8("holds.tree", h.GetTree()), Window: h.GetWindow(),
+			Group: h.GetGroup(), Epoch: h.GetEpoch(), Window: h.GetWindow(),
 			Committed: h.GetCommitted(), Addr: r.optionalAddr("holds.data_address", h.GetDataAddress()),
 			Reducer: r.reducer(h.GetReducer()),
 		})
@@ -100,7 +100,7 @@ func agentCounters(c AgentCounters) *pb.GetCountersResponse {
 	}
 	for _, t := range c.Trees {
 		m.Trees = append(m.Trees, &pb.TreeCounters{
-			Group: t.Group, Tree: uint32(t.Tree),
+			Group:     t.Group,
 			PacketsIn: t.PacketsIn, BytesIn: t.BytesIn, PacketsOut: t.PacketsOut, BytesOut: t.BytesOut,
 			Refused: t.Refused, Overflowed: t.Overflowed, Events: t.Events, Drops: t.Drops,
 		})
@@ -118,7 +118,7 @@ func (r *reader) agentCounters(m *pb.GetCountersResponse) AgentCounters {
 	}
 	for _, t := range m.GetTrees() {
 		c.Trees = append(c.Trees, TreeCounters{
-			Group: t.GetGroup(), Tree: r.uint8("trees.tree", t.GetTree()),
+			Group:     t.GetGroup(),
 			PacketsIn: t.GetPacketsIn(), BytesIn: t.GetBytesIn(), PacketsOut: t.GetPacketsOut(), BytesOut: t.GetBytesOut(),
 			Refused: t.GetRefused(), Overflowed: t.GetOverflowed(), Events: t.GetEvents(), Drops: t.GetDrops(),
 		})
@@ -146,7 +146,7 @@ func agentEvent(e AgentEvent) *pb.WatchResponse {
 		return &pb.WatchResponse{Event: &pb.WatchResponse_Interfaces{Interfaces: interfaces(e.Interfaces)}}
 	}
 	return &pb.WatchResponse{Event: &pb.WatchResponse_Ended{Ended: &pb.Ended{
-		Incarnation: e.Ended.Incarnation, Group: e.Ended.Group, Epoch: e.Ended.Epoch, Tree: uint32(e.Ended.Tree),
+		Incarnation: e.Ended.Incarnation, Group: e.Ended.Group, Epoch: e.Ended.Epoch,
 		Why: endReasons[e.Ended.Why],
 	}}}
 }
@@ -167,7 +167,6 @@ func (r *reader) agentEvent(m *pb.WatchResponse) (AgentEvent, bool) {
 	case *pb.WatchResponse_Ended:
 		end := &agent.Ended{
 			Incarnation: e.Ended.GetIncarnation(), Group: e.Ended.GetGroup(), Epoch: e.Ended.GetEpoch(),
-			Tree: r.uint8("ended.tree", e.Ended.GetTree()),
 		}
 		for reason, code := range endReasons {
 			if code == e.Ended.GetWhy() {

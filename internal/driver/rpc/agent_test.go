@@ -34,7 +34,7 @@ var someInterfaces = Interfaces{List: []nic.Interface{
 var someState = AgentState{
 	Switch: "leaf-1", Incarnation: 1<<63 + 5, Capability: weak(), Draining: true, Outlives: true, Version: "v1.2.3",
 	Holds: []agent.Hold{
-		{Group: 7, Epoch: 2, Tree: 3, Window: 64, Committed: true, Addr: netip.MustParseAddrPort("10.0.0.1:4000"), Reducer: someReducer()},
+		{Group: 7, Epoch: 2, Window: 64, Committed: true, Addr: netip.MustParseAddrPort("10.0.0.1:4000"), Reducer: someReducer()},
 		{Group: 8, Epoch: 4, Window: 8},
 	},
 	Interfaces: &someInterfaces,
@@ -45,10 +45,10 @@ func TestAgentCalls(t *testing.T) {
 		state: someState,
 		addr:  netip.MustParseAddrPort("[2001:db8::1]:4001"),
 		counters: AgentCounters{Slots: 512, SlotsUsed: 128, Trees: []TreeCounters{{
-			Group: 7, Tree: 1, PacketsIn: 1, BytesIn: 2, PacketsOut: 3, BytesOut: 4, Refused: 5, Overflowed: 6,
+			Group: 7, PacketsIn: 1, BytesIn: 2, PacketsOut: 3, BytesOut: 4, Refused: 5, Overflowed: 6,
 			Events: map[string]uint64{"taken": 9}, Drops: map[string]uint64{"cookie": 1},
 		}}, Epochs: []EpochTraffic{
-			{Group: 7, Tree: 1, EpochTraffic: switchreduce.EpochTraffic{
+			{Group: 7, EpochTraffic: switchreduce.EpochTraffic{
 				Epoch: 2, Children: []switchreduce.Traffic{{PacketsIn: 1, BytesIn: 2, PacketsOut: 3, BytesOut: 4}, {}}, Parent: &switchreduce.Traffic{BytesIn: 5},
 			}},
 			{Group: 8, EpochTraffic: switchreduce.EpochTraffic{Epoch: 4, Children: []switchreduce.Traffic{{BytesOut: 6}}}},
@@ -61,7 +61,7 @@ func TestAgentCalls(t *testing.T) {
 	check(t, "state", err, f.state, state)
 
 	prepare := agent.Prepare{
-		Incarnation: 1<<64 - 1, Group: 7, Epoch: 2, Tree: 255, Children: 3, Window: 64, ChunkBytes: 1432,
+		Incarnation: 1<<64 - 1, Group: 7, Epoch: 2, Children: 3, Window: 64, ChunkBytes: 1432,
 		Functions: topology.FunctionsOf(reduce.Sum, reduce.MaxLoc), Types: topology.TypesOf(reduce.Int32, reduce.BFloat16), Lease: time.Second,
 	}
 	addr, err := c.Prepare(ctx, prepare)
@@ -69,7 +69,7 @@ func TestAgentCalls(t *testing.T) {
 	check[any](t, "prepare", nil, prepare, f.asked)
 
 	commit := agent.Commit{Incarnation: 5, Config: switchreduce.Config{
-		Group: 7, Epoch: 2, Tree: 1, Cookie: 1<<48 - 1, Window: 64, ChunkBytes: 1432,
+		Group: 7, Epoch: 2, Cookie: 1<<48 - 1, Window: 64, ChunkBytes: 1432,
 		Children: []switchreduce.Child{{Addr: netip.MustParseAddrPort("10.0.0.2:1"), Lowest: 0}, {Addr: netip.MustParseAddrPort("10.0.0.3:1"), Lowest: 4}},
 		Parent:   netip.MustParseAddrPort("10.0.1.1:2"), Index: 65535, Probes: 8, Lease: 30 * time.Second,
 	}}
@@ -83,7 +83,7 @@ func TestAgentCalls(t *testing.T) {
 	check[any](t, "commit of the root", err, commit, f.asked)
 	check(t, "committed in software", nil, f.reducer, by)
 
-	remove := agent.Remove{Incarnation: 5, Group: 7, Epoch: 2, Tree: 1}
+	remove := agent.Remove{Incarnation: 5, Group: 7, Epoch: 2}
 	check[any](t, "remove", c.Remove(ctx, remove), remove, f.asked)
 	check[any](t, "drain", c.Drain(ctx, true), true, f.asked)
 
@@ -104,9 +104,9 @@ func check[T any](t *testing.T, what string, err error, want, got T) {
 func TestAgentWatch(t *testing.T) {
 	sent := []AgentEvent{
 		{State: &someState},
-		{Ended: &agent.Ended{Incarnation: 9, Group: 7, Epoch: 2, Tree: 1, Why: agent.LeaseRanOut}},
-		{Ended: &agent.Ended{Incarnation: 9, Group: 7, Epoch: 4, Tree: 1, Why: agent.PrepareRanOut}},
-		{Ended: &agent.Ended{Incarnation: 9, Group: 7, Epoch: 6, Tree: 1, Why: agent.PlaneFailed}},
+		{Ended: &agent.Ended{Incarnation: 9, Group: 7, Epoch: 2, Why: agent.LeaseRanOut}},
+		{Ended: &agent.Ended{Incarnation: 9, Group: 7, Epoch: 4, Why: agent.PrepareRanOut}},
+		{Ended: &agent.Ended{Incarnation: 9, Group: 7, Epoch: 6, Why: agent.PlaneFailed}},
 		{Interfaces: &someInterfaces},
 	}
 	f := &fakeAgent{events: make(chan AgentEvent, len(sent)), err: ErrClosing}

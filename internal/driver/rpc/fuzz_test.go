@@ -65,14 +65,14 @@ func FuzzMessages(f *testing.F) {
 	someTree := someExplanation().Trees[0]
 	plain := map[string]any{
 		"prepare": agent.Prepare{
-			Incarnation: 1, Group: 2, Epoch: 4, Tree: 1, Children: 3, Window: 8, ChunkBytes: 1432,
+			Incarnation: 1, Group: 2, Epoch: 4, Children: 3, Window: 8, ChunkBytes: 1432,
 			Functions: topology.AllFunctions(), Types: topology.AllTypes(), Lease: time.Second,
 		},
 		"commit": agent.Commit{Incarnation: 1, Config: switchreduce.Config{
 			Group: 2, Epoch: 4, Cookie: 5, Window: 8, ChunkBytes: 64, Children: []switchreduce.Child{{Addr: addr, Lowest: 3}},
 			Parent: addr, Index: 1, Probes: 3, Lease: time.Second,
 		}},
-		"remove":      agent.Remove{Incarnation: 1, Group: 2, Epoch: 4, Tree: 1},
+		"remove":      agent.Remove{Incarnation: 1, Group: 2, Epoch: 4},
 		"agent state": someState,
 		"counters":    AgentCounters{Slots: 5, Trees: []TreeCounters{{Group: 1, Events: map[string]uint64{"taken": 1}}}},
 		"create":      manager.Create{Name: "job", Members: []string{"h0", "h1"}, Window: 8},

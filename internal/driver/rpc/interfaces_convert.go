@@ -58,7 +58,7 @@ func trafficMessage(t switchreduce.Traffic) *pb.Traffic {
 }
 
 func epochTrafficMessage(e EpochTraffic) *pb.EpochTraffic {
-	m := &pb.EpochTraffic{Group: e.Group, Epoch: e.Epoch, Tree: uint32(e.Tree)}
+	m := &pb.EpochTraffic{Group: e.Group, Epoch: e.Epoch}
 	if e.Parent != nil {
 		m.Parent = trafficMessage(*e.Parent)
 	}
@@ -70,7 +70,7 @@ func epochTrafficMessage(e EpochTraffic) *pb.EpochTraffic {
 
 func (r *reader) epochTraffic(m *pb.EpochTraffic) EpochTraffic {
 	e := EpochTraffic{
-		Group: m.GetGroup(), Tree: r.uint8("epochs.tree", m.GetTree()),
+		Group:        m.GetGroup(),
 		EpochTraffic: switchreduce.EpochTraffic{Epoch: m.GetEpoch()},
 	}
 	if m.GetParent() != nil {

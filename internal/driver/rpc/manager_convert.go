@@ -75,7 +75,7 @@ func event(e manager.Event) *pb.HostSessionResponse {
 	case e.Offer != nil:
 		o := e.Offer
 		return &pb.HostSessionResponse{Group: o.Group, Rank: o.Rank, Event: &pb.HostSessionResponse_Offer{Offer: &pb.Offer{
-			Epoch: o.Epoch, Tree: uint32(o.Tree), Cookie: o.Cookie, Window: o.Window, Parent: addrText(o.Parent),
+			Epoch: o.Epoch, Cookie: o.Cookie, Window: o.Window, Parent: addrText(o.Parent),
 			Index: uint32(o.Index), Probes: uint32(o.Probes), Idle: duration(o.Idle), Reducers: treeReducers(o.Reducers),
 		}}}
 	case e.Withdrawal != nil:
@@ -102,7 +102,7 @@ func (r *reader) event(m *pb.HostSessionResponse) (e manager.Event, known bool) 
 	case *pb.HostSessionResponse_Offer:
 		o := v.Offer
 		e.Offer = &manager.Offer{
-			Group: group, Rank: rank, Epoch: o.GetEpoch(), Tree: r.uint8("offer.tree", o.GetTree()), Cookie: o.GetCookie(),
+			Group: group, Rank: rank, Epoch: o.GetEpoch(), Cookie: o.GetCookie(),
 			Window: o.GetWindow(), Parent: r.addr("offer.parent", o.GetParent()), Index: r.uint16("offer.index", o.GetIndex()),
 			Probes: r.int("offer.probes", o.GetProbes()), Idle: r.duration("offer.idle", o.GetIdle()),
 			Reducers: r.treeReducers(o.GetReducers()),

@@ -142,7 +142,7 @@ func TestManagerWatch(t *testing.T) {
 		{Notice: &manager.Notice{Group: 12, Rank: 3, Err: refused}},
 		{Notice: &manager.Notice{Group: 12, Rank: 3}},
 		{Offer: &manager.Offer{
-			Group: 12, Rank: 3, Epoch: 2, Tree: 1, Cookie: 1<<48 - 1, Window: 64,
+			Group: 12, Rank: 3, Epoch: 2, Cookie: 1<<48 - 1, Window: 64,
 			Parent: netip.MustParseAddrPort("10.0.0.1:4000"), Index: 7, Probes: 8, Idle: 10 * time.Second,
 			Reducers: []manager.TreeReducer{{Reducer: someReducer(), Switches: 9, Names: []string{"leaf-0", "leaf-1"}}, {Switches: 1, Names: []string{"old"}}},
 		}},

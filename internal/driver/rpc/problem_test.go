@@ -154,7 +154,6 @@ func TestMalformedRequests(t *testing.T) {
 		}
 	}
 	for field, call := range map[string]func() error{
-		"tree":             func() error { _, err := a.Prepare(ctx, &pb.PrepareRequest{Tree: 256}); return err },
 		"children":         func() error { _, err := a.Prepare(ctx, &pb.PrepareRequest{Children: 1 << 31}); return err },
 		"functions":        func() error { _, err := a.Prepare(ctx, &pb.PrepareRequest{Functions: []pb.Function{99}}); return err },
 		"types":            func() error { _, err := a.Prepare(ctx, &pb.PrepareRequest{Types: []pb.ElementType{-1}}); return err },

@@ -127,7 +127,7 @@ func meaning(t *client.Notify) (endpoint.Input, bool) {
 	case t.Offer != nil:
 		v := t.Offer
 		return endpoint.Input{Kind: endpoint.Offer, News: &endpoint.News{Link: session.Link{
-			Group: v.Group, Epoch: v.Epoch, Tree: v.Tree, Cookie: v.Cookie, Window: v.Window,
+			Group: v.Group, Epoch: v.Epoch, Cookie: v.Cookie, Window: v.Window,
 			Parent: v.Parent, Index: v.Index, Probes: v.Probes, Idle: v.Idle,
 		}}}, true
 	case t.Withdrawal != nil:

@@ -120,7 +120,7 @@ func configure(t pathsel.Tree, terms Terms, hosts []sim.NodeID) ([]switchreduce.
 			addr := AddrPort(sim.Addr{Node: hosts[child.Lowest], Port: DataPort})
 			configs[v].Children = append(configs[v].Children, switchreduce.Child{Addr: addr, Lowest: child.Lowest})
 			links[child.Lowest] = session.Link{
-				Group: terms.Group, Epoch: terms.Epoch, Tree: terms.Tree, Cookie: terms.Cookie, Window: terms.Window,
+				Group: terms.Group, Epoch: terms.Epoch, Cookie: terms.Cookie, Window: terms.Window,
 				Parent: at(int32(v)), Index: uint16(i), Probes: 2 * terms.Probes, Idle: terms.Lease / 3,
 			}
 		}

@@ -277,7 +277,7 @@ func (s *story) offer(c *crew, tree pathsel.Tree, switches []sim.NodeID, epoch u
 	group := c.Config()
 	terms := Terms{
 		Config: switchreduce.Config{
-			Group: c.number, Epoch: epoch, Tree: 3, Cookie: r.Uint64() & wire.CookieMask,
+			Group: c.number, Epoch: epoch, Cookie: r.Uint64() & wire.CookieMask,
 			Window: min(group.Window, 1<<r.IntN(7)), ChunkBytes: group.ChunkBytes, Probes: 2 + r.IntN(6),
 			Lease: time.Duration(r.IntN(2)) * 50 * time.Millisecond,
 		},

@@ -224,7 +224,7 @@ func TestMemberAnHourLateLease(t *testing.T) {
 	f := shape{on: []int{0, 1, 2}, parents: []int{0, 0}, leaves: []int{1, 1, 2, 2}}
 	links := s.Install(f.tree(), Terms{
 		Config: switchreduce.Config{
-			Group: s.number, Epoch: 2, Tree: 1, Cookie: 1, Window: 4, ChunkBytes: chunkBytes, Probes: 4,
+			Group: s.number, Epoch: 2, Cookie: 1, Window: 4, ChunkBytes: chunkBytes, Probes: 4,
 			Lease: 500 * time.Millisecond, // less than the period of probes
 		},
 		Port: treePort, Switches: s.ids,

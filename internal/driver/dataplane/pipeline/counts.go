@@ -147,14 +147,14 @@ func (d *driver) census(ctx context.Context) dataplane.Census {
 	}
 	var c dataplane.Census
 	for _, t := range d.ledger.trees {
-		n := rpc.TreeCounters{Group: t.group, Tree: t.number, Events: map[string]uint64{}, Drops: map[string]uint64{}}
+		n := rpc.TreeCounters{Group: t.group, Events: map[string]uint64{}, Drops: map[string]uint64{}}
 		handed := d.plane.hand.counters(t.index)
 		dataplane.Add(&n, d.counts.trees[t.index])
 		dataplane.Add(&n, &handed)
 		c.Trees = append(c.Trees, n)
 	}
 	slices.SortFunc(c.Trees, func(a, b rpc.TreeCounters) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Tree, b.Tree))
+		return cmp.Compare(a.Group, b.Group)
 	})
 	dataplane.Add(&c.Past, &d.counts.past)
 	c.Past.Refused += d.plane.hand.lostPackets()

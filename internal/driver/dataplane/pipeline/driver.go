@@ -90,11 +90,11 @@ func (d *driver) unusable() error {
 	return fmt.Errorf("%w: %w", ErrUnusable, d.why)
 }
 
-func (d *driver) open(socket uint64, group uint32, number uint8) (index int, err error) {
+func (d *driver) open(socket uint64, group uint32) (index int, err error) {
 	if err := d.unusable(); err != nil {
 		return 0, err
 	}
-	t, err := d.ledger.open(socket, group, number)
+	t, err := d.ledger.open(socket, group)
 	if err != nil {
 		return 0, err
 	}

@@ -87,7 +87,7 @@ func TestWithoutATarget(t *testing.T) {
 	b := inUse(t, target)
 	target.Stop()
 	b.unusable("cannot be reached")
-	b.Open(2, 8, 0)
+	b.Open(2, 8)
 	if o := await[dataplane.Opened](b); !errors.Is(o.Err, ErrUnusable) || !errors.Is(o.Err, p4rt.ErrUnavailable) {
 		t.Errorf("open: %v", o.Err)
 	}
@@ -113,7 +113,7 @@ func TestWedged(t *testing.T) {
 	if err := b.epoch(1, root(7, 2)); !errors.Is(err, p4rt.ErrWedged) {
 		t.Errorf("install: %v", err)
 	}
-	b.Open(2, 8, 0)
+	b.Open(2, 8)
 	if o := await[dataplane.Opened](b); !errors.Is(o.Err, ErrUnusable) || !strings.Contains(o.Err.Error(), "restart it") {
 		t.Errorf("open: %v", o.Err)
 	}
@@ -293,7 +293,7 @@ func TestCloseWhileTheTargetHangs(t *testing.T) {
 	target.Hang(p4rttest.Set)
 	b := newBench(t, configOf(target.Address()))
 	b.unusable("it is being prepared")
-	b.Open(1, 7, 0)
+	b.Open(1, 7)
 	if o := await[dataplane.Opened](b); !errors.Is(o.Err, ErrUnusable) {
 		t.Errorf("open: %v", o.Err)
 	}

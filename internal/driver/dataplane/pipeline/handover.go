@@ -172,7 +172,7 @@ func keepAlive(e *epoch) p4rt.Packet {
 	c := e.cfg
 	h := wire.Header{
 		Type: wire.Probe, Flags: wire.Idle, Child: c.Index, Group: c.Group, Epoch: c.Epoch, Cookie: c.Cookie,
-		Tree: c.Tree, Lowest: c.Children[0].Lowest,
+		Lowest: c.Children[0].Lowest,
 	}
 	var head [wire.HeaderSize]byte
 	h.Put(head[:])

@@ -103,7 +103,7 @@ func (b *bench) usable() {
 // tree opens a tree, which gets its address.
 func (b *bench) tree(socket uint64, group uint32) {
 	b.t.Helper()
-	b.Open(socket, group, 0)
+	b.Open(socket, group)
 	if o := await[dataplane.Opened](b); o.Err != nil || o.Socket != socket || !o.Addr.Addr().IsUnspecified() {
 		b.t.Fatalf("%+v", o)
 	}

@@ -42,7 +42,7 @@ type tree struct {
 	socket uint64
 	index  int
 	group  uint32
-	number uint8
+
 	newest uint32   // largest epoch ever installed; 0: none
 	epochs []*epoch // in rising order
 }
@@ -62,11 +62,11 @@ type epoch struct {
 func newLedger() *ledger { return &ledger{trees: map[uint64]*tree{}} }
 
 // open gives a tree its place.
-func (l *ledger) open(socket uint64, group uint32, number uint8) (*tree, error) {
+func (l *ledger) open(socket uint64, group uint32) (*tree, error) {
 	for i := range l.places {
 		index := (l.nextTree + i) % len(l.places)
 		if l.places[index] == nil {
-			t := &tree{socket: socket, index: index, group: group, number: number}
+			t := &tree{socket: socket, index: index, group: group}
 			l.places[index], l.trees[socket] = t, t
 			l.nextTree = index + 1
 			return t, nil
@@ -91,8 +91,8 @@ func (l *ledger) install(now core.Time, t *tree, c *switchreduce.Config) (*epoch
 		return nil, err
 	}
 	switch {
-	case c.Group != t.group || c.Tree != t.number:
-		return nil, fmt.Errorf("%w: group %d, tree %d, on the tree of group %d, tree %d", ErrLimit, c.Group, c.Tree, t.group, t.number)
+	case c.Group != t.group:
+		return nil, fmt.Errorf("%w: group %d, on the tree of group %d", ErrLimit, c.Group, t.group)
 	case c.Epoch <= t.newest:
 		return nil, fmt.Errorf("%w: epoch %d, after %d", ErrStale, c.Epoch, t.newest)
 	case l.serial >= p4.MaxSerial:
@@ -186,7 +186,7 @@ func (l *ledger) all() []*epoch {
 func (l *ledger) state() (trees []p4.Tree, epochs []p4.Epoch) {
 	for _, t := range l.places {
 		if t != nil && t.newest != 0 {
-			trees = append(trees, p4.Tree{Index: t.index, Group: t.group, Number: t.number, Newest: t.newest})
+			trees = append(trees, p4.Tree{Index: t.index, Group: t.group, Newest: t.newest})
 		}
 	}
 	for _, e := range l.all() {

@@ -46,7 +46,7 @@ func epochOf(group, number, window uint32) *switchreduce.Config {
 
 func opened(t rapid.TB, l *ledger, socket uint64, group uint32) *tree {
 	t.Helper()
-	tree, err := l.open(socket, group, 0)
+	tree, err := l.open(socket, group)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestLedgerRandom(t *testing.T) {
 			"open": func(t *rapid.T) {
 				sockets++
 				group++
-				tree, err := l.open(sockets, group, 0)
+				tree, err := l.open(sockets, group)
 				if full := len(trees) == p4.Trees; full != errors.Is(err, ErrFull) {
 					t.Fatalf("with %d trees: %v", len(trees), err)
 				}
@@ -208,7 +208,7 @@ func TestEpochsOfAllTreesAreCounted(t *testing.T) {
 	if _, err := l.install(0, l.places[0], epochOf(0, number+2, 1)); !errors.Is(err, ErrFull) {
 		t.Errorf("beyond %d epochs: %v", p4.Epochs, err)
 	}
-	if _, err := l.open(1000, 1000, 0); !errors.Is(err, ErrFull) {
+	if _, err := l.open(1000, 1000); !errors.Is(err, ErrFull) {
 		t.Errorf("beyond %d trees: %v", p4.Trees, err)
 	}
 }

@@ -74,9 +74,9 @@ func (p *Plane) Close() {
 }
 
 // Open implements dataplane.Plane.
-func (p *Plane) Open(socket uint64, group uint32, number uint8) {
+func (p *Plane) Open(socket uint64, group uint32) {
 	p.jobs.Put(func(context.Context) {
-		index, err := p.driver.open(socket, group, number)
+		index, err := p.driver.open(socket, group)
 		if err != nil {
 			p.cfg.Notify(dataplane.Opened{Socket: socket, Err: err})
 			return

@@ -32,7 +32,7 @@ func TestTreesComeAndGo(t *testing.T) {
 	if ports, routes := target.Entries(p4.TablePorts), target.Entries(p4.TableRoutes); len(ports) != 2 || len(routes) != 5 {
 		t.Errorf("%d ports, %d routes", len(ports), len(routes))
 	}
-	b.Open(1, 7, 0)
+	b.Open(1, 7)
 	if o := await[dataplane.Opened](b); o.Err != nil || o.Addr != netip.MustParseAddrPort("0.0.0.0:49152") {
 		t.Fatalf("%+v", o)
 	}
@@ -123,7 +123,7 @@ func root(group, number uint32) *switchreduce.Config {
 func contribution(c *switchreduce.Config, child int, value float32) []byte {
 	h := wire.Header{
 		Type: wire.Contribution, Flags: wire.Sink, Child: uint16(child), Group: c.Group, Epoch: c.Epoch, Cookie: c.Cookie,
-		Tree: c.Tree, Lowest: c.Children[child].Lowest,
+		Lowest:    c.Children[child].Lowest,
 		Signature: wire.Signature{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Float32, Elements: 1, ChunkElements: 1},
 	}
 	head := make([]byte, wire.HeaderSize)

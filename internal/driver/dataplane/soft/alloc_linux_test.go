@@ -34,7 +34,7 @@ func newStream(t *testing.T, b *bench) *stream {
 	c.Window = 2 * train
 	c.Children = append(c.Children, s.members[1].config.Children...)
 	c.Children[1].Lowest = 1
-	b.Open(1, 4, 0)
+	b.Open(1, 4)
 	tree := next[dataplane.Opened](b).Addr
 	b.Install(1, &c)
 	next[dataplane.Installed](b)

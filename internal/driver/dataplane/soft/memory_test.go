@@ -29,7 +29,7 @@ func TestIdleTreeMemory(t *testing.T) {
 	for i := range trees {
 		c := m.config
 		c.Group, c.Window = uint32(i+1), 16
-		b.Open(uint64(i+1), c.Group, 0)
+		b.Open(uint64(i+1), c.Group)
 		next[dataplane.Opened](b)
 		b.Install(uint64(i+1), &c)
 		next[dataplane.Installed](b)

@@ -81,8 +81,8 @@ func New(c Config) (*Plane, error) {
 }
 
 // Open implements dataplane.Plane.
-func (p *Plane) Open(socket uint64, group uint32, number uint8) {
-	t, err := p.newTree(socket, group, number)
+func (p *Plane) Open(socket uint64, group uint32) {
+	t, err := p.newTree(socket, group)
 	if err != nil {
 		p.cfg.Notify(dataplane.Opened{Socket: socket, Err: err})
 		return
@@ -170,7 +170,7 @@ func (p *Plane) sorted() []*tree {
 		all = append(all, t)
 	}
 	slices.SortFunc(all, func(a, b *tree) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.number, b.number))
+		return cmp.Compare(a.group, b.group)
 	})
 	return all
 }
@@ -189,7 +189,7 @@ func (p *Plane) Census(ctx context.Context) (dataplane.Census, error) {
 		}
 		c.Trees = append(c.Trees, counted)
 		for _, e := range epochs {
-			c.Epochs = append(c.Epochs, rpc.EpochTraffic{Group: t.group, Tree: t.number, EpochTraffic: e})
+			c.Epochs = append(c.Epochs, rpc.EpochTraffic{Group: t.group, EpochTraffic: e})
 		}
 	}
 	return c, nil

@@ -117,7 +117,7 @@ func TestTreesComeAndGo(t *testing.T) {
 	b := newBench(t, nil)
 	for socket, group := range map[uint64]uint32{1: 9, 2: 8} {
 		m := newMember(t, group)
-		b.Open(socket, group, 0)
+		b.Open(socket, group)
 		opened := next[dataplane.Opened](b)
 		if opened.Err != nil || opened.Socket != socket || opened.Addr.Addr() != loopback {
 			t.Fatalf("%+v", opened)
@@ -153,7 +153,7 @@ func TestLease(t *testing.T) {
 	b := newBench(t, nil)
 	m := newMember(t, 7)
 	m.config.Lease = 50 * time.Millisecond
-	b.Open(1, 7, 0)
+	b.Open(1, 7)
 	next[dataplane.Opened](b)
 	b.Install(1, &m.config)
 	next[dataplane.Installed](b)
@@ -164,7 +164,7 @@ func TestLease(t *testing.T) {
 
 func TestNoSuchAddress(t *testing.T) {
 	b := newBench(t, func(c *soft.Config) { c.Data = netip.MustParseAddr("192.0.2.1") }) // of no interface (RFC 5737)
-	b.Open(1, 7, 0)
+	b.Open(1, 7)
 	if o := next[dataplane.Opened](b); o.Err == nil || o.Socket != 1 {
 		t.Errorf("%+v", o)
 	}
@@ -175,7 +175,7 @@ func TestNoSuchAddress(t *testing.T) {
 
 func TestCensusAfterTheEnd(t *testing.T) {
 	b := newBench(t, nil)
-	b.Open(1, 7, 0)
+	b.Open(1, 7)
 	next[dataplane.Opened](b)
 	b.Close()
 	if c, err := b.Census(testContext(t)); err != nil || len(c.Trees) != 1 {

@@ -23,10 +23,10 @@ const batch = 32
 // tree is one tree of a group on this switch: a socket, and the aggregate core
 // behind it, both owned by one loop.
 type tree struct {
-	plane    *Plane
-	socket   uint64
-	group    uint32
-	number   uint8
+	plane  *Plane
+	socket uint64
+	group  uint32
+
 	conn     transport.Conn
 	udp      *transport.UDP     // beneath conn
 	core     *switchreduce.Core // owned by loop
@@ -35,13 +35,13 @@ type tree struct {
 	epochs   []uint32            // installed; under the plane's lock
 }
 
-func (p *Plane) newTree(socket uint64, group uint32, number uint8) (*tree, error) {
+func (p *Plane) newTree(socket uint64, group uint32) (*tree, error) {
 	conn, udp, err := p.newConn(socket)
 	if err != nil {
 		return nil, err
 	}
 	t := &tree{
-		plane: p, socket: socket, group: group, number: number, conn: conn, udp: udp, core: switchreduce.New(),
+		plane: p, socket: socket, group: group, conn: conn, udp: udp, core: switchreduce.New(),
 	}
 	t.loop, err = runner.Start(runner.Config[switchreduce.Input, switchreduce.Output]{
 		Core: t.core, Clock: p.cfg.Clock, Ended: t.failed,
@@ -173,7 +173,7 @@ func (t *tree) counters(ctx context.Context) (rpc.TreeCounters, []switchreduce.E
 func (t *tree) notify(c *switchreduce.Counters) rpc.TreeCounters {
 	n := t.conn.Counters()
 	counted := rpc.TreeCounters{
-		Group: t.group, Tree: t.number,
+		Group:     t.group,
 		PacketsIn: n.PacketsIn, BytesIn: n.BytesIn, PacketsOut: n.PacketsOut, BytesOut: n.BytesOut,
 		Refused: n.Refused, Overflowed: n.Overflowed,
 		Events: map[string]uint64{}, Drops: map[string]uint64{},
