@@ -1,6 +1,7 @@
 package peering
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -18,6 +19,10 @@ func (c *Core) greeted(in *Input) {
 	if in.Err != nil {
 		c.counters.Malformed++
 		c.act(Action{Do: Refuse, ID: in.ID, Code: greeting.Refuse, Err: in.Err})
+		return
+	}
+	if in.Greeting.To == "" {
+		c.act(Action{Do: Refuse, ID: in.ID, Code: greeting.Named, Err: errors.New(c.cfg.Name)})
 		return
 	}
 	if code, err := c.objection(in); err != nil {

@@ -49,7 +49,7 @@ func (c *Conn) answer() {
 	err := c.serve()
 	c.close(err)
 	h.leave(c, c.why(err))
-	if h.ctx.Err() == nil && c.peer.Name == "" {
+	if h.ctx.Err() == nil && c.peer.Name == "" && !errors.Is(err, errNamed) {
 		level := slog.LevelInfo
 		if errors.Is(err, peering.ErrOutdated) {
 			level = slog.LevelWarn // this host's incarnation, or the other's, is no good
@@ -75,6 +75,9 @@ func (c *Conn) serve() error {
 	if a.Do == peering.Refuse {
 		if canAnswer {
 			c.refuse(&a)
+		}
+		if a.Code == greeting.Named {
+			return errNamed
 		}
 		return fmt.Errorf("%w: %w", peering.ErrRefused, a.Err)
 	}

@@ -105,7 +105,10 @@ type Config struct {
 	Name        string // of this host; 1 to 255 bytes
 	Incarnation uint64 // of this start; it rises strictly with every start
 
-	Listen string // TCP address
+	Listen   string       // TCP address
+	Listener net.Listener // that listens already, in place of Listen; the host closes it
+	// Dial connects to an address; nil: over TCP.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Resolve returns the TCP address of another host. It is asked for every call, with
 	// the time that is left for it.
 	Resolve func(ctx context.Context, host string) (string, error)

@@ -3,6 +3,7 @@ package peer
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -11,8 +12,11 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 )
 
-// keepAlive finds out about peers that are gone without a word, where nothing is sent.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 4}
+// keepAlive finds out about peers that are gone without a word, where nothing is sent,
+// within a little less than d.
+func keepAlive(d time.Duration) net.KeepAliveConfig {
+	return net.KeepAliveConfig{Enable: true, Idle: max(time.Second, d/5), Interval: max(time.Second, d/5), Count: 4}
+}
 
 // Conn is a connection, from its first byte on.
 type Conn struct {
@@ -44,6 +48,8 @@ type Conn struct {
 	end    sync.Once
 	done   chan struct{} // closed with the connection
 	reason atomic.Pointer[error]
+
+	isFinished bool // of the reader: the other side sends nothing more
 
 	reads  atomic.Uint64 // that brought something
 	frames atomic.Uint64 // of services, that came or went
@@ -107,6 +113,9 @@ func (c *Conn) run() {
 	err := c.read()
 	if errors.Is(err, ErrFrame) {
 		h.counts.malformed.Add(1)
+	}
+	if c.isFinished && errors.Is(err, io.EOF) {
+		err = peering.ErrDone
 	}
 	c.close(err)
 	reason := c.why(err)
@@ -286,6 +295,7 @@ func (c *Conn) hear(b []byte) error {
 		c.say(pong)
 	case pong:
 	case goaway:
+		c.isFinished = true
 		c.host.post(peering.Input{Kind: peering.Finished, ID: c.id})
 	default:
 		return ErrFrame

@@ -150,27 +150,40 @@ func (h *Host) call(ctx context.Context, u *Conn, a *peering.Action) (*Conn, *gr
 	if err != nil {
 		return nil, nil, fmt.Errorf("its address: %w", err)
 	}
-	if at, err := netip.ParseAddrPort(address); err == nil { // of a name it shows later
-		if err := h.cfg.permitted(net.TCPAddrFromAddrPort(at)); err != nil {
-			return nil, nil, err
-		}
-	}
-	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	c, err := h.connect(ctx, u.id, address)
 	if err != nil {
 		return nil, nil, err
 	}
-	c := h.newConn(u.id, raw)
 	c.peer, c.class, c.lane = u.peer, u.class, u.lane
-	undo := context.AfterFunc(ctx, func() { raw.Close() })
+	answer, err := c.greetWithin(ctx, a)
+	return c, answer, err
+}
+
+// connect connects to an address, if it may be used.
+func (h *Host) connect(ctx context.Context, id peering.ID, address string) (*Conn, error) {
+	if at, err := netip.ParseAddrPort(address); err == nil { // of a name it shows later
+		if err := h.cfg.permitted(net.TCPAddrFromAddrPort(at)); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := h.cfg.Dial(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return h.newConn(id, raw), nil
+}
+
+// greetWithin greets, and closes the connection where that fails, or ctx ends first.
+func (c *Conn) greetWithin(ctx context.Context, a *peering.Action) (*greeting.Answer, error) {
+	undo := context.AfterFunc(ctx, func() { c.raw.Close() })
 	answer, err := c.greet(ctx, a)
 	if !undo() && err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		raw.Close()
-		return nil, nil, err
+		c.raw.Close()
 	}
-	return c, answer, nil
+	return answer, err
 }
 
 func (c *Conn) greet(ctx context.Context, a *peering.Action) (*greeting.Answer, error) {

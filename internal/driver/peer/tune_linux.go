@@ -14,7 +14,7 @@ func tune(conn net.Conn, class Class, deadAfter time.Duration) {
 	if !ok {
 		return
 	}
-	_ = c.SetKeepAliveConfig(keepAlive)
+	_ = c.SetKeepAliveConfig(keepAlive(deadAfter))
 	LimitUnacknowledged(c, deadAfter)
 	if class != Control {
 		return

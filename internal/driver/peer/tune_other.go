@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-func tune(conn net.Conn, _ Class, _ time.Duration) {
+func tune(conn net.Conn, _ Class, deadAfter time.Duration) {
 	if c, ok := conn.(*net.TCPConn); ok {
-		_ = c.SetKeepAliveConfig(keepAlive)
+		_ = c.SetKeepAliveConfig(keepAlive(deadAfter))
 	}
 }

@@ -14,12 +14,12 @@
 //	8       number of the last call of the other host that the caller has
 //	        accepted in this class; 0: none
 //	1+n     name of the caller
-//	1+n     name of the host that is wanted
+//	1+n     name of the host that is wanted; none: the caller only asks who is there
 //
 //	bytes   answer
 //	1       code
 //	8       incarnation of the answering host; 0 in a refusal
-//	1+n     reason of a refusal, for people
+//	1+n     reason of a refusal, for people; with code 6 the name of who is there
 //
 // The first five bytes of a greeting, and a refusal (code 1), are the same in all
 // versions, so that hosts of different versions can say so to each other.

@@ -40,13 +40,13 @@ type Greeting struct {
 	Class       uint8
 	From        string // name of the caller
 	Incarnation uint64 // of the caller
-	To          string // name of the host that is wanted
+	To          string // name of the host that is wanted; empty: the caller only asks who is there
 	Known       uint64 // the latest incarnation of it that the caller knows; 0: none
 	Call        uint64 // number of the call
 	Accepted    uint64 // last call of the other's that the caller has accepted; 0: none
 }
 
-// Append appends the greeting as it is sent. Names have 1 to MaxName bytes.
+// Append appends the greeting as it is sent. Names have at most MaxName bytes.
 func (g *Greeting) Append(b []byte) []byte {
 	b = append(append(b, magic...), Version, g.Class, 0, 0)
 	for _, n := range [...]uint64{g.Incarnation, g.Known, g.Call, g.Accepted} {
@@ -87,7 +87,7 @@ func Read(r io.Reader) (Greeting, error) {
 	if g.To, err = text(r); err != nil {
 		return Greeting{}, err
 	}
-	if g.From == "" || g.To == "" || g.Call == 0 {
+	if g.From == "" || g.Call == 0 {
 		return Greeting{}, fmt.Errorf("%w: it lacks a name or a number", ErrMalformed)
 	}
 	return g, nil
@@ -104,7 +104,8 @@ const (
 	Duplicate Code = 3 // the other connection between the two is used
 	Former    Code = 4 // the answering host is in an earlier incarnation than the caller knows
 	Busy      Code = 5 // for now: too many connections
-	codes     Code = 6
+	Named     Code = 6 // no host was named: the reason is the name of the one that is here
+	codes     Code = 7
 )
 
 // Answer is what is said to a greeting.

@@ -25,6 +25,7 @@ func TestGoldenBytes(t *testing.T) {
 	}{
 		{Answer{Accept, 9, ""}, "\x00\x00\x00\x00\x00\x00\x00\x00\x09\x00"},
 		{Answer{Refuse, 9, "no"}, "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x02no"}, // as in versions 1 and 2
+		{Answer{Named, 9, "a"}, "\x06\x00\x00\x00\x00\x00\x00\x00\x09\x01a"},
 		{Answer{Duplicate, 9, "no"}, "\x03\x00\x00\x00\x00\x00\x00\x00\x09\x02no"},
 	} {
 		if diff := cmp.Diff(c.want, string(c.Answer.Append(nil))); diff != "" {
@@ -43,7 +44,6 @@ func TestMalformed(t *testing.T) {
 		{"TRIM\x01" + good[5:], "version 1 of the protocol between hosts, and this host speaks version 3"},
 		{good[:6] + "\x01" + good[7:], "reserved"},
 		{strings.Replace(good, "\x01b", "\x00", 1), "lacks a name"},
-		{strings.Replace(good, "\x01a", "\x00", 1), "lacks a name"},
 		{strings.Replace(good, "\x07", "\x00", 1), "lacks a name or a number"},
 		{good[:len(good)-1], "EOF"},
 		{"", "EOF"},

@@ -1,0 +1,49 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/core/peering"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
+)
+
+// errNamed is the end of a call that has only asked for this host's name.
+var errNamed = errors.New("peer: it has asked for the name")
+
+// Ask returns the name of the host at an address: with certificates the one that its
+// certificate names.
+func (h *Host) Ask(ctx context.Context, address string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.GreetWithin)
+	defer cancel()
+	defer context.AfterFunc(h.ctx, cancel)()
+	c, err := h.connect(ctx, 0, address)
+	if err != nil {
+		return "", fmt.Errorf("peer: asking who is at %s: %w", address, err)
+	}
+	defer c.raw.Close()
+	a, err := c.greetWithin(ctx, &peering.Action{Greeting: greeting.Greeting{
+		Class: uint8(Control), From: h.cfg.Name, Incarnation: h.cfg.Incarnation, Call: 1,
+	}})
+	if err == nil && a.Code != greeting.Named {
+		err = fmt.Errorf("%w: %s", peering.ErrRefused, a.Reason)
+	}
+	if err == nil && c.tls != nil {
+		err = c.proves(a.Reason)
+	}
+	if err != nil {
+		return "", fmt.Errorf("peer: asking who is at %s: %w", address, err)
+	}
+	return a.Reason, nil
+}
+
+// proves reports whether the certificate of the other side names a host.
+func (c *Conn) proves(name string) error {
+	identity, err := pki.IdentityOf(c.tls.ConnectionState().PeerCertificates[0])
+	if err == nil && identity.Name != name {
+		err = fmt.Errorf("%w: it is %s, and says that it is %q", pki.ErrWrongRole, identity, name)
+	}
+	return err
+}

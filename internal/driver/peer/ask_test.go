@@ -1,0 +1,61 @@
+package peer
+
+import (
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/tributary-fabric/tributary/internal/core/peering"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+)
+
+// TestAsk: a host is asked for its name where its address alone is known.
+func TestAsk(t *testing.T) {
+	eachTrust(t, func(t *testing.T, trust func(string) func(*Config)) {
+		w := newTown()
+		a, _ := w.settle(t, "a", 1, trust("a"))
+		b, _ := w.settle(t, "b", 1, trust("b"))
+		if name, err := a.Ask(t.Context(), b.Addr()); err != nil || name != "b" {
+			t.Errorf("%q, %v", name, err)
+		}
+		if name, err := a.Ask(t.Context(), a.Addr()); err != nil || name != "a" {
+			t.Errorf("itself: %q, %v", name, err)
+		}
+		await(t, "the calls to end", func() bool { return b.Counters().Pending == 0 })
+		if k := b.Counters(); k.Unsound() != 0 || k.Connections != 0 {
+			t.Errorf("%+v", k)
+		}
+		send(t, a, "b", Control, 0, "after that", 0)
+	})
+}
+
+// TestAskRefuses: whose certificate is not a host's is none, and so is who closes at once.
+func TestAskRefuses(t *testing.T) {
+	w := newTown()
+	all := sources(t, "a", "b")
+	a, _ := w.settle(t, "a", 1, func(c *Config) { c.TLS = all["a"] })
+	other, err := pki.Shared(pki.Identity{Role: pki.Host, Name: "b"}, [32]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := w.settle(t, "b", 1, func(c *Config) { c.TLS = other })
+	if name, err := a.Ask(t.Context(), b.Addr()); !errors.Is(err, pki.ErrAuthority) {
+		t.Errorf("of another authority: %q, %v", name, err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		if conn, err := listener.Accept(); err == nil {
+			conn.Close()
+		}
+	}()
+	if name, err := a.Ask(t.Context(), listener.Addr().String()); err == nil || errors.Is(err, peering.ErrRefused) {
+		t.Errorf("nobody: %q, %v", name, err)
+	}
+	<-closed
+}

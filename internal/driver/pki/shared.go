@@ -1,0 +1,75 @@
+package pki
+
+import (
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"time"
+)
+
+// Shared returns a Source for an identity whose certificate this process makes itself,
+// by an authority that everybody makes alike who has the secret. So who has it may be
+// anybody, and who has not is nobody. The first secret issues, all are trusted.
+func Shared(i Identity, secrets ...[32]byte) (*Source, error) {
+	s := &Source{identity: i, now: time.Now}
+	return s, s.Share(secrets...)
+}
+
+// Share replaces the secrets of a Source that Shared has returned. Connections that
+// stand are not touched.
+func (s *Source) Share(secrets ...[32]byte) error {
+	h := &held{roots: x509.NewCertPool()}
+	for k := range secrets {
+		a, err := sharedAuthority(&secrets[k])
+		if err != nil {
+			return err
+		}
+		h.roots.AddCert(a.cert)
+		if k > 0 {
+			continue
+		}
+		cert, key, err := a.Issue(s.identity, a.cert.NotBefore, a.cert.NotAfter)
+		if err != nil {
+			return err
+		}
+		pair, err := tls.X509KeyPair(cert, key)
+		if err != nil {
+			return fmt.Errorf("pki: issuing for %s: %w", s.identity, err)
+		}
+		h.pair = &pair
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = h
+	return nil
+}
+
+// sharedAuthority returns the authority of who has a secret. It is valid for ever: the
+// secret alone ends it, whatever clocks show.
+func sharedAuthority(secret *[32]byte) (*Authority, error) {
+	m := hmac.New(sha256.New, secret[:])
+	m.Write([]byte("tributary authority of a shared key"))
+	key := ed25519.NewKeyFromSeed(m.Sum(nil))
+	public := key.Public().(ed25519.PublicKey)
+	template := &x509.Certificate{
+		Subject:      pkix.Name{CommonName: fmt.Sprintf("Tributary shared key %x", sha256.Sum256(public))},
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+		KeyUsage: x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, key)
+	if err != nil {
+		return nil, fmt.Errorf("pki: making the authority of a shared key: %w", err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("pki: making the authority of a shared key: %w", err)
+	}
+	return &Authority{cert, der, key}, nil
+}
