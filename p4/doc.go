@@ -38,7 +38,7 @@
 //
 // A [State] is all that a switch is configured with: its ports and routes, the
 // trees that it takes part in, their epochs. [Translate] turns it into table
-// entries and multicast groups, [Read] turns them back. Both are pure: writing
+// entries and multicast groups, without a target: writing
 // is for internal/driver/p4rt.
 //
 // Registers can be neither read nor cleared from outside, and a slot, or a tree's

@@ -69,10 +69,10 @@ func (w *watch) account(counts netlab.Counts, payload uint64) {
 	for l := range w.tree.Links() {
 		on[int(l)] = true
 	}
-	carried := make([]pathsel.Carried, len(counts))
+	carried := make([]sentBytes, len(counts))
 	least, most, stray, dropped := ^uint64(0), uint64(0), uint64(0), uint64(0)
 	for l, ends := range counts {
-		carried[l] = pathsel.Carried{ends[0].Bytes, ends[1].Bytes}
+		carried[l] = sentBytes{ends[0].Bytes, ends[1].Bytes}
 		dropped += ends[0].Dropped + ends[1].Dropped
 		if on[l] {
 			least, most = min(least, ends[0].Bytes, ends[1].Bytes), max(most, ends[0].Bytes, ends[1].Bytes)
@@ -86,7 +86,7 @@ func (w *watch) account(counts netlab.Counts, payload uint64) {
 		return
 	}
 	fmt.Fprintf(w.log, "  that is %.4f to %.4f of the vectors' bytes\n", float64(least)/float64(payload), float64(most)/float64(payload))
-	for _, m := range pathsel.Audit(g, []pathsel.Tree{w.tree}, carried, pathsel.AuditBounds{
+	for _, m := range audit(g, []pathsel.Tree{w.tree}, carried, bounds{
 		Least: payload, Stray: payload/slackShare + slackBytes,
 	}) {
 		w.alarms++

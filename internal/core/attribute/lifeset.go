@@ -70,12 +70,3 @@ func (s *lifeSet) remove(l attributes.Life) {
 		s.table[s.find(k)] = k
 	}
 }
-
-// each calls do for all lives, in no particular order.
-func (s *lifeSet) each(do func(attributes.Life)) {
-	for _, l := range s.table {
-		if l != 0 {
-			do(l)
-		}
-	}
-}

@@ -42,3 +42,12 @@ func TestLifeSet(t *testing.T) {
 		}
 	})
 }
+
+// each calls do for all lives, in no particular order.
+func (s *lifeSet) each(do func(attributes.Life)) {
+	for _, l := range s.table {
+		if l != 0 {
+			do(l)
+		}
+	}
+}

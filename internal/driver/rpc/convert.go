@@ -41,13 +41,6 @@ func (r *reader) optionalAddr(field, text string) netip.AddrPort {
 	return r.addr(field, text)
 }
 
-func (r *reader) uint8(field string, v uint32) uint8 {
-	if v > math.MaxUint8 {
-		r.fail(field, "%d, largest is %d", v, math.MaxUint8)
-	}
-	return uint8(v)
-}
-
 func (r *reader) uint16(field string, v uint32) uint16 {
 	if v > math.MaxUint16 {
 		r.fail(field, "%d, largest is %d", v, math.MaxUint16)

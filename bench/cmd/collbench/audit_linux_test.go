@@ -1,9 +1,10 @@
-package pathsel
+package main
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -13,22 +14,22 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaf0, leaf1, spine0 := g.Switch(0), g.Switch(1), g.Switch(2)
-	tree := Tree{
-		Vertices: []Vertex{{spine0, -1, topology.NoLink}, {leaf0, 0, 2}, {leaf1, 0, 4}},
-		Leaves:   []Leaf{{0, 1, 0}, {1, 2, 1}},
+	tree := pathsel.Tree{
+		Vertices: []pathsel.Vertex{{Switch: spine0, Parent: -1, Up: topology.NoLink}, {Switch: leaf0, Parent: 0, Up: 2}, {Switch: leaf1, Parent: 0, Up: 4}},
+		Leaves:   []pathsel.Leaf{{Host: 0, Vertex: 1, Link: 0}, {Host: 1, Vertex: 2, Link: 1}},
 	}
 	if err := tree.Validate(g.View()); err != nil {
 		t.Fatal(err)
 	}
-	full, none := Carried{1000, 1010}, Carried{3, 5}
-	bounds := AuditBounds{Least: 900, Most: 1050, Stray: 10}
+	full, none := sentBytes{1000, 1010}, sentBytes{3, 5}
+	limits := bounds{Least: 900, Most: 1050, Stray: 10}
 	for name, test := range map[string]struct {
-		carried []Carried
+		carried []sentBytes
 		want    []string
 	}{
-		"as planned": {[]Carried{full, full, full, none, full, none}, nil},
+		"as planned": {[]sentBytes{full, full, full, none, full, none}, nil},
 		"elsewhere": {
-			[]Carried{full, full, full, none, none, full},
+			[]sentBytes{full, full, full, none, none, full},
 			[]string{
 				"link leaf-1:2--spine-0:2 is on a tree, and carried 3 bytes from leaf-1; at least 900",
 				"link leaf-1:2--spine-0:2 is on a tree, and carried 5 bytes from spine-0; at least 900",
@@ -37,12 +38,12 @@ func TestAudit(t *testing.T) {
 			},
 		},
 		"one way twice": {
-			[]Carried{{1000, 2000}, full, full, none, full, none},
+			[]sentBytes{{1000, 2000}, full, full, none, full, none},
 			[]string{"link h0:1--leaf-0:1 is on a tree, and carried 2000 bytes from leaf-0; at most 1050"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wrong := Audit(g, []Tree{tree}, test.carried, bounds)
+			wrong := audit(g, []pathsel.Tree{tree}, test.carried, limits)
 			if len(wrong) != len(test.want) {
 				t.Fatalf("%d alarms: %v", len(wrong), wrong)
 			}
@@ -53,8 +54,8 @@ func TestAudit(t *testing.T) {
 			}
 		})
 	}
-	bounds.Most = 0
-	if wrong := Audit(g, []Tree{tree}, []Carried{{1000, 2000}, full, full, none, full, none}, bounds); len(wrong) > 0 {
+	limits.Most = 0
+	if wrong := audit(g, []pathsel.Tree{tree}, []sentBytes{{1000, 2000}, full, full, none, full, none}, limits); len(wrong) > 0 {
 		t.Errorf("without a bound: %v", wrong)
 	}
 }
