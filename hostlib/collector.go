@@ -22,14 +22,14 @@ var (
 	descSent       = newDesc("contributions_total", "Contributions that were sent, first ones of an epoch.")
 	descResults    = newDesc("results_total", "Results that were taken, by whom they came from.", "from")
 	descRepairs    = newDesc("repairs_total", "Packets and chunks of repair, by type.", "type")
-	descDiscarded  = newDesc("discarded_packets_total", "Packets that were unsound, foreign, late or unasked.")
+	descDiscarded  = newDesc("discarded_packets_total", "Packets that were malformed, foreign, late or unasked.")
 	descPackets    = newDesc("packets_total", "Packets to and from switches, by direction.", "direction")
 	descBytes      = newDesc("bytes_total", "Bytes of these packets, IP and UDP headers included.", "direction")
 	descSendFailed = newDesc("send_failures_total", "Packets that the network refused to send.")
 	descOverflow   = newDesc("receive_overflows_total", "Packets that found a receive buffer full.")
 	descFrames     = newDesc("frames_total", "Frames to and from other members, by direction.", "direction")
 	descFrameBytes = newDesc("frame_bytes_total", "Bytes of these frames, without TCP and IP headers.", "direction")
-	descUnsound    = newDesc("unsound_connections_total", "Connections that did not begin with a sound greeting.")
+	descMalformed  = newDesc("malformed_connections_total", "Connections that did not begin with a valid greeting.")
 )
 
 type collector struct{ *Host }
@@ -43,7 +43,7 @@ func (h *Host) Collector() prometheus.Collector { return collector{h} }
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descComms, descOperations, descReduced, descFailed, descDuration, descEpochs, descSent, descResults, descRepairs, descDiscarded,
-		descPackets, descBytes, descSendFailed, descOverflow, descFrames, descFrameBytes, descUnsound,
+		descPackets, descBytes, descSendFailed, descOverflow, descFrames, descFrameBytes, descMalformed,
 	} {
 		to <- d
 	}
@@ -68,7 +68,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	counter(descFailed, n.failed.Load())
 	counter(descEpochs, n.entered[Offload].Load(), Offload.String())
 	counter(descEpochs, n.entered[HostTree].Load(), HostTree.String())
-	counter(descUnsound, c.Unsound())
+	counter(descMalformed, c.Malformed())
 
 	sum, live := n.total()
 	to <- prometheus.MustNewConstMetric(descComms, prometheus.GaugeValue, float64(live))

@@ -249,7 +249,7 @@ func dialHost(t *testing.T, h *Host, say []byte) net.Conn {
 	return conn
 }
 
-func TestUnsoundGreetings(t *testing.T) {
+func TestMalformedGreetings(t *testing.T) {
 	h := joinOne(t, "h0")
 	for name, say := range map[string][]byte{
 		"text":    []byte("GET / HTTP/1.1\r\nHost: somewhere.example\r\nUser-Agent: somebody who is lost\r\n\r\n"),
@@ -257,13 +257,13 @@ func TestUnsoundGreetings(t *testing.T) {
 		"no name": (&hello{from: 1, own: 5}).bytes(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := h.Unsound()
+			before := h.Malformed()
 			conn := dialHost(t, h, say)
 			// It is closed with bytes of ours unread, or not.
 			if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("it was answered, or kept: %v", err)
 			}
-			until(within(t), t, "it is counted", func() bool { return h.Unsound() == before+1 })
+			until(within(t), t, "it is counted", func() bool { return h.Malformed() == before+1 })
 		})
 	}
 }
@@ -271,14 +271,14 @@ func TestUnsoundGreetings(t *testing.T) {
 // A member of another version is reported so, at once.
 func TestGreetingOfAnotherVersion(t *testing.T) {
 	h := joinOne(t, "h0")
-	sound := hello{from: 1, own: 5, name: "test"}
-	conn := dialHost(t, h, append([]byte(helloMagic+"\x03"), sound.bytes()[headSize:]...))
+	valid := hello{from: 1, own: 5, name: "test"}
+	conn := dialHost(t, h, append([]byte(helloMagic+"\x03"), valid.bytes()[headSize:]...))
 	by, why, err := readAnswer(conn)
 	if by != 0 || err != nil || why != "h0: the greeting is of version 3 of the host connections' protocol, and this host speaks version 2" {
 		t.Errorf("answered by %v: %q, %v", by, why, err)
 	}
-	if h.Unsound() != 1 {
-		t.Errorf("%d unsound greetings are counted, want 1", h.Unsound())
+	if h.Malformed() != 1 {
+		t.Errorf("%d malformed greetings are counted, want 1", h.Malformed())
 	}
 }
 
@@ -327,13 +327,13 @@ func greeted(t *testing.T, h *Host, name string, members []Member) net.Conn {
 	return conn
 }
 
-func TestUnsoundFramesNameTheirSender(t *testing.T) {
+func TestMalformedFramesNameTheirSender(t *testing.T) {
 	for name, test := range map[string]struct {
 		bytes []byte
 		says  string
 	}{
-		"empty":   {[]byte{0, 0, 0, 0}, "a frame of unsound length: 0 bytes"},
-		"long":    {[]byte{255, 255, 255, 255}, "a frame of unsound length: 4294967295 bytes"},
+		"empty":   {[]byte{0, 0, 0, 0}, "a frame of malformed length: 0 bytes"},
+		"long":    {[]byte{255, 255, 255, 255}, "a frame of malformed length: 4294967295 bytes"},
 		"unknown": {[]byte{0, 0, 0, 1, 99}, "kind 99"},
 		"short":   {[]byte{0, 0, 0, 2, 7, 1}, "kind 7"},
 	} {

@@ -59,18 +59,18 @@ func FuzzReadFrame(f *testing.F) {
 			if len(rest) >= frameLength {
 				want = int(binary.BigEndian.Uint32(rest))
 			}
-			unsound := len(rest) >= frameLength && (want == 0 || want > maxFrame)
+			malformed := len(rest) >= frameLength && (want == 0 || want > maxFrame)
 			short := len(rest) < frameLength || len(rest) < frameLength+want
 			switch {
-			case err == nil && (unsound || short || !bytes.Equal(*frame, rest[frameLength:frameLength+want])):
+			case err == nil && (malformed || short || !bytes.Equal(*frame, rest[frameLength:frameLength+want])):
 				t.Fatalf("%x was read from %x", *frame, rest)
 			case err == nil:
 				rest = rest[frameLength+want:]
 				pool.put(frame)
 				continue
-			case errors.Is(err, errFrame) != unsound:
+			case errors.Is(err, errFrame) != malformed:
 				t.Errorf("%x: %v", rest, err)
-			case !unsound && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+			case !malformed && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 				t.Errorf("%x: %v", rest, err)
 			}
 			return

@@ -32,7 +32,7 @@ const (
 	confirmed = 2
 )
 
-var errHello = errors.New("hostlib: unsound greeting")
+var errHello = errors.New("hostlib: malformed greeting")
 
 // digest identifies a group on host connections: all that its members must
 // agree upon.

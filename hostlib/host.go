@@ -39,9 +39,9 @@ type Host struct {
 	abort context.CancelFunc // ends cut
 	tasks sync.WaitGroup     // communicators
 
-	unsound atomic.Uint64
-	counts  counts
-	closing sync.Once
+	malformed atomic.Uint64
+	counts    counts
+	closing   sync.Once
 
 	mu      sync.Mutex
 	closed  bool
@@ -142,11 +142,11 @@ func (h *Host) Addr() string { return h.peers.Addr() }
 // Member returns this host as the lists of members name it.
 func (h *Host) Member() Member { return Member{Host: h.name, Addr: h.Addr()} }
 
-// Unsound returns how many connections were ended because they did not begin
-// with a sound greeting.
-func (h *Host) Unsound() uint64 {
+// Malformed returns how many connections were ended because they did not begin
+// with a valid greeting.
+func (h *Host) Malformed() uint64 {
 	k := h.peers.Counters()
-	return h.unsound.Load() + k.Unsound()
+	return h.malformed.Load() + k.Rejected()
 }
 
 // Close ends every communicator that was not left, for all its members, and
@@ -203,8 +203,8 @@ func (h *Host) greet(from peer.Peer, conn net.Conn) (kept bool) {
 	_ = conn.SetDeadline(time.Now().Add(helloTimeout))
 	hello, err := readHello(conn)
 	if err != nil {
-		h.unsound.Add(1)
-		h.cfg.Log.Info("a connection without a sound greeting", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
+		h.malformed.Add(1)
+		h.cfg.Log.Info("a connection without a valid greeting", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
 		if version := versionError(0); errors.As(err, &version) { // the answer is the same in all versions
 			(&caller{conn: conn}).refuse(h.name + ": " + version.Error())
 			return true

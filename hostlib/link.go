@@ -67,7 +67,7 @@ func (l *link) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			if conn != nil {
 				defer context.AfterFunc(l.c.host.cut, func() { conn.Close() })()
-				l.farewell(conn, false)
+				l.shutdown(conn, false)
 			}
 			return
 		case err != nil:
@@ -108,7 +108,7 @@ func (l *link) serve(ctx context.Context, conn net.Conn) {
 	undo()
 	wasOpen := l.finish(conn)
 	if ctx.Err() != nil {
-		l.farewell(conn, wasOpen)
+		l.shutdown(conn, wasOpen)
 	} else {
 		conn.Close()
 		l.c.host.cfg.Log.Info("a host connection broke",
@@ -116,9 +116,9 @@ func (l *link) serve(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// farewell ends a connection with the communicator, and says its last word
+// shutdown ends a connection with the communicator, and says its last word
 // where the core did not know of the connection.
-func (l *link) farewell(conn net.Conn, wasOpen bool) {
+func (l *link) shutdown(conn net.Conn, wasOpen bool) {
 	if word := l.c.word; word != nil && !wasOpen {
 		_ = conn.SetWriteDeadline(time.Now().Add(flushTimeout))
 		_ = writeFrame(conn, word)
@@ -220,7 +220,7 @@ func (b *burst) hasFrame() bool {
 	return n > maxFrame || b.r.Buffered() >= frameLength+int(n)
 }
 
-var errFrame = errors.New("a frame of unsound length")
+var errFrame = errors.New("a frame of malformed length")
 
 // readFrame reads a frame's length, and the frame into memory of the pool.
 func readFrame(r *bufio.Reader, pool *buffers) (*[]byte, error) {

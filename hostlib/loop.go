@@ -61,7 +61,7 @@ func (c *Communicator) startLoop() error {
 		return err
 	}
 	c.loop = loop
-	c.watch.nudge = loop.Nudge
+	c.watch.wake = loop.Wake
 	c.host.counts.begin(c)
 	return nil
 }

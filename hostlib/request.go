@@ -108,7 +108,7 @@ func (r *Request) begin() *Request {
 		return r
 	}
 	if r.collective != 0 && r.comm.loop != nil && !r.outside {
-		r.comm.loop.Nudge()
+		r.comm.loop.Wake()
 	}
 	return r
 }

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// watch nudges the loop when a caller's context ends. To have that known of a
+// watch wakes the loop when a caller's context ends. To have that known of a
 // context costs as much as sending a packet, and callers pass the same one again
 // and again: so it stays known until another one comes.
 type watch struct {
-	nudge func()
+	wake func()
 
 	mu    sync.Mutex
 	done  <-chan struct{} // of the context that is known; nil: none
@@ -17,17 +17,17 @@ type watch struct {
 	users int // calls that rely on it
 }
 
-// over has nudge called at the end of ctx, until the caller calls stop, or, where
+// over has wake called at the end of ctx, until the caller calls stop, or, where
 // that is nil, leave.
 func (w *watch) over(ctx context.Context) (stop func() bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.done != ctx.Done() {
 		if w.users > 0 { // calls with several contexts at once
-			return context.AfterFunc(ctx, w.nudge)
+			return context.AfterFunc(ctx, w.wake)
 		}
 		w.forget()
-		w.done, w.stop = ctx.Done(), context.AfterFunc(ctx, w.nudge)
+		w.done, w.stop = ctx.Done(), context.AfterFunc(ctx, w.wake)
 	}
 	w.users++
 	return nil

@@ -10,7 +10,7 @@ import (
 // calls with several contexts overlap; and none is reported twice.
 func TestWatch(t *testing.T) {
 	reported := make(chan struct{}, 10)
-	w := watch{nudge: func() { reported <- struct{}{} }}
+	w := watch{wake: func() { reported <- struct{}{} }}
 	enter := func(ctx context.Context) (leave func()) {
 		if stop := w.over(ctx); stop != nil {
 			return func() { stop() }
@@ -47,8 +47,8 @@ func TestWatch(t *testing.T) {
 
 // TestWatchAllocatesNothing: nor does it for a context that it knows.
 func TestWatchAllocatesNothing(t *testing.T) {
-	var nudges atomic.Int32
-	w := watch{nudge: func() { nudges.Add(1) }}
+	var wakes atomic.Int32
+	w := watch{wake: func() { wakes.Add(1) }}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if n := testing.AllocsPerRun(100, func() {

@@ -66,11 +66,11 @@ func TestFirstFrame(t *testing.T) {
 	n := delegated(t)
 	for name, test := range map[string]struct {
 		frame  []byte
-		sound  bool
+		valid  bool
 		closed bool
 	}{
 		"nothing":   {},
-		"a beat":    {frame: packet(gossip.Hierarchy, (&wirehierarchy.Beat{}).Append(nil)), sound: true},
+		"a beat":    {frame: packet(gossip.Hierarchy, (&wirehierarchy.Beat{}).Append(nil)), valid: true},
 		"attribute": {frame: packet(gossip.Attributes, (&wirehierarchy.Beat{}).Append(nil)), closed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestFirstFrame(t *testing.T) {
 					s.frame(c, test.frame)
 				}
 				deadline, closed := conn.state()
-				if deadline == test.sound || closed != test.closed || (s.tier.links[link] == c) == test.closed {
+				if deadline == test.valid || closed != test.closed || (s.tier.links[link] == c) == test.closed {
 					t.Errorf("deadline %v, closed %v", deadline, closed)
 				}
 				if !closed {
@@ -166,7 +166,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 			s.preambled(c, theirs[:])
 			s.frame(c, append([]byte(nil), frame...))
 			if !s.has(c) || c.tier != (i == 0) {
-				t.Errorf("frame %d: who says something sound is not heard", i)
+				t.Errorf("frame %d: who says something valid is not heard", i)
 			}
 			s.failed(c)
 		}

@@ -33,7 +33,7 @@ func TestIncarnationRises(t *testing.T) {
 	}
 }
 
-func TestIncarnationOfAnUnsoundFile(t *testing.T) {
+func TestIncarnationOfAMalformedFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "incarnation")
 	for _, text := range []string{"", "soon", "-1", "18446744073709551615", "18446744073709551616"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

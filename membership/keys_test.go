@@ -38,9 +38,9 @@ func TestSetKeys(t *testing.T) {
 			late := join(t, Config{Name: "late", Keys: []Key{fresh}, Encrypt: encrypt, Bootstrap: []string{nodes[1].Addr().String()}})
 			agree(t, append(nodes, late)...)
 			census(t, m, 5)
-			before := nodes[0].counts.unsound.Load()
+			before := nodes[0].counts.malformed.Load()
 			stranger := join(t, Config{Name: "stranger", Keys: []Key{old}, Encrypt: encrypt, Bootstrap: []string{nodes[0].Addr().String()}})
-			await(t, func() bool { return nodes[0].counts.unsound.Load() > before })
+			await(t, func() bool { return nodes[0].counts.malformed.Load() > before })
 			if view, err := stranger.View(within(t)); err != nil || len(view) != 1 {
 				t.Errorf("who has the old key alone sees %v, %v", view, err)
 			}

@@ -16,7 +16,7 @@ import (
 const (
 	postedAtMost = 512  // items that wait for the loop
 	maxStreams   = 1024 // connections of the zone
-	maxStrangers = 512  // connections that others have made, and of which nothing sound has come yet
+	maxStrangers = 512  // connections that others have made, and of which nothing valid has come yet
 	maxLinks     = 4096 // connections of the hierarchy: two of each zone that a supervisor has
 )
 
@@ -81,7 +81,7 @@ func (n *Node) receive() {
 		n.counts.datagramBytesIn.Add(uint64(size))
 		if size == 0 || size > gossip.MaxDatagram {
 			n.buffers.put(b)
-			n.counts.unsound.Add(1)
+			n.counts.malformed.Add(1)
 			continue
 		}
 		*b = (*b)[:size]

@@ -14,7 +14,7 @@ type counts struct {
 	datagramBytesIn, datagramBytesOut atomic.Uint64 // without headers
 	framesIn, framesOut               atomic.Uint64
 	streamBytesIn, streamBytesOut     atomic.Uint64
-	unsound                           atomic.Uint64 // packets that were dropped
+	malformed                         atomic.Uint64 // packets that were dropped
 	refused                           atomic.Uint64 // datagrams that the network refused
 	turnedAway                        atomic.Uint64 // connections above the bound
 	stuck                             atomic.Uint64 // streams that were cut because nobody read them
@@ -97,7 +97,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	counter(descFrames, &n.framesOut, "out")
 	counter(descFrameBytes, &n.streamBytesIn, "in")
 	counter(descFrameBytes, &n.streamBytesOut, "out")
-	counter(descDropped, &n.unsound, "unsound")
+	counter(descDropped, &n.malformed, "malformed")
 	counter(descDropped, &n.refused, "refused")
 	counter(descDropped, &n.turnedAway, "turned-away")
 	counter(descDropped, &n.stuck, "stuck")

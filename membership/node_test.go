@@ -274,7 +274,7 @@ func TestKeys(t *testing.T) {
 			stranger := join(t, strange)
 			open := join(t, Config{Name: "open", Bootstrap: seeds})
 			agree(t, nodes...)
-			await(t, func() bool { return nodes[0].counts.unsound.Load() > 1 })
+			await(t, func() bool { return nodes[0].counts.malformed.Load() > 1 })
 			for _, n := range []*Node{stranger, open} {
 				if view, err := n.View(within(t)); err != nil || len(view) != 1 {
 					t.Errorf("%s sees %v, %v", n.Name(), view, err)
@@ -345,7 +345,7 @@ func TestGarbage(t *testing.T) {
 		_, _ = c.Write(noise(100))
 		_ = c.Close()
 	}
-	await(t, func() bool { return nodes[0].counts.unsound.Load() >= 64 })
+	await(t, func() bool { return nodes[0].counts.malformed.Load() >= 64 })
 	agree(t, nodes...)
 }
 

@@ -104,7 +104,7 @@ func (s *stepper) take(it *item) {
 
 func (s *stepper) input(in member.Input) { s.inputs = append(s.inputs, in) }
 
-// called takes a connection that somebody has made. Who says nothing sound has
+// called takes a connection that somebody has made. Who says nothing valid has
 // to make room for those who come after: he cannot keep others out.
 func (s *stepper) called(conn net.Conn) {
 	if len(s.streams)-len(s.strangers) >= maxStreams {
@@ -125,7 +125,7 @@ func (s *stepper) called(conn net.Conn) {
 	s.begin(c)
 }
 
-// known takes a stream out of those of strangers: it has said something sound,
+// known takes a stream out of those of strangers: it has said something valid,
 // or ends.
 func (s *stepper) known(c *stream) {
 	if i := slices.Index(s.strangers, c); i >= 0 {
@@ -164,13 +164,13 @@ func (s *stepper) newStream(conn net.Conn) *stream {
 
 // begin starts to read a stream.
 func (s *stepper) begin(c *stream) {
-	_ = c.conn.SetReadDeadline(time.Now().Add(greetTimeout)) // until sound
+	_ = c.conn.SetReadDeadline(time.Now().Add(greetTimeout)) // until valid
 	c.send(c.ours[:])
 	s.n.tasks.Go(c.serve)
 }
 
-// sound notes that a sound frame has come.
-func (c *stream) sound() {
+// valid notes that a valid frame has come.
+func (c *stream) valid() {
 	if !c.heard {
 		c.heard = true
 		_ = c.conn.SetReadDeadline(time.Time{})
@@ -200,14 +200,14 @@ func (s *stepper) has(c *stream) bool {
 
 // preambled takes what the other end of a stream begins with. The core is notified
 // of a stream that the node has dialled; of another one when it says something
-// sound.
+// valid.
 func (s *stepper) preambled(c *stream, b []byte) {
 	if !s.has(c) {
 		return
 	}
 	c.theirs = gossip.Preamble(b)
 	if err := c.theirs.Check(); err != nil {
-		s.unsound(err, c.conn.RemoteAddr())
+		s.malformed(err, c.conn.RemoteAddr())
 		s.failed(c)
 		return
 	}
@@ -245,7 +245,7 @@ func (s *stepper) frame(c *stream, b []byte) {
 		err = s.zoneFrame(c, b)
 	}
 	if err != nil {
-		s.unsound(err, c.conn.RemoteAddr())
+		s.malformed(err, c.conn.RemoteAddr())
 		s.failed(c)
 	}
 }
@@ -256,7 +256,7 @@ func (s *stepper) zoneFrame(c *stream, b []byte) error {
 	if err != nil {
 		return err
 	}
-	c.sound()
+	c.valid()
 	if !c.greeted {
 		c.greeted = true
 		s.known(c)
@@ -267,10 +267,10 @@ func (s *stepper) zoneFrame(c *stream, b []byte) error {
 	return nil
 }
 
-// unsound counts and reports what is not of this zone, or of nobody who may
+// malformed counts and reports what is not of this zone, or of nobody who may
 // speak.
-func (s *stepper) unsound(err error, from any) {
-	s.n.counts.unsound.Add(1)
+func (s *stepper) malformed(err error, from any) {
+	s.n.counts.malformed.Add(1)
 	s.n.log.Debug("a packet was dropped", slog.Any("from", from), slog.Any("error", err))
 }
 
@@ -304,7 +304,7 @@ func (s *stepper) ended(c *stream, err error) {
 func (s *stepper) datagram(from netip.AddrPort, b []byte) {
 	in, err := s.wire.takeDatagram(b)
 	if err != nil {
-		s.unsound(err, from)
+		s.malformed(err, from)
 		return
 	}
 	s.input(in)

@@ -21,12 +21,12 @@ const (
 	maxQueue    = 4 << 20 // bytes that wait to be written: views and attributes of a large zone
 	readBuffer  = 512
 
-	greetTimeout = 5 * time.Second // for the first sound frame of the other end
+	greetTimeout = 5 * time.Second // for the first valid frame of the other end
 	flushTimeout = time.Second     // for what is queued when a stream is closed
 )
 
 // errFrame: the other end does not speak the protocol.
-var errFrame = errors.New("membership: a frame of unsound length")
+var errFrame = errors.New("membership: a frame of malformed length")
 
 // stream is one TCP connection. The loop owns it: one goroutine reads, and one
 // writes while there is something to write.
@@ -43,7 +43,7 @@ type stream struct {
 	theirs  gossip.Preamble
 	seals   *gossip.Stream // once both ends have told how they begin
 	greeted bool           // the core knows of it
-	heard   bool           // a sound frame has come: it may be silent from then on
+	heard   bool           // a valid frame has come: it may be silent from then on
 
 	mu      sync.Mutex
 	queue   []byte

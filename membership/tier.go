@@ -143,7 +143,7 @@ func (t *tier) frame(c *stream, b []byte) error {
 	if err != nil {
 		return err
 	}
-	c.sound()
+	c.valid()
 	t.input(hierarchy.Input{Kind: hierarchy.Received, Link: c.up, Message: m})
 	return nil
 }

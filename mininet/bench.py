@@ -11,7 +11,7 @@ import counters
 import documents
 from lab import Lab
 from plan import HOST_PORT
-from processes import FAREWELL, Failure, Process, describe, stop
+from processes import SHUTDOWN, Failure, Process, describe, stop
 
 GROUP = "collbench"  # the group's name
 
@@ -126,7 +126,7 @@ class Bench:
         if any(p.ended() not in (None, 0) for p in processes):
             self._failed_at = self._failed_at or now
         self._watch()
-        return self._failed_at is None or now - self._failed_at < FAREWELL
+        return self._failed_at is None or now - self._failed_at < SHUTDOWN
 
     def _watch(self) -> None:
         """Strikes, when it is time."""
@@ -143,7 +143,7 @@ class Bench:
         """Waits for all hosts to end, and keeps what was wrong with the first
         that says so."""
         for p in processes:
-            patience = FAREWELL if self._failed_at else self.deadline - time.monotonic()
+            patience = SHUTDOWN if self._failed_at else self.deadline - time.monotonic()
             try:
                 status = p.popen.wait(max(0.0, patience))
             except subprocess.TimeoutExpired:

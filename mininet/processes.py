@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, Iterator, List, Optional, 
 if TYPE_CHECKING:
     from mininet.node import Node
 
-FAREWELL = 5.0  # seconds that a process has to end in by itself before it is killed
+SHUTDOWN = 5.0  # seconds that a process has to end in by itself before it is killed
 POLL = 0.02  # seconds between two looks at a condition
 PR_SET_PDEATHSIG = 1
 
@@ -156,7 +156,7 @@ def stop(processes: Iterable[Process]) -> None:
     running = [p for p in processes if p.ended() is None]
     for p in running:
         p.popen.terminate()
-    deadline = time.monotonic() + FAREWELL
+    deadline = time.monotonic() + SHUTDOWN
     for p in running:
         try:
             p.popen.wait(max(0.0, deadline - time.monotonic()))

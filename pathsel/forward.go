@@ -14,7 +14,7 @@ const maxRoute = 6
 //
 // Each end of an edge sends to the other end's address on the edge's link there,
 // so that what is routed is the subnet of that link. An edge over the links 1 to
-// n is sound if 1 to n-1 is the only shortest way from its first end to link n, 2
+// n is valid if 1 to n-1 is the only shortest way from its first end to link n, 2
 // to n the only one from its other end to link 1, and the ends are not nearer to
 // each other than n.
 type scout struct {
@@ -158,7 +158,7 @@ func (s *scout) way(to topology.NodeID) []topology.LinkID {
 }
 
 // pinned reports whether an edge of these links, from one of its ends on, is
-// sound; see scout.
+// valid; see scout.
 func (p *Planner) pinned(view topology.View, from topology.NodeID, links []topology.LinkID) bool {
 	last := len(links) - 1
 	to := from

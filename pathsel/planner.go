@@ -272,7 +272,7 @@ func (p *Planner) leave(req *Request) {
 	}
 }
 
-// plan makes the plan of a request that is sound.
+// plan makes the plan of a request that is valid.
 func (p *Planner) plan(a asked) (Plan, error) {
 	var plan Plan
 	var all []candidate

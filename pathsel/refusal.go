@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNoTree is what every *Refusal answers errors.Is with: the request is
-// sound, but the fabric has no tree for it now.
+// valid, but the fabric has no tree for it now.
 var ErrNoTree = errors.New("no tree")
 
 // ErrRequest is wrapped by every error about a request that no fabric could

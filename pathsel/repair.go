@@ -45,7 +45,7 @@ func (p *Planner) Repair(view topology.View, load *Load, req Request, old Tree) 
 	if err := p.enter(view, load, &req); err != nil {
 		return Repaired{}, fmt.Errorf("repair tree: %w", err)
 	}
-	tree, ok := p.mended(ask(view, load, &req), old)
+	tree, ok := p.repaired(ask(view, load, &req), old)
 	p.leave(&req)
 	if !ok {
 		req.Old = Tree{}
@@ -62,9 +62,9 @@ func (p *Planner) Repair(view topology.View, load *Load, req Request, old Tree) 
 	return r, nil
 }
 
-// mended returns old repaired, if that can be.
-func (p *Planner) mended(a asked, old Tree) (Tree, bool) {
-	m := p.mend(a, old)
+// repaired returns old repaired, if that can be.
+func (p *Planner) repaired(a asked, old Tree) (Tree, bool) {
+	m := p.repair(a, old)
 	if m == nil || !m.join() || !m.finish() {
 		return Tree{}, false
 	}
@@ -77,7 +77,7 @@ func (p *Planner) keepOld(a asked, plan *Plan) {
 	if len(a.Old.Vertices) == 0 {
 		return
 	}
-	tree, ok := p.mended(a, a.Old)
+	tree, ok := p.repaired(a, a.Old)
 	if !ok {
 		if tree = a.Old; !p.intact(a, &tree) {
 			return
@@ -200,9 +200,9 @@ func ownLinks(g *topology.Graph, t, other Tree) bitset {
 	return b
 }
 
-// mending is a tree that is being repaired. Its nodes are first the switches
+// repairing is a tree that is being repaired. Its nodes are first the switches
 // that are kept, then what joins them; of detached members, too, each has one.
-type mending struct {
+type repairing struct {
 	p *Planner
 	asked
 	old     Tree
@@ -220,7 +220,7 @@ type mending struct {
 	result      Tree
 }
 
-// joint is a node of a mending.
+// joint is a node of a repairing.
 type joint struct {
 	node   topology.NodeID
 	away   int32 // of its fragment
@@ -245,12 +245,12 @@ type crossing struct {
 	via    int32 // the end that is farther from its fragment
 }
 
-// mend finds what is left of old; nil if nothing is that can be kept.
-func (p *Planner) mend(a asked, old Tree) *mending {
+// repair finds what is left of old; nil if nothing is that can be kept.
+func (p *Planner) repair(a asked, old Tree) *repairing {
 	if len(old.Leaves) != len(a.Members) || len(old.Vertices) == 0 || len(old.Routes) > 0 || a.Forward {
 		return nil
 	}
-	m := &mending{p: p, asked: a, old: old, alive: make([]bool, len(old.Vertices)), leaves: make([]bool, len(old.Leaves))}
+	m := &repairing{p: p, asked: a, old: old, alive: make([]bool, len(old.Vertices)), leaves: make([]bool, len(old.Leaves))}
 	m.place = make([]int32, p.graph.Switches())
 	for i := range m.place {
 		m.place[i] = -1
@@ -295,13 +295,13 @@ func (p *Planner) mend(a asked, old Tree) *mending {
 }
 
 // open reports whether a link can be on the tree.
-func (m *mending) open(l topology.LinkID) bool {
+func (m *repairing) open(l topology.LinkID) bool {
 	return (!m.anyDown || m.view.LinkUp(l)) && !m.excludesLink(l)
 }
 
 // prune gives up switches that lead to no member any more, and those that have
 // more children than they can serve now.
-func (m *mending) prune(below []int32, linked []bool) {
+func (m *repairing) prune(below []int32, linked []bool) {
 	for i := len(m.alive) - 1; i >= 0; i-- {
 		v := m.old.Vertices[i]
 		if !m.alive[i] || below[i] > 0 && int(below[i]) <= m.view.Capability(v.Switch).Children {
@@ -322,7 +322,7 @@ func (m *mending) prune(below []int32, linked []bool) {
 }
 
 // number makes nodes of what is kept, and of detached members.
-func (m *mending) number(linked []bool) {
+func (m *repairing) number(linked []bool) {
 	m.now = make([]int32, len(m.old.Vertices))
 	for i, v := range m.old.Vertices {
 		if m.alive[i] {
@@ -346,24 +346,24 @@ func (m *mending) number(linked []bool) {
 	}
 }
 
-func (m *mending) add(n topology.NodeID) int32 {
+func (m *repairing) add(n topology.NodeID) int32 {
 	i := int32(len(m.nodes))
 	m.nodes = append(m.nodes, joint{node: n, up: -1, link: topology.NoLink, region: i, on: true, hash: mix(m.hash, uint64(n))})
 	return i
 }
 
 // at returns the node of a switch, or less than zero.
-func (m *mending) at(n topology.NodeID) int32 { return m.place[m.p.graph.SwitchIndex(n)] }
+func (m *repairing) at(n topology.NodeID) int32 { return m.place[m.p.graph.SwitchIndex(n)] }
 
 // bind adds an edge, if it joins two fragments.
-func (m *mending) bind(b bond) {
+func (m *repairing) bind(b bond) {
 	if m.sets.join(m.nodes[b.x].region, m.nodes[b.y].region) {
 		m.edges = append(m.edges, b)
 	}
 }
 
 // fragments counts the parts that are apart.
-func (m *mending) fragments() int {
+func (m *repairing) fragments() int {
 	n := 0
 	for i := range m.sets.parent {
 		if m.sets.find(int32(i)) == int32(i) {
@@ -375,7 +375,7 @@ func (m *mending) fragments() int {
 
 // join searches from all fragments at once, a link further each time, and joins
 // what has met, the nearest first. It reports whether one is left.
-func (m *mending) join() bool {
+func (m *repairing) join() bool {
 	apart := m.fragments()
 	if len(m.nodes) == 0 {
 		return false
@@ -398,7 +398,7 @@ func (m *mending) join() bool {
 }
 
 // look goes over the links of one node.
-func (m *mending) look(i int32) {
+func (m *repairing) look(i int32) {
 	g := m.p.graph
 	at := m.nodes[i]
 	for _, l := range g.Adjacent(at.node) {
@@ -435,7 +435,7 @@ func (m *mending) look(i int32) {
 }
 
 // finish makes the tree of the edges.
-func (m *mending) finish() bool {
+func (m *repairing) finish() bool {
 	lowest := make([]int32, len(m.nodes))
 	members := make([]int32, len(m.nodes))
 	for i := range lowest {
@@ -451,7 +451,7 @@ func (m *mending) finish() bool {
 			members[v]++
 		}
 	}
-	w := &wiring{mending: m, near: make([][]bond, len(m.nodes)), lowest: lowest, members: members}
+	w := &wiring{repairing: m, near: make([][]bond, len(m.nodes)), lowest: lowest, members: members}
 	w.wire()
 	root := w.root()
 	return root >= 0 && w.tree(root)

@@ -10,7 +10,7 @@ import (
 // meet joins fragments over the crossings up to a length, and returns how many
 // joined: the shortest first, then those over the switch that joins the most
 // fragments, then the least used.
-func (m *mending) meet(most int32) int {
+func (m *repairing) meet(most int32) int {
 	slices.SortFunc(m.cross, func(c, d crossing) int {
 		v, w := &m.nodes[c.via], &m.nodes[d.via]
 		if order := cmp.Or(cmp.Compare(c.length, d.length), cmp.Compare(w.joins, v.joins)); order != 0 {
@@ -42,7 +42,7 @@ func (m *mending) meet(most int32) int {
 }
 
 // busy returns the trees on a switch; a member has none.
-func (m *mending) busy(j *joint) int {
+func (m *repairing) busy(j *joint) int {
 	if m.load == nil || m.p.graph.IsHost(j.node) {
 		return 0
 	}
@@ -51,16 +51,16 @@ func (m *mending) busy(j *joint) int {
 
 // include puts a node that the search has reached on the tree, and those
 // between it and its fragment.
-func (m *mending) include(i int32) {
+func (m *repairing) include(i int32) {
 	for ; !m.nodes[i].on; i = m.nodes[i].up {
 		m.nodes[i].on = true
 		m.edges = append(m.edges, bond{i, m.nodes[i].up, m.nodes[i].link})
 	}
 }
 
-// wiring gives the edges of a mending their directions.
+// wiring gives the edges of a repairing their directions.
 type wiring struct {
-	*mending
+	*repairing
 	near    [][]bond
 	lowest  []int32 // by node: the lowest rank of the members that it has itself
 	members []int32 // by node: how many

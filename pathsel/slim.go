@@ -86,7 +86,7 @@ func (p *Planner) without(a asked, t *Tree, v int, children [][]Child) (all []sl
 }
 
 // join returns the edges of t when that of a child of vertex v goes on over more
-// links, to where v's own was; nil if such an edge is not sound.
+// links, to where v's own was; nil if such an edge is not valid.
 func (p *Planner) join(a asked, t *Tree, v int, on []topology.LinkID, child Child) *orientation {
 	edges := t.Edges()
 	from, links := t.Leaves[child.Lowest].Host, edges.OfLeaf(int(child.Lowest))

@@ -1,6 +1,6 @@
 package topology
 
-// assembly makes a graph's arrays from links that are known to be sound.
+// assembly makes a graph's arrays from links that are known to be valid.
 type assembly struct {
 	hosts, switches int
 	ends            [][2]NodeID

@@ -64,7 +64,7 @@ func drawGraph(t *rapid.T) *Graph {
 	return g
 }
 
-func TestBuilderMakesSoundGraphs(t *testing.T) {
+func TestBuilderMakesValidGraphs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) { checkGraph(t, drawGraph(rt)) })
 }
 

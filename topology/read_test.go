@@ -365,7 +365,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// FuzzRead reads anything: it gives a sound graph that survives writing, or
+// FuzzRead reads anything: it gives a valid graph that survives writing, or
 // errors that all name the file; and what it takes, the schema takes.
 func FuzzRead(f *testing.F) {
 	for _, text := range documentedExamples(f) {

@@ -10,13 +10,13 @@ import (
 // ending is the service by which the root notifies members that nothing follows.
 const ending scoll.ServiceID = 5
 
-// farewell is a member's part in the end.
-type farewell struct {
+// shutdown is a member's part in the end.
+type shutdown struct {
 	service  *scoll.Service
 	notified chan struct{}
 }
 
-func (f *farewell) register(node *scoll.Node) (err error) {
+func (f *shutdown) register(node *scoll.Node) (err error) {
 	f.notified = make(chan struct{})
 	report := sync.OnceFunc(func() { close(f.notified) })
 	f.service, err = node.Register(ending, scoll.Callbacks{

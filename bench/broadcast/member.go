@@ -24,7 +24,7 @@ type Member struct {
 	timed, counted *scoll.Service
 	plans          *fabrictree.Plans
 	offloaded      [2]*offload.Group[uint64] // counted, timed; nil: Join was not asked for them
-	end            farewell
+	end            shutdown
 }
 
 // Start starts a node that takes part.

@@ -12,8 +12,8 @@ import (
 	"github.com/tributary-fabric/tributary/bench/gauge"
 )
 
-// farewell is what a process has to end in by itself before it is killed.
-const farewell = 5 * time.Second
+// killAfter is the time that a process has to end in by itself before it is killed.
+const killAfter = 5 * time.Second
 
 // process is one that was started, and is waited for.
 type process struct {
@@ -28,7 +28,7 @@ type process struct {
 // launch starts cmd by start. What is in after is called when it has ended.
 func launch(name string, cmd *exec.Cmd, start func(*exec.Cmd) error, after ...func()) (*process, error) {
 	// What it leaves behind must not keep Wait from returning.
-	cmd.WaitDelay = farewell
+	cmd.WaitDelay = killAfter
 	if err := start(cmd); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
@@ -56,7 +56,7 @@ func stop(all []*process) {
 	for _, p := range all {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	}
-	patience := time.NewTimer(farewell)
+	patience := time.NewTimer(killAfter)
 	defer patience.Stop()
 	for _, p := range all {
 		select {

@@ -11,7 +11,7 @@ import (
 func Usage() (user, system time.Duration) {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0, 0 // its arguments are sound
+		return 0, 0 // its arguments are valid
 	}
 	return time.Duration(u.Utime.Nano()), time.Duration(u.Stime.Nano())
 }

@@ -192,7 +192,7 @@ func whole(c Config) zone.Config {
 	cfg.Wrap = func(_ int, m *member.Core, _ core.Time) zone.Stepper {
 		around, err := corezone.Around(m, attribute.DefaultConfig(0))
 		if err != nil {
-			panic(err) // the defaults are sound
+			panic(err) // the defaults are valid
 		}
 		return around
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// farewell is what a job has to end in by itself.
-const farewell = 3 * time.Second
+// killAfter is the time that a job has to end in by itself.
+const killAfter = 3 * time.Second
 
 // site is a fabric that contestants are started on.
 type site struct {
@@ -151,7 +151,7 @@ func (c *crew) whileAlive(ctx context.Context, f func(context.Context) error) er
 // leave sends the ranks away, and ends what is left of them.
 func (c *crew) leave() {
 	_ = c.table.Close() // what may be wrong with it matters to nobody any more
-	c.job.End(farewell)
+	c.job.End(killAfter)
 }
 
 // own starts Tributary's members.

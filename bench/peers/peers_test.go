@@ -42,9 +42,9 @@ func TestParseRows(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	sound := DefaultConfig()
-	sound.Rows = []Row{{8, 0}}
-	if err := sound.Validate(); err != nil {
+	valid := DefaultConfig()
+	valid.Rows = []Row{{8, 0}}
+	if err := valid.Validate(); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*Config){
@@ -55,7 +55,7 @@ func TestConfig(t *testing.T) {
 		"limit":     func(c *Config) { c.Limit = c.Turn },
 		"peer":      func(c *Config) { c.Peers = []string{"openmpi", "lammpi"} },
 	} {
-		c := sound
+		c := valid
 		change(&c)
 		if err := c.Validate(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)

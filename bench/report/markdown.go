@@ -228,10 +228,10 @@ func (r *Records) losses() string {
 		if m.Fabric.Loss == 0 {
 			continue
 		}
-		sound := m.Fabric
-		sound.Loss = 0
+		lossless := m.Fabric
+		lossless.Loss = 0
 		at := slices.IndexFunc(r.Measurements, func(x Measurement) bool {
-			return x.Fabric == sound && x.Bytes == m.Bytes && x.Groups == m.Groups && x.Pace == m.Pace
+			return x.Fabric == lossless && x.Bytes == m.Bytes && x.Groups == m.Groups && x.Pace == m.Pace
 		})
 		if at < 0 {
 			continue

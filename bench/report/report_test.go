@@ -188,15 +188,15 @@ func TestComparison(t *testing.T) {
 // TestMarkdown holds the tables against testdata/tables.md, which is to be read
 // when it changes.
 func TestMarkdown(t *testing.T) {
-	sound, lossy := measured(), measured()
+	lossless, lossy := measured(), measured()
 	lossy.Fabric.Loss, lossy.Median = 0.01, 2200
 	small := compared()
 	small.Bytes, small.Fabric.Rate, small.Strangers = 8, 0, 0.25
 	var lines strings.Builder
 	for _, record := range []any{
-		small, compared(), lossy, sound,
+		small, compared(), lossy, lossless,
 		Contention{Kind: KindContention, Fabric: Fabric{Hosts: 8, Switches: 4, Rate: 200e6}, Bytes: 1 << 20, Shares: []Share{{"group 0", 0.49}, {"TCP stream", 0.51}}, Jain: 0.9996},
-		sound, // again: it takes the place of the first
+		lossless, // again: it takes the place of the first
 	} {
 		text, err := json.Marshal(record)
 		if err != nil {

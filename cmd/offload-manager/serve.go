@@ -41,7 +41,7 @@ the file, which docs/examples/manager.yaml explains.`,
 			if err := override(cmd, m); err != nil {
 				return err
 			}
-			return serve(cmd.Context(), m, func() error { _, err := readSound(path); return err }, cmd.ErrOrStderr())
+			return serve(cmd.Context(), m, func() error { _, err := readValid(path); return err }, cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
@@ -112,8 +112,8 @@ func zoneOf(m *settings.Manager) (membership.Config, error) {
 	return zone, err
 }
 
-// readSound reads a configuration file, and what it names.
-func readSound(path string) (*settings.Manager, error) {
+// readValid reads a configuration file, and what it names.
+func readValid(path string) (*settings.Manager, error) {
 	m, err := settings.ReadManagerFile(path)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ It reads the files that the configuration names, and listens on its addresses fo
 a moment, each time at a free port; a running manager is not disturbed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := readSound(args[0])
+			m, err := readValid(args[0])
 			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
 				g := m.Graph
 				return fmt.Sprintf("fabric %s, %d hosts, %d switches, %d agents: valid", g.Fabric(), g.Hosts(), g.Switches(), len(m.Agents))

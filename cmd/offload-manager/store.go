@@ -14,7 +14,7 @@ import (
 )
 
 func newStore() *cobra.Command {
-	cmd := &cobra.Command{Use: "store", Short: "Look into the file that keeps a manager's state, and mend it"}
+	cmd := &cobra.Command{Use: "store", Short: "Inspect and repair the file that keeps a manager's state"}
 	return process.Family(cmd, newStoreCheck(), newStoreRemove())
 }
 

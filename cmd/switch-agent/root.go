@@ -60,7 +60,7 @@ shows why.`,
 			if err := override(cmd, a); err != nil {
 				return err
 			}
-			return run(cmd.Context(), a, func() error { _, err := readSound(path); return err }, cmd.ErrOrStderr())
+			return run(cmd.Context(), a, func() error { _, err := readValid(path); return err }, cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
@@ -122,8 +122,8 @@ func run(ctx context.Context, a *settings.Agent, check func() error, stderr io.W
 	return process.Serve(ctx, d, a.Admin, check, log)
 }
 
-// readSound reads a configuration file, and what it names.
-func readSound(path string) (*settings.Agent, error) {
+// readValid reads a configuration file, and what it names.
+func readValid(path string) (*settings.Agent, error) {
 	a, err := settings.ReadAgentFile(path)
 	if err != nil {
 		return nil, err
@@ -147,9 +147,9 @@ It reads the files that the configuration names, and listens on its addresses fo
 a moment, each time at a free port; a running agent is not disturbed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := readSound(args[0])
+			a, err := readValid(args[0])
 			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
-				c, _ := a.Config() // it is sound
+				c, _ := a.Config() // it is valid
 				return fmt.Sprintf("switch %s, pipeline %s, %d slots, %d children: valid", a.Switch, a.Pipeline, c.Capability.Slots, c.Capability.Children)
 			})
 		},

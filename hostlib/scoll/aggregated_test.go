@@ -137,9 +137,9 @@ func TestPoint37ReplyByReplyOrAtOnce(t *testing.T) {
 	}
 }
 
-// TestAggregationOfUnsoundReplies: what a child's service replies by mistake is
+// TestAggregationOfMalformedReplies: what a child's service replies by mistake is
 // told, and nothing else is lost.
-func TestAggregationOfUnsoundReplies(t *testing.T) {
+func TestAggregationOfMalformedReplies(t *testing.T) {
 	c := start(t, 4, nil)
 	var got *aggregate.Statuses
 	c.register(func(i int) scoll.Callbacks {

@@ -56,7 +56,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	counter(descDropped, k.Unmatched, "unmatched")
 	counter(descDropped, k.Refusals, "refused")
 	counter(descDropped, k.FailedCalls, "failed-call")
-	counter(descDropped, k.UnsoundCalls, "unsound-call")
+	counter(descDropped, k.MalformedCalls, "malformed-call")
 	counter(descRetries, k.Retries)
 	counter(descPanics, k.Panics)
 	gauge(descRequests, k.Requests)

@@ -14,7 +14,7 @@ type Counters struct {
 	MessagesIn, MessagesOut uint64
 	BytesIn, BytesOut       uint64 // with what is before and behind each message
 	FailedCalls             uint64 // connections that could not be made
-	UnsoundCalls            uint64 // connections that began with no sound greeting
+	MalformedCalls          uint64 // connections that began with no valid greeting
 	Panics                  uint64 // of callbacks
 
 	Unreadable uint64 // messages that are none
@@ -63,7 +63,7 @@ func (n *Node) Counters() Counters {
 	c := Counters{
 		Succeeded: n.counts.succeeded.Load(), Failed: n.counts.failed.Load(),
 		MessagesIn: h.FramesIn, MessagesOut: h.FramesOut, BytesIn: h.BytesIn, BytesOut: h.BytesOut,
-		FailedCalls: h.Failed, UnsoundCalls: h.Unsound(), Panics: n.counts.panics.Load(),
+		FailedCalls: h.Failed, MalformedCalls: h.Rejected(), Panics: n.counts.panics.Load(),
 		Unreadable: k.Unreadable, Copies: k.Copies, Unmatched: k.Unmatched, Refusals: k.Refusals,
 		Retries: k.Retries, Refills: k.Refills, Requests: k.Requests,
 		LentBuffers: k.LentBuffers, ReplyBuffers: k.Posted, Exposed: k.Exposed, Groups: k.Groups, Places: k.Routes,

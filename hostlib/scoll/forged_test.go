@@ -337,7 +337,7 @@ func TestTLS(t *testing.T) {
 	if err := f.try("n0", []byte("hello")); err == nil {
 		t.Error("somebody without a certificate is taken for n3")
 	}
-	if k := c.nodes[0].Counters(); k.UnsoundCalls == 0 {
+	if k := c.nodes[0].Counters(); k.MalformedCalls == 0 {
 		t.Errorf("%+v", k)
 	}
 }

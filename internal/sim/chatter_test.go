@@ -234,7 +234,7 @@ func (c *crowd) fault(kind, which int) {
 	case 2:
 		c.Cut(a, b)
 	case 3:
-		c.Mend(a, b)
+		c.Repair(a, b)
 	case 4:
 		c.Partition(c.ids[:which%n])
 	case 5:

@@ -117,7 +117,7 @@ func (w *World) patience(c *conn) {
 }
 
 // connectReady reports whether the attempt of an event can be made. One that
-// meets a cut waits until it is mended.
+// meets a cut waits until it is repaired.
 func (w *World) connectReady(e *event) bool {
 	p := &w.paths[e.path]
 	if p.conn.token != e.token {
@@ -182,8 +182,8 @@ func (w *World) hangUp(from, to NodeID) {
 	}
 }
 
-// bereave ends what a crashed node had to do with the one at the end of path.
-func (w *World) bereave(path int32) {
+// onPeerLost ends what a crashed node had to do with the one at the end of path.
+func (w *World) onPeerLost(path int32) {
 	p := &w.paths[path]
 	peer := w.nodes[p.to].node
 	hungUp := w.hangingUp(path)

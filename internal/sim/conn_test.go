@@ -189,7 +189,7 @@ func TestCutHoldsUp(t *testing.T) {
 	p.do(0, func(h Handle) { h.Send(1, Addr{1, 1}, nil, []byte("datagram")) })
 	p.run(900)
 	p.want("b", p.b)
-	p.Mend(0, 1)
+	p.Repair(0, 1)
 	p.run(2000)
 	p.want("b", p.b, "before", "during", "control")
 	p.want("a", p.a)
@@ -220,16 +220,16 @@ func TestPatienceEnds(t *testing.T) {
 }
 
 func TestDialAcrossACut(t *testing.T) {
-	for _, mended := range []bool{false, true} {
+	for _, repaired := range []bool{false, true} {
 		p := newPair(t, slow())
 		p.Cut(0, 1)
 		p.do(0, dial)
 		p.run(900)
-		if mended {
+		if repaired {
 			p.Heal()
 		}
 		p.run(200)
-		if mended {
+		if repaired {
 			p.want("a", p.a, "up")
 			p.want("b", p.b, "up")
 		} else {

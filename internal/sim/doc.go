@@ -20,7 +20,7 @@
 //	             node had sent, and all that was sent to it
 //
 // A cut loses datagrams and holds up the other two; they go on when it is
-// mended, unless the world's patience with the connection ends before.
+// repaired, unless the world's patience with the connection ends before.
 //
 // # Events
 //

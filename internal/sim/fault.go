@@ -32,7 +32,7 @@ func (w *World) Crash(id NodeID) {
 	n.node, n.inbox, n.paths = nil, n.inbox[:0], n.paths[:0]
 	n.deadline, n.wakeAt, n.timers = core.Never, core.Never, n.timers[:0]
 	for _, path := range n.peers {
-		w.bereave(path)
+		w.onPeerLost(path)
 	}
 }
 
@@ -58,9 +58,9 @@ func (w *World) Cut(a, b NodeID) {
 	w.recut(func() { w.setCut(a, b, true) })
 }
 
-// Mend mends what Cut has cut.
-func (w *World) Mend(a, b NodeID) {
-	w.trace(entry{what: mended, node: a, peer: b})
+// Repair repairs what Cut has cut.
+func (w *World) Repair(a, b NodeID) {
+	w.trace(entry{what: repaired, node: a, peer: b})
 	w.recut(func() { w.setCut(a, b, false) })
 }
 
@@ -85,7 +85,7 @@ func (w *World) Partition(groups ...[]NodeID) {
 	})
 }
 
-// Heal mends all cuts, and ends the partition.
+// Heal repairs all cuts, and ends the partition.
 func (w *World) Heal() {
 	w.trace(entry{what: healed, node: nobody, peer: nobody})
 	w.recut(func() {
@@ -99,7 +99,7 @@ func (w *World) Heal() {
 }
 
 // recut changes cuts. Patience with a connection begins when it is cut, and
-// ends when it is mended.
+// ends when it is repaired.
 func (w *World) recut(change func()) {
 	w.outside()
 	was := make([]bool, len(w.conns))

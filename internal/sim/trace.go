@@ -24,7 +24,7 @@ const (
 	paused
 	broke
 	cut
-	mended
+	repaired
 	partitioned
 	healed
 	called
@@ -33,7 +33,7 @@ const (
 
 var whatNames = [...]string{
 	"<-", "loses", "gets twice", "is due", "crashes", "starts again", "is paused", "breaks with",
-	"is cut from", "is mended with", "partition", "all healed", "call", "notes",
+	"is cut from", "is repaired with", "partition", "all healed", "call", "notes",
 }
 
 const nobody NodeID = -1

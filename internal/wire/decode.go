@@ -10,7 +10,7 @@ import (
 // Fault is the reason why a packet cannot be read.
 type Fault uint8
 
-// The faults; NoFault is that of a sound packet.
+// The faults; NoFault is that of a valid packet.
 const (
 	NoFault Fault = iota
 	Truncated
@@ -71,7 +71,7 @@ func (h *Header) Decode(b []byte) (payload []byte, fault Fault) {
 	if h.Exponent != 0 && !h.mayHaveExponent() {
 		return nil, BadExponent
 	}
-	if h.carriesSignature() && !h.Signature.Sound() {
+	if h.carriesSignature() && !h.Signature.Valid() {
 		return nil, BadSignature
 	}
 	if len(payload) != h.payloadSize() {
@@ -80,8 +80,8 @@ func (h *Header) Decode(b []byte) (payload []byte, fault Fault) {
 	return payload, NoFault
 }
 
-// Sound reports whether a member of this version can have made s.
-func (s Signature) Sound() bool {
+// Valid reports whether a member of this version can have made s.
+func (s Signature) Valid() bool {
 	if uint32(s.ChunkElements) > s.Elements || s.Elements > 0 && s.ChunkElements == 0 {
 		return false
 	}
@@ -198,7 +198,7 @@ func (e *ErrorBody) Decode(b []byte) bool {
 			Root:          w & MaxRank,
 			Element:       reduce.Type(x >> 24),
 		}
-		if !e.Says[i].Sound() {
+		if !e.Says[i].Valid() {
 			return false
 		}
 	}

@@ -36,7 +36,7 @@ const (
 )
 
 // ErrFrame is wrapped by all errors in reading a frame.
-var ErrFrame = errors.New("wire: unsound frame")
+var ErrFrame = errors.New("wire: malformed frame")
 
 // Alarm notifies the lowest rank that an epoch's tree is lost.
 type Alarm struct {

@@ -82,9 +82,9 @@ func TestFrameGoodbye(t *testing.T) {
 	}
 }
 
-// TestFrameUnsound: each frame, cut or lengthened anywhere, is an error, but for
+// TestFrameMalformed: each frame, cut or lengthened anywhere, is an error, but for
 // those that may have any length.
-func TestFrameUnsound(t *testing.T) {
+func TestFrameMalformed(t *testing.T) {
 	for _, m := range frames() {
 		if _, open := m.(*Fill); open {
 			continue

@@ -185,7 +185,7 @@ func TestExponents(t *testing.T) {
 }
 
 func TestErrorBodyWrong(t *testing.T) {
-	sound := goldenPacket(t, "error-mismatch")[HeaderSize:]
+	valid := goldenPacket(t, "error-mismatch")[HeaderSize:]
 	for _, c := range []struct {
 		name string
 		at   int
@@ -195,7 +195,7 @@ func TestErrorBodyWrong(t *testing.T) {
 		{"first collective", 16, 0}, {"second collective", 32, 0xf1}, {"first element", 20, 0}, {"second element", 36, 10},
 		{"first root", 19, 1}, {"first chunk empty", 15, 0},
 	} {
-		b := bytes.Clone(sound)
+		b := bytes.Clone(valid)
 		b[c.at] = c.v
 		var e ErrorBody
 		if e.Decode(b) {
@@ -203,11 +203,11 @@ func TestErrorBodyWrong(t *testing.T) {
 		}
 	}
 	for n := range ErrorBodySize {
-		if new(ErrorBody).Decode(sound[:n]) {
+		if new(ErrorBody).Decode(valid[:n]) {
 			t.Errorf("%d bytes are taken", n)
 		}
 	}
-	if new(ErrorBody).Decode(append(bytes.Clone(sound), 0)) {
+	if new(ErrorBody).Decode(append(bytes.Clone(valid), 0)) {
 		t.Error("one byte too many is taken")
 	}
 }
@@ -226,7 +226,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// drawSignature draws a signature that is sound.
+// drawSignature draws a signature that is valid.
 func drawSignature(t *rapid.T) Signature {
 	s := Signature{
 		Collective: Collective(rapid.IntRange(int(Allreduce), int(Barrier)).Draw(t, "collective")),
@@ -342,8 +342,8 @@ func FuzzHeaderDecode(f *testing.F) {
 		if !bytes.Equal(append(again, payload...), b) {
 			t.Errorf("%x is written again as %x", b, append(again, payload...))
 		}
-		if h.carriesSignature() && (!h.Sound() || h.ElementSize() == 0 && len(payload) > 0) {
-			t.Errorf("unsound signature %+v, %d bytes", h.Signature, len(payload))
+		if h.carriesSignature() && (!h.Valid() || h.ElementSize() == 0 && len(payload) > 0) {
+			t.Errorf("malformed signature %+v, %d bytes", h.Signature, len(payload))
 		}
 	})
 }
@@ -364,8 +364,8 @@ func FuzzErrorBodyDecode(f *testing.F) {
 		if !bytes.Equal(again, b) {
 			t.Errorf("%x is written again as %x", b, again)
 		}
-		if !e.Says[0].Sound() || !e.Says[1].Sound() {
-			t.Errorf("unsound signatures: %+v", e)
+		if !e.Says[0].Valid() || !e.Says[1].Valid() {
+			t.Errorf("malformed signatures: %+v", e)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// fuzzFormat reads anything as a format: it gives a sound fabric and a report of
+// fuzzFormat reads anything as a format: it gives a valid fabric and a report of
 // it, the same each time, or errors that all name the file.
 func fuzzFormat(f *testing.F, format Format, seeds ...string) {
 	for _, seed := range seeds {

@@ -100,7 +100,7 @@ func (r *ibReader) line(number int, line string) {
 		}
 		return
 	}
-	r.fail(number, fmt.Errorf("%q is neither a node nor a port as ibnetdiscover writes them: mend or remove the line: %w", short(line), ErrSyntax))
+	r.fail(number, fmt.Errorf("%q is neither a node nor a port as ibnetdiscover writes them: repair or remove the line: %w", short(line), ErrSyntax))
 }
 
 // short cuts a text that goes into a message.

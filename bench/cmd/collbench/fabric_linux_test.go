@@ -267,7 +267,7 @@ func TestFabricFaults(t *testing.T) {
 	const anotherTree, noTree, untouched = "offload or mixed", "mixed", "offload"
 	for name, test := range map[string]struct {
 		prefix string
-		strike func(*trial) (mend func() error, err error)
+		strike func(*trial) (restore func() error, err error)
 		ways   string
 	}{
 		"the root's agent is killed": {"cbroot", func(tr *trial) (func() error, error) {
@@ -316,12 +316,12 @@ func TestFabricFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tr := newTrial(t, test.prefix, field.Config{})
-			var mend func() error
-			way, result := tr.measure(size, func() (err error) { mend, err = test.strike(tr); return err })
+			var restore func() error
+			way, result := tr.measure(size, func() (err error) { restore, err = test.strike(tr); return err })
 			if !strings.Contains(test.ways, way) || result != "right" {
 				t.Errorf("it ran by %s, and the result is %s\n%s", way, result, tr.log)
 			}
-			if err := mend(); err != nil {
+			if err := restore(); err != nil {
 				t.Fatal(err)
 			}
 			if way, result = tr.measure(size, func() error { return nil }); way != "offload" || result != "right" {

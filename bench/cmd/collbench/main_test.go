@@ -114,8 +114,8 @@ func TestEmbedded(t *testing.T) {
 
 func TestBadFlags(t *testing.T) {
 	members := filepath.Join(t.TempDir(), "members")
-	sound := members + "-sound"
-	if err := errors.Join(os.WriteFile(members, []byte("# a list\nh0 1.2.3.4:5 6\n"), 0o600), os.WriteFile(sound, []byte("h0 1.2.3.4:5\n"), 0o600)); err != nil {
+	valid := members + "-valid"
+	if err := errors.Join(os.WriteFile(members, []byte("# a list\nh0 1.2.3.4:5 6\n"), 0o600), os.WriteFile(valid, []byte("h0 1.2.3.4:5\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	run := func(args ...string) []string {
@@ -165,7 +165,7 @@ func TestBadFlags(t *testing.T) {
 		"no manager":    {run("--way", "offload"), errUsage, "--manager"},
 		"half TLS":      {run("--certificate", "c.pem"), errUsage, "go together"},
 		"no certificate": {
-			[]string{"run", "--host", "h0", "--listen", "127.0.0.1:0", "--members", sound, "--manager", "127.0.0.1:1", "--certificate", "absent", "--key", "k", "--authority", "a"},
+			[]string{"run", "--host", "h0", "--listen", "127.0.0.1:0", "--members", valid, "--manager", "127.0.0.1:1", "--certificate", "absent", "--key", "k", "--authority", "a"},
 			os.ErrNotExist, "absent",
 		},
 		"data":         {run("--data", "h0"), errUsage, "--data"},

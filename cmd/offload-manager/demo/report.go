@@ -74,7 +74,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	b.WriteString("\n")
 	table := terminal.NewTable(&b, 3)
-	fmt.Fprintln(table, "\tOPERATION\tWAY\tEPOCHS\tSECONDS\tHOSTS ALONE TAKE\tBUSIEST HOST LINK\tRESULT")
+	fmt.Fprintln(table, "\tOPERATION\tWAY\tEPOCHS\tSECONDS\tSPEEDUP OVER HOST TREE\tBUSIEST HOST LINK\tRESULT")
 	for i, o := range r.Operations {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%.3f\t%s\t%.3f of the vector\t%s\n",
 			i+1, o.title, o.Way, list(o.Epochs), o.Seconds, r.against(&o), o.HostLinkRatio, o.verdict())
@@ -100,7 +100,7 @@ func (r *Report) against(o *Operation) string {
 	if o.Seconds <= 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f times as long", hosts/o.Seconds)
+	return fmt.Sprintf("%.2f×", hosts/o.Seconds)
 }
 
 func (o *Operation) verdict() string {

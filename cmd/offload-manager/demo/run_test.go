@@ -169,7 +169,7 @@ func TestReportAsText(t *testing.T) {
 	for _, want := range []string{
 		"fat-tree:4: 16 hosts, 20 switches, 48 links", "(root)", "h15 (rank 15)", "Collection tree of epoch 2",
 		"1   allreduce ", "2   allreduce, root", "3   allreduce over hosts alone", "offload", "correct", "WRONG: bit 7 is tired",
-		"1 ran that way because: ", "times as long", "of the vector",
+		"1 ran that way because: ", "SPEEDUP OVER HOST TREE", "of the vector",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("nothing says %q in:\n%s", want, b.String())

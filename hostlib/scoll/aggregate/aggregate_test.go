@@ -199,14 +199,14 @@ func TestVectorGoesOnWithoutThoseThatNeverCame(t *testing.T) {
 	}
 }
 
-func TestUnsoundBodies(t *testing.T) {
+func TestMalformedBodies(t *testing.T) {
 	two := (&Statuses{})
 	two.Fail(Failure{Node: "a", Nodes: 1, Text: "t"})
 	two.Fail(Failure{Node: "b", Nodes: 1})
-	sound := two.AppendTo(nil)
-	second := len(sound) - failureHead - 1
-	swapped := slices.Concat(sound[:statusesHead], sound[second:], sound[statusesHead:second])
-	nobody := slices.Clone(sound)
+	valid := two.AppendTo(nil)
+	second := len(valid) - failureHead - 1
+	swapped := slices.Concat(valid[:statusesHead], valid[second:], valid[statusesHead:second])
+	nobody := slices.Clone(valid)
 	clear(nobody[statusesHead : statusesHead+4])
 	vector, err := NewVector(reduce.Sum, reduce.Int64, 2)
 	if err != nil {
@@ -217,8 +217,8 @@ func TestUnsoundBodies(t *testing.T) {
 		body []byte
 	}{
 		"statuses of nothing":        {&Statuses{}, nil},
-		"statuses cut off":           {&Statuses{}, sound[:len(sound)-1]},
-		"statuses with more":         {&Statuses{}, append(slices.Clone(sound), 0)},
+		"statuses cut off":           {&Statuses{}, valid[:len(valid)-1]},
+		"statuses with more":         {&Statuses{}, append(slices.Clone(valid), 0)},
 		"statuses out of order":      {&Statuses{}, swapped},
 		"a failure of no nodes":      {&Statuses{}, nobody},
 		"a part without a name":      {&Parts{}, []byte{0, 0, 0, 0, 0}},

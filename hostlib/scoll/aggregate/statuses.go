@@ -165,7 +165,7 @@ func failureSize(b []byte) int {
 	return text + 1 + int(b[text])
 }
 
-// cutFailure takes the failure, which is sound, off the front of b.
+// cutFailure takes the failure, which is valid, off the front of b.
 func cutFailure(b []byte) (Failure, []byte) {
 	size, text := failureSize(b), 9+int(b[8])
 	return Failure{

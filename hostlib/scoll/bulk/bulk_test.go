@@ -377,10 +377,10 @@ func TestLostConnection(t *testing.T) {
 // and length.
 func FuzzServe(f *testing.F) {
 	memory := []byte("secret memory")
-	sound := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, testKey), uint64(len(memory)))
-	f.Add(sound)
-	f.Add(append(slices.Clone(sound), sound...))
-	f.Add(sound[:9])
+	valid := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, testKey), uint64(len(memory)))
+	f.Add(valid)
+	f.Add(append(slices.Clone(valid), valid...))
+	f.Add(valid[:9])
 	f.Fuzz(func(t *testing.T, in []byte) {
 		b := New(Config{})
 		if err := b.Expose(testKey, [][]byte{memory}); err != nil {
@@ -393,7 +393,7 @@ func FuzzServe(f *testing.F) {
 		var want []byte
 		pulls := 0
 		for rest := in; len(rest) >= pullSize; rest = rest[pullSize:] {
-			if !bytes.Equal(rest[:pullSize], sound) {
+			if !bytes.Equal(rest[:pullSize], valid) {
 				want = append(want, refused)
 				break
 			}

@@ -72,7 +72,7 @@ func checkFlag[T reduce.Element](t *rapid.T, f reduce.Function, flags flag[T]) {
 // FuzzUnpack: what comes is read as it was packed, and nothing else is believed.
 func FuzzUnpack(f *testing.F) {
 	f.Add(uint64(7), []byte("payload"), uint32(7))
-	f.Add(uint64(1)<<40, []byte{}, uint32(farewellLength))
+	f.Add(uint64(1)<<40, []byte{}, uint32(shutdownLength))
 	f.Add(uint64(1), []byte("short"), uint32(4000))
 	f.Fuzz(func(t *testing.T, number uint64, payload []byte, length uint32) {
 		if len(payload) > 64 {
@@ -80,18 +80,18 @@ func FuzzUnpack(f *testing.F) {
 		}
 		words := make([]uint32, headWords+16)
 		pack(words, number, payload, length)
-		gotNumber, got, farewell, err := unpack(words, nil)
+		gotNumber, got, shutdown, err := unpack(words, nil)
 		switch {
-		case length == farewellLength:
-			if !farewell {
-				t.Error("a farewell is none")
+		case length == shutdownLength:
+			if !shutdown {
+				t.Error("a shutdown is none")
 			}
 		case length > 64:
 			if !errors.Is(err, ErrUnknown) {
 				t.Errorf("%d bytes: %v", length, err)
 			}
-		case err != nil || farewell || gotNumber != number || len(got) != int(length) || !bytes.HasPrefix(append(bytes.Clone(payload), make([]byte, 64)...), got):
-			t.Errorf("%d, %q is read as %d, %q, %v, %v", number, payload, gotNumber, got, farewell, err)
+		case err != nil || shutdown || gotNumber != number || len(got) != int(length) || !bytes.HasPrefix(append(bytes.Clone(payload), make([]byte, 64)...), got):
+			t.Errorf("%d, %q is read as %d, %q, %v, %v", number, payload, gotNumber, got, shutdown, err)
 		}
 	})
 }

@@ -219,7 +219,7 @@ func (g *Group[T]) close(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := g.farewell(ctx); err != nil {
+		if err := g.shutdown(ctx); err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// farewellLength stands where a request's length does when none follows.
-const farewellLength = 1<<32 - 1
+// shutdownLength stands where a request's length does when none follows.
+const shutdownLength = 1<<32 - 1
 
 // headWords are before a payload through the switches: the request's number and
 // its length.
@@ -28,9 +28,9 @@ func pack(words []uint32, number uint64, payload []byte, length uint32) {
 }
 
 // unpack returns what words say; the payload is appended to b.
-func unpack(words []uint32, b []byte) (number uint64, payload []byte, farewell bool, err error) {
+func unpack(words []uint32, b []byte) (number uint64, payload []byte, shutdown bool, err error) {
 	length := words[2]
-	if length == farewellLength {
+	if length == shutdownLength {
 		return 0, nil, true, nil
 	}
 	if int64(length) > int64(4*(len(words)-headWords)) {
@@ -56,7 +56,7 @@ func (g *Group[T]) post(c *credit[T]) {
 }
 
 // serve takes requests from the switches, in their order, until the root says
-// farewell or something goes wrong.
+// shutdown or something goes wrong.
 func (g *Group[T]) serve() {
 	defer close(g.served)
 	cfg := &g.service.cfg
@@ -82,17 +82,17 @@ func (g *Group[T]) serve() {
 	}
 }
 
-// take takes requests until every credit has brought the root's farewell.
+// take takes requests until every credit has brought the root's shutdown.
 func (g *Group[T]) take(credits []credit[T]) error {
-	farewells := 0
-	for i := 0; farewells < len(credits); i = (i + 1) % len(credits) {
+	shutdowns := 0
+	for i := 0; shutdowns < len(credits); i = (i + 1) % len(credits) {
 		c := &credits[i]
 		if _, err := c.request.Wait(g.ctx); err != nil {
 			return err
 		}
-		number, payload, farewell, err := unpack(c.words, c.bytes[:0])
-		if farewell {
-			farewells++
+		number, payload, shutdown, err := unpack(c.words, c.bytes[:0])
+		if shutdown {
+			shutdowns++
 			continue
 		}
 		var v []byte

@@ -143,16 +143,16 @@ func (g *Group[T]) overHosts(ctx context.Context, f *flight[T]) (Result[T], erro
 	return Result[T]{Vector: f.vector, Outcome: r.Outcome(), Way: hostlib.HostTree}, errors.Join(r.Err(), ctx.Err())
 }
 
-// farewell tells members that no requests follow: every credit of theirs is used
+// shutdown notifies members that no requests follow: every credit of theirs is used
 // up by that.
-func (g *Group[T]) farewell(ctx context.Context) error {
+func (g *Group[T]) shutdown(ctx context.Context) error {
 	if g.down == nil || g.isLost() {
 		return nil
 	}
 	var all []*hostlib.Request
 	for range g.service.cfg.Ahead {
 		words := make([]uint32, g.service.cfg.words())
-		pack(words, 0, nil, farewellLength)
+		pack(words, 0, nil, shutdownLength)
 		all = append(all, hostlib.StartBroadcast(g.down, g.spec.Root, words))
 	}
 	for _, r := range all {

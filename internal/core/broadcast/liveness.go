@@ -19,7 +19,7 @@ func (c *Core) down(node broadcastmsg.Node, incarnation uint64) {
 	}
 	c.dead[node] = after
 	c.incarnations[node] = max(c.incarnations[node], incarnation)
-	c.bereave(node, after, broadcastmsg.Dead)
+	c.onPeerLost(node, after, broadcastmsg.Dead)
 }
 
 // up takes the news that a node lives in an incarnation: what an earlier one
@@ -35,7 +35,7 @@ func (c *Core) up(node broadcastmsg.Node, incarnation uint64) {
 	if known && incarnation > before {
 		status = broadcastmsg.Rebooted
 	}
-	c.bereave(node, incarnation, status)
+	c.onPeerLost(node, incarnation, status)
 }
 
 // mostDoublings is how often the pause doubles before a node is called again whose
@@ -67,9 +67,9 @@ func (c *Core) recall(r *request, i int) {
 	k.cuts++
 }
 
-// bereave frees what the node was the root of before an incarnation and, where
+// onPeerLost frees what the node was the root of before an incarnation and, where
 // status reports why, ends the wait for its replies.
-func (c *Core) bereave(node broadcastmsg.Node, before uint64, status broadcastmsg.Status) {
+func (c *Core) onPeerLost(node broadcastmsg.Node, before uint64, status broadcastmsg.Status) {
 	for _, g := range c.groups {
 		if p := g.roots[node]; p == nil || p.incarnation >= before {
 			continue

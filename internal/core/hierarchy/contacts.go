@@ -63,7 +63,7 @@ func (c *contacts) append(b []byte) []byte {
 	return b
 }
 
-// readContacts reads what append has written, as far as it is sound, maxContacts at
+// readContacts reads what append has written, as far as it is valid, maxContacts at
 // most.
 func readContacts(b []byte) (ids []gossip.ID) {
 	for len(ids) < maxContacts && len(b) > 0 && len(b) > int(b[0]) {

@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
-// TestReadContacts: what is not sound ends the list.
+// TestReadContacts: what is not valid ends the list.
 func TestReadContacts(t *testing.T) {
 	c := contacts{known: []gossip.ID{"s1@10.0.0.1:1", "s2@10.0.0.2:1"}}
 	b := c.append(nil)

@@ -163,17 +163,17 @@ func (c *Core) meet(g *group, t *tree, s *site, holds []agent.Hold) {
 	case s.phase == reserved:
 		s.incarnation = d.incarnation
 	case !same:
-		c.bereave(g, t, s, "it was restarted")
+		c.onPeerLost(g, t, s, "it was restarted")
 	case s.phase == preparing:
 		i := t.vertexOn(d)
 		c.askPrepare(g, t, i, len(t.plan.Tree.Children(i)))
 	case hold == nil:
-		c.bereave(g, t, s, "it no longer holds the epoch")
+		c.onPeerLost(g, t, s, "it no longer holds the epoch")
 	case s.phase == committing:
 		i := t.vertexOn(d)
 		c.askCommit(t, i, c.configure(g, t)[i])
 	case s.phase == committed && !hold.Committed:
-		c.bereave(g, t, s, "it holds the epoch uncommitted")
+		c.onPeerLost(g, t, s, "it holds the epoch uncommitted")
 	case s.phase == committed:
 		c.reducedBy(t, s, hold.Reducer)
 	case s.phase == removing && !t.held:
@@ -287,7 +287,7 @@ func (c *Core) desert(d *device, wait bool) {
 			c.timers.set(&d.timer, c.now.Add(c.cfg.Absence))
 			return
 		}
-		c.bereave(g, t, s, d.why)
+		c.onPeerLost(g, t, s, d.why)
 	})
 }
 
@@ -330,16 +330,16 @@ func (c *Core) answer(in Answer) {
 	case r.Kind == agent.Removed && s.phase == removing:
 		s.phase = gone
 		c.account(d, g.id)
-		c.buried(g, t)
+		c.released(g, t)
 	case r.Kind == agent.Removed:
-		c.bereave(g, t, s, "somebody else has removed the epoch")
+		c.onPeerLost(g, t, s, "somebody else has removed the epoch")
 	case r.Kind == agent.Prepared && s.phase == preparing && r.Addr.IsValid():
 		s.phase, s.addr = prepared, r.Addr
 		if t.left--; t.left == 0 {
 			t.stage = TreePrepared
 		}
 	case r.Kind == agent.Committed && s.phase == committing && s.failed:
-		c.bereave(g, t, s, agent.PlaneFailed.String())
+		c.onPeerLost(g, t, s, agent.PlaneFailed.String())
 	case r.Kind == agent.Committed && s.phase == committing:
 		s.phase = committed
 		c.reducedBy(t, s, r.Reducer)
@@ -388,7 +388,7 @@ func (c *Core) ended(in Ended) {
 		case s.phase == committing && e.Why == agent.PlaneFailed:
 			s.failed = true
 		default:
-			c.bereave(g, t, s, e.Why.String())
+			c.onPeerLost(g, t, s, e.Why.String())
 		}
 	}
 }

@@ -145,7 +145,7 @@ func (c *Core) perform(a action) {
 	switch {
 	case a.do == sendRemoves:
 		c.askRemoves(g, t)
-		c.buried(g, t)
+		c.released(g, t)
 	case t != g.building:
 	case a.do == sendPrepares:
 		c.prepare(g, t)

@@ -298,7 +298,7 @@ func (c *Core) remove(g *group, t *tree) {
 	} else {
 		c.askRemoves(g, t)
 	}
-	c.buried(g, t)
+	c.released(g, t)
 	c.touch(g)
 }
 
@@ -319,8 +319,8 @@ func (c *Core) askRemove(d *device, group, epoch uint32) {
 	}})
 }
 
-// buried forgets a tree that is on no switch any more.
-func (c *Core) buried(g *group, t *tree) {
+// released forgets a tree that is on no switch any more.
+func (c *Core) released(g *group, t *tree) {
 	if t.held {
 		return
 	}
@@ -336,14 +336,14 @@ func (c *Core) buried(g *group, t *tree) {
 	c.touch(g)
 }
 
-// bereave deals with a switch that no longer holds t, for a reason of its own.
-func (c *Core) bereave(g *group, t *tree, s *site, why string) {
+// onPeerLost deals with a switch that no longer holds t, for a reason of its own.
+func (c *Core) onPeerLost(g *group, t *tree, s *site, why string) {
 	s.phase = gone
 	c.account(s.on, g.id)
 	c.touch(g)
 	switch {
 	case t.removing:
-		c.buried(g, t)
+		c.released(g, t)
 	case t == g.building:
 		c.fail(g, &Refusal{Reason: ErrNoAnswer, Switch: s.on.name, Cause: errors.New(why)})
 	default:

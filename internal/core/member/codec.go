@@ -157,7 +157,7 @@ func (k *Codec) introduced(e *gossip.Entry) (Entry, error) {
 		}
 		return Entry{i, e.Version}, nil
 	}
-	if !e.Sound() {
+	if !e.Valid() {
 		return Entry{}, fmt.Errorf("%w: %q is not an ID with this key", gossip.ErrMalformed, e.ID)
 	}
 	return Entry{k.dir.AddKeyed(gossip.ID(e.ID), e.Key), e.Version}, nil

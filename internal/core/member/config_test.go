@@ -9,8 +9,8 @@ import (
 )
 
 func TestConfigValidate(t *testing.T) {
-	sound := Config{Settings: DefaultSettings(), Self: idOf("a"), Incarnation: 1, Bootstrap: []gossip.ID{idOf("b"), "@10.0.0.1:7946"}}
-	if err := sound.Validate(); err != nil {
+	valid := Config{Settings: DefaultSettings(), Self: idOf("a"), Incarnation: 1, Bootstrap: []gossip.ID{idOf("b"), "@10.0.0.1:7946"}}
+	if err := valid.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for what, change := range map[string]func(*Config){
@@ -33,7 +33,7 @@ func TestConfigValidate(t *testing.T) {
 		"a bad bootstrap":     func(c *Config) { c.Bootstrap = []gossip.ID{"b"} },
 		"incarnation 0":       func(c *Config) { c.Incarnation = 0 },
 	} {
-		c := sound
+		c := valid
 		change(&c)
 		if err := c.Validate(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v, want ErrConfig", what, err)

@@ -155,7 +155,7 @@ func (c *Core) datagram(m *Message) {
 // pass does what is due.
 func (c *Core) pass() {
 	if c.hiding() {
-		c.lurk()
+		c.quarantine()
 		return
 	}
 	c.watch()

@@ -59,7 +59,7 @@ func (c *Core) sendBase(l *link, answer bool) {
 
 // base takes a neighbour's view. Of whom the neighbour holds alive and the
 // core dead, at a version that is not older, the neighbour is notified: one of both
-// is wrong, and no update will mend it.
+// is wrong, and no update will repair it.
 func (c *Core) base(number Link, m *Message) {
 	var dead []Entry
 	for _, e := range m.Alives {

@@ -144,12 +144,12 @@ func (w *world) step(host int, in ...Input) {
 			// which its caller gives it up.
 			isUsed := x.isUp[0] && x.isUp[1] || w.calm && (x.isUp[0] || x.isUp[1])
 			if isUsed && !x.broken && !errors.Is(a.Err, ErrDone) && !errors.Is(a.Err, ErrSlow) {
-				w.t.Fatalf("%s closes a sound connection %v that is used: %v", nameOf(host), a.ID, a.Err)
+				w.t.Fatalf("%s closes a valid connection %v that is used: %v", nameOf(host), a.ID, a.Err)
 			}
 			w.end(host, a.ID)
 		case Drain:
 			if x := w.wire(host, a.ID); errors.Is(a.Err, ErrSuperseded) && x.isUp[0] && x.isUp[1] && !x.broken {
-				w.t.Fatalf("%s replaces a sound connection %v that both use", nameOf(host), a.ID)
+				w.t.Fatalf("%s replaces a valid connection %v that both use", nameOf(host), a.ID)
 			}
 			w.send(host, a.ID, Input{Kind: Finished})
 		case Check:

@@ -10,7 +10,7 @@ import (
 
 // FuzzStep gives a session any packets, those that are not admitted and, with
 // the tree's own fields written into them, those that are. Its numbers stay in
-// order, and what is sent is sound.
+// order, and what is sent is valid.
 func FuzzStep(f *testing.F) {
 	seed := newTrial()
 	seed.do("enter epoch=2 window=2", "start allreduce 1 2 3 4", "start allreduce block 1 2 3")

@@ -340,7 +340,7 @@ func describe(s *Send) string {
 	var h wire.Header
 	payload, fault := h.Decode(append(s.Head[:], s.Body...))
 	if fault != wire.NoFault {
-		return fmt.Sprintf("UNSOUND %v", fault)
+		return fmt.Sprintf("MALFORMED %v", fault)
 	}
 	var b strings.Builder
 	switch h.Type {

@@ -80,7 +80,7 @@ func (o *Operation) Validate(c Config) error {
 		Collective: o.Collective, Function: o.Function, Element: o.Element, Root: o.Root,
 		Elements: uint32(o.Elements), ChunkElements: uint16(min(o.Elements, 1)),
 	}
-	if !s.Sound() {
+	if !s.Valid() {
 		return fmt.Errorf("%w: %s of function %s on %s is not defined", ErrOperation, o.Collective, o.Function, o.Element)
 	}
 	if o.Element == reduce.Block32 && c.Members == 0 {

@@ -35,9 +35,9 @@ type repair struct {
 	turn   uint64 // of the last packet
 	newest uint64 // newest turn of a contribution whose result is here
 
-	at     core.Time // probe for the oldest chunk, if nothing reports it before; core.Never: nothing is in flight
-	due    core.Time // next probe
-	mended bool      // the last oldest chunk had to be asked for
+	at       core.Time // probe for the oldest chunk, if nothing reports it before; core.Never: nothing is in flight
+	due      core.Time // next probe
+	repaired bool      // the last oldest chunk had to be asked for
 	silence
 
 	// Smoothed round trip and its variation (RFC 6298), from answers to
@@ -136,12 +136,12 @@ func (r *repair) wait(n, quick int32) time.Duration {
 func (r *repair) progress(now core.Time, c *chunk, isTail bool) {
 	r.at = now.Add(r.timeout())
 	switch soon := now.Add(r.patience()); {
-	case r.mended:
+	case r.repaired:
 		r.at = max(soon, c.sentAt.Add(r.timeout()))
 	case isTail:
 		r.at = r.at.Earlier(max(soon, c.sentAt.Add(r.tail())))
 	}
-	r.mended = false
+	r.repaired = false
 	r.due = r.due.Earlier(r.at)
 }
 
@@ -150,7 +150,7 @@ func (r *repair) deadline() core.Time { return r.due.Earlier(r.idleAt) }
 
 // rest stops the timer: nothing is in flight.
 func (r *repair) rest() {
-	r.at, r.due, r.mended = core.Never, core.Never, false
+	r.at, r.due, r.repaired = core.Never, core.Never, false
 	r.silence.end()
 }
 
@@ -232,7 +232,7 @@ func (s *Session) landed(now core.Time, c *chunk) {
 		d = max(now.Sub(c.sentAt), 1)
 		r.took(d)
 	case c.number == s.base:
-		r.mended = c.care.again || now.Sub(c.care.asked) <= r.timeout()
+		r.repaired = c.care.again || now.Sub(c.care.asked) <= r.timeout()
 	}
 	if !c.care.astray {
 		s.flight--

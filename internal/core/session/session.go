@@ -83,7 +83,7 @@ type Counters struct {
 	Filled    uint64 // results taken from another member
 	Again     uint64 // finished chunks that a change of epoch put in flight again
 	Confirmed uint64 // held numbers that were confirmed by an empty chunk
-	Discarded uint64 // packets dropped: unsound, foreign, late or unasked
+	Discarded uint64 // packets dropped: malformed, foreign, late or unasked
 }
 
 // Session is the host side of one group. Its methods are not safe for

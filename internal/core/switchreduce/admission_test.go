@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-func soundConfig() Config {
+func validConfig() Config {
 	return Config{
 		Group: 9, Epoch: 2, Cookie: 7, Window: 2, ChunkBytes: 64,
 		Children: []Child{{addr("a"), 0}, {addr("b"), 3}}, Parent: addr("p"), Index: 1, Lease: time.Second,
@@ -22,9 +22,9 @@ func soundConfig() Config {
 }
 
 func TestConfigValidate(t *testing.T) {
-	sound := soundConfig()
-	if err := sound.Validate(); err != nil {
-		t.Errorf("sound configuration: %v", err)
+	valid := validConfig()
+	if err := valid.Validate(); err != nil {
+		t.Errorf("valid configuration: %v", err)
 	}
 	for name, spoil := range map[string]func(c *Config){
 		"epoch 0":              func(c *Config) { c.Epoch = 0 },
@@ -43,7 +43,7 @@ func TestConfigValidate(t *testing.T) {
 		"children of one rank": func(c *Config) { c.Children[1].Lowest = 0 },
 		"too many children":    func(c *Config) { c.Children = make([]Child, MaxChildren+1) },
 	} {
-		c := soundConfig()
+		c := validConfig()
 		spoil(&c)
 		if err := c.Validate(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: error %v, want ErrConfig", name, err)
@@ -86,7 +86,7 @@ func TestDropsInDocument(t *testing.T) {
 // TestFaults: an unreadable packet is counted by what is wrong with it.
 func TestFaults(t *testing.T) {
 	c := New()
-	cfg := soundConfig()
+	cfg := validConfig()
 	var out Output
 	c.Step(0, []Input{{Kind: Install, Config: &cfg}, {From: addr("a")}, {From: addr("a"), Packet: make([]byte, wire.HeaderSize)}}, &out)
 	n := c.Counters()
@@ -113,7 +113,7 @@ func TestDeadline(t *testing.T) {
 	if d := c.Deadline(); d != core.Never {
 		t.Errorf("deadline without an epoch: %v", d)
 	}
-	cfg := soundConfig()
+	cfg := validConfig()
 	c.Step(5, []Input{{Kind: Install, Config: &cfg}}, &out)
 	cfg.Epoch, cfg.Lease = 4, 0
 	c.Step(6, []Input{{Kind: Install, Config: &cfg}}, &out)
@@ -156,7 +156,7 @@ func FuzzStep(f *testing.F) {
 		senders := []netip.AddrPort{kidAddr(0), kidAddr(1), addr("p"), addr("x")}
 		first := senders[from%4]
 		c.core.Step(0, []Input{{Kind: Install, Config: c.config(2, 2)}}, &out)
-		// The packet as it is, again, from everybody, and among sound ones.
+		// The packet as it is, again, from everybody, and among valid ones.
 		script := []Input{{From: first, Packet: packet}, {From: first, Packet: packet}}
 		for _, s := range senders {
 			script = append(script, Input{From: s, Packet: packet})

@@ -68,7 +68,7 @@
 //
 // # Admission
 //
-// A packet counts for nothing unless it is sound, of the group, the tree, an
+// A packet counts for nothing unless it is valid, of the group, the tree, an
 // epoch that is installed and not over, with the epoch's cookie, from the
 // address that the configuration gives for the child index that it carries (or
 // for the parent). Each check has its own Drop.

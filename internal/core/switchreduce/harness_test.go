@@ -302,7 +302,7 @@ func describe(s *Send) string {
 	raw := append(s.Head[:], s.Body...)
 	payload, fault := h.Decode(raw)
 	if fault != wire.NoFault {
-		return fmt.Sprintf("%s UNSOUND %v", nameOf(s.To), fault)
+		return fmt.Sprintf("%s MALFORMED %v", nameOf(s.To), fault)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s %d", nameOf(s.To), packetNames[h.Type], h.Chunk)

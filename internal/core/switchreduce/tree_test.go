@@ -385,7 +385,7 @@ func (f *forest) receive(m *member, b []byte) {
 	var h wire.Header
 	payload, fault := h.Decode(b)
 	if fault != wire.NoFault {
-		f.wrong = append(f.wrong, fmt.Sprintf("rank %d got an unsound packet: %v", m.rank, fault))
+		f.wrong = append(f.wrong, fmt.Sprintf("rank %d got a malformed packet: %v", m.rank, fault))
 		return
 	}
 	if h.Epoch != f.epoch {
@@ -447,7 +447,7 @@ func (f *forest) drain(rounds int) bool {
 }
 
 // TestTree runs random operations through random trees over a bad network and
-// several epochs. No member gets a wrong bit, and once the network is sound all
+// several epochs. No member gets a wrong bit, and once the network is healthy all
 // of them get everything.
 func TestTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -60,8 +60,8 @@ func (c *crowd) agree() {
 	c.RunFor(5 * time.Second)
 }
 
-// nudge has a node stepped, for what was written.
-func (c *crowd) nudge(i int) { c.Notify(i, member.Input{Kind: member.Attached}) }
+// wake has a node stepped, for what was written.
+func (c *crowd) wake(i int) { c.Notify(i, member.Input{Kind: member.Attached}) }
 
 // count returns at how many nodes a node's attribute has a value.
 func (c *crowd) count(of int, key, value string) (n int) {
@@ -81,7 +81,7 @@ func TestAttributesReachEverybody(t *testing.T) {
 	if err := c.cores[7].Set("color", []byte("red")); err != nil {
 		t.Fatal(err)
 	}
-	c.nudge(7)
+	c.wake(7)
 	if took, ok := c.Await(time.Second, func() bool { return c.count(7, "color", "red") == nodes }); !ok || took > 100*time.Millisecond {
 		t.Errorf("%d of %d have it after %v", c.count(7, "color", "red"), nodes, took)
 	}
@@ -114,7 +114,7 @@ func TestLateNodesGetAttributes(t *testing.T) {
 		if err := c.cores[i].Set("number", fmt.Append(nil, i)); err != nil {
 			t.Fatal(err)
 		}
-		c.nudge(i)
+		c.wake(i)
 	}
 	c.Kill(3)
 	c.agree()
@@ -136,7 +136,7 @@ func TestMonitorsAreReportedAtOnce(t *testing.T) {
 		if err := c.cores[i].SetMonitor(on); err != nil {
 			t.Fatal(err)
 		}
-		c.nudge(i)
+		c.wake(i)
 		c.RunFor(time.Second)
 	}
 	reported := func(victim int, monitor int) bool {

@@ -116,7 +116,7 @@ func (d *Daemon) Err() error { return d.server.Err() }
 // then the trees. It returns when everything has ended.
 func (d *Daemon) Close() {
 	d.once.Do(func() {
-		d.farewell()
+		d.shutdown()
 		d.server.Close()
 		d.end()
 		d.log.Info("agent closed")
@@ -131,7 +131,7 @@ func (d *Daemon) Kill() {
 		d.server.Kill()
 	}
 	d.once.Do(func() {
-		d.farewell()
+		d.shutdown()
 		d.end()
 		d.server.Kill()
 	})

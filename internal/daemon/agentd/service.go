@@ -151,8 +151,8 @@ func (d *Daemon) notify(e rpc.AgentEvent) {
 	}
 }
 
-// farewell frees who waits for a reply or an event.
-func (d *Daemon) farewell() {
+// shutdown frees who waits for a reply or an event.
+func (d *Daemon) shutdown() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	close(d.gone)

@@ -174,7 +174,7 @@ func (d *Daemon) Err() error { return d.server.Err() }
 // everything has ended.
 func (d *Daemon) Close() {
 	d.once.Do(func() {
-		d.farewell()
+		d.shutdown()
 		d.server.Close()
 		d.leaveZone(true)
 		d.end()
@@ -191,7 +191,7 @@ func (d *Daemon) Kill() {
 	}
 	d.once.Do(func() {
 		d.loop.Close()
-		d.farewell()
+		d.shutdown()
 		d.server.Kill()
 		d.leaveZone(false)
 		d.end()

@@ -119,8 +119,8 @@ func (d *Daemon) excuse(err error) error {
 	return err
 }
 
-// farewell frees who waits for a reply or an event.
-func (d *Daemon) farewell() {
+// shutdown frees who waits for a reply or an event.
+func (d *Daemon) shutdown() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	close(d.gone)

@@ -118,7 +118,7 @@ func TestSessionForgetsWatches(t *testing.T) {
 		if err := <-h.ended; err != nil {
 			t.Error(err)
 		}
-		d.farewell()
+		d.shutdown()
 		d.end()
 	})
 }
@@ -161,7 +161,7 @@ func TestSessionsEndUnwatches(t *testing.T) {
 		if n := watching(); n != 0 {
 			t.Errorf("%d members watch after the end of both", n)
 		}
-		d.farewell()
+		d.shutdown()
 		d.end()
 	})
 }

@@ -52,9 +52,9 @@ func put(t testing.TB, path string, data []byte) {
 	}
 }
 
-// sound opens a file of that content: it has what it had, or it says that it is
+// valid opens a file of that content: it has what it had, or it says that it is
 // damaged.
-func sound(t testing.TB, path string, data []byte, want []manager.Record) (opened bool) {
+func valid(t testing.TB, path string, data []byte, want []manager.Record) (opened bool) {
 	t.Helper()
 	put(t, path, data)
 	s, err := store.Open(path)
@@ -96,7 +96,7 @@ func TestFlippedBits(t *testing.T) {
 			at = i%(len(data)/4096)*4096 + random.IntN(128)
 		}
 		data[at] ^= bit
-		if !sound(t, path, data, want) {
+		if !valid(t, path, data, want) {
 			refusedOnes++
 		} else if i%20 == 0 {
 			used(t, path)
@@ -119,7 +119,7 @@ func TestLostPages(t *testing.T) {
 			if bytes.Equal(spoiled, data) {
 				continue
 			}
-			sound(t, path, spoiled, want)
+			valid(t, path, spoiled, want)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestTruncated(t *testing.T) {
 	data, want := written(t, 40)
 	path := pathOf(t)
 	for _, size := range []int{1, 15, 16, 79, 80, 100, 4095, 4096, 4176, 8192, 16384, len(data) / 2, len(data) / 4096 / 2 * 4096} {
-		if sound(t, path, data[:size], want) {
+		if valid(t, path, data[:size], want) {
 			t.Errorf("%d of its %d bytes were enough", size, len(data))
 		}
 	}
@@ -217,7 +217,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		data = bytes.Clone(data) // which is the engine's
 		data[at%uint(len(data))] ^= flip
-		if path := filepath.Join(t.TempDir(), "manager.db"); sound(t, path, data, nil) {
+		if path := filepath.Join(t.TempDir(), "manager.db"); valid(t, path, data, nil) {
 			used(t, path)
 		}
 	})

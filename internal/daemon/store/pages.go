@@ -75,7 +75,7 @@ func readMeta(file io.ReaderAt, offset int64) (m meta, err error) {
 	}, nil
 }
 
-// latestMeta returns the meta page that counts. Both must be sound: they fit a
+// latestMeta returns the meta page that counts. Both must be valid: they fit a
 // disk's sector, so that a crash leaves the old one or the new one; and with
 // one of them lost nobody knows whether the other is the last.
 func latestMeta(file io.ReaderAt) (meta, error) {
@@ -107,7 +107,7 @@ func withoutForeign(err error) error {
 	return err
 }
 
-// walker checks that all pages of a file are sound, and used once.
+// walker checks that all pages of a file are valid, and used once.
 type walker struct {
 	file io.ReaderAt
 	meta meta

@@ -74,7 +74,7 @@ type value struct {
 
 // encode returns the text of a record.
 func encode(r *manager.Record) ([]byte, error) {
-	if err := sound(r); err != nil {
+	if err := valid(r); err != nil {
 		return nil, err
 	}
 	return json.Marshal(value{r.Seq, r.Spec, r.Trees, r.Fleet})
@@ -95,13 +95,13 @@ func decode(key, text []byte) (r manager.Record, err error) {
 		Seq: v.Seq, Kind: manager.RecordKind(key[0]), Group: binary.BigEndian.Uint32(key[1:]),
 		Spec: v.Spec, Trees: v.Trees, Fleet: v.Fleet,
 	}
-	return r, sound(&r)
+	return r, valid(&r)
 }
 
 var errRecord = errors.New("a record that is none")
 
-// sound reports a record that has not the one value that its kind needs.
-func sound(r *manager.Record) error {
+// valid reports a record that has not the one value that its kind needs.
+func valid(r *manager.Record) error {
 	switch {
 	case r.Kind == manager.SpecRecord && r.Spec != nil && r.Trees == nil && r.Fleet == nil,
 		r.Kind == manager.TreesRecord && r.Trees != nil && r.Spec == nil && r.Fleet == nil,

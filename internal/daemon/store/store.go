@@ -93,7 +93,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// open has bbolt open file, once it is known to be sound.
+// open has bbolt open file, once it is known to be valid.
 func (s *File) open(file *os.File) error {
 	if err := lock(file); err != nil {
 		return err

@@ -112,7 +112,7 @@ func decode1(key, text []byte) (r manager.Record, err error) {
 			r.Trees.Live = append(r.Trees.Live, t.Live[i].now())
 		}
 	}
-	return r, sound(&r)
+	return r, valid(&r)
 }
 
 // now returns the tree as it is reported now.

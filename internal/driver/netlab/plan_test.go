@@ -11,8 +11,8 @@ import (
 )
 
 func TestConfig(t *testing.T) {
-	sound := Config{Prefix: "lab", HostsPerLeaf: 1, Leaves: 1, Spines: 0}
-	if err := sound.Validate(); err != nil {
+	valid := Config{Prefix: "lab", HostsPerLeaf: 1, Leaves: 1, Spines: 0}
+	if err := valid.Validate(); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*Config){
@@ -28,7 +28,7 @@ func TestConfig(t *testing.T) {
 		"great rate":    func(c *Config) { c.Rate = MaxRate + 1 },
 		"trunk's rate":  func(c *Config) { c.TrunkRate = MaxRate + 1 },
 	} {
-		c := sound
+		c := valid
 		change(&c)
 		if _, err := newPlan(c); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)

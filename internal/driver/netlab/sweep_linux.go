@@ -105,7 +105,7 @@ func spaceOf(path string) (space, bool) {
 func killIn(spaces map[space]bool) (killed int) {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		return 0 // the pattern is sound
+		return 0 // the pattern is valid
 	}
 	for _, path := range processes {
 		pid, err := strconv.Atoi(filepath.Base(path))

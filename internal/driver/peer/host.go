@@ -69,9 +69,9 @@ type Counters struct {
 	BurstBytes int // of Bursts
 }
 
-// Unsound returns how many calls were not taken: malformed, refused, too slow, evicted
+// Rejected returns how many calls were not taken: malformed, refused, too slow, evicted
 // by others, or gone before they had said what they want.
-func (c *Counters) Unsound() uint64 {
+func (c *Counters) Rejected() uint64 {
 	return c.Malformed + c.Refused + c.Slow + c.Evicted + c.Vanished
 }
 

@@ -18,7 +18,7 @@ var (
 	ErrIdentity = errors.New("pki: invalid identity")
 	// ErrNoRole: a certificate names no identity.
 	ErrNoRole = errors.New("pki: the certificate names no role")
-	// ErrWrongRole: an identity is sound, but not the one that was wanted.
+	// ErrWrongRole: an identity is valid, but not the one that was wanted.
 	ErrWrongRole = errors.New("pki: the certificate is another's")
 )
 

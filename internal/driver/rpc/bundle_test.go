@@ -12,7 +12,7 @@ import (
 func TestGroupPlanIsADivision(t *testing.T) {
 	for name, test := range map[string]struct {
 		parts [][]uint32
-		sound bool
+		valid bool
 	}{
 		"parts":          {[][]uint32{{0, 2}, {1, 3}}, true},
 		"lanes":          {[][]uint32{{}, {}}, true},
@@ -28,7 +28,7 @@ func TestGroupPlanIsADivision(t *testing.T) {
 		}
 		var r reader
 		r.groupPlan(m, 4)
-		if (r.err == nil) != test.sound || r.err != nil && !errors.Is(r.err, ErrMalformed) {
+		if (r.err == nil) != test.valid || r.err != nil && !errors.Is(r.err, ErrMalformed) {
 			t.Errorf("%s: %v", name, r.err)
 		}
 	}

@@ -23,7 +23,7 @@ func purpose(p pathsel.Purpose) *pb.Purpose {
 	return m
 }
 
-// purpose reads one that is sound.
+// purpose reads one that is valid.
 func (r *reader) purpose(m *pb.Purpose) pathsel.Purpose {
 	var p pathsel.Purpose
 	if _, known := pb.Collective_name[int32(m.GetCollective())]; !known {
@@ -72,7 +72,7 @@ func treeState(t TreeState) *pb.TreeState {
 	return m
 }
 
-// treeState reads a tree whose indices are sound: parents before children.
+// treeState reads a tree whose indices are valid: parents before children.
 func (r *reader) treeState(m *pb.TreeState) TreeState {
 	t := TreeState{
 		Epoch: m.GetEpoch(), Stage: keyOf(r, "trees.stage", stages, m.GetStage()), Window: m.GetWindow(),

@@ -108,7 +108,7 @@ func (l *Loop[In, Out]) Deliver(ctx context.Context, inputs ...In) error {
 	if err == nil && !l.listens() {
 		l.drain()
 	} else {
-		l.Nudge()
+		l.Wake()
 	}
 	return err
 }
@@ -120,7 +120,7 @@ func (l *Loop[In, Out]) drain() {
 		select {
 		case <-l.turns.turn:
 		default:
-			l.Nudge()
+			l.Wake()
 			return
 		}
 		for !l.listens() && !l.quiet() && l.cycle() {
@@ -129,7 +129,7 @@ func (l *Loop[In, Out]) drain() {
 		isNeeded := l.listens() || l.stopped() || l.rest.isLate(l.cfg.Core.Deadline())
 		l.turns.turn <- struct{}{}
 		if isNeeded {
-			l.Nudge()
+			l.Wake()
 			return
 		}
 	}

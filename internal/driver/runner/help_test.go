@@ -148,7 +148,7 @@ func TestTwoHelpers(t *testing.T) {
 		go func() { l.Help(two, nil, idle); close(waiting) }()
 		synctest.Wait()
 		close(quit)
-		l.Nudge()
+		l.Wake()
 		<-ended
 		if err := l.Post(t.Context(), "two"); err != nil {
 			t.Fatal(err)
@@ -172,12 +172,12 @@ func TestHelpEnds(t *testing.T) {
 			switch how {
 			case "quit":
 				close(quit)
-				l.Nudge()
+				l.Wake()
 			case "close":
 				l.Close()
 			case "source":
 				s.err <- fails
-				l.Nudge()
+				l.Wake()
 				if err := l.Err(); !errors.Is(err, fails) {
 					t.Errorf("ended by %v", err)
 				}

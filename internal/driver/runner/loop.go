@@ -115,7 +115,7 @@ func Start[In, Out any](c Config[In, Out]) (*Loop[In, Out], error) {
 // have been taken.
 func (l *Loop[In, Out]) Post(ctx context.Context, inputs ...In) error {
 	err := l.Queue(ctx, inputs...)
-	l.Nudge()
+	l.Wake()
 	return err
 }
 
@@ -123,10 +123,10 @@ func (l *Loop[In, Out]) Post(ctx context.Context, inputs ...In) error {
 // loop, such as what Apply calls. After Close they are dropped.
 func (l *Loop[In, Out]) Add(inputs ...In) {
 	l.inbox.add(inputs)
-	l.Nudge()
+	l.Wake()
 }
 
-// Queue is Post for who calls Nudge or Help at once: until then, the inputs may
+// Queue is Post for who calls Wake or Help at once: until then, the inputs may
 // lie where they are.
 func (l *Loop[In, Out]) Queue(ctx context.Context, inputs ...In) error {
 	for _, in := range inputs {
@@ -138,7 +138,7 @@ func (l *Loop[In, Out]) Queue(ctx context.Context, inputs ...In) error {
 			if full == nil {
 				break
 			}
-			l.Nudge() // to make room
+			l.Wake() // to make room
 			select {
 			case <-full:
 			case <-l.stop:
@@ -151,8 +151,8 @@ func (l *Loop[In, Out]) Queue(ctx context.Context, inputs ...In) error {
 	return nil
 }
 
-// Nudge has the loop take what is queued.
-func (l *Loop[In, Out]) Nudge() {
+// Wake has the loop take what is queued.
+func (l *Loop[In, Out]) Wake() {
 	if l.cfg.Source != nil {
 		l.cfg.Source.Wake()
 	}
@@ -171,7 +171,7 @@ func (l *Loop[In, Out]) Do(ctx context.Context, f func()) error {
 	}
 	ran := make(chan struct{})
 	l.inbox.call(func() { f(); close(ran) })
-	l.Nudge()
+	l.Wake()
 	select {
 	case <-ran:
 		return nil
@@ -198,7 +198,7 @@ func (l *Loop[In, Out]) Err() error {
 // thrown away. It must not be called from Apply or Do.
 func (l *Loop[In, Out]) Close() {
 	l.once.Do(func() { close(l.stop) })
-	l.Nudge()
+	l.Wake()
 	<-l.done
 }
 

@@ -18,12 +18,12 @@ import (
 // Nothing is allocated for a datagram: the kernel's structures are made once.
 //
 // The Go runtime does not know of the socket: its poller would otherwise wake a
-// thread for whatever arrives, beside the one that reads. See doze.
+// thread for whatever arrives, beside the one that reads. See sleep.
 type mmsg struct {
 	tally *tally
 	in    inbound
 	out   outbound
-	doze  doze
+	sleep sleep
 
 	// mu is held, for reading, by whoever uses the descriptors, so that they
 	// are not closed under it.
@@ -59,7 +59,7 @@ func openBatching(local netip.AddrPort, c Config, t *tally) (engine, netip.AddrP
 		return nil, at, err
 	}
 	m := &mmsg{tally: t, fd: fd}
-	if !batches(fd) || m.doze.init(fd) != nil {
+	if !batches(fd) || m.sleep.init(fd) != nil {
 		return nil, at, errors.Join(errCannotBatch, unix.Close(fd))
 	}
 	if c.ReceiveBuffer > 0 {
@@ -158,14 +158,14 @@ func (m *mmsg) take(packets []Packet, _ bool) (int, error) {
 	return n, nil
 }
 
-func (m *mmsg) arm(until time.Time) { m.doze.until = until }
+func (m *mmsg) arm(until time.Time) { m.sleep.until = until }
 
 func (m *mmsg) nap(d time.Duration) error {
 	if err := m.enter(); err != nil {
 		return err
 	}
 	defer m.leave()
-	m.doze.nap(m.fd, d)
+	m.sleep.nap(m.fd, d)
 	return nil
 }
 
@@ -176,11 +176,11 @@ func (m *mmsg) park() error {
 	defer m.leave()
 	m.in.release()
 	m.out.release()
-	return m.doze.park()
+	return m.sleep.park()
 }
 
-// rouse is called while the owner naps or parks, and has the descriptors open.
-func (m *mmsg) rouse() { m.doze.rouse() }
+// wake is called while the owner naps or parks, and has the descriptors open.
+func (m *mmsg) wake() { m.sleep.wake() }
 
 func (m *mmsg) write(messages []Message) error {
 	if err := m.enter(); err != nil {
@@ -283,5 +283,5 @@ func (m *mmsg) close() error {
 		return net.ErrClosed
 	}
 	m.isClosed = true
-	return errors.Join(m.doze.close(), unix.Close(m.fd))
+	return errors.Join(m.sleep.close(), unix.Close(m.fd))
 }

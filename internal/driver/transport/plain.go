@@ -62,7 +62,7 @@ func (p *plain) take(packets []Packet, last bool) (int, error) {
 // the read reports, too.
 func (p *plain) arm(until time.Time) { _ = p.socket.SetReadDeadline(until) }
 
-func (p *plain) rouse() { _ = p.socket.SetReadDeadline(time.Unix(1, 0)) }
+func (p *plain) wake() { _ = p.socket.SetReadDeadline(time.Unix(1, 0)) }
 
 func (p *plain) nap(time.Duration) error { return p.park() }
 

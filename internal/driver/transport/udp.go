@@ -35,13 +35,13 @@ type UDP struct {
 	woken, closed atomic.Bool
 
 	mu     sync.Mutex
-	asleep bool // the owner is: rouse ends that
+	asleep bool // the owner is: wake ends that
 }
 
 var _ Conn = (*UDP)(nil)
 
 // engine moves the datagrams of a socket, and counts them. Its methods are the
-// owner's, but for rouse, enlarge, overflowed, granted and close.
+// owner's, but for wake, enlarge, overflowed, granted and close.
 type engine interface {
 	features() Features
 
@@ -50,12 +50,12 @@ type engine interface {
 	take(packets []Packet, last bool) (int, error)
 
 	// arm prepares nap or park, which wait for a datagram: in a system call for
-	// d, or in the runtime's poller until a moment. After arm, rouse ends them,
+	// d, or in the runtime's poller until a moment. After arm, wake ends them,
 	// also if it comes first.
 	arm(until time.Time)
 	nap(d time.Duration) error
 	park() error
-	rouse()
+	wake()
 
 	// write sends messages. Its only error is net.ErrClosed.
 	write(messages []Message) error
@@ -293,16 +293,16 @@ func (u *UDP) sleep(until time.Time, d time.Duration) error {
 // Wake implements Conn.
 func (u *UDP) Wake() {
 	if !u.woken.Swap(true) {
-		u.rouse()
+		u.wake()
 	}
 }
 
-// rouse ends the owner's sleep.
-func (u *UDP) rouse() {
+// wake ends the owner's sleep.
+func (u *UDP) wake() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.asleep {
-		u.engine.rouse()
+		u.engine.wake()
 	}
 }
 
@@ -335,6 +335,6 @@ func (u *UDP) Close() error {
 		return net.ErrClosed
 	}
 	u.Counters() // the socket's own count ends with it
-	u.rouse()
+	u.wake()
 	return u.engine.close()
 }

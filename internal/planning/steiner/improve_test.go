@@ -44,8 +44,8 @@ func raw(t *rapid.T) (g *net, edges []int32) {
 	return nil, nil
 }
 
-// sound fails if l's tree is not one of g, or what it knows of itself is wrong.
-func sound(t *rapid.T, l *local) {
+// valid fails if l's tree is not one of g, or what it knows of itself is wrong.
+func valid(t *rapid.T, l *local) {
 	g, tree := l.g, l.t
 	edges := tree.edges(nil)
 	if !g.spans(edges) || !g.within(edges) || len(g.prune(slices.Clone(edges))) != len(edges) {
@@ -85,13 +85,13 @@ func TestMovesNeverWorsen(t *testing.T) {
 		l := newLocal(g)
 		l.least = 1e-9
 		l.t.build(edges)
-		sound(t, l)
+		valid(t, l)
 		moves := map[string]func() bool{"insert": l.insertAll, "exchange": l.exchangeAll, "eliminate": l.eliminateAll}
 		for range 4 {
 			name := rapid.SampledFrom([]string{"insert", "exchange", "eliminate"}).Draw(t, "move")
 			before := l.total()
 			better := moves[name]()
-			sound(t, l)
+			valid(t, l)
 			if after := l.total(); better != (after < before) || after > before {
 				t.Fatalf("%s says %v, from %v to %v", name, better, before, after)
 			}
@@ -110,7 +110,7 @@ func TestJumpsKeepATree(t *testing.T) {
 		for range 100 {
 			before, least := l.total(), -10*s.rng.ExpFloat64()
 			moved := s.jump(least)
-			sound(t, l)
+			valid(t, l)
 			if after := l.total(); moved && (!near(before-l.gain, after) || l.gain <= least) || !moved && after != before {
 				t.Fatalf("moved: %v, a gain of %v, more than %v, from %v to %v", moved, l.gain, least, before, after)
 			}

@@ -99,7 +99,7 @@ func (f *Fabric) ManagerNode() *Manager { return f.present }
 func (f *Fabric) RestartSwitch(i int) {
 	s, err := f.newSwitch(i)
 	if err != nil {
-		panic(err) // the same configuration was sound before
+		panic(err) // the same configuration was valid before
 	}
 	f.World.Restart(f.Switches[i], s)
 }
@@ -152,7 +152,7 @@ func (f *Fabric) downLink(l topology.LinkID, d time.Duration) {
 	f.notifyLink(l, false)
 	f.World.After(d, "link is up again", func() {
 		for _, pair := range f.Edges(l) {
-			f.World.Mend(pair[0], pair[1])
+			f.World.Repair(pair[0], pair[1])
 		}
 		f.notifyLink(l, true)
 	})

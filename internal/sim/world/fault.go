@@ -159,7 +159,7 @@ func (f Fault) toPair(w *sim.World, a, b sim.NodeID) func() {
 	case CutEdge, CutPair:
 		return func() {
 			w.Cut(a, b)
-			w.After(f.For, "mend", func() { w.Mend(a, b) })
+			w.After(f.For, "repair", func() { w.Repair(a, b) })
 		}
 	case BadEdge:
 		return func() { spoil(w, a, b, f.For) }

@@ -242,6 +242,6 @@ func TestResizeWithAFaultAtEveryEvent(t *testing.T) {
 	sweepResizes(t, 2, func(e *estate) {
 		from, to := e.Switches[0], e.node(0)
 		e.w.Cut(from, to)
-		e.w.After(500*time.Microsecond, "mend", func() { e.w.Mend(from, to) })
+		e.w.After(500*time.Microsecond, "repair", func() { e.w.Repair(from, to) })
 	})
 }

@@ -314,7 +314,7 @@ func TestFailureWhileReporting(t *testing.T) {
 		s.w.After(hop/2, "break", func() {
 			s.w.Cut(s.node(0), s.node(2)) // so that nothing under way survives the break
 			s.w.Break(s.node(0), s.node(2))
-			s.w.Mend(s.node(0), s.node(2))
+			s.w.Repair(s.node(0), s.node(2))
 		})
 	})
 	k := s.sum(20)

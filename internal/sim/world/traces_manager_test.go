@@ -202,7 +202,7 @@ func TestManagerDiesBetweenNotifyingTwoMembers(t *testing.T) {
 	e.run(time.Millisecond)
 	e.w.Cut(e.Manager, e.node(1)) // so that nothing arrives of what is under way
 	e.w.Crash(e.Manager)
-	e.w.Mend(e.Manager, e.node(1))
+	e.w.Repair(e.Manager, e.node(1))
 	if !held[e.node(2)] || !held[e.node(3)] || held[e.node(1)] {
 		t.Fatalf("these members hold the offer: %v; want all but rank 1", held)
 	}

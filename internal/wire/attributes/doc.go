@@ -4,7 +4,7 @@
 //
 // The first byte is the kind: 1 digest, 2 request, 3 request that is a push, 4
 // reply. Numbers are varints in their shortest form, lives are eight bytes,
-// big-endian; every bit is defined, so that a sound message has exactly one
+// big-endian; every bit is defined, so that a valid message has exactly one
 // form: Decode refuses what Append would not write. What a message means is for
 // internal/core/attribute to judge. testdata/golden has one of each.
 package attributes

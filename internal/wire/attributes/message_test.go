@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestUnsound: what Append would not write is refused.
-func TestUnsound(t *testing.T) {
+// TestMalformed: what Append would not write is refused.
+func TestMalformed(t *testing.T) {
 	section := func(change func(s *Section)) []byte {
 		s := Section{Life: p, Base: 2, Version: 5, Entries: []Entry{{Version: 3, Key: "k", Value: []byte("v")}, {Version: 5, Key: "j"}}}
 		change(&s)

@@ -1,7 +1,7 @@
 // Package broadcastmsg lays out the messages of server collectives: requests, which
 // go down a tree of servers and are at most 4 KiB, and replies, which come up.
 //
-// Messages are big-endian. Every bit is defined, so that a sound message has
+// Messages are big-endian. Every bit is defined, so that a valid message has
 // exactly one form: DecodeRequest and DecodeReply refuse what Append would not
 // write. What a message means, and whether its sender may say it, is for
 // internal/core/broadcast to judge. docs/server-collectives.md reports every

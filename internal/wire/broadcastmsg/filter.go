@@ -45,8 +45,8 @@ func MakeFilter(n int, in func(rank int) bool) Filter {
 	return f
 }
 
-// sound reports whether f is a filter of a group of some size.
-func (f Filter) sound() bool {
+// valid reports whether f is a filter of a group of some size.
+func (f Filter) valid() bool {
 	switch {
 	case len(f) < 2:
 		return false
@@ -73,7 +73,7 @@ func (f Filter) sound() bool {
 // the first rank to the one behind the last; ok is false where f is no filter of
 // a group of n.
 func (f Filter) Chosen(n int) (ranges iter.Seq2[int, int], ok bool) {
-	if !f.sound() {
+	if !f.valid() {
 		return nil, false
 	}
 	if f[0] == bitmap {

@@ -72,7 +72,7 @@ func FuzzCreation(f *testing.F) {
 	})
 }
 
-func TestUnsoundRequests(t *testing.T) {
+func TestMalformedRequests(t *testing.T) {
 	for name, change := range map[string]func(r *Request){
 		"no service":                func(r *Request) { r.Service = 0 },
 		"no root":                   func(r *Request) { r.Root = "" },
@@ -113,7 +113,7 @@ func TestUnsoundRequests(t *testing.T) {
 	}
 }
 
-func TestUnsoundReplies(t *testing.T) {
+func TestMalformedReplies(t *testing.T) {
 	for name, r := range map[string]Reply{
 		"no root":              {Final: true},
 		"local status":         {Key: key(), Final: true, Status: Expired},

@@ -48,7 +48,7 @@ func (r *Reply) HeadSize() int {
 	return n
 }
 
-// Append appends r to b. It must be sound; see Sound.
+// Append appends r to b. It must be valid; see Valid.
 func (r *Reply) Append(b []byte) []byte {
 	final := byte(0)
 	if r.Final {
@@ -109,11 +109,11 @@ func (r *Reply) Decode(b []byte) error {
 		return fmt.Errorf("%w: a reply is cut off, or longer than it says", ErrMessage)
 	}
 	r.Body = in.B
-	return r.Sound()
+	return r.Valid()
 }
 
-// Sound reports why r cannot be a reply, whoever sent it.
-func (r *Reply) Sound() error {
+// Valid reports why r cannot be a reply, whoever sent it.
+func (r *Reply) Valid() error {
 	var wrong string
 	switch {
 	case len(r.Root) == 0 || len(r.Root) > MaxNode:

@@ -135,7 +135,7 @@ func (r *Request) Size() int {
 // FilterSize returns the bytes that a filter takes in a request.
 func FilterSize(f Filter) int { return 2 + len(f) }
 
-// Append appends r to b. It must be sound; see Sound.
+// Append appends r to b. It must be valid; see Valid.
 func (r *Request) Append(b []byte) []byte {
 	b = append(b, Version<<4|requestType, byte(r.Flags))
 	b = binary.BigEndian.AppendUint16(b, uint16(len(r.Payload)))
@@ -212,11 +212,11 @@ func (r *Request) Decode(b []byte) error {
 	if in.Bad || len(in.B) > 0 {
 		return fmt.Errorf("%w: a request is cut off, or longer than it says", ErrMessage)
 	}
-	return r.Sound()
+	return r.Valid()
 }
 
-// Sound reports why r cannot be a request, whoever sent it.
-func (r *Request) Sound() error {
+// Valid reports why r cannot be a request, whoever sent it.
+func (r *Request) Valid() error {
 	has := func(f Flags) bool { return r.Flags&f != 0 }
 	var wrong string
 	switch {
@@ -226,7 +226,7 @@ func (r *Request) Sound() error {
 		wrong = "no service or no root"
 	case r.Patience < 0 || r.Patience > MaxPatience || r.Level < 0 || r.Level > MaxLevel || r.Late < 0 || r.Late > r.Patience:
 		wrong = "a negative time, or one without end"
-	case (r.Subset&Filtered != 0) != (r.Filter != nil) || r.Filter != nil && !r.Filter.sound():
+	case (r.Subset&Filtered != 0) != (r.Filter != nil) || r.Filter != nil && !r.Filter.valid():
 		wrong = "a filter that is none"
 	case has(Creates) != (r.Creation != nil), has(HasBulk) != (r.Bulk.Length > 0):
 		wrong = "a flag without what it announces"

@@ -17,9 +17,9 @@
 // alone (Packet.Pieces).
 //
 // Numbers are big-endian where their size is fixed; others are unsigned varints
-// of the shortest form. A sound body has exactly one form: Decode refuses what
+// of the shortest form. A valid body has exactly one form: Decode refuses what
 // Append would not write. That the key of an entry is that of its ID is for the
-// receiver to check where it does not know the ID (Entry.Sound). What a message
+// receiver to check where it does not know the ID (Entry.Valid). What a message
 // means, and whether its sender may say it, is for internal/core/member to judge.
 //
 // # Sealing

@@ -115,13 +115,13 @@ func TestGolden(t *testing.T) {
 
 // TestDecodeRefuses: what Append would not write is not read.
 func TestDecodeRefuses(t *testing.T) {
-	sound := (&Packet{Type: Needs, Need: Ring}).Append(nil)
+	valid := (&Packet{Type: Needs, Need: Ring}).Append(nil)
 	nack := (&Packet{Type: Nack, Nonce: 7}).Append(nil)
 	echo := (&Packet{Type: Echo, About: reference(1, Version{1, 1})}).Append(nil)
 	long := append([]byte(nil), echo[:10]...)
 	long = append(append(long, 0x81, 0x00), echo[11:]...) // 1 in two bytes
 	for name, b := range map[string][]byte{
-		"nothing": nil, "half a header": sound[:1], "another version": {(version - 1) << 4, byte(Goodbye)},
+		"nothing": nil, "half a header": valid[:1], "another version": {(version - 1) << 4, byte(Goodbye)},
 		"no such type": {version << 4, 99}, "a heartbeat": Pulse{}.Append(nil), "a sealed packet": {version<<4 | 1, byte(Goodbye)},
 		"an encrypted packet": {version << 4, byte(Goodbye) | encrypted},
 		"too short":           nack[:len(nack)-1], "too long": append(slices.Clip(nack), 0), "an unknown need": {version << 4, byte(Needs), 4},

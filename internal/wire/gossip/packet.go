@@ -15,8 +15,8 @@ type Entry struct {
 	Version Version
 }
 
-// Sound reports whether the key is that of the ID, and the ID is valid.
-func (e *Entry) Sound() bool {
+// Valid reports whether the key is that of the ID, and the ID is valid.
+func (e *Entry) Valid() bool {
 	id := ID(e.ID)
 	return id.Validate() == nil && id.Key() == e.Key
 }

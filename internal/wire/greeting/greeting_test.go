@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var sound = Greeting{Class: 2, From: "b", Incarnation: 5, To: "a", Known: 6, Call: 7, Accepted: 8}
+var valid = Greeting{Class: 2, From: "b", Incarnation: 5, To: "a", Known: 6, Call: 7, Accepted: 8}
 
 // TestGoldenBytes: the bytes of a greeting and of answers.
 func TestGoldenBytes(t *testing.T) {
 	want := "TRIB\x03\x02\x00\x00" +
 		"\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x06" +
 		"\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x08\x01b\x01a"
-	if diff := cmp.Diff(want, string(sound.Append(nil))); diff != "" {
+	if diff := cmp.Diff(want, string(valid.Append(nil))); diff != "" {
 		t.Error(diff)
 	}
 	for _, c := range []struct {
@@ -37,7 +37,7 @@ func TestGoldenBytes(t *testing.T) {
 // TestMalformed: what is no greeting is refused by an error that says why, and
 // one of another version by an error that names both.
 func TestMalformed(t *testing.T) {
-	good := string(sound.Append(nil))
+	good := string(valid.Append(nil))
 	for _, c := range []struct{ text, says string }{
 		{"GET / HTTP/1.1\r\n\r\n", "not of the protocol"},
 		{"TRIB\x02" + good[5:], "version 2 of the protocol between hosts, and this host speaks version 3"},
@@ -61,7 +61,7 @@ func TestMalformed(t *testing.T) {
 // FuzzGreeting: what is read as a greeting is written as the same bytes, and all
 // else is malformed.
 func FuzzGreeting(f *testing.F) {
-	f.Add(sound.Append(nil))
+	f.Add(valid.Append(nil))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in := bytes.NewReader(b)

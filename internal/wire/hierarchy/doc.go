@@ -6,7 +6,7 @@
 //
 // The first byte is the kind: 1 hello, 2 assign, 3 change, 4 beat, 5 fetch.
 // Numbers are varints in their shortest form; every bit is defined, so that a
-// sound message has exactly one form: Decode refuses what Append would not
+// valid message has exactly one form: Decode refuses what Append would not
 // write. What a message means is for internal/core/hierarchy to judge.
 // testdata/golden has one of each.
 package hierarchy

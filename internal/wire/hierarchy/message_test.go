@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
-// TestUnsound: what Append would not write is refused.
-func TestUnsound(t *testing.T) {
+// TestMalformed: what Append would not write is refused.
+func TestMalformed(t *testing.T) {
 	many := make([]gossip.ID, MaxNodes+1)
 	for i := range many {
 		many[i] = h1

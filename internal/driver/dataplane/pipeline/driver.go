@@ -121,7 +121,7 @@ func (d *driver) install(ctx context.Context, socket uint64, c *switchreduce.Con
 	d.counts.install(t.index, c)
 	if err := d.write(ctx); err != nil {
 		d.forget(e)
-		d.mend(ctx, err)
+		d.repair(ctx, err)
 		return topology.Reducer{}, err
 	}
 	return e.reducer(), nil
@@ -197,13 +197,13 @@ func (d *driver) settle(ctx context.Context) {
 		return
 	}
 	if err := d.write(ctx); err != nil {
-		d.mend(ctx, err)
+		d.repair(ctx, err)
 	}
 }
 
-// mend is for a write that has failed: part of it may be there. Where the target
+// repair is for a write that has failed: part of it may be there. Where the target
 // has refused something, it is brought to hold what is wanted at once.
-func (d *driver) mend(ctx context.Context, err error) {
+func (d *driver) repair(ctx context.Context, err error) {
 	var refused *p4rt.WriteError
 	switch {
 	case errors.Is(err, p4.ErrState): // nothing was written

@@ -37,12 +37,12 @@ func (d *daemon) Collector() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "test_daemons"}, func() float64 { return 1 })
 }
 
-func sound() error { return nil }
+func valid() error { return nil }
 
 // run runs d until the context ends, and returns what Run does.
 func run(ctx context.Context, d *daemon) <-chan error {
 	ended := make(chan error, 1)
-	go func() { ended <- process.Run(ctx, d, sound, slog.New(slog.DiscardHandler)) }()
+	go func() { ended <- process.Run(ctx, d, valid, slog.New(slog.DiscardHandler)) }()
 	return ended
 }
 
@@ -159,7 +159,7 @@ func TestAdminServer(t *testing.T) {
 	close(d.may)
 	var log bytes.Buffer
 	bad := settings.Admin{Listen: "192.0.2.1:0"}
-	if err := process.Serve(t.Context(), d, bad, sound, slog.New(slog.NewTextHandler(&log, nil))); !errors.Is(err, admin.ErrRemote) {
+	if err := process.Serve(t.Context(), d, bad, valid, slog.New(slog.NewTextHandler(&log, nil))); !errors.Is(err, admin.ErrRemote) {
 		t.Errorf("%v, want %v", err, admin.ErrRemote)
 	}
 	<-d.closing
@@ -168,7 +168,7 @@ func TestAdminServer(t *testing.T) {
 	close(d.may)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := process.Serve(ctx, d, settings.Admin{Listen: "127.0.0.1:0"}, sound, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+	if err := process.Serve(ctx, d, settings.Admin{Listen: "127.0.0.1:0"}, valid, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
 		t.Error(err)
 	}
 	if !strings.Contains(log.String(), "admin server started") {
@@ -191,13 +191,13 @@ func TestCheck(t *testing.T) {
 		err               error
 		out, errs, failed string
 	}{
-		{nil, "f: sound\n", "", ""},
+		{nil, "f: valid\n", "", ""},
 		{one, "", "", "f:1: a"},
 		{two, "", "f:1: a\nf:2: b\n", "f: 2 errors"},
 	} {
 		var out, errs bytes.Buffer
 		failed := ""
-		if err := process.Check(&out, &errs, "f", c.err, func() string { return "sound" }); err != nil {
+		if err := process.Check(&out, &errs, "f", c.err, func() string { return "valid" }); err != nil {
 			failed = err.Error()
 		}
 		if out.String() != c.out || errs.String() != c.errs || failed != c.failed {

@@ -41,7 +41,7 @@ func init() {
 
 func use(d string) {
 	dir = d
-	_ = os.Setenv("TMPDIR", d) // the name is sound
+	_ = os.Setenv("TMPDIR", d) // the name is valid
 }
 
 // writable reports whether this process may make files in d.

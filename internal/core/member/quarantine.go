@@ -29,9 +29,9 @@ func (c *Core) cycles() int {
 	return c.cfg.Stealth * bits.Len(uint(max(len(c.view.ring), len(c.bootstrap)+1)))
 }
 
-// lurk asks one of the bootstrap set for its view, once each Tau, until the time
+// quarantine asks one of the bootstrap set for its view, once each Tau, until the time
 // of stealth is over.
-func (c *Core) lurk() {
+func (c *Core) quarantine() {
 	s := &c.stealth
 	if s.known || c.now.Sub(c.started) >= time.Duration(c.cycles())*c.cfg.Tau || len(c.bootstrap) == 0 {
 		c.emerge()

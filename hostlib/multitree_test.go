@@ -493,7 +493,7 @@ func TestSocketOfATreeFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		tree.offload.Store(true) // only on a tree of switches is the socket looked at
-		tree.loop.Nudge()
+		tree.loop.Wake()
 		each(3, func(i int) {
 			v := make([]int64, long)
 			_, err := Allreduce(within(t), comms[i], reduce.Sum, v, v)
@@ -556,7 +556,7 @@ func TestTermsOfSeveralTrees(t *testing.T) {
 	mustBeEqual(t, Roots(2))
 }
 
-func TestUnsoundDivisions(t *testing.T) {
+func TestMalformedDivisions(t *testing.T) {
 	for _, planned := range [][][]int{
 		{{0, 1}, {2}},        // without rank 3
 		{{0, 1, 2}, {2, 3}},  // rank 2 twice
@@ -579,10 +579,10 @@ func TestUnsoundDivisions(t *testing.T) {
 
 func FuzzDivisionWords(f *testing.F) {
 	t := terms{roots: 3}
-	sound := newDivisionWords(4, true)
-	sound.put(division{lowest: 7, count: 2, part: []int{0, 1, 0, 1}, why: "because"})
-	f.Add([]byte(sound))
-	f.Add(make([]byte, len(sound)))
+	valid := newDivisionWords(4, true)
+	valid.put(division{lowest: 7, count: 2, part: []int{0, 1, 0, 1}, why: "because"})
+	f.Add([]byte(valid))
+	f.Add(make([]byte, len(valid)))
 	f.Fuzz(func(t1 *testing.T, b []byte) {
 		w := newDivisionWords(4, true)
 		copy(w, b)

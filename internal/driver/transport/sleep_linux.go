@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// doze waits for a socket that the Go runtime does not know of: by a system
+// sleep waits for a socket that the Go runtime does not know of: by a system
 // call, or by the runtime's poller for a descriptor of epoll, which is ready
 // when the socket is, but only while somebody parks.
-type doze struct {
+type sleep struct {
 	event  int      // ends every sleep: an eventfd
 	watch  *os.File // of epoll, of the socket and event
 	raw    syscall.RawConn
@@ -31,7 +31,7 @@ type doze struct {
 }
 
 // init makes what it takes to wait for fd.
-func (d *doze) init(fd int) (err error) {
+func (d *sleep) init(fd int) (err error) {
 	if d.event, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (d *doze) init(fd int) (err error) {
 
 // nap waits in a system call, for at most so long. The runtime knows of it, and
 // gives the processor to other goroutines if there are any.
-func (d *doze) nap(fd int, limit time.Duration) {
+func (d *sleep) nap(fd int, limit time.Duration) {
 	d.limit = unix.NsecToTimespec(int64(limit))
 	d.fds = [2]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(d.event), Events: unix.POLLIN}}
 	_, _, _ = unix.Syscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&d.fds)), uintptr(len(d.fds)),
@@ -74,7 +74,7 @@ func (d *doze) nap(fd int, limit time.Duration) {
 }
 
 // park waits in the runtime's poller.
-func (d *doze) park() error {
+func (d *sleep) park() error {
 	if err := d.watch.SetReadDeadline(d.until); err != nil {
 		return err
 	}
@@ -91,20 +91,20 @@ func (d *doze) park() error {
 	return err
 }
 
-// rouse ends a sleep.
-func (d *doze) rouse() {
+// wake ends a sleep.
+func (d *sleep) wake() {
 	var b [8]byte
 	binary.NativeEndian.PutUint64(b[:], 1)
 	_, _ = unix.Write(d.event, b[:]) // fails if it was done two billion times
 }
 
-// calm forgets what rouse did.
-func (d *doze) calm() {
+// calm forgets what wake did.
+func (d *sleep) calm() {
 	var b [8]byte
 	_, _ = unix.Read(d.event, b[:]) // fails if it did nothing
 }
 
-func (d *doze) close() error {
+func (d *sleep) close() error {
 	err := unix.Close(d.event)
 	if d.watch != nil {
 		err = errors.Join(err, d.watch.Close())

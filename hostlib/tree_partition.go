@@ -26,7 +26,7 @@ type division struct {
 	why    string  // why there are fewer than wanted; empty: there are not
 }
 
-var errDivision = errors.New("hostlib: unsound division of a group")
+var errDivision = errors.New("hostlib: malformed division of a group")
 
 // divide returns the division, for which rank 0 asks the manager.
 func (c *Communicator) divide(ctx context.Context) (division, error) {
@@ -102,7 +102,7 @@ func (c *Communicator) askPlan(ctx context.Context, kind manager.BundleKind, wan
 	}
 }
 
-// take has d be as the manager plans, if that is sound.
+// take has d be as the manager plans, if that is valid.
 func (d *division) take(p rpc.GroupPlan, wanted int) error {
 	planned := division{lowest: d.lowest, count: len(p.Groups)}
 	if d.part != nil {
