@@ -22,7 +22,7 @@ func TestAsk(t *testing.T) {
 			t.Errorf("itself: %q, %v", name, err)
 		}
 		await(t, "the calls to end", func() bool { return b.Counters().Pending == 0 })
-		if k := b.Counters(); k.Unsound() != 0 || k.Connections != 0 {
+		if k := b.Counters(); k.Rejected() != 0 || k.Connections != 0 {
 			t.Errorf("%+v", k)
 		}
 		send(t, a, "b", Control, 0, "after that", 0)
