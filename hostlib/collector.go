@@ -29,7 +29,13 @@ var (
 	descOverflow   = newDesc("receive_overflows_total", "Packets that found a receive buffer full.")
 	descFrames     = newDesc("frames_total", "Frames to and from other members, by direction.", "direction")
 	descFrameBytes = newDesc("frame_bytes_total", "Bytes of these frames, without TCP and IP headers.", "direction")
-	descMalformed  = newDesc("malformed_connections_total", "Connections that did not begin with a valid greeting.")
+	descOpen       = newDesc("connections", "Connections with other hosts, of all services, that carry frames.")
+	descCalls      = newDesc("calls_total", "Calls for connections between hosts: accepted and rejected ones of others, made and failed ones of this host.", "result")
+	descTraffic    = newDesc("connection_frames_total", "Frames on connections with other hosts, of all services, by direction.", "direction")
+	descTrafficB   = newDesc("connection_bytes_total", "Bytes of these frames, without TCP and IP headers.", "direction")
+	descUnclaimed  = newDesc("unclaimed_frames_total", "Frames for a service that is not on this host.")
+	descDead       = newDesc("dead_connections_total", "Connections that were closed because nothing came.")
+	descBuffers    = newDesc("connection_buffer_bytes", "Memory in which frames lie that have come.")
 )
 
 type collector struct{ *Host }
@@ -43,7 +49,8 @@ func (h *Host) Collector() prometheus.Collector { return collector{h} }
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descComms, descOperations, descReduced, descFailed, descDuration, descEpochs, descSent, descResults, descRepairs, descDiscarded,
-		descPackets, descBytes, descSendFailed, descOverflow, descFrames, descFrameBytes, descMalformed,
+		descPackets, descBytes, descSendFailed, descOverflow, descFrames, descFrameBytes,
+		descOpen, descCalls, descTraffic, descTrafficB, descUnclaimed, descDead, descBuffers,
 	} {
 		to <- d
 	}
@@ -68,7 +75,19 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	counter(descFailed, n.failed.Load())
 	counter(descEpochs, n.entered[Offload].Load(), Offload.String())
 	counter(descEpochs, n.entered[HostTree].Load(), HostTree.String())
-	counter(descMalformed, c.Malformed())
+	k := c.Connections()
+	to <- prometheus.MustNewConstMetric(descOpen, prometheus.GaugeValue, float64(k.Open))
+	to <- prometheus.MustNewConstMetric(descBuffers, prometheus.GaugeValue, float64(k.BufferBytes))
+	counter(descCalls, k.Accepted, "accepted")
+	counter(descCalls, k.Rejected, "rejected")
+	counter(descCalls, k.Calls-k.Failed, "made")
+	counter(descCalls, k.Failed, "failed")
+	counter(descTraffic, k.FramesIn, "in")
+	counter(descTraffic, k.FramesOut, "out")
+	counter(descTrafficB, k.BytesIn, "in")
+	counter(descTrafficB, k.BytesOut, "out")
+	counter(descUnclaimed, k.Unclaimed)
+	counter(descDead, k.Dead)
 
 	sum, live := n.total()
 	to <- prometheus.MustNewConstMetric(descComms, prometheus.GaugeValue, float64(live))

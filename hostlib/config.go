@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,13 @@ type Config struct {
 	// Listen is the TCP address on which other members reach this host;
 	// "127.0.0.1:0" by default. The members' lists must name it as others see it.
 	Listen string
+	// Resolve returns the TCP address of another host; it is asked for every connection
+	// that is made, with the time that is left for it. nil: hosts are reached by the
+	// addresses of members' lists alone.
+	Resolve func(ctx context.Context, host string) (address string, err error)
+	// Incarnation of this start of the host; it rises strictly with every start under
+	// the name. 0: that of Membership, or else the clock's nanoseconds.
+	Incarnation uint64
 	// Data is the local address of the UDP sockets that speak to switches; by default
 	// that of Listen. Switches must be able to reach it. With the unspecified address
 	// (0.0.0.0 or ::) packets take the link that a tree was planned on: the topology
@@ -110,6 +118,9 @@ func (c Config) Validate() error {
 	if c.Name == "" || len(c.Name) > maxName {
 		return fmt.Errorf("%w: a host name of %d bytes, want 1 to %d", ErrConfig, len(c.Name), maxName)
 	}
+	if c.Incarnation != 0 && c.Membership != nil && c.Incarnation != c.Membership.Incarnation() {
+		return fmt.Errorf("%w: incarnation %d, but others see this host in %d by its Membership: leave Incarnation out", ErrConfig, c.Incarnation, c.Membership.Incarnation())
+	}
 	if c.DeadAfter < 0 {
 		return fmt.Errorf("%w: DeadAfter is %v", ErrConfig, c.DeadAfter)
 	}
@@ -123,6 +134,17 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil
+}
+
+// incarnation returns that in which others see the host.
+func (c *Config) incarnation() uint64 {
+	switch {
+	case c.Incarnation != 0:
+		return c.Incarnation
+	case c.Membership != nil:
+		return c.Membership.Incarnation()
+	}
+	return uint64(max(1, time.Now().UnixNano()))
 }
 
 // source returns the host's certificate; nil: there is none.

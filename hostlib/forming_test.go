@@ -257,13 +257,13 @@ func TestMalformedGreetings(t *testing.T) {
 		"no name": (&hello{from: 1, own: 5}).bytes(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := h.Malformed()
+			before := h.Connections().Rejected
 			conn := dialHost(t, h, say)
 			// It is closed with bytes of ours unread, or not.
 			if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("it was answered, or kept: %v", err)
 			}
-			until(within(t), t, "it is counted", func() bool { return h.Malformed() == before+1 })
+			until(within(t), t, "it is counted", func() bool { return h.Connections().Rejected == before+1 })
 		})
 	}
 }
@@ -277,8 +277,8 @@ func TestGreetingOfAnotherVersion(t *testing.T) {
 	if by != 0 || err != nil || why != "h0: the greeting is of version 3 of the host connections' protocol, and this host speaks version 2" {
 		t.Errorf("answered by %v: %q, %v", by, why, err)
 	}
-	if h.Malformed() != 1 {
-		t.Errorf("%d malformed greetings are counted, want 1", h.Malformed())
+	if h.Connections().Rejected != 1 {
+		t.Errorf("%d malformed greetings are counted, want 1", h.Connections().Rejected)
 	}
 }
 

@@ -39,7 +39,8 @@ type Host struct {
 	abort context.CancelFunc // ends cut
 	tasks sync.WaitGroup     // communicators
 
-	malformed atomic.Uint64
+	services  services
+	malformed atomic.Uint64 // greetings of callers
 	counts    counts
 	closing   sync.Once
 
@@ -77,11 +78,6 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 	return h, nil
 }
 
-// incarnation is that of every start of every process: several may have a host's name, at
-// addresses of their own, and clocks may jump back. Which communicators belong together is
-// known by their attempts.
-const incarnation = 1
-
 // open makes the host reachable, and opens the connection to the manager.
 func (h *Host) open(ctx context.Context) error {
 	source, err := h.cfg.source()
@@ -89,7 +85,7 @@ func (h *Host) open(ctx context.Context) error {
 		return err
 	}
 	h.peers, err = peer.Listen(ctx, peer.Config{
-		Name: h.name, Incarnation: incarnation, Listen: h.cfg.Listen, Resolve: nowhere,
+		Name: h.name, Incarnation: h.cfg.incarnation(), Listen: h.cfg.Listen, Resolve: h.resolve,
 		TLS: source, AllowPlaintext: h.cfg.AllowPlaintext, Servers: map[peer.Class]peer.Server{peer.Tree: h.greet},
 		GreetWithin: helloTimeout, DeadAfter: h.cfg.DeadAfter,
 		// A connection for each neighbour in each communicator, many of them at once.
@@ -111,9 +107,12 @@ func (h *Host) open(ctx context.Context) error {
 	return nil
 }
 
-// nowhere resolves no name: members' lists have the addresses.
-func nowhere(_ context.Context, host string) (string, error) {
-	return "", fmt.Errorf("%w: no address of %s", ErrArgument, host)
+// resolve returns the address of another host, where no list of members has it.
+func (h *Host) resolve(ctx context.Context, host string) (string, error) {
+	if h.cfg.Resolve == nil {
+		return "", fmt.Errorf("%w: no Config.Resolve that knows %s", ErrArgument, host)
+	}
+	return h.cfg.Resolve(ctx, host)
 }
 
 // dataAddress returns the address of the sockets for packets. A listener on
@@ -136,21 +135,17 @@ func (c *Config) dataAddress(listens string) (netip.Addr, error) {
 // Name returns the host's name.
 func (h *Host) Name() string { return h.name }
 
+// Incarnation returns the number of this start of the host.
+func (h *Host) Incarnation() uint64 { return h.peers.Incarnation() }
+
 // Addr returns the TCP address on which other members reach this host.
 func (h *Host) Addr() string { return h.peers.Addr() }
 
 // Member returns this host as the lists of members name it.
 func (h *Host) Member() Member { return Member{Host: h.name, Addr: h.Addr()} }
 
-// Malformed returns how many connections were ended because they did not begin
-// with a valid greeting.
-func (h *Host) Malformed() uint64 {
-	k := h.peers.Counters()
-	return h.malformed.Load() + k.Rejected()
-}
-
-// Close ends every communicator that was not left, for all its members, and
-// leaves the fabric. It waits until neighbours and the manager have been notified, also
+// Close ends every communicator that was not left, for all its members, closes the
+// services on the host, and leaves the fabric. It waits until neighbours and the manager have been notified, also
 // of communicators that were left. When ctx ends first, connections are cut off:
 // members that were not notified find out by DeadAfter, and the error says how many
 // communicators they were of.
@@ -167,6 +162,7 @@ func (h *Host) close(ctx context.Context) (err error) {
 	for _, c := range comms {
 		c.conclude(true)
 	}
+	closed := h.services.close(ctx)
 	defer h.abort()
 	left := 0
 	for _, c := range comms {
@@ -186,7 +182,7 @@ func (h *Host) close(ctx context.Context) (err error) {
 		h.abort()
 	}
 	h.stop()
-	err = errors.Join(err, h.peers.Close())
+	err = errors.Join(closed, err, h.peers.Close())
 	h.closeParked()
 	h.tasks.Wait()
 	if h.manager != nil {
@@ -204,7 +200,7 @@ func (h *Host) greet(from peer.Peer, conn net.Conn) (kept bool) {
 	hello, err := readHello(conn)
 	if err != nil {
 		h.malformed.Add(1)
-		h.cfg.Log.Info("a connection without a valid greeting", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
+		h.cfg.Log.Info("a connection with a malformed greeting", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
 		if version := versionError(0); errors.As(err, &version) { // the answer is the same in all versions
 			(&caller{conn: conn}).refuse(h.name + ": " + version.Error())
 			return true

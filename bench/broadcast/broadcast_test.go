@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 )
 
@@ -20,7 +21,7 @@ func crowd(t testing.TB, n int) ([]*Member, []string) {
 	var names []string
 	for i := range n {
 		name := fmt.Sprintf("n%d", i)
-		m, err := Start(scoll.Config{Node: name, RoundTrip: time.Minute, Resolve: func(node string) (string, error) {
+		host, err := hostlib.Join(t.Context(), hostlib.Config{Name: name, Resolve: func(_ context.Context, node string) (string, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			return at[node], nil
@@ -28,14 +29,18 @@ func crowd(t testing.TB, n int) ([]*Member, []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mu.Lock()
-		at[name] = m.Addr()
-		mu.Unlock()
 		t.Cleanup(func() {
-			if err := m.Close(context.Background()); err != nil {
+			if err := host.Close(context.Background()); err != nil {
 				t.Error(err)
 			}
 		})
+		m, err := On(host, scoll.Config{RoundTrip: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		at[name] = host.Addr()
+		mu.Unlock()
 		all, names = append(all, m), append(names, name)
 	}
 	return all, names

@@ -26,9 +26,9 @@ const (
 // Join has the member take part in the trees of a fabric that are named, as all
 // members do: host is its place there, members are those of all, of which the
 // first is the root.
-func (m *Member) Join(ctx context.Context, host *hostlib.Host, members []hostlib.Member, trees []string, ahead int) error {
+func (m *Member) Join(ctx context.Context, members []hostlib.Member, trees []string, ahead int) error {
 	if slices.Contains(trees, AlongFabric) {
-		if err := m.follow(ctx, host, members); err != nil {
+		if err := m.follow(ctx, members); err != nil {
 			return err
 		}
 	}
@@ -40,7 +40,7 @@ func (m *Member) Join(ctx context.Context, host *hostlib.Host, members []hostlib
 		{ID: timedInSwitches, Function: reduce.Max, Run: func(_ *offload.Request, v []uint64) error { v[0] = now(); return nil }},
 	} {
 		c.Elements, c.Ahead, c.RoundTrip = 1, ahead, 10*time.Second
-		s, err := offload.Register(m.node, host, c)
+		s, err := offload.Register(m.node, m.host, c)
 		if err != nil {
 			return err
 		}
@@ -52,8 +52,8 @@ func (m *Member) Join(ctx context.Context, host *hostlib.Host, members []hostlib
 }
 
 // follow learns the manager's tree.
-func (m *Member) follow(ctx context.Context, host *hostlib.Host, members []hostlib.Member) error {
-	comm, err := host.Communicator(ctx, "broadcast", members)
+func (m *Member) follow(ctx context.Context, members []hostlib.Member) error {
+	comm, err := m.host.Communicator(ctx, "broadcast", members)
 	if err != nil {
 		return err
 	}

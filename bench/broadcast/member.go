@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/fabrictree"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/offload"
@@ -20,6 +21,7 @@ const (
 
 // Member is a node that takes part.
 type Member struct {
+	host           *hostlib.Host
 	node           *scoll.Node
 	timed, counted *scoll.Service
 	plans          *fabrictree.Plans
@@ -27,12 +29,12 @@ type Member struct {
 	end            shutdown
 }
 
-// Start starts a node that takes part.
-func Start(c scoll.Config) (*Member, error) {
-	m := &Member{plans: fabrictree.New()}
+// On makes a node that takes part, on a host that is the caller's.
+func On(host *hostlib.Host, c scoll.Config) (*Member, error) {
+	m := &Member{host: host, plans: fabrictree.New()}
 	c.Trees = map[uint8]scoll.Shape{fabrictree.Kind: m.plans.Shape}
 	var err error
-	if m.node, err = scoll.Start(c); err != nil {
+	if m.node, err = scoll.On(host, c); err != nil {
 		return nil, err
 	}
 	if m.timed, err = m.node.Register(timed, timedCallbacks()); err == nil {
@@ -46,12 +48,6 @@ func Start(c scoll.Config) (*Member, error) {
 	}
 	return m, nil
 }
-
-// Addr returns the TCP address on which others reach the member.
-func (m *Member) Addr() string { return m.node.Addr() }
-
-// Close ends the member's node, for which it has until ctx ends.
-func (m *Member) Close(ctx context.Context) error { return m.node.Close(ctx) }
 
 // post posts a buffer of so many bytes for each child's reply.
 func post(r *scoll.Request, bytes int) error {

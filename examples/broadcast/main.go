@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/aggregate"
 )
@@ -24,23 +25,28 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	addresses := map[string]string{}
+	addresses := map[string]string{} // elsewhere a directory, or membership's attributes
+	resolve := func(_ context.Context, host string) (string, error) { return addresses[host], nil }
 	var targets []scoll.Target
 	var services []*scoll.Service
 	for i := range 8 {
 		name := fmt.Sprintf("server-%d", i)
-		node, err := scoll.Start(scoll.Config{Node: name, Resolve: func(node string) (string, error) { return addresses[node], nil }})
+		host, err := hostlib.Join(ctx, hostlib.Config{Name: name, Resolve: resolve})
 		if err != nil {
 			return err
 		}
-		defer node.Close(ctx)
+		defer host.Close(ctx)
+		node, err := scoll.On(host, scoll.Config{})
+		if err != nil {
+			return err
+		}
 		service, err := node.Register(serviceID, scoll.Statuses(0, func(r *scoll.Request) (code uint32, text string) {
 			return flush(name, string(r.Payload()))
 		}, report))
 		if err != nil {
 			return err
 		}
-		addresses[name], services = node.Addr(), append(services, service)
+		addresses[name], services = host.Addr(), append(services, service)
 		targets = append(targets, scoll.Target{Node: name, Tags: []scoll.Tag{{}}})
 	}
 

@@ -38,19 +38,21 @@ func run(ctx context.Context) error {
 			return err
 		}
 		defer node.Close()
-		host, err := hostlib.Join(ctx, hostlib.Config{Name: name, Membership: node})
+		host, err := hostlib.Join(ctx, hostlib.Config{
+			Name: name, Membership: node,
+			Resolve: func(ctx context.Context, other string) (string, error) {
+				address, _, err := node.Attribute(ctx, other, "host")
+				return string(address), err
+			},
+		})
 		if err != nil {
 			return err
 		}
 		defer host.Close(ctx)
-		collectives, err := scoll.Start(scoll.Config{Node: name, Liveness: node, Resolve: func(other string) (string, error) {
-			address, _, err := node.Attribute(ctx, other, "collectives")
-			return string(address), err
-		}})
+		collectives, err := scoll.On(host, scoll.Config{})
 		if err != nil {
 			return err
 		}
-		defer collectives.Close(ctx)
 		job := func(r *scoll.Request) (code uint32, text string) {
 			if err := sum(ctx, host, float64(i), string(r.Payload())); err != nil {
 				return 1, err.Error()
@@ -61,10 +63,8 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for key, address := range map[string]string{"host": host.Addr(), "collectives": collectives.Addr()} {
-			if err := node.Set(ctx, key, []byte(address)); err != nil {
-				return err
-			}
+		if err := node.Set(ctx, "host", []byte(host.Addr())); err != nil {
+			return err
 		}
 		if i == 0 {
 			first, service, seeds = node, registered, []string{node.Addr().String()}
@@ -78,7 +78,7 @@ func runJob(ctx context.Context, zone *membership.Node, service *scoll.Service) 
 	hosts, targets := []string{}, []scoll.Target{}
 	attributes := zone.AttributeWatcher()
 	defer attributes.Close()
-	for said := 0; said < 2*servers; {
+	for said := 0; said < servers; {
 		changes, err := attributes.Next(ctx)
 		if err != nil {
 			return err

@@ -139,7 +139,7 @@ func (n *Node) recovered(kind broadcast.CallKind, err *error) {
 	p := &PanicError{Callback: kind.String(), Value: v, Stack: debug.Stack()}
 	*err = p
 	n.counts.panics.Add(1)
-	n.cfg.Log.Error("a callback panicked", slog.String("callback", p.Callback), slog.Any("value", v), slog.String("stack", string(p.Stack)))
+	n.log.Error("a callback panicked", slog.String("callback", p.Callback), slog.Any("value", v), slog.String("stack", string(p.Stack)))
 }
 
 // mapGroup asks the service for an out-of-band group's members.

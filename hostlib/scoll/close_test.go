@@ -37,8 +37,8 @@ func TestRefusalsWhileClosing(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	for _, n := range s.nodes {
-		if err := n.Close(ctx); err != nil {
+	for _, h := range s.hosts {
+		if err := h.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	}

@@ -8,17 +8,16 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 
 // The metrics, as docs/metrics.md tells them.
 var (
-	descBroadcasts  = newDesc("broadcasts_total", "Broadcasts with this node for their root that have ended, by outcome.", "outcome")
-	descMessages    = newDesc("messages_total", "Messages to and from other nodes, by direction.", "direction")
-	descBytes       = newDesc("message_bytes_total", "Bytes of these messages, without TCP and IP headers.", "direction")
-	descDropped     = newDesc("dropped_total", "Messages and calls that came to nothing, by reason.", "reason")
-	descRetries     = newDesc("retries_total", "Messages that were sent again after a local failure.")
-	descPanics      = newDesc("panics_total", "Callbacks that panicked.")
-	descRequests    = newDesc("requests", "Requests that have not ended.")
-	descCallbacks   = newDesc("callbacks", "Callbacks, by whether they run or wait for another to return.", "state")
-	descGroups      = newDesc("groups", "Groups that are known.")
-	descConnections = newDesc("connections", "Connections for messages.")
-	descBuffers     = newDesc("buffers", "Memory that is lent, by what for.", "use")
+	descBroadcasts = newDesc("broadcasts_total", "Broadcasts with this node for their root that have ended, by outcome.", "outcome")
+	descMessages   = newDesc("messages_total", "Messages to and from other nodes, by direction.", "direction")
+	descBytes      = newDesc("message_bytes_total", "Bytes of these messages.", "direction")
+	descDropped    = newDesc("dropped_total", "Messages that came to nothing, by reason.", "reason")
+	descRetries    = newDesc("retries_total", "Messages that were sent again after a local failure.")
+	descPanics     = newDesc("panics_total", "Callbacks that panicked.")
+	descRequests   = newDesc("requests", "Requests that have not ended.")
+	descCallbacks  = newDesc("callbacks", "Callbacks, by whether they run or wait for another to return.", "state")
+	descGroups     = newDesc("groups", "Groups that are known.")
+	descBuffers    = newDesc("buffers", "Memory that is lent, by what for.", "use")
 )
 
 type collector struct{ *Node }
@@ -30,7 +29,7 @@ func (n *Node) Collector() prometheus.Collector { return collector{n} }
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descBroadcasts, descMessages, descBytes, descDropped, descRetries, descPanics,
-		descRequests, descCallbacks, descGroups, descConnections, descBuffers,
+		descRequests, descCallbacks, descGroups, descBuffers,
 	} {
 		to <- d
 	}
@@ -55,15 +54,12 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	counter(descDropped, k.Copies, "copy")
 	counter(descDropped, k.Unmatched, "unmatched")
 	counter(descDropped, k.Refusals, "refused")
-	counter(descDropped, k.FailedCalls, "failed-call")
-	counter(descDropped, k.MalformedCalls, "malformed-call")
 	counter(descRetries, k.Retries)
 	counter(descPanics, k.Panics)
 	gauge(descRequests, k.Requests)
 	gauge(descCallbacks, k.Callbacks, "running")
 	gauge(descCallbacks, k.Waiting, "waiting")
 	gauge(descGroups, k.Groups)
-	gauge(descConnections, k.Connections)
 	gauge(descBuffers, k.LentBuffers, "message")
 	gauge(descBuffers, k.ReplyBuffers, "reply")
 	gauge(descBuffers, k.Exposed, "bulk")

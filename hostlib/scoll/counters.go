@@ -6,15 +6,13 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/broadcast"
 )
 
-// Counters tell what a node has counted, and what it holds now. When nothing is
-// under way all of the second kind are 0 but Groups, Places, Connections, and the
-// chunk of each connection.
+// Counters report what a node has counted, and what it holds now. When nothing is
+// under way all of the second kind are 0 but Groups and Places. Connections are the
+// host's: see hostlib.Host.Connections.
 type Counters struct {
 	Succeeded, Failed       uint64 // broadcasts with this node for their root
 	MessagesIn, MessagesOut uint64
-	BytesIn, BytesOut       uint64 // with what is before and behind each message
-	FailedCalls             uint64 // connections that could not be made
-	MalformedCalls          uint64 // connections that began with no valid greeting
+	BytesIn, BytesOut       uint64 // of messages
 	Panics                  uint64 // of callbacks
 
 	Unreadable uint64 // messages that are none
@@ -29,18 +27,18 @@ type Counters struct {
 	Waiting      int // callbacks that wait for one to return
 	Pulls        int // of bulk data, under way
 	LentBuffers  int // of the library, for messages and replies
-	Chunks       int // of what is read from connections: one of each, and those not processed
 	ReplyBuffers int // posted and not given back
 	Exposed      int // bulk data that children may read
-	Connections  int // for messages
 	Groups       int
 	Places       int // in trees, each of the size of its children
 }
 
 // counts are what the driver counts.
 type counts struct {
-	panics            atomic.Uint64
-	succeeded, failed atomic.Uint64
+	panics                  atomic.Uint64
+	succeeded, failed       atomic.Uint64
+	messagesIn, messagesOut atomic.Uint64
+	bytesIn, bytesOut       atomic.Uint64
 }
 
 // ended counts a broadcast of this node's own.
@@ -59,15 +57,13 @@ func (n *Node) Counters() Counters {
 	n.mu.Lock()
 	k := n.core.Counters()
 	n.mu.Unlock()
-	h := n.host.Counters()
 	c := Counters{
 		Succeeded: n.counts.succeeded.Load(), Failed: n.counts.failed.Load(),
-		MessagesIn: h.FramesIn, MessagesOut: h.FramesOut, BytesIn: h.BytesIn, BytesOut: h.BytesOut,
-		FailedCalls: h.Failed, MalformedCalls: h.Rejected(), Panics: n.counts.panics.Load(),
+		MessagesIn: n.counts.messagesIn.Load(), MessagesOut: n.counts.messagesOut.Load(),
+		BytesIn: n.counts.bytesIn.Load(), BytesOut: n.counts.bytesOut.Load(), Panics: n.counts.panics.Load(),
 		Unreadable: k.Unreadable, Copies: k.Copies, Unmatched: k.Unmatched, Refusals: k.Refusals,
 		Retries: k.Retries, Refills: k.Refills, Requests: k.Requests,
 		LentBuffers: k.LentBuffers, ReplyBuffers: k.Posted, Exposed: k.Exposed, Groups: k.Groups, Places: k.Routes,
-		Connections: h.Open, Chunks: h.Bursts,
 	}
 	c.Callbacks, c.Waiting = n.workers.state()
 	n.pulls.mu.Lock()

@@ -14,7 +14,7 @@ import (
 // requests of the blocked service are refused, and the parent reads why.
 func TestBlockedServiceHoldsUpNoOther(t *testing.T) {
 	const workers, waiting = 4, 6
-	c := start(t, 2, func(_ int, cfg *scoll.Config) { cfg.Workers, cfg.Waiting = workers, waiting })
+	c := start(t, 2, func(_ int, cfg *config) { cfg.Workers, cfg.Waiting = workers, waiting })
 	var release atomic.Pointer[chan struct{}]
 	first, second := make(chan struct{}), make(chan struct{})
 	release.Store(&first)
@@ -91,19 +91,21 @@ func TestBlockedServiceHoldsUpNoOther(t *testing.T) {
 // TestLowerIncarnation: a node that begins with a lower incarnation than others
 // know is told by that name, as a child and as a root.
 func TestLowerIncarnation(t *testing.T) {
-	c := start(t, 2, func(_ int, cfg *scoll.Config) { cfg.Incarnation = 7 })
+	c := start(t, 2, func(_ int, cfg *config) { cfg.host.Incarnation = 7 })
 	c.rolls()
 	g := c.group(0, scoll.GroupSpec{Name: "all"})
 	if err := c.nodes[1].Close(background(t)); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "n0 to notice", func() bool { return c.nodes[0].Counters().Connections == 0 })
-	again, err := scoll.Start(scoll.Config{Node: "n1", Incarnation: 5, Resolve: c.resolve})
+	await(t, "n0 to notice", func() bool { return c.nodes[0].connections() == 0 })
+	cfg := c.settings("n1")
+	cfg.host.Incarnation = 5
+	again, err := open(background(t), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.nodes[1] = again
-	c.set("n1", again.Addr())
+	c.set("n1", again.host.Addr())
 	if c.service[1], err = again.Register(testService, (&rollCall{node: "n1"}).callbacks()); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +114,7 @@ func TestLowerIncarnation(t *testing.T) {
 	if m := missing(t, err); m != want {
 		t.Errorf("as a child: %+v", m)
 	}
-	if k := again.Counters(); k.Connections != 0 {
+	if k := again.host.Connections(); k.Open != 0 {
 		t.Errorf("n1 has taken a call of n0, which does not want it: %+v", k)
 	}
 	_, err = c.tryGroup(1, scoll.GroupSpec{Name: "its own"})

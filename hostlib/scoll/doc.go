@@ -5,7 +5,8 @@
 // delivered to all; there is no order between two; who was not reached, and why,
 // the root is notified.
 //
-// A [Node] is a process's part in it. Services register at it by numbers that
+// A [Node] is a process's part in it: [On] makes it on the process's host (package
+// hostlib), whose name, certificate, addresses and connections it uses. Services register at it by numbers that
 // all nodes agree upon, with [Callbacks]; a service makes groups, of targets with
 // entities on them, and broadcasts over a group from any member, which is the
 // root then. On every node, the root included, a request takes one way:
@@ -26,7 +27,7 @@
 // the subset of its living members. Which nodes live is the word of a [Liveness],
 // such as membership's.
 //
-// A node makes one TCP connection to each neighbour in its trees when there is
+// The host makes a TCP connection to each neighbour in the node's trees when there is
 // something to send, and others for large replies and for bulk data, behind which
 // no message waits. A node whose loop falls behind reads no more, so that what is
 // sent to it waits at its senders; nothing is dropped for want of a buffer.

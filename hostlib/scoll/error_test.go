@@ -41,7 +41,7 @@ func replyOf(t *testing.T, s *rollCall, child string) scoll.Reply {
 
 func TestPoint23AllAreAlive(t *testing.T) {
 	var news scoll.News
-	c := start(t, 8, func(_ int, cfg *scoll.Config) { cfg.Liveness = &news })
+	c := start(t, 8, func(_ int, cfg *config) { cfg.Liveness = &news })
 	rolls := c.rolls()
 	g := c.group(0, scoll.GroupSpec{Name: "all"})
 	news.Down("n7")
@@ -54,7 +54,7 @@ func TestPoint23AllAreAlive(t *testing.T) {
 	if !errors.Is(err, scoll.ErrDead) || !errors.Is(r.Err(), scoll.ErrDead) || len(rolls[0].has()) != ran {
 		t.Errorf("%v, %v; callbacks ran: %v", err, r.Err(), len(rolls[0].has()) != ran)
 	}
-	news.Up("n7", c.nodes[7].Incarnation())
+	news.Up("n7", c.nodes[7].host.Incarnation())
 	await(t, "n7 to live", func() bool {
 		_, err := call(t, g, scoll.Broadcast{})
 		return err == nil
@@ -65,7 +65,7 @@ func TestPoint23AllAreAlive(t *testing.T) {
 // is told that they have died or rebooted while they are waited for.
 func TestPoint24DeliveryFails(t *testing.T) {
 	var news scoll.News
-	c := start(t, 4, func(_ int, cfg *scoll.Config) { cfg.Liveness = &news })
+	c := start(t, 4, func(_ int, cfg *config) { cfg.Liveness = &news })
 	rolls := c.rolls()
 	here, gone := c.targets()[:3], append(c.targets()[:3], scoll.Target{Node: "nowhere", Tags: []scoll.Tag{{}}})
 	var g *scoll.Group
@@ -80,7 +80,7 @@ func TestPoint24DeliveryFails(t *testing.T) {
 	if r := replyOf(t, rolls[0], "nowhere"); r.Status != scoll.StatusUnsent || r.Type() != scoll.ByNetwork || !strings.Contains(r.Reason, errNowhere.Error()) {
 		t.Errorf("%+v", r)
 	}
-	if k := c.nodes[0].Counters(); k.Retries == 0 || k.FailedCalls == 0 {
+	if k, made := c.nodes[0].Counters(), c.nodes[0].host.Connections(); k.Retries == 0 || made.Failed == 0 {
 		t.Errorf("%+v", k)
 	}
 
@@ -90,10 +90,10 @@ func TestPoint24DeliveryFails(t *testing.T) {
 		want scoll.Status
 	}{
 		{"death", func() { news.Down("n2") }, scoll.StatusDead},
-		{"reboot", func() { news.Up("n2", c.nodes[2].Incarnation()+1) }, scoll.StatusRebooted}, // the last: nobody calls n2 as it was
+		{"reboot", func() { news.Up("n2", c.nodes[2].host.Incarnation()+1) }, scoll.StatusRebooted}, // the last: nobody calls n2 as it was
 	} {
 		name := what.name
-		news.Up("n2", c.nodes[2].Incarnation())
+		news.Up("n2", c.nodes[2].host.Incarnation())
 		g := c.group(0, scoll.GroupSpec{Name: name, Targets: here, Tree: scoll.Flat()})
 		rolls[0].set(func(s *rollCall) { s.heard = nil })
 		there, release := rolls[2].hold()

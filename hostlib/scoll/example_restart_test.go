@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 )
 
@@ -14,10 +15,14 @@ import (
 func Example_restart() {
 	ctx := context.Background()
 	addresses := map[string]string{} // elsewhere a directory, or membership's attributes
-	var news scoll.News              // elsewhere a *membership.Node
-	resolve := func(node string) (string, error) { return addresses[node], nil }
-	begin := func(node string) (*scoll.Node, *scoll.Service) {
-		n, err := scoll.Start(scoll.Config{Node: node, Resolve: resolve, Liveness: &news})
+	var news scoll.News              // elsewhere hostlib.Config.Membership
+	resolve := func(_ context.Context, host string) (string, error) { return addresses[host], nil }
+	begin := func(name string) (*hostlib.Host, *scoll.Service) {
+		host, err := hostlib.Join(ctx, hostlib.Config{Name: name, Resolve: resolve})
+		if err != nil {
+			panic(err)
+		}
+		n, err := scoll.On(host, scoll.Config{Liveness: &news})
 		if err != nil {
 			panic(err)
 		}
@@ -27,9 +32,9 @@ func Example_restart() {
 		if err != nil {
 			panic(err)
 		}
-		addresses[node] = n.Addr()
-		news.Up(node, n.Incarnation())
-		return n, s
+		addresses[name] = host.Addr()
+		news.Up(name, host.Incarnation())
+		return host, s
 	}
 	root, service := begin("oss0")
 	server, _ := begin("oss1")
@@ -74,8 +79,8 @@ func Example_restart() {
 		outcome, err = broadcast(group)
 	}
 	fmt.Println(outcome.Ran, "servers ran it, error:", err)
-	for _, n := range []*scoll.Node{root, server} {
-		if err := n.Close(ctx); err != nil {
+	for _, h := range []*hostlib.Host{root, server} {
+		if err := h.Close(ctx); err != nil {
 			panic(err)
 		}
 	}

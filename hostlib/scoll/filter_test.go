@@ -16,7 +16,7 @@ import (
 // or not, over groups of all kinds, and to those of them who live.
 func TestFilters(t *testing.T) {
 	news := make([]scoll.News, 8)
-	c := start(t, 8, func(i int, cfg *scoll.Config) { cfg.Liveness = &news[i] })
+	c := start(t, 8, func(i int, cfg *config) { cfg.Liveness = &news[i] })
 	c.rolls()
 	for _, delayed := range []bool{false, true} {
 		g := c.group(2, scoll.GroupSpec{Name: "all", Delayed: delayed})
@@ -94,7 +94,7 @@ func TestFilterOfAnAggregation(t *testing.T) {
 
 // TestTimeoutByDefault: who sets no timeout gives members a minute.
 func TestTimeoutByDefault(t *testing.T) {
-	c := start(t, 1, func(_ int, cfg *scoll.Config) { cfg.Timeout = 0 })
+	c := start(t, 1, func(_ int, cfg *config) { cfg.Timeout = 0 })
 	c.rolls()
 	g := c.group(0, scoll.GroupSpec{Name: "all"})
 	r, err := g.NewRequest(scoll.Broadcast{})

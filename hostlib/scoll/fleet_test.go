@@ -12,7 +12,7 @@ import (
 // interface.
 type fleet struct {
 	*directory
-	nodes    []*scoll.Node
+	nodes    []*server
 	services []*scoll.Service
 }
 
@@ -20,10 +20,7 @@ type fleet struct {
 func launch(name string, n int, id scoll.ServiceID, service func(node string) scoll.Callbacks) *fleet {
 	f := &fleet{directory: &directory{}}
 	for i := range n {
-		node, err := scoll.Start(scoll.Config{
-			Node: fmt.Sprintf("%s%d", name, i), Resolve: f.resolve,
-			RoundTrip: patience, // nothing expires however slow the machine is
-		})
+		node, err := open(context.Background(), f.settings(fmt.Sprintf("%s%d", name, i)))
 		if err != nil {
 			panic(err)
 		}
@@ -31,7 +28,7 @@ func launch(name string, n int, id scoll.ServiceID, service func(node string) sc
 		if err != nil {
 			panic(err)
 		}
-		f.set(node.Name(), node.Addr())
+		f.set(node.Name(), node.host.Addr())
 		f.nodes, f.services = append(f.nodes, node), append(f.services, s)
 	}
 	return f

@@ -242,7 +242,7 @@ func TestPoint21ManyGroupsAndTrees(t *testing.T) {
 // buffer ready.
 func TestPoint33NothingIsDropped(t *testing.T) {
 	const many = 2000
-	c := start(t, 4, func(_ int, cfg *scoll.Config) { cfg.ReceiveBuffers, cfg.Workers = 1, 3 })
+	c := start(t, 4, func(_ int, cfg *config) { cfg.ReceiveBuffers, cfg.Workers = 1, 3 })
 	rolls := c.rolls()
 	g := c.group(0, scoll.GroupSpec{Name: "all"})
 	var under []*scoll.Request

@@ -2,7 +2,6 @@ package scoll_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
@@ -34,7 +34,7 @@ func (c *cluster) forgeIn(name string, incarnation uint64) *forger {
 	f := &forger{t: t, got: make(chan []byte, 1000), sent: make(chan error, 1), deaf: make(chan struct{})}
 	var err error
 	f.host, err = peer.Listen(t.Context(), peer.Config{
-		Name: name, Incarnation: incarnation, Listen: "127.0.0.1:0", Resolve: func(_ context.Context, node string) (string, error) { return c.resolve(node) },
+		Name: name, Incarnation: incarnation, Listen: "127.0.0.1:0", Resolve: c.resolve,
 		Handlers:    map[peer.Service]peer.Handler{peer.Collectives: (*forgery)(f)},
 		GreetWithin: patience, DeadAfter: patience, Log: slog.New(slog.DiscardHandler),
 	})
@@ -277,7 +277,7 @@ func TestForgedReplies(t *testing.T) {
 // that nobody reads.
 func TestPoint45Priority(t *testing.T) {
 	const large = 64 << 20
-	c := start(t, 2, func(_ int, cfg *scoll.Config) { cfg.PartBytes = large })
+	c := start(t, 2, func(_ int, cfg *config) { cfg.PartBytes = large })
 	c.register(func(int) scoll.Callbacks {
 		call := silent(true)
 		call.PostReply = func(r *scoll.Request) {
@@ -317,10 +317,10 @@ func TestTLS(t *testing.T) {
 	if _, err := pki.Init(dir, ids...); err != nil {
 		t.Fatal(err)
 	}
-	files := func(i int) *scoll.TLS {
-		return &scoll.TLS{Cert: filepath.Join(dir, pki.CertFile(ids[i])), Key: filepath.Join(dir, pki.KeyFile(ids[i])), CA: filepath.Join(dir, pki.AuthorityFile)}
+	files := func(i int) *hostlib.TLS {
+		return &hostlib.TLS{Cert: filepath.Join(dir, pki.CertFile(ids[i])), Key: filepath.Join(dir, pki.KeyFile(ids[i])), CA: filepath.Join(dir, pki.AuthorityFile)}
 	}
-	c := start(t, 4, func(i int, cfg *scoll.Config) { cfg.TLS = files(i) })
+	c := start(t, 4, func(i int, cfg *config) { cfg.host.TLS = files(i) })
 	c.rolls()
 	g := c.group(0, scoll.GroupSpec{Name: "all"})
 	for range 20 {
@@ -329,7 +329,7 @@ func TestTLS(t *testing.T) {
 			t.Fatalf("%v, %s", err, heard(r))
 		}
 	}
-	if _, err := scoll.Start(scoll.Config{Node: "n1", TLS: files(2)}); !errors.Is(err, scoll.ErrConfig) || !strings.Contains(err.Error(), "n2") {
+	if _, err := hostlib.Join(t.Context(), hostlib.Config{Name: "n1", TLS: files(2)}); !errors.Is(err, hostlib.ErrConfig) || !strings.Contains(err.Error(), "n2") {
 		t.Errorf("with another's certificate: %v", err)
 	}
 	f := c.forge("n3")
@@ -337,7 +337,7 @@ func TestTLS(t *testing.T) {
 	if err := f.try("n0", []byte("hello")); err == nil {
 		t.Error("somebody without a certificate is taken for n3")
 	}
-	if k := c.nodes[0].Counters(); k.MalformedCalls == 0 {
+	if k := c.nodes[0].host.Connections(); k.Rejected == 0 {
 		t.Errorf("%+v", k)
 	}
 }
@@ -345,7 +345,7 @@ func TestTLS(t *testing.T) {
 // TestChildIsLost: a process that dies while its reply is awaited, and of whose
 // death nobody is told, is found out by the end of its connection, not after P.
 func TestChildIsLost(t *testing.T) {
-	c := start(t, 1, func(_ int, cfg *scoll.Config) { cfg.Timeout = time.Hour })
+	c := start(t, 1, func(_ int, cfg *config) { cfg.Timeout = time.Hour })
 	c.rolls()
 	f := c.forge("f")
 	targets := append(c.targets(), scoll.Target{Node: "f", Tags: []scoll.Tag{{}}})

@@ -179,7 +179,7 @@ func TestPoint39DigestOfOutOfBand(t *testing.T) {
 // holds another one for dead takes no part.
 func TestPoint40SubsetOfTheAlive(t *testing.T) {
 	news := make([]scoll.News, 8)
-	c := start(t, 8, func(i int, cfg *scoll.Config) { cfg.Liveness = &news[i] })
+	c := start(t, 8, func(i int, cfg *config) { cfg.Liveness = &news[i] })
 	c.rolls()
 	whole := c.group(0, scoll.GroupSpec{Name: "all", Private: "mine"})
 	alive, err := whole.Alive()
@@ -225,7 +225,7 @@ func (c *cluster) groups(want int, of ...int) {
 // incarnations alone.
 func TestPoint41Destruction(t *testing.T) {
 	var news scoll.News
-	c := start(t, 4, func(i int, cfg *scoll.Config) { cfg.Liveness, cfg.Incarnation = &news, 1 })
+	c := start(t, 4, func(i int, cfg *config) { cfg.Liveness, cfg.host.Incarnation = &news, 1 })
 	rolls := c.rolls()
 	all, others := []int{0, 1, 2, 3}, []int{1, 2, 3}
 	ran := 0
@@ -268,11 +268,13 @@ func TestPoint41Destruction(t *testing.T) {
 	if err := c.nodes[0].Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	reborn, err := scoll.Start(scoll.Config{Node: "n0", Incarnation: 2, Resolve: c.resolve, RoundTrip: patience, Liveness: &news})
+	cfg := c.settings("n0")
+	cfg.host.Incarnation, cfg.Liveness = 2, &news
+	reborn, err := open(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.set("n0", reborn.Addr())
+	c.set("n0", reborn.host.Addr())
 	c.nodes[0] = reborn
 	s := &rollCall{node: "n0"}
 	if c.service[0], err = reborn.Register(testService, s.callbacks()); err != nil {
@@ -291,7 +293,7 @@ func TestPoint41Destruction(t *testing.T) {
 // TestRootDies: its requests end at the members, and nothing is replied.
 func TestRootDies(t *testing.T) {
 	var news scoll.News
-	c := start(t, 4, func(i int, cfg *scoll.Config) {
+	c := start(t, 4, func(i int, cfg *config) {
 		if i > 0 {
 			cfg.Liveness = &news
 		}
@@ -412,7 +414,7 @@ func (s star) String() string { return "a star" }
 // for all groups that name none. Who does not know it takes no part.
 func TestPoint45OwnTree(t *testing.T) {
 	kind := scoll.Tree{Kind: scoll.FirstOwnKind}
-	c := start(t, 6, func(i int, cfg *scoll.Config) {
+	c := start(t, 6, func(i int, cfg *config) {
 		cfg.Tree = kind
 		if i < 5 {
 			cfg.Trees = map[uint8]scoll.Shape{kind.Kind: func(m *scoll.Members, root, _ int) (ranktree.Spanning, error) {

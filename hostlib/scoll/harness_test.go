@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 )
 
@@ -29,10 +29,40 @@ func names(n int) []string {
 	return all
 }
 
-// cluster is nodes on the loopback interface, each with one service.
+// server is a host with a node of server collectives.
+type server struct {
+	*scoll.Node
+	host *hostlib.Host
+}
+
+// config is how a server is made.
+type config struct {
+	scoll.Config
+	host hostlib.Config
+}
+
+func open(ctx context.Context, c config) (*server, error) {
+	host, err := hostlib.Join(ctx, c.host)
+	if err != nil {
+		return nil, err
+	}
+	node, err := scoll.On(host, c.Config)
+	if err != nil {
+		return nil, errors.Join(err, host.Close(ctx))
+	}
+	return &server{node, host}, nil
+}
+
+// Close closes the host, and the node before it.
+func (s *server) Close(ctx context.Context) error { return s.host.Close(ctx) }
+
+// connections returns how many carry frames.
+func (s *server) connections() int { return s.host.Connections().Open }
+
+// cluster is servers on the loopback interface, each with one service.
 type cluster struct {
 	t     testing.TB
-	nodes []*scoll.Node
+	nodes []*server
 	*directory
 	service []*scoll.Service
 }
@@ -54,7 +84,7 @@ func (d *directory) set(node, address string) {
 	d.addresses[node] = address
 }
 
-func (d *directory) resolve(node string) (string, error) {
+func (d *directory) resolve(_ context.Context, node string) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if a, ok := d.addresses[node]; ok {
@@ -63,22 +93,30 @@ func (d *directory) resolve(node string) (string, error) {
 	return "", errNowhere
 }
 
-// start starts n nodes. change may change what a node is told. When the test
+// settings returns those of a server whose requests do not expire.
+func (d *directory) settings(name string) config {
+	return config{
+		Config: scoll.Config{RoundTrip: patience, Timeout: time.Nanosecond},
+		host:   hostlib.Config{Name: name, Resolve: d.resolve, DeadAfter: patience},
+	}
+}
+
+// start starts n servers. change may change what one is given. When the test
 // ends all are closed, and nothing may be left.
-func start(t testing.TB, n int, change func(i int, c *scoll.Config)) *cluster {
+func start(t testing.TB, n int, change func(i int, c *config)) *cluster {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	c := &cluster{t: t, directory: &directory{}}
 	for i, name := range names(n) {
-		cfg := scoll.Config{Node: name, Resolve: c.resolve, RoundTrip: patience, Timeout: time.Nanosecond, Log: slog.New(slog.DiscardHandler)}
+		cfg := c.settings(name)
 		if change != nil {
 			change(i, &cfg)
 		}
-		node, err := scoll.Start(cfg)
+		node, err := open(background(t), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.set(name, node.Addr())
+		c.set(name, node.host.Addr())
 		c.nodes = append(c.nodes, node)
 	}
 	t.Cleanup(func() { c.close(before) })
@@ -98,7 +136,7 @@ func (c *cluster) close(before int) {
 	defer cancel()
 	if !c.t.Failed() { // what somebody still waits for would not come from who has left
 		await(c.t, "all requests to end", func() bool {
-			return !slices.ContainsFunc(c.nodes, func(n *scoll.Node) bool { return n.Counters().Requests > 0 })
+			return !slices.ContainsFunc(c.nodes, func(n *server) bool { return n.Counters().Requests > 0 })
 		})
 	}
 	var group sync.WaitGroup
@@ -111,7 +149,10 @@ func (c *cluster) close(before int) {
 	}
 	group.Wait()
 	for _, n := range c.nodes {
-		if k := n.Counters(); k.Requests+k.Callbacks+k.Waiting+k.Pulls+k.LentBuffers+k.Chunks+k.ReplyBuffers+k.Exposed+k.Connections != 0 {
+		if k := n.Counters(); k.Requests+k.Callbacks+k.Waiting+k.Pulls+k.LentBuffers+k.ReplyBuffers+k.Exposed != 0 {
+			c.t.Errorf("%s holds %+v", n.Name(), k)
+		}
+		if k := n.host.Connections(); k.Open+k.BufferBytes != 0 {
 			c.t.Errorf("%s holds %+v", n.Name(), k)
 		}
 	}

@@ -28,9 +28,12 @@ func (n *Node) send(m *broadcast.Send, out *output) {
 	switch {
 	case err != nil:
 		out.back = appendSent(out.back, []uint64{m.Number}, err)
+		return
 	case len(out.lanes) == 0 || out.lanes[len(out.lanes)-1] != l:
 		out.lanes = append(out.lanes, l)
 	}
+	n.counts.messagesOut.Add(1)
+	n.counts.bytesOut.Add(uint64(len(m.Bytes)))
 }
 
 // flush sends what waits, and appends what is known of it already.
@@ -57,19 +60,26 @@ type link Node
 func (l *link) Up(c *peer.Conn) { (*Node)(l).meet(c.Peer().Name, c.Peer().Incarnation) }
 
 // Restarted implements peer.Handler.
-func (l *link) Restarted(node string, _, incarnation uint64) { (*Node)(l).meet(node, incarnation) }
+func (l *link) Restarted(node string, before, incarnation uint64) {
+	(*Node)(l).meet(node, before) // it may have been met before this node was there
+	(*Node)(l).meet(node, incarnation)
+}
 
 // Received implements peer.Handler. It waits while the loop has too much to do.
 func (l *link) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
 	from := broadcastmsg.Node(c.Peer().Name)
 	lent := messages.Get().(*[]broadcast.Input)
 	all := (*lent)[:0]
+	bytes := 0
 	for _, f := range frames {
+		bytes += len(f.Bytes)
 		if len(f.Bytes) == 0 {
 			continue // it only asks whether this node is there
 		}
 		all = append(all, broadcast.Input{Kind: broadcast.Message, Node: from, Bytes: f.Bytes})
 	}
+	l.counts.messagesIn.Add(uint64(len(frames)))
+	l.counts.bytesIn.Add(uint64(bytes))
 	l.inbox.arrived(b, all)
 	clear(all)
 	*lent = all
@@ -90,7 +100,7 @@ func (l *link) Down(c *peer.Conn, _ error) {
 func (l *link) Sent(numbers []uint64, err error) {
 	if errors.Is(err, peering.ErrOutdated) {
 		if errors.Is(err, peering.ErrRefused) {
-			l.cfg.Log.Warn("this node is known in a later incarnation: it has to begin with a larger one", slog.Any("error", err))
+			l.log.Warn("this node is known in a later incarnation: it has to begin with a larger one", slog.Any("error", err))
 		}
 		err = fmt.Errorf("scoll: %w: %w", broadcast.ErrOutdated, err)
 	}

@@ -168,6 +168,6 @@ func (n *Node) expose(e *broadcast.Expose) {
 	}
 	if err := n.bulk.Expose(e.Key, memory); err != nil {
 		// Children find nothing, and tell.
-		n.cfg.Log.Warn("bulk data cannot be exposed", slog.Any("error", err))
+		n.log.Warn("bulk data cannot be exposed", slog.Any("error", err))
 	}
 }

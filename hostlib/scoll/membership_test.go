@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/membership"
 )
@@ -33,8 +34,8 @@ func TestMembership(t *testing.T) {
 		seeds = append(seeds, m.Addr().String())
 		return m
 	}
-	resolve := func(m *membership.Node) func(string) (string, error) {
-		return func(node string) (string, error) {
+	resolve := func(m *membership.Node) func(context.Context, string) (string, error) {
+		return func(ctx context.Context, node string) (string, error) {
 			address, there, err := m.Attribute(ctx, node, addressKey)
 			if err == nil && !there {
 				err = errNowhere
@@ -45,8 +46,8 @@ func TestMembership(t *testing.T) {
 	for i := range members {
 		members[i] = join(i)
 	}
-	c := start(t, 3, func(i int, cfg *scoll.Config) {
-		cfg.Liveness, cfg.Resolve = members[i], resolve(members[i])
+	c := start(t, 3, func(i int, cfg *config) {
+		cfg.host.Membership, cfg.host.Resolve = members[i], resolve(members[i])
 	})
 	defer func() {
 		for _, m := range members {
@@ -54,14 +55,14 @@ func TestMembership(t *testing.T) {
 		}
 	}()
 	for i, n := range c.nodes {
-		if err := members[i].Set(ctx, addressKey, []byte(n.Addr())); err != nil {
+		if err := members[i].Set(ctx, addressKey, []byte(n.host.Addr())); err != nil {
 			t.Fatal(err)
 		}
 	}
 	await(t, "the addresses to be known", func() bool {
 		for i := range members {
 			for _, node := range names(3) {
-				if _, err := resolve(members[i])(node); err != nil {
+				if _, err := resolve(members[i])(ctx, node); err != nil {
 					return false
 				}
 			}
@@ -98,14 +99,14 @@ func TestMembership(t *testing.T) {
 	if err := c.nodes[2].Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	reborn, err := scoll.Start(scoll.Config{
-		Node: "n2", Liveness: members[2], Resolve: resolve(members[2]), RoundTrip: patience,
-	})
+	cfg := c.settings("n2")
+	cfg.host.Membership, cfg.host.Resolve = members[2], resolve(members[2])
+	reborn, err := open(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.nodes[2] = reborn
-	if err := members[2].Set(ctx, addressKey, []byte(reborn.Addr())); err != nil {
+	if err := members[2].Set(ctx, addressKey, []byte(reborn.host.Addr())); err != nil {
 		t.Fatal(err)
 	}
 	again := &rollCall{node: "n2"}
@@ -113,8 +114,8 @@ func TestMembership(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "n2 to be back", func() bool {
-		address, err := resolve(members[0])("n2")
-		if err != nil || address != reborn.Addr() {
+		address, err := resolve(members[0])(ctx, "n2")
+		if err != nil || address != reborn.host.Addr() {
 			return false
 		}
 		g, err = c.tryGroup(0, scoll.GroupSpec{Name: "again", Tree: scoll.Flat()})
@@ -139,8 +140,8 @@ func (m moved) Watch(up, down func(node string, incarnation uint64)) (cancel fun
 // TestRestartBeforeItsDeath: a server that starts again, at another address,
 // before its old life is found dead takes part in collectives.
 func TestRestartBeforeItsDeath(t *testing.T) {
-	c := start(t, 3, func(i int, cfg *scoll.Config) {
-		cfg.Incarnation = 5
+	c := start(t, 3, func(i int, cfg *config) {
+		cfg.host.Incarnation = 5
 		if i != 1 {
 			cfg.Liveness = moved{4, 5}
 		}
@@ -152,20 +153,20 @@ func TestRestartBeforeItsDeath(t *testing.T) {
 	}
 }
 
-// TestIncarnationOfTheLiveness: where the Liveness knows how others see this
-// node, no other incarnation is taken.
-func TestIncarnationOfTheLiveness(t *testing.T) {
+// TestIncarnationOfTheMembership: where membership knows how others see this
+// host, no other incarnation is taken.
+func TestIncarnationOfTheMembership(t *testing.T) {
 	m, err := membership.Join(background(t), membership.Config{Name: "n0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	c := start(t, 1, func(_ int, cfg *scoll.Config) { cfg.Liveness = m })
-	if got := c.nodes[0].Incarnation(); got != m.Incarnation() {
+	c := start(t, 1, func(_ int, cfg *config) { cfg.host.Membership = m })
+	if got := c.nodes[0].host.Incarnation(); got != m.Incarnation() {
 		t.Errorf("incarnation %d, and others see %d", got, m.Incarnation())
 	}
-	err = scoll.Config{Node: "n0", Liveness: m, Incarnation: m.Incarnation() + 1}.Validate()
-	if !errors.Is(err, scoll.ErrConfig) {
+	err = hostlib.Config{Name: "n0", Membership: m, Incarnation: m.Incarnation() + 1}.Validate()
+	if !errors.Is(err, hostlib.ErrConfig) {
 		t.Errorf("another one: %v", err)
 	}
 }

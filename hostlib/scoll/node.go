@@ -9,20 +9,25 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/hostlib/scoll/bulk"
 	"github.com/tributary-fabric/tributary/internal/core/broadcast"
+	"github.com/tributary-fabric/tributary/internal/driver/attach"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
-	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
 // Node is this process's part in all collectives: services register at it, and
-// it speaks with other nodes.
+// it speaks with other nodes, which are the nodes of other hosts.
 type Node struct {
 	cfg     Config
+	log     *slog.Logger
 	clock   runner.Clock
+	shared  *attach.Host
 	host    *peer.Host
 	bulk    Bulk
+	ownBulk bool // it is the node's
 	inbox   *inbox
 	workers workers
 	counts  counts
@@ -61,86 +66,97 @@ type meeting struct {
 // certificates everybody has as many names as he likes.
 const mostMet = 16384
 
-// Start makes a node, which others reach from now on. Errors are ErrConfig, or
-// that it cannot listen.
-func Start(cfg Config) (*Node, error) {
+// On makes the node of a host, which others reach from now on. A host has one in its
+// life: after Close there is no other, because others know the requests of one incarnation
+// by their numbers. The host closes the node before itself. Errors are ErrConfig,
+// hostlib.ErrService where the host has, or had, a node, and hostlib.ErrClosed.
+func On(host *hostlib.Host, cfg Config) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg = cfg.filled()
-	if cfg.Incarnation == 0 {
-		cfg.Incarnation = uint64(time.Now().UnixNano())
-	}
-	cfg.Log = cfg.Log.With(slog.String("node", cfg.Node))
-	inner := cfg.core()
-	_, _ = rand.Read(inner.Secret[:]) // it never fails
-	c, err := broadcast.New(inner)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
 	n := &Node{
-		cfg: cfg, clock: runner.NewClock(), core: c, over: make(chan struct{}),
+		cfg: cfg.filled(), clock: runner.NewClock(), over: make(chan struct{}),
 		services: map[broadcastmsg.Service]*Service{}, requests: map[uint64]*Request{},
 		creations: map[uint64]creation{}, destroys: map[uint64]chan error{}, met: map[string]meeting{},
 	}
+	ready := make(chan struct{})
+	defer close(ready)
+	shared, err := attach.To(host, peer.Collectives, func(ctx context.Context) error {
+		<-ready
+		return n.Close(ctx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("scoll: %w", err)
+	}
+	n.shared, n.host, n.log = shared, shared.Peers, shared.Log
+	if err := n.open(); err != nil {
+		n.closing.Do(func() {}) // nothing is open
+		shared.Detach()
+		return nil, fmt.Errorf("scoll: on host %s: %w", n.Name(), err)
+	}
+	return n, nil
+}
+
+// open starts the node's loop, and registers the node at its host.
+func (n *Node) open() error {
+	inner := n.cfg.core(n.host.Name(), n.host.Incarnation())
+	_, _ = rand.Read(inner.Secret[:]) // it never fails
+	var err error
+	if n.core, err = broadcast.New(inner); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	n.inbox = newInbox()
-	n.workers.most = cfg.Workers
+	n.workers.most = n.cfg.Workers
 	n.ctx, n.stop = context.WithCancel(context.Background())
-	if err := n.listen(); err != nil {
-		n.stop()
-		return nil, err
+	if n.bulk = n.cfg.Bulk; n.bulk == nil {
+		n.bulk, n.ownBulk = bulk.New(bulk.Config{Dial: n.dialBulk}), true
 	}
 	n.loop, err = runner.Start(runner.Config[broadcast.Input, output]{
 		Core: (*stepper)(n), Clock: n.clock, Apply: n.apply, Source: n.inbox,
 	})
 	if err != nil {
 		n.stop()
-		return nil, errors.Join(err, n.host.Close(), n.bulk.Close())
+		return errors.Join(err, n.bulk.Close())
 	}
-	if cfg.Liveness != nil {
-		n.unwatch = cfg.Liveness.Watch(n.up, n.down)
+	if err := n.register(); err != nil { // cannot be: it is the host's only node
+		err = errors.Join(err, n.leave())
+		n.loop.Close()
+		return err
 	}
-	return n, nil
-}
-
-// listen makes the node reachable.
-func (n *Node) listen() error {
-	c := peer.Config{
-		Name: n.cfg.Node, Incarnation: n.cfg.Incarnation,
-		Listen: n.cfg.Listen, AllowPlaintext: n.cfg.AllowPlaintext,
-		Resolve:     func(_ context.Context, node string) (string, error) { return n.cfg.Resolve(node) },
-		Handlers:    map[peer.Service]peer.Handler{peer.Collectives: (*link)(n)},
-		GreetWithin: n.cfg.DialTimeout, DeadAfter: n.cfg.DeadAfter, Log: n.cfg.Log,
+	liveness := n.cfg.Liveness
+	if liveness == nil {
+		liveness = n.shared.Liveness
 	}
-	if t := n.cfg.TLS; t != nil {
-		source, err := pki.Load(t.Cert, t.Key, t.CA, n.cfg.Log)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrConfig, err)
-		}
-		c.TLS = source
+	if liveness != nil {
+		n.unwatch = liveness.Watch(n.up, n.down)
 	}
-	if n.bulk = n.cfg.Bulk; n.bulk == nil {
-		n.bulk = n.ownBulk(&c)
-	}
-	h, err := peer.Listen(n.ctx, c)
-	if errors.Is(err, peer.ErrConfig) {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	if err != nil {
-		return fmt.Errorf("scoll: starting %s: %w", n.cfg.Node, err)
-	}
-	n.host = h
 	return nil
 }
 
-// Name returns the node's name.
-func (n *Node) Name() string { return n.cfg.Node }
+// register has the host hand over what comes for the node.
+func (n *Node) register() error {
+	if n.ownBulk {
+		if err := n.host.Serve(peer.Bulk, n.serveBulk); err != nil {
+			return err
+		}
+	}
+	return n.host.Register(peer.Collectives, (*link)(n))
+}
 
-// Addr returns the TCP address on which others reach it.
-func (n *Node) Addr() string { return n.host.Addr() }
+// leave ends what register has begun. What was lent comes back.
+func (n *Node) leave() error {
+	n.stop()
+	n.inbox.close()
+	err := n.bulk.Close()
+	if n.ownBulk {
+		n.host.Unserve(peer.Bulk)
+	}
+	n.host.Unregister(peer.Collectives)
+	return err
+}
 
-// Incarnation returns the number of this start of the node.
-func (n *Node) Incarnation() uint64 { return n.cfg.Incarnation }
+// Name returns the node's name, which is its host's.
+func (n *Node) Name() string { return n.host.Name() }
 
 // SetRoundTrip sets R, as it was measured, for what is sent from now on.
 func (n *Node) SetRoundTrip(r time.Duration) {
@@ -301,9 +317,7 @@ func (n *Node) close(ctx context.Context) error {
 		failed = append(failed, s.Close(ctx))
 	}
 	failed = append(failed, n.drain(ctx))
-	n.stop()
-	n.inbox.close()
-	failed = append(failed, n.host.Close(), n.bulk.Close())
+	failed = append(failed, n.leave())
 	n.tasks.dismiss()
 	failed = append(failed, n.drain(ctx)) // of what has come meanwhile, by failing
 	n.loop.Close()
@@ -311,6 +325,7 @@ func (n *Node) close(ctx context.Context) error {
 	close(n.over)
 	n.cutOff()
 	failed = append(failed, n.workers.wait(ctx))
+	n.shared.Detach()
 	return errors.Join(failed...)
 }
 

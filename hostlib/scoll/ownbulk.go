@@ -8,15 +8,14 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
-// ownBulk moves bulk data over connections of the host's own class.
-func (n *Node) ownBulk(c *peer.Config) Bulk {
-	b := bulk.New(bulk.Config{Dial: func(ctx context.Context, node string) (net.Conn, error) {
-		_, conn, err := n.host.Dial(ctx, node, peer.Bulk, "")
-		return conn, err
-	}})
-	c.Servers = map[peer.Class]peer.Server{peer.Bulk: func(_ peer.Peer, conn net.Conn) bool {
-		b.Serve(n.ctx, conn)
-		return false
-	}}
-	return b
+// dialBulk calls a node for bulk data.
+func (n *Node) dialBulk(ctx context.Context, node string) (net.Conn, error) {
+	_, conn, err := n.host.Dial(ctx, node, peer.Bulk, "")
+	return conn, err
+}
+
+// serveBulk serves a node that has called for bulk data.
+func (n *Node) serveBulk(_ peer.Peer, conn net.Conn) (kept bool) {
+	n.bulk.(*bulk.Bulk).Serve(n.ctx, conn)
+	return false
 }

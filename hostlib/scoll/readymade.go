@@ -24,7 +24,7 @@ func Statuses(named int, run func(r *Request) (code uint32, text string), done f
 				if code == 0 {
 					a.(*aggregate.Statuses).Succeed()
 				} else {
-					a.(*aggregate.Statuses).Fail(aggregate.Failure{Node: r.node.cfg.Node, Nodes: 1, Code: code, Text: text})
+					a.(*aggregate.Statuses).Fail(aggregate.Failure{Node: r.node.Name(), Nodes: 1, Code: code, Text: text})
 				}
 				return nil
 			}, nil
@@ -83,7 +83,7 @@ func (c *concatenation) own(r *Request) error {
 	if err != nil {
 		return err
 	}
-	c.pass(r, aggregate.AppendPart(nil, r.node.cfg.Node, part))
+	c.pass(r, aggregate.AppendPart(nil, r.node.Name(), part))
 	return nil
 }
 

@@ -134,7 +134,7 @@ func (r *Request) Payload() []byte {
 
 // Target returns this node with all its entities that the request is for: none on
 // a root that Only or Except leave out.
-func (r *Request) Target() Target { return Target{r.node.cfg.Node, r.tags} }
+func (r *Request) Target() Target { return Target{r.node.Name(), r.tags} }
 
 // NumChildren returns how many children this node has in the request's tree; 0
 // on a leaf.

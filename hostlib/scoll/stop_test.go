@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 )
 
@@ -108,7 +109,7 @@ func TestCloseWithoutEnd(t *testing.T) {
 // TestCloseWhileBusy: nodes are closed one after the other while broadcasts run.
 // Every request of the root's ends once.
 func TestCloseWhileBusy(t *testing.T) {
-	c := start(t, 8, func(_ int, cfg *scoll.Config) { cfg.RoundTrip = 300 * time.Millisecond })
+	c := start(t, 8, func(_ int, cfg *config) { cfg.RoundTrip = 300 * time.Millisecond })
 	c.rolls()
 	g := c.group(0, scoll.GroupSpec{Name: "all"})
 	var under []*scoll.Request
@@ -143,35 +144,30 @@ func TestCloseWhileBusy(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	if err := scoll.DefaultConfig("n").Validate(); err != nil {
+	if err := scoll.DefaultConfig().Validate(); err != nil {
 		t.Error(err)
 	}
+	host, err := hostlib.Join(t.Context(), hostlib.Config{Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close(t.Context())
 	for name, spoil := range map[string]func(*scoll.Config){
-		"no name":          func(c *scoll.Config) { c.Node = "" },
-		"a long name":      func(c *scoll.Config) { c.Node = strings.Repeat("x", scoll.MaxNode+1) },
 		"a negative time":  func(c *scoll.Config) { c.RoundTrip = -1 },
 		"no attempt":       func(c *scoll.Config) { c.Attempts = -1 },
 		"small parts":      func(c *scoll.Config) { c.PartBytes = 1 },
 		"no callbacks":     func(c *scoll.Config) { c.Workers = -1 },
-		"a negative call":  func(c *scoll.Config) { c.DialTimeout = -1 },
 		"the library's":    func(c *scoll.Config) { c.Trees = map[uint8]scoll.Shape{1: nil} },
 		"radix":            func(c *scoll.Config) { c.Tree = scoll.KAry(-1) },
 		"negative buffers": func(c *scoll.Config) { c.ReceiveBuffers = -1 },
 	} {
-		c := scoll.DefaultConfig("n")
+		c := scoll.DefaultConfig()
 		spoil(&c)
 		if err := c.Validate(); !errors.Is(err, scoll.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := scoll.Start(c); !errors.Is(err, scoll.ErrConfig) {
+		if _, err := scoll.On(host, c); !errors.Is(err, scoll.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-	missing := scoll.Config{Node: "n", TLS: &scoll.TLS{Cert: "nowhere", Key: "nowhere", CA: "nowhere"}}
-	if _, err := scoll.Start(missing); !errors.Is(err, scoll.ErrConfig) {
-		t.Errorf("no certificate: %v", err)
-	}
-	if _, err := scoll.Start(scoll.Config{Node: "n", Listen: "256.0.0.1:1"}); err == nil {
-		t.Error("it listens nowhere")
 	}
 }

@@ -27,9 +27,9 @@ func TestGreetingTellsOfReboot(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-there
-	reborn, err := scoll.Start(scoll.Config{
-		Node: "n1", Incarnation: c.nodes[1].Incarnation() + 1, Resolve: c.resolve, RoundTrip: patience,
-	})
+	cfg := c.settings("n1")
+	cfg.host.Incarnation = c.nodes[1].host.Incarnation() + 1
+	reborn, err := open(background(t), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func (hung) Pull(ctx context.Context, _ string, _, _ uint64, _ [][]byte) error {
 // TestPullIsGivenUp: a pull that the parent does not answer ends when the parent
 // has surely given up, and the request with it.
 func TestPullIsGivenUp(t *testing.T) {
-	c := start(t, 2, func(_ int, cfg *scoll.Config) { cfg.RoundTrip, cfg.Bulk = 20*time.Millisecond, hung{} })
+	c := start(t, 2, func(_ int, cfg *config) { cfg.RoundTrip, cfg.Bulk = 20*time.Millisecond, hung{} })
 	rolls := c.rolls()
 	var g *scoll.Group
 	await(t, "a group", func() (made bool) { // on a slow machine it may take longer than R
@@ -160,14 +160,14 @@ func TestEarlierIncarnationIsGivenUp(t *testing.T) {
 	n := c.nodes[0]
 	later := c.forgeIn("x", 2)
 	later.send(n.Name(), []byte("hello"))
-	await(t, "the later one to be heard", func() bool { return n.Counters().Connections == 1 })
+	await(t, "the later one to be heard", func() bool { return n.connections() == 1 })
 	earlier := c.forge("x") // of incarnation 1
 	defer earlier.close()
 	if err := earlier.try(n.Name(), []byte("hello")); !errors.Is(err, peering.ErrOutdated) {
 		t.Errorf("the earlier one is spoken to: %v", err)
 	}
 	later.close()
-	await(t, "the later one to be gone", func() bool { return n.Counters().Connections == 0 })
+	await(t, "the later one to be gone", func() bool { return n.connections() == 0 })
 	_, err := c.tryGroup(0, scoll.GroupSpec{Targets: []scoll.Target{{Node: n.Name(), Tags: []scoll.Tag{{1}}}, {Node: "x", Tags: []scoll.Tag{{1}}}}})
 	if m := missing(t, err); m != (scoll.Missing{Node: "x", Nodes: 1, Status: scoll.StatusOutdated}) || len(earlier.got) > 0 {
 		t.Errorf("%+v; the earlier one has got %d messages", m, len(earlier.got))

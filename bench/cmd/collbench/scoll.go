@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"slices"
 	"strconv"
@@ -138,26 +137,23 @@ type directory struct{ at sync.Map }
 
 func (d *directory) enter(name, address string) { d.at.Store(name, address) }
 
-func (d *directory) resolve(name string) (string, error) {
+func (d *directory) resolve(_ context.Context, name string) (string, error) {
 	if address, ok := d.at.Load(name); ok {
 		return address.(string), nil
 	}
 	return "", fmt.Errorf("%s is not in the list of members", name)
 }
 
-// scollMember starts a member that finds the others in d. Without certificates it is
-// for networks of one's own, such as namespaces.
-func scollMember(name, listen string, d *directory, tls *scoll.TLS) (*broadcast.Member, error) {
-	return broadcast.Start(scoll.Config{
-		Node: name, Listen: listen, RoundTrip: time.Second, TLS: tls, AllowPlaintext: true, Resolve: d.resolve,
-	})
+// scollMember makes a member on a host.
+func scollMember(host *hostlib.Host) (*broadcast.Member, error) {
+	return broadcast.On(host, scoll.Config{RoundTrip: time.Second})
 }
 
-// leave closes a member, for which it has a moment.
-func leave(m *broadcast.Member) error {
+// leave closes a host, for which it has a moment.
+func leave(h *hostlib.Host) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	return m.Close(ctx)
+	return h.Close(ctx)
 }
 
 func names(members []hostlib.Member) []string {
@@ -184,22 +180,34 @@ func runScollEmbedded(cmd *cobra.Command, f *benchFlags, s *scollFlags, fabric s
 	}
 	ctx, cancel := f.within(cmd.Context())
 	defer cancel()
-	var d directory
-	all := make([]*broadcast.Member, len(hosts))
-	for i, name := range hosts {
-		if all[i], err = scollMember(name, "", &d, nil); err != nil {
-			return err
-		}
-		d.enter(name, all[i].Addr())
-		defer func() { err = errors.Join(err, leave(all[i])) }()
-	}
+	var places []*hostlib.Host
 	if s.needFabric() {
 		whole, err := embedded.Start(ctx, embedded.Config{Topology: g, OfferWait: offerWaitMust, Log: f.logger(cmd)})
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, whole.Close()) }()
-		if err := s.joinAll(ctx, all, whole.Hosts()); err != nil {
+		places = whole.Hosts()
+	} else {
+		var d directory
+		for _, name := range hosts {
+			host, err := hostlib.Join(ctx, hostlib.Config{Name: name, Resolve: d.resolve})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, leave(host)) }()
+			d.enter(name, host.Addr())
+			places = append(places, host)
+		}
+	}
+	all := make([]*broadcast.Member, len(places))
+	for i, host := range places {
+		if all[i], err = scollMember(host); err != nil {
+			return err
+		}
+	}
+	if s.needFabric() {
+		if err := s.joinAll(ctx, all, places); err != nil {
 			return err
 		}
 	}
@@ -217,7 +225,7 @@ func (f *scollFlags) joinAll(ctx context.Context, all []*broadcast.Member, hosts
 	errs := make([]error, len(all))
 	var joining sync.WaitGroup
 	for i, m := range all {
-		joining.Go(func() { errs[i] = m.Join(ctx, hosts[i], places, f.trees, f.most()) })
+		joining.Go(func() { errs[i] = m.Join(ctx, places, f.trees, f.most()) })
 	}
 	joining.Wait()
 	return errors.Join(errs...)
@@ -226,16 +234,16 @@ func (f *scollFlags) joinAll(ctx context.Context, all []*broadcast.Member, hosts
 // scollProcess is a member of a measurement in a process of its own.
 type scollProcess struct {
 	scollFlags
-	host, list, places, manager string // places: "" for the ports behind those of list
-	listen                      string // "": this member's address in list
-	tls                         *scoll.TLS
+	host, list, manager string
+	listen              string // "": this member's address in list
+	tls                 *hostlib.TLS
 }
 
 // runScollMember measures as one member on a live fabric.
 func runScollMember(cmd *cobra.Command, f *runFlags) error {
 	p := scollProcess{scollFlags: f.scoll, host: f.host, list: f.members, manager: f.manager, listen: f.listen}
 	if f.certificate+f.key+f.authority != "" {
-		p.tls = &scoll.TLS{Cert: f.certificate, Key: f.key, CA: f.authority}
+		p.tls = &hostlib.TLS{Cert: f.certificate, Key: f.key, CA: f.authority}
 	}
 	if p.needFabric() && p.manager == "" {
 		return fmt.Errorf("%w --trees %s: fabric and offload take a --manager", errUsage, strings.Join(p.trees, ","))
@@ -262,7 +270,6 @@ func newNodeScoll() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&p.host, "host", "", "`name` of this member")
 	cmd.Flags().StringVar(&p.list, "members", "", "`file` with the members")
-	cmd.Flags().StringVar(&p.places, "places", "", "`file` with the members of communicators")
 	cmd.Flags().StringVar(&p.manager, "manager", "", "`address` of the manager")
 	p.add(cmd.Flags())
 	return cmd
@@ -281,24 +288,25 @@ func (p *scollProcess) run(ctx context.Context, out io.Writer) (err error) {
 	for _, m := range members {
 		d.enter(m.Host, m.Addr)
 	}
-	member, err := scollMember(p.host, cmp.Or(p.listen, listen), &d, p.tls)
+	c := hostlib.Config{
+		Name: p.host, Listen: cmp.Or(p.listen, listen), Resolve: d.resolve, TLS: p.tls,
+		AllowPlaintext: true, // for networks of one's own, such as namespaces
+		OfferWait:      offerWaitMust,
+	}
+	if p.needFabric() {
+		c.Manager = p.manager
+	}
+	host, err := hostlib.Join(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, leave(member)) }()
+	defer func() { err = errors.Join(err, leave(host)) }()
+	member, err := scollMember(host)
+	if err != nil {
+		return err
+	}
 	if p.needFabric() {
-		places, address, err := p.placeList()
-		if err != nil {
-			return err
-		}
-		host, err := hostlib.Join(ctx, hostlib.Config{
-			Name: p.host, Listen: address, Manager: p.manager, TLS: p.tls, AllowPlaintext: true, OfferWait: offerWaitMust,
-		})
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, host.Close(context.Background())) }()
-		if err := member.Join(ctx, host, places, p.trees, p.most()); err != nil {
+		if err := member.Join(ctx, members, p.trees, p.most()); err != nil {
 			return err
 		}
 	}
@@ -315,27 +323,6 @@ func (p *scollProcess) run(ctx context.Context, out io.Writer) (err error) {
 	w := rowWriter{f: &p.scollFlags, out: out}
 	err = measureAll(ctx, member, plans, w.take)
 	return errors.Join(err, w.end(), member.End(ctx, names(members)))
-}
-
-// placeList reads where members of communicators are.
-func (p *scollProcess) placeList() (all []hostlib.Member, own string, err error) {
-	if p.places != "" {
-		return p.read(p.places)
-	}
-	if all, _, err = p.read(p.list); err != nil {
-		return nil, "", err
-	}
-	for i := range all {
-		a, err := netip.ParseAddrPort(all[i].Addr)
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", p.list, err)
-		}
-		all[i].Addr = netip.AddrPortFrom(a.Addr(), a.Port()+1).String()
-		if all[i].Host == p.host {
-			own = all[i].Addr
-		}
-	}
-	return all, own, nil
 }
 
 // read reads a list of members, and this one's address in it.

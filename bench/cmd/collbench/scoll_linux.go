@@ -20,12 +20,8 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// Where members of server collectives listen, each in a namespace of its own: for
-// these, and for the communicators of trees that take them.
-const (
-	scollPort = 7200
-	placePort = 7201
-)
+// scollPort is where members listen, each in a namespace of its own.
+const scollPort = 7200
 
 // runScollFabric measures a process for each host of a fabric of network
 // namespaces.
@@ -48,7 +44,7 @@ func runScollFabric(cmd *cobra.Command, f *fabricFlags) error {
 // measureScoll runs the program as a member on every host, and writes the rows of
 // the first, which is the root.
 func (f *fabricFlags) measureScoll(ctx context.Context, out io.Writer, fabric *field.Fabric, program string) (err error) {
-	members, places := scollMembers(fabric, scollPort), scollMembers(fabric, placePort)
+	members := scollMembers(fabric)
 	if _, err := f.scoll.plans(names(members)); err != nil { // rather than find it in a process
 		return err
 	}
@@ -57,8 +53,8 @@ func (f *fabricFlags) measureScoll(ctx context.Context, out io.Writer, fabric *f
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	lists := [...]string{filepath.Join(dir, "members"), filepath.Join(dir, "places")}
-	if err := errors.Join(writeList(lists[0], members), writeList(lists[1], places)); err != nil {
+	list := filepath.Join(dir, "members")
+	if err := writeList(list, members); err != nil {
 		return err
 	}
 	f.scoll.json = f.format == "json"
@@ -67,7 +63,7 @@ func (f *fabricFlags) measureScoll(ctx context.Context, out io.Writer, fabric *f
 	var commands []*exec.Cmd
 	for i, m := range members {
 		args := append([]string{
-			"node", "scoll", "--host", m.Host, "--members", lists[0], "--places", lists[1], "--manager", fabric.ManagerAddr(),
+			"node", "scoll", "--host", m.Host, "--members", list, "--manager", fabric.ManagerAddr(),
 		}, f.scoll.arguments()...)
 		process := exec.Command(program, args...)
 		if i == 0 {
@@ -91,10 +87,10 @@ func (f *fabricFlags) measureScoll(ctx context.Context, out io.Writer, fabric *f
 }
 
 // scollMembers returns a member for each host.
-func scollMembers(fabric *field.Fabric, port uint16) (all []hostlib.Member) {
+func scollMembers(fabric *field.Fabric) (all []hostlib.Member) {
 	lab := fabric.Lab()
 	for n := range topology.NodeID(lab.Topology().Hosts()) {
-		address := netip.AddrPortFrom(lab.HostAddr(n), port)
+		address := netip.AddrPortFrom(lab.HostAddr(n), scollPort)
 		all = append(all, hostlib.Member{Host: lab.Topology().Name(n), Addr: address.String()})
 	}
 	return all

@@ -10,7 +10,7 @@
 // to all nodes before a root uses it.
 //
 //	plans := fabrictree.New()
-//	node, err := scoll.Start(scoll.Config{..., Trees: map[uint8]scoll.Shape{fabrictree.Kind: plans.Shape}})
+//	node, err := scoll.On(host, scoll.Config{..., Trees: map[uint8]scoll.Shape{fabrictree.Kind: plans.Shape}})
 //	...
 //	err = plans.Add(7, plan)
 //	err = service.CreateGroup(scoll.GroupSpec{Targets: plan.Order(targets), Tree: fabrictree.Tree(7)}, created)

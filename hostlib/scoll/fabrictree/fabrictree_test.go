@@ -109,7 +109,6 @@ func TestAlongTheManagersTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	addresses := map[string]string{}
 	services := make([]*scoll.Service, len(comms))
 	ran := make([]int, len(comms))
 	number := uint16(0)
@@ -129,15 +128,14 @@ func TestAlongTheManagersTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := c.Members()[i].Host
-		node, err := scoll.Start(scoll.Config{
-			Node: name, RoundTrip: patience, Trees: map[uint8]scoll.Shape{fabrictree.Kind: plans.Shape},
-			Resolve: func(node string) (string, error) { return addresses[node], nil },
+		node, err := scoll.On(fabric.Hosts()[i], scoll.Config{
+			RoundTrip: patience, Trees: map[uint8]scoll.Shape{fabrictree.Kind: plans.Shape},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer node.Close(ctx)
-		addresses[name], names = node.Addr(), append(names, name)
+		names = append(names, name)
 		run := func(*scoll.Request) (uint32, string) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -29,20 +29,14 @@ func Example() {
 	}
 	defer fabric.Close()
 
-	addresses := map[string]string{}
 	spec := offload.Spec{Name: "objects"}
 	var nodes []*scoll.Node
 	for _, host := range fabric.Hosts() {
-		node, err := scoll.Start(scoll.Config{
-			Node: host.Name(), RoundTrip: time.Minute, // nothing expires however slow the machine is
-			Resolve: func(name string) (string, error) { return addresses[name], nil },
-		})
+		node, err := scoll.On(host, scoll.Config{RoundTrip: time.Minute}) // nothing expires however slow the machine is
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		defer node.Close(ctx)
-		addresses[host.Name()] = node.Addr()
 		nodes, spec.Members = append(nodes, node), append(spec.Members, host.Member())
 	}
 

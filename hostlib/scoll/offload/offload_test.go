@@ -63,16 +63,23 @@ func build(t *testing.T, spec string, offloaded bool, change func(*offload.Confi
 	}
 	addresses := map[string]string{}
 	for i := range g.Hosts() {
-		name := g.Name(topology.NodeID(i))
+		if !offloaded {
+			host, err := hostlib.Join(ctx, hostlib.Config{
+				Name:    g.Name(topology.NodeID(i)),
+				Resolve: func(_ context.Context, name string) (string, error) { return addresses[name], nil },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = host.Close(ctx) })
+			addresses[host.Name()] = host.Addr()
+			s.hosts = append(s.hosts, host)
+		}
 		s.news = append(s.news, &scoll.News{})
-		node, err := scoll.Start(scoll.Config{
-			Node: name, RoundTrip: patience, Liveness: s.news[i],
-			Resolve: func(node string) (string, error) { return addresses[node], nil },
-		})
+		node, err := scoll.On(s.hosts[i], scoll.Config{RoundTrip: patience, Liveness: s.news[i]})
 		if err != nil {
 			t.Fatal(err)
 		}
-		addresses[name] = node.Addr()
 		s.nodes = append(s.nodes, node)
 		t.Cleanup(func() { _ = node.Close(ctx) })
 	}
@@ -85,7 +92,7 @@ func build(t *testing.T, spec string, offloaded bool, change func(*offload.Confi
 			change(&c)
 		}
 		var host *hostlib.Host
-		if s.hosts != nil {
+		if offloaded {
 			host = s.hosts[i]
 		}
 		service, err := offload.Register(node, host, c)
@@ -101,12 +108,8 @@ func build(t *testing.T, spec string, offloaded bool, change func(*offload.Confi
 // members are those of every group.
 func (s *site) members() []hostlib.Member {
 	var all []hostlib.Member
-	for i, n := range s.nodes {
-		m := hostlib.Member{Host: n.Name(), Addr: n.Addr()}
-		if s.hosts != nil {
-			m = s.hosts[i].Member()
-		}
-		all = append(all, m)
+	for _, h := range s.hosts {
+		all = append(all, h.Member())
 	}
 	return all
 }

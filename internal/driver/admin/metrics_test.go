@@ -84,15 +84,10 @@ func newSystem(ctx context.Context, t *testing.T) *system {
 	}
 	t.Cleanup(node.Close)
 	s.node = node
-	server, err := scoll.Start(scoll.Config{Node: "node"})
+	server, err := scoll.On(s.hosts[0], scoll.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := server.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
 	s.server = server
 	s.metrics.MustRegister(s.manager.Collector(), s.agent.Collector(), s.hosts[0].Collector(), node.Collector(), server.Collector())
 	for { // a tree that is planned before has no switches to choose from

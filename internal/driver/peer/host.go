@@ -144,6 +144,9 @@ func (s stepper) Step(now core.Time, in []peering.Input, out *peering.Output) {
 // Name returns the host's name.
 func (h *Host) Name() string { return h.cfg.Name }
 
+// Incarnation returns the number of the host's start.
+func (h *Host) Incarnation() uint64 { return h.cfg.Incarnation }
+
 // Addr returns the TCP address on which others reach this host.
 func (h *Host) Addr() string { return h.listener.Addr().String() }
 

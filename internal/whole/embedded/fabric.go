@@ -210,15 +210,27 @@ func (f *Fabric) startManager(ctx context.Context) error {
 // all operations over hosts.
 func (f *Fabric) join(ctx context.Context, manager string) ([]*hostlib.Host, error) {
 	hosts := make([]*hostlib.Host, 0, f.graph.Hosts())
+	var mu sync.Mutex
+	resolve := func(_ context.Context, name string) (string, error) {
+		n, ok := f.graph.Lookup(name)
+		mu.Lock()
+		defer mu.Unlock()
+		if !ok || int(n) >= len(hosts) {
+			return "", fmt.Errorf("embedded: %s is no host of the fabric, or has not joined yet", name)
+		}
+		return hosts[n].Addr(), nil
+	}
 	for n := range topology.NodeID(f.graph.Hosts()) {
 		h, err := hostlib.Join(ctx, hostlib.Config{
-			Name: f.graph.Name(n), Manager: manager, Log: f.cfg.Log,
+			Name: f.graph.Name(n), Manager: manager, Log: f.cfg.Log, Resolve: resolve,
 			Window: f.cfg.Window, ChunkBytes: f.cfg.ChunkBytes, OfferWait: f.cfg.OfferWait,
 		})
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("embedded: %w", err), closeAll(hosts))
 		}
+		mu.Lock()
 		hosts = append(hosts, h)
+		mu.Unlock()
 	}
 	return hosts, nil
 }

@@ -36,12 +36,14 @@ var readmePrograms = []readmeProgram{
 		_, err = hostlib.Allreduce(ctx, comm, reduce.Sum, []float32{1, 2, 3}, make([]float32, 3))
 		check(err)
 	}()`, "fmt.Println(gradients)", "[2 4 6]"},
-	{"node, err := scoll.Start", []string{"hostlib/scoll", "hostlib/scoll/aggregate"}, `
-	var trust *scoll.TLS
-	address := func(node string) (string, error) { return map[string]string{"oss1": "10.0.0.1:7600", "oss3": "10.0.0.3:7600"}[node], nil }
+	{"host, err := hostlib.Join(ctx, hostlib.Config{Name: \"oss3\"", []string{"hostlib", "hostlib/scoll", "hostlib/scoll/aggregate"}, `
+	var trust *hostlib.TLS
+	address := func(_ context.Context, host string) (string, error) { return map[string]string{"oss1": "10.0.0.1:7600", "oss3": "10.0.0.3:7600"}[host], nil }
 	flush := func(*scoll.Request) (uint32, string) { return 0, "" }
 	servers := []scoll.Target{{Node: "oss1", Tags: []scoll.Tag{{}}}, {Node: "oss3", Tags: []scoll.Tag{{}}}}
-	other, err := scoll.Start(scoll.Config{Node: "oss1", Listen: "10.0.0.1:7600", Resolve: address})
+	h1, err := hostlib.Join(ctx, hostlib.Config{Name: "oss1", Listen: "10.0.0.1:7600", Resolve: address})
+	check(err)
+	other, err := scoll.On(h1, scoll.Config{})
 	check(err)
 	_, err = other.Register(7, scoll.Statuses(0, flush, func(*scoll.Request, *aggregate.Statuses) {}))
 	check(err)`, "select {}", "2 flushed, 0 failed: []"},

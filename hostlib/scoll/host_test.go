@@ -1,0 +1,227 @@
+package scoll_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/hostlib/scoll"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// listening returns how many TCP sockets of this process listen.
+func listening(t *testing.T) (n int) {
+	t.Helper()
+	own := map[string]bool{} // inodes
+	fds, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range fds {
+		if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, "socket:[") {
+			own[strings.Trim(to, "socket:[]")] = true
+		}
+	}
+	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		text, err := os.ReadFile(table)
+		if err != nil {
+			continue // without IPv6, say
+		}
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Fields(line); len(f) > 9 && f[3] == "0A" && own[f[9]] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestOneHost: communicators, server collectives and bulk transfers of two hosts have one
+// listener each, and one connection for all requests and small replies.
+func TestOneHost(t *testing.T) {
+	before := 0
+	if runtime.GOOS == "linux" {
+		before = listening(t)
+	}
+	c := start(t, 2, nil)
+	rolls := c.rolls()
+	ctx := background(t)
+	members := []hostlib.Member{c.nodes[0].host.Member(), c.nodes[1].host.Member()}
+	comms := make([]*hostlib.Communicator, 2)
+	var both sync.WaitGroup
+	for i, n := range c.nodes {
+		both.Go(func() {
+			var err error
+			if comms[i], err = n.host.Communicator(ctx, "job", members); err != nil {
+				t.Error(err)
+				return
+			}
+			v := []int32{int32(i + 1)}
+			if _, err := hostlib.Allreduce(ctx, comms[i], reduce.Sum, v, v); err != nil || v[0] != 3 {
+				t.Errorf("%v, %v", v, err)
+			}
+		})
+	}
+	both.Wait()
+	open := c.nodes[0].connections() // the communicator's
+	for i := range c.nodes {         // from both sides
+		for k := range 3 {
+			g := c.group(i, scoll.GroupSpec{Name: fmt.Sprint(i, k)})
+			if r, err := call(t, g, scoll.Broadcast{Bulk: [][]byte{make([]byte, 100_000)}}); err != nil || heard(r) != sorted(2) {
+				t.Errorf("%v, %s", err, heard(r))
+			}
+		}
+	}
+	if n := len(rolls[1].has()); n != 6 {
+		t.Errorf("%d requests ran", n)
+	}
+	for _, n := range c.nodes {
+		if k := n.host.Connections(); k.Open > max(open, 1) || k.FramesIn == 0 || k.Unclaimed != 0 {
+			t.Errorf("%+v, after %d of the communicator's", k, open)
+		}
+	}
+	if runtime.GOOS == "linux" {
+		if n := listening(t) - before; n != 2 {
+			t.Errorf("%d sockets listen, want one a host", n)
+		}
+	}
+	for i, comm := range comms {
+		if comm == nil {
+			continue
+		}
+		both.Go(func() {
+			if err := comm.Leave(ctx); err != nil {
+				t.Errorf("%d: %v", i, err)
+			}
+		})
+	}
+	both.Wait()
+}
+
+// TestOnTwice: a host has one node, and none after its Close; the errors say so.
+func TestOnTwice(t *testing.T) {
+	ctx := background(t)
+	host, err := hostlib.Join(ctx, hostlib.Config{Name: "n0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := scoll.On(host, scoll.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(when string, want error) {
+		t.Helper()
+		if _, err := scoll.On(host, scoll.Config{}); !errors.Is(err, want) || !strings.HasPrefix(err.Error(), "scoll: ") {
+			t.Errorf("%s: %v, want %v", when, err, want)
+		}
+	}
+	refused("twice", hostlib.ErrService)
+	if err := node.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	refused("after its node's Close", hostlib.ErrService)
+	if err := host.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	refused("after Close", hostlib.ErrClosed)
+	if _, err := scoll.On(nil, scoll.Config{}); !errors.Is(err, hostlib.ErrArgument) {
+		t.Errorf("nowhere: %v", err)
+	}
+	if _, err := node.Register(1, silent(true)); !errors.Is(err, scoll.ErrClosed) {
+		t.Errorf("a service of a node whose host is closed: %v", err)
+	}
+}
+
+// TestHostClosesItsNode: whoever closes a host has closed the node, whose callbacks have
+// returned, and a host whose node has not been closed in time says so.
+func TestHostClosesItsNode(t *testing.T) {
+	c := start(t, 2, nil)
+	rolls := c.rolls()
+	g := c.group(0, scoll.GroupSpec{Name: "all"})
+	there, release := rolls[1].hold()
+	r, err := g.NewRequest(scoll.Broadcast{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Send(); err != nil {
+		t.Fatal(err)
+	}
+	<-there
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := c.nodes[1].host.Close(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 callbacks have not returned") {
+		t.Errorf("%v", err)
+	}
+	close(release)
+	await(t, "the callback to return", func() bool { return c.nodes[1].Counters().Callbacks == 0 })
+	<-r.Done()
+	if m := missing(t, r.Err()); m.Node != "n1" {
+		t.Errorf("%+v", m)
+	}
+	c.nodes = c.nodes[:1] // the other was cut off: it may hold what was not sent
+}
+
+// TestNodeClosesUnderway: a node is closed while requests run and bulk data move, and its
+// host stays. Every request ends once, nothing is left, and the host's communicators go on.
+func TestNodeClosesUnderway(t *testing.T) {
+	c := start(t, 3, nil)
+	c.rolls()
+	ctx := background(t)
+	g := c.group(0, scoll.GroupSpec{Name: "all", Tree: scoll.KAry(1)})
+	bulk := [][]byte{make([]byte, 4<<20)}
+	var under []*scoll.Request
+	for i := range 40 {
+		r, err := g.NewRequest(scoll.Broadcast{Bulk: bulk, Timeout: patience})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Send(); err != nil {
+			t.Fatal(err)
+		}
+		under = append(under, r)
+		if i == 20 {
+			<-under[0].Done()
+			if err := c.nodes[1].Node.Close(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	ran := 0
+	for _, r := range under {
+		r.Abort() // who waits for what the node has not replied to
+		<-r.Done()
+		if r.Err() == nil {
+			ran++
+		}
+	}
+	if ran == 0 {
+		t.Error("no request has run before")
+	}
+	if k := c.nodes[1].Counters(); k.Requests+k.Callbacks+k.Waiting+k.Pulls+k.LentBuffers+k.ReplyBuffers+k.Exposed != 0 {
+		t.Errorf("it holds %+v", k)
+	}
+	members := []hostlib.Member{c.nodes[0].host.Member(), c.nodes[1].host.Member()}
+	var both sync.WaitGroup
+	for _, n := range c.nodes[:2] {
+		both.Go(func() {
+			comm, err := n.host.Communicator(ctx, "afterwards", members)
+			if err == nil {
+				_, err = hostlib.Barrier(ctx, comm)
+			}
+			if err == nil {
+				err = comm.Leave(ctx)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+}
