@@ -13,15 +13,15 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// multitree is what a communicator with several trees has beside its own: other
+// several is what a communicator with several trees has beside its own: other
 // communicators, which serve it and are known to nobody else. It sees every
 // operation, and so compares what the members called; it alone says why all
 // have ended.
-type multitree struct {
-	base    *Communicator
-	stripes []*Communicator // over which vectors are cut, the base first
-	parts   *parts          // nil: the group is not divided
-	why     string          // why there are fewer trees than wanted; empty: there are not
+type several struct {
+	base  *Communicator
+	lanes []*Communicator // over which vectors are cut, the base first
+	parts *parts          // nil: the group is not divided
+	why   string          // why there are fewer trees than wanted; empty: there are not
 
 	order     sync.Mutex // of operations on all trees
 	serial    uint16     // of the next one
@@ -35,7 +35,7 @@ type multitree struct {
 // branch makes the trees that a communicator is to have beside its own. If that
 // fails the communicator has ended.
 func (c *Communicator) branch(ctx context.Context) error {
-	s := &multitree{base: c, stripes: []*Communicator{c}}
+	s := &several{base: c, lanes: []*Communicator{c}}
 	err := s.form(ctx)
 	if err == nil {
 		err = c.adopt(s)
@@ -50,17 +50,17 @@ func (c *Communicator) branch(ctx context.Context) error {
 }
 
 // adopt makes s part of c, unless c has ended.
-func (c *Communicator) adopt(s *multitree) error {
+func (c *Communicator) adopt(s *several) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil {
-		c.multitree = s
+		c.several = s
 	}
 	return c.err
 }
 
 // form makes the trees, as rank 0 has had them planned.
-func (s *multitree) form(ctx context.Context) error {
+func (s *several) form(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -72,10 +72,10 @@ func (s *multitree) form(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	})
-	d, err := s.base.partition(ctx)
+	d, err := s.base.divide(ctx)
 	if err == nil && d.count > 1 {
 		if d.part == nil {
-			err = s.formStripes(ctx, d)
+			err = s.formLanes(ctx, d)
 		} else {
 			err = s.formParts(ctx, d)
 		}
@@ -90,7 +90,7 @@ func (s *multitree) form(ctx context.Context) error {
 // formAll makes communicators that serve the base, at once, and returns as many
 // as there are plans, nil where one could not be made, and the first error, which
 // ends the making of the others.
-func (s *multitree) formAll(ctx context.Context, plans []plan) ([]*Communicator, error) {
+func (s *several) formAll(ctx context.Context, plans []plan) ([]*Communicator, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	comms := make([]*Communicator, len(plans))
@@ -99,8 +99,8 @@ func (s *multitree) formAll(ctx context.Context, plans []plan) ([]*Communicator,
 	var first error
 	for i, p := range plans {
 		making.Go(func() {
-			p.sub.of = s.base
-			c, err := s.base.host.single(ctx, s.base.name+p.suffix, p.members, p.options, p.sub)
+			p.nest.of = s.base
+			c, err := s.base.host.single(ctx, s.base.name+p.suffix, p.members, p.terms, p.nest)
 			if comms[i] = c; err != nil {
 				once.Do(func() {
 					first = err
@@ -117,16 +117,16 @@ func (s *multitree) formAll(ctx context.Context, plans []plan) ([]*Communicator,
 type plan struct {
 	suffix  string // of its name
 	members []Member
-	options groupOptions
-	sub     subcommunicator
+	terms   terms
+	nest    nest
 }
 
 // maxSuffix is the most bytes of a suffix.
 const maxSuffix = 16
 
 // others returns the communicators that serve the base.
-func (s *multitree) others() []*Communicator {
-	all := s.stripes[1:]
+func (s *several) others() []*Communicator {
+	all := s.lanes[1:]
 	if s.parts != nil {
 		all = append(all[:len(all):len(all)], s.parts.own)
 		if s.parts.roots != nil {
@@ -140,7 +140,7 @@ func (s *multitree) others() []*Communicator {
 // serves it, which ends later.
 func (c *Communicator) retire() {
 	c.mu.Lock()
-	s := c.multitree
+	s := c.several
 	c.mu.Unlock()
 	if s != nil {
 		for _, o := range s.others() {
@@ -150,10 +150,10 @@ func (c *Communicator) retire() {
 	c.host.retire(c)
 }
 
-// endTrees ends what serves a communicator that has ended.
-func (c *Communicator) endTrees() {
+// fell ends what serves a communicator that has ended.
+func (c *Communicator) fell() {
 	c.mu.Lock()
-	s := c.multitree
+	s := c.several
 	c.mu.Unlock()
 	if s != nil {
 		s.end(c.hasLeft)
@@ -162,7 +162,7 @@ func (c *Communicator) endTrees() {
 
 // end waits for the end of all that serve the base, which are given up unless
 // the base was left in good order: they were, too.
-func (s *multitree) end(left bool) {
+func (s *several) end(left bool) {
 	for _, o := range s.others() {
 		if !left {
 			o.abort("its communicator has ended")
@@ -177,7 +177,7 @@ func (s *multitree) end(left bool) {
 }
 
 // start begins an operation on the trees that it is to run on.
-func (s *multitree) start(r *Request, operation session.Operation) {
+func (s *several) start(r *Request, operation session.Operation) {
 	c, o := s.base, &operation
 	if err := o.Validate(session.Config{Rank: uint32(c.rank), Members: len(c.members)}); err != nil {
 		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
@@ -198,22 +198,22 @@ func (s *multitree) start(r *Request, operation session.Operation) {
 	case o.Last:
 		s.onAll(r, o)
 	default:
-		s.onStripes(r, o)
+		s.onLanes(r, o)
 	}
 }
 
-// onAll runs o, which has no vector, on every stripe.
-func (s *multitree) onAll(r *Request, o *session.Operation) {
-	j := newComposite(s, r, o.Collective, s.stripes...)
-	for i, stripe := range s.stripes {
+// onAll runs o, which has no vector, on every lane.
+func (s *several) onAll(r *Request, o *session.Operation) {
+	j := newJoint(s, r, o.Collective, s.lanes...)
+	for i, lane := range s.lanes {
 		piece := *o
-		stripe.submit(j.pieces[i], &piece)
+		lane.submit(j.pieces[i], &piece)
 	}
 }
 
 // conclude says why the base has ended. Requests that know only that another
 // tree has failed them get the same error.
-func (s *multitree) conclude(err error) {
+func (s *several) conclude(err error) {
 	s.mu.Lock()
 	s.verdict = err
 	stuck := s.stuck
@@ -225,7 +225,7 @@ func (s *multitree) conclude(err error) {
 }
 
 // failed ends a request with the base's error, once there is one.
-func (s *multitree) failed(r *Request) {
+func (s *several) failed(r *Request) {
 	s.mu.Lock()
 	err := s.verdict
 	if err == nil {
@@ -237,31 +237,31 @@ func (s *multitree) failed(r *Request) {
 	}
 }
 
-// composite is a request and the pieces that it is done with. The first piece is the
+// joint is a request and the pieces that it is done with. The first piece is the
 // base's.
-type composite struct {
-	of     *multitree
+type joint struct {
+	of     *several
 	whole  *Request
 	pieces []*Request
 	left   atomic.Int32 // pieces that are not done
 }
 
-// newComposite makes r the request of pieces on these communicators, which are still
+// newJoint makes r the request of pieces on these communicators, which are still
 // to be begun.
-func newComposite(s *multitree, r *Request, c wire.Collective, on ...*Communicator) *composite {
-	j := &composite{of: s, whole: r, pieces: make([]*Request, len(on))}
+func newJoint(s *several, r *Request, c wire.Collective, on ...*Communicator) *joint {
+	j := &joint{of: s, whole: r, pieces: make([]*Request, len(on))}
 	j.left.Store(int32(len(on)))
 	for i, comm := range on {
 		p := newRequest(comm)
-		p.collective, p.blockFloat, p.composite = c, r.blockFloat, j
+		p.collective, p.blockFloat, p.joint = c, r.blockFloat, j
 		j.pieces[i] = p
 	}
-	r.composite = j
+	r.joint = j
 	return j
 }
 
 // await waits for all pieces, or the end of ctx.
-func (j *composite) await(ctx context.Context) {
+func (j *joint) await(ctx context.Context) {
 	for _, p := range j.pieces[1:] {
 		p.begin() // while this goroutine does the work of the first
 	}
@@ -275,7 +275,7 @@ func (j *composite) await(ctx context.Context) {
 }
 
 // finished takes a piece that is done.
-func (j *composite) finished(p *Request) {
+func (j *joint) finished(p *Request) {
 	p.over.Happen()
 	if j.left.Add(-1) > 0 {
 		return
@@ -298,7 +298,7 @@ func (j *composite) finished(p *Request) {
 }
 
 // outcome returns what became of an operation whose pieces went well.
-func (s *multitree) outcome(pieces []*Request) Outcome {
+func (s *several) outcome(pieces []*Request) Outcome {
 	if s.parts != nil {
 		return pieces[1].outcome
 	}
@@ -306,24 +306,24 @@ func (s *multitree) outcome(pieces []*Request) Outcome {
 	o.Chunks = 0
 	for _, p := range pieces {
 		o.Chunks += p.outcome.Chunks
-		o.Stripes = append(o.Stripes, p.outcome)
+		o.Lanes = append(o.Lanes, p.outcome)
 	}
-	o.Transport, o.Reason = together("stripe", o.Stripes)
+	o.Way, o.Reason = together("lane", o.Lanes)
 	return o
 }
 
-// together returns the transport of all, or Mixed, and the reasons: one if it
+// together returns the way that all went, or Mixed, and the reasons: one if it
 // is the same for all.
-func together(what string, all []Outcome) (Transport, string) {
-	transport, same := all[0].Transport, true
+func together(what string, all []Outcome) (Way, string) {
+	way, same := all[0].Way, true
 	for _, o := range all[1:] {
-		if o.Transport != transport {
-			transport = Mixed
+		if o.Way != way {
+			way = Mixed
 		}
 		same = same && o.Reason == all[0].Reason
 	}
 	if same {
-		return transport, all[0].Reason
+		return way, all[0].Reason
 	}
 	var b strings.Builder
 	for i, o := range all {
@@ -332,25 +332,25 @@ func together(what string, all []Outcome) (Transport, string) {
 		}
 		fmt.Fprintf(&b, "%s %d: %s", what, i, o.Reason)
 	}
-	return transport, b.String()
+	return way, b.String()
 }
 
-// transport reports how an operation begun now would run, if it is long.
-func (s *multitree) transport() (Transport, string) {
-	var transport Transport
+// way reports how an operation begun now would run, if it is long.
+func (s *several) way() (Way, string) {
+	var way Way
 	var why string
 	if s.parts != nil {
-		transport, why = s.parts.own.ownTransport()
+		way, why = s.parts.own.ownWay()
 		why = s.parts.describe(why)
 	} else {
-		all := make([]Outcome, len(s.stripes))
-		for i, stripe := range s.stripes {
-			all[i].Transport, all[i].Reason = stripe.ownTransport()
+		all := make([]Outcome, len(s.lanes))
+		for i, lane := range s.lanes {
+			all[i].Way, all[i].Reason = lane.ownWay()
 		}
-		transport, why = together("stripe", all)
+		way, why = together("lane", all)
 	}
 	if s.why != "" {
 		why += "; " + s.why
 	}
-	return transport, why
+	return way, why
 }

@@ -29,7 +29,7 @@ func TestZoneReportsOfDeaths(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(node.Close)
+				t.Cleanup(func() { _ = node.Close(context.Background()) })
 				h, err := hostlib.Join(t.Context(), hostlib.Config{Name: c.Name, DeadAfter: time.Hour, Membership: node})
 				if err != nil {
 					t.Fatal(err)
@@ -50,7 +50,7 @@ func TestZoneReportsOfDeaths(t *testing.T) {
 				}
 			}
 			comms := form(t, hosts, members)
-			nodes[dead].Close()
+			_ = nodes[dead].Close(t.Context())
 			each(n, func(i int) {
 				if i == dead {
 					return // it lives on, and hears of its death

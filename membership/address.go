@@ -25,7 +25,7 @@ func listenAt(ctx context.Context, c *Config, others []netip.AddrPort) (string, 
 // address. It must be one that they can reach.
 func advertised(ctx context.Context, c *Config, listens net.Addr, others []netip.AddrPort) (netip.AddrPort, error) {
 	if c.Advertise != "" {
-		all, err := resolve(ctx, []string{c.Advertise})
+		all, err := locate(ctx, []string{c.Advertise})
 		if err != nil {
 			return netip.AddrPort{}, err
 		}

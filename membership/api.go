@@ -150,17 +150,43 @@ func (s *stepper) memberAt(i member.Index, v member.Version, deaths uint32) Memb
 	return Member{Name: id.Name(), Addr: s.address(i), Version: Version{v.Incarnation, v.Minor}, Deaths: deaths}
 }
 
-// find returns the node in the view that has a name.
+// find returns the node in the view that has a name, the younger if two have.
 func (s *stepper) find(name string) (found member.Index, ok bool) {
-	for _, i := range s.members().View() {
-		if s.directory.ID(i).Name() != name {
-			continue
-		}
-		if !ok || s.members().Version(found).Incarnation < s.members().Version(i).Incarnation {
-			found, ok = i, true
+	if s.index == nil {
+		s.index = map[string]member.Index{}
+		for _, i := range s.members().View() {
+			s.enter(i)
 		}
 	}
-	return found, ok
+	if found, ok = s.index[name]; ok && s.members().Has(found) {
+		return found, true
+	}
+	for _, i := range s.members().View() { // an earlier life, which the last one has outshone
+		if s.directory.ID(i).Name() == name {
+			s.enter(i)
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// enter notes a node in the view.
+func (s *stepper) enter(i member.Index) {
+	name := s.directory.ID(i).Name()
+	if old, ok := s.index[name]; !ok || old == i || !s.members().Has(old) || s.members().Version(old).Incarnation < s.members().Version(i).Incarnation {
+		s.index[name] = i
+	}
+}
+
+// reindex keeps the index to the view.
+func (s *stepper) reindex(x *member.Notice) {
+	switch name := s.directory.ID(x.Node).Name(); {
+	case s.index == nil:
+	case x.Kind == member.Join:
+		s.enter(x.Node)
+	case s.index[name] == x.Node && !s.members().Has(x.Node):
+		delete(s.index, name)
+	}
 }
 
 // address returns where datagrams to a node go.

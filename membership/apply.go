@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -14,22 +15,19 @@ func (s *stepper) apply(now core.Time, out *member.Output) []item {
 	s.notify(out.Notices, out.Stopped)
 	s.learnt(s.core.Changed())
 	for _, d := range out.Dials {
-		s.dialing[d.Link] = false
-		to := s.directory.ID(d.Peer)
-		s.n.tasks.Go(func() { s.n.dial(item{link: d.Link}, to) })
+		l := &link{zone: d.Link}
+		s.links.zone[d.Link] = l
+		s.open(s.directory.ID(d.Peer), l)
 	}
 	for _, m := range out.Sends {
-		if c := s.streams[m.Link]; c != nil && c.greeted {
-			frames, count := s.wire.frames(c.seals, m.Message)
-			s.n.counts.framesOut.Add(uint64(count))
-			c.send(frames)
+		if l := s.links.zone[m.Link]; l != nil {
+			s.links.send(l, s.wire.packets(m.Message))
 		}
 	}
 	for _, a := range out.Attached {
-		if c := s.streams[a.Link]; c != nil && c.greeted {
+		if l := s.links.zone[a.Link]; l != nil {
 			s.scratch = a.Payload.(attributes.Message).Append(s.scratch[:0])
-			s.n.counts.framesOut.Add(1)
-			c.send(s.wire.body(c.seals, gossip.Attributes, s.scratch))
+			s.links.send(l, s.wire.body(gossip.Attributes, s.scratch))
 		}
 	}
 	for _, p := range out.Packets {
@@ -47,21 +45,37 @@ func (s *stepper) apply(now core.Time, out *member.Output) []item {
 	}
 	if out.Stopped && !s.left {
 		s.left = true
+		for _, l := range s.links.all {
+			s.links.close(l)
+		}
 		s.n.end(s.why, true)
 	}
 	s.directory.Sweep()
 	out.Reset()
-	return nil
+	return s.links.flush()
+}
+
+// open opens a link to a node. A node in the view is where its latest life is.
+func (s *stepper) open(id gossip.ID, l *link) {
+	at := id.Endpoints()
+	if i, ok := s.find(id.Name()); ok {
+		at = s.directory.ID(i).Endpoints()
+	}
+	s.openAt(id.Name(), at, l)
+}
+
+func (s *stepper) openAt(name string, at []netip.AddrPort, l *link) {
+	if name == s.n.cfg.Name || len(at) == 0 {
+		s.links.ends = append(s.links.ends, item{kind: linkFailed, link: l, err: fmt.Errorf("%w: %s has no address but this node's", ErrUnknown, name)})
+		return
+	}
+	s.links.open(name, at[0], l)
 }
 
 // close closes a link after what was sent on it.
-func (s *stepper) close(link member.Link) {
-	if _, ok := s.dialing[link]; ok {
-		s.dialing[link] = true
-	}
-	if c := s.streams[link]; c != nil {
-		delete(s.streams, link)
-		c.shut()
+func (s *stepper) close(number member.Link) {
+	if l := s.links.zone[number]; l != nil {
+		s.links.close(l)
 	}
 }
 

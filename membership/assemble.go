@@ -14,14 +14,13 @@ import (
 // newStepper makes a node's core.
 func newStepper(n *Node, now core.Time, seeds, supervisors []netip.AddrPort) (*stepper, error) {
 	s := &stepper{
-		n: n, directory: member.NewDirectory(), next: 1,
-		streams: map[member.Link]*stream{}, dialing: map[member.Link]bool{},
+		n: n, directory: member.NewDirectory(), links: newLinks(n),
 	}
-	var rings rings
-	if err := rings.make(&n.cfg); err != nil {
+	ring, err := ring(&n.cfg)
+	if err != nil {
 		return nil, err
 	}
-	s.wire = wire{codec: member.NewCodec(s.directory), ring: rings.zone}
+	s.wire = wire{codec: member.NewCodec(s.directory), ring: ring}
 	c := zone.DefaultConfig(n.id, n.incarnation)
 	c.Member.Settings, c.Member.Seed, c.Monitor = n.cfg.Timing.settings(), randomSeed(), n.cfg.Monitor
 	c.Attributes.Period = n.cfg.Timing.Tau
@@ -31,11 +30,10 @@ func newStepper(n *Node, now core.Time, seeds, supervisors []netip.AddrPort) (*s
 		}
 		c.Member.Bootstrap = append(c.Member.Bootstrap, gossip.ID("@"+at.String()))
 	}
-	var err error
 	if s.core, err = zone.New(c, s.directory, now); err != nil {
 		return nil, err
 	}
-	s.tier, err = newTier(s, now, supervisors, rings.hierarchy)
+	s.tier, err = newTier(s, now, supervisors)
 	return s, err
 }
 
@@ -44,9 +42,4 @@ func randomSeed() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.BigEndian.Uint64(b[:])
-}
-
-func randomBytes() (b [16]byte) {
-	_, _ = rand.Read(b[:]) // never fails
-	return b
 }

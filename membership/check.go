@@ -34,17 +34,20 @@ func (c Config) Check(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("membership: %s: listening at %s: %w", c.Name, c.Listen, err)
 	}
-	_, err = advertised(ctx, &c, listener.Addr(), slices.Concat(seeds, supervisors))
-	return errors.Join(err, listener.Close(), socket.Close(), checkState(c.State))
+	if _, err = advertised(ctx, &c, listener.Addr(), slices.Concat(seeds, supervisors)); err == nil {
+		err = c.permits(listener.Addr())
+	}
+	_, trust := c.trust()
+	return errors.Join(err, trust, listener.Close(), socket.Close(), checkState(c.State))
 }
 
 // locate finds the addresses of those that the node asks first, and the one where
 // it listens.
 func (c *Config) locate(ctx context.Context) (seeds, supervisors []netip.AddrPort, err error) {
-	if seeds, err = resolve(ctx, c.Bootstrap); err != nil {
+	if seeds, err = locate(ctx, c.Bootstrap); err != nil {
 		return nil, nil, err
 	}
-	if supervisors, err = resolve(ctx, c.Supervisors); err != nil {
+	if supervisors, err = locate(ctx, c.Supervisors); err != nil {
 		return nil, nil, err
 	}
 	c.Listen, err = listenAt(ctx, c, slices.Concat(seeds, supervisors))

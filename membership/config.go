@@ -52,14 +52,23 @@ type Config struct {
 	// Monitor has every suspicion be sent to this node at once.
 	Monitor bool
 
-	// Keys authenticate all messages. The first one is used for what is sent, all
+	// TLS are the files of the host's certificate, by which its connections with other
+	// nodes are authenticated and encrypted: a node is then the host that its certificate
+	// names. Datagrams are sealed by Keys, which have to be there, too, unless
+	// AllowPlaintext. nil: see Keys.
+	TLS *TLS
+	// AllowPlaintext serves and calls addresses beside loopback without certificates and
+	// Keys, too: whoever reaches them may say that it is any node.
+	AllowPlaintext bool
+
+	// Keys authenticate all messages: datagrams, and without TLS the connections, too,
+	// which are encrypted. Who has one may say that it is any node. The first one is used for what is sent, all
 	// of them for what is received, so that keys can be changed in a zone that goes
 	// on: a new one is added at all nodes, then put first, then the old one removed,
 	// by Node.SetKeys or by starting nodes again one by one.
-	// None: everybody who reaches the sockets is believed, and a small request in
-	// another's name has the node send that one its view.
+	// None: only loopback addresses are served, unless AllowPlaintext.
 	Keys []Key
-	// Encrypt has messages encrypted, too, with the first key. All nodes must do the same.
+	// Encrypt has datagrams encrypted, too, with the first key. All nodes must do the same.
 	Encrypt bool
 
 	// State is a file that keeps the incarnation; empty: the clock alone does. Where
@@ -72,6 +81,10 @@ type Config struct {
 	Network Network      `json:"-"` // where sockets come from; nil: the system
 	Log     *slog.Logger `json:"-"` // nil: none
 }
+
+// TLS names PEM files: of a certificate for the URI tributary://host/NAME, its key, and
+// the authorities that are trusted. Files that change are read again.
+type TLS struct{ Cert, Key, CA string }
 
 func (c Config) withDefaults() Config {
 	if c.Network == nil {
@@ -106,7 +119,10 @@ func (c Config) Validate() error {
 	if c.Encrypt && len(c.Keys) == 0 {
 		wrong("encryption needs a key")
 	}
-	if _, err := ring(&c, "", 0); err != nil && (len(c.Keys) > 0 || !c.Encrypt) {
+	if c.TLS != nil && len(c.Keys) == 0 && !c.AllowPlaintext {
+		wrong("with certificates and without keys datagrams would be plaintext: give Keys, or AllowPlaintext")
+	}
+	if _, err := ring(&c); err != nil && (len(c.Keys) > 0 || !c.Encrypt) {
 		errs = append(errs, err)
 	}
 	for what, all := range map[string][]string{

@@ -2,8 +2,9 @@
 // milliseconds of a change where it matters, and replicates small attributes of
 // each to all. It is a driver over pure cores (internal/core/zone, and
 // internal/core/hierarchy above it): UDP carries heartbeats, suspicions and
-// notices to monitors, TCP the connections to neighbours, with views, updates
-// and attributes on them. docs/membership.md has the protocol and its design.
+// notices to monitors; the connections between hosts, which it shares with all services
+// of the process, carry views, updates and attributes. Both have one port number.
+// docs/membership.md has the protocol and its design.
 //
 //	node, err := membership.Join(ctx, membership.Config{
 //		Name: "h3", Listen: "10.0.0.3:7946", Bootstrap: []string{"10.0.0.1:7946", "10.0.0.2:7946"},
@@ -53,7 +54,14 @@
 //
 // # What runs
 //
-// A node has one goroutine that owns its core, one that reads datagrams, one
-// that accepts, and one for each connection to a neighbour, some eight. Those that
+// A node has one goroutine that owns its core, and one that reads datagrams. Its host has
+// one that accepts, and one for each connection to a neighbour, some eight. Those that
 // dial or write exist while they do. Close waits for all.
+//
+// # Trust
+//
+// With Config.TLS a node is the host that its certificate names. With Config.Keys alone
+// connections are under TLS, too, by a certificate that each makes of the key: who has it
+// may be any node. Datagrams are sealed by the keys, in both cases. Without either only
+// loopback addresses are served, unless Config.AllowPlaintext.
 package membership

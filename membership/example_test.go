@@ -17,18 +17,18 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer monitor.Close()
+	defer monitor.Close(ctx)
 	seeds := []string{monitor.Addr().String()}
 	h1, err := membership.Join(ctx, membership.Config{Name: "h1", Bootstrap: seeds})
 	if err != nil {
 		panic(err)
 	}
-	defer h1.Close()
+	defer h1.Close(ctx)
 	h2, err := membership.Join(ctx, membership.Config{Name: "h2", Bootstrap: seeds})
 	if err != nil {
 		panic(err)
 	}
-	defer h2.Close()
+	defer h2.Close(ctx)
 
 	if err := h2.Set(ctx, "port", []byte("8080")); err != nil {
 		panic(err)

@@ -33,7 +33,7 @@ func TestNamesake(t *testing.T) {
 		})
 	}
 	alone()
-	nodes[1].Close()
+	shut(t, nodes[1])
 	nodes[1] = join(t, Config{Name: "n1", Bootstrap: []string{nodes[0].Addr().String()}})
 	alone()
 }
@@ -64,11 +64,11 @@ func TestListensTowardsTheOthers(t *testing.T) {
 		{"", "", "127.0.0.1:7946", netip.MustParseAddr("127.0.0.1")},
 		{"127.0.0.1:0", "10.9.8.7:7946", other, netip.MustParseAddr("10.9.8.7")},
 	} {
-		n := join(t, Config{Name: "a", Listen: c.listen, Advertise: c.advertise, Bootstrap: []string{c.bootstrap}})
+		n := join(t, Config{Name: "a", Listen: c.listen, Advertise: c.advertise, AllowPlaintext: true, Bootstrap: []string{c.bootstrap}})
 		if n.Addr().Addr() != c.want {
 			t.Errorf("%+v: it is known by %v", c, n.Addr())
 		}
-		n.Close()
+		shut(t, n)
 	}
 }
 

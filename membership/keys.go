@@ -9,8 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
 // Key is a secret that all nodes share.
@@ -31,29 +29,25 @@ func (n *Node) SetKeys(ctx context.Context, keys []Key) error {
 		return fmt.Errorf("%w: a node has keys from its start on and to its end, or never: %d keys for one that began with %d", ErrConfig, len(keys), len(c.Keys))
 	}
 	c.Keys = keys
-	var rings rings
-	if err := rings.make(&c); err != nil {
+	ring, err := ring(&c)
+	if err != nil {
 		return err
 	}
-	return n.ask(ctx, func(s *stepper) { s.rekey(&rings) })
-}
-
-// rekey has all that is sent and comes be sealed by other keys.
-func (s *stepper) rekey(r *rings) {
-	s.wire.ring = r.zone
-	rekeyAll(s.streams, r.zone)
-	if s.tier != nil {
-		s.tier.ring = r.hierarchy
-		rekeyAll(s.tier.links, r.hierarchy)
-	}
-}
-
-func rekeyAll[L comparable](all map[L]*stream, ring *gossip.Keyring) {
-	for _, c := range all {
-		if c.seals != nil {
-			c.seals.Rekey(ring)
+	if n.shared {
+		if err := n.source.Share(c.secrets()...); err != nil {
+			return fmt.Errorf("%w: %w", ErrConfig, err)
 		}
 	}
+	return n.ask(ctx, func(s *stepper) { s.wire.ring = ring })
+}
+
+// secrets returns those of the keys.
+func (c *Config) secrets() [][32]byte {
+	all := make([][32]byte, len(c.Keys))
+	for i, k := range c.Keys {
+		all[i] = k.Secret
+	}
+	return all
 }
 
 // maxKeyFile bounds the bytes of a file of keys.

@@ -64,7 +64,7 @@ func TestSetKeysRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	sealed.Close()
+	shut(t, sealed)
 	if err := sealed.SetKeys(within(t), []Key{key}); !errors.Is(err, ErrClosed) {
 		t.Errorf("of a node that has ended: %v", err)
 	}

@@ -47,7 +47,7 @@ func beNode(text string) error {
 	if err != nil {
 		return err
 	}
-	defer n.Close()
+	defer n.Close(context.Background())
 	go func() {
 		_, _ = bufio.NewReader(os.Stdin).ReadByte()
 		cancel()

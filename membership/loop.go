@@ -7,30 +7,27 @@ import (
 	"net/netip"
 	"sync"
 
-	"github.com/tributary-fabric/tributary/internal/core/hierarchy"
 	"github.com/tributary-fabric/tributary/internal/core/member"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
 const (
-	postedAtMost = 512  // items that wait for the loop
-	maxStreams   = 1024 // connections of the zone
-	maxStrangers = 512  // connections that others have made, and of which nothing valid has come yet
-	maxLinks     = 4096 // connections of the hierarchy: two of each zone that a supervisor has
+	postedAtMost = 512 // items that wait for the loop
 )
 
 // itemKind is the kind of an item.
 type itemKind uint8
 
 const (
-	called       itemKind = iota // conn: somebody has connected
-	preambled                    // stream, raw: what it begins with
-	dialled                      // link or tier and up, conn
-	dialFailed                   // likewise, err
-	frameCame                    // stream, raw
+	connected    itemKind = iota // conn
+	disconnected                 // conn, err
+	frameCame                    // conn, stream, raw; nil: of no valid size
+	unsent                       // number of the frame, err
+	linkFailed                   // link, err
+	named                        // link of the hierarchy, to whom: name, or err
 	datagramCame                 // from, raw
-	ended                        // stream, err
 	departs                      // exit
 )
 
@@ -38,11 +35,11 @@ const (
 type item struct {
 	kind   itemKind
 	exit   uint8
-	link   member.Link
-	tier   bool // the connection is one of the hierarchy:
-	up     hierarchy.Link
-	conn   net.Conn
-	stream *stream
+	stream uint32
+	number uint64
+	conn   *peer.Conn
+	link   *link
+	name   string
 	from   netip.AddrPort
 	raw    *[]byte // returned to its pool after the step
 	err    error

@@ -7,9 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
-	"time"
-
-	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
 // Network is where a node's sockets come from. Tests put one in between that
@@ -54,7 +51,7 @@ func (system) Listen(ctx context.Context, address string) (net.Listener, Datagra
 		if err == nil {
 			return l, p.(*net.UDPConn), nil
 		}
-		err = errors.Join(fmt.Errorf("TCP port %d is free, but not for UDP: %w", at.Port, err), l.Close())
+		err = errors.Join(fmt.Errorf("port %d is free for TCP, but not for UDP, and a node takes one number for both: %w", at.Port, err), l.Close())
 		if port != "0" || try == attempts {
 			return nil, nil, err
 		}
@@ -70,23 +67,8 @@ func (system) Dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	return c, nil
 }
 
-// keepAlive finds out about neighbours that are gone without a word, long after
-// heartbeats have: it frees what is left of their connections.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
-
-// unacknowledged is how long data may be on their way before a connection is broken.
-const unacknowledged = 10 * time.Second
-
-// tune sets what a connection to a neighbour needs.
-func tune(c net.Conn) {
-	if t, ok := c.(*net.TCPConn); ok {
-		_ = t.SetKeepAliveConfig(keepAlive)
-		peer.LimitUnacknowledged(t, unacknowledged)
-	}
-}
-
-// resolve returns the addresses that "host:port" stands for.
-func resolve(ctx context.Context, all []string) ([]netip.AddrPort, error) {
+// locate returns the addresses that "host:port" stands for.
+func locate(ctx context.Context, all []string) ([]netip.AddrPort, error) {
 	var out []netip.AddrPort
 	for _, text := range all {
 		if a, err := netip.ParseAddrPort(text); err == nil {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
@@ -23,89 +23,36 @@ type Node struct {
 	addr        netip.AddrPort
 	incarnation uint64
 
-	listener net.Listener
-	socket   Datagrams
-	loop     *nodeLoop
-	step     *stepper
-	buffers  buffers
-	counts   counts
+	host    *peer.Host // of the process
+	isOwn   bool       // it was made for this node alone
+	source  *pki.Source
+	shared  bool // source is of the keys
+	socket  Datagrams
+	loop    *nodeLoop
+	step    *stepper
+	book    book
+	buffers buffers
+	counts  counts
 
-	ctx   context.Context // ends with the node: dials, accepts
+	ctx   context.Context // ends with the node: receive, calls
 	stop  context.CancelFunc
-	tasks sync.WaitGroup // accept, receive, dials, streams
+	tasks sync.WaitGroup // receive, calls
+	ready chan struct{}  // closed when the loop runs
 
-	once sync.Once
-	over chan struct{} // closed when the node is to end
-	why  error         // of that; nil: it was closed or has left
-	gone bool          // in order: what is queued is still sent
-	done chan struct{} // closed when it has ended
+	once    sync.Once
+	over    chan struct{} // closed when the node is to end
+	why     error         // of that; nil: it was closed or has left
+	gone    bool          // in order: what is queued is still sent
+	drained chan struct{} // closed when the others have got it
+	hurried sync.Once
+	cut     chan struct{} // closed when that is not waited for any more
+	done    chan struct{} // closed when it has ended
 
 	mu       sync.Mutex
 	ended    bool
 	watchers map[*Watcher]struct{}
 	below    map[*Watcher]struct{} // of base zones' notices
 	readers  map[*AttributeWatcher]struct{}
-	strays   map[net.Conn]struct{} // connections on their way to the loop
-}
-
-// Join starts a node. It comes back at once: others are there when notices, or
-// View, report them. The caller owns the node, and must Leave or Close it.
-func Join(ctx context.Context, c Config) (*Node, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	c = c.withDefaults()
-	seeds, supervisors, err := c.locate(ctx)
-	if err != nil {
-		return nil, err
-	}
-	listener, socket, err := c.Network.Listen(ctx, c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("membership: %s: listening at %s: %w", c.Name, c.Listen, err)
-	}
-	// What cannot listen has not started, and leaves the file as it is.
-	incarnation, again, err := nextIncarnation(c.State, time.Now())
-	if err != nil {
-		return nil, errors.Join(err, listener.Close(), socket.Close())
-	}
-	if again && c.Timing.Stealth == 0 {
-		c.Timing.Stealth = 1
-	}
-	n := &Node{
-		cfg: c, incarnation: incarnation, listener: listener, socket: socket,
-		over: make(chan struct{}), done: make(chan struct{}),
-		watchers: map[*Watcher]struct{}{}, below: map[*Watcher]struct{}{}, readers: map[*AttributeWatcher]struct{}{},
-		strays: map[net.Conn]struct{}{},
-	}
-	n.ctx, n.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := n.begin(ctx, seeds, supervisors); err != nil {
-		n.stop()
-		return nil, errors.Join(err, listener.Close(), socket.Close())
-	}
-	n.log.Info("joined", slog.Any("address", n.addr), slog.Uint64("incarnation", incarnation), slog.Int("bootstrap", len(seeds)))
-	return n, nil
-}
-
-// begin gives the node its identity and its core, and starts what runs.
-func (n *Node) begin(ctx context.Context, seeds, supervisors []netip.AddrPort) (err error) {
-	if n.addr, err = advertised(ctx, &n.cfg, n.listener.Addr(), slices.Concat(seeds, supervisors)); err != nil {
-		return err
-	}
-	n.log = n.cfg.Log.With(slog.String("node", n.cfg.Name), slog.Uint64("zone", uint64(n.cfg.Zone)))
-	if n.id, err = gossip.MakeID(n.cfg.Name, n.addr); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	clock := runner.NewClock()
-	if n.step, err = newStepper(n, clock.Now(), seeds, supervisors); err != nil {
-		return err
-	}
-	if n.loop, err = startLoop(n, clock); err != nil {
-		return err
-	}
-	n.tasks.Go(n.accept)
-	n.tasks.Go(n.receive)
-	go n.keep()
-	return nil
 }
 
 // Name returns the node's name.
@@ -135,24 +82,35 @@ func (n *Node) Leave(ctx context.Context, exit uint8) error {
 		<-n.done
 		return n.refused()
 	case err != nil:
-		n.Close()
+		n.end(nil, false)
+		<-n.done
 		return fmt.Errorf("membership: leaving: %w", err)
 	}
 	select {
 	case <-n.done:
 		return n.why
 	case <-ctx.Done():
-		n.Close()
+		n.end(nil, false)
+		n.hurry()
+		<-n.done
 		return fmt.Errorf("membership: leaving: %w", ctx.Err())
 	}
 }
 
 // Close ends the node at once, as the end of its process would: the others have
-// to find out.
-func (n *Node) Close() {
+// to find out. The error is that of ctx, and then the node ends without it.
+func (n *Node) Close(ctx context.Context) error {
 	n.end(nil, false)
-	<-n.done
+	select {
+	case <-n.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("membership: closing: %w", ctx.Err())
+	}
 }
+
+// hurry has a node that leaves not wait for the others.
+func (n *Node) hurry() { n.hurried.Do(func() { close(n.cut) }) }
 
 // end has the node end. Gone says that it has left in order.
 func (n *Node) end(why error, gone bool) {
@@ -162,6 +120,9 @@ func (n *Node) end(why error, gone bool) {
 	})
 }
 
+// leaveWithin bounds how long a node that has left waits for others to know it.
+const leaveWithin = time.Second
+
 // keep waits for the node's end, and closes what it runs on.
 func (n *Node) keep() {
 	select {
@@ -169,18 +130,24 @@ func (n *Node) keep() {
 	case <-n.loop.Done():
 		n.end(n.loop.Err(), false)
 	}
-	n.stop()
-	err := errors.Join(n.listener.Close(), n.socket.Close())
-	n.loop.Close()
-	for _, s := range n.step.all() {
-		if n.gone {
-			s.shut()
-		} else {
-			s.cut()
+	if n.gone {
+		late := time.NewTimer(leaveWithin)
+		select {
+		case <-n.drained:
+		case <-n.cut:
+		case <-late.C:
 		}
+		late.Stop()
+	}
+	n.stop()
+	err := n.socket.Close()
+	n.loop.Close()
+	n.host.Unregister(peer.Membership)
+	n.step.links.release()
+	if n.isOwn {
+		err = errors.Join(err, n.host.Close())
 	}
 	n.tasks.Wait()
-	n.closeStrays()
 	n.endWatchers()
 	if err != nil {
 		n.log.Warn("closing the sockets", slog.Any("error", err))

@@ -35,8 +35,16 @@ func join(t *testing.T, c Config) *Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(n.Close)
+	t.Cleanup(func() { shut(t, n) })
 	return n
+}
+
+// shut ends a node without a word.
+func shut(t *testing.T, n *Node) {
+	t.Helper()
+	if err := n.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
 }
 
 // zoneOf starts nodes n0, n1 ... that all know the first.
@@ -146,7 +154,7 @@ func TestNoticesOfAnyZone(t *testing.T) {
 	nodes := zoneOf(t, 3, func(_ int, c *Config) { c.Zone = 5 })
 	agree(t, nodes...)
 	w := follow(t, nodes[0])
-	nodes[1].Close()
+	shut(t, nodes[1])
 	if x := waitFor(t, w, Left, "n1"); x.Zone != 5 || x.Cause != Failed {
 		t.Errorf("%v in zone %d", x, x.Zone)
 	}
@@ -185,7 +193,7 @@ func TestDeathAndRestart(t *testing.T) {
 	})
 	agree(t, nodes...)
 	w := follow(t, nodes[3])
-	nodes[1].Close()
+	shut(t, nodes[1])
 	if x := waitFor(t, w, Left, "n1"); x.Cause != Failed || x.Exit != nil {
 		t.Errorf("%v", x)
 	}
@@ -313,7 +321,7 @@ func TestSuperseded(t *testing.T) {
 	if err := nodes[1].Err(); !errors.Is(err, ErrSuperseded) {
 		t.Errorf("it ended with %v", err)
 	}
-	later.Close()
+	shut(t, later)
 }
 
 // TestGarbage sends what is not of the protocol to a node's sockets.
@@ -376,7 +384,7 @@ func TestWatch(t *testing.T) {
 	}
 	there := map[string]uint64{}
 	expect(func(m map[string]uint64) bool { return len(m) == 3 && m["n2"] == nodes[2].Incarnation() }, there)
-	nodes[2].Close()
+	shut(t, nodes[2])
 	expect(func(m map[string]uint64) bool { return len(m) == 2 && m["n2"] == 0 }, there)
 }
 
@@ -411,7 +419,7 @@ func TestWatchNamesTheLife(t *testing.T) {
 	if c := next(); c != (call{true, before}) {
 		t.Fatalf("%+v, want up %d", c, before)
 	}
-	nodes[2].Close()
+	shut(t, nodes[2])
 	again := join(t, Config{Name: "n2", Bootstrap: []string{nodes[0].Addr().String()}})
 	seen := map[call]bool{next(): true, next(): true}
 	if !seen[call{true, again.Incarnation()}] || !seen[call{false, before}] {
@@ -471,8 +479,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	for i, n := range nodes {
 		if i%2 == 0 {
-			n.Close()
-			n.Close()
+			shut(t, n)
+			shut(t, n)
 		} else if err := n.Leave(within(t), 0); err != nil {
 			t.Error(err)
 		}
@@ -506,13 +514,15 @@ func TestJoinRefuses(t *testing.T) {
 		"beat":        {Config{Name: "a", Hierarchy: Hierarchy{Beat: -1}}, ErrConfig, "Beat"},
 		"a time":      {Config{Name: "a", Timing: Timing{Tau: -1}}, ErrConfig, "Tau"},
 		"everywhere":  {Config{Name: "a", Listen: "0.0.0.0:0"}, ErrConfig, "Advertise"},
+		"plaintext":   {Config{Name: "a", Listen: "0.0.0.0:0", Advertise: "192.0.2.1:7946"}, ErrConfig, "AllowPlaintext"},
+		"no keys":     {Config{Name: "a", TLS: &TLS{"a", "b", "c"}}, ErrConfig, "give Keys, or AllowPlaintext"},
 		"loopback":    {Config{Name: "a", Listen: "127.0.0.1:0", Bootstrap: []string{"127.0.0.1:1", "192.0.2.1:7946"}}, ErrConfig, "192.0.2.1:7946 cannot reach it: set Listen"},
 		"supervised":  {Config{Name: "a", Listen: "127.0.0.1:0", Supervisors: []string{"192.0.2.1:7946"}}, ErrConfig, "192.0.2.1:7946 cannot reach it: set Listen"},
 		"busy":        {Config{Name: "a", Listen: busy.Addr().String()}, nil, busy.Addr().String()},
 	} {
 		n, err := Join(t.Context(), test.c)
 		if err == nil {
-			n.Close()
+			shut(t, n)
 			t.Errorf("%s: no error", name)
 			continue
 		}

@@ -22,6 +22,7 @@ func (s *stepper) notify(all []member.Notice, stopped bool) {
 			s.namesake(x, stopped)
 			continue
 		}
+		s.reindex(x)
 		n := Notice{Zone: s.n.cfg.Zone, Member: s.memberAt(x.Node, x.Version, x.Deaths), Kind: Joined}
 		if x.Kind == member.Leave {
 			n.Kind, n.Cause = Left, causes[x.Cause]

@@ -1,8 +1,9 @@
 package membership
 
 import (
+	"context"
 	"fmt"
-	"net"
+	"log/slog"
 	"net/netip"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -25,26 +26,24 @@ type tier struct {
 	role       role
 	delegate   *hierarchy.Delegate   // of a base node
 	supervisor *hierarchy.Supervisor // of a management node
-	ring       *gossip.Keyring
 
-	links   map[hierarchy.Link]*stream
-	dialing map[hierarchy.Link]bool // true: the role wants it no more
-	next    hierarchy.Link          // of who calls next: an odd number
-	inputs  []hierarchy.Input
-	out     hierarchy.Output
+	links  map[hierarchy.Link]*link
+	next   hierarchy.Link // of who opens next: an odd number
+	inputs []hierarchy.Input
+	out    hierarchy.Output
 
 	waiting  map[uint32][]chan<- hierarchy.View // for views, by zone
 	followed map[uint32]*followed               // zones, by number
 }
 
 // newTier returns what a node has to do with the hierarchy, nil if nothing.
-func newTier(s *stepper, now core.Time, supervisors []netip.AddrPort, ring *gossip.Keyring) (*tier, error) {
+func newTier(s *stepper, now core.Time, supervisors []netip.AddrPort) (*tier, error) {
 	c := &s.n.cfg
 	if !c.Management && len(supervisors) == 0 {
 		return nil, nil
 	}
 	t := &tier{
-		s: s, ring: ring, next: 1, links: map[hierarchy.Link]*stream{}, dialing: map[hierarchy.Link]bool{},
+		s: s, next: 1, links: map[hierarchy.Link]*link{},
 		waiting: map[uint32][]chan<- hierarchy.View{}, followed: map[uint32]*followed{},
 	}
 	var err error
@@ -80,55 +79,42 @@ func (t *tier) step(now core.Time, zone *member.Output) {
 
 func (t *tier) input(in hierarchy.Input) { t.inputs = append(t.inputs, in) }
 
-// dialled takes a connection that the role wanted, or that there is none.
-func (t *tier) dialled(link hierarchy.Link, conn net.Conn) {
-	unwanted := t.dialing[link]
-	delete(t.dialing, link)
+// open opens a link to a node of the management zone. Of one of which the address alone
+// is known it finds out the name first.
+func (t *tier) open(up hierarchy.Link, to gossip.ID) {
+	l := &link{tier: true, up: up}
+	t.links[up] = l
+	if to.Name() != contact {
+		t.s.open(to, l)
+		return
+	}
+	at := to.Endpoints()[0]
+	n := t.s.n
+	n.tasks.Go(func() {
+		ctx, cancel := context.WithTimeout(n.ctx, n.cfg.Timing.Dial)
+		defer cancel()
+		name, err := n.host.Ask(ctx, at.String())
+		n.post(item{kind: named, link: l, name: name, from: at, err: err})
+	})
+}
+
+// named takes the name of a contact, or that it is not to be had.
+func (t *tier) named(it *item) {
+	l := it.link
 	switch {
-	case conn == nil && !unwanted:
-		t.input(hierarchy.Input{Kind: hierarchy.Failed, Link: link})
-	case conn != nil && unwanted:
-		t.s.n.taken(conn)
-		conn.Close()
-	case conn != nil:
-		c := t.s.newStream(conn)
-		c.tier, c.up, c.dialled = true, link, true
-		t.links[link] = c
-		t.s.begin(c)
+	case t.links[l.up] != l || t.s.left: // the role wants it no more
+	case it.err != nil:
+		t.s.n.log.Debug("a contact has no name", slog.Any("error", it.err))
+		delete(t.links, l.up)
+		t.input(hierarchy.Input{Kind: hierarchy.Failed, Link: l.up})
+	default:
+		t.s.openAt(it.name, []netip.AddrPort{it.from}, l)
 	}
 }
 
-// owns reports whether the first frame of a stream that somebody has made is one
-// of the hierarchy.
-func (t *tier) owns(c *stream, b []byte) bool {
-	if _, err := t.ring.Stream(c.ours, c.theirs).Open(append([]byte(nil), b...)); err != nil {
-		return false
-	}
-	kind, err := gossip.TypeOf(b)
-	return err == nil && kind == gossip.Hierarchy
-}
-
-// adopt takes a stream of the hierarchy from the zone's, and reports whether
-// there was room.
-func (t *tier) adopt(c *stream) bool {
-	delete(t.s.streams, c.link)
-	t.s.known(c)
-	if len(t.links) >= maxLinks {
-		t.s.n.counts.turnedAway.Add(1)
-		c.cut()
-		return false
-	}
-	t.next += 2
-	c.tier, c.up, c.greeted = true, t.next, true
-	c.seals = t.ring.Stream(c.ours, c.theirs)
-	t.links[c.up] = c
-	t.input(hierarchy.Input{Kind: hierarchy.Accepted, Link: c.up})
-	return true
-}
-
-// frame takes a frame of the hierarchy.
-func (t *tier) frame(c *stream, b []byte) error {
-	b, err := c.seals.Open(b)
+// frame takes a message of the hierarchy.
+func (t *tier) frame(l *link, b []byte) error {
+	b, err := t.s.wire.open.Open(b)
 	if err != nil {
 		return err
 	}
@@ -137,37 +123,42 @@ func (t *tier) frame(c *stream, b []byte) error {
 		return err
 	}
 	if kind != gossip.Hierarchy {
-		return fmt.Errorf("%w: type %d on a connection of the hierarchy", gossip.ErrMalformed, kind)
+		return fmt.Errorf("%w: type %d on a link of the hierarchy", gossip.ErrMalformed, kind)
 	}
 	m, err := wirehierarchy.Decode(b[2:])
 	if err != nil {
 		return err
 	}
-	c.valid()
-	t.input(hierarchy.Input{Kind: hierarchy.Received, Link: c.up, Message: m})
+	if hello, ok := m.(*wirehierarchy.Hello); ok {
+		if err := l.speaksFor(hello.From, hello.Incarnation); err != nil {
+			return err
+		}
+	}
+	if !l.isHeard {
+		l.isHeard = true
+		if !l.ours {
+			t.input(hierarchy.Input{Kind: hierarchy.Accepted, Link: l.up})
+		}
+	}
+	t.input(hierarchy.Input{Kind: hierarchy.Received, Link: l.up, Message: m})
 	return nil
 }
 
 // apply does what the role wants.
 func (t *tier) apply(now core.Time) {
 	for _, d := range t.out.Dials {
-		t.dialing[d.Link] = false
-		t.s.n.tasks.Go(func() { t.s.n.dial(item{tier: true, up: d.Link}, d.To) })
+		t.open(d.Link, d.To)
 	}
 	for _, m := range t.out.Sends {
-		if c := t.links[m.Link]; c != nil && c.greeted {
+		if l := t.links[m.Link]; l != nil && l.isOpen {
 			t.s.scratch = m.Message.Append(t.s.scratch[:0])
-			t.s.n.counts.framesOut.Add(1)
-			c.send(t.s.wire.body(c.seals, gossip.Hierarchy, t.s.scratch))
+			t.s.links.send(l, t.s.wire.body(gossip.Hierarchy, t.s.scratch))
 		}
 	}
-	for _, link := range t.out.Closes {
-		if _, ok := t.dialing[link]; ok {
-			t.dialing[link] = true
-		}
-		if c := t.links[link]; c != nil {
-			delete(t.links, link)
-			c.shut()
+	for _, up := range t.out.Closes {
+		if l := t.links[up]; l != nil {
+			delete(t.links, up)
+			t.s.links.close(l)
 		}
 	}
 	t.inform(now)

@@ -94,7 +94,7 @@ func TestHierarchy(t *testing.T) {
 		census(t, m, 4, 4)
 	}
 	victim := zones[1][3]
-	victim.Close()
+	shut(t, victim)
 	for i, m := range management {
 		census(t, m, 4, 3)
 		seen(t, watchers[i], Left, victim.Name())
@@ -103,7 +103,7 @@ func TestHierarchy(t *testing.T) {
 	// A supervisor dies: its zones get another one.
 	dead := slices.IndexFunc(management, func(n *Node) bool { return n.Name() == census(t, management[0], 4, 3)[1].Supervisors[0] })
 	gone := management[dead]
-	gone.Close()
+	shut(t, gone)
 	for i, m := range management {
 		if i == dead {
 			continue
@@ -135,10 +135,10 @@ func TestFollowAcrossDeaths(t *testing.T) {
 	var blow sync.WaitGroup
 	for _, n := range management {
 		if slices.Contains(supervise, n.Name()) {
-			blow.Go(n.Close)
+			blow.Go(func() { shut(t, n) })
 		}
 	}
-	blow.Go(victim.Close)
+	blow.Go(func() { shut(t, victim) })
 	blow.Wait()
 
 	reported := seen(t, w, Left, victim.Name())

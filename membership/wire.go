@@ -10,31 +10,19 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
-// rings are the keys for both uses that a node has of them.
-type rings struct{ zone, hierarchy *gossip.Keyring }
-
-func (r *rings) make(c *Config) (err error) {
+// ring returns the keys of a zone's datagrams. Who has the keys of one can make those
+// of all; but a datagram of one zone is none of another, so that zones do not run into
+// each other where addresses were mistaken.
+func ring(c *Config) (*gossip.Keyring, error) {
 	use := "zone"
 	if c.Management {
 		use = "management"
 	}
-	if r.zone, err = ring(c, use, c.Zone); err != nil {
-		return err
-	}
-	r.hierarchy, err = ring(c, "hierarchy", 0)
-	return err
-}
-
-// ring returns the keys for one use of what nodes share: the messages of a zone,
-// or those between zones. Who has the keys of one can make those of all; but a packet of
-// one zone is none of another, so that zones do not run into each other where
-// addresses were mistaken.
-func ring(c *Config, use string, number uint32) (*gossip.Keyring, error) {
 	shared := make([]gossip.SharedKey, len(c.Keys))
 	for i, k := range c.Keys {
 		h := sha256.New()
 		h.Write(k.Secret[:])
-		h.Write(binary.BigEndian.AppendUint32([]byte("tributary membership "+use), number))
+		h.Write(binary.BigEndian.AppendUint32([]byte("tributary membership "+use), c.Zone))
 		shared[i] = gossip.SharedKey{Number: k.Number, Secret: [32]byte(h.Sum(nil))}
 	}
 	r, err := gossip.NewKeyring(c.Encrypt, shared...)
@@ -48,31 +36,32 @@ func ring(c *Config, use string, number uint32) (*gossip.Keyring, error) {
 type wire struct {
 	codec  *member.Codec
 	ring   *gossip.Keyring
-	plain  []byte // scratch
-	sealed []byte // scratch
+	open   gossip.Keyring // of links: connections are authenticated, and nothing on them is sealed
+	plain  []byte         // scratch
+	pieces [][]byte       // scratch
+	sealed []byte         // scratch
 }
 
-// frames returns a message as frames of a stream. They are valid until the next
-// call.
-func (w *wire) frames(s *gossip.Stream, m *member.Message) (frames []byte, count int) {
-	w.sealed = w.sealed[:0]
+// packets returns a message as packets of a link. They are valid until the next call.
+func (w *wire) packets(m *member.Message) [][]byte {
+	w.plain, w.pieces = w.plain[:0], w.pieces[:0]
 	for _, p := range w.codec.Pieces(m, gossip.MaxFrame) {
-		w.frame(s, &p)
-		count++
+		w.packet(&p)
 	}
-	return w.sealed, count
+	return w.pieces
 }
 
-func (w *wire) frame(s *gossip.Stream, p *gossip.Packet) {
-	w.plain = p.Append(w.plain[:0])
-	w.sealed = s.Seal(w.sealed, w.plain)
+func (w *wire) packet(p *gossip.Packet) {
+	from := len(w.plain)
+	w.plain = p.Append(w.plain)
+	w.pieces = append(w.pieces, w.plain[from:len(w.plain):len(w.plain)])
 }
 
-// body returns a frame of another core's.
-func (w *wire) body(s *gossip.Stream, t gossip.Type, body []byte) []byte {
-	w.sealed = w.sealed[:0]
-	w.frame(s, &gossip.Packet{Type: t, Body: body})
-	return w.sealed
+// body returns a packet of another core's.
+func (w *wire) body(t gossip.Type, body []byte) [][]byte {
+	w.plain, w.pieces = w.plain[:0], w.pieces[:0]
+	w.packet(&gossip.Packet{Type: t, Body: body})
+	return w.pieces
 }
 
 // datagrams calls send with each datagram that a message is of.
@@ -91,9 +80,9 @@ func (w *wire) pulse(p member.Pulse) []byte {
 	return w.sealed
 }
 
-// take returns what a frame reports, which lies in b.
-func (w *wire) take(s *gossip.Stream, b []byte) (in member.Input, err error) {
-	if b, err = s.Open(b); err != nil {
+// take returns what a packet of a link reports, which lies in b.
+func (w *wire) take(b []byte) (in member.Input, err error) {
+	if b, err = w.open.Open(b); err != nil {
 		return in, err
 	}
 	if t, err := gossip.TypeOf(b); err != nil || t != gossip.Attributes {

@@ -57,7 +57,7 @@ type tributaryNode struct {
 }
 
 // Kill implements Node.
-func (n *tributaryNode) Kill() { n.node.Close() }
+func (n *tributaryNode) Kill() { _ = n.node.Close(context.Background()) }
 
 // Mute implements Node.
 func (n *tributaryNode) Mute() { n.wire.mute() }
@@ -65,7 +65,7 @@ func (n *tributaryNode) Mute() { n.wire.mute() }
 // Close implements Node.
 func (n *tributaryNode) Close() {
 	n.wire.end()
-	n.node.Close()
+	_ = n.node.Close(context.Background())
 	n.cancel()
 }
 

@@ -45,9 +45,7 @@ where the others reach it, if neither is given.`,
 	zone := flags.Uint32("zone", 0, "`number` of the zone")
 	state := flags.String("state", "", "`file` that keeps the number of the last start")
 	admin := flags.String("admin", "", "`address` (host:port) of metrics and of the page that members asks")
-	flags.String("log-level", "", "debug, info, warn or error")
-	flags.String("log-format", "", "text or json")
-	process.LogChoices(cmd)
+	process.LogFlags(cmd)
 	read := func() (*settings.Node, error) {
 		n := &settings.Node{Log: settings.Log{Level: "info", Format: "text"}}
 		if path != "" {
@@ -168,7 +166,7 @@ func (d *memberDaemon) Close() {
 	}
 }
 
-func (d *memberDaemon) Kill()                                  { d.node.Close() }
+func (d *memberDaemon) Kill()                                  { _ = d.node.Close(context.Background()) }
 func (d *memberDaemon) Done() <-chan struct{}                  { return d.node.Done() }
 func (d *memberDaemon) Err() error                             { return d.node.Err() }
 func (d *memberDaemon) Collector() prometheus.Collector        { return d.node.Collector() }

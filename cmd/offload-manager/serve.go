@@ -49,10 +49,8 @@ the file, which docs/examples/manager.yaml explains.`,
 	flags.StringVar(&path, "config", "", "configuration `file`")
 	flags.String("listen", "", "`address` (host:port) where hosts and operators reach the manager")
 	flags.String("store", "", "`file` that keeps the manager's state over restarts")
-	flags.String("log-level", "", "debug, info, warn or error")
-	flags.String("log-format", "", "text or json")
 	_ = cmd.MarkFlagRequired("config") // its only error is that there is no such flag
-	process.LogChoices(cmd)
+	process.LogFlags(cmd)
 	return cmd
 }
 

@@ -69,10 +69,8 @@ shows why.`,
 	flags.String("listen", "", "`address` (host:port) where managers reach the agent")
 	flags.String("pipeline", "", "what reduces: soft, the agent; or p4, a P4 target beside it")
 	flags.String("p4runtime", "", "`address` (host:port, or unix:/path) of the P4 target's P4Runtime server")
-	flags.String("log-level", "", "debug, info, warn or error")
-	flags.String("log-format", "", "text or json")
 	_ = cmd.MarkFlagRequired("config") // its only error is that there is no such flag
-	process.LogChoices(cmd)
+	process.LogFlags(cmd)
 	process.Choices(cmd, "pipeline", "soft", "p4")
 	return cmd
 }

@@ -42,7 +42,7 @@ func watch(ctx context.Context, config membership.Config) error {
 	if err != nil {
 		return err
 	}
-	defer node.Close()
+	defer node.Close(ctx)
 	others := map[string]*membership.Node{}
 	if len(config.Bootstrap) == 0 {
 		for _, name := range []string{"h1", "h2"} {
@@ -50,7 +50,7 @@ func watch(ctx context.Context, config membership.Config) error {
 			if err != nil {
 				return err
 			}
-			defer others[name].Close()
+			defer others[name].Close(ctx)
 		}
 	}
 	gone := 0
@@ -65,7 +65,7 @@ func watch(ctx context.Context, config membership.Config) error {
 		case notice.Member.Name == "h1": // leaves, with an exit code
 			err = others["h1"].Leave(ctx, 7)
 		case notice.Member.Name == "h2": // stops, as a process that is killed: its neighbours find out
-			others["h2"].Close()
+			err = others["h2"].Close(ctx)
 		}
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer node.Close()
+		defer node.Close(ctx)
 		host, err := hostlib.Join(ctx, hostlib.Config{
 			Name: name, Membership: node,
 			Resolve: func(ctx context.Context, other string) (string, error) {

@@ -51,7 +51,7 @@ func TestMembership(t *testing.T) {
 	})
 	defer func() {
 		for _, m := range members {
-			m.Close()
+			_ = m.Close(context.Background())
 		}
 	}()
 	for i, n := range c.nodes {
@@ -160,7 +160,7 @@ func TestIncarnationOfTheMembership(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.Close()
+	defer m.Close(context.Background())
 	c := start(t, 1, func(_ int, cfg *config) { cfg.host.Membership = m })
 	if got := c.nodes[0].host.Incarnation(); got != m.Incarnation() {
 		t.Errorf("incarnation %d, and others see %d", got, m.Incarnation())

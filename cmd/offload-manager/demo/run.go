@@ -172,11 +172,11 @@ func (s *stage) run(ctx context.Context, title string, comms []*hostlib.Communic
 	}
 	o := Operation{
 		Function: s.cfg.Function.String(), Bytes: s.cfg.Bytes, title: title, Seconds: time.Since(begun).Seconds(),
-		Transport: transport(outcomes), Reason: outcomes[0].Reason, Epochs: epochs(outcomes),
+		Way: way(outcomes), Reason: outcomes[0].Reason, Epochs: epochs(outcomes),
 	}
 	o.HostLinkRatio = s.ratio(before, embedded.TrafficOf(comms))
 	s.report.Operations = append(s.report.Operations, o)
-	s.say("it took %.3f s by %s", o.Seconds, o.Transport)
+	s.say("it took %.3f s by %s", o.Seconds, o.Way)
 	return outcomes[0].Chunks, nil
 }
 
@@ -211,13 +211,13 @@ func (s *stage) all(ctx context.Context, comms []*hostlib.Communicator, k *killi
 	return outcomes, nil
 }
 
-func transport(outcomes []hostlib.Outcome) string {
+func way(outcomes []hostlib.Outcome) string {
 	for _, o := range outcomes[1:] {
-		if o.Transport != outcomes[0].Transport {
+		if o.Way != outcomes[0].Way {
 			return hostlib.Mixed.String()
 		}
 	}
-	return outcomes[0].Transport.String()
+	return outcomes[0].Way.String()
 }
 
 func epochs(outcomes []hostlib.Outcome) []uint32 {

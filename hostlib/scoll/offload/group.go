@@ -136,8 +136,8 @@ func (g *Group[T]) form(ctx context.Context) error {
 	}
 }
 
-// Transport tells how a request broadcast now would go, and why.
-func (g *Group[T]) Transport() (hostlib.Transport, string) {
+// Way tells how a request broadcast now would go, and why.
+func (g *Group[T]) Way() (hostlib.Way, string) {
 	g.mu.Lock()
 	lost := g.lost
 	g.mu.Unlock()
@@ -148,7 +148,7 @@ func (g *Group[T]) Transport() (hostlib.Transport, string) {
 		return hostlib.HostTree, lost
 	}
 	for _, c := range []*hostlib.Communicator{g.down, g.up} {
-		if transport, why := c.Transport(); transport != hostlib.Offload {
+		if way, why := c.Way(); way != hostlib.Offload {
 			return hostlib.HostTree, why
 		}
 	}

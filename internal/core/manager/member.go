@@ -90,16 +90,16 @@ func (c *Core) unwatch(in Unwatch) {
 
 func (c *Core) report(in Report) {
 	g := c.groups[in.Group]
-	if g == nil || uint64(in.Rank) >= uint64(len(g.members)) || int(in.Transport) >= len(g.transports) {
+	if g == nil || uint64(in.Rank) >= uint64(len(g.members)) || int(in.Way) >= len(g.ways) {
 		return
 	}
 	m := &g.members[in.Rank]
 	if in.Stream != 0 && (!m.watching || m.stream != in.Stream) {
 		return
 	}
-	g.transports[m.transport]--
-	m.transport = in.Transport
-	g.transports[m.transport]++
+	g.ways[m.way]--
+	m.way = in.Way
+	g.ways[m.way]++
 	c.demands(g, in.Rank, in.Demand)
 	c.enter(g, in.Rank, in.Entered)
 	if t := g.treeOf(in.Lost); in.Lost != 0 && t != nil && t != g.building && !t.removing {

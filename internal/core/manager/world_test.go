@@ -527,11 +527,11 @@ func (w *world) enter(group, rank, epoch uint32) {
 		return
 	}
 	m.entered = epoch
-	transport := Offload
+	way := Offload
 	if epoch%2 == 1 {
-		transport = HostTree
+		way = HostTree
 	}
-	w.step(Report{Group: group, Rank: rank, Entered: epoch, Transport: transport})
+	w.step(Report{Group: group, Rank: rank, Entered: epoch, Way: way})
 }
 
 // settle lets all that is under way arrive, without letting time pass.

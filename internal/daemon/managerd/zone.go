@@ -46,14 +46,14 @@ func (d *Daemon) leaveZone(ordered bool) {
 	if d.zone == nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Call)
+	defer cancel()
 	if ordered {
-		ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Call)
-		defer cancel()
 		if err := d.zone.node.Leave(ctx, 0); err != nil {
 			d.log.Warn("leaving the zone", slog.Any("error", err))
 		}
 	}
-	d.zone.node.Close()
+	_ = d.zone.node.Close(ctx) // it goes on to its end
 }
 
 // watchZone marks hosts in the topology as their zones see them: down when they

@@ -21,7 +21,7 @@ func TestDeathOfAHostIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer seed.Close()
+	defer seed.Close(context.Background())
 	seeds := []string{seed.Addr().String()}
 	f := newFabric(t, func(c *managerd.Config, _ map[string]*agentd.Config) {
 		c.Membership = &membership.Config{Name: "manager", Zone: zone, Keys: keys, Bootstrap: seeds}
@@ -44,7 +44,7 @@ func TestDeathOfAHostIsKnown(t *testing.T) {
 		return len(s.Members) == 4 && monitors == 1, nil
 	})
 	f.up(victim, true)
-	node.Close()
+	_ = node.Close(context.Background())
 	f.up(victim, false)
 	f.up(other, true)
 	start(victim, at)
@@ -76,7 +76,7 @@ func TestDeathInAZoneBelow(t *testing.T) {
 		return whole && s.Management, nil
 	})
 	f.up(victim, true)
-	nodes[0].Close()
+	_ = nodes[0].Close(context.Background())
 	f.up(victim, false)
 	f.up(other, true)
 	f.member(membership.Config{Name: victim, Zone: 1, Supervisors: []string{at}, Bootstrap: []string{nodes[1].Addr().String()}})
@@ -90,7 +90,7 @@ func TestHostAtANewAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer seed.Close()
+	defer seed.Close(context.Background())
 	seeds := []string{seed.Addr().String()}
 	f := newFabric(t, func(c *managerd.Config, _ map[string]*agentd.Config) {
 		c.Membership = &membership.Config{Name: "manager", Bootstrap: seeds}
@@ -99,7 +99,7 @@ func TestHostAtANewAddress(t *testing.T) {
 	old := f.member(membership.Config{Name: host, Bootstrap: seeds})
 	f.eventually("the manager sees the host", func(ctx context.Context) (bool, error) { return len(f.members(ctx).Members) == 3, nil })
 	for range 5 {
-		old.Close()
+		_ = old.Close(context.Background())
 		again := f.member(membership.Config{Name: host, Bootstrap: seeds})
 		f.eventually("the earlier life is found dead, and the host is there", func(ctx context.Context) (bool, error) {
 			s := f.members(ctx)
@@ -123,7 +123,7 @@ func (f *fabric) member(c membership.Config) *membership.Node {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(n.Close)
+	f.Cleanup(func() { _ = n.Close(context.Background()) })
 	return n
 }
 

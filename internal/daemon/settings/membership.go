@@ -19,6 +19,9 @@ type Membership struct {
 	Management  bool     // it is a node of the management zone
 	Supervisors []string // addresses of management nodes; empty: its zone has nothing above it
 
+	TLS       TLS  // the certificate of a host of that name; the zero value: none
+	Plaintext bool // without certificates and keys, other addresses than loopback are served, too
+
 	Keys    string // path of a file, as membership.ReadKeys reads it; empty: no keys
 	Encrypt bool
 	State   string // path of the file that keeps the incarnation; empty: none
@@ -34,6 +37,9 @@ func (m Membership) Given() bool { return m.Name != "" }
 func (m Membership) Config() (c membership.Config, err error) {
 	c = m.open()
 	c.Encrypt = m.Encrypt
+	if m.TLS.Given() {
+		c.TLS = &membership.TLS{Cert: m.TLS.Certificate, Key: m.TLS.Key, CA: m.TLS.Authority}
+	}
 	if m.Keys != "" {
 		if c.Keys, err = membership.ReadKeys(m.Keys); err != nil {
 			return c, err
@@ -42,11 +48,11 @@ func (m Membership) Config() (c membership.Config, err error) {
 	return c, c.Validate()
 }
 
-// open returns the configuration without the keys and what they are for.
+// open returns the configuration without the files and what they are for.
 func (m Membership) open() membership.Config {
 	return membership.Config{
 		Name: m.Name, Listen: m.Listen, Advertise: m.Advertise, Bootstrap: m.Bootstrap, Zone: m.Zone,
-		Management: m.Management, Supervisors: m.Supervisors, State: m.State, Timing: m.Timing, Hierarchy: m.Hierarchy,
+		Management: m.Management, Supervisors: m.Supervisors, State: m.State, Timing: m.Timing, Hierarchy: m.Hierarchy, AllowPlaintext: m.Plaintext,
 	}
 }
 
@@ -63,6 +69,7 @@ func (d *reader) membership(to *Membership) func(field) {
 					to.Zone = uint32(n)
 				}
 			},
+			"tls": d.tls(&to.TLS), "plaintext": d.boolean(&to.Plaintext),
 			"keys": d.filePath(&to.Keys), "encrypt": d.boolean(&to.Encrypt), "state": d.filePath(&to.State),
 		})
 		switch {
@@ -71,6 +78,8 @@ func (d *reader) membership(to *Membership) func(field) {
 			d.failf(f, "name is missing")
 		case to.Encrypt && to.Keys == "":
 			d.failf(f, "encrypt needs keys")
+		case to.TLS.Given() && to.Keys == "" && !to.Plaintext:
+			d.failf(f, "tls does not seal datagrams: that needs keys, or plaintext: true")
 		default:
 			if err := to.open().Validate(); err != nil {
 				d.fail(f, fmt.Errorf("%w: %w", err, topology.ErrField))

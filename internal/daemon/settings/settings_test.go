@@ -137,6 +137,8 @@ membership:
   zone: 7
   supervisors: [10.0.0.3:7946, 10.0.0.4:7946]
   state: start
+  tls: {certificate: c.pem, key: k.pem, authority: ca.pem}
+  plaintext: true
   timing: {tau: 1ms, heartbeat: 2s, grace: 3s, confirm: 4ms, dial: 5s, theta: 2, random: 6, successors: 3, health: off, stealth: off}
   hierarchy: {delegates: 3, supervisors: 4, settle: 1s, patience: 2s, retry: 3s, beat: 4s, silence: 5, linger: 6s}
 `
@@ -147,6 +149,7 @@ membership:
 	c, err := m.Membership.Config()
 	want := membership.Config{
 		Name: "m", Listen: "10.0.0.1:7946", Bootstrap: []string{"10.0.0.2:7946"}, Zone: 7, Supervisors: []string{"10.0.0.3:7946", "10.0.0.4:7946"}, State: "start",
+		TLS: &membership.TLS{Cert: "c.pem", Key: "k.pem", CA: "ca.pem"}, AllowPlaintext: true,
 		Timing: membership.Timing{
 			Tau: time.Millisecond, Heartbeat: 2 * time.Second, Grace: 3 * time.Second, Confirm: 4 * time.Millisecond, Dial: 5 * time.Second,
 			Theta: 2, Random: 6, Successors: 3, Health: -1, Stealth: -1,
@@ -173,7 +176,8 @@ func TestNode(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"version: 1\n": "f:1: membership is missing", "version: 1\nmembership: {zone: 3, management: true}\n": "f:2: membership: membership: invalid configuration: zone 3",
-		"version: 1\nmembership: {}\nstore: a\n": "f:3: store: unknown field",
+		"version: 1\nmembership: {}\nstore: a\n":                                  "f:3: store: unknown field",
+		"version: 1\nmembership: {tls: {certificate: a, key: b, authority: c}}\n": "f:2: membership: tls does not seal datagrams",
 	} {
 		if _, err := settings.ReadNode(strings.NewReader(text), "f"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

@@ -82,7 +82,7 @@ func newSystem(ctx context.Context, t *testing.T) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(node.Close)
+	t.Cleanup(func() { _ = node.Close(context.Background()) })
 	s.node = node
 	server, err := scoll.On(s.hosts[0], scoll.Config{})
 	if err != nil {

@@ -1,18 +1,17 @@
 // Package gossip lays out the messages of the membership service: greetings of
 // two neighbours, views and what changes in them, heartbeats, probes, discovery,
-// and the frames that attributes and the hierarchy travel in; and it seals them.
+// and what attributes and the hierarchy travel in; and it seals datagrams.
 //
 // # Packets
 //
-// A packet is a frame of a stream or a datagram:
+// A packet is a datagram, or lies in a frame between two hosts:
 //
 //	0  version (4 bits, 2), number of the key (4 bits; 0: not sealed)
 //	1  encrypted (1 bit), type (7 bits)
 //	2  body
 //	   seal
 //
-// A stream begins, each way, with a Preamble; then each packet has its length
-// before it, 4 bytes. A packet is MaxFrame bytes at most, a datagram MaxDatagram.
+// A packet in a frame is MaxFrame bytes at most, a datagram MaxDatagram.
 // Messages that would be larger are sent in pieces, each of which means something
 // alone (Packet.Pieces).
 //
@@ -25,16 +24,15 @@
 // # Sealing
 //
 // Nodes share keys. Each has a number from 1 to 15; one seals, all open, so that
-// keys can be changed one after another.
+// keys can be changed one after another. Frames are not sealed: their connections are
+// authenticated.
 //
-//	                     heartbeat   datagram            frame of a stream
-//	authenticated        8 bytes     16 bytes            16 bytes
-//	encrypted as well    8 bytes     28 bytes            16 bytes
+//	                     heartbeat   datagram
+//	authenticated        8 bytes     16 bytes
+//	encrypted as well    8 bytes     28 bytes
 //
 // Authentication is HMAC-SHA-256, truncated; encryption AES-256-GCM. A heartbeat
-// is never encrypted. The keys of a stream are made from both ends' preambles,
-// and its packets are counted: one that is left out, doubled or comes from
-// another stream is refused. Datagrams can be repeated by who has read them.
+// is never encrypted. Datagrams can be repeated by who has read them.
 // Heartbeats are counted; answers, Echo and DiscoveryReply, are taken only by who
 // has asked lately; requests for discovery bring in nobody who does not answer in
 // turn, and copies of the last 64 are not answered; an Update as a datagram brings

@@ -6,7 +6,6 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -51,7 +50,7 @@ func NewKeyring(encrypt bool, shared ...SharedKey) (*Keyring, error) {
 		if s.Number < 1 || s.Number > 15 || k.known[s.Number] != nil {
 			return nil, fmt.Errorf("%w: number %d of key %d, want 1 to 15 and each once", ErrKey, s.Number, i)
 		}
-		k.known[s.Number] = newKeys(s.Number, s.Secret[:], "datagram")
+		k.known[s.Number] = newKeys(s.Number, s.Secret[:])
 	}
 	if len(shared) > 0 {
 		k.sealing = k.known[shared[0].Number]
@@ -61,24 +60,20 @@ func NewKeyring(encrypt bool, shared ...SharedKey) (*Keyring, error) {
 	return k, nil
 }
 
-// keys are what is made of a shared key for one use.
+// keys are what is made of a shared key.
 type keys struct {
 	number uint8
-	secret []byte
 	mac    hash.Hash
 	box    cipher.AEAD
 	sum    [sha256.Size]byte
 }
 
-// newKeys makes keys of a secret; the parts name the use.
-func newKeys(number uint8, secret []byte, parts ...string) *keys {
+// newKeys makes keys of a secret.
+func newKeys(number uint8, secret []byte) *keys {
 	derive := func(what string) []byte {
 		h := hmac.New(sha256.New, secret)
 		h.Write([]byte("tributary gossip 1 " + what))
-		for _, p := range parts {
-			h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(p))))
-			h.Write([]byte(p))
-		}
+		h.Write([]byte("\x00\x00\x00\x08datagram"))
 		return h.Sum(nil)
 	}
 	block, err := aes.NewCipher(derive("encrypt"))
@@ -89,13 +84,12 @@ func newKeys(number uint8, secret []byte, parts ...string) *keys {
 	if err != nil {
 		panic(err) // a block of 16 bytes
 	}
-	return &keys{number, secret, hmac.New(sha256.New, derive("authenticate")), box, [sha256.Size]byte{}}
+	return &keys{number, hmac.New(sha256.New, derive("authenticate")), box, [sha256.Size]byte{}}
 }
 
-// tag returns the authentication of a packet with what is counted before it.
-func (k *keys) tag(count, packet []byte) []byte {
+// tag returns the authentication of a packet.
+func (k *keys) tag(packet []byte) []byte {
 	k.mac.Reset()
-	k.mac.Write(count)
 	k.mac.Write(packet)
 	return k.mac.Sum(k.sum[:0])
 }
@@ -110,9 +104,9 @@ func (k *Keyring) Seal(to, b []byte) []byte {
 	to[from] |= k.sealing.number
 	switch {
 	case Type(b[1]) == Heartbeat:
-		return append(to, k.sealing.tag(nil, to[from:])[:pulseSeal]...)
+		return append(to, k.sealing.tag(to[from:])[:pulseSeal]...)
 	case !k.encrypt:
-		return append(to, k.sealing.tag(nil, to[from:])[:macSize]...)
+		return append(to, k.sealing.tag(to[from:])[:macSize]...)
 	}
 	to[from+1] |= encrypted
 	var nonce [nonceSize]byte
@@ -138,7 +132,7 @@ func (k *Keyring) Open(b []byte) ([]byte, error) {
 		if t == Heartbeat {
 			size = pulseSeal
 		}
-		return sealed.check(nil, b, size)
+		return sealed.check(b, size)
 	}
 	if len(b) < headerSize+maxSeal || t == Heartbeat {
 		return nil, ErrSeal
@@ -164,9 +158,9 @@ func (k *Keyring) sealedBy(b []byte) (*keys, error) {
 }
 
 // check opens a packet that is authenticated.
-func (k *keys) check(count, b []byte, size int) ([]byte, error) {
+func (k *keys) check(b []byte, size int) ([]byte, error) {
 	end := len(b) - size
-	if end < headerSize || !hmac.Equal(k.tag(count, b[:end])[:size], b[end:]) {
+	if end < headerSize || !hmac.Equal(k.tag(b[:end])[:size], b[end:]) {
 		return nil, ErrSeal
 	}
 	b[0] &^= 0xf

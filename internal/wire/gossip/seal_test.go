@@ -23,14 +23,12 @@ func ring(t testing.TB, encrypt bool, shared ...SharedKey) *Keyring {
 func TestSealOverhead(t *testing.T) {
 	nack, pulse := (&Packet{Type: Nack}).Append(nil), Pulse{}.Append(nil)
 	for _, c := range []struct {
-		encrypt                bool
-		pulse, datagram, frame int
-	}{{false, 8, 16, 16}, {true, 8, 28, 16}} {
+		encrypt         bool
+		pulse, datagram int
+	}{{false, 8, 16}, {true, 8, 28}} {
 		k := ring(t, c.encrypt, secret(1))
-		s := k.Stream(MakePreamble([16]byte{1}), MakePreamble([16]byte{2}))
-		got := []int{len(k.Seal(nil, pulse)) - len(pulse), len(k.Seal(nil, nack)) - len(nack), len(s.Seal(nil, nack)) - len(nack) - 4}
-		if want := []int{c.pulse, c.datagram, c.frame}; got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
-			t.Errorf("encrypt %v: overheads %v, want %v", c.encrypt, got, want)
+		if p, d := len(k.Seal(nil, pulse))-len(pulse), len(k.Seal(nil, nack))-len(nack); p != c.pulse || d != c.datagram {
+			t.Errorf("encrypt %v: overheads %d and %d, want %d and %d", c.encrypt, p, d, c.pulse, c.datagram)
 		}
 	}
 	if n := len(ring(t, false, secret(1)).Seal(nil, pulse)); n != 21 {
@@ -85,44 +83,8 @@ func TestKeyRotation(t *testing.T) {
 		from, to *Keyring
 		ok       bool
 	}{{old, ring(t, true, secret(1), secret(2)), true}, {both, ring(t, true, secret(1), secret(2)), true}, {old, both, true}, {next, both, true}, {both, next, true}, {old, next, false}} {
-		a, b := MakePreamble([16]byte{1}), MakePreamble([16]byte{2})
-		_, err := c.to.Open(c.from.Seal(nil, plain))
-		_, streamed := c.to.Stream(b, a).Open(c.from.Stream(a, b).Seal(nil, plain)[4:])
-		if (err == nil) != c.ok || (streamed == nil) != c.ok {
-			t.Errorf("case %d: %v, %v; want success %v", i, err, streamed, c.ok)
-		}
-	}
-}
-
-// TestRekey: the keys of a stream that stands are changed one after another, at
-// one end and then at the other. What was sealed before is of no use after it.
-func TestRekey(t *testing.T) {
-	plain := (&Packet{Type: Nack, Nonce: 1}).Append(nil)
-	for _, encrypt := range []bool{false, true} {
-		old, oldNew, newOld, fresh := ring(t, encrypt, secret(1)), ring(t, encrypt, secret(1), secret(2)), ring(t, encrypt, secret(2), secret(1)), ring(t, encrypt, secret(2))
-		a, b := MakePreamble([16]byte{1}), MakePreamble([16]byte{2})
-		here, there := old.Stream(a, b), old.Stream(b, a)
-		pass := func() (frame []byte) {
-			t.Helper()
-			for _, end := range [][2]*Stream{{here, there}, {there, here}} {
-				frame = end[0].Seal(nil, plain)[4:]
-				if got, err := end[1].Open(bytes.Clone(frame)); err != nil || !bytes.Equal(got, plain) {
-					t.Fatalf("encrypt %v: %x, %v", encrypt, got, err)
-				}
-			}
-			return frame
-		}
-		first := pass()
-		for _, k := range []*Keyring{oldNew, newOld, fresh, newOld, oldNew} {
-			here.Rekey(k)
-			if k != fresh { // until the other has it, too
-				pass()
-			}
-			there.Rekey(k)
-			pass()
-		}
-		if _, err := here.Open(first); !errors.Is(err, ErrSeal) {
-			t.Errorf("encrypt %v: a frame comes twice: %v", encrypt, err)
+		if _, err := c.to.Open(c.from.Seal(nil, plain)); (err == nil) != c.ok {
+			t.Errorf("case %d: %v; want success %v", i, err, c.ok)
 		}
 	}
 }
@@ -139,42 +101,6 @@ func TestNoDowngrade(t *testing.T) {
 	}
 	if got, err := ring(t, false).Open(bytes.Clone(plain)); err != nil || !bytes.Equal(got, plain) {
 		t.Errorf("without keys: %x, %v", got, err)
-	}
-}
-
-// TestStreamOrder: frames are opened in the order in which they were sealed, in
-// their own stream, and in no other.
-func TestStreamOrder(t *testing.T) {
-	for _, encrypt := range []bool{false, true} {
-		k := ring(t, encrypt, secret(1))
-		a, b := MakePreamble([16]byte{1}), MakePreamble([16]byte{2})
-		here, there := k.Stream(a, b), k.Stream(b, a)
-		var frames [][]byte
-		for i := range 3 {
-			frames = append(frames, here.Seal(nil, (&Packet{Type: Nack, Nonce: uint32(i)}).Append(nil))[4:])
-		}
-		if _, err := k.Stream(b, a).Open(bytes.Clone(frames[1])); !errors.Is(err, ErrSeal) {
-			t.Errorf("the second before the first: %v", err)
-		}
-		if _, err := k.Stream(b, MakePreamble([16]byte{3})).Open(bytes.Clone(frames[0])); !errors.Is(err, ErrSeal) {
-			t.Errorf("in another stream: %v", err)
-		}
-		if _, err := k.Stream(a, b).Open(bytes.Clone(frames[0])); !errors.Is(err, ErrSeal) {
-			t.Errorf("sent back: %v", err)
-		}
-		for i, f := range frames {
-			if _, err := there.Open(f); err != nil {
-				t.Errorf("frame %d: %v", i, err)
-			}
-		}
-	}
-	k, a := ring(t, false, secret(1)), MakePreamble([16]byte{1})
-	mirror := k.Stream(a, a)
-	if _, err := mirror.Open(mirror.Seal(nil, (&Packet{Type: Goodbye}).Append(nil))[4:]); !errors.Is(err, ErrSeal) {
-		t.Errorf("what a mirror sends back: %v, want ErrSeal", err)
-	}
-	if err := (Preamble{}).Check(); !errors.Is(err, ErrVersion) {
-		t.Errorf("an empty preamble: %v", err)
 	}
 }
 

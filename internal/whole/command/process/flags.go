@@ -37,8 +37,11 @@ func Choices(cmd *cobra.Command, flag string, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// LogChoices has shells complete the values of --log-level and --log-format.
-func LogChoices(cmd *cobra.Command) {
+// LogFlags adds --log-level and --log-format, which Override reads, and has shells
+// complete their values.
+func LogFlags(cmd *cobra.Command) {
+	cmd.Flags().String("log-level", "", "debug, info, warn or error")
+	cmd.Flags().String("log-format", "", "text or json")
 	Choices(cmd, "log-level", "debug", "info", "warn", "error")
 	Choices(cmd, "log-format", "text", "json")
 }

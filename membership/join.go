@@ -1,0 +1,170 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/driver/attach"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/wire/gossip"
+)
+
+// deadAfter is when a connection of a process that is in a zone and nothing else is given
+// up: heartbeats find out long before, and are cheaper.
+const deadAfter = 45 * time.Second
+
+// Join starts a node of a process that is in a zone and nothing else; of others
+// hostlib.Join does, by hostlib.Config.Membership. It comes back at once: others are there
+// when notices, or View, report them. The caller owns the node, and must Leave or Close it.
+func Join(ctx context.Context, c Config) (*Node, error) {
+	n, err := start(ctx, c, func(ctx context.Context, p attach.Place) (*peer.Host, error) {
+		return peer.Listen(ctx, peer.Config{
+			Name: c.Name, Incarnation: p.Incarnation, Listener: p.Listener, Dial: p.Dial, Resolve: p.Resolve,
+			TLS: p.TLS, AllowPlaintext: c.AllowPlaintext, DeadAfter: deadAfter, Log: c.withDefaults().Log,
+		})
+	})
+	if err == nil {
+		n.isOwn = true
+		go n.keep()
+	}
+	return n, err
+}
+
+func init() {
+	attach.Membership = func(ctx context.Context, c any, listen attach.Listen) (any, error) {
+		n, err := start(ctx, *c.(*Config), listen)
+		if err == nil {
+			go n.keep()
+		}
+		return n, err
+	}
+}
+
+// start starts a node on the host that listen makes.
+func start(ctx context.Context, c Config, listen attach.Listen) (*Node, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	seeds, supervisors, err := c.locate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{
+		over: make(chan struct{}), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{}), cut: make(chan struct{}),
+		watchers: map[*Watcher]struct{}{}, below: map[*Watcher]struct{}{}, readers: map[*AttributeWatcher]struct{}{},
+	}
+	if n.source, err = c.trust(); err != nil {
+		return nil, err
+	}
+	n.shared = c.TLS == nil && n.source != nil
+	listener, socket, err := c.Network.Listen(ctx, c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("membership: %s: listening at %s: %w", c.Name, c.Listen, err)
+	}
+	if n.addr, err = advertised(ctx, &c, listener.Addr(), slices.Concat(seeds, supervisors)); err == nil {
+		err = c.permits(listener.Addr())
+	}
+	if err != nil {
+		return nil, errors.Join(err, listener.Close(), socket.Close())
+	}
+	// What cannot listen has not started, and leaves the file as it is.
+	incarnation, again, err := nextIncarnation(c.State, time.Now())
+	if err != nil {
+		return nil, errors.Join(err, listener.Close(), socket.Close())
+	}
+	if again && c.Timing.Stealth == 0 {
+		c.Timing.Stealth = 1
+	}
+	n.cfg, n.socket, n.incarnation = c, socket, incarnation
+	n.ctx, n.stop = context.WithCancel(context.WithoutCancel(ctx))
+	n.host, err = listen(ctx, attach.Place{
+		Listener: listener, Incarnation: incarnation, TLS: n.source, Resolve: n.resolve,
+		Dial: func(ctx context.Context, address string) (net.Conn, error) {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+			}
+			return c.Network.Dial(ctx, at)
+		},
+	})
+	if err != nil {
+		n.stop()
+		return nil, errors.Join(fmt.Errorf("membership: %s: %w", c.Name, err), ignoreClosed(listener.Close()), socket.Close())
+	}
+	if err := n.begin(seeds, supervisors); err != nil {
+		n.stop()
+		return nil, errors.Join(err, n.host.Close(), socket.Close())
+	}
+	return n, nil
+}
+
+// permits returns why a node may not listen at an address.
+func (c *Config) permits(at net.Addr) error {
+	if c.TLS != nil || len(c.Keys) > 0 || c.AllowPlaintext {
+		return nil
+	}
+	if a, err := netip.ParseAddrPort(at.String()); err == nil && a.Addr().IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%w: it listens at %v: without keys and certificates only loopback addresses are served, unless AllowPlaintext", ErrConfig, at)
+}
+
+// ignoreClosed returns an error that is not of a listener that is closed already.
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// trust returns the certificate that authenticates the node's connections: the host's,
+// or one by the keys, which everybody makes who has them; nil: there is neither.
+func (c *Config) trust() (*pki.Source, error) {
+	identity := pki.Identity{Role: pki.Host, Name: c.Name}
+	var source *pki.Source
+	var err error
+	switch {
+	case c.TLS != nil:
+		if source, err = pki.Load(c.TLS.Cert, c.TLS.Key, c.TLS.CA, c.Log); err == nil {
+			err = source.Expect(pki.Want(identity))
+		}
+	case len(c.Keys) > 0:
+		source, err = pki.Shared(identity, c.secrets()...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return source, nil
+}
+
+// begin gives the node its identity and its core, and starts what runs.
+func (n *Node) begin(seeds, supervisors []netip.AddrPort) (err error) {
+	n.log = n.cfg.Log.With(slog.String("node", n.cfg.Name), slog.Uint64("zone", uint64(n.cfg.Zone)))
+	if n.id, err = gossip.MakeID(n.cfg.Name, n.addr); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	clock := runner.NewClock()
+	if n.step, err = newStepper(n, clock.Now(), seeds, supervisors); err != nil {
+		return err
+	}
+	if err := n.host.Register(peer.Membership, (*service)(n)); err != nil {
+		return err
+	}
+	n.loop, err = startLoop(n, clock)
+	close(n.ready)
+	if err != nil {
+		return err
+	}
+	n.tasks.Go(n.receive)
+	n.log.Info("joined", slog.Any("address", n.addr), slog.Uint64("incarnation", n.incarnation), slog.Int("bootstrap", len(seeds)))
+	return nil
+}

@@ -1,0 +1,113 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/wire/gossip"
+)
+
+// service is the node as its host's connections see it. It implements peer.Handler.
+type service Node
+
+// runs waits until the node's loop does; it reports false if it cannot.
+func (n *service) runs() bool {
+	<-n.ready
+	return n.loop != nil
+}
+
+// Up implements peer.Handler.
+func (n *service) Up(c *peer.Conn) {
+	if n.runs() {
+		(*Node)(n).post(item{kind: connected, conn: c})
+	}
+}
+
+// Down implements peer.Handler.
+func (n *service) Down(c *peer.Conn, why error) {
+	if n.runs() {
+		(*Node)(n).post(item{kind: disconnected, conn: c, err: why})
+	}
+}
+
+// Restarted implements peer.Handler: connections say so as well.
+func (n *service) Restarted(string, uint64, uint64) {}
+
+// Sent implements peer.Handler: what opens a link has a number.
+func (n *service) Sent(numbers []uint64, err error) {
+	if err == nil {
+		return
+	}
+	items := make([]item, len(numbers))
+	for i, number := range numbers {
+		items[i] = item{kind: unsent, number: number, err: err}
+	}
+	n.loop.Add(items...)
+}
+
+// Received implements peer.Handler. It waits while the loop has too much to do.
+func (n *service) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
+	defer b.Release()
+	if !n.runs() {
+		return
+	}
+	items := make([]item, 0, len(frames))
+	for _, f := range frames {
+		n.counts.framesIn.Add(1)
+		n.counts.streamBytesIn.Add(uint64(len(f.Bytes)))
+		it := item{kind: frameCame, conn: c, stream: f.Stream}
+		if len(f.Bytes) <= frameHead+gossip.MaxFrame { // otherwise it is none
+			it.raw = n.buffers.get(len(f.Bytes))
+			copy(*it.raw, f.Bytes)
+		}
+		items = append(items, it)
+	}
+	_ = n.loop.Post(context.Background(), items...) // a loop that has ended takes none
+}
+
+// book is where hosts are with which there are links.
+type book struct {
+	mu sync.Mutex
+	at map[string]netip.AddrPort
+}
+
+func (b *book) set(host string, at netip.AddrPort) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.at == nil {
+		b.at = map[string]netip.AddrPort{}
+	}
+	b.at[host] = at
+}
+
+func (b *book) forget(host string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.at, host)
+}
+
+func (b *book) find(host string) (netip.AddrPort, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, ok := b.at[host]
+	return at, ok
+}
+
+// resolve returns the address of a host: of one with which there is a link, or of a node
+// in the view.
+func (n *Node) resolve(ctx context.Context, host string) (string, error) {
+	if at, ok := n.book.find(host); ok {
+		return at.String(), nil
+	}
+	m, err := n.Member(ctx, host)
+	if err != nil {
+		return "", err
+	}
+	if !m.Addr.IsValid() {
+		return "", fmt.Errorf("%w: %s has no address", ErrUnknown, host)
+	}
+	return m.Addr.String(), nil
+}
