@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
@@ -195,8 +196,11 @@ func TestNodeClosesUnderway(t *testing.T) {
 	}
 	ran := 0
 	for _, r := range under {
-		r.Abort() // who waits for what the node has not replied to
-		<-r.Done()
+		select {
+		case <-r.Done():
+		case <-time.After(patience):
+			t.Fatal("a request waits for a node that is closed")
+		}
 		if r.Err() == nil {
 			ran++
 		}
@@ -224,4 +228,49 @@ func TestNodeClosesUnderway(t *testing.T) {
 		})
 	}
 	both.Wait()
+}
+
+// TestNotOnHost: a host on which there is no node, and one whose node is closed, are
+// reported at once; when there is one, it takes part.
+func TestNotOnHost(t *testing.T) {
+	c := start(t, 2, nil)
+	c.rolls()
+	ctx := background(t)
+	host, err := hostlib.Join(ctx, c.settings("late").host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.set("late", host.Addr())
+	defer func() {
+		if err := host.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	targets := append(c.targets(), scoll.Target{Node: "late", Tags: []scoll.Tag{{}}})
+	absent := scoll.Missing{Node: "late", Nodes: 1, Status: scoll.StatusNoService}
+	_, err = c.tryGroup(0, scoll.GroupSpec{Name: "early", Targets: targets, Tree: scoll.Flat()})
+	if m := missing(t, err); m != absent {
+		t.Errorf("%+v", m)
+	}
+	if n := host.Connections().Unclaimed; n == 0 {
+		t.Error("nothing is counted")
+	}
+	node, err := scoll.On(host, c.settings("late").Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roll := &rollCall{node: "late"}
+	if _, err := node.Register(testService, roll.callbacks()); err != nil {
+		t.Fatal(err)
+	}
+	g := c.group(0, scoll.GroupSpec{Name: "in time", Targets: targets, Tree: scoll.Flat()})
+	if r, err := call(t, g, scoll.Broadcast{}); err != nil || heard(r) != "late n0 n1" {
+		t.Errorf("%v, %s", err, heard(r))
+	}
+	if err := node.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := call(t, g, scoll.Broadcast{}); missing(t, err) != absent {
+		t.Errorf("%v", err)
+	}
 }

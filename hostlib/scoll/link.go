@@ -96,6 +96,16 @@ func (l *link) Down(c *peer.Conn, _ error) {
 	}
 }
 
+// Absent implements peer.Absentee. A node that has gone may have replied before: whoever
+// waits for it finds out.
+func (l *link) Absent(c *peer.Conn, isDropped bool) {
+	kind := broadcast.Cut
+	if isDropped {
+		kind = broadcast.Absent
+	}
+	l.inbox.put(broadcast.Input{Kind: kind, Node: broadcastmsg.Node(c.Peer().Name)})
+}
+
 // Sent implements peer.Handler.
 func (l *link) Sent(numbers []uint64, err error) {
 	if errors.Is(err, peering.ErrOutdated) {

@@ -162,6 +162,8 @@ func (c *Core) take(in *Input) {
 		c.down(in.Node, in.Incarnation)
 	case Cut:
 		c.cut(in.Node)
+	case Absent:
+		c.absent(in.Node)
 	}
 }
 

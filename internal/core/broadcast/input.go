@@ -19,6 +19,7 @@ const (
 	Up                        // Node, Incarnation: it lives; another incarnation than before means that it rebooted
 	Down                      // Node, Incarnation: it is dead in that life and those before; 0: in whichever is known
 	Cut                       // Node: a connection to it has ended, on which it may have been sent something
+	Absent                    // Node: its host has dropped a message, for there is no node of collectives on it
 )
 
 // Input is what happens to a node.

@@ -59,6 +59,18 @@ func (c *Core) cut(node broadcastmsg.Node) {
 	}
 }
 
+// absent takes the news that a node does not take part: nobody waits for its replies.
+func (c *Core) absent(node broadcastmsg.Node) {
+	for _, id := range c.concerned(node, 0, broadcastmsg.NoService) {
+		if r := c.requests[id]; r != nil {
+			if i := r.route.child(node); r.children[i].state == waiting {
+				c.settle(r, i, verdict{status: broadcastmsg.NoService, reason: "its host has no server collectives"})
+				c.advance(r)
+			}
+		}
+	}
+}
+
 // recall calls a child again, after a while.
 func (c *Core) recall(r *request, i int) {
 	k := &r.children[i]

@@ -112,3 +112,22 @@ func TestCut(t *testing.T) {
 	c.pass(2 * time.Hour)
 	c.noLeaks(t)
 }
+
+// TestAbsent: who waits for a node whose host has none does so no more, nor for others of
+// the tree beneath it.
+func TestAbsent(t *testing.T) {
+	c := made(t, 4, binomial)
+	n := c.node(0)
+	c.node(2).mute, c.node(3).mute = true, true
+	id := n.must(t, Broadcast{Patience: time.Hour})
+	n.step(Input{Kind: Absent, Node: "n1"}) // has replied
+	n.step(Input{Kind: Absent, Node: "n3"}) // is another's child
+	n.step(Input{Kind: Absent, Node: "stranger"})
+	n.step(Input{Kind: Absent, Node: "n2"})
+	c.pass(0)
+	if e := n.end(t, id); missing(e.Outcome) != "n2 no service" || e.Outcome.Ran != 2 {
+		t.Errorf("%+v", e.Outcome)
+	}
+	c.pass(2 * time.Hour)
+	c.noLeaks(t)
+}

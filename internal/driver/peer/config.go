@@ -94,6 +94,14 @@ type Handler interface {
 	Restarted(host string, before, incarnation uint64)
 }
 
+// Absentee is a Handler that is called where the other host does not have the service:
+// when it has dropped a frame of this host's, and when it has unregistered the service;
+// what was sent before that may be lost.
+type Absentee interface {
+	Handler
+	Absent(c *Conn, isDropped bool)
+}
+
 // Server takes a connection of an exclusive class. It runs on a goroutine of its own. If
 // it reports that it has kept the connection, that is its own to close; otherwise it is
 // closed then, and when the host is closed.

@@ -280,6 +280,7 @@ func (r *reader) hand(of Service) {
 		s.end(1)
 	} else {
 		c.host.counts.nobodys.Add(n)
+		c.say(absent, byte(of))
 	}
 	clear(r.frames)
 	r.frames = r.frames[:0]
@@ -287,6 +288,10 @@ func (r *reader) hand(of Service) {
 
 // hear takes what the connection itself says.
 func (c *Conn) hear(b []byte) error {
+	if len(b) == 2 && (b[0] == absent || b[0] == gone) {
+		c.miss(Service(b[1]), b[0] == absent)
+		return nil
+	}
 	if len(b) != 1 {
 		return ErrFrame
 	}
@@ -301,6 +306,16 @@ func (c *Conn) hear(b []byte) error {
 		return ErrFrame
 	}
 	return nil
+}
+
+// miss takes that the other host does not have a service.
+func (c *Conn) miss(of Service, isDropped bool) {
+	if s := c.host.services[of].Load(); s != nil && s.begin() {
+		if a, ok := s.handler.(Absentee); ok {
+			a.Absent(c, isDropped)
+		}
+		s.end(1)
+	}
 }
 
 // renew goes on in another burst. What a frame says of its length is believed only as far

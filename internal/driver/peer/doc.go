@@ -39,8 +39,9 @@
 //	n   payload
 //	    0 up to the next multiple of 8
 //
-// The connection itself says, by a payload of one byte: 1, that it is to be answered;
-// 2, the answer; 3, that nothing more comes. Of a length only as much is believed as has
+// The connection itself says, by the first byte of a payload: 1, that it is to be answered;
+// 2, the answer; 3, that nothing more comes; 4 and the number of a service, that a frame
+// was dropped because the host does not have it; 5 and a service, that it has gone. Of a length only as much is believed as has
 // come: memory grows with the bytes that are there.
 //
 // # Sending

@@ -22,6 +22,8 @@ const (
 	ping   byte    = 1
 	pong   byte    = 2
 	goaway byte    = 3
+	absent byte    = 4 // a frame was dropped, for there is no such service: its number follows
+	gone   byte    = 5 // there is no such service any more: its number follows
 )
 
 // padded returns the bytes of a frame.

@@ -105,6 +105,35 @@ func TestPingsAreNotHoarded(t *testing.T) {
 	}
 }
 
+// TestAbsencesAreNotHoarded: who sends to a service that is not there without end, and
+// reads nothing, has few answers waiting.
+func TestAbsencesAreNotHoarded(t *testing.T) {
+	a, seen := newTown().settle(t, "a", 1, nil)
+	conn := callAs(t, a, greeting.Greeting{From: "b", Incarnation: 1, To: "a", Call: 1})
+	await(t, "the connection", func() bool { return len(seen.ups()) == 1 })
+	c := seen.conns[0]
+	c.lane.mu.Lock()
+	c.isBusy = true // its writer waits for who reads nothing
+	c.lane.mu.Unlock()
+	const times = 2 * answersMost / HeadSize
+	var frames []byte
+	for range times {
+		frames = appendFrame(frames, Membership, 0, nil, nil)
+		frames = appendFrame(frames, testService, 0, nil, nil)
+	}
+	if _, err := conn.Write(frames); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the frames", func() bool { return a.Counters().Nobodys == times && len(seen.frames()) == times })
+	c.lane.mu.Lock()
+	waits := len(c.queue.out.b)
+	c.isBusy = false
+	c.lane.mu.Unlock()
+	if waits == 0 || waits > answersMost+padded(2) {
+		t.Errorf("%d bytes of answers wait", waits)
+	}
+}
+
 // talker is a service that sends to who is told of.
 type talker struct {
 	witness

@@ -379,23 +379,27 @@ func (c *Conn) writeLent(f *lent) error {
 	}
 }
 
+// answersMost are the bytes behind which no answer waits for who does not read.
+const answersMost = 64 << 10
+
 // say sends what the connection itself says. Where something waits already, the other
 // side will hear that as well as an answer: who asks and does not read fills no memory.
-func (c *Conn) say(what byte) {
+func (c *Conn) say(what ...byte) {
 	l := c.lane
 	l.mu.Lock()
-	if what == pong && !c.queue.isEmpty() {
+	isLate := what[0] >= absent && (c.isDraining || c.queue.size > answersMost)
+	if what[0] == pong && !c.queue.isEmpty() || isLate {
 		l.mu.Unlock()
 		return
 	}
-	c.put(what)
+	c.put(what...)
 	_, others := c.send(itself, nil)
 	l.mu.Unlock()
 	c.host.report(others, nil)
 }
 
-func (c *Conn) put(what byte) {
-	c.queue.put(c.class, &Send{Service: itself, Body: []byte{what}})
+func (c *Conn) put(what ...byte) {
+	c.queue.put(c.class, &Send{Service: itself, Body: what})
 }
 
 // use has frames be sent on a connection.

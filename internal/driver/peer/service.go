@@ -89,6 +89,21 @@ func (h *Host) Unregister(s Service) {
 	h.withdraw(s)
 	r.wait()
 	h.services[s].CompareAndSwap(r, nil)
+	for _, c := range h.shared() {
+		c.say(gone, byte(s))
+	}
+}
+
+// shared returns the connections that carry frames.
+func (h *Host) shared() (all []*Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.conns {
+		if c.lane != nil {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // withdraw takes back what a service has lent, which lends no more.
@@ -98,12 +113,10 @@ func (h *Host) withdraw(s Service) {
 	for _, l := range h.lanes {
 		lanes[l] = nil
 	}
-	for _, c := range h.conns {
-		if c.lane != nil {
-			lanes[c.lane] = append(lanes[c.lane], c)
-		}
-	}
 	h.mu.Unlock()
+	for _, c := range h.shared() {
+		lanes[c.lane] = append(lanes[c.lane], c)
+	}
 	for l, conns := range lanes {
 		h.report(l.withdraw(s, conns), ErrUnregistered)
 	}
