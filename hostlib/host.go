@@ -87,7 +87,7 @@ func (h *Host) open(ctx context.Context) error {
 	h.peers, err = peer.Listen(ctx, peer.Config{
 		Name: h.name, Incarnation: h.cfg.incarnation(), Listen: h.cfg.Listen, Resolve: h.resolve,
 		TLS: source, AllowPlaintext: h.cfg.AllowPlaintext, Servers: map[peer.Class]peer.Server{peer.Tree: h.greet},
-		GreetWithin: helloTimeout, DeadAfter: h.cfg.DeadAfter,
+		GreetWithin: helloTimeout, DeadAfter: h.cfg.DeadAfter, ForgetAfter: h.cfg.ForgetAfter,
 		// A connection for each neighbour in each communicator, many of them at once.
 		Limits: peer.Limits{Pending: 2048, PendingOfSource: 512, Connections: maxParked, Exclusive: maxParked},
 		Log:    h.cfg.Log,
