@@ -99,7 +99,7 @@ func (n *Node) open() error {
 	_, _ = rand.Read(inner.Secret[:]) // it never fails
 	var err error
 	if n.core, err = broadcast.New(inner); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return err
 	}
 	n.inbox = newInbox()
 	n.workers.most = n.cfg.Workers
