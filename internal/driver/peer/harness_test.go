@@ -25,7 +25,7 @@ func await(t testing.TB, what string, ok func() bool) {
 	for end := time.Now().Add(patience); !ok(); runtime.Gosched() {
 		if time.Now().After(end) {
 			buf := make([]byte, 1<<20)
-			t.Fatalf("waiting for %s: in vain\n%s", what, buf[:runtime.Stack(buf, true)])
+			t.Fatalf("gave up waiting for %s\n%s", what, buf[:runtime.Stack(buf, true)])
 		}
 	}
 }
