@@ -37,8 +37,8 @@ type Communicator struct {
 	core    *endpoint.Core // the loop's
 	conn    transport.Conn // for packets to and from switches; nil without a manager
 	offload atomic.Bool    // it is on a tree of switches; changes in the loop's steps
-	setBulk func(is bool)  // conn's reader need not have each datagram at once
-	batches bool           // chunks that follow each other are given to conn as one
+	calm    func(is bool)  // conn's reader need not have each datagram at once
+	bundles bool           // chunks that follow each other are given to conn as one
 	loop    *runner.Loop[item, endpoint.Output]
 	watch   watch // of the context of calls
 	buffers buffers
@@ -110,6 +110,9 @@ func (h *Host) Communicator(ctx context.Context, name string, members []Member, 
 // single forms a communicator with one tree.
 func (h *Host) single(ctx context.Context, name string, members []Member, terms terms, nest nest) (*Communicator, error) {
 	own, err := h.checkMembers(name, members)
+	if err == nil {
+		err = h.expelled()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
@@ -155,7 +158,7 @@ func (h *Host) checkMembers(name string, members []Member) (int, error) {
 	}
 	own, seen, at := -1, make(map[string]int, len(members)), make(map[string]int, len(members))
 	for i, m := range members {
-		if m.Host == "" || m.Addr == "" {
+		if m.Host == "" || m.Addr == "" && h.locate == nil {
 			return 0, fmt.Errorf("%w: rank %d lacks a host or an address", ErrMembers, i)
 		}
 		if !utf8.ValidString(m.Host) { // the manager could not be asked, on behalf of any communicator
@@ -164,7 +167,7 @@ func (h *Host) checkMembers(name string, members []Member) (int, error) {
 		if first, twice := seen[m.Host]; twice {
 			return 0, fmt.Errorf("%w: host %s is rank %d and rank %d", ErrMembers, m.Host, first, i)
 		}
-		if first, twice := at[m.Addr]; twice {
+		if first, twice := at[m.Addr]; twice && m.Addr != "" {
 			return 0, fmt.Errorf("%w: %s is the address of rank %d (%s) and of rank %d (%s)", ErrMembers, m.Addr, first, members[first].Host, i, m.Host)
 		}
 		seen[m.Host], at[m.Addr] = i, i
@@ -209,11 +212,11 @@ func (c *Communicator) open() error {
 // openData opens the socket that speaks to switches.
 func (c *Communicator) openData() error {
 	hooks := &c.host.hooks
-	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data, 0), transport.Config{ReceiveBuffer: receiveBuffer(&c.host.cfg), Without: hooks.Without, Batches: true})
+	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data, 0), transport.Config{ReceiveBuffer: receiveBuffer(&c.host.cfg), Without: hooks.Without, Runs: true})
 	if err != nil {
 		return err
 	}
-	c.conn, c.setBulk, c.batches = conn, conn.SetBulk, hooks.Without&transport.GROBatches == 0
+	c.conn, c.calm, c.bundles = conn, conn.Calm, hooks.Without&transport.Bundling == 0
 	if hooks.Data != nil {
 		c.conn = hooks.Data(conn)
 	}

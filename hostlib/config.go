@@ -28,14 +28,17 @@ type Config struct {
 	Name string
 
 	// Listen is the TCP address on which other members reach this host;
-	// "127.0.0.1:0" by default. The members' lists must name it as others see it.
+	// "127.0.0.1:0" by default; with Membership a free port of the address from which
+	// this host reaches the others of the zone, and the zone's datagrams come to the same
+	// port. The members' lists must name it as others see it.
 	Listen string
 	// Resolve returns the TCP address of another host; it is asked for every connection
-	// that is made, with the time that is left for it. nil: hosts are reached by the
-	// addresses of members' lists alone.
+	// that is made, with the time that is left for it. nil: hosts of the zone of
+	// Membership are where that says, and others are reached by the addresses of members'
+	// lists alone.
 	Resolve func(ctx context.Context, host string) (address string, err error)
 	// Incarnation of this start of the host; it rises strictly with every start under
-	// the name. 0: that of Membership, or else the clock's nanoseconds.
+	// the name. 0: that of Membership, which keeps it, or else the clock's nanoseconds.
 	Incarnation uint64
 	// Data is the local address of the UDP sockets that speak to switches; by default
 	// that of Listen. Switches must be able to reach it. With the unspecified address
@@ -57,21 +60,15 @@ type Config struct {
 	// reaches them may say that it is any host.
 	AllowPlaintext bool
 
-	// Membership is a node of the hosts' zone, which reports who has died: a member
-	// whose node has failed, or has started again, counts as dead at once, and is not
-	// waited for as DeadAfter says. Nodes must have the names that members' lists have;
-	// members that are not in the zone are not affected. The caller owns the node, and
-	// closes it after the host. A node that leaves the zone is not dead: its connections
-	// report. nil: connections alone report who dies.
-	Membership *membership.Node
+	// Membership makes the host a node of a zone: see Host.Members. Name, Listen, TLS,
+	// AllowPlaintext and Log are the host's own, and empty there. Zones report who has died:
+	// a member whose node has failed, or has started again, counts as dead at once, and is
+	// not waited for as DeadAfter says; who is not in the zone is not affected, and who
+	// leaves it is not dead: its connections report. nil: connections alone report who dies.
+	Membership *membership.Config
 	// DeadAfter is how long a member may be unreachable before it counts as dead; 5 s
 	// by default. Longer outages of its connections end a communicator.
 	DeadAfter time.Duration
-
-	// ForgetAfter is how long, without certificates, the incarnation of a host is
-	// remembered after its last connection; 10 s by default. Until then nobody is heard
-	// under its name in an earlier one, also if it was a stranger who used the name.
-	ForgetAfter time.Duration
 
 	// OfferWait is how long the making of a communicator waits for its first tree of
 	// switches; 3 s by default, and negative: not at all. After that it starts over
@@ -95,7 +92,7 @@ type TLS struct{ Cert, Key, CA string }
 
 // filled returns c with its defaults.
 func (c Config) filled() Config {
-	if c.Listen == "" {
+	if c.Listen == "" && c.Membership == nil {
 		c.Listen = "127.0.0.1:0"
 	}
 	if c.DeadAfter == 0 {
@@ -123,11 +120,19 @@ func (c Config) Validate() error {
 	if c.Name == "" || len(c.Name) > maxName {
 		return fmt.Errorf("%w: a host name of %d bytes, want 1 to %d", ErrConfig, len(c.Name), maxName)
 	}
-	if c.Incarnation != 0 && c.Membership != nil && c.Incarnation != c.Membership.Incarnation() {
-		return fmt.Errorf("%w: incarnation %d, but others see this host in %d by its Membership: leave Incarnation out", ErrConfig, c.Incarnation, c.Membership.Incarnation())
+	if m := c.Membership; m != nil {
+		if m.Name != "" && m.Name != c.Name || m.Listen != "" || m.TLS != nil || m.AllowPlaintext || m.Log != nil {
+			return fmt.Errorf("%w: Name, Listen, TLS, AllowPlaintext and Log of Membership are the host's: leave them out", ErrConfig)
+		}
+		if c.Incarnation != 0 {
+			return fmt.Errorf("%w: incarnation %d, but that of a host in a zone is Membership's: leave Incarnation out", ErrConfig, c.Incarnation)
+		}
+		if err := c.zone().Validate(); err != nil {
+			return fmt.Errorf("%w: %w", ErrConfig, err)
+		}
 	}
-	if c.DeadAfter < 0 || c.ForgetAfter < 0 {
-		return fmt.Errorf("%w: DeadAfter is %v, ForgetAfter %v", ErrConfig, c.DeadAfter, c.ForgetAfter)
+	if c.DeadAfter < 0 {
+		return fmt.Errorf("%w: DeadAfter is %v", ErrConfig, c.DeadAfter)
 	}
 	if c.Manager != "" {
 		if _, _, err := net.SplitHostPort(c.Manager); err != nil {
@@ -141,15 +146,14 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// incarnation returns that in which others see the host.
-func (c *Config) incarnation() uint64 {
-	switch {
-	case c.Incarnation != 0:
-		return c.Incarnation
-	case c.Membership != nil:
-		return c.Membership.Incarnation()
+// zone returns the configuration of the host's node in its zone.
+func (c *Config) zone() *membership.Config {
+	m := *c.Membership
+	m.Name, m.Listen, m.AllowPlaintext, m.Log = c.Name, c.Listen, c.AllowPlaintext, c.Log
+	if c.TLS != nil {
+		m.TLS = &membership.TLS{Cert: c.TLS.Cert, Key: c.TLS.Key, CA: c.TLS.CA}
 	}
-	return uint64(max(1, time.Now().UnixNano()))
+	return &m
 }
 
 // source returns the host's certificate; nil: there is none.

@@ -106,7 +106,11 @@ func (c *Communicator) missing() string {
 	var all []string
 	say := func(rank int, why string) {
 		m := c.members[rank]
-		all = append(all, fmt.Sprintf("rank %d (%s) at %s %s", rank, m.Host, m.Addr, why))
+		at := ""
+		if m.Addr != "" {
+			at = " at " + m.Addr
+		}
+		all = append(all, fmt.Sprintf("rank %d (%s)%s %s", rank, m.Host, at, why))
 	}
 	for _, peer := range slices.Sorted(maps.Keys(c.links)) {
 		if why := c.links[peer].missing(); why != "" {

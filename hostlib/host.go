@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,15 +14,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/driver/attach"
 	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 // Member is one member of a group: a host of the fabric, and where it is to be
 // reached.
 type Member struct {
 	Host string // name in the fabric's topology
-	Addr string // TCP address of its Join
+	Addr string // TCP address of its Join; empty: where Config.Membership or Config.Resolve says
 }
 
 // Host is this process's place in the fabric: where other members reach it.
@@ -29,7 +32,9 @@ type Host struct {
 	name    string
 	cfg     Config
 	hooks   hooks.Hooks
-	peers   *peer.Host // where others reach it, and it them
+	peers   *peer.Host       // where others reach it, and it them
+	members *membership.Node // of its zone; nil: it is in none
+	locate  func(ctx context.Context, host string) (string, error)
 	data    netip.Addr
 	manager *control // nil without a manager
 
@@ -71,8 +76,8 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 		return nil, fmt.Errorf("hostlib: joining as %s: %w", c.Name, err)
 	}
 	h.tasks.Go(h.restIdle)
-	if c.Membership != nil {
-		w := c.Membership.Watcher()
+	if h.members != nil {
+		w := h.members.Watcher()
 		h.tasks.Go(func() { h.watchZone(w) })
 	}
 	return h, nil
@@ -84,14 +89,12 @@ func (h *Host) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.peers, err = peer.Listen(ctx, peer.Config{
-		Name: h.name, Incarnation: h.cfg.incarnation(), Listen: h.cfg.Listen, Resolve: h.resolve,
-		TLS: source, AllowPlaintext: h.cfg.AllowPlaintext, Servers: map[peer.Class]peer.Server{peer.Tree: h.greet},
-		GreetWithin: helloTimeout, DeadAfter: h.cfg.DeadAfter, ForgetAfter: h.cfg.ForgetAfter,
-		// A connection for each neighbour in each communicator, many of them at once.
-		Limits: peer.Limits{Pending: 2048, PendingOfSource: 512, Connections: maxParked, Exclusive: maxParked},
-		Log:    h.cfg.Log,
-	})
+	if h.cfg.Membership != nil {
+		err = h.enter(ctx)
+	} else {
+		incarnation := cmp.Or(h.cfg.Incarnation, uint64(max(1, time.Now().UnixNano())))
+		_, err = h.listen(ctx, attach.Place{Incarnation: incarnation, TLS: source, Resolve: h.cfg.Resolve})
+	}
 	if err != nil {
 		return err
 	}
@@ -102,17 +105,33 @@ func (h *Host) open(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return errors.Join(err, h.peers.Close())
+		return errors.Join(err, h.leave(ctx), h.peers.Close())
 	}
 	return nil
 }
 
+// listen makes the host reachable at a place.
+func (h *Host) listen(ctx context.Context, p attach.Place) (_ *peer.Host, err error) {
+	if h.locate = p.Resolve; h.cfg.Resolve != nil {
+		h.locate = h.cfg.Resolve
+	}
+	h.peers, err = peer.Listen(ctx, peer.Config{
+		Name: h.name, Incarnation: p.Incarnation, Listen: h.cfg.Listen, Listener: p.Listener, Dial: p.Dial, Resolve: h.resolve,
+		TLS: p.TLS, AllowPlaintext: h.cfg.AllowPlaintext, Servers: map[peer.Class]peer.Server{peer.Tree: h.greet},
+		GreetWithin: helloTimeout, DeadAfter: h.cfg.DeadAfter,
+		// A connection for each neighbour in each communicator, many of them at once.
+		Limits: peer.Limits{Pending: 2048, PendingOfSource: 512, Connections: maxParked, Exclusive: maxParked},
+		Log:    h.cfg.Log,
+	})
+	return h.peers, err
+}
+
 // resolve returns the address of another host, where no list of members has it.
 func (h *Host) resolve(ctx context.Context, host string) (string, error) {
-	if h.cfg.Resolve == nil {
-		return "", fmt.Errorf("%w: no Config.Resolve that knows %s", ErrArgument, host)
+	if h.locate == nil {
+		return "", fmt.Errorf("%w: neither Config.Resolve nor Config.Membership, one of which would know %s", ErrArgument, host)
 	}
-	return h.cfg.Resolve(ctx, host)
+	return h.locate(ctx, host)
 }
 
 // dataAddress returns the address of the sockets for packets. A listener on
@@ -139,7 +158,12 @@ func (h *Host) Name() string { return h.name }
 func (h *Host) Incarnation() uint64 { return h.peers.Incarnation() }
 
 // Addr returns the TCP address on which other members reach this host.
-func (h *Host) Addr() string { return h.peers.Addr() }
+func (h *Host) Addr() string {
+	if h.members != nil {
+		return h.members.Addr().String()
+	}
+	return h.peers.Addr()
+}
 
 // Member returns this host as the lists of members name it.
 func (h *Host) Member() Member { return Member{Host: h.name, Addr: h.Addr()} }
@@ -182,7 +206,7 @@ func (h *Host) close(ctx context.Context) (err error) {
 		h.abort()
 	}
 	h.stop()
-	err = errors.Join(closed, err, h.peers.Close())
+	err = errors.Join(closed, err, h.leave(ctx), h.peers.Close())
 	h.closeParked()
 	h.tasks.Wait()
 	if h.manager != nil {

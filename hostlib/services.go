@@ -49,8 +49,8 @@ func (h *Host) attach(s peer.Service, close func(context.Context) error) (*attac
 		defer h.services.mu.Unlock()
 		h.services.all[s] = nil
 	}}
-	if zone := h.cfg.Membership; zone != nil {
-		shared.Liveness = zone
+	if h.members != nil {
+		shared.Liveness = h.members
 	}
 	return shared, nil
 }

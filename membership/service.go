@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 
+	"github.com/tributary-fabric/tributary/internal/core/member"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
@@ -96,18 +98,60 @@ func (b *book) find(host string) (netip.AddrPort, bool) {
 	return at, ok
 }
 
+// newsWithin is how many Tau news of a node takes to everybody, or more.
+const newsWithin = 10
+
 // resolve returns the address of a host: of one with which there is a link, or of a node
-// in the view.
+// in the view. Who sends has heard of the host, perhaps from another node that knows more:
+// news of it is waited for.
 func (n *Node) resolve(ctx context.Context, host string) (string, error) {
 	if at, ok := n.book.find(host); ok {
 		return at.String(), nil
 	}
-	m, err := n.Member(ctx, host)
-	if err != nil {
+	ctx, cancel := context.WithTimeout(ctx, newsWithin*n.cfg.Timing.Tau)
+	defer cancel()
+	came := make(chan netip.AddrPort, 1)
+	if err := n.ask(ctx, func(s *stepper) { s.expect(host, came) }); err != nil {
 		return "", err
 	}
-	if !m.Addr.IsValid() {
-		return "", fmt.Errorf("%w: %s has no address", ErrUnknown, host)
+	select {
+	case at := <-came:
+		return at.String(), nil
+	case <-n.done:
+		return "", n.refused()
+	case <-ctx.Done():
 	}
-	return m.Addr.String(), nil
+	_ = n.ask(context.Background(), func(s *stepper) { s.expectNoMore(host, came) })
+	return "", fmt.Errorf("%w: no node %q is in the view", ErrUnknown, host)
+}
+
+// expect has came get the address of a node, now or when it joins.
+func (s *stepper) expect(name string, came chan netip.AddrPort) {
+	if i, ok := s.find(name); ok {
+		came <- s.address(i)
+		return
+	}
+	if s.expected == nil {
+		s.expected = map[string][]chan netip.AddrPort{}
+	}
+	s.expected[name] = append(s.expected[name], came)
+}
+
+func (s *stepper) expectNoMore(name string, came chan netip.AddrPort) {
+	all := slices.DeleteFunc(s.expected[name], func(c chan netip.AddrPort) bool { return c == came })
+	if s.expected[name] = all; len(all) == 0 {
+		delete(s.expected, name)
+	}
+}
+
+// arrived notes that a node has joined.
+func (s *stepper) arrived(i member.Index) {
+	if len(s.expected) == 0 {
+		return
+	}
+	name := s.directory.ID(i).Name()
+	for _, came := range s.expected[name] {
+		came <- s.address(i)
+	}
+	delete(s.expected, name)
 }

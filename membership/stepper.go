@@ -20,8 +20,9 @@ type stepper struct {
 
 	tier *tier // nil: the node has no part in a hierarchy
 
-	links links
-	index map[string]member.Index // of the view, by name; nil: nobody has looked for one yet
+	links    links
+	index    map[string]member.Index          // of the view, by name; nil: nobody has looked for one yet
+	expected map[string][]chan netip.AddrPort // who waits for the address of a node
 
 	inputs  []member.Input
 	scratch []byte

@@ -160,7 +160,7 @@ func (w *memberlistWire) pass() {
 			}
 		case c := <-calls:
 			if w.muted.Load() {
-				defer c.Close() // nobody uses the result
+				defer c.Close() // the caller waits in vain
 				continue
 			}
 			select {

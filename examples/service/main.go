@@ -1,6 +1,7 @@
-// Command service is a service that uses all three: membership reports where its
-// servers are, a server collective has all of them run a job, and the job is an
-// allreduce among them. Four servers run in this process.
+// Command service is a service that uses all three: membership reports which servers
+// are there, a server collective has all of them run a job, and the job is an
+// allreduce among them. Four servers run in this process, each of which would be a
+// process elsewhere: its host has one name, one port and one set of connections.
 //
 //	go run ./examples/service
 package main
@@ -28,22 +29,12 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	var first *membership.Node
+	var first *hostlib.Host
 	var service *scoll.Service // of the first
 	var seeds []string
 	for i := range servers {
-		name := fmt.Sprintf("server-%d", i)
-		node, err := membership.Join(ctx, membership.Config{Name: name, Bootstrap: seeds})
-		if err != nil {
-			return err
-		}
-		defer node.Close(ctx)
 		host, err := hostlib.Join(ctx, hostlib.Config{
-			Name: name, Membership: node,
-			Resolve: func(ctx context.Context, other string) (string, error) {
-				address, _, err := node.Attribute(ctx, other, "host")
-				return string(address), err
-			},
+			Name: fmt.Sprintf("server-%d", i), Membership: &membership.Config{Bootstrap: seeds},
 		})
 		if err != nil {
 			return err
@@ -54,7 +45,7 @@ func run(ctx context.Context) error {
 			return err
 		}
 		job := func(r *scoll.Request) (code uint32, text string) {
-			if err := sum(ctx, host, float64(i), string(r.Payload())); err != nil {
+			if err := sum(ctx, host, float64(i), strings.Fields(string(r.Payload()))); err != nil {
 				return 1, err.Error()
 			}
 			return 0, ""
@@ -63,39 +54,29 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := node.Set(ctx, "host", []byte(host.Addr())); err != nil {
-			return err
-		}
 		if i == 0 {
-			first, service, seeds = node, registered, []string{node.Addr().String()}
+			first, service, seeds = host, registered, []string{host.Addr()}
 		}
 	}
-	return runJob(ctx, first, service)
+	return runJob(ctx, first.Members(), service)
 }
 
-// runJob waits until all servers have said where they are, and has them run the job.
+// runJob waits until all servers are there, and has them run the job.
 func runJob(ctx context.Context, zone *membership.Node, service *scoll.Service) error {
-	hosts, targets := []string{}, []scoll.Target{}
-	attributes := zone.AttributeWatcher()
-	defer attributes.Close()
-	for said := 0; said < servers; {
-		changes, err := attributes.Next(ctx)
-		if err != nil {
-			return err
-		}
-		said += len(changes)
-		for _, change := range changes {
-			if change.Key == "host" {
-				hosts = append(hosts, change.Node+"="+string(change.Value))
-				targets = append(targets, scoll.Target{Node: change.Node, Tags: []scoll.Tag{{}}})
-			}
+	var names []string
+	var targets []scoll.Target
+	for notice := range zone.Notices(ctx) {
+		names = append(names, notice.Member.Name)
+		targets = append(targets, scoll.Target{Node: notice.Member.Name, Tags: []scoll.Tag{{}}})
+		if len(names) == servers {
+			break
 		}
 	}
 	sent := make(chan error, 1)
 	err := service.CreateGroup(scoll.GroupSpec{Name: "all", Targets: targets}, func(group *scoll.Group, err error) {
 		var request *scoll.Request
 		if err == nil {
-			request, err = group.NewRequest(scoll.Broadcast{Payload: []byte(strings.Join(hosts, ","))})
+			request, err = group.NewRequest(scoll.Broadcast{Payload: []byte(strings.Join(names, " "))})
 		}
 		if err == nil {
 			err = request.Send()
@@ -113,11 +94,10 @@ func runJob(ctx context.Context, zone *membership.Node, service *scoll.Service) 
 }
 
 // sum is the job: it runs on every server.
-func sum(ctx context.Context, host *hostlib.Host, value float64, list string) error {
+func sum(ctx context.Context, host *hostlib.Host, value float64, names []string) error {
 	var members []hostlib.Member
-	for entry := range strings.SplitSeq(list, ",") {
-		name, address, _ := strings.Cut(entry, "=")
-		members = append(members, hostlib.Member{Host: name, Addr: address})
+	for _, name := range names {
+		members = append(members, hostlib.Member{Host: name}) // membership knows where
 	}
 	comm, err := host.Communicator(ctx, "job", members)
 	if err != nil {

@@ -3,19 +3,15 @@ package scoll_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
+	"github.com/tributary-fabric/tributary/internal/driver/loopback"
 	"github.com/tributary-fabric/tributary/membership"
 )
-
-// addressKey is the attribute by which nodes tell each other where they serve
-// collectives.
-const addressKey = "scoll.address"
 
 // TestMembership: the membership service tells who lives, in which incarnation,
 // and where. A node that leaves while it is waited for counts as dead at once; a
@@ -23,52 +19,25 @@ const addressKey = "scoll.address"
 // it takes part again.
 func TestMembership(t *testing.T) {
 	ctx := background(t)
-	var seeds []string
-	members := make([]*membership.Node, 3)
-	join := func(i int) *membership.Node {
-		t.Helper()
-		m, err := membership.Join(ctx, membership.Config{Name: fmt.Sprint("n", i), Bootstrap: seeds})
-		if err != nil {
-			t.Fatal(err)
-		}
-		seeds = append(seeds, m.Addr().String())
-		return m
-	}
-	resolve := func(m *membership.Node) func(context.Context, string) (string, error) {
-		return func(ctx context.Context, node string) (string, error) {
-			address, there, err := m.Attribute(ctx, node, addressKey)
-			if err == nil && !there {
-				err = errNowhere
-			}
-			return string(address), err
+	at := loopback.Address(t)
+	zone := func(i int, cfg *config) {
+		cfg.host.Membership, cfg.host.Resolve = &membership.Config{Bootstrap: []string{at}}, nil
+		if i == 0 {
+			cfg.host.Listen = at
 		}
 	}
-	for i := range members {
-		members[i] = join(i)
-	}
-	c := start(t, 3, func(i int, cfg *config) {
-		cfg.host.Membership, cfg.host.Resolve = members[i], resolve(members[i])
-	})
-	defer func() {
-		for _, m := range members {
-			_ = m.Close(context.Background())
-		}
-	}()
-	for i, n := range c.nodes {
-		if err := members[i].Set(ctx, addressKey, []byte(n.host.Addr())); err != nil {
-			t.Fatal(err)
-		}
-	}
-	await(t, "the addresses to be known", func() bool {
-		for i := range members {
-			for _, node := range names(3) {
-				if _, err := resolve(members[i])(ctx, node); err != nil {
+	c := start(t, 3, zone)
+	allKnown := func() {
+		await(t, "all to be known", func() bool {
+			for _, n := range c.nodes {
+				if view, err := n.host.Members().View(ctx); err != nil || len(view) != 3 {
 					return false
 				}
 			}
-		}
-		return true
-	})
+			return true
+		})
+	}
+	allKnown()
 	rolls := c.rolls()
 	g := c.group(0, scoll.GroupSpec{Name: "all", Tree: scoll.Flat()})
 	if r, err := call(t, g, scoll.Broadcast{}); err != nil || heard(r) != sorted(3) {
@@ -83,7 +52,7 @@ func TestMembership(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-there
-	if err := members[2].Leave(ctx, 0); err != nil {
+	if err := c.nodes[2].host.Members().Leave(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	<-r.Done()
@@ -95,29 +64,21 @@ func TestMembership(t *testing.T) {
 		t.Errorf("with a dead member: %v", err)
 	}
 
-	members[2] = join(2)
 	if err := c.nodes[2].Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	cfg := c.settings("n2")
-	cfg.host.Membership, cfg.host.Resolve = members[2], resolve(members[2])
+	zone(2, &cfg)
 	reborn, err := open(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.nodes[2] = reborn
-	if err := members[2].Set(ctx, addressKey, []byte(reborn.host.Addr())); err != nil {
-		t.Fatal(err)
-	}
 	again := &rollCall{node: "n2"}
 	if _, err := reborn.Register(testService, again.callbacks()); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "n2 to be back", func() bool {
-		address, err := resolve(members[0])(ctx, "n2")
-		if err != nil || address != reborn.host.Addr() {
-			return false
-		}
 		g, err = c.tryGroup(0, scoll.GroupSpec{Name: "again", Tree: scoll.Flat()})
 		return err == nil
 	})
@@ -156,16 +117,11 @@ func TestRestartBeforeItsDeath(t *testing.T) {
 // TestIncarnationOfTheMembership: where membership knows how others see this
 // host, no other incarnation is taken.
 func TestIncarnationOfTheMembership(t *testing.T) {
-	m, err := membership.Join(background(t), membership.Config{Name: "n0"})
-	if err != nil {
-		t.Fatal(err)
+	c := start(t, 1, func(_ int, cfg *config) { cfg.host.Membership = &membership.Config{} })
+	if host := c.nodes[0].host; host.Incarnation() != host.Members().Incarnation() {
+		t.Errorf("incarnation %d, and others see %d", host.Incarnation(), host.Members().Incarnation())
 	}
-	defer m.Close(context.Background())
-	c := start(t, 1, func(_ int, cfg *config) { cfg.host.Membership = m })
-	if got := c.nodes[0].host.Incarnation(); got != m.Incarnation() {
-		t.Errorf("incarnation %d, and others see %d", got, m.Incarnation())
-	}
-	err = hostlib.Config{Name: "n0", Membership: m, Incarnation: m.Incarnation() + 1}.Validate()
+	err := hostlib.Config{Name: "n0", Membership: &membership.Config{}, Incarnation: 1}.Validate()
 	if !errors.Is(err, hostlib.ErrConfig) {
 		t.Errorf("another one: %v", err)
 	}

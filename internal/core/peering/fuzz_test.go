@@ -50,7 +50,7 @@ func FuzzInputs(f *testing.F) {
 			for i := range trial.out.Actions {
 				a := &trial.out.Actions[i]
 				switch a.Do {
-				case Fail, Restarted, Forgot:
+				case Fail, Restarted:
 					continue
 				case Close, Refuse:
 					if closed[a.ID] {

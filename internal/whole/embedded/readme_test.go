@@ -51,7 +51,7 @@ var readmePrograms = []readmeProgram{
 	keys := []membership.Key{{Number: 1, Secret: [32]byte{1, 2, 3}}}
 	other, err := membership.Join(ctx, membership.Config{Name: "h7", Listen: "10.0.0.1:7946", Keys: keys})
 	check(err)
-	defer other.Close()`, "", "h7 joined"},
+	defer other.Close(ctx)`, "", "h7 joined"},
 }
 
 // checked has a check behind every statement that sets err.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// tryRead reads a datagram if one is there. A deadline in the past would find
+// glance reads a datagram if one is there. A deadline in the past would find
 // nothing.
-func (p *plain) tryRead() error {
+func (p *plain) glance() error {
 	p.arm(time.Now().Add(time.Millisecond))
 	if err := p.park(); !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
