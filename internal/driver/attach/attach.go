@@ -27,5 +27,5 @@ type Liveness interface {
 
 // To attaches a service to a host, a *hostlib.Host, which closes it before itself: with
 // the context of its own Close. A service is attached once in a host's life. The errors
-// wrap hostlib.ErrClosed, and ErrTwice.
+// wrap hostlib.ErrClosed, hostlib.ErrService and hostlib.ErrArgument.
 var To func(host any, service peer.Service, close func(context.Context) error) (*Host, error)
