@@ -15,7 +15,7 @@ from routes import Route
 MTU = 1500  # bytes, of every link
 
 # Nothing but the fabric's own packets on the links, all routes used, none
-# doubted.
+# dropped by reverse-path checks.
 KERNEL = {"ipv6/conf/*/disable_ipv6": 1, "ipv4/conf/*/rp_filter": 0}
 
 # A token bucket sends so many bytes at once, or what passes in this time, if

@@ -17,7 +17,7 @@ func dreyfusWagner(t testing.TB, p *Planner, a asked) (int, bool) {
 		t.Fatal(err)
 	}
 	defer p.leave(a.Request)
-	s := p.sketch(a)
+	s := p.steinerInput(a)
 	g, err := steiner.NewGraph(len(s.nodes), s.ends)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,9 @@ func switches(n int) string {
 	return fmt.Sprintf("%d switches", n)
 }
 
+// tied is said of a root that costs as much as the best.
+const tied = "equal cost; tie broken by hash"
+
 // lost says by what the cost of one root is above the best.
 func lost(cost, best Cost) string {
 	switch {
@@ -27,5 +30,5 @@ func lost(cost, best Cost) string {
 	case cost.Load != best.Load:
 		return fmt.Sprintf("%d in present use (%d against %d)", cost.Load-best.Load, cost.Load, best.Load)
 	}
-	return "the group's hash, at equal cost"
+	return tied
 }

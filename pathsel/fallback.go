@@ -8,9 +8,9 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// elsewhere returns the trees of a fabric without layers, or one that is too
+// fallback returns the trees of a fabric without layers, or one that is too
 // damaged for them, best first: by the shortest paths and by package steiner.
-func (p *Planner) elsewhere(a asked) ([]candidate, error) {
+func (p *Planner) fallback(a asked) ([]candidate, error) {
 	direct := *a.Request
 	direct.Forward = false
 	if a.Forward && !p.anyRelays(a) {
@@ -39,7 +39,7 @@ func (p *Planner) elsewhere(a asked) ([]candidate, error) {
 		// What is narrow or full was left out as long as members hang together by
 		// some edges; these may have too many children.
 		a.Request, a.floor, a.ceiling = &direct, 0, 0
-		return p.elsewhere(a)
+		return p.fallback(a)
 	default:
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (p *Planner) elsewhere(a asked) ([]candidate, error) {
 // byShortestPaths returns the best tree of shortest paths: the fewest hops, then the
 // least depth, then the least present use.
 func (p *Planner) byShortestPaths(a asked) (candidate, error) {
-	f := newField(a)
+	f := newSubgraph(a)
 	if refusal := f.attachMembers(); refusal != nil {
 		return candidate{}, refusal
 	}
@@ -133,7 +133,7 @@ func (p *Planner) holds(a asked) bool { return len(p.together(a)) == len(a.Membe
 // together returns the ranks of the most members that usable switches join, of
 // equally many those with the lowest rank among them.
 func (p *Planner) together(a asked) []int {
-	s := p.sketch(a)
+	s := p.steinerInput(a)
 	u := newUnions(len(s.nodes))
 	members := int32(len(a.Members)) // the nodes below are members, through which no tree leads
 	for _, e := range s.ends {

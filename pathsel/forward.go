@@ -20,10 +20,10 @@ const maxRoute = 6
 type scout struct {
 	p *Planner
 	asked
-	field *field
-	round int32
-	met   []reached // by switch index
-	queue []topology.NodeID
+	subgraph *subgraph
+	round    int32
+	met      []reached // by switch index
+	queue    []topology.NodeID
 }
 
 // reached is what one search knows of a switch.
@@ -35,10 +35,10 @@ type reached struct {
 	over  topology.LinkID
 }
 
-// forward adds the edges over switches that forward to a sketch. A member's or
+// forward adds the edges over switches that forward to a Steiner input. A member's or
 // a switch's place in it is what at returns.
-func (s *sketch) forward(p *Planner, a asked, f *field, at func(topology.NodeID) int32) {
-	sc := &scout{p: p, asked: a, field: f, met: make([]reached, p.graph.Switches())}
+func (s *steinerInput) forward(p *Planner, a asked, f *subgraph, at func(topology.NodeID) int32) {
+	sc := &scout{p: p, asked: a, subgraph: f, met: make([]reached, p.graph.Switches())}
 	s.routes = map[int32][]topology.LinkID{}
 	for from := range s.nodes {
 		sc.search(s.nodes[from], func(n topology.NodeID) {
@@ -62,11 +62,11 @@ func (s *sketch) forward(p *Planner, a asked, f *field, at func(topology.NodeID)
 
 // relays reports whether a switch may pass an edge on, and does not reduce.
 func (s *scout) relays(n topology.NodeID) bool {
-	return !s.field.excluded[n] && !s.reduces(n)
+	return !s.subgraph.excluded[n] && !s.reduces(n)
 }
 
 // opens reports whether an edge may lead over a link.
-func (s *scout) opens(l topology.LinkID) bool { return !s.field.excludesLink(l) && !s.narrow(l) }
+func (s *scout) opens(l topology.LinkID) bool { return !s.subgraph.excludesLink(l) && !s.narrow(l) }
 
 // anyRelays reports whether there is a switch that may only forward.
 func (p *Planner) anyRelays(a asked) bool {
@@ -107,7 +107,7 @@ func (s *scout) search(from topology.NodeID, found func(topology.NodeID)) {
 				}
 			default:
 				m.relay = false
-				if away > 1 && s.reduces(n) && !s.field.excluded[n] && !s.crowds(n) {
+				if away > 1 && s.reduces(n) && !s.subgraph.excluded[n] && !s.crowds(n) {
 					found(n)
 				}
 			}

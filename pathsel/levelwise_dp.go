@@ -8,19 +8,19 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// ascent finds the best tree of a fabric in layers that has one switch in every
+// levelwise finds the best tree of a fabric in layers that has one switch in every
 // component of every layer below the top; see the package's documentation. Of a
 // switch it keeps two costs, the first deciding before the second: by latency
 // the time, by bandwidth and capability what is worst on the way; and the sum of
 // the prices, or of the present use.
-type ascent struct {
+type levelwise struct {
 	p *Planner
 	asked
 
 	round   int32
-	states  []climber // by switch
-	seen    []int32   // by component: the round in which it was met
-	at      []int32   // by component: its place in its level
+	states  []levelState // by switch
+	seen    []int32      // by component: the round in which it was met
+	at      []int32      // by component: its place in its level
 	levels  []level
 	touched []topology.NodeID
 	serial  int32
@@ -29,8 +29,8 @@ type ascent struct {
 	best    []way // by component of one level
 }
 
-// climber is what a switch is known to be in this round.
-type climber struct {
+// levelState is what a switch is known to be in this round.
+type levelState struct {
 	round     int32
 	barred    bool
 	serves    bool // all members of its component, on a tree of that cost
@@ -70,10 +70,10 @@ type component struct {
 // byLevels returns the best tree by a.by of those with the fewest hops, and
 // whether the method gives one.
 func (p *Planner) byLevels(a asked) (candidate, bool) {
-	s := &p.ascent
+	s := &p.levelwise
 	s.p, s.asked = p, a
 	if s.states == nil {
-		s.states = make([]climber, p.graph.Switches())
+		s.states = make([]levelState, p.graph.Switches())
 		s.seen, s.at = make([]int32, len(p.layers.above)), make([]int32, len(p.layers.above))
 	}
 	s.worst = a.by == WidestLink || a.by == MostCapable
@@ -117,7 +117,7 @@ func (c *candidate) outdo(other candidate, most int, by Criterion) {
 }
 
 // choose makes the candidate of the best root and its rivals.
-func (s *ascent) choose() candidate {
+func (s *levelwise) choose() candidate {
 	roots := s.roots(1 + max(s.p.cfg.Rivals, 0))
 	c := candidate{method: ByLevels, tried: len(s.top().serving)}
 	c.exact = s.by != LeastLatency || s.p.layers.alike
@@ -132,17 +132,17 @@ func (s *ascent) choose() candidate {
 	return c
 }
 
-func (s *ascent) top() *level { return &s.levels[len(s.levels)-1] }
+func (s *levelwise) top() *level { return &s.levels[len(s.levels)-1] }
 
 // climb finds the costs of all switches above the members, up to the first
 // layer of which one component holds all, and reports whether a switch there
 // serves them.
-func (s *ascent) climb() bool {
+func (s *levelwise) climb() bool {
 	s.round++
 	s.serial = 0
 	for _, list := range [2][]topology.NodeID{s.Exclude, s.Idle} {
 		for _, n := range list {
-			s.states[s.p.graph.SwitchIndex(n)] = climber{round: s.round, barred: true}
+			s.states[s.p.graph.SwitchIndex(n)] = levelState{round: s.round, barred: true}
 		}
 	}
 	s.levels = append(s.levels[:0], level{})
@@ -162,7 +162,7 @@ func (s *ascent) climb() bool {
 }
 
 // raise finds what serves the components of the next level.
-func (s *ascent) raise(at int) bool {
+func (s *levelwise) raise(at int) bool {
 	g := s.p.graph
 	var next level
 	s.touched = s.touched[:0]
@@ -191,7 +191,7 @@ func (s *ascent) raise(at int) bool {
 }
 
 // start is the first cost of a member.
-func (s *ascent) start() float64 {
+func (s *levelwise) start() float64 {
 	if s.worst {
 		return math.Inf(-1)
 	}
@@ -199,7 +199,7 @@ func (s *ascent) start() float64 {
 }
 
 // spread offers the switches above u a way to it.
-func (s *ascent) spread(u topology.NodeID, cost pair) {
+func (s *levelwise) spread(u topology.NodeID, cost pair) {
 	g := s.p.graph
 	layer := g.Layer(u)
 	for _, l := range g.Adjacent(u) {
@@ -207,7 +207,7 @@ func (s *ascent) spread(u topology.NodeID, cost pair) {
 		if g.Layer(v) < layer {
 			continue
 		}
-		c := s.climber(v)
+		c := s.levelState(v)
 		if c.barred || !s.open(l) {
 			continue
 		}
@@ -226,24 +226,24 @@ func (s *ascent) spread(u topology.NodeID, cost pair) {
 }
 
 // fold adds the best way to the last component to what v costs.
-func (c *climber) fold() {
+func (c *levelState) fold() {
 	if c.children > 0 {
 		c.cost.first = math.Max(c.cost.first, c.way.first)
 		c.cost.sum += c.way.sum
 	}
 }
 
-// climber returns what is known of a switch, which is looked at first here.
-func (s *ascent) climber(v topology.NodeID) *climber {
+// state returns what is known of a switch, which is looked at first here.
+func (s *levelwise) levelState(v topology.NodeID) *levelState {
 	c := &s.states[s.p.graph.SwitchIndex(v)]
 	if c.round != s.round {
-		*c = climber{round: s.round, barred: s.bars(v), cost: pair{first: math.Inf(-1)}}
+		*c = levelState{round: s.round, barred: s.bars(v), cost: pair{first: math.Inf(-1)}}
 	}
 	return c
 }
 
 // bars reports whether a switch cannot serve on the tree.
-func (s *ascent) bars(v topology.NodeID) bool {
+func (s *levelwise) bars(v topology.NodeID) bool {
 	c := s.view.Capability(v)
 	free := c.Slots - s.load.UsedSlots(v)
 	return !s.view.NodeUp(v) || !c.Functions.Covers(s.Functions) || !c.Types.Covers(s.Types) ||
@@ -251,13 +251,13 @@ func (s *ascent) bars(v topology.NodeID) bool {
 }
 
 // open reports whether a link can be on the tree.
-func (s *ascent) open(l topology.LinkID) bool {
+func (s *levelwise) open(l topology.LinkID) bool {
 	return s.view.LinkUp(l) && !s.excludesLink(l) &&
 		(s.floor == 0 || width(s.view, s.load, l, s.p.graph.Link(l).LinkSpec) >= s.floor)
 }
 
 // over returns what it costs to reach over l what costs so much beneath.
-func (s *ascent) over(l topology.LinkID, cost pair) pair {
+func (s *levelwise) over(l topology.LinkID, cost pair) pair {
 	switch s.by {
 	case LeastLatency:
 		cost.first += float64(s.p.latency(l) + s.p.cfg.Model.SwitchHop)
@@ -276,7 +276,7 @@ func (s *ascent) over(l topology.LinkID, cost pair) pair {
 
 // settle sorts the switches that serve whole components to these, and reports
 // whether every component has one.
-func (s *ascent) settle(next *level) bool {
+func (s *levelwise) settle(next *level) bool {
 	kept := s.touched[:0]
 	for _, v := range s.touched {
 		c := &s.states[s.p.graph.SwitchIndex(v)]
@@ -322,7 +322,7 @@ func (s *ascent) settle(next *level) bool {
 }
 
 // roots returns the best n roots, or as many as there are.
-func (s *ascent) roots(n int) []topology.NodeID {
+func (s *levelwise) roots(n int) []topology.NodeID {
 	type ranked struct {
 		cost pair
 		hash uint64
@@ -348,7 +348,7 @@ func (s *ascent) roots(n int) []topology.NodeID {
 }
 
 // descend builds the tree of a root that serves all.
-func (s *ascent) descend(root topology.NodeID) Tree {
+func (s *levelwise) descend(root topology.NodeID) Tree {
 	t := Tree{
 		Vertices: append(make([]Vertex, 0, 2*len(s.levels)), Vertex{Switch: root, Parent: -1, Up: topology.NoLink}),
 		Leaves:   make([]Leaf, len(s.Members)),
@@ -376,7 +376,7 @@ func (s *ascent) descend(root topology.NodeID) Tree {
 // attach hangs the members below the switches of the lowest layer, which are the
 // vertices from first on. It goes over the links of members: switches have many
 // that lead to others.
-func (s *ascent) attach(t *Tree, first int) {
+func (s *levelwise) attach(t *Tree, first int) {
 	g := s.p.graph
 	s.serial++
 	for i := first; i < len(t.Vertices); i++ {
@@ -401,7 +401,7 @@ func (s *ascent) attach(t *Tree, first int) {
 
 // beneath fills found with the components beneath v, and best with the best way
 // to each.
-func (s *ascent) beneath(v topology.NodeID, at int) {
+func (s *levelwise) beneath(v topology.NodeID, at int) {
 	g := s.p.graph
 	s.found = s.found[:0]
 	for _, l := range g.Adjacent(v) {
@@ -426,13 +426,13 @@ func (s *ascent) beneath(v topology.NodeID, at int) {
 }
 
 // bytes returns the memory that is kept for the next plan.
-func (s *ascent) bytes() int {
-	const climberBytes, wayBytes = 56, 24
-	return climberBytes*cap(s.states) + 4*(cap(s.seen)+cap(s.at)+cap(s.touched)+cap(s.found)) + wayBytes*cap(s.best)
+func (s *levelwise) bytes() int {
+	const levelStateBytes, wayBytes = 56, 24
+	return levelStateBytes*cap(s.states) + 4*(cap(s.seen)+cap(s.at)+cap(s.touched)+cap(s.found)) + wayBytes*cap(s.best)
 }
 
 // prefers decides between two ways to one component.
-func (s *ascent) prefers(x, y way) bool {
+func (s *levelwise) prefers(x, y way) bool {
 	return cmp.Or(x.cost.compare(y.cost),
 		cmp.Compare(mix(s.hash, uint64(x.to)), mix(s.hash, uint64(y.to))),
 		cmp.Compare(mix(s.hash, uint64(x.link)), mix(s.hash, uint64(y.link)))) < 0

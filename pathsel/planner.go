@@ -64,9 +64,9 @@ type Planner struct {
 	cfg    Config
 	layers *layers // nil: the fabric has none
 
-	rank    []int32 // by host, during a plan; otherwise -1
-	ascent  ascent
-	detours detours
+	rank      []int32 // by host, during a plan; otherwise -1
+	levelwise levelwise
+	detours   detours
 }
 
 // NewPlanner returns a planner for g.
@@ -93,7 +93,7 @@ func (p *Planner) Graph() *topology.Graph { return p.graph }
 
 // Bytes returns the memory that the planner holds beside its graph, in bytes.
 func (p *Planner) Bytes() int {
-	n := 4*cap(p.rank) + p.ascent.bytes() + p.detours.bytes()
+	n := 4*cap(p.rank) + p.levelwise.bytes() + p.detours.bytes()
 	if p.layers != nil {
 		n += 4 * (cap(p.layers.own) + cap(p.layers.above))
 	}
@@ -306,7 +306,7 @@ func (p *Planner) candidates(a asked) (all []candidate, err error) {
 		all[0], found = p.byLevels(a)
 	}
 	if !found {
-		if all, err = p.elsewhere(a); err != nil {
+		if all, err = p.fallback(a); err != nil {
 			return nil, err
 		}
 	}

@@ -168,8 +168,8 @@ func TestPlanAgainstOracles(t *testing.T) {
 // TestPlannerBytes holds what a planner says it takes against the sizes that it
 // counts with.
 func TestPlannerBytes(t *testing.T) {
-	if unsafe.Sizeof(climber{}) != 56 || unsafe.Sizeof(way{}) != 24 {
-		t.Errorf("a climber has %d bytes, a way %d", unsafe.Sizeof(climber{}), unsafe.Sizeof(way{}))
+	if unsafe.Sizeof(levelState{}) != 56 || unsafe.Sizeof(way{}) != 24 {
+		t.Errorf("a levelState has %d bytes, a way %d", unsafe.Sizeof(levelState{}), unsafe.Sizeof(way{}))
 	}
 	g := fabric(t, "fat-tree:16")
 	p := planner(t, g)

@@ -26,7 +26,7 @@ func (p *Planner) PlanReachable(view topology.View, load *Load, req Request) (Pl
 	}
 	less, out := req, []Omission(nil)
 	less.Members = nil
-	f := newField(a)
+	f := newSubgraph(a)
 	for rank, m := range req.Members {
 		if len(kept) > 0 && kept[0] == rank {
 			kept = kept[1:]
@@ -45,7 +45,7 @@ func (p *Planner) PlanReachable(view topology.View, load *Load, req Request) (Pl
 }
 
 // reachesAny reports whether a host has a usable switch.
-func (f *field) reachesAny(m topology.NodeID) bool {
+func (f *subgraph) reachesAny(m topology.NodeID) bool {
 	if !f.view.NodeUp(m) {
 		return false
 	}

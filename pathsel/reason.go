@@ -42,7 +42,11 @@ func (p *Planner) reason(plan *Plan) string {
 		b.WriteString(", and none is better")
 	}
 	if len(plan.Rivals) > 0 {
-		fmt.Fprintf(&b, "; the next, %s, lost by %s", p.graph.Name(plan.Rivals[0].Root), plan.Rivals[0].Lost)
+		verb := "lost by"
+		if plan.Rivals[0].Lost == tied {
+			verb = "has"
+		}
+		fmt.Fprintf(&b, "; the next, %s, %s %s", p.graph.Name(plan.Rivals[0].Root), verb, plan.Rivals[0].Lost)
 	}
 	return b.String()
 }

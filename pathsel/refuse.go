@@ -8,7 +8,7 @@ import (
 )
 
 // refuseMember says why a member has no switch to send to.
-func (f *field) refuseMember(rank int) *Refusal {
+func (f *subgraph) refuseMember(rank int) *Refusal {
 	g, m := f.view.Graph(), f.Members[rank]
 	who := fmt.Sprintf("rank %d (%s)", rank, g.Name(m))
 	none := &Refusal{Resource: Path, Switch: topology.NoNode, Member: m, Need: 1}
@@ -44,7 +44,7 @@ func (r *Refusal) nearer(other *Refusal) bool {
 }
 
 // refuseSwitch says what switch n lacks.
-func (f *field) refuseSwitch(n topology.NodeID, s shortage) *Refusal {
+func (f *subgraph) refuseSwitch(n topology.NodeID, s shortage) *Refusal {
 	r := &Refusal{Resource: s.resource, Switch: n, Member: topology.NoNode, Free: s.free, Need: s.need}
 	name := "switch " + f.view.Graph().Name(n)
 	switch s.resource {
@@ -71,7 +71,7 @@ func (f *field) refuseSwitch(n topology.NodeID, s shortage) *Refusal {
 
 // refuseUnreached says what separates the members: of the switches beside those
 // that the first member reaches, the one nearest to being usable.
-func (f *field) refuseUnreached() *Refusal {
+func (f *subgraph) refuseUnreached() *Refusal {
 	g := f.view.Graph()
 	reached := f.reach(f.member(0))
 	members, lost := 0, topology.NoNode
@@ -112,7 +112,7 @@ func (f *field) refuseUnreached() *Refusal {
 }
 
 // reach returns which switches a point reaches.
-func (f *field) reach(point int32) []bool {
+func (f *subgraph) reach(point int32) []bool {
 	reached := make([]bool, len(f.switches))
 	queue := []int32{point}
 	for len(queue) > 0 {

@@ -24,7 +24,7 @@ func (r rootRank) compare(s rootRank) int {
 // promising first. It runs one breadth-first search from up to 64 members at
 // once, a bit each (after Then et al.: The More the Merrier: Efficient
 // Multi-Source Graph Traversal, VLDB 2014).
-func (f *field) rankRoots() []int32 {
+func (f *subgraph) rankRoots() []int32 {
 	sources := f.sample()
 	all := ^uint64(0) >> (64 - len(sources))
 	n := len(f.switches)
@@ -74,7 +74,7 @@ func (f *field) rankRoots() []int32 {
 }
 
 // sample returns up to 64 members on switches of their own, evenly from all such.
-func (f *field) sample() []int32 {
+func (f *subgraph) sample() []int32 {
 	taken := newPlaces(len(f.switches))
 	var apart []int32
 	for rank := range f.Members {

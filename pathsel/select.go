@@ -142,7 +142,7 @@ const (
 )
 
 // chooseRoot tries the roots in their order while the budget lasts.
-func (f *field) chooseRoot(roots []int32) (shortest, error) {
+func (f *subgraph) chooseRoot(roots []int32) (shortest, error) {
 	try := rootBudget / (len(f.edges) + len(f.switches) + 1)
 	try = max(try, minRoots)
 	s := newSpanner(f)

@@ -11,7 +11,7 @@ import (
 // shortest in time: Dijkstra from every root that is tried, a switch that is on
 // the tree already being preferred among equals.
 func (p *Planner) byTime(a asked) (candidate, bool) {
-	f := newField(a)
+	f := newSubgraph(a)
 	if f.attachMembers() != nil {
 		return candidate{}, false
 	}
@@ -20,7 +20,7 @@ func (p *Planner) byTime(a asked) (candidate, bool) {
 	var best candidate
 	found := false
 	for _, root := range roots[:min(len(roots), try)] {
-		t, ok := p.swift(f, root)
+		t, ok := p.shortestTime(f, root)
 		if !ok {
 			continue
 		}
@@ -33,9 +33,9 @@ func (p *Planner) byTime(a asked) (candidate, bool) {
 	return best, found
 }
 
-// swift returns the tree of one root, unless a switch would have too many
+// shortestTime returns the tree of one root, unless a switch would have too many
 // children.
-func (p *Planner) swift(f *field, root int32) (Tree, bool) {
+func (p *Planner) shortestTime(f *subgraph, root int32) (Tree, bool) {
 	n := len(f.switches)
 	away := make([]time.Duration, n)
 	up := make([]edge, n)
@@ -81,7 +81,7 @@ func (p *Planner) swift(f *field, root int32) (Tree, bool) {
 
 // hangFrom directs a tree of links to root, if no switch has too many children
 // and no switch is there for nothing.
-func (p *Planner) hangFrom(f *field, root int32, links []topology.LinkID) (Tree, bool) {
+func (p *Planner) hangFrom(f *subgraph, root int32, links []topology.LinkID) (Tree, bool) {
 	o := newOrientation(p, f.asked)
 	for _, l := range links {
 		o.add(p.graph.Link(l).Ends[0].Node, l)

@@ -10,7 +10,7 @@ import (
 // spanner finds the shortest-path tree of fewest links from one root after
 // another. Level j of a root holds the points at distance j from it.
 type spanner struct {
-	*field
+	*subgraph
 	residents *residents
 
 	root     int32
@@ -37,10 +37,10 @@ type spanner struct {
 // residents lists the members with a link to each switch.
 type residents struct{ offset, members []int32 }
 
-func newSpanner(f *field) *spanner {
+func newSpanner(f *subgraph) *spanner {
 	points, n := len(f.switches)+len(f.Members), len(f.switches)
 	return &spanner{
-		field: f, residents: f.listResidents(), distance: newPlaces(points),
+		subgraph: f, residents: f.listResidents(), distance: newPlaces(points),
 		up: make([]edge, points), children: make([]int32, n), covers: make([]int32, n), weight: make([]int32, n),
 		forced: make([]int32, n),
 		marked: newPlaces(n), certain: newPlaces(points),
@@ -48,7 +48,7 @@ func newSpanner(f *field) *spanner {
 	}
 }
 
-func (f *field) listResidents() *residents {
+func (f *subgraph) listResidents() *residents {
 	r := &residents{offset: make([]int32, len(f.switches)+1)}
 	for rank := range f.Members {
 		for _, e := range f.at(f.member(rank)) {

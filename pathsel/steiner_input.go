@@ -7,10 +7,10 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// sketch is the part of a fabric that one request can use, as package steiner
+// steinerInput is the part of a fabric that one request can use, as package steiner
 // wants it: members by rank, then switches that reduce; of parallel links the
 // best.
-type sketch struct {
+type steinerInput struct {
 	nodes  []topology.NodeID
 	limit  []int32
 	ends   [][2]int32
@@ -19,10 +19,10 @@ type sketch struct {
 	routes map[int32][]topology.LinkID // edges of several links, from ends[0] on
 }
 
-// sketch draws the fabric for a.
-func (p *Planner) sketch(a asked) *sketch {
-	f := newField(a) // to know what is excluded
-	s := &sketch{}
+// steinerInput draws the fabric for a.
+func (p *Planner) steinerInput(a asked) *steinerInput {
+	f := newSubgraph(a) // to know what is excluded
+	s := &steinerInput{}
 	place := make([]int32, p.graph.Switches())
 	for _, m := range a.Members {
 		s.add(m, 1)
@@ -71,7 +71,7 @@ func (p *Planner) sketch(a asked) *sketch {
 	return s
 }
 
-func (s *sketch) add(n topology.NodeID, limit int32) int32 {
+func (s *steinerInput) add(n topology.NodeID, limit int32) int32 {
 	s.nodes, s.limit = append(s.nodes, n), append(s.limit, limit)
 	return int32(len(s.nodes) - 1)
 }
@@ -104,7 +104,7 @@ func (p *Planner) bySteiner(a asked) (candidate, bool) {
 	if len(a.Members) < 2 {
 		return candidate{}, false
 	}
-	s := p.sketch(a)
+	s := p.steinerInput(a)
 	g, err := steiner.NewGraph(len(s.nodes), s.ends)
 	if err != nil {
 		return candidate{}, false

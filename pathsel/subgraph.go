@@ -4,18 +4,18 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// edge is a way from one point of a field to a switch of it.
+// edge is a way from one point of a subgraph to a switch of it.
 type edge struct {
 	to   int32
 	link topology.LinkID
 	load int32 // trees on the link
 }
 
-// field is the part of a fabric that one request can use: its usable switches,
+// subgraph is the part of a fabric that one request can use: its usable switches,
 // numbered densely, the best usable link between any two of them, and every
 // member's links to them. Points below len(switches) are those switches; point
 // len(switches)+rank is a member.
-type field struct {
+type subgraph struct {
 	asked
 
 	index    []int32           // by switch index; -1: not usable
@@ -29,9 +29,9 @@ type field struct {
 	fixed    []int32 // by switch: members that have no other switch
 }
 
-func newField(a asked) *field {
+func newSubgraph(a asked) *subgraph {
 	g := a.view.Graph()
-	f := &field{
+	f := &subgraph{
 		asked:    a,
 		index:    make([]int32, g.Switches()),
 		excluded: make(map[topology.NodeID]bool, len(a.Exclude)),
@@ -61,7 +61,7 @@ type shortage struct {
 	free, need int
 }
 
-func (f *field) shortage(n topology.NodeID) shortage {
+func (f *subgraph) shortage(n topology.NodeID) shortage {
 	c := f.view.Capability(n)
 	free := c.Slots - f.load.UsedSlots(n)
 	switch {
@@ -82,7 +82,7 @@ func (f *field) shortage(n topology.NodeID) shortage {
 }
 
 // usable returns the switch across l from n, if both it and l can be used.
-func (f *field) usable(l topology.LinkID, n topology.NodeID) (int32, bool) {
+func (f *subgraph) usable(l topology.LinkID, n topology.NodeID) (int32, bool) {
 	g := f.view.Graph()
 	m := g.Across(l, n)
 	if !g.IsSwitch(m) {
@@ -114,7 +114,7 @@ func groupHash(members []topology.NodeID) (h uint64) {
 }
 
 // joinSwitches fills the edges of the switches.
-func (f *field) joinSwitches() {
+func (f *subgraph) joinSwitches() {
 	g := f.view.Graph()
 	seen := newPlaces(len(f.switches))
 	f.offset = append(make([]int32, 0, len(f.switches)+len(f.Members)+1), 0)
@@ -131,7 +131,7 @@ func (f *field) joinSwitches() {
 
 // addEdge appends e to the point in the making, unless a parallel link is
 // better: less used, or equally and of the group's choice.
-func (f *field) addEdge(seen *places, e edge) {
+func (f *subgraph) addEdge(seen *places, e edge) {
 	at, parallel := seen.get(e.to)
 	if !parallel {
 		seen.set(e.to, int32(len(f.edges)))
@@ -146,7 +146,7 @@ func (f *field) addEdge(seen *places, e edge) {
 
 // attachMembers fills the edges of the members, or refuses: a member without a
 // usable switch, or more members on a switch than it can serve.
-func (f *field) attachMembers() *Refusal {
+func (f *subgraph) attachMembers() *Refusal {
 	g := f.view.Graph()
 	seen := newPlaces(len(f.switches))
 	f.fixed = make([]int32, len(f.switches))
@@ -176,13 +176,13 @@ func (f *field) attachMembers() *Refusal {
 }
 
 // member returns the point of a rank.
-func (f *field) member(rank int) int32 { return int32(len(f.switches) + rank) }
+func (f *subgraph) member(rank int) int32 { return int32(len(f.switches) + rank) }
 
 // rank returns the rank of a point, below zero for switches.
-func (f *field) rank(point int32) int { return int(point) - len(f.switches) }
+func (f *subgraph) rank(point int32) int { return int(point) - len(f.switches) }
 
 // at returns the edges of a point.
-func (f *field) at(point int32) []edge { return f.edges[f.offset[point]:f.offset[point+1]] }
+func (f *subgraph) at(point int32) []edge { return f.edges[f.offset[point]:f.offset[point+1]] }
 
 // places is a map from small integers that is emptied at no cost.
 type places struct {

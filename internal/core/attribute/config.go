@@ -24,12 +24,12 @@ type Config struct {
 	// MinMessageBytes.
 	MessageBytes int
 
-	// Debts bounds how many lives outside of the view are remembered, and Memory
+	// PendingOffers bounds how many lives outside of the view are remembered, and Memory
 	// for how long, because something about their maps was, or may have been,
-	// missed. Who joins after more than Debts have been forgotten within Memory is
+	// missed. Who joins after more than PendingOffers have been forgotten within Memory is
 	// asked about from all neighbours.
-	Debts  int
-	Memory time.Duration
+	PendingOffers int
+	Memory        time.Duration
 }
 
 // MinMessageBytes is the least Config.MessageBytes: a whole map, and what is
@@ -39,7 +39,7 @@ const MinMessageBytes = attributes.MaxMap + 64
 // DefaultConfig returns the configuration of the paper's zone, with messages of
 // at most 64 KiB.
 func DefaultConfig(self attributes.Life) Config {
-	return Config{Self: self, Period: 200 * time.Millisecond, Burst: 4, MessageBytes: 60 << 10, Debts: 8192, Memory: 10 * time.Minute}
+	return Config{Self: self, Period: 200 * time.Millisecond, Burst: 4, MessageBytes: 60 << 10, PendingOffers: 8192, Memory: 10 * time.Minute}
 }
 
 // Validate reports what is wrong with c; the error wraps ErrConfig.
@@ -53,8 +53,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: bursts of %d, want at least 1", ErrConfig, c.Burst)
 	case c.MessageBytes < MinMessageBytes:
 		return fmt.Errorf("%w: messages of %d bytes, want at least %d", ErrConfig, c.MessageBytes, MinMessageBytes)
-	case c.Debts < 1 || c.Memory <= 0:
-		return fmt.Errorf("%w: %d debts remembered for %v, want at least 1 and more than 0", ErrConfig, c.Debts, c.Memory)
+	case c.PendingOffers < 1 || c.Memory <= 0:
+		return fmt.Errorf("%w: %d pending offers remembered for %v, want at least 1 and more than 0", ErrConfig, c.PendingOffers, c.Memory)
 	}
 	return nil
 }

@@ -71,9 +71,9 @@ type Core struct {
 	changed []int32   // slots whose version may be newer than was sent
 	next    core.Time // when digests are due that go one in a period: bursts are ahead of it
 
-	debts  debts
-	wants  []want // of this step
-	counts Counters
+	pending pending
+	wants   []want // of this step
+	counts  Counters
 }
 
 // want is a map to be asked for.
@@ -91,7 +91,7 @@ func New(cfg Config) (*Core, error) {
 		cfg:      cfg,
 		slots:    map[attributes.Life]int32{cfg.Self: 0},
 		replicas: []replica{{life: cfg.Self}},
-		debts:    debts{limit: cfg.Debts, memory: cfg.Memory},
+		pending:  pending{limit: cfg.PendingOffers, memory: cfg.Memory},
 	}
 	c.view.add(cfg.Self)
 	return c, nil
@@ -153,7 +153,7 @@ func (c *Core) joined(now core.Time, life attributes.Life) {
 		return
 	}
 	c.view.add(life)
-	owed, any := c.debts.settle(now, life)
+	owed, any := c.pending.settle(now, life)
 	switch {
 	case !any:
 	case c.isNeighbour(owed.from):
@@ -169,7 +169,7 @@ func (c *Core) left(now core.Time, life attributes.Life) {
 		return
 	}
 	c.view.remove(life)
-	c.debts.add(now, life, debt{})
+	c.pending.add(now, life, pendingOffer{})
 	if slot, held := c.slots[life]; held {
 		delete(c.slots, life)
 		c.replicas[slot] = replica{listed: c.replicas[slot].listed}

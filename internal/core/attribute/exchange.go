@@ -19,7 +19,7 @@ func (c *Core) digest(now core.Time, from attributes.Life, m *attributes.Digest)
 		case c.Has(offer.Life):
 			c.offered(from, offer)
 		default:
-			c.debts.add(now, offer.Life, debt{from: from, version: offer.Version})
+			c.pending.add(now, offer.Life, pendingOffer{from: from, version: offer.Version})
 		}
 	}
 }
@@ -199,7 +199,7 @@ func (c *Core) merge(slot int32, s *attributes.Section, out *Output) {
 		n.Keys = append(r.gone(old), n.Keys...)
 	}
 	if s.Floor > r.floor {
-		r.bury(s.Floor)
+		r.dropTombstones(s.Floor)
 	}
 	n.Version = r.version
 	out.Notices = append(out.Notices, n)

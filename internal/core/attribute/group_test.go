@@ -62,7 +62,7 @@ func (g *group) born(place int) *node {
 	}
 	cfg := DefaultConfig(life)
 	cfg.MessageBytes = MinMessageBytes
-	cfg.Debts = g.rng.IntN(20) + 1
+	cfg.PendingOffers = g.rng.IntN(20) + 1
 	cfg.Burst = g.rng.IntN(3) + 1
 	c, err := New(cfg)
 	if err != nil {
@@ -192,8 +192,8 @@ func (c *Core) wrong() string {
 			return fmt.Sprintf("%d is pending up to %d of %d at %d", life, r.pending, r.version, r.target)
 		}
 	}
-	if len(c.debts.owed) > c.debts.limit || len(c.debts.order) > 2*c.debts.limit {
-		return fmt.Sprintf("%d debts of at most %d", len(c.debts.owed), c.debts.limit)
+	if len(c.pending.owed) > c.pending.limit || len(c.pending.order) > 2*c.pending.limit {
+		return fmt.Sprintf("%d pending offers of at most %d", len(c.pending.owed), c.pending.limit)
 	}
 	return ""
 }
@@ -220,7 +220,7 @@ func (g *group) write(m *node) {
 	}
 	g.past[m.life] = append(past, next)
 	if g.rng.IntN(20) == 0 { // as a map that is full does
-		m.c.replicas[0].bury(uint64(g.rng.IntN(len(past) + 1)))
+		m.c.replicas[0].dropTombstones(uint64(g.rng.IntN(len(past) + 1)))
 	}
 }
 

@@ -258,7 +258,7 @@ func (c *Core) String() string {
 		}
 		lines = append(lines, text)
 	})
-	for l, d := range c.debts.owed {
+	for l, d := range c.pending.owed {
 		if d.version == 0 {
 			lines = append(lines, "~"+nameOf(l))
 		} else {

@@ -20,7 +20,7 @@ type plain struct {
 	self  attributes.Life
 	view  map[attributes.Life]*copyOf
 	peers map[attributes.Life]bool
-	owed  map[attributes.Life]debt
+	owed  map[attributes.Life]pendingOffer
 	last  core.Time
 	wants map[attributes.Life]map[attributes.Life]bool // of whom (0: all), what
 	out   []string
@@ -36,7 +36,7 @@ type copyOf struct {
 func newPlain(self attributes.Life) *plain {
 	return &plain{
 		self: self, view: map[attributes.Life]*copyOf{self: {entries: map[string]attributes.Entry{}}},
-		peers: map[attributes.Life]bool{}, owed: map[attributes.Life]debt{}, last: -core.Time(time.Hour),
+		peers: map[attributes.Life]bool{}, owed: map[attributes.Life]pendingOffer{}, last: -core.Time(time.Hour),
 	}
 }
 
@@ -82,7 +82,7 @@ func (p *plain) step(now core.Time, in Input) []string {
 		p.join(in.Life)
 	case Left:
 		delete(p.view, in.Life)
-		p.owed[in.Life] = debt{}
+		p.owed[in.Life] = pendingOffer{}
 	case Message:
 		if p.peers[in.Life] {
 			p.message(in.Life, in.Message)
@@ -122,7 +122,7 @@ func (p *plain) message(from attributes.Life, m attributes.Message) {
 			case p.view[o.Life] != nil:
 				p.offer(from, o.Life, o.Version)
 			case !known || old.version > 0 && old.version < o.Version:
-				p.owed[o.Life] = debt{from: from, version: o.Version}
+				p.owed[o.Life] = pendingOffer{from: from, version: o.Version}
 			}
 		}
 	case *attributes.Request:

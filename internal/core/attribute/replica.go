@@ -67,9 +67,9 @@ func (r *replica) put(e attributes.Entry) {
 	r.version = e.Version
 }
 
-// bury throws away the tombstones of versions up to floor, except for the
+// dropTombstones throws away the tombstones of versions up to floor, except for the
 // newest entry, whose version is the map's.
-func (r *replica) bury(floor uint64) {
+func (r *replica) dropTombstones(floor uint64) {
 	r.floor = max(r.floor, floor)
 	kept := make([]attributes.Entry, 0, len(r.entries))
 	for i, e := range r.entries {
@@ -119,7 +119,7 @@ const tombstones = 64
 func (c *Core) write(e attributes.Entry) error {
 	own := &c.replicas[0]
 	if size := own.sizeWith(&e); size > attributes.MaxMap {
-		own.bury(own.version)
+		own.dropTombstones(own.version)
 		if size = own.sizeWith(&e); size > attributes.MaxMap {
 			return fmt.Errorf("%w: %d bytes with %q, want at most %d", ErrFull, size, e.Key, attributes.MaxMap)
 		}
@@ -149,7 +149,7 @@ func (r *replica) trim() {
 		}
 	}
 	if len(dead) > tombstones {
-		r.bury(dead[len(dead)/2])
+		r.dropTombstones(dead[len(dead)/2])
 	}
 }
 

@@ -129,11 +129,11 @@ func TestFalseLeaveIsMadeGood(t *testing.T) {
 	trial.expect(t, "to b: push p:0; to c: push p:0", "join p")
 }
 
-// TestForgottenDebtsAskOfAll: beyond the bound of what is remembered, whoever
+// TestForgottenOffersAskOfAll: beyond the bound of what is remembered, whoever
 // joins is asked about, as long as one of the forgotten could come back.
-func TestForgottenDebtsAskOfAll(t *testing.T) {
+func TestForgottenOffersAskOfAll(t *testing.T) {
 	trial := ring()
-	trial.c.debts.limit = 2
+	trial.c.pending.limit = 2
 	trial.do("from b digest r:1", "from b digest s:1", "from b digest t:1")
 	trial.expect(t, "to b: push r:0; to c: push r:0", "join r")
 	trial.expect(t, "to b: request s:0", "join s")
@@ -220,12 +220,12 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Config){
-		"no life":  func(c *Config) { c.Self = 0 },
-		"period":   func(c *Config) { c.Period = 0 },
-		"burst":    func(c *Config) { c.Burst = 0 },
-		"messages": func(c *Config) { c.MessageBytes = MinMessageBytes - 1 },
-		"debts":    func(c *Config) { c.Debts = 0 },
-		"memory":   func(c *Config) { c.Memory = -time.Second },
+		"no life":        func(c *Config) { c.Self = 0 },
+		"period":         func(c *Config) { c.Period = 0 },
+		"burst":          func(c *Config) { c.Burst = 0 },
+		"messages":       func(c *Config) { c.MessageBytes = MinMessageBytes - 1 },
+		"pending offers": func(c *Config) { c.PendingOffers = 0 },
+		"memory":         func(c *Config) { c.Memory = -time.Second },
 	} {
 		c := DefaultConfig(1)
 		change(&c)

@@ -63,13 +63,13 @@ func (c *Core) Draft(in Create) (Draft, error) {
 			}
 		}
 	}
-	c.sketch(&d)
+	c.requests(&d)
 	return d, nil
 }
 
-// sketch makes the requests of a draft: with the window that its groups would
+// requests makes the requests of a draft: with the window that its groups would
 // begin with and, where that is too much for some switch, with the smallest.
-func (c *Core) sketch(d *Draft) {
+func (c *Core) requests(d *Draft) {
 	g := d.group
 	w := c.firstWindow(g)
 	d.room = d.count

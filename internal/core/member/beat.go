@@ -158,7 +158,7 @@ func (c *Core) appointed(l *link, m *Message) {
 	}
 	if (l.duty == watching) != (was == watching) {
 		l.turns = uint8(most)
-		l.due, l.doubted = c.expected(most+1), false
+		l.due, l.probed = c.expected(most+1), false
 	}
 }
 
@@ -179,7 +179,7 @@ func (c *Core) heard(p *gossip.Pulse) {
 		}
 		l.seen, l.turns = p.Sequence, min(max(1, p.Turns), maxWatchers)
 		l.due = c.expected(int(l.turns))
-		if l.doubted {
+		if l.probed {
 			c.settle(l.peer)
 		}
 		c.compare(l, p)
@@ -229,12 +229,12 @@ func (c *Core) compare(l *link, p *gossip.Pulse) {
 	l.differs = !l.differs
 }
 
-// watch doubts the neighbours whose heartbeat is overdue.
+// watch probes the neighbours whose heartbeat is overdue.
 func (c *Core) watch() {
 	for i := range c.links {
-		if l := &c.links[i]; l.state == standing && l.watched() && !l.doubted && l.due <= c.now {
-			l.doubted = true
-			c.doubt(doubt{node: l.peer, cause: silent, duty: watching})
+		if l := &c.links[i]; l.state == standing && l.watched() && !l.probed && l.due <= c.now {
+			l.probed = true
+			c.startProbing(suspect{node: l.peer, cause: silent, duty: watching})
 		}
 	}
 }

@@ -31,7 +31,7 @@ type Core struct {
 	monitors  []Index
 	topology  topology
 	beats     beats
-	doubts    []doubt
+	suspected []suspect
 	relays    []relay
 	inquiries []inquiry
 	namesakes namesakes
@@ -190,8 +190,8 @@ func (c *Core) schedule() {
 	for i := range c.links {
 		at = min(at, c.links[i].next(c))
 	}
-	for i := range c.doubts {
-		at = min(at, c.doubts[i].next, c.doubts[i].end)
+	for i := range c.suspected {
+		at = min(at, c.suspected[i].next, c.suspected[i].end)
 	}
 	for i := range c.relays {
 		at = min(at, c.relays[i].due())
@@ -233,7 +233,7 @@ func (c *Core) stop() {
 	for i := range c.inquiries {
 		c.out.Closes = append(c.out.Closes, c.inquiries[i].link)
 	}
-	c.links, c.doubts, c.relays, c.inquiries = nil, nil, nil, nil
+	c.links, c.suspected, c.relays, c.inquiries = nil, nil, nil, nil
 	c.stopped, c.out.Stopped = true, true
 }
 

@@ -11,7 +11,7 @@
 //	suspicions   of members of the view, fewer than are enough to remove them
 //	update       what is news to the neighbours, sent Tau after its first event
 //	links        the neighbours: Ks successors, Kr random ones, and who chose the core
-//	doubts       who may have failed and is being probed
+//	suspected    who may have failed and is being probed
 //	relays       whom the core probes for others
 //	inquiries    connections that were dialled for a probe
 //
@@ -35,7 +35,7 @@
 //	dialing    Connected -> greeting
 //	greeting   Hello sent; Welcome -> standing, Refuse -> closed
 //	awaiting   accepted; Hello -> standing, or Refuse and closed; Probe is answered
-//	standing   Base, then Updates; Goodbye -> closed, Failed -> the other end is doubted
+//	standing   Base, then Updates; Goodbye -> closed, Failed -> the other end is probed
 //
 // A link is kept while one end needs it, as successor or as random neighbour.
 // Where two dial each other, the dial of the lower key stands.
@@ -45,12 +45,12 @@
 // A node chooses its watchers: its next Ks predecessors and Kr random neighbours.
 // It sends a heartbeat to one after the other, so that each hears from it once a
 // Heartbeat. All neighbours see a connection fail; the watchers see silence, too.
-// What is seen is a doubt: the node is probed for Confirm if its connection or a
+// What is seen makes a suspect: the node is probed for Confirm if its connection or a
 // dial failed, for Grace if it was only silent; by datagrams and over a connection,
-// by the core and by others. An answer of any kind ends the doubt. Otherwise it
+// by the core and by others. An answer of any kind ends the probing. Otherwise it
 // takes evidence, so that a node that hears or says only a part removes nobody:
 //
-//	doubt      event                                                     becomes
+//	suspect    event                                                     becomes
 //	probing    an answer, over whatever transport; a link stands         settled
 //	probing    Confirm is over, the address refuses, a witness           suspected
 //	probing    Confirm is over, the address does not refuse              probing, for Grace
@@ -63,7 +63,7 @@
 // A witness is another that has asked the node, too, and says that it does not
 // answer (Nack), or suspects it. So one lost packet, or ten, harm nobody, and a
 // process that was killed is known to be dead after Confirm. Who was asked about
-// another and said nothing is doubted itself. A core whose accusations were refuted
+// another and said nothing is probed itself. A core whose accusations were refuted
 // lately takes more witnesses (health.witnesses). The monitors are informed by the
 // watchers, and by a deputy if nobody before it on the node's list answers:
 // Ks + Kr messages at most.
@@ -72,7 +72,7 @@
 // a datagram is answered by one. An inquiry is a connection that is dialled only
 // for a probe: the other end answers it in the place of a Hello.
 //
-// A core that is stepped late, or gets no answer from others either, doubts
+// A core that is stepped late, or gets no answer from others either, probes
 // itself, and gives others more time (health).
 //
 // # Beyond the paper

@@ -9,7 +9,7 @@ import (
 
 // health is the local health of Lifeguard (Dadgar, Phillips and Currey, DSN
 // 2018): the better a node is served itself, the sooner it suspects others. The
-// score rises when the core is stepped late, and when neither a doubted node nor
+// score rises when the core is stepped late, and when neither a probed node nor
 // those asked to probe it answer; it falls with time.
 type health struct {
 	score int
@@ -101,11 +101,11 @@ func (c *Core) overslept(now core.Time) {
 	c.now = now
 	c.health.worse(c)
 	for i := range c.links {
-		if l := &c.links[i]; l.watched() && !l.doubted {
+		if l := &c.links[i]; l.watched() && !l.probed {
 			l.due = l.due.Add(late)
 		}
 	}
-	for i := range c.doubts {
-		c.doubts[i].since, c.doubts[i].end = c.doubts[i].since.Add(late), c.doubts[i].end.Add(late)
+	for i := range c.suspected {
+		c.suspected[i].since, c.suspected[i].end = c.suspected[i].since.Add(late), c.suspected[i].end.Add(late)
 	}
 }

@@ -19,7 +19,7 @@ const (
 )
 
 // askOthers has some members probe a node.
-func (c *Core) askOthers(d *doubt) {
+func (c *Core) askOthers(d *suspect) {
 	m := &Message{Type: gossip.Relay, From: c.me(), Nonce: d.nonce, About: Entry{d.node, d.about}}
 	ring := c.view.ring
 	stride := max(1, len(ring)/helpers) // three that are far from each other
@@ -34,7 +34,7 @@ func (c *Core) askOthers(d *doubt) {
 
 // askNeighbours has some neighbours probe a node, over links: datagrams from and
 // to the core may get lost, all of them.
-func (c *Core) askNeighbours(d *doubt) {
+func (c *Core) askNeighbours(d *suspect) {
 	m := &Message{Type: gossip.Relay, From: c.me(), Nonce: d.nonce, About: Entry{d.node, d.about}}
 	if len(c.links) == 0 {
 		return
@@ -51,7 +51,7 @@ func (c *Core) askNeighbours(d *doubt) {
 // answers reports whether it makes sense to ask a node about another: it is not
 // one that has not answered itself.
 func (c *Core) answers(i Index) bool {
-	d := c.doubted(i)
+	d := c.probing(i)
 	return d == nil || !d.late(c.now)
 }
 
@@ -59,7 +59,7 @@ func (c *Core) answers(i Index) bool {
 type inquiry struct {
 	link  Link
 	about Index
-	nonce uint32 // of the doubt or the relay that it is for
+	nonce uint32 // of the suspect or the relay that it is for
 	dead  Version
 	end   core.Time
 }
@@ -104,8 +104,8 @@ func (c *Core) inquired(number Link, kind InputKind, m *Message) bool {
 
 // refusedInquiry notes that nobody takes connections where a node should be.
 func (c *Core) refusedInquiry(nonce uint32) {
-	for k := range c.doubts {
-		if d := &c.doubts[k]; d.nonce == nonce {
+	for k := range c.suspected {
+		if d := &c.suspected[k]; d.nonce == nonce {
 			d.refused = true
 			c.evidence(d)
 		}
@@ -127,7 +127,7 @@ func (c *Core) endInquiry(k int) {
 func (c *Core) closeInquiries() {
 	for k := len(c.inquiries) - 1; k >= 0; k-- {
 		q := &c.inquiries[k]
-		wanted := slices.ContainsFunc(c.doubts, func(d doubt) bool { return d.nonce == q.nonce }) ||
+		wanted := slices.ContainsFunc(c.suspected, func(d suspect) bool { return d.nonce == q.nonce }) ||
 			slices.ContainsFunc(c.relays, func(r relay) bool { return r.nonce == q.nonce })
 		if !wanted || q.end <= c.now {
 			c.out.Closes = append(c.out.Closes, q.link)
@@ -166,8 +166,8 @@ func (c *Core) echoed(m *Message) {
 	if who == Nobody {
 		return
 	}
-	for k := range c.doubts {
-		switch d := &c.doubts[k]; {
+	for k := range c.suspected {
+		switch d := &c.suspected[k]; {
 		case d.nonce != m.Nonce:
 		case d.node == who:
 			if c.processAlive(who, m.From.Version); !c.stopped {
@@ -192,10 +192,10 @@ func (c *Core) echoed(m *Message) {
 	}
 }
 
-// nacked takes the news that another cannot reach a doubted node either.
+// nacked takes the news that another cannot reach a probed node either.
 func (c *Core) nacked(m *Message) {
-	for k := range c.doubts {
-		if d := &c.doubts[k]; d.nonce == m.Nonce && d.step > firstRelay && m.From.Node != Nobody {
+	for k := range c.suspected {
+		if d := &c.suspected[k]; d.nonce == m.Nonce && d.step > firstRelay && m.From.Node != Nobody {
 			c.testifies(d, c.dir.Key(m.From.Node))
 		}
 	}

@@ -20,7 +20,7 @@ func quarrel(t *testing.T, change func(*Config)) (r *rig, link Link) {
 	return r, link
 }
 
-// nack is another's word that it cannot reach who is doubted.
+// nack is another's word that it cannot reach who is probed.
 func (r *rig) nack(from string, nonce uint32) *Message {
 	return &Message{Type: gossip.Nack, From: r.entry(from, 1, 1), Nonce: nonce}
 }
@@ -30,7 +30,7 @@ func (r *rig) overdue() {
 	r.t.Helper()
 	r.silence("b")
 	r.hung = true
-	for end := r.at.Add(3 * r.cfg.Heartbeat); r.doubted(r.index("b")) == nil; r.pass(time.Millisecond) {
+	for end := r.at.Add(3 * r.cfg.Heartbeat); r.probing(r.index("b")) == nil; r.pass(time.Millisecond) {
 		if r.at > end {
 			r.t.Fatal("its silence is not noticed")
 		}
@@ -44,7 +44,7 @@ func TestSilenceTakesAWitness(t *testing.T) {
 	r.silence("c", "d", "e", "f", "m")
 	r.overdue()
 	r.pass(r.cfg.Grace + time.Millisecond)
-	d := r.doubted(r.index("b"))
+	d := r.probing(r.index("b"))
 	if d == nil || r.logged("suspects") {
 		t.Fatalf("accused without a witness: %q", r.log)
 	}
@@ -112,7 +112,7 @@ func TestBrokenLinkOfTheLiving(t *testing.T) {
 }
 
 // TestAskedOverALink: who answers no datagram is asked over its link, and its
-// answer there ends the doubt.
+// answer there ends the probing.
 func TestAskedOverALink(t *testing.T) {
 	r, l := quarrel(t, nil)
 	r.overdue()
@@ -121,7 +121,7 @@ func TestAskedOverALink(t *testing.T) {
 	if !r.logged("link 1: probe") {
 		t.Fatalf("not asked over the link: %q", r.log)
 	}
-	r.frame(l, Message{Type: gossip.Echo, From: r.entry("b", 1, 1), Nonce: r.doubted(r.index("b")).nonce})
+	r.frame(l, Message{Type: gossip.Echo, From: r.entry("b", 1, 1), Nonce: r.probing(r.index("b")).nonce})
 	if r.pass(r.cfg.Grace); !r.Has(r.index("b")) {
 		t.Error("it has answered")
 	}
@@ -142,7 +142,7 @@ func TestAskedByDial(t *testing.T) {
 	r.step(Input{Kind: Connected, Link: q.link})
 	r.want("connected", "link 2: probe")
 	r.frame(q.link, Message{Type: gossip.Echo, From: r.entry("b", 1, 1), Nonce: q.nonce})
-	if r.doubted(r.index("b")) != nil || !r.logged("close 2") || r.logged("neighbour b up") {
+	if r.probing(r.index("b")) != nil || !r.logged("close 2") || r.logged("neighbour b up") {
 		t.Errorf("it has answered: %q", r.log)
 	}
 }
@@ -229,13 +229,13 @@ func TestVoice(t *testing.T) {
 	r.unasked, r.hung = true, true
 	accuse := func(minor uint32) (witnesses int) {
 		r.now, r.Core.out = r.at, &r.out
-		r.doubt(doubt{node: r.index("b"), cause: silent})
+		r.startProbing(suspect{node: r.index("b"), cause: silent})
 		r.pass(r.cfg.Grace + time.Millisecond)
-		for d := r.doubted(r.index("b")); d != nil && witnesses < 4; witnesses++ {
+		for d := r.probing(r.index("b")); d != nil && witnesses < 4; witnesses++ {
 			for range 5 { // it was asked over both transports, more than once
 				r.step(Input{Kind: Datagram, Message: r.nack("cdef"[witnesses:witnesses+1], d.nonce)})
 			}
-			d = r.doubted(r.index("b"))
+			d = r.probing(r.index("b"))
 		}
 		if r.Has(r.index("b")) {
 			t.Fatal("not accused")

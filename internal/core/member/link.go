@@ -34,12 +34,12 @@ type link struct {
 	differs bool   // a heartbeat since has reported another
 	agreed  uint8  // heartbeats after that that have not
 
-	duty    duty
-	turns   uint8
-	due     core.Time // watching: when the peer's silence is noticed
-	doubted bool      // it was
-	listed  bool      // the peer knows whether it watches the core
-	before  []Index   // those that the peer names before the core among its watchers and deputies
+	duty   duty
+	turns  uint8
+	due    core.Time // watching: when the peer's silence is noticed
+	probed bool      // it was
+	listed bool      // the peer knows whether it watches the core
+	before []Index   // those that the peer names before the core among its watchers and deputies
 }
 
 // next returns when the link wants a step.
@@ -47,7 +47,7 @@ func (l *link) next(c *Core) core.Time {
 	switch {
 	case l.state != standing:
 		return l.since.Add(c.cfg.Connect)
-	case l.watched() && !l.doubted:
+	case l.watched() && !l.probed:
 		return l.due
 	}
 	return core.Never
@@ -247,7 +247,7 @@ func (c *Core) broke(number Link) {
 	c.forget(l)
 	switch was.state {
 	case standing:
-		c.doubt(doubt{node: was.peer, cause: broken, duty: was.duty, before: was.before})
+		c.startProbing(suspect{node: was.peer, cause: broken, duty: was.duty, before: was.before})
 	case dialing, greeting:
 		c.unreached(was.peer, was.mine, broken)
 	}
@@ -257,7 +257,7 @@ func (c *Core) broke(number Link) {
 // are simply replaced.
 func (c *Core) unreached(peer Index, need gossip.Need, cause grounds) {
 	if need&gossip.Ring != 0 && slices.Contains(c.successors(), peer) {
-		c.doubt(doubt{node: peer, cause: cause, duty: watching})
+		c.startProbing(suspect{node: peer, cause: cause, duty: watching})
 	}
 }
 
@@ -298,7 +298,7 @@ func (c *Core) part(i Index, v Version, why Cause) {
 
 // reborn ends what there was with earlier incarnations of i.
 func (c *Core) reborn(i Index, incarnation uint64) {
-	c.doubts = slices.DeleteFunc(c.doubts, func(d doubt) bool { return d.node == i })
+	c.suspected = slices.DeleteFunc(c.suspected, func(d suspect) bool { return d.node == i })
 	for k := range c.links {
 		if l := &c.links[k]; l.peer == i && l.state == standing && l.incarnation != incarnation {
 			c.drop(l)
@@ -308,7 +308,7 @@ func (c *Core) reborn(i Index, incarnation uint64) {
 	c.topology.want(c, true)
 }
 
-// drop closes a link on purpose: a neighbour that is not reported would doubt the
+// drop closes a link on purpose: a neighbour that is not reported would probe the
 // core. The link may stand at the other end before it does here.
 func (c *Core) drop(l *link) {
 	if l.state == standing || l.state == greeting {

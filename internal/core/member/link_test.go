@@ -30,9 +30,9 @@ func TestSuspicionOnFailedConnection(t *testing.T) {
 	}
 }
 
-// TestNewLinkEndsDoubt: who links again is there, whether it answers probes or
+// TestNewLinkEndsProbing: who links again is there, whether it answers probes or
 // not.
-func TestNewLinkEndsDoubt(t *testing.T) {
+func TestNewLinkEndsProbing(t *testing.T) {
 	r := newRig(t, nil)
 	l := r.accept("b", 0)
 	r.silence("b")
@@ -97,7 +97,7 @@ func TestSuspicionOnFailedDialOfSuccessorOnly(t *testing.T) {
 		t.Fatalf("no random neighbour dialled: %+v", r.links)
 	}
 	r.pass(r.cfg.Confirm)
-	if !r.Has(other) || r.doubted(other) != nil {
+	if !r.Has(other) || r.probing(other) != nil {
 		t.Error("a random neighbour is suspected because it cannot be dialled")
 	}
 	r.step(Input{Kind: ConnectFailed, Link: r.linkTo(successor).number})
@@ -448,34 +448,34 @@ func TestOldAnswerDoesNotEndADispute(t *testing.T) {
 	r.silence("d")
 	r.frame(l, Message{Type: gossip.Dispute, Alives: []Entry{r.entry("d", 1, 1)}})
 	echo := func(v Version) {
-		r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: Entry{r.index("d"), v}, Nonce: r.doubts[0].nonce}})
+		r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: Entry{r.index("d"), v}, Nonce: r.suspected[0].nonce}})
 	}
-	if echo(ver(1, 1)); r.doubted(r.index("d")) == nil {
+	if echo(ver(1, 1)); r.probing(r.index("d")) == nil {
 		t.Fatal("the dispute has ended, and the views still differ")
 	}
-	if echo(ver(1, 2)); r.doubted(r.index("d")) != nil || !r.Has(r.index("d")) {
+	if echo(ver(1, 2)); r.probing(r.index("d")) != nil || !r.Has(r.index("d")) {
 		t.Error("a newer version does not end it")
 	}
 }
 
-// TestDisputeOfTheDoubted (9): who is about to be given up when a neighbour reports
+// TestDisputeOfTheProbed (9): who is about to be given up when a neighbour reports
 // that it holds it for dead is asked about that at once, and has time to answer.
-func TestDisputeOfTheDoubted(t *testing.T) {
+func TestDisputeOfTheProbed(t *testing.T) {
 	r := newRig(t, nil)
 	l := r.accept("b", gossip.Ring)
 	r.join("d")
 	r.silence("d")
 	d := r.index("d")
 	r.now, r.Core.out = r.at, &r.out
-	r.doubt(doubt{node: d, cause: silent})
+	r.startProbing(suspect{node: d, cause: silent})
 	r.pass(r.cfg.Grace - time.Millisecond)
 	r.frame(l, Message{Type: gossip.Dispute, Alives: []Entry{r.entry("d", 1, 1)}})
 	r.pass(2 * time.Millisecond)
 	if !r.Has(d) || !r.logged("to d: probe") {
 		t.Fatalf("in the view %v; sent %q", r.Has(d), r.log)
 	}
-	r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: r.entry("d", 1, 2), Nonce: r.doubted(d).nonce}})
-	if r.pass(r.cfg.Confirm); !r.Has(d) || r.doubted(d) != nil {
+	r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: r.entry("d", 1, 2), Nonce: r.probing(d).nonce}})
+	if r.pass(r.cfg.Confirm); !r.Has(d) || r.probing(d) != nil {
 		t.Errorf("it has answered: in the view %v", r.Has(d))
 	}
 }
@@ -530,16 +530,16 @@ func TestSlowCoreGivesTime(t *testing.T) {
 	r.step()
 	r.silence("b")
 	r.step(Input{Kind: Failed, Link: 1})
-	if d := r.doubted(r.index("b")); d == nil || d.end.Sub(r.at) != 80*time.Millisecond {
-		t.Errorf("doubt %+v, want one of 80 ms", d)
+	if d := r.probing(r.index("b")); d == nil || d.end.Sub(r.at) != 80*time.Millisecond {
+		t.Errorf("suspect %+v, want one of 80 ms", d)
 	}
 	r.pass(2 * time.Second)
 	r.join("b")
 	r.inform(Message{Alives: []Entry{r.entry("b", 1, 2)}})
 	l := r.accept("b", 0)
 	r.step(Input{Kind: Failed, Link: l})
-	if d := r.doubted(r.index("b")); d == nil || d.end.Sub(r.at) > 2*r.cfg.Confirm {
-		t.Errorf("later: doubt %+v, want one of 20 ms", d)
+	if d := r.probing(r.index("b")); d == nil || d.end.Sub(r.at) > 2*r.cfg.Confirm {
+		t.Errorf("later: suspect %+v, want one of 20 ms", d)
 	}
 }
 
@@ -560,10 +560,10 @@ func TestDeputiesKnowWhoWatches(t *testing.T) {
 	}
 }
 
-// TestWhoAnswersIsNotDoubtedAgain: a successor whose link broke, but who answers,
+// TestWhoAnswersIsNotProbedAgain: a successor whose link broke, but who answers,
 // is dialled at once and not probed again. If it were, its refusal of the dial
 // (its own is under way) and its answer would have it dialled without end.
-func TestWhoAnswersIsNotDoubtedAgain(t *testing.T) {
+func TestWhoAnswersIsNotProbedAgain(t *testing.T) {
 	r := newRig(t, nil)
 	r.pass(time.Second)
 	l := r.accept("b", gossip.Ring|gossip.Random)

@@ -76,7 +76,7 @@ func (c *Core) processAlive(i Index, v Version) {
 		c.notice(Notice{Kind: Join, Node: i, Version: v, Life: c.Life(i)})
 		c.topology.want(c, false)
 		if c.namesake(i) {
-			c.doubt(doubt{node: i, cause: silent, duty: watching})
+			c.startProbing(suspect{node: i, cause: silent, duty: watching})
 		}
 		return
 	}
@@ -132,7 +132,7 @@ func (c *Core) processSuspicion(s Suspicion) {
 		return
 	}
 	c.freshSuspicion(s)
-	if d := c.doubted(s.Suspect); d != nil && s.Reporter != c.key {
+	if d := c.probing(s.Suspect); d != nil && s.Reporter != c.key {
 		c.testifies(d, s.Reporter)
 	}
 	if s.Reporter == c.key {
@@ -198,7 +198,7 @@ func (c *Core) remove(i Index, v Version, why Cause, exit gossip.Exit) {
 	life := c.Life(i)
 	c.view.leave(c, i, v)
 	c.reports = slices.DeleteFunc(c.reports, func(s Suspicion) bool { return s.Suspect == i })
-	c.doubts = slices.DeleteFunc(c.doubts, func(d doubt) bool { return d.node == i })
+	c.suspected = slices.DeleteFunc(c.suspected, func(d suspect) bool { return d.node == i })
 	c.notice(Notice{Kind: Leave, Cause: why, Node: i, Version: v, Life: life, Exit: exit})
 	c.view.prune(c)
 	c.search.again(c)

@@ -80,7 +80,7 @@ type Peer struct {
 	Theirs   gossip.Need
 	Watches  bool // it watches the core
 	Watching bool // the core watches it
-	Doubted  bool // and has not heard from it in time
+	Probed   bool // and has not heard from it in time
 }
 
 // Neighbours appends the neighbours.
@@ -92,7 +92,7 @@ func (c *Core) Neighbours(to []Peer) []Peer {
 		}
 		to = append(to, Peer{
 			Node: l.peer, Link: l.number, Ours: l.mine, Theirs: l.theirs,
-			Watches: c.watchedBy(l.peer), Watching: l.duty == watching, Doubted: l.doubted,
+			Watches: c.watchedBy(l.peer), Watching: l.duty == watching, Probed: l.probed,
 		})
 	}
 	return to

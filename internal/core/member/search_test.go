@@ -198,7 +198,7 @@ func TestOversleptCoreSuspectsNobody(t *testing.T) {
 	r.at = r.at.Add(time.Minute) // stopped, as by a debugger
 	r.step()
 	if r.logged("to b: probe") {
-		t.Error("doubted for what it has slept through")
+		t.Error("probed for what it has slept through")
 	}
 	r.pass(r.cfg.Grace)
 	if !r.Has(r.index("b")) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
-// grounds are why a node is doubted.
+// grounds are why a node is probed.
 type grounds uint8
 
 const (
@@ -17,10 +17,10 @@ const (
 	broken                   // the link failed, or a dial to a successor
 )
 
-// doubt is a node that may have failed. It is probed by datagrams and over a
+// suspect is a node that may have failed. It is probed by datagrams and over a
 // connection, directly and by others. It is suspected when it has not answered in
 // time, and others have not reached it either.
-type doubt struct {
+type suspect struct {
 	node  Index
 	cause grounds
 	duty  duty
@@ -37,7 +37,7 @@ type doubt struct {
 	refused  bool         // nobody takes connections at its address
 	silence  []gossip.Key // witnesses: others that cannot reach it either
 	alone    bool         // the core decides for itself
-	derived  bool         // it is doubted since it did not answer about another
+	derived  bool         // it is probed since it did not answer about another
 	asked    []Index      // to probe it, by the last datagrams
 
 	before  []Index // standby: one of these that answers reports in the core's place
@@ -51,7 +51,7 @@ const (
 	probesInGrace   = 8
 )
 
-// The steps of a doubt at which others are asked by datagrams, the node itself
+// The steps of probing at which others are asked by datagrams, the node itself
 // over a connection, and neighbours over their links.
 const (
 	firstRelay, secondRelay = 1, 6
@@ -67,10 +67,10 @@ const lonely = 8
 // answer.
 const patienceForLate = 4
 
-func (c *Core) doubted(i Index) *doubt {
-	for k := range c.doubts {
-		if c.doubts[k].node == i {
-			return &c.doubts[k]
+func (c *Core) probing(i Index) *suspect {
+	for k := range c.suspected {
+		if c.suspected[k].node == i {
+			return &c.suspected[k]
 		}
 	}
 	return nil
@@ -86,14 +86,14 @@ func (c *Core) patience(cause grounds) time.Duration {
 	return d * time.Duration(1+c.health.score)
 }
 
-// doubt begins to probe a node, or hastens it where it is doubted already. Who
+// startProbing begins to probe a node, or hastens it where it is probed already. Who
 // is suspected is probed again only where a neighbour holds it for dead.
-func (c *Core) doubt(d doubt) {
+func (c *Core) startProbing(d suspect) {
 	if !c.view.has(d.node) || d.cause != contested && c.suspects(d.node) {
 		return
 	}
 	d.since, d.end = c.now, c.now.Add(c.patience(d.cause))
-	if old := c.doubted(d.node); old != nil {
+	if old := c.probing(d.node); old != nil {
 		if old.about.Before(d.about) { // an answer to what it was asked before does not refute that
 			old.about, old.next, old.end = d.about, c.now, max(old.end, c.now.Add(c.cfg.Confirm))
 		}
@@ -111,17 +111,17 @@ func (c *Core) doubt(d doubt) {
 		d.next, d.end = c.now.Add(2*c.cfg.Tau), d.end.Add(2*c.cfg.Tau)
 		d.pause = c.cfg.Grace / probesInGrace
 	}
-	c.doubts = append(c.doubts, d)
+	c.suspected = append(c.suspected, d)
 }
 
-// ask probes the doubted, and suspects who has not answered in time where there
+// ask probes the suspects, and suspects who has not answered in time where there
 // is evidence enough.
 func (c *Core) ask() {
-	var lost []doubt
+	var lost []suspect
 	var dumb []Index
 	others := c.others()
-	for k := range c.doubts {
-		d := &c.doubts[k]
+	for k := range c.suspected {
+		d := &c.suspected[k]
 		if d.end <= c.now && !c.convincing(d, others) {
 			dumb = append(dumb, d.dumb()...)
 			c.prolong(d)
@@ -133,27 +133,27 @@ func (c *Core) ask() {
 			c.probe(d)
 		}
 	}
-	c.doubts = slices.DeleteFunc(c.doubts, func(d doubt) bool { return d.end <= c.now })
+	c.suspected = slices.DeleteFunc(c.suspected, func(d suspect) bool { return d.end <= c.now })
 	for i := range lost {
 		c.suspect(&lost[i])
 	}
 	for _, i := range dumb {
-		c.doubt(doubt{node: i, cause: silent, derived: true})
+		c.startProbing(suspect{node: i, cause: silent, derived: true})
 	}
 }
 
-// others returns how many members can be asked about the doubted: those that are
-// not suspected, nor doubted for so long that their own time to answer is over.
+// others returns how many members can be asked about the probed: those that are
+// not suspected, nor probed for so long that their own time to answer is over.
 func (c *Core) others() int {
 	n := len(c.view.ring) - 1
-	for k := range c.doubts {
-		if d := &c.doubts[k]; d.late(c.now) {
+	for k := range c.suspected {
+		if d := &c.suspected[k]; d.late(c.now) {
 			n--
 		}
 	}
 	for k := range c.reports {
 		s := &c.reports[k]
-		if d := c.doubted(s.Suspect); s.Reporter == c.key && (d == nil || !d.late(c.now)) && c.suspects(s.Suspect) {
+		if d := c.probing(s.Suspect); s.Reporter == c.key && (d == nil || !d.late(c.now)) && c.suspects(s.Suspect) {
 			n--
 		}
 	}
@@ -161,14 +161,14 @@ func (c *Core) others() int {
 }
 
 // late reports whether a node has not answered in time.
-func (d *doubt) late(now core.Time) bool { return d.open || d.end <= now }
+func (d *suspect) late(now core.Time) bool { return d.open || d.end <= now }
 
 // convincing reports whether there is evidence enough against a node that has
 // not answered in time: that its address refuses connections, if its link broke a
 // moment ago, and the word of others that they cannot reach it either. A core that
 // nobody answers may be the one that is cut off, or deaf. It decides alone and for
 // itself: late, or at once where nobody is left to be asked.
-func (c *Core) convincing(d *doubt, others int) bool {
+func (c *Core) convincing(d *suspect, others int) bool {
 	switch {
 	case d.held(c.view.nodes[d.node].version):
 		return true
@@ -183,7 +183,7 @@ func (c *Core) convincing(d *doubt, others int) bool {
 
 // prolong has a node that has not answered be asked once more, as evidence is
 // missing. What comes of it from now on counts at once.
-func (c *Core) prolong(d *doubt) {
+func (c *Core) prolong(d *suspect) {
 	if d.cause == broken && !d.refused {
 		d.cause = silent
 		if end := d.since.Add(c.patience(silent)); end > c.now {
@@ -200,16 +200,16 @@ func (c *Core) prolong(d *doubt) {
 
 // dumb returns who was asked about a node and said nothing. Where many fail at
 // once they may be among them, and those who can be asked fewer than it seems.
-func (d *doubt) dumb() []Index {
+func (d *suspect) dumb() []Index {
 	if d.derived || len(d.silence) > 0 || d.cause == broken && !d.open {
 		return nil
 	}
 	return d.asked
 }
 
-// testifies takes the word of another that it cannot reach a doubted node either.
+// testifies takes the word of another that it cannot reach a probed node either.
 // However often it says so, it is one witness.
-func (c *Core) testifies(d *doubt, witness gossip.Key) {
+func (c *Core) testifies(d *suspect, witness gossip.Key) {
 	if !slices.Contains(d.silence, witness) {
 		d.silence = append(d.silence, witness)
 	}
@@ -217,14 +217,14 @@ func (c *Core) testifies(d *doubt, witness gossip.Key) {
 }
 
 // evidence looks at what speaks against a node whose time is over.
-func (c *Core) evidence(d *doubt) {
+func (c *Core) evidence(d *suspect) {
 	if d.open && c.convincing(d, c.others()) {
 		d.end = c.now
 	}
 }
 
-// probe sends a doubted node the next probe.
-func (c *Core) probe(d *doubt) {
+// probe sends a probed node the next probe.
+func (c *Core) probe(d *suspect) {
 	c.packet(d.node, c.question(d.node, d.nonce, d.about))
 	if d.step == 0 && d.duty == standby {
 		for _, i := range d.before {
@@ -253,7 +253,7 @@ func (c *Core) probe(d *doubt) {
 // suspect reports a node that has not answered, to the monitors at once where
 // that is the core's to do. A core that decides alone does not: its neighbours are
 // instructed to find out themselves.
-func (c *Core) suspect(d *doubt) {
+func (c *Core) suspect(d *suspect) {
 	if !c.view.has(d.node) {
 		return
 	}
@@ -286,21 +286,21 @@ func (c *Core) suspect(d *doubt) {
 // the node silent itself, takes its word. Otherwise two views could stay
 // different, as what has convicted a node at one may never come to the other:
 // reporters leave, and views of different sizes take different numbers of them.
-func (d *doubt) held(v Version) bool { return d.about != Version{} && !d.about.Before(v) }
+func (d *suspect) held(v Version) bool { return d.about != Version{} && !d.about.Before(v) }
 
-// settle ends a doubt: the node is there. That it is held for dead by a neighbour
+// settle ends the probing: the node is there. That it is held for dead by a neighbour
 // only a newer version ends.
 func (c *Core) settle(i Index) {
-	c.doubts = slices.DeleteFunc(c.doubts, func(d doubt) bool { return d.node == i && !d.held(c.Version(i)) })
+	c.suspected = slices.DeleteFunc(c.suspected, func(d suspect) bool { return d.node == i && !d.held(c.Version(i)) })
 	if c.namesake(i) {
 		c.namesakes.answers = i
 	}
 	l := c.linkTo(i)
 	switch {
 	case l == nil:
-		c.topology.soon(c) // it has just answered: it is dialled, and not doubted again
-	case l.doubted:
-		l.doubted = false
+		c.topology.soon(c) // it has just answered: it is dialled, and not probed again
+	case l.probed:
+		l.probed = false
 		for turn := time.Duration(max(1, l.turns)) * c.cfg.beat(); l.due <= c.now; {
 			l.due = l.due.Add(turn) // its turns stay where they were
 		}

@@ -95,13 +95,13 @@ func (c *Core) arrangeRing() {
 	}
 	for _, i := range next {
 		switch l := c.linkTo(i); {
-		case l == nil && c.doubted(i) != nil:
+		case l == nil && c.probing(i) != nil:
 			complete = false // it answers, or is replaced
 		case l == nil:
 			c.dial(i, gossip.Ring)
 			complete = false
 			if c.topology.lost { // who was watched by the lost alone is looked after at once
-				c.doubt(doubt{node: i, cause: silent, duty: watching})
+				c.startProbing(suspect{node: i, cause: silent, duty: watching})
 			}
 		case l.state != standing:
 			l.mine |= gossip.Ring
@@ -109,7 +109,7 @@ func (c *Core) arrangeRing() {
 		case l.mine&gossip.Ring == 0:
 			c.need(l, l.mine|gossip.Ring)
 			if l.duty != watching {
-				l.due, l.doubted = c.expected(c.cfg.Ks+c.cfg.Kr+1), false
+				l.due, l.probed = c.expected(c.cfg.Ks+c.cfg.Kr+1), false
 				if c.topology.lost {
 					l.due = c.now
 				}
@@ -152,7 +152,7 @@ func (c *Core) arrangeRandom() {
 	others := len(c.view.ring) - 1
 	for tries := 4 * c.cfg.Kr; have < min(c.cfg.Kr, others) && tries > 0; tries-- {
 		i := c.view.ring[c.random.Below(len(c.view.ring))]
-		if i == c.self || c.doubted(i) != nil || c.suspects(i) {
+		if i == c.self || c.probing(i) != nil || c.suspects(i) {
 			continue
 		}
 		switch l := c.linkTo(i); {

@@ -85,7 +85,7 @@ func (c *Core) disputed(m *Message) {
 		case e.Node == c.self:
 			c.refute(e.Version)
 		case n.state == alive && !e.Version.Before(n.version):
-			c.doubt(doubt{node: e.Node, cause: contested, about: e.Version})
+			c.startProbing(suspect{node: e.Node, cause: contested, about: e.Version})
 		}
 	}
 }

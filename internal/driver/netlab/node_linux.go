@@ -93,7 +93,7 @@ func (p *place) start(cmd *exec.Cmd) error {
 }
 
 // settings are the kernel's of every namespace: nothing but the lab's own
-// packets on the links, all routes used, none doubted.
+// packets on the links, all routes used, none dropped by reverse-path checks.
 var settings = []struct{ name, value string }{
 	{"ipv6/conf/all/disable_ipv6", "1"},
 	{"ipv6/conf/default/disable_ipv6", "1"},

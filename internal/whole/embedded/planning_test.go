@@ -16,9 +16,9 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// sketch builds a fabric of links between nodes, of which those that begin with
+// build builds a fabric of links between nodes, of which those that begin with
 // an h are hosts, and those in dumb cannot reduce.
-func sketch(t *testing.T, dumb []string, links ...[2]string) *topology.Graph {
+func build(t *testing.T, dumb []string, links ...[2]string) *topology.Graph {
 	t.Helper()
 	return drawn(t, dumb, func(string, string) topology.LinkSpec { return topology.DefaultLink() }, links...)
 }
@@ -62,7 +62,7 @@ func drawn(t *testing.T, dumb []string, spec func(a, b string) topology.LinkSpec
 // chain is four hosts on a and b, with a switch between these that cannot
 // reduce.
 func chain(t *testing.T) *topology.Graph {
-	return sketch(t, []string{"plain"}, [2]string{"h0", "a"}, [2]string{"h1", "a"}, [2]string{"h2", "b"}, [2]string{"h3", "b"},
+	return build(t, []string{"plain"}, [2]string{"h0", "a"}, [2]string{"h1", "a"}, [2]string{"h2", "b"}, [2]string{"h3", "b"},
 		[2]string{"a", "plain"}, [2]string{"plain", "b"})
 }
 
@@ -116,7 +116,7 @@ func TestSwitchThatOnlyForwards(t *testing.T) {
 // switch above it, all over one link.
 func TestLeafThatOnlyForwards(t *testing.T) {
 	ctx := within(t)
-	g := sketch(t, []string{"leaf-1"}, [2]string{"h0", "leaf-0"}, [2]string{"h1", "leaf-0"}, [2]string{"h2", "leaf-1"}, [2]string{"h3", "leaf-1"},
+	g := build(t, []string{"leaf-1"}, [2]string{"h0", "leaf-0"}, [2]string{"h1", "leaf-0"}, [2]string{"h2", "leaf-1"}, [2]string{"h3", "leaf-1"},
 		[2]string{"leaf-0", "spine"}, [2]string{"leaf-1", "spine"})
 	f := start(ctx, t, embedded.Config{Topology: g})
 	comms := communicators(ctx, t, f, "all")
@@ -134,7 +134,7 @@ func TestLeafThatOnlyForwards(t *testing.T) {
 // TestForwardingIsRefused: not without leave, and not over an edge that packets
 // might take another way.
 func TestForwardingIsRefused(t *testing.T) {
-	twice := sketch(t, []string{"p"}, [2]string{"h0", "a"}, [2]string{"h1", "b"}, [2]string{"a", "p"}, [2]string{"p", "b"}, [2]string{"p", "b"})
+	twice := build(t, []string{"p"}, [2]string{"h0", "a"}, [2]string{"h1", "b"}, [2]string{"a", "p"}, [2]string{"p", "b"}, [2]string{"p", "b"})
 	for name, c := range map[string]embedded.Config{
 		"not allowed": {Topology: chain(t), Core: manager.Config{NoForward: true}},
 		"two ways":    {Topology: twice},

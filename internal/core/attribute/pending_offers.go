@@ -8,39 +8,39 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/attributes"
 )
 
-// debt is what is owed to a replica that is not there: a neighbour's offer that
+// pendingOffer is what is owed to a replica that is not there: a neighbour's offer that
 // came before its owner was in the view, or, where version is 0, that there was
 // a replica, so that neighbours will not offer it again.
-type debt struct {
+type pendingOffer struct {
 	from    attributes.Life
 	version uint64
 	noted   core.Time
 }
 
-// debts are of lives outside of the view; no more than a limit, the oldest being
+// pendingOffers are of lives outside of the view; no more than a limit, the oldest being
 // forgotten first. Digests go out once: without this, who joins after a digest
 // named it, or again after it had left here alone, would stay empty for ever.
-type debts struct {
+type pending struct {
 	limit  int
 	memory time.Duration
 
-	owed  map[attributes.Life]debt
-	order []dated   // rising; those whose date is not that of the debt are void
+	owed  map[attributes.Life]pendingOffer
+	order []dated   // rising; those whose date is not that of the offer are void
 	lost  core.Time // until then, any life may be owed something
 }
 
-// dated is when a debt was noted.
+// dated is when a pending offer was noted.
 type dated struct {
 	life attributes.Life
 	at   core.Time
 }
 
-// add notes a debt. A newer offer takes the place of an older one, and that
+// add notes a pending offer. A newer offer takes the place of an older one, and that
 // there was a replica that of any.
-func (d *debts) add(now core.Time, life attributes.Life, n debt) {
+func (d *pending) add(now core.Time, life attributes.Life, n pendingOffer) {
 	d.expire(now)
 	if d.owed == nil {
-		d.owed = map[attributes.Life]debt{}
+		d.owed = map[attributes.Life]pendingOffer{}
 	}
 	old, known := d.owed[life]
 	if known && n.version > 0 && (old.version == 0 || n.version <= old.version) {
@@ -62,7 +62,7 @@ func (d *debts) add(now core.Time, life attributes.Life, n debt) {
 }
 
 // settle returns what is owed to a life, and forgets it.
-func (d *debts) settle(now core.Time, life attributes.Life) (debt, bool) {
+func (d *pending) settle(now core.Time, life attributes.Life) (pendingOffer, bool) {
 	n, known := d.owed[life]
 	delete(d.owed, life)
 	return n, known || now < d.lost
@@ -70,7 +70,7 @@ func (d *debts) settle(now core.Time, life attributes.Life) (debt, bool) {
 
 // expire forgets what is older than memory: who comes back after that comes
 // over new connections, whose digests report all.
-func (d *debts) expire(now core.Time) {
+func (d *pending) expire(now core.Time) {
 	for len(d.order) > 0 && now.Sub(d.order[0].at) > d.memory {
 		if !d.void(d.order[0]) {
 			delete(d.owed, d.order[0].life)
@@ -79,13 +79,13 @@ func (d *debts) expire(now core.Time) {
 	}
 }
 
-func (d *debts) void(o dated) bool {
+func (d *pending) void(o dated) bool {
 	n, known := d.owed[o.life]
 	return !known || n.noted != o.at
 }
 
 // drop forgets the oldest.
-func (d *debts) drop() {
+func (d *pending) drop() {
 	for dropped := false; !dropped && len(d.order) > 0; d.order = d.order[1:] {
 		if dropped = !d.void(d.order[0]); dropped {
 			delete(d.owed, d.order[0].life)
