@@ -111,7 +111,7 @@ func (l *link) troubled(err error) {
 	l.trouble = err
 }
 
-// missing tells why the neighbour was not met; empty if it was.
+// missing says why the neighbour was not met; empty if it was.
 func (l *link) missing() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -104,7 +104,7 @@ func (h *hello) bytes() []byte {
 // magic number, and the version.
 const headSize = len(helloMagic) + 1
 
-// versionError is what a greeting of another version is told.
+// versionError is what a greeting of another version is answered.
 type versionError byte
 
 func (v versionError) Error() string {

@@ -56,7 +56,7 @@ func newLink(c *Communicator, peer int, dials bool) *link {
 	}
 }
 
-// run keeps the connection up until ctx ends, and tells the core when it is
+// run keeps the connection up until ctx ends, and reports to the core when it is
 // new and when the neighbour must be dead.
 func (l *link) run(ctx context.Context) {
 	defer l.shut()
@@ -79,7 +79,7 @@ func (l *link) run(ctx context.Context) {
 	}
 }
 
-// dead tells the core that the neighbour is.
+// dead reports to the core that the neighbour is.
 func (l *link) dead(why string) {
 	l.c.post(item{in: endpoint.Input{Kind: endpoint.Dead, Rank: uint32(l.peer), News: &endpoint.News{Reason: why}}})
 }

@@ -19,7 +19,7 @@ type Aggregation struct {
 	// IncomingRequest's: the library replies then. It is not called where bulk data
 	// did not come.
 	Run func(r *Request) (put func(aggregate.Aggregator) error, err error)
-	// Absent is told of a child whose reply does not come, or cannot be read:
+	// Absent learns of a child whose reply does not come, or cannot be read:
 	// why is the reply's status, or aggregate.ErrBody. It may add what the
 	// aggregator keeps of failures. nil: the library's Outcome is enough.
 	Absent func(a aggregate.Aggregator, reply *Reply, err error)
@@ -87,7 +87,7 @@ func (g *gatherings) pre(r *Request) error {
 
 func (g *gatherings) run(r *Request) error {
 	if r.BulkErr() != nil {
-		return nil // the library has told the parent
+		return nil // the library has notified the parent
 	}
 	put, err := g.Run(r)
 	if err != nil {

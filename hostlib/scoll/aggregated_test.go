@@ -138,7 +138,7 @@ func TestPoint37ReplyByReplyOrAtOnce(t *testing.T) {
 }
 
 // TestAggregationOfMalformedReplies: what a child's service replies by mistake is
-// told, and nothing else is lost.
+// reported, and nothing else is lost.
 func TestAggregationOfMalformedReplies(t *testing.T) {
 	c := start(t, 4, nil)
 	var got *aggregate.Statuses

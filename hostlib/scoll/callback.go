@@ -120,7 +120,7 @@ func (s *Service) prepare(r *Request) error {
 	return nil
 }
 
-// conclude tells the service that all replies are there; one that does not care
+// conclude notifies the service that all replies are there; one that does not care
 // replies with what it has replied before, or nothing.
 func (s *Service) conclude(r *Request) {
 	if s.call.PostReply != nil {

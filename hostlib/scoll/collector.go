@@ -6,7 +6,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("tributary_scoll_"+name, help, labels, nil)
 }
 
-// The metrics, as docs/metrics.md tells them.
+// The metrics, as docs/metrics.md lists them.
 var (
 	descBroadcasts = newDesc("broadcasts_total", "Broadcasts with this node for their root that have ended, by outcome.", "outcome")
 	descMessages   = newDesc("messages_total", "Messages to and from other nodes, by direction.", "direction")
@@ -22,7 +22,7 @@ var (
 
 type collector struct{ *Node }
 
-// Collector returns the node's metrics; docs/metrics.md tells which.
+// Collector returns the node's metrics; docs/metrics.md lists them.
 func (n *Node) Collector() prometheus.Collector { return collector{n} }
 
 // Describe implements prometheus.Collector.

@@ -44,7 +44,7 @@ type Config struct {
 	ReceiveBuffers int
 	// Linger is how long a broadcast that has ended is known, beyond the time in
 	// which its parent may send again, so that a late copy does not run again; 1
-	// s by default. docs/server-collectives.md tells what that takes.
+	// s by default. docs/server-collectives.md says what that takes.
 	Linger time.Duration
 
 	// Workers are the callbacks of one service that run at once, those that are

@@ -89,7 +89,7 @@ func TestBlockedServiceHoldsUpNoOther(t *testing.T) {
 }
 
 // TestLowerIncarnation: a node that begins with a lower incarnation than others
-// know is told by that name, as a child and as a root.
+// know is reported by that name, as a child and as a root.
 func TestLowerIncarnation(t *testing.T) {
 	c := start(t, 2, func(_ int, cfg *config) { cfg.host.Incarnation = 7 })
 	c.rolls()

@@ -62,7 +62,7 @@ func TestPoint23AllAreAlive(t *testing.T) {
 }
 
 // TestPoint24DeliveryFails: a node that cannot be called, and nodes of which it
-// is told that they have died or rebooted while they are waited for.
+// is notified that they have died or rebooted while they are waited for.
 func TestPoint24DeliveryFails(t *testing.T) {
 	var news scoll.News
 	c := start(t, 4, func(_ int, cfg *config) { cfg.Liveness = &news })
@@ -85,9 +85,9 @@ func TestPoint24DeliveryFails(t *testing.T) {
 	}
 
 	for _, what := range []struct {
-		name string
-		tell func()
-		want scoll.Status
+		name   string
+		report func()
+		want   scoll.Status
 	}{
 		{"death", func() { news.Down("n2") }, scoll.StatusDead},
 		{"reboot", func() { news.Up("n2", c.nodes[2].host.Incarnation()+1) }, scoll.StatusRebooted}, // the last: nobody calls n2 as it was
@@ -105,7 +105,7 @@ func TestPoint24DeliveryFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-there
-		what.tell()
+		what.report()
 		<-r.Done()
 		close(release)
 		rolls[2].set(func(s *rollCall) { s.also = nil })
@@ -157,7 +157,7 @@ func TestPoint27Expiry(t *testing.T) {
 }
 
 // failing returns how n2 of a binomial tree of 4 fails in a callback, how its
-// parent n0 is told, and who has run the request.
+// parent n0 is notified, and who has run the request.
 func TestErrorsOfCallbacks(t *testing.T) {
 	for _, c := range []struct {
 		callback string
@@ -217,7 +217,7 @@ func TestErrorsOfCallbacks(t *testing.T) {
 			if slices.Sort(calls[min(1, len(calls)):max(1, len(calls)-2)]); calls[0] != "pre-request" {
 				t.Errorf("%s: %q", c.callback, calls)
 			}
-			if c.panics { // which is counted after the callback has told of itself
+			if c.panics { // which is counted after the callback has reported itself
 				await(t, "the panic to be counted", func() bool { return k.nodes[2].Counters().Panics == 1 })
 			} else if n := k.nodes[2].Counters().Panics; n != 0 {
 				t.Errorf("%s: %d panics were counted", c.callback, n)

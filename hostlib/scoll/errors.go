@@ -36,7 +36,7 @@ var (
 )
 
 // StatusError is why a request has failed on this node, as a parent would be
-// told it.
+// reported it.
 type StatusError struct {
 	Status Status
 	Reason string // in the words of who found it; may be empty
@@ -51,7 +51,7 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// IncompleteError tells a root which members are not known to have run its
+// IncompleteError reports to a root which members are not known to have run its
 // request.
 type IncompleteError struct{ Outcome }
 

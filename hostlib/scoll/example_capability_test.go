@@ -91,7 +91,7 @@ func Example_capabilityDistribution() {
 	// 16 servers hold it, error: <nil>
 }
 
-// layouts tells which servers hold an object's data, by the object's number:
+// layouts has which servers hold an object's data, by the object's number:
 // every server knows it, and learns of a change by itself.
 type layouts struct {
 	mu      sync.Mutex

@@ -151,8 +151,8 @@ func TestForgedRequests(t *testing.T) {
 	members := []scoll.Target{{Node: "x", Tags: []scoll.Tag{{}}}, c.targets()[1], {Node: "y", Tags: []scoll.Tag{{}}}}
 	sequence := uint64(0)
 	for name, lie := range map[string]struct {
-		tell func(*broadcastmsg.Request)
-		want broadcastmsg.Status
+		report func(*broadcastmsg.Request)
+		want   broadcastmsg.Status
 	}{
 		"the truth":            {func(*broadcastmsg.Request) {}, broadcastmsg.OK},
 		"an unknown service":   {func(r *broadcastmsg.Request) { r.Service++ }, broadcastmsg.NoService},
@@ -174,7 +174,7 @@ func TestForgedRequests(t *testing.T) {
 		r.Sequence = sequence
 		r.Index = broadcastmsg.MakeIndex("x", 1, sequence)
 		r.Flags |= broadcastmsg.Last // so that the truth leaves nothing either
-		lie.tell(r)
+		lie.report(r)
 		f.send("n1", r.Append(nil))
 		if reply := f.nextReply(); reply.Status != lie.want || !reply.Final || reply.Key != r.Key {
 			t.Errorf("%s: %+v, want %v", name, reply, lie.want)
@@ -225,9 +225,9 @@ func TestForgedReplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, what := range []struct {
-		name string
-		tell func(*broadcastmsg.Reply)
-		want scoll.Status
+		name   string
+		report func(*broadcastmsg.Reply)
+		want   scoll.Status
 	}{
 		{"the truth", func(*broadcastmsg.Reply) {}, scoll.StatusOK},
 		{"too much", func(r *broadcastmsg.Reply) { r.Body = make([]byte, 17) }, scoll.StatusOverflow},
@@ -251,7 +251,7 @@ func TestForgedReplies(t *testing.T) {
 		elsewhere := reply
 		elsewhere.Sequence += 1000
 		f.send("n0", elsewhere.Append(nil))
-		what.tell(&reply)
+		what.report(&reply)
 		f.send("n0", reply.Append(nil))
 		<-req.Done()
 		f.send("n0", reply.Append(nil))
@@ -343,7 +343,7 @@ func TestTLS(t *testing.T) {
 }
 
 // TestChildIsLost: a process that dies while its reply is awaited, and of whose
-// death nobody is told, is found out by the end of its connection, not after P.
+// death nobody reports, is found out by the end of its connection, not after P.
 func TestChildIsLost(t *testing.T) {
 	c := start(t, 1, func(_ int, cfg *config) { cfg.Timeout = time.Hour })
 	c.rolls()

@@ -37,7 +37,7 @@ type Group struct {
 // An error that is returned is all there is: created is not called then.
 func (s *Service) CreateGroup(spec GroupSpec, created func(*Group, error)) error {
 	if created == nil {
-		return fmt.Errorf("create group %q: %w: nobody to tell", spec.Name, ErrConfig)
+		return fmt.Errorf("create group %q: %w: nobody to notify", spec.Name, ErrConfig)
 	}
 	tree, err := s.tree(spec.Tree)
 	if err != nil {
@@ -86,7 +86,7 @@ type OutOfBandSpec struct {
 	Private any
 }
 
-// OutOfBand returns a group whose members are known without being told. Nothing
+// OutOfBand returns a group whose members are known without a message. Nothing
 // is sent. The service must have MapGroup.
 func (s *Service) OutOfBand(spec OutOfBandSpec) (*Group, error) {
 	tree, err := s.tree(spec.Tree)
@@ -168,7 +168,7 @@ func (g *Group) Children() ([]Child, error) {
 
 // Alive returns the subset of the group's members that live whenever a
 // broadcast is made. The members agree on it by a digest: one that holds another
-// node for dead than the root does takes no part, and tells so.
+// node for dead than the root does takes no part, and says so.
 func (g *Group) Alive() (*Group, error) {
 	n := g.service.node
 	n.mu.Lock()
@@ -184,7 +184,7 @@ func (g *Group) Alive() (*Group, error) {
 
 // Destroy frees the group at all its members that live, by a broadcast of no size
 // that no service sees, and waits for it. Members that it does not reach, as the
-// error tells, free the group when all its roots are dead or have rebooted, or
+// error says, free the group when all its roots are dead or have rebooted, or
 // when Destroy is called again: who has freed it already passes it on. Of a subset it gives back the handle alone. It fails with
 // ErrBusy while the first broadcast over a delayed group is under way. It must
 // not be called from a callback that is Inline.

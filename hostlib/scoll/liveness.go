@@ -2,7 +2,7 @@ package scoll
 
 import "sync"
 
-// Liveness tells which nodes live. A node of which it has said nothing counts
+// Liveness reports which nodes live. A node of which it has said nothing counts
 // as alive.
 type Liveness interface {
 	// Watch calls up and down for all nodes that are known, and then for every
@@ -23,7 +23,7 @@ type Incarnated interface {
 	Incarnation() uint64
 }
 
-// News is a Liveness that says what it is told: for systems that learn of
+// News is a Liveness that passes on what it is given: for systems that learn of
 // deaths in their own way, and for tests. Its zero value is ready.
 type News struct {
 	mu       sync.Mutex
@@ -38,7 +38,7 @@ type life struct {
 
 type watcher struct{ up, down func(string, uint64) }
 
-func (w *watcher) tell(node string, l life) {
+func (w *watcher) report(node string, l life) {
 	if l.dead {
 		w.down(node, l.incarnation)
 	} else {
@@ -56,7 +56,7 @@ func (n *News) Watch(up, down func(node string, incarnation uint64)) (cancel fun
 	}
 	n.watchers[w] = struct{}{}
 	for node, l := range n.known {
-		w.tell(node, l)
+		w.report(node, l)
 	}
 	return func() {
 		n.mu.Lock()
@@ -65,10 +65,10 @@ func (n *News) Watch(up, down func(node string, incarnation uint64)) (cancel fun
 	}
 }
 
-// Up tells that a node lives in an incarnation.
+// Up reports that a node lives in an incarnation.
 func (n *News) Up(node string, incarnation uint64) { n.set(node, life{incarnation: incarnation}) }
 
-// Down tells that a node is dead, in the incarnation of the last Up.
+// Down reports that a node is dead, in the incarnation of the last Up.
 func (n *News) Down(node string) {
 	n.mu.Lock()
 	incarnation := n.known[node].incarnation
@@ -84,6 +84,6 @@ func (n *News) set(node string, l life) {
 	}
 	n.known[node] = l
 	for w := range n.watchers {
-		w.tell(node, l)
+		w.report(node, l)
 	}
 }

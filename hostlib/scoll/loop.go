@@ -134,7 +134,7 @@ func (n *Node) refuses(s *Service) error {
 	return nil
 }
 
-// ends tells who waits for requests that they have ended.
+// ends notifies who waits for requests that they have ended.
 func (n *Node) ends(all []broadcast.End) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -167,7 +167,7 @@ func (n *Node) expose(e *broadcast.Expose) {
 		n.mu.Unlock()
 	}
 	if err := n.bulk.Expose(e.Key, memory); err != nil {
-		// Children find nothing, and tell.
+		// Children find nothing, and report that.
 		n.log.Warn("bulk data cannot be exposed", slog.Any("error", err))
 	}
 }

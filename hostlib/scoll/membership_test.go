@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/membership"
 )
 
-// TestMembership: the membership service tells who lives, in which incarnation,
+// TestMembership: the membership service reports who lives, in which incarnation,
 // and where. A node that leaves while it is waited for counts as dead at once; a
 // broadcast after that fails at once; and when it is back, in a new incarnation,
 // it takes part again.
@@ -88,7 +88,7 @@ func TestMembership(t *testing.T) {
 }
 
 // moved is the Liveness of a zone in which n1 has begun again at another address:
-// the new life is told before the end of the old one.
+// the new life is reported before the end of the old one.
 type moved struct{ before, now uint64 }
 
 func (m moved) Watch(up, down func(node string, incarnation uint64)) (cancel func()) {

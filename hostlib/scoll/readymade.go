@@ -6,7 +6,7 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/scoll/aggregate"
 )
 
-// Statuses returns the callbacks of a service that tells who has failed. run
+// Statuses returns the callbacks of a service that reports who has failed. run
 // runs a request on this node, and returns its code, 0 for success, and text;
 // done gets, on the root, the statuses of all: who ran it and succeeded, who
 // failed, and which subtrees did not answer. Those have the Status of their
@@ -77,7 +77,7 @@ var longestNode = string(make([]byte, MaxNode))
 
 func (c *concatenation) own(r *Request) error {
 	if r.BulkErr() != nil {
-		return nil // the library has told the parent
+		return nil // the library has notified the parent
 	}
 	part, err := c.run(r)
 	if err != nil {

@@ -105,7 +105,7 @@ func (g *Group) NewRequest(b Broadcast) (*Request, error) {
 	return r, nil
 }
 
-// look takes what the core tells of a request.
+// look takes what the core reports of a request.
 func (r *Request) look(v *broadcast.View) {
 	r.root, r.isRoot, r.last = string(v.Root), v.IsRoot, v.Last
 	r.payload, r.tags, r.branches = v.Payload, v.Tags, v.Children
@@ -234,8 +234,8 @@ func (r *Request) Local() []byte {
 	return v.Local
 }
 
-// Abort ends the request before its time: replies that are missing are told as
-// aborted, PostReply and ReplyOut follow as always, the parent is told. Buffers
+// Abort ends the request before its time: replies that are missing are reported as
+// aborted, PostReply and ReplyOut follow as always, the parent is notified. Buffers
 // are free when the request has ended. One that was not sent ends at once; one
 // that has ended is left alone.
 func (r *Request) Abort() {
@@ -264,7 +264,7 @@ func (r *Request) SetBulk(memory [][]byte) {
 func (r *Request) Bulk() [][]byte { return r.bulk }
 
 // BulkErr returns, from IncomingRequest on, why there is no bulk data: a
-// *StatusError. The library has told the parent then; the service must not
+// *StatusError. The library has notified the parent then; the service must not
 // reply.
 func (r *Request) BulkErr() error { return r.bulkStatus.Err() }
 
@@ -305,8 +305,8 @@ func (r *Request) Done() <-chan struct{} {
 }
 
 // Err returns, once the request has ended, why it has failed. On the root nil
-// means that all members have run it, each once; an *IncompleteError tells which
-// have not; any other error is the root's own. Elsewhere it tells why the reply
+// means that all members have run it, each once; an *IncompleteError names who
+// have not; any other error is the root's own. Elsewhere it says why the reply
 // did not go out.
 func (r *Request) Err() error {
 	n := r.node

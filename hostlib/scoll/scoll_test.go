@@ -159,7 +159,7 @@ func TestPoint03HandleCarriesNameAndPrivateValue(t *testing.T) {
 		}
 	}
 	if err := c.service[0].CreateGroup(scoll.GroupSpec{Targets: c.targets()}, nil); !errors.Is(err, scoll.ErrConfig) {
-		t.Errorf("without somebody to tell: %v", err)
+		t.Errorf("without somebody to notify: %v", err)
 	}
 	for name, spec := range map[string]struct {
 		scoll.GroupSpec

@@ -24,13 +24,13 @@ type Callbacks struct {
 	// corrupt message by an error, posts a reply buffer for each child, may set
 	// the timeout for them, and sets buffers for bulk data where BulkLen is
 	// positive. After an error there is no further callback, nothing is
-	// forwarded, and the parent is told. nil: every child has room for
+	// forwarded, and the parent is notified. nil: every child has room for
 	// DefaultReply bytes a node of its subtree, up to 1 MiB; a larger reply counts
 	// as StatusOverflow, and requests with bulk data are refused.
 	PreRequest func(*Request) error
 	// IncomingRequest runs the request, once for all entities of this node,
 	// while it is forwarded. After an error the service does not reply: the
-	// library tells the parent.
+	// library notifies the parent.
 	IncomingRequest func(*Request) error
 	// IncomingReply takes what came of a child, once for each; nil: nobody needs
 	// to know.
@@ -40,11 +40,11 @@ type Callbacks struct {
 	// free. On the root it completes the request. nil: the
 	// reply is what was given before, or empty.
 	PostReply func(*Request)
-	// ReplyOut follows when the reply is out, or given up: err tells why. It is
+	// ReplyOut follows when the reply is out, or given up: err says why. It is
 	// the last callback of a request that is not the root's; nil: nobody needs
 	// to know.
 	ReplyOut func(r *Request, err error)
-	// Inline tells that none of the callbacks ever waits, for a lock that is
+	// Inline says that none of the callbacks ever waits, for a lock that is
 	// held long, for the network, for another callback. They then run on the
 	// goroutine that steps the node, which saves several changes of goroutine a
 	// request; all of the node stands still while they run.
@@ -88,7 +88,7 @@ func (n *Node) Register(id ServiceID, call Callbacks) (*Service, error) {
 func (s *Service) ID() ServiceID { return s.id }
 
 // Close stops the service and unregisters it: new requests are refused, their
-// parents told; those that are active are aborted; and it waits until their last
+// parents notified; those that are active are aborted; and it waits until their last
 // callbacks have returned, so that all buffers are free. Groups of the service
 // are freed here. The error is the context's if it ends first; Close may be
 // called again then. It must not be called from a callback of the service.
@@ -107,7 +107,7 @@ func (s *Service) Close(ctx context.Context) error {
 			return err
 		}
 		// The library's own requests, which make and free groups, end by
-		// themselves: each end is told.
+		// themselves: each end is reported.
 		if err := s.node.awaitEnd(ctx); err != nil {
 			return fmt.Errorf("close service %d: %w", s.id, err)
 		}

@@ -9,7 +9,7 @@ import (
 type Status uint8
 
 // What a node reports to its parent. Nothing of a node's subtree is lost by
-// that: who beneath it ran the request, and who did not, is told beside.
+// that: who beneath it ran the request, and who did not, is reported beside.
 const (
 	StatusOK          = Status(broadcastmsg.OK)
 	StatusNoService   = Status(broadcastmsg.NoService)   // the service is not registered there

@@ -36,7 +36,7 @@ func TestPoint32Stopping(t *testing.T) {
 		t.Errorf("a new request: %+v", m)
 	}
 	if reason := rolls[0].replies(); !strings.Contains(reason[len(reason)-1].Reason+reason[0].Reason+reason[1].Reason, "stopping") {
-		t.Errorf("the parent is told %+v", reason)
+		t.Errorf("the parent is notified of %+v", reason)
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- c.service[2].Close(background(t)) }()
@@ -51,7 +51,7 @@ func TestPoint32Stopping(t *testing.T) {
 	}
 	<-active.Done()
 	if got := repliesWith(rolls[0], "n2", scoll.StatusAborted); got != 1 {
-		t.Errorf("%d replies tell of the abort", got)
+		t.Errorf("%d replies report the abort", got)
 	}
 	if k := c.nodes[2].Counters(); k.ReplyBuffers+k.Requests+k.Callbacks+k.Exposed != 0 || k.Groups != 0 {
 		t.Errorf("%+v", k)

@@ -251,7 +251,7 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// check compares what the root was told with the books.
+// check compares what the root was notified of with the books.
 func (s *storm) check(number int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

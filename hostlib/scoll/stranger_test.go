@@ -12,9 +12,9 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 )
 
-// TestGreetingTellsOfReboot: without a Liveness a node that calls again in a
+// TestGreetingReportsReboot: without a Liveness a node that calls again in a
 // later incarnation counts as rebooted at once, whoever still waits for it.
-func TestGreetingTellsOfReboot(t *testing.T) {
+func TestGreetingReportsReboot(t *testing.T) {
 	c := start(t, 2, nil)
 	rolls := c.rolls()
 	g := c.group(0, scoll.GroupSpec{})

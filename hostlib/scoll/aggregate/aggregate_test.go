@@ -52,13 +52,13 @@ func sequence(n int) []int {
 }
 
 // TestPoint37Statuses: whatever the tree and the order, the root has what one
-// would have that is told by all, and it fits into the buffer.
+// would have that all report, and it fits into the buffer.
 func TestPoint37Statuses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "nodes")
 		named := rapid.IntRange(1, 20).Draw(t, "named")
 		codes := rapid.SliceOfN(rapid.Uint32Range(0, 2), n, n).Draw(t, "codes")
-		tell := func(s *Statuses, rank int) {
+		report := func(s *Statuses, rank int) {
 			if codes[rank] == 0 {
 				s.Succeed()
 				return
@@ -67,11 +67,11 @@ func TestPoint37Statuses(t *testing.T) {
 		}
 		want := &Statuses{Named: named}
 		for rank := range n {
-			tell(want, rank)
+			report(want, rank)
 		}
 		body := upATree(t, n, func(rank int) (Aggregator, func()) {
 			s := &Statuses{Named: named}
-			return s, func() { tell(s, rank) }
+			return s, func() { report(s, rank) }
 		})
 		if !bytes.Equal(body, want.AppendTo(nil)) {
 			t.Errorf("the root has %x, want %x", body, want.AppendTo(nil))
@@ -240,7 +240,7 @@ func TestMalformedBodies(t *testing.T) {
 	}
 }
 
-// TestFailuresOfOneName: who is told twice, by a child that lies, is named once.
+// TestFailuresOfOneName: who is reported twice, by a child that lies, is named once.
 func TestFailuresOfOneName(t *testing.T) {
 	var s Statuses
 	s.Fail(Failure{Node: "a", Nodes: 2, Code: 1})

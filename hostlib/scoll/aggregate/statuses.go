@@ -189,5 +189,5 @@ func (s *Statuses) AppendTo(dst []byte) []byte {
 	return dst
 }
 
-// clamp: more nodes than a count can tell are there only if somebody lies.
+// clamp: more nodes than a count can hold are there only if somebody lies.
 func clamp(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }

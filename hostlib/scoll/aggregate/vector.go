@@ -57,7 +57,7 @@ func (v *Vector) Add(child int, body []byte) error {
 	return nil
 }
 
-// Skip tells that a child's vector, or this node's Own, does not come, so that
+// Skip says that a child's vector, or this node's Own, does not come, so that
 // those behind it need not wait.
 func (v *Vector) Skip(child int) { v.place(child, nil) }
 

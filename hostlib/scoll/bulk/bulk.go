@@ -21,7 +21,7 @@ var (
 // Dial connects to a node for pulls; the connection is the caller's.
 type Dial func(ctx context.Context, node string) (net.Conn, error)
 
-// Config is what a Bulk is told once. Dial has to be set.
+// Config is how a Bulk is made. Dial has to be set.
 type Config struct {
 	Dial    Dial
 	Stall   time.Duration // a pull on which nothing moves for so long has failed; 5 s if 0

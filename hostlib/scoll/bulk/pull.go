@@ -63,7 +63,7 @@ func (b *Bulk) pull(ctx context.Context, node string, key, length uint64, into [
 	return nil
 }
 
-// ask pulls over one connection, and tells whether there was an answer.
+// ask pulls over one connection, and reports whether there was an answer.
 func (b *Bulk) ask(ctx context.Context, conn net.Conn, key, length uint64, into [][]byte) (answered bool, err error) {
 	undo := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
 	defer func() {

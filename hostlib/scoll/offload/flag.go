@@ -7,10 +7,10 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// ErrFunction tells that a function is not one that can be offloaded.
+// ErrFunction reports that a function is not one that can be offloaded.
 var ErrFunction = errors.New("offload: not a function for replies in the switches")
 
-// flag is the element behind a vector's own that tells whether a member has
+// flag is the element behind a vector's own that says whether a member has
 // failed: values of which one survives the reduction if anyone gives it.
 type flag[T reduce.Element] struct{ fine, failed T }
 

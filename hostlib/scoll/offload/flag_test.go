@@ -14,7 +14,7 @@ import (
 )
 
 // TestFlagSurvives: with every function that is offloaded, on every type, the
-// flag tells whether anyone has failed, by the kernels that switches reduce with.
+// flag says whether anyone has failed, by the kernels that switches reduce with.
 func TestFlagSurvives(t *testing.T) {
 	checkFlags[int32](t)
 	checkFlags[int64](t)

@@ -136,7 +136,7 @@ func (g *Group[T]) form(ctx context.Context) error {
 	}
 }
 
-// Way tells how a request broadcast now would go, and why.
+// Transport reports how a request broadcast now would go, and why.
 func (g *Group[T]) Way() (hostlib.Way, string) {
 	g.mu.Lock()
 	lost := g.lost

@@ -35,7 +35,7 @@ type flight[T reduce.Element] struct {
 // Broadcast broadcasts a request and returns the replies. It may be called from
 // several goroutines; more than Config.Ahead wait for each other. If not all
 // members have run it the error is scoll's, such as a *scoll.IncompleteError, and
-// the Result tells what the others have. The payload is free when Broadcast
+// the Result says what the others have. The payload is free when Broadcast
 // returns. If ctx ends first the group gives the switches up, for the request
 // has to end in them.
 func (g *Group[T]) Broadcast(ctx context.Context, payload []byte) (Result[T], error) {
@@ -65,7 +65,7 @@ func (g *Group[T]) Broadcast(ctx context.Context, payload []byte) (Result[T], er
 }
 
 // launch gives a request its number and, if it goes that way, to the switches,
-// with this node's own reply to it; otherwise it tells why not.
+// with this node's own reply to it; otherwise it says why not.
 func (g *Group[T]) launch(ctx context.Context, payload []byte) (f *flight[T], why string, err error) {
 	if err := g.acquire(ctx, g.order); err != nil {
 		return nil, "", err
@@ -92,7 +92,7 @@ func (g *Group[T]) launch(ctx context.Context, payload []byte) (f *flight[T], wh
 	return f, "", nil
 }
 
-// await waits for what comes back from the switches, and tells why that is not
+// await waits for what comes back from the switches, and says why that is not
 // enough.
 func (g *Group[T]) await(ctx context.Context, f *flight[T]) (r Result[T], why string) {
 	cfg := &g.service.cfg

@@ -36,7 +36,7 @@ type Config[T reduce.Element] struct {
 	Ahead int
 	// Run runs a request on a node, the root included, and lays its reply into
 	// vector, which is zero. It runs once for a request, one request after the
-	// other. An error is told to the root as that of this node.
+	// other. An error is reported to the root as that of this node.
 	Run func(r *Request, vector []T) error
 	// RoundTrip and Timeout are R and P: a request is back from the switches
 	// within 2R + P, or counts as lost there. 10 ms and 0 by default.

@@ -32,7 +32,7 @@ func pair(b *testing.B, isSecure bool) (a *Host, back *echo) {
 	return a, back
 }
 
-// echo answers frames, or tells of them.
+// echo answers frames, or reports them.
 type echo struct {
 	host    atomic.Pointer[Host]
 	arrived chan int

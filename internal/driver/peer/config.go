@@ -80,17 +80,17 @@ type Peer struct {
 // Handler is the receiving side of a service. The host calls it from several
 // goroutines, for one connection one after the other. Only Received may wait.
 type Handler interface {
-	// Up tells that there is a connection, on which frames come and go.
+	// Up reports that there is a connection, on which frames come and go.
 	Up(c *Conn)
 	// Received hands on frames that came together. They lie in b, which the handler
 	// releases when it is done with them.
 	Received(c *Conn, frames []Frame, b *Burst)
-	// Down tells that the connection has ended, and why.
+	// Down reports that the connection has ended, and why.
 	Down(c *Conn, reason error)
-	// Sent tells what became of frames that were lent. It may be called within Send and
+	// Sent reports what became of frames that were lent. It may be called within Send and
 	// Flush.
 	Sent(numbers []uint64, err error)
-	// Restarted tells that a host is in a later incarnation than was known.
+	// Restarted reports that a host is in a later incarnation than was known.
 	Restarted(host string, before, incarnation uint64)
 }
 
@@ -107,7 +107,7 @@ type Absentee interface {
 // closed then, and when the host is closed.
 type Server func(from Peer, conn net.Conn) (kept bool)
 
-// Config is what a host is told once. Name, Resolve and Log have to be set; zero fields
+// Config is how a host is made. Name, Resolve and Log have to be set; zero fields
 // of others have the defaults of peering.Config.
 type Config struct {
 	Name        string // of this host; 1 to 255 bytes

@@ -85,7 +85,7 @@ func (c *Conn) close(reason error) {
 // forget has the connection, which is somebody else's now, not be closed.
 func (c *Conn) forget() { c.end.Do(func() { close(c.done) }) }
 
-// why returns why the connection has ended: as it was told, or otherwise err.
+// why returns why the connection has ended: as it was reported, or otherwise err.
 func (c *Conn) why(err error) error {
 	if r := c.reason.Load(); r != nil {
 		return *r
@@ -93,7 +93,7 @@ func (c *Conn) why(err error) error {
 	return err
 }
 
-// sample tells what was heard since the last time. It is for the loop.
+// sample reports what was received since the last time. It is for the loop.
 func (c *Conn) sample(now time.Time) peering.Sample {
 	if n := c.reads.Load(); n != c.seenReads || c.heardAt.IsZero() {
 		c.seenReads, c.heardAt = n, now
@@ -104,7 +104,7 @@ func (c *Conn) sample(now time.Time) peering.Sample {
 	return peering.Sample{Heard: now.Sub(c.heardAt), Used: now.Sub(c.usedAt), Deaf: c.isDeaf.Load()}
 }
 
-// run reads frames until the connection ends, and tells the services.
+// run reads frames until the connection ends, and notifies the services.
 func (c *Conn) run() {
 	h := c.host
 	h.open.Add(1)

@@ -45,7 +45,7 @@ func appendFrame(b []byte, s Service, stream uint32, head, body []byte) []byte {
 }
 
 // parse returns the first frame of b. Where it is not there in full, size is the bytes
-// of it, or those of its head; ok tells.
+// of it, or those of its head; ok says which.
 func parse(b []byte, most int) (s Service, f Frame, size int, ok bool, err error) {
 	if len(b) < HeadSize {
 		return 0, Frame{}, HeadSize, false, nil

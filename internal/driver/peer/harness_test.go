@@ -69,7 +69,7 @@ type witness struct {
 	conns     []*Conn
 	down      []error
 	sent      map[uint64]error
-	told      int
+	reported  int
 	restarted []string
 	onFrames  func(*Conn, []Frame)
 	bursts    []*Burst
@@ -114,10 +114,10 @@ func (w *witness) Sent(numbers []uint64, err error) {
 	defer w.mu.Unlock()
 	for _, n := range numbers {
 		if _, twice := w.sent[n]; twice {
-			panic(fmt.Sprintf("frame %d is told of twice", n))
+			panic(fmt.Sprintf("frame %d is reported twice", n))
 		}
 		w.sent[n] = err
-		w.told++
+		w.reported++
 	}
 }
 

@@ -53,7 +53,7 @@ type counts struct {
 	framesIn, framesOut, bytesIn, bytesOut, nobodys, malformed atomic.Uint64
 }
 
-// Counters tell what a host has counted, and what it holds now.
+// Counters are what a host has counted, and what it holds now.
 type Counters struct {
 	peering.Counters
 
@@ -205,7 +205,7 @@ func (h *Host) Release(host string, class Class) {
 	h.add(peering.Input{Kind: peering.Released, Peer: host, Class: uint8(class)})
 }
 
-// Learn tells in which incarnation a host is, by the word of who watches hosts: who has
+// Learn reports in which incarnation a host is, by the word of who watches hosts: who has
 // an earlier one is not spoken to any more when Learn has returned.
 func (h *Host) Learn(host string, incarnation uint64) {
 	h.mu.Lock()

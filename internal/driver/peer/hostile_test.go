@@ -27,7 +27,7 @@ func callAs(t testing.TB, h *Host, g greeting.Greeting) net.Conn {
 }
 
 // TestReplacedBeforeItBegan: a connection whose next call replaces it in the same step in
-// which it is accepted is answered, then told that nothing more comes.
+// which it is accepted is answered, then notified that nothing more comes.
 func TestReplacedBeforeItBegan(t *testing.T) {
 	a, _ := newTown().settle(t, "a", 1, nil)
 	ours, theirs := net.Pipe()
@@ -134,22 +134,22 @@ func TestAbsencesAreNotHoarded(t *testing.T) {
 	}
 }
 
-// talker is a service that sends to who is told of.
+// talker is a service that sends to who is reported.
 type talker struct {
 	witness
-	host  *Host
-	tells atomic.Int32
+	host    *Host
+	reports atomic.Int32
 }
 
 func (s *talker) Sent(numbers []uint64, err error) {
-	if s.tells.Add(1) == 1 {
+	if s.reports.Add(1) == 1 {
 		l := s.host.Lane("b", Control)
 		_ = l.Send(&Send{Service: Communicators, Body: []byte("next")})
 		l.Flush(Communicators, nil)
 	}
 }
 
-// TestSentMaySend: a service that is told, within another's Flush, that its frames are
+// TestSentMaySend: a service that is notified, within another's Flush, that its frames are
 // sent, may send on the same lane.
 func TestSentMaySend(t *testing.T) {
 	w := newTown()
@@ -165,11 +165,11 @@ func TestSentMaySend(t *testing.T) {
 		t.Fatal(err)
 	}
 	send(t, a, "b", Control, 0, "second", 8)
-	await(t, "both to be told", func() bool { _, ok := seen.outcome(8); return ok && other.tells.Load() == 1 })
+	await(t, "both to be notified", func() bool { _, ok := seen.outcome(8); return ok && other.reports.Load() == 1 })
 }
 
 // TestLargeWithoutNumberIsCopied: of class Large, too, the payload is both parts, and who
-// is told nothing may use its memory again.
+// is notified, nothing may use its memory again.
 func TestLargeWithoutNumberIsCopied(t *testing.T) {
 	w := newTown()
 	a, _ := w.settle(t, "a", 1, nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 )
 
-// Send is a frame to be sent. Without a Number it is copied, and nothing is told of it.
-// With one, Body is lent until Handler.Sent or Flush has told the number; not in class
+// Send is a frame to be sent. Without a Number it is copied, and nothing is reported of it.
+// With one, Body is lent until Handler.Sent or Flush has reported the number; not in class
 // Large if there is a Head.
 type Send struct {
 	Service    Service
@@ -64,7 +64,7 @@ type lent struct {
 func (q *queue) isEmpty() bool { return len(q.out.b) == q.sent && len(q.lent) == 0 && len(q.mark) == 0 }
 
 // Send lays a frame behind those that wait; Flush sends it. The error wraps ErrFull,
-// ErrFrame or ErrClosed: then the frame is not sent, and its number not told.
+// ErrFrame or ErrClosed: then the frame is not sent, and its number not reported.
 func (l *Lane) Send(s *Send) error {
 	n := len(s.Head) + len(s.Body)
 	if n > frameMost[l.class] {
@@ -144,7 +144,7 @@ func (l *Lane) lock() *Lane {
 
 // Flush sends what waits: as far as the kernel takes it at once here, and the rest on a
 // goroutine. It appends the numbers of frames of the service that are sent already; those
-// of others, and what fails, is told to Handler.Sent.
+// of others, and what fails, is reported to Handler.Sent.
 func (l *Lane) Flush(s Service, numbers []uint64) []uint64 {
 	l = l.lock()
 	c := l.conn
@@ -279,7 +279,7 @@ func (c *Conn) write() {
 			c.lending = 0
 			l.mu.Unlock()
 			if f.number != 0 {
-				c.host.report([]mark{{service: f.service, number: f.number}}, c.told(err))
+				c.host.report([]mark{{service: f.service, number: f.number}}, c.outcome(err))
 			}
 			continue
 		}
@@ -293,7 +293,7 @@ func (c *Conn) write() {
 		l.mu.Lock()
 		marks, c.writing = c.writing, nil
 		l.mu.Unlock()
-		c.host.report(marks, c.told(err))
+		c.host.report(marks, c.outcome(err))
 		out.release()
 	}
 }
@@ -305,8 +305,8 @@ func (c *Conn) wrote(err error) {
 	}
 }
 
-// told returns what is told of frames.
-func (c *Conn) told(err error) error {
+// outcome returns what is reported of frames.
+func (c *Conn) outcome(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // TestBothKnowEachOther: frames arrive in order, of whom they are, in every class, and
-// are told of; the other side answers on the same connection.
+// are reported; the other side answers on the same connection.
 func TestBothKnowEachOther(t *testing.T) {
 	eachTrust(t, func(t *testing.T, trust func(string) func(*Config)) {
 		w := newTown()
@@ -38,7 +38,7 @@ func TestBothKnowEachOther(t *testing.T) {
 		await(t, "word of all", func() bool {
 			seenA.mu.Lock()
 			defer seenA.mu.Unlock()
-			return seenA.told == 300
+			return seenA.reported == 300
 		})
 		for n, err := range seenA.sent {
 			if err != nil {
@@ -181,7 +181,7 @@ func TestCallsThatAreNotTaken(t *testing.T) {
 	}
 }
 
-// TestTwoProcessesOfOneName: the second is told who has the name.
+// TestTwoProcessesOfOneName: the second learns who has the name.
 func TestTwoProcessesOfOneName(t *testing.T) {
 	w := newTown()
 	first, _ := w.settle(t, "a", 1, nil)
@@ -323,7 +323,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestConfig: what a host is told has to make sense.
+// TestConfig: what a host is given has to make sense.
 func TestConfig(t *testing.T) {
 	all := sources(t, "b")
 	for name, spoil := range map[string]func(*Config){

@@ -182,7 +182,7 @@ func mute(t testing.TB, at *Host, name string, class Class, source *pki.Source) 
 }
 
 // TestFinding8PeerThatReadsNothing: what is sent to it is refused when too much waits,
-// its connection ends, all numbers are told, and others are served meanwhile.
+// its connection ends, all numbers are reported, and others are served meanwhile.
 func TestFinding8PeerThatReadsNothing(t *testing.T) {
 	eachTrust(t, func(t *testing.T, trust func(string) func(*Config)) {
 		w := newTown()
@@ -273,7 +273,7 @@ func TestLengthsAreNotTrusted(t *testing.T) {
 	await(t, "it to be counted", func() bool { return a.Counters().Nobodys == 1 })
 }
 
-// TestVersions: hosts of other versions are told both, and so is who calls one.
+// TestVersions: hosts of other versions learn both, and so is who calls one.
 func TestVersions(t *testing.T) {
 	w := newTown()
 	a, seen := w.settle(t, "a", 1, nil)

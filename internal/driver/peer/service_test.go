@@ -176,7 +176,7 @@ func TestUnregisterUnderTraffic(t *testing.T) {
 					h.Unregister(testService)
 					senders.Wait()
 					life.mu.Lock()
-					if got := out.Load() + int64(life.told); got != taken.Load() {
+					if got := out.Load() + int64(life.reported); got != taken.Load() {
 						t.Errorf("%d frames were taken, and %d reported", taken.Load(), got)
 					}
 					life.mu.Unlock()
