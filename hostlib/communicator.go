@@ -37,8 +37,8 @@ type Communicator struct {
 	core    *endpoint.Core // the loop's
 	conn    transport.Conn // for packets to and from switches; nil without a manager
 	offload atomic.Bool    // it is on a tree of switches; changes in the loop's steps
-	calm    func(is bool)  // conn's reader need not have each datagram at once
-	bundles bool           // chunks that follow each other are given to conn as one
+	setBulk func(is bool)  // conn's reader need not have each datagram at once
+	batches bool           // chunks that follow each other are given to conn as one
 	loop    *runner.Loop[item, endpoint.Output]
 	watch   watch // of the context of calls
 	buffers buffers
@@ -212,11 +212,11 @@ func (c *Communicator) open() error {
 // openData opens the socket that speaks to switches.
 func (c *Communicator) openData() error {
 	hooks := &c.host.hooks
-	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data, 0), transport.Config{ReceiveBuffer: receiveBuffer(&c.host.cfg), Without: hooks.Without, Runs: true})
+	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data, 0), transport.Config{ReceiveBuffer: receiveBuffer(&c.host.cfg), Without: hooks.Without, Batches: true})
 	if err != nil {
 		return err
 	}
-	c.conn, c.calm, c.bundles = conn, conn.Calm, hooks.Without&transport.Bundling == 0
+	c.conn, c.setBulk, c.batches = conn, conn.SetBulk, hooks.Without&transport.GROBatches == 0
 	if hooks.Data != nil {
 		c.conn = hooks.Data(conn)
 	}

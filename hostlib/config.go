@@ -70,6 +70,11 @@ type Config struct {
 	// by default. Longer outages of its connections end a communicator.
 	DeadAfter time.Duration
 
+	// ForgetAfter is how long, without certificates, the incarnation of a host is
+	// remembered after its last connection; 10 s by default. Until then nobody is heard
+	// under its name in an earlier one, also if it was a stranger who used the name.
+	ForgetAfter time.Duration
+
 	// OfferWait is how long the making of a communicator waits for its first tree of
 	// switches; 3 s by default, and negative: not at all. After that it starts over
 	// hosts, and changes to the switches when a tree is offered.
@@ -131,8 +136,8 @@ func (c Config) Validate() error {
 			return fmt.Errorf("%w: %w", ErrConfig, err)
 		}
 	}
-	if c.DeadAfter < 0 {
-		return fmt.Errorf("%w: DeadAfter is %v", ErrConfig, c.DeadAfter)
+	if c.DeadAfter < 0 || c.ForgetAfter < 0 {
+		return fmt.Errorf("%w: DeadAfter is %v, ForgetAfter %v", ErrConfig, c.DeadAfter, c.ForgetAfter)
 	}
 	if c.Manager != "" {
 		if _, _, err := net.SplitHostPort(c.Manager); err != nil {

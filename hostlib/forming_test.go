@@ -173,7 +173,7 @@ func TestOtherSettingsOfAnEarlyCaller(t *testing.T) {
 	})
 	parkedCallers(t, h0, 1)
 	if _, err := h0.Communicator(ctx, "test", members); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want that rank 0 waits in vain", err)
+		t.Errorf("got %v, want that rank 0 gives up", err)
 	}
 	wg.Wait()
 }

@@ -118,7 +118,7 @@ func (h *Host) listen(ctx context.Context, p attach.Place) (_ *peer.Host, err er
 	h.peers, err = peer.Listen(ctx, peer.Config{
 		Name: h.name, Incarnation: p.Incarnation, Listen: h.cfg.Listen, Listener: p.Listener, Dial: p.Dial, Resolve: h.resolve,
 		TLS: p.TLS, AllowPlaintext: h.cfg.AllowPlaintext, Servers: map[peer.Class]peer.Server{peer.Tree: h.greet},
-		GreetWithin: helloTimeout, DeadAfter: h.cfg.DeadAfter,
+		GreetWithin: helloTimeout, DeadAfter: h.cfg.DeadAfter, ForgetAfter: h.cfg.ForgetAfter,
 		// A connection for each neighbour in each communicator, many of them at once.
 		Limits: peer.Limits{Pending: 2048, PendingOfSource: 512, Connections: maxParked, Exclusive: maxParked},
 		Log:    h.cfg.Log,

@@ -451,7 +451,7 @@ func TestFormingWithOtherMembersIsRefused(t *testing.T) {
 			if !errors.Is(err, hostlib.ErrFormation) || !strings.Contains(err.Error(), "other members") {
 				t.Errorf("got %v, want a refusal", err)
 			}
-			cancel() // the other one waits in vain
+			cancel() // the other one waits for it
 		} else if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want that forming was cancelled", err)
 		}

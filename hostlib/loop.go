@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	packetsAtOnce = 32   // datagrams, or runs of them, of one step
+	packetsAtOnce = 32   // datagrams, or batches of them, of one step
 	postedAtMost  = 1024 // items that wait for the loop
-	train         = 44   // chunks that one system call sends: who waits for more is calm
+	gsoBatch      = 44   // chunks that one system call sends: who waits for more is in bulk mode
 )
 
 // item is an input of the core on its way to the loop.
@@ -183,8 +183,8 @@ func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 		s.retire()
 	}
 	s.sendDatagrams(out)
-	if s.calm != nil {
-		s.calm(s.core.Streams(train))
+	if s.setBulk != nil {
+		s.setBulk(s.core.Streams(gsoBatch))
 	}
 	s.sendFrames(out)
 	if out.Notice != nil {
@@ -218,7 +218,7 @@ func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 	if s.rests {
 		s.rests, s.inputs, s.messages, *out = false, nil, nil, endpoint.Output{}
 	}
-	out.TakesRuns = s.bundles // in the next step
+	out.TakesBatches = s.batches // in the next step
 	return nil
 }
 

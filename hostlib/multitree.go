@@ -29,7 +29,7 @@ type several struct {
 
 	mu      sync.Mutex
 	verdict error      // why the base has ended; nil: it has not
-	stuck   []*Request // whose pieces are all done, some of them in vain, while there is no verdict
+	stuck   []*Request // whose pieces are all done, of which some failed, while there is no verdict
 }
 
 // branch makes the trees that a communicator is to have beside its own. If that

@@ -305,7 +305,7 @@ func mustBeEqual(t *testing.T, term GroupOption) {
 			if !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "other members or settings") {
 				t.Errorf("got %v, want a refusal", err)
 			}
-			_ = hosts[0].Close(context.Background()) // it waits in vain
+			_ = hosts[0].Close(context.Background()) // it waits for the other
 		} else if !errors.Is(err, ErrFormation) || !errors.Is(err, ErrClosed) {
 			t.Errorf("got %v, want that its host was closed", err)
 		}

@@ -138,7 +138,7 @@ func (r *Request) await(ctx context.Context) {
 			defer r.comm.watch.leave()
 		}
 	}
-	loop.Help(&r.over, ctx.Done(), r.comm.isBusy)
+	loop.Drive(&r.over, ctx.Done(), r.comm.isBusy)
 	if !r.over.Happened() {
 		select { // a loop that has ended fails what is left
 		case <-r.Done():

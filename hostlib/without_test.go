@@ -12,7 +12,7 @@ import (
 // what makes sockets fast.
 func TestWithout(t *testing.T) {
 	for _, test := range []struct{ hosts, switches string }{
-		{"all", "none"}, {"none", "all"}, {"polling,napping", "segmentation"}, {"coalescing", "polling,lending"},
+		{"all", "none"}, {"none", "all"}, {"polling,sleeping", "segmentation"}, {"coalescing", "polling,lending"},
 	} {
 		t.Run("hosts "+test.hosts+" switches "+test.switches, func(t *testing.T) {
 			features, err := transport.ParseFeatures(test.switches)

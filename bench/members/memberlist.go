@@ -160,7 +160,7 @@ func (w *memberlistWire) pass() {
 			}
 		case c := <-calls:
 			if w.muted.Load() {
-				defer c.Close() // the caller waits in vain
+				defer c.Close() // nobody uses the result
 				continue
 			}
 			select {

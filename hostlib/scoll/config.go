@@ -89,7 +89,7 @@ func or[T int | uint64 | time.Duration](field *T, otherwise T) {
 func (c Config) Validate() error {
 	c = c.filled()
 	if err := c.core("node", 1).Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return err
 	}
 	switch {
 	case c.Workers < 1 || c.Waiting < 1:

@@ -12,7 +12,7 @@ import (
 
 // What calls can fail with. They are wrapped; use errors.Is.
 var (
-	ErrConfig = errors.New("scoll: invalid configuration")
+	ErrConfig = broadcast.ErrConfig
 	ErrClosed = errors.New("scoll: the node or the service is closed")
 
 	ErrService   = broadcast.ErrService    // a service's number is taken, 0, or it cannot map out-of-band groups
@@ -44,11 +44,7 @@ type StatusError struct {
 
 // Error returns status, type and reason.
 func (e *StatusError) Error() string {
-	text := fmt.Sprintf("scoll: %v (%v)", e.Status, e.Status.Type())
-	if e.Reason != "" {
-		text += ": " + e.Reason
-	}
-	return text
+	return (&broadcast.StatusError{Status: broadcastmsg.Status(e.Status), Reason: e.Reason}).Error()
 }
 
 // IncompleteError reports to a root which members are not known to have run its
@@ -58,7 +54,7 @@ type IncompleteError struct{ Outcome }
 // Error names the first subtrees that were not reached, and why.
 func (e *IncompleteError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "scoll: %d of %d nodes are known to have run the request", e.Ran, e.Nodes)
+	b.WriteString((&broadcast.IncompleteError{Outcome: broadcast.Outcome{Ran: e.Ran, Nodes: e.Nodes}}).Error())
 	for i, m := range e.Missing {
 		if i == 4 {
 			fmt.Fprintf(&b, ", and %d more subtrees", len(e.Missing)-i)

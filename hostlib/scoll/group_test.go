@@ -318,7 +318,7 @@ func TestRootDies(t *testing.T) {
 		}
 	}
 	close(release)
-	r.Abort() // n0, which lives after all, waits in vain
+	r.Abort() // n0, which lives after all, waits
 	<-r.Done()
 }
 

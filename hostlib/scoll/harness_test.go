@@ -165,7 +165,7 @@ func await(t testing.TB, what string, ok func() bool) {
 	for end := time.Now().Add(patience); !ok(); runtime.Gosched() {
 		if time.Now().After(end) {
 			buf := make([]byte, 1<<20)
-			t.Fatalf("waiting for %s: in vain\n%s", what, buf[:runtime.Stack(buf, true)])
+			t.Fatalf("gave up waiting for %s\n%s", what, buf[:runtime.Stack(buf, true)])
 		}
 	}
 }
@@ -267,30 +267,21 @@ func (s *rollCall) hold() (there, release chan struct{}) {
 	return there, release
 }
 
+// copied returns what others append to.
+func copied[T any](mu *sync.Mutex, all *[]T) []T {
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Clone(*all)
+}
+
 // has returns the payloads that were run.
-func (s *rollCall) has() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.ran)
-}
+func (s *rollCall) has() []string { return copied(&s.mu, &s.ran) }
 
-func (s *rollCall) replies() []scoll.Reply {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.heard)
-}
+func (s *rollCall) replies() []scoll.Reply { return copied(&s.mu, &s.heard) }
 
-func (s *rollCall) calls() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.called)
-}
+func (s *rollCall) calls() []string { return copied(&s.mu, &s.called) }
 
-func (s *rollCall) outs() []error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.out)
-}
+func (s *rollCall) outs() []error { return copied(&s.mu, &s.out) }
 
 // first notes a callback and does what else it is to do.
 func (s *rollCall) first(callback string, r *scoll.Request) error {

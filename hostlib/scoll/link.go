@@ -96,6 +96,16 @@ func (l *link) Down(c *peer.Conn, _ error) {
 	}
 }
 
+// Forgotten implements peer.Forgetter.
+func (l *link) Forgotten(node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.met[node].watched {
+		delete(l.met, node)
+		l.core.Forget(broadcastmsg.Node(node))
+	}
+}
+
 // Absent implements peer.Absentee. A node that has gone may have replied before: whoever
 // waits for it finds out.
 func (l *link) Absent(c *peer.Conn, isDropped bool) {

@@ -7,20 +7,12 @@ import "sync"
 type Liveness interface {
 	// Watch calls up and down for all nodes that are known, and then for every
 	// change, never two at a time, until cancel is called, which waits for a
-	// call that is under way. The incarnation is what the process there has for
-	// its Config.Incarnation. In up a larger one than before is a reboot, also
+	// call that is under way. The incarnation is that of the host there
+	// (hostlib.Host.Incarnation). In up a larger one than before is a reboot, also
 	// without a down between. In down it is that of the life that has ended; of a
 	// node that is known in a later one nothing follows from it. 0 ends whichever
 	// is known. The functions do not wait.
 	Watch(up, down func(node string, incarnation uint64)) (cancel func())
-}
-
-// An Incarnated is a Liveness that knows the incarnation in which others see
-// this node, as that of membership does. Config.Incarnation is that one
-// by default, and no other.
-type Incarnated interface {
-	Liveness
-	Incarnation() uint64
 }
 
 // News is a Liveness that passes on what it is given: for systems that learn of

@@ -53,7 +53,7 @@ type Node struct {
 	destroys  map[uint64]chan error // by requests
 	ended     chan struct{}         // closed at the next end of a request
 	drained   chan struct{}         // closed when all messages are sent
-	met       map[string]meeting
+	met       map[string]meeting    // as many as the Liveness knows and the host remembers
 }
 
 // meeting is what is known of another node.
@@ -61,10 +61,6 @@ type meeting struct {
 	incarnation uint64 // the latest
 	watched     bool   // the Liveness knows it
 }
-
-// mostMet are the most nodes that are remembered by their connections alone: without
-// certificates everybody has as many names as he likes.
-const mostMet = 16384
 
 // On makes the node of a host, which others reach from now on. A host has one in its
 // life: after Close there is no other, because others know the requests of one incarnation
@@ -103,7 +99,7 @@ func (n *Node) open() error {
 	_, _ = rand.Read(inner.Secret[:]) // it never fails
 	var err error
 	if n.core, err = broadcast.New(inner); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return err
 	}
 	n.inbox = newInbox()
 	n.workers.most = n.cfg.Workers
@@ -221,22 +217,8 @@ func (n *Node) newer(node string, incarnation uint64, watched bool) (before uint
 	defer n.mu.Unlock()
 	m, known := n.met[node]
 	before = m.incarnation
-	if !known && len(n.met) >= mostMet {
-		n.forget()
-	}
 	n.met[node] = meeting{max(before, incarnation), m.watched || watched}
 	return before, known && incarnation > before
-}
-
-// forget forgets a node that is known by its connections alone. The caller holds the
-// lock.
-func (n *Node) forget() {
-	for node, m := range n.met {
-		if !m.watched {
-			delete(n.met, node)
-			return
-		}
-	}
 }
 
 // crew is goroutines that somebody waits for, who wants no new ones then.

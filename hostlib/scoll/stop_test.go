@@ -152,6 +152,14 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer host.Close(t.Context())
+	long, err := hostlib.Join(t.Context(), hostlib.Config{Name: strings.Repeat("x", scoll.MaxNode+1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer long.Close(t.Context())
+	if _, err := scoll.On(long, scoll.Config{}); !errors.Is(err, scoll.ErrConfig) || !strings.Contains(err.Error(), "name") {
+		t.Errorf("a long name: %v", err)
+	}
 	for name, spoil := range map[string]func(*scoll.Config){
 		"a negative time":  func(c *scoll.Config) { c.RoundTrip = -1 },
 		"no attempt":       func(c *scoll.Config) { c.Attempts = -1 },

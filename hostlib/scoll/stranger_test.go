@@ -173,3 +173,33 @@ func TestEarlierIncarnationIsGivenUp(t *testing.T) {
 		t.Errorf("%+v; the earlier one has got %d messages", m, len(earlier.got))
 	}
 }
+
+// TestFinding7NameIsFree: without certificates a stranger who has used a node's name in the
+// highest incarnation keeps it out for a while alone.
+func TestFinding7NameIsFree(t *testing.T) {
+	c := start(t, 2, func(_ int, cfg *config) { cfg.host.ForgetAfter = time.Millisecond })
+	c.rolls()
+	c.group(1, scoll.GroupSpec{Name: "before"})
+	if err := c.nodes[1].Close(background(t)); err != nil {
+		t.Fatal(err)
+	}
+	stranger := c.forgeIn("n1", 1<<64-1)
+	stranger.send("n0", []byte("I am n1"))
+	await(t, "it to be heard", func() bool { return c.nodes[0].Counters().Unreadable == 1 })
+	stranger.close()
+	again, err := open(background(t), c.settings("n1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.nodes[1] = again
+	c.set("n1", again.host.Addr())
+	if c.service[1], err = again.Register(testService, (&rollCall{node: "n1"}).callbacks()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.nodes { // as a root, and as a child
+		await(t, "n1 to take part", func() bool {
+			_, err := c.tryGroup(1-i, scoll.GroupSpec{Name: "after"})
+			return err == nil
+		})
+	}
+}

@@ -240,7 +240,7 @@ func (s *site) await(what string, ok func() bool) {
 	s.t.Helper()
 	for !ok() {
 		if s.ctx.Err() != nil {
-			s.t.Fatalf("waiting for %s: in vain", what)
+			s.t.Fatalf("gave up waiting for %s", what)
 		}
 		runtime.Gosched()
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrConfig is wrapped by all errors of Config.Validate.
-var ErrConfig = errors.New("collective: invalid configuration")
+var ErrConfig = errors.New("scoll: invalid configuration")
 
 // Config is what a node is given once.
 type Config struct {

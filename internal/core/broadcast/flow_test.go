@@ -315,7 +315,7 @@ func TestPoint23AllAreAlive(t *testing.T) {
 	n := c.node(0)
 	n.step(Input{Kind: Down, Node: "n7"})
 	id, err := n.send(Broadcast{})
-	if !errors.Is(err, ErrDead) || err.Error() != "send: collective: members are dead: 1, n7" {
+	if !errors.Is(err, ErrDead) || err.Error() != "send: scoll: members are dead: 1, n7" {
 		t.Errorf("with n7 dead: %v", err)
 	}
 	if len(n.queue) != 0 || n.called[PreRequest] != 0 {

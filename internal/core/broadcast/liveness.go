@@ -38,6 +38,9 @@ func (c *Core) up(node broadcastmsg.Node, incarnation uint64) {
 	c.onPeerLost(node, incarnation, status)
 }
 
+// Forget forgets in which incarnation a node was met: it may be in any.
+func (c *Core) Forget(node broadcastmsg.Node) { delete(c.incarnations, node) }
+
 // mostDoublings is how often the pause doubles before a node is called again whose
 // connections end again and again.
 const mostDoublings = 6

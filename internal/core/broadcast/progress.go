@@ -179,7 +179,7 @@ func (c *Core) errorOf(r *request) error {
 	case r.root && r.reached+1 < r.route.nodes:
 		return &IncompleteError{r.outcome()}
 	case !r.root && r.unsent != nil:
-		return fmt.Errorf("collective: the reply did not go out: %w", r.unsent)
+		return fmt.Errorf("scoll: the reply did not go out: %w", r.unsent)
 	}
 	return nil
 }

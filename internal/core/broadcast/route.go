@@ -10,7 +10,7 @@ import (
 
 // ErrTree reports that there is no such tree: an unknown kind, or a radix that
 // the kind does not have.
-var ErrTree = errors.New("collective: no such tree")
+var ErrTree = errors.New("scoll: no such tree")
 
 // Shape makes the tree of a kind over the ranks of the members, with the member
 // of rank root for its root. All members must come to the same tree. To add a

@@ -19,7 +19,7 @@ type mirror struct {
 	out     Output
 	now     core.Time
 	packets [][]byte
-	trains  [][]byte // of results, where the core takes runs
+	batches [][]byte // of results, where the core takes batches
 	inputs  []Input
 	done    int
 }
@@ -60,8 +60,8 @@ func (m *mirror) step(in ...Input) {
 
 // answer steps the member with the results of what it has sent, in batches.
 func (m *mirror) answer(batch int) {
-	if m.out.TakesRuns {
-		m.answerRuns()
+	if m.out.TakesBatches {
+		m.answerBatches()
 		return
 	}
 	for len(m.out.Datagrams) > 0 {
@@ -83,22 +83,22 @@ func (m *mirror) answer(batch int) {
 }
 
 // answerRuns does so run by run.
-func (m *mirror) answerRuns() {
+func (m *mirror) answerBatches() {
 	for len(m.out.Datagrams) > 0 {
 		m.inputs = m.inputs[:0]
 		for i := range m.out.Datagrams {
 			d := &m.out.Datagrams[i]
-			if i == len(m.trains) {
-				m.trains = append(m.trains, make([]byte, mirrorWindow*(wire.HeaderSize+mirrorChunk)))
+			if i == len(m.batches) {
+				m.batches = append(m.batches, make([]byte, mirrorWindow*(wire.HeaderSize+mirrorChunk)))
 			}
-			train := m.trains[i]
+			batch := m.batches[i]
 			for body := range slices.Chunk(d.Body, d.Size) {
-				copy(train, d.Heads[:wire.HeaderSize])
-				train[0] = wire.Version<<4 | byte(wire.Result)
+				copy(batch, d.Heads[:wire.HeaderSize])
+				batch[0] = wire.Version<<4 | byte(wire.Result)
 				d.Heads = d.Heads[wire.HeaderSize:]
-				train = train[wire.HeaderSize+len(body):]
+				batch = batch[wire.HeaderSize+len(body):]
 			}
-			whole := m.trains[i][:len(m.trains[i])-len(train)]
+			whole := m.batches[i][:len(m.batches[i])-len(batch)]
 			m.inputs = append(m.inputs, Input{Kind: Packet, From: mirrorAddr, Bytes: whole, Size: wire.HeaderSize + d.Size})
 		}
 		m.step(m.inputs...)
@@ -125,7 +125,7 @@ func BenchmarkChunk(b *testing.B) {
 		for _, batch := range []int{1, 16} {
 			b.Run(fmt.Sprintf("way=%s/batch=%d", way, batch), func(b *testing.B) {
 				m := newMirror(b, way != "hosts")
-				m.out.TakesRuns = way == "offload in runs"
+				m.out.TakesBatches = way == "offload in runs"
 				m.sum(vector, batch)
 				b.ReportAllocs()
 				b.SetBytes(mirrorChunk)

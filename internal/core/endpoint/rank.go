@@ -144,15 +144,15 @@ type Output struct {
 	Gone        bool          // and every neighbour knows, or Config.Linger is over
 
 	// TakesRuns, which the caller sets and Reset keeps, says that a Datagram may
-	// be a run of them.
-	TakesRuns bool
+	// be a batch of them.
+	TakesBatches bool
 }
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
 	*o = Output{
 		Datagrams: o.Datagrams[:0], Messages: o.Messages[:0], Completions: o.Completions[:0],
-		Refused: o.Refused[:0], Entered: o.Entered[:0], TakesRuns: o.TakesRuns,
+		Refused: o.Refused[:0], Entered: o.Entered[:0], TakesBatches: o.TakesBatches,
 	}
 }
 
@@ -232,12 +232,12 @@ func (c *Core) Deadline() core.Time {
 }
 
 // Step takes inputs in order, and then sends what the window allows. What
-// follows from a run of packets is brought about at once.
+// follows from a batch of packets is brought about at once.
 func (c *Core) Step(now core.Time, in []Input, out *Output) {
 	c.out = out
 	c.frames.reset()
 	c.sOut.Reset()
-	c.sOut.TakesRuns = out.TakesRuns
+	c.sOut.TakesBatches = out.TakesBatches
 	for i := range in {
 		c.take(now, &in[i])
 	}
@@ -312,7 +312,7 @@ func (c *Core) rest(now core.Time) {
 		c.toNode, c.toSession, c.up, c.down, c.frames = nil, nil, arena{}, arena{}, arena{}
 		c.nOut = hosttree.Output{}
 		if len(c.sOut.Sends)+len(c.sOut.Completions) == 0 {
-			c.sOut = session.Output{TakesRuns: c.sOut.TakesRuns}
+			c.sOut = session.Output{TakesBatches: c.sOut.TakesBatches}
 		}
 	}
 }

@@ -15,7 +15,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		for _, element := range []reduce.Type{reduce.Float32, reduce.Block32} {
 			t.Run(name+" "+element.String(), func(t *testing.T) {
 				m := newMirror(t, name != "hosts")
-				m.out.TakesRuns = name == "offload in runs"
+				m.out.TakesBatches = name == "offload in runs"
 				for _, chunks := range []int{1000, 1, 100, 1000} {
 					vector := make([]byte, chunks*mirrorChunk)
 					o := &session.Operation{

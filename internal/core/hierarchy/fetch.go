@@ -16,7 +16,7 @@ type fetch struct {
 	zone    wire.Zone
 	follow  bool
 	from    attributes.Life   // of whom it is asked; 0: of nobody yet
-	tried   []attributes.Life // in vain, or lost
+	tried   []attributes.Life // without an answer, or lost
 	members []wire.Member     // so far
 	whole   bool              // the view was given; changes follow
 }

@@ -24,7 +24,7 @@ type Config struct {
 	GroupSlots   int           // slots that one group may have on a switch; 0: as many as its window needs
 	SwitchSlots  int           // slots that all groups together may have on a switch; 0: all that it has
 	MaxResizes   int           // windows that are being changed at once
-	MaxBuilding  int           // groups whose trees are being chosen or prepared at once: what waits longer than Answer would be in vain
+	MaxBuilding  int           // groups whose trees are being chosen or prepared at once: what waits longer than Answer would be too late
 	MaxAttempts  int           // plans that may fail at a switch before the group counts as refused
 	MaxHistory   int           // changes that Explain remembers, for each group
 	MaxDraining  int           // trees of one group that may be draining before no new one is planned

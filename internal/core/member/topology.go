@@ -10,7 +10,7 @@ type topology struct {
 	at    core.Time // Never: all is as it should be
 	last  core.Time
 	open  core.Time // not before
-	tried int       // how often in a row random neighbours were looked for in vain
+	tried int       // how often in a row random neighbours were not found
 	lost  bool      // a neighbour was lost
 }
 

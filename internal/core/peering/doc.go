@@ -39,6 +39,6 @@
 // or in an earlier incarnation than is known, is refused. A later incarnation closes
 // the connections of the earlier one. Incarnations that are known by greetings alone,
 // without certificates, are forgotten a while after the last connection: nobody can
-// lock a host out by its name for longer than that. The hosts without a connection of
+// lock a host out by its name for longer than that, for services forget it then, too. The hosts without a connection of
 // which anything is remembered are at most Config.Remember.
 package peering

@@ -50,7 +50,7 @@ func FuzzInputs(f *testing.F) {
 			for i := range trial.out.Actions {
 				a := &trial.out.Actions[i]
 				switch a.Do {
-				case Fail, Restarted:
+				case Fail, Restarted, Forgot:
 					continue
 				case Close, Refuse:
 					if closed[a.ID] {

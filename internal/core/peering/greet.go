@@ -174,6 +174,9 @@ func (c *Core) forget() {
 			n--
 			u.peer.isUnused = false
 			delete(c.peers, u.peer.name)
+			if u.peer.incarnation != 0 {
+				c.act(Action{Do: Forgot, Peer: u.peer.name})
+			}
 			return true
 		}
 		if ages {

@@ -72,6 +72,7 @@ const (
 	Check               // give a Sample
 	Fail                // what waits to be sent, or who waits for a connection, fails: Peer, Class, Ticket, Err
 	Restarted           // report that a host is in another incarnation: Peer, Before, Incarnation
+	Forgot              // report that nothing is known of a host any more: Peer
 )
 
 // Action is one output.

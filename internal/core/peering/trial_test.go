@@ -187,6 +187,8 @@ func (a *Action) String() string {
 		return fmt.Sprintf("check %v", a.ID)
 	case Fail:
 		return fmt.Sprintf("fail %s: %v", lane, a.Err)
+	case Forgot:
+		return "forgot " + a.Peer
 	case Restarted:
 		return fmt.Sprintf("restarted %s: %d after %d", a.Peer, a.Incarnation, a.Before)
 	}

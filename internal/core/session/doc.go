@@ -77,7 +77,7 @@
 // chunks lies there. Copies are made of the last W chunks alone, as they finish,
 // and of all in block floating point. Contributions of chunks that follow each
 // other in a vector are one Send, with that part of the vector as its Body, where
-// the caller takes runs.
+// the caller takes batches.
 //
 // Forget gives back the copies of numbers before one of which all members have every
 // result. The members agree upon it when they rest (package epoch), and the session

@@ -21,7 +21,7 @@ type flow struct {
 	round  round
 
 	back   uint32 // by delay: the window before the present series of cuts; 0: there is none
-	rounds int    // by loss: since that began; by delay: the last ones with a train and a long delay
+	rounds int    // by loss: since that began; by delay: the last ones with a burst and a long delay
 
 	cutAt  core.Time // of the last cut by loss, and
 	cutOff float64   // the window before it
@@ -48,10 +48,10 @@ type round struct {
 
 const (
 	firstWindow = 64 // of an epoch: its queue is short on any link of a data centre
-	trainWindow = 16 // what one system call sends at the least
+	burstWindow = 16 // what one system call sends at the least
 	smallWindow = gap + 1
-	longDelay   = 3  // targets; more, with a train on its way, is another's
-	believed    = 4  // rounds with a train and a long delay, until this counts as another's
+	longDelay   = 3  // targets; more, with a burst on its way, is another's
+	believed    = 4  // rounds with a burst and a long delay, until this counts as another's
 	testedEvery = 64 // rounds
 	cubicGrowth = 4
 	cubicCut    = 0.7
@@ -65,8 +65,8 @@ func newFlow(most uint32, target time.Duration) flow {
 // behind.
 func (f *flow) least() uint32 { return min(f.most, smallWindow) }
 
-// train returns the window with which a test looks at the way.
-func (f *flow) train() uint32 { return min(f.most, trainWindow) }
+// burst returns the window with which a test looks at the way.
+func (f *flow) burst() uint32 { return min(f.most, burstWindow) }
 
 // limit returns the delay at which the window w stops to grow: the target for
 // firstWindow. Small windows have a larger one, by which flows of different
@@ -134,27 +134,27 @@ func (f *flow) grow(s sample) {
 	f.size = uint32(min(max(next, uint64(f.size)), uint64(f.most)))
 }
 
-// shrink cuts by half of what the delay is above its limit, down to a train. A
+// shrink cuts by half of what the delay is above its limit, down to a burst. A
 // delay that stays long then is not this group's.
 func (f *flow) shrink(s sample) {
 	f.back = max(f.back, f.size)
-	if s.window > f.train() || s.delay <= longDelay*f.target {
+	if s.window > f.burst() || s.delay <= longDelay*f.target {
 		f.rounds = 0
-	} else if f.rounds++; f.rounds >= believed && f.back > f.train() {
+	} else if f.rounds++; f.rounds >= believed && f.back > f.burst() {
 		f.size, f.back = f.back, 0
 		f.byLoss, f.start, f.tested, f.rounds = true, !f.tested, false, 0
 		return
 	}
 	f.start = false
 	over := uint64(s.delay-f.limit(s.window)) * uint64(f.size) / uint64(2*s.delay)
-	f.size = max(f.size-max(uint32(over), 1), min(f.size, f.train()))
+	f.size = max(f.size-max(uint32(over), 1), min(f.size, f.burst()))
 }
 
 // test looks whether the delay is another's still. If it is, the window will be
 // back again after one round.
 func (f *flow) test(back uint32) {
 	f.byLoss, f.start, f.tested, f.back, f.rounds = false, true, true, back, believed-1
-	f.size = min(f.size, f.train())
+	f.size = min(f.size, f.burst())
 }
 
 // compete grows as CUBIC does after a cut (RFC 9438), and before that doubles, as
@@ -184,7 +184,7 @@ const (
 // lost notes that number n had to be sent again, when next was the next number
 // to send. A loss is congestion if the results show a queue, or if more than a
 // quarter of the window was lost (Veno). A queue that passes, as the member's
-// own packets make one, lowers the window, too, but not below a train: then a
+// own packets make one, lowers the window, too, but not below a burst: then a
 // loss is found and repaired before the rest of W is used up.
 func (f *flow) lost(now core.Time, n, next uint32, q queue) {
 	if !f.begun || !wire.Newer(f.until, n) {
@@ -196,7 +196,7 @@ func (f *flow) lost(now core.Time, n, next uint32, q queue) {
 	case q == standing || f.losses > max(f.sent/4, 1):
 		floor = f.least()
 	case q == passing:
-		floor = f.train()
+		floor = f.burst()
 	}
 	if f.halved || f.size <= floor {
 		return

@@ -21,7 +21,7 @@ type Input struct {
 	Size int
 }
 
-// Send is one packet from a session to its parent, or a run of them. Where an
+// Send is one packet from a session to its parent, or a batch of them. Where an
 // operation works in place, or on Block32, and the chunk's result came in the
 // same Step, Body is that result already: the packet was the answer to an old
 // Want, and the parent drops it.
@@ -30,7 +30,7 @@ type Send struct {
 	Head [wire.HeaderSize]byte
 	Body []byte // lent until the next Step: the operation's input or a copy of the session's
 
-	// Size, if not 0, says that this is a run: Body are the payloads of several
+	// Size, if not 0, says that this is a batch: Body are the payloads of several
 	// packets, of so many bytes each, the last of which may have fewer, and
 	// Heads their headers. Head means nothing then.
 	Size  int
@@ -62,16 +62,16 @@ type Output struct {
 	Disagreement *Disagreement
 	Demand       uint32 // at the lowest rank: window that the operations can use from now on; 0: as before
 
-	// TakesRuns, which the caller sets and Reset keeps, says that it sends runs:
+	// TakesRuns, which the caller sets and Reset keeps, says that it sends batches:
 	// contributions of chunks that follow each other in a vector are one Send
 	// then, where they go to a switch.
-	TakesRuns bool
-	heads     []byte // of the runs
+	TakesBatches bool
+	heads        []byte // of the batches
 }
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
-	*o = Output{Sends: o.Sends[:0], Completions: o.Completions[:0], TakesRuns: o.TakesRuns, heads: o.heads[:0]}
+	*o = Output{Sends: o.Sends[:0], Completions: o.Completions[:0], TakesBatches: o.TakesBatches, heads: o.heads[:0]}
 }
 
 // Counters count a session's packets.

@@ -41,16 +41,16 @@ type Output struct {
 	Sends   []Send
 	Expired []uint32 // epochs whose lease ran out: the core has dropped them
 
-	// TakesRuns, which the caller sets and Reset keeps, says that it sends Runs,
+	// TakesRuns, which the caller sets and Reset keeps, says that it sends Batches,
 	// too, after the Sends. Otherwise there are none: each of their packets is a
 	// Send, as one is that has no other beside it.
-	TakesRuns bool
-	Runs      []Run
+	TakesBatches bool
+	Batches      []Batch
 }
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
-	*o = Output{Sends: o.Sends[:0], Expired: o.Expired[:0], TakesRuns: o.TakesRuns, Runs: o.Runs[:0]}
+	*o = Output{Sends: o.Sends[:0], Expired: o.Expired[:0], TakesBatches: o.TakesBatches, Batches: o.Batches[:0]}
 }
 
 // Core is the switch side of one tree of one group, in all of its epochs. It
@@ -201,7 +201,7 @@ func (c *Core) admit(in *Input, out *Output) bool {
 	return true
 }
 
-// template is the packet that was admitted last. Packets come in trains, each
+// template is the packet that was admitted last. Packets come in batches, each
 // like the one before it but for its number and payload: then only these are
 // read. It is of no use any more when epochs have changed.
 type template struct {

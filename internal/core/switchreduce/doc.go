@@ -35,8 +35,8 @@
 // # Memory
 //
 // A slot holds what it sends as the packet that it is, header before payload, and
-// the packets of slots that follow each other lie side by side. So a run of
-// partials or results is one piece of memory, a Run, and the same one for all
+// the packets of slots that follow each other lie side by side. So a batch of
+// partials or results is one piece of memory, a Batch, and the same one for all
 // children, in which only the child index is written anew for each. Contributions
 // are reduced where they arrived; those that wait for others at the end of a Step
 // are copied first, into memory that is used last in, first out. A packet that is

@@ -7,12 +7,12 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// Run is packets to one neighbour that lie one behind the other in memory, as
+// Batch is packets to one neighbour that lie one behind the other in memory, as
 // they are sent: each of Size bytes, but the last may be shorter. The memory is
-// lent until the next Step. Runs to several children are the same memory, since
+// lent until the next Step. Batches to several children are the same memory, since
 // their packets differ in the child index alone: Address must be called just
-// before a Run is sent.
-type Run struct {
+// before a Batch is sent.
+type Batch struct {
 	To      netip.AddrPort
 	Packets []byte
 	Size    int
@@ -23,7 +23,7 @@ type Run struct {
 const childAt = 2
 
 // Address writes into the packets which child they are for or from.
-func (r *Run) Address() {
+func (r *Batch) Address() {
 	for at := 0; at < len(r.Packets); at += r.Size {
 		binary.BigEndian.PutUint16(r.Packets[at+childAt:], r.child)
 	}
@@ -32,7 +32,7 @@ func (r *Run) Address() {
 // queue is the packets that a Step sends from the slots' memory, in the order
 // in which they came about: partials to the parent, and results to all
 // children. They are given out together, so that those that lie side by side
-// become one Run.
+// become one Batch.
 type queue struct {
 	epoch    uint32
 	up, down []piece
@@ -58,7 +58,7 @@ func push(all []piece, packet []byte) []piece {
 }
 
 // joins reports whether packet lies right behind the others, and may follow
-// them in a run.
+// them in a batch.
 func (p *piece) joins(packet []byte) bool {
 	n := len(p.packets)
 	return n == p.count*p.size && len(packet) <= p.size && cap(p.packets) > n && &p.packets[:n+1][n] == &packet[0]
@@ -104,16 +104,16 @@ func (c *Core) emit(out *Output) {
 // with a child index.
 func (e *epoch) emit(neighbour int, to netip.AddrPort, child uint16, pieces []piece, out *Output) {
 	t := &e.traffic[neighbour]
-	// Runs to several children are sent one after the other; a packet alone goes
+	// Batches to several children are sent one after the other; a packet alone goes
 	// to all of them in one batch.
-	runs := out.TakesRuns && (len(pieces) > 1 || pieces[0].count > 1)
+	runs := out.TakesBatches && (len(pieces) > 1 || pieces[0].count > 1)
 	for i := range pieces {
 		p := &pieces[i]
 		t.PacketsOut += uint64(p.count)
 		t.BytesOut += uint64(len(p.packets))
-		r := Run{To: to, Packets: p.packets, Size: p.size, child: child}
+		r := Batch{To: to, Packets: p.packets, Size: p.size, child: child}
 		if runs {
-			out.Runs = append(out.Runs, r)
+			out.Batches = append(out.Batches, r)
 			continue
 		}
 		r.Address()

@@ -3,7 +3,7 @@ package switchreduce
 import "github.com/tributary-fabric/tributary/internal/wire"
 
 const (
-	// blockSlots is the slots whose packets lie side by side: more than a train
+	// blockSlots is the slots whose packets lie side by side: more than a batch
 	// of the transport takes.
 	blockSlots = 64
 	// smallPacket is the bytes of a packet up to which a slot has memory of its

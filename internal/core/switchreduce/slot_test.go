@@ -113,8 +113,8 @@ func (c *crowd) step(batch []Input) {
 		s := &c.out.Sends[i]
 		c.sent = append(c.sent, slices.Concat(s.Head[:], s.Body))
 	}
-	for i := range c.out.Runs {
-		r := &c.out.Runs[i]
+	for i := range c.out.Batches {
+		r := &c.out.Batches[i]
 		r.Address()
 		c.sent = slices.AppendSeq(c.sent, slices.Chunk(slices.Clone(r.Packets), r.Size))
 	}
@@ -146,7 +146,7 @@ func (c *crowd) step(batch []Input) {
 func TestNeverMixed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCrowd(rapid.IntRange(1, 3).Draw(t, "children"), rapid.Bool().Draw(t, "root"))
-		c.out.TakesRuns = rapid.Bool().Draw(t, "takes runs")
+		c.out.TakesBatches = rapid.Bool().Draw(t, "takes batches")
 		epoch := uint32(1)
 		c.step([]Input{{Kind: Install, Config: c.config(1, 2)}})
 		anything := rapid.Custom(func(t *rapid.T) Input {
@@ -365,34 +365,34 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// BenchmarkRuns takes chunks through a switch in runs, as trains bring them.
+// BenchmarkBatches takes chunks through a switch in batches, as the kernel has them.
 //
-//	go test -run '^$' -bench Runs ./internal/core/switchreduce
-func BenchmarkRuns(b *testing.B) {
-	const kids, chunkBytes, train, size = 4, 1432, 32, 1432 + wire.HeaderSize
+//	go test -run '^$' -bench Batches ./internal/core/switchreduce
+func BenchmarkBatches(b *testing.B) {
+	const kids, chunkBytes, batch, size = 4, 1432, 32, 1432 + wire.HeaderSize
 	for _, bundled := range []bool{false, true} {
-		b.Run(fmt.Sprintf("children=%d/bytes=%d/run=%d/bundled=%v", kids, chunkBytes, train, bundled), func(b *testing.B) {
-			s := newStream(reduce.Float32, kids, chunkBytes, 2*train)
-			s.out.TakesRuns = true
+		b.Run(fmt.Sprintf("children=%d/bytes=%d/run=%d/bundled=%v", kids, chunkBytes, batch, bundled), func(b *testing.B) {
+			s := newStream(reduce.Float32, kids, chunkBytes, 2*batch)
+			s.out.TakesBatches = true
 			var in []Input
-			trains := make([][]byte, kids+1)
-			for i := range trains {
-				trains[i] = make([]byte, train*size)
+			batches := make([][]byte, kids+1)
+			for i := range batches {
+				batches[i] = make([]byte, batch*size)
 				if bundled {
-					in = append(in, Input{From: s.in[i].From, Packet: trains[i], Size: size})
+					in = append(in, Input{From: s.in[i].From, Packet: batches[i], Size: size})
 					continue
 				}
-				for p := range slices.Chunk(trains[i], size) {
+				for p := range slices.Chunk(batches[i], size) {
 					in = append(in, Input{From: s.in[i].From, Packet: p})
 				}
 			}
 			b.SetBytes(kids * chunkBytes)
 			b.ReportAllocs()
-			for n := 0; n < b.N; n += train {
-				for i := range train {
+			for n := 0; n < b.N; n += batch {
+				for i := range batch {
 					s.fill()
-					for k := range trains {
-						copy(trains[k][i*size:][:wire.HeaderSize], s.in[k].Packet)
+					for k := range batches {
+						copy(batches[k][i*size:][:wire.HeaderSize], s.in[k].Packet)
 					}
 					s.next++
 				}

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// burstClasses are the sizes of what is read into: for messages, for trains of packets,
+// burstClasses are the sizes of what is read into: for messages, for batches of packets,
 // and for a part of a large reply.
 var burstClasses = [...]int{64<<10 + 4<<10, 256<<10 + 4<<10, 1<<20 + 64<<10}
 

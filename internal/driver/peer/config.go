@@ -94,6 +94,13 @@ type Handler interface {
 	Restarted(host string, before, incarnation uint64)
 }
 
+// Forgetter is a Handler that is called when nothing is known of a host any more: what it
+// knows of the host's incarnation by its connections is to be forgotten, too.
+type Forgetter interface {
+	Handler
+	Forgotten(host string)
+}
+
 // Absentee is a Handler that is called where the other host does not have the service:
 // when it has dropped a frame of this host's, and when it has unregistered the service;
 // what was sent before that may be lost.
@@ -132,6 +139,7 @@ type Config struct {
 	KeepAlive   time.Duration // a peer that has said nothing for so long is asked; a third of DeadAfter
 	DeadAfter   time.Duration // a peer that acknowledges, or reads, nothing for so long is gone
 	IdleAfter   time.Duration // a connection that nobody uses for so long is closed
+	ForgetAfter time.Duration // without certificates: a host without a connection for so long is forgotten
 	Limits      Limits
 	Log         *slog.Logger
 }
@@ -149,7 +157,7 @@ func (c *Config) core() peering.Config {
 		Name: c.Name, Incarnation: c.Incarnation, Certified: c.TLS != nil, Classes: modes(),
 		Pending: c.Limits.Pending, PendingOfSource: c.Limits.PendingOfSource,
 		Connections: c.Limits.Connections, Exclusive: c.Limits.Exclusive,
-		GreetWithin: c.GreetWithin, KeepAlive: c.KeepAlive, DeadAfter: c.DeadAfter, IdleAfter: c.IdleAfter,
+		GreetWithin: c.GreetWithin, KeepAlive: c.KeepAlive, DeadAfter: c.DeadAfter, IdleAfter: c.IdleAfter, Forget: c.ForgetAfter,
 	}
 }
 

@@ -25,7 +25,7 @@ func await(t testing.TB, what string, ok func() bool) {
 	for end := time.Now().Add(patience); !ok(); runtime.Gosched() {
 		if time.Now().After(end) {
 			buf := make([]byte, 1<<20)
-			t.Fatalf("waiting for %s: in vain\n%s", what, buf[:runtime.Stack(buf, true)])
+			t.Fatalf("gave up waiting for %s\n%s", what, buf[:runtime.Stack(buf, true)])
 		}
 	}
 }
@@ -127,23 +127,18 @@ func (w *witness) Restarted(host string, before, incarnation uint64) {
 	w.restarted = append(w.restarted, fmt.Sprintf("%s %d after %d", host, incarnation, before))
 }
 
-func (w *witness) frames() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.got)
+// copied returns what others append to.
+func copied[T any](mu *sync.Mutex, all *[]T) []T {
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Clone(*all)
 }
 
-func (w *witness) ups() []Peer {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.up)
-}
+func (w *witness) frames() []string { return copied(&w.mu, &w.got) }
 
-func (w *witness) downs() []error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.down)
-}
+func (w *witness) ups() []Peer { return copied(&w.mu, &w.up) }
+
+func (w *witness) downs() []error { return copied(&w.mu, &w.down) }
 
 func (w *witness) outcome(number uint64) (error, bool) {
 	w.mu.Lock()

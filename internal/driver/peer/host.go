@@ -308,6 +308,12 @@ func (h *Host) apply(_ core.Time, out *peering.Output) (back []peering.Input) {
 		case peering.Restarted:
 			h.cfg.Log.Info("a host has started again", slog.String("peer", a.Peer), slog.Uint64("before", a.Before), slog.Uint64("incarnation", a.Incarnation))
 			h.eachService(func(s Handler) { s.Restarted(a.Peer, a.Before, a.Incarnation) })
+		case peering.Forgot:
+			h.eachService(func(s Handler) {
+				if f, ok := s.(Forgetter); ok {
+					f.Forgotten(a.Peer)
+				}
+			})
 		default:
 			if c := h.conn(a.ID); c != nil {
 				back = c.apply(a, back)

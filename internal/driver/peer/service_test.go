@@ -239,6 +239,7 @@ func TestServe(t *testing.T) {
 				return conn
 			}
 			keeps, other := call('k'), call('x')
+			await(t, "one to be kept", func() bool { return b.servers[Bulk].Load().uses.Load() == 1 })
 			b.Unserve(Bulk)
 			if !hasLeft.Swap(false) {
 				t.Error("the server runs when Unserve has returned")

@@ -9,16 +9,16 @@
 // a packet passes from one to the other without a queue between them.
 //
 // A source may be closed for a while (Closable), when nothing can come from it. Then
-// the loop's own goroutine sleeps without holding the turn to step, and whoever
-// brings an input (Deliver) or waits for its effect (Help) steps the core itself:
+// the loop's own goroutine sleeps without holding the step lock, and whoever
+// brings an input (Deliver) or waits for its effect (Drive) steps the core itself:
 //
 //	source  who may step                      a poster         a waiter
 //	open    who reads it: own goroutine       wakes the reader becomes the reader
 //	closed  anybody, one at a time            steps (Deliver)  sleeps on its event
 //
 // Who waits for what a step brings about may do the loop's work meanwhile, by
-// Help: then no goroutine has to be woken, neither to begin nor at the end. There
-// is always one that steps, the loop's own or a helper.
+// Drive: then no goroutine has to be woken, neither to begin nor at the end. There
+// is always one that steps, the loop's own or a caller's.
 //
 // Whoever starts a Loop owns it, and waits for its end by Close.
 package runner

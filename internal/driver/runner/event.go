@@ -6,7 +6,7 @@ import (
 )
 
 // Event is something that happens once. Its zero value has not happened. It has
-// a channel only if somebody asks for it: who helps until it happens need not.
+// a channel only if somebody asks for it: who drives until it happens need not.
 type Event struct {
 	happened atomic.Bool
 

@@ -52,7 +52,7 @@ func TestEventAtOnce(t *testing.T) {
 }
 
 // TestEventIsRenewedAtOnce: one that is renewed as soon as it is seen to have
-// happened, as whoever helps does, while Happen has yet to return.
+// happened, as whoever drives does, while Happen has yet to return.
 func TestEventIsRenewedAtOnce(t *testing.T) {
 	var e runner.Event
 	begin := make(chan struct{})

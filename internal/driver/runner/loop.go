@@ -73,15 +73,15 @@ type Loop[In, Out any] struct {
 	once  sync.Once
 	err   error // why it ended; read after done
 
-	turns turns
-	rest  rest
+	stepLock stepLock
+	rest     rest
 
-	// What a step needs, of whoever has the turn.
+	// What a step needs, of whoever holds the step lock.
 	out                  Out
 	first, arrived, more []In
 	unread               bool // the last cycle has not looked at the source
 	trim                 atomic.Bool
-	sharing              sharing
+	yielding             yielding
 }
 
 // Start starts a loop. The caller owns it and must Close it.
@@ -104,7 +104,7 @@ func Start[In, Out any](c Config[In, Out]) (*Loop[In, Out], error) {
 		done:  make(chan struct{}),
 	}
 	l.gate, _ = c.Source.(Closable)
-	l.turns.init()
+	l.stepLock.init()
 	l.rest.init()
 	go l.run()
 	return l, nil
@@ -126,7 +126,7 @@ func (l *Loop[In, Out]) Add(inputs ...In) {
 	l.Wake()
 }
 
-// Queue is Post for who calls Wake or Help at once: until then, the inputs may
+// Queue is Post for who calls Wake or Drive at once: until then, the inputs may
 // lie where they are.
 func (l *Loop[In, Out]) Queue(ctx context.Context, inputs ...In) error {
 	for _, in := range inputs {
@@ -157,7 +157,7 @@ func (l *Loop[In, Out]) Wake() {
 		l.cfg.Source.Wake()
 	}
 	l.rest.wake()
-	l.turns.resume()
+	l.stepLock.resume()
 }
 
 // Do runs f on the goroutine that steps, between two steps, and returns after it:
@@ -204,8 +204,8 @@ func (l *Loop[In, Out]) Close() {
 
 func (l *Loop[In, Out]) run() {
 	defer close(l.done)
-	for <-l.turns.turn; l.pause() && l.cycle(); {
-		l.turns.yield(l.stop)
+	for <-l.stepLock.token; l.pause() && l.cycle(); {
+		l.stepLock.yield(l.stop)
 	}
 	if l.err != nil && l.cfg.Ended != nil {
 		l.cfg.Ended(l.err)
@@ -218,12 +218,12 @@ func (l *Loop[In, Out]) listens() bool {
 }
 
 // quiet reports whether there is nothing to step before somebody posts or the
-// core's deadline has come. It is for whoever has the turn.
+// core's deadline has come. It is for whoever holds the step lock.
 func (l *Loop[In, Out]) quiet() bool {
 	return !l.listens() && l.inbox.empty() && len(l.more) == 0
 }
 
-// pause lets others have the turn while all is quiet, and waits for the end of
+// pause lets others have the step lock while all is quiet, and waits for the end of
 // that. It reports whether the loop goes on.
 func (l *Loop[In, Out]) pause() bool {
 	for l.quiet() && !l.stopped() {
@@ -233,9 +233,9 @@ func (l *Loop[In, Out]) pause() bool {
 			break
 		}
 		l.rest.begin(until)
-		l.turns.turn <- struct{}{}
+		l.stepLock.token <- struct{}{}
 		l.rest.wait(wait, until != core.Never, l.stop)
-		<-l.turns.turn
+		<-l.stepLock.token
 		l.rest.end()
 	}
 	return !l.stopped()
@@ -243,7 +243,7 @@ func (l *Loop[In, Out]) pause() bool {
 
 // cycle steps once. Before that it waits at the source, if that is open and
 // nothing was posted. It reports whether the loop goes on. It is for whoever has
-// the turn.
+// the step lock.
 func (l *Loop[In, Out]) cycle() bool {
 	if l.stopped() {
 		return false
@@ -273,7 +273,7 @@ func (l *Loop[In, Out]) cycle() bool {
 	}
 	l.cfg.Core.Step(now, batch, &l.out)
 	l.more = l.cfg.Apply(now, &l.out)
-	l.sharing.offer(now)
+	l.yielding.offer(now)
 	return true
 }
 

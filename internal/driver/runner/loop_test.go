@@ -377,10 +377,10 @@ func TestPostedComesBeforeALook(t *testing.T) {
 			return []string{"more"}[:min(max(more, 0), 1)]
 		}})
 		defer l.Close()
-		synctest.Wait() // the loop's goroutine has the turn, and stands back later
+		synctest.Wait() // the loop's goroutine holds the step lock, and stands back later
 		quit, ended := make(chan struct{}), make(chan struct{})
-		go func() { l.Help(new(runner.Event), quit, idle); close(ended) }()
-		synctest.Wait() // the helper has it
+		go func() { l.Drive(new(runner.Event), quit, idle); close(ended) }()
+		synctest.Wait() // the caller has it
 		close(quit)
 		d.Wake()
 		<-ended
@@ -388,7 +388,7 @@ func TestPostedComesBeforeALook(t *testing.T) {
 		if err := l.Queue(t.Context(), "first"); err != nil {
 			t.Fatal(err)
 		}
-		l.Help(&over, nil, idle)
+		l.Drive(&over, nil, idle)
 		want := []string{"first", "look", "more", "more", "look", "more", "more"}
 		if diff := cmp.Diff(want, d.take()); diff != "" {
 			t.Error(diff)

@@ -8,7 +8,7 @@ import (
 )
 
 // rest is where a loop's own goroutine waits while nothing can come from the
-// source. It has no turn meanwhile.
+// source. It does not hold the step lock meanwhile.
 type rest struct {
 	woken chan struct{} // has room for one
 	until atomic.Int64  // the moment, a core.Time, at which it ends by itself; working: it does not rest

@@ -27,17 +27,17 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
-// TestCalm: whoever need not have the next datagram at once looks for the
+// TestSetBulk: whoever need not have the next datagram at once looks for the
 // shortest time, if it adapts.
-func TestCalm(t *testing.T) {
+func TestSetBulk(t *testing.T) {
 	const poll = time.Millisecond
 	u := &UDP{poll: poll, look: poll}
 	for _, c := range []struct {
-		calm, fixed bool
+		bulk, fixed bool
 		want        time.Duration
 	}{{false, false, poll}, {true, false, poll / 16}, {true, true, poll}, {false, true, poll}} {
 		u.fixed = c.fixed
-		u.Calm(c.calm)
+		u.SetBulk(c.bulk)
 		if got := u.patience(); got != c.want {
 			t.Errorf("%+v: it looks for %v", c, got)
 		}
@@ -66,7 +66,7 @@ func TestStuck(t *testing.T) {
 		for i, round := range []struct {
 			look time.Duration
 			want int
-		}{{stall / 10, glances}, {stall, glances}, {2 * stall, 1}, {stall / 10, 1}, {stall / 10, glances}} {
+		}{{stall / 10, tries}, {stall, tries}, {2 * stall, 1}, {stall / 10, 1}, {stall / 10, tries}} {
 			e.look, e.looks = round.look, 0
 			begun := time.Since(u.opened)
 			now := begun

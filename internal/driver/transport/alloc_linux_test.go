@@ -20,7 +20,7 @@ type pipe struct {
 }
 
 // newPipe makes a pipe for count chunks at once: as a host has them, header and
-// body apart, or as runs, as a switch has them.
+// body apart, or as batches, as a switch has them.
 func newPipe(tb testing.TB, without transport.Features, count, run int) *pipe {
 	listen := func() transport.Conn {
 		c, err := transport.ListenUDP(loopback4, transport.Config{ReceiveBuffer: 8 << 20, Without: without})
@@ -64,7 +64,7 @@ func TestNoAllocation(t *testing.T) {
 			p := newPipe(t, f, 128, run)
 			p.move(t)
 			if n := testing.AllocsPerRun(100, func() { p.move(t) }); n != 0 {
-				t.Errorf("without %v, runs of %d: %v allocations, want 0", f, run, n)
+				t.Errorf("without %v, batches of %d: %v allocations, want 0", f, run, n)
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func BenchmarkBatch(b *testing.B) {
 // BenchmarkRoundTrip sends a datagram to another goroutine, and waits for its
 // answer.
 func BenchmarkRoundTrip(b *testing.B) {
-	for _, f := range []transport.Features{0, transport.Polling, transport.Napping, transport.Polling | transport.Napping, transport.Batching} {
+	for _, f := range []transport.Features{0, transport.Polling, transport.Sleeping, transport.Polling | transport.Sleeping, transport.Batching} {
 		b.Run(fmt.Sprintf("without=%v", f), func(b *testing.B) {
 			p := newPipe(b, f, 1, 1)
 			ended := make(chan struct{})

@@ -14,7 +14,7 @@ type Features uint16
 // The features.
 const (
 	// Batching moves several datagrams a system call (recvmmsg, sendmmsg).
-	// Without it, there are no trains either.
+	// Without it, there are no GSO batches either.
 	Batching Features = 1 << iota
 	// Segmentation hands the kernel datagrams to one destination as one, which
 	// it cuts at the last moment, or never (UDP_SEGMENT, Linux 4.18).
@@ -27,21 +27,21 @@ const (
 	Lending
 	// Polling looks again and again for a while, before it sleeps.
 	Polling
-	// Napping sleeps, for a while after the last datagram, in a system call: the
+	// Sleeping sleeps, for a while after the last datagram, in a system call: the
 	// kernel then wakes the very thread that reads, where otherwise the Go
 	// runtime's poller does so by way of others. An idle UDP costs no thread.
-	Napping
-	// Bundling gives what was taken as one as one Packet, where Config.Runs asks
+	Sleeping
+	// GROBatches gives what was taken as one as one Packet, where Config.Batches asks
 	// for that.
-	Bundling
-	// Adapting has a UDP look for a shorter time where looking has been in vain.
+	GROBatches
+	// Adapting has a UDP look for a shorter time where polls have been empty.
 	Adapting
 
 	// AllFeatures are all of them.
-	AllFeatures = Batching | Segmentation | Coalescing | Lending | Polling | Napping | Bundling | Adapting
+	AllFeatures = Batching | Segmentation | Coalescing | Lending | Polling | Sleeping | GROBatches | Adapting
 )
 
-var featureNames = [...]string{"batching", "segmentation", "coalescing", "lending", "polling", "napping", "bundling", "adapting"}
+var featureNames = [...]string{"batching", "segmentation", "coalescing", "lending", "polling", "sleeping", "gro-batches", "adapting"}
 
 // String returns the features' names, separated by commas, or "none".
 func (f Features) String() string {
@@ -84,8 +84,8 @@ next:
 // DefaultPoll is how long a UDP looks for datagrams before it sleeps.
 const DefaultPoll = 300 * time.Microsecond
 
-// napping is how long after the last datagram a UDP sleeps in the kernel.
-const napping = 20 * time.Millisecond
+// sleepFor is how long after the last datagram a UDP sleeps in the kernel.
+const sleepFor = 20 * time.Millisecond
 
 // maxPoll bounds Config.Poll: whoever looks keeps a processor busy.
 const maxPoll = 10 * time.Millisecond
@@ -101,10 +101,10 @@ type Config struct {
 	// Without are the features to be left out, by default none.
 	Without Features
 
-	// Runs has a ReadBatch give datagrams that the kernel has received as one as
+	// Batches has a ReadBatch give datagrams that the kernel has received as one as
 	// one Packet, with their Size. So whoever reads them looks once at what they
 	// have in common.
-	Runs bool
+	Batches bool
 
 	// Poll is how long after a datagram, or after a Wake, a ReadBatch looks for
 	// the next one, at the most, before it sleeps; 0: DefaultPoll. Between two

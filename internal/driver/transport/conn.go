@@ -11,14 +11,14 @@ import (
 // ErrWoken is returned by a ReadBatch that was ended by Wake.
 var ErrWoken = errors.New("transport: woken")
 
-// Packet is one datagram that was received, or a run of them.
+// Packet is one datagram that was received, or a batch of them.
 type Packet struct {
 	Data []byte         // its payload: memory of the Conn, lent until its next ReadBatch
 	From netip.AddrPort // the sender; never an IPv4 address in IPv6 form
 
 	// Size, if not 0, says that Data are the payloads of several datagrams of
 	// so many bytes each, one after the other, the last of which may be shorter.
-	// There are such only where Config.Runs asked for them.
+	// There are such only where Config.Batches asked for them.
 	Size int
 }
 
@@ -29,7 +29,7 @@ type Message struct {
 	To         netip.AddrPort
 	Head, Body []byte
 
-	// Size, if not 0, says that this is a run of datagrams: Body has so many
+	// Size, if not 0, says that this is a batch of datagrams: Body has so many
 	// bytes of each, one after the other, the last of which may have fewer; and
 	// Head as many bytes of each, which go before these, or none at all.
 	Size int

@@ -15,9 +15,9 @@
 //
 // # What makes a UDP fast
 //
-// Packets to one destination travel through the kernel as one train, on both
+// Packets to one destination travel through the kernel as one GSO batch, on both
 // sides; they are read where the kernel wrote them; nothing is allocated for
-// them; a train may be given to its reader whole, as one Packet; and whoever has
+// them; a GSO batch may be given to its reader whole, as one Packet; and whoever has
 // just had one looks for the next before it sleeps, for as long as that has been
 // worth it, and sleeps so that the kernel wakes the very thread that reads.
 // docs/decisions/0010, 0015 and 0018 report why and what it brings. Each of these is a [Features] that can

@@ -14,7 +14,7 @@ import (
 // each are the features one by one, and all at once.
 var each = []transport.Features{
 	transport.Batching, transport.Segmentation, transport.Coalescing, transport.Lending, transport.Polling,
-	transport.Napping, transport.Bundling, transport.Adapting, transport.Polling | transport.Napping, transport.AllFeatures,
+	transport.Sleeping, transport.GROBatches, transport.Adapting, transport.Polling | transport.Sleeping, transport.AllFeatures,
 }
 
 // without returns a listener for UDP without some features.

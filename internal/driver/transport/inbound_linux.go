@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// trainRoom is the memory for what is received as one; it is touched as
+	// groRoom is the memory for what is received as one; it is touched as
 	// far as that is long.
-	trainRoom = 1 << 16
+	groRoom = 1 << 16
 
 	// datagramRoom is the memory for what fits a frame of Ethernet.
 	datagramRoom = 2048
 
-	trainsIn    = 16 // received at once
+	batchesIn   = 16 // received at once
 	datagramsIn = 64 // where each comes by itself
 )
 
 // inbound is what a system call receives, and what of it was not given away.
 type inbound struct {
 	coalesces, lends bool
-	bundles          bool // what came as one is given as one
+	batches          bool // what came as one is given as one
 
 	*arrivals      // nil while the socket is idle
 	first     byte // of what is there: see prepare
@@ -62,18 +62,18 @@ type class uint8
 
 const (
 	oneDatagram class = iota // that fits a frame of Ethernet
-	oneTrain                 // or a large datagram
-	manyTrains
-	manyDatagrams // where there are no trains
+	oneBatch                 // or a large datagram
+	manyBatches
+	manyDatagrams // without coalescing
 	classes
 )
 
 // spareArrivals are those that no socket uses.
 var spareArrivals = [classes]sync.Pool{
 	oneDatagram:   {New: func() any { return newArrivals(oneDatagram, 1, datagramRoom) }},
-	oneTrain:      {New: func() any { return newArrivals(oneTrain, 1, trainRoom) }},
-	manyTrains:    {New: func() any { return newArrivals(manyTrains, trainsIn, trainRoom) }},
-	manyDatagrams: {New: func() any { return newArrivals(manyDatagrams, datagramsIn, trainRoom) }},
+	oneBatch:      {New: func() any { return newArrivals(oneBatch, 1, groRoom) }},
+	manyBatches:   {New: func() any { return newArrivals(manyBatches, batchesIn, groRoom) }},
+	manyDatagrams: {New: func() any { return newArrivals(manyDatagrams, datagramsIn, groRoom) }},
 }
 
 func newArrivals(c class, n, each int) *arrivals {
@@ -92,8 +92,8 @@ func newArrivals(c class, n, each int) *arrivals {
 	return a
 }
 
-func (in *inbound) init(coalesces, lends, bundles bool) {
-	in.coalesces, in.lends, in.bundles = coalesces, lends, bundles
+func (in *inbound) init(coalesces, lends, batches bool) {
+	in.coalesces, in.lends, in.batches = coalesces, lends, batches
 }
 
 // acquire gets memory of a class to receive into.
@@ -119,11 +119,11 @@ func (in *inbound) prepare(fd int) syscall.Errno {
 	need := oneDatagram
 	switch {
 	case in.streak >= streakMost && in.coalesces:
-		need = manyTrains
+		need = manyBatches
 	case in.streak >= streakMost:
 		need = manyDatagrams
 	case int(n) > datagramRoom:
-		need = oneTrain
+		need = oneBatch
 	}
 	if in.arrivals == nil || in.class < need {
 		in.release()
@@ -142,7 +142,7 @@ func (in *inbound) release() {
 }
 
 // controlSpace is the bytes of a control message that reports the size of a
-// train's datagrams.
+// GRO batch's datagrams.
 var controlSpace = unix.CmsgSpace(4)
 
 // empty reports whether all was given away.
@@ -150,7 +150,7 @@ func (in *inbound) empty() bool { return in.at == in.count }
 
 // fetch receives what is there. It does not wait.
 func (in *inbound) fetch(fd int) syscall.Errno {
-	if in.arrivals == nil || in.class < manyTrains {
+	if in.arrivals == nil || in.class < manyBatches {
 		if errno := in.prepare(fd); errno != 0 {
 			return errno
 		}
@@ -201,7 +201,7 @@ func (in *inbound) give(packets []Packet) (n, datagrams, bytes int) {
 	}
 	for n < len(packets) && in.at < in.count {
 		size, run, count := min(in.size, len(in.rest)), 0, 1
-		if in.bundles && size < len(in.rest) {
+		if in.batches && size < len(in.rest) {
 			count, run = (len(in.rest)+size-1)/size, size
 			size = len(in.rest)
 		}

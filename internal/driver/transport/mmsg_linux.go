@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mmsg moves many datagrams a system call, by recvmmsg and sendmmsg, and trains
+// mmsg moves many datagrams a system call, by recvmmsg and sendmmsg, and GSO batches
 // of them where the kernel knows these: datagrams of one size from or to one
 // address that travel through it as one, for little more than the cost of one.
 // Nothing is allocated for a datagram: the kernel's structures are made once.
@@ -68,7 +68,7 @@ func openBatching(local netip.AddrPort, c Config, t *tally) (engine, netip.AddrP
 		}
 	}
 	coalesces := c.Without&Coalescing == 0 && unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1) == nil
-	m.in.init(coalesces, c.Without&Lending == 0, c.Runs && c.Without&Bundling == 0)
+	m.in.init(coalesces, c.Without&Lending == 0, c.Batches && c.Without&GROBatches == 0)
 	m.out.init(c.Without&Segmentation == 0, local.Addr().Is4())
 	return m, at, nil
 }
@@ -112,7 +112,7 @@ func batches(fd int) bool {
 }
 
 func (m *mmsg) features() Features {
-	f := Batching | Napping | Polling | Bundling | Adapting
+	f := Batching | Sleeping | Polling | GROBatches | Adapting
 	if m.in.coalesces {
 		f |= Coalescing
 	}
@@ -160,12 +160,12 @@ func (m *mmsg) take(packets []Packet, _ bool) (int, error) {
 
 func (m *mmsg) arm(until time.Time) { m.sleep.until = until }
 
-func (m *mmsg) nap(d time.Duration) error {
+func (m *mmsg) pollSleep(d time.Duration) error {
 	if err := m.enter(); err != nil {
 		return err
 	}
 	defer m.leave()
-	m.sleep.nap(m.fd, d)
+	m.sleep.pollSleep(m.fd, d)
 	return nil
 }
 
@@ -179,7 +179,7 @@ func (m *mmsg) park() error {
 	return m.sleep.park()
 }
 
-// wake is called while the owner naps or parks, and has the descriptors open.
+// wake is called while the owner sleeps or parks, and has the descriptors open.
 func (m *mmsg) wake() { m.sleep.wake() }
 
 func (m *mmsg) write(messages []Message) error {
@@ -199,7 +199,7 @@ func (m *mmsg) write(messages []Message) error {
 	return nil
 }
 
-// send sends the trains that are loaded.
+// send sends the GSO batches that are loaded.
 func (m *mmsg) send() {
 	o := &m.out
 	for o.sent < o.loaded {
@@ -207,8 +207,8 @@ func (m *mmsg) send() {
 		m.tally.writeCalls.Add(1)
 		errno := o.flush(m.fd)
 		count, bytes := 0, 0
-		for i := range o.trains[before:o.sent] {
-			t := &o.trains[before+i]
+		for i := range o.batches[before:o.sent] {
+			t := &o.batches[before+i]
 			count, bytes = count+t.count, bytes+t.bytes+t.count*t.above
 		}
 		m.tally.out(count, bytes)
@@ -218,17 +218,17 @@ func (m *mmsg) send() {
 	}
 }
 
-// refused deals with the first train that was not sent. Where it may be for
+// refused deals with the first GSO batch that was not sent. Where it may be for
 // being one, its datagrams are sent each by itself.
 func (m *mmsg) refused(why syscall.Errno) {
 	o := &m.out
-	t, header := &o.trains[o.sent], o.headers[o.sent]
+	t, header := &o.batches[o.sent], o.headers[o.sent]
 	o.sent++
 	if t.count == 1 || why == unix.EAGAIN {
 		m.tally.refused.Add(uint64(t.count))
 		return
 	}
-	// Of what the kernel says of a device that cannot carry trains, or of
+	// Of what the kernel says of a device that cannot carry GSO batches, or of
 	// datagrams that would have to be fragmented, none passes.
 	switch why {
 	case unix.EINVAL, unix.EIO, unix.EMSGSIZE, unix.EOPNOTSUPP:

@@ -10,34 +10,34 @@ import (
 )
 
 const (
-	// maxSegments is the datagrams of a train at most: as many of 1,472 bytes
+	// maxSegments is the datagrams of a GSO batch at most: as many of 1,472 bytes
 	// as fit a datagram.
 	maxSegments = 44
-	// maxTrain is the payload of them all at most.
-	maxTrain = 1<<16 - 1 - ipv6Header - udpHeader
+	// maxGSOBytes is the payload of them all at most.
+	maxGSOBytes = 1<<16 - 1 - ipv6Header - udpHeader
 
-	trainsOut  = 16               // sent at once
+	batchesOut = 16               // sent at once
 	vectorsOut = 16 * maxSegments // pieces of memory sent at once
 )
 
 // outbound is what a system call sends.
 type outbound struct {
 	v4   bool
-	most int // datagrams of a train; 1: there are no trains
+	most int // datagrams of a GSO batch; 1: there are no GSO batches
 
 	queue []Message // that are to be loaded
-	begun int       // bytes of the first one's Body that were, where it is a run
+	begun int       // bytes of the first one's Body that were, where it is a batch
 
 	*departures                // nil while the socket sleeps in the poller
 	to          netip.AddrPort // that the last name was made of
 	filled      int            // vectors that are in use
 
-	loaded, sent int // trains
+	loaded, sent int // GSO batches
 }
 
-// train is datagrams of one size, but for the last, which may be shorter, to
+// gsoBatch is datagrams of one size, but for the last, which may be shorter, to
 // one destination.
-type train struct {
+type gsoBatch struct {
 	vectors            []unix.Iovec
 	size, count, bytes int
 	above              int // bytes of the headers of each
@@ -45,19 +45,19 @@ type train struct {
 
 // departures are the memory of one call, which sockets use in turn.
 type departures struct {
-	headers []mmsghdr // one a train, and what they refer to
+	headers []mmsghdr // one a GSO batch, and what they refer to
 	vectors []unix.Iovec
 	names   []unix.RawSockaddrInet6
 	control []byte
-	trains  []train
+	batches []gsoBatch
 }
 
 // spareDepartures are those that no socket uses.
 var spareDepartures = sync.Pool{New: func() any {
 	d := &departures{
-		headers: make([]mmsghdr, trainsOut), names: make([]unix.RawSockaddrInet6, trainsOut),
-		vectors: make([]unix.Iovec, vectorsOut), trains: make([]train, trainsOut),
-		control: make([]byte, trainsOut*segmentSpace),
+		headers: make([]mmsghdr, batchesOut), names: make([]unix.RawSockaddrInet6, batchesOut),
+		vectors: make([]unix.Iovec, vectorsOut), batches: make([]gsoBatch, batchesOut),
+		control: make([]byte, batchesOut*segmentSpace),
 	}
 	for i := range d.headers {
 		d.headers[i].hdr.Name = (*byte)(unsafe.Pointer(&d.names[i]))
@@ -83,31 +83,31 @@ func (o *outbound) acquire() {
 // release gives the memory back.
 func (o *outbound) release() {
 	if o.departures != nil {
-		clear(o.trains) // which refer to pieces
+		clear(o.batches) // which refer to pieces
 		spareDepartures.Put(o.departures)
 		o.departures = nil
 	}
 }
 
 // segmentSpace is the bytes of a control message that reports the size of a
-// train's datagrams.
+// GSO batch's datagrams.
 var segmentSpace = unix.CmsgSpace(2)
 
-// load takes trains from the queue, as many as one system call sends.
+// load takes GSO batches from the queue, as many as one system call sends.
 func (o *outbound) load() {
 	clear(o.vectors[:o.filled]) // keep nothing alive
 	o.loaded, o.sent, o.filled = 0, 0, 0
-	for len(o.queue) > 0 && o.loaded < trainsOut && o.filled+2 <= vectorsOut {
-		o.couple(&o.trains[o.loaded], o.queue[0].To)
+	for len(o.queue) > 0 && o.loaded < batchesOut && o.filled+2 <= vectorsOut {
+		o.couple(&o.batches[o.loaded], o.queue[0].To)
 		o.address(o.loaded)
 		o.loaded++
 	}
 }
 
 // couple makes t of the queue's first datagrams, which go to the address to.
-func (o *outbound) couple(t *train, to netip.AddrPort) {
+func (o *outbound) couple(t *gsoBatch, to netip.AddrPort) {
 	first := o.filled
-	*t = train{above: overhead(to.Addr())}
+	*t = gsoBatch{above: overhead(to.Addr())}
 	for len(o.queue) > 0 && t.count < o.most && o.filled+2 <= vectorsOut {
 		m := &o.queue[0]
 		if t.count > 0 && m.To != to || !o.add(t, m) || t.bytes != t.count*t.size || t.size == 0 {
@@ -118,7 +118,7 @@ func (o *outbound) couple(t *train, to netip.AddrPort) {
 }
 
 // add adds what it can of m to t, and reports whether that was anything.
-func (o *outbound) add(t *train, m *Message) bool {
+func (o *outbound) add(t *gsoBatch, m *Message) bool {
 	if m.Size == 0 {
 		size := len(m.Head) + len(m.Body)
 		if !t.fits(size) {
@@ -137,7 +137,7 @@ func (o *outbound) add(t *train, m *Message) bool {
 	}
 	count := 1
 	if heads+size == t.size && size > 0 {
-		count = min(o.most-t.count, max(1, (maxTrain-t.bytes)/t.size), (len(body)+size-1)/size)
+		count = min(o.most-t.count, max(1, (maxGSOBytes-t.bytes)/t.size), (len(body)+size-1)/size)
 	}
 	if heads == 0 {
 		body = body[:min(count*size, len(body))]
@@ -157,7 +157,7 @@ func (o *outbound) add(t *train, m *Message) bool {
 // gather adds to t the next datagrams of m, so many of them or as many as there
 // are pieces for, each of which has a head of that many bytes. It returns how
 // many.
-func (o *outbound) gather(t *train, m *Message, count, heads int) int {
+func (o *outbound) gather(t *gsoBatch, m *Message, count, heads int) int {
 	count = min(count, (vectorsOut-o.filled)/2)
 	body, head := m.Body[o.begun:], m.Head[o.begun/m.Size*heads:]
 	for range count {
@@ -172,12 +172,12 @@ func (o *outbound) gather(t *train, m *Message, count, heads int) int {
 }
 
 // fits reports whether a datagram of so many bytes may be the next of t.
-func (t *train) fits(size int) bool {
+func (t *gsoBatch) fits(size int) bool {
 	if t.count == 0 {
 		t.size = size
 		return true
 	}
-	return size <= t.size && size > 0 && t.bytes+size <= maxTrain
+	return size <= t.size && size > 0 && t.bytes+size <= maxGSOBytes
 }
 
 func (o *outbound) piece(b []byte) {
@@ -189,9 +189,9 @@ func (o *outbound) piece(b []byte) {
 	}
 }
 
-// address makes header i send train i.
+// address makes header i send GSO batch i.
 func (o *outbound) address(i int) {
-	t, h := &o.trains[i], &o.headers[i].hdr
+	t, h := &o.batches[i], &o.headers[i].hdr
 	h.Namelen = setSockaddr(&o.names[i], o.to, o.v4)
 	h.Iov = unsafe.SliceData(t.vectors)
 	h.SetIovlen(len(t.vectors))
@@ -205,7 +205,7 @@ func (o *outbound) address(i int) {
 	}
 }
 
-// flush sends what is loaded, until one train is refused: it returns why.
+// flush sends what is loaded, until one GSO batch is refused: it returns why.
 func (o *outbound) flush(fd int) syscall.Errno {
 	n, errno := sendAll(fd, &o.headers[o.sent], o.loaded-o.sent)
 	o.sent += n
@@ -240,7 +240,7 @@ func sendAll(fd int, first *mmsghdr, count int) (sent int, why syscall.Errno) {
 }
 
 // apart calls f with the pieces of each of t's datagrams.
-func (t *train) apart(f func(pieces []unix.Iovec, bytes int)) {
+func (t *gsoBatch) apart(f func(pieces []unix.Iovec, bytes int)) {
 	pieces := make([]unix.Iovec, 0, 2)
 	vectors := t.vectors
 	var v unix.Iovec // what is left of the first

@@ -45,7 +45,7 @@ func (p *plain) features() Features { return 0 }
 
 func (p *plain) take(packets []Packet, last bool) (int, error) {
 	if !p.there && last {
-		if err := p.glance(); err != nil {
+		if err := p.tryRead(); err != nil {
 			return 0, err
 		}
 	}
@@ -64,7 +64,7 @@ func (p *plain) arm(until time.Time) { _ = p.socket.SetReadDeadline(until) }
 
 func (p *plain) wake() { _ = p.socket.SetReadDeadline(time.Unix(1, 0)) }
 
-func (p *plain) nap(time.Duration) error { return p.park() }
+func (p *plain) pollSleep(time.Duration) error { return p.park() }
 
 func (p *plain) park() error {
 	p.tally.readCalls.Add(1)

@@ -61,15 +61,15 @@ func (d *sleep) init(fd int) (err error) {
 	return nil
 }
 
-// nap waits in a system call, for at most so long. The runtime knows of it, and
+// pollSleep waits in a system call, for at most so long. The runtime knows of it, and
 // gives the processor to other goroutines if there are any.
-func (d *sleep) nap(fd int, limit time.Duration) {
+func (d *sleep) pollSleep(fd int, limit time.Duration) {
 	d.limit = unix.NsecToTimespec(int64(limit))
 	d.fds = [2]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(d.event), Events: unix.POLLIN}}
 	_, _, _ = unix.Syscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&d.fds)), uintptr(len(d.fds)),
 		uintptr(unsafe.Pointer(&d.limit)), 0, 0, 0) // whatever it says, the socket is looked at next
 	if d.fds[1].Revents != 0 {
-		d.calm()
+		d.reset()
 	}
 }
 
@@ -83,7 +83,7 @@ func (d *sleep) park() error {
 		return err
 	}
 	err := d.raw.Read(d.look)
-	d.calm()
+	d.reset()
 	d.interest.Events = 0
 	if failed := d.raw.Control(d.heed); err == nil {
 		err = failed
@@ -98,8 +98,8 @@ func (d *sleep) wake() {
 	_, _ = unix.Write(d.event, b[:]) // fails if it was done two billion times
 }
 
-// calm forgets what wake did.
-func (d *sleep) calm() {
+// reset forgets what wake did.
+func (d *sleep) reset() {
 	var b [8]byte
 	_, _ = unix.Read(d.event, b[:]) // fails if it did nothing
 }

@@ -22,11 +22,11 @@ type UDP struct {
 	poll      time.Duration // for which a read looks at most before it sleeps
 	look      time.Duration // for which the present one does: see adapt
 	fixed     bool          // look does not change
-	calm      bool          // nobody waits for the next datagram: see Calm
-	naps      bool          // it sleeps in the kernel at first
-	busy      bool          // the last read was not in vain
+	bulk      bool          // nobody waits for the next datagram: see SetBulk
+	sleeps    bool          // it sleeps in the kernel at first
+	busy      bool          // the last read was no empty poll
 	attentive bool          // the present one may poll: see vigils
-	stuck     bool          // looking took so long that others have the processor: see glances
+	stuck     bool          // looking took so long that others have the processor: see tries
 	since     time.Duration // after opened, when the first read began that was
 
 	opened  time.Time
@@ -49,11 +49,11 @@ type engine interface {
 	// cannot look without waiting looks only if this is the last chance.
 	take(packets []Packet, last bool) (int, error)
 
-	// arm prepares nap or park, which wait for a datagram: in a system call for
+	// arm prepares pollSleep or park, which wait for a datagram: in a system call for
 	// d, or in the runtime's poller until a moment. After arm, wake ends them,
 	// also if it comes first.
 	arm(until time.Time)
-	nap(d time.Duration) error
+	pollSleep(d time.Duration) error
 	park() error
 	wake()
 
@@ -71,14 +71,14 @@ func ListenUDP(local netip.AddrPort, c Config) (*UDP, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	u := &UDP{opened: time.Now(), since: -napping}
+	u := &UDP{opened: time.Now(), since: -sleepFor}
 	local = netip.AddrPortFrom(local.Addr().Unmap(), local.Port())
 	var err error
 	if u.engine, u.local, err = open(local, c, &u.tally); err != nil {
 		return nil, fmt.Errorf("transport: listening on %v: %w", local, err)
 	}
 	can := u.engine.features() &^ c.Without
-	u.naps = can&Napping != 0
+	u.sleeps = can&Sleeping != 0
 	if can&Polling != 0 {
 		if u.poll = c.Poll; u.poll == 0 {
 			u.poll = DefaultPoll
@@ -95,7 +95,7 @@ func (u *UDP) LocalAddr() netip.AddrPort { return u.local }
 // Features returns what is in use. Segmentation may go out of use when a
 // device refuses it.
 func (u *UDP) Features() Features {
-	return u.engine.features() &^ (u.without & (Polling | Napping | Bundling | Adapting))
+	return u.engine.features() &^ (u.without & (Polling | Sleeping | GROBatches | Adapting))
 }
 
 // ReadBatch implements Conn.
@@ -158,8 +158,8 @@ func (u *UDP) wait(packets []Packet, now *time.Duration, deadline time.Duration,
 		return n, err
 	}
 	d := time.Duration(0)
-	if u.attentive && u.naps && idle < napping {
-		d = min(napping-idle, deadline-begun)
+	if u.attentive && u.sleeps && idle < sleepFor {
+		d = min(sleepFor-idle, deadline-begun)
 	}
 	u.tally.waitCalls.Add(1)
 	err = u.sleep(until, d)
@@ -195,18 +195,18 @@ func (u *UDP) relax() {
 	}
 }
 
-// glances is how often a read looks before it reads the clock. Whoever shares a
+// tries is how often a read looks before it reads the clock. Whoever shares a
 // processor with others that look finds little of what a look needs in its
 // caches each time. Where others do not give it back soon, stall, a read looks
 // once: it would be late for its deadline.
 const (
-	glances = 4
-	stall   = time.Millisecond
+	tries = 4
+	stall = time.Millisecond
 )
 
 // watch looks a few times, and offers the processor before each.
 func (u *UDP) watch(packets []Packet) (n int, err error) {
-	looks := glances
+	looks := tries
 	if u.stuck {
 		looks = 1
 	}
@@ -225,7 +225,7 @@ func (u *UDP) watch(packets []Packet) (n int, err error) {
 
 // patience returns for how long a read looks before it sleeps.
 func (u *UDP) patience() time.Duration {
-	if u.calm && !u.fixed {
+	if u.bulk && !u.fixed {
 		return u.poll / shortest
 	}
 	return u.look
@@ -245,10 +245,10 @@ func (u *UDP) adapt(now time.Duration) {
 	}
 }
 
-// Calm says whether the owner, who alone calls it, need not have the next
+// SetBulk says whether the owner, who alone calls it, need not have the next
 // datagram at once, since it is one of many that come as fast as a link brings
 // them. One that adapts then looks for the shortest time.
-func (u *UDP) Calm(is bool) { u.calm = is }
+func (u *UDP) SetBulk(is bool) { u.bulk = is }
 
 // shortest is the part of the longest look that the shortest one is.
 const shortest = 16
@@ -280,7 +280,7 @@ func (u *UDP) sleep(until time.Time, d time.Duration) error {
 	u.mu.Unlock()
 	var err error
 	if d > 0 {
-		err = u.engine.nap(d)
+		err = u.engine.pollSleep(d)
 	} else {
 		err = u.engine.park()
 	}

@@ -18,9 +18,9 @@ const (
 	worthwhile      = 0.1  // part of the edges that must drop out for restarts to begin anew
 	boundShare      = 0.25 // of the budget, where a bound is asked for
 	ascentShare     = 0.5  // of the budget that is left when the ascents begin
-	vainAscents     = 1    // that have spared no edge and leave a wide gap, before annealing begins
+	barrenAscents   = 1    // that have spared no edge and leave a wide gap, before annealing begins
 	wideGap         = 0.03 // between tree and bound
-	annealShare     = 0.5  // of the budget that is left, for annealing; all of it after ascents in vain
+	annealShare     = 0.5  // of the budget that is left, for annealing; all of it where ascents spare nothing
 	exactShare      = 0.5  // of the budget that is left, for the exact method
 	tightenShare    = 0.2  // of the budget that is left, for a better bound before the restarts
 	movedAtOnce     = 24   // terminals whose cuts are taken back at once, at most
@@ -41,7 +41,7 @@ type solver struct {
 	now     []int32 // where the search stands: a tree of g, nil if none is known
 	nowCost float64
 	scratch []int32
-	vain    bool // the ascents have spared no edge
+	barren  bool // the ascents have spared no edge
 
 	grower  *grower
 	local   *local
@@ -185,12 +185,12 @@ func (s *solver) seek() {
 	if !s.done() {
 		s.settle()
 	}
-	if !s.done() && !s.vain {
+	if !s.done() && !s.barren {
 		s.tighten(s.meter.left(tightenShare), 0)
 	}
 	if !s.done() && s.now != nil {
 		share := annealShare
-		if s.vain {
+		if s.barren {
 			share = 1
 		}
 		s.anneal(s.meter.left(share))
@@ -223,8 +223,8 @@ func (s *solver) settle() {
 func (s *solver) climb() {
 	whole, done := s.g.edges(), 0
 	for idle := 0; idle < idleAscents && !s.done(); idle++ {
-		if done == vainAscents && s.g.edges() == whole && s.cost-s.bound > wideGap*s.cost {
-			s.vain = true
+		if done == barrenAscents && s.g.edges() == whole && s.cost-s.bound > wideGap*s.cost {
+			s.barren = true
 			return
 		}
 		bound, cost, edges := s.bound, s.cost, s.g.edges()

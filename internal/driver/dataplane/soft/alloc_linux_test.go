@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// stream is two members that reduce chunk after chunk, a train at a time.
+// stream is two members that reduce chunk after chunk, a batch at a time.
 type stream struct {
 	t        *testing.T
 	members  [2]*member
@@ -24,14 +24,14 @@ type stream struct {
 	header   wire.Header
 }
 
-const train = 32
+const batchSize = 32
 
 func newStream(t *testing.T, b *bench) *stream {
 	t.Helper()
-	s := &stream{t: t, body: make([]byte, 1432), packets: make([]transport.Packet, train)}
+	s := &stream{t: t, body: make([]byte, 1432), packets: make([]transport.Packet, batchSize)}
 	s.members[0], s.members[1] = newMember(t, 4), newMember(t, 4)
 	c := s.members[0].config
-	c.Window = 2 * train
+	c.Window = 2 * batchSize
 	c.Children = append(c.Children, s.members[1].config.Children...)
 	c.Children[1].Lowest = 1
 	b.Open(1, 4)
@@ -42,7 +42,7 @@ func newStream(t *testing.T, b *bench) *stream {
 		Type: wire.Contribution, Flags: wire.Sink, Group: c.Group, Epoch: c.Epoch, Cookie: c.Cookie,
 		Signature: wire.Signature{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Float32, Elements: 358, ChunkElements: 358},
 	}
-	for range train {
+	for range batchSize {
 		head := make([]byte, wire.HeaderSize)
 		s.heads = append(s.heads, head)
 		s.messages = append(s.messages, transport.Message{To: tree, Head: head, Body: s.body})
@@ -50,7 +50,7 @@ func newStream(t *testing.T, b *bench) *stream {
 	return s
 }
 
-// reduce sends a train from both members, and waits for the results.
+// reduce sends a batch from both members, and waits for the results.
 func (s *stream) reduce() {
 	for i, m := range s.members {
 		for k, head := range s.heads {
@@ -63,7 +63,7 @@ func (s *stream) reduce() {
 	}
 	until := time.Now().Add(patience)
 	for i, m := range s.members {
-		for got := 0; got < train; {
+		for got := 0; got < batchSize; {
 			n, err := m.conn.ReadBatch(s.packets, until)
 			if err != nil {
 				s.t.Fatalf("member %d after %d results: %v", i, got, err)
@@ -71,7 +71,7 @@ func (s *stream) reduce() {
 			got += n
 		}
 	}
-	s.next += train
+	s.next += batchSize
 }
 
 // TestNoAllocation: in steady state a tree allocates nothing, whatever its
@@ -84,7 +84,7 @@ func TestNoAllocation(t *testing.T) {
 				s.reduce()
 			}
 			if n := testing.AllocsPerRun(200, s.reduce); n != 0 {
-				t.Errorf("%v allocations for %d chunks, want 0", n, train)
+				t.Errorf("%v allocations for %d chunks, want 0", n, batchSize)
 			}
 		})
 	}

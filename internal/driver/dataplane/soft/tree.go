@@ -17,7 +17,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// batch is the packets, or runs of them, that a tree reads at once.
+// batch is the packets, or batches of them, that a tree reads at once.
 const batch = 32
 
 // tree is one tree of a group on this switch: a socket, and the aggregate core
@@ -47,7 +47,7 @@ func (p *Plane) newTree(socket uint64, group uint32) (*tree, error) {
 		Core: t.core, Clock: p.cfg.Clock, Ended: t.failed,
 		Apply: func(_ core.Time, out *switchreduce.Output) []switchreduce.Input {
 			t.send(out)
-			out.TakesRuns = true // of the next step
+			out.TakesBatches = true // of the next step
 			return nil
 		},
 		Source: runner.FromConn(conn, batch, func(p *transport.Packet) switchreduce.Input {
@@ -64,7 +64,7 @@ func (p *Plane) newTree(socket uint64, group uint32) (*tree, error) {
 // newConn returns the socket of a tree, with its faults and without.
 func (p *Plane) newConn(socket uint64) (transport.Conn, *transport.UDP, error) {
 	udp, err := transport.ListenUDP(netip.AddrPortFrom(p.cfg.Data, 0), transport.Config{
-		ReceiveBuffer: p.cfg.ReceiveBuffer, Without: p.cfg.Without, Runs: true,
+		ReceiveBuffer: p.cfg.ReceiveBuffer, Without: p.cfg.Without, Batches: true,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -106,10 +106,10 @@ func (t *tree) send(out *switchreduce.Output) {
 		s := &out.Sends[i]
 		t.messages = append(t.messages, transport.Message{To: s.To, Head: s.Head[:], Body: s.Body})
 	}
-	for i := range out.Runs {
-		r := &out.Runs[i]
-		if i > 0 && r.To != out.Runs[i-1].To {
-			t.flush() // runs to others may be the same memory
+	for i := range out.Batches {
+		r := &out.Batches[i]
+		if i > 0 && r.To != out.Batches[i-1].To {
+			t.flush() // batches to others may be the same memory
 		}
 		r.Address()
 		t.messages = append(t.messages, transport.Message{To: r.To, Body: r.Packets, Size: r.Size})

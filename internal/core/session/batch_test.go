@@ -50,10 +50,10 @@ func bundled(packets [][]byte) (in []Input) {
 	return in
 }
 
-// TestRunsAreThePackets: a session that sends and takes runs does what one does
+// TestRunsAreThePackets: a session that sends and takes batches does what one does
 // that sends and takes packets, over a network that loses, repeats, reorders
 // and asks again.
-func TestRunsAreThePackets(t *testing.T) {
+func TestBatchesAreThePackets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const window = 16
 		link := Link{Epoch: 2, Window: window, Parent: parentAddr, Cookie: 5}
@@ -61,7 +61,7 @@ func TestRunsAreThePackets(t *testing.T) {
 		elements := rapid.SliceOfN(rapid.IntRange(0, 200), 1, 5).Draw(t, "elements of operations")
 		var members [2]*Session
 		var outs [2]Output
-		outs[1].TakesRuns = true
+		outs[1].TakesBatches = true
 		for i := range members {
 			s, err := New(Config{Rank: 1, Members: 3, ChunkBytes: chunkBytes, Window: window}, 7)
 			if err != nil {

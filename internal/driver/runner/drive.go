@@ -6,52 +6,52 @@ import (
 	"time"
 )
 
-// pause is how long the loop's own goroutine stands back after a helper: as
-// long as helpers come sooner than that, it is never needed.
+// pause is how long the loop's own goroutine stands back after a caller has driven it: as
+// long as callers come sooner than that, it is never needed.
 const pause = 10 * time.Millisecond
 
-// turns decide who steps the core: the loop's own goroutine, or a helper.
-type turns struct {
-	turn    chan struct{} // holds one value while nobody steps
-	again   chan struct{} // has room for one: the loop's goroutine is to go on
-	helping atomic.Bool   // a helper has the turn, or wants it
-	helps   atomic.Uint64 // turns of helpers
-	others  atomic.Int32  // goroutines that wait while another one helps
+// stepLock decides who steps the core: the loop's own goroutine, or a caller of Drive.
+type stepLock struct {
+	token  chan struct{} // holds one value while nobody steps
+	again  chan struct{} // has room for one: the loop's goroutine is to go on
+	driven atomic.Bool   // a caller has the lock, or wants it
+	drives atomic.Uint64 // how often callers had it
+	others atomic.Int32  // goroutines that wait while another one drives
 }
 
-func (t *turns) init() {
-	t.turn, t.again = make(chan struct{}, 1), make(chan struct{}, 1)
-	t.turn <- struct{}{}
+func (t *stepLock) init() {
+	t.token, t.again = make(chan struct{}, 1), make(chan struct{}, 1)
+	t.token <- struct{}{}
 }
 
-// yield gives the turn to a helper that wants it, and waits until the loop's
+// yield gives the lock to a caller that wants it, and waits until the loop's
 // goroutine is needed again.
-func (t *turns) yield(stop <-chan struct{}) {
-	if !t.helping.Load() {
+func (t *stepLock) yield(stop <-chan struct{}) {
+	if !t.driven.Load() {
 		return
 	}
-	t.turn <- struct{}{}
+	t.token <- struct{}{}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
-	for seen := t.helps.Load(); ; {
+	for seen := t.drives.Load(); ; {
 		select {
 		case <-t.again:
 		case <-stop:
 		case <-timer.C:
-			if n := t.helps.Load(); t.helping.Load() || n != seen {
+			if n := t.drives.Load(); t.driven.Load() || n != seen {
 				seen = n
 				timer.Reset(pause)
 				continue
 			}
 		}
-		<-t.turn
+		<-t.token
 		return
 	}
 }
 
-// resume makes the loop's goroutine go on, unless a helper does its work.
-func (t *turns) resume() {
-	if t.helping.Load() {
+// resume makes the loop's goroutine go on, unless a caller does its work.
+func (t *stepLock) resume() {
+	if t.driven.Load() {
 		return
 	}
 	select {
@@ -60,27 +60,27 @@ func (t *turns) resume() {
 	}
 }
 
-// Help has the calling goroutine do the loop's work until something has happened,
+// Drive has the calling goroutine do the loop's work until something has happened,
 // quit is closed, or the loop ends: whoever waits for what a step brings about
 // then waits where it comes from, and nobody has to wake it. If another goroutine
-// helps already, it just waits. Afterwards the loop's own goroutine goes on at
-// once if busy reports that it has something to do, and otherwise when helpers
+// drives already, it just waits. Afterwards the loop's own goroutine goes on at
+// once if busy reports that it has something to do, and otherwise when callers
 // have stayed away for a while, or at the next Post.
 //
 // While the source is closed it steps what is queued, and then waits without
-// having the turn: who brings the answer, by Deliver, steps the core.
+// holding the lock: who brings the answer, by Deliver, steps the core.
 //
-// It must not be called from Apply or Do. Config.Apply may run on any helper's
+// It must not be called from Apply or Do. Config.Apply may run on any caller's
 // goroutine.
-func (l *Loop[In, Out]) Help(it *Event, quit <-chan struct{}, busy func() bool) {
-	t := &l.turns
+func (l *Loop[In, Out]) Drive(it *Event, quit <-chan struct{}, busy func() bool) {
+	t := &l.stepLock
 	for !it.Happened() && !isClosed(quit) && !l.stopped() {
 		if !l.listens() {
 			l.drain()
 			l.standBy(it, quit)
 			return
 		}
-		if !t.helping.CompareAndSwap(false, true) {
+		if !t.driven.CompareAndSwap(false, true) {
 			t.others.Add(1)
 			l.cfg.Source.Wake()
 			l.standBy(it, quit)
@@ -90,10 +90,10 @@ func (l *Loop[In, Out]) Help(it *Event, quit <-chan struct{}, busy func() bool) 
 		if l.relieve(it, quit) {
 			for !it.Happened() && !isClosed(quit) && !l.quiet() && l.cycle() {
 			}
-			t.turn <- struct{}{}
+			t.token <- struct{}{}
 		}
-		t.helps.Add(1)
-		t.helping.Store(false)
+		t.drives.Add(1)
+		t.driven.Store(false)
 		if !l.listens() || t.others.Load() > 0 || !l.inbox.empty() || l.stopped() || busy() {
 			t.resume()
 		}
@@ -113,12 +113,12 @@ func (l *Loop[In, Out]) Deliver(ctx context.Context, inputs ...In) error {
 	return err
 }
 
-// drain steps what is queued while the source is closed, unless somebody else has
-// the turn, who then does.
+// drain steps what is queued while the source is closed, unless somebody else holds
+// the lock, who then does.
 func (l *Loop[In, Out]) drain() {
 	for !l.inbox.empty() {
 		select {
-		case <-l.turns.turn:
+		case <-l.stepLock.token:
 		default:
 			l.Wake()
 			return
@@ -127,7 +127,7 @@ func (l *Loop[In, Out]) drain() {
 		}
 		// The loop's own goroutine rests for as long as it was to when that began.
 		isNeeded := l.listens() || l.stopped() || l.rest.isLate(l.cfg.Core.Deadline())
-		l.turns.turn <- struct{}{}
+		l.stepLock.token <- struct{}{}
 		if isNeeded {
 			l.Wake()
 			return
@@ -135,17 +135,17 @@ func (l *Loop[In, Out]) drain() {
 	}
 }
 
-// relieve takes the turn, from the loop's goroutine if need be, and reports
+// relieve takes the step lock, from the loop's goroutine if need be, and reports
 // whether it did.
 func (l *Loop[In, Out]) relieve(it *Event, quit <-chan struct{}) bool {
 	select {
-	case <-l.turns.turn:
+	case <-l.stepLock.token:
 		return true
 	default:
 		l.cfg.Source.Wake()
 	}
 	select {
-	case <-l.turns.turn:
+	case <-l.stepLock.token:
 		return true
 	case <-it.Done():
 	case <-quit:

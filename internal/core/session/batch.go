@@ -12,10 +12,10 @@ func (o *Output) send(to netip.AddrPort) *Send {
 	return &o.Sends[len(o.Sends)-1]
 }
 
-// place adds a packet of s with that payload, by itself or at the end of a run,
+// place adds a packet of s with that payload, by itself or at the end of a batch,
 // and returns where its header is to be written.
 func (o *Output) place(s *Session, body []byte) *[wire.HeaderSize]byte {
-	if !o.TakesRuns || len(body) == 0 || !s.link.Offload() {
+	if !o.TakesBatches || len(body) == 0 || !s.link.Offload() {
 		send := o.send(s.link.Parent)
 		send.Body = body
 		return &send.Head
@@ -36,7 +36,7 @@ func (o *Output) place(s *Session, body []byte) *[wire.HeaderSize]byte {
 
 var noHeader [wire.HeaderSize]byte
 
-// follows reports whether body lies right behind the payloads of a run to the
+// follows reports whether body lies right behind the payloads of a batch to the
 // same switch, and may be the next of them.
 func (s *Send) follows(to netip.AddrPort, body []byte) bool {
 	n := len(s.Body)

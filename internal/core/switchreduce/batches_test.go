@@ -19,8 +19,8 @@ func delivered(o *Output) map[netip.AddrPort][]string {
 		s := &o.Sends[i]
 		all[s.To] = append(all[s.To], string(slices.Concat(s.Head[:], s.Body)))
 	}
-	for i := range o.Runs {
-		r := &o.Runs[i]
+	for i := range o.Batches {
+		r := &o.Batches[i]
 		r.Address()
 		for packet := range slices.Chunk(r.Packets, r.Size) {
 			all[r.To] = append(all[r.To], string(packet))
@@ -54,11 +54,11 @@ func bundle(batch []Input) (all []Input) {
 
 // TestRunsAreTheSends: what goes as Runs is what would go as Sends, also where
 // packets come in runs.
-func TestRunsAreTheSends(t *testing.T) {
+func TestBatchesAreTheSends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kids, root := rapid.IntRange(1, 3).Draw(t, "children"), rapid.Bool().Draw(t, "root")
 		plain, runs, bundles := newCrowd(kids, root), newCrowd(kids, root), newCrowd(kids, root)
-		runs.out.TakesRuns, bundles.out.TakesRuns = true, true
+		runs.out.TakesBatches, bundles.out.TakesBatches = true, true
 		anything := rapid.Custom(func(t *rapid.T) Input {
 			n, child := rapid.Uint32Range(0, 7).Draw(t, "number"), rapid.IntRange(0, kids-1).Draw(t, "child")
 			switch rapid.IntRange(0, 7).Draw(t, "kind") {
@@ -97,13 +97,13 @@ func TestRunsAreTheSends(t *testing.T) {
 func TestOnePacketGoesToAllAtOnce(t *testing.T) {
 	const kids = 3
 	s := newStream(reduce.Float32, kids, 64, 4)
-	s.out.TakesRuns = true
+	s.out.TakesBatches = true
 	s.fill()
 	for i, batch := range [][]Input{s.in[:kids], s.in[kids:]} {
 		s.out.Reset()
 		s.core.Step(0, batch, &s.out)
-		if want := 1 + i*(kids-1); len(s.out.Sends) != want || len(s.out.Runs) != 0 {
-			t.Errorf("batch %d: %d packets alone and %d runs, want %d and none", i, len(s.out.Sends), len(s.out.Runs), want)
+		if want := 1 + i*(kids-1); len(s.out.Sends) != want || len(s.out.Batches) != 0 {
+			t.Errorf("batch %d: %d packets alone and %d runs, want %d and none", i, len(s.out.Sends), len(s.out.Batches), want)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestOnePacketGoesToAllAtOnce(t *testing.T) {
 func TestOneRun(t *testing.T) {
 	const window, chunkBytes, kids = 16, 1432, 3
 	s := newStream(reduce.Float32, kids, chunkBytes, window)
-	s.out.TakesRuns = true
+	s.out.TakesBatches = true
 	for round := range 5 {
 		var up, down []Input
 		for range window {
@@ -132,10 +132,10 @@ func TestOneRun(t *testing.T) {
 			s.out.Reset()
 			s.core.Step(0, batch, &s.out)
 			runs := 1 + i*(kids-1)
-			if len(s.out.Sends) != 0 || len(s.out.Runs) != runs {
-				t.Fatalf("round %d: %d packets alone, %d runs; want none, and %d", round, len(s.out.Sends), len(s.out.Runs), runs)
+			if len(s.out.Sends) != 0 || len(s.out.Batches) != runs {
+				t.Fatalf("round %d: %d packets alone, %d runs; want none, and %d", round, len(s.out.Sends), len(s.out.Batches), runs)
 			}
-			for _, r := range s.out.Runs {
+			for _, r := range s.out.Batches {
 				if r.Size != wire.HeaderSize+chunkBytes || len(r.Packets) != window*r.Size {
 					t.Fatalf("round %d: a run of %d bytes, of packets of %d", round, len(r.Packets), r.Size)
 				}

@@ -15,13 +15,13 @@ import (
 // patience bounds the wait for a datagram.
 const patience = 10 * time.Second
 
-// TestTrains sends batches of messages of many sizes to several sockets: each
+// TestGSOBatches sends batches of messages of many sizes to several sockets: each
 // gets its own, in their order, as the datagrams that they were, however few it
-// reads at once, also where one wants runs as they are; and both sides count
+// reads at once, also where one wants batches as they are; and both sides count
 // datagrams.
-func TestTrains(t *testing.T) {
+func TestGSOBatches(t *testing.T) {
 	from := open(t, udp, loopback4)
-	to := []transport.Conn{open(t, udp, loopback4), open(t, udp, loopback4), open(t, runs, loopback4)}
+	to := []transport.Conn{open(t, udp, loopback4), open(t, udp, loopback4), open(t, batches, loopback4)}
 	noise := bytes.Repeat([]byte{0xa5, 0x5a, 0x33}, 3000)
 	rapid.Check(t, func(rt *rapid.T) {
 		sizes := rapid.SampledFrom([]int{0, 1, 40, 41, 700, 1472, 1472, 1472, 1472, 8000})
@@ -33,7 +33,7 @@ func TestTrains(t *testing.T) {
 			if total += size; total > 300_000 { // within the receive buffers
 				break
 			}
-			if count := rapid.IntRange(1, 100).Draw(rt, "of a run"); size > 0 && count*(size+40) < 100_000 && total+count*(size+40) <= 300_000 {
+			if count := rapid.IntRange(1, 100).Draw(rt, "of a batch"); size > 0 && count*(size+40) < 100_000 && total+count*(size+40) <= 300_000 {
 				m, datagrams := run(rt, noise[i:], size, count)
 				m.To = to[k].LocalAddr()
 				batch, want[k] = append(batch, m), append(want[k], datagrams...)
@@ -59,12 +59,12 @@ func TestTrains(t *testing.T) {
 	})
 }
 
-// runs listens for UDP, and takes what came as one as one.
-func runs(a netip.AddrPort) (transport.Conn, error) {
-	return transport.ListenUDP(a, transport.Config{ReceiveBuffer: 1 << 20, Runs: true})
+// batches listens for UDP, and takes what came as one as one.
+func batches(a netip.AddrPort) (transport.Conn, error) {
+	return transport.ListenUDP(a, transport.Config{ReceiveBuffer: 1 << 20, Batches: true})
 }
 
-// run returns a run of so many datagrams with that many bytes of body each, but
+// run returns a batch of so many datagrams with that many bytes of body each, but
 // for the last, with heads or without, and the datagrams.
 func run(t *rapid.T, noise []byte, size, count int) (m transport.Message, datagrams [][]byte) {
 	heads, last := rapid.SampledFrom([]int{0, 1, 40}).Draw(t, "heads"), rapid.IntRange(1, size).Draw(t, "last")
@@ -114,11 +114,11 @@ func apart(p *transport.Packet) [][]byte {
 	return slices.Collect(slices.Chunk(p.Data, p.Size))
 }
 
-// TestRunsAreWhole: what is sent as a run arrives as one, if that is asked for.
-func TestRunsAreWhole(t *testing.T) {
-	from, to := open(t, udp, loopback4), open(t, runs, loopback4)
+// TestBatchesAreWhole: what is sent as a batch arrives as one, if that is asked for.
+func TestBatchesAreWhole(t *testing.T) {
+	from, to := open(t, udp, loopback4), open(t, batches, loopback4)
 	if all := inUse(t, 0); all&(transport.Segmentation|transport.Coalescing) != transport.Segmentation|transport.Coalescing {
-		t.Skip("skipped: this kernel knows no trains")
+		t.Skip("skipped: this kernel knows no batches")
 	}
 	const count, size = 40, 1000
 	m := transport.Message{To: to.LocalAddr(), Head: make([]byte, count*40), Body: make([]byte, count*size-1), Size: size}
@@ -135,9 +135,9 @@ func TestRunsAreWhole(t *testing.T) {
 	}
 }
 
-// TestTrainsRefused sends to a place that the system refuses amid messages to
+// TestGSOBatchesRefused sends to a place that the system refuses amid messages to
 // one that it does not.
-func TestTrainsRefused(t *testing.T) {
+func TestGSOBatchesRefused(t *testing.T) {
 	from, to := open(t, udp, loopback4), open(t, udp, loopback4)
 	nowhere := netip.MustParseAddrPort("127.0.0.1:0") // nothing can be sent there
 	var batch []transport.Message

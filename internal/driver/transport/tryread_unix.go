@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// glance reads a datagram if one is there, without waiting.
-func (p *plain) glance() error {
+// tryRead reads a datagram if one is there, without waiting.
+func (p *plain) tryRead() error {
 	raw, err := p.socket.SyscallConn()
 	if err != nil {
 		return err

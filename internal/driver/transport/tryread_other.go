@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// glance reads a datagram if one is there. A deadline in the past would find
+// tryRead reads a datagram if one is there. A deadline in the past would find
 // nothing.
-func (p *plain) glance() error {
+func (p *plain) tryRead() error {
 	p.arm(time.Now().Add(time.Millisecond))
 	if err := p.park(); !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err

@@ -57,15 +57,15 @@ func (a *answers) stepped() []string {
 
 func idle() bool { return false }
 
-// TestHelp: after a helper, the loop's own goroutine stands back. What is
-// queued lies until the next helper comes, or until none has for a while.
-func TestHelp(t *testing.T) {
+// TestDrive: after a caller, the loop's own goroutine stands back. What is
+// queued lies until the next caller comes, or until none has for a while.
+func TestDrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a answers
 		source := runner.NewTimer[string]()
 		l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply, Source: source})
 		defer l.Close()
-		help := func(name string) {
+		drive := func(name string) {
 			t.Helper()
 			done := a.expect(name)
 			if err := l.Queue(t.Context(), name); err != nil {
@@ -75,25 +75,25 @@ func TestHelp(t *testing.T) {
 			if slices.Contains(a.stepped(), name) {
 				t.Fatalf("%s was stepped by the loop's goroutine", name)
 			}
-			l.Help(done, nil, idle)
+			l.Drive(done, nil, idle)
 			if !slices.Contains(a.stepped(), name) {
 				t.Fatalf("%s was not stepped", name)
 			}
 		}
-		synctest.Wait() // the loop's goroutine has the turn
+		synctest.Wait() // the loop's goroutine holds the step lock
 		quit, ended := make(chan struct{}), make(chan struct{})
-		go func() { l.Help(new(runner.Event), quit, idle); close(ended) }()
-		synctest.Wait() // the helper has it
+		go func() { l.Drive(new(runner.Event), quit, idle); close(ended) }()
+		synctest.Wait() // the caller has it
 		close(quit)
 		source.Wake()
 		<-ended
-		help("first")
-		help("second")
+		drive("first")
+		drive("second")
 		third := a.expect("third")
 		if err := l.Queue(t.Context(), "third"); err != nil {
 			t.Fatal(err)
 		}
-		<-third.Done() // the loop's goroutine has waited in vain
+		<-third.Done() // the loop's goroutine has waited for nothing
 		if diff := cmp.Diff([]string{"first", "second", "third"}, a.stepped()); diff != "" {
 			t.Error(diff)
 		}
@@ -101,8 +101,8 @@ func TestHelp(t *testing.T) {
 }
 
 // TestPostAfterHelp: an input that somebody else posts does not wait for a
-// helper.
-func TestPostAfterHelp(t *testing.T) {
+// caller.
+func TestPostAfterDrive(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			var a answers
@@ -115,7 +115,7 @@ func TestPostAfterHelp(t *testing.T) {
 				if err := l.Queue(t.Context(), mine); err != nil {
 					t.Fatal(err)
 				}
-				l.Help(done, nil, func() bool { return busy })
+				l.Drive(done, nil, func() bool { return busy })
 				if err := l.Post(t.Context(), other); err != nil {
 					t.Fatal(err)
 				}
@@ -136,16 +136,16 @@ func TestTwoHelpers(t *testing.T) {
 		l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply})
 		defer l.Close()
 		never, quit, ended := new(runner.Event), make(chan struct{}), make(chan struct{})
-		go func() { l.Help(never, quit, idle); close(ended) }()
+		go func() { l.Drive(never, quit, idle); close(ended) }()
 		synctest.Wait()
 		one := a.expect("one")
 		if err := l.Queue(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
-		l.Help(one, nil, idle) // the first helper steps it
+		l.Drive(one, nil, idle) // the first caller steps it
 		two := a.expect("two")
 		waiting := make(chan struct{})
-		go func() { l.Help(two, nil, idle); close(waiting) }()
+		go func() { l.Drive(two, nil, idle); close(waiting) }()
 		synctest.Wait()
 		close(quit)
 		l.Wake()
@@ -157,9 +157,9 @@ func TestTwoHelpers(t *testing.T) {
 	})
 }
 
-// TestHelpEnds: a helper is released by its quit, by Close, and by a source
+// TestDriveEnds: a caller is released by its quit, by Close, and by a source
 // that fails.
-func TestHelpEnds(t *testing.T) {
+func TestDriveEnds(t *testing.T) {
 	fails := errors.New("no more")
 	for _, how := range []string{"quit", "close", "source"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestHelpEnds(t *testing.T) {
 			s := &failing{Timer: runner.NewTimer[string](), err: make(chan error, 1)}
 			l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply, Source: s})
 			quit, ended := make(chan struct{}), make(chan struct{})
-			go func() { l.Help(new(runner.Event), quit, idle); close(ended) }()
+			go func() { l.Drive(new(runner.Event), quit, idle); close(ended) }()
 			synctest.Wait()
 			switch how {
 			case "quit":
@@ -184,7 +184,7 @@ func TestHelpEnds(t *testing.T) {
 			}
 			<-ended
 			l.Close()
-			l.Help(new(runner.Event), nil, idle) // does not wait for an ended loop
+			l.Drive(new(runner.Event), nil, idle) // does not wait for an ended loop
 		})
 	}
 }
@@ -204,9 +204,9 @@ func (f *failing) Receive(c runner.Clock, until core.Time, batch []string) ([]st
 	return batch, err
 }
 
-// TestHelpersAtOnce has helpers, posters and readers at once: each gets what it
+// TestCallersAtOnce has callers, posters and readers at once: each gets what it
 // waits for.
-func TestHelpersAtOnce(t *testing.T) {
+func TestCallersAtOnce(t *testing.T) {
 	var a answers
 	l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply, Queue: 2})
 	defer l.Close()
@@ -222,7 +222,7 @@ func TestHelpersAtOnce(t *testing.T) {
 					err = l.Post(t.Context(), name)
 				default:
 					if err = l.Queue(t.Context(), name); err == nil {
-						l.Help(done, nil, idle)
+						l.Drive(done, nil, idle)
 					}
 				}
 				<-done.Done()
@@ -271,7 +271,7 @@ func TestClosedSource(t *testing.T) {
 			t.Error("who delivered it has not stepped it")
 		}
 		two, ended := a.expect("two"), make(chan struct{})
-		go func() { l.Help(two, nil, idle); close(ended) }()
+		go func() { l.Drive(two, nil, idle); close(ended) }()
 		synctest.Wait()
 		if err := l.Deliver(t.Context(), "two"); err != nil {
 			t.Fatal(err)
@@ -338,7 +338,7 @@ func TestDeliverAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				l.Help(done, nil, idle)
+				l.Drive(done, nil, idle)
 				if !done.Happened() {
 					t.Errorf("%s has not happened", name)
 					return
