@@ -80,3 +80,94 @@ func TestZoneReportsOfDeaths(t *testing.T) {
 		})
 	}
 }
+
+// byName returns members by their names alone.
+func byName(hosts ...*hostlib.Host) (members []hostlib.Member) {
+	for _, h := range hosts {
+		members = append(members, hostlib.Member{Host: h.Name()})
+	}
+	return members
+}
+
+// TestSecondOfOneName: of two processes under one name the second is refused: its node ends
+// with who has the name, and where, and it forms no communicators. The first one's go on.
+func TestSecondOfOneName(t *testing.T) {
+	hosts := zoneOf(t, 3)
+	comms := form(t, hosts, byName(hosts...))
+	second, err := hostlib.Join(t.Context(), hostlib.Config{
+		Name: "h1", Membership: &membership.Config{Bootstrap: []string{hosts[0].Addr()}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close(context.Background())
+	<-second.Members().Done()
+	why := second.Members().Err()
+	if !errors.Is(why, membership.ErrName) || !strings.Contains(why.Error(), `"h1" is at `+hosts[1].Addr()) {
+		t.Errorf("%v, want who has the name, and that it is at %s", why, hosts[1].Addr())
+	}
+	if _, err := second.Communicator(t.Context(), "another", byName(hosts...)); !errors.Is(err, membership.ErrName) {
+		t.Errorf("its communicator: %v", err)
+	}
+	each(len(hosts), func(i int) {
+		if _, err := hostlib.Barrier(t.Context(), comms[i]); err != nil {
+			t.Errorf("rank %d: %v", i, err)
+		}
+	})
+}
+
+// TestBackElsewhere: a host that starts again, at another address, is found by its name.
+func TestBackElsewhere(t *testing.T) {
+	hosts := zoneOf(t, 3)
+	was := hosts[2].Addr()
+	if err := hosts[2].Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := hostlib.Join(t.Context(), hostlib.Config{
+		Name: "h2", DeadAfter: time.Hour, Membership: &membership.Config{Bootstrap: []string{hosts[0].Addr()}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := again.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if again.Addr() == was || again.Incarnation() <= hosts[2].Incarnation() {
+		t.Errorf("at %s in %d, after %s in %d", again.Addr(), again.Incarnation(), was, hosts[2].Incarnation())
+	}
+	hosts[2] = again
+	agree(t, hosts...)
+	comms := form(t, hosts, byName(hosts...))
+	each(len(hosts), func(i int) {
+		if _, err := hostlib.Barrier(t.Context(), comms[i]); err != nil {
+			t.Errorf("rank %d: %v", i, err)
+		}
+	})
+}
+
+// TestOffLoopbackTakesCertificates: keys alone tie nobody to a name, so that a host that has
+// no certificates is at loopback addresses alone.
+func TestOffLoopbackTakesCertificates(t *testing.T) {
+	c := hostlib.Config{
+		Name: "h0", Listen: "0.0.0.0:0",
+		Membership: &membership.Config{Advertise: "192.0.2.1:7946", Keys: []membership.Key{{Number: 1}}},
+	}
+	if h, err := hostlib.Join(t.Context(), c); !errors.Is(err, hostlib.ErrConfig) || !strings.Contains(err.Error(), "AllowPlaintext") {
+		t.Errorf("%v, %v", h, err)
+	}
+	for _, change := range []func(*hostlib.Config){
+		func(c *hostlib.Config) { c.Membership.Name = "h1" },
+		func(c *hostlib.Config) { c.Membership.Listen = "127.0.0.1:0" },
+		func(c *hostlib.Config) { c.Incarnation = 7 },
+		func(c *hostlib.Config) { c.TLS, c.Membership.Keys = &hostlib.TLS{}, nil },
+	} {
+		c, m := c, *c.Membership
+		c.Membership = &m
+		change(&c)
+		if err := c.Validate(); !errors.Is(err, hostlib.ErrConfig) {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
+}

@@ -1,11 +1,13 @@
 package membership
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/netip"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -91,5 +93,35 @@ func TestStealthOfARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		agree(t, nodes...)
+	}
+}
+
+// TestLeaveInTime: Leave ends with its context also where the loop takes nothing.
+func TestLeaveInTime(t *testing.T) {
+	n := join(t, Config{Name: "a"})
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	release, blocked := make(chan struct{}), make(chan struct{})
+	var asks sync.WaitGroup
+	defer asks.Wait()
+	asks.Go(func() {
+		_ = n.ask(t.Context(), func(*stepper) {
+			close(blocked)
+			<-release
+		})
+	})
+	<-blocked
+	for n.loop.Post(canceled, item{kind: unsent}) == nil {
+	}
+	left := make(chan error, 1)
+	asks.Go(func() { left <- n.Leave(canceled, 0) })
+	select {
+	case <-n.over:
+	case <-within(t).Done():
+		t.Error("it waits for a loop that takes nothing")
+	}
+	close(release)
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }

@@ -17,28 +17,50 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// listening returns how many TCP sockets of this process listen.
-func listening(t *testing.T) (n int) {
+// sockets returns the sockets of this process on which something from outside can begin:
+// TCP listeners, and UDP sockets, each with its port.
+func sockets(t *testing.T) map[string]int {
 	t.Helper()
-	own := map[string]bool{} // inodes
+	own := map[string]bool{}
 	fds, err := filepath.Glob("/proc/self/fd/*")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, fd := range fds {
-		if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, "socket:[") {
-			own[strings.Trim(to, "socket:[]")] = true
+		if link, err := os.Readlink(fd); err == nil {
+			if inode, ok := strings.CutPrefix(link, "socket:["); ok {
+				own[strings.TrimSuffix(inode, "]")] = true
+			}
 		}
 	}
-	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
-		text, err := os.ReadFile(table)
+	const listens, local, state, inode = "0A", 1, 3, 9
+	found := map[string]int{}
+	for _, kind := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		text, err := os.ReadFile("/proc/self/net/" + kind)
 		if err != nil {
 			continue // without IPv6, say
 		}
-		for line := range strings.Lines(string(text)) {
-			if f := strings.Fields(line); len(f) > 9 && f[3] == "0A" && own[f[9]] {
-				n++
+		for _, line := range strings.Split(string(text), "\n")[1:] {
+			f := strings.Fields(line)
+			if len(f) <= inode || !own[f[inode]] || strings.HasPrefix(kind, "tcp") && f[state] != listens {
+				continue
 			}
+			var port int
+			if _, err := fmt.Sscanf(f[local][strings.IndexByte(f[local], ':')+1:], "%X", &port); err != nil {
+				t.Fatal(err)
+			}
+			found[kind[:3]+" "+f[inode]] = port
+		}
+	}
+	return found
+}
+
+// listening returns how many TCP sockets of this process listen.
+func listening(t *testing.T) (n int) {
+	t.Helper()
+	for socket := range sockets(t) {
+		if socket[:3] == "tcp" {
+			n++
 		}
 	}
 	return n
