@@ -29,10 +29,10 @@ part middle $peers 1MiB@200mbit,1MiB@unshaped,16MiB@unshaped
 part long $peers 16MiB@200mbit
 
 sizes='--bytes 8,64KiB,1MiB,16MiB'
-part shaped fabric --way offload --pace steady --rate 200mbit $sizes --iterations 3000,1000,200,12
-part unshaped fabric --way offload --pace steady $sizes --iterations 5000,3000,500,100
+part shaped fabric --transport offload --pace steady --rate 200mbit $sizes --iterations 3000,1000,200,12
+part unshaped fabric --transport offload --pace steady $sizes --iterations 5000,3000,500,100
 
-long='fabric --way offload --rate 200mbit --bytes 16MiB'
+long='fabric --transport offload --rate 200mbit --bytes 16MiB'
 part groups $long --groups 2 --iterations 10
 part stream $long --beside-tcp --iterations 10
 part loss $long --loss 0.01 --pace steady --iterations 12

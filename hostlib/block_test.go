@@ -109,7 +109,7 @@ func TestBlockFloatOverHosts(t *testing.T) {
 			hosts, members := joinAs(t, names)
 			comms := form(t, "job", hosts, members, BlockFloat())
 			for _, length := range []int{0, 1, elementsOfChunk, 50_000} {
-				wantWay(t, sumFloats(t, comms, length), HostTree)
+				wantTransport(t, sumFloats(t, comms, length), HostTree)
 			}
 			ctx := within(t)
 			in := floats(n, 1000)
@@ -193,21 +193,21 @@ func TestBlockFloatOffload(t *testing.T) {
 	})
 	hosts, members := f.join()
 	exact := form(t, "exact", hosts, members, OnlyFunctions(reduce.Sum), OnlyTypes(reduce.Float32))
-	if way, why := exact[0].Way(); way != HostTree || !strings.Contains(why, "float32") {
-		t.Errorf("it would go by %v because %q", way, why)
+	if via, why := exact[0].Transport(); via != HostTree || !strings.Contains(why, "float32") {
+		t.Errorf("it would go by %v because %q", via, why)
 	}
 	leave(t, exact)
 	comms := form(t, "job", hosts, members, OnlyFunctions(reduce.Sum), OnlyTypes(reduce.Float32), BlockFloat())
 	offloaded(t, comms, 0)
 	for _, length := range []int{0, 7, 100_000} {
-		wantWay(t, sumFloats(t, comms, length), Offload)
+		wantTransport(t, sumFloats(t, comms, length), Offload)
 	}
 	ctx := within(t)
 	each(len(comms), func(i int) {
 		v := []float32{float32(i), 0.1}
 		outcome, err := Broadcast(ctx, comms[i], 2, v)
-		if err != nil || outcome.Way != Offload || v[0] != 2 {
-			t.Errorf("broadcast: rank %d has %v by %v, %v", i, v, outcome.Way, err)
+		if err != nil || outcome.Transport != Offload || v[0] != 2 {
+			t.Errorf("broadcast: rank %d has %v by %v, %v", i, v, outcome.Transport, err)
 		}
 	})
 	leave(t, comms)
@@ -235,7 +235,7 @@ func TestBlockFloatWithLosses(t *testing.T) {
 	comms := form(t, "job", hosts, members, BlockFloat())
 	offloaded(t, comms, 0)
 	for range 3 {
-		wantWay(t, sumFloats(t, comms, 60_000), Offload)
+		wantTransport(t, sumFloats(t, comms, 60_000), Offload)
 	}
 	leave(t, comms)
 	repaired := uint64(0)
@@ -263,7 +263,7 @@ func TestBlockFloatChangesEpoch(t *testing.T) {
 			}, BlockFloat())
 			checkOutcomes(t, in, out, outcomes)
 			if spines == 1 {
-				wantWay(t, outcomes, Mixed)
+				wantTransport(t, outcomes, Mixed)
 			}
 			sumFloats(t, comms, 1000)
 			leave(t, comms)
@@ -307,7 +307,7 @@ func TestTypesOnSwitches(t *testing.T) {
 		"not allowed":   {[]GroupOption{sums, OnlyTypes(reduce.Float32)}, topology.TypesOf(reduce.Float32)},
 		"several types": {[]GroupOption{sums, BlockFloat(), OnlyTypes(reduce.Float32, reduce.Int64)}, topology.TypesOf(reduce.Block32, reduce.Int64)},
 	} {
-		if got := termsOf(test.options).onSwitches(); got != test.want {
+		if got := optionsOf(test.options).onSwitches(); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

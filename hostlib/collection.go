@@ -31,7 +31,7 @@ type CollectionSwitch struct {
 func (c *Communicator) CollectionTree(ctx context.Context) (CollectionTree, error) {
 	number := c.number.Load()
 	if c.manager == nil || number == 0 {
-		_, why := c.ownWay()
+		_, why := c.ownTransport()
 		return CollectionTree{}, fmt.Errorf("%w: %s", ErrNoTree, why)
 	}
 	e, err := c.manager.Explain(ctx, rpc.GroupRef{Group: number})

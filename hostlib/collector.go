@@ -14,11 +14,11 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 // The metrics, as docs/metrics.md notifies them.
 var (
 	descComms      = newDesc("communicators", "Communicators that have not ended.")
-	descOperations = newDesc("operations_total", "Operations that are done, by collective and by the way they ran.", "collective", "way")
+	descOperations = newDesc("operations_total", "Operations that are done, by collective and transport.", "collective", "transport")
 	descReduced    = newDesc("reduced_operations_total", "Operations that some switch has reduced, by what reduced there.", "by")
 	descFailed     = newDesc("failed_operations_total", "Operations that ended with an error, or were not started for one.")
-	descDuration   = newDesc("operation_duration_seconds", "Time from an operation's call to its end, by the way it ran.", "way")
-	descEpochs     = newDesc("epochs_entered_total", "Epochs that communicators have entered after their first, by way.", "way")
+	descDuration   = newDesc("operation_duration_seconds", "Time from an operation's call to its end, by transport.", "transport")
+	descEpochs     = newDesc("epochs_entered_total", "Epochs that communicators have entered after their first, by transport.", "transport")
 	descSent       = newDesc("contributions_total", "Contributions that were sent, first ones of an epoch.")
 	descResults    = newDesc("results_total", "Results that were taken, by whom they came from.", "from")
 	descRepairs    = newDesc("repairs_total", "Packets and chunks of repair, by type.", "type")
@@ -62,12 +62,12 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
 	}
 	n := &c.counts
-	for way := range Way(ways) {
+	for transport := range Transport(transports) {
 		for kind := wire.Allreduce; int(kind) < collectives; kind++ {
-			counter(descOperations, n.done[kind][way].Load(), kind.String(), way.String())
+			counter(descOperations, n.done[kind][transport].Load(), kind.String(), transport.String())
 		}
-		took := n.durations[way].Snapshot()
-		to <- prometheus.MustNewConstHistogram(descDuration, took.Count, took.Sum, took.Buckets, way.String())
+		took := n.durations[transport].Snapshot()
+		to <- prometheus.MustNewConstHistogram(descDuration, took.Count, took.Sum, took.Buckets, transport.String())
 	}
 	for by := range topology.Pipelines {
 		counter(descReduced, n.served[by].Load(), topology.Pipeline(by).String())

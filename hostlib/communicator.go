@@ -27,11 +27,11 @@ type Communicator struct {
 	host    *Host
 	name    string
 	members []Member
-	terms   terms
+	options groupOptions
 	rank    int
-	nest    nest     // if it serves another communicator
-	manager *control // nil: operations run over hosts
-	member  uint64   // its name there; 0: it takes no part
+	sub     subcommunicator // if it serves another communicator
+	manager *control        // nil: operations run over hosts
+	member  uint64          // its name there; 0: it takes no part
 	group   digest
 	own     attempt
 	core    *endpoint.Core // the loop's
@@ -77,7 +77,7 @@ type Communicator struct {
 	absent    wire.Missing // who is not there, as far as is known, while it is formed
 	err       error        // why no operation can be started
 	isLeaving bool         // the last operation was started
-	several   *several     // if it has several trees; set before it is handed out
+	multitree *multitree   // if it has several trees; set before it is handed out
 }
 
 // Communicator forms a group with the other members, who all call it with the
@@ -90,15 +90,15 @@ func (h *Host) Communicator(ctx context.Context, name string, members []Member, 
 	if i := slices.IndexFunc(options, func(o GroupOption) bool { return o == nil }); i >= 0 {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w: option %d is nil", name, ErrArgument, i)
 	}
-	terms := termsOf(options)
-	if err := terms.validate(); err != nil {
+	chosen := optionsOf(options)
+	if err := chosen.validate(); err != nil {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
-	if terms.wantsSeveral() && len(name) > maxName-maxSuffix {
+	if chosen.wantsMultitree() && len(name) > maxName-maxSuffix {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w: a name of %d bytes, want at most %d for several trees", name, ErrArgument, len(name), maxName-maxSuffix)
 	}
-	c, err := h.single(ctx, name, members, terms, nest{})
-	if err != nil || !terms.wantsSeveral() {
+	c, err := h.single(ctx, name, members, chosen, subcommunicator{})
+	if err != nil || !chosen.wantsMultitree() {
 		return c, err
 	}
 	if err := c.branch(ctx); err != nil {
@@ -108,7 +108,7 @@ func (h *Host) Communicator(ctx context.Context, name string, members []Member, 
 }
 
 // single forms a communicator with one tree.
-func (h *Host) single(ctx context.Context, name string, members []Member, terms terms, nest nest) (*Communicator, error) {
+func (h *Host) single(ctx context.Context, name string, members []Member, options groupOptions, sub subcommunicator) (*Communicator, error) {
 	own, err := h.checkMembers(name, members)
 	if err == nil {
 		err = h.expelled()
@@ -117,18 +117,18 @@ func (h *Host) single(ctx context.Context, name string, members []Member, terms 
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
 	c := &Communicator{
-		host: h, name: name, members: slices.Clone(members), terms: terms, rank: own, own: newAttempt(),
-		nest:  nest,
+		host: h, name: name, members: slices.Clone(members), options: options, rank: own, own: newAttempt(),
+		sub:   sub,
 		links: map[int]*link{},
 		over:  make(chan struct{}), opened: make(chan struct{}), done: make(chan struct{}),
 		formed: make(chan struct{}), settled: make(chan struct{}),
 		requests: map[uint64]*Request{},
 		status:   status{epoch: endpoint.FirstEpoch, epochs: []uint32{endpoint.FirstEpoch}},
 	}
-	if !nest.onHosts {
+	if !sub.onHosts {
 		c.manager = h.manager
 	}
-	c.group = digestOf(name, members, h.cfg.ChunkBytes, h.cfg.Window, c.terms)
+	c.group = digestOf(name, members, h.cfg.ChunkBytes, h.cfg.Window, c.options)
 	c.place()
 	c.gathered = c.gather()
 	c.ctx, c.stop = context.WithCancel(h.ctx)
@@ -186,7 +186,7 @@ func (c *Communicator) open() error {
 	cfg := &c.host.cfg
 	group, cookie := c.group.numbers()
 	core := endpoint.Config{
-		Group: group, Cookie: cookie, Rank: uint32(c.rank), Size: len(c.members), Radix: c.nest.radix,
+		Group: group, Cookie: cookie, Rank: uint32(c.rank), Size: len(c.members), Radix: c.sub.radix,
 		ChunkBytes: cfg.ChunkBytes, Window: cfg.Window, Timing: session.DefaultTiming(), Linger: endpoint.DefaultLinger,
 	}
 	var err error
@@ -236,7 +236,7 @@ func (c *Communicator) discard() {
 // place makes the links to the neighbours in the tree of hosts. Callers may
 // come as soon as the communicator is registered.
 func (c *Communicator) place() {
-	t := endpoint.Config{Size: len(c.members), Radix: c.nest.radix}.Tree()
+	t := endpoint.Config{Size: len(c.members), Radix: c.sub.radix}.Tree()
 	if parent, ok := t.Parent(c.rank); ok {
 		c.links[parent] = newLink(c, parent, true)
 	}
@@ -308,17 +308,17 @@ func (c *Communicator) Err() error {
 	return c.err
 }
 
-// Way reports how an operation begun now would run, and why. With several trees,
+// Transport reports how an operation begun now would run, and why. With several trees,
 // these are the way of all of them, or Mixed, and what holds of each.
-func (c *Communicator) Way() (Way, string) {
-	if c.several != nil {
-		return c.several.way()
+func (c *Communicator) Transport() (Transport, string) {
+	if c.multitree != nil {
+		return c.multitree.transport()
 	}
-	return c.ownWay()
+	return c.ownTransport()
 }
 
-// ownWay is Way for the communicator's own tree.
-func (c *Communicator) ownWay() (Way, string) {
+// ownTransport is Transport for the communicator's own tree.
+func (c *Communicator) ownTransport() (Transport, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.status.offload {
@@ -372,8 +372,8 @@ type HostCounters struct {
 // several trees, counts are their sums, and the epoch is that of the first.
 func (c *Communicator) Stats() Stats {
 	stats := c.ownStats()
-	if c.several != nil {
-		for _, o := range c.several.others() {
+	if c.multitree != nil {
+		for _, o := range c.multitree.others() {
 			stats.add(o.ownStats())
 		}
 	}
@@ -416,15 +416,15 @@ func (c *Communicator) Abort(reason string) {
 func (c *Communicator) start(o session.Operation, after func()) *Request {
 	r := newRequest(c)
 	r.collective, r.after = o.Collective, after
-	if err := c.terms.allow(&o); err != nil {
+	if err := c.options.allow(&o); err != nil {
 		r.fail(err)
 		return r
 	}
-	if c.terms.blocks(&o) {
+	if c.options.blocks(&o) {
 		o.Element, r.blockFloat = reduce.Block32, true
 	}
-	if c.several != nil {
-		c.several.start(r, o)
+	if c.multitree != nil {
+		c.multitree.start(r, o)
 	} else {
 		c.submit(r, &o)
 	}

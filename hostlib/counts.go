@@ -12,18 +12,18 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// ways and collectives are the sizes of tables by Way and by wire.Collective.
+// ways and collectives are the sizes of tables by Transport and by wire.Collective.
 const (
-	ways        = int(Mixed) + 1
+	transports  = int(Mixed) + 1
 	collectives = int(wire.Barrier) + 1
 )
 
 // counts are what a host counts over all its communicators, for its metrics.
 type counts struct {
-	done      [collectives][ways]atomic.Uint64 // operations
+	done      [collectives][transports]atomic.Uint64 // operations
 	failed    atomic.Uint64
 	served    [topology.Pipelines]atomic.Uint64 // operations, by what reduced on some switch
-	durations [ways]histogram.Durations
+	durations [transports]histogram.Durations
 	entered   [2]atomic.Uint64 // epochs, by whether they are of trees of switches
 
 	mu   sync.Mutex
@@ -36,8 +36,8 @@ func (n *counts) completed(c wire.Collective, o *Outcome) {
 	if int(c) >= collectives {
 		return
 	}
-	n.done[c][o.Way].Add(1)
-	n.durations[o.Way].Observe(o.Elapsed)
+	n.done[c][o.Transport].Add(1)
+	n.durations[o.Transport].Observe(o.Elapsed)
 	for p, on := range o.servedBy() {
 		if on {
 			n.served[p].Add(1)
@@ -87,7 +87,7 @@ func (n *counts) total() (Stats, int) {
 	n.mu.Unlock()
 	whole := 0
 	for _, c := range n.all() {
-		if c.nest.of == nil {
+		if c.sub.of == nil {
 			whole++
 		}
 		sum.add(c.ownStats())

@@ -36,7 +36,7 @@ func Example() {
 				panic(err)
 			}
 			if rank == 0 {
-				fmt.Println(v, "by", outcome.Way, "since", outcome.Reason)
+				fmt.Println(v, "by", outcome.Transport, "since", outcome.Reason)
 			}
 			if err := comm.Leave(ctx); err != nil {
 				panic(err)
@@ -117,7 +117,7 @@ func ExampleExpect() {
 }
 
 // A long vector is cut over the trees that the manager finds; here there is
-// none, and so one lane.
+// none, and so one stripe.
 func ExampleStripes() {
 	ctx := context.Background()
 	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h0"})
@@ -133,14 +133,14 @@ func ExampleStripes() {
 	if _, err := hostlib.Allreduce(ctx, comm, reduce.Sum, v, v); err != nil {
 		panic(err)
 	}
-	for i, lane := range comm.Lanes() {
-		fmt.Println(v, "by lane", i, lane.Name)
+	for i, stripe := range comm.Stripes() {
+		fmt.Println(v, "by stripe", i, stripe.Name)
 	}
-	// Output: [1 2] by lane 0 alone
+	// Output: [1 2] by stripe 0 alone
 }
 
 // The members are divided among as many roots as the manager finds; here there is
-// no manager, and so no division.
+// no manager, and so no partition.
 func ExampleRoots() {
 	ctx := context.Background()
 	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h0"})

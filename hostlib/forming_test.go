@@ -312,7 +312,7 @@ func greeted(t *testing.T, h *Host, name string, members []Member) net.Conn {
 	t.Helper()
 	cfg := h.cfg
 	k := hello{
-		group: digestOf(name, members, cfg.ChunkBytes, cfg.Window, termsOf(nil)), from: 1, to: 0, own: 77, name: name,
+		group: digestOf(name, members, cfg.ChunkBytes, cfg.Window, optionsOf(nil)), from: 1, to: 0, own: 77, name: name,
 	}
 	conn := dialHost(t, h, k.bytes())
 	if by, why, err := readAnswer(conn); by == 0 || err != nil {

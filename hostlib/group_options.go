@@ -10,13 +10,13 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// GroupOption changes the terms of a communicator. All members must give the
+// GroupOption changes the options of a communicator. All members must give the
 // same.
-type GroupOption func(*terms)
+type GroupOption func(*groupOptions)
 
-// terms are what a communicator's operations are limited to, so that switches
+// groupOptions are what a communicator's operations are limited to, so that switches
 // which can do less than everything may carry it.
-type terms struct {
+type groupOptions struct {
 	functions  topology.Functions
 	types      topology.Types // of the members' vectors
 	blockFloat bool
@@ -28,12 +28,12 @@ type terms struct {
 // OnlyFunctions limits the communicator's reductions to these functions; by
 // default all are possible, and only switches that can do all of them are used.
 func OnlyFunctions(functions ...reduce.Function) GroupOption {
-	return func(t *terms) { t.functions = topology.FunctionsOf(functions...) }
+	return func(t *groupOptions) { t.functions = topology.FunctionsOf(functions...) }
 }
 
 // OnlyTypes limits the communicator's vectors to these element types.
 func OnlyTypes(types ...reduce.Type) GroupOption {
-	return func(t *terms) { t.types = topology.TypesOf(types...) }
+	return func(t *groupOptions) { t.types = topology.TypesOf(types...) }
 }
 
 // BlockFloat allows that sums of float32 run in block floating point, and has
@@ -45,32 +45,32 @@ func OnlyTypes(types ...reduce.Type) GroupOption {
 // or an infinity makes the whole packet's worth NaN. docs/functions.md notifies all
 // of it. Outcome reports operations that ran so. Other functions and types are
 // as without this option.
-func BlockFloat() GroupOption { return func(t *terms) { t.blockFloat = true } }
+func BlockFloat() GroupOption { return func(t *groupOptions) { t.blockFloat = true } }
 
 // Expect says what the communicator will mostly do, and how long its vectors
 // will be, in bytes; 0: that is not known. The manager then chooses the tree by
 // what matters to that: bandwidth for long vectors, latency for short ones and
 // for barriers. Where hosts would be faster than any tree, the communicator stays
-// on hosts, and Way says so. Other operations and lengths work as well.
+// on hosts, and Transport says so. Other operations and lengths work as well.
 func Expect(collective pathsel.Collective, bytes int64) GroupOption {
-	return func(t *terms) { t.purpose.Collective, t.purpose.Bytes = collective, bytes }
+	return func(t *groupOptions) { t.purpose.Collective, t.purpose.Bytes = collective, bytes }
 }
 
 // ChooseBy has the manager choose the tree by a criterion, whatever is expected.
 func ChooseBy(c pathsel.Criterion) GroupOption {
-	return func(t *terms) { t.purpose.Criterion, t.purpose.Weights = c, pathsel.Weights{} }
+	return func(t *groupOptions) { t.purpose.Criterion, t.purpose.Weights = c, pathsel.Weights{} }
 }
 
 // ChooseByWeights has it choose by several criteria.
 func ChooseByWeights(w pathsel.Weights) GroupOption {
-	return func(t *terms) { t.purpose.Criterion, t.purpose.Weights = pathsel.ByFunction, w }
+	return func(t *groupOptions) { t.purpose.Criterion, t.purpose.Weights = pathsel.ByFunction, w }
 }
 
-// wantsSeveral reports whether the communicator is to have several trees.
-func (t terms) wantsSeveral() bool { return t.stripes > 1 || t.roots > 1 }
+// wantsMultitree reports whether the communicator is to have several trees.
+func (t groupOptions) wantsMultitree() bool { return t.stripes > 1 || t.roots > 1 }
 
-// single returns the terms of one tree of several.
-func (t terms) single() terms {
+// single returns the options of one tree of several.
+func (t groupOptions) single() groupOptions {
 	t.stripes, t.roots = 0, 0
 	return t
 }
@@ -78,15 +78,15 @@ func (t terms) single() terms {
 // blockTypes is what no vector of a member's is made of: it is a form of float32.
 const blockTypes = topology.Types(1 << reduce.Block32)
 
-func termsOf(options []GroupOption) terms {
-	t := terms{functions: topology.AllFunctions(), types: topology.AllTypes() &^ blockTypes}
+func optionsOf(options []GroupOption) groupOptions {
+	t := groupOptions{functions: topology.AllFunctions(), types: topology.AllTypes() &^ blockTypes}
 	for _, o := range options {
 		o(&t)
 	}
 	return t
 }
 
-func (t terms) validate() error {
+func (t groupOptions) validate() error {
 	if t.types&blockTypes != 0 {
 		return fmt.Errorf("%w: no vector is of the type %v: BlockFloat allows it for sums of %v", ErrArgument, reduce.Block32, reduce.Float32)
 	}
@@ -105,14 +105,14 @@ func (t terms) validate() error {
 }
 
 // blocks reports whether o runs in block floating point.
-func (t terms) blocks(o *session.Operation) bool {
+func (t groupOptions) blocks(o *session.Operation) bool {
 	return t.blockFloat && o.Function == reduce.Sum && o.Element == reduce.Float32
 }
 
 // onSwitches returns the types that a switch must know for the communicator.
 // Where float32 is only summed, it is block32 alone: what only copies vectors
 // need not know their type.
-func (t terms) onSwitches() topology.Types {
+func (t groupOptions) onSwitches() topology.Types {
 	if !t.blockFloat || !t.types.Has(reduce.Float32) || !t.functions.Has(reduce.Sum) {
 		return t.types
 	}
@@ -123,8 +123,8 @@ func (t terms) onSwitches() topology.Types {
 	return need
 }
 
-// allow reports what of o the terms exclude.
-func (t terms) allow(o *session.Operation) error {
+// allow reports what of o the options exclude.
+func (t groupOptions) allow(o *session.Operation) error {
 	if o.Function != reduce.NoFunction && !t.functions.Has(o.Function) {
 		return fmt.Errorf("%w: the communicator was made for the functions %v, not for %v", ErrArgument, t.functions, o.Function)
 	}

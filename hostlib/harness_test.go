@@ -312,16 +312,16 @@ func sum(t testing.TB, comms []*Communicator, length int) []Outcome {
 	return outcomes
 }
 
-// wantWay checks the way of every member, and that the reason says so much.
-func wantWay(t testing.TB, outcomes []Outcome, want Way, says ...string) {
+// wantTransport checks the way of every member, and that the reason says so much.
+func wantTransport(t testing.TB, outcomes []Outcome, want Transport, says ...string) {
 	t.Helper()
 	for rank, o := range outcomes {
-		if o.Way != want || o.Reason == "" || len(o.Epochs) == 0 {
-			t.Errorf("rank %d ran by %v in epochs %v because %q, want %v", rank, o.Way, o.Epochs, o.Reason, want)
+		if o.Transport != want || o.Reason == "" || len(o.Epochs) == 0 {
+			t.Errorf("rank %d ran by %v in epochs %v because %q, want %v", rank, o.Transport, o.Epochs, o.Reason, want)
 		}
 		for _, part := range says {
 			if !strings.Contains(o.Reason, part) {
-				t.Errorf("rank %d ran by %v because %q, which does not say %q", rank, o.Way, o.Reason, part)
+				t.Errorf("rank %d ran by %v because %q, which does not say %q", rank, o.Transport, o.Reason, part)
 			}
 		}
 	}
@@ -334,8 +334,8 @@ func offloaded(t testing.TB, comms []*Communicator, after uint32) {
 	ctx := within(t)
 	for i, c := range comms {
 		until(ctx, t, fmt.Sprintf("rank %d is on a tree of switches", i), func() bool {
-			way, _ := c.Way()
-			return way == Offload && c.Stats().Epoch > after
+			via, _ := c.Transport()
+			return via == Offload && c.Stats().Epoch > after
 		})
 	}
 }

@@ -40,7 +40,7 @@ type digest [32]byte
 
 // digestOf returns the digest of a name, the members in order, and the
 // settings that have to be equal.
-func digestOf(name string, members []Member, chunkBytes int, window uint32, t terms) digest {
+func digestOf(name string, members []Member, chunkBytes int, window uint32, t groupOptions) digest {
 	h := sha256.New()
 	text := func(s string) {
 		_ = binary.Write(h, binary.BigEndian, uint32(len(s)))
@@ -56,7 +56,7 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t te
 	if p := t.purpose; p != (pathsel.Purpose{}) {
 		_ = binary.Write(h, binary.BigEndian, p)
 	}
-	if t.wantsSeveral() {
+	if t.wantsMultitree() {
 		text("several trees")
 		_ = binary.Write(h, binary.BigEndian, [2]uint32{uint32(t.stripes), uint32(t.roots)})
 	}

@@ -95,8 +95,8 @@ func TestAllreduceOverHosts(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if outcome.Way != hostlib.HostTree || outcome.Reason == "" {
-					t.Errorf("rank %d: went by %v, because %q", i, outcome.Way, outcome.Reason)
+				if outcome.Transport != hostlib.HostTree || outcome.Reason == "" {
+					t.Errorf("rank %d: went by %v, because %q", i, outcome.Transport, outcome.Reason)
 				}
 				for j := range v {
 					if want := int64(n*j + length*n*(n-1)/2); v[j] != want {
@@ -480,8 +480,8 @@ func TestManagerThatIsNotThere(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if outcome.Way != hostlib.HostTree || !strings.Contains(outcome.Reason, "127.0.0.1:1") {
-				t.Errorf("rank %d: %v, because %q", i, outcome.Way, outcome.Reason)
+			if outcome.Transport != hostlib.HostTree || !strings.Contains(outcome.Reason, "127.0.0.1:1") {
+				t.Errorf("rank %d: %v, because %q", i, outcome.Transport, outcome.Reason)
 			}
 		})
 		leave(t, comms)

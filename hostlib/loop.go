@@ -109,7 +109,7 @@ func (c *Communicator) finish() {
 	c.loop.Close()
 	if err := c.loop.Err(); err != nil {
 		c.ends(fmt.Errorf("%w: %w", ErrEnded, err))
-		if whole := c.nest.of; whole != nil { // neighbours find c dead; it may have none
+		if whole := c.sub.of; whole != nil { // neighbours find c dead; it may have none
 			whole.abort(fmt.Sprintf("its tree %q has ended: %v", c.name, err))
 		}
 	}
@@ -117,7 +117,7 @@ func (c *Communicator) finish() {
 	c.refuseAll(ErrEnded)
 	c.host.bury(c, c.word)
 	c.stop()
-	c.fell()
+	c.endTrees()
 	c.tasks.Wait()
 	c.endPart()
 	if c.conn != nil {
@@ -203,7 +203,7 @@ func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 	if out.Ended != nil {
 		s.word = out.Ended.Append(nil)
 		s.refuseAll(s.failure(out.Ended))
-		s.nest.notify(s.Communicator, out.Ended)
+		s.sub.notify(s.Communicator, out.Ended)
 	}
 	if out.Left {
 		s.word, s.hasLeft = wire.AppendGoodbye(nil), true
@@ -296,8 +296,8 @@ func (c *Communicator) ends(err error) {
 	defer c.mu.Unlock()
 	if c.err == nil {
 		c.err = err
-		if c.several != nil {
-			c.several.conclude(err)
+		if c.multitree != nil {
+			c.multitree.conclude(err)
 		}
 	}
 }
@@ -326,11 +326,11 @@ func (s *stepper) entered(e endpoint.Entered) {
 	if e.Offload {
 		s.settle("")
 	}
-	way := manager.HostTree
+	via := manager.HostTree
 	if e.Offload {
-		way = manager.Offload
+		via = manager.Offload
 	}
-	s.report(manager.Report{Entered: e.Epoch, Way: way})
+	s.report(manager.Report{Entered: e.Epoch, Transport: via})
 }
 
 // lost notifies the log and the manager why the tree is given up.

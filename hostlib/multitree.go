@@ -13,15 +13,15 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// several is what a communicator with several trees has beside its own: other
+// multitree is what a communicator with several trees has beside its own: other
 // communicators, which serve it and are known to nobody else. It sees every
 // operation, and so compares what the members called; it alone says why all
 // have ended.
-type several struct {
-	base  *Communicator
-	lanes []*Communicator // over which vectors are cut, the base first
-	parts *parts          // nil: the group is not divided
-	why   string          // why there are fewer trees than wanted; empty: there are not
+type multitree struct {
+	base    *Communicator
+	stripes []*Communicator // over which vectors are cut, the base first
+	parts   *parts          // nil: the group is not divided
+	why     string          // why there are fewer trees than wanted; empty: there are not
 
 	order     sync.Mutex // of operations on all trees
 	serial    uint16     // of the next one
@@ -35,7 +35,7 @@ type several struct {
 // branch makes the trees that a communicator is to have beside its own. If that
 // fails the communicator has ended.
 func (c *Communicator) branch(ctx context.Context) error {
-	s := &several{base: c, lanes: []*Communicator{c}}
+	s := &multitree{base: c, stripes: []*Communicator{c}}
 	err := s.form(ctx)
 	if err == nil {
 		err = c.adopt(s)
@@ -50,17 +50,17 @@ func (c *Communicator) branch(ctx context.Context) error {
 }
 
 // adopt makes s part of c, unless c has ended.
-func (c *Communicator) adopt(s *several) error {
+func (c *Communicator) adopt(s *multitree) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil {
-		c.several = s
+		c.multitree = s
 	}
 	return c.err
 }
 
 // form makes the trees, as rank 0 has had them planned.
-func (s *several) form(ctx context.Context) error {
+func (s *multitree) form(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -72,10 +72,10 @@ func (s *several) form(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	})
-	d, err := s.base.divide(ctx)
+	d, err := s.base.partition(ctx)
 	if err == nil && d.count > 1 {
 		if d.part == nil {
-			err = s.formLanes(ctx, d)
+			err = s.formStripes(ctx, d)
 		} else {
 			err = s.formParts(ctx, d)
 		}
@@ -90,7 +90,7 @@ func (s *several) form(ctx context.Context) error {
 // formAll makes communicators that serve the base, at once, and returns as many
 // as there are plans, nil where one could not be made, and the first error, which
 // ends the making of the others.
-func (s *several) formAll(ctx context.Context, plans []plan) ([]*Communicator, error) {
+func (s *multitree) formAll(ctx context.Context, plans []plan) ([]*Communicator, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	comms := make([]*Communicator, len(plans))
@@ -99,8 +99,8 @@ func (s *several) formAll(ctx context.Context, plans []plan) ([]*Communicator, e
 	var first error
 	for i, p := range plans {
 		making.Go(func() {
-			p.nest.of = s.base
-			c, err := s.base.host.single(ctx, s.base.name+p.suffix, p.members, p.terms, p.nest)
+			p.sub.of = s.base
+			c, err := s.base.host.single(ctx, s.base.name+p.suffix, p.members, p.options, p.sub)
 			if comms[i] = c; err != nil {
 				once.Do(func() {
 					first = err
@@ -117,16 +117,16 @@ func (s *several) formAll(ctx context.Context, plans []plan) ([]*Communicator, e
 type plan struct {
 	suffix  string // of its name
 	members []Member
-	terms   terms
-	nest    nest
+	options groupOptions
+	sub     subcommunicator
 }
 
 // maxSuffix is the most bytes of a suffix.
 const maxSuffix = 16
 
 // others returns the communicators that serve the base.
-func (s *several) others() []*Communicator {
-	all := s.lanes[1:]
+func (s *multitree) others() []*Communicator {
+	all := s.stripes[1:]
 	if s.parts != nil {
 		all = append(all[:len(all):len(all)], s.parts.own)
 		if s.parts.roots != nil {
@@ -140,7 +140,7 @@ func (s *several) others() []*Communicator {
 // serves it, which ends later.
 func (c *Communicator) retire() {
 	c.mu.Lock()
-	s := c.several
+	s := c.multitree
 	c.mu.Unlock()
 	if s != nil {
 		for _, o := range s.others() {
@@ -150,10 +150,10 @@ func (c *Communicator) retire() {
 	c.host.retire(c)
 }
 
-// fell ends what serves a communicator that has ended.
-func (c *Communicator) fell() {
+// endTrees ends what serves a communicator that has ended.
+func (c *Communicator) endTrees() {
 	c.mu.Lock()
-	s := c.several
+	s := c.multitree
 	c.mu.Unlock()
 	if s != nil {
 		s.end(c.hasLeft)
@@ -162,7 +162,7 @@ func (c *Communicator) fell() {
 
 // end waits for the end of all that serve the base, which are given up unless
 // the base was left in good order: they were, too.
-func (s *several) end(left bool) {
+func (s *multitree) end(left bool) {
 	for _, o := range s.others() {
 		if !left {
 			o.abort("its communicator has ended")
@@ -177,7 +177,7 @@ func (s *several) end(left bool) {
 }
 
 // start begins an operation on the trees that it is to run on.
-func (s *several) start(r *Request, operation session.Operation) {
+func (s *multitree) start(r *Request, operation session.Operation) {
 	c, o := s.base, &operation
 	if err := o.Validate(session.Config{Rank: uint32(c.rank), Members: len(c.members)}); err != nil {
 		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
@@ -198,22 +198,22 @@ func (s *several) start(r *Request, operation session.Operation) {
 	case o.Last:
 		s.onAll(r, o)
 	default:
-		s.onLanes(r, o)
+		s.onStripes(r, o)
 	}
 }
 
-// onAll runs o, which has no vector, on every lane.
-func (s *several) onAll(r *Request, o *session.Operation) {
-	j := newJoint(s, r, o.Collective, s.lanes...)
-	for i, lane := range s.lanes {
+// onAll runs o, which has no vector, on every stripe.
+func (s *multitree) onAll(r *Request, o *session.Operation) {
+	j := newComposite(s, r, o.Collective, s.stripes...)
+	for i, stripe := range s.stripes {
 		piece := *o
-		lane.submit(j.pieces[i], &piece)
+		stripe.submit(j.pieces[i], &piece)
 	}
 }
 
 // conclude says why the base has ended. Requests that know only that another
 // tree has failed them get the same error.
-func (s *several) conclude(err error) {
+func (s *multitree) conclude(err error) {
 	s.mu.Lock()
 	s.verdict = err
 	stuck := s.stuck
@@ -225,7 +225,7 @@ func (s *several) conclude(err error) {
 }
 
 // failed ends a request with the base's error, once there is one.
-func (s *several) failed(r *Request) {
+func (s *multitree) failed(r *Request) {
 	s.mu.Lock()
 	err := s.verdict
 	if err == nil {
@@ -237,31 +237,31 @@ func (s *several) failed(r *Request) {
 	}
 }
 
-// joint is a request and the pieces that it is done with. The first piece is the
+// composite is a request and the pieces that it is done with. The first piece is the
 // base's.
-type joint struct {
-	of     *several
+type composite struct {
+	of     *multitree
 	whole  *Request
 	pieces []*Request
 	left   atomic.Int32 // pieces that are not done
 }
 
-// newJoint makes r the request of pieces on these communicators, which are still
+// newComposite makes r the request of pieces on these communicators, which are still
 // to be begun.
-func newJoint(s *several, r *Request, c wire.Collective, on ...*Communicator) *joint {
-	j := &joint{of: s, whole: r, pieces: make([]*Request, len(on))}
+func newComposite(s *multitree, r *Request, c wire.Collective, on ...*Communicator) *composite {
+	j := &composite{of: s, whole: r, pieces: make([]*Request, len(on))}
 	j.left.Store(int32(len(on)))
 	for i, comm := range on {
 		p := newRequest(comm)
-		p.collective, p.blockFloat, p.joint = c, r.blockFloat, j
+		p.collective, p.blockFloat, p.composite = c, r.blockFloat, j
 		j.pieces[i] = p
 	}
-	r.joint = j
+	r.composite = j
 	return j
 }
 
 // await waits for all pieces, or the end of ctx.
-func (j *joint) await(ctx context.Context) {
+func (j *composite) await(ctx context.Context) {
 	for _, p := range j.pieces[1:] {
 		p.begin() // while this goroutine does the work of the first
 	}
@@ -275,7 +275,7 @@ func (j *joint) await(ctx context.Context) {
 }
 
 // finished takes a piece that is done.
-func (j *joint) finished(p *Request) {
+func (j *composite) finished(p *Request) {
 	p.over.Happen()
 	if j.left.Add(-1) > 0 {
 		return
@@ -298,7 +298,7 @@ func (j *joint) finished(p *Request) {
 }
 
 // outcome returns what became of an operation whose pieces went well.
-func (s *several) outcome(pieces []*Request) Outcome {
+func (s *multitree) outcome(pieces []*Request) Outcome {
 	if s.parts != nil {
 		return pieces[1].outcome
 	}
@@ -306,24 +306,24 @@ func (s *several) outcome(pieces []*Request) Outcome {
 	o.Chunks = 0
 	for _, p := range pieces {
 		o.Chunks += p.outcome.Chunks
-		o.Lanes = append(o.Lanes, p.outcome)
+		o.Stripes = append(o.Stripes, p.outcome)
 	}
-	o.Way, o.Reason = together("lane", o.Lanes)
+	o.Transport, o.Reason = together("stripe", o.Stripes)
 	return o
 }
 
-// together returns the way that all went, or Mixed, and the reasons: one if it
+// together returns the transport of all, or Mixed, and the reasons: one if it
 // is the same for all.
-func together(what string, all []Outcome) (Way, string) {
-	way, same := all[0].Way, true
+func together(what string, all []Outcome) (Transport, string) {
+	transport, same := all[0].Transport, true
 	for _, o := range all[1:] {
-		if o.Way != way {
-			way = Mixed
+		if o.Transport != transport {
+			transport = Mixed
 		}
 		same = same && o.Reason == all[0].Reason
 	}
 	if same {
-		return way, all[0].Reason
+		return transport, all[0].Reason
 	}
 	var b strings.Builder
 	for i, o := range all {
@@ -332,25 +332,25 @@ func together(what string, all []Outcome) (Way, string) {
 		}
 		fmt.Fprintf(&b, "%s %d: %s", what, i, o.Reason)
 	}
-	return way, b.String()
+	return transport, b.String()
 }
 
-// way reports how an operation begun now would run, if it is long.
-func (s *several) way() (Way, string) {
-	var way Way
+// transport reports how an operation begun now would run, if it is long.
+func (s *multitree) transport() (Transport, string) {
+	var transport Transport
 	var why string
 	if s.parts != nil {
-		way, why = s.parts.own.ownWay()
+		transport, why = s.parts.own.ownTransport()
 		why = s.parts.describe(why)
 	} else {
-		all := make([]Outcome, len(s.lanes))
-		for i, lane := range s.lanes {
-			all[i].Way, all[i].Reason = lane.ownWay()
+		all := make([]Outcome, len(s.stripes))
+		for i, stripe := range s.stripes {
+			all[i].Transport, all[i].Reason = stripe.ownTransport()
 		}
-		way, why = together("lane", all)
+		transport, why = together("stripe", all)
 	}
 	if s.why != "" {
 		why += "; " + s.why
 	}
-	return way, why
+	return transport, why
 }

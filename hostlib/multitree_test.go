@@ -36,8 +36,8 @@ func (drafter) HostSession(context.Context) (*rpc.HostSession, error) {
 
 func (drafter) Close() error { return nil }
 
-// lanesPlanned plans so many lanes as are wanted.
-func lanesPlanned(g manager.Create) (rpc.GroupPlan, error) {
+// stripesPlanned plans so many stripes as are wanted.
+func stripesPlanned(g manager.Create) (rpc.GroupPlan, error) {
 	return rpc.GroupPlan{Groups: make([]rpc.PlannedGroup, g.Bundle.Count)}, nil
 }
 
@@ -128,14 +128,14 @@ func (c call) on(t interface{ Errorf(string, ...any) }, comms []*Communicator, i
 	return out, outcomes
 }
 
-func TestLanesGiveWhatOneTreeGives(t *testing.T) {
+func TestStripesGiveWhatOneTreeGives(t *testing.T) {
 	const n = 5
-	hosts, members := drafted(t, n, lanesPlanned, func(c *Config) { c.ChunkBytes = 64 })
+	hosts, members := drafted(t, n, stripesPlanned, func(c *Config) { c.ChunkBytes = 64 })
 	one, block := form(t, "one", hosts, members), form(t, "block", hosts, members, BlockFloat())
 	striped := [][]*Communicator{form(t, "two", hosts, members, Stripes(2)), form(t, "three", hosts, members, Stripes(3))}
 	blocked := form(t, "blocked", hosts, members, Stripes(2), BlockFloat())
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawCall(t, n, 4*laneChunks*16)
+		c := drawCall(t, n, 4*stripeChunks*16)
 		inPlace := rapid.Bool().Draw(t, "in place")
 		k := rapid.IntRange(0, 2).Draw(t, "communicator")
 		with, without := blocked, block
@@ -146,12 +146,12 @@ func TestLanesGiveWhatOneTreeGives(t *testing.T) {
 		want, _ := c.on(t, without, inPlace)
 		for rank := range got {
 			if !bytes.Equal(got[rank], want[rank]) {
-				t.Errorf("rank %d: the lanes give other bits than one tree", rank)
+				t.Errorf("rank %d: the stripes give other bits than one tree", rank)
 			}
 			perChunk, _ := c.Chunk(64)
-			cut := perChunk > 0 && (c.Elements+perChunk-1)/perChunk >= laneChunks*len(with[0].Lanes())
-			if (outcomes[rank].Lanes != nil) != cut {
-				t.Errorf("rank %d: %d elements ran on lanes %v", rank, c.Elements, outcomes[rank].Lanes)
+			cut := perChunk > 0 && (c.Elements+perChunk-1)/perChunk >= stripeChunks*len(with[0].Stripes())
+			if (outcomes[rank].Stripes != nil) != cut {
+				t.Errorf("rank %d: %d elements ran on stripes %v", rank, c.Elements, outcomes[rank].Stripes)
 			}
 		}
 	})
@@ -163,18 +163,18 @@ func TestLanesGiveWhatOneTreeGives(t *testing.T) {
 // TestPartsReduceInRootOrder holds the parts against communicators of the same
 // members, whose results are reduced one after the other.
 func TestPartsReduceInRootOrder(t *testing.T) {
-	division := [][]int{{0, 3, 4}, {1, 6}, {2}, {5}}
+	partition := [][]int{{0, 3, 4}, {1, 6}, {2}, {5}}
 	const n = 7
-	hosts, members := drafted(t, n, partsPlanned(division...), func(c *Config) { c.ChunkBytes = 64 })
+	hosts, members := drafted(t, n, partsPlanned(partition...), func(c *Config) { c.ChunkBytes = 64 })
 	whole := form(t, "whole", hosts, members)
 	divided := form(t, "divided", hosts, members, Roots(4))
 	for _, c := range divided {
-		if !slices.EqualFunc(c.Parts(), division, slices.Equal) {
-			t.Fatalf("parts are %v, want %v", c.Parts(), division)
+		if !slices.EqualFunc(c.Parts(), partition, slices.Equal) {
+			t.Fatalf("parts are %v, want %v", c.Parts(), partition)
 		}
 	}
-	parts := make([][]*Communicator, len(division))
-	for i, ranks := range division {
+	parts := make([][]*Communicator, len(partition))
+	for i, ranks := range partition {
 		var of []*Host
 		var list []Member
 		for _, rank := range ranks {
@@ -190,7 +190,7 @@ func TestPartsReduceInRootOrder(t *testing.T) {
 		if c.Function == reduce.NoFunction {
 			want, _ = c.on(t, whole, inPlace)
 		} else {
-			want = c.inParts(t, division, parts)
+			want = c.inParts(t, partition, parts)
 		}
 		for rank := range got {
 			if !bytes.Equal(got[rank], want[rank]) {
@@ -204,7 +204,7 @@ func TestPartsReduceInRootOrder(t *testing.T) {
 }
 
 // inParts reduces within each part, and then over these.
-func (c call) inParts(t *rapid.T, division [][]int, parts [][]*Communicator) [][]byte {
+func (c call) inParts(t *rapid.T, partition [][]int, parts [][]*Communicator) [][]byte {
 	kernel, err := reduce.KernelOf(c.Function, c.Element)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func (c call) inParts(t *rapid.T, division [][]int, parts [][]*Communicator) [][
 	for i, comms := range parts {
 		local := call{Operation: c.Operation}
 		local.Collective, local.Root = wire.Allreduce, 0
-		for _, rank := range division[i] {
+		for _, rank := range partition[i] {
 			local.in = append(local.in, c.in[rank])
 		}
 		out, _ := local.on(t, comms, false)
@@ -243,10 +243,10 @@ func TestPartsSumInBlockFloat(t *testing.T) {
 	leave(t, comms)
 }
 
-// eachKind forms a communicator of two lanes, and one of two parts, of new hosts.
+// eachKind forms a communicator of two stripes, and one of two parts, of new hosts.
 func eachKind(t *testing.T, n int, run func(t *testing.T, hosts []*Host, comms []*Communicator)) {
-	t.Run("lanes", func(t *testing.T) {
-		hosts, members := drafted(t, n, lanesPlanned)
+	t.Run("stripes", func(t *testing.T) {
+		hosts, members := drafted(t, n, stripesPlanned)
 		run(t, hosts, form(t, "job", hosts, members, Stripes(2)))
 	})
 	t.Run("parts", func(t *testing.T) {
@@ -263,8 +263,8 @@ func eachKind(t *testing.T, n int, run func(t *testing.T, hosts []*Host, comms [
 	})
 }
 
-// long is more elements than go over one lane.
-const long = 2 * laneChunks * 358
+// long is more elements than go over one stripe.
+const long = 2 * stripeChunks * 358
 
 func TestDisagreementOverSeveralTrees(t *testing.T) {
 	sum := func(f reduce.Function, length int) func(*Communicator) *Request {
@@ -281,7 +281,7 @@ func TestDisagreementOverSeveralTrees(t *testing.T) {
 	}
 	for name, odd := range map[string]func(*Communicator) *Request{
 		"one more":   sum(reduce.Sum, long+1),
-		"half":       sum(reduce.Sum, long/2), // as much as a lane has of the others'
+		"half":       sum(reduce.Sum, long/2), // as much as a stripe has of the others'
 		"short":      sum(reduce.Sum, 1),
 		"nothing":    sum(reduce.Sum, 0),
 		"function":   sum(reduce.Max, long),
@@ -332,7 +332,7 @@ func disagree(t *testing.T, usual, odd func(*Communicator) *Request) {
 func TestEndOfOneTreeEndsAll(t *testing.T) {
 	for which := range 3 {
 		eachKind(t, 5, func(t *testing.T, _ []*Host, comms []*Communicator) {
-			trees := append(comms[0].several.others(), comms[0])
+			trees := append(comms[0].multitree.others(), comms[0])
 			if which >= len(trees) {
 				return
 			}
@@ -346,8 +346,8 @@ func TestEndOfOneTreeEndsAll(t *testing.T) {
 			for peer, l := range tree.links {
 				l.dead("it was struck by lightning")
 				whole := peer
-				if tree.nest.ranks != nil {
-					whole = tree.nest.ranks[peer]
+				if tree.sub.ranks != nil {
+					whole = tree.sub.ranks[peer]
 				}
 				for i, c := range comms {
 					if i < 4 {
@@ -438,7 +438,7 @@ func TestManyOverSeveralTrees(t *testing.T) {
 
 // TestSeveralFormAgain: all that serves a communicator is gone with it.
 func TestSeveralFormAgain(t *testing.T) {
-	hosts, members := drafted(t, 3, lanesPlanned)
+	hosts, members := drafted(t, 3, stripesPlanned)
 	for range 3 {
 		comms := form(t, "job", hosts, members, Stripes(3))
 		sum(t, comms, long)
@@ -456,7 +456,7 @@ func TestSeveralFormAgain(t *testing.T) {
 
 // TestSeveralFormAgainAfterAnEnd: whoever has the error can call the successor.
 func TestSeveralFormAgainAfterAnEnd(t *testing.T) {
-	hosts, members := drafted(t, 3, lanesPlanned)
+	hosts, members := drafted(t, 3, stripesPlanned)
 	for round := range 5 {
 		comms := form(t, "job", hosts, members, Stripes(8))
 		again := make([]*Communicator, len(comms))
@@ -488,7 +488,7 @@ func TestSeveralFormAgainAfterAnEnd(t *testing.T) {
 // this one for dead.
 func TestSocketOfATreeFails(t *testing.T) {
 	eachKind(t, 3, func(t *testing.T, _ []*Host, comms []*Communicator) {
-		tree := comms[1].several.others()[0]
+		tree := comms[1].multitree.others()[0]
 		if err := tree.conn.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -514,7 +514,7 @@ func TestOneTreeWhereNoMoreArePlanned(t *testing.T) {
 		}, "eaten"},
 		"fewer": {func(manager.Create) (rpc.GroupPlan, error) {
 			return rpc.GroupPlan{Groups: make([]rpc.PlannedGroup, 1), Fewer: fails}, nil
-		}, "1 of 3 lanes: the plan was eaten"},
+		}, "1 of 3 stripes: the plan was eaten"},
 		"none": {func(manager.Create) (rpc.GroupPlan, error) { return rpc.GroupPlan{}, nil }, "0 trees"},
 		"more": {func(manager.Create) (rpc.GroupPlan, error) {
 			return rpc.GroupPlan{Groups: make([]rpc.PlannedGroup, 4)}, nil
@@ -524,13 +524,13 @@ func TestOneTreeWhereNoMoreArePlanned(t *testing.T) {
 			hosts, members := drafted(t, 3, test.plan)
 			comms := form(t, "job", hosts, members, Stripes(3))
 			for _, o := range sum(t, comms, long) {
-				if o.Lanes != nil {
+				if o.Stripes != nil {
 					t.Errorf("it ran as %+v", o)
 				}
 			}
 			for _, c := range comms {
-				if _, why := c.Way(); !strings.Contains(why, test.says) || len(c.Lanes()) != 1 {
-					t.Errorf("%d lanes because %q, want one since %q", len(c.Lanes()), why, test.says)
+				if _, why := c.Transport(); !strings.Contains(why, test.says) || len(c.Stripes()) != 1 {
+					t.Errorf("%d stripes because %q, want one since %q", len(c.Stripes()), why, test.says)
 				}
 			}
 			leave(t, comms)
@@ -538,8 +538,8 @@ func TestOneTreeWhereNoMoreArePlanned(t *testing.T) {
 	}
 }
 
-func TestTermsOfSeveralTrees(t *testing.T) {
-	hosts, members := drafted(t, 2, lanesPlanned)
+func TestOptionsOfSeveralTrees(t *testing.T) {
+	hosts, members := drafted(t, 2, stripesPlanned)
 	long := strings.Repeat("x", maxName)
 	for says, options := range map[string][]GroupOption{
 		"cannot be combined": {Stripes(2), Roots(2)},
@@ -556,7 +556,7 @@ func TestTermsOfSeveralTrees(t *testing.T) {
 	mustBeEqual(t, Roots(2))
 }
 
-func TestMalformedDivisions(t *testing.T) {
+func TestMalformedPartitions(t *testing.T) {
 	for _, planned := range [][][]int{
 		{{0, 1}, {2}},        // without rank 3
 		{{0, 1, 2}, {2, 3}},  // rank 2 twice
@@ -566,9 +566,9 @@ func TestMalformedDivisions(t *testing.T) {
 		{{0, 1, 2, 3}, {}},   // an empty one
 		{{0}, {1}, {2}, {3}}, // more than were wanted
 	} {
-		d := division{count: 1, part: make([]int, 4)}
+		d := treePartition{count: 1, part: make([]int, 4)}
 		p, _ := partsPlanned(planned...)(manager.Create{})
-		if err := d.take(p, 3); !errors.Is(err, errDivision) {
+		if err := d.take(p, 3); !errors.Is(err, errPartition) {
 			t.Errorf("%v was taken: %v", planned, err)
 		}
 		if d.count != 1 || slices.Max(d.part) != 0 {
@@ -577,20 +577,20 @@ func TestMalformedDivisions(t *testing.T) {
 	}
 }
 
-func FuzzDivisionWords(f *testing.F) {
-	t := terms{roots: 3}
-	valid := newDivisionWords(4, true)
-	valid.put(division{lowest: 7, count: 2, part: []int{0, 1, 0, 1}, why: "because"})
+func FuzzPartitionWords(f *testing.F) {
+	t := groupOptions{roots: 3}
+	valid := newPartitionWords(4, true)
+	valid.put(treePartition{lowest: 7, count: 2, part: []int{0, 1, 0, 1}, why: "because"})
 	f.Add([]byte(valid))
 	f.Add(make([]byte, len(valid)))
 	f.Fuzz(func(t1 *testing.T, b []byte) {
-		w := newDivisionWords(4, true)
+		w := newPartitionWords(4, true)
 		copy(w, b)
 		d, err := w.get(t, 4)
 		if err != nil {
 			return
 		}
-		again := newDivisionWords(4, true)
+		again := newPartitionWords(4, true)
 		again.put(d)
 		other, err := again.get(t, 4)
 		if err != nil || other.lowest != d.lowest || other.count != d.count || !slices.Equal(other.part, d.part) || other.why != d.why {

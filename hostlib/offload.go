@@ -17,7 +17,7 @@ const maxGroupName = 200 // bytes of a communicator's name in that of the manage
 func (c *Communicator) wishes() manager.Create {
 	g := manager.Create{
 		Name: groupName(c.name, c.own), ChunkBytes: c.host.cfg.ChunkBytes, Window: c.host.cfg.Window,
-		Functions: c.terms.functions, Types: c.terms.onSwitches(), Purpose: c.terms.purpose, Bundle: c.bundle(),
+		Functions: c.options.functions, Types: c.options.onSwitches(), Purpose: c.options.purpose, Bundle: c.bundle(),
 	}
 	for _, m := range c.members {
 		g.Members = append(g.Members, m.Host)
@@ -41,7 +41,7 @@ func groupPrefix(communicator string) string {
 func (c *Communicator) takePart() {
 	j := &client.Joined{
 		Rank: uint32(c.rank), Of: groupPrefix(c.name), Data: c.conn.LocalAddr(),
-		Report: manager.Report{Entered: endpoint.FirstEpoch, Way: manager.HostTree, Demand: 1},
+		Report: manager.Report{Entered: endpoint.FirstEpoch, Transport: manager.HostTree, Demand: 1},
 	}
 	if c.rank == 0 {
 		g := c.wishes()

@@ -29,7 +29,7 @@ func TestOffload(t *testing.T) {
 	offloaded(t, comms, 0)
 	before := comms[0].Stats()
 	outcomes := sum(t, comms, 20_000)
-	wantWay(t, outcomes, Offload)
+	wantTransport(t, outcomes, Offload)
 	for i := range outcomes {
 		if by := outcomes[i].Reducers(); len(by) != 1 || by[0].By != topology.Software || by[0].Switches != len(by[0].Names) || by[0].Switches == 0 {
 			t.Errorf("rank %d: reduced by %+v", i, by)
@@ -40,26 +40,26 @@ func TestOffload(t *testing.T) {
 		for root := range n {
 			in, out := []int32{int32(i), 1}, make([]int32, 2)
 			outcome, err := Reduce(ctx, comms[i], reduce.Max, root, in, out)
-			if err != nil || outcome.Way != Offload || i == root && (out[0] != int32(n-1) || out[1] != 1) {
-				t.Errorf("reduce to %d: rank %d has %v by %v, %v", root, i, out, outcome.Way, err)
+			if err != nil || outcome.Transport != Offload || i == root && (out[0] != int32(n-1) || out[1] != 1) {
+				t.Errorf("reduce to %d: rank %d has %v by %v, %v", root, i, out, outcome.Transport, err)
 			}
 			v := []uint64{uint64(i) << 40}
 			outcome, err = Broadcast(ctx, comms[i], root, v)
-			if err != nil || outcome.Way != Offload || v[0] != uint64(root)<<40 {
-				t.Errorf("broadcast from %d: rank %d has %v by %v, %v", root, i, v, outcome.Way, err)
+			if err != nil || outcome.Transport != Offload || v[0] != uint64(root)<<40 {
+				t.Errorf("broadcast from %d: rank %d has %v by %v, %v", root, i, v, outcome.Transport, err)
 			}
 		}
 		least := []reduce.Located[float64]{{Value: float64((i + 2) % n), Location: int64(i)}}
 		outcome, err := AllreduceLocated(ctx, comms[i], reduce.MinLoc, least, least)
-		if err != nil || outcome.Way != Offload || least[0].Value != 0 || least[0].Location != 2 {
-			t.Errorf("minloc: rank %d has %v by %v, %v", i, least, outcome.Way, err)
+		if err != nil || outcome.Transport != Offload || least[0].Value != 0 || least[0].Location != 2 {
+			t.Errorf("minloc: rank %d has %v by %v, %v", i, least, outcome.Transport, err)
 		}
 		most := []reduce.Located[int32]{{Value: int32(i), Location: int64(-i)}}
 		outcome, err = StartReduceLocated(comms[i], reduce.MaxLoc, 1, most, most).Wait(ctx)
-		if err != nil || outcome.Way != Offload || i == 1 && most[0] != (reduce.Located[int32]{Value: int32(n - 1), Location: int64(1 - n)}) {
-			t.Errorf("maxloc: rank %d has %v by %v, %v", i, most, outcome.Way, err)
+		if err != nil || outcome.Transport != Offload || i == 1 && most[0] != (reduce.Located[int32]{Value: int32(n - 1), Location: int64(1 - n)}) {
+			t.Errorf("maxloc: rank %d has %v by %v, %v", i, most, outcome.Transport, err)
 		}
-		if outcome, err := Barrier(ctx, comms[i]); err != nil || outcome.Way != Offload || outcome.Epochs[0]%2 != 0 {
+		if outcome, err := Barrier(ctx, comms[i]); err != nil || outcome.Transport != Offload || outcome.Epochs[0]%2 != 0 {
 			t.Errorf("barrier: rank %d: %+v, %v", i, outcome, err)
 		}
 	})
@@ -101,7 +101,7 @@ func TestDatagramsAreLostDoubledAndReordered(t *testing.T) {
 	comms := form(t, "job", hosts, members)
 	offloaded(t, comms, 0)
 	for range 3 {
-		wantWay(t, sum(t, comms, 40_000), Offload)
+		wantTransport(t, sum(t, comms, 40_000), Offload)
 	}
 	leave(t, comms)
 	for _, c := range faulty {
@@ -116,10 +116,10 @@ func TestManagerComesLate(t *testing.T) {
 	f.manager.Kill()
 	hosts, members := f.join()
 	comms := form(t, "job", hosts, members)
-	wantWay(t, sum(t, comms, 1000), HostTree, f.front.addr())
+	wantTransport(t, sum(t, comms, 1000), HostTree, f.front.addr())
 	f.startManager()
 	offloaded(t, comms, 0)
-	wantWay(t, sum(t, comms, 1000), Offload)
+	wantTransport(t, sum(t, comms, 1000), Offload)
 	leave(t, comms)
 }
 
@@ -142,7 +142,7 @@ func managerLosesItsMemory(t *testing.T, others []manager.Create) {
 	offloaded(t, comms, 0)
 	epoch := comms[0].Stats().Epoch
 	f.manager.Kill()
-	wantWay(t, sum(t, comms, 1000), Offload) // it is not needed
+	wantTransport(t, sum(t, comms, 1000), Offload) // it is not needed
 	f.startManager(others...)
 	ctx := within(t)
 	until(ctx, t, "the group is made again", func() bool {
@@ -155,7 +155,7 @@ func managerLosesItsMemory(t *testing.T, others []manager.Create) {
 	})
 	sum(t, comms, 10_000)
 	offloaded(t, comms, epoch)
-	wantWay(t, sum(t, comms, 1000), Offload)
+	wantTransport(t, sum(t, comms, 1000), Offload)
 	leave(t, comms)
 	until(ctx, t, "the group alone is released", func() bool {
 		groups, err := f.client.Groups(ctx)
@@ -180,15 +180,15 @@ func TestRootDiesInMidOperation(t *testing.T) {
 			for i, o := range outcomes {
 				checkSum(t, len(comms), i, all[i])
 				if o.Epochs[0]%2 != 0 || !strings.Contains(o.Reason, "switch") {
-					t.Errorf("rank %d ran by %v in epochs %v because %q", i, o.Way, o.Epochs, o.Reason)
+					t.Errorf("rank %d ran by %v in epochs %v because %q", i, o.Transport, o.Epochs, o.Reason)
 				}
 			}
 			if spines == 1 {
-				wantWay(t, outcomes, Mixed)
-				wantWay(t, sum(t, comms, 1000), HostTree)
+				wantTransport(t, outcomes, Mixed)
+				wantTransport(t, sum(t, comms, 1000), HostTree)
 			} else {
 				offloaded(t, comms, outcomes[0].Epochs[0])
-				wantWay(t, sum(t, comms, 1000), Offload)
+				wantTransport(t, sum(t, comms, 1000), Offload)
 				if f.root(comms[0]) == root {
 					t.Errorf("the root is %s again", root)
 				}
@@ -202,9 +202,9 @@ func TestNoSwitchCanReduce(t *testing.T) {
 	f := newFabric(t, 2, func(c *agentd.Config) { c.Capability = topology.Capability{} })
 	hosts, members := f.join()
 	comms := form(t, "job", hosts, members)
-	wantWay(t, sum(t, comms, 1000), HostTree, "no tree of switches", "leaf-")
-	if way, why := comms[0].Way(); way != HostTree || !strings.Contains(why, "leaf-") {
-		t.Errorf("it would go by %v because %q", way, why)
+	wantTransport(t, sum(t, comms, 1000), HostTree, "no tree of switches", "leaf-")
+	if via, why := comms[0].Transport(); via != HostTree || !strings.Contains(why, "leaf-") {
+		t.Errorf("it would go by %v because %q", via, why)
 	}
 	leave(t, comms)
 }
@@ -241,8 +241,8 @@ func TestDataPlaneOfAnotherVersion(t *testing.T) {
 	})
 	for rank, o := range sum(t, comms, 1000) {
 		// The member itself says so, unless the manager was faster.
-		if o.Way == Offload || !strings.Contains(o.Reason, "does not answer (") {
-			t.Errorf("rank %d ran by %v because %q", rank, o.Way, o.Reason)
+		if o.Transport == Offload || !strings.Contains(o.Reason, "does not answer (") {
+			t.Errorf("rank %d ran by %v because %q", rank, o.Transport, o.Reason)
 		}
 	}
 	counted.Wait()
@@ -254,36 +254,36 @@ func TestAddressThatNobodyReports(t *testing.T) {
 	f := newFabric(t, 1, nil)
 	hosts, members := f.join(func(c *Config) { c.Data = netip.IPv4Unspecified() })
 	comms := form(t, "job", hosts, members)
-	wantWay(t, sum(t, comms, 1000), HostTree, "address (h0 on link h0:1--leaf-0:1: ")
+	wantTransport(t, sum(t, comms, 1000), HostTree, "address (h0 on link h0:1--leaf-0:1: ")
 	leave(t, comms)
 }
 
-func TestTermsLetWeakerSwitchesServe(t *testing.T) {
+func TestOptionsLetWeakerSwitchesServe(t *testing.T) {
 	f := newFabric(t, 2, func(c *agentd.Config) {
 		c.Capability.Functions = topology.FunctionsOf(reduce.Sum, reduce.Max)
 		c.Capability.Types = topology.TypesOf(reduce.Int64)
 	})
 	hosts, members := f.join()
 	all := form(t, "all", hosts, members)
-	wantWay(t, sum(t, all, 10), HostTree, "no tree of switches")
+	wantTransport(t, sum(t, all, 10), HostTree, "no tree of switches")
 	leave(t, all)
 
 	some := form(t, "some", hosts, members, OnlyFunctions(reduce.Sum), OnlyTypes(reduce.Int64))
 	offloaded(t, some, 0)
-	wantWay(t, sum(t, some, 10), Offload)
+	wantTransport(t, sum(t, some, 10), Offload)
 	for name, r := range map[string]*Request{
 		"max":     StartAllreduce(some[0], reduce.Max, []int64{1}, []int64{1}),
 		"float32": StartAllreduce(some[0], reduce.Sum, []float32{1}, []float32{1}),
 	} {
 		if _, err := r.Wait(within(t)); !errors.Is(err, ErrArgument) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: got %v, want that it is not among the terms", name, err)
+			t.Errorf("%s: got %v, want that it is not among the options", name, err)
 		}
 	}
-	wantWay(t, sum(t, some, 10), Offload)
+	wantTransport(t, sum(t, some, 10), Offload)
 	leave(t, some)
 }
 
-func TestTermsMustBeEqual(t *testing.T) {
+func TestOptionsMustBeEqual(t *testing.T) {
 	for name, term := range map[string]GroupOption{
 		"functions": OnlyFunctions(reduce.Sum), "block float": BlockFloat(), "what is expected": Expect(pathsel.Allreduce, 4096), "criterion": ChooseBy(pathsel.LeastLoad),
 	} {
@@ -291,7 +291,7 @@ func TestTermsMustBeEqual(t *testing.T) {
 	}
 }
 
-// mustBeEqual has one of two members alone name a term.
+// mustBeEqual has one of two members alone name an option.
 func mustBeEqual(t *testing.T, term GroupOption) {
 	hosts, members := joinAs(t, []string{"h0", "h1"})
 	ctx := within(t)
@@ -327,7 +327,7 @@ func TestCommunicatorsOverlap(t *testing.T) {
 			comms := form(t, fmt.Sprintf("group-%d", k), h, m)
 			offloaded(t, comms, 0)
 			for range 5 {
-				wantWay(t, sum(t, comms, 10_000), Offload)
+				wantTransport(t, sum(t, comms, 10_000), Offload)
 			}
 			leave(t, comms)
 		})

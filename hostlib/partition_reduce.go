@@ -21,7 +21,7 @@ const segmentChunks = 256
 // members are divided in parts, each with a collection tree and a root of its
 // own, which computes the end result of its part, and these results are reduced
 // to one, in the order of the parts, between the lowest ranks of the parts. The
-// manager plans the division when the group is formed; Parts reports it. There is
+// manager plans the partition when the group is formed; Parts reports it. There is
 // one part where the manager cannot be asked or finds no more. Broadcasts and
 // barriers run over one tree of all members.
 //
@@ -31,16 +31,16 @@ const segmentChunks = 256
 // and so may sums in BlockFloat, whose bound holds for each part. All members get
 // the same bits. An operation's way is that of the member's part. It cannot be
 // combined with Stripes.
-func Roots(n int) GroupOption { return func(t *terms) { t.roots = n } }
+func Roots(n int) GroupOption { return func(t *groupOptions) { t.roots = n } }
 
 // Parts returns the ranks in each part of a communicator that was made with
 // Roots, in the order in which their results are reduced; nil if it is not
 // divided.
 func (c *Communicator) Parts() [][]int {
-	if c.several == nil || c.several.parts == nil {
+	if c.multitree == nil || c.multitree.parts == nil {
 		return nil
 	}
-	p := c.several.parts
+	p := c.multitree.parts
 	all := make([][]int, p.count)
 	for rank, part := range p.of {
 		all[part] = append(all[part], rank)
@@ -74,27 +74,27 @@ type job struct {
 }
 
 // formParts makes this member's part, and the roots' communicator.
-func (s *several) formParts(ctx context.Context, d division) error {
+func (s *multitree) formParts(ctx context.Context, d treePartition) error {
 	c := s.base
 	p := &parts{count: d.count, of: d.part, mine: d.part[c.rank], place: make([]int, len(d.part)), wake: make(chan struct{}, 1)}
 	own := plan{
-		suffix: fmt.Sprintf("/part-%d", p.mine), terms: c.terms.single(),
-		nest: nest{bundle: manager.Bundle{Name: groupName(c.name, d.lowest), Kind: manager.Parts, Index: p.mine, Count: d.count}},
+		suffix: fmt.Sprintf("/part-%d", p.mine), options: c.options.single(),
+		sub: subcommunicator{bundle: manager.Bundle{Name: groupName(c.name, d.lowest), Kind: manager.Parts, Index: p.mine, Count: d.count}},
 	}
 	// Sums of parts are added as they are; in a flat tree, in the parts' order.
-	roots := plan{suffix: "/roots", terms: c.terms.single(), nest: nest{onHosts: true, radix: max(2, d.count)}}
-	roots.terms.blockFloat = false
+	roots := plan{suffix: "/roots", options: c.options.single(), sub: subcommunicator{onHosts: true, radix: max(2, d.count)}}
+	roots.options.blockFloat = false
 	sizes := make([]int, d.count)
 	for rank, part := range d.part {
 		p.place[rank] = sizes[part]
 		if sizes[part] == 0 {
 			roots.members = append(roots.members, c.members[rank])
-			roots.nest.ranks = append(roots.nest.ranks, rank)
+			roots.sub.ranks = append(roots.sub.ranks, rank)
 		}
 		sizes[part]++
 		if part == p.mine {
 			own.members = append(own.members, c.members[rank])
-			own.nest.ranks = append(own.nest.ranks, rank)
+			own.sub.ranks = append(own.sub.ranks, rank)
 		}
 	}
 	plans := []plan{own}
@@ -122,8 +122,8 @@ func (s *several) formParts(ctx context.Context, d division) error {
 // start has o run on the parts. The base runs it on its first element, since all
 // members have to compare what they called; the last operation it runs after all
 // others.
-func (p *parts) start(s *several, r *Request, o *session.Operation) {
-	j := newJoint(s, r, o.Collective, s.base, s.base)
+func (p *parts) start(s *multitree, r *Request, o *session.Operation) {
+	j := newComposite(s, r, o.Collective, s.base, s.base)
 	j.pieces[1].outside = true
 	whole := job{o: o, done: j.pieces[1]}
 	if o.Last {
@@ -397,14 +397,14 @@ func (d *reduction) result(i int) []byte {
 
 // outcome reports how it went within the part.
 func (d *reduction) outcome() Outcome {
-	o := Outcome{Way: d.up[0].outcome.Way, BlockFloat: d.o.Element == reduce.Block32, function: d.o.Function, element: d.o.Element}
+	o := Outcome{Transport: d.up[0].outcome.Transport, BlockFloat: d.o.Element == reduce.Block32, function: d.o.Function, element: d.o.Element}
 	var reasons []string
 	for _, r := range slices.Concat(d.up, d.down) {
 		if r == nil {
 			continue
 		}
-		if r.outcome.Way != o.Way {
-			o.Way = Mixed
+		if r.outcome.Transport != o.Transport {
+			o.Transport = Mixed
 		}
 		o.trees = append(o.trees, r.outcome.trees...)
 		for _, e := range r.outcome.Epochs {

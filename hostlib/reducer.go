@@ -19,15 +19,15 @@ type Reducer struct {
 // their agents say of each tree; none of an operation over hosts. The agents' metric
 // tributary_agent_handed_packets_total shows what their CPUs did.
 func (o *Outcome) Reducers() (all []Reducer) {
-	for i := range o.Lanes {
-		for _, r := range o.Lanes[i].Reducers() {
+	for i := range o.Stripes {
+		for _, r := range o.Stripes[i].Reducers() {
 			all = addReducer(all, r)
 		}
 	}
-	if len(o.Lanes) > 0 {
+	if len(o.Stripes) > 0 {
 		return all
 	}
-	if o.Way == HostTree {
+	if o.Transport == HostTree {
 		return nil
 	}
 	for _, tree := range o.trees {
@@ -53,12 +53,12 @@ func addReducer(all []Reducer, r Reducer) []Reducer {
 // servedBy returns, by topology.Pipeline, what reduced on at least one switch. It
 // allocates nothing.
 func (o *Outcome) servedBy() (by [topology.Pipelines]bool) {
-	for i := range o.Lanes {
-		for p, on := range o.Lanes[i].servedBy() {
+	for i := range o.Stripes {
+		for p, on := range o.Stripes[i].servedBy() {
 			by[p] = by[p] || on
 		}
 	}
-	if len(o.Lanes) > 0 || o.Way == HostTree {
+	if len(o.Stripes) > 0 || o.Transport == HostTree {
 		return by
 	}
 	for _, tree := range o.trees {

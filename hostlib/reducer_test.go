@@ -20,9 +20,9 @@ func TestReducersOfEpochs(t *testing.T) {
 		{Reducer: p4, Switches: 2, Names: []string{"a", "b"}}, {Reducer: topology.SoftwareReducer(), Switches: 1, Names: []string{"c"}},
 	}})
 	s.learn(&manager.Offer{Epoch: 4, Reducers: []manager.TreeReducer{{Reducer: topology.SoftwareReducer(), Switches: 1, Names: []string{"c"}}}})
-	outcome := func(first, last uint32, f reduce.Function, e reduce.Type, way Way) *Outcome {
+	outcome := func(first, last uint32, f reduce.Function, e reduce.Type, transport Transport) *Outcome {
 		epochs, _, trees := s.during(first, last)
-		return &Outcome{Way: way, Epochs: epochs, function: f, element: e, trees: trees}
+		return &Outcome{Transport: transport, Epochs: epochs, function: f, element: e, trees: trees}
 	}
 	check := func(o *Outcome, want ...Reducer) {
 		t.Helper()
@@ -54,8 +54,8 @@ func TestReducersOfEpochs(t *testing.T) {
 	s.learn(&manager.Offer{Epoch: 2, Reducers: []manager.TreeReducer{{Switches: 9}}}) // again, of what is past
 	s.enter(endpoint.Entered{Epoch: 4, Offload: true})
 	check(outcome(4, 4, reduce.Sum, reduce.Float32, Offload), Reducer{topology.Software, 1, c})
-	lanes := &Outcome{Way: Offload, Lanes: []Outcome{*outcome(2, 2, reduce.Sum, reduce.Float32, Offload), *outcome(4, 4, reduce.Sum, reduce.Float32, Offload)}}
-	check(lanes, Reducer{topology.AgentCPU, 2, ab}, Reducer{topology.Software, 1, c})
+	stripes := &Outcome{Transport: Offload, Stripes: []Outcome{*outcome(2, 2, reduce.Sum, reduce.Float32, Offload), *outcome(4, 4, reduce.Sum, reduce.Float32, Offload)}}
+	check(stripes, Reducer{topology.AgentCPU, 2, ab}, Reducer{topology.Software, 1, c})
 	if len(s.offered) > 0 {
 		t.Errorf("%v are kept for epochs that are past", s.offered)
 	}

@@ -13,41 +13,41 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// Way is how an operation ran.
-type Way uint8
+// Transport is how an operation ran.
+type Transport uint8
 
 // The ways.
 const (
-	HostTree Way = iota // over hosts
-	Offload             // in the switches
-	Mixed               // part of it in the switches, part over hosts
+	HostTree Transport = iota // over hosts
+	Offload                   // in the switches
+	Mixed                     // part of it in the switches, part over hosts
 )
 
-var wayNames = [...]string{"host-tree", "offload", "mixed"}
+var transportNames = [...]string{"host-tree", "offload", "mixed"}
 
 // String returns "host-tree", "offload" or "mixed".
-func (w Way) String() string {
-	if int(w) < len(wayNames) {
-		return wayNames[w]
+func (w Transport) String() string {
+	if int(w) < len(transportNames) {
+		return transportNames[w]
 	}
-	return fmt.Sprintf("way(%d)", w)
+	return fmt.Sprintf("transport(%d)", w)
 }
 
 // Outcome reports how an operation ran.
 type Outcome struct {
-	Way     Way
-	Reason  string   // why this way, in words; of each change on the way, if there was one
-	Epochs  []uint32 // in which the operation ran; even ones are trees of switches. Not to be changed
-	Chunks  int      // packets' worth of vector
-	Elapsed time.Duration
+	Transport Transport
+	Reason    string   // why this way, in words; of each change on the way, if there was one
+	Epochs    []uint32 // in which the operation ran; even ones are trees of switches. Not to be changed
+	Chunks    int      // packets' worth of vector
+	Elapsed   time.Duration
 
 	// BlockFloat reports that float32 was summed in block floating point, as the
 	// communicator's option of that name allows.
 	BlockFloat bool
 
-	// Lanes report an operation that was cut over the lanes of Stripes how it
-	// ran on each, in their order. Epochs are then those of the first lane.
-	Lanes []Outcome
+	// Stripes report an operation that was cut over the stripes of Stripes how it
+	// ran on each, in their order. Epochs are then those of the first stripe.
+	Stripes []Outcome
 
 	function reduce.Function // that was reduced by; NoFunction: nothing was
 	element  reduce.Type
@@ -72,9 +72,9 @@ type state struct {
 	function   reduce.Function // of what is reduced; NoFunction: nothing is
 	element    reduce.Type
 	blockFloat bool
-	joint      *joint // if it has pieces, or is one
-	inner      bool   // it is no caller's, and not counted
-	outside    bool   // it is not the communicator's loop that ends it
+	composite  *composite // if it has pieces, or is one
+	inner      bool       // it is no caller's, and not counted
+	outside    bool       // it is not the communicator's loop that ends it
 }
 
 // requests are those that no caller has seen, to be used again.
@@ -101,8 +101,8 @@ func (r *Request) Wait(ctx context.Context) (Outcome, error) {
 
 // begin has the loop's own goroutine do the operation.
 func (r *Request) begin() *Request {
-	if r.joint != nil && r.joint.whole == r {
-		for _, p := range r.joint.pieces {
+	if r.composite != nil && r.composite.whole == r {
+		for _, p := range r.composite.pieces {
 			p.begin()
 		}
 		return r
@@ -119,8 +119,8 @@ func (r *Request) await(ctx context.Context) {
 	if r.over.Happened() {
 		return
 	}
-	if r.joint != nil && r.joint.whole == r {
-		r.joint.await(ctx)
+	if r.composite != nil && r.composite.whole == r {
+		r.composite.await(ctx)
 		return
 	}
 	if r.outside {
@@ -159,7 +159,7 @@ func (r *Request) finish(ctx context.Context) (Outcome, error) {
 		}
 	}
 	outcome, err := r.outcome, r.err
-	if r.joint == nil && err == nil && r.over.Renew() {
+	if r.composite == nil && err == nil && r.over.Renew() {
 		r.state = state{}
 		requests.Put(r)
 	}
@@ -169,14 +169,14 @@ func (r *Request) finish(ctx context.Context) (Outcome, error) {
 // complete ends the request well.
 func (r *Request) complete(done *session.Completion, epochs []uint32, reason string, trees [][]manager.TreeReducer) {
 	r.outcome = Outcome{
-		Way: Mixed, Reason: reason, Epochs: epochs, Chunks: int(done.Chunks), Elapsed: time.Since(r.begun),
+		Transport: Mixed, Reason: reason, Epochs: epochs, Chunks: int(done.Chunks), Elapsed: time.Since(r.begun),
 		BlockFloat: r.blockFloat, function: r.function, element: r.element, trees: trees,
 	}
 	switch done.OffloadDone {
 	case 0:
-		r.outcome.Way = HostTree
+		r.outcome.Transport = HostTree
 	case done.Chunks:
-		r.outcome.Way = Offload
+		r.outcome.Transport = Offload
 	}
 	r.succeed()
 }
@@ -184,7 +184,7 @@ func (r *Request) complete(done *session.Completion, epochs []uint32, reason str
 // succeed ends the request with its outcome.
 func (r *Request) succeed() {
 	if r.isPiece() {
-		r.joint.finished(r)
+		r.composite.finished(r)
 		return
 	}
 	if !r.inner {
@@ -200,7 +200,7 @@ func (r *Request) succeed() {
 func (r *Request) fail(err error) {
 	r.err = err
 	if r.isPiece() {
-		r.joint.finished(r)
+		r.composite.finished(r)
 		return
 	}
 	if !r.inner {
@@ -209,4 +209,4 @@ func (r *Request) fail(err error) {
 	r.over.Happen()
 }
 
-func (r *Request) isPiece() bool { return r.joint != nil && r.joint.whole != r }
+func (r *Request) isPiece() bool { return r.composite != nil && r.composite.whole != r }

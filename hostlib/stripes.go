@@ -8,85 +8,85 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/session"
 )
 
-// laneChunks is how many chunks of a vector each lane must get for it to be cut.
+// stripeChunks is how many chunks of a vector each stripe must get for it to be cut.
 // Each costs wakeups of its own, which fewer chunks do not repay.
-const laneChunks = 256
+const stripeChunks = 256
 
 // Stripes gives the communicator up to n collection trees, at most 64, over links
 // between switches that they do not share, and cuts long vectors over them, so
 // that an operation has the bandwidth of several spines. Where the links between
-// switches are not what holds it up, it is slower: each lane takes CPU time of its
-// own. There are as many lanes as the manager finds when the group is formed,
+// switches are not what holds it up, it is slower: each stripe takes CPU time of its
+// own. There are as many stripes as the manager finds when the group is formed,
 // which it is asked for as long as Config.OfferWait says, and one where it cannot be
-// asked; Lanes reports. A vector is cut in equal pieces at multiples of a packet's
+// asked; Stripes reports. A vector is cut in equal pieces at multiples of a packet's
 // worth, the same at all members and for the communicator's life, if it has at
-// least 256 packets for each lane; what is shorter, and a barrier, takes the first.
-// Each lane that has no tree, or loses it, goes on over hosts by itself.
+// least 256 packets for each stripe; what is shorter, and a barrier, takes the first.
+// Each stripe that has no tree, or loses it, goes on over hosts by itself.
 //
-// The order in which elements are reduced is that of the children of the lane's
+// The order in which elements are reduced is that of the children of the stripe's
 // tree, so that floating-point sums of long vectors may differ in their last bits
 // from those of a communicator without this option; all members get the same
 // bits. It cannot be combined with Roots.
-func Stripes(n int) GroupOption { return func(t *terms) { t.stripes = n } }
+func Stripes(n int) GroupOption { return func(t *groupOptions) { t.stripes = n } }
 
-// Lane is one of the trees of a communicator that was made with Stripes.
-type Lane struct {
-	Name   string // the communicator's, with what distinguishes its lanes
-	Way    Way    // as Communicator.Way notifies it of all
-	Reason string
-	Stats  Stats
+// Stripe is one of the trees of a communicator that was made with Stripes.
+type Stripe struct {
+	Name      string    // the communicator's, with what distinguishes its stripes
+	Transport Transport // as Communicator.Transport notifies it of all
+	Reason    string
+	Stats     Stats
 }
 
-// Lanes reports the trees that vectors are cut over, in their order: the
+// Stripes reports the trees that vectors are cut over, in their order: the
 // communicator's own alone if it has no others.
-func (c *Communicator) Lanes() []Lane {
-	lanes := []*Communicator{c}
-	if c.several != nil {
-		lanes = c.several.lanes
+func (c *Communicator) Stripes() []Stripe {
+	stripes := []*Communicator{c}
+	if c.multitree != nil {
+		stripes = c.multitree.stripes
 	}
-	all := make([]Lane, len(lanes))
-	for i, l := range lanes {
-		all[i] = Lane{Name: l.name, Stats: l.ownStats()}
-		all[i].Way, all[i].Reason = l.ownWay()
+	all := make([]Stripe, len(stripes))
+	for i, l := range stripes {
+		all[i] = Stripe{Name: l.name, Stats: l.ownStats()}
+		all[i].Transport, all[i].Reason = l.ownTransport()
 	}
 	return all
 }
 
-// formLanes makes the lanes beside the base.
-func (s *several) formLanes(ctx context.Context, d division) error {
+// formStripes makes the stripes beside the base.
+func (s *multitree) formStripes(ctx context.Context, d treePartition) error {
 	c := s.base
 	var plans []plan
 	for k := 1; k < d.count; k++ {
 		plans = append(plans, plan{
-			suffix: fmt.Sprintf("/lane-%d", k), members: c.members, terms: c.terms.single(),
-			nest: nest{bundle: manager.Bundle{
-				Name: groupName(c.name, d.lowest), Kind: manager.Lanes, Index: k, Count: c.terms.stripes,
+			suffix: fmt.Sprintf("/stripe-%d", k), members: c.members, options: c.options.single(),
+			sub: subcommunicator{bundle: manager.Bundle{
+				Name: groupName(c.name, d.lowest), Kind: manager.Stripes, Index: k, Count: c.options.stripes,
 			}},
 		})
 	}
-	lanes, err := s.formAll(ctx, plans)
-	for _, l := range lanes {
+	stripes, err := s.formAll(ctx, plans)
+	for _, l := range stripes {
 		if l != nil {
-			s.lanes = append(s.lanes, l)
+			s.stripes = append(s.stripes, l)
 		}
 	}
 	return err
 }
 
-// onLanes runs o on the first lane, or cut on all of them.
-func (s *several) onLanes(r *Request, o *session.Operation) {
-	pieces := cut(o, len(s.lanes), s.base.host.cfg.ChunkBytes)
+// onStripes runs o on the first stripe, or cut on all of them.
+func (s *multitree) onStripes(r *Request, o *session.Operation) {
+	pieces := cut(o, len(s.stripes), s.base.host.cfg.ChunkBytes)
 	if pieces == nil {
 		s.base.submit(r, o)
 		return
 	}
-	j := newJoint(s, r, o.Collective, s.lanes...)
-	for i, lane := range s.lanes {
-		lane.submit(j.pieces[i], &pieces[i])
+	j := newComposite(s, r, o.Collective, s.stripes...)
+	for i, stripe := range s.stripes {
+		stripe.submit(j.pieces[i], &pieces[i])
 	}
 }
 
-// cut returns the pieces of o for n lanes; nil: it is not cut. They depend on
+// cut returns the pieces of o for n stripes; nil: it is not cut. They depend on
 // nothing that members may not know alike.
 func cut(o *session.Operation, n, chunkBytes int) []session.Operation {
 	perChunk, width := o.Chunk(chunkBytes)
@@ -94,7 +94,7 @@ func cut(o *session.Operation, n, chunkBytes int) []session.Operation {
 		return nil
 	}
 	chunks := (o.Elements + perChunk - 1) / perChunk
-	if chunks < n*laneChunks {
+	if chunks < n*stripeChunks {
 		return nil
 	}
 	pieces := make([]session.Operation, n)

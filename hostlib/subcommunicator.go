@@ -6,9 +6,9 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// nest is what a communicator is to another one that it serves as one of its
-// trees.
-type nest struct {
+// subcommunicator is what a communicator is to another one that it serves as one of
+// its trees.
+type subcommunicator struct {
 	of      *Communicator  // nil: it serves none
 	ranks   []int          // in the other, by rank here; nil: they are the same
 	bundle  manager.Bundle // of its group at the manager
@@ -16,9 +16,9 @@ type nest struct {
 	radix   int            // of its tree of hosts; 0: as that of any
 }
 
-// report has the other communicator end as c has, if it does not find that out by
+// notify has the other communicator end as c has, if it does not find that out by
 // itself: it compares all operations, and whoever gives c up gives both up.
-func (n *nest) notify(c *Communicator, f *wire.Fail) {
+func (n *subcommunicator) notify(c *Communicator, f *wire.Fail) {
 	if n.of == nil || f.Kind == wire.FailDisagree || f.Kind == wire.FailCancel {
 		return
 	}
@@ -34,8 +34,8 @@ func (n *nest) notify(c *Communicator, f *wire.Fail) {
 
 // bundle returns which of several groups of the manager's c's is.
 func (c *Communicator) bundle() manager.Bundle {
-	if c.nest.of == nil && c.terms.stripes > 1 {
-		return manager.Bundle{Name: groupName(c.name, c.own), Kind: manager.Lanes, Count: c.terms.stripes}
+	if c.sub.of == nil && c.options.stripes > 1 {
+		return manager.Bundle{Name: groupName(c.name, c.own), Kind: manager.Stripes, Count: c.options.stripes}
 	}
-	return c.nest.bundle
+	return c.sub.bundle
 }

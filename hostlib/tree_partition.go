@@ -18,24 +18,24 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// division is what trees a communicator has, as rank 0 notifies all members.
-type division struct {
+// treePartition is which trees a communicator has, as rank 0 notifies all members.
+type treePartition struct {
 	lowest attempt // of rank 0: it names the bundle of groups
-	count  int     // of lanes or parts, at least 1
-	part   []int   // that each rank is in, ordered by their lowest ranks; nil: they are lanes
+	count  int     // of stripes or parts, at least 1
+	part   []int   // that each rank is in, ordered by their lowest ranks; nil: they are stripes
 	why    string  // why there are fewer than wanted; empty: there are not
 }
 
-var errDivision = errors.New("hostlib: malformed division of a group")
+var errPartition = errors.New("hostlib: malformed tree partition of a group")
 
-// divide returns the division, for which rank 0 asks the manager.
-func (c *Communicator) divide(ctx context.Context) (division, error) {
-	words := newDivisionWords(len(c.members), c.terms.roots > 1)
+// partition returns the partition, for which rank 0 asks the manager.
+func (c *Communicator) partition(ctx context.Context) (treePartition, error) {
+	words := newPartitionWords(len(c.members), c.options.roots > 1)
 	if c.rank == 0 {
-		words.put(c.askDivision(ctx))
+		words.put(c.askPartition(ctx))
 	}
 	o := session.Operation{Collective: wire.Broadcast, Element: reduce.Uint64}
-	if carried := c.terms.types.List(); len(carried) > 0 {
+	if carried := c.options.types.List(); len(carried) > 0 {
 		o.Element = carried[0] // which every switch knows
 	}
 	o.Elements = len(words) / o.Element.Size()
@@ -46,18 +46,18 @@ func (c *Communicator) divide(ctx context.Context) (division, error) {
 	r.collective, r.inner = o.Collective, true
 	c.submit(r, &o)
 	if _, err := r.finish(ctx); err != nil {
-		return division{}, err
+		return treePartition{}, err
 	}
-	return words.get(c.terms, len(c.members))
+	return words.get(c.options, len(c.members))
 }
 
-// askDivision asks the manager what trees the group could have, and makes do
+// askPartition asks the manager what trees the group could have, and makes do
 // with one where it cannot be asked.
-func (c *Communicator) askDivision(ctx context.Context) division {
-	d := division{lowest: c.own, count: 1}
-	kind, wanted := manager.Lanes, c.terms.stripes
-	if c.terms.roots > 1 {
-		kind, wanted, d.part = manager.Parts, c.terms.roots, make([]int, len(c.members))
+func (c *Communicator) askPartition(ctx context.Context) treePartition {
+	d := treePartition{lowest: c.own, count: 1}
+	kind, wanted := manager.Stripes, c.options.stripes
+	if c.options.roots > 1 {
+		kind, wanted, d.part = manager.Parts, c.options.roots, make([]int, len(c.members))
 	}
 	if c.manager == nil {
 		d.why = "the host of rank 0 has no offload manager to plan more trees"
@@ -103,22 +103,22 @@ func (c *Communicator) askPlan(ctx context.Context, kind manager.BundleKind, wan
 }
 
 // take has d be as the manager plans, if that is valid.
-func (d *division) take(p rpc.GroupPlan, wanted int) error {
-	planned := division{lowest: d.lowest, count: len(p.Groups)}
+func (d *treePartition) take(p rpc.GroupPlan, wanted int) error {
+	planned := treePartition{lowest: d.lowest, count: len(p.Groups)}
 	if d.part != nil {
 		planned.part = make([]int, len(d.part))
 		seen := 0
 		for i, g := range p.Groups {
 			for _, rank := range g.Ranks {
 				if rank < 0 || rank >= len(d.part) {
-					return fmt.Errorf("%w: rank %d of %d is in part %d", errDivision, rank, len(d.part), i)
+					return fmt.Errorf("%w: rank %d of %d is in part %d", errPartition, rank, len(d.part), i)
 				}
 				planned.part[rank] = i
 				seen++
 			}
 		}
 		if seen != len(d.part) {
-			return fmt.Errorf("%w: parts have %d members of %d", errDivision, seen, len(d.part))
+			return fmt.Errorf("%w: parts have %d members of %d", errPartition, seen, len(d.part))
 		}
 	}
 	if err := planned.validate(wanted); err != nil {
@@ -129,9 +129,9 @@ func (d *division) take(p rpc.GroupPlan, wanted int) error {
 }
 
 // validate reports what is wrong with d where so many trees were wanted.
-func (d *division) validate(wanted int) error {
+func (d *treePartition) validate(wanted int) error {
 	if d.count < 1 || d.count > wanted {
-		return fmt.Errorf("%w: %d trees, want 1 to %d", errDivision, d.count, wanted)
+		return fmt.Errorf("%w: %d trees, want 1 to %d", errPartition, d.count, wanted)
 	}
 	if d.part == nil {
 		return nil
@@ -139,24 +139,24 @@ func (d *division) validate(wanted int) error {
 	next := 0 // part whose lowest rank is still to come
 	for rank, part := range d.part {
 		if part > next || part >= d.count {
-			return fmt.Errorf("%w: rank %d is in part %d, and nobody before in part %d", errDivision, rank, part, next)
+			return fmt.Errorf("%w: rank %d is in part %d, and nobody before in part %d", errPartition, rank, part, next)
 		}
 		if part == next {
 			next++
 		}
 	}
 	if next != d.count {
-		return fmt.Errorf("%w: %d parts of %d have members", errDivision, next, d.count)
+		return fmt.Errorf("%w: %d parts of %d have members", errPartition, next, d.count)
 	}
 	return nil
 }
 
-// divisionWords are a division as rank 0 sends it: of a length that all members
+// partitionWords are a treePartition as rank 0 sends it: of a length that all members
 // know.
-type divisionWords []byte
+type partitionWords []byte
 
-// Places in divisionWords. Behind the reason there are two bytes for each rank,
-// if the group is divided.
+// Places in partitionWords. Behind the reason there are two bytes for each rank, if the
+// group is divided.
 const (
 	wordsCount  = 8
 	wordsReason = 10
@@ -164,16 +164,16 @@ const (
 	wordsParts  = wordsReason + maxWhy
 )
 
-func newDivisionWords(members int, hasParts bool) divisionWords {
+func newPartitionWords(members int, hasParts bool) partitionWords {
 	n := wordsParts
 	if hasParts {
 		n += 2 * members
 	}
 	const widest = 8 // bytes of an element, of which there must be whole ones
-	return make(divisionWords, (n+widest-1)/widest*widest)
+	return make(partitionWords, (n+widest-1)/widest*widest)
 }
 
-func (w divisionWords) put(d division) {
+func (w partitionWords) put(d treePartition) {
 	binary.BigEndian.PutUint64(w, uint64(d.lowest))
 	binary.BigEndian.PutUint16(w[wordsCount:], uint16(d.count))
 	copy(w[wordsReason:wordsParts], d.why)
@@ -182,9 +182,9 @@ func (w divisionWords) put(d division) {
 	}
 }
 
-// get returns the division, if it is one that the terms want.
-func (w divisionWords) get(t terms, members int) (division, error) {
-	d := division{lowest: attempt(binary.BigEndian.Uint64(w)), count: int(binary.BigEndian.Uint16(w[wordsCount:]))}
+// get returns the partition, if it is one that the options want.
+func (w partitionWords) get(t groupOptions, members int) (treePartition, error) {
+	d := treePartition{lowest: attempt(binary.BigEndian.Uint64(w)), count: int(binary.BigEndian.Uint16(w[wordsCount:]))}
 	d.why = strings.ToValidUTF8(string(bytes.TrimRight(w[wordsReason:wordsParts], "\x00")), "")
 	if t.roots > 1 {
 		d.part = make([]int, members)

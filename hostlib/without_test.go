@@ -27,7 +27,7 @@ func TestWithout(t *testing.T) {
 			hosts, members := f.hooked(hooks.Hooks{Without: without})
 			comms := form(t, "job", hosts, members)
 			offloaded(t, comms, 0)
-			wantWay(t, sum(t, comms, 50_000), Offload)
+			wantTransport(t, sum(t, comms, 50_000), Offload)
 			leave(t, comms)
 		})
 	}

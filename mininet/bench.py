@@ -56,10 +56,10 @@ class Bench:
     """One run of collbench on some of a lab's hosts, the first of which talks."""
 
     def __init__(
-        self, lab: Lab, hosts: List[str], sizes: List[str], arguments: List[str], way: str, seconds: float,
+        self, lab: Lab, hosts: List[str], sizes: List[str], arguments: List[str], transport: str, seconds: float,
         strike: Optional[Strike] = None,
     ) -> None:
-        self.lab, self.hosts, self.sizes, self.way = lab, hosts, sizes, way
+        self.lab, self.hosts, self.sizes, self.transport = lab, hosts, sizes, transport
         self.arguments = arguments + ["--bytes", ",".join(sizes)]
         self.deadline = time.monotonic() + seconds
         self.strike = strike
@@ -82,7 +82,7 @@ class Bench:
     def _start(self, rank: int, host: str, members: str) -> Process:
         plan, settings = self.lab.plan, self.lab.settings
         command = [
-            "collbench", "run", "--host", host, "--members", members, "--name", GROUP, "--way", self.way,
+            "collbench", "run", "--host", host, "--members", members, "--name", GROUP, "--transport", self.transport,
             "--listen", "%s:%d" % (plan.host_address(host), HOST_PORT), "--manager", documents.manager_address(),
         ] + self.arguments
         if len(plan.fabric.ends_of(host)) > 1:
@@ -157,7 +157,7 @@ class Bench:
 
     def _tree(self) -> Tuple[Optional[dict], str]:
         """Where the manager has put the group's tree, or why it has none."""
-        if self.way == "host":
+        if self.transport == "host":
             return None, ""
         groups = [g for g in self.lab.ask("group", "list") if g["name"].startswith(GROUP + "/")]
         if not groups:

@@ -34,7 +34,7 @@ def measurements(result: Result) -> str:
         r = m.row
         rows.append((
             r["bytes"], r["iterations"], duration(r["min_us"]), duration(r["median_us"]), duration(r["p99_us"]),
-            "%.1f" % goodput(m), r["way"], r["reduced_by"] or "-", r["result"], root_of(m.tree) or "-"))
+            "%.1f" % goodput(m), r["transport"], r["reduced_by"] or "-", r["result"], root_of(m.tree) or "-"))
     refusals = sorted({m.refusal for m in result.measurements if m.refusal})
     return "\n".join([table(rows)] + ["No tree: %s." % r for r in refusals]) if result.measurements else ""
 
@@ -115,7 +115,7 @@ def _measurement(fabric: Fabric, m: Measurement) -> dict:
         "hosts": int(r["ranks"]), "type": r["type"], "bytes": int(r["bytes"]), "iterations": int(r["iterations"]),
         "min_us": float(r["min_us"]), "median_us": float(r["median_us"]), "p99_us": float(r["p99_us"]),
         "goodput_mbit_per_second": goodput(m),
-        "way": r["way"], "reduced_by": r["reduced_by"].split("+") if r["reduced_by"] else [],
+        "transport": r["transport"], "reduced_by": r["reduced_by"].split("+") if r["reduced_by"] else [],
         "reducers": {v["switch"]: {"pipeline": v["pipeline"], "own": v.get("own", "")} for v in m.tree["switches"]}
         if m.tree else {},
         "right": r["result"] == "right",

@@ -94,7 +94,7 @@ def options(arguments: Optional[List[str]] = None) -> argparse.Namespace:
     g.add_argument("--bytes", default="8,65536,1048576", help="sizes of each host's vector, such as 8,64KiB")
     g.add_argument("--iterations", default="5", help="timed operations of each size: one number, or one a size")
     g.add_argument("--window", default="0", help="most chunks in flight, a power of two; 0: the library's default")
-    g.add_argument("--way", choices=["offload", "host", "auto"], default="offload", help="how operations must run")
+    g.add_argument("--transport", choices=["offload", "host", "auto"], default="offload", help="how operations must run")
     g.add_argument("--kill", type=fault, metavar="WHAT",
                    help="kill something in the middle of the last size: " + FAULTS)
     g.add_argument("--measure", action="store_true", help="compare with plain UDP between the hosts, at once, in pairs")
@@ -144,7 +144,7 @@ def measure(lab: Lab, o: argparse.Namespace) -> bool:
     if o.kill:
         o.kill.check(lab)
         strike = Strike(lambda tree: o.kill.strike(lab, tree))
-    result = Bench(lab, hosts, o.bytes.split(","), arguments, o.way, o.timeout, strike).run()
+    result = Bench(lab, hosts, o.bytes.split(","), arguments, o.transport, o.timeout, strike).run()
     exchange = None
     if o.measure and not result.failure:
         exchange = exchanges.best(lab, hosts, o.timeout)

@@ -87,7 +87,7 @@ class Runs(unittest.TestCase):
         """Every link of the tree has carried every chunk in both directions."""
         for m in report["measurements"]:
             self.assertTrue(m["right"])
-            self.assertEqual(m["way"], "offload")
+            self.assertEqual(m["transport"], "offload")
             chunks = -(-m["bytes"] // 1432) * m["iterations"]
             on = [link for link in m["links"] if link["on_tree"]]
             self.assertTrue(on)
@@ -131,7 +131,7 @@ class Runs(unittest.TestCase):
                     "- {between: [a-switch-of-a-long-name, s2]}\n- {between: [s2, a-switch-of-a-long-name]}\n")
         status, report, output = self.run_json("--topo", path, "--bytes", "1432", "--iterations", "2")
         self.assertEqual(status, 0, output)
-        self.assertEqual(report["measurements"][0]["way"], "offload")
+        self.assertEqual(report["measurements"][0]["transport"], "offload")
 
     def test_loss(self):
         status, report, output = self.run_json(
@@ -142,9 +142,9 @@ class Runs(unittest.TestCase):
 
     def test_hosts_only(self):
         status, report, output = self.run_json(
-            "--topo", "leaf-spine:2,2,1", "--way", "host", "--bytes", "4096", "--hosts", "h3,h0")
+            "--topo", "leaf-spine:2,2,1", "--transport", "host", "--bytes", "4096", "--hosts", "h3,h0")
         self.assertEqual(status, 0, output)
-        self.assertEqual([(m["way"], m["hosts"]) for m in report["measurements"]], [("host-tree", 2)])
+        self.assertEqual([(m["transport"], m["hosts"]) for m in report["measurements"]], [("host-tree", 2)])
 
     def test_killed_agent(self):
         """The operation ends right over hosts, which is not what was asked for."""
@@ -153,7 +153,7 @@ class Runs(unittest.TestCase):
             "--kill", "agent:root")
         self.assertEqual(status, 1)
         self.assertEqual(report["struck"], "the agent of spine-0 was killed", output)
-        self.assertIn("another way", report["failure"])
+        self.assertIn("another transport", report["failure"])
         self.assertTrue(report["measurements"][0]["right"])
 
     def test_exchange(self):
@@ -200,7 +200,7 @@ class Runs(unittest.TestCase):
                 "links": [["h1", "s1-p1"], ["s1-p2", "s2-p2"], ["h2", "s2-p1"]]}, f)
         status, report, output = self.run_json("--topo", path, "--bytes", "1432", "--iterations", "2")
         self.assertEqual(status, 0, output)
-        self.assertEqual((report["fabric"], report["measurements"][0]["way"]), ("triangle", "offload"))
+        self.assertEqual((report["fabric"], report["measurements"][0]["transport"]), ("triangle", "offload"))
         self.assertIn("building triangle: 2 hosts", output)
 
     def test_refusals(self):
@@ -265,7 +265,7 @@ class Runs(unittest.TestCase):
 
     def test_bmv2_loses(self):
         """Packets that links lose are repaired by the target, and results are right."""
-        status, report, output = self.run_bmv2("--loss", "0.03", "--way", "auto", "--bytes", "65536", "--iterations", "3")
+        status, report, output = self.run_bmv2("--loss", "0.03", "--transport", "auto", "--bytes", "65536", "--iterations", "3")
         self.assertEqual(status, 0, output)
         self.assertTrue(all(m["right"] for m in report["measurements"]))
         repairs = sum(v for a in report["agents"].values() for k, v in a.items() if k.startswith("repairs."))
@@ -275,11 +275,11 @@ class Runs(unittest.TestCase):
         """A target that is killed in the middle of an operation takes the tree with
         it, and nothing else: the operation ends right."""
         status, report, output = self.run_bmv2(
-            "--kill", "target:root", "--way", "auto", "--bytes", "4194304", "--iterations", "1")
+            "--kill", "target:root", "--transport", "auto", "--bytes", "4194304", "--iterations", "1")
         self.assertEqual(status, 0, output)
         self.assertRegex(report["struck"], "^the target of .* was killed, and started again$")
         self.assertTrue(report["measurements"][0]["right"])
-        self.assertIn(report["measurements"][0]["way"], ("mixed", "offload"))  # the next tree may finish it
+        self.assertIn(report["measurements"][0]["transport"], ("mixed", "offload"))  # the next tree may finish it
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// ErrWay reports that a broadcast did not go the way that is measured.
-var ErrWay = errors.New("broadcast: not through the switches")
+// ErrTransport reports that a broadcast did not go the way that is measured.
+var ErrTransport = errors.New("broadcast: not through the switches")
 
 // The services in the switches.
 const (
@@ -91,15 +91,15 @@ func (m *Member) inSwitches(ctx context.Context, timed bool) (*offload.Group[uin
 		g = m.offloaded[1]
 	}
 	if g == nil {
-		return nil, fmt.Errorf("%w: there is no fabric", ErrWay)
+		return nil, fmt.Errorf("%w: there is no fabric", ErrTransport)
 	}
 	for {
-		way, why := g.Way()
-		if way == hostlib.Offload {
+		transport, why := g.Transport()
+		if transport == hostlib.Offload {
 			return g, nil
 		}
 		if !pause(ctx) {
-			return nil, fmt.Errorf("%w: %s", ErrWay, why)
+			return nil, fmt.Errorf("%w: %s", ErrTransport, why)
 		}
 	}
 }
@@ -111,8 +111,8 @@ func (f *flight) offload(ctx context.Context, g *offload.Group[uint64], p *Plan)
 		switch {
 		case err != nil:
 			f.land(0, err)
-		case r.Way != hostlib.Offload:
-			f.land(0, fmt.Errorf("%w: %s", ErrWay, r.Why))
+		case r.Transport != hostlib.Offload:
+			f.land(0, fmt.Errorf("%w: %s", ErrTransport, r.Why))
 		default:
 			f.land(r.Vector[0], nil)
 		}

@@ -94,7 +94,7 @@ func (c *crowd) stand() (s standing) {
 	for _, g := range c.groups {
 		offloaded := 0
 		for _, comm := range g {
-			if way, why := comm.Way(); way == hostlib.Offload {
+			if transport, why := comm.Transport(); transport == hostlib.Offload {
 				offloaded++
 			} else {
 				s.Why = why

@@ -12,7 +12,7 @@ import (
 
 // Row is what one number of groups did.
 type Row struct {
-	Way       string    `json:"way"`
+	Transport string    `json:"transport"`
 	Groups    int       `json:"groups"`
 	Members   int       `json:"members"` // of each
 	Formed    float64   `json:"formed_s"`
@@ -51,7 +51,7 @@ func (p *Plan) Measure(ctx context.Context, errs io.Writer, take func(Row) error
 		return err
 	}
 	for _, n := range p.Groups {
-		row := Row{Way: p.Way, Groups: n, Members: g.Hosts()}
+		row := Row{Transport: p.Transport, Groups: n, Members: g.Hosts()}
 		if err := p.measure(ctx, errs, &row); err != nil {
 			return fmt.Errorf("%d groups: %w", n, err)
 		}
@@ -77,7 +77,7 @@ func (p *Plan) open(ctx context.Context, errs io.Writer) (s *scene, err error) {
 	}()
 	fabric := []string{"--fabric", p.Fabric, "--slots", strconv.Itoa(p.Slots)}
 	members := append(slices.Clone(fabric), "--window", strconv.FormatUint(uint64(p.Window), 10))
-	if p.Way == Ways[0] {
+	if p.Transport == Transports[0] {
 		if s.switches, err = start(ctx, errs, "switches", fabric...); err != nil {
 			return s, err
 		}

@@ -15,13 +15,13 @@ var ErrPlan = errors.New("crowd: invalid plan")
 
 // Ways are how the groups may run: over a manager and its switches, or, without
 // one, over hosts.
-var Ways = []string{"offload", "host-tree"}
+var Transports = []string{"offload", "host-tree"}
 
 // Plan is what is measured.
 type Plan struct {
 	Fabric     string        // specification or file; its hosts are the members of every group
 	Groups     []int         // numbers of groups, each measured by itself
-	Way        string        // one of Ways
+	Transport  string        // one of Ways
 	Bytes      []int         // of each member's vector, of float32: multiples of 4
 	Iterations int           // timed operations of each size on all groups, after one that is not
 	Window     uint32        // most chunks in flight, a power of two; 0: the library's default
@@ -32,7 +32,7 @@ type Plan struct {
 // DefaultPlan returns the plan of docs/benchmarks.md.
 func DefaultPlan() Plan {
 	return Plan{
-		Fabric: "leaf-spine:2,2,1", Groups: []int{1, 20, 200, 1000}, Way: Ways[0],
+		Fabric: "leaf-spine:2,2,1", Groups: []int{1, 20, 200, 1000}, Transport: Transports[0],
 		Bytes: []int{8, 64 << 10}, Iterations: 5, Settle: time.Second,
 	}
 }
@@ -40,8 +40,8 @@ func DefaultPlan() Plan {
 // Validate reports what is wrong with p.
 func (p *Plan) Validate() error {
 	switch {
-	case !slices.Contains(Ways, p.Way):
-		return fmt.Errorf("%w: way %q, want one of %s", ErrPlan, p.Way, strings.Join(Ways, ", "))
+	case !slices.Contains(Transports, p.Transport):
+		return fmt.Errorf("%w: transport %q, want one of %s", ErrPlan, p.Transport, strings.Join(Transports, ", "))
 	case len(p.Groups) == 0 || slices.Min(p.Groups) < 1 || slices.Max(p.Groups) > 1<<16:
 		return fmt.Errorf("%w: %v groups, want 1 to %d", ErrPlan, p.Groups, 1<<16)
 	case p.Iterations < 1 || p.Settle < 0 || p.Slots < 0:

@@ -33,7 +33,7 @@ func (t *Table) Close() (wrong, elsewhere int, err error) {
 	w := terminal.NewTable(t.out, 2)
 	for i := range t.rows {
 		r := &t.rows[i]
-		if r.Way == Ways[0] {
+		if r.Transport == Transports[0] {
 			elsewhere += r.Groups - r.Later
 		}
 		for _, run := range r.Runs {
@@ -57,7 +57,7 @@ func (t *Table) Close() (wrong, elsewhere int, err error) {
 // write writes r as a line. Memory is that which is resident; live, in
 // parentheses, what is on heap and stacks.
 func (r *Row) write(w io.Writer) {
-	fmt.Fprintf(w, "%s\t%d\t%.2f s\t%d\t%d", r.Way, r.Groups, r.Formed, r.Offloaded, r.Later)
+	fmt.Fprintf(w, "%s\t%d\t%.2f s\t%d\t%d", r.Transport, r.Groups, r.Formed, r.Offloaded, r.Later)
 	for _, run := range r.Runs {
 		fmt.Fprintf(w, "\t%.1f ms (%.1f-%.1f)", 1e3*run.Median, 1e3*run.Best, 1e3*run.Worst)
 	}

@@ -47,7 +47,7 @@ func look(ctx context.Context, client *rpc.ManagerClient, communicator string) (
 	last := uint32(0)
 	for _, g := range groups {
 		// Members add to the name what distinguishes groups of one name, and to that
-		// of a lane or part what it is.
+		// of a stripe or part what it is.
 		if rest, ok := strings.CutPrefix(g.Name, communicator+"/"); ok && !strings.Contains(rest, "/") {
 			last = max(last, g.Group)
 		}

@@ -162,18 +162,18 @@ func TestSources(t *testing.T) {
 
 func TestTally(t *testing.T) {
 	var s tally
-	turnOf := func(right bool, way string, times ...time.Duration) turn.Outcome {
-		return turn.Outcome{Right: right, Way: way, User: 4 * time.Microsecond, System: 8 * time.Microsecond, Times: times}
+	turnOf := func(right bool, transport string, times ...time.Duration) turn.Outcome {
+		return turn.Outcome{Right: right, Transport: transport, User: 4 * time.Microsecond, System: 8 * time.Microsecond, Times: times}
 	}
 	s.add(turnOf(true, "offload", 3*time.Microsecond, time.Microsecond), 30*time.Microsecond, turn.Request{Warmup: 1, Iterations: 2})
 	s.add(turnOf(true, "offload", 2*time.Microsecond, 9*time.Microsecond), 30*time.Microsecond, turn.Request{Warmup: 1, Iterations: 2})
 	r := s.result("x", "")
-	if r.Name != "x" || r.Iterations != 4 || r.Min != 1 || r.Median != 3 || r.Max != 9 || !r.Right || r.Way != "offload" ||
+	if r.Name != "x" || r.Iterations != 4 || r.Min != 1 || r.Median != 3 || r.Max != 9 || !r.Right || r.Transport != "offload" ||
 		r.User != 2 || r.System != 4 || r.Switches != 10 {
 		t.Errorf("%+v", r)
 	}
 	s.add(turnOf(false, "host-tree", 1), 0, turn.Request{Iterations: 1})
-	if r := s.result("x", "it failed"); r.Right || r.Way != "mixed" || r.Left != "it failed" {
+	if r := s.result("x", "it failed"); r.Right || r.Transport != "mixed" || r.Left != "it failed" {
 		t.Errorf("%+v", r)
 	}
 	var nothing tally

@@ -16,16 +16,16 @@ type tally struct {
 	switches     time.Duration
 	operations   int // that the switches' time is of: those to warm up, too
 	wrong        bool
-	way          string
+	transport    string
 }
 
 // add counts a turn.
 func (t *tally) add(o turn.Outcome, switches time.Duration, r turn.Request) {
-	if t.turns > 0 && o.Way != t.way {
-		o.Way = "mixed"
+	if t.turns > 0 && o.Transport != t.transport {
+		o.Transport = "mixed"
 	}
 	t.turns++
-	t.way = o.Way
+	t.transport = o.Transport
 	t.wrong = t.wrong || !o.Right
 	t.times = append(t.times, micros(o.Times)...)
 	t.user += o.User
@@ -42,8 +42,8 @@ func (t *tally) result(name, left string) report.Contestant {
 	}
 	n := float64(len(t.times))
 	c.Tail, c.Right = timing.TailOf(t.times), !t.wrong
-	if t.way != "-" {
-		c.Way = t.way
+	if t.transport != "-" {
+		c.Transport = t.transport
 	}
 	c.User, c.System = inMicros(t.user)/n, inMicros(t.system)/n
 	c.Switches = inMicros(t.switches) / float64(t.operations)

@@ -31,7 +31,7 @@ type Contestant struct {
 	Iterations  int    `json:"iterations"` // over all rounds; 0: see Left
 	timing.Tail        // of each operation the time that the slowest rank took
 	Right       bool   `json:"right"`
-	Way         string `json:"way,omitempty"`
+	Transport   string `json:"transport,omitempty"`
 	// Microseconds of processor time of one operation, its barrier included:
 	// of all hosts' processes, and of all switches'.
 	User     float64 `json:"host_user_us"`

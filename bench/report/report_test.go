@@ -22,7 +22,7 @@ func measured() Measurement {
 	return Measurement{
 		Kind: KindMeasurement, Fabric: Fabric{Hosts: 8, Switches: 4, Rate: 200e6}, Groups: 1, Pace: "steady",
 		Row: timing.Row{
-			Ranks: 8, Type: "float32", Bytes: 1 << 20, Iterations: 10, Way: "offload", Right: true,
+			Ranks: 8, Type: "float32", Bytes: 1 << 20, Iterations: 10, Transport: "offload", Right: true,
 			Tail: timing.Tail{Min: 1000, Median: 2000, P90: 2500, P99: 5000, P999: 6000, Max: 7000},
 		},
 		Elapsed: time.Second,
@@ -141,7 +141,7 @@ func compared() Comparison {
 		Kind: KindComparison, Taken: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC), Processors: 2, Fabric: Fabric{Hosts: 8, Switches: 4, Rate: 200e6},
 		Bytes: 16 << 20, Rounds: 3,
 		Contestants: []Contestant{
-			{Name: timing.Implementation, Iterations: 9, Tail: tail(720e3), Right: true, Way: "offload", User: 100e3, System: 300e3, Switches: 50e3},
+			{Name: timing.Implementation, Iterations: 9, Tail: tail(720e3), Right: true, Transport: "offload", User: 100e3, System: 300e3, Switches: 50e3},
 			{Name: "openmpi-ring", Iterations: 3, Tail: tail(1800e3), Right: true, User: 1, System: 1},
 			{Name: "gloo-ring", Iterations: 3, Tail: tail(1600e3), Right: true, User: 300e3, System: 700e3},
 			{Name: "gloo-bcube", Iterations: 3, Tail: tail(2600e3), Right: false, User: 300e3, System: 100e3},

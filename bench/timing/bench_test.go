@@ -19,7 +19,7 @@ func TestConfig(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Config){
 		"collective": func(c *Config) { c.Collective = "gather" },
-		"way":        func(c *Config) { c.Way = "" },
+		"transport":  func(c *Config) { c.Transport = "" },
 		"pace":       func(c *Config) { c.Pace = "slow" },
 		"function":   func(c *Config) { c.Function = reduce.BXor },
 		"located":    func(c *Config) { c.Function = reduce.MaxLoc },
@@ -43,7 +43,7 @@ func TestConfig(t *testing.T) {
 }
 
 func TestRow(t *testing.T) {
-	r := Row{Ranks: 8, Type: "float32", Bytes: 1 << 20, Iterations: 1000, Way: "offload", By: "agent-cpu+p4", Right: true}
+	r := Row{Ranks: 8, Type: "float32", Bytes: 1 << 20, Iterations: 1000, Transport: "offload", By: "agent-cpu+p4", Right: true}
 	var times []float64
 	for i := range 1000 {
 		times = append(times, float64(100*((i*37)%1000+1))) // 0.1 to 100 ms, in disorder
@@ -101,17 +101,17 @@ func TestTailOf(t *testing.T) {
 func TestWays(t *testing.T) {
 	for _, test := range []struct {
 		hosts, offload, mixed int64
-		want                  hostlib.Way
+		want                  hostlib.Transport
 	}{{3, 0, 0, hostlib.HostTree}, {0, 3, 0, hostlib.Offload}, {0, 0, 3, hostlib.Mixed}, {1, 1, 0, hostlib.Mixed}, {0, 2, 1, hostlib.Mixed}} {
 		counts := make([]int64, 4)
 		counts[hostlib.HostTree], counts[hostlib.Offload], counts[hostlib.Mixed] = test.hosts, test.offload, test.mixed
-		if got := wayOf(counts); got != test.want {
+		if got := transportOf(counts); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
 	}
-	c := Config{Way: Offload}
+	c := Config{Transport: Offload}
 	if !c.fits(hostlib.Offload) || c.fits(hostlib.Mixed) || c.fits(hostlib.HostTree) {
-		t.Error("--way offload fits others")
+		t.Error("--transport offload fits others")
 	}
 }
 

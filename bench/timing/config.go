@@ -17,8 +17,8 @@ var (
 	ErrConfig = errors.New("cannot measure this")
 	// ErrWrong: a result is wrong.
 	ErrWrong = errors.New("a result is wrong")
-	// ErrWay: an operation ran another way than was asked for.
-	ErrWay = errors.New("an operation ran another way than asked for")
+	// ErrTransport: an operation ran another way than was asked for.
+	ErrTransport = errors.New("an operation ran over another transport than asked for")
 )
 
 // Collective is what is measured.
@@ -34,17 +34,17 @@ const (
 
 var collectives = []Collective{Allreduce, Reduce, Broadcast, Barrier}
 
-// Way is how operations are to run.
-type Way string
+// Transport is how operations are to run.
+type Transport string
 
 // The ways.
 const (
-	Auto    Way = "auto"    // over switches where that is possible
-	Offload Way = "offload" // over switches, or the measurement has failed
-	Host    Way = "host"    // over hosts
+	Auto    Transport = "auto"    // over switches where that is possible
+	Offload Transport = "offload" // over switches, or the measurement has failed
+	Host    Transport = "host"    // over hosts
 )
 
-var ways = []Way{Auto, Offload, Host}
+var transports = []Transport{Auto, Offload, Host}
 
 // Pace is what members do between the timed operations.
 type Pace string
@@ -71,11 +71,11 @@ type Config struct {
 	Type       reduce.Type     // Block32: float32, summed in block floating point
 	Bytes      []int           // of each member's vector, one measurement each
 	Iterations []int           // timed operations of each measurement: one number for all, or one each
-	Way        Way
+	Transport  Transport
 	Pace       Pace
 	Rate       int64  // bit/s of a member's link, which goodput is a share of; 0: unknown
 	Seed       uint64 // of the vectors' elements; the same at all members
-	Stripes    int    // lanes that vectors are cut over; 0 or 1: one tree
+	Stripes    int    // stripes that vectors are cut over; 0 or 1: one tree
 	Roots      int    // among which the group is divided; 0 or 1: one tree
 }
 
@@ -83,7 +83,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Collective: Allreduce, Function: reduce.Sum, Type: reduce.Float32, Bytes: []int{1 << 20}, Iterations: []int{20},
-		Way: Auto, Pace: Checked, Seed: 1,
+		Transport: Auto, Pace: Checked, Seed: 1,
 	}
 }
 
@@ -102,8 +102,8 @@ func (c Config) Validate() error {
 	switch {
 	case !slices.Contains(collectives, c.Collective):
 		return fmt.Errorf("%w: function %q; there are %s", ErrConfig, c.Collective, list(collectives))
-	case !slices.Contains(ways, c.Way):
-		return fmt.Errorf("%w: way %q; there are %s", ErrConfig, c.Way, list(ways))
+	case !slices.Contains(transports, c.Transport):
+		return fmt.Errorf("%w: transport %q; there are %s", ErrConfig, c.Transport, list(transports))
 	case !slices.Contains(paces, c.Pace):
 		return fmt.Errorf("%w: pace %q; there are %s", ErrConfig, c.Pace, list(paces))
 	case c.Function.Located() || !reduce.Defined(c.Function, c.Type):
@@ -143,18 +143,18 @@ func list[T ~string](all []T) string {
 	return strings.Join(names, ", ")
 }
 
-// Terms returns the options of the communicator that c is measured with.
-func (c Config) Terms() (terms []hostlib.GroupOption) {
+// GroupOptions returns the options of the communicator that c is measured with.
+func (c Config) GroupOptions() (all []hostlib.GroupOption) {
 	if c.Type == reduce.Block32 {
-		terms = append(terms, hostlib.BlockFloat())
+		all = append(all, hostlib.BlockFloat())
 	}
 	if c.Stripes > 1 {
-		terms = append(terms, hostlib.Stripes(c.Stripes))
+		all = append(all, hostlib.Stripes(c.Stripes))
 	}
 	if c.Roots > 1 {
-		terms = append(terms, hostlib.Roots(c.Roots))
+		all = append(all, hostlib.Roots(c.Roots))
 	}
-	return terms
+	return all
 }
 
 // elements returns the type of the members' vectors.
@@ -173,7 +173,7 @@ func (c Config) iterations(i int) int {
 	return c.Iterations[i]
 }
 
-// fits reports whether operations that ran by way w are what was asked for.
-func (c Config) fits(w hostlib.Way) bool {
-	return c.Way == Auto || c.Way == Offload && w == hostlib.Offload || c.Way == Host && w == hostlib.HostTree
+// fits reports whether operations that ran by transport w are what was asked for.
+func (c Config) fits(w hostlib.Transport) bool {
+	return c.Transport == Auto || c.Transport == Offload && w == hostlib.Offload || c.Transport == Host && w == hostlib.HostTree
 }

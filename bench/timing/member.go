@@ -18,7 +18,7 @@ type Mark func(size int, begins bool) error
 
 // Member measures, as one member, what c says, one size after the other, and
 // calls row with each measurement; mark may be nil. Its errors are those of
-// operations, of row and mark, and, when all is measured, ErrWrong and ErrWay.
+// operations, of row and mark, and, when all is measured, ErrWrong and ErrTransport.
 func Member(ctx context.Context, comm *hostlib.Communicator, c Config, mark Mark, row func(Row) error) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -40,7 +40,7 @@ func Member(ctx context.Context, comm *hostlib.Communicator, c Config, mark Mark
 	case m.wrong > 0:
 		return fmt.Errorf("%w: %d of them, counted over all members", ErrWrong, m.wrong)
 	case m.astray != "":
-		return fmt.Errorf("%w: %s was, and some ran by %s: %s", ErrWay, c.Way, m.astray, m.reason)
+		return fmt.Errorf("%w: %s was, and some ran by %s: %s", ErrTransport, c.Transport, m.astray, m.reason)
 	}
 	return nil
 }
@@ -101,11 +101,11 @@ func (m *member) at(ctx context.Context, size int, begins bool) error {
 
 // series is what one member has seen in a measurement.
 type series struct {
-	times []float64 // microseconds
-	spans []Span
-	ways  [3]int64                 // timed operations by hostlib.Way
-	by    [topology.Pipelines]bool // what reduced some of them
-	wrong int64                    // results, those of operations that are not timed included
+	times      []float64 // microseconds
+	spans      []Span
+	transports [3]int64                 // timed operations by hostlib.Transport
+	by         [topology.Pipelines]bool // what reduced some of them
+	wrong      int64                    // results, those of operations that are not timed included
 }
 
 // once runs one operation; those with negative numbers are not timed. A fresh
@@ -132,7 +132,7 @@ func (m *member) once(ctx context.Context, t task, number int, fresh bool, s *se
 	if number >= 0 {
 		s.times[number] = float64(ended.Sub(begun)) / float64(time.Microsecond)
 		s.spans[number] = Span{begun.UnixNano(), ended.UnixNano()}
-		s.ways[outcome.Way]++
+		s.transports[outcome.Transport]++
 		for _, r := range outcome.Reducers() {
 			s.by[r.By] = true
 		}
@@ -146,18 +146,18 @@ func (m *member) conclude(ctx context.Context, size int, s *series) (Row, error)
 	if _, err := hostlib.Allreduce(ctx, m.comm, reduce.Max, s.times, slowest); err != nil {
 		return Row{}, err
 	}
-	counts := append(s.ways[:], s.wrong)
+	counts := append(s.transports[:], s.wrong)
 	if _, err := hostlib.Allreduce(ctx, m.comm, reduce.Sum, counts, counts); err != nil {
 		return Row{}, err
 	}
 	m.wrong += counts[3]
-	way := wayOf(counts)
-	if !m.cfg.fits(way) {
-		m.astray = way.String()
+	transport := transportOf(counts)
+	if !m.cfg.fits(transport) {
+		m.astray = transport.String()
 	}
 	r := Row{
 		Ranks: m.comm.Size(), Type: m.cfg.Type.String(), Bytes: size, Iterations: len(s.times),
-		Way: way.String(), By: reducedBy(s.by), Right: counts[3] == 0, Spans: s.spans,
+		Transport: transport.String(), By: reducedBy(s.by), Right: counts[3] == 0, Spans: s.spans,
 	}
 	r.Tail = TailOf(slowest)
 	r.Goodput = goodput(size, r.Median, m.cfg.Rate)
@@ -177,7 +177,7 @@ func reducedBy(by [topology.Pipelines]bool) string {
 }
 
 // wayOf returns the way of all operations, or that they were mixed.
-func wayOf(counts []int64) hostlib.Way {
+func transportOf(counts []int64) hostlib.Transport {
 	switch {
 	case counts[hostlib.Offload] == 0 && counts[hostlib.Mixed] == 0:
 		return hostlib.HostTree

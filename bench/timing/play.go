@@ -52,13 +52,13 @@ func (m *member) play(ctx context.Context, r turn.Request) (reply turn.Reply, er
 	untilUser, untilSystem := gauge.Usage()
 	reply.User, reply.System = untilUser-user, untilSystem-system
 	reply.Right = reply.Right && (r.Iterations == 0 || t.right())
-	reply.Way = wayOf(s.ways[:]).String()
+	reply.Transport = transportOf(s.transports[:]).String()
 	reply.Times = make([]time.Duration, len(s.spans))
 	for i, us := range s.times {
 		reply.Times[i] = time.Duration(us * float64(time.Microsecond))
 	}
-	if r.Iterations > 0 && !m.cfg.fits(wayOf(s.ways[:])) {
-		return reply, errors.Join(ErrWay, errors.New(m.reason))
+	if r.Iterations > 0 && !m.cfg.fits(transportOf(s.transports[:])) {
+		return reply, errors.Join(ErrTransport, errors.New(m.reason))
 	}
 	return reply, nil
 }

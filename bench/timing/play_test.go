@@ -41,7 +41,7 @@ func TestPlayer(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if !reply.Right || reply.Way != "host-tree" || len(reply.Times) != request.Iterations || reply.Times[0] <= 0 {
+			if !reply.Right || reply.Transport != "host-tree" || len(reply.Times) != request.Iterations || reply.Times[0] <= 0 {
 				t.Errorf("rank %d: %+v", rank, reply)
 			}
 			return nil
@@ -51,12 +51,12 @@ func TestPlayer(t *testing.T) {
 		}
 	}
 	must := timing.DefaultConfig()
-	must.Way = timing.Offload
+	must.Transport = timing.Offload
 	err = embedded.Each(comms, func(_ int, comm *hostlib.Communicator) error {
 		_, err := timing.Player(ctx, comm, must)(turn.Request{Variant: "default", Bytes: 8, Warmup: 1, Iterations: 1})
 		return err
 	})
-	if !errors.Is(err, timing.ErrWay) {
+	if !errors.Is(err, timing.ErrTransport) {
 		t.Errorf("%v", err)
 	}
 	if _, err := timing.Player(ctx, comms[0], must)(turn.Request{Variant: "default", Bytes: 7}); !errors.Is(err, timing.ErrConfig) {

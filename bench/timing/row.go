@@ -12,7 +12,7 @@ const Implementation = "tributary"
 
 // Header is the line above all rows. The first eight columns are those that are
 // reported of other implementations, too; new columns are added at the end.
-const Header = "implementation,ranks,type,bytes,iterations,min_us,median_us,p99_us,goodput,way,result,p90_us,p999_us,max_us,reduced_by"
+const Header = "implementation,ranks,type,bytes,iterations,min_us,median_us,p99_us,goodput,transport,result,p90_us,p999_us,max_us,reduced_by"
 
 // ErrRow is wrapped by the errors of ParseRow.
 var ErrRow = errors.New("no row of a measurement")
@@ -26,10 +26,10 @@ type Row struct {
 	Tail              // of each operation the time that the slowest member took
 	// Goodput is the bits of the vector by the median time, as a share of the
 	// link's rate; 0: unknown.
-	Goodput float64 `json:"goodput,omitempty"`
-	Way     string  `json:"way"`                  // "offload", "host-tree" or "mixed", if not all operations ran one way
-	By      string  `json:"reduced_by,omitempty"` // what reduced on switches, such as "p4" or "agent-cpu+p4"; empty: nothing
-	Right   bool    `json:"right"`                // every result that was checked, at every member
+	Goodput   float64 `json:"goodput,omitempty"`
+	Transport string  `json:"transport"`            // "offload", "host-tree" or "mixed", if not all operations ran one way
+	By        string  `json:"reduced_by,omitempty"` // what reduced on switches, such as "p4" or "agent-cpu+p4"; empty: nothing
+	Right     bool    `json:"right"`                // every result that was checked, at every member
 
 	Spans []Span `json:"-"` // of this member's timed operations; no part of the line
 }
@@ -47,7 +47,7 @@ func (r Row) String() string {
 		result = "right"
 	}
 	return fmt.Sprintf("%s,%d,%s,%d,%d,%.1f,%.1f,%.1f,%s,%s,%s,%.1f,%.1f,%.1f,%s", Implementation, r.Ranks, r.Type, r.Bytes, r.Iterations,
-		r.Min, r.Median, r.P99, share, r.Way, result, r.P90, r.P999, r.Max, r.By)
+		r.Min, r.Median, r.P99, share, r.Transport, result, r.P90, r.P999, r.Max, r.By)
 }
 
 // ParseRow reads what String returns.
@@ -66,7 +66,7 @@ func ParseRow(line string) (r Row, err error) {
 		*to, e = strconv.ParseFloat(cells[i], 64)
 		err = errors.Join(err, e)
 	}
-	r.Type, r.Way, r.Right, r.By = cells[2], cells[9], cells[10] == "right", cells[14]
+	r.Type, r.Transport, r.Right, r.By = cells[2], cells[9], cells[10] == "right", cells[14]
 	integer(1, &r.Ranks)
 	integer(3, &r.Bytes)
 	integer(4, &r.Iterations)

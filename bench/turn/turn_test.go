@@ -26,7 +26,7 @@ func TestWords(t *testing.T) {
 		}
 		duration := rapid.Custom(func(t *rapid.T) time.Duration { return time.Duration(rapid.Int64Min(0).Draw(t, "ns")) })
 		reply := Reply{
-			Right: rapid.Bool().Draw(t, "right"), Way: rapid.StringMatching(`[a-z-]{1,9}`).Draw(t, "way"),
+			Right: rapid.Bool().Draw(t, "right"), Transport: rapid.StringMatching(`[a-z-]{1,9}`).Draw(t, "transport"),
 			User: duration.Draw(t, "user"), System: duration.Draw(t, "system"), Times: rapid.SliceOf(duration).Draw(t, "times"),
 		}
 		if back, err := ParseReply(reply.String()); err != nil || !reflect.DeepEqual(back, reply) {
@@ -68,7 +68,7 @@ func TestCombine(t *testing.T) {
 	if want := (Outcome{true, "offload", 3, 30, []time.Duration{5, 2, 9}}); err != nil || !reflect.DeepEqual(o, want) {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if o, err = Combine([]Reply{{Right: true, Way: "a"}, {Right: false, Way: "b"}}); err != nil || o.Right || o.Way != "mixed" {
+	if o, err = Combine([]Reply{{Right: true, Transport: "a"}, {Right: false, Transport: "b"}}); err != nil || o.Right || o.Transport != "mixed" {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if _, err := Combine([]Reply{{Times: make([]time.Duration, 2)}, {}}); !errors.Is(err, ErrWords) {

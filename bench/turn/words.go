@@ -51,7 +51,7 @@ func ParseRequest(line string) (r Request, err error) {
 // Reply is what one rank did.
 type Reply struct {
 	Right        bool   // the results that were checked
-	Way          string // how the operations ran; one word, "-" where there is but one
+	Transport    string // how the operations ran; one word, "-" where there is but one
 	User, System time.Duration
 	Times        []time.Duration // of the timed operations
 }
@@ -63,7 +63,7 @@ func (r Reply) String() string {
 	if r.Right {
 		result = "right"
 	}
-	fmt.Fprintf(&b, "done %s %s %d %d", result, r.Way, int64(r.User), int64(r.System))
+	fmt.Fprintf(&b, "done %s %s %d %d", result, r.Transport, int64(r.User), int64(r.System))
 	for _, t := range r.Times {
 		b.WriteByte(' ')
 		b.WriteString(strconv.FormatInt(int64(t), 10))
@@ -80,7 +80,7 @@ func ParseReply(line string) (r Reply, err error) {
 	if len(words) < 5 || words[0] != "done" || words[1] != "right" && words[1] != "wrong" {
 		return r, fmt.Errorf("%w: %q", ErrWords, shortened(line))
 	}
-	r.Right, r.Way, r.Times = words[1] == "right", words[2], make([]time.Duration, len(words)-5)
+	r.Right, r.Transport, r.Times = words[1] == "right", words[2], make([]time.Duration, len(words)-5)
 	for i, word := range words[3:] {
 		n, err := strconv.ParseUint(word, 10, 63)
 		if err != nil {
@@ -110,7 +110,7 @@ func shortened(line string) string {
 // Outcome is what all ranks did together.
 type Outcome struct {
 	Right        bool
-	Way          string // of all ranks, or "mixed"
+	Transport    string // of all ranks, or "mixed"
 	User, System time.Duration
 	Times        []time.Duration // of each operation, that of its slowest rank
 }
@@ -121,13 +121,13 @@ func Combine(replies []Reply) (o Outcome, err error) {
 	o.Right = true
 	for i, r := range replies {
 		if i == 0 {
-			o.Way, o.Times = r.Way, make([]time.Duration, len(r.Times))
+			o.Transport, o.Times = r.Transport, make([]time.Duration, len(r.Times))
 		}
 		if len(r.Times) != len(o.Times) {
 			return Outcome{}, fmt.Errorf("%w: rank %d has timed %d operations, rank 0 %d", ErrWords, i, len(r.Times), len(o.Times))
 		}
-		if r.Way != o.Way {
-			o.Way = "mixed"
+		if r.Transport != o.Transport {
+			o.Transport = "mixed"
 		}
 		o.Right = o.Right && r.Right
 		o.User += r.User

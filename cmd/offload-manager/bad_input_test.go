@@ -138,8 +138,8 @@ func TestSecondManagerOfTheAgents(t *testing.T) {
 		second.await("waiting for agent", "the switch has another manager, at 127.0.0.1:")
 	}
 	d.agents["leaf-0"].await("a second manager is refused")
-	if o := c.allreduce(); o.Way != hostlib.Offload || o.Epochs[0] != first.Epochs[0] {
-		t.Errorf("it ran by %v in %v since %s, before in %v", o.Way, o.Epochs, o.Reason, first.Epochs)
+	if o := c.allreduce(); o.Transport != hostlib.Offload || o.Epochs[0] != first.Epochs[0] {
+		t.Errorf("it ran by %v in %v since %s, before in %v", o.Transport, o.Epochs, o.Reason, first.Epochs)
 	}
 	d.manager.end(syscall.SIGKILL)
 	for range d.at {

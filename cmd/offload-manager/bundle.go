@@ -20,7 +20,7 @@ type madeGroup struct {
 	Root    string       `json:"root"` // that is planned
 }
 
-// createBundle makes as many lanes or parts of c as there can be, up to those that
+// createBundle makes as many stripes or parts of c as there can be, up to those that
 // c asks for.
 func createBundle(ctx context.Context, m *rpc.ManagerClient, c manager.Create, format string, out io.Writer) error {
 	plan, err := m.PlanGroup(ctx, c)
@@ -65,7 +65,7 @@ func createPart(ctx context.Context, m *rpc.ManagerClient, c manager.Create, ind
 			c.Members = append(c.Members, whole[rank])
 		}
 	} else if index > 0 {
-		c.Name = fmt.Sprintf("%s/lane-%d", c.Name, index)
+		c.Name = fmt.Sprintf("%s/stripe-%d", c.Name, index)
 	}
 	made := madeGroup{Name: c.Name, Bundle: view.NewBundle(c.Bundle), Members: c.Members, Root: p.Root}
 	if len(c.Members) < 2 {

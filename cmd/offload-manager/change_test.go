@@ -120,7 +120,7 @@ func TestRootLeavesTheTopology(t *testing.T) {
 	})
 	d.eventually("the members run on it", func(context.Context) (bool, error) {
 		o := c.allreduce()
-		return o.Way == hostlib.Offload, nil
+		return o.Transport == hostlib.Offload, nil
 	})
 }
 

@@ -75,8 +75,8 @@ func TestFullDisk(t *testing.T) {
 	if text := get(t, pages+"/metrics"); strings.Contains(text, "tributary_manager_store_failures_total 0\n") {
 		t.Error("no failure is counted")
 	}
-	if o := c.allreduce(); o.Way != hostlib.Offload || o.Epochs[0] != first.Epochs[0] {
-		t.Errorf("it ran by %v in %v since %s, before in %v", o.Way, o.Epochs, o.Reason, first.Epochs)
+	if o := c.allreduce(); o.Transport != hostlib.Offload || o.Epochs[0] != first.Epochs[0] {
+		t.Errorf("it ran by %v in %v since %s, before in %v", o.Transport, o.Epochs, o.Reason, first.Epochs)
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)

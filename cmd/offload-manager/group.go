@@ -25,7 +25,7 @@ func newGroup() *cobra.Command {
 	return process.Family(cmd, newGroupCreate(c), newGroupList(c), completeGroup(newGroupShow(c), c), completeGroup(newGroupExplain(c), c), completeGroup(newGroupDelete(c), c))
 }
 
-// createFlags are the terms of a group as they are written.
+// createFlags are the options of a group as they are written.
 type createFlags struct {
 	chunk            int
 	window           window
@@ -70,7 +70,7 @@ func newGroupCreate(c *client) *cobra.Command {
 	f := createFlags{window: hostlib.DefaultWindow}
 	cmd := &cobra.Command{
 		Use:   "create NAME HOST...",
-		Short: "Create a group, or find the one of that name, hosts and terms",
+		Short: "Create a group, or find the one of that name, hosts and options",
 		Long: `create makes a group of hosts, in the order of their ranks, and prints its number.
 A group that nobody watches is released after a while. Members that use the
 host library make their groups themselves.`,
@@ -89,7 +89,7 @@ host library make their groups themselves.`,
 	completePurpose(cmd)
 	process.Choices(cmd, "functions", names(topology.AllFunctions().List())...)
 	process.Choices(cmd, "types", names(topology.AllTypes().List())...)
-	flags.IntVar(&f.stripes, "stripes", 0, "make up to so `many` groups of these hosts, lanes with trees apart from each other")
+	flags.IntVar(&f.stripes, "stripes", 0, "make up to so `many` groups of these hosts, stripes with trees apart from each other")
 	flags.IntVar(&f.roots, "roots", 0, "make up to so `many` groups, each of some of the hosts and with a root of its own")
 	format := formatFlag(cmd, "text", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -151,7 +151,7 @@ func (f *createFlags) bundle(name string) (b manager.Bundle, err error) {
 	case f.stripes < 0 || f.roots < 0 || f.stripes > 0 && f.roots > 0:
 		return b, fmt.Errorf("%w: --stripes and --roots must not be negative, nor both given", errUsage)
 	case f.stripes > 1:
-		b = manager.Bundle{Name: name, Kind: manager.Lanes, Count: f.stripes}
+		b = manager.Bundle{Name: name, Kind: manager.Stripes, Count: f.stripes}
 	case f.roots > 1:
 		b = manager.Bundle{Name: name, Kind: manager.Parts, Count: f.roots}
 	}
@@ -257,7 +257,7 @@ func sistersOf(ctx context.Context, m *rpc.ManagerClient, e rpc.Explanation) (al
 func newGroupDelete(c *client) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete GROUP",
-		Short: "Release a group, by name, unique beginning of it or number: its members go on over hosts; with the first of several lanes, all",
+		Short: "Release a group, by name, unique beginning of it or number: its members go on over hosts; with the first of several stripes, all",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {

@@ -40,8 +40,8 @@ func TestDemoAsJSONWithPicture(t *testing.T) {
 		Fabric          string
 		Hosts, Switches int
 		Operations      []struct {
-			Way     string
-			Correct bool
+			Transport string
+			Correct   bool
 		}
 	}
 	d := json.NewDecoder(strings.NewReader(out))
@@ -54,8 +54,8 @@ func TestDemoAsJSONWithPicture(t *testing.T) {
 	if report.Fabric != "fat-tree:4" || report.Hosts != 16 || report.Switches != 20 || len(report.Operations) < 2 {
 		t.Fatalf("the report is %+v", report)
 	}
-	if report.Operations[0].Way != "offload" {
-		t.Errorf("the first operation ran by %s", report.Operations[0].Way)
+	if report.Operations[0].Transport != "offload" {
+		t.Errorf("the first operation ran by %s", report.Operations[0].Transport)
 	}
 	for i, o := range report.Operations {
 		if !o.Correct {

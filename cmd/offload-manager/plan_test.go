@@ -69,9 +69,9 @@ func TestModelIsFittedAndUsed(t *testing.T) {
 	dir := t.TempDir()
 	rows, model := filepath.Join(dir, "rows.yaml"), filepath.Join(dir, "model.yaml")
 	const measured = "rows:\n" +
-		"  - {way: switches, members: 8, depth: 2, children: 4, bytes: 1000, took: 60us}\n" +
-		"  - {way: switches, members: 8, depth: 2, children: 4, bytes: 10000000, took: 1200ms}\n" +
-		"  - {way: hosts, members: 8, depth: 2, bytes: 10000000, took: 30ms}\n"
+		"  - {transport: switches, members: 8, depth: 2, children: 4, bytes: 1000, took: 60us}\n" +
+		"  - {transport: switches, members: 8, depth: 2, children: 4, bytes: 10000000, took: 1200ms}\n" +
+		"  - {transport: hosts, members: 8, depth: 2, bytes: 10000000, took: 30ms}\n"
 	if err := os.WriteFile(rows, []byte(measured), 0o600); err != nil {
 		t.Fatal(err)
 	}

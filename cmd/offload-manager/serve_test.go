@@ -19,8 +19,8 @@ import (
 func TestDeployment(t *testing.T) {
 	d := deploy(t)
 	c := d.gather("job")
-	if o := c.allreduce(); o.Way != hostlib.Offload {
-		t.Fatalf("it ran by %v since %s", o.Way, o.Reason)
+	if o := c.allreduce(); o.Transport != hostlib.Offload {
+		t.Fatalf("it ran by %v since %s", o.Transport, o.Reason)
 	}
 	root, group, epoch, err := d.root(t.Context())
 	if err != nil || root == "" {
@@ -126,8 +126,8 @@ func TestDrainedSwitchCarriesNothing(t *testing.T) {
 		}
 		return false, nil
 	})
-	if o := c.allreduce(); o.Way != hostlib.Offload {
-		t.Errorf("after that it ran by %v since %s", o.Way, o.Reason)
+	if o := c.allreduce(); o.Transport != hostlib.Offload {
+		t.Errorf("after that it ran by %v since %s", o.Transport, o.Reason)
 	}
 	if other, _, later, err := d.root(t.Context()); err != nil || other == root || later <= epoch {
 		t.Errorf("the root is %s in epoch %d, %v; before it was %s in epoch %d", other, later, err, root, epoch)
@@ -160,8 +160,8 @@ func TestManagerIsKilled(t *testing.T) {
 	}()
 	during := 0
 	for running := true; running || during < 3; during++ {
-		if o := c.allreduce(); o.Way != hostlib.Offload || o.Epochs[len(o.Epochs)-1] != first.Epochs[0] {
-			t.Fatalf("it ran by %v in %v since %s, before in %v", o.Way, o.Epochs, o.Reason, first.Epochs)
+		if o := c.allreduce(); o.Transport != hostlib.Offload || o.Epochs[len(o.Epochs)-1] != first.Epochs[0] {
+			t.Fatalf("it ran by %v in %v since %s, before in %v", o.Transport, o.Epochs, o.Reason, first.Epochs)
 		}
 		select {
 		case <-killed:
@@ -178,8 +178,8 @@ func TestManagerIsKilled(t *testing.T) {
 	if again, _, later, err := d.root(t.Context()); err != nil || again != root || later != epoch {
 		t.Errorf("the tree is of root %s and epoch %d, %v; before it was %s and %d\n%s", again, later, err, root, epoch, d.ask("group", "explain", "1"))
 	}
-	if o := c.allreduce(); o.Way != hostlib.Offload || o.Epochs[0] != first.Epochs[0] {
-		t.Errorf("it ran by %v in %v since %s", o.Way, o.Epochs, o.Reason)
+	if o := c.allreduce(); o.Transport != hostlib.Offload || o.Epochs[0] != first.Epochs[0] {
+		t.Errorf("it ran by %v in %v since %s", o.Transport, o.Epochs, o.Reason)
 	}
 	if out := d.ask("group", "create", "other", "h0", "h1"); !strings.Contains(out, "Group 2, other: created") {
 		t.Errorf("a new group: %q", out)
@@ -199,13 +199,13 @@ func TestAgentsAreKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o := c.allreduce(); o.Reason == "" {
-			t.Errorf("after the death of %s it ran by %v, and nothing says why", name, o.Way)
+			t.Errorf("after the death of %s it ran by %v, and nothing says why", name, o.Transport)
 		}
 		d.manager.await("agent lost", "switch="+name)
 		d.startAgent(name)
 		d.connected()
 		d.eventually("the switches reduce again", func(context.Context) (bool, error) {
-			return c.allreduce().Way == hostlib.Offload, nil
+			return c.allreduce().Transport == hostlib.Offload, nil
 		})
 	}
 }
@@ -232,8 +232,8 @@ func TestManagerSaysForWhomItWaits(t *testing.T) {
 	d.startAgent("leaf-1")
 	d.manager.await("agent met", "switch=leaf-1")
 	d.connected()
-	if o := d.gather("job").allreduce(); o.Way != hostlib.Offload {
-		t.Errorf("it ran by %v since %s", o.Way, o.Reason)
+	if o := d.gather("job").allreduce(); o.Transport != hostlib.Offload {
+		t.Errorf("it ran by %v since %s", o.Transport, o.Reason)
 	}
 }
 

@@ -64,6 +64,6 @@ func allreduce(rank int, members []hostlib.Member, manager string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: sum %v by %v: %s\n", host.Name(), vector, outcome.Way, outcome.Reason)
+	fmt.Printf("%s: sum %v by %v: %s\n", host.Name(), vector, outcome.Transport, outcome.Reason)
 	return comm.Leave(ctx)
 }

@@ -27,7 +27,7 @@ type BundleKind int32
 
 const (
 	BundleKind_BUNDLE_KIND_UNSPECIFIED BundleKind = 0
-	BundleKind_BUNDLE_KIND_LANES       BundleKind = 1 // all have the same members, whose vectors are cut by lanes
+	BundleKind_BUNDLE_KIND_STRIPES     BundleKind = 1 // all have the same members, whose vectors are cut by lanes
 	BundleKind_BUNDLE_KIND_PARTS       BundleKind = 2 // each has some of the members, and a root of its own
 )
 
@@ -35,12 +35,12 @@ const (
 var (
 	BundleKind_name = map[int32]string{
 		0: "BUNDLE_KIND_UNSPECIFIED",
-		1: "BUNDLE_KIND_LANES",
+		1: "BUNDLE_KIND_STRIPES",
 		2: "BUNDLE_KIND_PARTS",
 	}
 	BundleKind_value = map[string]int32{
 		"BUNDLE_KIND_UNSPECIFIED": 0,
-		"BUNDLE_KIND_LANES":       1,
+		"BUNDLE_KIND_STRIPES":     1,
 		"BUNDLE_KIND_PARTS":       2,
 	}
 )
@@ -194,53 +194,53 @@ func (Criterion) EnumDescriptor() ([]byte, []int) {
 	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{2}
 }
 
-// Way is how a member runs its collectives.
-type Way int32
+// Transport is how a member runs its collectives.
+type Transport int32
 
 const (
-	Way_WAY_UNSPECIFIED Way = 0 // nothing entered yet
-	Way_WAY_OFFLOAD     Way = 1 // over the switches of the epoch's tree
-	Way_WAY_HOST_TREE   Way = 2 // over hosts
+	Transport_TRANSPORT_UNSPECIFIED Transport = 0 // nothing entered yet
+	Transport_TRANSPORT_OFFLOAD     Transport = 1 // over the switches of the epoch's tree
+	Transport_TRANSPORT_HOST_TREE   Transport = 2 // over hosts
 )
 
-// Enum value maps for Way.
+// Enum value maps for Transport.
 var (
-	Way_name = map[int32]string{
-		0: "WAY_UNSPECIFIED",
-		1: "WAY_OFFLOAD",
-		2: "WAY_HOST_TREE",
+	Transport_name = map[int32]string{
+		0: "TRANSPORT_UNSPECIFIED",
+		1: "TRANSPORT_OFFLOAD",
+		2: "TRANSPORT_HOST_TREE",
 	}
-	Way_value = map[string]int32{
-		"WAY_UNSPECIFIED": 0,
-		"WAY_OFFLOAD":     1,
-		"WAY_HOST_TREE":   2,
+	Transport_value = map[string]int32{
+		"TRANSPORT_UNSPECIFIED": 0,
+		"TRANSPORT_OFFLOAD":     1,
+		"TRANSPORT_HOST_TREE":   2,
 	}
 )
 
-func (x Way) Enum() *Way {
-	p := new(Way)
+func (x Transport) Enum() *Transport {
+	p := new(Transport)
 	*p = x
 	return p
 }
 
-func (x Way) String() string {
+func (x Transport) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (Way) Descriptor() protoreflect.EnumDescriptor {
+func (Transport) Descriptor() protoreflect.EnumDescriptor {
 	return file_api_offload_v1_manager_proto_enumTypes[3].Descriptor()
 }
 
-func (Way) Type() protoreflect.EnumType {
+func (Transport) Type() protoreflect.EnumType {
 	return &file_api_offload_v1_manager_proto_enumTypes[3]
 }
 
-func (x Way) Number() protoreflect.EnumNumber {
+func (x Transport) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use Way.Descriptor instead.
-func (Way) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use Transport.Descriptor instead.
+func (Transport) EnumDescriptor() ([]byte, []int) {
 	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{3}
 }
 
@@ -1523,14 +1523,14 @@ func (x *Notice) GetEnd() bool {
 	return false
 }
 
-// Report reports which epoch a member has entered, in which way it runs, and which
+// Report reports which epoch a member has entered, over which transport it runs, and which
 // tree it has lost.
 type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
 	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`       // of the member that reports
 	Entered       uint32                 `protobuf:"varint,3,opt,name=entered,proto3" json:"entered,omitempty"` // epoch that it is in; 0: none yet
-	Way           Way                    `protobuf:"varint,4,opt,name=way,proto3,enum=tributary.offload.v1.Way" json:"way,omitempty"`
+	Transport     Transport              `protobuf:"varint,4,opt,name=transport,proto3,enum=tributary.offload.v1.Transport" json:"transport,omitempty"`
 	Lost          uint32                 `protobuf:"varint,5,opt,name=lost,proto3" json:"lost,omitempty"`     // epoch whose tree it has lost; 0: none
 	Silent        bool                   `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"` // of a lost tree: its own leaf switch did not answer; otherwise the loss is further up
 	Demand        uint32                 `protobuf:"varint,7,opt,name=demand,proto3" json:"demand,omitempty"` // of rank 0: window that the group's operations can use, in chunks; 0: it does not say, and may have the largest
@@ -1590,11 +1590,11 @@ func (x *Report) GetEntered() uint32 {
 	return 0
 }
 
-func (x *Report) GetWay() Way {
+func (x *Report) GetTransport() Transport {
 	if x != nil {
-		return x.Way
+		return x.Transport
 	}
-	return Way_WAY_UNSPECIFIED
+	return Transport_TRANSPORT_UNSPECIFIED
 }
 
 func (x *Report) GetLost() uint32 {
@@ -3498,12 +3498,12 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x03why\x18\x02 \x01(\tR\x03why\"S\n" +
 	"\x06Notice\x127\n" +
 	"\aproblem\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ProblemR\aproblem\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\bR\x03end\"\xd5\x01\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"\xe7\x01\n" +
 	"\x06Report\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x18\n" +
-	"\aentered\x18\x03 \x01(\rR\aentered\x12+\n" +
-	"\x03way\x18\x04 \x01(\x0e2\x19.tributary.offload.v1.WayR\x03way\x12\x12\n" +
+	"\aentered\x18\x03 \x01(\rR\aentered\x12=\n" +
+	"\ttransport\x18\x04 \x01(\x0e2\x1f.tributary.offload.v1.TransportR\ttransport\x12\x12\n" +
 	"\x04lost\x18\x05 \x01(\rR\x04lost\x12\x16\n" +
 	"\x06silent\x18\x06 \x01(\bR\x06silent\x12\x16\n" +
 	"\x06demand\x18\a \x01(\rR\x06demand\x12\x16\n" +
@@ -3653,11 +3653,11 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x12DrainSwitchRequest\x12\x16\n" +
 	"\x06switch\x18\x01 \x01(\tR\x06switch\x12\x0e\n" +
 	"\x02on\x18\x02 \x01(\bR\x02on\"\x15\n" +
-	"\x13DrainSwitchResponse*W\n" +
+	"\x13DrainSwitchResponse*Y\n" +
 	"\n" +
 	"BundleKind\x12\x1b\n" +
-	"\x17BUNDLE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
-	"\x11BUNDLE_KIND_LANES\x10\x01\x12\x15\n" +
+	"\x17BUNDLE_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13BUNDLE_KIND_STRIPES\x10\x01\x12\x15\n" +
 	"\x11BUNDLE_KIND_PARTS\x10\x02*\xd5\x01\n" +
 	"\n" +
 	"Collective\x12\x1a\n" +
@@ -3675,11 +3675,11 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x11CRITERION_LATENCY\x10\x02\x12\x17\n" +
 	"\x13CRITERION_BANDWIDTH\x10\x03\x12\x12\n" +
 	"\x0eCRITERION_LOAD\x10\x04\x12\x18\n" +
-	"\x14CRITERION_CAPABILITY\x10\x05*>\n" +
-	"\x03Way\x12\x13\n" +
-	"\x0fWAY_UNSPECIFIED\x10\x00\x12\x0f\n" +
-	"\vWAY_OFFLOAD\x10\x01\x12\x11\n" +
-	"\rWAY_HOST_TREE\x10\x02*\xda\x01\n" +
+	"\x14CRITERION_CAPABILITY\x10\x05*V\n" +
+	"\tTransport\x12\x19\n" +
+	"\x15TRANSPORT_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11TRANSPORT_OFFLOAD\x10\x01\x12\x17\n" +
+	"\x13TRANSPORT_HOST_TREE\x10\x02*\xda\x01\n" +
 	"\n" +
 	"GroupState\x12\x1b\n" +
 	"\x17GROUP_STATE_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -3725,7 +3725,7 @@ var file_api_offload_v1_manager_proto_goTypes = []any{
 	(BundleKind)(0),               // 0: tributary.offload.v1.BundleKind
 	(Collective)(0),               // 1: tributary.offload.v1.Collective
 	(Criterion)(0),                // 2: tributary.offload.v1.Criterion
-	(Way)(0),                      // 3: tributary.offload.v1.Way
+	(Transport)(0),                // 3: tributary.offload.v1.Transport
 	(GroupState)(0),               // 4: tributary.offload.v1.GroupState
 	(TreeStage)(0),                // 5: tributary.offload.v1.TreeStage
 	(*CreateGroupRequest)(nil),    // 6: tributary.offload.v1.CreateGroupRequest
@@ -3802,7 +3802,7 @@ var file_api_offload_v1_manager_proto_depIdxs = []int32{
 	19, // 20: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
 	52, // 21: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
 	50, // 22: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
-	3,  // 23: tributary.offload.v1.Report.way:type_name -> tributary.offload.v1.Way
+	3,  // 23: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
 	25, // 24: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
 	4,  // 25: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
 	7,  // 26: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle

@@ -67,7 +67,7 @@ func runEmbedded(cmd *cobra.Command, f *benchFlags, fabric string) (err error) {
 	defer cancel()
 	defer func() { err = late(ctx, err) }()
 	whole, err := embedded.Start(ctx, embedded.Config{
-		Topology: g, WithoutManager: c.Way == timing.Host, OfferWait: offerWaitMust, Window: f.window, Terms: c.Terms(), Log: f.logger(cmd),
+		Topology: g, WithoutManager: c.Transport == timing.Host, OfferWait: offerWaitMust, Window: f.window, Options: c.GroupOptions(), Log: f.logger(cmd),
 		Progress: func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) },
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func runEmbedded(cmd *cobra.Command, f *benchFlags, fabric string) (err error) {
 			return measure(ctx, comm, c, nil, cmd.OutOrStdout(), false)
 		}
 		err := measure(ctx, comm, c, nil, io.Discard, false)
-		if errors.Is(err, timing.ErrWrong) || errors.Is(err, timing.ErrWay) {
+		if errors.Is(err, timing.ErrWrong) || errors.Is(err, timing.ErrTransport) {
 			return nil // rank 0 says the same
 		}
 		return err

@@ -35,12 +35,12 @@ func needRoot(t *testing.T) {
 func TestFabric(t *testing.T) {
 	needRoot(t)
 	rows, log, err := command(t, "fabric", "--prefix", "cbtest", "--hosts-per-leaf", "2", "--rate", "200mbit",
-		"--bytes", "8,64KiB,1MiB", "--iterations", "10,5,2", "--way", "offload")
+		"--bytes", "8,64KiB,1MiB", "--iterations", "10,5,2", "--transport", "offload")
 	if err != nil || len(rows) != 3 {
 		t.Fatalf("%v, %q\n%s", err, rows, log)
 	}
 	for _, row := range rows {
-		if row[colWay] != "offload" || row[colResult] != "right" {
+		if row[colTransport] != "offload" || row[colResult] != "right" {
 			t.Errorf("%q", row)
 		}
 	}
@@ -55,12 +55,12 @@ func TestSeveralTrees(t *testing.T) {
 	needRoot(t)
 	for _, flag := range []string{"--stripes", "--roots"} {
 		rows, log, err := command(t, "fabric", "--prefix", "cbtrees", "--hosts-per-leaf", "2", "--rate", "200mbit", "--trunk-rate", "100mbit",
-			flag, "2", "--bytes", "8,1MiB", "--iterations", "5,2", "--way", "offload")
+			flag, "2", "--bytes", "8,1MiB", "--iterations", "5,2", "--transport", "offload")
 		if err != nil || len(rows) != 2 {
 			t.Fatalf("%s: %v, %q\n%s", flag, err, rows, log)
 		}
 		for _, row := range rows {
-			if row[colWay] != "offload" || row[colResult] != "right" {
+			if row[colTransport] != "offload" || row[colResult] != "right" {
 				t.Errorf("%s: %q", flag, row)
 			}
 		}
@@ -73,7 +73,7 @@ func TestCosts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	out, log, err := commandText(t, "fabric", "--prefix", "cbcosts", "--hosts-per-leaf", "1", "--rate", "100mbit", "--groups", "2", "--beside-tcp",
-		"--bytes", "256KiB", "--iterations", "12", "--way", "offload", "--cpuprofile", dir, "--format", "json")
+		"--bytes", "256KiB", "--iterations", "12", "--transport", "offload", "--cpuprofile", dir, "--format", "json")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log)
 	}
@@ -200,7 +200,7 @@ const size = 2 << 20
 
 // measure runs two operations of so many bytes, in the second of which strike is
 // called when a quarter of it has passed, and returns the way and the result.
-func (tr *trial) measure(size int, strike func() error) (way, result string) {
+func (tr *trial) measure(size int, strike func() error) (transport, result string) {
 	tr.t.Helper()
 	args := []string{"--bytes", fmt.Sprint(size), "--iterations", "1", "--rate", "50mbit"}
 	struck := make(chan error, 1)
@@ -220,11 +220,11 @@ func (tr *trial) measure(size int, strike func() error) (way, result string) {
 	if err := tr.Measure(tr.ctx, field.Run{Args: args, Mark: mark, Take: take}); err != nil || len(rows) != 1 {
 		tr.t.Fatalf("%v, %v\n%s", err, rows, tr.log)
 	}
-	tr.t.Logf("by %s in %.0f us", rows[0].Way, rows[0].Median)
+	tr.t.Logf("by %s in %.0f us", rows[0].Transport, rows[0].Median)
 	if !rows[0].Right {
-		return rows[0].Way, "wrong"
+		return rows[0].Transport, "wrong"
 	}
-	return rows[0].Way, "right"
+	return rows[0].Transport, "right"
 }
 
 // inTheMiddle calls strike when host h0 has sent so many bytes.
@@ -266,9 +266,9 @@ func TestFabricFaults(t *testing.T) {
 	// A new tree may be there before the hosts have begun anew over their own.
 	const anotherTree, noTree, untouched = "offload or mixed", "mixed", "offload"
 	for name, test := range map[string]struct {
-		prefix string
-		strike func(*trial) (restore func() error, err error)
-		ways   string
+		prefix     string
+		strike     func(*trial) (restore func() error, err error)
+		transports string
 	}{
 		"the root's agent is killed": {"cbroot", func(tr *trial) (func() error, error) {
 			root, err := tr.root()
@@ -317,15 +317,15 @@ func TestFabricFaults(t *testing.T) {
 			t.Parallel()
 			tr := newTrial(t, test.prefix, field.Config{})
 			var restore func() error
-			way, result := tr.measure(size, func() (err error) { restore, err = test.strike(tr); return err })
-			if !strings.Contains(test.ways, way) || result != "right" {
-				t.Errorf("it ran by %s, and the result is %s\n%s", way, result, tr.log)
+			transport, result := tr.measure(size, func() (err error) { restore, err = test.strike(tr); return err })
+			if !strings.Contains(test.transports, transport) || result != "right" {
+				t.Errorf("it ran by %s, and the result is %s\n%s", transport, result, tr.log)
 			}
 			if err := restore(); err != nil {
 				t.Fatal(err)
 			}
-			if way, result = tr.measure(size, func() error { return nil }); way != "offload" || result != "right" {
-				t.Errorf("afterwards it ran by %s, and the result is %s\n%s", way, result, tr.log)
+			if transport, result = tr.measure(size, func() error { return nil }); transport != "offload" || result != "right" {
+				t.Errorf("afterwards it ran by %s, and the result is %s\n%s", transport, result, tr.log)
 			}
 		})
 	}
@@ -369,9 +369,9 @@ func TestMisplacedTree(t *testing.T) {
 					return nil
 				}
 			}
-			way, result := tr.measure(size, divert)
-			if result != "right" || way != "offload" && test.loss == 0 {
-				t.Errorf("it ran by %s, and the result is %s\n%s", way, result, tr.log)
+			transport, result := tr.measure(size, divert)
+			if result != "right" || transport != "offload" && test.loss == 0 {
+				t.Errorf("it ran by %s, and the result is %s\n%s", transport, result, tr.log)
 			}
 			if said := tr.log.String(); !test.detour && strings.Contains(said, alarm) {
 				t.Errorf("a false alarm:\n%s", said)
@@ -470,12 +470,12 @@ func TestInterrupted(t *testing.T) {
 	interrupt(t, "cbint", "measuring", "fabric", "--hosts-per-leaf", "1", "--bytes", "64KiB", "--iterations", "1000000")
 }
 
-// TestHostWay keeps off the switches.
+// TestHostTransport keeps off the switches.
 func TestHostWay(t *testing.T) {
 	needRoot(t)
 	rows, log, err := command(t, "fabric", "--prefix", "cbway", "--hosts-per-leaf", "2", "--leaves", "1", "--spines", "0",
-		"--bytes", "1KiB", "--iterations", "2", "--way", "host")
-	if err != nil || len(rows) != 1 || rows[0][colWay] != "host-tree" || !strings.Contains(log, "no tree") {
+		"--bytes", "1KiB", "--iterations", "2", "--transport", "host")
+	if err != nil || len(rows) != 1 || rows[0][colTransport] != "host-tree" || !strings.Contains(log, "no tree") {
 		t.Errorf("%v, %q\n%s", err, rows, log)
 	}
 }

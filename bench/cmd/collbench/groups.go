@@ -35,7 +35,7 @@ idle groups for each member and each tree on a switch, without what there was
 before; and at the end of hosts, agents and manager. The exit status is 1 if a
 result is wrong, or if a group was not offloaded that was to be.`,
 		Example: `  collbench groups --groups 1,20,200
-  collbench groups --groups 1000 --way host --format json`,
+  collbench groups --groups 1000 --transport host --format json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "text" && format != "json" {
@@ -49,8 +49,8 @@ result is wrong, or if a group was not offloaded that was to be.`,
 				}
 				p.Bytes = append(p.Bytes, n)
 			}
-			if p.Way == "host" { // as the other commands call it
-				p.Way = "host-tree"
+			if p.Transport == "host" { // as the other commands call it
+				p.Transport = "host-tree"
 			}
 			if err := checkWindow(p.Window); err != nil {
 				return err
@@ -87,7 +87,7 @@ result is wrong, or if a group was not offloaded that was to be.`,
 	flags.StringVar(&p.Fabric, "topology", p.Fabric, "the fabric: a specification or a `file`; its hosts are the members")
 	process.FormerFlag(flags, "fabric", "topology")
 	flags.IntSliceVar(&p.Groups, "groups", p.Groups, "`numbers` of groups, each measured by itself")
-	flags.StringVar(&p.Way, "way", p.Way, "`way` that operations run: offload, or host, without a manager")
+	flags.StringVar(&p.Transport, "transport", p.Transport, "`transport` that operations run: offload, or host, without a manager")
 	flags.StringSliceVar(&sizes, "bytes", []string{"8", "64KiB"}, "`sizes` of each member's vector of float32")
 	flags.IntVar(&p.Iterations, "iterations", p.Iterations, "timed `operations` of each size on all groups")
 	flags.Uint32Var(&p.Window, "window", 0, "most `chunks` in flight, a power of two; 0: the library's default")

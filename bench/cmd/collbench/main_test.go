@@ -78,23 +78,23 @@ func table(t *testing.T, out string) (rows [][]string) {
 
 // Columns of a row.
 const (
-	colWay    = 9
-	colResult = 10
+	colTransport = 9
+	colResult    = 10
 )
 
 func TestEmbedded(t *testing.T) {
 	for name, test := range map[string]struct {
-		args []string
-		way  string
-		rows int
+		args      []string
+		transport string
+		rows      int
 	}{
-		"offload":           {[]string{"--bytes", "8,0,100KiB", "--rate", "1gbit", "--way", "offload"}, "offload", 3},
-		"host":              {[]string{"--bytes", "64KiB", "--type", "int64", "--reduction", "bxor", "--way", "host"}, "host-tree", 1},
+		"offload":           {[]string{"--bytes", "8,0,100KiB", "--rate", "1gbit", "--transport", "offload"}, "offload", 3},
+		"host":              {[]string{"--bytes", "64KiB", "--type", "int64", "--reduction", "bxor", "--transport", "host"}, "host-tree", 1},
 		"steady":            {[]string{"--bytes", "8,100KiB", "--pace", "steady"}, "offload", 2},
 		"stream":            {[]string{"--bytes", "8,100KiB", "--pace", "stream"}, "offload", 2},
 		"reduce":            {[]string{"--bytes", "64KiB", "--function", "reduce", "--type", "bfloat16", "--reduction", "product"}, "offload", 1},
-		"blocks":            {[]string{"--bytes", "8,1MiB", "--type", "block32", "--way", "offload"}, "offload", 2},
-		"blocks over hosts": {[]string{"--bytes", "64KiB", "--function", "reduce", "--type", "block32", "--way", "host"}, "host-tree", 1},
+		"blocks":            {[]string{"--bytes", "8,1MiB", "--type", "block32", "--transport", "offload"}, "offload", 2},
+		"blocks over hosts": {[]string{"--bytes", "64KiB", "--function", "reduce", "--type", "block32", "--transport", "host"}, "host-tree", 1},
 		"broadcast":         {[]string{"--bytes", "64KiB", "--function", "broadcast", "--type", "uint32"}, "offload", 1},
 		"barrier":           {[]string{"--bytes", "0", "--function", "barrier", "--type", "float16"}, "offload", 1},
 	} {
@@ -104,7 +104,7 @@ func TestEmbedded(t *testing.T) {
 				t.Fatalf("%v, %q; %s", err, rows, log)
 			}
 			for _, row := range rows {
-				if row[colWay] != test.way || row[colResult] != "right" {
+				if row[colTransport] != test.transport || row[colResult] != "right" {
 					t.Errorf("%q", row)
 				}
 			}
@@ -143,7 +143,7 @@ func TestBadFlags(t *testing.T) {
 		"blocks":        {[]string{"embedded", "--type", "block32", "--function", "broadcast"}, timing.ErrConfig, "broadcast of block32"},
 		"located":       {[]string{"embedded", "--reduction", "minloc"}, timing.ErrConfig, "minloc"},
 		"collective":    {[]string{"embedded", "--function", "gather"}, timing.ErrConfig, "allreduce, reduce"},
-		"way":           {[]string{"embedded", "--way", "air"}, timing.ErrConfig, "auto, offload, host"},
+		"transport":     {[]string{"embedded", "--transport", "air"}, timing.ErrConfig, "auto, offload, host"},
 		"rate":          {[]string{"embedded", "--rate", "fast"}, errUsage, "--rate"},
 		"iterations":    {[]string{"embedded", "--iterations", "1,2"}, timing.ErrConfig, "2 numbers of iterations"},
 		"no iterations": {[]string{"embedded", "--iterations", "0"}, timing.ErrConfig, "0 iterations"},
@@ -152,7 +152,7 @@ func TestBadFlags(t *testing.T) {
 		"loss":          {[]string{"fabric", "--loss", "1"}, errUsage, "--loss"},
 		"trunk rate":    {[]string{"fabric", "--trunk-rate", "fast"}, errUsage, "--trunk-rate"},
 		"stripes":       {[]string{"embedded", "--stripes", "-1"}, timing.ErrConfig, "-1 stripes"},
-		"two kinds":     {[]string{"embedded", "--stripes", "2", "--roots", "2", "--way", "host"}, hostlib.ErrArgument, "cannot be combined"},
+		"two kinds":     {[]string{"embedded", "--stripes", "2", "--roots", "2", "--transport", "host"}, hostlib.ErrArgument, "cannot be combined"},
 		"prefix":        {[]string{"fabric", "--prefix", "a/b"}, netlab.ErrConfig, "a/b"},
 		"pace":          {[]string{"embedded", "--pace", "slow"}, timing.ErrConfig, "checked, steady, stream"},
 		"format":        {[]string{"fabric", "--format", "xml"}, errUsage, "csv and json"},
@@ -162,7 +162,7 @@ func TestBadFlags(t *testing.T) {
 		"no records":    {[]string{"report", "/nowhere/x.json"}, os.ErrNotExist, "x.json"},
 		"apart":         {[]string{"fabric", "--spines", "0"}, netlab.ErrConfig, "without a spine"},
 		"members":       {run(), field.ErrMembers, "members:2: 3 words"},
-		"no manager":    {run("--way", "offload"), errUsage, "--manager"},
+		"no manager":    {run("--transport", "offload"), errUsage, "--manager"},
 		"half TLS":      {run("--certificate", "c.pem"), errUsage, "go together"},
 		"no certificate": {
 			[]string{"run", "--host", "h0", "--listen", "127.0.0.1:0", "--members", valid, "--manager", "127.0.0.1:1", "--certificate", "absent", "--key", "k", "--authority", "a"},

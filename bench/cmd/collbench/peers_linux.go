@@ -86,7 +86,7 @@ func runPeers(cmd *cobra.Command, f *peersFlags) (err error) {
 	ctx, cancel := b.within(cmd.Context())
 	defer cancel()
 	fc := field.Config{Lab: f.lab, Program: []string{program}, Verbose: f.verbose, Log: cmd.ErrOrStderr()}
-	args := []string{"--way", string(timing.Offload), "--timeout", f.timeout.String(), "--window", fmt.Sprint(f.window)}
+	args := []string{"--transport", string(timing.Offload), "--timeout", f.timeout.String(), "--window", fmt.Sprint(f.window)}
 	begun := time.Now()
 	err = peers.Compare(ctx, f.cfg, fc, args, write)
 	fmt.Fprintf(cmd.ErrOrStderr(), "it took %v\n", time.Since(begun).Round(time.Second))

@@ -36,7 +36,7 @@ func TestPeers(t *testing.T) {
 				t.Errorf("%d bytes: %+v", c.Bytes, x)
 			}
 		}
-		if own := c.Own(); own == nil || own.Way != "offload" {
+		if own := c.Own(); own == nil || own.Transport != "offload" {
 			t.Errorf("%d bytes: Tributary: %+v", c.Bytes, own)
 		}
 	}

@@ -46,16 +46,16 @@ to standard error. The exit status is 1 if a result is wrong.`,
 
 // benchFlags are the flags that say what is measured.
 type benchFlags struct {
-	collective, reduction, element, way string
-	pace                                string
-	bytes                               []string
-	iterations                          []int
-	rate                                string
-	seed                                uint64
-	window                              uint32
-	stripes, roots                      int
-	timeout                             time.Duration
-	verbose                             bool
+	collective, reduction, element, transport string
+	pace                                      string
+	bytes                                     []string
+	iterations                                []int
+	rate                                      string
+	seed                                      uint64
+	window                                    uint32
+	stripes, roots                            int
+	timeout                                   time.Duration
+	verbose                                   bool
 }
 
 func (f *benchFlags) add(flags *pflag.FlagSet) {
@@ -66,7 +66,7 @@ func (f *benchFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.element, "type", d.Type.String(), "element `type`: "+listed(topology.AllTypes().List()))
 	flags.StringSliceVar(&f.bytes, "bytes", []string{"8", "65536", "1MiB", "16MiB"}, "`sizes` of each member's vector, such as 8,64KiB,16MiB")
 	flags.IntSliceVar(&f.iterations, "iterations", d.Iterations, "timed operations of each size: one `number`, or one a size")
-	flags.StringVar(&f.way, "way", string(d.Way), "`way` that operations must run: offload, host or auto")
+	flags.StringVar(&f.transport, "transport", string(d.Transport), "`transport` that operations must run: offload, host or auto")
 	flags.StringVar(&f.pace, "pace", string(d.Pace), "checked: each result is; steady: vectors stay as they are between; stream: and nobody waits before an operation")
 	flags.StringVar(&f.rate, "rate", "", "`rate` of a member's link, such as 200mbit: what goodput is a share of")
 	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of the vectors' elements")
@@ -80,11 +80,11 @@ func (f *benchFlags) add(flags *pflag.FlagSet) {
 // config turns the flags into what they ask for.
 func (f *benchFlags) config() (c timing.Config, err error) {
 	c = timing.Config{
-		Collective: timing.Collective(f.collective), Iterations: f.iterations, Way: timing.Way(f.way), Pace: timing.Pace(f.pace), Seed: f.seed,
+		Collective: timing.Collective(f.collective), Iterations: f.iterations, Transport: timing.Transport(f.transport), Pace: timing.Pace(f.pace), Seed: f.seed,
 		Stripes: f.stripes, Roots: f.roots,
 	}
-	if f.way == "host-tree" { // as results call it
-		c.Way = timing.Host
+	if f.transport == "host-tree" { // as results call it
+		c.Transport = timing.Host
 	}
 	if c.Function, err = reduce.ParseFunction(f.reduction); err != nil {
 		return c, fmt.Errorf("%w --reduction: %w", errUsage, err)
@@ -122,7 +122,7 @@ func (f *benchFlags) arguments() []string {
 	}
 	return []string{
 		"--function", f.collective, "--reduction", f.reduction, "--type", f.element, "--bytes", strings.Join(f.bytes, ","),
-		"--iterations", strings.Join(iterations, ","), "--way", f.way, "--pace", f.pace, "--rate", f.rate,
+		"--iterations", strings.Join(iterations, ","), "--transport", f.transport, "--pace", f.pace, "--rate", f.rate,
 		"--seed", strconv.FormatUint(f.seed, 10), "--window", strconv.FormatUint(uint64(f.window), 10),
 		"--stripes", strconv.Itoa(f.stripes), "--roots", strconv.Itoa(f.roots), "--timeout", f.timeout.String(),
 	}

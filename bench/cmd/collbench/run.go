@@ -89,7 +89,7 @@ const (
 )
 
 func offerWaitOf(c timing.Config) time.Duration {
-	if c.Way == timing.Offload {
+	if c.Transport == timing.Offload {
 		return offerWaitMust
 	}
 	return offerWait
@@ -103,7 +103,7 @@ func awaitTree(ctx context.Context, comm *hostlib.Communicator, patience time.Du
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if way, _ := comm.Way(); way == hostlib.Offload {
+		if via, _ := comm.Transport(); via == hostlib.Offload {
 			return
 		}
 		select {
@@ -122,11 +122,11 @@ func (f *runFlags) joining(cmd *cobra.Command, c timing.Config) (config hostlib.
 		Name: f.host, Listen: f.listen, OfferWait: offerWaitOf(c), Window: f.bench.window, Log: f.bench.logger(cmd),
 		AllowPlaintext: true, // networks of one's own, such as namespaces
 	}
-	if c.Way != timing.Host {
+	if c.Transport != timing.Host {
 		config.Manager = f.manager
 	}
-	if config.Manager == "" && c.Way == timing.Offload {
-		return config, with, fmt.Errorf("%w --way offload: it takes a --manager", errUsage)
+	if config.Manager == "" && c.Transport == timing.Offload {
+		return config, with, fmt.Errorf("%w --transport offload: it takes a --manager", errUsage)
 	}
 	switch {
 	case f.certificate != "" && f.key != "" && f.authority != "":
@@ -183,11 +183,11 @@ func run(cmd *cobra.Command, f *runFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.Close(context.Background())) }()
-	comm, err := h.Communicator(ctx, f.name, members, c.Terms()...)
+	comm, err := h.Communicator(ctx, f.name, members, c.GroupOptions()...)
 	if err != nil {
 		return err
 	}
-	if f.manager != "" && c.Way != timing.Host {
+	if f.manager != "" && c.Transport != timing.Host {
 		awaitTree(ctx, comm, offerWaitOf(c))
 	}
 	if f.gauge {
@@ -223,7 +223,7 @@ func measure(ctx context.Context, comm *hostlib.Communicator, c timing.Config, m
 		_, err := fmt.Fprintln(out, r)
 		return err
 	})
-	if err != nil && !errors.Is(err, timing.ErrWrong) && !errors.Is(err, timing.ErrWay) {
+	if err != nil && !errors.Is(err, timing.ErrWrong) && !errors.Is(err, timing.ErrTransport) {
 		return err
 	}
 	return errors.Join(err, comm.Leave(ctx)) // all members have come this far

@@ -36,7 +36,7 @@ func (w *watch) mark(size int, begins bool) (err error) {
 	if begins {
 		fmt.Fprintf(w.log, "measuring %d bytes\n", size)
 		w.tree, w.noTree = pathsel.Tree{}, field.ErrNoTree
-		if w.cfg.Way != timing.Host {
+		if w.cfg.Transport != timing.Host {
 			w.tree, w.noTree = w.fabric.Tree(w.ctx)
 		}
 		w.before, err = w.fabric.Lab().Counts()
@@ -97,7 +97,7 @@ func (w *watch) account(counts netlab.Counts, payload uint64) {
 // err reports that a link's traffic was not that of the tree, where it had to
 // be.
 func (w *watch) err() error {
-	if w.alarms > 0 && w.clean && w.cfg.Way == timing.Offload {
+	if w.alarms > 0 && w.clean && w.cfg.Transport == timing.Offload {
 		return fmt.Errorf("%w: %d alarms", errMisplaced, w.alarms)
 	}
 	return nil

@@ -59,7 +59,7 @@ func (s *stage) folds(o *Operation) (folds []fold, complete bool) {
 		}
 	}
 	even := int(last/2) - int((first+1)/2) + 1 // epochs of trees of switches from first to last
-	if o.Way != hostlib.Offload.String() {
+	if o.Transport != hostlib.Offload.String() {
 		folds = append(folds, fold{"the tree of hosts", foldHosts(s.kernel, hostTree(len(s.inputs)), s.inputs)})
 	}
 	return folds, known == even

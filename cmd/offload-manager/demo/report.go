@@ -32,12 +32,12 @@ type seen struct {
 
 // Operation is how one of the operations went.
 type Operation struct {
-	Function string  `json:"function"`
-	Bytes    int     `json:"bytes"` // of each member's vector
-	Way      string  `json:"way"`   // "offload", "host-tree" or "mixed"
-	Reason   string  `json:"reason"`
-	Correct  bool    `json:"correct"`
-	Seconds  float64 `json:"seconds"`
+	Function  string  `json:"function"`
+	Bytes     int     `json:"bytes"`     // of each member's vector
+	Transport string  `json:"transport"` // "offload", "host-tree" or "mixed"
+	Reason    string  `json:"reason"`
+	Correct   bool    `json:"correct"`
+	Seconds   float64 `json:"seconds"`
 
 	// HostLinkRatio is the most bytes that a host's link carried in one
 	// direction, in relation to Bytes: datagrams with their IP and UDP headers,
@@ -77,7 +77,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintln(table, "\tOPERATION\tWAY\tEPOCHS\tSECONDS\tSPEEDUP OVER HOST TREE\tBUSIEST HOST LINK\tRESULT")
 	for i, o := range r.Operations {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%.3f\t%s\t%.3f of the vector\t%s\n",
-			i+1, o.title, o.Way, list(o.Epochs), o.Seconds, r.against(&o), o.HostLinkRatio, o.verdict())
+			i+1, o.title, o.Transport, list(o.Epochs), o.Seconds, r.against(&o), o.HostLinkRatio, o.verdict())
 	}
 	if err := table.Flush(); err != nil {
 		return err

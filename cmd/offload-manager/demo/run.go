@@ -172,11 +172,11 @@ func (s *stage) run(ctx context.Context, title string, comms []*hostlib.Communic
 	}
 	o := Operation{
 		Function: s.cfg.Function.String(), Bytes: s.cfg.Bytes, title: title, Seconds: time.Since(begun).Seconds(),
-		Way: way(outcomes), Reason: outcomes[0].Reason, Epochs: epochs(outcomes),
+		Transport: transport(outcomes), Reason: outcomes[0].Reason, Epochs: epochs(outcomes),
 	}
 	o.HostLinkRatio = s.ratio(before, embedded.TrafficOf(comms))
 	s.report.Operations = append(s.report.Operations, o)
-	s.say("it took %.3f s by %s", o.Seconds, o.Way)
+	s.say("it took %.3f s by %s", o.Seconds, o.Transport)
 	return outcomes[0].Chunks, nil
 }
 
@@ -211,13 +211,13 @@ func (s *stage) all(ctx context.Context, comms []*hostlib.Communicator, k *killi
 	return outcomes, nil
 }
 
-func way(outcomes []hostlib.Outcome) string {
+func transport(outcomes []hostlib.Outcome) string {
 	for _, o := range outcomes[1:] {
-		if o.Way != outcomes[0].Way {
+		if o.Transport != outcomes[0].Transport {
 			return hostlib.Mixed.String()
 		}
 	}
-	return outcomes[0].Way.String()
+	return outcomes[0].Transport.String()
 }
 
 func epochs(outcomes []hostlib.Outcome) []uint32 {

@@ -52,8 +52,8 @@ func TestSurvivesTheRootsDeath(t *testing.T) {
 				t.Fatalf("%d operations, want 3", len(r.Operations))
 			}
 			first, second, third := r.Operations[0], r.Operations[1], r.Operations[2]
-			if first.Way != "offload" || third.Way != "host-tree" {
-				t.Errorf("the ways are %s, %s, %s; want offload first, host-tree last", first.Way, second.Way, third.Way)
+			if first.Transport != "offload" || third.Transport != "host-tree" {
+				t.Errorf("the ways are %s, %s, %s; want offload first, host-tree last", first.Transport, second.Transport, third.Transport)
 			}
 			// A tree whose window grows is the same one in a later epoch.
 			if last := first.Epochs[len(first.Epochs)-1]; len(second.Epochs) < 2 || second.Epochs[0] < last || second.Epochs[0]%2 != 0 {
@@ -76,8 +76,8 @@ func TestEveryKindOfElement(t *testing.T) {
 		{Function: reduce.LXor, Type: reduce.Uint64},
 	} {
 		c.Fabric, c.Bytes = "leaf-spine:2,2,2", 16<<10
-		if r := run(t, c); r.Operations[0].Way != "offload" {
-			t.Errorf("%s of %s ran by %s", c.Function, c.Type, r.Operations[0].Way)
+		if r := run(t, c); r.Operations[0].Transport != "offload" {
+			t.Errorf("%s of %s ran by %s", c.Function, c.Type, r.Operations[0].Transport)
 		}
 	}
 }
@@ -110,8 +110,8 @@ func TestFabricThatCannotReduce(t *testing.T) {
 		t.Fatalf("%d operations, want 2: there is no root to kill", len(r.Operations))
 	}
 	for i, o := range r.Operations {
-		if o.Way != "host-tree" || o.Reason == "" {
-			t.Errorf("operation %d ran by %s because %q, want host-tree and a reason", i+1, o.Way, o.Reason)
+		if o.Transport != "host-tree" || o.Reason == "" {
+			t.Errorf("operation %d ran by %s because %q, want host-tree and a reason", i+1, o.Transport, o.Reason)
 		}
 	}
 	var svg bytes.Buffer
@@ -131,14 +131,14 @@ func TestReportAsJSON(t *testing.T) {
 		Hosts      int    `json:"hosts"`
 		Switches   int    `json:"switches"`
 		Operations []struct {
-			Function string   `json:"function"`
-			Bytes    int      `json:"bytes"`
-			Way      string   `json:"way"`
-			Reason   string   `json:"reason"`
-			Correct  bool     `json:"correct"`
-			Seconds  float64  `json:"seconds"`
-			Ratio    float64  `json:"host_link_ratio"`
-			Epochs   []uint32 `json:"epochs"`
+			Function  string   `json:"function"`
+			Bytes     int      `json:"bytes"`
+			Transport string   `json:"transport"`
+			Reason    string   `json:"reason"`
+			Correct   bool     `json:"correct"`
+			Seconds   float64  `json:"seconds"`
+			Ratio     float64  `json:"host_link_ratio"`
+			Epochs    []uint32 `json:"epochs"`
 		} `json:"operations"`
 	}
 	d := json.NewDecoder(bytes.NewReader(text))

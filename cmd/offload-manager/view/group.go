@@ -34,7 +34,7 @@ type Summary struct {
 // Bundle is which of a communicator's groups a group is, in JSON.
 type Bundle struct {
 	Name  string `json:"name"` // of the communicator
-	Kind  string `json:"kind"` // lanes or parts
+	Kind  string `json:"kind"` // stripes or parts
 	Index int    `json:"index"`
 	Count int    `json:"count"`
 }
@@ -47,7 +47,7 @@ func NewBundle(b manager.Bundle) *Bundle {
 	return &Bundle{b.Name, b.Kind.String(), b.Index, b.Count}
 }
 
-// String says it in words, such as "lane 1 of 4 of job"; "-" for none.
+// String says it in words, such as "stripe 1 of 4 of job"; "-" for none.
 func (b *Bundle) String() string {
 	if b == nil {
 		return "-"

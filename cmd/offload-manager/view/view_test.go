@@ -48,8 +48,8 @@ func mismatches() []rpc.LinkMismatch {
 func explanation() rpc.Explanation {
 	return rpc.Explanation{
 		Summary: manager.Summary{Group: 3, Name: "job", Members: 2, Watching: 1, State: manager.Active, Epoch: 4,
-			Bundle: manager.Bundle{Name: "job", Kind: manager.Lanes, Index: 1, Count: 2}},
-		Sisters: []manager.Summary{{Group: 2, Name: "job", Members: 2, State: manager.Planning, Bundle: manager.Bundle{Name: "job", Kind: manager.Lanes, Count: 2}}},
+			Bundle: manager.Bundle{Name: "job", Kind: manager.Stripes, Index: 1, Count: 2}},
+		Sisters: []manager.Summary{{Group: 2, Name: "job", Members: 2, State: manager.Planning, Bundle: manager.Bundle{Name: "job", Kind: manager.Stripes, Count: 2}}},
 		Purpose: pathsel.Purpose{Collective: pathsel.Allreduce, Bytes: 4096, Criterion: pathsel.LeastLatency},
 		Missing: []uint32{1}, Refusal: errors.New("no slots"), Offload: 1, Hosts: 1,
 		Trees: []rpc.TreeState{{
@@ -130,7 +130,7 @@ func TestSVG(t *testing.T) {
 	sister.Group, sister.Bundle.Index, sister.Trees = 2, 0, sister.Trees[:1]
 	got.Reset()
 	if err := view.GroupSVG(t.Context(), &got, fabric(), explanation(), sister); err != nil ||
-		!strings.Contains(got.String(), "Group 3, lane 1 of 2 of job: tree of epoch 4, active") || !strings.Contains(got.String(), "Group 2, lane 0 of 2 of job") {
+		!strings.Contains(got.String(), "Group 3, stripe 1 of 2 of job: tree of epoch 4, active") || !strings.Contains(got.String(), "Group 2, stripe 0 of 2 of job") {
 		t.Errorf("with its sister: %v", err)
 	}
 	waiting := explanation()

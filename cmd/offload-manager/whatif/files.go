@@ -80,7 +80,7 @@ func WriteModel(w io.Writer, m pathsel.Model) error {
 
 // measuredRow is a measurement as it is written.
 type measuredRow struct {
-	Way       string        `yaml:"way"` // switches or hosts
+	Transport string        `yaml:"transport"` // switches or hosts
 	Function  string        `yaml:"function"`
 	Members   int           `yaml:"members"`
 	Depth     int           `yaml:"depth"`    // links from a member to the root
@@ -102,7 +102,7 @@ func FitFile(path string, base pathsel.Model) (pathsel.Fitted, error) {
 	var rows []pathsel.Measured
 	var hops []int
 	for i, r := range file.Rows {
-		m := pathsel.Measured{OverHosts: r.Way == "hosts", Took: r.Took, Trip: pathsel.Trip{
+		m := pathsel.Measured{OverHosts: r.Transport == "hosts", Took: r.Took, Trip: pathsel.Trip{
 			Members: r.Members, Children: r.Children, Bytes: r.Bytes, Bandwidth: r.Bandwidth,
 			Latency: time.Duration(r.Depth) * (base.Hop + base.SwitchHop), Collective: pathsel.Allreduce,
 		}}
@@ -112,8 +112,8 @@ func FitFile(path string, base pathsel.Model) (pathsel.Fitted, error) {
 		if collective, err := pathsel.ParseCollective(r.Function); err == nil {
 			m.Collective = collective
 		}
-		if r.Way != "hosts" && r.Way != "switches" {
-			return pathsel.Fitted{}, fmt.Errorf("%s: rows[%d]: way %q is neither switches nor hosts: %w", path, i, r.Way, ErrConfig)
+		if r.Transport != "hosts" && r.Transport != "switches" {
+			return pathsel.Fitted{}, fmt.Errorf("%s: rows[%d]: transport %q is neither switches nor hosts: %w", path, i, r.Transport, ErrConfig)
 		}
 		rows, hops = append(rows, m), append(hops, r.Depth)
 	}

@@ -279,15 +279,15 @@ func TestFiles(t *testing.T) {
 
 func TestFitFile(t *testing.T) {
 	rows := "rows:\n" +
-		"  - {way: switches, members: 8, depth: 2, children: 4, bytes: 1000, took: 60us}\n" +
-		"  - {way: switches, members: 8, depth: 2, children: 4, bytes: 10000000, took: 12ms}\n" +
-		"  - {way: hosts, members: 8, depth: 2, bytes: 1000, took: 200us}\n" +
-		"  - {way: hosts, members: 8, depth: 2, bytes: 10000000, took: 30ms}\n"
+		"  - {transport: switches, members: 8, depth: 2, children: 4, bytes: 1000, took: 60us}\n" +
+		"  - {transport: switches, members: 8, depth: 2, children: 4, bytes: 10000000, took: 12ms}\n" +
+		"  - {transport: hosts, members: 8, depth: 2, bytes: 1000, took: 200us}\n" +
+		"  - {transport: hosts, members: 8, depth: 2, bytes: 10000000, took: 30ms}\n"
 	f, err := FitFile(write(t, rows), pathsel.DefaultModel())
 	if err != nil || f.Rows != 4 || f.Worst > 0.2 || f.Mean > f.Worst || math.IsNaN(f.Mean) {
 		t.Errorf("%+v, %v", f, err)
 	}
-	for _, bad := range []string{"rows: []\n", "rows:\n  - {way: air, took: 1s}\n", "rows:\n  - {way: hosts, members: 4, took: 0s}\n"} {
+	for _, bad := range []string{"rows: []\n", "rows:\n  - {transport: air, took: 1s}\n", "rows:\n  - {transport: hosts, members: 4, took: 0s}\n"} {
 		if _, err := FitFile(write(t, bad), pathsel.DefaultModel()); err == nil {
 			t.Errorf("%q was fitted", bad)
 		}

@@ -137,7 +137,7 @@ func (g *Group[T]) form(ctx context.Context) error {
 }
 
 // Transport reports how a request broadcast now would go, and why.
-func (g *Group[T]) Way() (hostlib.Way, string) {
+func (g *Group[T]) Transport() (hostlib.Transport, string) {
 	g.mu.Lock()
 	lost := g.lost
 	g.mu.Unlock()
@@ -148,7 +148,7 @@ func (g *Group[T]) Way() (hostlib.Way, string) {
 		return hostlib.HostTree, lost
 	}
 	for _, c := range []*hostlib.Communicator{g.down, g.up} {
-		if way, why := c.Way(); way != hostlib.Offload {
+		if transport, why := c.Transport(); transport != hostlib.Offload {
 			return hostlib.HostTree, why
 		}
 	}

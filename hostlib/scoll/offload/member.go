@@ -98,7 +98,7 @@ func (g *Group[T]) take(credits []credit[T]) error {
 		var v []byte
 		if err == nil {
 			c.bytes = payload
-			v, err = g.run(number, &Request{Payload: payload, Way: hostlib.Offload, Group: g.name})
+			v, err = g.run(number, &Request{Payload: payload, Transport: hostlib.Offload, Group: g.name})
 		}
 		if err := g.answer(c, v, err); err != nil {
 			return err

@@ -36,11 +36,11 @@ type site struct {
 	service []*offload.Service[uint64]
 	groups  []*offload.Group[uint64]
 
-	mu   sync.Mutex
-	ran  map[string]int                    // by node and payload
-	ways map[hostlib.Way]int               // in which requests came to Run
-	run  func(node string, n uint64) error // nil: all is well
-	dead map[string]bool
+	mu         sync.Mutex
+	ran        map[string]int                    // by node and payload
+	transports map[hostlib.Transport]int         // in which requests came to Run
+	run        func(node string, n uint64) error // nil: all is well
+	dead       map[string]bool
 }
 
 // build builds a site. A reply is how many nodes ran a request, and n times the
@@ -53,7 +53,7 @@ func build(t *testing.T, spec string, offloaded bool, change func(*offload.Confi
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, ctx: ctx, ran: map[string]int{}, ways: map[hostlib.Way]int{}, dead: map[string]bool{}}
+	s := &site{t: t, ctx: ctx, ran: map[string]int{}, transports: map[hostlib.Transport]int{}, dead: map[string]bool{}}
 	if offloaded {
 		if s.fabric, err = embedded.Start(ctx, embedded.Config{Topology: g, OfferWait: patience}); err != nil {
 			t.Fatal(err)
@@ -150,7 +150,7 @@ func (s *site) serve(node string, k uint64, r *offload.Request, v []uint64) erro
 	n := binary.BigEndian.Uint64(r.Payload)
 	s.mu.Lock()
 	s.ran[fmt.Sprintf("%s %d", node, n)]++
-	s.ways[r.Way]++
+	s.transports[r.Transport]++
 	run := s.run
 	s.mu.Unlock()
 	if run != nil {
@@ -201,8 +201,8 @@ func (s *site) must(n uint64) offload.Result[uint64] {
 }
 
 // many broadcasts so many numbers from several goroutines, and counts the ways.
-func (s *site) many(from, count uint64) map[hostlib.Way]int {
-	ways := map[hostlib.Way]int{}
+func (s *site) many(from, count uint64) map[hostlib.Transport]int {
+	transports := map[hostlib.Transport]int{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for k := range uint64(4) {
@@ -213,13 +213,13 @@ func (s *site) many(from, count uint64) map[hostlib.Way]int {
 					s.t.Errorf("request %d: %+v, %v, want %v", n, r, err, s.want(n))
 				}
 				mu.Lock()
-				ways[r.Way]++
+				transports[r.Transport]++
 				mu.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	return ways
+	return transports
 }
 
 // once checks that all nodes have run the requests, each once.
@@ -247,19 +247,19 @@ func (s *site) await(what string, ok func() bool) {
 }
 
 func (s *site) offloaded() bool {
-	way, _ := s.groups[0].Way()
-	return way == hostlib.Offload
+	transport, _ := s.groups[0].Transport()
+	return transport == hostlib.Offload
 }
 
 func TestThroughTheSwitches(t *testing.T) {
 	s := build(t, "leaf-spine:4,2,2", true, nil)
 	s.await("a tree", s.offloaded)
-	if ways := s.many(1, 200); ways[hostlib.Offload] != 200 {
-		t.Errorf("the ways are %v, want all through the switches", ways)
+	if transports := s.many(1, 200); transports[hostlib.Offload] != 200 {
+		t.Errorf("the ways are %v, want all through the switches", transports)
 	}
 	s.once(1, 200)
-	if s.ways[hostlib.Offload] != 200*len(s.nodes) {
-		t.Errorf("members saw the ways %v", s.ways)
+	if s.transports[hostlib.Offload] != 200*len(s.nodes) {
+		t.Errorf("members saw the ways %v", s.transports)
 	}
 	s.close()
 	s.join("again")
@@ -299,16 +299,16 @@ func TestASwitchDies(t *testing.T) {
 			break
 		}
 		s.await("a tree without "+victim, s.offloaded)
-		if ways := s.many(next, 20); ways[hostlib.Offload] != 20 {
-			t.Errorf("with another tree the ways are %v", ways)
+		if transports := s.many(next, 20); transports[hostlib.Offload] != 20 {
+			t.Errorf("with another tree the ways are %v", transports)
 		}
 		next += 20
 		if err := s.fabric.RestartSwitch(s.ctx, victim); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r := s.must(next); r.Way != hostlib.HostTree || !strings.Contains(r.Why, "leaf-1") {
-		t.Errorf("without a leaf a request goes by %v because %q", r.Way, r.Why)
+	if r := s.must(next); r.Transport != hostlib.HostTree || !strings.Contains(r.Why, "leaf-1") {
+		t.Errorf("without a leaf a request goes by %v because %q", r.Transport, r.Why)
 	}
 	s.close()
 }
@@ -335,13 +335,13 @@ func TestAMemberFails(t *testing.T) {
 		if !errors.As(err, &incomplete) || len(incomplete.Missing) != 1 || incomplete.Missing[0].Node != s.nodes[who].Name() || incomplete.Missing[0].Status != scoll.StatusFailed {
 			t.Errorf("request %d: %v, want that %s failed", n, err, s.nodes[who].Name())
 		}
-		if who == 3 && r.Way != hostlib.HostTree || !strings.Contains(r.Why, "failed") {
-			t.Errorf("request %d went by %v because %q", n, r.Way, r.Why)
+		if who == 3 && r.Transport != hostlib.HostTree || !strings.Contains(r.Why, "failed") {
+			t.Errorf("request %d went by %v because %q", n, r.Transport, r.Why)
 		}
 	}
 	s.once(1, 3)
-	if r := s.must(4); r.Way != hostlib.Offload {
-		t.Errorf("the next request went by %v because %q", r.Way, r.Why)
+	if r := s.must(4); r.Transport != hostlib.Offload {
+		t.Errorf("the next request went by %v because %q", r.Transport, r.Why)
 	}
 	s.close()
 }
@@ -362,16 +362,16 @@ func TestAMemberIsLate(t *testing.T) {
 	var waiting sync.WaitGroup
 	waiting.Go(func() { r = s.must(1) })
 	s.await("the switches to be given up", func() bool {
-		way, why := s.groups[0].Way()
-		return way == hostlib.HostTree && strings.Contains(why, "in time")
+		transport, why := s.groups[0].Transport()
+		return transport == hostlib.HostTree && strings.Contains(why, "in time")
 	})
 	close(asleep)
 	waiting.Wait()
-	if r.Way != hostlib.HostTree || !strings.Contains(r.Why, "in time") {
-		t.Errorf("it went by %v because %q", r.Way, r.Why)
+	if r.Transport != hostlib.HostTree || !strings.Contains(r.Why, "in time") {
+		t.Errorf("it went by %v because %q", r.Transport, r.Why)
 	}
-	if ways := s.many(2, 40); ways[hostlib.HostTree] != 40 {
-		t.Errorf("afterwards the ways are %v", ways)
+	if transports := s.many(2, 40); transports[hostlib.HostTree] != 40 {
+		t.Errorf("afterwards the ways are %v", transports)
 	}
 	s.once(1, 41)
 	s.close()
@@ -434,8 +434,8 @@ func TestAMemberDies(t *testing.T) {
 // TestOverHosts: without a place in a fabric.
 func TestOverHosts(t *testing.T) {
 	s := build(t, "leaf-spine:3,2,1", false, nil)
-	if ways := s.many(1, 100); ways[hostlib.HostTree] != 100 {
-		t.Errorf("the ways are %v", ways)
+	if transports := s.many(1, 100); transports[hostlib.HostTree] != 100 {
+		t.Errorf("the ways are %v", transports)
 	}
 	s.once(1, 100)
 	s.close()

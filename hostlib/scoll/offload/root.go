@@ -13,10 +13,10 @@ import (
 
 // Result is what came of a request.
 type Result[T reduce.Element] struct {
-	Vector  []T           // the replies of all that ran it, reduced
-	Outcome scoll.Outcome // who that was
-	Way     hostlib.Way   // how the replies came: Offload, HostTree, or Mixed where the tree was lost on the way
-	Why     string        // that way
+	Vector    []T               // the replies of all that ran it, reduced
+	Outcome   scoll.Outcome     // who that was
+	Transport hostlib.Transport // how the replies came: Offload, HostTree, or Mixed where the tree was lost on the way
+	Why       string            // that way
 }
 
 // flight is a request under way from the root.
@@ -78,15 +78,15 @@ func (g *Group[T]) launch(ctx context.Context, payload []byte) (f *flight[T], wh
 	}
 	g.sequence = number
 	f = &flight[T]{number: number, slot: slot, payload: payload}
-	way, why := g.Way()
-	if way != hostlib.Offload {
+	transport, why := g.Transport()
+	if transport != hostlib.Offload {
 		return f, why, nil
 	}
 	cfg := &g.service.cfg
 	f.words, f.own, f.sum = make([]uint32, cfg.words()), make([]T, cfg.Elements+1), make([]T, cfg.Elements+1)
 	pack(f.words, f.number, payload, uint32(len(payload)))
 	f.request = hostlib.StartBroadcast(g.down, g.spec.Root, f.words)
-	v, failed := g.run(f.number, &Request{Payload: payload, IsRoot: true, Way: hostlib.Offload, Group: g.name})
+	v, failed := g.run(f.number, &Request{Payload: payload, IsRoot: true, Transport: hostlib.Offload, Group: g.name})
 	g.lay(f.own, v, failed)
 	f.reply = hostlib.StartReduce(g.up, cfg.Function, g.spec.Root, f.own, f.sum)
 	return f, "", nil
@@ -116,7 +116,7 @@ func (g *Group[T]) await(ctx context.Context, f *flight[T]) (r Result[T], why st
 	}
 	n := len(g.spec.Members)
 	return Result[T]{
-		Vector: f.sum[:cfg.Elements], Outcome: scoll.Outcome{Nodes: n, Ran: n}, Way: outcome.Way, Why: outcome.Reason,
+		Vector: f.sum[:cfg.Elements], Outcome: scoll.Outcome{Nodes: n, Ran: n}, Transport: outcome.Transport, Why: outcome.Reason,
 	}, ""
 }
 
@@ -129,10 +129,10 @@ func (g *Group[T]) overHosts(ctx context.Context, f *flight[T]) (Result[T], erro
 	b = append(binary.BigEndian.AppendUint64(b, f.number), f.payload...)
 	r, err := g.over.NewRequest(scoll.Broadcast{Payload: b, Timeout: g.service.cfg.Timeout, Private: f})
 	if err != nil {
-		return Result[T]{Way: hostlib.HostTree}, err
+		return Result[T]{Transport: hostlib.HostTree}, err
 	}
 	if err := r.Send(); err != nil {
-		return Result[T]{Way: hostlib.HostTree}, err
+		return Result[T]{Transport: hostlib.HostTree}, err
 	}
 	select {
 	case <-r.Done():
@@ -140,7 +140,7 @@ func (g *Group[T]) overHosts(ctx context.Context, f *flight[T]) (Result[T], erro
 		r.Abort()
 		<-r.Done()
 	}
-	return Result[T]{Vector: f.vector, Outcome: r.Outcome(), Way: hostlib.HostTree}, errors.Join(r.Err(), ctx.Err())
+	return Result[T]{Vector: f.vector, Outcome: r.Outcome(), Transport: hostlib.HostTree}, errors.Join(r.Err(), ctx.Err())
 }
 
 // shutdown notifies members that no requests follow: every credit of theirs is used

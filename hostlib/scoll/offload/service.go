@@ -73,10 +73,10 @@ func (c *Config[T]) validate() error {
 
 // Request is one request on one node.
 type Request struct {
-	Payload []byte // read only, during Run
-	IsRoot  bool
-	Way     hostlib.Way // hostlib.Offload: through the switches
-	Group   string      // name
+	Payload   []byte // read only, during Run
+	IsRoot    bool
+	Transport hostlib.Transport // hostlib.Offload: through the switches
+	Group     string            // name
 }
 
 // Service is a service at a node.
@@ -131,7 +131,7 @@ func (s *Service[T]) callbacks() scoll.Callbacks {
 			if err != nil {
 				return nil, err
 			}
-			v, err := g.run(number, &Request{Payload: payload, IsRoot: r.IsRoot(), Way: hostlib.HostTree, Group: g.name})
+			v, err := g.run(number, &Request{Payload: payload, IsRoot: r.IsRoot(), Transport: hostlib.HostTree, Group: g.name})
 			if err != nil {
 				return nil, err
 			}

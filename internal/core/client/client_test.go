@@ -130,7 +130,7 @@ func outputText(o *Output) (lines []string) {
 // Inputs, in short.
 
 func join(id uint64, rank uint32) Input {
-	j := &Joined{Rank: rank, Data: data, Report: manager.Report{Entered: 1, Way: manager.HostTree, Demand: 1}}
+	j := &Joined{Rank: rank, Data: data, Report: manager.Report{Entered: 1, Transport: manager.HostTree, Demand: 1}}
 	if rank == 0 {
 		j.Create = &manager.Create{Name: fmt.Sprintf("job-%d", id)}
 	}

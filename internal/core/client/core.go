@@ -340,7 +340,7 @@ func (c *Core) explain(m *member, err error, final bool) {
 func (m *member) learn(r *manager.Report) {
 	n := &m.Report
 	if r.Entered != 0 {
-		n.Entered, n.Way = r.Entered, r.Way
+		n.Entered, n.Transport = r.Entered, r.Transport
 	}
 	if r.Demand != 0 {
 		n.Demand = r.Demand

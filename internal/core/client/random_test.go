@@ -209,7 +209,7 @@ func TestRandom(t *testing.T) {
 				r := manager.Report{Demand: rapid.Uint32Range(0, 3).Draw(t, "demand")}
 				switch rapid.IntRange(0, 2).Draw(t, "kind") {
 				case 0:
-					r.Entered, r.Way = m.report.Entered+1, manager.HostTree
+					r.Entered, r.Transport = m.report.Entered+1, manager.HostTree
 					m.report.Entered, m.report.Lost, m.report.Reason = r.Entered, 0, ""
 				case 1:
 					r.Lost, r.Reason = m.report.Entered, "silence"

@@ -17,11 +17,11 @@ func TestTranscripts(t *testing.T) {
 			d.at(2, reply(1, 7, nil))
 			d.at(3, number(1, 7))
 			d.at(4, offer(7, 0, 2))
-			d.at(5, news(1, manager.Report{Entered: 2, Way: manager.Offload}))
+			d.at(5, news(1, manager.Report{Entered: 2, Transport: manager.Offload}))
 			d.at(6, withdrawal(7, 0, 2))
 			d.at(7, news(1, manager.Report{Lost: 2, Silent: true, Reason: "silence"}))
 			d.at(8, news(1, manager.Report{Demand: 16}))
-			d.at(9, news(1, manager.Report{Entered: 3, Way: manager.HostTree}))
+			d.at(9, news(1, manager.Report{Entered: 3, Transport: manager.HostTree}))
 			d.at(10, leave(1))
 			d.at(11, reply(1, 7, nil))
 		},

@@ -110,11 +110,11 @@ func (t *trial) Freeze() session.Report {
 }
 
 func (t *trial) Enter(_ core.Time, epoch uint32, link *session.Link, d session.Decision, reason string) error {
-	way := "hosts"
+	transport := "hosts"
 	if link != nil {
-		way = "switches"
+		transport = "switches"
 	}
-	fmt.Fprintf(&t.log, "member: enter %d over %s base=%d held=%v: %s\n", epoch, way, d.Base, list(&d.Held), reason)
+	fmt.Fprintf(&t.log, "member: enter %d over %s base=%d held=%v: %s\n", epoch, transport, d.Base, list(&d.Held), reason)
 	if epoch == 99 {
 		return errors.New("cannot enter 99")
 	}

@@ -26,13 +26,13 @@ type BundleKind uint8
 // The kinds of bundles.
 const (
 	NoBundle BundleKind = iota
-	Lanes               // all have the same members, whose vectors are cut by lanes
+	Stripes             // all have the same members, whose vectors are cut by stripes
 	Parts               // each has some of the members, and a root of its own
 )
 
-var bundleNames = [...]string{"none", "lanes", "parts"}
+var bundleNames = [...]string{"none", "stripes", "parts"}
 
-// String returns "none", "lanes" or "parts".
+// String returns "none", "stripes" or "parts".
 func (k BundleKind) String() string {
 	if int(k) < len(bundleNames) {
 		return bundleNames[k]
@@ -40,11 +40,11 @@ func (k BundleKind) String() string {
 	return "bundle(?)"
 }
 
-// String says which group it is, such as "lane 1 of 4 of job"; of none, nothing.
+// String says which group it is, such as "stripe 1 of 4 of job"; of none, nothing.
 func (b Bundle) String() string {
 	switch b.Kind {
-	case Lanes:
-		return fmt.Sprintf("lane %d of %d of %s", b.Index, b.Count, b.Name)
+	case Stripes:
+		return fmt.Sprintf("stripe %d of %d of %s", b.Index, b.Count, b.Name)
 	case Parts:
 		return fmt.Sprintf("part %d of %d of %s", b.Index, b.Count, b.Name)
 	}
@@ -57,7 +57,7 @@ func (b Bundle) Validate() error {
 	switch {
 	case b == Bundle{}:
 		return nil
-	case b.Kind != Lanes && b.Kind != Parts:
+	case b.Kind != Stripes && b.Kind != Parts:
 		return fmt.Errorf("a bundle of kind %d: %w", b.Kind, ErrRequest)
 	case b.Name == "" || len(b.Name) > maxName:
 		return fmt.Errorf("a bundle's name of %d bytes, want 1 to %d: %w", len(b.Name), maxName, ErrRequest)
@@ -90,7 +90,7 @@ func (c *Core) fits(as Bundle, members []string, hosts []topology.NodeID) error 
 	for _, g := range b.groups {
 		switch {
 		case g == nil:
-		case b.Kind == Lanes && !slices.Equal(g.hosts, hosts):
+		case b.Kind == Stripes && !slices.Equal(g.hosts, hosts):
 			return fmt.Errorf("%v has other members than %v: %w", as, g.spec.Bundle, ErrBundle)
 		case b.Kind == Parts:
 			if twice := common(g.hosts, hosts); twice >= 0 {
@@ -182,11 +182,11 @@ func (g *group) apartFrom() (trees []pathsel.Tree) {
 	return trees
 }
 
-// purpose returns what the group's trees are for: a lane carries its share of a
+// purpose returns what the group's trees are for: a stripe carries its share of a
 // vector.
 func (s *Spec) purpose() pathsel.Purpose {
 	p := s.Purpose
-	if n := int64(s.Bundle.Count); s.Bundle.Kind == Lanes {
+	if n := int64(s.Bundle.Count); s.Bundle.Kind == Stripes {
 		p.Bytes = p.Bytes/n + min(p.Bytes%n, 1)
 	}
 	return p

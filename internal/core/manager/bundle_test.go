@@ -12,23 +12,23 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// lane returns the place of a lane.
-func lane(index, count int) Bundle {
-	return Bundle{Name: "job", Kind: Lanes, Index: index, Count: count}
+// stripe returns the place of a stripe.
+func stripe(index, count int) Bundle {
+	return Bundle{Name: "job", Kind: Stripes, Index: index, Count: count}
 }
 
-// withLanes returns a world whose groups 1 to n are the lanes of hosts 0, 2 and 4,
+// withStripes returns a world whose groups 1 to n are the stripes of hosts 0, 2 and 4,
 // and have trees.
-func withLanes(t *testing.T, slots, n int) *world {
+func withStripes(t *testing.T, slots, n int) *world {
 	t.Helper()
 	w := connected(slots)
 	for i := range n {
-		w.watchAll(w.createIn(lane(i, n), pathsel.Purpose{}, fmt.Sprint("job/", i), 16, 0, 2, 4).Group)
+		w.watchAll(w.createIn(stripe(i, n), pathsel.Purpose{}, fmt.Sprint("job/", i), 16, 0, 2, 4).Group)
 	}
 	w.settle()
 	for id := range uint32(n) {
 		if e, _ := w.core.Group(id + 1); e.State != Active {
-			t.Fatalf("lane %d is %v: %v; %v", id, e.State, e.Refusal, w.fault)
+			t.Fatalf("stripe %d is %v: %v; %v", id, e.State, e.Refusal, w.fault)
 		}
 	}
 	return w
@@ -58,19 +58,19 @@ func TestBundleIsChecked(t *testing.T) {
 		create Create
 		want   error
 	}{
-		{in(lane(1, 3), "a", 0, 2, 4), nil}, // in any order
-		{in(lane(0, 3), "b", 0, 2, 4), nil},
-		{in(lane(1, 3), "a", 0, 2, 4), nil}, // it is there
-		{in(lane(1, 3), "c", 0, 2, 4), ErrBundle},
-		{in(lane(2, 3), "a", 0, 2, 4), ErrExists},
-		{in(lane(2, 4), "c", 0, 2, 4), ErrBundle},
-		{in(lane(2, 3), "c", 0, 4, 2), ErrBundle},
+		{in(stripe(1, 3), "a", 0, 2, 4), nil}, // in any order
+		{in(stripe(0, 3), "b", 0, 2, 4), nil},
+		{in(stripe(1, 3), "a", 0, 2, 4), nil}, // it is there
+		{in(stripe(1, 3), "c", 0, 2, 4), ErrBundle},
+		{in(stripe(2, 3), "a", 0, 2, 4), ErrExists},
+		{in(stripe(2, 4), "c", 0, 2, 4), ErrBundle},
+		{in(stripe(2, 3), "c", 0, 4, 2), ErrBundle},
 		{in(Bundle{Name: "job", Kind: Parts, Index: 2, Count: 3}, "c", 1, 3), ErrBundle},
-		{in(lane(3, 3), "c", 0, 2, 4), ErrRequest},
-		{in(lane(-1, 3), "c", 0, 2, 4), ErrRequest},
-		{in(lane(0, 1), "c", 0, 2, 4), ErrRequest},
-		{in(lane(0, MaxBundle+1), "c", 0, 2, 4), ErrRequest},
-		{in(Bundle{Kind: Lanes, Count: 2}, "c", 0, 2, 4), ErrRequest},
+		{in(stripe(3, 3), "c", 0, 2, 4), ErrRequest},
+		{in(stripe(-1, 3), "c", 0, 2, 4), ErrRequest},
+		{in(stripe(0, 1), "c", 0, 2, 4), ErrRequest},
+		{in(stripe(0, MaxBundle+1), "c", 0, 2, 4), ErrRequest},
+		{in(Bundle{Kind: Stripes, Count: 2}, "c", 0, 2, 4), ErrRequest},
 		{in(Bundle{Name: "job"}, "c", 0, 2, 4), ErrRequest},
 		{in(Bundle{Name: "job", Kind: 3, Count: 3}, "c", 0, 2, 4), ErrRequest},
 		{in(part(0), "p", 0, 1), nil},
@@ -86,13 +86,13 @@ func TestBundleIsChecked(t *testing.T) {
 	}
 }
 
-// TestLanesAreApart plans as many lanes as there are spines, and one more.
-func TestLanesAreApart(t *testing.T) {
-	w := withLanes(t, 1000, 2)
+// TestStripesAreApart plans as many stripes as there are spines, and one more.
+func TestStripesAreApart(t *testing.T) {
+	w := withStripes(t, 1000, 2)
 	if r := w.roots(); !slices.Equal(r, []string{"spine-0", "spine-1"}) && !slices.Equal(r, []string{"spine-1", "spine-0"}) {
 		t.Errorf("the roots are %v", r)
 	}
-	w = withLanes(t, 1000, 3)
+	w = withStripes(t, 1000, 3)
 	if g := w.core.groups[3]; g.active.plan.Shared != 3 || !w.core.crowded(g) {
 		t.Errorf("the third of two spines shares %d links", g.active.plan.Shared)
 	}
@@ -101,30 +101,30 @@ func TestLanesAreApart(t *testing.T) {
 	}
 }
 
-// TestLanesCarryTheirShare: a purpose is the communicator's, and each lane has its
+// TestStripesCarryTheirShare: a purpose is the communicator's, and each stripe has its
 // share of the bytes.
-func TestLanesCarryTheirShare(t *testing.T) {
+func TestStripesCarryTheirShare(t *testing.T) {
 	w := connected(1000)
 	purpose := pathsel.Purpose{Collective: pathsel.Allreduce, Bytes: 1001}
-	w.watchAll(w.createIn(lane(0, 2), purpose, "a", 16, 0, 2).Group)
+	w.watchAll(w.createIn(stripe(0, 2), purpose, "a", 16, 0, 2).Group)
 	if got := w.plans[0].Request.Purpose; got.Bytes != 501 || got.Collective != pathsel.Allreduce {
 		t.Errorf("it is planned for %+v", got)
 	}
-	if e, _ := w.core.Group(1); e.Purpose != purpose || e.Bundle != lane(0, 2) {
+	if e, _ := w.core.Group(1); e.Purpose != purpose || e.Bundle != stripe(0, 2) {
 		t.Errorf("explained as %+v, %v", e.Purpose, e.Bundle)
 	}
 }
 
-// TestOneLaneEnds: its tree goes, the others stay, and another may take its place.
-func TestOneLaneEnds(t *testing.T) {
-	w := withLanes(t, 1000, 2)
+// TestOneStripeEnds: its tree goes, the others stay, and another may take its place.
+func TestOneStripeEnds(t *testing.T) {
+	w := withStripes(t, 1000, 2)
 	before := w.roots()
 	w.ask(Release{Group: 2})
 	w.run(time.Minute)
 	if e, _ := w.core.Group(1); e.State != Active || len(e.Sisters) > 0 || w.core.groups[2] != nil {
 		t.Errorf("the other is %v beside %v", e.State, e.Sisters)
 	}
-	r := w.createIn(lane(1, 2), pathsel.Purpose{}, "again", 16, 0, 2, 4)
+	r := w.createIn(stripe(1, 2), pathsel.Purpose{}, "again", 16, 0, 2, 4)
 	w.watchAll(r.Group)
 	w.settle()
 	if after := w.roots(); r.Err != nil || !slices.Equal(after, before) {
@@ -141,9 +141,9 @@ func TestOneLaneEnds(t *testing.T) {
 	}
 }
 
-// TestLaneWaitsForItsSister: while a plan of one is out, none is asked for another;
+// TestStripeWaitsForItsSister: while a plan of one is out, none is asked for another;
 // also if the one is released meanwhile.
-func TestLaneWaitsForItsSister(t *testing.T) {
+func TestStripeWaitsForItsSister(t *testing.T) {
 	for name, next := range map[string]func(*world){
 		"planned":  func(w *world) { w.plan() },
 		"released": func(w *world) { w.ask(Release{Group: 2}); w.plans = w.plans[1:] },
@@ -151,7 +151,7 @@ func TestLaneWaitsForItsSister(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := connected(1000)
 			for i := range 2 {
-				w.createIn(lane(i, 2), pathsel.Purpose{}, fmt.Sprint(i), 16, 0, 2, 4)
+				w.createIn(stripe(i, 2), pathsel.Purpose{}, fmt.Sprint(i), 16, 0, 2, 4)
 			}
 			w.watchAll(2)
 			w.watchAll(1)
@@ -172,9 +172,9 @@ func TestLaneWaitsForItsSister(t *testing.T) {
 // TestReleasedNameIsFree: a group that is going does not take its name from the one
 // that has it now, when the manager is restarted; nor its place in the bundle.
 func TestReleasedNameIsFree(t *testing.T) {
-	w := withLanes(t, 1000, 2)
+	w := withStripes(t, 1000, 2)
 	w.ask(Release{Group: 1})
-	r := w.createIn(lane(1, 2), pathsel.Purpose{}, "job/1", 16, 0, 2, 4)
+	r := w.createIn(stripe(1, 2), pathsel.Purpose{}, "job/1", 16, 0, 2, 4)
 	if r.Err != nil || r.Group != 3 {
 		t.Fatal(r)
 	}
@@ -182,7 +182,7 @@ func TestReleasedNameIsFree(t *testing.T) {
 	if id, ok := w.core.Find("job/1"); !ok || id != 3 {
 		t.Errorf("the name is that of group %d, %v", id, ok)
 	}
-	if r := w.createIn(lane(1, 2), pathsel.Purpose{}, "another", 16, 0, 2, 4); !errors.Is(r.Err, ErrBundle) {
+	if r := w.createIn(stripe(1, 2), pathsel.Purpose{}, "another", 16, 0, 2, 4); !errors.Is(r.Err, ErrBundle) {
 		t.Error(r.Err)
 	}
 }
@@ -192,9 +192,9 @@ func TestRestoreRefusesABundleThatIsNone(t *testing.T) {
 		return Record{Kind: SpecRecord, Group: group, Seq: uint64(group), Spec: &Spec{Name: fmt.Sprint(group), Members: []string{"h0", "h2"}, Bundle: b}}
 	}
 	for _, records := range [][]Record{
-		{spec(1, Bundle{Name: "job", Kind: Lanes, Index: 2, Count: 2})},
-		{spec(1, lane(0, 2)), spec(2, lane(2, 3))},
-		{spec(1, lane(0, 2)), spec(2, lane(0, 2))},
+		{spec(1, Bundle{Name: "job", Kind: Stripes, Index: 2, Count: 2})},
+		{spec(1, stripe(0, 2)), spec(2, stripe(2, 3))},
+		{spec(1, stripe(0, 2)), spec(2, stripe(0, 2))},
 	} {
 		if _, err := Restore(smallFabric(), Config{}, records); !errors.Is(err, ErrRequest) && !errors.Is(err, ErrBundle) {
 			t.Errorf("%+v: %v", records[0].Spec.Bundle, err)
@@ -226,19 +226,19 @@ func TestDraft(t *testing.T) {
 		want    int
 		err     error
 	}{
-		"two lanes":             {bundle: lane(0, 2), hosts: everyone, want: 2},
-		"more than there are":   {bundle: lane(0, 4), hosts: everyone, want: 2},
-		"one switch":            {bundle: lane(0, 2), hosts: []int{0, 1}, want: 1},
-		"one spine":             {prepare: func(w *world) { w.setNode(w.node("spine-0"), false) }, bundle: lane(0, 2), hosts: everyone, want: 1},
-		"one spine is drained":  {prepare: func(w *world) { w.ask(Drain{Switch: w.node("spine-0"), On: true}) }, bundle: lane(0, 2), hosts: everyone, want: 1},
-		"few slots":             {slots: 24, bundle: lane(0, 2), hosts: everyone, want: 2}, // 32 are asked for, 8 will do
-		"slots for one":         {slots: 7, bundle: lane(0, 2), hosts: everyone, want: 1},
-		"no tree":               {prepare: func(w *world) { w.setNode(w.node("leaf-1"), false) }, bundle: lane(0, 2), hosts: everyone, err: pathsel.ErrNoTree},
+		"two stripes":           {bundle: stripe(0, 2), hosts: everyone, want: 2},
+		"more than there are":   {bundle: stripe(0, 4), hosts: everyone, want: 2},
+		"one switch":            {bundle: stripe(0, 2), hosts: []int{0, 1}, want: 1},
+		"one spine":             {prepare: func(w *world) { w.setNode(w.node("spine-0"), false) }, bundle: stripe(0, 2), hosts: everyone, want: 1},
+		"one spine is drained":  {prepare: func(w *world) { w.ask(Drain{Switch: w.node("spine-0"), On: true}) }, bundle: stripe(0, 2), hosts: everyone, want: 1},
+		"few slots":             {slots: 24, bundle: stripe(0, 2), hosts: everyone, want: 2}, // 32 are asked for, 8 will do
+		"slots for one":         {slots: 7, bundle: stripe(0, 2), hosts: everyone, want: 1},
+		"no tree":               {prepare: func(w *world) { w.setNode(w.node("leaf-1"), false) }, bundle: stripe(0, 2), hosts: everyone, err: pathsel.ErrNoTree},
 		"three parts":           {bundle: parts(3), hosts: everyone, want: 3},
 		"parts of two switches": {bundle: parts(3), hosts: []int{0, 1, 2, 3}, want: 2},
-		"one host":              {bundle: lane(0, 2), hosts: []int{0}, err: ErrTooFew},
+		"one host":              {bundle: stripe(0, 2), hosts: []int{0}, err: ErrTooFew},
 		"no bundle":             {bundle: Bundle{}, hosts: everyone, err: ErrRequest},
-		"one lane":              {bundle: lane(0, 1), hosts: everyone, err: ErrRequest},
+		"one stripe":            {bundle: stripe(0, 1), hosts: everyone, err: ErrRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.slots == 0 {
@@ -261,7 +261,7 @@ func TestDraft(t *testing.T) {
 				ranks = append(ranks, part.Ranks...)
 			}
 			slices.Sort(ranks)
-			if test.bundle.Kind == Parts && !slices.Equal(ranks, []int{0, 1, 2, 3, 4, 5}[:len(test.hosts)]) || test.bundle.Kind == Lanes && ranks != nil {
+			if test.bundle.Kind == Parts && !slices.Equal(ranks, []int{0, 1, 2, 3, 4, 5}[:len(test.hosts)]) || test.bundle.Kind == Stripes && ranks != nil {
 				t.Errorf("the groups have ranks %v", ranks)
 			}
 			if len(w.core.groups) > 0 || use != [2]int{w.load.SwitchTrees(w.node("leaf-0")), w.load.UsedSlots(w.node("leaf-0"))} {
@@ -283,7 +283,7 @@ func TestDraftIsRefused(t *testing.T) {
 	} {
 		w := connected(test.slots)
 		test.prepare(w)
-		in := Create{Bundle: lane(0, 2), ChunkBytes: 1024, Window: 16, Members: []string{"h0", "h2"}}
+		in := Create{Bundle: stripe(0, 2), ChunkBytes: 1024, Window: 16, Members: []string{"h0", "h2"}}
 		d, err := w.core.Draft(in)
 		if err != nil {
 			t.Fatal(err)
@@ -296,30 +296,30 @@ func TestDraftIsRefused(t *testing.T) {
 	}
 }
 
-// TestDraftKeepsIndexes: a lane that stands is at its index, beside one that could
+// TestDraftKeepsIndexes: a stripe that stands is at its index, beside one that could
 // be made anew.
 func TestDraftKeepsIndexes(t *testing.T) {
 	w := connected(1000)
-	w.watchAll(w.createIn(lane(1, 2), pathsel.Purpose{}, "job/1", 16, 0, 2, 4).Group)
+	w.watchAll(w.createIn(stripe(1, 2), pathsel.Purpose{}, "job/1", 16, 0, 2, 4).Group)
 	w.settle()
 	stands := w.core.groups[1].active.plan.Tree.Root()
-	p, err := w.draft(lane(0, 2), 32, 0, 2, 4)
+	p, err := w.draft(stripe(0, 2), 32, 0, 2, 4)
 	if err != nil || len(p.Groups) != 2 || p.Groups[1].Plan.Tree.Root() != stands || p.Groups[0].Plan.Shared > 0 {
-		t.Errorf("%+v; %v; lane 1 is on %v", p.Groups, err, stands)
+		t.Errorf("%+v; %v; stripe 1 is on %v", p.Groups, err, stands)
 	}
 }
 
-// TestDraftCountsLanesThatStand: the tree of a lane that is there is the first one.
-func TestDraftCountsLanesThatStand(t *testing.T) {
+// TestDraftCountsStripesThatStand: the tree of a stripe that is there is the first one.
+func TestDraftCountsStripesThatStand(t *testing.T) {
 	w := connected(1000)
-	w.watchAll(w.createIn(lane(0, 3), pathsel.Purpose{}, "job", 16, 0, 2, 4).Group)
+	w.watchAll(w.createIn(stripe(0, 3), pathsel.Purpose{}, "job", 16, 0, 2, 4).Group)
 	w.settle()
-	p, err := w.draft(lane(0, 3), 32, 0, 2, 4)
+	p, err := w.draft(stripe(0, 3), 32, 0, 2, 4)
 	if err != nil || len(p.Groups) != 2 || p.Groups[0].Plan.Tree.Root() != w.core.groups[1].active.plan.Tree.Root() || p.Groups[1].Plan.Shared > 0 {
 		t.Errorf("%d groups; %v", len(p.Groups), err)
 	}
-	w = withLanes(t, 1000, 2)
-	if p, err = w.draft(lane(0, 2), 32, 0, 2, 4); err != nil || len(p.Groups) != 2 || p.Fewer != nil {
+	w = withStripes(t, 1000, 2)
+	if p, err = w.draft(stripe(0, 2), 32, 0, 2, 4); err != nil || len(p.Groups) != 2 || p.Fewer != nil {
 		t.Errorf("all stand: %d groups, %v; %v", len(p.Groups), p.Fewer, err)
 	}
 }

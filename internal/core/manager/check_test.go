@@ -81,7 +81,7 @@ func (c *Core) checkPlaces() error {
 // checkBundles is the slow oracle of names and bundles: those of the groups that are
 // not released, and no others.
 func (c *Core) checkBundles() error {
-	names, lanes, planning := map[string]uint32{}, map[string]int{}, map[string]int{}
+	names, stripes, planning := map[string]uint32{}, map[string]int{}, map[string]int{}
 	for id, g := range c.groups {
 		of := g.spec.Bundle
 		switch {
@@ -94,7 +94,7 @@ func (c *Core) checkBundles() error {
 		if of.Kind == NoBundle {
 			continue
 		}
-		lanes[of.Name]++
+		stripes[of.Name]++
 		if b := c.bundles[of.Name]; b == nil || g.bundle != b || b.groups[of.Index] != g {
 			return fmt.Errorf("group %d is not %v", id, of)
 		}
@@ -102,10 +102,10 @@ func (c *Core) checkBundles() error {
 			planning[of.Name]++
 		}
 	}
-	if !maps.Equal(names, c.names) || len(lanes) != len(c.bundles) {
-		return fmt.Errorf("the names are %v, %d of them of bundles; known are %v and %d", names, len(lanes), c.names, len(c.bundles))
+	if !maps.Equal(names, c.names) || len(stripes) != len(c.bundles) {
+		return fmt.Errorf("the names are %v, %d of them of bundles; known are %v and %d", names, len(stripes), c.names, len(c.bundles))
 	}
-	for name, n := range lanes {
+	for name, n := range stripes {
 		there := 0
 		for _, g := range c.bundles[name].groups {
 			if g != nil {
@@ -148,9 +148,9 @@ func (c *Core) checkBooks(d *device) error {
 }
 
 func (c *Core) checkGroup(g *group) error {
-	watching, ways := 0, [3]int{}
+	watching, transports := 0, [3]int{}
 	for _, m := range g.members {
-		ways[m.way]++
+		transports[m.transport]++
 		if m.watching {
 			watching++
 		}
@@ -159,8 +159,8 @@ func (c *Core) checkGroup(g *group) error {
 		}
 	}
 	switch {
-	case watching != g.watching || ways != g.ways:
-		return fmt.Errorf("%d watch, counted %d; ways %v, counted %v", watching, g.watching, ways, g.ways)
+	case watching != g.watching || transports != g.transports:
+		return fmt.Errorf("%d watch, counted %d; ways %v, counted %v", watching, g.watching, transports, g.transports)
 	case len(g.history) > c.cfg.MaxHistory:
 		return fmt.Errorf("%d changes remembered", len(g.history))
 	case g.blocked && !slices.Contains(c.blocked, g.id):

@@ -62,12 +62,12 @@
 //
 // # Several groups of one communicator
 //
-// A communicator may have several groups, which name the same Bundle: lanes, which
+// A communicator may have several groups, which name the same Bundle: stripes, which
 // have the same members, or parts, which share them out. Each is a group like any
 // other. Their plans are made one after the other, and each is to be apart from the
 // trees of its sisters (pathsel.Request.Avoid), in a repair, too. Where it cannot
-// be, it shares links, and is reviewed like a makeshift tree. With the first lane
-// all lanes are released. Draft answers how many lanes or which parts there could
+// be, it shares links, and is reviewed like a makeshift tree. With the first stripe
+// all stripes are released. Draft answers how many stripes or which parts there could
 // be, and changes nothing.
 //
 // # When the store fails

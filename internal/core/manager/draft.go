@@ -9,14 +9,14 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// Draft is the question which lanes or parts a communicator could have. Whoever
+// Draft is the question which stripes or parts a communicator could have. Whoever
 // plans for a Core answers it with Choose; the Core takes no note of it.
 type Draft struct {
 	group *group // what is asked for, as if it were one group; the Core does not have it
 	kind  BundleKind
 	count int // that is wanted
 	room  int // that the slots of the members' switches allow
-	// stand are the trees that lanes of the bundle have, and indexes these lanes'
+	// stand are the trees that stripes of the bundle have, and indexes these stripes'
 	// own; they rise.
 	stand   []pathsel.Plan
 	indexes []int
@@ -26,14 +26,14 @@ type Draft struct {
 
 // GroupPlan is the groups that a communicator could have.
 type GroupPlan struct {
-	// Groups are lanes that are apart, or parts by their lowest ranks. Lanes have no
+	// Groups are stripes that are apart, or parts by their lowest ranks. Stripes have no
 	// Ranks: they have all. One that stands is at its index, unless there are fewer.
 	Groups []pathsel.Part
 	Fewer  error // why they are fewer than were wanted; nil: they are not
 }
 
-// Draft returns the question which lanes or parts a communicator of in's members
-// and terms could have: those that in.Bundle says, whose Index does not count. Name
+// Draft returns the question which stripes or parts a communicator of in's members
+// and options could have: those that in.Bundle says, whose Index does not count. Name
 // and Secret do not count either.
 func (c *Core) Draft(in Create) (Draft, error) {
 	in.Bundle.Index = 0
@@ -42,12 +42,12 @@ func (c *Core) Draft(in Create) (Draft, error) {
 	}
 	err := in.Bundle.Validate()
 	if err == nil && in.Bundle.Kind == NoBundle {
-		err = fmt.Errorf("neither lanes nor parts are asked for: %w", ErrRequest)
+		err = fmt.Errorf("neither stripes nor parts are asked for: %w", ErrRequest)
 	}
 	if err != nil {
 		return Draft{}, fmt.Errorf("plan group: %w", err)
 	}
-	hosts, err := c.checkTerms(&in)
+	hosts, err := c.checkOptions(&in)
 	if err != nil {
 		return Draft{}, fmt.Errorf("plan group: %w", err)
 	}
@@ -56,10 +56,10 @@ func (c *Core) Draft(in Create) (Draft, error) {
 		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Bundle: in.Bundle,
 	}}
 	d := Draft{group: g, kind: in.Bundle.Kind, count: in.Bundle.Count}
-	if b := c.bundles[in.Bundle.Name]; b != nil && d.kind == Lanes && b.Kind == Lanes {
-		for i, lane := range b.groups {
-			if lane != nil && lane.newest() != nil {
-				d.stand, d.indexes = append(d.stand, lane.newest().plan), append(d.indexes, i)
+	if b := c.bundles[in.Bundle.Name]; b != nil && d.kind == Stripes && b.Kind == Stripes {
+		for i, stripe := range b.groups {
+			if stripe != nil && stripe.newest() != nil {
+				d.stand, d.indexes = append(d.stand, stripe.newest().plan), append(d.indexes, i)
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func (c *Core) requests(d *Draft) {
 	g := d.group
 	w := c.firstWindow(g)
 	d.room = d.count
-	if d.kind == Lanes {
+	if d.kind == Stripes {
 		more, free := d.count-len(d.stand), c.leastFree(g)
 		for 2*int(w)*more > free && w/2 >= c.cfg.MinWindow {
 			w /= 2
@@ -83,8 +83,8 @@ func (c *Core) requests(d *Draft) {
 	for {
 		g.round = round{window: w}
 		r := c.request(g)
-		for _, lane := range d.stand {
-			r.Avoid = append(r.Avoid, lane.Tree)
+		for _, stripe := range d.stand {
+			r.Avoid = append(r.Avoid, stripe.Tree)
 		}
 		c.exclude(g, &r)
 		d.requests = append(d.requests, r)
@@ -139,12 +139,12 @@ func (c *Core) Refused(d *Draft, err error) error {
 	return fmt.Errorf("plan group: %w", c.whyNone(d.group, no, no))
 }
 
-// standing returns the lanes that are there, as many as are wanted.
-func (d *Draft) standing() (lanes []pathsel.Part) {
-	for _, lane := range d.stand[:min(len(d.stand), d.count)] {
-		lanes = append(lanes, pathsel.Part{Plan: lane})
+// standing returns the stripes that are there, as many as are wanted.
+func (d *Draft) standing() (stripes []pathsel.Part) {
+	for _, stripe := range d.stand[:min(len(d.stand), d.count)] {
+		stripes = append(stripes, pathsel.Part{Plan: stripe})
 	}
-	return lanes
+	return stripes
 }
 
 // choose answers one request: over switches that all reduce and, where that
@@ -167,27 +167,27 @@ func (d *Draft) several(p *pathsel.Planner, view topology.View, load *pathsel.Lo
 	if d.kind == Parts {
 		return p.Parts(view, load, r, d.count)
 	}
-	lanes := d.standing()
-	more, err := p.Stripes(view, load, r, max(1, min(d.count, d.room)-len(lanes)))
+	stripes := d.standing()
+	more, err := p.Stripes(view, load, r, max(1, min(d.count, d.room)-len(stripes)))
 	if err != nil {
 		return nil, err
 	}
 	for i, plan := range more.Plans {
 		// The first may be the only one that there is.
-		if i < more.Apart || len(lanes) == 0 {
-			lanes = append(lanes, pathsel.Part{Plan: plan})
+		if i < more.Apart || len(stripes) == 0 {
+			stripes = append(stripes, pathsel.Part{Plan: plan})
 		}
 	}
-	return d.byIndex(lanes), nil
+	return d.byIndex(stripes), nil
 }
 
-// byIndex puts lanes, of which those that stand are the first, in the order of their
+// byIndex puts stripes, of which those that stand are the first, in the order of their
 // indexes: the others take the lowest that are free.
-func (d *Draft) byIndex(lanes []pathsel.Part) []pathsel.Part {
-	known := min(len(d.stand), len(lanes))
-	ordered := lanes[known:len(lanes):len(lanes)]
-	for i, lane := range lanes[:known] {
-		ordered = slices.Insert(ordered, min(d.indexes[i], len(ordered)), lane)
+func (d *Draft) byIndex(stripes []pathsel.Part) []pathsel.Part {
+	known := min(len(d.stand), len(stripes))
+	ordered := stripes[known:len(stripes):len(stripes)]
+	for i, stripe := range stripes[:known] {
+		ordered = slices.Insert(ordered, min(d.indexes[i], len(ordered)), stripe)
 	}
 	return ordered
 }

@@ -20,7 +20,7 @@ var (
 	ErrUnknownGroup  = errors.New("manager: no such group")
 	ErrUnknownRank   = errors.New("manager: no such rank")
 	ErrBundle        = errors.New("manager: the group does not fit into its bundle")
-	ErrExists        = errors.New("manager: a group of that name has other members or terms")
+	ErrExists        = errors.New("manager: a group of that name has other members or options")
 	ErrReleased      = errors.New("manager: the group has been released")
 	ErrNotStored     = errors.New("manager: not stored") // the driver's error follows
 	ErrReplaced      = errors.New("manager: the member watches on a later stream")

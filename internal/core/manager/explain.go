@@ -136,7 +136,7 @@ func (c *Core) Group(id uint32) (Explanation, bool) {
 	}
 	e := Explanation{
 		Summary: g.summary(), Purpose: g.spec.Purpose,
-		Offload: g.ways[Offload], Hosts: g.ways[HostTree],
+		Offload: g.transports[Offload], Hosts: g.transports[HostTree],
 		History: slices.Clone(g.history),
 	}
 	for _, s := range g.sisters() {

@@ -72,7 +72,7 @@ func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 	case 10:
 		return Ended{Switch: node, End: agent.Ended{Incarnation: lives, Group: group, Epoch: epoch}}
 	case 11:
-		return Report{Group: group, Rank: rank, Entered: epoch << (r.next(2) * 27), Way: Way(r.next(4)), Lost: uint32(r.next(20)), Silent: r.next(2) == 1}
+		return Report{Group: group, Rank: rank, Entered: epoch << (r.next(2) * 27), Transport: Transport(r.next(4)), Lost: uint32(r.next(20)), Silent: r.next(2) == 1}
 	case 12:
 		return Drain{Switch: node, On: r.next(2) == 1}
 	}

@@ -17,11 +17,11 @@ type group struct {
 	specSeq uint64            // of its record
 	hosts   []topology.NodeID // spec.Members, by rank
 
-	members  []member
-	watching int    // members with a stream
-	ways     [3]int // members by Way
-	entered  uint32 // the highest epoch that a member has reported
-	epoch    uint32 // the last that was given
+	members    []member
+	watching   int    // members with a stream
+	transports [3]int // members by Transport
+	entered    uint32 // the highest epoch that a member has reported
+	epoch      uint32 // the last that was given
 
 	building *tree   // planned or prepared
 	active   *tree   // active
@@ -63,11 +63,11 @@ type group struct {
 
 // member is one rank.
 type member struct {
-	addr     netip.AddrPort
-	stream   uint64
-	entered  uint32
-	way      Way
-	watching bool
+	addr      netip.AddrPort
+	stream    uint64
+	entered   uint32
+	transport Transport
+	watching  bool
 }
 
 // trees returns all trees of g, by age.
@@ -103,7 +103,7 @@ func (c *Core) note(g *group, format string, args ...any) {
 func (c *Core) create(in Create) {
 	if id, ok := c.names[in.Name]; ok {
 		g := c.groups[id]
-		if !g.spec.sameTerms(&in) {
+		if !g.spec.sameOptions(&in) {
 			c.reply(Reply{Req: in.Req, Err: fmt.Errorf("%s: %w", in.what(), ErrExists)})
 			return
 		}
@@ -138,7 +138,7 @@ func (in *Create) what() string { return fmt.Sprintf("create group %q", in.Name)
 // addGroup makes a group known.
 func (c *Core) addGroup(id uint32, spec *Spec, hosts []topology.NodeID) *group {
 	g := &group{id: id, spec: spec, hosts: hosts, members: make([]member, len(hosts))}
-	g.ways[NoWay] = len(hosts)
+	g.transports[NoTransport] = len(hosts)
 	g.timer.group = g
 	c.groups[id] = g
 	at, _ := slices.BinarySearch(c.order, id)
@@ -146,7 +146,7 @@ func (c *Core) addGroup(id uint32, spec *Spec, hosts []topology.NodeID) *group {
 	return g
 }
 
-func (s *Spec) sameTerms(in *Create) bool {
+func (s *Spec) sameOptions(in *Create) bool {
 	return s.ChunkBytes == in.ChunkBytes && s.Window == in.Window && s.Functions == in.Functions &&
 		s.Types == in.Types && s.Purpose == in.Purpose && s.Bundle == in.Bundle &&
 		slices.Equal(s.Members, in.Members)
@@ -168,15 +168,15 @@ func (c *Core) checkCreate(in *Create) ([]topology.NodeID, error) {
 	if err := in.Bundle.Validate(); err != nil {
 		return nil, err
 	}
-	hosts, err := c.checkTerms(in)
+	hosts, err := c.checkOptions(in)
 	if err != nil {
 		return nil, err
 	}
 	return hosts, c.fits(in.Bundle, in.Members, hosts)
 }
 
-// checkTerms returns the members' nodes, or what is wrong with the terms.
-func (c *Core) checkTerms(in *Create) ([]topology.NodeID, error) {
+// checkOptions returns the members' nodes, or what is wrong with the options.
+func (c *Core) checkOptions(in *Create) ([]topology.NodeID, error) {
 	switch {
 	case in.ChunkBytes < switchreduce.MinChunk || in.ChunkBytes > switchreduce.MaxChunk:
 		return nil, fmt.Errorf("chunks of %d bytes, want %d to %d: %w", in.ChunkBytes, switchreduce.MinChunk, switchreduce.MaxChunk, ErrRequest)
@@ -212,11 +212,11 @@ func lookUp(graph *topology.Graph, names []string) ([]topology.NodeID, error) {
 }
 
 // release ends g: what is being built goes at once, the rest in a while. With the
-// first lane of a bundle all lanes end.
+// first stripe of a bundle all stripes end.
 func (c *Core) release(g *group) {
 	sisters := g.sisters()
 	c.end(g, ErrReleased)
-	if b := g.spec.Bundle; b.Kind == Lanes && b.Index == 0 {
+	if b := g.spec.Bundle; b.Kind == Stripes && b.Index == 0 {
 		for _, s := range sisters {
 			c.release(s)
 		}

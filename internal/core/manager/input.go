@@ -11,7 +11,7 @@ import (
 // Input is one of the structs of this file that have the method.
 type Input interface{ input() }
 
-// Create makes a group, or joins one: a Create whose Name, Members and terms
+// Create makes a group, or joins one: a Create whose Name, Members and options
 // are those of a group that stands gets that group's number.
 type Create struct {
 	Req        uint64 // repeated in the Reply
@@ -90,31 +90,31 @@ type TopologyChanged struct {
 	View topology.View
 }
 
-// Way is how a member runs its collectives.
-type Way uint8
+// Transport is how a member runs its collectives.
+type Transport uint8
 
 // The ways.
 const (
-	NoWay    Way = iota // nothing reported yet
-	Offload             // over the switches of its epoch's tree
-	HostTree            // over hosts
+	NoTransport Transport = iota // nothing reported yet
+	Offload                      // over the switches of its epoch's tree
+	HostTree                     // over hosts
 )
 
-var wayNames = [...]string{"none", "offload", "host-tree"}
+var transportNames = [...]string{"none", "offload", "host-tree"}
 
 // String returns the way's name.
-func (w Way) String() string {
-	if int(w) < len(wayNames) {
-		return wayNames[w]
+func (w Transport) String() string {
+	if int(w) < len(transportNames) {
+		return transportNames[w]
 	}
-	return "way(?)"
+	return "transport(?)"
 }
 
 // Report is what a member reports its epochs.
 type Report struct {
 	Group, Rank uint32
 	Entered     uint32 // epoch that it is in
-	Way         Way
+	Transport   Transport
 	Lost        uint32 // epoch whose tree it has lost; 0: none
 	Silent      bool   // Lost: its own parent did not answer; else, the loss is further up
 	// Demand is the window that the group's operations can use, in chunks; 0: the

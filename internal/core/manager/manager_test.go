@@ -427,10 +427,10 @@ func TestEpochsUsedUp(t *testing.T) {
 	w.create("g", 16, 0, 2)
 	w.watch(1, 0)
 	w.watch(1, 1)
-	w.step(Report{Group: 1, Rank: 0, Entered: 1<<32 - 3, Way: HostTree})
+	w.step(Report{Group: 1, Rank: 0, Entered: 1<<32 - 3, Transport: HostTree})
 	w.settle()
 	w.want(t, Active, 1<<32-2)
-	w.step(Report{Group: 1, Rank: 0, Entered: 1<<32 - 1, Way: HostTree})
+	w.step(Report{Group: 1, Rank: 0, Entered: 1<<32 - 1, Transport: HostTree})
 	w.run(time.Second)
 	w.want(t, Refusing, 0)
 	e, _ := w.core.Group(1)
@@ -555,7 +555,7 @@ func TestNoAgent(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	if Waiting.String() != "waiting" || Releasing.String() != "releasing" || State(99).String() != "state(?)" ||
-		TreeGone.String() != "gone" || Stage(99).String() != "stage(?)" || HostTree.String() != "host-tree" || Way(99).String() != "way(?)" {
+		TreeGone.String() != "gone" || Stage(99).String() != "stage(?)" || HostTree.String() != "host-tree" || Transport(99).String() != "transport(?)" {
 		t.Error("names")
 	}
 }

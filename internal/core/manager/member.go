@@ -90,16 +90,16 @@ func (c *Core) unwatch(in Unwatch) {
 
 func (c *Core) report(in Report) {
 	g := c.groups[in.Group]
-	if g == nil || uint64(in.Rank) >= uint64(len(g.members)) || int(in.Way) >= len(g.ways) {
+	if g == nil || uint64(in.Rank) >= uint64(len(g.members)) || int(in.Transport) >= len(g.transports) {
 		return
 	}
 	m := &g.members[in.Rank]
 	if in.Stream != 0 && (!m.watching || m.stream != in.Stream) {
 		return
 	}
-	g.ways[m.way]--
-	m.way = in.Way
-	g.ways[m.way]++
+	g.transports[m.transport]--
+	m.transport = in.Transport
+	g.transports[m.transport]++
 	c.demands(g, in.Rank, in.Demand)
 	c.enter(g, in.Rank, in.Entered)
 	if t := g.treeOf(in.Lost); in.Lost != 0 && t != nil && t != g.building && !t.removing {

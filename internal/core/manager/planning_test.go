@@ -256,7 +256,7 @@ func TestReviewInABadMoment(t *testing.T) {
 		do    func(*world)
 		state State
 	}{
-		"lost":     {func(w *world) { w.step(Report{Group: 1, Entered: 4, Way: HostTree, Lost: 4}) }, Active},
+		"lost":     {func(w *world) { w.step(Report{Group: 1, Entered: 4, Transport: HostTree, Lost: 4}) }, Active},
 		"released": {func(w *world) { w.ask(Release{Group: 1}) }, Releasing},
 		"drained":  {func(w *world) { w.ask(Drain{Switch: w.agents[w.on(1)].node, On: true}) }, Active},
 		"gone":     {func(w *world) { w.step(Unwatch{Group: 1, Rank: 1, Stream: w.memberStream(1)}); w.watch(1, 1) }, Active},
@@ -318,7 +318,7 @@ func TestLostWhereItIsAskedFor(t *testing.T) {
 	w.load.Add(plan.Tree, 0)
 	w.loaded++
 	lost := w.core.groups[2].active.epoch
-	w.step(Planned{Group: 1, Plan: p.Plan, Chosen: plan}, Report{Group: 2, Entered: lost, Way: HostTree, Lost: lost})
+	w.step(Planned{Group: 1, Plan: p.Plan, Chosen: plan}, Report{Group: 2, Entered: lost, Transport: HostTree, Lost: lost})
 	if len(w.plans) != 1 || w.plans[0].Group != 2 || len(w.out.Unloads) == 0 {
 		t.Fatalf("asked for %+v, %d trees are unloaded", w.plans, len(w.out.Unloads))
 	}

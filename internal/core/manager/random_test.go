@@ -136,7 +136,7 @@ func bundleOf(which, detail byte) Bundle {
 	if detail%2 == 0 {
 		return Bundle{}
 	}
-	return Bundle{Name: fmt.Sprint("b", which%2), Kind: Lanes + BundleKind(which/4%2), Index: int(which / 8 % 3), Count: 3}
+	return Bundle{Name: fmt.Sprint("b", which%2), Kind: Stripes + BundleKind(which/4%2), Index: int(which / 8 % 3), Count: 3}
 }
 
 // hosts lets members do something.
@@ -156,7 +156,7 @@ func (w *world) hosts(group, rank uint32, detail byte) {
 	case detail < 170: // one goes over to a host tree
 		w.enter(group, rank, (m.entered+1)|1)
 	case detail < 220 && len(m.offers) > 0:
-		w.step(Report{Group: group, Rank: rank, Entered: m.entered, Way: HostTree, Lost: m.offers[0].Epoch, Silent: detail%2 == 0})
+		w.step(Report{Group: group, Rank: rank, Entered: m.entered, Transport: HostTree, Lost: m.offers[0].Epoch, Silent: detail%2 == 0})
 	case detail < 240: // it comes back at another address
 		m.addr = addPort(m.addr)
 		w.watch(group, rank)
@@ -224,16 +224,16 @@ func (w *world) heal() {
 			}
 		}
 	}
-	w.checkLanes()
+	w.checkStripes()
 	w.checkSwitches()
 }
 
-// checkLanes expects that lanes are apart where the planner finds so many trees
+// checkStripes expects that stripes are apart where the planner finds so many trees
 // that are, slots and suspicions aside.
-func (w *world) checkLanes() {
+func (w *world) checkStripes() {
 	for name, b := range w.core.bundles {
 		var trees []pathsel.Tree
-		free := b.Kind == Lanes && w.slots >= 1000
+		free := b.Kind == Stripes && w.slots >= 1000
 		for _, g := range b.groups {
 			if g != nil && g.active != nil {
 				trees = append(trees, g.active.plan.Tree)
@@ -252,7 +252,7 @@ func (w *world) checkLanes() {
 		for _, t := range trees {
 			for _, v := range t.Vertices[1:] {
 				if on[v.Up]++; s.Apart == len(trees) && on[v.Up] > 1 {
-					w.fail("bundle %q: %d of %d lanes are on link %s", name, on[v.Up], len(trees), w.graph.LinkName(v.Up))
+					w.fail("bundle %q: %d of %d stripes are on link %s", name, on[v.Up], len(trees), w.graph.LinkName(v.Up))
 				}
 			}
 		}
@@ -329,10 +329,10 @@ func live(graph *topology.Graph, random *rand.Rand, steps int) error {
 	for i := range w.agents {
 		w.connect(i)
 	}
-	lanes := random.IntN(2) == 0
+	stripes := random.IntN(2) == 0
 	for k := range 2 {
-		if lanes {
-			w.watchAll(w.createIn(lane(k, 2), pathsel.Purpose{}, fmt.Sprint("g", k), 16, 0, 2, 3).Group)
+		if stripes {
+			w.watchAll(w.createIn(stripe(k, 2), pathsel.Purpose{}, fmt.Sprint("g", k), 16, 0, 2, 3).Group)
 		} else {
 			w.watchAll(w.create(fmt.Sprint("g", k), 16<<(2*k), k, k+2, k+3).Group)
 		}

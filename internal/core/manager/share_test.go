@@ -14,7 +14,7 @@ import (
 // demand has the lowest rank of a group say what window its operations can use.
 func (w *world) demand(group, window uint32) {
 	if m := w.members[[2]uint32{group, 0}]; m != nil && w.core.groups[group] != nil {
-		w.step(Report{Group: group, Entered: m.entered, Way: Offload, Demand: window})
+		w.step(Report{Group: group, Entered: m.entered, Transport: Offload, Demand: window})
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *script) execute(words []string) bool {
 		bytes, _ := strconv.ParseInt(arg(2), 10, 64)
 		s.purpose = pathsel.Purpose{Collective: must(pathsel.ParseCollective(arg(1))), Bytes: bytes, Criterion: must(pathsel.ParseCriterion(arg(3)))}
 	case "bundle":
-		kinds := map[string]BundleKind{"lanes": Lanes, "parts": Parts}
+		kinds := map[string]BundleKind{"stripes": Stripes, "parts": Parts}
 		s.bundle = Bundle{Name: arg(1), Kind: kinds[arg(2)], Index: int(num(3)), Count: int(num(4))}
 	case "connect":
 		for _, i := range switches {

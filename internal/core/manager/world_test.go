@@ -527,11 +527,11 @@ func (w *world) enter(group, rank, epoch uint32) {
 		return
 	}
 	m.entered = epoch
-	way := Offload
+	transport := Offload
 	if epoch%2 == 1 {
-		way = HostTree
+		transport = HostTree
 	}
-	w.step(Report{Group: group, Rank: rank, Entered: epoch, Way: way})
+	w.step(Report{Group: group, Rank: rank, Entered: epoch, Transport: transport})
 }
 
 // settle lets all that is under way arrive, without letting time pass.

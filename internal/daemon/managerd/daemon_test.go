@@ -215,7 +215,7 @@ func TestDrainMovesTheTree(t *testing.T) {
 	later := g.offers(offers[0].Epoch)
 	g.allreduce(offers, 0) // the old tree stays until all have left it
 	for _, m := range g.members {
-		m.reports(manager.Report{Entered: later[0].Epoch, Way: manager.Offload})
+		m.reports(manager.Report{Entered: later[0].Epoch, Transport: manager.Offload})
 	}
 	g.allreduce(later, 1)
 	f.eventually("the drained switch carries nothing", func(ctx context.Context) (bool, error) {
@@ -248,7 +248,7 @@ func TestLossThatMembersReport(t *testing.T) {
 	offers := g.offers(0)
 	epoch := offers[0].Epoch
 	for _, m := range g.members {
-		m.reports(manager.Report{Entered: epoch + 1, Way: manager.HostTree, Lost: epoch})
+		m.reports(manager.Report{Entered: epoch + 1, Transport: manager.HostTree, Lost: epoch})
 	}
 	later := g.offers(epoch + 1)
 	g.allreduce(later, 0)

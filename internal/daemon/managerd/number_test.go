@@ -20,7 +20,7 @@ func TestAnothersNumber(t *testing.T) {
 	}
 	for _, in := range []manager.Input{
 		manager.Watch{Group: g.id, Rank: 1, Of: "learn/", DataAddr: g.members[1].conn.LocalAddr(), Entered: epoch + 7},
-		manager.Report{Group: g.id, Rank: 1, Entered: epoch + 7, Way: manager.HostTree},
+		manager.Report{Group: g.id, Rank: 1, Entered: epoch + 7, Transport: manager.HostTree},
 	} {
 		if err := s.Send(in); err != nil {
 			t.Fatal(err)

@@ -196,8 +196,8 @@ func TestTrustedFabricReduces(t *testing.T) {
 	f, _ := newTrustedFabric(t, d, nil)
 	f.connected()
 	ctx := testContext(t)
-	if o := sum(ctx, t, join(ctx, t, f, d, asIs)); o.Way != hostlib.Offload {
-		t.Errorf("it ran by %v: %s", o.Way, o.Reason)
+	if o := sum(ctx, t, join(ctx, t, f, d, asIs)); o.Transport != hostlib.Offload {
+		t.Errorf("it ran by %v: %s", o.Transport, o.Reason)
 	}
 }
 
@@ -208,11 +208,11 @@ func TestHostsThatAreNotTrustedRunOverHosts(t *testing.T) {
 	comms := join(ctx, t, f, d, func(c *hostlib.Config) {
 		c.TLS, c.OfferWait = other.tls(pki.Host, c.Name), -1
 	})
-	if o := sum(ctx, t, comms); o.Way != hostlib.HostTree {
-		t.Errorf("it ran by %v: %s", o.Way, o.Reason)
+	if o := sum(ctx, t, comms); o.Transport != hostlib.HostTree {
+		t.Errorf("it ran by %v: %s", o.Transport, o.Reason)
 	}
 	f.eventually("members know why", func(ctx context.Context) (bool, error) {
-		_, why := comms[0].Way()
+		_, why := comms[0].Transport()
 		return strings.Contains(why, "not of a trusted authority: tributary://manager/m"), ctx.Err()
 	})
 }
@@ -297,7 +297,7 @@ func TestHostsAreHeldToTheirGroups(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_ = s.Send(manager.Report{Group: id, Rank: rank, Entered: 1, Way: manager.HostTree})
+		_ = s.Send(manager.Report{Group: id, Rank: rank, Entered: 1, Transport: manager.HostTree})
 		_ = s.Send(manager.Create{Req: 5, Name: "others", Members: []string{"h0", "h2"}})
 		e, err := s.Recv()
 		for err == nil && e.Reply == nil { // of the watch

@@ -84,7 +84,7 @@ func spec(seq uint64, group uint32, members ...string) manager.Record {
 	return manager.Record{Seq: seq, Kind: manager.SpecRecord, Group: group, Spec: &manager.Spec{
 		Name: "job", Members: members, ChunkBytes: 1432, Window: 64,
 		Functions: 8190, Types: 510, Purpose: pathsel.Purpose{Collective: pathsel.Allreduce, Bytes: 4096, Criterion: pathsel.LeastLoad},
-		Bundle: manager.Bundle{Name: "job", Kind: manager.Lanes, Index: 1, Count: 2}, Secret: [32]byte{1, 2, 31: 255},
+		Bundle: manager.Bundle{Name: "job", Kind: manager.Stripes, Index: 1, Count: 2}, Secret: [32]byte{1, 2, 31: 255},
 	}}
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 var bundleKinds = map[manager.BundleKind]pb.BundleKind{
-	manager.NoBundle: pb.BundleKind_BUNDLE_KIND_UNSPECIFIED, manager.Lanes: pb.BundleKind_BUNDLE_KIND_LANES,
+	manager.NoBundle: pb.BundleKind_BUNDLE_KIND_UNSPECIFIED, manager.Stripes: pb.BundleKind_BUNDLE_KIND_STRIPES,
 	manager.Parts: pb.BundleKind_BUNDLE_KIND_PARTS,
 }
 

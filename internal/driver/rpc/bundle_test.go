@@ -15,7 +15,7 @@ func TestGroupPlanIsADivision(t *testing.T) {
 		valid bool
 	}{
 		"parts":          {[][]uint32{{0, 2}, {1, 3}}, true},
-		"lanes":          {[][]uint32{{}, {}}, true},
+		"stripes":        {[][]uint32{{}, {}}, true},
 		"nothing":        {nil, false},
 		"one is missing": {[][]uint32{{0, 2}, {1}}, false},
 		"one twice":      {[][]uint32{{0, 2}, {1, 2, 3}}, false},

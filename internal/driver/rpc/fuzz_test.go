@@ -77,7 +77,7 @@ func FuzzMessages(f *testing.F) {
 		"counters":    AgentCounters{Slots: 5, Trees: []TreeCounters{{Group: 1, Events: map[string]uint64{"taken": 1}}}},
 		"create":      manager.Create{Name: "job", Members: []string{"h0", "h1"}, Window: 8},
 		"watch":       manager.Watch{Group: 1, Rank: 2, DataAddr: addr, Entered: 3},
-		"report":      manager.Report{Group: 1, Rank: 2, Entered: 3, Way: manager.Offload, Lost: 4, Silent: true, Reason: "no answer"},
+		"report":      manager.Report{Group: 1, Rank: 2, Entered: 3, Transport: manager.Offload, Lost: 4, Silent: true, Reason: "no answer"},
 		"node":        someFabric().Nodes[0],
 		"link":        someFabric().Cables[0],
 		"tree":        someTree,

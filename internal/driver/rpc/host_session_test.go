@@ -41,7 +41,7 @@ func TestMalformedRequestOfOne(t *testing.T) {
 	}
 	for _, q := range []*pb.HostSessionRequest{
 		{Id: 1, Request: &pb.HostSessionRequest_Create{Create: &pb.CreateGroupRequest{Name: "later", Types: []pb.ElementType{99}}}},
-		{Request: &pb.HostSessionRequest_Report{Report: &pb.Report{Way: 9}}},
+		{Request: &pb.HostSessionRequest_Report{Report: &pb.Report{Transport: 9}}},
 		{Request: &pb.HostSessionRequest_Watch{Watch: &pb.Watch{DataAddress: "nowhere"}}},
 		{Id: 2, Request: &pb.HostSessionRequest_Create{Create: &pb.CreateGroupRequest{Name: "job"}}},
 	} {

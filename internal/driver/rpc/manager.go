@@ -50,13 +50,13 @@ type GroupRef struct {
 
 // GroupPlan is which groups a communicator could have.
 type GroupPlan struct {
-	Groups []PlannedGroup // at least one: the lanes that are apart, or the parts by their lowest ranks
+	Groups []PlannedGroup // at least one: the stripes that are apart, or the parts by their lowest ranks
 	Fewer  error          // why they are fewer than were wanted; nil: they are not
 }
 
 // PlannedGroup is one of them, and its tree.
 type PlannedGroup struct {
-	Ranks   []int  // of a part: its members, by their ranks in the whole, rising; of a lane: nil
+	Ranks   []int  // of a part: its members, by their ranks in the whole, rising; of a stripe: nil
 	Root    string // name of the switch
 	Figures pathsel.Figures
 }

@@ -35,20 +35,20 @@ func (r *reader) watch(m *pb.Watch) manager.Watch {
 	}
 }
 
-var ways = map[manager.Way]pb.Way{
-	manager.NoWay: pb.Way_WAY_UNSPECIFIED, manager.Offload: pb.Way_WAY_OFFLOAD, manager.HostTree: pb.Way_WAY_HOST_TREE,
+var transports = map[manager.Transport]pb.Transport{
+	manager.NoTransport: pb.Transport_TRANSPORT_UNSPECIFIED, manager.Offload: pb.Transport_TRANSPORT_OFFLOAD, manager.HostTree: pb.Transport_TRANSPORT_HOST_TREE,
 }
 
 func report(p manager.Report) *pb.Report {
 	return &pb.Report{
-		Group: p.Group, Rank: p.Rank, Entered: p.Entered, Way: ways[p.Way], Lost: p.Lost, Silent: p.Silent,
+		Group: p.Group, Rank: p.Rank, Entered: p.Entered, Transport: transports[p.Transport], Lost: p.Lost, Silent: p.Silent,
 		Reason: p.Reason, Demand: p.Demand,
 	}
 }
 
 func (r *reader) report(m *pb.Report) manager.Report {
 	return manager.Report{
-		Group: m.GetGroup(), Rank: m.GetRank(), Entered: m.GetEntered(), Way: keyOf(r, "way", ways, m.GetWay()),
+		Group: m.GetGroup(), Rank: m.GetRank(), Entered: m.GetEntered(), Transport: keyOf(r, "transport", transports, m.GetTransport()),
 		Lost: m.GetLost(), Silent: m.GetSilent(), Reason: r.text("reason", m.GetReason(), wire.MaxReason),
 		Demand: m.GetDemand(),
 	}

@@ -71,8 +71,8 @@ func TestManagerCalls(t *testing.T) {
 
 func someExplanation() Explanation {
 	return Explanation{
-		Summary: manager.Summary{Group: 12, Name: "job", Members: 2, Watching: 1, State: manager.Preparing, Bundle: someLane(0)},
-		Sisters: []manager.Summary{{Group: 13, Name: "job/1", Members: 2, State: manager.Active, Epoch: 4, Bundle: someLane(1)}},
+		Summary: manager.Summary{Group: 12, Name: "job", Members: 2, Watching: 1, State: manager.Preparing, Bundle: someStripe(0)},
+		Sisters: []manager.Summary{{Group: 13, Name: "job/1", Members: 2, State: manager.Active, Epoch: 4, Bundle: someStripe(1)}},
 		Purpose: pathsel.Purpose{Collective: pathsel.Allreduce, Bytes: 4096, Criterion: pathsel.LeastLoad},
 		Missing: []uint32{1},
 		Trees: []TreeState{{
@@ -97,8 +97,8 @@ func someExplanation() Explanation {
 	}
 }
 
-func someLane(index int) manager.Bundle {
-	return manager.Bundle{Name: "job", Kind: manager.Lanes, Index: index, Count: 2}
+func someStripe(index int) manager.Bundle {
+	return manager.Bundle{Name: "job", Kind: manager.Stripes, Index: index, Count: 2}
 }
 
 var someMismatch = LinkMismatch{
@@ -189,7 +189,7 @@ func TestHostRequests(t *testing.T) {
 		manager.Release{Req: 1 << 40, Group: 12},
 		manager.Watch{Group: 12, Rank: 3, DataAddr: netip.MustParseAddrPort("10.0.0.9:5"), Entered: 1},
 		manager.Unwatch{Group: 12, Rank: 3},
-		manager.Report{Group: 12, Rank: 3, Entered: 4, Way: manager.HostTree, Lost: 2, Silent: true, Reason: "no answer", Demand: 8},
+		manager.Report{Group: 12, Rank: 3, Entered: 4, Transport: manager.HostTree, Lost: 2, Silent: true, Reason: "no answer", Demand: 8},
 	} {
 		f := &fakeManager{events: closed[manager.Event]()}
 		err := ask(testContext(t), dialManager(t, serve(t, Services{Manager: f})), in, nil)

@@ -160,7 +160,7 @@ func TestMalformedRequests(t *testing.T) {
 		"parent":           func() error { _, err := a.Commit(ctx, &pb.CommitRequest{Parent: "nowhere"}); return err },
 		"children.address": func() error { _, err := a.Commit(ctx, &pb.CommitRequest{Children: []*pb.TreeChild{{}}}); return err },
 		"index":            func() error { _, err := a.Commit(ctx, &pb.CommitRequest{Index: 1 << 16}); return err },
-		"way":              session(&pb.HostSessionRequest{Request: &pb.HostSessionRequest_Report{Report: &pb.Report{Way: 9}}}),
+		"transport":        session(&pb.HostSessionRequest{Request: &pb.HostSessionRequest_Report{Report: &pb.Report{Transport: 9}}}),
 		"data_address":     session(&pb.HostSessionRequest{Request: &pb.HostSessionRequest_Watch{Watch: &pb.Watch{DataAddress: "10.0.0.1:0"}}}),
 	} {
 		err := fromStatus(call())

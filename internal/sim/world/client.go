@@ -32,7 +32,7 @@ func newControl(m sim.NodeID, r uint32, terms *manager.Create, pause time.Durati
 	if err != nil {
 		return nil, err
 	}
-	j := &client.Joined{Rank: r, Of: terms.Name, Report: manager.Report{Entered: endpoint.FirstEpoch, Way: manager.HostTree, Demand: 1}}
+	j := &client.Joined{Rank: r, Of: terms.Name, Report: manager.Report{Entered: endpoint.FirstEpoch, Transport: manager.HostTree, Demand: 1}}
 	if r == 0 {
 		j.Create = terms
 	}
@@ -149,11 +149,11 @@ func (c *control) brought(o *endpoint.Output) {
 		c.in = append(c.in, client.Input{Kind: client.Number, Member: member, Group: o.Notice.Group})
 	}
 	for _, e := range o.Entered {
-		way := manager.HostTree
+		transport := manager.HostTree
 		if e.Offload {
-			way = manager.Offload
+			transport = manager.Offload
 		}
-		c.report(manager.Report{Entered: e.Epoch, Way: way})
+		c.report(manager.Report{Entered: e.Epoch, Transport: transport})
 	}
 	if o.Loss != nil {
 		c.report(manager.Report{Lost: o.Loss.Epoch, Silent: !o.Loss.Said, Reason: o.Loss.String()})

@@ -200,7 +200,7 @@ func (s *scene) disagree(usual, other []session.Operation) {
 	}
 }
 
-// TestErrorLostOnItsWayUp: "an error lost on its way up". Ranks 0 and 2 share a
+// TestErrorLostOnItsTransportUp: "an error lost on its way up". Ranks 0 and 2 share a
 // leaf switch that finds out; the error for the root is lost, and then also
 // those for both members, which get it by asking.
 func TestErrorLostOnItsWayUp(t *testing.T) {

@@ -123,12 +123,12 @@ func leave(ctx context.Context, t *testing.T, comms []*hostlib.Communicator) {
 	}
 }
 
-// wantWay checks the way of every member, and that a reason is reported.
-func wantWay(t *testing.T, outcomes []hostlib.Outcome, want hostlib.Way) {
+// wantTransport checks the way of every member, and that a reason is reported.
+func wantTransport(t *testing.T, outcomes []hostlib.Outcome, want hostlib.Transport) {
 	t.Helper()
 	for rank, o := range outcomes {
-		if o.Way != want || o.Reason == "" {
-			t.Errorf("rank %d ran by %v because %q, want %v and a reason", rank, o.Way, o.Reason, want)
+		if o.Transport != want || o.Reason == "" {
+			t.Errorf("rank %d ran by %v because %q, want %v and a reason", rank, o.Transport, o.Reason, want)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestReducesInTheSwitches(t *testing.T) {
 	f := start(ctx, t, embedded.Config{Topology: parsed(t, "fat-tree:4")})
 	comms := communicators(ctx, t, f, "all")
 	before := embedded.TrafficOf(comms)
-	wantWay(t, sum(ctx, t, comms, nil), hostlib.Offload)
+	wantTransport(t, sum(ctx, t, comms, nil), hostlib.Offload)
 	for rank, after := range embedded.TrafficOf(comms) {
 		d := after.Since(before[rank])
 		if d.In < elements*8 || d.Out < elements*8 {
@@ -169,7 +169,7 @@ func TestWithoutAManager(t *testing.T) {
 	f := start(ctx, t, embedded.Config{Topology: parsed(t, "leaf-spine:2,2,1"), WithoutManager: true})
 	comms := communicators(ctx, t, f, "all")
 	outcomes := sum(ctx, t, comms, nil)
-	wantWay(t, outcomes, hostlib.HostTree)
+	wantTransport(t, outcomes, hostlib.HostTree)
 	if !has(outcomes[0].Reason, "no offload manager") {
 		t.Errorf("the reason is %q", outcomes[0].Reason)
 	}
@@ -186,7 +186,7 @@ func TestHostsApartReduceAmongThemselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantWay(t, sum(ctx, t, comms, nil), hostlib.HostTree)
+	wantTransport(t, sum(ctx, t, comms, nil), hostlib.HostTree)
 	if rank := comms[0].Rank(); rank != 0 || comms[0].Members()[0].Host != "h3" {
 		t.Errorf("h3 has rank %d among %v", rank, comms[0].Members())
 	}
@@ -202,7 +202,7 @@ func TestNoSwitchCanReduce(t *testing.T) {
 	f := start(ctx, t, embedded.Config{Topology: g})
 	comms := communicators(ctx, t, f, "all")
 	outcomes := sum(ctx, t, comms, nil)
-	wantWay(t, outcomes, hostlib.HostTree)
+	wantTransport(t, outcomes, hostlib.HostTree)
 	for rank, o := range outcomes {
 		if !has(o.Reason, "no tree") {
 			t.Errorf("rank %d: the reason is %q", rank, o.Reason)
@@ -223,8 +223,8 @@ func TestManagerDiesInMidOperation(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	wantWay(t, outcomes, hostlib.Offload)
-	wantWay(t, sum(ctx, t, comms, nil), hostlib.Offload)
+	wantTransport(t, outcomes, hostlib.Offload)
+	wantTransport(t, sum(ctx, t, comms, nil), hostlib.Offload)
 	leave(ctx, t, comms)
 }
 
@@ -254,7 +254,7 @@ func TestLeafDiesInMidOperation(t *testing.T) {
 	ctx := within(t)
 	f := start(ctx, t, embedded.Config{Topology: parsed(t, "leaf-spine:2,2,2")})
 	comms := communicators(ctx, t, f, "all")
-	wantWay(t, sum(ctx, t, comms, killed(t, f, false, "leaf-1")), hostlib.HostTree) // its hosts have no other
+	wantTransport(t, sum(ctx, t, comms, killed(t, f, false, "leaf-1")), hostlib.HostTree) // its hosts have no other
 	if _, err := f.AwaitTree(ctx, "all", comms[0].Stats().Epoch); !errors.Is(err, embedded.ErrNoTree) || !has(err.Error(), "leaf-1") {
 		t.Errorf("waiting for a tree: %v, want %v that names leaf-1", err, embedded.ErrNoTree)
 	}
@@ -279,7 +279,7 @@ func TestRootDiesInMidOperation(t *testing.T) {
 		t.Errorf("the new tree has the dead root %s", root)
 	}
 	until(ctx, t, func() bool { return comms[0].Stats().Epoch == second.Epoch })
-	wantWay(t, sum(ctx, t, comms, nil), hostlib.Offload)
+	wantTransport(t, sum(ctx, t, comms, nil), hostlib.Offload)
 	leave(ctx, t, comms)
 }
 
@@ -292,8 +292,8 @@ func TestRootAndManagerDieAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes := sum(ctx, t, comms, killed(t, f, true, f.Topology().Name(tree.Tree.Root())))
-	wantWay(t, outcomes, hostlib.HostTree)
-	wantWay(t, sum(ctx, t, comms, nil), hostlib.HostTree)
+	wantTransport(t, outcomes, hostlib.HostTree)
+	wantTransport(t, sum(ctx, t, comms, nil), hostlib.HostTree)
 	leave(ctx, t, comms)
 }
 
@@ -304,13 +304,13 @@ func TestRestartedSwitchServesNewGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	comms := communicators(ctx, t, f, "without")
-	wantWay(t, sum(ctx, t, comms, nil), hostlib.HostTree)
+	wantTransport(t, sum(ctx, t, comms, nil), hostlib.HostTree)
 	leave(ctx, t, comms)
 	if err := f.RestartSwitch(ctx, "spine-0"); err != nil {
 		t.Fatal(err)
 	}
 	comms = communicators(ctx, t, f, "with")
-	wantWay(t, sum(ctx, t, comms, nil), hostlib.Offload)
+	wantTransport(t, sum(ctx, t, comms, nil), hostlib.Offload)
 	tree, err := f.ActiveTree(ctx, "with")
 	if err != nil {
 		t.Fatal(err)

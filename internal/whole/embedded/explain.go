@@ -18,7 +18,7 @@ var ErrNoTree = errors.New("embedded: the group has no tree")
 
 // Explain returns what the manager says of a communicator's group; of several
 // communicators of that name, one after the other, of the last. The other trees
-// of a communicator that has several are those of NAME/lane-1, NAME/part-0 and so
+// of a communicator that has several are those of NAME/stripe-1, NAME/part-0 and so
 // on.
 func (f *Fabric) Explain(ctx context.Context, communicator string) (rpc.Explanation, error) {
 	m := f.liveManager()

@@ -56,7 +56,7 @@ type Config struct {
 	// tree of switches; 0: hostlib's default.
 	OfferWait time.Duration
 
-	Terms []hostlib.GroupOption // of every communicator
+	Options []hostlib.GroupOption // of every communicator
 
 	// Unattended are the names of switches without an agent: they only forward.
 	Unattended []string

@@ -74,7 +74,7 @@ func (f *Fabric) form(ctx context.Context, all []*hostlib.Host, name string, nam
 	var making sync.WaitGroup
 	for i, h := range hosts {
 		making.Go(func() {
-			if comms[i], errs[i] = h.Communicator(ctx, name, members, f.cfg.Terms...); errs[i] != nil {
+			if comms[i], errs[i] = h.Communicator(ctx, name, members, f.cfg.Options...); errs[i] != nil {
 				cancel()
 			}
 		})

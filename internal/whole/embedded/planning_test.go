@@ -102,7 +102,7 @@ func TestSwitchThatOnlyForwards(t *testing.T) {
 			if all := tree.Tree.Forwarders(f.Topology()); len(all) != 1 || f.Topology().Name(all[0]) != "plain" {
 				t.Errorf("%v forward", all)
 			}
-			wantWay(t, sum(ctx, t, comms, nil), hostlib.Offload)
+			wantTransport(t, sum(ctx, t, comms, nil), hostlib.Offload)
 			_, reported := explained(ctx, t, f, "all")
 			if links := reported.Switches[1].Links; len(links) != 2 {
 				t.Errorf("the edge leads over %v", links)
@@ -127,7 +127,7 @@ func TestLeafThatOnlyForwards(t *testing.T) {
 	if len(tree.Tree.Routes) != 2 || tree.Tree.Hops() != 7 {
 		t.Errorf("the tree is\n%s%+v", tree.Tree.Text(g), tree.Tree.Routes)
 	}
-	wantWay(t, sum(ctx, t, comms, nil), hostlib.Offload)
+	wantTransport(t, sum(ctx, t, comms, nil), hostlib.Offload)
 	leave(ctx, t, comms)
 }
 
@@ -146,7 +146,7 @@ func TestForwardingIsRefused(t *testing.T) {
 			if _, err := f.AwaitTree(ctx, "all", 0); !errors.Is(err, manager.ErrNoTree) {
 				t.Errorf("waiting for a tree: %v", err)
 			}
-			wantWay(t, sum(ctx, t, comms, nil), hostlib.HostTree)
+			wantTransport(t, sum(ctx, t, comms, nil), hostlib.HostTree)
 			leave(ctx, t, comms)
 		})
 	}
@@ -157,7 +157,7 @@ func TestForwardingIsRefused(t *testing.T) {
 func TestSlimTree(t *testing.T) {
 	ctx := within(t)
 	f := start(ctx, t, embedded.Config{
-		Topology: parsed(t, "leaf-spine:2,2,2"), Core: manager.Config{Slim: true}, Terms: []hostlib.GroupOption{hostlib.ChooseBy(pathsel.LeastLoad)},
+		Topology: parsed(t, "leaf-spine:2,2,2"), Core: manager.Config{Slim: true}, Options: []hostlib.GroupOption{hostlib.ChooseBy(pathsel.LeastLoad)},
 	})
 	comms := communicators(ctx, t, f, "all")
 	tree, err := f.AwaitTree(ctx, "all", 0)
@@ -167,7 +167,7 @@ func TestSlimTree(t *testing.T) {
 	if len(tree.Tree.Vertices) != 2 || len(tree.Tree.Routes) != 1 || !has(tree.Reason, "1 switch forwarding") {
 		t.Errorf("the tree is\n%s%s", tree.Tree.Text(f.Topology()), tree.Reason)
 	}
-	wantWay(t, sum(ctx, t, comms, nil), hostlib.Offload)
+	wantTransport(t, sum(ctx, t, comms, nil), hostlib.Offload)
 	leave(ctx, t, comms)
 }
 
@@ -190,9 +190,9 @@ func wideAndNear(t *testing.T) *topology.Graph {
 // TestCriterionFollowsFromWhatIsExpected, unless it is given.
 func TestCriterionFollowsFromWhatIsExpected(t *testing.T) {
 	for name, test := range map[string]struct {
-		terms []hostlib.GroupOption
-		by    pathsel.Criterion
-		root  string
+		options []hostlib.GroupOption
+		by      pathsel.Criterion
+		root    string
 	}{
 		"long vectors":        {[]hostlib.GroupOption{hostlib.Expect(pathsel.Allreduce, 64<<20)}, pathsel.WidestLink, "wide"},
 		"short ones":          {[]hostlib.GroupOption{hostlib.Expect(pathsel.Allreduce, 64)}, pathsel.LeastLatency, "near"},
@@ -204,7 +204,7 @@ func TestCriterionFollowsFromWhatIsExpected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := within(t)
-			f := start(ctx, t, embedded.Config{Topology: wideAndNear(t), Terms: test.terms, Core: manager.Config{NoHosts: true}})
+			f := start(ctx, t, embedded.Config{Topology: wideAndNear(t), Options: test.options, Core: manager.Config{NoHosts: true}})
 			comms := communicators(ctx, t, f, "all")
 			if _, err := f.AwaitTree(ctx, "all", 0); err != nil {
 				t.Fatal(err)
@@ -216,7 +216,7 @@ func TestCriterionFollowsFromWhatIsExpected(t *testing.T) {
 			if len(tree.RunnersUp) == 0 || tree.RunnersUp[0].Lost == "" || tree.Figures.Bandwidth == 0 || tree.Figures.Latency == 0 {
 				t.Errorf("figures %+v, runners-up %+v", tree.Figures, tree.RunnersUp)
 			}
-			wantWay(t, sum(ctx, t, comms, nil), hostlib.Offload)
+			wantTransport(t, sum(ctx, t, comms, nil), hostlib.Offload)
 			leave(ctx, t, comms)
 		})
 	}
@@ -230,30 +230,30 @@ func TestHostsWhereTheyAreFaster(t *testing.T) {
 	slow.SwitchReduce = 1e6
 	expect := []hostlib.GroupOption{hostlib.Expect(pathsel.Allreduce, 1<<20)}
 	for name, test := range map[string]struct {
-		config embedded.Config
-		way    hostlib.Way
+		config    embedded.Config
+		transport hostlib.Transport
 	}{
-		"slow switches":  {embedded.Config{Terms: expect, Model: slow}, hostlib.HostTree},
-		"fast ones":      {embedded.Config{Terms: expect}, hostlib.Offload},
+		"slow switches":  {embedded.Config{Options: expect, Model: slow}, hostlib.HostTree},
+		"fast ones":      {embedded.Config{Options: expect}, hostlib.Offload},
 		"unknown length": {embedded.Config{Model: slow}, hostlib.Offload},
-		"not wanted":     {embedded.Config{Terms: expect, Model: slow, Core: manager.Config{NoHosts: true}}, hostlib.Offload},
+		"not wanted":     {embedded.Config{Options: expect, Model: slow, Core: manager.Config{NoHosts: true}}, hostlib.Offload},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := within(t)
 			test.config.Topology = parsed(t, "leaf-spine:2,2,2")
 			f := start(ctx, t, test.config)
 			comms := communicators(ctx, t, f, "all")
-			wantWay(t, sum(ctx, t, comms, nil), test.way)
+			wantTransport(t, sum(ctx, t, comms, nil), test.transport)
 			e, err := f.Explain(ctx, "all")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if test.way == hostlib.Offload {
+			if test.transport == hostlib.Offload {
 				if e.State != manager.Active {
 					t.Errorf("%v: %v", e.State, e.Refusal)
 				}
 			} else {
-				_, why := comms[0].Way()
+				_, why := comms[0].Transport()
 				if e.State != manager.OnHosts || !errors.Is(e.Refusal, manager.ErrHostsFaster) || len(e.Trees) != 0 ||
 					!has(e.Refusal.Error(), "over hosts") || !has(why, "hosts are faster") {
 					t.Errorf("%v: %v; rank 0 says %s", e.State, e.Refusal, why)

@@ -38,48 +38,48 @@ func root(ctx context.Context, t *testing.T, f *embedded.Fabric, name string) st
 	return f.Topology().Name(tree.Tree.Root())
 }
 
-// onSwitches waits until all lanes and parts of the members are.
+// onSwitches waits until all stripes and parts of the members are.
 func onSwitches(ctx context.Context, t *testing.T, comms []*hostlib.Communicator) {
 	t.Helper()
 	for _, c := range comms {
 		until(ctx, t, func() bool {
-			way, _ := c.Way()
-			return way == hostlib.Offload
+			transport, _ := c.Transport()
+			return transport == hostlib.Offload
 		})
 	}
 }
 
 // striped starts a fabric of two leaves and two spines, and a communicator with a
-// lane over each of these.
+// stripe over each of these.
 func striped(ctx context.Context, t *testing.T) (*embedded.Fabric, []*hostlib.Communicator) {
 	t.Helper()
-	f := start(ctx, t, embedded.Config{Topology: parsed(t, "leaf-spine:2,2,2"), Terms: []hostlib.GroupOption{hostlib.Stripes(2)}})
+	f := start(ctx, t, embedded.Config{Topology: parsed(t, "leaf-spine:2,2,2"), Options: []hostlib.GroupOption{hostlib.Stripes(2)}})
 	comms := communicators(ctx, t, f, "job")
 	onSwitches(ctx, t, comms)
 	return f, comms
 }
 
-func TestLanesTakeLinksOfTheirOwn(t *testing.T) {
+func TestStripesTakeLinksOfTheirOwn(t *testing.T) {
 	ctx := within(t)
 	f, comms := striped(ctx, t)
-	first, second := trunks(ctx, t, f, "job"), trunks(ctx, t, f, "job/lane-1")
+	first, second := trunks(ctx, t, f, "job"), trunks(ctx, t, f, "job/stripe-1")
 	for _, l := range first {
 		if slices.Contains(second, l) {
-			t.Errorf("both lanes use link %d", l)
+			t.Errorf("both stripes use link %d", l)
 		}
 	}
 	if len(first) != 2 || len(second) != 2 {
-		t.Errorf("the lanes use %v and %v between switches", first, second)
+		t.Errorf("the stripes use %v and %v between switches", first, second)
 	}
-	before := comms[0].Lanes()
+	before := comms[0].Stripes()
 	for rank, o := range sum(ctx, t, comms, nil) {
-		if o.Way != hostlib.Offload || len(o.Lanes) != 2 || o.Chunks != o.Lanes[0].Chunks+o.Lanes[1].Chunks {
+		if o.Transport != hostlib.Offload || len(o.Stripes) != 2 || o.Chunks != o.Stripes[0].Chunks+o.Stripes[1].Chunks {
 			t.Errorf("rank %d: %+v", rank, o)
 		}
 	}
-	for i, l := range comms[0].Lanes() {
+	for i, l := range comms[0].Stripes() {
 		if out := l.Stats.Data.BytesOut - before[i].Stats.Data.BytesOut; out < elements*8/2 || out > elements*8*3/5 {
-			t.Errorf("lane %d has carried %d bytes of %d", i, out, elements*8)
+			t.Errorf("stripe %d has carried %d bytes of %d", i, out, elements*8)
 		}
 	}
 	if err := embedded.Leave(ctx, comms); err != nil {
@@ -87,31 +87,31 @@ func TestLanesTakeLinksOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestSpineOfALaneDies(t *testing.T) {
-	for _, lane := range []string{"job", "job/lane-1"} {
-		t.Run(strings.ReplaceAll(lane, "/", "-"), func(t *testing.T) {
+func TestSpineOfAStripeDies(t *testing.T) {
+	for _, stripe := range []string{"job", "job/stripe-1"} {
+		t.Run(strings.ReplaceAll(stripe, "/", "-"), func(t *testing.T) {
 			ctx := within(t)
 			f, comms := striped(ctx, t)
-			dead := root(ctx, t, f, lane)
+			dead := root(ctx, t, f, stripe)
 			outcomes := sum(ctx, t, comms, func() {
 				if err := f.KillSwitch(dead); err != nil {
 					t.Error(err)
 				}
 			})
 			for rank, o := range outcomes {
-				hit, other := o.Lanes[0], o.Lanes[1]
-				if lane != "job" {
+				hit, other := o.Stripes[0], o.Stripes[1]
+				if stripe != "job" {
 					hit, other = other, hit
 				}
 				// The last one starts after the death, maybe in the next epoch.
 				isOne := len(hit.Epochs) < 2 && rank < len(outcomes)-1
-				if isOne || other.Way != hostlib.Offload {
-					t.Errorf("rank %d: the lane whose root died ran as %+v, the other as %+v", rank, hit, other)
+				if isOne || other.Transport != hostlib.Offload {
+					t.Errorf("rank %d: the stripe whose root died ran as %+v, the other as %+v", rank, hit, other)
 				}
 			}
 			onSwitches(ctx, t, comms) // both over the spine that is left
 			for rank, o := range sum(ctx, t, comms, nil) {
-				if o.Way != hostlib.Offload {
+				if o.Transport != hostlib.Offload {
 					t.Errorf("rank %d, afterwards: %+v", rank, o)
 				}
 			}
@@ -122,11 +122,11 @@ func TestSpineOfALaneDies(t *testing.T) {
 	}
 }
 
-// TestLaneWithoutATree: nobody is there to plan another one.
-func TestLaneWithoutATree(t *testing.T) {
+// TestStripeWithoutATree: nobody is there to plan another one.
+func TestStripeWithoutATree(t *testing.T) {
 	ctx := within(t)
 	f, comms := striped(ctx, t)
-	dead := root(ctx, t, f, "job/lane-1")
+	dead := root(ctx, t, f, "job/stripe-1")
 	if err := f.KillManager(); err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +136,8 @@ func TestLaneWithoutATree(t *testing.T) {
 		}
 	})
 	for rank, o := range sum(ctx, t, comms, nil) {
-		if o.Way != hostlib.Mixed || o.Lanes[0].Way != hostlib.Offload || o.Lanes[1].Way != hostlib.HostTree ||
-			!strings.Contains(o.Reason, "lane 1: ") {
+		if o.Transport != hostlib.Mixed || o.Stripes[0].Transport != hostlib.Offload || o.Stripes[1].Transport != hostlib.HostTree ||
+			!strings.Contains(o.Reason, "stripe 1: ") {
 			t.Errorf("rank %d: %+v", rank, o)
 		}
 	}
@@ -146,21 +146,21 @@ func TestLaneWithoutATree(t *testing.T) {
 	}
 }
 
-// TestNoSlotsForASecondLane: switches have room for one tree.
-func TestNoSlotsForASecondLane(t *testing.T) {
+// TestNoSlotsForASecondStripe: switches have room for one tree.
+func TestNoSlotsForASecondStripe(t *testing.T) {
 	ctx := within(t)
 	f := start(ctx, t, embedded.Config{
-		Topology: narrow(t, 2*8), Window: 64, Terms: []hostlib.GroupOption{hostlib.Stripes(2)},
+		Topology: narrow(t, 2*8), Window: 64, Options: []hostlib.GroupOption{hostlib.Stripes(2)},
 	})
 	comms := communicators(ctx, t, f, "job")
 	onSwitches(ctx, t, comms)
 	for rank, o := range sum(ctx, t, comms, nil) {
-		if o.Way != hostlib.Offload || o.Lanes != nil {
+		if o.Transport != hostlib.Offload || o.Stripes != nil {
 			t.Errorf("rank %d: %+v", rank, o)
 		}
 	}
-	if _, why := comms[1].Way(); !strings.Contains(why, "1 of 2 lanes: ") {
-		t.Errorf("rank 1 runs because %q, which does not report the lanes", why)
+	if _, why := comms[1].Transport(); !strings.Contains(why, "1 of 2 stripes: ") {
+		t.Errorf("rank 1 runs because %q, which does not report the stripes", why)
 	}
 	if err := embedded.Leave(ctx, comms); err != nil {
 		t.Error(err)
@@ -208,7 +208,7 @@ func narrow(t *testing.T, slots int) *topology.Graph {
 // divided starts a fabric of two leaves and a communicator with two roots.
 func divided(ctx context.Context, t *testing.T) (*embedded.Fabric, []*hostlib.Communicator) {
 	t.Helper()
-	f := start(ctx, t, embedded.Config{Topology: parsed(t, "leaf-spine:3,2,2"), Terms: []hostlib.GroupOption{hostlib.Roots(2)}})
+	f := start(ctx, t, embedded.Config{Topology: parsed(t, "leaf-spine:3,2,2"), Options: []hostlib.GroupOption{hostlib.Roots(2)}})
 	comms := communicators(ctx, t, f, "job")
 	if parts := comms[0].Parts(); len(parts) != 2 {
 		t.Fatalf("the parts are %v", parts)
@@ -224,7 +224,7 @@ func TestEachPartHasARoot(t *testing.T) {
 		t.Errorf("both parts have the root %s", a)
 	}
 	for rank, o := range sum(ctx, t, comms, nil) {
-		if o.Way != hostlib.Offload || !strings.Contains(o.Reason, "of 2: ") {
+		if o.Transport != hostlib.Offload || !strings.Contains(o.Reason, "of 2: ") {
 			t.Errorf("rank %d: %+v", rank, o)
 		}
 	}
@@ -257,7 +257,7 @@ func TestRootOfAPartDies(t *testing.T) {
 		}
 	})
 	for _, rank := range comms[0].Parts()[1] {
-		if o := outcomes[rank]; o.Way == hostlib.Offload {
+		if o := outcomes[rank]; o.Transport == hostlib.Offload {
 			t.Errorf("rank %d: %+v", rank, o)
 		}
 	}
@@ -269,7 +269,7 @@ func TestRootOfAPartDies(t *testing.T) {
 
 func TestMemberOfSeveralTreesDies(t *testing.T) {
 	for name, make := range map[string]func(context.Context, *testing.T) (*embedded.Fabric, []*hostlib.Communicator){
-		"lanes": striped, "parts": divided,
+		"stripes": striped, "parts": divided,
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := within(t)
