@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
+	"github.com/tributary-fabric/tributary/internal/driver/loopback"
+	"github.com/tributary-fabric/tributary/membership"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -66,16 +69,28 @@ func listening(t *testing.T) (n int) {
 	return n
 }
 
-// TestOneHost: communicators, server collectives and bulk transfers of two hosts have one
-// listener each, and one connection for all requests and small replies.
+// TestOneHost: membership, communicators, server collectives and bulk transfers of two hosts
+// have one listener each, and one connection for heartbeats, requests and small replies.
 func TestOneHost(t *testing.T) {
+	at := loopback.Address(t)
 	before := 0
 	if runtime.GOOS == "linux" {
 		before = listening(t)
 	}
-	c := start(t, 2, nil)
+	c := start(t, 2, func(i int, cfg *config) {
+		cfg.host.Membership, cfg.host.Resolve = &membership.Config{Bootstrap: []string{at}}, nil
+		if i == 0 {
+			cfg.host.Listen = at
+		}
+	})
 	rolls := c.rolls()
 	ctx := background(t)
+	await(t, "both to be in the zone", func() bool {
+		return !slices.ContainsFunc(c.nodes, func(n *server) bool {
+			view, err := n.host.Members().View(ctx)
+			return err != nil || len(view) != 2
+		})
+	})
 	members := []hostlib.Member{c.nodes[0].host.Member(), c.nodes[1].host.Member()}
 	comms := make([]*hostlib.Communicator, 2)
 	var both sync.WaitGroup
@@ -93,7 +108,7 @@ func TestOneHost(t *testing.T) {
 		})
 	}
 	both.Wait()
-	open := c.nodes[0].connections() // the communicator's
+	open := c.nodes[0].connections() // of the zone, and of the communicator
 	for i := range c.nodes {         // from both sides
 		for k := range 3 {
 			g := c.group(i, scoll.GroupSpec{Name: fmt.Sprint(i, k)})
@@ -107,7 +122,7 @@ func TestOneHost(t *testing.T) {
 	}
 	for _, n := range c.nodes {
 		if k := n.host.Connections(); k.Open > max(open, 1) || k.FramesIn == 0 || k.Unclaimed != 0 {
-			t.Errorf("%+v, after %d of the communicator's", k, open)
+			t.Errorf("%+v, when there were %d before", k, open)
 		}
 	}
 	if runtime.GOOS == "linux" {
