@@ -11,7 +11,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("tributary_host_"+name, help, labels, nil)
 }
 
-// The metrics, as docs/metrics.md notifies them.
+// The metrics, as docs/metrics.md lists them.
 var (
 	descComms      = newDesc("communicators", "Communicators that have not ended.")
 	descOperations = newDesc("operations_total", "Operations that are done, by collective and transport.", "collective", "transport")
@@ -41,7 +41,7 @@ var (
 type collector struct{ *Host }
 
 // Collector returns the host's metrics, over all its communicators, those that
-// have ended included; docs/metrics.md reports which. A process with several
+// have ended included; docs/metrics.md says which. A process with several
 // hosts distinguishes them by prometheus.WrapRegistererWith.
 func (h *Host) Collector() prometheus.Collector { return collector{h} }
 

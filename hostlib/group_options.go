@@ -42,7 +42,7 @@ func OnlyTypes(types ...reduce.Type) GroupOption {
 // from the exact sum, before it is rounded to float32, by less than
 // n * n / (2^30 - n/4) of the largest magnitude that any member has in the same
 // packet's worth of its vector, or less than n * 2^-127 where that is more; a NaN
-// or an infinity makes the whole packet's worth NaN. docs/functions.md notifies all
+// or an infinity makes the whole packet's worth NaN. docs/functions.md says all
 // of it. Outcome reports operations that ran so. Other functions and types are
 // as without this option.
 func BlockFloat() GroupOption { return func(t *groupOptions) { t.blockFloat = true } }

@@ -333,7 +333,7 @@ func (s *stepper) entered(e endpoint.Entered) {
 	s.report(manager.Report{Entered: e.Epoch, Transport: via})
 }
 
-// lost notifies the log and the manager why the tree is given up.
+// lost reports to the log and the manager why the tree is given up.
 func (s *stepper) lost(l *session.Loss) {
 	s.host.cfg.Log.Warn("lost a tree",
 		slog.String("communicator", s.name), slog.Uint64("epoch", uint64(l.Epoch)), slog.Any("parent", l.Parent),

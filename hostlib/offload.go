@@ -50,7 +50,7 @@ func (c *Communicator) takePart() {
 	c.manager.join(c, j)
 }
 
-// report informs the manager what is new. It is the loop's alone.
+// report sends the manager what is new. It is the loop's alone.
 func (c *Communicator) report(r manager.Report) {
 	if c.member != 0 {
 		c.manager.post(client.Input{Kind: client.News, Member: c.member, Report: r})

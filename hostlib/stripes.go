@@ -32,7 +32,7 @@ func Stripes(n int) GroupOption { return func(t *groupOptions) { t.stripes = n }
 // Stripe is one of the trees of a communicator that was made with Stripes.
 type Stripe struct {
 	Name      string    // the communicator's, with what distinguishes its stripes
-	Transport Transport // as Communicator.Transport notifies it of all
+	Transport Transport // as Communicator.Transport reports it of all
 	Reason    string
 	Stats     Stats
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// treePartition is which trees a communicator has, as rank 0 notifies all members.
+// treePartition is which trees a communicator has, as rank 0 sends it to all members.
 type treePartition struct {
 	lowest attempt // of rank 0: it names the bundle of groups
 	count  int     // of stripes or parts, at least 1

@@ -153,7 +153,7 @@ func (s *stepper) wrote(key string) {
 	s.changed(life, s.n.cfg.Name, []string{key})
 }
 
-// learnt informs readers what the last step has learnt of others' attributes.
+// learnt gives readers what the last step has learnt of others' attributes.
 func (s *stepper) learnt(all []attribute.Notice) {
 	for i := range all {
 		if at, ok := s.members().FindLife(all[i].Life); ok {

@@ -26,7 +26,7 @@ type AttributeWatcher struct {
 	of   map[string]map[string]*attributeNews // by node and key
 }
 
-// attributeNews is what a reader was notified of an attribute, and what is.
+// attributeNews is what a reader knows of an attribute, and what is.
 type attributeNews struct {
 	known bool // the reader has been notified that it is there
 	last  AttributeChange
@@ -78,7 +78,7 @@ func (w *AttributeWatcher) left(node string) {
 	}
 }
 
-// merge appends what the reader is to be notified of an attribute.
+// merge appends what the reader is to get of an attribute.
 func (w *AttributeWatcher) merge(all []AttributeChange, at string) []AttributeChange {
 	node, key, _ := strings.Cut(at, "\x00")
 	a := w.of[node][key]

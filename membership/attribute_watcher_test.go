@@ -69,7 +69,7 @@ func TestSlowAttributeReader(t *testing.T) {
 	}
 }
 
-// TestAttributesOfWhoLeft: a reader is notified nothing of a node that has left but
+// TestAttributesOfWhoLeft: a reader gets nothing of a node that has left but
 // that what it knew of it is gone; also when the node starts again at once.
 func TestAttributesOfWhoLeft(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "incarnation")

@@ -1,4 +1,4 @@
-// Package membership notifies every node of a zone which others are there, within
+// Package membership reports to every node of a zone which others are there, within
 // milliseconds of a change where it matters, and replicates small attributes of
 // each to all. It is a driver over pure cores (internal/core/zone, and
 // internal/core/hierarchy above it): UDP carries heartbeats, suspicions and

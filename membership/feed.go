@@ -9,7 +9,7 @@ import (
 // feed is what one reader has not been given yet, coalesced by key: the keys in
 // the order of each one's last change.
 type feed[T any] struct {
-	// merge appends what the reader is to be notified of a key, and notes that it has
+	// merge appends what the reader is to get of a key, and notes that it has
 	// been. It runs under mu.
 	merge func(all []T, key string) []T
 

@@ -152,7 +152,7 @@ func (t *tier) inform(now core.Time) {
 }
 
 // noticed takes a change of a base zone. Of a zone that is followed readers are
-// informed what is news to them: who begins to supervise it hears of everybody once
+// sent what is news to them: who begins to supervise it hears of everybody once
 // more.
 func (t *tier) noticed(x *hierarchy.Notice) {
 	if f := t.followed[uint32(x.Zone)]; f != nil && f.whole && !f.changes(x) {

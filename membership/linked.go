@@ -56,7 +56,7 @@ func (s *stepper) cut(host string, why error, fits func(*link) bool) {
 	}
 }
 
-// lost forgets a link, and informs its core if that knows of it.
+// lost forgets a link, and reports that to its core if that knows of it.
 func (s *stepper) lost(l *link, why error) {
 	if l.peer != "" && s.links.all[l.linkKey] != l {
 		return

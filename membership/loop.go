@@ -31,7 +31,7 @@ const (
 	departs                      // exit
 )
 
-// item is what goroutines notify the loop.
+// item is what goroutines give the loop.
 type item struct {
 	kind   itemKind
 	exit   uint8

@@ -26,7 +26,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("tributary_membership_"+name, help, labels, nil)
 }
 
-// The metrics, as docs/metrics.md notifies them.
+// The metrics, as docs/metrics.md lists them.
 var (
 	descMembers     = newDesc("members", "Nodes in the view, this one among them.")
 	descGone        = newDesc("gone", "Nodes that left the view and are remembered.")
@@ -44,7 +44,7 @@ var (
 
 type collector struct{ *Node }
 
-// Collector returns the node's metrics; docs/metrics.md reports which.
+// Collector returns the node's metrics; docs/metrics.md lists them.
 func (n *Node) Collector() prometheus.Collector { return collector{n} }
 
 // Describe implements prometheus.Collector.

@@ -149,7 +149,7 @@ func TestZone(t *testing.T) {
 }
 
 // TestNoticesOfAnyZone: who was in the view before a reader came is not there
-// twice, and is instructed to have left.
+// twice, and then has left.
 func TestNoticesOfAnyZone(t *testing.T) {
 	nodes := zoneOf(t, 3, func(_ int, c *Config) { c.Zone = 5 })
 	agree(t, nodes...)

@@ -10,7 +10,7 @@ import (
 // causes are those of the core.
 var causes = map[member.Cause]Cause{member.Suspected: Failed, member.Departed: Departed, member.Restarted: Replaced}
 
-// report gives the core's notices to all that read them.
+// notify gives the core's notices to all that read them.
 func (s *stepper) notify(all []member.Notice, stopped bool) {
 	for i := range all {
 		x := &all[i]

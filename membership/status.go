@@ -32,7 +32,7 @@ type Status struct {
 // StatusLine is one member in a Status.
 type StatusLine struct {
 	Member
-	Monitor   bool     `json:"monitor"`    // it is notified of suspicions at once
+	Monitor   bool     `json:"monitor"`    // suspicions are reported to it at once
 	Delegate  bool     `json:"delegate"`   // it speaks for its zone
 	Neighbour bool     `json:"neighbour"`  // there is a connection with it
 	Watched   bool     `json:"watched"`    // the node expects its heartbeats

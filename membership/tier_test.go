@@ -56,7 +56,7 @@ func census(t *testing.T, n *Node, sizes ...int) []Zone {
 }
 
 // TestHierarchy has every management node know how many nodes each zone has,
-// fetch their names, and be informed who dies; also after a supervisor has died.
+// fetch their names, and learn who dies; also after a supervisor has died.
 func TestHierarchy(t *testing.T) {
 	management, zones := hierarchyOf(t, 3)
 	for _, m := range management {
@@ -116,7 +116,7 @@ func TestHierarchy(t *testing.T) {
 }
 
 // TestFollowAcrossDeaths kills all supervisors of a zone that a third node
-// follows, and with them a node of the zone. The follower is notified of that by name,
+// follows, and with them a node of the zone. The follower hears of that by name,
 // of who comes and goes later, and of nobody twice.
 func TestFollowAcrossDeaths(t *testing.T) {
 	management, zones := hierarchyOf(t, 5)
@@ -174,7 +174,7 @@ func TestFollowAcrossDeaths(t *testing.T) {
 	})
 }
 
-// seen returns what a reader is notified up to the first notice of a kind about a
+// seen returns what a reader gets up to the first notice of a kind about a
 // node.
 func seen(t *testing.T, w *Watcher, kind Kind, name string) (all []Notice) {
 	t.Helper()

@@ -15,7 +15,7 @@ type Watcher struct {
 	partial bool
 }
 
-// subject is what a reader was notified of a node, and what is.
+// subject is what a reader knows of a node, and what is.
 type subject struct {
 	zone     uint32
 	known    bool // the reader has been notified that it is there
@@ -49,7 +49,7 @@ func (w *Watcher) take(n Notice) {
 	w.news.changed(key)
 }
 
-// merge appends what brings the reader from what it was instructed to what is.
+// merge appends what brings the reader from what it knows to what is.
 func (w *Watcher) merge(all []Notice, key string) []Notice {
 	s := w.of[key]
 	same := s.reported.Version.Incarnation == s.member.Version.Incarnation && s.reported.Deaths == s.member.Deaths

@@ -42,7 +42,7 @@ class Counters(unittest.TestCase):
 
 class Silence(unittest.TestCase):
     def test_ended_agent(self):
-        """One that has ended is notified of in a sentence."""
+        """One that has ended is reported in a sentence."""
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))  # bound, and nobody listens
             said = io.StringIO()

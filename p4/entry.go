@@ -23,7 +23,7 @@ type Group struct {
 	Replicas []Replica // in rising order of Instance
 }
 
-// Replica is one copy that a group makes. The instance notifies the pipeline's
+// Replica is one copy that a group makes. The instance says to the pipeline's
 // egress whom the copy is for.
 type Replica struct {
 	Port     uint16

@@ -67,7 +67,7 @@ func (s *State) portTo(a netip.AddrPort) uint16 {
 	return way.Port
 }
 
-// rewriteEntries inform egress how to address packets to each neighbour.
+// rewriteEntries say to egress how to address packets to each neighbour.
 func (s *State) rewriteEntries(e *Epoch) []Entry {
 	var all []Entry
 	for i, c := range e.Children {

@@ -233,7 +233,7 @@ func (c *levelState) fold() {
 	}
 }
 
-// state returns what is known of a switch, which is looked at first here.
+// levelState returns what is known of a switch, which is looked at first here.
 func (s *levelwise) levelState(v topology.NodeID) *levelState {
 	c := &s.states[s.p.graph.SwitchIndex(v)]
 	if c.round != s.round {

@@ -13,7 +13,7 @@ import (
 // ErrPlan is wrapped by the errors of Plan.Validate.
 var ErrPlan = errors.New("crowd: invalid plan")
 
-// Ways are how the groups may run: over a manager and its switches, or, without
+// Transports are how the groups may run: over a manager and its switches, or, without
 // one, over hosts.
 var Transports = []string{"offload", "host-tree"}
 

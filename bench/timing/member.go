@@ -176,7 +176,7 @@ func reducedBy(by [topology.Pipelines]bool) string {
 	return strings.Join(names, "+")
 }
 
-// wayOf returns the way of all operations, or that they were mixed.
+// transportOf returns the way of all operations, or that they were mixed.
 func transportOf(counts []int64) hostlib.Transport {
 	switch {
 	case counts[hostlib.Offload] == 0 && counts[hostlib.Mixed] == 0:

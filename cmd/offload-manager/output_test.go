@@ -98,7 +98,7 @@ func TestPictureOfWhatFails(t *testing.T) {
 	}
 }
 
-// writer is notified of what is written.
+// writer takes what is written.
 type writer func([]byte)
 
 func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }

@@ -88,7 +88,7 @@ func notifyStore(out io.Writer, path string, records []manager.Record) error {
 	return err
 }
 
-// errNotRemoved: remove was not notified that it may.
+// errNotRemoved: remove was not allowed to.
 var errNotRemoved = errors.New("nothing was removed: --yes removes it")
 
 // removeGroup removes the records of a group.

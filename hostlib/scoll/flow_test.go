@@ -22,7 +22,7 @@ func also(rolls []*rollCall, do func(node, callback string, r *scoll.Request) er
 	}
 }
 
-// TestPoint14OneTransportOnEveryNode: the callbacks of every node, in their order.
+// TestPoint14OneWayOnEveryNode: the callbacks of every node, in their order.
 func TestPoint14OneWayOnEveryNode(t *testing.T) {
 	c := start(t, 16, nil)
 	rolls := c.rolls()

@@ -21,7 +21,7 @@ type conn struct {
 	paths [2]int32 // the dialer's way, and the way back
 	state state
 	token uint64  // of the last attempt or cut: those before are void
-	knows [2]bool // whether the node that sends on paths[i] was notified that it stands
+	knows [2]bool // whether the node that sends on paths[i] knows that it stands
 }
 
 // end returns which of the two ways path is.

@@ -13,7 +13,7 @@
 //	             Link between both nodes says
 //	connections  []byte, in order and reliable while the connection stands. A
 //	             break loses a random suffix of what is in flight, each way;
-//	             both ends are informed when it is there again. The crash of an end
+//	             both ends learn when it is there again. The crash of an end
 //	             is reported to the other after a delay
 //	control      any Go value, in order and reliable, with or without a
 //	             connection; a crash loses a random suffix of what the crashed

@@ -97,7 +97,7 @@ func (h Handle) Write(peer NodeID, head, body []byte) bool {
 	return h.w.write(h.id, peer, head, body)
 }
 
-// Report sends a control value to peer, which must not be changed any more.
+// Notify sends a control value to peer, which must not be changed any more.
 func (h Handle) Notify(peer NodeID, value any) { h.w.notify(h.id, peer, value) }
 
 // Note adds a line to the trace, and to its hash.

@@ -221,7 +221,7 @@ func (w *World) resume() {
 	w.waiting = w.waiting[:0]
 }
 
-// report sends a control value.
+// notify sends a control value.
 func (w *World) notify(from, to NodeID, value any) {
 	i := w.path(from, to)
 	p := &w.paths[i]

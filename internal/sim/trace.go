@@ -146,7 +146,7 @@ func (h *hash) send(p *path, b []byte) {
 	h.bytes(b)
 }
 
-// report adds a control value by its type: what it holds may be an address, which
+// notify adds a control value by its type: what it holds may be an address, which
 // no seed determines.
 func (h *hash) notify(p *path, value any) {
 	h.mix(uint64(uint32(p.from))<<32|uint64(uint32(p.to)), prime2)

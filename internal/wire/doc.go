@@ -8,6 +8,6 @@
 // from it may rely on the packet's kind, signature and length. What a packet
 // means, and whether its sender may say it, is for the cores to judge.
 //
-// docs/protocol.md reports every byte and every rule; testdata/golden has packets
+// docs/protocol.md lists every byte and every rule; testdata/golden has packets
 // that this package, the document and the P4 parser agree on.
 package wire

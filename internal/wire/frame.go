@@ -38,7 +38,7 @@ const (
 // ErrFrame is wrapped by all errors in reading a frame.
 var ErrFrame = errors.New("wire: malformed frame")
 
-// Alarm notifies the lowest rank that an epoch's tree is lost.
+// Alarm reports to the lowest rank that an epoch's tree is lost.
 type Alarm struct {
 	Epoch  uint32
 	Rank   uint32 // who says so

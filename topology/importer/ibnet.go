@@ -61,7 +61,7 @@ type ibEnd struct {
 	port int
 }
 
-// ibCable is the link at an end, and whether the end's own block notified of it.
+// ibCable is the link at an end, and whether the end's own block reported it.
 type ibCable struct {
 	link     int
 	reported bool

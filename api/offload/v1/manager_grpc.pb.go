@@ -34,7 +34,7 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Manager chooses collection trees for groups of hosts. Schedulers create and
-// release groups; members watch theirs and report. docs/trust.md reports who may
+// release groups; members watch theirs and report. docs/trust.md says who may
 // call what.
 type ManagerClient interface {
 	// CreateGroup makes a group, or joins one: if a group of that name, with the
@@ -180,7 +180,7 @@ func (c *managerClient) DrainSwitch(ctx context.Context, in *DrainSwitchRequest,
 // for forward compatibility.
 //
 // Manager chooses collection trees for groups of hosts. Schedulers create and
-// release groups; members watch theirs and report. docs/trust.md reports who may
+// release groups; members watch theirs and report. docs/trust.md says who may
 // call what.
 type ManagerServer interface {
 	// CreateGroup makes a group, or joins one: if a group of that name, with the

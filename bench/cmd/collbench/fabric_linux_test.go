@@ -470,7 +470,7 @@ func TestInterrupted(t *testing.T) {
 	interrupt(t, "cbint", "measuring", "fabric", "--hosts-per-leaf", "1", "--bytes", "64KiB", "--iterations", "1000000")
 }
 
-// TestHostTransport keeps off the switches.
+// TestHostWay keeps off the switches.
 func TestHostWay(t *testing.T) {
 	needRoot(t)
 	rows, log, err := command(t, "fabric", "--prefix", "cbway", "--hosts-per-leaf", "2", "--leaves", "1", "--spines", "0",

@@ -25,7 +25,7 @@ type Config struct {
 	Bytes    int    // of each member's vector
 	Seed     uint64 // of the vectors' elements
 
-	Progress func(line string) // informed what happens; nil: nobody
+	Progress func(line string) // reports what happens; nil: not at all
 }
 
 // DefaultConfig returns a float32 sum of 4 MiB over a fat-tree of 16 hosts.

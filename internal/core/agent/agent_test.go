@@ -289,7 +289,7 @@ func TestNames(t *testing.T) {
 }
 
 // TestReducer: what the driver reports an epoch is reported with every later answer
-// about it; what is notified of none there is is ignored.
+// about it; what is said of one that there is not is ignored.
 func TestReducer(t *testing.T) {
 	c, err := New(testConfig())
 	if err != nil {

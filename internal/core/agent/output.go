@@ -114,7 +114,7 @@ func (r EndReason) String() string {
 	return "end(?)"
 }
 
-// Ended notifies a manager that the switch has freed an epoch by itself.
+// Ended reports to a manager that the switch has freed an epoch by itself.
 type Ended struct {
 	Incarnation uint64
 	Group       uint32

@@ -91,7 +91,7 @@ func (r *Refusal) Unwrap() error {
 	return nil
 }
 
-// Error notifies all that r knows, in one line.
+// Error returns all that r knows, in one line.
 func (r *Refusal) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "switch %s refuses: %s", r.Switch, r.Cause)

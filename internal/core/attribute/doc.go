@@ -40,5 +40,5 @@
 //   - A map is never longer than attributes.MaxMap, so one section always fits into a
 //     message, and what a core sends upon one input is bounded by what it holds.
 //
-// docs/membership.md reports where this goes beyond the paper, and why.
+// docs/membership.md says where this goes beyond the paper, and why.
 package attribute

@@ -242,7 +242,7 @@ func sectionText(s *attributes.Section) string {
 	return text
 }
 
-// String notifies all of a core's state that its rules depend upon.
+// String returns all of a core's state that its rules depend upon.
 func (c *Core) String() string {
 	var lines []string
 	c.view.each(func(l attributes.Life) {

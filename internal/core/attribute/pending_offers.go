@@ -17,7 +17,7 @@ type pendingOffer struct {
 	noted   core.Time
 }
 
-// pendingOffers are of lives outside of the view; no more than a limit, the oldest being
+// pending are of lives outside of the view; no more than a limit, the oldest being
 // forgotten first. Digests go out once: without this, who joins after a digest
 // named it, or again after it had left here alone, would stay empty for ever.
 type pending struct {

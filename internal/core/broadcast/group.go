@@ -192,7 +192,7 @@ func (g *group) ownBlob() []byte {
 }
 
 // populationEnded reports what came of a creation. Members that have a group
-// which others lack are instructed to free it.
+// which others lack have to free it.
 func (c *Core) populationEnded(g *group, err error) {
 	call := Call{Kind: Created, Service: g.key.service, Group: g.handles[0], Err: err}
 	if err != nil {

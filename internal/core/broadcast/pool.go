@@ -30,7 +30,7 @@ type shelf struct {
 }
 
 // pool lends buffers, never refuses, and counts. As many receive buffers as it
-// was instructed to keep are ready: once half of them are lent it makes the others
+// was to keep are ready: once half of them are lent it makes the others
 // anew, before they are asked for.
 type pool struct {
 	shelves [len(classes)]shelf

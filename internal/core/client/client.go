@@ -86,12 +86,12 @@ func (o *Output) Reset() {
 	*o = Output{Messages: o.Messages[:0], Notify: o.Notify[:0], Gone: o.Gone[:0]}
 }
 
-// Report is what a member hears: one of Offer, Withdrawal, Group and Err.
+// Notify is what a member hears: one of Offer, Withdrawal, Group and Err.
 type Notify struct {
 	Member     uint64
 	Offer      *manager.Offer
 	Withdrawal *manager.Withdrawal
-	Group      uint32 // number of the group, which the lowest rank notifies all others
+	Group      uint32 // number of the group, which the lowest rank sends to all others
 	Err        error  // why there is no tree for now
 	All        bool   // the lowest rank reports Err to all others
 }
@@ -99,7 +99,7 @@ type Notify struct {
 // Gone reports that a member has left.
 type Gone struct {
 	Member uint64
-	Err    error // why the manager could not be instructed to release the group; nil: it was, or need not be
+	Err    error // why the manager could not be asked to release the group; nil: it was, or need not be
 }
 
 // lasting are the manager's errors after which the same request cannot succeed.

@@ -330,7 +330,7 @@ func (c *Core) fails(m *member, err error) {
 	c.explain(m, err, false)
 }
 
-// explain informs a member why it has no tree. All others of its communicator hear
+// explain reports to a member why it has no tree. All others of its communicator hear
 // it from the lowest rank, unless they have a group that may come back.
 func (c *Core) explain(m *member, err error, final bool) {
 	c.notify(Notify{Member: m.id, Err: err, All: m.Create != nil && (final || m.group == 0)})

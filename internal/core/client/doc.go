@@ -16,9 +16,9 @@
 //	up       (1) for it alone   -        paused (2)           -
 //	paused   (3)                -        -                    Dial; dialing
 //
-// (1) Every member starts anew: see below. (2) Every member is informed why it has
+// (1) Every member starts anew: see below. (2) Every member learns why it has
 // no manager; without members, and after an error that cannot pass, the
-// connection is idle instead. (3) It is informed why there is no connection.
+// connection is idle instead. (3) It learns why there is no connection.
 //
 // # A member
 //

@@ -66,7 +66,7 @@ func (d *fakeManager) step(batch ...Input) {
 	for i := range d.out.Notify {
 		t := &d.out.Notify[i]
 		if d.members[t.Member].gone > 0 {
-			d.Fatalf("member %d is notified something after its end", t.Member)
+			d.Fatalf("member %d gets a notice after its end", t.Member)
 		}
 		if t.Err != nil && IsLasting(t.Err) {
 			d.members[t.Member].lasting = true

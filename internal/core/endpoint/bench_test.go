@@ -82,7 +82,7 @@ func (m *mirror) answer(batch int) {
 	}
 }
 
-// answerRuns does so run by run.
+// answerBatches does so run by run.
 func (m *mirror) answerBatches() {
 	for len(m.out.Datagrams) > 0 {
 		m.inputs = m.inputs[:0]

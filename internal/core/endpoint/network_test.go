@@ -257,7 +257,7 @@ func (n *network) breakEdge(e *edge) {
 	}
 }
 
-// offer makes a tree of switches for the next even epoch and notifies the members
+// offer makes a tree of switches for the next even epoch and offers it to the members
 // of it, one after the other.
 func (n *network) offer() {
 	n.newest = 2 * (max(n.newest, n.latest())/2 + 1)

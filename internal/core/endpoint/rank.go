@@ -143,7 +143,7 @@ type Output struct {
 	Left        bool          // the last barrier is done
 	Gone        bool          // and every neighbour knows, or Config.Linger is over
 
-	// TakesRuns, which the caller sets and Reset keeps, says that a Datagram may
+	// TakesBatches, which the caller sets and Reset keeps, says that a Datagram may
 	// be a batch of them.
 	TakesBatches bool
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// failed notifies the lowest rank, which reports all. A member that gives up, or
+// failed reports to the lowest rank, which notifies all. A member that gives up, or
 // whose parent is dead or gone, cannot wait for that word.
 func (c *Core) failed(f wire.Fail) {
 	if c.phase == ended || c.phase == left {

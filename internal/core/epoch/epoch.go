@@ -147,7 +147,7 @@ type Core struct {
 	epoch uint32 // the present epoch: rises only
 
 	offers    []offer // of epochs above the present one, rising
-	announced uint32  // newest offer that the parent was notified of, or that began a round
+	announced uint32  // newest offer that was reported to the parent, or that began a round
 	children  []child
 	parentGone,
 	gone bool
@@ -163,7 +163,7 @@ type Core struct {
 	notice   *wire.Notice
 
 	rested  settled // this member's own
-	beneath settled // of the subtree, as the parent was notified
+	beneath settled // of the subtree, as reported to the parent
 	all     settled // of all members
 
 	out *Output

@@ -303,7 +303,7 @@ func frameText(b []byte) string {
 
 var phaseNames = [...]string{"running", "collecting", "left", "ended"}
 
-// String notifies all of a core's state that its rules depend upon.
+// String returns all of a core's state that its rules depend upon.
 func (c *Core) String() string {
 	text := fmt.Sprintf("%s %d round=%d", phaseNames[c.phase], c.epoch, c.round)
 	if c.phase == collecting && c.reported {

@@ -73,7 +73,7 @@ func (c *Core) holding(now core.Time, k *child, epoch uint32) {
 	c.hold(now)
 }
 
-// hold notifies the parent of the newest offer that the member and all beneath it
+// hold reports to the parent the newest offer that the member and all beneath it
 // hold; at the lowest rank, such an offer begins a round.
 func (c *Core) hold(now core.Time) {
 	if c.phase != running {

@@ -45,7 +45,7 @@ func (c *Core) unsettle(n uint32) {
 // compare.
 const farApart = 1 << 30
 
-// settle notifies the parent, or everybody, how far the subtree has all results, if
+// settle reports to the parent, or to everybody, how far the subtree has all results, if
 // that has become more. It is said when members rest: so it costs a busy group
 // nothing, and an idle one a frame up and one down on each connection.
 func (c *Core) settle() {

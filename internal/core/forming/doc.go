@@ -2,7 +2,7 @@
 // that ends the forming of a communicator. Its messages travel over the host
 // connections of the tree of hosts, as those of package epoch do.
 //
-// A member informs its parent which ranks beneath it are not there, and informs its
+// A member reports to its parent which ranks beneath it are not there, and to its
 // children which are not there in all: wire.Missing, up and down. An empty one
 // goes up when a whole subtree is there, and down from the lowest rank when
 // everybody is. So who waits can always name for whom, and nobody begins before

@@ -54,7 +54,7 @@ type Core struct {
 	above   wire.Missing // who is missing, as the parent says
 	heard   bool         // the parent has said that
 	changed bool         // what neighbours are given, since they were
-	next    core.Time    // when they may be notified
+	next    core.Time    // when they may be sent to
 	out     *Output
 }
 
@@ -181,7 +181,7 @@ func (c *Core) sendUp() {
 	}
 }
 
-// sendDown notifies a child that was met who is missing in all, if that is known.
+// sendDown reports to a child that was met who is missing in all, if that is known.
 func (c *Core) sendDown(k *child) {
 	m := c.above
 	if c.parent == NoParent && !c.formed {

@@ -8,19 +8,19 @@ import (
 )
 
 // ContactsKey is the attribute in which a delegate passes on the nodes of the
-// management zone that it was notified of. All nodes of its zone remember them: so
+// management zone that were reported to it. All nodes of its zone remember them: so
 // the zone knows whom to ask also when its delegates are lost together, and those
 // that it was configured with are long gone.
 const ContactsKey = "tributary.contacts"
 
 // contacts are the nodes of the management zone that a node knows of.
 type contacts struct {
-	known     []gossip.ID // as a delegate of the zone was informed last; maxContacts at most
+	known     []gossip.ID // as a delegate of the zone last heard; maxContacts at most
 	own       []gossip.ID // as configured
 	published []gossip.ID // by the node itself, which is a delegate
 }
 
-// maxContacts is how many other nodes of the management zone a delegate is notified
+// maxContacts is how many other nodes of the management zone a delegate is sent
 // of, and passes on.
 const maxContacts = 8
 

@@ -67,7 +67,7 @@ func NewDelegate(cfg DelegateConfig, zone Zone, now core.Time) (*Delegate, error
 // Active reports whether the node is one of its zone's delegates.
 func (d *Delegate) Active() bool { return d.active }
 
-// Supervisors returns who supervises the zone, as an active delegate was notified
+// Supervisors returns who supervises the zone, as reported to an active delegate
 // last, and of each whether it is connected and has been sent the view.
 func (d *Delegate) Supervisors() (ids []gossip.ID, reached []bool) {
 	for _, id := range d.supervisors {
@@ -343,7 +343,7 @@ func (d *Delegate) members() []wire.Member {
 	return members
 }
 
-// report sends what has changed in this step to all supervisors.
+// notify sends what has changed in this step to all supervisors.
 func (d *Delegate) notify(now core.Time, out *Output) {
 	if len(d.links) == 0 || len(d.changes.Leaves)+len(d.changes.Alives) == 0 {
 		return
@@ -389,7 +389,7 @@ func (d *Delegate) missed() bool {
 }
 
 // dial connects to the supervisors, and where none is to be reached to a
-// contact, to be informed who they are now.
+// contact, to learn who they are now.
 func (d *Delegate) dial(now core.Time, out *Output) {
 	if !d.active {
 		return

@@ -23,7 +23,7 @@ type downlink struct {
 	hello    *wire.Hello // of a delegate; nil before it, and of who fetches
 	slot     int         // of a delegate that is served; none otherwise
 	complete bool        // its whole view is here
-	follows  bool        // it fetches, and is informed what changes
+	follows  bool        // it fetches, and gets what changes
 	waiting  *wire.Fetch // it fetches a view that is not whole yet
 }
 
@@ -33,7 +33,7 @@ const none = -1
 type base struct {
 	view
 	slots     uint32            // of delegates that are connected
-	reported  []attributes.Life // whom the delegates were instructed to connect to
+	reported  []attributes.Life // whom the delegates are to connect to
 	published publication
 	shown     bool            // published is an attribute
 	heir      attributes.Life // to whom it is handed over, for balance; or nobody
@@ -280,7 +280,7 @@ func (s *Supervisor) serve(b *base, l *downlink, out *Output) {
 	}
 }
 
-// assignment informs a delegate whom to connect to.
+// assignment says to a delegate whom to connect to.
 func (s *Supervisor) assignment(zone wire.Zone, to []attributes.Life) *wire.Assign {
 	m := &wire.Assign{Zone: zone}
 	for _, life := range to {

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// Bundle reports which of several groups of one communicator a group is. The zero
+// Bundle says which of several groups of one communicator a group is. The zero
 // value is a group that is the only one of its communicator.
 type Bundle struct {
 	Name  string // of the communicator: the groups of one bundle have the same

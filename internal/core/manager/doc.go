@@ -23,7 +23,7 @@
 //     Commit goes to all of them.
 //   - active: every switch has committed, and this is Stored; only then are
 //     the members reported (Offer). When they enter it, and whether, is theirs.
-//   - draining: its switches are instructed to remove it, again and again until they
+//   - draining: its switches are asked to remove it, again and again until they
 //     have answered or are gone; of a tree that was active, once it is Stored
 //     that it is no more, lest a later manager goes on with it. A tree that a
 //     later one replaced drains without Remove until every member has reported

@@ -60,7 +60,7 @@ func (r *Refusal) Unwrap() []error {
 	return []error{r.Reason, r.Cause}
 }
 
-// Error notifies all that r knows, in one line.
+// Error returns all that r knows, in one line.
 func (r *Refusal) Error() string {
 	var b strings.Builder
 	b.WriteString(r.Reason.Error())

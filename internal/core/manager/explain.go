@@ -128,7 +128,7 @@ func (c *Core) Spec(id uint32) (*Spec, bool) {
 	return g.spec, true
 }
 
-// Group notifies all about a group, and whether there is one of that number.
+// Group returns all about a group, and whether there is one of that number.
 func (c *Core) Group(id uint32) (Explanation, bool) {
 	g := c.groups[id]
 	if g == nil {

@@ -215,7 +215,7 @@ func (g *group) suspected(n topology.NodeID, now core.Time) bool {
 	return false
 }
 
-// offer notifies one member of an active tree.
+// offer offers one member an active tree.
 func (c *Core) offer(g *group, t *tree, rank uint32) {
 	m := &g.members[rank]
 	if !m.watching {

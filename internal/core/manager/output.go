@@ -84,7 +84,7 @@ type Remove struct {
 	agent.Remove
 }
 
-// Offer notifies one member of a tree that it may enter: all that it needs to be
+// Offer gives one member a tree that it may enter: all that it needs to be
 // a child of its leaf switch. The same offer may come again.
 type Offer struct {
 	Group, Rank uint32
@@ -99,7 +99,7 @@ type Offer struct {
 	Reducers    []TreeReducer  // what reduces on its switches; read only
 }
 
-// Withdrawal notifies a member that an offered tree is lost.
+// Withdrawal reports to a member that an offered tree is lost.
 type Withdrawal struct {
 	Group, Rank uint32
 	Stream      uint64
@@ -107,7 +107,7 @@ type Withdrawal struct {
 	Why         string
 }
 
-// Notice informs a member how its group stands, or that its stream is over.
+// Notice reports to a member how its group stands, or that its stream is over.
 type Notice struct {
 	Group, Rank uint32
 	Stream      uint64

@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// RecordKind reports which of a Record's parts counts.
+// RecordKind says which of a Record's parts counts.
 type RecordKind uint8
 
 // The kinds of records.

@@ -17,8 +17,8 @@ type TreeReducer struct {
 	Names    []string // of the first of them, in the tree's order
 }
 
-// reducedBy notes what reduces on a site. Members that watch have been informed, or
-// are informed with the next tree: it stays what it is while the epoch does.
+// reducedBy notes what reduces on a site. Members that watch have heard it, or
+// hear it with the next tree: it stays what it is while the epoch does.
 func (c *Core) reducedBy(t *tree, s *site, by topology.Reducer) {
 	if by != s.reducer {
 		s.reducer, t.reducers = by, nil

@@ -267,7 +267,7 @@ func (c *Core) restoreTrees(g *group, r *Trees) {
 }
 
 // restoreTree returns a tree as it was recorded, or nil if the fabric has been
-// redrawn and has no such tree: its switches are instructed to remove it when they
+// redrawn and has no such tree: its switches are asked to remove it when they
 // come.
 func (c *Core) restoreTree(g *group, r *Tree) *tree {
 	t := &tree{

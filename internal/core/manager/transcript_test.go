@@ -176,7 +176,7 @@ func (s *script) watchRanks(group uint32, ranks string) {
 	s.watch(group, uint32(rank))
 }
 
-// report writes an output down.
+// notify writes an output down.
 func (s *script) notify(out *Output) {
 	f := func(format string, args ...any) { fmt.Fprintf(&s.reported, format+"\n", args...) }
 	name := func(n topology.NodeID) string { return s.graph.Name(n) }

@@ -45,7 +45,7 @@ type world struct {
 	seen     *sightings
 }
 
-// loadTask is what the planner is instructed to count: it does so in the order of all that
+// loadTask is what the planner is to count: it does so in the order of all that
 // it is asked.
 type loadTask struct {
 	after          uint64 // the plan that is made before

@@ -32,7 +32,7 @@ const slack = 25
 // beat returns the time between two heartbeats that a node sends.
 func (s *Settings) beat() time.Duration { return s.Heartbeat / time.Duration(s.Ks+s.Kr) }
 
-// list returns the message that informs a neighbour who watches the core.
+// list returns the message that says to a neighbour who watches the core.
 func (b *beats) list() *Message {
 	return &Message{Type: gossip.Watchers, Watchers: slices.Concat(b.watchers, b.deputies)}
 }

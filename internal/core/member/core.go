@@ -237,7 +237,7 @@ func (c *Core) stop() {
 	c.stopped, c.out.Stopped = true, true
 }
 
-// notifyMonitors sends m to the high priority monitors, but not about themselves.
+// informMonitors sends m to the high priority monitors, but not about themselves.
 func (c *Core) informMonitors(m *Message, about Index) {
 	for _, i := range c.monitors {
 		if i != c.self && i != about && c.view.has(i) {

@@ -2,7 +2,7 @@
 // all nodes of a zone know who is there. It is pure. The protocol is that of
 // Tock, Mandler, Moreira and Jones, Design and Implementation of a Scalable
 // Membership Service for Supercomputer Resiliency-Aware Runtime (Euro-Par 2013);
-// docs/membership.md reports where this goes beyond it.
+// docs/membership.md says where this goes beyond it.
 //
 // # What a core knows
 //
@@ -64,7 +64,7 @@
 // answer (Nack), or suspects it. So one lost packet, or ten, harm nobody, and a
 // process that was killed is known to be dead after Confirm. Who was asked about
 // another and said nothing is probed itself. A core whose accusations were refuted
-// lately takes more witnesses (health.witnesses). The monitors are informed by the
+// lately takes more witnesses (health.witnesses). The monitors hear of it by the
 // watchers, and by a deputy if nobody before it on the node's list answers:
 // Ks + Kr messages at most.
 //

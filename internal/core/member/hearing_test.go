@@ -59,7 +59,7 @@ func TestSilenceTakesAWitness(t *testing.T) {
 }
 
 // TestAloneAccusesNobody: a core that nobody answers, or that is deaf, removes who
-// is silent from its own view in the end, but does not accuse it: neighbours are instructed
+// is silent from its own view in the end, but does not accuse it: neighbours are asked
 // to find out themselves.
 func TestAloneAccusesNobody(t *testing.T) {
 	r, _ := quarrel(t, nil)

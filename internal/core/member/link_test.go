@@ -543,7 +543,7 @@ func TestSlowCoreGivesTime(t *testing.T) {
 	}
 }
 
-// TestDeputiesKnowWhoWatches (12): a deputy is informed when one before it is no
+// TestDeputiesKnowWhoWatches (12): a deputy learns when one before it is no
 // neighbour any more, since it may live on, answer probes, and report nothing.
 func TestDeputiesKnowWhoWatches(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Kr = 1 })

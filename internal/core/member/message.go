@@ -40,7 +40,7 @@ type Message struct {
 	Nonce   uint32        // Probe, Echo, Relay, Nack
 	About   Entry         // Relay: who is to be probed; Probe: Version is the one at which the receiver is held for dead; Refuse: likewise
 	Boot    bool          // DiscoveryRequest, DiscoveryReply: the target was known from the bootstrap set alone
-	Stealth bool          // DiscoveryRequest: the sender is not to be notified of
+	Stealth bool          // DiscoveryRequest: the sender is not to be reported
 	Answer  bool          // Base: the receiver\'s view is asked for
 
 	Leaves     []Departure // Update, DiscoveryReply

@@ -13,7 +13,7 @@ import (
 // lately gives way to it, any other reports.
 type namesakes struct {
 	answers  Index       // one that has just answered; Nobody if none has
-	reported gossip.Life // the one that was notified of last
+	reported gossip.Life // the one that was reported last
 }
 
 // newcomer is for how long after its start a core gives way.

@@ -7,7 +7,7 @@ import (
 )
 
 // TestNamesake: a core that meets another of its name that answers leaves if it
-// has just started, and reports otherwise, once. It is not notified of one that does not
+// has just started, and reports otherwise, once. It does not report one that does not
 // answer: that is an earlier life of its own.
 func TestNamesake(t *testing.T) {
 	for _, c := range []struct {

@@ -187,7 +187,7 @@ func (r *rig) pass(d time.Duration) {
 	r.at = end
 }
 
-// report gives the core an update, as if on a link that is not there.
+// inform gives the core an update, as if on a link that is not there.
 func (r *rig) inform(m Message) {
 	r.out.Reset()
 	r.now, r.Core.out = r.at, &r.out

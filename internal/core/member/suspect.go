@@ -252,7 +252,7 @@ func (c *Core) probe(d *suspect) {
 
 // suspect reports a node that has not answered, to the monitors at once where
 // that is the core's to do. A core that decides alone does not: its neighbours are
-// instructed to find out themselves.
+// asked to find out themselves.
 func (c *Core) suspect(d *suspect) {
 	if !c.view.has(d.node) {
 		return

@@ -123,7 +123,7 @@ func (c *Core) arrangeRing() {
 	}
 }
 
-// need changes what a link is needed for, and notifies the other end.
+// need changes what a link is needed for, and reports that to the other end.
 func (c *Core) need(l *link, need gossip.Need) {
 	if l.mine == need {
 		return

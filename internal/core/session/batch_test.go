@@ -50,7 +50,7 @@ func bundled(packets [][]byte) (in []Input) {
 	return in
 }
 
-// TestRunsAreThePackets: a session that sends and takes batches does what one does
+// TestBatchesAreThePackets: a session that sends and takes batches does what one does
 // that sends and takes packets, over a network that loses, repeats, reorders
 // and asks again.
 func TestBatchesAreThePackets(t *testing.T) {

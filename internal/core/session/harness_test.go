@@ -301,7 +301,7 @@ func (t *trial) packet(plain []string, fields map[string]string) Input {
 	return Input{From: from, Packet: append(b, payload...)}
 }
 
-// report writes the output down.
+// notify writes the output down.
 func (t *trial) notify() {
 	for i := range t.out.Sends {
 		fmt.Fprintln(&t.log, describe(&t.out.Sends[i]))

@@ -62,7 +62,7 @@ type Output struct {
 	Disagreement *Disagreement
 	Demand       uint32 // at the lowest rank: window that the operations can use from now on; 0: as before
 
-	// TakesRuns, which the caller sets and Reset keeps, says that it sends batches:
+	// TakesBatches, which the caller sets and Reset keeps, says that it sends batches:
 	// contributions of chunks that follow each other in a vector are one Send
 	// then, where they go to a switch.
 	TakesBatches bool

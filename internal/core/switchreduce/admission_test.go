@@ -65,7 +65,7 @@ func TestDropNames(t *testing.T) {
 	}
 }
 
-// TestDropsInDocument: docs/protocol.md reports every reason, in the order of
+// TestDropsInDocument: docs/protocol.md lists every reason, in the order of
 // admission.
 func TestDropsInDocument(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/protocol.md")

@@ -52,7 +52,7 @@ func bundle(batch []Input) (all []Input) {
 	return all
 }
 
-// TestRunsAreTheSends: what goes as Runs is what would go as Sends, also where
+// TestBatchesAreTheSends: what goes as Runs is what would go as Sends, also where
 // packets come in runs.
 func TestBatchesAreTheSends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

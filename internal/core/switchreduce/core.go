@@ -41,7 +41,7 @@ type Output struct {
 	Sends   []Send
 	Expired []uint32 // epochs whose lease ran out: the core has dropped them
 
-	// TakesRuns, which the caller sets and Reset keeps, says that it sends Batches,
+	// TakesBatches, which the caller sets and Reset keeps, says that it sends Batches,
 	// too, after the Sends. Otherwise there are none: each of their packets is a
 	// Send, as one is that has no other beside it.
 	TakesBatches bool

@@ -135,7 +135,7 @@ func (c *Core) keepAlive(now core.Time, e *epoch, out *Output) {
 	}
 }
 
-// idleProbe notifies the parent, and those above it, that the epoch is in use.
+// idleProbe reports to the parent, and those above it, that the epoch is in use.
 func (c *Core) idleProbe(now core.Time, e *epoch, out *Output) {
 	if e.root() {
 		return

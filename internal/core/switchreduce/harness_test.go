@@ -366,7 +366,7 @@ func (t *trial) dump() string {
 
 var stateNames = [...]string{"vacant", "open", "complete", "finished", "failed"}
 
-// String notifies all of a slot that matters to its rules.
+// String returns all of a slot that matters to its rules.
 func (s *slot) String() string {
 	if s.state == vacant {
 		return "vacant"

@@ -103,7 +103,7 @@ func (p *pair) declare(n member.Index, link member.Link, version uint64, gone bo
 }
 
 // TestStepIsOneOfTheMembers: news of monitors, also together with the loss of
-// neighbours, has the members' core do nothing that the attributes are not notified
+// neighbours, has the members' core do nothing that is not reported to the attributes
 // of: it is stepped once, and knows the monitors before the next step's inputs.
 func TestStepIsOneOfTheMembers(t *testing.T) {
 	p := newPair(t, 6)

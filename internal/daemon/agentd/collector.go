@@ -14,7 +14,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("tributary_agent_"+name, help, labels, nil)
 }
 
-// The metrics, as docs/metrics.md notifies them.
+// The metrics, as docs/metrics.md lists them.
 var (
 	descTrees    = newDesc("trees", "Trees that are open.")
 	descSlots    = newDesc("slots", "Slots of the switch.")

@@ -71,7 +71,7 @@ func (d *Daemon) installed(e dataplane.Installed) {
 	}
 }
 
-// refusal informs a manager why the data plane does not take an epoch. For the lack of
+// refusal reports to a manager why the data plane does not take an epoch. For the lack of
 // slots there is a remedy, a smaller window.
 func (d *Daemon) refusal(why error) *agent.Refusal {
 	r := &agent.Refusal{Cause: agent.Socket, Switch: d.cfg.Switch, Detail: why.Error()}

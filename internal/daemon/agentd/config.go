@@ -45,7 +45,7 @@ type Config struct {
 	ReceiveBuffer int                // of each of them, in bytes; 0: soft.DefaultReceiveBuffer
 	Without       transport.Features // that they are to do without
 
-	// Interfaces are those of the switch: the manager is notified of them, so that
+	// Interfaces are those of the switch: they are reported to the manager, so that
 	// it sees a link go down, and whether links carry the trees. nil: none are
 	// reported.
 	Interfaces nic.Source

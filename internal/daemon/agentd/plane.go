@@ -59,7 +59,7 @@ type offer struct {
 
 func (d *Daemon) offered() offer { return offer{d.core.Capability(), d.core.Unusable()} }
 
-// begin notifies the core, before its loop runs, that a target is still to be met.
+// begin reports to the core, before its loop runs, that a target is still to be met.
 func (d *Daemon) begin() {
 	if d.cfg.Target != nil {
 		unusable := agent.Offer{Unusable: "the P4 target " + d.cfg.Target.Address + " has not been reached yet"}

@@ -140,7 +140,7 @@ func (d *Daemon) dismiss(w *watcher) {
 	delete(d.watchers, w)
 }
 
-// report hands an event to all watchers, and ends those who are too slow.
+// notify hands an event to all watchers, and ends those who are too slow.
 func (d *Daemon) notify(e rpc.AgentEvent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

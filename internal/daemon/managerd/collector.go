@@ -16,7 +16,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("tributary_manager_"+name, help, labels, nil)
 }
 
-// The metrics, as docs/metrics.md notifies them.
+// The metrics, as docs/metrics.md lists them.
 var (
 	descGroups      = newDesc("groups", "Groups, by how they stand.", "state")
 	descTrees       = newDesc("trees", "Trees, by how far they have come.", "stage")

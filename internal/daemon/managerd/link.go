@@ -176,7 +176,7 @@ func (l *link) unusable() string {
 	return v
 }
 
-// up informs the core what the agent has said of itself.
+// up gives the core what the agent has said of itself.
 func (l *link) up(s *rpc.AgentState) error {
 	l.judge(s.Unusable)
 	if s.Capability != l.daemon.view().Capability(l.node) {

@@ -229,7 +229,7 @@ func (d *Daemon) dismiss(s *session) {
 	delete(d.sessions, s.id)
 }
 
-// report hands an event to the session that a watch is of.
+// notify hands an event to the session that a watch is of.
 func (d *Daemon) notify(stream uint64, e manager.Event) {
 	d.mu.Lock()
 	s := d.sessions[uint32(stream>>32)]

@@ -53,12 +53,13 @@ func newTrust(t *testing.T) trust {
 	return trust{t, dir}
 }
 
-// files are the paths of a certificate, its key, and the authority's.
+// tls names the files of an identity.
 func (d trust) tls(role pki.Role, name string) *hostlib.TLS {
 	cert, key, ca := d.files(role, name)
 	return &hostlib.TLS{Cert: cert, Key: key, CA: ca}
 }
 
+// files returns the paths of a certificate, its key, and the authority's.
 func (d trust) files(role pki.Role, name string) (cert, key, ca string) {
 	i := pki.Identity{Role: role, Name: name}
 	return filepath.Join(d.dir, pki.CertFile(i)), filepath.Join(d.dir, pki.KeyFile(i)), filepath.Join(d.dir, pki.AuthorityFile)

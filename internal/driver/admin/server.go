@@ -23,7 +23,7 @@ const (
 	closeTimeout  = time.Second     // for answers under way when the server is closed
 )
 
-// Config reports what to serve. Its zero value serves profiles of a process that
+// Config says what to serve. Its zero value serves profiles of a process that
 // is always well.
 type Config struct {
 	Listen      string // "host:port"; port 0 takes a free one; empty: DefaultListen

@@ -35,7 +35,7 @@ const (
 // mtu is that of every link.
 const mtu = 1500
 
-// Config reports what lab to build.
+// Config says what lab to build.
 type Config struct {
 	// Prefix begins the names of all namespaces: NAME becomes PREFIX-NAME. It
 	// is made of 1 to 16 small letters, digits and hyphens.

@@ -109,7 +109,7 @@ func TestSystem(t *testing.T) {
 			return err
 		}
 		for sent := 0; sent < count; {
-			if _, err := c.Write(make([]byte, size)); err == nil { // otherwise it was notified that nobody listens
+			if _, err := c.Write(make([]byte, size)); err == nil { // otherwise the kernel reports that nobody listens
 				sent++
 			}
 		}

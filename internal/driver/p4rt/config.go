@@ -19,7 +19,7 @@ const (
 	DefaultPackets      = 4096
 )
 
-// Config reports which target a client controls, and how.
+// Config says which target a client controls, and how.
 type Config struct {
 	// Target is where its P4Runtime server listens: "host:port", or the path of
 	// a unix socket, absolute or after "unix:".

@@ -139,7 +139,7 @@ func callError(ctx, outer context.Context, err error) error {
 		return err
 	}
 	if s.Code() == codes.DeadlineExceeded && sameDeadline(ctx, outer) {
-		return context.DeadlineExceeded // the target was notified of it, and noticed first
+		return context.DeadlineExceeded // the target knew of it, and noticed first
 	}
 	return fromCode(callCodes, s.Code(), s.Message())
 }

@@ -8,7 +8,7 @@ import (
 
 // Held returns the name and version of the program that the target holds, by
 // that program's own P4Info, so that an earlier version of one's own can be distinguished
-// from a stranger's. Both are empty if it does not notify them.
+// from a stranger's. Both are empty if it does not report them.
 func (c *Client) Held(ctx context.Context) (name, version string, err error) {
 	l, err := c.connected()
 	if err != nil {

@@ -56,7 +56,7 @@ type AgentState struct {
 
 // Interfaces are the network interfaces of a switch that have an address.
 type Interfaces struct {
-	Unavailable string // why the agent cannot notify them; empty: it can
+	Unavailable string // why the agent cannot report them; empty: it can
 	List        []nic.Interface
 }
 

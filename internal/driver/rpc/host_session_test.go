@@ -76,7 +76,7 @@ func (laterManager) HostSession(stream grpc.BidiStreamingServer[pb.HostSessionRe
 	return nil
 }
 
-// TestOfferOfALaterVersion: that a member cannot read its offer is instructed to that
+// TestOfferOfALaterVersion: that a member cannot read its offer is reported to that
 // member, and the host's others hear what is for them.
 func TestOfferOfALaterVersion(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -100,7 +100,7 @@ func TestDrive(t *testing.T) {
 	})
 }
 
-// TestPostAfterHelp: an input that somebody else posts does not wait for a
+// TestPostAfterDrive: an input that somebody else posts does not wait for a
 // caller.
 func TestPostAfterDrive(t *testing.T) {
 	for _, busy := range []bool{false, true} {

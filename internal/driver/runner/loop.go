@@ -26,7 +26,7 @@ type Core[In, Out any] interface {
 	Deadline() core.Time
 }
 
-// Config reports what a loop runs.
+// Config says what a loop runs.
 type Config[In, Out any] struct {
 	Core  Core[In, Out]
 	Clock Clock // that of the cores it exchanges moments with; the zero value will not do

@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core"
 )
 
-// TestShareOfTheProcessor: however often a loop steps, it gives way once in a
+// TestTimeSlice: however often a loop steps, it gives way once in a
 // time slice, and at once after a pause.
 func TestTimeSlice(t *testing.T) {
 	begin := core.Time(0).Add(7 * timeSlice)

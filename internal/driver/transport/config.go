@@ -90,7 +90,7 @@ const sleepFor = 20 * time.Millisecond
 // maxPoll bounds Config.Poll: whoever looks keeps a processor busy.
 const maxPoll = 10 * time.Millisecond
 
-// Config reports how to open a socket. Its zero value works.
+// Config says how to open a socket. Its zero value works.
 type Config struct {
 	// ReceiveBuffer is the bytes asked of the kernel for datagrams that wait
 	// to be read; 0 leaves the system's default. The kernel accounts for more

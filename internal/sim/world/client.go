@@ -171,5 +171,5 @@ func (c *control) report(r manager.Report) {
 	c.in = append(c.in, client.Input{Kind: client.News, Member: member, Report: r})
 }
 
-// wants has the member notify the manager another demand than its operations have.
+// wants has the member report another demand to the manager than its operations have.
 func (c *control) wants(window uint32) { c.report(manager.Report{Demand: window}) }

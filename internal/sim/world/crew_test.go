@@ -92,7 +92,7 @@ func (c *crew) settled() bool {
 }
 
 // checkDeaths judges the work of a group whose members may have died: who ends
-// by a failure is notified of one that is dead.
+// by a failure hears of one that is dead.
 func (c *crew) checkDeaths(v *verdict) error {
 	errs := []error{c.err}
 	for r, h := range c.Hosts {

@@ -104,7 +104,7 @@ func (f *Fabric) RestartSwitch(i int) {
 	f.World.Restart(f.Switches[i], s)
 }
 
-// RestartManager begins the manager's next life, from its disk. It is informed how
+// RestartManager begins the manager's next life, from its disk. It learns how
 // the fabric stands.
 func (f *Fabric) RestartManager() {
 	m, err := NewManager(f.manager, f.Disk, f.World.Rand())

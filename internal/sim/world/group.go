@@ -86,7 +86,7 @@ func (g *Group) Install(t pathsel.Tree, terms Terms) []session.Link {
 	return links
 }
 
-// Report gives one member an input, as its next event.
+// Notify gives one member an input, as its next event.
 func (g *Group) Notify(r uint32, in endpoint.Input) { g.World.Command(g.Nodes[r], in) }
 
 // Offer offers a tree to one member, as a manager would.

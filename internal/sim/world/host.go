@@ -34,7 +34,7 @@ type Host struct {
 	Completed func(session.Completion)
 }
 
-// Demand is a command to the lowest rank of a managed group: what window it notifies
+// Demand is a command to the lowest rank of a managed group: what window it reports to
 // the manager that the operations can use, until they show something else.
 type Demand uint32
 

@@ -277,7 +277,7 @@ func (m *Manager) carryOut(now core.Time, h sim.Handle) {
 	}
 }
 
-// report sends a request to an agent; it is lost while the agent is away.
+// notify sends a request to an agent; it is lost while the agent is away.
 func (m *Manager) notify(h sim.Handle, n topology.NodeID, value any) {
 	if i := m.cfg.Graph.SwitchIndex(n); m.links[i].up {
 		h.Notify(m.cfg.Switches[i], value)

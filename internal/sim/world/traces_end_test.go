@@ -178,7 +178,7 @@ func (s *scene) disagree(usual, other []session.Operation) {
 	first := s.Hosts[0].Ended
 	for r, h := range s.Hosts {
 		if *h.Ended != *first {
-			s.Errorf("rank %d is notified %+v, rank 0 %+v", r, *h.Ended, *first)
+			s.Errorf("rank %d hears %+v, rank 0 %+v", r, *h.Ended, *first)
 		}
 		if len(h.Completions) > 0 {
 			s.Errorf("rank %d has completed %+v", r, h.Completions)
@@ -200,7 +200,7 @@ func (s *scene) disagree(usual, other []session.Operation) {
 	}
 }
 
-// TestErrorLostOnItsTransportUp: "an error lost on its way up". Ranks 0 and 2 share a
+// TestErrorLostOnItsWayUp: "an error lost on its way up". Ranks 0 and 2 share a
 // leaf switch that finds out; the error for the root is lost, and then also
 // those for both members, which get it by asking.
 func TestErrorLostOnItsWayUp(t *testing.T) {
@@ -254,7 +254,7 @@ func TestDeathOfMember(t *testing.T) {
 		})
 		for r, h := range s.Hosts {
 			if r != dead && (h.Ended.Kind != wire.FailDead || h.Ended.Rank != uint32(dead)) {
-				t.Errorf("rank %d is notified %+v, and rank %d is dead", r, *h.Ended, dead)
+				t.Errorf("rank %d hears %+v, and rank %d is dead", r, *h.Ended, dead)
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func (w *World) Leave(i int, exit gossip.Exit) {
 	w.arrive(int32(i), &item{input: member.Input{Kind: member.Depart, Exit: exit}, from: -1})
 }
 
-// Report gives a node an input.
+// Notify gives a node an input.
 func (w *World) Notify(i int, in member.Input) { w.arrive(int32(i), &item{input: in, from: -1}) }
 
 // end is what becomes of a node whose core has stopped.

@@ -41,7 +41,7 @@ const heartbeat = 10 * time.Second
 // data is the address of switches for packets of collectives.
 var data = netip.MustParseAddr("127.0.0.1")
 
-// Config reports what fabric to run.
+// Config says what fabric to run.
 type Config struct {
 	Topology *topology.Graph
 
@@ -64,7 +64,7 @@ type Config struct {
 	Model      pathsel.Model  // by which it chooses trees; the zero value is pathsel.DefaultModel
 
 	Log      *slog.Logger      // of all nodes; nil: none
-	Progress func(line string) // informed how the start goes on; nil: nobody
+	Progress func(line string) // reports how the start goes on; nil: not at all
 }
 
 // Validate reports what is wrong with c.

@@ -4,6 +4,6 @@
 // Messages are big-endian. Every bit is defined, so that a valid message has
 // exactly one form: DecodeRequest and DecodeReply refuse what Append would not
 // write. What a message means, and whether its sender may say it, is for
-// internal/core/broadcast to judge. docs/server-collectives.md reports every
+// internal/core/broadcast to judge. docs/server-collectives.md lists every
 // byte; testdata/golden has messages that it and this package agree on.
 package broadcastmsg

@@ -19,7 +19,7 @@ type Hello struct {
 	Incarnation uint64
 }
 
-// Assign informs a delegate who supervises its zone: it connects to all of them,
+// Assign reports to a delegate who supervises its zone: it connects to all of them,
 // and to nobody else. Contacts are further nodes of the management zone, to be
 // asked when all supervisors are gone.
 type Assign struct {

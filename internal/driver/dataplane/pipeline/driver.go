@@ -59,7 +59,7 @@ func (d *driver) init(p *Plane) {
 	d.refuse(apart, d.about(errApart))
 }
 
-// offer informs the agent what it may promise.
+// offer reports to the agent what it may promise.
 func (d *driver) offer() {
 	if d.stage == usable {
 		d.plane.cfg.Notify(dataplane.Offer{Capability: d.plane.cfg.Capability})

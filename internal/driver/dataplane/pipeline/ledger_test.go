@@ -332,7 +332,7 @@ func TestReducerOfAnEpoch(t *testing.T) {
 
 // TestWindowsChange has trees whose windows grow and shrink, on a switch that has
 // promised as much as an agent does: the sum of the largest window of each tree. A
-// window that shrinks stays where it is. What has no place is informed how much would
+// window that shrinks stays where it is. What has no place learns how much would
 // have; the smallest window has one while any slot is free.
 func TestWindowsChange(t *testing.T) {
 	const least = 8 // chunks

@@ -169,7 +169,7 @@ func (t *tree) counters(ctx context.Context) (rpc.TreeCounters, []switchreduce.E
 	return t.notify(&c), epochs, nil
 }
 
-// report returns c, and what the socket has counted, by name.
+// notify returns c, and what the socket has counted, by name.
 func (t *tree) notify(c *switchreduce.Counters) rpc.TreeCounters {
 	n := t.conn.Counters()
 	counted := rpc.TreeCounters{

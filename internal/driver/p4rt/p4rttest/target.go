@@ -268,7 +268,7 @@ func (t *Target) Punt(payload []byte, fields ...uint64) error {
 	return fmt.Errorf("p4rttest: the program has no packet_in header")
 }
 
-// Report sends the primary any message. It fails if there is none.
+// Notify sends the primary any message. It fails if there is none.
 func (t *Target) Notify(m *p4v1.StreamMessageResponse) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// What a daemon notifies the service manager that has started it (sd_notify(3)).
+// What a daemon reports to the service manager that has started it (sd_notify(3)).
 const (
 	isReady  = "READY=1"
 	isEnding = "STOPPING=1"

@@ -142,7 +142,7 @@ func startAdmin(d Daemon, a settings.Admin, log *slog.Logger) (*admin.Server, er
 	return admin.Start(c)
 }
 
-// Run closes d when ctx ends, and returns when d has ended. It informs the service
+// Run closes d when ctx ends, and returns when d has ended. It notifies the service
 // manager when the daemon serves and when it ends. A second signal
 // kills d: it waits for no call, but what it holds is closed; the error is
 // ErrHurried. A third one has Run return at once, whatever is still open, so
@@ -190,7 +190,7 @@ func Run(ctx context.Context, d Daemon, check func() error, log *slog.Logger) er
 	return ErrHurried
 }
 
-// notifyOfChange answers a SIGHUP.
+// informOfChange answers a SIGHUP.
 func informOfChange(wrong error, log *slog.Logger) {
 	if wrong != nil {
 		log.Error("the configuration as it is now would keep a restart from succeeding", slog.String("error", OneLine(wrong)))
