@@ -41,7 +41,6 @@ type Communicator struct {
 	batches bool           // chunks that follow each other are given to conn as one
 	loop    *runner.Loop[item, endpoint.Output]
 	watch   watch // of the context of calls
-	buffers buffers
 	frames  tally
 	links   map[int]*link // of the neighbours in the tree of hosts
 
@@ -161,6 +160,9 @@ func (h *Host) checkMembers(name string, members []Member) (int, error) {
 		if m.Host == "" || m.Addr == "" && h.locate == nil {
 			return 0, fmt.Errorf("%w: rank %d lacks a host or an address", ErrMembers, i)
 		}
+		if err := m.validate(); err != nil {
+			return 0, fmt.Errorf("%w: rank %d: %w", ErrMembers, i, err)
+		}
 		if !utf8.ValidString(m.Host) { // the manager could not be asked, on behalf of any communicator
 			return 0, fmt.Errorf("%w: the host of rank %d, %q, is not UTF-8", ErrMembers, i, m.Host)
 		}
@@ -171,12 +173,12 @@ func (h *Host) checkMembers(name string, members []Member) (int, error) {
 			return 0, fmt.Errorf("%w: %s is the address of rank %d (%s) and of rank %d (%s)", ErrMembers, m.Addr, first, members[first].Host, i, m.Host)
 		}
 		seen[m.Host], at[m.Addr] = i, i
-		if m.Host == h.name {
+		if m.Host == h.name && m.Process == h.cfg.Process {
 			own = i
 		}
 	}
 	if own < 0 {
-		return 0, fmt.Errorf("%w: this host, %s, is not among the %d", ErrMembers, h.name, len(members))
+		return 0, fmt.Errorf("%w: this host, %s, is not among the %d", ErrMembers, processName(h.name, h.cfg.Process), len(members))
 	}
 	return own, nil
 }
@@ -228,7 +230,7 @@ func (c *Communicator) discard() {
 	c.host.bury(c, nil)
 	c.stop()
 	for _, l := range c.links {
-		l.shut()
+		l.shut(nil)
 	}
 	close(c.done)
 }
@@ -261,7 +263,7 @@ func (c *Communicator) begin() {
 		c.takePart()
 	}
 	for _, l := range c.links {
-		c.tasks.Go(func() { l.run(c.ctx) })
+		l.begin()
 	}
 	if len(c.links) == 0 {
 		close(c.formed)

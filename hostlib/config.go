@@ -26,6 +26,10 @@ const DefaultWindow = 256
 type Config struct {
 	// Name is the host's in the fabric's topology, 1 to 255 bytes.
 	Name string
+	// Process is a label of this process, where several of the host join: no two that
+	// live have the same, and the members' lists name it. The host's certificate is that
+	// of all of them.
+	Process string
 
 	// Listen is the TCP address on which other members reach this host;
 	// "127.0.0.1:0" by default; with Membership a free port of the address from which
@@ -122,8 +126,8 @@ func (c Config) filled() Config {
 // defaults; the error is ErrConfig. It does not open files.
 func (c Config) Validate() error {
 	c = c.filled()
-	if c.Name == "" || len(c.Name) > maxName {
-		return fmt.Errorf("%w: a host name of %d bytes, want 1 to %d", ErrConfig, len(c.Name), maxName)
+	if err := (Member{Host: c.Name, Process: c.Process}).validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if m := c.Membership; m != nil {
 		if m.Name != "" && m.Name != c.Name || m.Listen != "" || m.TLS != nil || m.AllowPlaintext || m.Log != nil {
@@ -154,7 +158,7 @@ func (c Config) Validate() error {
 // zone returns the configuration of the host's node in its zone.
 func (c *Config) zone() *membership.Config {
 	m := *c.Membership
-	m.Name, m.Listen, m.AllowPlaintext, m.Log = c.Name, c.Listen, c.AllowPlaintext, c.Log
+	m.Name, m.Listen, m.AllowPlaintext, m.Log = processName(c.Name, c.Process), c.Listen, c.AllowPlaintext, c.Log
 	if c.TLS != nil {
 		m.TLS = &membership.TLS{Cert: c.TLS.Cert, Key: c.TLS.Key, CA: c.TLS.CA}
 	}

@@ -44,8 +44,11 @@
 // # What runs
 //
 // A communicator has one goroutine, which owns its data socket and its
-// protocol core (internal/core/endpoint), and two for each neighbour in its tree
-// of hosts, of which there are at most the logarithm of the group. Each further
+// protocol core (internal/core/endpoint). Its links to its neighbours in the tree of
+// hosts, of which there are at most the logarithm of the group, are streams on the
+// connections that the host shares with all communicators: one to another host for small
+// messages, and one for vectors. A host is one process: several processes of one host
+// have a label each, Config.Process. Each further
 // tree of Stripes or Roots is a communicator of its own beneath; Roots has one
 // goroutine more, and the lowest ranks of the parts are all neighbours of the
 // first.

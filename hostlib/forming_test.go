@@ -3,18 +3,13 @@ package hostlib
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/tributary-fabric/tributary/internal/driver/peer"
-	"github.com/tributary-fabric/tributary/internal/wire"
-	"github.com/tributary-fabric/tributary/internal/wire/greeting"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -24,7 +19,7 @@ func parkedCallers(t *testing.T, h *Host, n int) {
 	until(within(t), t, "callers are parked", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return h.waiting == n
+		return len(h.parked.all) == n
 	})
 }
 
@@ -223,188 +218,6 @@ func TestNoGoroutineIsLeftBehind(t *testing.T) {
 		}
 	}
 	until(within(t), t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
-}
-
-// dialHost connects to a host as h1 would.
-func dialHost(t *testing.T, h *Host, say []byte) net.Conn {
-	t.Helper()
-	conn, err := net.Dial("tcp", h.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
-	g := greeting.Greeting{Class: uint8(peer.Tree), From: "h1", Incarnation: uint64(time.Now().UnixNano()), To: h.Name(), Call: 1}
-	if _, err := conn.Write(g.Append(nil)); err != nil {
-		t.Fatal(err)
-	}
-	if a, err := greeting.ReadAnswer(conn); err != nil || a.Code != greeting.Accept {
-		t.Fatalf("h1 is answered by %+v, %v", a, err)
-	}
-	if _, err := conn.Write(say); err != nil {
-		t.Fatal(err)
-	}
-	return conn
-}
-
-func TestMalformedGreetings(t *testing.T) {
-	h := joinOne(t, "h0")
-	for name, say := range map[string][]byte{
-		"text":    []byte("GET / HTTP/1.1\r\nHost: somewhere.example\r\nUser-Agent: somebody who is lost\r\n\r\n"),
-		"no own":  (&hello{from: 1, name: "test"}).bytes(),
-		"no name": (&hello{from: 1, own: 5}).bytes(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			before := h.Connections().Rejected
-			conn := dialHost(t, h, say)
-			// It is closed with bytes of ours unread, or not.
-			if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("it was answered, or kept: %v", err)
-			}
-			until(within(t), t, "it is counted", func() bool { return h.Connections().Rejected == before+1 })
-		})
-	}
-}
-
-// A member of another version is reported so, at once.
-func TestGreetingOfAnotherVersion(t *testing.T) {
-	h := joinOne(t, "h0")
-	valid := hello{from: 1, own: 5, name: "test"}
-	conn := dialHost(t, h, append([]byte(helloMagic+"\x03"), valid.bytes()[headSize:]...))
-	by, why, err := readAnswer(conn)
-	if by != 0 || err != nil || why != "h0: the greeting is of version 3 of the host connections' protocol, and this host speaks version 2" {
-		t.Errorf("answered by %v: %q, %v", by, why, err)
-	}
-	if h.Connections().Rejected != 1 {
-		t.Errorf("%d malformed greetings are counted, want 1", h.Connections().Rejected)
-	}
-}
-
-// A parent of a later version refuses likewise; the child's error has its words.
-func TestParentOfALaterVersion(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer func() { _ = listener.Close() }()
-	wg.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			(&caller{conn: conn}).refuse("h0: this host speaks version 2")
-		}
-	})
-	h := joinOne(t, "h1")
-	members := []Member{{Host: "h0", Addr: listener.Addr().String()}, h.Member()}
-	if _, err := h.Communicator(within(t), "test", members); !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "speaks version 2") {
-		t.Errorf("%v, want the parent's words", err)
-	}
-}
-
-// greeted makes a connection to h as rank 1 of members, which h has accepted.
-func greeted(t *testing.T, h *Host, name string, members []Member) net.Conn {
-	t.Helper()
-	cfg := h.cfg
-	k := hello{
-		group: digestOf(name, members, cfg.ChunkBytes, cfg.Window, optionsOf(nil)), from: 1, to: 0, own: 77, name: name,
-	}
-	conn := dialHost(t, h, k.bytes())
-	if by, why, err := readAnswer(conn); by == 0 || err != nil {
-		t.Fatalf("refused: %q, %v", why, err)
-	}
-	if _, err := conn.Write([]byte{confirmed}); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeFrame(conn, new(wire.Missing).Append(nil)); err != nil { // none beneath it is
-		t.Fatal(err)
-	}
-	return conn
-}
-
-func TestMalformedFramesNameTheirSender(t *testing.T) {
-	for name, test := range map[string]struct {
-		bytes []byte
-		says  string
-	}{
-		"empty":   {[]byte{0, 0, 0, 0}, "a frame of malformed length: 0 bytes"},
-		"long":    {[]byte{255, 255, 255, 255}, "a frame of malformed length: 4294967295 bytes"},
-		"unknown": {[]byte{0, 0, 0, 1, 99}, "kind 99"},
-		"short":   {[]byte{0, 0, 0, 2, 7, 1}, "kind 7"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := joinOne(t, "h0")
-			members := []Member{h.Member(), {Host: "h1", Addr: "127.0.0.1:1"}}
-			var wg sync.WaitGroup
-			wg.Go(func() {
-				c, err := h.Communicator(within(t), "test", members)
-				if err == nil {
-					<-c.Done()
-					err = c.Err()
-				}
-				wantMember(t, err, 1, test.says)
-			})
-			conn := greeted(t, h, "test", members)
-			if _, err := conn.Write(test.bytes); err != nil {
-				t.Error(err)
-			}
-			// Who is at fault is reported, and the connection closed.
-			if reported, err := io.ReadAll(conn); err != nil || !strings.Contains(string(reported), test.says) {
-				t.Errorf("reported %q, %v", reported, err)
-			}
-			conn.Close()
-			wg.Wait()
-		})
-	}
-}
-
-// Packets of garbage are dropped, and a caller of a wrong place is refused.
-func TestGarbageOnAHostConnection(t *testing.T) {
-	h := joinOne(t, "h0")
-	members := []Member{h.Member(), {Host: "h1", Addr: "127.0.0.1:1"}}
-	ctx, cancel := context.WithCancel(within(t))
-	defer cancel()
-	formed := make(chan *Communicator)
-	go func() {
-		c, err := h.Communicator(ctx, "test", members)
-		if err != nil {
-			t.Error(err)
-		}
-		formed <- c
-	}()
-	conn := greeted(t, h, "test", members)
-	c := <-formed
-	if c == nil {
-		return
-	}
-	if _, err := conn.Write([]byte{0, 0, 0, 5, 1, 2, 3, 4, 5}); err != nil {
-		t.Error(err)
-	}
-	until(ctx, t, "the packet has come", func() bool { return c.Stats().Hosts.FramesIn == 2 })
-	for name, test := range map[string]struct {
-		change func(*hello)
-		says   string
-	}{
-		"stranger":   {func(k *hello) { k.from = 2 }, "not the caller's parent"},
-		"wrong rank": {func(k *hello) { k.to = 1 }, "not the caller's parent"},
-		"other":      {func(k *hello) { k.of = 99 }, "no more"},
-		"second":     {func(k *hello) { k.of, k.own = c.own, 78 }, "another communicator"},
-	} {
-		k := hello{group: c.group, from: 1, to: 0, own: 77, name: "test"}
-		test.change(&k)
-		by, why, err := readAnswer(dialHost(t, h, k.bytes()))
-		if by != 0 || err != nil || !strings.Contains(why, test.says) {
-			t.Errorf("%s: answered %d, %q, %v; want a refusal that says %q", name, by, why, err, test.says)
-		}
-	}
-	if c.Err() != nil {
-		t.Errorf("the communicator has ended: %v", c.Err())
-	}
 }
 
 func TestParentOfAnotherKind(t *testing.T) {

@@ -19,6 +19,9 @@ import (
 // group waits, and then again.
 const stillWaiting = 10 * time.Second
 
+// callBackAfter is the time after which a member calls the children that have not called.
+const callBackAfter = time.Second
+
 // gathering is what the loop knows of who is there.
 type gathering struct {
 	core   *forming.Core
@@ -31,7 +34,7 @@ func (c *Communicator) gather() gathering {
 	parent := forming.NoParent
 	var children []int
 	for peer, l := range c.links {
-		if l.dials {
+		if l.calls {
 			parent = peer
 		} else {
 			children = append(children, peer)
@@ -79,12 +82,18 @@ func (s *stepper) gathers(now core.Time, out *endpoint.Output) {
 func (c *Communicator) allThere(ctx context.Context) error {
 	waiting := time.NewTicker(stillWaiting)
 	defer waiting.Stop()
+	late := time.NewTimer(callBackAfter)
+	defer late.Stop()
 	for {
 		select {
 		case <-c.formed:
 			return nil
 		case <-c.done:
 			return fmt.Errorf("%w: %w", ErrFormation, c.Err())
+		case <-late.C:
+			for _, l := range c.links {
+				l.callBack()
+			}
 		case <-waiting.C:
 			c.host.cfg.Log.Warn("a communicator waits for its members", slog.String("communicator", c.name),
 				slog.Int("members", len(c.members)), slog.String("missing", c.missing()))

@@ -10,10 +10,12 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/attach"
 	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
@@ -25,6 +27,31 @@ import (
 type Member struct {
 	Host string // name in the fabric's topology
 	Addr string // TCP address of its Join; empty: where Config.Membership or Config.Resolve says
+	// Process is the label of one of several processes of the host (Config.Process);
+	// empty where there is one.
+	Process string
+}
+
+// process returns the name of a member's process among all.
+func (m Member) process() string { return processName(m.Host, m.Process) }
+
+// validate reports what is wrong with a member's name.
+func (m Member) validate() error {
+	name := m.process()
+	switch {
+	case m.Host == "" || len(name) > maxName:
+		return fmt.Errorf("a host name of %d bytes, want 1 to %d with that of the process", len(m.Host), maxName)
+	case strings.Count(name, peering.Mark) > min(1, len(m.Process)):
+		return fmt.Errorf("the name %q has a %q", name, peering.Mark)
+	}
+	return nil
+}
+
+func processName(host, label string) string {
+	if label == "" {
+		return host
+	}
+	return host + peering.Mark + label
 }
 
 // Host is this process's place in the fabric: where other members reach it.
@@ -40,22 +67,20 @@ type Host struct {
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
-	cut   context.Context    // ends when goodbyes are not waited for any more
-	abort context.CancelFunc // ends cut
-	tasks sync.WaitGroup     // communicators
+	tasks sync.WaitGroup // communicators
 
 	services  services
-	malformed atomic.Uint64 // greetings of callers
+	links     links
+	malformed atomic.Uint64 // words of other hosts
 	counts    counts
 	closing   sync.Once
 
-	mu      sync.Mutex
-	closed  bool
-	comms   map[attempt]*Communicator // until they have ended
-	names   map[string]*Communicator  // those that stand
-	tombs   tombs
-	parked  map[string][]*caller // callers of communicators that this host has not made yet, by name
-	waiting int                  // callers in parked
+	mu     sync.Mutex
+	closed bool
+	comms  map[attempt]*Communicator // until they have ended
+	names  map[string]*Communicator  // those that stand
+	tombs  tombs
+	parked parked
 }
 
 // Join makes this process reachable as the host of that name. ctx is for the joining alone.
@@ -66,11 +91,10 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 	h := &Host{
 		name: c.Name, cfg: c.filled(), hooks: hooks.From(ctx),
 		comms: map[attempt]*Communicator{}, names: map[string]*Communicator{},
-		parked: map[string][]*caller{},
+		parked: parked{of: map[string]int{}}, links: newLinks(),
 	}
 	h.cfg.Log = h.cfg.Log.With(slog.String("host", c.Name))
 	h.ctx, h.stop = context.WithCancel(context.Background())
-	h.cut, h.abort = context.WithCancel(context.Background())
 	if err := h.open(ctx); err != nil {
 		h.stop()
 		return nil, fmt.Errorf("hostlib: joining as %s: %w", c.Name, err)
@@ -82,6 +106,9 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 	}
 	return h, nil
 }
+
+// flushTimeout is how long the end of a host waits for its neighbours to have heard of it.
+const flushTimeout = time.Second
 
 // open makes the host reachable, and opens the connection to the manager.
 func (h *Host) open(ctx context.Context) error {
@@ -115,15 +142,56 @@ func (h *Host) listen(ctx context.Context, p attach.Place) (_ *peer.Host, err er
 	if h.locate = p.Resolve; h.cfg.Resolve != nil {
 		h.locate = h.cfg.Resolve
 	}
-	h.peers, err = peer.Listen(ctx, peer.Config{
-		Name: h.name, Incarnation: p.Incarnation, Listen: h.cfg.Listen, Listener: p.Listener, Dial: p.Dial, Resolve: h.resolve,
-		TLS: p.TLS, AllowPlaintext: h.cfg.AllowPlaintext, Servers: map[peer.Class]peer.Server{peer.Tree: h.greet},
-		GreetWithin: helloTimeout, DeadAfter: h.cfg.DeadAfter, ForgetAfter: h.cfg.ForgetAfter,
-		// A connection for each neighbour in each communicator, many of them at once.
-		Limits: peer.Limits{Pending: 2048, PendingOfSource: 512, Connections: maxParked, Exclusive: maxParked},
-		Log:    h.cfg.Log,
-	})
+	c := peer.Config{
+		Name: processName(h.name, h.cfg.Process), Incarnation: p.Incarnation, Listen: h.cfg.Listen, Listener: p.Listener, Dial: p.Dial, Resolve: h.resolve,
+		TLS: p.TLS, AllowPlaintext: h.cfg.AllowPlaintext, DeadAfter: h.cfg.DeadAfter, ForgetAfter: h.cfg.ForgetAfter,
+		Handlers: map[peer.Service]peer.Handler{peer.Communicators: (*handler)(h)}, Log: h.cfg.Log,
+	}
+	if wrap := h.hooks.Link; wrap != nil {
+		if err := hooked(ctx, &c, wrap); err != nil {
+			return nil, err
+		}
+	}
+	h.peers, err = peer.Listen(ctx, c)
 	return h.peers, err
+}
+
+// hooked has all connections be wrapped.
+func hooked(ctx context.Context, c *peer.Config, wrap func(net.Conn) net.Conn) (err error) {
+	if c.Listener == nil {
+		if c.Listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen); err != nil {
+			return err
+		}
+	}
+	c.Listener = hookedListener{c.Listener, wrap}
+	dial := c.Dial
+	if dial == nil {
+		dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		}
+	}
+	c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+		conn, err := dial(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(conn), nil
+	}
+	return nil
+}
+
+type hookedListener struct {
+	net.Listener
+	wrap func(net.Conn) net.Conn
+}
+
+// Accept implements net.Listener.
+func (l hookedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return l.wrap(conn), nil
 }
 
 // resolve returns the address of another host, where no list of members has it.
@@ -166,13 +234,13 @@ func (h *Host) Addr() string {
 }
 
 // Member returns this host as the lists of members name it.
-func (h *Host) Member() Member { return Member{Host: h.name, Addr: h.Addr()} }
+func (h *Host) Member() Member { return Member{Host: h.name, Process: h.cfg.Process, Addr: h.Addr()} }
 
 // Close ends every communicator that was not left, for all its members, closes the
-// services on the host, and leaves the fabric. It waits until neighbours and the manager have been notified, also
-// of communicators that were left. When ctx ends first, connections are cut off:
-// members that were not notified find out by DeadAfter, and the error says how many
-// communicators they were of.
+// services on the host, and leaves the fabric. It waits until neighbours and the manager
+// have been notified, also of communicators that were left. When ctx ends first,
+// connections are cut off, and the error says how many: members that were not notified
+// find out by DeadAfter.
 func (h *Host) Close(ctx context.Context) (err error) {
 	h.closing.Do(func() { err = h.close(ctx) })
 	return err
@@ -187,162 +255,23 @@ func (h *Host) close(ctx context.Context) (err error) {
 		c.conclude(true)
 	}
 	closed := h.services.close(ctx)
-	defer h.abort()
-	left := 0
 	for _, c := range comms {
-		select {
-		case <-c.done:
-			continue
-		default:
-		}
-		select {
-		case <-c.done:
-		case <-ctx.Done():
-			left++
-		}
-	}
-	if left > 0 {
-		err = fmt.Errorf("hostlib: closing %s: %d communicators were cut off: %w", h.name, left, ctx.Err())
-		h.abort()
+		<-c.done
 	}
 	h.stop()
-	err = errors.Join(closed, err, h.leave(ctx), h.peers.Close())
+	left := h.leave(ctx)
+	within, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	if n := h.peers.Shutdown(within); n > 0 && ctx.Err() != nil {
+		err = fmt.Errorf("hostlib: closing %s: %d connections were cut off: %w", h.name, n, ctx.Err())
+	}
+	err = errors.Join(closed, left, err, h.peers.Close())
 	h.closeParked()
 	h.tasks.Wait()
 	if h.manager != nil {
 		err = errors.Join(err, h.manager.close())
 	}
 	return err
-}
-
-// greet reads what a caller wants and hands its connection to the
-// communicator, or keeps it until this host makes that communicator.
-func (h *Host) greet(from peer.Peer, conn net.Conn) (kept bool) {
-	undo := context.AfterFunc(h.ctx, func() { conn.Close() })
-	defer undo()
-	_ = conn.SetDeadline(time.Now().Add(helloTimeout))
-	hello, err := readHello(conn)
-	if err != nil {
-		h.malformed.Add(1)
-		h.cfg.Log.Info("a connection with a malformed greeting", slog.Any("from", conn.RemoteAddr()), slog.Any("error", err))
-		if version := versionError(0); errors.As(err, &version) { // the answer is the same in all versions
-			(&caller{conn: conn}).refuse(h.name + ": " + version.Error())
-			return true
-		}
-		return false
-	}
-	_ = conn.SetDeadline(time.Time{})
-	h.receive(&caller{conn: conn, hello: hello, from: from.Name})
-	return true
-}
-
-// receive hands a caller to the communicator that it wants.
-func (h *Host) receive(k *caller) {
-	h.mu.Lock()
-	c, frame, why := h.wanted(k)
-	if c == nil && frame == nil && why == "" {
-		h.park(k)
-	}
-	h.mu.Unlock()
-	if c != nil {
-		why = c.called(k)
-	}
-	switch {
-	case frame != nil:
-		k.last(frame)
-	case why != "":
-		k.refuse(why)
-	}
-}
-
-// wanted returns the communicator that a caller wants, its last word, or why it
-// cannot be had; none of these if the host has not made it yet.
-func (h *Host) wanted(k *caller) (c *Communicator, word []byte, refusal string) {
-	if k.hello.of != 0 {
-		if c := h.comms[k.hello.of]; c != nil {
-			return c, nil, ""
-		}
-		if word, dead := h.tombs.get(k.hello.of); dead {
-			return nil, word, ""
-		}
-		return nil, nil, fmt.Sprintf("%s knows of that communicator %q no more", h.name, k.hello.name)
-	}
-	switch c := h.names[k.hello.name]; {
-	case c != nil && c.group == k.hello.group && !c.met(k):
-		return c, nil, ""
-	case c != nil && c.group != k.hello.group && !c.leaving():
-		return nil, nil, h.inAnother(c.name)
-	case h.closed || h.waiting >= maxParked:
-		return nil, nil, h.name + " takes no more callers"
-	}
-	return nil, nil, ""
-}
-
-func (h *Host) inAnother(name string) string {
-	return fmt.Sprintf("%s is in a communicator %q with other members or settings", h.name, name)
-}
-
-// park keeps a caller until its communicator is made, in place of an earlier
-// one of the same member.
-func (h *Host) park(k *caller) {
-	same := func(o *caller) bool {
-		return o.from == k.from && o.hello.group == k.hello.group && o.hello.from == k.hello.from
-	}
-	all := h.parked[k.hello.name]
-	for _, o := range all {
-		if same(o) {
-			h.release(o)
-			o.conn.Close()
-		}
-	}
-	h.parked[k.hello.name] = append(slices.DeleteFunc(all, same), k)
-	h.waiting++
-	k.timer = time.AfterFunc(parkTimeout, func() { h.unpark(k) })
-}
-
-// release notes that a caller is parked no more.
-func (h *Host) release(k *caller) {
-	h.waiting--
-	k.timer.Stop()
-}
-
-// unpark gives a caller up that nobody has claimed. It closes the connection
-// only: the caller knows best how long it wants to try.
-func (h *Host) unpark(k *caller) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := h.parked[k.hello.name]
-	i := slices.Index(all, k)
-	if i < 0 {
-		return
-	}
-	h.release(k)
-	k.conn.Close()
-	if all = slices.Delete(all, i, i+1); len(all) == 0 {
-		delete(h.parked, k.hello.name)
-	} else {
-		h.parked[k.hello.name] = all
-	}
-}
-
-// claim returns the parked callers of a name.
-func (h *Host) claim(name string) []*caller {
-	all := h.parked[name]
-	delete(h.parked, name)
-	for _, k := range all {
-		h.release(k)
-	}
-	return all
-}
-
-func (h *Host) closeParked() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for name := range h.parked {
-		for _, k := range h.claim(name) {
-			k.conn.Close()
-		}
-	}
 }
 
 // register makes c known to callers, and returns those who came before.
@@ -363,17 +292,12 @@ func (h *Host) register(c *Communicator) ([]*caller, error) {
 func (h *Host) welcome(c *Communicator, callers []*caller) {
 	for _, k := range callers {
 		why := h.inAnother(c.name)
-		if k.hello.group == c.group {
+		if k.group == c.group {
 			why = c.called(k)
 		}
-		if why == "" {
-			continue
-		}
-		h.tasks.Go(func() {
-			undo := context.AfterFunc(h.ctx, func() { k.conn.Close() })
-			defer undo()
+		if why != "" {
 			k.refuse(why)
-		})
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ func (h *Host) restIdle() {
 		case <-h.ctx.Done():
 			return
 		}
+		h.peers.Rest()
 		for _, c := range h.counts.all() {
 			c.restIfIdle()
 		}

@@ -1,328 +1,539 @@
 package hostlib
 
 import (
-	"bufio"
+	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"sync"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/wire"
 )
+
+// lead is the bytes before a frame: its first byte is its kind, and behind that the
+// payload of a packet is aligned.
+const lead = 7
+
+var leading [lead]byte
+
+// frameBytes returns what a frame takes on its connection.
+func frameBytes(n int) int { return peer.HeadSize + (lead+n+7)&^7 }
+
+// divertAfter is how many bytes of packets a link carries among small messages before it
+// has a stream among large ones: a vector is not to hold up other groups' small ones.
+const divertAfter = 64 << 10
 
 const (
-	maxFrame    = 1 << 16 // bytes; the largest are packets
-	frameLength = 4       // bytes of a frame's length
-	frameHeads  = 64      // bytes of a frame beside its payload, at most
-	spareQueue  = 1 << 20 // bytes of a queue beside windows of packets
-
-	flushTimeout = time.Second // for what is queued when a connection ends
+	retryMin = 20 * time.Millisecond // after a stream that was closed; doubles
+	retryMax = 500 * time.Millisecond
 )
 
-// link is the connection to one neighbour in the tree of hosts: up at most
-// once at a time, and made anew by the child whenever it breaks.
+// link is one neighbour in the tree of hosts. It has a stream on the connection of class
+// Control between the two hosts, and once much has passed one on that of class Data, for
+// all frames but those of forming. A stream ends with its connection, and is made anew by
+// the child.
 type link struct {
-	c        *Communicator
-	peer     int
-	dials    bool           // this member is the child
-	calls    chan *caller   // connections from the child, the newest only
-	tasks    sync.WaitGroup // the writer, while there is one
-	maxQueue int            // bytes; more than what a window can make
+	c     *Communicator
+	peer  int
+	name  string // of the neighbour's process
+	calls bool   // this member is the child
 
-	mu       sync.Mutex
-	met      attempt  // the neighbour's, once the two have agreed
-	trouble  error    // of the last attempt to call; nil: it has not answered yet
-	greeting net.Conn // of a caller that is being answered
-	conn     net.Conn
-	serial   uint64 // changes with every connection, and when it ends
-	open     bool   // the core knows of the connection: frames may be queued
-	isShut   bool
-	queue    []byte          // frames that are not written yet
-	try      *peer.TryWriter // to conn; nil: not on this kind of connection
-	writing  bool            // a goroutine writes what is queued
+	// Of the loop.
+	unsent  [2]*peer.Conn // that frames wait on, by class
+	scratch []byte
+
+	mu         sync.Mutex
+	isBegun    bool
+	isShut     bool
+	isOver     bool        // the neighbour has said its last word
+	isDiverted bool        // Data is in use: what comes on Control are packets, of before, or of forming
+	passed     int         // bytes of packets on Control
+	met        attempt     // the neighbour's, once the two have agreed
+	trouble    error       // of the last call for a connection; nil: the neighbour has not answered yet
+	early      [2]*caller  // before begin: the newest ones
+	held       [2]bool     // connections
+	streams    [2]stream   // by class
+	retry      *time.Timer // of a stream that was closed; nil: none was
+	pause      time.Duration
 }
 
-func newLink(c *Communicator, peer int, dials bool) *link {
-	cfg := &c.host.cfg
-	return &link{
-		c: c, peer: peer, dials: dials, calls: make(chan *caller, 1),
-		maxQueue: spareQueue + 4*int(cfg.Window)*(cfg.ChunkBytes+frameHeads),
+// stream is one direction's numbers of a link on one connection, and the other's.
+type stream struct {
+	link  *link
+	class peer.Class
+
+	conn   *peer.Conn // nil: there is none
+	mine   uint32     // number of frames to this member
+	theirs uint32     // and to the neighbour; 0: it has not answered yet
+	isUp   bool       // the two have agreed
+	isOpen bool       // the core knows of that: frames may be sent
+	of     attempt    // the neighbour's
+	serial uint64     // changes with every connection, and when it ends
+	late   *time.Timer
+}
+
+func newLink(c *Communicator, rank int, calls bool) *link {
+	l := &link{c: c, peer: rank, name: c.members[rank].process(), calls: calls}
+	for i := range l.streams {
+		l.streams[i].link, l.streams[i].class = l, peer.Class(i)
+	}
+	return l
+}
+
+// begin has the link call the neighbour, or answer its calls.
+func (l *link) begin() {
+	l.c.host.links.add(l)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isBegun = true
+	if l.calls {
+		l.hold(peer.Control)
+		l.open(&l.streams[peer.Control])
+	}
+	for i, k := range l.early {
+		if k != nil && !l.isShut {
+			l.early[i] = nil
+			l.accept(k)
+		}
 	}
 }
 
-// run keeps the connection up until ctx ends, and reports to the core when it is
-// new and when the neighbour must be dead.
-func (l *link) run(ctx context.Context) {
-	defer l.shut()
-	first := true
-	for ctx.Err() == nil {
-		conn, err := l.connect(ctx, first)
-		switch {
-		case ctx.Err() != nil:
-			if conn != nil {
-				defer context.AfterFunc(l.c.host.cut, func() { conn.Close() })()
-				l.shutdown(conn, false)
-			}
+// callBack has the link call a neighbour that ought to have called: if the neighbour's
+// host cannot call, or knows another process by this one's name, this shows it.
+func (l *link) callBack() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.isShut && l.met == 0 {
+		l.hold(peer.Control)
+	}
+}
+
+// hold has there be a connection of a class. The caller holds the lock.
+func (l *link) hold(class peer.Class) {
+	if !l.held[class] {
+		l.held[class] = true
+		l.c.host.peers.Hold(l.name, class, l.c.members[l.peer].Addr)
+	}
+}
+
+// open says to the parent that this member is there, on the newest connection that there
+// is. The caller holds the lock.
+func (l *link) open(s *stream) {
+	if !l.calls || l.isShut || l.isOver || !l.held[s.class] {
+		return
+	}
+	for _, c := range l.c.host.links.conns(l.name, s.class) {
+		if l.openOn(s, c) {
 			return
-		case err != nil:
-			l.dead(err.Error())
-			return
-		}
-		first = false
-		l.serve(ctx, conn)
-	}
-}
-
-// dead reports to the core that the neighbour is.
-func (l *link) dead(why string) {
-	l.c.post(item{in: endpoint.Input{Kind: endpoint.Dead, Rank: uint32(l.peer), News: &endpoint.News{Reason: why}}})
-}
-
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 4}
-
-// serve reads frames from conn until it breaks, a newer one comes, or ctx ends.
-func (l *link) serve(ctx context.Context, conn net.Conn) {
-	if t, ok := conn.(*net.TCPConn); ok {
-		_ = t.SetKeepAliveConfig(keepAlive)
-		peer.LimitUnacknowledged(t, l.c.host.cfg.DeadAfter)
-	}
-	if wrap := l.c.host.hooks.Link; wrap != nil {
-		conn = wrap(conn)
-	}
-	l.mu.Lock()
-	l.conn, l.open, l.queue, l.try = conn, false, nil, peer.NewTryWriter(conn)
-	l.serial++
-	serial := l.serial
-	l.mu.Unlock()
-	l.c.connected(l, serial)
-
-	defer context.AfterFunc(l.c.host.cut, func() { conn.Close() })()
-	undo := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
-	err := l.read(conn)
-	undo()
-	wasOpen := l.finish(conn)
-	if ctx.Err() != nil {
-		l.shutdown(conn, wasOpen)
-	} else {
-		conn.Close()
-		l.c.host.cfg.Log.Info("a host connection broke",
-			slog.String("communicator", l.c.name), slog.Int("rank", l.peer), slog.Any("error", err))
-	}
-}
-
-// shutdown ends a connection with the communicator, and says its last word
-// where the core did not know of the connection.
-func (l *link) shutdown(conn net.Conn, wasOpen bool) {
-	if word := l.c.word; word != nil && !wasOpen {
-		_ = conn.SetWriteDeadline(time.Now().Add(flushTimeout))
-		_ = writeFrame(conn, word)
-	}
-	hangUp(conn, flushTimeout)
-}
-
-// finish ends writing to conn: what is queued is still sent, for the
-// communicator's last word may be in it. It reports whether frames could be queued.
-func (l *link) finish(conn net.Conn) (wasOpen bool) {
-	_ = conn.SetWriteDeadline(time.Now().Add(flushTimeout))
-	l.mu.Lock()
-	wasOpen = l.open
-	l.open = false
-	l.mu.Unlock()
-	l.tasks.Wait()
-	l.mu.Lock()
-	queue := l.queue
-	l.conn, l.try, l.queue = nil, nil, nil
-	l.serial++
-	l.mu.Unlock()
-	if len(queue) > 0 {
-		_, _ = conn.Write(queue)
-	}
-	return wasOpen
-}
-
-// burst is what a link reads into while there is something to read.
-type burst struct {
-	r      *bufio.Reader
-	frames []item
-}
-
-const (
-	burstBytes  = 256 << 10
-	burstFrames = 64 // that are stepped at once
-)
-
-var bursts = sync.Pool{New: func() any { return &burst{r: bufio.NewReaderSize(nil, burstBytes)} }}
-
-func (b *burst) release() {
-	b.r.Reset(nil)
-	clear(b.frames[:cap(b.frames)])
-	b.frames = b.frames[:0]
-	bursts.Put(b)
-}
-
-// read gives the loop what comes by conn. An idle link has no memory to read into.
-func (l *link) read(conn net.Conn) error {
-	idle := peer.NewWaiter(conn)
-	for {
-		if idle != nil {
-			if err := idle.Wait(); err != nil {
-				return err
-			}
-		}
-		if err := l.burst(conn); err != nil {
-			return err
 		}
 	}
 }
 
-// burst reads frames until no more of one is there, and has those that came
-// together stepped together.
-func (l *link) burst(conn net.Conn) error {
-	b := bursts.Get().(*burst)
-	defer b.release()
-	b.r.Reset(conn)
-	for {
-		frame, err := readFrame(b.r, &l.c.buffers)
-		if err == nil {
-			l.c.frames.in(frameLength + len(*frame))
-			b.frames = append(b.frames, item{in: endpoint.Input{Kind: endpoint.Frame, Rank: uint32(l.peer), Bytes: *frame}, buffer: frame})
-			if len(b.frames) < burstFrames && b.hasFrame() {
-				continue
-			}
-		}
-		l.c.deliver(b.frames...)
-		b.frames = b.frames[:0]
-		switch {
-		case errors.Is(err, errFrame):
-			l.dead("it sent " + err.Error())
-			_, _ = io.Copy(io.Discard, b.r) // it is to hear of the end, which is near
-			return err
-		case err != nil || b.r.Buffered() == 0:
-			return err
-		}
-	}
-}
-
-// hasFrame reports whether a whole frame, or one that is malformed, was read
-// already.
-func (b *burst) hasFrame() bool {
-	if b.r.Buffered() < frameLength {
+// openOn does so on a connection, in place of the stream's one before. The caller holds
+// the lock.
+func (l *link) openOn(s *stream, c *peer.Conn) bool {
+	l.end(s)
+	number := l.c.host.links.number(s)
+	w := word{kind: opens, from: number, own: l.c.own, hello: hello{
+		group: l.c.group, rank: uint32(l.c.rank), of: uint32(l.peer), met: l.met, name: l.c.name,
+	}}
+	if !say(c, &w) {
+		l.c.host.links.free(number)
 		return false
 	}
-	head, _ := b.r.Peek(frameLength)
-	n := binary.BigEndian.Uint32(head)
-	return n > maxFrame || b.r.Buffered() >= frameLength+int(n)
+	s.conn, s.mine, l.trouble = c, number, nil
+	return true
 }
 
-var errFrame = errors.New("a frame of malformed length")
-
-// readFrame reads a frame's length, and the frame into memory of the pool.
-func readFrame(r *bufio.Reader, pool *buffers) (*[]byte, error) {
-	head, err := r.Peek(frameLength)
-	if err != nil {
-		return nil, err
-	}
-	n := binary.BigEndian.Uint32(head)
-	if n == 0 || n > maxFrame {
-		return nil, fmt.Errorf("%w: %d bytes, want 1 to %d", errFrame, n, maxFrame)
-	}
-	_, _ = r.Discard(frameLength) // they are there
-	b := pool.get(int(n))
-	if _, err := io.ReadFull(r, *b); err != nil {
-		pool.put(b)
-		return nil, err
-	}
-	return b, nil
+// say sends a word, and reports whether it could be.
+func say(c *peer.Conn, w *word) bool {
+	err := c.Send(&peer.Send{Service: peer.Communicators, Body: w.append(nil)})
+	c.Flush(peer.Communicators, nil)
+	return err == nil
 }
 
-func writeFrame(w io.Writer, frame []byte) error {
-	_, err := w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...))
-	return err
+// end ends a stream, whose number means nothing from now on. The caller holds the lock.
+func (l *link) end(s *stream) {
+	if s.conn == nil {
+		return
+	}
+	l.c.host.links.free(s.mine)
+	s.conn, s.mine, s.theirs, s.isUp, s.isOpen = nil, 0, 0, false, false
+	s.serial++
+	if l.met != 0 && !l.isShut && !l.isOver {
+		l.miss(s)
+	}
 }
 
-// write sends what is queued, as much at once as there is, until nothing is.
-func (l *link) write(conn net.Conn) {
-	var out []byte
-	for {
+// miss has the neighbour be dead if the stream is not made again soon. The caller holds
+// the lock.
+func (l *link) miss(s *stream) {
+	if s.late != nil {
+		return
+	}
+	limit := l.c.host.cfg.DeadAfter
+	var timer *time.Timer
+	timer = time.AfterFunc(limit, func() {
 		l.mu.Lock()
-		out, l.queue = l.queue, out[:0]
-		if len(out) == 0 {
-			l.writing, l.queue = false, nil
-			l.mu.Unlock()
-			return
+		isLate := s.late == timer
+		why := fmt.Sprintf("it could not be reached for %v", limit)
+		if l.trouble != nil {
+			why += fmt.Sprintf(" (%v)", l.trouble)
 		}
 		l.mu.Unlock()
-		if _, err := conn.Write(out); err != nil {
-			conn.Close() // ends the reader, too
-			l.mu.Lock()
-			l.writing = false
-			l.mu.Unlock()
-			return
+		if isLate {
+			l.dead(why)
 		}
+	})
+	s.late = timer
+}
+
+// up notes that the two have agreed, and has the core hear of it. The caller holds the
+// lock, and posts what is returned.
+func (l *link) up(s *stream) item {
+	l.met, s.isUp, l.pause = s.of, true, 0
+	s.serial++
+	if s.late != nil {
+		s.late.Stop()
+		s.late = nil
+	}
+	l.hold(s.class) // either side finds out that it has broken, and makes another
+	return item{in: endpoint.Input{Kind: endpoint.Connected, Rank: uint32(l.peer)}, stream: s, serial: s.serial}
+}
+
+// dead has the core hear that the neighbour is.
+func (l *link) dead(why string) {
+	l.c.loop.Add(item{in: endpoint.Input{Kind: endpoint.Dead, Rank: uint32(l.peer), News: &endpoint.News{Reason: why}}})
+}
+
+// opened lets frames be sent, if the stream is still that one. It reports whether it is,
+// and whether the core is to repeat what the neighbour may have missed.
+func (s *stream) opened(serial uint64) (is, isCurrent bool) {
+	l := s.link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.serial != serial || !s.isUp {
+		return false, false
+	}
+	s.isOpen = true
+	l.isDiverted = l.isDiverted || s.class == peer.Data
+	return true, s.class == peer.Data || !l.isDiverted
+}
+
+// connected has the host take a connection: a child calls on it.
+func (l *link) connected(c *peer.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isBegun && l.calls && !l.isShut && !l.isOver && l.held[c.Class()] {
+		l.openOn(&l.streams[c.Class()], c)
 	}
 }
 
-// send queues a frame, which the next flush sends. Without a connection that the
-// core knows of, the frame is dropped: the core repeats what matters when there
-// is one.
+// broken takes the end of a connection.
+func (l *link) broken(c *peer.Conn, why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &l.streams[c.Class()]
+	if s.conn != c {
+		return
+	}
+	l.end(s)
+	l.c.host.cfg.Log.Info("a host connection broke",
+		slog.String("communicator", l.c.name), slog.Int("rank", l.peer), slog.Any("error", why))
+	l.open(s)
+}
+
+// failed takes that a call for a connection has come to nothing.
+func (l *link) failed(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isShut || l.isOver {
+		return
+	}
+	l.trouble = err
+	if isFatal(err, l.calls) {
+		l.dead(err.Error())
+	}
+}
+
+// called takes a call of the child's, in place of the one before, or returns why not.
+func (l *link) called(k *caller) (refusal string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	class := k.conn.Class()
+	switch {
+	case l.met != 0 && l.met != k.own:
+		return fmt.Sprintf("rank %d has another communicator %q than the one that was met", l.peer, l.c.name)
+	case l.isShut:
+		say(k.conn, &word{kind: closes, to: k.from})
+	case !l.isBegun:
+		if old := l.early[class]; old != nil {
+			say(old.conn, &word{kind: closes, to: old.from})
+		}
+		l.early[class] = k
+	default:
+		l.accept(k)
+	}
+	return ""
+}
+
+// accept answers a call. The caller holds the lock.
+func (l *link) accept(k *caller) {
+	s := &l.streams[k.conn.Class()]
+	l.end(s)
+	number := l.c.host.links.number(s)
+	if !say(k.conn, &word{kind: accepts, to: k.from, from: number, own: l.c.own}) {
+		l.c.host.links.free(number)
+		return
+	}
+	s.conn, s.mine, s.theirs, s.of = k.conn, number, k.from, k.own
+}
+
+// hear takes a word to one of the link's streams.
+func (s *stream) hear(c *peer.Conn, w *word) {
+	l := s.link
+	l.mu.Lock()
+	if s.conn != c || s.mine != w.to {
+		l.mu.Unlock()
+		return
+	}
+	var news []item
+	switch {
+	case w.kind == accepts && s.theirs == 0:
+		if l.met != 0 && w.own != l.met {
+			l.trouble = errors.New("another communicator answers in its place")
+			l.end(s)
+			break
+		}
+		s.theirs, s.of = w.from, w.own
+		say(c, &word{kind: confirms, to: s.theirs})
+		news = append(news, l.up(s))
+	case w.kind == confirms && s.theirs != 0 && !s.isUp:
+		news = append(news, l.up(s))
+	case w.kind == refuses && s.theirs == 0:
+		l.end(s)
+		l.dead("refused: " + string(w.rest))
+	case w.kind == lastWord:
+		l.isOver = true
+		l.end(s)
+		l.rest()
+		news = append(news, item{in: endpoint.Input{Kind: endpoint.Frame, Rank: uint32(l.peer), Bytes: append([]byte(nil), w.rest...)}})
+	case w.kind == closes && (w.from == 0 || w.from == s.theirs || s.theirs == 0):
+		l.end(s)
+		l.later()
+	}
+	l.mu.Unlock()
+	for _, i := range news {
+		l.c.post(i)
+	}
+}
+
+// later opens what was closed after a while. The caller holds the lock.
+func (l *link) later() {
+	if !l.calls || l.retry != nil || l.isShut || l.isOver {
+		return
+	}
+	l.pause = min(max(2*l.pause, retryMin), retryMax)
+	l.retry = time.AfterFunc(l.pause, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.retry = nil
+		for i := range l.streams {
+			if s := &l.streams[i]; s.conn == nil {
+				l.open(s)
+			}
+		}
+	})
+}
+
+// rest stops what waits for the neighbour. The caller holds the lock.
+func (l *link) rest() {
+	for i := range l.streams {
+		if s := &l.streams[i]; s.late != nil {
+			s.late.Stop()
+			s.late = nil
+		}
+	}
+	if l.retry != nil {
+		l.retry.Stop()
+	}
+}
+
+// receive gives the loop frames, which lie in a burst and are of one stream, and may wait
+// for that.
+func (s *stream) receive(c *peer.Conn, number uint32, frames []peer.Frame, b *peer.Burst) {
+	l := s.link
+	l.mu.Lock()
+	if s.conn != c || s.mine != number || s.theirs == 0 {
+		l.mu.Unlock()
+		return
+	}
+	var news []item
+	if !s.isUp { // it has overtaken what says that
+		news = append(news, l.up(s))
+	}
+	isStale := l.isDiverted && s.class == peer.Control
+	l.mu.Unlock()
+	for _, i := range news {
+		l.c.post(i)
+	}
+	batch := batches.Get().(*[]item)
+	packets := 0
+	for i := range frames {
+		f := frames[i].Bytes
+		if len(f) <= lead {
+			l.dead(fmt.Sprintf("it sent a malformed frame of %d bytes", len(f)))
+			continue
+		}
+		l.c.frames.in(frameBytes(len(f) - lead))
+		switch kind := wire.FrameKind(f[lead]); {
+		case kind == wire.FramePacket:
+			packets += len(f)
+		case isStale && kind != wire.FrameMissing:
+			continue // what mattered of it was repeated
+		}
+		*batch = append(*batch, item{in: endpoint.Input{Kind: endpoint.Frame, Rank: uint32(l.peer), Bytes: f[lead:]}})
+		if len(*batch) == stepMost {
+			l.deliver(batch, b)
+		}
+	}
+	l.deliver(batch, b)
+	batches.Put(batch)
+	if s.class == peer.Control {
+		l.mu.Lock()
+		l.carried(packets)
+		l.mu.Unlock()
+	}
+}
+
+// stepMost are the most frames that are stepped at once.
+const stepMost = 64
+
+// batches are memory for frames on their way to a loop.
+var batches = sync.Pool{New: func() any { return new(make([]item, 0, stepMost)) }}
+
+// deliver gives the loop frames, which it steps in order. The last one has a hold on the
+// burst.
+func (l *link) deliver(batch *[]item, b *peer.Burst) {
+	items := *batch
+	if len(items) == 0 {
+		return
+	}
+	b.Hold()
+	items[len(items)-1].burst = b
+	if l.c.loop.Deliver(context.Background(), items...) != nil {
+		b.Release() // the communicator has ended
+	}
+	clear(items)
+	*batch = items[:0]
+}
+
+// carried counts packets on Control, and has the link use Data once they are many. The
+// caller holds the lock.
+func (l *link) carried(n int) {
+	if l.passed += n; l.passed < divertAfter || !l.calls || l.held[peer.Data] || l.isShut || l.isOver || l.met == 0 {
+		return
+	}
+	l.hold(peer.Data)
+	l.miss(&l.streams[peer.Data])
+	l.open(&l.streams[peer.Data])
+}
+
+// send lays a frame behind those that wait, which flush sends. Without a stream that the
+// core knows of, the frame is dropped: the core repeats what matters when there is one.
+// It is for the loop.
 func (l *link) send(head, body []byte) {
+	kind := wire.FrameKind(head[0])
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.open {
+	s := &l.streams[peer.Control]
+	if l.isDiverted && kind != wire.FrameMissing {
+		s = &l.streams[peer.Data]
+	}
+	conn, to := s.conn, s.theirs
+	if !s.isOpen {
+		l.mu.Unlock()
 		return
 	}
-	if len(l.queue) > l.maxQueue {
-		l.conn.Close() // the neighbour does not read any more
-		return
+	if s.class == peer.Control && kind == wire.FramePacket {
+		l.carried(len(head) + len(body))
 	}
-	l.c.frames.out(frameLength + len(head) + len(body))
-	if l.queue == nil {
-		l.queue = *queues.Get().(*[]byte)
+	l.mu.Unlock()
+	l.c.frames.out(frameBytes(len(head) + len(body)))
+	l.scratch = append(append(l.scratch[:0], leading[:]...), head...)
+	err := conn.Send(&peer.Send{Service: peer.Communicators, Stream: to, Head: l.scratch, Body: body})
+	if errors.Is(err, peer.ErrFull) && kind != wire.FramePacket { // which is repeated
+		conn.Break(err)
 	}
-	l.queue = binary.BigEndian.AppendUint32(l.queue, uint32(len(head)+len(body)))
-	l.queue = append(append(l.queue, head...), body...)
+	l.unsent[s.class] = conn
 }
 
-// flush sends what is queued: as far as the kernel takes it at once, and the rest
-// in a goroutine. An idle link has neither that nor a queue.
+// flush sends what waits: as far as the kernel takes it at once. It is for the loop.
 func (l *link) flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.writing || !l.open || len(l.queue) == 0 {
-		return
-	}
-	if l.try != nil {
-		n, err := l.try.Write(l.queue)
-		if err != nil {
-			l.conn.Close()
-			return
+	for i, conn := range l.unsent {
+		if conn != nil {
+			conn.Flush(peer.Communicators, nil)
+			l.unsent[i] = nil
 		}
-		l.queue = l.queue[:copy(l.queue, l.queue[n:])]
 	}
-	if len(l.queue) == 0 {
-		empty := l.queue
-		queues.Put(&empty)
-		l.queue = nil
-		return
-	}
-	l.writing = true
-	conn := l.conn
-	l.tasks.Go(func() { l.write(conn) })
 }
 
-// queues are the memory of links that have nothing queued.
-var queues = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
-
-// opened lets frames be queued, if the connection is still that one.
-func (l *link) opened(serial uint64) bool {
+// shut ends the link with the communicator, and says its last word where the core did not
+// know of the neighbour.
+func (l *link) shut(last []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open = l.conn != nil && l.serial == serial
-	return l.open
+	l.isShut = true
+	l.rest()
+	// The neighbour may use Data already, and take no more of this kind from Control.
+	control, data := &l.streams[peer.Control], &l.streams[peer.Data]
+	wasSaid := data.isOpen || control.isOpen && data.theirs == 0
+	for _, s := range []*stream{data, control} {
+		if k := l.early[s.class]; k != nil {
+			say(k.conn, &word{kind: closes, to: k.from})
+		}
+		if s.conn == nil {
+			continue
+		}
+		if s.theirs != 0 && !wasSaid && last != nil {
+			say(s.conn, &word{kind: lastWord, to: s.theirs, rest: last})
+			wasSaid = true
+		} else {
+			say(s.conn, &word{kind: closes, to: s.theirs, from: s.mine})
+		}
+		l.end(s)
+	}
+	for class, is := range l.held {
+		if is {
+			l.c.host.peers.Release(l.name, peer.Class(class), l.c.members[l.peer].Addr)
+		}
+	}
+	if l.isBegun {
+		l.c.host.links.drop(l)
+	}
+}
+
+// missing reports why the neighbour was not met; empty if it was.
+func (l *link) missing() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.met != 0:
+		return ""
+	case !l.calls:
+		return "has not called"
+	case l.trouble == nil:
+		return "has not answered"
+	}
+	return "cannot be reached: " + l.trouble.Error()
+}
+
+// metAnother reports whether the neighbour was met in another communicator than a caller's.
+func (l *link) metAnother(k *caller) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return cmp.Or(l.met, k.own) != k.own
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -13,6 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/forming"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -27,10 +27,10 @@ const (
 // item is an input of the core on its way to the loop.
 type item struct {
 	in     endpoint.Input
-	buffer *[]byte // in's bytes lie there: returned to its pool after the step
-	link   *link   // of rank.Connected: the link, and
-	serial uint64  // the serial number of its connection
-	final  bool    // the communicator is over after this step, come what may
+	burst  *peer.Burst // in's bytes, and those of items before it, lie there: released after the step
+	stream *stream     // of endpoint.Connected: the stream, and
+	serial uint64      // its serial number
+	final  bool        // the communicator is over after this step, come what may
 }
 
 // stepper is the core as the loop steps it, and the loop's own state. What it
@@ -116,6 +116,9 @@ func (c *Communicator) finish() {
 	c.watch.end()
 	c.refuseAll(ErrEnded)
 	c.host.bury(c, c.word)
+	for _, l := range c.links {
+		l.shut(c.word)
+	}
 	c.stop()
 	c.endTrees()
 	c.tasks.Wait()
@@ -135,7 +138,7 @@ func (s *stepper) Step(now core.Time, items []item, out *endpoint.Output) {
 	s.inputs = s.inputs[:0]
 	for i := range items {
 		it := &items[i]
-		if it.link != nil && !s.connects(it) {
+		if it.stream != nil && !s.connects(it) {
 			continue
 		}
 		if s.gathered.takes(it) {
@@ -148,14 +151,16 @@ func (s *stepper) Step(now core.Time, items []item, out *endpoint.Output) {
 	s.core.Step(now, s.inputs, out)
 	s.gathers(now, out)
 	for i := range items {
-		if items[i].buffer != nil {
-			s.buffers.put(items[i].buffer)
+		if b := items[i].burst; b != nil {
+			b.Release()
 		}
 		if o := items[i].in.Operation; o != nil {
 			*o = session.Operation{} // whose vectors are the caller's
 			operations.Put(o)
 		}
 	}
+	clear(items) // whose bursts are others' now
+	clear(s.inputs)
 }
 
 // Deadline implements runner.Core.
@@ -166,13 +171,14 @@ func (s *stepper) Deadline() core.Time {
 	return s.core.Deadline().Earlier(s.gathered.core.Deadline())
 }
 
-// connects opens a link for frames, if its connection is still that one.
+// connects lets frames be sent on a stream, if it is still that one, and reports whether
+// the core is to repeat what matters on it.
 func (s *stepper) connects(it *item) bool {
-	if !it.link.opened(it.serial) {
-		return false
+	is, isCurrent := it.stream.opened(it.serial)
+	if is && it.stream.class == peer.Control {
+		s.gathered.inputs = append(s.gathered.inputs, forming.Input{From: it.in.Rank})
 	}
-	s.gathered.inputs = append(s.gathered.inputs, forming.Input{From: uint32(it.link.peer)})
-	return true
+	return isCurrent
 }
 
 // apply does what a step has put out: first what lends memory of the callers'
@@ -342,35 +348,26 @@ func (s *stepper) lost(l *session.Loss) {
 	s.report(manager.Report{Lost: l.Epoch, Silent: !l.Said, Reason: l.String()})
 }
 
-// called takes a connection on which a child in the tree of hosts has greeted,
-// or returns why not.
+// called takes a call of a child in the tree of hosts, or returns why not.
 func (c *Communicator) called(k *caller) (refusal string) {
 	l := c.childLink(k)
 	if l == nil {
 		return c.members[c.rank].Host + " is not the caller's parent in the tree of hosts"
 	}
-	if !l.called(k) {
-		return fmt.Sprintf("rank %d has another communicator %q than the one that was met", l.peer, c.name)
-	}
-	return ""
+	return l.called(k)
 }
 
 // met reports whether a caller's communicator is another one than that which
 // has taken its place here: it calls this one's successor.
 func (c *Communicator) met(k *caller) bool {
 	l := c.childLink(k)
-	if l == nil {
-		return false
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.met != 0 && l.met != k.hello.own
+	return l != nil && l.metAnother(k)
 }
 
 // childLink returns the link to the child that a caller says it is, or nil.
 func (c *Communicator) childLink(k *caller) *link {
-	l := c.links[int(k.hello.from)]
-	if l == nil || l.dials || int(k.hello.to) != c.rank || c.members[l.peer].Host != k.from {
+	l := c.links[int(k.rank)]
+	if l == nil || l.calls || int(k.of) != c.rank || l.name != k.conn.Peer().Name {
 		return nil
 	}
 	return l
@@ -381,30 +378,3 @@ func (c *Communicator) post(i item) {
 	// The only errors are that the loop has ended, which ends all else, too.
 	_ = c.loop.Post(context.Background(), i)
 }
-
-// connected notifies the loop of a new connection.
-func (c *Communicator) connected(l *link, serial uint64) {
-	c.post(item{in: endpoint.Input{Kind: endpoint.Connected, Rank: uint32(l.peer)}, link: l, serial: serial})
-}
-
-// deliver gives the loop frames, or steps them. After the communicator's end they
-// are dropped.
-func (c *Communicator) deliver(frames ...item) {
-	_ = c.loop.Deliver(context.Background(), frames...)
-}
-
-// buffers are a pool of frames' memory.
-type buffers struct{ pool sync.Pool }
-
-func (b *buffers) get(n int) *[]byte {
-	if p, ok := b.pool.Get().(*[]byte); ok && cap(*p) >= n {
-		*p = (*p)[:n]
-		return p
-	}
-	// A packet begins behind the frame's kind: there its payload is aligned.
-	const lead = 7
-	m := make([]byte, lead+n, lead+max(n, 2048))[lead:]
-	return &m
-}
-
-func (b *buffers) put(p *[]byte) { b.pool.Put(p) }

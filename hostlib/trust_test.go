@@ -52,7 +52,7 @@ func TestFinding1RankIsItsCertificatesHost(t *testing.T) {
 		if isSecure {
 			conn = tls.Client(conn, source.Client(pki.Want{Role: pki.Host, Name: "h0"}))
 		}
-		g := greeting.Greeting{Class: uint8(peer.Tree), From: name, Incarnation: 1, To: "h0", Call: 1}
+		g := greeting.Greeting{Class: uint8(peer.Control), From: name, Incarnation: 1, To: "h0", Call: 1}
 		if _, err := conn.Write(g.Append(nil)); err != nil {
 			t.Fatal(err)
 		}
@@ -69,12 +69,12 @@ func TestFinding1RankIsItsCertificatesHost(t *testing.T) {
 	if err != nil || a.Code != greeting.Accept {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	hello := hello{group: comms[0].group, from: 1, to: 0, own: 77, name: "test"}
-	if _, err := conn.Write(hello.bytes()); err != nil {
-		t.Fatal(err)
-	}
-	if by, why, err := readAnswer(conn); by != 0 || err != nil || !strings.Contains(why, "not the caller's parent") {
-		t.Errorf("h2 as rank 1: answered by %d, %q, %v", by, why, err)
+	conn.Close()
+	f := newFake(t, "h2", hosts[0], func(c *peer.Config) { c.TLS, c.Incarnation = source, 2 })
+	w := opening("test", members, 5)
+	w.group = comms[0].group
+	if a := f.answer(peer.Control, w); a.kind != refuses || !strings.Contains(string(a.rest), "not the caller's parent") {
+		t.Errorf("h2 as rank 1: answered by %+v, %s", a, a.rest)
 	}
 	sum(t, comms, 10)
 	leave(t, comms)

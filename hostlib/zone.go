@@ -99,17 +99,7 @@ func (l lives) end(x membership.Notice) bool {
 // died reports the links to a host in all communicators that it is dead. Whoever
 // has one says so to all members.
 func (h *Host) died(x membership.Notice) {
-	h.mu.Lock()
-	var all []*link
-	for _, c := range h.comms {
-		for _, l := range c.links {
-			if c.members[l.peer].Host == x.Member.Name {
-				all = append(all, l)
-			}
-		}
-	}
-	h.mu.Unlock()
-	for _, l := range all {
+	for _, l := range h.links.toHost(x.Member.Name) {
 		h.cfg.Log.Info("a member has died, says the zone", slog.String("communicator", l.c.name), slog.Int("rank", l.peer), slog.String("notice", x.String()))
 		l.dead("the zone of hosts says: " + x.String())
 	}

@@ -136,7 +136,7 @@ func (k *links) open(to string, at netip.AddrPort, l *link) {
 func (k *links) add(l *link) {
 	k.all[l.linkKey] = l
 	if k.of[l.peer]++; k.of[l.peer] == 1 {
-		k.n.host.Hold(l.peer, peer.Control)
+		k.n.host.Hold(l.peer, peer.Control, "")
 	}
 	if !l.tier && !l.ours {
 		k.others++
@@ -156,7 +156,7 @@ func (k *links) remove(l *link) {
 	if k.of[l.peer]--; k.of[l.peer] == 0 {
 		delete(k.of, l.peer)
 		k.n.book.forget(l.peer)
-		k.n.host.Release(l.peer, peer.Control)
+		k.n.host.Release(l.peer, peer.Control, "")
 	}
 	if !l.tier && !l.ours {
 		k.others--
@@ -166,7 +166,7 @@ func (k *links) remove(l *link) {
 // release gives up what is left, once the loop has ended.
 func (k *links) release() {
 	for host := range k.of {
-		k.n.host.Release(host, peer.Control)
+		k.n.host.Release(host, peer.Control, "")
 	}
 }
 

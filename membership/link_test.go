@@ -88,6 +88,8 @@ func newVillain(t *testing.T, name string, incarnation uint64, to *Node, source 
 	return v
 }
 
+func (*villain) Failed(string, peer.Class, error) {}
+
 func (v *villain) Up(*peer.Conn)                    {}
 func (v *villain) Down(*peer.Conn, error)           {}
 func (v *villain) Sent([]uint64, error)             {}

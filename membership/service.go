@@ -35,6 +35,9 @@ func (n *service) Down(c *peer.Conn, why error) {
 	}
 }
 
+// Failed implements peer.Handler: the core asks for hosts that do not answer.
+func (n *service) Failed(string, peer.Class, error) {}
+
 // Restarted implements peer.Handler: connections say so as well.
 func (n *service) Restarted(string, uint64, uint64) {}
 

@@ -47,7 +47,7 @@ var badInputs = map[string][]string{
 		"cmd/offload-manager.TestAgentOfAnotherVersion", "internal/driver/rpc.TestAgentOfALaterVersion", "internal/driver/rpc.TestReasonsOfALaterVersion",
 	},
 	"a member of another version": {
-		"internal/driver/rpc.TestMemberOfALaterVersion", "hostlib.TestGreetingOfAnotherVersion", "hostlib.TestParentOfALaterVersion",
+		"internal/driver/rpc.TestMemberOfALaterVersion", "internal/driver/peer.TestVersions", "hostlib.TestParentOfALaterVersion",
 	},
 	"a data plane of another version": {"hostlib.TestDataPlaneOfAnotherVersion"},
 	"a store of another version":      {"internal/daemon/store.TestVersions"},

@@ -54,6 +54,8 @@ func (f *forger) close() {
 // forgery is what a forger makes of what comes. It implements peer.Handler.
 type forgery forger
 
+func (*forgery) Failed(string, peer.Class, error) {}
+
 func (*forgery) Up(*peer.Conn)                    {}
 func (*forgery) Down(*peer.Conn, error)           {}
 func (*forgery) Restarted(string, uint64, uint64) {}

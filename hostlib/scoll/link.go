@@ -89,6 +89,9 @@ func (l *link) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
 // messages are memory for those on their way to the inbox.
 var messages = sync.Pool{New: func() any { return new([]broadcast.Input) }}
 
+// Failed implements peer.Handler: what was to be sent is reported by Sent.
+func (l *link) Failed(string, peer.Class, error) {}
+
 // Down implements peer.Handler. All requests are of the first class.
 func (l *link) Down(c *peer.Conn, _ error) {
 	if c.Class() == peer.Control && l.ctx.Err() == nil {

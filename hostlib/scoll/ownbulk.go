@@ -10,7 +10,7 @@ import (
 
 // dialBulk calls a node for bulk data.
 func (n *Node) dialBulk(ctx context.Context, node string) (net.Conn, error) {
-	_, conn, err := n.host.Dial(ctx, node, peer.Bulk, "")
+	_, conn, err := n.host.Dial(ctx, node, peer.Bulk)
 	return conn, err
 }
 

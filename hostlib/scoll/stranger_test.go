@@ -27,17 +27,16 @@ func TestGreetingReportsReboot(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-there
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_ = c.nodes[1].Close(ended) // it is cut off
 	cfg := c.settings("n1")
 	cfg.host.Incarnation = c.nodes[1].host.Incarnation() + 1
 	reborn, err := open(background(t), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := reborn.Close(background(t)); err != nil {
-			t.Error(err)
-		}
-	}()
+	c.nodes[1] = reborn
 	service, err := reborn.Register(testService, (&rollCall{node: "n1"}).callbacks())
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,10 @@ type Core struct {
 	peers     map[string]*peer
 	unused    []unused // hosts without a connection, the longest so first
 	held      []*lane  // that somebody holds
-	calls     uint64   // so many were made
+	contested []*peer  // that have claims
+	isPinned  bool
+	isClosing bool
+	calls     uint64 // so many were made
 
 	now      core.Time
 	next     core.Time // not later than the next moment at which something is due
@@ -58,6 +61,7 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 	c.now, c.out = now, out
 	for i := range in {
 		c.take(&in[i])
+		c.judge()
 	}
 	if now >= c.next {
 		c.expire()
@@ -82,7 +86,7 @@ func (c *Core) take(in *Input) {
 		c.greeted(in)
 	case Answered:
 		if k := c.conns[in.ID]; k != nil && k.state == dialling {
-			c.answered(k, &in.Answer)
+			c.answered(k, in)
 		}
 	case Ended:
 		c.ended(in.ID, in.Err)
@@ -105,6 +109,10 @@ func (c *Core) take(in *Input) {
 		p.isLearned = true
 		c.meet(p, in.Incarnation)
 		c.tidy(p)
+	case Pinned:
+		c.isPinned = true
+	case Closing:
+		c.closing()
 	}
 }
 
@@ -126,11 +134,15 @@ func (c *Core) expire() {
 			c.due(k)
 		}
 	}
+	c.judge()
 	for _, l := range slices.Clone(c.held) {
 		c.redial(l)
 	}
 	c.forget()
 	for _, k := range c.order {
 		c.wakeAt(k.until)
+	}
+	for _, p := range c.contested {
+		c.wakeAt(p.claimedUntil)
 	}
 }

@@ -36,8 +36,11 @@
 //
 // A greeting names both hosts and both incarnations. One that is for another host, or
 // for a later incarnation than this one's, from a host that the certificate does not name,
-// or in an earlier incarnation than is known, is refused. A later incarnation closes
-// the connections of the earlier one. Incarnations that are known by greetings alone,
+// or in an earlier incarnation than is known, is refused. A later incarnation is a claim
+// to the name, while the earlier one has connections: these are probed, and the first
+// sign of life refuses the claim. Without one, the later incarnation closes
+// the connections of the earlier one. A host that others know in a later incarnation
+// begins the next. Incarnations that are known by greetings alone,
 // without certificates, are forgotten a while after the last connection: nobody can
 // lock a host out by its name for longer than that, for services forget it then, too. The hosts without a connection of
 // which anything is remembered are at most Config.Remember.

@@ -12,15 +12,15 @@ import (
 // has it ask for anything of a connection that it has closed.
 func FuzzInputs(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 3, 1, 1, 8, 2, 0, 4, 1, 0})
-	f.Add([]byte{10, 0, 0, 4, 1, 0, 11, 0, 0, 5, 1, 0, 13, 200, 0, 12, 1, 9})
+	f.Add([]byte{10, 0, 0, 4, 1, 0, 11, 0, 0, 5, 1, 0, 15, 200, 0, 12, 1, 9})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		trial := newTrial(func(c *Config) { c.Pending, c.PendingOfSource, c.Connections, c.Exclusive, c.Remember = 4, 2, 6, 2, 3 })
 		names := []string{"a", "b", "A", "c", "d", "e"}
 		closed := map[ID]bool{}
 		arrived := map[ID]bool{}
 		for ; len(b) >= 3; b = b[3:] {
-			kind, x, y := Kind(b[0]%14), b[1], b[2]
-			if kind == 13 {
+			kind, x, y := Kind(b[0]%16), b[1], b[2]
+			if kind == 15 {
 				trial.now = trial.now.Add(time.Duration(x) * 100 * time.Millisecond)
 				trial.step()
 			} else {
@@ -36,8 +36,8 @@ func FuzzInputs(f *testing.F) {
 				}
 				in := Input{Kind: kind, ID: id, Source: prefix(int(y % 3)), Peer: names[int(x)%len(names)], Class: y % 4, Incarnation: uint64(y), Err: errors.New("x")}
 				in.Greeting = greeting.Greeting{From: names[int(y)%len(names)], To: "a", Class: y % 3, Incarnation: uint64(y / 64), Call: uint64(x), Accepted: uint64(y / 16)}
-				in.Answer = greeting.Answer{Code: greeting.Code(y % 6), Incarnation: uint64(x / 64)}
-				in.Sample = Sample{Heard: time.Duration(x) * 50 * time.Millisecond, Used: time.Duration(y) * 10 * time.Second, Deaf: x&1 != 0}
+				in.Answer = greeting.Answer{Code: greeting.Code(y % 7), Incarnation: uint64(x / 64)}
+				in.Sample = Sample{Heard: time.Duration(x) * 50 * time.Millisecond, Used: time.Duration(y) * 10 * time.Second, Reads: uint64(y / 128), Deaf: x&1 != 0}
 				if kind == Greeted && y&2 == 0 {
 					in.Err = nil
 				}
@@ -50,7 +50,7 @@ func FuzzInputs(f *testing.F) {
 			for i := range trial.out.Actions {
 				a := &trial.out.Actions[i]
 				switch a.Do {
-				case Fail, Restarted, Forgot:
+				case Fail, Restarted, Forgot, Raise:
 					continue
 				case Close, Refuse:
 					if closed[a.ID] {

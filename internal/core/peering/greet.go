@@ -27,27 +27,39 @@ func (c *Core) greeted(in *Input) {
 	}
 	if code, err := c.objection(in); err != nil {
 		c.counters.Refused++
-		c.act(Action{Do: Refuse, ID: in.ID, Code: code, Err: err})
+		c.act(Action{Do: Refuse, ID: in.ID, Code: code, Incarnation: c.Incarnation(in.Greeting.From), Err: err})
 		return
 	}
 	g := &in.Greeting
 	p := c.peer(g.From)
-	c.meet(p, g.Incarnation)
-	k := &conn{id: in.ID, peer: p, class: g.Class, call: g.Call, incarnation: g.Incarnation, state: waiting, until: core.Never}
+	k := &conn{
+		id: in.ID, peer: p, class: g.Class, call: g.Call, knows: g.Accepted, incarnation: g.Incarnation,
+		address: in.Address, state: waiting, until: core.Never,
+	}
 	c.add(k)
-	if is, _ := c.shared(g.Class); !is {
+	if c.isContested(p, g.Incarnation) {
+		c.claim(k)
+		return
+	}
+	c.meet(p, g.Incarnation)
+	c.admitted(k)
+}
+
+// admitted goes on with a call that is not refused.
+func (c *Core) admitted(k *conn) {
+	if is, _ := c.shared(k.class); !is {
 		c.accept(k)
 		return
 	}
-	c.settle(&p.lanes[g.Class], k, g)
+	c.settle(&k.peer.lanes[k.class], k)
 }
 
 // settle decides which connection of a lane survives: the table of the package's
 // documentation.
-func (c *Core) settle(l *lane, k *conn, g *greeting.Greeting) {
+func (c *Core) settle(l *lane, k *conn) {
 	switch {
-	case l.conn != nil && l.conn.dialled() && g.Accepted < l.conn.call,
-		l.conn != nil && !l.conn.dialled() && g.Call <= l.conn.call:
+	case l.conn != nil && l.conn.dialled() && k.knows < l.conn.call,
+		l.conn != nil && !l.conn.dialled() && k.call <= l.conn.call:
 		c.refuseDuplicate(k)
 	case l.conn == nil && l.dial != nil && c.cfg.Name < l.peer.name:
 		if old := l.waits; old != nil && old.call > k.call {
@@ -72,12 +84,12 @@ func (c *Core) objection(in *Input) (greeting.Code, error) {
 	known := c.Incarnation(g.From)
 	isShared, exists := c.shared(g.Class)
 	switch {
-	case c.cfg.Certified && g.From != in.Peer:
+	case c.cfg.Certified && HostOf(g.From) != in.Peer:
 		return greeting.Refuse, fmt.Errorf("%w: it is %q's, and the greeting says %q", ErrIdentity, in.Peer, g.From)
 	case g.To != c.cfg.Name:
 		return greeting.Refuse, fmt.Errorf("%w: this is %q, not %q", ErrElsewhere, c.cfg.Name, g.To)
 	case g.From == c.cfg.Name:
-		return greeting.Refuse, fmt.Errorf("%w: %q, in incarnation %d; the caller is in %d", ErrName, c.cfg.Name, c.cfg.Incarnation, g.Incarnation)
+		return greeting.Taken, fmt.Errorf("%w: it is this one's, %q, in incarnation %d; the caller is in %d", ErrName, c.cfg.Name, c.cfg.Incarnation, g.Incarnation)
 	case g.Incarnation == 0:
 		return greeting.Refuse, fmt.Errorf("%w: %q has no incarnation", ErrMalformed, g.From)
 	case !exists:
@@ -86,8 +98,12 @@ func (c *Core) objection(in *Input) (greeting.Code, error) {
 		return greeting.Former, fmt.Errorf("%w: %q in incarnation %d is known in %d: it has to begin with a larger one", ErrOutdated, c.cfg.Name, c.cfg.Incarnation, g.Known)
 	case g.Incarnation < known:
 		return greeting.Outdated, fmt.Errorf("%w: %q is known in incarnation %d, after %d", ErrOutdated, g.From, known, g.Incarnation)
+	case c.isClosing:
+		return greeting.Busy, ErrClosing
 	case c.taken >= c.cfg.Connections:
 		return greeting.Busy, fmt.Errorf("%w: %d in all", ErrBusy, c.taken)
+	case len(c.claimsOf(g.From)) >= claimMost:
+		return greeting.Busy, fmt.Errorf("%w: %d claims to the name %q", ErrBusy, claimMost, g.From)
 	case !isShared && c.exclusives(g.From, g.Class) >= c.cfg.Exclusive:
 		return greeting.Busy, fmt.Errorf("%w: %d of class %d from %q", ErrBusy, c.cfg.Exclusive, g.Class, g.From)
 	}
@@ -122,12 +138,17 @@ func (c *Core) meet(p *peer, incarnation uint64) {
 		if k.incarnation == 0 || k.incarnation >= incarnation {
 			continue
 		}
-		if k.state == waiting {
+		err := errIncarnation(ErrOutdated, p.name, k.incarnation, incarnation)
+		switch {
+		case k.isWaiting():
 			c.drop(k)
-			c.act(Action{Do: Refuse, ID: k.id, Code: greeting.Outdated, Err: errIncarnation(ErrOutdated, p.name, k.incarnation, incarnation)})
-			continue
+			c.act(Action{Do: Refuse, ID: k.id, Code: greeting.Outdated, Incarnation: incarnation, Err: err})
+		case k.state == claiming:
+			c.close(k, err)
+			c.failed(k, err)
+		default:
+			c.close(k, errIncarnation(ErrRestarted, p.name, k.incarnation, incarnation))
 		}
-		c.close(k, errIncarnation(ErrRestarted, p.name, k.incarnation, incarnation))
 	}
 	// Only now: who is notified sends to the later one.
 	c.act(Action{Do: Restarted, Peer: p.name, Before: before, Incarnation: incarnation})

@@ -23,8 +23,8 @@ const (
 	Arrived  Kind = iota // another side has connected: Source
 	Spoke                // its first bytes have come
 	Verified             // its certificate is verified
-	Greeted              // its greeting has come: Greeting, Peer (whom the certificate names); or Err
-	Answered             // a call has its answer: Answer
+	Greeted              // its greeting has come: Greeting, Address, Peer (whom the certificate names); or Err
+	Answered             // a call has its answer: Answer, Address
 	Ended                // the connection is no more: Err
 	Finished             // the other side will send nothing more on it
 	Sampled              // the answer to Check: Sample
@@ -33,6 +33,8 @@ const (
 	Held                 // a service wants a connection to stay: Peer, Class (shared)
 	Released             // the end of one Held: Peer, Class
 	Learned              // who watches hosts says in which incarnation one is: Peer, Incarnation
+	Pinned               // others have this host's incarnation by a service: it has to stay
+	Closing              // this host is about to be closed
 )
 
 // Input is one input.
@@ -40,6 +42,7 @@ type Input struct {
 	Kind        Kind
 	ID          ID
 	Source      netip.Prefix
+	Address     string // of the other side, for people
 	Peer        string
 	Class       uint8
 	Ticket      uint64
@@ -54,6 +57,7 @@ type Input struct {
 type Sample struct {
 	Heard time.Duration // since something has come
 	Used  time.Duration // since a frame of a service's has come or gone
+	Reads uint64        // rises whenever something has come
 	Deaf  bool          // this host does not read it now
 }
 
@@ -73,6 +77,7 @@ const (
 	Fail                // what waits to be sent, or who waits for a connection, fails: Peer, Class, Ticket, Err
 	Restarted           // report that a host is in another incarnation: Peer, Before, Incarnation
 	Forgot              // report that nothing is known of a host any more: Peer
+	Raise               // this host is in a later incarnation from now on: Incarnation
 )
 
 // Action is one output.
@@ -106,6 +111,7 @@ var (
 	ErrName       = errors.New("another process has this host's name")
 	ErrClass      = errors.New("there is no such class of connections")
 	ErrRefused    = errors.New("refused")
+	ErrClosing    = errors.New("this host is being closed")
 	ErrOutdated   = errors.New("a later incarnation is known")
 	ErrRestarted  = errors.New("it has started again")
 	ErrDuplicate  = errors.New("the other connection between the two is used")
@@ -135,6 +141,7 @@ type Counters struct {
 	Dead       uint64
 	Idle       uint64
 	Restarts   uint64 // of other hosts
+	Contested  uint64 // names that a second process claimed while the first one lived
 
 	Pending     int // connections that are not authenticated
 	Connections int // that stand, exclusive ones that this host has dialled aside

@@ -1,6 +1,7 @@
 package peering
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -15,6 +16,7 @@ type state uint8
 const (
 	dialling state = iota // this host calls
 	waiting               // the other has called, and waits for what becomes of this host's call
+	claiming              // either has called, and an earlier incarnation of the other's is probed
 	up
 	draining // nothing more is sent on it
 )
@@ -27,9 +29,13 @@ type conn struct {
 	class       uint8
 	state       state
 	call        uint64 // number of the call, of who has dialled
+	knows       uint64 // of the other's call: number of this host's last one that it has accepted
 	incarnation uint64 // of the other side; 0: not known yet
 	ticket      uint64 // of an exclusive call
+	address     string // of the other side
 	until       core.Time
+	isProbed    bool   // while there are claims: it is asked for a sign of life
+	reads       uint64 // then: Sample.Reads before
 }
 
 func (k *conn) dialled() bool { return k.id&Dialled != 0 }
@@ -41,8 +47,12 @@ type peer struct {
 	isLearned   bool   // of it, and not from greetings alone
 	lanes       []lane // by class
 	conns       []*conn
-	unusedAt    core.Time // valid if it is in Core.unused
-	isUnused    bool
+
+	claims       []*conn // of a later incarnation, while the earlier one's connections are probed
+	claimedUntil core.Time
+
+	unusedAt core.Time // valid if it is in Core.unused
+	isUnused bool
 }
 
 // lane is a shared class of connections with one host.
@@ -97,6 +107,7 @@ func (c *Core) drop(k *conn) {
 	c.order = slices.DeleteFunc(c.order, is)
 	p := k.peer
 	p.conns = slices.DeleteFunc(p.conns, is)
+	p.claims = slices.DeleteFunc(p.claims, is)
 	if !k.dialled() {
 		c.taken--
 	}
@@ -128,7 +139,7 @@ func (c *Core) ended(id ID, err error) {
 	}
 	c.drop(k)
 	switch {
-	case k.state == dialling:
+	case k.state == dialling, k.state == claiming && k.dialled():
 		c.failed(k, err)
 	case k.state == up:
 		c.redial(&k.peer.lanes[k.class])
@@ -149,6 +160,9 @@ func (c *Core) wanted(name string, class uint8) {
 	l := &p.lanes[class]
 	switch {
 	case l.conn != nil || l.dial != nil:
+	case c.isClosing:
+		c.act(Action{Do: Fail, Peer: name, Class: class, Err: ErrClosing})
+		c.tidy(p)
 	case name == c.cfg.Name:
 		c.act(Action{Do: Fail, Peer: name, Class: class, Err: fmt.Errorf("%w: it is this host", ErrElsewhere)})
 		c.tidy(p)
@@ -230,6 +244,8 @@ func (p *peer) errorOf(a *greeting.Answer) error {
 		return fmt.Errorf("%w: %w: %s", ErrRefused, ErrOutdated, a.Reason)
 	case greeting.Former:
 		return errIncarnation(ErrOutdated, p.name, a.Incarnation, p.incarnation)
+	case greeting.Taken:
+		return fmt.Errorf("%w: %w: %s", ErrRefused, ErrName, a.Reason)
 	case greeting.Busy:
 		return fmt.Errorf("%w: %w: %s", ErrRefused, ErrBusy, a.Reason)
 	default:
@@ -238,11 +254,15 @@ func (p *peer) errorOf(a *greeting.Answer) error {
 }
 
 // answered takes the answer to a call.
-func (c *Core) answered(k *conn, a *greeting.Answer) {
+func (c *Core) answered(k *conn, in *Input) {
+	a := &in.Answer
 	p := k.peer
 	l := &p.lanes[k.class]
 	isShared, _ := c.shared(k.class)
+	k.address = in.Address
 	switch {
+	case a.Code == greeting.Outdated && c.raise(a.Incarnation):
+		return
 	case a.Code == greeting.Duplicate && isShared:
 		// What there is instead is accepted already, waits, or has broken by now.
 		c.counters.Duplicate++
@@ -266,9 +286,19 @@ func (c *Core) answered(k *conn, a *greeting.Answer) {
 		return
 	}
 	k.incarnation = a.Incarnation
+	if c.isContested(p, a.Incarnation) {
+		c.claim(k)
+		return
+	}
 	c.meet(p, a.Incarnation)
-	use := Action{Do: Use, ID: k.id, Peer: p.name, Class: k.class, Ticket: k.ticket, Incarnation: k.incarnation}
-	if !isShared {
+	c.use(k)
+}
+
+// use takes a call that the other side has accepted.
+func (c *Core) use(k *conn) {
+	l := &k.peer.lanes[k.class]
+	use := Action{Do: Use, ID: k.id, Peer: k.peer.name, Class: k.class, Ticket: k.ticket, Incarnation: k.incarnation}
+	if isShared, _ := c.shared(k.class); !isShared {
 		c.drop(k) // it is the caller's
 		c.act(use)
 		return
@@ -364,6 +394,10 @@ func (c *Core) finished(id ID) {
 // sampled judges a connection by what was heard on it.
 func (c *Core) sampled(k *conn, s Sample) {
 	l := &k.peer.lanes[k.class]
+	c.testify(k, s)
+	if k.state != up {
+		return // it has ended by that
+	}
 	heard := s.Heard
 	if s.Deaf {
 		heard = 0
@@ -382,6 +416,9 @@ func (c *Core) sampled(k *conn, s Sample) {
 		c.act(Action{Do: Ping, ID: k.id})
 	}
 	k.until = c.now.Add(min(c.cfg.KeepAlive, c.cfg.DeadAfter-heard))
+	if k.isProbed {
+		k.until = k.until.Earlier(c.now.Add(c.probePause()))
+	}
 	c.wakeAt(k.until)
 }
 
@@ -397,7 +434,7 @@ func (c *Core) due(k *conn) {
 		c.act(Action{Do: Check, ID: k.id})
 	case draining:
 		c.close(k, ErrDone)
-	case waiting: // as long as this host's call, which has an end
+	case waiting, claiming: // as long as this host's call, or the probe, which have an end
 		k.until = core.Never
 	}
 }
@@ -405,6 +442,10 @@ func (c *Core) due(k *conn) {
 // hold has a lane be connected from now on.
 func (c *Core) hold(name string, class uint8) {
 	if is, _ := c.shared(class); !is {
+		return
+	}
+	if err := nameable(name); err != nil || name == c.cfg.Name {
+		c.act(Action{Do: Fail, Peer: name, Class: class, Err: cmp.Or(err, fmt.Errorf("%w: it is this host", ErrElsewhere))})
 		return
 	}
 	l := &c.peer(name).lanes[class]
@@ -430,7 +471,7 @@ func (c *Core) release(name string, class uint8) {
 
 // redial dials a host of which a connection is held, once its time has come.
 func (c *Core) redial(l *lane) {
-	if l.holds == 0 || l.conn != nil || l.dial != nil {
+	if l.holds == 0 || l.conn != nil || l.dial != nil || c.isClosing {
 		return
 	}
 	if l.failures > 0 && c.now < l.retry {

@@ -37,8 +37,9 @@ func newTrial(change func(*Config)) *trial {
 //	greet ID from=b inc=5 class=0 call=1 accepted=0 to=a known=0 cert=b
 //	malformed ID
 //	answer ID CODE inc=5
-//	sample ID heard=1s used=1s deaf
+//	sample ID heard=1s used=1s reads=1 deaf
 //	want HOST CLASS   call HOST CLASS   hold HOST CLASS   release HOST CLASS   learn HOST inc=5
+//	closing   pinned
 //	pass DURATION
 //
 // The IDs of this host's own calls are d1, d2, ...
@@ -94,20 +95,24 @@ func (t *trial) one(words []string) string {
 	case "malformed":
 		in = Input{Kind: Greeted, ID: idOf(words[1]), Err: ErrMalformed}
 	case "greet":
-		in = Input{Kind: Greeted, ID: idOf(words[1]), Peer: field("cert", field("from", "b")), Greeting: greeting.Greeting{
+		in = Input{Kind: Greeted, ID: idOf(words[1]), Address: "10.0.0." + words[1], Peer: field("cert", field("from", "b")), Greeting: greeting.Greeting{
 			From: field("from", "b"), Incarnation: number("inc", 5), To: field("to", "a"), Known: number("known", 0),
 			Class: uint8(number("class", 0)), Call: number("call", 1), Accepted: number("accepted", 0),
 		}}
 	case "answer":
 		codes := map[string]greeting.Code{"accept": greeting.Accept, "refuse": greeting.Refuse, "outdated": greeting.Outdated,
-			"duplicate": greeting.Duplicate, "former": greeting.Former, "busy": greeting.Busy}
-		in = Input{Kind: Answered, ID: idOf(words[1]), Answer: greeting.Answer{Code: codes[words[2]], Incarnation: number("inc", 5), Reason: "so it says"}}
+			"duplicate": greeting.Duplicate, "former": greeting.Former, "busy": greeting.Busy, "taken": greeting.Taken}
+		in = Input{Kind: Answered, ID: idOf(words[1]), Address: "10.0.1." + words[1][1:], Answer: greeting.Answer{Code: codes[words[2]], Incarnation: number("inc", 5), Reason: "so it says"}}
 	case "sample":
-		in = Input{Kind: Sampled, ID: idOf(words[1]), Sample: Sample{Heard: span(field("heard", "0s")), Used: span(field("used", "0s")), Deaf: words[len(words)-1] == "deaf"}}
+		in = Input{Kind: Sampled, ID: idOf(words[1]), Sample: Sample{Heard: span(field("heard", "0s")), Used: span(field("used", "0s")), Reads: number("reads", 0), Deaf: words[len(words)-1] == "deaf"}}
 	case "want", "call", "hold", "release":
 		kind := map[string]Kind{"want": Wanted, "call": Called, "hold": Held, "release": Released}[words[0]]
 		class, _ := strconv.Atoi(words[2])
 		in = Input{Kind: kind, Peer: words[1], Class: uint8(class), Ticket: 77}
+	case "pinned":
+		in = Input{Kind: Pinned}
+	case "closing":
+		in = Input{Kind: Closing}
 	case "learn":
 		in = Input{Kind: Learned, Peer: words[1], Incarnation: number("inc", 5)}
 	default:
@@ -163,7 +168,7 @@ func (t *trial) pass(d time.Duration) string {
 	}
 }
 
-var codeNames = map[greeting.Code]string{greeting.Refuse: "for good", greeting.Outdated: "outdated", greeting.Duplicate: "duplicate", greeting.Former: "former", greeting.Busy: "busy"}
+var codeNames = map[greeting.Code]string{greeting.Refuse: "for good", greeting.Outdated: "outdated", greeting.Duplicate: "duplicate", greeting.Former: "former", greeting.Busy: "busy", greeting.Taken: "taken"}
 
 func (a *Action) String() string {
 	lane := fmt.Sprintf("%s/%d", a.Peer, a.Class)
@@ -189,6 +194,8 @@ func (a *Action) String() string {
 		return fmt.Sprintf("fail %s: %v", lane, a.Err)
 	case Forgot:
 		return "forgot " + a.Peer
+	case Raise:
+		return fmt.Sprintf("raise %d", a.Incarnation)
 	case Restarted:
 		return fmt.Sprintf("restarted %s: %d after %d", a.Peer, a.Incarnation, a.Before)
 	}
@@ -204,7 +211,7 @@ func (t *trial) state() string {
 	l := &p.lanes[0]
 	var all []string
 	for _, k := range p.conns {
-		s := map[state]string{dialling: "dials", waiting: "waits", up: "up", draining: "drains"}[k.state]
+		s := map[state]string{dialling: "dials", waiting: "waits", claiming: "claims", up: "up", draining: "drains"}[k.state]
 		all = append(all, fmt.Sprintf("%s %v", s, k.id))
 	}
 	if l.failures > 0 {

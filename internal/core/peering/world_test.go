@@ -52,11 +52,11 @@ func (c *Core) check(t fataler) {
 		for i := range p.lanes {
 			l := &p.lanes[i]
 			held += l.holds
-			if l.conn != nil && (l.conn.state != up || l.dial != nil) || l.dial != nil && l.dial.state != dialling ||
+			if l.conn != nil && (l.conn.state != up || l.dial != nil) || l.dial != nil && l.dial.state != dialling && l.dial.state != claiming ||
 				l.waits != nil && (l.dial == nil || l.waits.state != waiting) || l.holds > 0 != slices.Contains(c.held, l) {
 				t.Fatalf("the lane %s/%d is in no state that can be: %+v", name, i, l)
 			}
-			if l.holds > 0 && l.conn == nil && l.dial == nil && c.next > l.retry {
+			if l.holds > 0 && l.conn == nil && l.dial == nil && c.next > l.retry && !c.isClosing {
 				t.Fatalf("the lane %s/%d is held, and nobody dials", name, i)
 			}
 			ups := 0

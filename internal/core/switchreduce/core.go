@@ -108,6 +108,7 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 			c.retire(in[i].Epoch)
 		}
 	}
+	c.last.payload = nil // it was lent
 	c.repay()
 	c.emit(out)
 	c.expire(now, out)

@@ -81,7 +81,7 @@ func (c *Conn) serve() error {
 		}
 		return fmt.Errorf("%w: %w", peering.ErrRefused, a.Err)
 	}
-	if _, err := c.stream().Write((&greeting.Answer{Incarnation: h.cfg.Incarnation}).Append(nil)); err != nil {
+	if _, err := c.stream().Write((&greeting.Answer{Incarnation: h.Incarnation()}).Append(nil)); err != nil {
 		return err
 	}
 	_ = c.raw.SetDeadline(time.Time{})
@@ -92,13 +92,7 @@ func (c *Conn) serve() error {
 // begin makes a connection of one that was accepted.
 func (c *Conn) begin() {
 	tune(c.raw, c.class, c.host.cfg.DeadAfter)
-	if !c.class.isShared() {
-		if c.tls != nil {
-			c.alone = newSecured(c.tls, c.seal)
-		}
-		return
-	}
-	if c.seal != nil {
+	if c.class.isShared() && c.seal != nil {
 		c.seal.hold()
 	}
 }
@@ -122,9 +116,6 @@ func (c *Conn) wait() error {
 
 // stream returns what is read and written.
 func (c *Conn) stream() net.Conn {
-	if c.alone != nil {
-		return c.alone
-	}
 	if c.tls != nil {
 		return c.tls
 	}
@@ -135,7 +126,7 @@ func (c *Conn) stream() net.Conn {
 // reports false where an answer would not be understood.
 func (c *Conn) firstWords() (in peering.Input, canAnswer bool) {
 	h := c.host
-	in = peering.Input{Kind: peering.Greeted, ID: c.id}
+	in = peering.Input{Kind: peering.Greeted, ID: c.id, Address: c.raw.RemoteAddr().String()}
 	var first [1]byte
 	if _, err := io.ReadFull(c.raw, first[:]); err != nil {
 		in.Err = fmt.Errorf("%w: %w", peering.ErrMalformed, err)
@@ -205,7 +196,10 @@ const refusedMost = 256
 // refuse says why a call is not taken. To close the connection at once would reset it,
 // and the answer might be lost; of many strangers at once it may.
 func (c *Conn) refuse(a *peering.Action) {
-	answer := greeting.Answer{Code: a.Code, Incarnation: c.host.cfg.Incarnation, Reason: a.Err.Error()}
+	answer := greeting.Answer{Code: a.Code, Incarnation: c.host.Incarnation(), Reason: a.Err.Error()}
+	if a.Code == greeting.Outdated {
+		answer.Incarnation = a.Incarnation
+	}
 	if _, err := c.stream().Write(answer.Append(nil)); err != nil {
 		return
 	}

@@ -25,7 +25,7 @@ func (h *Host) Ask(ctx context.Context, address string) (string, error) {
 	}
 	defer c.raw.Close()
 	a, err := c.greetWithin(ctx, &peering.Action{Greeting: greeting.Greeting{
-		Class: uint8(Control), From: h.cfg.Name, Incarnation: h.cfg.Incarnation, Call: 1,
+		Class: uint8(Control), From: h.cfg.Name, Incarnation: h.Incarnation(), Call: 1,
 	}})
 	if err == nil && a.Code != greeting.Named {
 		err = fmt.Errorf("%w: %s", peering.ErrRefused, a.Reason)
@@ -42,7 +42,7 @@ func (h *Host) Ask(ctx context.Context, address string) (string, error) {
 // proves reports whether the certificate of the other side names a host.
 func (c *Conn) proves(name string) error {
 	identity, err := pki.IdentityOf(c.tls.ConnectionState().PeerCertificates[0])
-	if err == nil && identity.Name != name {
+	if err == nil && identity.Name != peering.HostOf(name) {
 		err = fmt.Errorf("%w: it is %s, and says that it is %q", pki.ErrWrongRole, identity, name)
 	}
 	return err

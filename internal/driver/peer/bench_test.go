@@ -40,6 +40,7 @@ type echo struct {
 
 func (*echo) Up(*Conn)                         {}
 func (*echo) Down(*Conn, error)                {}
+func (*echo) Failed(string, Class, error)      {}
 func (*echo) Restarted(string, uint64, uint64) {}
 
 func (e *echo) Sent(numbers []uint64, _ error) {

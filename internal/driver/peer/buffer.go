@@ -16,7 +16,7 @@ var buffersKept = [...]int{64, 64, 64, 16, 8, 4}
 // buffers are the memory of what waits to be sent, while it does, by class.
 var buffers [len(bufferClasses)]struct {
 	mu   sync.Mutex
-	free [][]byte
+	free spares[[]byte]
 }
 
 // buffer is memory of buffers that grows. Its zero value has none.
@@ -45,10 +45,7 @@ func lend(need, before int) []byte {
 	p := &buffers[class]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := len(p.free) - 1; n >= 0 {
-		b := p.free[n]
-		p.free[n] = nil
-		p.free = p.free[:n]
+	if b, ok := p.free.take(); ok {
 		return b
 	}
 	return make([]byte, 0, bufferClasses[class])
@@ -69,9 +66,7 @@ func (b *buffer) release() {
 	if class >= 0 && !b.isKept {
 		p := &buffers[class]
 		p.mu.Lock()
-		if len(p.free) < buffersKept[class] {
-			p.free = append(p.free, b.b[:0])
-		}
+		p.free.put(b.b[:0], buffersKept[class])
 		p.mu.Unlock()
 	}
 	*b = buffer{}

@@ -5,16 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// burstClasses are the sizes of what is read into: for messages, for batches of packets,
-// and for a part of a large reply.
-var burstClasses = [...]int{64<<10 + 4<<10, 256<<10 + 4<<10, 1<<20 + 64<<10}
+// burstClasses are the sizes of what is read into: for a few words, for messages, for
+// batches of packets, and for a part of a large reply.
+var burstClasses = [...]int{8 << 10, 64<<10 + 4<<10, 256<<10 + 4<<10, 1<<20 + 64<<10}
 
-// burstOf returns the bytes that a connection begins to read into.
+// burstOf returns the bytes that a connection begins to read into, if more than a few
+// words came the last time.
 func burstOf(c Class) int {
 	if c == Data {
-		return burstClasses[1]
+		return burstClasses[2]
 	}
-	return burstClasses[0]
+	return burstClasses[1]
 }
 
 // burstsKept are the most bursts of a class that wait to be used again.
@@ -67,7 +68,7 @@ func (b *Burst) reclaim(spare *atomic.Pointer[Burst]) {
 // bursts are a pool that never refuses.
 type bursts struct {
 	mu   sync.Mutex
-	free [len(burstClasses)][]*Burst
+	free [len(burstClasses)]spares[*Burst]
 	lent int
 	size int // bytes that are lent
 }
@@ -89,12 +90,10 @@ func (p *bursts) take(size int) *Burst {
 			continue
 		}
 		p.size += n
-		free := p.free[class]
-		if len(free) == 0 {
+		b, ok := p.free[class].take()
+		if !ok {
 			return &Burst{memory: make([]byte, n), class: class, pool: p}
 		}
-		b := free[len(free)-1]
-		p.free[class] = free[:len(free)-1]
 		return b
 	}
 	p.size += size
@@ -106,8 +105,17 @@ func (p *bursts) put(b *Burst) {
 	defer p.mu.Unlock()
 	p.lent--
 	p.size -= len(b.memory)
-	if b.class >= 0 && len(p.free[b.class]) < burstsKept {
-		p.free[b.class] = append(p.free[b.class], b)
+	if b.class >= 0 {
+		p.free[b.class].put(b, burstsKept)
+	}
+}
+
+// rest gives up what was not used since the last time.
+func (p *bursts) rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for class := range p.free {
+		p.free[class].rest()
 	}
 }
 

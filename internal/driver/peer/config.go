@@ -21,6 +21,7 @@ var (
 	ErrPlaintext = errors.New("peer: without certificates only loopback addresses are served, unless plaintext is allowed explicitly")
 	ErrFull      = errors.New("peer: too many bytes wait to be sent")
 	ErrFrame     = errors.New("peer: malformed frame")
+	ErrGone      = errors.New("peer: nothing more is sent on this connection")
 	ErrStuck     = errors.New("peer: it reads nothing")
 )
 
@@ -33,7 +34,6 @@ const (
 	Data
 	Large
 	Bulk
-	Tree
 	classes
 )
 
@@ -87,6 +87,8 @@ type Handler interface {
 	Received(c *Conn, frames []Frame, b *Burst)
 	// Down reports that the connection has ended, and why.
 	Down(c *Conn, reason error)
+	// Failed reports that a call for a connection of a shared class has come to nothing.
+	Failed(host string, class Class, reason error)
 	// Sent reports what became of frames that were lent. It may be called within Send and
 	// Flush.
 	Sent(numbers []uint64, err error)
@@ -117,15 +119,20 @@ type Server func(from Peer, conn net.Conn) (kept bool)
 // Config is how a host is made. Name, Resolve and Log have to be set; zero fields
 // of others have the defaults of peering.Config.
 type Config struct {
-	Name        string // of this host; 1 to 255 bytes
-	Incarnation uint64 // of this start; it rises strictly with every start
+	// Name of this host, 1 to 255 bytes, or of one of its processes: then peering.Mark
+	// and a label follow.
+	Name string
+	// Incarnation of this start: it rises strictly with every start. Where others know a
+	// later one, the next takes its place, unless there are other services than
+	// Communicators.
+	Incarnation uint64
 
 	Listen   string       // TCP address
 	Listener net.Listener // that listens already, in place of Listen; the host closes it
 	// Dial connects to an address; nil: over TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
-	// Resolve returns the TCP address of another host. It is asked for every call, with
-	// the time that is left for it.
+	// Resolve returns the TCP address of another host that Hold has not given. It is asked
+	// for every call, with the time that is left for it.
 	Resolve func(ctx context.Context, host string) (string, error)
 	TLS     *pki.Source // of a host of this name; nil: plaintext
 	// AllowPlaintext serves and calls other addresses than loopback without
@@ -176,7 +183,7 @@ func (c *Config) validate() error {
 	if c.TLS == nil {
 		return nil
 	}
-	if err := c.TLS.Expect(pki.Want{Role: pki.Host, Name: c.Name}); err != nil {
+	if err := c.TLS.Expect(pki.Want{Role: pki.Host, Name: peering.HostOf(c.Name)}); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil

@@ -23,10 +23,9 @@ type Conn struct {
 	host  *Host
 	id    peering.ID
 	raw   net.Conn
-	try   *TryWriter
+	try   *tryWriter
 	seal  *seal     // nil: plaintext
 	tls   *tls.Conn // over seal
-	alone *secured  // tls, of an exclusive class
 	spare atomic.Pointer[Burst]
 
 	verdict chan peering.Action // what package peering says: has room for one
@@ -82,6 +81,9 @@ func (c *Conn) close(reason error) {
 	})
 }
 
+// Break ends the connection for a service that is not served by it any more.
+func (c *Conn) Break(reason error) { c.close(reason) }
+
 // forget has the connection, which is somebody else's now, not be closed.
 func (c *Conn) forget() { c.end.Do(func() { close(c.done) }) }
 
@@ -101,7 +103,7 @@ func (c *Conn) sample(now time.Time) peering.Sample {
 	if n := c.frames.Load(); n != c.seenFrames || c.usedAt.IsZero() {
 		c.seenFrames, c.usedAt = n, now
 	}
-	return peering.Sample{Heard: now.Sub(c.heardAt), Used: now.Sub(c.usedAt), Deaf: c.isDeaf.Load()}
+	return peering.Sample{Heard: now.Sub(c.heardAt), Used: now.Sub(c.usedAt), Reads: c.seenReads, Deaf: c.isDeaf.Load()}
 }
 
 // run reads frames until the connection ends, and notifies the services.
@@ -120,8 +122,13 @@ func (c *Conn) run() {
 	c.close(err)
 	reason := c.why(err)
 	c.lane.lose(c, reason)
-	h.open.Add(-1)
 	h.eachService(func(s Handler) { s.Down(c, reason) })
+	if h.open.Add(-1) == 0 {
+		select {
+		case h.alone <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // reader reads frames.
@@ -132,6 +139,8 @@ type reader struct {
 	frames   []Frame
 	eager    *eager // of plaintext, or of ciphertext; nil: not on this kind of connection
 	isMore   bool   // TLS may hold what it has read
+	got      int    // since nothing was there
+	isQuiet  bool   // that was little, the last time
 }
 
 // read hands frames on until the connection ends.
@@ -146,6 +155,7 @@ func (c *Conn) read() error {
 	for {
 		n, err := r.fill()
 		r.have += n
+		r.got += n
 		c.reads.Add(1)
 		want, bad := r.split()
 		if bad != nil {
@@ -201,7 +211,11 @@ const recordMost = 16 << 10
 func (r *reader) room() []byte {
 	if r.burst == nil {
 		if r.burst = r.c.spare.Swap(nil); r.burst == nil {
-			r.burst = r.c.host.bursts.get(burstOf(r.c.class), &r.c.spare)
+			size := burstOf(r.c.class)
+			if r.isQuiet {
+				size = burstClasses[0]
+			}
+			r.burst = r.c.host.bursts.get(size, &r.c.spare)
 			r.at, r.have = 0, 0
 		}
 	}
@@ -216,6 +230,9 @@ func (r *reader) rest() {
 	if r.burst != nil && r.at == r.have {
 		r.burst.park()
 		r.burst = nil
+	}
+	if r.got > 0 {
+		r.isQuiet, r.got = r.got <= burstClasses[0]/2, 0
 	}
 	if cap(r.frames) > framesKept {
 		r.frames = nil
@@ -322,7 +339,7 @@ func (c *Conn) miss(of Service, isDropped bool) {
 // as it has come.
 func (r *reader) renew(want int) {
 	rest := r.burst.memory[r.at:r.have]
-	next := r.c.host.bursts.get(min(want+leastRoom, max(2*len(rest), burstOf(r.c.class))), &r.c.spare)
+	next := r.c.host.bursts.get(max(min(want+leastRoom, 2*len(rest)), burstOf(r.c.class)), &r.c.spare)
 	r.at, r.have = 0, copy(next.memory, rest)
 	r.burst.Release()
 	r.burst = next

@@ -22,15 +22,9 @@ type called struct {
 	err  error
 }
 
-// ticket is of who waits for a Dial.
-type ticket struct {
-	address string // "": what Config.Resolve says
-	result  chan called
-}
-
 // Dial calls a host for a connection of an exclusive class, which is the caller's to
-// close; at an address, or if that is empty where Config.Resolve says.
-func (h *Host) Dial(ctx context.Context, host string, class Class, address string) (Peer, net.Conn, error) {
+// close.
+func (h *Host) Dial(ctx context.Context, host string, class Class) (Peer, net.Conn, error) {
 	if ctx.Err() != nil { // else the connection may be made first
 		return Peer{}, nil, fmt.Errorf("peer: calling %s: %w", host, context.Cause(ctx))
 	}
@@ -40,7 +34,7 @@ func (h *Host) Dial(ctx context.Context, host string, class Class, address strin
 		h.mu.Unlock()
 		return Peer{}, nil, ErrClosed
 	}
-	h.tickets[number] = ticket{address, result}
+	h.tickets[number] = result
 	h.mu.Unlock()
 	h.add(peering.Input{Kind: peering.Called, Peer: host, Class: uint8(class), Ticket: number})
 	var r called
@@ -67,7 +61,7 @@ func (h *Host) Dial(ctx context.Context, host string, class Class, address strin
 // give hands a result to who waits for it.
 func (h *Host) give(number uint64, r called) {
 	h.mu.Lock()
-	result := h.tickets[number].result
+	result := h.tickets[number]
 	delete(h.tickets, number)
 	h.mu.Unlock()
 	if result != nil {
@@ -133,20 +127,9 @@ func (h *Host) born(call, c *Conn) bool {
 	return true
 }
 
-// addressFor returns where a call goes.
-func (h *Host) addressFor(ctx context.Context, a *peering.Action) (string, error) {
-	h.mu.Lock()
-	address := h.tickets[a.Ticket].address
-	h.mu.Unlock()
-	if address != "" {
-		return address, nil
-	}
-	return h.cfg.Resolve(ctx, a.Peer)
-}
-
 // call connects and greets, and returns the answer.
 func (h *Host) call(ctx context.Context, u *Conn, a *peering.Action) (*Conn, *greeting.Answer, error) {
-	address, err := h.addressFor(ctx, a)
+	address, err := h.resolve(ctx, a.Peer)
 	if err != nil {
 		return nil, nil, fmt.Errorf("its address: %w", err)
 	}
@@ -193,7 +176,7 @@ func (c *Conn) greet(ctx context.Context, a *peering.Action) (*greeting.Answer, 
 	}
 	if h.cfg.TLS != nil {
 		c.seal = &seal{Conn: c.raw}
-		t := h.cfg.TLS.Client(pki.Want{Role: pki.Host, Name: a.Peer})
+		t := h.cfg.TLS.Client(pki.Want{Role: pki.Host, Name: peering.HostOf(a.Peer)})
 		t.DynamicRecordSizingDisabled = true
 		c.tls = tls.Client(c.seal, t)
 		if err := c.tls.HandshakeContext(ctx); err != nil {
@@ -224,7 +207,7 @@ func noTLS(err error) error {
 func (c *Conn) serveDialled(a *peering.Action, answer *greeting.Answer) error {
 	h := c.host
 	c.peer.Incarnation = answer.Incarnation
-	h.post(peering.Input{Kind: peering.Answered, ID: c.id, Answer: *answer})
+	h.post(peering.Input{Kind: peering.Answered, ID: c.id, Answer: *answer, Address: c.raw.RemoteAddr().String()})
 	select {
 	case <-c.verdict:
 	case <-c.done:

@@ -19,15 +19,14 @@
 // A connection has a class; what travels in one never waits for what travels in
 // another, since each is a TCP connection of its own, made when there is something to
 // send (decision 34). Control, Data and Large are shared by the frames of all
-// services; in Bulk and Tree every call is a connection of its own, whose bytes are its
-// service's business.
+// services; in Bulk every call is a connection of its own, whose bytes are its service's
+// business.
 //
 //	class    carries                               frames of at most
 //	Control  requests, heartbeats, small replies   64 KiB; before other packets where queues know priorities
-//	Data     what host trees reduce                64 KiB
+//	Data     packets of communicators              64 KiB
 //	Large    large replies                         64 MiB and 64 KiB; sent from where they lie
 //	Bulk     transfers                             none
-//	Tree     a communicator's tree of hosts        none
 //
 // # Frames
 //

@@ -109,6 +109,8 @@ func (w *witness) Down(_ *Conn, reason error) {
 	w.down = append(w.down, reason)
 }
 
+func (w *witness) Failed(string, Class, error) {}
+
 func (w *witness) Sent(numbers []uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -17,16 +17,18 @@ import (
 
 // Host is this process among others.
 type Host struct {
-	cfg      Config
-	listener net.Listener
-	loop     *runner.Loop[peering.Input, peering.Output]
-	bursts   bursts
-	counts   counts
-	decided  atomic.Pointer[peering.Counters]
-	open     atomic.Int64 // connections for frames
-	refused  atomic.Int64 // connections that wait for a refusal to be read
-	services [256]atomic.Pointer[service]
-	servers  [classes]atomic.Pointer[server]
+	cfg         Config
+	listener    net.Listener
+	loop        *runner.Loop[peering.Input, peering.Output]
+	bursts      bursts
+	counts      counts
+	decided     atomic.Pointer[peering.Counters]
+	open        atomic.Int64  // connections for frames
+	alone       chan struct{} // there is none any more; has room for one
+	incarnation atomic.Uint64 // this host's incarnation
+	refused     atomic.Int64  // connections that wait for a refusal to be read
+	services    [256]atomic.Pointer[service]
+	servers     [classes]atomic.Pointer[server]
 
 	ctx       context.Context // ends with Close
 	stop      context.CancelFunc
@@ -39,8 +41,9 @@ type Host struct {
 	closed  bool // no more tasks
 	conns   map[peering.ID]*Conn
 	lanes   map[laneKey]*Lane
-	tickets map[uint64]ticket // of Dial
-	last    uint64            // number of an ID or ticket
+	tickets map[uint64]chan called // of Dial
+	book    map[string]*places     // of hosts that are held
+	last    uint64                 // number of an ID or ticket
 }
 
 type laneKey struct {
@@ -107,8 +110,10 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 	}
 	h := &Host{
 		cfg: c, listener: listener, conns: map[peering.ID]*Conn{},
-		lanes: map[laneKey]*Lane{}, tickets: map[uint64]ticket{},
+		lanes: map[laneKey]*Lane{}, tickets: map[uint64]chan called{}, book: map[string]*places{},
+		alone: make(chan struct{}, 1),
 	}
+	h.incarnation.Store(c.Incarnation)
 	for s, handler := range c.Handlers {
 		h.services[s].Store(&service{gate: newGate(), handler: handler})
 	}
@@ -123,6 +128,9 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 	if err != nil {
 		h.stop()
 		return nil, errors.Join(err, listener.Close())
+	}
+	for service := range c.Handlers {
+		h.fix(service)
 	}
 	h.spawn(h.accept)
 	return h, nil
@@ -144,8 +152,8 @@ func (s stepper) Step(now core.Time, in []peering.Input, out *peering.Output) {
 // Name returns the host's name.
 func (h *Host) Name() string { return h.cfg.Name }
 
-// Incarnation returns the number of the host's start.
-func (h *Host) Incarnation() uint64 { return h.cfg.Incarnation }
+// Incarnation returns the number of this host's start, as others know it.
+func (h *Host) Incarnation() uint64 { return h.incarnation.Load() }
 
 // Addr returns the TCP address on which others reach this host.
 func (h *Host) Addr() string { return h.listener.Addr().String() }
@@ -192,17 +200,6 @@ func (h *Host) forget(l *Lane) {
 		l.isGone = true
 		delete(h.lanes, laneKey{l.peer, l.class})
 	}
-}
-
-// Hold has a connection to a host be made, and made again whenever it ends, until
-// Release was called as often.
-func (h *Host) Hold(host string, class Class) {
-	h.add(peering.Input{Kind: peering.Held, Peer: host, Class: uint8(class)})
-}
-
-// Release ends one Hold.
-func (h *Host) Release(host string, class Class) {
-	h.add(peering.Input{Kind: peering.Released, Peer: host, Class: uint8(class)})
 }
 
 // Learn reports in which incarnation a host is, by the word of who watches hosts: who has
@@ -266,6 +263,22 @@ func (h *Host) spawn(f func()) bool {
 	return !h.closed
 }
 
+// Shutdown takes no more calls, and ends all connections once what waits on them is sent
+// and the other sides have answered that, or ctx ends: then it returns how many are left.
+// Close is still to be called.
+func (h *Host) Shutdown(ctx context.Context) (left int) {
+	_ = h.listener.Close() // Close reports what is wrong with it
+	h.post(peering.Input{Kind: peering.Closing})
+	for h.open.Load() > 0 {
+		select {
+		case <-h.alone:
+		case <-ctx.Done():
+			return int(h.open.Load())
+		}
+	}
+	return 0
+}
+
 // Close ends all connections, and waits for all that runs, handlers included. What
 // waits to be sent fails with ErrClosed. Connections that Dial has returned are their
 // callers'.
@@ -273,7 +286,9 @@ func (h *Host) Close() error {
 	h.once.Do(func() {
 		h.isClosing.Store(true)
 		h.stop()
-		h.end = h.listener.Close()
+		if err := h.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			h.end = err
+		}
 		h.mu.Lock()
 		h.closed = true
 		for _, c := range h.conns {
@@ -305,6 +320,9 @@ func (h *Host) apply(_ core.Time, out *peering.Output) (back []peering.Input) {
 			}
 		case peering.Fail:
 			h.failed(a)
+		case peering.Raise:
+			h.cfg.Log.Warn("others know a later incarnation of this host", slog.Uint64("before", h.Incarnation()), slog.Uint64("incarnation", a.Incarnation))
+			h.incarnation.Store(a.Incarnation)
 		case peering.Restarted:
 			h.cfg.Log.Info("a host has started again", slog.String("peer", a.Peer), slog.Uint64("before", a.Before), slog.Uint64("incarnation", a.Incarnation))
 			h.eachService(func(s Handler) { s.Restarted(a.Peer, a.Before, a.Incarnation) })
@@ -358,10 +376,14 @@ func (h *Host) failed(a *peering.Action) {
 	}
 	h.mu.Lock()
 	l := h.lanes[laneKey{a.Peer, Class(a.Class)}]
+	if p := h.book[a.Peer]; p != nil {
+		p.failed++
+	}
 	h.mu.Unlock()
 	if l != nil {
 		l.fail(err)
 	}
+	h.eachService(func(s Handler) { s.Failed(a.Peer, Class(a.Class), err) })
 }
 
 // conn returns a connection that has not ended.

@@ -194,7 +194,7 @@ func TestNamesThatCannotBe(t *testing.T) {
 		c.Resolve = func(context.Context, string) (string, error) { return "127.0.0.1:1", nil }
 	})
 	for _, name := range []string{"", strings.Repeat("x", 256), strings.Repeat("x", 70_000)} {
-		if _, _, err := a.Dial(t.Context(), name, Tree, ""); err == nil || !strings.Contains(err.Error(), "bytes") {
+		if _, _, err := a.Dial(t.Context(), name, Bulk); err == nil || !strings.Contains(err.Error(), "bytes") {
 			t.Errorf("a name of %d bytes: %.80v", len(name), err)
 		}
 	}
@@ -220,7 +220,7 @@ func TestRefusedDoNotLinger(t *testing.T) {
 }
 
 // TestStrangersHaveNoMemory: who has begun to shake hands under TLS, and says no more, has
-// no buffer; nor has a connection of an exclusive class on which nothing comes.
+// no buffer.
 func TestStrangersHaveNoMemory(t *testing.T) {
 	all := sources(t, "a")
 	a, _ := newTown().settle(t, "a", 1, func(c *Config) { c.TLS = all["a"]; c.GreetWithin = time.Hour })

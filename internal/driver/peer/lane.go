@@ -66,19 +66,50 @@ func (q *queue) isEmpty() bool { return len(q.out.b) == q.sent && len(q.lent) ==
 // Send lays a frame behind those that wait; Flush sends it. The error wraps ErrFull,
 // ErrFrame or ErrClosed: then the frame is not sent, and its number not reported.
 func (l *Lane) Send(s *Send) error {
-	n := len(s.Head) + len(s.Body)
-	if n > frameMost[l.class] {
-		return fmt.Errorf("%w: of %d bytes, want at most %d", ErrFrame, n, frameMost[l.class])
-	}
 	l = l.lock()
 	defer l.mu.Unlock()
 	if l.host.isClosing.Load() {
 		return ErrClosed
 	}
-	q := &l.queue
 	if l.conn != nil {
-		q = &l.conn.queue
-		l.conn.frames.Add(1)
+		return l.conn.lay(s)
+	}
+	return l.lay(&l.queue, s)
+}
+
+// Send is Lane.Send for this connection alone: nothing of a stream that ends with it goes
+// out on the next one. The error also wraps ErrGone, where nothing more is sent on it.
+// It may be called from Handler.Up on.
+func (c *Conn) Send(s *Send) error {
+	c.lane.mu.Lock()
+	defer c.lane.mu.Unlock()
+	if c.isDraining || c.reason.Load() != nil {
+		return ErrGone
+	}
+	return c.lay(s)
+}
+
+// Flush is Lane.Flush for this connection alone.
+func (c *Conn) Flush(s Service, numbers []uint64) []uint64 {
+	before := len(numbers)
+	c.lane.mu.Lock()
+	numbers, others := c.send(s, numbers)
+	c.lane.mu.Unlock()
+	c.host.returned(s, len(numbers)-before)
+	c.host.report(others, nil) // they may use the lane
+	return numbers
+}
+
+// lay lays a frame behind those that wait. The caller holds the lane's lock.
+func (c *Conn) lay(s *Send) error {
+	c.frames.Add(1)
+	return c.lane.lay(&c.queue, s)
+}
+
+func (l *Lane) lay(q *queue, s *Send) error {
+	n := len(s.Head) + len(s.Body)
+	if n > frameMost[l.class] {
+		return fmt.Errorf("%w: of %d bytes, want at most %d", ErrFrame, n, frameMost[l.class])
 	}
 	if q.size+n > queueMost[l.class] {
 		return fmt.Errorf("%w: %d for %s", ErrFull, q.size, l.peer)
@@ -405,7 +436,7 @@ func (c *Conn) put(what ...byte) {
 // use has frames be sent on a connection.
 func (l *Lane) use(c *Conn) {
 	l.mu.Lock()
-	c.isReady, c.try = true, NewTryWriter(c.raw)
+	c.isReady, c.try = true, newTryWriter(c.raw)
 	switch {
 	case c.reason.Load() != nil:
 	case c.isDraining: // before it was used at all

@@ -173,7 +173,7 @@ func TestCallsThatAreNotTaken(t *testing.T) {
 		}
 	}
 	await(t, "the refusal to be counted", func() bool { return b.Counters().Refused == 1 })
-	if _, _, err := a.Dial(t.Context(), "b", Bulk, ""); !errors.Is(err, peering.ErrRefused) || !strings.Contains(err.Error(), "class") {
+	if _, _, err := a.Dial(t.Context(), "b", Bulk); !errors.Is(err, peering.ErrRefused) || !strings.Contains(err.Error(), "class") {
 		t.Errorf("there is no server for bulk data: %v", err)
 	}
 	if k := a.Counters(); k.Lanes != 0 {
@@ -213,7 +213,7 @@ func TestBulk(t *testing.T) {
 			}}
 		})
 		for range 3 {
-			peer, conn, err := a.Dial(t.Context(), "b", Bulk, "")
+			peer, conn, err := a.Dial(t.Context(), "b", Bulk)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,7 +234,7 @@ func TestBulk(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, _, err := a.Dial(ctx, "b", Bulk, ""); !errors.Is(err, context.Canceled) {
+		if _, _, err := a.Dial(ctx, "b", Bulk); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})
@@ -247,15 +247,18 @@ func TestRestart(t *testing.T) {
 	b, _ := w.settle(t, "b", 1, nil)
 	send(t, b, "a", Control, 0, "one", 0)
 	await(t, "the first life", func() bool { return len(seen.frames()) == 1 })
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
 	later, _ := w.settle(t, "b", 2, nil)
 	send(t, later, "a", Large, 0, "two", 0)
 	await(t, "the second life", func() bool { return len(seen.frames()) == 2 && len(seen.downs()) == 1 })
 	seen.mu.Lock()
-	if !slices.Equal(seen.restarted, []string{"b 2 after 1"}) || !errors.Is(seen.down[0], peering.ErrRestarted) {
+	if !slices.Equal(seen.restarted, []string{"b 2 after 1"}) {
 		t.Errorf("%q, %v", seen.restarted, seen.down)
 	}
 	seen.mu.Unlock()
-	w.set("b", b.Addr())
+	w.settle(t, "b", 1, nil) // as another process would
 	send(t, a, "b", Control, 0, "to the first life", 1)
 	await(t, "the earlier life to be found out", func() bool { _, ok := seen.outcome(1); return ok })
 	if err, _ := seen.outcome(1); !errors.Is(err, peering.ErrOutdated) {
@@ -263,12 +266,124 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestNameIsTaken: while a process lives, another one that says that it is the same host
+// is refused, whichever side calls, and the first one's connection stands.
+func TestNameIsTaken(t *testing.T) {
+	eachTrust(t, func(t *testing.T, trust func(string) func(*Config)) {
+		w := newTown()
+		a, seen := w.settle(t, "a", 1, trust("a"))
+		b, _ := w.settle(t, "b", 5, trust("b"))
+		send(t, b, "a", Control, 0, "one", 0)
+		await(t, "the first process", func() bool { return len(seen.frames()) == 1 })
+		second, saw := w.settle(t, "b", 6, trust("b"))
+		send(t, second, "a", Control, 0, "two", 1)
+		await(t, "the second one to be refused", func() bool { _, ok := saw.outcome(1); return ok })
+		if err, _ := saw.outcome(1); !errors.Is(err, peering.ErrName) || !strings.Contains(err.Error(), `"b" is the process at 127.0.0.1:`) {
+			t.Error(err)
+		}
+		send(t, a, "b", Large, 0, "three", 2) // to the second one's address
+		await(t, "its answer", func() bool { _, ok := seen.outcome(2); return ok })
+		if err, _ := seen.outcome(2); !errors.Is(err, peering.ErrName) {
+			t.Error(err)
+		}
+		send(t, b, "a", Control, 0, "four", 0)
+		await(t, "the first process again", func() bool { return len(seen.frames()) == 2 })
+		if k := a.Counters(); k.Contested != 2 || k.Restarts != 0 || len(seen.downs()) != 0 {
+			t.Errorf("%+v, %v", k, seen.downs())
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		await(t, "its end", func() bool { return len(seen.downs()) == 1 })
+		send(t, second, "a", Control, 0, "five", 0)
+		await(t, "the second process", func() bool { return len(seen.frames()) == 3 })
+	})
+}
+
+// TestProcessesOfOneHost: each is met by its own name, with the host's certificate.
+func TestProcessesOfOneHost(t *testing.T) {
+	eachTrust(t, func(t *testing.T, trust func(string) func(*Config)) {
+		w := newTown()
+		_, seen := w.settle(t, "a", 1, trust("a"))
+		var want []string
+		for i, name := range []string{"b", "b#1", "b#2"} {
+			h, _ := w.settle(t, name, uint64(9-i), trust("b"))
+			send(t, h, "a", Control, 0, "x", 0)
+			want = append(want, name+" 0/0 x")
+			await(t, name, func() bool { return slices.Equal(seen.frames(), want) })
+		}
+	})
+	all := sources(t, "a", "b")
+	w := newTown()
+	a, _ := w.settle(t, "a", 1, func(c *Config) { c.TLS = all["a"] })
+	if _, err := Listen(t.Context(), Config{Name: "a#1", Incarnation: 1, Resolve: w.resolve, TLS: all["b"], Log: discard}); !errors.Is(err, ErrConfig) {
+		t.Errorf("a process of a with b's certificate: %v", err)
+	}
+	if k := a.Counters(); k.Arrived != 0 {
+		t.Errorf("%+v", k)
+	}
+}
+
+// TestLaterIncarnationIsTaken: a host of which others know a later incarnation begins the
+// next one.
+func TestLaterIncarnationIsTaken(t *testing.T) {
+	w := newTown()
+	a, seen := w.settle(t, "a", 1, nil)
+	a.Learn("b", 100)
+	b, _ := w.settle(t, "b", 5, func(c *Config) { c.Handlers = nil })
+	_, other := w.settle(t, "c", 1, nil)
+	hello := func(text string) {
+		l := b.Lane("c", Control)
+		if err := l.Send(&Send{Service: testService, Body: []byte(text)}); err != nil {
+			t.Fatal(err)
+		}
+		l.Flush(testService, nil)
+	}
+	hello("early")
+	await(t, "c to know it", func() bool { return len(other.frames()) == 1 })
+	b.Hold("a", Control, a.Addr())
+	await(t, "the connection", func() bool { return slices.Equal(seen.ups(), []Peer{{"b", 101}}) })
+	if b.Incarnation() != 101 {
+		t.Errorf("it is in %d", b.Incarnation())
+	}
+	hello("late")
+	await(t, "c to know that, too", func() bool {
+		all := other.ups()
+		return len(other.frames()) == 2 && all[len(all)-1] == Peer{"b", 101}
+	})
+	b.Release("a", Control, a.Addr())
+}
+
+// TestShutdown: what was sent before arrives, also where the other side has sent much that
+// was not read yet; nothing is sent or taken afterwards.
+func TestShutdown(t *testing.T) {
+	eachTrust(t, func(t *testing.T, trust func(string) func(*Config)) {
+		w := newTown()
+		a, seenA := w.settle(t, "a", 1, trust("a"))
+		b, seenB := w.settle(t, "b", 1, trust("b"))
+		send(t, a, "b", Control, 0, "first", 0)
+		await(t, "the connection", func() bool { return len(seenB.frames()) == 1 && len(seenA.ups()) == 1 })
+		for range 200 {
+			send(t, b, "a", Control, 0, "much", 0)
+		}
+		send(t, a, "b", Control, 0, "last", 0)
+		a.Shutdown(t.Context())
+		if n := a.Counters().Open; n != 0 {
+			t.Errorf("%d connections are open", n)
+		}
+		await(t, "the last word", func() bool { all := seenB.frames(); return all[len(all)-1] == "a 0/0 last" })
+		send(t, b, "a", Control, 0, "late", 7)
+		await(t, "its failure", func() bool { err, ok := seenB.outcome(7); return ok && err != nil })
+	})
+}
+
 // TestHeld: a connection that is held is made, and made again when it ends.
 func TestHeld(t *testing.T) {
 	w := newTown()
 	a, seen := w.settle(t, "a", 1, nil)
 	w.settle(t, "b", 1, nil)
-	a.Hold("b", Data)
+	b := w.addresses["b"]
+	a.Hold("b", Data, b)
 	for i := range 3 {
 		await(t, "a connection", func() bool { return len(seen.ups()) == i+1 })
 		seen.mu.Lock()
@@ -277,7 +392,7 @@ func TestHeld(t *testing.T) {
 		c.raw.Close()
 		await(t, "its end", func() bool { return len(seen.downs()) == i+1 })
 	}
-	a.Release("b", Data)
+	a.Release("b", Data, b)
 }
 
 // TestIdle: a connection that nobody uses is closed by both sides, without a frame lost,
@@ -318,7 +433,7 @@ func TestClose(t *testing.T) {
 	if err := b.Lane("a", Control).Send(&Send{Service: testService, Body: []byte("x")}); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
-	if _, _, err := b.Dial(t.Context(), "a", Bulk, ""); !errors.Is(err, ErrClosed) {
+	if _, _, err := b.Dial(t.Context(), "a", Bulk); !errors.Is(err, ErrClosed) {
 		t.Errorf("a closed host calls: %v", err)
 	}
 }

@@ -35,9 +35,7 @@ func received(t testing.TB, class Class, r io.Reader, keeps bool) ([][]byte, err
 		}
 	}
 	h := &Host{}
-	if err := h.Register(testService, w); err != nil {
-		t.Fatal(err)
-	}
+	h.services[testService].Store(&service{newGate(), w})
 	c := h.newConn(1, stream{r: r})
 	c.class = class
 	err := c.read()

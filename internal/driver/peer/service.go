@@ -72,7 +72,15 @@ func (h *Host) Register(s Service, handler Handler) error {
 	if s == itself || handler == nil || !h.services[s].CompareAndSwap(nil, &service{newGate(), handler}) {
 		return fmt.Errorf("%w: service %d is there already, or is none", ErrConfig, s)
 	}
+	h.fix(s)
 	return nil
+}
+
+// fix has the host's incarnation stay, where a service has it in its messages.
+func (h *Host) fix(s Service) {
+	if s != Communicators {
+		h.add(peering.Input{Kind: peering.Pinned})
+	}
 }
 
 // Unregister ends that, and waits until no call of the handler runs: it must not be

@@ -196,7 +196,7 @@ func TestServe(t *testing.T) {
 		b, _ := w.settle(t, "b", 1, trust("b"))
 		refused := func() {
 			t.Helper()
-			if _, conn, err := a.Dial(t.Context(), "b", Bulk, ""); err == nil {
+			if _, conn, err := a.Dial(t.Context(), "b", Bulk); err == nil {
 				conn.Close()
 				t.Error("a class that nobody serves")
 			}
@@ -225,7 +225,7 @@ func TestServe(t *testing.T) {
 			}
 			call := func(want byte) net.Conn {
 				t.Helper()
-				_, conn, err := a.Dial(t.Context(), "b", Bulk, "")
+				_, conn, err := a.Dial(t.Context(), "b", Bulk)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -275,8 +275,8 @@ func (s *busy) work(why string) {
 	for i := range 3000 {
 		name := fmt.Sprintf("%s %d", why, i)
 		s.host.Learn(name, 1)
-		s.host.Hold(name, Control)
-		s.host.Release(name, Control)
+		s.host.Hold(name, Control, "127.0.0.1:1")
+		s.host.Release(name, Control, "127.0.0.1:1")
 		l := s.host.Lane(name, Control)
 		_ = l.Send(&Send{Service: testService, Body: []byte("hello")})
 		l.Flush(testService, nil)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TryWriter writes to a connection as far as the kernel takes it without waiting.
-type TryWriter struct {
+// tryWriter writes to a connection as far as the kernel takes it without waiting.
+type tryWriter struct {
 	raw syscall.RawConn
 	try func(fd uintptr) bool
 	b   []byte
@@ -18,13 +18,13 @@ type TryWriter struct {
 	err error
 }
 
-// NewTryWriter returns nil for connections on which that cannot be done.
-func NewTryWriter(conn net.Conn) *TryWriter {
+// newTryWriter returns nil for connections on which that cannot be done.
+func newTryWriter(conn net.Conn) *tryWriter {
 	raw := rawOf(conn)
 	if raw == nil {
 		return nil
 	}
-	w := &TryWriter{raw: raw}
+	w := &tryWriter{raw: raw}
 	w.try = func(fd uintptr) bool {
 		w.n, w.err = unix.Write(int(fd), w.b)
 		return true // once, whatever comes of it
@@ -45,7 +45,7 @@ func rawOf(conn net.Conn) syscall.RawConn {
 }
 
 // Write returns how many bytes the kernel has taken.
-func (w *TryWriter) Write(b []byte) (int, error) {
+func (w *tryWriter) Write(b []byte) (int, error) {
 	w.b = b
 	err := w.raw.Write(w.try)
 	w.b = nil
@@ -58,39 +58,6 @@ func (w *TryWriter) Write(b []byte) (int, error) {
 		return 0, w.err
 	}
 	return w.n, nil
-}
-
-// Waiter waits until a connection has something to read, without memory to read
-// it into.
-type Waiter struct {
-	alone *secured // nil: plaintext
-	raw   syscall.RawConn
-	look  func(fd uintptr) bool
-}
-
-// NewWaiter returns nil for connections on which that cannot be done.
-func NewWaiter(conn net.Conn) *Waiter {
-	if c, ok := conn.(*secured); ok && c.eager != nil {
-		return &Waiter{alone: c}
-	}
-	raw := rawOf(conn)
-	if raw == nil {
-		return nil
-	}
-	var b [1]byte
-	return &Waiter{raw: raw, look: func(fd uintptr) bool {
-		_, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		return err != unix.EAGAIN && err != unix.EINTR // bytes, the end, or what the next read reports
-	}}
-}
-
-// Wait waits until a read would not. The error is that of the connection's
-// deadline or of its end on this side.
-func (w *Waiter) Wait() error {
-	if w.alone != nil {
-		return w.alone.wait()
-	}
-	return w.raw.Read(w.look)
 }
 
 // eager reads what is there, and waits for it without memory to read it into.

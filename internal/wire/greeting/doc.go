@@ -4,7 +4,7 @@
 //
 //	bytes   greeting
 //	4       "TRIB"
-//	1       version of the protocol: 3
+//	1       version of the protocol: 4
 //	1       class of the connection
 //	2       0
 //	8       incarnation of the caller
@@ -18,7 +18,8 @@
 //
 //	bytes   answer
 //	1       code
-//	8       incarnation of the answering host; 0 in a refusal
+//	8       incarnation of the answering host, with code 2 the caller's that is
+//	        known; 0 in a refusal
 //	1+n     reason of a refusal, for people; with code 6 the name of who is there
 //
 // The first five bytes of a greeting, and a refusal (code 1), are the same in all

@@ -8,7 +8,7 @@ import (
 )
 
 // Version of the protocol between hosts, from the greeting on.
-const Version = 3
+const Version = 4
 
 // MaxName is the most bytes of a host's name.
 const MaxName = 255
@@ -105,13 +105,14 @@ const (
 	Former    Code = 4 // the answering host is in an earlier incarnation than the caller knows
 	Busy      Code = 5 // for now: too many connections
 	Named     Code = 6 // no host was named: the reason is the name of the one that is here
-	codes     Code = 7
+	Taken     Code = 7 // another process has the caller's name: the reason says where
+	codes     Code = 8
 )
 
 // Answer is what is said to a greeting.
 type Answer struct {
 	Code        Code
-	Incarnation uint64 // of the answering host; 0 in a refusal
+	Incarnation uint64 // of the answering host, with Outdated the caller's that is known; 0 in a refusal
 	Reason      string // of all codes but Accept
 }
 

@@ -13,7 +13,7 @@ var valid = Greeting{Class: 2, From: "b", Incarnation: 5, To: "a", Known: 6, Cal
 
 // TestGoldenBytes: the bytes of a greeting and of answers.
 func TestGoldenBytes(t *testing.T) {
-	want := "TRIB\x03\x02\x00\x00" +
+	want := "TRIB\x04\x02\x00\x00" +
 		"\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x06" +
 		"\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x08\x01b\x01a"
 	if diff := cmp.Diff(want, string(valid.Append(nil))); diff != "" {
@@ -25,6 +25,8 @@ func TestGoldenBytes(t *testing.T) {
 	}{
 		{Answer{Accept, 9, ""}, "\x00\x00\x00\x00\x00\x00\x00\x00\x09\x00"},
 		{Answer{Refuse, 9, "no"}, "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x02no"}, // as in versions 1 and 2
+		{Answer{Taken, 9, "no"}, "\x07\x00\x00\x00\x00\x00\x00\x00\x09\x02no"},
+		{Answer{Outdated, 4, "no"}, "\x02\x00\x00\x00\x00\x00\x00\x00\x04\x02no"},
 		{Answer{Named, 9, "a"}, "\x06\x00\x00\x00\x00\x00\x00\x00\x09\x01a"},
 		{Answer{Duplicate, 9, "no"}, "\x03\x00\x00\x00\x00\x00\x00\x00\x09\x02no"},
 	} {
@@ -40,8 +42,9 @@ func TestMalformed(t *testing.T) {
 	good := string(valid.Append(nil))
 	for _, c := range []struct{ text, says string }{
 		{"GET / HTTP/1.1\r\n\r\n", "not of the protocol"},
-		{"TRIB\x02" + good[5:], "version 2 of the protocol between hosts, and this host speaks version 3"},
-		{"TRIM\x01" + good[5:], "version 1 of the protocol between hosts, and this host speaks version 3"},
+		{"TRIB\x02" + good[5:], "version 2 of the protocol between hosts, and this host speaks version 4"},
+		{"TRIB\x03" + good[5:], "version 3 of the protocol between hosts, and this host speaks version 4"},
+		{"TRIM\x01" + good[5:], "version 1 of the protocol between hosts, and this host speaks version 4"},
 		{good[:6] + "\x01" + good[7:], "reserved"},
 		{strings.Replace(good, "\x01b", "\x00", 1), "lacks a name"},
 		{strings.Replace(good, "\x07", "\x00", 1), "lacks a name or a number"},

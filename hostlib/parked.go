@@ -1,0 +1,180 @@
+package hostlib
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
+)
+
+// Limits of what waits for communicators that this host has not made yet. Who is given up
+// for another asks again.
+const (
+	parkTimeout    = 30 * time.Second
+	maxParked      = 16384 // in all
+	maxParkedOfOne = 1024  // of one host
+)
+
+// caller is a member that wants to be linked to one of this host's.
+type caller struct {
+	hello
+
+	conn  *peer.Conn
+	from  uint32 // the number of its stream
+	own   attempt
+	timer *time.Timer // while it is parked
+}
+
+func (k *caller) refuse(why string) { say(k.conn, &word{kind: refuses, to: k.from, rest: []byte(why)}) }
+
+// parked are callers of communicators that this host has not made yet, the oldest first.
+// The host's lock guards them.
+type parked struct {
+	all []*caller
+	of  map[string]int // by the name of the caller's host
+}
+
+// receive hands a caller to the communicator that it wants.
+func (h *Host) receive(k *caller) {
+	h.mu.Lock()
+	c, last, why := h.wanted(k)
+	if c == nil && last == nil && why == "" {
+		h.park(k)
+	}
+	h.mu.Unlock()
+	if c != nil {
+		why = c.called(k)
+	}
+	switch {
+	case last != nil:
+		say(k.conn, &word{kind: lastWord, to: k.from, rest: last})
+	case why != "":
+		k.refuse(why)
+	}
+}
+
+// wanted returns the communicator that a caller wants, its last word, or why it
+// cannot be had; none of these if the host has not made it yet.
+func (h *Host) wanted(k *caller) (c *Communicator, last []byte, refusal string) {
+	if k.met != 0 {
+		if c := h.comms[k.met]; c != nil {
+			return c, nil, ""
+		}
+		if last, dead := h.tombs.get(k.met); dead {
+			return nil, last, ""
+		}
+		return nil, nil, fmt.Sprintf("%s knows of that communicator %q no more", h.name, k.name)
+	}
+	switch c := h.names[k.name]; {
+	case k.conn.Class() != peer.Control:
+		return nil, nil, "the two communicators have not met"
+	case c != nil && c.group == k.group && !c.met(k):
+		return c, nil, ""
+	case c != nil && c.group != k.group && !c.leaving():
+		return nil, nil, h.inAnother(c.name)
+	case h.closed:
+		return nil, nil, h.name + " takes no more callers"
+	}
+	return nil, nil, ""
+}
+
+func (h *Host) inAnother(name string) string {
+	return fmt.Sprintf("%s is in a communicator %q with other members or settings", h.name, name)
+}
+
+// park keeps a caller until its communicator is made, in place of an earlier one of the
+// same member, or, where too many are kept, of the oldest of the host that has most.
+func (h *Host) park(k *caller) {
+	p, host := &h.parked, k.conn.Peer().Name
+	full := func(*caller) bool { return false }
+	switch {
+	case p.of[host] >= maxParkedOfOne:
+		full = func(o *caller) bool { return o.conn.Peer().Name == host }
+	case len(p.all) >= maxParked:
+		most := host
+		for name, n := range p.of {
+			if n > p.of[most] {
+				most = name
+			}
+		}
+		full = func(o *caller) bool { return o.conn.Peer().Name == most }
+	}
+	at := slices.IndexFunc(p.all, func(o *caller) bool {
+		return o.conn.Peer().Name == host && o.name == k.name && o.group == k.group && o.rank == k.rank
+	})
+	if at < 0 {
+		at = slices.IndexFunc(p.all, full)
+	}
+	if at >= 0 {
+		h.giveUp(at)
+	}
+	p.all = append(p.all, k)
+	p.of[host]++
+	k.timer = time.AfterFunc(parkTimeout, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if at := slices.Index(p.all, k); at >= 0 {
+			h.giveUp(at)
+		}
+	})
+}
+
+// giveUp has a caller that is parked ask again, if it still wants to.
+func (h *Host) giveUp(at int) {
+	k := h.parked.all[at]
+	h.parked.take(at)
+	say(k.conn, &word{kind: closes, to: k.from})
+}
+
+// take removes a caller.
+func (p *parked) take(at int) {
+	k := p.all[at]
+	k.timer.Stop()
+	p.all = slices.Delete(p.all, at, at+1)
+	host := k.conn.Peer().Name
+	if p.of[host]--; p.of[host] == 0 {
+		delete(p.of, host)
+	}
+}
+
+// unpark forgets the caller with a stream, which it has given up.
+func (h *Host) unpark(c *peer.Conn, from uint32) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if at := slices.IndexFunc(h.parked.all, func(k *caller) bool { return k.conn == c && k.from == from }); at >= 0 {
+		h.parked.take(at)
+	}
+}
+
+// unparkAll forgets the callers of a connection, which has ended.
+func (h *Host) unparkAll(c *peer.Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for at := len(h.parked.all) - 1; at >= 0; at-- {
+		if h.parked.all[at].conn == c {
+			h.parked.take(at)
+		}
+	}
+}
+
+// claim returns the parked callers of a name.
+func (h *Host) claim(name string) (all []*caller) {
+	for at := len(h.parked.all) - 1; at >= 0; at-- {
+		if k := h.parked.all[at]; k.name == name {
+			h.parked.take(at)
+			all = append(all, k)
+		}
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// closeParked forgets all.
+func (h *Host) closeParked() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for len(h.parked.all) > 0 {
+		h.parked.take(len(h.parked.all) - 1)
+	}
+}

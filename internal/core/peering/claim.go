@@ -1,0 +1,208 @@
+package peering
+
+import (
+	"fmt"
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Mark is between a host's name and the label of one of its processes, where there are
+// several. No name of a host has it.
+const Mark = "#"
+
+// HostOf returns the host of a process's name: whom its certificate names.
+func HostOf(name string) string {
+	host, _, _ := strings.Cut(name, Mark)
+	return host
+}
+
+// claimMost are the most calls of one host that wait for a probe.
+const claimMost = 8
+
+// isContested reports whether an incarnation is later than one of the host's that has
+// connections: it has started again, or another process has its name.
+func (c *Core) isContested(p *peer, incarnation uint64) bool {
+	return slices.ContainsFunc(p.conns, func(k *conn) bool { return c.isRival(k, incarnation) })
+}
+
+// isRival reports whether a connection that stands is of an earlier incarnation.
+func (c *Core) isRival(k *conn, incarnation uint64) bool {
+	return k.state == up && k.incarnation < incarnation && c.isFramed(k)
+}
+
+// isWaiting reports whether the other side waits for the answer to its call.
+func (k *conn) isWaiting() bool { return k.state == waiting || k.state == claiming && !k.dialled() }
+
+func (c *Core) claimsOf(name string) []*conn {
+	if p := c.peers[name]; p != nil {
+		return p.claims
+	}
+	return nil
+}
+
+// claim has a connection of a later incarnation wait until the earlier one has shown
+// that it lives, or has not for a while.
+func (c *Core) claim(k *conn) {
+	p := k.peer
+	k.state, k.until = claiming, core.Never
+	if p.claims = append(p.claims, k); len(p.claims) == 1 {
+		c.contested = append(c.contested, p)
+		p.claimedUntil = c.now.Add(c.cfg.GreetWithin / 4)
+		c.wakeAt(p.claimedUntil)
+	}
+	for _, o := range p.conns {
+		if c.isRival(o, k.incarnation) && !o.isProbed {
+			o.until = c.now.Add(c.probePause())
+			c.wakeAt(o.until)
+			c.act(Action{Do: Check, ID: o.id})
+		}
+	}
+}
+
+// probePause is the time between two looks at what is probed.
+func (c *Core) probePause() time.Duration { return c.cfg.GreetWithin / 256 }
+
+// testify takes what is known of a connection for a sign of life, where one is wanted.
+func (c *Core) testify(k *conn, s Sample) {
+	p := k.peer
+	switch {
+	case len(p.claims) == 0:
+		k.isProbed = false
+	case !k.isProbed && !s.Deaf:
+		k.isProbed, k.reads = true, s.Reads
+		c.act(Action{Do: Ping, ID: k.id})
+	case s.Deaf || s.Reads != k.reads:
+		c.keep(p, k)
+	}
+}
+
+// keep refuses those who claim a name: the process that has it lives, as a connection
+// has shown.
+func (c *Core) keep(p *peer, by *conn) {
+	c.counters.Contested++
+	err := fmt.Errorf("%w: %q is the process at %s, in incarnation %d", ErrName, p.name, by.address, by.incarnation)
+	for _, k := range c.claims(p) {
+		if k.dialled() {
+			c.close(k, err)
+			c.failed(k, err)
+			continue
+		}
+		c.drop(k)
+		c.act(Action{Do: Refuse, ID: k.id, Code: greeting.Taken, Err: err})
+	}
+}
+
+// claims takes the claims to a name.
+func (c *Core) claims(p *peer) []*conn {
+	all := p.claims
+	p.claims = nil
+	c.contested = slices.DeleteFunc(c.contested, func(o *peer) bool { return o == p })
+	for _, k := range p.conns {
+		k.isProbed = false
+	}
+	return all
+}
+
+// judge ends the probes that are over: nothing has come, or no connection is left.
+func (c *Core) judge() {
+	for len(c.contested) > 0 {
+		i := slices.IndexFunc(c.contested, func(p *peer) bool {
+			return p.claimedUntil <= c.now || !slices.ContainsFunc(p.claims, func(k *conn) bool { return c.isContested(p, k.incarnation) })
+		})
+		if i < 0 {
+			return
+		}
+		p := c.contested[i]
+		all := c.claims(p)
+		latest := p.incarnation
+		for _, k := range all {
+			latest = max(latest, k.incarnation)
+		}
+		c.meet(p, latest)
+		for _, k := range all {
+			if c.conns[k.id] == k {
+				c.claimed(k)
+			}
+		}
+	}
+}
+
+// claimed goes on with a connection whose claim is good.
+func (c *Core) claimed(k *conn) {
+	if k.dialled() {
+		k.state = dialling
+		c.use(k)
+		return
+	}
+	k.state = waiting
+	c.admitted(k)
+}
+
+// credible are the incarnations that others may say are known: in nanoseconds, up to
+// the year 2262.
+const credible = 1 << 63
+
+// raise has this host begin a later incarnation than others know, and reports whether it
+// does. Its connections are made anew, so that all know it.
+func (c *Core) raise(known uint64) bool {
+	if known < c.cfg.Incarnation || known >= credible || c.isPinned {
+		return false
+	}
+	c.cfg.Incarnation = known + 1
+	c.act(Action{Do: Raise, Incarnation: c.cfg.Incarnation})
+	for _, k := range slices.Clone(c.order) {
+		switch {
+		case c.conns[k.id] != k:
+		case k.state == up && c.isFramed(k):
+			c.drain(k, ErrOutdated)
+			c.redial(&k.peer.lanes[k.class])
+		case k.state == dialling, k.state == claiming && k.dialled():
+			c.close(k, ErrOutdated)
+			c.again(k)
+		}
+	}
+	return true
+}
+
+// isFramed reports whether a connection is shared.
+func (c *Core) isFramed(k *conn) bool {
+	is, _ := c.shared(k.class)
+	return is
+}
+
+// again makes a call once more, in this host's new incarnation.
+func (c *Core) again(k *conn) {
+	if !c.isFramed(k) {
+		c.dial(k.peer, k.class, k.ticket)
+		return
+	}
+	l := &k.peer.lanes[k.class]
+	if w := l.waits; w != nil {
+		l.waits = nil
+		c.accept(w)
+		return
+	}
+	l.dial = c.dial(k.peer, k.class, 0)
+}
+
+// closing takes and makes no more connections, and has those that stand end when what
+// waits on them is sent, and what comes on them has come.
+func (c *Core) closing() {
+	c.isClosing = true
+	for _, k := range slices.Clone(c.order) {
+		switch {
+		case c.conns[k.id] != k:
+		case k.state == up && c.isFramed(k):
+			c.drain(k, ErrClosing)
+		case k.isWaiting():
+			c.drop(k)
+			c.act(Action{Do: Refuse, ID: k.id, Code: greeting.Busy, Err: ErrClosing})
+		case k.state == dialling, k.state == claiming:
+			c.close(k, ErrClosing)
+			c.failed(k, ErrClosing)
+		}
+	}
+}
