@@ -56,7 +56,7 @@ func agree(t *testing.T, hosts ...*hostlib.Host) {
 // though its connections stand and would be waited for for long.
 func TestZoneReportsOfDeaths(t *testing.T) {
 	const n = 5
-	for _, dead := range []int{0, 3} {
+	for dead := range n {
 		t.Run(fmt.Sprintf("rank=%d", dead), func(t *testing.T) {
 			hosts := zoneOf(t, n)
 			members := make([]hostlib.Member, n)

@@ -17,9 +17,13 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
-// deadAfter is when a connection of a process that is in a zone and nothing else is given
-// up: heartbeats find out long before, and are cheaper.
-const deadAfter = 45 * time.Second
+// When a connection of a process that is in a zone and nothing else is given up. Heartbeats
+// find out about nodes long before, and are cheaper than asking on each connection; but a
+// partition that is over is not to be waited for until TCP sends again.
+const (
+	deadAfter = 5 * time.Minute
+	lostAfter = 10 * time.Second
+)
 
 // Join starts a node of a process that is in a zone and nothing else; of others
 // hostlib.Join does, by hostlib.Config.Membership. It comes back at once: others are there
@@ -28,7 +32,7 @@ func Join(ctx context.Context, c Config) (*Node, error) {
 	n, err := start(ctx, c, func(ctx context.Context, p attach.Place) (*peer.Host, error) {
 		return peer.Listen(ctx, peer.Config{
 			Name: c.Name, Incarnation: p.Incarnation, Listener: p.Listener, Dial: p.Dial, Resolve: p.Resolve,
-			TLS: p.TLS, AllowPlaintext: c.AllowPlaintext, DeadAfter: deadAfter, Log: c.withDefaults().Log,
+			TLS: p.TLS, AllowPlaintext: c.AllowPlaintext, DeadAfter: deadAfter, LostAfter: lostAfter, Log: c.withDefaults().Log,
 		})
 	})
 	if err == nil {

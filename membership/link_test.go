@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -285,3 +287,37 @@ func TestLinkOfAnotherClass(t *testing.T) {
 }
 
 func name(i int) string { return fmt.Sprintf("node-%d", i) }
+
+// TestNobodyReads: what waits for a host that takes nothing is bounded, and its link ends.
+func TestNobodyReads(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	n := join(t, Config{Name: "a"})
+	err = n.ask(within(t), func(s *stepper) {
+		l := &link{zone: 1 << 20}
+		s.links.zone[l.zone] = l
+		s.links.open("nobody", netip.MustParseAddrPort(silent.Addr().String()), l)
+		packet, sent := make([]byte, smallMost), 0
+		for ; len(s.links.ends) == 0; sent += len(packet) {
+			s.links.send(l, [][]byte{packet})
+		}
+		for _, it := range s.links.flush() {
+			s.take(&it)
+		}
+		if n.counts.stuck.Load() != 1 || len(s.links.all) != 0 || len(s.links.zone) != 0 || sent < 1<<20 || sent > 64<<20 {
+			t.Errorf("%d stuck, %d links are left, after %d bytes", n.counts.stuck.Load(), len(s.links.all), sent)
+		}
+		if len(s.inputs) != 1 || s.inputs[0].Kind != member.ConnectFailed || s.inputs[0].Link != l.zone {
+			t.Errorf("the core hears %+v", s.inputs)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, ok := n.book.find("nobody"); ok {
+		t.Errorf("the address %v is kept", at)
+	}
+}

@@ -193,6 +193,9 @@ func (s *stepper) next(l *link, f frame) {
 	}
 }
 
+// errAbsent is why links have ended with a host that is no node, or no more.
+var errAbsent = errors.New("membership: its host is in no zone")
+
 // errClosedByPeer is why a link has ended that the other end has closed.
 var errClosedByPeer = errors.New("membership: the other end has closed it")
 

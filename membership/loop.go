@@ -23,6 +23,7 @@ type itemKind uint8
 const (
 	connected    itemKind = iota // conn
 	disconnected                 // conn, err
+	absent                       // conn: its host is no node
 	frameCame                    // conn, stream, raw; nil: of no valid size
 	unsent                       // number of the frame, err
 	linkFailed                   // link, err

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
-// service is the node as its host's connections see it. It implements peer.Handler.
+// service is the node as its host's connections see it. It implements peer.Absentee.
 type service Node
 
 // runs waits until the node's loop does; it reports false if it cannot.
@@ -37,6 +37,14 @@ func (n *service) Down(c *peer.Conn, why error) {
 
 // Failed implements peer.Handler: the core asks for hosts that do not answer.
 func (n *service) Failed(string, peer.Class, error) {}
+
+// Absent implements peer.Absentee: a node that is closed ends its links, though the other
+// services of its host go on.
+func (n *service) Absent(c *peer.Conn, _ bool) {
+	if n.runs() {
+		(*Node)(n).post(item{kind: absent, conn: c})
+	}
+}
 
 // Restarted implements peer.Handler: connections say so as well.
 func (n *service) Restarted(string, uint64, uint64) {}

@@ -83,6 +83,8 @@ func (s *stepper) take(it *item) {
 		s.connected(it.conn)
 	case disconnected:
 		s.disconnected(it.conn, it.err)
+	case absent:
+		s.cut(it.conn.Peer().Name, errAbsent, func(*link) bool { return true })
 	case unsent:
 		if l := s.links.opening[it.number]; l != nil {
 			s.lost(l, it.err)

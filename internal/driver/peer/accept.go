@@ -91,7 +91,7 @@ func (c *Conn) serve() error {
 
 // begin makes a connection of one that was accepted.
 func (c *Conn) begin() {
-	tune(c.raw, c.class, c.host.cfg.DeadAfter)
+	tune(c.raw, c.class, c.host.cfg.DeadAfter, c.host.cfg.LostAfter)
 	if c.class.isShared() && c.seal != nil {
 		c.seal.hold()
 	}

@@ -145,6 +145,7 @@ type Config struct {
 	GreetWithin time.Duration // for a call and its greeting
 	KeepAlive   time.Duration // a peer that has said nothing for so long is asked; a third of DeadAfter
 	DeadAfter   time.Duration // a peer that acknowledges, or reads, nothing for so long is gone
+	LostAfter   time.Duration // so is a connection on which nothing that was sent is acknowledged; DeadAfter
 	IdleAfter   time.Duration // a connection that nobody uses for so long is closed
 	ForgetAfter time.Duration // without certificates: a host without a connection for so long is forgotten
 	Limits      Limits

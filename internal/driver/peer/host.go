@@ -108,6 +108,9 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 	if c.DeadAfter == 0 {
 		c.DeadAfter = 5 * time.Second
 	}
+	if c.LostAfter == 0 {
+		c.LostAfter = c.DeadAfter
+	}
 	h := &Host{
 		cfg: c, listener: listener, conns: map[peering.ID]*Conn{},
 		lanes: map[laneKey]*Lane{}, tickets: map[uint64]chan called{}, book: map[string]*places{},

@@ -9,13 +9,13 @@ import (
 
 // tune finds out when a peer is gone, and lets frames of class Control pass before other
 // traffic where queues know priorities.
-func tune(conn net.Conn, class Class, deadAfter time.Duration) {
+func tune(conn net.Conn, class Class, deadAfter, lostAfter time.Duration) {
 	c, ok := conn.(*net.TCPConn)
 	if !ok {
 		return
 	}
 	_ = c.SetKeepAliveConfig(keepAlive(deadAfter))
-	LimitUnacknowledged(c, deadAfter)
+	LimitUnacknowledged(c, lostAfter)
 	if class != Control {
 		return
 	}

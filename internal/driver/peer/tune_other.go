@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func tune(conn net.Conn, _ Class, deadAfter time.Duration) {
+func tune(conn net.Conn, _ Class, deadAfter, _ time.Duration) {
 	if c, ok := conn.(*net.TCPConn); ok {
 		_ = c.SetKeepAliveConfig(keepAlive(deadAfter))
 	}
