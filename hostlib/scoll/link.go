@@ -32,8 +32,8 @@ func (n *Node) send(m *broadcast.Send, out *output) {
 	case len(out.lanes) == 0 || out.lanes[len(out.lanes)-1] != l:
 		out.lanes = append(out.lanes, l)
 	}
-	n.counts.messagesOut.Add(1)
-	n.counts.bytesOut.Add(uint64(len(m.Bytes)))
+	out.messages++
+	out.bytes += uint64(len(m.Bytes))
 }
 
 // flush sends what waits, and appends what is known of it already.
@@ -44,6 +44,9 @@ func (n *Node) flush(out *output) {
 	}
 	clear(out.lanes)
 	out.lanes = out.lanes[:0]
+	n.counts.messagesOut.Add(out.messages)
+	n.counts.bytesOut.Add(out.bytes)
+	out.messages, out.bytes = 0, 0
 }
 
 func appendSent(back []broadcast.Input, numbers []uint64, err error) []broadcast.Input {

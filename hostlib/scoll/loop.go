@@ -16,6 +16,8 @@ type output struct {
 	back  []broadcast.Input
 	lanes []*peer.Lane // with something to send
 	sent  []uint64     // for flush
+
+	messages, bytes uint64 // that are sent
 }
 
 // stepper is the node as its loop steps it.

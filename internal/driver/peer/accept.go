@@ -107,7 +107,7 @@ func (c *Conn) wait() error {
 		if s.serve(c.peer, c.stream()) {
 			c.forget()
 		}
-		s.end(1)
+		s.end()
 		return peering.ErrDone
 	}
 	c.run()

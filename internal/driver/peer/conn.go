@@ -294,7 +294,7 @@ func (r *reader) hand(of Service) {
 		c.isDeaf.Store(true)
 		s.handler.Received(c, r.frames, r.burst)
 		c.isDeaf.Store(false)
-		s.end(1)
+		s.end()
 	} else {
 		c.host.counts.nobodys.Add(n)
 		c.say(absent, byte(of))
@@ -331,7 +331,7 @@ func (c *Conn) miss(of Service, isDropped bool) {
 		if a, ok := s.handler.(Absentee); ok {
 			a.Absent(c, isDropped)
 		}
-		s.end(1)
+		s.end()
 	}
 }
 

@@ -36,9 +36,10 @@ type Host struct {
 	once      sync.Once
 	end       error // of Close
 
-	mu      sync.Mutex
-	tasks   sync.WaitGroup
-	closed  bool // no more tasks
+	tasks tasks
+
+	mu      sync.Mutex // taken before the locks of lanes
+	closed  bool       // no more connections
 	conns   map[peering.ID]*Conn
 	lanes   map[laneKey]*Lane
 	tickets map[uint64]chan called // of Dial
@@ -256,14 +257,29 @@ func (h *Host) post(in peering.Input) { _ = h.loop.Post(context.Background(), in
 // goroutine, or hold locks that it waits for.
 func (h *Host) add(in peering.Input) { h.loop.Add(in) }
 
+// tasks are goroutines that Close waits for. The lock is taken under those of lanes.
+type tasks struct {
+	mu     sync.Mutex
+	closed bool
+	all    sync.WaitGroup
+}
+
+// close lets none begin any more, and waits for those that run.
+func (t *tasks) close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.all.Wait()
+}
+
 // spawn runs f on a goroutine that Close waits for; not after it has begun to.
 func (h *Host) spawn(f func()) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.closed {
-		h.tasks.Go(f)
+	h.tasks.mu.Lock()
+	defer h.tasks.mu.Unlock()
+	if !h.tasks.closed {
+		h.tasks.all.Go(f)
 	}
-	return !h.closed
+	return !h.tasks.closed
 }
 
 // Shutdown takes no more calls, and ends all connections once what waits on them is sent
@@ -302,7 +318,7 @@ func (h *Host) Close() error {
 			lanes = append(lanes, l)
 		}
 		h.mu.Unlock()
-		h.tasks.Wait()
+		h.tasks.close()
 		h.loop.Close()
 		for _, l := range lanes {
 			l.fail(ErrClosed)

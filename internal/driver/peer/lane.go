@@ -91,11 +91,9 @@ func (c *Conn) Send(s *Send) error {
 
 // Flush is Lane.Flush for this connection alone.
 func (c *Conn) Flush(s Service, numbers []uint64) []uint64 {
-	before := len(numbers)
 	c.lane.mu.Lock()
 	numbers, others := c.send(s, numbers)
 	c.lane.mu.Unlock()
-	c.host.returned(s, len(numbers)-before)
 	c.host.report(others, nil) // they may use the lane
 	return numbers
 }
@@ -114,7 +112,7 @@ func (l *Lane) lay(q *queue, s *Send) error {
 	if q.size+n > queueMost[l.class] {
 		return fmt.Errorf("%w: %d for %s", ErrFull, q.size, l.peer)
 	}
-	if s.Number != 0 && !l.host.lend(s.Service) {
+	if s.Number != 0 && !l.host.isServed(s.Service) {
 		return ErrClosed
 	}
 	l.host.counts.framesOut.Add(1)
@@ -188,10 +186,8 @@ func (l *Lane) Flush(s Service, numbers []uint64) []uint64 {
 		}
 		return numbers
 	}
-	before := len(numbers)
 	numbers, others := c.send(s, numbers)
 	l.mu.Unlock()
-	c.host.returned(s, len(numbers)-before)
 	c.host.report(others, nil) // they may use the lane
 	return numbers
 }
@@ -237,6 +233,7 @@ func (c *Conn) tryQueue(s Service, numbers []uint64) (_ []uint64, others []mark,
 		}
 		done++
 	}
+	c.host.take(others)
 	q.mark = q.mark[:copy(q.mark, q.mark[done:])]
 	if q.sent == len(q.out.b) {
 		q.out.release()
@@ -300,18 +297,18 @@ func (c *Conn) write() {
 			q.lent[0] = lent{}
 			q.lent = q.lent[1:]
 			q.size -= padded(len(f.body))
+			var of []mark
 			if f.number != 0 {
-				c.lending = f.service
+				c.lending, of = f.service, []mark{{service: f.service, number: f.number}}
 			}
+			c.host.take(of)
 			l.mu.Unlock()
 			err := c.writeLent(&f)
 			c.wrote(err)
 			l.mu.Lock()
 			c.lending = 0
 			l.mu.Unlock()
-			if f.number != 0 {
-				c.host.report([]mark{{service: f.service, number: f.number}}, c.outcome(err))
-			}
+			c.host.report(of, c.outcome(err))
 			continue
 		}
 		out, q.out = q.out, buffer{}
@@ -323,6 +320,7 @@ func (c *Conn) write() {
 		c.wrote(err)
 		l.mu.Lock()
 		marks, c.writing = c.writing, nil
+		c.host.take(marks)
 		l.mu.Unlock()
 		c.host.report(marks, c.outcome(err))
 		out.release()
@@ -491,6 +489,7 @@ func (l *Lane) lose(c *Conn, why error) {
 	}
 	failed := c.queue
 	c.queue = queue{}
+	failed.take(l.host)
 	l.mu.Unlock()
 	failed.fail(l.host, why)
 	l.host.forget(l)
@@ -523,17 +522,23 @@ func (l *Lane) fail(why error) {
 	} else {
 		failed = queue{}
 	}
+	failed.take(l.host)
 	l.mu.Unlock()
 	failed.fail(l.host, why)
 	l.host.forget(l)
 }
 
-func (q *queue) fail(h *Host, why error) {
+// take has all that the queue has be reported by fail. The caller holds the lane's lock.
+func (q *queue) take(h *Host) {
 	for i := range q.lent {
 		if f := &q.lent[i]; f.number != 0 {
 			q.mark = append(q.mark, mark{service: f.service, number: f.number})
 		}
 	}
+	h.take(q.mark)
+}
+
+func (q *queue) fail(h *Host, why error) {
 	h.report(q.mark, why)
 	q.out.release()
 }

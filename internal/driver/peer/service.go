@@ -15,8 +15,9 @@ var ErrUnregistered = errors.New("peer: the service is unregistered")
 
 // gate counts who uses something, so that its end can wait for them.
 type gate struct {
-	uses      atomic.Int64
 	isClosing atomic.Bool
+	_         [64]byte // what is read for every frame is apart from what changes
+	uses      atomic.Int64
 	idle      chan struct{} // has room for one
 }
 
@@ -26,19 +27,24 @@ func newGate() *gate { return &gate{idle: make(chan struct{}, 1)} }
 func (g *gate) begin() bool {
 	g.uses.Add(1)
 	if g.isClosing.Load() {
-		g.end(1)
+		g.end()
 		return false
 	}
 	return true
 }
 
-// end notes the end of n uses.
-func (g *gate) end(n int) {
-	if g.uses.Add(-int64(n)) == 0 && g.isClosing.Load() {
-		select {
-		case g.idle <- struct{}{}:
-		default:
-		}
+// end notes the end of a use.
+func (g *gate) end() {
+	if g.uses.Add(-1) == 0 && g.isClosing.Load() {
+		g.wake()
+	}
+}
+
+// wake has who waits look again.
+func (g *gate) wake() {
+	select {
+	case g.idle <- struct{}{}:
+	default:
 	}
 }
 
@@ -50,11 +56,11 @@ func (g *gate) wait() {
 	for g.uses.Load() != 0 {
 		<-g.idle
 	}
-	g.end(0) // for others that wait
+	g.wake() // others that wait
 }
 
-// service is a handler that is registered. Its gate counts calls that run, and frames
-// that are lent: of each the handler hears what became of it.
+// service is a handler that is registered. Its gate counts calls that run, and reports of
+// frames that are about to be made.
 type service struct {
 	*gate
 	handler Handler
@@ -116,18 +122,23 @@ func (h *Host) shared() (all []*Conn) {
 
 // withdraw takes back what a service has lent, which lends no more.
 func (h *Host) withdraw(s Service) {
-	h.mu.Lock()
+	var marks []mark
+	h.mu.Lock() // so that no connection takes over what waits, unseen
 	lanes := map[*Lane][]*Conn{}
 	for _, l := range h.lanes {
 		lanes[l] = nil
 	}
-	h.mu.Unlock()
-	for _, c := range h.shared() {
-		lanes[c.lane] = append(lanes[c.lane], c)
+	for _, c := range h.conns {
+		if c.lane != nil {
+			lanes[c.lane] = append(lanes[c.lane], c)
+		}
 	}
 	for l, conns := range lanes {
-		h.report(l.withdraw(s, conns), ErrUnregistered)
+		marks = append(marks, l.withdraw(s, conns)...)
 	}
+	h.take(marks)
+	h.mu.Unlock()
+	h.report(marks, ErrUnregistered)
 }
 
 // withdraw takes the marks of a service from a lane and from its connections.
@@ -169,21 +180,24 @@ func withdraw(s Service, from, to []mark) (left, moved []mark) {
 	return left, to
 }
 
-// lend notes a frame of which the service will hear what became of it; it reports false
-// if there is no such service any more.
-func (h *Host) lend(s Service) bool {
+// isServed reports whether there is somebody to report of a service's frames to. The
+// caller holds a lane's lock, so that Unregister finds what is lent then.
+func (h *Host) isServed(s Service) bool {
 	r := h.services[s].Load()
-	return r != nil && r.begin()
+	return r != nil && !r.isClosing.Load()
 }
 
-// returned notes frames that are their service's again.
-func (h *Host) returned(s Service, n int) {
-	if n > 0 {
-		h.services[s].Load().end(n)
+// take has Unregister wait for what is taken out of queues to be reported. The caller holds
+// the lane's lock, or the host's.
+func (h *Host) take(marks []mark) {
+	for i := range marks {
+		if i == 0 || marks[i].service != marks[i-1].service {
+			h.services[marks[i].service].Load().uses.Add(1)
+		}
 	}
 }
 
-// report reports to services what became of frames that were lent.
+// report reports to services what became of frames that were lent, and taken.
 func (h *Host) report(marks []mark, err error) {
 	for len(marks) > 0 {
 		s := marks[0].service
@@ -192,9 +206,9 @@ func (h *Host) report(marks []mark, err error) {
 			numbers = append(numbers, marks[0].number)
 			marks = marks[1:]
 		}
-		r := h.services[s].Load() // it is there as long as it has lent something
+		r := h.services[s].Load() // it waits for this
 		r.handler.Sent(numbers, err)
-		r.end(len(numbers))
+		r.end()
 	}
 }
 
@@ -203,7 +217,7 @@ func (h *Host) eachService(do func(Handler)) {
 	for i := range h.services {
 		if s := h.services[i].Load(); s != nil && s.begin() {
 			do(s.handler)
-			s.end(1)
+			s.end()
 		}
 	}
 }

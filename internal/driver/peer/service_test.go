@@ -308,3 +308,35 @@ func TestHandlersNeverWaitForTheLoop(t *testing.T) {
 	a.Learn("b", 6)
 	await(t, "Restarted", func() bool { return s.did.Load() == 2 })
 }
+
+// TestGoroutinesBeginUnderALane: who writes on a lane may need a goroutine while somebody
+// else is about to forget that lane.
+func TestGoroutinesBeginUnderALane(t *testing.T) {
+	a, _ := newTown().settle(t, "a", 1, nil)
+	l := a.Lane("b", Control)
+	l.mu.Lock()
+	var forgetting sync.WaitGroup
+	forgetting.Go(func() { a.forget(l) })
+	await(t, "the host's lock to be held", func() bool {
+		isFree := a.mu.TryLock()
+		if isFree {
+			a.mu.Unlock()
+		}
+		return !isFree
+	})
+	begun := make(chan struct{})
+	go func() {
+		a.spawn(func() {})
+		close(begun)
+	}()
+	await(t, "the goroutine to begin", func() bool {
+		select {
+		case <-begun:
+			return true
+		default:
+			return false
+		}
+	})
+	l.mu.Unlock()
+	forgetting.Wait()
+}
