@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -58,25 +57,11 @@ func sockets(t *testing.T) map[string]int {
 	return found
 }
 
-// listening returns how many TCP sockets of this process listen.
-func listening(t *testing.T) (n int) {
-	t.Helper()
-	for socket := range sockets(t) {
-		if socket[:3] == "tcp" {
-			n++
-		}
-	}
-	return n
-}
-
 // TestOneHost: membership, communicators, server collectives and bulk transfers of two hosts
-// have one listener each, and one connection for heartbeats, requests and small replies.
+// have one connection in a class: for heartbeats, requests and small replies, and for what
+// host trees reduce. TestOneHostOfThreeServices counts their sockets.
 func TestOneHost(t *testing.T) {
 	at := loopback.Address(t)
-	before := 0
-	if runtime.GOOS == "linux" {
-		before = listening(t)
-	}
 	c := start(t, 2, func(i int, cfg *config) {
 		cfg.host.Membership, cfg.host.Resolve = &membership.Config{Bootstrap: []string{at}}, nil
 		if i == 0 {
@@ -121,13 +106,8 @@ func TestOneHost(t *testing.T) {
 		t.Errorf("%d requests ran", n)
 	}
 	for _, n := range c.nodes {
-		if k := n.host.Connections(); k.Open > max(open, 1) || k.FramesIn == 0 || k.Unclaimed != 0 {
+		if k := n.host.Connections(); k.Open > max(open, 1) || k.Open > 2 || k.FramesIn == 0 || k.Unclaimed != 0 {
 			t.Errorf("%+v, when there were %d before", k, open)
-		}
-	}
-	if runtime.GOOS == "linux" {
-		if n := listening(t) - before; n != 2 {
-			t.Errorf("%d sockets listen, want one a host", n)
 		}
 	}
 	for i, comm := range comms {
