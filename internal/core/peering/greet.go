@@ -36,6 +36,9 @@ func (c *Core) greeted(in *Input) {
 		id: in.ID, peer: p, class: g.Class, call: g.Call, knows: g.Accepted, incarnation: g.Incarnation,
 		address: in.Address, state: waiting, until: core.Never,
 	}
+	if g.Known != c.cfg.Incarnation {
+		k.knows = 0 // it is the number of a call of an earlier life
+	}
 	c.add(k)
 	if c.isContested(p, g.Incarnation) {
 		c.claim(k)

@@ -95,8 +95,12 @@ func (t *trial) one(words []string) string {
 	case "malformed":
 		in = Input{Kind: Greeted, ID: idOf(words[1]), Err: ErrMalformed}
 	case "greet":
+		known := 0
+		if number("accepted", 0) > 0 {
+			known = 10
+		}
 		in = Input{Kind: Greeted, ID: idOf(words[1]), Address: "10.0.0." + words[1], Peer: field("cert", field("from", "b")), Greeting: greeting.Greeting{
-			From: field("from", "b"), Incarnation: number("inc", 5), To: field("to", "a"), Known: number("known", 0),
+			From: field("from", "b"), Incarnation: number("inc", 5), To: field("to", "a"), Known: number("known", known),
 			Class: uint8(number("class", 0)), Call: number("call", 1), Accepted: number("accepted", 0),
 		}}
 	case "answer":

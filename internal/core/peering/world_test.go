@@ -81,6 +81,7 @@ type wire struct {
 	ids      [2]ID      // at each host
 	inFlight [2][]Input // to each host, in order
 	isUp     [2]bool    // the host has used it
+	reads    [2]uint64  // signs of life that each host has had
 	broken   bool
 }
 
@@ -152,8 +153,12 @@ func (w *world) step(host int, in ...Input) {
 				w.t.Fatalf("%s replaces a valid connection %v that both use", nameOf(host), a.ID)
 			}
 			w.send(host, a.ID, Input{Kind: Finished})
+		case Ping:
+			if x := w.wire(host, a.ID); !x.broken {
+				x.reads[host]++
+			}
 		case Check:
-			w.step(host, Input{Kind: Sampled, ID: a.ID})
+			w.step(host, Input{Kind: Sampled, ID: a.ID, Sample: Sample{Reads: w.wire(host, a.ID).reads[host]}})
 		default:
 		}
 	}
@@ -246,6 +251,50 @@ func TestOneConnectionSurvives(t *testing.T) {
 			if host == 0 || rapid.Bool().Draw(t, "both") {
 				w.step(host, Input{Kind: Held, Peer: nameOf(1 - host)})
 			}
+		}
+		for range 50 {
+			for w.flying() > 0 {
+				w.act()
+			}
+			w.pass(time.Second)
+		}
+		w.agree()
+	})
+}
+
+// restart has a host start again, in the next incarnation. The other one hears of the end
+// of its connections, or, if its machine has gone, does not.
+func (w *world) restart(host int, isSilent bool) {
+	for _, x := range w.wires {
+		x.inFlight[host] = nil
+		if x.ids[host] == 0 {
+			continue
+		}
+		if !x.broken && !isSilent {
+			x.inFlight[1-host] = append(x.inFlight[1-host], Input{Kind: Ended, ID: x.ids[1-host], Err: errors.New("it was killed")})
+		}
+		x.broken, x.ids[host] = true, 0
+	}
+	before := w.hosts[host]
+	w.hosts[host] = newTrial(func(c *Config) { c.Name, c.Incarnation = nameOf(host), before.c.cfg.Incarnation+1 })
+	w.hosts[host].now = before.now
+}
+
+// TestRestartedHostIsMet: however often the two hosts start again, in the middle of
+// whatever they do, with or without a word of it to the other, they end with one
+// connection.
+func TestRestartedHostIsMet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		for range rapid.IntRange(1, 4).Draw(t, "restarts") {
+			for range rapid.IntRange(0, 20).Draw(t, "steps") {
+				w.act()
+			}
+			w.restart(rapid.IntRange(0, 1).Draw(t, "who"), rapid.Bool().Draw(t, "silent"))
+		}
+		w.calm = true
+		for host := range w.hosts {
+			w.step(host, Input{Kind: Held, Peer: nameOf(1 - host)})
 		}
 		for range 50 {
 			for w.flying() > 0 {
