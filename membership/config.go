@@ -18,7 +18,8 @@ const (
 // Config is what a node is, and whom it asks first. Name is all that a node
 // needs; others need Bootstrap, too.
 type Config struct {
-	// Name is the node's, unique among all that it can meet.
+	// Name is the node's, unique among all that it can meet; a certificate names the part of
+	// it before a #, behind which processes of one host have labels.
 	Name string
 
 	// Listen is the "host:port" of its UDP socket and its TCP listener, one

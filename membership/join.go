@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/attach"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
@@ -133,7 +134,7 @@ func ignoreClosed(err error) error {
 // trust returns the certificate that authenticates the node's connections: the host's,
 // or one by the keys, which everybody makes who has them; nil: there is neither.
 func (c *Config) trust() (*pki.Source, error) {
-	identity := pki.Identity{Role: pki.Host, Name: c.Name}
+	identity := pki.Identity{Role: pki.Host, Name: peering.HostOf(c.Name)}
 	var source *pki.Source
 	var err error
 	switch {

@@ -30,9 +30,15 @@ func certificates(t *testing.T, hosts ...string) func(host string) *TLS {
 // TestCertificates: a zone of nodes with certificates. One with another's certificate does
 // not start; one of another authority, and one with the keys alone, are in no view.
 func TestCertificates(t *testing.T) {
-	of, others := certificates(t, "n0", "n1", "n2"), certificates(t, "n3")
+	of, others := certificates(t, "n0", "n1"), certificates(t, "n3")
 	keys := []Key{{1, [32]byte{1}}}
-	nodes := zoneOf(t, 3, func(i int, c *Config) { c.TLS, c.Keys = of(c.Name), keys })
+	nodes := zoneOf(t, 3, func(i int, c *Config) {
+		host := c.Name
+		if i == 2 { // another process of a host
+			c.Name, host = "n1#2", "n1"
+		}
+		c.TLS, c.Keys = of(host), keys
+	})
 	agree(t, nodes...)
 	settle(t, nodes...)
 	if n, err := Join(t.Context(), Config{Name: "n3", TLS: of("n1"), Keys: keys}); !errors.Is(err, ErrConfig) || !errors.Is(err, pki.ErrWrongRole) {
