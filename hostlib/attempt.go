@@ -55,17 +55,17 @@ func newAttempt() attempt {
 	return attempt(binary.BigEndian.Uint64(b[:]) | 1)
 }
 
-// maxTombs are the most communicators that have ended whose last word is kept.
-const maxTombs = 4096
+// maxTombstones are the most communicators that have ended whose last word is kept.
+const maxTombstones = 4096
 
-// tombs keep the last words of communicators that have ended, the newest ones,
+// tombstones keep the last words of communicators that have ended, the newest ones,
 // for neighbours that missed them.
-type tombs struct {
+type tombstones struct {
 	words map[attempt][]byte
 	order []attempt
 }
 
-func (t *tombs) put(a attempt, frame []byte) {
+func (t *tombstones) put(a attempt, frame []byte) {
 	if t.words == nil {
 		t.words = map[attempt][]byte{}
 	}
@@ -73,13 +73,13 @@ func (t *tombs) put(a attempt, frame []byte) {
 		t.order = append(t.order, a)
 	}
 	t.words[a] = frame
-	if len(t.order) > maxTombs {
+	if len(t.order) > maxTombstones {
 		delete(t.words, t.order[0])
 		t.order = t.order[1:]
 	}
 }
 
-func (t *tombs) get(a attempt) ([]byte, bool) {
+func (t *tombstones) get(a attempt) ([]byte, bool) {
 	f, ok := t.words[a]
 	return f, ok
 }

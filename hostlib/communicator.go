@@ -227,7 +227,7 @@ func (c *Communicator) openData() error {
 
 // discard ends a communicator that could not be opened.
 func (c *Communicator) discard() {
-	c.host.bury(c, nil)
+	c.host.leaveTombstone(c, nil)
 	c.stop()
 	for _, l := range c.links {
 		l.shut(nil)

@@ -75,12 +75,12 @@ type Host struct {
 	counts    counts
 	closing   sync.Once
 
-	mu     sync.Mutex
-	closed bool
-	comms  map[attempt]*Communicator // until they have ended
-	names  map[string]*Communicator  // those that stand
-	tombs  tombs
-	parked parked
+	mu         sync.Mutex
+	closed     bool
+	comms      map[attempt]*Communicator // until they have ended
+	names      map[string]*Communicator  // those that stand
+	tombstones tombstones
+	parked     parked
 }
 
 // Join makes this process reachable as the host of that name. ctx is for the joining alone.
@@ -301,14 +301,14 @@ func (h *Host) welcome(c *Communicator, callers []*caller) {
 	}
 }
 
-// bury forgets c and keeps its last word for who asks later.
-func (h *Host) bury(c *Communicator, frame []byte) {
+// leaveTombstone forgets c and keeps its last word for who asks later.
+func (h *Host) leaveTombstone(c *Communicator, frame []byte) {
 	h.retire(c)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.comms, c.own)
 	if frame != nil {
-		h.tombs.put(c.own, frame)
+		h.tombstones.put(c.own, frame)
 	}
 }
 

@@ -115,7 +115,7 @@ func (c *Communicator) finish() {
 	}
 	c.watch.end()
 	c.refuseAll(ErrEnded)
-	c.host.bury(c, c.word)
+	c.host.leaveTombstone(c, c.word)
 	for _, l := range c.links {
 		l.shut(c.word)
 	}

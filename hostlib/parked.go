@@ -61,7 +61,7 @@ func (h *Host) wanted(k *caller) (c *Communicator, last []byte, refusal string) 
 		if c := h.comms[k.met]; c != nil {
 			return c, nil, ""
 		}
-		if last, dead := h.tombs.get(k.met); dead {
+		if last, dead := h.tombstones.get(k.met); dead {
 			return nil, last, ""
 		}
 		return nil, nil, fmt.Sprintf("%s knows of that communicator %q no more", h.name, k.name)

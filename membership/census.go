@@ -90,7 +90,7 @@ func (n *Node) supervising(ctx context.Context, f func(t *tier)) error {
 func (t *tier) census() []Zone {
 	all := []Zone{}
 	for _, r := range t.supervisor.Census() {
-		z := Zone{Number: uint32(r.Zone), Size: r.Size, Delegates: int(r.Delegates), Supervisors: []string{}}
+		z := Zone{Number: uint32(r.Zone), Size: r.Size, Delegates: r.Delegates, Supervisors: []string{}}
 		for _, id := range r.Supervisors {
 			z.Supervisors = append(z.Supervisors, id.Name())
 		}

@@ -96,14 +96,14 @@ type links struct {
 	zone      map[member.Link]*link
 	strangers []*link // that others have opened, and that are not heard, the oldest first
 	opening   map[uint64]*link
-	of        map[string]int // how many there are, by peer
-	others    int            // of the zone that others have opened
-	number    uint32         // of the last one that was opened
-	lent      uint64         // number of the last frame with one
-	early     int            // bytes
-	next      member.Link    // of who opens next: an odd number
-	lanes     []*peer.Lane   // to be flushed
-	ends      []item         // of links that have failed while something was sent
+	of        map[string]int  // how many there are, by peer
+	others    int             // of the zone that others have opened
+	number    uint32          // of the last one that was opened
+	lent      uint64          // number of the last frame with one
+	early     int             // bytes
+	next      member.Link     // of who opens next: an odd number
+	channels  []*peer.Channel // to be flushed
+	ends      []item          // of links that have failed while something was sent
 }
 
 func newLinks(n *Node) links {
@@ -192,8 +192,8 @@ func (k *links) known(l *link) {
 func (k *links) put(l *link, kind byte, body []byte, class peer.Class, number uint64) {
 	head := binary.BigEndian.AppendUint32([]byte{kind}, l.sent)
 	l.sent++
-	lane := k.n.host.Lane(l.peer, class)
-	err := lane.Send(&peer.Send{Service: peer.Membership, Stream: l.stream(), Head: head, Body: body, Number: number})
+	channel := k.n.host.Channel(l.peer, class)
+	err := channel.Send(&peer.Send{Service: peer.Membership, Stream: l.stream(), Head: head, Body: body, Number: number})
 	if err != nil {
 		if errors.Is(err, peer.ErrFull) {
 			k.n.counts.stuck.Add(1)
@@ -202,8 +202,8 @@ func (k *links) put(l *link, kind byte, body []byte, class peer.Class, number ui
 		return
 	}
 	k.n.counts.streamBytesOut.Add(uint64(frameHead + len(body)))
-	if len(k.lanes) == 0 || k.lanes[len(k.lanes)-1] != lane {
-		k.lanes = append(k.lanes, lane)
+	if len(k.channels) == 0 || k.channels[len(k.channels)-1] != channel {
+		k.channels = append(k.channels, channel)
 	}
 }
 
@@ -245,11 +245,11 @@ func (k *links) reset(key linkKey) { k.put(&link{linkKey: key}, reset, nil, peer
 
 // flush sends what was put, and returns which links have failed.
 func (k *links) flush() []item {
-	for _, l := range k.lanes {
+	for _, l := range k.channels {
 		l.Flush(peer.Membership, nil)
 	}
-	clear(k.lanes)
-	k.lanes = k.lanes[:0]
+	clear(k.channels)
+	k.channels = k.channels[:0]
 	ends := k.ends
 	k.ends = nil
 	return ends

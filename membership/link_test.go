@@ -108,7 +108,7 @@ func (v *villain) Received(_ *peer.Conn, frames []peer.Frame, b *peer.Burst) {
 // say sends frames of a link that the villain opens.
 func (v *villain) say(class peer.Class, stream uint32, frames ...[]byte) {
 	v.t.Helper()
-	l := v.host.Lane(v.to.Name(), class)
+	l := v.host.Channel(v.to.Name(), class)
 	for _, f := range frames {
 		if err := l.Send(&peer.Send{Service: peer.Membership, Stream: stream, Body: f}); err != nil {
 			v.t.Fatal(err)

@@ -88,7 +88,7 @@ func (f *forger) try(to string, message []byte) error {
 
 func (f *forger) lay(to string, message []byte, number uint64) (isSent bool) {
 	f.t.Helper()
-	l := f.host.Lane(to, peer.Control)
+	l := f.host.Channel(to, peer.Control)
 	if err := l.Send(&peer.Send{Service: peer.Collectives, Body: message, Number: number}); err != nil {
 		f.t.Fatal(err)
 	}

@@ -23,14 +23,14 @@ func classOf(size int) peer.Class {
 
 // send has a message be sent with the next flush, and appends why it cannot be.
 func (n *Node) send(m *broadcast.Send, out *output) {
-	l := n.host.Lane(string(m.To), classOf(len(m.Bytes)))
+	l := n.host.Channel(string(m.To), classOf(len(m.Bytes)))
 	err := l.Send(&peer.Send{Service: peer.Collectives, Body: m.Bytes, Number: m.Number})
 	switch {
 	case err != nil:
 		out.back = appendSent(out.back, []uint64{m.Number}, err)
 		return
-	case len(out.lanes) == 0 || out.lanes[len(out.lanes)-1] != l:
-		out.lanes = append(out.lanes, l)
+	case len(out.channels) == 0 || out.channels[len(out.channels)-1] != l:
+		out.channels = append(out.channels, l)
 	}
 	out.messages++
 	out.bytes += uint64(len(m.Bytes))
@@ -38,12 +38,12 @@ func (n *Node) send(m *broadcast.Send, out *output) {
 
 // flush sends what waits, and appends what is known of it already.
 func (n *Node) flush(out *output) {
-	for _, l := range out.lanes {
+	for _, l := range out.channels {
 		out.sent = l.Flush(peer.Collectives, out.sent[:0])
 		out.back = appendSent(out.back, out.sent, nil)
 	}
-	clear(out.lanes)
-	out.lanes = out.lanes[:0]
+	clear(out.channels)
+	out.channels = out.channels[:0]
 	n.counts.messagesOut.Add(out.messages)
 	n.counts.bytesOut.Add(out.bytes)
 	out.messages, out.bytes = 0, 0

@@ -12,10 +12,10 @@ import (
 // what they are about.
 type output struct {
 	broadcast.Output
-	tasks []task
-	back  []broadcast.Input
-	lanes []*peer.Lane // with something to send
-	sent  []uint64     // for flush
+	tasks    []task
+	back     []broadcast.Input
+	channels []*peer.Channel // with something to send
+	sent     []uint64        // for flush
 
 	messages, bytes uint64 // that are sent
 }

@@ -27,7 +27,7 @@ type BundleKind int32
 
 const (
 	BundleKind_BUNDLE_KIND_UNSPECIFIED BundleKind = 0
-	BundleKind_BUNDLE_KIND_STRIPES     BundleKind = 1 // all have the same members, whose vectors are cut by lanes
+	BundleKind_BUNDLE_KIND_STRIPES     BundleKind = 1 // all have the same members, whose vectors are cut by stripes
 	BundleKind_BUNDLE_KIND_PARTS       BundleKind = 2 // each has some of the members, and a root of its own
 )
 
@@ -708,8 +708,8 @@ func (x *CreateGroupResponse) GetFound() bool {
 	return false
 }
 
-// ReleaseGroupRequest ends one group or, where that is the first lane of a
-// bundle, all lanes.
+// ReleaseGroupRequest ends one group or, where that is the first stripe of a
+// bundle, all stripes.
 type ReleaseGroupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -3211,7 +3211,7 @@ func (x *PlanGroupRequest) GetGroup() *CreateGroupRequest {
 
 type PlanGroupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The lanes that are apart, those that stand at their indexes unless there are
+	// The stripes that are apart, those that stand at their indexes unless there are
 	// fewer, or the parts by their lowest ranks; at least one, and at most as many
 	// as were wanted.
 	Groups        []*PlannedGroup `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
@@ -3266,7 +3266,7 @@ func (x *PlanGroupResponse) GetFewer() *Problem {
 
 type PlannedGroup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ranks         []uint32               `protobuf:"varint,1,rep,packed,name=ranks,proto3" json:"ranks,omitempty"` // of a part: its members, by their ranks in the whole, rising; of a lane: none
+	Ranks         []uint32               `protobuf:"varint,1,rep,packed,name=ranks,proto3" json:"ranks,omitempty"` // of a part: its members, by their ranks in the whole, rising; of a stripe: none
 	Root          string                 `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`           // name of the switch
 	Cost          *TreeCost              `protobuf:"bytes,3,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -58,7 +58,7 @@ type ManagerClient interface {
 	// GetTopology returns the fabric as the manager sees it, in pieces: first the
 	// fabric, then its nodes, then its links.
 	GetTopology(ctx context.Context, in *GetTopologyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetTopologyResponse], error)
-	// PlanGroup reports which lanes a group could have beside each other, or into
+	// PlanGroup reports which stripes a group could have beside each other, or into
 	// which parts it would be divided. It makes nothing and reserves nothing.
 	PlanGroup(ctx context.Context, in *PlanGroupRequest, opts ...grpc.CallOption) (*PlanGroupResponse, error)
 	// DrainSwitch takes a switch out of use, or back into it. Groups on it move
@@ -204,7 +204,7 @@ type ManagerServer interface {
 	// GetTopology returns the fabric as the manager sees it, in pieces: first the
 	// fabric, then its nodes, then its links.
 	GetTopology(*GetTopologyRequest, grpc.ServerStreamingServer[GetTopologyResponse]) error
-	// PlanGroup reports which lanes a group could have beside each other, or into
+	// PlanGroup reports which stripes a group could have beside each other, or into
 	// which parts it would be divided. It makes nothing and reserves nothing.
 	PlanGroup(context.Context, *PlanGroupRequest) (*PlanGroupResponse, error)
 	// DrainSwitch takes a switch out of use, or back into it. Groups on it move

@@ -135,7 +135,7 @@ func (s *Supervisor) publish(now core.Time, out *Output) {
 			continue
 		}
 		// Where there is no room for it, it is tried again at the next step.
-		if err := s.zone.Declare(keyOf(b.zone), p.append(nil)); err == nil {
+		if err := s.zone.Declare(keyOf(b.zone), p.bytes()); err == nil {
 			b.published, b.shown = p, true
 			s.holdings.put(b.zone, s.zone.Self(), p)
 		}

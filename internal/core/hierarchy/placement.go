@@ -41,8 +41,8 @@ type publication struct {
 // nobody is the life of none.
 const nobody attributes.Life = 0
 
-func (p publication) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(p.Delegates))
+func (p publication) bytes() []byte {
+	b := binary.AppendUvarint(nil, uint64(p.Delegates))
 	b = binary.AppendUvarint(b, uint64(p.Size))
 	b = binary.BigEndian.AppendUint64(b, p.Digest)
 	if p.heir != nobody {

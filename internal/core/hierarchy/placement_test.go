@@ -95,12 +95,12 @@ func TestZonesAreSpreadEvenlyAgain(t *testing.T) {
 // TestReadPublication: with an heir and without, and nothing else.
 func TestReadPublication(t *testing.T) {
 	p := publication{Summary{2, 300, 7}, 9}
-	b := p.append(nil)
+	b := p.bytes()
 	if got, ok := readPublication(b); !ok || got != p {
 		t.Errorf("read as %+v, %v", got, ok)
 	}
 	p.heir = nobody
-	if got, ok := readPublication(p.append(nil)); !ok || got != p {
+	if got, ok := readPublication(p.bytes()); !ok || got != p {
 		t.Errorf("read as %+v, %v", got, ok)
 	}
 	for _, bad := range [][]byte{nil, b[:len(b)-1], append(slices.Clone(b), 0), {200, 1, 1}, {1, 0xff}} {

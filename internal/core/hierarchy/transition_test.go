@@ -40,7 +40,7 @@ func (s *solo) do(event string) {
 		other := s.w.named(words[1])
 		key, value := DelegateKey, words[2]
 		if s.a.supervisor != nil {
-			key, value = keyOf(s.zone), string(publication{Summary: Summary{len(words[2]) - 1, 3, 7}}.append(nil))
+			key, value = keyOf(s.zone), string(publication{Summary: Summary{len(words[2]) - 1, 3, 7}}.bytes())
 		}
 		s.a.news = append(s.a.news, news{about: other, kind: keyNews, key: key, value: &value})
 		s.w.hear(s.a, 1)

@@ -158,7 +158,7 @@ func (c *Core) raise(known uint64) bool {
 		case c.conns[k.id] != k:
 		case k.state == up && c.isFramed(k):
 			c.drain(k, ErrOutdated)
-			c.redial(&k.peer.lanes[k.class])
+			c.redial(&k.peer.channels[k.class])
 		case k.state == dialling, k.state == claiming && k.dialled():
 			c.close(k, ErrOutdated)
 			c.again(k)
@@ -179,7 +179,7 @@ func (c *Core) again(k *conn) {
 		c.dial(k.peer, k.class, k.ticket)
 		return
 	}
-	l := &k.peer.lanes[k.class]
+	l := &k.peer.channels[k.class]
 	if w := l.waits; w != nil {
 		l.waits = nil
 		c.accept(w)

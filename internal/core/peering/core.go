@@ -15,9 +15,9 @@ type Core struct {
 	order     []*conn // all of conns, the oldest first
 	taken     int     // of them: that others have made
 	peers     map[string]*peer
-	unused    []unused // hosts without a connection, the longest so first
-	held      []*lane  // that somebody holds
-	contested []*peer  // that have claims
+	unused    []unused   // hosts without a connection, the longest so first
+	held      []*channel // that somebody holds
+	contested []*peer    // that have claims
 	isPinned  bool
 	isClosing bool
 	calls     uint64 // so many were made

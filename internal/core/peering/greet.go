@@ -54,12 +54,12 @@ func (c *Core) admitted(k *conn) {
 		c.accept(k)
 		return
 	}
-	c.settle(&k.peer.lanes[k.class], k)
+	c.settle(&k.peer.channels[k.class], k)
 }
 
-// settle decides which connection of a lane survives: the table of the package's
+// settle decides which connection of a channel survives: the table of the package's
 // documentation.
-func (c *Core) settle(l *lane, k *conn) {
+func (c *Core) settle(l *channel, k *conn) {
 	switch {
 	case l.conn != nil && l.conn.dialled() && k.knows < l.conn.call,
 		l.conn != nil && !l.conn.dialled() && k.call <= l.conn.call:
@@ -155,8 +155,8 @@ func (c *Core) meet(p *peer, incarnation uint64) {
 	}
 	// Only now: who is notified sends to the later one.
 	c.act(Action{Do: Restarted, Peer: p.name, Before: before, Incarnation: incarnation})
-	for i := range p.lanes {
-		l := &p.lanes[i]
+	for i := range p.channels {
+		l := &p.channels[i]
 		l.accepted, l.failures = 0, 0
 		c.redial(l)
 	}
@@ -164,7 +164,7 @@ func (c *Core) meet(p *peer, incarnation uint64) {
 
 // tidy notes a host that has lost its last connection.
 func (c *Core) tidy(p *peer) {
-	if p.isUnused || len(p.conns) > 0 || slices.ContainsFunc(p.lanes, func(l lane) bool { return l.holds > 0 }) {
+	if p.isUnused || len(p.conns) > 0 || slices.ContainsFunc(p.channels, func(l channel) bool { return l.holds > 0 }) {
 		return
 	}
 	p.isUnused, p.unusedAt = true, c.now

@@ -14,7 +14,7 @@ func TestDrainedAreFew(t *testing.T) {
 	for i := 1; i <= 1000; i++ {
 		w.do(fmt.Sprintf("arrive %d 10.0.0.1; greet %d call=%d", i, i, i))
 		if n := w.c.Counters().Connections; n > drainMost+1 {
-			t.Fatalf("%d connections of one lane after %d calls", n, i)
+			t.Fatalf("%d connections of one channel after %d calls", n, i)
 		}
 	}
 	if got := w.do("finished 999; end 1000"); !strings.Contains(got, "close 999") {

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/check/transcript"
 )
 
-// situations are those in which a can be as to the lane of class 0 to b, whose name is
+// situations are those in which a can be as to the channel of class 0 to b, whose name is
 // after its own, and how it gets there.
 var situations = []struct{ name, by string }{
 	{"unknown", ""},
@@ -40,7 +40,7 @@ var events = []string{
 	"pass 100ms", "pass 5s",
 }
 
-// table reports, for every situation and event, how the lane is then, and what the core
+// table reports, for every situation and event, how the channel is then, and what the core
 // asks for.
 func table() string {
 	var b strings.Builder

@@ -175,15 +175,15 @@ func (t *trial) pass(d time.Duration) string {
 var codeNames = map[greeting.Code]string{greeting.Refuse: "for good", greeting.Outdated: "outdated", greeting.Duplicate: "duplicate", greeting.Former: "former", greeting.Busy: "busy", greeting.Taken: "taken"}
 
 func (a *Action) String() string {
-	lane := fmt.Sprintf("%s/%d", a.Peer, a.Class)
+	channel := fmt.Sprintf("%s/%d", a.Peer, a.Class)
 	switch a.Do {
 	case Dial:
 		g := &a.Greeting
-		return fmt.Sprintf("dial %v %s known=%d accepted=%d", a.ID, lane, g.Known, g.Accepted)
+		return fmt.Sprintf("dial %v %s known=%d accepted=%d", a.ID, channel, g.Known, g.Accepted)
 	case Accept:
-		return fmt.Sprintf("accept %v %s inc=%d", a.ID, lane, a.Incarnation)
+		return fmt.Sprintf("accept %v %s inc=%d", a.ID, channel, a.Incarnation)
 	case Use:
-		return fmt.Sprintf("use %v %s inc=%d", a.ID, lane, a.Incarnation)
+		return fmt.Sprintf("use %v %s inc=%d", a.ID, channel, a.Incarnation)
 	case Refuse:
 		return fmt.Sprintf("refuse %v %s: %v", a.ID, codeNames[a.Code], a.Err)
 	case Close:
@@ -195,7 +195,7 @@ func (a *Action) String() string {
 	case Check:
 		return fmt.Sprintf("check %v", a.ID)
 	case Fail:
-		return fmt.Sprintf("fail %s: %v", lane, a.Err)
+		return fmt.Sprintf("fail %s: %v", channel, a.Err)
 	case Forgot:
 		return "forgot " + a.Peer
 	case Raise:
@@ -206,13 +206,13 @@ func (a *Action) String() string {
 	return "?"
 }
 
-// state reports how the lane to b in class 0 is.
+// state reports how the channel to b in class 0 is.
 func (t *trial) state() string {
 	p := t.c.peers["b"]
 	if p == nil {
 		return "unknown"
 	}
-	l := &p.lanes[0]
+	l := &p.channels[0]
 	var all []string
 	for _, k := range p.conns {
 		s := map[state]string{dialling: "dials", waiting: "waits", claiming: "claims", up: "up", draining: "drains"}[k.state]

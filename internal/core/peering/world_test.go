@@ -49,15 +49,15 @@ func (c *Core) check(t fataler) {
 	}
 	for name, p := range c.peers {
 		held := 0
-		for i := range p.lanes {
-			l := &p.lanes[i]
+		for i := range p.channels {
+			l := &p.channels[i]
 			held += l.holds
 			if l.conn != nil && (l.conn.state != up || l.dial != nil) || l.dial != nil && l.dial.state != dialling && l.dial.state != claiming ||
 				l.waits != nil && (l.dial == nil || l.waits.state != waiting) || l.holds > 0 != slices.Contains(c.held, l) {
-				t.Fatalf("the lane %s/%d is in no state that can be: %+v", name, i, l)
+				t.Fatalf("the channel %s/%d is in no state that can be: %+v", name, i, l)
 			}
 			if l.holds > 0 && l.conn == nil && l.dial == nil && c.next > l.retry && !c.isClosing {
-				t.Fatalf("the lane %s/%d is held, and nobody dials", name, i)
+				t.Fatalf("the channel %s/%d is held, and nobody dials", name, i)
 			}
 			ups := 0
 			for _, k := range p.conns {
@@ -310,7 +310,7 @@ func TestRestartedHostIsMet(t *testing.T) {
 func (w *world) agree() {
 	var ids [2]ID
 	for host, trial := range w.hosts {
-		l := &trial.c.peer(nameOf(1 - host)).lanes[0]
+		l := &trial.c.peer(nameOf(1 - host)).channels[0]
 		if l.conn == nil || len(l.peer.conns) != 1 {
 			w.t.Fatalf("%s: %s", nameOf(host), trial.describe(nameOf(1-host)))
 		}
@@ -354,7 +354,7 @@ func TestCrossingCallsTakeNoTime(t *testing.T) {
 				w.act()
 			}
 			w.agree()
-			y := w.wire(0, w.hosts[0].c.peers["b"].lanes[0].conn.id)
+			y := w.wire(0, w.hosts[0].c.peers["b"].channels[0].conn.id)
 			y.broken = true
 			for host := range w.hosts {
 				w.step(host, Input{Kind: Ended, ID: y.ids[host], Err: errors.New("it broke")})

@@ -52,7 +52,7 @@ func (p *place) live(made chan<- error) {
 		made <- err
 		return
 	}
-	defer p.space.Close()
+	defer func() { _ = p.space.Close() }()
 	p.netlink, err = netlink.NewHandle()
 	if err == nil {
 		defer p.netlink.Close()

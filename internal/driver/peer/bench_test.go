@@ -51,7 +51,7 @@ func (e *echo) Sent(numbers []uint64, _ error) {
 
 func (e *echo) Received(c *Conn, frames []Frame, b *Burst) {
 	if h := e.host.Load(); h != nil {
-		l := h.Lane(c.Peer().Name, c.Class())
+		l := h.Channel(c.Peer().Name, c.Class())
 		for _, f := range frames {
 			if f.Stream != 1 {
 				_ = l.Send(&Send{Service: testService, Head: f.Bytes})
@@ -72,7 +72,7 @@ func BenchmarkPingPong(b *testing.B) {
 		for _, beside := range []string{"nothing", "other", "same"} {
 			b.Run(fmt.Sprintf("tls=%v/large=%s", isSecure, beside), func(b *testing.B) {
 				a, back := pair(b, isSecure)
-				l := a.Lane("b", Data)
+				l := a.Channel("b", Data)
 				eight := []byte("12345678")
 				ping := func() {
 					_ = l.Send(&Send{Service: testService, Head: eight})
@@ -105,7 +105,7 @@ func load(a *Host, how string, stop, stopped chan struct{}) {
 	case "same":
 		class = Data
 	}
-	l, body := a.Lane("b", class), make([]byte, size)
+	l, body := a.Channel("b", class), make([]byte, size)
 	for {
 		select {
 		case <-stop:
@@ -139,7 +139,7 @@ func BenchmarkGoodput(b *testing.B) {
 				if err := a.Register(testService, back); err != nil {
 					b.Fatal(err)
 				}
-				l, body := a.Lane("b", c.class), make([]byte, c.size)
+				l, body := a.Channel("b", c.class), make([]byte, c.size)
 				const window = 64
 				under := 0
 				b.SetBytes(int64(c.size))

@@ -31,11 +31,11 @@ type Conn struct {
 	verdict chan peering.Action // what package peering says: has room for one
 
 	// From the greeting on; of one that was accepted, before its verdict.
-	peer  Peer
-	class Class
-	lane  *Lane // of a shared class
+	peer    Peer
+	class   Class
+	channel *Channel // of a shared class
 
-	// Of its lane's lock.
+	// Of its channel's lock.
 	queue      queue
 	isReady    bool    // the answer to the call is there: frames may be written
 	isBusy     bool    // a goroutine writes
@@ -111,7 +111,7 @@ func (c *Conn) run() {
 	h := c.host
 	h.open.Add(1)
 	h.eachService(func(s Handler) { s.Up(c) })
-	c.lane.use(c)
+	c.channel.use(c)
 	err := c.read()
 	if errors.Is(err, ErrFrame) {
 		h.counts.malformed.Add(1)
@@ -121,7 +121,7 @@ func (c *Conn) run() {
 	}
 	c.close(err)
 	reason := c.why(err)
-	c.lane.lose(c, reason)
+	c.channel.lose(c, reason)
 	h.eachService(func(s Handler) { s.Down(c, reason) })
 	if h.open.Add(-1) == 0 {
 		select {

@@ -79,7 +79,7 @@ func (h *Host) dial(a *peering.Action) {
 	c := h.newConn(a.ID, unborn{cancel})
 	c.peer, c.class = Peer{Name: a.Peer}, Class(a.Class)
 	if c.class.isShared() {
-		c.lane = h.pin(a.Peer, c.class)
+		c.channel = h.pin(a.Peer, c.class)
 	}
 	if !h.enter(c) {
 		h.post(peering.Input{Kind: peering.Ended, ID: a.ID, Err: ErrClosed})
@@ -137,7 +137,7 @@ func (h *Host) call(ctx context.Context, u *Conn, a *peering.Action) (*Conn, *gr
 	if err != nil {
 		return nil, nil, err
 	}
-	c.peer, c.class, c.lane = u.peer, u.class, u.lane
+	c.peer, c.class, c.channel = u.peer, u.class, u.channel
 	answer, err := c.greetWithin(ctx, a)
 	return c, answer, err
 }

@@ -45,8 +45,8 @@
 //
 // # Sending
 //
-//	Lane.Send    under a lock     lays the frame behind the others, or keeps where it lies
-//	Lane.Flush   in the caller    writes as far as the kernel takes it without waiting
+//	Channel.Send    under a lock     lays the frame behind the others, or keeps where it lies
+//	Channel.Flush   in the caller    writes as far as the kernel takes it without waiting
 //	writer       a goroutine      writes the rest, as long as there is some
 //
 // A queue is bounded: Send fails with ErrFull. A peer that reads nothing for

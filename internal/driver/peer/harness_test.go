@@ -184,7 +184,7 @@ func (w *town) settle(t testing.TB, name string, incarnation uint64, change func
 // send sends a frame.
 func send(t testing.TB, h *Host, to string, class Class, stream uint32, text string, number uint64) {
 	t.Helper()
-	l := h.Lane(to, class)
+	l := h.Channel(to, class)
 	if err := l.Send(&Send{Service: testService, Stream: stream, Body: []byte(text), Number: number}); err != nil {
 		t.Fatal(err)
 	}

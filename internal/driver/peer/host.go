@@ -38,16 +38,16 @@ type Host struct {
 
 	tasks tasks
 
-	mu      sync.Mutex // taken before the locks of lanes
-	closed  bool       // no more connections
-	conns   map[peering.ID]*Conn
-	lanes   map[laneKey]*Lane
-	tickets map[uint64]chan called // of Dial
-	book    map[string]*places     // of hosts that are held
-	last    uint64                 // number of an ID or ticket
+	mu       sync.Mutex // taken before the locks of channels
+	closed   bool       // no more connections
+	conns    map[peering.ID]*Conn
+	channels map[channelKey]*Channel
+	tickets  map[uint64]chan called // of Dial
+	book     map[string]*places     // of hosts that are held
+	last     uint64                 // number of an ID or ticket
 }
 
-type laneKey struct {
+type channelKey struct {
 	peer  string
 	class Class
 }
@@ -66,9 +66,9 @@ type Counters struct {
 	Nobodys             uint64 // frames of services that are not there
 	BadFrames           uint64 // connections that were ended by a malformed frame
 
-	Open   int // connections for frames
-	Bursts int // that are lent: to readers, and to handlers
-	Lanes  int
+	Open     int // connections for frames
+	Bursts   int // that are lent: to readers, and to handlers
+	Channels int
 
 	BurstBytes int // of Bursts
 }
@@ -114,7 +114,7 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 	}
 	h := &Host{
 		cfg: c, listener: listener, conns: map[peering.ID]*Conn{},
-		lanes: map[laneKey]*Lane{}, tickets: map[uint64]chan called{}, book: map[string]*places{},
+		channels: map[channelKey]*Channel{}, tickets: map[uint64]chan called{}, book: map[string]*places{},
 		alone: make(chan struct{}, 1),
 	}
 	h.incarnation.Store(c.Incarnation)
@@ -162,47 +162,47 @@ func (h *Host) Incarnation() uint64 { return h.incarnation.Load() }
 // Addr returns the TCP address on which others reach this host.
 func (h *Host) Addr() string { return h.listener.Addr().String() }
 
-// Lane returns what is sent to a host in a class that is shared.
-func (h *Host) Lane(host string, class Class) *Lane {
+// Channel returns what is sent to a host in a class that is shared.
+func (h *Host) Channel(host string, class Class) *Channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.laneLocked(host, class)
+	return h.channelLocked(host, class)
 }
 
-// pin returns a lane that is not forgotten before unpin.
-func (h *Host) pin(host string, class Class) *Lane {
+// pin returns a channel that is not forgotten before unpin.
+func (h *Host) pin(host string, class Class) *Channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l := h.laneLocked(host, class)
+	l := h.channelLocked(host, class)
 	l.pins++
 	return l
 }
 
-func (h *Host) unpin(l *Lane) {
+func (h *Host) unpin(l *Channel) {
 	h.mu.Lock()
 	l.pins--
 	h.mu.Unlock()
 	h.forget(l)
 }
 
-func (h *Host) laneLocked(host string, class Class) *Lane {
-	l := h.lanes[laneKey{host, class}]
+func (h *Host) channelLocked(host string, class Class) *Channel {
+	l := h.channels[channelKey{host, class}]
 	if l == nil {
-		l = &Lane{host: h, peer: host, class: class}
-		h.lanes[laneKey{host, class}] = l
+		l = &Channel{host: h, peer: host, class: class}
+		h.channels[channelKey{host, class}] = l
 	}
 	return l
 }
 
-// forget drops a lane that has nothing to do. Who holds it can still use it.
-func (h *Host) forget(l *Lane) {
+// forget drops a channel that has nothing to do. Who holds it can still use it.
+func (h *Host) forget(l *Channel) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pins == 0 && l.conn == nil && !l.isAsked && l.queue.isEmpty() && h.lanes[laneKey{l.peer, l.class}] == l {
+	if l.pins == 0 && l.conn == nil && !l.isAsked && l.queue.isEmpty() && h.channels[channelKey{l.peer, l.class}] == l {
 		l.isGone = true
-		delete(h.lanes, laneKey{l.peer, l.class})
+		delete(h.channels, channelKey{l.peer, l.class})
 	}
 }
 
@@ -210,12 +210,12 @@ func (h *Host) forget(l *Lane) {
 // an earlier one is not spoken to any more when Learn has returned.
 func (h *Host) Learn(host string, incarnation uint64) {
 	h.mu.Lock()
-	var lanes [shared]*Lane
-	for class := range lanes {
-		lanes[class] = h.lanes[laneKey{host, Class(class)}]
+	var channels [shared]*Channel
+	for class := range channels {
+		channels[class] = h.channels[channelKey{host, Class(class)}]
 	}
 	h.mu.Unlock()
-	for _, l := range lanes {
+	for _, l := range channels {
 		if l != nil {
 			l.part(incarnation)
 		}
@@ -228,7 +228,7 @@ func (h *Host) Disconnect(host string, why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range h.conns {
-		if c.lane != nil && c.lane.peer == host {
+		if c.channel != nil && c.channel.peer == host {
 			c.close(why)
 		}
 	}
@@ -244,7 +244,7 @@ func (h *Host) Counters() Counters {
 	k.Bursts, k.BurstBytes = h.bursts.out()
 	k.Counters = *h.decided.Load()
 	h.mu.Lock()
-	k.Lanes = len(h.lanes)
+	k.Channels = len(h.channels)
 	h.mu.Unlock()
 	return k
 }
@@ -257,7 +257,7 @@ func (h *Host) post(in peering.Input) { _ = h.loop.Post(context.Background(), in
 // goroutine, or hold locks that it waits for.
 func (h *Host) add(in peering.Input) { h.loop.Add(in) }
 
-// tasks are goroutines that Close waits for. The lock is taken under those of lanes.
+// tasks are goroutines that Close waits for. The lock is taken under those of channels.
 type tasks struct {
 	mu     sync.Mutex
 	closed bool
@@ -313,14 +313,14 @@ func (h *Host) Close() error {
 		for _, c := range h.conns {
 			c.close(ErrClosed)
 		}
-		lanes := make([]*Lane, 0, len(h.lanes))
-		for _, l := range h.lanes {
-			lanes = append(lanes, l)
+		channels := make([]*Channel, 0, len(h.channels))
+		for _, l := range h.channels {
+			channels = append(channels, l)
 		}
 		h.mu.Unlock()
 		h.tasks.close()
 		h.loop.Close()
-		for _, l := range lanes {
+		for _, l := range channels {
 			l.fail(ErrClosed)
 		}
 	})
@@ -370,13 +370,13 @@ func (c *Conn) apply(a *peering.Action, back []peering.Input) []peering.Input {
 	case peering.Refuse, peering.Use:
 		c.verdict <- *a
 	case peering.Close:
-		if errors.Is(a.Err, peering.ErrDone) && c.lane != nil {
-			c.lane.last(c)
+		if errors.Is(a.Err, peering.ErrDone) && c.channel != nil {
+			c.channel.last(c)
 		} else {
 			c.close(a.Err)
 		}
 	case peering.Drain:
-		c.lane.drain(c)
+		c.channel.drain(c)
 	case peering.Ping:
 		c.say(ping)
 	case peering.Check:
@@ -394,7 +394,7 @@ func (h *Host) failed(a *peering.Action) {
 		return
 	}
 	h.mu.Lock()
-	l := h.lanes[laneKey{a.Peer, Class(a.Class)}]
+	l := h.channels[channelKey{a.Peer, Class(a.Class)}]
 	if p := h.book[a.Peer]; p != nil {
 		p.failed++
 	}
@@ -432,8 +432,8 @@ func (h *Host) identify(c *Conn, a *peering.Action) {
 	}
 	c.peer, c.class = Peer{a.Peer, a.Incarnation}, Class(a.Class)
 	if c.class.isShared() {
-		c.lane = h.laneLocked(a.Peer, c.class)
-		c.lane.pins++
+		c.channel = h.channelLocked(a.Peer, c.class)
+		c.channel.pins++
 	}
 }
 
@@ -441,7 +441,7 @@ func (h *Host) identify(c *Conn, a *peering.Action) {
 func (h *Host) leave(c *Conn, err error) {
 	h.mu.Lock()
 	delete(h.conns, c.id)
-	l := c.lane
+	l := c.channel
 	h.mu.Unlock()
 	h.post(peering.Input{Kind: peering.Ended, ID: c.id, Err: err})
 	if l != nil {

@@ -84,9 +84,9 @@ func TestPingsAreNotHoarded(t *testing.T) {
 	conn := callAs(t, a, greeting.Greeting{From: "b", Incarnation: 1, To: "a", Call: 1})
 	await(t, "the connection", func() bool { return len(seen.ups()) == 1 })
 	c := seen.conns[0]
-	c.lane.mu.Lock()
+	c.channel.mu.Lock()
 	c.isBusy = true // its writer waits for who reads nothing
-	c.lane.mu.Unlock()
+	c.channel.mu.Unlock()
 	var pings []byte
 	for range 1000 {
 		pings = appendFrame(pings, itself, 0, []byte{ping}, nil)
@@ -96,10 +96,10 @@ func TestPingsAreNotHoarded(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the pings", func() bool { return len(seen.frames()) == 1 })
-	c.lane.mu.Lock()
+	c.channel.mu.Lock()
 	waits := len(c.queue.out.b)
 	c.isBusy = false
-	c.lane.mu.Unlock()
+	c.channel.mu.Unlock()
 	if waits != padded(1) {
 		t.Errorf("%d bytes of answers wait", waits)
 	}
@@ -112,9 +112,9 @@ func TestAbsencesAreNotHoarded(t *testing.T) {
 	conn := callAs(t, a, greeting.Greeting{From: "b", Incarnation: 1, To: "a", Call: 1})
 	await(t, "the connection", func() bool { return len(seen.ups()) == 1 })
 	c := seen.conns[0]
-	c.lane.mu.Lock()
+	c.channel.mu.Lock()
 	c.isBusy = true // its writer waits for who reads nothing
-	c.lane.mu.Unlock()
+	c.channel.mu.Unlock()
 	const times = 2 * answersMost / HeadSize
 	var frames []byte
 	for range times {
@@ -125,10 +125,10 @@ func TestAbsencesAreNotHoarded(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the frames", func() bool { return a.Counters().Nobodys == times && len(seen.frames()) == times })
-	c.lane.mu.Lock()
+	c.channel.mu.Lock()
 	waits := len(c.queue.out.b)
 	c.isBusy = false
-	c.lane.mu.Unlock()
+	c.channel.mu.Unlock()
 	if waits == 0 || waits > answersMost+padded(2) {
 		t.Errorf("%d bytes of answers wait", waits)
 	}
@@ -143,14 +143,14 @@ type talker struct {
 
 func (s *talker) Sent(numbers []uint64, err error) {
 	if s.reports.Add(1) == 1 {
-		l := s.host.Lane("b", Control)
+		l := s.host.Channel("b", Control)
 		_ = l.Send(&Send{Service: Communicators, Body: []byte("next")})
 		l.Flush(Communicators, nil)
 	}
 }
 
 // TestSentMaySend: a service that is notified, within another's Flush, that its frames are
-// sent, may send on the same lane.
+// sent, may send on the same channel.
 func TestSentMaySend(t *testing.T) {
 	w := newTown()
 	a, seen := w.settle(t, "a", 1, nil)
@@ -161,7 +161,7 @@ func TestSentMaySend(t *testing.T) {
 	if err := a.Register(Communicators, other); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Lane("b", Control).Send(&Send{Service: Communicators, Body: []byte("one"), Number: 7}); err != nil {
+	if err := a.Channel("b", Control).Send(&Send{Service: Communicators, Body: []byte("one"), Number: 7}); err != nil {
 		t.Fatal(err)
 	}
 	send(t, a, "b", Control, 0, "second", 8)
@@ -174,7 +174,7 @@ func TestLargeWithoutNumberIsCopied(t *testing.T) {
 	w := newTown()
 	a, _ := w.settle(t, "a", 1, nil)
 	_, there := w.settle(t, "b", 1, nil)
-	l := a.Lane("b", Large)
+	l := a.Channel("b", Large)
 	head, body := []byte("he"), []byte("llo")
 	if err := l.Send(&Send{Service: testService, Stream: 2, Head: head, Body: body}); err != nil {
 		t.Fatal(err)

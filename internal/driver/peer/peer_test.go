@@ -102,7 +102,7 @@ func TestFramesOfAllSizes(t *testing.T) {
 				if class != Large {
 					s.Head, s.Body = body[:n/2], body[n/2:]
 				}
-				l := a.Lane("b", class)
+				l := a.Channel("b", class)
 				if err := l.Send(&s); err != nil {
 					t.Fatal(err)
 				}
@@ -176,8 +176,8 @@ func TestCallsThatAreNotTaken(t *testing.T) {
 	if _, _, err := a.Dial(t.Context(), "b", Bulk); !errors.Is(err, peering.ErrRefused) || !strings.Contains(err.Error(), "class") {
 		t.Errorf("there is no server for bulk data: %v", err)
 	}
-	if k := a.Counters(); k.Lanes != 0 {
-		t.Errorf("%d lanes are kept", k.Lanes)
+	if k := a.Counters(); k.Channels != 0 {
+		t.Errorf("%d channels are kept", k.Channels)
 	}
 }
 
@@ -333,7 +333,7 @@ func TestLaterIncarnationIsTaken(t *testing.T) {
 	b, _ := w.settle(t, "b", 5, func(c *Config) { c.Handlers = nil })
 	_, other := w.settle(t, "c", 1, nil)
 	hello := func(text string) {
-		l := b.Lane("c", Control)
+		l := b.Channel("c", Control)
 		if err := l.Send(&Send{Service: testService, Body: []byte(text)}); err != nil {
 			t.Fatal(err)
 		}
@@ -430,7 +430,7 @@ func TestClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "its end", func() bool { return len(seen.downs()) == 1 })
-	if err := b.Lane("a", Control).Send(&Send{Service: testService, Body: []byte("x")}); !errors.Is(err, ErrClosed) {
+	if err := b.Channel("a", Control).Send(&Send{Service: testService, Body: []byte("x")}); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
 	if _, _, err := b.Dial(t.Context(), "a", Bulk); !errors.Is(err, ErrClosed) {

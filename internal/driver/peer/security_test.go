@@ -191,7 +191,7 @@ func TestFinding8PeerThatReadsNothing(t *testing.T) {
 		a, seen := w.settle(t, "a", 1, func(c *Config) { trust("a")(c); c.DeadAfter, c.KeepAlive = 300*time.Millisecond, 300*time.Millisecond })
 		mute(t, a, "c", Control, sourceFor(t, source, trust))
 		await(t, "it to be there", func() bool { return len(seen.ups()) == 1 })
-		l, body := a.Lane("c", Control), make([]byte, 64<<10)
+		l, body := a.Channel("c", Control), make([]byte, 64<<10)
 		number, full := uint64(0), false
 		for !full && len(seen.downs()) == 0 { // on a slow machine it may be found out first
 			err := l.Send(&Send{Service: testService, Body: body, Number: number + 1})

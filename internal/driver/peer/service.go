@@ -113,7 +113,7 @@ func (h *Host) shared() (all []*Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range h.conns {
-		if c.lane != nil {
+		if c.channel != nil {
 			all = append(all, c)
 		}
 	}
@@ -124,16 +124,16 @@ func (h *Host) shared() (all []*Conn) {
 func (h *Host) withdraw(s Service) {
 	var marks []mark
 	h.mu.Lock() // so that no connection takes over what waits, unseen
-	lanes := map[*Lane][]*Conn{}
-	for _, l := range h.lanes {
-		lanes[l] = nil
+	channels := map[*Channel][]*Conn{}
+	for _, l := range h.channels {
+		channels[l] = nil
 	}
 	for _, c := range h.conns {
-		if c.lane != nil {
-			lanes[c.lane] = append(lanes[c.lane], c)
+		if c.channel != nil {
+			channels[c.channel] = append(channels[c.channel], c)
 		}
 	}
-	for l, conns := range lanes {
+	for l, conns := range channels {
 		marks = append(marks, l.withdraw(s, conns)...)
 	}
 	h.take(marks)
@@ -141,8 +141,8 @@ func (h *Host) withdraw(s Service) {
 	h.report(marks, ErrUnregistered)
 }
 
-// withdraw takes the marks of a service from a lane and from its connections.
-func (l *Lane) withdraw(s Service, conns []*Conn) (marks []mark) {
+// withdraw takes the marks of a service from a channel and from its connections.
+func (l *Channel) withdraw(s Service, conns []*Conn) (marks []mark) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	marks = l.queue.withdraw(s, marks)
@@ -181,14 +181,14 @@ func withdraw(s Service, from, to []mark) (left, moved []mark) {
 }
 
 // isServed reports whether there is somebody to report of a service's frames to. The
-// caller holds a lane's lock, so that Unregister finds what is lent then.
+// caller holds a channel's lock, so that Unregister finds what is lent then.
 func (h *Host) isServed(s Service) bool {
 	r := h.services[s].Load()
 	return r != nil && !r.isClosing.Load()
 }
 
 // take has Unregister wait for what is taken out of queues to be reported. The caller holds
-// the lane's lock, or the host's.
+// the channel's lock, or the host's.
 func (h *Host) take(marks []mark) {
 	for i := range marks {
 		if i == 0 || marks[i].service != marks[i-1].service {

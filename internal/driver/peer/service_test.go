@@ -91,7 +91,7 @@ func TestUnregisterGivesBack(t *testing.T) {
 		put := func(service Service, to string, class Class, size int) {
 			t.Helper()
 			number++
-			l := a.Lane(to, class)
+			l := a.Channel(to, class)
 			if err := l.Send(&Send{Service: service, Body: memory[:size], Number: number}); err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestUnregisterGivesBack(t *testing.T) {
 			}
 		}
 		seen.mu.Unlock()
-		if err := a.Lane("b", Control).Send(&Send{Service: testService, Number: 1}); !errors.Is(err, ErrClosed) {
+		if err := a.Channel("b", Control).Send(&Send{Service: testService, Number: 1}); !errors.Is(err, ErrClosed) {
 			t.Errorf("a frame is lent to nobody: %v", err)
 		}
 		for number := range stay {
@@ -165,7 +165,7 @@ func TestUnregisterUnderTraffic(t *testing.T) {
 						senders.Go(func() {
 							for range 100 {
 								class, size := Class(i), []int{8, 1000, 100_000}[i]
-								l := h.Lane(to, class)
+								l := h.Channel(to, class)
 								if l.Send(&Send{Service: testService, Body: make([]byte, size), Number: number.Add(1)}) == nil {
 									taken.Add(1)
 								}
@@ -277,7 +277,7 @@ func (s *busy) work(why string) {
 		s.host.Learn(name, 1)
 		s.host.Hold(name, Control, "127.0.0.1:1")
 		s.host.Release(name, Control, "127.0.0.1:1")
-		l := s.host.Lane(name, Control)
+		l := s.host.Channel(name, Control)
 		_ = l.Send(&Send{Service: testService, Body: []byte("hello")})
 		l.Flush(testService, nil)
 	}
@@ -299,21 +299,21 @@ func TestHandlersNeverWaitForTheLoop(t *testing.T) {
 	if err := a.Register(testService, s); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Lane("nowhere", Control).Send(&Send{Service: testService, Number: 1}); err != nil {
+	if err := a.Channel("nowhere", Control).Send(&Send{Service: testService, Number: 1}); err != nil {
 		t.Fatal(err)
 	}
-	a.Lane("nowhere", Control).Flush(testService, nil)
+	a.Channel("nowhere", Control).Flush(testService, nil)
 	await(t, "Sent", func() bool { return s.did.Load() == 1 })
 	a.Learn("b", 5)
 	a.Learn("b", 6)
 	await(t, "Restarted", func() bool { return s.did.Load() == 2 })
 }
 
-// TestGoroutinesBeginUnderALane: who writes on a lane may need a goroutine while somebody
-// else is about to forget that lane.
-func TestGoroutinesBeginUnderALane(t *testing.T) {
+// TestGoroutinesBeginUnderAChannel: who writes on a channel may need a goroutine while somebody
+// else is about to forget that channel.
+func TestGoroutinesBeginUnderAChannel(t *testing.T) {
 	a, _ := newTown().settle(t, "a", 1, nil)
-	l := a.Lane("b", Control)
+	l := a.Channel("b", Control)
 	l.mu.Lock()
 	var forgetting sync.WaitGroup
 	forgetting.Go(func() { a.forget(l) })

@@ -36,7 +36,7 @@ func Measure(cfg Config) (Measured, error) {
 	w.net.places = nil // nobody answers
 	var m Measured
 	elected := map[int]bool{}
-	_, err = w.await("measuring a zone", patience, func() bool {
+	_, err = w.await("measuring a zone", func() bool {
 		if m.Stable == 0 && w.base.Agreed() {
 			m.Stable = time.Duration(w.Now())
 		}
@@ -80,7 +80,7 @@ func start(cfg Config) (*World, BootResult, error) {
 		digests[0], _ = w.digest()
 	}
 	next := make([]int, cfg.Supervisors) // zones that a supervisor has had right
-	r.Boot, err = w.await("boot", patience, func() bool {
+	r.Boot, err = w.await("boot", func() bool {
 		w.milestones(&r)
 		for i, s := range w.supervisors {
 			for next[i] < cfg.Zones && w.complete(s, wire.Zone(next[i]), digests[next[i]], cfg.Size) {
@@ -250,7 +250,7 @@ func (w *World) leave(how How) (LeaveResult, error) {
 		w.base.Leave(victim, gossip.Exit{Given: true})
 	}
 	var err error
-	r.Everywhere, err = w.await("a leave", patience, func() bool {
+	r.Everywhere, err = w.await("a leave", func() bool {
 		digest, size := w.digest()
 		return w.everywhere(func(s *roles.Supervisor) bool { return w.knows(s, 0, digest, size) })
 	})
@@ -278,7 +278,7 @@ func (w *World) replace(what string) (time.Duration, error) {
 			}
 		}
 	}
-	return w.await("replacing "+what, patience, func() bool {
+	return w.await("replacing "+what, func() bool {
 		digest, size := w.digest()
 		return w.everywhere(func(s *roles.Supervisor) bool {
 			if !w.complete(s, 0, digest, size) {

@@ -229,11 +229,11 @@ func (w *World) RunFor(d time.Duration) {
 
 // await runs until done, which is asked every Delay, and returns how long that
 // took.
-func (w *World) await(what string, limit time.Duration, done func() bool) (time.Duration, error) {
+func (w *World) await(what string, done func() bool) (time.Duration, error) {
 	from := w.Now()
 	for !done() {
-		if w.Now().Sub(from) > limit {
-			return limit, fmt.Errorf("%s: %w after %v", what, ErrIncomplete, limit)
+		if w.Now().Sub(from) > patience {
+			return patience, fmt.Errorf("%s: %w after %v", what, ErrIncomplete, patience)
 		}
 		w.advance()
 	}

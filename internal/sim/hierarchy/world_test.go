@@ -63,7 +63,7 @@ func TestStubsPlayWhatWasMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := func(n int) time.Duration {
-		if _, err := w.await("delegates", time.Minute, func() bool {
+		if _, err := w.await("delegates", func() bool {
 			summary, by := w.supervisors[0].Summary(0)
 			return by > 0 && summary.Delegates == n && summary.Size == cfg.Size
 		}); err != nil {
@@ -117,7 +117,7 @@ func TestSupervisorIsReplaced(t *testing.T) {
 		}
 	}
 	at.Fetch(0, false)
-	if _, err := w.await("fetching", time.Minute, func() bool { return len(got) > 0 }); err != nil {
+	if _, err := w.await("fetching", func() bool { return len(got) > 0 }); err != nil {
 		t.Fatal(err)
 	}
 	if len(got[0].Members) != cfg.Size || got[0].Err != nil {

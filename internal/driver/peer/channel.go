@@ -21,9 +21,9 @@ type Send struct {
 	Number     uint64
 }
 
-// Lane is what is sent to one host in one class: by the connection that there is, or by
+// Channel is what is sent to one host in one class: by the connection that there is, or by
 // the next one. Its methods are safe for concurrent use.
-type Lane struct {
+type Channel struct {
 	host  *Host
 	peer  string
 	class Class
@@ -31,7 +31,7 @@ type Lane struct {
 	mu      sync.Mutex
 	conn    *Conn // nil: none
 	queue   queue // while there is none
-	isGone  bool  // another Lane has its place, or will have
+	isGone  bool  // another Channel has its place, or will have
 	isAsked bool  // a connection was asked for
 
 	pins int // connections that are, or will be, its; of the host's lock
@@ -65,7 +65,7 @@ func (q *queue) isEmpty() bool { return len(q.out.b) == q.sent && len(q.lent) ==
 
 // Send lays a frame behind those that wait; Flush sends it. The error wraps ErrFull,
 // ErrFrame or ErrClosed: then the frame is not sent, and its number not reported.
-func (l *Lane) Send(s *Send) error {
+func (l *Channel) Send(s *Send) error {
 	l = l.lock()
 	defer l.mu.Unlock()
 	if l.host.isClosing.Load() {
@@ -77,34 +77,34 @@ func (l *Lane) Send(s *Send) error {
 	return l.lay(&l.queue, s)
 }
 
-// Send is Lane.Send for this connection alone: nothing of a stream that ends with it goes
+// Send is Channel.Send for this connection alone: nothing of a stream that ends with it goes
 // out on the next one. The error also wraps ErrGone, where nothing more is sent on it.
 // It may be called from Handler.Up on.
 func (c *Conn) Send(s *Send) error {
-	c.lane.mu.Lock()
-	defer c.lane.mu.Unlock()
+	c.channel.mu.Lock()
+	defer c.channel.mu.Unlock()
 	if c.isDraining || c.reason.Load() != nil {
 		return ErrGone
 	}
 	return c.lay(s)
 }
 
-// Flush is Lane.Flush for this connection alone.
+// Flush is Channel.Flush for this connection alone.
 func (c *Conn) Flush(s Service, numbers []uint64) []uint64 {
-	c.lane.mu.Lock()
+	c.channel.mu.Lock()
 	numbers, others := c.send(s, numbers)
-	c.lane.mu.Unlock()
-	c.host.report(others, nil) // they may use the lane
+	c.channel.mu.Unlock()
+	c.host.report(others, nil) // they may use the channel
 	return numbers
 }
 
-// lay lays a frame behind those that wait. The caller holds the lane's lock.
+// lay lays a frame behind those that wait. The caller holds the channel's lock.
 func (c *Conn) lay(s *Send) error {
 	c.frames.Add(1)
-	return c.lane.lay(&c.queue, s)
+	return c.channel.lay(&c.queue, s)
 }
 
-func (l *Lane) lay(q *queue, s *Send) error {
+func (l *Channel) lay(q *queue, s *Send) error {
 	n := len(s.Head) + len(s.Body)
 	if n > frameMost[l.class] {
 		return fmt.Errorf("%w: of %d bytes, want at most %d", ErrFrame, n, frameMost[l.class])
@@ -155,9 +155,9 @@ func (q *queue) forgetSent() {
 	q.sent = 0
 }
 
-// lock locks the lane that has l's place. A connection that is closed is not its any
+// lock locks the channel that has l's place. A connection that is closed is not its any
 // more, though its reader has not noticed yet: what were written on it would be lost.
-func (l *Lane) lock() *Lane {
+func (l *Channel) lock() *Channel {
 	for {
 		l.mu.Lock()
 		if l.conn != nil && l.conn.reason.Load() != nil {
@@ -167,14 +167,14 @@ func (l *Lane) lock() *Lane {
 			return l
 		}
 		l.mu.Unlock()
-		l = l.host.Lane(l.peer, l.class)
+		l = l.host.Channel(l.peer, l.class)
 	}
 }
 
 // Flush sends what waits: as far as the kernel takes it at once here, and the rest on a
 // goroutine. It appends the numbers of frames of the service that are sent already; those
 // of others, and what fails, is reported to Handler.Sent.
-func (l *Lane) Flush(s Service, numbers []uint64) []uint64 {
+func (l *Channel) Flush(s Service, numbers []uint64) []uint64 {
 	l = l.lock()
 	c := l.conn
 	if c == nil {
@@ -188,12 +188,12 @@ func (l *Lane) Flush(s Service, numbers []uint64) []uint64 {
 	}
 	numbers, others := c.send(s, numbers)
 	l.mu.Unlock()
-	c.host.report(others, nil) // they may use the lane
+	c.host.report(others, nil) // they may use the channel
 	return numbers
 }
 
 // send writes what the kernel takes at once, and leaves the rest to a goroutine. It
-// returns what of the service is sent, and of others. The caller holds the lane's lock.
+// returns what of the service is sent, and of others. The caller holds the channel's lock.
 func (c *Conn) send(s Service, numbers []uint64) (_ []uint64, others []mark) {
 	if c.isBusy || !c.isReady {
 		return numbers, nil
@@ -209,7 +209,7 @@ func (c *Conn) send(s Service, numbers []uint64) (_ []uint64, others []mark) {
 	return numbers, others
 }
 
-// tryQueue writes as much as the kernel takes. The caller holds the lane's lock.
+// tryQueue writes as much as the kernel takes. The caller holds the channel's lock.
 func (c *Conn) tryQueue(s Service, numbers []uint64) (_ []uint64, others []mark, err error) {
 	q := &c.queue
 	if len(q.out.b) == q.sent && len(q.mark) == 0 {
@@ -260,7 +260,7 @@ func (c *Conn) tryWrite(b []byte) (n int, err error) {
 	}
 }
 
-// work has a goroutine write what waits, unless one does. The caller holds the lane's
+// work has a goroutine write what waits, unless one does. The caller holds the channel's
 // lock.
 func (c *Conn) work() {
 	if c.isBusy || !c.isReady {
@@ -277,7 +277,7 @@ func (c *Conn) work() {
 
 // write writes what waits until nothing does.
 func (c *Conn) write() {
-	l := c.lane
+	l := c.channel
 	var out buffer
 	var marks []mark // of what was written last
 	for {
@@ -414,7 +414,7 @@ const answersMost = 64 << 10
 // say sends what the connection itself says. Where something waits already, the other
 // side will hear that as well as an answer: who asks and does not read fills no memory.
 func (c *Conn) say(what ...byte) {
-	l := c.lane
+	l := c.channel
 	l.mu.Lock()
 	isLate := what[0] >= absent && (c.isDraining || c.queue.size > answersMost)
 	if what[0] == pong && !c.queue.isEmpty() || isLate {
@@ -432,7 +432,7 @@ func (c *Conn) put(what ...byte) {
 }
 
 // use has frames be sent on a connection.
-func (l *Lane) use(c *Conn) {
+func (l *Channel) use(c *Conn) {
 	l.mu.Lock()
 	c.isReady, c.try = true, newTryWriter(c.raw)
 	switch {
@@ -460,7 +460,7 @@ func (l *Lane) use(c *Conn) {
 }
 
 // drain sends nothing more on a connection than what waits on it, and says so.
-func (l *Lane) drain(c *Conn) {
+func (l *Channel) drain(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn == c {
@@ -474,7 +474,7 @@ func (l *Lane) drain(c *Conn) {
 }
 
 // last closes a connection once nothing waits on it any more.
-func (l *Lane) last(c *Conn) {
+func (l *Channel) last(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.isLast = true
@@ -482,7 +482,7 @@ func (l *Lane) last(c *Conn) {
 }
 
 // lose ends a connection, and fails what was to be sent on it.
-func (l *Lane) lose(c *Conn, why error) {
+func (l *Channel) lose(c *Conn, why error) {
 	l.mu.Lock()
 	if l.conn == c {
 		l.conn = nil
@@ -496,7 +496,7 @@ func (l *Lane) lose(c *Conn, why error) {
 }
 
 // part ends a connection with an incarnation of the host before one.
-func (l *Lane) part(before uint64) {
+func (l *Channel) part(before uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn != nil && l.conn.peer.Incarnation < before {
@@ -506,14 +506,14 @@ func (l *Lane) part(before uint64) {
 }
 
 // waits reports that something waits for a connection.
-func (l *Lane) waits() bool {
+func (l *Channel) waits() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.conn == nil && !l.queue.isEmpty()
 }
 
 // fail fails what waits for a connection.
-func (l *Lane) fail(why error) {
+func (l *Channel) fail(why error) {
 	l.mu.Lock()
 	l.isAsked = false
 	failed := l.queue
@@ -528,7 +528,7 @@ func (l *Lane) fail(why error) {
 	l.host.forget(l)
 }
 
-// take has all that the queue has be reported by fail. The caller holds the lane's lock.
+// take has all that the queue has be reported by fail. The caller holds the channel's lock.
 func (q *queue) take(h *Host) {
 	for i := range q.lent {
 		if f := &q.lent[i]; f.number != 0 {

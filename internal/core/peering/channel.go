@@ -43,9 +43,9 @@ func (k *conn) dialled() bool { return k.id&Dialled != 0 }
 // peer is another host.
 type peer struct {
 	name        string
-	incarnation uint64 // the latest that is known; 0: none
-	isLearned   bool   // of it, and not from greetings alone
-	lanes       []lane // by class
+	incarnation uint64    // the latest that is known; 0: none
+	isLearned   bool      // of it, and not from greetings alone
+	channels    []channel // by class
 	conns       []*conn
 
 	claims       []*conn // of a later incarnation, while the earlier one's connections are probed
@@ -55,8 +55,8 @@ type peer struct {
 	isUnused bool
 }
 
-// lane is a shared class of connections with one host.
-type lane struct {
+// channel is a shared class of connections with one host.
+type channel struct {
 	peer     *peer
 	class    uint8
 	conn     *conn // nil: none
@@ -79,9 +79,9 @@ type unused struct {
 func (c *Core) peer(name string) *peer {
 	p := c.peers[name]
 	if p == nil {
-		p = &peer{name: name, lanes: make([]lane, len(c.cfg.Classes))}
-		for i := range p.lanes {
-			p.lanes[i].peer, p.lanes[i].class = p, uint8(i)
+		p = &peer{name: name, channels: make([]channel, len(c.cfg.Classes))}
+		for i := range p.channels {
+			p.channels[i].peer, p.channels[i].class = p, uint8(i)
 		}
 		c.peers[name] = p
 	}
@@ -111,7 +111,7 @@ func (c *Core) drop(k *conn) {
 	if !k.dialled() {
 		c.taken--
 	}
-	l := &p.lanes[k.class]
+	l := &p.channels[k.class]
 	for _, at := range []**conn{&l.conn, &l.dial, &l.waits} {
 		if *at == k {
 			*at = nil
@@ -142,7 +142,7 @@ func (c *Core) ended(id ID, err error) {
 	case k.state == dialling, k.state == claiming && k.dialled():
 		c.failed(k, err)
 	case k.state == up:
-		c.redial(&k.peer.lanes[k.class])
+		c.redial(&k.peer.channels[k.class])
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *Core) wanted(name string, class uint8) {
 		return
 	}
 	p := c.peer(name)
-	l := &p.lanes[class]
+	l := &p.channels[class]
 	switch {
 	case l.conn != nil || l.dial != nil:
 	case c.isClosing:
@@ -202,7 +202,7 @@ func (c *Core) dial(p *peer, class uint8, ticket uint64) *conn {
 	c.add(k)
 	c.act(Action{Do: Dial, ID: k.id, Peer: p.name, Class: class, Ticket: ticket, Greeting: greeting.Greeting{
 		Class: class, From: c.cfg.Name, Incarnation: c.cfg.Incarnation, To: p.name, Known: p.incarnation,
-		Call: k.call, Accepted: p.lanes[class].accepted,
+		Call: k.call, Accepted: p.channels[class].accepted,
 	}})
 	return k
 }
@@ -214,7 +214,7 @@ func (c *Core) failed(k *conn, err error) {
 		c.act(Action{Do: Fail, Peer: k.peer.name, Class: k.class, Ticket: k.ticket, Err: err})
 		return
 	}
-	l := &k.peer.lanes[k.class]
+	l := &k.peer.channels[k.class]
 	if w := l.waits; w != nil {
 		l.waits = nil
 		c.accept(w)
@@ -223,8 +223,8 @@ func (c *Core) failed(k *conn, err error) {
 	c.back(l, err)
 }
 
-// back has a lane wait before its next call.
-func (c *Core) back(l *lane, err error) {
+// back has a channel wait before its next call.
+func (c *Core) back(l *channel, err error) {
 	pause := c.cfg.RetryMax
 	if l.failures < 30 {
 		pause = min(pause, c.cfg.RetryMin<<l.failures)
@@ -257,7 +257,7 @@ func (p *peer) errorOf(a *greeting.Answer) error {
 func (c *Core) answered(k *conn, in *Input) {
 	a := &in.Answer
 	p := k.peer
-	l := &p.lanes[k.class]
+	l := &p.channels[k.class]
 	isShared, _ := c.shared(k.class)
 	k.address = in.Address
 	switch {
@@ -296,7 +296,7 @@ func (c *Core) answered(k *conn, in *Input) {
 
 // use takes a call that the other side has accepted.
 func (c *Core) use(k *conn) {
-	l := &k.peer.lanes[k.class]
+	l := &k.peer.channels[k.class]
 	use := Action{Do: Use, ID: k.id, Peer: k.peer.name, Class: k.class, Ticket: k.ticket, Incarnation: k.incarnation}
 	if isShared, _ := c.shared(k.class); !isShared {
 		c.drop(k) // it is the caller's
@@ -317,8 +317,8 @@ func (c *Core) refuseDuplicate(w *conn) {
 	c.act(Action{Do: Refuse, ID: w.id, Code: greeting.Duplicate, Err: ErrDuplicate})
 }
 
-// replace makes k the connection of a lane.
-func (c *Core) replace(l *lane, k *conn) {
+// replace makes k the connection of a channel.
+func (c *Core) replace(l *channel, k *conn) {
 	if old := l.conn; old != nil {
 		c.counters.Superseded++
 		c.drain(old, ErrSuperseded)
@@ -335,7 +335,7 @@ func (c *Core) replace(l *lane, k *conn) {
 func (c *Core) accept(k *conn) {
 	c.counters.Accepted++
 	if is, _ := c.shared(k.class); is {
-		l := &k.peer.lanes[k.class]
+		l := &k.peer.channels[k.class]
 		if d := l.dial; d != nil {
 			c.close(d, ErrDuplicate)
 		}
@@ -349,7 +349,7 @@ func (c *Core) accept(k *conn) {
 
 // drain has nothing more be sent on a connection.
 func (c *Core) drain(k *conn, why error) {
-	if l := &k.peer.lanes[k.class]; l.conn == k {
+	if l := &k.peer.channels[k.class]; l.conn == k {
 		l.conn = nil
 	}
 	k.state, k.until = draining, c.now.Add(c.cfg.GreetWithin)
@@ -358,11 +358,11 @@ func (c *Core) drain(k *conn, why error) {
 	c.overdrawn(k)
 }
 
-// drainMost are the most connections in one lane on which nothing more is sent: a host
+// drainMost are the most connections in one channel on which nothing more is sent: a host
 // that calls again and again would take all places with them.
 const drainMost = 8
 
-// overdrawn closes the oldest connection of k's lane that is drained, if there are too many.
+// overdrawn closes the oldest connection of k's channel that is drained, if there are too many.
 func (c *Core) overdrawn(k *conn) {
 	n := 0
 	var oldest *conn
@@ -385,7 +385,7 @@ func (c *Core) finished(id ID) {
 	case k == nil:
 	case k.state == up:
 		c.drain(k, ErrIdle)
-		c.redial(&k.peer.lanes[k.class])
+		c.redial(&k.peer.channels[k.class])
 	case k.state == draining:
 		c.close(k, ErrDone)
 	}
@@ -393,7 +393,7 @@ func (c *Core) finished(id ID) {
 
 // sampled judges a connection by what was heard on it.
 func (c *Core) sampled(k *conn, s Sample) {
-	l := &k.peer.lanes[k.class]
+	l := &k.peer.channels[k.class]
 	c.testify(k, s)
 	if k.state != up {
 		return // it has ended by that
@@ -439,7 +439,7 @@ func (c *Core) due(k *conn) {
 	}
 }
 
-// hold has a lane be connected from now on.
+// hold has a channel be connected from now on.
 func (c *Core) hold(name string, class uint8) {
 	if is, _ := c.shared(class); !is {
 		return
@@ -448,7 +448,7 @@ func (c *Core) hold(name string, class uint8) {
 		c.act(Action{Do: Fail, Peer: name, Class: class, Err: cmp.Or(err, fmt.Errorf("%w: it is this host", ErrElsewhere))})
 		return
 	}
-	l := &c.peer(name).lanes[class]
+	l := &c.peer(name).channels[class]
 	if l.holds++; l.holds == 1 {
 		c.held = append(c.held, l)
 		l.peer.isUnused = false
@@ -459,18 +459,18 @@ func (c *Core) hold(name string, class uint8) {
 func (c *Core) release(name string, class uint8) {
 	is, _ := c.shared(class)
 	p := c.peers[name]
-	if !is || p == nil || p.lanes[class].holds == 0 {
+	if !is || p == nil || p.channels[class].holds == 0 {
 		return
 	}
-	l := &p.lanes[class]
+	l := &p.channels[class]
 	if l.holds--; l.holds == 0 {
-		c.held = slices.DeleteFunc(c.held, func(o *lane) bool { return o == l })
+		c.held = slices.DeleteFunc(c.held, func(o *channel) bool { return o == l })
 		c.tidy(p)
 	}
 }
 
 // redial dials a host of which a connection is held, once its time has come.
-func (c *Core) redial(l *lane) {
+func (c *Core) redial(l *channel) {
 	if l.holds == 0 || l.conn != nil || l.dial != nil || c.isClosing {
 		return
 	}
