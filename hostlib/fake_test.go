@@ -82,7 +82,7 @@ func (f *fake) frame(class peer.Class, number uint32, b []byte) {
 
 func (f *fake) say(class peer.Class, w word) {
 	f.t.Helper()
-	f.bytes(class, 0, w.append(nil))
+	f.bytes(class, 0, w.bytes())
 }
 
 // answer says a word, and returns the next that comes to one of the fake's streams.

@@ -9,10 +9,10 @@ import (
 // FuzzReadWord: what is read as a word is written as the same bytes, and all else is
 // malformed.
 func FuzzReadWord(f *testing.F) {
-	f.Add((&word{kind: opens, from: 3, own: 4, hello: hello{group: digest{1, 2, 3}, rank: 3, of: 1, met: 5, name: "job-17"}}).append(nil))
-	f.Add((&word{kind: accepts, to: 3, from: 1, own: 4}).append(nil))
-	f.Add((&word{kind: refuses, to: 3, rest: []byte("no")}).append(nil))
-	f.Add((&word{kind: closes, from: 3}).append(nil))
+	f.Add((&word{kind: opens, from: 3, own: 4, hello: hello{group: digest{1, 2, 3}, rank: 3, of: 1, met: 5, name: "job-17"}}).bytes())
+	f.Add((&word{kind: accepts, to: 3, from: 1, own: 4}).bytes())
+	f.Add((&word{kind: refuses, to: 3, rest: []byte("no")}).bytes())
+	f.Add((&word{kind: closes, from: 3}).bytes())
 	f.Add([]byte("GET / HTTP/1.1\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		w, err := readWord(b)
@@ -22,7 +22,7 @@ func FuzzReadWord(f *testing.F) {
 			}
 			return
 		}
-		if got := w.append(nil); !bytes.Equal(got, b) {
+		if got := w.bytes(); !bytes.Equal(got, b) {
 			t.Errorf("%x was read as %+v, which is %x", b, w, got)
 		}
 	})

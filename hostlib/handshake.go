@@ -48,9 +48,9 @@ const (
 
 var errWord = errors.New("hostlib: malformed word about a link")
 
-// append appends the word as it is sent.
-func (w *word) append(b []byte) []byte {
-	b = append(b, byte(w.kind), 0, 0, 0)
+// bytes returns the word as it is sent.
+func (w *word) bytes() []byte {
+	b := []byte{byte(w.kind), 0, 0, 0}
 	b = binary.BigEndian.AppendUint32(b, w.to)
 	b = binary.BigEndian.AppendUint32(b, w.from)
 	b = binary.BigEndian.AppendUint64(b, uint64(w.own))

@@ -24,7 +24,7 @@ func TestGoldenWords(t *testing.T) {
 		"05000000 00000005 00000000 0000000000000000 09":   {kind: lastWord, to: 5, rest: []byte{9}},
 		"06000000 00000005 00000007 0000000000000000":      {kind: closes, to: 5, from: 7},
 	} {
-		if got := fmt.Sprintf("%x", w.append(nil)); got != strings.ReplaceAll(want, " ", "") {
+		if got := fmt.Sprintf("%x", w.bytes()); got != strings.ReplaceAll(want, " ", "") {
 			t.Errorf("%+v is %s, want %s", w, got, want)
 		}
 	}
@@ -37,13 +37,13 @@ func TestMalformedWords(t *testing.T) {
 	good := opening("test", []Member{h.Member(), f.member()}, 5)
 	for i, say := range [][]byte{
 		nil, []byte("GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n"), {99: 0},
-		(&word{kind: opens, from: 5, own: 1}).append(nil),
-		(&word{kind: opens, own: 1, hello: good.hello}).append(nil),
-		(&word{kind: opens, from: 5, hello: good.hello}).append(nil),
-		(&word{kind: opens, from: maxStream + 1, own: 1, hello: good.hello}).append(nil),
-		(&word{kind: accepts, to: 5}).append(nil),
-		(&word{kind: closes}).append(nil),
-		(&word{kind: kinds, to: 1}).append(nil),
+		(&word{kind: opens, from: 5, own: 1}).bytes(),
+		(&word{kind: opens, own: 1, hello: good.hello}).bytes(),
+		(&word{kind: opens, from: 5, hello: good.hello}).bytes(),
+		(&word{kind: opens, from: maxStream + 1, own: 1, hello: good.hello}).bytes(),
+		(&word{kind: accepts, to: 5}).bytes(),
+		(&word{kind: closes}).bytes(),
+		(&word{kind: kinds, to: 1}).bytes(),
 	} {
 		f.bytes(peer.Control, 0, say)
 		until(within(t), t, "the connection has ended", func() bool { return f.downsAre(i + 1) })
@@ -214,7 +214,7 @@ func TestOneHostOpensWithoutEnd(t *testing.T) {
 	c := f.conn(peer.Control)
 	for i := range n {
 		w := word{kind: opens, from: uint32(i + 1), own: 1, hello: hello{name: fmt.Sprint("none ", i)}}
-		for c.Send(&peer.Send{Service: peer.Communicators, Body: w.append(nil)}) != nil {
+		for c.Send(&peer.Send{Service: peer.Communicators, Body: w.bytes()}) != nil {
 			c.Flush(peer.Communicators, nil)
 		}
 		if i%100 == 99 {

@@ -149,7 +149,7 @@ func (l *link) openOn(s *stream, c *peer.Conn) bool {
 
 // say sends a word, and reports whether it could be.
 func say(c *peer.Conn, w *word) bool {
-	err := c.Send(&peer.Send{Service: peer.Communicators, Body: w.append(nil)})
+	err := c.Send(&peer.Send{Service: peer.Communicators, Body: w.bytes()})
 	c.Flush(peer.Communicators, nil)
 	return err == nil
 }

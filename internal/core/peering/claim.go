@@ -2,11 +2,12 @@ package peering
 
 import (
 	"fmt"
-	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/wire/greeting"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
 )
 
 // Mark is between a host's name and the label of one of its processes, where there are
