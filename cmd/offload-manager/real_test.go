@@ -132,6 +132,17 @@ func (p *child) await(texts ...string) string {
 	}
 }
 
+// ever is await for a line that may have come before the last one that was awaited.
+func (p *child) ever(texts ...string) string {
+	p.Helper()
+	for _, line := range p.last {
+		if containsAll(line, texts) {
+			return line
+		}
+	}
+	return p.await(texts...)
+}
+
 func containsAll(line string, texts []string) bool {
 	for _, text := range texts {
 		if !strings.Contains(line, text) {
