@@ -74,7 +74,11 @@ func (l *link) deliver(batch *[]item, b *peer.Burst) {
 	b.Hold()
 	items[len(items)-1].burst = b
 	if l.c.loop.Deliver(context.Background(), items...) != nil {
-		b.Release() // the communicator has ended
+		// The communicator has ended; it may still look at those that were taken.
+		l.c.host.tasks.Go(func() {
+			<-l.c.loop.Done()
+			b.Release()
+		})
 	}
 	clear(items)
 	*batch = items[:0]

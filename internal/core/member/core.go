@@ -1,6 +1,8 @@
 package member
 
 import (
+	"slices"
+
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
@@ -202,9 +204,13 @@ func (c *Core) schedule() {
 	c.deadline = at
 }
 
+// departSpare is how many nodes hear of a leave beside the predecessors, which may be
+// dead: then those before them dial.
+const departSpare = 4
+
 // depart leaves in order: all neighbours are notified, and the monitors at once. Who
-// is about to be a neighbour is reported by a packet: where it dials or waits for a
-// greeting it will find nobody, and would take that for a failure.
+// is about to be a neighbour, or may be, is notified by a packet: where it dials or waits
+// for a greeting it will find nobody, and would take that for a failure.
 func (c *Core) depart(exit gossip.Exit) {
 	m := &Message{Type: gossip.Update, Leaves: []Departure{{c.self, c.version, exit}}}
 	for i := range c.links {
@@ -216,9 +222,16 @@ func (c *Core) depart(exit gossip.Exit) {
 			c.packet(l.peer, m)
 		}
 	}
-	for _, i := range c.predecessors() {
+	for _, i := range c.before(c.cfg.Ks + departSpare) {
 		if c.linkTo(i) == nil {
 			c.packet(i, m)
+		}
+	}
+	// Who was asked and has not answered yet may know this node from the question.
+	for i := range c.search.sent {
+		r := &c.search.sent[i]
+		if c.now < r.until && slices.Contains(c.bootstrap, r.target) && !c.view.has(r.target) && !slices.ContainsFunc(c.search.sent[:i], func(o request) bool { return o.target == r.target }) {
+			c.packet(r.target, m)
 		}
 	}
 	c.informMonitors(m, c.self)

@@ -217,6 +217,21 @@ func TestLeaveGoesToWhoDials(t *testing.T) {
 	}
 }
 
+// TestLeaveGoesToWhoMayDial: the predecessor may be dead, and then the one before it
+// dials.
+func TestLeaveGoesToWhoMayDial(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Theta, c.Ks = 1, 1 })
+	r.join("b", "c", "d")
+	r.take()
+	r.step(Input{Kind: Depart})
+	log := r.take()
+	for _, name := range []string{"b", "c", "d"} {
+		if want := fmt.Sprintf("to %s: update left:a,5.1,-", name); !slices.Contains(log, want) {
+			t.Errorf("%q is missing of %q", want, log)
+		}
+	}
+}
+
 // TestNewNeighbourGetsAllThenDifferences (11): the whole view with all
 // suspicions first, and then only what is new.
 func TestNewNeighbourGetsAllThenDifferences(t *testing.T) {

@@ -110,6 +110,16 @@ func TestDiscoveryRateFalls(t *testing.T) {
 	}
 }
 
+// TestLeaveGoesToWhoWasAsked: a node that leaves before it was answered is known to who
+// was asked, who would take its end for a failure.
+func TestLeaveGoesToWhoWasAsked(t *testing.T) {
+	r := searching(t, nil)
+	r.pass(time.Second) // it asks again and again
+	r.take()
+	r.step(Input{Kind: Depart, Exit: gossip.Exit{Given: true, Code: 42}})
+	r.want("the leave", "to b: update left:a,5.1,42", "stopped")
+}
+
 // TestDiscoveryOfAnAddress (4): of a bootstrap set without names, each entry is
 // whoever answers there.
 func TestDiscoveryOfAnAddress(t *testing.T) {

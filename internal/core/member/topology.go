@@ -60,11 +60,14 @@ func (c *Core) successors() []Index {
 
 // predecessors returns the Ks nodes before the core on the ring, the nearest
 // first. It is their successor.
-func (c *Core) predecessors() []Index {
+func (c *Core) predecessors() []Index { return c.before(c.cfg.Ks) }
+
+// before returns the n nodes before the core on the ring, the nearest first.
+func (c *Core) before(n int) []Index {
 	ring := c.view.ring
 	at := c.view.place(c.dir, c.key)
 	var last []Index
-	for k := 1; k < len(ring) && len(last) < c.cfg.Ks; k++ {
+	for k := 1; k < len(ring) && len(last) < n; k++ {
 		last = append(last, ring[(at+len(ring)-k)%len(ring)])
 	}
 	return last
