@@ -38,15 +38,16 @@ func (n *Node) send(m *broadcast.Send, out *output) {
 
 // flush sends what waits, and appends what is known of it already.
 func (n *Node) flush(out *output) {
+	// Before: who gets one may look at the counters at once.
+	n.counts.messagesOut.Add(out.messages)
+	n.counts.bytesOut.Add(out.bytes)
+	out.messages, out.bytes = 0, 0
 	for _, l := range out.channels {
 		out.sent = l.Flush(peer.Collectives, out.sent[:0])
 		out.back = appendSent(out.back, out.sent, nil)
 	}
 	clear(out.channels)
 	out.channels = out.channels[:0]
-	n.counts.messagesOut.Add(out.messages)
-	n.counts.bytesOut.Add(out.bytes)
-	out.messages, out.bytes = 0, 0
 }
 
 func appendSent(back []broadcast.Input, numbers []uint64, err error) []broadcast.Input {
