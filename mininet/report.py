@@ -29,7 +29,7 @@ def text(fabric: Fabric, result: Result) -> str:
 
 
 def measurements(result: Result) -> str:
-    rows: List[Sequence[object]] = [("BYTES", "OPERATIONS", "MIN", "MEDIAN", "P99", "MBIT/S", "WAY", "REDUCED BY", "RESULT", "ROOT")]
+    rows: List[Sequence[object]] = [("BYTES", "OPERATIONS", "MIN", "MEDIAN", "P99", "MBIT/S", "TRANSPORT", "REDUCED BY", "RESULT", "ROOT")]
     for m in result.measurements:
         r = m.row
         rows.append((

@@ -43,7 +43,7 @@ func (t *Table) Close() (wrong, elsewhere int, err error) {
 			continue
 		}
 		if i == 0 {
-			fmt.Fprint(w, "WAY\tGROUPS\tFORMED\tOFFLOADED\tLATER")
+			fmt.Fprint(w, "TRANSPORT\tGROUPS\tFORMED\tOFFLOADED\tLATER")
 			for _, run := range r.Runs {
 				fmt.Fprintf(w, "\t%d B ON ALL", run.Bytes)
 			}
