@@ -199,7 +199,7 @@ func TestLeaveGoesToWhoDials(t *testing.T) {
 		if dials {
 			r.pass(r.cfg.Tau)
 		}
-		reported := r.predecessors()
+		reported := r.before(r.cfg.Ks)
 		for i := range r.links {
 			reported = append(reported, r.links[i].peer)
 		}

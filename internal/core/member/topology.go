@@ -58,11 +58,8 @@ func (c *Core) successors() []Index {
 	return next
 }
 
-// predecessors returns the Ks nodes before the core on the ring, the nearest
-// first. It is their successor.
-func (c *Core) predecessors() []Index { return c.before(c.cfg.Ks) }
-
-// before returns the n nodes before the core on the ring, the nearest first.
+// before returns the n nodes before the core on the ring, the nearest first. Of the first
+// Ks it is a successor.
 func (c *Core) before(n int) []Index {
 	ring := c.view.ring
 	at := c.view.place(c.dir, c.key)

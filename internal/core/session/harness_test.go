@@ -34,7 +34,7 @@ import (
 //	tick                                steps without input
 //	state                               lists what the session holds
 //
-// In a packet from the parent the words epoch=, cookie=, group=, tree=, child=,
+// In a packet from the parent the words epoch=, cookie=, group=, child=,
 // op=, exp= (the exponent), from= change a field; exp= is also for a fill.
 type trial struct {
 	s    *Session

@@ -18,7 +18,7 @@ import (
 // and the transition table use it. Neighbours are named by one letter: p is the
 // parent, a, b, c ... are the children by index, x is a stranger.
 //
-//	install epoch=2 window=2 children=0,3 [parent=yes] [index=1] [probes=2] [lease=3s] [chunk=64] [cookie=7] [tree=1] [group=9]
+//	install epoch=2 window=2 children=0,3 [parent=yes] [index=1] [probes=2] [lease=3s] [chunk=64] [cookie=7] [group=9]
 //	retire epoch=2
 //	a contribution 5 7 8              int32 values to be summed by an allreduce
 //	a contribution 5 reduce:1 7 8     other collectives, with their root
@@ -29,7 +29,7 @@ import (
 //	a error 5 mismatch
 //
 // Words of the form field=value change a field of the packet: epoch, cookie,
-// tree, group, child, op, count (of the chunk's elements), exp (the exponent), from. The word sink sets
+// group, child, op, count (of the chunk's elements), exp (the exponent), from. The word sink sets
 // the flag where it is not the default of the collective, nosink unsets it; float32 and block32 make
 // the values of that type.
 type trial struct {

@@ -19,8 +19,9 @@ type place struct {
 }
 
 // Hold has a connection to a host be made, at an address, or if that is empty where
-// Config.Resolve says, and made again whenever it ends, until Release was called as often. Of several addresses the one that was named
-// last is called first, and others where nobody answers.
+// Config.Resolve says, and made again whenever it ends, until Release was called as often.
+// Of several addresses the one that was named last is called first, and others where
+// nobody answers.
 func (h *Host) Hold(host string, class Class, address string) {
 	h.mu.Lock()
 	p := h.book[host]
@@ -57,14 +58,14 @@ func (h *Host) Release(host string, class Class, address string) {
 
 // resolve returns where the next call of a host goes.
 func (h *Host) resolve(ctx context.Context, host string) (string, error) {
+	address := ""
 	h.mu.Lock()
 	if p := h.book[host]; p != nil {
-		address := p.all[len(p.all)-1-p.failed%len(p.all)].address
-		if address != "" {
-			h.mu.Unlock()
-			return address, nil
-		}
+		address = p.all[len(p.all)-1-p.failed%len(p.all)].address
 	}
 	h.mu.Unlock()
+	if address != "" {
+		return address, nil
+	}
 	return h.cfg.Resolve(ctx, host)
 }

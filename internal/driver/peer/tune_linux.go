@@ -15,7 +15,7 @@ func tune(conn net.Conn, class Class, deadAfter, lostAfter time.Duration) {
 		return
 	}
 	_ = c.SetKeepAliveConfig(keepAlive(deadAfter))
-	LimitUnacknowledged(c, lostAfter)
+	limitUnacknowledged(c, lostAfter)
 	if class != Control {
 		return
 	}
@@ -34,3 +34,15 @@ const (
 	interactive = 6    // TC_PRIO_INTERACTIVE: the first band of the kernel's default queues
 	lowDelay    = 0xb8 // expedited forwarding, RFC 3246
 )
+
+// limitUnacknowledged ends a connection whose peer has acknowledged nothing
+// for d. Where the kernel refuses, keep-alive finds out a little later.
+func limitUnacknowledged(c *net.TCPConn, d time.Duration) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
+	})
+}
