@@ -96,15 +96,7 @@ func TestPoint24DeliveryFails(t *testing.T) {
 		news.Up("n2", c.nodes[2].host.Incarnation())
 		g := c.group(0, scoll.GroupSpec{Name: name, Targets: here, Tree: scoll.Flat()})
 		rolls[0].set(func(s *rollCall) { s.heard = nil })
-		there, release := rolls[2].hold()
-		r, err := g.NewRequest(scoll.Broadcast{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Send(); err != nil {
-			t.Fatal(err)
-		}
-		<-there
+		r, release := rolls[2].holds(t, g)
 		what.report()
 		<-r.Done()
 		close(release)

@@ -300,15 +300,7 @@ func TestRootDies(t *testing.T) {
 	})
 	rolls := c.rolls()
 	g := c.group(0, scoll.GroupSpec{Name: "all", Tree: scoll.KAry(1)})
-	there, release := rolls[3].hold()
-	r, err := g.NewRequest(scoll.Broadcast{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Send(); err != nil {
-		t.Fatal(err)
-	}
-	<-there
+	r, release := rolls[3].holds(t, g)
 	news.Down("n0")
 	for _, i := range []int{1, 2} {
 		await(t, "the orphan's end", func() bool { return len(rolls[i].outs()) == 1 })

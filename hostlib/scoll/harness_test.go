@@ -251,10 +251,11 @@ func (s *rollCall) set(change func(*rollCall)) {
 	change(s)
 }
 
-// hold has the next incoming-request say that it is there, and then wait for
-// its release.
-func (s *rollCall) hold() (there, release chan struct{}) {
-	there, release = make(chan struct{}), make(chan struct{})
+// holds sends a request to a group, and returns once this member's incoming-request runs,
+// which waits for its release.
+func (s *rollCall) holds(t *testing.T, g *scoll.Group) (r *scoll.Request, release chan struct{}) {
+	t.Helper()
+	there, release := make(chan struct{}), make(chan struct{})
 	s.set(func(s *rollCall) {
 		s.also = func(callback string, _ *scoll.Request) error {
 			if callback == "incoming-request" {
@@ -264,7 +265,15 @@ func (s *rollCall) hold() (there, release chan struct{}) {
 			return nil
 		}
 	})
-	return there, release
+	r, err := g.NewRequest(scoll.Broadcast{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Send(); err != nil {
+		t.Fatal(err)
+	}
+	<-there
+	return r, release
 }
 
 // copied returns what others append to.

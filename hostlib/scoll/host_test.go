@@ -163,15 +163,7 @@ func TestHostClosesItsNode(t *testing.T) {
 	c := start(t, 2, nil)
 	rolls := c.rolls()
 	g := c.group(0, scoll.GroupSpec{Name: "all"})
-	there, release := rolls[1].hold()
-	r, err := g.NewRequest(scoll.Broadcast{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Send(); err != nil {
-		t.Fatal(err)
-	}
-	<-there
+	r, release := rolls[1].holds(t, g)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := c.nodes[1].host.Close(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 callbacks have not returned") {

@@ -43,15 +43,7 @@ func TestMembership(t *testing.T) {
 	if r, err := call(t, g, scoll.Broadcast{}); err != nil || heard(r) != sorted(3) {
 		t.Fatal(err)
 	}
-	there, release := rolls[2].hold()
-	r, err := g.NewRequest(scoll.Broadcast{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Send(); err != nil {
-		t.Fatal(err)
-	}
-	<-there
+	r, release := rolls[2].holds(t, g)
 	if err := c.nodes[2].host.Members().Leave(ctx, 0); err != nil {
 		t.Fatal(err)
 	}

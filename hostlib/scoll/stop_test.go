@@ -17,21 +17,13 @@ func TestPoint32Stopping(t *testing.T) {
 	c := start(t, 4, nil)
 	rolls := c.rolls()
 	g := c.group(0, scoll.GroupSpec{Name: "all"})
-	there, release := rolls[2].hold()
-	active, err := g.NewRequest(scoll.Broadcast{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := active.Send(); err != nil {
-		t.Fatal(err)
-	}
-	<-there
+	active, release := rolls[2].holds(t, g)
 	impatient, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := c.service[2].Close(impatient); !errors.Is(err, context.Canceled) {
 		t.Errorf("a callback runs, and the service is closed: %v", err)
 	}
-	_, err = call(t, g, scoll.Broadcast{})
+	_, err := call(t, g, scoll.Broadcast{})
 	if m := missing(t, err); m != (scoll.Missing{Node: "n2", Nodes: 2, Status: scoll.StatusRefused}) {
 		t.Errorf("a new request: %+v", m)
 	}
@@ -78,18 +70,10 @@ func TestCloseWithoutEnd(t *testing.T) {
 	c := start(t, 2, nil)
 	rolls := c.rolls()
 	g := c.group(0, scoll.GroupSpec{Name: "all"})
-	there, release := rolls[1].hold()
-	r, err := g.NewRequest(scoll.Broadcast{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Send(); err != nil {
-		t.Fatal(err)
-	}
-	<-there
+	r, release := rolls[1].holds(t, g)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	err = c.nodes[1].Close(ctx)
+	err := c.nodes[1].Close(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, scoll.ErrClosed) || !strings.Contains(err.Error(), "1 callbacks have not returned") {
 		t.Errorf("%v", err)
 	}

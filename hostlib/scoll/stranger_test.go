@@ -18,15 +18,7 @@ func TestGreetingReportsReboot(t *testing.T) {
 	c := start(t, 2, nil)
 	rolls := c.rolls()
 	g := c.group(0, scoll.GroupSpec{})
-	there, release := rolls[1].hold()
-	r, err := g.NewRequest(scoll.Broadcast{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Send(); err != nil {
-		t.Fatal(err)
-	}
-	<-there
+	r, release := rolls[1].holds(t, g)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	_ = c.nodes[1].Close(ended) // it is cut off
