@@ -3,6 +3,8 @@ package epoch
 import (
 	"strings"
 	"testing"
+
+	"github.com/tributary-fabric/tributary/internal/check/transcript"
 )
 
 // The states in which rank 2, between 0 and 3, can be, and how it gets there.
@@ -19,7 +21,7 @@ var coreStates = map[string][]string{
 
 // transitions reports, for a state and an input, the state after it, and what is
 // put out.
-var transitions = []struct{ from, input, to, out string }{
+var transitions = [][4]string{
 	{"running", "lost 1", "running 1 round=0 alarm", "to 0: alarm epoch=1 rank=2: no answer"},
 	{"alarmed", "lost 1", "running 1 round=0 alarm", ""},
 	{"collecting", "lost 1", "collecting 1 round=1", ""},
@@ -265,21 +267,7 @@ var transitions = []struct{ from, input, to, out string }{
 }
 
 func TestTransitions(t *testing.T) {
-	seen := map[string]int{}
-	for _, row := range transitions {
-		seen[row.from]++
-		t.Run(row.from+"/"+row.input, func(t *testing.T) {
-			to, out := transition(row.from, row.input)
-			if to != row.to || out != row.out {
-				t.Errorf("got  {%q, %q}\nwant {%q, %q}", to, out, row.to, row.out)
-			}
-		})
-	}
-	for state := range coreStates {
-		if seen[state] != seen["running"] {
-			t.Errorf("%d inputs in state %q, %d in state running", seen[state], state, seen["running"])
-		}
-	}
+	transcript.Transitions(t, transitions, coreStates, transition)
 }
 
 func transition(from, input string) (to, out string) {

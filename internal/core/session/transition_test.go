@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/tributary-fabric/tributary/internal/check/transcript"
 )
 
 // The states in which number 1 can be at rank 1, and how it gets there. W is 2,
@@ -24,7 +26,7 @@ var chunkStates = map[string][]string{
 
 // transitions reports, for a state of number 1 and an input, the state of number
 // 1 and the base after it, and what is put out.
-var transitions = []struct{ from, input, to, out string }{
+var transitions = [][4]string{
 	{"vacant", "result 1 8 8 8 8", "vacant, base 0", "discarded"},
 	{"behind", "result 1 8 8 8 8", "done, base 0", ""},
 	{"oldest", "result 1 8 8 8 8", "done, base 2", ""},
@@ -195,21 +197,7 @@ var transitions = []struct{ from, input, to, out string }{
 }
 
 func TestTransitions(t *testing.T) {
-	seen := map[string]int{}
-	for _, row := range transitions {
-		seen[row.from]++
-		t.Run(row.from+"/"+row.input, func(t *testing.T) {
-			to, out := transition(row.from, row.input)
-			if to != row.to || out != row.out {
-				t.Errorf("got  {%q, %q}\nwant {%q, %q}", to, out, row.to, row.out)
-			}
-		})
-	}
-	for state := range chunkStates {
-		if seen[state] != seen["vacant"] {
-			t.Errorf("%d inputs in state %q, %d in state vacant", seen[state], state, seen["vacant"])
-		}
-	}
+	transcript.Transitions(t, transitions, chunkStates, transition)
 }
 
 func transition(from, input string) (to, out string) {

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/tributary-fabric/tributary/internal/check/transcript"
 )
 
 // The states in which the slot of number 4 can be when a packet about number 4
@@ -25,7 +27,7 @@ var slotStates = map[string][]string{
 
 // transitions reports, for a state and an input, the state after it and what is
 // sent, or why the input is dropped.
-var transitions = []struct{ from, input, to, sends string }{
+var transitions = [][4]string{
 	{"vacant", "a contribution 4 1 10", "open 4 has=a", ""},
 	{"before", "a contribution 4 1 10", "open 4 has=a", ""},
 	{"older", "a contribution 4 1 10", "open 4 has=a", ""},
@@ -187,21 +189,7 @@ var transitions = []struct{ from, input, to, sends string }{
 var tail = regexp.MustCompile(` child=\d epoch=2`)
 
 func TestTransitions(t *testing.T) {
-	seen := map[string]int{}
-	for _, row := range transitions {
-		seen[row.from]++
-		t.Run(row.from+"/"+row.input, func(t *testing.T) {
-			to, sends := transition(row.from, row.input)
-			if to != row.to || sends != row.sends {
-				t.Errorf("got  {%q, %q}\nwant {%q, %q}", to, sends, row.to, row.sends)
-			}
-		})
-	}
-	for state := range slotStates {
-		if seen[state] != seen["vacant"] {
-			t.Errorf("%d inputs in state %q, %d in state vacant", seen[state], state, seen["vacant"])
-		}
-	}
+	transcript.Transitions(t, transitions, slotStates, transition)
 }
 
 func transition(from, input string) (to, sends string) {
