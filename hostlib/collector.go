@@ -3,111 +3,87 @@ package hostlib
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tributary-fabric/tributary/internal/driver/metrics"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-func newDesc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("tributary_host_"+name, help, labels, nil)
-}
-
 // The metrics, as docs/metrics.md lists them.
 var (
-	descComms      = newDesc("communicators", "Communicators that have not ended.")
-	descOperations = newDesc("operations_total", "Operations that are done, by collective and transport.", "collective", "transport")
-	descReduced    = newDesc("reduced_operations_total", "Operations that some switch has reduced, by what reduced there.", "by")
-	descFailed     = newDesc("failed_operations_total", "Operations that ended with an error, or were not started for one.")
-	descDuration   = newDesc("operation_duration_seconds", "Time from an operation's call to its end, by transport.", "transport")
-	descEpochs     = newDesc("epochs_entered_total", "Epochs that communicators have entered after their first, by transport.", "transport")
-	descSent       = newDesc("contributions_total", "Contributions that were sent, first ones of an epoch.")
-	descResults    = newDesc("results_total", "Results that were taken, by whom they came from.", "from")
-	descRepairs    = newDesc("repairs_total", "Packets and chunks of repair, by type.", "type")
-	descDiscarded  = newDesc("discarded_packets_total", "Packets that were malformed, foreign, late or unasked.")
-	descPackets    = newDesc("packets_total", "Packets to and from switches, by direction.", "direction")
-	descBytes      = newDesc("bytes_total", "Bytes of these packets, IP and UDP headers included.", "direction")
-	descSendFailed = newDesc("send_failures_total", "Packets that the network refused to send.")
-	descOverflow   = newDesc("receive_overflows_total", "Packets that found a receive buffer full.")
-	descFrames     = newDesc("frames_total", "Frames to and from other members, by direction.", "direction")
-	descFrameBytes = newDesc("frame_bytes_total", "Bytes of these frames, without TCP and IP headers.", "direction")
-	descOpen       = newDesc("connections", "Connections with other hosts, of all services, that carry frames.")
-	descCalls      = newDesc("calls_total", "Calls for connections between hosts: accepted and rejected ones of others, made and failed ones of this host.", "result")
-	descTraffic    = newDesc("connection_frames_total", "Frames on connections with other hosts, of all services, by direction.", "direction")
-	descTrafficB   = newDesc("connection_bytes_total", "Bytes of these frames, without TCP and IP headers.", "direction")
-	descUnclaimed  = newDesc("unclaimed_frames_total", "Frames for a service that is not on this host.")
-	descDead       = newDesc("dead_connections_total", "Connections that were closed because nothing came.")
-	descBuffers    = newDesc("connection_buffer_bytes", "Memory in which frames lie that have come.")
-)
+	metricSet = metrics.NewSet("tributary_host_")
 
-type collector struct{ *Host }
+	descComms      = metricSet.New("communicators", "Communicators that have not ended.")
+	descOperations = metricSet.New("operations_total", "Operations that are done, by collective and transport.", "collective", "transport")
+	descReduced    = metricSet.New("reduced_operations_total", "Operations that some switch has reduced, by what reduced there.", "by")
+	descFailed     = metricSet.New("failed_operations_total", "Operations that ended with an error, or were not started for one.")
+	descDuration   = metricSet.New("operation_duration_seconds", "Time from an operation's call to its end, by transport.", "transport")
+	descEpochs     = metricSet.New("epochs_entered_total", "Epochs that communicators have entered after their first, by transport.", "transport")
+	descSent       = metricSet.New("contributions_total", "Contributions that were sent, first ones of an epoch.")
+	descResults    = metricSet.New("results_total", "Results that were taken, by whom they came from.", "from")
+	descRepairs    = metricSet.New("repairs_total", "Packets and chunks of repair, by type.", "type")
+	descDiscarded  = metricSet.New("discarded_packets_total", "Packets that were malformed, foreign, late or unasked.")
+	descPackets    = metricSet.New("packets_total", "Packets to and from switches, by direction.", "direction")
+	descBytes      = metricSet.New("bytes_total", "Bytes of these packets, IP and UDP headers included.", "direction")
+	descSendFailed = metricSet.New("send_failures_total", "Packets that the network refused to send.")
+	descOverflow   = metricSet.New("receive_overflows_total", "Packets that found a receive buffer full.")
+	descFrames     = metricSet.New("frames_total", "Frames to and from other members, by direction.", "direction")
+	descFrameBytes = metricSet.New("frame_bytes_total", "Bytes of these frames, without TCP and IP headers.", "direction")
+	descOpen       = metricSet.New("connections", "Connections with other hosts, of all services, that carry frames.")
+	descCalls      = metricSet.New("calls_total", "Calls for connections between hosts: accepted and rejected ones of others, made and failed ones of this host.", "result")
+	descTraffic    = metricSet.New("connection_frames_total", "Frames on connections with other hosts, of all services, by direction.", "direction")
+	descTrafficB   = metricSet.New("connection_bytes_total", "Bytes of these frames, without TCP and IP headers.", "direction")
+	descUnclaimed  = metricSet.New("unclaimed_frames_total", "Frames for a service that is not on this host.")
+	descDead       = metricSet.New("dead_connections_total", "Connections that were closed because nothing came.")
+	descBuffers    = metricSet.New("connection_buffer_bytes", "Memory in which frames lie that have come.")
+)
 
 // Collector returns the host's metrics, over all its communicators, those that
 // have ended included; docs/metrics.md says which. A process with several
 // hosts distinguishes them by prometheus.WrapRegistererWith.
-func (h *Host) Collector() prometheus.Collector { return collector{h} }
+func (h *Host) Collector() prometheus.Collector { return metricSet.Collector(h.collect) }
 
-// Describe implements prometheus.Collector.
-func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		descComms, descOperations, descReduced, descFailed, descDuration, descEpochs, descSent, descResults, descRepairs, descDiscarded,
-		descPackets, descBytes, descSendFailed, descOverflow, descFrames, descFrameBytes,
-		descOpen, descCalls, descTraffic, descTrafficB, descUnclaimed, descDead, descBuffers,
-	} {
-		to <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c collector) Collect(to chan<- prometheus.Metric) {
-	counter := func(d *prometheus.Desc, n uint64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
-	}
-	n := &c.counts
+// collect gives the metrics' values.
+func (h *Host) collect(to metrics.Values) {
+	n := &h.counts
 	for transport := range Transport(transports) {
 		for kind := wire.Allreduce; int(kind) < collectives; kind++ {
-			counter(descOperations, n.done[kind][transport].Load(), kind.String(), transport.String())
+			to.Counter(descOperations, n.done[kind][transport].Load(), kind.String(), transport.String())
 		}
-		took := n.durations[transport].Snapshot()
-		to <- prometheus.MustNewConstHistogram(descDuration, took.Count, took.Sum, took.Buckets, transport.String())
+		to.Durations(descDuration, &n.durations[transport], transport.String())
 	}
 	for by := range topology.Pipelines {
-		counter(descReduced, n.served[by].Load(), topology.Pipeline(by).String())
+		to.Counter(descReduced, n.served[by].Load(), topology.Pipeline(by).String())
 	}
-	counter(descFailed, n.failed.Load())
-	counter(descEpochs, n.entered[Offload].Load(), Offload.String())
-	counter(descEpochs, n.entered[HostTree].Load(), HostTree.String())
-	k := c.Connections()
-	to <- prometheus.MustNewConstMetric(descOpen, prometheus.GaugeValue, float64(k.Open))
-	to <- prometheus.MustNewConstMetric(descBuffers, prometheus.GaugeValue, float64(k.BufferBytes))
-	counter(descCalls, k.Accepted, "accepted")
-	counter(descCalls, k.Rejected, "rejected")
-	counter(descCalls, k.Calls-k.Failed, "made")
-	counter(descCalls, k.Failed, "failed")
-	counter(descTraffic, k.FramesIn, "in")
-	counter(descTraffic, k.FramesOut, "out")
-	counter(descTrafficB, k.BytesIn, "in")
-	counter(descTrafficB, k.BytesOut, "out")
-	counter(descUnclaimed, k.Unclaimed)
-	counter(descDead, k.Dead)
+	to.Counter(descFailed, n.failed.Load())
+	to.Counter(descEpochs, n.entered[Offload].Load(), Offload.String())
+	to.Counter(descEpochs, n.entered[HostTree].Load(), HostTree.String())
+	k := h.Connections()
+	to.Gauge(descOpen, float64(k.Open))
+	to.Gauge(descBuffers, float64(k.BufferBytes))
+	to.Counter(descCalls, k.Accepted, "accepted")
+	to.Counter(descCalls, k.Rejected, "rejected")
+	to.Counter(descCalls, k.Calls-k.Failed, "made")
+	to.Counter(descCalls, k.Failed, "failed")
+	to.Directions(descTraffic, k.FramesIn, k.FramesOut)
+	to.Directions(descTrafficB, k.BytesIn, k.BytesOut)
+	to.Counter(descUnclaimed, k.Unclaimed)
+	to.Counter(descDead, k.Dead)
 
 	sum, live := n.total()
-	to <- prometheus.MustNewConstMetric(descComms, prometheus.GaugeValue, float64(live))
+	to.Gauge(descComms, float64(live))
 	s := &sum.Session
-	counter(descSent, s.Sent)
-	counter(descResults, s.Results, "tree")
-	counter(descResults, s.Filled, "member")
-	counter(descRepairs, s.Resent, "resent-contribution")
-	counter(descRepairs, s.Probes, "probe")
-	counter(descRepairs, s.Again, "chunk-again")
-	counter(descRepairs, s.Confirmed, "confirmed-number")
-	counter(descDiscarded, s.Discarded)
-	counter(descPackets, sum.Data.PacketsIn, "in")
-	counter(descPackets, sum.Data.PacketsOut, "out")
-	counter(descBytes, sum.Data.BytesIn, "in")
-	counter(descBytes, sum.Data.BytesOut, "out")
-	counter(descSendFailed, sum.Data.Refused)
-	counter(descOverflow, sum.Data.Overflowed)
-	counter(descFrames, sum.Hosts.FramesIn, "in")
-	counter(descFrames, sum.Hosts.FramesOut, "out")
-	counter(descFrameBytes, sum.Hosts.BytesIn, "in")
-	counter(descFrameBytes, sum.Hosts.BytesOut, "out")
+	to.Counter(descSent, s.Sent)
+	to.Counter(descResults, s.Results, "tree")
+	to.Counter(descResults, s.Filled, "member")
+	to.Counter(descRepairs, s.Resent, "resent-contribution")
+	to.Counter(descRepairs, s.Probes, "probe")
+	to.Counter(descRepairs, s.Again, "chunk-again")
+	to.Counter(descRepairs, s.Confirmed, "confirmed-number")
+	to.Counter(descDiscarded, s.Discarded)
+	to.Directions(descPackets, sum.Data.PacketsIn, sum.Data.PacketsOut)
+	to.Directions(descBytes, sum.Data.BytesIn, sum.Data.BytesOut)
+	to.Counter(descSendFailed, sum.Data.Refused)
+	to.Counter(descOverflow, sum.Data.Overflowed)
+	to.Directions(descFrames, sum.Hosts.FramesIn, sum.Hosts.FramesOut)
+	to.Directions(descFrameBytes, sum.Hosts.BytesIn, sum.Hosts.BytesOut)
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/tributary-fabric/tributary/internal/driver/histogram"
+	"github.com/tributary-fabric/tributary/internal/driver/metrics"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/topology"
@@ -23,7 +23,7 @@ type counts struct {
 	done      [collectives][transports]atomic.Uint64 // operations
 	failed    atomic.Uint64
 	served    [topology.Pipelines]atomic.Uint64 // operations, by what reduced on some switch
-	durations [transports]histogram.Durations
+	durations [transports]metrics.Durations
 	entered   [2]atomic.Uint64 // epochs, by whether they are of trees of switches
 
 	mu   sync.Mutex

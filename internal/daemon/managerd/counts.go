@@ -9,14 +9,14 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
-	"github.com/tributary-fabric/tributary/internal/driver/histogram"
+	"github.com/tributary-fabric/tributary/internal/driver/metrics"
 	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 // counts are what a manager counts of its work, for its metrics.
 type counts struct {
 	chosen, refused, spared atomic.Uint64 // plans, by how they ended: with a tree, with none, with hosts being faster
-	planning                histogram.Durations
+	planning                metrics.Durations
 	epochs                  atomic.Uint64 // that were given
 	lost                    atomic.Uint64 // connections to agents
 	unsaved                 atomic.Uint64 // attempts to store that failed

@@ -1,4 +1,4 @@
-package histogram_test
+package metrics_test
 
 import (
 	"math/rand/v2"
@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/driver/histogram"
+	"github.com/tributary-fabric/tributary/internal/driver/metrics"
 )
 
 func TestBounds(t *testing.T) {
-	var d histogram.Durations
+	var d metrics.Durations
 	var seconds []float64
-	for bound := range d.Snapshot().Buckets {
+	_, _, within := d.Snapshot()
+	for bound := range within {
 		seconds = append(seconds, bound)
 	}
 	slices.Sort(seconds)
@@ -27,7 +28,7 @@ func TestBounds(t *testing.T) {
 
 func TestCountsAreThoseOfASlowCount(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var d histogram.Durations
+	var d metrics.Durations
 	took := []time.Duration{-1, 0, 1, 10 * time.Microsecond, 10*time.Microsecond + 1, 10 * time.Second, 10*time.Second + 1, time.Hour}
 	for range 1000 {
 		took = append(took, time.Duration(random.Int64N(int64(20*time.Second))>>random.IntN(30)))
@@ -39,11 +40,11 @@ func TestCountsAreThoseOfASlowCount(t *testing.T) {
 		all.Go(func() { d.Observe(x) })
 	}
 	all.Wait()
-	s := d.Snapshot()
-	if s.Count != uint64(len(took)) || s.Sum != sum.Seconds() {
-		t.Errorf("%d, %v s, want %d, %v", s.Count, s.Sum, len(took), sum)
+	count, seconds, within := d.Snapshot()
+	if count != uint64(len(took)) || seconds != sum.Seconds() {
+		t.Errorf("%d, %v s, want %d, %v", count, seconds, len(took), sum)
 	}
-	for bound, n := range s.Buckets {
+	for bound, n := range within {
 		want := uint64(0)
 		for _, x := range took {
 			if x.Seconds() <= bound {
@@ -57,7 +58,7 @@ func TestCountsAreThoseOfASlowCount(t *testing.T) {
 }
 
 func TestObserveAllocatesNothing(t *testing.T) {
-	var d histogram.Durations
+	var d metrics.Durations
 	if n := testing.AllocsPerRun(100, func() { d.Observe(time.Millisecond) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

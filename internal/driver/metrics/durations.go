@@ -1,4 +1,4 @@
-package histogram
+package metrics
 
 import (
 	"sync/atomic"
@@ -37,22 +37,16 @@ func (d *Durations) Observe(took time.Duration) {
 	d.sum.Add(int64(took))
 }
 
-// Snapshot is what was counted, in the form that Prometheus wants.
-type Snapshot struct {
-	Count   uint64
-	Sum     float64            // seconds
-	Buckets map[float64]uint64 // durations of at most so many seconds
-}
-
-// Snapshot returns what was counted. Durations that are counted meanwhile are
-// in it or not.
-func (d *Durations) Snapshot() Snapshot {
-	s := Snapshot{Sum: time.Duration(d.sum.Load()).Seconds(), Buckets: make(map[float64]uint64, buckets)}
+// Snapshot returns what was counted, how long that took in sum, and how many
+// durations were of at most so many seconds. Those that are counted meanwhile are in
+// it or not.
+func (d *Durations) Snapshot() (count uint64, seconds float64, within map[float64]uint64) {
+	within = make(map[float64]uint64, buckets)
 	for i := range d.counts {
-		s.Count += d.counts[i].Load()
+		count += d.counts[i].Load()
 		if i < buckets {
-			s.Buckets[bounds[i].Seconds()] = s.Count
+			within[bounds[i].Seconds()] = count
 		}
 	}
-	return s
+	return count, time.Duration(d.sum.Load()).Seconds(), within
 }
