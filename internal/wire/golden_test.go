@@ -66,24 +66,24 @@ func goldens() []golden {
 		{"contribution-block32", "1 and -0.375 in block floating point, of two members: mantissas for 2^-29", blocked(common(Contribution, Sink, allreduceOf(reduce.Block32, reduce.Sum, 1000, 2)), -29), reduce.Bytes([]int32{1 << 29, -3 << 26})},
 		{"contribution-block32-zero", "a chunk of zeros", blocked(common(Contribution, Sink, allreduceOf(reduce.Block32, reduce.Sum, 1000, 2)), reduce.BlockZero), reduce.Bytes([]int32{0, 0})},
 		{"contribution-source", "the root of a broadcast contributes the vector and wants none", common(Contribution, Source, copies), reduce.Bytes([]uint32{17, 18})},
-		{"contribution-partial-source", "a switch passes it on for children of which others want it", common(Contribution, Source|Sink, copies), reduce.Bytes([]uint32{17, 18})},
+		{"contribution-partial-source", "a switch forwards it for children, some of which want it", common(Contribution, Source|Sink, copies), reduce.Bytes([]uint32{17, 18})},
 		{"contribution-credit", "another member contributes an empty chunk: it is ready for the vector", common(Contribution, Sink, elsewhere), nil},
 		{"contribution-barrier", "a barrier has no elements, and no type", common(Contribution, Sink, Signature{Collective: Barrier, Operation: 7}), nil},
-		{"contribution-empty", "an allreduce of a vector of no elements takes a number, too", common(Contribution, Sink, allreduceOf(reduce.Float32, reduce.Sum, 0, 0)), nil},
-		{"contribution-limits", "every field as large as it can be", most, []byte{0x80, 0x3f}},
+		{"contribution-empty", "an allreduce without elements also takes a number", common(Contribution, Sink, allreduceOf(reduce.Float32, reduce.Sum, 0, 0)), nil},
+		{"contribution-limits", "every field at its maximum", most, []byte{0x80, 0x3f}},
 		{"result", "the sum, for a child that wants it", common(Result, Sink, sum), reduce.Bytes([]int32{100, math.MinInt32})},
 		{"result-empty", "the result of a reduce for a child that is not a sink", common(Result, 0, elsewhereRoot(toRoot)), nil},
 		{"result-block32", "the sum with 2^-31 and 2^-28, the latter in mantissas for 2^-57", blocked(common(Result, Sink, allreduceOf(reduce.Block32, reduce.Sum, 1000, 2)), -29), reduce.Bytes([]int32{1 << 29, -3<<26 + 2})},
 		{"result-block32-empty", "the same chunk of a reduce, for a child that is not a sink", blocked(common(Result, 0, Signature{Collective: Reduce, Function: reduce.Sum, Element: reduce.Block32, Root: 8, Operation: 7, Elements: 1000, ChunkElements: 2}), -29), nil},
 		{"result-block32-nan", "a member's chunk had a NaN or an infinity: the mantissas mean nothing", blocked(common(Result, Sink, allreduceOf(reduce.Block32, reduce.Sum, 1000, 2)), reduce.BlockNaN), reduce.Bytes([]int32{0, -1})},
-		{"probe", "what of chunk 42?", common(Probe, 0, Signature{}), nil},
-		{"probe-idle", "nothing is asked for; leases are renewed", common(Probe, Idle, Signature{}), nil},
-		{"heard", "chunk 42 has your contribution and no result", common(Heard, 0, Signature{}), nil},
-		{"want", "chunk 42 lacks your contribution", common(Want, 0, Signature{}), nil},
-		{"lost", "there is no way to the root", common(Lost, 0, Signature{}), nil},
+		{"probe", "a member asks for the state of chunk 42", common(Probe, 0, Signature{}), nil},
+		{"probe-idle", "asks for nothing; renews leases", common(Probe, Idle, Signature{}), nil},
+		{"heard", "chunk 42 has the contribution, and no result", common(Heard, 0, Signature{}), nil},
+		{"want", "chunk 42 lacks the contribution", common(Want, 0, Signature{}), nil},
+		{"lost", "the root is unreachable", common(Lost, 0, Signature{}), nil},
 		{"error-mismatch", "ranks 5 and 6 disagree about the operation and its function", common(Error, 0, Signature{}), errorBody(ErrorBody{Mismatch, [2]uint32{5, 6}, [2]Signature{sum, other}})},
 		{"error-two-sources", "ranks 5 and 6 both hold the vector of a broadcast", common(Error, 0, Signature{}), errorBody(ErrorBody{TwoSources, [2]uint32{5, 6}, [2]Signature{copies, copies}})},
-		{"error-no-source", "rank 5 waits for the vector that rank 8 should hold, and does not", common(Error, 0, Signature{}), errorBody(ErrorBody{NoSource, [2]uint32{5, 8}, [2]Signature{elsewhere, elsewhere}})},
+		{"error-no-source", "rank 5 waits for the vector that rank 8 should hold but does not", common(Error, 0, Signature{}), errorBody(ErrorBody{NoSource, [2]uint32{5, 8}, [2]Signature{elsewhere, elsewhere}})},
 	}
 }
 
@@ -212,30 +212,22 @@ func TestGolden(t *testing.T) {
 	transcript.Listings(t, filepath.Join("testdata", "golden"), listings)
 }
 
-var shown = regexp.MustCompile("(?s)<!-- golden: ([a-z0-9-]+) -->\n```text\n(.*?)```\n")
+var shown = regexp.MustCompile("(?s)(<!-- golden packets -->\n).*(<!-- end of golden packets -->\n)")
 
-// TestGoldenInDocument: the document shows the files, all of them, as they are.
+// TestGoldenInDocument: the document's appendix has the bytes of every file.
 func TestGoldenInDocument(t *testing.T) {
 	doc, err := os.ReadFile(protocol)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{}
-	renewed := shown.ReplaceAllStringFunc(string(doc), func(block string) string {
-		m := shown.FindStringSubmatch(block)
-		seen[m[1]] = true
-		text, err := os.ReadFile(filepath.Join("testdata", "golden", m[1]+".hex"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprintf("<!-- golden: %s -->\n```text\n%s```\n", m[1], text)
-	})
+	rows := "| packet | meaning | bytes |\n|---|---|---|\n"
 	for _, g := range goldens() {
-		if !seen[g.name] {
-			t.Errorf("the document does not show %s", g.name)
-		}
+		rows += fmt.Sprintf("| [%s](../internal/wire/testdata/golden/%s.hex) | %s | `%x` |\n", g.name, g.name, g.says, g.packet())
 	}
-	transcript.File(t, protocol, renewed)
+	if !shown.Match(doc) {
+		t.Fatalf("%s has no place for golden packets", protocol)
+	}
+	transcript.File(t, protocol, shown.ReplaceAllString(string(doc), "${1}"+rows+"${2}"))
 }
 
 // TestConstantsInDocument: the document's tables have every constant, by the
