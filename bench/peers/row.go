@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tributary-fabric/tributary/internal/driver/netlab"
+	"github.com/tributary-fabric/tributary/bench/netlab"
 )
 
 // Errors of a comparison. They are wrapped; use errors.Is.

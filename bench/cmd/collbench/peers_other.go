@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-fabric/tributary/internal/driver/netlab"
+	"github.com/tributary-fabric/tributary/bench/netlab"
 )
 
 func newPeers() *cobra.Command {

@@ -7,8 +7,8 @@ import (
 	"io"
 
 	"github.com/tributary-fabric/tributary/bench/field"
+	"github.com/tributary-fabric/tributary/bench/netlab"
 	"github.com/tributary-fabric/tributary/bench/timing"
-	"github.com/tributary-fabric/tributary/internal/driver/netlab"
 	"github.com/tributary-fabric/tributary/pathsel"
 )
 

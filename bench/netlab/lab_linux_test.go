@@ -20,7 +20,7 @@ import (
 const patience = 20 * time.Second
 
 // TestMain lets this binary be, on demand, the process that is killed with a
-// lab, or the one that is left in it.
+// lab, the one that is left in it, or one that watches interfaces.
 func TestMain(m *testing.M) {
 	switch os.Getenv("NETLAB_TEST") {
 	case "victim":
@@ -28,6 +28,8 @@ func TestMain(m *testing.M) {
 	case "sleeper":
 		fmt.Println("here")
 		_, _ = bufio.NewReader(os.Stdin).ReadByte() // until it is killed
+	case "watcher":
+		watcher()
 	default:
 		os.Exit(m.Run())
 	}

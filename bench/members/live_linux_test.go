@@ -1,4 +1,4 @@
-package membership_test
+package members_test
 
 import (
 	"bufio"
@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/driver/netlab"
+	"github.com/tributary-fabric/tributary/bench/netlab"
 	"github.com/tributary-fabric/tributary/membership"
 	"github.com/tributary-fabric/tributary/topology"
 )
