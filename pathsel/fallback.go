@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tributary-fabric/tributary/internal/ground/disjoint"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -134,11 +135,11 @@ func (p *Planner) holds(a asked) bool { return len(p.together(a)) == len(a.Membe
 // equally many those with the lowest rank among them.
 func (p *Planner) together(a asked) []int {
 	s := p.steinerInput(a)
-	u := newUnions(len(s.nodes))
+	u := disjoint.New(len(s.nodes))
 	members := int32(len(a.Members)) // the nodes below are members, through which no tree leads
 	for _, e := range s.ends {
 		if e[0] >= members {
-			u.join(e[0], e[1])
+			u.Join(e[0], e[1])
 		}
 	}
 	byPart := map[int32][]int{}
@@ -147,7 +148,7 @@ func (p *Planner) together(a asked) []int {
 		if e[0] >= members {
 			continue
 		}
-		part, rank := u.find(e[1]), int(e[0])
+		part, rank := u.Find(e[1]), int(e[0])
 		if list := byPart[part]; len(list) == 0 || list[len(list)-1] != rank {
 			byPart[part] = append(list, rank)
 		}

@@ -1,6 +1,7 @@
 package pathsel
 
 import (
+	"github.com/tributary-fabric/tributary/internal/ground/disjoint"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -38,7 +39,7 @@ func findLayers(g *topology.Graph) *layers {
 		}
 		byLayer[g.Layer(n)] = append(byLayer[g.Layer(n)], n)
 	}
-	u := newUnions(g.Nodes())
+	u := disjoint.New(g.Nodes())
 	for h := range g.Hosts() {
 		s.own[h] = int32(h)
 		s.above = append(s.above, -1)
@@ -60,17 +61,17 @@ func inLayers(g *topology.Graph) bool {
 }
 
 // addLayer numbers the components up to the layer of nodes.
-func (s *layers) addLayer(g *topology.Graph, u *unions, nodes []topology.NodeID) {
+func (s *layers) addLayer(g *topology.Graph, u disjoint.Sets, nodes []topology.NodeID) {
 	for _, n := range nodes {
 		for _, l := range g.Adjacent(n) {
 			if below := g.Across(l, n); g.Layer(below) < g.Layer(n) {
-				u.join(int32(n), int32(below))
+				u.Join(int32(n), int32(below))
 			}
 		}
 	}
 	number := map[int32]int32{}
 	for _, n := range nodes {
-		leader := u.find(int32(n))
+		leader := u.Find(int32(n))
 		c, known := number[leader]
 		if !known {
 			c = int32(len(s.above))
@@ -84,33 +85,4 @@ func (s *layers) addLayer(g *topology.Graph, u *unions, nodes []topology.NodeID)
 			}
 		}
 	}
-}
-
-// unions is a union-find over small integers, with halved paths.
-type unions struct{ parent []int32 }
-
-func newUnions(n int) *unions {
-	u := &unions{parent: make([]int32, n)}
-	for i := range u.parent {
-		u.parent[i] = int32(i)
-	}
-	return u
-}
-
-func (u *unions) find(x int32) int32 {
-	for u.parent[x] != x {
-		u.parent[x] = u.parent[u.parent[x]]
-		x = u.parent[x]
-	}
-	return x
-}
-
-// join unites the sets of x and y, and reports whether they were two.
-func (u *unions) join(x, y int32) bool {
-	x, y = u.find(x), u.find(y)
-	if x == y {
-		return false
-	}
-	u.parent[max(x, y)] = min(x, y)
-	return true
 }

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/tributary-fabric/tributary/internal/ground/disjoint"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -206,13 +207,13 @@ type repairing struct {
 	p *Planner
 	asked
 	old     Tree
-	anyDown bool    // a link is down
-	alive   []bool  // by old vertex
-	now     []int32 // by old vertex that is alive: its node
-	leaves  []bool  // by rank: it keeps its leaf
-	nodes   []joint // the switches and detached members
-	place   []int32 // by switch: its node; -1
-	sets    *unions // of nodes: fragments
+	anyDown bool          // a link is down
+	alive   []bool        // by old vertex
+	now     []int32       // by old vertex that is alive: its node
+	leaves  []bool        // by rank: it keeps its leaf
+	nodes   []joint       // the switches and detached members
+	place   []int32       // by switch: its node; -1
+	sets    disjoint.Sets // of nodes: fragments
 	edges   []bond
 
 	front, next []int32
@@ -335,14 +336,14 @@ func (m *repairing) number(linked []bool) {
 			m.add(m.Members[rank])
 		}
 	}
-	m.sets = newUnions(len(m.nodes))
+	m.sets = disjoint.New(len(m.nodes))
 	for i, v := range m.old.Vertices {
 		if linked[i] {
 			m.bind(bond{m.now[i], m.now[v.Parent], v.Up})
 		}
 	}
 	for i := range m.nodes {
-		m.nodes[i].region = m.sets.find(int32(i))
+		m.nodes[i].region = m.sets.Find(int32(i))
 	}
 }
 
@@ -357,26 +358,15 @@ func (m *repairing) at(n topology.NodeID) int32 { return m.place[m.p.graph.Switc
 
 // bind adds an edge, if it joins two fragments.
 func (m *repairing) bind(b bond) {
-	if m.sets.join(m.nodes[b.x].region, m.nodes[b.y].region) {
+	if m.sets.Join(m.nodes[b.x].region, m.nodes[b.y].region) {
 		m.edges = append(m.edges, b)
 	}
-}
-
-// fragments counts the parts that are apart.
-func (m *repairing) fragments() int {
-	n := 0
-	for i := range m.sets.parent {
-		if m.sets.find(int32(i)) == int32(i) {
-			n++
-		}
-	}
-	return n
 }
 
 // join searches from all fragments at once, a link further each time, and joins
 // what has met, the nearest first. It reports whether one is left.
 func (m *repairing) join() bool {
-	apart := m.fragments()
+	apart := m.sets.Count()
 	if len(m.nodes) == 0 {
 		return false
 	}
@@ -423,7 +413,7 @@ func (m *repairing) look(i int32) {
 			continue
 		}
 		other := &m.nodes[j]
-		if other.region != at.region && m.sets.find(other.region) != m.sets.find(at.region) {
+		if other.region != at.region && m.sets.Find(other.region) != m.sets.Find(at.region) {
 			c := crossing{bond{i, j, l}, at.away + other.away + 1, j}
 			if at.away > other.away {
 				c.via = i

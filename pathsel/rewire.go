@@ -29,7 +29,7 @@ func (m *repairing) meet(most int32) int {
 			rest = append(rest, c)
 			continue
 		}
-		if m.sets.find(m.nodes[c.x].region) == m.sets.find(m.nodes[c.y].region) {
+		if m.sets.Find(m.nodes[c.x].region) == m.sets.Find(m.nodes[c.y].region) {
 			continue
 		}
 		m.include(c.x)

@@ -1,4 +1,4 @@
-package gap_test
+package gap
 
 import (
 	"bufio"
@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/bench/gap"
-	"github.com/tributary-fabric/tributary/bench/stp"
 	"github.com/tributary-fabric/tributary/internal/planning/steiner"
 	"github.com/tributary-fabric/tributary/pathsel"
 )
@@ -33,14 +31,15 @@ func TestInstances(t *testing.T) {
 		t.Skip("no folder of .stp files: -stp DIR")
 	}
 	cases := load(t, *instances)
-	rows, err := gap.Run(cases, steiner.Options{Budget: *budget}, 0, func(r gap.Row) {
+	rows, err := Run(cases, steiner.Options{Budget: *budget}, 0, func(r Row) error {
 		t.Logf("%-12s nodes %6d edges %6d terminals %5d cost %10v bound %10v floor %10v gap %.2f %% to the bound %.2f %% work %9d %v",
-			r.Case, r.Nodes, r.Edges, r.Terminals, r.Cost, r.Bound, r.Floor, 100*r.Gap(), 100*r.BoundGap(), r.Work, r.Elapsed)
+			r.Case, r.Nodes, r.Edges, r.Terminals, r.Cost, r.Bound, r.Floor, 100*r.Gap(), 100*(r.Cost/r.Bound-1), r.Work, r.Elapsed)
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%+v", gap.Summarize(rows))
+	t.Logf("%+v", Summarize(rows))
 	for i, r := range rows {
 		if optimum := cases[i].Floor; optimum > 0 && (r.Cost < optimum || r.Bound > optimum) {
 			t.Errorf("%s: cost %v and bound %v about the optimum %v", r.Case, r.Cost, r.Bound, optimum)
@@ -49,26 +48,26 @@ func TestInstances(t *testing.T) {
 }
 
 // load reads the instances of a folder, and their optima.
-func load(t *testing.T, dir string) []gap.Case {
+func load(t *testing.T, dir string) []Case {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.stp"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no .stp file in %s (%v)", dir, err)
 	}
 	optima := loadOptima(t, filepath.Join(dir, "optima.solu"))
-	var cases []gap.Case
+	var cases []Case
 	for _, name := range files {
 		f, err := os.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, err := stp.Read(f)
+		in, err := readSTP(f)
 		f.Close()
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		short := strings.TrimSuffix(filepath.Base(name), ".stp")
-		cases = append(cases, gap.Case{Name: short, Problem: in.Problem, Floor: optima[strings.ToLower(short)]})
+		cases = append(cases, Case{Name: short, Problem: in.problem, Floor: optima[strings.ToLower(short)]})
 	}
 	return cases
 }

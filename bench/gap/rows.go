@@ -22,26 +22,22 @@ type Row struct {
 // at least as much as it costs more than the optimum.
 func (r Row) Gap() float64 { return r.Cost/r.Floor - 1 }
 
-// BoundGap returns how much the tree costs more than Solve's own bound, as a
-// part of that. What Gap does not have of it is the bound's part.
-func (r Row) BoundGap() float64 { return r.Cost/r.Bound - 1 }
-
 // Run solves the cases one after another, each with the same options, and reports
-// each (which may be nil) of every row as it comes. Where a case's tree is not
-// on its floor, a second search, of the given budget if that is not 0, looks for
-// a higher one; it counts neither as work nor as time. The error is Solve's, or
-// reports that a tree is not one, and names the case.
-func Run(cases []Case, o steiner.Options, proof int64, each func(Row)) ([]Row, error) {
+// each row as it comes; an error of that ends it. Where a case's tree is not on its
+// floor, a second search, of the given budget if that is not 0, looks for a higher
+// one; it counts neither as work nor as time. Other errors are Solve's, or report
+// that a tree is not one. They name the case.
+func Run(cases []Case, o steiner.Options, proof int64, each func(Row) error) ([]Row, error) {
 	var rows []Row
 	for _, c := range cases {
 		row, err := run(c, o, proof)
+		if err == nil {
+			err = each(row)
+		}
 		if err != nil {
 			return rows, fmt.Errorf("case %s: %w", c.Name, err)
 		}
 		rows = append(rows, row)
-		if each != nil {
-			each(row)
-		}
 	}
 	return rows, nil
 }
@@ -73,11 +69,14 @@ func run(c Case, o steiner.Options, proof int64) (Row, error) {
 
 // floor returns the optimum, if there are few terminals, or else a bound.
 func floor(p steiner.Problem, proof int64) (float64, error) {
-	solve := func() (*steiner.Tree, error) { return steiner.Solve(p, steiner.Options{Budget: proof, Bound: true}) }
 	if len(p.Terminals) <= steiner.MaxExact {
-		solve = func() (*steiner.Tree, error) { return steiner.Exact(p) }
+		tree, err := steiner.Exact(p)
+		if err != nil {
+			return 0, err
+		}
+		return tree.Cost, nil
 	}
-	tree, err := solve()
+	tree, err := steiner.Solve(p, steiner.Options{Budget: proof, Bound: true})
 	if err != nil {
 		return 0, err
 	}
@@ -86,11 +85,10 @@ func floor(p steiner.Problem, proof int64) (float64, error) {
 
 // A Summary is what a table comes to.
 type Summary struct {
-	Cases                       int
-	Optimal                     int     // trees that meet their floor
-	MeanGap, WorstGap           float64 // see Row.Gap
-	MeanBoundGap, WorstBoundGap float64 // see Row.BoundGap
-	MeanElapsed, WorstElapsed   time.Duration
+	Cases                     int
+	Optimal                   int     // trees that meet their floor
+	MeanGap, WorstGap         float64 // see Row.Gap
+	MeanElapsed, WorstElapsed time.Duration
 }
 
 // Summarize returns the summary of rows.
@@ -103,8 +101,6 @@ func Summarize(rows []Row) Summary {
 		}
 		s.MeanGap += r.Gap() / float64(len(rows))
 		s.WorstGap = max(s.WorstGap, r.Gap())
-		s.MeanBoundGap += r.BoundGap() / float64(len(rows))
-		s.WorstBoundGap = max(s.WorstBoundGap, r.BoundGap())
 		total += r.Elapsed
 		s.WorstElapsed = max(s.WorstElapsed, r.Elapsed)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// Config says what to measure. The zero value of a field is DefaultConfig's.
+// Config says what to measure.
 type Config struct {
 	Repaired int // k of the fat-tree in which a group of all is planned and repaired
 	Largest  int // k of the fat-tree that is built, and a group of all planned in
@@ -28,28 +28,11 @@ func DefaultConfig() Config {
 	return Config{Repaired: 64, Largest: 160, Online: 32, Groups: 10_000, Members: 64, Fabrics: 3, Runs: 5, Seed: 1}
 }
 
-func (c Config) withDefaults() Config {
-	d := DefaultConfig()
-	for _, f := range []struct{ have, standard *int }{
-		{&c.Repaired, &d.Repaired}, {&c.Largest, &d.Largest}, {&c.Online, &d.Online}, {&c.Groups, &d.Groups},
-		{&c.Members, &d.Members}, {&c.Fabrics, &d.Fabrics}, {&c.Runs, &d.Runs},
-	} {
-		if *f.have == 0 {
-			*f.have = *f.standard
-		}
-	}
-	if c.Seed == 0 {
-		c.Seed = d.Seed
-	}
-	return c
-}
-
 // ErrConfig is wrapped by the errors of Validate.
 var ErrConfig = errors.New("invalid benchmark")
 
-// Validate reports what is out of range, zero fields having their defaults.
+// Validate reports what is out of range.
 func (c Config) Validate() error {
-	c = c.withDefaults()
 	for _, k := range []int{c.Repaired, c.Largest, c.Online} {
 		if k < 4 || k > topology.MaxFatTree || k%2 != 0 {
 			return fmt.Errorf("fat-tree of k = %d: it is not an even number from 4 to %d: %w", k, topology.MaxFatTree, ErrConfig)

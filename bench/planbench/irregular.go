@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/tributary-fabric/tributary/internal/planning/spread"
+	"github.com/tributary-fabric/tributary/bench/spread"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )

@@ -31,7 +31,6 @@ func Run(ctx context.Context, c Config, progress func(string)) (*Report, error) 
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	c = c.withDefaults()
 	r := &Report{Reached: true}
 	for _, step := range []struct {
 		what string

@@ -54,18 +54,12 @@ func gaps(ctx context.Context, c Config, cases []gap.Case, progress func(string)
 	if c.Cases > 0 {
 		cases = cases[:min(c.Cases, len(cases))]
 	}
-	var rows []gap.Row
-	for _, one := range cases {
-		if err := ctx.Err(); err != nil {
-			return gap.Summary{}, err
-		}
-		solved, err := gap.Run([]gap.Case{one}, steiner.Options{Budget: pathsel.DefaultConfig().Work}, steiner.DefaultBudget, nil)
-		if err != nil {
-			return gap.Summary{}, err
-		}
-		row := solved[0]
-		rows = append(rows, row)
+	rows, err := gap.Run(cases, steiner.Options{Budget: pathsel.DefaultConfig().Work}, steiner.DefaultBudget, func(row gap.Row) error {
 		progress(fmt.Sprintf("%s: cost %.0f, %.2f %% above the floor, %v", row.Case, row.Cost, 100*row.Gap(), row.Elapsed.Round(1e6)))
+		return ctx.Err()
+	})
+	if err != nil {
+		return gap.Summary{}, err
 	}
 	return gap.Summarize(rows), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tributary-fabric/tributary/internal/ground/disjoint"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -316,24 +317,9 @@ func (d *draft) failBuild(err error) {
 
 // parts counts the connected pieces of g.
 func parts(g *topology.Graph) int {
-	count, seen := 0, make([]bool, g.Nodes())
-	var stack []topology.NodeID
-	for n := range topology.NodeID(g.Nodes()) {
-		if seen[n] {
-			continue
-		}
-		count++
-		seen[n] = true
-		for stack = append(stack, n); len(stack) > 0; {
-			at := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			for _, l := range g.Adjacent(at) {
-				if m := g.Across(l, at); !seen[m] {
-					seen[m] = true
-					stack = append(stack, m)
-				}
-			}
-		}
+	sets := disjoint.New(g.Nodes())
+	for _, l := range g.AllLinks() {
+		sets.Join(int32(l.Ends[0].Node), int32(l.Ends[1].Node))
 	}
-	return count
+	return sets.Count()
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/ground/disjoint"
 )
 
 // A local improves a tree by moves until none of them helps, or the budget
@@ -99,13 +101,13 @@ type exchanger struct {
 	cheapest []float64 // by node: the cheapest of its edges
 	floor    float64   // of all edges
 
-	pieces []piece // the first is above what is taken away, the others hang below
-	open   []int32 // pieces that may have more than one node, scratch
-	tops   []int32 // by piece: its node next to what is taken away
-	joined forest  // of pieces
-	big    int32   // the piece that is not enumerated
-	part   []int32 // by node, if mark says so: its piece, or free if it is taken away
-	mark   []int32 // by node: equals now if part reports it
+	pieces []piece       // the first is above what is taken away, the others hang below
+	open   []int32       // pieces that may have more than one node, scratch
+	tops   []int32       // by piece: its node next to what is taken away
+	joined disjoint.Sets // of pieces
+	big    int32         // the piece that is not enumerated
+	part   []int32       // by node, if mark says so: its piece, or free if it is taken away
+	mark   []int32       // by node: equals now if part reports it
 	now    int32
 	taken  []int32 // nodes taken away
 	delta  []int32 // by node: edges won and lost
@@ -307,7 +309,7 @@ func (l *local) rejoinAll(saved float64) bool {
 func (l *local) rejoinLeaves(room *float64) bool {
 	for i, top := range l.tops {
 		if i > 0 && l.t.child[top] < 0 {
-			if left := len(l.tops) - 2 - len(l.joints); !l.rejoin(l.joined.root(int32(i)), room, left) {
+			if left := len(l.tops) - 2 - len(l.joints); !l.rejoin(l.joined.Find(int32(i)), room, left) {
 				return false
 			}
 		}
@@ -317,9 +319,9 @@ func (l *local) rejoinLeaves(room *float64) bool {
 
 // smallest returns the smallest piece.
 func (l *local) smallest() int32 {
-	big, from := l.joined.root(l.big), free
+	big, from := l.joined.Find(l.big), free
 	for i := range l.joined {
-		if c := int32(i); c != big && l.joined.root(c) == c && (from == free || len(l.pieces[c].nodes) < len(l.pieces[from].nodes)) {
+		if c := int32(i); c != big && l.joined.Find(c) == c && (from == free || len(l.pieces[c].nodes) < len(l.pieces[from].nodes)) {
 			from = c
 		}
 	}
@@ -332,7 +334,7 @@ func (l *local) component(v int32) int32 {
 		if l.part[v] < 0 {
 			return l.part[v]
 		}
-		return l.joined.root(l.part[v])
+		return l.joined.Find(l.part[v])
 	}
 	switch {
 	case !l.t.on(v):
@@ -340,7 +342,7 @@ func (l *local) component(v int32) int32 {
 	case l.big == elsewhere:
 		return elsewhere
 	}
-	return l.joined.root(l.big)
+	return l.joined.Find(l.big)
 }
 
 // spare says whether v, on a piece, may have one edge more.
@@ -382,8 +384,8 @@ func (l *local) rejoin(from int32, room *float64, more int) bool {
 
 // unite makes one of two pieces, or of one.
 func (l *local) unite(a, b int32) {
-	a, b = l.joined.root(a), l.joined.root(b)
-	if !l.joined.unite(a, b) || l.big >= 0 && l.joined.root(l.big) == l.joined.root(a) {
+	a, b = l.joined.Find(a), l.joined.Find(b)
+	if !l.joined.Join(a, b) || l.big >= 0 && l.joined.Find(l.big) == l.joined.Find(a) {
 		return
 	}
 	p, q := &l.pieces[min(a, b)], &l.pieces[max(a, b)]

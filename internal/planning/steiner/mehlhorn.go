@@ -3,6 +3,8 @@ package steiner
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/ground/disjoint"
 )
 
 // bridge joins the regions of two terminals by an edge.
@@ -30,10 +32,10 @@ func (g *net) mehlhorn() (edges []int32, ok bool) {
 	})
 	g.meter.add(len(bridges))
 	on := make([]bool, g.nodes())
-	joined := newForest(g.nodes())
+	joined := disjoint.New(g.nodes())
 	for _, b := range bridges {
 		ends := g.ends[b.edge]
-		if !joined.unite(region[ends[0]], region[ends[1]]) {
+		if !joined.Join(region[ends[0]], region[ends[1]]) {
 			continue
 		}
 		for _, v := range ends {
@@ -95,53 +97,24 @@ func (g *net) spanning(edges []int32) []int32 {
 	slices.SortFunc(edges, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(g.cost[a], g.cost[b]), cmp.Compare(a, b))
 	})
-	joined := newForest(g.nodes())
+	joined := disjoint.New(g.nodes())
 	return slices.DeleteFunc(edges, func(e int32) bool {
-		return !joined.unite(g.ends[e][0], g.ends[e][1])
+		return !joined.Join(g.ends[e][0], g.ends[e][1])
 	})
 }
 
 // spans says whether edges, a forest whose leaves are terminals, are one tree
 // on which all terminals are.
 func (g *net) spans(edges []int32) bool {
-	joined := newForest(g.nodes())
+	joined := disjoint.New(g.nodes())
 	for _, e := range edges {
-		joined.unite(g.ends[e][0], g.ends[e][1])
+		joined.Join(g.ends[e][0], g.ends[e][1])
 	}
-	root := joined.root(g.terms[0])
+	root := joined.Find(g.terms[0])
 	for _, t := range g.terms {
-		if joined.root(t) != root {
+		if joined.Find(t) != root {
 			return false
 		}
 	}
-	return true
-}
-
-// forest is a disjoint-set forest: which nodes are joined.
-type forest []int32
-
-func newForest(nodes int) forest {
-	f := make(forest, nodes)
-	for v := range f {
-		f[v] = int32(v)
-	}
-	return f
-}
-
-func (f forest) root(v int32) int32 {
-	for f[v] != v {
-		f[v] = f[f[v]]
-		v = f[v]
-	}
-	return v
-}
-
-// unite joins the sets of u and v and reports whether they were apart.
-func (f forest) unite(u, v int32) bool {
-	u, v = f.root(u), f.root(v)
-	if u == v {
-		return false
-	}
-	f[max(u, v)] = min(u, v)
 	return true
 }

@@ -119,16 +119,6 @@ func (p *parts) expand(label int32, out []int32) []int32 {
 	return out
 }
 
-// all says whether all edges that a label stands for are marked.
-func (p *parts) all(label int32, marked []bool) bool {
-	for _, e := range p.expand(label, nil) {
-		if !marked[e] {
-			return false
-		}
-	}
-	return true
-}
-
 // meter counts the work and knows when it is to end. While it is forced, it
 // never is.
 type meter struct {

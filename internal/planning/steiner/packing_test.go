@@ -113,7 +113,7 @@ func TestStepsCloseTheGapOfAGrid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, err := Bound(p, 1)
+		one, err := ascentBound(p, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

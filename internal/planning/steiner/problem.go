@@ -62,14 +62,6 @@ func (p *Problem) Validate() error {
 	if p.Graph == nil {
 		return fmt.Errorf("%w: no graph", ErrProblem)
 	}
-	if err := p.Graph.Validate(); err != nil {
-		return err
-	}
-	return p.validate()
-}
-
-// validate checks everything but the graph.
-func (p *Problem) validate() error {
 	nodes, edges := p.Graph.Nodes(), p.Graph.Edges()
 	switch {
 	case len(p.Cost) != edges:

@@ -3,7 +3,6 @@ package steiner
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
 // DefaultBudget is the work that Options of budget 0 allow: about a second of
@@ -23,25 +22,6 @@ type Options struct {
 	// without it. Without it Tree.Bound is what was found on the way, if
 	// anything.
 	Bound bool
-
-	// Start has edges of a tree to begin with, if not nil: the tree before a
-	// change, say. Those that no tree can use are dropped, and what they leave
-	// apart is joined. If Start is a tree of the problem as it stands, Solve
-	// returns none that costs more.
-	Start []int32
-}
-
-// validate returns an error that wraps ErrProblem, or nil.
-func (o *Options) validate(edges int) error {
-	if o.Budget < 0 {
-		return fmt.Errorf("%w: a budget of %d", ErrProblem, o.Budget)
-	}
-	for _, e := range o.Start {
-		if e < 0 || int(e) >= edges {
-			return fmt.Errorf("%w: start edge %d of %d", ErrProblem, e, edges)
-		}
-	}
-	return nil
 }
 
 // A Tree spans the terminals of a problem.
@@ -64,8 +44,8 @@ func Solve(p Problem, o Options) (*Tree, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if err := o.validate(p.Graph.Edges()); err != nil {
-		return nil, err
+	if o.Budget < 0 {
+		return nil, fmt.Errorf("%w: a budget of %d", ErrProblem, o.Budget)
 	}
 	if o.Budget == 0 {
 		o.Budget = DefaultBudget
@@ -75,46 +55,12 @@ func Solve(p Problem, o Options) (*Tree, error) {
 		return nil, err
 	}
 	s := newSolver(g, p.seed())
-	if o.Start != nil && Check(p, o.Start) == nil {
-		s.edges, s.cost = slices.Sorted(slices.Values(o.Start)), p.sum(o.Start)
-	}
-	if err := s.first(o.Start); err != nil {
+	if err := s.first(); err != nil {
 		return nil, err
 	}
 	s.meter.budget -= ending * int64(min(g.nodes(), 2*len(s.now))+g.most())
 	s.search(o.Bound)
 	return s.tree(&p), nil
-}
-
-// Mehlhorn returns Mehlhorn's tree without local search. Where no limit binds
-// it costs at most 2(1-1/l) times the optimum, l being the least number of
-// leaves of an optimal tree; where its tree breaks a limit, another tree is
-// made, without a bound on its cost. The error is one of Solve's.
-func Mehlhorn(p Problem) (*Tree, error) {
-	return Solve(p, Options{Budget: 1})
-}
-
-// Bound returns what every tree costs at least: the best bound of Wong's dual
-// ascent from that many terminals as roots, at least from one. The error wraps
-// ErrProblem or ErrDisconnected.
-func Bound(p Problem, roots int) (float64, error) {
-	if err := p.Validate(); err != nil {
-		return 0, err
-	}
-	g, err := newNet(&p, &meter{budget: math.MaxInt64}, true)
-	if err != nil {
-		return 0, err
-	}
-	best := g.raise(g.base)
-	if len(g.terms) == 1 {
-		return best, nil
-	}
-	a := newAscent(g)
-	for _, root := range g.terms[:min(max(1, roots), len(g.terms))] {
-		a.run(root)
-		best = max(best, g.raise(g.base+a.bound))
-	}
-	return best, nil
 }
 
 // sum returns the cost of edges.
@@ -131,7 +77,7 @@ func (p *Problem) seed() uint64 {
 	h := uint64(14695981039346656037)
 	mix := func(x uint64) { h = (h ^ x ^ x>>29) * 1099511628211 }
 	mix(uint64(p.Graph.Nodes()))
-	for _, w := range p.Graph.Neighbor {
+	for _, w := range p.Graph.neighbors() {
 		mix(uint64(w))
 	}
 	for _, c := range p.Cost {

@@ -220,7 +220,7 @@ func TestWorkEndsWithTheBudget(t *testing.T) {
 				p.Cost[e] = 1
 			}
 		}
-		first, err := Mehlhorn(p)
+		first, err := firstTree(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,34 +256,12 @@ func TestMoreBudgetIsNoWorse(t *testing.T) {
 	}
 }
 
-func TestStartIsKept(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := drawn(t, 25, 8, nil)
-		exact, err := Exact(p)
-		if err != nil {
-			t.Skip("no tree")
-		}
-		tree, err := Solve(p, Options{Budget: 1, Start: exact.Edges})
-		if err != nil || !near(tree.Cost, exact.Cost) {
-			t.Fatalf("%v, %v; it began from %v", tree, err, exact)
-		}
-		part := rapid.SliceOfN(rapid.SampledFrom(append(exact.Edges, 0)), 0, 5).Draw(t, "part")
-		if p.Graph.Edges() == 0 {
-			part = nil
-		}
-		tree, err = Solve(p, Options{Budget: 1, Start: part})
-		if err != nil || Check(p, tree.Edges) != nil {
-			t.Fatalf("%v, %v", tree, err)
-		}
-	})
-}
-
 // Of two terminals the tree is a shortest path, and of all nodes a minimum
 // spanning tree: gonum knows both.
 func TestAgainstGonum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t, 25, 2, nil)
-		view := NewWeighted(&p)
+		view := weighted(&p)
 		ends := []int32{p.Terminals[0], p.Terminals[len(p.Terminals)-1]}
 		want := path.DijkstraFrom(view.Node(int64(ends[0])), view).WeightTo(int64(ends[1]))
 		tree, err := Solve(p, Options{})
@@ -305,6 +283,44 @@ func TestAgainstGonum(t *testing.T) {
 	})
 }
 
+// weighted returns the problem's graph for gonum's algorithms: of parallel edges the
+// cheapest, and none that is forbidden.
+func weighted(p *Problem) *simple.WeightedUndirectedGraph {
+	g := simple.NewWeightedUndirectedGraph(0, math.Inf(1))
+	for v := range int64(p.Graph.Nodes()) {
+		g.AddNode(simple.Node(v))
+	}
+	for e, ends := range p.Graph.Ends() {
+		x, y := simple.Node(ends[0]), simple.Node(ends[1])
+		if old, ok := g.Weight(x.ID(), y.ID()); !math.IsInf(p.Cost[e], 1) && (!ok || p.Cost[e] < old) {
+			g.SetWeightedEdge(simple.WeightedEdge{F: x, T: y, W: p.Cost[e]})
+		}
+	}
+	return g
+}
+
+// firstTree returns Mehlhorn's tree without local search, or another where that
+// breaks a limit.
+func firstTree(p Problem) (*Tree, error) { return Solve(p, Options{Budget: 1}) }
+
+// ascentBound returns the best bound of dual ascents from that many terminals.
+func ascentBound(p Problem, roots int) (float64, error) {
+	g, err := newNet(&p, &meter{budget: math.MaxInt64}, true)
+	if err != nil {
+		return 0, err
+	}
+	best := g.raise(g.base)
+	if len(g.terms) == 1 {
+		return best, nil
+	}
+	a := newAscent(g)
+	for _, root := range g.terms[:min(roots, len(g.terms))] {
+		a.run(root)
+		best = max(best, g.raise(g.base+a.bound))
+	}
+	return best, nil
+}
+
 func TestBoundIsBelow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t, 25, 8, nil)
@@ -312,11 +328,11 @@ func TestBoundIsBelow(t *testing.T) {
 		if err != nil {
 			t.Skip("no tree")
 		}
-		one, err := Bound(p, 1)
+		one, err := ascentBound(p, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := Bound(p, len(p.Terminals))
+		all, err := ascentBound(p, len(p.Terminals))
 		if err != nil || one > all || all > exact.Cost+1e-9 {
 			t.Fatalf("bounds %v and %v, the optimum is %v; %v", one, all, exact.Cost, err)
 		}
@@ -340,7 +356,7 @@ func TestExactRefuses(t *testing.T) {
 // whatever their numbers are.
 func TestLeafOnTheWay(t *testing.T) {
 	solvers := map[string]func(Problem) (*Tree, error){
-		"Exact": Exact, "Mehlhorn": Mehlhorn,
+		"Exact": Exact, "Mehlhorn": firstTree,
 		"Solve": func(p Problem) (*Tree, error) { return Solve(p, Options{}) },
 	}
 	for between := range int32(3) {

@@ -97,20 +97,15 @@ func (s *solver) take() {
 	s.offer(s.scratch)
 }
 
-// first finds a tree, and another one from start if that is not nil.
-func (s *solver) first(start []int32) error {
+// first finds a tree.
+func (s *solver) first() error {
 	if len(s.g.terms) == 1 {
 		return nil
 	}
 	s.meter.forced = true
 	defer func() { s.meter.forced = false }()
-	if start != nil {
-		s.restore(start)
-	}
 	if edges, ok := s.g.mehlhorn(); ok {
 		s.offer(edges)
-	}
-	if s.now != nil {
 		return nil
 	}
 	for i, v := range s.starts() {
@@ -122,9 +117,6 @@ func (s *solver) first(start []int32) error {
 			s.offer(edges)
 			return nil
 		}
-	}
-	if s.edges != nil { // Start is one
-		return nil
 	}
 	return ErrNoTree
 }
@@ -142,23 +134,6 @@ func (s *solver) starts() []int32 {
 		nodes = append(nodes, nodes[i])
 	}
 	return nodes[:startsTried]
-}
-
-// restore makes a tree that keeps what it can of start.
-func (s *solver) restore(start []int32) {
-	old := make([]bool, s.g.parts.edges)
-	for _, e := range start {
-		old[e] = true
-	}
-	cost := slices.Clone(s.g.cost)
-	for e := range cost {
-		if s.g.parts.all(s.g.label[e], old) {
-			cost[e] = 0
-		}
-	}
-	if edges, ok := s.grower.grow(s.g.terms[0], cost, nil); ok {
-		s.offer(edges)
-	}
 }
 
 // search improves the first tree until the budget ends or the tree is optimal.

@@ -3,6 +3,7 @@ package picture
 import (
 	"fmt"
 
+	"github.com/tributary-fabric/tributary/internal/ground/disjoint"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -81,27 +82,17 @@ func (s *sheet) above(n topology.NodeID) int32 {
 // which is a part of its own.
 func (s *sheet) beneathTop() func(topology.NodeID) int32 {
 	g := s.scene.View.Graph()
-	top, parent := g.Layers()-1, make([]int32, g.Nodes())
-	for n := range parent {
-		parent[n] = int32(n)
-	}
-	root := func(n int32) int32 {
-		for parent[n] != n {
-			parent[n] = parent[parent[n]]
-			n = parent[n]
-		}
-		return n
-	}
+	top, parts := g.Layers()-1, disjoint.New(g.Nodes())
 	for _, l := range g.AllLinks() {
 		if a, b := l.Ends[0].Node, l.Ends[1].Node; g.Layer(a) < top && g.Layer(b) < top {
-			parent[root(int32(a))] = root(int32(b))
+			parts.Join(int32(a), int32(b))
 		}
 	}
 	return func(n topology.NodeID) int32 {
 		if g.Layer(n) == top {
 			return -1
 		}
-		return root(int32(n))
+		return parts.Find(int32(n))
 	}
 }
 

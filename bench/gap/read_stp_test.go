@@ -1,4 +1,4 @@
-package stp
+package gap
 
 import (
 	"bufio"
@@ -11,36 +11,42 @@ import (
 	"github.com/tributary-fabric/tributary/internal/planning/steiner"
 )
 
-// ErrFormat says that a file is not a Steiner problem in graphs as this package
-// reads it. Errors that wrap it name the line.
-var ErrFormat = errors.New("malformed .stp file")
+// The format of SteinLib, .stp: T. Koch, A. Martin, S. Voß, SteinLib: an updated
+// library on Steiner tree problems in graphs, 2001. Of a file the sections Graph and
+// Terminals are taken: Nodes, Edges, E and A lines, Terminals and T lines. Directed
+// arcs and the variants of the problem that have prizes, degrees or groups are
+// refused.
+
+// errFormat says that a file is not a Steiner problem in graphs as it is read here.
+// Errors that wrap it name the line.
+var errFormat = errors.New("malformed .stp file")
 
 // magic begins the first line of every file.
 const magic = "33d32945 stp file"
 
-// Limits of what Read takes: the library's largest problems are far smaller.
+// Limits of what readSTP takes: the library's largest problems are far smaller.
 const (
-	MaxNodes = 1 << 22
-	MaxLine  = 1 << 16 // bytes
+	maxNodes = 1 << 22
+	maxLine  = 1 << 16 // bytes
 )
 
-// An Instance is a problem with the name that its file gives it.
-type Instance struct {
-	Name    string
-	Problem steiner.Problem
+// instance is a problem with the name that its file gives it.
+type instance struct {
+	name    string
+	problem steiner.Problem
 }
 
-// Read reads one file. The nodes, which the format numbers from 1, are numbered
-// from 0, the edges in the order of their lines. The error wraps ErrFormat, or
+// readSTP reads one file. The nodes, which the format numbers from 1, are numbered
+// from 0, the edges in the order of their lines. The error wraps errFormat, or
 // is that of r.
-func Read(r io.Reader) (*Instance, error) {
+func readSTP(r io.Reader) (*instance, error) {
 	d := &decoder{nodes: -1, edges: -1, terms: -1}
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, MaxLine)
+	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
 		d.line++
 		if err := d.read(strings.TrimSpace(lines.Text())); err != nil {
-			return nil, fmt.Errorf("%w: line %d: %w", ErrFormat, d.line, err)
+			return nil, fmt.Errorf("%w: line %d: %w", errFormat, d.line, err)
 		}
 		if d.ended {
 			break
@@ -48,11 +54,11 @@ func Read(r io.Reader) (*Instance, error) {
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, fmt.Errorf("%w: line %d is longer than %d bytes", ErrFormat, d.line+1, MaxLine)
+		return nil, fmt.Errorf("%w: line %d is longer than %d bytes", errFormat, d.line+1, maxLine)
 	case err != nil:
 		return nil, err
 	}
-	return d.instance()
+	return d.problem()
 }
 
 // decoder holds what the lines so far said. Counts are -1 until they are given.
@@ -115,7 +121,7 @@ func (d *decoder) graph(word string, args []string) (err error) {
 	case "obstacles":
 		return nil
 	case "nodes":
-		d.nodes, err = count(args, d.nodes, MaxNodes)
+		d.nodes, err = count(args, d.nodes, maxNodes)
 		return err
 	case "edges":
 		d.edges, err = count(args, d.edges, 1<<30)
@@ -152,7 +158,7 @@ func (d *decoder) edge(args []string) error {
 func (d *decoder) terminal(word string, args []string) (err error) {
 	switch word {
 	case "terminals":
-		d.terms, err = count(args, d.terms, MaxNodes)
+		d.terms, err = count(args, d.terms, maxNodes)
 		return err
 	case "t":
 		if len(args) != 1 {
@@ -191,25 +197,25 @@ func count(args []string, old, most int) (int, error) {
 	return n, nil
 }
 
-// instance checks the counts, and the problem.
-func (d *decoder) instance() (*Instance, error) {
+// problem checks the counts, and the problem.
+func (d *decoder) problem() (*instance, error) {
 	switch {
 	case d.section != "":
-		return nil, fmt.Errorf("%w: section %s does not end", ErrFormat, d.section)
+		return nil, fmt.Errorf("%w: section %s does not end", errFormat, d.section)
 	case d.nodes < 0:
-		return nil, fmt.Errorf("%w: no number of nodes", ErrFormat)
+		return nil, fmt.Errorf("%w: no number of nodes", errFormat)
 	case d.edges >= 0 && d.edges != len(d.ends):
-		return nil, fmt.Errorf("%w: %d edges, announced were %d", ErrFormat, len(d.ends), d.edges)
+		return nil, fmt.Errorf("%w: %d edges, announced were %d", errFormat, len(d.ends), d.edges)
 	case d.terms >= 0 && d.terms != len(d.terminals):
-		return nil, fmt.Errorf("%w: %d terminals, announced were %d", ErrFormat, len(d.terminals), d.terms)
+		return nil, fmt.Errorf("%w: %d terminals, announced were %d", errFormat, len(d.terminals), d.terms)
 	}
 	g, err := steiner.NewGraph(d.nodes, d.ends)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		return nil, fmt.Errorf("%w: %w", errFormat, err)
 	}
 	p := steiner.Problem{Graph: g, Cost: d.cost, Terminals: d.terminals}
 	if err := p.Validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		return nil, fmt.Errorf("%w: %w", errFormat, err)
 	}
-	return &Instance{Name: d.name, Problem: p}, nil
+	return &instance{name: d.name, problem: p}, nil
 }
