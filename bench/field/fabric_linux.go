@@ -18,6 +18,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/bench/netlab"
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -45,6 +46,7 @@ type Config struct {
 	Lab     netlab.Config
 	Program []string  // the command that runs a process, to which its own arguments are added
 	Env     []string  // of all processes; nil: this one's
+	TLS     bool      // hosts have certificates
 	Loss    float64   // share of the packets of trees that is lost wherever one is sent
 	Verbose bool      // the processes report what they do
 	Log     io.Writer // what processes say on standard error, line by line; nil: nobody hears it
@@ -105,6 +107,15 @@ func (f *Fabric) start() (err error) {
 			return err
 		}
 	}
+	if f.cfg.TLS {
+		ids := make([]pki.Identity, g.Hosts())
+		for n := range ids {
+			ids[n] = f.identity(topology.NodeID(n))
+		}
+		if _, err := pki.Init(f.trustDir(), ids...); err != nil {
+			return err
+		}
+	}
 	for i := range g.Switches() {
 		if err := f.StartAgent(g.Name(g.Switch(i))); err != nil {
 			return err
@@ -117,6 +128,11 @@ func at(a netip.Addr, port uint16) string { return netip.AddrPortFrom(a, port).S
 
 func (f *Fabric) fabricFile() string { return filepath.Join(f.dir, "fabric.yaml") }
 func (f *Fabric) storeFile() string  { return filepath.Join(f.dir, "manager.db") }
+func (f *Fabric) trustDir() string   { return filepath.Join(f.dir, "trust") }
+
+func (f *Fabric) identity(host topology.NodeID) pki.Identity {
+	return pki.Identity{Role: pki.Host, Name: f.lab.Topology().Name(host)}
+}
 
 func (f *Fabric) memberFile(group int) string {
 	return filepath.Join(f.dir, "members-"+strconv.Itoa(group))

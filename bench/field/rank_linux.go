@@ -4,8 +4,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -25,6 +27,11 @@ func (f *Fabric) startRank(group, r int, talks bool, args []string) (_ *rank, er
 		"run", "--host", g.Name(n), "--members", f.memberFile(group), "--listen", f.members(group)[r].Addr, "--name", nameOf(group),
 		"--manager", f.managerAddr(), "--loss", f.loss(),
 	}, args...)
+	if f.cfg.TLS {
+		id, dir := f.identity(n), f.trustDir()
+		all = append(all, "--certificate", filepath.Join(dir, pki.CertFile(id)), "--key", filepath.Join(dir, pki.KeyFile(id)),
+			"--authority", filepath.Join(dir, pki.AuthorityFile))
+	}
 	talks = talks && r == 0
 	if talks {
 		all = append(all, "--marks")

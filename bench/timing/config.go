@@ -1,6 +1,7 @@
 package timing
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -30,9 +31,12 @@ const (
 	Reduce    Collective = "reduce"
 	Broadcast Collective = "broadcast"
 	Barrier   Collective = "barrier"
+	// Form is no collective, but the forming of a communicator of hosts that have just
+	// joined, connections included.
+	Form Collective = "form"
 )
 
-var collectives = []Collective{Allreduce, Reduce, Broadcast, Barrier}
+var collectives = []Collective{Allreduce, Reduce, Broadcast, Barrier, Form}
 
 // Transport is how operations are to run.
 type Transport string
@@ -73,10 +77,18 @@ type Config struct {
 	Iterations []int           // timed operations of each measurement: one number for all, or one each
 	Transport  Transport
 	Pace       Pace
-	Rate       int64  // bit/s of a member's link, which goodput is a share of; 0: unknown
-	Seed       uint64 // of the vectors' elements; the same at all members
-	Stripes    int    // stripes that vectors are cut over; 0 or 1: one tree
-	Roots      int    // among which the group is divided; 0 or 1: one tree
+	Rate       int64                    // bit/s of a member's link, which goodput is a share of; 0: unknown
+	Seed       uint64                   // of the vectors' elements; the same at all members
+	Stripes    int                      // stripes that vectors are cut over; 0 or 1: one tree
+	Roots      int                      // among which the group is divided; 0 or 1: one tree
+	Forming    func(number int) Forming // of Form: new in each operation
+}
+
+// Forming is one member's part in the forming of a communicator.
+type Forming interface {
+	Join(ctx context.Context) error
+	Communicator(ctx context.Context) (*hostlib.Communicator, error)
+	Close(ctx context.Context) error // leaves the communicator, and then the host
 }
 
 // DefaultConfig returns 20 iterations of a float32 sum of 1 MiB.
@@ -106,6 +118,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: transport %q; there are %s", ErrConfig, c.Transport, list(transports))
 	case !slices.Contains(paces, c.Pace):
 		return fmt.Errorf("%w: pace %q; there are %s", ErrConfig, c.Pace, list(paces))
+	case c.Collective == Form && (c.Pace != Checked || len(c.Bytes) != 1):
+		return fmt.Errorf("%w: %s at pace %s, %d sizes; it has one size, which does not matter, and pace %s", ErrConfig, Form, c.Pace, len(c.Bytes), Checked)
 	case c.Function.Located() || !reduce.Defined(c.Function, c.Type):
 		return fmt.Errorf("%w: reduction %s of %s", ErrConfig, c.Function, c.Type)
 	case c.Type == reduce.Block32 && c.Collective != Allreduce && c.Collective != Reduce:

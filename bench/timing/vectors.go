@@ -3,6 +3,7 @@ package timing
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -35,6 +36,12 @@ type place struct {
 // newTask returns the part of a member in operations on vectors of so many
 // bytes. The root of rooted ones is rank 0.
 func newTask(m place, cfg Config, size int) (task, error) {
+	if cfg.Collective == Form {
+		if cfg.Forming == nil {
+			return nil, fmt.Errorf("%w: %s, which takes hosts of their own", ErrConfig, Form)
+		}
+		return &forming{cfg: cfg}, nil
+	}
 	switch cfg.elements() {
 	case reduce.Int32:
 		return newVectors(m, cfg, size, func(x int) int32 { return int32(x) })

@@ -25,7 +25,7 @@ type fabricFlags struct {
 	loss                         float64
 	trunkRate                    string
 	groups                       int
-	besideTCP                    bool
+	besideTCP, tls               bool
 	scoll                        scollFlags
 }
 
@@ -69,6 +69,7 @@ vectors in them, measure at --pace steady. Columns:
 	flags.Float64Var(&f.loss, "loss", 0, "`share` of the packets of trees that is lost wherever one is sent, from 0 to 1")
 	flags.IntVar(&f.groups, "groups", 1, "`groups` of all hosts that measure at once, by default at --pace stream; their shares of a link are reported")
 	flags.BoolVar(&f.besideTCP, "beside-tcp", false, "have a TCP stream go from the first host to the last meanwhile, and report shares")
+	flags.BoolVar(&f.tls, "tls", false, "hosts have certificates, and encrypt what they send each other; takes --transport host")
 	flags.StringVar(&f.profiles, "cpuprofile", "", "`directory` to write profiles to for go tool pprof, one a size and process, such as hosts-SIZE-h0.pprof")
 	flags.StringVar(&f.format, "format", "csv", "output `format`: csv, or json, a line each")
 	flags.StringVar(&f.trunkRate, "trunk-rate", "", "`rate` of the links between switches, if it is not --rate")
@@ -84,6 +85,8 @@ func (f *fabricFlags) check(c timing.Config) error {
 	switch {
 	case f.groups < 1 || f.groups > field.MaxGroups:
 		return fmt.Errorf("%w --groups %d: 1 to %d can measure at once", errUsage, f.groups, field.MaxGroups)
+	case f.tls && c.Transport != timing.Host:
+		return fmt.Errorf("%w --tls: the fabric's manager has no certificate, so that it takes --transport host", errUsage)
 	case f.format != "csv" && f.format != "json":
 		return fmt.Errorf("%w --format %q: csv and json are possible", errUsage, f.format)
 	case (f.groups > 1 || f.besideTCP) && c.Rate == 0:
@@ -108,7 +111,7 @@ func (f *fabricFlags) config(c timing.Config, log io.Writer) (field.Config, erro
 		Lab: netlab.Config{
 			Prefix: f.prefix, HostsPerLeaf: f.hostsPerLeaf, Leaves: f.leaves, Spines: f.spines, Rate: c.Rate, TrunkRate: trunks,
 		},
-		Program: []string{program}, Loss: f.loss, Verbose: f.bench.verbose, Log: log,
+		Program: []string{program}, TLS: f.tls, Loss: f.loss, Verbose: f.bench.verbose, Log: log,
 	}, nil
 }
 

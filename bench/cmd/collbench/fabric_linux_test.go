@@ -49,6 +49,20 @@ func TestFabric(t *testing.T) {
 	}
 }
 
+// TestForm measures the forming of communicators, and what runs over hosts, with
+// certificates.
+func TestForm(t *testing.T) {
+	needRoot(t)
+	for _, args := range [][]string{{"--function", "form", "--bytes", "0", "--tls"}, {"--function", "form", "--bytes", "0"}, {"--bytes", "1MiB", "--tls"}} {
+		rows, log, err := command(t, append([]string{
+			"fabric", "--prefix", "cbform", "--hosts-per-leaf", "2", "--iterations", "3", "--transport", "host",
+		}, args...)...)
+		if err != nil || len(rows) != 1 || rows[0][colTransport] != "host-tree" || rows[0][colResult] != "right" {
+			t.Errorf("%q: %v, %q\n%s", args, err, rows, log)
+		}
+	}
+}
+
 // TestSeveralTrees measures with two trees, over trunks that are narrower than the
 // hosts' links.
 func TestSeveralTrees(t *testing.T) {

@@ -183,6 +183,9 @@ func run(cmd *cobra.Command, f *runFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.Close(context.Background())) }()
+	c.Forming = func(number int) timing.Forming {
+		return &forming{run: f, config: config, members: members, options: c.GroupOptions(), number: number}
+	}
 	comm, err := h.Communicator(ctx, f.name, members, c.GroupOptions()...)
 	if err != nil {
 		return err

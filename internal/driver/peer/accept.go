@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -127,14 +128,17 @@ func (c *Conn) stream() net.Conn {
 func (c *Conn) firstWords() (in peering.Input, canAnswer bool) {
 	h := c.host
 	in = peering.Input{Kind: peering.Greeted, ID: c.id, Address: c.raw.RemoteAddr().String()}
-	var first [1]byte
-	if _, err := io.ReadFull(c.raw, first[:]); err != nil {
+	var room [greeting.MaxSize]byte
+	n, err := c.raw.Read(room[:])
+	if n == 0 {
 		in.Err = fmt.Errorf("%w: %w", peering.ErrMalformed, err)
 		return in, false
 	}
+	first := room[:n]
 	h.post(peering.Input{Kind: peering.Spoke, ID: c.id})
 	isTLS := first[0] == handshake
-	stream := io.MultiReader(oneByte(first[0]), c.raw)
+	early := bytes.NewReader(first)
+	stream := io.MultiReader(early, c.raw)
 	switch {
 	case isTLS && h.cfg.TLS == nil:
 		in.Err = fmt.Errorf("%w: it speaks TLS, and this host has no certificate", peering.ErrMalformed)
@@ -147,28 +151,20 @@ func (c *Conn) firstWords() (in peering.Input, canAnswer bool) {
 		}
 		return in, true
 	case isTLS:
-		if in.Peer, in.Err = c.secure(first[:]); in.Err != nil {
+		if in.Peer, in.Err = c.secure(bytes.Clone(first)); in.Err != nil {
 			return in, false
 		}
 		h.post(peering.Input{Kind: peering.Verified, ID: c.id})
 		stream = c.tls
 	}
 	in.Greeting, in.Err = greeting.Read(stream)
+	if !isTLS && in.Err == nil && early.Len() > 0 {
+		in.Err = fmt.Errorf("%w: it goes on before there is an answer", peering.ErrMalformed)
+	}
 	if class := Class(in.Greeting.Class); in.Err == nil && class < classes && !class.isShared() && h.servers[class].Load() == nil {
 		in.Err = fmt.Errorf("%w: %d", peering.ErrClass, class)
 	}
 	return in, true
-}
-
-// oneByte is a reader of one byte.
-type oneByte byte
-
-func (b oneByte) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	p[0] = byte(b)
-	return 1, io.EOF
 }
 
 // secure shakes hands with a caller, and returns the host that its certificate names.

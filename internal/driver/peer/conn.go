@@ -145,7 +145,7 @@ type reader struct {
 
 // read hands frames on until the connection ends.
 func (c *Conn) read() error {
-	r := reader{c: c}
+	r := reader{c: c, isQuiet: true} // most connections begin with a few small messages
 	if c.seal != nil {
 		r.eager = newEager(c.raw, c.seal.room, c.seal.rest)
 	} else {

@@ -91,13 +91,13 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 	}
 	listener := c.Listener
 	if listener == nil {
-		if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen); err != nil {
+		if listener, err = (&net.ListenConfig{KeepAlive: -1}).Listen(ctx, "tcp", c.Listen); err != nil {
 			return nil, fmt.Errorf("peer: %w", err)
 		}
 	}
 	if c.Dial == nil {
 		c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+			return (&net.Dialer{KeepAlive: -1}).DialContext(ctx, "tcp", address)
 		}
 	}
 	if err := c.permitted(listener.Addr()); err != nil {

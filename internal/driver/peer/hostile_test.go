@@ -78,6 +78,23 @@ func TestCallsInOneBurst(t *testing.T) {
 	}
 }
 
+// TestGoesOnBeforeAnAnswer: what comes with a greeting is no frame.
+func TestGoesOnBeforeAnAnswer(t *testing.T) {
+	a, seen := newTown().settle(t, "a", 1, nil)
+	conn := dialRaw(t, a.Addr())
+	g := greeting.Greeting{From: "b", Incarnation: 1, To: "a", Call: 1}
+	if _, err := conn.Write(appendFrame(g.Append(nil), testService, 0, []byte("early"), nil)); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := greeting.ReadAnswer(conn)
+	if err != nil || answer.Code != greeting.Refuse || !strings.Contains(answer.Reason, "before there is an answer") {
+		t.Errorf("%+v, %v", answer, err)
+	}
+	if n := len(seen.frames()); n != 0 {
+		t.Errorf("%d frames", n)
+	}
+}
+
 // TestPingsAreNotHoarded: who asks without end and reads nothing has one answer waiting.
 func TestPingsAreNotHoarded(t *testing.T) {
 	a, seen := newTown().settle(t, "a", 1, nil)

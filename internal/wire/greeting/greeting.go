@@ -133,7 +133,7 @@ func (a *Answer) Append(b []byte) []byte {
 
 // ReadAnswer reads an answer. The errors wrap ErrMalformed, or are those of r.
 func ReadAnswer(r io.Reader) (Answer, error) {
-	var b [9]byte
+	var b [10]byte // up to the length of the reason
 	if err := fill(r, b[:]); err != nil {
 		return Answer{}, err
 	}
@@ -142,10 +142,11 @@ func ReadAnswer(r io.Reader) (Answer, error) {
 	if a.Code >= codes || a.Code == Refuse && a.Incarnation != 0 || a.Code == Accept && a.Incarnation == 0 {
 		return Answer{}, strange
 	}
-	var err error
-	if a.Reason, err = text(r); err != nil {
+	reason := make([]byte, b[9])
+	if err := fill(r, reason); err != nil {
 		return Answer{}, err
 	}
+	a.Reason = string(reason)
 	if (a.Code == Accept) != (a.Reason == "") {
 		return Answer{}, strange
 	}
