@@ -109,7 +109,7 @@ func (f *forger) next() []byte {
 
 func (f *forger) nextReply() *broadcastmsg.Reply {
 	f.t.Helper()
-	r, err := broadcastmsg.DecodeReply(f.next())
+	r, err := decodeReply(f.next())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func (f *forger) nextReply() *broadcastmsg.Reply {
 
 func (f *forger) nextRequest() *broadcastmsg.Request {
 	f.t.Helper()
-	r, err := broadcastmsg.DecodeRequest(f.next())
+	r, err := decodeRequest(f.next())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -369,4 +369,14 @@ func TestChildIsLost(t *testing.T) {
 	if m := missing(t, r.Err()); m != (scoll.Missing{Node: "f", Nodes: 1, Status: scoll.StatusUnsent}) {
 		t.Errorf("%+v", m)
 	}
+}
+
+func decodeRequest(b []byte) (*broadcastmsg.Request, error) {
+	r := new(broadcastmsg.Request)
+	return r, r.Decode(b)
+}
+
+func decodeReply(b []byte) (*broadcastmsg.Reply, error) {
+	r := new(broadcastmsg.Reply)
+	return r, r.Decode(b)
 }

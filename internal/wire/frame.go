@@ -1,10 +1,11 @@
 package wire
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/tributary-fabric/tributary/internal/wire/cursor"
 )
 
 // FrameKind is the first byte of a frame on a host connection.
@@ -127,117 +128,43 @@ func AppendPacket(b []byte, head *[HeaderSize]byte, body []byte) []byte {
 	return append(b, body...)
 }
 
-// Append appends m as a frame.
-func (m *Alarm) Append(b []byte) []byte {
-	b = append(b, byte(FrameAlarm))
-	b = binary.BigEndian.AppendUint32(b, m.Epoch)
-	b = binary.BigEndian.AppendUint32(b, m.Rank)
-	return appendText(b, m.Reason)
-}
-
-// Append appends m as a frame.
-func (m *Collect) Append(b []byte) []byte {
-	b = append(b, byte(FrameCollect))
-	b = binary.BigEndian.AppendUint32(b, m.Round)
-	return binary.BigEndian.AppendUint32(b, m.Epoch)
-}
-
-// Append appends m as a frame.
-func (m *Report) Append(b []byte) []byte {
-	b = append(b, byte(FrameReport))
-	b = binary.BigEndian.AppendUint32(b, m.Round)
-	b = binary.BigEndian.AppendUint32(b, m.Base)
-	b = append(b, byte(len(m.Offers)))
-	for _, e := range m.Offers {
-		b = binary.BigEndian.AppendUint32(b, e)
-	}
-	b = appendNumbers(b, &m.Held)
-	return appendNumbers(b, &m.Lack)
-}
-
-// Append appends m as a frame.
-func (m *Decide) Append(b []byte) []byte {
-	b = append(b, byte(FrameDecide))
-	b = binary.BigEndian.AppendUint32(b, m.Round)
-	b = binary.BigEndian.AppendUint32(b, m.Epoch)
-	b = binary.BigEndian.AppendUint32(b, m.Base)
-	b = binary.BigEndian.AppendUint32(b, m.Rank)
-	b = appendNumbers(b, &m.Held)
-	b = appendNumbers(b, &m.Give)
-	return appendText(b, m.Reason)
-}
-
-// Append appends m as a frame.
-func (m *Fill) Append(b []byte) []byte {
-	b = append(b, byte(FrameFill))
-	b = binary.BigEndian.AppendUint32(b, m.Round)
-	b = append(binary.BigEndian.AppendUint32(b, m.Chunk), byte(m.Exponent))
-	return append(b, m.Data...)
-}
-
-// Append appends m as a frame.
-func (m *Settled) Append(b []byte) []byte {
-	return binary.BigEndian.AppendUint32(append(b, byte(FrameSettled)), m.Number)
-}
-
-// Append appends m as a frame.
-func (m *Holding) Append(b []byte) []byte {
-	return binary.BigEndian.AppendUint32(append(b, byte(FrameHolding)), m.Epoch)
-}
-
-// Append appends m as a frame.
-func (m *Fail) Append(b []byte) []byte {
-	b = append(b, byte(FrameFail), byte(m.Kind))
-	b = binary.BigEndian.AppendUint32(b, m.Rank)
-	if m.Kind == FailDisagree {
-		at := len(b)
-		b = append(b, make([]byte, ErrorBodySize)...)
-		m.Error.Put(b[at:])
-	}
-	return appendText(b, m.Reason)
-}
-
 // AppendGoodbye appends a goodbye.
 func AppendGoodbye(b []byte) []byte { return append(b, byte(FrameGoodbye)) }
 
 // Append appends m as a frame.
-func (m *Notice) Append(b []byte) []byte {
-	b = binary.BigEndian.AppendUint32(append(b, byte(FrameNotice)), m.Group)
-	return appendText(b, m.Reason)
-}
+func (m *Alarm) Append(b []byte) []byte { return appendFrame(b, FrameAlarm, m) }
 
 // Append appends m as a frame.
-func (m *Missing) Append(b []byte) []byte {
-	more := byte(0)
-	if m.More {
-		more = 1
-	}
-	b = append(b, byte(FrameMissing), more, byte(len(m.Ranks)))
-	for _, rank := range m.Ranks {
-		b = binary.BigEndian.AppendUint32(b, rank)
-	}
-	return b
-}
+func (m *Collect) Append(b []byte) []byte { return appendFrame(b, FrameCollect, m) }
 
-func appendText(b []byte, s string) []byte {
-	if len(s) > MaxReason {
-		n := MaxReason
-		for n > MaxReason-utf8.UTFMax && !utf8.RuneStart(s[n]) {
-			n--
-		}
-		s = s[:n]
-	}
-	b = binary.BigEndian.AppendUint16(b, uint16(len(s)))
-	return append(b, s...)
-}
+// Append appends m as a frame.
+func (m *Report) Append(b []byte) []byte { return appendFrame(b, FrameReport, m) }
 
-func appendNumbers(b []byte, s *Numbers) []byte {
-	b = binary.BigEndian.AppendUint32(b, s.First)
-	b = binary.BigEndian.AppendUint16(b, uint16(len(s.Bits)))
-	for _, w := range s.Bits {
-		b = binary.BigEndian.AppendUint64(b, w)
-	}
-	return b
+// Append appends m as a frame.
+func (m *Decide) Append(b []byte) []byte { return appendFrame(b, FrameDecide, m) }
+
+// Append appends m as a frame.
+func (m *Fill) Append(b []byte) []byte { return appendFrame(b, FrameFill, m) }
+
+// Append appends m as a frame.
+func (m *Settled) Append(b []byte) []byte { return appendFrame(b, FrameSettled, m) }
+
+// Append appends m as a frame.
+func (m *Holding) Append(b []byte) []byte { return appendFrame(b, FrameHolding, m) }
+
+// Append appends m as a frame.
+func (m *Fail) Append(b []byte) []byte { return appendFrame(b, FrameFail, m) }
+
+// Append appends m as a frame.
+func (m *Notice) Append(b []byte) []byte { return appendFrame(b, FrameNotice, m) }
+
+// Append appends m as a frame.
+func (m *Missing) Append(b []byte) []byte { return appendFrame(b, FrameMissing, m) }
+
+func appendFrame(b []byte, kind FrameKind, m any) []byte {
+	c := cursor.Cursor{B: append(b, byte(kind)), Writes: true}
+	fields(&c, m)
+	return c.B
 }
 
 // ReadFrame reads the frame b: a *Alarm, *Collect, *Report, *Decide, *Fill,
@@ -247,117 +174,148 @@ func ReadFrame(b []byte) (any, error) {
 	if len(b) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", ErrFrame)
 	}
-	kind, r := FrameKind(b[0]), reader{b: b[1:]}
 	var m any
+	kind := FrameKind(b[0])
 	switch kind {
 	case FramePacket:
-		return r.b, nil
+		return b[1:], nil
 	case FrameAlarm:
-		m = &Alarm{Epoch: r.u32(), Rank: r.u32(), Reason: r.text()}
+		m = new(Alarm)
 	case FrameCollect:
-		m = &Collect{Round: r.u32(), Epoch: r.u32()}
+		m = new(Collect)
 	case FrameReport:
-		m = &Report{Round: r.u32(), Base: r.u32(), Offers: r.list(MaxOffers), Held: r.numbers(), Lack: r.numbers()}
+		m = new(Report)
 	case FrameDecide:
-		m = &Decide{Round: r.u32(), Epoch: r.u32(), Base: r.u32(), Rank: r.u32(), Held: r.numbers(), Give: r.numbers(), Reason: r.text()}
+		m = new(Decide)
 	case FrameFill:
-		m = &Fill{Round: r.u32(), Chunk: r.u32(), Exponent: int8(r.u8()), Data: r.rest()}
+		m = new(Fill)
 	case FrameSettled:
-		m = &Settled{Number: r.u32()}
+		m = new(Settled)
 	case FrameHolding:
-		m = &Holding{Epoch: r.u32()}
+		m = new(Holding)
 	case FrameFail:
-		m = r.fail()
+		m = new(Fail)
 	case FrameGoodbye:
 		m = FrameGoodbye
 	case FrameNotice:
-		m = &Notice{Group: r.u32(), Reason: r.text()}
+		m = new(Notice)
 	case FrameMissing:
-		m = r.missing()
+		m = new(Missing)
 	default:
 		return nil, fmt.Errorf("%w: kind %d is unknown", ErrFrame, kind)
 	}
-	if r.bad || len(r.b) > 0 {
+	c := cursor.Cursor{B: b[1:]}
+	fields(&c, m)
+	if c.Bad || len(c.B) > 0 {
 		return nil, fmt.Errorf("%w: kind %d in %d bytes", ErrFrame, kind, len(b))
 	}
 	return m, nil
 }
 
-// reader takes fields from a frame and remembers whether one was missing.
-type reader struct {
-	b   []byte
-	bad bool
+// fields are those of a frame behind its kind; a goodbye has none.
+func fields(c *cursor.Cursor, m any) {
+	switch m := m.(type) {
+	case *Alarm:
+		cursor.Uint32(c, &m.Epoch)
+		cursor.Uint32(c, &m.Rank)
+		text(c, &m.Reason)
+	case *Collect:
+		cursor.Uint32(c, &m.Round)
+		cursor.Uint32(c, &m.Epoch)
+	case *Report:
+		cursor.Uint32(c, &m.Round)
+		cursor.Uint32(c, &m.Base)
+		list(c, &m.Offers, MaxOffers)
+		numbers(c, &m.Held)
+		numbers(c, &m.Lack)
+	case *Decide:
+		cursor.Uint32(c, &m.Round)
+		cursor.Uint32(c, &m.Epoch)
+		cursor.Uint32(c, &m.Base)
+		cursor.Uint32(c, &m.Rank)
+		numbers(c, &m.Held)
+		numbers(c, &m.Give)
+		text(c, &m.Reason)
+	case *Fill:
+		cursor.Uint32(c, &m.Round)
+		cursor.Uint32(c, &m.Chunk)
+		cursor.Uint8(c, &m.Exponent)
+		c.Part(&m.Data, len(c.B))
+	case *Settled:
+		cursor.Uint32(c, &m.Number)
+	case *Holding:
+		cursor.Uint32(c, &m.Epoch)
+	case *Fail:
+		cursor.Uint8(c, &m.Kind)
+		cursor.Uint32(c, &m.Rank)
+		if m.Kind == FailDisagree {
+			disagreement(c, &m.Error)
+		}
+		c.Bad = c.Bad || m.Kind < FailDisagree || m.Kind > FailInternal
+		text(c, &m.Reason)
+	case *Notice:
+		cursor.Uint32(c, &m.Group)
+		text(c, &m.Reason)
+	case *Missing:
+		c.Bits(&m.More)
+		list(c, &m.Ranks, MaxMissing)
+		c.Bad = c.Bad || m.More && len(m.Ranks) == 0
+	}
 }
 
-func (r *reader) take(n int) []byte {
-	if len(r.b) < n {
-		r.bad, r.b = true, nil
-		return make([]byte, n)
+func disagreement(c *cursor.Cursor, e *ErrorBody) {
+	var b [ErrorBodySize]byte
+	if c.Writes {
+		e.Put(b[:])
 	}
-	f := r.b[:n]
-	r.b = r.b[n:]
-	return f
+	c.Bytes(b[:])
+	if !c.Writes {
+		c.Bad = !e.Decode(b[:]) || c.Bad
+	}
 }
 
-func (r *reader) u8() uint8   { return r.take(1)[0] }
-func (r *reader) u16() uint16 { return binary.BigEndian.Uint16(r.take(2)) }
-func (r *reader) u32() uint32 { return binary.BigEndian.Uint32(r.take(4)) }
-
-func (r *reader) rest() []byte { return r.take(len(r.b)) }
-
-func (r *reader) text() string {
-	n := int(r.u16())
-	if n > MaxReason {
-		r.bad = true
-		return ""
+// text is a text behind its length in two bytes. A long one is cut when it is
+// written, between two runes.
+func text(c *cursor.Cursor, s *string) {
+	cut := *s
+	if len(cut) > MaxReason {
+		n := MaxReason
+		for n > MaxReason-utf8.UTFMax && !utf8.RuneStart(cut[n]) {
+			n--
+		}
+		cut = cut[:n]
 	}
-	return string(r.take(n))
+	n := len(cut)
+	cursor.Uint16(c, &n)
+	c.Bad = c.Bad || n > MaxReason
+	cursor.Chars(c, &cut, n)
+	if !c.Writes {
+		*s = cut
+	}
 }
 
-// list reads the numbers of a list that has its length before it.
-func (r *reader) list(most int) []uint32 {
-	n := int(r.u8())
-	if n > most {
-		r.bad = true
-		return nil
+// list is numbers behind a byte that says how many.
+func list(c *cursor.Cursor, l *[]uint32, most int) {
+	n := len(*l)
+	cursor.Uint8(c, &n)
+	if !c.Writes {
+		c.Bad = c.Bad || n > most
+		*l = make([]uint32, min(n, most))
 	}
-	list := make([]uint32, 0, n)
-	for range n {
-		list = append(list, r.u32())
+	for i := range *l {
+		cursor.Uint32(c, &(*l)[i])
 	}
-	return list
 }
 
-func (r *reader) missing() *Missing {
-	more := r.u8()
-	m := &Missing{More: more == 1, Ranks: r.list(MaxMissing)}
-	r.bad = r.bad || more > 1 || m.More && len(m.Ranks) == 0
-	return m
-}
-
-func (r *reader) numbers() Numbers {
-	s := Numbers{First: r.u32()}
-	n := int(r.u16())
-	if n > MaxSpan/64 {
-		r.bad = true
-		return s
+func numbers(c *cursor.Cursor, s *Numbers) {
+	cursor.Uint32(c, &s.First)
+	n := len(s.Bits)
+	cursor.Uint16(c, &n)
+	if !c.Writes {
+		c.Bad = c.Bad || n > MaxSpan/64
+		s.Bits = make([]uint64, min(n, MaxSpan/64))
 	}
-	s.Bits = make([]uint64, n)
 	for i := range s.Bits {
-		s.Bits[i] = binary.BigEndian.Uint64(r.take(8))
+		cursor.Uint64(c, &s.Bits[i])
 	}
-	return s
-}
-
-func (r *reader) fail() *Fail {
-	f := &Fail{Kind: FailKind(r.u8()), Rank: r.u32()}
-	switch f.Kind {
-	case FailDisagree:
-		r.bad = !f.Error.Decode(r.take(ErrorBodySize)) || r.bad
-	case FailDead, FailCancel, FailInternal:
-	default:
-		r.bad = true
-	}
-	f.Reason = r.text()
-	return f
 }

@@ -59,7 +59,7 @@ func newInternalNode(t testing.TB) *internalNode {
 	if _, err := c.node(0).send(Broadcast{Payload: []byte("hello")}); err != nil {
 		t.Fatal(err)
 	}
-	request, err := broadcastmsg.DecodeRequest(c.node(0).queue[0].bytes)
+	request, err := decodeRequest(c.node(0).queue[0].bytes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -394,7 +394,7 @@ func (c *cluster) restart(i int, incarnation uint64) {
 
 func describe(b []byte) string {
 	if broadcastmsg.IsReply(b) {
-		r, err := broadcastmsg.DecodeReply(b)
+		r, err := decodeReply(b)
 		if err != nil {
 			return err.Error()
 		}
@@ -404,7 +404,7 @@ func describe(b []byte) string {
 		}
 		return text
 	}
-	r, err := broadcastmsg.DecodeRequest(b)
+	r, err := decodeRequest(b)
 	if err != nil {
 		return err.Error()
 	}
@@ -431,4 +431,14 @@ func (n *testNode) leaks() string {
 		return fmt.Sprintf("%s holds %+v, %d active, %d sends, deadline %v", n.name, c, len(n.active), len(n.sends), n.Deadline())
 	}
 	return ""
+}
+
+func decodeRequest(b []byte) (*broadcastmsg.Request, error) {
+	r := new(broadcastmsg.Request)
+	return r, r.Decode(b)
+}
+
+func decodeReply(b []byte) (*broadcastmsg.Reply, error) {
+	r := new(broadcastmsg.Reply)
+	return r, r.Decode(b)
 }

@@ -86,7 +86,7 @@ func TestPoint04Immediate(t *testing.T) {
 // how many.
 func (n *testNode) creating() (creating, all int) {
 	for _, p := range n.queue {
-		if r, err := broadcastmsg.DecodeRequest(p.bytes); err == nil {
+		if r, err := decodeRequest(p.bytes); err == nil {
 			if all++; r.Creation != nil {
 				creating++
 			}

@@ -39,7 +39,7 @@ func TestPoint14OneWayOnEveryNode(t *testing.T) {
 	c.node(3).step(Input{Kind: Message, Node: "n0", Bytes: request})
 	if q := c.node(3).queue; len(q) != 1 || q[0].to != "n0" {
 		t.Fatalf("n3 answers %v", q)
-	} else if r, _ := broadcastmsg.DecodeReply(q[0].bytes); r.Status != broadcastmsg.WrongParent {
+	} else if r, _ := decodeReply(q[0].bytes); r.Status != broadcastmsg.WrongParent {
 		t.Errorf("n3 answers %v, want wrong parent", r.Status)
 	}
 	c.settle()

@@ -50,8 +50,8 @@ func FuzzMessages(f *testing.F) {
 		}
 		m.step(Input{Kind: Message, Node: from, Bytes: data[2:]}, Input{Kind: Message, Node: from, Bytes: data[2:]})
 		for _, p := range m.queue {
-			_, request := broadcastmsg.DecodeRequest(p.bytes)
-			_, reply := broadcastmsg.DecodeReply(p.bytes)
+			_, request := decodeRequest(p.bytes)
+			_, reply := decodeReply(p.bytes)
 			if request != nil && reply != nil {
 				t.Errorf("it sends %x", p.bytes)
 			}

@@ -27,7 +27,7 @@ func TestPoint38Identity(t *testing.T) {
 	if _, err := n.send(Broadcast{}); err != nil {
 		t.Fatal(err)
 	}
-	good, err := broadcastmsg.DecodeRequest(n.queue[0].bytes)
+	good, err := decodeRequest(n.queue[0].bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestPoint38Identity(t *testing.T) {
 			t.Errorf("%s: no answer", name)
 			continue
 		}
-		if got, _ := broadcastmsg.DecodeReply(m.queue[0].bytes); got.Status != tt.want {
+		if got, _ := decodeReply(m.queue[0].bytes); got.Status != tt.want {
 			t.Errorf("%s: %v, want %v", name, got.Status, tt.want)
 		}
 	}
@@ -300,7 +300,7 @@ func TestPoint42QuickReboot(t *testing.T) {
 	c.restart(0, 2)
 	m := c.nodes[late.to]
 	m.step(Input{Kind: Message, Node: "n0", Bytes: late.bytes})
-	if got, _ := broadcastmsg.DecodeReply(m.queue[0].bytes); got.Status != broadcastmsg.StaleRoot {
+	if got, _ := decodeReply(m.queue[0].bytes); got.Status != broadcastmsg.StaleRoot {
 		t.Errorf("it answers %v, want stale root", got.Status)
 	}
 }

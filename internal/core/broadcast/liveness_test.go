@@ -58,7 +58,7 @@ func TestRootOfALaterLife(t *testing.T) {
 		t.Fatal("not sent")
 	}
 	c.next()
-	if got, _ := broadcastmsg.DecodeReply(m.queue[0].bytes); got.Status != broadcastmsg.StaleRoot {
+	if got, _ := decodeReply(m.queue[0].bytes); got.Status != broadcastmsg.StaleRoot {
 		t.Errorf("%v, want stale root", got.Status)
 	}
 }

@@ -256,7 +256,7 @@ func TestForgedFilters(t *testing.T) {
 	if _, err := n.send(Broadcast{}); err != nil {
 		t.Fatal(err)
 	}
-	good, err := broadcastmsg.DecodeRequest(n.queue[0].bytes)
+	good, err := decodeRequest(n.queue[0].bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestForgedFilters(t *testing.T) {
 		m.queue = nil
 		m.step(Input{Kind: Message, Node: "n0", Bytes: r.Append(nil)})
 		got := "taken"
-		if a, err := broadcastmsg.DecodeReply(m.queue[0].bytes); err == nil && a.Status != broadcastmsg.OK {
+		if a, err := decodeReply(m.queue[0].bytes); err == nil && a.Status != broadcastmsg.OK {
 			got = fmt.Sprint(a.Status)
 		}
 		if got != tt.want {

@@ -45,7 +45,7 @@ var events = []struct {
 		m.step(Input{Kind: Message, Node: "n1", Bytes: request})
 	}},
 	{"a second reply of n3", func(_ *cluster, m *testNode, request []byte, _ uint64) {
-		r, _ := broadcastmsg.DecodeRequest(request)
+		r, _ := decodeRequest(request)
 		reply := broadcastmsg.Reply{Key: r.Key, Final: true, Ran: 1}
 		m.step(Input{Kind: Message, Node: "n3", Bytes: reply.Append(nil)})
 	}},

@@ -2,6 +2,7 @@ package attributes
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ var goldens = []struct {
 
 // listing takes a message apart as Decode does and reports what each field is.
 type listing struct {
-	reader
+	cursor.Cursor
 	whole []byte
 	text  strings.Builder
 }
@@ -47,7 +48,7 @@ func (l *listing) line(before int, what string) {
 
 func (l *listing) number(what string) uint64 {
 	before := len(l.B)
-	v := l.Varint()
+	v := l.UpTo(math.MaxUint64)
 	l.line(before, fmt.Sprintf("%s: %d", what, v))
 	return v
 }
@@ -59,7 +60,9 @@ func (l *listing) bytes(n uint64, what string) {
 
 func (l *listing) life() {
 	before := len(l.B)
-	l.line(before, fmt.Sprintf("life: %x", uint64(l.reader.life())))
+	var life Life
+	cursor.Uint64(&l.Cursor, &life)
+	l.line(before, fmt.Sprintf("life: %x", uint64(life)))
 }
 
 func (l *listing) maps() {
@@ -91,7 +94,7 @@ func (l *listing) section() {
 
 func listingOf(says string, m Message) string {
 	b := m.Append(nil)
-	l := listing{reader: reader{cursor.Cursor{B: b}}, whole: b}
+	l := listing{Cursor: cursor.Cursor{B: b}, whole: b}
 	fmt.Fprintf(&l.text, "# %s\n", says)
 	if kind := l.number("kind"); kind == uint64(replyKind) {
 		for range l.number("sections") {

@@ -28,18 +28,19 @@ func Decode(b []byte) (Message, error) {
 	if len(b) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", ErrMessage)
 	}
-	in := reader{cursor.Cursor{B: b[1:]}}
 	var m Message
 	switch kind := b[0]; kind {
 	case digestKind:
-		m = &Digest{Maps: in.maps(1)}
+		m = &Digest{}
 	case requestKind, pushKind:
-		m = &Request{Push: kind == pushKind, Maps: in.maps(0)}
+		m = &Request{Push: kind == pushKind}
 	case replyKind:
-		m = in.reply()
+		m = &Reply{}
 	default:
 		return nil, fmt.Errorf("%w: of kind %d", ErrMessage, kind)
 	}
+	in := cursor.Cursor{B: b[1:]}
+	fields(&in, m)
 	if in.Bad || len(in.B) > 0 {
 		return nil, fmt.Errorf("%w: %T is cut off, too long, or says what none can say", ErrMessage, m)
 	}

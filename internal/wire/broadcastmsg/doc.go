@@ -2,8 +2,8 @@
 // go down a tree of servers and are at most 4 KiB, and replies, which come up.
 //
 // Messages are big-endian. Every bit is defined, so that a valid message has
-// exactly one form: DecodeRequest and DecodeReply refuse what Append would not
-// write. What a message means, and whether its sender may say it, is for
-// internal/core/broadcast to judge. docs/server-collectives.md lists every
-// byte; testdata/golden has messages that it and this package agree on.
+// exactly one form: Decode refuses what Append would not write. What a message
+// means, and whether its sender may say it, is for internal/core/broadcast to
+// judge. docs/server-collectives.md lists every byte; testdata/golden has messages
+// that it and this package agree on.
 package broadcastmsg

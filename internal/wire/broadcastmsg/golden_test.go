@@ -125,12 +125,12 @@ func (g *golden) read(t *testing.T, m []byte) {
 	var err error
 	if g.request != nil {
 		want = g.request
-		got, err = DecodeRequest(m)
+		got, err = decodeRequest(m)
 		if g.request.Size() != len(m) {
 			t.Errorf("%s: Size is %d, it has %d", g.name, g.request.Size(), len(m))
 		}
 	} else {
-		got, err = DecodeReply(m)
+		got, err = decodeReply(m)
 	}
 	if err != nil {
 		t.Errorf("%s: %v", g.name, err)

@@ -74,7 +74,10 @@ func DigestOf(s Service, targets []Target) Digest {
 	b := binary.BigEndian.AppendUint32([]byte("tributary/collect/1 "), uint32(s))
 	h.Write(binary.BigEndian.AppendUint32(b, uint32(len(targets))))
 	for i := range targets {
-		h.Write(appendTarget(b[:0], &targets[i]))
+		c := cursor.Cursor{B: b[:0], Writes: true}
+		targets[i].fields(&c)
+		b = c.B
+		h.Write(b)
 	}
 	var d Digest
 	h.Sum(d[:0])
@@ -98,31 +101,54 @@ func (c *Creation) Size() int {
 
 // Append appends c to b.
 func (c *Creation) Append(b []byte) []byte {
-	b = append(append(b, byte(len(c.Name))), c.Name...)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(c.Targets)))
-	for i := range c.Targets {
-		b = appendTarget(b, &c.Targets[i])
-	}
-	return b
-}
-
-func appendTarget(b []byte, t *Target) []byte {
-	b = append(append(b, byte(len(t.Node))), t.Node...)
-	b = binary.BigEndian.AppendUint16(b, uint16(len(t.Tags)))
-	for j := range t.Tags {
-		b = append(b, t.Tags[j][:]...)
-	}
-	return b
+	out := cursor.Cursor{B: b, Writes: true}
+	c.fields(&out)
+	return out.B
 }
 
 // DecodeCreation reads all of b. The targets share nothing with it.
 func DecodeCreation(b []byte) (*Creation, error) {
-	r := reader{cursor.Cursor{B: b}}
-	c := r.creation()
-	if r.Bad || len(r.B) > 0 {
+	in, c := cursor.Cursor{B: b}, &Creation{}
+	c.fields(&in)
+	if in.Bad || len(in.B) > 0 {
 		return nil, fmt.Errorf("%w: %d bytes are no list of them", ErrTargets, len(b))
 	}
 	return c, nil
+}
+
+// fields are those of a creation. Memory is taken for what is there, not for what is
+// announced.
+func (c *Creation) fields(f *cursor.Cursor) {
+	count := len(c.Targets)
+	cursor.Text(f, &c.Name)
+	cursor.Uint32(f, &count)
+	if !f.Writes {
+		f.Bad = f.Bad || len(c.Name) > MaxName || count == 0 || count > len(f.B)/(4+len(Tag{}))
+		if f.Bad {
+			return
+		}
+		c.Targets = make([]Target, count)
+	}
+	for i := range c.Targets {
+		c.Targets[i].fields(f)
+		if !f.Writes && (f.Bad || ValidTarget(i, &c.Targets[i]) != nil) {
+			f.Bad = true
+			return
+		}
+	}
+}
+
+func (t *Target) fields(f *cursor.Cursor) {
+	tags := len(t.Tags)
+	cursor.Text(f, &t.Node)
+	cursor.Uint16(f, &tags)
+	if !f.Writes {
+		t.Tags = make([]Tag, min(tags, len(f.B)/len(Tag{})))
+		f.Bad = f.Bad || len(t.Tags) < tags
+	}
+	for i := range t.Tags {
+		f.Bytes(t.Tags[i][:])
+	}
 }
 
 // ValidTarget reports what is wrong with the i-th target of a list; that its

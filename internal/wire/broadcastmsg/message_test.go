@@ -17,7 +17,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(g.bytes())
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := DecodeRequest(b)
+		r, err := decodeRequest(b)
 		if err != nil {
 			if !errors.Is(err, ErrMessage) {
 				t.Errorf("%v does not wrap ErrMessage", err)
@@ -43,7 +43,7 @@ func FuzzReply(f *testing.F) {
 		f.Add(g.bytes())
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := DecodeReply(b)
+		r, err := decodeReply(b)
 		if err != nil {
 			if !errors.Is(err, ErrMessage) {
 				t.Errorf("%v does not wrap ErrMessage", err)
@@ -101,14 +101,14 @@ func TestMalformedRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := plain()
 			change(r)
-			if got, err := DecodeRequest(r.Append(nil)); !errors.Is(err, ErrMessage) {
+			if got, err := decodeRequest(r.Append(nil)); !errors.Is(err, ErrMessage) {
 				t.Errorf("read as %+v, %v, want ErrMessage", got, err)
 			}
 		})
 	}
 	r := plain()
 	r.Payload = make([]byte, MaxRequest-114)
-	if _, err := DecodeRequest(r.Append(nil)); err != nil {
+	if _, err := decodeRequest(r.Append(nil)); err != nil {
 		t.Errorf("4096 bytes: %v", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestMalformedReplies(t *testing.T) {
 		"missing too many":     {Key: key(), Final: true, Missing: make([]Missing, MaxMissing+1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := DecodeReply(r.Append(nil)); !errors.Is(err, ErrMessage) {
+			if got, err := decodeReply(r.Append(nil)); !errors.Is(err, ErrMessage) {
 				t.Errorf("read as %+v, %v, want ErrMessage", got, err)
 			}
 		})

@@ -73,39 +73,30 @@ func (r *Reply) Append(b []byte) []byte {
 	return append(b, r.Body...)
 }
 
-// DecodeReply reads all of b. The body is a part of b; nothing else shares
-// memory with it.
-func DecodeReply(b []byte) (*Reply, error) {
-	r := new(Reply)
-	if err := r.Decode(b); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-// Decode reads all of b as DecodeReply does, in place of what r was. Where the
-// root is the same, so is its name; missing subtrees never take the place of
-// those that r had.
+// Decode reads all of b, in place of what r was. The body is a part of b; nothing
+// else shares memory with it. Where the root is the same, so is its name; missing
+// subtrees never take the place of those that r had.
 func (r *Reply) Decode(b []byte) error {
 	if len(b) < replySize || b[0] != Version<<4|replyType || b[1] > 1 {
 		return fmt.Errorf("%w: %d bytes are no reply", ErrMessage, len(b))
 	}
-	in := reader{cursor.Cursor{B: b[2:]}}
-	*r = Reply{Final: b[1] == 1, Status: Status(in.Byte()), Key: Key{Root: r.Root}}
-	missing := int(in.Byte())
-	r.Ran = in.Uint32()
-	r.Incarnation, r.Sequence, r.Offset = in.Uint64(), in.Uint64(), in.Uint64()
-	r.Part = in.Uint32()
-	body, name, reason := in.Uint32(), int(in.Byte()), int(in.Byte())
-	in.zero(6)
-	r.Root = in.node(name, r.Root)
-	for range min(missing, MaxMissing+1) {
-		m := Missing{Nodes: in.Uint32(), Status: Status(in.Byte())}
-		m.Node = Node(in.Take(int(in.Byte())))
+	u32, u64 := binary.BigEndian.Uint32, binary.BigEndian.Uint64
+	*r = Reply{
+		Final: b[1] == 1, Status: Status(b[2]), Ran: u32(b[4:]), Key: Key{r.Root, u64(b[8:]), u64(b[16:])},
+		Offset: u64(b[24:]), Part: u32(b[32:]),
+	}
+	in := cursor.Cursor{B: b[replySize-6:]}
+	in.Zeros(6)
+	cursor.Chars(&in, &r.Root, int(b[40]))
+	for range min(b[3], MaxMissing+1) {
+		var m Missing
+		cursor.Uint32(&in, &m.Nodes)
+		cursor.Uint8(&in, &m.Status)
+		cursor.Text(&in, &m.Node)
 		r.Missing = append(r.Missing, m)
 	}
-	r.Reason = string(in.Take(reason))
-	if in.Bad || uint64(len(in.B)) != uint64(body) {
+	cursor.Chars(&in, &r.Reason, int(b[41]))
+	if in.Bad || uint64(len(in.B)) != uint64(u32(b[36:])) {
 		return fmt.Errorf("%w: a reply is cut off, or longer than it says", ErrMessage)
 	}
 	r.Body = in.B

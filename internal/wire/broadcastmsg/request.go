@@ -167,48 +167,39 @@ func (r *Request) Append(b []byte) []byte {
 	return append(b, r.Payload...)
 }
 
-// DecodeRequest reads all of b. Payload and filter are parts of b; nothing else
-// shares memory with it.
-func DecodeRequest(b []byte) (*Request, error) {
-	r := new(Request)
-	if err := r.Decode(b); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-// Decode reads all of b as DecodeRequest does, in place of what r was. Where the
-// root is the same, so is its name, so that a reader of many takes no memory.
+// Decode reads all of b, in place of what r was. Payload and filter are parts of b;
+// nothing else shares memory with it. Where the root is the same, so is its name, so
+// that a reader of many takes no memory.
 func (r *Request) Decode(b []byte) error {
 	if len(b) < requestSize || len(b) > MaxRequest || b[0] != Version<<4|requestType {
 		return fmt.Errorf("%w: %d bytes are no request", ErrMessage, len(b))
 	}
-	in := reader{cursor.Cursor{B: b[1:]}}
-	*r = Request{Flags: Flags(in.Byte()), Key: Key{Root: r.Root}}
-	size := int(in.Uint16())
-	r.Service = Service(in.Uint32())
-	r.Tree.Kind, r.Subset = Kind(in.Byte()), Subset(in.Byte())
-	r.Tree.Radix = in.Uint16()
-	name := int(in.Byte())
-	in.zero(3)
-	r.Incarnation, r.Sequence = in.Uint64(), in.Uint64()
-	r.Patience, r.Level, r.Late = time.Duration(in.Uint64()), time.Duration(in.Uint64()), time.Duration(in.Uint64())
-	copy(r.Index[:], in.Take(len(r.Index)))
-	copy(r.Digest[:], in.Take(len(r.Digest)))
-	r.Root = in.node(name, r.Root)
+	u16, u32, u64 := binary.BigEndian.Uint16, binary.BigEndian.Uint32, binary.BigEndian.Uint64
+	*r = Request{
+		Flags: Flags(b[1]), Service: Service(u32(b[4:])), Tree: Tree{Kind(b[8]), u16(b[10:])}, Subset: Subset(b[9]),
+		Key:      Key{r.Root, u64(b[16:]), u64(b[24:])},
+		Patience: time.Duration(u64(b[32:])), Level: time.Duration(u64(b[40:])), Late: time.Duration(u64(b[48:])),
+		Index: Index(b[56:]), Digest: Digest(b[80:]),
+	}
+	in := cursor.Cursor{B: b[requestSize:], Bad: b[13]|b[14]|b[15] != 0}
+	cursor.Chars(&in, &r.Root, int(b[12]))
 	if r.Subset&Alive != 0 {
-		copy(r.SubsetDigest[:], in.Take(len(r.SubsetDigest)))
+		in.Bytes(r.SubsetDigest[:])
 	}
 	if r.Subset&Filtered != 0 {
-		r.Filter = in.Take(int(in.Uint16()))
+		var n int
+		cursor.Uint16(&in, &n)
+		r.Filter = in.Take(n)
 	}
 	if r.Flags&HasBulk != 0 {
-		r.Bulk = Bulk{in.Uint64(), in.Uint64()}
+		cursor.Uint64(&in, &r.Bulk.Key)
+		cursor.Uint64(&in, &r.Bulk.Length)
 	}
 	if r.Flags&Creates != 0 {
-		r.Creation = in.creation()
+		r.Creation = &Creation{}
+		r.Creation.fields(&in)
 	}
-	r.Payload = in.Take(size)
+	r.Payload = in.Take(int(u16(b[2:])))
 	if in.Bad || len(in.B) > 0 {
 		return fmt.Errorf("%w: a request is cut off, or longer than it says", ErrMessage)
 	}

@@ -1,21 +1,25 @@
-// Package cursor reads the fields of a message one after the other. What
-// cannot be read makes the Cursor bad, and everything after it zero, so that a
-// decoder asks once, at the end. Numbers are big-endian; varints are in their
-// shortest form, so that what was read has one form only.
+// Package cursor reads and writes the fields of a message one after the other. A
+// message says its fields once, for both ways: by functions that write a field, or
+// read it into the same place. What cannot be read makes the Cursor bad, and
+// everything after it zero, so that a decoder asks once, at the end. Numbers are
+// big-endian; varints are in their shortest form, so that what was read has one
+// form only.
 package cursor
 
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
-// Cursor takes fields off the front of B.
+// Cursor takes fields off the front of B, or appends them to it.
 type Cursor struct {
-	B   []byte // what is left
-	Bad bool   // something was not there, or not what it may be
+	B      []byte // what is left, or was written
+	Writes bool
+	Bad    bool // something was not there, or not what it may be; means nothing to who writes
 }
 
-// Take returns the next n bytes, which are B's.
+// Take reads the next n bytes, which are B's.
 func (c *Cursor) Take(n int) []byte {
 	if c.Bad || n < 0 || n > len(c.B) {
 		c.Bad = true
@@ -34,40 +38,6 @@ func (c *Cursor) Byte() byte {
 	return 0
 }
 
-// Uint16 reads two bytes.
-func (c *Cursor) Uint16() uint16 {
-	if b := c.Take(2); b != nil {
-		return binary.BigEndian.Uint16(b)
-	}
-	return 0
-}
-
-// Uint32 reads four bytes.
-func (c *Cursor) Uint32() uint32 {
-	if b := c.Take(4); b != nil {
-		return binary.BigEndian.Uint32(b)
-	}
-	return 0
-}
-
-// Uint64 reads eight bytes.
-func (c *Cursor) Uint64() uint64 {
-	if b := c.Take(8); b != nil {
-		return binary.BigEndian.Uint64(b)
-	}
-	return 0
-}
-
-// Flags reads a byte of which only the bits of known may be set.
-func (c *Cursor) Flags(known byte) byte {
-	b := c.Byte()
-	c.Bad = c.Bad || b&^known != 0
-	return b
-}
-
-// Varint reads a varint.
-func (c *Cursor) Varint() uint64 { return c.UpTo(math.MaxUint64) }
-
 // UpTo reads a varint that is most at most.
 func (c *Cursor) UpTo(most uint64) uint64 {
 	v, n := binary.Uvarint(c.B)
@@ -79,13 +49,139 @@ func (c *Cursor) UpTo(most uint64) uint64 {
 	return v
 }
 
-// Count reads, as a varint, how many things of at least size bytes follow:
-// memory is taken for what is there, not for what is announced.
-func (c *Cursor) Count(size int) int {
-	n := c.Varint()
-	if n > uint64(len(c.B)/size) {
-		c.Bad = true
-		return 0
+// integer is the type of a field.
+type integer interface {
+	~int | ~int8 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
+}
+
+// Uint8 is a field of one byte.
+func Uint8[T integer](c *Cursor, v *T) {
+	if c.Writes {
+		c.B = append(c.B, byte(*v))
+	} else {
+		*v = T(c.Byte())
 	}
-	return int(n)
+}
+
+// Uint16 is a field of two bytes.
+func Uint16[T integer](c *Cursor, v *T) {
+	if c.Writes {
+		c.B = binary.BigEndian.AppendUint16(c.B, uint16(*v))
+	} else if b := c.Take(2); b != nil {
+		*v = T(binary.BigEndian.Uint16(b))
+	} else {
+		*v = 0
+	}
+}
+
+// Uint32 is a field of four bytes.
+func Uint32[T integer](c *Cursor, v *T) {
+	if c.Writes {
+		c.B = binary.BigEndian.AppendUint32(c.B, uint32(*v))
+	} else if b := c.Take(4); b != nil {
+		*v = T(binary.BigEndian.Uint32(b))
+	} else {
+		*v = 0
+	}
+}
+
+// Uint64 is a field of eight bytes.
+func Uint64[T integer](c *Cursor, v *T) {
+	if c.Writes {
+		c.B = binary.BigEndian.AppendUint64(c.B, uint64(*v))
+	} else if b := c.Take(8); b != nil {
+		*v = T(binary.BigEndian.Uint64(b))
+	} else {
+		*v = 0
+	}
+}
+
+// Varint is a varint that is most at most.
+func Varint[T integer](c *Cursor, v *T, most uint64) {
+	if c.Writes {
+		c.B = binary.AppendUvarint(c.B, uint64(*v))
+	} else {
+		*v = T(c.UpTo(most))
+	}
+}
+
+// Bits is a byte of flags, the lowest first; the other bits are 0.
+func (c *Cursor) Bits(flags ...*bool) {
+	var b byte
+	if !c.Writes {
+		b = c.Byte()
+		c.Bad = c.Bad || b>>len(flags) != 0
+	}
+	for i, flag := range flags {
+		if !c.Writes {
+			*flag = b>>i&1 != 0
+		} else if *flag {
+			b |= 1 << i
+		}
+	}
+	if c.Writes {
+		c.B = append(c.B, b)
+	}
+}
+
+// Zeros are n bytes that are 0.
+func (c *Cursor) Zeros(n int) {
+	if c.Writes {
+		c.B = append(c.B, make([]byte, n)...)
+		return
+	}
+	for _, b := range c.Take(n) {
+		c.Bad = c.Bad || b != 0
+	}
+}
+
+// Bytes is a field of as many bytes as v has.
+func (c *Cursor) Bytes(v []byte) {
+	if c.Writes {
+		c.B = append(c.B, v...)
+	} else {
+		copy(v, c.Take(len(v)))
+	}
+}
+
+// Part is a field of n bytes, which are B's when it was read.
+func (c *Cursor) Part(v *[]byte, n int) {
+	if c.Writes {
+		c.B = append(c.B, *v...)
+	} else {
+		*v = c.Take(n)
+	}
+}
+
+// Chars is a text of n bytes. One that is what it was takes no memory.
+func Chars[T ~string](c *Cursor, v *T, n int) {
+	if c.Writes {
+		c.B = append(c.B, *v...)
+	} else if b := c.Take(n); string(b) != string(*v) {
+		*v = T(b)
+	}
+}
+
+// Text is a text behind a byte with its length.
+func Text[T ~string](c *Cursor, v *T) {
+	n := len(*v)
+	Uint8(c, &n)
+	Chars(c, v, n)
+}
+
+// List is, as a varint, how many things of at least size bytes follow: memory is
+// taken for what is there, not for what is announced. It returns the list, whose
+// elements are to be written or read next. When read they are zero, in the memory
+// that the list had if there is enough.
+func List[T any](c *Cursor, list *[]T, size int) []T {
+	n := len(*list)
+	Varint(c, &n, math.MaxInt64)
+	if !c.Writes {
+		if n > len(c.B)/size {
+			c.Bad, n = true, 0
+		}
+		*list = slices.Grow((*list)[:0], n)[:n]
+		clear(*list)
+	}
+	return *list
 }

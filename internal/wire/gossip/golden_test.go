@@ -127,7 +127,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"too short":           nack[:len(nack)-1], "too long": append(slices.Clip(nack), 0), "an unknown need": {version << 4, byte(Needs), 4},
 		"no reason": {version << 4, byte(Refuse), 0, 0, 0}, "an unknown reason": {version << 4, byte(Refuse), 9, 0, 0},
 		"a long varint": long, "more than there is": {version << 4, byte(Watchers), 0xff, 0xff, 0xff, 0xff, 0x0f},
-		"a flag that the type has not": {version << 4, byte(Base), flagBoot, 0, 0},
+		"a flag that the type has not": {version << 4, byte(Base), 1, 0, 0},
 	} {
 		var p Packet
 		if err := p.Decode(b); err == nil {

@@ -1,8 +1,8 @@
 package hierarchy
 
 import (
-	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/tributary-fabric/tributary/internal/wire/cursor"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
@@ -17,38 +17,20 @@ const (
 	fetchKind
 )
 
-// The flags of a change, and of a fetch.
-const (
-	baseFlag byte = 1 << iota
-	lastFlag
-	noneFlag
-
-	followFlag byte = 1
-)
-
 // headSize is the most bytes of a message before what is of variable number.
 const headSize = 1 + 5 + 1 + 2*5
 
+// leastID is the least bytes of an ID in a message.
+const leastID = 1 + len("a@[::]:1")
+
 // Append appends h to b.
-func (h *Hello) Append(b []byte) []byte {
-	b = binary.AppendUvarint(append(b, helloKind), uint64(h.Zone))
-	return binary.AppendUvarint(appendID(b, h.From), h.Incarnation)
-}
+func (h *Hello) Append(b []byte) []byte { return appendMessage(b, helloKind, h) }
 
 // Size returns the most bytes that h takes.
 func (h *Hello) Size() int { return headSize + 2 + len(h.From) + 10 }
 
 // Append appends a to b.
-func (a *Assign) Append(b []byte) []byte {
-	b = binary.AppendUvarint(append(b, assignKind), uint64(a.Zone))
-	for _, ids := range [][]gossip.ID{a.Supervisors, a.Contacts} {
-		b = binary.AppendUvarint(b, uint64(len(ids)))
-		for _, id := range ids {
-			b = appendID(b, id)
-		}
-	}
-	return b
-}
+func (a *Assign) Append(b []byte) []byte { return appendMessage(b, assignKind, a) }
 
 // Size returns the most bytes that a takes.
 func (a *Assign) Size() int {
@@ -62,35 +44,7 @@ func (a *Assign) Size() int {
 }
 
 // Append appends c to b.
-func (c *Change) Append(b []byte) []byte {
-	flags := byte(0)
-	for i, set := range []bool{c.Base, c.Last, c.None} {
-		if set {
-			flags |= 1 << i
-		}
-	}
-	b = append(binary.AppendUvarint(append(b, changeKind), uint64(c.Zone)), flags)
-	if c.None {
-		return b
-	}
-	if !c.Base {
-		b = binary.AppendUvarint(b, uint64(len(c.Leaves)))
-		for i := range c.Leaves {
-			l := &c.Leaves[i]
-			b = append(appendVersion(appendID(b, l.ID), l.Version), l.Cause)
-			if l.Exit.Given {
-				b = append(b, 1, l.Exit.Code)
-			} else {
-				b = append(b, 0)
-			}
-		}
-	}
-	b = binary.AppendUvarint(b, uint64(len(c.Alives)))
-	for i := range c.Alives {
-		b = appendVersion(appendID(b, c.Alives[i].ID), c.Alives[i].Version)
-	}
-	return b
-}
+func (c *Change) Append(b []byte) []byte { return appendMessage(b, changeKind, c) }
 
 // Size returns the most bytes that c takes.
 func (c *Change) Size() int {
@@ -105,27 +59,21 @@ func (c *Change) Size() int {
 }
 
 // Append appends the beat to b.
-func (*Beat) Append(b []byte) []byte { return append(b, beatKind) }
+func (m *Beat) Append(b []byte) []byte { return appendMessage(b, beatKind, m) }
 
 // Size returns the bytes that a beat takes.
 func (*Beat) Size() int { return 1 }
 
 // Append appends f to b.
-func (f *Fetch) Append(b []byte) []byte {
-	flags := byte(0)
-	if f.Follow {
-		flags = followFlag
-	}
-	return append(binary.AppendUvarint(append(b, fetchKind), uint64(f.Zone)), flags)
-}
+func (f *Fetch) Append(b []byte) []byte { return appendMessage(b, fetchKind, f) }
 
 // Size returns the most bytes that f takes.
 func (*Fetch) Size() int { return headSize }
 
-func appendID(b []byte, id gossip.ID) []byte { return append(append(b, byte(len(id))), id...) }
-
-func appendVersion(b []byte, v gossip.Version) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(b, v.Incarnation), uint64(v.Minor))
+func appendMessage(b []byte, kind byte, m Message) []byte {
+	c := cursor.Cursor{B: append(b, kind), Writes: true}
+	fields(&c, m)
+	return c.B
 }
 
 // Decode reads all of b, and shares no memory with it.
@@ -133,46 +81,86 @@ func Decode(b []byte) (Message, error) {
 	if len(b) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", ErrMessage)
 	}
-	in := reader{cursor.Cursor{B: b[1:]}}
 	var m Message
 	switch b[0] {
 	case helloKind:
-		m = &Hello{Zone: in.zone(), From: in.id(), Incarnation: in.Varint()}
+		m = &Hello{}
 	case assignKind:
-		m = &Assign{Zone: in.zone(), Supervisors: in.ids(1), Contacts: in.ids(0)}
+		m = &Assign{}
 	case changeKind:
-		m = in.change()
+		m = &Change{}
 	case beatKind:
 		m = &Beat{}
 	case fetchKind:
-		m = &Fetch{Zone: in.zone(), Follow: in.Flags(followFlag) == followFlag}
+		m = &Fetch{}
 	default:
 		return nil, fmt.Errorf("%w: of kind %d", ErrMessage, b[0])
 	}
+	in := cursor.Cursor{B: b[1:]}
+	fields(&in, m)
 	if in.Bad || len(in.B) > 0 {
 		return nil, fmt.Errorf("%w: %T is cut off, too long, or says what none can say", ErrMessage, m)
 	}
 	return m, nil
 }
 
-func (c *reader) change() *Change {
-	m := &Change{Zone: c.zone()}
-	flags := c.Flags(baseFlag | lastFlag | noneFlag)
-	m.Base, m.Last, m.None = flags&baseFlag != 0, flags&lastFlag != 0, flags&noneFlag != 0
+// fields are those of a message behind its kind.
+func fields(c *cursor.Cursor, m Message) {
+	switch m := m.(type) {
+	case *Hello:
+		cursor.Varint(c, &m.Zone, math.MaxUint32)
+		id(c, &m.From)
+		cursor.Varint(c, &m.Incarnation, math.MaxUint64)
+	case *Assign:
+		cursor.Varint(c, &m.Zone, math.MaxUint32)
+		for _, ids := range []*[]gossip.ID{&m.Supervisors, &m.Contacts} {
+			for i := range cursor.List(c, ids, leastID) {
+				id(c, &(*ids)[i])
+			}
+			c.Bad = c.Bad || len(*ids) > MaxNodes || len(m.Supervisors) == 0
+		}
+	case *Change:
+		cursor.Varint(c, &m.Zone, math.MaxUint32)
+		change(c, m)
+	case *Fetch:
+		cursor.Varint(c, &m.Zone, math.MaxUint32)
+		c.Bits(&m.Follow)
+	}
+}
+
+func change(c *cursor.Cursor, m *Change) {
+	c.Bits(&m.Base, &m.Last, &m.None)
+	c.Bad = c.Bad || m.Last && !m.Base || m.None && m.Base
 	if m.None {
-		c.Bad = c.Bad || m.Base || m.Last
-		return m
+		return
 	}
 	if !m.Base {
-		c.Bad = c.Bad || m.Last
-		m.Leaves = make([]Leave, c.Count(leastID+4))
-		for i := range m.Leaves {
-			m.Leaves[i] = Leave{ID: c.id(), Version: c.version(), Cause: c.Byte(), Exit: c.exit()}
+		for i := range cursor.List(c, &m.Leaves, leastID+4) {
+			l := &m.Leaves[i]
+			id(c, &l.ID)
+			version(c, &l.Version)
+			cursor.Uint8(c, &l.Cause)
+			exit(c, &l.Exit)
 		}
 	}
-	m.Alives = make([]Member, c.Count(leastID+2))
-	for i := range m.Alives {
-		m.Alives[i] = Member{ID: c.id(), Version: c.version()}
+	for i := range cursor.List(c, &m.Alives, leastID+2) {
+		id(c, &m.Alives[i].ID)
+		version(c, &m.Alives[i].Version)
 	}
-	return m
+}
+
+func id(c *cursor.Cursor, v *gossip.ID) {
+	cursor.Text(c, v)
+	c.Bad = c.Bad || !c.Writes && v.Validate() != nil
+}
+
+func version(c *cursor.Cursor, v *gossip.Version) {
+	cursor.Varint(c, &v.Incarnation, math.MaxUint64)
+	cursor.Varint(c, &v.Minor, math.MaxUint32)
+}
+
+func exit(c *cursor.Cursor, e *gossip.Exit) {
+	if c.Bits(&e.Given); e.Given {
+		cursor.Uint8(c, &e.Code)
+	}
 }

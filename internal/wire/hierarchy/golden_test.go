@@ -2,6 +2,7 @@ package hierarchy
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -38,7 +39,7 @@ var goldens = []struct {
 
 // listing takes a message apart as Decode does and reports what each field is.
 type listing struct {
-	reader
+	cursor.Cursor
 	whole []byte
 	text  strings.Builder
 }
@@ -51,14 +52,24 @@ func (l *listing) field(what string, read func() any) {
 }
 
 func (l *listing) number(what string) (v uint64) {
-	l.field(what, func() any { v = l.Varint(); return v })
+	l.field(what, func() any { v = l.UpTo(math.MaxUint64); return v })
 	return v
 }
 
-func (l *listing) id() { l.field("ID and its length", func() any { return l.reader.id() }) }
+func (l *listing) id() {
+	l.field("ID and its length", func() any {
+		var v gossip.ID
+		id(&l.Cursor, &v)
+		return v
+	})
+}
 
 func (l *listing) version() {
-	l.field("incarnation, minor", func() any { return l.reader.version() })
+	l.field("incarnation, minor", func() any {
+		var v gossip.Version
+		version(&l.Cursor, &v)
+		return v
+	})
 }
 
 func (l *listing) change() {
@@ -73,15 +84,19 @@ func (l *listing) change() {
 		}
 		return strings.Join(names, ", ")
 	})
-	if flags&noneFlag != 0 {
+	if flags&4 != 0 {
 		return
 	}
-	if flags&baseFlag == 0 {
+	if flags&1 == 0 {
 		for range l.number("leaves") {
 			l.id()
 			l.version()
 			l.number("cause")
-			l.field("exit", func() any { return l.exit() })
+			l.field("exit", func() any {
+				var e gossip.Exit
+				exit(&l.Cursor, &e)
+				return e
+			})
 		}
 	}
 	for range l.number("alives") {
@@ -92,7 +107,7 @@ func (l *listing) change() {
 
 func listingOf(says string, m Message) string {
 	b := m.Append(nil)
-	l := listing{reader: reader{cursor.Cursor{B: b}}, whole: b}
+	l := listing{Cursor: cursor.Cursor{B: b}, whole: b}
 	fmt.Fprintf(&l.text, "# %s\n", says)
 	kind := byte(l.number("kind"))
 	if kind != beatKind {

@@ -29,9 +29,9 @@ func TestMalformed(t *testing.T) {
 		"nobody supervises":    (&Assign{Zone: 7}).Append(nil),
 		"too many supervisors": (&Assign{Zone: 7, Supervisors: many}).Append(nil),
 		"too many contacts":    (&Assign{Zone: 7, Supervisors: many[:1], Contacts: many}).Append(nil),
-		"none and the last":    {changeKind, 7, noneFlag | lastFlag},
+		"none and the last":    {changeKind, 7, 4 | 2},
 		"last and not a base":  (&Change{Zone: 7, Last: true}).Append(nil),
-		"more than there are":  {changeKind, 7, baseFlag, 200, 1},
+		"more than there are":  {changeKind, 7, 1, 200, 1},
 		"a half exit":          append(fetch[:0:0], changeKind, 7, 0, 1, 2),
 	} {
 		if m, err := Decode(b); !errors.Is(err, ErrMessage) {
