@@ -100,7 +100,7 @@ func runDemo(cmd *cobra.Command, c demo.Config, timeout time.Duration, o *output
 	if err != nil {
 		return err
 	}
-	err = o.write(cmd.OutOrStdout(), answer{report, report.WriteText, func(w io.Writer) error { return report.SVG(ctx, w) }})
+	err = o.write(cmd.OutOrStdout(), answer{report, report.WriteText, report.SVG})
 	return errors.Join(err, report.Err())
 }
 

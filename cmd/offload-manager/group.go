@@ -235,7 +235,7 @@ func drawGroup(ctx context.Context, m *rpc.ManagerClient, e rpc.Explanation, w i
 	if err != nil {
 		return err
 	}
-	return view.GroupSVG(ctx, w, fabric, e, sisters...)
+	return view.GroupSVG(w, fabric, e, sisters...)
 }
 
 // sistersOf asks about the other groups of a group's bundle. One that has gone

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -97,7 +96,7 @@ func (f *planFlags) run(cmd *cobra.Command, o *output) (err error) {
 	if err != nil {
 		return err
 	}
-	err = o.write(out, answer{report, report.Text, func(w io.Writer) error { return report.SVG(cmd.Context(), w) }})
+	err = o.write(out, answer{report, report.Text, report.SVG})
 	if err == nil && report.Refused != nil && !report.Refused.HostsFaster {
 		return fmt.Errorf("%w: %s", errNoPlan, report.Refused.Why)
 	}

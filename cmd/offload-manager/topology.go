@@ -34,7 +34,7 @@ func newTopologyShow() *cobra.Command {
 				return err
 			}
 			v := view.NewFabric(f)
-			return o.write(cmd.OutOrStdout(), answer{v, v.Text, func(w io.Writer) error { return view.FabricSVG(ctx, w, f) }})
+			return o.write(cmd.OutOrStdout(), answer{v, v.Text, func(w io.Writer) error { return view.FabricSVG(w, f) }})
 		})
 	}
 	return cmd

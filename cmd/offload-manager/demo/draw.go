@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"context"
 	"fmt"
 	"io"
 
@@ -10,7 +9,7 @@ import (
 )
 
 // SVG draws the fabric with each tree that was seen.
-func (r *Report) SVG(ctx context.Context, w io.Writer) error {
+func (r *Report) SVG(w io.Writer) error {
 	members := make([]topology.NodeID, r.graph.Hosts())
 	for n := range members {
 		members[n] = topology.NodeID(n)
@@ -33,5 +32,5 @@ func (r *Report) SVG(ctx context.Context, w io.Writer) error {
 		}
 		scenes = append(scenes, after)
 	}
-	return picture.SVG(ctx, w, fmt.Sprintf("Fabric %s and the collection tree of group %q", r.Fabric, group), scenes...)
+	return picture.SVG(w, fmt.Sprintf("Fabric %s and the collection tree of group %q", r.Fabric, group), scenes...)
 }

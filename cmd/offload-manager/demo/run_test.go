@@ -115,7 +115,7 @@ func TestFabricThatCannotReduce(t *testing.T) {
 		}
 	}
 	var svg bytes.Buffer
-	if err := r.SVG(t.Context(), &svg); err != nil || !bytes.Contains(svg.Bytes(), []byte("middle")) {
+	if err := r.SVG(&svg); err != nil || !bytes.Contains(svg.Bytes(), []byte("middle")) {
 		t.Errorf("the picture: %v, %d bytes", err, svg.Len())
 	}
 }

@@ -2,7 +2,6 @@ package view
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -245,10 +244,10 @@ func Scene(f rpc.Fabric) (picture.Scene, error) {
 }
 
 // FabricSVG draws a manager's fabric.
-func FabricSVG(ctx context.Context, w io.Writer, f rpc.Fabric) error {
+func FabricSVG(w io.Writer, f rpc.Fabric) error {
 	scene, err := Scene(f)
 	if err != nil {
 		return err
 	}
-	return picture.SVG(ctx, w, "Fabric "+f.Name, scene)
+	return picture.SVG(w, "Fabric "+f.Name, scene)
 }

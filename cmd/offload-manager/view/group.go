@@ -2,7 +2,6 @@ package view
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -363,7 +362,7 @@ func span(seconds float64) time.Duration {
 
 // GroupSVG draws a group's trees in the manager's fabric, and beneath them those of
 // the other groups of its bundle.
-func GroupSVG(ctx context.Context, w io.Writer, f rpc.Fabric, e rpc.Explanation, sisters ...rpc.Explanation) error {
+func GroupSVG(w io.Writer, f rpc.Fabric, e rpc.Explanation, sisters ...rpc.Explanation) error {
 	fabric, err := Scene(f)
 	if err != nil {
 		return err
@@ -386,5 +385,5 @@ func GroupSVG(ctx context.Context, w io.Writer, f rpc.Fabric, e rpc.Explanation,
 		fabric.Heading = "No tree: the group is " + e.State.String()
 		scenes = append(scenes, fabric)
 	}
-	return picture.SVG(ctx, w, fmt.Sprintf("Group %d, %s", e.Group, e.Name), scenes...)
+	return picture.SVG(w, fmt.Sprintf("Group %d, %s", e.Group, e.Name), scenes...)
 }

@@ -1,7 +1,6 @@
 package whatif
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -132,7 +131,7 @@ func (r *Report) writeRepairs(w io.Writer) {
 var ErrNoPicture = errors.New("there is no tree to draw")
 
 // SVG draws the tree in the fabric, as it is when what is down is.
-func (r *Report) SVG(ctx context.Context, w io.Writer) error {
+func (r *Report) SVG(w io.Writer) error {
 	if r.plan == nil {
 		return ErrNoPicture
 	}
@@ -140,7 +139,7 @@ func (r *Report) SVG(ctx context.Context, w io.Writer) error {
 	for _, l := range r.plan.Tree.Leaves {
 		members = append(members, l.Host)
 	}
-	return picture.SVG(ctx, w, "Plan in "+title(r.graph), picture.Scene{
+	return picture.SVG(w, "Plan in "+title(r.graph), picture.Scene{
 		Heading: "Root " + r.graph.Name(r.plan.Tree.Root()), View: r.view, Members: members, Tree: r.plan.Tree,
 	})
 }

@@ -54,7 +54,7 @@ func TestPlanOfAGroup(t *testing.T) {
 		}
 	}
 	var svg bytes.Buffer
-	if err := r.SVG(t.Context(), &svg); err != nil || !strings.Contains(svg.String(), "</svg>") {
+	if err := r.SVG(&svg); err != nil || !strings.Contains(svg.String(), "</svg>") {
 		t.Errorf("%v: %.100s", err, svg.String())
 	}
 }
@@ -95,7 +95,7 @@ func TestRefusalNamesTheHolders(t *testing.T) {
 	if !strings.Contains(text, "group greedy-0 holds 8192 slots of leaf-0") {
 		t.Error(text)
 	}
-	if err := r.SVG(t.Context(), &bytes.Buffer{}); !errors.Is(err, ErrNoPicture) {
+	if err := r.SVG(&bytes.Buffer{}); !errors.Is(err, ErrNoPicture) {
 		t.Error(err)
 	}
 }

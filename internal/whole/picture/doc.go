@@ -11,11 +11,8 @@
 // all that is beneath each switch of the last; and where there is no tree, boxes
 // stand for what is alike (outline.go). A note says so.
 //
-// Positions and the course of every link are computed here (place.go,
-// route.go), because they carry meaning: a tier is a layer of the topology, and
-// equal fabrics look equal. Graphviz, as a WebAssembly module inside
-// github.com/goccy/go-graphviz, turns them into SVG. The same scenes give the
-// same bytes.
+// A tier is a layer of the topology, and equal fabrics look equal (place.go,
+// route.go). The same scenes give the same bytes.
 //
 // In the SVG, elements can be found by their class and id: "node switch
 // reduces", "node switch draining", "node host member", "edge tree", "edge forwarding", "edge down";

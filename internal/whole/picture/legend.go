@@ -1,11 +1,6 @@
 package picture
 
-import "strings"
-
-const (
-	fontName = "Helvetica,Arial,sans-serif"
-	fontBold = "Helvetica-Bold" // Graphviz knows it, and writes a weight
-)
+const fontName = "Helvetica,Arial,sans-serif"
 
 // Colours that people with any kind of colour vision can distinguish; nothing is
 // said by colour alone.
@@ -25,40 +20,36 @@ const (
 	colourCross   = "#c62828"
 )
 
-// styles are how a box of each role looks.
-var styles = [...]style{
-	bystander: {"class": "host bystander", "shape": "box", "style": "rounded,filled", "color": colourPale, "fillcolor": "white", "fontcolor": colourText},
-	member:    {"class": "host member", "shape": "box", "style": "rounded,filled", "color": colourLeaf, "fillcolor": colourMember, "fontcolor": colourInk},
-	crowd:     {"class": "host member crowd", "shape": "box", "style": "rounded,filled", "color": colourLeaf, "fillcolor": colourMember, "fontcolor": colourInk},
-	forwarder: {"class": "switch forwards", "shape": "box", "style": "filled", "color": colourPale, "fillcolor": "white", "fontcolor": colourText},
-	able:      {"class": "switch able", "shape": "box", "style": "filled", "color": colourTree, "fillcolor": "white", "fontcolor": colourInk},
-	busy:      {"class": "switch busy", "shape": "box", "style": "filled", "color": colourTree, "fillcolor": colourReducer, "fontcolor": colourInk, "penwidth": "1.8"},
-	drained:   {"class": "switch draining", "shape": "box", "style": "filled,dashed", "color": colourDrain, "fillcolor": colourDrained, "fontcolor": colourInk},
-	unready:   {"class": "switch unready", "shape": "box", "style": "filled,dashed", "color": colourText, "fillcolor": "white", "fontcolor": colourText},
-	reducer:   {"class": "switch reduces", "shape": "box", "style": "filled", "color": colourTree, "fillcolor": colourReducer, "fontcolor": colourInk, "penwidth": "1.8"},
-	root:      {"class": "switch reduces root", "shape": "box", "style": "filled", "color": colourRoot, "fillcolor": colourRoot, "fontcolor": "white", "peripheries": "2", "penwidth": "1.8"},
-	broken:    {"class": "down", "shape": "box", "style": "filled,dashed", "color": "#8a8a8a", "fillcolor": colourDown, "fontcolor": "#333333"},
+// looks are how a box of each role is drawn.
+var looks = [...]look{
+	bystander: {class: "host bystander", rounded: true, stroke: colourPale, fill: "white", text: colourText},
+	member:    {class: "host member", rounded: true, stroke: colourLeaf, fill: colourMember, text: colourInk},
+	crowd:     {class: "host member crowd", rounded: true, stroke: colourLeaf, fill: colourMember, text: colourInk},
+	forwarder: {class: "switch forwards", stroke: colourPale, fill: "white", text: colourText},
+	able:      {class: "switch able", stroke: colourTree, fill: "white", text: colourInk},
+	busy:      {class: "switch busy", stroke: colourTree, fill: colourReducer, text: colourInk, width: 1.8},
+	drained:   {class: "switch draining", dashed: true, stroke: colourDrain, fill: colourDrained, text: colourInk},
+	unready:   {class: "switch unready", dashed: true, stroke: colourText, fill: "white", text: colourText},
+	reducer:   {class: "switch reduces", stroke: colourTree, fill: colourReducer, text: colourInk, width: 1.8},
+	root:      {class: "switch reduces root", double: true, stroke: colourRoot, fill: colourRoot, text: "white", width: 1.8},
+	broken:    {class: "down", dashed: true, stroke: "#8a8a8a", fill: colourDown, text: "#333333"},
 }
 
-// courses are how a link of each course looks.
-var courses = [...]style{
-	idle: {"class": "forwarding", "color": colourLink, "penwidth": "1"},
-	used: {"class": "tree", "color": colourTree, "penwidth": "3.4"},
-	dead: {"class": "down", "color": "#bdbdbd", "penwidth": "1", "style": "dashed"},
+// courses are how a link of each course is drawn.
+var courses = [...]look{
+	idle: {class: "forwarding", stroke: colourLink},
+	used: {class: "tree", stroke: colourTree, width: 3.4},
+	dead: {class: "down", stroke: "#bdbdbd", dashed: true},
 }
 
-func (b *box) style() style {
-	s := styles[b.role]
+func (b *box) look() look {
+	l := looks[b.role]
 	if b.role == broken && b.isHost {
-		s = s.with(style{"class": "host down"})
+		l.class = "host down"
 	} else if b.role == broken {
-		s = s.with(style{"class": "switch down"})
+		l.class = "switch down"
 	}
-	size := switchFont
-	if b.isHost {
-		size = hostFont
-	}
-	return s.with(style{"fontsize": number(size)})
+	return l
 }
 
 // entry is a line of the legend: a sample box or link, and what it means.
@@ -148,38 +139,29 @@ func (p *page) legend(sheets []*sheet, width float64) float64 {
 
 // explain draws one entry with the left end of its middle at a place.
 func (p *page) explain(e *entry, at point) {
-	name := "legend " + e.text
 	middle := at.plus(point{sampleWidth/2 - 3, 0})
 	if e.isLink {
-		p.edge(true, line(at, at.plus(point{sampleWidth - 6, 0})), point{}, asLegend(courses[e.course]))
+		p.edge(true, "", "", line(at, at.plus(point{sampleWidth - 6, 0})), point{}, asLegend(courses[e.course]))
 	} else {
 		w, h := sampleWidth-6, sampleHeight
 		if e.role == root {
 			w, h = w-6, h-6 // room for its second border
 		}
-		p.node(name, middle, w, h, asLegend(styles[e.role]).with(style{"label": e.label, "fontsize": number(legendFont)}))
+		p.box("", "", middle, w, h, asLegend(looks[e.role]), legendFont, e.label)
 		if e.role == broken {
-			p.cross(name, middle, w, h)
+			p.cross(middle, w, h)
 		}
 	}
-	w := legendColumn() - sampleWidth - legendGap
-	text := point{at.x + sampleWidth + legendGap + w/2, at.y}
-	p.node(name+" text", text, w, 14, style{
-		"shape": "plaintext", "label": literal(e.text, "") + `\l`, "fontsize": number(noteFont), "fontcolor": colourInk,
-		"class": "legend", "margin": "0",
-	})
+	p.element(&p.boxes, "", "node legend", "", lines([]string{e.text}, at.plus(point{sampleWidth + legendGap, 0}), 0, noteFont, "start", colourInk))
 }
 
 // rule draws the line between the legend and the scenes.
 func (p *page) rule(y, width float64) {
-	p.edge(false, line(point{0, y}, point{width, y}), point{}, asLegend(courses[idle]))
+	p.edge(false, "", "", line(point{0, y}, point{width, y}), point{}, asLegend(courses[idle]))
 }
 
-// asLegend marks a style as one of the legend's, which is no part of a scene.
-func asLegend(s style) style { return s.with(style{"class": "legend"}) }
-
-// literal makes a text that Graphviz takes as it stands: backslashes would
-// begin an escape sequence. Its lines end in what says how they are aligned.
-func literal(text, newline string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), "\n", newline)
+// asLegend marks a look as one of the legend's, which is no part of a scene.
+func asLegend(l look) look {
+	l.class = "legend"
+	return l
 }

@@ -59,7 +59,7 @@ func parsed(t testing.TB, spec string) *topology.Graph {
 func drawn(t testing.TB, title string, scenes ...picture.Scene) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := picture.SVG(t.Context(), &b, title, scenes...); err != nil {
+	if err := picture.SVG(&b, title, scenes...); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -101,7 +101,7 @@ func elements(t testing.TB, svg string) map[string]element {
 		if _, twice := all[g.ID]; twice {
 			t.Fatalf("id %q stands twice", g.ID)
 		}
-		all[g.ID] = element{g.Class, words(t, g.Inner), strings.Count(g.Inner, "<polygon") + strings.Count(g.Inner, "<path")}
+		all[g.ID] = element{g.Class, words(t, g.Inner), strings.Count(g.Inner, "<rect") + strings.Count(g.Inner, "<path")}
 	}
 	return all
 }
@@ -439,7 +439,7 @@ func TestRefusesWhatCannotBeDrawn(t *testing.T) {
 		"another fabric's":     {{View: g.View(), Tree: chosen(t, other.View())}},
 		"a switch as a member": {{View: g.View(), Members: []topology.NodeID{g.Switch(0)}}},
 	} {
-		if err := picture.SVG(t.Context(), io.Discard, "title", scenes...); !errors.Is(err, picture.ErrScene) {
+		if err := picture.SVG(io.Discard, "title", scenes...); !errors.Is(err, picture.ErrScene) {
 			t.Errorf("%s: %v, want %v", name, err, picture.ErrScene)
 		}
 	}
@@ -451,7 +451,7 @@ func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
 func TestReportsThatItCannotWrite(t *testing.T) {
 	g := parsed(t, "leaf-spine:2,2,2")
-	if err := picture.SVG(t.Context(), full{}, "title", picture.Scene{View: g.View()}); !errors.Is(err, io.ErrShortWrite) {
+	if err := picture.SVG(full{}, "title", picture.Scene{View: g.View()}); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("%v, want %v", err, io.ErrShortWrite)
 	}
 }

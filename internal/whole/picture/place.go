@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// point is a place on the page: in points, y upwards, as Graphviz counts.
+// point is a place on the page: in points, y upwards.
 type point struct{ x, y float64 }
 
 func (p point) plus(q point) point { return point{p.x + q.x, p.y + q.y} }

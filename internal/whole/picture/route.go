@@ -2,6 +2,7 @@ package picture
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -119,21 +120,24 @@ func line(a, b point) []point {
 	return []point{a, a.plus(third), a.plus(third).plus(third), b}
 }
 
-// splinePos writes a course as Graphviz's attribute pos.
-func splinePos(path []point, at point) string {
+// curve writes a course as the commands of an SVG path.
+func curve(path []point, at point) string {
 	var b strings.Builder
 	for i, p := range path {
-		if i > 0 {
-			b.WriteByte(' ')
+		p = p.plus(at)
+		command := " "
+		switch i {
+		case 0:
+			command = "M"
+		case 1:
+			command = "C"
 		}
-		b.WriteString(pos(p.plus(at)))
+		fmt.Fprintf(&b, "%s%s,%s", command, number(p.x), number(-p.y))
 	}
 	return b.String()
 }
 
-// pos writes a place as Graphviz's attribute pos.
-func pos(p point) string { return number(p.x) + "," + number(p.y) }
-
+// number writes a measure in hundredths of a point.
 func number(x float64) string {
 	return strconv.FormatFloat(cmp.Or(math.Round(x*100)/100, 0), 'f', -1, 64)
 }

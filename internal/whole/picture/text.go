@@ -4,8 +4,7 @@ import "strings"
 
 // A picture names several fonts, and the reader's machine may have none of
 // them. So room is left for the widest of the common ones, DejaVu Sans; text in
-// Helvetica or Arial is narrower. Graphviz itself measures nothing here: all
-// sizes are fixed.
+// Helvetica or Arial is narrower.
 
 // regular and bold are how far the letters from space to tilde reach in DejaVu
 // Sans and in its bold, in thousandths of the font's size.
@@ -43,17 +42,18 @@ func extent(line string, font [95]uint16, size float64) float64 {
 	return float64(sum) * size / 1000
 }
 
-// fontOf returns the measures and the name of the font for a line of text.
-func fontOf(size float64) ([95]uint16, string) {
-	if size > noteFont {
-		return bold, fontBold
+// fontOf returns the measures of the font for a line of text: titles and headings
+// are bold.
+func fontOf(size float64) [95]uint16 {
+	if size >= headingFont {
+		return bold
 	}
-	return regular, fontName
+	return regular
 }
 
 // widest returns the width of the widest word of a text: no line can be narrower.
 func widest(text string, size float64) float64 {
-	font, _ := fontOf(size)
+	font := fontOf(size)
 	w := 0.0
 	for word := range strings.SplitSeq(text, " ") {
 		w = max(w, extent(word, font, size))
@@ -64,7 +64,7 @@ func widest(text string, size float64) float64 {
 // wrap breaks a text at spaces into lines no wider than width, as far as its
 // words let it.
 func wrap(text string, size, width float64) []string {
-	font, _ := fontOf(size)
+	font := fontOf(size)
 	var lines []string
 	line := ""
 	for i, word := range strings.Split(text, " ") {

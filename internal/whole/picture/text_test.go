@@ -83,16 +83,13 @@ func readPage(t *testing.T, svg []byte) (all []drawnNode, page span) {
 					node = strings.HasPrefix(class, "node")
 					all = append(all, drawnNode{class: class, shape: span{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)}})
 				}
-			case "polygon", "path":
+			case "rect":
 				if !node {
 					break
 				}
 				n := &all[len(all)-1].shape
-				f := strings.FieldsFunc(attr(e, "points")+attr(e, "d"), func(r rune) bool { return strings.ContainsRune(" ,MC", r) })
-				for i := 0; i < len(f); i += 2 {
-					x, y := value(f[i]), value(f[i+1])
-					*n = span{min(n.left, x), max(n.right, x), min(n.top, y), max(n.bottom, y)}
-				}
+				x, y := value(attr(e, "x")), value(attr(e, "y"))
+				*n = span{min(n.left, x), max(n.right, x+value(attr(e, "width"))), min(n.top, y), max(n.bottom, y+value(attr(e, "height")))}
 			case "text":
 				size, anchor, font = value(attr(e, "font-size")), attr(e, "text-anchor"), regular
 				if attr(e, "font-weight") == "bold" {
@@ -126,7 +123,7 @@ func pages(t *testing.T) map[string][]byte {
 	m := map[string][]byte{}
 	draw := func(name, title string, scenes ...Scene) {
 		var b bytes.Buffer
-		if err := SVG(t.Context(), &b, title, scenes...); err != nil {
+		if err := SVG(&b, title, scenes...); err != nil {
 			t.Fatal(err)
 		}
 		m[name] = b.Bytes()
