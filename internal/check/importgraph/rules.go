@@ -80,8 +80,8 @@ var bans = []ban{
 	},
 	{
 		imports: []place{"testing/..."},
-		except:  []place{"internal/driver/transport/...", "internal/check/transcript"},
-		reason:  "helpers of tests live in test files; a conformance kit and the transcripts serve several packages",
+		except:  []place{"internal/check/transcript"},
+		reason:  "helpers of tests live in test files; the transcripts serve several packages",
 	},
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/netip"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -240,27 +240,49 @@ func TestPostersAreFreedByClose(t *testing.T) {
 	})
 }
 
+// pipe is a Conn that receives what a test gives it.
+type pipe struct {
+	transport.Conn
+	packets chan string
+	wakes   chan struct{}
+	closed  chan struct{}
+}
+
+func (p *pipe) ReadBatch(packets []transport.Packet, until time.Time) (int, error) {
+	var due <-chan time.Time
+	if !until.IsZero() {
+		due = time.After(time.Until(until))
+	}
+	select {
+	case data := <-p.packets:
+		packets[0] = transport.Packet{Data: []byte(data)}
+		return 1, nil
+	case <-p.wakes:
+		return 0, transport.ErrWoken
+	case <-due:
+		return 0, os.ErrDeadlineExceeded
+	case <-p.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+func (p *pipe) Wake() {
+	select {
+	case p.wakes <- struct{}{}:
+	default:
+	}
+}
+
 func TestPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var network transport.Memory
-		conn, err := network.Listen(netip.MustParseAddrPort("10.0.0.1:1"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		peer, err := network.Listen(netip.MustParseAddrPort("10.0.0.2:1"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer peer.Close()
+		conn := &pipe{packets: make(chan string, 1), wakes: make(chan struct{}, 1), closed: make(chan struct{})}
 		var got log
 		l := start(t, runner.Config[string, []step]{
 			Core:   newRecorder(time.Second),
 			Apply:  got.apply,
 			Source: runner.FromConn(conn, 4, func(p *transport.Packet) string { return string(p.Data) }),
 		})
-		if err := peer.WriteBatch([]transport.Message{{To: conn.LocalAddr(), Head: []byte("pac"), Body: []byte("ket")}}); err != nil {
-			t.Fatal(err)
-		}
+		conn.packets <- "packet"
 		synctest.Wait()
 		if err := l.Post(t.Context(), "posted"); err != nil {
 			t.Fatal(err)
@@ -271,9 +293,7 @@ func TestPackets(t *testing.T) {
 		if diff := cmp.Diff(want, got.get()); diff != "" {
 			t.Error(diff)
 		}
-		if err := conn.Close(); err != nil {
-			t.Fatal(err)
-		}
+		close(conn.closed)
 		if err := l.Err(); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("ended by %v", err)
 		}

@@ -5,13 +5,13 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
-	"github.com/tributary-fabric/tributary/internal/driver/transport/transporttest"
 )
 
 var (
@@ -41,7 +41,7 @@ func open(t *testing.T, listen listener, a netip.AddrPort) transport.Conn {
 
 func TestConformance(t *testing.T) {
 	t.Run("UDP over IPv4", func(t *testing.T) {
-		transporttest.TestConn(t, func(t *testing.T) (a, b transport.Conn) {
+		conform(t, func(t *testing.T) (a, b transport.Conn) {
 			return open(t, udp, loopback4), open(t, udp, loopback4)
 		})
 	})
@@ -51,18 +51,12 @@ func TestConformance(t *testing.T) {
 			t.Skip("skipped: this machine has no IPv6 loopback address: ", err)
 		}
 		_ = probe.Close()
-		transporttest.TestConn(t, func(t *testing.T) (a, b transport.Conn) {
+		conform(t, func(t *testing.T) (a, b transport.Conn) {
 			return open(t, udp, loopback6), open(t, udp, loopback6)
 		})
 	})
-	t.Run("memory", func(t *testing.T) {
-		transporttest.TestConn(t, func(t *testing.T) (a, b transport.Conn) {
-			var m transport.Memory
-			return open(t, m.Listen, loopback4), open(t, m.Listen, loopback4)
-		})
-	})
 	t.Run("without faults", func(t *testing.T) {
-		transporttest.TestConn(t, func(t *testing.T) (a, b transport.Conn) {
+		conform(t, func(t *testing.T) (a, b transport.Conn) {
 			return open(t, harmed(udp, transport.Faults{}), loopback4), open(t, harmed(udp, transport.Faults{}), loopback4)
 		})
 	})
@@ -79,17 +73,10 @@ func harmed(listen listener, f transport.Faults) listener {
 }
 
 func TestAddressInUse(t *testing.T) {
-	var m transport.Memory
-	for name, listen := range map[string]listener{"UDP": udp, "memory": m.Listen} {
-		c := open(t, listen, loopback4)
-		if again, err := listen(c.LocalAddr()); err == nil {
-			_ = again.Close()
-			t.Errorf("%s: a second Conn on %v", name, c.LocalAddr())
-		}
-	}
-	c := open(t, m.Listen, loopback4)
-	if _, err := m.Listen(c.LocalAddr()); !errors.Is(err, transport.ErrAddressInUse) {
-		t.Errorf("memory: %v", err)
+	c := open(t, udp, loopback4)
+	if again, err := udp(c.LocalAddr()); err == nil {
+		_ = again.Close()
+		t.Errorf("a second Conn on %v", c.LocalAddr())
 	}
 }
 
@@ -175,17 +162,34 @@ func TestCountersAdd(t *testing.T) {
 	}
 }
 
+// drain is a Conn that keeps what is sent.
+type drain struct {
+	transport.Conn
+	order []byte // the heads of datagrams
+}
+
+func (d *drain) WriteBatch(messages []transport.Message) error {
+	for _, m := range messages {
+		d.order = append(d.order, slices.Concat(m.Head, m.Body)[0])
+	}
+	return nil
+}
+
+func (*drain) ReadBatch([]transport.Packet, time.Time) (int, error) { return 0, os.ErrDeadlineExceeded }
+
 // fates sends count datagrams in batches of four with faults, and returns in
-// which order they arrived, and what was done to them.
+// which order they came, and what was done to them.
 func fates(t *testing.T, f transport.Faults, count int) ([]byte, transport.FaultCounters) {
 	t.Helper()
-	var m transport.Memory
-	b := open(t, m.Listen, loopback4)
-	a := open(t, harmed(m.Listen, f), loopback4).(*transport.Faulty)
+	var b drain
+	a, err := transport.WithFaults(&b, f)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := 0; i < count; i += 4 {
 		var batch []transport.Message
 		for j := range 4 {
-			batch = append(batch, transport.Message{To: b.LocalAddr(), Head: []byte{byte(i + j)}, Body: []byte("body")})
+			batch = append(batch, transport.Message{Head: []byte{byte(i + j)}, Body: []byte("body")})
 		}
 		if err := a.WriteBatch(batch); err != nil {
 			t.Fatal(err)
@@ -194,19 +198,7 @@ func fates(t *testing.T, f transport.Faults, count int) ([]byte, transport.Fault
 	if _, err := a.ReadBatch(make([]transport.Packet, 1), time.Now()); err == nil {
 		t.Fatal("a datagram came back")
 	}
-	packets := make([]transport.Packet, 2*count)
-	n, err := b.ReadBatch(packets, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var order []byte
-	for _, p := range packets[:n] {
-		if string(p.Data[1:]) != "body" {
-			t.Fatalf("got %q", p.Data)
-		}
-		order = append(order, p.Data[0])
-	}
-	return order, a.Faults()
+	return b.order, a.Faults()
 }
 
 func TestFaults(t *testing.T) {

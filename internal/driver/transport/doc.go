@@ -1,5 +1,5 @@
 // Package transport is the boundary between packets and the network: UDP in
-// batches, several packets a system call, and the same in memory for tests.
+// batches, several packets a system call.
 //
 // A Conn belongs to one goroutine, which reads and writes; anybody may wake it
 // or read its counters. That is all that a goroutine needs which owns a socket

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
-	"github.com/tributary-fabric/tributary/internal/driver/transport/transporttest"
 )
 
 // each are the features one by one, and all at once.
@@ -28,7 +27,7 @@ func without(f transport.Features) listener {
 func TestWithout(t *testing.T) {
 	for _, f := range each {
 		t.Run(f.String(), func(t *testing.T) {
-			transporttest.TestConn(t, func(t *testing.T) (a, b transport.Conn) {
+			conform(t, func(t *testing.T) (a, b transport.Conn) {
 				return open(t, without(f), loopback4), open(t, without(f), loopback4)
 			})
 		})
@@ -39,7 +38,7 @@ func TestWithout(t *testing.T) {
 func TestMixed(t *testing.T) {
 	for _, f := range each {
 		t.Run(f.String(), func(t *testing.T) {
-			transporttest.TestConn(t, func(t *testing.T) (a, b transport.Conn) {
+			conform(t, func(t *testing.T) (a, b transport.Conn) {
 				return open(t, udp, loopback4), open(t, without(f), loopback4)
 			})
 		})

@@ -12,9 +12,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 )
 
-// patience bounds the wait for a datagram.
-const patience = 10 * time.Second
-
 // TestGSOBatches sends batches of messages of many sizes to several sockets: each
 // gets its own, in their order, as the datagrams that they were, however few it
 // reads at once, also where one wants batches as they are; and both sides count

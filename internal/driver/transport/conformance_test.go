@@ -1,4 +1,4 @@
-package transporttest
+package transport_test
 
 import (
 	"bytes"
@@ -15,12 +15,12 @@ import (
 // patience ends a test that would wait for ever; no test waits for it to pass.
 const patience = 30 * time.Second
 
-// Pair opens two Conns that reach each other and lose nothing while a few
+// pair opens two Conns that reach each other and lose nothing while a few
 // hundred datagrams wait. The test that it gets closes them by Cleanup.
-type Pair func(t *testing.T) (a, b transport.Conn)
+type pair func(t *testing.T) (a, b transport.Conn)
 
-// TestConn runs the kit.
-func TestConn(t *testing.T, pair Pair) {
+// conform checks what every Conn must do.
+func conform(t *testing.T, pair pair) {
 	for _, tt := range []struct {
 		name string
 		test func(*testing.T, transport.Conn, transport.Conn)
