@@ -105,7 +105,7 @@ func run(ctx context.Context, a *settings.Agent, check func() error, stderr io.W
 	if err != nil {
 		return err
 	}
-	c.Log, c.Processor = log, processor.System()
+	c.Log, c.Processor = log, processor.Read
 	if c.Target == nil { // a target's ports have no addresses that the system knows
 		c.Interfaces = nic.System()
 	}

@@ -49,9 +49,9 @@ type Config struct {
 	// it sees a link go down, and whether links carry the trees. nil: none are
 	// reported.
 	Interfaces nic.Source
-	// Processor reports how busy the switch's CPU is, which the manager's plans may
-	// count. nil: that is not reported.
-	Processor processor.Source
+	// Processor returns what the switch's CPU has spent, which the manager's plans may
+	// count: processor.Read. nil: that is not reported.
+	Processor func() (processor.Time, error)
 
 	// Faults are for trials without a Target: what the trees' sockets do to the
 	// packets that they send. Each socket of each switch has a seed of its own, derived from

@@ -3,6 +3,7 @@ package agentd_test
 import (
 	"context"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,9 +72,9 @@ func TestInterfacesAreReported(t *testing.T) {
 
 // TestProcessorIsReported, where the agent has one to report, and as long as it can.
 func TestProcessorIsReported(t *testing.T) {
-	var source processor.Fake
+	var now atomic.Pointer[func() (processor.Time, error)]
 	c := config()
-	c.Processor = &source
+	c.Processor = func() (processor.Time, error) { return (*now.Load())() }
 	_, client := start(t, c)
 	spent := processor.Time{Busy: time.Second, Total: time.Minute}
 	for _, test := range []struct {
@@ -81,7 +82,8 @@ func TestProcessorIsReported(t *testing.T) {
 		err  error
 		want processor.Time
 	}{{spent, nil, spent}, {spent, processor.ErrUnsupported, processor.Time{}}} {
-		source.Set(test.now, test.err)
+		read := func() (processor.Time, error) { return test.now, test.err }
+		now.Store(&read)
 		if counters, err := client.Counters(testContext(t)); err != nil || counters.CPU != test.want {
 			t.Errorf("%+v, %v; want %+v", counters.CPU, err, test.want)
 		}

@@ -183,7 +183,7 @@ func (d *Daemon) Counters(ctx context.Context) (rpc.AgentCounters, error) {
 	all.Trees, all.Epochs = c.Trees, c.Epochs
 	all.Interfaces = d.look()
 	if d.cfg.Processor != nil {
-		if all.CPU, err = d.cfg.Processor.Read(); err != nil {
+		if all.CPU, err = d.cfg.Processor(); err != nil {
 			all.CPU = processor.Time{} // not known, which harms nothing
 			d.log.Debug("the processor's time cannot be read", slog.Any("error", err))
 		}

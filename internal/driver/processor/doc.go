@@ -1,4 +1,4 @@
 // Package processor reports what a machine's processors have spent, and how busy
-// they are. [System] and [ReadSum] ask the kernel; on other systems than Linux
-// they can report nothing, and say so. [Fake] is for tests.
+// they are. [Read] and [ReadSum] ask the kernel; on other systems than Linux they
+// can report nothing, and say so.
 package processor

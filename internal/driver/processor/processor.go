@@ -2,7 +2,6 @@ package processor
 
 import (
 	"errors"
-	"sync"
 	"time"
 )
 
@@ -40,32 +39,4 @@ type Sum struct {
 	Hard   time.Duration // in the kernel, for devices
 	Idle   time.Duration // or waiting for a disk
 	Stolen time.Duration // what the hypervisor gave to others
-}
-
-// Source reports what has been spent. It is safe for concurrent use.
-type Source interface {
-	Read() (Time, error)
-}
-
-// Fake is a machine whose processors have spent what it is given. Its zero value
-// has spent nothing.
-type Fake struct {
-	mu  sync.Mutex
-	now Time
-	err error
-}
-
-// Set makes t what was spent, and err what Read returns in its place if it is
-// not nil.
-func (f *Fake) Set(t Time, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.now, f.err = t, err
-}
-
-// Read implements Source.
-func (f *Fake) Read() (Time, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.now, f.err
 }

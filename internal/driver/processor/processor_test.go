@@ -26,16 +26,3 @@ func TestSince(t *testing.T) {
 		}
 	}
 }
-
-func TestFake(t *testing.T) {
-	var f processor.Fake
-	want := processor.Time{Busy: 1, Total: 2}
-	f.Set(want, nil)
-	if got, err := f.Read(); got != want || err != nil {
-		t.Errorf("%v, %v", got, err)
-	}
-	f.Set(want, processor.ErrUnsupported)
-	if _, err := f.Read(); err != processor.ErrUnsupported {
-		t.Error(err)
-	}
-}

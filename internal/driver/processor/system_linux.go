@@ -12,16 +12,11 @@ import (
 	"time"
 )
 
-// System returns the processors of this machine.
-func System() Source { return system{} }
-
-type system struct{}
-
 // tick is the unit of /proc/stat: USER_HZ is 100 wherever Linux reports it.
 const tick = 10 * time.Millisecond
 
-// Read implements Source.
-func (system) Read() (Time, error) {
+// Read returns what this machine's processors have spent on average.
+func Read() (Time, error) {
 	mean, _, err := read()
 	return mean, err
 }

@@ -46,8 +46,8 @@ func TestManyProcessors(t *testing.T) {
 	}
 }
 
-func TestSystem(t *testing.T) {
-	got, err := System().Read()
+func TestRead(t *testing.T) {
+	got, err := Read()
 	if err != nil || got.Total <= 0 || got.Busy > got.Total {
 		t.Errorf("%v, %v", got, err)
 	}
