@@ -135,29 +135,8 @@ func TestCounters(t *testing.T) {
 	if d := cmp.Diff([]Count{{}, {}, {Packets: 5, Bytes: 700}, {}}, cells); d != "" {
 		t.Errorf("cells (-want +got):\n%s", d)
 	}
-	server.CountEntries(routes, 3, 0)
-	counts, err := c.EntryCounters(ctx, routes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, e := range counts {
-		key := want.Entries[i]
-		key.Action, key.Params = 0, nil
-		if d := cmp.Diff(EntryCount{Entry: key, Count: Count{Packets: 3}}, e); d != "" {
-			t.Errorf("counter of entry %d (-want +got):\n%s", i, d)
-		}
-	}
-	if len(counts) != 2 {
-		t.Errorf("%d entries with a counter, want 2", len(counts))
-	}
-	for name, err := range map[string]error{
-		"unknown counter":         errOf(c.Counter(ctx, 1)),
-		"unknown table":           errOf(c.EntryCounters(ctx, 1)),
-		"table without a counter": errOf(c.EntryCounters(ctx, pairs)),
-	} {
-		if !errors.Is(err, ErrEntry) {
-			t.Errorf("%s: %v", name, err)
-		}
+	if err := errOf(c.Counter(ctx, 1)); !errors.Is(err, ErrEntry) {
+		t.Errorf("unknown counter: %v", err)
 	}
 }
 

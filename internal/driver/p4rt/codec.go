@@ -110,8 +110,8 @@ func (f *field) decode(m *p4v1.FieldMatch) (p4.Field, error) {
 	return p4.Field{ID: f.id, Value: long, Prefix: prefix}, err
 }
 
-// decodeKey is the inverse of keyOf. Errors wrap ErrMalformed.
-func (s *Schema) decodeKey(m *p4v1.TableEntry) (p4.Entry, error) {
+// decode is the inverse of entry. Errors wrap ErrMalformed.
+func (s *Schema) decode(m *p4v1.TableEntry) (p4.Entry, error) {
 	e := p4.Entry{Table: m.GetTableId(), Priority: int(m.GetPriority())}
 	t := s.tables[e.Table]
 	if t == nil {
@@ -130,36 +130,24 @@ func (s *Schema) decodeKey(m *p4v1.TableEntry) (p4.Entry, error) {
 		e.Match = append(e.Match, g)
 	}
 	s.sortFields(&e)
-	if _, err := s.keyOf(&e); err != nil { // the same rules as for what is sent
-		return e, fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	return e, nil
-}
-
-// decode is the inverse of entry. Errors wrap ErrMalformed.
-func (s *Schema) decode(m *p4v1.TableEntry) (p4.Entry, error) {
-	e, err := s.decodeKey(m)
-	if err != nil {
-		return e, err
-	}
-	set, name := m.GetAction().GetAction(), s.tables[e.Table].name
+	set := m.GetAction().GetAction()
 	e.Action = set.GetActionId()
 	a := s.actions[e.Action]
 	if a == nil || len(set.GetParams()) != len(a.params) {
-		return e, fmt.Errorf("%w: table %s: an entry with action %#x of %d parameters", ErrMalformed, name, e.Action, len(set.GetParams()))
+		return e, fmt.Errorf("%w: table %s: an entry with action %#x of %d parameters", ErrMalformed, t.name, e.Action, len(set.GetParams()))
 	}
 	for _, p := range a.params {
 		i := slices.IndexFunc(set.GetParams(), func(q *p4v1.Action_Param) bool { return q.GetParamId() == p.id })
 		if i < 0 {
-			return e, fmt.Errorf("%w: table %s: action %s without %s", ErrMalformed, name, a.name, p.name)
+			return e, fmt.Errorf("%w: table %s: action %s without %s", ErrMalformed, t.name, a.name, p.name)
 		}
 		value, err := lengthen(set.GetParams()[i].GetValue(), p.width)
 		if err != nil {
-			return e, fmt.Errorf("%w: table %s: action %s: %s: %w", ErrMalformed, name, a.name, p.name, err)
+			return e, fmt.Errorf("%w: table %s: action %s: %s: %w", ErrMalformed, t.name, a.name, p.name, err)
 		}
 		e.Params = append(e.Params, value)
 	}
-	if _, err := s.entry(&e); err != nil {
+	if _, err := s.entry(&e); err != nil { // the same rules as for what is sent
 		return e, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return e, nil
@@ -177,35 +165,59 @@ func (s *Schema) sortFields(e *p4.Entry) {
 // it would be read from a target. Errors wrap ErrEntry: something does not fit
 // the program, or is there twice.
 func (s *Schema) Normal(w p4.Program) (p4.Program, error) {
-	var n p4.Program
-	seen := make(map[string]bool, len(w.Entries))
+	n := newNormal(ErrEntry)
 	for i := range w.Entries {
 		m, err := s.entry(&w.Entries[i])
 		if err != nil {
-			return n, err
+			return n.Program, err
 		}
 		e, err := s.decode(m)
 		if err != nil {
-			return n, err
+			return n.Program, err
 		}
-		key := entryKey(&e)
-		if seen[key] {
-			return n, fmt.Errorf("%w: twice: %s", ErrEntry, s.words(Update{Entry: &e}))
+		if err := n.addEntry(s, e); err != nil {
+			return n.Program, err
 		}
-		seen[key] = true
-		n.Entries = append(n.Entries, e)
 	}
-	groups := make(map[uint32]bool, len(w.Groups))
 	for _, g := range w.Groups {
 		normal, err := normalGroup(g)
 		if err != nil {
-			return n, err
+			return n.Program, err
 		}
-		if groups[g.ID] {
-			return n, fmt.Errorf("%w: multicast group %d is there twice", ErrEntry, g.ID)
+		if err := n.addGroup(normal); err != nil {
+			return n.Program, err
 		}
-		groups[g.ID] = true
-		n.Groups = append(n.Groups, normal)
 	}
-	return n, nil
+	return n.Program, nil
+}
+
+// normal is a p4.Program in its normal form, in which nothing is there twice.
+type normal struct {
+	p4.Program
+	twice   error           // that is wrapped where something is
+	entries map[string]bool // by key
+	groups  map[uint32]bool // by id
+}
+
+func newNormal(twice error) *normal {
+	return &normal{twice: twice, entries: make(map[string]bool), groups: make(map[uint32]bool)}
+}
+
+func (p *normal) addEntry(s *Schema, e p4.Entry) error {
+	key := entryKey(&e)
+	if p.entries[key] {
+		return fmt.Errorf("%w: twice: %s", p.twice, s.words(Update{Entry: &e}))
+	}
+	p.entries[key] = true
+	p.Entries = append(p.Entries, e)
+	return nil
+}
+
+func (p *normal) addGroup(g p4.Group) error {
+	if p.groups[g.ID] {
+		return fmt.Errorf("%w: multicast group %d is there twice", p.twice, g.ID)
+	}
+	p.groups[g.ID] = true
+	p.Groups = append(p.Groups, g)
+	return nil
 }

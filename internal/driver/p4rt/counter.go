@@ -5,19 +5,11 @@ import (
 	"fmt"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-
-	"github.com/tributary-fabric/tributary/p4"
 )
 
 // Count is what a counter has counted. Which of the two a counter counts its
 // program says; the other is 0.
 type Count struct{ Packets, Bytes uint64 }
-
-// EntryCount is the direct counter of an entry.
-type EntryCount struct {
-	Entry p4.Entry // its key, in the form of Normal; no action
-	Count Count
-}
 
 // Counter reads all cells of an indexed counter, by its id. It fails with
 // ErrEntry if the program has none of that id.
@@ -55,54 +47,6 @@ func (c *cells) take(m *p4v1.Entity) error {
 	}
 	count, err := countOf(cell.GetData())
 	c.counts[index] = count
-	return err
-}
-
-// EntryCounters reads the direct counters of all entries of a table, by its id.
-// It fails with ErrEntry if the program has no table of that id, or the table
-// no counter.
-func (c *Client) EntryCounters(ctx context.Context, id uint32) ([]EntryCount, error) {
-	operation := fmt.Sprintf("reading the counters of table %#x", id)
-	t := c.schema.tables[id]
-	if t == nil || !t.counts || t.fixed {
-		return nil, c.fail(operation, fmt.Errorf("%w: there is none with a direct counter", ErrEntry))
-	}
-	operation = "reading the counters of table " + t.name
-	l, err := c.ready()
-	if err != nil {
-		return nil, c.fail(operation, err)
-	}
-	counts := entryCounts{schema: c.schema, table: t}
-	asked := &p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{
-		DirectCounterEntry: &p4v1.DirectCounterEntry{TableEntry: &p4v1.TableEntry{TableId: id}},
-	}}
-	if err := c.entities(ctx, l, []*p4v1.Entity{asked}, counts.take); err != nil {
-		return nil, c.fail(operation, err)
-	}
-	return counts.all, nil
-}
-
-// entryCounts collects the direct counters of a table.
-type entryCounts struct {
-	schema *Schema
-	table  *table
-	all    []EntryCount
-}
-
-func (c *entryCounts) take(m *p4v1.Entity) error {
-	sent := m.GetDirectCounterEntry()
-	if got := sent.GetTableEntry().GetTableId(); got != c.table.id {
-		return fmt.Errorf("%w: a counter of table %#x, where table %s was asked for", ErrMalformed, got, c.table.name)
-	}
-	if sent.GetTableEntry().GetIsDefaultAction() {
-		return nil
-	}
-	key, err := c.schema.decodeKey(sent.GetTableEntry())
-	if err != nil {
-		return err
-	}
-	count, err := countOf(sent.GetData())
-	c.all = append(c.all, EntryCount{Entry: key, Count: count})
 	return err
 }
 

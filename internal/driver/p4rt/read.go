@@ -27,9 +27,9 @@ func (c *Client) read(ctx context.Context, l *link) (p4.Program, error) {
 	for _, t := range c.schema.written() {
 		asked = append(asked, tableEntity(&p4v1.TableEntry{TableId: t.id}))
 	}
-	r := reader{schema: c.schema, entries: make(map[string]bool), groups: make(map[uint32]bool)}
+	r := reader{c.schema, newNormal(ErrMalformed)}
 	err := c.entities(ctx, l, append(asked, groupEntity(new(p4v1.MulticastGroupEntry))), r.take)
-	return r.state, err
+	return r.program.Program, err
 }
 
 // entities reads entities and calls take with each.
@@ -61,9 +61,7 @@ func (c *Client) entities(ctx context.Context, l *link, asked []*p4v1.Entity, ta
 // reader collects entries and groups from what a target sends.
 type reader struct {
 	schema  *Schema
-	state   p4.Program
-	entries map[string]bool // by key
-	groups  map[uint32]bool // by id
+	program *normal
 }
 
 func (r *reader) take(m *p4v1.Entity) error {
@@ -85,13 +83,7 @@ func (r *reader) entry(m *p4v1.TableEntry) error {
 	if err != nil {
 		return err
 	}
-	key := entryKey(&e)
-	if r.entries[key] {
-		return fmt.Errorf("%w: twice: %s", ErrMalformed, r.schema.words(Update{Entry: &e}))
-	}
-	r.entries[key] = true
-	r.state.Entries = append(r.state.Entries, e)
-	return nil
+	return r.program.addEntry(r.schema, e)
 }
 
 func (r *reader) group(m *p4v1.MulticastGroupEntry) error {
@@ -102,12 +94,7 @@ func (r *reader) group(m *p4v1.MulticastGroupEntry) error {
 	if err != nil {
 		return err
 	}
-	if r.groups[g.ID] {
-		return fmt.Errorf("%w: multicast group %d twice", ErrMalformed, g.ID)
-	}
-	r.groups[g.ID] = true
-	r.state.Groups = append(r.state.Groups, g)
-	return nil
+	return r.program.addGroup(g)
 }
 
 func tableEntity(e *p4v1.TableEntry) *p4v1.Entity {

@@ -23,7 +23,6 @@ type table struct {
 	rank   int // in the order of writing
 	size   int64
 	fixed  bool // the program has its entries, and nobody may change them
-	counts bool // it has a direct counter
 	fields []field
 	// actions that an entry may have
 	actions []uint32
@@ -145,9 +144,6 @@ func (s *Schema) addTable(t *p4config.Table, rank int) error {
 	}
 	if !added.fixed && t.GetImplementationId() != 0 {
 		return fmt.Errorf("%w: table %s has an action profile, which cannot be written here", ErrProgram, added.name)
-	}
-	for _, c := range s.info.GetDirectCounters() {
-		added.counts = added.counts || c.GetDirectTableId() == added.id
 	}
 	s.tables[added.id] = added
 	return nil

@@ -51,7 +51,9 @@ func (u Update) table() uint32 {
 // the form in which Normal returns them. What is replaced under another key is
 // gone meanwhile: a full table has no room for both.
 func (s *Schema) Diff(have, want p4.Program) []Update {
-	return s.arrange(append(diffEntries(have.Entries, want.Entries), diffGroups(have.Groups, want.Groups)...))
+	entries := diff(have.Entries, want.Entries, entryKey, sameAction, func(o Op, e *p4.Entry) Update { return Update{Op: o, Entry: e} })
+	groups := diff(have.Groups, want.Groups, groupKey, sameReplicas, func(o Op, g *p4.Group) Update { return Update{Op: o, Group: g} })
+	return s.arrange(append(entries, groups...))
 }
 
 // arrange returns updates in an order in which they can be written: first
@@ -84,50 +86,27 @@ func (s *Schema) arrange(updates []Update) []Update {
 	return arranged
 }
 
-func diffEntries(have, want []p4.Entry) []Update {
+// diff returns the updates that make want of have: of what has the same key in both
+// and is not the same, a Modify.
+func diff[T any, K comparable](have, want []T, key func(*T) K, same func(a, b *T) bool, update func(Op, *T) Update) []Update {
 	var updates []Update
-	kept := make(map[string]*p4.Entry, len(have))
+	kept := make(map[K]*T, len(have))
 	for i := range have {
-		kept[entryKey(&have[i])] = &have[i]
+		kept[key(&have[i])] = &have[i]
 	}
 	for i := range want {
 		w := &want[i]
-		key := entryKey(w)
-		h, there := kept[key]
-		delete(kept, key)
+		h, there := kept[key(w)]
+		delete(kept, key(w))
 		if !there {
-			updates = append(updates, Update{Op: Insert, Entry: w})
-		} else if !sameAction(h, w) {
-			updates = append(updates, Update{Op: Modify, Entry: w})
+			updates = append(updates, update(Insert, w))
+		} else if !same(h, w) {
+			updates = append(updates, update(Modify, w))
 		}
 	}
 	for i := range have { // in its order: that of a map is another each time
-		if kept[entryKey(&have[i])] != nil {
-			updates = append(updates, Update{Op: Delete, Entry: &have[i]})
-		}
-	}
-	return updates
-}
-
-func diffGroups(have, want []p4.Group) []Update {
-	var updates []Update
-	kept := make(map[uint32]*p4.Group, len(have))
-	for i := range have {
-		kept[have[i].ID] = &have[i]
-	}
-	for i := range want {
-		w := &want[i]
-		h, there := kept[w.ID]
-		delete(kept, w.ID)
-		if !there {
-			updates = append(updates, Update{Op: Insert, Group: w})
-		} else if !slices.Equal(h.Replicas, w.Replicas) {
-			updates = append(updates, Update{Op: Modify, Group: w})
-		}
-	}
-	for i := range have {
-		if kept[have[i].ID] != nil {
-			updates = append(updates, Update{Op: Delete, Group: &have[i]})
+		if kept[key(&have[i])] != nil {
+			updates = append(updates, update(Delete, &have[i]))
 		}
 	}
 	return updates
@@ -170,3 +149,7 @@ func entryKey(e *p4.Entry) string {
 func sameAction(a, b *p4.Entry) bool {
 	return a.Action == b.Action && slices.EqualFunc(a.Params, b.Params, slices.Equal)
 }
+
+func groupKey(g *p4.Group) uint32 { return g.ID }
+
+func sameReplicas(a, b *p4.Group) bool { return slices.Equal(a.Replicas, b.Replicas) }

@@ -132,19 +132,7 @@ func (t *Target) find(asked *p4v1.Entity) (found []*p4v1.Entity, err error) {
 	switch kind := asked.GetEntity().(type) {
 	case *p4v1.Entity_TableEntry:
 		for _, e := range t.ofTable(kind.TableEntry.GetTableId()) {
-			e = proto.CloneOf(e)
-			e.CounterData = nil // nobody asks for it here
 			found = append(found, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}})
-		}
-	case *p4v1.Entity_DirectCounterEntry:
-		id := kind.DirectCounterEntry.GetTableEntry().GetTableId()
-		if id == 0 {
-			return nil, status.Error(codes.Unimplemented, "Reading all direct counters for ALL tables is not supported yet")
-		}
-		for _, e := range t.ofTable(id) {
-			found = append(found, &p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: &p4v1.DirectCounterEntry{
-				TableEntry: &p4v1.TableEntry{TableId: id, Match: e.GetMatch(), Priority: e.GetPriority()}, Data: e.GetCounterData(),
-			}}})
 		}
 	case *p4v1.Entity_CounterEntry:
 		id := kind.CounterEntry.GetCounterId()

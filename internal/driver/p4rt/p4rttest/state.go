@@ -16,7 +16,7 @@ import (
 
 // state is what a target holds beside its program.
 type state struct {
-	entries map[string]*p4v1.TableEntry // by key; with the counts of direct counters
+	entries map[string]*p4v1.TableEntry // by key
 	groups  map[uint32]*p4v1.MulticastGroupEntry
 	cells   map[uint32][]*p4v1.CounterData // of indexed counters, by id
 }
@@ -96,12 +96,7 @@ func (t *Target) changeEntry(op p4v1.Update_Type, e *p4v1.TableEntry) error {
 	if held == nil && t.entriesIn(e.GetTableId()) >= info.GetSize() {
 		return status.Error(codes.Unknown, "")
 	}
-	e = proto.CloneOf(e)
-	e.CounterData = held.GetCounterData()
-	if e.CounterData == nil {
-		e.CounterData = new(p4v1.CounterData)
-	}
-	t.state.entries[key] = e
+	t.state.entries[key] = proto.CloneOf(e)
 	return nil
 }
 
@@ -160,11 +155,9 @@ func keyOf(e *p4v1.TableEntry) string {
 func (t *Target) Entries(table uint32) []*p4v1.TableEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var all []*p4v1.TableEntry
-	for _, key := range slices.Sorted(maps.Keys(t.state.entries)) {
-		if e := t.state.entries[key]; table == 0 || e.GetTableId() == table {
-			all = append(all, proto.CloneOf(e))
-		}
+	all := t.ofTable(table)
+	for i, e := range all {
+		all[i] = proto.CloneOf(e)
 	}
 	return all
 }
@@ -184,21 +177,7 @@ func (t *Target) Groups() []*p4v1.MulticastGroupEntry {
 func (t *Target) Count(counter uint32, cell int, packets, bytes int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	add(t.state.cells[counter][cell], packets, bytes)
-}
-
-// CountEntries adds to the direct counters of all entries of a table.
-func (t *Target) CountEntries(table uint32, packets, bytes int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, e := range t.state.entries {
-		if e.GetTableId() == table {
-			add(e.CounterData, packets, bytes)
-		}
-	}
-}
-
-func add(d *p4v1.CounterData, packets, bytes int64) {
+	d := t.state.cells[counter][cell]
 	d.PacketCount += packets
 	d.ByteCount += bytes
 }
