@@ -3,6 +3,7 @@ package settings
 import (
 	_ "embed" // the schema
 	"errors"
+	"fmt"
 	"io"
 	"net/netip"
 	"slices"
@@ -17,13 +18,6 @@ import (
 
 // DefaultAgentListen is where an agent listens that is reported nothing else.
 const DefaultAgentListen = "127.0.0.1:7410"
-
-//go:embed agent.schema.json
-var agentSchema []byte
-
-// AgentSchema returns the JSON schema (draft 2020-12) of an agent's file. What
-// it cannot say, ReadAgent checks beyond it.
-func AgentSchema() []byte { return append([]byte(nil), agentSchema...) }
 
 // Agent is an agent's configuration. It names no manager: an agent serves who
 // calls it and may.
@@ -50,18 +44,11 @@ func ReadAgentFile(path string) (*Agent, error) { return readFile(path, ReadAgen
 // ReadAgent reads an agent's configuration. The name, usually the file's path,
 // begins every error.
 func ReadAgent(r io.Reader, name string) (*Agent, error) {
-	d := &reader{file: name}
 	a := &Agent{
 		Listen: DefaultAgentListen, Data: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
 		Capability: topology.DefaultCapability(), Pipeline: PipelineSoft, Log: Log{"info", "text"},
 	}
-	if top, ok := d.open(r); ok {
-		d.agent(top, a)
-	}
-	if err := d.err(); err != nil {
-		return nil, err
-	}
-	return a, nil
+	return read(r, name, a, (*reader).agent)
 }
 
 func (d *reader) agent(top field, a *Agent) {
@@ -70,9 +57,9 @@ func (d *reader) agent(top field, a *Agent) {
 		"version":    func(f field) { version = f },
 		"switch":     func(f field) { name = f },
 		"capability": d.capability(&a.Capability),
-		"listen":     d.address(&a.Listen), "data": d.data(&a.Data),
+		"listen":     d.address(&a.Listen), "data": parsed(d, &a.Data, parseData),
 		"receive-buffer": count(d, &a.ReceiveBuffer, 1, 1<<30),
-		"without":        d.features(&a.Without),
+		"without":        parsed(d, &a.Without, parseFeatures),
 		"prepare-lease":  d.period(&a.PrepareLease),
 		"pipeline":       d.oneOf(&a.Pipeline, PipelineSoft, PipelineP4),
 		"p4runtime":      d.p4runtime(&a.Target, &a.TargetTLS),
@@ -91,36 +78,22 @@ func (d *reader) agent(top field, a *Agent) {
 	}
 }
 
-// data returns a reader of the address of the trees' sockets.
-func (d *reader) data(to *netip.Addr) func(field) {
-	return func(f field) {
-		text, ok := d.text(f)
-		if !ok {
-			return
-		}
-		x, err := netip.ParseAddr(text)
-		if err != nil || x.IsMulticast() {
-			d.failf(f, "%q is not an IP address that packets can be sent to", text)
-			return
-		}
-		*to = x
+// parseData reads the address of the trees' sockets.
+func parseData(text string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.IsMulticast() {
+		err = fmt.Errorf("%q is not an IP address that packets can be sent to", text)
 	}
+	return a, err
 }
 
-// features returns a reader of what the trees' sockets are to do without.
-func (d *reader) features(to *transport.Features) func(field) {
-	return func(f field) {
-		text, ok := d.text(f)
-		if !ok {
-			return
-		}
-		x, err := transport.ParseFeatures(text)
-		if err != nil {
-			d.failf(f, "%q: %v", text, err)
-			return
-		}
-		*to = x
+// parseFeatures reads what the trees' sockets are to do without.
+func parseFeatures(text string) (transport.Features, error) {
+	f, err := transport.ParseFeatures(text)
+	if err != nil {
+		err = fmt.Errorf("%q: %w", text, err)
 	}
+	return f, err
 }
 
 // capability returns a reader of what a switch can do, as in topology files.

@@ -21,13 +21,14 @@ func (t TLS) Given() bool { return t != TLS{} }
 // tls returns a reader of the certificate files.
 func (d *reader) tls(to *TLS) func(field) {
 	return func(f field) {
-		before := len(d.errs)
-		d.object(f, map[string]func(field){
+		d.whole(f, map[string]func(field){
 			"certificate": d.filePath(&to.Certificate), "key": d.filePath(&to.Key), "authority": d.filePath(&to.Authority),
+		}, func() string {
+			if to.Certificate == "" || to.Key == "" || to.Authority == "" {
+				return "certificate, key and authority are needed together"
+			}
+			return ""
 		})
-		if len(d.errs) == before && (to.Certificate == "" || to.Key == "" || to.Authority == "") {
-			d.failf(f, "certificate, key and authority are needed together")
-		}
 	}
 }
 
@@ -39,12 +40,17 @@ type Admin struct {
 
 func (d *reader) admin(to *Admin) func(field) {
 	return func(f field) {
-		before := len(d.errs)
-		d.object(f, map[string]func(field){"listen": d.address(&to.Listen), "remote": d.boolean(&to.Remote)})
-		if len(d.errs) == before && to.Listen == "" {
-			d.failf(f, "listen is missing")
-		}
+		known := map[string]func(field){"listen": d.address(&to.Listen), "remote": d.boolean(&to.Remote)}
+		d.whole(f, known, func() string { return missing("listen", to.Listen) })
 	}
+}
+
+// missing reports that a text is not there; empty: it is.
+func missing(name, text string) string {
+	if text == "" {
+		return name + " is missing"
+	}
+	return ""
 }
 
 // Log is what is logged, and how.

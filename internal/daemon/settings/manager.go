@@ -18,13 +18,6 @@ import (
 // DefaultManagerListen is where a manager listens that is reported nothing else.
 const DefaultManagerListen = "127.0.0.1:7400"
 
-//go:embed manager.schema.json
-var managerSchema []byte
-
-// ManagerSchema returns the JSON schema (draft 2020-12) of a manager's file.
-// What it cannot say, ReadManager checks beyond it.
-func ManagerSchema() []byte { return append([]byte(nil), managerSchema...) }
-
 // Manager is a manager's configuration.
 type Manager struct {
 	Topology  string // specification, or path of a file
@@ -50,15 +43,8 @@ func ReadManagerFile(path string) (*Manager, error) { return readFile(path, Read
 // ReadManager reads a manager's configuration, and the topology that it names.
 // The name, usually the file's path, begins every error.
 func ReadManager(r io.Reader, name string) (*Manager, error) {
-	d := &reader{file: name}
 	m := &Manager{Listen: DefaultManagerListen, Log: Log{"info", "text"}, Agents: map[string]string{}}
-	if top, ok := d.open(r); ok {
-		d.manager(top, m)
-	}
-	if err := d.err(); err != nil {
-		return nil, err
-	}
-	return m, nil
+	return read(r, name, m, (*reader).manager)
 }
 
 func (d *reader) manager(top field, m *Manager) {

@@ -64,12 +64,8 @@ func (d *reader) membership(to *Membership) func(field) {
 			"name": d.into(&to.Name), "listen": d.address(&to.Listen), "advertise": d.address(&to.Advertise),
 			"bootstrap": d.addresses(&to.Bootstrap), "management": d.boolean(&to.Management), "supervisors": d.addresses(&to.Supervisors),
 			"timing": d.timing(&to.Timing), "hierarchy": d.hierarchy(&to.Hierarchy),
-			"zone": func(f field) {
-				if n, ok := d.integer(f, 0, math.MaxUint32); ok {
-					to.Zone = uint32(n)
-				}
-			},
-			"tls": d.tls(&to.TLS), "plaintext": d.boolean(&to.Plaintext),
+			"zone": count(d, &to.Zone, 0, math.MaxUint32),
+			"tls":  d.tls(&to.TLS), "plaintext": d.boolean(&to.Plaintext),
 			"keys": d.filePath(&to.Keys), "encrypt": d.boolean(&to.Encrypt), "state": d.filePath(&to.State),
 		})
 		switch {

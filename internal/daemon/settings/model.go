@@ -21,22 +21,18 @@ func ReadModelFile(path string) (pathsel.Model, error) { return readFile(path, R
 // bytes a second, and a bandwidth in bit/s. What it does not say is as in
 // pathsel.DefaultModel. The name, usually the file's path, begins every error.
 func ReadModel(r io.Reader, name string) (pathsel.Model, error) {
-	d, m := &reader{file: name}, pathsel.DefaultModel()
-	if top, ok := d.open(r); ok {
+	m := pathsel.DefaultModel()
+	_, err := read(r, name, &m, func(d *reader, top field, m *pathsel.Model) {
 		d.object(top, map[string]func(field){
 			"host_message": d.span(&m.HostMessage), "switch_hop": d.span(&m.SwitchHop), "hop": d.span(&m.Hop),
 			"switch_reduce": d.speed(&m.SwitchReduce), "host_reduce": d.speed(&m.HostReduce),
-			"bandwidth": func(f field) {
-				if n, ok := d.integer(f, 0, 1e18); ok {
-					m.Bandwidth = n
-				}
-			},
+			"bandwidth": count(d, &m.Bandwidth, 0, 1e18),
 		})
 		if err := m.Validate(); err != nil && len(d.errs) == 0 {
 			d.fail(top, fmt.Errorf("%w: %w", err, topology.ErrField))
 		}
-	}
-	return m, d.err()
+	})
+	return m, err
 }
 
 // span returns a reader of a duration that may be zero.

@@ -16,9 +16,7 @@ func ReadNodeFile(path string) (*Node, error) { return readFile(path, ReadNode) 
 // ReadNode reads a node's configuration: version, membership (whose name need not
 // be there), admin and log. The name, usually the file's path, begins every error.
 func ReadNode(r io.Reader, name string) (*Node, error) {
-	d := &reader{file: name}
-	n := &Node{Log: Log{"info", "text"}}
-	if top, ok := d.open(r); ok {
+	return read(r, name, &Node{Log: Log{"info", "text"}}, func(d *reader, top field, n *Node) {
 		var version, membership field
 		d.object(top, map[string]func(field){
 			"version": func(f field) { version = f }, "membership": func(f field) { membership = f },
@@ -26,11 +24,7 @@ func ReadNode(r io.Reader, name string) (*Node, error) {
 		})
 		d.needed(top, "version", version, d.version)
 		d.needed(top, "membership", membership, func(f field) { d.node(f, &n.Membership) })
-	}
-	if err := d.err(); err != nil {
-		return nil, err
-	}
-	return n, nil
+	})
 }
 
 // unnamed stands for the name that a command gives.

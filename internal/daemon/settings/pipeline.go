@@ -29,10 +29,8 @@ func CheckPipeline(name string) error {
 // CheckP4Runtime reports what is wrong with the address of a P4Runtime server.
 func CheckP4Runtime(address string) error {
 	t := pipeline.Target{Address: address}
-	if _, err := t.Remote(); err != nil {
-		return fmt.Errorf("%w: %w", err, topology.ErrField)
-	}
-	return nil
+	_, err := t.Remote()
+	return err
 }
 
 // complete reports what a P4 target is lacking in the file, and is not given by
@@ -54,29 +52,11 @@ func (a *Agent) complete() error {
 // p4runtime returns a reader of where the target is.
 func (d *reader) p4runtime(to *pipeline.Target, encryption *TargetTLS) func(field) {
 	return func(f field) {
-		before := len(d.errs)
-		d.object(f, map[string]func(field){
-			"address": func(f field) {
-				text, ok := d.text(f)
-				if !ok {
-					return
-				}
-				if err := CheckP4Runtime(text); err != nil {
-					d.fail(f, err)
-					return
-				}
-				to.Address = text
-			},
-			"device": func(f field) {
-				if n, ok := d.integer(f, 0, 1<<62); ok {
-					to.Device = uint64(n)
-				}
-			},
+		d.whole(f, map[string]func(field){
+			"address": parsed(d, &to.Address, func(text string) (string, error) { return text, CheckP4Runtime(text) }),
+			"device":  count(d, &to.Device, 0, 1<<62),
 			"replace": d.boolean(&to.Replace), "tls": d.targetTLS(encryption),
-		})
-		if len(d.errs) == before && to.Address == "" {
-			d.failf(f, "address is missing")
-		}
+		}, func() string { return missing("address", to.Address) })
 	}
 }
 
@@ -88,8 +68,8 @@ func (d *reader) ports(f field, to *pipeline.Target) {
 		before := len(d.errs)
 		d.object(f, map[string]func(field){
 			"number":  count(d, &number, 1, p4.Ports),
-			"address": func(f field) { address = f; p.Addr, _ = d.ipv4(f) },
-			"mac":     func(f field) { mac = f; p.MAC = d.mac(f) },
+			"address": noted(&address, parsed(d, &p.Addr, parseIPv4)),
+			"mac":     noted(&mac, parsed(d, &p.MAC, parseMAC)),
 		})
 		d.present(f, before, map[string]bool{"number": number > 0, "address": address != nil, "mac": mac != nil})
 		p.Number = uint16(number)
@@ -104,9 +84,9 @@ func (d *reader) routes(f field, to *pipeline.Target) {
 		port, prefix, mac := 0, field(nil), field(nil)
 		before := len(d.errs)
 		d.object(f, map[string]func(field){
-			"prefix": func(f field) { prefix = f; r.Prefix = d.prefix(f) },
+			"prefix": noted(&prefix, parsed(d, &r.Prefix, parsePrefix)),
 			"port":   count(d, &port, 1, p4.Ports),
-			"mac":    func(f field) { mac = f; r.MAC = d.mac(f) },
+			"mac":    noted(&mac, parsed(d, &r.MAC, parseMAC)),
 		})
 		d.present(f, before, map[string]bool{"prefix": prefix != nil, "port": port > 0, "mac": mac != nil})
 		r.Port = uint16(port)
@@ -147,40 +127,34 @@ func (d *reader) adds(f field, before int, state *p4.State, to *pipeline.Target)
 	to.Ports, to.Routes = state.Ports, state.Routes
 }
 
-func (d *reader) ipv4(f field) (netip.Addr, bool) {
-	text, ok := d.text(f)
-	if !ok {
-		return netip.Addr{}, false
+// noted returns a reader that notes the field and reads it.
+func noted(to *field, read func(field)) func(field) {
+	return func(f field) {
+		*to = f
+		read(f)
 	}
+}
+
+func parseIPv4(text string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(text)
 	if err != nil || !a.Is4() || a.IsMulticast() {
-		d.failf(f, "%q is not an IPv4 address that packets can be sent to", text)
-		return netip.Addr{}, false
+		err = fmt.Errorf("%q is not an IPv4 address that packets can be sent to", text)
 	}
-	return a, true
+	return a, err
 }
 
-func (d *reader) prefix(f field) netip.Prefix {
-	text, ok := d.text(f)
-	if !ok {
-		return netip.Prefix{}
-	}
+func parsePrefix(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil || !p.Addr().Is4() || p != p.Masked() {
-		d.failf(f, "%q is not an IPv4 prefix such as 10.0.1.0/24, without bits beyond its length", text)
+		err = fmt.Errorf("%q is not an IPv4 prefix such as 10.0.1.0/24, without bits beyond its length", text)
 	}
-	return p
+	return p, err
 }
 
-func (d *reader) mac(f field) (mac p4.MAC) {
-	text, ok := d.text(f)
-	if !ok {
-		return mac
-	}
+func parseMAC(text string) (mac p4.MAC, err error) {
 	b, err := net.ParseMAC(text)
 	if err != nil || len(b) != len(mac) {
-		d.failf(f, "%q is not a hardware address such as 02:00:00:00:00:01", text)
-		return mac
+		return mac, fmt.Errorf("%q is not a hardware address such as 02:00:00:00:00:01", text)
 	}
-	return p4.MAC(b)
+	return p4.MAC(b), nil
 }

@@ -110,6 +110,19 @@ func (d *reader) object(f field, known map[string]func(field)) {
 	}
 }
 
+// whole is object, and reports what lack says of it, if nothing else is wrong with
+// it; empty: nothing.
+func (d *reader) whole(f field, known map[string]func(field), lack func() string) {
+	before := len(d.errs)
+	d.object(f, known)
+	if len(d.errs) > before {
+		return
+	}
+	if why := lack(); why != "" {
+		d.failf(f, "%s", why)
+	}
+}
+
 // version checks the field of that name.
 func (d *reader) version(f field) {
 	if n, ok := d.integer(f, 0, 1<<30); ok && n != FormatVersion {
@@ -141,11 +154,7 @@ func (d *reader) into(to *string) func(field) {
 
 // filePath returns a reader of a path.
 func (d *reader) filePath(to *string) func(field) {
-	return func(f field) {
-		if text, ok := d.text(f); ok {
-			*to = d.resolve(text)
-		}
-	}
+	return parsed(d, to, func(text string) (string, error) { return d.resolve(text), nil })
 }
 
 // resolve returns a path in the file as the process sees it.
@@ -156,19 +165,25 @@ func (d *reader) resolve(path string) string {
 	return filepath.Join(filepath.Dir(d.file), path)
 }
 
-// address returns a reader of a "host:port".
-func (d *reader) address(to *string) func(field) {
+// parsed returns a reader of what parse makes of a string that is not empty.
+func parsed[T any](d *reader, to *T, parse func(string) (T, error)) func(field) {
 	return func(f field) {
 		text, ok := d.text(f)
 		if !ok {
 			return
 		}
-		if err := CheckAddress(text); err != nil {
+		x, err := parse(text)
+		if err != nil {
 			d.fail(f, fmt.Errorf("%w: %w", err, topology.ErrField))
 			return
 		}
-		*to = text
+		*to = x
 	}
+}
+
+// address returns a reader of a "host:port".
+func (d *reader) address(to *string) func(field) {
+	return parsed(d, to, func(text string) (string, error) { return text, CheckAddress(text) })
 }
 
 // CheckAddress reports what is wrong with a "host:port".
@@ -209,7 +224,7 @@ func (d *reader) integer(f field, least, most int64) (int64, bool) {
 }
 
 // count returns a reader of a whole number within bounds.
-func count[T int | uint32](d *reader, to *T, least, most int64) func(field) {
+func count[T int | int64 | uint32 | uint64](d *reader, to *T, least, most int64) func(field) {
 	return func(f field) {
 		if n, ok := d.integer(f, least, most); ok {
 			*to = T(n)
@@ -219,18 +234,13 @@ func count[T int | uint32](d *reader, to *T, least, most int64) func(field) {
 
 // period returns a reader of a duration above zero.
 func (d *reader) period(to *time.Duration) func(field) {
-	return func(f field) {
-		text, ok := d.text(f)
-		if !ok {
-			return
-		}
+	return parsed(d, to, func(text string) (time.Duration, error) {
 		x, err := time.ParseDuration(text)
 		if err != nil || x <= 0 {
-			d.failf(f, "%q is not a duration above zero, such as 500ms or 15m", text)
-			return
+			err = fmt.Errorf("%q is not a duration above zero, such as 500ms or 15m", text)
 		}
-		*to = x
-	}
+		return x, err
+	})
 }
 
 // periodOrOff is period with one word more, off, for a negative duration.
@@ -246,14 +256,24 @@ func (d *reader) periodOrOff(to *time.Duration) func(field) {
 
 // oneOf returns a reader of one of these words.
 func (d *reader) oneOf(to *string, words ...string) func(field) {
-	return func(f field) {
-		text, ok := d.text(f)
-		if ok && !slices.Contains(words, text) {
-			d.failf(f, "%q is not one of %s", text, strings.Join(words, ", "))
-		} else if ok {
-			*to = text
+	return parsed(d, to, func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", fmt.Errorf("%q is not one of %s", text, strings.Join(words, ", "))
 		}
+		return text, nil
+	})
+}
+
+// read reads a file's fields into what has the defaults of those that are not there.
+func read[T any](r io.Reader, name string, into *T, fields func(*reader, field, *T)) (*T, error) {
+	d := &reader{file: name}
+	if top, ok := d.open(r); ok {
+		fields(d, top, into)
 	}
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return into, nil
 }
 
 // readFile opens a file for read.

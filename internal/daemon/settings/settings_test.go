@@ -311,7 +311,7 @@ func TestManagerErrors(t *testing.T) {
 		{"too many", head + "agents: {" + strings.Repeat("1: 1, 2: 2, ", 12) + "}\n", topology.ErrField, nil, false},
 	}
 	tests[len(tests)-1].messages = append(repeat("f:3: agents.", 20), "f: and ")
-	check(t, tests, settings.ManagerSchema(), func(r io.Reader, name string) error {
+	check(t, tests, schema(t, "manager.schema.json"), func(r io.Reader, name string) error {
 		_, err := settings.ReadManager(r, name)
 		return err
 	})
@@ -357,7 +357,7 @@ func TestAgentErrors(t *testing.T) {
 			[]string{"f:3: routes[0]: p4: invalid state: route to 10.0.0.0/8 by port 3, which has no address"}, false},
 		{"without", head + "without: speed\n", topology.ErrField, []string{`f:3: without: "speed": `}, true},
 		{"buffer", head + "receive-buffer: 0\nprepare-lease: 0s\n", topology.ErrField, []string{"f:3: receive-buffer: ", "f:4: prepare-lease: "}, true},
-	}, settings.AgentSchema(), func(r io.Reader, name string) error {
+	}, schema(t, "agent.schema.json"), func(r io.Reader, name string) error {
 		_, err := settings.ReadAgent(r, name)
 		return err
 	})
@@ -365,7 +365,7 @@ func TestAgentErrors(t *testing.T) {
 
 func TestSchemasTakeTheExamples(t *testing.T) {
 	for file, schema := range map[string][]byte{
-		"manager.yaml": settings.ManagerSchema(), "agent.yaml": settings.AgentSchema(), "agent-p4.yaml": settings.AgentSchema(),
+		"manager.yaml": schema(t, "manager.schema.json"), "agent.yaml": schema(t, "agent.schema.json"), "agent-p4.yaml": schema(t, "agent.schema.json"),
 	} {
 		text, err := os.ReadFile(examples + file)
 		if err != nil {
@@ -540,4 +540,13 @@ func TestTargetTLS(t *testing.T) {
 			t.Errorf("%s: %v, want %s", encryption, err, want)
 		}
 	}
+}
+
+func schema(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

@@ -20,18 +20,15 @@ type TargetTLS struct {
 // targetTLS returns a reader of it.
 func (d *reader) targetTLS(to *TargetTLS) func(field) {
 	return func(f field) {
-		before := len(d.errs)
-		d.object(f, map[string]func(field){
+		d.whole(f, map[string]func(field){
 			"authority": d.filePath(&to.Authority), "name": d.into(&to.Name),
 			"certificate": d.filePath(&to.Certificate), "key": d.filePath(&to.Key),
+		}, func() string {
+			if (to.Certificate == "") != (to.Key == "") {
+				return "certificate and key are needed together"
+			}
+			return missing("authority", to.Authority)
 		})
-		switch {
-		case len(d.errs) > before:
-		case to.Authority == "":
-			d.failf(f, "authority is missing")
-		case (to.Certificate == "") != (to.Key == ""):
-			d.failf(f, "certificate and key are needed together")
-		}
 	}
 }
 
