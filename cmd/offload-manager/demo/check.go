@@ -35,7 +35,7 @@ func (s *stage) verify(o *Operation) error {
 			return fmt.Errorf("%s and %s have different results", s.graph.Name(0), s.graph.Name(topology.NodeID(r)))
 		}
 	}
-	if err := (alone{s.cfg.Function, s.cfg.Type}).check(first, s.inputs); err != nil {
+	if err := (alone{s.cfg.Function, s.cfg.Type}).check(first, s.vectors.inputs); err != nil {
 		return err
 	}
 	folds, complete := s.folds(o)
@@ -54,13 +54,13 @@ func (s *stage) folds(o *Operation) (folds []fold, complete bool) {
 	known := 0
 	for _, t := range s.report.trees {
 		if first <= t.epoch && t.epoch <= last {
-			folds = append(folds, fold{fmt.Sprintf("the tree of epoch %d", t.epoch), foldSwitches(s.kernel, t.tree, s.inputs)})
+			folds = append(folds, fold{fmt.Sprintf("the tree of epoch %d", t.epoch), foldSwitches(s.kernel, t.tree, s.vectors.inputs)})
 			known++
 		}
 	}
 	even := int(last/2) - int((first+1)/2) + 1 // epochs of trees of switches from first to last
 	if o.Transport != hostlib.Offload.String() {
-		folds = append(folds, fold{"the tree of hosts", foldHosts(s.kernel, hostTree(len(s.inputs)), s.inputs)})
+		folds = append(folds, fold{"the tree of hosts", foldHosts(s.kernel, hostTree(len(s.vectors.inputs)), s.vectors.inputs)})
 	}
 	return folds, known == even
 }

@@ -65,17 +65,17 @@ func TestOraclesAgree(t *testing.T) {
 			}
 			judge := alone{c.Function, c.Type}
 			results := [][]byte{
-				foldHosts(kernel, hosts.KNomial(members, 2), v.inputs()),
-				foldSwitches(kernel, anyTree(r, members), v.inputs()),
+				foldHosts(kernel, hosts.KNomial(members, 2), v.inputs),
+				foldSwitches(kernel, anyTree(r, members), v.inputs),
 			}
 			for i, result := range results {
-				if err := judge.check(result, v.inputs()); err != nil {
+				if err := judge.check(result, v.inputs); err != nil {
 					t.Fatalf("tree %d: %v", i, err)
 				}
 				wrong := slices.Clone(result)
 				at := r.IntN(50) * size
 				wrong[at+c.Type.Size()-1] ^= 0x50 // of its highest byte, which no rounding explains
-				if err := judge.check(wrong, v.inputs()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("element %d is", at/size)) {
+				if err := judge.check(wrong, v.inputs); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("element %d is", at/size)) {
 					t.Errorf("tree %d: element %d is off, and the oracle says %v", i, at/size, err)
 				}
 			}
@@ -143,7 +143,7 @@ func TestVectorsFollowTheSeed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			of[i] = v.inputs()
+			of[i] = v.inputs
 			v.forget()
 			if len(v.output(2)) != c.Bytes || len(of[i][2]) != c.Bytes {
 				t.Errorf("%s of %s: vectors of %d and %d bytes, want %d", c.Function, c.Type, len(of[i][2]), len(v.output(2)), c.Bytes)

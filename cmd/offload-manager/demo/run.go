@@ -61,8 +61,7 @@ type stage struct {
 	cfg     Config
 	fabric  *embedded.Fabric
 	graph   *topology.Graph
-	vectors vectors
-	inputs  [][]byte
+	vectors *vectors
 	kernel  reduce.Kernel
 	report  *Report
 }
@@ -78,7 +77,7 @@ func newStage(c Config, f *embedded.Fabric) (*stage, error) {
 		return nil, err
 	}
 	return &stage{
-		cfg: c, fabric: f, graph: g, vectors: v, inputs: v.inputs(), kernel: kernel,
+		cfg: c, fabric: f, graph: g, vectors: v, kernel: kernel,
 		report: &Report{
 			Fabric: c.Fabric, Hosts: g.Hosts(), Switches: g.Switches(), graph: g, killed: topology.NoNode,
 			title: fmt.Sprintf("%d members, %d bytes each: %d of %s, reduced by %s; seed %d",

@@ -10,18 +10,15 @@ import (
 )
 
 // vectors are the inputs and outputs of all members of a group.
-type vectors interface {
-	// start begins an allreduce of one rank.
-	start(c *hostlib.Communicator, rank int) *hostlib.Request
-	// forget overwrites all outputs, so that none is taken for a later result.
-	forget()
-	// inputs and output return vectors as they travel.
-	inputs() [][]byte
-	output(rank int) []byte
+type vectors struct {
+	start  func(c *hostlib.Communicator, rank int) *hostlib.Request // begins an allreduce of one rank
+	forget func()                                                   // overwrites all outputs, so that none is taken for a later result
+	inputs [][]byte                                                 // by rank, as they travel
+	output func(rank int) []byte                                    // likewise
 }
 
 // newVectors draws the inputs of all members from a seed.
-func newVectors(c Config, members int) (vectors, error) {
+func newVectors(c Config, members int) (*vectors, error) {
 	switch c.Type {
 	case reduce.Int32:
 		return draw(c, members, func(r *rand.Rand) int32 { return int32(whole(c.Function, r)) }), nil
@@ -71,50 +68,50 @@ func decimal(f reduce.Function, r *rand.Rand) float64 {
 }
 
 // draw draws every member's elements from the seed and its rank.
-func draw[T reduce.Element](c Config, members int, one func(*rand.Rand) T) vectors {
-	n := c.Bytes / reduce.ElementSize(c.Function, c.Type)
-	if !c.Function.Located() {
-		p := &plain[T]{f: c.Function}
-		p.in, p.out = make([][]T, members), make([][]T, members)
-		for rank := range members {
-			r := rand.New(rand.NewPCG(c.Seed, uint64(rank)))
-			p.in[rank], p.out[rank] = make([]T, n), make([]T, n)
-			for i := range n {
-				p.in[rank][i] = one(r)
-			}
-		}
-		return p
+func draw[T reduce.Element](c Config, members int, one func(*rand.Rand) T) *vectors {
+	if c.Function.Located() {
+		return fill(c, members, reduce.Located[T]{Location: -1}, encodedLocated[T],
+			func(r *rand.Rand, rank int) reduce.Located[T] {
+				return reduce.Located[T]{Value: one(r), Location: int64(rank)}
+			},
+			func(comm *hostlib.Communicator, in, out []reduce.Located[T]) *hostlib.Request {
+				return hostlib.StartAllreduceLocated(comm, c.Function, in, out)
+			})
 	}
-	l := &located[T]{f: c.Function}
-	l.in, l.out = make([][]reduce.Located[T], members), make([][]reduce.Located[T], members)
+	var none [1]T
+	reduce.Get(none[:], bytes.Repeat([]byte{0xa5}, reduce.TypeOf[T]().Size()))
+	return fill(c, members, none[0], encoded[T],
+		func(r *rand.Rand, _ int) T { return one(r) },
+		func(comm *hostlib.Communicator, in, out []T) *hostlib.Request {
+			return hostlib.StartAllreduce(comm, c.Function, in, out)
+		})
+}
+
+// fill is draw for elements of any form; none is what an output has of no result.
+func fill[E any](c Config, members int, none E, encode func([]E) []byte, one func(*rand.Rand, int) E, start func(c *hostlib.Communicator, in, out []E) *hostlib.Request) *vectors {
+	n := c.Bytes / reduce.ElementSize(c.Function, c.Type)
+	in, out := make([][]E, members), make([][]E, members)
+	v := &vectors{
+		start: func(c *hostlib.Communicator, rank int) *hostlib.Request { return start(c, in[rank], out[rank]) },
+		forget: func() {
+			for _, vector := range out {
+				for i := range vector {
+					vector[i] = none
+				}
+			}
+		},
+		output: func(rank int) []byte { return encode(out[rank]) },
+	}
 	for rank := range members {
 		r := rand.New(rand.NewPCG(c.Seed, uint64(rank)))
-		l.in[rank], l.out[rank] = make([]reduce.Located[T], n), make([]reduce.Located[T], n)
+		in[rank], out[rank] = make([]E, n), make([]E, n)
 		for i := range n {
-			l.in[rank][i] = reduce.Located[T]{Value: one(r), Location: int64(rank)}
+			in[rank][i] = one(r, rank)
 		}
+		v.inputs = append(v.inputs, encode(in[rank]))
 	}
-	return l
+	return v
 }
-
-type plain[T reduce.Element] struct {
-	f       reduce.Function
-	in, out [][]T
-}
-
-func (p *plain[T]) start(c *hostlib.Communicator, rank int) *hostlib.Request {
-	return hostlib.StartAllreduce(c, p.f, p.in[rank], p.out[rank])
-}
-
-func (p *plain[T]) forget() {
-	for _, out := range p.out {
-		reduce.Get(out, bytes.Repeat([]byte{0xa5}, len(out)*reduce.TypeOf[T]().Size()))
-	}
-}
-
-func (p *plain[T]) inputs() [][]byte { return mapped(p.in, encoded[T]) }
-
-func (p *plain[T]) output(rank int) []byte { return encoded(p.out[rank]) }
 
 // encoded returns a slice as a vector: its own memory, where that has the order
 // of the wire.
@@ -127,37 +124,8 @@ func encoded[T reduce.Element](v []T) []byte {
 	return b
 }
 
-type located[T reduce.Element] struct {
-	f       reduce.Function
-	in, out [][]reduce.Located[T]
-}
-
-func (l *located[T]) start(c *hostlib.Communicator, rank int) *hostlib.Request {
-	return hostlib.StartAllreduceLocated(c, l.f, l.in[rank], l.out[rank])
-}
-
-func (l *located[T]) forget() {
-	for rank := range l.out {
-		for i := range l.out[rank] {
-			l.out[rank][i] = reduce.Located[T]{Location: -1}
-		}
-	}
-}
-
-func (l *located[T]) inputs() [][]byte { return mapped(l.in, encodedLocated[T]) }
-
-func (l *located[T]) output(rank int) []byte { return encodedLocated(l.out[rank]) }
-
 func encodedLocated[T reduce.Element](v []reduce.Located[T]) []byte {
 	b := make([]byte, len(v)*reduce.LocatedSize)
 	reduce.PutLocated(b, v)
 	return b
-}
-
-func mapped[T any](list []T, f func(T) []byte) [][]byte {
-	all := make([][]byte, len(list))
-	for i := range list {
-		all[i] = f(list[i])
-	}
-	return all
 }
