@@ -27,7 +27,7 @@ func (c *toil) Read() (processor.Time, error) {
 func TestBusySwitchIsAvoided(t *testing.T) {
 	f := newFabric(t, func(c *managerd.Config, agents map[string]*agentd.Config) {
 		c.Verify = time.Millisecond
-		agents["spine-0"].Processor = &toil{}
+		agents["spine-0"].Processor = new(toil).Read
 	})
 	cpu := func(want float64) {
 		t.Helper()

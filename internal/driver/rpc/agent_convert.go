@@ -28,30 +28,26 @@ func (r *reader) prepare(m *pb.PrepareRequest) agent.Prepare {
 
 func commitRequest(c agent.Commit) *pb.CommitRequest {
 	g := &c.Config
-	m := &pb.CommitRequest{
+	return &pb.CommitRequest{
 		Incarnation: c.Incarnation, Group: g.Group, Epoch: g.Epoch, Cookie: g.Cookie,
 		Window: g.Window, ChunkBytes: uint32(g.ChunkBytes), Parent: addrText(g.Parent), Index: uint32(g.Index),
 		Probes: uint32(g.Probes), Lease: duration(g.Lease),
+		Children: each(g.Children, func(c switchreduce.Child) *pb.TreeChild {
+			return &pb.TreeChild{Address: addrText(c.Addr), Lowest: c.Lowest}
+		}),
 	}
-	for _, child := range g.Children {
-		m.Children = append(m.Children, &pb.TreeChild{Address: addrText(child.Addr), Lowest: child.Lowest})
-	}
-	return m
 }
 
 func (r *reader) commit(m *pb.CommitRequest) agent.Commit {
-	c := agent.Commit{Incarnation: m.GetIncarnation(), Config: switchreduce.Config{
+	return agent.Commit{Incarnation: m.GetIncarnation(), Config: switchreduce.Config{
 		Group: m.GetGroup(), Epoch: m.GetEpoch(), Cookie: m.GetCookie(),
 		Window: m.GetWindow(), ChunkBytes: r.int("chunk_bytes", m.GetChunkBytes()),
 		Parent: r.optionalAddr("parent", m.GetParent()), Index: r.uint16("index", m.GetIndex()),
 		Probes: r.int("probes", m.GetProbes()), Lease: r.duration("lease", m.GetLease()),
+		Children: each(m.GetChildren(), func(c *pb.TreeChild) switchreduce.Child {
+			return switchreduce.Child{Addr: r.addr("children.address", c.GetAddress()), Lowest: c.GetLowest()}
+		}),
 	}}
-	for _, child := range m.GetChildren() {
-		c.Config.Children = append(c.Config.Children, switchreduce.Child{
-			Addr: r.addr("children.address", child.GetAddress()), Lowest: child.GetLowest(),
-		})
-	}
-	return c
 }
 
 func removeRequest(m agent.Remove) *pb.RemoveRequest {
@@ -65,32 +61,29 @@ func (r *reader) remove(m *pb.RemoveRequest) agent.Remove {
 }
 
 func agentState(s AgentState) *pb.AgentState {
-	m := &pb.AgentState{
+	return &pb.AgentState{
 		Switch: s.Switch, Incarnation: s.Incarnation, Capability: capability(s.Capability), Draining: s.Draining,
 		Version: s.Version, Interfaces: interfaces(s.Interfaces), Unusable: s.Unusable, Outlives: s.Outlives,
+		Holds: each(s.Holds, func(h agent.Hold) *pb.Hold {
+			return &pb.Hold{
+				Group: h.Group, Epoch: h.Epoch, Window: h.Window, Committed: h.Committed,
+				DataAddress: addrText(h.Addr), Reducer: reducer(h.Reducer),
+			}
+		}),
 	}
-	for _, h := range s.Holds {
-		m.Holds = append(m.Holds, &pb.Hold{
-			Group: h.Group, Epoch: h.Epoch, Window: h.Window, Committed: h.Committed,
-			DataAddress: addrText(h.Addr), Reducer: reducer(h.Reducer),
-		})
-	}
-	return m
 }
 
 func (r *reader) agentState(m *pb.AgentState) AgentState {
-	s := AgentState{
+	return AgentState{
 		Switch: m.GetSwitch(), Incarnation: m.GetIncarnation(), Capability: r.capability(m.GetCapability()), Draining: m.GetDraining(),
 		Version: m.GetVersion(), Interfaces: r.interfaces(m.GetInterfaces()), Unusable: m.GetUnusable(), Outlives: m.GetOutlives(),
+		Holds: each(m.GetHolds(), func(h *pb.Hold) agent.Hold {
+			return agent.Hold{
+				Group: h.GetGroup(), Epoch: h.GetEpoch(), Window: h.GetWindow(), Committed: h.GetCommitted(),
+				Addr: r.optionalAddr("holds.data_address", h.GetDataAddress()), Reducer: r.reducer(h.GetReducer()),
+			}
+		}),
 	}
-	for _, h := range m.GetHolds() {
-		s.Holds = append(s.Holds, agent.Hold{
-			Group: h.GetGroup(), Epoch: h.GetEpoch(), Window: h.GetWindow(),
-			Committed: h.GetCommitted(), Addr: r.optionalAddr("holds.data_address", h.GetDataAddress()),
-			Reducer: r.reducer(h.GetReducer()),
-		})
-	}
-	return s
 }
 
 func agentCounters(c AgentCounters) *pb.GetCountersResponse {
@@ -98,35 +91,30 @@ func agentCounters(c AgentCounters) *pb.GetCountersResponse {
 	if c.CPU.Total > 0 {
 		m.Cpu = &pb.CPUTime{Busy: durationpb.New(c.CPU.Busy), Total: durationpb.New(c.CPU.Total)}
 	}
-	for _, t := range c.Trees {
-		m.Trees = append(m.Trees, &pb.TreeCounters{
+	m.Trees = each(c.Trees, func(t TreeCounters) *pb.TreeCounters {
+		return &pb.TreeCounters{
 			Group:     t.Group,
 			PacketsIn: t.PacketsIn, BytesIn: t.BytesIn, PacketsOut: t.PacketsOut, BytesOut: t.BytesOut,
 			Refused: t.Refused, Overflowed: t.Overflowed, Events: t.Events, Drops: t.Drops,
-		})
-	}
-	for _, e := range c.Epochs {
-		m.Epochs = append(m.Epochs, epochTrafficMessage(e))
-	}
+		}
+	})
+	m.Epochs = each(c.Epochs, epochTrafficMessage)
 	return m
 }
 
 func (r *reader) agentCounters(m *pb.GetCountersResponse) AgentCounters {
-	c := AgentCounters{
+	return AgentCounters{
 		Slots: r.int("slots", m.GetSlots()), SlotsUsed: r.int("slots_used", m.GetSlotsUsed()), Interfaces: r.interfaces(m.GetInterfaces()),
 		CPU: r.cpuTime(m.GetCpu()),
+		Trees: each(m.GetTrees(), func(t *pb.TreeCounters) TreeCounters {
+			return TreeCounters{
+				Group:     t.GetGroup(),
+				PacketsIn: t.GetPacketsIn(), BytesIn: t.GetBytesIn(), PacketsOut: t.GetPacketsOut(), BytesOut: t.GetBytesOut(),
+				Refused: t.GetRefused(), Overflowed: t.GetOverflowed(), Events: t.GetEvents(), Drops: t.GetDrops(),
+			}
+		}),
+		Epochs: each(m.GetEpochs(), epochTraffic),
 	}
-	for _, t := range m.GetTrees() {
-		c.Trees = append(c.Trees, TreeCounters{
-			Group:     t.GetGroup(),
-			PacketsIn: t.GetPacketsIn(), BytesIn: t.GetBytesIn(), PacketsOut: t.GetPacketsOut(), BytesOut: t.GetBytesOut(),
-			Refused: t.GetRefused(), Overflowed: t.GetOverflowed(), Events: t.GetEvents(), Drops: t.GetDrops(),
-		})
-	}
-	for _, e := range m.GetEpochs() {
-		c.Epochs = append(c.Epochs, r.epochTraffic(e))
-	}
-	return c
 }
 
 // cpuTime reads one that can be: busy for no longer than there was time.
@@ -165,15 +153,11 @@ func (r *reader) agentEvent(m *pb.WatchResponse) (AgentEvent, bool) {
 		s := r.agentState(e.State)
 		return AgentEvent{State: &s}, true
 	case *pb.WatchResponse_Ended:
-		end := &agent.Ended{
+		var unknown reader // a reason that this version does not know is none
+		return AgentEvent{Ended: &agent.Ended{
 			Incarnation: e.Ended.GetIncarnation(), Group: e.Ended.GetGroup(), Epoch: e.Ended.GetEpoch(),
-		}
-		for reason, code := range endReasons {
-			if code == e.Ended.GetWhy() {
-				end.Why = reason
-			}
-		}
-		return AgentEvent{Ended: end}, true
+			Why: keyOf(&unknown, "why", endReasons, e.Ended.GetWhy()),
+		}}, true
 	case *pb.WatchResponse_Interfaces:
 		return AgentEvent{Interfaces: r.interfaces(e.Interfaces)}, true
 	}

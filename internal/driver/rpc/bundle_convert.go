@@ -26,15 +26,10 @@ func (r *reader) bundle(m *pb.Bundle) manager.Bundle {
 }
 
 func groupPlan(p GroupPlan) *pb.PlanGroupResponse {
-	m := &pb.PlanGroupResponse{Fewer: problem(p.Fewer)}
-	for _, g := range p.Groups {
-		planned := &pb.PlannedGroup{Root: g.Root, Cost: cost(g.Figures)}
-		for _, rank := range g.Ranks {
-			planned.Ranks = append(planned.Ranks, uint32(rank))
-		}
-		m.Groups = append(m.Groups, planned)
-	}
-	return m
+	return &pb.PlanGroupResponse{Fewer: problem(p.Fewer), Groups: each(p.Groups, func(g PlannedGroup) *pb.PlannedGroup {
+		ranks := each(g.Ranks, func(rank int) uint32 { return uint32(rank) })
+		return &pb.PlannedGroup{Root: g.Root, Cost: cost(g.Figures), Ranks: ranks}
+	})}
 }
 
 // groupPlan reads a plan for so many members: every rank is in one part, or there

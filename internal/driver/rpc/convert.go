@@ -182,17 +182,18 @@ func (r *reader) reducer(m *pb.Reducer) topology.Reducer {
 }
 
 func functions(set topology.Functions) []pb.Function {
-	var list []pb.Function
-	for _, f := range set.List() {
-		list = append(list, pb.Function(f))
-	}
-	return list
+	return each(set.List(), func(f reduce.Function) pb.Function { return pb.Function(f) })
 }
 
 func types(set topology.Types) []pb.ElementType {
-	var list []pb.ElementType
-	for _, t := range set.List() {
-		list = append(list, pb.ElementType(t))
+	return each(set.List(), func(t reduce.Type) pb.ElementType { return pb.ElementType(t) })
+}
+
+// each returns what f makes of each of a list; nil of none.
+func each[A, B any](all []A, f func(A) B) []B {
+	var list []B
+	for _, x := range all {
+		list = append(list, f(x))
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"math"
+	"slices"
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/topology"
@@ -19,25 +20,15 @@ func pieces(f Fabric, send func(*pb.GetTopologyResponse) error) error {
 	if err := send(head); err != nil {
 		return err
 	}
-	for rest := f.Nodes; len(rest) > 0; {
-		m, n := &pb.GetTopologyResponse{}, min(piece, len(rest))
-		for _, node := range rest[:n] {
-			m.Nodes = append(m.Nodes, fabricNode(node))
-		}
-		if err := send(m); err != nil {
+	for part := range slices.Chunk(f.Nodes, piece) {
+		if err := send(&pb.GetTopologyResponse{Nodes: each(part, fabricNode)}); err != nil {
 			return err
 		}
-		rest = rest[n:]
 	}
-	for rest := f.Cables; len(rest) > 0; {
-		m, n := &pb.GetTopologyResponse{}, min(piece, len(rest))
-		for _, link := range rest[:n] {
-			m.Links = append(m.Links, fabricLink(link))
-		}
-		if err := send(m); err != nil {
+	for part := range slices.Chunk(f.Cables, piece) {
+		if err := send(&pb.GetTopologyResponse{Links: each(part, fabricLink)}); err != nil {
 			return err
 		}
-		rest = rest[n:]
 	}
 	return nil
 }
@@ -48,12 +39,8 @@ func (r *reader) piece(f *Fabric, m *pb.GetTopologyResponse) {
 		f.Name, f.Version = head.GetName(), head.GetVersion()
 		f.Hosts, f.Switches, f.Links = r.int("hosts", head.GetHosts()), r.int("switches", head.GetSwitches()), r.int("links", head.GetLinks())
 	}
-	for _, n := range m.GetNodes() {
-		f.Nodes = append(f.Nodes, r.fabricNode(n))
-	}
-	for _, l := range m.GetLinks() {
-		f.Cables = append(f.Cables, r.fabricLink(l))
-	}
+	f.Nodes = append(f.Nodes, each(m.GetNodes(), r.fabricNode)...)
+	f.Cables = append(f.Cables, each(m.GetLinks(), r.fabricLink)...)
 }
 
 func fabricNode(n FabricNode) *pb.Node {
@@ -84,7 +71,7 @@ func (r *reader) fabricNode(m *pb.Node) FabricNode {
 func fabricLink(l FabricLink) *pb.Link {
 	return &pb.Link{
 		A: fabricEnd(l.A), B: fabricEnd(l.B), Up: l.Up, Bandwidth: uint64(l.Carries.Bandwidth),
-		Latency: duration(l.Carries.Latency), Trees: uint32(l.Trees), Mismatches: linkMismatches(l.Mismatches), Foreign: l.Foreign,
+		Latency: duration(l.Carries.Latency), Trees: uint32(l.Trees), Mismatches: each(l.Mismatches, linkMismatch), Foreign: l.Foreign,
 	}
 }
 
@@ -95,7 +82,7 @@ func (r *reader) fabricLink(m *pb.Link) FabricLink {
 	return FabricLink{
 		A: r.fabricEnd(m.GetA()), B: r.fabricEnd(m.GetB()), Up: m.GetUp(),
 		Carries: topology.LinkSpec{Bandwidth: int64(m.GetBandwidth()), Latency: r.duration("links.latency", m.GetLatency())},
-		Trees:   r.int("links.trees", m.GetTrees()), Mismatches: r.linkMismatches(m.GetMismatches()),
+		Trees:   r.int("links.trees", m.GetTrees()), Mismatches: each(m.GetMismatches(), mismatchOf),
 		Foreign: r.amount("links.foreign", m.GetForeign()),
 	}
 }

@@ -13,18 +13,11 @@ func interfaces(x *Interfaces) *pb.Interfaces {
 	if x == nil {
 		return nil
 	}
-	m := &pb.Interfaces{Unavailable: x.Unavailable}
-	for _, i := range x.List {
-		t := i.Traffic
-		one := &pb.Interface{Name: i.Name, Up: i.Up, Traffic: &pb.Traffic{
-			PacketsIn: t.PacketsIn, BytesIn: t.BytesIn, PacketsOut: t.PacketsOut, BytesOut: t.BytesOut,
-		}}
-		for _, a := range i.Addresses {
-			one.Addresses = append(one.Addresses, a.String())
+	return &pb.Interfaces{Unavailable: x.Unavailable, Interfaces: each(x.List, func(i nic.Interface) *pb.Interface {
+		return &pb.Interface{
+			Name: i.Name, Up: i.Up, Traffic: trafficMessage(switchreduce.Traffic(i.Traffic)), Addresses: each(i.Addresses, netip.Addr.String),
 		}
-		m.Interfaces = append(m.Interfaces, one)
-	}
-	return m
+	})}
 }
 
 // interfaces returns nil for nil.
@@ -32,19 +25,19 @@ func (r *reader) interfaces(m *pb.Interfaces) *Interfaces {
 	if m == nil {
 		return nil
 	}
-	x := &Interfaces{Unavailable: m.GetUnavailable()}
-	for _, one := range m.GetInterfaces() {
-		i := nic.Interface{Name: one.GetName(), Up: one.GetUp(), Traffic: nic.Traffic(traffic(one.GetTraffic()))}
-		for _, text := range one.GetAddresses() {
-			a, err := netip.ParseAddr(text)
-			if err != nil {
-				r.fail("interfaces.addresses", "%q is no IP address", text)
-			}
-			i.Addresses = append(i.Addresses, a)
+	return &Interfaces{Unavailable: m.GetUnavailable(), List: each(m.GetInterfaces(), func(i *pb.Interface) nic.Interface {
+		return nic.Interface{
+			Name: i.GetName(), Up: i.GetUp(), Traffic: nic.Traffic(traffic(i.GetTraffic())), Addresses: each(i.GetAddresses(), r.ip),
 		}
-		x.List = append(x.List, i)
+	})}
+}
+
+func (r *reader) ip(text string) netip.Addr {
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		r.fail("interfaces.addresses", "%q is no IP address", text)
 	}
-	return x
+	return a
 }
 
 func traffic(m *pb.Traffic) switchreduce.Traffic {
@@ -58,27 +51,21 @@ func trafficMessage(t switchreduce.Traffic) *pb.Traffic {
 }
 
 func epochTrafficMessage(e EpochTraffic) *pb.EpochTraffic {
-	m := &pb.EpochTraffic{Group: e.Group, Epoch: e.Epoch}
+	m := &pb.EpochTraffic{Group: e.Group, Epoch: e.Epoch, Children: each(e.Children, trafficMessage)}
 	if e.Parent != nil {
 		m.Parent = trafficMessage(*e.Parent)
-	}
-	for _, t := range e.Children {
-		m.Children = append(m.Children, trafficMessage(t))
 	}
 	return m
 }
 
-func (r *reader) epochTraffic(m *pb.EpochTraffic) EpochTraffic {
+func epochTraffic(m *pb.EpochTraffic) EpochTraffic {
 	e := EpochTraffic{
 		Group:        m.GetGroup(),
-		EpochTraffic: switchreduce.EpochTraffic{Epoch: m.GetEpoch()},
+		EpochTraffic: switchreduce.EpochTraffic{Epoch: m.GetEpoch(), Children: each(m.GetChildren(), traffic)},
 	}
 	if m.GetParent() != nil {
 		parent := traffic(m.GetParent())
 		e.Parent = &parent
-	}
-	for _, t := range m.GetChildren() {
-		e.Children = append(e.Children, traffic(t))
 	}
 	return e
 }

@@ -63,11 +63,9 @@ type PlannedGroup struct {
 
 // NewGroupPlan returns p with the names that g gives.
 func NewGroupPlan(p manager.GroupPlan, g *topology.Graph) GroupPlan {
-	plan := GroupPlan{Fewer: p.Fewer}
-	for _, one := range p.Groups {
-		plan.Groups = append(plan.Groups, PlannedGroup{one.Ranks, g.Name(one.Plan.Tree.Root()), one.Plan.Figures})
-	}
-	return plan
+	return GroupPlan{Fewer: p.Fewer, Groups: each(p.Groups, func(one pathsel.Part) PlannedGroup {
+		return PlannedGroup{one.Ranks, g.Name(one.Plan.Tree.Root()), one.Plan.Figures}
+	})}
 }
 
 // Explanation is a manager.Explanation with names in place of node numbers,
@@ -185,16 +183,11 @@ type FabricEnd struct {
 // NewExplanation returns x with the names that g gives, and with the times
 // that at gives.
 func NewExplanation(x manager.Explanation, g *topology.Graph, at func(manager.Change) time.Time) Explanation {
-	e := Explanation{
+	return Explanation{
 		Summary: x.Summary, Purpose: x.Purpose, Sisters: x.Sisters, Missing: x.Missing, Refusal: x.Refusal, Offload: x.Offload, Hosts: x.Hosts,
+		Trees:   each(x.Trees, func(t manager.TreeState) TreeState { return newTreeState(t, g) }),
+		History: each(x.History, func(c manager.Change) Change { return Change{at(c), c.What} }),
 	}
-	for _, t := range x.Trees {
-		e.Trees = append(e.Trees, newTreeState(t, g))
-	}
-	for _, c := range x.History {
-		e.History = append(e.History, Change{at(c), c.What})
-	}
-	return e
 }
 
 func newTreeState(t manager.TreeState, g *topology.Graph) TreeState {
@@ -203,12 +196,7 @@ func newTreeState(t manager.TreeState, g *topology.Graph) TreeState {
 		Epoch: t.Epoch, Stage: t.Stage, Window: t.Window, Figures: p.Figures, Criterion: p.Criterion, Because: p.Because,
 		Method: p.Method.String(), Exact: p.Exact, Forecast: p.Forecast, Reason: p.Reason,
 	}
-	names := func(links []topology.LinkID) (all []string) {
-		for _, l := range links {
-			all = append(all, g.LinkName(l))
-		}
-		return all
-	}
+	names := func(links []topology.LinkID) []string { return each(links, g.LinkName) }
 	edges := p.Tree.Edges()
 	for i, v := range p.Tree.Vertices {
 		x := TreeVertex{Switch: g.Name(v.Switch), Parent: int(v.Parent), Links: names(edges.OfVertex(i))}
@@ -220,9 +208,9 @@ func newTreeState(t manager.TreeState, g *topology.Graph) TreeState {
 	for rank, l := range p.Tree.Leaves {
 		s.Members = append(s.Members, TreeLeaf{g.Name(l.Host), int(l.Vertex), names(edges.OfLeaf(rank))})
 	}
-	for _, r := range p.Rivals {
-		s.RunnersUp = append(s.RunnersUp, Alternative{g.Name(r.Root), r.Method.String(), r.Figures, r.Lost})
-	}
+	s.RunnersUp = each(p.Rivals, func(r pathsel.Rival) Alternative {
+		return Alternative{g.Name(r.Root), r.Method.String(), r.Figures, r.Lost}
+	})
 	return s
 }
 

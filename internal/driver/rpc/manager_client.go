@@ -59,9 +59,7 @@ func (c *ManagerClient) Groups(ctx context.Context) ([]manager.Summary, error) {
 	stream, err := c.client.ListGroups(ctx, &pb.ListGroupsRequest{})
 	if err == nil {
 		err = collect(stream, func(m *pb.ListGroupsResponse) {
-			for _, g := range m.GetGroups() {
-				all = append(all, r.summary(g))
-			}
+			all = append(all, each(m.GetGroups(), r.summary)...)
 		})
 	}
 	return all, c.fail("list groups", errors.Join(fromStatus(err), r.err))

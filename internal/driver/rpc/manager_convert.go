@@ -76,7 +76,7 @@ func event(e manager.Event) *pb.HostSessionResponse {
 		o := e.Offer
 		return &pb.HostSessionResponse{Group: o.Group, Rank: o.Rank, Event: &pb.HostSessionResponse_Offer{Offer: &pb.Offer{
 			Epoch: o.Epoch, Cookie: o.Cookie, Window: o.Window, Parent: addrText(o.Parent),
-			Index: uint32(o.Index), Probes: uint32(o.Probes), Idle: duration(o.Idle), Reducers: treeReducers(o.Reducers),
+			Index: uint32(o.Index), Probes: uint32(o.Probes), Idle: duration(o.Idle), Reducers: each(o.Reducers, treeReducer),
 		}}}
 	case e.Withdrawal != nil:
 		w := e.Withdrawal
@@ -105,7 +105,7 @@ func (r *reader) event(m *pb.HostSessionResponse) (e manager.Event, known bool) 
 			Group: group, Rank: rank, Epoch: o.GetEpoch(), Cookie: o.GetCookie(),
 			Window: o.GetWindow(), Parent: r.addr("offer.parent", o.GetParent()), Index: r.uint16("offer.index", o.GetIndex()),
 			Probes: r.int("offer.probes", o.GetProbes()), Idle: r.duration("offer.idle", o.GetIdle()),
-			Reducers: r.treeReducers(o.GetReducers()),
+			Reducers: each(o.GetReducers(), r.treeReducer),
 		}
 	case *pb.HostSessionResponse_Withdrawal:
 		e.Withdrawal = &manager.Withdrawal{
@@ -121,21 +121,14 @@ func (r *reader) event(m *pb.HostSessionResponse) (e manager.Event, known bool) 
 	return e, true
 }
 
-func treeReducers(all []manager.TreeReducer) (list []*pb.TreeReducer) {
-	for i := range all {
-		x := &all[i]
-		list = append(list, &pb.TreeReducer{Reducer: reducer(x.Reducer), Switches: uint32(x.Switches), Names: x.Names})
-	}
-	return list
+func treeReducer(x manager.TreeReducer) *pb.TreeReducer {
+	return &pb.TreeReducer{Reducer: reducer(x.Reducer), Switches: uint32(x.Switches), Names: x.Names}
 }
 
-func (r *reader) treeReducers(list []*pb.TreeReducer) (all []manager.TreeReducer) {
-	for _, m := range list {
-		all = append(all, manager.TreeReducer{
-			Reducer: r.reducer(m.GetReducer()), Switches: r.int("offer.reducers.switches", m.GetSwitches()), Names: m.GetNames(),
-		})
+func (r *reader) treeReducer(m *pb.TreeReducer) manager.TreeReducer {
+	return manager.TreeReducer{
+		Reducer: r.reducer(m.GetReducer()), Switches: r.int("offer.reducers.switches", m.GetSwitches()), Names: m.GetNames(),
 	}
-	return all
 }
 
 var states = map[manager.State]pb.GroupState{
@@ -166,41 +159,36 @@ var stages = map[manager.Stage]pb.TreeStage{
 }
 
 func explanation(e Explanation) *pb.ExplainGroupResponse {
-	m := &pb.ExplainGroupResponse{
+	return &pb.ExplainGroupResponse{
 		Summary: summary(e.Summary), Missing: e.Missing, Refusal: problem(e.Refusal),
-		Offload: uint32(e.Offload), HostTree: uint32(e.Hosts), Mismatches: linkMismatches(e.Mismatches),
-		Purpose: purpose(e.Purpose),
+		Offload: uint32(e.Offload), HostTree: uint32(e.Hosts), Mismatches: each(e.Mismatches, linkMismatch),
+		Purpose: purpose(e.Purpose), Sisters: each(e.Sisters, summary), Trees: each(e.Trees, treeState),
+		History: each(e.History, func(c Change) *pb.Change { return &pb.Change{At: timestamp(c.At), What: c.What} }),
 	}
-	for _, s := range e.Sisters {
-		m.Sisters = append(m.Sisters, summary(s))
-	}
-	for _, t := range e.Trees {
-		m.Trees = append(m.Trees, treeState(t))
-	}
-	for _, c := range e.History {
-		m.History = append(m.History, &pb.Change{At: timestamppb.New(c.At), What: c.What})
-	}
-	return m
 }
 
 func (r *reader) explanation(m *pb.ExplainGroupResponse) Explanation {
-	e := Explanation{
+	return Explanation{
 		Summary: r.summary(m.GetSummary()), Missing: m.GetMissing(), Refusal: unproblem(m.GetRefusal()),
 		Offload: r.int("offload", m.GetOffload()), Hosts: r.int("host_tree", m.GetHostTree()),
-		Mismatches: r.linkMismatches(m.GetMismatches()), Purpose: r.purpose(m.GetPurpose()),
+		Mismatches: each(m.GetMismatches(), mismatchOf), Purpose: r.purpose(m.GetPurpose()),
+		Sisters: each(m.GetSisters(), r.summary), Trees: each(m.GetTrees(), r.treeState),
+		History: each(m.GetHistory(), func(c *pb.Change) Change { return Change{timeOf(c.GetAt()), c.GetWhat()} }),
 	}
-	for _, s := range m.GetSisters() {
-		e.Sisters = append(e.Sisters, r.summary(s))
+}
+
+// timestamp leaves the zero time out.
+func timestamp(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
 	}
-	for _, t := range m.GetTrees() {
-		e.Trees = append(e.Trees, r.treeState(t))
+	return timestamppb.New(t)
+}
+
+// timeOf is the inverse of timestamp.
+func timeOf(m *timestamppb.Timestamp) time.Time {
+	if m == nil {
+		return time.Time{}
 	}
-	for _, c := range m.GetHistory() {
-		var at time.Time
-		if c.GetAt() != nil {
-			at = c.GetAt().AsTime()
-		}
-		e.History = append(e.History, Change{at, c.GetWhat()})
-	}
-	return e
+	return m.AsTime()
 }

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"slices"
 
 	"google.golang.org/grpc"
 
@@ -43,15 +44,10 @@ func (s *managerServer) ListGroups(_ *pb.ListGroupsRequest, stream grpc.ServerSt
 	if err != nil {
 		return err
 	}
-	for len(all) > 0 {
-		m, n := &pb.ListGroupsResponse{}, min(piece, len(all))
-		for _, g := range all[:n] {
-			m.Groups = append(m.Groups, summary(g))
-		}
-		if err := stream.Send(m); err != nil {
+	for part := range slices.Chunk(all, piece) {
+		if err := stream.Send(&pb.ListGroupsResponse{Groups: each(part, summary)}); err != nil {
 			return err
 		}
-		all = all[n:]
 	}
 	return nil
 }

@@ -2,10 +2,9 @@ package rpc
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
-
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 )
@@ -40,53 +39,27 @@ func (m *LinkMismatch) Direction() string {
 
 // Of reports whether a group's tree is concerned.
 func (m *LinkMismatch) Of(group uint32) bool {
-	for _, t := range m.Trees {
-		if t.Group == group {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Trees, func(t TreeShare) bool { return t.Group == group })
 }
 
 // String reports the mismatch in one line.
 func (m *LinkMismatch) String() string {
-	var trees []string
-	for _, t := range m.Trees {
-		trees = append(trees, fmt.Sprintf("group %d epoch %d", t.Group, t.Epoch))
-	}
+	trees := each(m.Trees, func(t TreeShare) string { return fmt.Sprintf("group %d epoch %d", t.Group, t.Epoch) })
 	return fmt.Sprintf("link %s: switch %s %s %d bytes of %s over it, and its interface %s carried %d",
 		m.Link, m.Switch, m.Direction(), m.Expected, strings.Join(trees, ", "), m.Interface, m.Seen)
 }
 
-func linkMismatches(all []LinkMismatch) (list []*pb.LinkMismatch) {
-	for _, m := range all {
-		x := &pb.LinkMismatch{
-			Link: m.Link, Switch: m.Switch, Interface: m.Interface, Sent: m.Sent, Expected: m.Expected, Seen: m.Seen,
-		}
-		for _, t := range m.Trees {
-			x.Trees = append(x.Trees, &pb.TreeShare{Group: t.Group, Epoch: t.Epoch, Bytes: t.Bytes})
-		}
-		if !m.Since.IsZero() {
-			x.Since = timestamppb.New(m.Since)
-		}
-		list = append(list, x)
+func linkMismatch(m LinkMismatch) *pb.LinkMismatch {
+	return &pb.LinkMismatch{
+		Link: m.Link, Switch: m.Switch, Interface: m.Interface, Sent: m.Sent, Expected: m.Expected, Seen: m.Seen, Since: timestamp(m.Since),
+		Trees: each(m.Trees, func(t TreeShare) *pb.TreeShare { return &pb.TreeShare{Group: t.Group, Epoch: t.Epoch, Bytes: t.Bytes} }),
 	}
-	return list
 }
 
-func (r *reader) linkMismatches(list []*pb.LinkMismatch) (all []LinkMismatch) {
-	for _, x := range list {
-		m := LinkMismatch{
-			Link: x.GetLink(), Switch: x.GetSwitch(), Interface: x.GetInterface(), Sent: x.GetSent(),
-			Expected: x.GetExpected(), Seen: x.GetSeen(),
-		}
-		for _, t := range x.GetTrees() {
-			m.Trees = append(m.Trees, TreeShare{t.GetGroup(), t.GetEpoch(), t.GetBytes()})
-		}
-		if x.GetSince() != nil {
-			m.Since = x.GetSince().AsTime()
-		}
-		all = append(all, m)
+func mismatchOf(m *pb.LinkMismatch) LinkMismatch {
+	return LinkMismatch{
+		Link: m.GetLink(), Switch: m.GetSwitch(), Interface: m.GetInterface(), Sent: m.GetSent(),
+		Expected: m.GetExpected(), Seen: m.GetSeen(), Since: timeOf(m.GetSince()),
+		Trees: each(m.GetTrees(), func(t *pb.TreeShare) TreeShare { return TreeShare{t.GetGroup(), t.GetEpoch(), t.GetBytes()} }),
 	}
-	return all
 }

@@ -105,7 +105,7 @@ func problem(err error) *pb.Problem {
 func switchRefusal(r *agent.Refusal) *pb.SwitchRefusal {
 	return &pb.SwitchRefusal{
 		Cause: r.Cause.String(), Switch: r.Switch, Need: uint32(r.Need), Free: uint32(r.Free),
-		Holders: holders(r.Holders), MoreHolders: uint32(r.More), Detail: r.Detail,
+		Holders: each(r.Holders, holder), MoreHolders: uint32(r.More), Detail: r.Detail,
 	}
 }
 
@@ -113,18 +113,16 @@ func groupRefusal(r *manager.Refusal) *pb.GroupRefusal {
 	m := &pb.GroupRefusal{
 		Resource: r.Resource, Switch: r.Switch, Counted: r.Counted,
 		Need: uint32(r.Need), Free: uint32(r.Free),
-		Holders: holders(r.Holders), MoreHolders: uint32(r.More), Cause: problem(r.Cause),
+		Holders: each(r.Holders, holder), MoreHolders: uint32(r.More), Cause: problem(r.Cause),
 	}
 	m.Reason, _, _ = nameOf(r.Reason)
 	return m
 }
 
-func holders(all []agent.Holder) []*pb.Holder {
-	var list []*pb.Holder
-	for _, h := range all {
-		list = append(list, &pb.Holder{Group: h.Group, Slots: uint32(h.Slots)})
-	}
-	return list
+func holder(h agent.Holder) *pb.Holder { return &pb.Holder{Group: h.Group, Slots: uint32(h.Slots)} }
+
+func holderOf(m *pb.Holder) agent.Holder {
+	return agent.Holder{Group: m.GetGroup(), Slots: int(m.GetSlots())}
 }
 
 // A remote error is one that the other side had: its text and, if this side
@@ -161,7 +159,7 @@ func unswitchRefusal(m *pb.SwitchRefusal) error {
 	}
 	return &agent.Refusal{
 		Cause: cause, Switch: m.GetSwitch(), Need: int(m.GetNeed()), Free: int(m.GetFree()),
-		Holders: unholders(m.GetHolders()), More: int(m.GetMoreHolders()), Detail: m.GetDetail(),
+		Holders: each(m.GetHolders(), holderOf), More: int(m.GetMoreHolders()), Detail: m.GetDetail(),
 	}
 }
 
@@ -173,14 +171,6 @@ func ungroupRefusal(m *pb.GroupRefusal) error {
 	return &manager.Refusal{
 		Reason: reason, Resource: m.GetResource(), Switch: m.GetSwitch(), Counted: m.GetCounted(),
 		Need: int(m.GetNeed()), Free: int(m.GetFree()),
-		Holders: unholders(m.GetHolders()), More: int(m.GetMoreHolders()), Cause: unproblem(m.GetCause()),
+		Holders: each(m.GetHolders(), holderOf), More: int(m.GetMoreHolders()), Cause: unproblem(m.GetCause()),
 	}
-}
-
-func unholders(list []*pb.Holder) []agent.Holder {
-	var all []agent.Holder
-	for _, h := range list {
-		all = append(all, agent.Holder{Group: h.GetGroup(), Slots: int(h.GetSlots())})
-	}
-	return all
 }

@@ -55,21 +55,20 @@ func (r *reader) criterion(field string, c pb.Criterion) pathsel.Criterion {
 }
 
 func treeState(t TreeState) *pb.TreeState {
-	m := &pb.TreeState{
+	return &pb.TreeState{
 		Epoch: t.Epoch, Stage: stages[t.Stage], Window: t.Window, Cost: cost(t.Figures), Reason: t.Reason,
 		Criterion: pb.Criterion(t.Criterion), Because: t.Because, Method: t.Method, Exact: t.Exact,
 		OverSwitches: duration(t.Forecast.Switches), OverHosts: duration(t.Forecast.Hosts),
+		Switches: each(t.Switches, func(v TreeVertex) *pb.TreeVertex {
+			return &pb.TreeVertex{Switch: v.Switch, Parent: int32(v.Parent), Links: v.Links, Reducer: reducer(v.Reducer)}
+		}),
+		Members: each(t.Members, func(l TreeLeaf) *pb.TreeLeaf {
+			return &pb.TreeLeaf{Host: l.Host, Vertex: uint32(l.Vertex), Links: l.Links}
+		}),
+		RunnersUp: each(t.RunnersUp, func(a Alternative) *pb.Alternative {
+			return &pb.Alternative{Root: a.Root, Method: a.Method, Cost: cost(a.Figures), Lost: a.Lost}
+		}),
 	}
-	for _, v := range t.Switches {
-		m.Switches = append(m.Switches, &pb.TreeVertex{Switch: v.Switch, Parent: int32(v.Parent), Links: v.Links, Reducer: reducer(v.Reducer)})
-	}
-	for _, l := range t.Members {
-		m.Members = append(m.Members, &pb.TreeLeaf{Host: l.Host, Vertex: uint32(l.Vertex), Links: l.Links})
-	}
-	for _, a := range t.RunnersUp {
-		m.RunnersUp = append(m.RunnersUp, &pb.Alternative{Root: a.Root, Method: a.Method, Cost: cost(a.Figures), Lost: a.Lost})
-	}
-	return m
 }
 
 // treeState reads a tree whose indices are valid: parents before children.
