@@ -1,5 +1,5 @@
-// Package examples holds five small programs on the public packages, one a
-// folder, each a single file that says how to run it. Its test runs them.
+// Package examples holds five small programs on the public packages. Each has a folder
+// and is a single file that says how to run it. Its test runs them.
 //
 //	allreduce  sums a vector over several hosts
 //	broadcast  runs a function on several servers, with one answer from all

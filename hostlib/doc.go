@@ -1,7 +1,7 @@
-// Package hostlib lets a service run collective operations with the services
-// on other hosts: in the switches of the fabric where an offload manager has
-// given the group a collection tree, and over a tree of hosts otherwise. The
-// result is the same either way, and every operation reports which way it went.
+// Package hostlib runs collective operations between hosts, in switches or over a tree
+// of hosts. Switches reduce where an offload manager has given the group a collection
+// tree; otherwise the hosts do. The result is the same either way, and every operation
+// reports its transport and the reason.
 //
 // A process joins once, and then makes communicators: groups of hosts in an
 // agreed order.

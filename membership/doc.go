@@ -1,10 +1,9 @@
-// Package membership reports to every node of a zone which others are there, within
-// milliseconds of a change where it matters, and replicates small attributes of
-// each to all. It is a driver over pure cores (internal/core/zone, and
-// internal/core/hierarchy above it): UDP carries heartbeats, suspicions and
-// notices to monitors; the connections between hosts, which it shares with all services
-// of the process, carry views, updates and attributes. Both have one port number.
-// docs/membership.md has the protocol and its design.
+// Package membership reports the live nodes of a zone and replicates small attributes
+// of each. Changes are known within milliseconds where it matters. It is a driver over
+// pure cores (internal/core/zone, and internal/core/hierarchy above it): UDP carries
+// heartbeats, suspicions and notices to monitors; the connections between hosts, which
+// it shares with all services of the process, carry views, updates and attributes. Both
+// have one port number. docs/membership.md has the protocol and its design.
 //
 //	node, err := membership.Join(ctx, membership.Config{
 //		Name: "h3", Listen: "10.0.0.3:7946", Bootstrap: []string{"10.0.0.1:7946", "10.0.0.2:7946"},

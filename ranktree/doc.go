@@ -1,5 +1,5 @@
-// Package ranktree computes spanning trees over the ranks 0 to n-1 of a group,
-// rooted at rank 0 (or, by Rotate, at any other): k-nomial, k-ary and flat ones.
+// Package ranktree computes spanning trees over the ranks of a group: k-nomial, k-ary
+// and flat. They are rooted at rank 0 or, by Rotate, at any other.
 //
 // A tree is a value of a few words. Nothing is stored for a rank, so that a
 // host asks for its own parent and children in a group of a million at no

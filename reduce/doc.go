@@ -1,6 +1,6 @@
-// Package reduce reduces vectors element by element: it knows the element types
-// and the reduction functions of Tributary, which pairs of them are defined, and
-// has a kernel for each defined pair.
+// Package reduce reduces vectors element by element. It knows the element types and the
+// reduction functions of Tributary, which pairs of them are defined, and has a kernel
+// for each defined pair.
 //
 // A vector is bytes: its elements lie densely, each in little-endian order, at
 // any alignment. That is the order in which they travel, and the memory order of

@@ -1,5 +1,5 @@
-// Package topology describes a fabric: hosts, switches, and the links between
-// their ports, with bandwidth, latency and what each switch can reduce.
+// Package topology describes a fabric: hosts, switches, links, and what each switch can
+// reduce.
 //
 // A Graph never changes. It keeps a million hosts in dense arrays: nodes and
 // links are small integers, hosts first and switches after them, and the names

@@ -1,6 +1,6 @@
-// Package crowd measures many groups of the same hosts at once: how long they take
-// to form, how many of them are offloaded, how long operations on all of them at
-// once take, and what memory they cost.
+// Package crowd measures many groups of the same hosts at once. It reports how long
+// they take to form, how many are offloaded, how long operations on all of them at once
+// take, and their memory.
 //
 // The hosts, the switches' agents and the manager are three processes of this
 // machine, new ones for each number of groups, so that the memory of each shows.

@@ -1,5 +1,5 @@
-// Package gap measures how far Solve's trees are from the best: it has a table
-// of problems of a thousand nodes, generated from fixed seeds, and runs them.
+// Package gap measures how far Steiner trees are from the optimum. It has a table of
+// problems of a thousand nodes, generated from fixed seeds, and runs them.
 //
 // The problems are random sparse graphs, as those of OR-Library, and grids,
 // with costs of 1 to 10, of 1 to 100 and all equal. Beside them are problems like

@@ -1,6 +1,5 @@
-// Package gauge reads what a measurement costs: of each process its processor
-// time, allocations, packets and system calls, and of the machine what its
-// processors did.
+// Package gauge measures costs: processor time, allocations, packets and system calls.
+// It reads them for each process, and for the machine what its processors did.
 //
 // A process that is measured serves a connection (Serve) to the one that
 // measures (Dial), which opens a window before the measurement and closes it

@@ -1,5 +1,5 @@
-// Package kernels measures the kernels of package reduce beside what else could
-// do their work: gonum, passes over two vectors at a time, copies.
+// Package kernels measures the kernels of package reduce. They are compared with gonum,
+// passes over two vectors at a time, and copies.
 //
 // Both sides take turns in every round, so that what else the machine does is
 // against both. Each benchmark reports the median of the rounds: its own bytes per

@@ -1,7 +1,7 @@
-// Package members measures membership services: how long it takes until all
-// know who died, what that costs while nothing happens, and how fast many nodes
-// that start at once see each other. [Rig] runs nodes of one [System] in this
-// process, over sockets of the loopback interface, in real time.
+// Package members measures membership services. It reports how long it takes until all
+// nodes know of a death, what a quiet zone costs, and how fast many nodes that start at
+// once see each other. [Rig] runs nodes of one [System] in this process, over sockets
+// of the loopback interface, in real time.
 //
 // # What is counted
 //

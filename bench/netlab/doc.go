@@ -1,8 +1,7 @@
-// Package netlab builds a leaf-spine fabric out of the kernel's network
-// namespaces: one a host and a switch, a veth pair a link, each direction of
-// which can be shaped. What runs in it are real processes on real sockets,
-// whose packets take real routes; what a link carried is what the kernel
-// counted. It needs Linux and root.
+// Package netlab builds a leaf-spine fabric out of network namespaces. Each host and
+// switch has a namespace, each link is a veth pair, each direction of which can be
+// shaped. What runs in it are real processes on real sockets, whose packets take real
+// routes; what a link carried is what the kernel counted. It needs Linux and root.
 //
 // A link is a subnet of its own (a /31), so that what is sent to the address of
 // one of its ends arrives over that link and no other; the topology of a [Lab]

@@ -1,3 +1,3 @@
-// Package report reports what measurements have found: as CSV, as JSON, in words,
-// and as the tables of docs/benchmarks.md.
+// Package report reports measurements as CSV, JSON, text and Markdown tables. The
+// tables are those of docs/benchmarks.md.
 package report

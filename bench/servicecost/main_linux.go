@@ -1,5 +1,5 @@
-// Command servicecost prints what hosts have open that use communicators, server
-// collectives and membership at once: listeners, connections, sockets, goroutines.
+// Command servicecost counts what hosts with all three services have open. It prints
+// listeners, connections, sockets and goroutines.
 //
 //	go run -C bench ./servicecost
 package main

@@ -1,6 +1,6 @@
-// Package turn lets several implementations of a collective take turns on one
-// fabric: each rank of each is a process that joins over a Unix socket, measures
-// when it is its turn, and blocks in a read while others do.
+// Package turn lets several implementations of a collective take turns on one fabric.
+// Each rank of each is a process that joins over a Unix socket, measures in its turn,
+// and blocks in a read during others'.
 //
 // It says "rank R" when it has joined. Then each turn is a line, and a line that
 // answers it; when the socket is closed, the process ends:

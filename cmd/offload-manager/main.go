@@ -1,5 +1,5 @@
-// Command offload-manager is the manager of a fabric's collection trees, and
-// what operators and schedulers ask it by: see "offload-manager --help".
+// Command offload-manager is the offload manager and its command-line client. See
+// "offload-manager --help".
 package main
 
 import (

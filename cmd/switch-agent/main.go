@@ -1,5 +1,5 @@
-// Command switch-agent is the agent of one switch: it reserves what collection
-// trees need of it, and reduces what comes up them.
+// Command switch-agent is the agent of one switch. It reserves slots for collection
+// trees and reduces their packets.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command broadcast runs a function on eight servers, here in one process, and
-// gets one answer from all of them: who succeeded, and who failed with which
-// error. Requests and replies travel along a tree of the servers.
+// Command broadcast runs a function on eight servers and gets one aggregated reply. The
+// servers are in one process; the reply says which succeeded, and which failed with
+// which error. Requests and replies travel along a tree of the servers.
 //
 //	go run ./examples/broadcast
 package main

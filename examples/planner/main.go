@@ -1,5 +1,5 @@
-// Command planner uses the planner as a library: it prints the collection tree
-// that a group of hosts gets on a fabric, and the tree after its root has failed.
+// Command planner uses the planner as a library. It prints the collection tree that a
+// group of hosts gets on a fabric, and the tree after its root has failed.
 //
 //	go run ./examples/planner
 //	go run ./examples/planner -fabric dragonfly:2,4,2,9 h0 h9 h33

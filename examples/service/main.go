@@ -1,7 +1,7 @@
-// Command service is a service that uses all three: membership reports which servers
-// are there, a server collective has all of them run a job, and the job is an
-// allreduce among them. Four servers run in this process, each of which would be a
-// process elsewhere: its host has one name, one port and one set of connections.
+// Command service uses all three services. Membership reports which servers are alive,
+// a server collective makes all of them run a job, and the job is an allreduce among
+// them. Four servers run in this process, each of which would be a process elsewhere:
+// its host has one name, one port and one set of connections.
 //
 //	go run ./examples/service
 package main

@@ -1,9 +1,9 @@
-// Package scoll is server collectives: a server runs a function on any set of
-// servers and completes with a result from all of them. The request goes down a
-// spanning tree of the members; every member runs it, aggregates the replies of
-// those beneath it with its own, and sends one up. A collective fails, or is
-// delivered to all; there is no order between two; who was not reached, and why,
-// the root is notified.
+// Package scoll provides server collectives: broadcast RPC with aggregated replies. A
+// server runs a function on any set of servers and completes with a result from all of
+// them. The request goes down a spanning tree of the members; every member runs it,
+// aggregates the replies of those beneath it with its own, and sends one up. A
+// collective fails, or is delivered to all; two collectives have no order; the root learns
+// which members were not reached, and why.
 //
 // A [Node] is a process's part in it: [On] makes it on the process's host (package
 // hostlib), whose name, certificate, addresses and connections it uses. Services register at it by numbers that

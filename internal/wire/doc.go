@@ -1,6 +1,6 @@
-// Package wire lays out what travels between members and switches: the packets
-// of the data plane (Header, ErrorBody), each of them one UDP datagram that
-// carries one chunk, and the frames of the members' own connections.
+// Package wire lays out the packets and frames between members and switches. A packet
+// of the data plane (Header, ErrorBody) is one UDP datagram that carries one chunk;
+// frames travel on the members' own connections.
 //
 // A packet is a header of HeaderSize bytes, big-endian, and a payload of
 // elements in the order of the hosts' memory, little-endian. Decode checks every

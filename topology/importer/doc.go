@@ -1,7 +1,7 @@
-// Package importer reads fabrics from other programs' files: the output of
-// ibnetdiscover, Slurm's topology.conf, containerlab files, the topology.json of
-// the P4 tutorials, and graphs in GML and GraphML as the Internet Topology Zoo
-// has them. docs/topology.md reports what is taken from each.
+// Package importer reads fabrics from other programs' files. Formats are the output of
+// ibnetdiscover, Slurm's topology.conf, containerlab files, the topology.json of the P4
+// tutorials, and graphs in GML and GraphML as the Internet Topology Zoo has them.
+// docs/topology.md reports what is taken from each.
 //
 // Such files are irregular. What can be settled is, and the Report says line by
 // line what was skipped, changed or assumed, and why: a cable that leads out of

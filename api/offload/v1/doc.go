@@ -1,7 +1,7 @@
-// Package offloadv1 is the control plane's gRPC interface, version 1: the
-// Manager service that schedulers, operators and members of groups talk to,
-// and the SwitchAgent service that a manager talks to. The .proto files beside
-// it are the reference; all else is generated from them.
+// Package offloadv1 is the control plane's gRPC interface, version 1. The Manager
+// service is for schedulers, operators and members of groups, the SwitchAgent service
+// for a manager. The .proto files beside it are the reference; all else is generated
+// from them.
 //
 // Inside Tributary, only internal/driver/rpc uses these types: it turns them into the
 // plain structs of the cores. Programs in other languages use the .proto files;

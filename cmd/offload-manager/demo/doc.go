@@ -1,7 +1,7 @@
-// Package demo shows the main job end to end: a whole fabric in this process,
-// an allreduce that is reduced in its switches, a second one whose root switch
-// dies in its middle, and a third over hosts alone, to compare with. Every
-// result is held against reductions that were computed by other means:
+// Package demo runs the demo: a whole fabric in one process. It shows an allreduce that
+// is reduced in the switches, a second one whose root switch fails in its middle, and
+// for comparison a third over hosts. Every result is held against reductions that were
+// computed by other means:
 //
 //   - against a plain loop over all inputs, in wide arithmetic: exactly for
 //     integers and for functions that select, within a bound of the rounding

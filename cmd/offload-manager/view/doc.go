@@ -1,3 +1,2 @@
-// Package view writes what a manager says of its fabric and groups: as text for
-// people, as JSON for programs, as SVG.
+// Package view writes a manager's fabric and groups as text, JSON and SVG.
 package view

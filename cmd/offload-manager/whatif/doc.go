@@ -1,4 +1,4 @@
-// Package whatif plans trees offline, in the fabric of a file: which tree a
-// group would have, what it costs, what lost and by how much; beside which other
-// groups; and what becomes of it when links, switches or hosts are down.
+// Package whatif plans trees offline, in the fabric of a file. It shows which tree a
+// group would have, what it costs, which candidates were rejected and by how much;
+// beside which other groups; and the effect of links, switches or hosts that are down.
 package whatif

@@ -1,6 +1,6 @@
-// Package aggregate has ready-made ways to make one reply of many: what a
-// service of server collectives does at every node of a tree with its own reply
-// and those of its children. There are three:
+// Package aggregate combines replies of server collectives into one. An aggregation is
+// what a service does at every node of a tree with its own reply and those of its
+// children. There are three:
 //
 //   - Statuses counts the nodes that succeeded and names those that failed, as
 //     many as there is room for;

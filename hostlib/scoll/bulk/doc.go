@@ -1,6 +1,6 @@
-// Package bulk moves bulk data between the nodes of server collectives: memory
-// is exposed under a key, and whoever has been given the key pulls it over a
-// connection. It is what hostlib/scoll does unless it is given another Bulk.
+// Package bulk moves bulk data between the nodes of server collectives. A node exposes
+// memory under a key, and a node with the key pulls it over a connection. It is what
+// hostlib/scoll does unless it is given another Bulk.
 //
 // A connection carries one pull after another. Big-endian, a pull is
 //

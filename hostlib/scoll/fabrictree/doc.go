@@ -1,7 +1,7 @@
-// Package fabrictree has the trees of server collectives follow a tree of
-// switches, such as the collection tree that the offload manager has chosen for
-// a communicator (hostlib.CollectionTree): a message then crosses no link between
-// switches twice in the same direction, and the replies neither. See
+// Package fabrictree makes the trees of server collectives follow a tree of switches.
+// Such a tree is for example the collection tree that the offload manager has chosen
+// for a communicator (hostlib.CollectionTree): a message then crosses no link between
+// switches twice in the same direction, and neither do the replies. See
 // tree.AlongSwitches for the shape.
 //
 // All nodes have to come to the same tree. They know a Plan by its number, which

@@ -1,7 +1,7 @@
-// Package offload runs server collectives in the switches of the fabric where
-// the replies of a service are a vector with a reduction function: statuses by
-// or, counts by sum, versions by minimum. Elsewhere, when something goes wrong,
-// and for everything else, they run over hosts, by hostlib/scoll.
+// Package offload runs server collectives in the switches of the fabric. The replies of
+// such a service are a vector with a reduction function: statuses by or, counts by sum,
+// versions by minimum. Elsewhere, when something goes wrong, and for everything else,
+// they run over hosts, by hostlib/scoll.
 //
 // A group has one root, declared when it is made. Requests go down one
 // collection tree, as broadcasts of a communicator (hostlib), and replies come up

@@ -1,7 +1,7 @@
-// Package importgraph holds the rules about who may import whom, and checks
-// them: every folder stands on a floor, and packages import from their own folder
-// and from lower ones only; some imports are forbidden to some packages; and pure
-// packages neither look at a clock nor start goroutines.
+// Package importgraph checks the rules of imports: floors, forbidden imports, and
+// purity. A folder stands on a floor, and packages import from their own folder and
+// from lower floors only; some imports are forbidden to some packages; pure packages
+// use no clock and start no goroutine.
 //
 // It reads source files themselves, whatever their build constraints, so that
 // a rule holds on every platform and with every build tag. Tests may look

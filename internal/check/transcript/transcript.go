@@ -1,7 +1,6 @@
-// Package transcript runs the transcripts in a package's testdata: text files
-// of commands, each block followed by ---- and all that came of it, which are
-// reviewed as a difference. The idea is that of etcd-io/raft's interaction
-// tests.
+// Package transcript runs the transcripts in a package's testdata. A transcript is a
+// text file of commands, each block followed by ---- and its whole output, which is
+// reviewed as a difference. The idea is that of etcd-io/raft's interaction tests.
 package transcript
 
 import (

@@ -1,5 +1,5 @@
-// Package agent is the core of a switch agent: what one switch has promised to
-// which group, until when, and what its driver has to do about it.
+// Package agent is the core of a switch agent. It keeps what the switch has promised to
+// which group, and until when, and says what its driver has to do about it.
 //
 // A manager reserves in two phases. Prepare promises the slots of one epoch
 // and opens the data socket that they are reached at; Commit hands the epoch's

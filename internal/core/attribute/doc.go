@@ -1,9 +1,9 @@
-// Package attribute is the replication of attributes in a zone: every member
-// has a map of keys and values that it alone writes, and holds a replica of the
-// map of everyone else. The protocol is section 4 of "Design and Implementation
-// of a Scalable Membership Service for Supercomputer Resiliency-Aware Runtime"
-// (Tock, Mandler, Moreira, Jones): anti-entropy between the neighbours of a
-// stable overlay, which is silent when nothing is written.
+// Package attribute replicates attributes in a zone. Every member has a map of keys and
+// values that only it writes, and holds a replica of the map of every other member. The
+// protocol is section 4 of "Design and Implementation of a Scalable Membership Service
+// for Supercomputer Resiliency-Aware Runtime" (Tock, Mandler, Moreira, Jones):
+// anti-entropy between the neighbours of a stable overlay, which is silent when nothing
+// is written.
 //
 // Maps belong to lives (attributes.Life): a member that starts anew has a new, empty
 // map. A write raises the map's version by one and gives it to the entry; so the

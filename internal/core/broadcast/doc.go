@@ -1,10 +1,10 @@
-// Package broadcast is the core of server collectives: what one node does for
-// broadcasts with aggregated replies over groups of servers. It is pure. What a
-// service calls answers at once, with a handle or an error, and is therefore a
-// method; everything else comes by Step: messages, the returns of callbacks, the
-// results of pulls and sends, news of who lives, and time. Both add to an
-// Output. Callbacks run elsewhere, beside each other, and may call the methods
-// again; the driver answers each Call with one Returned, a panic being an error.
+// Package broadcast is the core of server collectives. It is what one node does for
+// broadcasts with aggregated replies over groups of servers. It is pure. What a service
+// calls answers at once, with a handle or an error, and is therefore a method;
+// everything else comes by Step: messages, the returns of callbacks, the results of
+// pulls and sends, news of who lives, and time. Both add to an Output. Callbacks run
+// elsewhere, beside each other, and may call the methods again; the driver answers each
+// Call with one Returned, a panic being an error.
 //
 // # The way of a request
 //

@@ -1,7 +1,7 @@
-// Package client is a host's side of the control plane: what it says to the
-// offload manager for all its communicators, over one connection, and how it
-// retries. It is a pure core (see package core): hostlib drives it over a gRPC
-// stream, and package sim/world over the simulated network.
+// Package client is a host's client of the offload manager, as a core. It serves all
+// communicators of the host over one connection, and retries. It is a pure core (see
+// package core): hostlib drives it over a gRPC stream, and package sim/world over the
+// simulated network.
 //
 // Each communicator of the host is a member of one group at the manager. The
 // lowest rank creates the group, gives the others its number (through its

@@ -1,7 +1,6 @@
-// Package endpoint is one member of a communicator as a pure core: its session,
-// its part in the agreement on epochs, and its node in the tree of hosts,
-// wired together. hostlib drives it over sockets and internal/sim in virtual
-// time.
+// Package endpoint is one member of a communicator as a pure core. It connects the
+// member's session, its part in the agreement on epochs, and its node in the tree of
+// hosts. hostlib drives it over sockets and internal/sim in virtual time.
 //
 // What crosses its border:
 //

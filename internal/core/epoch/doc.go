@@ -1,6 +1,6 @@
-// Package epoch is the agreement when a group's tree changes: the core by
-// which the members, and not the manager, decide in which epoch they go on and
-// what of their numbers in flight is reduced again.
+// Package epoch is the members' agreement on the next epoch. By this core the members,
+// and not the manager, decide in which epoch they continue and which of their numbers
+// in flight are reduced again.
 //
 // Its messages travel over host connections along a tree of hosts by rank
 // (ranktree), rooted at the lowest rank, so that a member speaks to at

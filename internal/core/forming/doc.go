@@ -1,6 +1,6 @@
-// Package forming is how a member learns that all others are there: the core
-// that ends the forming of a communicator. Its messages travel over the host
-// connections of the tree of hosts, as those of package epoch do.
+// Package forming is how a member learns that all others are there. The core ends the
+// forming of a communicator. Its messages travel over the host connections of the tree
+// of hosts, as those of package epoch do.
 //
 // A member reports to its parent which ranks beneath it are not there, and to its
 // children which are not there in all: wire.Missing, up and down. An empty one

@@ -1,5 +1,4 @@
-// Package hosttree reduces over a tree of hosts: the way that a collective
-// takes where no tree of switches carries it.
+// Package hosttree reduces over a tree of hosts, where no tree of switches exists.
 //
 // A member's node in the tree of hosts obeys the rules of a switch: it is an
 // aggregate (internal/core/switchreduce) whose first child is the member itself,

@@ -1,6 +1,6 @@
-// Package linkaudit judges whether trees are where they were planned: whether
-// what a switch says that its trees have exchanged over a link was carried by
-// the interface at the link's end.
+// Package linkaudit checks that trees use the links that they were planned on. It
+// compares what a switch says that its trees have exchanged over a link with what the
+// interface at the link's end has carried.
 //
 // A switch reads both of its own counts, the trees' and the interfaces', at
 // one moment, so that switches need no common clock, and each end of a link is

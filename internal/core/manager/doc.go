@@ -1,5 +1,5 @@
-// Package manager is the core of the offload manager: the life of every group
-// and of its collection trees.
+// Package manager is the core of the offload manager: groups and their collection
+// trees.
 //
 // # The life of a tree
 //

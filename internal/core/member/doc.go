@@ -1,6 +1,5 @@
-// Package member is the core of a zone's membership: what one node does so that
-// all nodes of a zone know who is there. It is pure. The protocol is that of
-// Tock, Mandler, Moreira and Jones, Design and Implementation of a Scalable
+// Package member is the core of a zone's membership. It is pure. The protocol is that
+// of Tock, Mandler, Moreira and Jones, Design and Implementation of a Scalable
 // Membership Service for Supercomputer Resiliency-Aware Runtime (Euro-Par 2013);
 // docs/membership.md says where this goes beyond it.
 //

@@ -1,5 +1,4 @@
-// Package peering decides about the connections between one host and its peers,
-// the other hosts: which of them to dial, which to accept, and which to close. It
+// Package peering decides which connections between hosts to dial, accept and close. It
 // is a pure core; internal/driver/peer is its driver.
 //
 // # Who is not authenticated

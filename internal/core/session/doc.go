@@ -1,6 +1,6 @@
-// Package session is the host side of a reduction: the core that cuts one
-// member's operations into chunks, keeps them in flight within the window,
-// repairs what is lost, and carries them over a change of epoch.
+// Package session is the host side of a reduction. The core cuts one member's
+// operations into chunks, keeps them in flight within the window, repairs losses, and
+// carries operations over a change of epoch.
 //
 // A session speaks to one parent, named by the Link of the present epoch: a
 // leaf switch, or the member's own node of a host tree. It does not know which

@@ -1,7 +1,7 @@
-// Package switchreduce is the switch side of a reduction: the core that takes the
-// contributions of a switch's children chunk by chunk, reduces them, passes the
-// partial to the parent, and brings the result down. A tree of hosts uses it,
-// too, over host connections.
+// Package switchreduce is the switch side of a reduction. The core takes the
+// contributions of a switch's children chunk by chunk, reduces them, passes the partial
+// to the parent, and sends the result down. A tree of hosts uses it, too, over host
+// connections.
 //
 // One Core serves one tree of one group, in all of its epochs. It knows its
 // neighbours' addresses and one rank for each child, and never the group: what

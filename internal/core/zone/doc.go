@@ -1,6 +1,6 @@
-// Package zone is one node's part in one zone: its membership (internal/core/member)
-// and the replication of attributes (internal/core/attribute), put together. It
-// has the shape of member.Core, so that what drives the one drives the other.
+// Package zone is one node's part in one zone: membership and attributes. It combines
+// internal/core/member and internal/core/attribute. It has the shape of member.Core, so
+// that what drives the one drives the other.
 //
 // A step is one of the members' core, then one of the attributes' with what came
 // of it: joins and leaves first, then neighbours, then what neighbours have sent.

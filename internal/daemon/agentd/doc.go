@@ -1,7 +1,6 @@
-// Package agentd assembles a switch agent: the core of package agent in a loop
-// of its own; the data plane that reduces, in software or by a P4 target; who
-// observes the switch's network interfaces; and the gRPC server by which
-// managers reach them.
+// Package agentd assembles a switch agent from its core, data plane, interfaces and
+// gRPC server. The core of package agent has a loop of its own; the data plane reduces
+// in software or by a P4 target.
 //
 //	manager --gRPC--> calls --> agent core's loop --Open, Install--> data plane <--UDP--> hosts, switches
 //	                    ^------- replies ------'    '<--- events ---'

@@ -1,5 +1,5 @@
-// Package managerd assembles an offload manager: the core of package manager in
-// a loop of its own, and around it what takes time or can fail.
+// Package managerd assembles an offload manager. The core of package manager has a loop
+// of its own; around it is what takes time or can fail.
 //
 //	members, operators --gRPC--> calls --> manager core's loop --+--> planner: pathsel over the topology
 //	                     ^------ replies, offers ------'         +--> writer: the Store

@@ -1,5 +1,5 @@
-// Package store keeps what an offload manager must not forget in one file, a
-// bbolt database: a managerd.Store for the process's next life.
+// Package store stores the offload manager's state in a bbolt database. It is a
+// managerd.Store for the process's next life.
 //
 // The file has two buckets:
 //

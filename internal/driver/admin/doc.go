@@ -1,5 +1,4 @@
-// Package admin serves what people and their tools watch a process by: its
-// metrics for Prometheus, its profiles, and whether it is well, over HTTP on an
+// Package admin serves a process's metrics, profiles and health over HTTP. It has an
 // address of its own.
 //
 //	/metrics       what the collectors count, the Go runtime, and the process

@@ -1,6 +1,6 @@
-// Package attach is how services that stand above hostlib, such as server collectives,
-// reach what a host shares with them: its connections, what it knows of who lives, its
-// log. hostlib's public API has none of these types; it sets [To] instead.
+// Package attach gives services above hostlib what a host shares with them. Services
+// such as server collectives reach the host's connections, liveness and log by it.
+// hostlib's public API has none of these types; it sets [To] instead.
 package attach
 
 import (

@@ -1,6 +1,6 @@
-// Package dataplane is the border between a switch agent, which decides what
-// its switch promises to whom, and what reduces the packets of the trees: a
-// Plane.
+// Package dataplane is the interface between a switch agent and its data plane. The
+// agent decides what its switch promises to whom; a Plane reduces the packets of the
+// trees.
 //
 // There are two. Package soft reduces in the agent's own process, with a socket
 // for each tree. Package pipeline has it done by a P4 target, which it configures

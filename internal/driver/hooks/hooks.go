@@ -1,6 +1,5 @@
-// Package hooks is how tests and measurements of this module reach the sockets of a
-// host that they join, without a setting in the public API: they put Hooks into the
-// context of hostlib.Join.
+// Package hooks gives tests and measurements access to a host's sockets. They put Hooks
+// into the context of hostlib.Join, so that the public API needs no setting for it.
 package hooks
 
 import (

@@ -1,4 +1,4 @@
-// Package p4rt is a client of P4Runtime: it gives one target its program, and
+// Package p4rt is a client of P4Runtime. It installs the program on one target, and
 // keeps the entries and multicast groups in it as they are wanted.
 //
 // A [Client] holds a session with its target from [Dial] to Close: it connects,

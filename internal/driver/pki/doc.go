@@ -1,5 +1,4 @@
-// Package pki is the trust between the parts of a fabric: who holds which
-// certificate, and what it lets them be.
+// Package pki checks certificates: who holds which, in which role.
 //
 // A certificate says who its holder is by a URI among its alternative names,
 // tributary://ROLE/NAME, the [Identity]. Host names and addresses in

@@ -1,5 +1,5 @@
-// Package runner is the one clock and loop of all drivers: it steps a protocol
-// core from one goroutine, in real time.
+// Package runner steps a protocol core from one goroutine, in real time. It is the one
+// clock and loop of all drivers.
 //
 // A Loop steps its core when inputs are there or the core's deadline has come,
 // hands what comes out to Config.Apply, and waits again. Inputs come from two

@@ -1,5 +1,4 @@
-// Package transport is the boundary between packets and the network: UDP in
-// batches, several packets a system call.
+// Package transport sends and receives UDP packets in batches, several in a system call.
 //
 // A Conn belongs to one goroutine, which reads and writes; anybody may wake it
 // or read its counters. That is all that a goroutine needs which owns a socket

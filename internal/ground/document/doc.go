@@ -1,3 +1,3 @@
-// Package document reads YAML and JSON into values that know their lines, so
-// that whoever reads them can say where something is wrong.
+// Package document reads YAML and JSON into values that know their lines, for error
+// messages.
 package document

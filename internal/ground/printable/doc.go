@@ -1,3 +1,3 @@
-// Package printable makes text from anywhere fit for a terminal: what a terminal
-// would act upon is spelled instead.
+// Package printable makes any text safe to print on a terminal. It spells out what a
+// terminal would act upon.
 package printable

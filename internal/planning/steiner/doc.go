@@ -1,6 +1,6 @@
-// Package steiner finds cheap trees that join given nodes of a weighted graph:
-// the Steiner tree problem in graphs, which is NP-hard. It knows nodes, edges
-// and costs only, and nothing of fabrics.
+// Package steiner finds cheap Steiner trees in weighted graphs. The Steiner tree
+// problem in graphs is NP-hard. The package knows nodes, edges and costs only, and nothing of
+// fabrics.
 //
 // # Problem
 //

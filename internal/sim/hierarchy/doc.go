@@ -1,6 +1,6 @@
-// Package hierarchy runs a hierarchy of a million nodes in virtual time: a
-// management zone of real supervisors, base zones of which one is real, every
-// node of it, and stubs for the others.
+// Package hierarchy simulates a hierarchy of a million nodes. It has a management zone
+// of real supervisors, base zones of which one is real, every node of it, and stubs for
+// the others.
 //
 // Real nodes run the cores that production runs, in worlds of internal/sim/zone:
 // zone.Core and, beside it, the role of internal/core/hierarchy. A stub zone is

@@ -1,6 +1,6 @@
-// Package servers puts the core of server collectives into a simulated world:
-// servers that drive it as a driver does over sockets, with a service whose
-// callbacks take time, fail, panic, forget their reply or give it twice.
+// Package servers simulates server collectives. Servers drive the core as a driver does
+// over sockets, with a service whose callbacks take time, fail, panic, forget their
+// reply or give it twice.
 //
 // Messages are datagrams, so that they are lost, doubled and reordered; a
 // transport that fails locally says so and may have sent all the same. Pulls

@@ -1,6 +1,5 @@
-// Package world puts the protocol cores into a simulated world: nodes of
-// package sim that drive the cores as the daemons and package hostlib drive them
-// over sockets.
+// Package world puts the protocol cores into a simulated world. Nodes of package sim
+// drive the cores as the daemons and package hostlib drive them over sockets.
 //
 //	node      cores                       as driven by
 //	Host      rank                        hostlib

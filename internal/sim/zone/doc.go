@@ -1,7 +1,7 @@
-// Package zone runs the membership cores of a whole zone in virtual time: as
-// many as a zone has, for as long as an hour, which is more than the world of
-// package sim carries. That one copies, hashes and traces every byte; here
-// messages travel as the values that the cores make, and are only weighed.
+// Package zone simulates the membership of a whole zone. It runs as many cores as a
+// zone has, for as long as an hour, which is more than the world of package sim
+// carries. That one copies, hashes and traces every byte; here messages travel as the
+// values that the cores make, and are only weighed.
 //
 // # The network
 //

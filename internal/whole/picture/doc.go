@@ -1,5 +1,4 @@
-// Package picture draws a fabric and a collection tree in it, as SVG, for
-// people who have never seen either.
+// Package picture draws a fabric and a collection tree as SVG.
 //
 // Hosts stand at the bottom, switches in tiers above them. Every link is thin
 // and light but those of the tree, which are thick; the root has a double

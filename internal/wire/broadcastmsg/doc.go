@@ -1,5 +1,5 @@
-// Package broadcastmsg lays out the messages of server collectives: requests, which
-// go down a tree of servers and are at most 4 KiB, and replies, which come up.
+// Package broadcastmsg lays out the messages of server collectives. Requests go down a
+// tree of servers and have at most 4 KiB; replies come up.
 //
 // Messages are big-endian. Every bit is defined, so that a valid message has
 // exactly one form: Decode refuses what Append would not write. What a message

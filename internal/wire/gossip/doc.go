@@ -1,6 +1,6 @@
-// Package gossip lays out the messages of the membership service: greetings of
-// two neighbours, views and what changes in them, heartbeats, probes, discovery,
-// and what attributes and the hierarchy travel in; and it seals datagrams.
+// Package gossip lays out the messages of the membership service, and seals datagrams.
+// Messages are greetings of two neighbours, views and changes in them, heartbeats,
+// probes, discovery, and containers for attributes and the hierarchy.
 //
 // # Packets
 //

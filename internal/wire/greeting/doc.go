@@ -1,6 +1,6 @@
-// Package greeting is what two hosts say to each other first on a connection
-// between them, before frames: who calls whom, in which incarnations, and what
-// the connection is for. All numbers are big-endian.
+// Package greeting lays out the greeting of a connection between two hosts. It comes
+// before frames and says who calls whom, in which incarnations, and what the connection
+// is for. All numbers are big-endian.
 //
 //	bytes   greeting
 //	4       "TRIB"

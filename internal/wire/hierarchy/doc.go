@@ -1,8 +1,8 @@
-// Package hierarchy lays out the messages between the delegates of base zones
-// and their supervisors, and between supervisors and other nodes of the
-// management zone that want a base zone's view. They are the bodies of frames of
-// type gossip.Hierarchy, in order, on connections of their own, and are
-// sealed there.
+// Package hierarchy lays out the messages of delegates and supervisors. They travel
+// between the delegates of base zones and their supervisors, and between supervisors
+// and other nodes of the management zone that want a base zone's view. They are the
+// bodies of frames of type gossip.Hierarchy, in order, on connections of their own, and
+// are sealed there.
 //
 // The first byte is the kind: 1 hello, 2 assign, 3 change, 4 beat, 5 fetch.
 // Numbers are varints in their shortest form; every bit is defined, so that a

@@ -1,6 +1,6 @@
-// Package pipeline is the data plane of a switch whose packets a P4 target
-// reduces, with the program of package p4. It configures the target by
-// P4Runtime, and does for it what the target cannot.
+// Package pipeline is the data plane of a switch with a P4 target. The target reduces
+// packets with the program of package p4. The package configures the target by P4Runtime, and
+// does for it what the target cannot.
 //
 //	agent core --Open, Install--> driver --entries, groups--> target <--packets--> hosts, switches
 //	     ^------- Event ---------'  |  ^--counters---------------'  |

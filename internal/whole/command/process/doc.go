@@ -1,3 +1,2 @@
-// Package process is what the daemons' commands share: their life from the start
-// to a signal, and their certificates.
+// Package process has what the daemons' commands share: signals and certificates.
 package process
