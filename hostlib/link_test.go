@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -102,6 +103,67 @@ func (s *stuck) Write(b []byte) (int, error) {
 func (s *stuck) Close() error {
 	s.close()
 	return s.Conn.Close()
+}
+
+// deaf is a connection that reads nothing more, once that is so, until it is closed.
+type deaf struct {
+	net.Conn
+	is     *atomic.Bool
+	closed context.Context
+	close  context.CancelFunc
+}
+
+func (d *deaf) Read(b []byte) (int, error) {
+	n, err := d.Conn.Read(b)
+	if d.is.Load() {
+		<-d.closed.Done()
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+func (d *deaf) Close() error {
+	d.close()
+	return d.Conn.Close()
+}
+
+// TestMemberStopsReading: a member that reads nothing more in the middle of an operation
+// counts as dead after DeadAfter, and every other member's error names it.
+func TestMemberStopsReading(t *testing.T) {
+	const n, silent = 4, 1 // rank 3 is below rank 1, rank 2 is not
+	var is atomic.Bool
+	hosts, members := make([]*Host, n), make([]Member, n)
+	for i := range hosts {
+		with, deadAfter := hooks.Hooks{}, 300*time.Millisecond
+		if i == silent {
+			deadAfter = patience
+			with.Link = func(c net.Conn) net.Conn {
+				closed, end := context.WithCancel(context.Background())
+				return &deaf{c, &is, closed, end}
+			}
+		}
+		hosts[i] = joinHooked(t, with, fmt.Sprint("h", i), func(c *Config) { c.DeadAfter = deadAfter })
+		members[i] = hosts[i].Member()
+	}
+	comms := form(t, "test", hosts, members)
+	sum(t, comms, 10)
+	is.Store(true)
+	ctx, cancel := context.WithCancel(within(t))
+	var reported atomic.Int64
+	each(n, func(rank int) {
+		v := make([]int64, 1<<20)
+		if rank == silent {
+			if _, err := Allreduce(ctx, comms[rank], reduce.Sum, v, v); err == nil {
+				t.Error("the member that reads nothing has a result")
+			}
+			return
+		}
+		_, err := Allreduce(ctx, comms[rank], reduce.Sum, v, v)
+		wantMember(t, err, silent, "")
+		if reported.Add(1) == n-1 {
+			cancel()
+		}
+	})
 }
 
 // TestCloseIsBounded: a neighbour that cannot be notified holds Close up until its

@@ -28,17 +28,20 @@ type forger struct {
 // forge starts one, which the cluster's nodes find.
 func (c *cluster) forge(name string) *forger { return c.forgeIn(name, 1) }
 
-func (c *cluster) forgeIn(name string, incarnation uint64) *forger {
+func (c *cluster) forgeIn(name string, incarnation uint64, change ...func(*peer.Config)) *forger {
 	t := c.t.(*testing.T)
 	t.Helper()
 	f := &forger{t: t, got: make(chan []byte, 1000), sent: make(chan error, 1), deaf: make(chan struct{})}
-	var err error
-	f.host, err = peer.Listen(t.Context(), peer.Config{
+	cfg := peer.Config{
 		Name: name, Incarnation: incarnation, Listen: "127.0.0.1:0", Resolve: c.resolve,
 		Handlers:    map[peer.Service]peer.Handler{peer.Collectives: (*forgery)(f)},
 		GreetWithin: patience, DeadAfter: patience, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
+	}
+	for _, do := range change {
+		do(&cfg)
+	}
+	var err error
+	if f.host, err = peer.Listen(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	c.set(name, f.host.Addr())
@@ -307,21 +310,61 @@ func TestPoint45Priority(t *testing.T) {
 	}
 }
 
-// TestTLS: nodes with certificates take part, bulk data and large replies
-// included; one with another's certificate does not start, one without does not
-// reach them.
-func TestTLS(t *testing.T) {
+// trusted returns the files of hosts' certificates by one authority.
+func trusted(t *testing.T, names ...string) func(i int) *hostlib.TLS {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "trust")
-	var ids []pki.Identity
-	for _, n := range names(4) {
-		ids = append(ids, pki.Identity{Role: pki.Host, Name: n})
+	ids := make([]pki.Identity, len(names))
+	for i, n := range names {
+		ids[i] = pki.Identity{Role: pki.Host, Name: n}
 	}
 	if _, err := pki.Init(dir, ids...); err != nil {
 		t.Fatal(err)
 	}
-	files := func(i int) *hostlib.TLS {
+	return func(i int) *hostlib.TLS {
 		return &hostlib.TLS{Cert: filepath.Join(dir, pki.CertFile(ids[i])), Key: filepath.Join(dir, pki.KeyFile(ids[i])), CA: filepath.Join(dir, pki.AuthorityFile)}
 	}
+}
+
+// TestFinding3HopIsItsCertificatesHost: a request is the message of the host that the
+// sender's certificate names, whatever it says of itself; and it runs only if that host is
+// the parent in the group's tree.
+func TestFinding3HopIsItsCertificatesHost(t *testing.T) {
+	all := append(names(2), "x", "y")
+	files := trusted(t, all...)
+	c := start(t, 2, func(i int, cfg *config) { cfg.host.TLS = files(i) })
+	rolls := c.rolls()
+	source, err := pki.Load(files(2).Cert, files(2).Key, files(2).CA, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := c.forgeIn("x", 1, func(cfg *peer.Config) { cfg.TLS = source })
+	defer x.close()
+	if _, err := peer.Listen(t.Context(), peer.Config{Name: "y", Incarnation: 1, Listen: "127.0.0.1:0", Resolve: c.resolve, TLS: source}); !errors.Is(err, peer.ErrConfig) {
+		t.Errorf("y with the certificate of x: %v", err)
+	}
+	// In the tree from x, n1 is beneath x; in that from y it is not.
+	members := []scoll.Target{{Node: "x", Tags: []scoll.Tag{{}}}, c.targets()[1], {Node: "y", Tags: []scoll.Tag{{}}}}
+	for i, root := range []string{"y", "x"} {
+		r := request(root, members)
+		r.Key.Sequence, r.Flags = uint64(i+1), r.Flags|broadcastmsg.Last
+		r.Index = broadcastmsg.MakeIndex(broadcastmsg.Node(root), 1, r.Key.Sequence)
+		x.send("n1", r.Append(nil))
+		want := map[string]broadcastmsg.Status{"x": broadcastmsg.OK, "y": broadcastmsg.WrongParent}[root]
+		if reply := x.nextReply(); reply.Status != want || !reply.Final {
+			t.Errorf("a request of root %s through x: %+v, want %v", root, reply, want)
+		}
+	}
+	if ran := rolls[1].has(); len(ran) != 1 {
+		t.Errorf("n1 ran %q", ran)
+	}
+}
+
+// TestTLS: nodes with certificates take part, bulk data and large replies
+// included; one with another's certificate does not start, one without does not
+// reach them.
+func TestTLS(t *testing.T) {
+	files := trusted(t, names(4)...)
 	c := start(t, 4, func(i int, cfg *config) { cfg.host.TLS = files(i) })
 	c.rolls()
 	g := c.group(0, scoll.GroupSpec{Name: "all"})
