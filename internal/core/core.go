@@ -1,4 +1,4 @@
-// Package core holds what all protocol cores share: their clock.
+// Package core holds what protocol cores share: clock, timers and tables.
 //
 // A core is a deterministic state machine of one shape,
 //

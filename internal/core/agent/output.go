@@ -3,6 +3,7 @@ package agent
 import (
 	"net/netip"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -43,12 +44,7 @@ const (
 var actionNames = [...]string{"action(0)", "open", "install", "retire", "close"}
 
 // String returns the action's name.
-func (k ActionKind) String() string {
-	if int(k) < len(actionNames) {
-		return actionNames[k]
-	}
-	return "action(?)"
-}
+func (k ActionKind) String() string { return core.Name(actionNames[:], k, "action(?)") }
 
 // Action is one thing to do.
 type Action struct {
@@ -74,12 +70,7 @@ const (
 var replyNames = [...]string{"reply(0)", "prepared", "committed", "removed", "drained", "refused"}
 
 // String returns the answer's name.
-func (k ReplyKind) String() string {
-	if int(k) < len(replyNames) {
-		return replyNames[k]
-	}
-	return "reply(?)"
-}
+func (k ReplyKind) String() string { return core.Name(replyNames[:], k, "reply(?)") }
 
 // Reply is the answer to one request. Every request of a manager gets exactly
 // one, the Prepare that has to wait for its socket included.
@@ -107,12 +98,7 @@ const (
 var endNames = [...]string{"end(0)", "no commit came in time", "no packet renewed its lease", "its data plane has lost it"}
 
 // String reports the reason.
-func (r EndReason) String() string {
-	if int(r) < len(endNames) {
-		return endNames[r]
-	}
-	return "end(?)"
-}
+func (r EndReason) String() string { return core.Name(endNames[:], r, "end(?)") }
 
 // Ended reports to a manager that the switch has freed an epoch by itself.
 type Ended struct {

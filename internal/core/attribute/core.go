@@ -62,11 +62,11 @@ type Counters struct {
 type Core struct {
 	cfg Config
 
-	view       lifeSet                   // self included
-	slots      map[attributes.Life]int32 // of those in the view of whose maps something is known, or pending
-	replicas   []replica                 // by slot; 0 is self
-	free       []int32                   // slots of members that left
-	neighbours []attributes.Life         // in the order in which they came
+	view       core.Table[attributes.Life] // self included
+	slots      map[attributes.Life]int32   // of those in the view of whose maps something is known, or pending
+	replicas   []replica                   // by slot; 0 is self
+	free       []int32                     // slots of members that left
+	neighbours []attributes.Life           // in the order in which they came
 
 	changed []int32   // slots whose version may be newer than was sent
 	next    core.Time // when digests are due that go one in a period: bursts are ahead of it
@@ -93,7 +93,7 @@ func New(cfg Config) (*Core, error) {
 		replicas: []replica{{life: cfg.Self}},
 		pending:  pending{limit: cfg.PendingOffers, memory: cfg.Memory},
 	}
-	c.view.add(cfg.Self)
+	c.view.Add(cfg.Self, numberOf)
 	return c, nil
 }
 
@@ -152,7 +152,7 @@ func (c *Core) joined(now core.Time, life attributes.Life) {
 	if c.Has(life) || life == 0 {
 		return
 	}
-	c.view.add(life)
+	c.view.Add(life, numberOf)
 	owed, any := c.pending.settle(now, life)
 	switch {
 	case !any:
@@ -168,7 +168,7 @@ func (c *Core) left(now core.Time, life attributes.Life) {
 	if !c.Has(life) || life == c.cfg.Self {
 		return
 	}
-	c.view.remove(life)
+	c.view.Remove(life, numberOf)
 	c.pending.add(now, life, pendingOffer{})
 	if slot, held := c.slots[life]; held {
 		delete(c.slots, life)

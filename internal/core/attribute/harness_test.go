@@ -2,6 +2,7 @@ package attribute
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -245,7 +246,10 @@ func sectionText(s *attributes.Section) string {
 // String returns all of a core's state that its rules depend upon.
 func (c *Core) String() string {
 	var lines []string
-	c.view.each(func(l attributes.Life) {
+	for l := attributes.Life(1); l <= math.MaxUint8; l++ { // see life
+		if !c.Has(l) {
+			continue
+		}
 		text := nameOf(l)
 		if r := c.replica(l); r != nil {
 			text += ":" + strconv.FormatUint(r.version, 10)
@@ -257,7 +261,7 @@ func (c *Core) String() string {
 			}
 		}
 		lines = append(lines, text)
-	})
+	}
 	for l, d := range c.pending.owed {
 		if d.version == 0 {
 			lines = append(lines, "~"+nameOf(l))

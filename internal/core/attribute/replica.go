@@ -1,6 +1,7 @@
 package attribute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -33,25 +34,12 @@ type replica struct {
 // find returns the place of a key's entry; -1 if it has none. Maps are small,
 // and entries in the order of versions are what replies are cut from.
 func (r *replica) find(key string) int {
-	for i := range r.entries {
-		if r.entries[i].Key == key {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(r.entries, func(e attributes.Entry) bool { return e.Key == key })
 }
 
 // above returns the entries of versions above base.
 func (r *replica) above(base uint64) []attributes.Entry {
-	i, _ := slices.BinarySearchFunc(r.entries, base+1, func(e attributes.Entry, v uint64) int {
-		switch {
-		case e.Version < v:
-			return -1
-		case e.Version > v:
-			return 1
-		}
-		return 0
-	})
+	i, _ := slices.BinarySearchFunc(r.entries, base+1, func(e attributes.Entry, v uint64) int { return cmp.Compare(e.Version, v) })
 	return r.entries[i:]
 }
 
@@ -193,4 +181,10 @@ func (c *Core) Version(life attributes.Life) uint64 {
 }
 
 // Has reports whether a life is in the view.
-func (c *Core) Has(life attributes.Life) bool { return c.view.has(life) }
+func (c *Core) Has(life attributes.Life) bool {
+	_, in := c.view.Find(numberOf(life), numberOf)
+	return in
+}
+
+// numberOf is what lives are found by.
+func numberOf(life attributes.Life) uint64 { return uint64(life) }

@@ -30,7 +30,7 @@ type Core struct {
 	last     uint64 // handle, number or key given out
 
 	sends    map[uint64]*outbound // not answered by Sent
-	timers   timers
+	timers   core.Timers[any]     // of requests, and of messages that could not be sent
 	pool     *pool
 	spares   spares
 	request  broadcastmsg.Request // as read last
@@ -124,13 +124,12 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 		c.take(&batch[i])
 	}
 	c.enter(now, out)
-	for c.timers.deadline() <= now {
-		a := c.timers[0]
-		c.timers.stop(a)
-		if a.request != nil {
-			c.due(a.request)
-		} else {
-			c.again(a.outbound)
+	for t := c.timers.Due(now); t != nil; t = c.timers.Due(now) {
+		switch of := t.Of.(type) {
+		case *request:
+			c.due(of)
+		case *outbound:
+			c.again(of)
 		}
 	}
 	c.finished.forget(now)
@@ -144,7 +143,7 @@ func (c *Core) enter(now core.Time, out *Output) {
 }
 
 // Deadline returns when a reply is overdue, or something is to be sent again.
-func (c *Core) Deadline() core.Time { return c.timers.deadline() }
+func (c *Core) Deadline() core.Time { return c.timers.Next() }
 
 func (c *Core) take(in *Input) {
 	switch in.Kind {

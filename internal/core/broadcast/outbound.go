@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
@@ -22,7 +23,7 @@ type outbound struct {
 	request  uint64
 	child    int
 	resting  bool // between two attempts
-	alarm    alarm
+	alarm    core.Timer[any]
 }
 
 func (c *Core) send(to broadcastmsg.Node, b *buffer, request uint64, child int) {
@@ -44,7 +45,7 @@ func (c *Core) emit(o *outbound) {
 // rest has o wait for a while before it is sent, or sent again.
 func (c *Core) rest(o *outbound, d time.Duration) {
 	o.resting = true
-	c.timers.set(&o.alarm, c.now.Add(d))
+	c.timers.Set(&o.alarm, c.now.Add(d))
 }
 
 // sent takes what became of a message. A failure is local, so that it may be

@@ -222,7 +222,7 @@ func (c *Core) end(r *request, err error) {
 		e.Outcome = r.outcome()
 	}
 	c.out.Ends = append(c.out.Ends, e)
-	c.timers.stop(&r.alarm)
+	c.timers.Set(&r.alarm, core.Never)
 	c.endOver(r, err)
 	c.spares.end(r)
 }

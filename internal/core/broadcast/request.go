@@ -109,7 +109,7 @@ type request struct {
 	aborting broadcastmsg.Status // once a callback or a pull has returned
 	overdue  bool                // the parent has given up
 
-	alarm  alarm
+	alarm  core.Timer[any]
 	sent   core.Time // to the children
 	oldest int       // no child behind it is waited for
 	giveUp core.Time // when the parent surely waits no more; 0: that does not matter

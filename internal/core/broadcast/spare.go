@@ -1,5 +1,7 @@
 package broadcast
 
+import "github.com/tributary-fabric/tributary/internal/core"
+
 // Bounds of what is kept to be used again, so that one large request does not
 // stay in memory as long as the node lives.
 const (
@@ -21,7 +23,7 @@ func (s *spares) request() *request {
 	n := len(s.requests)
 	if n == 0 {
 		r := new(request)
-		r.alarm.request = r
+		r.alarm.Of = r
 		return r
 	}
 	r := s.requests[n-1]
@@ -53,7 +55,7 @@ func (r *request) empty() {
 	if cap(tail) > spareTail {
 		tail = nil
 	}
-	*r = request{children: r.children[:0], answer: answer{tail: tail}, alarm: alarm{request: r}}
+	*r = request{children: r.children[:0], answer: answer{tail: tail}, alarm: core.Timer[any]{Of: r}}
 }
 
 // place gives r its place in a tree, with a child for each branch.
@@ -70,7 +72,7 @@ func (s *spares) send() *outbound {
 	n := len(s.sends)
 	if n == 0 {
 		o := new(outbound)
-		o.alarm.outbound = o
+		o.alarm.Of = o
 		return o
 	}
 	o := s.sends[n-1]
@@ -81,7 +83,7 @@ func (s *spares) send() *outbound {
 // sent takes a message that is not under way any more.
 func (s *spares) sent(o *outbound) {
 	if len(s.sends) < spareMost {
-		*o = outbound{alarm: alarm{outbound: o}}
+		*o = outbound{alarm: core.Timer[any]{Of: o}}
 		s.sends = append(s.sends, o)
 	}
 }

@@ -7,76 +7,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
-// alarm is the one moment at which a request, or a message that could not be
-// sent, is to be looked at again. It is in the core's timers exactly while it
-// means something, so that their number is that of what is under way, however
-// long the times are.
-type alarm struct {
-	at       core.Time
-	place    int32 // in timers, from 1; 0: it is not there
-	request  *request
-	outbound *outbound // if request is nil
-}
-
-// timers is a heap of alarms by their moments.
-type timers []*alarm
-
-// set lets a ring at a moment, whenever it was to ring before.
-func (t *timers) set(a *alarm, at core.Time) {
-	a.at = at
-	if a.place == 0 {
-		*t = append(*t, a)
-		a.place = int32(len(*t))
-	}
-	t.settle(int(a.place) - 1)
-}
-
-// stop lets a not ring.
-func (t *timers) stop(a *alarm) {
-	if a.place == 0 {
-		return
-	}
-	i, last := int(a.place)-1, len(*t)-1
-	(*t)[i] = (*t)[last]
-	(*t)[i].place = int32(i + 1)
-	(*t)[last] = nil
-	*t = (*t)[:last]
-	a.place = 0
-	if i < last {
-		t.settle(i)
-	}
-}
-
-// settle moves the alarm at i to its place.
-func (t timers) settle(i int) {
-	a := t[i]
-	for i > 0 && a.at < t[(i-1)/2].at {
-		t.put(i, t[(i-1)/2])
-		i = (i - 1) / 2
-	}
-	for {
-		child := 2*i + 1
-		if child+1 < len(t) && t[child+1].at < t[child].at {
-			child++
-		}
-		if child >= len(t) || a.at <= t[child].at {
-			break
-		}
-		t.put(i, t[child])
-		i = child
-	}
-	t.put(i, a)
-}
-
-func (t timers) put(i int, a *alarm) { t[i], a.place = a, int32(i+1) }
-
-func (t timers) deadline() core.Time {
-	if len(t) == 0 {
-		return core.Never
-	}
-	return t[0].at
-}
-
 // due returns when the reply of child i is overdue: the deeper the tree beneath
 // it the later. Children are in falling order of that.
 func (r *request) due(i int) core.Time {
@@ -126,11 +56,7 @@ func (c *Core) rearm(r *request) {
 	if r.giveUp != 0 && r.phase < leaving {
 		at = at.Earlier(r.giveUp)
 	}
-	if at == core.Never {
-		c.timers.stop(&r.alarm)
-		return
-	}
-	c.timers.set(&r.alarm, at)
+	c.timers.Set(&r.alarm, at)
 }
 
 // due lets pass what time has brought to r.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
@@ -111,10 +112,5 @@ var lasting = []error{
 // IsLasting reports whether, after an error of the manager's, the same request
 // cannot succeed later.
 func IsLasting(err error) bool {
-	for _, e := range lasting {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lasting, func(e error) bool { return errors.Is(err, e) })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -33,12 +34,7 @@ const (
 var bundleNames = [...]string{"none", "stripes", "parts"}
 
 // String returns "none", "stripes" or "parts".
-func (k BundleKind) String() string {
-	if int(k) < len(bundleNames) {
-		return bundleNames[k]
-	}
-	return "bundle(?)"
-}
+func (k BundleKind) String() string { return core.Name(bundleNames[:], k, "bundle(?)") }
 
 // String says which group it is, such as "stripe 1 of 4 of job"; of none, nothing.
 func (b Bundle) String() string {

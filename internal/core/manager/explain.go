@@ -29,12 +29,7 @@ var States = []State{Waiting, Planning, Preparing, Active, Refusing, Releasing, 
 var stateNames = [...]string{"state(0)", "waiting", "planning", "preparing", "active", "refused", "releasing", "over hosts"}
 
 // String returns the state's name.
-func (s State) String() string {
-	if int(s) < len(stateNames) {
-		return stateNames[s]
-	}
-	return "state(?)"
-}
+func (s State) String() string { return core.Name(stateNames[:], s, "state(?)") }
 
 // Stage is how far a tree has come.
 type Stage uint8
@@ -51,12 +46,7 @@ const (
 var stageNames = [...]string{"stage(0)", "planned", "prepared", "active", "draining", "gone"}
 
 // String returns the stage's name.
-func (s Stage) String() string {
-	if int(s) < len(stageNames) {
-		return stageNames[s]
-	}
-	return "stage(?)"
-}
+func (s Stage) String() string { return core.Name(stageNames[:], s, "stage(?)") }
 
 // Summary is a group in a list.
 type Summary struct {

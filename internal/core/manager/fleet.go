@@ -34,7 +34,7 @@ type device struct {
 	orphans  []agent.Hold // that the agent holds and nobody wants; Removes are out
 	// timer rings while up, to remove orphans, and otherwise when the agent has
 	// been away for too long.
-	timer timer
+	timer core.Timer[any]
 }
 
 // device returns the state of switch n.
@@ -236,13 +236,13 @@ func (c *Core) reclaim(d *device, h agent.Hold) bool {
 // sweep asks for the removal of d's orphans, and rings again while there are.
 func (c *Core) sweep(d *device) {
 	if len(d.orphans) == 0 || !d.up {
-		c.timers.set(&d.timer, core.Never)
+		c.timers.Set(&d.timer, core.Never)
 		return
 	}
 	for _, o := range d.orphans {
 		c.askRemove(d, o.Group, o.Epoch)
 	}
-	c.timers.set(&d.timer, c.now.Add(c.cfg.Repeat))
+	c.timers.Set(&d.timer, c.now.Add(c.cfg.Repeat))
 }
 
 // disown strikes an orphan that is gone off d's books.
@@ -256,7 +256,7 @@ func (c *Core) disown(d *device, group, epoch uint32) {
 	}
 	c.account(d, group)
 	if len(d.orphans) == 0 {
-		c.timers.set(&d.timer, core.Never)
+		c.timers.Set(&d.timer, core.Never)
 	}
 }
 
@@ -284,7 +284,7 @@ func (c *Core) switchDown(in SwitchDown) {
 func (c *Core) desert(d *device, wait bool) {
 	c.eachSite(d, func(g *group, t *tree, s *site) {
 		if wait && s.phase == committed {
-			c.timers.set(&d.timer, c.now.Add(c.cfg.Absence))
+			c.timers.Set(&d.timer, c.now.Add(c.cfg.Absence))
 			return
 		}
 		c.onPeerLost(g, t, s, d.why)

@@ -58,7 +58,7 @@ type group struct {
 
 	history []Change
 	dirty   bool // it is in Core.dirty
-	timer   timer
+	timer   core.Timer[any]
 }
 
 // member is one rank.
@@ -139,7 +139,7 @@ func (in *Create) what() string { return fmt.Sprintf("create group %q", in.Name)
 func (c *Core) addGroup(id uint32, spec *Spec, hosts []topology.NodeID) *group {
 	g := &group{id: id, spec: spec, hosts: hosts, members: make([]member, len(hosts))}
 	g.transports[NoTransport] = len(hosts)
-	g.timer.group = g
+	g.timer.Of = g
 	c.groups[id] = g
 	at, _ := slices.BinarySearch(c.order, id)
 	c.order = slices.Insert(c.order, at, id)
@@ -275,7 +275,7 @@ func (c *Core) dissolve(g *group) {
 	}
 	c.save(Record{Kind: TreesRecord, Group: g.id, Delete: true})
 	c.save(Record{Kind: SpecRecord, Group: g.id, Delete: true})
-	c.timers.set(&g.timer, core.Never)
+	c.timers.Set(&g.timer, core.Never)
 	delete(c.groups, g.id)
 	at, _ := slices.BinarySearch(c.order, g.id)
 	c.order = slices.Delete(c.order, at, at+1)

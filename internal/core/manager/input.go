@@ -3,6 +3,7 @@ package manager
 import (
 	"net/netip"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
@@ -103,12 +104,7 @@ const (
 var transportNames = [...]string{"none", "offload", "host-tree"}
 
 // String returns the way's name.
-func (w Transport) String() string {
-	if int(w) < len(transportNames) {
-		return transportNames[w]
-	}
-	return "transport(?)"
-}
+func (w Transport) String() string { return core.Name(transportNames[:], w, "transport(?)") }
 
 // Report is what a member reports its epochs.
 type Report struct {

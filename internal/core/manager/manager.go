@@ -26,16 +26,16 @@ type Core struct {
 	tenants []tenant       // by number in places
 	vacant  []uint32       // numbers without a tree
 
-	reviews   []uint32 // groups whose trees are to be reviewed, one after the other
-	reviewing uint64   // the plan of the review that is out; 0: none
-	quiet     timer    // rings when the fabric has been quiet for Config.Settle
+	reviews   []uint32        // groups whose trees are to be reviewed, one after the other
+	reviewing uint64          // the plan of the review that is out; 0: none
+	quiet     core.Timer[any] // rings when the fabric has been quiet for Config.Settle
 
-	uneven   []*group // whose windows are not what they could use
-	starving []*group // that lack slots for a first tree
-	building int      // groups that have a plan out, or a tree being prepared
-	queue    []*group // that wait for one of these to be done
-	sharing  timer    // rings when slots are to be shared out
-	shared   uint64   // rounds of that
+	uneven   []*group        // whose windows are not what they could use
+	starving []*group        // that lack slots for a first tree
+	building int             // groups that have a plan out, or a tree being prepared
+	queue    []*group        // that wait for one of these to be done
+	sharing  core.Timer[any] // rings when slots are to be shared out
+	shared   uint64          // rounds of that
 	resizes  Resizes
 
 	seq     uint64   // of the last record
@@ -43,12 +43,12 @@ type Core struct {
 	waiting []action // what waits for records to be stored
 	broken  error    // of the store, since its last failure; nil: it works
 
-	timers  timers
-	dirty   []*group // to be advanced in this Step
-	blocked []uint32 // groups whose refusal stands until something changes
-	changed bool     // something has changed that may end a refusal
-	rebuilt bool     // more than slots has changed: what exists, or what it can do
-	changes uint64   // how often changed was so
+	timers  core.Timers[any] // of *group and *device; of quiet and sharing, nil
+	dirty   []*group         // to be advanced in this Step
+	blocked []uint32         // groups whose refusal stands until something changes
+	changed bool             // something has changed that may end a refusal
+	rebuilt bool             // more than slots has changed: what exists, or what it can do
+	changes uint64           // how often changed was so
 	started bool
 
 	now core.Time // of the current Step
@@ -70,16 +70,18 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 		c.take(in)
 		c.settle()
 	}
-	for t := c.timers.due(now); t != nil; t = c.timers.due(now) {
-		switch {
-		case t.group != nil:
-			c.touch(t.group)
-		case t.on != nil:
-			c.ring(t.on)
-		case t == &c.sharing:
-			c.shareOut()
+	for t := c.timers.Due(now); t != nil; t = c.timers.Due(now) {
+		switch of := t.Of.(type) {
+		case *group:
+			c.touch(of)
+		case *device:
+			c.ring(of)
 		default:
-			c.beginReviews()
+			if t == &c.sharing {
+				c.shareOut()
+			} else {
+				c.beginReviews()
+			}
 		}
 		c.settle()
 	}
@@ -103,7 +105,7 @@ func (c *Core) Deadline() core.Time {
 	if !c.started && len(c.groups) > 0 {
 		return 0
 	}
-	return c.timers.next()
+	return c.timers.Next()
 }
 
 func (c *Core) take(in Input) {
@@ -174,7 +176,7 @@ func (c *Core) settle() {
 			c.unblock()
 			c.shareSoon()
 			if c.rebuilt {
-				c.timers.set(&c.quiet, c.now.Add(c.cfg.Settle))
+				c.timers.Set(&c.quiet, c.now.Add(c.cfg.Settle))
 			}
 			c.rebuilt = false
 		}
@@ -190,7 +192,7 @@ func (c *Core) settle() {
 		}
 		c.advance(g)
 		if c.groups[g.id] == g {
-			c.timers.set(&g.timer, c.deadline(g))
+			c.timers.Set(&g.timer, c.deadline(g))
 		}
 	}
 }

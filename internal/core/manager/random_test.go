@@ -305,8 +305,8 @@ func (w *world) dissolve() {
 			w.fail("%d trees count on link %s when all is released", n, w.graph.LinkName(l))
 		}
 	}
-	if len(w.disk) > 1 || w.core.timers.Len() > 0 {
-		w.fail("%d records and %d timers are left", len(w.disk), w.core.timers.Len())
+	if len(w.disk) > 1 || len(w.core.timers) > 0 {
+		w.fail("%d records and %d timers are left", len(w.disk), len(w.core.timers))
 	}
 }
 

@@ -67,8 +67,8 @@ func (c *Core) shareSoon() {
 }
 
 func (c *Core) shareAt(at core.Time) {
-	if c.sharing.place == 0 || at < c.sharing.at {
-		c.timers.set(&c.sharing, at)
+	if !c.sharing.Running() || at < c.sharing.At {
+		c.timers.Set(&c.sharing, at)
 	}
 }
 

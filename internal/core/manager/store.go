@@ -175,7 +175,7 @@ func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error)
 		d := &c.fleet[i]
 		d.node = graph.Switch(i)
 		d.name, d.quota = graph.Name(d.node), c.cfg.SwitchSlots
-		d.timer.on = d
+		d.timer.Of = d
 	}
 	for _, n := range cfg.Unattended {
 		if !graph.IsSwitch(n) {

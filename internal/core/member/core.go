@@ -62,6 +62,7 @@ func New(cfg Config, dir *Directory, now core.Time) (*Core, error) {
 			c.bootstrap = append(c.bootstrap, i)
 		}
 	}
+	c.view.lives.Free = Nobody
 	c.view.enter(c, c.self, c.version)
 	c.topology.at = core.Never
 	c.beats.next = core.Never

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
@@ -17,9 +18,9 @@ const Nobody Index = -1
 // simulated zone share a directory.
 type Directory struct {
 	entries []entry
-	text    []byte // the IDs, each after its length; what is written is not changed
-	used    int    // bytes of text that are of entries
-	keys    table  // of entries that are not free
+	text    []byte            // the IDs, each after its length; what is written is not changed
+	used    int               // bytes of text that are of entries
+	keys    core.Table[Index] // of entries that are not free
 	free    []Index
 	fresh   []Index // added, held by nobody at the last Sweep
 }
@@ -34,7 +35,7 @@ type entry struct {
 const vacant = -1
 
 // NewDirectory returns an empty directory.
-func NewDirectory() *Directory { return &Directory{} }
+func NewDirectory() *Directory { return &Directory{keys: core.Table[Index]{Free: Nobody}} }
 
 // Len returns a number that no Index reaches.
 func (d *Directory) Len() int { return len(d.entries) }
@@ -57,7 +58,7 @@ func (d *Directory) raw(i Index) []byte {
 func (d *Directory) Key(i Index) gossip.Key { return d.entries[i].key }
 
 // Find returns who has a key.
-func (d *Directory) Find(key gossip.Key) (Index, bool) { return d.keys.find(uint64(key), d.number) }
+func (d *Directory) Find(key gossip.Key) (Index, bool) { return d.keys.Find(uint64(key), d.number) }
 
 func (d *Directory) number(i Index) uint64 { return uint64(d.entries[i].key) }
 
@@ -80,7 +81,7 @@ func (d *Directory) AddKeyed(id gossip.ID, key gossip.Key) Index {
 		d.entries = append(d.entries, entry{held: vacant})
 	}
 	d.entries[i] = entry{key: key, at: d.write(string(id))}
-	d.keys.add(i, d.number)
+	d.keys.Add(i, d.number)
 	d.fresh = append(d.fresh, i)
 	return i
 }
@@ -121,7 +122,7 @@ func (d *Directory) Release(i Index) {
 func (d *Directory) Sweep() {
 	for _, i := range d.fresh {
 		if e := &d.entries[i]; e.held == 0 {
-			d.keys.remove(i, d.number)
+			d.keys.Remove(i, d.number)
 			d.used -= 1 + len(d.raw(i))
 			*e = entry{held: vacant}
 			d.free = append(d.free, i)

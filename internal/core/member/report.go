@@ -1,6 +1,8 @@
 package member
 
 import (
+	"slices"
+
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
@@ -92,19 +94,10 @@ func (c *Core) Neighbours(to []Peer) []Peer {
 		}
 		to = append(to, Peer{
 			Node: l.peer, Link: l.number, Ours: l.mine, Theirs: l.theirs,
-			Watches: c.watchedBy(l.peer), Watching: l.duty == watching, Probed: l.probed,
+			Watches: slices.Contains(c.beats.watchers, l.peer), Watching: l.duty == watching, Probed: l.probed,
 		})
 	}
 	return to
-}
-
-func (c *Core) watchedBy(i Index) bool {
-	for _, w := range c.beats.watchers {
-		if w == i {
-			return true
-		}
-	}
-	return false
 }
 
 // Health returns the score of local health: 0 is well.

@@ -1,6 +1,8 @@
 package member
 
 import (
+	"slices"
+
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
@@ -85,14 +87,6 @@ func (c *Core) suspects(i Index) bool {
 // kept until the new ones stand.
 func (c *Core) arrangeRing() {
 	next, complete := c.successors(), true
-	wanted := func(i Index) bool {
-		for _, j := range next {
-			if i == j {
-				return true
-			}
-		}
-		return false
-	}
 	for _, i := range next {
 		switch l := c.linkTo(i); {
 		case l == nil && c.probing(i) != nil:
@@ -117,7 +111,7 @@ func (c *Core) arrangeRing() {
 		}
 	}
 	for k := len(c.links) - 1; k >= 0 && complete; k-- {
-		if l := &c.links[k]; l.mine&gossip.Ring != 0 && !wanted(l.peer) {
+		if l := &c.links[k]; l.mine&gossip.Ring != 0 && !slices.Contains(next, l.peer) {
 			c.need(l, l.mine&^gossip.Ring)
 		}
 	}

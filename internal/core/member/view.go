@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -37,10 +38,10 @@ type view struct {
 	nodes   []node  // by Index
 	ring    []Index // who is alive, by key
 	history []past
-	lives   table  // who is alive, by Life
-	digest  uint64 // of ring with versions: the same for equal views
-	census  uint64 // of ring: all lives, by exclusive or
-	base    uint32 // deaths of who is met for the first time, above those of all forgotten
+	lives   core.Table[Index] // who is alive, by Life
+	digest  uint64            // of ring with versions: the same for equal views
+	census  uint64            // of ring: all lives, by exclusive or
+	base    uint32            // deaths of who is met for the first time, above those of all forgotten
 }
 
 func (w *view) has(i Index) bool { return int(i) < len(w.nodes) && w.nodes[i].state == alive }
@@ -58,16 +59,8 @@ func (w *view) at(dir *Directory, i Index) *node {
 
 // place returns where a key is, or would be, on the ring.
 func (w *view) place(dir *Directory, key gossip.Key) int {
-	low, high := 0, len(w.ring)
-	for low < high {
-		middle := int(uint(low+high) >> 1)
-		if dir.Key(w.ring[middle]) < key {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low
+	at, _ := slices.BinarySearchFunc(w.ring, key, func(i Index, key gossip.Key) int { return cmp.Compare(dir.Key(i), key) })
+	return at
 }
 
 // enter puts i into the view.
@@ -83,14 +76,14 @@ func (w *view) enter(c *Core, i Index, v Version) {
 	n.state, n.version = alive, v
 	w.ring = slices.Insert(w.ring, w.place(c.dir, c.dir.Key(i)), i)
 	w.count(c.dir, i, v)
-	w.lives.add(i, w.numbers(c.dir))
+	w.lives.Add(i, w.numbers(c.dir))
 	c.snapshot = nil
 }
 
 // leave takes i, which is alive, out of the view and into the history.
 func (w *view) leave(c *Core, i Index, v Version) {
 	n := &w.nodes[i]
-	w.lives.remove(i, w.numbers(c.dir))
+	w.lives.Remove(i, w.numbers(c.dir))
 	w.count(c.dir, i, n.version)
 	at := w.place(c.dir, c.dir.Key(i))
 	w.ring = slices.Delete(w.ring, at, at+1)
@@ -106,14 +99,14 @@ func (w *view) renew(c *Core, i Index, v Version) {
 	n := &w.nodes[i]
 	reborn := n.version.Incarnation != v.Incarnation
 	if reborn {
-		w.lives.remove(i, w.numbers(c.dir))
+		w.lives.Remove(i, w.numbers(c.dir))
 		n.deaths++
 	}
 	w.count(c.dir, i, n.version)
 	n.version = v
 	w.count(c.dir, i, v)
 	if reborn {
-		w.lives.add(i, w.numbers(c.dir))
+		w.lives.Add(i, w.numbers(c.dir))
 	}
 	c.snapshot = nil
 }
@@ -162,5 +155,5 @@ func (w *view) numbers(dir *Directory) func(Index) uint64 {
 }
 
 func (w *view) findLife(dir *Directory, life gossip.Life) (Index, bool) {
-	return w.lives.find(uint64(life), w.numbers(dir))
+	return w.lives.Find(uint64(life), w.numbers(dir))
 }

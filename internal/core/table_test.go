@@ -1,4 +1,4 @@
-package member
+package core
 
 import (
 	"math"
@@ -7,11 +7,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTable compares the table with a map from numbers to indices. Numbers that
+// TestTable compares the table with a map from numbers to elements. Numbers that
 // are near each other have the same home, and the largest have the last ones.
 func TestTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var table table
+		table := Table[int32]{Free: -1}
 		numbers := make([]uint64, 64)
 		seen := map[uint64]bool{}
 		for i := range numbers {
@@ -27,20 +27,20 @@ func TestTable(t *testing.T) {
 			}
 			numbers[i], seen[x] = x, true
 		}
-		number := func(i Index) uint64 { return numbers[i] }
-		in := map[Index]bool{}
+		number := func(i int32) uint64 { return numbers[i] }
+		in := map[int32]bool{}
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
-			i := Index(rapid.IntRange(0, len(numbers)-1).Draw(t, "index"))
+			i := int32(rapid.IntRange(0, len(numbers)-1).Draw(t, "index"))
 			if in[i] {
-				table.remove(i, number)
+				table.Remove(i, number)
 				delete(in, i)
 			} else {
-				table.add(i, number)
+				table.Add(i, number)
 				in[i] = true
 			}
 			for j, x := range numbers {
-				if found, ok := table.find(x, number); ok != in[Index(j)] || ok && found != Index(j) {
-					t.Fatalf("%#x is found at %d, %v; want %d, %v", x, found, ok, j, in[Index(j)])
+				if found, ok := table.Find(x, number); ok != in[int32(j)] || ok && found != int32(j) {
+					t.Fatalf("%#x is found at %d, %v; want %d, %v", x, found, ok, j, in[int32(j)])
 				}
 			}
 		}
