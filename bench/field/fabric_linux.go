@@ -19,6 +19,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/netlab"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -231,11 +232,11 @@ func (f *Fabric) Tree(ctx context.Context) (pathsel.Tree, error) {
 	if p.err != nil {
 		return pathsel.Tree{}, fmt.Errorf("%w: %w", ErrNoTree, p.err)
 	}
-	var s Sight
-	if err := json.Unmarshal(said.Bytes(), &s); err != nil {
+	var t rpc.TreeState
+	if err := json.Unmarshal(said.Bytes(), &t); err != nil {
 		return pathsel.Tree{}, fmt.Errorf("%w: %w", ErrNoTree, err)
 	}
-	return s.Tree(f.lab.Topology())
+	return t.In(f.lab.Topology())
 }
 
 // Close ends all processes, and removes the lab and the files.

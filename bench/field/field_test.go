@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/internal/driver/rpc"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
 func TestMembers(t *testing.T) {
@@ -31,38 +29,6 @@ func TestMembers(t *testing.T) {
 		if _, err := ReadMembers(strings.NewReader(text), "f"); !errors.Is(err, ErrMembers) || !strings.HasPrefix(err.Error(), message) {
 			t.Errorf("%q: %v", text, err)
 		}
-	}
-}
-
-func TestSightTree(t *testing.T) {
-	g, err := topology.LeafSpine(1, 2, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := Sight{
-		Epoch:    2,
-		Switches: []rpc.TreeVertex{{Switch: "spine-1", Parent: -1}, {Switch: "leaf-0", Parent: 0}, {Switch: "leaf-1", Parent: 0}},
-		Members:  []rpc.TreeLeaf{{Host: "h0", Vertex: 1}, {Host: "h1", Vertex: 2}},
-	}
-	tree, err := s.Tree(g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var links []string
-	for l := range tree.Links() {
-		links = append(links, g.LinkName(l))
-	}
-	slices.Sort(links)
-	if want := []string{"h0:1--leaf-0:1", "h1:1--leaf-1:1", "leaf-0:3--spine-1:1", "leaf-1:3--spine-1:2"}; !slices.Equal(links, want) {
-		t.Errorf("links %v, want %v", links, want)
-	}
-	s.Switches[2].Switch = "leaf-7"
-	if _, err := s.Tree(g); err == nil || !strings.Contains(err.Error(), "leaf-7") {
-		t.Errorf("a switch that the fabric lacks: %v", err)
-	}
-	s.Switches[2].Switch, s.Members[1].Host = "leaf-1", "h0"
-	if _, err := s.Tree(g); err == nil {
-		t.Error("a tree with a member that is not at its leaf")
 	}
 }
 

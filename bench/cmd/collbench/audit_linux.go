@@ -3,69 +3,45 @@ package main
 import (
 	"fmt"
 
+	"github.com/tributary-fabric/tributary/bench/netlab"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// sentBytes is the bytes that each end of a link has sent, in the order of
-// topology.Link.Ends.
-type sentBytes [2]uint64
-
-// bounds are what links must have carried, in bytes, while trees were in
-// use.
-type bounds struct {
-	Least uint64 // on a tree: in each direction at least this
-	Most  uint64 // on a tree: in each direction at most this; 0: any
-	Stray uint64 // on no tree: in each direction at most this
+// carriage is what links have carried, in each direction.
+type carriage struct {
+	least, most uint64 // bytes, of those that a tree is on
+	stray       uint64 // at most, of the others
+	dropped     uint64 // packets that found a queue full
+	alarms      []string
 }
 
-// misplaced is a link whose traffic is not that of the trees.
-type misplaced struct {
-	Link  topology.LinkID
-	Name  string // such as "leaf-0:5--spine-0:1"
-	From  string // the node that sent
-	Bytes uint64
-	On    bool // the link is on a tree
-	Want  uint64
-}
-
-// Error names the link and says what is wrong.
-func (m *misplaced) Error() string {
-	switch {
-	case m.On && m.Bytes < m.Want:
-		return fmt.Sprintf("link %s is on a tree, and carried %d bytes from %s; at least %d were to be", m.Name, m.Bytes, m.From, m.Want)
-	case m.On:
-		return fmt.Sprintf("link %s is on a tree, and carried %d bytes from %s; at most %d were to be", m.Name, m.Bytes, m.From, m.Want)
-	}
-	return fmt.Sprintf("link %s is on no tree, and carried %d bytes from %s; at most %d were to be", m.Name, m.Bytes, m.From, m.Want)
-}
-
-// audit compares what the links of g carried, by LinkID, with where the trees
-// are, and returns each direction of a link that does not fit, by LinkID.
-func audit(g *topology.Graph, trees []pathsel.Tree, carried []sentBytes, b bounds) []*misplaced {
+// audit compares what the links of g carried, by LinkID, with where a tree is: each
+// direction of a link that it is on is to have carried wanted bytes at least, and of
+// others stray ones at most.
+func audit(g *topology.Graph, tree pathsel.Tree, carried netlab.Counts, wanted, stray uint64) carriage {
 	on := make([]bool, g.Links())
-	for i := range trees {
-		for l := range trees[i].Links() {
-			on[l] = true
-		}
+	for l := range tree.Links() {
+		on[l] = true
 	}
-	var wrong []*misplaced
+	c := carriage{least: ^uint64(0)}
 	for l, link := range g.AllLinks() {
-		for end, bytes := range carried[l] {
-			m := &misplaced{Link: l, Bytes: bytes, On: on[l]}
-			switch {
-			case on[l] && bytes < b.Least:
-				m.Want = b.Least
-			case on[l] && b.Most > 0 && bytes > b.Most:
-				m.Want = b.Most
-			case !on[l] && bytes > b.Stray:
-				m.Want = b.Stray
-			default:
-				continue
+		for end, count := range carried[l] {
+			c.dropped += count.Dropped
+			is, bound, alarm := "on a tree", "least", false
+			if on[l] {
+				c.least, c.most = min(c.least, count.Bytes), max(c.most, count.Bytes)
+				alarm = count.Bytes < wanted
+			} else {
+				c.stray = max(c.stray, count.Bytes)
+				is, bound, alarm = "on no tree", "most", count.Bytes > stray
 			}
-			m.Name, m.From = g.LinkName(l), g.Name(link.Ends[end].Node)
-			wrong = append(wrong, m)
+			if alarm {
+				limit := map[bool]uint64{true: wanted, false: stray}[on[l]]
+				c.alarms = append(c.alarms, fmt.Sprintf("link %s is %s, and carried %d bytes from %s; at %s %d were to be",
+					g.LinkName(l), is, count.Bytes, g.Name(link.Ends[end].Node), bound, limit))
+			}
 		}
 	}
-	return wrong
+	return c
 }

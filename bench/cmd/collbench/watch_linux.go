@@ -65,33 +65,17 @@ func (w *watch) account(counts netlab.Counts, payload uint64) {
 		return
 	}
 	g := w.fabric.Lab().Topology()
-	on := map[int]bool{}
-	for l := range w.tree.Links() {
-		on[int(l)] = true
-	}
-	carried := make([]sentBytes, len(counts))
-	least, most, stray, dropped := ^uint64(0), uint64(0), uint64(0), uint64(0)
-	for l, ends := range counts {
-		carried[l] = sentBytes{ends[0].Bytes, ends[1].Bytes}
-		dropped += ends[0].Dropped + ends[1].Dropped
-		if on[l] {
-			least, most = min(least, ends[0].Bytes, ends[1].Bytes), max(most, ends[0].Bytes, ends[1].Bytes)
-		} else {
-			stray = max(stray, ends[0].Bytes, ends[1].Bytes)
-		}
-	}
+	c := audit(g, w.tree, counts, payload, payload/slackShare+slackBytes)
 	fmt.Fprintf(w.log, "  tree with root %s: each of its links carried %d to %d bytes in each direction, others %d at most; %d packets found a queue full\n",
-		g.Name(w.tree.Root()), least, most, stray, dropped)
+		g.Name(w.tree.Root()), c.least, c.most, c.stray, c.dropped)
 	if payload == 0 || !w.alone || w.cfg.Collective != timing.Allreduce {
 		return
 	}
-	fmt.Fprintf(w.log, "  that is %.4f to %.4f of the vectors' bytes\n", float64(least)/float64(payload), float64(most)/float64(payload))
-	for _, m := range audit(g, []pathsel.Tree{w.tree}, carried, bounds{
-		Least: payload, Stray: payload/slackShare + slackBytes,
-	}) {
-		w.alarms++
-		fmt.Fprintf(w.log, "  ALARM: %v\n", m)
+	fmt.Fprintf(w.log, "  that is %.4f to %.4f of the vectors' bytes\n", float64(c.least)/float64(payload), float64(c.most)/float64(payload))
+	for _, alarm := range c.alarms {
+		fmt.Fprintf(w.log, "  ALARM: %s\n", alarm)
 	}
+	w.alarms += len(c.alarms)
 }
 
 // err reports that a link's traffic was not that of the tree, where it had to

@@ -25,6 +25,17 @@ func (f *Fabric) Explain(ctx context.Context, communicator string) (rpc.Explanat
 	if m == nil {
 		return rpc.Explanation{}, fmt.Errorf("%w: there is no manager to explain %q", ErrState, communicator)
 	}
+	return Explain(ctx, m, communicator)
+}
+
+// Explainer is a manager, here or elsewhere.
+type Explainer interface {
+	Groups(context.Context) ([]manager.Summary, error)
+	Explain(context.Context, rpc.GroupRef) (rpc.Explanation, error)
+}
+
+// Explain is Fabric.Explain at any manager.
+func Explain(ctx context.Context, m Explainer, communicator string) (rpc.Explanation, error) {
 	all, err := m.Groups(ctx)
 	if err != nil {
 		return rpc.Explanation{}, fmt.Errorf("embedded: explaining %q: %w", communicator, err)
@@ -45,6 +56,19 @@ func (f *Fabric) Explain(ctx context.Context, communicator string) (rpc.Explanat
 	return e, nil
 }
 
+// Active returns the tree that a group runs over; ErrNoTree while there is none.
+func Active(e *rpc.Explanation) (*rpc.TreeState, error) {
+	for i := range e.Trees {
+		if t := &e.Trees[i]; t.Stage == manager.TreeActive && t.Epoch == e.Epoch {
+			return t, nil
+		}
+	}
+	if e.Refusal != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoTree, e.Refusal)
+	}
+	return nil, fmt.Errorf("%w: it is %s", ErrNoTree, e.State)
+}
+
 // Tree is a tree of switches that a group has been given.
 type Tree struct {
 	Epoch  uint32
@@ -58,19 +82,15 @@ func (f *Fabric) ActiveTree(ctx context.Context, communicator string) (Tree, err
 	if err != nil {
 		return Tree{}, err
 	}
-	for _, t := range e.Trees {
-		if t.Stage == manager.TreeActive && t.Epoch == e.Epoch {
-			tree, err := t.In(f.graph)
-			if err != nil {
-				return Tree{}, fmt.Errorf("embedded: the tree of %q: %w", communicator, err)
-			}
-			return Tree{t.Epoch, tree, t.Reason}, nil
-		}
+	t, err := Active(&e)
+	if err != nil {
+		return Tree{}, err
 	}
-	if e.Refusal != nil {
-		return Tree{}, fmt.Errorf("%w: %w", ErrNoTree, e.Refusal)
+	tree, err := t.In(f.graph)
+	if err != nil {
+		return Tree{}, fmt.Errorf("embedded: the tree of %q: %w", communicator, err)
 	}
-	return Tree{}, fmt.Errorf("%w: it is %s", ErrNoTree, e.State)
+	return Tree{t.Epoch, tree, t.Reason}, nil
 }
 
 // AwaitTree waits until a communicator has a tree of a later epoch than after,
