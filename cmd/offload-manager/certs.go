@@ -15,11 +15,11 @@ import (
 func newCerts() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "certs",
-		Short: "Make and show certificates for development and trials",
-		Long: `A certificate says who its holder is by a URI among its alternative names,
+		Short: "Create and show certificates for development and trials",
+		Long: `A certificate names its holder by a URI among its alternative names,
 tributary://ROLE/NAME. The roles are manager, agent (of the switch of that name),
-host, and operator. Any authority can issue such certificates; the one that
-these commands make keeps its key in a file, which is for development and trials.`,
+host, and operator. Any authority can issue such certificates; the one that these
+commands create keeps its key in a file, for development and trials only.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -41,7 +41,7 @@ func (h *holders) flags(cmd *cobra.Command) {
 	}
 	cmd.Flags().SortFlags = false
 	for i, role := range pki.Roles() {
-		cmd.Flags().StringSliceVar(&h.names[i], string(role), nil, help[role]+"; may be repeated, or have several, by commas")
+		cmd.Flags().StringSliceVar(&h.names[i], string(role), nil, help[role]+"; repeatable, or several separated by commas")
 	}
 }
 
@@ -61,10 +61,10 @@ func newCertsInit() *cobra.Command {
 	var h holders
 	cmd := &cobra.Command{
 		Use:   "init DIR",
-		Short: "Make an authority in a directory, and certificates by it",
-		Long: `init makes an authority (` + pki.AuthorityFile + `, ` + pki.AuthorityKeyFile + `) and certificates with their
+		Short: "Create an authority in a directory, and certificates of it",
+		Long: `init creates an authority (` + pki.AuthorityFile + `, ` + pki.AuthorityKeyFile + `) and certificates with their
 keys (ROLE-NAME.pem, ROLE-NAME-key.pem). It replaces no file. Give each process
-its certificate, its key and ` + pki.AuthorityFile + `; keep ` + pki.AuthorityKeyFile + ` to yourself.`,
+its certificate, its key and ` + pki.AuthorityFile + `; keep ` + pki.AuthorityKeyFile + ` secret.`,
 		Example: "  offload-manager certs init trust --manager m --agent leaf-0,leaf-1,spine-0 --host h0 --host h1 --operator me",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -83,8 +83,8 @@ func newCertsAdd() *cobra.Command {
 	var h holders
 	cmd := &cobra.Command{
 		Use:     "add DIR",
-		Short:   "Make more certificates by the authority in a directory",
-		Long:    "add makes certificates by the authority that init has made. It replaces no file: remove one that is to be renewed.",
+		Short:   "Create more certificates of the authority in a directory",
+		Long:    "add creates certificates of the authority that init has created. It replaces no file: remove a file to renew it.",
 		Example: "  offload-manager certs add trust --host h2",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -115,7 +115,7 @@ func listFiles(w io.Writer) func([]string, error) error {
 func newCertsShow() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show FILE",
-		Short: "Report what the certificates in a file say",
+		Short: "Print the certificates in a file",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			certs, err := pki.Inspect(args[0])

@@ -32,14 +32,14 @@ func newDemo() *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run allreduces in the switches of a fabric in this process, and kill one of them",
+		Short: "Run allreduces in the switches of a fabric in this process, and kill a switch",
 		Long: `demo runs a whole fabric in this process: an offload manager, an agent for every
-switch, a host library for every host, on loopback addresses and real sockets.
-It runs an allreduce that the switches reduce, a second one in whose middle the
-root switch is killed, and a third over hosts alone, checks every result, and
-reports how they went. It exits with status 1 if a result is wrong.
+switch and a host library for every host, with real sockets on loopback. It runs
+an allreduce that the switches reduce, a second one during which it kills the root
+switch, and a third over hosts, checks every result, and reports the transports
+and times. The exit status is 1 if a result is wrong.
 
-Fabrics are files (docs/topology.md), or one of
+--topology is a file (docs/topology.md), or one of
 
 ` + indented(topology.Specs),
 		Example: "  offload-manager demo\n" +

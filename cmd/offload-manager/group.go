@@ -41,9 +41,9 @@ type purposeFlags struct {
 }
 
 func (f *purposeFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.collective, "collective", "any", "`what` the group mostly does: any, allreduce, reduce, broadcast, barrier, gather, scatter or all-to-all")
-	flags.Var(&f.bytes, "bytes", "`size` of its vectors, such as 65536, 64KiB or 4MiB; 0: not known")
-	flags.StringVar(&f.criterion, "criterion", "auto", "`what` trees are chosen by: auto (by collective and size), hops, latency, bandwidth, load or capability")
+	flags.StringVar(&f.collective, "collective", "any", "`collective` that the group mostly runs: any, allreduce, reduce, broadcast, barrier, gather, scatter or all-to-all")
+	flags.Var(&f.bytes, "bytes", "`size` of its vectors, such as 65536, 64KiB or 4MiB; 0: unknown")
+	flags.StringVar(&f.criterion, "criterion", "auto", "`criterion` for trees: auto (by collective and size), hops, latency, bandwidth, load or capability")
 	flags.StringVar(&f.weights, "weights", "", "several criteria with `weights`, such as hops=1,load=2")
 }
 
@@ -70,10 +70,10 @@ func newGroupCreate(c *client) *cobra.Command {
 	f := createFlags{window: hostlib.DefaultWindow}
 	cmd := &cobra.Command{
 		Use:   "create NAME HOST...",
-		Short: "Create a group, or find the one of that name, hosts and options",
+		Short: "Create a group, or find an existing one of that name, hosts and options",
 		Long: `create makes a group of hosts, in the order of their ranks, and prints its number.
-A group that nobody watches is released after a while. Members that use the
-host library make their groups themselves.`,
+A group without watchers is released after a while. Members that use the host
+library create their groups themselves.`,
 		Example: "  offload-manager group create job-17 h0 h1 h2 h3 --functions sum --types float32,float64\n" +
 			"  offload-manager group create job-18 h0 h1 h2 h3 --collective allreduce --bytes 4MiB --criterion load\n" +
 			"  offload-manager group create job-19 h0 h1 h2 h3 --stripes 2",
@@ -89,8 +89,8 @@ host library make their groups themselves.`,
 	completePurpose(cmd)
 	process.Choices(cmd, "functions", names(topology.AllFunctions().List())...)
 	process.Choices(cmd, "types", names(topology.AllTypes().List())...)
-	flags.IntVar(&f.stripes, "stripes", 0, "make up to so `many` groups of these hosts, stripes with trees apart from each other")
-	flags.IntVar(&f.roots, "roots", 0, "make up to so `many` groups, each of some of the hosts and with a root of its own")
+	flags.IntVar(&f.stripes, "stripes", 0, "create up to this `number` of groups of these hosts (stripes), whose trees share no links between switches")
+	flags.IntVar(&f.roots, "roots", 0, "create up to this `number` of groups, each of some of the hosts, with a root of its own")
 	format := formatFlag(cmd, "text", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		how, err := format()
@@ -193,7 +193,7 @@ func newGroupList(c *client) *cobra.Command {
 }
 
 func newGroupShow(c *client) *cobra.Command {
-	cmd := &cobra.Command{Use: "show GROUP", Short: "Show a group, by name, unique beginning of it or number, and its trees", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "show GROUP", Short: "Show a group, by name, unique prefix or number, and its trees", Args: cobra.ExactArgs(1)}
 	o := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return showGroup(cmd, c, args[0], o, view.Group.Text) }
 	return cmd
@@ -201,7 +201,7 @@ func newGroupShow(c *client) *cobra.Command {
 
 func newGroupExplain(c *client) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "explain GROUP", Short: "Report why a group has the tree that it has, or none, and what became of it", Args: cobra.ExactArgs(1),
+		Use: "explain GROUP", Short: "Explain a group's tree, or why it has none, and its history", Args: cobra.ExactArgs(1),
 	}
 	o := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -257,7 +257,7 @@ func sistersOf(ctx context.Context, m *rpc.ManagerClient, e rpc.Explanation) (al
 func newGroupDelete(c *client) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete GROUP",
-		Short: "Release a group, by name, unique beginning of it or number: its members go on over hosts; with the first of several stripes, all",
+		Short: "Release a group, by name, unique prefix or number: its members continue over hosts; the first of several stripes releases all",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {

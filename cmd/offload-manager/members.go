@@ -34,21 +34,20 @@ func newMembers() *cobra.Command {
 	var f membersFlags
 	cmd := &cobra.Command{
 		Use:   "members --node ADDRESS",
-		Short: "Show who is alive, as one node of a zone sees it",
-		Long: `members asks a process that is a node of a zone (a manager with "membership" in
-its configuration, "members join", or a service that serves membership's
-page) at its admin address, and prints its zone's members, with suspicions, monitors and who
-watches whom; of a management node, also the census of all zones. It asks the
-node itself, so that it works without a manager.`,
+		Short: "Show the live nodes of a zone, as one node sees them",
+		Long: `members queries a node of a zone at its admin address: a manager with "membership"
+in its configuration, "members join", or a service that serves membership's page.
+It prints the zone's members, suspicions, monitors and watchers; of a management
+node, also the census of all zones. It works without a manager.`,
 		Example: "  offload-manager members --node 127.0.0.1:7480\n  offload-manager members --node 127.0.0.1:7480 --watch",
 		Args:    cobra.NoArgs,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.node, "node", "", "admin `address` (host:port) of the process that is asked")
-	flags.BoolVar(&f.watch, "watch", false, "ask again and again, until it is interrupted")
-	flags.DurationVar(&f.every, "every", time.Second, "`time` between two questions of --watch")
-	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "give up a question after this `time`")
+	flags.StringVar(&f.node, "node", "", "admin `address` (host:port) of the node")
+	flags.BoolVar(&f.watch, "watch", false, "repeat until interrupted")
+	flags.DurationVar(&f.every, "every", time.Second, "`time` between two queries of --watch")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "give up a query after this `time`")
 	_ = cmd.MarkFlagRequired("node") // its only error is that there is no such flag
 	format := formatFlag(cmd, "text", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

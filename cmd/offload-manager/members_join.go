@@ -22,16 +22,15 @@ func newMembersJoin() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
 		Use:   "join",
-		Short: "Be a node of a zone, for this host",
-		Long: `join runs a node of a zone until SIGINT or SIGTERM, and then leaves in order. So
-a host is known to be there, and known within a second to be gone, without a
-service of its own in the zone. "offload-manager members --node" asks it at its
-admin address.
+		Short: "Run a node of a zone for this host",
+		Long: `join runs a node of a zone until SIGINT or SIGTERM, then leaves in order. The zone
+learns within a second of the host's failure, even without a service on it.
+"offload-manager members --node" queries the node at its admin address.
 
 A configuration file has the fields of "membership" in docs/examples/manager.yaml,
 and admin and log; docs/examples/node.yaml explains them. Flags override it. All
-nodes of a zone can use one file: the name is the host's, and the node listens
-where the others reach it, if neither is given.`,
+nodes of a zone can share one file: by default the name is the host's, and the
+node listens at the address that the others reach.`,
 		Example: "  offload-manager members join --bootstrap 10.0.0.1:7946,10.0.0.2:7946\n" +
 			"  offload-manager members join --config node.yaml --name h3 --zone 2",
 		Args: cobra.NoArgs,
@@ -40,11 +39,11 @@ where the others reach it, if neither is given.`,
 	flags.SortFlags = false
 	flags.StringVar(&path, "config", "", "configuration `file`")
 	name := flags.String("name", "", "the node's `name` (default: the host's)")
-	listen := flags.String("listen", "", "`address` (host:port) for UDP and TCP (default: a free port, where others reach this host)")
-	bootstrap := flags.StringSlice("bootstrap", nil, "`addresses` of nodes that are asked first")
+	listen := flags.String("listen", "", "`address` (host:port) for UDP and TCP (default: a free port at the address that others reach)")
+	bootstrap := flags.StringSlice("bootstrap", nil, "`addresses` of nodes to query first")
 	zone := flags.Uint32("zone", 0, "`number` of the zone")
-	state := flags.String("state", "", "`file` that keeps the number of the last start")
-	admin := flags.String("admin", "", "`address` (host:port) of metrics and of the page that members asks")
+	state := flags.String("state", "", "`file` for the incarnation of the last start")
+	admin := flags.String("admin", "", "`address` (host:port) of metrics and for \"members --node\"")
 	process.LogFlags(cmd)
 	read := func() (*settings.Node, error) {
 		n := &settings.Node{Log: settings.Log{Level: "info", Format: "text"}}
@@ -93,9 +92,9 @@ func newMembersCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a node's configuration file",
-		Long: `check finds what join would refuse on this machine: run it where the node runs.
-It resolves the names that the configuration has, and listens on its addresses for
-a moment, each time at a free port; a running node is not disturbed.`,
+		Long: `check reports what join would refuse; run it on the node's machine. It resolves
+the configuration's names, and listens briefly on its addresses, at free ports; a
+running node is not disturbed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := settings.ReadNodeFile(args[0])

@@ -25,13 +25,13 @@ func newPlan() *cobra.Command {
 	f := planFlags{window: hostlib.DefaultWindow}
 	cmd := &cobra.Command{
 		Use:   "plan",
-		Short: "Plan a tree offline: what would a group get, and what if something were down",
+		Short: "Plan a group's tree offline, with failures if wanted",
 		Long: `plan chooses the collection tree of a group in the fabric of a file, without a
-manager, and says why it is that one: by which criterion, what it costs by each,
-which trees lost and by how much, and how long an operation would take over
-switches and over hosts. --groups plans other groups first; --down then takes
-links, switches or hosts away, repairs the trees that this breaks, and compares
-them with fresh plans. docs/planning.md explains the criteria and the model.`,
+manager, and explains it: its criterion, its cost by each criterion, the rejected
+trees, and the predicted time of an operation over switches and over hosts.
+--groups plans other groups first; --down then removes links, switches or hosts,
+repairs the affected trees, and compares them with fresh plans. docs/planning.md
+explains the criteria and the model.`,
 		Example: "  offload-manager plan --topology fat-tree:4 --hosts h0,h5,h9,h13 --bytes 4MiB\n" +
 			"  offload-manager plan --topology fabric.yaml --hosts all --criterion load --groups jobs.yaml --down spine-1\n" +
 			"  offload-manager plan --measured rows.yaml > model.yaml",
@@ -44,21 +44,21 @@ them with fresh plans. docs/planning.md explains the criteria and the model.`,
 	flags.StringSliceVar(&g.Hosts, "hosts", []string{"all"}, "`hosts` by rank; all, or random:N:SEED")
 	flags.StringVar(&g.Function, "function", "sum", "reduction `function`, or a collective that copies: barrier, broadcast, gather, scatter, all-to-all")
 	flags.StringVar(&g.Type, "type", "float32", "element `type`")
-	flags.Var(&f.bytes, "bytes", "`size` of a vector, such as 65536, 64KiB or 4MiB; 0: not known")
-	flags.StringVar(&g.Criterion, "criterion", "auto", "`what` to choose by: auto (by function and size), hops, latency, bandwidth, load or capability")
+	flags.Var(&f.bytes, "bytes", "`size` of a vector, such as 65536, 64KiB or 4MiB; 0: unknown")
+	flags.StringVar(&g.Criterion, "criterion", "auto", "`criterion`: auto (by function and size), hops, latency, bandwidth, load or capability")
 	flags.StringVar(&g.Weights, "weights", "", "several criteria with `weights`, such as hops=1,load=2")
 	flags.Var(&f.window, "window", "window, in `chunks`, a power of two: the tree takes twice as many slots on each switch")
 	flags.IntVar(&g.Chunk, "chunk", 1432, "largest payload of a packet, in `bytes`")
-	flags.StringVar(&f.groups, "groups", "", "`file` of groups that are there already")
-	flags.StringArrayVar(&f.config.Down, "down", nil, "`what` is down: a switch, a host, or a link such as leaf-0--spine-1; may be repeated")
-	flags.IntVar(&f.config.Stripes, "stripes", 0, "plan so `many` trees for the group, over links of their own")
-	flags.IntVar(&f.config.Roots, "roots", 0, "plan so `many` roots for the group, each of a part")
-	flags.BoolVar(&f.config.Forward, "forward", false, "let switches that cannot reduce forward")
-	flags.BoolVar(&f.config.Slim, "slim", false, "let switches that could reduce forward where the tree is no worse")
-	flags.BoolVar(&f.config.OrHosts, "or-hosts", false, "answer that there is no tree where hosts would be faster")
+	flags.StringVar(&f.groups, "groups", "", "`file` of groups to plan first")
+	flags.StringArrayVar(&f.config.Down, "down", nil, "`element` that is down: a switch, a host, or a link such as leaf-0--spine-1; repeatable")
+	flags.IntVar(&f.config.Stripes, "stripes", 0, "plan this `number` of trees for the group, over disjoint links")
+	flags.IntVar(&f.config.Roots, "roots", 0, "plan this `number` of roots for the group, each for a part of it")
+	flags.BoolVar(&f.config.Forward, "forward", false, "allow switches that cannot reduce to forward")
+	flags.BoolVar(&f.config.Slim, "slim", false, "allow switches that could reduce to forward where the tree is no worse")
+	flags.BoolVar(&f.config.OrHosts, "or-hosts", false, "plan no tree if hosts would be faster")
 	flags.BoolVar(&f.config.Partial, "partial", false, "leave out members that cannot be reached")
 	flags.StringVar(&f.model, "model", "", "`file` of a cost model")
-	flags.StringVar(&f.measured, "measured", "", "`file` of measurements: print the model that fits them, and plan nothing")
+	flags.StringVar(&f.measured, "measured", "", "`file` of measurements: print the model that fits them, without a plan")
 	completeFabric(cmd)
 	process.Choices(cmd, "criterion", criteria...)
 	process.Choices(cmd, "type", names(topology.AllTypes().List())...)

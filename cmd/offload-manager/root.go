@@ -12,8 +12,8 @@ func newRoot() *cobra.Command {
 		Use:   "offload-manager",
 		Short: "Manage the collection trees of a fabric",
 		Long: "offload-manager knows a fabric's topology, chooses a collection tree for every group of\n" +
-			"hosts, and has the switches on it reduce what the hosts send. \"serve\" runs it; what asks\n" +
-			"it finds it by --manager, or by TRIBUTARY_MANAGER in the environment.",
+			"hosts, and configures the switches on it to reduce the hosts' vectors. \"serve\" runs the\n" +
+			"manager; other commands reach it by --manager, or by TRIBUTARY_MANAGER in the environment.",
 		SilenceUsage:  true,
 		SilenceErrors: true, // main writes them
 	}

@@ -23,14 +23,14 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --config FILE",
 		Short: "Run the manager of a fabric",
-		Long: `serve runs the manager that a configuration file describes, until it is instructed to
-end by SIGINT or SIGTERM; a second signal ends it at once. The trees of running
-groups stay while it is away: their own packets keep them. A changed file takes
-a restart; after SIGHUP the log says whether that would succeed.
+		Long: `serve runs the manager with a configuration file until SIGINT or SIGTERM; a second
+signal ends it at once. Trees of running groups continue without the manager,
+because their packets renew them. A changed file takes effect after a restart;
+SIGHUP logs whether a restart would succeed.
 
-Agents, hosts and the manager may start in any order. The log, on the standard
-error output, says for which agents the manager waits. The flags below override
-the file, which docs/examples/manager.yaml explains.`,
+Agents, hosts and the manager may start in any order. The log, on standard error,
+names the agents for which the manager waits. docs/examples/manager.yaml explains
+the file; the flags below override it.`,
 		Example: "  offload-manager serve --config manager.yaml\n  offload-manager serve --config manager.yaml --log-level debug",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,7 +47,7 @@ the file, which docs/examples/manager.yaml explains.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&path, "config", "", "configuration `file`")
-	flags.String("listen", "", "`address` (host:port) where hosts and operators reach the manager")
+	flags.String("listen", "", "`address` (host:port) for hosts and operators")
 	flags.String("store", "", "`file` that keeps the manager's state over restarts")
 	_ = cmd.MarkFlagRequired("config") // its only error is that there is no such flag
 	process.LogFlags(cmd)
@@ -168,9 +168,9 @@ func newCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a manager's configuration file",
-		Long: `check finds what serve would refuse on this machine: run it where the manager runs.
-It reads the files that the configuration names, and listens on its addresses for
-a moment, each time at a free port; a running manager is not disturbed.`,
+		Long: `check reports what serve would refuse; run it on the manager's machine. It reads
+the files that the configuration names, and listens briefly on its addresses, at
+free ports; a running manager is not disturbed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := readValid(args[0])

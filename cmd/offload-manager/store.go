@@ -14,14 +14,14 @@ import (
 )
 
 func newStore() *cobra.Command {
-	cmd := &cobra.Command{Use: "store", Short: "Inspect and repair the file that keeps a manager's state"}
+	cmd := &cobra.Command{Use: "store", Short: "Inspect and repair a manager's store"}
 	return process.Family(cmd, newStoreCheck(), newStoreRemove())
 }
 
 func newStoreCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
-		Short: "Check a store that no manager has open",
+		Short: "Check the store of a manager that does not run",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(args[0], func(_ *store.File, records []manager.Record) error {
@@ -35,12 +35,12 @@ func newStoreRemove() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "remove FILE GROUP",
-		Short: "Remove a group, by name, unique beginning of it or number, from a store that no manager has open",
-		Long: `remove has a manager forget one group: one whose hosts have left the topology,
-say, which keeps it from starting. It reports what it would remove, and does so
-with --yes. The group's number and epochs are not given again. When the manager
-runs, it has the switches free what they hold for the group; members that still
-run go over to their hosts, and make the group anew if they can.`,
+		Short: "Remove a group, by name, unique prefix or number, from the store of a manager that does not run",
+		Long: `remove deletes one group from a store, for example one whose hosts have left the
+topology, which keeps the manager from starting. Without --yes it only reports
+what it would remove. The group's number and epochs are not reused. When the
+manager runs again, the switches free their state of the group; running members
+continue over hosts, and create the group again if they can.`,
 		Example: "  offload-manager store remove manager.db job-17/1f2e3d4c5b6a7988 --yes",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -12,12 +12,12 @@ import (
 )
 
 func newSwitch() *cobra.Command {
-	cmd := &cobra.Command{Use: "switch", Short: "List switches, take them out of use and back into it"}
+	cmd := &cobra.Command{Use: "switch", Short: "List, drain and undrain switches"}
 	c := addClient(cmd)
 	return process.Family(cmd,
 		newSwitchList(c),
-		completeSwitch(newDrain(c, "drain", "Take a switch out of use: its groups move to other trees, without an error", "draining", true), c),
-		completeSwitch(newDrain(c, "undrain", "Take a switch back into use", "in use", false), c),
+		completeSwitch(newDrain(c, "drain", "Drain a switch: its groups move to other trees, without an error", "draining", true), c),
+		completeSwitch(newDrain(c, "undrain", "Return a switch to use", "in use", false), c),
 	)
 }
 

@@ -43,7 +43,7 @@ func newTopologyShow() *cobra.Command {
 func newTopologyCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
-		Short: "Check a topology file, specification or FORMAT:FILE to import; it needs no manager",
+		Short: "Check a topology file, specification or FORMAT:FILE to import, without a manager",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, report, err := importer.Open(args[0])

@@ -31,21 +31,21 @@ func newTopologyImport() *cobra.Command {
 	formats := strings.Join(names, ", ")
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Make a topology file of another program's: " + formats,
-		Long: `Make a topology file of another program's, and report on standard error what was
-skipped, changed or assumed. Formats are ` + formats + `.
-A minus for FILE reads standard input.`,
+		Short: "Convert another program's file to a topology file: " + formats,
+		Long: `import converts another program's file to a topology file, and reports on standard
+error what was skipped, changed or assumed. Formats are ` + formats + `.
+FILE may be - for standard input.`,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.format, "format", "auto", "`format` of the file: auto, "+formats)
-	flags.StringVar(&f.as, "as", "yaml", "what to write: yaml or json")
-	flags.StringVar(&f.report, "report", "text", "how to write the report: text or json")
-	flags.StringVar(&f.output, "output", "", "`file` to write; standard output if absent")
-	flags.StringVar(&f.config.Fabric, "name", "", "name of the fabric; the one in the file if absent")
+	flags.StringVar(&f.as, "as", "yaml", "output format: yaml or json")
+	flags.StringVar(&f.report, "report", "text", "format of the report: text or json")
+	flags.StringVar(&f.output, "output", "", "`file` to write (default: standard output)")
+	flags.StringVar(&f.config.Fabric, "name", "", "name of the fabric (default: the one in the file)")
 	flags.StringVar(&f.hosts, "hosts", "", "nodes whose names match this `expression` are hosts")
 	flags.StringVar(&f.switches, "switches", "", "nodes whose names match this `expression` are switches")
-	flags.IntVar(&f.config.HostsPerSwitch, "hosts-per-switch", f.config.HostsPerSwitch, "`hosts` on each switch, if the file has none at all")
+	flags.IntVar(&f.config.HostsPerSwitch, "hosts-per-switch", f.config.HostsPerSwitch, "`hosts` on each switch, if the file has none")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) }
 	return cmd
 }

@@ -36,20 +36,19 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run --config FILE",
 		Short: "Run the agent of a switch",
-		Long: `run runs the agent that a configuration file describes, until it is instructed to end
-by SIGINT or SIGTERM; a second signal ends it at once. Trees on the switch end
-with it, and their groups change to others, or to their hosts: drain the switch
-first ("offload-manager switch drain"). A changed file takes a restart; after
-SIGHUP the log says whether that would succeed.
+		Long: `run runs the agent with a configuration file until SIGINT or SIGTERM; a second
+signal ends it at once. Trees on the switch end with it, and their groups move to
+other trees or to hosts: drain the switch first ("offload-manager switch drain").
+A changed file takes effect after a restart; SIGHUP logs whether a restart would
+succeed.
 
-The agent waits for managers to call; they may start before it or after. The
-flags below override the file, which docs/examples/agent.yaml explains.
+Agent and manager may start in any order. docs/examples/agent.yaml explains the
+file; the flags below override it.
 
-With --pipeline p4 a P4 target reduces, which the agent gives its program and
-tables by P4Runtime; the file has the target's ports and routes (docs/p4.md).
-What is in flight on the target goes on when the agent ends. While the target
-cannot be used the agent promises nothing, and "offload-manager switch list"
-shows why.`,
+With --pipeline p4 a P4 target reduces; the agent installs its program and tables
+by P4Runtime, and the file has the target's ports and routes (docs/p4.md). When
+the agent ends, the target completes operations in flight. While the target is not
+usable the agent offers nothing, and "offload-manager switch list" shows why.`,
 		Example: "  switch-agent run --config agent.yaml\n  switch-agent run --config agent.yaml --pipeline p4 --p4runtime 127.0.0.1:9559",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,8 +65,8 @@ shows why.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&path, "config", "", "configuration `file`")
-	flags.String("listen", "", "`address` (host:port) where managers reach the agent")
-	flags.String("pipeline", "", "what reduces: soft, the agent; or p4, a P4 target beside it")
+	flags.String("listen", "", "`address` (host:port) for managers")
+	flags.String("pipeline", "", "data plane: soft (in the agent) or p4 (a P4 target)")
 	flags.String("p4runtime", "", "`address` (host:port, or unix:/path) of the P4 target's P4Runtime server")
 	_ = cmd.MarkFlagRequired("config") // its only error is that there is no such flag
 	process.LogFlags(cmd)
@@ -140,9 +139,9 @@ func newCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check an agent's configuration file",
-		Long: `check finds what run would refuse on this machine: run it where the agent runs.
-It reads the files that the configuration names, and listens on its addresses for
-a moment, each time at a free port; a running agent is not disturbed.`,
+		Long: `check reports what run would refuse; run it on the agent's machine. It reads the
+files that the configuration names, and listens briefly on its addresses, at free
+ports; a running agent is not disturbed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := readValid(args[0])

@@ -24,10 +24,10 @@ func newEmbedded() *cobra.Command {
 		Use:   "embedded",
 		Short: "Measure on a whole fabric in this process",
 		Long: `embedded runs a manager, an agent for every switch and a host for every host in
-this process, on sockets of the loopback interface. Its links do not exist: what
-it measures is what the processors of this machine can do together.
+this process, over loopback. There are no links: it measures the processors of
+this machine.
 
-Fabrics are files (docs/topology.md), or one of
+--topology is a file (docs/topology.md), or one of
 
 ` + topology.Specs,
 		Example: "  collbench embedded --topology fat-tree:4 --bytes 1MiB --iterations 50",

@@ -34,16 +34,16 @@ func newFabric() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fabric",
 		Short: "Measure on a fabric of network namespaces (as root)",
-		Long: `fabric builds a leaf-spine fabric out of this machine's network namespaces, with
-links that carry --rate in each direction, and runs an offload manager, an agent
-for every switch and a member for every host in it, each a process of its own.
-It reports what each measurement cost, and what the kernel counted on the tree's
-links and on the others, and removes everything in the end, also when it is
-interrupted, and what a run that was killed has left.
+		Long: `fabric builds a leaf-spine fabric of network namespaces on this machine, with links
+of --rate in each direction, and runs an offload manager, an agent for every switch
+and a member for every host in it, each as a process. It reports the costs of each
+measurement and the kernel's counters of the tree's links and of others. At the
+end, also when interrupted, it removes everything, including the remains of a
+killed run.
 
-Processor time, allocations, packets and system calls are reported by side: the
-processes of hosts, and those of switches. To have no preparation or check of
-vectors in them, measure at --pace steady. Columns:
+Processor time, allocations, packets and system calls are reported for the
+processes of hosts and for those of switches. --pace steady excludes the
+preparation and check of vectors. Columns:
 
   ` + report.Header,
 		Example: `  collbench fabric --rate 200mbit --bytes 8,65536,1MiB,16MiB --iterations 200,30,10,3
@@ -66,13 +66,13 @@ vectors in them, measure at --pace steady. Columns:
 	flags.IntVar(&f.hostsPerLeaf, "hosts-per-leaf", 4, "`hosts` at each leaf")
 	flags.IntVar(&f.leaves, "leaves", 2, "`leaves`")
 	flags.IntVar(&f.spines, "spines", 2, "`spines`")
-	flags.Float64Var(&f.loss, "loss", 0, "`share` of the packets of trees that is lost wherever one is sent, from 0 to 1")
+	flags.Float64Var(&f.loss, "loss", 0, "`share` of the trees' packets that each sender loses, from 0 to 1")
 	flags.IntVar(&f.groups, "groups", 1, "`groups` of all hosts that measure at once, by default at --pace stream; their shares of a link are reported")
-	flags.BoolVar(&f.besideTCP, "beside-tcp", false, "have a TCP stream go from the first host to the last meanwhile, and report shares")
-	flags.BoolVar(&f.tls, "tls", false, "hosts have certificates, and encrypt what they send each other; takes --transport host")
-	flags.StringVar(&f.profiles, "cpuprofile", "", "`directory` to write profiles to for go tool pprof, one a size and process, such as hosts-SIZE-h0.pprof")
+	flags.BoolVar(&f.besideTCP, "beside-tcp", false, "run a TCP stream from the first host to the last meanwhile, and report shares")
+	flags.BoolVar(&f.tls, "tls", false, "use certificates and TLS between hosts; needs --transport host")
+	flags.StringVar(&f.profiles, "cpuprofile", "", "`directory` for profiles for go tool pprof, one for each size and process, such as hosts-SIZE-h0.pprof")
 	flags.StringVar(&f.format, "format", "csv", "output `format`: csv, or json, a line each")
-	flags.StringVar(&f.trunkRate, "trunk-rate", "", "`rate` of the links between switches, if it is not --rate")
+	flags.StringVar(&f.trunkRate, "trunk-rate", "", "`rate` of the links between switches (default: --rate)")
 	flags.StringVar(&f.prefix, "prefix", "cb", "`prefix` of the namespaces' names")
 	f.bench.add(flags)
 	f.scoll.add(flags)

@@ -26,14 +26,14 @@ func newGroups() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "groups",
 		Short: "Measure many groups of the same hosts at once",
-		Long: `groups runs a manager, all agents and all hosts as three processes of this machine,
-and has every host be a member of so many groups: how long they take to form, how
-many are offloaded, how long allreduces on all of them at once take, and what
-memory that costs. Times are the median, and in parentheses the best and the worst.
-Memory is what is resident and, in parentheses, what lives on heap and stacks: of
-idle groups for each member and each tree on a switch, without what there was
-before; and at the end of hosts, agents and manager. The exit status is 1 if a
-result is wrong, or if a group was not offloaded that was to be.`,
+		Long: `groups runs a manager, all agents and all hosts as three processes on this machine.
+Every host is a member of each group. It reports how long the groups take to form,
+how many are offloaded, how long allreduces on all of them at once take, and their
+memory. Times are medians, with best and worst in parentheses. Memory is resident
+memory, with live heap and stacks in parentheses: of idle groups for each member
+and each tree on a switch, less what there was before; and at the end of hosts,
+agents and manager. The exit status is 1 if a result is wrong, or if a group was
+not offloaded that should have been.`,
 		Example: `  collbench groups --groups 1,20,200
   collbench groups --groups 1000 --transport host --format json`,
 		Args: cobra.NoArgs,
@@ -87,12 +87,12 @@ result is wrong, or if a group was not offloaded that was to be.`,
 	flags.StringVar(&p.Fabric, "topology", p.Fabric, "the fabric: a specification or a `file`; its hosts are the members")
 	process.FormerFlag(flags, "fabric", "topology")
 	flags.IntSliceVar(&p.Groups, "groups", p.Groups, "`numbers` of groups, each measured by itself")
-	flags.StringVar(&p.Transport, "transport", p.Transport, "`transport` that operations run: offload, or host, without a manager")
+	flags.StringVar(&p.Transport, "transport", p.Transport, "`transport` of operations: offload, or host, without a manager")
 	flags.StringSliceVar(&sizes, "bytes", []string{"8", "64KiB"}, "`sizes` of each member's vector of float32")
 	flags.IntVar(&p.Iterations, "iterations", p.Iterations, "timed `operations` of each size on all groups")
 	flags.Uint32Var(&p.Window, "window", 0, "most `chunks` in flight, a power of two; 0: the library's default")
 	flags.IntVar(&p.Slots, "slots", 0, "`slots` of each switch; 0: those of the fabric")
-	flags.DurationVar(&p.Settle, "settle", p.Settle, "`rest` before memory is read, and before each size")
+	flags.DurationVar(&p.Settle, "settle", p.Settle, "`pause` before memory is read, and before each size")
 	flags.StringVar(&format, "format", "text", "output `format`: text, or json, a line for each number of groups")
 	flags.DurationVar(&timeout, "timeout", 10*time.Minute, "give up after this `time`")
 	return cmd

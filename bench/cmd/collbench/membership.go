@@ -29,13 +29,11 @@ func newMembership() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "membership",
 		Short: "Measure the membership service, in virtual and in real time",
-		Long: `membership measures what docs/membership.md promises, and prints what was asked,
-what was measured, and whether that is enough. Most rows are simulations of
-thousands of nodes, up to a million, in virtual time: the same seed gives the
-same run. The rows real-... run nodes in this process, over sockets of the
-loopback interface, beside hashicorp/memberlist with its defaults for a LAN; they
-want a machine that does nothing else. The exit status is 1 if a row is not
-reached.`,
+		Long: `membership measures the figures of docs/benchmarks.md and prints target, result and
+verdict. Most rows are simulations of thousands of nodes, up to a million, in
+virtual time: the same seed gives the same run. The rows real-... run nodes in this
+process, over loopback, beside hashicorp/memberlist with its LAN defaults; they
+need an otherwise idle machine. The exit status is 1 if a row misses its target.`,
 		Example: `  collbench membership
   collbench membership --rows boot,leave-join,hpm --seed 7
   collbench membership --rows real --settle 20s --window 20s
@@ -50,9 +48,9 @@ reached.`,
 	flags.Uint64Var(&f.cfg.Seed, "seed", f.cfg.Seed, "seed of the simulations")
 	flags.IntVar(&f.cfg.Nodes, "nodes", f.cfg.Nodes, "`nodes` of a simulated zone")
 	flags.IntVar(&f.cfg.Contest.Nodes, "real", f.cfg.Contest.Nodes, "real `nodes` of each of both systems")
-	flags.IntVar(&f.cfg.Contest.Seeds, "seeds", f.cfg.Contest.Seeds, "`nodes` of these that all others ask first")
-	flags.IntVar(&f.cfg.Contest.Rounds, "rounds", f.cfg.Contest.Rounds, "boots, and blows of each kind, of each system")
-	flags.DurationVar(&f.cfg.Contest.Settle, "settle", f.cfg.Contest.Settle, "`time` before what real nodes send is counted")
+	flags.IntVar(&f.cfg.Contest.Seeds, "seeds", f.cfg.Contest.Seeds, "`nodes` of these that all others query first")
+	flags.IntVar(&f.cfg.Contest.Rounds, "rounds", f.cfg.Contest.Rounds, "boots, and failures of each kind, of each system")
+	flags.DurationVar(&f.cfg.Contest.Settle, "settle", f.cfg.Contest.Settle, "`time` before the traffic of real nodes is counted")
 	flags.DurationVar(&f.cfg.Contest.Window, "window", f.cfg.Contest.Window, "`time` for which it is counted")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Hour, "give up after this `time`")
 	return cmd

@@ -34,17 +34,15 @@ func newPeers() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "peers",
 		Short: "Compare with Open MPI, MPICH and Gloo (as root)",
-		Long: `peers builds fabrics as the command fabric does, one after the other for each
-rate, and runs Tributary, Open MPI (with its own choice of an algorithm, with its
-ring, with Rabenseifner's), MPICH and Gloo (ring and bcube) on them, over TCP.
-All are started once, and take turns for each row, round after round; who is not
-at it blocks. It reports medians, tails, hosts' processor time, and the ratio of
-Tributary's median to that of the best peer of the row.
+		Long: `peers builds a fabric for each rate, as the command fabric does, and runs Tributary,
+Open MPI (default algorithm, ring, Rabenseifner), MPICH and Gloo (ring and bcube)
+on it, over TCP. All start once and take turns for each row, round after round;
+the others block. It reports medians, tails, hosts' processor time, and the ratio
+of Tributary's median to that of the best peer of the row.
 
-It takes Debian's openmpi-bin libopenmpi-dev mpich libmpich-dev libgloo-dev gcc
-g++, as far as these peers are asked for. A peer that fails, or takes longer than
---limit, is left out. All rows and peers take less than ten minutes; half of that
-is MPICH's, which polls.`,
+The selected peers need Debian's openmpi-bin libopenmpi-dev mpich libmpich-dev
+libgloo-dev gcc g++. A peer that fails, or exceeds --limit, is left out. All rows
+and peers take less than ten minutes, half of it for MPICH, which polls.`,
 		Example: `  collbench peers
   collbench peers --peers openmpi,gloo --rows 16MiB@200mbit --rounds 5
   collbench peers --format json > peers.json; collbench report peers.json`,
@@ -57,8 +55,8 @@ is MPICH's, which polls.`,
 	flags.StringSliceVar(&f.cfg.Peers, "peers", f.cfg.Peers, "`peers` to compare with")
 	flags.BoolVar(&f.cfg.SkipMissing, "skip-missing", false, "leave out peers that are not installed")
 	flags.IntVar(&f.cfg.Rounds, "rounds", f.cfg.Rounds, "turns of each contestant in each row: one `number`")
-	flags.DurationVar(&f.cfg.Turn, "turn", f.cfg.Turn, "about the `time` of a turn; one operation is timed at least")
-	flags.DurationVar(&f.cfg.Limit, "limit", f.cfg.Limit, "`time` after which a peer that does not answer is left out")
+	flags.DurationVar(&f.cfg.Turn, "turn", f.cfg.Turn, "approximate `time` of a turn; at least one operation is timed")
+	flags.DurationVar(&f.cfg.Limit, "limit", f.cfg.Limit, "`time` after which a silent peer is left out")
 	flags.StringVar(&f.format, "format", "text", "output `format`: text, csv, or json, a line each")
 	flags.IntVar(&f.lab.HostsPerLeaf, "hosts-per-leaf", 4, "`hosts` at each leaf")
 	flags.IntVar(&f.lab.Leaves, "leaves", 2, "`leaves`")

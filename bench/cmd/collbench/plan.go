@@ -17,11 +17,11 @@ func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Measure plans and repairs of large fabrics and of many groups, each figure beside its limit",
-		Long: `plan measures, on this machine and offline: plans and repairs in fat-trees of
-65,536 and of a million hosts, and what these take in memory; 10,000 groups planned
-one after another, and fewer, in fat-trees, leaf-spines and irregular fabrics, against
-what any placement must load; Steiner trees against their lower bounds. It takes about a minute and
-1 GiB. Times are medians. docs/planning.md says what the figures mean.`,
+		Long: `plan measures on this machine, offline: plans, repairs and memory of fat-trees of
+65,536 and of a million hosts; the load of up to 10,000 groups, planned one after
+another, in fat-trees, leaf-spines and irregular fabrics, against lower bounds; and
+Steiner trees against lower bounds. It takes about a minute and 1 GiB. Times are
+medians. docs/benchmarks.md explains the figures.`,
 		Example: "  collbench plan\n  collbench plan --groups 1000 --format json",
 		Args:    cobra.NoArgs,
 	}
@@ -34,7 +34,7 @@ what any placement must load; Steiner trees against their lower bounds. It takes
 	flags.IntVar(&c.Groups, "groups", c.Groups, "`number` of groups")
 	flags.IntVar(&c.Members, "members", c.Members, "`hosts` of each")
 	flags.IntVar(&c.Cases, "cases", c.Cases, "`graphs` of Steiner trees, the first of the table; 0: all")
-	flags.IntVar(&c.Runs, "runs", c.Runs, "the median of so `many` runs counts")
+	flags.IntVar(&c.Runs, "runs", c.Runs, "`number` of runs, of which the median counts")
 	flags.Uint64Var(&c.Seed, "seed", c.Seed, "`seed` of the groups and graphs")
 	flags.StringVar(&format, "format", format, "output `format`: text or json")
 	process.Choices(cmd, "format", "text", "json")

@@ -16,10 +16,10 @@ func newReport() *cobra.Command {
 	var into string
 	cmd := &cobra.Command{
 		Use:   "report FILE...",
-		Short: "Make tables of what fabric and peers have written as JSON",
-		Long: `report reads what the commands fabric and peers have written by --format json,
-and writes the tables of docs/benchmarks.md. Of several records of one row the
-last one counts, so that rows can be measured again one by one.`,
+		Short: "Make tables of the JSON output of fabric and peers",
+		Long: `report reads the output of fabric and peers with --format json, and writes the
+tables of docs/benchmarks.md. The last record of a row counts, so rows can be
+measured again one by one.`,
 		Example: "  collbench report --into docs/benchmarks.md peers.json fabric.json",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
@@ -36,7 +36,7 @@ last one counts, so that rows can be measured again one by one.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&into, "into", "", "`page` to put the tables into, in the place of those that it has")
+	cmd.Flags().StringVar(&into, "into", "", "`page` whose tables are replaced")
 	return cmd
 }
 

@@ -34,9 +34,9 @@ embedded, run and fabric write a line of CSV for each size to standard output:
 
   ` + timing.Header + `
 
-Times are those of the slowest member of each operation; the vector's bits by
-the median time, as a share of a member's link, are the goodput. Progress goes
-to standard error. The exit status is 1 if a result is wrong.`,
+An operation's time is that of its slowest member; goodput is the vector's bits
+divided by the median time, as a share of a member's link. Progress goes to
+standard error. The exit status is 1 if a result is wrong.`,
 		SilenceUsage:  true,
 		SilenceErrors: true, // main writes them
 	}
@@ -66,15 +66,15 @@ func (f *benchFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.element, "type", d.Type.String(), "element `type`: "+listed(topology.AllTypes().List()))
 	flags.StringSliceVar(&f.bytes, "bytes", []string{"8", "65536", "1MiB", "16MiB"}, "`sizes` of each member's vector, such as 8,64KiB,16MiB")
 	flags.IntSliceVar(&f.iterations, "iterations", d.Iterations, "timed operations of each size: one `number`, or one a size")
-	flags.StringVar(&f.transport, "transport", string(d.Transport), "`transport` that operations must run: offload, host or auto")
-	flags.StringVar(&f.pace, "pace", string(d.Pace), "checked: each result is; steady: vectors stay as they are between; stream: and nobody waits before an operation")
-	flags.StringVar(&f.rate, "rate", "", "`rate` of a member's link, such as 200mbit: what goodput is a share of")
+	flags.StringVar(&f.transport, "transport", string(d.Transport), "`transport` that operations must use: offload, host or auto")
+	flags.StringVar(&f.pace, "pace", string(d.Pace), "checked: check each result; steady: reuse vectors without checks; stream: also without a barrier before each operation")
+	flags.StringVar(&f.rate, "rate", "", "`rate` of a member's link, such as 200mbit, for the goodput")
 	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of the vectors' elements")
 	flags.Uint32Var(&f.window, "window", 0, "most `chunks` in flight, a power of two; 0: the library's default")
-	flags.IntVar(&f.stripes, "stripes", 1, "collection `trees` over which long vectors are cut, over links between switches of their own")
-	flags.IntVar(&f.roots, "roots", 1, "`roots` among which a reduction is divided, each with members of its own")
+	flags.IntVar(&f.stripes, "stripes", 1, "collection `trees` (stripes) for long vectors, over disjoint links between switches")
+	flags.IntVar(&f.roots, "roots", 1, "`roots` for a reduction, each for a part of the members")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "give up after this `time`")
-	flags.BoolVar(&f.verbose, "verbose", false, "report what all parts of the fabric do")
+	flags.BoolVar(&f.verbose, "verbose", false, "log the activity of all parts of the fabric")
 }
 
 // config turns the flags into what they ask for.

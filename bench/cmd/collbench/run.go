@@ -37,12 +37,12 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Measure as one member on a live fabric",
-		Long: `run is one member of a group that measures together: the same command runs on
-every host of the list, with the same flags but for --host and --listen. The
-first of the list writes the CSV.
+		Long: `run is one member of a group that measures together: run the same command on every
+host of the list, with the same flags except --host and --listen. The first of the
+list writes the CSV.
 
-The list of members has a line each, by rank, with the host's name in the
-fabric's topology and the TCP address at which others reach it (--listen):
+The list of members has a line for each rank, with the host's name in the fabric's
+topology and the TCP address for other members (--listen):
 
   h0 10.0.0.1:7102
   h1 10.0.0.2:7102`,
@@ -60,7 +60,7 @@ fabric's topology and the TCP address at which others reach it (--listen):
 	flags.StringVar(&f.manager, "manager", "", "`address` of the offload manager; without one, operations run over hosts")
 	flags.StringVar(&f.host, "host", "", "this host's `name` in the fabric's topology")
 	flags.StringVar(&f.members, "members", "", "`file` with the members")
-	flags.StringVar(&f.listen, "listen", "", "TCP `address` at which other members reach this host")
+	flags.StringVar(&f.listen, "listen", "", "TCP `address` for other members")
 	flags.StringVar(&f.data, "data", "", "IP `address` for packets to and from switches; by default that of --listen")
 	flags.StringVar(&f.name, "name", field.Communicator, "`name` of the group")
 	flags.StringVar(&f.certificate, "certificate", "", "`file` of this host's certificate, towards the manager")
