@@ -487,3 +487,35 @@ func TestManagerThatIsNotThere(t *testing.T) {
 		leave(t, comms)
 	}
 }
+
+// TestAddressResolvesToNothing: who cannot be found is named, with why; and an address
+// that is in use is reported by Join.
+func TestAddressResolvesToNothing(t *testing.T) {
+	for address, want := range map[string]string{"": "nobody has registered h1", "10.0.0.1": "10.0.0.1: missing port"} {
+		host, err := hostlib.Join(t.Context(), hostlib.Config{Name: "h0", AllowPlaintext: true, Resolve: func(context.Context, string) (string, error) {
+			if address == "" {
+				return "", errors.New("nobody has registered h1")
+			}
+			return address, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, err = host.Communicator(ctx, "test", []hostlib.Member{{Host: "h1"}, {Host: "h0"}})
+		if cancel(); !errors.Is(err, hostlib.ErrFormation) || !strings.Contains(err.Error(), "rank 0 (h1)") || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		if err := host.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	host, err := hostlib.Join(t.Context(), hostlib.Config{Name: "h0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close(context.Background())
+	if _, err := hostlib.Join(t.Context(), hostlib.Config{Name: "h1", Listen: host.Addr()}); err == nil || !strings.Contains(err.Error(), host.Addr()+": bind: address already in use") {
+		t.Error(err)
+	}
+}
