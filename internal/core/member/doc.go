@@ -1,7 +1,7 @@
 // Package member is the core of a zone's membership. It is pure. The protocol is that
 // of Tock, Mandler, Moreira and Jones, Design and Implementation of a Scalable
 // Membership Service for Supercomputer Resiliency-Aware Runtime (Euro-Par 2013);
-// docs/membership.md says where this goes beyond it.
+// docs/membership.md says where this goes beyond it, and why.
 //
 // # What a core knows
 //
@@ -73,24 +73,4 @@
 //
 // A core that is stepped late, or gets no answer from others either, probes
 // itself, and gives others more time (health).
-//
-// # Beyond the paper
-//
-//   - A new neighbour that holds somebody alive whom the core holds dead is reported
-//     (Dispute), and asks that node. So one link joins two halves of a partition
-//     without a false Leave: all nodes of both raise their minor and are alive.
-//   - Four heartbeats carry the 64 bits of a digest of the view and of the
-//     suspicions, a quarter each. Neighbours where these stay different exchange
-//     them. Updates can get lost with the links they travel on.
-//   - A disputed node that does not answer is removed whatever Theta: the neighbour
-//     has had reporters enough, and the core has found out itself. Otherwise views
-//     could stay different, as what convicted a node at one may never come to the
-//     other: reporters leave, and small views take fewer.
-//   - No datagram brings anybody into the view unless it answers a number that the
-//     core drew lately: who asks for discovery is probed first. So copies of old
-//     ones do not bring back who was forgotten.
-//   - The nodes of a view ask their history together as often as one would alone.
-//   - A node of the core's own name at another address is probed. If it answers, a
-//     core that started within newcomer leaves (Namesake), any other reports.
-//   - A successor over a link that stands already is probed when it becomes one.
 package member

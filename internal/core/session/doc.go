@@ -93,33 +93,11 @@
 //
 // # Repair
 //
-// Every packet of the member has its turn, and a chunk is behind when the result
-// of a contribution is here that was sent some turns after the chunk's last
-// packet. Each chunk that is behind for a while is asked for by a probe; the
-// oldest in flight is, too, if nothing has come for long: at the end of an
-// operation, where no later result shows a loss, after twice the time that
-// results take (the tail loss probe of RFC 8985).
-//
-//	after        the next probe comes
-//	a probe      after a round trip, and then ever later; or when the probe is behind
-//	Heard        ever later; soon after any result, and never for a chunk that is
-//	             not the oldest, if there is none: a member is late
-//	Want         the contribution is sent again, and the chunk is behind as before
-//
-// A tree of hosts runs over streams, which lose nothing while they last. There a
-// probe comes when a stream is new (Reconnected), and otherwise after Timing.Max
-// only: thousands of operations at once make each late, and nothing is lost.
-//
-// A silence begins with the first probe for the oldest chunk after the last sign
-// of the tree: any packet from the parent but Lost. After enough probes, Link.Probes
-// at the least, and enough time the member reports the tree as lost. The time is
-// Timing.Silence, or four times the time after which an answer is missed, so that
-// it covers the queues; before the first result of an epoch it is twice
-// Timing.Silence. The waits between the probes of a silence are short enough for so
-// many. Lost alone proves nothing: it says that some probes of the parent had no
-// answer, which may be lost or on their way still. Only the lowest child of a switch
-// waits for more of it, because its probes are those that are passed on; to the
-// others it is like Heard.
+// docs/protocol.md says when a member probes, and when it takes a tree for lost
+// ("When to probe" to "When a tree is lost"). A tree of hosts runs over streams,
+// which lose nothing while they last. There a probe comes when a stream is new
+// (Reconnected), and otherwise after Timing.Max only: thousands of operations at
+// once make each late, and nothing is lost.
 //
 // What was asked for is not on its way any more and makes room in the window of
 // congestion control, which is what may be on its way, while W bounds the
@@ -132,12 +110,6 @@
 // not in Decision.Held is reduced again, also where it was finished, from the
 // kept copy.
 //
-// Who sends n + 2W proves that every member has had n, since it has the result
-// of n + W, to which every member contributed when it had n. That of a held
-// n + W may be older than the epoch and prove nothing: where the window was
-// larger before, n may be missing at some member and be reduced again. Then
-// n + W is confirmed: every member contributes an empty chunk to it, as to a
-// barrier, and does not pass it before that has its result. All members know
-// from the decision which numbers these are. If no window was larger before,
-// there are none.
+// Held numbers whose credit for W is of an older, larger window are confirmed by
+// empty chunks ("Confirmed numbers" in docs/protocol.md).
 package session

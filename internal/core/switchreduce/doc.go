@@ -19,13 +19,8 @@
 //	finished  the result                     nothing
 //	failed    the error                      nothing
 //
-// From every state, a contribution to a newer number, or of a later epoch,
-// takes the slot over, and so does an error; whatever is older than the slot is
-// dropped and counted. That is safe because a member sends number n + 2W only
-// when all members have the result of n and of all before it, and the first
-// packet of an epoch only when all members have left the one before. Probes
-// and results never take a slot over. An error replaces contributions and
-// partials of its number, and not a result, which proves that all agreed.
+// From every state, a contribution or an error of a newer number, or of a later
+// epoch, takes the slot over.
 //
 // Contributions are kept apart until the last one has come and are then reduced
 // in the order of the children, so that the bits of the result do not depend on
@@ -47,29 +42,10 @@
 // (wire.Header.Settled): the slots of earlier numbers are given back with the next
 // Step, with their memory, and the idle probes to the parent say the same.
 //
-// # Repair
+// # Rules
 //
-// The core has no timer of its own but for leases: members probe, and it
-// answers. Result (or Error) where it has one, Want where the child's
-// contribution is missing, Heard otherwise. A probe by the lowest child for a
-// complete slot is sent on to the parent; once Config.Probes of them in a row
-// had no answer, or the parent has answered Lost to its lowest child, the children
-// are answered Lost until the parent answers something else. That is a hint: the
-// member that is the lowest rank beneath judges, by time. Duplicates are dropped and
-// answered by nothing.
-//
-// # Epochs
-//
-// Install lets an epoch begin; its first packet ends all epochs before it. An
-// epoch is never installed again, nor is one below. A lease is renewed by every
-// admitted packet; to the parent, the lowest child's idle probes are passed on,
-// and one is sent when a child has spoken and nothing has gone up for a third
-// of the lease.
-//
-// # Admission
-//
-// A packet counts for nothing unless it is valid, of the group, the tree, an
-// epoch that is installed and not over, with the epoch's cookie, from the
-// address that the configuration gives for the child index that it carries (or
-// for the parent). Each check has its own Drop.
+// docs/protocol.md has the rules that members see: who answers a probe with what
+// ("Repair"), what takes a slot over ("Slot states"), how epochs begin and end, and
+// which packets are admitted, each check with a Drop of its own. The core has no
+// timer but for leases: members probe, and it answers.
 package switchreduce
