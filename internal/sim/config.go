@@ -57,9 +57,8 @@ type Config struct {
 	Poison bool      // overwrite buffers that were lent to a step after it
 
 	// Describe returns what a line of the trace says of the first DescribeBytes
-	// bytes of a datagram or message, or of a control value; nil: nothing.
-	Describe      func(head []byte) string
-	DescribeValue func(value any) string
+	// bytes of a datagram or message; nil: nothing.
+	Describe func(head []byte) string
 }
 
 // Defaults and bounds of Config.

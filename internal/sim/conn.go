@@ -77,7 +77,7 @@ func (w *World) begin(a, b NodeID, s state) {
 // Connected reports whether both nodes know that there is a connection between
 // them.
 func (w *World) Connected(a, b NodeID) bool {
-	i, ok := w.index.find(a, b)
+	i, ok := w.index[[2]NodeID{a, b}]
 	if !ok || w.paths[i].conn == nil {
 		return false
 	}
@@ -89,7 +89,7 @@ func (w *World) Connected(a, b NodeID) bool {
 // one. It comes back by itself.
 func (w *World) Break(a, b NodeID) bool {
 	w.outside()
-	i, ok := w.index.find(a, b)
+	i, ok := w.index[[2]NodeID{a, b}]
 	if !ok || w.paths[i].conn == nil || w.paths[i].conn.state != up {
 		return false
 	}
@@ -134,11 +134,8 @@ func (w *World) connectReady(e *event) bool {
 func (w *World) connect(e *event) {
 	c := w.paths[e.path].conn
 	there, back := c.paths[0], c.paths[1]
-	a, b := w.paths[there].from, w.paths[there].to
 	if c.state == dialing {
-		n := w.nodes[b].node
-		accepter, picky := n.(Accepter)
-		if n == nil || picky && !accepter.Accept(a) {
+		if w.nodes[w.paths[there].to].node == nil {
 			c.set(idle)
 			w.carry(back, messageStream, item{kind: Refused}, w.travel(back))
 			return

@@ -135,12 +135,12 @@ func dial(h Handle) { h.Dial(1 - h.ID()) }
 
 func TestRefusal(t *testing.T) {
 	p := newPair(t, slow())
-	p.b.refuse = true
+	p.Crash(1)
 	p.do(0, dial)
 	p.run(100)
 	p.want("a", p.a, "refused")
 	p.want("b", p.b)
-	p.b.refuse = false
+	p.Restart(1, p.b)
 	p.do(0, dial)
 	p.run(100)
 	p.want("a", p.a, "up")

@@ -27,11 +27,6 @@ type Node interface {
 	Deadline() core.Time
 }
 
-// Accepter is implemented by nodes that do not accept every connection.
-type Accepter interface {
-	Accept(from NodeID) bool
-}
-
 // Kind is the kind of a Delivery.
 type Kind uint8
 
@@ -42,7 +37,7 @@ const (
 	Control              // From.Node, Value
 	Up                   // From.Node: there is a new connection, the first one or after a break
 	Dead                 // From.Node: it has crashed, or the connection was given up; also after a Restart
-	Refused              // From.Node: it is not there, or does not accept; nothing is connected
+	Refused              // From.Node: it is not there; nothing is connected
 	Closed               // From.Node: it has closed the connection
 	Command              // Value: from outside the world
 )

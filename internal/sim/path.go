@@ -49,7 +49,7 @@ type path struct {
 
 // Traffic returns what was sent from one node to another.
 func (w *World) Traffic(from, to NodeID, t Transport) Traffic {
-	if i, ok := w.index.find(from, to); ok {
+	if i, ok := w.index[[2]NodeID{from, to}]; ok {
 		return w.paths[i].traffic[t]
 	}
 	return Traffic{}
@@ -86,7 +86,7 @@ func (w *World) link(p *path) *Link {
 // path returns the path from one node to another, and makes it and the one
 // back where this is the first time.
 func (w *World) path(from, to NodeID) int32 {
-	if i, ok := w.index.find(from, to); ok {
+	if i, ok := w.index[[2]NodeID{from, to}]; ok {
 		return i
 	}
 	_ = w.nodes[to] // panic here rather than when something arrives
@@ -97,10 +97,10 @@ func (w *World) path(from, to NodeID) int32 {
 		back++
 		w.paths[there].back = back
 		w.paths = append(w.paths, path{from: to, to: from, back: there})
-		w.index.add(to, from, back)
+		w.index[[2]NodeID{to, from}] = back
 		w.nodes[to].peers = append(w.nodes[to].peers, back)
 	}
-	w.index.add(from, to, there)
+	w.index[[2]NodeID{from, to}] = there
 	w.nodes[from].peers = append(w.nodes[from].peers, there)
 	return there
 }
@@ -226,49 +226,4 @@ func (w *World) datagram(e *event) {
 	}
 	w.trace(entry{what: arrived, kind: Datagram, node: p.to, peer: p.from, bytes: e.bytes})
 	w.arrive(p.to, Delivery{Kind: Datagram, Port: e.port, From: Addr{p.from, e.from}, Bytes: e.bytes}, e.path)
-}
-
-// pathIndex finds paths by their ends: a hash table with open addressing, of
-// which nothing is ever removed.
-type pathIndex struct {
-	keys  []uint64 // 0: vacant
-	paths []int32
-	used  int
-}
-
-func pathKey(from, to NodeID) uint64 { return uint64(uint32(from))<<32 | uint64(uint32(to)) + 1 }
-
-func (x *pathIndex) slot(key uint64) int {
-	i := int(key * 0x9e3779b97f4a7c15 >> 20)
-	for mask := len(x.keys) - 1; ; i++ {
-		if k := x.keys[i&mask]; k == key || k == 0 {
-			return i & mask
-		}
-	}
-}
-
-func (x *pathIndex) find(from, to NodeID) (int32, bool) {
-	if x.used == 0 {
-		return 0, false
-	}
-	key := pathKey(from, to)
-	i := x.slot(key)
-	return x.paths[i], x.keys[i] == key
-}
-
-func (x *pathIndex) add(from, to NodeID, path int32) {
-	if 2*x.used >= len(x.keys) {
-		old := *x
-		n := max(64, 2*len(old.keys))
-		x.keys, x.paths = make([]uint64, n), make([]int32, n)
-		for i, k := range old.keys {
-			if k != 0 {
-				j := x.slot(k)
-				x.keys[j], x.paths[j] = k, old.paths[i]
-			}
-		}
-	}
-	i := x.slot(pathKey(from, to))
-	x.keys[i], x.paths[i] = pathKey(from, to), path
-	x.used++
 }

@@ -105,9 +105,6 @@ func (w *World) format(k *kept) string {
 	}
 	if k.value != nil {
 		fmt.Fprintf(&b, " %T", k.value)
-		if w.cfg.DescribeValue != nil {
-			b.WriteString(": " + w.cfg.DescribeValue(k.value))
-		}
 	}
 	if k.text != "" {
 		b.WriteString(" " + k.text)

@@ -34,7 +34,7 @@ type World struct {
 	nodes    []node
 	names    []string
 	paths    []path
-	index    pathIndex
+	index    map[[2]NodeID]int32 // of paths, by their ends
 	conns    []*conn
 	stalled  []stalled
 	waiting  []event // attempts to connect that met a cut
@@ -66,9 +66,10 @@ func New(cfg Config) (*World, error) {
 		cfg.Keep = DefaultKeep
 	}
 	return &World{
-		cfg:  cfg,
-		rand: rand.New(rand.NewPCG(cfg.Seed, prime0)),
-		ring: make([]kept, 0, cfg.Keep),
+		cfg:   cfg,
+		rand:  rand.New(rand.NewPCG(cfg.Seed, prime0)),
+		ring:  make([]kept, 0, cfg.Keep),
+		index: map[[2]NodeID]int32{},
 	}, nil
 }
 

@@ -17,11 +17,9 @@ type probe struct {
 	steps    []core.Time
 	got      []string
 	batches  []int
-	refuse   bool
 }
 
 func (p *probe) Deadline() core.Time { return p.deadline }
-func (p *probe) Accept(NodeID) bool  { return !p.refuse }
 
 func (p *probe) Step(now core.Time, batch []Delivery, h Handle) {
 	p.steps = append(p.steps, now)
@@ -321,7 +319,6 @@ func TestNoProgress(t *testing.T) {
 func TestTraceLines(t *testing.T) {
 	cfg := slow()
 	cfg.Describe = func(head []byte) string { return fmt.Sprintf("%q", head) }
-	cfg.DescribeValue = func(value any) string { return fmt.Sprint(value) }
 	p := newPair(t, cfg)
 	p.do(0, func(h Handle) {
 		h.Send(1, Addr{1, 1}, nil, []byte("hello"))
@@ -332,7 +329,7 @@ func TestTraceLines(t *testing.T) {
 	want := `0s #0 call command to a
 0s #0 a notes epoch 2
 10ns #1 b <- a datagram 5 B: "hello"
-10ns #2 b <- a control int: 17`
+10ns #2 b <- a control int`
 	if got := strings.Join(p.Lines(), "\n"); got != want {
 		t.Errorf("lines\n%s\nwant\n%s", got, want)
 	}
