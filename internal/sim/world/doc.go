@@ -19,5 +19,6 @@
 //
 // The tests of this package are the protocol's: every trace that issue 2 names,
 // sweeps that let a fault happen at every event of a scenario, and random
-// operations in random worlds, which a seed reports again.
+// operations in random worlds, which a seed reports again. Nothing else uses the
+// world, so all of it is in test files.
 package world
