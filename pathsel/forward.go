@@ -161,10 +161,7 @@ func (s *scout) way(to topology.NodeID) []topology.LinkID {
 // valid; see scout.
 func (p *Planner) pinned(view topology.View, from topology.NodeID, links []topology.LinkID) bool {
 	last := len(links) - 1
-	to := from
-	for _, l := range links {
-		to = p.graph.Across(l, to)
-	}
+	to := p.follow(from, links)
 	back := slices.Clone(links)
 	slices.Reverse(back)
 	return p.onlyWay(view, from, to, links[:last]) && p.onlyWay(view, to, from, back[:last])
@@ -173,10 +170,7 @@ func (p *Planner) pinned(view topology.View, from topology.NodeID, links []topol
 // onlyWay reports whether links, from a node on, are the only shortest way to
 // where they end, and other is farther away than that.
 func (p *Planner) onlyWay(view topology.View, from, other topology.NodeID, links []topology.LinkID) bool {
-	end := from
-	for _, l := range links {
-		end = p.graph.Across(l, end)
-	}
+	end := p.follow(from, links)
 	ways := map[topology.NodeID]int{from: 1} // of all nodes that were met
 	front := []topology.NodeID{from}
 	for range links {

@@ -3,7 +3,6 @@ package pathsel
 import (
 	"fmt"
 	"iter"
-	"math"
 	"math/bits"
 	"slices"
 
@@ -233,12 +232,6 @@ type joint struct {
 	hash   uint64
 }
 
-// bond is an edge of the tree.
-type bond struct {
-	x, y int32
-	link topology.LinkID
-}
-
 // crossing is a link between the regions of two fragments.
 type crossing struct {
 	bond
@@ -339,7 +332,7 @@ func (m *repairing) number(linked []bool) {
 	m.sets = disjoint.New(len(m.nodes))
 	for i, v := range m.old.Vertices {
 		if linked[i] {
-			m.bind(bond{m.now[i], m.now[v.Parent], v.Up})
+			m.bind(bond{x: m.now[i], y: m.now[v.Parent], link: v.Up})
 		}
 	}
 	for i := range m.nodes {
@@ -414,7 +407,7 @@ func (m *repairing) look(i int32) {
 		}
 		other := &m.nodes[j]
 		if other.region != at.region && m.sets.Find(other.region) != m.sets.Find(at.region) {
-			c := crossing{bond{i, j, l}, at.away + other.away + 1, j}
+			c := crossing{bond{x: i, y: j, link: l}, at.away + other.away + 1, j}
 			if at.away > other.away {
 				c.via = i
 			}
@@ -422,27 +415,4 @@ func (m *repairing) look(i int32) {
 			m.cross = append(m.cross, c)
 		}
 	}
-}
-
-// finish makes the tree of the edges.
-func (m *repairing) finish() bool {
-	lowest := make([]int32, len(m.nodes))
-	members := make([]int32, len(m.nodes))
-	for i := range lowest {
-		lowest[i] = math.MaxInt32
-		if !m.p.graph.IsSwitch(m.nodes[i].node) {
-			lowest[i] = m.p.rank[m.nodes[i].node]
-		}
-	}
-	for rank, kept := range m.leaves {
-		if kept {
-			v := m.now[m.old.Leaves[rank].Vertex]
-			lowest[v] = min(lowest[v], int32(rank))
-			members[v]++
-		}
-	}
-	w := &wiring{repairing: m, near: make([][]bond, len(m.nodes)), lowest: lowest, members: members}
-	w.wire()
-	root := w.root()
-	return root >= 0 && w.tree(root)
 }

@@ -76,30 +76,11 @@ func (p *Planner) shortestTime(f *subgraph, root int32) (Tree, bool) {
 			links = append(links, up[at].link)
 		}
 	}
-	return p.hangFrom(f, root, links)
-}
-
-// hangFrom directs a tree of links to root, if no switch has too many children
-// and no switch is there for nothing.
-func (p *Planner) hangFrom(f *subgraph, root int32, links []topology.LinkID) (Tree, bool) {
-	o := newOrientation(p, f.asked)
+	w := newWiring(p, f.asked, len(links)+1)
 	for _, l := range links {
-		o.add(p.graph.Link(l).Ends[0].Node, l)
+		w.join(p.graph.Link(l).Ends[0].Node, l)
 	}
-	top := f.switches[root]
-	for n, at := range o.near {
-		if !p.graph.IsSwitch(n) {
-			continue
-		}
-		children := len(at)
-		if n != top {
-			children--
-		}
-		if children > f.view.Capability(n).Children {
-			return Tree{}, false
-		}
-	}
-	return o.tree(top), true
+	return w.tree(w.at(f.switches[root]), make([]Leaf, len(f.Members)))
 }
 
 // arrival is a switch and when it is reached.

@@ -22,8 +22,11 @@ func (p *Planner) slim(a asked, tree Tree, figures Figures) (Tree, Figures, bool
 			if stays[tree.Vertices[v].Switch] {
 				continue
 			}
-			for _, o := range p.without(a, &tree, v, children) {
-				t := o.tree(o.root)
+			for _, w := range p.without(a, &tree, v, children) {
+				t, ok := w.tree(w.at(w.root), make([]Leaf, len(tree.Leaves)))
+				if !ok {
+					continue
+				}
 				if f := p.Measure(a.view, a.load, *a.Request, t); f.Compare(figures, a.by) <= 0 {
 					tree, figures, slimmer, again = t, f, true, true
 					break
@@ -54,7 +57,7 @@ func (p *Planner) slimDown(a asked, plan *Plan) {
 
 // slimmed is a tree without one of its switches.
 type slimmed struct {
-	*orientation
+	*wiring
 	root topology.NodeID
 }
 
@@ -63,8 +66,8 @@ func (p *Planner) without(a asked, t *Tree, v int, children [][]Child) (all []sl
 	below := children[v]
 	switch {
 	case v > 0 && len(below) == 1:
-		if o := p.join(a, t, v, t.Edges().OfVertex(v), below[0]); o != nil {
-			all = append(all, slimmed{o, t.Root()})
+		if w := p.join(a, t, v, t.Edges().OfVertex(v), below[0]); w != nil {
+			all = append(all, slimmed{w, t.Root()})
 		}
 	case v == 0 && len(below) == 2:
 		for i, c := range below {
@@ -72,13 +75,10 @@ func (p *Planner) without(a asked, t *Tree, v int, children [][]Child) (all []sl
 				continue
 			}
 			n := t.Vertices[c.Vertex].Switch
-			if len(children[c.Vertex])+1 > a.view.Capability(n).Children {
-				continue
-			}
 			down := slices.Clone(t.Edges().OfVertex(int(c.Vertex)))
 			slices.Reverse(down)
-			if o := p.join(a, t, 0, down, below[1-i]); o != nil {
-				all = append(all, slimmed{o, n})
+			if w := p.join(a, t, 0, down, below[1-i]); w != nil {
+				all = append(all, slimmed{w, n})
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func (p *Planner) without(a asked, t *Tree, v int, children [][]Child) (all []sl
 
 // join returns the edges of t when that of a child of vertex v goes on over more
 // links, to where v's own was; nil if such an edge is not valid.
-func (p *Planner) join(a asked, t *Tree, v int, on []topology.LinkID, child Child) *orientation {
+func (p *Planner) join(a asked, t *Tree, v int, on []topology.LinkID, child Child) *wiring {
 	edges := t.Edges()
 	from, links := t.Leaves[child.Lowest].Host, edges.OfLeaf(int(child.Lowest))
 	if child.Vertex >= 0 {
@@ -98,14 +98,10 @@ func (p *Planner) join(a asked, t *Tree, v int, on []topology.LinkID, child Chil
 		return nil
 	}
 	gone := t.Vertices[v].Switch
-	o := newOrientation(p, a)
+	w := newWiring(p, a, len(t.Vertices)+len(t.Leaves))
 	add := func(n topology.NodeID, links []topology.LinkID) {
-		to := n
-		for _, l := range links {
-			to = p.graph.Across(l, to)
-		}
-		if n != gone && to != gone {
-			o.add(n, links...)
+		if n != gone && p.follow(n, links) != gone {
+			w.join(n, links...)
 		}
 	}
 	for i, x := range t.Vertices {
@@ -116,6 +112,6 @@ func (p *Planner) join(a asked, t *Tree, v int, on []topology.LinkID, child Chil
 	for rank, l := range t.Leaves {
 		add(l.Host, edges.OfLeaf(rank))
 	}
-	o.add(from, links...)
-	return o
+	w.join(from, links...)
+	return w
 }

@@ -117,19 +117,23 @@ func (p *Planner) bySteiner(a asked) (candidate, bool) {
 	if err != nil {
 		return candidate{}, false
 	}
-	o := newOrientation(p, a)
+	w := newWiring(p, a, len(found.Edges)+1)
 	for _, e := range found.Edges {
 		links := s.routes[e]
 		if links == nil {
 			links = s.links[e : e+1]
 		}
-		o.add(s.nodes[s.ends[e][0]], links...)
+		w.join(s.nodes[s.ends[e][0]], links...)
 	}
-	root := o.centre()
-	if root == topology.NoNode {
+	root := w.centre()
+	if root < 0 {
 		return candidate{}, false
 	}
-	c := p.candidate(a, o.tree(root), BySteiner)
+	tree, ok := w.tree(root, make([]Leaf, len(a.Members)))
+	if !ok {
+		return candidate{}, false
+	}
+	c := p.candidate(a, tree, BySteiner)
 	c.work = found.Work
 	return c, true
 }
