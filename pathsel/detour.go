@@ -277,7 +277,7 @@ func (d *detours) expand(n topology.NodeID, price float64) {
 
 // own returns the price of a switch that is not on the tree yet.
 func (d *detours) own(n topology.NodeID) float64 {
-	if !d.reduces(n) || slices.Contains(d.Exclude, n) {
+	if !d.serves(n) {
 		return math.Inf(1)
 	}
 	return d.load.switchPrice(d.view, n, d.Slots)

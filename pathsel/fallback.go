@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/ground/disjoint"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
 // fallback returns the trees of a fabric without layers, or one that is too
@@ -157,11 +156,4 @@ func (p *Planner) together(a asked) []int {
 		}
 	}
 	return best
-}
-
-// reduces reports whether a switch can serve as a vertex.
-func (a *asked) reduces(n topology.NodeID) bool {
-	c := a.view.Capability(n)
-	return a.view.NodeUp(n) && !a.idle[n] && c.Functions.Covers(a.Functions) && c.Types.Covers(a.Types) && c.Chunk >= a.ChunkBytes &&
-		c.Children >= 1 && c.Slots-a.load.UsedSlots(n) >= max(a.Slots, 1)
 }

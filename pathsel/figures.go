@@ -106,30 +106,34 @@ func (p *Planner) Measure(view topology.View, load *Load, req Request, t Tree) F
 		f.Price += load.linkPrice(view, link)
 		return spec.Latency
 	}
+	routes := t.routesByChild()
+	beyond := make(map[int32]time.Duration, len(t.Routes)) // over the links of a route but the first
 	for _, r := range t.Routes {
 		for _, link := range r.Links[1:] {
-			count(link)
+			beyond[r.child()] += count(link)
 		}
 	}
-	routes := t.routesByChild()
+	// over counts the edge to a child, and the switch above it: those that only
+	// forward take no time.
+	over := func(child int32, first topology.LinkID) (took time.Duration, links int) {
+		took, links = count(first)+p.cfg.Model.SwitchHop, 1
+		if routes != nil {
+			took, links = took+beyond[child], routes.links(child)
+		}
+		return took, links
+	}
 	for i, v := range t.Vertices {
 		f.Use += load.SwitchTrees(v.Switch)
 		f.Price += load.switchPrice(view, v.Switch, req.Slots)
 		if i > 0 {
-			took, links := count(v.Up)+p.cfg.Model.SwitchHop, 1
-			if len(t.Routes) > 0 {
-				took, links = routes.length(p, int32(i), -1, v.Up)
-			}
+			took, links := over(int32(i), v.Up)
 			away[i] = away[v.Parent] + took
 			deep[i] = deep[v.Parent] + int32(links)
 			children[v.Parent]++
 		}
 	}
 	for rank, l := range t.Leaves {
-		took, links := count(l.Link)+p.cfg.Model.SwitchHop, 1
-		if len(t.Routes) > 0 {
-			took, links = routes.length(p, -1, int32(rank), l.Link)
-		}
+		took, links := over(ofRank(rank), l.Link)
 		f.Latency = max(f.Latency, away[l.Vertex]+took)
 		f.Depth = max(f.Depth, int(deep[l.Vertex])+links)
 		children[l.Vertex]++

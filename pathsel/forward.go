@@ -20,10 +20,9 @@ const maxRoute = 6
 type scout struct {
 	p *Planner
 	asked
-	subgraph *subgraph
-	round    int32
-	met      []reached // by switch index
-	queue    []topology.NodeID
+	round int32
+	met   []reached // by switch index
+	queue []topology.NodeID
 }
 
 // reached is what one search knows of a switch.
@@ -37,8 +36,8 @@ type reached struct {
 
 // forward adds the edges over switches that forward to a Steiner input. A member's or
 // a switch's place in it is what at returns.
-func (s *steinerInput) forward(p *Planner, a asked, f *subgraph, at func(topology.NodeID) int32) {
-	sc := &scout{p: p, asked: a, subgraph: f, met: make([]reached, p.graph.Switches())}
+func (s *steinerInput) forward(p *Planner, a asked, at func(topology.NodeID) int32) {
+	sc := &scout{p: p, asked: a, met: make([]reached, p.graph.Switches())}
 	s.routes = map[int32][]topology.LinkID{}
 	for from := range s.nodes {
 		sc.search(s.nodes[from], func(n topology.NodeID) {
@@ -62,16 +61,16 @@ func (s *steinerInput) forward(p *Planner, a asked, f *subgraph, at func(topolog
 
 // relays reports whether a switch may pass an edge on, and does not reduce.
 func (s *scout) relays(n topology.NodeID) bool {
-	return !s.subgraph.excluded[n] && !s.reduces(n)
+	return !s.excluded[n] && !s.serves(n)
 }
 
 // opens reports whether an edge may lead over a link.
-func (s *scout) opens(l topology.LinkID) bool { return !s.subgraph.excludesLink(l) && !s.narrow(l) }
+func (s *scout) opens(l topology.LinkID) bool { return !s.excludesLink(l) && !s.narrow(l) }
 
 // anyRelays reports whether there is a switch that may only forward.
 func (p *Planner) anyRelays(a asked) bool {
 	for i := range p.graph.Switches() {
-		if n := p.graph.Switch(i); a.view.NodeUp(n) && !a.reduces(n) && !slices.Contains(a.Exclude, n) {
+		if n := p.graph.Switch(i); a.view.NodeUp(n) && !a.excluded[n] && !a.serves(n) {
 			return true
 		}
 	}
@@ -107,7 +106,7 @@ func (s *scout) search(from topology.NodeID, found func(topology.NodeID)) {
 				}
 			default:
 				m.relay = false
-				if away > 1 && s.reduces(n) && !s.subgraph.excluded[n] && !s.crowds(n) {
+				if away > 1 && s.serves(n) && !s.crowds(n) {
 					found(n)
 				}
 			}

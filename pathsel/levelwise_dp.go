@@ -140,11 +140,6 @@ func (s *levelwise) top() *level { return &s.levels[len(s.levels)-1] }
 func (s *levelwise) climb() bool {
 	s.round++
 	s.serial = 0
-	for _, list := range [2][]topology.NodeID{s.Exclude, s.Idle} {
-		for _, n := range list {
-			s.states[s.p.graph.SwitchIndex(n)] = levelState{round: s.round, barred: true}
-		}
-	}
 	s.levels = append(s.levels[:0], level{})
 	s.levels[0].comps = s.levels[0].comps[:0]
 	for _, m := range s.Members {
@@ -237,17 +232,9 @@ func (c *levelState) fold() {
 func (s *levelwise) levelState(v topology.NodeID) *levelState {
 	c := &s.states[s.p.graph.SwitchIndex(v)]
 	if c.round != s.round {
-		*c = levelState{round: s.round, barred: s.bars(v), cost: pair{first: math.Inf(-1)}}
+		*c = levelState{round: s.round, barred: !s.serves(v), cost: pair{first: math.Inf(-1)}}
 	}
 	return c
-}
-
-// bars reports whether a switch cannot serve on the tree.
-func (s *levelwise) bars(v topology.NodeID) bool {
-	c := s.view.Capability(v)
-	free := c.Slots - s.load.UsedSlots(v)
-	return !s.view.NodeUp(v) || !c.Functions.Covers(s.Functions) || !c.Types.Covers(s.Types) ||
-		c.Chunk < s.ChunkBytes || c.Children < 1 || free < max(s.Slots, 1)
 }
 
 // open reports whether a link can be on the tree.

@@ -179,8 +179,9 @@ type asked struct {
 	load *Load
 	by   Criterion
 	hash uint64
-	idle map[topology.NodeID]bool // Request.Idle
-	shut map[topology.LinkID]bool // Request.ExcludeLinks
+	// Request.Exclude, Idle and ExcludeLinks; nil where they are empty.
+	excluded, idle map[topology.NodeID]bool
+	shut           map[topology.LinkID]bool
 	// floor is the least width of a link, ceiling the largest share of its free
 	// slots that a switch gives; 0: any.
 	floor   int64
@@ -189,20 +190,22 @@ type asked struct {
 
 // ask takes a request up.
 func ask(view topology.View, load *Load, req *Request) asked {
-	a := asked{Request: req, view: view, load: load, hash: groupHash(req.Members)}
-	for _, n := range req.Idle {
-		if a.idle == nil {
-			a.idle = make(map[topology.NodeID]bool, len(req.Idle))
-		}
-		a.idle[n] = true
+	return asked{
+		Request: req, view: view, load: load, hash: groupHash(req.Members),
+		excluded: setOf(req.Exclude), idle: setOf(req.Idle), shut: setOf(req.ExcludeLinks),
 	}
-	for _, l := range req.ExcludeLinks {
-		if a.shut == nil {
-			a.shut = make(map[topology.LinkID]bool, len(req.ExcludeLinks))
-		}
-		a.shut[l] = true
+}
+
+// setOf returns a list as a set, nil where it is empty.
+func setOf[T comparable](list []T) map[T]bool {
+	if len(list) == 0 {
+		return nil
 	}
-	return a
+	set := make(map[T]bool, len(list))
+	for _, x := range list {
+		set[x] = true
+	}
+	return set
 }
 
 // excludesLink reports whether the request keeps a link off the tree. Most requests

@@ -113,7 +113,7 @@ func (p *Planner) intact(a asked, t *Tree) bool {
 	}
 	for i, children := range t.AllChildren() {
 		n := t.Vertices[i].Switch
-		if !a.reduces(n) || slices.Contains(a.Exclude, n) || len(children) > a.view.Capability(n).Children {
+		if !a.serves(n) || len(children) > a.view.Capability(n).Children {
 			return false
 		}
 	}
@@ -127,7 +127,7 @@ func (p *Planner) intact(a asked, t *Tree) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(t.Forwarders(p.graph), func(n topology.NodeID) bool { return slices.Contains(a.Exclude, n) })
+	return !slices.ContainsFunc(t.Forwarders(p.graph), func(n topology.NodeID) bool { return a.excluded[n] })
 }
 
 // outdone reports whether a repaired tree is worse than a new one by more than
@@ -258,17 +258,10 @@ func (p *Planner) repair(a asked, old Tree) *repairing {
 			return nil
 		}
 	}
-	barred := map[topology.NodeID]bool{}
-	for _, list := range [2][]topology.NodeID{a.Exclude, a.Idle} {
-		for _, n := range list {
-			barred[n] = true
-			m.place[p.graph.SwitchIndex(n)] = -2
-		}
-	}
 	below := make([]int32, len(old.Vertices)) // edges to children that stand
 	linked := make([]bool, len(old.Vertices))
 	for i, v := range old.Vertices {
-		m.alive[i] = p.graph.IsSwitch(v.Switch) && !barred[v.Switch] && a.reduces(v.Switch)
+		m.alive[i] = p.graph.IsSwitch(v.Switch) && a.serves(v.Switch)
 		linked[i] = i > 0 && m.alive[i] && m.alive[v.Parent] && m.open(v.Up)
 		if linked[i] {
 			below[v.Parent]++
@@ -394,7 +387,7 @@ func (m *repairing) look(i int32) {
 			continue
 		}
 		if j == -1 {
-			if !m.reduces(n) {
+			if !m.serves(n) {
 				m.place[g.SwitchIndex(n)] = -2
 				continue
 			}

@@ -3,7 +3,6 @@ package pathsel
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -16,58 +15,39 @@ type Route struct {
 	Links  []topology.LinkID // from the child to the parent, two at least; the first is its Up or Link
 }
 
-// routeIndex finds the routes of a tree by child.
-type routeIndex struct {
-	vertex, rank map[int32][]topology.LinkID
+// routeIndex has the routes of a tree by child: a vertex, or ofRank of a member.
+type routeIndex map[int32][]topology.LinkID
+
+func ofRank(rank int) int32 { return ^int32(rank) }
+
+func (r *Route) child() int32 {
+	if r.Vertex >= 0 {
+		return r.Vertex
+	}
+	return ofRank(int(r.Rank))
 }
 
 func (t Tree) routesByChild() routeIndex {
-	var x routeIndex
-	for _, p := range t.Routes {
-		if x.vertex == nil {
-			x.vertex, x.rank = map[int32][]topology.LinkID{}, map[int32][]topology.LinkID{}
-		}
-		if p.Vertex >= 0 {
-			x.vertex[p.Vertex] = p.Links
-		} else {
-			x.rank[p.Rank] = p.Links
-		}
+	if len(t.Routes) == 0 {
+		return nil
+	}
+	x := make(routeIndex, len(t.Routes))
+	for i := range t.Routes {
+		x[t.Routes[i].child()] = t.Routes[i].Links
 	}
 	return x
 }
 
 // of returns the links of the edge to a child, whose first is given.
-func (x routeIndex) of(vertex, rank int32, first topology.LinkID) []topology.LinkID {
-	if vertex >= 0 && x.vertex[vertex] != nil {
-		return x.vertex[vertex]
-	}
-	if rank >= 0 && x.rank[rank] != nil {
-		return x.rank[rank]
+func (x routeIndex) of(child int32, first topology.LinkID) []topology.LinkID {
+	if links := x[child]; links != nil {
+		return links
 	}
 	return []topology.LinkID{first}
 }
 
-// links returns the links of the edge to a child.
-func (x routeIndex) links(vertex, rank int32) int {
-	if vertex >= 0 && x.vertex[vertex] != nil {
-		return len(x.vertex[vertex])
-	}
-	if rank >= 0 && x.rank[rank] != nil {
-		return len(x.rank[rank])
-	}
-	return 1
-}
-
-// length returns the time over the edge to a child, the switch at its upper end
-// included, and its links. A switch that only forwards takes none.
-func (x routeIndex) length(p *Planner, vertex, rank int32, first topology.LinkID) (time.Duration, int) {
-	links := x.of(vertex, rank, first)
-	took := p.cfg.Model.SwitchHop
-	for _, l := range links {
-		took += p.latency(l)
-	}
-	return took, len(links)
-}
+// links returns how many links the edge to a child has.
+func (x routeIndex) links(child int32) int { return max(1, len(x[child])) }
 
 // times returns how many edges lead over each link, if any has several; nil
 // where no edge is a route.
@@ -95,14 +75,14 @@ func (t *Tree) Edges() Edges { return Edges{t, t.routesByChild()} }
 // or those of a route. The root has none.
 func (e Edges) OfVertex(v int) []topology.LinkID {
 	if up := e.tree.Vertices[v].Up; up != topology.NoLink {
-		return e.routes.of(int32(v), -1, up)
+		return e.routes.of(int32(v), up)
 	}
 	return nil
 }
 
 // OfLeaf returns the links from a member to its switch likewise.
 func (e Edges) OfLeaf(rank int) []topology.LinkID {
-	return e.routes.of(-1, int32(rank), e.tree.Leaves[rank].Link)
+	return e.routes.of(ofRank(rank), e.tree.Leaves[rank].Link)
 }
 
 // Edge returns the links of the edge from vertex v to its parent, v's own end

@@ -21,7 +21,6 @@ type steinerInput struct {
 
 // steinerInput draws the fabric for a.
 func (p *Planner) steinerInput(a asked) *steinerInput {
-	f := newSubgraph(a) // to know what is excluded
 	s := &steinerInput{}
 	place := make([]int32, p.graph.Switches())
 	for _, m := range a.Members {
@@ -29,10 +28,7 @@ func (p *Planner) steinerInput(a asked) *steinerInput {
 	}
 	for i := range place {
 		place[i] = -1
-		n := p.graph.Switch(i)
-		switch {
-		case f.excluded[n] || !a.view.NodeUp(n):
-		case a.reduces(n) && !a.crowds(n):
+		if n := p.graph.Switch(i); a.serves(n) && !a.crowds(n) {
 			// The root may have no more; its choice sees to that.
 			place[i] = s.add(n, int32(min(a.view.Capability(n).Children, math.MaxInt32-1)+1))
 		}
@@ -51,7 +47,7 @@ func (p *Planner) steinerInput(a asked) *steinerInput {
 		}
 		for _, l := range p.graph.Adjacent(n) {
 			to := at(p.graph.Across(l, n))
-			if to < 0 || int(to) <= from || !a.view.LinkUp(l) || f.excludesLink(l) || a.narrow(l) {
+			if to < 0 || int(to) <= from || !a.view.LinkUp(l) || a.excludesLink(l) || a.narrow(l) {
 				continue
 			}
 			cost := p.linkCost(a, l)
@@ -66,7 +62,7 @@ func (p *Planner) steinerInput(a asked) *steinerInput {
 		}
 	}
 	if a.Forward {
-		s.forward(p, a, f, at)
+		s.forward(p, a, at)
 	}
 	return s
 }

@@ -25,25 +25,16 @@ type subgraph struct {
 	offset   []int32           // point p has edges[offset[p]:offset[p+1]]
 	edges    []edge
 
-	excluded map[topology.NodeID]bool
-	fixed    []int32 // by switch: members that have no other switch
+	fixed []int32 // by switch: members that have no other switch
 }
 
 func newSubgraph(a asked) *subgraph {
 	g := a.view.Graph()
-	f := &subgraph{
-		asked:    a,
-		index:    make([]int32, g.Switches()),
-		excluded: make(map[topology.NodeID]bool, len(a.Exclude)),
-	}
-	for _, n := range a.Exclude {
-		f.excluded[n] = true
-	}
-	f.hash = groupHash(a.Members)
+	f := &subgraph{asked: a, index: make([]int32, g.Switches())}
 	for i := range f.index {
 		f.index[i] = -1
 		n := g.Switch(i)
-		if short := f.shortage(n); short.resource != 0 || f.crowds(n) {
+		if !f.serves(n) || f.crowds(n) {
 			continue
 		}
 		f.index[i] = int32(len(f.switches))
@@ -61,22 +52,25 @@ type shortage struct {
 	free, need int
 }
 
-func (f *subgraph) shortage(n topology.NodeID) shortage {
-	c := f.view.Capability(n)
-	free := c.Slots - f.load.UsedSlots(n)
+// serves reports whether a switch can be a vertex of the tree.
+func (a *asked) serves(n topology.NodeID) bool { return a.shortage(n).resource == 0 }
+
+func (a *asked) shortage(n topology.NodeID) shortage {
+	c := a.view.Capability(n)
+	free := c.Slots - a.load.UsedSlots(n)
 	switch {
-	case f.excluded[n] || f.idle[n] || !f.view.NodeUp(n):
+	case a.excluded[n] || a.idle[n] || !a.view.NodeUp(n):
 		return shortage{resource: Path}
-	case !c.Functions.Covers(f.Functions):
-		return shortage{Functions, int(c.Functions), int(f.Functions)}
-	case !c.Types.Covers(f.Types):
-		return shortage{Types, int(c.Types), int(f.Types)}
-	case c.Chunk < f.ChunkBytes:
-		return shortage{Chunk, c.Chunk, f.ChunkBytes}
+	case !c.Functions.Covers(a.Functions):
+		return shortage{Functions, int(c.Functions), int(a.Functions)}
+	case !c.Types.Covers(a.Types):
+		return shortage{Types, int(c.Types), int(a.Types)}
+	case c.Chunk < a.ChunkBytes:
+		return shortage{Chunk, c.Chunk, a.ChunkBytes}
 	case c.Children < 1:
 		return shortage{Children, c.Children, 1}
-	case free < max(f.Slots, 1):
-		return shortage{Slots, max(free, 0), max(f.Slots, 1)}
+	case free < max(a.Slots, 1):
+		return shortage{Slots, max(free, 0), max(a.Slots, 1)}
 	}
 	return shortage{}
 }

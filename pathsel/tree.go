@@ -64,12 +64,12 @@ func (t Tree) Depth() int {
 	routes := t.routesByChild()
 	for i, v := range t.Vertices {
 		if i > 0 {
-			depth[i] = depth[v.Parent] + routes.links(int32(i), -1)
+			depth[i] = depth[v.Parent] + routes.links(int32(i))
 		}
 	}
 	deepest := 0
 	for rank, l := range t.Leaves {
-		deepest = max(deepest, depth[l.Vertex]+routes.links(-1, int32(rank)))
+		deepest = max(deepest, depth[l.Vertex]+routes.links(ofRank(rank)))
 	}
 	return deepest
 }
@@ -210,7 +210,7 @@ func (t Tree) checkVertex(view topology.View, i int, v Vertex, seen map[topology
 		return fmt.Errorf("its parent, vertex %d, does not stand before it", v.Parent)
 	}
 	seen[v.Switch] = true
-	if i == 0 || routes.links(int32(i), -1) > 1 {
+	if i == 0 || routes.links(int32(i)) > 1 {
 		return nil
 	}
 	return checkLink(view, v.Up, v.Switch, t.Vertices[v.Parent].Switch)
@@ -227,7 +227,7 @@ func (t Tree) checkLeaf(view topology.View, rank int, l Leaf, seen map[topology.
 		return fmt.Errorf("there is no vertex %d", l.Vertex)
 	}
 	seen[l.Host] = true
-	if routes.links(-1, int32(rank)) > 1 {
+	if routes.links(ofRank(rank)) > 1 {
 		return nil
 	}
 	return checkLink(view, l.Link, l.Host, t.Vertices[l.Vertex].Switch)
