@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/check/steinertest"
 	"github.com/tributary-fabric/tributary/internal/planning/steiner"
 )
 
@@ -69,12 +70,9 @@ func run(c Case, o steiner.Options, proof int64) (Row, error) {
 
 // floor returns the optimum, if there are few terminals, or else a bound.
 func floor(p steiner.Problem, proof int64) (float64, error) {
-	if len(p.Terminals) <= steiner.MaxExact {
-		tree, err := steiner.Exact(p)
-		if err != nil {
-			return 0, err
-		}
-		return tree.Cost, nil
+	if len(p.Terminals) <= steinertest.MaxTerminals {
+		optimum, _ := steinertest.Optimum(p.Graph.Nodes(), p.Graph.Ends(), p.Cost, p.Limit, p.Terminals)
+		return optimum, nil
 	}
 	tree, err := steiner.Solve(p, steiner.Options{Budget: proof, Bound: true})
 	if err != nil {

@@ -29,7 +29,6 @@
 //     bound, and two smaller graphs: that of the arcs it left without reduced
 //     cost, in which good trees are found, and that of the arcs which a better
 //     tree could use at all, which replaces the problem;
-//   - the exact method, if few terminals are left and the budget allows it;
 //   - local search for the bound (packing.go): cuts of the ascent are taken back
 //     and raised again in another order. It closes most of what one ascent
 //     leaves open, and so narrows the problem further;
@@ -49,8 +48,6 @@
 // generator that is seeded by the problem: the same problem with the same
 // options gives the same tree on every machine.
 //
-// Exact is the slow and sure way for at most MaxExact terminals.
-//
 // Sources: K. Mehlhorn, A faster approximation algorithm for the Steiner
 // problem in graphs, 1988; H. Takahashi and A. Matsuyama, 1980; E. Uchoa and
 // R. F. Werneck, Fast local search for Steiner trees in graphs, 2010 (the
@@ -58,5 +55,5 @@
 // directed graph, 1984; S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi,
 // Optimization by simulated annealing, 1983; T. Pajor, E. Uchoa and
 // R. F. Werneck, A robust and scalable algorithm for the Steiner problem in
-// graphs, 2018 (how the parts work together); R. E. Erickson, C. L. Monma and A. F. Veinott, 1987 (Exact).
+// graphs, 2018 (how the parts work together).
 package steiner

@@ -19,10 +19,6 @@ var (
 
 	// ErrNoTree says that no tree within the limits was found. There may be one.
 	ErrNoTree = errors.New("no tree found within the nodes' limits")
-
-	// ErrTooLarge says that a problem has too many terminals for Exact, or
-	// limits that it cannot hold.
-	ErrTooLarge = errors.New("problem too large for the exact method")
 )
 
 // Unlimited is the limit of a node that may have any number of tree edges.

@@ -21,7 +21,6 @@ const (
 	barrenAscents   = 1    // that have spared no edge and leave a wide gap, before annealing begins
 	wideGap         = 0.03 // between tree and bound
 	annealShare     = 0.5  // of the budget that is left, for annealing; all of it where ascents spare nothing
-	exactShare      = 0.5  // of the budget that is left, for the exact method
 	tightenShare    = 0.2  // of the budget that is left, for a better bound before the restarts
 	movedAtOnce     = 24   // terminals whose cuts are taken back at once, at most
 	ending          = 4    // times the nodes of a tree, and the edges of a node, end the search once its budget has ended
@@ -157,9 +156,6 @@ func (s *solver) seek() {
 		s.improve(s.now)
 	}
 	s.meter.within(s.meter.left(ascentShare), s.climb)
-	if !s.done() {
-		s.settle()
-	}
 	if !s.done() && !s.barren {
 		s.tighten(s.meter.left(tightenShare), 0)
 	}
@@ -180,17 +176,6 @@ func (s *solver) prove() {
 	if !s.done() {
 		s.tighten(s.meter.left(1), 0)
 	}
-}
-
-// settle solves what is left exactly, if the budget is enough for that.
-func (s *solver) settle() {
-	if !s.g.exactFits() || s.g.exactWork() > float64(s.meter.left(exactShare)) {
-		return
-	}
-	if edges, ok := s.g.exact(); ok {
-		s.offer(edges)
-	}
-	s.bound = s.cost
 }
 
 // climb makes dual ascents from one root after another until several in a row
