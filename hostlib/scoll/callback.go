@@ -191,7 +191,7 @@ func (w *workers) work(q *queue) {
 		}
 		in := t.run()
 		if t.call.Kind != broadcast.Created {
-			t.node.inbox.put(in)
+			t.node.loop.Add(in)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package scoll
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -84,13 +85,18 @@ func (l *link) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
 	}
 	l.counts.messagesIn.Add(uint64(len(frames)))
 	l.counts.bytesIn.Add(uint64(bytes))
-	l.inbox.arrived(b, all)
+	if len(all) == 0 {
+		b.Release()
+		return
+	}
+	all[len(all)-1].Memory = b
+	_ = l.loop.Post(context.Background(), all...) // the loop ends after the last call of this
 	clear(all)
 	*lent = all
 	messages.Put(lent)
 }
 
-// messages are memory for those on their way to the inbox.
+// messages are memory for those on their way to the loop.
 var messages = sync.Pool{New: func() any { return new([]broadcast.Input) }}
 
 // Failed implements peer.Handler: what was to be sent is reported by Sent.
@@ -99,7 +105,7 @@ func (l *link) Failed(string, peer.Class, error) {}
 // Down implements peer.Handler. All requests are of the first class.
 func (l *link) Down(c *peer.Conn, _ error) {
 	if c.Class() == peer.Control && l.ctx.Err() == nil {
-		l.inbox.put(broadcast.Input{Kind: broadcast.Cut, Node: broadcastmsg.Node(c.Peer().Name)})
+		l.loop.Add(broadcast.Input{Kind: broadcast.Cut, Node: broadcastmsg.Node(c.Peer().Name)})
 	}
 }
 
@@ -120,7 +126,7 @@ func (l *link) Absent(c *peer.Conn, isDropped bool) {
 	if isDropped {
 		kind = broadcast.Absent
 	}
-	l.inbox.put(broadcast.Input{Kind: kind, Node: broadcastmsg.Node(c.Peer().Name)})
+	l.loop.Add(broadcast.Input{Kind: kind, Node: broadcastmsg.Node(c.Peer().Name)})
 }
 
 // Sent implements peer.Handler.
@@ -131,5 +137,5 @@ func (l *link) Sent(numbers []uint64, err error) {
 		}
 		err = fmt.Errorf("scoll: %w: %w", broadcast.ErrOutdated, err)
 	}
-	l.inbox.put(appendSent(nil, numbers, err)...)
+	l.loop.Add(appendSent(nil, numbers, err)...)
 }

@@ -8,6 +8,10 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
+// mostWaiting are the messages that wait for the loop before readers of connections do:
+// what is sent to a slow node then waits at its senders.
+const mostWaiting = 8192
+
 // output is what a step brings about, and the callbacks that it asks for with
 // what they are about.
 type output struct {
@@ -26,6 +30,7 @@ type stepper Node
 // Step implements runner.Core. It also takes what methods have brought about
 // since the last step.
 func (s *stepper) Step(now core.Time, inputs []broadcast.Input, out *output) {
+	defer release(inputs)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.core.Step(now, inputs, &s.out)
@@ -39,6 +44,16 @@ func (s *stepper) Step(now core.Time, inputs []broadcast.Input, out *output) {
 			out.tasks = append(out.tasks, t)
 		}
 	}
+}
+
+// release gives back the bursts that a step has read.
+func release(inputs []broadcast.Input) {
+	for i := range inputs {
+		if b, ok := inputs[i].Memory.(*peer.Burst); ok {
+			b.Release()
+		}
+	}
+	clear(inputs)
 }
 
 // Deadline implements runner.Core.

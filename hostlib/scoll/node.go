@@ -28,7 +28,6 @@ type Node struct {
 	host    *peer.Host
 	bulk    Bulk
 	ownBulk bool // it is the node's
-	inbox   *inbox
 	workers workers
 	counts  counts
 	loop    *runner.Loop[broadcast.Input, output]
@@ -101,14 +100,13 @@ func (n *Node) open() error {
 	if n.core, err = broadcast.New(inner); err != nil {
 		return err
 	}
-	n.inbox = newInbox()
 	n.workers.most = n.cfg.Workers
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	if n.bulk = n.cfg.Bulk; n.bulk == nil {
 		n.bulk, n.ownBulk = bulk.New(bulk.Config{Dial: n.dialBulk}), true
 	}
 	n.loop, err = runner.Start(runner.Config[broadcast.Input, output]{
-		Core: (*stepper)(n), Clock: n.clock, Apply: n.apply, Source: n.inbox,
+		Core: (*stepper)(n), Clock: n.clock, Apply: n.apply, Queue: mostWaiting,
 	})
 	if err != nil {
 		n.stop()
@@ -142,7 +140,6 @@ func (n *Node) register() error {
 // leave ends what register has begun. What was lent comes back.
 func (n *Node) leave() error {
 	n.stop()
-	n.inbox.close()
 	err := n.bulk.Close()
 	if n.ownBulk {
 		n.host.Unserve(peer.Bulk)
@@ -247,7 +244,7 @@ func (c *crew) dismiss() {
 }
 
 // stir has the loop do what a call has brought about.
-func (n *Node) stir() { n.inbox.stir() }
+func (n *Node) stir() { n.loop.Wake() }
 
 // awaitEnd waits until a request ends, if one has not ended yet.
 func (n *Node) awaitEnd(ctx context.Context) error {
@@ -301,9 +298,9 @@ func (n *Node) close(ctx context.Context) error {
 	failed = append(failed, n.drain(ctx))
 	failed = append(failed, n.leave())
 	n.tasks.dismiss()
-	failed = append(failed, n.drain(ctx)) // of what has come meanwhile, by failing
+	failed = append(failed, n.drain(ctx))          // of what has come meanwhile, by failing
+	_ = n.loop.Do(context.Background(), func() {}) // what has come is stepped, and its memory given back
 	n.loop.Close()
-	n.inbox.release()
 	close(n.over)
 	n.cutOff()
 	failed = append(failed, n.workers.wait(ctx))

@@ -40,7 +40,7 @@ func (n *Node) pull(p broadcast.Pull) {
 	ended := func(err error) {
 		cancel()
 		n.pulls.end(p.Request)
-		n.inbox.put(broadcast.Input{Kind: broadcast.Pulled, Request: p.Request, Err: err})
+		n.loop.Add(broadcast.Input{Kind: broadcast.Pulled, Request: p.Request, Err: err})
 	}
 	if !n.spawn(func() { ended(n.bulk.Pull(ctx, string(p.From), p.Key, p.Length, into)) }) {
 		ended(ErrClosed)

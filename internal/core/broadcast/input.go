@@ -28,6 +28,7 @@ type Input struct {
 	Node        broadcastmsg.Node
 	Incarnation uint64
 	Bytes       []byte // read during Step only
+	Memory      any    // the driver's: where the Bytes of this input, and of those before it, lie
 	Number      uint64
 	Err         error
 

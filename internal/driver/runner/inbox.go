@@ -18,19 +18,21 @@ type inbox[In any] struct {
 	room  chan struct{} // closed by the next take; nil: nobody waits for room
 }
 
-// put adds an input. If there is no room, it returns what is closed when there is.
-func (b *inbox[In]) put(in In) (full <-chan struct{}) {
+// put adds inputs, the first n for which there is room. If that is not all of them, it
+// returns what is closed when there is more.
+func (b *inbox[In]) put(all []In) (n int, full <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.items) < b.limit {
-		b.items = append(b.items, in)
-		b.pending.Add(1)
-		return nil
+	n = max(0, min(len(all), b.limit-len(b.items)))
+	b.items = append(b.items, all[:n]...)
+	b.pending.Add(int32(n))
+	if n == len(all) {
+		return n, nil
 	}
 	if b.room == nil {
 		b.room = make(chan struct{})
 	}
-	return b.room
+	return n, b.room
 }
 
 // add adds inputs whether there is room or not.

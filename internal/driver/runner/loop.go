@@ -129,26 +129,20 @@ func (l *Loop[In, Out]) Add(inputs ...In) {
 // Queue is Post for who calls Wake or Drive at once: until then, the inputs may
 // lie where they are.
 func (l *Loop[In, Out]) Queue(ctx context.Context, inputs ...In) error {
-	for _, in := range inputs {
-		for {
-			if l.stopped() {
-				return ErrClosed
-			}
-			full := l.inbox.put(in)
-			if full == nil {
-				break
-			}
-			l.Wake() // to make room
-			select {
-			case <-full:
-			case <-l.stop:
-				return ErrClosed
-			case <-ctx.Done():
-				return fmt.Errorf("runner: posting: %w", ctx.Err())
-			}
+	for !l.stopped() {
+		n, full := l.inbox.put(inputs)
+		if inputs = inputs[n:]; full == nil {
+			return nil
+		}
+		l.Wake() // to make room
+		select {
+		case <-full:
+		case <-l.stop:
+		case <-ctx.Done():
+			return fmt.Errorf("runner: posting: %w", ctx.Err())
 		}
 	}
-	return nil
+	return ErrClosed
 }
 
 // Wake has the loop take what is queued.
