@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -144,54 +143,11 @@ func (h *Host) listen(ctx context.Context, p attach.Place) (_ *peer.Host, err er
 	}
 	c := peer.Config{
 		Name: processName(h.name, h.cfg.Process), Incarnation: p.Incarnation, Listen: h.cfg.Listen, Listener: p.Listener, Dial: p.Dial, Resolve: h.resolve,
-		TLS: p.TLS, AllowPlaintext: h.cfg.AllowPlaintext, DeadAfter: h.cfg.DeadAfter, ForgetAfter: h.cfg.ForgetAfter,
+		Wrap: h.hooks.Link, TLS: p.TLS, AllowPlaintext: h.cfg.AllowPlaintext, DeadAfter: h.cfg.DeadAfter, ForgetAfter: h.cfg.ForgetAfter,
 		Handlers: map[peer.Service]peer.Handler{peer.Communicators: (*handler)(h)}, Log: h.cfg.Log,
-	}
-	if wrap := h.hooks.Link; wrap != nil {
-		if err := hooked(ctx, &c, wrap); err != nil {
-			return nil, err
-		}
 	}
 	h.peers, err = peer.Listen(ctx, c)
 	return h.peers, err
-}
-
-// hooked has all connections be wrapped.
-func hooked(ctx context.Context, c *peer.Config, wrap func(net.Conn) net.Conn) (err error) {
-	if c.Listener == nil {
-		if c.Listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen); err != nil {
-			return err
-		}
-	}
-	c.Listener = hookedListener{c.Listener, wrap}
-	dial := c.Dial
-	if dial == nil {
-		dial = func(ctx context.Context, address string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		}
-	}
-	c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
-		conn, err := dial(ctx, address)
-		if err != nil {
-			return nil, err
-		}
-		return wrap(conn), nil
-	}
-	return nil
-}
-
-type hookedListener struct {
-	net.Listener
-	wrap func(net.Conn) net.Conn
-}
-
-// Accept implements net.Listener.
-func (l hookedListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return l.wrap(conn), nil
 }
 
 // resolve returns the address of another host, where no list of members has it.

@@ -35,7 +35,7 @@ type Node struct {
 
 	ctx     context.Context // of pulls
 	stop    context.CancelFunc
-	tasks   crew // pulls
+	tasks   runner.Tasks // pulls
 	unwatch func()
 	over    chan struct{} // closed when the loop has ended
 	closing sync.Once
@@ -218,31 +218,6 @@ func (n *Node) newer(node string, incarnation uint64, watched bool) (before uint
 	return before, known && incarnation > before
 }
 
-// crew is goroutines that somebody waits for, who wants no new ones then.
-type crew struct {
-	mu     sync.Mutex
-	closed bool
-	all    sync.WaitGroup
-}
-
-// spawn runs f on a goroutine that Close waits for; not after it has begun to.
-func (n *Node) spawn(f func()) bool {
-	n.tasks.mu.Lock()
-	defer n.tasks.mu.Unlock()
-	if !n.tasks.closed {
-		n.tasks.all.Go(f)
-	}
-	return !n.tasks.closed
-}
-
-// dismiss lets no goroutine begin any more, and waits for those that run.
-func (c *crew) dismiss() {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
-	c.all.Wait()
-}
-
 // stir has the loop do what a call has brought about.
 func (n *Node) stir() { n.loop.Wake() }
 
@@ -297,7 +272,7 @@ func (n *Node) close(ctx context.Context) error {
 	}
 	failed = append(failed, n.drain(ctx))
 	failed = append(failed, n.leave())
-	n.tasks.dismiss()
+	n.tasks.Close()
 	failed = append(failed, n.drain(ctx))          // of what has come meanwhile, by failing
 	_ = n.loop.Do(context.Background(), func() {}) // what has come is stepped, and its memory given back
 	n.loop.Close()

@@ -42,7 +42,7 @@ func (n *Node) pull(p broadcast.Pull) {
 		n.pulls.end(p.Request)
 		n.loop.Add(broadcast.Input{Kind: broadcast.Pulled, Request: p.Request, Err: err})
 	}
-	if !n.spawn(func() { ended(n.bulk.Pull(ctx, string(p.From), p.Key, p.Length, into)) }) {
+	if !n.tasks.Go(func() { ended(n.bulk.Pull(ctx, string(p.From), p.Key, p.Length, into)) }) {
 		ended(ErrClosed)
 	}
 }

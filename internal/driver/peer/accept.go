@@ -31,14 +31,15 @@ func (h *Host) accept() {
 			}
 			continue
 		}
-		c := h.newConn(peering.ID(h.number()), raw)
+		c := h.newConn(peering.ID(h.number()))
+		c.connected(raw)
 		if !h.enter(c) {
 			raw.Close()
 			return
 		}
 		// One after the other, so that what is too much is closed before more is taken.
 		h.post(peering.Input{Kind: peering.Arrived, ID: c.id, Source: sourceOf(raw.RemoteAddr())})
-		if !h.spawn(func() { c.answer() }) {
+		if !h.tasks.Go(c.answer) {
 			raw.Close()
 		}
 	}
@@ -176,14 +177,16 @@ func (c *Conn) secure(first []byte) (string, error) {
 	if err := c.tls.HandshakeContext(c.host.ctx); err != nil {
 		return "", fmt.Errorf("%w: %w", peering.ErrMalformed, err)
 	}
+	return c.certified()
+}
+
+// certified returns the host that the other side's certificate names.
+func (c *Conn) certified() (string, error) {
 	identity, err := pki.IdentityOf(c.tls.ConnectionState().PeerCertificates[0])
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", peering.ErrMalformed, err)
+	if err == nil && identity.Role != pki.Host {
+		err = fmt.Errorf("%w: it is %s, wanted is a host", pki.ErrWrongRole, identity)
 	}
-	if identity.Role != pki.Host {
-		return "", fmt.Errorf("%w: it is %s, wanted is a host", pki.ErrWrongRole, identity)
-	}
-	return identity.Name, nil
+	return identity.Name, err
 }
 
 // refusedMost are the most connections on which a refusal is waited for to be read.

@@ -19,31 +19,23 @@ func (h *Host) Ask(ctx context.Context, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.GreetWithin)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
-	c, err := h.connect(ctx, 0, address)
-	if err != nil {
-		return "", fmt.Errorf("peer: asking who is at %s: %w", address, err)
-	}
-	defer c.raw.Close()
-	a, err := c.greetWithin(ctx, &peering.Action{Greeting: greeting.Greeting{
+	c := h.newConn(0)
+	a, err := c.call(ctx, address, &peering.Action{Greeting: greeting.Greeting{
 		Class: uint8(Control), From: h.cfg.Name, Incarnation: h.Incarnation(), Call: 1,
 	}})
-	if err == nil && a.Code != greeting.Named {
-		err = fmt.Errorf("%w: %s", peering.ErrRefused, a.Reason)
-	}
-	if err == nil && c.tls != nil {
-		err = c.proves(a.Reason)
+	if err == nil {
+		defer c.raw.Close()
+		if a.Code != greeting.Named {
+			err = fmt.Errorf("%w: %s", peering.ErrRefused, a.Reason)
+		} else if c.tls != nil {
+			var host string
+			if host, err = c.certified(); err == nil && host != peering.HostOf(a.Reason) {
+				err = fmt.Errorf("%w: it is %s, and says that it is %q", pki.ErrWrongRole, host, a.Reason)
+			}
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("peer: asking who is at %s: %w", address, err)
 	}
 	return a.Reason, nil
-}
-
-// proves reports whether the certificate of the other side names a host.
-func (c *Conn) proves(name string) error {
-	identity, err := pki.IdentityOf(c.tls.ConnectionState().PeerCertificates[0])
-	if err == nil && identity.Name != peering.HostOf(name) {
-		err = fmt.Errorf("%w: it is %s, and says that it is %q", pki.ErrWrongRole, identity, name)
-	}
-	return err
 }

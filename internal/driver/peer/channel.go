@@ -272,7 +272,7 @@ func (c *Conn) work() {
 		}
 		return
 	}
-	c.isBusy = c.host.spawn(c.write)
+	c.isBusy = c.host.tasks.Go(c.write)
 }
 
 // write writes what waits until nothing does.

@@ -131,6 +131,7 @@ type Config struct {
 	Listener net.Listener // that listens already, in place of Listen; the host closes it
 	// Dial connects to an address; nil: over TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
+	Wrap func(net.Conn) net.Conn // each connection, to inject faults; nil: none
 	// Resolve returns the TCP address of another host that Hold has not given. It is asked
 	// for every call, with the time that is left for it.
 	Resolve func(ctx context.Context, host string) (string, error)
@@ -140,7 +141,6 @@ type Config struct {
 	AllowPlaintext bool
 
 	Handlers map[Service]Handler // from the beginning on; see Host.Register
-	Servers  map[Class]Server    // of exclusive classes, from the beginning on; see Host.Serve
 
 	GreetWithin time.Duration // for a call and its greeting
 	KeepAlive   time.Duration // a peer that has said nothing for so long is asked; a third of DeadAfter

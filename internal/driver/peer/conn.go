@@ -45,7 +45,8 @@ type Conn struct {
 	lending    Service // whose frame it writes from where it lies; 0: none
 
 	end    sync.Once
-	done   chan struct{} // closed with the connection
+	hangUp atomic.Pointer[func()] // ends the call, and then the connection
+	done   chan struct{}          // closed with the connection
 	reason atomic.Pointer[error]
 
 	isFinished bool // of the reader: the other side sends nothing more
@@ -59,8 +60,21 @@ type Conn struct {
 	heardAt, usedAt       time.Time
 }
 
-func (h *Host) newConn(id peering.ID, raw net.Conn) *Conn {
-	return &Conn{host: h, id: id, raw: raw, verdict: make(chan peering.Action, 1), done: make(chan struct{})}
+func (h *Host) newConn(id peering.ID) *Conn {
+	return &Conn{host: h, id: id, verdict: make(chan peering.Action, 1), done: make(chan struct{})}
+}
+
+// connected gives a Conn its connection; it is closed if that was closed meanwhile.
+func (c *Conn) connected(raw net.Conn) {
+	if wrap := c.host.cfg.Wrap; wrap != nil {
+		raw = wrap(raw)
+	}
+	c.raw = raw
+	hangUp := func() { raw.Close() }
+	c.hangUp.Store(&hangUp)
+	if c.reason.Load() != nil {
+		raw.Close()
+	}
 }
 
 // Peer returns the host on the other side.
@@ -77,7 +91,9 @@ func (c *Conn) close(reason error) {
 	c.end.Do(func() {
 		c.reason.Store(&reason)
 		close(c.done)
-		c.raw.Close()
+		if hangUp := c.hangUp.Load(); hangUp != nil {
+			(*hangUp)()
+		}
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
@@ -75,8 +74,9 @@ func (h *Host) give(number uint64, r called) {
 func (h *Host) dial(a *peering.Action) {
 	ctx, cancel := context.WithTimeout(h.ctx, h.cfg.GreetWithin)
 	defer cancel()
-	// Until there is a connection, closing it is to end the call.
-	c := h.newConn(a.ID, unborn{cancel})
+	c := h.newConn(a.ID)
+	hangUp := func() { cancel() }
+	c.hangUp.Store(&hangUp)
 	c.peer, c.class = Peer{Name: a.Peer}, Class(a.Class)
 	if c.class.isShared() {
 		c.channel = h.pin(a.Peer, c.class)
@@ -85,79 +85,36 @@ func (h *Host) dial(a *peering.Action) {
 		h.post(peering.Input{Kind: peering.Ended, ID: a.ID, Err: ErrClosed})
 		return
 	}
-	d, answer, err := h.call(ctx, c, a)
-	if err != nil {
-		h.leave(c, c.why(err))
-		h.cfg.Log.Debug("a call has failed", slog.String("peer", a.Peer), slog.Any("error", c.why(err)))
-		return
-	}
-	if !h.born(c, d) {
-		d.raw.Close()
-		h.leave(d, c.why(ErrClosed))
-		return
-	}
-	if err = d.serveDialled(a, answer); err == nil {
-		return
-	}
-	d.close(err)
-	h.leave(d, d.why(err))
-}
-
-// unborn is a connection that is being made.
-type unborn struct{ cancel context.CancelFunc }
-
-// Close implements net.Conn: it ends the call.
-func (u unborn) Close() error                   { u.cancel(); return nil }
-func (unborn) Read([]byte) (int, error)         { return 0, net.ErrClosed }
-func (unborn) Write([]byte) (int, error)        { return 0, net.ErrClosed }
-func (unborn) LocalAddr() net.Addr              { return nil }
-func (unborn) RemoteAddr() net.Addr             { return nil }
-func (unborn) SetDeadline(time.Time) error      { return nil }
-func (unborn) SetReadDeadline(time.Time) error  { return nil }
-func (unborn) SetWriteDeadline(time.Time) error { return nil }
-
-// born puts a connection in the place of the call for it, unless that was ended.
-func (h *Host) born(call, c *Conn) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed || call.reason.Load() != nil {
-		return false
-	}
-	h.conns[c.id] = c
-	return true
-}
-
-// call connects and greets, and returns the answer.
-func (h *Host) call(ctx context.Context, u *Conn, a *peering.Action) (*Conn, *greeting.Answer, error) {
 	address, err := h.resolve(ctx, a.Peer)
 	if err != nil {
-		return nil, nil, fmt.Errorf("its address: %w", err)
+		err = fmt.Errorf("its address: %w", err)
 	}
-	c, err := h.connect(ctx, u.id, address)
+	var answer *greeting.Answer
+	if err == nil {
+		answer, err = c.call(ctx, address, a)
+	}
 	if err != nil {
-		return nil, nil, err
+		h.cfg.Log.Debug("a call has failed", slog.String("peer", a.Peer), slog.Any("error", c.why(err)))
+	} else if err = c.serveDialled(a, answer); err == nil {
+		return
 	}
-	c.peer, c.class, c.channel = u.peer, u.class, u.channel
-	answer, err := c.greetWithin(ctx, a)
-	return c, answer, err
+	c.close(err)
+	h.leave(c, c.why(err))
 }
 
-// connect connects to an address, if it may be used.
-func (h *Host) connect(ctx context.Context, id peering.ID, address string) (*Conn, error) {
+// call connects to an address, if it may be used, greets, and returns the answer. It closes
+// the connection where that fails, or ctx ends first.
+func (c *Conn) call(ctx context.Context, address string, a *peering.Action) (*greeting.Answer, error) {
 	if at, err := netip.ParseAddrPort(address); err == nil { // of a name it shows later
-		if err := h.cfg.permitted(net.TCPAddrFromAddrPort(at)); err != nil {
+		if err := c.host.cfg.permitted(net.TCPAddrFromAddrPort(at)); err != nil {
 			return nil, err
 		}
 	}
-	raw, err := h.cfg.Dial(ctx, address)
+	raw, err := c.host.cfg.Dial(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	return h.newConn(id, raw), nil
-}
-
-// greetWithin greets, and closes the connection where that fails, or ctx ends first.
-func (c *Conn) greetWithin(ctx context.Context, a *peering.Action) (*greeting.Answer, error) {
+	c.connected(raw)
 	undo := context.AfterFunc(ctx, func() { c.raw.Close() })
 	answer, err := c.greet(ctx, a)
 	if !undo() && err == nil {

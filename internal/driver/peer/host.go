@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ type Host struct {
 	once      sync.Once
 	end       error // of Close
 
-	tasks tasks
+	tasks runner.Tasks
 
 	mu       sync.Mutex // taken before the locks of channels
 	closed   bool       // no more connections
@@ -103,15 +104,8 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 	if err := c.permitted(listener.Addr()); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	if c.GreetWithin == 0 {
-		c.GreetWithin = 5 * time.Second
-	}
-	if c.DeadAfter == 0 {
-		c.DeadAfter = 5 * time.Second
-	}
-	if c.LostAfter == 0 {
-		c.LostAfter = c.DeadAfter
-	}
+	c.GreetWithin, c.DeadAfter = cmp.Or(c.GreetWithin, 5*time.Second), cmp.Or(c.DeadAfter, 5*time.Second)
+	c.LostAfter = cmp.Or(c.LostAfter, c.DeadAfter)
 	h := &Host{
 		cfg: c, listener: listener, conns: map[peering.ID]*Conn{},
 		channels: map[channelKey]*Channel{}, tickets: map[uint64]chan called{}, book: map[string]*places{},
@@ -120,9 +114,6 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 	h.incarnation.Store(c.Incarnation)
 	for s, handler := range c.Handlers {
 		h.services[s].Store(&service{gate: newGate(), handler: handler})
-	}
-	for class, serve := range c.Servers {
-		h.servers[class].Store(&server{gate: newGate(), serve: serve})
 	}
 	h.decided.Store(&peering.Counters{})
 	h.ctx, h.stop = context.WithCancel(context.Background())
@@ -136,7 +127,7 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 	for service := range c.Handlers {
 		h.fix(service)
 	}
-	h.spawn(h.accept)
+	h.tasks.Go(h.accept)
 	return h, nil
 }
 
@@ -257,31 +248,6 @@ func (h *Host) post(in peering.Input) { _ = h.loop.Post(context.Background(), in
 // goroutine, or hold locks that it waits for.
 func (h *Host) add(in peering.Input) { h.loop.Add(in) }
 
-// tasks are goroutines that Close waits for. The lock is taken under those of channels.
-type tasks struct {
-	mu     sync.Mutex
-	closed bool
-	all    sync.WaitGroup
-}
-
-// close lets none begin any more, and waits for those that run.
-func (t *tasks) close() {
-	t.mu.Lock()
-	t.closed = true
-	t.mu.Unlock()
-	t.all.Wait()
-}
-
-// spawn runs f on a goroutine that Close waits for; not after it has begun to.
-func (h *Host) spawn(f func()) bool {
-	h.tasks.mu.Lock()
-	defer h.tasks.mu.Unlock()
-	if !h.tasks.closed {
-		h.tasks.all.Go(f)
-	}
-	return !h.tasks.closed
-}
-
 // Shutdown takes no more calls, and ends all connections once what waits on them is sent
 // and the other sides have answered that, or ctx ends: then it returns how many are left.
 // Close is still to be called.
@@ -318,7 +284,7 @@ func (h *Host) Close() error {
 			channels = append(channels, l)
 		}
 		h.mu.Unlock()
-		h.tasks.close()
+		h.tasks.Close()
 		h.loop.Close()
 		for _, l := range channels {
 			l.fail(ErrClosed)
@@ -334,7 +300,7 @@ func (h *Host) apply(_ core.Time, out *peering.Output) (back []peering.Input) {
 		switch a.Do {
 		case peering.Dial:
 			call := *a // which is reset before it is made
-			if !h.spawn(func() { h.dial(&call) }) {
+			if !h.tasks.Go(func() { h.dial(&call) }) {
 				back = append(back, peering.Input{Kind: peering.Ended, ID: a.ID, Err: ErrClosed})
 			}
 		case peering.Fail:

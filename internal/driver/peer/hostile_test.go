@@ -32,13 +32,14 @@ func TestReplacedBeforeItBegan(t *testing.T) {
 	a, _ := newTown().settle(t, "a", 1, nil)
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
-	c := a.newConn(peering.ID(a.number()), ours)
+	c := a.newConn(peering.ID(a.number()))
+	c.connected(ours)
 	a.enter(c)
 	accept := peering.Action{Do: peering.Accept, ID: c.id, Peer: "b", Class: uint8(Control), Incarnation: 1}
 	c.apply(&accept, nil)
 	c.apply(&peering.Action{Do: peering.Drain, ID: c.id, Err: peering.ErrSuperseded}, nil)
 	c.apply(&peering.Action{Do: peering.Ping, ID: c.id}, nil)
-	if !a.spawn(c.answer) {
+	if !a.tasks.Go(c.answer) {
 		t.Fatal("closed")
 	}
 	if _, err := theirs.Write((&greeting.Greeting{From: "b", Incarnation: 1, To: "a", Call: 1}).Append(nil)); err != nil {

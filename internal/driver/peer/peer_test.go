@@ -202,16 +202,16 @@ func TestBulk(t *testing.T) {
 		a, _ := w.settle(t, "a", 7, trust("a"))
 		var mu sync.Mutex
 		var met []Peer
-		w.settle(t, "b", 9, func(c *Config) {
-			trust("b")(c)
-			c.Servers = map[Class]Server{Bulk: func(from Peer, conn net.Conn) bool {
-				mu.Lock()
-				met = append(met, from)
-				mu.Unlock()
-				_, _ = io.Copy(conn, conn)
-				return false
-			}}
-		})
+		b, _ := w.settle(t, "b", 9, trust("b"))
+		if err := b.Serve(Bulk, func(from Peer, conn net.Conn) bool {
+			mu.Lock()
+			met = append(met, from)
+			mu.Unlock()
+			_, _ = io.Copy(conn, conn)
+			return false
+		}); err != nil {
+			t.Fatal(err)
+		}
 		for range 3 {
 			peer, conn, err := a.Dial(t.Context(), "b", Bulk)
 			if err != nil {

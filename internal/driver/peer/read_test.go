@@ -36,7 +36,8 @@ func received(t testing.TB, class Class, r io.Reader, keeps bool) ([][]byte, err
 	}
 	h := &Host{}
 	h.services[testService].Store(&service{newGate(), w})
-	c := h.newConn(1, stream{r: r})
+	c := h.newConn(1)
+	c.connected(stream{r: r})
 	c.class = class
 	err := c.read()
 	for i := range all {

@@ -326,7 +326,7 @@ func TestGoroutinesBeginUnderAChannel(t *testing.T) {
 	})
 	begun := make(chan struct{})
 	go func() {
-		a.spawn(func() {})
+		a.tasks.Go(func() {})
 		close(begun)
 	}()
 	await(t, "the goroutine to begin", func() bool {

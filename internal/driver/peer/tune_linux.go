@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tune finds out when a peer is gone, and lets frames of class Control pass before other
+// tune finds out when a peer is gone, or has acknowledged nothing for lostAfter, and lets frames of class Control pass before other
 // traffic where queues know priorities.
 func tune(conn net.Conn, class Class, deadAfter, lostAfter time.Duration) {
 	c, ok := conn.(*net.TCPConn)
@@ -15,18 +15,18 @@ func tune(conn net.Conn, class Class, deadAfter, lostAfter time.Duration) {
 		return
 	}
 	_ = c.SetKeepAliveConfig(keepAlive(deadAfter))
-	limitUnacknowledged(c, lostAfter)
-	if class != Control {
-		return
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
+	raw := rawOf(c)
+	if raw == nil {
 		return
 	}
 	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PRIORITY, interactive)
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_TOS, lowDelay)
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_TCLASS, lowDelay)
+		// Where the kernel refuses, keep-alive finds out a little later.
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(lostAfter.Milliseconds()))
+		if class == Control {
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PRIORITY, interactive)
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_TOS, lowDelay)
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_TCLASS, lowDelay)
+		}
 	})
 }
 
@@ -34,15 +34,3 @@ const (
 	interactive = 6    // TC_PRIO_INTERACTIVE: the first band of the kernel's default queues
 	lowDelay    = 0xb8 // expedited forwarding, RFC 3246
 )
-
-// limitUnacknowledged ends a connection whose peer has acknowledged nothing
-// for d. Where the kernel refuses, keep-alive finds out a little later.
-func limitUnacknowledged(c *net.TCPConn, d time.Duration) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
-	})
-}
