@@ -1,7 +1,6 @@
 package peering
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -39,6 +38,9 @@ type conn struct {
 }
 
 func (k *conn) dialled() bool { return k.id&Dialled != 0 }
+
+// channel returns that of a connection's host and class.
+func (k *conn) channel() *channel { return &k.peer.channels[k.class] }
 
 // peer is another host.
 type peer struct {
@@ -79,7 +81,7 @@ type unused struct {
 func (c *Core) peer(name string) *peer {
 	p := c.peers[name]
 	if p == nil {
-		p = &peer{name: name, channels: make([]channel, len(c.cfg.Classes))}
+		p = &peer{name: name, channels: make([]channel, c.cfg.Classes)}
 		for i := range p.channels {
 			p.channels[i].peer, p.channels[i].class = p, uint8(i)
 		}
@@ -111,7 +113,7 @@ func (c *Core) drop(k *conn) {
 	if !k.dialled() {
 		c.taken--
 	}
-	l := &p.channels[k.class]
+	l := k.channel()
 	for _, at := range []**conn{&l.conn, &l.dial, &l.waits} {
 		if *at == k {
 			*at = nil
@@ -142,17 +144,13 @@ func (c *Core) ended(id ID, err error) {
 	case k.state == dialling, k.state == claiming && k.dialled():
 		c.failed(k, err)
 	case k.state == up:
-		c.redial(&k.peer.channels[k.class])
+		c.redial(k.channel())
 	}
 }
 
 // wanted dials a host if there is no connection and its time has come.
 func (c *Core) wanted(name string, class uint8) {
-	if is, _ := c.shared(class); !is {
-		c.act(Action{Do: Fail, Peer: name, Class: class, Err: fmt.Errorf("%w: %d", ErrClass, class)})
-		return
-	}
-	if err := nameable(name); err != nil {
+	if err := c.callable(name); err != nil {
 		c.act(Action{Do: Fail, Peer: name, Class: class, Err: err})
 		return
 	}
@@ -163,9 +161,6 @@ func (c *Core) wanted(name string, class uint8) {
 	case c.isClosing:
 		c.act(Action{Do: Fail, Peer: name, Class: class, Err: ErrClosing})
 		c.tidy(p)
-	case name == c.cfg.Name:
-		c.act(Action{Do: Fail, Peer: name, Class: class, Err: fmt.Errorf("%w: it is this host", ErrElsewhere)})
-		c.tidy(p)
 	case l.failures > 0 && c.now < l.retry:
 		c.act(Action{Do: Fail, Peer: name, Class: class, Err: l.last})
 	default:
@@ -175,21 +170,21 @@ func (c *Core) wanted(name string, class uint8) {
 
 // called dials a host for who waits for a connection of its own.
 func (c *Core) called(in *Input) {
-	if is, exists := c.shared(in.Class); is || !exists {
-		c.act(Action{Do: Fail, Peer: in.Peer, Class: in.Class, Ticket: in.Ticket, Err: fmt.Errorf("%w: %d", ErrClass, in.Class)})
-		return
-	}
-	if err := nameable(in.Peer); err != nil {
+	if err := c.callable(in.Peer); err != nil {
 		c.act(Action{Do: Fail, Peer: in.Peer, Class: in.Class, Ticket: in.Ticket, Err: err})
 		return
 	}
 	c.dial(c.peer(in.Peer), in.Class, in.Ticket)
 }
 
-// nameable returns why a greeting has no room for a name.
-func nameable(name string) error {
-	if name == "" || len(name) > greeting.MaxName {
+// callable returns why a host cannot be called: a greeting has no room for its name, or it is
+// this one.
+func (c *Core) callable(name string) error {
+	switch {
+	case name == "" || len(name) > greeting.MaxName:
 		return fmt.Errorf("%w: a host's name of %d bytes, want 1 to %d", ErrElsewhere, len(name), greeting.MaxName)
+	case name == c.cfg.Name:
+		return fmt.Errorf("%w: it is this host", ErrElsewhere)
 	}
 	return nil
 }
@@ -210,17 +205,27 @@ func (c *Core) dial(p *peer, class uint8, ticket uint64) *conn {
 // failed takes that a call, which is dropped already, came to nothing.
 func (c *Core) failed(k *conn, err error) {
 	c.counters.Failed++
-	if is, _ := c.shared(k.class); !is {
+	if !c.isShared(k) {
 		c.act(Action{Do: Fail, Peer: k.peer.name, Class: k.class, Ticket: k.ticket, Err: err})
-		return
+	} else if l := k.channel(); !c.acceptWaiting(l) {
+		c.back(l, err)
 	}
-	l := &k.peer.channels[k.class]
-	if w := l.waits; w != nil {
+}
+
+// giveUp ends a call of this host's.
+func (c *Core) giveUp(k *conn, err error) {
+	c.close(k, err)
+	c.failed(k, err)
+}
+
+// acceptWaiting takes the call that waits for what becomes of this host's, if there is one.
+func (c *Core) acceptWaiting(l *channel) bool {
+	w := l.waits
+	if w != nil {
 		l.waits = nil
 		c.accept(w)
-		return
 	}
-	c.back(l, err)
+	return w != nil
 }
 
 // back has a channel wait before its next call.
@@ -257,32 +262,23 @@ func (p *peer) errorOf(a *greeting.Answer) error {
 func (c *Core) answered(k *conn, in *Input) {
 	a := &in.Answer
 	p := k.peer
-	l := &p.channels[k.class]
-	isShared, _ := c.shared(k.class)
 	k.address = in.Address
 	switch {
 	case a.Code == greeting.Outdated && c.raise(a.Incarnation):
 		return
-	case a.Code == greeting.Duplicate && isShared:
+	case a.Code == greeting.Duplicate && c.isShared(k):
 		// What there is instead is accepted already, waits, or has broken by now.
 		c.counters.Duplicate++
 		c.close(k, ErrDuplicate)
-		if w := l.waits; w != nil {
-			l.waits = nil
-			c.accept(w)
-		} else if l.conn == nil {
+		if l := k.channel(); !c.acceptWaiting(l) && l.conn == nil {
 			c.back(l, ErrDuplicate)
 		}
 		return
 	case a.Code != greeting.Accept:
-		err := p.errorOf(a)
-		c.close(k, err)
-		c.failed(k, err)
+		c.giveUp(k, p.errorOf(a))
 		return
 	case a.Incarnation < p.incarnation:
-		err := errIncarnation(ErrOutdated, p.name, a.Incarnation, p.incarnation)
-		c.close(k, err)
-		c.failed(k, err)
+		c.giveUp(k, errIncarnation(ErrOutdated, p.name, a.Incarnation, p.incarnation))
 		return
 	}
 	k.incarnation = a.Incarnation
@@ -296,13 +292,13 @@ func (c *Core) answered(k *conn, in *Input) {
 
 // use takes a call that the other side has accepted.
 func (c *Core) use(k *conn) {
-	l := &k.peer.channels[k.class]
 	use := Action{Do: Use, ID: k.id, Peer: k.peer.name, Class: k.class, Ticket: k.ticket, Incarnation: k.incarnation}
-	if isShared, _ := c.shared(k.class); !isShared {
+	if !c.isShared(k) {
 		c.drop(k) // it is the caller's
 		c.act(use)
 		return
 	}
+	l := k.channel()
 	if w := l.waits; w != nil {
 		c.refuseDuplicate(w)
 	}
@@ -310,11 +306,15 @@ func (c *Core) use(k *conn) {
 	c.act(use)
 }
 
-// refuseDuplicate refuses a call that waited.
-func (c *Core) refuseDuplicate(w *conn) {
+// refuse refuses a call that waited.
+func (c *Core) refuse(w *conn, code greeting.Code, err error) {
 	c.drop(w)
+	c.act(Action{Do: Refuse, ID: w.id, Code: code, Incarnation: w.peer.incarnation, Err: err})
+}
+
+func (c *Core) refuseDuplicate(w *conn) {
 	c.counters.Duplicate++
-	c.act(Action{Do: Refuse, ID: w.id, Code: greeting.Duplicate, Err: ErrDuplicate})
+	c.refuse(w, greeting.Duplicate, ErrDuplicate)
 }
 
 // replace makes k the connection of a channel.
@@ -334,8 +334,8 @@ func (c *Core) replace(l *channel, k *conn) {
 // accept takes a call of the other's, in place of what there is.
 func (c *Core) accept(k *conn) {
 	c.counters.Accepted++
-	if is, _ := c.shared(k.class); is {
-		l := &k.peer.channels[k.class]
+	if c.isShared(k) {
+		l := k.channel()
 		if d := l.dial; d != nil {
 			c.close(d, ErrDuplicate)
 		}
@@ -349,7 +349,7 @@ func (c *Core) accept(k *conn) {
 
 // drain has nothing more be sent on a connection.
 func (c *Core) drain(k *conn, why error) {
-	if l := &k.peer.channels[k.class]; l.conn == k {
+	if l := k.channel(); l.conn == k {
 		l.conn = nil
 	}
 	k.state, k.until = draining, c.now.Add(c.cfg.GreetWithin)
@@ -385,7 +385,7 @@ func (c *Core) finished(id ID) {
 	case k == nil:
 	case k.state == up:
 		c.drain(k, ErrIdle)
-		c.redial(&k.peer.channels[k.class])
+		c.redial(k.channel())
 	case k.state == draining:
 		c.close(k, ErrDone)
 	}
@@ -393,7 +393,6 @@ func (c *Core) finished(id ID) {
 
 // sampled judges a connection by what was heard on it.
 func (c *Core) sampled(k *conn, s Sample) {
-	l := &k.peer.channels[k.class]
 	c.testify(k, s)
 	if k.state != up {
 		return // it has ended by that
@@ -406,9 +405,9 @@ func (c *Core) sampled(k *conn, s Sample) {
 	case heard >= c.cfg.DeadAfter:
 		c.counters.Dead++
 		c.close(k, fmt.Errorf("%w: for %v", ErrDead, heard.Round(time.Millisecond)))
-		c.redial(l)
+		c.redial(k.channel())
 		return
-	case s.Used >= c.cfg.IdleAfter && l.holds == 0:
+	case s.Used >= c.cfg.IdleAfter && k.channel().holds == 0:
 		c.counters.Idle++
 		c.drain(k, ErrIdle)
 		return
@@ -426,9 +425,7 @@ func (c *Core) sampled(k *conn, s Sample) {
 func (c *Core) due(k *conn) {
 	switch k.state {
 	case dialling:
-		err := fmt.Errorf("%w: no answer within %v", ErrSlow, c.cfg.GreetWithin)
-		c.close(k, err)
-		c.failed(k, err)
+		c.giveUp(k, fmt.Errorf("%w: no answer within %v", ErrSlow, c.cfg.GreetWithin))
 	case up:
 		k.until = c.now.Add(c.cfg.KeepAlive) // by then the sample is there
 		c.act(Action{Do: Check, ID: k.id})
@@ -441,11 +438,8 @@ func (c *Core) due(k *conn) {
 
 // hold has a channel be connected from now on.
 func (c *Core) hold(name string, class uint8) {
-	if is, _ := c.shared(class); !is {
-		return
-	}
-	if err := nameable(name); err != nil || name == c.cfg.Name {
-		c.act(Action{Do: Fail, Peer: name, Class: class, Err: cmp.Or(err, fmt.Errorf("%w: it is this host", ErrElsewhere))})
+	if err := c.callable(name); err != nil {
+		c.act(Action{Do: Fail, Peer: name, Class: class, Err: err})
 		return
 	}
 	l := &c.peer(name).channels[class]
@@ -457,9 +451,8 @@ func (c *Core) hold(name string, class uint8) {
 }
 
 func (c *Core) release(name string, class uint8) {
-	is, _ := c.shared(class)
 	p := c.peers[name]
-	if !is || p == nil || p.channels[class].holds == 0 {
+	if p == nil || p.channels[class].holds == 0 {
 		return
 	}
 	l := &p.channels[class]

@@ -31,7 +31,7 @@ func (c *Core) isContested(p *peer, incarnation uint64) bool {
 
 // isRival reports whether a connection that stands is of an earlier incarnation.
 func (c *Core) isRival(k *conn, incarnation uint64) bool {
-	return k.state == up && k.incarnation < incarnation && c.isFramed(k)
+	return k.state == up && k.incarnation < incarnation && c.isShared(k)
 }
 
 // isWaiting reports whether the other side waits for the answer to its call.
@@ -87,12 +87,10 @@ func (c *Core) keep(p *peer, by *conn) {
 	err := fmt.Errorf("%w: %q is the process at %s, in incarnation %d", ErrName, p.name, by.address, by.incarnation)
 	for _, k := range c.claims(p) {
 		if k.dialled() {
-			c.close(k, err)
-			c.failed(k, err)
-			continue
+			c.giveUp(k, err)
+		} else {
+			c.refuse(k, greeting.Taken, err)
 		}
-		c.drop(k)
-		c.act(Action{Do: Refuse, ID: k.id, Code: greeting.Taken, Err: err})
 	}
 }
 
@@ -157,9 +155,9 @@ func (c *Core) raise(known uint64) bool {
 	for _, k := range slices.Clone(c.order) {
 		switch {
 		case c.conns[k.id] != k:
-		case k.state == up && c.isFramed(k):
+		case k.state == up && c.isShared(k):
 			c.drain(k, ErrOutdated)
-			c.redial(&k.peer.channels[k.class])
+			c.redial(k.channel())
 		case k.state == dialling, k.state == claiming && k.dialled():
 			c.close(k, ErrOutdated)
 			c.again(k)
@@ -168,25 +166,13 @@ func (c *Core) raise(known uint64) bool {
 	return true
 }
 
-// isFramed reports whether a connection is shared.
-func (c *Core) isFramed(k *conn) bool {
-	is, _ := c.shared(k.class)
-	return is
-}
-
 // again makes a call once more, in this host's new incarnation.
 func (c *Core) again(k *conn) {
-	if !c.isFramed(k) {
+	if !c.isShared(k) {
 		c.dial(k.peer, k.class, k.ticket)
-		return
+	} else if l := k.channel(); !c.acceptWaiting(l) {
+		l.dial = c.dial(k.peer, k.class, 0)
 	}
-	l := &k.peer.channels[k.class]
-	if w := l.waits; w != nil {
-		l.waits = nil
-		c.accept(w)
-		return
-	}
-	l.dial = c.dial(k.peer, k.class, 0)
 }
 
 // closing takes and makes no more connections, and has those that stand end when what
@@ -196,14 +182,12 @@ func (c *Core) closing() {
 	for _, k := range slices.Clone(c.order) {
 		switch {
 		case c.conns[k.id] != k:
-		case k.state == up && c.isFramed(k):
+		case k.state == up && c.isShared(k):
 			c.drain(k, ErrClosing)
 		case k.isWaiting():
-			c.drop(k)
-			c.act(Action{Do: Refuse, ID: k.id, Code: greeting.Busy, Err: ErrClosing})
+			c.refuse(k, greeting.Busy, ErrClosing)
 		case k.state == dialling, k.state == claiming:
-			c.close(k, ErrClosing)
-			c.failed(k, ErrClosing)
+			c.giveUp(k, ErrClosing)
 		}
 	}
 }

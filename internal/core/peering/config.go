@@ -1,6 +1,7 @@
 package peering
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -11,21 +12,13 @@ import (
 // ErrConfig is wrapped by the errors of an unusable Config.
 var ErrConfig = errors.New("peering: invalid configuration")
 
-// Mode is how a class uses connections.
-type Mode uint8
-
-// The modes.
-const (
-	Shared    Mode = iota // one connection between two hosts, for frames of all services
-	Exclusive             // a connection for each call
-)
-
 // Config is what a core is given once. Zero fields have the defaults that are named.
 type Config struct {
 	Name        string // of this host; 1 to greeting.MaxName bytes
 	Incarnation uint64 // rises with every start of it
 	Certified   bool   // callers prove their names by certificates
-	Classes     []Mode // by class
+	Classes     uint8  // of connections
+	Shared      uint8  // of them, the first ones: two hosts have one connection. In the others each call is one
 
 	Pending         int           // connections that are not authenticated, in all; 256
 	PendingOfSource int           // and of one source; 64
@@ -46,26 +39,14 @@ type Config struct {
 
 // filled returns c with its defaults.
 func (c Config) filled() Config {
-	for _, f := range []struct {
-		field     *int
-		otherwise int
-	}{{&c.Pending, 256}, {&c.PendingOfSource, 64}, {&c.Connections, 16384}, {&c.Exclusive, 64}, {&c.Remember, 4096}} {
-		if *f.field == 0 {
-			*f.field = f.otherwise
-		}
-	}
-	or := func(field *time.Duration, otherwise time.Duration) {
-		if *field == 0 {
-			*field = otherwise
-		}
-	}
-	or(&c.GreetWithin, 5*time.Second)
-	or(&c.RetryMin, time.Millisecond)
-	or(&c.RetryMax, max(100*time.Millisecond, c.RetryMin))
-	or(&c.DeadAfter, 5*time.Second)
-	or(&c.KeepAlive, c.DeadAfter/3)
-	or(&c.IdleAfter, 10*time.Minute)
-	or(&c.Forget, 10*time.Second)
+	c.Pending, c.PendingOfSource = cmp.Or(c.Pending, 256), cmp.Or(c.PendingOfSource, 64)
+	c.Connections, c.Exclusive, c.Remember = cmp.Or(c.Connections, 16384), cmp.Or(c.Exclusive, 64), cmp.Or(c.Remember, 4096)
+	c.GreetWithin = cmp.Or(c.GreetWithin, 5*time.Second)
+	c.RetryMin = cmp.Or(c.RetryMin, time.Millisecond)
+	c.RetryMax = cmp.Or(c.RetryMax, max(100*time.Millisecond, c.RetryMin))
+	c.DeadAfter = cmp.Or(c.DeadAfter, 5*time.Second)
+	c.KeepAlive = cmp.Or(c.KeepAlive, c.DeadAfter/3)
+	c.IdleAfter, c.Forget = cmp.Or(c.IdleAfter, 10*time.Minute), cmp.Or(c.Forget, 10*time.Second)
 	return c
 }
 
@@ -77,8 +58,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: a host's name of %d bytes, want 1 to %d", ErrConfig, len(c.Name), greeting.MaxName)
 	case c.Incarnation == 0:
 		return fmt.Errorf("%w: no incarnation", ErrConfig)
-	case len(c.Classes) == 0 || len(c.Classes) > 256:
-		return fmt.Errorf("%w: %d classes of connections, want 1 to 256", ErrConfig, len(c.Classes))
+	case c.Classes == 0 || c.Shared > c.Classes:
+		return fmt.Errorf("%w: %d classes of connections, %d of them shared", ErrConfig, c.Classes, c.Shared)
 	case min(c.Pending, c.PendingOfSource, c.Connections, c.Exclusive, c.Remember) < 1:
 		return fmt.Errorf("%w: a limit below 1", ErrConfig)
 	case min(c.GreetWithin, c.RetryMin, c.RetryMax, c.KeepAlive, c.DeadAfter, c.IdleAfter, c.Forget) <= 0:

@@ -116,14 +116,8 @@ func (c *Core) take(in *Input) {
 	}
 }
 
-// shared reports whether there is such a class, and whether its connections are
-// shared.
-func (c *Core) shared(class uint8) (is, exists bool) {
-	if int(class) >= len(c.cfg.Classes) {
-		return false, false
-	}
-	return c.cfg.Classes[class] == Shared, true
-}
+// isShared reports whether a connection is the only one of its class with its host.
+func (c *Core) isShared(k *conn) bool { return k.class < c.cfg.Shared }
 
 // expire does all that is due, and finds out when something will be.
 func (c *Core) expire() {

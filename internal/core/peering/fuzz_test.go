@@ -35,6 +35,12 @@ func FuzzInputs(f *testing.F) {
 					arrived[id] = true
 				}
 				in := Input{Kind: kind, ID: id, Source: prefix(int(y % 3)), Peer: names[int(x)%len(names)], Class: y % 4, Incarnation: uint64(y), Err: errors.New("x")}
+				switch kind { // of a driver's own
+				case Wanted, Held, Released:
+					in.Class %= 2
+				case Called:
+					in.Class = 2
+				}
 				in.Greeting = greeting.Greeting{From: names[int(y)%len(names)], To: "a", Class: y % 3, Incarnation: uint64(y / 64), Call: uint64(x), Accepted: uint64(y / 16)}
 				in.Answer = greeting.Answer{Code: greeting.Code(y % 7), Incarnation: uint64(x / 64)}
 				in.Sample = Sample{Heard: time.Duration(x) * 50 * time.Millisecond, Used: time.Duration(y) * 10 * time.Second, Reads: uint64(y / 128), Deaf: x&1 != 0}

@@ -50,11 +50,11 @@ func (c *Core) greeted(in *Input) {
 
 // admitted goes on with a call that is not refused.
 func (c *Core) admitted(k *conn) {
-	if is, _ := c.shared(k.class); !is {
+	if c.isShared(k) {
+		c.settle(k.channel(), k)
+	} else {
 		c.accept(k)
-		return
 	}
-	c.settle(&k.peer.channels[k.class], k)
 }
 
 // settle decides which connection of a channel survives: the table of the package's
@@ -85,7 +85,6 @@ func (c *Core) settle(l *channel, k *conn) {
 func (c *Core) objection(in *Input) (greeting.Code, error) {
 	g := &in.Greeting
 	known := c.Incarnation(g.From)
-	isShared, exists := c.shared(g.Class)
 	switch {
 	case c.cfg.Certified && HostOf(g.From) != in.Peer:
 		return greeting.Refuse, fmt.Errorf("%w: it is %q's, and the greeting says %q", ErrIdentity, in.Peer, g.From)
@@ -95,7 +94,7 @@ func (c *Core) objection(in *Input) (greeting.Code, error) {
 		return greeting.Taken, fmt.Errorf("%w: it is this one's, %q, in incarnation %d; the caller is in %d", ErrName, c.cfg.Name, c.cfg.Incarnation, g.Incarnation)
 	case g.Incarnation == 0:
 		return greeting.Refuse, fmt.Errorf("%w: %q has no incarnation", ErrMalformed, g.From)
-	case !exists:
+	case g.Class >= c.cfg.Classes:
 		return greeting.Refuse, fmt.Errorf("%w: %d", ErrClass, g.Class)
 	case g.Known > c.cfg.Incarnation:
 		return greeting.Former, fmt.Errorf("%w: %q in incarnation %d is known in %d: it has to begin with a larger one", ErrOutdated, c.cfg.Name, c.cfg.Incarnation, g.Known)
@@ -107,7 +106,7 @@ func (c *Core) objection(in *Input) (greeting.Code, error) {
 		return greeting.Busy, fmt.Errorf("%w: %d in all", ErrBusy, c.taken)
 	case len(c.claimsOf(g.From)) >= claimMost:
 		return greeting.Busy, fmt.Errorf("%w: %d claims to the name %q", ErrBusy, claimMost, g.From)
-	case !isShared && c.exclusives(g.From, g.Class) >= c.cfg.Exclusive:
+	case g.Class >= c.cfg.Shared && c.exclusives(g.From, g.Class) >= c.cfg.Exclusive:
 		return greeting.Busy, fmt.Errorf("%w: %d of class %d from %q", ErrBusy, c.cfg.Exclusive, g.Class, g.From)
 	}
 	return greeting.Accept, nil
@@ -144,11 +143,9 @@ func (c *Core) meet(p *peer, incarnation uint64) {
 		err := errIncarnation(ErrOutdated, p.name, k.incarnation, incarnation)
 		switch {
 		case k.isWaiting():
-			c.drop(k)
-			c.act(Action{Do: Refuse, ID: k.id, Code: greeting.Outdated, Incarnation: incarnation, Err: err})
+			c.refuse(k, greeting.Outdated, err)
 		case k.state == claiming:
-			c.close(k, err)
-			c.failed(k, err)
+			c.giveUp(k, err)
 		default:
 			c.close(k, errIncarnation(ErrRestarted, p.name, k.incarnation, incarnation))
 		}

@@ -20,7 +20,7 @@ type trial struct {
 }
 
 func newTrial(change func(*Config)) *trial {
-	cfg := Config{Name: "a", Incarnation: 10, Classes: []Mode{Shared, Shared, Exclusive}}
+	cfg := Config{Name: "a", Incarnation: 10, Classes: 3, Shared: 2}
 	if change != nil {
 		change(&cfg)
 	}

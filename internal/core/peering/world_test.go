@@ -65,7 +65,7 @@ func (c *Core) check(t fataler) {
 					ups++
 				}
 			}
-			if c.cfg.Classes[i] == Shared && ups > 1 {
+			if i < int(c.cfg.Shared) && ups > 1 {
 				t.Fatalf("%d connections of %s/%d are used", ups, name, i)
 			}
 		}

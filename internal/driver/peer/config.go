@@ -42,15 +42,6 @@ const shared = Bulk
 
 func (c Class) isShared() bool { return c < shared }
 
-// modes are what package peering knows of classes.
-func modes() []peering.Mode {
-	m := make([]peering.Mode, classes)
-	for c := shared; c < classes; c++ {
-		m[c] = peering.Exclusive
-	}
-	return m
-}
-
 // frameMost are the most bytes of a frame's payload, and queueMost those that may wait
 // to be sent.
 var (
@@ -162,7 +153,7 @@ type Limits struct {
 
 func (c *Config) core() peering.Config {
 	return peering.Config{
-		Name: c.Name, Incarnation: c.Incarnation, Certified: c.TLS != nil, Classes: modes(),
+		Name: c.Name, Incarnation: c.Incarnation, Certified: c.TLS != nil, Classes: uint8(classes), Shared: uint8(shared),
 		Pending: c.Limits.Pending, PendingOfSource: c.Limits.PendingOfSource,
 		Connections: c.Limits.Connections, Exclusive: c.Limits.Exclusive,
 		GreetWithin: c.GreetWithin, KeepAlive: c.KeepAlive, DeadAfter: c.DeadAfter, IdleAfter: c.IdleAfter, Forget: c.ForgetAfter,
