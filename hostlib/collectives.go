@@ -19,83 +19,60 @@ import (
 // operations in flight. That holds for every blocking operation. To stop waiting only, use
 // StartAllreduce and Request.Wait.
 func Allreduce[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, in, out []T) (Outcome, error) {
-	return queueAllreduce(c, f, in, out).finish(ctx)
+	return queueAllreduce(c, f, plain(in), plain(out)).finish(ctx)
 }
 
 // StartAllreduce is Allreduce without waiting.
 func StartAllreduce[T reduce.Element](c *Communicator, f reduce.Function, in, out []T) *Request {
-	return queueAllreduce(c, f, in, out).begin()
+	return queueAllreduce(c, f, plain(in), plain(out)).begin()
 }
 
-func queueAllreduce[T reduce.Element](c *Communicator, f reduce.Function, in, out []T) *Request {
-	if f.Located() {
-		return c.refuse("%s is a function of values with locations: use AllreduceLocated", f)
+func queueAllreduce(c *Communicator, f reduce.Function, in, out vector) *Request {
+	if r := c.checkForm(f, &in); r != nil {
+		return r
 	}
-	if len(in) != len(out) {
-		return c.refuse("allreduce of %d elements into %d", len(in), len(out))
+	if in.elements != out.elements {
+		return c.refuse("allreduce of %d elements into %d", in.elements, out.elements)
 	}
-	o := session.Operation{Collective: wire.Allreduce, Function: f}
-	return start(c, o, plain(in), plain(out))
+	return start(c, session.Operation{Collective: wire.Allreduce, Function: f}, in, out)
 }
 
 // AllreduceLocated is Allreduce for MinLoc and MaxLoc.
 func AllreduceLocated[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, in, out []reduce.Located[T]) (Outcome, error) {
-	return queueAllreduceLocated(c, f, in, out).finish(ctx)
+	return queueAllreduce(c, f, located(in), located(out)).finish(ctx)
 }
 
 // StartAllreduceLocated is AllreduceLocated without waiting.
 func StartAllreduceLocated[T reduce.Element](c *Communicator, f reduce.Function, in, out []reduce.Located[T]) *Request {
-	return queueAllreduceLocated(c, f, in, out).begin()
-}
-
-func queueAllreduceLocated[T reduce.Element](c *Communicator, f reduce.Function, in, out []reduce.Located[T]) *Request {
-	if !f.Located() {
-		return c.refuse("%s is not a function of values with locations", f)
-	}
-	if len(in) != len(out) {
-		return c.refuse("allreduce of %d elements into %d", len(in), len(out))
-	}
-	o := session.Operation{Collective: wire.Allreduce, Function: f}
-	return start(c, o, located(in), located(out))
+	return queueAllreduce(c, f, located(in), located(out)).begin()
 }
 
 // Reduce reduces the members' vectors in, element by element, and gives the
 // result to the member root alone, in out, which the others may leave nil.
 // out may be in itself.
 func Reduce[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, root int, in, out []T) (Outcome, error) {
-	return queueReduce(c, f, root, in, out).finish(ctx)
+	return queueReduce(c, f, root, plain(in), plain(out)).finish(ctx)
 }
 
 // StartReduce is Reduce without waiting.
 func StartReduce[T reduce.Element](c *Communicator, f reduce.Function, root int, in, out []T) *Request {
-	return queueReduce(c, f, root, in, out).begin()
-}
-
-func queueReduce[T reduce.Element](c *Communicator, f reduce.Function, root int, in, out []T) *Request {
-	if f.Located() {
-		return c.refuse("%s is a function of values with locations: use ReduceLocated", f)
-	}
-	return queueVectors(c, f, root, plain(in), plain(out))
+	return queueReduce(c, f, root, plain(in), plain(out)).begin()
 }
 
 // ReduceLocated is Reduce for MinLoc and MaxLoc.
 func ReduceLocated[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, root int, in, out []reduce.Located[T]) (Outcome, error) {
-	return queueReduceLocated(c, f, root, in, out).finish(ctx)
+	return queueReduce(c, f, root, located(in), located(out)).finish(ctx)
 }
 
 // StartReduceLocated is ReduceLocated without waiting.
 func StartReduceLocated[T reduce.Element](c *Communicator, f reduce.Function, root int, in, out []reduce.Located[T]) *Request {
-	return queueReduceLocated(c, f, root, in, out).begin()
+	return queueReduce(c, f, root, located(in), located(out)).begin()
 }
 
-func queueReduceLocated[T reduce.Element](c *Communicator, f reduce.Function, root int, in, out []reduce.Located[T]) *Request {
-	if !f.Located() {
-		return c.refuse("%s is not a function of values with locations", f)
+func queueReduce(c *Communicator, f reduce.Function, root int, in, out vector) *Request {
+	if r := c.checkForm(f, &in); r != nil {
+		return r
 	}
-	return queueVectors(c, f, root, located(in), located(out))
-}
-
-func queueVectors(c *Communicator, f reduce.Function, root int, in, out vector) *Request {
 	if r := c.checkRoot(root); r != nil {
 		return r
 	}
@@ -159,9 +136,21 @@ func (c *Communicator) checkRoot(root int) *Request {
 	return nil
 }
 
+// checkForm refuses a function of other elements than a vector has: with locations, or without.
+func (c *Communicator) checkForm(f reduce.Function, v *vector) *Request {
+	switch {
+	case f.Located() && !v.isLocated:
+		return c.refuse("%s is a function of values with locations: use AllreduceLocated or ReduceLocated", f)
+	case v.isLocated && !f.Located():
+		return c.refuse("%s is not a function of values with locations", f)
+	}
+	return nil
+}
+
 // vector is a caller's slice as elements of the wire; its zero value is none.
 type vector struct {
 	element        reduce.Type
+	isLocated      bool
 	elements, size int    // bytes
 	memory         []byte // the slice's own, if that has the order of the wire; otherwise there are
 	put            func(dst []byte)
@@ -181,7 +170,7 @@ func plain[T reduce.Element](v []T) vector {
 
 func located[T reduce.Element](v []reduce.Located[T]) vector {
 	return vector{
-		element: reduce.TypeOf[T](), elements: len(v), size: len(v) * reduce.LocatedSize,
+		element: reduce.TypeOf[T](), isLocated: true, elements: len(v), size: len(v) * reduce.LocatedSize,
 		put: func(dst []byte) { reduce.PutLocated(dst, v) }, get: func(src []byte) { reduce.GetLocated(v, src) },
 	}
 }

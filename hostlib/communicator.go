@@ -43,6 +43,7 @@ type Communicator struct {
 	watch   watch // of the context of calls
 	frames  tally
 	links   map[int]*link // of the neighbours in the tree of hosts
+	isOpen  bool          // of the host's lock: callers are taken. Before, they are parked
 
 	gathered gathering // the loop's
 
@@ -131,16 +132,15 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 	c.place()
 	c.gathered = c.gather()
 	c.ctx, c.stop = context.WithCancel(h.ctx)
-	callers, err := h.register(c)
-	if err != nil {
+	if err := h.register(c); err != nil {
 		c.stop()
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
-	h.welcome(c, callers)
 	if err := c.open(); err != nil {
 		c.discard()
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
+	h.welcome(c)
 	if err := c.form(ctx); err != nil {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
@@ -235,8 +235,7 @@ func (c *Communicator) discard() {
 	close(c.done)
 }
 
-// place makes the links to the neighbours in the tree of hosts. Callers may
-// come as soon as the communicator is registered.
+// place makes the links to the neighbours in the tree of hosts.
 func (c *Communicator) place() {
 	t := endpoint.Config{Size: len(c.members), Radix: c.sub.radix}.Tree()
 	if parent, ok := t.Parent(c.rank); ok {

@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -104,18 +105,8 @@ func (c Config) filled() Config {
 	if c.Listen == "" && c.Membership == nil {
 		c.Listen = "127.0.0.1:0"
 	}
-	if c.DeadAfter == 0 {
-		c.DeadAfter = 5 * time.Second
-	}
-	if c.OfferWait == 0 {
-		c.OfferWait = 3 * time.Second
-	}
-	if c.ChunkBytes == 0 {
-		c.ChunkBytes = 1432
-	}
-	if c.Window == 0 {
-		c.Window = DefaultWindow
-	}
+	c.DeadAfter, c.OfferWait = cmp.Or(c.DeadAfter, 5*time.Second), cmp.Or(c.OfferWait, 3*time.Second)
+	c.ChunkBytes, c.Window = cmp.Or(c.ChunkBytes, 1432), cmp.Or(c.Window, DefaultWindow)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

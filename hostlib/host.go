@@ -230,22 +230,29 @@ func (h *Host) close(ctx context.Context) (err error) {
 	return err
 }
 
-// register makes c known to callers, and returns those who came before.
-func (h *Host) register(c *Communicator) ([]*caller, error) {
+// register gives c its name.
+func (h *Host) register(c *Communicator) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	if h.names[c.name] != nil {
-		return nil, fmt.Errorf("%w: a communicator %q stands already on %s", ErrFormation, c.name, h.name)
+		return fmt.Errorf("%w: a communicator %q stands already on %s", ErrFormation, c.name, h.name)
 	}
 	h.comms[c.own], h.names[c.name] = c, c
-	return h.claim(c.name), nil
+	return nil
 }
 
-// welcome takes the callers who came before c was made.
-func (h *Host) welcome(c *Communicator, callers []*caller) {
+// welcome takes callers from now on, and those who came before c was made.
+func (h *Host) welcome(c *Communicator) {
+	h.mu.Lock()
+	c.isOpen = true
+	var callers []*caller
+	if h.names[c.name] == c { // it has not ended by now
+		callers = h.claim(c.name)
+	}
+	h.mu.Unlock()
 	for _, k := range callers {
 		why := h.inAnother(c.name)
 		if k.group == c.group {

@@ -45,14 +45,12 @@ type link struct {
 	scratch []byte
 
 	mu         sync.Mutex
-	isBegun    bool
 	isShut     bool
 	isOver     bool        // the neighbour has said its last word
 	isDiverted bool        // Data is in use: what comes on Control are packets, of before, or of forming
 	passed     int         // bytes of packets on Control
 	met        attempt     // the neighbour's, once the two have agreed
 	trouble    error       // of the last call for a connection; nil: the neighbour has not answered yet
-	early      [2]*caller  // before begin: the newest ones
 	held       [2]bool     // connections
 	streams    [2]stream   // by class
 	retry      *time.Timer // of a stream that was closed; nil: none was
@@ -84,19 +82,12 @@ func newLink(c *Communicator, rank int, calls bool) *link {
 
 // begin has the link call the neighbour, or answer its calls.
 func (l *link) begin() {
-	l.c.host.links.add(l)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.isBegun = true
+	l.c.host.links.add(l)
 	if l.calls {
 		l.hold(peer.Control)
 		l.open(&l.streams[peer.Control])
-	}
-	for i, k := range l.early {
-		if k != nil && !l.isShut {
-			l.early[i] = nil
-			l.accept(k)
-		}
 	}
 }
 
@@ -226,7 +217,7 @@ func (s *stream) opened(serial uint64) (is, isCurrent bool) {
 func (l *link) connected(c *peer.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isBegun && l.calls && !l.isShut && !l.isOver && l.held[c.Class()] {
+	if l.calls && !l.isShut && !l.isOver && l.held[c.Class()] {
 		l.openOn(&l.streams[c.Class()], c)
 	}
 }
@@ -262,17 +253,11 @@ func (l *link) failed(err error) {
 func (l *link) called(k *caller) (refusal string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	class := k.conn.Class()
 	switch {
 	case l.met != 0 && l.met != k.own:
 		return fmt.Sprintf("rank %d has another communicator %q than the one that was met", l.peer, l.c.name)
 	case l.isShut:
 		say(k.conn, &word{kind: closes, to: k.from})
-	case !l.isBegun:
-		if old := l.early[class]; old != nil {
-			say(old.conn, &word{kind: closes, to: old.from})
-		}
-		l.early[class] = k
 	default:
 		l.accept(k)
 	}
@@ -372,9 +357,6 @@ func (l *link) shut(last []byte) {
 	control, data := &l.streams[peer.Control], &l.streams[peer.Data]
 	wasSaid := data.isOpen || control.isOpen && data.theirs == 0
 	for _, s := range []*stream{data, control} {
-		if k := l.early[s.class]; k != nil {
-			say(k.conn, &word{kind: closes, to: k.from})
-		}
 		if s.conn == nil {
 			continue
 		}
@@ -391,9 +373,7 @@ func (l *link) shut(last []byte) {
 			l.c.host.peers.Release(l.name, peer.Class(class), l.c.members[l.peer].Addr)
 		}
 	}
-	if l.isBegun {
-		l.c.host.links.drop(l)
-	}
+	l.c.host.links.drop(l)
 }
 
 // missing reports why the neighbour was not met; empty if it was.

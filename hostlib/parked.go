@@ -69,7 +69,7 @@ func (h *Host) wanted(k *caller) (c *Communicator, last []byte, refusal string) 
 	switch c := h.names[k.name]; {
 	case k.conn.Class() != peer.Control:
 		return nil, nil, "the two communicators have not met"
-	case c != nil && c.group == k.group && !c.met(k):
+	case c != nil && c.group == k.group && c.isOpen && !c.met(k):
 		return c, nil, ""
 	case c != nil && c.group != k.group && !c.leaving():
 		return nil, nil, h.inAnother(c.name)

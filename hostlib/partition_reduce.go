@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -59,11 +60,8 @@ type parts struct {
 	own   *Communicator // of the members of this part
 	roots *Communicator // of the lowest ranks of all parts, by part; nil at other members
 
-	wake   chan struct{}
-	tasks  sync.WaitGroup
-	mu     sync.Mutex
-	jobs   []job
-	closed bool
+	jobs  runner.Mailbox[job]
+	tasks sync.WaitGroup
 }
 
 // job is an operation on its way to the goroutine.
@@ -76,7 +74,7 @@ type job struct {
 // formParts makes this member's part, and the roots' communicator.
 func (s *multitree) formParts(ctx context.Context, d treePartition) error {
 	c := s.base
-	p := &parts{count: d.count, of: d.part, mine: d.part[c.rank], place: make([]int, len(d.part)), wake: make(chan struct{}, 1)}
+	p := &parts{count: d.count, of: d.part, mine: d.part[c.rank], place: make([]int, len(d.part))}
 	own := plan{
 		suffix: fmt.Sprintf("/part-%d", p.mine), options: c.options.single(),
 		sub: subcommunicator{bundle: manager.Bundle{Name: groupName(c.name, d.lowest), Kind: manager.Parts, Index: p.mine, Count: d.count}},
@@ -137,51 +135,30 @@ func (p *parts) start(s *multitree, r *Request, o *session.Operation) {
 		}
 		s.base.submit(j.pieces[0], &first)
 	}
-	p.mu.Lock()
-	closed := p.closed
-	if !closed {
-		p.jobs = append(p.jobs, whole)
-	}
-	p.mu.Unlock()
-	if closed {
-		p.refuse(whole)
+	if p.jobs.Put(whole) {
 		return
 	}
-	select {
-	case p.wake <- struct{}{}:
-	default:
+	err := s.base.Err() // it has ended
+	if whole.base != nil {
+		whole.base.fail(err)
 	}
-}
-
-// refuse fails a job that is not run, since the base has ended.
-func (p *parts) refuse(x job) {
-	err := x.done.comm.Err()
-	if x.base != nil {
-		x.base.fail(err)
-	}
-	x.done.fail(err)
+	whole.done.fail(err)
 }
 
 // close ends the goroutine. What is still to be run fails, since all that it
 // would run on has ended.
 func (p *parts) close() {
-	p.mu.Lock()
-	p.closed = true
-	p.mu.Unlock()
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	p.jobs.Close()
 	p.tasks.Wait()
 }
 
 // run runs the jobs until close.
 func (p *parts) run() {
 	for {
-		p.mu.Lock()
-		jobs, closed := p.jobs, p.closed
-		p.jobs = nil
-		p.mu.Unlock()
+		jobs, err := p.jobs.Take(context.Background())
+		if err != nil {
+			return
+		}
 		for _, x := range jobs {
 			if x.o.Last {
 				p.leave(x)
@@ -189,13 +166,6 @@ func (p *parts) run() {
 				p.reduce(x)
 			}
 		}
-		if len(jobs) > 0 {
-			continue
-		}
-		if closed {
-			return
-		}
-		<-p.wake
 	}
 }
 
