@@ -470,7 +470,7 @@ func (c *Communicator) isBusy() bool {
 
 // abort gives the communicator up.
 func (c *Communicator) abort(reason string) {
-	c.post(item{in: endpoint.Input{Kind: endpoint.Cancel, News: &endpoint.News{Reason: reason}}})
+	c.news(endpoint.Cancel, endpoint.News{Reason: reason})
 }
 
 // leaving reports whether its name will be free, and a successor may be called.

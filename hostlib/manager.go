@@ -12,10 +12,12 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/client"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
 // managerClient is what a host asks of an offload manager.
@@ -188,23 +190,24 @@ func (c *Communicator) heard(t *client.Notify) {
 		c.mu.Lock()
 		c.status.learn(t.Offer)
 		c.mu.Unlock()
-		c.post(item{in: rankOffer(t.Offer)})
+		o := t.Offer
+		c.news(endpoint.Offer, endpoint.News{Link: session.Link{
+			Group: o.Group, Epoch: o.Epoch, Cookie: o.Cookie, Window: o.Window,
+			Parent: o.Parent, Index: o.Index, Probes: o.Probes, Idle: o.Idle,
+		}})
 	case t.Withdrawal != nil:
-		c.post(item{in: rankWithdrawal(t.Withdrawal)})
+		c.news(endpoint.Withdraw, endpoint.News{Epoch: t.Withdrawal.Epoch, Reason: t.Withdrawal.Why})
 	case t.Group != 0:
-		c.post(item{in: rankNotice(t.Group, "")})
+		c.news(endpoint.Notice, endpoint.News{Notice: wire.Notice{Group: t.Group}})
 	default:
 		c.settle(fmt.Sprintf("no tree of switches: %v", t.Err))
 		if t.All {
-			c.post(item{in: rankNotice(0, t.Err.Error())})
+			c.news(endpoint.Notice, endpoint.News{Notice: wire.Notice{Reason: t.Err.Error()}})
 		}
 	}
 }
 
-// linkOf returns an offer as a session's way into the tree.
-func linkOf(o *manager.Offer) session.Link {
-	return session.Link{
-		Group: o.Group, Epoch: o.Epoch, Cookie: o.Cookie, Window: o.Window,
-		Parent: o.Parent, Index: o.Index, Probes: o.Probes, Idle: o.Idle,
-	}
+// news gives the member's core news. After the communicator's end they are dropped.
+func (c *Communicator) news(kind endpoint.Kind, n endpoint.News) {
+	c.post(item{in: endpoint.Input{Kind: kind, News: &n}})
 }

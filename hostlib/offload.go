@@ -80,15 +80,3 @@ func (s *stepper) noticed(n *wire.Notice) {
 		s.settle("no tree of switches: " + n.Reason)
 	}
 }
-
-func rankOffer(o *manager.Offer) endpoint.Input {
-	return endpoint.Input{Kind: endpoint.Offer, News: &endpoint.News{Link: linkOf(o)}}
-}
-
-func rankWithdrawal(w *manager.Withdrawal) endpoint.Input {
-	return endpoint.Input{Kind: endpoint.Withdraw, News: &endpoint.News{Epoch: w.Epoch, Reason: w.Why}}
-}
-
-func rankNotice(group uint32, reason string) endpoint.Input {
-	return endpoint.Input{Kind: endpoint.Notice, News: &endpoint.News{Notice: wire.Notice{Group: group, Reason: reason}}}
-}

@@ -27,9 +27,7 @@ func (n *subcommunicator) notify(c *Communicator, f *wire.Fail) {
 		reported.Rank = uint32(n.ranks[f.Rank])
 	}
 	// Not from here: both loops may be waiting for room in the other's queue.
-	c.tasks.Go(func() {
-		n.of.post(item{in: endpoint.Input{Kind: endpoint.Failed, News: &endpoint.News{Fail: reported}}})
-	})
+	c.tasks.Go(func() { n.of.news(endpoint.Failed, endpoint.News{Fail: reported}) })
 }
 
 // bundle returns which of several groups of the manager's c's is.

@@ -37,8 +37,10 @@ func (s *stepper) apply(now core.Time, out *member.Output) []item {
 	for _, p := range out.Pulses {
 		s.send(s.address(p.To), s.wire.pulse(p))
 	}
-	for _, link := range out.Closes {
-		s.close(link)
+	for _, number := range out.Closes {
+		if l := s.links.zone[number]; l != nil {
+			s.links.close(l)
+		}
 	}
 	if s.tier != nil {
 		s.tier.apply(now)
@@ -70,13 +72,6 @@ func (s *stepper) openAt(name string, at []netip.AddrPort, l *link) {
 		return
 	}
 	s.links.open(name, at[0], l)
-}
-
-// close closes a link after what was sent on it.
-func (s *stepper) close(number member.Link) {
-	if l := s.links.zone[number]; l != nil {
-		s.links.close(l)
-	}
 }
 
 // send sends a datagram.

@@ -67,7 +67,7 @@ func (n *Node) write(ctx context.Context, f func(s *stepper) error) error {
 // ErrUnknown if no node in the view is called so.
 func (n *Node) Attribute(ctx context.Context, name, key string) (value []byte, there bool, err error) {
 	err = n.about(ctx, name, func(s *stepper, i member.Index) {
-		value, there = s.core.Attributes().Get(s.life(i), key)
+		value, there = s.core.Attributes().Get(s.members().Life(i), key)
 	})
 	return value, there, err
 }
@@ -75,7 +75,7 @@ func (n *Node) Attribute(ctx context.Context, name, key string) (value []byte, t
 // Attributes returns all attributes of the node of that name, as this node knows
 // them, in the order in which they were written.
 func (n *Node) Attributes(ctx context.Context, name string) (all []Attribute, err error) {
-	err = n.about(ctx, name, func(s *stepper, i member.Index) { all = s.attributes(s.life(i)) })
+	err = n.about(ctx, name, func(s *stepper, i member.Index) { all = s.attributes(s.members().Life(i)) })
 	return all, err
 }
 
@@ -102,7 +102,7 @@ func (n *Node) AttributeWatcher() *AttributeWatcher {
 
 // present notifies a reader of all attributes of a node in the view.
 func (s *stepper) present(w *AttributeWatcher, i member.Index) {
-	life := s.life(i)
+	life := s.members().Life(i)
 	version := s.core.Attributes().Version(life)
 	for _, a := range s.attributes(life) {
 		w.take(AttributeChange{Node: s.directory.ID(i).Name(), Attribute: a, Version: version})
@@ -130,11 +130,6 @@ func (s *stepper) moved(x *member.Notice) {
 			s.present(w, i)
 		}
 	}
-}
-
-// life returns the life of a node in the view.
-func (s *stepper) life(i member.Index) gossip.Life {
-	return s.members().Life(i)
 }
 
 // attributes returns those of a life that are not the service's own.

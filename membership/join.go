@@ -64,7 +64,7 @@ func start(ctx context.Context, c Config, listen attach.Listen) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		over: make(chan struct{}), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{}), cut: make(chan struct{}),
+		over: make(chan struct{}), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{}),
 		watchers: map[*Watcher]struct{}{}, below: map[*Watcher]struct{}{}, readers: map[*AttributeWatcher]struct{}{},
 	}
 	if n.source, err = c.trust(); err != nil {
@@ -91,6 +91,7 @@ func start(ctx context.Context, c Config, listen attach.Listen) (*Node, error) {
 	}
 	n.cfg, n.socket, n.incarnation = c, socket, incarnation
 	n.ctx, n.stop = context.WithCancel(context.WithoutCancel(ctx))
+	n.lingers, n.hurry = context.WithCancel(n.ctx)
 	n.host, err = listen(ctx, attach.Place{
 		Listener: listener, Incarnation: incarnation, TLS: n.source, Resolve: n.resolve,
 		Dial: func(ctx context.Context, address string) (net.Conn, error) {
@@ -103,7 +104,8 @@ func start(ctx context.Context, c Config, listen attach.Listen) (*Node, error) {
 	})
 	if err != nil {
 		n.stop()
-		return nil, errors.Join(fmt.Errorf("membership: %s: %w", c.Name, err), ignoreClosed(listener.Close()), socket.Close())
+		_ = listener.Close() // it may be closed already
+		return nil, errors.Join(fmt.Errorf("membership: %s: %w", c.Name, err), socket.Close())
 	}
 	if err := n.begin(seeds, supervisors); err != nil {
 		n.stop()
@@ -121,14 +123,6 @@ func (c *Config) permits(at net.Addr) error {
 		return nil
 	}
 	return fmt.Errorf("%w: it listens at %v: without keys and certificates only loopback addresses are served, unless AllowPlaintext", ErrConfig, at)
-}
-
-// ignoreClosed returns an error that is not of a listener that is closed already.
-func ignoreClosed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
 }
 
 // trust returns the certificate that authenticates the node's connections: the host's,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core/hierarchy"
 	"github.com/tributary-fabric/tributary/internal/core/member"
@@ -61,6 +62,7 @@ type linkKey struct {
 type link struct {
 	linkKey
 	zone member.Link
+	at   string         // the other end's address; empty: others have opened it
 	tier bool           // it is one of the hierarchy:
 	up   hierarchy.Link // in place of zone
 
@@ -120,7 +122,7 @@ func (k *links) open(to string, at netip.AddrPort, l *link) {
 			break
 		}
 	}
-	k.n.book.set(to, at)
+	l.at = at.String()
 	k.add(l)
 	k.lent++
 	l.opening = k.lent
@@ -135,9 +137,8 @@ func (k *links) open(to string, at netip.AddrPort, l *link) {
 // add notes a link, and has its host be connected as long as there is one.
 func (k *links) add(l *link) {
 	k.all[l.linkKey] = l
-	if k.of[l.peer]++; k.of[l.peer] == 1 {
-		k.n.host.Hold(l.peer, peer.Control, "")
-	}
+	k.of[l.peer]++
+	k.n.host.Hold(l.peer, peer.Control, l.at)
 	if !l.tier && !l.ours {
 		k.others++
 	}
@@ -153,10 +154,9 @@ func (k *links) remove(l *link) {
 	delete(k.opening, l.opening)
 	k.early -= l.earlyBytes
 	l.early, l.earlyBytes = nil, 0
+	k.n.host.Release(l.peer, peer.Control, l.at)
 	if k.of[l.peer]--; k.of[l.peer] == 0 {
 		delete(k.of, l.peer)
-		k.n.book.forget(l.peer)
-		k.n.host.Release(l.peer, peer.Control, "")
 	}
 	if !l.tier && !l.ours {
 		k.others--
@@ -165,8 +165,8 @@ func (k *links) remove(l *link) {
 
 // release gives up what is left, once the loop has ended.
 func (k *links) release() {
-	for host := range k.of {
-		k.n.host.Release(host, peer.Control, "")
+	for _, l := range k.all {
+		k.n.host.Release(l.peer, peer.Control, l.at)
 	}
 }
 
@@ -180,12 +180,7 @@ func (k *links) hide(l *link) {
 
 // known takes a link out of the strangers: something valid has come, or it ends.
 func (k *links) known(l *link) {
-	for i, o := range k.strangers {
-		if o == l {
-			k.strangers = append(k.strangers[:i], k.strangers[i+1:]...)
-			return
-		}
-	}
+	k.strangers = slices.DeleteFunc(k.strangers, func(o *link) bool { return o == l })
 }
 
 // put has a frame be sent with the next flush.
@@ -255,22 +250,16 @@ func (k *links) flush() []item {
 	return ends
 }
 
-// frame is a frame that is the next of its link.
-type frame struct {
-	kind byte
-	body []byte
-}
-
 // order takes a frame that has come on a link, and calls take for each that is the next
 // one now, until the link ends.
-func (k *links) order(l *link, b []byte, take func(frame)) error {
-	kind, number := b[0], binary.BigEndian.Uint32(b[1:])
+func (k *links) order(l *link, b []byte, take func(kind byte, body []byte)) error {
+	number := binary.BigEndian.Uint32(b[1:])
 	if number != l.next {
 		return k.keep(l, number, b)
 	}
 	for {
 		l.next++
-		take(frame{kind, b[frameHead:]})
+		take(b[0], b[frameHead:])
 		next, ok := l.early[l.next]
 		if !ok || k.all[l.linkKey] != l {
 			return nil
@@ -278,7 +267,7 @@ func (k *links) order(l *link, b []byte, take func(frame)) error {
 		delete(l.early, l.next)
 		l.earlyBytes -= len(next)
 		k.early -= len(next)
-		b, kind = next, next[0]
+		b = next
 	}
 }
 

@@ -106,7 +106,7 @@ func (s *stepper) frame(it *item) {
 	} else {
 		l.isLarge = true
 	}
-	if err := s.links.order(l, b, func(f frame) { s.next(l, f) }); err != nil {
+	if err := s.links.order(l, b, func(kind byte, body []byte) { s.next(l, kind, body) }); err != nil {
 		s.refuse(key, l, err)
 	}
 }
@@ -163,16 +163,16 @@ func (s *stepper) accept(key linkKey, it *item, b []byte) *link {
 }
 
 // next takes the next frame of a link.
-func (s *stepper) next(l *link, f frame) {
+func (s *stepper) next(l *link, kind byte, body []byte) {
 	var err error
 	switch {
-	case f.kind == closeLink:
+	case kind == closeLink:
 		if !l.isClosing {
 			s.links.put(l, closeLink, nil, peer.Control, 0)
 		}
 		s.lost(l, errClosedByPeer)
 	case l.isClosing:
-	case f.kind == opened && l.ours && !l.isOpen:
+	case kind == opened && l.ours && !l.isOpen:
 		l.isOpen = true
 		delete(s.links.opening, l.opening)
 		if l.tier {
@@ -180,13 +180,13 @@ func (s *stepper) next(l *link, f frame) {
 		} else {
 			s.input(member.Input{Kind: member.Connected, Link: l.zone})
 		}
-	case f.kind == message && l.isOpen && l.tier:
-		err = s.tier.frame(l, f.body)
-	case f.kind == message && l.isOpen:
-		err = s.zoneFrame(l, f.body)
-	case (f.kind == openZone || f.kind == openTier) && !l.ours && !l.isHeard && l.next == 1:
+	case kind == message && l.isOpen && l.tier:
+		err = s.tier.frame(l, body)
+	case kind == message && l.isOpen:
+		err = s.zoneFrame(l, body)
+	case (kind == openZone || kind == openTier) && !l.ours && !l.isHeard && l.next == 1:
 	default:
-		err = fmt.Errorf("%w: kind %d", errFrame, f.kind)
+		err = fmt.Errorf("%w: kind %d", errFrame, kind)
 	}
 	if err != nil {
 		s.refuse(l.linkKey, l, err)

@@ -60,11 +60,7 @@ func (system) Listen(ctx context.Context, address string) (net.Listener, Datagra
 
 // Dial implements Network.
 func (system) Dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", to.String())
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return (&net.Dialer{}).DialContext(ctx, "tcp", to.String())
 }
 
 // locate returns the addresses that "host:port" stands for.

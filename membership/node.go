@@ -30,7 +30,6 @@ type Node struct {
 	socket  Datagrams
 	loop    *nodeLoop
 	step    *stepper
-	book    book
 	buffers buffers
 	counts  counts
 
@@ -40,13 +39,13 @@ type Node struct {
 	ready chan struct{}  // closed when the loop runs
 
 	once    sync.Once
-	over    chan struct{} // closed when the node is to end
-	why     error         // of that; nil: it was closed or has left
-	gone    bool          // in order: what is queued is still sent
-	drained chan struct{} // closed when the others have got it
-	hurried sync.Once
-	cut     chan struct{} // closed when that is not waited for any more
-	done    chan struct{} // closed when it has ended
+	over    chan struct{}   // closed when the node is to end
+	why     error           // of that; nil: it was closed or has left
+	gone    bool            // in order: what is queued is still sent
+	drained chan struct{}   // closed when the others have got it
+	lingers context.Context // while that is waited for
+	hurry   func()          // ends it
+	done    chan struct{}   // closed when it has ended
 
 	mu       sync.Mutex
 	ended    bool
@@ -109,9 +108,6 @@ func (n *Node) Close(ctx context.Context) error {
 	}
 }
 
-// hurry has a node that leaves not wait for the others.
-func (n *Node) hurry() { n.hurried.Do(func() { close(n.cut) }) }
-
 // end has the node end. Gone says that it has left in order.
 func (n *Node) end(why error, gone bool) {
 	n.once.Do(func() {
@@ -131,15 +127,15 @@ func (n *Node) keep() {
 		n.end(n.loop.Err(), false)
 	}
 	if n.gone {
-		late := time.NewTimer(leaveWithin)
+		lingers, cancel := context.WithTimeout(n.lingers, leaveWithin)
 		select {
 		case <-n.drained:
-		case <-n.cut:
-		case <-late.C:
+		case <-lingers.Done():
 		}
-		late.Stop()
+		cancel()
 	}
 	n.stop()
+	n.hurry()
 	err := n.socket.Close()
 	n.loop.Close()
 	n.host.Unregister(peer.Membership)

@@ -5,10 +5,18 @@ import (
 	"log/slog"
 
 	"github.com/tributary-fabric/tributary/internal/core/member"
+	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
 // causes are those of the core.
 var causes = map[member.Cause]Cause{member.Suspected: Failed, member.Departed: Departed, member.Restarted: Replaced}
+
+// leaves makes n a notice of its member's leave.
+func (n *Notice) leaves(why member.Cause, exit gossip.Exit) {
+	if n.Kind, n.Cause = Left, causes[why]; exit.Given {
+		n.Exit = &exit.Code
+	}
+}
 
 // notify gives the core's notices to all that read them.
 func (s *stepper) notify(all []member.Notice, stopped bool) {
@@ -25,11 +33,7 @@ func (s *stepper) notify(all []member.Notice, stopped bool) {
 		s.reindex(x)
 		n := Notice{Zone: s.n.cfg.Zone, Member: s.memberAt(x.Node, x.Version, x.Deaths), Kind: Joined}
 		if x.Kind == member.Leave {
-			n.Kind, n.Cause = Left, causes[x.Cause]
-			if x.Exit.Given {
-				code := x.Exit.Code
-				n.Exit = &code
-			}
+			n.leaves(x.Cause, x.Exit)
 			s.n.counts.leaves[n.Cause].Add(1)
 		} else {
 			s.n.counts.joins.Add(1)

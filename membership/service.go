@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync"
 
 	"github.com/tributary-fabric/tributary/internal/core/member"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
@@ -81,44 +80,12 @@ func (n *service) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
 	_ = n.loop.Post(context.Background(), items...) // a loop that has ended takes none
 }
 
-// book is where hosts are with which there are links.
-type book struct {
-	mu sync.Mutex
-	at map[string]netip.AddrPort
-}
-
-func (b *book) set(host string, at netip.AddrPort) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.at == nil {
-		b.at = map[string]netip.AddrPort{}
-	}
-	b.at[host] = at
-}
-
-func (b *book) forget(host string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.at, host)
-}
-
-func (b *book) find(host string) (netip.AddrPort, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	at, ok := b.at[host]
-	return at, ok
-}
-
 // newsWithin is how many Tau news of a node takes to everybody, or more.
 const newsWithin = 10
 
-// resolve returns the address of a host: of one with which there is a link, or of a node
-// in the view. Who sends has heard of the host, perhaps from another node that knows more:
-// news of it is waited for.
+// resolve returns the address of a node in the view. Who sends has heard of it, perhaps from
+// another node that knows more: news of it is waited for.
 func (n *Node) resolve(ctx context.Context, host string) (string, error) {
-	if at, ok := n.book.find(host); ok {
-		return at.String(), nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, newsWithin*n.cfg.Timing.Tau)
 	defer cancel()
 	came := make(chan netip.AddrPort, 1)

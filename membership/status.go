@@ -92,7 +92,7 @@ func (s *stepper) status() Status {
 	}
 	for _, i := range m.View() {
 		p, neighbour := peers[i]
-		_, monitor := s.core.Attributes().Get(s.life(i), zone.MonitorKey)
+		_, monitor := s.core.Attributes().Get(s.members().Life(i), zone.MonitorKey)
 		out.Members = append(out.Members, StatusLine{
 			Member: s.member(i), Monitor: monitor, Delegate: slices.Contains(delegates, i),
 			Neighbour: neighbour, Watched: p.Watching, WatchesMe: p.Watches, Suspected: reporters[i],

@@ -169,11 +169,7 @@ func (t *tier) apply(now core.Time) {
 func below(x *hierarchy.Notice) Notice {
 	n := Notice{Zone: uint32(x.Zone), Kind: Joined, Member: memberOf(x.ID, x.Version)}
 	if x.Kind == member.Leave {
-		n.Kind, n.Cause = Left, causes[x.Cause]
-		if x.Exit.Given {
-			code := x.Exit.Code
-			n.Exit = &code
-		}
+		n.leaves(x.Cause, x.Exit)
 	}
 	return n
 }
