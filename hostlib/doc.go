@@ -10,12 +10,11 @@
 //	comm, err := host.Communicator(ctx, "job-17", members)
 //	outcome, err := hostlib.Allreduce(ctx, comm, reduce.Sum, gradients, gradients)
 //
-// Forming a communicator is collective, too: Communicator waits until all members
-// have called it with the same name and the same list, however long that takes,
-// and its log names those that are missing. Bound it by ctx: if that ends first,
-// no member has the communicator, and the error, an ErrFormation, names the missing.
-// Each process forms communicators of the same members in the same order, or in
-// goroutines of their own.
+// Forming a communicator is collective: Communicator waits until all members have
+// called it with the same name and the same list; the log names missing members. If
+// ctx ends first, no member has the communicator, and the error, an ErrFormation,
+// names the missing members. Each process forms communicators of the same members in
+// the same order, or in goroutines of their own.
 //
 // # Operations
 //
@@ -23,33 +22,29 @@
 // them, in the same order, with vectors of equal length. The Start forms do
 // not block and return a Request; several may be in flight. Buffers belong to
 // the operation until it is done. Members that disagree about an operation all
-// get an error, a *Disagreement, that names two of them. What operations a
-// communicator is for, which decides by what switches it can be carried, is said
-// by the options with which it is made: OnlyFunctions, OnlyTypes, BlockFloat. By
-// what the manager chooses among the trees that can carry it is said by Expect,
-// ChooseBy and ChooseByWeights.
+// get an error, a *Disagreement, that names two of them.
 //
-// Where one tree is not enough, Stripes cuts long vectors over several, and Roots
-// divides the members among several roots.
+// Options of Communicator declare its operations: OnlyFunctions, OnlyTypes and
+// BlockFloat decide which switches can serve it; Expect, ChooseBy and ChooseByWeights
+// decide which of the possible trees the manager takes. Stripes cuts long vectors over
+// several trees, and Roots divides the members among several roots.
 //
 // # Failures
 //
 // The loss of a switch, a link or the manager is not an error: the operation
-// goes on over another tree, or over hosts, and all members get the same bits.
-// The death of a member is: all others get a *MemberError that names it, and
-// the communicator has ended. So it has for every member when the context of a
-// blocking operation is cancelled, a member calls Abort, or a host is closed.
-// The same members may then form it again, under the same name.
+// continues over another tree, or over hosts, and all members get the same bits.
+// The death of a member is one: all others get a *MemberError that names it, and the
+// communicator ends. It also ends for every member when the context of a blocking
+// operation is cancelled, a member calls Abort, or a host is closed. The same members
+// may then form it again, under the same name.
 //
-// # What runs
+// # Goroutines and connections
 //
-// A communicator has one goroutine, which owns its data socket and its
-// protocol core (internal/core/endpoint). Its links to its neighbours in the tree of
-// hosts, of which there are at most the logarithm of the group, are streams on the
-// connections that the host shares with all communicators: one to another host for small
-// messages, and one for vectors. A host is one process: several processes of one host
-// have a label each, Config.Process. Each further
-// tree of Stripes or Roots is a communicator of its own beneath; Roots has one
-// goroutine more, and the lowest ranks of the parts are all neighbours of the
-// first.
+// A communicator has one goroutine, which owns its data socket and its protocol core
+// (internal/core/endpoint). Its links to its neighbours in the tree of hosts, at most
+// the logarithm of the group, are streams on connections that all services of the host
+// share: one to each other host for small messages, and one for vectors. Each further
+// tree of Stripes or Roots is a sub-communicator; Roots has one goroutine more, and the
+// lowest ranks of the parts are all neighbours of the first. A host is one process;
+// several processes of one host have a label each, Config.Process.
 package hostlib

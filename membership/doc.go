@@ -16,51 +16,50 @@
 //
 // # View and notices
 //
-// View is who this node holds for alive. Notices report how it changes, in order:
-// for each node a join, and a leave that says why. When nothing changes any more,
-// the views of all that can reach each other are equal; until then they may differ, and a
-// node that was only cut off may have been gone for a while.
+// View has the nodes that this node considers alive. Notices report its changes in
+// order: for each node a join, and a leave with the reason. When changes stop, all nodes
+// that can reach each other have equal views; until then views may differ, and a node
+// that was only cut off may be missing for a while.
 //
-// A reader of notices may be as slow as it wants. It then finds for each node
-// that changed meanwhile what brings it from what it was given last to what is
-// now: nothing, a leave, a join, or a leave and a join after it, which reports of
-// another life or of a death that was none. So it is never reported a wrong state, and what
-// waits for it is bounded by two notices a node, however long it sleeps.
+// A reader of notices may be slow. It then receives, for each node that changed
+// meanwhile, the difference between its last notice and the present: nothing, a leave, a
+// join, or a leave followed by a join (another life, or a refuted death). So no notice
+// is out of date, and at most two for each node wait.
 //
-// # Lives
+// # Restarts and names
 //
-// A node that starts again is another one: its incarnation is larger. It is the
-// clock's nanoseconds at the start. A node that has Config.State keeps it there,
-// and begins with a larger one also if its clock was put back meanwhile; without
-// it, the clock must not go back by more than the node was away.
+// A node that restarts is a new one, with a larger incarnation: the clock's nanoseconds
+// at its start. With Config.State the node stores it, and takes a larger one even if the
+// clock was set back meanwhile; without, the clock must not go back by more than the
+// node was away.
 //
-// A name is one node's. Who meets another of its own name that answers, at another
-// address, ends with ErrName if it has only just started, and logs it otherwise. One
-// that does not answer is the node's own earlier life.
+// A name belongs to one node. A node that meets another of its own name, at another
+// address, that answers, ends with ErrName if it has just started, and logs it
+// otherwise. One that does not answer is the node's own earlier life.
 //
 // # Monitors
 //
-// A suspicion reaches all by gossip, in about tau for each hop. A node with
-// Config.Monitor gets it directly from whoever has it first, at once. There can
-// be several monitors.
+// Gossip spreads a suspicion in about tau for each hop. A node with Config.Monitor
+// receives it directly, at once, from the first node that has it. There can be several
+// monitors.
 //
 // # Zones
 //
-// One zone holds some thousands of nodes. Above that, nodes with Config.Management
-// make up the management zone; the others choose delegates among themselves,
-// that bring their zone's view to a supervisor there. Every management node has a Census
-// of all zones, and can Fetch the view of each.
+// One zone has up to some thousands of nodes. Nodes with Config.Management form the
+// management zone above; the others elect delegates, which send their zone's view to a
+// supervisor there. Every management node has a Census of all zones, and can Fetch the
+// view of each.
 //
-// # What runs
+// # Goroutines
 //
 // A node has one goroutine that owns its core, and one that reads datagrams. Its host has
-// one that accepts, and one for each connection to a neighbour, some eight. Those that
-// dial or write exist while they do. Close waits for all.
+// one that accepts connections, and one for each connection to a neighbour, about eight.
+// Goroutines that dial or write end afterwards. Close waits for all.
 //
 // # Trust
 //
 // With Config.TLS a node is the host that its certificate names. With Config.Keys alone
-// connections are under TLS, too, by a certificate that each makes of the key: who has it
-// may be any node. Datagrams are sealed by the keys, in both cases. Without either only
-// loopback addresses are served, unless Config.AllowPlaintext.
+// connections also use TLS, with a certificate that each node derives from the key: a
+// holder of the key may be any node. Keys seal datagrams in both cases. Without either,
+// only loopback addresses are served, unless Config.AllowPlaintext is set.
 package membership

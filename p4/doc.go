@@ -1,6 +1,6 @@
-// Package p4 is the P4 program of Tributary, and what a control plane has to
-// write into it. The program does in a pipeline what internal/core/switchreduce
-// does in Go, by the same packets (docs/protocol.md); that core is its oracle.
+// Package p4 is the P4 program of Tributary, and its entries for a control plane. The
+// program does in a pipeline what internal/core/switchreduce does in Go, with the same
+// packets (docs/protocol.md); that core is its oracle.
 //
 //	     Reader    headers; values as wide blocks
 //	       |
@@ -28,80 +28,74 @@
 //	       |
 //	     Sum, Writer
 //
-// The source is tributary.p4 and stages/, one control a file. compile.sh
-// compiles it; what p4c makes of it is committed, and TestCurrent fails where it
-// is not of these sources. The constants of this package are generated from the
-// P4Info and from the limits and outcomes in stages/ by go generate, which takes
-// no p4c.
+// The source is tributary.p4 and stages/, with one control in each file. compile.sh
+// compiles it; the compiled program is committed, and TestCurrent fails if it does not
+// match these sources. go generate derives the constants of this package from the
+// P4Info and from the limits and outcomes in stages/, without p4c.
 //
 // # State and entries
 //
-// A [State] is all that a switch is configured with: its ports and routes, the
-// trees that it takes part in, their epochs. [Translate] turns it into table
-// entries and multicast groups, without a target: writing
-// is for internal/driver/p4rt.
+// A [State] is the configuration of a switch: its ports and routes, its trees, their
+// epochs. [Translate] turns it into table entries and multicast groups, independent of
+// the target; internal/driver/p4rt writes them.
 //
-// Registers can be neither read nor cleared from outside, and a slot, or a tree's
-// place, is used again by other groups. So each epoch has a serial number, above
-// all that the pipeline ever saw: to the pipeline it is what the epoch's number
-// is to the core, and it orders also the epochs of different groups. An agent
-// that starts over without a new push must go on above its predecessor's; the
-// time in milliseconds does.
+// Registers can be neither read nor cleared from outside, and other groups reuse slots
+// and places of trees. So each epoch has a serial number, above all that the pipeline
+// ever had: the pipeline uses it like the core uses the epoch's number, and it also
+// orders the epochs of different groups. An agent that starts without installing the
+// program again must continue above its predecessor's numbers, as the time in
+// milliseconds does.
 //
-// The agent frees an epoch of which none of the counters TrafficChild and
-// TrafficParent has moved for the length of its lease, and keeps the parent's
-// lease alive by TrafficUp: the pipeline itself passes on idle probes of the
-// lowest child, and sends none of its own.
+// The agent frees an epoch if none of its counters TrafficChild and TrafficParent has
+// changed for a lease, and renews the parent's lease by TrafficUp: the pipeline forwards
+// idle probes of the lowest child, and sends none of its own.
 //
 // # Values
 //
 // A packet's payload is parsed as wide blocks: five of 256 bytes and a tail of
-// 128, 64, 32, 16, 8, 4, 2. Each block computes all of its lanes at once by
-// masked arithmetic. What is exact in every order is reduced as it comes: the
-// sums of integers, min and max of all types, the bitwise and logical functions;
-// broadcasts and barriers reduce nothing. The result has the bits of package
-// reduce.
+// 128, 64, 32, 16, 8, 4, 2. Each block computes all of its lanes at once by masked
+// arithmetic. Functions that are exact in every order are reduced on arrival: sums of
+// integers, min and max of all types, the bitwise and logical functions; broadcasts and
+// barriers reduce nothing. The result has the bits of package reduce.
 //
-// Sums of block32 are not exact in every order: by how much a mantissa is shifted
-// is known when the greatest exponent is. So contributions are kept, one place a
-// child, and the last one folds them all in its one pass through ingress: no
-// other packet ever sees a slot half folded, and all that comes before it, probes
-// and duplicates as well, finds a slot that is open like any other. That takes
-// memory for each child, so it is done in the first BlockSlots slots, and for
-// trees of up to BlockChildren children; others are handed over.
+// Sums of block32 are not exact in every order: the shift of a mantissa depends on the
+// greatest exponent. So contributions are kept, one place for each child, and the last
+// one folds them all in its one pass through ingress: no other packet sees a partly
+// folded slot, and earlier packets, including probes and duplicates, find a slot that is
+// open like any other. That takes memory for each child, so it is limited to the first
+// BlockSlots slots and to trees of up to BlockChildren children; others are handed over.
 //
 // # Hand-over
 //
-// A contribution to anything else (products, sums of floating-point numbers,
-// minloc, maxloc), if it has elements, and one of block32 beyond the limits above
-// take their slot over for the agent: it and all that comes for the slot's number later, once it has passed
-// admission, goes to the CPU port with a [PacketIn] before it. The agent runs an
-// aggregate.Core for the tree and sends what that sends as packets out with
-// [RoutedPacketOut]. Together they do what the core alone would, with these
-// exceptions: the agent's core must have no leases, since it does not see all of
-// an epoch's packets; what the pipeline counts as handed counts once more in the
-// agent's core, with the outcome; and a packet of the agent takes a moment, in
-// which a neighbour's later packet may be answered first.
+// Contributions with elements to anything else (products, sums of floating-point
+// numbers, minloc, maxloc), and those of block32 beyond these limits, take their slot
+// over for the agent: they, and all later packets for the slot's number that pass
+// admission, go to the CPU port behind a [PacketIn]. The agent runs the reduction core
+// for the tree and sends its packets with [RoutedPacketOut]. Together they behave like
+// the core alone, except that the agent's core must have no leases, since it does not
+// see all of an epoch's packets; that the agent's core counts handed-over packets again,
+// with their outcome; and that a neighbour's later packet may be answered before one of
+// the agent.
 //
-// # Where it differs from the core
+// # Differences from the core
 //
 //   - At most Children children, Chunk bytes, MaxProbes probes, and no two
 //     neighbours of an epoch at one address: Translate refuses others.
 //   - No keep-alive of its own, see above.
-//   - A packet that is damaged or cut off is a Discard; the core never sees one.
-//   - A checksum of UDP that comes out as 0 is sent as 0, which says that there
-//     is none, not as 0xffff: one packet in 65,536 goes without.
+//   - A damaged or truncated packet is a Discard; the core never sees one.
+//   - A UDP checksum that computes to 0 is sent as 0 (no checksum), not as
+//     0xffff: one packet in 65,536 has none.
 //   - A few packets change their order: see the loop below.
 //
 // # The loop
 //
-// bmv2 gives a packet room for 512 bytes more than it came with, and the process
-// ends if that is not enough. An answer with a value is longer than its probe by
-// a whole chunk. A packet that will have to grow by more goes round first, with
-// padding, by the ports LoopOutPort and LoopInPort, which must be connected to
-// each other: by a veth pair whose two ends are given to bmv2. What goes round
-// are probes answered with a result of more than LoopBytes, the parent's want
-// for such a partial, and the last contribution to such a broadcast if it is not
-// the vector. It changes nothing on its way, and has its outcome at the end; it
-// counts as Looped besides. Without the loop those packets are lost.
+// bmv2 gives a packet room for 512 bytes more than it had on arrival, and crashes if
+// that is not enough. An answer with a value is longer than its probe by a whole chunk.
+// A packet that must grow by more first goes round, with padding, through the ports
+// LoopOutPort and LoopInPort, which must be connected to each other: by a veth pair
+// whose two ends are ports of bmv2. These are probes answered with a result of more than
+// LoopBytes, the parent's want for such a partial, and the last contribution to such a
+// broadcast if it is not the vector. The loop changes nothing; the packet gets its
+// outcome at the end, and counts as Looped in addition. Without the loop these packets
+// are lost.
 package p4

@@ -1,44 +1,43 @@
 // Package scoll provides server collectives: broadcast RPC with aggregated replies. A
 // server runs a function on any set of servers and completes with a result from all of
 // them. The request goes down a spanning tree of the members; every member runs it,
-// aggregates the replies of those beneath it with its own, and sends one up. A
-// collective fails, or is delivered to all; two collectives have no order; the root learns
-// which members were not reached, and why.
+// aggregates the replies of its children with its own, and sends one up. A collective
+// fails, or is delivered to all; two collectives have no order; the root learns which
+// members were not reached, and why.
 //
-// A [Node] is a process's part in it: [On] makes it on the process's host (package
-// hostlib), whose name, certificate, addresses and connections it uses. Services register at it by numbers that
-// all nodes agree upon, with [Callbacks]; a service makes groups, of targets with
-// entities on them, and broadcasts over a group from any member, which is the
-// root then. On every node, the root included, a request takes one way:
+// [On] makes a [Node] on the process's host (package hostlib), with the host's name,
+// certificate, addresses and connections. Services register at it, with [Callbacks],
+// under numbers that all nodes agree upon. A service makes groups, of targets with
+// entities on them; any member may broadcast over a group, and is then the root. A
+// request calls on every node, including the root:
 //
 //	PreRequest        checks it, posts a reply buffer for each child, may set the timeout, prepares for bulk data
 //	IncomingRequest   runs it, while it is forwarded to the children, deepest first
 //	IncomingReply     for each child: its reply, or why there is none
-//	PostReply         all of them have returned: aggregate, and Reply; on the root this completes it
-//	ReplyOut          the reply is out: this completes it elsewhere
+//	PostReply         after all of them: aggregates, and replies; completes the request at the root
+//	ReplyOut          the reply is sent: completes the request elsewhere
 //
 // Package aggregate has ready-made aggregations of replies, which [Aggregation]
-// makes callbacks of; package bulk moves data that is too large for a message,
-// which members pull along the tree; package fabrictree has trees along the
-// fabric's; package offload runs collectives in its switches.
+// turns into callbacks; package bulk moves data that is too large for a message, which
+// members pull along the tree; package fabrictree has trees along the fabric's; package
+// offload runs collectives in its switches.
 //
-// A group is made by a broadcast of its own, or by its first one (Delayed), or is
-// known out of band, by an [Index] that a service maps to members; Alive makes
-// the subset of its living members. Which nodes live is the word of a [Liveness],
-// such as membership's.
+// A group is created by a broadcast of its own, or by its first one (Delayed), or is
+// known out of band, by an [Index] that a service maps to members; Alive makes the
+// subset of its living members. A [Liveness], such as membership's, says which nodes
+// live.
 //
-// The host makes a TCP connection to each neighbour in the node's trees when there is
-// something to send, and others for large replies and for bulk data, behind which
-// no message waits. A node whose loop falls behind reads no more, so that what is
-// sent to it waits at its senders; nothing is dropped for want of a buffer.
-// Callbacks of a service run on at most Config.Workers goroutines: those that wait
-// for other callbacks of it, by a broadcast of their own, say, hold one as long.
-// Better reply later, from where the answer is known.
+// The host connects to each neighbour in the node's trees on demand, with separate
+// connections for large replies and for bulk data, which delay no message. A node whose
+// loop falls behind stops reading, so senders wait; no message is dropped for lack of a
+// buffer. Callbacks of a service run on at most Config.Workers goroutines; a callback
+// that waits for another callback of the service, for example by a broadcast, blocks
+// one of them. Reply later instead, from where the answer is known.
 //
-// # The document's names
+// # Names of the DAOS design
 //
 // The design is that of "DAOS Server Collectives Design" (Intel, 2014), whose
-// interface is in C. Its names, and what they are here:
+// interface is in C. Its names, and those of this package:
 //
 //	scoll_service_register()            (*Node).Register
 //	scoll_service_unregister()          (*Service).Close
@@ -69,10 +68,10 @@
 //	scoll_get_nchildren()               len of (*Group).Children, (*Request).NumChildren
 //	scoll_get_childtree_nodes()         Child.Nodes
 //	scoll_get_childtree_entities()      Child.Entities
-//	scoll_reply_buffer_post()           (*Request).PostReplyBuffer; PostReplySize for one of the library's
+//	scoll_reply_buffer_post()           (*Request).PostReplyBuffer; PostReplySize for a buffer of the library
 //	  child, buf and len, private         child, buf, private
 //	scoll_bcast_send()                  (*Request).Send
-//	scoll_reply()                       (*Request).Reply; ReplyMore for one that comes in pieces
+//	scoll_reply()                       (*Request).Reply; ReplyMore for a reply in pieces
 //	scoll_bcast_abort()                 (*Request).Abort
 //	scoll_pre_request_cb_t              Callbacks.PreRequest
 //	scoll_incoming_request_cb_t         Callbacks.IncomingRequest; its target is (*Request).Target
@@ -90,6 +89,6 @@
 //	ETIMEDOUT                           StatusExpired
 //	LNET_MAX_PAYLOAD                    Config.PartBytes
 //
-// docs/server-collectives.md has the rules, every byte, and what was chosen where
-// the document leaves things open.
+// docs/server-collectives.md has the rules, the wire format, and the differences from
+// that design.
 package scoll

@@ -4,10 +4,10 @@
 // switches twice in the same direction, and neither do the replies. See
 // tree.AlongSwitches for the shape.
 //
-// All nodes have to come to the same tree. They know a Plan by its number, which
-// travels as the radix of the tree's kind; a node that does not have the plan of
-// a request says so to its parent (scoll.StatusNoTree), and a new plan is given
-// to all nodes before a root uses it.
+// All nodes must compute the same tree. They identify a Plan by its number, which
+// travels as the radix of the tree's kind; a node without a request's plan reports that
+// to its parent (scoll.StatusNoTree). Give a new plan to all nodes before a root uses
+// it.
 //
 //	plans := fabrictree.New()
 //	node, err := scoll.On(host, scoll.Config{..., Trees: map[uint8]scoll.Shape{fabrictree.Kind: plans.Shape}})
