@@ -57,13 +57,7 @@ func (h *Header) Decode(b []byte) (payload []byte, fault Fault) {
 	v := binary.BigEndian.Uint64(b[12:])
 	h.Cookie, h.Exponent = v>>16, int8(v)
 	h.Chunk = binary.BigEndian.Uint32(b[20:])
-	h.Elements = binary.BigEndian.Uint32(b[24:])
-	h.Operation = binary.BigEndian.Uint16(b[28:])
-	h.ChunkElements = binary.BigEndian.Uint16(b[30:])
-	w := binary.BigEndian.Uint32(b[32:])
-	h.Collective, h.Function, h.Root = Collective(w>>28), reduce.Function(w>>24&15), w&MaxRank
-	w = binary.BigEndian.Uint32(b[36:])
-	h.Element, h.Lowest = reduce.Type(w>>24), w&MaxRank
+	h.Lowest = h.Signature.read(b[24:])
 	payload = b[HeaderSize:]
 	if b[reservedAt] != 0 || !h.flagsFit() {
 		return nil, BadFlags
@@ -166,13 +160,8 @@ type ErrorBody struct {
 func (e *ErrorBody) Put(b []byte) {
 	_ = b[ErrorBodySize-1]
 	binary.BigEndian.PutUint64(b, uint64(e.Kind)<<56)
-	for i, at := 0, b[8:]; i < 2; i, at = i+1, at[16:] {
-		s := e.Says[i]
-		binary.BigEndian.PutUint32(at, s.Elements)
-		binary.BigEndian.PutUint16(at[4:], s.Operation)
-		binary.BigEndian.PutUint16(at[6:], s.ChunkElements)
-		binary.BigEndian.PutUint32(at[8:], uint32(s.Collective)<<28|uint32(s.Function)&15<<24|s.Root&MaxRank)
-		binary.BigEndian.PutUint32(at[12:], uint32(s.Element)<<24|e.Rank[i]&MaxRank)
+	for i := range e.Says {
+		e.Says[i].put(b[8+16*i:], e.Rank[i])
 	}
 }
 
@@ -186,18 +175,8 @@ func (e *ErrorBody) Decode(b []byte) bool {
 	if e.Kind < Mismatch || e.Kind > NoSource || v<<8 != 0 {
 		return false
 	}
-	for i, at := 0, b[8:]; i < 2; i, at = i+1, at[16:] {
-		w, x := binary.BigEndian.Uint32(at[8:]), binary.BigEndian.Uint32(at[12:])
-		e.Rank[i] = x & MaxRank
-		e.Says[i] = Signature{
-			Elements:      binary.BigEndian.Uint32(at),
-			Operation:     binary.BigEndian.Uint16(at[4:]),
-			ChunkElements: binary.BigEndian.Uint16(at[6:]),
-			Collective:    Collective(w >> 28),
-			Function:      reduce.Function(w >> 24 & 15),
-			Root:          w & MaxRank,
-			Element:       reduce.Type(x >> 24),
-		}
+	for i := range e.Says {
+		e.Rank[i] = e.Says[i].read(b[8+16*i:])
 		if !e.Says[i].Valid() {
 			return false
 		}

@@ -122,11 +122,30 @@ func (h *Header) Put(b []byte) {
 	binary.BigEndian.PutUint32(b[8:], h.Epoch)
 	binary.BigEndian.PutUint64(b[12:], h.Cookie<<16|uint64(uint8(h.Exponent)))
 	binary.BigEndian.PutUint32(b[20:], h.Chunk)
-	binary.BigEndian.PutUint32(b[24:], h.Elements)
-	binary.BigEndian.PutUint16(b[28:], h.Operation)
-	binary.BigEndian.PutUint16(b[30:], h.ChunkElements)
-	binary.BigEndian.PutUint32(b[32:], uint32(h.Collective)<<28|uint32(h.Function)&15<<24|h.Root&MaxRank)
-	binary.BigEndian.PutUint32(b[36:], uint32(h.Element)<<24|h.Lowest&MaxRank)
+	h.Signature.put(b[24:], h.Lowest)
+}
+
+// put writes s, and a rank, into the first 16 bytes of b.
+func (s *Signature) put(b []byte, rank uint32) {
+	_ = b[15]
+	binary.BigEndian.PutUint32(b, s.Elements)
+	binary.BigEndian.PutUint16(b[4:], s.Operation)
+	binary.BigEndian.PutUint16(b[6:], s.ChunkElements)
+	binary.BigEndian.PutUint32(b[8:], uint32(s.Collective)<<28|uint32(s.Function)&15<<24|s.Root&MaxRank)
+	binary.BigEndian.PutUint32(b[12:], uint32(s.Element)<<24|rank&MaxRank)
+}
+
+// read reads what put has written, and returns the rank.
+func (s *Signature) read(b []byte) (rank uint32) {
+	_ = b[15]
+	s.Elements = binary.BigEndian.Uint32(b)
+	s.Operation = binary.BigEndian.Uint16(b[4:])
+	s.ChunkElements = binary.BigEndian.Uint16(b[6:])
+	w := binary.BigEndian.Uint32(b[8:])
+	s.Collective, s.Function, s.Root = Collective(w>>28), reduce.Function(w>>24&15), w&MaxRank
+	w = binary.BigEndian.Uint32(b[12:])
+	s.Element = reduce.Type(w >> 24)
+	return w & MaxRank
 }
 
 // SetSettled makes an idle probe say that all members have every result before n.

@@ -26,7 +26,7 @@ func BenchmarkBase(b *testing.B) {
 		members[i] = wire.Member{ID: id, Version: gossip.Version{Incarnation: 1 << 60, Minor: 1}}
 	}
 	var raw [][]byte
-	for _, piece := range pieces(7, members, DefaultSettings().PieceBytes) {
+	for _, piece := range parts(wire.Change{Zone: 7, Base: true, Alives: members}, DefaultSettings().PieceBytes) {
 		raw = append(raw, piece.Append(nil))
 	}
 	b.ReportAllocs()

@@ -298,7 +298,7 @@ func (d *Delegate) assign(now core.Time, i int, m *wire.Assign, out *Output) {
 	switch {
 	case l.supervises() && !l.assigned:
 		l.assigned = true
-		for _, piece := range pieces(d.cfg.Zone, d.members(), d.cfg.PieceBytes) {
+		for _, piece := range parts(wire.Change{Zone: d.cfg.Zone, Base: true, Alives: d.members()}, d.cfg.PieceBytes) {
 			l.send(now, piece, out)
 		}
 	case !l.supervises() && !l.assigned:

@@ -52,32 +52,16 @@ func (e *end) beat(now core.Time, s *Settings, out *Output) (silent bool) {
 	return false
 }
 
-// pieces cuts a view into messages of a bounded size.
-func pieces(zone wire.Zone, members []wire.Member, bytes int) []*wire.Change {
-	all := []*wire.Change{{Zone: zone, Base: true}}
-	last := all[0]
-	size := last.Size()
-	for i := range members {
-		n := members[i].Size()
-		if size += n; size > bytes && len(last.Alives) > 0 {
-			last = &wire.Change{Zone: zone, Base: true}
-			all = append(all, last)
-			size = last.Size() + n
-		}
-		last.Alives = append(last.Alives, members[i])
-	}
-	last.Last = true
-	return all
-}
-
-// parts cuts a change into messages of a bounded size, leaves first.
+// parts cuts a change, or a view (Base), into messages of a bounded size, leaves
+// first.
 func parts(c wire.Change, bytes int) []*wire.Change {
+	c.Last = c.Base
 	if c.Size() <= bytes {
 		return []*wire.Change{&c}
 	}
 	var all []*wire.Change
 	next := func() *wire.Change {
-		all = append(all, &wire.Change{Zone: c.Zone})
+		all = append(all, &wire.Change{Zone: c.Zone, Base: c.Base})
 		return all[len(all)-1]
 	}
 	last := next()
@@ -96,5 +80,6 @@ func parts(c wire.Change, bytes int) []*wire.Change {
 		room(c.Alives[i].Size())
 		last.Alives = append(last.Alives, c.Alives[i])
 	}
+	last.Last = c.Last
 	return all
 }

@@ -180,7 +180,7 @@ func (s *Supervisor) give(now core.Time, l *downlink, m *wire.Fetch, out *Output
 		return
 	}
 	l.zone, l.follows, l.waiting = m.Zone, m.Follow, nil
-	for _, piece := range pieces(m.Zone, b.members(), s.cfg.PieceBytes) {
+	for _, piece := range parts(wire.Change{Zone: m.Zone, Base: true, Alives: b.members()}, s.cfg.PieceBytes) {
 		l.send(now, piece, out)
 	}
 }

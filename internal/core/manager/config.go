@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -87,32 +88,30 @@ func (c Config) SwitchProbes() int { return (c.Probes + 1) / 2 }
 // withDefaults fills the zero fields of c in.
 func (c Config) withDefaults() Config {
 	d := DefaultConfig()
-	for _, f := range []struct{ have, standard *int }{
-		{&c.MaxGroups, &d.MaxGroups}, {&c.MaxMembers, &d.MaxMembers}, {&c.MaxAttempts, &d.MaxAttempts},
-		{&c.MaxHistory, &d.MaxHistory}, {&c.MaxDraining, &d.MaxDraining}, {&c.Probes, &d.Probes}, {&c.MaxResizes, &d.MaxResizes}, {&c.MaxBuilding, &d.MaxBuilding},
-	} {
-		if *f.have == 0 {
-			*f.have = *f.standard
-		}
-	}
-	for _, f := range []struct{ have, standard *time.Duration }{
-		{&c.Answer, &d.Answer}, {&c.Repeat, &d.Repeat}, {&c.RetryMin, &d.RetryMin}, {&c.RetryMax, &d.RetryMax},
-		{&c.Lease, &d.Lease}, {&c.Suspicion, &d.Suspicion}, {&c.Absence, &d.Absence}, {&c.ReleaseGrace, &d.ReleaseGrace}, {&c.Abandon, &d.Abandon}, {&c.Settle, &d.Settle},
-		{&c.Share, &d.Share}, {&c.Hold, &d.Hold}, {&c.Idle, &d.Idle},
-	} {
-		if *f.have == 0 {
-			*f.have = *f.standard
-		}
-	}
-	if c.MaxWindow == 0 {
-		c.MaxWindow = d.MaxWindow
-	}
-	if c.MinWindow == 0 {
-		c.MinWindow = min(d.MinWindow, c.MaxWindow)
-	}
-	if c.StartWindow == 0 {
-		c.StartWindow = max(c.MinWindow, min(d.StartWindow, c.MaxWindow))
-	}
+	c.MaxGroups = cmp.Or(c.MaxGroups, d.MaxGroups)
+	c.MaxMembers = cmp.Or(c.MaxMembers, d.MaxMembers)
+	c.MaxAttempts = cmp.Or(c.MaxAttempts, d.MaxAttempts)
+	c.MaxHistory = cmp.Or(c.MaxHistory, d.MaxHistory)
+	c.MaxDraining = cmp.Or(c.MaxDraining, d.MaxDraining)
+	c.Probes = cmp.Or(c.Probes, d.Probes)
+	c.MaxResizes = cmp.Or(c.MaxResizes, d.MaxResizes)
+	c.MaxBuilding = cmp.Or(c.MaxBuilding, d.MaxBuilding)
+	c.Answer = cmp.Or(c.Answer, d.Answer)
+	c.Repeat = cmp.Or(c.Repeat, d.Repeat)
+	c.RetryMin = cmp.Or(c.RetryMin, d.RetryMin)
+	c.RetryMax = cmp.Or(c.RetryMax, d.RetryMax)
+	c.Lease = cmp.Or(c.Lease, d.Lease)
+	c.Suspicion = cmp.Or(c.Suspicion, d.Suspicion)
+	c.Absence = cmp.Or(c.Absence, d.Absence)
+	c.ReleaseGrace = cmp.Or(c.ReleaseGrace, d.ReleaseGrace)
+	c.Abandon = cmp.Or(c.Abandon, d.Abandon)
+	c.Settle = cmp.Or(c.Settle, d.Settle)
+	c.Share = cmp.Or(c.Share, d.Share)
+	c.Hold = cmp.Or(c.Hold, d.Hold)
+	c.Idle = cmp.Or(c.Idle, d.Idle)
+	c.MaxWindow = cmp.Or(c.MaxWindow, d.MaxWindow)
+	c.MinWindow = cmp.Or(c.MinWindow, min(d.MinWindow, c.MaxWindow))
+	c.StartWindow = cmp.Or(c.StartWindow, max(c.MinWindow, min(d.StartWindow, c.MaxWindow)))
 	return c
 }
 

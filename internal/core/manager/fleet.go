@@ -208,18 +208,23 @@ func (c *Core) adopt(d *device, holds []agent.Hold) {
 	c.sweep(d)
 }
 
+// siteOf returns the site of a group's epoch on d; nil if there is none.
+func (c *Core) siteOf(d *device, id, epoch uint32) (*group, *tree, *site) {
+	g := c.groups[id]
+	if g == nil {
+		return nil, nil, nil
+	}
+	t := g.treeOf(epoch)
+	if t == nil {
+		return g, nil, nil
+	}
+	return g, t, t.site(d)
+}
+
 // reclaim reports whether an epoch that d holds has a site there. The site may
 // have been given up in d's absence; then it is one to be removed again.
 func (c *Core) reclaim(d *device, h agent.Hold) bool {
-	g := c.groups[h.Group]
-	if g == nil {
-		return false
-	}
-	t := g.treeOf(h.Epoch)
-	if t == nil {
-		return false
-	}
-	s := t.site(d)
+	g, t, s := c.siteOf(d, h.Group, h.Epoch)
 	if s == nil {
 		return false
 	}
@@ -313,15 +318,7 @@ func (c *Core) answer(in Answer) {
 	if r.Kind == agent.Removed {
 		c.disown(d, r.Group, r.Epoch)
 	}
-	g := c.groups[r.Group]
-	if g == nil {
-		return
-	}
-	t := g.treeOf(r.Epoch)
-	if t == nil {
-		return
-	}
-	s := t.site(d)
+	g, t, s := c.siteOf(d, r.Group, r.Epoch)
 	if s == nil || s.phase == gone {
 		return
 	}
@@ -378,18 +375,12 @@ func (c *Core) ended(in Ended) {
 		return
 	}
 	c.disown(d, e.Group, e.Epoch)
-	g := c.groups[e.Group]
-	if g == nil {
-		return
-	}
-	if t := g.treeOf(e.Epoch); t != nil {
-		switch s := t.site(d); {
-		case s == nil || s.phase == gone:
-		case s.phase == committing && e.Why == agent.PlaneFailed:
-			s.failed = true
-		default:
-			c.onPeerLost(g, t, s, e.Why.String())
-		}
+	switch g, t, s := c.siteOf(d, e.Group, e.Epoch); {
+	case s == nil || s.phase == gone:
+	case s.phase == committing && e.Why == agent.PlaneFailed:
+		s.failed = true
+	default:
+		c.onPeerLost(g, t, s, e.Why.String())
 	}
 }
 

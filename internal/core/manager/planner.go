@@ -18,18 +18,8 @@ type Planner struct {
 	planner *pathsel.Planner
 	view    topology.View
 	load    *pathsel.Load
-	queue   []planning
-	latest  map[uint32]uint64 // last plan that was requested, by group
-}
-
-// planning is one thing that a Planner does next.
-type planning struct {
-	view    *topology.View
-	loads   []pathsel.Tree
-	unloads []pathsel.Tree
-	slots   []SlotUse
-	plan    *PlanRequest
-	use     func(*pathsel.Planner, topology.View, *pathsel.Load)
+	queue   []func() (Planned, bool) // what is done next, and whether it makes a plan
+	latest  map[uint32]uint64        // last plan that was requested, by group
 }
 
 // NewPlanner returns a planner for a fabric.
@@ -44,23 +34,36 @@ func NewPlanner(g *topology.Graph, c pathsel.Config) (*Planner, error) {
 // Put queues what a Step has put out: its loads before its plans.
 func (p *Planner) Put(o *Output) {
 	if len(o.Loads)+len(o.Unloads)+len(o.Slots) > 0 {
-		p.queue = append(p.queue, planning{
-			loads: slices.Clone(o.Loads), unloads: slices.Clone(o.Unloads), slots: slices.Clone(o.Slots),
+		loads, unloads, slots := slices.Clone(o.Loads), slices.Clone(o.Unloads), slices.Clone(o.Slots)
+		p.Use(func(*pathsel.Planner, topology.View, *pathsel.Load) {
+			for _, tree := range loads {
+				p.load.Add(tree, 0) // the core accounts for slots itself
+			}
+			for _, tree := range unloads {
+				p.load.Remove(tree, 0)
+			}
+			for _, u := range slots {
+				p.load.SetSlots(u.Switch, u.Slots)
+			}
 		})
 	}
-	for i := range o.Plans {
-		r := o.Plans[i]
+	for _, r := range o.Plans {
 		p.latest[r.Group] = r.Plan
-		p.queue = append(p.queue, planning{plan: &r})
+		p.queue = append(p.queue, func() (Planned, bool) { return p.plan(&r) })
 	}
 }
 
 // See makes view the fabric of all plans that are requested from now on.
-func (p *Planner) See(view topology.View) { p.queue = append(p.queue, planning{view: &view}) }
+func (p *Planner) See(view topology.View) {
+	p.Use(func(*pathsel.Planner, topology.View, *pathsel.Load) { p.view = view })
+}
 
 // Use queues a call of f, which sees what was requested before it.
 func (p *Planner) Use(f func(p *pathsel.Planner, view topology.View, load *pathsel.Load)) {
-	p.queue = append(p.queue, planning{use: f})
+	p.queue = append(p.queue, func() (Planned, bool) {
+		f(p.planner, p.view, p.load)
+		return Planned{}, false
+	})
 }
 
 // Waits reports whether a plan waits to be made.
@@ -70,34 +73,27 @@ func (p *Planner) Waits() bool { return len(p.latest) > 0 }
 // when nothing is queued any more.
 func (p *Planner) Next() (Planned, bool) {
 	for len(p.queue) > 0 {
-		t := p.queue[0]
-		p.queue[0] = planning{} // for the garbage collector
+		do := p.queue[0]
+		p.queue[0] = nil // for the garbage collector
 		if p.queue = p.queue[1:]; len(p.queue) == 0 {
 			p.queue = nil
 		}
-		if t.view != nil {
-			p.view = *t.view
-		}
-		for _, tree := range t.loads {
-			p.load.Add(tree, 0) // the core accounts for slots itself
-		}
-		for _, tree := range t.unloads {
-			p.load.Remove(tree, 0)
-		}
-		for _, u := range t.slots {
-			p.load.SetSlots(u.Switch, u.Slots)
-		}
-		if t.use != nil {
-			t.use(p.planner, p.view, p.load)
-		}
-		if r := t.plan; r != nil && p.latest[r.Group] == r.Plan {
-			delete(p.latest, r.Group)
-			plan, err := r.Choose(p.planner, p.view, p.load)
-			if err == nil {
-				p.load.Add(plan.Tree, 0)
-			}
-			return Planned{Group: r.Group, Plan: r.Plan, Chosen: plan, Err: err}, true
+		if planned, ok := do(); ok {
+			return planned, true
 		}
 	}
 	return Planned{}, false
+}
+
+// plan makes a plan, unless a later one was requested.
+func (p *Planner) plan(r *PlanRequest) (Planned, bool) {
+	if p.latest[r.Group] != r.Plan {
+		return Planned{}, false
+	}
+	delete(p.latest, r.Group)
+	plan, err := r.Choose(p.planner, p.view, p.load)
+	if err == nil {
+		p.load.Add(plan.Tree, 0)
+	}
+	return Planned{Group: r.Group, Plan: r.Plan, Chosen: plan, Err: err}, true
 }
