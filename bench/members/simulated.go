@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tributary-fabric/tributary/bench/hierarchy"
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/attribute"
 	"github.com/tributary-fabric/tributary/internal/core/member"
 	corezone "github.com/tributary-fabric/tributary/internal/core/zone"
-	"github.com/tributary-fabric/tributary/internal/sim/hierarchy"
 	"github.com/tributary-fabric/tributary/internal/sim/zone"
 )
 

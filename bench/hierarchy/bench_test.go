@@ -5,7 +5,7 @@ import "testing"
 // BenchmarkManagement boots 1,024 supervisors with as many stub zones of a single
 // node; boot-ms is the virtual time until each has the census of all.
 //
-//	go test -run xxx -bench Management -benchtime 1x ./internal/sim/hierarchy
+//	go test -C bench -run xxx -bench Management -benchtime 1x ./hierarchy
 func BenchmarkManagement(b *testing.B) {
 	for b.Loop() {
 		r, err := Boot(Management(1))
