@@ -338,19 +338,18 @@ var ErrEnded = errors.New("rank: the communicator has ended")
 // frame takes a neighbour's frame: a packet is for the node, all else for the
 // agreement.
 func (c *Core) frame(now core.Time, from uint32, b []byte) {
-	m, err := wire.ReadFrame(b)
-	if err != nil {
-		c.settleQueued(now)
-		c.fail(now, wire.Fail{Kind: wire.FailInternal, Rank: from, Reason: err.Error()})
-		return
-	}
-	if packet, ok := m.([]byte); ok {
+	if len(b) > 0 && wire.FrameKind(b[0]) == wire.FramePacket {
 		if !c.ended && from != c.cfg.Rank {
-			c.toNode = append(c.toNode, hosttree.Input{From: from, Packet: packet})
+			c.toNode = append(c.toNode, hosttree.Input{From: from, Packet: b[1:]})
 		}
 		return
 	}
 	c.settleQueued(now)
+	m, err := wire.ReadFrame(b)
+	if err != nil {
+		c.fail(now, wire.Fail{Kind: wire.FailInternal, Rank: from, Reason: err.Error()})
+		return
+	}
 	c.agree(now, epoch.Input{Kind: epoch.Message, From: from, Frame: m})
 }
 

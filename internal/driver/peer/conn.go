@@ -151,12 +151,12 @@ func (c *Conn) run() {
 type reader struct {
 	c        *Conn
 	burst    *Burst
-	at, have int // of it: up to where it was handed on, and read
-	frames   []Frame
-	eager    *eager // of plaintext, or of ciphertext; nil: not on this kind of connection
-	isMore   bool   // TLS may hold what it has read
-	got      int    // since nothing was there
-	isQuiet  bool   // that was little, the last time
+	at, have int      // of it: up to where it was handed on, and read
+	frames   *[]Frame // nil: none
+	eager    *eager   // of plaintext, or of ciphertext; nil: not on this kind of connection
+	isMore   bool     // TLS may hold what it has read
+	got      int      // since nothing was there
+	isQuiet  bool     // that was little, the last time
 }
 
 // read hands frames on until the connection ends.
@@ -250,13 +250,14 @@ func (r *reader) rest() {
 	if r.got > 0 {
 		r.isQuiet, r.got = r.got <= burstClasses[0]/2, 0
 	}
-	if cap(r.frames) > framesKept {
+	if r.frames != nil {
+		frameLists.Put(r.frames)
 		r.frames = nil
 	}
 }
 
-// framesKept are the frames for which a connection has memory while nothing comes.
-const framesKept = 64
+// frameLists are the lists of frames that came together.
+var frameLists = sync.Pool{New: func() any { return new([]Frame) }}
 
 // drop gives the memory back for good.
 func (r *reader) drop() {
@@ -290,7 +291,10 @@ func (r *reader) split() (want int, err error) {
 			continue
 		}
 		r.c.host.counts.bytesIn.Add(uint64(size))
-		r.frames = append(r.frames, f)
+		if r.frames == nil {
+			r.frames = frameLists.Get().(*[]Frame)
+		}
+		*r.frames = append(*r.frames, f)
 	}
 	r.hand(of)
 	return want, err
@@ -298,25 +302,25 @@ func (r *reader) split() (want int, err error) {
 
 // hand gives frames to their service.
 func (r *reader) hand(of Service) {
-	if len(r.frames) == 0 {
+	if r.frames == nil || len(*r.frames) == 0 {
 		return
 	}
-	c := r.c
-	n := uint64(len(r.frames))
+	c, frames := r.c, *r.frames
+	n := uint64(len(frames))
 	c.frames.Add(n)
 	c.host.counts.framesIn.Add(n)
 	if s := c.host.services[of].Load(); s != nil && s.begin() {
 		r.burst.Hold()
 		c.isDeaf.Store(true)
-		s.handler.Received(c, r.frames, r.burst)
+		s.handler.Received(c, frames, r.burst)
 		c.isDeaf.Store(false)
 		s.end()
 	} else {
 		c.host.counts.nobodys.Add(n)
 		c.say(absent, byte(of))
 	}
-	clear(r.frames)
-	r.frames = r.frames[:0]
+	clear(frames)
+	*r.frames = frames[:0]
 }
 
 // hear takes what the connection itself says.
