@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-
-	"github.com/tributary-fabric/tributary/internal/ground/document"
 )
 
 // ErrAddress is wrapped by every error about the address of a link's end.
@@ -73,51 +71,4 @@ func (g *Graph) AddressAt(l LinkID, n NodeID) netip.Addr {
 		return netip.Addr{}
 	}
 	return g.addresses[l][g.endOf(l, n)]
-}
-
-// addressField is the addresses of a link in a file, and where they stand.
-type addressField struct {
-	at    *document.Value
-	pair  [2]netip.Addr
-	given bool
-}
-
-// addressPair reads the addresses of a link's ends; v may be nil.
-func (d *documentReader) addressPair(v *document.Value) (f addressField, ok bool) {
-	if v == nil {
-		return f, true
-	}
-	if v.Kind != document.List || len(v.Items) != 2 {
-		d.fail(v, fmt.Errorf("must be a list of two IP addresses: %w", ErrField))
-		return f, false
-	}
-	f.at, f.given, ok = v, true, true
-	for i, item := range v.Items {
-		text, isText := d.text(item)
-		if !isText {
-			ok = false
-			continue
-		}
-		var err error
-		if f.pair[i], err = netip.ParseAddr(text); err != nil {
-			d.fail(item, fmt.Errorf("%q is no IP address: %w", text, ErrAddress))
-			ok = false
-		}
-	}
-	return f, ok
-}
-
-// setAddresses gives a link what the file says of its addresses.
-func (d *documentReader) setAddresses(l LinkID, f addressField) {
-	if !f.given {
-		return
-	}
-	err := d.builder.SetAddresses(l, f.pair[0], f.pair[1])
-	var at *LinkError
-	switch {
-	case errors.As(err, &at):
-		d.fail(f.at.Items[at.End], at.Err)
-	case err != nil:
-		d.fail(f.at, err)
-	}
 }

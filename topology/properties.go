@@ -10,59 +10,37 @@ import (
 
 var capabilityFields = []string{"functions", "types", "slots", "children", "chunk", "window"}
 
-// capability changes c by the fields of an object; v may be nil.
-func (d *documentReader) capability(v *document.Value, c *Capability) {
-	if v == nil {
-		return
-	}
-	if f := d.object(v, capabilityFields...); f != nil {
-		d.capabilityOf(f, c)
-	}
-}
-
-func (d *documentReader) capabilityOf(f map[string]*document.Value, c *Capability) {
-	if v := f["functions"]; v != nil {
-		c.Functions = 0
-		set(d, v, AllFunctions(), func(name string) (Functions, error) {
+// capability changes c by the fields of an object.
+func (d *documentReader) capability(f map[string]*document.Value, c *Capability) {
+	into(f["functions"], func(v *document.Value) (Functions, bool) {
+		return set(d, v, AllFunctions(), func(name string) (Functions, error) {
 			x, err := reduce.ParseFunction(name)
 			return FunctionsOf(x), err
-		}, &c.Functions)
-	}
-	if v := f["types"]; v != nil {
-		c.Types = 0
-		set(d, v, AllTypes(), func(name string) (Types, error) {
+		})
+	}, &c.Functions)
+	into(f["types"], func(v *document.Value) (Types, bool) {
+		return set(d, v, AllTypes(), func(name string) (Types, error) {
 			x, err := reduce.ParseType(name)
 			return TypesOf(x), err
-		}, &c.Types)
-	}
-	for _, n := range []struct {
-		field string
-		to    *int
-	}{{"slots", &c.Slots}, {"children", &c.Children}, {"chunk", &c.Chunk}, {"window", &c.Window}} {
-		v := f[n.field]
-		if v == nil {
-			continue
-		}
-		x, ok := d.integer(v)
-		if ok && (x < 0 || x > maxCapability) {
-			d.fail(v, fmt.Errorf("%d is not within 0 and %d: %w", x, maxCapability, ErrCapability))
-		} else if ok {
-			*n.to = int(x)
-		}
-	}
+		})
+	}, &c.Types)
+	count := func(v *document.Value) (int, bool) { return d.within(v, "", 0, maxCapability, ErrCapability) }
+	into(f["slots"], count, &c.Slots)
+	into(f["children"], count, &c.Children)
+	into(f["chunk"], count, &c.Chunk)
+	into(f["window"], count, &c.Window)
 }
 
 // set reads "all", "none" or a list of names into a set of functions or types.
-func set[S Functions | Types](d *documentReader, v *document.Value, all S, one func(string) (S, error), to *S) {
+func set[S Functions | Types](d *documentReader, v *document.Value, all S, one func(string) (S, error)) (is S, ok bool) {
 	switch {
 	case v.Kind == document.String && v.Text == "all":
-		*to = all
-		return
+		return all, true
 	case v.Kind == document.String && v.Text == "none":
-		return
+		return 0, true
 	case v.Kind != document.List:
 		d.fail(v, fmt.Errorf("must be all, none, or a list of names: %w", ErrField))
-		return
+		return 0, false
 	}
 	d.each(v, func(item *document.Value) {
 		name, ok := d.text(item)
@@ -75,11 +53,12 @@ func set[S Functions | Types](d *documentReader, v *document.Value, all S, one f
 			d.fail(item, fmt.Errorf("%w: %w", ErrField, err))
 		case x&^all != 0:
 			d.fail(item, fmt.Errorf("%q is not among %v: %w", name, strings.Join(names(all), ", "), ErrField))
-		case *to&x != 0:
+		case is&x != 0:
 			d.fail(item, fmt.Errorf("%q is there twice: %w", name, ErrField))
 		}
-		*to |= x & all
+		is |= x & all
 	})
+	return is, true
 }
 
 func names[S Functions | Types](s S) []string {
@@ -97,25 +76,8 @@ func names[S Functions | Types](s S) []string {
 	return list
 }
 
-// linkSpec changes s by the fields of an object; v may be nil.
-func (d *documentReader) linkSpec(v *document.Value, s *LinkSpec) {
-	if v == nil {
-		return
-	}
-	if f := d.object(v, "bandwidth", "latency"); f != nil {
-		d.linkSpecOf(f, s)
-	}
-}
-
-func (d *documentReader) linkSpecOf(f map[string]*document.Value, s *LinkSpec) {
-	if v := f["bandwidth"]; v != nil {
-		if x, ok := d.bandwidth(v); ok {
-			s.Bandwidth = x
-		}
-	}
-	if v := f["latency"]; v != nil {
-		if x, ok := d.latency(v); ok {
-			s.Latency = x
-		}
-	}
+// linkSpec changes s by the fields of an object.
+func (d *documentReader) linkSpec(f map[string]*document.Value, s *LinkSpec) {
+	into(f["bandwidth"], d.bandwidth, &s.Bandwidth)
+	into(f["latency"], d.latency, &s.Latency)
 }

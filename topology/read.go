@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -117,18 +118,19 @@ func (d *documentReader) document(top *document.Value) *Graph {
 	if f == nil {
 		return nil
 	}
-	if f["version"] == nil {
-		d.fail(top, fmt.Errorf("version is missing: %w", ErrField))
-	} else if n, ok := d.integer(f["version"]); ok && n != FormatVersion {
-		d.fail(f["version"], fmt.Errorf("version %d of the format is not known: this program reads %d: %w", n, FormatVersion, ErrField))
+	if v := d.required(top, f, "version"); v != nil {
+		if n, ok := d.integer(v); ok && n != FormatVersion {
+			d.fail(v, fmt.Errorf("version %d of the format is not known: this program reads %d: %w", n, FormatVersion, ErrField))
+		}
 	}
-	if v := f["name"]; v != nil {
-		d.fabricName(v)
-	}
+	into(f["name"], d.fabricName, &d.builder.Fabric)
 	if v := f["defaults"]; v != nil {
-		if parts := d.object(v, "link", "switch"); parts != nil {
-			d.linkSpec(parts["link"], &d.equipment.Link)
-			d.capability(parts["switch"], &d.equipment.Switch)
+		parts := d.object(v, "link", "switch")
+		if v := parts["link"]; v != nil {
+			d.linkSpec(d.object(v, "bandwidth", "latency"), &d.equipment.Link)
+		}
+		if v := parts["switch"]; v != nil {
+			d.capability(d.object(v, capabilityFields...), &d.equipment.Switch)
 		}
 	}
 	if f["generator"] != nil {
@@ -143,16 +145,9 @@ func (d *documentReader) document(top *document.Value) *Graph {
 	return d.build()
 }
 
-func (d *documentReader) fabricName(v *document.Value) {
+func (d *documentReader) fabricName(v *document.Value) (string, bool) {
 	name, ok := d.text(v)
-	if !ok {
-		return
-	}
-	if err := validFabric(name); err != nil {
-		d.fail(v, err)
-		return
-	}
-	d.builder.Fabric = name
+	return name, ok && d.check(v, validFabric(name))
 }
 
 func (d *documentReader) generate(f map[string]*document.Value) *Graph {
@@ -166,11 +161,7 @@ func (d *documentReader) generate(f map[string]*document.Value) *Graph {
 		return nil
 	}
 	g, err := d.equipment.Parse(spec)
-	if err != nil {
-		d.fail(f["generator"], err)
-		return nil
-	}
-	if d.builder.Fabric != "" {
+	if d.check(f["generator"], err) && d.builder.Fabric != "" {
 		g.fabric = d.builder.Fabric
 	}
 	return g
@@ -210,109 +201,100 @@ func splitErrors(err error) []error {
 }
 
 func (d *documentReader) host(v *document.Value) {
-	name, ok := d.text(v)
-	if !ok {
-		return
-	}
-	if _, err := d.builder.AddHost(name); err != nil {
-		d.fail(v, err)
+	if name, ok := d.text(v); ok {
+		_, err := d.builder.AddHost(name)
+		d.check(v, err)
 	}
 }
 
 func (d *documentReader) addSwitch(v *document.Value) {
 	f := d.object(v, append([]string{"name", "layer"}, capabilityFields...)...)
-	if f == nil {
+	named := d.required(v, f, "name")
+	if named == nil {
 		return
 	}
-	if f["name"] == nil {
-		d.fail(v, fmt.Errorf("name is missing: %w", ErrField))
-		return
-	}
-	name, ok := d.text(f["name"])
+	name, ok := d.text(named)
 	if !ok {
 		return
 	}
 	c := d.equipment.Switch
-	d.capabilityOf(f, &c)
+	d.capability(f, &c)
 	ref, err := d.builder.AddSwitch(name, c)
-	if err != nil {
-		d.fail(f["name"], err)
-		return
-	}
-	if f["layer"] == nil {
+	if !d.check(named, err) || f["layer"] == nil {
 		return
 	}
 	if layer, ok := d.integer(f["layer"]); ok {
-		if err := d.builder.SetLayer(ref, int(min(layer, MaxLayer+1))); err != nil {
-			d.fail(f["layer"], err)
-		}
+		d.check(f["layer"], d.builder.SetLayer(ref, int(min(layer, MaxLayer+1))))
 	}
 }
 
 func (d *documentReader) link(v *document.Value) {
 	f := d.object(v, "between", "ports", "addresses", "bandwidth", "latency")
-	if f == nil {
-		return
-	}
-	if f["between"] == nil {
-		d.fail(v, fmt.Errorf("between is missing: %w", ErrField))
+	between := d.required(v, f, "between")
+	if between == nil {
 		return
 	}
 	spec := d.equipment.Link
-	d.linkSpecOf(f, &spec)
-	ports, ok := d.ports(f["ports"])
-	addresses, ok2 := d.addressPair(f["addresses"])
-	ends, ok3 := d.between(f["between"])
-	if !ok || !ok2 || !ok3 || len(d.errs) > 0 {
+	d.linkSpec(f, &spec)
+	var ports [2]Port
+	var addresses [2]netip.Addr
+	ok := into(f["ports"], d.ports, &ports)
+	ok = into(f["addresses"], d.addresses, &addresses) && ok
+	ends, found := pair(d, between, "nodes' names", d.node)
+	if !ok || !found || len(d.errs) > 0 {
 		return
 	}
 	l, err := d.builder.Connect(ends[0], ports[0], ends[1], ports[1], spec)
-	if err != nil {
-		d.fail(v, err)
+	if !d.check(v, err) {
 		return
 	}
-	d.setAddresses(l, addresses)
+	if f["addresses"] != nil {
+		d.setAddresses(l, f["addresses"], addresses)
+	}
 	d.links = append(d.links, v)
 }
 
-func (d *documentReader) between(v *document.Value) (ends [2]Ref, ok bool) {
-	if v.Kind != document.List || len(v.Items) != 2 {
-		d.fail(v, fmt.Errorf("must be a list of two nodes' names: %w", ErrField))
-		return ends, false
+// node finds a host or switch by name.
+func (d *documentReader) node(v *document.Value) (Ref, bool) {
+	name, ok := d.text(v)
+	if !ok {
+		return 0, false
 	}
-	ok = true
-	for i, item := range v.Items {
-		name, isText := d.text(item)
-		if !isText {
-			ok = false
-			continue
-		}
-		ref, found := d.builder.Find(name)
-		if !found {
-			d.fail(item, fmt.Errorf("no host or switch is called %q: %w", name, ErrUnknownNode))
-			ok = false
-		}
-		ends[i] = ref
+	ref, found := d.builder.Find(name)
+	if !found {
+		d.fail(v, fmt.Errorf("no host or switch is called %q: %w", name, ErrUnknownNode))
 	}
-	return ends, ok
+	return ref, found
 }
 
-func (d *documentReader) ports(v *document.Value) (ports [2]Port, ok bool) {
-	if v == nil {
-		return ports, true
-	}
-	if v.Kind != document.List || len(v.Items) != 2 {
-		d.fail(v, fmt.Errorf("must be a list of two ports: %w", ErrField))
-		return ports, false
-	}
-	ok = true
-	for i, item := range v.Items {
-		n, isNumber := d.integer(item)
-		if isNumber && (n < 1 || n > MaxPort) {
-			d.fail(item, fmt.Errorf("port %d is not within 1 and %d: %w", n, MaxPort, ErrField))
+func (d *documentReader) ports(v *document.Value) ([2]Port, bool) {
+	return pair(d, v, "ports", func(v *document.Value) (Port, bool) {
+		n, ok := d.within(v, "port ", 1, MaxPort, ErrField)
+		return Port(n), ok
+	})
+}
+
+func (d *documentReader) addresses(v *document.Value) ([2]netip.Addr, bool) {
+	return pair(d, v, "IP addresses", func(v *document.Value) (netip.Addr, bool) {
+		text, ok := d.text(v)
+		if !ok {
+			return netip.Addr{}, false
 		}
-		ok = ok && isNumber && n >= 1 && n <= MaxPort
-		ports[i] = Port(n)
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			d.fail(v, fmt.Errorf("%q is no IP address: %w", text, ErrAddress))
+		}
+		return a, err == nil
+	})
+}
+
+// setAddresses gives a link what the file says of its addresses.
+func (d *documentReader) setAddresses(l LinkID, v *document.Value, pair [2]netip.Addr) {
+	err := d.builder.SetAddresses(l, pair[0], pair[1])
+	var at *LinkError
+	if errors.As(err, &at) {
+		d.fail(v.Items[at.End], at.Err)
+		return
 	}
-	return ports, ok
+	d.check(v, err)
 }

@@ -47,6 +47,50 @@ func (d *documentReader) each(v *document.Value, do func(*document.Value)) {
 	}
 }
 
+// into reads a value that may be absent, and reports whether nothing was wrong.
+func into[T any](v *document.Value, read func(*document.Value) (T, bool), to *T) bool {
+	if v == nil {
+		return true
+	}
+	x, ok := read(v)
+	if ok {
+		*to = x
+	}
+	return ok
+}
+
+// pair reads a list of two.
+func pair[T any](d *documentReader, v *document.Value, what string, read func(*document.Value) (T, bool)) (both [2]T, ok bool) {
+	if v.Kind != document.List || len(v.Items) != 2 {
+		d.fail(v, fmt.Errorf("must be a list of two %s: %w", what, ErrField))
+		return both, false
+	}
+	ok = true
+	for i, item := range v.Items {
+		var one bool
+		both[i], one = read(item)
+		ok = ok && one
+	}
+	return both, ok
+}
+
+// required returns a field of an object, v, and reports one that is missing; nil
+// where there is none.
+func (d *documentReader) required(v *document.Value, fields map[string]*document.Value, name string) *document.Value {
+	if fields != nil && fields[name] == nil {
+		d.fail(v, fmt.Errorf("%s is missing: %w", name, ErrField))
+	}
+	return fields[name]
+}
+
+// check reports an error of a value, if there is one.
+func (d *documentReader) check(v *document.Value, err error) bool {
+	if err != nil {
+		d.fail(v, err)
+	}
+	return err == nil
+}
+
 func (d *documentReader) text(v *document.Value) (string, bool) {
 	if v.Kind != document.String {
 		hint := ""
@@ -69,6 +113,16 @@ func (d *documentReader) integer(v *document.Value) (int64, bool) {
 		d.fail(v, fmt.Errorf("%s is not a whole number below 2^53: %w", v.Text, ErrField))
 	}
 	return n, ok
+}
+
+// within reads a whole number within bounds.
+func (d *documentReader) within(v *document.Value, what string, least, most int64, outside error) (int, bool) {
+	n, ok := d.integer(v)
+	if ok && (n < least || n > most) {
+		d.fail(v, fmt.Errorf("%s%d is not within %d and %d: %w", what, n, least, most, outside))
+		return 0, false
+	}
+	return int(n), ok
 }
 
 // wholeNumber reads a number in any of the ways of YAML and JSON, up to where
@@ -109,11 +163,7 @@ func (d *documentReader) bandwidth(v *document.Value) (int64, bool) {
 		d.fail(v, fmt.Errorf("must be bit/s, as a whole number or like 100G: %w", ErrField))
 		return 0, false
 	}
-	if err := (LinkSpec{Bandwidth: n}).Validate(); err != nil {
-		d.fail(v, err)
-		return 0, false
-	}
-	return n, true
+	return n, d.check(v, LinkSpec{Bandwidth: n}.Validate())
 }
 
 var latencyPattern = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,9})?(ns|us|ms|s)$`)
