@@ -22,6 +22,24 @@ func (a *assembly) link(x, xPort, y, yPort int) {
 	a.ports = append(a.ports, [2]Port{Port(xPort), Port(yPort)})
 }
 
+// attach links hosts to switches, so many to each.
+func (a *assembly) attach(hosts, each, first int) {
+	for h := range hosts {
+		a.link(h, 1, first+h/each, h%each+1)
+	}
+}
+
+// mesh links each of many nodes from x on to each of others from y on. Ports of the
+// first count from xPort in the order of the second, those of the second from yPort in
+// the order of the first.
+func (a *assembly) mesh(x, many, xPort, y, others, yPort int) {
+	for i := range many {
+		for j := range others {
+			a.link(x+i, xPort+j, y+j, yPort+i)
+		}
+	}
+}
+
 // graph finishes a generated fabric, all of whose links and switches are alike.
 func (a *assembly) graph(e Equipment, fabric string, names namer, runs []layerRun) *Graph {
 	g := &Graph{

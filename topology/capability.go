@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/tributary-fabric/tributary/reduce"
@@ -13,24 +14,12 @@ import (
 type Functions uint32
 
 // FunctionsOf returns the set of the functions given.
-func FunctionsOf(functions ...reduce.Function) Functions {
-	var s Functions
-	for _, f := range functions {
-		s |= 1 << f
-	}
-	return s
-}
+func FunctionsOf(functions ...reduce.Function) Functions { return toSet[Functions](functions) }
 
 // AllFunctions returns the set of all functions that package reduce defines.
-func AllFunctions() Functions {
-	var s Functions
-	for f := reduce.Function(0); f < 32; f++ {
-		if f.Valid() {
-			s |= 1 << f
-		}
-	}
-	return s
-}
+func AllFunctions() Functions { return allFunctions }
+
+var allFunctions, allTypes = toSet[Functions](valid[reduce.Function]()), toSet[Types](valid[reduce.Type]())
 
 // Has reports whether f is in the set.
 func (s Functions) Has(f reduce.Function) bool { return f < 32 && s>>f&1 == 1 }
@@ -39,13 +28,7 @@ func (s Functions) Has(f reduce.Function) bool { return f < 32 && s>>f&1 == 1 }
 func (s Functions) Covers(need Functions) bool { return need&^s == 0 }
 
 // List returns the functions of the set in ascending order.
-func (s Functions) List() []reduce.Function {
-	list := make([]reduce.Function, 0, bits.OnesCount32(uint32(s)))
-	for rest := uint32(s); rest != 0; rest &= rest - 1 {
-		list = append(list, reduce.Function(bits.TrailingZeros32(rest)))
-	}
-	return list
-}
+func (s Functions) List() []reduce.Function { return toList[reduce.Function](s) }
 
 // String returns "none", "all", or the functions' names with commas between.
 func (s Functions) String() string { return setString(s.List(), s == AllFunctions()) }
@@ -54,24 +37,10 @@ func (s Functions) String() string { return setString(s.List(), s == AllFunction
 type Types uint32
 
 // TypesOf returns the set of the types given.
-func TypesOf(types ...reduce.Type) Types {
-	var s Types
-	for _, t := range types {
-		s |= 1 << t
-	}
-	return s
-}
+func TypesOf(types ...reduce.Type) Types { return toSet[Types](types) }
 
 // AllTypes returns the set of all element types that package reduce defines.
-func AllTypes() Types {
-	var s Types
-	for t := reduce.Type(0); t < 32; t++ {
-		if t.Valid() {
-			s |= 1 << t
-		}
-	}
-	return s
-}
+func AllTypes() Types { return allTypes }
 
 // Has reports whether t is in the set.
 func (s Types) Has(t reduce.Type) bool { return t < 32 && s>>t&1 == 1 }
@@ -80,29 +49,54 @@ func (s Types) Has(t reduce.Type) bool { return t < 32 && s>>t&1 == 1 }
 func (s Types) Covers(need Types) bool { return need&^s == 0 }
 
 // List returns the types of the set in ascending order.
-func (s Types) List() []reduce.Type {
-	list := make([]reduce.Type, 0, bits.OnesCount32(uint32(s)))
-	for rest := uint32(s); rest != 0; rest &= rest - 1 {
-		list = append(list, reduce.Type(bits.TrailingZeros32(rest)))
-	}
-	return list
-}
+func (s Types) List() []reduce.Type { return toList[reduce.Type](s) }
 
 // String returns "none", "all", or the types' names with commas between.
 func (s Types) String() string { return setString(s.List(), s == AllTypes()) }
 
-func setString[T fmt.Stringer](list []T, all bool) string {
+// element is a function or a type.
+type element interface {
+	reduce.Function | reduce.Type
+	fmt.Stringer
+	Valid() bool
+}
+
+func toSet[S ~uint32, T element](list []T) (s S) {
+	for _, x := range list {
+		s |= 1 << x
+	}
+	return s
+}
+
+func toList[T element, S ~uint32](s S) []T {
+	list := make([]T, 0, bits.OnesCount32(uint32(s)))
+	for ; s != 0; s &= s - 1 {
+		list = append(list, T(bits.TrailingZeros32(uint32(s))))
+	}
+	return list
+}
+
+// valid returns all that package reduce defines.
+func valid[T element]() []T {
+	return slices.DeleteFunc(toList[T](^uint32(0)), func(x T) bool { return !x.Valid() })
+}
+
+func setString[T element](list []T, all bool) string {
 	switch {
 	case len(list) == 0:
 		return "none"
 	case all:
 		return "all"
 	}
-	names := make([]string, len(list))
+	return strings.Join(names(list), ",")
+}
+
+func names[T element](list []T) []string {
+	all := make([]string, len(list))
 	for i, x := range list {
-		names[i] = x.String()
+		all[i] = x.String()
 	}
-	return strings.Join(names, ",")
+	return all
 }
 
 // Capability is what one switch can do for collection trees. The zero value is

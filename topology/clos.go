@@ -52,34 +52,29 @@ func (e Equipment) Clos(s ClosShape) (*Graph, error) {
 	if err := validate(s, e); err != nil {
 		return nil, fmt.Errorf("clos: %w", err)
 	}
+	return e.threeTiers(s, fmt.Sprintf("clos:%d,%d,%d,%d,%d", s.Hosts, s.Leaves, s.Aggs, s.Cores, s.Pods), "leaf-", []int{s.Cores}), nil
+}
+
+// threeTiers makes a fabric of a shape that is valid; leafName is how its leaves'
+// names begin, and numbering the radices of its cores' numbers.
+func (e Equipment) threeTiers(s ClosShape, fabric, leafName string, numbering []int) *Graph {
 	leaves, aggs, cores := s.Leaves*s.Pods, s.Aggs*s.Pods, s.Aggs*s.Cores
 	hosts := s.Hosts * leaves
 	leaf, agg, core := hosts+cores+aggs, hosts+cores, hosts
 	a := newAssembly(hosts, cores+aggs+leaves, hosts+leaves*s.Aggs+aggs*s.Cores)
-	for h := range hosts {
-		a.link(h, 1, leaf+h/s.Hosts, h%s.Hosts+1)
-	}
+	a.attach(hosts, s.Hosts, leaf)
 	for p := range s.Pods {
-		for i := range s.Leaves {
-			for j := range s.Aggs {
-				a.link(leaf+p*s.Leaves+i, s.Hosts+j+1, agg+p*s.Aggs+j, i+1)
-			}
-		}
+		a.mesh(leaf+p*s.Leaves, s.Leaves, s.Hosts+1, agg+p*s.Aggs, s.Aggs, 1)
 	}
-	for p := range s.Pods {
-		for i := range s.Aggs {
-			for j := range s.Cores {
-				a.link(agg+p*s.Aggs+i, s.Leaves+j+1, core+i*s.Cores+j, p+1)
-			}
-		}
+	for i := range aggs {
+		a.mesh(agg+i, 1, s.Leaves+1, core+i%s.Aggs*s.Cores, s.Cores, i/s.Aggs+1)
 	}
 	names := patterns{{prefix: "h", count: hosts}}
 	if cores > 0 {
-		names = append(names, pattern{prefix: "core-", first: NodeID(core), count: cores, inner: []int{s.Cores}})
+		names = append(names, pattern{prefix: "core-", first: NodeID(core), count: cores, inner: numbering})
 	}
 	names = append(names,
 		pattern{prefix: "agg-", first: NodeID(agg), count: aggs, inner: []int{s.Aggs}},
-		pattern{prefix: "leaf-", first: NodeID(leaf), count: leaves, inner: []int{s.Leaves}})
-	return a.graph(e, fmt.Sprintf("clos:%d,%d,%d,%d,%d", s.Hosts, s.Leaves, s.Aggs, s.Cores, s.Pods), names,
-		[]layerRun{{0, hosts}, {3, cores}, {2, aggs}, {1, leaves}}), nil
+		pattern{prefix: leafName, first: NodeID(leaf), count: leaves, inner: []int{s.Leaves}})
+	return a.graph(e, fabric, names, []layerRun{{0, hosts}, {3, cores}, {2, aggs}, {1, leaves}})
 }

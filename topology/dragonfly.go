@@ -59,9 +59,7 @@ func (e Equipment) Dragonfly(s DragonflyShape) (*Graph, error) {
 	hosts := s.Hosts * switches
 	groupLinks, pairs := s.Switches*(s.Switches-1)/2, s.Groups*(s.Groups-1)/2
 	a := newAssembly(hosts, switches, hosts+s.Groups*groupLinks+pairs*s.pairLinks())
-	for h := range hosts {
-		a.link(h, 1, hosts+h/s.Hosts, h%s.Hosts+1)
-	}
+	a.attach(hosts, s.Hosts, hosts)
 	for g := range s.Groups {
 		first := hosts + g*s.Switches
 		for i := range s.Switches {

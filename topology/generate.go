@@ -74,32 +74,8 @@ func (e Equipment) FatTree(k int) (*Graph, error) {
 		return nil, fmt.Errorf("fat-tree: %w", err)
 	}
 	half := k / 2
-	hosts, pods, cores := k*half*half, k*half, half*half
-	core, agg, edge := hosts, hosts+cores, hosts+cores+pods
-	a := newAssembly(hosts, cores+2*pods, 3*hosts)
-	for h := range hosts {
-		a.link(h, 1, edge+h/half, h%half+1)
-	}
-	for p := range k {
-		for i := range half {
-			for j := range half {
-				a.link(edge+p*half+i, half+j+1, agg+p*half+j, i+1)
-			}
-		}
-	}
-	for p := range k {
-		for i := range half {
-			for j := range half {
-				a.link(agg+p*half+i, half+j+1, core+i*half+j, p+1)
-			}
-		}
-	}
-	return a.graph(e, fmt.Sprintf("fat-tree:%d", k), patterns{
-		{prefix: "h", count: hosts},
-		{prefix: "core-", first: NodeID(core), count: cores},
-		{prefix: "agg-", first: NodeID(agg), count: pods, inner: []int{half}},
-		{prefix: "edge-", first: NodeID(edge), count: pods, inner: []int{half}},
-	}, []layerRun{{0, hosts}, {3, cores}, {2, pods}, {1, pods}}), nil
+	s := ClosShape{Hosts: half, Leaves: half, Aggs: half, Cores: half, Pods: k}
+	return e.threeTiers(s, fmt.Sprintf("fat-tree:%d", k), "edge-", nil), nil
 }
 
 // LeafSpine returns a fabric of two layers: every leaf has hostsPerLeaf hosts on
@@ -127,14 +103,8 @@ func (e Equipment) LeafSpine(hostsPerLeaf, leaves, spines int) (*Graph, error) {
 	hosts := hostsPerLeaf * leaves
 	leaf, spine := hosts, hosts+leaves
 	a := newAssembly(hosts, leaves+spines, hosts+leaves*spines)
-	for h := range hosts {
-		a.link(h, 1, leaf+h/hostsPerLeaf, h%hostsPerLeaf+1)
-	}
-	for l := range leaves {
-		for s := range spines {
-			a.link(leaf+l, hostsPerLeaf+s+1, spine+s, l+1)
-		}
-	}
+	a.attach(hosts, hostsPerLeaf, leaf)
+	a.mesh(leaf, leaves, hostsPerLeaf+1, spine, spines, 1)
 	return a.graph(e, fmt.Sprintf("leaf-spine:%d,%d,%d", hostsPerLeaf, leaves, spines), patterns{
 		{prefix: "h", count: hosts},
 		{prefix: "leaf-", first: NodeID(leaf), count: leaves},
@@ -160,9 +130,7 @@ func (e Equipment) FourSwitches(hostsPerSwitch int) (*Graph, error) {
 	}
 	hosts := 4 * hostsPerSwitch
 	a := newAssembly(hosts, 4, hosts+6*fourSwitchesTrunk)
-	for h := range hosts {
-		a.link(h, 1, hosts+h/hostsPerSwitch, h%hostsPerSwitch+1)
-	}
+	a.attach(hosts, hostsPerSwitch, hosts)
 	// Switch x has its trunk to y at the place of y among the other three.
 	port := func(x, y, i int) int {
 		if y > x {

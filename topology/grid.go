@@ -52,9 +52,7 @@ func (s GridShape) grid(linksBetweenSwitches int) (a *assembly, names patterns, 
 	switches := product(s.Sides...)
 	hosts := s.Hosts * switches
 	a = newAssembly(hosts, switches, hosts+linksBetweenSwitches)
-	for h := range hosts {
-		a.link(h, 1, hosts+h/s.Hosts, h%s.Hosts+1)
-	}
+	a.attach(hosts, s.Hosts, hosts)
 	return a, patterns{
 		{prefix: "h", count: hosts},
 		{prefix: "sw-", first: NodeID(hosts), count: switches, inner: s.Sides[1:]},

@@ -17,17 +17,13 @@ type pages[T comparable] struct{ table *pageTable[T] }
 
 type pageTable[T comparable] struct {
 	owner    *pageWriter
-	chapters []*chapter[T]
+	chapters []*piece[*piece[T]]
 }
 
-type chapter[T comparable] struct {
+// piece is a page of entries, or a chapter of pages.
+type piece[T comparable] struct {
 	owner *pageWriter
-	pages [pageLength]*page[T]
-}
-
-type page[T comparable] struct {
-	owner   *pageWriter
-	entries [pageLength]T
+	parts [pageLength]T
 }
 
 // pageWriter stands for the snapshot in the making: what it owns belongs to
@@ -35,18 +31,8 @@ type page[T comparable] struct {
 type pageWriter struct{ wrote bool }
 
 func (p *pages[T]) at(i int) (x T) {
-	if p.table == nil {
-		return x
-	}
 	n := uint(i) // whose quotients by powers of two are shifts
-	c := p.table.chapters[n/(pageLength*pageLength)]
-	if c == nil {
-		return x
-	}
-	if page := c.pages[n/pageLength%pageLength]; page != nil {
-		return page.entries[n%pageLength]
-	}
-	return x
+	return p.chapter(int(n / (pageLength * pageLength))).part(n / pageLength % pageLength).part(n % pageLength)
 }
 
 // set changes entry i of an array of length entries, on pages of w's own.
@@ -57,36 +43,23 @@ func (p *pages[T]) set(w *pageWriter, i int, x T, length int) {
 	w.wrote = true
 	const chapterLength = pageLength * pageLength
 	if p.table == nil {
-		p.table = &pageTable[T]{owner: w, chapters: make([]*chapter[T], (length+chapterLength-1)/chapterLength)}
+		p.table = &pageTable[T]{owner: w, chapters: make([]*piece[*piece[T]], (length+chapterLength-1)/chapterLength)}
 	} else if p.table.owner != w {
 		p.table = &pageTable[T]{owner: w, chapters: slices.Clone(p.table.chapters)}
 	}
 	c := p.table.chapters[i/chapterLength].ownedBy(w)
 	p.table.chapters[i/chapterLength] = c
-	page := c.pages[i/pageLength%pageLength].ownedBy(w)
-	c.pages[i/pageLength%pageLength] = page
-	page.entries[i%pageLength] = x
+	page := c.parts[i/pageLength%pageLength].ownedBy(w)
+	c.parts[i/pageLength%pageLength] = page
+	page.parts[i%pageLength] = x
 }
 
-// ownedBy returns c if it is w's own, or else a copy that is; c may be nil.
-func (c *chapter[T]) ownedBy(w *pageWriter) *chapter[T] {
-	if c != nil && c.owner == w {
-		return c
-	}
-	fresh := &chapter[T]{}
-	if c != nil {
-		*fresh = *c
-	}
-	fresh.owner = w
-	return fresh
-}
-
-// ownedBy is that of a chapter, for a page.
-func (p *page[T]) ownedBy(w *pageWriter) *page[T] {
+// ownedBy returns p if it is w's own, or else a copy that is; p may be nil.
+func (p *piece[T]) ownedBy(w *pageWriter) *piece[T] {
 	if p != nil && p.owner == w {
 		return p
 	}
-	fresh := &page[T]{}
+	fresh := &piece[T]{}
 	if p != nil {
 		*fresh = *p
 	}
@@ -101,19 +74,20 @@ func (p *pages[T]) differ(q *pages[T], f func(i int)) {
 		return
 	}
 	for c := range max(p.chapters(), q.chapters()) {
-		a, b := p.chapter(c), q.chapter(c)
-		if a == b {
-			continue
-		}
-		for i := range pageLength {
-			if a.page(i) == b.page(i) {
-				continue
-			}
-			for j := range pageLength {
-				if a.page(i).entry(j) != b.page(i).entry(j) {
-					f((c*pageLength+i)*pageLength + j)
-				}
-			}
+		p.chapter(c).differ(q.chapter(c), func(i int, a, b *piece[T]) {
+			a.differ(b, func(j int, _, _ T) { f((c*pageLength+i)*pageLength + j) })
+		})
+	}
+}
+
+// differ calls f for every part that differs between p and q; both may be nil.
+func (p *piece[T]) differ(q *piece[T], f func(i int, a, b T)) {
+	if p == q {
+		return
+	}
+	for i := range uint(pageLength) {
+		if a, b := p.part(i), q.part(i); a != b {
+			f(int(i), a, b)
 		}
 	}
 }
@@ -125,25 +99,18 @@ func (p *pages[T]) chapters() int {
 	return len(p.table.chapters)
 }
 
-func (p *pages[T]) chapter(i int) *chapter[T] {
+func (p *pages[T]) chapter(i int) *piece[*piece[T]] {
 	if p.table == nil {
 		return nil
 	}
 	return p.table.chapters[i]
 }
 
-func (c *chapter[T]) page(i int) *page[T] {
-	if c == nil {
-		return nil
-	}
-	return c.pages[i]
-}
-
-func (p *page[T]) entry(i int) (x T) {
+func (p *piece[T]) part(i uint) (x T) {
 	if p == nil {
 		return x
 	}
-	return p.entries[i]
+	return p.parts[i]
 }
 
 // bitPages is a set of small integers in shared pages.
@@ -163,11 +130,11 @@ func (b *bitPages) set(w *pageWriter, i int, on bool, length int) {
 func (b *bitPages) each(f func(int) bool) {
 	for c := range b.words.chapters() {
 		for p := range pageLength {
-			page := b.words.chapter(c).page(p)
+			page := b.words.chapter(c).part(uint(p))
 			if page == nil {
 				continue
 			}
-			for i, word := range page.entries {
+			for i, word := range page.parts {
 				for ; word != 0; word &= word - 1 {
 					if !f(((c*pageLength+p)*pageLength+i)*64 + bits.TrailingZeros64(word)) {
 						return

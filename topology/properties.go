@@ -13,16 +13,10 @@ var capabilityFields = []string{"functions", "types", "slots", "children", "chun
 // capability changes c by the fields of an object.
 func (d *documentReader) capability(f map[string]*document.Value, c *Capability) {
 	into(f["functions"], func(v *document.Value) (Functions, bool) {
-		return set(d, v, AllFunctions(), func(name string) (Functions, error) {
-			x, err := reduce.ParseFunction(name)
-			return FunctionsOf(x), err
-		})
+		return set(d, v, AllFunctions(), AllFunctions().List(), reduce.ParseFunction)
 	}, &c.Functions)
 	into(f["types"], func(v *document.Value) (Types, bool) {
-		return set(d, v, AllTypes(), func(name string) (Types, error) {
-			x, err := reduce.ParseType(name)
-			return TypesOf(x), err
-		})
+		return set(d, v, AllTypes(), AllTypes().List(), reduce.ParseType)
 	}, &c.Types)
 	count := func(v *document.Value) (int, bool) { return d.within(v, "", 0, maxCapability, ErrCapability) }
 	into(f["slots"], count, &c.Slots)
@@ -32,7 +26,7 @@ func (d *documentReader) capability(f map[string]*document.Value, c *Capability)
 }
 
 // set reads "all", "none" or a list of names into a set of functions or types.
-func set[S Functions | Types](d *documentReader, v *document.Value, all S, one func(string) (S, error)) (is S, ok bool) {
+func set[S ~uint32, T element](d *documentReader, v *document.Value, all S, list []T, parse func(string) (T, error)) (is S, ok bool) {
 	switch {
 	case v.Kind == document.String && v.Text == "all":
 		return all, true
@@ -47,33 +41,19 @@ func set[S Functions | Types](d *documentReader, v *document.Value, all S, one f
 		if !ok {
 			return
 		}
-		x, err := one(name)
+		one, err := parse(name)
+		x := toSet[S]([]T{one})
 		switch {
 		case err != nil:
 			d.fail(item, fmt.Errorf("%w: %w", ErrField, err))
 		case x&^all != 0:
-			d.fail(item, fmt.Errorf("%q is not among %v: %w", name, strings.Join(names(all), ", "), ErrField))
+			d.fail(item, fmt.Errorf("%q is not among %v: %w", name, strings.Join(names(list), ", "), ErrField))
 		case is&x != 0:
 			d.fail(item, fmt.Errorf("%q is there twice: %w", name, ErrField))
 		}
 		is |= x & all
 	})
 	return is, true
-}
-
-func names[S Functions | Types](s S) []string {
-	var list []string
-	switch s := any(s).(type) {
-	case Functions:
-		for _, f := range s.List() {
-			list = append(list, f.String())
-		}
-	case Types:
-		for _, t := range s.List() {
-			list = append(list, t.String())
-		}
-	}
-	return list
 }
 
 // linkSpec changes s by the fields of an object.

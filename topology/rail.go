@@ -48,11 +48,7 @@ func (e Equipment) Rail(s RailShape) (*Graph, error) {
 			a.link(h, r+1, leaf+h/s.Hosts*s.Rails+r, h%s.Hosts+1)
 		}
 	}
-	for l := range leaves {
-		for i := range s.Spines {
-			a.link(leaf+l, s.Hosts+i+1, spine+i, l+1)
-		}
-	}
+	a.mesh(leaf, leaves, s.Hosts+1, spine, s.Spines, 1)
 	return a.graph(e, fmt.Sprintf("rail:%d,%d,%d,%d", s.Hosts, s.Rails, s.Pods, s.Spines), patterns{
 		{prefix: "h", count: hosts},
 		{prefix: "spine-", first: NodeID(spine), count: s.Spines},

@@ -275,7 +275,7 @@ func TestSchemaRefuses(t *testing.T) {
 
 // TestSchemaNamesAll holds the schema's lists against package reduce.
 func TestSchemaNamesAll(t *testing.T) {
-	for _, name := range append(names(AllFunctions()), names(AllTypes())...) {
+	for _, name := range append(names(AllFunctions().List()), names(AllTypes().List())...) {
 		field := "functions"
 		if _, err := reduce.ParseType(name); err == nil {
 			field = "types"

@@ -100,7 +100,7 @@ func specOf(s LinkSpec) *fileSpec {
 }
 
 func (g *Graph) capabilityOf(c Capability) *fileCapability {
-	f := &fileCapability{Functions: names(c.Functions), Types: names(c.Types), Slots: c.Slots, Children: c.Children, Chunk: c.Chunk}
+	f := &fileCapability{Functions: names(c.Functions.List()), Types: names(c.Types.List()), Slots: c.Slots, Children: c.Children, Chunk: c.Chunk}
 	if slices.ContainsFunc(g.capSets, func(c Capability) bool { return c.Window > 0 }) {
 		f.Window = &c.Window
 	}
