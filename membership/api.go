@@ -62,10 +62,6 @@ func (n *Node) Watcher() *Watcher {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.watchers[w] = struct{}{}
-		if n.ended {
-			err := n.refused()
-			w.news.end(err)
-		}
 	})
 	if err != nil {
 		w.news.end(err)

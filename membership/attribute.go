@@ -90,9 +90,6 @@ func (n *Node) AttributeWatcher() *AttributeWatcher {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.readers[w] = struct{}{}
-		if n.ended {
-			w.news.end(n.refused())
-		}
 	})
 	if err != nil {
 		w.news.end(err)

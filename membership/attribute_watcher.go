@@ -34,7 +34,7 @@ type attributeNews struct {
 
 func newAttributeWatcher(n *Node) *AttributeWatcher {
 	w := &AttributeWatcher{node: n, of: map[string]map[string]*attributeNews{}}
-	w.news = newFeed(w.merge)
+	w.news = newFeed(n, w.merge)
 	return w
 }
 

@@ -29,7 +29,7 @@ func drain(t *testing.T, w *AttributeWatcher) []AttributeChange {
 // waits is bounded by what there is and what it knows.
 func TestSlowAttributeReader(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	w := newAttributeWatcher(nil)
+	w := newAttributeWatcher(&Node{})
 	is, reported := map[string]string{}, map[string]string{}
 	for round := range 30_000 {
 		node, key := fmt.Sprintf("n%d", random.IntN(8)), fmt.Sprintf("k%d", random.IntN(8))

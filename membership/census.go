@@ -63,9 +63,6 @@ func (n *Node) BelowWatcher() *Watcher {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.below[w] = struct{}{}
-	if n.ended {
-		w.news.end(n.refused())
-	}
 	return w
 }
 

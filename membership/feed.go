@@ -12,6 +12,7 @@ type feed[T any] struct {
 	// merge appends what the reader is to get of a key, and notes that it has
 	// been. It runs under mu.
 	merge func(all []T, key string) []T
+	node  *Node // whose end is the feed's
 
 	mu    sync.Mutex
 	order []string       // keys by their last change; "" where one was moved on
@@ -20,8 +21,8 @@ type feed[T any] struct {
 	stir  chan struct{} // has room for one
 }
 
-func newFeed[T any](merge func([]T, string) []T) *feed[T] {
-	return &feed[T]{merge: merge, at: map[string]int{}, stir: make(chan struct{}, 1)}
+func newFeed[T any](n *Node, merge func([]T, string) []T) *feed[T] {
+	return &feed[T]{node: n, merge: merge, at: map[string]int{}, stir: make(chan struct{}, 1)}
 }
 
 // changed notes that a key has. The caller holds mu.
@@ -78,6 +79,7 @@ func (f *feed[T]) end(err error) {
 // next waits for items and returns all.
 func (f *feed[T]) next(ctx context.Context) ([]T, error) {
 	for {
+		isOver := f.node.isSilent()
 		f.mu.Lock()
 		var items []T
 		for _, key := range f.order {
@@ -94,9 +96,12 @@ func (f *feed[T]) next(ctx context.Context) ([]T, error) {
 			return items, nil
 		case err != nil:
 			return nil, err
+		case isOver:
+			return nil, f.node.refused()
 		}
 		select {
 		case <-f.stir:
+		case <-f.node.silent:
 		case <-ctx.Done():
 			return nil, fmt.Errorf("membership: waiting for news: %w", ctx.Err())
 		}

@@ -64,7 +64,7 @@ func start(ctx context.Context, c Config, listen attach.Listen) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		over: make(chan struct{}), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{}),
+		over: make(chan struct{}), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{}), silent: make(chan struct{}),
 		watchers: map[*Watcher]struct{}{}, below: map[*Watcher]struct{}{}, readers: map[*AttributeWatcher]struct{}{},
 	}
 	if n.source, err = c.trust(); err != nil {

@@ -45,10 +45,10 @@ type Node struct {
 	drained chan struct{}   // closed when the others have got it
 	lingers context.Context // while that is waited for
 	hurry   func()          // ends it
+	silent  chan struct{}   // closed when no notice comes any more
 	done    chan struct{}   // closed when it has ended
 
 	mu       sync.Mutex
-	ended    bool
 	watchers map[*Watcher]struct{}
 	below    map[*Watcher]struct{} // of base zones' notices
 	readers  map[*AttributeWatcher]struct{}
@@ -144,7 +144,7 @@ func (n *Node) keep() {
 		err = errors.Join(err, n.host.Close())
 	}
 	n.tasks.Wait()
-	n.endWatchers()
+	close(n.silent)
 	if err != nil {
 		n.log.Warn("closing the sockets", slog.Any("error", err))
 	}
@@ -152,19 +152,13 @@ func (n *Node) keep() {
 	close(n.done)
 }
 
-// endWatchers ends those who read notices.
-func (n *Node) endWatchers() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ended = true
-	for w := range n.watchers {
-		w.news.end(n.refused())
-	}
-	for w := range n.below {
-		w.news.end(n.refused())
-	}
-	for w := range n.readers {
-		w.news.end(n.refused())
+// isSilent reports whether no notice comes any more.
+func (n *Node) isSilent() bool {
+	select {
+	case <-n.silent:
+		return true
+	default:
+		return false
 	}
 }
 

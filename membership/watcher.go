@@ -28,7 +28,7 @@ type subject struct {
 
 func newWatcher(n *Node) *Watcher {
 	w := &Watcher{node: n, of: map[string]*subject{}}
-	w.news = newFeed(w.merge)
+	w.news = newFeed(n, w.merge)
 	return w
 }
 

@@ -49,7 +49,7 @@ func TestSlowReader(t *testing.T) {
 		"the last change last": {nil, []Notice{joined(a), joined(b), left(a, Failed), joined(alarm)}, []string{"b joined", "a joined"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWatcher(nil)
+			w := newWatcher(&Node{})
 			for _, n := range test.read {
 				w.take(n)
 			}
@@ -70,7 +70,7 @@ func TestSlowReader(t *testing.T) {
 func TestSlowReaderIsNeverWrong(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const nodes = 40
-	w := newWatcher(nil)
+	w := newWatcher(&Node{})
 	is, reported := map[string]Member{}, map[string]Member{}
 	lives := map[string]uint64{}
 	take := func() {
@@ -121,7 +121,7 @@ func TestSlowReaderIsNeverWrong(t *testing.T) {
 
 // TestWatcherEnds reports that what waits is read before the end is.
 func TestWatcherEnds(t *testing.T) {
-	w := newWatcher(nil)
+	w := newWatcher(&Node{})
 	w.take(joined(of("a", 1, 0)))
 	w.news.end(ErrClosed)
 	if got := read(t, w); len(got) != 1 {

@@ -1,6 +1,7 @@
 package scoll
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -61,27 +62,14 @@ func DefaultConfig() Config { return Config{}.filled() }
 // filled returns c with its defaults.
 func (c Config) filled() Config {
 	d := broadcast.DefaultConfig("", 0)
-	if c.Tree == (Tree{}) {
-		c.Tree = Binomial()
-	}
-	or(&c.RoundTrip, d.RoundTrip)
-	or(&c.Timeout, d.Patience)
-	or(&c.BulkRate, d.BulkRate)
-	or(&c.Attempts, d.Attempts)
-	or(&c.RetryAfter, d.RetryAfter)
-	or(&c.PartBytes, d.PartBytes)
-	or(&c.MembersBytes, d.CreationBytes)
-	or(&c.ReceiveBuffers, d.Receive)
-	or(&c.Linger, d.Linger)
-	or(&c.Workers, 256)
-	or(&c.Waiting, 16384)
+	c.Tree = cmp.Or(c.Tree, Binomial())
+	c.RoundTrip, c.Timeout = cmp.Or(c.RoundTrip, d.RoundTrip), cmp.Or(c.Timeout, d.Patience)
+	c.BulkRate, c.MembersBytes = cmp.Or(c.BulkRate, d.BulkRate), cmp.Or(c.MembersBytes, d.CreationBytes)
+	c.Attempts, c.RetryAfter = cmp.Or(c.Attempts, d.Attempts), cmp.Or(c.RetryAfter, d.RetryAfter)
+	c.PartBytes, c.ReceiveBuffers = cmp.Or(c.PartBytes, d.PartBytes), cmp.Or(c.ReceiveBuffers, d.Receive)
+	c.Linger = cmp.Or(c.Linger, d.Linger)
+	c.Workers, c.Waiting = cmp.Or(c.Workers, 256), cmp.Or(c.Waiting, 16384)
 	return c
-}
-
-func or[T int | uint64 | time.Duration](field *T, otherwise T) {
-	if *field == 0 {
-		*field = otherwise
-	}
 }
 
 // Validate reports what is wrong with c, fields that are zero having their

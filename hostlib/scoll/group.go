@@ -1,6 +1,7 @@
 package scoll
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -109,9 +110,7 @@ func (s *Service) OutOfBand(spec OutOfBandSpec) (*Group, error) {
 
 // tree returns t, or the node's default.
 func (s *Service) tree(t Tree) (broadcastmsg.Tree, error) {
-	if t == (Tree{}) {
-		t = s.node.cfg.Tree
-	}
+	t = cmp.Or(t, s.node.cfg.Tree)
 	if t.Radix < 0 || t.Radix > math.MaxUint16 {
 		return broadcastmsg.Tree{}, fmt.Errorf("%w: kind %d of radix %d", ErrTree, t.Kind, t.Radix)
 	}

@@ -1,6 +1,7 @@
 package scoll
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -79,9 +80,7 @@ func (g *Group) NewRequest(b Broadcast) (*Request, error) {
 		return nil, err
 	}
 	s, n := g.service, g.service.node
-	if b.Timeout == 0 {
-		b.Timeout = n.cfg.Timeout
-	}
+	b.Timeout = cmp.Or(b.Timeout, n.cfg.Timeout)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if err := s.open(); err != nil {

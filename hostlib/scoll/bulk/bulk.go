@@ -1,12 +1,12 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -32,17 +32,9 @@ type Config struct {
 }
 
 func (c Config) filled() Config {
-	for _, f := range []struct {
-		field     *int
-		otherwise int
-	}{{&c.Readers, 16}, {&c.Pulls, 16}, {&c.Idle, 2}, {&c.IdleAll, 64}} {
-		if *f.field <= 0 {
-			*f.field = f.otherwise
-		}
-	}
-	if c.Stall <= 0 {
-		c.Stall = 5 * time.Second
-	}
+	c.Stall = cmp.Or(max(c.Stall, 0), 5*time.Second)
+	c.Readers, c.Pulls = cmp.Or(max(c.Readers, 0), 16), cmp.Or(max(c.Pulls, 0), 16)
+	c.Idle, c.IdleAll = cmp.Or(max(c.Idle, 0), 2), cmp.Or(max(c.IdleAll, 0), 64)
 	return c
 }
 
@@ -55,9 +47,9 @@ type Bulk struct {
 	tasks  sync.WaitGroup
 	serves chan struct{} // holds an element for each pull that is served
 	pulls  chan struct{} // and for each of this node's own
-	counts counts
 
 	mu      sync.Mutex
+	counts  Counters
 	closed  bool
 	exposed map[uint64]*exposure
 	idle    []idle // the longest so first
@@ -73,8 +65,6 @@ type Counters struct {
 	Bytes   uint64 // that were sent in answer to pulls
 }
 
-type counts struct{ served, refused, cut, pulled, failed, bytes atomic.Uint64 }
-
 // New returns a Bulk without memory.
 func New(c Config) *Bulk {
 	c = c.filled()
@@ -88,11 +78,16 @@ func New(c Config) *Bulk {
 
 // Counters returns what was counted.
 func (b *Bulk) Counters() Counters {
-	n := &b.counts
-	return Counters{
-		Served: n.served.Load(), Refused: n.refused.Load(), Cut: n.cut.Load(),
-		Pulled: n.pulled.Load(), Failed: n.failed.Load(), Bytes: n.bytes.Load(),
-	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.counts
+}
+
+// count adds to a counter.
+func (b *Bulk) count(counter *uint64, n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	*counter += uint64(n)
 }
 
 // Expose lets other nodes read memory, the vectors one behind the other, under

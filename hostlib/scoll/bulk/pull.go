@@ -25,10 +25,10 @@ func (b *Bulk) Pull(ctx context.Context, node string, key, length uint64, into [
 	defer end()
 	err := b.pull(ctx, node, key, length, into)
 	if err != nil {
-		b.counts.failed.Add(1)
+		b.count(&b.counts.Failed, 1)
 		return fmt.Errorf("bulk: pulling %d bytes from %s: %w", length, node, err)
 	}
-	b.counts.pulled.Add(1)
+	b.count(&b.counts.Pulled, 1)
 	return nil
 }
 

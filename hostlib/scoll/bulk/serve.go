@@ -101,17 +101,17 @@ func (b *Bulk) serve(ctx context.Context, conn net.Conn) bool {
 	e := b.exposed[key]
 	b.mu.Unlock()
 	if e == nil || e.size != length || !e.enter(conn) {
-		b.counts.refused.Add(1)
+		b.count(&b.counts.Refused, 1)
 		_ = conn.SetWriteDeadline(time.Now().Add(b.cfg.Stall))
 		_, _ = conn.Write([]byte{refused})
 		return false
 	}
 	defer e.leave(conn)
 	if err := b.write(conn, e); err != nil {
-		b.counts.cut.Add(1)
+		b.count(&b.counts.Cut, 1)
 		return false
 	}
-	b.counts.served.Add(1)
+	b.count(&b.counts.Served, 1)
 	return true
 }
 
@@ -132,7 +132,7 @@ func (b *Bulk) write(conn net.Conn, e *exposure) error {
 			if _, err := vectors.WriteTo(conn); err != nil {
 				return err
 			}
-			b.counts.bytes.Add(uint64(len(part)))
+			b.count(&b.counts.Bytes, len(part))
 			head, memory = nil, memory[len(part):]
 		}
 	}

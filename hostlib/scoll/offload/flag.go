@@ -59,16 +59,9 @@ func one[T reduce.Element]() T {
 
 // ones returns the integer of all ones; of others it does not matter.
 func ones[T reduce.Element]() T {
-	var x T
-	switch p := any(&x).(type) {
-	case *int32:
-		*p = -1
-	case *int64:
-		*p = -1
-	case *uint32:
-		*p = ^uint32(0)
-	case *uint64:
-		*p = ^uint64(0)
+	var x [1]T
+	for i := range reduce.Bytes(x[:]) {
+		reduce.Bytes(x[:])[i] = 0xff
 	}
-	return x
+	return x[0]
 }

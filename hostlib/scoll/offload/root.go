@@ -111,7 +111,7 @@ func (g *Group[T]) await(ctx context.Context, f *flight[T]) (r Result[T], why st
 		<-f.request.Done()
 		return r, err.Error()
 	}
-	if f.sum[cfg.Elements] != g.fine() {
+	if f.sum[cfg.Elements] != g.service.flag.fine {
 		return r, "a member has failed"
 	}
 	n := len(g.spec.Members)
@@ -119,9 +119,6 @@ func (g *Group[T]) await(ctx context.Context, f *flight[T]) (r Result[T], why st
 		Vector: f.sum[:cfg.Elements], Outcome: scoll.Outcome{Nodes: n, Ran: n}, Transport: outcome.Transport, Why: outcome.Reason,
 	}, ""
 }
-
-// fine returns the flag of a reduction in which nobody has failed.
-func (g *Group[T]) fine() T { return g.service.flag.fine }
 
 // overHosts broadcasts a request over hosts. Who has run it replies from memory.
 func (g *Group[T]) overHosts(ctx context.Context, f *flight[T]) (Result[T], error) {

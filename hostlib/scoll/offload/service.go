@@ -1,6 +1,7 @@
 package offload
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -44,15 +45,8 @@ type Config[T reduce.Element] struct {
 }
 
 func (c Config[T]) filled() Config[T] {
-	if c.RequestBytes == 0 {
-		c.RequestBytes = 1024
-	}
-	if c.Ahead == 0 {
-		c.Ahead = 32
-	}
-	if c.RoundTrip == 0 {
-		c.RoundTrip = 10 * time.Millisecond
-	}
+	c.RequestBytes, c.Ahead = cmp.Or(c.RequestBytes, 1024), cmp.Or(c.Ahead, 32)
+	c.RoundTrip = cmp.Or(c.RoundTrip, 10*time.Millisecond)
 	return c
 }
 
