@@ -30,15 +30,12 @@ func (c Config) Check(ctx context.Context) error {
 	if _, err := net.DefaultResolver.LookupPort(ctx, "tcp", port); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrConfig, c.Listen, err)
 	}
-	listener, socket, err := c.Network.Listen(ctx, net.JoinHostPort(host, "0"))
-	if err != nil {
-		return fmt.Errorf("membership: %s: listening at %s: %w", c.Name, c.Listen, err)
-	}
-	if _, err = advertised(ctx, &c, listener.Addr(), slices.Concat(seeds, supervisors)); err == nil {
-		err = c.permits(listener.Addr())
+	listener, socket, _, err := c.listen(ctx, net.JoinHostPort(host, "0"), slices.Concat(seeds, supervisors))
+	if err == nil {
+		err = errors.Join(listener.Close(), socket.Close())
 	}
 	_, trust := c.trust()
-	return errors.Join(err, trust, listener.Close(), socket.Close(), checkState(c.State))
+	return errors.Join(err, trust, checkState(c.State))
 }
 
 // locate finds the addresses of those that the node asks first, and the one where

@@ -71,15 +71,9 @@ func start(ctx context.Context, c Config, listen attach.Listen) (*Node, error) {
 		return nil, err
 	}
 	n.shared = c.TLS == nil && n.source != nil
-	listener, socket, err := c.Network.Listen(ctx, c.Listen)
+	listener, socket, addr, err := c.listen(ctx, c.Listen, slices.Concat(seeds, supervisors))
 	if err != nil {
-		return nil, fmt.Errorf("membership: %s: listening at %s: %w", c.Name, c.Listen, err)
-	}
-	if n.addr, err = advertised(ctx, &c, listener.Addr(), slices.Concat(seeds, supervisors)); err == nil {
-		err = c.permits(listener.Addr())
-	}
-	if err != nil {
-		return nil, errors.Join(err, listener.Close(), socket.Close())
+		return nil, err
 	}
 	// What cannot listen has not started, and leaves the file as it is.
 	incarnation, again, err := nextIncarnation(c.State, time.Now())
@@ -89,7 +83,7 @@ func start(ctx context.Context, c Config, listen attach.Listen) (*Node, error) {
 	if again && c.Timing.Stealth == 0 {
 		c.Timing.Stealth = 1
 	}
-	n.cfg, n.socket, n.incarnation = c, socket, incarnation
+	n.cfg, n.socket, n.addr, n.incarnation = c, socket, addr, incarnation
 	n.ctx, n.stop = context.WithCancel(context.WithoutCancel(ctx))
 	n.lingers, n.hurry = context.WithCancel(n.ctx)
 	n.host, err = listen(ctx, attach.Place{
@@ -112,6 +106,22 @@ func start(ctx context.Context, c Config, listen attach.Listen) (*Node, error) {
 		return nil, errors.Join(err, n.host.Close(), socket.Close())
 	}
 	return n, nil
+}
+
+// listen opens a node's sockets at an address, and returns the one by which others know it.
+func (c *Config) listen(ctx context.Context, at string, others []netip.AddrPort) (net.Listener, Datagrams, netip.AddrPort, error) {
+	listener, socket, err := c.Network.Listen(ctx, at)
+	if err != nil {
+		return nil, nil, netip.AddrPort{}, fmt.Errorf("membership: %s: listening at %s: %w", c.Name, c.Listen, err)
+	}
+	addr, err := advertised(ctx, c, listener.Addr(), others)
+	if err == nil {
+		err = c.permits(listener.Addr())
+	}
+	if err != nil {
+		err = errors.Join(err, listener.Close(), socket.Close())
+	}
+	return listener, socket, addr, err
 }
 
 // permits returns why a node may not listen at an address.

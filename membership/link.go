@@ -73,7 +73,6 @@ type link struct {
 	isClosing   bool   // this end has closed it
 	isLarge     bool   // something was sent or has come in class Large
 
-	opening    uint64 // number of the frame that opens it
 	sent, next uint32 // numbers of the next frames
 	early      map[uint32][]byte
 	earlyBytes int
@@ -86,6 +85,9 @@ func (l *link) stream() uint32 {
 	return l.number | toOpener
 }
 
+// opening returns the number of the frame that opens it.
+func (l *link) opening() uint64 { return uint64(l.number) + 1 }
+
 // keyOf returns the link that a frame of another host is of.
 func keyOf(from string, stream uint32) linkKey {
 	return linkKey{from, stream &^ toOpener, stream&toOpener != 0}
@@ -96,12 +98,10 @@ type links struct {
 	n         *Node
 	all       map[linkKey]*link
 	zone      map[member.Link]*link
-	strangers []*link // that others have opened, and that are not heard, the oldest first
-	opening   map[uint64]*link
+	strangers []*link         // that others have opened, and that are not heard, the oldest first
 	of        map[string]int  // how many there are, by peer
 	others    int             // of the zone that others have opened
 	number    uint32          // of the last one that was opened
-	lent      uint64          // number of the last frame with one
 	early     int             // bytes
 	next      member.Link     // of who opens next: an odd number
 	channels  []*peer.Channel // to be flushed
@@ -110,7 +110,7 @@ type links struct {
 
 func newLinks(n *Node) links {
 	return links{
-		n: n, all: map[linkKey]*link{}, zone: map[member.Link]*link{}, opening: map[uint64]*link{}, of: map[string]int{}, next: 1,
+		n: n, all: map[linkKey]*link{}, zone: map[member.Link]*link{}, of: map[string]int{}, next: 1,
 	}
 }
 
@@ -124,14 +124,11 @@ func (k *links) open(to string, at netip.AddrPort, l *link) {
 	}
 	l.at = at.String()
 	k.add(l)
-	k.lent++
-	l.opening = k.lent
-	k.opening[k.lent] = l
 	kind, body := openZone, k.n.zoneMark()
 	if l.tier {
 		kind, body = openTier, nil
 	}
-	k.put(l, kind, body, peer.Control, l.opening)
+	k.put(l, kind, body, peer.Control, l.opening())
 }
 
 // add notes a link, and has its host be connected as long as there is one.
@@ -151,7 +148,6 @@ func (k *links) remove(l *link) {
 		return
 	}
 	delete(k.all, l.linkKey)
-	delete(k.opening, l.opening)
 	k.early -= l.earlyBytes
 	l.early, l.earlyBytes = nil, 0
 	k.n.host.Release(l.peer, peer.Control, l.at)

@@ -174,7 +174,6 @@ func (s *stepper) next(l *link, kind byte, body []byte) {
 	case l.isClosing:
 	case kind == opened && l.ours && !l.isOpen:
 		l.isOpen = true
-		delete(s.links.opening, l.opening)
 		if l.tier {
 			s.tier.input(hierarchy.Input{Kind: hierarchy.Connected, Link: l.up})
 		} else {

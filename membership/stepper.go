@@ -86,8 +86,10 @@ func (s *stepper) take(it *item) {
 	case absent:
 		s.cut(it.conn.Peer().Name, errAbsent, func(*link) bool { return true })
 	case unsent:
-		if l := s.links.opening[it.number]; l != nil {
-			s.lost(l, it.err)
+		for _, l := range s.links.all {
+			if l.ours && !l.isOpen && l.opening() == it.number {
+				s.lost(l, it.err)
+			}
 		}
 	case linkFailed:
 		s.lost(it.link, it.err)
