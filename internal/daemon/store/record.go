@@ -80,21 +80,24 @@ func encode(r *manager.Record) ([]byte, error) {
 	return json.Marshal(value{r.Seq, r.Spec, r.Trees, r.Fleet})
 }
 
-// decode returns the record of a key and a text.
-func decode(key, text []byte) (r manager.Record, err error) {
+// parse reads a text into v, and returns what the key says of the record.
+func parse(key, text []byte, v any) (r manager.Record, err error) {
 	if len(key) != 5 {
 		return r, fmt.Errorf("a record's key of %d bytes", len(key))
 	}
-	var v value
+	r.Kind, r.Group = manager.RecordKind(key[0]), binary.BigEndian.Uint32(key[1:])
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&v); err != nil {
+	return r, d.Decode(v)
+}
+
+// decode returns the record of a key and a text.
+func decode(key, text []byte) (r manager.Record, err error) {
+	var v value
+	if r, err = parse(key, text, &v); err != nil {
 		return r, err
 	}
-	r = manager.Record{
-		Seq: v.Seq, Kind: manager.RecordKind(key[0]), Group: binary.BigEndian.Uint32(key[1:]),
-		Spec: v.Spec, Trees: v.Trees, Fleet: v.Fleet,
-	}
+	r.Seq, r.Spec, r.Trees, r.Fleet = v.Seq, v.Spec, v.Trees, v.Fleet
 	return r, valid(&r)
 }
 

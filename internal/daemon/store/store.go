@@ -272,11 +272,10 @@ func (s *File) fail(is, detail error) error { return &Error{Path: s.path, Is: is
 
 // classify says what an error of bbolt, or of this package, means.
 func (s *File) classify(err error) error {
-	var damage *damaged
 	var path *fs.PathError
 	var errno syscall.Errno
 	switch {
-	case errors.Is(err, ErrNewer), errors.Is(err, ErrOlder), errors.Is(err, ErrNotStore):
+	case errors.Is(err, ErrNewer), errors.Is(err, ErrOlder), errors.Is(err, ErrNotStore), errors.Is(err, ErrCorrupt):
 		var e *Error
 		if errors.As(err, &e) {
 			e.Path = s.path
@@ -284,7 +283,7 @@ func (s *File) classify(err error) error {
 		return err
 	case errors.Is(err, berrors.ErrTimeout):
 		return s.fail(ErrHeld, nil)
-	case errors.As(err, &damage), errors.Is(err, errPanic), errors.Is(err, berrors.ErrInvalid),
+	case errors.Is(err, errPanic), errors.Is(err, berrors.ErrInvalid),
 		errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
 		return s.fail(ErrCorrupt, err)
 	case errors.Is(err, errRecord):
@@ -295,12 +294,8 @@ func (s *File) classify(err error) error {
 	return fmt.Errorf("store: %s: %w", s.path, err)
 }
 
-// damaged is something wrong in the buckets.
-type damaged struct{ err error }
-
-func (d *damaged) Error() string { return d.err.Error() }
-
-func (d *damaged) Unwrap() error { return d.err }
+// damaged reports something wrong in the buckets.
+func damaged(err error) error { return &Error{Is: ErrCorrupt, Detail: err} }
 
 // checkVersion returns a store's version, and reports one that this package cannot
 // read.
@@ -311,13 +306,13 @@ func checkVersion(tx *bbolt.Tx) (int, error) {
 	}
 	text, _, err := unseal(versionKey, head.Get(versionKey))
 	if err != nil {
-		return 0, &damaged{err}
+		return 0, damaged(err)
 	}
 	version, err := strconv.Atoi(string(text))
 	detail := fmt.Errorf("version %d; this manager's is %d", version, Version)
 	switch {
 	case err != nil:
-		return 0, &damaged{err}
+		return 0, damaged(err)
 	case version > Version:
 		return 0, &Error{Is: ErrNewer, Detail: detail}
 	case version < oldest:
@@ -341,14 +336,14 @@ func load(tx *bbolt.Tx, decode func(key, text []byte) (manager.Record, error)) (
 		return err
 	})
 	if err != nil {
-		return nil, &damaged{err}
+		return nil, damaged(err)
 	}
 	want, err := getDigest(tx.Bucket(storeBucket))
 	if err != nil {
 		return nil, err
 	}
 	if found != want {
-		return nil, &damaged{fmt.Errorf("it has %d of %d records, or other ones", found.Records, want.Records)}
+		return nil, damaged(fmt.Errorf("it has %d of %d records, or other ones", found.Records, want.Records))
 	}
 	return all, nil
 }
@@ -374,7 +369,7 @@ func put(bucket *bbolt.Bucket, r *manager.Record, all *digest) error {
 	if old := bucket.Get(key); old != nil {
 		_, sum, err := unseal(key, old)
 		if err != nil {
-			return &damaged{err}
+			return damaged(err)
 		}
 		all.remove(sum)
 	}
@@ -395,7 +390,7 @@ func getDigest(head *bbolt.Bucket) (d digest, err error) {
 		err = json.Unmarshal(text, &d)
 	}
 	if err != nil {
-		return d, &damaged{err}
+		return d, damaged(err)
 	}
 	return d, nil
 }

@@ -1,9 +1,6 @@
 package store
 
 import (
-	"bytes"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -41,23 +38,14 @@ func (s *File) upgrade(from int) error {
 // and does not report what trees share: it is as if there were none.
 var decoders = map[int]func(key, text []byte) (manager.Record, error){1: decode1, 2: decode}
 
-// What records of version 1 had: trees were reported with fewer figures, and groups had
-// no purpose.
+// What records of version 1 had: trees were reported with fewer figures. Their groups had
+// no purpose, which is the same as none.
 type (
 	value1 struct {
 		Seq   uint64         `json:"seq"`
-		Spec  *spec1         `json:"spec,omitempty"`
+		Spec  *manager.Spec  `json:"spec,omitempty"`
 		Trees *trees1        `json:"trees,omitempty"`
 		Fleet *manager.Fleet `json:"fleet,omitempty"`
-	}
-	spec1 struct {
-		Name       string
-		Members    []string
-		ChunkBytes int
-		Window     uint32
-		Functions  topology.Functions
-		Types      topology.Types
-		Secret     [32]byte
 	}
 	trees1 struct {
 		Epoch uint32
@@ -88,24 +76,11 @@ type (
 
 // decode1 is decode for a record of version 1.
 func decode1(key, text []byte) (r manager.Record, err error) {
-	if len(key) != 5 {
-		return r, fmt.Errorf("a record's key of %d bytes", len(key))
-	}
 	var v value1
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&v); err != nil {
+	if r, err = parse(key, text, &v); err != nil {
 		return r, err
 	}
-	r = manager.Record{
-		Seq: v.Seq, Kind: manager.RecordKind(key[0]), Group: binary.BigEndian.Uint32(key[1:]), Fleet: v.Fleet,
-	}
-	if s := v.Spec; s != nil {
-		r.Spec = &manager.Spec{
-			Name: s.Name, Members: s.Members, ChunkBytes: s.ChunkBytes, Window: s.Window,
-			Functions: s.Functions, Types: s.Types, Secret: s.Secret,
-		}
-	}
+	r.Seq, r.Spec, r.Fleet = v.Seq, v.Spec, v.Fleet
 	if t := v.Trees; t != nil {
 		r.Trees = &manager.Trees{Epoch: t.Epoch, Ended: t.Ended}
 		for i := range t.Live {
