@@ -176,33 +176,24 @@ func possible(what string, names []string) string {
 	return "its " + what + ": " + some(names)
 }
 
-// formatFlag adds --format to a command; the first is the default.
-func formatFlag(cmd *cobra.Command, formats ...string) func() (string, error) {
-	text := cmd.Flags().String("format", formats[0], "output `format`: "+strings.Join(formats, ", "))
-	process.Choices(cmd, "format", formats...)
-	return func() (string, error) {
-		if !slices.Contains(formats, *text) {
-			return "", fmt.Errorf("%w --format %q: possible are %s", errUsage, *text, strings.Join(formats, ", "))
-		}
-		return *text, nil
-	}
+// formatFlag adds --format to a command.
+func formatFlag(cmd *cobra.Command) *string {
+	how := new(string)
+	process.OneOf(cmd, how, "format", "output `format`: text, json", "text", "json")
+	return how
 }
 
 // newList returns a command that lists what fetch gets from the manager.
 func newList[T any](c *client, short string, fetch func(context.Context, *rpc.ManagerClient) ([]T, error), text func(io.Writer, []T) error) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs}
-	format := formatFlag(cmd, "text", "json")
+	how := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		how, err := format()
-		if err != nil {
-			return err
-		}
 		return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
 			all, err := fetch(ctx, m)
 			if err != nil {
 				return err
 			}
-			if how == "json" {
+			if *how == "json" {
 				return view.JSON(cmd.OutOrStdout(), all)
 			}
 			return text(cmd.OutOrStdout(), all)

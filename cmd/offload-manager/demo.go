@@ -17,19 +17,18 @@ import (
 )
 
 // errUsage is wrapped by errors about flags.
-var errUsage = errors.New("invalid flag")
+var errUsage = process.ErrUsage
 
 // demoFlags are the flags of demo as they are written.
 type demoFlags struct {
-	fabric, function, element string
-	bytes                     size
-	seed                      uint64
-	timeout                   time.Duration
+	config  demo.Config
+	bytes   process.Size
+	timeout time.Duration
 }
 
 func newDemo() *cobra.Command {
 	d := demo.DefaultConfig()
-	var f demoFlags
+	f := demoFlags{bytes: process.Size(d.Bytes)}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run allreduces in the switches of a fabric in this process, and kill a switch",
@@ -46,47 +45,34 @@ and times. The exit status is 1 if a result is wrong.
 			"  offload-manager demo --topology leaf-spine:4,4,2 --function max --type int64 --bytes 1MiB --picture tree.svg",
 		Args: cobra.NoArgs,
 	}
-	f.bytes = size(d.Bytes)
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.fabric, "topology", d.Fabric, "the fabric: a specification or a `file`")
+	flags.StringVar(&f.config.Fabric, "topology", d.Fabric, "the fabric: a specification or a `file`")
 	process.FormerFlag(flags, "fabric", "topology")
-	flags.StringVar(&f.function, "function", d.Function.String(), "reduction `function`: "+listed(topology.AllFunctions().List()))
-	flags.StringVar(&f.element, "type", d.Type.String(), "element `type`: "+listed(demo.Types()))
+	process.Parsed(flags, &f.config.Function, "function", d.Function.String(), "reduction `function`: "+listed(topology.AllFunctions().List()), reduce.ParseFunction)
+	process.Parsed(flags, &f.config.Type, "type", d.Type.String(), "element `type`: "+listed(demo.Types()), reduce.ParseType)
 	flags.Var(&f.bytes, "bytes", "`size` of each host's vector, such as 65536, 64KiB or 4MiB")
-	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of the vectors' elements")
+	flags.Uint64Var(&f.config.Seed, "seed", d.Seed, "seed of the vectors' elements")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "give up after this `time`")
 	completeFabric(cmd)
 	process.Choices(cmd, "type", names(demo.Types())...)
 	process.Choices(cmd, "function", names(topology.AllFunctions().List())...)
 	o := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		c, err := f.config()
-		if err != nil {
+		if f.timeout <= 0 {
+			return fmt.Errorf("%w --timeout %v: it must be positive", errUsage, f.timeout)
+		}
+		f.config.Bytes = int(f.bytes)
+		if err := f.config.Validate(); err != nil {
 			return err
 		}
 		if err := o.begin(); err != nil {
 			return err
 		}
 		defer o.end(&err)
-		return runDemo(cmd, c, f.timeout, o)
+		return runDemo(cmd, f.config, f.timeout, o)
 	}
 	return cmd
-}
-
-// config turns the flags into what they ask for.
-func (f *demoFlags) config() (c demo.Config, err error) {
-	if f.timeout <= 0 {
-		return c, fmt.Errorf("%w --timeout %v: it must be positive", errUsage, f.timeout)
-	}
-	c = demo.Config{Fabric: f.fabric, Bytes: int(f.bytes), Seed: f.seed}
-	if c.Function, err = reduce.ParseFunction(f.function); err != nil {
-		return c, fmt.Errorf("%w --function: %w", errUsage, err)
-	}
-	if c.Type, err = reduce.ParseType(f.element); err != nil {
-		return c, fmt.Errorf("%w --type: %w", errUsage, err)
-	}
-	return c, c.Validate()
 }
 
 // grace is the time that a run which gave up has to end.

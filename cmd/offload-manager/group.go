@@ -34,36 +34,32 @@ type createFlags struct {
 	stripes, roots   int
 }
 
-// purposeFlags say what a group is for, as they are written.
+// purposeFlags say what a group is for.
 type purposeFlags struct {
-	collective, criterion, weights string
-	bytes                          size
+	pathsel.Purpose
+	bytes process.Size
 }
 
 func (f *purposeFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.collective, "collective", "any", "`collective` that the group mostly runs: any, allreduce, reduce, broadcast, barrier, gather, scatter or all-to-all")
+	process.Parsed(flags, &f.Collective, "collective", "any", "`collective` that the group mostly runs: any, allreduce, reduce, broadcast, barrier, gather, scatter or all-to-all", pathsel.ParseCollective)
 	flags.Var(&f.bytes, "bytes", "`size` of its vectors, such as 65536, 64KiB or 4MiB; 0: unknown")
-	flags.StringVar(&f.criterion, "criterion", "auto", "`criterion` for trees: auto (by collective and size), hops, latency, bandwidth, load or capability")
-	flags.StringVar(&f.weights, "weights", "", "several criteria with `weights`, such as hops=1,load=2")
+	process.Parsed(flags, &f.Criterion, "criterion", "auto", "`criterion` for trees: auto (by collective and size), hops, latency, bandwidth, load or capability", pathsel.ParseCriterion)
+	process.Parsed(flags, &f.Weights, "weights", "", "several criteria with `weights`, such as hops=1,load=2", parseWeights)
 }
 
-func (f *purposeFlags) purpose() (p pathsel.Purpose, err error) {
-	p.Bytes = int64(f.bytes)
-	if p.Collective, err = pathsel.ParseCollective(f.collective); err != nil {
-		return p, fmt.Errorf("%w --collective: %w", errUsage, err)
+func parseWeights(text string) (w pathsel.Weights, err error) {
+	if text == "" {
+		return w, nil
 	}
-	if p.Criterion, err = pathsel.ParseCriterion(f.criterion); err != nil {
-		return p, fmt.Errorf("%w --criterion: %w", errUsage, err)
+	return pathsel.ParseWeights(text)
+}
+
+func (f *purposeFlags) purpose() (pathsel.Purpose, error) {
+	f.Bytes = int64(f.bytes)
+	if err := f.Validate(); err != nil {
+		return f.Purpose, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	if f.weights != "" {
-		if p.Weights, err = pathsel.ParseWeights(f.weights); err != nil {
-			return p, fmt.Errorf("%w --weights: %w", errUsage, err)
-		}
-	}
-	if err := p.Validate(); err != nil {
-		return p, fmt.Errorf("%w: %w", errUsage, err)
-	}
-	return p, nil
+	return f.Purpose, nil
 }
 
 func newGroupCreate(c *client) *cobra.Command {
@@ -91,21 +87,17 @@ library create their groups themselves.`,
 	process.Choices(cmd, "types", names(topology.AllTypes().List())...)
 	flags.IntVar(&f.stripes, "stripes", 0, "create up to this `number` of groups of these hosts (stripes), whose trees share no links between switches")
 	flags.IntVar(&f.roots, "roots", 0, "create up to this `number` of groups, each of some of the hosts, with a root of its own")
-	format := formatFlag(cmd, "text", "json")
+	how := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		how, err := format()
-		if err != nil {
-			return err
-		}
 		group, err := f.create(args[0], args[1:])
 		if err != nil {
 			return err
 		}
 		return c.call(cmd.Context(), func(ctx context.Context, m *rpc.ManagerClient) error {
 			if group.Bundle.Kind != manager.NoBundle {
-				return createBundle(ctx, m, group, how, cmd.OutOrStdout())
+				return createBundle(ctx, m, group, *how, cmd.OutOrStdout())
 			}
-			return create(ctx, m, group, how, cmd.OutOrStdout())
+			return create(ctx, m, group, *how, cmd.OutOrStdout())
 		})
 	}
 	return cmd

@@ -49,23 +49,19 @@ node, also the census of all zones. It works without a manager.`,
 	flags.DurationVar(&f.every, "every", time.Second, "`time` between two queries of --watch")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "give up a query after this `time`")
 	_ = cmd.MarkFlagRequired("node") // its only error is that there is no such flag
-	format := formatFlag(cmd, "text", "json")
+	how := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		how, err := format()
-		if err != nil {
-			return err
-		}
 		if err := f.check(); err != nil {
 			return err
 		}
 		if f.watch {
-			return f.follow(cmd.Context(), how, cmd.OutOrStdout())
+			return f.follow(cmd.Context(), *how, cmd.OutOrStdout())
 		}
 		s, err := f.ask(cmd.Context())
 		if err != nil {
 			return err
 		}
-		return writeStatus(cmd.OutOrStdout(), how, s)
+		return writeStatus(cmd.OutOrStdout(), *how, s)
 	}
 	cmd.AddCommand(newMembersJoin(), newMembersCheck())
 	return cmd

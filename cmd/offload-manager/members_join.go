@@ -66,7 +66,7 @@ node listens at the address that the others reach.`,
 		if cmd.Flags().Changed("zone") {
 			m.Zone = *zone
 		}
-		if err := process.Override(cmd, map[string]*string{}, &n.Log, errUsage); err != nil {
+		if err := process.Override(cmd, map[string]*string{}, &n.Log); err != nil {
 			return nil, err
 		}
 		return n, nameNode(n)

@@ -16,7 +16,7 @@ import (
 // planFlags are the flags of plan as they are written.
 type planFlags struct {
 	topology, groups, model, measured string
-	bytes                             size
+	bytes                             process.Size
 	window                            window
 	config                            whatif.Config
 }

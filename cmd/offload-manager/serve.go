@@ -56,7 +56,7 @@ the file; the flags below override it.`,
 
 // override sets what was given as a flag.
 func override(cmd *cobra.Command, m *settings.Manager) error {
-	if err := process.Override(cmd, map[string]*string{"listen": &m.Listen, "store": &m.Store}, &m.Log, errUsage); err != nil {
+	if err := process.Override(cmd, map[string]*string{"listen": &m.Listen, "store": &m.Store}, &m.Log); err != nil {
 		return err
 	}
 	if err := settings.CheckAddress(m.Listen); err != nil {

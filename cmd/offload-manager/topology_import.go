@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -17,9 +16,9 @@ import (
 
 // importFlags are those of topology import.
 type importFlags struct {
-	format, as, report, output string
-	hosts, switches            string
-	config                     importer.Config
+	format             importer.Format // empty: by what the file has
+	as, report, output string
+	config             importer.Config
 }
 
 func newTopologyImport() *cobra.Command {
@@ -38,29 +37,25 @@ FILE may be - for standard input.`,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.format, "format", "auto", "`format` of the file: auto, "+formats)
-	flags.StringVar(&f.as, "as", "yaml", "output format: yaml or json")
-	flags.StringVar(&f.report, "report", "text", "format of the report: text or json")
+	process.Parsed(flags, &f.format, "format", "auto", "`format` of the file: auto, "+formats, parseFormat)
+	process.OneOf(cmd, &f.as, "as", "output format: yaml or json", "yaml", "json")
+	process.OneOf(cmd, &f.report, "report", "format of the report: text or json", "text", "json")
 	flags.StringVar(&f.output, "output", "", "`file` to write (default: standard output)")
 	flags.StringVar(&f.config.Fabric, "name", "", "name of the fabric (default: the one in the file)")
-	flags.StringVar(&f.hosts, "hosts", "", "nodes whose names match this `expression` are hosts")
-	flags.StringVar(&f.switches, "switches", "", "nodes whose names match this `expression` are switches")
+	process.Parsed(flags, &f.config.Hosts, "hosts", "", "nodes whose names match this `expression` are hosts", parsePattern)
+	process.Parsed(flags, &f.config.Switches, "switches", "", "nodes whose names match this `expression` are switches", parsePattern)
 	flags.IntVar(&f.config.HostsPerSwitch, "hosts-per-switch", f.config.HostsPerSwitch, "`hosts` on each switch, if the file has none")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) }
 	return cmd
 }
 
-func (f *importFlags) run(cmd *cobra.Command, path string) error {
-	format, err := f.check()
-	if err != nil {
-		return err
-	}
+func (f *importFlags) run(cmd *cobra.Command, path string) (err error) {
 	var g *topology.Graph
 	var report *importer.Report
 	if path == "-" {
-		g, report, err = importer.Import(cmd.InOrStdin(), "standard input", format, f.config)
+		g, report, err = importer.Import(cmd.InOrStdin(), "standard input", f.format, f.config)
 	} else {
-		g, report, err = importer.ImportFile(path, format, f.config)
+		g, report, err = importer.ImportFile(path, f.format, f.config)
 	}
 	if err != nil {
 		return process.Check(nil, cmd.ErrOrStderr(), path, err, nil)
@@ -76,31 +71,18 @@ func (f *importFlags) run(cmd *cobra.Command, path string) error {
 	return f.write(cmd.OutOrStdout(), g)
 }
 
-// check reads the flags that are texts.
-func (f *importFlags) check() (format importer.Format, err error) {
-	if f.format != "auto" {
-		if format, err = importer.ParseFormat(f.format); err != nil {
-			return "", fmt.Errorf("%w --format: %w", errUsage, err)
-		}
+func parseFormat(name string) (importer.Format, error) {
+	if name == "auto" {
+		return "", nil
 	}
-	if f.as != "yaml" && f.as != "json" {
-		return "", fmt.Errorf("%w --as %q: possible are yaml, json", errUsage, f.as)
+	return importer.ParseFormat(name)
+}
+
+func parsePattern(text string) (*regexp.Regexp, error) {
+	if text == "" {
+		return nil, nil
 	}
-	if f.report != "text" && f.report != "json" {
-		return "", fmt.Errorf("%w --report %q: possible are text, json", errUsage, f.report)
-	}
-	for _, pattern := range []struct {
-		flag, text string
-		to         **regexp.Regexp
-	}{{"--hosts", f.hosts, &f.config.Hosts}, {"--switches", f.switches, &f.config.Switches}} {
-		if pattern.text == "" {
-			continue
-		}
-		if *pattern.to, err = regexp.Compile(pattern.text); err != nil {
-			return "", fmt.Errorf("%w %s: %w", errUsage, pattern.flag, err)
-		}
-	}
-	return format, nil
+	return regexp.Compile(text)
 }
 
 // write writes the fabric whole, or leaves a file as it was.

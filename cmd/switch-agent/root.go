@@ -17,7 +17,7 @@ import (
 )
 
 // errUsage is wrapped by errors about flags.
-var errUsage = errors.New("invalid flag")
+var errUsage = process.ErrUsage
 
 // newRoot returns the command with all its subcommands.
 func newRoot() *cobra.Command {
@@ -77,7 +77,7 @@ usable the agent offers nothing, and "offload-manager switch list" shows why.`,
 // override sets what was given as a flag.
 func override(cmd *cobra.Command, a *settings.Agent) error {
 	flags := map[string]*string{"listen": &a.Listen, "pipeline": &a.Pipeline, "p4runtime": &a.Target.Address}
-	if err := process.Override(cmd, flags, &a.Log, errUsage); err != nil {
+	if err := process.Override(cmd, flags, &a.Log); err != nil {
 		return err
 	}
 	if err := settings.CheckAddress(a.Listen); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/netlab"
 	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/bench/timing"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 // fabricFlags are the flags of fabric as they are written.
@@ -71,7 +72,7 @@ preparation and check of vectors. Columns:
 	flags.BoolVar(&f.besideTCP, "beside-tcp", false, "run a TCP stream from the first host to the last meanwhile, and report shares")
 	flags.BoolVar(&f.tls, "tls", false, "use certificates and TLS between hosts; needs --transport host")
 	flags.StringVar(&f.profiles, "cpuprofile", "", "`directory` for profiles for go tool pprof, one for each size and process, such as hosts-SIZE-h0.pprof")
-	flags.StringVar(&f.format, "format", "csv", "output `format`: csv, or json, a line each")
+	process.OneOf(cmd, &f.format, "format", "output `format`: csv, or json, a line each", "csv", "json")
 	flags.StringVar(&f.trunkRate, "trunk-rate", "", "`rate` of the links between switches (default: --rate)")
 	flags.StringVar(&f.prefix, "prefix", "cb", "`prefix` of the namespaces' names")
 	f.bench.add(flags)
@@ -87,8 +88,6 @@ func (f *fabricFlags) check(c timing.Config) error {
 		return fmt.Errorf("%w --groups %d: 1 to %d can measure at once", errUsage, f.groups, field.MaxGroups)
 	case f.tls && c.Transport != timing.Host:
 		return fmt.Errorf("%w --tls: the fabric's manager has no certificate, so that it takes --transport host", errUsage)
-	case f.format != "csv" && f.format != "json":
-		return fmt.Errorf("%w --format %q: csv and json are possible", errUsage, f.format)
 	case (f.groups > 1 || f.besideTCP) && c.Rate == 0:
 		return fmt.Errorf("%w --groups, --beside-tcp: there is no link to share without a --rate", errUsage)
 	case (f.groups > 1 || f.besideTCP) && (c.Pace != timing.Stream || c.Collective != timing.Allreduce):

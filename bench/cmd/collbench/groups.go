@@ -38,16 +38,9 @@ not offloaded that should have been.`,
   collbench groups --groups 1000 --transport host --format json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "text" && format != "json" {
-				return fmt.Errorf("%w --format %q: text and json are possible", errUsage, format)
-			}
-			p.Bytes = nil
-			for _, text := range sizes {
-				n, err := parseSize(text)
-				if err != nil {
-					return fmt.Errorf("%w --bytes: %w", errUsage, err)
-				}
-				p.Bytes = append(p.Bytes, n)
+			var err error
+			if p.Bytes, err = parseSizes(sizes); err != nil {
+				return err
 			}
 			if p.Transport == "host" { // as the other commands call it
 				p.Transport = "host-tree"
@@ -93,7 +86,7 @@ not offloaded that should have been.`,
 	flags.Uint32Var(&p.Window, "window", 0, "most `chunks` in flight, a power of two; 0: the library's default")
 	flags.IntVar(&p.Slots, "slots", 0, "`slots` of each switch; 0: those of the fabric")
 	flags.DurationVar(&p.Settle, "settle", p.Settle, "`pause` before memory is read, and before each size")
-	flags.StringVar(&format, "format", "text", "output `format`: text, or json, a line for each number of groups")
+	process.OneOf(cmd, &format, "format", "output `format`: text, or json, a line for each number of groups", "text", "json")
 	flags.DurationVar(&timeout, "timeout", 10*time.Minute, "give up after this `time`")
 	return cmd
 }

@@ -155,7 +155,7 @@ func TestBadFlags(t *testing.T) {
 		"two kinds":     {[]string{"embedded", "--stripes", "2", "--roots", "2", "--transport", "host"}, hostlib.ErrArgument, "cannot be combined"},
 		"prefix":        {[]string{"fabric", "--prefix", "a/b"}, netlab.ErrConfig, "a/b"},
 		"pace":          {[]string{"embedded", "--pace", "slow"}, timing.ErrConfig, "checked, steady, stream"},
-		"format":        {[]string{"fabric", "--format", "xml"}, errUsage, "csv and json"},
+		"format":        {[]string{"fabric", "--format", "xml"}, errUsage, "possible are csv, json"},
 		"groups":        {[]string{"fabric", "--groups", "9", "--rate", "1gbit"}, errUsage, "1 to 8"},
 		"form's pace":   {[]string{"fabric", "--function", "form", "--bytes", "0", "--pace", "steady"}, timing.ErrConfig, "pace checked"},
 		"form's sizes":  {[]string{"fabric", "--function", "form"}, timing.ErrConfig, "one size"},

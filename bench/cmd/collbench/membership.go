@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/bench/members"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 // errMissed reports that a table was measured, and something in it not reached.
@@ -44,7 +45,7 @@ need an otherwise idle machine. The exit status is 1 if a row misses its target.
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringSliceVar(&f.rows, "rows", members.Keys(), "`rows` to measure")
-	flags.StringVar(&f.format, "format", "text", "output `format`: text, or json, a line for each row")
+	process.OneOf(cmd, &f.format, "format", "output `format`: text, or json, a line for each row", "text", "json")
 	flags.Uint64Var(&f.cfg.Seed, "seed", f.cfg.Seed, "seed of the simulations")
 	flags.IntVar(&f.cfg.Nodes, "nodes", f.cfg.Nodes, "`nodes` of a simulated zone")
 	flags.IntVar(&f.cfg.Contest.Nodes, "real", f.cfg.Contest.Nodes, "real `nodes` of each of both systems")
@@ -58,9 +59,6 @@ need an otherwise idle machine. The exit status is 1 if a row misses its target.
 
 func runMembership(cmd *cobra.Command, f *membershipFlags) error {
 	f.cfg.Rows = f.rows
-	if f.format != "text" && f.format != "json" {
-		return fmt.Errorf("%w --format %q: text and json are possible", errUsage, f.format)
-	}
 	if len(f.rows) == 0 {
 		return fmt.Errorf("%w --rows: none; possible are %s", errUsage, strings.Join(members.Keys(), ", "))
 	}

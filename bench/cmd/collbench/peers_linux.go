@@ -16,6 +16,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/peers"
 	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/bench/timing"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 // peersFlags are the flags of peers as they are written.
@@ -57,7 +58,7 @@ and peers take less than ten minutes, half of it for MPICH, which polls.`,
 	flags.IntVar(&f.cfg.Rounds, "rounds", f.cfg.Rounds, "turns of each contestant in each row: one `number`")
 	flags.DurationVar(&f.cfg.Turn, "turn", f.cfg.Turn, "approximate `time` of a turn; at least one operation is timed")
 	flags.DurationVar(&f.cfg.Limit, "limit", f.cfg.Limit, "`time` after which a silent peer is left out")
-	flags.StringVar(&f.format, "format", "text", "output `format`: text, csv, or json, a line each")
+	process.OneOf(cmd, &f.format, "format", "output `format`: text, csv, or json, a line each", "text", "csv", "json")
 	flags.IntVar(&f.lab.HostsPerLeaf, "hosts-per-leaf", 4, "`hosts` at each leaf")
 	flags.IntVar(&f.lab.Leaves, "leaves", 2, "`leaves`")
 	flags.IntVar(&f.lab.Spines, "spines", 2, "`spines`")
@@ -69,11 +70,7 @@ and peers take less than ten minutes, half of it for MPICH, which polls.`,
 }
 
 func runPeers(cmd *cobra.Command, f *peersFlags) (err error) {
-	if f.cfg.Rows, err = peers.ParseRows(f.rows, parseSize); err != nil {
-		return err
-	}
-	write, err := writerOf(f.format, cmd.OutOrStdout())
-	if err != nil {
+	if f.cfg.Rows, err = peers.ParseRows(f.rows, process.ParseSize); err != nil {
 		return err
 	}
 	program, err := os.Executable()
@@ -86,30 +83,28 @@ func runPeers(cmd *cobra.Command, f *peersFlags) (err error) {
 	fc := field.Config{Lab: f.lab, Program: []string{program}, Verbose: f.verbose, Log: cmd.ErrOrStderr()}
 	args := []string{"--transport", string(timing.Offload), "--timeout", f.timeout.String(), "--window", fmt.Sprint(f.window)}
 	begun := time.Now()
-	err = peers.Compare(ctx, f.cfg, fc, args, write)
+	err = peers.Compare(ctx, f.cfg, fc, args, writerOf(f.format, cmd.OutOrStdout()))
 	fmt.Fprintf(cmd.ErrOrStderr(), "it took %v\n", time.Since(begun).Round(time.Second))
 	return err
 }
 
 // writerOf returns what writes comparisons in a format.
-func writerOf(format string, out io.Writer) (func(*report.Comparison) error, error) {
+func writerOf(format string, out io.Writer) func(*report.Comparison) error {
 	switch format {
 	case "json":
-		return func(c *report.Comparison) error { return json.NewEncoder(out).Encode(c) }, nil
+		return func(c *report.Comparison) error { return json.NewEncoder(out).Encode(c) }
 	case "csv":
 		head := report.ComparisonHeader + "\n"
 		return func(c *report.Comparison) error {
 			_, err := io.WriteString(out, head+c.CSV())
 			head = ""
 			return err
-		}, nil
-	case "text":
-		return func(c *report.Comparison) error {
-			_, err := io.WriteString(out, c.Text())
-			return err
-		}, nil
+		}
 	}
-	return nil, fmt.Errorf("%w --format %q: text, csv and json are possible", errUsage, format)
+	return func(c *report.Comparison) error {
+		_, err := io.WriteString(out, c.Text())
+		return err
+	}
 }
 
 func newNodeShell() *cobra.Command {

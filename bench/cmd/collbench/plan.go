@@ -13,7 +13,7 @@ import (
 
 func newPlan() *cobra.Command {
 	c := planbench.DefaultConfig()
-	format := "text"
+	var format string
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Measure plans and repairs of large fabrics and of many groups, each figure beside its limit",
@@ -36,12 +36,8 @@ medians. docs/benchmarks.md explains the figures.`,
 	flags.IntVar(&c.Cases, "cases", c.Cases, "`graphs` of Steiner trees, the first of the table; 0: all")
 	flags.IntVar(&c.Runs, "runs", c.Runs, "`number` of runs, of which the median counts")
 	flags.Uint64Var(&c.Seed, "seed", c.Seed, "`seed` of the groups and graphs")
-	flags.StringVar(&format, "format", format, "output `format`: text or json")
-	process.Choices(cmd, "format", "text", "json")
+	process.OneOf(cmd, &format, "format", "output `format`: text or json", "text", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if format != "text" && format != "json" {
-			return fmt.Errorf("%w --format %q: text and json are possible", errUsage, format)
-		}
 		begun := time.Now()
 		report, err := planbench.Run(cmd.Context(), c, func(line string) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%7.3f s  %s\n", time.Since(begun).Seconds(), line)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +21,7 @@ import (
 )
 
 // errUsage is wrapped by errors about flags.
-var errUsage = errors.New("invalid flag")
+var errUsage = process.ErrUsage
 
 // newRoot returns the command with all its subcommands.
 func newRoot() *cobra.Command {
@@ -46,64 +45,48 @@ standard error. The exit status is 1 if a result is wrong.`,
 
 // benchFlags are the flags that say what is measured.
 type benchFlags struct {
-	collective, reduction, element, transport string
-	pace                                      string
-	bytes                                     []string
-	iterations                                []int
-	rate                                      string
-	seed                                      uint64
-	window                                    uint32
-	stripes, roots                            int
-	timeout                                   time.Duration
-	verbose                                   bool
+	timing.Config
+	collective, transport, pace, rate string
+	bytes                             []string
+	window                            uint32
+	timeout                           time.Duration
+	verbose                           bool
 }
 
 func (f *benchFlags) add(flags *pflag.FlagSet) {
 	d := timing.DefaultConfig()
 	flags.SortFlags = false
 	flags.StringVar(&f.collective, "function", string(d.Collective), "collective `function`: allreduce, reduce, broadcast or barrier; form, the forming of a communicator of hosts that have just joined; or scoll-broadcast, a server collective")
-	flags.StringVar(&f.reduction, "reduction", d.Function.String(), "reduction `function`, such as sum, min or bxor")
-	flags.StringVar(&f.element, "type", d.Type.String(), "element `type`: "+listed(topology.AllTypes().List()))
+	process.Parsed(flags, &f.Function, "reduction", d.Function.String(), "reduction `function`, such as sum, min or bxor", reduce.ParseFunction)
+	process.Parsed(flags, &f.Type, "type", d.Type.String(), "element `type`: "+listed(topology.AllTypes().List()), reduce.ParseType)
 	flags.StringSliceVar(&f.bytes, "bytes", []string{"8", "65536", "1MiB", "16MiB"}, "`sizes` of each member's vector, such as 8,64KiB,16MiB")
-	flags.IntSliceVar(&f.iterations, "iterations", d.Iterations, "timed operations of each size: one `number`, or one a size")
+	flags.IntSliceVar(&f.Iterations, "iterations", d.Iterations, "timed operations of each size: one `number`, or one a size")
 	flags.StringVar(&f.transport, "transport", string(d.Transport), "`transport` that operations must use: offload, host or auto")
 	flags.StringVar(&f.pace, "pace", string(d.Pace), "checked: check each result; steady: reuse vectors without checks; stream: also without a barrier before each operation")
 	flags.StringVar(&f.rate, "rate", "", "`rate` of a member's link, such as 200mbit, for the goodput")
-	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of the vectors' elements")
+	flags.Uint64Var(&f.Seed, "seed", d.Seed, "seed of the vectors' elements")
 	flags.Uint32Var(&f.window, "window", 0, "most `chunks` in flight, a power of two; 0: the library's default")
-	flags.IntVar(&f.stripes, "stripes", 1, "collection `trees` (stripes) for long vectors, over disjoint links between switches")
-	flags.IntVar(&f.roots, "roots", 1, "`roots` for a reduction, each for a part of the members")
+	flags.IntVar(&f.Stripes, "stripes", 1, "collection `trees` (stripes) for long vectors, over disjoint links between switches")
+	flags.IntVar(&f.Roots, "roots", 1, "`roots` for a reduction, each for a part of the members")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "give up after this `time`")
 	flags.BoolVar(&f.verbose, "verbose", false, "log the activity of all parts of the fabric")
 }
 
 // config turns the flags into what they ask for.
 func (f *benchFlags) config() (c timing.Config, err error) {
-	c = timing.Config{
-		Collective: timing.Collective(f.collective), Iterations: f.iterations, Transport: timing.Transport(f.transport), Pace: timing.Pace(f.pace), Seed: f.seed,
-		Stripes: f.stripes, Roots: f.roots,
-	}
+	c = f.Config
+	c.Collective, c.Transport, c.Pace = timing.Collective(f.collective), timing.Transport(f.transport), timing.Pace(f.pace)
 	if f.transport == "host-tree" { // as results call it
 		c.Transport = timing.Host
-	}
-	if c.Function, err = reduce.ParseFunction(f.reduction); err != nil {
-		return c, fmt.Errorf("%w --reduction: %w", errUsage, err)
-	}
-	if c.Type, err = reduce.ParseType(f.element); err != nil {
-		return c, fmt.Errorf("%w --type: %w", errUsage, err)
 	}
 	if c.Rate, err = netlab.ParseRate(f.rate); err != nil {
 		return c, fmt.Errorf("%w --rate: %w", errUsage, err)
 	}
-	for _, text := range f.bytes {
-		n, err := parseSize(text)
-		if err != nil {
-			return c, fmt.Errorf("%w --bytes: %w", errUsage, err)
-		}
-		c.Bytes = append(c.Bytes, n)
+	if c.Bytes, err = parseSizes(f.bytes); err != nil {
+		return c, err
 	}
-	if f.stripes > manager.MaxBundle || f.roots > manager.MaxBundle {
-		return c, fmt.Errorf("%w: %d stripes, %d roots, want %d at most", errUsage, f.stripes, f.roots, manager.MaxBundle)
+	if c.Stripes > manager.MaxBundle || c.Roots > manager.MaxBundle {
+		return c, fmt.Errorf("%w: %d stripes, %d roots, want %d at most", errUsage, c.Stripes, c.Roots, manager.MaxBundle)
 	}
 	if err := checkWindow(f.window); err != nil {
 		return c, err
@@ -116,16 +99,17 @@ func (f *benchFlags) config() (c timing.Config, err error) {
 
 // arguments returns the flags as they are given to another process.
 func (f *benchFlags) arguments() []string {
-	var iterations []string
-	for _, n := range f.iterations {
-		iterations = append(iterations, strconv.Itoa(n))
-	}
 	return []string{
-		"--function", f.collective, "--reduction", f.reduction, "--type", f.element, "--bytes", strings.Join(f.bytes, ","),
-		"--iterations", strings.Join(iterations, ","), "--transport", f.transport, "--pace", f.pace, "--rate", f.rate,
-		"--seed", strconv.FormatUint(f.seed, 10), "--window", strconv.FormatUint(uint64(f.window), 10),
-		"--stripes", strconv.Itoa(f.stripes), "--roots", strconv.Itoa(f.roots), "--timeout", f.timeout.String(),
+		"--function", f.collective, "--reduction", f.Function.String(), "--type", f.Type.String(), "--bytes", strings.Join(f.bytes, ","),
+		"--iterations", commas(f.Iterations), "--transport", f.transport, "--pace", f.pace, "--rate", f.rate,
+		"--seed", fmt.Sprint(f.Seed), "--window", fmt.Sprint(f.window),
+		"--stripes", fmt.Sprint(f.Stripes), "--roots", fmt.Sprint(f.Roots), "--timeout", f.timeout.String(),
 	}
+}
+
+// commas returns numbers as a flag has them.
+func commas(numbers []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ","), "[]")
 }
 
 // within returns a context that ends after the time that the flags allow.
@@ -160,28 +144,16 @@ func late(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 }
 
-var units = []struct {
-	suffix string
-	bytes  int
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"", 1}}
-
-// maxSize is the largest vector.
-const maxSize = 1 << 34
-
-// parseSize reads a number of bytes such as 65536, 64KiB or 16MiB.
-func parseSize(text string) (int, error) {
-	for _, u := range units {
-		digits, ok := strings.CutSuffix(strings.TrimSpace(text), u.suffix)
-		if !ok {
-			continue
+// parseSizes reads --bytes.
+func parseSizes(texts []string) (all []int, err error) {
+	for _, text := range texts {
+		n, err := process.ParseSize(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("%w --bytes: %w", errUsage, err)
 		}
-		n, err := strconv.Atoi(digits)
-		if err != nil || n < 0 || n > maxSize/u.bytes {
-			break
-		}
-		return n * u.bytes, nil
+		all = append(all, n)
 	}
-	return 0, fmt.Errorf("%q is no number of bytes up to %d, such as 65536, 64KiB or 16MiB", text, maxSize)
+	return all, nil
 }
 
 func listed[T fmt.Stringer](all []T) string {

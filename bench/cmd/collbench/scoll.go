@@ -48,12 +48,8 @@ func (f *scollFlags) add(flags *pflag.FlagSet) {
 }
 
 func (f *scollFlags) arguments() []string {
-	var atOnce []string
-	for _, n := range f.atOnce {
-		atOnce = append(atOnce, strconv.Itoa(n))
-	}
 	return []string{
-		"--trees", strings.Join(f.trees, ","), "--at-once", strings.Join(atOnce, ","), "--payload", strconv.Itoa(f.payload),
+		"--trees", strings.Join(f.trees, ","), "--at-once", commas(f.atOnce), "--payload", strconv.Itoa(f.payload),
 		"--per-second", strings.Join(f.rates, ","), "--lasting", f.lasting.String(),
 	}
 }

@@ -20,7 +20,7 @@ func Root(root *cobra.Command) *cobra.Command {
 	root.Version = version.String() + " " + runtime.Version()
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; %q lists the flags", err, cmd.CommandPath()+" --help")
+		return usageError{fmt.Errorf("%w; %q lists the flags", err, cmd.CommandPath()+" --help")}
 	})
 	Family(root, newVersion())
 	explainArguments(root)

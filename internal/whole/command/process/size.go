@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// size is a flag's number of bytes, such as 65536, 64KiB or 4MiB.
-type size int
+// Size is a flag's number of bytes, such as 65536, 64KiB or 4MiB.
+type Size int
 
 var units = []struct {
 	suffix string
@@ -18,7 +18,7 @@ var units = []struct {
 }
 
 // String returns the number with the largest unit that divides it.
-func (s *size) String() string {
+func (s *Size) String() string {
 	for _, u := range []int{2, 1, 0} {
 		if n := int(*s); n != 0 && n%units[u].bytes == 0 {
 			return strconv.Itoa(n/units[u].bytes) + units[u].suffix
@@ -28,10 +28,19 @@ func (s *size) String() string {
 }
 
 // Type names the value in the usage.
-func (s *size) Type() string { return "size" }
+func (s *Size) Type() string { return "size" }
 
 // Set reads a number, with a unit or without.
-func (s *size) Set(text string) error {
+func (s *Size) Set(text string) error {
+	n, err := ParseSize(text)
+	if err == nil {
+		*s = Size(n)
+	}
+	return err
+}
+
+// ParseSize reads a number of bytes, with a unit or without.
+func ParseSize(text string) (int, error) {
 	digits, unit := text, 1
 	for _, u := range units {
 		if rest, ok := strings.CutSuffix(text, u.suffix); ok {
@@ -42,12 +51,11 @@ func (s *size) Set(text string) error {
 	n, err := strconv.Atoi(digits)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q is no number of bytes: a whole number is, alone or with KiB, MiB or GiB", text)
+		return 0, fmt.Errorf("%q is no number of bytes: a whole number is, alone or with KiB, MiB or GiB", text)
 	case n < 0:
-		return fmt.Errorf("%d bytes: the number must not be negative", n)
+		return 0, fmt.Errorf("%d bytes: the number must not be negative", n)
 	case n > math.MaxInt/unit:
-		return fmt.Errorf("%q is too large", text)
+		return 0, fmt.Errorf("%q is too large", text)
 	}
-	*s = size(n * unit)
-	return nil
+	return n * unit, nil
 }
