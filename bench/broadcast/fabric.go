@@ -11,6 +11,7 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/fabrictree"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/offload"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -59,7 +60,7 @@ func (m *Member) follow(ctx context.Context, members []hostlib.Member) error {
 	}
 	for {
 		collection, err := comm.CollectionTree(ctx)
-		if errors.Is(err, hostlib.ErrNoTree) && pause(ctx) {
+		if errors.Is(err, hostlib.ErrNoTree) && runner.Pause(ctx, moment) == nil {
 			continue // it may come yet
 		}
 		if err != nil {
@@ -74,15 +75,8 @@ func (m *Member) follow(ctx context.Context, members []hostlib.Member) error {
 	}
 }
 
-// pause waits a moment; it reports false when ctx has ended.
-func pause(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(10 * time.Millisecond):
-		return true
-	}
-}
+// moment is how long somebody waits who looks again and again.
+const moment = 10 * time.Millisecond
 
 // inSwitches returns the group in the switches, once they carry it.
 func (m *Member) inSwitches(ctx context.Context, timed bool) (*offload.Group[uint64], error) {
@@ -98,7 +92,7 @@ func (m *Member) inSwitches(ctx context.Context, timed bool) (*offload.Group[uin
 		if transport == hostlib.Offload {
 			return g, nil
 		}
-		if !pause(ctx) {
+		if runner.Pause(ctx, moment) != nil {
 			return nil, fmt.Errorf("%w: %s", ErrTransport, why)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"time"
+
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // Row is what one number of groups did.
@@ -148,7 +149,7 @@ func (p *Plan) measure(ctx context.Context, errs io.Writer, row *Row) (err error
 		return err
 	}
 	row.Offloaded, row.Why = stand.Offloaded, stand.Why
-	if err := pause(ctx, p.Settle); err != nil {
+	if err := runner.Pause(ctx, p.Settle); err != nil {
 		return err
 	}
 	idle, err := s.memory()
@@ -179,7 +180,7 @@ func (p *Plan) measure(ctx context.Context, errs io.Writer, row *Row) (err error
 
 // run measures one size.
 func (p *Plan) run(ctx context.Context, s *scene, bytes int) (Run, error) {
-	if err := pause(ctx, p.Settle); err != nil {
+	if err := runner.Pause(ctx, p.Settle); err != nil {
 		return Run{}, err
 	}
 	var t timed
@@ -189,13 +190,4 @@ func (p *Plan) run(ctx context.Context, s *scene, bytes int) (Run, error) {
 	slices.Sort(t.Seconds)
 	last := len(t.Seconds) - 1
 	return Run{Bytes: bytes, Best: t.Seconds[0], Median: t.Seconds[last/2], Worst: t.Seconds[last], Wrong: t.Wrong}, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/bench/talk"
 	"github.com/tributary-fabric/tributary/internal/driver/processor"
 )
 
@@ -113,7 +114,7 @@ func TestFailures(t *testing.T) {
 	if err := g.Open(""); err == nil || !strings.Contains(err.Error(), "no counters today") {
 		t.Errorf("%v", err)
 	}
-	if _, err := g.ask("dance"); err == nil || !strings.Contains(err.Error(), `"dance"`) {
+	if err := g.ask(nil, "dance"); err == nil || !strings.Contains(err.Error(), `"dance"`) {
 		t.Errorf("%v", err)
 	}
 	ours, theirs := net.Pipe()
@@ -124,7 +125,7 @@ func TestFailures(t *testing.T) {
 		_ = theirs.Close()
 	}()
 	other := Dial(ours)
-	if _, err := other.Shut(); !errors.Is(err, ErrTalk) {
+	if _, err := other.Shut(); !errors.Is(err, talk.Err) {
 		t.Errorf("an answer without a reading: %v", err)
 	}
 	if err := other.Open(""); err == nil {

@@ -1,50 +1,29 @@
 package gauge
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"runtime/pprof"
-	"strings"
+
+	"github.com/tributary-fabric/tributary/bench/talk"
 )
 
 // The talk: who measures sends a line, "open", "open PROFILE" or "close", and
-// gets one: JSON of a reply.
+// gets a Reading for the latter.
 const (
 	wordOpen  = "open"
 	wordClose = "close"
 )
-
-// ErrTalk: the two sides of a gauge do not understand each other.
-var ErrTalk = errors.New("gauge: unexpected words")
-
-// reply answers open, without a Reading, and close.
-type reply struct {
-	Reading *Reading `json:"reading,omitempty"`
-	Error   string   `json:"error,omitempty"`
-}
 
 // Serve answers for this process until the other side has gone. Traffic returns
 // what the process has counted so far.
 func Serve(conn io.ReadWriter, traffic func() (Traffic, error)) error {
 	s := server{traffic: traffic}
 	defer s.endProfile()
-	lines := bufio.NewScanner(conn)
-	to := json.NewEncoder(conn)
-	for lines.Scan() {
-		var r reply
-		if err := s.obey(lines.Text(), &r); err != nil {
-			r.Error = err.Error()
-		}
-		if err := to.Encode(r); err != nil {
-			return fmt.Errorf("gauge: answering: %w", err)
-		}
-	}
-	return lines.Err()
+	return talk.Serve(conn, conn, s.obey)
 }
 
 // server is a process that is measured.
@@ -54,32 +33,29 @@ type server struct {
 	profile *os.File
 }
 
-func (s *server) obey(line string, r *reply) (err error) {
-	word, path, _ := strings.Cut(line, " ")
+func (s *server) obey(word, path string) (_ any, err error) {
 	switch word {
 	case wordOpen:
 		if path != "" {
 			if err := s.beginProfile(path); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		// What takes most to find out comes first, and so is not counted.
 		if s.since.Traffic, err = s.traffic(); err != nil {
-			return err
+			return nil, err
 		}
 		s.since.read()
-		return nil
+		return nil, nil
 	case wordClose:
 		var now Reading
 		now.read()
 		if now.Traffic, err = s.traffic(); err != nil {
-			return err
+			return nil, err
 		}
-		now = now.since(s.since)
-		r.Reading = &now
-		return s.endProfile()
+		return now.since(s.since), s.endProfile()
 	}
-	return fmt.Errorf("%w: %q", ErrTalk, line)
+	return nil, fmt.Errorf("unknown word %q", word)
 }
 
 // read fills in all but the traffic.

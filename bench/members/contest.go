@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // Contest is how nodes of two systems are compared, in real time: one system
@@ -91,12 +93,10 @@ func (c Contest) play(ctx context.Context, s System, score *Score, net byte, pro
 			continue
 		}
 		defer r.Close()
-		rigs, scores := []*Rig{r}, []Score{*score}
-		err = c.rest(ctx, progress, rigs, scores)
+		err = c.rest(ctx, progress, r, score)
 		if err == nil {
-			err = c.strike(ctx, progress, rigs, scores)
+			err = c.strike(ctx, progress, r, score)
 		}
-		*score = scores[0]
 		score.Wrong = r.Wrong()
 		return err
 	}
@@ -121,57 +121,37 @@ func (c Contest) boot(ctx context.Context, s System, score *Score, net byte, pro
 }
 
 // rest counts what all send while nothing happens.
-func (c Contest) rest(ctx context.Context, progress func(string), rigs []*Rig, scores []Score) error {
+func (c Contest) rest(ctx context.Context, progress func(string), r *Rig, s *Score) error {
 	progress(fmt.Sprintf("all rest for %v, and are counted for %v", c.Settle, c.Window))
-	if err := pause(ctx, c.Settle); err != nil {
+	if err := runner.Pause(ctx, c.Settle); err != nil {
 		return err
 	}
 	begun := time.Now()
-	before := make([]Traffic, len(rigs))
-	for i, r := range rigs {
-		before[i], _ = r.Traffic()
-	}
-	if err := pause(ctx, c.Window); err != nil {
+	before, _ := r.Traffic()
+	if err := runner.Pause(ctx, c.Window); err != nil {
 		return err
 	}
 	took := time.Since(begun).Seconds()
-	for i, r := range rigs {
-		after, nodes := r.Traffic()
-		s := &scores[i]
-		s.Traffic = after.Sub(before[i])
-		s.Rate = float64(s.Traffic.Bytes()) / took / float64(nodes)
-		progress(fmt.Sprintf("%s: %.0f B/s a node", s.System, s.Rate))
-	}
+	after, nodes := r.Traffic()
+	s.Traffic = after.Sub(before)
+	s.Rate = float64(s.Traffic.Bytes()) / took / float64(nodes)
+	progress(fmt.Sprintf("%s: %.0f B/s a node", s.System, s.Rate))
 	return nil
 }
 
-// strike loses nodes of each, one after the other.
-func (c Contest) strike(ctx context.Context, progress func(string), rigs []*Rig, scores []Score) error {
+// strike loses nodes, one after the other.
+func (c Contest) strike(ctx context.Context, progress func(string), r *Rig, s *Score) error {
+	s.Known = map[Blow][]Knowledge{}
 	for round := range c.Rounds {
 		for k, how := range []Blow{Killed, Silent} {
-			for i, r := range rigs {
-				victim := c.Seeds + (2*round+k+1)*(c.Nodes-c.Seeds)/(2*c.Rounds+1)
-				known, err := r.Strike(ctx, victim, how)
-				if err != nil {
-					return err
-				}
-				s := &scores[i]
-				if s.Known == nil {
-					s.Known = map[Blow][]Knowledge{}
-				}
-				s.Known[how] = append(s.Known[how], known)
-				progress(fmt.Sprintf("%s: %s: %s knows first, the last survivor after %s", s.System, how, brief(known.First), brief(known.Last)))
+			victim := c.Seeds + (2*round+k+1)*(c.Nodes-c.Seeds)/(2*c.Rounds+1)
+			known, err := r.Strike(ctx, victim, how)
+			if err != nil {
+				return err
 			}
+			s.Known[how] = append(s.Known[how], known)
+			progress(fmt.Sprintf("%s: %s: %s knows first, the last survivor after %s", s.System, how, brief(known.First), brief(known.Last)))
 		}
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -88,7 +88,7 @@ func (l *link) run(ctx context.Context) {
 			reported = text
 			l.log.Warn("waiting for agent", slog.Any("error", err))
 		}
-		if !pause(ctx, wait/2+rand.N(wait/2)) {
+		if runner.Pause(ctx, wait/2+rand.N(wait/2)) != nil {
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -29,7 +30,7 @@ func (l *link) verify(ctx context.Context) {
 		if err := l.audit(ctx, &auditor, &meter); err != nil && ctx.Err() == nil {
 			l.log.Warn("the counters of the switch cannot be had", slog.Any("error", err))
 		}
-		if !pause(ctx, period) {
+		if runner.Pause(ctx, period) != nil {
 			return
 		}
 	}

@@ -55,7 +55,7 @@ func (w *writer) save(ctx context.Context, records []manager.Record, post func(.
 		w.log.Error("storing failed: no group is created and no tree is built until it succeeds",
 			slog.Int("records", len(records)), slog.Duration("retry", wait), slog.Any("error", err))
 		records = slices.DeleteFunc(records, creates)
-		if post(manager.Unstored{Seq: last, Err: err}) != nil || !pause(ctx, wait) {
+		if post(manager.Unstored{Seq: last, Err: err}) != nil || runner.Pause(ctx, wait) != nil {
 			return false
 		}
 		records = latest(append(records, w.box.Poll()...))
@@ -77,16 +77,4 @@ func latest(records []manager.Record) []manager.Record {
 		seen[key] = true
 	}
 	return slices.DeleteFunc(records, func(r manager.Record) bool { return r.Seq == 0 })
-}
-
-// pause waits; it reports false when the context ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
