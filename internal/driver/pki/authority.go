@@ -48,7 +48,6 @@ func base(i Identity) string { return string(i.Role) + "-" + url.PathEscape(i.Na
 // in memory, and where it was asked to, in a file.
 type Authority struct {
 	cert *x509.Certificate
-	der  []byte
 	key  crypto.Signer
 }
 
@@ -68,6 +67,11 @@ func NewAuthority(now time.Time) (*Authority, error) {
 	if template.SerialNumber, err = newSerial(); err != nil {
 		return nil, err
 	}
+	return selfSigned(template, key)
+}
+
+// selfSigned returns the authority of a template and a key.
+func selfSigned(template *x509.Certificate, key crypto.Signer) (*Authority, error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return nil, fmt.Errorf("pki: making an authority: %w", err)
@@ -76,20 +80,20 @@ func NewAuthority(now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pki: making an authority: %w", err)
 	}
-	return &Authority{cert, der, key}, nil
+	return &Authority{cert, key}, nil
 }
 
 // OpenAuthority reads the authority in dir, that Init has made.
 func OpenAuthority(dir string) (*Authority, error) {
 	certFile, keyFile := filepath.Join(dir, AuthorityFile), filepath.Join(dir, AuthorityKeyFile)
-	p, err := readPair(certFile, keyFile)
+	p, _, err := readPair(certFile, keyFile)
 	if err != nil {
 		return nil, err
 	}
 	if !p.Leaf.IsCA {
 		return nil, fmt.Errorf("%w: %s: the certificate is no authority's", ErrFile, certFile)
 	}
-	return &Authority{p.Leaf, p.Leaf.Raw, p.PrivateKey.(crypto.Signer)}, nil
+	return &Authority{p.Leaf, p.PrivateKey.(crypto.Signer)}, nil
 }
 
 func newSerial() (*big.Int, error) {
@@ -102,7 +106,7 @@ func newSerial() (*big.Int, error) {
 }
 
 // PEM returns the authority's certificate.
-func (a *Authority) PEM() []byte { return certPEM(a.der) }
+func (a *Authority) PEM() []byte { return certPEM(a.cert.Raw) }
 
 // usages are what a role's certificate is for: agents only answer, operators
 // only ask.

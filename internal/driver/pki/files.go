@@ -83,25 +83,26 @@ func readKey(path string) (crypto.Signer, error) {
 	return nil, fmt.Errorf("%w: %s: there is no private key in it (PEM, not encrypted)", ErrFile, path)
 }
 
-// readPair returns a certificate, with those after it in its file, and its key.
-func readPair(certFile, keyFile string) (*tls.Certificate, error) {
+// readPair returns a certificate, with those after it in its file, and its key; and
+// all these certificates.
+func readPair(certFile, keyFile string) (*tls.Certificate, []*x509.Certificate, error) {
 	chain, err := readCertificates(certFile)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	key, err := readKey(keyFile)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool })
 	if !ok || !public.Equal(chain[0].PublicKey) {
-		return nil, fmt.Errorf("%w: certificate %s, key %s", ErrKey, certFile, keyFile)
+		return nil, nil, fmt.Errorf("%w: certificate %s, key %s", ErrKey, certFile, keyFile)
 	}
 	pair := &tls.Certificate{PrivateKey: key, Leaf: chain[0]}
 	for _, cert := range chain {
 		pair.Certificate = append(pair.Certificate, cert.Raw)
 	}
-	return pair, nil
+	return pair, chain, nil
 }
 
 // inTime reports why a certificate cannot be used at a moment.
@@ -127,14 +128,19 @@ func verify(chain []*x509.Certificate, roots *x509.CertPool, use x509.ExtKeyUsag
 			return Identity{}, err
 		}
 	}
-	o := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{use}}
-	for _, cert := range chain[1:] {
-		o.Intermediates.AddCert(cert)
-	}
-	if _, err := chain[0].Verify(o); err != nil {
+	if _, err := ways(chain, roots, use, now); err != nil {
 		return Identity{}, named(chain[0], err)
 	}
 	return IdentityOf(chain[0])
+}
+
+// ways returns those from the first of a chain of certificates to an authority.
+func ways(chain []*x509.Certificate, roots *x509.CertPool, use x509.ExtKeyUsage, now time.Time) ([][]*x509.Certificate, error) {
+	between := x509.NewCertPool()
+	for _, cert := range chain[1:] {
+		between.AddCert(cert)
+	}
+	return chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{use}})
 }
 
 // named turns what x509 says of a certificate into this package's errors.

@@ -3,7 +3,6 @@ package pki
 import (
 	"crypto/ed25519"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -42,7 +41,7 @@ func (s *Source) Share(secrets ...[32]byte) error {
 		if err != nil {
 			return fmt.Errorf("pki: issuing for %s: %w", s.identity, err)
 		}
-		h.pair = &pair
+		h.pair, h.chain = &pair, []*x509.Certificate{pair.Leaf}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,13 +62,5 @@ func sharedAuthority(secret *[32]byte) (*Authority, error) {
 		NotBefore:    time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 		KeyUsage: x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, public, key)
-	if err != nil {
-		return nil, fmt.Errorf("pki: making the authority of a shared key: %w", err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("pki: making the authority of a shared key: %w", err)
-	}
-	return &Authority{cert, der, key}, nil
+	return selfSigned(template, key)
 }

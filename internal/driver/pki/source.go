@@ -27,6 +27,7 @@ type Source struct {
 // held is what was read of the files.
 type held struct {
 	pair  *tls.Certificate
+	chain []*x509.Certificate // of the pair
 	roots *x509.CertPool
 }
 
@@ -65,7 +66,7 @@ func (s *Source) Expect(w Want) error {
 }
 
 func (s *Source) read() (*held, Identity, error) {
-	pair, err := readPair(s.files[0], s.files[1])
+	pair, chain, err := readPair(s.files[0], s.files[1])
 	if err != nil {
 		return nil, Identity{}, err
 	}
@@ -73,28 +74,15 @@ func (s *Source) read() (*held, Identity, error) {
 	if err != nil {
 		return nil, Identity{}, err
 	}
-	h := &held{pair: pair, roots: x509.NewCertPool()}
+	h := &held{pair: pair, chain: chain, roots: x509.NewCertPool()}
 	for _, cert := range authorities {
 		h.roots.AddCert(cert)
 	}
-	identity, err := h.self(s.now())
+	identity, err := verify(chain, h.roots, x509.ExtKeyUsageAny, s.now())
 	if err != nil {
 		return nil, Identity{}, fmt.Errorf("%s: %w", s.files[0], err)
 	}
 	return h, identity, nil
-}
-
-// self verifies the own certificate.
-func (h *held) self(now time.Time) (Identity, error) {
-	chain := []*x509.Certificate{h.pair.Leaf}
-	for _, der := range h.pair.Certificate[1:] {
-		cert, err := x509.ParseCertificate(der)
-		if err != nil {
-			return Identity{}, fmt.Errorf("%w: %w", ErrFile, err)
-		}
-		chain = append(chain, cert)
-	}
-	return verify(chain, h.roots, x509.ExtKeyUsageAny, now)
 }
 
 func (s *Source) stat() (stamps [3]fs.FileInfo) {
