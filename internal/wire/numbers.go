@@ -38,15 +38,6 @@ func (s *Numbers) Add(t *Numbers) {
 	t.Each(s.Set)
 }
 
-// Len returns how many numbers are in s.
-func (s *Numbers) Len() int {
-	n := 0
-	for _, w := range s.Bits {
-		n += bits.OnesCount64(w)
-	}
-	return n
-}
-
 // Each calls f with every number in s, in order.
 func (s *Numbers) Each(f func(n uint32)) {
 	for j, w := range s.Bits {

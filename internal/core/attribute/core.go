@@ -49,14 +49,6 @@ type Output struct {
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() { *o = Output{Sends: o.Sends[:0], Notices: o.Notices[:0]} }
 
-// Counters count what a core has done.
-type Counters struct {
-	Digests, Requests, Pushes, Replies uint64 // messages sent
-	Entries                            uint64 // taken from replies
-	Duplicates                         uint64 // entries in replies that were known already
-	Gaps                               uint64 // sections that built on more than was known
-}
-
 // Core is one member's part in the replication. Its methods are not safe for
 // concurrent use.
 type Core struct {
@@ -73,7 +65,6 @@ type Core struct {
 
 	pending pending
 	wants   []want // of this step
-	counts  Counters
 }
 
 // want is a map to be asked for.
@@ -96,9 +87,6 @@ func New(cfg Config) (*Core, error) {
 	c.view.Add(cfg.Self, numberOf)
 	return c, nil
 }
-
-// Counters returns what the core has done so far.
-func (c *Core) Counters() Counters { return c.counts }
 
 // Deadline returns when the next digest is due, core.Never when there is nothing
 // to report.

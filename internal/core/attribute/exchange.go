@@ -170,13 +170,8 @@ func (c *Core) rest(from attributes.Life, s *attributes.Section) {
 func (c *Core) merge(slot int32, s *attributes.Section, out *Output) {
 	r := &c.replicas[slot]
 	before := r.version
-	switch {
-	case s.Base > before:
-		c.counts.Gaps++ // asked for in another life of the replica
-		return
-	case s.Version <= before:
-		c.counts.Duplicates += uint64(len(s.Entries))
-		return
+	if s.Base > before || s.Version <= before {
+		return // asked for in another life of the replica, or known already
 	}
 	n := Notice{Life: r.life, From: before}
 	old := r.entries
@@ -186,13 +181,11 @@ func (c *Core) merge(slot int32, s *attributes.Section, out *Output) {
 	for i := range s.Entries {
 		e := &s.Entries[i]
 		if e.Version <= before && s.Base > 0 {
-			c.counts.Duplicates++
 			continue
 		}
 		r.put(*e)
 		if e.Version > before {
 			n.Keys = append(n.Keys, e.Key)
-			c.counts.Entries++
 		}
 	}
 	if s.Base == 0 {

@@ -59,18 +59,6 @@ func byLife(a, b attributes.Map) int { return cmp.Compare(a.Life, b.Life) }
 func (c *Core) mapsInMessage() int { return (c.cfg.MessageBytes - 6) / attributes.MapSize }
 
 func (c *Core) send(out *Output, to attributes.Life, m attributes.Message) {
-	switch m := m.(type) {
-	case *attributes.Digest:
-		c.counts.Digests++
-	case *attributes.Reply:
-		c.counts.Replies++
-	case *attributes.Request:
-		if m.Push {
-			c.counts.Pushes++
-		} else {
-			c.counts.Requests++
-		}
-	}
 	out.Sends = append(out.Sends, Send{To: to, Message: m})
 }
 

@@ -67,9 +67,6 @@ func TestPendingSuppressesDuplicates(t *testing.T) {
 	trial.expect(t, "", "from c digest p:5")
 	trial.do("from b reply p:0..5 k=v@5")
 	trial.expect(t, "", "from c digest p:5; from b digest p:4")
-	if n := trial.c.Counters(); n.Requests != 1 || n.Entries != 1 || n.Duplicates != 0 {
-		t.Errorf("%+v", n)
-	}
 }
 
 // TestEmptyAnswerIsAskedOfAll (17): who was asked has nothing, unlike one whose offer

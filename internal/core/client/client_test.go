@@ -234,10 +234,10 @@ func TestManyMembers(t *testing.T) {
 		if o := d.at(2, batch...); len(o.Messages) != 2*n {
 			t.Fatalf("%d members watch and report: %d messages", n, len(o.Messages))
 		}
-		if o := d.at(3, leave(1)); len(o.Messages) != 1 || d.core.Members() != n {
+		if o := d.at(3, leave(1)); len(o.Messages) != 1 || len(d.core.order) != n {
 			t.Errorf("the first leaves: %v", outputText(o))
 		}
-		if o := d.at(4, reply(1, 100, nil)); len(o.Gone) != 1 || d.core.Members() != n-1 {
+		if o := d.at(4, reply(1, 100, nil)); len(o.Gone) != 1 || len(d.core.order) != n-1 {
 			t.Errorf("and is gone: %v", outputText(o))
 		}
 	}

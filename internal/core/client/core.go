@@ -79,9 +79,6 @@ func New(c Config) (*Core, error) {
 	}, nil
 }
 
-// Members returns how many members have joined and are not gone.
-func (c *Core) Members() int { return len(c.order) }
-
 // Deadline is when Step wants to be called next without input.
 func (c *Core) Deadline() core.Time {
 	at := core.Never

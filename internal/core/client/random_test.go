@@ -326,8 +326,8 @@ func (d *fakeManager) settled() {
 			}
 		}
 	}
-	if d.core.Members() != alive {
-		d.Fatalf("%d members, want %d", d.core.Members(), alive)
+	if len(d.core.order) != alive {
+		d.Fatalf("%d members, want %d", len(d.core.order), alive)
 	}
 }
 

@@ -412,8 +412,8 @@ func (n *network) tick() bool {
 func (n *network) String() string {
 	text := fmt.Sprintf("step %d, time %v", n.steps, n.now)
 	for _, m := range n.members {
-		text += fmt.Sprintf("; rank %d epoch %d collecting=%v done=%d/%d left=%v gone=%v ended=%v",
-			m.rank, m.core.Epoch(), m.core.epoch.Collecting(), len(m.done), len(m.plan), m.left, m.gone, m.ended)
+		text += fmt.Sprintf("; rank %d epoch %d done=%d/%d left=%v gone=%v ended=%v",
+			m.rank, m.core.Epoch(), len(m.done), len(m.plan), m.left, m.gone, m.ended)
 	}
 	return text
 }

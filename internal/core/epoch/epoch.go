@@ -184,12 +184,6 @@ func New(cfg Config, first uint32, m Member) (*Core, error) {
 // Epoch returns the present epoch.
 func (c *Core) Epoch() uint32 { return c.epoch }
 
-// Collecting reports whether a round is in progress.
-func (c *Core) Collecting() bool { return c.phase == collecting }
-
-// Deadline returns core.Never: the agreement waits for input alone.
-func (c *Core) Deadline() core.Time { return core.Never }
-
 // Step takes inputs in order.
 func (c *Core) Step(now core.Time, in []Input, out *Output) {
 	c.out = out

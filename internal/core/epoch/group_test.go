@@ -350,7 +350,7 @@ func (g *group) settle() {
 		}
 	}
 	for _, m := range g.nodes {
-		if m.c.Collecting() || m.frozen || len(m.awaits) > 0 || m.c.alarm != nil || m.c.Epoch() != g.nodes[0].c.Epoch() {
+		if m.c.phase == collecting || m.frozen || len(m.awaits) > 0 || m.c.alarm != nil || m.c.Epoch() != g.nodes[0].c.Epoch() {
 			g.t.Fatalf("a round has not ended at rank %d: %s", m.rank, g)
 		}
 	}

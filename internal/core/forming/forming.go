@@ -67,9 +67,6 @@ func New(parent int, children []int) *Core {
 	return c
 }
 
-// Formed reports whether all members are there.
-func (c *Core) Formed() bool { return c.formed }
-
 // Missing returns who is not there, as far as the member knows: of all members if
 // its parent has reported, else of those beneath it. A rank stands for all beneath
 // it.

@@ -58,8 +58,8 @@ func (w *world) step(rank int, in ...Input) {
 		}
 		w.formed[rank] = true
 	}
-	if w.formed[rank] != m.Formed() {
-		w.t.Fatalf("rank %d: formed %v, and says %v", rank, w.formed[rank], m.Formed())
+	if w.formed[rank] != m.formed {
+		w.t.Fatalf("rank %d: formed %v, and says %v", rank, w.formed[rank], m.formed)
 	}
 }
 

@@ -67,16 +67,6 @@ func NewDelegate(cfg DelegateConfig, zone Zone, now core.Time) (*Delegate, error
 // Active reports whether the node is one of its zone's delegates.
 func (d *Delegate) Active() bool { return d.active }
 
-// Supervisors returns who supervises the zone, as reported to an active delegate
-// last, and of each whether it is connected and has been sent the view.
-func (d *Delegate) Supervisors() (ids []gossip.ID, reached []bool) {
-	for _, id := range d.supervisors {
-		l := d.linkTo(id)
-		reached = append(reached, l != nil && l.assigned)
-	}
-	return d.supervisors, reached
-}
-
 // Delegates returns the other nodes in the view that have declared themselves.
 func (d *Delegate) Delegates() []member.Index {
 	var nodes []member.Index

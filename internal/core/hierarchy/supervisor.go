@@ -9,7 +9,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/member"
 	"github.com/tributary-fabric/tributary/internal/wire/attributes"
-	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 	wire "github.com/tributary-fabric/tributary/internal/wire/hierarchy"
 )
 
@@ -390,15 +389,4 @@ func (s *Supervisor) Members(zone wire.Zone) ([]wire.Member, error) {
 		return nil, fmt.Errorf("%w: zone %d is not supervised by this node", ErrUnknownZone, zone)
 	}
 	return b.members(), nil
-}
-
-// Find returns the zones supervised here in whose views a node is.
-func (s *Supervisor) Find(id gossip.ID) []wire.Zone {
-	var zones []wire.Zone
-	for _, b := range s.held {
-		if _, in := b.index[id.Key()]; in {
-			zones = append(zones, b.zone)
-		}
-	}
-	return zones
 }

@@ -173,3 +173,13 @@ func TestHierarchyComesTogether(t *testing.T) {
 		}
 	})
 }
+
+// Supervisors returns who supervises the zone, as reported to an active delegate
+// last, and of each whether it is connected and has been sent the view.
+func (d *Delegate) Supervisors() (ids []gossip.ID, reached []bool) {
+	for _, id := range d.supervisors {
+		l := d.linkTo(id)
+		reached = append(reached, l != nil && l.assigned)
+	}
+	return d.supervisors, reached
+}

@@ -121,9 +121,3 @@ func (c *Core) Forget(n uint32) {
 	c.agg.Forget(n)
 	c.in, c.out = nil, switchreduce.Output{}
 }
-
-// Deadline returns core.Never: a node waits for input alone.
-func (c *Core) Deadline() core.Time { return core.Never }
-
-// Counters returns what the node has counted.
-func (c *Core) Counters() switchreduce.Counters { return c.agg.Counters() }

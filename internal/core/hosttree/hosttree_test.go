@@ -83,7 +83,7 @@ func TestEpochs(t *testing.T) {
 			}
 		}
 	}
-	if n := nodes[0].Counters().Dropped(); n != 0 {
+	if n := nodes[0].agg.Counters().Dropped(); n != 0 {
 		t.Errorf("%d inputs were dropped", n)
 	}
 }

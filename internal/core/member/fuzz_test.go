@@ -24,7 +24,7 @@ func FuzzStep(f *testing.F) {
 			script = script[1:]
 			return b
 		}
-		for len(script) > 0 && !r.Stopped() {
+		for len(script) > 0 && !r.stopped {
 			in := Input{Kind: InputKind(next() % uint8(Attached+1)), Link: Link(next() % 16)}
 			m := *all[int(next())%len(all)]
 			mutate(&m, r, next)
@@ -67,7 +67,7 @@ func mutate(m *Message, r *rig, next func() byte) {
 }
 
 func invariants(t *testing.T, r *rig) {
-	if r.Stopped() {
+	if r.stopped {
 		if r.Deadline() != core.Never {
 			t.Fatal("a core that has stopped wants to be stepped")
 		}

@@ -183,8 +183,8 @@ func TestLeaveGoesToAllNeighboursWithExitCode(t *testing.T) {
 			t.Errorf("%q is missing of %q (links %d, %d)", want, log, b, c)
 		}
 	}
-	if !r.Stopped() || r.Deadline() != 1<<63-1 {
-		t.Errorf("stopped %v, deadline %v", r.Stopped(), r.Deadline())
+	if !r.stopped || r.Deadline() != 1<<63-1 {
+		t.Errorf("stopped %v, deadline %v", r.stopped, r.Deadline())
 	}
 	r.step(Input{Kind: Received, Link: b, Message: &Message{Type: gossip.Update, Alives: []Entry{r.entry("z", 1, 1)}}})
 	r.want("after that", "stopped")

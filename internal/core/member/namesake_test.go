@@ -32,10 +32,10 @@ func TestNamesake(t *testing.T) {
 			r.inform(Message{Alives: []Entry{{other, ver(2, 1)}}})
 		}
 		reported := r.count("namesake a 2.1")
-		if (reported == 1) != c.notices || r.Stopped() != c.left {
-			t.Errorf("%s: reported %d times, left %v: %q", c.what, reported, r.Stopped(), r.log)
+		if (reported == 1) != c.notices || r.stopped != c.left {
+			t.Errorf("%s: reported %d times, left %v: %q", c.what, reported, r.stopped, r.log)
 		}
-		if r.pass(2 * r.cfg.Grace); c.dead && (r.Has(other) || r.Stopped()) {
+		if r.pass(2 * r.cfg.Grace); c.dead && (r.Has(other) || r.stopped) {
 			t.Errorf("%s: the earlier life is in the view", c.what)
 		}
 	}

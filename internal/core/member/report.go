@@ -102,9 +102,3 @@ func (c *Core) Neighbours(to []Peer) []Peer {
 
 // Health returns the score of local health: 0 is well.
 func (c *Core) Health() int { return c.health.score }
-
-// Hidden reports whether the core is in its time of stealth.
-func (c *Core) Hidden() bool { return c.hiding() }
-
-// Stopped reports whether the core has left or was superseded.
-func (c *Core) Stopped() bool { return c.stopped }

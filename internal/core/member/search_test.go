@@ -149,7 +149,7 @@ func TestDiscoveryOfAnAddress(t *testing.T) {
 func TestStealth(t *testing.T) {
 	stealthy := func() *rig { return searching(t, func(c *Config) { c.Stealth = 2 }) }
 	emerged := func(r *rig) time.Duration {
-		for r.Hidden() && r.at < core.Time(time.Minute) {
+		for r.hiding() && r.at < core.Time(time.Minute) {
 			r.pass(10 * time.Millisecond)
 		}
 		return r.at.Sub(0)
@@ -188,7 +188,7 @@ func TestStealth(t *testing.T) {
 	r.pass(0)
 	overhear(r, Message{Alives: many.Alives, Leaves: []Departure{{Node: r.self, Version: ver(4, 1)}}})
 	r.pass(time.Millisecond)
-	if r.Hidden() {
+	if r.hiding() {
 		t.Error("others hold its former life dead, and it is still silent")
 	}
 	r.pass(time.Second)

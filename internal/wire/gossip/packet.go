@@ -69,6 +69,3 @@ type Pulse struct {
 	Turns    uint8  // heartbeats of the sender until the receiver's next turn
 	View     uint16 // of the digest of what the sender knows, the 16 bits from bit 16 * (Sequence mod 4)
 }
-
-// Datagram reports whether a type travels as a datagram. An Update does both.
-func (t Type) Datagram() bool { return t >= Heartbeat && t < Attributes }
