@@ -78,8 +78,3 @@ func (t *tombstones) put(a attempt, frame []byte) {
 		t.order = t.order[1:]
 	}
 }
-
-func (t *tombstones) get(a attempt) ([]byte, bool) {
-	f, ok := t.words[a]
-	return f, ok
-}

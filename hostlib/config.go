@@ -150,9 +150,7 @@ func (c Config) Validate() error {
 func (c *Config) zone() *membership.Config {
 	m := *c.Membership
 	m.Name, m.Listen, m.AllowPlaintext, m.Log = processName(c.Name, c.Process), c.Listen, c.AllowPlaintext, c.Log
-	if c.TLS != nil {
-		m.TLS = &membership.TLS{Cert: c.TLS.Cert, Key: c.TLS.Key, CA: c.TLS.CA}
-	}
+	m.TLS = (*membership.TLS)(c.TLS)
 	return &m
 }
 

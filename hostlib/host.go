@@ -100,8 +100,7 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 	}
 	h.tasks.Go(h.restIdle)
 	if h.members != nil {
-		w := h.members.Watcher()
-		h.tasks.Go(func() { h.watchZone(w) })
+		h.tasks.Go(h.watchZone)
 	}
 	return h, nil
 }
@@ -222,7 +221,7 @@ func (h *Host) close(ctx context.Context) (err error) {
 		err = fmt.Errorf("hostlib: closing %s: %d connections were cut off: %w", h.name, n, ctx.Err())
 	}
 	err = errors.Join(closed, left, err, h.peers.Close())
-	h.closeParked()
+	h.unpark(func(*caller) bool { return true })
 	h.tasks.Wait()
 	if h.manager != nil {
 		err = errors.Join(err, h.manager.close())
@@ -250,7 +249,7 @@ func (h *Host) welcome(c *Communicator) {
 	c.isOpen = true
 	var callers []*caller
 	if h.names[c.name] == c { // it has not ended by now
-		callers = h.claim(c.name)
+		callers = h.parked.take(func(k *caller) bool { return k.name == c.name })
 	}
 	h.mu.Unlock()
 	for _, k := range callers {

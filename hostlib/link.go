@@ -68,7 +68,6 @@ type stream struct {
 	isUp   bool       // the two have agreed
 	isOpen bool       // the core knows of that: frames may be sent
 	of     attempt    // the neighbour's
-	serial uint64     // changes with every connection, and when it ends
 	late   *time.Timer
 }
 
@@ -152,7 +151,6 @@ func (l *link) end(s *stream) {
 	}
 	l.c.host.links.free(s.mine)
 	s.conn, s.mine, s.theirs, s.isUp, s.isOpen = nil, 0, 0, false, false
-	s.serial++
 	if l.met != 0 && !l.isShut && !l.isOver {
 		l.miss(s)
 	}
@@ -185,13 +183,12 @@ func (l *link) miss(s *stream) {
 // lock, and posts what is returned.
 func (l *link) up(s *stream) item {
 	l.met, s.isUp, l.pause = s.of, true, 0
-	s.serial++
 	if s.late != nil {
 		s.late.Stop()
 		s.late = nil
 	}
 	l.hold(s.class) // either side finds out that it has broken, and makes another
-	return item{in: endpoint.Input{Kind: endpoint.Connected, Rank: uint32(l.peer)}, stream: s, serial: s.serial}
+	return item{in: endpoint.Input{Kind: endpoint.Connected, Rank: uint32(l.peer)}, stream: s, number: s.mine}
 }
 
 // dead has the core hear that the neighbour is.
@@ -199,13 +196,13 @@ func (l *link) dead(why string) {
 	l.c.loop.Add(item{in: endpoint.Input{Kind: endpoint.Dead, Rank: uint32(l.peer), News: &endpoint.News{Reason: why}}})
 }
 
-// opened lets frames be sent, if the stream is still that one. It reports whether it is,
+// opened lets frames be sent, if the stream still has that number. It reports whether it has,
 // and whether the core is to repeat what the neighbour may have missed.
-func (s *stream) opened(serial uint64) (is, isCurrent bool) {
+func (s *stream) opened(number uint32) (is, isCurrent bool) {
 	l := s.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.serial != serial || !s.isUp {
+	if s.mine != number || !s.isUp {
 		return false, false
 	}
 	s.isOpen = true

@@ -121,7 +121,7 @@ func (h *handler) Down(c *peer.Conn, reason error) {
 		delete(h.links.up, at)
 	}
 	h.links.mu.Unlock()
-	(*Host)(h).unparkAll(c)
+	(*Host)(h).unpark(func(k *caller) bool { return k.conn == c })
 	for _, l := range h.links.toHost(name) {
 		l.broken(c, reason)
 	}
@@ -187,7 +187,7 @@ func (h *Host) hear(c *peer.Conn, frames []peer.Frame) error {
 		case w.kind == opens:
 			h.receive(&caller{conn: c, from: w.from, own: w.own, hello: w.hello})
 		case w.to == 0:
-			h.unpark(c, w.from)
+			h.unpark(func(k *caller) bool { return k.conn == c && k.from == w.from })
 		default:
 			s := h.links.find(w.to)
 			if s != nil {

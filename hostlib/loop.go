@@ -29,7 +29,7 @@ type item struct {
 	in     endpoint.Input
 	burst  *peer.Burst // in's bytes, and those of items before it, lie there: released after the step
 	stream *stream     // of endpoint.Connected: the stream, and
-	serial uint64      // its serial number
+	number uint32      // its number
 	final  bool        // the communicator is over after this step, come what may
 }
 
@@ -174,7 +174,7 @@ func (s *stepper) Deadline() core.Time {
 // connects lets frames be sent on a stream, if it is still that one, and reports whether
 // the core is to repeat what matters on it.
 func (s *stepper) connects(it *item) bool {
-	is, isCurrent := it.stream.opened(it.serial)
+	is, isCurrent := it.stream.opened(it.number)
 	if is && it.stream.class == peer.Control {
 		s.gathered.inputs = append(s.gathered.inputs, forming.Input{From: it.in.Rank})
 	}

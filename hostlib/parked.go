@@ -61,7 +61,7 @@ func (h *Host) wanted(k *caller) (c *Communicator, last []byte, refusal string) 
 		if c := h.comms[k.met]; c != nil {
 			return c, nil, ""
 		}
-		if last, dead := h.tombstones.get(k.met); dead {
+		if last, dead := h.tombstones.words[k.met]; dead {
 			return nil, last, ""
 		}
 		return nil, nil, fmt.Sprintf("%s knows of that communicator %q no more", h.name, k.name)
@@ -107,74 +107,44 @@ func (h *Host) park(k *caller) {
 		at = slices.IndexFunc(p.all, full)
 	}
 	if at >= 0 {
-		h.giveUp(at)
+		h.giveUp(p.all[at])
 	}
 	p.all = append(p.all, k)
 	p.of[host]++
 	k.timer = time.AfterFunc(parkTimeout, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if at := slices.Index(p.all, k); at >= 0 {
-			h.giveUp(at)
-		}
+		h.giveUp(k)
 	})
 }
 
-// giveUp has a caller that is parked ask again, if it still wants to.
-func (h *Host) giveUp(at int) {
-	k := h.parked.all[at]
-	h.parked.take(at)
-	say(k.conn, &word{kind: closes, to: k.from})
-}
-
-// take removes a caller.
-func (p *parked) take(at int) {
-	k := p.all[at]
-	k.timer.Stop()
-	p.all = slices.Delete(p.all, at, at+1)
-	host := k.conn.Peer().Name
-	if p.of[host]--; p.of[host] == 0 {
-		delete(p.of, host)
+// giveUp has a caller ask again, if it is parked and still wants to.
+func (h *Host) giveUp(k *caller) {
+	if len(h.parked.take(func(o *caller) bool { return o == k })) > 0 {
+		say(k.conn, &word{kind: closes, to: k.from})
 	}
 }
 
-// unpark forgets the caller with a stream, which it has given up.
-func (h *Host) unpark(c *peer.Conn, from uint32) {
+// unpark forgets callers.
+func (h *Host) unpark(which func(*caller) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if at := slices.IndexFunc(h.parked.all, func(k *caller) bool { return k.conn == c && k.from == from }); at >= 0 {
-		h.parked.take(at)
-	}
+	h.parked.take(which)
 }
 
-// unparkAll forgets the callers of a connection, which has ended.
-func (h *Host) unparkAll(c *peer.Conn) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for at := len(h.parked.all) - 1; at >= 0; at-- {
-		if h.parked.all[at].conn == c {
-			h.parked.take(at)
+// take removes callers, and returns them.
+func (p *parked) take(which func(*caller) bool) (all []*caller) {
+	p.all = slices.DeleteFunc(p.all, func(k *caller) bool {
+		if !which(k) {
+			return false
 		}
-	}
-}
-
-// claim returns the parked callers of a name.
-func (h *Host) claim(name string) (all []*caller) {
-	for at := len(h.parked.all) - 1; at >= 0; at-- {
-		if k := h.parked.all[at]; k.name == name {
-			h.parked.take(at)
-			all = append(all, k)
+		k.timer.Stop()
+		host := k.conn.Peer().Name
+		if p.of[host]--; p.of[host] == 0 {
+			delete(p.of, host)
 		}
-	}
-	slices.Reverse(all)
+		all = append(all, k)
+		return true
+	})
 	return all
-}
-
-// closeParked forgets all.
-func (h *Host) closeParked() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for len(h.parked.all) > 0 {
-		h.parked.take(len(h.parked.all) - 1)
-	}
 }

@@ -58,22 +58,15 @@ func (h *Host) expelled() error {
 
 // watchZone ends communicators whose members have died, until the host is
 // closed.
-func (h *Host) watchZone(w *membership.Watcher) {
-	defer w.Close()
+func (h *Host) watchZone() {
 	known := lives{}
-	for {
-		notices, err := w.Next(h.ctx)
-		if err != nil {
-			if h.ctx.Err() == nil {
-				h.cfg.Log.Warn("the zone does not report any more who dies", slog.Any("error", err))
-			}
-			return
+	for x := range h.members.Notices(h.ctx) {
+		if known.end(x) && x.Cause != membership.Departed {
+			h.died(x)
 		}
-		for _, x := range notices {
-			if known.end(x) && x.Cause != membership.Departed {
-				h.died(x)
-			}
-		}
+	}
+	if h.ctx.Err() == nil {
+		h.cfg.Log.Warn("the zone does not report any more who dies", slog.Any("error", h.expelled()))
 	}
 }
 

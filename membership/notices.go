@@ -37,7 +37,6 @@ func (s *stepper) notify(all []member.Notice, stopped bool) {
 			s.n.counts.leaves[n.Cause].Add(1)
 		} else {
 			s.n.counts.joins.Add(1)
-			s.arrived(x.Node)
 		}
 		s.n.log.Debug("notice", slog.String("kind", n.Kind.String()), slog.String("member", n.Member.Name), slog.Any("version", n.Member.Version), slog.Any("cause", n.Cause))
 		s.moved(x) // before readers of notices may ask

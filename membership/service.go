@@ -2,11 +2,8 @@ package membership
 
 import (
 	"context"
-	"fmt"
-	"net/netip"
-	"slices"
+	"errors"
 
-	"github.com/tributary-fabric/tributary/internal/core/member"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
@@ -88,48 +85,16 @@ const newsWithin = 10
 func (n *Node) resolve(ctx context.Context, host string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, newsWithin*n.cfg.Timing.Tau)
 	defer cancel()
-	came := make(chan netip.AddrPort, 1)
-	if err := n.ask(ctx, func(s *stepper) { s.expect(host, came) }); err != nil {
-		return "", err
+	m, err := n.Member(ctx, host)
+	if err == nil {
+		return m.Addr.String(), nil
 	}
-	select {
-	case at := <-came:
-		return at.String(), nil
-	case <-n.done:
-		return "", n.refused()
-	case <-ctx.Done():
+	if errors.Is(err, ErrUnknown) {
+		for x := range n.Notices(ctx) {
+			if x.Kind == Joined && x.Member.Name == host {
+				return x.Member.Addr.String(), nil
+			}
+		}
 	}
-	_ = n.ask(context.Background(), func(s *stepper) { s.expectNoMore(host, came) })
-	return "", fmt.Errorf("%w: no node %q is in the view", ErrUnknown, host)
-}
-
-// expect has came get the address of a node, now or when it joins.
-func (s *stepper) expect(name string, came chan netip.AddrPort) {
-	if i, ok := s.find(name); ok {
-		came <- s.address(i)
-		return
-	}
-	if s.expected == nil {
-		s.expected = map[string][]chan netip.AddrPort{}
-	}
-	s.expected[name] = append(s.expected[name], came)
-}
-
-func (s *stepper) expectNoMore(name string, came chan netip.AddrPort) {
-	all := slices.DeleteFunc(s.expected[name], func(c chan netip.AddrPort) bool { return c == came })
-	if s.expected[name] = all; len(all) == 0 {
-		delete(s.expected, name)
-	}
-}
-
-// arrived notes that a node has joined.
-func (s *stepper) arrived(i member.Index) {
-	if len(s.expected) == 0 {
-		return
-	}
-	name := s.directory.ID(i).Name()
-	for _, came := range s.expected[name] {
-		came <- s.address(i)
-	}
-	delete(s.expected, name)
+	return "", err
 }

@@ -20,9 +20,8 @@ type stepper struct {
 
 	tier *tier // nil: the node has no part in a hierarchy
 
-	links    links
-	index    map[string]member.Index          // of the view, by name; nil: nobody has looked for one yet
-	expected map[string][]chan netip.AddrPort // who waits for the address of a node
+	links links
+	index map[string]member.Index // of the view, by name; nil: nobody has looked for one yet
 
 	inputs  []member.Input
 	scratch []byte

@@ -139,23 +139,12 @@ type Config struct {
 	LostAfter   time.Duration // so is a connection on which nothing that was sent is acknowledged; DeadAfter
 	IdleAfter   time.Duration // a connection that nobody uses for so long is closed
 	ForgetAfter time.Duration // without certificates: a host without a connection for so long is forgotten
-	Limits      Limits
 	Log         *slog.Logger
-}
-
-// Limits bound what callers take; zero fields have the defaults of peering.Config.
-type Limits struct {
-	Pending         int // connections that are not authenticated, in all
-	PendingOfSource int // and of one address
-	Connections     int // that others have made
-	Exclusive       int // of an exclusive class of one host, until they are kept
 }
 
 func (c *Config) core() peering.Config {
 	return peering.Config{
 		Name: c.Name, Incarnation: c.Incarnation, Certified: c.TLS != nil, Classes: uint8(classes), Shared: uint8(shared),
-		Pending: c.Limits.Pending, PendingOfSource: c.Limits.PendingOfSource,
-		Connections: c.Limits.Connections, Exclusive: c.Limits.Exclusive,
 		GreetWithin: c.GreetWithin, KeepAlive: c.KeepAlive, DeadAfter: c.DeadAfter, IdleAfter: c.IdleAfter, Forget: c.ForgetAfter,
 	}
 }
