@@ -67,7 +67,7 @@ func (d *Daemon) installed(e dataplane.Installed) {
 		if e.Err != nil {
 			r.Kind, r.Refusal = agent.Refused, d.refusal(e.Err)
 		}
-		d.answer(r)
+		d.desk.Answer(r.Req, r)
 	}
 }
 

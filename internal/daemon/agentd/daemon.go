@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
@@ -37,10 +36,9 @@ type Daemon struct {
 
 	interfaces observer
 
-	requests atomic.Uint64 // the last number that was given to one
+	desk runner.Desk[agent.Reply]
 
 	mu       sync.Mutex
-	pending  map[uint64]chan agent.Reply
 	watchers map[*watcher]struct{}
 }
 
@@ -73,7 +71,6 @@ func Start(c Config) (*Daemon, error) {
 	d := &Daemon{
 		cfg: c, log: c.Log.With(slog.String("switch", c.Switch)), clock: runner.NewClock(), core: machine,
 		gone:     make(chan struct{}),
-		pending:  map[uint64]chan agent.Reply{},
 		watchers: map[*watcher]struct{}{},
 	}
 	if d.plane, err = d.newPlane(); err != nil {
@@ -161,7 +158,7 @@ func (d *Daemon) apply(_ core.Time, out *agent.Output) []agent.Input {
 		if d.commits.holds(r) {
 			continue
 		}
-		d.answer(r)
+		d.desk.Answer(r.Req, r)
 		if r.Kind == agent.Drained {
 			s := d.state()
 			d.log.Info("draining", slog.Bool("on", s.Draining))
@@ -174,16 +171,6 @@ func (d *Daemon) apply(_ core.Time, out *agent.Output) []agent.Input {
 		d.notify(rpc.AgentEvent{State: &s})
 	}
 	return nil
-}
-
-// answer gives a reply to who waits for it.
-func (d *Daemon) answer(r agent.Reply) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if waits := d.pending[r.Req]; waits != nil {
-		delete(d.pending, r.Req)
-		waits <- r // has room for one, and gets one
-	}
 }
 
 // state returns what State and Watch report. It runs in the agent core's loop.

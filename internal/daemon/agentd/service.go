@@ -3,7 +3,6 @@ package agentd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -55,30 +54,11 @@ func (d *Daemon) Drain(ctx context.Context, on bool) error {
 
 // ask posts a request and waits for its reply; a refusal is an error.
 func (d *Daemon) ask(ctx context.Context, request func(req uint64) agent.Input) (agent.Reply, error) {
-	req := d.requests.Add(1)
-	waits := make(chan agent.Reply, 1)
-	d.mu.Lock()
-	d.pending[req] = waits
-	d.mu.Unlock()
-	defer func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.pending, req)
-	}()
-	if err := d.loop.Post(ctx, request(req)); err != nil {
-		return agent.Reply{}, d.excuse(err)
+	r, err := d.desk.Ask(ctx, d.gone, func(req uint64) error { return d.loop.Post(ctx, request(req)) })
+	if err == nil && r.Kind == agent.Refused {
+		return r, r.Refusal
 	}
-	select {
-	case r := <-waits:
-		if r.Kind == agent.Refused {
-			return r, r.Refusal
-		}
-		return r, nil
-	case <-ctx.Done():
-		return agent.Reply{}, fmt.Errorf("agentd: waiting for the reply: %w", ctx.Err())
-	case <-d.gone:
-		return agent.Reply{}, rpc.ErrClosing
-	}
+	return r, d.excuse(err)
 }
 
 // excuse turns the error of a loop that has ended into the service's.

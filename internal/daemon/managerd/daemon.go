@@ -38,11 +38,10 @@ type Daemon struct {
 	running sync.WaitGroup     // planner, writer, links, sessions
 	gone    chan struct{}      // closed when the daemon ends
 
-	serial      atomic.Uint64 // last number given to a request
+	desk        runner.Desk[manager.Reply]
 	lastSession atomic.Uint32 // last number given to a session
 
 	mu       sync.Mutex
-	pending  map[uint64]func(manager.Reply)
 	sessions map[uint32]*session
 
 	fabric  sync.Mutex // orders changes of overlay, and guards ends
@@ -76,11 +75,11 @@ func Start(c Config) (*Daemon, error) {
 	}
 	d := &Daemon{
 		cfg: c, log: c.Log, core: machine, overlay: topology.NewOverlay(c.Topology), counts: newCounts(records),
-		links:   make([]*link, c.Topology.Switches()),
-		gone:    make(chan struct{}),
-		pending: map[uint64]func(manager.Reply){}, sessions: map[uint32]*session{},
-		ends:    map[topology.LinkID][2]bool{},
-		foreign: map[topology.LinkID][2]float64{},
+		links:    make([]*link, c.Topology.Switches()),
+		gone:     make(chan struct{}),
+		sessions: map[uint32]*session{},
+		ends:     map[topology.LinkID][2]bool{},
+		foreign:  map[topology.LinkID][2]float64{},
 	}
 	if err := d.joinZone(); err != nil {
 		return nil, errors.Join(err, listener.Close())
@@ -231,7 +230,7 @@ func (d *Daemon) apply(_ core.Time, out *manager.Output) []manager.Input {
 		d.notify(n.Stream, manager.Event{Notice: &n})
 	}
 	for _, r := range out.Replies {
-		d.answer(r)
+		d.desk.Answer(r.Req, r)
 	}
 	return nil
 }

@@ -69,46 +69,11 @@ func (d *Daemon) PlanGroup(ctx context.Context, c manager.Create) (rpc.GroupPlan
 
 // request posts a request and waits for its reply.
 func (d *Daemon) request(ctx context.Context, input func(req uint64) manager.Input) (manager.Reply, error) {
-	waits := make(chan manager.Reply, 1)
-	req := d.await(func(r manager.Reply) { waits <- r }) // which comes once
-	defer d.forget(req)
-	if err := d.loop.Post(ctx, input(req)); err != nil {
-		return manager.Reply{}, d.excuse(err)
+	r, err := d.desk.Ask(ctx, d.gone, func(req uint64) error { return d.loop.Post(ctx, input(req)) })
+	if err != nil {
+		return r, d.excuse(err)
 	}
-	select {
-	case r := <-waits:
-		return r, r.Err
-	case <-ctx.Done():
-		return manager.Reply{}, fmt.Errorf("managerd: waiting for the reply: %w", ctx.Err())
-	case <-d.gone:
-		return manager.Reply{}, rpc.ErrClosing
-	}
-}
-
-// await returns the number of a request, with whose reply take is called.
-func (d *Daemon) await(take func(manager.Reply)) uint64 {
-	req := d.serial.Add(1)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.pending[req] = take
-	return req
-}
-
-func (d *Daemon) forget(req uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.pending, req)
-}
-
-// answer gives a reply to who waits for it.
-func (d *Daemon) answer(r manager.Reply) {
-	d.mu.Lock()
-	take := d.pending[r.Req]
-	delete(d.pending, r.Req)
-	d.mu.Unlock()
-	if take != nil {
-		take(r)
-	}
+	return r, r.Err
 }
 
 // excuse turns the error of a loop that has ended into the service's.

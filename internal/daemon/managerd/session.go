@@ -124,13 +124,13 @@ func (s *session) take(ctx context.Context, q rpc.HostRequest) error {
 
 // request posts a request, whose reply goes to the host under the host's number.
 func (s *session) request(ctx context.Context, number uint64, input func(req uint64) manager.Input) error {
-	req := s.d.await(func(r manager.Reply) {
+	req := s.d.desk.Await(func(r manager.Reply) {
 		r.Req = number
 		s.put(manager.Event{Reply: &r})
 	})
 	err := s.d.loop.Post(ctx, input(req))
 	if err != nil {
-		s.d.forget(req)
+		s.d.desk.Forget(req)
 	}
 	return err
 }

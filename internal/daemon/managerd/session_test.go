@@ -49,7 +49,7 @@ func newDaemon(t *testing.T) *Daemon {
 	}
 	d := &Daemon{
 		cfg: c, log: c.Log, core: machine, overlay: topology.NewOverlay(g), counts: newCounts(nil), links: make([]*link, g.Switches()),
-		gone: make(chan struct{}), pending: map[uint64]func(manager.Reply){}, sessions: map[uint32]*session{},
+		gone: make(chan struct{}), sessions: map[uint32]*session{},
 	}
 	if err := d.run(); err != nil {
 		t.Fatal(err)
