@@ -52,10 +52,8 @@ func ReadAgent(r io.Reader, name string) (*Agent, error) {
 }
 
 func (d *reader) agent(top field, a *Agent) {
-	var version, name, ports, routes field
 	d.object(top, map[string]func(field){
-		"version":    func(f field) { version = f },
-		"switch":     func(f field) { name = f },
+		"version": d.version, "switch": d.into(&a.Switch),
 		"capability": d.capability(&a.Capability),
 		"listen":     d.address(&a.Listen), "data": parsed(d, &a.Data, parseData),
 		"receive-buffer": count(d, &a.ReceiveBuffer, 1, 1<<30),
@@ -63,19 +61,11 @@ func (d *reader) agent(top field, a *Agent) {
 		"prepare-lease":  d.period(&a.PrepareLease),
 		"pipeline":       d.oneOf(&a.Pipeline, PipelineSoft, PipelineP4),
 		"p4runtime":      d.p4runtime(&a.Target, &a.TargetTLS),
-		"ports":          func(f field) { ports = f },
-		"routes":         func(f field) { routes = f },
+		"ports":          func(f field) { d.ports(f, &a.Target) },
+		"routes":         func(f field) { d.routes(f, &a.Target) },
 		"admin":          d.admin(&a.Admin),
 		"tls":            d.tls(&a.TLS), "plaintext": d.boolean(&a.Plaintext), "log": d.log(&a.Log),
-	})
-	d.needed(top, "version", version, d.version)
-	d.needed(top, "switch", name, d.into(&a.Switch))
-	if ports != nil {
-		d.ports(ports, &a.Target)
-	}
-	if routes != nil {
-		d.routes(routes, &a.Target)
-	}
+	}, "version!", "switch!", "ports", "routes")
 }
 
 // parseData reads the address of the trees' sockets.

@@ -40,17 +40,8 @@ type Admin struct {
 
 func (d *reader) admin(to *Admin) func(field) {
 	return func(f field) {
-		known := map[string]func(field){"listen": d.address(&to.Listen), "remote": d.boolean(&to.Remote)}
-		d.whole(f, known, func() string { return missing("listen", to.Listen) })
+		d.object(f, map[string]func(field){"listen": d.address(&to.Listen), "remote": d.boolean(&to.Remote)}, "listen!")
 	}
-}
-
-// missing reports that a text is not there; empty: it is.
-func missing(name, text string) string {
-	if text == "" {
-		return name + " is missing"
-	}
-	return ""
 }
 
 // Log is what is logged, and how.

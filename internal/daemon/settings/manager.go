@@ -48,30 +48,15 @@ func ReadManager(r io.Reader, name string) (*Manager, error) {
 }
 
 func (d *reader) manager(top field, m *Manager) {
-	var version, fabric, agents, limits, periods field
-	keep := func(to *field) func(field) { return func(f field) { *to = f } }
+	var limits, periods field
 	d.object(top, map[string]func(field){
-		"version": keep(&version), "topology": keep(&fabric), "agents": keep(&agents),
-		"limits": keep(&limits), "periods": keep(&periods), "planning": func(f field) { d.planning(f, m) },
+		"version": d.version, "topology": func(f field) { d.topology(f, m) }, "agents": func(f field) { d.agents(f, m) },
+		"limits": func(f field) { limits = f }, "periods": func(f field) { periods = f }, "planning": func(f field) { d.planning(f, m) },
 		"listen": d.address(&m.Listen), "store": d.filePath(&m.Store), "admin": d.admin(&m.Admin),
 		"tls": d.tls(&m.TLS), "plaintext": d.boolean(&m.Plaintext), "log": d.log(&m.Log),
 		"membership": d.membership(&m.Membership),
-	})
-	d.needed(top, "version", version, d.version)
-	d.needed(top, "topology", fabric, func(f field) { d.topology(f, m) })
-	if agents != nil {
-		d.agents(agents, m)
-	}
+	}, "version!", "topology!", "agents")
 	d.core(limits, periods, m)
-}
-
-// needed reads a field that has to be there.
-func (d *reader) needed(top field, name string, f field, read func(field)) {
-	if f == nil {
-		d.failf(top, "%s is missing", name)
-		return
-	}
-	read(f)
 }
 
 // topology reads the fabric.

@@ -17,13 +17,10 @@ func ReadNodeFile(path string) (*Node, error) { return readFile(path, ReadNode) 
 // be there), admin and log. The name, usually the file's path, begins every error.
 func ReadNode(r io.Reader, name string) (*Node, error) {
 	return read(r, name, &Node{Log: Log{"info", "text"}}, func(d *reader, top field, n *Node) {
-		var version, membership field
 		d.object(top, map[string]func(field){
-			"version": func(f field) { version = f }, "membership": func(f field) { membership = f },
+			"version": d.version, "membership": func(f field) { d.node(f, &n.Membership) },
 			"admin": d.admin(&n.Admin), "log": d.log(&n.Log),
-		})
-		d.needed(top, "version", version, d.version)
-		d.needed(top, "membership", membership, func(f field) { d.node(f, &n.Membership) })
+		}, "version!", "membership!")
 	})
 }
 

@@ -52,11 +52,11 @@ func (a *Agent) complete() error {
 // p4runtime returns a reader of where the target is.
 func (d *reader) p4runtime(to *pipeline.Target, encryption *TargetTLS) func(field) {
 	return func(f field) {
-		d.whole(f, map[string]func(field){
+		d.object(f, map[string]func(field){
 			"address": parsed(d, &to.Address, func(text string) (string, error) { return text, CheckP4Runtime(text) }),
 			"device":  count(d, &to.Device, 0, 1<<62),
 			"replace": d.boolean(&to.Replace), "tls": d.targetTLS(encryption),
-		}, func() string { return missing("address", to.Address) })
+		}, "address!")
 	}
 }
 
@@ -64,15 +64,10 @@ func (d *reader) p4runtime(to *pipeline.Target, encryption *TargetTLS) func(fiel
 func (d *reader) ports(f field, to *pipeline.Target) {
 	d.list(f, func(f field) {
 		var p p4.Port
-		number, address, mac := 0, field(nil), field(nil)
 		before := len(d.errs)
 		d.object(f, map[string]func(field){
-			"number":  count(d, &number, 1, p4.Ports),
-			"address": noted(&address, parsed(d, &p.Addr, parseIPv4)),
-			"mac":     noted(&mac, parsed(d, &p.MAC, parseMAC)),
-		})
-		d.present(f, before, map[string]bool{"number": number > 0, "address": address != nil, "mac": mac != nil})
-		p.Number = uint16(number)
+			"number": count(d, &p.Number, 1, p4.Ports), "address": parsed(d, &p.Addr, parseIPv4), "mac": parsed(d, &p.MAC, parseMAC),
+		}, "number!", "address!", "mac!")
 		d.adds(f, before, &p4.State{Ports: append(to.Ports[:len(to.Ports):len(to.Ports)], p), Routes: to.Routes}, to)
 	})
 }
@@ -81,15 +76,10 @@ func (d *reader) ports(f field, to *pipeline.Target) {
 func (d *reader) routes(f field, to *pipeline.Target) {
 	d.list(f, func(f field) {
 		var r p4.Route
-		port, prefix, mac := 0, field(nil), field(nil)
 		before := len(d.errs)
 		d.object(f, map[string]func(field){
-			"prefix": noted(&prefix, parsed(d, &r.Prefix, parsePrefix)),
-			"port":   count(d, &port, 1, p4.Ports),
-			"mac":    noted(&mac, parsed(d, &r.MAC, parseMAC)),
-		})
-		d.present(f, before, map[string]bool{"prefix": prefix != nil, "port": port > 0, "mac": mac != nil})
-		r.Port = uint16(port)
+			"prefix": parsed(d, &r.Prefix, parsePrefix), "port": count(d, &r.Port, 1, p4.Ports), "mac": parsed(d, &r.MAC, parseMAC),
+		}, "prefix!", "port!", "mac!")
 		d.adds(f, before, &p4.State{Ports: to.Ports, Routes: append(to.Routes[:len(to.Routes):len(to.Routes)], r)}, to)
 	})
 }
@@ -105,16 +95,6 @@ func (d *reader) list(f field, read func(field)) {
 	}
 }
 
-// present reports the fields of an object that are missing, if nothing else was
-// wrong with it.
-func (d *reader) present(f field, before int, there map[string]bool) {
-	for _, name := range []string{"number", "prefix", "address", "port", "mac"} {
-		if is, known := there[name]; known && !is && len(d.errs) == before {
-			d.failf(f, "%s is missing", name)
-		}
-	}
-}
-
 // adds takes ports and routes with one more than before, unless that is wrong.
 func (d *reader) adds(f field, before int, state *p4.State, to *pipeline.Target) {
 	if len(d.errs) > before || d.more > 0 {
@@ -125,14 +105,6 @@ func (d *reader) adds(f field, before int, state *p4.State, to *pipeline.Target)
 		return
 	}
 	to.Ports, to.Routes = state.Ports, state.Routes
-}
-
-// noted returns a reader that notes the field and reads it.
-func noted(to *field, read func(field)) func(field) {
-	return func(f field) {
-		*to = f
-		read(f)
-	}
 }
 
 func parseIPv4(text string) (netip.Addr, error) {

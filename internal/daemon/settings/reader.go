@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -94,27 +95,36 @@ func (d *reader) items(f field) []field {
 	return all
 }
 
-// object calls what known has for each field of an object, and refuses others.
-func (d *reader) object(f field, known map[string]func(field)) {
+// object calls what known has for each field of an object, and refuses others. Of more
+// names, those with a "!" must be there, which is reported of the whole file, and of
+// what is otherwise right; the others are read last, in this order.
+func (d *reader) object(f field, known map[string]func(field), more ...string) {
+	before, there := len(d.errs), map[string]field{}
 	for _, i := range d.items(f) {
-		if read := known[i.Key]; read != nil {
+		there[i.Key] = i
+		if read := known[i.Key]; read == nil {
+			d.fail(i, fmt.Errorf("%w; known here: %s", topology.ErrUnknownField, strings.Join(slices.Sorted(maps.Keys(known)), ", ")))
+		} else if !slices.Contains(more, i.Key) {
 			read(i)
-			continue
 		}
-		var names []string
-		for name := range known {
-			names = append(names, name)
+	}
+	wrong := len(d.errs) > before && f.Path() != ""
+	for _, name := range more {
+		name, needed := strings.CutSuffix(name, "!")
+		switch i := there[name]; {
+		case needed && i == nil && !wrong:
+			d.failf(f, "%s is missing", name)
+		case !needed && i != nil:
+			known[name](i)
 		}
-		slices.Sort(names)
-		d.fail(i, fmt.Errorf("%w; known here: %s", topology.ErrUnknownField, strings.Join(names, ", ")))
 	}
 }
 
 // whole is object, and reports what lack says of it, if nothing else is wrong with
 // it; empty: nothing.
-func (d *reader) whole(f field, known map[string]func(field), lack func() string) {
+func (d *reader) whole(f field, known map[string]func(field), lack func() string, last ...string) {
 	before := len(d.errs)
-	d.object(f, known)
+	d.object(f, known, last...)
 	if len(d.errs) > before {
 		return
 	}
@@ -224,7 +234,7 @@ func (d *reader) integer(f field, least, most int64) (int64, bool) {
 }
 
 // count returns a reader of a whole number within bounds.
-func count[T int | int64 | uint32 | uint64](d *reader, to *T, least, most int64) func(field) {
+func count[T int | int64 | uint16 | uint32 | uint64](d *reader, to *T, least, most int64) func(field) {
 	return func(f field) {
 		if n, ok := d.integer(f, least, most); ok {
 			*to = T(n)

@@ -27,8 +27,8 @@ func (d *reader) targetTLS(to *TargetTLS) func(field) {
 			if (to.Certificate == "") != (to.Key == "") {
 				return "certificate and key are needed together"
 			}
-			return missing("authority", to.Authority)
-		})
+			return ""
+		}, "authority!")
 	}
 }
 
