@@ -22,7 +22,7 @@ import (
 // ErrUnavailable while there is none; Watch waits for one. It is safe for
 // concurrent use.
 type AgentClient struct {
-	conn    *grpc.ClientConn
+	remoteEnd
 	client  pb.SwitchAgentClient
 	manager uint64 // as in ClientConfig
 }
@@ -36,39 +36,19 @@ func DialAgent(target string, c ClientConfig) (*AgentClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &AgentClient{conn, pb.NewSwitchAgentClient(conn), c.Manager}, nil
-}
-
-// Close closes the connection; calls under way fail.
-func (c *AgentClient) Close() error { return c.conn.Close() }
-
-func (c *AgentClient) fail(call string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s at agent %s: %w", call, c.conn.Target(), err)
+	return &AgentClient{remoteEnd{conn, "agent"}, pb.NewSwitchAgentClient(conn), c.Manager}, nil
 }
 
 // State implements Agent.
 func (c *AgentClient) State(ctx context.Context) (AgentState, error) {
 	m, err := c.client.GetCapability(ctx, &pb.GetCapabilityRequest{})
-	if err != nil {
-		return AgentState{}, c.fail("state", err)
-	}
-	var r reader
-	s := r.agentState(m.GetState())
-	return s, c.fail("state", r.err)
+	return answered(&c.remoteEnd, "state", m.GetState(), err, (*reader).agentState)
 }
 
 // Prepare implements Agent.
 func (c *AgentClient) Prepare(ctx context.Context, p agent.Prepare) (netip.AddrPort, error) {
 	m, err := c.client.Prepare(ctx, prepareRequest(p))
-	if err != nil {
-		return netip.AddrPort{}, c.fail("prepare", err)
-	}
-	var r reader
-	a := r.addr("data_address", m.GetDataAddress())
-	return a, c.fail("prepare", r.err)
+	return answered(&c.remoteEnd, "prepare", m.GetDataAddress(), err, func(r *reader, a string) netip.AddrPort { return r.addr("data_address", a) })
 }
 
 // Commit implements Agent.
@@ -93,12 +73,7 @@ func (c *AgentClient) Drain(ctx context.Context, on bool) error {
 // Counters implements Agent.
 func (c *AgentClient) Counters(ctx context.Context) (AgentCounters, error) {
 	m, err := c.client.GetCounters(ctx, &pb.GetCountersRequest{})
-	if err != nil {
-		return AgentCounters{}, c.fail("counters", err)
-	}
-	var r reader
-	counters := r.agentCounters(m)
-	return counters, c.fail("counters", r.err)
+	return answered(&c.remoteEnd, "counters", m, err, (*reader).agentCounters)
 }
 
 // beatsMissed is the heartbeats in a row that a living agent may fail to send.

@@ -29,10 +29,7 @@ type agentServer struct {
 
 func (s *agentServer) GetCapability(ctx context.Context, _ *pb.GetCapabilityRequest) (*pb.GetCapabilityResponse, error) {
 	state, err := s.agent.State(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &pb.GetCapabilityResponse{State: agentState(state)}, nil
+	return &pb.GetCapabilityResponse{State: agentState(state)}, err
 }
 
 func (s *agentServer) Prepare(ctx context.Context, m *pb.PrepareRequest) (*pb.PrepareResponse, error) {
@@ -42,10 +39,7 @@ func (s *agentServer) Prepare(ctx context.Context, m *pb.PrepareRequest) (*pb.Pr
 		return nil, r.err
 	}
 	addr, err := s.agent.Prepare(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return &pb.PrepareResponse{DataAddress: addr.String()}, nil
+	return &pb.PrepareResponse{DataAddress: addr.String()}, err
 }
 
 func (s *agentServer) Commit(ctx context.Context, m *pb.CommitRequest) (*pb.CommitResponse, error) {
@@ -55,10 +49,7 @@ func (s *agentServer) Commit(ctx context.Context, m *pb.CommitRequest) (*pb.Comm
 		return nil, r.err
 	}
 	by, err := s.agent.Commit(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return &pb.CommitResponse{Reducer: reducer(by)}, nil
+	return &pb.CommitResponse{Reducer: reducer(by)}, err
 }
 
 func (s *agentServer) Remove(ctx context.Context, m *pb.RemoveRequest) (*pb.RemoveResponse, error) {
@@ -76,10 +67,7 @@ func (s *agentServer) Drain(ctx context.Context, m *pb.DrainRequest) (*pb.DrainR
 
 func (s *agentServer) GetCounters(ctx context.Context, _ *pb.GetCountersRequest) (*pb.GetCountersResponse, error) {
 	c, err := s.agent.Counters(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return agentCounters(c), nil
+	return agentCounters(c), err
 }
 
 func (s *agentServer) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[pb.WatchResponse]) error {

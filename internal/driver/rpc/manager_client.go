@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"google.golang.org/grpc"
@@ -16,7 +15,7 @@ import (
 // when it is needed and made again when it was lost. Calls fail with
 // ErrUnavailable while there is none. It is safe for concurrent use.
 type ManagerClient struct {
-	conn   *grpc.ClientConn
+	remoteEnd
 	client pb.ManagerClient
 }
 
@@ -27,17 +26,7 @@ func DialManager(target string, c ClientConfig) (*ManagerClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ManagerClient{conn, pb.NewManagerClient(conn)}, nil
-}
-
-// Close closes the connection; calls under way fail.
-func (c *ManagerClient) Close() error { return c.conn.Close() }
-
-func (c *ManagerClient) fail(call string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s at manager %s: %w", call, c.conn.Target(), err)
+	return &ManagerClient{remoteEnd{conn, "manager"}, pb.NewManagerClient(conn)}, nil
 }
 
 // CreateGroup is Manager's.
@@ -72,12 +61,7 @@ func (c *ManagerClient) Explain(ctx context.Context, which GroupRef) (Explanatio
 		request.Which = &pb.ExplainGroupRequest_Name{Name: which.Name}
 	}
 	m, err := c.client.ExplainGroup(ctx, request)
-	if err != nil {
-		return Explanation{}, c.fail("look up group", err)
-	}
-	var r reader
-	e := r.explanation(m)
-	return e, c.fail("look up group", r.err)
+	return answered(&c.remoteEnd, "look up group", m, err, (*reader).explanation)
 }
 
 // Topology is Manager's.
@@ -94,12 +78,9 @@ func (c *ManagerClient) Topology(ctx context.Context) (Fabric, error) {
 // PlanGroup is Manager's.
 func (c *ManagerClient) PlanGroup(ctx context.Context, g manager.Create) (GroupPlan, error) {
 	m, err := c.client.PlanGroup(ctx, &pb.PlanGroupRequest{Group: createRequest(g)})
-	if err != nil {
-		return GroupPlan{}, c.fail("plan group", err)
-	}
-	var r reader
-	p := r.groupPlan(m, len(g.Members))
-	return p, c.fail("plan group", r.err)
+	return answered(&c.remoteEnd, "plan group", m, err, func(r *reader, m *pb.PlanGroupResponse) GroupPlan {
+		return r.groupPlan(m, len(g.Members))
+	})
 }
 
 // DrainSwitch is Manager's.

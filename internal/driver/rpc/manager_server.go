@@ -26,10 +26,7 @@ func (s *managerServer) CreateGroup(ctx context.Context, m *pb.CreateGroupReques
 		return nil, err
 	}
 	group, found, err := s.manager.CreateGroup(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return &pb.CreateGroupResponse{Group: group, Found: found}, nil
+	return &pb.CreateGroupResponse{Group: group, Found: found}, err
 }
 
 func (s *managerServer) ReleaseGroup(ctx context.Context, m *pb.ReleaseGroupRequest) (*pb.ReleaseGroupResponse, error) {
@@ -58,10 +55,7 @@ func (s *managerServer) ExplainGroup(ctx context.Context, m *pb.ExplainGroupRequ
 		return nil, err
 	}
 	e, err := s.manager.Explain(ctx, which)
-	if err != nil {
-		return nil, err
-	}
-	return explanation(e), nil
+	return explanation(e), err
 }
 
 func (s *managerServer) GetTopology(_ *pb.GetTopologyRequest, stream grpc.ServerStreamingServer[pb.GetTopologyResponse]) error {
@@ -82,10 +76,7 @@ func (s *managerServer) PlanGroup(ctx context.Context, m *pb.PlanGroupRequest) (
 		return nil, err
 	}
 	p, err := s.manager.PlanGroup(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return groupPlan(p), nil
+	return groupPlan(p), err
 }
 
 func (s *managerServer) DrainSwitch(ctx context.Context, m *pb.DrainSwitchRequest) (*pb.DrainSwitchResponse, error) {

@@ -3,6 +3,7 @@ package rpc
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"time"
@@ -155,4 +156,31 @@ func dial(target string, c ClientConfig) (*grpc.ClientConn, error) {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.WithNoProxy(),
 	)
+}
+
+// remoteEnd is the other side of a client.
+type remoteEnd struct {
+	conn *grpc.ClientConn
+	role string
+}
+
+// Close closes the connection; calls under way fail.
+func (e *remoteEnd) Close() error { return e.conn.Close() }
+
+// fail names the call that has failed, if it has.
+func (e *remoteEnd) fail(call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s at %s %s: %w", call, e.role, e.conn.Target(), err)
+}
+
+// answered reads the answer of a call that has not failed.
+func answered[M, T any](e *remoteEnd, call string, m M, err error, read func(*reader, M) T) (v T, _ error) {
+	if err != nil {
+		return v, e.fail(call, err)
+	}
+	var r reader
+	v = read(&r, m)
+	return v, e.fail(call, r.err)
 }
