@@ -1,7 +1,5 @@
 package broadcast
 
-import "github.com/tributary-fabric/tributary/internal/core"
-
 // Bounds of what is kept to be used again, so that one large request does not
 // stay in memory as long as the node lives.
 const (
@@ -20,14 +18,8 @@ type spares struct {
 
 // request returns an empty one.
 func (s *spares) request() *request {
-	n := len(s.requests)
-	if n == 0 {
-		r := new(request)
-		r.alarm.Of = r
-		return r
-	}
-	r := s.requests[n-1]
-	s.requests = s.requests[:n-1]
+	r := take(&s.requests)
+	r.alarm.Of = r
 	return r
 }
 
@@ -55,7 +47,7 @@ func (r *request) empty() {
 	if cap(tail) > spareTail {
 		tail = nil
 	}
-	*r = request{children: r.children[:0], answer: answer{tail: tail}, alarm: core.Timer[any]{Of: r}}
+	*r = request{children: r.children[:0], answer: answer{tail: tail}}
 }
 
 // place gives r its place in a tree, with a child for each branch.
@@ -69,21 +61,26 @@ func (r *request) place(t *route) {
 
 // send returns an empty message under way.
 func (s *spares) send() *outbound {
-	n := len(s.sends)
-	if n == 0 {
-		o := new(outbound)
-		o.alarm.Of = o
-		return o
-	}
-	o := s.sends[n-1]
-	s.sends = s.sends[:n-1]
+	o := take(&s.sends)
+	o.alarm.Of = o
 	return o
+}
+
+// take takes the last of a list, or makes a new one.
+func take[T any](list *[]*T) *T {
+	n := len(*list)
+	if n == 0 {
+		return new(T)
+	}
+	last := (*list)[n-1]
+	*list = (*list)[:n-1]
+	return last
 }
 
 // sent takes a message that is not under way any more.
 func (s *spares) sent(o *outbound) {
 	if len(s.sends) < spareMost {
-		*o = outbound{alarm: core.Timer[any]{Of: o}}
+		*o = outbound{}
 		s.sends = append(s.sends, o)
 	}
 }

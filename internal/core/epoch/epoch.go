@@ -279,12 +279,7 @@ func (c *Core) message(now core.Time, from uint32, frame any) {
 }
 
 func (c *Core) child(rank uint32) *child {
-	for i := range c.children {
-		if c.children[i].rank == rank {
-			return &c.children[i]
-		}
-	}
-	return nil
+	return core.Find(c.children, func(k *child) bool { return k.rank == rank })
 }
 
 func (c *Core) send(to uint32, frame []byte) {

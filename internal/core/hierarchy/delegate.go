@@ -357,12 +357,7 @@ func (d *Delegate) beat(now core.Time, out *Output) {
 }
 
 func (d *Delegate) linkTo(id gossip.ID) *uplink {
-	for i := range d.links {
-		if d.links[i].to == id {
-			return &d.links[i]
-		}
-	}
-	return nil
+	return core.Find(d.links, func(l *uplink) bool { return l.to == id })
 }
 
 // stray reports whether no supervisor is connected, and nobody is being asked

@@ -2,13 +2,13 @@ package hierarchy
 
 import (
 	"cmp"
-	"encoding/binary"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tributary-fabric/tributary/internal/wire/attributes"
+	"github.com/tributary-fabric/tributary/internal/wire/cursor"
 	wire "github.com/tributary-fabric/tributary/internal/wire/hierarchy"
 )
 
@@ -42,33 +42,24 @@ type publication struct {
 const nobody attributes.Life = 0
 
 func (p publication) bytes() []byte {
-	b := binary.AppendUvarint(nil, uint64(p.Delegates))
-	b = binary.AppendUvarint(b, uint64(p.Size))
-	b = binary.BigEndian.AppendUint64(b, p.Digest)
-	if p.heir != nobody {
-		b = binary.BigEndian.AppendUint64(b, uint64(p.heir))
-	}
-	return b
+	c := cursor.Cursor{Writes: true}
+	p.fields(&c)
+	return c.B
 }
 
 func readPublication(b []byte) (p publication, ok bool) {
-	delegates, n := binary.Uvarint(b)
-	if n <= 0 || delegates > MaxDelegates {
-		return p, false
+	c := cursor.Cursor{B: b}
+	p.fields(&c)
+	return p, !c.Bad && len(c.B) == 0
+}
+
+func (p *publication) fields(c *cursor.Cursor) {
+	cursor.Varint(c, &p.Delegates, MaxDelegates)
+	cursor.Varint(c, &p.Size, 1<<31)
+	cursor.Uint64(c, &p.Digest)
+	if p.heir != nobody || !c.Writes && len(c.B) > 0 {
+		cursor.Uint64(c, &p.heir)
 	}
-	size, m := binary.Uvarint(b[n:])
-	if m <= 0 || size > 1<<31 {
-		return p, false
-	}
-	switch b = b[n+m:]; len(b) {
-	case 16:
-		p.heir = attributes.Life(binary.BigEndian.Uint64(b[8:]))
-	case 8:
-	default:
-		return p, false
-	}
-	p.Summary = Summary{int(delegates), int(size), binary.BigEndian.Uint64(b)}
-	return p, true
 }
 
 // holder is a node that says that it supervises a zone.

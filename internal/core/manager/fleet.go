@@ -182,12 +182,7 @@ func (c *Core) meet(g *group, t *tree, s *site, holds []agent.Hold) {
 }
 
 func findHold(holds []agent.Hold, group, epoch uint32) *agent.Hold {
-	for i := range holds {
-		if h := &holds[i]; h.Group == group && h.Epoch == epoch {
-			return h
-		}
-	}
-	return nil
+	return core.Find(holds, func(h *agent.Hold) bool { return h.Group == group && h.Epoch == epoch })
 }
 
 // adopt takes into d's books, and removes, what it holds without a site.

@@ -193,11 +193,9 @@ func (c *Core) suspect(g *group, t *tree, rank uint32, silent bool) {
 		}
 	}
 	s := suspect{t.plan.Tree.Vertices[at].Switch, c.now.Add(c.cfg.Suspicion)}
-	for i := range g.suspects {
-		if g.suspects[i].node == s.node {
-			g.suspects[i] = s
-			return
-		}
+	if known := core.Find(g.suspects, func(known *suspect) bool { return known.node == s.node }); known != nil {
+		*known = s
+		return
 	}
 	if len(g.suspects) == maxSuspects {
 		g.suspects = g.suspects[1:]
@@ -207,12 +205,7 @@ func (c *Core) suspect(g *group, t *tree, rank uint32, silent bool) {
 
 // suspected reports whether g avoids a switch on suspicion.
 func (g *group) suspected(n topology.NodeID, now core.Time) bool {
-	for _, s := range g.suspects {
-		if s.node == n && now < s.until {
-			return true
-		}
-	}
-	return false
+	return core.Find(g.suspects, func(s *suspect) bool { return s.node == n && now < s.until }) != nil
 }
 
 // offer offers one member an active tree.

@@ -58,22 +58,12 @@ func (l *link) next(c *Core) core.Time {
 func (l *link) watched() bool { return l.duty == watching || l.mine&gossip.Ring != 0 }
 
 func (c *Core) link(number Link) *link {
-	for i := range c.links {
-		if c.links[i].number == number {
-			return &c.links[i]
-		}
-	}
-	return nil
+	return core.Find(c.links, func(l *link) bool { return l.number == number })
 }
 
 // linkTo returns the link to a node, or nil.
 func (c *Core) linkTo(i Index) *link {
-	for k := range c.links {
-		if c.links[k].peer == i {
-			return &c.links[k]
-		}
-	}
-	return nil
+	return core.Find(c.links, func(l *link) bool { return l.peer == i })
 }
 
 func (c *Core) send(l *link, m *Message) { c.out.Sends = append(c.out.Sends, Send{l.number, m}) }

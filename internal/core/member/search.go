@@ -46,12 +46,7 @@ func (c *Core) expect(target Index) uint32 {
 
 // requested returns the request of a number, nil if there was none lately.
 func (c *Core) requested(nonce uint32) *request {
-	for i := range c.search.sent {
-		if r := &c.search.sent[i]; r.nonce == nonce && c.now < r.until {
-			return r
-		}
-	}
-	return nil
+	return core.Find(c.search.sent[:], func(r *request) bool { return r.nonce == nonce && c.now < r.until })
 }
 
 // repeated reports whether a request was answered before, and notes it.

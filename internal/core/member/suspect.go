@@ -68,12 +68,7 @@ const lonely = 8
 const patienceForLate = 4
 
 func (c *Core) probing(i Index) *suspect {
-	for k := range c.suspected {
-		if c.suspected[k].node == i {
-			return &c.suspected[k]
-		}
-	}
-	return nil
+	return core.Find(c.suspected, func(d *suspect) bool { return d.node == i })
 }
 
 // patience returns how long a node is probed. A core that is not well itself

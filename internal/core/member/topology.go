@@ -75,12 +75,9 @@ func (c *Core) before(n int) []Index {
 // suspects reports whether the core itself has reported i, at the version in the
 // view.
 func (c *Core) suspects(i Index) bool {
-	for k := range c.reports {
-		if r := &c.reports[k]; r.Suspect == i && r.Reporter == c.key && !r.Version.Before(c.view.nodes[i].version) {
-			return true
-		}
-	}
-	return false
+	return core.Find(c.reports, func(r *Suspicion) bool {
+		return r.Suspect == i && r.Reporter == c.key && !r.Version.Before(c.view.nodes[i].version)
+	}) != nil
 }
 
 // arrangeRing sees to the links to the successors. Links to those that were are
