@@ -25,14 +25,12 @@
 //
 // # Window
 //
-// Within W, congestion control bounds what is on its way. Its law is that of
-// Swift (Kumar and others, SIGCOMM 2020), on the one delay that a member sees:
-// from its contribution to the result. By Little's law that is the window
-// divided by the group's rate, so every member finds the window that the slowest
-// link wants by itself, whatever the others do. Swift's target is absolute, and
-// not a multiple of the least delay, as in Vegas, TIMELY or Copa: on hosts that
-// share processors the least delay is far below the usual one, and one who comes
-// to a link later would never see it.
+// Within W, congestion control bounds what is on its way, by the law of Swift
+// (Kumar and others, SIGCOMM 2020) on the delay from contribution to result:
+// "Congestion control" in docs/protocol.md, and decision 16. Swift's target is
+// absolute, and not a multiple of the least delay, as in Vegas, TIMELY or Copa: on
+// hosts that share processors the least delay is far below the usual one, and one
+// who comes to a link later would never see it.
 //
 //	mode      after a round, d being its fastest result       becomes
 //	by delay  d within limit(w): w+2, or 2w at the start       by loss, if d is over
@@ -40,10 +38,7 @@
 //	by loss   as CUBIC (RFC 9438), up to W                     by delay, for a test with 16,
 //	                                                           every 64 rounds, or at a cut after 16
 //
-// The limit is the target, Timing.Queue, at w = 64. For larger windows a quarter
-// of it does not depend on w, and the rest goes with 1/sqrt(w): so flows of
-// different round trips share a link. For smaller ones it goes up to three
-// targets, by 1 - (w/64)^2 of two, so that 45 chunks or so are on their way
+// Below 64 the limit rises to three targets, so that 45 chunks or so are on their way
 // beside a TCP stream that its own host keeps from filling the queue: Linux lets
 // it have two buffers of 64 KiB there, about 90 packets, and half as many of ours
 // are a third of the link. Many groups have a queue of up to three targets for

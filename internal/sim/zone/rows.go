@@ -22,21 +22,27 @@ const patience = time.Minute
 // overlay has settled by then.
 const calm = 5 * time.Second
 
-// boot starts all nodes at once, waits until all views are equal, and then until
-// nothing changes any more.
-func boot(cfg Config) (*World, error) {
+// start starts all nodes at once, waits until all views are equal, and returns how
+// long that took.
+func start(cfg Config) (*World, time.Duration, error) {
 	w, err := New(cfg)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for i := range w.nodes {
 		w.Start(i)
 	}
-	if _, err := w.stable("boot"); err != nil {
-		return nil, err
+	took, err := w.stable("boot")
+	return w, took, err
+}
+
+// boot starts a zone and waits until nothing changes any more.
+func boot(cfg Config) (*World, error) {
+	w, _, err := start(cfg)
+	if err == nil {
+		w.RunFor(calm)
 	}
-	w.RunFor(calm)
-	return w, nil
+	return w, err
 }
 
 // stable waits until everybody's view is of those who are up, and returns how
@@ -67,30 +73,20 @@ func (w *World) equal(what string) (time.Duration, error) {
 
 // BootResult reports how a zone booted, all nodes at once.
 type BootResult struct {
-	Nodes    int
 	Stable   time.Duration // until all views had everybody
 	Diameter int           // of the overlay, in links
 	Log      float64       // the paper's bound on it, log n to the base of Kr
-	Traffic  Traffic       // until then
-	Events   uint64
 	Wall     time.Duration
 }
 
 // RunBoot boots a zone.
 func RunBoot(cfg Config) (BootResult, error) {
 	began := time.Now()
-	w, err := New(cfg)
+	w, took, err := start(cfg)
 	if err != nil {
 		return BootResult{}, err
 	}
-	for i := range w.nodes {
-		w.Start(i)
-	}
-	took, err := w.stable("boot")
-	if err != nil {
-		return BootResult{}, err
-	}
-	r := BootResult{Nodes: cfg.Nodes, Stable: took, Traffic: w.Traffic, Events: w.events, Wall: time.Since(began)}
+	r := BootResult{Stable: took, Wall: time.Since(began)}
 	w.RunFor(calm)
 	r.Diameter = w.Diameter()
 	r.Log = math.Log(float64(cfg.Nodes)) / math.Log(float64(max(2, cfg.Settings.Kr)))
@@ -100,7 +96,6 @@ func RunBoot(cfg Config) (BootResult, error) {
 // ChangeResult reports how long a leave and a join of one node took to be known
 // everywhere.
 type ChangeResult struct {
-	Nodes             int
 	LeaveEccentricity int // of the node that left, before
 	Leave             time.Duration
 	LeaveBound        time.Duration // (eccentricity + 1) Tau
@@ -116,7 +111,7 @@ func RunChange(cfg Config) (ChangeResult, error) {
 		return ChangeResult{}, err
 	}
 	node := cfg.Nodes - 1
-	r := ChangeResult{Nodes: cfg.Nodes, LeaveEccentricity: w.Eccentricity(node)}
+	r := ChangeResult{LeaveEccentricity: w.Eccentricity(node)}
 	w.Leave(node, gossip.Exit{Given: true, Code: 3})
 	if r.Leave, err = w.stable("leave"); err != nil {
 		return r, err
@@ -136,22 +131,20 @@ func RunChange(cfg Config) (ChangeResult, error) {
 // MonitorResult reports when a high priority monitor knew of failures that
 // happened at once.
 type MonitorResult struct {
-	Nodes, Failures int
-	Silent          bool          // hosts fell silent; else processes were killed
-	Notice          time.Duration // until the monitor knew of the last failure that had a neighbour left
-	Bound           time.Duration
-	Orphans         int           // failures without: all their neighbours failed, too
-	OrphanNotice    time.Duration // until the monitor knew of the last of these
-	Messages        int           // most suspicions of one failure that were sent to the monitor
-	Stable          time.Duration // until all views were equal
+	Notice       time.Duration // until the monitor knew of the last failure that had a neighbour left
+	Bound        time.Duration
+	Orphans      int           // failures without: all their neighbours failed, too
+	OrphanNotice time.Duration // until the monitor knew of the last of these
+	Messages     int           // most suspicions of one failure that were sent to the monitor
 }
 
 // HPMLatency is what a notice to a monitor may take beyond detection.
 const HPMLatency = 30 * time.Millisecond
 
-// RunMonitor fails so many nodes at once, with node 0 as the monitor.
+// RunMonitor fails so many nodes at once, with node 0 as the monitor: their hosts fall
+// silent, or their processes are killed.
 func RunMonitor(cfg Config, failures int, silent bool) (MonitorResult, error) {
-	r := MonitorResult{Nodes: cfg.Nodes, Failures: failures, Silent: silent, Bound: HPMLatency}
+	r := MonitorResult{Bound: HPMLatency}
 	if silent {
 		r.Bound += 3 * cfg.Settings.Heartbeat
 	}
@@ -182,7 +175,7 @@ func RunMonitor(cfg Config, failures int, silent bool) (MonitorResult, error) {
 			w.Kill(i)
 		}
 	}
-	if r.Stable, err = w.stable("failures"); err != nil {
+	if _, err := w.stable("failures"); err != nil {
 		return r, err
 	}
 	m.result(&r, from, neighbours)

@@ -12,7 +12,6 @@ import (
 // versions included. They were those of who was up: nobody was dead in a view
 // and alive elsewhere.
 type RecoveryResult struct {
-	Nodes int
 	Equal time.Duration
 	Wall  time.Duration
 }
@@ -56,23 +55,18 @@ func RunFlap(cfg Config, times int) (RecoveryResult, error) {
 
 func recover(cfg Config, what string, disaster func(w *World)) (RecoveryResult, error) {
 	began := time.Now()
-	r := RecoveryResult{Nodes: cfg.Nodes}
 	w, err := boot(cfg)
 	if err != nil {
-		return r, err
+		return RecoveryResult{}, err
 	}
 	disaster(w)
-	r.Equal, err = w.equal(what)
-	r.Wall = time.Since(began)
-	return r, err
+	took, err := w.equal(what)
+	return RecoveryResult{took, time.Since(began)}, err
 }
 
 // IdleResult reports what a stable zone sends.
 type IdleResult struct {
-	Nodes    int
-	Long     time.Duration
-	Beats    uint64
-	Packets  uint64 // other datagrams
+	Packets  uint64 // datagrams but for heartbeats
 	Frames   uint64
 	BeatRate float64 // heartbeats a node and second
 }
@@ -85,19 +79,14 @@ func RunIdle(cfg Config, long time.Duration) (IdleResult, error) {
 	}
 	before := w.Traffic
 	w.RunFor(long)
-	r := IdleResult{
-		Nodes: cfg.Nodes, Long: long,
-		Beats: w.Traffic.Beats - before.Beats, Packets: w.Traffic.Packets - before.Packets, Frames: w.Traffic.Frames - before.Frames,
-	}
-	r.BeatRate = float64(r.Beats) / float64(cfg.Nodes) / long.Seconds()
-	return r, nil
+	return IdleResult{
+		Packets: w.Traffic.Packets - before.Packets, Frames: w.Traffic.Frames - before.Frames,
+		BeatRate: float64(w.Traffic.Beats-before.Beats) / float64(cfg.Nodes) / long.Seconds(),
+	}, nil
 }
 
 // LossResult reports how a zone fares in which packets are lost.
 type LossResult struct {
-	Nodes       int
-	Loss        float64
-	Long        time.Duration
 	FalseDeaths int    // lives that somebody held for dead though they went on
 	Probes      uint64 // datagrams other than heartbeats
 	Beats       uint64
@@ -109,10 +98,9 @@ type LossResult struct {
 // every virtual minute; nil: not at all.
 func RunLoss(cfg Config, loss float64, long time.Duration, progress func(past time.Duration)) (LossResult, error) {
 	began := time.Now()
-	r := LossResult{Nodes: cfg.Nodes, Loss: loss, Long: long}
 	w, err := boot(cfg)
 	if err != nil {
-		return r, err
+		return LossResult{}, err
 	}
 	type death struct {
 		node    member.Index
@@ -134,18 +122,15 @@ func RunLoss(cfg Config, loss float64, long time.Duration, progress func(past ti
 			progress(min(past+time.Minute, long))
 		}
 	}
-	r.FalseDeaths, r.Events = len(deaths), w.events-events
-	r.Beats, r.Probes = w.Traffic.Beats-before.Beats, w.Traffic.Packets-before.Packets
-	r.Wall = time.Since(began)
-	return r, nil
+	return LossResult{
+		FalseDeaths: len(deaths), Probes: w.Traffic.Packets - before.Packets, Beats: w.Traffic.Beats - before.Beats,
+		Events: w.events - events, Wall: time.Since(began),
+	}, nil
 }
 
 // ImpairedResult reports how a zone fares in which one node hears or says only a
 // part.
 type ImpairedResult struct {
-	Nodes       int
-	What        Impairment
-	Long        time.Duration
 	FalseLeaves int // notices, at all nodes but that one, that another left, which was there all the time
 	Lost        int // notices that that one left
 	Probes      uint64
@@ -154,7 +139,7 @@ type ImpairedResult struct {
 
 // RunImpaired boots a zone and then impairs one node for so long.
 func RunImpaired(cfg Config, what Impairment, long time.Duration) (ImpairedResult, error) {
-	r := ImpairedResult{Nodes: cfg.Nodes, What: what, Long: long}
+	var r ImpairedResult
 	w, err := boot(cfg)
 	if err != nil {
 		return r, err
@@ -183,19 +168,18 @@ func RunImpaired(cfg Config, what Impairment, long time.Duration) (ImpairedResul
 
 // ChurnResult reports how a zone fares in which many leave and join.
 type ChurnResult struct {
-	Nodes, Changes int
-	Within         time.Duration
-	Equal          time.Duration // from the last change until all views were equal
-	Events         uint64
-	Wall           time.Duration
-	EventsPerSec   float64 // of the simulation
+	Changes      int
+	Equal        time.Duration // from the last change until all views were equal
+	Events       uint64
+	Wall         time.Duration
+	EventsPerSec float64 // of the simulation
 }
 
 // RunChurn has so many leaves and joins happen to a zone within a time, evenly:
 // a node drawn at random leaves in order, or comes back if it is away. Progress is
 // called about a hundred times with how many have happened; nil: not at all.
 func RunChurn(cfg Config, changes int, within time.Duration, progress func(done int)) (ChurnResult, error) {
-	r := ChurnResult{Nodes: cfg.Nodes, Changes: changes, Within: within}
+	r := ChurnResult{Changes: changes}
 	w, err := boot(cfg)
 	if err != nil {
 		return r, err
@@ -223,7 +207,6 @@ func RunChurn(cfg Config, changes int, within time.Duration, progress func(done 
 
 // MemoryResult reports what cores take.
 type MemoryResult struct {
-	Nodes     int
 	Cores     uint64 // bytes a node: what its cores hold
 	Directory uint64 // bytes a node: of the IDs that it knows
 }
@@ -258,7 +241,7 @@ func RunMemory(cfg Config) (MemoryResult, error) {
 	directory := (heap() - without) / directories
 	runtime.KeepAlive(own)
 	runtime.KeepAlive(w)
-	return MemoryResult{cfg.Nodes, (with - without) / uint64(cfg.Nodes), directory}, nil
+	return MemoryResult{(with - without) / uint64(cfg.Nodes), directory}, nil
 }
 
 func heap() uint64 {

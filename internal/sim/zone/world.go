@@ -118,9 +118,6 @@ func (w *World) At(at core.Time, do func()) {
 	w.queue.Push(max(at, w.now), event{kind: callDue, call: do})
 }
 
-// After calls do after d.
-func (w *World) After(d time.Duration, do func()) { w.At(w.now.Add(d), do) }
-
 // RunUntil runs until the time at.
 func (w *World) RunUntil(at core.Time) {
 	for w.queue.Next() <= at {

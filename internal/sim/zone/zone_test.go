@@ -40,7 +40,7 @@ func TestChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Leave > r.LeaveBound || r.Join > r.JoinBound {
-			t.Errorf("%+v: later than bound", r)
+			t.Errorf("%d nodes: %+v: later than bound", n, r)
 		}
 	}
 }
@@ -58,10 +58,10 @@ func TestMonitor(t *testing.T) {
 						t.Fatal(err)
 					}
 					if r.Notice > r.Bound || r.Notice == 0 && r.Orphans < failures {
-						t.Errorf("seed %d: %+v: later than bound", seed, r)
+						t.Errorf("%d of %d nodes, silent %v, seed %d: %+v: later than bound", failures, n, silent, seed, r)
 					}
 					if r.Messages > cfg.Settings.Kr+cfg.Settings.Ks {
-						t.Errorf("seed %d: %+v: too many messages", seed, r)
+						t.Errorf("%d of %d nodes, silent %v, seed %d: %+v: too many messages", failures, n, silent, seed, r)
 					}
 				}
 			}
@@ -149,7 +149,7 @@ func TestImpaired(t *testing.T) {
 			for seed := range uint64(3) {
 				r, err := RunImpaired(DefaultConfig(n, seed), c.what, time.Minute)
 				if err != nil || r.FalseLeaves > 0 || c.stays && r.Lost > 0 {
-					t.Errorf("%d nodes, seed %d: %+v, %v", n, seed, r, err)
+					t.Errorf("%d nodes, impairment %d, seed %d: %+v, %v", n, c.what, seed, r, err)
 				}
 			}
 		}
