@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
 // word is what two hosts say to each other about a link of one of their communicators:
@@ -63,6 +65,8 @@ func (w *word) bytes() []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(w.met))
 	return append(b, w.name...)
 }
+
+func (w *word) frame() *peer.Send { return &peer.Send{Service: peer.Communicators, Body: w.bytes()} }
 
 // readWord reads a word, which keeps no part of b but rest.
 func readWord(b []byte) (w word, err error) {

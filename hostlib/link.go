@@ -139,7 +139,7 @@ func (l *link) openOn(s *stream, c *peer.Conn) bool {
 
 // say sends a word, and reports whether it could be.
 func say(c *peer.Conn, w *word) bool {
-	err := c.Send(&peer.Send{Service: peer.Communicators, Body: w.bytes()})
+	err := c.Send(w.frame())
 	c.Flush(peer.Communicators, nil)
 	return err == nil
 }
@@ -206,6 +206,7 @@ func (s *stream) opened(number uint32) (is, isCurrent bool) {
 		return false, false
 	}
 	s.isOpen = true
+	l.unsent[s.class] = s.conn // with a confirmation
 	l.isDiverted = l.isDiverted || s.class == peer.Data
 	return true, s.class == peer.Data || !l.isDiverted
 }
@@ -290,7 +291,7 @@ func (s *stream) hear(c *peer.Conn, w *word) {
 			break
 		}
 		s.theirs, s.of = w.from, w.own
-		say(c, &word{kind: confirms, to: s.theirs})
+		_ = c.Send((&word{kind: confirms, to: s.theirs}).frame()) // the loop flushes it, with what it has to send itself
 		news = append(news, l.up(s))
 	case w.kind == confirms && s.theirs != 0 && !s.isUp:
 		news = append(news, l.up(s))

@@ -40,9 +40,10 @@ type stepper struct {
 	inputs   []endpoint.Input
 	messages []transport.Message
 
-	final  bool // an item was
-	rests  bool // the step's memory is to be given back
-	isOver bool
+	final     bool // an item was
+	rests     bool // the step's memory is to be given back
+	connected bool // a link was, since the last flush
+	isOver    bool
 }
 
 // startLoop starts the goroutine that owns core and data socket.
@@ -175,6 +176,7 @@ func (s *stepper) Deadline() core.Time {
 // the core is to repeat what matters on it.
 func (s *stepper) connects(it *item) bool {
 	is, isCurrent := it.stream.opened(it.number)
+	s.connected = s.connected || is
 	if is && it.stream.class == peer.Control {
 		s.gathered.inputs = append(s.gathered.inputs, forming.Input{From: it.in.Rank})
 	}
@@ -242,7 +244,8 @@ func (s *stepper) sendFrames(out *endpoint.Output) {
 			last.send(m.Head, m.Body)
 		}
 	}
-	if len(out.Messages) > 0 {
+	if len(out.Messages) > 0 || s.connected {
+		s.connected = false
 		for _, l := range s.links {
 			l.flush()
 		}

@@ -14,7 +14,9 @@ func tune(conn net.Conn, class Class, deadAfter, lostAfter time.Duration) {
 	if !ok {
 		return
 	}
-	_ = c.SetKeepAliveConfig(keepAlive(deadAfter))
+	if !class.isShared() { // others are asked
+		_ = c.SetKeepAliveConfig(keepAlive(deadAfter))
+	}
 	raw := rawOf(c)
 	if raw == nil {
 		return
