@@ -25,7 +25,7 @@ const (
 	// be in use taken off and the rest divided among the trees there.
 	WidestLink
 	// LeastLoad: the least price of links, switch CPUs and slots by their
-	// present use; see the package's documentation.
+	// present use; see docs/planning.md.
 	LeastLoad
 	// MostCapable: the least share of its free slots and of its children that
 	// any switch gives to the tree, so that room is left everywhere.

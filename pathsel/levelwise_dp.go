@@ -9,7 +9,7 @@ import (
 )
 
 // levelwise finds the best tree of a fabric in layers that has one switch in every
-// component of every layer below the top; see the package's documentation. Of a
+// component of every layer below the top; see docs/planning.md. Of a
 // switch it keeps two costs, the first deciding before the second: by latency
 // the time, by bandwidth and capability what is worst on the way; and the sum of
 // the prices, or of the present use.

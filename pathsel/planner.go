@@ -103,7 +103,7 @@ func (p *Planner) Bytes() int {
 // Method is how a tree was found.
 type Method uint8
 
-// The methods; see the package's documentation.
+// The methods; see docs/planning.md.
 const (
 	ByLevels Method = iota + 1
 	ByShortestPaths

@@ -7,8 +7,12 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// prices are what LeastLoad minimises, by the rule in the package's
-// documentation.
+// prices are what LeastLoad minimises: a tree that adds p to a use u costs
+//
+//	exp((u+p)/S) - exp(u/S)
+//
+// divided by what measurements say is left there. docs/planning.md has the rule; S is
+// the scale of a class.
 type prices struct {
 	// layer is that of a node; where links join other than neighbouring layers, 1 of
 	// every switch.
