@@ -100,82 +100,28 @@ func (r Measured) equation(base Model, hops int) (row [unknowns]float64, known f
 	return row, 2*ways*rounds*wire + bytes*fan*per
 }
 
-// solveWithin solves the normal equations for what they determine, nothing
-// below zero: every set of unknowns that stay at zero is tried (there are 16),
-// and the one with the least squares taken. What no row has any of stays as it
-// stands.
-func solveWithin(normal [unknowns][unknowns + 1]float64, standing [unknowns]float64) [unknowns]float64 {
-	best, bestOff := standing, math.Inf(1)
-	for zero := range 1 << unknowns {
-		x, ok := solveBut(normal, standing, zero)
-		if !ok {
-			continue
-		}
-		off := 0.0
-		for a := range unknowns {
-			for b := range unknowns {
-				off += x[a] * normal[a][b] * x[b]
-			}
-			off -= 2 * x[a] * normal[a][unknowns]
-		}
-		if off < bestOff {
-			best, bestOff = x, off
-		}
-	}
-	return best
-}
-
-// solveBut solves them with the unknowns in the set zero at zero, by Gauss's
-// elimination, and reports whether no other is negative.
-func solveBut(m [unknowns][unknowns + 1]float64, standing [unknowns]float64, zero int) (x [unknowns]float64, ok bool) {
-	var free, scale [unknowns]float64
-	for a := range unknowns {
-		scale[a] = math.Sqrt(m[a][a])
-		if m[a][a] > 0 && zero>>a&1 == 0 {
-			free[a] = 1
-		} else if m[a][a] == 0 {
-			x[a] = standing[a]
-		}
-	}
-	for a := range unknowns {
-		if free[a] == 0 {
-			m[a] = [unknowns + 1]float64{}
-			m[a][a] = 1
-			continue
-		}
-		for b := range unknowns {
-			m[a][b] *= free[b] / scale[a] / math.Max(scale[b], 1e-300)
-		}
-		m[a][unknowns] /= scale[a]
-	}
-	for a := range unknowns {
-		pivot := a
-		for b := a + 1; b < unknowns; b++ {
-			if math.Abs(m[b][a]) > math.Abs(m[pivot][a]) {
-				pivot = b
-			}
-		}
-		m[a], m[pivot] = m[pivot], m[a]
-		if math.Abs(m[a][a]) < 1e-9 {
-			return x, false // the rows do not distinguish these
-		}
-		for b := range unknowns {
-			if b == a {
+// solveWithin finds the least squares by the normal equations, nothing below zero:
+// one unknown after the other takes what is best beside the others, until none moves
+// (Franc, Hlaváč and Navara: Sequential coordinate-wise algorithm for the non-negative
+// least squares problem, CAIP 2005). What no row has any of stays as it stands.
+func solveWithin(normal [unknowns][unknowns + 1]float64, x [unknowns]float64) [unknowns]float64 {
+	const rounds, still = 1 << 20, 1e-12 // still: of a relative error
+	for moved, round := 1.0, 0; moved > still && round < rounds; round++ {
+		moved = 0
+		for a, row := range normal {
+			if row[a] == 0 {
 				continue
 			}
-			by := m[b][a] / m[a][a]
-			for c := a; c <= unknowns; c++ {
-				m[b][c] -= by * m[a][c]
+			rest := row[unknowns]
+			for b := range x {
+				if b != a {
+					rest -= row[b] * x[b]
+				}
 			}
+			best := max(rest/row[a], 0)
+			moved = max(moved, math.Abs(best-x[a])*math.Sqrt(row[a]))
+			x[a] = best
 		}
 	}
-	for a := range unknowns {
-		if free[a] == 0 {
-			continue
-		}
-		if x[a] = m[a][unknowns] / m[a][a] / scale[a]; x[a] < 0 {
-			return x, false
-		}
-	}
-	return x, true
+	return x
 }

@@ -1,6 +1,7 @@
 package pathsel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -169,7 +170,8 @@ type candidate struct {
 	tried   int
 	rivals  []Rival
 	work    int64
-	hash    uint64 // of the group and the root
+	hash    uint64  // of the group and the root
+	score   float64 // by weights, the less the better
 }
 
 // asked is a request in the making of its plan.
@@ -338,25 +340,13 @@ func (p *Planner) weigh(a asked) ([]candidate, error) {
 			all = append(all, c)
 		}
 	}
-	score := scores(a.Weights, all)
-	order := make([]int, len(all))
-	for i := range order {
-		order[i] = i
+	for i, score := range scores(a.Weights, all) {
+		all[i].score = score
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case score[i] < score[j]:
-			return -1
-		case score[i] > score[j]:
-			return 1
-		}
-		return all[i].figures.Compare(all[j].figures, FewestHops)
+	slices.SortStableFunc(all, func(x, y candidate) int {
+		return cmp.Or(cmp.Compare(x.score, y.score), x.figures.Compare(y.figures, FewestHops))
 	})
-	sorted := make([]candidate, len(all))
-	for k, i := range order {
-		sorted[k] = all[i]
-	}
-	return sorted, nil
+	return all, nil
 }
 
 // scores returns how much worse than the best each candidate is, weighted.

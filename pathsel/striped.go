@@ -25,31 +25,35 @@ func (p *Planner) Stripes(view topology.View, load *Load, req Request, n int) (S
 	if n < 1 {
 		return Striped{}, fmt.Errorf("plan stripes: %w: %d stripes", ErrRequest, n)
 	}
+	plans, err := p.series(view, load, req, slices.Repeat([][]topology.NodeID{req.Members}, n))
+	if len(plans) == 0 {
+		return Striped{}, fmt.Errorf("plan stripes: %w", err)
+	}
+	s := Striped{Plans: plans} // where there are fewer, there are no slots for more
+	for s.Apart < len(plans) && plans[s.Apart].Shared == 0 {
+		s.Apart++
+	}
+	return s, nil
+}
+
+// series plans a tree for each of some lists of members, apart from those before
+// it, up to the first that has none. load is as it was when it returns.
+func (p *Planner) series(view topology.View, load *Load, req Request, members [][]topology.NodeID) (plans []Plan, err error) {
 	if load == nil {
 		load = NewLoad(p.graph)
 	}
-	var s Striped
-	defer func() {
-		for _, plan := range s.Plans {
-			load.Remove(plan.Tree, req.Slots)
-		}
-	}()
 	req.Avoid = slices.Clone(req.Avoid)
-	for range n {
+	for _, req.Members = range members {
 		plan, err := p.Plan(view, load, req)
-		if err != nil && len(s.Plans) == 0 {
-			return Striped{}, fmt.Errorf("plan stripes: %w", err)
-		} else if err != nil {
-			break // no slots for one more
-		}
-		if plan.Shared == 0 && s.Apart == len(s.Plans) {
-			s.Apart++
+		if err != nil {
+			return plans, err
 		}
 		load.Add(plan.Tree, req.Slots)
+		defer load.Remove(plan.Tree, req.Slots)
 		req.Avoid = append(req.Avoid, plan.Tree)
-		s.Plans = append(s.Plans, plan)
+		plans = append(plans, plan)
 	}
-	return s, nil
+	return plans, nil
 }
 
 // Part is a share of a group that has a root of its own.
@@ -72,32 +76,19 @@ func (p *Planner) Parts(view topology.View, load *Load, req Request, n int) ([]P
 	if err != nil {
 		return nil, fmt.Errorf("plan parts: %w", err)
 	}
-	if load == nil {
-		load = NewLoad(p.graph)
-	}
 	parts := divide(whole.Tree, n)
+	members := make([][]topology.NodeID, len(parts))
 	for i := range parts {
-		r := req
-		r.Members = make([]topology.NodeID, len(parts[i].Ranks))
-		for k, rank := range parts[i].Ranks {
-			r.Members[k] = req.Members[rank]
+		for _, rank := range parts[i].Ranks {
+			members[i] = append(members[i], req.Members[rank])
 		}
-		r.Avoid = slices.Clone(req.Avoid)
-		for _, before := range parts[:i] {
-			r.Avoid = append(r.Avoid, before.Plan.Tree)
-		}
-		if parts[i].Plan, err = p.Plan(view, load, r); err != nil {
-			err = fmt.Errorf("plan parts: part %d of %d: %w", i+1, len(parts), err)
-			parts = parts[:i]
-			break
-		}
-		load.Add(parts[i].Plan.Tree, req.Slots)
 	}
-	for _, part := range parts {
-		load.Remove(part.Plan.Tree, req.Slots)
-	}
+	plans, err := p.series(view, load, req, members)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("plan parts: part %d of %d: %w", len(plans)+1, len(parts), err)
+	}
+	for i := range parts {
+		parts[i].Plan = plans[i]
 	}
 	return parts, nil
 }
