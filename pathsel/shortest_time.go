@@ -1,9 +1,9 @@
 package pathsel
 
 import (
-	"container/heap"
-	"time"
+	"math"
 
+	"github.com/tributary-fabric/tributary/internal/planning/nearest"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -37,33 +37,36 @@ func (p *Planner) byTime(a asked) (candidate, bool) {
 // children.
 func (p *Planner) shortestTime(f *subgraph, root int32) (Tree, bool) {
 	n := len(f.switches)
-	away := make([]time.Duration, n)
+	away, done := make([]float64, n), make([]bool, n) // ns
 	up := make([]edge, n)
 	for i := range away {
-		away[i] = -1
+		away[i] = math.Inf(1)
 	}
-	line := &queue{{root, 0, edge{to: -1}}}
-	for line.Len() > 0 {
-		next := heap.Pop(line).(arrival)
-		if away[next.at] >= 0 {
+	away[root] = 0
+	line := nearest.Queue{{Dist: 0, Node: root}}
+	for len(line) > 0 {
+		at := line.Pop().Node
+		if done[at] {
 			continue
 		}
-		away[next.at], up[next.at] = next.after, next.up
-		for _, e := range f.at(next.at) {
-			if away[e.to] < 0 {
-				after := next.after + p.latency(e.link) + p.cfg.Model.SwitchHop
-				heap.Push(line, arrival{e.to, after, edge{to: next.at, link: e.link}})
+		done[at] = true
+		for _, e := range f.at(at) {
+			after := away[at] + float64(p.latency(e.link)+p.cfg.Model.SwitchHop)
+			if done[e.to] || after > away[e.to] || after == away[e.to] && e.link >= up[e.to].link {
+				continue
 			}
+			away[e.to], up[e.to] = after, edge{to: at, link: e.link}
+			line.Push(after, e.to)
 		}
 	}
 	on := make([]bool, n)
 	on[root] = true
 	var links []topology.LinkID
 	for rank := range f.Members {
-		best, bestAfter := edge{to: -1}, time.Duration(0)
+		best, bestAfter := edge{to: -1}, 0.0
 		for _, e := range f.at(f.member(rank)) {
-			after := away[e.to] + p.latency(e.link)
-			if away[e.to] >= 0 && (best.to < 0 || after < bestAfter || after == bestAfter && on[e.to] && !on[best.to]) {
+			after := away[e.to] + float64(p.latency(e.link))
+			if done[e.to] && (best.to < 0 || after < bestAfter || after == bestAfter && on[e.to] && !on[best.to]) {
 				best, bestAfter = e, after
 			}
 		}
@@ -81,40 +84,4 @@ func (p *Planner) shortestTime(f *subgraph, root int32) (Tree, bool) {
 		w.join(p.graph.Link(l).Ends[0].Node, l)
 	}
 	return w.tree(w.at(f.switches[root]), make([]Leaf, len(f.Members)))
-}
-
-// arrival is a switch and when it is reached.
-type arrival struct {
-	at    int32
-	after time.Duration
-	up    edge
-}
-
-// queue is a heap of arrivals, the earliest first, among equals the one of the
-// lower number.
-type queue []arrival
-
-func (q queue) Len() int { return len(q) }
-
-func (q queue) Less(i, j int) bool {
-	x, y := q[i], q[j]
-	switch {
-	case x.after != y.after:
-		return x.after < y.after
-	case x.at != y.at:
-		return x.at < y.at
-	}
-	return x.up.link < y.up.link
-}
-
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push and Pop are for package heap.
-func (q *queue) Push(x any) { *q = append(*q, x.(arrival)) }
-
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	x := (*q)[last]
-	*q = (*q)[:last]
-	return x
 }

@@ -1,6 +1,10 @@
 package steiner
 
-import "math"
+import (
+	"math"
+
+	"github.com/tributary-fabric/tributary/internal/planning/nearest"
+)
 
 // An ascent is Wong's dual ascent: from reduced costs equal to the costs, a cut
 // that separates a terminal from the root, and whose terminal no other active
@@ -18,7 +22,7 @@ type ascent struct {
 	now    int32
 	queue  []int32
 	cut    []int32 // arcs into the queue's nodes
-	heap   heap
+	heap   nearest.Queue
 
 	from, to *labels
 }
@@ -39,14 +43,14 @@ func (a *ascent) run(root int32) {
 	a.heap = a.heap[:0]
 	for _, t := range g.terms {
 		if a.active[t] = t != root; a.active[t] {
-			a.heap.push(float64(len(g.at(t))), t)
+			a.heap.Push(float64(len(g.at(t))), t)
 		}
 	}
 	for len(a.heap) > 0 {
 		if g.meter.spent() {
 			return
 		}
-		a.step(a.heap.pop())
+		a.step(a.heap.Pop())
 	}
 }
 
@@ -59,18 +63,18 @@ func (a *ascent) begin(root int32) {
 }
 
 // step raises the cut round one terminal, or puts it off or to rest.
-func (a *ascent) step(top heapEntry) {
-	t := top.node
+func (a *ascent) step(top nearest.Entry) {
+	t := top.Node
 	if !a.separate(t) {
 		a.active[t] = false
 		return
 	}
 	// A cut that has grown much waits until it is the smallest.
 	size := float64(len(a.cut))
-	if len(a.heap) == 0 || size <= a.heap[0].dist || size <= top.dist {
+	if len(a.heap) == 0 || size <= a.heap[0].Dist || size <= top.Dist {
 		a.raise()
 	}
-	a.heap.push(size, t)
+	a.heap.Push(size, t)
 }
 
 // raise reduces the arcs of the cut by the least of them, and returns by how

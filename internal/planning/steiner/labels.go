@@ -1,6 +1,10 @@
 package steiner
 
-import "math"
+import (
+	"math"
+
+	"github.com/tributary-fabric/tributary/internal/planning/nearest"
+)
 
 // labels holds what a search for shortest paths knows of each node. A search
 // begins by reset, which takes no time.
@@ -9,7 +13,7 @@ type labels struct {
 	via   []int32 // the last edge of the path
 	round []int32 // the search that wrote dist and via
 	now   int32
-	heap  heap
+	heap  nearest.Queue
 }
 
 func newLabels(nodes int) *labels {
@@ -28,15 +32,15 @@ func (l *labels) offer(v int32, dist float64, via int32) {
 		return
 	}
 	l.round[v], l.dist[v], l.via[v] = l.now, dist, via
-	l.heap.push(dist, v)
+	l.heap.Push(dist, v)
 }
 
 // nearest returns the queued node of least distance; ok is false if none is.
 func (l *labels) nearest() (v int32, dist float64, ok bool) {
 	for len(l.heap) > 0 {
-		top := l.heap.pop()
-		if l.dist[top.node] == top.dist {
-			return top.node, top.dist, true
+		top := l.heap.Pop()
+		if l.dist[top.Node] == top.Dist {
+			return top.Node, top.Dist, true
 		}
 	}
 	return 0, 0, false

@@ -117,11 +117,11 @@ func (p *packing) climb() {
 	p.heap = p.heap[:0]
 	for _, t := range p.moved {
 		if p.active[t] = t != p.root; p.active[t] {
-			p.heap.push(p.rng.Float64(), t)
+			p.heap.Push(p.rng.Float64(), t)
 		}
 	}
 	for len(p.heap) > 0 && !p.g.meter.spent() {
-		t := p.heap.pop().node
+		t := p.heap.Pop().Node
 		if !p.separate(t) || !p.g.meter.affords(len(p.cut)) {
 			p.active[t] = false
 			continue
@@ -129,10 +129,10 @@ func (p *packing) climb() {
 		p.note(p.cut)
 		p.cuts[t] = append(p.cuts[t], raised{p.raise(), slices.Clone(p.cut)})
 		p.hold(len(p.cut))
-		p.heap.push(p.rng.Float64(), t)
+		p.heap.Push(p.rng.Float64(), t)
 	}
 	for _, left := range p.heap {
-		p.active[left.node] = false
+		p.active[left.Node] = false
 	}
 }
 
