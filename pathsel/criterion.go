@@ -37,19 +37,27 @@ const (
 var criterionNames = [criteria]string{"auto", "hops", "latency", "bandwidth", "load", "capability"}
 
 // String returns the criterion's name.
-func (c Criterion) String() string {
-	if c < criteria {
-		return criterionNames[c]
+func (c Criterion) String() string { return nameOf(c, criterionNames[:], "criterion") }
+
+// nameOf returns the name of one of several, such as "criterion(9)" where it has none.
+func nameOf[T ~uint8](x T, names []string, what string) string {
+	if int(x) < len(names) {
+		return names[x]
 	}
-	return fmt.Sprintf("criterion(%d)", uint8(c))
+	return fmt.Sprintf("%s(%d)", what, uint8(x))
+}
+
+// named returns the one of that name.
+func named[T ~uint8](name string, names []string, what string) (T, error) {
+	if i := slices.Index(names, name); i >= 0 {
+		return T(i), nil
+	}
+	return 0, fmt.Errorf("%w: %s %q is none of %s", ErrRequest, what, name, strings.Join(names, ", "))
 }
 
 // ParseCriterion returns the criterion of that name.
 func ParseCriterion(name string) (Criterion, error) {
-	if i := slices.Index(criterionNames[:], name); i >= 0 {
-		return Criterion(i), nil
-	}
-	return 0, fmt.Errorf("%w: criterion %q is none of %s", ErrRequest, name, strings.Join(criterionNames[:], ", "))
+	return named[Criterion](name, criterionNames[:], "criterion")
 }
 
 // Weights say how much each criterion counts, by Criterion; ByFunction has
@@ -108,19 +116,11 @@ const (
 var collectiveNames = [collectives]string{"any", "allreduce", "reduce", "broadcast", "barrier", "gather", "scatter", "all-to-all"}
 
 // String returns the collective's name.
-func (c Collective) String() string {
-	if c < collectives {
-		return collectiveNames[c]
-	}
-	return fmt.Sprintf("collective(%d)", uint8(c))
-}
+func (c Collective) String() string { return nameOf(c, collectiveNames[:], "collective") }
 
 // ParseCollective returns the collective of that name.
 func ParseCollective(name string) (Collective, error) {
-	if i := slices.Index(collectiveNames[:], name); i >= 0 {
-		return Collective(i), nil
-	}
-	return 0, fmt.Errorf("%w: collective %q is none of %s", ErrRequest, name, strings.Join(collectiveNames[:], ", "))
+	return named[Collective](name, collectiveNames[:], "collective")
 }
 
 // Reduces reports whether vectors become one on their way; of the others a

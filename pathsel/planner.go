@@ -115,12 +115,7 @@ const (
 var methodNames = [...]string{"method(0)", "levels", "shortest paths", "steiner", "repair"}
 
 // String returns the method's name.
-func (m Method) String() string {
-	if int(m) < len(methodNames) {
-		return methodNames[m]
-	}
-	return fmt.Sprintf("method(%d)", uint8(m))
-}
+func (m Method) String() string { return nameOf(m, methodNames[:], "method") }
 
 // Rival is a tree that was not chosen.
 type Rival struct {
@@ -242,27 +237,21 @@ func (p *Planner) Plan(view topology.View, load *Load, req Request) (Plan, error
 // enter checks a request and notes the ranks of its members.
 func (p *Planner) enter(view topology.View, load *Load, req *Request) error {
 	g := p.graph
-	switch {
-	case view.Graph() != g || load != nil && load.graph != g:
+	if view.Graph() != g || load != nil && load.graph != g {
 		return fmt.Errorf("%w: the view or the load is of another graph", ErrRequest)
-	case len(req.Members) == 0:
-		return fmt.Errorf("%w: %w", ErrRequest, ErrNoMembers)
 	}
-	var err error
+	check := req.validateRest
 	for rank, m := range req.Members {
-		if !g.IsHost(m) {
-			err = fmt.Errorf("%w: rank %d, %s: %w", ErrRequest, rank, g.Name(m), ErrUnknownHost)
-			break
-		}
-		if first := p.rank[m]; first >= 0 {
-			err = fmt.Errorf("%w: %s is rank %d and rank %d: %w", ErrRequest, g.Name(m), first, rank, ErrDuplicateMember)
+		if !g.IsHost(m) || p.rank[m] >= 0 {
+			check = req.Validate // which says what is wrong with it
 			break
 		}
 		p.rank[m] = int32(rank)
 	}
-	if err == nil {
-		err = req.validateRest(g)
+	if len(req.Members) == 0 {
+		check = req.Validate
 	}
+	err := check(g)
 	if err != nil {
 		p.leave(req)
 	}

@@ -2,7 +2,6 @@ package pathsel
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -38,12 +37,7 @@ const (
 var resourceNames = [...]string{"resource(0)", "path", "functions", "types", "chunk bytes", "slots", "children"}
 
 // String returns the resource's name in words.
-func (r Resource) String() string {
-	if int(r) < len(resourceNames) {
-		return resourceNames[r]
-	}
-	return fmt.Sprintf("resource(%d)", uint8(r))
-}
+func (r Resource) String() string { return nameOf(r, resourceNames[:], "resource") }
 
 // Refusal says why a group has no tree: the resource that is short, where, and
 // how much of it is free. It is an ErrNoTree.
