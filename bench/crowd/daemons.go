@@ -11,6 +11,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -73,10 +74,8 @@ func connected(ctx context.Context, m rpc.Manager, agents int) error {
 		if up == agents {
 			return nil
 		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return errors.Join(errors.New("not all agents are connected"), context.Cause(ctx))
+		if err := runner.Pause(ctx, 10*time.Millisecond); err != nil {
+			return errors.Join(errors.New("not all agents are connected"), err)
 		}
 	}
 }

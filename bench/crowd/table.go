@@ -1,45 +1,29 @@
 package crowd
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
+	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
 )
 
 // Table writes rows as they come as JSON, or in the end as text.
-type Table struct {
-	out  io.Writer
-	json bool
-	rows []Row
-}
-
-// NewTable returns a table without rows.
-func NewTable(out io.Writer, isJSON bool) *Table { return &Table{out: out, json: isJSON} }
-
-// Add adds a row.
-func (t *Table) Add(r Row) error {
-	t.rows = append(t.rows, r)
-	if t.json {
-		return json.NewEncoder(t.out).Encode(&r)
-	}
-	return nil
-}
+type Table struct{ report.Rows[Row] }
 
 // Close writes what is not written yet. It returns how many results were wrong,
 // and how many groups were to be offloaded and were not, at the end.
 func (t *Table) Close() (wrong, elsewhere int, err error) {
-	w := terminal.NewTable(t.out, 2)
-	for i := range t.rows {
-		r := &t.rows[i]
+	w := terminal.NewTable(t.Out, 2)
+	for i := range t.All {
+		r := &t.All[i]
 		if r.Transport == Transports[0] {
 			elsewhere += r.Groups - r.Later
 		}
 		for _, run := range r.Runs {
 			wrong += run.Wrong
 		}
-		if t.json {
+		if t.JSON {
 			continue
 		}
 		if i == 0 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/bench/gauge"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // streamBuffer is what a stream writes and reads at once.
@@ -57,7 +58,7 @@ func Pour(ctx context.Context, to string, lasting time.Duration) error {
 	end := time.Now().Add(lasting)
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	conn, err := dialUntil(ctx, to)
+	conn, err := DialUntil(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -74,19 +75,15 @@ func Pour(ctx context.Context, to string, lasting time.Duration) error {
 	}
 }
 
-// dialUntil dials until somebody listens.
-func dialUntil(ctx context.Context, to string) (net.Conn, error) {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
+// DialUntil dials until somebody listens.
+func DialUntil(ctx context.Context, to string) (net.Conn, error) {
 	for {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", to)
 		if err == nil {
 			return conn, nil
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("nobody takes the stream: %w", err)
+		if cause := runner.Pause(ctx, 10*time.Millisecond); cause != nil {
+			return nil, fmt.Errorf("nobody listens at %s: %w", to, errors.Join(cause, err))
 		}
 	}
 }

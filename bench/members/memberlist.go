@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // Memberlist is hashicorp/memberlist with its defaults for a LAN.
@@ -80,10 +82,7 @@ func (n *memberlistNode) join(ctx context.Context) {
 		if got, _ := n.list.Join(seeds); got == len(seeds) {
 			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		_ = runner.Pause(ctx, wait)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tributary-fabric/tributary/bench/report"
 )
 
 // TestMeter counts what goes over a real connection.
@@ -162,7 +164,7 @@ func TestTable(t *testing.T) {
 		if lined {
 			out = &lines
 		}
-		table := NewTable(out, lined)
+		table := Table{report.Rows[Row]{Out: out, JSON: lined}}
 		for _, r := range rows {
 			if err := table.Add(r); err != nil {
 				t.Fatal(err)

@@ -1,12 +1,11 @@
 package members
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
+	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
 )
 
@@ -30,49 +29,32 @@ func (r *Row) verdict() string {
 	return "NOT reached"
 }
 
-// Table takes rows as they are measured, and writes them.
-type Table struct {
-	out  io.Writer
-	json bool
-	rows []Row
-}
-
-// NewTable returns a table that is written as text, all at the end, or as a line
-// of JSON for each row at once.
-func NewTable(out io.Writer, lines bool) *Table { return &Table{out: out, json: lines} }
-
-// Add takes a row.
-func (t *Table) Add(r Row) error {
-	t.rows = append(t.rows, r)
-	if !t.json {
-		return nil
-	}
-	return json.NewEncoder(t.out).Encode(r)
-}
+// Table is written as text, all at the end, or as a line of JSON for each row at once.
+type Table struct{ report.Rows[Row] }
 
 // Close writes what was not written yet. It reports how many rows were not
 // reached.
 func (t *Table) Close() (missed int, err error) {
-	for i := range t.rows {
-		if !t.rows[i].Reached {
+	for i := range t.All {
+		if !t.All[i].Reached {
 			missed++
 		}
 	}
-	if t.json || len(t.rows) == 0 {
+	if t.JSON || len(t.All) == 0 {
 		return missed, nil
 	}
-	w := terminal.NewTable(t.out, 2)
+	w := terminal.NewTable(t.Out, 2)
 	fmt.Fprintln(w, "ROW\tWHAT\tASKED\tMEASURED\t")
-	for i := range t.rows {
-		r := &t.rows[i]
+	for i := range t.All {
+		r := &t.All[i]
 		fmt.Fprintln(w, strings.Join([]string{r.Key, r.What, r.Asked, r.Measured, r.verdict()}, "\t"))
 	}
 	if err := w.Flush(); err != nil {
 		return missed, err
 	}
-	for i := range t.rows {
-		for _, note := range t.rows[i].Notes {
-			if _, err := fmt.Fprintf(t.out, "%s: %s\n", t.rows[i].Key, note); err != nil {
+	for i := range t.All {
+		for _, note := range t.All[i].Notes {
+			if _, err := fmt.Fprintf(t.Out, "%s: %s\n", t.All[i].Key, note); err != nil {
 				return missed, err
 			}
 		}

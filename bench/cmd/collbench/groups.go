@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/bench/crowd"
+	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
@@ -61,7 +62,7 @@ not offloaded that should have been.`,
 			b := benchFlags{timeout: timeout}
 			ctx, cancel := b.within(cmd.Context())
 			defer cancel()
-			table := crowd.NewTable(cmd.OutOrStdout(), format == "json")
+			table := crowd.Table{Rows: report.Rows[crowd.Row]{Out: cmd.OutOrStdout(), JSON: format == "json"}}
 			err = p.Measure(ctx, cmd.ErrOrStderr(), table.Add)
 			wrong, elsewhere, werr := table.Close()
 			switch err := errors.Join(err, werr); {

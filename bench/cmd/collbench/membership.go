@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/bench/members"
+	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
@@ -77,7 +78,7 @@ func runMembership(cmd *cobra.Command, f *membershipFlags) error {
 }
 
 func measureMembership(ctx context.Context, cmd *cobra.Command, f *membershipFlags) error {
-	table := members.NewTable(cmd.OutOrStdout(), f.format == "json")
+	table := members.Table{Rows: report.Rows[members.Row]{Out: cmd.OutOrStdout(), JSON: f.format == "json"}}
 	begun := time.Now()
 	progress := func(line string) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%6.1f s  %s\n", time.Since(begun).Seconds(), line)

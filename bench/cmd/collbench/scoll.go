@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/bench/broadcast"
 	"github.com/tributary-fabric/tributary/bench/field"
+	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/internal/whole/embedded"
@@ -84,40 +83,27 @@ func (f *scollFlags) plans(nodes []string) ([]broadcast.Plan, error) {
 	return all, nil
 }
 
-// measureAll runs the plans from a root, and hands on each row.
-func measureAll(ctx context.Context, root *broadcast.Member, plans []broadcast.Plan, take func(broadcast.Row) error) error {
+// measureAll runs the plans from a root, and writes the rows.
+func (f *scollFlags) measureAll(ctx context.Context, root *broadcast.Member, plans []broadcast.Plan, out io.Writer) error {
+	t := report.Rows[broadcast.Row]{Out: out, JSON: f.json}
 	for _, p := range plans {
 		row, err := root.Measure(ctx, p)
 		if err != nil {
-			return fmt.Errorf("%s, %d at once: %w", p.Tree, p.Concurrency, err)
+			return errors.Join(fmt.Errorf("%s, %d at once: %w", p.Tree, p.Concurrency, err), writeRows(&t))
 		}
-		if err := take(row); err != nil {
+		if err := t.Add(row); err != nil {
 			return err
 		}
 	}
-	return nil
+	return writeRows(&t)
 }
 
-// rowWriter writes rows as they come as JSON, or in the end as a table.
-type rowWriter struct {
-	f    *scollFlags
-	out  io.Writer
-	rows []broadcast.Row
-}
-
-func (w *rowWriter) take(r broadcast.Row) error {
-	w.rows = append(w.rows, r)
-	if w.f.json {
-		return json.NewEncoder(w.out).Encode(&r)
-	}
-	return nil
-}
-
-func (w *rowWriter) end() error {
-	if w.f.json {
+// writeRows ends the rows, as a table if they are not written yet.
+func writeRows(t *report.Rows[broadcast.Row]) error {
+	if t.JSON {
 		return nil
 	}
-	return broadcast.WriteText(w.out, w.rows)
+	return broadcast.WriteText(t.Out, t.All)
 }
 
 // most returns the most broadcasts at once.
@@ -207,9 +193,7 @@ func runScollEmbedded(cmd *cobra.Command, f *benchFlags, s *scollFlags, fabric s
 			return err
 		}
 	}
-	w := rowWriter{f: s, out: cmd.OutOrStdout()}
-	err = measureAll(ctx, all[0], plans, w.take)
-	return errors.Join(err, w.end())
+	return s.measureAll(ctx, all[0], plans, cmd.OutOrStdout())
 }
 
 // joinAll has all members take their places in a fabric.
@@ -316,9 +300,7 @@ func (p *scollProcess) run(ctx context.Context, out io.Writer) (err error) {
 	if err := awaitMembers(ctx, members); err != nil {
 		return err
 	}
-	w := rowWriter{f: &p.scollFlags, out: out}
-	err = measureAll(ctx, member, plans, w.take)
-	return errors.Join(err, w.end(), member.End(ctx, names(members)))
+	return errors.Join(p.measureAll(ctx, member, plans, out), member.End(ctx, names(members)))
 }
 
 // read reads a list of members, and this one's address in it.
@@ -339,18 +321,11 @@ func (p *scollProcess) read(list string) (all []hostlib.Member, own string, err 
 // awaitMembers waits until all members can be reached.
 func awaitMembers(ctx context.Context, members []hostlib.Member) error {
 	for _, m := range members {
-		for {
-			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.Addr)
-			if err == nil {
-				conn.Close()
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("%s at %s: %w", m.Host, m.Addr, errors.Join(context.Cause(ctx), err))
-			case <-time.After(20 * time.Millisecond):
-			}
+		conn, err := field.DialUntil(ctx, m.Addr)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.Host, err)
 		}
+		conn.Close()
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/bench/broadcast"
 	"github.com/tributary-fabric/tributary/bench/field"
+	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/bench/timing"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/topology"
@@ -58,8 +59,8 @@ func (f *fabricFlags) measureScoll(ctx context.Context, out io.Writer, fabric *f
 		return err
 	}
 	f.scoll.json = f.format == "json"
-	w := rowWriter{f: &f.scoll, out: out}
-	sink := &rowSink{take: w.take, done: make(chan struct{})}
+	t := report.Rows[broadcast.Row]{Out: out, JSON: f.scoll.json}
+	sink := &rowSink{take: t.Add, done: make(chan struct{})}
 	var commands []*exec.Cmd
 	for i, m := range members {
 		args := append([]string{
@@ -83,7 +84,7 @@ func (f *fabricFlags) measureScoll(ctx context.Context, out io.Writer, fabric *f
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return errors.Join(sink.err, w.end())
+	return errors.Join(sink.err, writeRows(&t))
 }
 
 // scollMembers returns a member for each host.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // watchRetry is the wait after interfaces could not be watched.
@@ -50,11 +51,7 @@ func (d *Daemon) watchInterfaces(ctx context.Context) {
 			return
 		}
 		d.log.Warn("watching the interfaces failed", slog.Any("error", err), slog.Duration("retry", watchRetry))
-		timer := time.NewTimer(watchRetry)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if runner.Pause(ctx, watchRetry) != nil {
 			return
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
@@ -113,10 +112,7 @@ func (c *Client) run(ctx context.Context) {
 		if reported {
 			pause = c.cfg.MinPause
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		_ = runner.Pause(ctx, pause)
 		pause = min(2*pause, c.cfg.MaxPause)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // KillSwitch ends a switch's agent as the death of its process would.
@@ -113,17 +114,13 @@ const period = 2 * time.Millisecond
 
 // await waits until a condition holds.
 func await(ctx context.Context, holds func() (bool, error)) error {
-	tick := time.NewTicker(period)
-	defer tick.Stop()
 	for {
 		ok, err := holds()
 		if ok || err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if runner.Pause(ctx, period) != nil {
 			return ctx.Err()
-		case <-tick.C:
 		}
 	}
 }
