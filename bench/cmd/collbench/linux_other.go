@@ -1,0 +1,29 @@
+//go:build !linux
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/bench/netlab"
+)
+
+func newFabric() *cobra.Command {
+	return onLinux("fabric", "Measure on a fabric of network namespaces")
+}
+
+func newPeers() *cobra.Command {
+	return onLinux("peers", "Compare with Open MPI, MPICH and Gloo")
+}
+
+func newNodeShell() *cobra.Command { return onLinux("shell", "Run a command on a host") }
+
+// onLinux returns a command that there is on Linux alone.
+func onLinux(use, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short + " (on Linux)",
+		RunE: func(*cobra.Command, []string) error { return fmt.Errorf("%w, and Linux", netlab.ErrPrivilege) },
+	}
+}
