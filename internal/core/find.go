@@ -1,5 +1,10 @@
 package core
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Find returns the first element that is wanted; nil: none is.
 func Find[E any](all []E, wanted func(*E) bool) *E {
 	for i := range all {
@@ -8,4 +13,16 @@ func Find[E any](all []E, wanted func(*E) bool) *E {
 		}
 	}
 	return nil
+}
+
+// Include returns a sorted list in which an element is, or is not.
+func Include[E cmp.Ordered](all []E, e E, in bool) []E {
+	i, was := slices.BinarySearch(all, e)
+	switch {
+	case in && !was:
+		return slices.Insert(all, i, e)
+	case !in && was:
+		return slices.Delete(all, i, i+1)
+	}
+	return all
 }

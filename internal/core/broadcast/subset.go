@@ -2,6 +2,7 @@ package broadcast
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
@@ -90,17 +91,17 @@ func (c *Core) narrow(m *Members, root broadcastmsg.Node, s broadcastmsg.Subset,
 	if s == broadcastmsg.Everybody || s == broadcastmsg.Alive && len(dead) == 0 {
 		return m, broadcastmsg.OK
 	}
-	in := make([]bool, m.Len())
+	in := slices.Repeat([]bool{s&broadcastmsg.Filtered == 0}, m.Len())
 	if s&broadcastmsg.Filtered != 0 {
 		ranges, ok := f.Chosen(m.Len())
 		if !ok {
 			return nil, broadcastmsg.Disagree
 		}
 		for from, to := range ranges {
-			mark(in[from:to], true)
+			for rank := from; rank < to; rank++ {
+				in[rank] = true
+			}
 		}
-	} else {
-		mark(in, true)
 	}
 	if s&broadcastmsg.Alive != 0 {
 		for _, node := range dead {
@@ -109,12 +110,6 @@ func (c *Core) narrow(m *Members, root broadcastmsg.Node, s broadcastmsg.Subset,
 	}
 	in[top] = true
 	return m.pick(in), broadcastmsg.OK
-}
-
-func mark(in []bool, as bool) {
-	for i := range in {
-		in[i] = as
-	}
 }
 
 // ownPlace returns this node's place in the tree from itself over a subset of a
@@ -145,8 +140,7 @@ func filterOf(m *Members, b *Broadcast, self broadcastmsg.Node) (f broadcastmsg.
 	if b.Only == nil && len(b.Except) == 0 {
 		return nil, true, nil
 	}
-	in := make([]bool, m.Len())
-	mark(in, b.Only == nil)
+	in := slices.Repeat([]bool{b.Only == nil}, m.Len())
 	for i, nodes := range [][]broadcastmsg.Node{b.Only, b.Except} {
 		for _, node := range nodes {
 			rank := m.Rank(node)

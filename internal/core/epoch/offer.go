@@ -98,12 +98,7 @@ func (c *Core) hold(now core.Time) {
 }
 
 func (c *Core) allHold(epoch uint32) bool {
-	for i := range c.children {
-		if !slices.Contains(c.children[i].holding, epoch) {
-			return false
-		}
-	}
-	return true
+	return core.Find(c.children, func(k *child) bool { return !slices.Contains(k.holding, epoch) }) == nil
 }
 
 // forget drops what epochs up to the present one have left.

@@ -85,12 +85,7 @@ func (c *Core) common() []uint32 {
 }
 
 func (c *Core) allReport(epoch uint32) bool {
-	for i := range c.children {
-		if !slices.Contains(c.children[i].report.Offers, epoch) {
-			return false
-		}
-	}
-	return true
+	return core.Find(c.children, func(k *child) bool { return !slices.Contains(k.report.Offers, epoch) }) == nil
 }
 
 // choose makes the lowest rank's decision from the report of all.

@@ -44,10 +44,10 @@ type election struct {
 // learn takes what a node has declared.
 func (e *election) learn(zone Zone, life attributes.Life) {
 	value, has := zone.Attribute(life, DelegateKey)
-	e.declared = set(e.declared, life, has && slices.Equal(value, yes))
+	e.declared = core.Include(e.declared, life, has && slices.Equal(value, yes))
 	strayed := has && slices.Equal(value, later)
-	e.strayed = set(e.strayed, life, strayed)
-	e.barred = set(e.barred, life, strayed || has && slices.Equal(value, no))
+	e.strayed = core.Include(e.strayed, life, strayed)
+	e.barred = core.Include(e.barred, life, strayed || has && slices.Equal(value, no))
 }
 
 // forget drops who is not in the view any more.
@@ -56,17 +56,6 @@ func (e *election) forget(zone Zone) {
 	e.declared = slices.DeleteFunc(e.declared, gone)
 	e.barred = slices.DeleteFunc(e.barred, gone)
 	e.strayed = slices.DeleteFunc(e.strayed, gone)
-}
-
-func set(all []attributes.Life, life attributes.Life, in bool) []attributes.Life {
-	i, was := slices.BinarySearch(all, life)
-	switch {
-	case in && !was:
-		return slices.Insert(all, i, life)
-	case !in && was:
-		return slices.Delete(all, i, i+1)
-	}
-	return all
 }
 
 // surplus reports whether a node that has declared itself is one too many.

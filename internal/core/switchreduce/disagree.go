@@ -34,19 +34,12 @@ func (c *Core) errorPacket(now core.Time, p *packet, out *Output) {
 	c.spread(now, e, s, &body, sender, out)
 }
 
-// fail makes a disagreement that was found here known.
-func (c *Core) fail(now core.Time, e *epoch, s *slot, body *wire.ErrorBody, out *Output) {
+// fail makes a disagreement that was found here known: between a rank that said what
+// the slot has, and another.
+func (c *Core) fail(now core.Time, e *epoch, s *slot, kind wire.ErrorKind, rank, other uint32, says wire.Signature, out *Output) {
 	const nobody = -2
-	c.spread(now, e, s, body, nobody, out)
-}
-
-// failWithoutSource is for the root, when nobody has the vector that all wait
-// for. It names a rank that does not have it and the rank that should.
-func (c *Core) failWithoutSource(now core.Time, e *epoch, s *slot, out *Output) {
-	c.fail(now, e, s, &wire.ErrorBody{
-		Kind: wire.NoSource,
-		Rank: [2]uint32{e.Children[0].Lowest, s.sig.Root}, Says: [2]wire.Signature{s.sig, s.sig},
-	}, out)
+	body := wire.ErrorBody{Kind: kind, Rank: [2]uint32{rank, other}, Says: [2]wire.Signature{s.sig, says}}
+	c.spread(now, e, s, &body, nobody, out)
 }
 
 // spread keeps an error in its slot and sends it, once, to the parent and to

@@ -34,16 +34,10 @@ func (c *Core) contribution(now core.Time, p *packet, out *Output) {
 	source := p.Flags&wire.Source != 0
 	switch {
 	case p.Signature != s.sig:
-		c.fail(now, e, s, &wire.ErrorBody{
-			Kind: wire.Mismatch,
-			Rank: [2]uint32{s.first, p.Lowest}, Says: [2]wire.Signature{s.sig, p.Signature},
-		}, out)
+		c.fail(now, e, s, wire.Mismatch, s.first, p.Lowest, p.Signature, out)
 		return
 	case source && s.source >= 0:
-		c.fail(now, e, s, &wire.ErrorBody{
-			Kind: wire.TwoSources,
-			Rank: [2]uint32{s.origin, p.Lowest}, Says: [2]wire.Signature{s.sig, s.sig},
-		}, out)
+		c.fail(now, e, s, wire.TwoSources, s.origin, p.Lowest, s.sig, out)
 		return
 	}
 	c.counters.Taken++
@@ -80,7 +74,8 @@ func (c *Core) close(now core.Time, e *epoch, s *slot, out *Output) {
 	case s.sig.Collective.Copies():
 		if s.source < 0 {
 			if e.root() {
-				c.failWithoutSource(now, e, s, out)
+				// A rank that does not have the vector that all wait for, and the one that should.
+				c.fail(now, e, s, wire.NoSource, e.Children[0].Lowest, s.sig.Root, s.sig, out)
 				return
 			}
 			c.reserve(e, s, 0)

@@ -238,16 +238,9 @@ func (c *Core) watchMonitors() {
 }
 
 func (c *Core) setMonitor(life attributes.Life, is bool) {
-	i, was := slices.BinarySearch(c.monitors, life)
-	switch {
-	case is == was:
-		return
-	case is:
-		c.monitors = slices.Insert(c.monitors, i, life)
-	default:
-		c.monitors = slices.Delete(c.monitors, i, i+1)
-	}
-	c.reported = false
+	n := len(c.monitors)
+	c.monitors = core.Include(c.monitors, life, is)
+	c.reported = c.reported && len(c.monitors) == n
 }
 
 // Monitors returns the other nodes in the view that have declared themselves
