@@ -10,8 +10,8 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// Three hosts, here in one process, sum their vectors. Without an offload
-// manager the operation runs over hosts, and says so.
+// Three hosts, here in one process, sum their vectors. Without an offload manager the
+// operation runs over hosts, and its outcome says so.
 func Example() {
 	ctx := context.Background()
 	hosts, members := make([]*hostlib.Host, 3), make([]hostlib.Member, 3)
@@ -47,8 +47,7 @@ func Example() {
 	// Output: [3 1.5] by host-tree since this host has no offload manager
 }
 
-// Several operations may be in flight; each gives its buffers back when it is
-// done.
+// Several operations may be in flight; the buffers of each are free when it is done.
 func ExampleRequest() {
 	ctx := context.Background()
 	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h0"})
@@ -72,8 +71,8 @@ func ExampleRequest() {
 	// Output: [1 2] [3]
 }
 
-// A group that allows block floating point for its sums of float32, and sums
-// nothing else, can be carried by switches that add integers alone.
+// Switches that can only add integers serve a group that allows block floating point
+// for its sums of float32, and sums nothing else.
 func ExampleBlockFloat() {
 	ctx := context.Background()
 	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h0"})
@@ -95,8 +94,8 @@ func ExampleBlockFloat() {
 	// Output: [1 -0.375] true
 }
 
-// A group that says what it will mostly do gets a tree that is the best for that:
-// of much bandwidth for long vectors.
+// A group that declares its purpose gets a tree for it: with high bandwidth for long
+// vectors.
 func ExampleExpect() {
 	ctx := context.Background()
 	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h0"})
@@ -116,8 +115,8 @@ func ExampleExpect() {
 	// Output: [1 2]
 }
 
-// A long vector is cut over the trees that the manager finds; here there is
-// none, and so one stripe.
+// A long vector is cut over the trees that the manager finds; without a manager there
+// is one stripe.
 func ExampleStripes() {
 	ctx := context.Background()
 	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h0"})
@@ -139,8 +138,8 @@ func ExampleStripes() {
 	// Output: [1 2] by stripe 0 alone
 }
 
-// The members are divided among as many roots as the manager finds; here there is
-// no manager, and so no partition.
+// The members are divided among the roots that the manager finds; without a manager
+// there is no partition.
 func ExampleRoots() {
 	ctx := context.Background()
 	host, err := hostlib.Join(ctx, hostlib.Config{Name: "h0"})

@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-fabric/tributary/membership"
 )
 
-// Three nodes of one zone find each other. One notifies the others something, and
-// leaves with an exit code.
+// Three nodes of one zone find each other. One publishes an attribute, and leaves with
+// an exit code.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

@@ -3,12 +3,12 @@
 //
 //   Reader    one chunk's headers, and its values as wide blocks
 //   Verify    checksums of IPv4 and UDP
-//   Ingress   Forward    what is not for a tree here leaves
-//             Soundness  can it be read?
-//             Admission  may its sender say it?
-//             Slot       what becomes of its chunk, and who is to hear
+//   Ingress   Forward    packets for no tree here leave
+//             Soundness  is the packet valid?
+//             Admission  is it allowed from its sender?
+//             Slot       the state of its chunk, and the receivers
 //             Blocks     the values: reduced, stored, or loaded
-//             Tally      one outcome a packet
+//             Tally      one outcome for each packet
 //   Egress    each copy is addressed to its child, or to the parent
 //   Sum       checksums
 //   Writer

@@ -163,7 +163,7 @@ func (r *Records) disturbances(b *strings.Builder) {
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(b, "Not measured alone, by the share of the processors that others had: %s.\n\n", strings.Join(names, "; "))
+		fmt.Fprintf(b, "Other processes used the processors, by share: %s.\n\n", strings.Join(names, "; "))
 	}
 }
 
@@ -177,7 +177,7 @@ func (r *Records) medians(b *strings.Builder) {
 			}
 		}
 	}
-	fmt.Fprint(b, "Medians and, after the stroke, 99th percentiles:\n\n| |")
+	fmt.Fprint(b, "Medians / 99th percentiles:\n\n| |")
 	for _, name := range names {
 		fmt.Fprintf(b, " %s |", name)
 	}
@@ -200,7 +200,7 @@ func (r *Records) medians(b *strings.Builder) {
 
 // costs is the table of what an operation takes from the machine.
 func (r *Records) costs(b *strings.Builder) {
-	fmt.Fprintln(b, "What an operation costs, all processes of a side together:")
+	fmt.Fprintln(b, "Costs of an operation, summed over all processes of a side:")
 	fmt.Fprintln(b)
 	fmt.Fprintln(b, "| | median | 99 % | 99.9 % | most | hosts' processors (kernel) | switches' processors (kernel) | softirq | idle | allocations a chunk: host, switch | packets: hosts, switches | system calls: hosts, switches |")
 	fmt.Fprintln(b, "|---|---|---|---|---|---|---|---|---|---|---|---|")
@@ -237,7 +237,7 @@ func (r *Records) losses() string {
 			continue
 		}
 		if b.Len() == 0 {
-			fmt.Fprint(&b, "Where every sender loses some of its packets:\n\n| | lost | median | of that without loss |\n|---|---|---|---|\n")
+			fmt.Fprint(&b, "With packet loss at every sender:\n\n| | lost | median | of that without loss |\n|---|---|---|---|\n")
 		}
 		fmt.Fprintf(&b, "| %s | %g %% | %s | %.3f |\n", rowName(m.Bytes, m.Fabric.Rate), m.Fabric.Loss*100, timeName(m.Median), ratio(m.Median, r.Measurements[at].Median))
 	}
@@ -249,7 +249,7 @@ func (r *Records) losses() string {
 
 // shares is the table of who had what of a link.
 func (r *Records) shares(b *strings.Builder) {
-	fmt.Fprint(b, "Who shares a link:\n\n| | shares of the link | of its even share | Jain's index |\n|---|---|---|---|\n")
+	fmt.Fprint(b, "Shares of a link:\n\n| | shares of the link | of its even share | Jain's index |\n|---|---|---|---|\n")
 	for _, c := range r.Contentions {
 		var names, even []string
 		for _, s := range c.Shares {

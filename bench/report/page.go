@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Lines of a page between which the tables stand.
+// Lines of a page around the tables.
 const (
-	pageBegin = "<!-- collbench report: what stands from here to the next mark is written by it -->"
-	pageEnd   = "<!-- collbench report: to here -->"
+	pageBegin = "<!-- collbench report: begin of generated tables -->"
+	pageEnd   = "<!-- collbench report: end of generated tables -->"
 )
 
 // ErrPage: a page has no place for tables.

@@ -4,12 +4,12 @@
 //
 //	go run ./examples/allreduce
 //
-// Or each runs in a process of its own; all get the same list, in the same order:
+// Or run each in a process; all need the same list, in the same order:
 //
 //	go run ./examples/allreduce -name h0 -members h0=127.0.0.1:7500,h1=127.0.0.1:7501 &
 //	go run ./examples/allreduce -name h1 -members h0=127.0.0.1:7500,h1=127.0.0.1:7501
 //
-// With -manager ADDRESS the switches of the manager's fabric reduce.
+// With -manager ADDRESS the switches of that manager's fabric reduce.
 package main
 
 import (
@@ -55,7 +55,7 @@ func allreduce(rank int, members []hostlib.Member, manager string) error {
 		return err
 	}
 	defer host.Close(ctx)
-	comm, err := host.Communicator(ctx, "example", members) // returns when all members are there
+	comm, err := host.Communicator(ctx, "example", members) // returns when all members have called it
 	if err != nil {
 		return err
 	}

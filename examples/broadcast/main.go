@@ -25,7 +25,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	addresses := map[string]string{} // elsewhere a directory, or membership's attributes
+	addresses := map[string]string{} // in production a directory, or membership
 	resolve := func(_ context.Context, host string) (string, error) { return addresses[host], nil }
 	var targets []scoll.Target
 	var services []*scoll.Service
@@ -81,7 +81,7 @@ func flush(server, what string) (code uint32, text string) {
 	return 0, ""
 }
 
-// report runs on the server that sent the request, with the replies of all.
+// report runs on the root, with the replies of all.
 func report(_ *scoll.Request, all *aggregate.Statuses) {
 	fmt.Println(all.Succeeded(), "succeeded,", all.Failed(), "failed")
 	for _, failure := range all.Failures() {

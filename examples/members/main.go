@@ -1,11 +1,11 @@
-// Command members prints who joins and leaves a zone.
+// Command members prints joins and leaves of a zone's nodes.
 //
-// Without flags it runs a zone of three nodes in this process, has one of them
-// leave and another one stop without a word, and ends when both are gone:
+// Without flags it runs a zone of three nodes in this process, of which one leaves and
+// another one stops without notice, and ends when both are gone:
 //
 //	go run ./examples/members
 //
-// With flags it is one more node of a zone, and prints until it is interrupted:
+// With flags it joins a zone as one more node, and prints until interrupted:
 //
 //	go run ./examples/members -name watcher -bootstrap 10.0.0.1:7946
 package main
@@ -64,7 +64,7 @@ func watch(ctx context.Context, config membership.Config) error {
 			}
 		case notice.Member.Name == "h1": // leaves, with an exit code
 			err = others["h1"].Leave(ctx, 7)
-		case notice.Member.Name == "h2": // stops, as a process that is killed: its neighbours find out
+		case notice.Member.Name == "h2": // stops like a killed process: its neighbours detect it
 			err = others["h2"].Close(ctx)
 		}
 		if err != nil {

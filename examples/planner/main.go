@@ -63,7 +63,7 @@ func plan(fabric string, hosts []string) error {
 	}
 	second, err := planner.Repair(without.View(), nil, request, first.Tree)
 	if err != nil {
-		fmt.Printf("\nwithout %s: %v\n", g.Name(root), err) // which switch refuses, and why
+		fmt.Printf("\nwithout %s: %v\n", g.Name(root), err) // names the switch and the reason
 		return nil
 	}
 	fmt.Printf("\nwithout %s:\n%s", g.Name(root), second.Tree.Text(g))

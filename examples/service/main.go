@@ -1,7 +1,7 @@
 // Command service uses all three services. Membership reports which servers are alive,
 // a server collective makes all of them run a job, and the job is an allreduce among
-// them. Four servers run in this process, each of which would be a process elsewhere:
-// its host has one name, one port and one set of connections.
+// them. Four servers run in this process; in production each is a process, whose host
+// has one name, one port and one set of connections.
 //
 //	go run ./examples/service
 package main
@@ -61,7 +61,7 @@ func run(ctx context.Context) error {
 	return runJob(ctx, first.Members(), service)
 }
 
-// runJob waits until all servers are there, and has them run the job.
+// runJob waits for all servers, and makes them run the job.
 func runJob(ctx context.Context, zone *membership.Node, service *scoll.Service) error {
 	var names []string
 	var targets []scoll.Target
@@ -97,7 +97,7 @@ func runJob(ctx context.Context, zone *membership.Node, service *scoll.Service) 
 func sum(ctx context.Context, host *hostlib.Host, value float64, names []string) error {
 	var members []hostlib.Member
 	for _, name := range names {
-		members = append(members, hostlib.Member{Host: name}) // membership knows where
+		members = append(members, hostlib.Member{Host: name}) // membership has the addresses
 	}
 	comm, err := host.Communicator(ctx, "job", members)
 	if err != nil {
@@ -111,7 +111,7 @@ func sum(ctx context.Context, host *hostlib.Host, value float64, names []string)
 	return comm.Leave(ctx)
 }
 
-// report runs on the server that sent the request, with the replies of all.
+// report runs on the root, with the replies of all.
 func report(_ *scoll.Request, all *aggregate.Statuses) {
 	fmt.Println(all.Succeeded(), "servers ran the job,", all.Failed(), "failed")
 }

@@ -89,6 +89,6 @@
 //	ETIMEDOUT                           StatusExpired
 //	LNET_MAX_PAYLOAD                    Config.PartBytes
 //
-// docs/server-collectives.md has the rules, the wire format, and the differences from
-// that design.
+// Where the design leaves a choice, docs/server-collectives.md has this package's rules,
+// and the wire format.
 package scoll

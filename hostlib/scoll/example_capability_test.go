@@ -11,9 +11,9 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 )
 
-// keeper keeps capabilities. A request's payload is the SHA-256 sum of the
-// capability, which is its bulk data, or after it if there is none. A reply is
-// how many nodes of the subtree hold it.
+// keeper stores capabilities. A request's payload is the SHA-256 sum of the
+// capability, followed by the capability unless that is bulk data. A reply is the
+// number of nodes of the subtree that hold it.
 type keeper struct {
 	layout func(scoll.Index) (*scoll.Members, error)
 	mu     sync.Mutex
@@ -28,7 +28,7 @@ func (k *keeper) callbacks() scoll.Callbacks {
 	}
 }
 
-// prepare posts buffers for the replies and, where bulk data comes, for it.
+// prepare posts buffers for the replies and for bulk data, if any.
 func (k *keeper) prepare(r *scoll.Request) error {
 	if len(r.Payload()) < sha256.Size {
 		return errors.New("no sum")
@@ -45,7 +45,7 @@ func (k *keeper) prepare(r *scoll.Request) error {
 	return nil
 }
 
-// run keeps the capability, as a copy: children are reading the bulk data.
+// run stores a copy of the capability, because children are reading the bulk data.
 func (k *keeper) run(r *scoll.Request) error {
 	if r.BulkErr() != nil {
 		return nil // the parent knows
@@ -76,8 +76,8 @@ func (k *keeper) reply(r *scoll.Request) {
 	}
 }
 
-// A capability of 256 KiB is distributed: too large for a message, it is bulk
-// data, which every server pulls from its parent in the tree.
+// This distributes a capability of 256 KiB, too large for a message, as bulk data,
+// which every server pulls from its parent in the tree.
 func Example_capabilityDistribution() {
 	f := launch("ost", 16, 3, func(string) scoll.Callbacks { return newKeeper().callbacks() })
 	defer f.close()
@@ -91,8 +91,8 @@ func Example_capabilityDistribution() {
 	// 16 servers hold it, error: <nil>
 }
 
-// layouts has which servers hold an object's data, by the object's number:
-// every server knows it, and learns of a change by itself.
+// layouts has the servers that hold an object's data, by the object's number. Every
+// server knows it, and learns of changes on its own.
 type layouts struct {
 	mu      sync.Mutex
 	members map[scoll.Index]*scoll.Members
@@ -118,10 +118,9 @@ func (l *layouts) set(object scoll.Index, servers ...scoll.Target) {
 	l.members[object] = m
 }
 
-// A capability goes to the servers that hold an object. Who they are, all know
-// out of band by the object's number, so that no list of members travels. A
-// server that has heard of a new layout already takes no part, and the root
-// learns so.
+// This sends a capability to the servers that hold an object. All know these out of
+// band, by the object's number, so no list of members travels. A server that already
+// knows a new layout does not take part, and the root learns that.
 func Example_outOfBandCapability() {
 	known := map[string]*layouts{}
 	f := launch("ost", 8, 4, func(node string) scoll.Callbacks {

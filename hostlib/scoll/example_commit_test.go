@@ -9,8 +9,8 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 )
 
-// participant takes part in transactions. Its reply to a request is how many
-// nodes of its subtree said yes.
+// participant takes part in transactions. Its reply to a request is the number of
+// nodes of its subtree that voted yes.
 type participant struct {
 	node      string
 	mu        sync.Mutex
@@ -38,7 +38,7 @@ func (p *participant) prepare(r *scoll.Request) error {
 	return nil
 }
 
-// run votes on a transaction, or does what was decided.
+// run votes on a transaction, or executes the decision.
 func (p *participant) run(r *scoll.Request) error {
 	verb, tx, _ := strings.Cut(string(r.Payload()), " ")
 	p.mu.Lock()
@@ -70,8 +70,8 @@ func (p *participant) reply(r *scoll.Request) {
 	_ = r.Reply(binary.BigEndian.AppendUint32(nil, r.Private().(*tally).n))
 }
 
-// A coordinator commits transactions in two phases: a server that votes no, or
-// is not reached, is no yes.
+// A coordinator commits transactions in two phases; a server that votes no, or is
+// not reached, prevents the commit.
 func Example_twoPhaseCommit() {
 	var servers []*participant
 	f := launch("mds", 8, 2, func(node string) scoll.Callbacks {

@@ -9,7 +9,7 @@ import (
 )
 
 // locks are the locks that clients hold at a server. A request's payload names a
-// client to be evicted; that all have run it is all the reply that is needed.
+// client to evict; replies are empty, because the outcome says that all have run it.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]int
@@ -41,9 +41,8 @@ func (l *locks) of(client string) int {
 	return l.held[client]
 }
 
-// A client is evicted from all servers, at once: the group is delayed, so that
-// its making rides on the broadcast, and the broadcast is its last, so that
-// nothing is left of it.
+// This evicts a client from all servers in one broadcast: it creates the delayed
+// group, and is its last, so it also frees it.
 func Example_clientEviction() {
 	var servers []*locks
 	f := launch("mds", 8, 5, func(string) scoll.Callbacks {

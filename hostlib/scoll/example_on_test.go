@@ -9,8 +9,8 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/scoll/aggregate"
 )
 
-// A server of server collectives is a host with a node on it. Elsewhere each is a process,
-// and Config.Resolve, or Config.Membership, knows where the others are.
+// A server is a host with a node on it. In production each is a process, and
+// Config.Resolve, or Config.Membership, has the addresses of the others.
 func ExampleOn() {
 	ctx := context.Background()
 	addresses := map[string]string{}

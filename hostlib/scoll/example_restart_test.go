@@ -10,8 +10,8 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 )
 
-// A server restarts, and has forgotten its groups. The root learns that from the
-// outcome of its next broadcast, destroys the group and makes it again.
+// A restarted server has forgotten its groups. The root learns that from the outcome of
+// its next broadcast, destroys the group and creates it again.
 func Example_restart() {
 	ctx := context.Background()
 	addresses := map[string]string{} // elsewhere a directory, or membership's attributes

@@ -12,7 +12,7 @@ import (
 // subtree.
 type flusher struct{ node string }
 
-// flush is what the service keeps of one request.
+// flush is the service's state of one request.
 type flush struct {
 	mu sync.Mutex
 	aggregate.Statuses
@@ -70,8 +70,8 @@ func (f *flusher) reply(r *scoll.Request) {
 	_ = r.Reply(all.AppendTo(nil))
 }
 
-// A hundred servers flush their caches, and the root learns by name who could
-// not: replies are as small as what there is to say.
+// A hundred servers flush their caches, and the root learns the names of those that
+// failed; replies contain only failures.
 func Example_statusAggregation() {
 	f := launch("oss", 100, 1, func(node string) scoll.Callbacks { return (&flusher{node}).callbacks() })
 	defer f.close()

@@ -1,9 +1,9 @@
-// Who may say something about which epoch: the reasons of docs/protocol.md, in
-// their order. A packet that fails here has no effect at all.
+// Which sender may send packets of which epoch: the reasons of docs/protocol.md,
+// in their order. A packet that fails here has no effect.
 
 control Admission(inout headers hdr, inout metadata m) {
-    // The largest serial number of a tree's epochs of which a packet was
-    // admitted: it ends all before it.
+    // The largest serial number of a tree's epochs with an admitted packet:
+    // it ends all earlier ones.
     register<serial_t>(TREES) begun;
 
     action epoch(bit<16> index, serial_t serial, bit<48> cookie, bit<32> slot_base, bit<32> slot_mask,
@@ -33,7 +33,7 @@ control Admission(inout headers hdr, inout metadata m) {
         size = EPOCHS;
     }
 
-    // The lowest rank beneath a child is for those who read the entries.
+    // The lowest rank beneath a child is for readers of the entries.
     @noWarn("unused")
     action child(bit<16> index, children_t one, bit<16> port, rank_t lowest) {
         m.sender = CHILD;
@@ -61,7 +61,7 @@ control Admission(inout headers hdr, inout metadata m) {
         begun.write((bit<32>)m.tree, hdr.tree.serial);
     }
 
-    // And where the slot is.
+    // And the place of the slot.
     action admit() {
         m.admitted = 1;
         m.place = hdr.tree.slot_base + (hdr.chunk.number & hdr.tree.slot_mask);
@@ -87,8 +87,8 @@ control Admission(inout headers hdr, inout metadata m) {
                 m.outcome = DROP_COOKIE;
             } else {
                 neighbours.apply();
-                // What comes from a child is about the child; else it must
-                // come from the parent, and be about this switch.
+                // A packet from a child has the child's index; any other must
+                // come from the parent, and have this switch's index.
                 if (hdr.chunk.type == CONTRIBUTION || hdr.chunk.type == PROBE ||
                     hdr.chunk.type == ERROR && m.sender != OWN_PARENT) {
                     if (m.sender != CHILD) {

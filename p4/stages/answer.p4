@@ -1,5 +1,5 @@
-// What comes from the parent, errors aside: results and answers to probes. Only
-// a complete slot takes them.
+// Packets from the parent, except errors: results and answers to probes. Only a
+// complete slot accepts them.
 
 control Answer(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
     Exponent() exponent;
@@ -13,7 +13,7 @@ control Answer(inout headers hdr, inout metadata m, inout standard_metadata_t st
         TO_GROUP(GROUP_CHILDREN)
     }
 
-    // To whom is not its parent's lowest child, lost says no more than heard.
+    // For a switch that is not its parent's lowest child, lost means heard.
     action note() {
         m.outcome = NOTED;
         hdr.slot.unanswered = 0;

@@ -1,7 +1,7 @@
 // A block of the values: BLOCK is the control's name, HEADER the type of the
 // block in a packet, WIDTH its bits. All lanes are computed at once, by masked
-// arithmetic on the whole word; a register a value would cost several times as
-// much. This file is included once for each width.
+// arithmetic on the whole word; a register for each value would cost several
+// times as much. This file is included once for each width.
 
 control BLOCK(inout HEADER block, inout scratch_t scratch, inout fold_t fold_, inout metadata m)(register<bit<WIDTH>> held) {
     @hidden
@@ -33,8 +33,8 @@ control BLOCK(inout HEADER block, inout scratch_t scratch, inout fold_t fold_, i
     BITWISE(fold_xor, ^)
 #undef BITWISE
 
-    // Actions on lanes are made for each of their sizes; a block may be too
-    // narrow for one.
+    // Actions on lanes exist for each lane size; a block may be too narrow for
+    // one.
 #define FOR_FLOATS(lane, type) \
     @hidden action minimal_ ## type() { MINIMAL(lane, type) } \
     @hidden action maximal_ ## type() { MAXIMAL(lane, type) } \
@@ -79,7 +79,7 @@ control BLOCK(inout HEADER block, inout scratch_t scratch, inout fold_t fold_, i
 #undef FOR_INTEGERS
 
 #if WIDTH >= 32
-    // Sums of block32: contributions are kept big-endian, with the sign turned,
+    // Sums of block32: contributions are kept big-endian, with the sign inverted,
     // and all folded with the last one.
     register<bit<WIDTH>>(BLOCK_SLOTS * BLOCK_CHILDREN) kept;
 

@@ -1,11 +1,11 @@
-// Sums in block floating point, of at most BLOCK_CHILDREN children. What a
-// mantissa counts is known only when the greatest exponent is: so contributions
-// are kept, one place a child, and the last one finds all of them there and
-// folds them, all in one go. No packet sees a slot between.
+// Sums in block floating point, of at most BLOCK_CHILDREN children. The value of
+// a mantissa is known only with the greatest exponent: so contributions are kept,
+// one place for each child, and the last one folds all of them in one pass. No
+// packet sees a partly folded slot.
 
-// Align notes the exponent of a contribution and, for the last, says how each is
-// shifted. With the sign turned, which is to add 2^31, a mantissa shifted by s is
-// the sum's share plus 2^31 >> s; the bias takes all of those away again.
+// Align notes the exponent of a contribution and, for the last, computes the
+// shifts. With the sign inverted (2^31 added), a mantissa shifted by s is the
+// sum's share plus 2^31 >> s; the bias subtracts all of these again.
 control Align(inout headers hdr, inout metadata m) {
     action first() {
         hdr.fold.exponents = 0;
@@ -21,7 +21,7 @@ control Align(inout headers hdr, inout metadata m) {
         exponents.write(m.place, hdr.fold.exponents);
     }
 
-    // The greatest: children that are not there have the lowest.
+    // The greatest: absent children have the lowest.
 #define GREATER(c) if (hdr.fold.exponents[8 * c + 7:8 * c] > hdr.fold.greatest) { take ## c(); }
     action own() {
         hdr.fold.others = hdr.tree.everyone & ~hdr.tree.one;
@@ -37,8 +37,8 @@ control Align(inout headers hdr, inout metadata m) {
     action take6() { hdr.fold.greatest = hdr.fold.exponents[55:48]; }
     action take7() { hdr.fold.greatest = hdr.fold.exponents[63:56]; }
 
-    // One action for each step: within one, p4c computes a name's value anew
-    // wherever it stands.
+    // One action for each step: within one, p4c recomputes a name's value at
+    // every use.
 #define BELOW(c) hdr.fold.shift ## c = hdr.fold.greatest - hdr.fold.exponents[8 * c + 7:8 * c];
     action below() {
         hdr.fold.own_shift = hdr.fold.greatest - (hdr.chunk.exponent ^ 0x80);
@@ -53,7 +53,7 @@ control Align(inout headers hdr, inout metadata m) {
     }
 #undef BELOW
 
-    // By 31, nothing is left of a mantissa but the sign.
+    // After a shift by 31 only the sign of a mantissa is left.
 #define LIMIT(shift) shift = shift > 31 ? 8w31 : shift;
     action limit() {
         LIMIT(hdr.fold.own_shift)
@@ -117,8 +117,8 @@ control Align(inout headers hdr, inout metadata m) {
 #undef GREATER
 }
 
-// Exponent is that of a slot's value: of the result that comes, or of what is
-// sent again.
+// Exponent is that of a slot's value: of an arriving result, or of a value that
+// is sent again.
 control Exponent(inout headers hdr, inout metadata m) {
     action store() {
         exponents.write(m.place, (bit<64>)hdr.chunk.exponent);

@@ -1,4 +1,4 @@
-// The values of a slot, block by block, and which blocks there are.
+// The values of a slot, block by block, and which blocks exist.
 
 #define BLOCK Block2048
 #define HEADER block_2048_t
@@ -72,7 +72,7 @@
 #undef HEADER
 #undef WIDTH
 
-// Bare takes the payload off a packet.
+// Bare removes a packet's payload.
 control Bare(inout headers hdr) {
     action bare() {
         hdr.block0.setInvalid();
@@ -95,7 +95,7 @@ control Bare(inout headers hdr) {
     }
 }
 
-// Occupy gives a packet without payload the blocks for one of so many bytes.
+// Occupy gives a packet without payload the blocks for a given number of bytes.
 control Occupy(inout headers hdr, in bit<16> length) {
     action whole() {
         hdr.block0.setValid();
@@ -150,7 +150,7 @@ control Occupy(inout headers hdr, in bit<16> length) {
     }
 }
 
-// With the rest, all other blocks of a whole chunk are there.
+// With the rest block, all other blocks of a whole chunk exist.
 @noWarn("invalid_header")
 control Blocks(inout headers hdr, inout metadata m) {
     Whole() whole;

@@ -1,8 +1,8 @@
-// Checksums of IPv4 and UDP, real ones. Blocks that are not there count for
-// nothing, and whatever the parser left unread counts, too.
+// Checksums of IPv4 and UDP. Absent blocks do not count; bytes that the parser
+// left unread do.
 //
-// A packet is verified by the sum over all of it, checksum included, which is 0
-// for a sound one, whether a zero was sent as 0xffff or as 0.
+// The sum over a whole valid packet, including its checksum, is 0, whether a
+// zero was sent as 0xffff or as 0.
 
 #define IPV4_SUMMED \
     hdr.ipv4.version, hdr.ipv4.words, hdr.ipv4.service, hdr.ipv4.length, \

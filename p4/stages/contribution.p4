@@ -1,4 +1,4 @@
-// Contributions. What is exact in every order is reduced as it comes.
+// Contributions. Functions that are exact in every order reduce on arrival.
 
 control Contribution(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
     Align() align;
@@ -65,7 +65,7 @@ control Contribution(inout headers hdr, inout metadata m, inout standard_metadat
         m.work = DO_STORE;
     }
 
-    // What is held and what came is the value.
+    // The held value and the arrived one form the value.
     action close_reduction() {
         hdr.slot.length = m.length;
         repairs.write(m.place, REPAIRS);
@@ -73,7 +73,7 @@ control Contribution(inout headers hdr, inout metadata m, inout standard_metadat
         m.unmap = m.pair_unmap;
     }
 
-    // The value came before, or never.
+    // The value arrived before, or never.
     action close_copy() {
         LOAD
     }

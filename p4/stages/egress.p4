@@ -1,5 +1,5 @@
-// Egress: several threads, without state. Each copy of a packet is addressed
-// here to whom it is for.
+// Egress: several threads, without state. It addresses each copy of a packet to
+// its receiver.
 
 control Outbound(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
     Bare() bare;
@@ -19,7 +19,7 @@ control Outbound(inout headers hdr, inout metadata m, inout standard_metadata_t 
     action neighbour(bit<48> mac, bit<32> address, bit<16> udp, bit<16> child) {
         hdr.ethernet.destination = mac;
         hdr.ipv4.destination = address;
-        hdr.udp.source = hdr.udp.destination;  // the tree's
+        hdr.udp.source = hdr.udp.destination;  // of the tree
         hdr.udp.destination = udp;
         hdr.chunk.child = child;
     }

@@ -1,6 +1,6 @@
-// Errors: those that neighbours tell, and what is kept of all.
+// Errors: those of neighbours, and the stored fields of all.
 
-// Told takes an error from a neighbour.
+// Told accepts an error from a neighbour.
 control Told(inout headers hdr, inout metadata m) {
     action take() {
         m.outcome = TOLD_ERROR;
@@ -18,7 +18,7 @@ control Told(inout headers hdr, inout metadata m) {
     }
 }
 
-// Body says of an error's payload that is none that it is unsound.
+// Body marks an invalid payload of an error as unsound (malformed).
 control Body(inout headers hdr, inout metadata m) {
     Sound() first;
     Sound() second;
@@ -41,7 +41,7 @@ control Body(inout headers hdr, inout metadata m) {
     }
 }
 
-// Errors keeps the error of a slot that has failed, and tells it.
+// Errors stores the error of a failed slot, and sends it.
 control Errors(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
     register<bit<264>>(SLOTS) errors;
 

@@ -1,8 +1,8 @@
 // IPv4 forwarding, in ingress.
 
 control Forward(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
-    // The checksum follows the time to live without a look at the rest, so that
-    // options need not be parsed (RFC 1624).
+    // The checksum is updated for the time to live alone, so that options need
+    // not be parsed (RFC 1624).
     action forward(bit<16> port, bit<48> next_hop) {
         std.egress_spec = (bit<9>)port;
         hdr.ethernet.destination = next_hop;

@@ -1,7 +1,7 @@
-// Headers as they travel, and what the pipeline knows of a packet.
+// Headers on the wire, and the pipeline's metadata of a packet.
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
-const bit<16> ETHERTYPE_LOOP = 0x88b5;  // of this switch, on its loop alone
+const bit<16> ETHERTYPE_LOOP = 0x88b5;  // of this switch, only on its loop
 const bit<8> PROTOCOL_UDP = 17;
 
 const bit<4> VERSION = 1;
@@ -23,7 +23,7 @@ const bit<4> REDUCE = 2;
 const bit<4> BROADCAST = 3;
 const bit<4> BARRIER = 4;
 
-const bit<8> BLOCK32 = 9;  // the one element type that the pipeline must know
+const bit<8> BLOCK32 = 9;  // the only element type with a special case in the pipeline
 
 const bit<8> MISMATCH = 1;
 const bit<8> TWO_SOURCES = 2;
@@ -32,18 +32,18 @@ const bit<8> NO_SOURCE = 3;
 const bit<16> LINK_BYTES = 14;   // of an Ethernet header
 const bit<16> IPV4_BYTES = 20;
 const bit<16> UDP_BYTES = 8;
-const bit<16> HEADER_BYTES = 40;  // of Tributary's
+const bit<16> HEADER_BYTES = 40;  // of Tributary's header
 const bit<16> ERROR_BYTES = 40;   // payload of an error
 
 // A signature as one number: the bits of the header from elements to element
-// type. What members agree upon is compared in one go.
+// type, compared in one operation.
 typedef bit<104> signature_t;
 typedef bit<24> rank_t;
 
 // The chunk that a slot serves: the serial number of its epoch, and its own.
 typedef bit<80> served_t;
 
-// To the agent: where the packet came in, and the indices of tree and epoch.
+// To the agent: the ingress port, and the indices of tree and epoch.
 @controller_header("packet_in")
 header packet_in_t {
     bit<16> port;
@@ -51,7 +51,7 @@ header packet_in_t {
     bit<16> epoch;
 }
 
-// From the agent: the port to leave by, or 0 to be routed.
+// From the agent: the egress port, or 0 for routing.
 @controller_header("packet_out")
 header packet_out_t {
     bit<16> port;
@@ -101,7 +101,7 @@ header chunk_t {
     bit<32> number;
 }
 
-// The other 16 bytes: the signature, and whose it is.
+// The other 16 bytes: the signature, and its rank.
 header claim_t {
     bit<32> elements;
     bit<16> operation;
@@ -113,7 +113,7 @@ header claim_t {
     rank_t lowest;
 }
 
-// The payload of an error: two claims that contradict each other.
+// The payload of an error: two contradictory claims.
 header disagreement_t {
     bit<8> kind;
     bit<56> zero;
@@ -121,9 +121,9 @@ header disagreement_t {
     bit<128> second;
 }
 
-// A payload is so many blocks of 256 bytes, and a tail of blocks of falling
-// size, each there if its bit is set in the length. The longest payload, which
-// all packets of a long vector have but the last, has all its tail in one.
+// A payload is blocks of 256 bytes, and a tail of blocks of decreasing size,
+// each present if its bit is set in the length. The longest payload, of all
+// packets of a long vector except the last, has its tail in one block.
 header block_2048_t { bit<2048> value; }
 header block_1216_t { bit<1216> value; }
 header block_1024_t { bit<1024> value; }
@@ -134,8 +134,8 @@ header block_64_t { bit<64> value; }
 header block_32_t { bit<32> value; }
 header block_16_t { bit<16> value; }
 
-// On the loop, after the Ethernet header: the rounds that the packet has gone,
-// and so many pads.
+// On the loop, after the Ethernet header: the number of rounds, and as many
+// pads.
 header loop_t {
     bit<8> rounds;
 }
@@ -146,12 +146,12 @@ header pad_t {
 }
 
 // Four headers that no packet has, and that never become valid: bmv2 clears all
-// metadata of every packet, also of one that is just forwarded, and copies it
-// with each copy of a packet. The fields of a header that is not valid hold on
-// bmv2 what is written to them, but are 0 as keys of tables; on a target where
-// they do not, these belong into metadata.
+// metadata of every packet, even if it only forwards it, and copies it with each
+// copy of a packet. On bmv2 the fields of an invalid header keep what is written
+// to them, but are 0 as keys of tables; on a target where they do not, move
+// these to metadata.
 
-// What the tables say of the tree, the epoch and the neighbour.
+// The tables' entries of the tree, the epoch and the neighbour.
 header tree_t {
     bit<32> group;
     bit<32> newest;
@@ -168,11 +168,11 @@ header tree_t {
     rank_t lowest;
     bit<16> parent_port;
     bit<16> child;
-    children_t one;  // the set of that child alone
+    children_t one;  // the set with only that child
     bit<16> child_port;
 }
 
-// The slot, but for its values.
+// The slot, without its values.
 header slot_t {
     served_t served;
     bit<8> state;
@@ -190,7 +190,7 @@ header slot_t {
 // How the last contribution to a sum of block32 is folded; see block32.p4.
 header fold_t {
     bit<32> own_place;  // of the contribution of the child that the packet is from
-    bit<64> exponents;  // of all children, a byte each, with the sign turned: as such they are in order
+    bit<64> exponents;  // of all children, a byte each, with the sign inverted, which orders them
     bit<8> greatest;    // of those
     children_t others;  // whose contributions are kept
     bit<32> bias;       // what to add to each lane
@@ -222,7 +222,7 @@ header fold_t {
     bit<32> place7;
 }
 
-// Where blocks keep what is held (a), and what is between (t).
+// Where blocks keep the held value (a), and intermediate values (t).
 header scratch_t {
     bit<2048> a2048;
     bit<2048> t2048;
@@ -299,7 +299,7 @@ struct metadata {
 
     // Of the signature.
     bit<8> forbidden; // flags that its type may not have
-    bit<1> unsound;   // it cannot be, or one of an error's cannot
+    bit<1> unsound;   // malformed: it, or one in an error's payload
     bit<32> size;   // bytes of the chunk
     bit<4> shift;   // logarithm of the bytes of an element
     bit<8> pair_first; // what the blocks do with values of its function and type
@@ -311,20 +311,20 @@ struct metadata {
 
     // Of the slot.
     bit<32> place;
-    served_t served;  // what a slot of this packet serves
+    served_t served;  // what a slot for this packet serves
     bit<32> ahead;    // its number less that of the slot
 
-    // What comes of it.
+    // Actions.
     bit<8> outcome;
     bit<1> admitted;
-    bit<1> spread;     // an error is to be kept and told
+    bit<1> spread;     // an error must be stored and sent
     bit<8> work;       // what the blocks do; see lanes.p4
     bit<8> map;        // ... in steps
     bit<8> fold;
     bit<8> unmap;
     bit<1> occupy;     // the packet gets the value of the slot
     bit<1> bare;       // the packet loses its payload
-    bit<1> up;         // something goes to the parent
+    bit<1> up;         // a packet goes to the parent
     bit<16> tree;      // index
     bit<16> epoch;     // index
     rank_t lowest;     // for egress: of tree_t and slot_t
@@ -332,7 +332,7 @@ struct metadata {
     bit<16> value_bytes;
     bit<1> send;       // the packet that leaves is the switch's own
     bit<1> addressed;  // ... or the agent's, and gets its source address and checksums here
-    bit<16> instance;  // whom it is for, if it is for one
-    bit<16> teller;    // whom it is not for
-    bit<32> address;   // of the port by which it leaves
+    bit<16> instance;  // the receiver, if there is one
+    bit<16> teller;    // the neighbour to leave out
+    bit<32> address;   // of the egress port
 }

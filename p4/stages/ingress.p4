@@ -36,7 +36,7 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
         std.egress_spec = (bit<9>)hdr.packet_out.port;
     }
 
-    // What egress has to know of it.
+    // Metadata for egress.
     action pass_on() {
         m.lowest = hdr.tree.lowest;
         m.wants = hdr.slot.wants;

@@ -1,10 +1,10 @@
 // Masks for lanes of 16, 32 and 64 bits, as wide as the widest block. Narrower
-// blocks take their last bits.
+// blocks use their last bits.
 
 #define TWICE(x) (x ++ x)
 #define FILL(x) TWICE(TWICE(TWICE(TWICE(TWICE(x)))))
 
-// The highest bit of each lane, the others, and the lowest bit alone.
+// The highest bit of each lane, the others, and the lowest bit.
 const bit<2048> TOP_16 = FILL(64w0x8000800080008000);
 const bit<2048> TOP_32 = FILL(64w0x8000000080000000);
 const bit<2048> TOP_64 = FILL(64w0x8000000000000000);
@@ -12,7 +12,7 @@ const bit<2048> REST_16 = FILL(64w0x7fff7fff7fff7fff);
 const bit<2048> REST_32 = FILL(64w0x7fffffff7fffffff);
 const bit<2048> REST_64 = FILL(64w0x7fffffffffffffff);
 
-// The lowest bit of each lane: so many times a number is that number in each.
+// The lowest bit of each lane: a number times this is that number in each lane.
 const bit<2048> ONE_32 = FILL(64w0x0000000100000001);
 
 // The lower byte of each two; the lowest of each four, and the next; the lowest
@@ -27,7 +27,7 @@ const bit<2048> SECOND_64 = FILL(64w0x00000000ffff0000);
 const bit<2048> SEVEN_32 = FILL(64w0x0000007f0000007f);
 const bit<2048> EIGHTH_32 = FILL(64w0x0000008000000080);
 
-// What takes any magnitude above infinity, and none below, to the highest bit:
+// Added to a magnitude, this sets the highest bit only if it is above infinity:
 // REST less the bits of infinity.
 const bit<2048> ABOVE_F16 = FILL(64w0x03ff03ff03ff03ff);
 const bit<2048> ABOVE_BF16 = FILL(64w0x007f007f007f007f);
@@ -40,30 +40,30 @@ const bit<2048> NAN_BF16 = FILL(64w0xc07fc07fc07fc07f);
 const bit<2048> NAN_F32 = FILL(64w0x0000c07f0000c07f);
 const bit<2048> NAN_F64 = FILL(64w0x000000000000f87f);
 
-// What the blocks do. Elements are little-endian; where their order matters,
-// what is held is big-endian until the last contribution has come.
+// Operations of the blocks. Elements are little-endian; where their order
+// matters, the held value is big-endian until the last contribution.
 const bit<8> DO_NOTHING = 0;
-const bit<8> DO_STORE = 1;   // what comes takes its place
-const bit<8> DO_LOAD = 2;    // the other way: what is held goes out
+const bit<8> DO_STORE = 1;   // the packet's value is stored
+const bit<8> DO_LOAD = 2;    // the held value is sent
 const bit<8> DO_AND = 3;
 const bit<8> DO_OR = 4;
 const bit<8> DO_XOR = 5;
-const bit<8> DO_SWAP32 = 6;  // what comes takes its place, big-endian
-const bit<8> DO_SUM32 = 7;   // a sum, and what comes is not the last
-const bit<8> DO_LAST32 = 8;  // ... it is
-const bit<8> WHOLE = DO_LAST32;  // up to here there is a way for all blocks of a whole chunk at once
+const bit<8> DO_SWAP32 = 6;  // the packet's value is stored, big-endian
+const bit<8> DO_SUM32 = 7;   // a sum, not the last contribution
+const bit<8> DO_LAST32 = 8;  // ... the last contribution
+const bit<8> WHOLE = DO_LAST32;  // operations up to here exist for all blocks of a whole chunk at once
 const bit<8> DO_SWAP64 = 9;  // the same of 64 bits
 const bit<8> DO_SUM64 = 10;
 const bit<8> DO_LAST64 = 11;
 const bit<8> DO_STEPS = 12;  // it takes three steps
-const bit<8> DO_KEEP = 13;   // what comes is kept beside that of others
-const bit<8> DO_FOLD = 14;   // ... and all of that is folded with what comes
+const bit<8> DO_KEEP = 13;   // the contribution is kept beside the others
+const bit<8> DO_FOLD = 14;   // ... and all are folded with the last one
 const bit<8> DO_AGENT = 15;  // the agent does it
 
-// The steps: what comes is mapped, so that one way to fold serves several types.
+// The steps: values are mapped, so that one fold serves several types.
 const bit<8> MAP_SWAP32 = 1;   // unsigned numbers in order: big-endian
 const bit<8> MAP_SWAP64 = 2;
-const bit<8> MAP_SIGNED32 = 3; // signed numbers in order: ... with the sign turned
+const bit<8> MAP_SIGNED32 = 3; // signed numbers in order: ... with the sign inverted
 const bit<8> MAP_SIGNED64 = 4;
 const bit<8> MAP_TRUTH32 = 5;  // 1 or 0
 const bit<8> MAP_TRUTH64 = 6;
@@ -76,8 +76,8 @@ const bit<8> MAP_MAX_BF16 = 12;
 const bit<8> MAP_MAX_F32 = 13;
 const bit<8> MAP_MAX_F64 = 14;
 
-// It is folded with what is held.
-const bit<8> FOLD_FIRST = 0;   // nothing is
+// It is folded with the held value.
+const bit<8> FOLD_FIRST = 0;   // nothing is held
 const bit<8> FOLD_AND = 1;
 const bit<8> FOLD_OR = 2;
 const bit<8> FOLD_XOR = 3;
@@ -99,42 +99,42 @@ const bit<8> UNMAP_BF16 = 6;
 const bit<8> UNMAP_F32 = 7;
 const bit<8> UNMAP_F64 = 8;
 
-// Steps on block.value, a word of WIDTH bits, with T for what is between and,
-// where it is folded, A for what is held. LANE(TOP_32) is a mask as wide.
+// Steps on block.value, a word of WIDTH bits, with T for intermediate values and,
+// in a fold, A for the held value. LANE(TOP_32) is a mask of that width.
 //
-// bmv2 writes a word out into bytes whenever it is assigned to, which costs more
-// than a step of arithmetic: so an expression is better than two. p4c puts the
-// value of a name for the name wherever it can, and has it computed anew each
-// time. It cannot once one of the names in that value is assigned to: the order
-// of the steps is such that no value is computed twice.
+// bmv2 writes a word into bytes at every assignment, which costs more than a step
+// of arithmetic: so one expression is better than two. p4c substitutes a name's
+// value wherever it can, which recomputes it at every use. It cannot after an
+// assignment to a name in that value: the order of the steps avoids computing
+// any value twice.
 #define LANE(mask) mask[WIDTH - 1:0]
 #define PASTE(x, y) x ## y
 #define WIDE(name, width) PASTE(name, width)
 #define A scratch.WIDE(a, WIDTH)
 #define T scratch.WIDE(t, WIDTH)
 
-// A mask for words of so many bits, and such words with the bytes of each lane in
-// the other order.
+// A mask for words of a given width, and such words with the bytes of each lane
+// reversed.
 #define CUT(mask, width) mask[width - 1:0]
 #define SWAPPED_32(v, width) (((v >> 24) & CUT(FIRST_32, width)) | ((v >> 8) & CUT(SECOND_32, width)) | \
     ((v & CUT(SECOND_32, width)) << 8) | ((v & CUT(FIRST_32, width)) << 24))
 
-// The sum of a and of v, whose bytes are in the other order. The highest bits are
-// added apart, so that no lane carries into the next.
+// The sum of a and of v, whose bytes are reversed. The highest bits are added
+// separately, so that no lane carries into the next.
 #define SUM_32(v, a, width) \
     (((a & CUT(REST_32, width)) + (((v >> 24) & CUT(FIRST_32, width)) | ((v >> 8) & CUT(SECOND_32, width)) | \
         ((v & CUT(SECOND_32, width)) << 8) | ((v & CUT(SEVEN_32, width)) << 24))) ^ \
     (a & CUT(TOP_32, width)) ^ ((v & CUT(EIGHTH_32, width)) << 24))
 
-// Bytes in the other order.
+// Reverses bytes.
 #define SWAP_16(v) v = ((v >> 8) & LANE(LOW_8)) | ((v & LANE(LOW_8)) << 8);
 #define SWAP_32(v) v = SWAPPED_32(v, WIDTH);
 #define SWAP_64(v) SWAP_16(v) \
     v = ((v >> 48) & LANE(FIRST_64)) | ((v >> 16) & LANE(SECOND_64)) | \
     ((v & LANE(SECOND_64)) << 16) | ((v & LANE(FIRST_64)) << 48);
 
-// With only highest bits set in v: that bit on all others of its lane, or on
-// all of it. No lane borrows from another.
+// With only highest bits set in v: copies that bit to all others of its lane, or
+// to all of it. No lane borrows from another.
 #define OTHERS(v, lane) ((v) - ((v) >> (lane - 1)))
 #define WHOLE(v, lane) ((v) | OTHERS(v, lane))
 
@@ -144,21 +144,21 @@ const bit<8> UNMAP_F64 = 8;
 #define TRUTH(lane) block.value = \
     ((((block.value & LANE(REST_ ## lane)) + LANE(REST_ ## lane)) | block.value) & LANE(TOP_ ## lane)) >> 7;
 
-// The highest bits are added apart, so that no lane carries into the next.
+// The highest bits are added separately, so that no lane carries into the next.
 #define ADD(lane) block.value = \
     ((A & LANE(REST_ ## lane)) + (block.value & LANE(REST_ ## lane))) ^ ((A ^ block.value) & LANE(TOP_ ## lane));
 
-// What comes is added to what is held, and put in its order.
+// Adds the contribution to the held value, and restores the byte order.
 #define ADD_SWAPPED_32 block.value = SUM_32(block.value, A, WIDTH);
 #define ADD_SWAPPED_64 SWAP_64(block.value) ADD(64)
 
-// Mantissas with the sign turned, so that none is negative, shifted right in
+// Mantissas with the sign inverted, so that none is negative, shifted right in
 // their lanes.
 #define SHIFTED(v, shift, mask) (((v) >> shift) & ((bit<WIDTH>)mask * LANE(ONE_32)))
 
-// A becomes where it differs from the block, and T all of the lanes in which
-// it was less, unsigned: there the highest bit says so or, where it is the same,
-// the rest, whose difference borrows from a highest bit that was put there.
+// A becomes its difference from the block, and T the full lanes in which it was
+// less, unsigned: the highest bit decides or, where it is equal, the rest, whose
+// difference borrows from a highest bit set for that.
 #define LESS(lane) \
     T = (A | LANE(TOP_ ## lane)) - (block.value & LANE(REST_ ## lane)); \
     A = A ^ block.value; \
@@ -167,12 +167,12 @@ const bit<8> UNMAP_F64 = 8;
 #define LEAST(lane) LESS(lane) block.value = block.value ^ (A & T);
 #define GREATEST(lane) LESS(lane) block.value = block.value ^ A ^ (A & T);
 
-// The highest bit where v is no number, the sign aside.
+// The highest bit where v is NaN, without the sign.
 #define NAN_OF(v, lane, type) (((v & LANE(REST_ ## lane)) + LANE(ABOVE_ ## type)) & LANE(TOP_ ## lane))
 
-// A negative number has all bits turned, a positive one the sign: so they are
-// in the order of unsigned ones, -0 before +0. What is no number becomes the
-// largest of all, or the least.
+// Inverts all bits of a negative number, and the sign of a positive one: so they
+// have the order of unsigned ones, -0 before +0. NaN becomes the largest of all,
+// or the least.
 #define MAXIMAL(lane, type) \
     SWAP_ ## lane(block.value) \
     T = NAN_OF(block.value, lane, type); \
@@ -181,8 +181,8 @@ const bit<8> UNMAP_F64 = 8;
     block.value = block.value | T;
 #define MINIMAL(lane, type) MAXIMAL(lane, type) block.value = block.value ^ T;
 
-// And back, what is no number being the canonical one. A whole lane is the same
-// in either order of bytes.
+// And back, with the canonical NaN. A lane of equal bytes is the same in either
+// order of bytes.
 #define NUMBER(lane, type) \
     block.value = block.value ^ LANE(TOP_ ## lane) ^ OTHERS((block.value & LANE(TOP_ ## lane)) ^ LANE(TOP_ ## lane), lane); \
     T = NAN_OF(block.value, lane, type); \

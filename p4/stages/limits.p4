@@ -1,10 +1,10 @@
-// What one switch can hold. The Go package p4 takes these numbers from here.
+// The limits of one switch. The Go package p4 takes these numbers from here.
 
 const int CHUNK = 1432;      // bytes: largest payload, of an MTU of 1500
 const int SLOTS = 4096;      // chunks at once, over all groups
 const int CHILDREN = 32;     // of one tree, as many as a bitmap has bits
-const int BLOCK_SLOTS = 1024;  // the first of them, which can hold sums of block32
-const int BLOCK_CHILDREN = 8;  // of a tree whose sums of block32 are made here
+const int BLOCK_SLOTS = 1024;  // the first of them, for sums of block32
+const int BLOCK_CHILDREN = 8;  // of a tree whose sums of block32 the pipeline computes
 const int TREES = 64;        // at once
 const int EPOCHS = 256;      // at once, over all trees
 const int ROUTES = 1024;     // IPv4 prefixes
@@ -16,11 +16,11 @@ const int TREE_PORTS = 49152; // UDP port of tree 0; that of tree i is i above
 // The port of the agent; simple_switch_grpc is started with it as --cpu-port.
 const int CPU_PORT = 510;
 
-// Two ports that are connected to each other: what leaves by the first comes in
-// by the second. See stages/loop.p4.
+// Two ports that are connected to each other, from the first to the second. See
+// stages/loop.p4.
 const int LOOP_OUT_PORT = 508;
 const int LOOP_IN_PORT = 509;
-const int LOOP_BYTES = 480;  // that a packet can grow by in a round
+const int LOOP_BYTES = 480;  // growth of a packet in one round
 
 // Multicast groups and instances of epoch e: group GROUPS_PER_EPOCH * e plus
 // one of these. An instance is 1 plus the index of a child, or PARENT.

@@ -1,12 +1,12 @@
-// A packet that is to carry the value of a slot may have to grow: a probe is a
-// header alone, its answer a whole chunk. bmv2 gives a packet room for 512 bytes
-// more than it came with, and ends if that is not enough. So such a packet goes
-// round first: it leaves by one port of the switch and comes in by another, with
-// LOOP_BYTES of padding, and is looked at as if it came for the first time. One
-// that goes round changes nothing. A target without that limit has no use for
-// the loop: there, LOOP_BYTES can be a whole chunk.
+// A packet that carries the value of a slot may have to grow: a probe is only a
+// header, its answer a whole chunk. bmv2 gives a packet room for 512 bytes more
+// than it had on arrival, and crashes if that is not enough. So such a packet
+// loops first: it leaves by one port of the switch and returns by another, with
+// LOOP_BYTES of padding, and is processed as if it had arrived for the first
+// time. A packet on the loop changes no state. A target without that limit needs
+// no loop: there, LOOP_BYTES can be a whole chunk.
 
-// Unwind takes the loop's headers off a packet, and tells the room that it has.
+// Unwind removes the loop's headers from a packet, and computes its room.
 control Unwind(inout headers hdr, inout metadata m) {
     action first() {
         m.room = LOOP_BYTES;
@@ -30,9 +30,9 @@ control Unwind(inout headers hdr, inout metadata m) {
     }
 }
 
-// Grow tells whether a packet needs more room than it has: it is the last
-// contribution to a broadcast, and not the vector; a probe of a child that gets
-// the result; or the parent's want.
+// Grow finds out whether a packet needs more room: the last contribution to a
+// broadcast that is not the vector; a probe of a child that is answered with the
+// result; or the parent's want.
 control Grow(inout headers hdr, inout metadata m) {
     action round() {
         m.outcome = LOOPED;

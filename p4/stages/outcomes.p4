@@ -1,5 +1,5 @@
-// What becomes of a packet. Each packet to a tree has one outcome, and is
-// counted by it; each that is for no tree and is not forwarded, by a discard.
+// Outcomes of packets. Each packet to a tree is counted by one outcome; each
+// that is for no tree and is not forwarded, by a discard.
 // docs/protocol.md gives the reasons and the faults; the numbers of the first
 // two ranges are those of switchreduce.Drop and 16 + wire.Fault.
 
@@ -35,15 +35,15 @@ const bit<8> ASKED_RESULT = 39;     // a probe, answered with the result
 const bit<8> ASKED_ERROR = 40;      // ... with the error
 const bit<8> ASKED_WANT = 41;       // ... with want
 const bit<8> ASKED_HEARD = 42;      // ... with heard
-const bit<8> RELAYED_HEARD = 43;    // ... with heard, and the parent is asked
+const bit<8> RELAYED_HEARD = 43;    // ... with heard, and the parent is probed
 const bit<8> ASKED_LOST = 44;       // ... with lost
-const bit<8> RELAYED_LOST = 45;     // ... with lost, and the parent is asked
+const bit<8> RELAYED_LOST = 45;     // ... with lost, and the parent is probed
 const bit<8> IDLED = 46;            // an idle probe
-const bit<8> IDLED_ON = 47;         // ... of the lowest child, passed on
+const bit<8> IDLED_ON = 47;         // ... of the lowest child, forwarded
 const bit<8> NOTED = 48;            // the parent's heard or lost
 const bit<8> RESENT = 49;           // the parent's want: the partial goes up again
 const bit<8> HANDED = 50;           // for the agent
-const bit<8> LOOPED = 51;           // it needs more room: it goes round, and has its outcome then
+const bit<8> LOOPED = 51;           // it needs more room: it loops, and gets its outcome afterwards
 
 const int OUTCOMES = 64;  // counters a tree
 
@@ -51,7 +51,7 @@ const bit<8> DISCARD_PARSER = 1;    // the packet ends before its headers do
 const bit<8> DISCARD_CHECKSUM = 2;  // of IPv4 or UDP
 const bit<8> DISCARD_PROTOCOL = 3;  // not IPv4
 const bit<8> DISCARD_TTL = 4;
-const bit<8> DISCARD_ROUTE = 5;     // no prefix holds its address
+const bit<8> DISCARD_ROUTE = 5;     // no prefix matches its address
 const bit<8> DISCARD_LOCAL = 6;     // for this switch, and for no tree
 const bit<8> DISCARD_LENGTH = 7;    // for a tree; its lengths contradict each other
 const int DISCARDS = 8;

@@ -1,6 +1,6 @@
-// The parser. A packet that ends before its headers do keeps, on bmv2, what
-// the last packet left in them: ingress drops it before it looks at any. Cases
-// are tried one after the other, so what is most common comes first.
+// The parser. On bmv2 the headers of a truncated packet keep the last packet's
+// bytes: ingress drops it before it reads any. Cases are tried in order, so the
+// most common come first.
 
 parser Reader(packet_in packet, out headers hdr, inout metadata m, inout standard_metadata_t std) {
     state start {
@@ -47,8 +47,8 @@ parser Reader(packet_in packet, out headers hdr, inout metadata m, inout standar
         }
     }
 
-    // What has options or is a fragment can be for no tree, and is forwarded by
-    // its first 20 bytes.
+    // Packets with options and fragments cannot be for a tree, and are forwarded
+    // by their first 20 bytes.
     state network {
         packet.extract(hdr.ipv4);
         transition select(hdr.ipv4.version, hdr.ipv4.words, hdr.ipv4.more_fragments, hdr.ipv4.offset, hdr.ipv4.protocol) {
@@ -58,14 +58,14 @@ parser Reader(packet_in packet, out headers hdr, inout metadata m, inout standar
         }
     }
 
-    // What says that it is IPv4 and is not.
+    // Malformed IPv4.
     state foreign {
         verify(false, error.HeaderTooShort);
         transition accept;
     }
 
-    // Trees have their ports in one range, so that other traffic is spared the
-    // parsing of its payload.
+    // The ports of trees are one range, so that the payload of other traffic is
+    // not parsed.
     state transport {
         packet.extract(hdr.udp);
         transition select(hdr.udp.destination, hdr.udp.length) {
@@ -93,7 +93,7 @@ parser Reader(packet_in packet, out headers hdr, inout metadata m, inout standar
         transition accept;
     }
 
-    // What is longer than all blocks stays where it is; its length betrays it.
+    // Bytes beyond all blocks are not parsed; the length shows them.
     state payload {
         transition select(m.length[15:8]) {
             5: blocks5;

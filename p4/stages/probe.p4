@@ -1,4 +1,4 @@
-// Probes of children, which never take a slot over.
+// Probes of children, which never take over a slot.
 
 control Probe(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
     Exponent() exponent;

@@ -1,8 +1,8 @@
-// The slots, but for their values. A register a field:
-// on bmv2, to read one costs less than to take it out of a wider one. An action
-// that uses some of them has them for itself, and ingress is one thread.
+// The slots, without their values. One register for each field: on bmv2, reading
+// one costs less than extracting it from a wider one. An action has exclusive
+// access to its registers, and ingress is one thread.
 
-register<served_t>(SLOTS) served;   // 0: nothing ever
+register<served_t>(SLOTS) served;   // 0: never used
 register<bit<8>>(SLOTS) states;
 register<children_t>(SLOTS) arrived;
 register<children_t>(SLOTS) wants;
@@ -13,8 +13,8 @@ register<bit<48>>(SLOTS) ranks;     // beneath the child that contributed first,
 // held, as in fold_t; afterwards that of the value.
 register<bit<64>>(BLOCK_SLOTS) exponents;
 
-// What only repair and broadcasts need: whether there is a source, whether the
-// parent said lost, the probes to it without an answer, the bytes of the value.
+// Only for repair and broadcasts: whether there is a source, whether the parent
+// answered lost, the unanswered probes to it, the bytes of the value.
 register<bit<32>>(SLOTS) repairs;
 #define REPAIRS (6w0 ++ hdr.slot.source[0:0] ++ hdr.slot.lost[0:0] ++ hdr.slot.unanswered ++ hdr.slot.length)
 

@@ -1,6 +1,6 @@
-// What all that leaves as the switch's own has in common. Ingress says what a
-// packet is and whom it is for; egress writes the addresses. These are steps of
-// actions, as macros: an action that is called by another gets copies of whole
+// Common steps for the switch's own packets. Ingress sets the type and the
+// receivers of a packet; egress writes the addresses. The steps of actions are
+// macros, because an action that is called by another gets copies of whole
 // headers.
 
 #define TO_CHILD \
@@ -50,8 +50,8 @@
 // The flags of a partial.
 #define FLAGS_OF_PARTIAL (hdr.slot.source * SOURCE | (hdr.slot.wants != 0 ? SINK : 0))
 
-// The slot begins anew, with this packet's number: what it held counts for
-// nothing.
+// The slot starts over with this packet's number; what it held is
+// discarded.
 #define CLAIM(state_) \
     hdr.slot.state = state_; \
     served.write(m.place, m.served); \
@@ -64,7 +64,7 @@
     hdr.slot.state = state_; \
     states.write(m.place, state_);
 
-// The slot fails, and tells all neighbours but who told it.
+// The slot fails, and reports to all neighbours except the reporter.
 #define FAIL \
     TURN_TO(FAILED) \
     m.spread = 1; \

@@ -1,4 +1,4 @@
-// The slot of an admitted packet: what it holds, and what becomes of it.
+// The slot of an admitted packet: its state and the transition.
 
 control Slot(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
     Body() body;
@@ -10,7 +10,7 @@ control Slot(inout headers hdr, inout metadata m, inout standard_metadata_t std)
     Told() told;
     Errors() errors;
 
-    // What is not recalled is as in a new slot.
+    // Fields that are not read are as in a new slot.
     action recall() {
         hdr.slot.source = 0;
         hdr.slot.lost = 0;
@@ -22,7 +22,7 @@ control Slot(inout headers hdr, inout metadata m, inout standard_metadata_t std)
         wants.read(hdr.slot.wants, m.place);
     }
 
-    // How it stands to a chunk that is not its own.
+    // Its relation to a chunk that it does not serve.
     action compare() {
         m.ahead = hdr.chunk.number - hdr.slot.served[31:0];
     }

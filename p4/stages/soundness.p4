@@ -1,15 +1,15 @@
-// Whether a packet can be read: the faults of docs/protocol.md, in their order.
+// Whether a packet is valid: the faults of docs/protocol.md, in their order.
 
-// Sound says of a signature that no member can have made that it is unsound, and
-// of others what becomes of values with it.
+// Sound marks an invalid signature as unsound (malformed), and sets the
+// operations on values for a valid one.
 control Sound(in bit<32> elements, in bit<16> chunk_elements, in bit<4> collective, in bit<4> function,
               in rank_t root, in bit<8> element, inout metadata m) {
     action unsound() {
         m.unsound = 1;
     }
 
-    // What the blocks do with the first contribution, with more, with the last,
-    // and with one that is alone.
+    // The blocks' operations for the first contribution, for more, for the last,
+    // and for a single one.
     @hidden
     action pair(bit<4> shift, bit<8> first, bit<8> more, bit<8> last, bit<8> only) {
         m.shift = shift;
@@ -43,8 +43,8 @@ control Sound(in bit<32> elements, in bit<16> chunk_elements, in bit<4> collecti
         m.shift = shift;
     }
 
-    // Functions and types as docs/functions.md defines them. What has no exact
-    // result in every order, and what does not fit a lane, is for the agent.
+    // Functions and types as docs/functions.md defines them. Those without an
+    // exact result in every order, or too wide for a lane, are for the agent.
     @hidden
     table pairs {
         key = {
@@ -194,7 +194,7 @@ control Soundness(inout headers hdr, inout metadata m) {
         } else if (hdr.chunk.type == 0 || hdr.chunk.type > ERROR) {
             m.outcome = FAULT_TYPE;
         } else {
-            // What most packets have needs no second look.
+            // The common case needs no further check.
             if (hdr.chunk.type > RESULT || hdr.chunk.flags & ~SINK != 0) {
                 judge_flags();
             }

@@ -1,4 +1,4 @@
-// What is counted, in ingress, when all is known.
+// Counters, at the end of ingress.
 
 control Tally(inout headers hdr, inout metadata m) {
     counter(TREES * OUTCOMES, CounterType.packets) outcomes;  // per tree and outcome

@@ -1,5 +1,5 @@
-// What is done most, with all blocks of a whole chunk in one action: on bmv2 a
-// table for each block, and whether it is there, cost as much as its arithmetic.
+// The most common operations, on all blocks of a whole chunk in one action: on
+// bmv2 a table and a validity check for each block cost as much as its arithmetic.
 
 control Whole(inout block_2048_t block0, inout block_2048_t block1, inout block_2048_t block2, inout block_2048_t block3,
               inout block_2048_t block4, inout block_1216_t rest, inout scratch_t scratch, inout metadata m) {

@@ -177,7 +177,7 @@ func (ElementType) EnumDescriptor() ([]byte, []int) {
 type Pipeline int32
 
 const (
-	Pipeline_PIPELINE_UNSPECIFIED Pipeline = 0 // of an agent that does not say
+	Pipeline_PIPELINE_UNSPECIFIED Pipeline = 0 // not reported
 	Pipeline_PIPELINE_SOFTWARE    Pipeline = 1 // the agent's own process
 	Pipeline_PIPELINE_KERNEL      Pipeline = 2 // the switch's operating system
 	Pipeline_PIPELINE_P4          Pipeline = 3 // a P4 target
@@ -231,10 +231,10 @@ type Capability struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Functions     []Function             `protobuf:"varint,1,rep,packed,name=functions,proto3,enum=tributary.offload.v1.Function" json:"functions,omitempty"` // in rising order
 	Types         []ElementType          `protobuf:"varint,2,rep,packed,name=types,proto3,enum=tributary.offload.v1.ElementType" json:"types,omitempty"`      // in rising order
-	Slots         uint32                 `protobuf:"varint,3,opt,name=slots,proto3" json:"slots,omitempty"`                                                   // chunks that it can hold at once, over all groups
-	Children      uint32                 `protobuf:"varint,4,opt,name=children,proto3" json:"children,omitempty"`                                             // children that it can serve in one tree, at most
-	ChunkBytes    uint32                 `protobuf:"varint,5,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"`                       // largest payload of a packet that it can reduce, in bytes
-	Window        uint32                 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`                                                 // largest window of a tree that its queues bear, in chunks; 0: any
+	Slots         uint32                 `protobuf:"varint,3,opt,name=slots,proto3" json:"slots,omitempty"`                                                   // chunks held at once, over all groups
+	Children      uint32                 `protobuf:"varint,4,opt,name=children,proto3" json:"children,omitempty"`                                             // maximum children in one tree
+	ChunkBytes    uint32                 `protobuf:"varint,5,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"`                       // largest payload of a packet, in bytes
+	Window        uint32                 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`                                                 // largest window of a tree, limited by its queues, in chunks; 0: any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -315,7 +315,7 @@ func (x *Capability) GetWindow() uint32 {
 type Reducer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pipeline      Pipeline               `protobuf:"varint,1,opt,name=pipeline,proto3,enum=tributary.offload.v1.Pipeline" json:"pipeline,omitempty"`
-	Own           []*Pairs               `protobuf:"bytes,2,rep,name=own,proto3" json:"own,omitempty"` // what it reduces by itself; the rest is done by its agent's CPU. Of software: all
+	Own           []*Pairs               `protobuf:"bytes,2,rep,name=own,proto3" json:"own,omitempty"` // what it reduces itself; its agent's CPU reduces the rest. Of software: all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -417,13 +417,12 @@ func (x *Pairs) GetFunctions() []Function {
 	return nil
 }
 
-// What is wrong. It is a detail of the status of every call that fails in the
-// control plane itself, and stands in messages that report why something is not
-// so.
+// Problem describes a failure. It is a detail of the status of every call that
+// fails in the control plane itself, and part of messages that report a failure.
 type Problem struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Reason  string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`   // stable name, such as "unknown-host"; empty: no single name
-	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"` // the same for people
+	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"` // for people
 	// Types that are valid to be assigned to Refusal:
 	//
 	//	*Problem_BySwitch
@@ -511,7 +510,7 @@ type Problem_BySwitch struct {
 }
 
 type Problem_ByManager struct {
-	ByManager *GroupRefusal `protobuf:"bytes,4,opt,name=by_manager,json=byManager,proto3,oneof"` // why a group has no tree
+	ByManager *GroupRefusal `protobuf:"bytes,4,opt,name=by_manager,json=byManager,proto3,oneof"` // the reason why a group has no tree
 }
 
 func (*Problem_BySwitch) isProblem_Refusal() {}
@@ -523,11 +522,11 @@ type SwitchRefusal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cause         string                 `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"`                                 // stable name, such as "slots"
 	Switch        string                 `protobuf:"bytes,2,opt,name=switch,proto3" json:"switch,omitempty"`                               // name of the switch
-	Need          uint32                 `protobuf:"varint,3,opt,name=need,proto3" json:"need,omitempty"`                                  // what was asked for, in the unit of the cause
-	Free          uint32                 `protobuf:"varint,4,opt,name=free,proto3" json:"free,omitempty"`                                  // what there is, in the same unit
-	Holders       []*Holder              `protobuf:"bytes,5,rep,name=holders,proto3" json:"holders,omitempty"`                             // groups that have the rest, the largest first
+	Need          uint32                 `protobuf:"varint,3,opt,name=need,proto3" json:"need,omitempty"`                                  // requested, in the unit of the cause
+	Free          uint32                 `protobuf:"varint,4,opt,name=free,proto3" json:"free,omitempty"`                                  // available, in the same unit
+	Holders       []*Holder              `protobuf:"bytes,5,rep,name=holders,proto3" json:"holders,omitempty"`                             // groups with the rest, the largest first
 	MoreHolders   uint32                 `protobuf:"varint,6,opt,name=more_holders,json=moreHolders,proto3" json:"more_holders,omitempty"` // groups beyond those
-	Detail        string                 `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`                               // what else there is to say; may be empty
+	Detail        string                 `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`                               // further information; may be empty
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -615,14 +614,14 @@ func (x *SwitchRefusal) GetDetail() string {
 type GroupRefusal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`                               // stable name, such as "no-tree"
-	Resource      string                 `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`                           // what is missing; may be empty
+	Resource      string                 `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`                           // the missing resource; may be empty
 	Switch        string                 `protobuf:"bytes,3,opt,name=switch,proto3" json:"switch,omitempty"`                               // name of the switch; empty: no single one
-	Counted       bool                   `protobuf:"varint,4,opt,name=counted,proto3" json:"counted,omitempty"`                            // need and free mean something
-	Need          uint32                 `protobuf:"varint,5,opt,name=need,proto3" json:"need,omitempty"`                                  // what was asked for, in the unit of the resource
-	Free          uint32                 `protobuf:"varint,6,opt,name=free,proto3" json:"free,omitempty"`                                  // what there is, in the same unit
-	Holders       []*Holder              `protobuf:"bytes,7,rep,name=holders,proto3" json:"holders,omitempty"`                             // groups that have the rest, the largest first
+	Counted       bool                   `protobuf:"varint,4,opt,name=counted,proto3" json:"counted,omitempty"`                            // need and free are set
+	Need          uint32                 `protobuf:"varint,5,opt,name=need,proto3" json:"need,omitempty"`                                  // requested, in the unit of the resource
+	Free          uint32                 `protobuf:"varint,6,opt,name=free,proto3" json:"free,omitempty"`                                  // available, in the same unit
+	Holders       []*Holder              `protobuf:"bytes,7,rep,name=holders,proto3" json:"holders,omitempty"`                             // groups with the rest, the largest first
 	MoreHolders   uint32                 `protobuf:"varint,8,opt,name=more_holders,json=moreHolders,proto3" json:"more_holders,omitempty"` // groups beyond those
-	Cause         *Problem               `protobuf:"bytes,9,opt,name=cause,proto3" json:"cause,omitempty"`                                 // what the switch, or the choice of trees, said; may be absent
+	Cause         *Problem               `protobuf:"bytes,9,opt,name=cause,proto3" json:"cause,omitempty"`                                 // the answer of the switch or of the planner; may be absent
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

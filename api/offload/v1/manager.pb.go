@@ -75,7 +75,7 @@ func (BundleKind) EnumDescriptor() ([]byte, []int) {
 type Collective int32
 
 const (
-	Collective_COLLECTIVE_UNSPECIFIED Collective = 0 // not known
+	Collective_COLLECTIVE_UNSPECIFIED Collective = 0 // unknown
 	Collective_COLLECTIVE_ALLREDUCE   Collective = 1
 	Collective_COLLECTIVE_REDUCE      Collective = 2
 	Collective_COLLECTIVE_BROADCAST   Collective = 3
@@ -194,7 +194,7 @@ func (Criterion) EnumDescriptor() ([]byte, []int) {
 	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{2}
 }
 
-// Transport is how a member runs its collectives.
+// Transport is the transport of a member's collectives.
 type Transport int32
 
 const (
@@ -249,12 +249,12 @@ type GroupState int32
 const (
 	GroupState_GROUP_STATE_UNSPECIFIED GroupState = 0
 	GroupState_GROUP_STATE_WAITING     GroupState = 1 // for members to watch
-	GroupState_GROUP_STATE_PLANNING    GroupState = 2 // a tree is being chosen, or the next attempt waits
-	GroupState_GROUP_STATE_PREPARING   GroupState = 3 // switches are being asked
+	GroupState_GROUP_STATE_PLANNING    GroupState = 2 // a tree is being planned, or the next attempt waits
+	GroupState_GROUP_STATE_PREPARING   GroupState = 3 // switches reserve slots
 	GroupState_GROUP_STATE_ACTIVE      GroupState = 4 // a tree is active
-	GroupState_GROUP_STATE_REFUSED     GroupState = 5 // there is no tree, for a reason that has to go first
-	GroupState_GROUP_STATE_RELEASING   GroupState = 6 // the group has been released, its trees are going
-	GroupState_GROUP_STATE_HOSTS       GroupState = 7 // there is no tree, since hosts are faster
+	GroupState_GROUP_STATE_REFUSED     GroupState = 5 // there is no tree until the cause is removed
+	GroupState_GROUP_STATE_RELEASING   GroupState = 6 // released; its trees are being removed
+	GroupState_GROUP_STATE_HOSTS       GroupState = 7 // without a tree, because hosts are faster
 )
 
 // Enum value maps for GroupState.
@@ -314,7 +314,7 @@ const (
 	TreeStage_TREE_STAGE_UNSPECIFIED TreeStage = 0
 	TreeStage_TREE_STAGE_PLANNED     TreeStage = 1 // it has an epoch
 	TreeStage_TREE_STAGE_PREPARED    TreeStage = 2 // every switch on it has reserved
-	TreeStage_TREE_STAGE_ACTIVE      TreeStage = 3 // every switch has committed, members are notified
+	TreeStage_TREE_STAGE_ACTIVE      TreeStage = 3 // every switch has committed, and the tree is offered to members
 	TreeStage_TREE_STAGE_DRAINING    TreeStage = 4 // it is being removed
 )
 
@@ -365,13 +365,13 @@ func (TreeStage) EnumDescriptor() ([]byte, []int) {
 
 type CreateGroupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                                                      // by which others may join; not empty
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                                                      // not empty; others join by it
 	Members       []string               `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`                                                // names of hosts; the index is the rank
 	ChunkBytes    uint32                 `protobuf:"varint,3,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"`                       // largest payload of a packet, in bytes, for the group's life
 	Window        uint32                 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"`                                                 // largest window of any tree, in chunks; a power of two
-	Functions     []Function             `protobuf:"varint,5,rep,packed,name=functions,proto3,enum=tributary.offload.v1.Function" json:"functions,omitempty"` // that every switch on a tree must have
-	Types         []ElementType          `protobuf:"varint,6,rep,packed,name=types,proto3,enum=tributary.offload.v1.ElementType" json:"types,omitempty"`      // that every switch on a tree must have
-	Purpose       *Purpose               `protobuf:"bytes,7,opt,name=purpose,proto3" json:"purpose,omitempty"`                                                // what decides which tree is the best; absent: nothing is known
+	Functions     []Function             `protobuf:"varint,5,rep,packed,name=functions,proto3,enum=tributary.offload.v1.Function" json:"functions,omitempty"` // required of every switch on a tree
+	Types         []ElementType          `protobuf:"varint,6,rep,packed,name=types,proto3,enum=tributary.offload.v1.ElementType" json:"types,omitempty"`      // required of every switch on a tree
+	Purpose       *Purpose               `protobuf:"bytes,7,opt,name=purpose,proto3" json:"purpose,omitempty"`                                                // for the choice of a tree; absent: unknown
 	Bundle        *Bundle                `protobuf:"bytes,8,opt,name=bundle,proto3" json:"bundle,omitempty"`                                                  // absent: the communicator has no other group
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -463,14 +463,14 @@ func (x *CreateGroupRequest) GetBundle() *Bundle {
 	return nil
 }
 
-// Bundle reports which of several groups of one communicator a group is. Their
-// trees are planned apart from each other, as far as the fabric has such.
+// Bundle identifies one of several groups of one communicator. Their trees are
+// planned to be disjoint, as far as the fabric allows.
 type Bundle struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // of the communicator: the groups of one bundle have the same; not empty
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // of the communicator, the same for all groups of one bundle; not empty
 	Kind          BundleKind             `protobuf:"varint,2,opt,name=kind,proto3,enum=tributary.offload.v1.BundleKind" json:"kind,omitempty"`
 	Index         uint32                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"` // of this group, below count
-	Count         uint32                 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"` // of groups that are wanted, from 2 to 64; fewer may be made
+	Count         uint32                 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"` // requested number of groups, 2 to 64; fewer may be made
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -533,12 +533,12 @@ func (x *Bundle) GetCount() uint32 {
 	return 0
 }
 
-// Purpose is what a group is for, as far as it decides which tree is the best.
+// Purpose describes the use of a group, for the choice of a tree.
 type Purpose struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Collective    Collective             `protobuf:"varint,1,opt,name=collective,proto3,enum=tributary.offload.v1.Collective" json:"collective,omitempty"` // what the group mostly does
-	Bytes         uint64                 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`                                                // of one vector; 0: not known
-	Criterion     Criterion              `protobuf:"varint,3,opt,name=criterion,proto3,enum=tributary.offload.v1.Criterion" json:"criterion,omitempty"`    // that trees are chosen by; unspecified: collective and bytes decide
+	Collective    Collective             `protobuf:"varint,1,opt,name=collective,proto3,enum=tributary.offload.v1.Collective" json:"collective,omitempty"` // the main collective
+	Bytes         uint64                 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`                                                // of one vector; 0: unknown
+	Criterion     Criterion              `protobuf:"varint,3,opt,name=criterion,proto3,enum=tributary.offload.v1.Criterion" json:"criterion,omitempty"`    // for the choice of trees; unspecified: collective and bytes decide
 	Weights       []*Weight              `protobuf:"bytes,4,rep,name=weights,proto3" json:"weights,omitempty"`                                             // several criteria, in place of one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -602,8 +602,8 @@ func (x *Purpose) GetWeights() []*Weight {
 	return nil
 }
 
-// Weight is how much a criterion counts: a tree's score is the sum over the
-// criteria of the weight times how many times worse than the best it is.
+// Weight is the weight of a criterion: a tree's score is the weighted sum of its
+// ratios to the best candidate by each criterion.
 type Weight struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Criterion     Criterion              `protobuf:"varint,1,opt,name=criterion,proto3,enum=tributary.offload.v1.Criterion" json:"criterion,omitempty"`
@@ -659,7 +659,7 @@ func (x *Weight) GetWeight() float64 {
 type CreateGroupResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"` // its number; never reused
-	Found         bool                   `protobuf:"varint,2,opt,name=found,proto3" json:"found,omitempty"` // the group stood already
+	Found         bool                   `protobuf:"varint,2,opt,name=found,proto3" json:"found,omitempty"` // the group existed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -708,8 +708,8 @@ func (x *CreateGroupResponse) GetFound() bool {
 	return false
 }
 
-// ReleaseGroupRequest ends one group or, where that is the first stripe of a
-// bundle, all stripes.
+// ReleaseGroupRequest ends one group or, if that is the first stripe of a bundle,
+// all stripes.
 type ReleaseGroupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -790,9 +790,9 @@ func (*ReleaseGroupResponse) Descriptor() ([]byte, []int) {
 	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{6}
 }
 
-// HostSessionRequest is one request of a host. What a host may not ask, and what is
-// malformed, is answered by the error: a group's by Reply, a watch by Notice; such
-// a report is dropped.
+// HostSessionRequest is one request of a host. A forbidden or malformed request is
+// answered with the error: about a group by Reply, about a watch by Notice; such a
+// report is dropped.
 type HostSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // of create and release: repeated in the Reply
@@ -933,8 +933,8 @@ func (*HostSessionRequest_Report) isHostSessionRequest_Request() {}
 
 type HostSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Group uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"` // that it is about
-	Rank  uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`   // of the member that it is for; of reply: 0
+	Group uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"` // the group of the event
+	Rank  uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`   // of the addressed member; of reply: 0
 	// Types that are valid to be assigned to Event:
 	//
 	//	*HostSessionResponse_Reply
@@ -1061,14 +1061,14 @@ func (*HostSessionResponse_Withdrawal) isHostSessionResponse_Event() {}
 
 func (*HostSessionResponse_Notice) isHostSessionResponse_Event() {}
 
-// Watch begins to inform a member how its group stands.
+// Watch subscribes a member to the state of its group.
 type Watch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
 	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`                                 // of the member
 	DataAddress   string                 `protobuf:"bytes,3,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // "IP:port" from which its packets come
 	Entered       uint32                 `protobuf:"varint,4,opt,name=entered,proto3" json:"entered,omitempty"`                           // epoch that it is in; 0: none yet
-	Of            string                 `protobuf:"bytes,5,opt,name=of,proto3" json:"of,omitempty"`                                      // what the group's name begins with, else it is another's; empty: any
+	Of            string                 `protobuf:"bytes,5,opt,name=of,proto3" json:"of,omitempty"`                                      // required prefix of the group's name; empty: any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1191,12 +1191,12 @@ func (x *Unwatch) GetRank() uint32 {
 	return 0
 }
 
-// Reply answers what was created or released.
+// Reply answers a creation or release.
 type Reply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`          // of the request
-	Found         bool                   `protobuf:"varint,2,opt,name=found,proto3" json:"found,omitempty"`    // created: the group stood already
-	Problem       *Problem               `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"` // why not; absent: it was done
+	Found         bool                   `protobuf:"varint,2,opt,name=found,proto3" json:"found,omitempty"`    // created: the group existed
+	Problem       *Problem               `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"` // the failure; absent: success
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1252,8 +1252,8 @@ func (x *Reply) GetProblem() *Problem {
 	return nil
 }
 
-// Offer is a tree that the member may enter: all that it needs to be a child
-// of its leaf switch. The same offer may come again.
+// Offer is a tree that the member may enter: the parameters of a child of its leaf
+// switch. An offer may be repeated.
 type Offer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`      // even; larger than any before it in this group
@@ -1261,9 +1261,9 @@ type Offer struct {
 	Window        uint32                 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"`    // in chunks, a power of two
 	Parent        string                 `protobuf:"bytes,5,opt,name=parent,proto3" json:"parent,omitempty"`     // "IP:port" of the leaf switch's data plane
 	Index         uint32                 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"`      // of this member among the leaf switch's children
-	Probes        uint32                 `protobuf:"varint,7,opt,name=probes,proto3" json:"probes,omitempty"`    // least number of unanswered probes after which the tree counts as lost; 0: never
+	Probes        uint32                 `protobuf:"varint,7,opt,name=probes,proto3" json:"probes,omitempty"`    // minimum of unanswered probes before the tree counts as lost; 0: never
 	Idle          *durationpb.Duration   `protobuf:"bytes,8,opt,name=idle,proto3" json:"idle,omitempty"`         // period of idle probes, which renew the leases; 0: none
-	Reducers      []*TreeReducer         `protobuf:"bytes,9,rep,name=reducers,proto3" json:"reducers,omitempty"` // what reduces on its switches: each once
+	Reducers      []*TreeReducer         `protobuf:"bytes,9,rep,name=reducers,proto3" json:"reducers,omitempty"` // of its switches, each once
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1354,12 +1354,12 @@ func (x *Offer) GetReducers() []*TreeReducer {
 	return nil
 }
 
-// TreeReducer is what reduces on some switches of a tree.
+// TreeReducer is the reducer of some switches of a tree.
 type TreeReducer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reducer       *Reducer               `protobuf:"bytes,1,opt,name=reducer,proto3" json:"reducer,omitempty"`
-	Switches      uint32                 `protobuf:"varint,2,opt,name=switches,proto3" json:"switches,omitempty"` // how many they are
-	Names         []string               `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`        // of them; the first few, in the order of the tree
+	Switches      uint32                 `protobuf:"varint,2,opt,name=switches,proto3" json:"switches,omitempty"` // their number
+	Names         []string               `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`        // of the first few, in the order of the tree
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1468,13 +1468,13 @@ func (x *Withdrawal) GetWhy() string {
 	return ""
 }
 
-// Notice reports how the group stands where that is not an offer.
+// Notice reports a state of the group other than an offer.
 type Notice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why there is no tree, which holds until an offer or another notice comes;
-	// with end, why the watch is over.
+	// Why there is no tree, until an offer or another notice comes; with end, why the
+	// watch has ended.
 	Problem       *Problem `protobuf:"bytes,1,opt,name=problem,proto3" json:"problem,omitempty"`
-	End           bool     `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"` // the watch is over
+	End           bool     `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"` // the watch has ended
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1523,18 +1523,17 @@ func (x *Notice) GetEnd() bool {
 	return false
 }
 
-// Report reports which epoch a member has entered, over which transport it runs, and which
-// tree it has lost.
+// Report has the epoch that a member has entered, its transport, and a lost tree.
 type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
 	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`       // of the member that reports
 	Entered       uint32                 `protobuf:"varint,3,opt,name=entered,proto3" json:"entered,omitempty"` // epoch that it is in; 0: none yet
 	Transport     Transport              `protobuf:"varint,4,opt,name=transport,proto3,enum=tributary.offload.v1.Transport" json:"transport,omitempty"`
-	Lost          uint32                 `protobuf:"varint,5,opt,name=lost,proto3" json:"lost,omitempty"`     // epoch whose tree it has lost; 0: none
-	Silent        bool                   `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"` // of a lost tree: its own leaf switch did not answer; otherwise the loss is further up
-	Demand        uint32                 `protobuf:"varint,7,opt,name=demand,proto3" json:"demand,omitempty"` // of rank 0: window that the group's operations can use, in chunks; 0: it does not say, and may have the largest
-	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`  // of a lost tree: what the member has seen, for people; up to 512 bytes
+	Lost          uint32                 `protobuf:"varint,5,opt,name=lost,proto3" json:"lost,omitempty"`     // epoch of the lost tree; 0: none
+	Silent        bool                   `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"` // of a lost tree: the member's leaf switch did not answer; otherwise the loss is further up
+	Demand        uint32                 `protobuf:"varint,7,opt,name=demand,proto3" json:"demand,omitempty"` // of rank 0: window that the group's operations can use, in chunks; 0: not reported, the largest may be given
+	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`  // of a lost tree: what the member observed, for people; up to 512 bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1663,7 +1662,7 @@ func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
 
 type ListGroupsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Groups        []*GroupSummary        `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"` // some; all messages together have them all
+	Groups        []*GroupSummary        `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"` // some; all messages together have all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1710,12 +1709,12 @@ type GroupSummary struct {
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Members       uint32                 `protobuf:"varint,3,opt,name=members,proto3" json:"members,omitempty"`
-	Watching      uint32                 `protobuf:"varint,4,opt,name=watching,proto3" json:"watching,omitempty"` // members that watch
+	Watching      uint32                 `protobuf:"varint,4,opt,name=watching,proto3" json:"watching,omitempty"` // number of watching members
 	State         GroupState             `protobuf:"varint,5,opt,name=state,proto3,enum=tributary.offload.v1.GroupState" json:"state,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`   // of the active tree; 0: none
-	Bundle        *Bundle                `protobuf:"bytes,7,opt,name=bundle,proto3" json:"bundle,omitempty"`  // absent: it is in none
+	Bundle        *Bundle                `protobuf:"bytes,7,opt,name=bundle,proto3" json:"bundle,omitempty"`  // absent: none
 	Window        uint32                 `protobuf:"varint,8,opt,name=window,proto3" json:"window,omitempty"` // of the active tree, in chunks; 0: none
-	Demand        uint32                 `protobuf:"varint,9,opt,name=demand,proto3" json:"demand,omitempty"` // window that its operations can use, as its lowest rank said last; 0: it has not
+	Demand        uint32                 `protobuf:"varint,9,opt,name=demand,proto3" json:"demand,omitempty"` // window that its operations can use, as last reported by its lowest rank; 0: not reported
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1898,15 +1897,15 @@ func (*ExplainGroupRequest_Name) isExplainGroupRequest_Which() {}
 type ExplainGroupResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Summary       *GroupSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
-	Missing       []uint32               `protobuf:"varint,2,rep,packed,name=missing,proto3" json:"missing,omitempty"`            // ranks that do not watch; the first few
+	Missing       []uint32               `protobuf:"varint,2,rep,packed,name=missing,proto3" json:"missing,omitempty"`            // the first few ranks that do not watch
 	Trees         []*TreeState           `protobuf:"bytes,3,rep,name=trees,proto3" json:"trees,omitempty"`                        // oldest first
 	Refusal       *Problem               `protobuf:"bytes,4,opt,name=refusal,proto3" json:"refusal,omitempty"`                    // why there is no tree, or no replacement; may be absent
-	Offload       uint32                 `protobuf:"varint,5,opt,name=offload,proto3" json:"offload,omitempty"`                   // members that reported to run over switches
-	HostTree      uint32                 `protobuf:"varint,6,opt,name=host_tree,json=hostTree,proto3" json:"host_tree,omitempty"` // members that reported to run over hosts
+	Offload       uint32                 `protobuf:"varint,5,opt,name=offload,proto3" json:"offload,omitempty"`                   // members that report transport offload
+	HostTree      uint32                 `protobuf:"varint,6,opt,name=host_tree,json=hostTree,proto3" json:"host_tree,omitempty"` // members that report transport host tree
 	History       []*Change              `protobuf:"bytes,7,rep,name=history,proto3" json:"history,omitempty"`                    // the last changes, oldest first
-	Mismatches    []*LinkMismatch        `protobuf:"bytes,8,rep,name=mismatches,proto3" json:"mismatches,omitempty"`              // links that do not carry what its trees say
-	Purpose       *Purpose               `protobuf:"bytes,9,opt,name=purpose,proto3" json:"purpose,omitempty"`                    // as it was created
-	Sisters       []*GroupSummary        `protobuf:"bytes,10,rep,name=sisters,proto3" json:"sisters,omitempty"`                   // the other groups of its bundle that stand, by index
+	Mismatches    []*LinkMismatch        `protobuf:"bytes,8,rep,name=mismatches,proto3" json:"mismatches,omitempty"`              // links that do not carry its trees' traffic
+	Purpose       *Purpose               `protobuf:"bytes,9,opt,name=purpose,proto3" json:"purpose,omitempty"`                    // as given at creation
+	Sisters       []*GroupSummary        `protobuf:"bytes,10,rep,name=sisters,proto3" json:"sisters,omitempty"`                   // the other existing groups of its bundle, by index
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2011,16 +2010,16 @@ func (x *ExplainGroupResponse) GetSisters() []*GroupSummary {
 	return nil
 }
 
-// LinkMismatch is a link that has not carried what trees sent over it: they are
-// not where they were planned.
+// LinkMismatch is a link that has not carried the traffic of its trees, which
+// therefore use other links than planned.
 type LinkMismatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Link          string                 `protobuf:"bytes,1,opt,name=link,proto3" json:"link,omitempty"`           // such as "leaf-0:5--spine-0:1"
-	Switch        string                 `protobuf:"bytes,2,opt,name=switch,proto3" json:"switch,omitempty"`       // at whose end this was counted
-	Interface     string                 `protobuf:"bytes,3,opt,name=interface,proto3" json:"interface,omitempty"` // of the switch, where the link ends
-	Sent          bool                   `protobuf:"varint,4,opt,name=sent,proto3" json:"sent,omitempty"`          // by the switch; false: it has received it
+	Switch        string                 `protobuf:"bytes,2,opt,name=switch,proto3" json:"switch,omitempty"`       // the end at which this was counted
+	Interface     string                 `protobuf:"bytes,3,opt,name=interface,proto3" json:"interface,omitempty"` // of the switch, at this link
+	Sent          bool                   `protobuf:"varint,4,opt,name=sent,proto3" json:"sent,omitempty"`          // by the switch; false: received
 	Expected      uint64                 `protobuf:"varint,5,opt,name=expected,proto3" json:"expected,omitempty"`  // bytes of the trees
-	Seen          uint64                 `protobuf:"varint,6,opt,name=seen,proto3" json:"seen,omitempty"`          // bytes that the interface has carried meanwhile
+	Seen          uint64                 `protobuf:"varint,6,opt,name=seen,proto3" json:"seen,omitempty"`          // bytes of the interface in the same time
 	Trees         []*TreeShare           `protobuf:"bytes,7,rep,name=trees,proto3" json:"trees,omitempty"`         // the largest share first
 	Since         *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2113,7 +2112,7 @@ func (x *LinkMismatch) GetSince() *timestamppb.Timestamp {
 	return nil
 }
 
-// TreeShare is what one tree has sent of what several have.
+// TreeShare is one tree's share of the bytes of several.
 type TreeShare struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -2183,12 +2182,12 @@ type TreeState struct {
 	Members       []*TreeLeaf            `protobuf:"bytes,5,rep,name=members,proto3" json:"members,omitempty"`   // by rank
 	Cost          *TreeCost              `protobuf:"bytes,6,opt,name=cost,proto3" json:"cost,omitempty"`
 	RunnersUp     []*Alternative         `protobuf:"bytes,7,rep,name=runners_up,json=runnersUp,proto3" json:"runners_up,omitempty"`                     // the best other roots, best first
-	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`                                            // why this tree
-	Criterion     Criterion              `protobuf:"varint,9,opt,name=criterion,proto3,enum=tributary.offload.v1.Criterion" json:"criterion,omitempty"` // that it was chosen by
-	Because       string                 `protobuf:"bytes,10,opt,name=because,proto3" json:"because,omitempty"`                                         // why by that
-	Method        string                 `protobuf:"bytes,11,opt,name=method,proto3" json:"method,omitempty"`                                           // how it was found: levels, shortest paths, steiner or repair; empty: from before it was reported
+	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`                                            // for this tree
+	Criterion     Criterion              `protobuf:"varint,9,opt,name=criterion,proto3,enum=tributary.offload.v1.Criterion" json:"criterion,omitempty"` // of the choice
+	Because       string                 `protobuf:"bytes,10,opt,name=because,proto3" json:"because,omitempty"`                                         // the reason for that criterion
+	Method        string                 `protobuf:"bytes,11,opt,name=method,proto3" json:"method,omitempty"`                                           // levels, shortest paths, steiner or repair; empty: not reported
 	Exact         bool                   `protobuf:"varint,12,opt,name=exact,proto3" json:"exact,omitempty"`                                            // no tree of the fabric is better
-	OverSwitches  *durationpb.Duration   `protobuf:"bytes,13,opt,name=over_switches,json=overSwitches,proto3" json:"over_switches,omitempty"`           // of one operation, by the manager's model; absent: the bytes are not known
+	OverSwitches  *durationpb.Duration   `protobuf:"bytes,13,opt,name=over_switches,json=overSwitches,proto3" json:"over_switches,omitempty"`           // of one operation, by the manager's model; absent: the bytes are unknown
 	OverHosts     *durationpb.Duration   `protobuf:"bytes,14,opt,name=over_hosts,json=overHosts,proto3" json:"over_hosts,omitempty"`                    // the same over a tree of hosts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2326,8 +2325,8 @@ type TreeVertex struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Switch        string                 `protobuf:"bytes,1,opt,name=switch,proto3" json:"switch,omitempty"`
 	Parent        int32                  `protobuf:"varint,2,opt,name=parent,proto3" json:"parent,omitempty"`  // index among the tree's switches; -1: the root
-	Links         []string               `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`     // to the parent, the own end first; several where switches only forward
-	Reducer       *Reducer               `protobuf:"bytes,4,opt,name=reducer,proto3" json:"reducer,omitempty"` // absent: it is not committed there, or its agent does not report
+	Links         []string               `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`     // to the parent, the own end first; several across forwarding switches
+	Reducer       *Reducer               `protobuf:"bytes,4,opt,name=reducer,proto3" json:"reducer,omitempty"` // absent: not committed there, or not reported
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2394,7 +2393,7 @@ type TreeLeaf struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
 	Vertex        uint32                 `protobuf:"varint,2,opt,name=vertex,proto3" json:"vertex,omitempty"` // index of its leaf switch among the tree's switches
-	Links         []string               `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`    // to that, the own end first; several where switches only forward
+	Links         []string               `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`    // to it, the own end first; several across forwarding switches
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2450,17 +2449,17 @@ func (x *TreeLeaf) GetLinks() []string {
 	return nil
 }
 
-// TreeCost is what a tree costs, by every criterion. Of some alternatives only
-// the first three are known.
+// TreeCost is the cost of a tree by every criterion. Some alternatives have only the
+// first three.
 type TreeCost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hops          uint32                 `protobuf:"varint,1,opt,name=hops,proto3" json:"hops,omitempty"`           // links that the tree uses
 	Depth         uint32                 `protobuf:"varint,2,opt,name=depth,proto3" json:"depth,omitempty"`         // links from the root to the furthest member
-	Load          uint32                 `protobuf:"varint,3,opt,name=load,proto3" json:"load,omitempty"`           // trees that its links and switches carry already, summed
+	Load          uint32                 `protobuf:"varint,3,opt,name=load,proto3" json:"load,omitempty"`           // sum of the trees that its links and switches already carry
 	Latency       *durationpb.Duration   `protobuf:"bytes,4,opt,name=latency,proto3" json:"latency,omitempty"`      // from the furthest member to the root
-	Bandwidth     uint64                 `protobuf:"varint,5,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"` // bit/s that are left on the narrowest link
+	Bandwidth     uint64                 `protobuf:"varint,5,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"` // bit/s left on the narrowest link
 	Price         float64                `protobuf:"fixed64,6,opt,name=price,proto3" json:"price,omitempty"`        // of its links, switch CPUs and slots, by their present use
-	Share         float64                `protobuf:"fixed64,7,opt,name=share,proto3" json:"share,omitempty"`        // the largest that any switch gives of its free slots, or of its children
+	Share         float64                `protobuf:"fixed64,7,opt,name=share,proto3" json:"share,omitempty"`        // the largest share of a switch's free slots or children
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2548,8 +2547,8 @@ type Alternative struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Root          string                 `protobuf:"bytes,1,opt,name=root,proto3" json:"root,omitempty"` // name of the switch
 	Cost          *TreeCost              `protobuf:"bytes,2,opt,name=cost,proto3" json:"cost,omitempty"`
-	Lost          string                 `protobuf:"bytes,3,opt,name=lost,proto3" json:"lost,omitempty"`     // by how much it lost, for people
-	Method        string                 `protobuf:"bytes,4,opt,name=method,proto3" json:"method,omitempty"` // how it was found, as of a tree
+	Lost          string                 `protobuf:"bytes,3,opt,name=lost,proto3" json:"lost,omitempty"`     // distance to the chosen tree, for people
+	Method        string                 `protobuf:"bytes,4,opt,name=method,proto3" json:"method,omitempty"` // as of a tree
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2702,9 +2701,9 @@ func (*GetTopologyRequest) Descriptor() ([]byte, []int) {
 
 type GetTopologyResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Fabric        *Fabric                `protobuf:"bytes,1,opt,name=fabric,proto3" json:"fabric,omitempty"` // in the first message alone
-	Nodes         []*Node                `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`   // some; all messages together have them all
-	Links         []*Link                `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`   // some; all messages together have them all
+	Fabric        *Fabric                `protobuf:"bytes,1,opt,name=fabric,proto3" json:"fabric,omitempty"` // in the first message only
+	Nodes         []*Node                `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`   // some; all messages together have all
+	Links         []*Link                `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`   // some; all messages together have all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2762,8 +2761,8 @@ func (x *GetTopologyResponse) GetLinks() []*Link {
 
 type Fabric struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`        // of a generated one, its specification
-	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // counts the changes since the manager read it
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`        // by default the generator's specification
+	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // number of changes since the manager read it
 	Hosts         uint32                 `protobuf:"varint,3,opt,name=hosts,proto3" json:"hosts,omitempty"`
 	Switches      uint32                 `protobuf:"varint,4,opt,name=switches,proto3" json:"switches,omitempty"`
 	Links         uint32                 `protobuf:"varint,5,opt,name=links,proto3" json:"links,omitempty"`
@@ -2898,16 +2897,16 @@ func (x *Node) GetSwitch() *SwitchState {
 
 type SwitchState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Capability    *Capability            `protobuf:"bytes,1,opt,name=capability,proto3" json:"capability,omitempty"`                         // as it is now
-	Connected     bool                   `protobuf:"varint,2,opt,name=connected,proto3" json:"connected,omitempty"`                          // the manager has its agent
-	Draining      bool                   `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`                            // takes nothing new
-	Trees         uint32                 `protobuf:"varint,4,opt,name=trees,proto3" json:"trees,omitempty"`                                  // that it carries
+	Capability    *Capability            `protobuf:"bytes,1,opt,name=capability,proto3" json:"capability,omitempty"`                         // the present one
+	Connected     bool                   `protobuf:"varint,2,opt,name=connected,proto3" json:"connected,omitempty"`                          // the manager is connected to its agent
+	Draining      bool                   `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`                            // accepts no new trees
+	Trees         uint32                 `protobuf:"varint,4,opt,name=trees,proto3" json:"trees,omitempty"`                                  // number of trees
 	SlotsUsed     uint32                 `protobuf:"varint,5,opt,name=slots_used,json=slotsUsed,proto3" json:"slots_used,omitempty"`         // of capability.slots
-	AgentVersion  string                 `protobuf:"bytes,6,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"` // of the agent's program, as it reported last; empty: it has not
-	Unusable      string                 `protobuf:"bytes,7,opt,name=unusable,proto3" json:"unusable,omitempty"`                             // why its agent can reserve nothing at present, as it reported last; empty: it can
-	Cpu           float64                `protobuf:"fixed64,8,opt,name=cpu,proto3" json:"cpu,omitempty"`                                     // share of its CPU's time that is in use, from 0 to 1, as plans count it; 0: not known
-	SlotsMost     uint32                 `protobuf:"varint,9,opt,name=slots_most,json=slotsMost,proto3" json:"slots_most,omitempty"`         // that groups may have: capability.slots, within the manager's quota
-	SlotsWanted   uint32                 `protobuf:"varint,10,opt,name=slots_wanted,json=slotsWanted,proto3" json:"slots_wanted,omitempty"`  // that the groups whose trees it carries could use
+	AgentVersion  string                 `protobuf:"bytes,6,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"` // of the agent's program, as last reported; empty: not reported
+	Unusable      string                 `protobuf:"bytes,7,opt,name=unusable,proto3" json:"unusable,omitempty"`                             // why its agent can reserve nothing at present, as last reported; empty: it can
+	Cpu           float64                `protobuf:"fixed64,8,opt,name=cpu,proto3" json:"cpu,omitempty"`                                     // used share of its CPU time, 0 to 1, as plans count it; 0: unknown
+	SlotsMost     uint32                 `protobuf:"varint,9,opt,name=slots_most,json=slotsMost,proto3" json:"slots_most,omitempty"`         // available to groups: capability.slots, within the manager's quota
+	SlotsWanted   uint32                 `protobuf:"varint,10,opt,name=slots_wanted,json=slotsWanted,proto3" json:"slots_wanted,omitempty"`  // usable by the groups of its trees
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3016,12 +3015,12 @@ type Link struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	A             *LinkEnd               `protobuf:"bytes,1,opt,name=a,proto3" json:"a,omitempty"`
 	B             *LinkEnd               `protobuf:"bytes,2,opt,name=b,proto3" json:"b,omitempty"`
-	Up            bool                   `protobuf:"varint,3,opt,name=up,proto3" json:"up,omitempty"`                // itself; its ends may yet be down
+	Up            bool                   `protobuf:"varint,3,opt,name=up,proto3" json:"up,omitempty"`                // the link itself; its ends may be down
 	Bandwidth     uint64                 `protobuf:"varint,4,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`  // bit/s, each way
 	Latency       *durationpb.Duration   `protobuf:"bytes,5,opt,name=latency,proto3" json:"latency,omitempty"`       // one way
-	Trees         uint32                 `protobuf:"varint,6,opt,name=trees,proto3" json:"trees,omitempty"`          // that it carries
+	Trees         uint32                 `protobuf:"varint,6,opt,name=trees,proto3" json:"trees,omitempty"`          // number of trees
 	Mismatches    []*LinkMismatch        `protobuf:"bytes,7,rep,name=mismatches,proto3" json:"mismatches,omitempty"` // at either end, in either direction
-	Foreign       float64                `protobuf:"fixed64,8,opt,name=foreign,proto3" json:"foreign,omitempty"`     // share that traffic of no tree has, from 0 to 1, as plans count it; 0: not known
+	Foreign       float64                `protobuf:"fixed64,8,opt,name=foreign,proto3" json:"foreign,omitempty"`     // share of other traffic, 0 to 1, as plans count it; 0: unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3166,7 +3165,7 @@ func (x *LinkEnd) GetPort() uint32 {
 
 type PlanGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As for CreateGroup; of its bundle the kind, and the count that is wanted.
+	// As for CreateGroup, with kind and count of its bundle.
 	Group         *CreateGroupRequest `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3211,11 +3210,10 @@ func (x *PlanGroupRequest) GetGroup() *CreateGroupRequest {
 
 type PlanGroupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The stripes that are apart, those that stand at their indexes unless there are
-	// fewer, or the parts by their lowest ranks; at least one, and at most as many
-	// as were wanted.
+	// The disjoint stripes, existing ones at their indexes unless there are fewer, or
+	// the parts by their lowest ranks; at least one, and at most count.
 	Groups        []*PlannedGroup `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
-	Fewer         *Problem        `protobuf:"bytes,2,opt,name=fewer,proto3" json:"fewer,omitempty"` // why they are fewer; absent: they are not
+	Fewer         *Problem        `protobuf:"bytes,2,opt,name=fewer,proto3" json:"fewer,omitempty"` // why there are fewer than count; absent: there are not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -34,35 +34,35 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Manager chooses collection trees for groups of hosts. Schedulers create and
-// release groups; members watch theirs and report. docs/trust.md says who may
-// call what.
+// release groups; members watch theirs and report. docs/trust.md lists the roles
+// that may call each method.
 type ManagerClient interface {
-	// CreateGroup makes a group, or joins one: if a group of that name, with the
-	// same members and terms, stands already, its number is returned. It does
-	// not wait for a tree; members learn of that from HostSession.
+	// CreateGroup makes a group, or returns the number of an existing group with
+	// that name, and the same members and options. It does not wait for a tree;
+	// HostSession informs members of that.
 	CreateGroup(ctx context.Context, in *CreateGroupRequest, opts ...grpc.CallOption) (*CreateGroupResponse, error)
-	// ReleaseGroup ends a group. Its members are notified, and after a moment of
-	// grace its trees are removed.
+	// ReleaseGroup ends a group. Its members are notified, and its trees are removed
+	// after a grace period.
 	ReleaseGroup(ctx context.Context, in *ReleaseGroupRequest, opts ...grpc.CallOption) (*ReleaseGroupResponse, error)
-	// HostSession is how a host takes part in all its groups, in one stream: it
-	// creates groups, watches those of which it is a member, reports, and releases.
-	// The manager answers what is created and released, and notifies each member that
-	// watches how its group stands, beginning with what holds already. A group gets
-	// a tree once all its members watch. A watch ends with the stream, with Unwatch,
-	// and when the same rank is watched in a later stream.
+	// HostSession is one stream for all groups of a host: it creates groups, watches
+	// those of which it is a member, reports, and releases. The manager answers
+	// creations and releases, and sends each watching member the state of its group,
+	// first the present one. A group gets a tree once all its members watch. A watch
+	// ends with the stream, with Unwatch, and when the same rank is watched in a later
+	// stream.
 	HostSession(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[HostSessionRequest, HostSessionResponse], error)
 	// ListGroups lists all groups, by number.
 	ListGroups(ctx context.Context, in *ListGroupsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListGroupsResponse], error)
-	// ExplainGroup reports how a group stands, and why.
+	// ExplainGroup reports the state of a group, and the reasons.
 	ExplainGroup(ctx context.Context, in *ExplainGroupRequest, opts ...grpc.CallOption) (*ExplainGroupResponse, error)
 	// GetTopology returns the fabric as the manager sees it, in pieces: first the
 	// fabric, then its nodes, then its links.
 	GetTopology(ctx context.Context, in *GetTopologyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetTopologyResponse], error)
-	// PlanGroup reports which stripes a group could have beside each other, or into
-	// which parts it would be divided. It makes nothing and reserves nothing.
+	// PlanGroup reports which disjoint stripes a group could have, or its division
+	// into parts. It creates and reserves nothing.
 	PlanGroup(ctx context.Context, in *PlanGroupRequest, opts ...grpc.CallOption) (*PlanGroupResponse, error)
-	// DrainSwitch takes a switch out of use, or back into it. Groups on it move
-	// to other trees without an error; where there is none they stay.
+	// DrainSwitch drains a switch, or returns it to use. Its groups move to other
+	// trees without an error, or stay if there is none.
 	DrainSwitch(ctx context.Context, in *DrainSwitchRequest, opts ...grpc.CallOption) (*DrainSwitchResponse, error)
 }
 
@@ -180,35 +180,35 @@ func (c *managerClient) DrainSwitch(ctx context.Context, in *DrainSwitchRequest,
 // for forward compatibility.
 //
 // Manager chooses collection trees for groups of hosts. Schedulers create and
-// release groups; members watch theirs and report. docs/trust.md says who may
-// call what.
+// release groups; members watch theirs and report. docs/trust.md lists the roles
+// that may call each method.
 type ManagerServer interface {
-	// CreateGroup makes a group, or joins one: if a group of that name, with the
-	// same members and terms, stands already, its number is returned. It does
-	// not wait for a tree; members learn of that from HostSession.
+	// CreateGroup makes a group, or returns the number of an existing group with
+	// that name, and the same members and options. It does not wait for a tree;
+	// HostSession informs members of that.
 	CreateGroup(context.Context, *CreateGroupRequest) (*CreateGroupResponse, error)
-	// ReleaseGroup ends a group. Its members are notified, and after a moment of
-	// grace its trees are removed.
+	// ReleaseGroup ends a group. Its members are notified, and its trees are removed
+	// after a grace period.
 	ReleaseGroup(context.Context, *ReleaseGroupRequest) (*ReleaseGroupResponse, error)
-	// HostSession is how a host takes part in all its groups, in one stream: it
-	// creates groups, watches those of which it is a member, reports, and releases.
-	// The manager answers what is created and released, and notifies each member that
-	// watches how its group stands, beginning with what holds already. A group gets
-	// a tree once all its members watch. A watch ends with the stream, with Unwatch,
-	// and when the same rank is watched in a later stream.
+	// HostSession is one stream for all groups of a host: it creates groups, watches
+	// those of which it is a member, reports, and releases. The manager answers
+	// creations and releases, and sends each watching member the state of its group,
+	// first the present one. A group gets a tree once all its members watch. A watch
+	// ends with the stream, with Unwatch, and when the same rank is watched in a later
+	// stream.
 	HostSession(grpc.BidiStreamingServer[HostSessionRequest, HostSessionResponse]) error
 	// ListGroups lists all groups, by number.
 	ListGroups(*ListGroupsRequest, grpc.ServerStreamingServer[ListGroupsResponse]) error
-	// ExplainGroup reports how a group stands, and why.
+	// ExplainGroup reports the state of a group, and the reasons.
 	ExplainGroup(context.Context, *ExplainGroupRequest) (*ExplainGroupResponse, error)
 	// GetTopology returns the fabric as the manager sees it, in pieces: first the
 	// fabric, then its nodes, then its links.
 	GetTopology(*GetTopologyRequest, grpc.ServerStreamingServer[GetTopologyResponse]) error
-	// PlanGroup reports which stripes a group could have beside each other, or into
-	// which parts it would be divided. It makes nothing and reserves nothing.
+	// PlanGroup reports which disjoint stripes a group could have, or its division
+	// into parts. It creates and reserves nothing.
 	PlanGroup(context.Context, *PlanGroupRequest) (*PlanGroupResponse, error)
-	// DrainSwitch takes a switch out of use, or back into it. Groups on it move
-	// to other trees without an error; where there is none they stay.
+	// DrainSwitch drains a switch, or returns it to use. Its groups move to other
+	// trees without an error, or stay if there is none.
 	DrainSwitch(context.Context, *DrainSwitchRequest) (*DrainSwitchResponse, error)
 	mustEmbedUnimplementedManagerServer()
 }

@@ -28,7 +28,7 @@ const (
 	EndReason_END_REASON_UNSPECIFIED   EndReason = 0
 	EndReason_END_REASON_NOT_COMMITTED EndReason = 1 // no Commit came in time
 	EndReason_END_REASON_NOT_RENEWED   EndReason = 2 // no packet renewed its lease
-	EndReason_END_REASON_DATA_PLANE    EndReason = 3 // what reduces has lost it, or could not take it
+	EndReason_END_REASON_DATA_PLANE    EndReason = 3 // the data plane has lost it, or could not accept it
 )
 
 // Enum value maps for EndReason.
@@ -160,11 +160,11 @@ type AgentState struct {
 	Incarnation   uint64                 `protobuf:"fixed64,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // differs from those of all earlier agents of this switch
 	Capability    *Capability            `protobuf:"bytes,3,opt,name=capability,proto3" json:"capability,omitempty"`
 	Draining      bool                   `protobuf:"varint,4,opt,name=draining,proto3" json:"draining,omitempty"`    // refuses new reservations
-	Holds         []*Hold                `protobuf:"bytes,5,rep,name=holds,proto3" json:"holds,omitempty"`           // all that is promised, by group, tree and epoch
-	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`       // of the agent's program; empty: from before it was reported
-	Interfaces    *Interfaces            `protobuf:"bytes,7,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // as they are; absent: this version does not report
-	Unusable      string                 `protobuf:"bytes,8,opt,name=unusable,proto3" json:"unusable,omitempty"`     // why nothing can be reserved at present, and what is to be done; empty: it can
-	Outlives      bool                   `protobuf:"varint,9,opt,name=outlives,proto3" json:"outlives,omitempty"`    // what reduces goes on for a while when the agent dies: a pipeline that it programs
+	Holds         []*Hold                `protobuf:"bytes,5,rep,name=holds,proto3" json:"holds,omitempty"`           // all reservations, by group and epoch
+	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`       // of the agent's program; empty: not reported
+	Interfaces    *Interfaces            `protobuf:"bytes,7,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // absent: this version does not report
+	Unusable      string                 `protobuf:"bytes,8,opt,name=unusable,proto3" json:"unusable,omitempty"`     // why nothing can be reserved at present, and what to do; empty: it can
+	Outlives      bool                   `protobuf:"varint,9,opt,name=outlives,proto3" json:"outlives,omitempty"`    // the data plane continues for a while after the agent's death: a programmed pipeline
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -262,7 +262,7 @@ func (x *AgentState) GetOutlives() bool {
 	return false
 }
 
-// Hold is one epoch of a tree that the switch has promised.
+// Hold is a reservation for one epoch of a tree.
 type Hold struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -270,7 +270,7 @@ type Hold struct {
 	Window        uint32                 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"` // in chunks
 	Committed     bool                   `protobuf:"varint,5,opt,name=committed,proto3" json:"committed,omitempty"`
 	DataAddress   string                 `protobuf:"bytes,6,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // "IP:port"; empty while it is being opened
-	Reducer       *Reducer               `protobuf:"bytes,7,opt,name=reducer,proto3" json:"reducer,omitempty"`                            // absent: it is not committed, or this version does not report
+	Reducer       *Reducer               `protobuf:"bytes,7,opt,name=reducer,proto3" json:"reducer,omitempty"`                            // absent: not committed, or not reported
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -357,7 +357,7 @@ type PrepareRequest struct {
 	ChunkBytes    uint32                 `protobuf:"varint,7,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"` // largest payload of a packet, in bytes
 	Functions     []Function             `protobuf:"varint,8,rep,packed,name=functions,proto3,enum=tributary.offload.v1.Function" json:"functions,omitempty"`
 	Types         []ElementType          `protobuf:"varint,9,rep,packed,name=types,proto3,enum=tributary.offload.v1.ElementType" json:"types,omitempty"`
-	Lease         *durationpb.Duration   `protobuf:"bytes,10,opt,name=lease,proto3" json:"lease,omitempty"` // until when Commit must have come; 0: the agent's own
+	Lease         *durationpb.Duration   `protobuf:"bytes,10,opt,name=lease,proto3" json:"lease,omitempty"` // time limit for Commit; 0: the agent's default
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -457,7 +457,7 @@ func (x *PrepareRequest) GetLease() *durationpb.Duration {
 
 type PrepareResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	DataAddress   string                 `protobuf:"bytes,1,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // "IP:port" that children and parent send to
+	DataAddress   string                 `protobuf:"bytes,1,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // "IP:port" for packets of children and parent
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -510,7 +510,7 @@ type CommitRequest struct {
 	Children      []*TreeChild           `protobuf:"bytes,8,rep,name=children,proto3" json:"children,omitempty"`                        // in rising order of lowest
 	Parent        string                 `protobuf:"bytes,9,opt,name=parent,proto3" json:"parent,omitempty"`                            // "IP:port" of the parent's data plane; empty: this is the root
 	Index         uint32                 `protobuf:"varint,10,opt,name=index,proto3" json:"index,omitempty"`                            // of this switch among the parent's children
-	Probes        uint32                 `protobuf:"varint,11,opt,name=probes,proto3" json:"probes,omitempty"`                          // unanswered probes to the parent after which children are answered lost; 0: never
+	Probes        uint32                 `protobuf:"varint,11,opt,name=probes,proto3" json:"probes,omitempty"`                          // unanswered probes to the parent before children get the answer lost; 0: never
 	Lease         *durationpb.Duration   `protobuf:"bytes,12,opt,name=lease,proto3" json:"lease,omitempty"`                             // after which an epoch without any packet is dropped; 0: never
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -626,7 +626,7 @@ func (x *CommitRequest) GetLease() *durationpb.Duration {
 // TreeChild is a host or a switch beneath a switch.
 type TreeChild struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // "IP:port" that it sends from
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // "IP:port" of its packets' source
 	Lowest        uint32                 `protobuf:"varint,2,opt,name=lowest,proto3" json:"lowest,omitempty"`  // lowest rank beneath it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -678,7 +678,7 @@ func (x *TreeChild) GetLowest() uint32 {
 
 type CommitResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reducer       *Reducer               `protobuf:"bytes,1,opt,name=reducer,proto3" json:"reducer,omitempty"` // absent: this version does not report
+	Reducer       *Reducer               `protobuf:"bytes,1,opt,name=reducer,proto3" json:"reducer,omitempty"` // absent: not reported
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -936,10 +936,10 @@ type GetCountersResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Slots         uint32                 `protobuf:"varint,1,opt,name=slots,proto3" json:"slots,omitempty"` // of the switch
 	SlotsUsed     uint32                 `protobuf:"varint,2,opt,name=slots_used,json=slotsUsed,proto3" json:"slots_used,omitempty"`
-	Trees         []*TreeCounters        `protobuf:"bytes,3,rep,name=trees,proto3" json:"trees,omitempty"`           // those that are open, by group and tree
-	Epochs        []*EpochTraffic        `protobuf:"bytes,4,rep,name=epochs,proto3" json:"epochs,omitempty"`         // that are in use, by group, tree and epoch
-	Interfaces    *Interfaces            `protobuf:"bytes,5,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // read after the trees; absent: this version does not report
-	Cpu           *CPUTime               `protobuf:"bytes,6,opt,name=cpu,proto3" json:"cpu,omitempty"`               // of the switch; absent: it is not known
+	Trees         []*TreeCounters        `protobuf:"bytes,3,rep,name=trees,proto3" json:"trees,omitempty"`           // open ones, by group
+	Epochs        []*EpochTraffic        `protobuf:"bytes,4,rep,name=epochs,proto3" json:"epochs,omitempty"`         // those in use, by group and epoch
+	Interfaces    *Interfaces            `protobuf:"bytes,5,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // read after the trees; absent: not reported
+	Cpu           *CPUTime               `protobuf:"bytes,6,opt,name=cpu,proto3" json:"cpu,omitempty"`               // of the switch; absent: unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1016,8 +1016,8 @@ func (x *GetCountersResponse) GetCpu() *CPUTime {
 	return nil
 }
 
-// EpochTraffic is what one epoch of a tree has exchanged with its neighbours
-// since it was put into use.
+// EpochTraffic is the traffic of one epoch of a tree with its neighbours since its
+// Commit.
 type EpochTraffic struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -1090,7 +1090,7 @@ func (x *EpochTraffic) GetChildren() []*Traffic {
 type Traffic struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	PacketsIn     uint64                 `protobuf:"varint,1,opt,name=packets_in,json=packetsIn,proto3" json:"packets_in,omitempty"`
-	BytesIn       uint64                 `protobuf:"varint,2,opt,name=bytes_in,json=bytesIn,proto3" json:"bytes_in,omitempty"` // of a tree without, of an interface with the headers beneath it
+	BytesIn       uint64                 `protobuf:"varint,2,opt,name=bytes_in,json=bytesIn,proto3" json:"bytes_in,omitempty"` // of a tree without lower headers, of an interface with them
 	PacketsOut    uint64                 `protobuf:"varint,3,opt,name=packets_out,json=packetsOut,proto3" json:"packets_out,omitempty"`
 	BytesOut      uint64                 `protobuf:"varint,4,opt,name=bytes_out,json=bytesOut,proto3" json:"bytes_out,omitempty"` // likewise
 	unknownFields protoimpl.UnknownFields
@@ -1155,12 +1155,12 @@ func (x *Traffic) GetBytesOut() uint64 {
 	return 0
 }
 
-// CPUTime is what a processor of the switch has spent since the system began to
-// count, on average over all of them.
+// CPUTime is the time of a processor of the switch since the system began to count,
+// averaged over all processors.
 type CPUTime struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Busy          *durationpb.Duration   `protobuf:"bytes,1,opt,name=busy,proto3" json:"busy,omitempty"`
-	Total         *durationpb.Duration   `protobuf:"bytes,2,opt,name=total,proto3" json:"total,omitempty"` // with what they were idle
+	Total         *durationpb.Duration   `protobuf:"bytes,2,opt,name=total,proto3" json:"total,omitempty"` // including idle time
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1212,8 +1212,8 @@ func (x *CPUTime) GetTotal() *durationpb.Duration {
 // Interfaces are the network interfaces of a switch that have an address.
 type Interfaces struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Unavailable   string                 `protobuf:"bytes,1,opt,name=unavailable,proto3" json:"unavailable,omitempty"` // why the agent cannot notify them; empty: it can
-	Interfaces    []*Interface           `protobuf:"bytes,2,rep,name=interfaces,proto3" json:"interfaces,omitempty"`   // by name; the loopback interface is not among them
+	Unavailable   string                 `protobuf:"bytes,1,opt,name=unavailable,proto3" json:"unavailable,omitempty"` // why the agent cannot report them; empty: it can
+	Interfaces    []*Interface           `protobuf:"bytes,2,rep,name=interfaces,proto3" json:"interfaces,omitempty"`   // by name, without loopback
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1268,7 +1268,7 @@ type Interface struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Up            bool                   `protobuf:"varint,2,opt,name=up,proto3" json:"up,omitempty"` // it can carry packets
 	Addresses     []string               `protobuf:"bytes,3,rep,name=addresses,proto3" json:"addresses,omitempty"`
-	Traffic       *Traffic               `protobuf:"bytes,4,opt,name=traffic,proto3" json:"traffic,omitempty"` // that the system counted, since whenever
+	Traffic       *Traffic               `protobuf:"bytes,4,opt,name=traffic,proto3" json:"traffic,omitempty"` // the system's counters, with an arbitrary start
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1331,7 +1331,7 @@ func (x *Interface) GetTraffic() *Traffic {
 	return nil
 }
 
-// TreeCounters is what one tree's data plane has counted since it was opened.
+// TreeCounters are the counters of one tree's data plane since it was opened.
 type TreeCounters struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -1340,9 +1340,9 @@ type TreeCounters struct {
 	PacketsOut    uint64                 `protobuf:"varint,5,opt,name=packets_out,json=packetsOut,proto3" json:"packets_out,omitempty"`
 	BytesOut      uint64                 `protobuf:"varint,6,opt,name=bytes_out,json=bytesOut,proto3" json:"bytes_out,omitempty"`                                                       // with IP and UDP headers
 	Refused       uint64                 `protobuf:"varint,7,opt,name=refused,proto3" json:"refused,omitempty"`                                                                         // packets that the network refused to send
-	Overflowed    uint64                 `protobuf:"varint,8,opt,name=overflowed,proto3" json:"overflowed,omitempty"`                                                                   // packets that found the receive buffer full, where the system reports
-	Events        map[string]uint64      `protobuf:"bytes,9,rep,name=events,proto3" json:"events,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by name: contributions taken, results, probes and so on
-	Drops         map[string]uint64      `protobuf:"bytes,10,rep,name=drops,proto3" json:"drops,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`  // packets dropped, by reason
+	Overflowed    uint64                 `protobuf:"varint,8,opt,name=overflowed,proto3" json:"overflowed,omitempty"`                                                                   // packets lost to a full receive buffer, where the system reports it
+	Events        map[string]uint64      `protobuf:"bytes,9,rep,name=events,proto3" json:"events,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by name: contributions, results, probes and so on
+	Drops         map[string]uint64      `protobuf:"bytes,10,rep,name=drops,proto3" json:"drops,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`  // dropped packets, by reason
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1442,9 +1442,9 @@ func (x *TreeCounters) GetDrops() map[string]uint64 {
 
 type WatchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Heartbeat     *durationpb.Duration   `protobuf:"bytes,1,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"` // something is sent at least so often; 0: the agent's own period
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`     // of the watcher's program; empty: from before it was reported
-	Manager       uint64                 `protobuf:"fixed64,3,opt,name=manager,proto3" json:"manager,omitempty"`   // differs from those of all other managers; 0: the watcher only looks on
+	Heartbeat     *durationpb.Duration   `protobuf:"bytes,1,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"` // maximum time between messages; 0: the agent's default
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`     // of the watcher's program; empty: not reported
+	Manager       uint64                 `protobuf:"fixed64,3,opt,name=manager,proto3" json:"manager,omitempty"`   // differs from those of all other managers; 0: an observer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1591,7 +1591,7 @@ type isWatchResponse_Event interface {
 }
 
 type WatchResponse_State struct {
-	State *AgentState `protobuf:"bytes,1,opt,name=state,proto3,oneof"` // first, and again when it begins or ends to drain, or can do something else than before
+	State *AgentState `protobuf:"bytes,1,opt,name=state,proto3,oneof"` // first, and again after a change of draining or capability
 }
 
 type WatchResponse_Ended struct {
@@ -1603,7 +1603,7 @@ type WatchResponse_Heartbeat struct {
 }
 
 type WatchResponse_Interfaces struct {
-	Interfaces *Interfaces `protobuf:"bytes,4,opt,name=interfaces,proto3,oneof"` // one has gone down, come up, or has other addresses
+	Interfaces *Interfaces `protobuf:"bytes,4,opt,name=interfaces,proto3,oneof"` // after a change of state or addresses
 }
 
 func (*WatchResponse_State) isWatchResponse_Event() {}
@@ -1614,7 +1614,7 @@ func (*WatchResponse_Heartbeat) isWatchResponse_Event() {}
 
 func (*WatchResponse_Interfaces) isWatchResponse_Event() {}
 
-// Ended reports that the switch has freed an epoch by itself.
+// Ended reports that the switch has freed an epoch on its own.
 type Ended struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Incarnation   uint64                 `protobuf:"fixed64,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`

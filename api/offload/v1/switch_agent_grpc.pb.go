@@ -34,31 +34,31 @@ const (
 //
 // SwitchAgent reserves a switch's resources for the trees of a manager.
 // Prepare and Commit are the two phases of a reservation. Prepare, Commit and
-// Remove may be repeated; each names the incarnation of the agent that it is
-// meant for, and a restarted agent refuses what was meant for its predecessor.
+// Remove may be repeated; each names the incarnation of the addressed agent, and a
+// restarted agent refuses calls for its predecessor.
 // A refusal is a status that carries a Problem with a SwitchRefusal.
 type SwitchAgentClient interface {
-	// GetCapability reports what the switch is, can do, and has promised.
+	// GetCapability reports the switch's name, capability and reservations.
 	GetCapability(ctx context.Context, in *GetCapabilityRequest, opts ...grpc.CallOption) (*GetCapabilityResponse, error)
 	// Prepare reserves the slots of one epoch of a group's tree, and reports the
 	// address of the data plane that serves it.
 	Prepare(ctx context.Context, in *PrepareRequest, opts ...grpc.CallOption) (*PrepareResponse, error)
 	// Commit puts a prepared epoch into use.
 	Commit(ctx context.Context, in *CommitRequest, opts ...grpc.CallOption) (*CommitResponse, error)
-	// Remove ends an epoch, prepared or committed, also one that is still to be
-	// prepared: after it, nothing of that epoch is or will be there.
+	// Remove ends an epoch, prepared or committed, and prevents a later Prepare of
+	// it.
 	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error)
-	// Drain makes the switch refuse new reservations, or ends that. What is
-	// reserved already stays.
+	// Drain makes the switch refuse new reservations, or ends that. Existing
+	// reservations stay.
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*DrainResponse, error)
-	// GetCounters returns what the data plane of every tree, and the system on
-	// every network interface, has counted.
+	// GetCounters returns the counters of the data plane for every tree, and of the
+	// system for every network interface.
 	GetCounters(ctx context.Context, in *GetCountersRequest, opts ...grpc.CallOption) (*GetCountersResponse, error)
-	// Watch begins with the agent's state and then reports what it does by itself,
-	// and when a network interface goes down, comes up or has other addresses.
-	// While a manager watches, another one is refused: a switch has one manager.
-	// At least once in each heartbeat period it sends something, so that who
-	// watches notices its death.
+	// Watch begins with the agent's state and then reports the agent's own actions,
+	// and changes of state or addresses of network interfaces. While a manager
+	// watches, another one is refused: a switch has one manager. The agent sends at
+	// least one message in each heartbeat period, so that the watcher detects its
+	// death.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 }
 
@@ -155,31 +155,31 @@ type SwitchAgent_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 //
 // SwitchAgent reserves a switch's resources for the trees of a manager.
 // Prepare and Commit are the two phases of a reservation. Prepare, Commit and
-// Remove may be repeated; each names the incarnation of the agent that it is
-// meant for, and a restarted agent refuses what was meant for its predecessor.
+// Remove may be repeated; each names the incarnation of the addressed agent, and a
+// restarted agent refuses calls for its predecessor.
 // A refusal is a status that carries a Problem with a SwitchRefusal.
 type SwitchAgentServer interface {
-	// GetCapability reports what the switch is, can do, and has promised.
+	// GetCapability reports the switch's name, capability and reservations.
 	GetCapability(context.Context, *GetCapabilityRequest) (*GetCapabilityResponse, error)
 	// Prepare reserves the slots of one epoch of a group's tree, and reports the
 	// address of the data plane that serves it.
 	Prepare(context.Context, *PrepareRequest) (*PrepareResponse, error)
 	// Commit puts a prepared epoch into use.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
-	// Remove ends an epoch, prepared or committed, also one that is still to be
-	// prepared: after it, nothing of that epoch is or will be there.
+	// Remove ends an epoch, prepared or committed, and prevents a later Prepare of
+	// it.
 	Remove(context.Context, *RemoveRequest) (*RemoveResponse, error)
-	// Drain makes the switch refuse new reservations, or ends that. What is
-	// reserved already stays.
+	// Drain makes the switch refuse new reservations, or ends that. Existing
+	// reservations stay.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
-	// GetCounters returns what the data plane of every tree, and the system on
-	// every network interface, has counted.
+	// GetCounters returns the counters of the data plane for every tree, and of the
+	// system for every network interface.
 	GetCounters(context.Context, *GetCountersRequest) (*GetCountersResponse, error)
-	// Watch begins with the agent's state and then reports what it does by itself,
-	// and when a network interface goes down, comes up or has other addresses.
-	// While a manager watches, another one is refused: a switch has one manager.
-	// At least once in each heartbeat period it sends something, so that who
-	// watches notices its death.
+	// Watch begins with the agent's state and then reports the agent's own actions,
+	// and changes of state or addresses of network interfaces. While a manager
+	// watches, another one is refused: a switch has one manager. The agent sends at
+	// least one message in each heartbeat period, so that the watcher detects its
+	// death.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	mustEmbedUnimplementedSwitchAgentServer()
 }
