@@ -1,5 +1,4 @@
-// Package talk has one process order another: it sends lines, of a word and what
-// else the word takes, and gets lines of JSON.
+// Package talk lets one process control another by lines of text and JSON.
 package talk
 
 import (

@@ -1,5 +1,4 @@
-// Package reducetest has plain and slow twins of reductions, for the tests of
-// what carries them.
+// Package reducetest has plain, slow reductions to compare with in tests.
 package reducetest
 
 import (

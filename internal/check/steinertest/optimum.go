@@ -1,5 +1,5 @@
-// Package steinertest has the slow and sure way to the cost of a Steiner tree, for
-// the tests and tables of what finds one quickly.
+// Package steinertest computes exact costs of small Steiner trees, slowly, for tests
+// and tables.
 package steinertest
 
 import (

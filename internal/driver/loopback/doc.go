@@ -1,5 +1,4 @@
-// Package loopback lets what listens on the loopback interface end and listen
-// again at its former address.
+// Package loopback reopens listeners on loopback at their former address, for tests.
 //
 // A port of 127.0.0.1 that is let go is anybody's: the system gives it to
 // whoever next wants any port, to listen or to call from. But all of 127.0.0.0/8

@@ -1,6 +1,6 @@
-// Package attributes lays out the messages by which the members of a zone
-// replicate each other's attributes. They travel as the bodies of frames of type
-// gossip.Attributes, in order, between neighbours, and are sealed there.
+// Package attributes lays out the messages that replicate attributes in a zone. They
+// travel as the bodies of frames of type gossip.Attributes, in order, between
+// neighbours, and are sealed there.
 //
 // The first byte is the kind: 1 digest, 2 request, 3 request that is a push, 4
 // reply. Numbers are varints in their shortest form, lives are eight bytes,

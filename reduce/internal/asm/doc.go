@@ -1,6 +1,6 @@
-// Package asm has the kernels of package reduce in the assembly of amd64, for
-// AVX2 and for AVX-512. They are generated: _gen, a module of its own, has the
-// generator, and reduce the pure-Go twin of every kernel.
+// Package asm has the kernels of package reduce in amd64 assembly, for AVX2 and
+// AVX-512. They are generated: _gen, a module of its own, has the generator, and reduce
+// the pure-Go twin of every kernel.
 //
 // A kernel reduces the vectors whose slices lie at in, k of them: each element
 // from the byte from up to the byte to becomes ((in[0] op in[1]) op in[2]) ... of
