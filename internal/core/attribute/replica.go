@@ -186,5 +186,6 @@ func (c *Core) Has(life attributes.Life) bool {
 	return in
 }
 
-// numberOf is what lives are found by.
-func numberOf(life attributes.Life) uint64 { return uint64(life) }
+// numberOf is what lives are found by: times 2^64 over the golden ratio, so that those
+// near each other are apart (Knuth, The Art of Computer Programming 3, 6.4).
+func numberOf(life attributes.Life) uint64 { return uint64(life) * 0x9e3779b97f4a7c15 }
