@@ -9,7 +9,6 @@ package cursor
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 )
 
 // Cursor takes fields off the front of B, or appends them to it.
@@ -40,6 +39,11 @@ func (c *Cursor) Byte() byte {
 
 // UpTo reads a varint that is most at most.
 func (c *Cursor) UpTo(most uint64) uint64 {
+	if !c.Bad && len(c.B) > 0 && c.B[0] < 0x80 && uint64(c.B[0]) <= most { // as a rule
+		v := uint64(c.B[0])
+		c.B = c.B[1:]
+		return v
+	}
 	v, n := binary.Uvarint(c.B)
 	if c.Bad || n <= 0 || v > most || n > 1 && c.B[n-1] == 0 {
 		c.Bad = true
@@ -180,7 +184,11 @@ func List[T any](c *Cursor, list *[]T, size int) []T {
 		if n > len(c.B)/size {
 			c.Bad, n = true, 0
 		}
-		*list = slices.Grow((*list)[:0], n)[:n]
+		if cap(*list) < n {
+			*list = make([]T, n)
+			return *list
+		}
+		*list = (*list)[:n]
 		clear(*list)
 	}
 	return *list
