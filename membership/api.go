@@ -69,14 +69,6 @@ func (n *Node) Watcher() *Watcher {
 	return w
 }
 
-// forget ends a watcher.
-func (n *Node) forget(w *Watcher) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.watchers, w)
-	delete(n.below, w)
-}
-
 // Notices returns the notices from the whole view on, until ctx or the node ends.
 func (n *Node) Notices(ctx context.Context) iter.Seq[Notice] {
 	return func(yield func(Notice) bool) {
@@ -122,7 +114,7 @@ func (n *Node) Watch(up, down func(node string, incarnation uint64)) (cancel fun
 
 // Watching returns the names of the nodes whose heartbeats this one expects.
 func (n *Node) Watching(ctx context.Context) (names []string, err error) {
-	err = n.ask(ctx, func(s *stepper) { names = s.names(s.watching()) })
+	err = n.ask(ctx, func(s *stepper) { names = s.neighbours(func(p member.Peer) bool { return p.Watching }) })
 	return names, err
 }
 
@@ -198,13 +190,4 @@ func (s *stepper) address(i member.Index) netip.AddrPort {
 		}
 	}
 	return s.homes[i].at
-}
-
-func (s *stepper) names(all []member.Index) []string {
-	names := make([]string, len(all))
-	for k, i := range all {
-		names[k] = s.directory.ID(i).Name()
-	}
-	slices.Sort(names)
-	return names
 }

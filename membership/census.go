@@ -28,28 +28,34 @@ func (n *Node) Census(ctx context.Context) (all []Zone, err error) {
 // is no management node, ErrUnknown if nobody is known to supervise that zone, which
 // may be so for a moment while its supervisors change, and that of ctx.
 func (n *Node) Fetch(ctx context.Context, number uint32) ([]Member, error) {
-	answer := make(chan hierarchy.View, 1)
-	err := n.supervising(ctx, func(t *tier) {
-		t.fetch(number, answer)
-	})
+	v, err := answered(ctx, n, func(t *tier, to chan<- hierarchy.View) { t.fetch(number, to) })
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("membership: fetching zone %d: %w", number, err)
+	}
+	if v.Err != nil {
+		return nil, fmt.Errorf("%w: zone %d: %w", ErrUnknown, number, v.Err)
+	}
+	all := make([]Member, len(v.Members))
+	for i, m := range v.Members {
+		all[i] = memberOf(m.ID, m.Version)
+	}
+	slices.SortFunc(all, byName)
+	return all, nil
+}
+
+// answered asks a management node for something that is answered later.
+func answered[T any](ctx context.Context, n *Node, ask func(t *tier, to chan<- T)) (answer T, err error) {
+	to := make(chan T, 1)
+	if err = n.supervising(ctx, func(t *tier) { ask(t, to) }); err != nil {
+		return answer, err
 	}
 	select {
-	case v := <-answer:
-		if v.Err != nil {
-			return nil, fmt.Errorf("%w: zone %d: %w", ErrUnknown, number, v.Err)
-		}
-		all := make([]Member, len(v.Members))
-		for i, m := range v.Members {
-			all[i] = memberOf(m.ID, m.Version)
-		}
-		slices.SortFunc(all, byName)
-		return all, nil
+	case answer = <-to:
+		return answer, nil
 	case <-n.done:
-		return nil, n.refused()
+		return answer, n.refused()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("membership: fetching zone %d: %w", number, ctx.Err())
+		return answer, ctx.Err()
 	}
 }
 
@@ -59,20 +65,11 @@ func (n *Node) Fetch(ctx context.Context, number uint32) ([]Member, error) {
 // is reported while others supervise it.
 func (n *Node) BelowWatcher() *Watcher {
 	w := newWatcher(n)
-	w.partial = true
+	w.isBelow = true
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.below[w] = struct{}{}
+	n.watchers[w] = struct{}{}
 	return w
-}
-
-// deliverBelow gives a notice of a base zone to its readers.
-func (n *Node) deliverBelow(x Notice) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for w := range n.below {
-		w.take(x)
-	}
 }
 
 // supervising runs f between two steps of a management node.

@@ -21,18 +21,11 @@ import (
 // supervises that zone, which is then not followed, and that of ctx, after which
 // it may be.
 func (n *Node) Follow(ctx context.Context, number uint32) error {
-	answer := make(chan error, 1)
-	if err := n.supervising(ctx, func(t *tier) { t.follow(number, answer) }); err != nil {
-		return err
+	refused, err := answered(ctx, n, func(t *tier, to chan<- error) { t.follow(number, to) })
+	if err != nil {
+		return fmt.Errorf("membership: following zone %d: %w", number, err)
 	}
-	select {
-	case err := <-answer:
-		return err
-	case <-n.done:
-		return n.refused()
-	case <-ctx.Done():
-		return fmt.Errorf("membership: following zone %d: %w", number, ctx.Err())
-	}
+	return refused
 }
 
 // Unfollow ends Follow.
@@ -158,7 +151,7 @@ func (t *tier) noticed(x *hierarchy.Notice) {
 	if f := t.followed[uint32(x.Zone)]; f != nil && f.whole && !f.changes(x) {
 		return
 	}
-	t.s.n.deliverBelow(below(x))
+	t.s.n.deliver(true, below(x))
 }
 
 // changes takes a notice into what readers were given, and reports whether it
@@ -223,12 +216,12 @@ func (t *tier) replaced(f *followed, v hierarchy.View) {
 		if there {
 			x.Cause = member.Restarted
 		}
-		t.s.n.deliverBelow(below(&x))
+		t.s.n.deliver(true, below(&x))
 	}
 	for _, m := range v.Members {
 		if version, there := was[m.ID]; !there || version.Incarnation != m.Version.Incarnation {
 			x := hierarchy.Notice{Zone: v.Zone, Kind: member.Join, ID: m.ID, Version: m.Version}
-			t.s.n.deliverBelow(below(&x))
+			t.s.n.deliver(true, below(&x))
 		}
 	}
 }

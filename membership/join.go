@@ -65,7 +65,7 @@ func start(ctx context.Context, c Config, listen attach.Listen) (*Node, error) {
 	}
 	n := &Node{
 		over: make(chan struct{}), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{}), silent: make(chan struct{}),
-		watchers: map[*Watcher]struct{}{}, below: map[*Watcher]struct{}{}, readers: map[*AttributeWatcher]struct{}{},
+		watchers: map[*Watcher]struct{}{}, readers: map[*AttributeWatcher]struct{}{},
 	}
 	if n.source, err = c.trust(); err != nil {
 		return nil, err

@@ -50,7 +50,6 @@ type Node struct {
 
 	mu       sync.Mutex
 	watchers map[*Watcher]struct{}
-	below    map[*Watcher]struct{} // of base zones' notices
 	readers  map[*AttributeWatcher]struct{}
 }
 

@@ -40,16 +40,18 @@ func (s *stepper) notify(all []member.Notice, stopped bool) {
 		}
 		s.n.log.Debug("notice", slog.String("kind", n.Kind.String()), slog.String("member", n.Member.Name), slog.Any("version", n.Member.Version), slog.Any("cause", n.Cause))
 		s.moved(x) // before readers of notices may ask
-		s.n.deliver(n)
+		s.n.deliver(false, n)
 	}
 }
 
-// deliver gives a notice to all watchers.
-func (n *Node) deliver(x Notice) {
+// deliver gives a notice to all watchers of the node's own zone, or of those below.
+func (n *Node) deliver(isBelow bool, x Notice) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for w := range n.watchers {
-		w.take(x)
+		if w.isBelow == isBelow {
+			w.take(x)
+		}
 	}
 }
 

@@ -112,28 +112,26 @@ func (s *stepper) reporter(key gossip.Key) string {
 	return fmt.Sprintf("%016x", uint64(key))
 }
 
-// watching returns the nodes whose heartbeats this one expects.
-func (s *stepper) watching() (all []member.Index) {
+// neighbours returns the names of the neighbours that fit.
+func (s *stepper) neighbours(fits func(member.Peer) bool) []string {
+	names := []string{}
 	for _, p := range s.members().Neighbours(nil) {
-		if p.Watching {
-			all = append(all, p.Node)
-		}
-	}
-	return all
-}
-
-// watchersOf returns who expects the heartbeats of a node, as far as it is known
-// here.
-func (s *stepper) watchersOf(i member.Index) (names []string) {
-	self := s.members().Self().Node
-	for _, p := range s.members().Neighbours(nil) {
-		switch {
-		case i == self && p.Watches:
+		if fits(p) {
 			names = append(names, s.directory.ID(p.Node).Name())
-		case i == p.Node && p.Watching:
-			names = append(names, s.n.cfg.Name)
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// watchersOf returns who expects the heartbeats of a node, as far as it is known
+// here.
+func (s *stepper) watchersOf(i member.Index) []string {
+	if i == s.members().Self().Node {
+		return s.neighbours(func(p member.Peer) bool { return p.Watches })
+	}
+	if len(s.neighbours(func(p member.Peer) bool { return p.Node == i && p.Watching })) > 0 {
+		return []string{s.n.cfg.Name}
+	}
+	return nil
 }

@@ -11,8 +11,9 @@ type Watcher struct {
 	news *feed[Notice]
 	node *Node
 	of   map[string]*subject // by name and address
-	// partial: what was there at the beginning was not reported, and counts as known.
-	partial bool
+	// isBelow: it reads notices of the base zones below. What was there at the beginning was not
+	// reported, and counts as known.
+	isBelow bool
 }
 
 // subject is what a reader knows of a node, and what is.
@@ -39,7 +40,7 @@ func (w *Watcher) take(n Notice) {
 	key := fmt.Sprintf("%d %s", n.Zone, n.Member.key())
 	s := w.of[key]
 	if s == nil {
-		s = &subject{known: w.partial && n.Kind == Left, reported: n.Member}
+		s = &subject{known: w.isBelow && n.Kind == Left, reported: n.Member}
 		w.of[key] = s
 	}
 	s.zone, s.there, s.member = n.Zone, n.Kind == Joined, n.Member
@@ -73,6 +74,8 @@ func (w *Watcher) Next(ctx context.Context) ([]Notice, error) { return w.news.ne
 
 // Close ends the watcher: what waits for it is forgotten.
 func (w *Watcher) Close() {
-	w.node.forget(w)
+	w.node.mu.Lock()
+	delete(w.node.watchers, w)
+	w.node.mu.Unlock()
 	w.news.end(ErrClosed)
 }

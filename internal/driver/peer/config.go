@@ -150,9 +150,6 @@ func (c *Config) core() peering.Config {
 }
 
 func (c *Config) validate() error {
-	if err := c.core().Validate(); err != nil {
-		return err
-	}
 	if c.Resolve == nil || c.Log == nil {
 		return fmt.Errorf("%w: no Resolve, or no Log", ErrConfig)
 	}

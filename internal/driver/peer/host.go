@@ -83,10 +83,10 @@ func (c *Counters) Rejected() uint64 {
 // Listen makes this process reachable for others. Errors are ErrConfig, ErrPlaintext, or
 // that it cannot listen.
 func Listen(ctx context.Context, c Config) (*Host, error) {
-	if err := c.validate(); err != nil {
-		return nil, err
-	}
 	decides, err := peering.New(c.core())
+	if err == nil {
+		err = c.validate()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func idle() bool { return false }
 func TestDrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a answers
-		source := runner.NewTimer[string]()
+		source := newTimer[string]()
 		l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply, Source: source})
 		defer l.Close()
 		drive := func(name string) {
@@ -164,7 +164,7 @@ func TestDriveEnds(t *testing.T) {
 	for _, how := range []string{"quit", "close", "source"} {
 		synctest.Test(t, func(t *testing.T) {
 			var a answers
-			s := &failing{Timer: runner.NewTimer[string](), err: make(chan error, 1)}
+			s := &failing{timerSource: newTimer[string](), err: make(chan error, 1)}
 			l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply, Source: s})
 			quit, ended := make(chan struct{}), make(chan struct{})
 			go func() { l.Drive(new(runner.Event), quit, idle); close(ended) }()
@@ -191,12 +191,12 @@ func TestDriveEnds(t *testing.T) {
 
 // failing is a source that fails when it is reported.
 type failing struct {
-	*runner.Timer[string]
+	*timerSource[string]
 	err chan error
 }
 
 func (f *failing) Receive(c runner.Clock, until core.Time, batch []string) ([]string, error) {
-	batch, err := f.Timer.Receive(c, until, batch)
+	batch, err := f.timerSource.Receive(c, until, batch)
 	select {
 	case err = <-f.err:
 	default:
@@ -242,7 +242,7 @@ func TestCallersAtOnce(t *testing.T) {
 
 // door is a source that is open or closed, and of which nothing comes.
 type door struct {
-	*runner.Timer[string]
+	*timerSource[string]
 	open  atomic.Bool
 	looks atomic.Int64
 }
@@ -251,7 +251,7 @@ func (d *door) Open() bool { return d.open.Load() }
 
 func (d *door) Receive(c runner.Clock, until core.Time, batch []string) ([]string, error) {
 	d.looks.Add(1)
-	return d.Timer.Receive(c, until, batch)
+	return d.timerSource.Receive(c, until, batch)
 }
 
 // TestClosedSource: while its source is closed, the loop does not look at it. Who
@@ -259,7 +259,7 @@ func (d *door) Receive(c runner.Clock, until core.Time, batch []string) ([]strin
 func TestClosedSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a answers
-		d := &door{Timer: runner.NewTimer[string]()}
+		d := &door{timerSource: newTimer[string]()}
 		l := start(t, runner.Config[string, []step]{Core: newRecorder(0), Apply: a.apply, Source: d})
 		defer l.Close()
 		synctest.Wait()

@@ -306,12 +306,12 @@ func TestPackets(t *testing.T) {
 
 // slowSource posts to its own loop while it receives.
 type slowSource struct {
-	*runner.Timer[string]
+	*timerSource[string]
 	receive func() []string
 }
 
 func (s *slowSource) Receive(c runner.Clock, until core.Time, batch []string) ([]string, error) {
-	batch, err := s.Timer.Receive(c, until, batch)
+	batch, err := s.timerSource.Receive(c, until, batch)
 	return append(batch, s.receive()...), err
 }
 
@@ -323,7 +323,7 @@ func TestPostedComesBeforeWhatArrivedLater(t *testing.T) {
 		arrived := false
 		l = start(t, runner.Config[string, []step]{
 			Core: newRecorder(0), Apply: got.apply,
-			Source: &slowSource{runner.NewTimer[string](), func() []string {
+			Source: &slowSource{newTimer[string](), func() []string {
 				<-ready
 				if arrived {
 					return nil
@@ -350,7 +350,7 @@ func TestPostedComesBeforeWhatArrivedLater(t *testing.T) {
 // diary is a core and its source, and notes which of both the loop turns to.
 type diary struct {
 	*recorder
-	*runner.Timer[string]
+	*timerSource[string]
 	mu      sync.Mutex
 	entries []string
 }
@@ -379,14 +379,14 @@ func (d *diary) Step(now core.Time, batch []string, out *[]step) {
 
 func (d *diary) Receive(clock runner.Clock, until core.Time, batch []string) ([]string, error) {
 	d.note("look")
-	return d.Timer.Receive(clock, until, batch)
+	return d.timerSource.Receive(clock, until, batch)
 }
 
 // TestPostedComesBeforeALook: what was posted is stepped without a look at the
 // source, but not twice in a row.
 func TestPostedComesBeforeALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &diary{recorder: newRecorder(0), Timer: runner.NewTimer[string]()}
+		d := &diary{recorder: newRecorder(0), timerSource: newTimer[string]()}
 		var over runner.Event
 		more := 5
 		l := start(t, runner.Config[string, []step]{Core: d, Source: d, Apply: func(_ core.Time, out *[]step) []string {
@@ -420,7 +420,7 @@ func TestPostedComesBeforeALook(t *testing.T) {
 // been read, also where something was posted.
 func TestDueComesAfterALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &diary{recorder: newRecorder(time.Second), Timer: runner.NewTimer[string]()}
+		d := &diary{recorder: newRecorder(time.Second), timerSource: newTimer[string]()}
 		l := start(t, runner.Config[string, []step]{Core: d, Source: d, Apply: func(now core.Time, out *[]step) []string {
 			*out = (*out)[:0]
 			if now > 0 {

@@ -4,58 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 )
-
-// Timer is the Source of a loop that has no other: it waits for the deadline.
-type Timer[In any] struct {
-	timer *time.Timer
-	woken chan struct{}
-}
-
-// NewTimer returns a Timer.
-func NewTimer[In any]() *Timer[In] {
-	return &Timer[In]{woken: make(chan struct{}, 1)}
-}
-
-// Receive implements Source; nothing comes from a Timer.
-func (t *Timer[In]) Receive(clock Clock, until core.Time, batch []In) ([]In, error) {
-	select {
-	case <-t.woken:
-		return batch, nil
-	default:
-	}
-	if until == core.Never {
-		<-t.woken
-		return batch, nil
-	}
-	wait := until.Sub(clock.Now())
-	if wait <= 0 {
-		return batch, nil
-	}
-	if t.timer == nil {
-		t.timer = time.NewTimer(wait)
-	} else {
-		t.timer.Reset(wait)
-	}
-	defer t.timer.Stop()
-	select {
-	case <-t.woken:
-	case <-t.timer.C:
-	}
-	return batch, nil
-}
-
-// Wake implements Source.
-func (t *Timer[In]) Wake() {
-	select {
-	case t.woken <- struct{}{}:
-	default:
-	}
-}
 
 // Packets is the Source of a loop that owns a socket.
 type Packets[In any] struct {
