@@ -45,15 +45,6 @@ func (n *counts) completed(c wire.Collective, o *Outcome) {
 	}
 }
 
-// enter counts an epoch.
-func (n *counts) enter(offload bool) {
-	if offload {
-		n.entered[Offload].Add(1)
-	} else {
-		n.entered[HostTree].Add(1)
-	}
-}
-
 // begin takes a communicator in, before its loop's end can be noticed.
 func (n *counts) begin(c *Communicator) {
 	n.mu.Lock()

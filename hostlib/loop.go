@@ -328,17 +328,15 @@ func (s *stepper) entered(e endpoint.Entered) {
 	s.status.enter(e)
 	s.mu.Unlock()
 	s.offload.Store(e.Offload)
-	s.host.counts.enter(e.Offload)
 	s.host.cfg.Log.Info("entered an epoch",
 		slog.String("communicator", s.name), slog.Uint64("epoch", uint64(e.Epoch)),
 		slog.Bool("offload", e.Offload), slog.String("reason", e.Reason))
+	transport, via := HostTree, manager.HostTree
 	if e.Offload {
 		s.settle("")
+		transport, via = Offload, manager.Offload
 	}
-	via := manager.HostTree
-	if e.Offload {
-		via = manager.Offload
-	}
+	s.host.counts.entered[transport].Add(1)
 	s.report(manager.Report{Entered: e.Epoch, Transport: via})
 }
 

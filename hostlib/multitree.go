@@ -195,19 +195,8 @@ func (s *multitree) start(r *Request, operation session.Operation) {
 	switch {
 	case s.parts != nil && (o.Last || o.Function != reduce.NoFunction && o.Elements > 0):
 		s.parts.start(s, r, o)
-	case o.Last:
-		s.onAll(r, o)
 	default:
 		s.onStripes(r, o)
-	}
-}
-
-// onAll runs o, which has no vector, on every stripe.
-func (s *multitree) onAll(r *Request, o *session.Operation) {
-	j := newComposite(s, r, o.Collective, s.stripes...)
-	for i, stripe := range s.stripes {
-		piece := *o
-		stripe.submit(j.pieces[i], &piece)
 	}
 }
 

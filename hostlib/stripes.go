@@ -3,6 +3,7 @@ package hostlib
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/session"
@@ -73,9 +74,12 @@ func (s *multitree) formStripes(ctx context.Context, d treePartition) error {
 	return err
 }
 
-// onStripes runs o on the first stripe, or cut on all of them.
+// onStripes runs o on the first stripe, or cut on all of them; the last one on all as it is.
 func (s *multitree) onStripes(r *Request, o *session.Operation) {
 	pieces := cut(o, len(s.stripes), s.base.host.cfg.ChunkBytes)
+	if o.Last {
+		pieces = slices.Repeat([]session.Operation{*o}, len(s.stripes))
+	}
 	if pieces == nil {
 		s.base.submit(r, o)
 		return

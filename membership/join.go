@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core/member"
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/attach"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
@@ -168,7 +169,9 @@ func (n *Node) begin(seeds, supervisors []netip.AddrPort) (err error) {
 	if err := n.host.Register(peer.Membership, (*service)(n)); err != nil {
 		return err
 	}
-	n.loop, err = startLoop(n, clock)
+	n.loop, err = runner.Start(runner.Config[item, member.Output]{
+		Core: n.step, Clock: clock, Apply: n.step.apply, Queue: postedAtMost,
+	})
 	close(n.ready)
 	if err != nil {
 		return err

@@ -48,12 +48,6 @@ type item struct {
 
 type nodeLoop = runner.Loop[item, member.Output]
 
-func startLoop(n *Node, clock runner.Clock) (*nodeLoop, error) {
-	return runner.Start(runner.Config[item, member.Output]{
-		Core: n.step, Clock: clock, Apply: n.step.apply, Queue: postedAtMost,
-	})
-}
-
 // post gives the loop an item, and reports whether it takes any. It waits while
 // the queue is full: sockets then do, too.
 func (n *Node) post(it item) bool {

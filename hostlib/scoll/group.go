@@ -69,7 +69,7 @@ func (s *Service) CreateGroup(spec GroupSpec, created func(*Group, error)) error
 		created(g, nil)
 		return nil
 	}
-	n.stir()
+	n.loop.Wake()
 	return nil
 }
 
@@ -202,7 +202,7 @@ func (g *Group) Destroy(ctx context.Context) error {
 	ended := make(chan error, 1)
 	n.destroys[id] = ended
 	n.mu.Unlock()
-	n.stir()
+	n.loop.Wake()
 	select {
 	case err := <-ended:
 		return err

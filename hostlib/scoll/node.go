@@ -204,7 +204,7 @@ func (n *Node) news(in ...broadcast.Input) {
 	n.mu.Lock()
 	n.core.Step(n.clock.Now(), in, &n.out)
 	n.mu.Unlock()
-	n.stir()
+	n.loop.Wake()
 }
 
 // newer notes an incarnation, and reports whether an earlier one was known, and
@@ -217,9 +217,6 @@ func (n *Node) newer(node string, incarnation uint64, watched bool) (before uint
 	n.met[node] = meeting{max(before, incarnation), m.watched || watched}
 	return before, known && incarnation > before
 }
-
-// stir has the loop do what a call has brought about.
-func (n *Node) stir() { n.loop.Wake() }
 
 // awaitEnd waits until a request ends, if one has not ended yet.
 func (n *Node) awaitEnd(ctx context.Context) error {

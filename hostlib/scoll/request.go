@@ -197,7 +197,7 @@ func (r *Request) Send() error {
 		n.counts.failed.Add(1)
 	}
 	n.mu.Unlock()
-	n.stir()
+	n.loop.Wake()
 	return err
 }
 
@@ -217,7 +217,7 @@ func (r *Request) reply(body []byte, more bool) error {
 	n.mu.Lock()
 	err := n.core.Reply(n.clock.Now(), r.id, body, more, &n.out)
 	n.mu.Unlock()
-	n.stir()
+	n.loop.Wake()
 	return err
 }
 
@@ -243,7 +243,7 @@ func (r *Request) Abort() {
 	n.mu.Lock()
 	_ = n.core.Abort(n.clock.Now(), r.id, &n.out) // the error is that it has ended
 	n.mu.Unlock()
-	n.stir()
+	n.loop.Wake()
 }
 
 // BulkLen returns the bytes of bulk data; 0: none.
