@@ -10,7 +10,7 @@ from bench import root_of
 from lab import Lab
 from processes import Failure, Process
 
-FAULTS = "manager, agent:SWITCH or target:SWITCH (bmv2; it is started again), where SWITCH may be root, the tree's"
+FAULTS = "manager, agent:SWITCH or target:SWITCH (bmv2, which is restarted); SWITCH may be root, the tree's root"
 
 ROOT = "root"
 

@@ -1,10 +1,9 @@
 #!/usr/bin/python3 -B
 """Compares bmv2 with the software pipeline, packet by packet, and with itself.
 
-The same collective runs on the same fabric by both pipelines. Each link has to
-carry as many packets in one as in the other, but for repairs, which have to be
-few; and on bmv2 the collective is held against plain UDP through the same
-switches. Arguments are
+The same collective runs on the same fabric with both pipelines. Each link must
+carry the same number of packets in both, except for a few repairs; on bmv2 the
+collective is compared with plain UDP through the same switches. Arguments are
 those of run.py, without --pipeline, --format and --measure.
 
   sudo ./mininet/measure.py --topo leaf-spine:4,2,2 --bytes 1048576 --iterations 5

@@ -1,11 +1,10 @@
 #!/usr/bin/python3 -B
 """Runs a fabric of Tributary on Mininet: offload manager, switch agents, hosts.
 
-Switches are plain namespaces in which the agent reduces by itself
-(--pipeline soft, which needs Debian's packages alone), or bmv2 with an agent
-beside it (--pipeline bmv2). A collective is measured on all hosts; what way it
-went, whether its results were right, and what links and agents have counted is
-reported. Everything is removed in the end.
+Switches are namespaces in which the agent reduces (--pipeline soft, which needs
+only Debian's packages), or bmv2 with an agent (--pipeline bmv2). run.py measures a
+collective on all hosts, reports its transport, its results and the counters of
+links and agents, and removes everything at the end.
 
   sudo ./mininet/run.py --topo fat-tree:4
   sudo ./mininet/run.py --topo docs/examples/leaf-spine.yaml --rate 200mbit --cli
@@ -79,10 +78,10 @@ def options(arguments: Optional[List[str]] = None) -> argparse.Namespace:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     g = p.add_argument_group("fabric")
     g.add_argument("--topo", default="leaf-spine:4,2,2", metavar="FABRIC",
-                   help="a specification such as fat-tree:4, a file (docs/topology.md), or one that topology import reads")
-    g.add_argument("--pipeline", choices=["soft", "bmv2"], default="soft", help="what reduces in switches")
+                   help="a specification such as fat-tree:4, a topology file (docs/topology.md), or a file that topology import reads")
+    g.add_argument("--pipeline", choices=["soft", "bmv2"], default="soft", help="data plane of the switches")
     g.add_argument("--bmv2", metavar="PATH", help="simple_switch_grpc; by default that on the PATH")
-    g.add_argument("--rate", type=rate, help="what each link carries in each direction, such as 200mbit")
+    g.add_argument("--rate", type=rate, help="rate of each link in each direction, such as 200mbit")
     g.add_argument("--loss", type=share, default=0.0, help="share of the UDP packets that each link loses")
     g.add_argument("--switch-cores", type=cores, metavar="CORES", help="cores for switches and agents, such as 0,2-3")
     g.add_argument("--host-cores", type=cores, metavar="CORES", help="cores for hosts")
@@ -92,20 +91,20 @@ def options(arguments: Optional[List[str]] = None) -> argparse.Namespace:
     g.add_argument("--reduction", default="sum", help="such as sum, min or bxor")
     g.add_argument("--type", default="int32", help="element type")
     g.add_argument("--bytes", default="8,65536,1048576", help="sizes of each host's vector, such as 8,64KiB")
-    g.add_argument("--iterations", default="5", help="timed operations of each size: one number, or one a size")
+    g.add_argument("--iterations", default="5", help="timed operations of each size: one number, or one for each size")
     g.add_argument("--window", default="0", help="most chunks in flight, a power of two; 0: the library's default")
-    g.add_argument("--transport", choices=["offload", "host", "auto"], default="offload", help="how operations must run")
+    g.add_argument("--transport", choices=["offload", "host", "auto"], default="offload", help="required transport of operations")
     g.add_argument("--kill", type=fault, metavar="WHAT",
-                   help="kill something in the middle of the last size: " + FAULTS)
-    g.add_argument("--measure", action="store_true", help="compare with plain UDP between the hosts, at once, in pairs")
-    g.add_argument("--no-run", action="store_true", help="measure nothing (with --cli)")
+                   help="kill a process during the last size: " + FAULTS)
+    g.add_argument("--measure", action="store_true", help="compare with plain UDP between the hosts, in concurrent pairs")
+    g.add_argument("--no-run", action="store_true", help="run no operations (with --cli)")
     g.add_argument("--timeout", type=float, default=600.0, help="seconds for the measurement")
     g = p.add_argument_group("this program")
-    g.add_argument("--cli", action="store_true", help="open the Mininet prompt in the end")
+    g.add_argument("--cli", action="store_true", help="open the Mininet prompt at the end")
     g.add_argument("--format", choices=["text", "json"], default="text")
-    g.add_argument("--bin", metavar="DIR", help="build the programs there; by default in a temporary directory")
-    g.add_argument("--no-build", action="store_true", help="take the programs in --bin as they are")
-    g.add_argument("--logs", metavar="DIR", help="keep configurations and logs there")
+    g.add_argument("--bin", metavar="DIR", help="directory for the built programs; by default a temporary one")
+    g.add_argument("--no-build", action="store_true", help="use the programs in --bin without building")
+    g.add_argument("--logs", metavar="DIR", help="directory for configurations and logs")
     o = p.parse_args(arguments)
     if o.no_build and not o.bin:
         p.error("--no-build needs --bin")
