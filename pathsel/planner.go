@@ -31,19 +31,9 @@ func DefaultConfig() Config {
 
 func (c Config) withDefaults() Config {
 	d := DefaultConfig()
-	if c.Model == (Model{}) {
-		c.Model = d.Model
+	return Config{
+		Model: cmp.Or(c.Model, d.Model), Work: cmp.Or(c.Work, d.Work), Rivals: cmp.Or(c.Rivals, d.Rivals), Keep: cmp.Or(c.Keep, d.Keep),
 	}
-	if c.Work == 0 {
-		c.Work = d.Work
-	}
-	if c.Rivals == 0 {
-		c.Rivals = d.Rivals
-	}
-	if c.Keep == 0 {
-		c.Keep = d.Keep
-	}
-	return c
 }
 
 // Validate reports what is out of range, zero fields having their defaults.

@@ -33,7 +33,7 @@ type Builder struct {
 	// Fabric is the name of the fabric; it may be empty.
 	Fabric string
 
-	hosts, switches *nameTable
+	hosts, switches nameTable
 	caps            []Capability
 	layers          []int // of the switches; 0: find out
 	links           []builtLink
@@ -83,33 +83,27 @@ func (b *Builder) AddSwitch(name string, c Capability) (Ref, error) {
 	return ^Ref(len(b.switches.ends) - 1), nil
 }
 
-func (b *Builder) add(to **nameTable, name string) error {
+func (b *Builder) add(to *nameTable, name string) error {
 	if err := validName(name); err != nil {
 		return err
 	}
 	if _, taken := b.Find(name); taken {
 		return fmt.Errorf("%q: %w", name, ErrDuplicateName)
 	}
-	if *to == nil {
-		*to = newNameTable()
-	}
-	(*to).add(name)
+	to.add(name)
 	return nil
 }
 
 // Find returns the node of that name.
 func (b *Builder) Find(name string) (Ref, bool) {
-	if b.hosts != nil {
-		if n, ok := b.hosts.lookup(name); ok {
-			return Ref(n), true
-		}
+	if n, ok := b.hosts.lookup(name); ok {
+		return Ref(n), true
 	}
-	if b.switches != nil {
-		if n, ok := b.switches.lookup(name); ok {
-			return ^Ref(n), true
-		}
+	n, ok := b.switches.lookup(name)
+	if !ok {
+		return 0, false
 	}
-	return 0, false
+	return ^Ref(n), true
 }
 
 // SetLayer puts switch s in a layer, from 1 to MaxLayer, where its distance to
@@ -147,7 +141,7 @@ func (b *Builder) Build() (*Graph, error) {
 	if err := validFabric(b.Fabric); err != nil {
 		return nil, fmt.Errorf("build fabric: %w", err)
 	}
-	hosts, switches := len(b.nameEnds(b.hosts)), len(b.nameEnds(b.switches))
+	hosts, switches := len(b.hosts.ends), len(b.switches.ends)
 	g := &Graph{
 		fabric: b.Fabric, hosts: int32(hosts), names: b.joinNames(),
 		ends: make([][2]NodeID, len(b.links)), ports: make([][2]Port, len(b.links)), spec: make([]uint32, len(b.links)),
@@ -180,25 +174,12 @@ func (b *Builder) Build() (*Graph, error) {
 	return g, nil
 }
 
-func (b *Builder) nameEnds(t *nameTable) []uint32 {
-	if t == nil {
-		return nil
-	}
-	return t.ends
-}
-
 // joinNames returns one exact-sized table of all names, hosts first.
 func (b *Builder) joinNames() *nameTable {
-	all := newNameTable()
-	count, text := 0, 0
-	for _, t := range []*nameTable{b.hosts, b.switches} {
-		if t != nil {
-			count, text = count+len(t.ends), text+len(t.text)
-		}
-	}
-	all.reserve(count, text)
-	for _, t := range []*nameTable{b.hosts, b.switches} {
-		for i := range b.nameEnds(t) {
+	all := &nameTable{}
+	all.reserve(len(b.hosts.ends)+len(b.switches.ends), len(b.hosts.text)+len(b.switches.text))
+	for _, t := range []*nameTable{&b.hosts, &b.switches} {
+		for i := range t.ends {
 			all.add(t.name(NodeID(i)))
 		}
 	}

@@ -40,22 +40,8 @@ func Diff(before, after View) (Delta, error) {
 	}
 	a, b := before.state(), after.state()
 	g, d := before.graph, Delta{}
-	a.nodesDown.differ(&b.nodesDown, func(i int) {
-		n := NodeID(i)
-		if b.nodesDown.at(i) {
-			d.NodesDown = append(d.NodesDown, n)
-		} else {
-			d.NodesUp = append(d.NodesUp, n)
-		}
-	})
-	a.linksDown.differ(&b.linksDown, func(i int) {
-		l := LinkID(i)
-		if b.linksDown.at(i) {
-			d.LinksDown = append(d.LinksDown, l)
-		} else {
-			d.LinksUp = append(d.LinksUp, l)
-		}
-	})
+	d.NodesDown, d.NodesUp = split[NodeID](&a.nodesDown, &b.nodesDown)
+	d.LinksDown, d.LinksUp = split[LinkID](&a.linksDown, &b.linksDown)
 	a.caps.differ(&b.caps, func(i int) { d.Capabilities = append(d.Capabilities, g.Switch(i)) })
 	a.nodeUse.differ(&b.nodeUse, func(i int) { d.NodeUse = append(d.NodeUse, NodeID(i)) })
 	a.linkUse.differ(&b.linkUse, func(i int) {
@@ -67,6 +53,18 @@ func Diff(before, after View) (Delta, error) {
 		}
 	})
 	return d, nil
+}
+
+// split returns what is in the set after and not in before, and the other way round.
+func split[T ~int32](before, after *bitPages) (in, out []T) {
+	before.differ(after, func(i int) {
+		if after.at(i) {
+			in = append(in, T(i))
+		} else {
+			out = append(out, T(i))
+		}
+	})
+	return in, out
 }
 
 // state returns the overlay of v, an empty one where nothing has changed.

@@ -167,8 +167,6 @@ type nameTable struct {
 	seed  maphash.Seed
 }
 
-func newNameTable() *nameTable { return &nameTable{seed: maphash.MakeSeed()} }
-
 func (t *nameTable) at(i int32) []byte {
 	from := uint32(0)
 	if i > 0 {
@@ -227,6 +225,9 @@ func (t *nameTable) reserve(count, text int) {
 }
 
 func (t *nameTable) rehash(size int) {
+	if t.table == nil {
+		t.seed = maphash.MakeSeed()
+	}
 	t.table = make([]int32, size)
 	for i := range t.ends {
 		t.table[t.place(string(t.at(int32(i))))] = int32(i) + 1

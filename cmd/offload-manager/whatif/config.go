@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -73,18 +74,8 @@ func (c *Config) request(group *Group) (r pathsel.Request, err error) {
 	if len(r.Members) == 1 {
 		return r, fmt.Errorf("a group of one host needs no tree: name two at least: %w", ErrConfig)
 	}
-	if group.Type == "" {
-		group.Type = defaultType
-	}
-	if group.Window == 0 {
-		group.Window = defaultWindow
-	}
-	if group.Chunk == 0 {
-		group.Chunk = defaultChunk
-	}
-	if group.Function == "" {
-		group.Function = "sum"
-	}
+	group.Type, group.Function = cmp.Or(group.Type, defaultType), cmp.Or(group.Function, "sum")
+	group.Window, group.Chunk = cmp.Or(group.Window, defaultWindow), cmp.Or(group.Chunk, defaultChunk)
 	element, err := reduce.ParseType(group.Type)
 	if err != nil {
 		return r, err
