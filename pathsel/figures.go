@@ -113,27 +113,24 @@ func (p *Planner) Measure(view topology.View, load *Load, req Request, t Tree) F
 			beyond[r.child()] += count(link)
 		}
 	}
-	// over counts the edge to a child, and the switch above it: those that only
-	// forward take no time.
-	over := func(child int32, first topology.LinkID) (took time.Duration, links int) {
-		took, links = count(first)+p.cfg.Model.SwitchHop, 1
-		if routes != nil {
-			took, links = took+beyond[child], routes.links(child)
-		}
-		return took, links
-	}
 	for i, v := range t.Vertices {
 		f.Use += load.SwitchTrees(v.Switch)
 		f.Price += load.switchPrice(view, v.Switch, req.Slots)
 		if i > 0 {
-			took, links := over(int32(i), v.Up)
+			took, links := count(v.Up)+p.cfg.Model.SwitchHop, 1
+			if routes != nil { // switches that only forward take no time
+				took, links = took+beyond[int32(i)], routes.links(int32(i))
+			}
 			away[i] = away[v.Parent] + took
 			deep[i] = deep[v.Parent] + int32(links)
 			children[v.Parent]++
 		}
 	}
 	for rank, l := range t.Leaves {
-		took, links := over(ofRank(rank), l.Link)
+		took, links := count(l.Link)+p.cfg.Model.SwitchHop, 1
+		if routes != nil {
+			took, links = took+beyond[ofRank(rank)], routes.links(ofRank(rank))
+		}
 		f.Latency = max(f.Latency, away[l.Vertex]+took)
 		f.Depth = max(f.Depth, int(deep[l.Vertex])+links)
 		children[l.Vertex]++
