@@ -25,7 +25,7 @@ func (n *Node) Set(ctx context.Context, key string, value []byte) error {
 	return n.write(ctx, func(s *stepper) error {
 		err := s.core.Set(key, value)
 		if err == nil {
-			s.wrote(key)
+			s.changed(s.core.Self(), s.n.cfg.Name, []string{key})
 		}
 		return err
 	})
@@ -39,7 +39,7 @@ func (n *Node) Delete(ctx context.Context, key string) error {
 		case errors.Is(err, attribute.ErrAbsent):
 			return nil
 		case err == nil:
-			s.wrote(key)
+			s.changed(s.core.Self(), s.n.cfg.Name, []string{key})
 		}
 		return err
 	})
@@ -137,12 +137,6 @@ func (s *stepper) attributes(life gossip.Life) (all []Attribute) {
 		}
 	}
 	return all
-}
-
-// wrote notifies readers of what the node itself has written.
-func (s *stepper) wrote(key string) {
-	life := s.core.Self()
-	s.changed(life, s.n.cfg.Name, []string{key})
 }
 
 // learnt gives readers what the last step has learnt of others' attributes.

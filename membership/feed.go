@@ -78,8 +78,7 @@ func (f *feed[T]) end(err error) {
 
 // next waits for items and returns all.
 func (f *feed[T]) next(ctx context.Context) ([]T, error) {
-	for {
-		isOver := f.node.isSilent()
+	for isOver := false; ; {
 		f.mu.Lock()
 		var items []T
 		for _, key := range f.order {
@@ -102,6 +101,7 @@ func (f *feed[T]) next(ctx context.Context) ([]T, error) {
 		select {
 		case <-f.stir:
 		case <-f.node.silent:
+			isOver = true // once what came before is taken
 		case <-ctx.Done():
 			return nil, fmt.Errorf("membership: waiting for news: %w", ctx.Err())
 		}

@@ -151,16 +151,6 @@ func (n *Node) keep() {
 	close(n.done)
 }
 
-// isSilent reports whether no notice comes any more.
-func (n *Node) isSilent() bool {
-	select {
-	case <-n.silent:
-		return true
-	default:
-		return false
-	}
-}
-
 // refused is the error of what is asked of a node that has ended, or ends.
 func (n *Node) refused() error {
 	select {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -255,10 +257,7 @@ func (n *Node) close(ctx context.Context) error {
 	}
 	n.mu.Lock()
 	n.closed = true
-	services := make([]*Service, 0, len(n.services))
-	for _, s := range n.services {
-		services = append(services, s)
-	}
+	services := slices.Collect(maps.Values(n.services))
 	n.mu.Unlock()
 	for _, s := range services {
 		s.stop() // all at once, before any is waited for

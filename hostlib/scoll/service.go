@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core/broadcast"
 	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
@@ -124,10 +126,7 @@ func (s *Service) stop() {
 			close(s.drained)
 		}
 	}
-	active := make([]*Request, 0, len(s.requests))
-	for _, r := range s.requests {
-		active = append(active, r)
-	}
+	active := slices.Collect(maps.Values(s.requests))
 	n.mu.Unlock()
 	for _, r := range active {
 		r.Abort()

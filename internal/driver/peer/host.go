@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -279,10 +281,7 @@ func (h *Host) Close() error {
 		for _, c := range h.conns {
 			c.close(ErrClosed)
 		}
-		channels := make([]*Channel, 0, len(h.channels))
-		for _, l := range h.channels {
-			channels = append(channels, l)
-		}
+		channels := slices.Collect(maps.Values(h.channels))
 		h.mu.Unlock()
 		h.tasks.Close()
 		h.loop.Close()
