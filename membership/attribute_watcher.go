@@ -14,12 +14,11 @@ type AttributeChange struct {
 	Version uint64 // of the node's attributes, which rises by one with each write; at least the change's own. 0: the node has left
 }
 
-// AttributeWatcher reads what nodes write, from the attributes that there are
-// on: of each key the last value, in the order in which they were written last, by
-// each node. When a node leaves the view, also to start again, those of its
-// attributes that the reader has been notified of are deleted, and the others are not
-// notified of. So what waits for a slow reader is bounded by what there is, and what
-// it was notified of.
+// AttributeWatcher reads the nodes' writes, starting with the present attributes: the
+// last value of each key, in the order of each node's last writes. When a node leaves
+// the view, also for a restart, the reader gets deletions of those of its attributes
+// that it knows, and no news of others. So the queue of a slow reader is bounded by the
+// present attributes and those that it knows.
 type AttributeWatcher struct {
 	news *feed[AttributeChange]
 	node *Node
@@ -104,7 +103,7 @@ func (w *AttributeWatcher) Next(ctx context.Context) ([]AttributeChange, error) 
 	return w.news.next(ctx)
 }
 
-// Close ends the watcher: what waits for it is forgotten.
+// Close ends the watcher and discards its queue.
 func (w *AttributeWatcher) Close() {
 	w.node.mu.Lock()
 	delete(w.node.readers, w)

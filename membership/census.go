@@ -59,10 +59,9 @@ func answered[T any](ctx context.Context, n *Node, ask func(t *tier, to chan<- T
 	}
 }
 
-// BelowWatcher returns a reader of what changes in the base zones that this
-// management node supervises or follows, from now on; Notice.Zone reports which. Who
-// is there already is not reported: Fetch reports. Of a zone that is not followed nothing
-// is reported while others supervise it.
+// BelowWatcher returns a reader of future changes in the base zones that this
+// management node supervises or follows; Notice.Zone has the zone. Fetch returns present
+// members. Changes of a zone that others supervise are reported only if it is followed.
 func (n *Node) BelowWatcher() *Watcher {
 	w := newWatcher(n)
 	w.isBelow = true

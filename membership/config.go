@@ -18,8 +18,8 @@ const (
 // Config is what a node is, and whom it asks first. Name is all that a node
 // needs; others need Bootstrap, too.
 type Config struct {
-	// Name is the node's, unique among all that it can meet; a certificate names the part of
-	// it before a #, behind which processes of one host have labels.
+	// Name is the node's name, unique in all zones; a certificate names the part before
+	// a #, which separates the labels of several processes of one host.
 	Name string
 
 	// Listen is the "host:port" of its UDP socket and its TCP listener, one
@@ -32,11 +32,10 @@ type Config struct {
 	// others. Where it is one that others cannot reach, Join fails.
 	Advertise string
 
-	// Bootstrap are the addresses, "host:port", of nodes that it asks for the
-	// others; its own may be among them. Not all need to be there, now or ever; a
-	// zone in which nobody knows anybody stays in parts. They are asked again and
-	// again, ever more rarely, so that parts find together after a partition. Names of
-	// hosts are looked up once, by Join.
+	// Bootstrap are the addresses, "host:port", of nodes to query for others; its own
+	// may be among them. Some may be absent, but nodes without a common live address
+	// form separate views. The node queries them with growing intervals, so that views
+	// merge after a partition. Join resolves host names once.
 	Bootstrap []string
 
 	// Zone is the number of the zone to which it belongs. Messages of other
@@ -45,12 +44,11 @@ type Config struct {
 	// Management makes it a node of the management zone, which may supervise
 	// other zones. Zone must be 0 then.
 	Management bool
-	// Supervisors are the addresses of management nodes that the zone's delegates
-	// call; empty: the zone has nothing above it. All nodes of a zone should have
-	// the same, and several.
+	// Supervisors are the addresses of management nodes for the zone's delegates; empty:
+	// no hierarchy. All nodes of a zone should have the same, and several.
 	Supervisors []string
 
-	// Monitor has every suspicion be sent to this node at once.
+	// Monitor makes others send every suspicion to this node at once.
 	Monitor bool
 
 	// TLS are the files of the host's certificate, by which its connections with other
@@ -58,8 +56,8 @@ type Config struct {
 	// names. Datagrams are sealed by Keys, which have to be there, too, unless
 	// AllowPlaintext. nil: see Keys.
 	TLS *TLS
-	// AllowPlaintext serves and calls addresses beside loopback without certificates and
-	// Keys, too: whoever reaches them may say that it is any node.
+	// AllowPlaintext allows addresses other than loopback without certificates and Keys:
+	// any client may then claim to be any node.
 	AllowPlaintext bool
 
 	// Keys authenticate all messages: datagrams, and without TLS the connections, too,
@@ -69,7 +67,7 @@ type Config struct {
 	// by Node.SetKeys or by starting nodes again one by one.
 	// None: only loopback addresses are served, unless AllowPlaintext.
 	Keys []Key
-	// Encrypt has datagrams encrypted, too, with the first key. All nodes must do the same.
+	// Encrypt also encrypts datagrams, with the first key. All nodes must agree.
 	Encrypt bool
 
 	// State is a file that keeps the incarnation; empty: the clock alone does. Where

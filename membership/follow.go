@@ -13,13 +13,12 @@ import (
 	wirehierarchy "github.com/tributary-fabric/tributary/internal/wire/hierarchy"
 )
 
-// Follow has this node be notified of all changes in a base zone that it does not
-// supervise, too, until Unfollow; BelowWatcher reads them. It returns when the zone's
-// view is here: what changes from then on is reported, also across a change of its
-// supervisors, after which the difference is; who is missing then has Failed, as far as is
-// known. The errors are ErrRole if this is no management node, ErrUnknown if nobody
-// supervises that zone, which is then not followed, and that of ctx, after which
-// it may be.
+// Follow subscribes this node to all changes in a base zone that it does not supervise,
+// until Unfollow; BelowWatcher reads them. It returns when the zone's view has arrived;
+// later changes are reported, after a change of supervisors as the difference, in which
+// missing nodes have Failed. The errors are ErrRole if this is no management node,
+// ErrUnknown if the zone has no supervisor and is not followed, and that of ctx, after
+// which the zone may be followed.
 func (n *Node) Follow(ctx context.Context, number uint32) error {
 	refused, err := answered(ctx, n, func(t *tier, to chan<- error) { t.follow(number, to) })
 	if err != nil {

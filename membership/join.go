@@ -27,9 +27,9 @@ const (
 	lostAfter = 10 * time.Second
 )
 
-// Join starts a node of a process that is in a zone and nothing else; of others
-// hostlib.Join does, by hostlib.Config.Membership. It comes back at once: others are there
-// when notices, or View, report them. The caller owns the node, and must Leave or Close it.
+// Join starts a node for a process without other services; others use
+// hostlib.Config.Membership. It returns at once; notices and View report other nodes
+// later. The caller owns the node, and must Leave or Close it.
 func Join(ctx context.Context, c Config) (*Node, error) {
 	n, err := start(ctx, c, func(ctx context.Context, p attach.Place) (*peer.Host, error) {
 		return peer.Listen(ctx, peer.Config{

@@ -71,9 +71,9 @@ func (n *Node) Err() error {
 	return n.why
 }
 
-// Leave notifies the neighbours, and so all, that the node goes, with an exit code
-// for them to see, and ends it. The error is that of ctx: then the node has ended
-// without a word, or with one that not all neighbours have got.
+// Leave announces to the neighbours, and so to all, that the node leaves, with an exit
+// code, and ends it. The error is that of ctx: then the node has ended, and some or all
+// neighbours have no announcement.
 func (n *Node) Leave(ctx context.Context, exit uint8) error {
 	switch err := n.loop.Post(ctx, item{kind: departs, exit: exit}); {
 	case errors.Is(err, runner.ErrClosed):
@@ -95,8 +95,8 @@ func (n *Node) Leave(ctx context.Context, exit uint8) error {
 	}
 }
 
-// Close ends the node at once, as the end of its process would: the others have
-// to find out. The error is that of ctx, and then the node ends without it.
+// Close ends the node at once, like the end of its process: the others must detect it.
+// The error is that of ctx; the node then ends in the background.
 func (n *Node) Close(ctx context.Context) error {
 	n.end(nil, false)
 	select {

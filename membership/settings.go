@@ -11,32 +11,32 @@ import (
 // Timing are the settings of the protocol. All nodes of a zone should have the
 // same. Zero fields are those of DefaultTiming.
 type Timing struct {
-	// Tau is how long a node gathers news before it passes them on.
+	// Tau is how long a node collects news before it sends them.
 	Tau time.Duration
-	// Heartbeat is how often each of a node's Random + Successors watchers hears
-	// from it; they take turns, so that one of them does after a part of that.
+	// Heartbeat is the period of heartbeats to each of a node's Random + Successors
+	// watchers, which receive them in turn.
 	Heartbeat time.Duration
-	// Grace is how long whoever misses a heartbeat asks, itself and through others,
-	// before it suspects. Detection of a silent node takes Grace and a part of Heartbeat;
-	// false alarms get rarer as it gets longer.
+	// Grace is how long a watcher that misses a heartbeat probes, itself and through
+	// others, before it reports a suspicion. Detection of a silent node takes Grace and a
+	// part of Heartbeat; a longer Grace makes false alarms rarer.
 	Grace time.Duration
-	// Confirm is how long a node whose connection broke is asked before it is
-	// suspected, 0 < Confirm <= Grace. Detection of a killed process takes this.
+	// Confirm is how long a node whose connection broke is probed before a suspicion,
+	// 0 < Confirm <= Grace. Detection of a killed process takes this.
 	Confirm time.Duration
-	// Dial is how long a connection to a neighbour may take to come about.
+	// Dial is the time limit for a connection to a neighbour.
 	Dial time.Duration
 
-	Theta      int // reporters that it takes to hold a node for dead
-	Random     int // neighbours that a node chooses at random (the paper's Kr)
-	Successors int // neighbours that follow it in the ring (Ks), at least Theta
+	Theta      int // reporters required to remove a node
+	Random     int // random neighbours of a node (the paper's Kr)
+	Successors int // successors of a node on the ring (Ks), at least Theta
 
-	// Health is how many steps of patience a node that is slow itself has with
-	// others: it waits up to 1 + Health times as long. -1: none.
+	// Health limits how much longer a slow node waits for others: up to 1 + Health times
+	// as long. -1: no longer.
 	Health int
-	// Stealth is how long a node that starts only listens, in units of log2 of the
-	// zone's size times Tau, or until it hears that its former life is held for dead:
-	// all then know of its death before they know of its return. 0: 1 for a node that
-	// finds an earlier start in Config.State, none for another. -1: none.
+	// Stealth is how long a restarted node only listens, in units of log2 of the zone's
+	// size times Tau, or until its former life is removed: so its death is known before
+	// its return. 0: 1 for a node that finds an earlier start in Config.State, none for
+	// others. -1: none.
 	Stealth int
 }
 
@@ -75,19 +75,19 @@ type Hierarchy struct {
 	Delegates   int // elected of each base zone, at most 32
 	Supervisors int // of each base zone; fewer where the management zone is smaller
 
-	// Settle is how long a view has to be without a change before its node takes
-	// part in an election, or assigns supervisors, for the first time.
+	// Settle is how long a view must be unchanged before its node first takes part in an
+	// election, or assigns supervisors.
 	Settle time.Duration
-	// Patience is how long one who should have declared itself is waited for,
-	// before the next candidates do.
+	// Patience is how long an election waits for a candidate before the next ones
+	// declare themselves.
 	Patience time.Duration
 	// Retry is the pause between two attempts to connect.
 	Retry time.Duration
-	// Beat is how often an end of a connection that has nothing to say says so.
+	// Beat is the period of keep-alives on an idle link.
 	Beat time.Duration
-	// Silence is after how many beats without a word a connection is given up, 2 or more.
+	// Silence is the number of silent beats after which a link is closed, 2 or more.
 	Silence int
-	// Linger is how long a zone without any delegate is kept in the census.
+	// Linger is how long a zone without delegates stays in the census.
 	Linger time.Duration
 }
 
