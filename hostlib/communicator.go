@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/session"
@@ -87,6 +86,9 @@ type Communicator struct {
 // called, forming the group has failed for every member, and the error wraps
 // ErrFormation and names those that have not come.
 func (h *Host) Communicator(ctx context.Context, name string, members []Member, options ...GroupOption) (*Communicator, error) {
+	if name == "" || len(name) > maxName {
+		return nil, fmt.Errorf("hostlib: communicator %.32q: %w: a name of %d bytes, want 1 to %d", name, ErrArgument, len(name), maxName)
+	}
 	if i := slices.IndexFunc(options, func(o GroupOption) bool { return o == nil }); i >= 0 {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w: option %d is nil", name, ErrArgument, i)
 	}
@@ -149,9 +151,6 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 
 // checkMembers returns this host's rank among members.
 func (h *Host) checkMembers(name string, members []Member) (int, error) {
-	if name == "" || len(name) > maxName {
-		return 0, fmt.Errorf("%w: a name of %d bytes, want 1 to %d", ErrArgument, len(name), maxName)
-	}
 	if len(members) == 0 || len(members) > wire.MaxRank {
 		return 0, fmt.Errorf("%w: %d of them, want 1 to %d", ErrMembers, len(members), wire.MaxRank)
 	}
@@ -162,9 +161,6 @@ func (h *Host) checkMembers(name string, members []Member) (int, error) {
 		}
 		if err := m.validate(); err != nil {
 			return 0, fmt.Errorf("%w: rank %d: %w", ErrMembers, i, err)
-		}
-		if !utf8.ValidString(m.Host) { // the manager could not be asked, on behalf of any communicator
-			return 0, fmt.Errorf("%w: the host of rank %d, %q, is not UTF-8", ErrMembers, i, m.Host)
 		}
 		if first, twice := seen[m.Host]; twice {
 			return 0, fmt.Errorf("%w: host %s is rank %d and rank %d", ErrMembers, m.Host, first, i)

@@ -25,7 +25,7 @@ const DefaultWindow = 256
 // Config is how a host joins. Name is all that a host needs; other fields that are
 // zero have their defaults.
 type Config struct {
-	// Name is the host's in the fabric's topology, 1 to 255 bytes.
+	// Name is the host's in the fabric's topology: 1 to 255 bytes of printable UTF-8.
 	Name string
 	// Process is a label of this process, where several of the host join: no two that
 	// live have the same, and the members' lists name it. The host's certificate is that
@@ -72,7 +72,7 @@ type Config struct {
 	// leaves it is not dead: its connections report. nil: connections alone report who dies.
 	Membership *membership.Config
 	// DeadAfter is how long a member may be unreachable before it counts as dead; 5 s
-	// by default. Longer outages of its connections end a communicator.
+	// by default, and 1 ms at least. Longer outages of its connections end a communicator.
 	DeadAfter time.Duration
 
 	// ForgetAfter is how long, without certificates, the incarnation of a host is
@@ -131,8 +131,16 @@ func (c Config) Validate() error {
 			return fmt.Errorf("%w: %w", ErrConfig, err)
 		}
 	}
-	if c.DeadAfter < 0 || c.ForgetAfter < 0 {
-		return fmt.Errorf("%w: DeadAfter is %v, ForgetAfter %v", ErrConfig, c.DeadAfter, c.ForgetAfter)
+	if c.DeadAfter < time.Millisecond {
+		return fmt.Errorf("%w: DeadAfter is %v, want at least %v", ErrConfig, c.DeadAfter, time.Millisecond)
+	}
+	if c.ForgetAfter < 0 {
+		return fmt.Errorf("%w: ForgetAfter is %v, want 0 or more", ErrConfig, c.ForgetAfter)
+	}
+	if c.TLS != nil {
+		if err := pki.CheckPaths(c.TLS.Cert, c.TLS.Key, c.TLS.CA); err != nil {
+			return fmt.Errorf("%w: %w", ErrConfig, err)
+		}
 	}
 	if c.Manager != "" {
 		if _, _, err := net.SplitHostPort(c.Manager); err != nil {

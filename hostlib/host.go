@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/attach"
@@ -34,12 +36,18 @@ type Member struct {
 // process returns the name of a member's process among all.
 func (m Member) process() string { return processName(m.Host, m.Process) }
 
-// validate reports what is wrong with a member's name.
+// validate reports what is wrong with a member's name. Others report it, and the manager
+// takes UTF-8 alone.
 func (m Member) validate() error {
 	name := m.process()
 	switch {
-	case m.Host == "" || len(name) > maxName:
-		return fmt.Errorf("a host name of %d bytes, want 1 to %d with that of the process", len(m.Host), maxName)
+	case m.Host == "":
+		return errors.New("no host name")
+	case len(name) > maxName:
+		return fmt.Errorf("a host name of %d bytes and a process label of %d, want at most %d together, with the %q between them",
+			len(m.Host), len(m.Process), maxName, peering.Mark)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("the name %q is not printable UTF-8", name)
 	case strings.Count(name, peering.Mark) > min(1, len(m.Process)):
 		return fmt.Errorf("the name %q has a %q", name, peering.Mark)
 	}

@@ -397,7 +397,7 @@ func TestBadMembers(t *testing.T) {
 		"duplicate": {[]hostlib.Member{members[0], members[1], members[0]}, "h0 is rank 0 and rank 2"},
 		"absent":    {members[1:], "h0, is not among"},
 		"no name":   {[]hostlib.Member{members[0], {Addr: "127.0.0.1:1"}}, "rank 1 lacks"},
-		"not text":  {[]hostlib.Member{members[0], {Host: "h\xff", Addr: "127.0.0.1:1"}}, `rank 1, "h\xff", is not UTF-8`},
+		"not text":  {[]hostlib.Member{members[0], {Host: "h\xff", Addr: "127.0.0.1:1"}}, `rank 1: the name "h\xff" is not printable UTF-8`},
 		"address":   {[]hostlib.Member{members[0], {Host: "h1", Addr: members[0].Addr}}, "is the address of rank 0 (h0) and of rank 1 (h1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -418,14 +418,21 @@ func TestNilOption(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	for want, c := range map[string]hostlib.Config{
-		"a host name of 0 bytes":   {},
-		"a host name of 300 bytes": {Name: strings.Repeat("h", 300)},
-		"address manager":          {Name: "h", Manager: "manager"},
-		"address ::1:7400":         {Name: "h", Manager: "::1:7400"},
-		"DeadAfter is -1s":         {Name: "h", DeadAfter: -time.Second},
-		"window":                   {Name: "h", Window: 3},
-		"chunk":                    {Name: "h", ChunkBytes: -1},
-		"nowhere.pem":              {Name: "h", TLS: &hostlib.TLS{Cert: "nowhere.pem", Key: "nowhere.pem", CA: "nowhere.pem"}},
+		"no host name":              {},
+		"a host name of 300 bytes":  {Name: strings.Repeat("h", 300)},
+		"a process label of 255":    {Name: "h", Process: strings.Repeat("p", 255)},
+		`"h\nh" is not printable`:   {Name: "h\nh"},
+		`"\xff" is not printable`:   {Name: "\xff"},
+		`"h#\x00" is not printable`: {Name: "h", Process: "\x00"},
+		"TLS.Cert is empty":         {Name: "h", TLS: &hostlib.TLS{}},
+		"TLS.CA is empty":           {Name: "h", TLS: &hostlib.TLS{Cert: "nowhere.pem", Key: "nowhere.pem"}},
+		"DeadAfter is 1ns":          {Name: "h", DeadAfter: 1},
+		"address manager":           {Name: "h", Manager: "manager"},
+		"address ::1:7400":          {Name: "h", Manager: "::1:7400"},
+		"DeadAfter is -1s":          {Name: "h", DeadAfter: -time.Second},
+		"window":                    {Name: "h", Window: 3},
+		"chunk":                     {Name: "h", ChunkBytes: -1},
+		"nowhere.pem":               {Name: "h", TLS: &hostlib.TLS{Cert: "nowhere.pem", Key: "nowhere.pem", CA: "nowhere.pem"}},
 	} {
 		h, err := hostlib.Join(t.Context(), c)
 		if err == nil {
@@ -433,6 +440,20 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 		if !errors.Is(err, hostlib.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want one that says %q", err, want)
+		}
+		if invalid := c.Validate(); want != "nowhere.pem" && !errors.Is(invalid, hostlib.ErrConfig) {
+			t.Errorf("%q: Validate returns %v", want, invalid)
+		}
+	}
+}
+
+// TestLongNameOfCommunicator: an error does not repeat it.
+func TestLongNameOfCommunicator(t *testing.T) {
+	hosts, members := join(t, 1)
+	for _, n := range []int{0, 256, 70_000} {
+		_, err := hosts[0].Communicator(t.Context(), strings.Repeat("x", n), members)
+		if !errors.Is(err, hostlib.ErrArgument) || !strings.Contains(err.Error(), fmt.Sprintf("a name of %d bytes", n)) || len(err.Error()) > 200 {
+			t.Errorf("%.300v", err)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
 // Bounds of a Config.
@@ -117,6 +119,11 @@ func (c Config) Validate() error {
 	}
 	if c.Encrypt && len(c.Keys) == 0 {
 		wrong("encryption needs a key")
+	}
+	if c.TLS != nil {
+		if err := pki.CheckPaths(c.TLS.Cert, c.TLS.Key, c.TLS.CA); err != nil {
+			wrong("%w", err)
+		}
 	}
 	if c.TLS != nil && len(c.Keys) == 0 && !c.AllowPlaintext {
 		wrong("with certificates and without keys datagrams would be plaintext: give Keys, or AllowPlaintext")

@@ -3,6 +3,7 @@ package peering
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -246,16 +247,21 @@ func (c *Core) back(l *channel, err error) {
 func (p *peer) errorOf(a *greeting.Answer) error {
 	switch a.Code {
 	case greeting.Outdated:
-		return fmt.Errorf("%w: %w: %s", ErrRefused, ErrOutdated, a.Reason)
+		return refusal(ErrOutdated, a.Reason)
 	case greeting.Former:
 		return errIncarnation(ErrOutdated, p.name, a.Incarnation, p.incarnation)
 	case greeting.Taken:
-		return fmt.Errorf("%w: %w: %s", ErrRefused, ErrName, a.Reason)
+		return refusal(ErrName, a.Reason)
 	case greeting.Busy:
-		return fmt.Errorf("%w: %w: %s", ErrRefused, ErrBusy, a.Reason)
+		return refusal(ErrBusy, a.Reason)
 	default:
 		return fmt.Errorf("%w: %s", ErrRefused, a.Reason)
 	}
+}
+
+// refusal is an answer that has a code of its own: the reason begins with what that says.
+func refusal(kind error, reason string) error {
+	return fmt.Errorf("%w: %w: %s", ErrRefused, kind, strings.TrimPrefix(reason, kind.Error()+": "))
 }
 
 // answered takes the answer to a call.

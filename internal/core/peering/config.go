@@ -60,11 +60,27 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: no incarnation", ErrConfig)
 	case c.Classes == 0 || c.Shared > c.Classes:
 		return fmt.Errorf("%w: %d classes of connections, %d of them shared", ErrConfig, c.Classes, c.Shared)
-	case min(c.Pending, c.PendingOfSource, c.Connections, c.Exclusive, c.Remember) < 1:
-		return fmt.Errorf("%w: a limit below 1", ErrConfig)
-	case min(c.GreetWithin, c.RetryMin, c.RetryMax, c.KeepAlive, c.DeadAfter, c.IdleAfter, c.Forget) <= 0:
-		return fmt.Errorf("%w: a time of 0 or less", ErrConfig)
-	case c.RetryMax < c.RetryMin || c.DeadAfter < c.KeepAlive:
+	}
+	for _, limit := range []struct {
+		field string
+		value int
+	}{{"Pending", c.Pending}, {"PendingOfSource", c.PendingOfSource}, {"Connections", c.Connections}, {"Exclusive", c.Exclusive}, {"Remember", c.Remember}} {
+		if limit.value < 1 {
+			return fmt.Errorf("%w: %s is %d, want at least 1", ErrConfig, limit.field, limit.value)
+		}
+	}
+	for _, span := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"GreetWithin", c.GreetWithin}, {"RetryMin", c.RetryMin}, {"RetryMax", c.RetryMax}, {"DeadAfter", c.DeadAfter},
+		{"KeepAlive, a third of DeadAfter by default,", c.KeepAlive}, {"IdleAfter", c.IdleAfter}, {"Forget", c.Forget},
+	} {
+		if span.value <= 0 {
+			return fmt.Errorf("%w: %s is %v, want more than 0", ErrConfig, span.field, span.value)
+		}
+	}
+	if c.RetryMax < c.RetryMin || c.DeadAfter < c.KeepAlive {
 		return fmt.Errorf("%w: calls are repeated after %v to %v, connections pinged after %v and dead after %v", ErrConfig, c.RetryMin, c.RetryMax, c.KeepAlive, c.DeadAfter)
 	}
 	return nil

@@ -23,7 +23,7 @@ func (h *Host) accept() {
 			return
 		}
 		if err != nil {
-			h.cfg.Log.Warn("cannot accept a connection", slog.Any("error", err))
+			h.notAccepted.add(slog.Any("error", err))
 			select {
 			case <-h.ctx.Done():
 				return
@@ -52,11 +52,11 @@ func (c *Conn) answer() {
 	c.close(err)
 	h.leave(c, c.why(err))
 	if h.ctx.Err() == nil && c.peer.Name == "" && !errors.Is(err, errNamed) {
-		level := slog.LevelInfo
+		log := h.notTaken
 		if errors.Is(err, peering.ErrOutdated) {
-			level = slog.LevelWarn // this host's incarnation, or the other's, is no good
+			log = h.outdated
 		}
-		h.cfg.Log.Log(h.ctx, level, "a call was not taken", slog.Any("from", c.raw.RemoteAddr()), slog.Any("error", c.why(err)))
+		log.add(slog.Any("from", c.raw.RemoteAddr()), slog.Any("error", c.why(err)))
 	}
 }
 

@@ -41,6 +41,8 @@ type Host struct {
 
 	tasks runner.Tasks
 
+	notTaken, outdated, notAccepted *summary
+
 	mu       sync.Mutex // taken before the locks of channels
 	closed   bool       // no more connections
 	conns    map[peering.ID]*Conn
@@ -111,7 +113,10 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 	h := &Host{
 		cfg: c, listener: listener, conns: map[peering.ID]*Conn{},
 		channels: map[channelKey]*Channel{}, tickets: map[uint64]chan called{}, book: map[string]*places{},
-		alone: make(chan struct{}, 1),
+		alone:       make(chan struct{}, 1),
+		notTaken:    newSummary(c.Log, slog.LevelInfo, "a call was not taken"),
+		outdated:    newSummary(c.Log, slog.LevelWarn, "a call was not taken: this host's incarnation, or the other's, is outdated"),
+		notAccepted: newSummary(c.Log, slog.LevelWarn, "cannot accept a connection"),
 	}
 	h.incarnation.Store(c.Incarnation)
 	for s, handler := range c.Handlers {
@@ -285,6 +290,9 @@ func (h *Host) Close() error {
 		h.mu.Unlock()
 		h.tasks.Close()
 		h.loop.Close()
+		for _, s := range []*summary{h.notTaken, h.outdated, h.notAccepted} {
+			s.flush()
+		}
 		for _, l := range channels {
 			l.fail(ErrClosed)
 		}

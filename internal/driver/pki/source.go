@@ -31,6 +31,17 @@ type held struct {
 	roots *x509.CertPool
 }
 
+// CheckPaths returns an error that names the field of a TLS, of which Load takes the three
+// paths, that is empty.
+func CheckPaths(cert, key, ca string) error {
+	for _, p := range [...][2]string{{"Cert", cert}, {"Key", key}, {"CA", ca}} {
+		if p[1] == "" {
+			return fmt.Errorf("TLS.%s is empty, want the path of a PEM file", p[0])
+		}
+	}
+	return nil
+}
+
 // Load reads a certificate, its key, and the authorities whose certificates
 // are trusted, all PEM files. The certificate has to be in time, to be of one
 // of these authorities, and to name an identity. What is to be reported later of
