@@ -73,10 +73,11 @@ type Communicator struct {
 	requests  map[uint64]*Request
 	lastID    uint64
 	status    status
-	absent    wire.Missing // who is not there, as far as is known, while it is formed
-	err       error        // why no operation can be started
-	isLeaving bool         // the last operation was started
-	multitree *multitree   // if it has several trees; set before it is handed out
+	other     atomic.Pointer[string] // who has called with other members or settings
+	absent    wire.Missing           // who is not there, as far as is known, while it is formed
+	err       error                  // why no operation can be started
+	isLeaving bool                   // the last operation was started
+	multitree *multitree             // if it has several trees; set before it is handed out
 }
 
 // Communicator forms a group with the other members, who all call it with the

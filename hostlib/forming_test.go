@@ -111,7 +111,7 @@ func TestGivingUpHalfFormed(t *testing.T) {
 		_, err := hosts[i].Communicator(use, "test", members)
 		if i != 2 {
 			wantMember(t, err, 2, "gave up")
-		} else if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "rank 3 (h3) at "+members[3].Addr+" has not called") {
+		} else if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "rank 3 (h3) at "+members[3].Addr+" has not called Communicator") {
 			t.Errorf("rank 2: got %v, want that rank 3 is missing", err)
 		}
 	})

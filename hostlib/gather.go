@@ -131,11 +131,14 @@ func (c *Communicator) missing() string {
 	c.mu.Unlock()
 	for _, rank := range m.Ranks {
 		if l := c.links[int(rank)]; int(rank) < len(c.members) && (l == nil || l.missing() == "") {
-			say(int(rank), "has not come")
+			say(int(rank), notCalled)
 		}
 	}
 	if m.More {
 		all = append(all, "and others")
+	}
+	if other := c.other.Load(); other != nil {
+		all = append(all, *other)
 	}
 	return strings.Join(all, "; ")
 }

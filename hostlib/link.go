@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
+	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
@@ -30,6 +31,10 @@ const (
 	retryMax = 500 * time.Millisecond
 )
 
+// restartGrace is the time in which a neighbour that is in a later incarnation opens its
+// links again if it is the same process.
+const restartGrace = time.Second
+
 // link is one neighbour in the tree of hosts. It has a stream on the connection of class
 // Control between the two hosts, and once much has passed one on that of class Data, for
 // all frames but those of forming. A stream ends with its connection, and is made anew by
@@ -44,17 +49,19 @@ type link struct {
 	unsent  [2]*peer.Conn // that frames wait on, by class
 	scratch []byte
 
-	mu         sync.Mutex
-	isShut     bool
-	isOver     bool        // the neighbour has said its last word
-	isDiverted bool        // Data is in use: what comes on Control are packets, of before, or of forming
-	passed     int         // bytes of packets on Control
-	met        attempt     // the neighbour's, once the two have agreed
-	trouble    error       // of the last call for a connection; nil: the neighbour has not answered yet
-	held       [2]bool     // connections
-	streams    [2]stream   // by class
-	retry      *time.Timer // of a stream that was closed; nil: none was
-	pause      time.Duration
+	mu           sync.Mutex
+	isShut       bool
+	isOver       bool        // the neighbour has said its last word
+	isDiverted   bool        // Data is in use: what comes on Control are packets, of before, or of forming
+	passed       int         // bytes of packets on Control
+	met          attempt     // the neighbour's, once the two have agreed
+	life         uint64      // the incarnation in which it was met
+	hasRestarted bool        // it is in a later one, and has not opened the link again
+	trouble      error       // of the last call for a connection; nil: the neighbour has not answered yet
+	held         [2]bool     // connections
+	streams      [2]stream   // by class
+	retry        *time.Timer // of a stream that was closed; nil: none was
+	pause        time.Duration
 }
 
 // stream is one direction's numbers of a link on one connection, and the other's.
@@ -159,16 +166,22 @@ func (l *link) end(s *stream) {
 // miss has the neighbour be dead if the stream is not made again soon. The caller holds
 // the lock.
 func (l *link) miss(s *stream) {
-	if s.late != nil {
-		return
-	}
 	limit := l.c.host.cfg.DeadAfter
+	why := fmt.Sprintf("it could not be reached for %v", limit)
+	if l.hasRestarted {
+		limit, why = min(limit, restartGrace), peering.ErrRestarted.Error()
+	}
+	if s.late != nil {
+		if !l.hasRestarted {
+			return
+		}
+		s.late.Stop()
+	}
 	var timer *time.Timer
 	timer = time.AfterFunc(limit, func() {
 		l.mu.Lock()
 		isLate := s.late == timer
-		why := fmt.Sprintf("it could not be reached for %v", limit)
-		if l.trouble != nil {
+		if l.trouble != nil && !l.hasRestarted {
 			why += fmt.Sprintf(" (%v)", l.trouble)
 		}
 		l.mu.Unlock()
@@ -182,7 +195,8 @@ func (l *link) miss(s *stream) {
 // up notes that the two have agreed, and has the core hear of it. The caller holds the
 // lock, and posts what is returned.
 func (l *link) up(s *stream) item {
-	l.met, s.isUp, l.pause = s.of, true, 0
+	l.met, s.isUp, l.pause, l.trouble = s.of, true, 0, nil
+	l.life, l.hasRestarted = s.conn.Peer().Incarnation, false
 	if s.late != nil {
 		s.late.Stop()
 		s.late = nil
@@ -194,6 +208,32 @@ func (l *link) up(s *stream) item {
 // dead has the core hear that the neighbour is.
 func (l *link) dead(why string) {
 	l.c.loop.Add(item{in: endpoint.Input{Kind: endpoint.Dead, Rank: uint32(l.peer), News: &endpoint.News{Reason: why}}})
+}
+
+// died has the core hear that the neighbour has, if it was met in that incarnation or
+// before.
+func (l *link) died(incarnation uint64, why string) {
+	l.mu.Lock()
+	is := l.met != 0 && l.life <= incarnation
+	l.mu.Unlock()
+	if is {
+		l.dead(why)
+	}
+}
+
+// restarted takes that the neighbour is in a later incarnation than that.
+func (l *link) restarted(before uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.met == 0 || l.life > before || l.isShut || l.isOver {
+		return
+	}
+	l.hasRestarted = true
+	for i := range l.streams {
+		if s := &l.streams[i]; s.late != nil {
+			l.miss(s)
+		}
+	}
 }
 
 // opened lets frames be sent, if the stream still has that number. It reports whether it has,
@@ -231,6 +271,10 @@ func (l *link) broken(c *peer.Conn, why error) {
 	l.end(s)
 	l.c.host.cfg.Log.Info("a host connection broke",
 		slog.String("communicator", l.c.name), slog.Int("rank", l.peer), slog.Any("error", why))
+	if l.met != 0 && errors.Is(why, peering.ErrDead) { // after DeadAfter
+		l.dead(why.Error())
+		return
+	}
 	l.open(s)
 }
 
@@ -374,19 +418,25 @@ func (l *link) shut(last []byte) {
 	l.c.host.links.drop(l)
 }
 
+const notCalled = "has not called Communicator"
+
 // missing reports why the neighbour was not met; empty if it was.
 func (l *link) missing() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	why := "has not answered"
+	if !l.calls {
+		why = notCalled
+	}
 	switch {
 	case l.met != 0:
 		return ""
-	case !l.calls:
-		return "has not called"
-	case l.trouble == nil:
-		return "has not answered"
+	case l.trouble != nil && l.calls:
+		return "cannot be reached: " + l.trouble.Error()
+	case l.trouble != nil:
+		return why + ", and cannot be reached: " + l.trouble.Error()
 	}
-	return "cannot be reached: " + l.trouble.Error()
+	return why
 }
 
 // metAnother reports whether the neighbour was met in another communicator than a caller's.

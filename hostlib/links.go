@@ -146,9 +146,12 @@ func isFatal(err error, calls bool) bool {
 // Sent implements peer.Handler: communicators lend nothing.
 func (*handler) Sent([]uint64, error) {}
 
-// Restarted implements peer.Handler. That a communicator has ended with its process, the
-// later one says when it is called.
-func (*handler) Restarted(string, uint64, uint64) {}
+// Restarted implements peer.Handler.
+func (h *handler) Restarted(host string, before, _ uint64) {
+	for _, l := range h.links.toHost(host) {
+		l.restarted(before)
+	}
+}
 
 // Received implements peer.Handler: frames of one stream that came together are stepped
 // together.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tributary-fabric/tributary/membership"
 )
 
 // TestProcessesOfOneHost: several processes of a host, each with a label of its own, form
@@ -78,12 +80,12 @@ func kill(t *testing.T, h *Host) {
 	}
 }
 
-// TestKilledProcess: the others find out at once when it is started again, or otherwise
-// after DeadAfter; and form the group again with the one that was.
+// TestKilledProcess: the others find out when it is started again, however long DeadAfter
+// is, and form the group again with the one that was.
 func TestKilledProcess(t *testing.T) {
 	for rank, name := range []string{"h0", "h1", "h2"} {
 		t.Run(name, func(t *testing.T) {
-			hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, func(c *Config) { c.DeadAfter = time.Second })
+			hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, func(c *Config) { c.DeadAfter = time.Hour })
 			front := newFront(t)
 			front.lead(members[rank].Addr)
 			members[rank].Addr = front.addr()
@@ -103,4 +105,57 @@ func TestKilledProcess(t *testing.T) {
 			leave(t, comms)
 		})
 	}
+}
+
+// TestDeathOfAnotherLife: what membership reports of a life of a host in which it was not
+// met concerns no communicator, also of one that is being formed.
+func TestDeathOfAnotherLife(t *testing.T) {
+	h0 := joinOne(t, "h0", func(c *Config) { c.Incarnation = 5 })
+	h1 := joinOne(t, "h1", func(c *Config) { c.Incarnation = 10 })
+	members := []Member{h0.Member(), h1.Member()}
+	end := func(incarnation uint64) {
+		x := membership.Notice{Kind: membership.Left, Cause: membership.Failed}
+		x.Member.Name, x.Member.Version.Incarnation = "h1", incarnation
+		h0.died(x)
+	}
+	var early *Communicator
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var err error
+		if early, err = h0.Communicator(within(t), "test", members); err != nil {
+			t.Error(err)
+		}
+	})
+	until(within(t), t, "rank 0 waits", func() bool { return len(h0.links.toHost("h1")) == 1 })
+	end(9)
+	late, err := h1.Communicator(within(t), "test", members)
+	if wg.Wait(); err != nil || t.Failed() {
+		t.Fatal(err)
+	}
+	comms := []*Communicator{early, late}
+	end(9)
+	sum(t, comms, 10)
+	end(10)
+	<-early.Done()
+	wantMember(t, early.Err(), 1, "membership reports: h1 left")
+}
+
+// TestOtherMembersAreNamed: who waits for a member that has called with another list says
+// so when it gives up.
+func TestOtherMembersAreNamed(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2"})
+	other := []Member{members[0], members[2], members[1]}
+	ctx, cancel := context.WithCancel(within(t))
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := hosts[0].Communicator(ctx, "test", members); err == nil || !strings.Contains(err.Error(), "h1 has called it with other members or settings") {
+			t.Errorf("got %v, want that h1 is named", err)
+		}
+	})
+	until(within(t), t, "rank 0 waits", func() bool { return len(hosts[0].links.toHost("h1")) == 1 })
+	if _, err := hosts[1].Communicator(ctx, "test", other); !errors.Is(err, ErrFormation) {
+		t.Error(err)
+	}
+	cancel()
+	wg.Wait()
 }

@@ -72,6 +72,8 @@ func (h *Host) wanted(k *caller) (c *Communicator, last []byte, refusal string) 
 	case c != nil && c.group == k.group && c.isOpen && !c.met(k):
 		return c, nil, ""
 	case c != nil && c.group != k.group && !c.leaving():
+		other := fmt.Sprintf("%s has called it with other members or settings", k.conn.Peer().Name)
+		c.other.Store(&other)
 		return nil, nil, h.inAnother(c.name)
 	case h.closed:
 		return nil, nil, h.name + " takes no more callers"

@@ -59,9 +59,8 @@ func (h *Host) expelled() error {
 // watchZone ends communicators whose members have died, until the host is
 // closed.
 func (h *Host) watchZone() {
-	known := lives{}
 	for x := range h.members.Notices(h.ctx) {
-		if known.end(x) && x.Cause != membership.Departed {
+		if x.Kind == membership.Left && x.Cause != membership.Departed {
 			h.died(x)
 		}
 	}
@@ -70,30 +69,10 @@ func (h *Host) watchZone() {
 	}
 }
 
-// lives are the incarnations of the nodes in the zone, by name.
-type lives map[string]uint64
-
-// end takes a notice, and reports whether it is of the end of a node's last life.
-// A node that starts again at another address may be there before its earlier life
-// is found dead, which then says nothing of the present one.
-func (l lives) end(x membership.Notice) bool {
-	name, incarnation := x.Member.Name, x.Member.Version.Incarnation
-	switch newest, ok := l[name]; {
-	case x.Kind == membership.Joined:
-		l[name] = max(newest, incarnation)
-		return false
-	case ok && newest > incarnation:
-		return false
-	}
-	delete(l, name)
-	return true
-}
-
-// died reports the links to a host in all communicators that it is dead. Whoever
-// has one says so to all members.
+// died reports the end of a life of a host to all communicators that have met it in that
+// life. Whoever has says so to all members.
 func (h *Host) died(x membership.Notice) {
 	for _, l := range h.links.toHost(x.Member.Name) {
-		h.cfg.Log.Info("a member has died, says the zone", slog.String("communicator", l.c.name), slog.Int("rank", l.peer), slog.String("notice", x.String()))
-		l.dead("the zone of hosts says: " + x.String())
+		l.died(x.Member.Version.Incarnation, "membership reports: "+x.String())
 	}
 }

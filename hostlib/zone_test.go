@@ -73,7 +73,7 @@ func TestZoneReportsOfDeaths(t *testing.T) {
 				}
 				_, err := hostlib.Barrier(t.Context(), comms[i])
 				var m *hostlib.MemberError
-				if !errors.As(err, &m) || m.Rank != dead || !strings.Contains(m.Reason, "zone") {
+				if !errors.As(err, &m) || m.Rank != dead || !strings.Contains(m.Reason, "membership reports: "+hosts[dead].Name()) {
 					t.Errorf("rank %d: got %v, want that the zone says that rank %d is dead", i, err, dead)
 				}
 			})
