@@ -37,9 +37,9 @@ var (
 	descBuffers    = metricSet.New("connection_buffer_bytes", "Memory in which frames lie that have come.")
 )
 
-// Collector returns the host's metrics, over all its communicators, those that
-// have ended included; docs/metrics.md says which. A process with several
-// hosts distinguishes them by prometheus.WrapRegistererWith.
+// Collector returns the host's metrics, including those of ended communicators;
+// docs/metrics.md lists them. A process with several hosts distinguishes them by
+// prometheus.WrapRegistererWith.
 func (h *Host) Collector() prometheus.Collector { return metricSet.Collector(h.collect) }
 
 // collect gives the metrics' values.

@@ -306,8 +306,8 @@ func (c *Communicator) Err() error {
 	return c.err
 }
 
-// Transport reports how an operation begun now would run, and why. With several trees,
-// these are the way of all of them, or Mixed, and what holds of each.
+// Transport reports the transport of an operation begun now, and the reason. With
+// several trees it is that of all of them, or Mixed, with each one's reason.
 func (c *Communicator) Transport() (Transport, string) {
 	if c.multitree != nil {
 		return c.multitree.transport()

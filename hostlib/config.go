@@ -22,75 +22,73 @@ import (
 // delay, and is far less on most links.
 const DefaultWindow = 256
 
-// Config is how a host joins. Name is all that a host needs; other fields that are
-// zero have their defaults.
+// Config is the configuration of a host. Only Name is required; other zero fields have
+// their defaults.
 type Config struct {
-	// Name is the host's in the fabric's topology: 1 to 255 bytes of printable UTF-8.
+	// Name is the host's name in the fabric's topology: 1 to 255 bytes of printable UTF-8.
 	Name string
-	// Process is a label of this process, where several of the host join: no two that
-	// live have the same, and the members' lists name it. The host's certificate is that
-	// of all of them.
+	// Process is a label of this process, if several processes of the host join: unique
+	// among living ones, and part of the members' lists. They share the host's
+	// certificate.
 	Process string
 
-	// Listen is the TCP address on which other members reach this host;
-	// "127.0.0.1:0" by default; with Membership a free port of the address from which
-	// this host reaches the others of the zone, and the zone's datagrams come to the same
-	// port. The members' lists must name it as others see it.
+	// Listen is the TCP address for other members; by default "127.0.0.1:0", with
+	// Membership a free port of the address from which this host reaches the others of
+	// the zone, which is also the port of the zone's datagrams. The members' lists must
+	// have the address as others see it.
 	Listen string
-	// Resolve returns the TCP address of another host; it is asked for every connection
-	// that is made, with the time that is left for it. nil: hosts of the zone of
-	// Membership are where that says, and others are reached by the addresses of members'
-	// lists alone.
+	// Resolve returns the TCP address of another host, for each new connection, within
+	// its time limit. nil: Membership has the addresses of the zone's hosts, the
+	// members' lists those of others.
 	Resolve func(ctx context.Context, host string) (address string, err error)
-	// Incarnation of this start of the host; it rises strictly with every start under
-	// the name. 0: that of Membership, which keeps it, or else the clock's nanoseconds.
+	// Incarnation of this start of the host, larger than that of every earlier start
+	// under the name. 0: that of Membership, or else the clock's nanoseconds.
 	Incarnation uint64
-	// Data is the local address of the UDP sockets that speak to switches; by default
+	// Data is the local address of the UDP sockets for packets of switches; by default
 	// that of Listen. Switches must be able to reach it. With the unspecified address
-	// (0.0.0.0 or ::) packets take the link that a tree was planned on: the topology
-	// has to have the addresses of the host's links, and the manager has the leaf
-	// switch send to the one of the tree's.
+	// (0.0.0.0 or ::) packets take the planned links: the topology must have the
+	// addresses of the host's links, and the leaf switch sends to the one of the tree's
+	// link.
 	Data netip.Addr
-	// Manager is the address of the offload manager, "host:port"; empty: there is none,
-	// and all operations run over hosts.
+	// Manager is the address of the offload manager, "host:port"; empty: all operations
+	// run over hosts.
 	Manager string
 
-	// TLS are the files of the host's certificate, which encrypts and authenticates the
-	// connections to other members, whose certificates have to name their hosts, and to
-	// the manager, whose certificate has to name a manager. Packets to and from switches
-	// are not encrypted. nil: plaintext; then only loopback addresses are served and
-	// called.
+	// TLS are the files of the host's certificate, which authenticates and encrypts the
+	// connections to other hosts, whose certificates must name them, and to the manager,
+	// whose certificate must name a manager. Packets to and from switches are not
+	// encrypted. nil: plaintext, on loopback addresses only.
 	TLS *TLS
-	// AllowPlaintext serves and calls all addresses without certificates, too: whoever
-	// reaches them may say that it is any host.
+	// AllowPlaintext allows other addresses than loopback without certificates: any
+	// client may then claim to be any host.
 	AllowPlaintext bool
 
-	// Membership makes the host a node of a zone: see Host.Members. Name, Listen, TLS,
-	// AllowPlaintext and Log are the host's own, and empty there. Zones report who has died:
-	// a member whose node has failed, or has started again, counts as dead at once, and is
-	// not waited for as DeadAfter says; who is not in the zone is not affected, and who
-	// leaves it is not dead: its connections report. nil: connections alone report who dies.
+	// Membership makes the host a node of a zone: see Host.Members. Leave its Name,
+	// Listen, TLS, AllowPlaintext and Log empty; the host's apply. A member whose node
+	// has failed, or has restarted, counts as dead at once, without DeadAfter; hosts
+	// outside the zone, and nodes that leave it, count as dead only when their
+	// connections fail. nil: only connections report deaths.
 	Membership *membership.Config
-	// DeadAfter is how long a member may be unreachable before it counts as dead; 5 s
-	// by default, and 1 ms at least. Longer outages of its connections end a communicator.
+	// DeadAfter is how long a member may be unreachable before it counts as dead and its
+	// communicators end; 5 s by default, at least 1 ms.
 	DeadAfter time.Duration
 
 	// ForgetAfter is how long, without certificates, the incarnation of a host is
-	// remembered after its last connection; 10 s by default. Until then nobody is heard
-	// under its name in an earlier one, also if it was a stranger who used the name.
+	// remembered after its last connection; 10 s by default. Until then an earlier
+	// incarnation is refused, even if a stranger used the name.
 	ForgetAfter time.Duration
 
-	// OfferWait is how long the making of a communicator waits for its first tree of
-	// switches; 3 s by default, and negative: not at all. After that it starts over
-	// hosts, and changes to the switches when a tree is offered.
+	// OfferWait is how long the creation of a communicator waits for its first tree of
+	// switches; 3 s by default, negative: not at all. After that it starts over hosts,
+	// and changes to switches when a tree is offered.
 	OfferWait time.Duration
-	// ChunkBytes is the largest payload of a packet; 1432 by default, for a path of 1500
-	// bytes. All members must set the same; multiples of 16 up to 32768 are right for
-	// every element type.
+	// ChunkBytes is the largest payload of a packet; 1432 by default, for an MTU of
+	// 1500. All members must set the same; multiples of 16 up to 32768 suit every
+	// element type.
 	ChunkBytes int
-	// Window is the largest number of chunks in flight, a power of two; DefaultWindow by
-	// default. All members must set the same. A tree may have a smaller one: it needs
-	// twice as many slots on each of its switches.
+	// Window is the largest number of chunks in flight, a power of two; by default
+	// DefaultWindow. All members must set the same. A tree may have a smaller one: it
+	// needs twice as many slots on each of its switches.
 	Window uint32
 
 	Log *slog.Logger // nil: nowhere

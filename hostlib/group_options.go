@@ -25,8 +25,8 @@ type groupOptions struct {
 	stripes, roots int // wanted; 0: the option was not given
 }
 
-// OnlyFunctions limits the communicator's reductions to these functions; by
-// default all are possible, and only switches that can do all of them are used.
+// OnlyFunctions limits the communicator's reductions to these functions, so that it can
+// use switches that support only these. The default is all.
 func OnlyFunctions(functions ...reduce.Function) GroupOption {
 	return func(t *groupOptions) { t.functions = topology.FunctionsOf(functions...) }
 }
@@ -36,32 +36,30 @@ func OnlyTypes(types ...reduce.Type) GroupOption {
 	return func(t *groupOptions) { t.types = topology.TypesOf(types...) }
 }
 
-// BlockFloat allows that sums of float32 run in block floating point, and has
-// them run so: as integers with one exponent for each packet, which switches can
-// add that cannot add floating-point numbers. With n members, an element differs
-// from the exact sum, before it is rounded to float32, by less than
-// n * n / (2^30 - n/4) of the largest magnitude that any member has in the same
-// packet's worth of its vector, or less than n * 2^-127 where that is more; a NaN
-// or an infinity makes the whole packet's worth NaN. docs/functions.md says all
-// of it. Outcome reports operations that ran so. Other functions and types are
-// as without this option.
+// BlockFloat makes sums of float32 run in block floating point: as integers with one
+// exponent for each packet, which switches without floating-point addition can add. With
+// n members, an element differs from the exact sum, before rounding to float32, by less
+// than n * n / (2^30 - n/4) of the largest magnitude that any member has in the same
+// packet, or less than n * 2^-127 if that is more; a NaN or an infinity makes the whole
+// packet NaN. docs/functions.md has the definition. Outcome reports such operations.
+// Other functions and types do not change.
 func BlockFloat() GroupOption { return func(t *groupOptions) { t.blockFloat = true } }
 
-// Expect says what the communicator will mostly do, and how long its vectors
-// will be, in bytes; 0: that is not known. The manager then chooses the tree by
-// what matters to that: bandwidth for long vectors, latency for short ones and
-// for barriers. Where hosts would be faster than any tree, the communicator stays
-// on hosts, and Transport says so. Other operations and lengths work as well.
+// Expect declares the communicator's main collective and the length of its vectors in
+// bytes; 0: unknown. The manager chooses the tree accordingly: by bandwidth for long
+// vectors, by latency for short ones and for barriers. If hosts are faster than any
+// tree, the communicator stays on hosts, and Transport says so. Other operations and
+// lengths work as well.
 func Expect(collective pathsel.Collective, bytes int64) GroupOption {
 	return func(t *groupOptions) { t.purpose.Collective, t.purpose.Bytes = collective, bytes }
 }
 
-// ChooseBy has the manager choose the tree by a criterion, whatever is expected.
+// ChooseBy makes the manager choose the tree by a criterion, whatever Expect says.
 func ChooseBy(c pathsel.Criterion) GroupOption {
 	return func(t *groupOptions) { t.purpose.Criterion, t.purpose.Weights = c, pathsel.Weights{} }
 }
 
-// ChooseByWeights has it choose by several criteria.
+// ChooseByWeights makes the manager choose the tree by several criteria.
 func ChooseByWeights(w pathsel.Weights) GroupOption {
 	return func(t *groupOptions) { t.purpose.Criterion, t.purpose.Weights = pathsel.ByFunction, w }
 }

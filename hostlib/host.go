@@ -201,9 +201,8 @@ func (h *Host) Member() Member { return Member{Host: h.name, Process: h.cfg.Proc
 
 // Close ends every communicator that was not left, for all its members, closes the
 // services on the host, and leaves the fabric. It waits until neighbours and the manager
-// have been notified, also of communicators that were left. When ctx ends first,
-// connections are cut off, and the error says how many: members that were not notified
-// find out by DeadAfter.
+// have been notified. When ctx ends first, connections are cut off, and the error has
+// their number: members that were not notified detect the end after DeadAfter.
 func (h *Host) Close(ctx context.Context) (err error) {
 	h.closing.Do(func() { err = h.close(ctx) })
 	return err

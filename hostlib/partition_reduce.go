@@ -18,20 +18,19 @@ import (
 // reduction over parts at a time, so that all stages are busy.
 const segmentChunks = 256
 
-// Roots divides the communicator's reductions among up to n roots, at most 64: the
-// members are divided in parts, each with a collection tree and a root of its
-// own, which computes the end result of its part, and these results are reduced
-// to one, in the order of the parts, between the lowest ranks of the parts. The
-// manager plans the partition when the group is formed; Parts reports it. There is
-// one part where the manager cannot be asked or finds no more. Broadcasts and
-// barriers run over one tree of all members.
+// Roots divides the communicator's reductions among up to n roots, at most 64: each part
+// of the members has a collection tree and a root, which computes the part's result, and
+// the lowest ranks of the parts reduce these results in the order of the parts. The
+// manager plans the partition when the group is formed; Parts reports it. Without a
+// manager, or further trees, there is one part. Broadcasts and barriers use one tree of
+// all members.
 //
-// Sums of floating-point numbers are those of each part, in the order of its
-// tree's children, added in the order of the parts, and rounded each time: they
-// may differ in their last bits from those of a communicator without this option,
-// and so may sums in BlockFloat, whose bound holds for each part. All members get
-// the same bits. An operation's way is that of the member's part. It cannot be
-// combined with Stripes.
+// Sums of floating-point numbers are those of each part, in the order of its tree's
+// children, added in the order of the parts, and rounded each time: they may differ in
+// their last bits from those of a communicator without this option, and so may sums in
+// BlockFloat, whose bound holds for each part. All members get the same bits. An
+// operation's transport is that of the member's part. It cannot be combined with
+// Stripes.
 func Roots(n int) GroupOption { return func(t *groupOptions) { t.roots = n } }
 
 // Parts returns the ranks in each part of a communicator that was made with

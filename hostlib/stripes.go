@@ -13,21 +13,20 @@ import (
 // Each costs wakeups of its own, which fewer chunks do not repay.
 const stripeChunks = 256
 
-// Stripes gives the communicator up to n collection trees, at most 64, over links
-// between switches that they do not share, and cuts long vectors over them, so
-// that an operation has the bandwidth of several spines. Where the links between
-// switches are not what holds it up, it is slower: each stripe takes CPU time of its
-// own. There are as many stripes as the manager finds when the group is formed,
-// which it is asked for as long as Config.OfferWait says, and one where it cannot be
-// asked; Stripes reports. A vector is cut in equal pieces at multiples of a packet's
-// worth, the same at all members and for the communicator's life, if it has at
-// least 256 packets for each stripe; what is shorter, and a barrier, takes the first.
-// Each stripe that has no tree, or loses it, goes on over hosts by itself.
+// Stripes gives the communicator up to n collection trees, at most 64, over disjoint
+// links between switches, and cuts long vectors over them, so that an operation has the
+// bandwidth of several spines. Where the links between switches are not the bottleneck
+// it is slower, because each stripe costs CPU time. The manager determines the number of
+// stripes when the group is formed, within Config.OfferWait; without a manager there is
+// one. Stripes reports them. A vector with at least 256 packets for each stripe is cut
+// into equal pieces at packet boundaries, the same at all members and for the
+// communicator's life; shorter ones, and barriers, use the first. A stripe without a
+// tree runs over hosts; the others continue.
 //
-// The order in which elements are reduced is that of the children of the stripe's
-// tree, so that floating-point sums of long vectors may differ in their last bits
-// from those of a communicator without this option; all members get the same
-// bits. It cannot be combined with Roots.
+// Elements are reduced in the order of the children of the stripe's tree, so
+// floating-point sums of long vectors may differ in their last bits from those of a
+// communicator without this option; all members get the same bits. It cannot be combined
+// with Roots.
 func Stripes(n int) GroupOption { return func(t *groupOptions) { t.stripes = n } }
 
 // Stripe is one of the trees of a communicator that was made with Stripes.
