@@ -83,9 +83,10 @@ type Communicator struct {
 // Communicator forms a group with the other members, who all call it with the
 // same name and the same members in the same order; the place in it is a
 // member's rank. It returns when all of them have, and the first tree of switches
-// has been entered or is known not to come soon. If ctx ends before all have
-// called, forming the group has failed for every member, and the error wraps
-// ErrFormation and names those that have not come.
+// has been entered or is known not to come soon. If ctx ends before that, the error wraps
+// ErrFormation and names those that have not called. Members that have met this one then
+// get an ErrFormation, too, or see Done closed if Communicator has returned already;
+// others wait until their own ctx ends.
 func (h *Host) Communicator(ctx context.Context, name string, members []Member, options ...GroupOption) (*Communicator, error) {
 	if name == "" || len(name) > maxName {
 		return nil, fmt.Errorf("hostlib: communicator %.32q: %w: a name of %d bytes, want 1 to %d", name, ErrArgument, len(name), maxName)

@@ -29,7 +29,7 @@ type Config struct {
 	Name string
 	// Process is a label of this process, if several processes of the host join: unique
 	// among living ones, and part of the members' lists. They share the host's
-	// certificate.
+	// certificate. A communicator has one process of a host at most.
 	Process string
 
 	// Listen is the TCP address for other members; by default "127.0.0.1:0", with

@@ -12,8 +12,8 @@
 //
 // Forming a communicator is collective: Communicator waits until all members have
 // called it with the same name and the same list; the log names missing members. If
-// ctx ends first, no member has the communicator, and the error, an ErrFormation,
-// names the missing members. Each process forms communicators of the same members in
+// ctx ends first, the error, an ErrFormation, names the missing members, and members
+// that have met the one that gave up get it, too. Each process forms communicators of the same members in
 // the same order, or in goroutines of their own.
 //
 // # Operations
@@ -46,5 +46,6 @@
 // share: one to each other host for small messages, and one for vectors. Each further
 // tree of Stripes or Roots is a sub-communicator; Roots has one goroutine more, and the
 // lowest ranks of the parts are all neighbours of the first. A host is one process;
-// several processes of one host have a label each, Config.Process.
+// several processes of one host have a label each, Config.Process, and a communicator
+// takes one of them.
 package hostlib

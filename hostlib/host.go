@@ -81,6 +81,8 @@ type Host struct {
 	malformed atomic.Uint64 // words of other hosts
 	counts    counts
 	closing   sync.Once
+	done      chan struct{} // closed when the host can be used no more
+	ending    sync.Once
 
 	mu         sync.Mutex
 	closed     bool
@@ -98,7 +100,7 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 	h := &Host{
 		name: c.Name, cfg: c.filled(), hooks: hooks.From(ctx),
 		comms: map[attempt]*Communicator{}, names: map[string]*Communicator{},
-		parked: parked{of: map[string]int{}}, links: newLinks(),
+		parked: parked{of: map[string]int{}}, links: newLinks(), done: make(chan struct{}),
 	}
 	h.cfg.Log = h.cfg.Log.With(slog.String("host", c.Name))
 	h.ctx, h.stop = context.WithCancel(context.Background())
@@ -199,6 +201,23 @@ func (h *Host) Addr() string {
 // Member returns this host as the lists of members name it.
 func (h *Host) Member() Member { return Member{Host: h.name, Process: h.cfg.Process, Addr: h.Addr()} }
 
+// Done returns a channel that is closed when the host can be used no more: it is being
+// closed, or its node in the zone has ended, such as for another process that has its name.
+func (h *Host) Done() <-chan struct{} { return h.done }
+
+// Err returns nil before Done, and then why the host can be used no more: ErrClosed, or
+// what its node in the zone has ended with. The caller has to Close it in any case.
+func (h *Host) Err() error {
+	select {
+	case <-h.done:
+		return cmp.Or(h.expelled(), ErrClosed)
+	default:
+		return nil
+	}
+}
+
+func (h *Host) end() { h.ending.Do(func() { close(h.done) }) }
+
 // Close ends every communicator that was not left, for all its members, closes the
 // services on the host, and leaves the fabric. It waits until neighbours and the manager
 // have been notified. When ctx ends first, connections are cut off, and the error has
@@ -209,6 +228,7 @@ func (h *Host) Close(ctx context.Context) (err error) {
 }
 
 func (h *Host) close(ctx context.Context) (err error) {
+	h.end()
 	h.mu.Lock()
 	h.closed = true
 	comms := slices.Collect(maps.Values(h.comms))

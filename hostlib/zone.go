@@ -64,9 +64,14 @@ func (h *Host) watchZone() {
 			h.died(x)
 		}
 	}
-	if h.ctx.Err() == nil {
-		h.cfg.Log.Warn("the zone does not report any more who dies", slog.Any("error", h.expelled()))
+	if h.ctx.Err() != nil {
+		return
 	}
+	err := h.members.Err()
+	if err != nil {
+		h.end()
+	}
+	h.cfg.Log.Warn("the zone does not report any more who dies", slog.Any("error", err))
 }
 
 // died reports the end of a life of a host to all communicators that have met it in that

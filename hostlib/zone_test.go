@@ -101,8 +101,8 @@ func TestSecondOfOneName(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer second.Close(context.Background())
-	<-second.Members().Done()
-	why := second.Members().Err()
+	<-second.Done()
+	why := second.Err()
 	if !errors.Is(why, membership.ErrName) || !strings.Contains(why.Error(), `"h1" is at `+hosts[1].Addr()) {
 		t.Errorf("%v, want who has the name, and that it is at %s", why, hosts[1].Addr())
 	}
@@ -113,7 +113,17 @@ func TestSecondOfOneName(t *testing.T) {
 		if _, err := hostlib.Barrier(t.Context(), comms[i]); err != nil {
 			t.Errorf("rank %d: %v", i, err)
 		}
+		if err := hosts[i].Err(); err != nil {
+			t.Errorf("host %d: %v", i, err)
+		}
 	})
+	if err := hosts[0].Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	<-hosts[0].Done()
+	if err := hosts[0].Err(); !errors.Is(err, hostlib.ErrClosed) {
+		t.Error(err)
+	}
 }
 
 // TestBackElsewhere: a host that starts again, at another address, is found by its name.

@@ -51,6 +51,7 @@ func (s *stepper) apply(now core.Time, out *member.Output) []item {
 			s.links.close(l)
 		}
 		s.n.end(s.why, true)
+		s.leaving()
 	}
 	s.directory.Sweep()
 	out.Reset()

@@ -96,6 +96,19 @@ func TestStealthOfARestart(t *testing.T) {
 	}
 }
 
+// TestLeaveAlone: who has no links has nobody to wait for.
+func TestLeaveAlone(t *testing.T) {
+	n := join(t, Config{Name: "a"})
+	if err := n.Leave(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-n.drained:
+	default:
+		t.Error("it has waited for links that there are not")
+	}
+}
+
 // TestLeaveInTime: Leave ends with its context also where the loop takes nothing.
 func TestLeaveInTime(t *testing.T) {
 	n := join(t, Config{Name: "a"})
