@@ -1,7 +1,10 @@
 package peering
 
 import (
+	"cmp"
+	"container/list"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +36,8 @@ type conn struct {
 	incarnation uint64 // of the other side; 0: not known yet
 	ticket      uint64 // of an exclusive call
 	address     string // of the other side
-	until       core.Time
+	check       core.Timer[*conn]
+	before      uint64 // so many connections were added before it
 	isProbed    bool   // while there are claims: it is asked for a sign of life
 	reads       uint64 // then: Sample.Reads before
 }
@@ -51,11 +55,11 @@ type peer struct {
 	channels    []channel // by class
 	conns       []*conn
 
-	claims       []*conn // of a later incarnation, while the earlier one's connections are probed
-	claimedUntil core.Time
+	claims []*conn           // of a later incarnation, while the earlier one's connections are probed
+	probe  core.Timer[*peer] // runs meanwhile
 
-	unusedAt core.Time // valid if it is in Core.unused
-	isUnused bool
+	unused *list.Element // of Core.unused; nil: it is used
+	age    core.Timer[*peer]
 }
 
 // channel is a shared class of connections with one host.
@@ -68,14 +72,9 @@ type channel struct {
 	holds    int   // services that want a connection
 	failures int   // calls that failed, since the last success
 	retry    core.Time
+	redial   core.Timer[*channel]
 	last     error  // of the last call that failed
 	accepted uint64 // number of the other's call that was accepted last
-}
-
-// unused is a place in the order in which hosts lost their last connection.
-type unused struct {
-	peer *peer
-	at   core.Time
 }
 
 // peer returns what is known of a host.
@@ -83,8 +82,10 @@ func (c *Core) peer(name string) *peer {
 	p := c.peers[name]
 	if p == nil {
 		p = &peer{name: name, channels: make([]channel, c.cfg.Classes)}
+		p.probe.Of, p.age.Of = p, p
 		for i := range p.channels {
-			p.channels[i].peer, p.channels[i].class = p, uint8(i)
+			l := &p.channels[i]
+			l.peer, l.class, l.redial.Of = p, uint8(i), l
 		}
 		c.peers[name] = p
 	}
@@ -94,20 +95,25 @@ func (c *Core) peer(name string) *peer {
 // add notes a connection.
 func (c *Core) add(k *conn) {
 	c.conns[k.id] = k
-	c.order = append(c.order, k)
+	k.check.Of, k.before = k, c.added
+	c.added++
 	k.peer.conns = append(k.peer.conns, k)
-	k.peer.isUnused = false
+	c.retain(k.peer)
 	if !k.dialled() {
 		c.taken++
 	}
-	c.wakeAt(k.until)
+}
+
+// byAge returns all connections, the oldest first.
+func (c *Core) byAge() []*conn {
+	return slices.SortedFunc(maps.Values(c.conns), func(a, b *conn) int { return cmp.Compare(a.before, b.before) })
 }
 
 // drop forgets a connection, wherever it stands.
 func (c *Core) drop(k *conn) {
 	delete(c.conns, k.id)
 	is := func(o *conn) bool { return o == k }
-	c.order = slices.DeleteFunc(c.order, is)
+	c.checks.Set(&k.check, core.Never)
 	p := k.peer
 	p.conns = slices.DeleteFunc(p.conns, is)
 	p.claims = slices.DeleteFunc(p.claims, is)
@@ -120,6 +126,7 @@ func (c *Core) drop(k *conn) {
 			*at = nil
 		}
 	}
+	c.ease(p)
 	c.tidy(p)
 }
 
@@ -194,8 +201,9 @@ func (c *Core) callable(name string) error {
 func (c *Core) dial(p *peer, class uint8, ticket uint64) *conn {
 	c.calls++
 	c.counters.Dialled++
-	k := &conn{id: Dialled | ID(c.calls), peer: p, class: class, call: c.calls, ticket: ticket, until: c.now.Add(c.cfg.GreetWithin)}
+	k := &conn{id: Dialled | ID(c.calls), peer: p, class: class, call: c.calls, ticket: ticket}
 	c.add(k)
+	c.checks.Set(&k.check, c.now.Add(c.cfg.GreetWithin))
 	c.act(Action{Do: Dial, ID: k.id, Peer: p.name, Class: class, Ticket: ticket, Greeting: greeting.Greeting{
 		Class: class, From: c.cfg.Name, Incarnation: c.cfg.Incarnation, To: p.name, Known: p.incarnation,
 		Call: k.call, Accepted: p.channels[class].accepted,
@@ -239,7 +247,7 @@ func (c *Core) back(l *channel, err error) {
 	l.retry, l.last = c.now.Add(pause), err
 	c.act(Action{Do: Fail, Peer: l.peer.name, Class: l.class, Err: err})
 	if l.holds > 0 {
-		c.wakeAt(l.retry)
+		c.retries.Set(&l.redial, l.retry)
 	}
 }
 
@@ -333,8 +341,8 @@ func (c *Core) replace(l *channel, k *conn) {
 		l.dial = nil
 	}
 	l.conn, l.failures = k, 0
-	k.state, k.until = up, c.now.Add(c.cfg.KeepAlive)
-	c.wakeAt(k.until)
+	k.state = up
+	c.checks.Set(&k.check, c.now.Add(c.cfg.KeepAlive))
 }
 
 // accept takes a call of the other's, in place of what there is.
@@ -348,7 +356,7 @@ func (c *Core) accept(k *conn) {
 		l.accepted = k.call
 		c.replace(l, k)
 	} else {
-		k.state, k.until = up, core.Never // its service sees to it
+		k.state = up // its service sees to it
 	}
 	c.act(Action{Do: Accept, ID: k.id, Peer: k.peer.name, Class: k.class, Incarnation: k.incarnation})
 }
@@ -358,8 +366,9 @@ func (c *Core) drain(k *conn, why error) {
 	if l := k.channel(); l.conn == k {
 		l.conn = nil
 	}
-	k.state, k.until = draining, c.now.Add(c.cfg.GreetWithin)
-	c.wakeAt(k.until)
+	k.state = draining
+	c.checks.Set(&k.check, c.now.Add(c.cfg.GreetWithin))
+	c.ease(k.peer)
 	c.act(Action{Do: Drain, ID: k.id, Err: why})
 	c.overdrawn(k)
 }
@@ -420,11 +429,11 @@ func (c *Core) sampled(k *conn, s Sample) {
 	case heard >= c.cfg.KeepAlive:
 		c.act(Action{Do: Ping, ID: k.id})
 	}
-	k.until = c.now.Add(min(c.cfg.KeepAlive, c.cfg.DeadAfter-heard))
+	pause := min(c.cfg.KeepAlive, c.cfg.DeadAfter-heard)
 	if k.isProbed {
-		k.until = k.until.Earlier(c.now.Add(c.probePause()))
+		pause = min(pause, c.probePause())
 	}
-	c.wakeAt(k.until)
+	c.checks.Set(&k.check, c.now.Add(pause))
 }
 
 // due does what a connection's time says.
@@ -433,12 +442,11 @@ func (c *Core) due(k *conn) {
 	case dialling:
 		c.giveUp(k, fmt.Errorf("%w: no answer within %v", ErrSlow, c.cfg.GreetWithin))
 	case up:
-		k.until = c.now.Add(c.cfg.KeepAlive) // by then the sample is there
+		c.checks.Set(&k.check, c.now.Add(c.cfg.KeepAlive)) // by then the sample is there
 		c.act(Action{Do: Check, ID: k.id})
 	case draining:
 		c.close(k, ErrDone)
-	case waiting, claiming: // as long as this host's call, or the probe, which have an end
-		k.until = core.Never
+	case waiting, claiming: // no check runs: this host's call, or the probe, has an end
 	}
 }
 
@@ -449,10 +457,8 @@ func (c *Core) hold(name string, class uint8) {
 		return
 	}
 	l := &c.peer(name).channels[class]
-	if l.holds++; l.holds == 1 {
-		c.held = append(c.held, l)
-		l.peer.isUnused = false
-	}
+	l.holds++
+	c.retain(l.peer)
 	c.redial(l)
 }
 
@@ -463,7 +469,7 @@ func (c *Core) release(name string, class uint8) {
 	}
 	l := &p.channels[class]
 	if l.holds--; l.holds == 0 {
-		c.held = slices.DeleteFunc(c.held, func(o *channel) bool { return o == l })
+		c.retries.Set(&l.redial, core.Never)
 		c.tidy(p)
 	}
 }
@@ -474,7 +480,7 @@ func (c *Core) redial(l *channel) {
 		return
 	}
 	if l.failures > 0 && c.now < l.retry {
-		c.wakeAt(l.retry)
+		c.retries.Set(&l.redial, l.retry)
 		return
 	}
 	l.dial = c.dial(l.peer, l.class, 0)

@@ -48,16 +48,14 @@ func (c *Core) claimsOf(name string) []*conn {
 // that it lives, or has not for a while.
 func (c *Core) claim(k *conn) {
 	p := k.peer
-	k.state, k.until = claiming, core.Never
-	if p.claims = append(p.claims, k); len(p.claims) == 1 {
-		c.contested = append(c.contested, p)
-		p.claimedUntil = c.now.Add(c.cfg.GreetWithin / 4)
-		c.wakeAt(p.claimedUntil)
+	k.state = claiming
+	c.checks.Set(&k.check, core.Never)
+	if p.claims = append(p.claims, k); !p.probe.Running() {
+		c.probes.Set(&p.probe, c.now.Add(c.cfg.GreetWithin/4))
 	}
 	for _, o := range p.conns {
 		if c.isRival(o, k.incarnation) && !o.isProbed {
-			o.until = c.now.Add(c.probePause())
-			c.wakeAt(o.until)
+			c.checks.Set(&o.check, c.now.Add(c.probePause()))
 			c.act(Action{Do: Check, ID: o.id})
 		}
 	}
@@ -98,33 +96,43 @@ func (c *Core) keep(p *peer, by *conn) {
 func (c *Core) claims(p *peer) []*conn {
 	all := p.claims
 	p.claims = nil
-	c.contested = slices.DeleteFunc(c.contested, func(o *peer) bool { return o == p })
+	c.probes.Set(&p.probe, core.Never)
 	for _, k := range p.conns {
 		k.isProbed = false
 	}
 	return all
 }
 
-// judge ends the probes that are over: nothing has come, or no connection is left.
+// ease notes that a host may have nothing any more that is in the way of a claim.
+func (c *Core) ease(p *peer) {
+	if p.probe.Running() {
+		c.eased = append(c.eased, p)
+	}
+}
+
+// judge ends the probes of hosts that have no connection left.
 func (c *Core) judge() {
-	for len(c.contested) > 0 {
-		i := slices.IndexFunc(c.contested, func(p *peer) bool {
-			return p.claimedUntil <= c.now || !slices.ContainsFunc(p.claims, func(k *conn) bool { return c.isContested(p, k.incarnation) })
-		})
-		if i < 0 {
-			return
+	for i := 0; i < len(c.eased); i++ { // a probe that ends may end others
+		p := c.eased[i]
+		if p.probe.Running() && !slices.ContainsFunc(p.claims, func(k *conn) bool { return c.isContested(p, k.incarnation) }) {
+			c.conclude(p)
 		}
-		p := c.contested[i]
-		all := c.claims(p)
-		latest := p.incarnation
-		for _, k := range all {
-			latest = max(latest, k.incarnation)
-		}
-		c.meet(p, latest)
-		for _, k := range all {
-			if c.conns[k.id] == k {
-				c.claimed(k)
-			}
+	}
+	clear(c.eased)
+	c.eased = c.eased[:0]
+}
+
+// conclude ends a probe to which nothing has come: claims are good.
+func (c *Core) conclude(p *peer) {
+	all := c.claims(p)
+	latest := p.incarnation
+	for _, k := range all {
+		latest = max(latest, k.incarnation)
+	}
+	c.meet(p, latest)
+	for _, k := range all {
+		if c.conns[k.id] == k {
+			c.claimed(k)
 		}
 	}
 }
@@ -152,7 +160,7 @@ func (c *Core) raise(known uint64) bool {
 	}
 	c.cfg.Incarnation = known + 1
 	c.act(Action{Do: Raise, Incarnation: c.cfg.Incarnation})
-	for _, k := range slices.Clone(c.order) {
+	for _, k := range c.byAge() {
 		switch {
 		case c.conns[k.id] != k:
 		case k.state == up && c.isShared(k):
@@ -179,7 +187,7 @@ func (c *Core) again(k *conn) {
 // waits on them is sent, and what comes on them has come.
 func (c *Core) closing() {
 	c.isClosing = true
-	for _, k := range slices.Clone(c.order) {
+	for _, k := range c.byAge() {
 		switch {
 		case c.conns[k.id] != k:
 		case k.state == up && c.isShared(k):

@@ -1,8 +1,8 @@
 package peering
 
 import (
+	"container/list"
 	"net/netip"
-	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 )
@@ -12,18 +12,21 @@ type Core struct {
 	cfg       Config
 	strangers strangers
 	conns     map[ID]*conn
-	order     []*conn // all of conns, the oldest first
-	taken     int     // of them: that others have made
+	taken     int // of them: that others have made
 	peers     map[string]*peer
-	unused    []unused   // hosts without a connection, the longest so first
-	held      []*channel // that somebody holds
-	contested []*peer    // that have claims
+	unused    list.List // of *peer: without a connection, the longest so first
+	eased     []*peer   // contested, and have lost a connection since they were judged
 	isPinned  bool
 	isClosing bool
-	calls     uint64 // so many were made
+	added     uint64 // connections
+	calls     uint64 // of this host's
+
+	checks  core.Timers[*conn]    // when connections are looked at, and calls fail
+	retries core.Timers[*channel] // when held ones that could not be connected are dialled again
+	probes  core.Timers[*peer]    // when contested ones are given to who claims them
+	ages    core.Timers[*peer]    // when unused ones are forgotten
 
 	now      core.Time
-	next     core.Time // not later than the next moment at which something is due
 	out      *Output
 	counters Counters
 }
@@ -33,7 +36,7 @@ func New(c Config) (*Core, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	k := &Core{cfg: c.filled(), conns: map[ID]*conn{}, peers: map[string]*peer{}, next: core.Never}
+	k := &Core{cfg: c.filled(), conns: map[ID]*conn{}, peers: map[string]*peer{}}
 	k.strangers.of = map[netip.Prefix]int{}
 	return k, nil
 }
@@ -41,7 +44,7 @@ func New(c Config) (*Core, error) {
 // Counters returns what was counted.
 func (c *Core) Counters() Counters {
 	n := c.counters
-	n.Pending, n.Connections, n.Peers = len(c.strangers.all), len(c.order), len(c.peers)
+	n.Pending, n.Connections, n.Peers = len(c.strangers.all), len(c.conns), len(c.peers)
 	return n
 }
 
@@ -54,7 +57,9 @@ func (c *Core) Incarnation(host string) uint64 {
 }
 
 // Deadline returns the next moment at which the core wants to be stepped.
-func (c *Core) Deadline() core.Time { return c.next }
+func (c *Core) Deadline() core.Time {
+	return min(c.strangers.next(), c.checks.Next(), c.retries.Next(), c.probes.Next(), c.ages.Next())
+}
 
 // Step takes inputs in order.
 func (c *Core) Step(now core.Time, in []Input, out *Output) {
@@ -63,16 +68,11 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 		c.take(&in[i])
 		c.judge()
 	}
-	if now >= c.next {
-		c.expire()
-	}
+	c.expire()
 	c.out = nil
 }
 
 func (c *Core) act(a Action) { c.out.Actions = append(c.out.Actions, a) }
-
-// wakeAt has the core be stepped at t.
-func (c *Core) wakeAt(t core.Time) { c.next = c.next.Earlier(t) }
 
 func (c *Core) take(in *Input) {
 	switch in.Kind {
@@ -107,6 +107,7 @@ func (c *Core) take(in *Input) {
 	case Learned:
 		p := c.peer(in.Peer)
 		p.isLearned = true
+		c.ages.Set(&p.age, core.Never)
 		c.meet(p, in.Incarnation)
 		c.tidy(p)
 	case Pinned:
@@ -119,24 +120,20 @@ func (c *Core) take(in *Input) {
 // isShared reports whether a connection is the only one of its class with its host.
 func (c *Core) isShared(k *conn) bool { return k.class < c.cfg.Shared }
 
-// expire does all that is due, and finds out when something will be.
+// expire does all that is due.
 func (c *Core) expire() {
-	c.next = core.Never
 	c.expireStrangers()
-	for _, k := range slices.Clone(c.order) {
-		if c.conns[k.id] == k && k.until <= c.now {
-			c.due(k)
-		}
+	for t := c.checks.Due(c.now); t != nil; t = c.checks.Due(c.now) {
+		c.due(t.Of)
 	}
 	c.judge()
-	for _, l := range slices.Clone(c.held) {
-		c.redial(l)
+	for t := c.probes.Due(c.now); t != nil; t = c.probes.Due(c.now) {
+		c.conclude(t.Of)
 	}
-	c.forget()
-	for _, k := range c.order {
-		c.wakeAt(k.until)
+	for t := c.retries.Due(c.now); t != nil; t = c.retries.Due(c.now) {
+		c.redial(t.Of)
 	}
-	for _, p := range c.contested {
-		c.wakeAt(p.claimedUntil)
+	for t := c.ages.Due(c.now); t != nil; t = c.ages.Due(c.now) {
+		c.forget(t.Of)
 	}
 }

@@ -34,7 +34,7 @@ func (c *Core) greeted(in *Input) {
 	p := c.peer(g.From)
 	k := &conn{
 		id: in.ID, peer: p, class: g.Class, call: g.Call, knows: g.Accepted, incarnation: g.Incarnation,
-		address: in.Address, state: waiting, until: core.Never,
+		address: in.Address, state: waiting,
 	}
 	if g.Known != c.cfg.Incarnation {
 		k.knows = 0 // it is the number of a call of an earlier life
@@ -74,8 +74,9 @@ func (c *Core) settle(l *channel, k *conn) {
 		l.waits = k
 		// That the other side could call shows that this host might, too: if it cannot
 		// soon, the other's call is as good, which has an end as well.
-		l.dial.until = l.dial.until.Earlier(c.now.Add(c.cfg.GreetWithin / 4))
-		c.wakeAt(l.dial.until)
+		if t := &l.dial.check; t.Running() {
+			c.checks.Set(t, t.At.Earlier(c.now.Add(c.cfg.GreetWithin/4)))
+		}
 	default:
 		c.accept(k)
 	}
@@ -161,48 +162,32 @@ func (c *Core) meet(p *peer, incarnation uint64) {
 
 // tidy notes a host that has lost its last connection.
 func (c *Core) tidy(p *peer) {
-	if p.isUnused || len(p.conns) > 0 || slices.ContainsFunc(p.channels, func(l channel) bool { return l.holds > 0 }) {
+	if p.unused != nil || len(p.conns) > 0 || slices.ContainsFunc(p.channels, func(l channel) bool { return l.holds > 0 }) {
 		return
 	}
-	p.isUnused, p.unusedAt = true, c.now
-	c.unused = append(c.unused, unused{p, c.now})
-	if !c.cfg.Certified {
-		c.wakeAt(c.now.Add(c.cfg.Forget))
+	p.unused = c.unused.PushBack(p)
+	if !c.cfg.Certified && !p.isLearned {
+		c.ages.Set(&p.age, c.now.Add(c.cfg.Forget))
 	}
-	if len(c.unused) > c.cfg.Remember {
-		c.forget()
+	if c.unused.Len() > c.cfg.Remember {
+		c.forget(c.unused.Front().Value.(*peer))
 	}
 }
 
-// isOver reports that a host has been connected since.
-func (u unused) isOver() bool { return !u.peer.isUnused || u.peer.unusedAt != u.at }
-
-// forget forgets hosts that have long had no connection.
-func (c *Core) forget() {
-	n := 0
-	for _, u := range c.unused {
-		if !u.isOver() {
-			n++
-		}
+// retain notes that a host is not unused any more.
+func (c *Core) retain(p *peer) {
+	if p.unused != nil {
+		c.unused.Remove(p.unused)
+		p.unused = nil
+		c.ages.Set(&p.age, core.Never)
 	}
-	c.unused = slices.DeleteFunc(c.unused, func(u unused) bool {
-		if u.isOver() {
-			return true
-		}
-		ages := !c.cfg.Certified && !u.peer.isLearned
-		until := u.at.Add(c.cfg.Forget)
-		if n > c.cfg.Remember || ages && until <= c.now {
-			n--
-			u.peer.isUnused = false
-			delete(c.peers, u.peer.name)
-			if u.peer.incarnation != 0 {
-				c.act(Action{Do: Forgot, Peer: u.peer.name})
-			}
-			return true
-		}
-		if ages {
-			c.wakeAt(until)
-		}
-		return false
-	})
+}
+
+// forget forgets a host that is unused.
+func (c *Core) forget(p *peer) {
+	c.retain(p)
+	delete(c.peers, p.name)
+	if p.incarnation != 0 {
+		c.act(Action{Do: Forgot, Peer: p.name})
+	}
 }

@@ -42,7 +42,6 @@ func (c *Core) admit(id ID, source netip.Prefix) {
 		c.evict(p.victim(p.heaviest()))
 	}
 	p.all = append(p.all, stranger{id: id, source: source, until: c.now.Add(c.cfg.GreetWithin)})
-	c.wakeAt(c.now.Add(c.cfg.GreetWithin))
 }
 
 // heaviest returns the source that has most, of several the one that has the oldest.
@@ -102,7 +101,12 @@ func (c *Core) expireStrangers() {
 		c.counters.Slow++
 		c.act(Action{Do: Close, ID: p.take(0).id, Err: fmt.Errorf("%w: no greeting within %v", ErrSlow, c.cfg.GreetWithin)})
 	}
-	if len(p.all) > 0 {
-		c.wakeAt(p.all[0].until)
+}
+
+// next returns when the time of one is over.
+func (p *strangers) next() core.Time {
+	if len(p.all) == 0 {
+		return core.Never
 	}
+	return p.all[0].until
 }

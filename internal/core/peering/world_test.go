@@ -30,19 +30,26 @@ func (c *Core) check(t fataler) {
 			t.Fatalf("source %v has %d, counted are %d", source, sources[source.String()], n)
 		}
 	}
-	if len(c.strangers.all) > c.cfg.Pending || len(c.order) != len(c.conns) || c.taken > c.cfg.Connections {
-		t.Fatalf("%d are pending; %d connections, %d in order", len(c.strangers.all), len(c.conns), len(c.order))
+	if len(c.strangers.all) > c.cfg.Pending || c.taken > c.cfg.Connections {
+		t.Fatalf("%d are pending; %d connections, %d of them taken", len(c.strangers.all), len(c.conns), c.taken)
 	}
-	for _, k := range c.order {
-		if c.conns[k.id] != k || c.peers[k.peer.name] != k.peer || !slices.Contains(k.peer.conns, k) {
+	checks := 0
+	for id, k := range c.conns {
+		if k.id != id || c.peers[k.peer.name] != k.peer || !slices.Contains(k.peer.conns, k) {
 			t.Fatalf("connection %v is not where it should be", k.id)
 		}
 		if !k.dialled() {
 			taken++
 		}
-		if k.until < c.next {
-			t.Fatalf("connection %v is due at %v, the core at %v", k.id, k.until, c.next)
+		if k.check.Running() {
+			checks++
 		}
+		if hasEnd := k.state == dialling || k.state == draining || k.state == up && c.isShared(k); k.check.Running() != hasEnd {
+			t.Fatalf("connection %v in state %v is looked at again: %v", k.id, k.state, !hasEnd)
+		}
+	}
+	if checks != len(c.checks) || c.Deadline() <= c.now || len(c.eased) > 0 {
+		t.Fatalf("%d of %d timers are those of connections; due at %v, it is %v", checks, len(c.checks), c.Deadline(), c.now)
 	}
 	if taken != c.taken {
 		t.Fatalf("%d connections were taken, counted are %d", taken, c.taken)
@@ -53,10 +60,10 @@ func (c *Core) check(t fataler) {
 			l := &p.channels[i]
 			held += l.holds
 			if l.conn != nil && (l.conn.state != up || l.dial != nil) || l.dial != nil && l.dial.state != dialling && l.dial.state != claiming ||
-				l.waits != nil && (l.dial == nil || l.waits.state != waiting) || l.holds > 0 != slices.Contains(c.held, l) {
+				l.waits != nil && (l.dial == nil || l.waits.state != waiting) {
 				t.Fatalf("the channel %s/%d is in no state that can be: %+v", name, i, l)
 			}
-			if l.holds > 0 && l.conn == nil && l.dial == nil && c.next > l.retry && !c.isClosing {
+			if l.holds > 0 && l.conn == nil && l.dial == nil && !(l.redial.Running() && l.redial.At == l.retry) && !c.isClosing {
 				t.Fatalf("the channel %s/%d is held, and nobody dials", name, i)
 			}
 			ups := 0
@@ -69,8 +76,11 @@ func (c *Core) check(t fataler) {
 				t.Fatalf("%d connections of %s/%d are used", ups, name, i)
 			}
 		}
-		if unused := len(p.conns) == 0 && held == 0; unused != p.isUnused {
-			t.Fatalf("%s has %d connections, is held %d times, and is unused: %v", name, len(p.conns), held, p.isUnused)
+		if unused := len(p.conns) == 0 && held == 0; unused != (p.unused != nil) || p.age.Running() != (unused && !c.cfg.Certified && !p.isLearned) {
+			t.Fatalf("%s has %d connections, is held %d times, and is unused: %v", name, len(p.conns), held, p.unused != nil)
+		}
+		if p.probe.Running() != (len(p.claims) > 0) {
+			t.Fatalf("%s has %d claims, and is probed: %v", name, len(p.claims), p.probe.Running())
 		}
 	}
 }
