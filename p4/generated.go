@@ -60,8 +60,8 @@ const (
 	Chunk          = 1432  // bytes: largest payload, of an MTU of 1500
 	Slots          = 4096  // chunks at once, over all groups
 	Children       = 32    // of one tree, as many as a bitmap has bits
-	BlockSlots     = 1024  // the first of them, which can hold sums of block32
-	BlockChildren  = 8     // of a tree whose sums of block32 are made here
+	BlockSlots     = 1024  // the first of them, for sums of block32
+	BlockChildren  = 8     // of a tree whose sums of block32 the pipeline computes
 	Trees          = 64    // at once
 	Epochs         = 256   // at once, over all trees
 	Routes         = 1024  // IPv4 prefixes
@@ -72,7 +72,7 @@ const (
 	CPUPort        = 510
 	LoopOutPort    = 508
 	LoopInPort     = 509
-	LoopBytes      = 480 // that a packet can grow by in a round
+	LoopBytes      = 480 // growth of a packet in one round
 	GroupsPerEpoch = 4
 	GroupChildren  = 1     // every child
 	GroupAll       = 2     // every child and the parent
@@ -122,15 +122,15 @@ const (
 	AskedError     Outcome = 40 // ... with the error
 	AskedWant      Outcome = 41 // ... with want
 	AskedHeard     Outcome = 42 // ... with heard
-	RelayedHeard   Outcome = 43 // ... with heard, and the parent is asked
+	RelayedHeard   Outcome = 43 // ... with heard, and the parent is probed
 	AskedLost      Outcome = 44 // ... with lost
-	RelayedLost    Outcome = 45 // ... with lost, and the parent is asked
+	RelayedLost    Outcome = 45 // ... with lost, and the parent is probed
 	Idled          Outcome = 46 // an idle probe
-	IdledOn        Outcome = 47 // ... of the lowest child, passed on
+	IdledOn        Outcome = 47 // ... of the lowest child, forwarded
 	Noted          Outcome = 48 // the parent's heard or lost
 	Resent         Outcome = 49 // the parent's want: the partial goes up again
 	Handed         Outcome = 50 // for the agent
-	Looped         Outcome = 51 // it needs more room: it goes round, and has its outcome then
+	Looped         Outcome = 51 // it needs more room: it loops, and gets its outcome afterwards
 )
 
 // The discards.
@@ -139,7 +139,7 @@ const (
 	DiscardChecksum Discard = 2 // of IPv4 or UDP
 	DiscardProtocol Discard = 3 // not IPv4
 	DiscardTTL      Discard = 4
-	DiscardRoute    Discard = 5 // no prefix holds its address
+	DiscardRoute    Discard = 5 // no prefix matches its address
 	DiscardLocal    Discard = 6 // for this switch, and for no tree
 	DiscardLength   Discard = 7 // for a tree; its lengths contradict each other
 )
