@@ -236,6 +236,33 @@ func TestOneHostOpensWithoutEnd(t *testing.T) {
 	until(within(t), t, "all are forgotten", func() bool { return parked() == 0 })
 }
 
+// TestProcessesShareParkedPlaces: a host has as many places as one may, whatever labels its
+// processes have.
+func TestProcessesShareParkedPlaces(t *testing.T) {
+	h := joinOne(t, "h0")
+	const each = maxParkedOfOne / 2
+	var fakes []*fake
+	for _, label := range []string{"a", "b", "c"} {
+		f := newFake(t, "h1#"+label, h)
+		fakes = append(fakes, f)
+		for i := range uint32(each) {
+			f.say(peer.Control, word{kind: opens, from: i + 1, own: 1, hello: hello{name: fmt.Sprint("none ", i)}})
+		}
+		until(within(t), t, "all to be parked, in place of the first ones", func() bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			mine := 0
+			for _, k := range h.parked.all {
+				if k.conn.Peer().Name == f.host.Name() {
+					mine++
+				}
+			}
+			return mine == each && len(h.parked.all) == min(len(fakes)*each, maxParkedOfOne)
+		})
+	}
+	until(within(t), t, "the first ones were given up", func() bool { return len(fakes[0].heard(closes)) == each })
+}
+
 // TestNewestCallOfAMemberCounts: while its communicator is not made.
 func TestNewestCallOfAMemberCounts(t *testing.T) {
 	h := joinOne(t, "h0")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
@@ -13,7 +14,7 @@ import (
 const (
 	parkTimeout    = 30 * time.Second
 	maxParked      = 16384 // in all
-	maxParkedOfOne = 1024  // of one host
+	maxParkedOfOne = 1024  // of one host, with all its processes
 )
 
 // caller is a member that wants to be linked to one of this host's.
@@ -26,13 +27,16 @@ type caller struct {
 	timer *time.Timer // while it is parked
 }
 
+// host returns whose certificate the caller's process has.
+func (k *caller) host() string { return peering.HostOf(k.conn.Peer().Name) }
+
 func (k *caller) refuse(why string) { say(k.conn, &word{kind: refuses, to: k.from, rest: []byte(why)}) }
 
 // parked are callers of communicators that this host has not made yet, the oldest first.
 // The host's lock guards them.
 type parked struct {
 	all []*caller
-	of  map[string]int // by the name of the caller's host
+	of  map[string]int // by the caller's host
 }
 
 // receive hands a caller to the communicator that it wants.
@@ -88,11 +92,11 @@ func (h *Host) inAnother(name string) string {
 // park keeps a caller until its communicator is made, in place of an earlier one of the
 // same member, or, where too many are kept, of the oldest of the host that has most.
 func (h *Host) park(k *caller) {
-	p, host := &h.parked, k.conn.Peer().Name
+	p, host := &h.parked, k.host()
 	full := func(*caller) bool { return false }
 	switch {
 	case p.of[host] >= maxParkedOfOne:
-		full = func(o *caller) bool { return o.conn.Peer().Name == host }
+		full = func(o *caller) bool { return o.host() == host }
 	case len(p.all) >= maxParked:
 		most := host
 		for name, n := range p.of {
@@ -100,10 +104,10 @@ func (h *Host) park(k *caller) {
 				most = name
 			}
 		}
-		full = func(o *caller) bool { return o.conn.Peer().Name == most }
+		full = func(o *caller) bool { return o.host() == most }
 	}
 	at := slices.IndexFunc(p.all, func(o *caller) bool {
-		return o.conn.Peer().Name == host && o.name == k.name && o.group == k.group && o.rank == k.rank
+		return o.conn.Peer().Name == k.conn.Peer().Name && o.name == k.name && o.group == k.group && o.rank == k.rank
 	})
 	if at < 0 {
 		at = slices.IndexFunc(p.all, full)
@@ -141,7 +145,7 @@ func (p *parked) take(which func(*caller) bool) (all []*caller) {
 			return false
 		}
 		k.timer.Stop()
-		host := k.conn.Peer().Name
+		host := k.host()
 		if p.of[host]--; p.of[host] == 0 {
 			delete(p.of, host)
 		}

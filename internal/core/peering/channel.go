@@ -37,9 +37,10 @@ type conn struct {
 	ticket      uint64 // of an exclusive call
 	address     string // of the other side
 	check       core.Timer[*conn]
-	before      uint64 // so many connections were added before it
-	isProbed    bool   // while there are claims: it is asked for a sign of life
-	reads       uint64 // then: Sample.Reads before
+	counted     *list.Element // of the share; nil: this host has dialled
+	before      uint64        // so many connections were added before it
+	isProbed    bool          // while there are claims: it is asked for a sign of life
+	reads       uint64        // then: Sample.Reads before
 }
 
 func (k *conn) dialled() bool { return k.id&Dialled != 0 }
@@ -50,6 +51,7 @@ func (k *conn) channel() *channel { return &k.peer.channels[k.class] }
 // peer is another host.
 type peer struct {
 	name        string
+	share       *share
 	incarnation uint64    // the latest that is known; 0: none
 	isLearned   bool      // of it, and not from greetings alone
 	channels    []channel // by class
@@ -88,6 +90,7 @@ func (c *Core) peer(name string) *peer {
 			l.peer, l.class, l.redial.Of = p, uint8(i), l
 		}
 		c.peers[name] = p
+		c.join(p)
 	}
 	return p
 }
@@ -100,7 +103,7 @@ func (c *Core) add(k *conn) {
 	k.peer.conns = append(k.peer.conns, k)
 	c.retain(k.peer)
 	if !k.dialled() {
-		c.taken++
+		c.count(k)
 	}
 }
 
@@ -112,13 +115,15 @@ func (c *Core) byAge() []*conn {
 // drop forgets a connection, wherever it stands.
 func (c *Core) drop(k *conn) {
 	delete(c.conns, k.id)
-	is := func(o *conn) bool { return o == k }
 	c.checks.Set(&k.check, core.Never)
 	p := k.peer
-	p.conns = slices.DeleteFunc(p.conns, is)
-	p.claims = slices.DeleteFunc(p.claims, is)
+	p.conns = slices.DeleteFunc(p.conns, func(o *conn) bool { return o == k })
+	if i := slices.Index(p.claims, k); i >= 0 {
+		p.claims = slices.Delete(p.claims, i, i+1)
+		p.share.claims--
+	}
 	if !k.dialled() {
-		c.taken--
+		c.uncount(k)
 	}
 	l := k.channel()
 	for _, at := range []**conn{&l.conn, &l.dial, &l.waits} {

@@ -20,8 +20,12 @@ func HostOf(name string) string {
 	return host
 }
 
-// claimMost are the most calls of one host that wait for a probe.
-const claimMost = 8
+// claimMost are the most calls under one name that wait for a probe, and claimMostOfHost
+// those of all processes of a host.
+const (
+	claimMost       = 8
+	claimMostOfHost = 64
+)
 
 // isContested reports whether an incarnation is later than one of the host's that has
 // connections: it has started again, or another process has its name.
@@ -50,6 +54,7 @@ func (c *Core) claim(k *conn) {
 	p := k.peer
 	k.state = claiming
 	c.checks.Set(&k.check, core.Never)
+	p.share.claims++
 	if p.claims = append(p.claims, k); !p.probe.Running() {
 		c.probes.Set(&p.probe, c.now.Add(c.cfg.GreetWithin/4))
 	}
@@ -96,6 +101,7 @@ func (c *Core) keep(p *peer, by *conn) {
 func (c *Core) claims(p *peer) []*conn {
 	all := p.claims
 	p.claims = nil
+	p.share.claims -= len(all)
 	c.probes.Set(&p.probe, core.Never)
 	for _, k := range p.conns {
 		k.isProbed = false

@@ -32,7 +32,7 @@ type Config struct {
 	IdleAfter time.Duration // one that nobody uses or holds is closed; 10 min
 
 	Connections int           // that others have made, in all; 16,384
-	Exclusive   int           // and of one host in one exclusive class; 64
+	Exclusive   int           // and of one host, with all its processes, in one exclusive class; 256
 	Remember    int           // hosts without a connection of which something is known; 4,096
 	Forget      time.Duration // what an uncertified host has said of itself, after its last connection; 10 s
 }
@@ -40,7 +40,7 @@ type Config struct {
 // filled returns c with its defaults.
 func (c Config) filled() Config {
 	c.Pending, c.PendingOfSource = cmp.Or(c.Pending, 256), cmp.Or(c.PendingOfSource, 64)
-	c.Connections, c.Exclusive, c.Remember = cmp.Or(c.Connections, 16384), cmp.Or(c.Exclusive, 64), cmp.Or(c.Remember, 4096)
+	c.Connections, c.Exclusive, c.Remember = cmp.Or(c.Connections, 16384), cmp.Or(c.Exclusive, 256), cmp.Or(c.Remember, 4096)
 	c.GreetWithin = cmp.Or(c.GreetWithin, 5*time.Second)
 	c.RetryMin = cmp.Or(c.RetryMin, time.Millisecond)
 	c.RetryMax = cmp.Or(c.RetryMax, max(100*time.Millisecond, c.RetryMin))

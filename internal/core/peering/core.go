@@ -13,6 +13,8 @@ type Core struct {
 	strangers strangers
 	conns     map[ID]*conn
 	taken     int // of them: that others have made
+	shares    shares
+	shareOf   map[string]*share // by the name of the host, without a label
 	peers     map[string]*peer
 	unused    list.List // of *peer: without a connection, the longest so first
 	eased     []*peer   // contested, and have lost a connection since they were judged
@@ -36,7 +38,7 @@ func New(c Config) (*Core, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	k := &Core{cfg: c.filled(), conns: map[ID]*conn{}, peers: map[string]*peer{}}
+	k := &Core{cfg: c.filled(), conns: map[ID]*conn{}, peers: map[string]*peer{}, shareOf: map[string]*share{}}
 	k.strangers.of = map[netip.Prefix]int{}
 	return k, nil
 }

@@ -15,7 +15,7 @@ func FuzzInputs(f *testing.F) {
 	f.Add([]byte{10, 0, 0, 4, 1, 0, 11, 0, 0, 5, 1, 0, 15, 200, 0, 12, 1, 9})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		trial := newTrial(func(c *Config) { c.Pending, c.PendingOfSource, c.Connections, c.Exclusive, c.Remember = 4, 2, 6, 2, 3 })
-		names := []string{"a", "b", "A", "c", "d", "e"}
+		names := []string{"a", "b", "A", "c", "d#1", "d#2"}
 		closed := map[ID]bool{}
 		arrived := map[ID]bool{}
 		for ; len(b) >= 3; b = b[3:] {

@@ -42,10 +42,11 @@ func (c *Core) greeted(in *Input) {
 	c.add(k)
 	if c.isContested(p, g.Incarnation) {
 		c.claim(k)
-		return
+	} else {
+		c.meet(p, g.Incarnation)
+		c.admitted(k)
 	}
-	c.meet(p, g.Incarnation)
-	c.admitted(k)
+	c.displace() // not before: it may have been refused
 }
 
 // admitted goes on with a call that is not refused.
@@ -103,26 +104,8 @@ func (c *Core) objection(in *Input) (greeting.Code, error) {
 		return greeting.Outdated, fmt.Errorf("%w: %q is known in incarnation %d, after %d", ErrOutdated, g.From, known, g.Incarnation)
 	case c.isClosing:
 		return greeting.Busy, ErrClosing
-	case c.taken >= c.cfg.Connections:
-		return greeting.Busy, fmt.Errorf("%w: %d in all", ErrBusy, c.taken)
-	case len(c.claimsOf(g.From)) >= claimMost:
-		return greeting.Busy, fmt.Errorf("%w: %d claims to the name %q", ErrBusy, claimMost, g.From)
-	case g.Class >= c.cfg.Shared && c.exclusives(g.From, g.Class) >= c.cfg.Exclusive:
-		return greeting.Busy, fmt.Errorf("%w: %d of class %d from %q", ErrBusy, c.cfg.Exclusive, g.Class, g.From)
 	}
-	return greeting.Accept, nil
-}
-
-// exclusives returns how many connections of a class a host has made.
-func (c *Core) exclusives(host string, class uint8) (n int) {
-	if p := c.peers[host]; p != nil {
-		for _, k := range p.conns {
-			if k.class == class && !k.dialled() {
-				n++
-			}
-		}
-	}
-	return n
+	return greeting.Busy, c.overdraft(g)
 }
 
 // meet notes a host's incarnation. A later one than was known ends the connections of
@@ -186,6 +169,7 @@ func (c *Core) retain(p *peer) {
 // forget forgets a host that is unused.
 func (c *Core) forget(p *peer) {
 	c.retain(p)
+	c.part(p)
 	delete(c.peers, p.name)
 	if p.incarnation != 0 {
 		c.act(Action{Do: Forgot, Peer: p.name})

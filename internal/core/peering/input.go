@@ -140,6 +140,7 @@ type Counters struct {
 	Superseded uint64 // connections
 	Dead       uint64
 	Idle       uint64
+	Displaced  uint64 // connections of the host with the most, by those of hosts with less
 	Restarts   uint64 // of other hosts
 	Contested  uint64 // names that a second process claimed while the first one lived
 

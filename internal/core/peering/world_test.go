@@ -51,8 +51,23 @@ func (c *Core) check(t fataler) {
 	if checks != len(c.checks) || c.Deadline() <= c.now || len(c.eased) > 0 {
 		t.Fatalf("%d of %d timers are those of connections; due at %v, it is %v", checks, len(c.checks), c.Deadline(), c.now)
 	}
-	if taken != c.taken {
-		t.Fatalf("%d connections were taken, counted are %d", taken, c.taken)
+	of, members := 0, map[string][3]int{}
+	for _, p := range c.peers {
+		n := members[HostOf(p.name)]
+		members[HostOf(p.name)] = [3]int{n[0] + 1, n[1] + len(p.claims), n[2] + p.taken()}
+	}
+	for i, s := range c.shares {
+		n := 0
+		for _, m := range s.exclusive {
+			n += m
+		}
+		if s.place != i || c.shareOf[s.host] != s || members[s.host] != [3]int{s.peers, s.claims, s.taken.Len()} || n > s.taken.Len() || s.taken.Len() > c.shares[0].taken.Len() {
+			t.Fatalf("the share of %s is %+v at %d, want %v", s.host, s, i, members[s.host])
+		}
+		of += s.taken.Len()
+	}
+	if taken != c.taken || of != taken || len(c.shares) != len(members) || len(c.shareOf) != len(members) {
+		t.Fatalf("%d connections were taken, counted are %d and %d of %d hosts", taken, c.taken, of, len(c.shares))
 	}
 	for name, p := range c.peers {
 		held := 0
@@ -83,6 +98,16 @@ func (c *Core) check(t fataler) {
 			t.Fatalf("%s has %d claims, and is probed: %v", name, len(p.claims), p.probe.Running())
 		}
 	}
+}
+
+// taken counts the connections that a peer has made.
+func (p *peer) taken() (n int) {
+	for _, k := range p.conns {
+		if !k.dialled() {
+			n++
+		}
+	}
+	return n
 }
 
 // wire is a connection between the two hosts of a world.
