@@ -113,7 +113,7 @@ func (h *Host) Communicator(ctx context.Context, name string, members []Member, 
 
 // single forms a communicator with one tree.
 func (h *Host) single(ctx context.Context, name string, members []Member, options groupOptions, sub subcommunicator) (*Communicator, error) {
-	own, err := h.checkMembers(name, members)
+	own, err := h.checkMembers(members)
 	if err == nil {
 		err = h.expelled()
 	}
@@ -152,7 +152,7 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 }
 
 // checkMembers returns this host's rank among members.
-func (h *Host) checkMembers(name string, members []Member) (int, error) {
+func (h *Host) checkMembers(members []Member) (int, error) {
 	if len(members) == 0 || len(members) > wire.MaxRank {
 		return 0, fmt.Errorf("%w: %d of them, want 1 to %d", ErrMembers, len(members), wire.MaxRank)
 	}

@@ -114,9 +114,9 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 		cfg: c, listener: listener, conns: map[peering.ID]*Conn{},
 		channels: map[channelKey]*Channel{}, tickets: map[uint64]chan called{}, book: map[string]*places{},
 		alone:       make(chan struct{}, 1),
-		notTaken:    newSummary(c.Log, slog.LevelInfo, "a call was not taken"),
-		outdated:    newSummary(c.Log, slog.LevelWarn, "a call was not taken: this host's incarnation, or the other's, is outdated"),
-		notAccepted: newSummary(c.Log, slog.LevelWarn, "cannot accept a connection"),
+		notTaken:    newSummary(c.Log, slog.LevelInfo, "refused"),
+		outdated:    newSummary(c.Log, slog.LevelWarn, "outdated incarnation"),
+		notAccepted: newSummary(c.Log, slog.LevelWarn, "not accepted"),
 	}
 	h.incarnation.Store(c.Incarnation)
 	for s, handler := range c.Handlers {

@@ -7,13 +7,15 @@ import (
 	"time"
 )
 
+const notTaken = "a call was not taken"
+
 // summary logs what anybody who reaches the host may cause: each at level Debug, and not more
 // than one line a second at its own level, with how many there were.
 type summary struct {
-	log     *slog.Logger
-	level   slog.Level
-	message string
-	after   func(time.Duration, func()) // runs a function later
+	log   *slog.Logger
+	level slog.Level
+	kind  string                      // why
+	after func(time.Duration, func()) // runs a function later
 
 	mu        sync.Mutex // guards what follows
 	isWaiting bool       // the second since the last line is not over
@@ -21,13 +23,13 @@ type summary struct {
 	latest    []slog.Attr
 }
 
-func newSummary(log *slog.Logger, level slog.Level, message string) *summary {
-	return &summary{log: log, level: level, message: message, after: func(d time.Duration, f func()) { time.AfterFunc(d, f) }}
+func newSummary(log *slog.Logger, level slog.Level, kind string) *summary {
+	return &summary{log: log, level: level, kind: kind, after: func(d time.Duration, f func()) { time.AfterFunc(d, f) }}
 }
 
 // add logs one.
 func (s *summary) add(attrs ...slog.Attr) {
-	s.log.LogAttrs(context.Background(), slog.LevelDebug, s.message, attrs...)
+	s.log.LogAttrs(context.Background(), slog.LevelDebug, notTaken, append(attrs, slog.String("kind", s.kind))...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count++
@@ -43,7 +45,7 @@ func (s *summary) report() {
 	if !s.isWaiting {
 		return
 	}
-	s.log.LogAttrs(context.Background(), s.level, s.message, append(s.latest, slog.Int("suppressed", s.count-1))...)
+	s.log.LogAttrs(context.Background(), s.level, notTaken, append(s.latest, slog.String("kind", s.kind), slog.Int("suppressed", s.count-1))...)
 	s.count, s.latest = 0, nil
 	s.after(time.Second, s.flush)
 }
