@@ -43,9 +43,10 @@ func (m Member) validate() error {
 	switch {
 	case m.Host == "":
 		return errors.New("no host name")
+	case len(m.Host) > maxName:
+		return fmt.Errorf("a host name of %d bytes, want at most %d", len(m.Host), maxName)
 	case len(name) > maxName:
-		return fmt.Errorf("a host name of %d bytes and a process label of %d, want at most %d together, with the %q between them",
-			len(m.Host), len(m.Process), maxName, peering.Mark)
+		return fmt.Errorf("a process label of %d bytes after a host name of %d, want at most %d", len(m.Process), len(m.Host), max(0, maxName-len(m.Host)-len(peering.Mark)))
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf("the name %q is not printable UTF-8", name)
 	case strings.Count(name, peering.Mark) > min(1, len(m.Process)):

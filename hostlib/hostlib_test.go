@@ -418,9 +418,9 @@ func TestNilOption(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	for want, c := range map[string]hostlib.Config{
-		"no host name":              {},
-		"a host name of 300 bytes":  {Name: strings.Repeat("h", 300)},
-		"a process label of 255":    {Name: "h", Process: strings.Repeat("p", 255)},
+		"no host name":             {},
+		"a host name of 300 bytes": {Name: strings.Repeat("h", 300)},
+		"a process label of 255 bytes after a host name of 1, want at most 253": {Name: "h", Process: strings.Repeat("p", 255)},
 		`"h\nh" is not printable`:   {Name: "h\nh"},
 		`"\xff" is not printable`:   {Name: "\xff"},
 		`"h#\x00" is not printable`: {Name: "h", Process: "\x00"},

@@ -152,15 +152,26 @@ func (c *Core) tidy(p *peer) {
 	if !c.cfg.Certified && !p.isLearned {
 		c.ages.Set(&p.age, c.now.Add(c.cfg.Forget))
 	}
-	if c.unused.Len() > c.cfg.Remember {
-		c.forget(c.unused.Front().Value.(*peer))
+	if p.share.unused++; c.unused.Len() > c.cfg.Remember {
+		c.forget(c.stalest(p.share))
 	}
+}
+
+// stalest returns the host that has been unused for longest, or, where one that has become
+// so now has more than half of the places with all its processes, the one of these.
+func (c *Core) stalest(s *share) *peer {
+	e := c.unused.Front()
+	for s.unused > max(1, c.cfg.Remember/2) && e.Value.(*peer).share != s {
+		e = e.Next()
+	}
+	return e.Value.(*peer)
 }
 
 // retain notes that a host is not unused any more.
 func (c *Core) retain(p *peer) {
 	if p.unused != nil {
 		c.unused.Remove(p.unused)
+		p.share.unused--
 		p.unused = nil
 		c.ages.Set(&p.age, core.Never)
 	}

@@ -116,7 +116,7 @@ var (
 	ErrRestarted  = errors.New("it has started again")
 	ErrDuplicate  = errors.New("the other connection between the two is used")
 	ErrSuperseded = errors.New("a newer connection is used")
-	ErrBusy       = errors.New("too many connections")
+	ErrBusy       = errors.New("busy")
 	ErrEvicted    = errors.New("it was not authenticated while too many others were not either")
 	ErrSlow       = errors.New("it took too long")
 	ErrDead       = errors.New("nothing comes from it")

@@ -15,6 +15,7 @@ type share struct {
 	peers     int           // of the host, that are known
 	taken     list.List     // of *conn: that they have made, the oldest first
 	exclusive map[uint8]int // how many of these an exclusive class has
+	unused    int           // of the host, in Core.unused
 	claims    int           // connections that wait for a probe
 	place     int           // in Core.shares
 }
@@ -98,13 +99,13 @@ func (c *Core) overdraft(g *greeting.Greeting) error {
 	}
 	switch {
 	case c.taken >= c.cfg.Connections && s.taken.Len()+1 >= c.shares[0].taken.Len():
-		return fmt.Errorf("%w: %d in all, %d of them from the processes of %q", ErrBusy, c.taken, s.taken.Len(), HostOf(g.From))
+		return fmt.Errorf("%w: %d connections in all, %d of them from the processes of %q", ErrBusy, c.taken, s.taken.Len(), HostOf(g.From))
 	case len(c.claimsOf(g.From)) >= claimMost:
 		return fmt.Errorf("%w: %d claims to the name %q", ErrBusy, claimMost, g.From)
 	case s.claims >= claimMostOfHost:
 		return fmt.Errorf("%w: %d claims to names of %q", ErrBusy, claimMostOfHost, s.host)
 	case g.Class >= c.cfg.Shared && s.exclusive[g.Class] >= c.cfg.Exclusive:
-		return fmt.Errorf("%w: %d of class %d from the processes of %q", ErrBusy, c.cfg.Exclusive, g.Class, s.host)
+		return fmt.Errorf("%w: %d connections of class %d from the processes of %q", ErrBusy, c.cfg.Exclusive, g.Class, s.host)
 	}
 	return nil
 }
@@ -116,7 +117,7 @@ func (c *Core) displace() {
 	}
 	s := c.shares[0]
 	k := s.taken.Back().Value.(*conn)
-	err := fmt.Errorf("%w: %d in all, and the processes of %q have most, %d", ErrBusy, c.taken, s.host, s.taken.Len())
+	err := fmt.Errorf("%w: %d connections in all, and the processes of %q have most, %d", ErrBusy, c.taken, s.host, s.taken.Len())
 	c.counters.Displaced++
 	if k.isWaiting() {
 		c.refuse(k, greeting.Busy, err)

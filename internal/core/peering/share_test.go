@@ -30,7 +30,7 @@ func TestProcessesOfOneHostLeaveRoom(t *testing.T) {
 	for i := 1; i <= most/2; i++ {
 		id := most + 1 + i
 		got := w.connect(id, fmt.Sprintf("host#%d", i), 0)
-		want := fmt.Sprintf("accept %d host#%d/0 inc=1\nclose %d: too many connections: %d in all, and the processes of \"evil\" have most, %d\n", id, i, most+1-i, most+1, most+1-i)
+		want := fmt.Sprintf("accept %d host#%d/0 inc=1\nclose %d: busy: %d connections in all, and the processes of \"evil\" have most, %d\n", id, i, most+1-i, most+1, most+1-i)
 		if got != want {
 			t.Fatalf("%d: %s, want %s", i, got, want)
 		}
@@ -67,7 +67,7 @@ func TestDisplacedInAllStates(t *testing.T) {
 		"refuse 4 busy":  "want evil#4 0; arrive 4 10.0.0.1; greet 4 from=evil#4",
 		"refuse 5 busy":  "arrive 4 10.0.0.1; greet 4 from=evil#1 class=1; arrive 5 10.0.0.1; greet 5 from=evil#1 inc=6",
 		"dial d2 evil#4": "hold evil#4 0; end d1; arrive 4 10.0.0.1; greet 4 from=evil#4",
-		"close 5: too":   "arrive 4 10.0.0.1; greet 4 from=evil#1 class=2; arrive 5 10.0.0.1; greet 5 from=evil#1 class=2",
+		"close 5: busy":  "arrive 4 10.0.0.1; greet 4 from=evil#1 class=2; arrive 5 10.0.0.1; greet 5 from=evil#1 class=2",
 	} {
 		w := newTrial(nil)
 		for i := 1; i <= 3; i++ {
@@ -109,5 +109,32 @@ func TestProcessesShareLimits(t *testing.T) {
 	}
 	if claims != claimMostOfHost {
 		t.Errorf("%d claims of one host", claims)
+	}
+}
+
+// TestProcessesOfOneHostAreForgottenFirst: a host that connects under more names than are
+// remembered makes this one forget half of the others at most, also with certificates.
+func TestProcessesOfOneHostAreForgottenFirst(t *testing.T) {
+	const most = 64
+	w := newTrial(func(c *Config) { c.Remember, c.Certified = most, true })
+	id, forgotten := 0, map[bool]int{}
+	meet := func(name string) {
+		id++
+		w.connect(id, name, 0)
+		for line := range strings.Lines(w.do(fmt.Sprintf("end %d", id))) {
+			if name, ok := strings.CutPrefix(line, "forgot "); ok {
+				forgotten[strings.HasPrefix(name, "evil#")]++
+			}
+		}
+		w.c.check(t)
+	}
+	for i := range most {
+		meet(fmt.Sprintf("host-%d", i))
+	}
+	for i := range 10 * most {
+		meet(fmt.Sprintf("evil#%d", i))
+	}
+	if forgotten[false] != most/2 || forgotten[true] != 10*most-most/2 {
+		t.Errorf("%d hosts and %d processes of one are forgotten", forgotten[false], forgotten[true])
 	}
 }

@@ -51,17 +51,20 @@ func (c *Core) check(t fataler) {
 	if checks != len(c.checks) || c.Deadline() <= c.now || len(c.eased) > 0 {
 		t.Fatalf("%d of %d timers are those of connections; due at %v, it is %v", checks, len(c.checks), c.Deadline(), c.now)
 	}
-	of, members := 0, map[string][3]int{}
+	of, members := 0, map[string][4]int{}
 	for _, p := range c.peers {
 		n := members[HostOf(p.name)]
-		members[HostOf(p.name)] = [3]int{n[0] + 1, n[1] + len(p.claims), n[2] + p.taken()}
+		if p.unused != nil {
+			n[3]++
+		}
+		members[HostOf(p.name)] = [4]int{n[0] + 1, n[1] + len(p.claims), n[2] + p.taken(), n[3]}
 	}
 	for i, s := range c.shares {
 		n := 0
 		for _, m := range s.exclusive {
 			n += m
 		}
-		if s.place != i || c.shareOf[s.host] != s || members[s.host] != [3]int{s.peers, s.claims, s.taken.Len()} || n > s.taken.Len() || s.taken.Len() > c.shares[0].taken.Len() {
+		if s.place != i || c.shareOf[s.host] != s || members[s.host] != [4]int{s.peers, s.claims, s.taken.Len(), s.unused} || n > s.taken.Len() || s.taken.Len() > c.shares[0].taken.Len() {
 			t.Fatalf("the share of %s is %+v at %d, want %v", s.host, s, i, members[s.host])
 		}
 		of += s.taken.Len()

@@ -103,7 +103,7 @@ const (
 	Outdated  Code = 2 // the caller's incarnation is earlier than one that is known
 	Duplicate Code = 3 // the other connection between the two is used
 	Former    Code = 4 // the answering host is in an earlier incarnation than the caller knows
-	Busy      Code = 5 // for now: too many connections
+	Busy      Code = 5 // for now: too many connections, or it is being closed
 	Named     Code = 6 // no host was named: the reason is the name of the one that is here
 	Taken     Code = 7 // another process has the caller's name: the reason says where
 	codes     Code = 8
