@@ -11,6 +11,7 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/fabrictree"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/offload"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -60,7 +61,8 @@ func (m *Member) follow(ctx context.Context, members []hostlib.Member) error {
 	}
 	for {
 		collection, err := comm.CollectionTree(ctx)
-		if errors.Is(err, hostlib.ErrNoTree) && runner.Pause(ctx, moment) == nil {
+		// This host may know the group from others, before it has reached the manager.
+		if (errors.Is(err, hostlib.ErrNoTree) || errors.Is(err, rpc.ErrUnavailable)) && runner.Pause(ctx, moment) == nil {
 			continue // it may come yet
 		}
 		if err != nil {
