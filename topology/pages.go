@@ -30,9 +30,20 @@ type piece[T comparable] struct {
 // that snapshot alone.
 type pageWriter struct{ wrote bool }
 
+// It is written out, for planners ask it millions of times.
 func (p *pages[T]) at(i int) (x T) {
+	if p.table == nil {
+		return x
+	}
 	n := uint(i) // whose quotients by powers of two are shifts
-	return p.chapter(int(n / (pageLength * pageLength))).part(n / pageLength % pageLength).part(n % pageLength)
+	c := p.table.chapters[n/(pageLength*pageLength)]
+	if c == nil {
+		return x
+	}
+	if page := c.parts[n/pageLength%pageLength]; page != nil {
+		return page.parts[n%pageLength]
+	}
+	return x
 }
 
 // set changes entry i of an array of length entries, on pages of w's own.
