@@ -47,11 +47,12 @@ var readmePrograms = []readmeProgram{
 	check(err)
 	_, err = other.Register(7, scoll.Statuses(0, flush, func(*scoll.Request, *aggregate.Statuses) {}))
 	check(err)`, "select {}", "2 flushed, 0 failed: []"},
-	{"node, err := membership.Join", []string{"membership"}, `
+	{"zone := &membership.Config", []string{"hostlib", "membership"}, `
+	var trust *hostlib.TLS
 	keys := []membership.Key{{Number: 1, Secret: [32]byte{1, 2, 3}}}
-	other, err := membership.Join(ctx, membership.Config{Name: "h7", Listen: "10.0.0.1:7946", Keys: keys})
+	h7, err := hostlib.Join(ctx, hostlib.Config{Name: "h7", Listen: "10.0.0.1:7500", Membership: &membership.Config{Keys: keys}})
 	check(err)
-	defer other.Close(ctx)`, "", "h7 joined"},
+	defer h7.Close(ctx)`, "", "h7 joined"},
 }
 
 // checked has a check behind every statement that sets err.
