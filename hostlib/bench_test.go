@@ -10,7 +10,7 @@ import (
 )
 
 // trusted returns the files of hosts' certificates by one authority, by name.
-func trusted(t testing.TB, names []string) map[string]*TLS {
+func trusted(t testing.TB, names ...string) map[string]*TLS {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "trust")
 	ids := make([]pki.Identity, len(names))
@@ -37,7 +37,7 @@ func company(b *testing.B, n int, isSecure bool) func() ([]*Host, []Member) {
 	}
 	var files map[string]*TLS
 	if isSecure {
-		files = trusted(b, names)
+		files = trusted(b, names...)
 	}
 	return func() ([]*Host, []Member) {
 		hosts, members := make([]*Host, n), make([]Member, n)

@@ -4,11 +4,9 @@ package hostlib
 
 import (
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -34,18 +32,10 @@ func TestIdleCommunicatorMemory(t *testing.T) {
 		idleMemory(t, hosts, members)
 	})
 	t.Run("tls", func(t *testing.T) {
-		dir := filepath.Join(t.TempDir(), "trust")
-		ids := make([]pki.Identity, len(names))
-		for i, n := range names {
-			ids[i] = pki.Identity{Role: pki.Host, Name: n}
-		}
-		if _, err := pki.Init(dir, ids...); err != nil {
-			t.Fatal(err)
-		}
-		file := func(name string) string { return filepath.Join(dir, name) }
+		files := trusted(t, names...)
 		hosts, members := make([]*Host, len(names)), make([]Member, len(names))
-		for i, id := range ids {
-			hosts[i] = joinOne(t, id.Name, func(c *Config) { c.TLS = &TLS{file(pki.CertFile(id)), file(pki.KeyFile(id)), file(pki.AuthorityFile)} })
+		for i, n := range names {
+			hosts[i] = joinOne(t, n, func(c *Config) { c.TLS = files[n] })
 			members[i] = hosts[i].Member()
 		}
 		idleMemory(t, hosts, members)

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,27 +17,18 @@ import (
 // reduce under TLS. Who has none, has another host's, or says that it is a rank which it is
 // not, is refused, with a reason.
 func TestFinding1RankIsItsCertificatesHost(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "trust")
 	names := []string{"h0", "h1", "h2"}
-	ids := make([]pki.Identity, len(names))
-	for i, n := range names {
-		ids[i] = pki.Identity{Role: pki.Host, Name: n}
-	}
-	if _, err := pki.Init(dir, ids...); err != nil {
-		t.Fatal(err)
-	}
-	file := func(name string) string { return filepath.Join(dir, name) }
+	files := trusted(t, names...)
 	hosts, members := make([]*Host, 2), make([]Member, 2)
 	for i := range hosts {
-		hosts[i] = joinOne(t, names[i], func(c *Config) {
-			c.TLS = &TLS{file(pki.CertFile(ids[i])), file(pki.KeyFile(ids[i])), file(pki.AuthorityFile)}
-		})
+		hosts[i] = joinOne(t, names[i], func(c *Config) { c.TLS = files[names[i]] })
 		members[i] = hosts[i].Member()
 	}
 	comms := form(t, "test", hosts, members)
 	sum(t, comms, 100_000)
 
-	source, err := pki.Load(file(pki.CertFile(ids[2])), file(pki.KeyFile(ids[2])), file(pki.AuthorityFile), nil)
+	h2 := files["h2"]
+	source, err := pki.Load(h2.Cert, h2.Key, h2.CA, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

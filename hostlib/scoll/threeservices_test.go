@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"net/netip"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
-	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/membership"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -91,15 +89,8 @@ func onePort(t *testing.T, host *hostlib.Host, before, after map[string]int) {
 // datagrams, of the same number; and with certificates nothing on its connections can be
 // read.
 func TestOneHostOfThreeServices(t *testing.T) {
-	dir := t.TempDir()
 	all := names(3)
-	ids := make([]pki.Identity, len(all))
-	for i, n := range all {
-		ids[i] = pki.Identity{Role: pki.Host, Name: n}
-	}
-	if _, err := pki.Init(dir, ids...); err != nil {
-		t.Fatal(err)
-	}
+	files := trusted(t, all...)
 	const secret = "what nobody is to read, ten times over!!"
 	keys := []membership.Key{{Number: 1, Secret: [32]byte{7}}}
 	wire := &tapped{Network: membership.System()}
@@ -112,10 +103,9 @@ func TestOneHostOfThreeServices(t *testing.T) {
 		if runtime.GOOS == "linux" {
 			before = sockets(t)
 		}
-		id := ids[i]
 		host, err := hostlib.Join(background(t), hostlib.Config{
 			Name:       n,
-			TLS:        &hostlib.TLS{Cert: filepath.Join(dir, pki.CertFile(id)), Key: filepath.Join(dir, pki.KeyFile(id)), CA: filepath.Join(dir, pki.AuthorityFile)},
+			TLS:        files(i),
 			Membership: &membership.Config{Bootstrap: seeds, Keys: keys, Encrypt: true, Network: wire},
 		})
 		if err != nil {

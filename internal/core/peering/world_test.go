@@ -290,13 +290,7 @@ func TestOneConnectionSurvives(t *testing.T) {
 				w.step(host, Input{Kind: Held, Peer: nameOf(1 - host)})
 			}
 		}
-		for range 50 {
-			for w.flying() > 0 {
-				w.act()
-			}
-			w.pass(time.Second)
-		}
-		w.agree()
+		w.settle()
 	})
 }
 
@@ -334,14 +328,19 @@ func TestRestartedHostIsMet(t *testing.T) {
 		for host := range w.hosts {
 			w.step(host, Input{Kind: Held, Peer: nameOf(1 - host)})
 		}
-		for range 50 {
-			for w.flying() > 0 {
-				w.act()
-			}
-			w.pass(time.Second)
-		}
-		w.agree()
+		w.settle()
 	})
+}
+
+// settle lets all that is under way end, and time pass, after which the hosts agree.
+func (w *world) settle() {
+	for range 50 {
+		for w.flying() > 0 {
+			w.act()
+		}
+		w.pass(time.Second)
+	}
+	w.agree()
 }
 
 // agree checks that both hosts use one connection, and have no other.

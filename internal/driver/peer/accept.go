@@ -152,7 +152,7 @@ func (c *Conn) firstWords() (in peering.Input, canAnswer bool) {
 		}
 		return in, true
 	case isTLS:
-		if in.Peer, in.Err = c.secure(bytes.Clone(first)); in.Err != nil {
+		if in.Peer, in.Err = c.secure(first); in.Err != nil {
 			return in, false
 		}
 		h.post(peering.Input{Kind: peering.Verified, ID: c.id})

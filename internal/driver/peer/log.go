@@ -14,7 +14,6 @@ const notTaken = "a call was not taken"
 type summary struct {
 	log   *slog.Logger
 	level slog.Level
-	kind  string                      // why
 	after func(time.Duration, func()) // runs a function later
 
 	mu        sync.Mutex // guards what follows
@@ -24,12 +23,12 @@ type summary struct {
 }
 
 func newSummary(log *slog.Logger, level slog.Level, kind string) *summary {
-	return &summary{log: log, level: level, kind: kind, after: func(d time.Duration, f func()) { time.AfterFunc(d, f) }}
+	return &summary{log: log.With(slog.String("kind", kind)), level: level, after: func(d time.Duration, f func()) { time.AfterFunc(d, f) }}
 }
 
 // add logs one.
 func (s *summary) add(attrs ...slog.Attr) {
-	s.log.LogAttrs(context.Background(), slog.LevelDebug, notTaken, append(attrs, slog.String("kind", s.kind))...)
+	s.log.LogAttrs(context.Background(), slog.LevelDebug, notTaken, attrs...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count++
@@ -45,7 +44,7 @@ func (s *summary) report() {
 	if !s.isWaiting {
 		return
 	}
-	s.log.LogAttrs(context.Background(), s.level, notTaken, append(s.latest, slog.String("kind", s.kind), slog.Int("suppressed", s.count-1))...)
+	s.log.LogAttrs(context.Background(), s.level, notTaken, append(s.latest, slog.Int("suppressed", s.count-1))...)
 	s.count, s.latest = 0, nil
 	s.after(time.Second, s.flush)
 }

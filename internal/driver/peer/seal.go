@@ -68,7 +68,9 @@ func (s *seal) direct(b []byte) (n int, err error) {
 	b = b[:min(len(b), s.part())]
 	if len(s.early) > 0 {
 		n = copy(b, s.early)
-		s.early = s.early[n:]
+		if s.early = s.early[n:]; len(s.early) == 0 {
+			s.early = nil // with what it lies in
+		}
 	} else {
 		n, err = s.Conn.Read(b)
 	}
