@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +27,7 @@ func TestMain(m *testing.M) {
 	case "victim":
 		victim()
 	case "sleeper":
-		fmt.Println("here")
-		_, _ = bufio.NewReader(os.Stdin).ReadByte() // until it is killed
+		sleeper()
 	case "watcher":
 		watcher()
 	default:
@@ -51,16 +51,24 @@ func victim() {
 	_, _ = bufio.NewReader(os.Stdin).ReadByte()
 }
 
+// sleeper waits to be killed. It reads from a pipe whose other end it holds
+// itself: an end in the parent is closed when the parent's garbage collector
+// finds that nothing refers to it.
+func sleeper() {
+	in, out, err := os.Pipe()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("here")
+	_, _ = in.Read(make([]byte, 1))
+	runtime.KeepAlive(out)
+}
+
 // sleep starts a process on a node that only ends when it is killed.
 func sleep(lab *Lab, n topology.NodeID) (*exec.Cmd, *bufio.Reader, error) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "NETLAB_TEST=sleeper")
-	in, out, err := os.Pipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	_ = out // held open: the sleeper reads from it for ever
-	cmd.Stdin = in
 	said, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, nil, err
