@@ -13,6 +13,9 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 )
 
+// vethSpeed is what Linux says of every virtual cable, in bit/s.
+const vethSpeed = 10_000_000_000
+
 // watcher writes the interfaces, as JSON, whenever they may have changed.
 func watcher() {
 	s := nic.System()
@@ -82,6 +85,9 @@ func TestInterfaces(t *testing.T) {
 	before := await(true)
 	if i := before["port1"]; !i.Has(end(1)) || i.Has(end(2)) {
 		t.Errorf("port1 has %v", i.Addresses)
+	}
+	if i := before["port1"]; i.Speed != vethSpeed || !i.Ethernet || len(i.MAC) != 6 || i.MTU == 0 || i.Prefix(0).IsSingleIP() {
+		t.Errorf("port1 is %+v", i)
 	}
 	if _, reported := before["lo"]; reported {
 		t.Error("the loopback interface is reported")

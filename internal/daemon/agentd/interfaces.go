@@ -91,7 +91,7 @@ func (d *Daemon) report(before, now *rpc.Interfaces) {
 	}
 }
 
-// look reads the interfaces; nil where none are to be reported.
+// look reads the interfaces that have an address; nil where none are to be reported.
 func (d *Daemon) look() *rpc.Interfaces {
 	if d.cfg.Interfaces == nil {
 		return nil
@@ -100,7 +100,7 @@ func (d *Daemon) look() *rpc.Interfaces {
 	if err != nil {
 		return &rpc.Interfaces{Unavailable: err.Error()}
 	}
-	return &rpc.Interfaces{List: all}
+	return &rpc.Interfaces{List: nic.Addressed(all)}
 }
 
 // end stops looking, after the agent core's loop has ended.

@@ -3,6 +3,7 @@ package nic_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"testing"
 
@@ -21,6 +22,9 @@ func TestSame(t *testing.T) {
 		same  bool
 	}{
 		"traffic":        {nic.Interface{Name: "p", Up: true, Addresses: []netip.Addr{one}}, true},
+		"another MTU":    {nic.Interface{Name: "p", Up: true, MTU: 1500, Addresses: []netip.Addr{one}}, false},
+		"another MAC":    {nic.Interface{Name: "p", Up: true, MAC: net.HardwareAddr{2}, Addresses: []netip.Addr{one}}, false},
+		"another length": {nic.Interface{Name: "p", Up: true, Addresses: []netip.Addr{one}, Bits: []int{24}}, false},
 		"down":           {nic.Interface{Name: "p", Addresses: []netip.Addr{one}}, false},
 		"another name":   {nic.Interface{Name: "q", Up: true, Addresses: []netip.Addr{one}}, false},
 		"more addresses": {nic.Interface{Name: "p", Up: true, Addresses: []netip.Addr{one, two}}, false},
@@ -31,6 +35,17 @@ func TestSame(t *testing.T) {
 	}
 	if nic.Same(a, nil) || !a[0].Has(one) || a[0].Has(two) {
 		t.Error("an interface that is not there counts, or an address")
+	}
+}
+
+func TestAddressed(t *testing.T) {
+	with := nic.Interface{Name: "p", Addresses: []netip.Addr{one, two}, Bits: []int{24}}
+	got := nic.Addressed([]nic.Interface{{Name: "o"}, with, {Name: "q"}})
+	if len(got) != 1 || got[0].Name != "p" {
+		t.Errorf("addressed: %v", got)
+	}
+	if a, b := with.Prefix(0), with.Prefix(1); a.String() != "10.0.0.1/24" || b.String() != "10.0.0.2/32" {
+		t.Errorf("prefixes %v, %v", a, b)
 	}
 }
 

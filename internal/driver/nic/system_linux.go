@@ -40,27 +40,46 @@ func read() ([]Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nic: listing addresses: %w", err)
 	}
-	of := map[int][]netip.Addr{}
+	of := map[int][]netip.Prefix{}
 	for _, a := range addresses {
 		if ip, ok := netip.AddrFromSlice(a.IP); ok {
-			of[a.LinkIndex] = append(of[a.LinkIndex], ip.Unmap())
+			bits, _ := a.Mask.Size()
+			of[a.LinkIndex] = append(of[a.LinkIndex], netip.PrefixFrom(ip.Unmap(), bits))
 		}
 	}
+	speeds, err := openSpeeds()
+	if err != nil {
+		return nil, fmt.Errorf("nic: reading speeds: %w", err)
+	}
+	defer speeds.close()
 	var all []Interface
 	for _, l := range links {
-		attrs := l.Attrs()
-		if attrs.Flags&net.FlagLoopback != 0 || len(of[attrs.Index]) == 0 {
-			continue
+		if attrs := l.Attrs(); attrs.Flags&net.FlagLoopback == 0 {
+			i := describe(attrs, of[attrs.Index])
+			i.Speed = speeds.of(i.Name)
+			all = append(all, i)
 		}
-		i := Interface{Name: attrs.Name, Up: canCarry(attrs), Addresses: of[attrs.Index]}
-		slices.SortFunc(i.Addresses, netip.Addr.Compare)
-		if s := attrs.Statistics; s != nil {
-			i.Traffic = Traffic{PacketsIn: s.RxPackets, BytesIn: s.RxBytes, PacketsOut: s.TxPackets, BytesOut: s.TxBytes}
-		}
-		all = append(all, i)
 	}
 	slices.SortFunc(all, func(a, b Interface) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+func describe(attrs *netlink.LinkAttrs, addresses []netip.Prefix) Interface {
+	i := Interface{
+		Name: attrs.Name, Index: attrs.Index, Enabled: attrs.Flags&net.FlagUp != 0, Up: canCarry(attrs),
+		Ethernet: attrs.EncapType == "ether", MAC: attrs.HardwareAddr, MTU: attrs.MTU,
+	}
+	slices.SortFunc(addresses, func(a, b netip.Prefix) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+	})
+	for _, a := range addresses {
+		i.Addresses, i.Bits = append(i.Addresses, a.Addr()), append(i.Bits, a.Bits())
+	}
+	if s := attrs.Statistics; s != nil {
+		i.Traffic = Traffic{PacketsIn: s.RxPackets, BytesIn: s.RxBytes, PacketsOut: s.TxPackets, BytesOut: s.TxBytes}
+		i.Losses = Losses{ErrorsIn: s.RxErrors, DropsIn: s.RxDropped, ErrorsOut: s.TxErrors, DropsOut: s.TxDropped}
+	}
+	return i
 }
 
 // canCarry reports whether an interface is up. Some, such as tunnels, do not
