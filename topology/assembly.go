@@ -43,7 +43,7 @@ func (a *assembly) mesh(x, many, xPort, y, others, yPort int) {
 // graph finishes a generated fabric, all of whose links and switches are alike.
 func (a *assembly) graph(e Equipment, fabric string, names namer, runs []layerRun) *Graph {
 	g := &Graph{
-		fabric: fabric, hosts: int32(a.hosts), names: names,
+		fabric: fabric, hosts: int32(a.hosts), names: names, hostSpeed: e.Host,
 		ends: a.ends, ports: a.ports,
 		spec: make([]uint32, len(a.ends)), specs: []LinkSpec{e.Link},
 		layers: make([]uint8, 0, a.hosts+a.switches),

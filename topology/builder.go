@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 )
@@ -36,6 +37,7 @@ type Builder struct {
 	hosts, switches nameTable
 	caps            []Capability
 	layers          []int // of the switches; 0: find out
+	hostSpeeds      map[NodeID]Speed
 	links           []builtLink
 
 	addresses map[LinkID][2]netip.Addr
@@ -116,6 +118,22 @@ func (b *Builder) SetLayer(s Ref, layer int) error {
 	return nil
 }
 
+// SetSpeed says how fast host h reduces. Of a switch its capability says so.
+func (b *Builder) SetSpeed(h Ref, s Speed) error {
+	err := s.Validate()
+	if !h.host() {
+		err = fmt.Errorf("not of a host: %w", ErrSpeed)
+	}
+	if err != nil {
+		return fmt.Errorf("set speed: %w", err)
+	}
+	if b.hostSpeeds == nil {
+		b.hostSpeeds = map[NodeID]Speed{}
+	}
+	b.hostSpeeds[NodeID(h)] = s
+	return nil
+}
+
 // Connect adds a link between a port of x and one of y; port 0 is the lowest
 // that no link names. It fails for a link between two hosts, from a node to
 // itself, and for a spec out of range. Whether a port is used twice, Build says.
@@ -145,7 +163,7 @@ func (b *Builder) Build() (*Graph, error) {
 	g := &Graph{
 		fabric: b.Fabric, hosts: int32(hosts), names: b.joinNames(),
 		ends: make([][2]NodeID, len(b.links)), ports: make([][2]Port, len(b.links)), spec: make([]uint32, len(b.links)),
-		caps: make([]uint32, switches), addresses: b.joinAddresses(),
+		caps: make([]uint32, switches), addresses: b.joinAddresses(), hostSpeeds: maps.Clone(b.hostSpeeds),
 	}
 	specs, caps := map[LinkSpec]uint32{}, map[Capability]uint32{}
 	for i, l := range b.links {

@@ -24,11 +24,13 @@ func drawGraph(t *rapid.T) *Graph {
 		if i > 0 && rapid.Bool().Draw(t, "host") {
 			ref, err := b.AddHost(name)
 			must(err)
+			must(b.SetSpeed(ref, drawSpeed(t)))
 			refs = append(refs, ref)
 			continue
 		}
 		c := DefaultCapability()
 		c.Slots = rapid.IntRange(0, 2).Draw(t, "slots")
+		c.Speed = drawSpeed(t)
 		c.Window = rapid.SampledFrom([]int{0, 0, 3, 64}).Draw(t, "window")
 		c.Functions = Functions(rapid.Uint32().Draw(t, "functions")) & AllFunctions()
 		c.Types &= Types(rapid.SampledFrom([]uint32{0, 1 << 5, ^uint32(0)}).Draw(t, "types"))

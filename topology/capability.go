@@ -108,6 +108,7 @@ type Capability struct {
 	Children  int       // most children that it can serve in one tree
 	Chunk     int       // largest payload of a packet that it can reduce, in bytes
 	Window    int       // largest window of a tree that its queues bear, in chunks; 0: any
+	Speed     Speed     // at which it reduces
 }
 
 // The capability of a switch of which nothing else is said.
@@ -131,7 +132,7 @@ func DefaultCapability() Capability {
 
 // CanReduce reports whether a switch of this capability can serve on any tree.
 // A switch without functions or types still serves collectives that only copy.
-func (c Capability) CanReduce() bool { return c.Slots > 0 && c.Children > 0 }
+func (c Capability) CanReduce() bool { return c.Slots > 0 && c.Children > 0 && !c.Speed.None() }
 
 // maxCapability bounds the numbers of a capability; what is above it is a typing
 // error, and sums of anything below it cannot overflow.
@@ -155,6 +156,9 @@ func (c Capability) Validate() error {
 		if n.value < 0 || n.value > maxCapability {
 			return fmt.Errorf("%s = %d is not within 0 and %d: %w", n.name, n.value, maxCapability, ErrCapability)
 		}
+	}
+	if err := c.Speed.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", err, ErrCapability)
 	}
 	return nil
 }

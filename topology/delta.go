@@ -42,7 +42,11 @@ func Diff(before, after View) (Delta, error) {
 	g, d := before.graph, Delta{}
 	d.NodesDown, d.NodesUp = split[NodeID](&a.nodesDown, &b.nodesDown)
 	d.LinksDown, d.LinksUp = split[LinkID](&a.linksDown, &b.linksDown)
-	a.caps.differ(&b.caps, func(i int) { d.Capabilities = append(d.Capabilities, g.Switch(i)) })
+	a.caps.differ(&b.caps, func(i int) {
+		if was, is := a.caps.at(i), b.caps.at(i); was == nil || is == nil || *was != *is {
+			d.Capabilities = append(d.Capabilities, g.Switch(i))
+		}
+	})
 	a.nodeUse.differ(&b.nodeUse, func(i int) { d.NodeUse = append(d.NodeUse, NodeID(i)) })
 	a.linkUse.differ(&b.linkUse, func(i int) {
 		was, is := a.linkUse.at(i), b.linkUse.at(i)

@@ -45,6 +45,7 @@ func (s LinkSpec) Validate() error {
 type Equipment struct {
 	Link   LinkSpec
 	Switch Capability // the zero value: switches that cannot reduce
+	Host   Speed      // at which hosts reduce
 }
 
 // DefaultEquipment returns DefaultLink and DefaultCapability.
@@ -55,6 +56,9 @@ func DefaultEquipment() Equipment {
 // Validate reports what is out of range in e.
 func (e Equipment) Validate() error {
 	if err := e.Link.Validate(); err != nil {
+		return err
+	}
+	if err := e.Host.Validate(); err != nil {
 		return err
 	}
 	return e.Switch.Validate()

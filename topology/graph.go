@@ -86,6 +86,9 @@ type Graph struct {
 	layers  []uint8  // by node
 	caps    []uint32 // by switch, index in capSets
 	capSets []Capability
+
+	hostSpeed  Speed            // of all hosts but
+	hostSpeeds map[NodeID]Speed // these; nil: there are none
 }
 
 // Fabric returns the fabric's name: of a generated one its specification, such
@@ -162,6 +165,18 @@ func (g *Graph) Capability(n NodeID) Capability {
 	return g.capSets[g.caps[g.SwitchIndex(n)]]
 }
 
+// Speed returns the speed at which host or switch n reduces, as it was built with.
+// What holds of a switch at a moment is in View.Capability.
+func (g *Graph) Speed(n NodeID) Speed {
+	if !g.IsHost(n) {
+		return g.Capability(n).Speed
+	}
+	if s, other := g.hostSpeeds[n]; other {
+		return s
+	}
+	return g.hostSpeed
+}
+
 // Adjacent returns the links at n by ascending port. The caller must not change
 // the slice.
 func (g *Graph) Adjacent(n NodeID) []LinkID { return g.adjacent[g.offset[n]:g.offset[n+1]] }
@@ -223,7 +238,7 @@ func (g *Graph) LinkName(l LinkID) string {
 func (g *Graph) Bytes() int {
 	return int(unsafe.Sizeof(*g)) + len(g.fabric) + g.names.bytes() +
 		sliceBytes(g.offset) + sliceBytes(g.adjacent) + sliceBytes(g.ends) + sliceBytes(g.ports) +
-		sliceBytes(g.spec) + sliceBytes(g.specs) + sliceBytes(g.addresses) + sliceBytes(g.layers) + sliceBytes(g.caps) + sliceBytes(g.capSets)
+		sliceBytes(g.spec) + sliceBytes(g.specs) + sliceBytes(g.addresses) + sliceBytes(g.layers) + sliceBytes(g.caps) + sliceBytes(g.capSets) + 32*len(g.hostSpeeds)
 }
 
 func sliceBytes[T any](s []T) int {
@@ -239,7 +254,7 @@ func Equal(a, b *Graph) bool {
 		return false
 	}
 	for n := range NodeID(a.Nodes()) {
-		if a.Name(n) != b.Name(n) || a.Capability(n) != b.Capability(n) {
+		if a.Name(n) != b.Name(n) || a.Capability(n) != b.Capability(n) || a.Speed(n) != b.Speed(n) {
 			return false
 		}
 	}

@@ -14,14 +14,9 @@ type Overlay struct {
 	version   uint64
 	nodesDown bitPages
 	linksDown bitPages
-	caps      pages[capChange]  // by switch index
-	nodeUse   pages[float32]    // by node
-	linkUse   pages[[8]float32] // by link, eight an entry
-}
-
-type capChange struct {
-	changed bool
-	is      Capability
+	caps      pages[*Capability] // by switch index; nil: as it was built
+	nodeUse   pages[float32]     // by node
+	linkUse   pages[[8]float32]  // by link, eight an entry
 }
 
 // NewOverlay returns the overlay of g that changes nothing, of version 0.
@@ -134,11 +129,13 @@ func (o *Overlay) apply(c Change, w *pageWriter) {
 	case changeLink:
 		o.linksDown.set(w, int(c.link), !c.up, g.Links())
 	case changeCapability:
-		is := capChange{changed: true, is: c.cap}
+		i, is := g.SwitchIndex(c.node), &c.cap
 		if c.cap == g.Capability(c.node) {
-			is = capChange{}
+			is = nil
 		}
-		o.caps.set(w, g.SwitchIndex(c.node), is, g.Switches())
+		if was := o.caps.at(i); is == nil || was == nil || *is != *was {
+			o.caps.set(w, i, is, g.Switches())
+		}
 	case changeNodeUse:
 		o.nodeUse.set(w, int(c.node), float32(c.use), g.Nodes())
 	case changeLinkUse:
@@ -191,8 +188,8 @@ func (v View) Usable(l LinkID) bool {
 // Capability returns what switch n can do now; the zero value for a host.
 func (v View) Capability(n NodeID) Capability {
 	if v.overlay != nil && v.graph.IsSwitch(n) {
-		if c := v.overlay.caps.at(v.graph.SwitchIndex(n)); c.changed {
-			return c.is
+		if c := v.overlay.caps.at(v.graph.SwitchIndex(n)); c != nil {
+			return *c
 		}
 	}
 	return v.graph.Capability(n)

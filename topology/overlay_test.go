@@ -88,11 +88,17 @@ func drawChange(t *rapid.T, g *Graph) Change {
 	case 2:
 		c := DefaultCapability()
 		c.Slots -= rapid.IntRange(0, 2).Draw(t, "slots")
+		c.Speed = drawSpeed(t)
 		return SwitchCapability(g.Switch(rapid.IntRange(0, g.Switches()-1).Draw(t, "switch")), c)
 	case 3:
 		return NodeUtilization(node, use)
 	}
 	return LinkUtilization(link, use)
+}
+
+func drawSpeed(t *rapid.T) Speed {
+	rates := rapid.SampledFrom([]int64{0, 0, NoSpeed, 1, 1500, 12e9, maxSpeed})
+	return Speed{rates.Draw(t, "bytes"), rates.Draw(t, "packets")}
 }
 
 // TestOverlayAgainstModel makes snapshots of snapshots, in a tree of versions,
@@ -150,6 +156,7 @@ func TestOverlayErrors(t *testing.T) {
 		"negative slots":         SwitchCapability(g.Switch(0), Capability{Slots: -1}),
 		"unknown function":       SwitchCapability(g.Switch(0), Capability{Functions: 1 << 31}),
 		"unknown type":           SwitchCapability(g.Switch(0), Capability{Types: 1}),
+		"switch out of range":    SwitchCapability(g.Switch(0), Capability{Speed: Speed{Packets: maxSpeed + 1}}),
 		"utilization above 1":    NodeUtilization(0, 1.5),
 		"negative utilization":   LinkUtilization(0, -0.5),
 		"utilization of a NaN":   NodeUtilization(0, math.NaN()),

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-var capabilityFields = []string{"functions", "types", "slots", "children", "chunk", "window"}
+var capabilityFields = []string{"functions", "types", "slots", "children", "chunk", "window", "speed"}
 
 // capability changes c by the fields of an object.
 func (d *documentReader) capability(f map[string]*document.Value, c *Capability) {
@@ -23,6 +23,7 @@ func (d *documentReader) capability(f map[string]*document.Value, c *Capability)
 	into(f["children"], count, &c.Children)
 	into(f["chunk"], count, &c.Chunk)
 	into(f["window"], count, &c.Window)
+	into(f["speed"], d.speed, &c.Speed)
 }
 
 // set reads "all", "none" or a list of names into a set of functions or types.
@@ -54,6 +55,14 @@ func set[S ~uint32, T element](d *documentReader, v *document.Value, all S, list
 		is |= x & all
 	})
 	return is, true
+}
+
+// speed reads how fast a node reduces: what the object does not have is not known.
+func (d *documentReader) speed(v *document.Value) (s Speed, ok bool) {
+	f := d.object(v, "bytes", "packets")
+	ok = into(f["bytes"], d.rate, &s.Bytes)
+	ok = into(f["packets"], d.rate, &s.Packets) && ok
+	return s, ok && f != nil
 }
 
 // linkSpec changes s by the fields of an object.

@@ -125,9 +125,12 @@ func (d *documentReader) document(top *document.Value) *Graph {
 	}
 	into(f["name"], d.fabricName, &d.builder.Fabric)
 	if v := f["defaults"]; v != nil {
-		parts := d.object(v, "link", "switch")
+		parts := d.object(v, "link", "host", "switch")
 		if v := parts["link"]; v != nil {
 			d.linkSpec(d.object(v, "bandwidth", "latency"), &d.equipment.Link)
+		}
+		if v := parts["host"]; v != nil {
+			into(d.object(v, "speed")["speed"], d.speed, &d.equipment.Host)
 		}
 		if v := parts["switch"]; v != nil {
 			d.capability(d.object(v, capabilityFields...), &d.equipment.Switch)
@@ -201,9 +204,20 @@ func splitErrors(err error) []error {
 }
 
 func (d *documentReader) host(v *document.Value) {
-	if name, ok := d.text(v); ok {
-		_, err := d.builder.AddHost(name)
-		d.check(v, err)
+	named, speed := v, d.equipment.Host
+	if v.Kind == document.Object {
+		f := d.object(v, "name", "speed")
+		if named = d.required(v, f, "name"); named == nil || !into(f["speed"], d.speed, &speed) {
+			return
+		}
+	}
+	name, ok := d.text(named)
+	if !ok {
+		return
+	}
+	ref, err := d.builder.AddHost(name)
+	if d.check(named, err) && speed.Known() {
+		d.check(v, d.builder.SetSpeed(ref, speed))
 	}
 }
 

@@ -263,6 +263,10 @@ func TestSchemaRefuses(t *testing.T) {
 		"version: 1\nswitches: [{slots: 1}]", "version: 1\nswitches: [{name: s, slots: -1}]", "version: 1\nswitches: [{name: s, functions: [mean]}]",
 		"version: 1\nhosts: []\nlinks: [{between: [a]}]", "version: 1\nhosts: []\nlinks: [{between: [a, b], ports: [0, 1]}]",
 		"version: 1\nhosts: []\nlinks: [{between: [a, b], bandwidth: -1}]", "version: 1\nhosts: []\nlinks: [{between: [a, b], latency: 5}]",
+		"version: 1\nhosts: [{speed: {bytes: 1}}]", "version: 1\nhosts: [{name: h, speed: 3}]", "version: 1\nswitches: [{name: s, speed: {bits: 1}}]",
+		"version: 1\nswitches: [{name: s, speed: {bytes: -1}}]", "version: 1\nswitches: [{name: s, speed: {packets: 1.5}}]",
+		"version: 1\nswitches: [{name: s, speed: {packets: 1P}}]", "version: 1\ndefaults: {host: {slots: 1}}\nhosts: []",
+		"version: 1\nswitches: [{name: s, speed: {bytes: 1000000000000001}}]",
 	} {
 		if err := schemaAccepts(t, []byte(text)); err == nil {
 			t.Errorf("the schema accepts %q", text)
@@ -352,7 +356,8 @@ func TestEqual(t *testing.T) {
 	const base = "hosts: [h]\nswitches: [{name: s}]\nlinks: [{between: [h, s]}]\n"
 	g := read(base)
 	for _, other := range []string{
-		base + "name: x", strings.NewReplacer("h]", "i]", "[h,", "[i,").Replace(base), strings.ReplaceAll(base, "[h, s]", "[s, h]"),
+		base + "name: x", strings.NewReplacer("h]", "i]", "[h,", "[i,").Replace(base), strings.ReplaceAll(base, "hosts: [h]", "hosts: [{name: h, speed: {bytes: 1}}]"),
+		strings.ReplaceAll(base, "name: s", "name: s, speed: {packets: 0}"), strings.ReplaceAll(base, "[h, s]", "[s, h]"),
 		strings.ReplaceAll(base, "name: s", "name: s, slots: 1"), strings.ReplaceAll(base, "name: s", "name: s, layer: 2"),
 		"hosts: [h]\nswitches: [{name: s}]", strings.ReplaceAll(base, "s]", "s], latency: 1ns"), strings.ReplaceAll(base, "s]", "s], ports: [1, 2]"),
 	} {

@@ -166,6 +166,32 @@ func (d *documentReader) bandwidth(v *document.Value) (int64, bool) {
 	return n, d.check(v, LinkSpec{Bandwidth: n}.Validate())
 }
 
+var ratePattern = regexp.MustCompile(`^([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([kMGT]?)$`)
+
+// rate reads a number a second as a number, or as a string such as 12G; 0 is NoSpeed.
+func (d *documentReader) rate(v *document.Value) (int64, bool) {
+	n, ok := int64(0), false
+	if v.Kind == document.Number {
+		n, ok = d.integer(v)
+		if !ok {
+			return 0, false
+		}
+	} else if m := ratePattern.FindStringSubmatch(v.Text); m != nil && v.Kind == document.String {
+		x, err := strconv.ParseFloat(m[1], 64)
+		n, ok = int64(min(math.Round(x*bandwidthUnits[m[2]]), maxSpeed+1)), err == nil
+	}
+	switch {
+	case !ok:
+		d.fail(v, fmt.Errorf("must be a number a second, as a whole number or like 12G: %w", ErrField))
+	case n < 0 || n > maxSpeed:
+		d.fail(v, fmt.Errorf("%d a second is not within 0 and %d: %w", n, int64(maxSpeed), ErrSpeed))
+		ok = false
+	case n == 0:
+		n = NoSpeed
+	}
+	return n, ok
+}
+
 var latencyPattern = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,9})?(ns|us|ms|s)$`)
 
 // latency reads a duration such as 500ns or 1.5us.

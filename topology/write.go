@@ -16,13 +16,14 @@ type fileDocument struct {
 	Version  int          `json:"version"`
 	Name     string       `json:"name,omitempty"`
 	Defaults fileDefaults `json:"defaults"`
-	Hosts    []string     `json:"hosts"`
+	Hosts    []any        `json:"hosts"` // a name or a fileHost
 	Switches []fileSwitch `json:"switches"`
 	Links    []fileLink   `json:"links"`
 }
 
 type fileDefaults struct {
 	Link   *fileSpec       `json:"link,omitempty"`
+	Host   *fileHost       `json:"host,omitempty"`
 	Switch *fileCapability `json:"switch,omitempty"`
 }
 
@@ -32,12 +33,24 @@ type fileSpec struct {
 }
 
 type fileCapability struct {
-	Functions any  `json:"functions"` // "all", "none" or []string
-	Types     any  `json:"types"`
-	Slots     int  `json:"slots"`
-	Children  int  `json:"children"`
-	Chunk     int  `json:"chunk"`
-	Window    *int `json:"window,omitempty"` // where some switch has one: 0 is not the default there
+	Functions any        `json:"functions"` // "all", "none" or []string
+	Types     any        `json:"types"`
+	Slots     int        `json:"slots"`
+	Children  int        `json:"children"`
+	Chunk     int        `json:"chunk"`
+	Window    *int       `json:"window,omitempty"` // where some switch has one: 0 is not the default there
+	Speed     *fileSpeed `json:"speed,omitempty"`  // where some switch has one
+}
+
+// fileSpeed is a speed; of what is not known it has none.
+type fileSpeed struct {
+	Bytes   *int64 `json:"bytes,omitempty"`
+	Packets *int64 `json:"packets,omitempty"`
+}
+
+type fileHost struct {
+	Name  string     `json:"name,omitempty"`
+	Speed *fileSpeed `json:"speed"`
 }
 
 type fileSwitch struct {
@@ -58,7 +71,7 @@ type fileLink struct {
 func (g *Graph) document() *fileDocument {
 	doc := &fileDocument{
 		Version: FormatVersion, Name: g.fabric,
-		Hosts: make([]string, g.Hosts()), Switches: make([]fileSwitch, g.Switches()), Links: make([]fileLink, g.Links()),
+		Hosts: make([]any, g.Hosts()), Switches: make([]fileSwitch, g.Switches()), Links: make([]fileLink, g.Links()),
 	}
 	if len(g.ends) > 0 {
 		doc.Defaults.Link = specOf(g.specs[g.spec[0]])
@@ -66,8 +79,14 @@ func (g *Graph) document() *fileDocument {
 	if len(g.caps) > 0 {
 		doc.Defaults.Switch = g.capabilityOf(g.capSets[g.caps[0]])
 	}
+	if g.hostSpeed.Known() {
+		doc.Defaults.Host = &fileHost{Speed: speedOf(g.hostSpeed)}
+	}
 	for h := range doc.Hosts {
-		doc.Hosts[h] = g.Name(NodeID(h))
+		name, speed := g.Name(NodeID(h)), g.Speed(NodeID(h))
+		if doc.Hosts[h] = name; speed != g.hostSpeed {
+			doc.Hosts[h] = fileHost{name, speedOf(speed)}
+		}
 	}
 	natural := g.layersFromHosts()
 	for i := range doc.Switches {
@@ -104,6 +123,9 @@ func (g *Graph) capabilityOf(c Capability) *fileCapability {
 	if slices.ContainsFunc(g.capSets, func(c Capability) bool { return c.Window > 0 }) {
 		f.Window = &c.Window
 	}
+	if slices.ContainsFunc(g.capSets, func(c Capability) bool { return c.Speed.Known() }) {
+		f.Speed = speedOf(c.Speed)
+	}
 	if c.Functions == 0 || c.Functions == AllFunctions() {
 		f.Functions = c.Functions.String()
 	}
@@ -111,6 +133,17 @@ func (g *Graph) capabilityOf(c Capability) *fileCapability {
 		f.Types = c.Types.String()
 	}
 	return f
+}
+
+func speedOf(s Speed) *fileSpeed {
+	rate := func(n int64) *int64 {
+		if n == 0 {
+			return nil
+		}
+		n = max(n, 0)
+		return &n
+	}
+	return &fileSpeed{rate(s.Bytes), rate(s.Packets)}
 }
 
 // WriteJSON writes g in the file format, as JSON. Read gives an Equal graph.
@@ -132,16 +165,19 @@ func WriteYAML(w io.Writer, g *Graph) error {
 	if doc.Name != "" {
 		y.printf("name: %s\n", y.quote(doc.Name))
 	}
-	if doc.Defaults.Link != nil || doc.Defaults.Switch != nil {
+	if doc.Defaults != (fileDefaults{}) {
 		y.printf("defaults:\n")
 	}
 	if s := doc.Defaults.Link; s != nil {
 		y.printf("  link: {%s}\n", y.spec(s))
 	}
+	if h := doc.Defaults.Host; h != nil {
+		y.printf("  host: {%s}\n", y.speed(h.Speed))
+	}
 	if c := doc.Defaults.Switch; c != nil {
 		y.printf("  switch: {%s}\n", y.capability(c))
 	}
-	y.list("hosts", len(doc.Hosts), func(i int) string { return y.quote(doc.Hosts[i]) })
+	y.list("hosts", len(doc.Hosts), func(i int) string { return y.hostLine(doc.Hosts[i]) })
 	y.list("switches", len(doc.Switches), func(i int) string { return y.switchLine(doc.Switches[i]) })
 	y.list("links", len(doc.Links), func(i int) string { return y.linkLine(doc.Links[i]) })
 	if err := y.w.Flush(); err != nil {
@@ -164,6 +200,13 @@ func (y *yamlWriter) list(field string, n int, line func(int) string) {
 	for i := range n {
 		y.printf("  - %s\n", line(i))
 	}
+}
+
+func (y *yamlWriter) hostLine(host any) string {
+	if h, ok := host.(fileHost); ok {
+		return fmt.Sprintf("{name: %s, %s}", y.quote(h.Name), y.speed(h.Speed))
+	}
+	return y.quote(host.(string))
 }
 
 func (y *yamlWriter) switchLine(s fileSwitch) string {
@@ -189,7 +232,7 @@ func (y *yamlWriter) linkLine(l fileLink) string {
 }
 
 func (y *yamlWriter) spec(s *fileSpec) string {
-	return fmt.Sprintf("bandwidth: %s, latency: %s", bandwidthText(s.Bandwidth), s.Latency)
+	return fmt.Sprintf("bandwidth: %s, latency: %s", unitText(s.Bandwidth), s.Latency)
 }
 
 func (y *yamlWriter) capability(c *fileCapability) string {
@@ -198,7 +241,21 @@ func (y *yamlWriter) capability(c *fileCapability) string {
 	if c.Window != nil {
 		text += fmt.Sprintf(", window: %d", *c.Window)
 	}
+	if c.Speed != nil {
+		text += ", " + y.speed(c.Speed)
+	}
 	return text
+}
+
+func (y *yamlWriter) speed(s *fileSpeed) string {
+	var parts []string
+	if s.Bytes != nil {
+		parts = append(parts, "bytes: "+unitText(*s.Bytes))
+	}
+	if s.Packets != nil {
+		parts = append(parts, "packets: "+unitText(*s.Packets))
+	}
+	return "speed: {" + strings.Join(parts, ", ") + "}"
 }
 
 func flow(set any) string {
@@ -208,13 +265,13 @@ func flow(set any) string {
 	return fmt.Sprint(set)
 }
 
-// bandwidthText writes bit/s in the largest unit that leaves a whole number.
-func bandwidthText(n int64) string {
+// unitText writes a number in the largest unit that leaves a whole one.
+func unitText(n int64) string {
 	for _, unit := range []struct {
 		bits int64
 		name string
 	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if n%unit.bits == 0 {
+		if n%unit.bits == 0 && n > 0 {
 			return fmt.Sprintf("%d%s", n/unit.bits, unit.name)
 		}
 	}

@@ -235,6 +235,7 @@ type Capability struct {
 	Children      uint32                 `protobuf:"varint,4,opt,name=children,proto3" json:"children,omitempty"`                                             // maximum children in one tree
 	ChunkBytes    uint32                 `protobuf:"varint,5,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"`                       // largest payload of a packet, in bytes
 	Window        uint32                 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`                                                 // largest window of a tree, limited by its queues, in chunks; 0: any
+	Speed         *Speed                 `protobuf:"bytes,7,opt,name=speed,proto3" json:"speed,omitempty"`                                                    // of reduction; absent: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -311,6 +312,66 @@ func (x *Capability) GetWindow() uint32 {
 	return 0
 }
 
+func (x *Capability) GetSpeed() *Speed {
+	if x != nil {
+		return x.Speed
+	}
+	return nil
+}
+
+// Speed is how fast a node reduces. What is absent is not known; 0 is not at all.
+type Speed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bytes         *uint64                `protobuf:"varint,1,opt,name=bytes,proto3,oneof" json:"bytes,omitempty"`     // of children, reduced in a second
+	Packets       *uint64                `protobuf:"varint,2,opt,name=packets,proto3,oneof" json:"packets,omitempty"` // of children, taken in a second
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Speed) Reset() {
+	*x = Speed{}
+	mi := &file_api_offload_v1_common_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Speed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Speed) ProtoMessage() {}
+
+func (x *Speed) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_common_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Speed.ProtoReflect.Descriptor instead.
+func (*Speed) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Speed) GetBytes() uint64 {
+	if x != nil && x.Bytes != nil {
+		return *x.Bytes
+	}
+	return 0
+}
+
+func (x *Speed) GetPackets() uint64 {
+	if x != nil && x.Packets != nil {
+		return *x.Packets
+	}
+	return 0
+}
+
 // What reduces for one tree on a switch.
 type Reducer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -322,7 +383,7 @@ type Reducer struct {
 
 func (x *Reducer) Reset() {
 	*x = Reducer{}
-	mi := &file_api_offload_v1_common_proto_msgTypes[1]
+	mi := &file_api_offload_v1_common_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -334,7 +395,7 @@ func (x *Reducer) String() string {
 func (*Reducer) ProtoMessage() {}
 
 func (x *Reducer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_common_proto_msgTypes[1]
+	mi := &file_api_offload_v1_common_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -347,7 +408,7 @@ func (x *Reducer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reducer.ProtoReflect.Descriptor instead.
 func (*Reducer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{1}
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Reducer) GetPipeline() Pipeline {
@@ -375,7 +436,7 @@ type Pairs struct {
 
 func (x *Pairs) Reset() {
 	*x = Pairs{}
-	mi := &file_api_offload_v1_common_proto_msgTypes[2]
+	mi := &file_api_offload_v1_common_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -387,7 +448,7 @@ func (x *Pairs) String() string {
 func (*Pairs) ProtoMessage() {}
 
 func (x *Pairs) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_common_proto_msgTypes[2]
+	mi := &file_api_offload_v1_common_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -400,7 +461,7 @@ func (x *Pairs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pairs.ProtoReflect.Descriptor instead.
 func (*Pairs) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{2}
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Pairs) GetType() ElementType {
@@ -434,7 +495,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_api_offload_v1_common_proto_msgTypes[3]
+	mi := &file_api_offload_v1_common_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -446,7 +507,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_common_proto_msgTypes[3]
+	mi := &file_api_offload_v1_common_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -459,7 +520,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{3}
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Problem) GetReason() string {
@@ -533,7 +594,7 @@ type SwitchRefusal struct {
 
 func (x *SwitchRefusal) Reset() {
 	*x = SwitchRefusal{}
-	mi := &file_api_offload_v1_common_proto_msgTypes[4]
+	mi := &file_api_offload_v1_common_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -545,7 +606,7 @@ func (x *SwitchRefusal) String() string {
 func (*SwitchRefusal) ProtoMessage() {}
 
 func (x *SwitchRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_common_proto_msgTypes[4]
+	mi := &file_api_offload_v1_common_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -558,7 +619,7 @@ func (x *SwitchRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchRefusal.ProtoReflect.Descriptor instead.
 func (*SwitchRefusal) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{4}
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SwitchRefusal) GetCause() string {
@@ -628,7 +689,7 @@ type GroupRefusal struct {
 
 func (x *GroupRefusal) Reset() {
 	*x = GroupRefusal{}
-	mi := &file_api_offload_v1_common_proto_msgTypes[5]
+	mi := &file_api_offload_v1_common_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -640,7 +701,7 @@ func (x *GroupRefusal) String() string {
 func (*GroupRefusal) ProtoMessage() {}
 
 func (x *GroupRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_common_proto_msgTypes[5]
+	mi := &file_api_offload_v1_common_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -653,7 +714,7 @@ func (x *GroupRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupRefusal.ProtoReflect.Descriptor instead.
 func (*GroupRefusal) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{5}
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GroupRefusal) GetReason() string {
@@ -730,7 +791,7 @@ type Holder struct {
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_api_offload_v1_common_proto_msgTypes[6]
+	mi := &file_api_offload_v1_common_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -742,7 +803,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_common_proto_msgTypes[6]
+	mi := &file_api_offload_v1_common_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -755,7 +816,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{6}
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Holder) GetGroup() uint32 {
@@ -776,7 +837,7 @@ var File_api_offload_v1_common_proto protoreflect.FileDescriptor
 
 const file_api_offload_v1_common_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapi/offload/v1/common.proto\x12\x14tributary.offload.v1\"\xee\x01\n" +
+	"\x1bapi/offload/v1/common.proto\x12\x14tributary.offload.v1\"\xa1\x02\n" +
 	"\n" +
 	"Capability\x12<\n" +
 	"\tfunctions\x18\x01 \x03(\x0e2\x1e.tributary.offload.v1.FunctionR\tfunctions\x127\n" +
@@ -785,7 +846,14 @@ const file_api_offload_v1_common_proto_rawDesc = "" +
 	"\bchildren\x18\x04 \x01(\rR\bchildren\x12\x1f\n" +
 	"\vchunk_bytes\x18\x05 \x01(\rR\n" +
 	"chunkBytes\x12\x16\n" +
-	"\x06window\x18\x06 \x01(\rR\x06window\"t\n" +
+	"\x06window\x18\x06 \x01(\rR\x06window\x121\n" +
+	"\x05speed\x18\a \x01(\v2\x1b.tributary.offload.v1.SpeedR\x05speed\"W\n" +
+	"\x05Speed\x12\x19\n" +
+	"\x05bytes\x18\x01 \x01(\x04H\x00R\x05bytes\x88\x01\x01\x12\x1d\n" +
+	"\apackets\x18\x02 \x01(\x04H\x01R\apackets\x88\x01\x01B\b\n" +
+	"\x06_bytesB\n" +
+	"\n" +
+	"\b_packets\"t\n" +
 	"\aReducer\x12:\n" +
 	"\bpipeline\x18\x01 \x01(\x0e2\x1e.tributary.offload.v1.PipelineR\bpipeline\x12-\n" +
 	"\x03own\x18\x02 \x03(\v2\x1b.tributary.offload.v1.PairsR\x03own\"|\n" +
@@ -865,36 +933,38 @@ func file_api_offload_v1_common_proto_rawDescGZIP() []byte {
 }
 
 var file_api_offload_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_api_offload_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_api_offload_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_api_offload_v1_common_proto_goTypes = []any{
 	(Function)(0),         // 0: tributary.offload.v1.Function
 	(ElementType)(0),      // 1: tributary.offload.v1.ElementType
 	(Pipeline)(0),         // 2: tributary.offload.v1.Pipeline
 	(*Capability)(nil),    // 3: tributary.offload.v1.Capability
-	(*Reducer)(nil),       // 4: tributary.offload.v1.Reducer
-	(*Pairs)(nil),         // 5: tributary.offload.v1.Pairs
-	(*Problem)(nil),       // 6: tributary.offload.v1.Problem
-	(*SwitchRefusal)(nil), // 7: tributary.offload.v1.SwitchRefusal
-	(*GroupRefusal)(nil),  // 8: tributary.offload.v1.GroupRefusal
-	(*Holder)(nil),        // 9: tributary.offload.v1.Holder
+	(*Speed)(nil),         // 4: tributary.offload.v1.Speed
+	(*Reducer)(nil),       // 5: tributary.offload.v1.Reducer
+	(*Pairs)(nil),         // 6: tributary.offload.v1.Pairs
+	(*Problem)(nil),       // 7: tributary.offload.v1.Problem
+	(*SwitchRefusal)(nil), // 8: tributary.offload.v1.SwitchRefusal
+	(*GroupRefusal)(nil),  // 9: tributary.offload.v1.GroupRefusal
+	(*Holder)(nil),        // 10: tributary.offload.v1.Holder
 }
 var file_api_offload_v1_common_proto_depIdxs = []int32{
 	0,  // 0: tributary.offload.v1.Capability.functions:type_name -> tributary.offload.v1.Function
 	1,  // 1: tributary.offload.v1.Capability.types:type_name -> tributary.offload.v1.ElementType
-	2,  // 2: tributary.offload.v1.Reducer.pipeline:type_name -> tributary.offload.v1.Pipeline
-	5,  // 3: tributary.offload.v1.Reducer.own:type_name -> tributary.offload.v1.Pairs
-	1,  // 4: tributary.offload.v1.Pairs.type:type_name -> tributary.offload.v1.ElementType
-	0,  // 5: tributary.offload.v1.Pairs.functions:type_name -> tributary.offload.v1.Function
-	7,  // 6: tributary.offload.v1.Problem.by_switch:type_name -> tributary.offload.v1.SwitchRefusal
-	8,  // 7: tributary.offload.v1.Problem.by_manager:type_name -> tributary.offload.v1.GroupRefusal
-	9,  // 8: tributary.offload.v1.SwitchRefusal.holders:type_name -> tributary.offload.v1.Holder
-	9,  // 9: tributary.offload.v1.GroupRefusal.holders:type_name -> tributary.offload.v1.Holder
-	6,  // 10: tributary.offload.v1.GroupRefusal.cause:type_name -> tributary.offload.v1.Problem
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	4,  // 2: tributary.offload.v1.Capability.speed:type_name -> tributary.offload.v1.Speed
+	2,  // 3: tributary.offload.v1.Reducer.pipeline:type_name -> tributary.offload.v1.Pipeline
+	6,  // 4: tributary.offload.v1.Reducer.own:type_name -> tributary.offload.v1.Pairs
+	1,  // 5: tributary.offload.v1.Pairs.type:type_name -> tributary.offload.v1.ElementType
+	0,  // 6: tributary.offload.v1.Pairs.functions:type_name -> tributary.offload.v1.Function
+	8,  // 7: tributary.offload.v1.Problem.by_switch:type_name -> tributary.offload.v1.SwitchRefusal
+	9,  // 8: tributary.offload.v1.Problem.by_manager:type_name -> tributary.offload.v1.GroupRefusal
+	10, // 9: tributary.offload.v1.SwitchRefusal.holders:type_name -> tributary.offload.v1.Holder
+	10, // 10: tributary.offload.v1.GroupRefusal.holders:type_name -> tributary.offload.v1.Holder
+	7,  // 11: tributary.offload.v1.GroupRefusal.cause:type_name -> tributary.offload.v1.Problem
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_common_proto_init() }
@@ -902,7 +972,8 @@ func file_api_offload_v1_common_proto_init() {
 	if File_api_offload_v1_common_proto != nil {
 		return
 	}
-	file_api_offload_v1_common_proto_msgTypes[3].OneofWrappers = []any{
+	file_api_offload_v1_common_proto_msgTypes[1].OneofWrappers = []any{}
+	file_api_offload_v1_common_proto_msgTypes[4].OneofWrappers = []any{
 		(*Problem_BySwitch)(nil),
 		(*Problem_ByManager)(nil),
 	}
@@ -912,7 +983,7 @@ func file_api_offload_v1_common_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_common_proto_rawDesc), len(file_api_offload_v1_common_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1069,6 +1069,7 @@ type Watch struct {
 	DataAddress   string                 `protobuf:"bytes,3,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // "IP:port" from which its packets come
 	Entered       uint32                 `protobuf:"varint,4,opt,name=entered,proto3" json:"entered,omitempty"`                           // epoch that it is in; 0: none yet
 	Of            string                 `protobuf:"bytes,5,opt,name=of,proto3" json:"of,omitempty"`                                      // required prefix of the group's name; empty: any
+	Speed         *Speed                 `protobuf:"bytes,6,opt,name=speed,proto3" json:"speed,omitempty"`                                // at which the member's host reduces; absent: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1136,6 +1137,13 @@ func (x *Watch) GetOf() string {
 		return x.Of
 	}
 	return ""
+}
+
+func (x *Watch) GetSpeed() *Speed {
+	if x != nil {
+		return x.Speed
+	}
+	return nil
 }
 
 // Unwatch ends a watch.
@@ -2840,6 +2848,7 @@ type Node struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Up            bool                   `protobuf:"varint,2,opt,name=up,proto3" json:"up,omitempty"`
 	Switch        *SwitchState           `protobuf:"bytes,3,opt,name=switch,proto3" json:"switch,omitempty"` // absent: a host
+	Speed         *Speed                 `protobuf:"bytes,4,opt,name=speed,proto3" json:"speed,omitempty"`   // of a host, as plans count it; absent: not known. Of a switch its capability has it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2891,6 +2900,13 @@ func (x *Node) GetUp() bool {
 func (x *Node) GetSwitch() *SwitchState {
 	if x != nil {
 		return x.Switch
+	}
+	return nil
+}
+
+func (x *Node) GetSpeed() *Speed {
+	if x != nil {
+		return x.Speed
 	}
 	return nil
 }
@@ -3463,13 +3479,14 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"withdrawal\x18\x05 \x01(\v2 .tributary.offload.v1.WithdrawalH\x00R\n" +
 	"withdrawal\x126\n" +
 	"\x06notice\x18\x06 \x01(\v2\x1c.tributary.offload.v1.NoticeH\x00R\x06noticeB\a\n" +
-	"\x05event\"~\n" +
+	"\x05event\"\xb1\x01\n" +
 	"\x05Watch\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12!\n" +
 	"\fdata_address\x18\x03 \x01(\tR\vdataAddress\x12\x18\n" +
 	"\aentered\x18\x04 \x01(\rR\aentered\x12\x0e\n" +
-	"\x02of\x18\x05 \x01(\tR\x02of\"3\n" +
+	"\x02of\x18\x05 \x01(\tR\x02of\x121\n" +
+	"\x05speed\x18\x06 \x01(\v2\x1b.tributary.offload.v1.SpeedR\x05speed\"3\n" +
 	"\aUnwatch\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\"f\n" +
@@ -3604,11 +3621,12 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05hosts\x18\x03 \x01(\rR\x05hosts\x12\x1a\n" +
 	"\bswitches\x18\x04 \x01(\rR\bswitches\x12\x14\n" +
-	"\x05links\x18\x05 \x01(\rR\x05links\"e\n" +
+	"\x05links\x18\x05 \x01(\rR\x05links\"\x98\x01\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x129\n" +
-	"\x06switch\x18\x03 \x01(\v2!.tributary.offload.v1.SwitchStateR\x06switch\"\xd3\x02\n" +
+	"\x06switch\x18\x03 \x01(\v2!.tributary.offload.v1.SwitchStateR\x06switch\x121\n" +
+	"\x05speed\x18\x04 \x01(\v2\x1b.tributary.offload.v1.SpeedR\x05speed\"\xd3\x02\n" +
 	"\vSwitchState\x12@\n" +
 	"\n" +
 	"capability\x18\x01 \x01(\v2 .tributary.offload.v1.CapabilityR\n" +
@@ -3770,11 +3788,12 @@ var file_api_offload_v1_manager_proto_goTypes = []any{
 	(*DrainSwitchResponse)(nil),   // 47: tributary.offload.v1.DrainSwitchResponse
 	(Function)(0),                 // 48: tributary.offload.v1.Function
 	(ElementType)(0),              // 49: tributary.offload.v1.ElementType
-	(*Problem)(nil),               // 50: tributary.offload.v1.Problem
-	(*durationpb.Duration)(nil),   // 51: google.protobuf.Duration
-	(*Reducer)(nil),               // 52: tributary.offload.v1.Reducer
-	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
-	(*Capability)(nil),            // 54: tributary.offload.v1.Capability
+	(*Speed)(nil),                 // 50: tributary.offload.v1.Speed
+	(*Problem)(nil),               // 51: tributary.offload.v1.Problem
+	(*durationpb.Duration)(nil),   // 52: google.protobuf.Duration
+	(*Reducer)(nil),               // 53: tributary.offload.v1.Reducer
+	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
+	(*Capability)(nil),            // 55: tributary.offload.v1.Capability
 }
 var file_api_offload_v1_manager_proto_depIdxs = []int32{
 	48, // 0: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
@@ -3795,70 +3814,72 @@ var file_api_offload_v1_manager_proto_depIdxs = []int32{
 	18, // 15: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
 	20, // 16: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
 	21, // 17: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
-	50, // 18: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
-	51, // 19: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
-	19, // 20: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
-	52, // 21: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
-	50, // 22: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
-	3,  // 23: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
-	25, // 24: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
-	4,  // 25: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
-	7,  // 26: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
-	25, // 27: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
-	30, // 28: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	50, // 29: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
-	35, // 30: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
-	28, // 31: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	8,  // 32: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
-	25, // 33: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
-	29, // 34: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
-	53, // 35: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
-	5,  // 36: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
-	31, // 37: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
-	32, // 38: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
-	33, // 39: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
-	34, // 40: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
-	2,  // 41: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
-	51, // 42: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
-	51, // 43: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
-	52, // 44: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
-	51, // 45: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
-	33, // 46: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	53, // 47: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	38, // 48: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	39, // 49: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	41, // 50: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	40, // 51: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	54, // 52: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	42, // 53: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	42, // 54: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	51, // 55: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	28, // 56: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	6,  // 57: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
-	45, // 58: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
-	50, // 59: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
-	33, // 60: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
-	6,  // 61: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	11, // 62: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	13, // 63: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
-	23, // 64: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	26, // 65: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	36, // 66: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	43, // 67: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
-	46, // 68: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	10, // 69: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	12, // 70: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	14, // 71: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
-	24, // 72: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	27, // 73: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	37, // 74: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	44, // 75: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
-	47, // 76: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	69, // [69:77] is the sub-list for method output_type
-	61, // [61:69] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	50, // 18: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
+	51, // 19: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
+	52, // 20: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	19, // 21: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
+	53, // 22: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
+	51, // 23: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	3,  // 24: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
+	25, // 25: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
+	4,  // 26: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
+	7,  // 27: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
+	25, // 28: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
+	30, // 29: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
+	51, // 30: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	35, // 31: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
+	28, // 32: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	8,  // 33: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
+	25, // 34: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
+	29, // 35: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
+	54, // 36: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	5,  // 37: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
+	31, // 38: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
+	32, // 39: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
+	33, // 40: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
+	34, // 41: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
+	2,  // 42: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
+	52, // 43: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
+	52, // 44: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
+	53, // 45: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
+	52, // 46: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
+	33, // 47: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
+	54, // 48: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	38, // 49: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	39, // 50: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	41, // 51: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	40, // 52: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	50, // 53: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
+	55, // 54: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	42, // 55: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	42, // 56: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	52, // 57: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	28, // 58: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	6,  // 59: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
+	45, // 60: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
+	51, // 61: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
+	33, // 62: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
+	6,  // 63: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	11, // 64: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	13, // 65: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
+	23, // 66: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	26, // 67: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	36, // 68: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	43, // 69: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
+	46, // 70: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	10, // 71: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	12, // 72: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	14, // 73: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
+	24, // 74: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	27, // 75: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	37, // 76: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	44, // 77: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
+	47, // 78: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	71, // [71:79] is the sub-list for method output_type
+	63, // [63:71] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }

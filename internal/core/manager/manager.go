@@ -19,8 +19,9 @@ type Core struct {
 	lastGroup uint32             // the highest number ever given
 	plans     uint64             // the highest number of a plan
 
-	fleet  []device  // by switch index of graph
-	booked []*device // whose slots have changed in this Step
+	fleet  []device         // by switch index of graph
+	speeds []topology.Speed // by host, as they report; nil: none has
+	booked []*device        // whose slots have changed in this Step
 
 	places  *pathsel.Index // where trees are that are not being removed
 	tenants []tenant       // by number in places

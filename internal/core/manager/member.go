@@ -23,6 +23,7 @@ func (c *Core) watch(in Watch) {
 		g.watching++
 	}
 	m.stream = in.Stream
+	c.notifySpeed(g.hosts[in.Rank], in.Speed)
 	m.addr = netip.AddrPortFrom(in.DataAddr.Addr().Unmap(), in.DataAddr.Port())
 	c.moved(g, in.Rank)
 	c.enter(g, in.Rank, in.Entered)
@@ -34,6 +35,25 @@ func (c *Core) watch(in Watch) {
 		c.out.Notices = append(c.out.Notices, Notice{Group: g.id, Rank: in.Rank, Stream: m.stream, Err: g.refusal})
 	}
 	c.touch(g)
+}
+
+// notifySpeed keeps how fast a host is.
+func (c *Core) notifySpeed(host topology.NodeID, s topology.Speed) {
+	if c.speeds == nil && s.Known() {
+		c.speeds = make([]topology.Speed, c.graph.Hosts())
+	}
+	if s.Known() {
+		c.speeds[host] = s
+	}
+}
+
+// HostSpeed returns how fast a host reduces: as its node in the fabric has it, and
+// otherwise as it has reported itself.
+func (c *Core) HostSpeed(n topology.NodeID) topology.Speed {
+	if s := c.graph.Speed(n); s.Known() || c.speeds == nil || !c.graph.IsHost(n) {
+		return s
+	}
+	return c.speeds[n]
 }
 
 // watched returns the group of a Watch, or what is wrong with it.

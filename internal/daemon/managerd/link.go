@@ -179,6 +179,9 @@ func (l *link) unusable() string {
 // up gives the core what the agent has said of itself.
 func (l *link) up(s *rpc.AgentState) error {
 	l.judge(s.Unusable)
+	if !s.Capability.Speed.Known() {
+		s.Capability.Speed = l.daemon.cfg.Topology.Speed(l.node)
+	}
 	if s.Capability != l.daemon.view().Capability(l.node) {
 		if err := l.daemon.ChangeTopology(topology.SwitchCapability(l.node, s.Capability)); err != nil {
 			return err

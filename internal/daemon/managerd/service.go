@@ -144,13 +144,20 @@ func (d *Daemon) Explain(ctx context.Context, which rpc.GroupRef) (rpc.Explanati
 // Topology implements rpc.Manager.
 func (d *Daemon) Topology(ctx context.Context) (rpc.Fabric, error) {
 	var switches []manager.SwitchState
-	if err := d.loop.Do(ctx, func() { switches = d.core.Switches() }); err != nil {
+	speeds := make([]topology.Speed, d.cfg.Topology.Hosts())
+	err := d.loop.Do(ctx, func() {
+		switches = d.core.Switches()
+		for n := range speeds {
+			speeds[n] = d.core.HostSpeed(topology.NodeID(n))
+		}
+	})
+	if err != nil {
 		return rpc.Fabric{}, d.excuse(err)
 	}
 	view := d.view()
 	f := newFabric(view)
-	err := d.planner.ask(ctx, func(_ *pathsel.Planner, _ topology.View, load *pathsel.Load) {
-		describe(&f, view, load, switches)
+	err = d.planner.ask(ctx, func(_ *pathsel.Planner, _ topology.View, load *pathsel.Load) {
+		describe(&f, view, load, switches, speeds)
 	})
 	if err != nil {
 		return rpc.Fabric{}, d.excuse(err)
@@ -177,7 +184,7 @@ func newFabric(view topology.View) rpc.Fabric {
 }
 
 // describe fills f's nodes and links in.
-func describe(f *rpc.Fabric, view topology.View, load *pathsel.Load, switches []manager.SwitchState) {
+func describe(f *rpc.Fabric, view topology.View, load *pathsel.Load, switches []manager.SwitchState, speeds []topology.Speed) {
 	g := view.Graph()
 	for n := range topology.NodeID(g.Nodes()) {
 		f.Nodes[n] = rpc.FabricNode{Name: g.Name(n), Up: view.NodeUp(n)}
@@ -187,6 +194,8 @@ func describe(f *rpc.Fabric, view topology.View, load *pathsel.Load, switches []
 				Capability: view.Capability(n), Connected: s.Connected, Draining: s.Drained,
 				Trees: load.SwitchTrees(n), SlotsUsed: s.Used, SlotsMost: s.Most, Wanted: s.Wanted, CPU: view.NodeUtilization(n),
 			}
+		} else {
+			f.Nodes[n].Speed = speeds[n]
 		}
 	}
 	for l, link := range g.AllLinks() {

@@ -219,7 +219,7 @@ func TestVigil(t *testing.T) {
 // weak returns a capability that has a value in every field.
 func weak() topology.Capability {
 	c := topology.DefaultCapability()
-	c.Window = 64
+	c.Window, c.Speed = 64, topology.Speed{Bytes: topology.NoSpeed, Packets: 1.5e6}
 	return c
 }
 

@@ -116,6 +116,7 @@ func (r *reader) capability(m *pb.Capability) topology.Capability {
 		Children: r.int("capability.children", m.GetChildren()),
 		Chunk:    r.int("capability.chunk_bytes", m.GetChunkBytes()),
 		Window:   r.int("capability.window", m.GetWindow()),
+		Speed:    r.speed("capability.speed", m.GetSpeed()),
 	}
 	c.Functions = knownFunctions(m.GetFunctions())
 	for _, t := range m.GetTypes() {
@@ -140,7 +141,43 @@ func capability(c topology.Capability) *pb.Capability {
 	return &pb.Capability{
 		Functions: functions(c.Functions), Types: types(c.Types),
 		Slots: uint32(c.Slots), Children: uint32(c.Children), ChunkBytes: uint32(c.Chunk), Window: uint32(c.Window),
+		Speed: speed(c.Speed),
 	}
+}
+
+// speed leaves out what is not known.
+func speed(s topology.Speed) *pb.Speed {
+	if !s.Known() {
+		return nil
+	}
+	rate := func(n int64) *uint64 {
+		if n == 0 {
+			return nil
+		}
+		u := uint64(max(n, 0))
+		return &u
+	}
+	return &pb.Speed{Bytes: rate(s.Bytes), Packets: rate(s.Packets)}
+}
+
+func (r *reader) speed(field string, m *pb.Speed) topology.Speed {
+	if m == nil {
+		return topology.Speed{}
+	}
+	rate := func(n *uint64) int64 {
+		switch {
+		case n == nil:
+			return 0
+		case *n == 0:
+			return topology.NoSpeed
+		}
+		return int64(min(*n, math.MaxInt64))
+	}
+	s := topology.Speed{Bytes: rate(m.Bytes), Packets: rate(m.Packets)}
+	if err := s.Validate(); err != nil {
+		r.fail(field, "%v", err)
+	}
+	return s
 }
 
 // reducer leaves out one of which nothing is known.

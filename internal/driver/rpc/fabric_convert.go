@@ -44,7 +44,7 @@ func (r *reader) piece(f *Fabric, m *pb.GetTopologyResponse) {
 }
 
 func fabricNode(n FabricNode) *pb.Node {
-	m := &pb.Node{Name: n.Name, Up: n.Up}
+	m := &pb.Node{Name: n.Name, Up: n.Up, Speed: speed(n.Speed)}
 	if s := n.Switch; s != nil {
 		m.Switch = &pb.SwitchState{
 			Capability: capability(s.Capability), Connected: s.Connected, Draining: s.Draining,
@@ -56,7 +56,7 @@ func fabricNode(n FabricNode) *pb.Node {
 }
 
 func (r *reader) fabricNode(m *pb.Node) FabricNode {
-	n := FabricNode{Name: m.GetName(), Up: m.GetUp()}
+	n := FabricNode{Name: m.GetName(), Up: m.GetUp(), Speed: r.speed("speed", m.GetSpeed())}
 	if s := m.GetSwitch(); s != nil {
 		n.Switch = &SwitchState{
 			Capability: r.capability(s.GetCapability()), Connected: s.GetConnected(), Draining: s.GetDraining(),

@@ -145,7 +145,8 @@ type Fabric struct {
 type FabricNode struct {
 	Name   string
 	Up     bool
-	Switch *SwitchState // nil: a host
+	Switch *SwitchState   // nil: a host
+	Speed  topology.Speed // of a host; that of a switch is in its capability
 }
 
 // SwitchState is how a switch stands.

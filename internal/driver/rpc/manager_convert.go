@@ -26,12 +26,13 @@ func (r *reader) create(m *pb.CreateGroupRequest) manager.Create {
 }
 
 func watch(w manager.Watch) *pb.Watch {
-	return &pb.Watch{Group: w.Group, Rank: w.Rank, Of: w.Of, DataAddress: addrText(w.DataAddr), Entered: w.Entered}
+	return &pb.Watch{Group: w.Group, Rank: w.Rank, Of: w.Of, DataAddress: addrText(w.DataAddr), Entered: w.Entered, Speed: speed(w.Speed)}
 }
 
 func (r *reader) watch(m *pb.Watch) manager.Watch {
 	return manager.Watch{
 		Group: m.GetGroup(), Rank: m.GetRank(), Of: m.GetOf(), DataAddr: r.addr("data_address", m.GetDataAddress()), Entered: m.GetEntered(),
+		Speed: r.speed("speed", m.GetSpeed()),
 	}
 }
 

@@ -126,7 +126,7 @@ func someFabric() Fabric {
 			Carries: topology.LinkSpec{Bandwidth: 25e9, Latency: time.Microsecond}, Trees: i,
 		})
 	}
-	f.Cables[2].Foreign = 0.25
+	f.Cables[2].Foreign, f.Nodes[3].Speed = 0.25, topology.Speed{Packets: 1}
 	f.Cables[1].Mismatches = []LinkMismatch{someMismatch, {Link: "h1:1--leaf-0:2"}}
 	f.Nodes = append(f.Nodes, FabricNode{Name: "leaf-0", Up: true, Switch: &SwitchState{
 		Capability: topology.DefaultCapability(), Connected: true, Draining: true, Trees: 3, SlotsUsed: 256, AgentVersion: "v1.2.3", Unusable: "it is wedged", CPU: 0.5,
@@ -155,7 +155,7 @@ func TestManagerWatch(t *testing.T) {
 	}
 	close(f.events)
 	c := dialManager(t, serve(t, Services{Manager: f}))
-	watch := manager.Watch{Group: 12, Rank: 3, DataAddr: netip.MustParseAddrPort("10.0.0.9:5"), Entered: 1}
+	watch := manager.Watch{Group: 12, Rank: 3, DataAddr: netip.MustParseAddrPort("10.0.0.9:5"), Entered: 1, Speed: topology.Speed{Bytes: 5e9, Packets: topology.NoSpeed}}
 	i := 0
 	err := ask(testContext(t), c, watch, func(e manager.Event) {
 		want := sent[i]

@@ -1,0 +1,72 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Speed is how fast a node reduces: it takes at most so many packets of children, and
+// reduces at most so many bytes of theirs, in a second. Of each number 0 is that it is
+// not known, and NoSpeed that it is none.
+type Speed struct {
+	Bytes   int64
+	Packets int64
+}
+
+// NoSpeed is a speed of nothing at all. A switch with it can be on no tree.
+const NoSpeed = -1
+
+// maxSpeed bounds a speed; what is above it is a typing error.
+const maxSpeed = 1_000_000_000_000_000
+
+// ErrSpeed is wrapped by every error about a speed out of range.
+var ErrSpeed = errors.New("invalid speed of reduction")
+
+// Validate reports what is out of range in s.
+func (s Speed) Validate() error {
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{{"bytes", s.Bytes}, {"packets", s.Packets}} {
+		if n.value < NoSpeed || n.value > maxSpeed {
+			return fmt.Errorf("%d %s a second are not within 0 and %d: %w", n.value, n.name, int64(maxSpeed), ErrSpeed)
+		}
+	}
+	return nil
+}
+
+// Known reports whether anything is known of it.
+func (s Speed) Known() bool { return s != Speed{} }
+
+// None reports whether it is none at all.
+func (s Speed) None() bool { return s.Bytes == NoSpeed || s.Packets == NoSpeed }
+
+// String says it in words, such as "2.5 GB/s, 1.2 M packets/s".
+func (s Speed) String() string {
+	var parts []string
+	if s.Bytes != 0 {
+		parts = append(parts, amountText(s.Bytes)+"B/s")
+	}
+	if s.Packets != 0 {
+		parts = append(parts, amountText(s.Packets)+"packets/s")
+	}
+	if len(parts) == 0 {
+		return "not known"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// amountText writes a number with three digits and a unit, and a blank before what is
+// counted.
+func amountText(n int64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if float64(n) >= 0.9995*unit.size {
+			return fmt.Sprintf("%.3g %s", float64(n)/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d ", max(n, 0))
+}
