@@ -6,6 +6,13 @@ import (
 	"strings"
 )
 
+// EtherType is that of frames with an LLDPDU.
+const EtherType = 0x88cc
+
+// Multicast is the address that frames are sent to: that of the nearest bridge, which no
+// bridge forwards.
+var Multicast = [6]byte{0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e}
+
 // Bounds of an LLDPDU.
 const (
 	MaxSize       = 1500 // bytes of an LLDPDU
