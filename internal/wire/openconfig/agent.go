@@ -1,0 +1,194 @@
+package openconfig
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// The levels of a switch agent, which are in the module tributary.
+
+var agents = level[Agent]{
+	each: func(d *Device, yield func([]string, *Agent) bool) bool { return d.Agent == nil || yield(nil, d.Agent) },
+	find: func(d *Device, _ []string, create bool) (*Agent, error) { return d.agent(create), nil },
+	drop: func(d *Device, _ []string) {
+		if d.Agent != nil && d.Agent.Switch == "" {
+			d.Agent = nil // it is there as long as it has a name
+		}
+	},
+}
+
+func (d *Device) agent(create bool) *Agent {
+	if d.Agent == nil && create {
+		d.Agent = &Agent{}
+	}
+	return d.Agent
+}
+
+var agentLeaves = []leaf[Agent]{
+	text(own+"/state/switch", func(a *Agent) *string { return &a.Switch }),
+	text(own+"/state/version", func(a *Agent) *string { return &a.Version }),
+	text(own+"/state/address", func(a *Agent) *string { return &a.Address }),
+	number(own+"/state/incarnation", func(a *Agent) *uint64 { return &a.Incarnation }),
+	text(own+"/state/data-plane", func(a *Agent) *string { return &a.DataPlane }),
+	always(flag(own+"/state/drain", func(a *Agent) *bool { return &a.Draining })),
+	configured(always(flag(own+"/config/drain", func(a *Agent) *bool { return &a.Draining }))),
+	text(own+"/state/unusable", func(a *Agent) *string { return &a.Unusable }),
+	texts(own+"/capability/state/functions", func(a *Agent) *[]string { return &a.Functions }),
+	texts(own+"/capability/state/types", func(a *Agent) *[]string { return &a.Types }),
+	always(number(own+"/capability/state/slots", func(a *Agent) *uint32 { return &a.Slots })),
+	always(number(own+"/capability/state/children", func(a *Agent) *uint32 { return &a.Children })),
+	always(number(own+"/capability/state/chunk", func(a *Agent) *uint32 { return &a.Chunk })),
+	always(number(own+"/capability/state/window", func(a *Agent) *uint32 { return &a.Window })),
+	counter(number(own+"/state/slots-used", func(a *Agent) *uint32 { return &a.SlotsUsed })),
+	counter(number(own+"/state/counters/in-packets", func(a *Agent) *uint64 { return &a.PacketsIn })),
+	counter(number(own+"/state/counters/in-bytes", func(a *Agent) *uint64 { return &a.BytesIn })),
+	counter(number(own+"/state/counters/out-packets", func(a *Agent) *uint64 { return &a.PacketsOut })),
+	counter(number(own+"/state/counters/out-bytes", func(a *Agent) *uint64 { return &a.BytesOut })),
+	counter(number(own+"/state/counters/send-failures", func(a *Agent) *uint64 { return &a.Refused })),
+	counter(number(own+"/state/counters/receive-overflows", func(a *Agent) *uint64 { return &a.Overflowed })),
+}
+
+// configured makes a leaf one that can be set at the target, and that repeats another
+// here.
+func configured(l leaf[Agent]) leaf[Agent] {
+	l.Config = true
+	l.set = func(*Agent, Value) {}
+	return l
+}
+
+// entry is an entry of a list with one number.
+type entry struct {
+	in   map[string]uint64
+	name string
+}
+
+// counts is a list of numbers by name.
+func counts(list func(*Agent) *map[string]uint64) level[entry] {
+	return level[entry]{
+		each: func(d *Device, yield func([]string, *entry) bool) bool {
+			if d.Agent == nil {
+				return true
+			}
+			in := *list(d.Agent)
+			for _, name := range slices.Sorted(maps.Keys(in)) {
+				if !yield([]string{name}, &entry{in, name}) {
+					return false
+				}
+			}
+			return true
+		},
+		find: func(d *Device, keys []string, create bool) (*entry, error) {
+			a := d.agent(create)
+			if a == nil {
+				return nil, nil
+			}
+			in := list(a)
+			if _, there := (*in)[keys[0]]; !there {
+				if !create {
+					return nil, nil
+				}
+				if *in == nil {
+					*in = map[string]uint64{}
+				}
+				(*in)[keys[0]] = 0
+			}
+			return &entry{*in, keys[0]}, nil
+		},
+		drop: func(d *Device, _ []string) {
+			if in := list(d.Agent); len(*in) == 0 {
+				*in = nil
+			}
+		},
+	}
+}
+
+func countLeaves(at, name, number string) []leaf[entry] {
+	of := key(at+"/"+name, func(e *entry) string { return e.name })
+	of.set = func(e *entry, v Value) {
+		if v.kind == None {
+			delete(e.in, e.name)
+		}
+	}
+	return []leaf[entry]{of, {
+		path: at + "/" + number, Leaf: Leaf{Kind: Uint, Bits: 64, Counter: true},
+		get: func(e *entry) Value { return Number(e.in[e.name]) },
+		set: func(e *entry, v Value) {
+			if _, there := e.in[e.name]; there {
+				e.in[e.name] = v.Number()
+			}
+		},
+	}}
+}
+
+// trees is the list of the groups that have trees at the switch.
+var trees = level[grown]{
+	each: func(d *Device, yield func([]string, *grown) bool) bool {
+		if d.Agent == nil {
+			return true
+		}
+		for _, group := range slices.Sorted(maps.Keys(d.Agent.Trees)) {
+			if !yield([]string{strconv.FormatUint(uint64(group), 10)}, &grown{d.Agent.Trees[group], d.Agent, group}) {
+				return false
+			}
+		}
+		return true
+	},
+	find: func(d *Device, keys []string, create bool) (*grown, error) {
+		n, err := parseUint(keys[0], 32)
+		if err != nil {
+			return nil, fmt.Errorf("no number of a group: %q", keys[0])
+		}
+		a, group := d.agent(create), uint32(n)
+		if a == nil || a.Trees[group] == nil && !create {
+			return nil, nil
+		}
+		if a.Trees == nil {
+			a.Trees = map[uint32]*Tree{}
+		}
+		if a.Trees[group] == nil {
+			a.Trees[group] = &Tree{}
+		}
+		return &grown{a.Trees[group], a, group}, nil
+	},
+	drop: func(d *Device, _ []string) {
+		if len(d.Agent.Trees) == 0 {
+			d.Agent.Trees = nil
+		}
+	},
+}
+
+// grown is a tree in its list.
+type grown struct {
+	*Tree
+	of    *Agent
+	group uint32
+}
+
+var treeLeaves = func() []leaf[grown] {
+	const at = own + "/trees/tree[group]/state"
+	group := leaf[grown]{
+		path: at + "/group", Leaf: Leaf{Kind: Uint, Bits: 32},
+		get: func(t *grown) Value { return Number(uint64(t.group)) },
+		set: func(t *grown, v Value) {
+			if v.kind == None {
+				delete(t.of.Trees, t.group)
+			}
+		},
+		check: func(keys []string, v Value) error {
+			if v.String() != keys[0] {
+				return fmt.Errorf("the entry of %q says that it is %v", keys[0], v)
+			}
+			return nil
+		},
+	}
+	return []leaf[grown]{
+		group,
+		counter(number(at+"/in-packets", func(t *grown) *uint64 { return &t.PacketsIn })),
+		counter(number(at+"/in-bytes", func(t *grown) *uint64 { return &t.BytesIn })),
+		counter(number(at+"/out-packets", func(t *grown) *uint64 { return &t.PacketsOut })),
+		counter(number(at+"/out-bytes", func(t *grown) *uint64 { return &t.BytesOut })),
+		counter(number(at+"/dropped", func(t *grown) *uint64 { return &t.Dropped })),
+	}
+}()
