@@ -42,7 +42,7 @@ func TestTranscriptsOnBMv2(t *testing.T) {
 		return got
 	})
 	if flag.Lookup("update").Value.String() == "true" && !t.Failed() {
-		p.must(os.WriteFile(recorded, []byte(digests(t, p4.DeviceConfig())), 0o644))
+		p.must(os.WriteFile(recorded, []byte(digests(t, p4.DeviceConfig(), p4.Info())), 0o644))
 	}
 }
 

@@ -56,6 +56,8 @@ func TestForwardingOnBMv2(t *testing.T) {
 		{name: "time to live 0", packet: udp(host, 7, nil), change: func(b []byte) { b[8] = 0 }, outcome: "discard ttl"},
 		{name: "no route", packet: udp(netip.MustParseAddr("11.0.0.1"), 7, nil), outcome: "discard route"},
 		{name: "ARP", packet: make([]byte, 28), kind: 0x0806, outcome: "discard protocol"},
+		{name: "LLDP", packet: make([]byte, 46), kind: 0x88cc, outcome: "discard protocol"},
+		{name: "a check of the loop from a link", packet: make([]byte, 46), kind: p4.CheckType, outcome: "discard protocol"},
 		{name: "IPv6", packet: make([]byte, 60), kind: 0x86dd, outcome: "discard protocol"},
 		{name: "not IPv4", packet: udp(host, 7, nil), change: func(b []byte) { b[0] = 0x55 }, outcome: "discard parser"},
 		{name: "short", packet: udp(host, 7, nil)[:ipBytes-1], outcome: "discard parser"},

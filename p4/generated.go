@@ -42,9 +42,12 @@ const (
 
 // Counters.
 const (
-	CounterDiscards uint32 = 312595367 // 8 cells
-	CounterOutcomes uint32 = 315653280 // 4096 cells
-	CounterTraffic  uint32 = 314223367 // 1024 cells
+	CounterDiscards  uint32 = 312595367 // 8 cells
+	CounterOutcomes  uint32 = 315653280 // 4096 cells
+	CounterTraffic   uint32 = 314223367 // 1024 cells
+	CounterReceived  uint32 = 311007089 // 16384 cells
+	CounterSent      uint32 = 311305833 // 16384 cells
+	CounterShortened uint32 = 304691332 // 16384 cells
 )
 
 // Fields of the headers of packets from and to the pipeline, of 16 bits each.
@@ -60,6 +63,7 @@ const (
 	Chunk          = 1432  // bytes: largest payload, of an MTU of 1500
 	Slots          = 4096  // chunks at once, over all groups
 	Children       = 32    // of one tree, as many as a bitmap has bits
+	Neighbours     = 64    // counters an epoch of what it exchanges: the parent's, then the children's
 	BlockSlots     = 1024  // the first of them, for sums of block32
 	BlockChildren  = 8     // of a tree whose sums of block32 the pipeline computes
 	Trees          = 64    // at once
@@ -72,7 +76,8 @@ const (
 	CPUPort        = 510
 	LoopOutPort    = 508
 	LoopInPort     = 509
-	LoopBytes      = 480 // growth of a packet in one round
+	LoopBytes      = 480   // growth of a packet in one round
+	CheckType      = 34998 // EtherType 0x88b6: frames by which the agent checks that the loop is there
 	GroupsPerEpoch = 4
 	GroupChildren  = 1     // every child
 	GroupAll       = 2     // every child and the parent

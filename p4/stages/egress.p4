@@ -1,7 +1,12 @@
-// Egress: several threads, without state. It addresses each copy of a packet to
-// its receiver.
+// Egress: several threads, without state but counters. It addresses each copy of a
+// packet to its receiver.
 
 control Outbound(inout headers hdr, inout metadata m, inout standard_metadata_t std) {
+    // Copies per epoch and neighbour. A counter's bytes are those of the packet as
+    // it came in: they are counted where the copy is at least as long.
+    counter(EPOCHS * NEIGHBOURS, CounterType.packets_and_bytes) sent;
+    counter(EPOCHS * NEIGHBOURS, CounterType.packets) shortened;
+
     Bare() bare;
 
     action port(bit<48> mac, bit<32> address) {
@@ -50,6 +55,14 @@ control Outbound(inout headers hdr, inout metadata m, inout standard_metadata_t 
         hdr.udp.length = UDP_BYTES + HEADER_BYTES + m.length;
     }
 
+    action count() {
+        sent.count((bit<32>)m.epoch * NEIGHBOURS + (m.instance == PARENT ? 0 : (bit<32>)m.instance));
+    }
+
+    action count_shortened() {
+        shortened.count((bit<32>)m.epoch * NEIGHBOURS + (m.instance == PARENT ? 0 : (bit<32>)m.instance));
+    }
+
     action to_agent() {
         hdr.packet_in.setValid();
         hdr.packet_in.port = (bit<16>)std.ingress_port;
@@ -82,9 +95,15 @@ control Outbound(inout headers hdr, inout metadata m, inout standard_metadata_t 
                     hdr.chunk.type = PROBE;
                 }
                 tell();
-                rewrite.apply();
+                bool known = rewrite.apply().hit;
                 if (m.instance == m.teller) {
                     nobody();
+                } else if (known) {
+                    if ((bit<32>)(LINK_BYTES + hdr.ipv4.length) >= std.packet_length) {
+                        count();
+                    } else {
+                        count_shortened();
+                    }
                 }
             }
             ports.apply();

@@ -55,7 +55,11 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
         } else if (hdr.packet_out.isValid() && hdr.packet_out.port != 0) {
             leave();
         } else if (!hdr.ipv4.isValid()) {
-            discard(DISCARD_PROTOCOL);
+            if (std.ingress_port == LOOP_IN_PORT && hdr.ethernet.type == CHECK_TYPE) {
+                hand_over();
+            } else {
+                discard(DISCARD_PROTOCOL);
+            }
         } else {
             unwind.apply(hdr, m);
             m.addressed = (bit<1>)(hdr.packet_out.isValid());

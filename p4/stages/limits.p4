@@ -3,6 +3,7 @@
 const int CHUNK = 1432;      // bytes: largest payload, of an MTU of 1500
 const int SLOTS = 4096;      // chunks at once, over all groups
 const int CHILDREN = 32;     // of one tree, as many as a bitmap has bits
+const int NEIGHBOURS = 64;   // counters an epoch of what it exchanges: the parent's, then the children's
 const int BLOCK_SLOTS = 1024;  // the first of them, for sums of block32
 const int BLOCK_CHILDREN = 8;  // of a tree whose sums of block32 the pipeline computes
 const int TREES = 64;        // at once
@@ -21,6 +22,7 @@ const int CPU_PORT = 510;
 const int LOOP_OUT_PORT = 508;
 const int LOOP_IN_PORT = 509;
 const int LOOP_BYTES = 480;  // growth of a packet in one round
+const int CHECK_TYPE = 34998;  // EtherType 0x88b6: frames by which the agent checks that the loop is there
 
 // Multicast groups and instances of epoch e: group GROUPS_PER_EPOCH * e plus
 // one of these. An instance is 1 plus the index of a child, or PARENT.

@@ -3,6 +3,8 @@
 control Tally(inout headers hdr, inout metadata m) {
     counter(TREES * OUTCOMES, CounterType.packets) outcomes;  // per tree and outcome
     counter(EPOCHS * TRAFFICS, CounterType.packets) traffic;  // per epoch, for leases
+    // Per epoch and neighbour, as it arrived: not again after the loop.
+    counter(EPOCHS * NEIGHBOURS, CounterType.packets_and_bytes) received;
 
     action outcome() {
         outcomes.count((bit<32>)m.tree * OUTCOMES + (bit<32>)m.outcome);
@@ -13,6 +15,10 @@ control Tally(inout headers hdr, inout metadata m) {
         traffic.count((bit<32>)m.epoch * TRAFFICS + (m.sender == CHILD ? (bit<32>)TRAFFIC_CHILD : TRAFFIC_PARENT));
     }
 
+    action arrival() {
+        received.count((bit<32>)m.epoch * NEIGHBOURS + (m.sender == CHILD ? (bit<32>)hdr.tree.child + 1 : 0));
+    }
+
     action up() {
         traffic.count((bit<32>)m.epoch * TRAFFICS + TRAFFIC_UP);
     }
@@ -20,6 +26,9 @@ control Tally(inout headers hdr, inout metadata m) {
     apply {
         if (m.admitted == 1) {
             admitted();
+            if (m.padding == 0) {
+                arrival();
+            }
         } else {
             outcome();
         }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -180,19 +181,43 @@ func newLive(t *testing.T) *live {
 	return l
 }
 
-// loop connects the two ports at which a packet that is to grow goes round.
+// loop connects the two ports at which a packet that is to grow goes round, by a
+// bridge: of a bmv2 whose own interface is set down, libpcap waits for that one alone.
 func (l *live) loop() {
 	l.Helper()
 	l.sw.do(func() error {
-		pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "loop-out"}, PeerName: "loop-in"}
-		if err := l.sw.net.LinkAdd(pair); err != nil {
+		bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "loop"}}
+		if err := l.sw.net.LinkAdd(bridge); err != nil {
 			return err
 		}
-		back, err := l.sw.net.LinkByName("loop-in")
+		errs := []error{l.sw.net.LinkSetUp(bridge)}
+		for _, name := range []string{"loop-out", "loop-in"} {
+			pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "-far"}
+			if err := l.sw.net.LinkAdd(pair); err != nil {
+				return err
+			}
+			far, err := l.sw.net.LinkByName(pair.PeerName)
+			if err != nil {
+				return err
+			}
+			errs = append(errs, l.sw.net.LinkSetMaster(far, bridge), l.sw.net.LinkSetUp(pair), l.sw.net.LinkSetUp(far))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// set sets an interface of the switch up or down.
+func (l *live) set(name string, up bool) {
+	l.Helper()
+	l.sw.do(func() error {
+		link, err := l.sw.net.LinkByName(name)
 		if err != nil {
 			return err
 		}
-		return errors.Join(l.sw.net.LinkSetUp(pair), l.sw.net.LinkSetUp(back))
+		if up {
+			return l.sw.net.LinkSetUp(link)
+		}
+		return l.sw.net.LinkSetDown(link)
 	})
 }
 
@@ -364,6 +389,9 @@ func TestLive(t *testing.T) {
 	if n.Events["taken"] != 80 || n.Events["results"] != 40 || n.Events["handed"] < 40 || n.PacketsIn < 80 {
 		t.Errorf("counted: %+v", n)
 	}
+	if len(counted.Epochs) != 1 || len(counted.Epochs[0].Children) != 2 {
+		t.Fatalf("%+v", counted.Epochs)
+	}
 	delete(n.Drops, switchreduce.DropDuplicate.String()) // of a repair
 	if len(n.Drops) > 0 {
 		t.Errorf("dropped: %v", n.Drops)
@@ -375,4 +403,54 @@ func TestLive(t *testing.T) {
 	usable(t, events)
 	epoch, port = l.install(c, incarnation, 4)
 	l.allreduce(&epoch, port, chunk, reduce.Int32, []uint32{1, 2}, 3)
+}
+
+// TestLiveTraffic: what the target has exchanged with its neighbours is what they
+// have sent and got, to the byte.
+func TestLiveTraffic(t *testing.T) {
+	l := newLive(t)
+	_, c := start(t, l.config())
+	events, _ := watch(t, c)
+	epoch, port := l.install(c, usable(t, events), 2)
+	before, err := c.Counters(testContext(t)) // from now on
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chunks = 10
+	for chunk := range uint32(chunks) {
+		l.allreduce(&epoch, port, chunk, reduce.Int32, []uint32{chunk, 1}, chunk+1)
+		l.allreduce(&epoch, port, chunks+chunk, reduce.Float32, []uint32{math.Float32bits(1), math.Float32bits(2)}, math.Float32bits(3))
+	}
+	after, err := c.Counters(testContext(t))
+	if err != nil || len(before.Epochs) != 1 || len(after.Epochs) != 1 {
+		t.Fatalf("%+v, %+v, %v", before.Epochs, after.Epochs, err)
+	}
+	for child, x := range after.Epochs[0].Children {
+		const least = 2 * chunks * (wire.HeaderSize + p4.Chunk) // repairs are more
+		probes := uint64(wire.HeaderSize) * (x.PacketsIn + x.PacketsOut)
+		if x.PacketsIn < 2*chunks || x.PacketsOut < 2*chunks || x.BytesIn < least || x.BytesOut < least ||
+			x.PacketsIn == 2*chunks && x.BytesIn != least || x.PacketsOut == 2*chunks && x.BytesOut != least {
+			t.Errorf("child %d: %+v, want at least %d packets and %d bytes each way, and %d of repairs", child, x, 2*chunks, least, probes)
+		}
+	}
+}
+
+// TestLiveLoop cuts the loop of a bmv2 while it runs, and connects it again.
+func TestLiveLoop(t *testing.T) {
+	l := newLive(t)
+	_, c := start(t, l.config())
+	events, _ := watch(t, c)
+	incarnation := usable(t, events)
+	epoch, port := l.install(c, incarnation, 2)
+	l.set("loop-in-far", false)
+	for e := range events {
+		if e.State != nil && strings.Contains(e.State.Unusable, pipeline.ErrNoLoop.Error()) {
+			break
+		}
+	}
+	l.allreduce(&epoch, port, 0, reduce.Int32, []uint32{1, 2}, 3) // what is there goes on
+	l.set("loop-in-far", true)
+	usable(t, events)
+	epoch, port = l.install(c, incarnation, 4)
+	l.allreduce(&epoch, port, 0, reduce.Int32, []uint32{1, 2}, 3)
 }

@@ -32,6 +32,56 @@ func (c *Client) Counter(ctx context.Context, id uint32) ([]Count, error) {
 	return cells.counts, nil
 }
 
+// Cells reads some cells of an indexed counter, in the order of their indices. It
+// fails with ErrEntry if the program has none of that id, or not all of the cells.
+func (c *Client) Cells(ctx context.Context, id uint32, indices []int) ([]Count, error) {
+	operation := fmt.Sprintf("reading %d cells of counter %#x", len(indices), id)
+	known := c.schema.counters[id]
+	if known == nil {
+		return nil, c.fail(operation, fmt.Errorf("%w: no such counter", ErrEntry))
+	}
+	l, err := c.ready()
+	if err != nil {
+		return nil, c.fail(operation, err)
+	}
+	some := someCells{id: id, at: make(map[int64]int, len(indices)), counts: make([]Count, len(indices))}
+	asked := make([]*p4v1.Entity, len(indices))
+	for n, index := range indices {
+		if index < 0 || int64(index) >= known.GetSize() {
+			return nil, c.fail(operation, fmt.Errorf("%w: cell %d, of %d", ErrEntry, index, known.GetSize()))
+		}
+		some.at[int64(index)] = n
+		asked[n] = &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
+			CounterId: id, Index: &p4v1.Index{Index: int64(index)},
+		}}}
+	}
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	if err := c.entities(ctx, l, asked, some.take); err != nil {
+		return nil, c.fail(operation, err)
+	}
+	return some.counts, nil
+}
+
+// someCells collects some cells of a counter.
+type someCells struct {
+	id     uint32
+	at     map[int64]int // by index, the place in counts
+	counts []Count
+}
+
+func (c *someCells) take(m *p4v1.Entity) error {
+	cell := m.GetCounterEntry()
+	place, asked := c.at[cell.GetIndex().GetIndex()]
+	if cell.GetCounterId() != c.id || !asked {
+		return fmt.Errorf("%w: cell %d of counter %#x, which nobody asked for", ErrMalformed, cell.GetIndex().GetIndex(), cell.GetCounterId())
+	}
+	count, err := countOf(cell.GetData())
+	c.counts[place] = count
+	return err
+}
+
 // cells collects the cells of a counter.
 type cells struct {
 	id     uint32

@@ -69,7 +69,10 @@ type Config struct {
 	Notify     func(dataplane.Event)
 
 	adjust func(*p4rt.Config) // of the session, for tests; nil: nothing
+	checks time.Duration      // between two checks of the target, for tests; 0: checkInterval
 }
+
+func (c *Config) checkInterval() time.Duration { return cmp.Or(c.checks, checkInterval) }
 
 // Window is the largest window of a tree that bmv2 bears, in chunks: the queue of
 // each of its ports has room for 64 packets, and drops what is more.

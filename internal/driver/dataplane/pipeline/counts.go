@@ -140,12 +140,16 @@ func count(to *rpc.TreeCounters, o p4.Outcome, n uint64) {
 
 // census counts all that there is, and that there was.
 func (d *driver) census(ctx context.Context) dataplane.Census {
+	var c dataplane.Census
 	if d.stage == usable {
 		if err := d.count(ctx); err != nil {
 			d.plane.cfg.Log.Debug("reading the counters", slog.Any("error", err)) // the session reports if that stays so
 		}
+		var err error
+		if c.Epochs, err = d.exchanges(ctx); err != nil {
+			d.plane.cfg.Log.Debug("reading the counters of neighbours", slog.Any("error", err))
+		}
 	}
-	var c dataplane.Census
 	for _, t := range d.ledger.trees {
 		n := rpc.TreeCounters{Group: t.group, Events: map[string]uint64{}, Drops: map[string]uint64{}}
 		handed := d.plane.hand.counters(t.index)

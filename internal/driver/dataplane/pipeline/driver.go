@@ -49,6 +49,7 @@ type driver struct {
 	again   bool       // ... and another one is to follow
 	retry   bool       // a recovery has failed, and nothing but time is to report when to try again
 	next    time.Time  // when tick is due
+	checks  checks     // of what the program needs; while usable
 }
 
 func (d *driver) init(p *Plane) {
@@ -61,11 +62,11 @@ func (d *driver) init(p *Plane) {
 
 // offer reports to the agent what it may promise.
 func (d *driver) offer() {
-	if d.stage == usable {
-		d.plane.cfg.Notify(dataplane.Offer{Capability: d.plane.cfg.Capability})
+	if why := d.lack(); why != nil {
+		d.plane.cfg.Notify(dataplane.Offer{Unusable: why.Error()})
 		return
 	}
-	d.plane.cfg.Notify(dataplane.Offer{Unusable: d.why.Error()})
+	d.plane.cfg.Notify(dataplane.Offer{Capability: d.plane.cfg.Capability})
 }
 
 // refuse goes to a stage in which nothing is promised.
@@ -82,12 +83,23 @@ func (d *driver) refuse(s stage, why error) {
 	}
 }
 
-// unusable returns why nothing can be promised, or nil.
-func (d *driver) unusable() error {
-	if d.stage == usable {
-		return nil
+// lack returns why nothing can be promised, or nil.
+func (d *driver) lack() error {
+	switch {
+	case d.stage != usable:
+		return d.why
+	case d.checks.lack != nil:
+		return d.about(d.checks.lack)
 	}
-	return fmt.Errorf("%w: %w", ErrUnusable, d.why)
+	return nil
+}
+
+// unusable is lack as the answer to what is asked.
+func (d *driver) unusable() error {
+	if why := d.lack(); why != nil {
+		return fmt.Errorf("%w: %w", ErrUnusable, why)
+	}
+	return nil
 }
 
 func (d *driver) open(socket uint64, group uint32) (index int, err error) {
@@ -223,7 +235,8 @@ func (d *driver) repair(ctx context.Context, err error) {
 // tick is due when the traffic counters are to be read, or a recovery is to be
 // tried again.
 func (d *driver) tick(ctx context.Context) {
-	defer func() { d.next = time.Now().Add(d.ledger.interval()) }()
+	defer func() { d.next = time.Now().Add(min(d.ledger.interval(), d.plane.cfg.checkInterval())) }()
+	d.check(time.Now())
 	if d.stage == recovering && d.retry {
 		d.recover(ctx)
 	}

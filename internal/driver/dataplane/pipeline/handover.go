@@ -25,9 +25,9 @@ type handover struct {
 
 // handed is the core of a tree.
 type handed struct {
-	core    *switchreduce.Core
-	parents map[uint32]netip.AddrPort // by epoch
-	sent    map[uint32]bool           // epochs of which something went to the parent since it was asked
+	core     *switchreduce.Core
+	parents  map[uint32]netip.AddrPort // by epoch
+	toParent map[uint32]bool           // epochs of which something went to the parent since it was asked
 	// Packets and their bytes, with IP and UDP headers.
 	took, tookBytes uint64
 	sentOut, bytes  uint64
@@ -38,7 +38,7 @@ func (h *handover) open(index int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.trees[index] = &handed{
-		core: switchreduce.New(), parents: map[uint32]netip.AddrPort{}, sent: map[uint32]bool{},
+		core: switchreduce.New(), parents: map[uint32]netip.AddrPort{}, toParent: map[uint32]bool{},
 	}
 }
 
@@ -71,7 +71,7 @@ func (h *handover) retire(now core.Time, index int, epoch uint32) {
 	defer h.mu.Unlock()
 	t := h.trees[index]
 	delete(t.parents, epoch)
-	delete(t.sent, epoch)
+	delete(t.toParent, epoch)
 	h.in[0] = switchreduce.Input{Kind: switchreduce.Retire, Epoch: epoch}
 	t.core.Step(now, h.in[:], &h.out)
 	h.out.Reset()
@@ -119,7 +119,7 @@ func (t *handed) packet(index int, s *switchreduce.Send) p4rt.Packet {
 	frame := build(p4.TreePort(index), to, s.Head[:], s.Body)
 	var head wire.Header
 	if _, fault := head.Decode(frame[framing:]); fault == wire.NoFault && t.parents[head.Epoch] == to {
-		t.sent[head.Epoch] = true
+		t.toParent[head.Epoch] = true
 	}
 	t.sentOut++
 	t.bytes += uint64(len(frame) - ethernetSize)
@@ -132,8 +132,8 @@ func (h *handover) sentUp(index int, epoch uint32) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.trees[index]
-	sent := t.sent[epoch]
-	delete(t.sent, epoch)
+	sent := t.toParent[epoch]
+	delete(t.toParent, epoch)
 	return sent
 }
 

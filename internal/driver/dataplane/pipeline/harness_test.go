@@ -32,6 +32,8 @@ func newTarget(t *testing.T) *p4rttest.Target {
 		t.Fatal(err)
 	}
 	t.Cleanup(target.Close)
+	target.Cable(p4.CPUPort, p4.CPUPort)
+	target.Cable(p4.LoopOutPort, p4.LoopInPort)
 	return target
 }
 

@@ -57,6 +57,8 @@ type epoch struct {
 
 	lease core.Time // when it runs out
 	sent  core.Time // when something last went to the parent
+
+	before []exchanged // its cells in the target, as they were read first
 }
 
 func newLedger() *ledger { return &ledger{trees: map[uint64]*tree{}} }

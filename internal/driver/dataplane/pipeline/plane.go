@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -159,6 +160,13 @@ func (p *Plane) punted(ctx context.Context) {
 		if err != nil {
 			return // the plane ends
 		}
+		packets = slices.DeleteFunc(packets, func(packet p4rt.Packet) bool {
+			port, payload, is := checkOf(&packet)
+			if is {
+				p.jobs.Put(func(context.Context) { p.driver.returned(port, payload) })
+			}
+			return is
+		})
 		p.give(p.hand.take(p.cfg.Clock.Now(), packets)...)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
 	"github.com/tributary-fabric/tributary/p4"
@@ -198,8 +199,8 @@ func (d *driver) recovered(ctx context.Context, r *recovery) {
 	}
 	d.written = r.want
 	d.stage, d.why = usable, nil
-	d.plane.cfg.Log.Info("the P4 target is usable", slog.String("target", d.plane.cfg.Target.Address))
-	d.offer()
+	d.checks.restart()
+	d.check(time.Now())
 	d.lapse(ctx, r.traffic)
 	d.settle(ctx) // what has changed meanwhile
 }

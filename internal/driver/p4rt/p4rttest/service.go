@@ -137,6 +137,9 @@ func (t *Target) find(asked *p4v1.Entity) (found []*p4v1.Entity, err error) {
 	case *p4v1.Entity_CounterEntry:
 		id := kind.CounterEntry.GetCounterId()
 		for i, data := range t.state.cells[id] {
+			if one := kind.CounterEntry.GetIndex(); one != nil && one.GetIndex() != int64(i) {
+				continue
+			}
 			found = append(found, &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
 				CounterId: id, Index: &p4v1.Index{Index: int64(i)}, Data: data,
 			}}})

@@ -136,7 +136,7 @@ func (t *Target) packetOut(from *stream, p *p4v1.PacketOut) {
 	t.mu.Lock()
 	primary := len(t.streams) > 0 && t.streams[0] == from && t.config != nil
 	t.mu.Unlock()
-	if primary {
+	if primary && !t.looped(p) {
 		t.outgoing.Put(p)
 	}
 }

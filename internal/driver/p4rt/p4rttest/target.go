@@ -52,6 +52,7 @@ type Target struct {
 	config   *p4v1.ForwardingPipelineConfig
 	state    state
 	updates  []*p4v1.Update
+	cables   map[uint64]uint64               // from a port that packets leave by to the one that they come back by
 	outgoing runner.Mailbox[*p4v1.PacketOut] // what the primary sent
 }
 
@@ -266,6 +267,37 @@ func (t *Target) Punt(payload []byte, fields ...uint64) error {
 		return t.notify(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: p}})
 	}
 	return fmt.Errorf("p4rttest: the program has no packet_in header")
+}
+
+// Cable makes what the primary sends by a port come back to it as having come in by
+// another, or by none that is 0. The ports are the first fields of the program's
+// packet_out and packet_in headers.
+func (t *Target) Cable(from, to uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cables == nil {
+		t.cables = map[uint64]uint64{}
+	}
+	t.cables[from] = to
+}
+
+// looped reports whether a packet leaves by a port that has a cable, and sends it
+// back.
+func (t *Target) looped(p *p4v1.PacketOut) bool {
+	if len(p.GetMetadata()) == 0 {
+		return false
+	}
+	var from uint64
+	for _, b := range p.GetMetadata()[0].GetValue() {
+		from = from<<8 | uint64(b)
+	}
+	t.mu.Lock()
+	to, cable := t.cables[from]
+	t.mu.Unlock()
+	if cable && to != 0 {
+		_ = t.Punt(p.GetPayload(), to, 0, 0) // it is lost without a primary
+	}
+	return cable
 }
 
 // Notify sends the primary any message. It fails if there is none.
