@@ -30,6 +30,8 @@ type Losses struct {
 // zero.
 type Interface struct {
 	Name      string
+	Alias     string // what its operator calls it
+	Kind      string // as the system names it: device (of hardware), veth, vlan, bridge, ...
 	Index     int
 	Enabled   bool // it is set up
 	Up        bool // it can carry packets: it is set up, and its carrier is there where it reports one
@@ -59,7 +61,7 @@ func (i *Interface) Prefix(n int) netip.Prefix {
 // Same reports whether two lists of interfaces differ in nothing but counters.
 func Same(x, y []Interface) bool {
 	return slices.EqualFunc(x, y, func(a, b Interface) bool {
-		return a.Name == b.Name && a.Index == b.Index && a.Enabled == b.Enabled && a.Up == b.Up &&
+		return a.Name == b.Name && a.Alias == b.Alias && a.Kind == b.Kind && a.Index == b.Index && a.Enabled == b.Enabled && a.Up == b.Up &&
 			a.Ethernet == b.Ethernet && bytes.Equal(a.MAC, b.MAC) && a.MTU == b.MTU && a.Speed == b.Speed &&
 			slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Bits, b.Bits)
 	})

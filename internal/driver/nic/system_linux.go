@@ -56,6 +56,7 @@ func read() ([]Interface, error) {
 	for _, l := range links {
 		if attrs := l.Attrs(); attrs.Flags&net.FlagLoopback == 0 {
 			i := describe(attrs, of[attrs.Index])
+			i.Kind = l.Type()
 			i.Speed = speeds.of(i.Name)
 			all = append(all, i)
 		}
@@ -66,7 +67,7 @@ func read() ([]Interface, error) {
 
 func describe(attrs *netlink.LinkAttrs, addresses []netip.Prefix) Interface {
 	i := Interface{
-		Name: attrs.Name, Index: attrs.Index, Enabled: attrs.Flags&net.FlagUp != 0, Up: canCarry(attrs),
+		Name: attrs.Name, Alias: attrs.Alias, Index: attrs.Index, Enabled: attrs.Flags&net.FlagUp != 0, Up: canCarry(attrs),
 		Ethernet: attrs.EncapType == "ether", MAC: attrs.HardwareAddr, MTU: attrs.MTU,
 	}
 	slices.SortFunc(addresses, func(a, b netip.Prefix) int {

@@ -1,0 +1,369 @@
+package lldp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/neighbor"
+	"github.com/tributary-fabric/tributary/internal/driver/nic"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/wire/linkdelay"
+	"github.com/tributary-fabric/tributary/internal/wire/lldpdu"
+)
+
+// retry is the pause after what the kernel refused.
+const retry = time.Second
+
+// Service is LLDP on this machine, or waits until another process ends it there. Its
+// methods are safe for concurrent use.
+type Service struct {
+	cfg     Config
+	sockets sockets
+	clock   runner.Clock
+	core    *neighbor.Core // owned by loop
+	loop    *runner.Loop[neighbor.Input, neighbor.Output]
+
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	ports map[neighbor.PortID]*port
+	heard map[neighbor.PortID]Port // when it changed last
+	own   lldpdu.Announcement
+
+	delays conn   // of all ports; written before loop begins
+	frame  []byte // owned by loop
+}
+
+// Port is what is known of a port.
+type Port struct {
+	Neighbors []neighbor.Neighbor
+	Latency   time.Duration // of its link in one direction; 0: not known
+}
+
+// port is one with a socket. It is replaced when its interface changes.
+type port struct {
+	nic.Interface
+	conn  conn
+	ended chan struct{} // closed when nobody reads from conn any more
+}
+
+// Start begins. The errors wrap ErrConfig, ErrPermission or ErrUnsupported, or are the
+// kernel's. The caller owns the service and must Close it.
+func Start(c Config) (*Service, error) { return start(c, system()) }
+
+func start(c Config, with sockets) (*Service, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	all, err := c.Interfaces.Read()
+	if err != nil {
+		return nil, fmt.Errorf("lldp: %w", err)
+	}
+	delays, err := with.delays() // whether that is permitted shows here
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{cfg: c.filled(all), sockets: with, clock: runner.NewClock(), ports: map[neighbor.PortID]*port{}, delays: delays}
+	s.own = s.cfg.Own
+	var seed [8]byte
+	_, _ = rand.Read(seed[:]) // it never fails
+	if s.core, err = neighbor.New(neighbor.Config{Interval: c.Interval, Seed: binary.NativeEndian.Uint64(seed[:])}); err != nil {
+		delays.close()
+		return nil, fmt.Errorf("lldp: %w", err)
+	}
+	s.loop, err = runner.Start(runner.Config[neighbor.Input, neighbor.Output]{Core: s.core, Clock: s.clock, Apply: s.apply})
+	if err != nil {
+		delays.close()
+		return nil, fmt.Errorf("lldp: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.running.Go(func() { s.run(ctx) })
+	return s, nil
+}
+
+// Own returns what all ports announce.
+func (s *Service) Own() lldpdu.Announcement { return s.own }
+
+// Ports returns what is known of the ports that take part, by the names of their
+// interfaces.
+func (s *Service) Ports() map[string]Port {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make(map[string]Port, len(s.ports))
+	for id, p := range s.ports {
+		all[p.Name] = s.heard[id]
+	}
+	return all
+}
+
+// Counters returns those of the ports that take part, by the names of their interfaces.
+// The error is that of the context, or runner.ErrClosed.
+func (s *Service) Counters(ctx context.Context) (map[string]neighbor.Counters, error) {
+	all := map[string]neighbor.Counters{}
+	err := s.loop.Do(ctx, func() {
+		for id, name := range s.names() {
+			all[name], _ = s.core.Counters(id)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lldp: %w", err)
+	}
+	return all, nil
+}
+
+// names returns the names of the ports that take part.
+func (s *Service) names() map[neighbor.PortID]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := make(map[neighbor.PortID]string, len(s.ports))
+	for id, p := range s.ports {
+		names[id] = p.Name
+	}
+	return names
+}
+
+// Close announces that all ports shut down, and ends the service.
+func (s *Service) Close() {
+	s.cancel()
+	s.running.Wait()
+}
+
+// run is the service's life.
+func (s *Service) run(ctx context.Context) {
+	log := s.cfg.Log
+	defer s.loop.Close()
+	release, err := s.sockets.claim(ctx, func(pid int) {
+		log.Info("another process sends LLDP on this machine; this one waits until that ends", slog.Int("pid", pid))
+	})
+	if err != nil {
+		s.delays.close()
+		if ctx.Err() == nil {
+			log.Warn("LLDP is not sent", slog.Any("error", err))
+		}
+		return
+	}
+	defer release()
+	log.Info("LLDP is sent and heard", slog.String("chassis", s.own.Chassis.String()), slog.String("name", s.own.SystemName))
+	var delays sync.WaitGroup
+	delays.Go(func() { s.read(ctx, s.delays, 0) })
+	s.watch(ctx)
+	s.shutdown()
+	s.delays.close()
+	delays.Wait()
+}
+
+// watch follows the interfaces until the context ends.
+func (s *Service) watch(ctx context.Context) {
+	for {
+		err := s.cfg.Interfaces.Watch(ctx, func() { s.reconcile(ctx) })
+		if ctx.Err() != nil || errors.Is(err, nic.ErrUnsupported) {
+			<-ctx.Done()
+			return
+		}
+		s.cfg.Log.Warn("watching the interfaces failed", slog.Any("error", err), slog.Duration("retry", retry))
+		if runner.Pause(ctx, retry) != nil {
+			return
+		}
+	}
+}
+
+// reconcile makes ports of the interfaces that there are.
+func (s *Service) reconcile(ctx context.Context) {
+	all, err := s.cfg.Interfaces.Read()
+	if err != nil {
+		s.cfg.Log.Warn("reading the interfaces failed", slog.Any("error", err))
+		return
+	}
+	before := s.names()
+	gone := maps.Clone(before)
+	for _, i := range all {
+		if !s.cfg.takes(&i) {
+			continue
+		}
+		id := neighbor.PortID(i.Index)
+		if p := s.opened(ctx, id, i); p != nil {
+			delete(gone, id)
+			// An error says that the service ends.
+			_ = s.loop.Post(ctx, neighbor.Input{Kind: neighbor.Set, Port: id, Up: i.Up, MAC: hardware(i.MAC), Own: s.cfg.announcement(i)})
+		}
+	}
+	s.remove(slices.Sorted(maps.Keys(gone)))
+	if !maps.Equal(before, s.names()) {
+		s.notify()
+	}
+}
+
+// opened returns the port of an interface, with a socket; nil: that cannot be had.
+func (s *Service) opened(ctx context.Context, id neighbor.PortID, i nic.Interface) *port {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.ports[id]; p != nil {
+		s.ports[id] = &port{i, p.conn, p.ended}
+		return s.ports[id]
+	}
+	c, err := s.sockets.port(i.Index)
+	if err != nil {
+		// It may be gone already: then a change follows.
+		s.cfg.Log.Warn("no LLDP on an interface", slog.String("interface", i.Name), slog.Any("error", err))
+		return nil
+	}
+	p := &port{Interface: i, conn: c, ended: make(chan struct{})}
+	s.ports[id] = p
+	s.running.Go(func() {
+		defer close(p.ended)
+		s.read(ctx, c, id)
+	})
+	return p
+}
+
+// remove ends ports, which announce that they shut down.
+func (s *Service) remove(ids []neighbor.PortID) {
+	if len(ids) == 0 {
+		return
+	}
+	for _, id := range ids {
+		s.loop.Add(neighbor.Input{Kind: neighbor.Removed, Port: id})
+	}
+	s.settle()
+	for _, id := range ids {
+		s.mu.Lock()
+		p := s.ports[id]
+		delete(s.ports, id)
+		s.mu.Unlock()
+		p.conn.close()
+		<-p.ended
+	}
+}
+
+// shutdown ends all ports.
+func (s *Service) shutdown() {
+	s.loop.Add(neighbor.Input{Kind: neighbor.Close})
+	s.settle()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.ports {
+		p.conn.close()
+		<-p.ended
+	}
+	clear(s.ports)
+}
+
+// settle waits until the loop has stepped what was added to it, and sent what comes of
+// that.
+func (s *Service) settle() {
+	_ = s.loop.Do(context.Background(), func() {}) // it has ended: there is nothing to wait for
+}
+
+// Of one socket so many frames are read in a while. What is beyond that the kernel drops,
+// so that a flood costs little.
+const (
+	readMost  = 1000
+	readWhile = 100 * time.Millisecond
+)
+
+// read passes on what comes at a socket: LLDPDUs of a port, or, if id is 0, messages of
+// linkdelay of all.
+func (s *Service) read(ctx context.Context, c conn, id neighbor.PortID) {
+	var b [mostFrame]byte
+	var since core.Time
+	for n := 0; ; n++ {
+		a, err := c.read(b[:])
+		now := s.clock.Now()
+		if now.Sub(since) >= readWhile {
+			since, n = now, 0
+		}
+		pause := time.Duration(0)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // such as that the interface went down: with the next change it is up again
+			pause = readWhile
+		case n >= readMost:
+			pause = since.Add(readWhile).Sub(now)
+		}
+		if pause > 0 && runner.Pause(ctx, pause) != nil || ctx.Err() != nil {
+			return
+		}
+		if err != nil || a.size < headerSize {
+			continue
+		}
+		in := neighbor.Input{Kind: neighbor.Heard, Port: id, MAC: source(b[:]), Data: slices.Clone(b[headerSize:a.size])}
+		if id == 0 {
+			in.Kind, in.Port, in.At = neighbor.Delayed, neighbor.PortID(a.index), now.Add(-a.waits)
+		}
+		if s.loop.Post(ctx, in) != nil {
+			return
+		}
+	}
+}
+
+// apply sends what a step wants to be sent, in its loop.
+func (s *Service) apply(_ core.Time, out *neighbor.Output) (more []neighbor.Input) {
+	defer out.Reset()
+	for i := range out.Sends {
+		send := &out.Sends[i]
+		s.mu.Lock()
+		p := s.ports[send.Port]
+		s.mu.Unlock()
+		if p == nil {
+			continue
+		}
+		mac := hardware(p.MAC)
+		if send.PDU != nil {
+			s.frame = frame(s.frame[:0], mac, lldpdu.EtherType, send.PDU)
+			s.write(p, p.conn)
+			continue
+		}
+		m := send.Message
+		at := s.clock.Now()
+		if m.Kind == linkdelay.Response {
+			m.Hold = at.Sub(send.Received)
+		} else {
+			more = append(more, neighbor.Input{Kind: neighbor.Sent, Port: send.Port, Nonce: m.Nonce, At: at})
+		}
+		s.frame = frame(s.frame[:0], mac, linkdelay.EtherType, m.Append(nil))
+		s.write(p, s.delays)
+	}
+	if out.Changed {
+		s.publish()
+	}
+	return more
+}
+
+// write sends the frame from a port. An error is that of an interface that has gone down:
+// nothing depends on a single frame.
+func (s *Service) write(p *port, c conn) {
+	if err := c.write(p.Index, s.frame); err != nil {
+		s.cfg.Log.Debug("sending by LLDP failed", slog.String("interface", p.Name), slog.Any("error", err))
+	}
+}
+
+// publish makes what the core knows that of Ports.
+func (s *Service) publish() {
+	heard := map[neighbor.PortID]Port{}
+	for id := range s.names() {
+		heard[id] = Port{s.core.Neighbors(id), s.core.Delay(id)}
+	}
+	s.mu.Lock()
+	s.heard = heard
+	s.mu.Unlock()
+	s.notify()
+}
+
+func (s *Service) notify() {
+	if s.cfg.Changed != nil {
+		s.cfg.Changed()
+	}
+}

@@ -1,0 +1,15 @@
+//go:build !linux
+
+package lldp
+
+import "context"
+
+func system() sockets { return none{} }
+
+type none struct{}
+
+func (none) port(int) (conn, error) { return nil, ErrUnsupported }
+func (none) delays() (conn, error)  { return nil, ErrUnsupported }
+func (none) claim(context.Context, func(int)) (func(), error) {
+	return nil, ErrUnsupported
+}
