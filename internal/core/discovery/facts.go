@@ -1,0 +1,128 @@
+package discovery
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// ID is a chassis or port identifier of LLDP in one spelling: those of MAC addresses
+// are equal whatever the letters' case and the separators.
+type ID struct {
+	MAC   bool
+	Value string
+}
+
+// NameID returns the identifier that is a text.
+func NameID(text string) ID { return ID{Value: text} }
+
+// MACID returns the identifier that is a MAC address.
+func MACID(mac string) ID {
+	mac = strings.ToLower(mac)
+	return ID{MAC: true, Value: strings.NewReplacer("-", ":", ".", ":").Replace(mac)}
+}
+
+func (i ID) compare(j ID) int {
+	switch {
+	case i.MAC == j.MAC:
+		return strings.Compare(i.Value, j.Value)
+	case i.MAC:
+		return 1
+	}
+	return -1
+}
+
+// Facts are what a target says of itself.
+type Facts struct {
+	Hostname string
+	Chassis  ID   // zero: not known
+	Speaks   bool // LLDP
+	Agent    *Agent
+	Ports    []Port // by interface
+}
+
+// Agent is what the agent of a switch says of itself.
+type Agent struct {
+	Switch      string
+	Incarnation uint64
+	Capability  topology.Capability
+}
+
+// Port is one interface of a target.
+type Port struct {
+	Interface string
+	Number    uint32 // in the topology; 0: not known
+	Index     uint32 // of the interface; 0: not known
+	Up        bool
+	MAC       ID // zero: not known
+	Speed     int64
+	MTU       int
+	Latency   time.Duration // of the link, one way; 0: not known
+	Addresses []netip.Prefix
+	Neighbors []Neighbor
+}
+
+// Neighbor is what a port has heard of the other end.
+type Neighbor struct {
+	Chassis     ID
+	Port        ID
+	Description string // of the port
+	Name        string // of the system
+	Node        string // in the topology, by Tributary's own TLV; empty: it is none of Tributary's
+	Switch      bool   // it forwards
+	Number      uint32 // of the port in the topology; 0: not known
+	AgentPort   uint16 // TCP, at the management addresses; 0: there is no agent
+	Management  []netip.Addr
+}
+
+// name returns what the neighbour calls itself.
+func (n *Neighbor) name() string {
+	if n.Node != "" {
+		return n.Node
+	}
+	return n.Name
+}
+
+func (n *Neighbor) equal(m *Neighbor) bool {
+	return n.Chassis == m.Chassis && n.Port == m.Port && n.Description == m.Description && n.Name == m.Name &&
+		n.Node == m.Node && n.Switch == m.Switch && n.Number == m.Number && n.AgentPort == m.AgentPort &&
+		slices.Equal(n.Management, m.Management)
+}
+
+// compareNeighbors orders what one port hears.
+func compareNeighbors(n, m *Neighbor) int {
+	if by := n.Chassis.compare(m.Chassis); by != 0 {
+		return by
+	}
+	return n.Port.compare(m.Port)
+}
+
+// within returns neighbours without repetitions and no more than limit, those of
+// Tributary first. Of several that one system sends by programs of its own, one is kept.
+func within(all []Neighbor, limit int) (kept []Neighbor, more bool) {
+	kept = slices.Clone(all)
+	slices.SortStableFunc(kept, func(n, m Neighbor) int {
+		if (n.Node != "") != (m.Node != "") {
+			if n.Node != "" {
+				return -1
+			}
+			return 1
+		}
+		return compareNeighbors(&n, &m)
+	})
+	unique := kept[:0]
+	for _, n := range kept {
+		if !slices.ContainsFunc(unique, func(m Neighbor) bool {
+			return n.Chassis == m.Chassis && n.Port == m.Port || n.Name != "" && (n.Name == m.Name || n.Name == m.Node)
+		}) {
+			unique = append(unique, n)
+		}
+	}
+	if len(unique) > limit {
+		return unique[:limit], true
+	}
+	return unique, false
+}
