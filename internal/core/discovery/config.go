@@ -57,25 +57,25 @@ const portPause = 200 * time.Millisecond
 
 func (c Config) filled() Config {
 	for _, d := range []struct {
-		to       *time.Duration
-		default_ time.Duration
+		to   *time.Duration
+		fill time.Duration
 	}{
 		{&c.Batch, DefaultBatch}, {&c.Settle, DefaultSettle}, {&c.Confirm, DefaultConfirm}, {&c.Forget, DefaultForget},
 		{&c.Hold, DefaultHold}, {&c.MaxHold, DefaultMaxHold},
 	} {
 		if *d.to == 0 {
-			*d.to = d.default_
+			*d.to = d.fill
 		}
 	}
 	for _, n := range []struct {
-		to       *int
-		default_ int
+		to   *int
+		fill int
 	}{
 		{&c.Flaps, DefaultFlaps}, {&c.DialRate, DefaultDialRate}, {&c.MaxTargets, DefaultMaxTargets},
 		{&c.MaxPorts, DefaultMaxPorts}, {&c.MaxNeighbors, DefaultMaxNeighbors},
 	} {
 		if *n.to == 0 {
-			*n.to = n.default_
+			*n.to = n.fill
 		}
 	}
 	return c

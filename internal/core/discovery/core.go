@@ -19,15 +19,15 @@ type Core struct {
 	heard   map[ID]*node       // others, by chassis
 	named   map[string][]*node // those of heard, by name; the first has it
 	known   map[key][]*node    // devices, by what neighbours may call them
-	mention map[key]map[*port]bool
+	mention map[key]map[*port]int
 
 	file *part // the operator's; nil: there is none
 
 	// What the step has to look at again.
-	relook   map[*port]bool // whose neighbours may be others
-	rematch  map[*port]bool // whose links may be others
+	relook   map[*port]bool   // whose neighbours may be others
+	rematch  map[*port]bool   // whose links may be others
 	renamed  map[*node]string // heard ones whose names may be others, with the cause
-	retarget map[*node]bool // who may have to be dialled
+	retarget map[*node]bool   // who may have to be dialled
 
 	nodes   map[string]Node // the map, as published
 	links   map[Ends]Link
@@ -63,7 +63,7 @@ func New(c Config) (*Core, error) {
 	k := &Core{
 		cfg: c.filled(), targets: map[string]*target{}, claims: map[string][]*target{},
 		devices: map[string]*node{}, heard: map[ID]*node{}, named: map[string][]*node{},
-		known: map[key][]*node{}, mention: map[key]map[*port]bool{},
+		known: map[key][]*node{}, mention: map[key]map[*port]int{},
 		relook: map[*port]bool{}, rematch: map[*port]bool{}, renamed: map[*node]string{}, retarget: map[*node]bool{},
 		nodes: map[string]Node{}, links: map[Ends]Link{}, degree: map[string]int{},
 	}

@@ -46,8 +46,11 @@ func (c *Core) removeDevice(n *node) {
 // update takes the facts of a device.
 func (c *Core) update(n *node, f *Facts) {
 	t := n.target
-	if n.chassis != f.Chassis {
-		n.chassis = f.Chassis
+	if isCertified := t.cert != ""; n.chassis != f.Chassis || n.isCertified != isCertified {
+		n.chassis, n.isCertified = f.Chassis, isCertified
+		for _, k := range n.keys {
+			c.lookAgain(k)
+		}
 	}
 	if n.speaks != f.Speaks {
 		n.speaks = f.Speaks
@@ -200,7 +203,9 @@ func (c *Core) listen(p *port, f *Port) {
 			if k.neighbor.name() != n.name() {
 				p.flaps.count(c)
 			}
+			c.mentions(k, false)
 			k.neighbor = *n
+			c.mentions(k, true)
 			if k.node != nil {
 				c.renamed[k.node] = c.cause
 			}

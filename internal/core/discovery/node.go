@@ -14,15 +14,16 @@ import (
 // node is what may be a node of the map: a target that has a name (a device), or a
 // neighbour that is none.
 type node struct {
-	name     string  // in the map; empty: it is left out
-	target   *target // nil: it is known by its neighbours alone
-	chassis  ID
-	speaks   bool // LLDP, so that its ends of links have to agree
-	keys     []key
-	ports    map[string]*port // by interface; of neighbours by their identifiers
-	byNumber map[topology.Port]*port
-	incoming map[*claim]bool // that resolve to it
-	wants    map[*target]bool
+	name        string  // in the map; empty: it is left out
+	target      *target // nil: it is known by its neighbours alone
+	chassis     ID
+	speaks      bool // LLDP, so that its ends of links have to agree
+	isCertified bool // by target's certificate
+	keys        []key
+	ports       map[string]*port // by interface; of neighbours by their identifiers
+	byNumber    map[topology.Port]*port
+	incoming    map[*claim]bool // that resolve to it
+	wants       map[*target]bool
 
 	claimed string // the name that a neighbour claims
 }

@@ -109,7 +109,9 @@ func (o *oracle) meaning(k *claim) (at [2]string, isDevice, speaks bool) {
 		func(p *port) bool { return !n.Port.MAC && p.name == n.Port.Value },
 		func(p *port) bool { return n.Port.MAC && p.facts.MAC == n.Port },
 		func(p *port) bool { return p.name == n.Description },
-		func(p *port) bool { return !n.Port.MAC && p.facts.Index > 0 && fmt.Sprint(p.facts.Index) == n.Port.Value },
+		func(p *port) bool {
+			return !n.Port.MAC && p.facts.Index > 0 && fmt.Sprint(p.facts.Index) == n.Port.Value
+		},
 	} {
 		found = nil
 		for _, p := range d.ports {
@@ -164,9 +166,19 @@ func (o *oracle) device(n *Neighbor) *node {
 
 // nameOf returns the name in the map of a neighbour that is no device; empty: none.
 func (o *oracle) nameOf(n *Neighbor) string {
+	isNobody := func(n *Neighbor) bool { return n.Chassis == ID{} || n.name() == "" && !n.Switch }
+	if isNobody(n) {
+		return ""
+	}
+	called := func(n *Neighbor) string {
+		if n.name() == "" {
+			return "switch-" + safe(n.Chassis.Value)
+		}
+		return n.name()
+	}
 	best := map[ID]*claim{}
 	for _, k := range o.claims {
-		if o.device(&k.neighbor) != nil {
+		if isNobody(&k.neighbor) || o.device(&k.neighbor) != nil {
 			continue
 		}
 		m := best[k.neighbor.Chassis]
@@ -175,12 +187,12 @@ func (o *oracle) nameOf(n *Neighbor) string {
 		}
 	}
 	own := best[n.Chassis]
-	name := own.neighbor.name()
+	name := called(&own.neighbor)
 	if !isName(name) || o.c.devices[name] != nil {
 		return ""
 	}
 	for _, k := range best {
-		if k.neighbor.name() == name && k.before(own) < 0 {
+		if called(&k.neighbor) == name && k.before(own) < 0 {
 			return ""
 		}
 	}
@@ -211,6 +223,7 @@ func check(t fataler, c *Core) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("links\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	checkPublished(t, c)
 	for l, is := range c.links {
 		if c.degree[l[0].Node] == 0 || c.degree[l[1].Node] == 0 || is.Ends != l {
 			t.Fatalf("the map's link %v: %+v", l, is)
@@ -223,5 +236,36 @@ func check(t fataler, c *Core) {
 	}
 	if _, _, err := c.Graph(""); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// checkPublished compares the map with what follows from the facts, where nothing is
+// pending or held.
+func checkPublished(t fataler, c *Core) {
+	t.Helper()
+	if !c.pending.isEmpty() {
+		return
+	}
+	for e, is := range c.links {
+		if want, ok := c.record(e); !c.isHeld(e) && (!ok || is != want) {
+			t.Fatalf("the map has %#v, want %v %#v", is, ok, want)
+		}
+	}
+	for _, n := range c.devices {
+		for _, p := range n.ports {
+			if p.peer == nil || p.peer.node.name == "" {
+				continue
+			}
+			e := endsOf(p.end(), p.peer.end())
+			want, ok := c.record(e)
+			if _, had := c.links[e]; ok && !had && !c.isHeld(e) {
+				t.Fatalf("the map has not %+v", want)
+			}
+		}
+	}
+	for name, is := range c.nodes {
+		if want, ok := c.nodeRecord(name); !ok || is != want {
+			t.Fatalf("the map has %#v, want %v %#v", is, ok, want)
+		}
 	}
 }

@@ -107,6 +107,7 @@ func (c *Core) flush() {
 	}
 	for _, e := range slices.SortedFunc(maps.Keys(causes), compareEnds) {
 		c.put(e, causes[e])
+		c.soil(e, causes[e])
 	}
 	for p := range c.pending.ports {
 		p.ends = Ends{}
@@ -189,10 +190,7 @@ func (c *Core) put(e Ends, cause string) {
 	}
 }
 
-func (c *Core) emit(x Change) {
-	c.out.Changes = append(c.out.Changes, x)
-	c.soil(x.Link.Ends, x.Cause)
-}
+func (c *Core) emit(x Change) { c.out.Changes = append(c.out.Changes, x) }
 
 func (c *Core) count(e Ends, by int) {
 	for _, end := range e {
@@ -373,11 +371,11 @@ func (c *Core) nodeRecord(name string) (Node, bool) {
 }
 
 // isCutOff reports whether a target that is away is down: everybody who can see it says
-// that the link to it is.
+// that the link to it is, or has said so last.
 func (c *Core) isCutOff(n *node) bool {
 	down := false
 	for _, p := range n.ports {
-		if q := p.peer; q != nil && q.node.target != nil && q.node.target.state == connected {
+		if q := p.peer; q != nil && q.node.target != nil {
 			if q.facts.Up {
 				return false
 			}

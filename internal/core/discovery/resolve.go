@@ -51,10 +51,15 @@ func (c *Core) mentions(k *claim, on bool) {
 	for _, key := range k.neighbor.keys() {
 		if on {
 			if c.mention[key] == nil {
-				c.mention[key] = map[*port]bool{}
+				c.mention[key] = map[*port]int{}
 			}
-			c.mention[key][k.from] = true
-		} else if delete(c.mention[key], k.from); len(c.mention[key]) == 0 {
+			c.mention[key][k.from]++
+			continue
+		}
+		if c.mention[key][k.from]--; c.mention[key][k.from] == 0 {
+			delete(c.mention[key], k.from)
+		}
+		if len(c.mention[key]) == 0 {
 			delete(c.mention, key)
 		}
 	}
@@ -153,8 +158,8 @@ func (c *Core) resolve(k *claim) *node {
 // say so.
 func first(all []*node) (best *node) {
 	for _, d := range all {
-		if best == nil || d.target.cert != "" && best.target.cert == "" ||
-			(d.target.cert != "") == (best.target.cert != "") && d.name < best.name {
+		if best == nil || d.isCertified && !best.isCertified ||
+			d.isCertified == best.isCertified && d.name < best.name {
 			best = d
 		}
 	}
@@ -174,9 +179,9 @@ func only(all []*node, n *Neighbor) (found *node) {
 	return found
 }
 
-// mayBe reports whether the chassis that a neighbour sends leaves it open that it is d.
-func (d *node) mayBe(n *Neighbor) bool {
-	return d.chassis == ID{} || d.chassis.MAC != n.Chassis.MAC || d.chassis == n.Chassis
+// mayBe reports whether the chassis that a neighbour sends leaves it open that it is n.
+func (n *node) mayBe(b *Neighbor) bool {
+	return n.chassis == ID{} || n.chassis.MAC != b.Chassis.MAC || n.chassis == b.Chassis
 }
 
 // portOf returns which port of n a neighbour means; nil: it cannot be found.

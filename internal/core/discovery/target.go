@@ -50,6 +50,15 @@ func (c *Core) connected(t *target, cert string) {
 	t.state, t.cert, t.isFailed, t.isOverdue, t.isNew = connected, cert, false, false, true
 	c.gone.Set(&t.absence, core.Never)
 	c.alarms.set(c, t, nil)
+	if n := t.node; n != nil {
+		c.cause = fmt.Sprintf("%v is connected", t)
+		for _, p := range n.ports {
+			c.touch(p)
+			c.rematch[p] = true
+		}
+		c.pending.nodes[n.name] = c.cause
+		c.retarget[n] = true
+	}
 }
 
 // reported takes what a target says of itself.
