@@ -32,6 +32,8 @@ const (
 	MostCapable
 
 	criteria
+
+	bySpeed = criteria // of the slowest switch: see levelwise.fastest
 )
 
 var criterionNames = [criteria]string{"auto", "hops", "latency", "bandwidth", "load", "capability"}

@@ -17,6 +17,7 @@ type Figures struct {
 	Use       int           // trees on its links and switches already: Cost.Load
 	Price     float64       // of the links, switch CPUs and slots
 	Share     float64       // the largest share of its free slots or its children that a switch gives
+	Speed     int64         // bytes of a child a second that its slowest switch reduces
 }
 
 // Cost returns what trees that are equal by the criterion are distinguished by.
@@ -87,6 +88,8 @@ func share(c topology.Capability, used int, req *Request, children int) float64 
 // Measure returns what a tree costs in view, beside what load counts.
 func (p *Planner) Measure(view topology.View, load *Load, req Request, t Tree) Figures {
 	g := p.graph
+	a := asked{view: view, model: &p.cfg.Model, own: p.ownOf(view, &req)}
+	slowest := math.Inf(1)
 	f := Figures{Hops: t.Hops(), Bandwidth: math.MaxInt64}
 	away := make([]time.Duration, len(t.Vertices)) // of the root
 	deep := make([]int32, len(t.Vertices))
@@ -136,7 +139,10 @@ func (p *Planner) Measure(view topology.View, load *Load, req Request, t Tree) F
 		children[l.Vertex]++
 	}
 	for i, v := range t.Vertices {
-		f.Share = math.Max(f.Share, share(view.Capability(v.Switch), load.UsedSlots(v.Switch), &req, int(children[i])))
+		c := view.Capability(v.Switch)
+		f.Share = math.Max(f.Share, share(c, load.UsedSlots(v.Switch), &req, int(children[i])))
+		slowest = min(slowest, a.paceAs(v.Switch, c.Speed))
 	}
+	f.Speed = int64(slowest)
 	return f
 }

@@ -35,7 +35,8 @@ const (
 // being negative. hops are the switches on the way that each row's latency
 // counts with base.SwitchHop; that share of it is fitted anew. What no row says
 // anything of stays as in base: the speed of hosts, for example, where only
-// switches were measured.
+// switches were measured, or where all rows have speeds of their own (Trip.Reduce,
+// Trip.HostReduce).
 func Fit(base Model, hops []int, rows []Measured) (Fitted, error) {
 	if err := base.Validate(); err != nil {
 		return Fitted{}, fmt.Errorf("fit model: %w", err)
@@ -86,15 +87,21 @@ func (r Measured) equation(base Model, hops int) (row [unknowns]float64, known f
 	per := 8 / float64(r.Bandwidth)
 	if !r.OverHosts {
 		row[hostMessage], row[switchHop] = ways, ways*float64(hops)
-		if reduces {
+		switch {
+		case reduces && r.Reduce > 0:
+			per += 1 / r.Reduce
+		case reduces:
 			row[switchReduce] = bytes * float64(r.Children)
 		}
-		return row, ways*wire + bytes*per
+		return row, ways*(wire+r.Packet.Seconds()) + bytes*per
 	}
 	rounds := float64(Rounds(r.Members))
 	fan := math.Min(rounds, r.fan())
 	row[hostMessage], row[switchHop] = ways*rounds, 2*ways*rounds*float64(hops)
-	if reduces {
+	switch {
+	case reduces && r.HostReduce > 0:
+		per += 1 / r.HostReduce
+	case reduces:
 		row[hostReduce] = bytes * fan
 	}
 	return row, 2*ways*rounds*wire + bytes*fan*per

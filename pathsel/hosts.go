@@ -32,22 +32,7 @@ func (p *Planner) forecast(a asked, plan *Plan) error {
 	if a.Bytes == 0 && a.Collective != Barrier {
 		return nil
 	}
-	children := make([]int, len(plan.Tree.Vertices))
-	most := 0
-	count := func(v int32) {
-		children[v]++
-		most = max(most, children[v])
-	}
-	for _, v := range plan.Tree.Vertices[1:] {
-		count(v.Parent)
-	}
-	for _, l := range plan.Tree.Leaves {
-		count(l.Vertex)
-	}
-	plan.Trip = Trip{
-		Members: len(a.Members), Latency: plan.Figures.Latency, Bandwidth: plan.Figures.Bandwidth,
-		Children: most, Bytes: a.Bytes, Collective: a.Collective,
-	}
+	plan.Trip = p.trip(a, &plan.Tree, &plan.Figures, false)
 	plan.Forecast = Forecast{Switches: p.cfg.Model.Switches(plan.Trip), Hosts: p.cfg.Model.Hosts(plan.Trip)}
 	if a.Hosts && plan.Forecast.Hosts < plan.Forecast.Switches {
 		return &HostsFaster{Forecast: plan.Forecast, Plan: *plan}

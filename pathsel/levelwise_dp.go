@@ -100,6 +100,21 @@ func (p *Planner) byLevels(a asked) (candidate, bool) {
 	return c, true
 }
 
+// fastest returns the pace of the slowest switch of the tree with the fewest hops where
+// that is the highest; 0: there is no such tree.
+func (s *levelwise) fastest(p *Planner, a asked) float64 {
+	a.by = bySpeed
+	s.p, s.asked, s.worst = p, a, true
+	if !s.climb() {
+		return 0
+	}
+	worst := math.Inf(1)
+	for _, v := range s.top().serving {
+		worst = min(worst, s.states[p.graph.SwitchIndex(v)].cost.first)
+	}
+	return -worst
+}
+
 // outdo takes another candidate and its rivals among c's.
 func (c *candidate) outdo(other candidate, most int, by Criterion) {
 	more := append([]Rival{{
@@ -277,6 +292,9 @@ func (s *levelwise) settle(next *level) bool {
 			c.cost.sum += s.load.switchPrice(s.view, v, s.Slots)
 		} else {
 			c.cost.sum += float64(s.load.SwitchTrees(v))
+		}
+		if s.by == bySpeed {
+			c.cost.first = math.Max(c.cost.first, -s.pace(v))
 		}
 		if s.by == MostCapable {
 			gives := share(capability, s.load.UsedSlots(v), s.Request, int(c.children))

@@ -1,6 +1,7 @@
 package pathsel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -24,7 +25,9 @@ import (
 // ceil(log2 members) rounds, in which the root has as many children; the
 // latency between hosts is twice that of the tree. An operation that ends at
 // one member, or begins there, goes one way: its 2 is a 1. One that does not
-// reduce leaves the reduction out. The model is calibrated by Fit.
+// reduce leaves the reduction out. The model is calibrated by Fit. Switches and hosts
+// whose own speeds are known (topology.Speed) have these in place of SwitchReduce and
+// HostReduce: the slowest switch of a tree counts, and the slowest member.
 type Model struct {
 	HostMessage  time.Duration // a host sends or takes a message
 	SwitchHop    time.Duration // a packet's time in a switch that reduces
@@ -95,6 +98,21 @@ type Trip struct {
 	Children   int           // the most that a switch has
 	Bytes      int64         // of a vector
 	Collective Collective
+	// Of the switches and members where it is known: the bytes of the vector a second
+	// that pass the slowest switch, and what that takes longer than Model.SwitchHop
+	// for a packet of every child; and the bytes of a child a second that the slowest
+	// member reduces. 0: as in the model.
+	Reduce     float64
+	Packet     time.Duration
+	HostReduce float64
+}
+
+// reduces returns the seconds that a byte of the vector takes in the slowest switch.
+func (m Model) reduces(t Trip) float64 {
+	if t.Reduce > 0 {
+		return 1 / t.Reduce
+	}
+	return float64(t.Children) / m.SwitchReduce
 }
 
 // Switches returns how long an operation takes over the tree.
@@ -102,9 +120,9 @@ func (m Model) Switches(t Trip) time.Duration {
 	ways, reduces := t.Collective.ways()
 	per := 8 / float64(max(t.Bandwidth, 1))
 	if reduces {
-		per += float64(t.Children) / m.SwitchReduce
+		per += m.reduces(t)
 	}
-	return seconds(ways*(m.HostMessage+t.Latency).Seconds() + float64(t.pieces())*per)
+	return seconds(ways*(m.HostMessage+t.Latency+t.Packet).Seconds() + float64(t.pieces())*per)
 }
 
 // Hosts returns how long it takes over a binomial tree of hosts.
@@ -113,7 +131,7 @@ func (m Model) Hosts(t Trip) time.Duration {
 	rounds := float64(Rounds(t.Members))
 	per := 8 / float64(max(t.Bandwidth, 1))
 	if reduces {
-		per += 1 / m.HostReduce
+		per += 1 / cmp.Or(t.HostReduce, m.HostReduce)
 	}
 	return seconds(ways*rounds*(m.HostMessage+2*t.Latency).Seconds() + float64(t.pieces())*min(rounds, t.fan())*per)
 }

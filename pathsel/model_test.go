@@ -78,6 +78,31 @@ func TestFitFindsTheModel(t *testing.T) {
 	}
 }
 
+// TestFitKnowsSpeeds fits the rest of a model to rows of switches and hosts whose own
+// speeds are known: these are not fitted.
+func TestFitKnowsSpeeds(t *testing.T) {
+	truth, base := DefaultModel(), DefaultModel()
+	truth.HostMessage, truth.SwitchReduce, truth.HostReduce = 30*time.Microsecond, 1e9, 1e9
+	var rows []Measured
+	var hops []int
+	for i := range 40 {
+		r := Measured{OverHosts: i%2 == 0, Trip: Trip{
+			Members: 2 + i, Latency: 5 * time.Microsecond, Bandwidth: 100e9, Children: 4, Bytes: int64(i) << 16, Collective: Allreduce,
+			Reduce: float64(1+i) * 1e8, HostReduce: float64(1+i) * 2e8, Packet: time.Duration(i) * time.Microsecond,
+		}}
+		r.Took = truth.Switches(r.Trip)
+		if r.OverHosts {
+			r.Took = truth.Hosts(r.Trip)
+		}
+		rows, hops = append(rows, r), append(hops, 2)
+	}
+	f, err := Fit(base, hops, rows)
+	if err != nil || f.Worst > 0.001 || math.Abs(f.HostMessage.Seconds()/truth.HostMessage.Seconds()-1) > 0.001 ||
+		math.Abs(f.SwitchReduce/base.SwitchReduce-1) > 1e-9 || math.Abs(f.HostReduce/base.HostReduce-1) > 1e-9 {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 // TestFitLeavesWhatItCannotKnow keeps the speed of hosts where only switches
 // were measured, and refuses rows that say nothing.
 func TestFitLeavesWhatItCannotKnow(t *testing.T) {

@@ -58,6 +58,7 @@ type Planner struct {
 	rank      []int32 // by host, during a plan; otherwise -1
 	levelwise levelwise
 	detours   detours
+	paces     paces
 }
 
 // NewPlanner returns a planner for g.
@@ -168,18 +169,22 @@ type asked struct {
 	hash uint64
 	// Request.Exclude, Idle and ExcludeLinks; nil where they are empty.
 	excluded, idle map[topology.NodeID]bool
+	own            map[topology.NodeID]bool // the switches of Request.Old, where speeds matter
 	shut           map[topology.LinkID]bool
 	// floor is the least width of a link, ceiling the largest share of its free
 	// slots that a switch gives; 0: any.
 	floor   int64
 	ceiling float64
+	least   float64 // the least pace of a switch; 0: any
+	model   *Model
 }
 
 // ask takes a request up.
-func ask(view topology.View, load *Load, req *Request) asked {
+func (p *Planner) ask(view topology.View, load *Load, req *Request) asked {
 	return asked{
 		Request: req, view: view, load: load, hash: groupHash(req.Members),
 		excluded: setOf(req.Exclude), idle: setOf(req.Idle), shut: setOf(req.ExcludeLinks),
+		own: p.ownOf(view, req), model: &p.cfg.Model,
 	}
 }
 
@@ -211,7 +216,7 @@ func (p *Planner) Plan(view topology.View, load *Load, req Request) (Plan, error
 		return Plan{}, fmt.Errorf("plan tree: %w", err)
 	}
 	defer p.leave(&req)
-	a := ask(view, load, &req)
+	a := p.ask(view, load, &req)
 	plan, err := p.plan(a)
 	if err == nil {
 		p.keepOld(a, &plan)
@@ -263,14 +268,14 @@ func (p *Planner) plan(a asked) (Plan, error) {
 	var err error
 	if a.Weights.given() {
 		plan.Because = "weights were given"
-		all, err = p.weigh(a)
 	} else {
 		a.by, plan.Because = a.Decide(p.cfg.Model)
-		all, err = p.candidates(a)
 	}
+	all, err = p.trees(a)
 	if err != nil {
 		return Plan{}, err
 	}
+	all = p.withoutSlow(a, all)
 	best := all[0]
 	plan.Tree, plan.Figures, plan.Criterion = best.tree, best.figures, a.by
 	plan.Method, plan.Exact = best.method, best.exact
@@ -280,6 +285,15 @@ func (p *Planner) plan(a asked) (Plan, error) {
 	plan.Rivals = p.rivals(a, all)
 	plan.Reason = p.reason(&plan)
 	return plan, nil
+}
+
+// trees returns the trees by the weights or else by a.by, best first, or why there is
+// none.
+func (p *Planner) trees(a asked) ([]candidate, error) {
+	if a.Weights.given() {
+		return p.weigh(a)
+	}
+	return p.candidates(a)
 }
 
 // candidates returns the trees by a.by, best first, or why there is none.

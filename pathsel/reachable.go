@@ -15,7 +15,7 @@ func (p *Planner) PlanReachable(view topology.View, load *Load, req Request) (Pl
 	if no := (*Refusal)(nil); err == nil || !errors.As(err, &no) {
 		return plan, err
 	}
-	a := ask(view, load, &req)
+	a := p.ask(view, load, &req)
 	if entered := p.enter(view, load, &req); entered != nil {
 		return Plan{}, fmt.Errorf("plan tree: %w", entered)
 	}

@@ -54,6 +54,8 @@ func (f *subgraph) refuseSwitch(n topology.NodeID, s shortage) *Refusal {
 	case Types:
 		missing := topology.Types(s.need) &^ topology.Types(s.free)
 		r.text = fmt.Sprintf("%s does not know the type %v (it has %v)", name, missing, topology.Types(s.free))
+	case Speed:
+		r.text = name + " reduces nothing: its speed is 0"
 	case Slots:
 		r.text = fmt.Sprintf("%s has %d of its %d slots free, %d are needed", name, s.free, f.view.Capability(n).Slots, s.need)
 	case Chunk:

@@ -45,7 +45,7 @@ func (p *Planner) Repair(view topology.View, load *Load, req Request, old Tree) 
 	if err := p.enter(view, load, &req); err != nil {
 		return Repaired{}, fmt.Errorf("repair tree: %w", err)
 	}
-	tree, ok := p.repaired(ask(view, load, &req), old)
+	tree, ok := p.repaired(p.ask(view, load, &req), old)
 	p.leave(&req)
 	if !ok {
 		req.Old = Tree{}
@@ -131,9 +131,12 @@ func (p *Planner) intact(a asked, t *Tree) bool {
 }
 
 // outdone reports whether a repaired tree is worse than a new one by more than
-// Config.Keep.
+// Config.Keep, or has a switch that is slow beside those of the new one.
 func (p *Planner) outdone(repaired, fresh *Figures, by Criterion) bool {
 	most := 1 + max(p.cfg.Keep, 0)
+	if by != LeastLoad && by != MostCapable && float64(fresh.Speed) > slack*float64(repaired.Speed) {
+		return true
+	}
 	return repaired.value(by) > most*fresh.value(by) || float64(repaired.Hops) > most*float64(fresh.Hops) ||
 		float64(repaired.Depth) > most*float64(fresh.Depth) || float64(repaired.Latency) > most*float64(fresh.Latency)
 }

@@ -78,7 +78,7 @@ func selectTree(view topology.View, load *Load, req Request) (choice, error) {
 		return choice{}, err
 	}
 	defer p.leave(&req)
-	f := newSubgraph(ask(view, load, &req))
+	f := newSubgraph(p.ask(view, load, &req))
 	if refusal := f.attachMembers(); refusal != nil {
 		return choice{}, refusal
 	}

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -55,6 +56,22 @@ func (s Speed) String() string {
 		return "not known"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// MarshalJSON writes s as the file format has it: without what is not known, and 0 for
+// NoSpeed.
+func (s Speed) MarshalJSON() ([]byte, error) {
+	rate := func(n int64) *int64 {
+		if n == 0 {
+			return nil
+		}
+		n = max(n, 0)
+		return &n
+	}
+	return json.Marshal(struct {
+		Bytes   *int64 `json:"bytes,omitempty"`
+		Packets *int64 `json:"packets,omitempty"`
+	}{rate(s.Bytes), rate(s.Packets)})
 }
 
 // amountText writes a number with three digits and a unit, and a blank before what is

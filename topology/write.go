@@ -33,24 +33,18 @@ type fileSpec struct {
 }
 
 type fileCapability struct {
-	Functions any        `json:"functions"` // "all", "none" or []string
-	Types     any        `json:"types"`
-	Slots     int        `json:"slots"`
-	Children  int        `json:"children"`
-	Chunk     int        `json:"chunk"`
-	Window    *int       `json:"window,omitempty"` // where some switch has one: 0 is not the default there
-	Speed     *fileSpeed `json:"speed,omitempty"`  // where some switch has one
-}
-
-// fileSpeed is a speed; of what is not known it has none.
-type fileSpeed struct {
-	Bytes   *int64 `json:"bytes,omitempty"`
-	Packets *int64 `json:"packets,omitempty"`
+	Functions any    `json:"functions"` // "all", "none" or []string
+	Types     any    `json:"types"`
+	Slots     int    `json:"slots"`
+	Children  int    `json:"children"`
+	Chunk     int    `json:"chunk"`
+	Window    *int   `json:"window,omitempty"` // where some switch has one: 0 is not the default there
+	Speed     *Speed `json:"speed,omitempty"`  // where some switch has one
 }
 
 type fileHost struct {
-	Name  string     `json:"name,omitempty"`
-	Speed *fileSpeed `json:"speed"`
+	Name  string `json:"name,omitempty"`
+	Speed Speed  `json:"speed"`
 }
 
 type fileSwitch struct {
@@ -80,12 +74,12 @@ func (g *Graph) document() *fileDocument {
 		doc.Defaults.Switch = g.capabilityOf(g.capSets[g.caps[0]])
 	}
 	if g.hostSpeed.Known() {
-		doc.Defaults.Host = &fileHost{Speed: speedOf(g.hostSpeed)}
+		doc.Defaults.Host = &fileHost{Speed: g.hostSpeed}
 	}
 	for h := range doc.Hosts {
 		name, speed := g.Name(NodeID(h)), g.Speed(NodeID(h))
 		if doc.Hosts[h] = name; speed != g.hostSpeed {
-			doc.Hosts[h] = fileHost{name, speedOf(speed)}
+			doc.Hosts[h] = fileHost{name, speed}
 		}
 	}
 	natural := g.layersFromHosts()
@@ -124,7 +118,7 @@ func (g *Graph) capabilityOf(c Capability) *fileCapability {
 		f.Window = &c.Window
 	}
 	if slices.ContainsFunc(g.capSets, func(c Capability) bool { return c.Speed.Known() }) {
-		f.Speed = speedOf(c.Speed)
+		f.Speed = &c.Speed
 	}
 	if c.Functions == 0 || c.Functions == AllFunctions() {
 		f.Functions = c.Functions.String()
@@ -133,17 +127,6 @@ func (g *Graph) capabilityOf(c Capability) *fileCapability {
 		f.Types = c.Types.String()
 	}
 	return f
-}
-
-func speedOf(s Speed) *fileSpeed {
-	rate := func(n int64) *int64 {
-		if n == 0 {
-			return nil
-		}
-		n = max(n, 0)
-		return &n
-	}
-	return &fileSpeed{rate(s.Bytes), rate(s.Packets)}
 }
 
 // WriteJSON writes g in the file format, as JSON. Read gives an Equal graph.
@@ -242,18 +225,17 @@ func (y *yamlWriter) capability(c *fileCapability) string {
 		text += fmt.Sprintf(", window: %d", *c.Window)
 	}
 	if c.Speed != nil {
-		text += ", " + y.speed(c.Speed)
+		text += ", " + y.speed(*c.Speed)
 	}
 	return text
 }
 
-func (y *yamlWriter) speed(s *fileSpeed) string {
+func (y *yamlWriter) speed(s Speed) string {
 	var parts []string
-	if s.Bytes != nil {
-		parts = append(parts, "bytes: "+unitText(*s.Bytes))
-	}
-	if s.Packets != nil {
-		parts = append(parts, "packets: "+unitText(*s.Packets))
+	for i, n := range []int64{s.Bytes, s.Packets} {
+		if n != 0 {
+			parts = append(parts, []string{"bytes: ", "packets: "}[i]+unitText(max(n, 0)))
+		}
 	}
 	return "speed: {" + strings.Join(parts, ", ") + "}"
 }

@@ -2468,6 +2468,7 @@ type TreeCost struct {
 	Bandwidth     uint64                 `protobuf:"varint,5,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"` // bit/s left on the narrowest link
 	Price         float64                `protobuf:"fixed64,6,opt,name=price,proto3" json:"price,omitempty"`        // of its links, switch CPUs and slots, by their present use
 	Share         float64                `protobuf:"fixed64,7,opt,name=share,proto3" json:"share,omitempty"`        // the largest share of a switch's free slots or children
+	Speed         uint64                 `protobuf:"varint,8,opt,name=speed,proto3" json:"speed,omitempty"`         // of its slowest switch, in bytes of a child a second
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2547,6 +2548,13 @@ func (x *TreeCost) GetPrice() float64 {
 func (x *TreeCost) GetShare() float64 {
 	if x != nil {
 		return x.Share
+	}
+	return 0
+}
+
+func (x *TreeCost) GetSpeed() uint64 {
+	if x != nil {
+		return x.Speed
 	}
 	return 0
 }
@@ -3594,7 +3602,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\bTreeLeaf\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06vertex\x18\x02 \x01(\rR\x06vertex\x12\x14\n" +
-	"\x05links\x18\x03 \x03(\tR\x05links\"\xc7\x01\n" +
+	"\x05links\x18\x03 \x03(\tR\x05links\"\xdd\x01\n" +
 	"\bTreeCost\x12\x12\n" +
 	"\x04hops\x18\x01 \x01(\rR\x04hops\x12\x14\n" +
 	"\x05depth\x18\x02 \x01(\rR\x05depth\x12\x12\n" +
@@ -3602,7 +3610,8 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\alatency\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12\x1c\n" +
 	"\tbandwidth\x18\x05 \x01(\x04R\tbandwidth\x12\x14\n" +
 	"\x05price\x18\x06 \x01(\x01R\x05price\x12\x14\n" +
-	"\x05share\x18\a \x01(\x01R\x05share\"\x81\x01\n" +
+	"\x05share\x18\a \x01(\x01R\x05share\x12\x14\n" +
+	"\x05speed\x18\b \x01(\x04R\x05speed\"\x81\x01\n" +
 	"\vAlternative\x12\x12\n" +
 	"\x04root\x18\x01 \x01(\tR\x04root\x122\n" +
 	"\x04cost\x18\x02 \x01(\v2\x1e.tributary.offload.v1.TreeCostR\x04cost\x12\x12\n" +

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
@@ -29,28 +30,31 @@ type Fabric struct {
 type Host struct {
 	Name string `json:"name"`
 	Up   bool   `json:"up"`
+	// Speed is that at which it reduces, as far as it is known.
+	Speed topology.Speed `json:"speed"`
 }
 
 // Switch is a switch in JSON.
 type Switch struct {
-	Name      string  `json:"name"`
-	Up        bool    `json:"up"`
-	Connected bool    `json:"connected"` // the manager has its agent
-	Draining  bool    `json:"draining"`
-	Trees     int     `json:"trees"`
-	SlotsUsed int     `json:"slots_used"`
-	Wanted    int     `json:"slots_wanted"` // that the groups whose trees it carries could use
-	Most      int     `json:"slots_most"`   // that groups may have: all of them, within the manager's quota
-	Slots     int     `json:"slots"`
-	Children  int     `json:"children"`    // most in one tree
-	Chunk     int     `json:"chunk_bytes"` // largest payload of a packet
-	Window    int     `json:"window"`      // largest that a tree has there, in chunks; 0: any
-	Functions string  `json:"functions"`
-	Types     string  `json:"types"`
-	CPU       float64 `json:"cpu"`             // share of its time that is in use, as plans count it; 0: not known
-	Unusable  string  `json:"unusable"`        // why its agent can reserve nothing at present; empty: it can
-	Version   string  `json:"agent_version"`   // of the agent's program, as it reported last; empty: it has not
-	Alarms    int     `json:"link_mismatches"` // at its ends of links
+	Name      string         `json:"name"`
+	Up        bool           `json:"up"`
+	Connected bool           `json:"connected"` // the manager has its agent
+	Draining  bool           `json:"draining"`
+	Trees     int            `json:"trees"`
+	SlotsUsed int            `json:"slots_used"`
+	Wanted    int            `json:"slots_wanted"` // that the groups whose trees it carries could use
+	Most      int            `json:"slots_most"`   // that groups may have: all of them, within the manager's quota
+	Slots     int            `json:"slots"`
+	Children  int            `json:"children"`    // most in one tree
+	Chunk     int            `json:"chunk_bytes"` // largest payload of a packet
+	Window    int            `json:"window"`      // largest that a tree has there, in chunks; 0: any
+	Functions string         `json:"functions"`
+	Types     string         `json:"types"`
+	Speed     topology.Speed `json:"speed"`           // at which it reduces, as far as it is known
+	CPU       float64        `json:"cpu"`             // share of its time that is in use, as plans count it; 0: not known
+	Unusable  string         `json:"unusable"`        // why its agent can reserve nothing at present; empty: it can
+	Version   string         `json:"agent_version"`   // of the agent's program, as it reported last; empty: it has not
+	Alarms    int            `json:"link_mismatches"` // at its ends of links
 }
 
 // Link is a link in JSON.
@@ -83,13 +87,13 @@ func NewFabric(f rpc.Fabric) Fabric {
 	}
 	for _, n := range f.Nodes {
 		if s := n.Switch; s == nil {
-			v.Hosts = append(v.Hosts, Host{n.Name, n.Up})
+			v.Hosts = append(v.Hosts, Host{n.Name, n.Up, n.Speed})
 		} else {
 			c := s.Capability
 			v.Switches = append(v.Switches, Switch{
 				Name: n.Name, Up: n.Up, Connected: s.Connected, Draining: s.Draining, Trees: s.Trees, SlotsUsed: s.SlotsUsed, Wanted: s.Wanted, Most: s.SlotsMost,
 				Slots: c.Slots, Children: c.Children, Chunk: c.Chunk, Window: c.Window, Functions: c.Functions.String(), Types: c.Types.String(),
-				CPU: s.CPU, Unusable: s.Unusable, Version: s.AgentVersion, Alarms: alarms[n.Name],
+				Speed: c.Speed, CPU: s.CPU, Unusable: s.Unusable, Version: s.AgentVersion, Alarms: alarms[n.Name],
 			})
 		}
 	}
@@ -113,10 +117,13 @@ func JSON(w io.Writer, v any) error {
 // Text writes the fabric for people: its switches, and the links that are down,
 // carry trees between switches, or do not carry what trees say.
 func (v Fabric) Text(w io.Writer) error {
-	down := 0
+	down, known := 0, []topology.Speed(nil)
 	for _, h := range v.Hosts {
 		if !h.Up {
 			down++
+		}
+		if h.Speed.Known() {
+			known = append(known, h.Speed)
 		}
 	}
 	const title = "Fabric %s: %d hosts (%d down), %d switches, %d links, %d changes\n\n"
@@ -125,6 +132,12 @@ func (v Fabric) Text(w io.Writer) error {
 	}
 	if err := SwitchesText(w, v.Switches); err != nil {
 		return err
+	}
+	if len(known) > 0 {
+		order := func(a, b topology.Speed) int {
+			return cmp.Or(cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Packets, b.Packets))
+		}
+		fmt.Fprintf(w, "\nHosts of known speed: %d, from %v to %v\n", len(known), slices.MinFunc(known, order), slices.MaxFunc(known, order))
 	}
 	isSwitch := map[string]bool{}
 	for _, s := range v.Switches {
@@ -153,7 +166,7 @@ func (v Fabric) Text(w io.Writer) error {
 // SwitchesText writes a table of switches.
 func SwitchesText(w io.Writer, all []Switch) error {
 	t := terminal.NewTable(w, 3)
-	fmt.Fprintln(t, "SWITCH\tSTATE\tAGENT\tTREES\tSLOTS USED\tWANTED\tCPU\tVERSION")
+	fmt.Fprintln(t, "SWITCH\tSTATE\tAGENT\tTREES\tSLOTS USED\tWANTED\tSPEED\tCPU\tVERSION")
 	for _, s := range all {
 		is, agent := state(s.Up), terminal.Alert("absent")
 		if s.Draining {
@@ -168,11 +181,14 @@ func SwitchesText(w io.Writer, all []Switch) error {
 		if s.Connected {
 			agent = "connected"
 		}
-		cpu := "-"
+		cpu, speed := "-", "-"
+		if s.Speed.Known() {
+			speed = s.Speed.String()
+		}
 		if s.CPU > 0 {
 			cpu = fmt.Sprintf("%.0f %%", 100*s.CPU)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d of %d\t%d\t%s\t%s\n", s.Name, is, agent, s.Trees, s.SlotsUsed, cmp.Or(s.Most, s.Slots), s.Wanted, cpu, cmp.Or(s.Version, "-"))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d of %d\t%d\t%s\t%s\t%s\n", s.Name, is, agent, s.Trees, s.SlotsUsed, cmp.Or(s.Most, s.Slots), s.Wanted, speed, cpu, cmp.Or(s.Version, "-"))
 	}
 	err := t.Flush()
 	for _, s := range all {
@@ -200,7 +216,9 @@ func Scene(f rpc.Fabric) (picture.Scene, error) {
 		if n.Switch != nil {
 			refs[n.Name], err = b.AddSwitch(n.Name, n.Switch.Capability)
 		} else {
-			refs[n.Name], err = b.AddHost(n.Name)
+			if refs[n.Name], err = b.AddHost(n.Name); err == nil && n.Speed.Known() {
+				err = b.SetSpeed(refs[n.Name], n.Speed)
+			}
 		}
 		errs = append(errs, err)
 	}

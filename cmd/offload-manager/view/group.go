@@ -141,11 +141,12 @@ type Cost struct {
 	Bandwidth int64   `json:"bandwidth_bits_per_second"`
 	Price     float64 `json:"price"`
 	Share     float64 `json:"share"`
+	Speed     int64   `json:"speed_bytes_per_second"` // of one child, that its slowest switch reduces
 }
 
 func newCost(f pathsel.Figures) Cost {
 	return Cost{
-		Hops: f.Hops, Depth: f.Depth, Load: f.Use, Latency: f.Latency.Seconds(), Bandwidth: f.Bandwidth, Price: f.Price, Share: f.Share,
+		Hops: f.Hops, Depth: f.Depth, Load: f.Use, Latency: f.Latency.Seconds(), Bandwidth: f.Bandwidth, Price: f.Price, Share: f.Share, Speed: f.Speed,
 	}
 }
 
@@ -334,7 +335,7 @@ func (t *Tree) explain(w io.Writer) {
 		}
 	}
 	table := terminal.NewTable(w, 2)
-	fmt.Fprintln(table, "    ROOT\tMETHOD\tHOPS\tDEPTH\tLATENCY\tBANDWIDTH\tUSE\tPRICE\tSHARE\tLOST BY")
+	fmt.Fprintln(table, "    ROOT\tMETHOD\tHOPS\tDEPTH\tLATENCY\tBANDWIDTH\tSPEED\tUSE\tPRICE\tSHARE\tLOST BY")
 	t.Cost.row(table, t.Switches[0].Switch, t.Method, "(chosen)")
 	for _, r := range t.RunnersUp {
 		r.Cost.row(table, r.Root, r.Method, r.Lost)
@@ -349,10 +350,18 @@ func (t *Tree) explain(w io.Writer) {
 func (c Cost) row(w io.Writer, root, method, lost string) {
 	fmt.Fprintf(w, "    %s\t%s\t%d\t%d\t", root, cmp.Or(method, "-"), c.Hops, c.Depth)
 	if c.Bandwidth == 0 { // only the first are known
-		fmt.Fprintf(w, "-\t-\t%d\t-\t-\t%s\n", c.Load, lost)
+		fmt.Fprintf(w, "-\t-\t-\t%d\t-\t-\t%s\n", c.Load, lost)
 		return
 	}
-	fmt.Fprintf(w, "%v\t%.4g Gbit/s\t%d\t%.4g\t%.1f %%\t%s\n", span(c.Latency), float64(c.Bandwidth)/1e9, c.Load, c.Price, 100*c.Share, lost)
+	fmt.Fprintf(w, "%v\t%.4g Gbit/s\t%v\t%d\t%.4g\t%.1f %%\t%s\n", span(c.Latency), float64(c.Bandwidth)/1e9, speedText(c.Speed), c.Load, c.Price, 100*c.Share, lost)
+}
+
+// speedText writes bytes a second; 0 is that the manager does not report them.
+func speedText(bytes int64) string {
+	if bytes == 0 {
+		return "-"
+	}
+	return topology.Speed{Bytes: bytes}.String()
 }
 
 // span is a time of the model's: no more of it is certain.

@@ -24,14 +24,16 @@ func fabric() rpc.Fabric {
 		return rpc.FabricLink{A: rpc.FabricEnd{Node: a, Port: p}, B: rpc.FabricEnd{Node: b, Port: q}, Up: true, Carries: spec, Trees: trees}
 	}
 	c := topology.DefaultCapability()
+	quick := c
+	quick.Speed = topology.Speed{Bytes: 6.5e9, Packets: topology.NoSpeed}
 	misplaced := cable("leaf", 4, "spine", 2, 1)
 	misplaced.Mismatches = mismatches()
 	return rpc.Fabric{
 		Name: "small", Hosts: 2, Switches: 2, Links: 4,
 		Nodes: []rpc.FabricNode{
-			{Name: "h0", Up: true},
+			{Name: "h0", Up: true, Speed: topology.Speed{Bytes: 4e9, Packets: 2e6}},
 			{Name: "h1"},
-			{Name: "leaf", Up: true, Switch: &rpc.SwitchState{Capability: c, Connected: true, Trees: 1, SlotsUsed: 16, CPU: 0.375, AgentVersion: "v1.2.3"}},
+			{Name: "leaf", Up: true, Switch: &rpc.SwitchState{Capability: quick, Connected: true, Trees: 1, SlotsUsed: 16, CPU: 0.375, AgentVersion: "v1.2.3"}},
 			{Name: "spine", Up: true, Switch: &rpc.SwitchState{Capability: c, Draining: true, Unusable: "the target is wedged; restart it"}},
 		},
 		Cables: []rpc.FabricLink{cable("h0", 1, "leaf", 1, 1), cable("h1", 1, "leaf", 2, 1), cable("leaf", 3, "spine", 1, 0), misplaced},
@@ -54,7 +56,7 @@ func explanation() rpc.Explanation {
 		Missing: []uint32{1}, Refusal: errors.New("no slots"), Offload: 1, Hosts: 1,
 		Trees: []rpc.TreeState{{
 			Epoch: 4, Stage: manager.TreeActive, Window: 8, Reason: "root spine: by latency",
-			Figures: pathsel.Figures{Hops: 3, Depth: 2, Latency: 5 * time.Microsecond, Bandwidth: 50e9, Use: 1, Price: 0.75, Share: 0.125},
+			Figures: pathsel.Figures{Hops: 3, Depth: 2, Latency: 5 * time.Microsecond, Bandwidth: 50e9, Use: 1, Price: 0.75, Share: 0.125, Speed: 6.5e9},
 			Switches: []rpc.TreeVertex{
 				{Switch: "spine", Parent: -1, Reducer: topology.SoftwareReducer()}, {Switch: "leaf", Parent: 0, Links: []string{"leaf:4--spine:2"}, Reducer: p4Reducer()},
 			},
@@ -219,4 +221,17 @@ func p4Reducer() topology.Reducer {
 	r := topology.Reducer{Pipeline: topology.P4}
 	r.Own[reduce.Int32], r.Own[reduce.Int64] = topology.FunctionsOf(reduce.Sum, reduce.Min), topology.FunctionsOf(reduce.Sum, reduce.Min)
 	return r
+}
+
+// TestSpeedInPictures finds speeds where a drawing's nodes are pointed at.
+func TestSpeedInPictures(t *testing.T) {
+	var got bytes.Buffer
+	if err := view.FabricSVG(&got, fabric()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<title>leaf reduces 6.5 GB/s, 0 packets/s</title>", "<title>spine</title>"} {
+		if !strings.Contains(got.String(), want) {
+			t.Errorf("no %q in the drawing", want)
+		}
+	}
 }

@@ -80,14 +80,17 @@ func WriteModel(w io.Writer, m pathsel.Model) error {
 
 // measuredRow is a measurement as it is written.
 type measuredRow struct {
-	Transport string        `yaml:"transport"` // switches or hosts
-	Function  string        `yaml:"function"`
-	Members   int           `yaml:"members"`
-	Depth     int           `yaml:"depth"`    // links from a member to the root
-	Children  int           `yaml:"children"` // the most that a switch has
-	Bytes     int64         `yaml:"bytes"`
-	Bandwidth int64         `yaml:"bandwidth"` // bit/s; 0: the model's
-	Took      time.Duration `yaml:"took"`
+	Transport string `yaml:"transport"` // switches or hosts
+	Function  string `yaml:"function"`
+	Members   int    `yaml:"members"`
+	Depth     int    `yaml:"depth"`    // links from a member to the root
+	Children  int    `yaml:"children"` // the most that a switch has
+	Bytes     int64  `yaml:"bytes"`
+	Bandwidth int64  `yaml:"bandwidth"` // bit/s; 0: the model's
+	// Of the slowest switch or host in bytes a second of one child, where it is known;
+	// 0: to be fitted.
+	Speed int64         `yaml:"speed"`
+	Took  time.Duration `yaml:"took"`
 }
 
 // FitFile fits a model, beginning with base, to a file of measurements: an object
@@ -106,6 +109,14 @@ func FitFile(path string, base pathsel.Model) (pathsel.Fitted, error) {
 			Members: r.Members, Children: r.Children, Bytes: r.Bytes, Bandwidth: r.Bandwidth,
 			Latency: time.Duration(r.Depth) * (base.Hop + base.SwitchHop), Collective: pathsel.Allreduce,
 		}}
+		switch {
+		case r.Speed < 0:
+			return pathsel.Fitted{}, fmt.Errorf("%s: rows[%d]: speed %d is negative: %w", path, i, r.Speed, ErrConfig)
+		case m.OverHosts:
+			m.HostReduce = float64(r.Speed)
+		case r.Children > 0:
+			m.Reduce = float64(r.Speed) / float64(r.Children)
+		}
 		if m.Bandwidth == 0 {
 			m.Bandwidth = base.Bandwidth
 		}

@@ -47,11 +47,12 @@ type Figures struct {
 	Use       int     `json:"present_use"`
 	Price     float64 `json:"price"`
 	Share     float64 `json:"share"`
+	Speed     int64   `json:"speed"` // bytes of a child a second that its slowest switch reduces
 }
 
 func figures(f pathsel.Figures) Figures {
 	return Figures{
-		Hops: f.Hops, Depth: f.Depth, Latency: f.Latency.Seconds(), Bandwidth: f.Bandwidth, Use: f.Use, Price: f.Price, Share: f.Share,
+		Hops: f.Hops, Depth: f.Depth, Latency: f.Latency.Seconds(), Bandwidth: f.Bandwidth, Use: f.Use, Price: f.Price, Share: f.Share, Speed: f.Speed,
 	}
 }
 
@@ -79,16 +80,18 @@ type TreeReport struct {
 
 // VertexReport is a switch on a tree.
 type VertexReport struct {
-	Switch string   `json:"switch"`
-	Parent string   `json:"parent,omitempty"`
-	Links  []string `json:"links,omitempty"` // to the parent
+	Switch string         `json:"switch"`
+	Parent string         `json:"parent,omitempty"`
+	Links  []string       `json:"links,omitempty"` // to the parent
+	Speed  topology.Speed `json:"speed"`           // as far as it is known
 }
 
 // LeafReport is a member on a tree.
 type LeafReport struct {
-	Host   string `json:"host"`
-	Switch string `json:"switch"`
-	Link   string `json:"link"`
+	Host   string         `json:"host"`
+	Switch string         `json:"switch"`
+	Link   string         `json:"link"`
+	Speed  topology.Speed `json:"speed"` // of the host, likewise
 }
 
 // RivalReport is a tree that lost.
@@ -173,7 +176,7 @@ func (d *desk) tree(plan *pathsel.Plan) *TreeReport {
 		t.Switches, t.Hosts = inSeconds(plan.Forecast.Switches), inSeconds(plan.Forecast.Hosts)
 	}
 	for i, v := range plan.Tree.Vertices {
-		r := VertexReport{Switch: g.Name(v.Switch)}
+		r := VertexReport{Switch: g.Name(v.Switch), Speed: d.view.Capability(v.Switch).Speed}
 		if i > 0 {
 			r.Parent = g.Name(plan.Tree.Vertices[v.Parent].Switch)
 		}
@@ -183,7 +186,7 @@ func (d *desk) tree(plan *pathsel.Plan) *TreeReport {
 		t.Vertices = append(t.Vertices, r)
 	}
 	for _, l := range plan.Tree.Leaves {
-		t.Leaves = append(t.Leaves, LeafReport{Host: g.Name(l.Host), Switch: g.Name(plan.Tree.Vertices[l.Vertex].Switch), Link: g.LinkName(l.Link)})
+		t.Leaves = append(t.Leaves, LeafReport{Host: g.Name(l.Host), Switch: g.Name(plan.Tree.Vertices[l.Vertex].Switch), Link: g.LinkName(l.Link), Speed: g.Speed(l.Host)})
 	}
 	return t
 }

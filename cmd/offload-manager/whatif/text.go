@@ -77,15 +77,15 @@ func (t *TreeReport) write(w io.Writer) {
 		fmt.Fprintf(w, "(a tree of %d switches and members; --format json lists it)\n\n", n)
 	}
 	table := terminal.NewTable(w, 2)
-	fmt.Fprintln(table, "root\tmethod\thops\tdepth\tlatency\tbandwidth\tpresent use\tprice\tshare\tlost by")
+	fmt.Fprintln(table, "root\tmethod\thops\tdepth\tlatency\tbandwidth\tspeed\tpresent use\tprice\tshare\tlost by")
 	row := func(root, method string, f Figures, lost string) {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t", root, method, f.Hops, f.Depth)
 		if f.Bandwidth == 0 { // only the first are known
-			fmt.Fprintf(table, "-\t-\t%d\t-\t-\t%s\n", f.Use, lost)
+			fmt.Fprintf(table, "-\t-\t-\t%d\t-\t-\t%s\n", f.Use, lost)
 			return
 		}
-		fmt.Fprintf(table, "%v\t%.3g Gbit/s\t%d\t%.4g\t%.1f %%\t%s\n",
-			time.Duration(f.Latency*1e9+0.5), float64(f.Bandwidth)/1e9, f.Use, f.Price, 100*f.Share, lost)
+		fmt.Fprintf(table, "%v\t%.3g Gbit/s\t%v\t%d\t%.4g\t%.1f %%\t%s\n",
+			time.Duration(f.Latency*1e9+0.5), float64(f.Bandwidth)/1e9, topology.Speed{Bytes: f.Speed}, f.Use, f.Price, 100*f.Share, lost)
 	}
 	row(t.Root, t.Method, t.Figures, "")
 	for _, r := range t.Rivals {

@@ -287,7 +287,13 @@ func TestFitFile(t *testing.T) {
 	if err != nil || f.Rows != 4 || f.Worst > 0.2 || f.Mean > f.Worst || math.IsNaN(f.Mean) {
 		t.Errorf("%+v, %v", f, err)
 	}
-	for _, bad := range []string{"rows: []\n", "rows:\n  - {transport: air, took: 1s}\n", "rows:\n  - {transport: hosts, members: 4, took: 0s}\n"} {
+	known := strings.NewReplacer("took: 12ms", "took: 9ms, speed: 5000000000", "took: 30ms", "took: 30ms, speed: 3000000000",
+		"bytes: 1000, took: 60us", "bytes: 1000, took: 60us, speed: 5000000000", "bytes: 1000, took: 200us", "bytes: 1000, took: 200us, speed: 3000000000")
+	base := pathsel.DefaultModel()
+	if g, err := FitFile(write(t, known.Replace(rows)), base); err != nil || math.Abs(g.SwitchReduce/base.SwitchReduce-1) > 1e-9 || math.Abs(g.HostReduce/base.HostReduce-1) > 1e-9 || g.HostMessage == base.HostMessage {
+		t.Errorf("with known speeds: %+v, %v", g, err)
+	}
+	for _, bad := range []string{"rows: []\n", "rows:\n  - {transport: hosts, members: 4, bytes: 1, took: 1s, speed: -1}\n", "rows:\n  - {transport: air, took: 1s}\n", "rows:\n  - {transport: hosts, members: 4, took: 0s}\n"} {
 		if _, err := FitFile(write(t, bad), pathsel.DefaultModel()); err == nil {
 			t.Errorf("%q was fitted", bad)
 		}

@@ -301,11 +301,17 @@ func (c *Core) topologyChanged(in TopologyChanged) {
 	if err != nil || in.View.Graph() != c.graph {
 		return
 	}
+	before := c.view
 	c.view = in.View
 	if !delta.Structural() {
 		return // plans to come count it; no tree moves for it
 	}
 	c.changed, c.rebuilt = true, true
+	for _, n := range delta.Capabilities {
+		if before.Capability(n).Speed != c.view.Capability(n).Speed {
+			c.rethink(n)
+		}
+	}
 	for _, number := range c.touched(&delta) {
 		g, t := c.tenants[number].group, c.tenants[number].tree
 		if t == nil || t.removing {

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -54,6 +55,26 @@ func (c *Core) HostSpeed(n topology.NodeID) topology.Speed {
 		return s
 	}
 	return c.speeds[n]
+}
+
+// slowest returns the least that members report of bytes, and of packets. What the
+// fabric has of hosts, plans know.
+func (c *Core) slowest(g *group) (s topology.Speed) {
+	if c.speeds == nil {
+		return s
+	}
+	least := func(a, b int64) int64 {
+		if a == 0 || b == 0 {
+			return cmp.Or(a, b)
+		}
+		return min(a, b)
+	}
+	for _, n := range g.hosts {
+		if !c.graph.Speed(n).Known() {
+			s = topology.Speed{Bytes: least(s.Bytes, c.speeds[n].Bytes), Packets: least(s.Packets, c.speeds[n].Packets)}
+		}
+	}
+	return s
 }
 
 // watched returns the group of a Watch, or what is wrong with it.

@@ -63,6 +63,9 @@ func (c *Core) plan(g *group) {
 		req.Old = g.lost.plan.Tree
 	}
 	req.Avoid = g.apartFrom()
+	if req.Bytes > 0 || req.Collective == pathsel.Barrier {
+		req.HostSpeed = c.slowest(g)
+	}
 	c.exclude(g, &req)
 	c.plans++
 	g.plan = c.plans

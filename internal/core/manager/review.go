@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // beginReviews has every tree that was planned while something was missing, or
@@ -18,6 +19,13 @@ func (c *Core) beginReviews() {
 		}
 	}
 	c.nextReview()
+}
+
+// rethink has the trees on a switch of another speed than before reviewed, too.
+func (c *Core) rethink(n topology.NodeID) {
+	for _, number := range c.places.OnNode(n) {
+		c.tenants[number].tree.makeshift = true
+	}
 }
 
 // crowded reports whether g's tree shares links with those of its sisters.

@@ -143,6 +143,11 @@ func (s *script) execute(words []string) bool {
 	case "busy": // a switch's CPU, in percent
 		s.overlay = must(s.overlay.With(topology.NodeUtilization(s.node(arg(1)), float64(num(2))/100)))
 		s.step(TopologyChanged{View: s.overlay.View()})
+	case "speed": // a switch's own, in MB/s
+		c := s.core.view.Capability(s.node(arg(1)))
+		c.Speed.Bytes = int64(num(2)) * 1e6
+		s.overlay = must(s.overlay.With(topology.SwitchCapability(s.node(arg(1)), c)))
+		s.step(TopologyChanged{View: s.overlay.View()})
 	case "link":
 		s.overlay = must(s.overlay.With(topology.LinkState(topology.LinkID(num(1)), arg(2) == "up")))
 		s.step(TopologyChanged{View: s.overlay.View()})

@@ -102,7 +102,7 @@ func (r *reader) treeState(m *pb.TreeState) TreeState {
 func cost(f pathsel.Figures) *pb.TreeCost {
 	return &pb.TreeCost{
 		Hops: uint32(f.Hops), Depth: uint32(f.Depth), Load: uint32(f.Use), Latency: duration(f.Latency),
-		Bandwidth: uint64(f.Bandwidth), Price: f.Price, Share: f.Share,
+		Bandwidth: uint64(f.Bandwidth), Price: f.Price, Share: f.Share, Speed: uint64(f.Speed),
 	}
 }
 
@@ -114,5 +114,6 @@ func (r *reader) cost(m *pb.TreeCost) pathsel.Figures {
 		Hops: r.int("cost.hops", m.GetHops()), Depth: r.int("cost.depth", m.GetDepth()), Use: r.int("cost.load", m.GetLoad()),
 		Latency: r.duration("cost.latency", m.GetLatency()), Bandwidth: int64(m.GetBandwidth()),
 		Price: r.amount("cost.price", m.GetPrice()), Share: r.amount("cost.share", m.GetShare()),
+		Speed: int64(min(m.GetSpeed(), math.MaxInt64)),
 	}
 }

@@ -176,7 +176,7 @@ func (p *page) scene(number int, s *sheet, at point) {
 		if b.isHost {
 			size = hostFont
 		}
-		p.box(fmt.Sprintf("s%d-%s", number, b.name), b.name, b.at.plus(at), b.w, b.h, b.look(), size, b.label)
+		p.box(fmt.Sprintf("s%d-%s", number, b.name), cmp.Or(b.tip, b.name), b.at.plus(at), b.w, b.h, b.look(), size, b.label)
 		if b.role == broken {
 			p.cross(b.at.plus(at), b.w, b.h)
 		}

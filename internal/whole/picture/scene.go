@@ -104,6 +104,7 @@ const (
 type box struct {
 	node   topology.NodeID // of a crowd: its switch
 	name   string          // unique in the scene
+	tip    string          // what is shown of it beside
 	label  string
 	role   role
 	down   bool
@@ -269,7 +270,7 @@ func (s *sheet) addCrowd(above topology.NodeID, switches, members int) {
 func (s *sheet) addNode(n topology.NodeID, r role) {
 	g := s.scene.View.Graph()
 	b := box{
-		node: n, name: g.Name(n), label: g.Name(n), role: r, isHost: g.IsHost(n), layer: g.Layer(n), leaf: -1,
+		node: n, name: g.Name(n), tip: s.tip(n), label: g.Name(n), role: r, isHost: g.IsHost(n), layer: g.Layer(n), leaf: -1,
 		down: !s.scene.View.NodeUp(n),
 	}
 	if g.IsSwitch(n) && r == bystander {
@@ -288,6 +289,19 @@ func (s *sheet) addNode(n topology.NodeID, r role) {
 	}
 	s.byNode[n] = len(s.boxes)
 	s.boxes = append(s.boxes, b)
+}
+
+// tip says of a node, beside its name, what is known of its speed.
+func (s *sheet) tip(n topology.NodeID) string {
+	g := s.scene.View.Graph()
+	speed := g.Speed(n)
+	if g.IsSwitch(n) {
+		speed = s.scene.View.Capability(n).Speed
+	}
+	if !speed.Known() {
+		return g.Name(n)
+	}
+	return fmt.Sprintf("%s reduces %v", g.Name(n), speed)
 }
 
 // standing returns how a switch stands. One that can reduce on no tree needs no

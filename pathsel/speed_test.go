@@ -1,0 +1,503 @@
+package pathsel
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// paced returns a view in which switches have the speeds that a function gives.
+func paced(t testing.TB, g *topology.Graph, speed func(topology.NodeID) topology.Speed, more ...topology.Change) topology.View {
+	t.Helper()
+	for i := range g.Switches() {
+		c := g.Capability(g.Switch(i))
+		c.Speed = speed(g.Switch(i))
+		more = append(more, topology.SwitchCapability(g.Switch(i), c))
+	}
+	return changed(t, g, more...)
+}
+
+// randomRequest asks by any criterion, or by weights.
+func randomRequest(rng *rand.Rand, g *topology.Graph) Request {
+	req := usual(randomGroup(rng, g, 8))
+	req.Criterion = Criterion(rng.IntN(int(criteria)))
+	req.Bytes = int64(rng.IntN(1 << 20))
+	if rng.IntN(6) == 0 {
+		req.Criterion, req.Weights = ByFunction, Weights{0, 1, rng.Float64(), rng.Float64(), 2, rng.Float64()}
+	}
+	return req
+}
+
+// TestEqualSpeeds has switches of one speed, and of speeds that differ by as much as
+// measurements do: trees are those of switches of which nothing is known.
+func TestEqualSpeeds(t *testing.T) {
+	planners := map[string]*Planner{}
+	for _, name := range append(smallFabrics, "torus:1,3,3", "clos:2,2,2,2,2") {
+		planners[name] = planner(t, smallFabric(t, name))
+	}
+	names := append(smallFabrics, "torus:1,3,3", "clos:2,2,2,2,2")
+	rapid.Check(t, func(rt *rapid.T) {
+		p := planners[rapid.SampledFrom(names).Draw(rt, "fabric")]
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 2))
+		req := randomRequest(rng, p.graph)
+		base := rapid.SampledFrom([]int64{1, 1e6, 3e9, 40e9}).Draw(rt, "bytes")
+		packets := rapid.SampledFrom([]int64{0, 1e3, 2e6}).Draw(rt, "packets")
+		noise := rapid.SampledFrom([]float64{0, 0.19}).Draw(rt, "noise")
+		view := paced(t, p.graph, func(topology.NodeID) topology.Speed {
+			off := 1 + noise*(2*rng.Float64()-1) // so that none is 1.5 times as fast as another
+			return topology.Speed{Bytes: max(int64(float64(base)*off), 1), Packets: int64(float64(packets) * off)}
+		})
+		want, err := p.Plan(p.graph.View(), nil, req)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		got, err := p.Plan(view, nil, req)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if !reflect.DeepEqual(got.Tree, want.Tree) || got.Method != want.Method || got.Exact != want.Exact || len(got.Rivals) != len(want.Rivals) {
+			rt.Fatalf("%s\nwithout speeds: %s", got.Reason, want.Reason)
+		}
+	})
+}
+
+// TestSlowerIsNeverPreferred slows down one switch: it is on no tree then that it was
+// not on before.
+func TestSlowerIsNeverPreferred(t *testing.T) {
+	planners := map[string]*Planner{}
+	for _, name := range smallFabrics {
+		planners[name] = planner(t, smallFabric(t, name))
+	}
+	avoided := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		p := planners[rapid.SampledFrom(smallFabrics).Draw(rt, "fabric")]
+		g := p.graph
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 3))
+		req := randomRequest(rng, g)
+		classes := rapid.SampledFrom([][]int64{{8e9}, {8e9, 8e9, 8e9, 1e9}, {8e9, 4e9, 1e9, 2e8}}).Draw(rt, "classes")
+		speeds := make([]topology.Speed, g.Switches())
+		for i := range speeds {
+			speeds[i].Bytes = classes[rng.IntN(len(classes))]
+		}
+		of := func(n topology.NodeID) topology.Speed { return speeds[g.SwitchIndex(n)] }
+		before, err := p.Plan(paced(t, g, of), nil, req)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		slow := g.Switch(rapid.IntRange(0, g.Switches()-1).Draw(rt, "slow"))
+		var more []topology.Change
+		if rapid.Bool().Draw(rt, "busy") {
+			more = append(more, topology.NodeUtilization(slow, float64(rapid.IntRange(1, 8).Draw(rt, "eighths"))/8))
+		} else {
+			speeds[g.SwitchIndex(slow)].Bytes /= rapid.Int64Range(2, 100).Draw(rt, "factor")
+		}
+		after, err := p.Plan(paced(t, g, of, more...), nil, req)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		on := func(plan *Plan) bool {
+			return slices.ContainsFunc(plan.Tree.Vertices, func(v Vertex) bool { return v.Switch == slow })
+		}
+		if !on(&before) && on(&after) {
+			rt.Fatalf("%s became slower.\nbefore: %s\nafter: %s", g.Name(slow), before.Reason, after.Reason)
+		}
+		if on(&before) && !on(&after) {
+			avoided++
+		}
+		checkPlan(t, p.graph.View(), nil, req, &after)
+	})
+	if avoided == 0 {
+		t.Error("no slow switch was ever avoided")
+	}
+}
+
+// TestNoFasterTree takes plans with slow switches, and has the planner leave these out
+// by name, one speed after the other: there is no tree, or it takes longer by the
+// model, or it has more hops where these count.
+func TestNoFasterTree(t *testing.T) {
+	slowest, without := 0, 0
+	for _, name := range append(smallFabrics, "torus:1,3,3") {
+		g := smallFabric(t, name)
+		p, rng := planner(t, g), rand.New(rand.NewPCG(31, 32))
+		for range 300 {
+			req := usual(randomGroup(rng, g, 6))
+			req.Criterion, req.Bytes = []Criterion{FewestHops, LeastLatency, WidestLink}[rng.IntN(3)], 1<<20
+			view := paced(t, g, func(topology.NodeID) topology.Speed {
+				return topology.Speed{Bytes: []int64{8e9, 8e9, 8e9, 2e9, 1e9, 1e8}[rng.IntN(6)]}
+			})
+			plan, err := p.Plan(view, nil, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plan.Figures.Speed == 8e9 {
+				without++
+				continue
+			}
+			slowest++
+			for _, least := range []int64{1e9, 2e9, 8e9} {
+				if float64(least) < slack*float64(plan.Figures.Speed) {
+					continue
+				}
+				strict := req
+				for i := range g.Switches() {
+					if n := g.Switch(i); view.Capability(n).Speed.Bytes < least {
+						strict.Exclude = append(strict.Exclude, n)
+					}
+				}
+				other, err := p.Plan(view, nil, strict)
+				if err != nil || req.Criterion == FewestHops && other.Figures.Hops > plan.Figures.Hops {
+					continue
+				}
+				if other.Forecast.Switches < plan.Forecast.Switches {
+					t.Fatalf("%s: %v over switches, %v without those below %d:\n%s\n%s", name, plan.Forecast.Switches, other.Forecast.Switches, least, plan.Reason, other.Reason)
+				}
+			}
+		}
+	}
+	t.Logf("%d plans with slow switches, %d without", slowest, without)
+	if slowest < 100 || without < 100 {
+		t.Error("too few of one kind")
+	}
+}
+
+// everyTree calls f with every tree of the members in a fabric of few switches: all
+// sets of switches that hang together, all spanning trees of these, and all roots.
+func everyTree(g *topology.Graph, members []topology.NodeID, f func(Tree)) {
+	n := g.Switches()
+	var links []topology.LinkID // one of parallel ones
+	seen := map[[2]topology.NodeID]bool{}
+	for l, link := range g.AllLinks() {
+		ends := [2]topology.NodeID{link.Ends[0].Node, link.Ends[1].Node}
+		if g.IsSwitch(ends[0]) && g.IsSwitch(ends[1]) && !seen[ends] {
+			seen[ends] = true
+			links = append(links, l)
+		}
+	}
+	for set := range 1 << len(links) {
+		near := map[topology.NodeID][]topology.LinkID{}
+		edges := 0
+		for i, l := range links {
+			if set>>i&1 == 1 {
+				edges++
+				for _, e := range g.Link(l).Ends {
+					near[e.Node] = append(near[e.Node], l)
+				}
+			}
+		}
+		if edges >= n {
+			continue
+		}
+		for i := range n {
+			rooted(g, members, g.Switch(i), near, edges, f)
+		}
+	}
+}
+
+// rooted calls f with the trees of a root over some edges, if these make one.
+func rooted(g *topology.Graph, members []topology.NodeID, root topology.NodeID, near map[topology.NodeID][]topology.LinkID, edges int, f func(Tree)) {
+	t := Tree{Vertices: []Vertex{{Switch: root, Parent: -1, Up: topology.NoLink}}, Leaves: make([]Leaf, len(members))}
+	place := map[topology.NodeID]int32{root: 0}
+	for i := 0; i < len(t.Vertices); i++ {
+		v := t.Vertices[i]
+		for _, l := range near[v.Switch] {
+			to := g.Across(l, v.Switch)
+			if l == v.Up {
+				continue
+			}
+			if _, met := place[to]; met {
+				return // a cycle
+			}
+			place[to] = int32(len(t.Vertices))
+			t.Vertices = append(t.Vertices, Vertex{Switch: to, Parent: int32(i), Up: l})
+		}
+	}
+	if len(t.Vertices) != edges+1 {
+		return
+	}
+	var attach func(rank int)
+	attach = func(rank int) {
+		if rank == len(members) {
+			for _, children := range t.AllChildren() {
+				if len(children) == 0 {
+					return
+				}
+			}
+			f(t)
+			return
+		}
+		for _, l := range g.Adjacent(members[rank]) {
+			if v, on := place[g.Across(l, members[rank])]; on {
+				t.Leaves[rank] = Leaf{Host: members[rank], Vertex: v, Link: l}
+				attach(rank + 1)
+			}
+		}
+	}
+	attach(0)
+}
+
+// diamond is a fabric of five switches without layers: a ring of four around one.
+func diamond(t testing.TB) *topology.Graph {
+	t.Helper()
+	var b topology.Builder
+	var s []topology.Ref
+	connect := func(x, y topology.Ref) {
+		if _, err := b.Connect(x, 0, y, 0, topology.DefaultLink()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"a", "b", "c", "d", "middle"} {
+		r, err := b.AddSwitch(name, topology.DefaultCapability())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = append(s, r)
+	}
+	for i := range 4 {
+		connect(s[i], s[(i+1)%4])
+		connect(s[i], s[4])
+		h, err := b.AddHost("h" + string(rune('a'+i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		connect(h, s[i])
+		connect(h, s[(i+1)%4])
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestAgainstEveryTree holds plans against the tree of the least time by the model, of
+// all that there are, as if all switches had two children: how many a slow one has that
+// every tree needs follows from the fewest hops. Outside layers a tree with more
+// children may be no faster than one with a slower switch, and is not taken for that.
+func TestAgainstEveryTree(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		g      *topology.Graph
+		layers bool
+		most   float64
+	}{{"leaf-spine:2,3,2", fabric(t, "leaf-spine:2,3,2"), true, slack}, {"diamond", diamond(t), false, 2}} {
+		g := test.g
+		p, rng := planner(t, g), rand.New(rand.NewPCG(41, 42))
+		worst, sum, n := 1.0, 0.0, 0
+		for range 200 {
+			req := usual(randomGroup(rng, g, 4))
+			req.Bytes, req.Criterion = 4<<20, []Criterion{LeastLatency, WidestLink}[rng.IntN(2)]
+			view := paced(t, g, func(topology.NodeID) topology.Speed {
+				return topology.Speed{Bytes: []int64{4e9, 3e9, 4e9, 3.5e9, 1e9, 1e8}[rng.IntN(6)]}
+			})
+			plan, err := p.Plan(view, nil, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := p.ask(view, nil, &req)
+			took := func(t Tree, alike bool) float64 {
+				f := p.Measure(view, nil, req, t)
+				trip := p.trip(a, &t, &f, false)
+				if alike {
+					trip.Reduce = float64(f.Speed) / 2
+				}
+				return p.cfg.Model.Switches(trip).Seconds()
+			}
+			least := [2]float64{math.Inf(1), math.Inf(1)}
+			everyTree(g, req.Members, func(t Tree) {
+				least = [2]float64{min(least[0], took(t, true)), min(least[1], took(t, false))}
+			})
+			off := took(plan.Tree, true) / least[0]
+			if off < 1-1e-9 {
+				t.Fatalf("%s: %v times the least of all trees", test.name, off)
+			}
+			if !test.layers {
+				off = min(off, took(plan.Tree, false)/least[1])
+			}
+			worst, sum, n = max(worst, off), sum+off, n+1
+		}
+		t.Logf("%s: %.3f times the least on average, %.2f at worst", test.name, sum/float64(n), worst)
+		if worst > test.most {
+			t.Errorf("%s: more than %v times", test.name, test.most)
+		}
+	}
+}
+
+// TestSlowSwitchIsLeftOut has a spine that is slow, or busy, avoided by every criterion
+// that has to do with time, and the explanation say so; and used where it is the only
+// way.
+func TestSlowSwitchIsLeftOut(t *testing.T) {
+	g := fabric(t, "leaf-spine:2,3,2")
+	p := planner(t, g)
+	for _, by := range []Criterion{FewestHops, LeastLatency, WidestLink} {
+		req := usual(everyone(g))
+		req.Criterion, req.Bytes = by, 1<<20
+		first, err := p.Plan(g.View(), nil, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow := first.Tree.Root()
+		one := func(s topology.Speed, more ...topology.Change) topology.View {
+			return paced(t, g, func(n topology.NodeID) topology.Speed {
+				if n == slow {
+					return s
+				}
+				return topology.Speed{Bytes: 6e9, Packets: 3e6}
+			}, more...)
+		}
+		usual := topology.Speed{Bytes: 6e9, Packets: 3e6}
+		for what, view := range map[string]topology.View{
+			"reduces 500 MB/s, here it is 3.07 GB/s": one(topology.Speed{Bytes: 5e8}),
+			"reduces 10.2 MB/s, here it is 3.07":     one(topology.Speed{Bytes: 9e9, Packets: 1e4}),
+			"in use for 75 % of the time":            one(usual, topology.NodeUtilization(slow, 0.75)),
+			"reduces 768 MB/s, its CPU being":        one(usual, topology.NodeUtilization(slow, 0.75)),
+		} {
+			plan, err := p.Plan(view, nil, req)
+			if err != nil || plan.Tree.Root() == slow || plan.Exact || plan.Rivals[0].Root != slow ||
+				!strings.Contains(plan.Reason, "lost by a slow switch ("+g.Name(slow)) || !strings.Contains(plan.Rivals[0].Lost, what) {
+				t.Errorf("%v, %s: %s\n%+v, %v", by, what, plan.Reason, plan.Rivals, err)
+			}
+			checkPlan(t, view, nil, req, &plan)
+			// It is the only way.
+			req.Exclude = slices.DeleteFunc([]topology.NodeID{node(t, g, "spine-0"), node(t, g, "spine-1")}, func(n topology.NodeID) bool { return n == slow })
+			only, err := p.Plan(view, nil, req)
+			if err != nil || only.Tree.Root() != slow || strings.Contains(only.Reason, "slow") || only.Forecast.Switches <= plan.Forecast.Switches {
+				t.Errorf("%v, %s, alone: %s, %v", by, what, only.Reason, err)
+			}
+			req.Exclude = nil
+		}
+		little := one(usual, topology.NodeUtilization(slow, 0.25))
+		if plan, err := p.Plan(little, nil, req); err != nil || plan.Tree.Root() != slow {
+			t.Errorf("%v: a quarter of a CPU moves a tree: %s, %v", by, plan.Reason, err)
+		}
+	}
+	for _, by := range []Criterion{LeastLoad, MostCapable} {
+		req := usual(everyone(g))
+		req.Criterion = by
+		first, _ := p.Plan(g.View(), nil, req)
+		view := paced(t, g, func(n topology.NodeID) topology.Speed {
+			return topology.Speed{Bytes: 1e9 + 4e9*min(max(int64(n-first.Tree.Root()), -int64(n-first.Tree.Root())), 1)}
+		})
+		if plan, err := p.Plan(view, nil, req); err != nil || !reflect.DeepEqual(plan.Tree, first.Tree) {
+			t.Errorf("%v: %s, %v", by, plan.Reason, err)
+		}
+	}
+}
+
+// TestOwnUseMovesNothing plans again for a group whose own traffic makes its switches
+// busy.
+func TestOwnUseMovesNothing(t *testing.T) {
+	g := fabric(t, "fat-tree:4")
+	p, rng := planner(t, g), rand.New(rand.NewPCG(51, 52))
+	for range 60 {
+		req := usual(randomGroup(rng, g, 8))
+		req.Criterion, req.Bytes = Criterion(rng.IntN(int(LeastLoad))), 1<<20
+		first, err := p.Plan(g.View(), nil, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var busy []topology.Change
+		for _, v := range first.Tree.Vertices {
+			busy = append(busy, topology.NodeUtilization(v.Switch, float64(rng.IntN(9))/8))
+		}
+		view := changed(t, g, busy...)
+		req.Old = first.Tree
+		again, err := p.Plan(view, nil, req)
+		if err != nil || !reflect.DeepEqual(again.Tree, first.Tree) {
+			t.Fatalf("%s\nbefore: %s, %v", again.Reason, first.Reason, err)
+		}
+		// A slow switch is a reason to move, where there is another way.
+		slow := paced(t, g, func(n topology.NodeID) topology.Speed {
+			if n == first.Tree.Root() {
+				return topology.Speed{Bytes: 1e8}
+			}
+			return topology.Speed{Bytes: 5e9}
+		})
+		moved, err := p.Plan(slow, nil, req)
+		if err != nil || len(first.Tree.Vertices) > 3 && moved.Tree.Root() == first.Tree.Root() {
+			t.Fatalf("%s, %v", moved.Reason, err)
+		}
+	}
+}
+
+// TestSpeedOfNothing has a switch that reduces nothing on no tree.
+func TestSpeedOfNothing(t *testing.T) {
+	g := fabric(t, "leaf-spine:2,2,2")
+	p := planner(t, g)
+	req := usual(everyone(g))
+	for _, none := range []topology.Speed{{Bytes: topology.NoSpeed}, {Bytes: 1e9, Packets: topology.NoSpeed}} {
+		for name, ok := range map[string]bool{"spine-0": true, "spine-1": true, "leaf-1": false} {
+			view := paced(t, g, func(n topology.NodeID) topology.Speed {
+				if g.Name(n) == name {
+					return none
+				}
+				return topology.Speed{}
+			})
+			for by := FewestHops; by < criteria; by++ {
+				req.Criterion = by
+				plan, err := p.Plan(view, nil, req)
+				no := (*Refusal)(nil)
+				switch {
+				case ok && (err != nil || g.Name(plan.Tree.Root()) == name):
+					t.Errorf("%v without %s: %s, %v", by, name, plan.Reason, err)
+				case !ok && (!errors.As(err, &no) || no.Resource != Speed || !strings.Contains(no.Error(), "switch leaf-1 reduces nothing: its speed is 0")):
+					t.Errorf("%v: %v", by, err)
+				}
+			}
+		}
+	}
+}
+
+// TestMembersOwnSpeeds has the slowest member decide how long hosts take.
+func TestMembersOwnSpeeds(t *testing.T) {
+	g, err := topology.Read(strings.NewReader(`version: 1
+hosts: [{name: a, speed: {bytes: 50G}}, {name: b, speed: {bytes: 2G, packets: 1M}}, c]
+switches: [{name: s, speed: {bytes: 6G}}]
+links: [{between: [a, s]}, {between: [b, s]}, {between: [c, s]}]
+`), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, m := planner(t, g), DefaultModel()
+	plan := func(slowest topology.Speed, hosts ...topology.NodeID) Plan {
+		req := usual(hosts)
+		req.Bytes, req.HostSpeed = 1<<20, slowest
+		plan, err := p.Plan(g.View(), nil, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+	for _, test := range []struct {
+		got  Plan
+		want float64
+	}{
+		{plan(topology.Speed{}, 0, 2), m.HostReduce}, {plan(topology.Speed{}, 0, 1, 2), 1432e6}, {plan(topology.Speed{Bytes: 3e8}, 0, 1), 3e8},
+		{plan(topology.Speed{Bytes: topology.NoSpeed}, 2), 1},
+	} {
+		if test.got.Trip.HostReduce != test.want || test.got.Forecast.Hosts != m.Hosts(test.got.Trip) {
+			t.Errorf("%+v, want %v", test.got.Trip, test.want)
+		}
+		if test.got.Trip.Reduce != 6e9/float64(test.got.Trip.Children) || test.got.Figures.Speed != 6e9 {
+			t.Errorf("%+v: the switch's speed does not count", test.got.Trip)
+		}
+	}
+	fast, slow := plan(topology.Speed{}, 0, 2).Forecast, plan(topology.Speed{Bytes: 1e8}, 0, 2).Forecast
+	if slow.Hosts <= fast.Hosts || slow.Switches != fast.Switches {
+		t.Errorf("%+v with a slow member, %+v with fast ones", slow, fast)
+	}
+	known := fabric(t, "leaf-spine:2,2,2")
+	req := usual(everyone(known))
+	req.Bytes = 1000
+	without, err := planner(t, known).Plan(known.View(), nil, req)
+	if err != nil || without.Trip.Reduce != 0 || without.Trip.HostReduce != 0 || without.Trip.Packet != 0 {
+		t.Errorf("%+v of a fabric of which nothing is known, %v", without.Trip, err)
+	}
+}
