@@ -81,6 +81,28 @@ type Counters struct {
 	Strangers   uint64 // requests of others than neighbours of Tributary, or of too many
 }
 
+// Add adds those of another port.
+func (c *Counters) Add(o *Counters) {
+	for i, f := range c.fields() {
+		*f += *o.fields()[i]
+	}
+}
+
+func (c *Counters) fields() []*uint64 {
+	return []*uint64{
+		&c.Announced, &c.Heard, &c.Malformed, &c.TLVs, &c.Crowded, &c.Displaced, &c.Aged, &c.Looped,
+		&c.Requests, &c.Responses, &c.Samples, &c.Unasked, &c.Implausible, &c.Strangers,
+	}
+}
+
+// Discards returns what was discarded, by reason.
+func (c *Counters) Discards() map[string]uint64 {
+	return map[string]uint64{
+		"malformed": c.Malformed, "tlv": c.TLVs, "crowded": c.Crowded,
+		"unasked-response": c.Unasked, "implausible-response": c.Implausible, "strange-request": c.Strangers,
+	}
+}
+
 // Neighbors returns the neighbours of a port, the one known longest first.
 func (c *Core) Neighbors(id PortID) []Neighbor {
 	p := c.ports[id]

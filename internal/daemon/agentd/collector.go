@@ -86,4 +86,5 @@ func (d *Daemon) collect(to metrics.Values) {
 	to.Directions(descBytes, sum.BytesIn, sum.BytesOut)
 	to.Counter(descRefused, sum.Refused)
 	to.Counter(descOverflow, sum.Overflowed)
+	d.collectNeighbors(ctx, to)
 }

@@ -49,6 +49,8 @@ type Config struct {
 	// it sees a link go down, and whether links carry the trees. nil: none are
 	// reported.
 	Interfaces nic.Source
+	// LLDP is how the switch takes part in LLDP. nil: it does not.
+	LLDP *LLDP
 	// Processor returns what the switch's CPU has spent, which the manager's plans may
 	// count: processor.Read. nil: that is not reported.
 	Processor func() (processor.Time, error)
@@ -71,7 +73,7 @@ func (c Config) Validate() error {
 	case c.PrepareLease < 0:
 		return fmt.Errorf("%w: switch %s: prepare lease of %v", ErrConfig, c.Switch, c.PrepareLease)
 	}
-	for _, err := range []error{c.Capability.Validate(), c.planeConfigured(), c.trusted()} {
+	for _, err := range []error{c.Capability.Validate(), c.planeConfigured(), c.trusted(), c.LLDP.validate(c.Switch)} {
 		if err != nil {
 			return fmt.Errorf("%w: switch %s: %w", ErrConfig, c.Switch, err)
 		}

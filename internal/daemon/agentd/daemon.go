@@ -35,6 +35,7 @@ type Daemon struct {
 	gone chan struct{} // closed when the daemon ends
 
 	interfaces observer
+	neighbors  neighbors
 
 	desk runner.Desk[agent.Reply]
 
@@ -85,6 +86,10 @@ func Start(c Config) (*Daemon, error) {
 	d.observe()
 	d.post.Go(d.deliver)
 	d.server = rpc.Serve(listener, rpc.Services{Agent: d}, c.server())
+	if err := d.announce(); err != nil {
+		d.Kill()
+		return nil, err
+	}
 	d.log.Info("agent started", slog.String("address", d.Addr()), slog.Uint64("incarnation", incarnation),
 		slog.Int("slots", c.Capability.Slots))
 	return d, nil
@@ -114,6 +119,9 @@ func (d *Daemon) Err() error { return d.server.Err() }
 func (d *Daemon) Close() {
 	d.once.Do(func() {
 		d.shutdown()
+		if s := d.neighbors.service; s != nil {
+			s.Close()
+		}
 		d.server.Close()
 		d.end()
 		d.log.Info("agent closed")
@@ -129,6 +137,9 @@ func (d *Daemon) Kill() {
 	}
 	d.once.Do(func() {
 		d.shutdown()
+		if s := d.neighbors.service; s != nil {
+			s.Kill()
+		}
 		d.end()
 		d.server.Kill()
 	})

@@ -32,6 +32,7 @@ type Agent struct {
 	Pipeline      string             // PipelineSoft or PipelineP4
 	Target        pipeline.Target
 	TargetTLS     TargetTLS
+	LLDP          LLDP
 	Admin         Admin
 	TLS           TLS
 	Plaintext     bool // without certificates on other addresses than loopback, too
@@ -46,7 +47,7 @@ func ReadAgentFile(path string) (*Agent, error) { return readFile(path, ReadAgen
 func ReadAgent(r io.Reader, name string) (*Agent, error) {
 	a := &Agent{
 		Listen: DefaultAgentListen, Data: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
-		Capability: topology.DefaultCapability(), Pipeline: PipelineSoft, Log: Log{"info", "text"},
+		Capability: topology.DefaultCapability(), Pipeline: PipelineSoft, LLDP: LLDP{Mode: LLDPAuto}, Log: Log{"info", "text"},
 	}
 	return read(r, name, a, (*reader).agent)
 }
@@ -63,6 +64,7 @@ func (d *reader) agent(top field, a *Agent) {
 		"p4runtime":      d.p4runtime(&a.Target, &a.TargetTLS),
 		"ports":          func(f field) { d.ports(f, &a.Target) },
 		"routes":         func(f field) { d.routes(f, &a.Target) },
+		"lldp":           d.lldp(&a.LLDP),
 		"admin":          d.admin(&a.Admin),
 		"tls":            d.tls(&a.TLS), "plaintext": d.boolean(&a.Plaintext), "log": d.log(&a.Log),
 	}, "version!", "switch!", "ports", "routes")
@@ -136,7 +138,7 @@ func set[T interface {
 func (a *Agent) Config() (agentd.Config, error) {
 	c := agentd.Config{
 		Switch: a.Switch, Capability: a.Capability, Listen: a.Listen, Data: a.Data, AllowPlaintext: a.Plaintext,
-		ReceiveBuffer: a.ReceiveBuffer, Without: a.Without, PrepareLease: a.PrepareLease,
+		ReceiveBuffer: a.ReceiveBuffer, Without: a.Without, PrepareLease: a.PrepareLease, LLDP: a.LLDP.config(),
 	}
 	if a.Pipeline != PipelineP4 {
 		return c, nil

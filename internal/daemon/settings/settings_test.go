@@ -90,6 +90,7 @@ func TestCommentedSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"tls:", "  certificate:", "  key:", "  authority:", "plaintext:", "admin:", "  listen:",
+			"lldp:", "  mode:", "  interval:", "  interfaces:", "  exclude:",
 			"membership:", "  name:", "  bootstrap:", "  keys:", "  encrypt:", "  state:",
 			"  management:", "  timing:", "    grace:", "    health:", "    stealth:", "  hierarchy:", "    delegates:", "    supervisors:"} {
 			text = bytes.ReplaceAll(text, []byte("\n# "+name), []byte("\n"+name))
@@ -99,6 +100,12 @@ func TestCommentedSettings(t *testing.T) {
 			a, err := settings.ReadAgent(bytes.NewReader(text), path)
 			if err != nil || a.TLS.Key != filepath.Clean(examples+"certs/agent-leaf-0-key.pem") || a.Admin.Listen != "127.0.0.1:7481" {
 				t.Errorf("%s: %+v, %v", file, a, err)
+			}
+			if want := (settings.LLDP{
+				Mode: settings.LLDPRequired, Interval: 500 * time.Millisecond, Interfaces: []string{"eth*"}, Exclude: []string{"eth0"},
+				Management: []netip.Addr{netip.MustParseAddr("10.0.9.2")},
+			}); !reflect.DeepEqual(a.LLDP, want) {
+				t.Errorf("%s: LLDP %+v, want %+v", file, a.LLDP, want)
 			}
 			continue
 		}
@@ -355,6 +362,9 @@ func TestAgentErrors(t *testing.T) {
 			[]string{"f:6: ports: must be a list", `f:4: routes[0].prefix: "10.0.0.1/8" is not an IPv4 prefix`, "f:4: routes[0].port: 0 is not within", "f:5: routes[1]: prefix is missing"}, true},
 		{"a route to nowhere", head + "routes: [{prefix: 10.0.0.0/8, port: 3, mac: '02:00:00:00:00:01'}]\n", topology.ErrField,
 			[]string{"f:3: routes[0]: p4: invalid state: route to 10.0.0.0/8 by port 3, which has no address"}, false},
+		{"LLDP", head + "lldp: {mode: 'on', interval: 0s, interfaces: eth0, exclude: ['['], management: [here]}\n", topology.ErrField,
+			[]string{`f:3: lldp.mode: "on" is not one of auto, required, off`, "f:3: lldp.interval: ", "f:3: lldp.interfaces: must be a list",
+				`f:3: lldp.exclude[0]: "[" is not a pattern`, `f:3: lldp.management[0]: "here" is not an IP address`}, true},
 		{"without", head + "without: speed\n", topology.ErrField, []string{`f:3: without: "speed": `}, true},
 		{"buffer", head + "receive-buffer: 0\nprepare-lease: 0s\n", topology.ErrField, []string{"f:3: receive-buffer: ", "f:4: prepare-lease: "}, true},
 	}, schema(t, "agent.schema.json"), func(r io.Reader, name string) error {

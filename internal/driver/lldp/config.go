@@ -30,7 +30,7 @@ var (
 
 // Config is what a machine announces, and where.
 type Config struct {
-	Interfaces nic.Source // their changes are followed
+	Interfaces nic.Source // their changes are followed; nil: those of the system
 
 	// Own is what all ports announce: system, capabilities, Tributary. Its chassis
 	// identifier is chosen where it is empty: the MAC address of the first interface. Its
@@ -52,9 +52,6 @@ type Config struct {
 
 // Validate reports what is wrong with c.
 func (c Config) Validate() error {
-	if c.Interfaces == nil {
-		return fmt.Errorf("%w: no interfaces", ErrConfig)
-	}
 	for _, p := range slices.Concat(c.Include, c.Exclude) {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
 			return fmt.Errorf("%w: %q is no pattern of interfaces", ErrConfig, p)
@@ -79,6 +76,9 @@ func (c Config) Validate() error {
 
 // filled returns c with what it leaves out, on a machine with these interfaces.
 func (c Config) filled(all []nic.Interface) Config {
+	if c.Interfaces == nil {
+		c.Interfaces = nic.System()
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

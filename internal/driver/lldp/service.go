@@ -33,7 +33,7 @@ type Service struct {
 	core    *neighbor.Core // owned by loop
 	loop    *runner.Loop[neighbor.Input, neighbor.Output]
 
-	cancel  context.CancelFunc
+	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
 
 	mu    sync.Mutex
@@ -66,7 +66,7 @@ func start(c Config, with sockets) (*Service, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	all, err := c.Interfaces.Read()
+	all, err := c.filled(nil).Interfaces.Read()
 	if err != nil {
 		return nil, fmt.Errorf("lldp: %w", err)
 	}
@@ -87,7 +87,7 @@ func start(c Config, with sockets) (*Service, error) {
 		delays.close()
 		return nil, fmt.Errorf("lldp: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	s.cancel = cancel
 	s.running.Go(func() { s.run(ctx) })
 	return s, nil
@@ -136,9 +136,22 @@ func (s *Service) names() map[neighbor.PortID]string {
 
 // Close announces that all ports shut down, and ends the service.
 func (s *Service) Close() {
-	s.cancel()
+	s.cancel(errClosed)
 	s.running.Wait()
 }
+
+// Kill ends the service as the death of its process would: neighbours find out by
+// themselves.
+func (s *Service) Kill() {
+	s.cancel(errKilled)
+	s.running.Wait()
+}
+
+// Causes of the end of a service.
+var (
+	errClosed = errors.New("lldp: closed")
+	errKilled = errors.New("lldp: killed")
+)
 
 // run is the service's life.
 func (s *Service) run(ctx context.Context) {
@@ -159,7 +172,7 @@ func (s *Service) run(ctx context.Context) {
 	var delays sync.WaitGroup
 	delays.Go(func() { s.read(ctx, s.delays, 0) })
 	s.watch(ctx)
-	s.shutdown()
+	s.shutdown(context.Cause(ctx) != errKilled)
 	s.delays.close()
 	delays.Wait()
 }
@@ -247,10 +260,14 @@ func (s *Service) remove(ids []neighbor.PortID) {
 	}
 }
 
-// shutdown ends all ports.
-func (s *Service) shutdown() {
-	s.loop.Add(neighbor.Input{Kind: neighbor.Close})
-	s.settle()
+// shutdown ends all ports, which announce that or not.
+func (s *Service) shutdown(says bool) {
+	if says {
+		s.loop.Add(neighbor.Input{Kind: neighbor.Close})
+		s.settle()
+	} else {
+		s.loop.Close()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.ports {

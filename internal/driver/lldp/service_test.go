@@ -143,7 +143,6 @@ func TestNotPermitted(t *testing.T) {
 func TestConfig(t *testing.T) {
 	long := strings.Repeat("x", 256)
 	for says, spoil := range map[string]func(c *Config){
-		"no interfaces":       func(c *Config) { c.Interfaces = nil },
 		`"[" is no pattern`:   func(c *Config) { c.Exclude = []string{"["} },
 		`"" is no pattern`:    func(c *Config) { c.Include = []string{""} },
 		"no name":             func(c *Config) { c.Own.Tributary.Name = "" },
