@@ -11,6 +11,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
+	"github.com/tributary-fabric/tributary/internal/driver/gnmi"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/ground/version"
@@ -31,11 +32,14 @@ type Daemon struct {
 	commits  gate                            // owned by loop
 	reported offer                           // to watchers; owned by loop
 
+	begun chan struct{} // closed when everything is there that telemetry reads
+
 	once sync.Once
 	gone chan struct{} // closed when the daemon ends
 
 	interfaces observer
 	neighbors  neighbors
+	telemetry  *gnmi.Server
 
 	desk runner.Desk[agent.Reply]
 
@@ -72,24 +76,33 @@ func Start(c Config) (*Daemon, error) {
 	d := &Daemon{
 		cfg: c, log: c.Log.With(slog.String("switch", c.Switch)), clock: runner.NewClock(), core: machine,
 		gone:     make(chan struct{}),
+		begun:    make(chan struct{}),
 		watchers: map[*watcher]struct{}{},
 	}
 	if d.plane, err = d.newPlane(); err != nil {
 		return nil, errors.Join(fmt.Errorf("agentd: switch %s: %w", c.Switch, err), listener.Close())
 	}
 	d.begin()
+	d.telemetry, err = gnmi.Start(gnmi.Config{Source: newReporter(d, listener.Addr()), Clock: d.clock, Log: d.log})
+	if err != nil {
+		d.plane.Close()
+		return nil, errors.Join(fmt.Errorf("agentd: %w", err), listener.Close())
+	}
 	d.loop, err = runner.Start(runner.Config[agent.Input, agent.Output]{Core: machine, Clock: d.clock, Apply: d.apply})
 	if err != nil {
+		d.telemetry.Close()
 		d.plane.Close()
 		return nil, errors.Join(fmt.Errorf("agentd: %w", err), listener.Close())
 	}
 	d.observe()
 	d.post.Go(d.deliver)
-	d.server = rpc.Serve(listener, rpc.Services{Agent: d}, c.server())
+	d.server = rpc.Serve(listener, rpc.Services{Agent: d, Telemetry: d.telemetry}, c.server())
 	if err := d.announce(); err != nil {
 		d.Kill()
 		return nil, err
 	}
+	close(d.begun)
+	d.telemetry.Changed()
 	d.log.Info("agent started", slog.String("address", d.Addr()), slog.Uint64("incarnation", incarnation),
 		slog.Int("slots", c.Capability.Slots))
 	return d, nil
@@ -122,8 +135,10 @@ func (d *Daemon) Close() {
 		if s := d.neighbors.service; s != nil {
 			s.Close()
 		}
+		d.telemetry.Shut()
 		d.server.Close()
 		d.end()
+		d.telemetry.Close()
 		d.log.Info("agent closed")
 	})
 }
@@ -140,8 +155,10 @@ func (d *Daemon) Kill() {
 		if s := d.neighbors.service; s != nil {
 			s.Kill()
 		}
+		d.telemetry.Shut()
 		d.end()
 		d.server.Kill()
+		d.telemetry.Close()
 	})
 }
 
@@ -174,12 +191,14 @@ func (d *Daemon) apply(_ core.Time, out *agent.Output) []agent.Input {
 			s := d.state()
 			d.log.Info("draining", slog.Bool("on", s.Draining))
 			d.notify(rpc.AgentEvent{State: &s})
+			d.telemetry.Changed()
 		}
 	}
 	if now := d.offered(); now != d.reported {
 		d.reported = now
 		s := d.state()
 		d.notify(rpc.AgentEvent{State: &s})
+		d.telemetry.Changed()
 	}
 	return nil
 }

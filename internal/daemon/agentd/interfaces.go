@@ -60,6 +60,7 @@ func (d *Daemon) watchInterfaces(ctx context.Context) {
 // changed reports the watchers of the interfaces if they differ from those that
 // were reported before.
 func (d *Daemon) changed(ctx context.Context) {
+	d.telemetry.Changed()
 	now := d.look()
 	// An error says that the agent ends. Between two steps: who begins to watch
 	// gets the change in the state or as an event.

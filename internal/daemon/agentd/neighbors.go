@@ -99,6 +99,7 @@ func (c *LLDP) management(listens netip.Addr) []netip.Addr {
 
 // neighborsChanged logs what is new. It is called by the service, which does not wait.
 func (d *Daemon) neighborsChanged() {
+	d.telemetry.Changed()
 	n := &d.neighbors
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -38,6 +38,11 @@ var policy = map[string][]pki.Role{
 	pb.SwitchAgent_Commit_FullMethodName:        {pki.Manager},
 	pb.SwitchAgent_Remove_FullMethodName:        {pki.Manager},
 
+	"/gnmi.gNMI/Capabilities": {pki.Manager, pki.Operator},
+	"/gnmi.gNMI/Get":          {pki.Manager, pki.Operator},
+	"/gnmi.gNMI/Subscribe":    {pki.Manager, pki.Operator},
+	"/gnmi.gNMI/Set":          {pki.Manager, pki.Operator}, // as Drain
+
 	healthpb.Health_Check_FullMethodName:                             pki.Roles(),
 	healthpb.Health_Watch_FullMethodName:                             pki.Roles(),
 	healthpb.Health_List_FullMethodName:                              pki.Roles(),

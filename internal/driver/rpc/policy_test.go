@@ -22,6 +22,9 @@ func TestPolicyIsThatOfTheDocument(t *testing.T) {
 	for method, roles := range policy {
 		name, ours := strings.CutPrefix(method, "/tributary.offload.v1.")
 		if !ours {
+			name, ours = strings.CutPrefix(method, "/gnmi.")
+		}
+		if !ours {
 			continue
 		}
 		var names []string

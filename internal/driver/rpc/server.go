@@ -44,6 +44,14 @@ type Services struct {
 	Manager Manager
 	Members Membership // of the manager's groups; nil: hosts may only create groups
 	Agent   Agent
+	// Telemetry is served beside, under the policy of this package.
+	Telemetry Registrar
+}
+
+// Registrar is a gRPC service of another package.
+type Registrar interface {
+	Register(r grpc.ServiceRegistrar)
+	Service() string // its name
 }
 
 // ServerConfig reports how to serve. Its zero value serves without encryption,
@@ -92,6 +100,10 @@ func Serve(listener net.Listener, services Services, c ServerConfig) *Server {
 	if services.Agent != nil {
 		pb.RegisterSwitchAgentServer(s.grpc, &agentServer{agent: services.Agent, log: c.Log})
 		s.health.SetServingStatus(pb.SwitchAgent_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+	}
+	if services.Telemetry != nil {
+		services.Telemetry.Register(s.grpc)
+		s.health.SetServingStatus(services.Telemetry.Service(), healthpb.HealthCheckResponse_SERVING)
 	}
 	reflection.Register(s.grpc)
 	go func() {

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	gnmi "github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/grpc"
+
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
@@ -172,8 +175,13 @@ func TestWithoutTrustNothingIsToBeHad(t *testing.T) {
 	}
 }
 
+type fakeTelemetry struct{ gnmi.UnimplementedGNMIServer }
+
+func (fakeTelemetry) Register(r grpc.ServiceRegistrar) { gnmi.RegisterGNMIServer(r, fakeTelemetry{}) }
+func (fakeTelemetry) Service() string                  { return gnmi.GNMI_ServiceDesc.ServiceName }
+
 func TestPolicyIsOfEveryMethod(t *testing.T) {
-	s := serve(t, Services{Manager: &fakeManager{}, Agent: &fakeAgent{}})
+	s := serve(t, Services{Manager: &fakeManager{}, Agent: &fakeAgent{}, Telemetry: fakeTelemetry{}})
 	left := map[string]bool{}
 	for method := range policy {
 		left[method] = true
@@ -195,7 +203,7 @@ func TestPolicyIsOfEveryMethod(t *testing.T) {
 	}
 	for method := range policy {
 		err := permit(pki.Identity{Role: pki.Agent, Name: "leaf-0"}, method)
-		if ours := strings.HasPrefix(method, "/tributary."); ours != errors.Is(err, ErrDenied) {
+		if ours := strings.HasPrefix(method, "/tributary.") || strings.HasPrefix(method, "/gnmi."); ours != errors.Is(err, ErrDenied) {
 			t.Errorf("an agent calls %s: %v", method, err)
 		}
 	}

@@ -41,6 +41,8 @@ var agentLeaves = []leaf[Agent]{
 	always(number(own+"/capability/state/children", func(a *Agent) *uint32 { return &a.Children })),
 	always(number(own+"/capability/state/chunk", func(a *Agent) *uint32 { return &a.Chunk })),
 	always(number(own+"/capability/state/window", func(a *Agent) *uint32 { return &a.Window })),
+	stable(count(own+"/capability/state/reduce-bytes", 64, func(a *Agent) *Count { return &a.ReduceBytes })),
+	stable(count(own+"/capability/state/reduce-packets", 64, func(a *Agent) *Count { return &a.ReducePackets })),
 	counter(number(own+"/state/slots-used", func(a *Agent) *uint32 { return &a.SlotsUsed })),
 	counter(number(own+"/state/counters/in-packets", func(a *Agent) *uint64 { return &a.PacketsIn })),
 	counter(number(own+"/state/counters/in-bytes", func(a *Agent) *uint64 { return &a.BytesIn })),
@@ -55,6 +57,12 @@ var agentLeaves = []leaf[Agent]{
 func configured(l leaf[Agent]) leaf[Agent] {
 	l.Config = true
 	l.set = func(*Agent, Value) {}
+	return l
+}
+
+// stable makes a number one that does not change by itself.
+func stable(l leaf[Agent]) leaf[Agent] {
+	l.Counter = false
 	return l
 }
 

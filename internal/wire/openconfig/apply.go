@@ -135,6 +135,20 @@ func Schema() iter.Seq[*Leaf] {
 // Selects reports whether a path that may have wildcards selects a leaf of the schema, or
 // what such leaves are in, whatever keys there are.
 func Selects(p Path) bool {
+	q := anyKeys(p)
+	for l := range Schema() {
+		if !l.Alias && q.Covers(l.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// SelectsLeaf reports whether p selects leaves of this place in the schema.
+func SelectsLeaf(p Path, l *Leaf) bool { return anyKeys(p).Covers(l.Path) }
+
+// anyKeys returns p with any values of its keys.
+func anyKeys(p Path) Path {
 	q := make(Path, len(p))
 	for i, e := range p {
 		q[i].Name = e.Name
@@ -142,10 +156,5 @@ func Selects(p Path) bool {
 			q[i].Keys = append(q[i].Keys, Key{k.Name, AnyElem})
 		}
 	}
-	for l := range Schema() {
-		if !l.Alias && q.Covers(l.Path) {
-			return true
-		}
-	}
-	return false
+	return q
 }

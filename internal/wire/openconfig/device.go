@@ -143,6 +143,8 @@ type Agent struct {
 	Functions, Types               []string // that it reduces, by name
 	Slots, Children, Chunk, Window uint32   // as in topology.Capability
 
+	ReduceBytes, ReducePackets Count // of children, that it reduces in a second; 0: none
+
 	SlotsUsed            uint32
 	PacketsIn, BytesIn   uint64
 	PacketsOut, BytesOut uint64

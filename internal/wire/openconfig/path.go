@@ -153,17 +153,22 @@ func (p Path) Check() error {
 // Covers reports whether a path that may have wildcards selects q, or what it is
 // in.
 func (p Path) Covers(q Path) bool {
-	for i := range p {
-		if p[i].Name == AnyDepth {
-			for skip := 0; skip <= len(q)-i; skip++ {
-				if p[i+1:].Covers(q[i+skip:]) {
-					return true
-				}
-			}
+	n := 0        // elements of q that are matched
+	anchor := -1  // of p, behind the last AnyDepth; -1: there was none
+	var begun int // of q, where what is behind it was last tried
+	for i := 0; i < len(p); {
+		switch {
+		case p[i].Name == AnyDepth:
+			i++
+			anchor, begun = i, n
+		case n < len(q) && p[i].Matches(&q[n]):
+			i++
+			n++
+		case anchor < 0 || begun >= len(q):
 			return false
-		}
-		if i >= len(q) || !p[i].Matches(&q[i]) {
-			return false
+		default: // one element more
+			begun++
+			i, n = anchor, begun
 		}
 	}
 	return true

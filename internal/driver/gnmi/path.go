@@ -1,0 +1,166 @@
+package gnmi
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	pb "github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tributary-fabric/tributary/internal/wire/openconfig"
+)
+
+// The origins of paths: the trees of data that there are.
+const (
+	OriginOpenConfig = "openconfig"
+	OriginTributary  = "tributary" // the module of that name; its paths begin with /tributary all the same
+)
+
+// fromPath reads a path that begins with prefix.
+func fromPath(prefix, path *pb.Path) (openconfig.Path, error) {
+	elems := slices.Concat(prefix.GetElem(), path.GetElem())
+	if len(elems) == 0 && len(prefix.GetElement())+len(path.GetElement()) > 0 { //nolint:staticcheck // it is to be refused
+		return nil, fmt.Errorf("%w: it uses the field element, which was replaced by elem", openconfig.ErrPath)
+	}
+	if len(elems) > openconfig.MaxDepth {
+		return nil, fmt.Errorf("%w: %d elements, and %d are allowed", openconfig.ErrPath, len(elems), openconfig.MaxDepth)
+	}
+	var p openconfig.Path
+	for _, e := range elems {
+		x := openconfig.Elem{Name: openconfig.Unqualified(e.GetName())}
+		for name, value := range e.GetKey() {
+			x.Keys = append(x.Keys, openconfig.Key{Name: name, Value: value})
+		}
+		p = append(p, x)
+	}
+	return p, p.Check()
+}
+
+// toPath writes a path.
+func toPath(p openconfig.Path) *pb.Path {
+	m := &pb.Path{Elem: make([]*pb.PathElem, len(p))}
+	for i, e := range p {
+		x := &pb.PathElem{Name: e.Name}
+		if len(e.Keys) > 0 {
+			x.Key = make(map[string]string, len(e.Keys))
+			for _, k := range e.Keys {
+				x.Key[k.Name] = k.Value
+			}
+		}
+		m.Elem[i] = x
+	}
+	return m
+}
+
+// originOf returns the origin of a path of the schema.
+func originOf(p openconfig.Path) string {
+	if len(p) > 0 && p[0].Name == OriginTributary {
+		return OriginTributary
+	}
+	return OriginOpenConfig
+}
+
+// requested is what a message asks for.
+type requested struct {
+	path  openconfig.Path   // as it was asked for
+	paths []openconfig.Path // that it stands for, within its origin
+}
+
+// reader reads the paths of one request.
+type reader struct {
+	prefix  *pb.Path
+	origins bool // they are in the paths, and not in the prefix
+}
+
+// read reads a path and what it stands for. An error has its gRPC status.
+func (r *reader) read(m *pb.Path) (requested, error) {
+	var q requested
+	origin := r.prefix.GetOrigin()
+	if m.GetOrigin() != "" {
+		if origin != "" {
+			return q, status.Errorf(codes.InvalidArgument, "origin %q in a path, and %q in the prefix: one of them only", m.GetOrigin(), origin)
+		}
+		if len(r.prefix.GetElem()) > 0 {
+			return q, status.Errorf(codes.InvalidArgument, "origin %q in a path, and elements in the prefix: the prefix has to have the origin", m.GetOrigin())
+		}
+		origin, r.origins = m.GetOrigin(), true
+	}
+	if m.GetTarget() != "" {
+		return q, status.Errorf(codes.InvalidArgument, "target %q in a path: it belongs into the prefix", m.GetTarget())
+	}
+	var err error
+	if q.path, err = fromPath(r.prefix, m); err != nil {
+		return q, status.Error(codes.InvalidArgument, err.Error())
+	}
+	switch origin {
+	case "":
+		q.paths = []openconfig.Path{q.path}
+	case OriginOpenConfig, OriginTributary:
+		q.paths = within(origin, q.path)
+	default:
+		return q, status.Errorf(codes.Unimplemented, "origin %q is not served: %s and %s are", origin, OriginOpenConfig, OriginTributary)
+	}
+	q.paths = slices.DeleteFunc(q.paths, func(p openconfig.Path) bool { return !openconfig.Selects(p) })
+	if len(q.paths) == 0 {
+		return q, status.Errorf(codes.Unimplemented, "path %s is not served", q.path)
+	}
+	return q, nil
+}
+
+// roots are the first elements of all paths, by their origin.
+var roots = func() map[string][]string {
+	all := map[string][]string{}
+	for l := range openconfig.Schema() {
+		o := originOf(l.Path)
+		if name := l.Path[0].Name; !slices.Contains(all[o], name) {
+			all[o] = append(all[o], name)
+		}
+	}
+	return all
+}()
+
+// within returns what a path selects of one origin.
+func within(origin string, p openconfig.Path) (all []openconfig.Path) {
+	for _, name := range roots[origin] {
+		root := openconfig.Elem{Name: name}
+		switch {
+		case len(p) == 0:
+			all = append(all, openconfig.Path{root})
+		case p[0].Name == openconfig.AnyDepth:
+			all = append(all, append(openconfig.Path{root}, p...))
+			all = append(all, within(origin, p[1:])...)
+		case p[0].Matches(&root):
+			all = append(all, append(openconfig.Path{root}, p[1:]...))
+		}
+	}
+	return all
+}
+
+// prefix returns the prefix of an answer.
+func (r *reader) answer() *pb.Path {
+	if r.prefix.GetTarget() == "" && r.prefix.GetOrigin() == "" {
+		return nil
+	}
+	return &pb.Path{Target: r.prefix.GetTarget(), Origin: r.prefix.GetOrigin()}
+}
+
+// path writes a path of an answer.
+func (r *reader) path(p openconfig.Path) *pb.Path {
+	m := toPath(p)
+	if r.origins {
+		m.Origin = originOf(p)
+	}
+	return m
+}
+
+// reason returns a core's error with its gRPC status.
+func reason(err error, codeOf map[error]codes.Code) error {
+	for sentinel, code := range codeOf {
+		if errors.Is(err, sentinel) {
+			return status.Error(code, err.Error())
+		}
+	}
+	return err
+}

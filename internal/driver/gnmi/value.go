@@ -1,0 +1,216 @@
+package gnmi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	pb "github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tributary-fabric/tributary/internal/core/telemetry"
+	"github.com/tributary-fabric/tributary/internal/wire/openconfig"
+)
+
+// encodings are those that are served.
+var encodings = []pb.Encoding{pb.Encoding_JSON, pb.Encoding_JSON_IETF, pb.Encoding_PROTO}
+
+// checkEncoding refuses the others, by name.
+func checkEncoding(e pb.Encoding) error {
+	for _, served := range encodings {
+		if e == served {
+			return nil
+		}
+	}
+	return status.Errorf(codes.Unimplemented, "encoding %s is not supported: %v are", e, encodings)
+}
+
+// typed encodes the value of a leaf.
+func typed(l *openconfig.Leaf, v openconfig.Value, as pb.Encoding) *pb.TypedValue {
+	if as != pb.Encoding_PROTO {
+		return jsonValue(plain(l, v, as == pb.Encoding_JSON_IETF), as)
+	}
+	switch v.Kind() {
+	case openconfig.Bool:
+		return &pb.TypedValue{Value: &pb.TypedValue_BoolVal{BoolVal: v.Bool()}}
+	case openconfig.Uint:
+		return &pb.TypedValue{Value: &pb.TypedValue_UintVal{UintVal: v.Number()}}
+	case openconfig.Strings:
+		list := &pb.ScalarArray{}
+		for _, s := range v.Texts() {
+			list.Element = append(list.Element, &pb.TypedValue{Value: &pb.TypedValue_StringVal{StringVal: s}})
+		}
+		return &pb.TypedValue{Value: &pb.TypedValue_LeaflistVal{LeaflistVal: list}}
+	}
+	return &pb.TypedValue{Value: &pb.TypedValue_StringVal{StringVal: v.String()}}
+}
+
+// plain returns a value as package json is to write it. By RFC 7951 numbers of 64 bits are
+// texts, and identities have the name of their module.
+func plain(l *openconfig.Leaf, v openconfig.Value, ietf bool) any {
+	switch v.Kind() {
+	case openconfig.Bool:
+		return v.Bool()
+	case openconfig.Uint:
+		if ietf && l.Bits == 64 {
+			return strconv.FormatUint(v.Number(), 10)
+		}
+		return v.Number()
+	case openconfig.Strings:
+		if list := v.Texts(); list != nil {
+			return list
+		}
+		return []string{}
+	}
+	if ietf && l.Identity != "" {
+		return l.Identity + ":" + v.String()
+	}
+	return v.String()
+}
+
+func jsonValue(x any, as pb.Encoding) *pb.TypedValue {
+	b, err := json.Marshal(x)
+	if err != nil {
+		b = []byte("null") // none of the types above fails
+	}
+	if as == pb.Encoding_JSON_IETF {
+		return &pb.TypedValue{Value: &pb.TypedValue_JsonIetfVal{JsonIetfVal: b}}
+	}
+	return &pb.TypedValue{Value: &pb.TypedValue_JsonVal{JsonVal: b}}
+}
+
+// subtree returns what is below a node as package json is to write it.
+func subtree(depth int, entries []telemetry.Entry, ietf bool) any {
+	root := map[string]any{}
+	for i := range entries {
+		e := &entries[i]
+		if len(e.Path) == depth {
+			return plain(e.Leaf, e.Value, ietf)
+		}
+		at := root
+		for d := depth; d < len(e.Path); d++ {
+			name := memberName(e, d, d == depth, ietf)
+			if d == len(e.Path)-1 {
+				at[name] = plain(e.Leaf, e.Value, ietf)
+				break
+			}
+			at = member(at, name, &e.Path[d])
+		}
+	}
+	return root
+}
+
+// memberName is the name of an element in JSON: RFC 7951 has it with its module where that
+// is another than that of the member around it.
+func memberName(e *telemetry.Entry, at int, first, ietf bool) string {
+	name := e.Path[at].Name
+	if !ietf {
+		return name
+	}
+	module := e.Leaf.Modules[at]
+	for i := at; first && module == "" && i >= 0; i-- {
+		module = e.Leaf.Modules[i]
+	}
+	if module == "" {
+		return name
+	}
+	return module + ":" + name
+}
+
+// member returns an object in at, which is made if it is not there: the one of that name,
+// or the entry of that list.
+func member(at map[string]any, name string, e *openconfig.Elem) map[string]any {
+	if len(e.Keys) == 0 {
+		x, ok := at[name].(map[string]any)
+		if !ok {
+			x = map[string]any{}
+			at[name] = x
+		}
+		return x
+	}
+	list, _ := at[name].([]any) // none is an empty one
+	for _, entry := range list {
+		if x, ok := entry.(map[string]any); ok && sameKeys(x, e) {
+			return x
+		}
+	}
+	x := map[string]any{}
+	for _, k := range e.Keys {
+		x[k.Name] = k.Value
+	}
+	at[name] = append(list, x)
+	return x
+}
+
+func sameKeys(x map[string]any, e *openconfig.Elem) bool {
+	for _, k := range e.Keys {
+		if x[k.Name] != k.Value {
+			return false
+		}
+	}
+	return true
+}
+
+// fromTyped reads a value. Those of kinds that no leaf has are errors.
+func fromTyped(m *pb.TypedValue) (openconfig.Value, error) {
+	switch v := m.GetValue().(type) {
+	case *pb.TypedValue_StringVal:
+		return openconfig.Text(v.StringVal), nil
+	case *pb.TypedValue_AsciiVal:
+		return openconfig.Text(v.AsciiVal), nil
+	case *pb.TypedValue_BoolVal:
+		return openconfig.Of(v.BoolVal), nil
+	case *pb.TypedValue_UintVal:
+		return openconfig.Number(v.UintVal), nil
+	case *pb.TypedValue_IntVal:
+		if v.IntVal >= 0 {
+			return openconfig.Number(uint64(v.IntVal)), nil
+		}
+	case *pb.TypedValue_LeaflistVal:
+		var list []string
+		for _, e := range v.LeaflistVal.GetElement() {
+			x, err := fromTyped(e)
+			if err != nil {
+				return x, err
+			}
+			list = append(list, x.String())
+		}
+		return openconfig.Texts(list), nil
+	case *pb.TypedValue_JsonVal:
+		return fromJSON(v.JsonVal)
+	case *pb.TypedValue_JsonIetfVal:
+		return fromJSON(v.JsonIetfVal)
+	}
+	return openconfig.Value{}, fmt.Errorf("no leaf has a value of this kind: %.100v", m)
+}
+
+// fromJSON reads the JSON of one leaf.
+func fromJSON(b []byte) (openconfig.Value, error) {
+	var x any
+	if err := json.Unmarshal(b, &x); err != nil {
+		return openconfig.Value{}, fmt.Errorf("malformed JSON: %w", err)
+	}
+	switch x := x.(type) {
+	case string:
+		return openconfig.Text(x), nil
+	case bool:
+		return openconfig.Of(x), nil
+	case float64:
+		var n uint64
+		if err := json.Unmarshal(b, &n); err == nil {
+			return openconfig.Number(n), nil
+		}
+	case []any:
+		var list []string
+		for _, e := range x {
+			s, ok := e.(string)
+			if !ok {
+				return openconfig.Value{}, fmt.Errorf("no leaf has a list of such elements: %.100s", b)
+			}
+			list = append(list, s)
+		}
+		return openconfig.Texts(list), nil
+	}
+	return openconfig.Value{}, fmt.Errorf("no leaf has such a value: %.100s", b)
+}
