@@ -279,9 +279,9 @@ func TestJSON(t *testing.T) {
 			e := collect(t, Config{Address: address})
 			e.until(t, map[string]string{
 				oper: "UP", "/interfaces/interface[name=e1]/state/ifindex": "5",
-				"/interfaces/interface[name=e1]/ethernet/state/mac-address":                                                                "00:00:5e:00:53:01",
+				"/interfaces/interface[name=e1]/ethernet/state/mac-address":                                                                  "00:00:5e:00:53:01",
 				"/interfaces/interface[name=e1]/subinterfaces/subinterface[index=0]/ipv4/addresses/address[ip=10.0.0.1]/state/prefix-length": "31",
-				"/interfaces/interface[name=e2]/state/oper-status": "DOWN",
+				"/interfaces/interface[name=e2]/state/oper-status":                                                                           "DOWN",
 			})
 			if n := e.counts.Malformed.Load(); n != 0 {
 				t.Errorf("%d malformed", n)
