@@ -54,6 +54,12 @@ type Config struct {
 	// run over hosts.
 	Manager string
 
+	// LLDP announces the host on its links by LLDP, so that the manager's discovery finds
+	// it. That takes the capability CAP_NET_RAW (and Linux): without it the host logs
+	// that, and does not announce itself; "offload-manager lldp" can in its place. Of the
+	// processes of a machine one does.
+	LLDP bool
+
 	// TLS are the files of the host's certificate, which authenticates and encrypts the
 	// connections to other hosts, whose certificates must name them, and to the manager,
 	// whose certificate must name a manager. Packets to and from switches are not

@@ -19,6 +19,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/attach"
 	"github.com/tributary-fabric/tributary/internal/driver/hooks"
+	"github.com/tributary-fabric/tributary/internal/driver/lldp"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/membership"
 )
@@ -71,7 +72,8 @@ type Host struct {
 	members *membership.Node // of its zone; nil: it is in none
 	locate  func(ctx context.Context, host string) (string, error)
 	data    netip.Addr
-	manager *control // nil without a manager
+	manager *control      // nil without a manager
+	lldp    *lldp.Service // nil: the host does not announce itself
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
@@ -109,6 +111,7 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 		h.stop()
 		return nil, fmt.Errorf("hostlib: joining as %s: %w", c.Name, err)
 	}
+	h.announce()
 	h.tasks.Go(h.restIdle)
 	if h.members != nil {
 		h.tasks.Go(h.watchZone)
@@ -144,6 +147,17 @@ func (h *Host) open(ctx context.Context) error {
 		return errors.Join(err, h.leave(ctx), h.peers.Close())
 	}
 	return nil
+}
+
+// announce begins to announce the host on its links, if it is to and may.
+func (h *Host) announce() {
+	if !h.cfg.LLDP {
+		return
+	}
+	var err error
+	if h.lldp, err = lldp.Start(lldp.OfHost(h.name, h.hooks.Interfaces, h.cfg.Log)); err != nil {
+		h.cfg.Log.Warn("the host is not announced on its links", slog.Any("reason", err))
+	}
 }
 
 // listen makes the host reachable at a place.
@@ -242,6 +256,9 @@ func (h *Host) close(ctx context.Context) (err error) {
 		<-c.done
 	}
 	h.stop()
+	if h.lldp != nil {
+		h.lldp.Close()
+	}
 	left := h.leave(ctx)
 	within, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()

@@ -110,7 +110,9 @@ func (d *deployed) do(b *block) {
 	default:
 		for _, line := range b.commands() {
 			if args := strings.Fields(line); args[0] == "systemctl" {
-				d.machines[b.on[0]].systemctl(args[1:])
+				for _, name := range b.on {
+					d.machines[name].systemctl(args[1:])
+				}
 				continue
 			}
 			d.run(b, line)
@@ -260,6 +262,11 @@ func TestDeployPage(t *testing.T) {
 	d.wants("collbench run", "tributary,3,float32,8,", "tributary,3,float32,1048576,", "offload,right")
 	if out := m1.must("offload-manager switch list"); !containsAll(out, []string{"leaf-1", "connected"}) || strings.Contains(out, "draining") {
 		t.Errorf("in the end:\n%s", out)
+	}
+	for _, host := range named["every host"] {
+		leaf.daemons["switch-agent"].ever(`"neighbours"`, `"port":"`+host+`"`, host+" leaf-1")
+		d.machines[host].daemons["tributary-lldp"].ever(`"neighbours"`, "leaf-1 "+host)
+		d.machines[host].stop("tributary-lldp")
 	}
 	leaf.stop("switch-agent")
 	m1.stop("offload-manager")

@@ -154,6 +154,7 @@ func (m *machine) wire(other *machine, here, there netip.Addr) {
 // unit is a service as its file describes it.
 type unit struct {
 	command, user, state string
+	capability           string // beside those of the user
 	private, strict      bool
 	privileges           bool
 	notifies             bool // when it serves
@@ -181,6 +182,8 @@ func (m *machine) readUnit(service string) (u unit) {
 			u.command = value
 		case name == "User":
 			u.user = value
+		case name == "AmbientCapabilities":
+			u.capability = strings.ToLower(strings.TrimPrefix(value, "CAP_"))
 		case name == "StateDirectory":
 			u.state = "/var/lib/" + value
 		case line == "NoNewPrivileges=yes":
@@ -214,6 +217,9 @@ func (u unit) script() string {
 	b.WriteString("exec setpriv --pdeathsig KILL")
 	if u.user != "" {
 		fmt.Fprintf(&b, " --reuid %[1]s --regid %[1]s --init-groups", u.user)
+	}
+	if u.capability != "" {
+		fmt.Fprintf(&b, " --inh-caps +%[1]s --ambient-caps +%[1]s", u.capability)
 	}
 	if !u.privileges {
 		b.WriteString(" --no-new-privs")

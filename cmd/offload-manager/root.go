@@ -17,6 +17,6 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // main writes them
 	}
-	root.AddCommand(newServe(), newCheck(), newGroup(), newTopology(), newSwitch(), newStore(), newCerts(), newDemo(), newPlan(), newMembers())
+	root.AddCommand(newServe(), newCheck(), newGroup(), newTopology(), newSwitch(), newStore(), newCerts(), newDemo(), newPlan(), newMembers(), newLLDP())
 	return process.Root(root)
 }

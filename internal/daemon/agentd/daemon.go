@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
 	"github.com/tributary-fabric/tributary/internal/driver/gnmi"
+	"github.com/tributary-fabric/tributary/internal/driver/lldp"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/ground/version"
@@ -38,7 +39,7 @@ type Daemon struct {
 	gone chan struct{} // closed when the daemon ends
 
 	interfaces observer
-	neighbors  neighbors
+	neighbors  *lldp.Service // nil: the agent takes no part in LLDP
 	telemetry  *gnmi.Server
 
 	desk runner.Desk[agent.Reply]
@@ -132,7 +133,7 @@ func (d *Daemon) Err() error { return d.server.Err() }
 func (d *Daemon) Close() {
 	d.once.Do(func() {
 		d.shutdown()
-		if s := d.neighbors.service; s != nil {
+		if s := d.neighbors; s != nil {
 			s.Close()
 		}
 		d.telemetry.Shut()
@@ -152,7 +153,7 @@ func (d *Daemon) Kill() {
 	}
 	d.once.Do(func() {
 		d.shutdown()
-		if s := d.neighbors.service; s != nil {
+		if s := d.neighbors; s != nil {
 			s.Kill()
 		}
 		d.telemetry.Shut()

@@ -1,14 +1,10 @@
 package agentd
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/neighbor"
@@ -32,14 +28,6 @@ type LLDP struct {
 	Required bool
 }
 
-// neighbors are those that the ports hear.
-type neighbors struct {
-	service *lldp.Service // nil: the agent takes no part in LLDP
-
-	mu     sync.Mutex
-	logged map[string]string // by port
-}
-
 // announce begins to take part in LLDP, once the server has its address.
 func (d *Daemon) announce() error {
 	c := d.cfg.LLDP
@@ -54,14 +42,11 @@ func (d *Daemon) announce() error {
 		return nil
 	}
 	own := c.config(d.cfg.Switch, at)
-	own.Changed, own.Log = d.neighborsChanged, d.log
+	own.Changed, own.Log = d.telemetry.Changed, d.log
 	s, err := lldp.Start(own)
 	switch {
 	case err == nil:
-		d.neighbors.mu.Lock()
-		d.neighbors.service = s
-		d.neighbors.mu.Unlock()
-		d.neighborsChanged() // what was heard meanwhile
+		d.neighbors = s
 	case c.Required:
 		return fmt.Errorf("agentd: switch %s: %w", d.cfg.Switch, err)
 	default:
@@ -97,49 +82,6 @@ func (c *LLDP) management(listens netip.Addr) []netip.Addr {
 	return []netip.Addr{listens.Unmap()}
 }
 
-// neighborsChanged logs what is new. It is called by the service, which does not wait.
-func (d *Daemon) neighborsChanged() {
-	d.telemetry.Changed()
-	n := &d.neighbors
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.service == nil {
-		return // it begins; announce looks afterwards
-	}
-	now := map[string]string{}
-	for port, p := range n.service.Ports() {
-		if len(p.Neighbors) > 0 {
-			now[port] = named(p.Neighbors)
-		}
-	}
-	for port, names := range now {
-		if n.logged[port] != names {
-			d.log.Info("neighbour", slog.String("port", port), slog.String("is", names))
-		}
-	}
-	for port, names := range n.logged {
-		if now[port] == "" {
-			d.log.Info("neighbour lost", slog.String("port", port), slog.String("was", names))
-		}
-	}
-	n.logged = now
-}
-
-// named returns the names of neighbours and of their ports.
-func named(all []neighbor.Neighbor) string {
-	var names []string
-	for i := range all {
-		n := &all[i]
-		name := cmp.Or(n.Tributary.Name, n.SystemName, n.Chassis.String()) + " " + n.Port.String()
-		if n.Loop {
-			name += " (a loop: this switch itself)"
-		}
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
-}
-
 var (
 	descNeighbors = metricSet.New("lldp_neighbors", "Neighbours that the ports hear by LLDP.")
 	descFrames    = metricSet.New("lldp_frames_total", "LLDPDUs, by direction.", "direction")
@@ -151,7 +93,7 @@ var (
 func (d *Daemon) collectNeighbors(ctx context.Context, to metrics.Values) {
 	var sum neighbor.Counters
 	count := 0
-	if s := d.neighbors.service; s != nil {
+	if s := d.neighbors; s != nil {
 		all, err := s.Counters(ctx)
 		if err != nil {
 			to.Failed(descNeighbors, err)

@@ -113,7 +113,7 @@ func (r *reporter) events(ctx context.Context, d *openconfig.Device) error {
 
 // neighbors are those that the ports hear by LLDP, and what is announced there.
 func (r *reporter) neighbors(d *openconfig.Device) {
-	s := r.daemon.neighbors.service
+	s := r.daemon.neighbors
 	if s == nil {
 		return
 	}

@@ -50,6 +50,17 @@ type Config struct {
 	Log     *slog.Logger // nil: none
 }
 
+// OfHost returns what a host announces: its name, and on each link the address of its end.
+func OfHost(name string, interfaces nic.Source, log *slog.Logger) Config {
+	return Config{
+		Interfaces: interfaces, Log: log,
+		Own: lldpdu.Announcement{
+			Capabilities: lldpdu.Station, Enabled: lldpdu.Station,
+			Tributary: lldpdu.Tributary{Role: lldpdu.Host, Name: name},
+		},
+	}
+}
+
 // Validate reports what is wrong with c.
 func (c Config) Validate() error {
 	for _, p := range slices.Concat(c.Include, c.Exclude) {

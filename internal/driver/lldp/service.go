@@ -1,6 +1,7 @@
 package lldp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -10,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,14 +37,18 @@ type Service struct {
 
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
+	failure error // written before loop ends
 
 	mu    sync.Mutex
 	ports map[neighbor.PortID]*port
 	heard map[neighbor.PortID]Port // when it changed last
 	own   lldpdu.Announcement
 
-	delays conn   // of all ports; written before loop begins
-	frame  []byte // owned by loop
+	delays   conn              // of all ports; written before loop begins
+	frame    []byte            // owned by loop
+	reported map[string]string // neighbours, by port; owned by loop
+	logSince core.Time         // owned by loop, as is logged: lines since then
+	logged   int
 }
 
 // Port is what is known of a port.
@@ -134,6 +140,15 @@ func (s *Service) names() map[neighbor.PortID]string {
 	return names
 }
 
+// Done is closed when the service has ended.
+func (s *Service) Done() <-chan struct{} { return s.loop.Done() }
+
+// Err returns, once Done is closed, why the service has ended; nil if it was closed.
+func (s *Service) Err() error {
+	<-s.loop.Done()
+	return s.failure
+}
+
 // Close announces that all ports shut down, and ends the service.
 func (s *Service) Close() {
 	s.cancel(errClosed)
@@ -163,6 +178,7 @@ func (s *Service) run(ctx context.Context) {
 	if err != nil {
 		s.delays.close()
 		if ctx.Err() == nil {
+			s.failure = err
 			log.Warn("LLDP is not sent", slog.Any("error", err))
 		}
 		return
@@ -376,7 +392,57 @@ func (s *Service) publish() {
 	s.mu.Lock()
 	s.heard = heard
 	s.mu.Unlock()
+	s.report()
 	s.notify()
+}
+
+// report logs the neighbours that are new, and those that are gone.
+func (s *Service) report() {
+	now := map[string]string{}
+	for port, p := range s.Ports() {
+		if len(p.Neighbors) > 0 {
+			now[port] = named(p.Neighbors)
+		}
+	}
+	for port, names := range now {
+		if s.reported[port] != names {
+			s.log("neighbours", slog.String("port", port), slog.String("are", names))
+		}
+	}
+	for port, names := range s.reported {
+		if now[port] == "" {
+			s.log("no neighbour", slog.String("port", port), slog.String("was", names))
+		}
+	}
+	s.reported = now
+}
+
+// logMost are the most lines about neighbours in a second: who forges them does not fill
+// the log.
+const logMost = 50
+
+func (s *Service) log(text string, attrs ...slog.Attr) {
+	if now := s.clock.Now(); now.Sub(s.logSince) >= time.Second {
+		s.logSince, s.logged = now, 0
+	}
+	if s.logged++; s.logged <= logMost {
+		s.cfg.Log.LogAttrs(context.Background(), slog.LevelInfo, text, attrs...)
+	}
+}
+
+// named returns the names of neighbours and of their ports.
+func named(all []neighbor.Neighbor) string {
+	var names []string
+	for i := range all {
+		n := &all[i]
+		name := cmp.Or(n.Tributary.Name, n.SystemName, n.Chassis.String()) + " " + n.Port.String()
+		if n.Loop {
+			name += " (a loop: this machine itself)"
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 func (s *Service) notify() {

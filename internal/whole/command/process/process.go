@@ -82,12 +82,17 @@ func OneLine(err error) string {
 	return strings.Join(lines, "; ")
 }
 
-// Daemon is a manager or an agent that runs.
-type Daemon interface {
+// Service is what runs until it is to end.
+type Service interface {
 	Close()                // ends it in good order
 	Kill()                 // ends it at once, also while Close is under way; returns when it has ended
 	Done() <-chan struct{} // closed when it cannot be reached any more
 	Err() error            // why, if it was not closed
+}
+
+// Daemon is a manager or an agent that runs.
+type Daemon interface {
+	Service
 	Collector() prometheus.Collector
 }
 
@@ -151,7 +156,7 @@ func startAdmin(d Daemon, a settings.Admin, log *slog.Logger) (*admin.Server, er
 // SIGHUP, which asks other daemons to read their configuration again, changes
 // nothing here: it has check look at the files as they are now, and the log say
 // whether a restart would take them.
-func Run(ctx context.Context, d Daemon, check func() error, log *slog.Logger) error {
+func Run(ctx context.Context, d Service, check func() error, log *slog.Logger) error {
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
