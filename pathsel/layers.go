@@ -21,7 +21,7 @@ type layers struct {
 
 // findLayers returns the structure of g, or nil where it has none.
 func findLayers(g *topology.Graph) *layers {
-	if !inLayers(g) {
+	if g.Nodes() == 0 || !inLayers(g) {
 		return nil
 	}
 	latency := map[int64]bool{}

@@ -66,9 +66,14 @@ func NewPlanner(g *topology.Graph, cfg Config) (*Planner, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("new planner: %w", err)
 	}
-	p := newPlanner(g, cfg.withDefaults())
-	p.layers = findLayers(g)
-	return p, nil
+	return (&Planner{cfg: cfg.withDefaults()}).For(g), nil
+}
+
+// For returns a planner for another graph, with the same Config.
+func (p *Planner) For(g *topology.Graph) *Planner {
+	next := newPlanner(g, p.cfg)
+	next.layers = findLayers(g)
+	return next
 }
 
 // newPlanner returns a planner that knows of no layers.

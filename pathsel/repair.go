@@ -15,8 +15,9 @@ type Repaired struct {
 	Tree    Tree
 	Figures Figures
 	// Added are links that the tree did not have; Lost are those that it can no
-	// longer use; Dropped are those that could be used and lead to no member any
-	// more. All others are where they were.
+	// longer use, topology.NoLink each that the graph has no more; Dropped are those
+	// that could be used and lead to no member any more. All others are where they
+	// were.
 	Added, Lost, Dropped []topology.LinkID
 	// Fresh: nothing was left to go on with, or what was left could not be
 	// joined within the children that switches can serve; the tree is a new one.
@@ -145,6 +146,16 @@ func (p *Planner) outdone(repaired, fresh *Figures, by Criterion) bool {
 // only the others are looked up.
 func (r *Repaired) compare(view topology.View, old Tree) {
 	had, has := ownLinks(view.Graph(), old, r.Tree), ownLinks(view.Graph(), r.Tree, old)
+	for i, v := range old.Vertices {
+		if i > 0 && v.Up == topology.NoLink {
+			r.Lost = append(r.Lost, topology.NoLink)
+		}
+	}
+	for _, l := range old.Leaves {
+		if l.Link == topology.NoLink {
+			r.Lost = append(r.Lost, topology.NoLink)
+		}
+	}
 	for l := range had.all() {
 		switch {
 		case has.on(l):
@@ -166,7 +177,12 @@ type bitset []uint64
 
 func (b bitset) on(l topology.LinkID) bool { return b[l/64]>>(l%64)&1 == 1 }
 
-func (b bitset) add(l topology.LinkID) { b[l/64] |= 1 << (l % 64) }
+// add adds l; topology.NoLink stands for none.
+func (b bitset) add(l topology.LinkID) {
+	if l != topology.NoLink {
+		b[l/64] |= 1 << (l % 64)
+	}
+}
 
 // all iterates over the links in ascending order.
 func (b bitset) all() iter.Seq[topology.LinkID] {
@@ -186,9 +202,7 @@ func (b bitset) all() iter.Seq[topology.LinkID] {
 func ownLinks(g *topology.Graph, t, other Tree) bitset {
 	b := make(bitset, g.Links()/64+1)
 	for _, v := range t.Vertices {
-		if v.Up != topology.NoLink {
-			b.add(v.Up)
-		}
+		b.add(v.Up)
 	}
 	for rank, l := range t.Leaves {
 		if rank >= len(other.Leaves) || other.Leaves[rank].Link != l.Link {
@@ -286,7 +300,7 @@ func (p *Planner) repair(a asked, old Tree) *repairing {
 
 // open reports whether a link can be on the tree.
 func (m *repairing) open(l topology.LinkID) bool {
-	return (!m.anyDown || m.view.LinkUp(l)) && !m.excludesLink(l)
+	return l != topology.NoLink && (!m.anyDown || m.view.LinkUp(l)) && !m.excludesLink(l)
 }
 
 // prune gives up switches that lead to no member any more, and those that have

@@ -86,7 +86,7 @@ func (b *Builder) AddSwitch(name string, c Capability) (Ref, error) {
 }
 
 func (b *Builder) add(to *nameTable, name string) error {
-	if err := validName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	if _, taken := b.Find(name); taken {

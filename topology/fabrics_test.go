@@ -99,11 +99,11 @@ func apart(a, b string) (dimensions, distance, dimension int) {
 	return dimensions, distance, dimension
 }
 
-func must(g *Graph, err error) *Graph {
+func must[T any](x T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	return g
+	return x
 }
 
 func drawGrid(t *rapid.T, ringed bool) shapeCase {

@@ -64,7 +64,7 @@ func checkNode(t testing.TB, g *Graph, n NodeID) {
 	if found, ok := g.Lookup(g.Name(n)); !ok || found != n {
 		t.Fatalf("Lookup(%q) = %d, %v; want %d", g.Name(n), found, ok, n)
 	}
-	if err := validName(g.Name(n)); err != nil {
+	if err := CheckName(g.Name(n)); err != nil {
 		t.Fatal(err)
 	}
 	host := int(n) < g.Hosts()

@@ -24,9 +24,9 @@ var ErrName = errors.New("invalid node name")
 // maxName is the most bytes of a name (that of a DNS name).
 const maxName = 253
 
-// validName reports what is wrong with a node's name: it is made of letters,
+// CheckName reports what is wrong with a node's name: it is made of letters,
 // digits and . _ - / and begins with a letter or digit.
-func validName(name string) error {
+func CheckName(name string) error {
 	if name == "" {
 		return fmt.Errorf("it is empty: %w", ErrName)
 	}

@@ -276,7 +276,7 @@ func latencyText(d time.Duration) string {
 // quote writes a string plainly where no reader of YAML can take it for
 // anything else, and else in quotes as in JSON.
 func (y *yamlWriter) quote(s string) string {
-	plain := s != "" && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z') && validName(s) == nil
+	plain := s != "" && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z') && CheckName(s) == nil
 	switch strings.ToLower(s) {
 	case "y", "n", "yes", "no", "true", "false", "on", "off", "null":
 		plain = false

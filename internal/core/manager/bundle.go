@@ -6,7 +6,6 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/pathsel"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
 // Bundle says which of several groups of one communicator a group is. The zero
@@ -72,7 +71,7 @@ type bundle struct {
 }
 
 // fits returns why a group of these members cannot be that of a bundle.
-func (c *Core) fits(as Bundle, members []string, hosts []topology.NodeID) error {
+func (c *Core) fits(as Bundle, members []string) error {
 	b := c.bundles[as.Name]
 	if b == nil || as.Kind == NoBundle {
 		return nil
@@ -86,24 +85,29 @@ func (c *Core) fits(as Bundle, members []string, hosts []topology.NodeID) error 
 	for _, g := range b.groups {
 		switch {
 		case g == nil:
-		case b.Kind == Stripes && !slices.Equal(g.hosts, hosts):
+		case b.Kind == Stripes && !slices.Equal(g.spec.Members, members):
 			return fmt.Errorf("%v has other members than %v: %w", as, g.spec.Bundle, ErrBundle)
 		case b.Kind == Parts:
-			if twice := common(g.hosts, hosts); twice >= 0 {
-				return fmt.Errorf("%s is in %v and in %v: %w", members[twice], g.spec.Bundle, as, ErrBundle)
+			if twice := common(g.spec.Members, members); twice != "" {
+				return fmt.Errorf("%s is in %v and in %v: %w", twice, g.spec.Bundle, as, ErrBundle)
 			}
 		}
 	}
 	return nil
 }
 
-// common returns an index in hosts of one that is in others too, or -1.
-func common(others, hosts []topology.NodeID) int {
-	there := make(map[topology.NodeID]bool, len(others))
+// common returns the first host that is in others too; empty: none is.
+func common(others, hosts []string) string {
+	there := make(map[string]bool, len(others))
 	for _, h := range others {
 		there[h] = true
 	}
-	return slices.IndexFunc(hosts, func(h topology.NodeID) bool { return there[h] })
+	for _, h := range hosts {
+		if there[h] {
+			return h
+		}
+	}
+	return ""
 }
 
 // enrol makes a group known by its name, and to its sisters.

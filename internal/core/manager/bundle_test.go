@@ -230,7 +230,7 @@ func TestDraft(t *testing.T) {
 		"more than there are":   {bundle: stripe(0, 4), hosts: everyone, want: 2},
 		"one switch":            {bundle: stripe(0, 2), hosts: []int{0, 1}, want: 1},
 		"one spine":             {prepare: func(w *world) { w.setNode(w.node("spine-0"), false) }, bundle: stripe(0, 2), hosts: everyone, want: 1},
-		"one spine is drained":  {prepare: func(w *world) { w.ask(Drain{Switch: w.node("spine-0"), On: true}) }, bundle: stripe(0, 2), hosts: everyone, want: 1},
+		"one spine is drained":  {prepare: func(w *world) { w.ask(Drain{Switch: "spine-0", On: true}) }, bundle: stripe(0, 2), hosts: everyone, want: 1},
 		"few slots":             {slots: 24, bundle: stripe(0, 2), hosts: everyone, want: 2}, // 32 are asked for, 8 will do
 		"slots for one":         {slots: 7, bundle: stripe(0, 2), hosts: everyone, want: 1},
 		"no tree":               {prepare: func(w *world) { w.setNode(w.node("leaf-1"), false) }, bundle: stripe(0, 2), hosts: everyone, err: pathsel.ErrNoTree},
@@ -279,7 +279,7 @@ func TestDraftIsRefused(t *testing.T) {
 		want    string
 	}{
 		{3, func(*world) {}, "slots on switch leaf-0: needed 4, free 3"},
-		{1000, func(w *world) { w.ask(Drain{Switch: w.node("leaf-1"), On: true}) }, "reservations (drained) on switch leaf-1"},
+		{1000, func(w *world) { w.ask(Drain{Switch: "leaf-1", On: true}) }, "reservations (drained) on switch leaf-1"},
 	} {
 		w := connected(test.slots)
 		test.prepare(w)

@@ -21,7 +21,7 @@ func (c *Core) check() error {
 		return fmt.Errorf("order %v of %d groups", c.order, len(c.groups))
 	}
 	for i := range c.fleet {
-		if err := c.checkBooks(&c.fleet[i]); err != nil {
+		if err := c.checkBooks(c.fleet[i]); err != nil {
 			return err
 		}
 	}

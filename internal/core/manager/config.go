@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
 // ErrConfig is wrapped by the errors of Config.Validate.
@@ -48,7 +47,7 @@ type Config struct {
 	Slim      bool // switches that could reduce forward where the tree is better by that
 	NoHosts   bool // a group has a tree also where hosts are faster
 	// Unattended are switches without an agent: they can only forward.
-	Unattended []topology.NodeID
+	Unattended []string
 }
 
 // DefaultConfig suits one fabric of up to 65,536 hosts.

@@ -12,6 +12,7 @@ import (
 // Draft is the question which stripes or parts a communicator could have. Whoever
 // plans for a Core answers it with Choose; the Core takes no note of it.
 type Draft struct {
+	graph *topology.Graph
 	group *group // what is asked for, as if it were one group; the Core does not have it
 	kind  BundleKind
 	count int // that is wanted
@@ -23,6 +24,9 @@ type Draft struct {
 	// requests are tried in their order: a later one takes fewer slots.
 	requests []pathsel.Request
 }
+
+// Graph returns the graph whose numbers the answer has.
+func (d *Draft) Graph() *topology.Graph { return d.graph }
 
 // GroupPlan is the groups that a communicator could have.
 type GroupPlan struct {
@@ -47,15 +51,18 @@ func (c *Core) Draft(in Create) (Draft, error) {
 	if err != nil {
 		return Draft{}, fmt.Errorf("plan group: %w", err)
 	}
-	hosts, err := c.checkOptions(&in)
-	if err != nil {
+	if err := c.checkOptions(&in); err != nil {
 		return Draft{}, fmt.Errorf("plan group: %w", err)
+	}
+	hosts, absent := find(c.graph, in.Members)
+	if len(absent) > 0 {
+		return Draft{}, fmt.Errorf("plan group: %q: %w", absent[0], ErrUnknownHost)
 	}
 	g := &group{hosts: hosts, spec: &Spec{
 		Members: in.Members, ChunkBytes: in.ChunkBytes, Window: in.Window,
 		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Bundle: in.Bundle,
 	}}
-	d := Draft{group: g, kind: in.Bundle.Kind, count: in.Bundle.Count}
+	d := Draft{graph: c.graph, group: g, kind: in.Bundle.Kind, count: in.Bundle.Count}
 	if b := c.bundles[in.Bundle.Name]; b != nil && d.kind == Stripes && b.Kind == Stripes {
 		for i, stripe := range b.groups {
 			if stripe != nil && stripe.newest() != nil {
@@ -96,9 +103,12 @@ func (c *Core) requests(d *Draft) {
 }
 
 // Choose answers the question: with as many groups as were wanted, or the most of
-// them that there can be. The error is why there is not one; load is as it was when
-// it returns.
+// them that there can be. The error is why there is not one, or ErrRedrawn; load is as
+// it was when it returns.
 func (d *Draft) Choose(p *pathsel.Planner, view topology.View, load *pathsel.Load) (GroupPlan, error) {
+	if view.Graph() != d.graph {
+		return GroupPlan{}, ErrRedrawn
+	}
 	best := d.standing()
 	most := max(1, min(d.count, d.room)) // where there is no room for one the planner says why
 	var refused error

@@ -69,12 +69,16 @@ func build(t *testing.T, g *topology.Graph, data func(topology.NodeID) netip.Add
 	c := must(New(g, Config{MaxAttempts: 1}))
 	result := built{configs: map[topology.NodeID]switchreduce.Config{}, offers: map[uint32]Offer{}, sites: map[topology.NodeID][]SiteState{}}
 	at := func(n topology.NodeID) netip.AddrPort { return netip.AddrPortFrom(data(n), 1000+uint16(n)) }
+	named := func(name string) topology.NodeID {
+		n, _ := g.Lookup(name)
+		return n
+	}
 	create := Create{
 		Name: "g", ChunkBytes: 1024, Window: 16, Functions: topology.AllFunctions(), Types: topology.AllTypes(), Secret: [32]byte{1},
 	}
 	var todo []Input
 	for i := range g.Switches() {
-		todo = append(todo, SwitchUp{Switch: g.Switch(i), Incarnation: 1, Capability: g.Capability(g.Switch(i))})
+		todo = append(todo, SwitchUp{Switch: g.Name(g.Switch(i)), Incarnation: 1, Capability: g.Capability(g.Switch(i))})
 	}
 	for h := range topology.NodeID(g.Hosts()) {
 		create.Members = append(create.Members, g.Name(h))
@@ -96,10 +100,10 @@ func build(t *testing.T, g *topology.Graph, data func(topology.NodeID) netip.Add
 			todo = append(todo, Planned{Group: p.Group, Plan: p.Plan, Chosen: plan, Err: err})
 		}
 		for _, p := range out.Prepares {
-			todo = append(todo, Answer{p.Switch, agent.Reply{Incarnation: 1, Kind: agent.Prepared, Group: 1, Epoch: p.Epoch, Addr: at(p.Switch)}})
+			todo = append(todo, Answer{p.Switch, agent.Reply{Incarnation: 1, Kind: agent.Prepared, Group: 1, Epoch: p.Epoch, Addr: at(named(p.Switch))}})
 		}
 		for _, m := range out.Commits {
-			result.configs[m.Switch] = m.Config
+			result.configs[named(m.Switch)] = m.Config
 			todo = append(todo, Answer{m.Switch, agent.Reply{Incarnation: 1, Kind: agent.Committed, Group: 1, Epoch: m.Config.Epoch}})
 		}
 		for _, o := range out.Offers {
@@ -111,7 +115,7 @@ func build(t *testing.T, g *topology.Graph, data func(topology.NodeID) netip.Add
 		out.Reset()
 	}
 	for n := range topology.NodeID(g.Nodes()) {
-		result.sites[n] = c.Sites(n)
+		result.sites[n] = c.Sites(g.Name(n))
 	}
 	return result
 }
@@ -192,7 +196,7 @@ func TestEdgeWithoutAddress(t *testing.T) {
 	}
 }
 
-// TestSites holds the links that a switch's site names against the addresses
+// TestSites holds the ports that a switch's site names against the addresses
 // that the switch was configured with.
 func TestSites(t *testing.T) {
 	g := addressed()
@@ -215,17 +219,19 @@ func TestSites(t *testing.T) {
 		if s.Group != 1 || s.Name != "g" || s.Epoch != cfg.Epoch || s.Window != cfg.Window || s.ChunkBytes != cfg.ChunkBytes || len(s.Children) != len(cfg.Children) {
 			t.Errorf("%s: %+v is configured as %+v", g.Name(n), s, cfg)
 		}
-		for i, l := range s.Children {
+		for i, port := range s.Children {
+			l, _ := g.LinkAt(n, port)
 			if a := g.AddressAt(l, g.Across(l, n)); a != cfg.Children[i].Addr.Addr() {
 				t.Errorf("%s: child %d is at %v, not over link %s", g.Name(n), i, cfg.Children[i].Addr, g.LinkName(l))
 			}
 		}
-		if s.Up == topology.NoLink {
+		up, there := g.LinkAt(n, s.Up)
+		if !there {
 			if cfg.Parent.IsValid() {
 				t.Errorf("%s has a parent, and no link to it", g.Name(n))
 			}
-		} else if a := g.AddressAt(s.Up, g.Across(s.Up, n)); a != cfg.Parent.Addr() {
-			t.Errorf("%s: the parent is at %v, not over link %s", g.Name(n), cfg.Parent, g.LinkName(s.Up))
+		} else if a := g.AddressAt(up, g.Across(up, n)); a != cfg.Parent.Addr() {
+			t.Errorf("%s: the parent is at %v, not over link %s", g.Name(n), cfg.Parent, g.LinkName(up))
 		}
 	}
 }

@@ -16,6 +16,7 @@ var (
 	ErrTooManyGroups = errors.New("manager: too many groups")
 	ErrDuplicate     = errors.New("manager: a host is a member twice")
 	ErrUnknownHost   = errors.New("manager: no such host")
+	ErrRedrawn       = errors.New("manager: the fabric has been redrawn meanwhile") // of Draft.Choose: make another Draft
 	ErrUnknownSwitch = errors.New("manager: no such switch")
 	ErrUnknownGroup  = errors.New("manager: no such group")
 	ErrUnknownRank   = errors.New("manager: no such rank")

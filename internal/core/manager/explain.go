@@ -65,6 +65,7 @@ type Summary struct {
 type Explanation struct {
 	Summary
 	Purpose pathsel.Purpose // as it was created
+	Names   []string        // of the members' hosts, by rank; not to be changed
 	Sisters []Summary       // the other groups of its bundle, by index
 	Missing []uint32        // ranks that do not watch, at most MaxMissing
 	Trees   []TreeState
@@ -82,7 +83,8 @@ type TreeState struct {
 	Epoch  uint32
 	Stage  Stage
 	Window uint32
-	Plan   pathsel.Plan // the tree, its figures, the rivals, and why
+	Plan   pathsel.Plan // the tree, its figures, the rivals, and why; of what has left the fabric NoNode or NoLink
+	Names  []string     // of its switches, by vertex
 	// Reducers are what reduces on the tree's switches, by vertex; zero: it is not
 	// known.
 	Reducers []topology.Reducer
@@ -125,7 +127,7 @@ func (c *Core) Group(id uint32) (Explanation, bool) {
 		return Explanation{}, false
 	}
 	e := Explanation{
-		Summary: g.summary(), Purpose: g.spec.Purpose,
+		Summary: g.summary(), Purpose: g.spec.Purpose, Names: g.spec.Members,
 		Offload: g.transports[Offload], Hosts: g.transports[HostTree],
 		History: slices.Clone(g.history),
 	}
@@ -143,7 +145,7 @@ func (c *Core) Group(id uint32) (Explanation, bool) {
 	for _, t := range g.trees() {
 		s := TreeState{Epoch: t.epoch, Stage: t.stage, Window: t.window, Plan: t.plan}
 		for i := range t.sites {
-			s.Reducers = append(s.Reducers, t.sites[i].reducer)
+			s.Reducers, s.Names = append(s.Reducers, t.sites[i].reducer), append(s.Names, t.sites[i].on.name)
 		}
 		e.Trees = append(e.Trees, s)
 	}
@@ -193,8 +195,7 @@ type SwitchState struct {
 // Switches lists all switches of the fabric by number.
 func (c *Core) Switches() []SwitchState {
 	all := make([]SwitchState, len(c.fleet))
-	for i := range c.fleet {
-		d := &c.fleet[i]
+	for i, d := range c.fleet {
 		all[i] = SwitchState{
 			Switch: d.node, Name: d.name, Connected: d.up, Drained: d.avoided(),
 			Incarnation: d.incarnation, Capability: d.capability, Used: d.used, Most: d.most(),

@@ -12,7 +12,7 @@ import (
 
 // device is a switch as the manager knows it.
 type device struct {
-	node topology.NodeID
+	node topology.NodeID // topology.NoNode: it has left the fabric
 	name string
 
 	up          bool
@@ -38,7 +38,15 @@ type device struct {
 }
 
 // device returns the state of switch n.
-func (c *Core) device(n topology.NodeID) *device { return &c.fleet[c.graph.SwitchIndex(n)] }
+func (c *Core) device(n topology.NodeID) *device { return c.fleet[c.graph.SwitchIndex(n)] }
+
+// named returns the state of the switch of that name; nil: the fabric has none.
+func (c *Core) named(name string) *device {
+	if n, ok := c.graph.Lookup(name); ok && c.graph.IsSwitch(n) {
+		return c.device(n)
+	}
+	return nil
+}
 
 // usable reports whether new trees may be put on d.
 func (d *device) usable() bool { return d.up && !d.avoided() }
@@ -116,7 +124,14 @@ func (c *Core) account(d *device, id uint32) {
 		d.holdings = slices.Insert(d.holdings, i, agent.Holder{Group: id, Slots: slots})
 	}
 	c.changed = c.changed || slots < before
-	if slots != before && !d.booked {
+	if slots != before {
+		c.book(d)
+	}
+}
+
+// book has the planner be informed of d's slots at the end of the Step.
+func (c *Core) book(d *device) {
+	if !d.booked {
 		d.booked = true
 		c.booked = append(c.booked, d)
 	}
@@ -139,10 +154,10 @@ func (c *Core) eachSite(d *device, f func(*group, *tree, *site)) {
 }
 
 func (c *Core) switchUp(in SwitchUp) {
-	if !c.graph.IsSwitch(in.Switch) {
+	d := c.named(in.Switch)
+	if d == nil {
 		return
 	}
-	d := c.device(in.Switch)
 	avoided := d.avoided()
 	d.up, d.incarnation, d.capability, d.refusing, d.outlives = true, in.Incarnation, in.Capability, in.Draining, in.Outlives
 	c.changed, c.rebuilt = true, true
@@ -240,9 +255,18 @@ func (c *Core) sweep(d *device) {
 		return
 	}
 	for _, o := range d.orphans {
-		c.askRemove(d, o.Group, o.Epoch)
+		if !c.kept(d, &o) {
+			c.askRemove(d, o.Group, o.Epoch)
+		}
 	}
 	c.timers.Set(&d.timer, c.now.Add(c.cfg.Repeat))
+}
+
+// kept reports whether a later manager might yet go on with what is an orphan: it is
+// not stored that its tree is none any more.
+func (c *Core) kept(d *device, o *agent.Hold) bool {
+	_, t, _ := c.siteOf(d, o.Group, o.Epoch)
+	return c.stored < c.struck || t != nil && (t.held || t.recorded)
 }
 
 // disown strikes an orphan that is gone off d's books.
@@ -261,10 +285,10 @@ func (c *Core) disown(d *device, group, epoch uint32) {
 }
 
 func (c *Core) switchDown(in SwitchDown) {
-	if !c.graph.IsSwitch(in.Switch) {
+	d := c.named(in.Switch)
+	if d == nil {
 		return
 	}
-	d := c.device(in.Switch)
 	d.up = false
 	orphans := d.orphans
 	d.orphans = nil
@@ -302,12 +326,8 @@ func (c *Core) ring(d *device) {
 
 // answer takes an agent's word on a request.
 func (c *Core) answer(in Answer) {
-	r := &in.Reply
-	if !c.graph.IsSwitch(in.Switch) {
-		return
-	}
-	d := c.device(in.Switch)
-	if !d.up || r.Incarnation != d.incarnation {
+	d, r := c.named(in.Switch), &in.Reply
+	if d == nil || !d.up || r.Incarnation != d.incarnation {
 		return
 	}
 	if r.Kind == agent.Removed {
@@ -352,7 +372,7 @@ func (c *Core) refusedBy(g *group, s *site, why *agent.Refusal) {
 	if why.Cause == agent.Slots {
 		free = why.Free
 	}
-	g.round.avoid(s.on.node, free)
+	g.round.avoid(s.on, free)
 	c.fail(g, &Refusal{
 		Reason: ErrRefused, Resource: why.Cause.String(), Switch: s.on.name,
 		Need: why.Need, Free: why.Free, Counted: why.Cause.Counted(),
@@ -362,11 +382,8 @@ func (c *Core) refusedBy(g *group, s *site, why *agent.Refusal) {
 
 // ended takes note of an epoch that a switch has freed by itself.
 func (c *Core) ended(in Ended) {
-	if !c.graph.IsSwitch(in.Switch) {
-		return
-	}
-	d, e := c.device(in.Switch), &in.End
-	if !d.up || e.Incarnation != d.incarnation {
+	d, e := c.named(in.Switch), &in.End
+	if d == nil || !d.up || e.Incarnation != d.incarnation {
 		return
 	}
 	c.disown(d, e.Group, e.Epoch)
@@ -380,11 +397,11 @@ func (c *Core) ended(in Ended) {
 }
 
 func (c *Core) drain(in Drain) {
-	if !c.graph.IsSwitch(in.Switch) {
-		c.reply(Reply{Req: in.Req, Err: fmt.Errorf("drain switch %d: %w", in.Switch, ErrUnknownSwitch)})
+	d := c.named(in.Switch)
+	if d == nil {
+		c.reply(Reply{Req: in.Req, Err: fmt.Errorf("drain switch %q: %w", in.Switch, ErrUnknownSwitch)})
 		return
 	}
-	d := c.device(in.Switch)
 	if d.drained != in.On {
 		before := d.avoided()
 		d.drained = in.On

@@ -28,7 +28,7 @@ func (r *bytesReader) next(below int) int {
 // answers nobody asked for, plans that are no trees, ranks that do not exist.
 func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 	group, rank, epoch := uint32(r.next(4)), uint32(r.next(5)), uint32(r.next(20))
-	node := topology.NodeID(r.next(graph.Nodes()+2) - 1)
+	node := graph.Name(topology.NodeID(r.next(graph.Nodes()+2) - 1))
 	addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(rank)}), uint16(r.next(3)))
 	lives := uint64(r.next(3))
 	switch r.next(14) {
@@ -130,17 +130,22 @@ func planFor(graph *topology.Graph, view topology.View, r *PlanRequest) (pathsel
 
 // obedient answers everything as it should be.
 func obedient(c *Core, out *Output) []Input {
+	return obedientTo(c, out, must(pathsel.NewPlanner(c.graph, pathsel.Config{Work: 1 << 14})))
+}
+
+func obedientTo(c *Core, out *Output, planner *pathsel.Planner) []Input {
 	var batch []Input
 	for _, p := range out.Plans {
-		plan, err := planFor(c.graph, c.view, &p)
+		plan, err := planner.Plan(c.view, nil, p.Request)
 		batch = append(batch, Planned{Group: p.Group, Plan: p.Plan, Chosen: plan, Err: err})
 	}
 	if n := len(out.Persist); n > 0 {
 		batch = append(batch, Stored{Seq: out.Persist[n-1].Seq})
 	}
-	answer := func(n topology.NodeID, kind agent.ReplyKind, incarnation uint64, group, epoch uint32) {
+	answer := func(name string, kind agent.ReplyKind, incarnation uint64, group, epoch uint32) {
+		n, _ := c.graph.Lookup(name)
 		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, 0, byte(n)}), 4000)
-		batch = append(batch, Answer{Switch: n, Reply: agent.Reply{
+		batch = append(batch, Answer{Switch: name, Reply: agent.Reply{
 			Incarnation: incarnation, Kind: kind, Group: group, Epoch: epoch, Addr: addr,
 		}})
 	}

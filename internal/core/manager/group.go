@@ -15,7 +15,8 @@ type group struct {
 	id      uint32
 	spec    *Spec             // never changes
 	specSeq uint64            // of its record
-	hosts   []topology.NodeID // spec.Members, by rank
+	hosts   []topology.NodeID // spec.Members, by rank; topology.NoNode: the fabric does not have it
+	absent  []string          // the names of these
 
 	members    []member
 	watching   int    // members with a stream
@@ -28,6 +29,8 @@ type group struct {
 	draining []*tree // draining, by age
 	lost     *tree   // the last active one that was lost, until another is active
 	review   bool    // active is to be compared with a new one
+
+	dropped bool // its record had trees that the fabric has not
 
 	bundle *bundle // nil: it is in none, or released
 
@@ -110,7 +113,7 @@ func (c *Core) create(in Create) {
 		c.after(g.specSeq, action{do: sendReply, reply: Reply{Req: in.Req, Group: id, Found: true}, what: in.what()})
 		return
 	}
-	hosts, err := c.checkCreate(&in)
+	err := c.checkCreate(&in)
 	if err == nil && c.broken != nil {
 		err = c.notStored()
 	}
@@ -122,13 +125,14 @@ func (c *Core) create(in Create) {
 	g := c.addGroup(c.lastGroup, &Spec{
 		Name: in.Name, Members: in.Members, ChunkBytes: in.ChunkBytes, Window: in.Window,
 		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Bundle: in.Bundle, Secret: in.Secret,
-	}, hosts)
+	})
 	c.enrol(g)
 	g.until = c.now.Add(c.cfg.Abandon)
 	c.saveFleet()
 	g.specSeq = c.save(Record{Kind: SpecRecord, Group: g.id, Spec: g.spec})
 	c.after(g.specSeq, action{do: sendReply, reply: Reply{Req: in.Req, Group: g.id}, what: in.what()})
-	c.note(g, "created with %d members", len(hosts))
+	c.note(g, "created with %d members", len(g.members))
+	c.miss(g)
 	c.touch(g)
 }
 
@@ -136,9 +140,10 @@ func (c *Core) create(in Create) {
 func (in *Create) what() string { return fmt.Sprintf("create group %q", in.Name) }
 
 // addGroup makes a group known.
-func (c *Core) addGroup(id uint32, spec *Spec, hosts []topology.NodeID) *group {
-	g := &group{id: id, spec: spec, hosts: hosts, members: make([]member, len(hosts))}
-	g.transports[NoTransport] = len(hosts)
+func (c *Core) addGroup(id uint32, spec *Spec) *group {
+	g := &group{id: id, spec: spec, members: make([]member, len(spec.Members))}
+	g.hosts, g.absent = find(c.graph, spec.Members)
+	g.transports[NoTransport] = len(g.members)
 	g.timer.Of = g
 	c.groups[id] = g
 	at, _ := slices.BinarySearch(c.order, id)
@@ -155,60 +160,56 @@ func (s *Spec) sameOptions(in *Create) bool {
 // maxName is the most bytes of a group's name.
 const maxName = 255
 
-// checkCreate returns the members' nodes, or what is wrong with in.
-func (c *Core) checkCreate(in *Create) ([]topology.NodeID, error) {
+// checkCreate returns what is wrong with in.
+func (c *Core) checkCreate(in *Create) error {
 	switch {
 	case in.Name == "" || len(in.Name) > maxName:
-		return nil, fmt.Errorf("a name of %d bytes, want 1 to %d: %w", len(in.Name), maxName, ErrRequest)
+		return fmt.Errorf("a name of %d bytes, want 1 to %d: %w", len(in.Name), maxName, ErrRequest)
 	case in.Secret == [32]byte{}:
-		return nil, fmt.Errorf("the driver gave no secret: %w", ErrRequest)
+		return fmt.Errorf("the driver gave no secret: %w", ErrRequest)
 	case len(c.groups) >= c.cfg.MaxGroups:
-		return nil, fmt.Errorf("%d groups stand: %w", len(c.groups), ErrTooManyGroups)
+		return fmt.Errorf("%d groups stand: %w", len(c.groups), ErrTooManyGroups)
 	}
 	if err := in.Bundle.Validate(); err != nil {
-		return nil, err
+		return err
 	}
-	hosts, err := c.checkOptions(in)
-	if err != nil {
-		return nil, err
+	if err := c.checkOptions(in); err != nil {
+		return err
 	}
-	return hosts, c.fits(in.Bundle, in.Members, hosts)
+	return c.fits(in.Bundle, in.Members)
 }
 
-// checkOptions returns the members' nodes, or what is wrong with the options.
-func (c *Core) checkOptions(in *Create) ([]topology.NodeID, error) {
+// checkOptions returns what is wrong with the options. Members that the fabric does
+// not have may yet come; what it has as a switch is no host.
+func (c *Core) checkOptions(in *Create) error {
 	switch {
 	case in.ChunkBytes < switchreduce.MinChunk || in.ChunkBytes > switchreduce.MaxChunk:
-		return nil, fmt.Errorf("chunks of %d bytes, want %d to %d: %w", in.ChunkBytes, switchreduce.MinChunk, switchreduce.MaxChunk, ErrRequest)
+		return fmt.Errorf("chunks of %d bytes, want %d to %d: %w", in.ChunkBytes, switchreduce.MinChunk, switchreduce.MaxChunk, ErrRequest)
 	case !powerOfTwo(in.Window) || in.Window > c.cfg.MaxWindow:
-		return nil, fmt.Errorf("a window of %d chunks, want a power of two up to %d: %w", in.Window, c.cfg.MaxWindow, ErrRequest)
+		return fmt.Errorf("a window of %d chunks, want a power of two up to %d: %w", in.Window, c.cfg.MaxWindow, ErrRequest)
 	case in.Functions&^topology.AllFunctions() != 0 || in.Types&^topology.AllTypes() != 0:
-		return nil, fmt.Errorf("functions %#x or types %#x are not all defined: %w", uint32(in.Functions), uint32(in.Types), ErrRequest)
+		return fmt.Errorf("functions %#x or types %#x are not all defined: %w", uint32(in.Functions), uint32(in.Types), ErrRequest)
 	case in.Purpose.Validate() != nil:
-		return nil, fmt.Errorf("%w: %w", in.Purpose.Validate(), ErrRequest)
+		return fmt.Errorf("%w: %w", in.Purpose.Validate(), ErrRequest)
 	case len(in.Members) < 2:
-		return nil, fmt.Errorf("%d members: %w", len(in.Members), ErrTooFew)
+		return fmt.Errorf("%d members: %w", len(in.Members), ErrTooFew)
 	case len(in.Members) > c.cfg.MaxMembers:
-		return nil, fmt.Errorf("%d members, at most %d: %w", len(in.Members), c.cfg.MaxMembers, ErrTooMany)
+		return fmt.Errorf("%d members, at most %d: %w", len(in.Members), c.cfg.MaxMembers, ErrTooMany)
 	}
-	return lookUp(c.graph, in.Members)
-}
-
-// lookUp returns the hosts of these names.
-func lookUp(graph *topology.Graph, names []string) ([]topology.NodeID, error) {
-	hosts := make([]topology.NodeID, len(names))
-	ranks := make(map[topology.NodeID]int, len(names))
-	for rank, name := range names {
-		host, ok := graph.Lookup(name)
-		if !ok || !graph.IsHost(host) {
-			return nil, fmt.Errorf("rank %d, %q: %w", rank, name, ErrUnknownHost)
+	ranks := make(map[string]int, len(in.Members))
+	for rank, name := range in.Members {
+		if err := topology.CheckName(name); err != nil {
+			return fmt.Errorf("rank %d: %w: %w", rank, err, ErrUnknownHost)
 		}
-		if first, twice := ranks[host]; twice {
-			return nil, fmt.Errorf("ranks %d and %d are both %q: %w", first, rank, name, ErrDuplicate)
+		if first, twice := ranks[name]; twice {
+			return fmt.Errorf("ranks %d and %d are both %q: %w", first, rank, name, ErrDuplicate)
 		}
-		hosts[rank], ranks[host] = host, rank
+		if c.named(name) != nil {
+			return fmt.Errorf("rank %d, %q, is a switch: %w", rank, name, ErrUnknownHost)
+		}
+		ranks[name] = rank
 	}
-	return hosts, nil
+	return nil
 }
 
 // release ends g: what is being built goes at once, the rest in a while. With the

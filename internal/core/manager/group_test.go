@@ -30,7 +30,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"alone", func(c *Create) { c.Members = c.Members[:1] }, ErrTooFew},
 		{"too many", func(c *Create) { c.Members = []string{"h0", "h1", "h2", "h3", "h4"} }, ErrTooMany},
 		{"twice", func(c *Create) { c.Members = []string{"h0", "h1", "h0"} }, ErrDuplicate},
-		{"unknown host", func(c *Create) { c.Members = []string{"h0", "h99"} }, ErrUnknownHost},
+		{"no name of a host", func(c *Create) { c.Members = []string{"h0", "\x1b[2J"} }, ErrUnknownHost},
 		{"a switch", func(c *Create) { c.Members = []string{"h0", "leaf-0"} }, ErrUnknownHost},
 		{"other members", func(c *Create) { c.Name = "g" }, ErrExists},
 	} {
@@ -73,7 +73,7 @@ func TestUnknown(t *testing.T) {
 	if r := w.ask(Release{Group: 9}); !errors.Is(r.Err, ErrUnknownGroup) {
 		t.Errorf("release: %+v", r)
 	}
-	if r := w.ask(Drain{Switch: 0}); !errors.Is(r.Err, ErrUnknownSwitch) {
+	if r := w.ask(Drain{Switch: "h0"}); !errors.Is(r.Err, ErrUnknownSwitch) {
 		t.Errorf("drain of a host: %+v", r)
 	}
 	for _, c := range []struct {

@@ -9,7 +9,8 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// Input is one of the structs of this file that have the method.
+// Input is one of the structs of this file that have the method. Switches and hosts
+// go by name, since numbers are those of one graph.
 type Input interface{ input() }
 
 // Create makes a group, or joins one: a Create whose Name, Members and options
@@ -60,7 +61,7 @@ type Planned struct {
 // SwitchUp reports that a switch's agent is connected, and what it holds. It may
 // come again for one that is up; it need not have been SwitchDown before.
 type SwitchUp struct {
-	Switch      topology.NodeID
+	Switch      string
 	Incarnation uint64
 	Capability  topology.Capability
 	Draining    bool         // the agent refuses new reservations
@@ -70,26 +71,36 @@ type SwitchUp struct {
 
 // SwitchDown reports that a switch, or its agent, is dead or cut off.
 type SwitchDown struct {
-	Switch topology.NodeID
+	Switch string
 	Why    string
 }
 
 // Answer is what an agent answered to a Prepare, Commit or Remove. A request
 // whose answer was lost needs none: it is repeated, or given up.
 type Answer struct {
-	Switch topology.NodeID
+	Switch string
 	Reply  agent.Reply
 }
 
 // Ended reports that a switch has freed an epoch by itself.
 type Ended struct {
-	Switch topology.NodeID
+	Switch string
 	End    agent.Ended
 }
 
-// TopologyChanged brings a later snapshot of the fabric.
+// TopologyChanged brings a later snapshot of the fabric. One of another graph than
+// that of the last Redrawn is late, and ignored.
 type TopologyChanged struct {
 	View topology.View
+}
+
+// Redrawn brings another graph: nodes and links have come, gone or moved. What is in
+// both graphs, by name, goes on.
+type Redrawn struct {
+	View       topology.View
+	Unattended []string // switches without an agent, as in Config
+	Grown      bool     // there are links that the graph before did not have
+	Cause      string   // why, for people; may be empty
 }
 
 // Transport is how a member runs its collectives.
@@ -132,7 +143,7 @@ type Release struct {
 // are replaced where there is another way, and stay where there is none.
 type Drain struct {
 	Req    uint64
-	Switch topology.NodeID
+	Switch string
 	On     bool
 }
 
@@ -155,6 +166,7 @@ func (SwitchDown) input()      {}
 func (Answer) input()          {}
 func (Ended) input()           {}
 func (TopologyChanged) input() {}
+func (Redrawn) input()         {}
 func (Report) input()          {}
 func (Release) input()         {}
 func (Drain) input()           {}

@@ -18,10 +18,12 @@ type Core struct {
 	bundles   map[string]*bundle // that have such groups, by name
 	lastGroup uint32             // the highest number ever given
 	plans     uint64             // the highest number of a plan
+	void      uint64             // the highest number of a plan in another graph
 
-	fleet  []device         // by switch index of graph
-	speeds []topology.Speed // by host, as they report; nil: none has
-	booked []*device        // whose slots have changed in this Step
+	fleet       []*device                 // by switch index of graph
+	drainedAway []string                  // switches that are drained, and not in the fabric
+	speeds      map[string]topology.Speed // of hosts, as they report
+	booked      []*device                 // whose slots have changed in this Step
 
 	places  *pathsel.Index // where trees are that are not being removed
 	tenants []tenant       // by number in places
@@ -42,6 +44,7 @@ type Core struct {
 	seq     uint64   // of the last record
 	stored  uint64   // up to which records are stored
 	waiting []action // what waits for records to be stored
+	struck  uint64   // the last record that strikes trees which were dropped by Restore
 	broken  error    // of the store, since its last failure; nil: it works
 
 	timers  core.Timers[any] // of *group and *device; of quiet and sharing, nil
@@ -95,7 +98,9 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 func (c *Core) notifySlots() {
 	for i, d := range c.booked {
 		d.booked = false
-		c.out.Slots = append(c.out.Slots, SlotUse{d.node, d.used})
+		if d.node != topology.NoNode {
+			c.out.Slots = append(c.out.Slots, SlotUse{d.node, d.used})
+		}
 		c.booked[i] = nil
 	}
 	c.booked = c.booked[:0]
@@ -133,6 +138,8 @@ func (c *Core) take(in Input) {
 		c.ended(in)
 	case TopologyChanged:
 		c.topologyChanged(in)
+	case Redrawn:
+		c.redrawn(in)
 	case Drain:
 		c.drain(in)
 	case Stored:
@@ -154,11 +161,18 @@ func (c *Core) start() {
 		if !g.released {
 			g.until = c.now.Add(c.cfg.Abandon)
 		}
+		if g.dropped {
+			c.struck = c.saveTrees(g)
+		}
+		c.miss(g)
 		c.weigh(g)
 		c.touch(g)
 	}
 	c.settle()
 }
+
+// View returns the fabric whose numbers the Core has.
+func (c *Core) View() topology.View { return c.view }
 
 // touch has g advanced before the Step goes on.
 func (c *Core) touch(g *group) {
@@ -268,7 +282,7 @@ func (c *Core) count(g *group) {
 
 // wantsPlan reports whether g is to be given a tree, be it later.
 func (c *Core) wantsPlan(g *group) bool {
-	return !g.released && g.building == nil && g.plan == 0 && !g.blocked &&
+	return !g.released && len(g.absent) == 0 && g.building == nil && g.plan == 0 && !g.blocked &&
 		(g.active == nil || g.active.unwanted || g.review) &&
 		g.watching == len(g.members) && len(g.draining) < c.cfg.MaxDraining && !g.sisterPlans()
 }
@@ -302,7 +316,7 @@ func (c *Core) topologyChanged(in TopologyChanged) {
 		return
 	}
 	before := c.view
-	c.view = in.View
+	c.view, c.out.View = in.View, in.View
 	if !delta.Structural() {
 		return // plans to come count it; no tree moves for it
 	}
@@ -317,13 +331,8 @@ func (c *Core) topologyChanged(in TopologyChanged) {
 		if t == nil || t.removing {
 			continue
 		}
-		err := t.plan.Tree.Validate(c.view)
-		switch {
-		case err == nil:
-		case t == g.building:
-			c.fail(g, &Refusal{Reason: ErrNoTree, Resource: "path", Cause: err})
-		default:
-			c.lose(g, t, err.Error())
+		if err := t.plan.Tree.Validate(c.view); err != nil {
+			c.giveWay(g, t, err)
 		}
 	}
 }

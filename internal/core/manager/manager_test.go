@@ -85,7 +85,7 @@ func TestTransitions(t *testing.T) {
 		"root crashes":       {func(w *world) { w.crash(root) }, Active, nil},
 		"root is restarted":  {func(w *world) { w.crash(root); w.connect(root) }, Active, nil},
 		"root reconnects":    {func(w *world) { w.connect(root) }, Active, map[string]uint32{"planned": 2, "asked": 2, "committing": 2, "active": 2, "entered": 2}},
-		"root is drained":    {func(w *world) { w.ask(Drain{Switch: w.agents[root].node, On: true}) }, Active, nil},
+		"root is drained":    {func(w *world) { w.ask(Drain{Switch: w.agents[root].name, On: true}) }, Active, nil},
 		"leaf is gone":       {func(w *world) { w.crash(0) }, Refusing, nil},
 		"a member goes":      {func(w *world) { w.step(Unwatch{Group: 1, Rank: 1, Stream: w.memberStream(1)}) }, Waiting, nil},
 		"a member comes new": {func(w *world) { w.watchElsewhere(1) }, Active, map[string]uint32{"planned": 2, "asked": 2}},
@@ -208,7 +208,7 @@ func TestTakeOver(t *testing.T) {
 	w.watchAll(w.create("g", 16, 0, 2).Group)
 	w.settle()
 	w.enterAll(2)
-	w.ask(Drain{Switch: w.agents[w.on(0)].node, On: true})
+	w.ask(Drain{Switch: w.agents[w.on(0)].name, On: true})
 	w.settle()
 	w.want(t, Active, 4)
 	if e, _ := w.core.Group(1); len(e.Trees) != 2 || e.Trees[0].Stage != TreeDraining || e.Trees[1].Window != 16 {
@@ -389,7 +389,7 @@ func TestTopologyChange(t *testing.T) {
 
 func TestDrainWithoutAnotherWay(t *testing.T) {
 	w := running(t)
-	w.ask(Drain{Switch: w.agents[0].node, On: true})
+	w.ask(Drain{Switch: w.agents[0].name, On: true})
 	w.run(time.Second)
 	w.want(t, Active, 2)
 	e, _ := w.core.Group(1)
@@ -400,7 +400,7 @@ func TestDrainWithoutAnotherWay(t *testing.T) {
 	if s := w.core.Switches()[0]; !s.Drained || s.Name != "leaf-0" || s.Used != 32 {
 		t.Fatalf("%+v", s)
 	}
-	w.ask(Drain{Switch: w.agents[0].node})
+	w.ask(Drain{Switch: w.agents[0].name})
 	w.run(time.Second)
 	w.want(t, Active, 2)
 	if e, _ := w.core.Group(1); e.Refusal != nil {
@@ -498,14 +498,14 @@ func TestWordOfTheDead(t *testing.T) {
 	w := running(t)
 	a := w.agents[w.on(1)]
 	for _, in := range []Input{
-		Ended{Switch: a.node, End: agent.Ended{Incarnation: a.lives - 1, Group: 1, Epoch: 2}},
-		Answer{Switch: a.node, Reply: agent.Reply{Incarnation: a.lives - 1, Kind: agent.Removed, Group: 1, Epoch: 2}},
+		Ended{Switch: a.name, End: agent.Ended{Incarnation: a.lives - 1, Group: 1, Epoch: 2}},
+		Answer{Switch: a.name, Reply: agent.Reply{Incarnation: a.lives - 1, Kind: agent.Removed, Group: 1, Epoch: 2}},
 	} {
 		w.step(in)
 		w.want(t, Active, 2)
 	}
 	// The same of the living is the end of the tree.
-	w.step(Answer{Switch: a.node, Reply: agent.Reply{Incarnation: a.lives, Kind: agent.Removed, Group: 1, Epoch: 2}})
+	w.step(Answer{Switch: a.name, Reply: agent.Reply{Incarnation: a.lives, Kind: agent.Removed, Group: 1, Epoch: 2}})
 	if len(w.out.Withdrawals) != 3 {
 		t.Fatalf("%+v", w.out)
 	}
@@ -518,8 +518,8 @@ func TestMaxDraining(t *testing.T) {
 	w.watchAll(w.create("g", 16, 0, 2, 4).Group)
 	w.settle()
 	for i := range 6 {
-		w.ask(Drain{Switch: w.agents[3+i%2].node, On: true})
-		w.ask(Drain{Switch: w.agents[4-i%2].node})
+		w.ask(Drain{Switch: w.agents[3+i%2].name, On: true})
+		w.ask(Drain{Switch: w.agents[4-i%2].name})
 		w.run(time.Second)
 	}
 	e, _ := w.core.Group(1)

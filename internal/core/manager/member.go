@@ -24,7 +24,9 @@ func (c *Core) watch(in Watch) {
 		g.watching++
 	}
 	m.stream = in.Stream
-	c.notifySpeed(g.hosts[in.Rank], in.Speed)
+	if in.Speed.Known() {
+		c.speeds[g.spec.Members[in.Rank]] = in.Speed
+	}
 	m.addr = netip.AddrPortFrom(in.DataAddr.Addr().Unmap(), in.DataAddr.Port())
 	c.moved(g, in.Rank)
 	c.enter(g, in.Rank, in.Entered)
@@ -38,29 +40,19 @@ func (c *Core) watch(in Watch) {
 	c.touch(g)
 }
 
-// notifySpeed keeps how fast a host is.
-func (c *Core) notifySpeed(host topology.NodeID, s topology.Speed) {
-	if c.speeds == nil && s.Known() {
-		c.speeds = make([]topology.Speed, c.graph.Hosts())
-	}
-	if s.Known() {
-		c.speeds[host] = s
-	}
-}
-
 // HostSpeed returns how fast a host reduces: as its node in the fabric has it, and
 // otherwise as it has reported itself.
 func (c *Core) HostSpeed(n topology.NodeID) topology.Speed {
-	if s := c.graph.Speed(n); s.Known() || c.speeds == nil || !c.graph.IsHost(n) {
+	if s := c.graph.Speed(n); s.Known() || !c.graph.IsHost(n) {
 		return s
 	}
-	return c.speeds[n]
+	return c.speeds[c.graph.Name(n)]
 }
 
 // slowest returns the least that members report of bytes, and of packets. What the
 // fabric has of hosts, plans know.
 func (c *Core) slowest(g *group) (s topology.Speed) {
-	if c.speeds == nil {
+	if len(c.speeds) == 0 {
 		return s
 	}
 	least := func(a, b int64) int64 {
@@ -69,9 +61,10 @@ func (c *Core) slowest(g *group) (s topology.Speed) {
 		}
 		return min(a, b)
 	}
-	for _, n := range g.hosts {
+	for rank, n := range g.hosts {
 		if !c.graph.Speed(n).Known() {
-			s = topology.Speed{Bytes: least(s.Bytes, c.speeds[n].Bytes), Packets: least(s.Packets, c.speeds[n].Packets)}
+			is := c.speeds[g.spec.Members[rank]]
+			s = topology.Speed{Bytes: least(s.Bytes, is.Bytes), Packets: least(s.Packets, is.Packets)}
 		}
 	}
 	return s
@@ -192,7 +185,7 @@ func (c *Core) enter(g *group, rank, epoch uint32) {
 
 // suspect is a switch that a lost tree makes one avoid.
 type suspect struct {
-	node  topology.NodeID
+	on    *device
 	until core.Time
 }
 
@@ -206,13 +199,13 @@ func (c *Core) lossOf(t *tree, in *Report) string {
 	tree := t.plan.Tree
 	at := tree.Leaves[in.Rank].Vertex
 	if in.Silent {
-		return fmt.Sprintf("%s; it is beneath %s", text, c.graph.Name(tree.Vertices[at].Switch))
+		return fmt.Sprintf("%s; it is beneath %s", text, t.sites[at].on.name)
 	}
 	lowest := tree.Lowest()
 	var links []string
 	for lowest[at] == in.Rank && tree.Vertices[at].Parent >= 0 {
 		above := tree.Vertices[at].Parent
-		links = append(links, fmt.Sprintf("%s and %s", c.graph.Name(tree.Vertices[at].Switch), c.graph.Name(tree.Vertices[above].Switch)))
+		links = append(links, fmt.Sprintf("%s and %s", t.sites[at].on.name, t.sites[above].on.name))
 		at = above
 	}
 	if len(links) > 0 {
@@ -233,8 +226,8 @@ func (c *Core) suspect(g *group, t *tree, rank uint32, silent bool) {
 			return
 		}
 	}
-	s := suspect{t.plan.Tree.Vertices[at].Switch, c.now.Add(c.cfg.Suspicion)}
-	if known := core.Find(g.suspects, func(known *suspect) bool { return known.node == s.node }); known != nil {
+	s := suspect{t.sites[at].on, c.now.Add(c.cfg.Suspicion)}
+	if known := core.Find(g.suspects, func(known *suspect) bool { return known.on == s.on }); known != nil {
 		*known = s
 		return
 	}
@@ -245,8 +238,8 @@ func (c *Core) suspect(g *group, t *tree, rank uint32, silent bool) {
 }
 
 // suspected reports whether g avoids a switch on suspicion.
-func (g *group) suspected(n topology.NodeID, now core.Time) bool {
-	return core.Find(g.suspects, func(s *suspect) bool { return s.node == n && now < s.until }) != nil
+func (g *group) suspected(d *device, now core.Time) bool {
+	return core.Find(g.suspects, func(s *suspect) bool { return s.on == d && now < s.until }) != nil
 }
 
 // offer offers one member an active tree.

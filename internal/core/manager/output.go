@@ -13,7 +13,12 @@ import (
 // what has to wait for a Record comes out in the Step that was given its
 // Stored. Within one list the order counts. What it points to is read only.
 type Output struct {
-	Persist     []Record
+	Persist []Record
+	// View is the fabric of all plans from now on; its Graph is nil if nothing changed.
+	// With Anew the planner begins anew, with another graph and without trees: Loads
+	// and Slots have all that there is.
+	View        topology.View
+	Anew        bool
 	Loads       []pathsel.Tree // count from now on; see "Who plans" in the package's documentation
 	Unloads     []pathsel.Tree // count no longer
 	Slots       []SlotUse      // reserved from now on
@@ -29,6 +34,7 @@ type Output struct {
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
+	o.View, o.Anew = topology.View{}, false
 	reset(&o.Persist)
 	reset(&o.Loads)
 	reset(&o.Unloads)
@@ -68,19 +74,19 @@ type SlotUse struct {
 // Prepare goes to the agent of Switch. The driver sets Req as it likes: the
 // answer is known by group, tree and epoch.
 type Prepare struct {
-	Switch topology.NodeID
+	Switch string
 	agent.Prepare
 }
 
 // Commit goes to the agent of Switch.
 type Commit struct {
-	Switch topology.NodeID
+	Switch string
 	agent.Commit
 }
 
 // Remove goes to the agent of Switch.
 type Remove struct {
-	Switch topology.NodeID
+	Switch string
 	agent.Remove
 }
 

@@ -21,11 +21,13 @@ func (c *Core) enlist(g *group, t *tree) {
 		t.number = uint32(len(c.tenants))
 		c.tenants = append(c.tenants, tenant{g, t})
 	}
+	t.listed = true
 	c.places.Add(t.number, t.plan.Tree)
 }
 
 // delist forgets it.
 func (c *Core) delist(t *tree) {
+	t.listed = false
 	c.places.Remove(t.number, t.plan.Tree)
 	c.tenants[t.number] = tenant{}
 	c.vacant = append(c.vacant, t.number)

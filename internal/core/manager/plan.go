@@ -21,32 +21,32 @@ type round struct {
 	last     *Refusal // what the last of them said
 
 	// Of the plan that is out:
-	full      []topology.NodeID // excluded because they lack slots
-	suspected bool              // one was excluded on suspicion
-	impaired  bool              // something that may come back was missing
-	changes   uint64            // Core.changes when it went out
+	full      []*device // excluded because they lack slots
+	suspected bool      // one was excluded on suspicion
+	impaired  bool      // something that may come back was missing
+	changes   uint64    // Core.changes when it went out
 }
 
 // refusedBy is a switch that failed in this round.
 type refusedBy struct {
-	node topology.NodeID
+	on   *device
 	free int // slots it has, if it was for these; otherwise -1: not again in this round
 }
 
-// excludes reports whether the round avoids n for a tree that needs so many
+// excludes reports whether the round avoids d for a tree that needs so many
 // slots, and whether it is for the slots.
-func (r *round) excludes(n topology.NodeID, need int) (excluded, slots bool) {
+func (r *round) excludes(d *device, need int) (excluded, slots bool) {
 	for _, x := range r.refused {
-		if x.node == n && x.free < need {
+		if x.on == d && x.free < need {
 			return true, x.free >= 0
 		}
 	}
 	return false, false
 }
 
-// avoid keeps n off the round's trees.
-func (r *round) avoid(n topology.NodeID, free int) {
-	r.refused = append(r.refused, refusedBy{n, free})
+// avoid keeps d off the round's trees.
+func (r *round) avoid(d *device, free int) {
+	r.refused = append(r.refused, refusedBy{d, free})
 }
 
 // plan asks for a tree.
@@ -107,18 +107,17 @@ func (c *Core) exclude(g *group, req *pathsel.Request) {
 	r := &g.round
 	r.full, r.suspected, r.changes = nil, false, c.changes
 	r.impaired = impaired(c.view)
-	for i := range c.fleet {
-		d := &c.fleet[i]
+	for _, d := range c.fleet {
 		if d.unattended && !d.up || d.usable() && !d.capability.CanReduce() {
 			req.Idle = append(req.Idle, d.node)
 			continue
 		}
-		excluded, slots := r.excludes(d.node, req.Slots)
+		excluded, slots := r.excludes(d, req.Slots)
 		switch {
 		case !d.usable():
 			excluded, slots = true, false
 		case excluded:
-		case g.suspected(d.node, c.now):
+		case g.suspected(d, c.now):
 			excluded, r.suspected = true, true
 		case d.freeFor(g.id) < req.Slots:
 			excluded, slots = true, true
@@ -127,7 +126,7 @@ func (c *Core) exclude(g *group, req *pathsel.Request) {
 			req.Exclude = append(req.Exclude, d.node)
 		}
 		if slots {
-			r.full = append(r.full, d.node)
+			r.full = append(r.full, d)
 		} else if excluded {
 			r.impaired = true
 		}
@@ -161,6 +160,9 @@ func (c *Core) ownSlots(g *group) []SlotUse {
 }
 
 func (c *Core) planned(in Planned) {
+	if in.Plan <= c.void {
+		return // the planner has begun anew, and counts it no more
+	}
 	if c.reviewing == in.Plan {
 		c.reviewing = 0
 		defer c.nextReview()
@@ -326,23 +328,17 @@ func (c *Core) whyNone(g *group, no *pathsel.Refusal, err error) *Refusal {
 // or else the one with the most that is free.
 func (c *Core) nearest(g *group, no *pathsel.Refusal) *device {
 	full := g.round.full
-	if slices.Contains(full, no.Switch) {
+	if c.graph.IsSwitch(no.Switch) && slices.Contains(full, c.device(no.Switch)) {
 		return c.device(no.Switch)
 	}
 	if c.graph.IsHost(no.Member) {
 		for _, l := range c.graph.Adjacent(no.Member) {
-			if n := c.graph.Across(l, no.Member); slices.Contains(full, n) {
+			if n := c.graph.Across(l, no.Member); c.graph.IsSwitch(n) && slices.Contains(full, c.device(n)) {
 				return c.device(n)
 			}
 		}
 	}
-	best := c.device(full[0])
-	for _, n := range full[1:] {
-		if d := c.device(n); d.freeFor(g.id) > best.freeFor(g.id) {
-			best = d
-		}
-	}
-	return best
+	return slices.MaxFunc(full, func(a, b *device) int { return cmp.Compare(a.freeFor(g.id), b.freeFor(g.id)) })
 }
 
 // fail ends an attempt, be there a tree already or not, and with too many of
@@ -376,7 +372,6 @@ const maxDoublings = 6
 func (c *Core) refuse(g *group, why *Refusal) {
 	outdated := c.changed || c.changes != g.round.changes
 	g.round = round{}
-	g.refusal = why
 	c.backOff(g)
 	if why.Reason == ErrNoTree || why.Reason == ErrEpochs || why.Reason == ErrHostsFaster {
 		// The change that ends this should not have to wait for long; and it
@@ -388,6 +383,12 @@ func (c *Core) refuse(g *group, why *Refusal) {
 			c.shareSoon()
 		}
 	}
+	c.declare(g, why)
+}
+
+// declare informs the members why there is no tree.
+func (c *Core) declare(g *group, why *Refusal) {
+	g.refusal = why
 	text := why.Error()
 	if g.reported == text {
 		return

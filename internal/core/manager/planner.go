@@ -31,8 +31,19 @@ func NewPlanner(g *topology.Graph, c pathsel.Config) (*Planner, error) {
 	return &Planner{planner: p, view: g.View(), load: pathsel.NewLoad(g), latest: map[uint32]uint64{}}, nil
 }
 
-// Put queues what a Step has put out: its loads before its plans.
+// Put queues what a Step has put out: the fabric before its loads, and those before its
+// plans.
 func (p *Planner) Put(o *Output) {
+	if o.Anew {
+		clear(p.latest) // what waits has the numbers of another graph
+	}
+	if view, anew := o.View, o.Anew; view.Graph() != nil {
+		p.Use(func(*pathsel.Planner, topology.View, *pathsel.Load) {
+			if p.view = view; anew {
+				p.planner, p.load = p.planner.For(view.Graph()), pathsel.NewLoad(view.Graph())
+			}
+		})
+	}
 	if len(o.Loads)+len(o.Unloads)+len(o.Slots) > 0 {
 		loads, unloads, slots := slices.Clone(o.Loads), slices.Clone(o.Unloads), slices.Clone(o.Slots)
 		p.Use(func(*pathsel.Planner, topology.View, *pathsel.Load) {
@@ -51,11 +62,6 @@ func (p *Planner) Put(o *Output) {
 		p.latest[r.Group] = r.Plan
 		p.queue = append(p.queue, func() (Planned, bool) { return p.plan(&r) })
 	}
-}
-
-// See makes view the fabric of all plans that are requested from now on.
-func (p *Planner) See(view topology.View) {
-	p.Use(func(*pathsel.Planner, topology.View, *pathsel.Load) { p.view = view })
 }
 
 // Use queues a call of f, which sees what was requested before it.

@@ -58,8 +58,7 @@ func TestPlanner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.See(next.View())
-	p.Put(&Output{Unloads: []pathsel.Tree{second.Chosen.Tree}})
+	p.Put(&Output{View: next.View(), Unloads: []pathsel.Tree{second.Chosen.Tree}})
 	look("end")
 	p.Next()
 	if want := "first: 0 links of trees, up true; last: 12 links of trees, up true; end: 6 links of trees, up false; "; seen != want {

@@ -57,7 +57,7 @@ func TestPurposeIsPlannedBy(t *testing.T) {
 // not to make it leave the switches.
 func TestPlanInPlaceOfATree(t *testing.T) {
 	w := running(t)
-	w.ask(Drain{Switch: w.agents[w.on(0)].node, On: true})
+	w.ask(Drain{Switch: w.agents[w.on(0)].name, On: true})
 	w.wait(time.Second)
 	if len(w.plans) != 1 {
 		t.Fatalf("%d plans are asked for", len(w.plans))
@@ -258,7 +258,7 @@ func TestReviewInABadMoment(t *testing.T) {
 	}{
 		"lost":     {func(w *world) { w.step(Report{Group: 1, Entered: 4, Transport: HostTree, Lost: 4}) }, Active},
 		"released": {func(w *world) { w.ask(Release{Group: 1}) }, Releasing},
-		"drained":  {func(w *world) { w.ask(Drain{Switch: w.agents[w.on(1)].node, On: true}) }, Active},
+		"drained":  {func(w *world) { w.ask(Drain{Switch: w.agents[w.on(1)].name, On: true}) }, Active},
 		"gone":     {func(w *world) { w.step(Unwatch{Group: 1, Rank: 1, Stream: w.memberStream(1)}); w.watch(1, 1) }, Active},
 		"crashed":  {func(w *world) { w.crash(w.graph.SwitchIndex(w.node("spine"))) }, Active},
 	} {
@@ -365,7 +365,7 @@ func TestReviewsComeOneAfterTheOther(t *testing.T) {
 func TestUnattendedSwitchesForward(t *testing.T) {
 	g := smallFabric()
 	idle := g.Switch(3)
-	w := newWorld(g, Config{Unattended: []topology.NodeID{idle}}, 1000)
+	w := newWorld(g, Config{Unattended: []string{g.Name(idle)}}, 1000)
 	for i, a := range w.agents {
 		if a.node != idle {
 			w.connect(i)
@@ -381,9 +381,15 @@ func TestUnattendedSwitchesForward(t *testing.T) {
 	if r := w.plans[0].Request; len(r.Idle) > 0 || len(r.Exclude) > 0 {
 		t.Errorf("idle %v, excluded %v", r.Idle, r.Exclude)
 	}
-	if _, err := New(g, Config{Unattended: []topology.NodeID{0}}); !errors.Is(err, ErrConfig) {
-		t.Errorf("a host without an agent: %v", err)
+}
+
+// portAt returns the port of a link at one of its ends.
+func portAt(g *topology.Graph, l topology.LinkID, n topology.NodeID) topology.Port {
+	ends := g.Link(l).Ends
+	if ends[0].Node == n {
+		return ends[0].Port
 	}
+	return ends[1].Port
 }
 
 // TestForwardedEdges holds the addresses and links of edges over a switch that
@@ -413,8 +419,8 @@ func TestForwardedEdges(t *testing.T) {
 		site := made.sites[v.Switch][0]
 		if i > 0 {
 			links, above := edges.OfVertex(i), made.tree.Vertices[v.Parent].Switch
-			if made.configs[v.Switch].Parent != at(links[len(links)-1], above) || site.Up != links[0] {
-				t.Errorf("%s reaches its parent at %v over link %d", g.Name(v.Switch), made.configs[v.Switch].Parent, site.Up)
+			if made.configs[v.Switch].Parent != at(links[len(links)-1], above) || site.Up != portAt(g, links[0], v.Switch) {
+				t.Errorf("%s reaches its parent at %v over port %d", g.Name(v.Switch), made.configs[v.Switch].Parent, site.Up)
 			}
 		}
 		for k, child := range made.tree.Children(i) {
@@ -422,8 +428,8 @@ func TestForwardedEdges(t *testing.T) {
 			if child.Vertex >= 0 {
 				links, node = edges.OfVertex(int(child.Vertex)), made.tree.Vertices[child.Vertex].Switch
 			}
-			if made.configs[v.Switch].Children[k].Addr != at(links[0], node) || site.Children[k] != links[len(links)-1] {
-				t.Errorf("%s reaches child %d at %v over link %d", g.Name(v.Switch), k, made.configs[v.Switch].Children[k].Addr, site.Children[k])
+			if made.configs[v.Switch].Children[k].Addr != at(links[0], node) || site.Children[k] != portAt(g, links[len(links)-1], v.Switch) {
+				t.Errorf("%s reaches child %d at %v over port %d", g.Name(v.Switch), k, made.configs[v.Switch].Children[k].Addr, site.Children[k])
 			}
 		}
 	}

@@ -30,11 +30,14 @@ func slimConfig() Config {
 }
 
 // kinds is how many kinds of things play knows.
-const kinds = 30
+const kinds = 31
 
 // play lets one thing happen in the world.
 func (w *world) play(kind, which, detail byte) {
-	i := int(which) % len(w.agents)
+	if len(w.agents) == 0 {
+		kind = 30
+	}
+	i := int(which) % max(1, len(w.agents))
 	group := uint32(which%4) + 1
 	if n := len(w.core.order); n > 0 && which < 224 {
 		group = w.core.order[int(which)%n]
@@ -119,6 +122,10 @@ func (w *world) play(kind, which, detail byte) {
 			w.enterNewest(group, r)
 		}
 		w.run(100 * time.Millisecond)
+	case 30:
+		if w.shaped {
+			w.redraw(which, detail)
+		}
 	case 23: // the lease of a running epoch is over
 		if holds := w.agents[i].core.Holds(); len(holds) > 0 {
 			h := holds[int(detail)%len(holds)]
@@ -167,11 +174,14 @@ func (w *world) hosts(group, rank uint32, detail byte) {
 
 // operator lets somebody change the fabric or release a group.
 func (w *world) operator(i int, group uint32, detail byte) {
-	node := w.agents[i].node
-	link := topology.LinkID(int(detail) % w.graph.Links())
+	node, name := w.agents[i].node, w.agents[i].name
+	link := topology.LinkID(int(detail) % max(1, w.graph.Links()))
+	if w.graph.Links() == 0 && detail >= 60 {
+		return
+	}
 	switch {
 	case detail < 60:
-		w.ask(Drain{Switch: node, On: detail < 30})
+		w.ask(Drain{Switch: name, On: detail < 30})
 	case detail < 120:
 		w.overlay = must(w.overlay.With(topology.LinkState(link, detail >= 90)))
 		w.step(TopologyChanged{View: w.overlay.View()})
@@ -197,10 +207,13 @@ func (w *world) operator(i int, group uint32, detail byte) {
 func (w *world) heal() {
 	w.full = false
 	w.store()
+	if w.shaped {
+		w.everything()
+	}
 	w.overlay = topology.NewOverlay(w.graph)
 	w.step(TopologyChanged{View: w.overlay.View()})
 	for i, a := range w.agents {
-		w.ask(Drain{Switch: a.node})
+		w.ask(Drain{Switch: a.name})
 		w.stepAgent(i, agent.Drain{})
 		w.connect(i)
 	}
@@ -277,11 +290,11 @@ func (w *world) checkSwitches() {
 		for _, h := range a.core.Holds() {
 			g := w.core.groups[h.Group]
 			if g == nil || g.treeOf(h.Epoch) == nil || !h.Committed {
-				w.fail("switch %s holds %+v in the end", w.graph.Name(a.node), h)
+				w.fail("switch %s holds %+v in the end", a.name, h)
 			}
 		}
 		if used, _ := a.core.Slots(); used != w.core.fleet[i].used {
-			w.fail("switch %s has promised %d slots, the manager counts %d", w.graph.Name(a.node), used, w.core.fleet[i].used)
+			w.fail("switch %s has promised %d slots, the manager counts %d", a.name, used, w.core.fleet[i].used)
 		}
 	}
 }
@@ -297,7 +310,7 @@ func (w *world) dissolve() {
 	}
 	for _, a := range w.agents {
 		if holds := a.core.Holds(); len(holds) > 0 {
-			w.fail("switch %s holds %+v when all is released", w.graph.Name(a.node), holds)
+			w.fail("switch %s holds %+v when all is released", a.name, holds)
 		}
 	}
 	for l := range topology.LinkID(w.graph.Links()) {
@@ -325,6 +338,7 @@ func (w *world) finish() error {
 func live(graph *topology.Graph, random *rand.Rand, steps int) error {
 	cfg := []Config{smallConfig(), slimConfig()}[random.IntN(2)]
 	w := newWorld(graph, cfg, []int{8, 40, 128, 1000}[random.IntN(4)])
+	w.shaped = random.IntN(2) == 0
 	// Begin with something that runs, or the faults meet nothing.
 	for i := range w.agents {
 		w.connect(i)

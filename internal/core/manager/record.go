@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"encoding/json"
 	"net/netip"
 
 	"github.com/tributary-fabric/tributary/pathsel"
@@ -57,7 +58,67 @@ type Tree struct {
 	Plan     pathsel.Plan
 	Switches []Site           // by vertex of Plan.Tree
 	Members  []netip.AddrPort // data addresses that its leaf switches know, by rank
+
+	// Plan has the numbers of one graph, which is another when the record is read.
+	// JSON has the names of what it refers to: of its links, as
+	// topology.Graph.LinkName writes them, and of the roots of its rivals; switches
+	// and members have theirs elsewhere. Records of earlier versions have none: their
+	// numbers are taken for those of the graph.
+	Links map[topology.LinkID]string `json:",omitempty"`
+	Roots map[topology.NodeID]string `json:",omitempty"`
+	graph *topology.Graph            // whose numbers Plan has; nil: it was read from JSON
 }
+
+// MarshalJSON implements json.Marshaler: it adds the names.
+func (t Tree) MarshalJSON() ([]byte, error) {
+	type plain Tree // without this method
+	if g := t.graph; g != nil {
+		t.Links, t.Roots = map[topology.LinkID]string{}, map[topology.NodeID]string{}
+		for l := range t.Plan.Tree.Links() {
+			t.Links[l] = g.LinkName(l)
+		}
+		for _, r := range t.Plan.Rivals {
+			t.Roots[r.Root] = g.Name(r.Root)
+		}
+	}
+	return json.Marshal(plain(t))
+}
+
+// planIn returns the plan with the numbers of g, and whether g has all of its tree.
+func (t *Tree) planIn(g *topology.Graph, members []string) (p pathsel.Plan, whole bool) {
+	switch {
+	case t.graph != nil:
+		return t.Plan.Renumbered(topology.NewMapping(t.graph, g))
+	case t.Links == nil:
+		return t.Plan, true
+	case len(t.Switches) != len(t.Plan.Tree.Vertices) || len(members) != len(t.Plan.Tree.Leaves):
+		return t.Plan, false
+	}
+	n := named{g, map[topology.NodeID]string{}, t.Links}
+	for id, name := range t.Roots {
+		n.nodes[id] = name
+	}
+	for i, v := range t.Plan.Tree.Vertices {
+		n.nodes[v.Switch] = t.Switches[i].Name
+	}
+	for rank, l := range t.Plan.Tree.Leaves {
+		n.nodes[l.Host] = members[rank]
+	}
+	return t.Plan.Renumbered(n)
+}
+
+// named are the pathsel.Numbers in a graph of what has names.
+type named struct {
+	in    *topology.Graph
+	nodes map[topology.NodeID]string
+	links map[topology.LinkID]string
+}
+
+// At implements pathsel.Numbers.
+func (x named) At(n topology.NodeID) (topology.NodeID, bool) { return x.in.Lookup(x.nodes[n]) }
+
+// Link implements pathsel.Numbers.
+func (x named) Link(l topology.LinkID) (topology.LinkID, bool) { return x.in.LookupLink(x.links[l]) }
 
 // Site is a tree on one of its switches.
 type Site struct {

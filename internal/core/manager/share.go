@@ -120,13 +120,12 @@ func (c *Core) starve(g *group, why *Refusal) {
 	if g.active != nil {
 		return // it runs meanwhile
 	}
-	for _, n := range g.round.full {
-		d := c.device(n)
+	for _, d := range g.round.full {
 		if slices.Contains(g.starved, d) {
 			continue
 		}
-		beside := func(l topology.LinkID) bool { return slices.Contains(g.hosts, c.graph.Across(l, n)) }
-		if d.name == why.Switch || slices.ContainsFunc(c.graph.Adjacent(n), beside) {
+		beside := func(l topology.LinkID) bool { return slices.Contains(g.hosts, c.graph.Across(l, d.node)) }
+		if d.name == why.Switch || slices.ContainsFunc(c.graph.Adjacent(d.node), beside) {
 			g.starved = append(g.starved, d)
 		}
 	}

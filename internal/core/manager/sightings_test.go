@@ -7,10 +7,10 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
-// sightings is what an onlooker outside the manager sees of its promises.
+// sightings is what an onlooker outside the manager sees of its promises; nil: nobody
+// looks.
 type sightings struct {
 	highest   map[uint32]uint32 // epoch of any Prepare, by group
 	epochs    map[epochKey]*epochSeen
@@ -20,16 +20,16 @@ type sightings struct {
 type epochKey struct{ group, epoch uint32 }
 
 type installKey struct {
-	node topology.NodeID
+	node string
 	epochKey
 }
 
 // epochSeen is what was seen of one epoch.
 type epochSeen struct {
-	prepared  []topology.NodeID
-	configs   map[topology.NodeID]switchreduce.Config
-	committed map[topology.NodeID]bool
-	addrs     map[netip.AddrPort]topology.NodeID // by data address
+	prepared  []string
+	configs   map[string]switchreduce.Config
+	committed map[string]bool
+	addrs     map[netip.AddrPort]string // by data address
 	offers    map[uint32]Offer
 }
 
@@ -41,8 +41,8 @@ func (s *sightings) epoch(group, epoch uint32) *epochSeen {
 	key := epochKey{group, epoch}
 	if s.epochs[key] == nil {
 		s.epochs[key] = &epochSeen{
-			configs: map[topology.NodeID]switchreduce.Config{}, committed: map[topology.NodeID]bool{},
-			addrs: map[netip.AddrPort]topology.NodeID{}, offers: map[uint32]Offer{},
+			configs: map[string]switchreduce.Config{}, committed: map[string]bool{},
+			addrs: map[netip.AddrPort]string{}, offers: map[uint32]Offer{},
 		}
 	}
 	return s.epochs[key]
@@ -50,6 +50,9 @@ func (s *sightings) epoch(group, epoch uint32) *epochSeen {
 
 // manager looks at what the manager has put out.
 func (s *sightings) manager(w *world) {
+	if s == nil {
+		return
+	}
 	for _, p := range w.out.Prepares {
 		e := s.epoch(p.Group, p.Epoch)
 		r, ok := w.disk[diskKey{TreesRecord, p.Group}]
@@ -87,7 +90,7 @@ func (s *sightings) offer(w *world, o Offer) error {
 	e := s.epoch(o.Group, o.Epoch)
 	for _, n := range e.prepared {
 		if !e.committed[n] {
-			return fmt.Errorf("switch %s has not committed", w.graph.Name(n))
+			return fmt.Errorf("switch %s has not committed", n)
 		}
 	}
 	if len(e.prepared) == 0 || len(e.configs) != len(e.prepared) {
@@ -126,7 +129,7 @@ func (e *epochSeen) checkLeaf(w *world, o Offer) error {
 	}
 	want := switchreduce.Child{Addr: w.members[[2]uint32{o.Group, o.Rank}].addr, Lowest: o.Rank}
 	if got := cfg.Children[o.Index]; got != want {
-		return fmt.Errorf("switch %s takes %+v there, want %+v", w.graph.Name(leaf), got, want)
+		return fmt.Errorf("switch %s takes %+v there, want %+v", leaf, got, want)
 	}
 	return nil
 }
@@ -155,7 +158,7 @@ func (e *epochSeen) checkTree(w *world, members int) error {
 		}
 		parent := e.addrs[cfg.Parent]
 		if at := e.configs[parent].Children[cfg.Index]; e.addrs[at.Addr] != n || at.Lowest != cfg.Children[0].Lowest {
-			return fmt.Errorf("switch %s is child %d of %s, which has there %+v", w.graph.Name(n), cfg.Index, w.graph.Name(parent), at)
+			return fmt.Errorf("switch %s is child %d of %s, which has there %+v", n, cfg.Index, parent, at)
 		}
 	}
 	if roots != 1 || leaves != members || edges != len(e.configs)-1 {
@@ -166,19 +169,25 @@ func (e *epochSeen) checkTree(w *world, members int) error {
 
 // reply sees what a switch has answered.
 func (s *sightings) reply(a *switchAgent, r agent.Reply) {
+	if s == nil {
+		return
+	}
 	switch r.Kind {
 	case agent.Prepared:
-		s.epoch(r.Group, r.Epoch).addrs[r.Addr] = a.node
+		s.epoch(r.Group, r.Epoch).addrs[r.Addr] = a.name
 	case agent.Committed:
-		s.epoch(r.Group, r.Epoch).committed[a.node] = true
+		s.epoch(r.Group, r.Epoch).committed[a.name] = true
 	}
 }
 
 // install sees an epoch begin on a switch.
 func (s *sightings) install(w *world, a *switchAgent, cfg *switchreduce.Config) {
-	key := installKey{a.node, epochKey{cfg.Group, cfg.Epoch}}
+	if s == nil {
+		return
+	}
+	key := installKey{a.name, epochKey{cfg.Group, cfg.Epoch}}
 	if life, again := s.installed[key]; again {
-		w.fail("epoch %d of group %d is installed twice on %s, in its lives %d and %d", cfg.Epoch, cfg.Group, w.graph.Name(a.node), life, a.lives)
+		w.fail("epoch %d of group %d is installed twice on %s, in its lives %d and %d", cfg.Epoch, cfg.Group, a.name, life, a.lives)
 	}
 	s.installed[key] = a.lives
 }

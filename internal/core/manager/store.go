@@ -39,11 +39,12 @@ func (c *Core) save(r Record) uint64 {
 
 func (c *Core) saveFleet() {
 	f := &Fleet{LastGroup: c.lastGroup}
-	for i := range c.fleet {
-		if c.fleet[i].drained {
-			f.Drained = append(f.Drained, c.fleet[i].name)
+	for _, d := range c.fleet {
+		if d.drained {
+			f.Drained = append(f.Drained, d.name)
 		}
 	}
+	f.Drained = append(f.Drained, c.drainedAway...)
 	c.save(Record{Kind: FleetRecord, Fleet: f})
 }
 
@@ -54,7 +55,7 @@ func (c *Core) saveTrees(g *group) uint64 {
 		if !t.recorded {
 			continue
 		}
-		live := Tree{Epoch: t.epoch, Window: t.window, Plan: t.plan, Members: t.members}
+		live := Tree{Epoch: t.epoch, Window: t.window, Plan: t.plan, Members: t.members, graph: c.graph}
 		for i := range t.sites {
 			s := &t.sites[i]
 			live.Switches = append(live.Switches, Site{Name: s.on.name, Incarnation: s.incarnation, Addr: s.addr})
@@ -157,8 +158,9 @@ func (c *Core) perform(a action) {
 // Restore returns the core of a manager that goes on from what an earlier one
 // has had stored: of each key (Kind, Group) the latest record, in any order.
 // It does not disturb running groups: trees that were active stay so, until
-// their switches or members say otherwise. Records of groups whose members are
-// no longer hosts of graph are an error.
+// their switches or members say otherwise. A tree that graph does not have, by the
+// names of its nodes and links, is removed from its switches when they come; a
+// group whose members are not all hosts of graph waits for them.
 func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error) {
 	if graph == nil {
 		return nil, fmt.Errorf("%w: no graph", ErrConfig)
@@ -168,21 +170,11 @@ func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error)
 	}
 	c := &Core{
 		cfg: cfg.withDefaults(), graph: graph, view: graph.View(),
-		groups: make(map[uint32]*group), names: make(map[string]uint32), bundles: make(map[string]*bundle),
-		fleet: make([]device, graph.Switches()), places: pathsel.NewIndex(graph),
+		groups: make(map[uint32]*group), names: make(map[string]uint32), bundles: make(map[string]*bundle), speeds: make(map[string]topology.Speed),
+		places: pathsel.NewIndex(graph),
 	}
-	for i := range c.fleet {
-		d := &c.fleet[i]
-		d.node = graph.Switch(i)
-		d.name, d.quota = graph.Name(d.node), c.cfg.SwitchSlots
-		d.timer.Of = d
-	}
-	for _, n := range cfg.Unattended {
-		if !graph.IsSwitch(n) {
-			return nil, fmt.Errorf("%w: node %d without an agent is not a switch", ErrConfig, n)
-		}
-		c.device(n).unattended = true
-	}
+	c.regroupFleet()
+	c.attend(cfg.Unattended)
 	var errs []error
 	for _, kind := range []RecordKind{FleetRecord, SpecRecord, TreesRecord} {
 		for i := range records {
@@ -198,7 +190,7 @@ func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error)
 		if g.released {
 			continue
 		}
-		if err := c.fits(g.spec.Bundle, g.spec.Members, g.hosts); err != nil {
+		if err := c.fits(g.spec.Bundle, g.spec.Members); err != nil {
 			errs = append(errs, fmt.Errorf("group %d: %w", id, err))
 			continue
 		}
@@ -217,21 +209,18 @@ func (c *Core) restore(r *Record) error {
 	case r.Kind == FleetRecord && r.Fleet != nil:
 		c.lastGroup = max(c.lastGroup, r.Fleet.LastGroup)
 		for _, name := range r.Fleet.Drained {
-			// A switch that has left the fabric needs no draining.
-			if n, ok := c.graph.Lookup(name); ok && c.graph.IsSwitch(n) {
-				c.device(n).drained = true
+			if d := c.named(name); d != nil {
+				d.drained = true
+			} else {
+				c.drainedAway = append(c.drainedAway, name)
 			}
 		}
 	case r.Kind == SpecRecord && r.Spec != nil:
-		hosts, err := lookUp(c.graph, r.Spec.Members)
-		if err == nil {
-			err = r.Spec.Bundle.Validate()
-		}
-		if err != nil {
+		if err := r.Spec.Bundle.Validate(); err != nil {
 			return fmt.Errorf("group %d, %q: %w", r.Group, r.Spec.Name, err)
 		}
 		c.lastGroup = max(c.lastGroup, r.Group)
-		c.addGroup(r.Group, r.Spec, hosts)
+		c.addGroup(r.Group, r.Spec)
 	case r.Kind == TreesRecord && r.Trees != nil:
 		if g := c.groups[r.Group]; g != nil {
 			c.restoreTrees(g, r.Trees)
@@ -250,6 +239,7 @@ func (c *Core) restoreTrees(g *group, r *Trees) {
 	for i := range r.Live {
 		t := c.restoreTree(g, &r.Live[i])
 		if t == nil {
+			g.dropped = true
 			continue
 		}
 		g.epoch = max(g.epoch, t.epoch)
@@ -268,15 +258,19 @@ func (c *Core) restoreTrees(g *group, r *Trees) {
 
 // restoreTree returns a tree as it was recorded, or nil if the fabric has been
 // redrawn and has no such tree: its switches are asked to remove it when they
-// come.
+// come, once it is struck from the record.
 func (c *Core) restoreTree(g *group, r *Tree) *tree {
+	plan, whole := r.planIn(c.graph, g.spec.Members)
+	if !whole {
+		return nil
+	}
 	t := &tree{
-		epoch: r.Epoch, window: r.Window, plan: r.Plan, upper: upperLinks(&r.Plan.Tree), stage: TreeActive,
+		epoch: r.Epoch, window: r.Window, plan: plan, upper: upperLinks(&plan.Tree), stage: TreeActive,
 		members: r.Members, recorded: true, until: core.Never,
 	}
-	vertices := r.Plan.Tree.Vertices
-	if r.Plan.Tree.Validate(c.view) != nil || len(r.Switches) != len(vertices) ||
-		!spans(&r.Plan.Tree, g.hosts) || len(r.Members) != len(g.hosts) {
+	vertices := plan.Tree.Vertices
+	if plan.Tree.Validate(c.view) != nil || len(r.Switches) != len(vertices) ||
+		!spans(&plan.Tree, g.hosts) || len(r.Members) != len(g.hosts) {
 		return nil
 	}
 	for i, s := range r.Switches {
@@ -286,6 +280,6 @@ func (c *Core) restoreTree(g *group, r *Tree) *tree {
 		}
 		t.sites = append(t.sites, site{on: d, incarnation: s.Incarnation, phase: committed, addr: s.Addr})
 	}
-	t.index(r.Plan.Tree.AllChildren())
+	t.index(plan.Tree.AllChildren())
 	return t
 }

@@ -136,7 +136,7 @@ func (s *script) execute(words []string) bool {
 		s.step(Report{Group: num(1), Rank: num(2), Lost: num(3), Silent: arg(4) == "silent"})
 	case "drain", "undrain":
 		for _, i := range switches {
-			s.ask(Drain{Switch: s.agents[i].node, On: words[0] == "drain"})
+			s.ask(Drain{Switch: s.agents[i].name, On: words[0] == "drain"})
 		}
 	case "node":
 		s.setNode(s.node(arg(1)), arg(2) == "up")
@@ -165,7 +165,7 @@ func (s *script) execute(words []string) bool {
 func (s *script) switches(name string) []int {
 	var found []int
 	for i, a := range s.agents {
-		if name == "all" || s.graph.Name(a.node) == name {
+		if name == "all" || a.name == name {
 			found = append(found, i)
 		}
 	}
@@ -198,7 +198,7 @@ func (s *script) notify(out *Output) {
 		f("plan %d for group %d: %d slots, without %v%s", p.Plan, p.Group, p.Request.Slots, s.namesOf(p.Request), s.describe(p))
 	}
 	for _, m := range out.Prepares {
-		f("-> %s: prepare group %d epoch %d: %d children, window %d", name(m.Switch), m.Group, m.Epoch, m.Children, m.Window)
+		f("-> %s: prepare group %d epoch %d: %d children, window %d", m.Switch, m.Group, m.Epoch, m.Children, m.Window)
 	}
 	for _, m := range out.Commits {
 		var lowest []uint32
@@ -209,10 +209,10 @@ func (s *script) notify(out *Output) {
 		if m.Config.Parent.IsValid() {
 			above = fmt.Sprintf("child %d of %v", m.Config.Index, m.Config.Parent)
 		}
-		f("-> %s: commit group %d epoch %d: children from ranks %v, %s", name(m.Switch), m.Config.Group, m.Config.Epoch, lowest, above)
+		f("-> %s: commit group %d epoch %d: children from ranks %v, %s", m.Switch, m.Config.Group, m.Config.Epoch, lowest, above)
 	}
 	for _, m := range out.Removes {
-		f("-> %s: remove group %d epoch %d", name(m.Switch), m.Group, m.Epoch)
+		f("-> %s: remove group %d epoch %d", m.Switch, m.Group, m.Epoch)
 	}
 	for _, o := range out.Offers {
 		f("offer to rank %d of group %d: epoch %d, window %d, parent %v, index %d", o.Rank, o.Group, o.Epoch, o.Window, o.Parent, o.Index)

@@ -32,7 +32,8 @@ type tree struct {
 	upIndex   []uint16            // child index at the parent, by vertex
 	links     [][]topology.LinkID // to the children, at the vertex's end, by vertex and child index
 
-	number uint32                    // in Core.places
+	listed bool                      // it is in Core.places and counts for the planner: it is not being removed
+	number uint32                    // listed: in Core.places
 	upper  map[int32]topology.LinkID // of edges that switches forward: the link at the parent's end; see upperLink
 
 	reducers []TreeReducer // what its sites have, for Offers; nil: to be made
@@ -115,7 +116,7 @@ func (c *Core) prepare(g *group, t *tree) {
 
 func (c *Core) askPrepare(g *group, t *tree, i, children int) {
 	s := &t.sites[i]
-	c.out.Prepares = append(c.out.Prepares, Prepare{s.on.node, agent.Prepare{
+	c.out.Prepares = append(c.out.Prepares, Prepare{s.on.name, agent.Prepare{
 		Incarnation: s.incarnation, Group: g.id, Epoch: t.epoch,
 		Children: children, Window: t.window, ChunkBytes: g.spec.ChunkBytes,
 		Functions: g.spec.Functions, Types: g.spec.Types,
@@ -135,8 +136,8 @@ func (c *Core) tryCommit(g *group) {
 		t.members[rank] = g.members[rank].addr
 	}
 	if why := c.unreachable(t); why != nil {
-		if n, ok := c.graph.Lookup(why.Switch); ok {
-			g.round.avoid(n, -1) // another switch may be reached
+		if d := c.named(why.Switch); d != nil {
+			g.round.avoid(d, -1) // another switch may be reached
 		}
 		c.fail(g, why)
 		return
@@ -159,7 +160,7 @@ func (c *Core) tryCommit(g *group) {
 
 func (c *Core) askCommit(t *tree, i int, cfg switchreduce.Config) {
 	s := &t.sites[i]
-	c.out.Commits = append(c.out.Commits, Commit{s.on.node, agent.Commit{Incarnation: s.incarnation, Config: cfg}})
+	c.out.Commits = append(c.out.Commits, Commit{s.on.name, agent.Commit{Incarnation: s.incarnation, Config: cfg}})
 }
 
 // index gives every child of t its index, and remembers the link to it.
@@ -277,8 +278,10 @@ func (c *Core) remove(g *group, t *tree) {
 		g.draining = append(g.draining, t)
 	}
 	t.stage, t.removing, t.unwanted = TreeDraining, true, false
-	c.delist(t)
-	c.out.Unloads = append(c.out.Unloads, t.plan.Tree)
+	if t.listed {
+		c.delist(t)
+		c.out.Unloads = append(c.out.Unloads, t.plan.Tree)
+	}
 	for i := range t.sites {
 		s := &t.sites[i]
 		switch {
@@ -314,7 +317,7 @@ func (c *Core) askRemoves(g *group, t *tree) {
 }
 
 func (c *Core) askRemove(d *device, group, epoch uint32) {
-	c.out.Removes = append(c.out.Removes, Remove{d.node, agent.Remove{
+	c.out.Removes = append(c.out.Removes, Remove{d.name, agent.Remove{
 		Incarnation: d.incarnation, Group: group, Epoch: epoch,
 	}})
 }
@@ -368,7 +371,7 @@ func (c *Core) giveUp(g *group, t *tree) {
 	var silent *device
 	for i := range t.sites {
 		if s := &t.sites[i]; s.phase == preparing || s.phase == committing {
-			g.round.avoid(s.on.node, -1)
+			g.round.avoid(s.on, -1)
 			silent = s.on
 		}
 	}

@@ -66,7 +66,7 @@ func TestBorneWindow(t *testing.T) {
 			t.Errorf("where a leaf bears %d and the others %d it gets %d, want %d; %v", test.leaf, test.others, given, test.given, w.fault)
 		}
 		for i := range w.core.fleet {
-			if d := &w.core.fleet[i]; d.used != 0 && d.used != 2*int(test.given) {
+			if d := w.core.fleet[i]; d.used != 0 && d.used != 2*int(test.given) {
 				t.Errorf("%d slots of %s are taken", d.used, d.name)
 			}
 		}
@@ -83,7 +83,7 @@ func TestForwardersBearTheWindow(t *testing.T) {
 	plan := w.core.groups[r.Group].active.plan.Tree
 	var between *device
 	for i := range w.core.fleet {
-		if d := &w.core.fleet[i]; !slices.ContainsFunc(plan.Vertices, func(v pathsel.Vertex) bool { return v.Switch == d.node }) {
+		if d := w.core.fleet[i]; !slices.ContainsFunc(plan.Vertices, func(v pathsel.Vertex) bool { return v.Switch == d.node }) {
 			between = d
 		}
 	}

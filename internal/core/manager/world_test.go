@@ -3,6 +3,7 @@ package manager
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -29,20 +30,25 @@ type world struct {
 	fault   error
 	watcher func(*Output) // sees every output
 
-	agents   []*switchAgent // by switch index
-	plans    []PlanRequest
-	planner  *pathsel.Planner
-	load     *pathsel.Load
-	loaded   int        // trees that count in load
-	reported []int      // slots by switch, as the planner was reported
-	later    []loadTask // what the planner has yet to count
-	asked    uint64     // the last plan that was asked for
-	toStore  []Record
-	disk     map[diskKey]Record
-	full     bool                      // the store refuses everything
-	members  map[[2]uint32]*fakeMember // by group and rank
-	replies  map[uint64]Reply
-	seen     *sightings
+	agents      []*switchAgent          // by switch index
+	known       map[string]*switchAgent // also those that the graph does not have
+	firstSwitch int                     // its number in the first graph
+	hostNames   []string                // of the first graph
+	shape       shape                   // of redrawn graphs
+	shaped      bool                    // the fabric is smallFabric, and redrawn at times
+	plans       []PlanRequest
+	planner     *pathsel.Planner
+	load        *pathsel.Load
+	loaded      int        // trees that count in load
+	reported    []int      // slots by switch, as the planner was reported
+	later       []loadTask // what the planner has yet to count
+	asked       uint64     // the last plan that was asked for
+	toStore     []Record
+	disk        map[diskKey]Record
+	full        bool                      // the store refuses everything
+	members     map[[2]uint32]*fakeMember // by group and rank
+	replies     map[uint64]Reply
+	seen        *sightings
 }
 
 // loadTask is what the planner is to count: it does so in the order of all that
@@ -60,7 +66,9 @@ type diskKey struct {
 
 // switchAgent is an agent, its connection to the manager, and its fake driver.
 type switchAgent struct {
-	node      topology.NodeID
+	name      string
+	node      topology.NodeID // in the graph of the moment
+	number    topology.NodeID // in that where it was first
 	core      *agent.Core
 	lives     uint64 // the incarnation
 	outlives  bool   // its trees go on without it
@@ -85,15 +93,44 @@ func newWorld(graph *topology.Graph, cfg Config, slots int) *world {
 	w := &world{
 		graph: graph, overlay: topology.NewOverlay(graph), cfg: cfg, slots: slots,
 		planner: must(pathsel.NewPlanner(graph, pathsel.Config{Work: 1 << 16})),
-		load:    pathsel.NewLoad(graph), disk: map[diskKey]Record{},
+		load:    pathsel.NewLoad(graph), disk: map[diskKey]Record{}, known: map[string]*switchAgent{},
 		members: map[[2]uint32]*fakeMember{}, replies: map[uint64]Reply{}, seen: newSightings(),
 	}
-	for i := range graph.Switches() {
-		w.agents = append(w.agents, &switchAgent{node: graph.Switch(i)})
-		w.boot(i)
+	for h := range topology.NodeID(graph.Hosts()) {
+		w.hostNames = append(w.hostNames, graph.Name(h))
 	}
+	w.firstSwitch = graph.Hosts()
+	w.seat()
 	w.startManager()
 	return w
+}
+
+// seat puts the agents in the order of the graph's switches; those that are new are
+// booted, those that it does not have are cut off.
+func (w *world) seat() {
+	w.agents = nil
+	for _, a := range w.known {
+		a.node = topology.NoNode
+	}
+	for i := range w.graph.Switches() {
+		n := w.graph.Switch(i)
+		name := w.graph.Name(n)
+		a := w.known[name]
+		if a == nil {
+			a = &switchAgent{name: name, number: topology.NodeID(w.firstSwitch + len(w.known))}
+			w.known[name] = a
+		}
+		a.node = n
+		w.agents = append(w.agents, a)
+		if a.core == nil {
+			w.boot(i)
+		}
+	}
+	for _, a := range w.known {
+		if a.node == topology.NoNode {
+			a.connected, a.answers = false, nil
+		}
+	}
 }
 
 // must is for what cannot fail in a test.
@@ -146,7 +183,7 @@ func (w *world) boot(i int) {
 	a.lives++
 	capability := w.graph.Capability(a.node)
 	capability.Slots = w.slots
-	a.core = must(agent.New(agent.Config{Name: w.graph.Name(a.node), Incarnation: a.lives, Capability: capability}))
+	a.core = must(agent.New(agent.Config{Name: a.name, Incarnation: a.lives, Capability: capability}))
 	a.requests, a.answers, a.unbound = nil, nil, nil
 	a.connected = false
 }
@@ -155,7 +192,7 @@ func (w *world) connect(i int) {
 	a := w.agents[i]
 	a.connected = true
 	a.answers = nil
-	w.step(SwitchUp{Switch: a.node, Incarnation: a.lives, Capability: a.core.Capability(), Draining: a.core.Draining(), Outlives: a.outlives, Holds: a.core.Holds()})
+	w.step(SwitchUp{Switch: a.name, Incarnation: a.lives, Capability: a.core.Capability(), Draining: a.core.Draining(), Outlives: a.outlives, Holds: a.core.Holds()})
 }
 
 func (w *world) disconnect(i int) {
@@ -163,7 +200,7 @@ func (w *world) disconnect(i int) {
 	if a.connected {
 		a.connected = false
 		a.answers = nil
-		w.step(SwitchDown{Switch: a.node, Why: "connection lost"})
+		w.step(SwitchDown{Switch: a.name, Why: "connection lost"})
 	}
 }
 
@@ -184,12 +221,16 @@ func (w *world) step(batch ...Input) {
 		w.watcher(&w.out)
 	}
 	w.toStore = append(w.toStore, w.out.Persist...)
+	if w.out.Anew {
+		w.planner, w.load, w.loaded = w.planner.For(w.out.View.Graph()), pathsel.NewLoad(w.out.View.Graph()), 0
+		w.plans, w.later, w.reported = nil, nil, make([]int, w.out.View.Graph().Switches())
+	}
 	w.loaded += len(w.out.Loads) - len(w.out.Unloads)
 	for _, u := range w.out.Slots {
 		w.reported[w.graph.SwitchIndex(u.Switch)] = u.Slots
 	}
 	for i := range w.core.fleet {
-		if d := &w.core.fleet[i]; d.used != w.reported[i] {
+		if d := w.core.fleet[i]; d.used != w.reported[i] {
 			w.fail("switch %s: %d slots are reserved, the planner was reported %d", d.name, d.used, w.reported[i])
 		}
 	}
@@ -254,9 +295,8 @@ func (w *world) checkOwn(p *PlanRequest) {
 	}
 }
 
-func (w *world) send(n topology.NodeID, in agent.Input) {
-	a := w.agents[w.graph.SwitchIndex(n)]
-	if a.connected {
+func (w *world) send(name string, in agent.Input) {
+	if a := w.known[name]; a.connected {
 		a.requests = append(a.requests, in)
 	}
 }
@@ -284,8 +324,9 @@ func (w *world) notifyMembers() {
 }
 
 // stepAgent gives an agent one input (or none) and takes its output in.
-func (w *world) stepAgent(i int, in agent.Input) {
-	a := w.agents[i]
+func (w *world) stepAgent(i int, in agent.Input) { w.stepSwitch(w.agents[i], in) }
+
+func (w *world) stepSwitch(a *switchAgent, in agent.Input) {
 	a.out.Reset()
 	var batch, installed []agent.Input
 	var refusal *agent.Refusal
@@ -302,7 +343,7 @@ func (w *world) stepAgent(i int, in agent.Input) {
 		case agent.Install:
 			if need := 2 * int(act.Config.Window); a.piece > 0 && need > a.piece {
 				installed = append(installed, agent.Expired{Socket: act.Socket, Epoch: act.Epoch, Lost: true})
-				refusal = &agent.Refusal{Cause: agent.Slots, Switch: w.graph.Name(a.node), Need: need, Free: a.piece}
+				refusal = &agent.Refusal{Cause: agent.Slots, Switch: a.name, Need: need, Free: a.piece}
 				continue
 			}
 			w.seen.install(w, a, act.Config)
@@ -320,17 +361,17 @@ func (w *world) stepAgent(i int, in agent.Input) {
 	var after agent.Output
 	a.core.Step(w.now, installed, &after)
 	for _, e := range after.Ended {
-		a.answers = append(a.answers, Ended{Switch: a.node, End: e})
+		a.answers = append(a.answers, Ended{Switch: a.name, End: e})
 	}
 	for _, r := range a.out.Replies {
 		w.seen.reply(a, r)
-		a.answers = append(a.answers, Answer{Switch: a.node, Reply: r})
+		a.answers = append(a.answers, Answer{Switch: a.name, Reply: r})
 	}
 	for _, e := range a.out.Ended {
-		a.answers = append(a.answers, Ended{Switch: a.node, End: e})
+		a.answers = append(a.answers, Ended{Switch: a.name, End: e})
 	}
 	if used, all := a.core.Slots(); used > all {
-		w.fail("switch %s has promised %d slots of %d", w.graph.Name(a.node), used, all)
+		w.fail("switch %s has promised %d slots of %d", a.name, used, all)
 	}
 }
 
@@ -345,7 +386,7 @@ func (w *world) bind(i int) {
 }
 
 func (w *world) socketAddr(a *switchAgent, socket uint64) netip.AddrPort {
-	ip := netip.AddrFrom4([4]byte{10, byte(a.lives), byte(a.node >> 8), byte(a.node)})
+	ip := netip.AddrFrom4([4]byte{10, byte(a.lives), byte(a.number >> 8), byte(a.number)})
 	return netip.AddrPortFrom(ip, uint16(1000+socket))
 }
 
@@ -445,9 +486,9 @@ func (w *world) store() {
 
 func (w *world) wait(d time.Duration) {
 	w.now = w.now.Add(d)
-	for i, a := range w.agents {
-		if a.core.Deadline() <= w.now {
-			w.stepAgent(i, nil)
+	for _, name := range slices.Sorted(maps.Keys(w.known)) {
+		if a := w.known[name]; a.core.Deadline() <= w.now {
+			w.stepSwitch(a, nil)
 		}
 	}
 	w.step()
@@ -470,7 +511,7 @@ func (w *world) createIn(bundle Bundle, purpose pathsel.Purpose, name string, wi
 		Functions: topology.AllFunctions(), Types: topology.AllTypes(), Secret: [32]byte{1, byte(len(name))},
 	}
 	for _, h := range hosts {
-		in.Members = append(in.Members, w.graph.Name(topology.NodeID(h)))
+		in.Members = append(in.Members, w.hostNames[h])
 	}
 	return w.ask(in)
 }
