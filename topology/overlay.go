@@ -70,6 +70,18 @@ func LinkUtilization(l LinkID, share float64) Change {
 	return Change{what: changeLinkUse, link: l, use: share}
 }
 
+// State returns what a change of state is about, a node or a link, and whether that is
+// up; the other is NoNode or NoLink. For other changes ok is false.
+func (c Change) State() (n NodeID, l LinkID, up, ok bool) {
+	switch c.what {
+	case changeNode:
+		return c.node, NoLink, c.up, true
+	case changeLink:
+		return NoNode, c.link, c.up, true
+	}
+	return NoNode, NoLink, false, false
+}
+
 // ErrChange is wrapped by every error about a change that cannot be: of a node
 // or link that the graph does not have, of a host's capability, or to a value
 // out of range.

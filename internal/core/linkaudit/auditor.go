@@ -39,7 +39,7 @@ const (
 
 // Port is the interface at the switch's end of a link.
 type Port struct {
-	Link      topology.LinkID
+	Port      topology.Port
 	Interface string
 	Count     Count // bytes of frames
 }
@@ -47,7 +47,7 @@ type Port struct {
 // Flow is what one epoch of a group's tree has exchanged over a link.
 type Flow struct {
 	Group, Epoch uint32
-	Link         topology.LinkID
+	Port         topology.Port
 	Count        Count  // bytes of UDP payloads
 	Window       uint64 // the same, at most, of one window of its packets
 }
@@ -60,7 +60,7 @@ type Share struct {
 
 // Mismatch is a link that has not carried what trees exchanged over it.
 type Mismatch struct {
-	Link      topology.LinkID
+	Port      topology.Port
 	Interface string
 	Direction Direction
 	Expected  uint64  // bytes of the trees
@@ -71,13 +71,13 @@ type Mismatch struct {
 // Auditor judges one switch. Its zero value has seen nothing. It is not for
 // concurrent use.
 type Auditor struct {
-	ports map[topology.LinkID]*port
+	ports map[topology.Port]*port
 	flows map[flowKey]Count
 }
 
 type flowKey struct {
 	group, epoch uint32
-	link         topology.LinkID
+	port         topology.Port
 }
 
 // port is what is known of the end of a link.
@@ -109,14 +109,14 @@ const (
 var allowance = [directions]uint64{Received: 16, Sent: 4}
 
 // Take takes the counts of all ports and flows of a switch, read at one moment,
-// and returns the mismatches that were not known before, by link. Each link is
-// among the ports at most once; the flows of other links are not judged.
+// and returns the mismatches that were not known before, by port. Each is
+// among the ports at most once; the flows of others are not judged.
 func (a *Auditor) Take(ports []Port, flows []Flow) []Mismatch {
 	fresh := a.renew(ports)
 	a.exchange(flows, fresh)
 	var found []Mismatch
-	for _, link := range slices.Sorted(maps.Keys(a.ports)) {
-		p := a.ports[link]
+	for _, number := range slices.Sorted(maps.Keys(a.ports)) {
+		p := a.ports[number]
 		for d := range directions {
 			if m := p.windows[d].judge(&p.last, d); m != nil {
 				found = append(found, *m)
@@ -126,13 +126,13 @@ func (a *Auditor) Take(ports []Port, flows []Flow) []Mismatch {
 	return found
 }
 
-// Standing returns the mismatches that hold, by link: as they were last found,
+// Standing returns the mismatches that hold, by port: as they were last found,
 // until enough has passed without one or no tree is left that they are about.
 func (a *Auditor) Standing() []Mismatch {
 	var all []Mismatch
-	for _, link := range slices.Sorted(maps.Keys(a.ports)) {
+	for _, number := range slices.Sorted(maps.Keys(a.ports)) {
 		for d := range directions {
-			if m := a.ports[link].windows[d].standing; m != nil {
+			if m := a.ports[number].windows[d].standing; m != nil {
 				all = append(all, *m)
 			}
 		}
@@ -141,18 +141,18 @@ func (a *Auditor) Standing() []Mismatch {
 }
 
 // renew takes what the ports have carried, and returns those that begin anew.
-func (a *Auditor) renew(now []Port) (fresh map[topology.LinkID]bool) {
-	fresh = map[topology.LinkID]bool{}
+func (a *Auditor) renew(now []Port) (fresh map[topology.Port]bool) {
+	fresh = map[topology.Port]bool{}
 	before := a.ports
-	a.ports = make(map[topology.LinkID]*port, len(now))
+	a.ports = make(map[topology.Port]*port, len(now))
 	for _, p := range now {
-		old := before[p.Link]
+		old := before[p.Port]
 		if old == nil {
 			old = &port{}
 		}
 		carried, later := p.Count.since(old.last.Count)
 		if old.last.Interface != p.Interface || !later {
-			fresh[p.Link] = true
+			fresh[p.Port] = true
 			for d := range directions {
 				old.windows[d].restart()
 			}
@@ -162,36 +162,36 @@ func (a *Auditor) renew(now []Port) (fresh map[topology.LinkID]bool) {
 			}
 		}
 		old.last = p
-		a.ports[p.Link] = old
+		a.ports[p.Port] = old
 	}
 	return fresh
 }
 
 // exchange takes what the trees have exchanged over ports that are not fresh.
-func (a *Auditor) exchange(now []Flow, fresh map[topology.LinkID]bool) {
+func (a *Auditor) exchange(now []Flow, fresh map[topology.Port]bool) {
 	before := a.flows
 	a.flows = make(map[flowKey]Count, len(now))
 	live := map[shareKey]bool{}
-	way := map[topology.LinkID]uint64{}
+	way := map[topology.Port]uint64{}
 	for _, f := range now {
-		key := flowKey{f.Group, f.Epoch, f.Link}
+		key := flowKey{f.Group, f.Epoch, f.Port}
 		a.flows[key] = f.Count
 		live[shareKey{f.Group, f.Epoch}] = true
-		way[f.Link] += windowsOnWay * f.Window
+		way[f.Port] += windowsOnWay * f.Window
 		last, known := before[key]
 		moved, later := f.Count.since(last)
-		p := a.ports[f.Link]
-		if p == nil || fresh[f.Link] || !known || !later {
+		p := a.ports[f.Port]
+		if p == nil || fresh[f.Port] || !known || !later {
 			continue
 		}
 		for d := range directions {
 			p.windows[d].add(shareKey{f.Group, f.Epoch}, moved.of(d))
 		}
 	}
-	for link, p := range a.ports {
+	for number, p := range a.ports {
 		for d := range directions {
 			w := &p.windows[d]
-			w.onTheWay = max(w.onTheWay, way[link])
+			w.onTheWay = max(w.onTheWay, way[number])
 			w.forget(live)
 		}
 	}
@@ -238,7 +238,7 @@ func (w *window) judge(p *Port, d Direction) *Mismatch {
 	case missing > w.onTheWay:
 		stood := w.standing != nil
 		w.standing = &Mismatch{
-			Link: p.Link, Interface: p.Interface, Direction: d, Expected: expected, Seen: w.seen, Trees: w.sorted(),
+			Port: p.Port, Interface: p.Interface, Direction: d, Expected: expected, Seen: w.seen, Trees: w.sorted(),
 		}
 		w.passed = 0
 		w.restart()

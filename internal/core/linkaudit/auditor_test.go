@@ -19,12 +19,12 @@ type moment struct {
 	flows []Flow
 }
 
-func at(link topology.LinkID, name string, in, out uint64) Port {
+func at(link topology.Port, name string, in, out uint64) Port {
 	return Port{link, name, Count{in, out}}
 }
 
-func of(group uint32, link topology.LinkID, in, out uint64) Flow {
-	return Flow{Group: group, Epoch: 2, Link: link, Count: Count{in, out}, Window: oneWindow}
+func of(group uint32, link topology.Port, in, out uint64) Flow {
+	return Flow{Group: group, Epoch: 2, Port: link, Count: Count{in, out}, Window: oneWindow}
 }
 
 func reported(m Mismatch) string {
@@ -36,7 +36,7 @@ func reported(m Mismatch) string {
 	for _, s := range m.Trees {
 		trees = append(trees, fmt.Sprintf("%d.%d:%d", s.Group, s.Epoch, s.Bytes))
 	}
-	return fmt.Sprintf("link %d %s %s %d of %d (%s)", m.Link, m.Interface, d, m.Seen, m.Expected, strings.Join(trees, " "))
+	return fmt.Sprintf("link %d %s %s %d of %d (%s)", m.Port, m.Interface, d, m.Seen, m.Expected, strings.Join(trees, " "))
 }
 
 func TestAuditor(t *testing.T) {

@@ -18,7 +18,7 @@ type alarms struct {
 	found atomic.Uint64 // since the manager was started
 
 	mu       sync.Mutex
-	standing map[topology.NodeID][]alarm // by the switch at whose end it was counted
+	standing map[string][]alarm // by the switch at whose end it was counted
 }
 
 // alarm is a mismatch that holds.
@@ -28,15 +28,15 @@ type alarm struct {
 }
 
 func (a *alarm) same(m *linkaudit.Mismatch) bool {
-	return a.Link == m.Link && a.Direction == m.Direction
+	return a.Port == m.Port && a.Direction == m.Direction
 }
 
-// set makes those of switch n the ones that hold, and returns those that do so
+// set makes those of a switch the ones that hold, and returns those that do so
 // no more.
-func (a *alarms) set(n topology.NodeID, now []linkaudit.Mismatch, at time.Time) (over []linkaudit.Mismatch) {
+func (a *alarms) set(at string, now []linkaudit.Mismatch, when time.Time) (over []linkaudit.Mismatch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	before := a.standing[n]
+	before := a.standing[at]
 	for _, old := range before {
 		if !slices.ContainsFunc(now, func(m linkaudit.Mismatch) bool { return old.same(&m) }) {
 			over = append(over, old.Mismatch)
@@ -44,28 +44,29 @@ func (a *alarms) set(n topology.NodeID, now []linkaudit.Mismatch, at time.Time) 
 	}
 	var all []alarm
 	for _, m := range now {
-		since := at
+		since := when
 		if i := slices.IndexFunc(before, func(old alarm) bool { return old.same(&m) }); i >= 0 {
 			since = before[i].since
 		}
 		all = append(all, alarm{m, since})
 	}
 	if a.standing == nil {
-		a.standing = map[topology.NodeID][]alarm{}
+		a.standing = map[string][]alarm{}
 	}
-	a.standing[n] = all
+	if a.standing[at] = all; len(all) == 0 {
+		delete(a.standing, at)
+	}
 	return over
 }
 
-// mismatches returns all that hold, by switch and link.
-func (d *Daemon) mismatches() (links []topology.LinkID, all []rpc.LinkMismatch) {
+// mismatches returns all that hold, by switch and port.
+func (d *Daemon) mismatches(g *topology.Graph) (all []rpc.LinkMismatch) {
 	d.alarms.mu.Lock()
 	defer d.alarms.mu.Unlock()
 	for _, n := range slices.Sorted(maps.Keys(d.alarms.standing)) {
 		for _, a := range d.alarms.standing[n] {
-			links = append(links, a.Link)
-			all = append(all, d.name(n, &a.Mismatch, a.since))
+			all = append(all, name(g, n, &a.Mismatch, a.since))
 		}
 	}
-	return links, all
+	return all
 }

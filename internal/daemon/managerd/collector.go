@@ -34,6 +34,7 @@ var (
 	descEpochs      = metricSet.New("epochs_total", "Epochs that were given to trees.")
 	descSaveFailure = metricSet.New("store_failures_total", "Attempts to store records that failed.")
 	descLinksDown   = metricSet.New("links_down", "Links that are down.")
+	descRedrawn     = metricSet.New("topology_changes_total", "Changes of which nodes and links there are.")
 	descMismatch    = metricSet.New("link_mismatch", "1 for a link that does not carry what trees say that they exchange over it, at this end and in this direction.", "link", "switch", "direction")
 	descMismatches  = metricSet.New("link_mismatches_total", "Mismatches of links that were found.")
 	descCertificate = metricSet.New("certificate_expiry_timestamp_seconds", "When the certificate in use, or its authority's, expires.")
@@ -56,6 +57,7 @@ func (d *Daemon) collect(to metrics.Values) {
 	to.Counter(descEpochs, d.counts.epochs.Load())
 	to.Counter(descSaveFailure, d.counts.unsaved.Load())
 	d.collectLinks(to)
+	to.Counter(descRedrawn, d.counts.redrawn.Load())
 	to.Counter(descMismatches, d.alarms.found.Load())
 	if d.cfg.Trust != nil {
 		to.Gauge(descCertificate, float64(d.cfg.Trust.Until().Unix()))
@@ -65,11 +67,12 @@ func (d *Daemon) collect(to metrics.Values) {
 // collectLinks reports the links that are not as they should be.
 func (d *Daemon) collectLinks(to metrics.Values) {
 	down := 0
-	for range d.view().LinksDown() {
+	view := d.view()
+	for range view.LinksDown() {
 		down++
 	}
 	to.Count(descLinksDown, down)
-	_, all := d.mismatches()
+	all := d.mismatches(view.Graph())
 	for i := range all {
 		m := &all[i]
 		to.Gauge(descMismatch, 1, m.Link, m.Switch, m.Direction())

@@ -28,7 +28,7 @@ const (
 
 // Config is what a manager manages and where it can be reached.
 type Config struct {
-	Topology *topology.Graph   // the fabric
+	Topology *topology.Graph   // the fabric; nil: nothing yet, see Daemon.SetFabric
 	Agents   map[string]string // "host:port" of each switch's agent, by the switch's name; a switch without one is not used
 	Core     manager.Config    // bounds and periods of the core; zero fields have its defaults
 	Model    pathsel.Model     // by which plans are made; the zero value is pathsel.DefaultModel
@@ -73,6 +73,9 @@ func (c Config) withDefaults() Config {
 	if c.Store == nil {
 		c.Store = forgetful()
 	}
+	if c.Topology == nil {
+		c.Topology, _ = (&topology.Builder{}).Build() // without anything that could be wrong
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -82,8 +85,6 @@ func (c Config) withDefaults() Config {
 // Validate reports what is wrong with c.
 func (c Config) Validate() error {
 	switch {
-	case c.Topology == nil:
-		return fmt.Errorf("%w: no topology", ErrConfig)
 	case c.Listen == "":
 		return fmt.Errorf("%w: no address to listen on", ErrConfig)
 	case c.Heartbeat < 0 || c.Call < 0 || c.Connect < 0:
@@ -95,12 +96,8 @@ func (c Config) Validate() error {
 		}
 	}
 	var errs []error
-	for name, address := range c.Agents {
-		if n, ok := c.Topology.Lookup(name); !ok || !c.Topology.IsSwitch(n) {
-			errs = append(errs, fmt.Errorf("%w: agent at %q: the topology has no switch %q", ErrConfig, address, name))
-		} else if address == "" {
-			errs = append(errs, fmt.Errorf("%w: agent of switch %s has no address", ErrConfig, name))
-		}
+	if err := checkFabric(c.withDefaults().Topology, c.Agents); err != nil {
+		errs = append(errs, fmt.Errorf("%w: %w", ErrConfig, err))
 	}
 	if c.Model != (pathsel.Model{}) {
 		if err := c.Model.Validate(); err != nil {
@@ -134,16 +131,6 @@ func (c Config) Check() error {
 		}
 	}
 	return nil
-}
-
-// unattended returns the switches without an agent.
-func (c Config) unattended() (all []topology.NodeID) {
-	for i := range c.Topology.Switches() {
-		if n := c.Topology.Switch(i); c.Agents[c.Topology.Name(n)] == "" {
-			all = append(all, n)
-		}
-	}
-	return all
 }
 
 // server reports how to serve.

@@ -18,6 +18,7 @@ type counts struct {
 	chosen, refused, spared atomic.Uint64 // plans, by how they ended: with a tree, with none, with hosts being faster
 	planning                metrics.Durations
 	epochs                  atomic.Uint64 // that were given
+	redrawn                 atomic.Uint64 // maps that differ from the one before
 	lost                    atomic.Uint64 // connections to agents
 	unsaved                 atomic.Uint64 // attempts to store that failed
 

@@ -29,12 +29,14 @@ type Daemon struct {
 	loop    *runner.Loop[manager.Input, manager.Output] // owns core
 	planner *planner
 	writer  *writer
-	links   []*link // by switch index; nil where a switch has no agent
+	number  uint64                           // of this manager, which is not 0, for agents
+	links   atomic.Pointer[map[string]*link] // by switch; those of switches with an agent
 	server  *rpc.Server
 	counts  *counts
 
 	once    sync.Once
-	cancel  context.CancelFunc // ends the links
+	life    context.Context    // of planner, writer and links
+	cancel  context.CancelFunc // ends it
 	running sync.WaitGroup     // planner, writer, links, sessions
 	gone    chan struct{}      // closed when the daemon ends
 
@@ -44,10 +46,13 @@ type Daemon struct {
 	mu       sync.Mutex
 	sessions map[uint32]*session
 
-	fabric  sync.Mutex // orders changes of overlay, and guards ends
+	fabric  sync.Mutex // orders changes of the fabric, and guards all up to history
 	overlay *topology.Overlay
-	ends    map[topology.LinkID][2]bool    // by end: the agent there says that it is down
-	foreign map[topology.LinkID][2]float64 // by end: the share that traffic of no tree has
+	outages outages
+	foreign map[string]float64       // by a link's end, as EndName writes it: the share that traffic of no tree has
+	closing map[string]chan struct{} // by switch: closed when the last link to its agent has ended
+	ended   bool                     // no link begins any more
+	history []rpc.MapChange
 
 	alarms alarms
 	zone   *zone // nil: it is in none
@@ -60,7 +65,7 @@ func Start(c Config) (*Daemon, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
-	c.Core.Unattended = c.unattended()
+	c.Core.Unattended = unattended(c.Topology, c.Agents)
 	records, err := c.Store.Load()
 	if err != nil {
 		return nil, fmt.Errorf("managerd: loading the store: %w", err)
@@ -75,17 +80,14 @@ func Start(c Config) (*Daemon, error) {
 	}
 	d := &Daemon{
 		cfg: c, log: c.Log, core: machine, overlay: topology.NewOverlay(c.Topology), counts: newCounts(records),
-		links:    make([]*link, c.Topology.Switches()),
+		number:   rand.Uint64() | 1,
 		gone:     make(chan struct{}),
 		sessions: map[uint32]*session{},
-		ends:     map[topology.LinkID][2]bool{},
-		foreign:  map[topology.LinkID][2]float64{},
+		outages:  outages{},
+		foreign:  map[string]float64{},
+		closing:  map[string]chan struct{}{},
 	}
 	if err := d.joinZone(); err != nil {
-		return nil, errors.Join(err, listener.Close())
-	}
-	if err := d.dial(); err != nil {
-		d.leaveZone(false)
 		return nil, errors.Join(err, listener.Close())
 	}
 	if err := d.run(); err != nil {
@@ -99,35 +101,15 @@ func Start(c Config) (*Daemon, error) {
 	return d, nil
 }
 
-// dial makes the links, which begin to run later.
-func (d *Daemon) dial() error {
-	number := rand.Uint64() | 1 // of this manager, which is not 0
-	for name, address := range d.cfg.Agents {
-		client, err := rpc.DialAgent(address, d.cfg.client(name, number))
-		if err != nil {
-			d.hangUp()
-			return fmt.Errorf("managerd: agent of switch %s: %w", name, err)
-		}
-		n, _ := d.cfg.Topology.Lookup(name)
-		d.links[d.cfg.Topology.SwitchIndex(n)] = newLink(d, n, name, client)
-	}
-	return nil
-}
-
-func (d *Daemon) hangUp() {
-	for _, l := range d.links {
-		if l != nil {
-			_ = l.client.Close() // its only error is that it was closed
-		}
-	}
-}
-
 // run starts everything but the server.
 func (d *Daemon) run() (err error) {
 	clock := runner.NewClock()
 	d.started = clock.At(0)
 	if d.planner, err = newPlanner(d.cfg.Topology, d.cfg.Model, d.counts); err != nil {
-		d.hangUp()
+		return err
+	}
+	links, err := d.dial(d.cfg.Agents)
+	if err != nil {
 		return err
 	}
 	d.writer = &writer{store: d.cfg.Store, log: d.log, counts: d.counts}
@@ -135,18 +117,15 @@ func (d *Daemon) run() (err error) {
 		Core: d.core, Clock: clock, Apply: d.apply, Queue: queue,
 	})
 	if err != nil {
-		d.hangUp()
+		closeLinks(links)
 		return fmt.Errorf("managerd: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	d.cancel = cancel
-	d.running.Go(func() { d.planner.run(ctx, d.post) })
-	d.running.Go(func() { d.writer.run(ctx, d.post) })
-	for _, l := range d.links {
-		if l != nil {
-			d.running.Go(func() { l.run(ctx) })
-		}
-	}
+	d.life, d.cancel = context.WithCancel(context.Background())
+	d.running.Go(func() { d.planner.run(d.life, d.post) })
+	d.running.Go(func() { d.writer.run(d.life, d.post) })
+	d.fabric.Lock()
+	d.relink(links, d.cfg.Agents)
+	d.fabric.Unlock()
 	if d.zone != nil {
 		d.running.Go(d.watchZone)
 	}
@@ -199,9 +178,11 @@ func (d *Daemon) Kill() {
 
 func (d *Daemon) end() {
 	d.loop.Close()
+	d.fabric.Lock()
+	d.ended = true
+	d.fabric.Unlock()
 	d.cancel()
 	d.running.Wait()
-	d.hangUp()
 }
 
 // apply hands out what a step of the core wants, in its loop. Nothing here
@@ -235,44 +216,8 @@ func (d *Daemon) apply(_ core.Time, out *manager.Output) []manager.Input {
 	return nil
 }
 
-func (d *Daemon) ask(n topology.NodeID, r request) {
-	if l := d.links[d.cfg.Topology.SwitchIndex(n)]; l != nil {
+func (d *Daemon) ask(name string, r request) {
+	if l := d.agentLinks()[name]; l != nil {
 		l.put(r)
 	}
-}
-
-// ChangeTopology changes the fabric as the manager sees it: nodes or links go
-// down or come up, capabilities change. Trees that this breaks are replaced.
-func (d *Daemon) ChangeTopology(changes ...topology.Change) error {
-	d.fabric.Lock()
-	defer d.fabric.Unlock()
-	return d.change(changes...)
-}
-
-// change is ChangeTopology for who holds fabric. How busy something is concerns
-// plans alone.
-func (d *Daemon) change(changes ...topology.Change) error {
-	next, delta, err := d.overlay.Apply(changes...)
-	if err != nil {
-		return fmt.Errorf("managerd: changing the topology: %w", err)
-	}
-	if delta.Empty() {
-		return nil
-	}
-	d.overlay = next
-	view := next.View()
-	d.planner.see(view)
-	if !delta.Structural() {
-		return nil
-	}
-	if err := d.post(manager.TopologyChanged{View: view}); err != nil {
-		return rpc.ErrClosing
-	}
-	return nil
-}
-
-func (d *Daemon) view() topology.View {
-	d.fabric.Lock()
-	defer d.fabric.Unlock()
-	return d.overlay.View()
 }

@@ -309,7 +309,7 @@ func TestBadRequests(t *testing.T) {
 		"no name":        {create(func(c *manager.Create) { c.Name = "" }), manager.ErrRequest},
 		"no members":     {create(func(c *manager.Create) { c.Members = nil }), manager.ErrTooFew},
 		"one member":     {create(func(c *manager.Create) { c.Members = c.Members[:1] }), manager.ErrTooFew},
-		"unknown host":   {create(func(c *manager.Create) { c.Members[2] = "nobody" }), manager.ErrUnknownHost},
+		"no host's name": {create(func(c *manager.Create) { c.Members[2] = "no body" }), manager.ErrUnknownHost},
 		"switch as host": {create(func(c *manager.Create) { c.Members[2] = "leaf-0" }), manager.ErrUnknownHost},
 		"duplicate":      {create(func(c *manager.Create) { c.Members[2] = c.Members[1] }), manager.ErrDuplicate},
 		"window":         {create(func(c *manager.Create) { c.Window = 7 }), manager.ErrRequest},
@@ -395,7 +395,7 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*managerd.Config){
-		"no topology":        func(c *managerd.Config) { c.Topology = nil },
+		"agents of nothing":  func(c *managerd.Config) { c.Topology, c.Agents["leaf-0"] = nil, "127.0.0.1:1" },
 		"no address":         func(c *managerd.Config) { c.Listen = "" },
 		"unknown switch":     func(c *managerd.Config) { c.Agents["leaf-9"] = "127.0.0.1:1" },
 		"agent of a host":    func(c *managerd.Config) { c.Agents[g.Name(0)] = "127.0.0.1:1" },

@@ -46,22 +46,31 @@ type request struct {
 
 // link is the connection to one switch's agent.
 type link struct {
-	daemon *Daemon
-	node   topology.NodeID
-	name   string
-	client *rpc.AgentClient
-	log    *slog.Logger
-	box    atomic.Pointer[runner.Mailbox[request]] // nil while the agent is away
-	runs   atomic.Value                            // string: the agent's version, as it reported last
-	lacks  atomic.Value                            // string: why it can reserve nothing, as it reported last
-	found  map[topology.LinkID]bool                // links that had an interface of the switch once; owned by run
+	daemon  *Daemon
+	name    string
+	address string
+	client  *rpc.AgentClient
+	log     *slog.Logger
+	box     atomic.Pointer[runner.Mailbox[request]] // nil while the agent is away
+	runs    atomic.Value                            // string: the agent's version, as it reported last
+	lacks   atomic.Value                            // string: why it can reserve nothing, as it reported last
+	// capability is what the agent reported last; nil: nothing yet.
+	capability atomic.Pointer[topology.Capability]
+
+	stop  context.CancelFunc // ends run
+	after <-chan struct{}    // run begins when this is closed: the link before has ended; nil: there was none
+	done  chan struct{}      // closed when run has ended
+
+	// Guarded by Daemon.fabric:
+	ports *rpc.Interfaces        // as the agent reported them last; nil: not, or they cannot be had
+	found map[topology.Port]bool // ports that had an interface of the switch once
 }
 
-func newLink(d *Daemon, n topology.NodeID, name string, client *rpc.AgentClient) *link {
+func newLink(d *Daemon, name, address string, client *rpc.AgentClient) *link {
 	return &link{
-		daemon: d, node: n, name: name, client: client,
-		log:   d.log.With(slog.String("switch", name), slog.String("agent", d.cfg.Agents[name])),
-		found: map[topology.LinkID]bool{},
+		daemon: d, name: name, address: address, client: client, done: make(chan struct{}),
+		log:   d.log.With(slog.String("switch", name), slog.String("agent", address)),
+		found: map[topology.Port]bool{},
 	}
 }
 
@@ -74,6 +83,11 @@ func (l *link) put(r request) {
 
 // run meets the agent again and again until the context ends.
 func (l *link) run(ctx context.Context) {
+	defer close(l.done)
+	defer func() { _ = l.client.Close() }() // its only error is that it was closed
+	if l.after != nil {
+		<-l.after // or the core would hear of its end after this one's begin
+	}
 	reported := ""
 	for wait := minLinkRetry; ; wait = min(2*wait, maxLinkRetry) {
 		met, err := l.meet(ctx)
@@ -107,7 +121,7 @@ func (l *link) meet(ctx context.Context) (met bool, err error) {
 	err = l.client.Watch(ctx, l.daemon.cfg.Heartbeat, func(e rpc.AgentEvent) error {
 		switch {
 		case e.Ended != nil:
-			return l.daemon.post(manager.Ended{Switch: l.node, End: *e.Ended})
+			return l.daemon.post(manager.Ended{Switch: l.name, End: *e.Ended})
 		case met && e.Interfaces != nil:
 			return l.interfaces(e.Interfaces)
 		case met:
@@ -140,7 +154,7 @@ func (l *link) meet(ctx context.Context) (met bool, err error) {
 	calling.Wait()
 	if met {
 		// An error says that the manager ends.
-		err = errors.Join(err, l.daemon.post(manager.SwitchDown{Switch: l.node, Why: err.Error()}))
+		err = errors.Join(err, l.daemon.post(manager.SwitchDown{Switch: l.name, Why: err.Error()}))
 	}
 	return met, err
 }
@@ -179,18 +193,38 @@ func (l *link) unusable() string {
 // up gives the core what the agent has said of itself.
 func (l *link) up(s *rpc.AgentState) error {
 	l.judge(s.Unusable)
-	if !s.Capability.Speed.Known() {
-		s.Capability.Speed = l.daemon.cfg.Topology.Speed(l.node)
-	}
-	if s.Capability != l.daemon.view().Capability(l.node) {
-		if err := l.daemon.ChangeTopology(topology.SwitchCapability(l.node, s.Capability)); err != nil {
-			return err
-		}
+	l.capability.Store(&s.Capability)
+	can, err := l.daemon.capable(l.name, s.Capability)
+	if err != nil {
+		return err
 	}
 	return l.daemon.post(manager.SwitchUp{
-		Switch: l.node, Incarnation: s.Incarnation, Capability: s.Capability, Draining: s.Draining, Outlives: s.Outlives,
+		Switch: l.name, Incarnation: s.Incarnation, Capability: can, Draining: s.Draining, Outlives: s.Outlives,
 		Holds: s.Holds,
 	})
+}
+
+// capable notes what a switch can do, as its agent says, and returns it: of a speed that
+// the agent does not say the topology's counts.
+func (d *Daemon) capable(name string, c topology.Capability) (topology.Capability, error) {
+	d.fabric.Lock()
+	defer d.fabric.Unlock()
+	view := d.overlay.View()
+	n, ok := view.Graph().Lookup(name)
+	if !ok || !view.Graph().IsSwitch(n) {
+		return c, nil
+	}
+	if c = withSpeed(c, view.Graph(), n); view.Capability(n) == c {
+		return c, nil
+	}
+	return c, d.change(nil, topology.SwitchCapability(n, c))
+}
+
+func withSpeed(c topology.Capability, g *topology.Graph, n topology.NodeID) topology.Capability {
+	if !c.Speed.Known() {
+		c.Speed = g.Speed(n)
+	}
+	return c
 }
 
 // call makes the calls to one incarnation of the agent until the context ends.
@@ -245,5 +279,5 @@ func (l *link) do(ctx context.Context, r request, incarnation uint64) error {
 		l.daemon.counts.refusal(answer.Refusal)
 		l.log.Info("refused", slog.Uint64("group", uint64(answer.Group)), slog.Any("error", err))
 	}
-	return l.daemon.post(manager.Answer{Switch: l.node, Reply: answer})
+	return l.daemon.post(manager.Answer{Switch: l.name, Reply: answer})
 }

@@ -30,18 +30,14 @@ func newPlanner(g *topology.Graph, model pathsel.Model, counts *counts) (*planne
 
 // put takes what a step of the core wants planned.
 func (p *planner) put(out *manager.Output) {
-	if len(out.Loads)+len(out.Unloads)+len(out.Slots)+len(out.Plans) == 0 {
+	if out.View.Graph() == nil && len(out.Loads)+len(out.Unloads)+len(out.Slots)+len(out.Plans) == 0 {
 		return
 	}
 	o := &manager.Output{
+		View: out.View, Anew: out.Anew,
 		Loads: slices.Clone(out.Loads), Unloads: slices.Clone(out.Unloads), Slots: slices.Clone(out.Slots), Plans: slices.Clone(out.Plans),
 	}
 	p.box.Put(func(c *manager.Planner) { c.Put(o) })
-}
-
-// see makes view the fabric of all plans to come.
-func (p *planner) see(view topology.View) {
-	p.box.Put(func(c *manager.Planner) { c.See(view) })
 }
 
 // ask calls f with what plans are made of, and returns nil after it. Where it

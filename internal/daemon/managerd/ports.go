@@ -1,6 +1,7 @@
 package managerd
 
 import (
+	"fmt"
 	"log/slog"
 
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
@@ -8,10 +9,10 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// ports are a switch's interfaces at the ends of its links: those that have the
-// address which the topology gives the end. Links without addresses have none.
-func ports(g *topology.Graph, n topology.NodeID, all []nic.Interface) map[topology.LinkID]*nic.Interface {
-	found := map[topology.LinkID]*nic.Interface{}
+// ports are a switch's interfaces at the ends of its links, by port: those that have
+// the address which the topology gives the end. Links without addresses have none.
+func ports(g *topology.Graph, n topology.NodeID, all []nic.Interface) map[topology.Port]*nic.Interface {
+	found := map[topology.Port]*nic.Interface{}
 	for _, l := range g.Adjacent(n) {
 		a := g.AddressAt(l, n)
 		if !a.IsValid() {
@@ -19,7 +20,7 @@ func ports(g *topology.Graph, n topology.NodeID, all []nic.Interface) map[topolo
 		}
 		for i := range all {
 			if all[i].Has(a) {
-				found[l] = &all[i]
+				found[g.Link(l).Ends[end(g, l, n)].Port] = &all[i]
 				break
 			}
 		}
@@ -27,79 +28,63 @@ func ports(g *topology.Graph, n topology.NodeID, all []nic.Interface) map[topolo
 	return found
 }
 
-// down returns the links of the switch that are down at its end. Some systems
-// take the addresses of an interface that goes down away, and an interface may
-// go altogether: a link that had one once and has none now is down, too.
-func (l *link) down(x *rpc.Interfaces) (down []topology.LinkID) {
-	if x == nil || x.Unavailable != "" {
+// portMarks returns which links of the switch are down at its end, and which are
+// not; a link is up when it is down at neither end. Some systems take the addresses
+// of an interface that goes down away, and an interface may go altogether: a port
+// that had one once and has none now is down, too. An agent that does not report its
+// interfaces has no say. The caller holds fabric.
+func (l *link) portMarks(g *topology.Graph) (marks []mark) {
+	n, ok := g.Lookup(l.name)
+	if !ok || !g.IsSwitch(n) {
 		return nil
 	}
-	g := l.daemon.cfg.Topology
-	at := ports(g, l.node, x.List)
-	for _, id := range g.Adjacent(l.node) {
-		i := at[id]
-		switch {
-		case i != nil:
-			l.found[id] = true
-			if !i.Up {
-				down = append(down, id)
-			}
-		case l.found[id]:
-			down = append(down, id)
-		}
+	at := map[topology.Port]*nic.Interface{}
+	if l.ports != nil {
+		at = ports(g, n, l.ports.List)
 	}
-	return down
+	for _, id := range g.Adjacent(n) {
+		port := g.Link(id).Ends[end(g, id, n)].Port
+		m := mark{what: linkName(g, id), source: byAgent(l.name), up: true}
+		switch i := at[port]; {
+		case i != nil:
+			l.found[port] = true
+			if m.up = i.Up; !m.up {
+				m.why = fmt.Sprintf("interface %s is down", i.Name)
+			}
+		case l.found[port] && l.ports != nil:
+			m.up, m.why = false, "the interface is gone, or its address"
+		}
+		marks = append(marks, m)
+	}
+	return marks
 }
 
 // interfaces takes what the agent says of its interfaces.
 func (l *link) interfaces(x *rpc.Interfaces) error {
-	return l.daemon.downAt(l.node, l.down(x))
+	d := l.daemon
+	d.fabric.Lock()
+	defer d.fabric.Unlock()
+	if l.ports = x; x != nil && x.Unavailable != "" {
+		l.ports = nil
+	}
+	return d.change(l.portMarks(d.overlay.View().Graph()))
 }
 
 // homeless logs the links whose address at this end is on none of the
 // interfaces: what is sent to it cannot arrive.
 func (l *link) homeless(x *rpc.Interfaces) {
-	if x == nil || x.Unavailable != "" {
+	g := l.daemon.view().Graph()
+	n, ok := g.Lookup(l.name)
+	if !ok || x == nil || x.Unavailable != "" {
 		return
 	}
-	g := l.daemon.cfg.Topology
-	at := ports(g, l.node, x.List)
-	for _, id := range g.Adjacent(l.node) {
-		if a := g.AddressAt(id, l.node); a.IsValid() && at[id] == nil {
+	at := ports(g, n, x.List)
+	for _, id := range g.Adjacent(n) {
+		if a := g.AddressAt(id, n); a.IsValid() && at[g.Link(id).Ends[end(g, id, n)].Port] == nil {
 			l.log.Warn("no interface of the switch has the address that the topology gives it on this link",
 				slog.String("link", g.LinkName(id)), slog.String("address", a.String()))
 		}
 	}
-}
-
-// downAt says which links of switch n are down at its end; all others of its
-// links are not. A link is up when it is down at neither end.
-func (d *Daemon) downAt(n topology.NodeID, down []topology.LinkID) error {
-	d.fabric.Lock()
-	defer d.fabric.Unlock()
-	g := d.cfg.Topology
-	is := map[topology.LinkID]bool{}
-	for _, l := range down {
-		is[l] = true
-	}
-	var changes []topology.Change
-	for _, l := range g.Adjacent(n) {
-		before := d.ends[l]
-		after := before
-		after[end(g, l, n)] = is[l]
-		if after == before {
-			continue
-		}
-		d.ends[l] = after
-		if up := after == [2]bool{}; up != (before == [2]bool{}) {
-			changes = append(changes, topology.LinkState(l, up))
-			d.log.Warn("link changed", slog.String("link", g.LinkName(l)), slog.Bool("up", up), slog.String("switch", g.Name(n)))
-		}
-	}
-	if len(changes) == 0 {
-		return nil
-	}
-	return d.change(changes...)
 }
 
 // end returns which end of l node n is.

@@ -33,11 +33,7 @@ func (d *Daemon) ReleaseGroup(ctx context.Context, group uint32) error {
 
 // DrainSwitch implements rpc.Manager.
 func (d *Daemon) DrainSwitch(ctx context.Context, name string, on bool) error {
-	n, ok := d.cfg.Topology.Lookup(name)
-	if !ok || !d.cfg.Topology.IsSwitch(n) {
-		return fmt.Errorf("drain switch %q: %w", name, manager.ErrUnknownSwitch)
-	}
-	_, err := d.request(ctx, func(req uint64) manager.Input { return manager.Drain{Req: req, Switch: n, On: on} })
+	_, err := d.request(ctx, func(req uint64) manager.Input { return manager.Drain{Req: req, Switch: name, On: on} })
 	return err
 }
 
@@ -45,18 +41,20 @@ func (d *Daemon) DrainSwitch(ctx context.Context, name string, on bool) error {
 func (d *Daemon) PlanGroup(ctx context.Context, c manager.Create) (rpc.GroupPlan, error) {
 	var draft manager.Draft
 	var plan manager.GroupPlan
-	var wrong error
-	if err := d.loop.Do(ctx, func() { draft, wrong = d.core.Draft(c) }); err != nil {
-		return rpc.GroupPlan{}, d.excuse(err)
-	}
-	if wrong != nil {
-		return rpc.GroupPlan{}, wrong
-	}
-	err := d.planner.ask(ctx, func(p *pathsel.Planner, view topology.View, load *pathsel.Load) {
-		plan, wrong = draft.Choose(p, view, load)
-	})
-	if err != nil {
-		return rpc.GroupPlan{}, d.excuse(err)
+	wrong := manager.ErrRedrawn
+	for errors.Is(wrong, manager.ErrRedrawn) { // the planner may be behind the core, or ahead of the draft
+		if err := d.loop.Do(ctx, func() { draft, wrong = d.core.Draft(c) }); err != nil {
+			return rpc.GroupPlan{}, d.excuse(err)
+		}
+		if wrong != nil {
+			return rpc.GroupPlan{}, wrong
+		}
+		err := d.planner.ask(ctx, func(p *pathsel.Planner, view topology.View, load *pathsel.Load) {
+			plan, wrong = draft.Choose(p, view, load)
+		})
+		if err != nil {
+			return rpc.GroupPlan{}, d.excuse(err)
+		}
 	}
 	if wrong != nil {
 		if err := d.loop.Do(ctx, func() { wrong = d.core.Refused(&draft, wrong) }); err != nil {
@@ -64,7 +62,7 @@ func (d *Daemon) PlanGroup(ctx context.Context, c manager.Create) (rpc.GroupPlan
 		}
 		return rpc.GroupPlan{}, wrong
 	}
-	return rpc.NewGroupPlan(plan, d.cfg.Topology), nil
+	return rpc.NewGroupPlan(plan, draft.Graph()), nil
 }
 
 // request posts a request and waits for its reply.
@@ -112,8 +110,10 @@ func (d *Daemon) Groups(ctx context.Context) (all []manager.Summary, err error) 
 // Explain implements rpc.Manager.
 func (d *Daemon) Explain(ctx context.Context, which rpc.GroupRef) (rpc.Explanation, error) {
 	var e manager.Explanation
+	var g *topology.Graph
 	found := false
 	err := d.loop.Do(ctx, func() {
+		g = d.core.View().Graph()
 		id := which.Group
 		if which.Name != "" {
 			id, found = d.core.Find(which.Name)
@@ -129,11 +129,10 @@ func (d *Daemon) Explain(ctx context.Context, which rpc.GroupRef) (rpc.Explanati
 	if !found {
 		return rpc.Explanation{}, fmt.Errorf("explain %s: %w", which, manager.ErrUnknownGroup)
 	}
-	x := rpc.NewExplanation(e, d.cfg.Topology, func(c manager.Change) time.Time {
+	x := rpc.NewExplanation(e, g, func(c manager.Change) time.Time {
 		return d.started.Add(time.Duration(c.At))
 	})
-	_, all := d.mismatches()
-	for _, m := range all {
+	for _, m := range d.mismatches(g) {
 		if m.Of(x.Group) {
 			x.Mismatches = append(x.Mismatches, m)
 		}
@@ -144,35 +143,54 @@ func (d *Daemon) Explain(ctx context.Context, which rpc.GroupRef) (rpc.Explanati
 // Topology implements rpc.Manager.
 func (d *Daemon) Topology(ctx context.Context) (rpc.Fabric, error) {
 	var switches []manager.SwitchState
-	speeds := make([]topology.Speed, d.cfg.Topology.Hosts())
+	speeds := map[string]topology.Speed{}
 	err := d.loop.Do(ctx, func() {
 		switches = d.core.Switches()
-		for n := range speeds {
-			speeds[n] = d.core.HostSpeed(topology.NodeID(n))
+		g := d.core.View().Graph()
+		for n := range topology.NodeID(g.Hosts()) {
+			if s := d.core.HostSpeed(n); s.Known() {
+				speeds[g.Name(n)] = s
+			}
 		}
 	})
 	if err != nil {
 		return rpc.Fabric{}, d.excuse(err)
 	}
-	view := d.view()
-	f := newFabric(view)
-	err = d.planner.ask(ctx, func(_ *pathsel.Planner, _ topology.View, load *pathsel.Load) {
+	var f rpc.Fabric
+	var g *topology.Graph
+	err = d.planner.ask(ctx, func(_ *pathsel.Planner, view topology.View, load *pathsel.Load) {
+		f, g = newFabric(view), view.Graph()
 		describe(&f, view, load, switches, speeds)
 	})
 	if err != nil {
 		return rpc.Fabric{}, d.excuse(err)
 	}
-	for _, l := range d.links {
-		if l != nil {
-			s := f.Nodes[l.node].Switch
-			s.AgentVersion, s.Unusable = l.version(), l.unusable()
+	for name, l := range d.agentLinks() {
+		if n, ok := g.Lookup(name); ok && g.IsSwitch(n) {
+			s := f.Nodes[n].Switch
+			s.AgentVersion, s.Unusable, s.Agent = l.version(), l.unusable(), l.address
 		}
 	}
-	links, all := d.mismatches()
-	for i, l := range links {
-		f.Cables[l].Mismatches = append(f.Cables[l].Mismatches, all[i])
+	for _, m := range d.mismatches(g) {
+		if l, ok := g.LookupLink(m.Link); ok {
+			f.Cables[l].Mismatches = append(f.Cables[l].Mismatches, m)
+		}
 	}
+	d.explainOutages(&f, g)
 	return f, nil
+}
+
+// explainOutages says why what is down is so.
+func (d *Daemon) explainOutages(f *rpc.Fabric, g *topology.Graph) {
+	d.fabric.Lock()
+	defer d.fabric.Unlock()
+	for name := range d.outages {
+		if l, ok := g.LookupLink(name); ok && !f.Cables[l].Up {
+			f.Cables[l].Why = d.outages.why(name)
+		} else if n, ok := g.Lookup(name); ok && !f.Nodes[n].Up {
+			f.Nodes[n].Why = d.outages.why(name)
+		}
+	}
 }
 
 func newFabric(view topology.View) rpc.Fabric {
@@ -184,18 +202,25 @@ func newFabric(view topology.View) rpc.Fabric {
 }
 
 // describe fills f's nodes and links in.
-func describe(f *rpc.Fabric, view topology.View, load *pathsel.Load, switches []manager.SwitchState, speeds []topology.Speed) {
+func describe(f *rpc.Fabric, view topology.View, load *pathsel.Load, switches []manager.SwitchState, speeds map[string]topology.Speed) {
 	g := view.Graph()
+	states := make(map[string]*manager.SwitchState, len(switches)) // the core may be ahead of the planner
+	for i := range switches {
+		states[switches[i].Name] = &switches[i]
+	}
 	for n := range topology.NodeID(g.Nodes()) {
 		f.Nodes[n] = rpc.FabricNode{Name: g.Name(n), Up: view.NodeUp(n)}
 		if g.IsSwitch(n) {
-			s := &switches[g.SwitchIndex(n)]
+			s := states[g.Name(n)]
+			if s == nil {
+				s = &manager.SwitchState{}
+			}
 			f.Nodes[n].Switch = &rpc.SwitchState{
 				Capability: view.Capability(n), Connected: s.Connected, Draining: s.Drained,
 				Trees: load.SwitchTrees(n), SlotsUsed: s.Used, SlotsMost: s.Most, Wanted: s.Wanted, CPU: view.NodeUtilization(n),
 			}
 		} else {
-			f.Nodes[n].Speed = speeds[n]
+			f.Nodes[n].Speed = speeds[g.Name(n)]
 		}
 	}
 	for l, link := range g.AllLinks() {

@@ -14,7 +14,7 @@ import (
 // 0 to 1. The zero value is one of which nothing is known.
 type usage struct {
 	cpu     float64
-	foreign map[topology.LinkID]float64 // what is not of trees, in the busier direction
+	foreign map[topology.Port]float64 // by port: what is not of trees, in the busier direction
 }
 
 // meter measures it from one reading of the counters to the next. Its zero value
@@ -22,14 +22,14 @@ type usage struct {
 type meter struct {
 	at     time.Time
 	cpu    processor.Time
-	ports  map[topology.LinkID]linkaudit.Count
+	ports  map[topology.Port]linkaudit.Count
 	flows  map[flowKey]linkaudit.Count
 	smooth usage
 }
 
 type flowKey struct {
 	group, epoch uint32
-	link         topology.LinkID
+	port         topology.Port
 }
 
 // frameHeaders are the bytes of a packet that an interface counts and a tree
@@ -39,33 +39,34 @@ const frameHeaders = 14 + 20 + 8
 // take takes a reading, and returns the usage, each share being half of what was
 // before and half of what is new, so that a peak shorter than the time between
 // readings does not count for much.
-func (m *meter) take(now time.Time, g *topology.Graph, cpu processor.Time, carried []linkaudit.Port, trees []exchange) usage {
-	ports := make(map[topology.LinkID]linkaudit.Count, len(carried))
+func (m *meter) take(now time.Time, g *topology.Graph, n topology.NodeID, cpu processor.Time, carried []linkaudit.Port, trees []exchange) usage {
+	ports := make(map[topology.Port]linkaudit.Count, len(carried))
 	for _, p := range carried {
-		ports[p.Link] = p.Count
+		ports[p.Port] = p.Count
 	}
 	flows := make(map[flowKey]linkaudit.Count, len(trees))
-	own := make(map[topology.LinkID]linkaudit.Count, len(trees)) // since the last reading
+	own := make(map[topology.Port]linkaudit.Count, len(trees)) // since the last reading
 	for _, x := range trees {
-		key := flowKey{x.site.Group, x.site.Epoch, x.link}
+		key := flowKey{x.site.Group, x.site.Epoch, x.port}
 		flows[key] = linkaudit.Count{In: x.BytesIn + frameHeaders*x.PacketsIn, Out: x.BytesOut + frameHeaders*x.PacketsOut}
-		sum, more := own[x.link], grown(m.flows[key], flows[key])
-		own[x.link] = linkaudit.Count{In: sum.In + more.In, Out: sum.Out + more.Out}
+		sum, more := own[x.port], grown(m.flows[key], flows[key])
+		own[x.port] = linkaudit.Count{In: sum.In + more.In, Out: sum.Out + more.Out}
 	}
-	next := usage{foreign: make(map[topology.LinkID]float64, len(ports))}
+	next := usage{foreign: make(map[topology.Port]float64, len(ports))}
 	if share, ok := cpu.Since(m.cpu); ok && m.cpu.Total > 0 {
 		next.cpu = (m.smooth.cpu + share) / 2
 	}
-	for l, count := range ports {
-		before, known := m.ports[l]
+	for port, count := range ports {
+		before, known := m.ports[port]
+		l, there := g.LinkAt(n, port)
 		took := now.Sub(m.at).Seconds()
-		if !known || took <= 0 {
+		if !known || !there || took <= 0 {
 			continue
 		}
 		all := grown(before, count)
-		most := max(all.In-min(all.In, own[l].In), all.Out-min(all.Out, own[l].Out))
+		most := max(all.In-min(all.In, own[port].In), all.Out-min(all.Out, own[port].Out))
 		share := min(float64(most)*8/took/float64(g.Link(l).Bandwidth), 1)
-		next.foreign[l] = (m.smooth.foreign[l] + share) / 2
+		next.foreign[port] = (m.smooth.foreign[port] + share) / 2
 	}
 	*m = meter{at: now, cpu: cpu, ports: ports, flows: flows, smooth: next}
 	return next
@@ -94,31 +95,36 @@ func settled(reported, is float64) float64 {
 	return math.Round(is/step) * step
 }
 
-// usedAt says how busy switch n and its ends of links are; of links that are not
+// usedAt says how busy a switch and its ends of links are; of links that are not
 // reported nothing is known. A link is as busy as its busier end says.
-func (d *Daemon) usedAt(n topology.NodeID, u usage) {
+func (d *Daemon) usedAt(name string, u usage) {
 	d.fabric.Lock()
 	defer d.fabric.Unlock()
-	g, view := d.cfg.Topology, d.overlay.View()
+	view := d.overlay.View()
+	g := view.Graph()
+	n, ok := g.Lookup(name)
+	if !ok || !g.IsSwitch(n) {
+		return // it has left the fabric
+	}
 	var changes []topology.Change
 	if cpu := settled(view.NodeUtilization(n), u.cpu); cpu != view.NodeUtilization(n) {
 		changes = append(changes, topology.NodeUtilization(n, cpu))
 	}
 	for _, l := range g.Adjacent(n) {
-		ends := d.foreign[l]
-		if ends[end(g, l, n)] = u.foreign[l]; ends == [2]float64{} {
-			delete(d.foreign, l)
-		} else {
-			d.foreign[l] = ends
+		ends := g.Link(l).Ends
+		at := end(g, l, n)
+		here, there := g.EndName(ends[at]), g.EndName(ends[1-at])
+		if delete(d.foreign, here); u.foreign[ends[at].Port] > 0 {
+			d.foreign[here] = u.foreign[ends[at].Port]
 		}
-		if share := settled(view.LinkUtilization(l), max(ends[0], ends[1])); share != view.LinkUtilization(l) {
+		if share := settled(view.LinkUtilization(l), max(d.foreign[here], d.foreign[there])); share != view.LinkUtilization(l) {
 			changes = append(changes, topology.LinkUtilization(l, share))
 		}
 	}
 	if len(changes) == 0 {
 		return
 	}
-	d.log.Debug("plans count another usage", slog.String("switch", g.Name(n)), slog.Int("changes", len(changes)))
+	d.log.Debug("plans count another usage", slog.String("switch", name), slog.Int("changes", len(changes)))
 	// Shares are within their bounds; and that the manager ends, ends this, too.
-	_ = d.change(changes...)
+	_ = d.change(nil, changes...)
 }

@@ -22,7 +22,9 @@ func TestMeter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const link = 2
+	const port = 2
+	leaf := g.Switch(0)
+	link, _ := g.LinkAt(leaf, port)
 	full := uint64(g.Link(link).Bandwidth / 8) // bytes in a second
 	site := &manager.SiteState{Group: 1, Epoch: 2}
 	var m meter
@@ -30,15 +32,15 @@ func TestMeter(t *testing.T) {
 	read := func(busy, total time.Duration, in, out uint64, tree ...switchreduce.Traffic) usage {
 		var trees []exchange
 		for _, x := range tree {
-			trees = append(trees, exchange{site, link, x})
+			trees = append(trees, exchange{site, port, x})
 		}
 		at = at.Add(time.Second)
-		return m.take(at, g, processor.Time{Busy: busy, Total: total}, []linkaudit.Port{{Link: link, Count: linkaudit.Count{In: in, Out: out}}}, trees)
+		return m.take(at, g, leaf, processor.Time{Busy: busy, Total: total}, []linkaudit.Port{{Port: port, Count: linkaudit.Count{In: in, Out: out}}}, trees)
 	}
 	want := func(what string, u usage, cpu, foreign float64) {
 		t.Helper()
-		if math.Abs(u.cpu-cpu) > 1e-9 || math.Abs(u.foreign[link]-foreign) > 1e-6 {
-			t.Errorf("%s: %v and %v, want %v and %v", what, u.cpu, u.foreign[link], cpu, foreign)
+		if math.Abs(u.cpu-cpu) > 1e-9 || math.Abs(u.foreign[port]-foreign) > 1e-6 {
+			t.Errorf("%s: %v and %v, want %v and %v", what, u.cpu, u.foreign[port], cpu, foreign)
 		}
 	}
 	want("at first", read(time.Second, time.Minute, 0, 0), 0, 0)
@@ -52,7 +54,7 @@ func TestMeter(t *testing.T) {
 	want("of a tree", read(3*time.Second, time.Minute+16*time.Second, full+full/4, full/4, tree), 0.046875, 0.09375)
 	// Counters begin anew: nothing is known of this time.
 	want("anew", read(0, time.Second, 5, 5), 0, 0.046875)
-	if u := m.take(at, g, processor.Time{}, nil, nil); len(u.foreign) > 0 || u.cpu != 0 {
+	if u := m.take(at, g, leaf, processor.Time{}, nil, nil); len(u.foreign) > 0 || u.cpu != 0 {
 		t.Errorf("nothing can be read: %+v", u)
 	}
 }
@@ -86,14 +88,14 @@ func TestSettled(t *testing.T) {
 // TestExchangesByLink: where several children are beyond one link, an auditor
 // gets what they have exchanged together.
 func TestExchangesByLink(t *testing.T) {
-	site := manager.SiteState{Group: 3, Epoch: 4, Window: 8, ChunkBytes: 100, Up: 9, Children: []topology.LinkID{5, 6, 5}}
+	site := manager.SiteState{Group: 3, Epoch: 4, Window: 8, ChunkBytes: 100, Up: 9, Children: []topology.Port{5, 6, 5}}
 	traffic := func(n uint64) switchreduce.Traffic {
 		return switchreduce.Traffic{PacketsIn: n, BytesIn: 10 * n, PacketsOut: 2 * n, BytesOut: 20 * n}
 	}
 	up := traffic(7)
 	epoch := switchreduce.EpochTraffic{Epoch: 4, Parent: &up, Children: []switchreduce.Traffic{traffic(1), traffic(2), traffic(3)}}
 	all := exchanges([]manager.SiteState{site}, []rpc.EpochTraffic{{Group: 3, EpochTraffic: epoch}})
-	if len(all) != 3 || all[0].link != 5 || all[0].Traffic != traffic(4) || all[1].link != 6 || all[1].Traffic != traffic(2) || all[2].link != 9 {
+	if len(all) != 3 || all[0].port != 5 || all[0].Traffic != traffic(4) || all[1].port != 6 || all[1].Traffic != traffic(2) || all[2].port != 9 {
 		t.Fatalf("%+v", all)
 	}
 	list := flows(all)

@@ -2,6 +2,7 @@ package managerd
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -22,8 +23,8 @@ func (l *link) verify(ctx context.Context) {
 	if period < 0 {
 		return
 	}
-	defer l.daemon.alarms.set(l.node, nil, time.Time{})
-	defer l.daemon.usedAt(l.node, usage{}) // not known any longer
+	defer l.daemon.alarms.set(l.name, nil, time.Time{})
+	defer l.daemon.usedAt(l.name, usage{}) // not known any longer
 	var auditor linkaudit.Auditor
 	var meter meter
 	for {
@@ -46,11 +47,16 @@ func (l *link) audit(ctx context.Context, auditor *linkaudit.Auditor, meter *met
 		return err
 	}
 	var sites []manager.SiteState
-	if err := l.daemon.loop.Do(ctx, func() { sites = l.daemon.core.Sites(l.node) }); err != nil {
+	if err := l.daemon.loop.Do(ctx, func() { sites = l.daemon.core.Sites(l.name) }); err != nil {
 		return err
 	}
-	carried, exchanged := l.carried(counters.Interfaces), exchanges(sites, counters.Epochs)
-	l.daemon.usedAt(l.node, meter.take(time.Now(), l.daemon.cfg.Topology, counters.CPU, carried, exchanged))
+	view := l.daemon.view()
+	n, ok := view.Graph().Lookup(l.name)
+	if !ok {
+		return nil // it has left the fabric
+	}
+	carried, exchanged := carried(view, n, counters.Interfaces), exchanges(sites, counters.Epochs)
+	l.daemon.usedAt(l.name, meter.take(time.Now(), view.Graph(), n, counters.CPU, carried, exchanged))
 	found := auditor.Take(carried, flows(exchanged))
 	names := map[uint32]string{}
 	for _, s := range sites {
@@ -60,23 +66,22 @@ func (l *link) audit(ctx context.Context, auditor *linkaudit.Auditor, meter *met
 		l.alarm(&found[i], names)
 	}
 	l.daemon.alarms.found.Add(uint64(len(found)))
-	for _, m := range l.daemon.alarms.set(l.node, auditor.Standing(), time.Now()) {
-		l.log.Info("link carries its trees again, or has none of them any more", slog.String("link", l.daemon.cfg.Topology.LinkName(m.Link)))
+	for _, m := range l.daemon.alarms.set(l.name, auditor.Standing(), time.Now()) {
+		l.log.Info("link carries its trees again, or has none of them any more", slog.String("link", name(view.Graph(), l.name, &m, time.Time{}).Link))
 	}
 	return nil
 }
 
 // carried returns what the interfaces at the switch's ends of links carried.
 // What is down is left out: nothing is expected of it.
-func (l *link) carried(x *rpc.Interfaces) (all []linkaudit.Port) {
+func carried(view topology.View, n topology.NodeID, x *rpc.Interfaces) (all []linkaudit.Port) {
 	if x == nil {
 		return nil
 	}
-	view := l.daemon.view()
-	for id, i := range ports(view.Graph(), l.node, x.List) {
-		if i.Up && view.LinkUp(id) {
+	for port, i := range ports(view.Graph(), n, x.List) {
+		if l, ok := view.Graph().LinkAt(n, port); ok && i.Up && view.LinkUp(l) {
 			all = append(all, linkaudit.Port{
-				Link: id, Interface: i.Name, Count: linkaudit.Count{In: i.Traffic.BytesIn, Out: i.Traffic.BytesOut},
+				Port: port, Interface: i.Name, Count: linkaudit.Count{In: i.Traffic.BytesIn, Out: i.Traffic.BytesOut},
 			})
 		}
 	}
@@ -86,7 +91,7 @@ func (l *link) carried(x *rpc.Interfaces) (all []linkaudit.Port) {
 // exchange is what one epoch has exchanged over one link.
 type exchange struct {
 	site *manager.SiteState
-	link topology.LinkID
+	port topology.Port
 	switchreduce.Traffic
 }
 
@@ -105,20 +110,22 @@ func exchanges(sites []manager.SiteState, epochs []rpc.EpochTraffic) (all []exch
 			continue
 		}
 		first := len(all)
-		over := func(l topology.LinkID, t switchreduce.Traffic) {
+		over := func(port topology.Port, t switchreduce.Traffic) {
 			for k := range all[first:] {
-				if x := &all[first+k]; x.link == l {
+				if x := &all[first+k]; x.port == port {
 					x.PacketsIn, x.BytesIn = x.PacketsIn+t.PacketsIn, x.BytesIn+t.BytesIn
 					x.PacketsOut, x.BytesOut = x.PacketsOut+t.PacketsOut, x.BytesOut+t.BytesOut
 					return
 				}
 			}
-			all = append(all, exchange{s, l, t})
+			if port != 0 {
+				all = append(all, exchange{s, port, t})
+			}
 		}
 		for child, t := range e.Children {
 			over(s.Children[child], t)
 		}
-		if e.Parent != nil && s.Up != topology.NoLink {
+		if e.Parent != nil {
 			over(s.Up, *e.Parent)
 		}
 	}
@@ -131,13 +138,13 @@ func flows(all []exchange) []linkaudit.Flow {
 	for i, x := range all {
 		s := x.site
 		edges := 0 // over the link
-		for _, l := range s.Children {
-			if l == x.link {
+		for _, port := range s.Children {
+			if port == x.port {
 				edges++
 			}
 		}
 		list[i] = linkaudit.Flow{
-			Group: s.Group, Epoch: s.Epoch, Link: x.link, Count: linkaudit.Count{In: x.BytesIn, Out: x.BytesOut},
+			Group: s.Group, Epoch: s.Epoch, Port: x.port, Count: linkaudit.Count{In: x.BytesIn, Out: x.BytesOut},
 			Window: uint64(max(edges, 1)) * uint64(s.Window) * uint64(s.ChunkBytes+wire.HeaderSize),
 		}
 	}
@@ -146,7 +153,7 @@ func flows(all []exchange) []linkaudit.Flow {
 
 // alarm logs a mismatch, once for each of its trees.
 func (l *link) alarm(m *linkaudit.Mismatch, names map[uint32]string) {
-	x := l.daemon.name(l.node, m, time.Time{})
+	x := name(l.daemon.view().Graph(), l.name, m, time.Time{})
 	for _, t := range m.Trees {
 		l.log.Error("tree is not where it was planned", slog.String("link", x.Link), slog.String("interface", x.Interface),
 			slog.String("direction", x.Direction()), slog.Uint64("expected", x.Expected), slog.Uint64("seen", x.Seen),
@@ -155,11 +162,17 @@ func (l *link) alarm(m *linkaudit.Mismatch, names map[uint32]string) {
 	}
 }
 
-// name returns a mismatch with names in place of numbers.
-func (d *Daemon) name(n topology.NodeID, m *linkaudit.Mismatch, since time.Time) rpc.LinkMismatch {
-	g := d.cfg.Topology
+// name returns a mismatch at a switch with names in place of numbers. A link that the
+// graph does not have any more is named by its end.
+func name(g *topology.Graph, at string, m *linkaudit.Mismatch, since time.Time) rpc.LinkMismatch {
+	link := fmt.Sprintf("%s:%d", at, m.Port)
+	if n, ok := g.Lookup(at); ok {
+		if l, ok := g.LinkAt(n, m.Port); ok {
+			link = g.LinkName(l)
+		}
+	}
 	x := rpc.LinkMismatch{
-		Link: g.LinkName(m.Link), Switch: g.Name(n), Interface: m.Interface, Sent: m.Direction == linkaudit.Sent,
+		Link: link, Switch: at, Interface: m.Interface, Sent: m.Direction == linkaudit.Sent,
 		Expected: m.Expected, Seen: m.Seen, Since: since,
 	}
 	for _, t := range m.Trees {

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tributary-fabric/tributary/membership"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
 // zone is the manager's place among its hosts, if it has one. It is a high
@@ -81,18 +80,19 @@ func (d *Daemon) mark(from *membership.Watcher) {
 		if err != nil {
 			return
 		}
-		var changes []topology.Change
+		var marks []mark
 		for i := range notices {
 			x := &notices[i]
-			n, ok := d.cfg.Topology.Lookup(x.Member.Name)
-			if !ok || d.cfg.Topology.IsSwitch(n) || !d.zone.lives.news(x) {
-				continue // the manager itself, a service beside the fabric, or an earlier life
+			if !d.zone.lives.news(x) {
+				continue // an earlier life
 			}
-			up := x.Kind == membership.Joined
-			changes = append(changes, topology.NodeState(n, up))
-			d.log.Info("host changed", slog.String("host", x.Member.Name), slog.Bool("up", up), slog.String("notice", x.String()))
+			// Also of who is not in the fabric, or not yet: a service beside it, say.
+			marks = append(marks, mark{x.Member.Name, byMembership, x.Kind == membership.Joined, x.String()})
 		}
-		if err := d.ChangeTopology(changes...); err != nil {
+		d.fabric.Lock()
+		err = d.change(marks)
+		d.fabric.Unlock()
+		if err != nil {
 			return // the manager ends
 		}
 	}

@@ -132,6 +132,15 @@ type Change struct {
 	What string
 }
 
+// MapChange is an entry of the map's history.
+type MapChange struct {
+	At      time.Time
+	Version uint64   // of the map, after it
+	Cause   string   // who or what brought it about; empty: What says so
+	What    []string // a line each
+	More    int      // lines beyond those
+}
+
 // Fabric is a fabric as a manager sees it.
 type Fabric struct {
 	Name                   string
@@ -145,6 +154,7 @@ type Fabric struct {
 type FabricNode struct {
 	Name   string
 	Up     bool
+	Why    string         // it is down: who says so, and why
 	Switch *SwitchState   // nil: a host
 	Speed  topology.Speed // of a host; that of a switch is in its capability
 }
@@ -160,6 +170,7 @@ type SwitchState struct {
 	Wanted     int     // slots that the groups whose trees it carries could use
 	CPU        float64 // share of its time that is in use, as plans count it; 0: not known
 
+	Agent        string // its address; empty: there is none
 	AgentVersion string // as its agent reported last; empty: it has not
 	Unusable     string // why its agent can reserve nothing at present, as it reported last; empty: it can
 }
@@ -167,7 +178,8 @@ type SwitchState struct {
 // FabricLink is a link.
 type FabricLink struct {
 	A, B    FabricEnd
-	Up      bool // itself; its ends may yet be down
+	Up      bool   // itself; its ends may yet be down
+	Why     string // it is down: who says so, and why
 	Carries topology.LinkSpec
 	Trees   int     // that it carries
 	Foreign float64 // share that traffic of no tree has, as plans count it; 0: not known
@@ -186,28 +198,38 @@ type FabricEnd struct {
 func NewExplanation(x manager.Explanation, g *topology.Graph, at func(manager.Change) time.Time) Explanation {
 	return Explanation{
 		Summary: x.Summary, Purpose: x.Purpose, Sisters: x.Sisters, Missing: x.Missing, Refusal: x.Refusal, Offload: x.Offload, Hosts: x.Hosts,
-		Trees:   each(x.Trees, func(t manager.TreeState) TreeState { return newTreeState(t, g) }),
+		Trees:   each(x.Trees, func(t manager.TreeState) TreeState { return newTreeState(t, x.Names, g) }),
 		History: each(x.History, func(c manager.Change) Change { return Change{at(c), c.What} }),
 	}
 }
 
-func newTreeState(t manager.TreeState, g *topology.Graph) TreeState {
+// gone stands for a link that the fabric does not have any more.
+const gone = "no longer in the fabric"
+
+func newTreeState(t manager.TreeState, members []string, g *topology.Graph) TreeState {
 	p := &t.Plan
 	s := TreeState{
 		Epoch: t.Epoch, Stage: t.Stage, Window: t.Window, Figures: p.Figures, Criterion: p.Criterion, Because: p.Because,
 		Method: p.Method.String(), Exact: p.Exact, Forecast: p.Forecast, Reason: p.Reason,
 	}
-	names := func(links []topology.LinkID) []string { return each(links, g.LinkName) }
+	names := func(links []topology.LinkID) []string {
+		return each(links, func(l topology.LinkID) string {
+			if !g.HasLink(l) {
+				return gone
+			}
+			return g.LinkName(l)
+		})
+	}
 	edges := p.Tree.Edges()
 	for i, v := range p.Tree.Vertices {
-		x := TreeVertex{Switch: g.Name(v.Switch), Parent: int(v.Parent), Links: names(edges.OfVertex(i))}
+		x := TreeVertex{Switch: t.Names[i], Parent: int(v.Parent), Links: names(edges.OfVertex(i))}
 		if i < len(t.Reducers) {
 			x.Reducer = t.Reducers[i]
 		}
 		s.Switches = append(s.Switches, x)
 	}
 	for rank, l := range p.Tree.Leaves {
-		s.Members = append(s.Members, TreeLeaf{g.Name(l.Host), int(l.Vertex), names(edges.OfLeaf(rank))})
+		s.Members = append(s.Members, TreeLeaf{members[rank], int(l.Vertex), names(edges.OfLeaf(rank))})
 	}
 	s.RunnersUp = each(p.Rivals, func(r pathsel.Rival) Alternative {
 		return Alternative{g.Name(r.Root), r.Method.String(), r.Figures, r.Lost}

@@ -245,9 +245,13 @@ func TestNewExplanation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var names []string
+	for _, v := range plan.Tree.Vertices {
+		names = append(names, g.Name(v.Switch))
+	}
 	e := NewExplanation(manager.Explanation{
-		Summary: manager.Summary{Group: 1},
-		Trees:   []manager.TreeState{{Epoch: 2, Stage: manager.TreeActive, Window: 8, Plan: plan}},
+		Summary: manager.Summary{Group: 1}, Names: []string{g.Name(0), g.Name(1)},
+		Trees:   []manager.TreeState{{Epoch: 2, Stage: manager.TreeActive, Window: 8, Plan: plan, Names: names}},
 		History: []manager.Change{{At: 5, What: "created"}},
 	}, g, func(c manager.Change) time.Time { return time.Unix(0, int64(c.At)) })
 	tree := e.Trees[0]

@@ -42,6 +42,7 @@ var sentinels = []struct {
 	{manager.ErrEpochs, "epochs-used-up", codes.ResourceExhausted},
 	{manager.ErrFewer, "fewer", codes.FailedPrecondition},
 	{manager.ErrHostsFaster, "hosts-faster", codes.FailedPrecondition},
+	{manager.ErrAbsent, "absent-hosts", codes.FailedPrecondition},
 	{pathsel.ErrNoTree, "no-path", codes.FailedPrecondition},
 }
 

@@ -30,9 +30,20 @@ func TestTreeByNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stateOf := func(plan pathsel.Plan, in *topology.Graph) TreeState {
+		state := manager.TreeState{Plan: plan}
+		var members []string
+		for _, v := range plan.Tree.Vertices {
+			state.Names = append(state.Names, in.Name(v.Switch))
+		}
+		for _, l := range plan.Tree.Leaves {
+			members = append(members, in.Name(l.Host))
+		}
+		return newTreeState(state, members, in)
+	}
 	same := func(tree pathsel.Tree, in *topology.Graph) {
 		t.Helper()
-		s := newTreeState(manager.TreeState{Plan: pathsel.Plan{Tree: tree}}, in)
+		s := stateOf(pathsel.Plan{Tree: tree}, in)
 		got, err := s.In(in)
 		if diff := cmp.Diff(tree, got); diff != "" || err != nil {
 			t.Errorf("%v\n%s", err, diff)
@@ -65,7 +76,7 @@ func TestTreeByNames(t *testing.T) {
 		"a member's links": func(s *TreeState) { s.Members[3].Links = nil },
 		"the root's links": func(s *TreeState) { s.Switches[0].Links = s.Switches[1].Links },
 	} {
-		s := newTreeState(manager.TreeState{Plan: plan}, chain)
+		s := stateOf(plan, chain)
 		spoil(&s)
 		if _, err := s.In(chain); !errors.Is(err, ErrOtherFabric) {
 			t.Errorf("%s: %v", name, err)

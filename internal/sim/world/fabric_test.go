@@ -80,7 +80,7 @@ func (f *Fabric) newSwitch(i int) (*Switch, error) {
 	if f.cfg.Slots > 0 {
 		can.Slots = f.cfg.Slots
 	}
-	s, err := NewSwitch(agent.Config{Name: f.Graph.Name(n), Incarnation: f.lives[i], Capability: can}, n)
+	s, err := NewSwitch(agent.Config{Name: f.Graph.Name(n), Incarnation: f.lives[i], Capability: can})
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (f *Fabric) notifyLink(l topology.LinkID, up bool) {
 // drain has the manager keep off the i-th switch for a while.
 func (f *Fabric) drain(i int, d time.Duration) {
 	notify := func(on bool) {
-		f.World.Command(f.Manager, manager.Drain{Req: uint64(f.Manager), Switch: f.Graph.Switch(i), On: on})
+		f.World.Command(f.Manager, manager.Drain{Req: uint64(f.Manager), Switch: f.Graph.Name(f.Graph.Switch(i)), On: on})
 	}
 	notify(true)
 	f.World.After(d, "end of drain", func() { notify(false) })

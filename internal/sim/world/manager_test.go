@@ -184,9 +184,6 @@ func (m *Manager) take(now core.Time, d *sim.Delivery, h sim.Handle) {
 	switch d.Kind {
 	case sim.Command, sim.Control:
 		switch v := d.Value.(type) {
-		case manager.TopologyChanged:
-			m.planner.See(v.View)
-			m.in = append(m.in, v)
 		case manager.Watch:
 			m.watches[d.From.Node] = v
 			m.in = append(m.in, v)
@@ -232,7 +229,7 @@ func (m *Manager) fromSwitch(now core.Time, i int, d *sim.Delivery, h sim.Handle
 func (m *Manager) down(i int, why string) {
 	if m.links[i].up {
 		m.links[i].up = false
-		m.in = append(m.in, manager.SwitchDown{Switch: m.cfg.Graph.Switch(i), Why: why})
+		m.in = append(m.in, manager.SwitchDown{Switch: m.cfg.Graph.Name(m.cfg.Graph.Switch(i)), Why: why})
 	}
 }
 
@@ -278,7 +275,8 @@ func (m *Manager) carryOut(now core.Time, h sim.Handle) {
 }
 
 // notify sends a request to an agent; it is lost while the agent is away.
-func (m *Manager) notify(h sim.Handle, n topology.NodeID, value any) {
+func (m *Manager) notify(h sim.Handle, name string, value any) {
+	n, _ := m.cfg.Graph.Lookup(name)
 	if i := m.cfg.Graph.SwitchIndex(n); m.links[i].up {
 		h.Notify(m.cfg.Switches[i], value)
 	}

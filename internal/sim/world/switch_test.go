@@ -9,7 +9,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
 // Install is a command to a Switch: let an epoch begin at one of its ports.
@@ -32,7 +31,7 @@ type Switch struct {
 	out   switchreduce.Output
 
 	agent    *agent.Core // nil: commands alone install trees
-	place    topology.NodeID
+	name     string
 	managers []sim.NodeID // that are connected
 	agentIn  []agent.Input
 	agentOut agent.Output
@@ -44,14 +43,13 @@ type Switch struct {
 	Expired int
 }
 
-// NewSwitch returns the node of a switch with an agent. place is its number in
-// the fabric, by which managers call it.
-func NewSwitch(cfg agent.Config, place topology.NodeID) (*Switch, error) {
+// NewSwitch returns the node of a switch with an agent.
+func NewSwitch(cfg agent.Config) (*Switch, error) {
 	a, err := agent.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &Switch{agent: a, place: place}, nil
+	return &Switch{agent: a, name: cfg.Name}, nil
 }
 
 // port is a data port with its core.
@@ -157,7 +155,7 @@ func (s *Switch) announced(now core.Time, d *sim.Delivery, h sim.Handle) {
 		}
 		s.govern(now, h) // so that what it says comes after its earlier answers
 		h.Notify(d.From.Node, met{v.serial, manager.SwitchUp{
-			Switch: s.place, Incarnation: s.agent.Incarnation(), Capability: s.agent.Capability(),
+			Switch: s.name, Incarnation: s.agent.Incarnation(), Capability: s.agent.Capability(),
 			Draining: s.agent.Draining(), Holds: s.agent.Holds(),
 		}})
 	case agent.Input:
@@ -181,10 +179,10 @@ func (s *Switch) govern(now core.Time, h sim.Handle) {
 		}
 		for _, m := range s.managers {
 			for _, r := range s.agentOut.Replies {
-				h.Notify(m, manager.Answer{Switch: s.place, Reply: r})
+				h.Notify(m, manager.Answer{Switch: s.name, Reply: r})
 			}
 			for _, e := range s.agentOut.Ended {
-				h.Notify(m, manager.Ended{Switch: s.place, End: e})
+				h.Notify(m, manager.Ended{Switch: s.name, End: e})
 			}
 		}
 	}
