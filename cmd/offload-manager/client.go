@@ -150,10 +150,9 @@ func titles(groups []manager.Summary) (all []string) {
 	return all
 }
 
-// among adds to an error about a name those that are possible.
+// among adds to an error about a switch's name those that are possible.
 func among(ctx context.Context, m *rpc.ManagerClient, err error) error {
-	switches := errors.Is(err, manager.ErrUnknownSwitch)
-	if !switches && !errors.Is(err, manager.ErrUnknownHost) {
+	if !errors.Is(err, manager.ErrUnknownSwitch) {
 		return err
 	}
 	fabric, failed := m.Topology(ctx)
@@ -162,11 +161,11 @@ func among(ctx context.Context, m *rpc.ManagerClient, err error) error {
 	}
 	var names []string
 	for _, n := range fabric.Nodes {
-		if (n.Switch != nil) == switches {
+		if n.Switch != nil {
 			names = append(names, n.Name)
 		}
 	}
-	return fmt.Errorf("%w; %s", err, possible(map[bool]string{true: "switches", false: "hosts"}[switches], names))
+	return fmt.Errorf("%w; %s", err, possible("switches", names))
 }
 
 func possible(what string, names []string) string {

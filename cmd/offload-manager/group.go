@@ -13,6 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/ground/printable"
 	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -156,7 +157,7 @@ func (f *createFlags) bundle(name string) (b manager.Bundle, err error) {
 func create(ctx context.Context, m *rpc.ManagerClient, c manager.Create, format string, out io.Writer) error {
 	id, found, err := m.CreateGroup(ctx, c)
 	if err != nil {
-		return among(ctx, m, err)
+		return err
 	}
 	if format == "json" {
 		return view.JSON(out, struct {
@@ -169,7 +170,13 @@ func create(ctx context.Context, m *rpc.ManagerClient, c manager.Create, format 
 	if found {
 		was = "found"
 	}
-	_, err = fmt.Fprintf(out, "Group %d, %s: %s, %d members\n", id, c.Name, was, len(c.Members))
+	if _, err = fmt.Fprintf(out, "Group %d, %s: %s, %d members\n", id, c.Name, was, len(c.Members)); err != nil {
+		return err
+	}
+	e, err := m.Explain(ctx, rpc.GroupRef{Group: id})
+	if err == nil && errors.Is(e.Refusal, manager.ErrAbsent) {
+		_, err = fmt.Fprintf(out, "It waits: %s\n", printable.Text(e.Refusal.Error())) // misspelt, or not yet in the fabric
+	}
 	return err
 }
 

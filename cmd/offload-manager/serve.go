@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
 	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 	"github.com/tributary-fabric/tributary/internal/daemon/store"
@@ -89,11 +88,6 @@ func serve(ctx context.Context, m *settings.Manager, check func() error, stderr 
 		log.Warn("switches without an agent are not used", slog.Int("switches", len(without)), slog.String("names", some(without)))
 	}
 	d, err := managerd.Start(c)
-	if errors.Is(err, manager.ErrUnknownHost) {
-		return fmt.Errorf("%w; the topology has changed under the groups in %s: bring their hosts back, "+
-			"remove the groups (\"offload-manager store remove FILE GROUP\"), or move the file away, "+
-			"and groups are made again by their members", err, m.Store)
-	}
 	if err != nil {
 		return err
 	}

@@ -37,8 +37,7 @@ func newStoreRemove() *cobra.Command {
 		Use:   "remove FILE GROUP",
 		Short: "Remove a group, by name, unique prefix or number, from the store of a manager that does not run",
 		Long: `remove deletes one group from a store, for example one whose hosts have left the
-topology, which keeps the manager from starting. Without --yes it only reports
-what it would remove. The group's number and epochs are not reused. When the
+topology for good. Without --yes it only reports what it would remove. The group's number and epochs are not reused. When the
 manager runs again, the switches free their state of the group; running members
 continue over hosts, and create the group again if they can.`,
 		Example: "  offload-manager store remove manager.db job-17/1f2e3d4c5b6a7988 --yes",

@@ -60,6 +60,30 @@
 // A group that runs over switches does not leave them because hosts would be
 // faster by a forecast.
 //
+// # When the fabric is another one
+//
+// Redrawn brings another graph, whose numbers mean other nodes and links. What has the
+// same name is the same: nodes by their names, links by those of both ends and their
+// ports. All that the Core knows is renumbered, and the planner begins anew with it
+// (Output.Anew): what it was asked for before is void, and asked for again.
+//
+//	what                                        becomes of it
+//	a tree that the new graph has               runs on; its edges are where they were
+//	a tree over a node or link that is gone,    is lost, as if that had gone down: what is
+//	or over a link with other addresses         left of it is repaired where that is as good
+//	a tree that is planned or prepared          goes on, or is given up likewise
+//	a tree that is being removed                its switches that are gone hold nothing
+//	a switch that is gone                       is forgotten, but for being drained; what its
+//	                                            agent holds is removed when it is back
+//	a group with members that are not hosts     is refused with ErrAbsent, which names them,
+//	of the fabric                               until the fabric has them
+//	trees, where the graph has links more       are reviewed once it is quiet
+//
+// So a manager may begin with a graph of nothing and have it grow: a group can be
+// created before its members are known to the manager. Records have names, too
+// (Tree.Links), and are for any graph: Restore drops the trees that the graph does not
+// have, strikes them from the record, and has them removed after that.
+//
 // # Several groups of one communicator
 //
 // A communicator may have several groups, which name the same Bundle: stripes, which
