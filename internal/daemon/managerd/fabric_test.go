@@ -34,6 +34,7 @@ type fabric struct {
 	cfg     managerd.Config
 	manager *managerd.Daemon
 	client  *rpc.ManagerClient
+	at      map[string]string // where agents are, for set
 }
 
 func agentConfig(name string) agentd.Config {
