@@ -147,6 +147,14 @@ type Drain struct {
 	On     bool
 }
 
+// Keep stores something of the driver's own, in place of what it stored before. The
+// Reply comes when it is stored.
+type Keep struct {
+	Req  uint64
+	Kind RecordKind // OperatorRecord or MapRecord
+	Kept []byte     // read only
+}
+
 // Stored reports that all Records up to Seq survive a restart of the manager.
 type Stored struct{ Seq uint64 }
 
@@ -170,5 +178,6 @@ func (Redrawn) input()         {}
 func (Report) input()          {}
 func (Release) input()         {}
 func (Drain) input()           {}
+func (Keep) input()            {}
 func (Stored) input()          {}
 func (Unstored) input()        {}

@@ -142,6 +142,8 @@ func (c *Core) take(in Input) {
 		c.redrawn(in)
 	case Drain:
 		c.drain(in)
+	case Keep:
+		c.keep(in)
 	case Stored:
 		c.storedUpTo(in.Seq)
 	case Unstored:

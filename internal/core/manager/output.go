@@ -124,7 +124,7 @@ type Notice struct {
 	End bool // the stream is over
 }
 
-// Reply is the answer to a Create, Release or Drain.
+// Reply is the answer to a Create, Release, Drain or Keep.
 type Reply struct {
 	Req   uint64
 	Group uint32 // Create, Release

@@ -13,9 +13,11 @@ type RecordKind uint8
 
 // The kinds of records.
 const (
-	SpecRecord  RecordKind = iota + 1 // what a group was created with; never changes
-	TreesRecord                       // a group's epochs and trees
-	FleetRecord                       // what is of no group; Record.Group is 0
+	SpecRecord     RecordKind = iota + 1 // what a group was created with; never changes
+	TreesRecord                          // a group's epochs and trees
+	FleetRecord                          // what is of no group; Record.Group is 0
+	OperatorRecord                       // the driver's: the operator's part of the topology; Record.Group is 0
+	MapRecord                            // the driver's: the fabric in effect; Record.Group is 0
 )
 
 // Record is something to be kept over a restart: the value of the key (Kind,
@@ -29,6 +31,7 @@ type Record struct {
 	Spec   *Spec
 	Trees  *Trees
 	Fleet  *Fleet
+	Kept   []byte // of the driver's kinds: what Keep had
 }
 
 // Spec is what a group was created with.

@@ -48,6 +48,16 @@ func (c *Core) saveFleet() {
 	c.save(Record{Kind: FleetRecord, Fleet: f})
 }
 
+// keep stores what is the driver's.
+func (c *Core) keep(in Keep) {
+	if in.Kind != OperatorRecord && in.Kind != MapRecord || len(in.Kept) == 0 {
+		c.reply(Reply{Req: in.Req, Err: fmt.Errorf("keep a record of kind %d, %d bytes: %w", in.Kind, len(in.Kept), ErrRequest)})
+		return
+	}
+	seq := c.save(Record{Kind: in.Kind, Kept: in.Kept})
+	c.after(seq, action{do: sendReply, reply: Reply{Req: in.Req}, what: "store the topology (in effect; stored once the store works)"})
+}
+
 // saveTrees stores g's epoch, and the trees that members may know of.
 func (c *Core) saveTrees(g *group) uint64 {
 	r := &Trees{Epoch: g.epoch, Ended: g.released}
@@ -176,7 +186,7 @@ func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error)
 	c.regroupFleet()
 	c.attend(cfg.Unattended)
 	var errs []error
-	for _, kind := range []RecordKind{FleetRecord, SpecRecord, TreesRecord} {
+	for _, kind := range []RecordKind{FleetRecord, SpecRecord, TreesRecord, OperatorRecord, MapRecord} {
 		for i := range records {
 			r := &records[i]
 			c.seq = max(c.seq, r.Seq)
@@ -225,6 +235,7 @@ func (c *Core) restore(r *Record) error {
 		if g := c.groups[r.Group]; g != nil {
 			c.restoreTrees(g, r.Trees)
 		}
+	case len(r.Kept) > 0: // the driver's
 	default:
 		return fmt.Errorf("record %d of kind %d has no value: %w", r.Seq, r.Kind, ErrRequest)
 	}

@@ -92,6 +92,10 @@ func fleet(seq uint64, last uint32, drained ...string) manager.Record {
 	return manager.Record{Seq: seq, Kind: manager.FleetRecord, Fleet: &manager.Fleet{LastGroup: last, Drained: drained}}
 }
 
+func kept(seq uint64, kind manager.RecordKind, text string) manager.Record {
+	return manager.Record{Seq: seq, Kind: kind, Kept: []byte(text)}
+}
+
 func trees(seq uint64, group, epoch uint32) manager.Record {
 	return manager.Record{Seq: seq, Kind: manager.TreesRecord, Group: group, Trees: &manager.Trees{
 		Epoch: epoch,
@@ -107,7 +111,8 @@ func trees(seq uint64, group, epoch uint32) manager.Record {
 				Rivals: []pathsel.Rival{{Root: 5, Method: pathsel.BySteiner, Figures: pathsel.Figures{Hops: 4, Depth: 2}, Lost: "2 more hops"}},
 			},
 			Switches: []manager.Site{{Name: "s", Incarnation: 1<<64 - 1, Addr: netip.MustParseAddrPort("10.0.0.1:9000")}},
-			Members:  []netip.AddrPort{netip.MustParseAddrPort("10.0.1.1:1"), netip.MustParseAddrPort("[fd00::1]:2")},
+			Links:    map[topology.LinkID]string{2: "h0:1--s:1", 3: "h1:1--s:2"}, Roots: map[topology.NodeID]string{5: "t"},
+			Members: []netip.AddrPort{netip.MustParseAddrPort("10.0.1.1:1"), netip.MustParseAddrPort("[fd00::1]:2")},
 		}},
 	}}
 }

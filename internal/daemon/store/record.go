@@ -14,7 +14,7 @@ import (
 // Version is the version of the schema that this package writes: the buckets, and
 // the fields of records. A change of either is a new version. Stores of earlier
 // ones from oldest on are made ones of this version when they are opened.
-const Version = 3
+const Version = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -70,6 +70,7 @@ type value struct {
 	Spec  *manager.Spec  `json:"spec,omitempty"`
 	Trees *manager.Trees `json:"trees,omitempty"`
 	Fleet *manager.Fleet `json:"fleet,omitempty"`
+	Kept  []byte         `json:"kept,omitempty"`
 }
 
 // encode returns the text of a record.
@@ -77,7 +78,7 @@ func encode(r *manager.Record) ([]byte, error) {
 	if err := valid(r); err != nil {
 		return nil, err
 	}
-	return json.Marshal(value{r.Seq, r.Spec, r.Trees, r.Fleet})
+	return json.Marshal(value{r.Seq, r.Spec, r.Trees, r.Fleet, r.Kept})
 }
 
 // parse reads a text into v, and returns what the key says of the record.
@@ -97,7 +98,7 @@ func decode(key, text []byte) (r manager.Record, err error) {
 	if r, err = parse(key, text, &v); err != nil {
 		return r, err
 	}
-	r.Seq, r.Spec, r.Trees, r.Fleet = v.Seq, v.Spec, v.Trees, v.Fleet
+	r.Seq, r.Spec, r.Trees, r.Fleet, r.Kept = v.Seq, v.Spec, v.Trees, v.Fleet, v.Kept
 	return r, valid(&r)
 }
 
@@ -105,10 +106,17 @@ var errRecord = errors.New("a record that is none")
 
 // valid reports a record that has not the one value that its kind needs.
 func valid(r *manager.Record) error {
-	switch {
-	case r.Kind == manager.SpecRecord && r.Spec != nil && r.Trees == nil && r.Fleet == nil,
-		r.Kind == manager.TreesRecord && r.Trees != nil && r.Spec == nil && r.Fleet == nil,
-		r.Kind == manager.FleetRecord && r.Fleet != nil && r.Spec == nil && r.Trees == nil:
+	has := [...]bool{
+		manager.SpecRecord: r.Spec != nil, manager.TreesRecord: r.Trees != nil, manager.FleetRecord: r.Fleet != nil,
+		manager.OperatorRecord: r.Kept != nil, manager.MapRecord: r.Kept != nil,
+	}
+	values := 0
+	for _, is := range []bool{r.Spec != nil, r.Trees != nil, r.Fleet != nil, r.Kept != nil} {
+		if is {
+			values++
+		}
+	}
+	if int(r.Kind) < len(has) && has[r.Kind] && values == 1 {
 		return nil
 	}
 	return fmt.Errorf("%w: number %d, kind %d, group %d", errRecord, r.Seq, r.Kind, r.Group)
