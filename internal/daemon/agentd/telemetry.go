@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core/neighbor"
 	"github.com/tributary-fabric/tributary/internal/core/telemetry"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
@@ -128,15 +130,15 @@ func (r *reporter) neighbors(d *openconfig.Device) {
 		}
 		i.LLDP, i.Latency = true, uint64(p.Latency)
 		for n := range p.Neighbors {
-			i.Neighbors = append(i.Neighbors, heard(&p.Neighbors[n].Announcement))
+			i.Neighbors = append(i.Neighbors, heard(&p.Neighbors[n]))
 		}
 	}
 }
 
 // heard is what a neighbour has announced.
-func heard(a *lldpdu.Announcement) openconfig.Neighbor {
+func heard(a *neighbor.Neighbor) openconfig.Neighbor {
 	n := openconfig.Neighbor{
-		ID:      a.Chassis.String() + " " + a.Port.String(),
+		ID:      strconv.FormatUint(a.ID, 10),
 		Chassis: a.Chassis.String(), ChassisType: a.Chassis.Subtype.String(), Port: a.Port.String(), PortType: a.Port.Subtype.String(),
 		PortDescription: a.PortDescription, SystemName: a.SystemName, SystemDescription: a.SystemDescription, TTL: a.TTL,
 		Management: a.Management,

@@ -87,6 +87,9 @@ func (s *Server) Service() string { return pb.GNMI_ServiceDesc.ServiceName }
 // Changed says that events are there, or may have changed. It does not wait.
 func (s *Server) Changed() { s.stir(telemetry.Events) }
 
+// pause is between two readings of events.
+const pause = 20 * time.Millisecond
+
 func (s *Server) stir(p telemetry.Part) {
 	select {
 	case s.parts[p] <- struct{}{}:
@@ -115,6 +118,9 @@ func (s *Server) read(p telemetry.Part, stir <-chan struct{}) {
 			}
 		}
 		if s.loop.Post(s.ctx, in) != nil {
+			return
+		}
+		if p == telemetry.Events && runner.Pause(s.ctx, pause) != nil { // what changes often is not read as often
 			return
 		}
 	}
