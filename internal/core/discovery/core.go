@@ -162,23 +162,22 @@ func (c *Core) blame(p *port) {
 	}
 }
 
-// Nodes returns the nodes of the map, by name.
-func (c *Core) Nodes() []Node {
-	all := slices.Collect(maps.Values(c.nodes))
-	slices.SortFunc(all, func(a, b Node) int { return compareNames(a.Name, b.Name) })
-	return all
-}
-
-// Links returns the links of the map, by their ends.
-func (c *Core) Links() []Link {
-	all := slices.Collect(maps.Values(c.links))
-	slices.SortFunc(all, func(a, b Link) int {
-		if by := a.Ends[0].compare(b.Ends[0]); by != 0 {
-			return by
+// Settled reports whether nothing more is to be expected of what is known now: every
+// target that is to be dialled has answered or failed, and all is in the map. Waiting are
+// the addresses that have not answered.
+func (c *Core) Settled() (settled bool, waiting []string) {
+	settled = len(c.calls.queue) == 0 && c.pending.isEmpty() && len(c.pending.fresh) == 0
+	for _, t := range c.targets {
+		switch {
+		case t.state == dialled || t.state == connected && t.facts == nil:
+			settled = false
+			waiting = append(waiting, t.address)
+		case t.state == away && (t.node == nil || t.node.target == t):
+			waiting = append(waiting, t.address)
 		}
-		return a.Ends[1].compare(b.Ends[1])
-	})
-	return all
+	}
+	slices.Sort(waiting)
+	return settled, waiting
 }
 
 // Counts returns what was counted.

@@ -3,7 +3,9 @@ package discovery
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -46,12 +48,41 @@ func (p *port) reach(from *port) (all []netip.Addr) {
 	return all
 }
 
-// Graph returns the map as a graph of a name, and what is down in it.
-func (c *Core) Graph(name string) (*topology.Graph, []topology.Change, error) {
+// Map is a fabric as it is known at a moment.
+type Map struct {
+	Nodes []Node // by name
+	Links []Link // by their ends
+}
+
+// Map returns the map.
+func (c *Core) Map() Map {
+	return Map{slices.Collect(maps.Values(c.nodes)), slices.Collect(maps.Values(c.links))}.sorted()
+}
+
+func (m Map) sorted() Map {
+	slices.SortFunc(m.Nodes, func(a, b Node) int { return compareNames(a.Name, b.Name) })
+	slices.SortFunc(m.Links, func(a, b Link) int { return compareEnds(a.Ends, b.Ends) })
+	return m
+}
+
+// Agents returns "host:port" of each switch's agent, by the switch's name.
+func (m Map) Agents() map[string]string {
+	all := map[string]string{}
+	for i := range m.Nodes {
+		if n := &m.Nodes[i]; n.Agent != "" && n.Kind == topology.Switch {
+			all[n.Name] = n.Agent
+		}
+	}
+	return all
+}
+
+// Graph returns the map as a graph of a name, and the state of everything in it that is
+// down.
+func (m Map) Graph(name string) (*topology.Graph, []topology.Change, error) {
 	b := &topology.Builder{Fabric: name}
-	refs := make(map[string]topology.Ref, len(c.nodes))
-	nodes, links := c.Nodes(), c.Links()
-	for _, n := range nodes {
+	refs := make(map[string]topology.Ref, len(m.Nodes))
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
 		ref, err := topology.Ref(0), error(nil)
 		if n.Kind == topology.Host {
 			ref, err = b.AddHost(n.Name)
@@ -63,8 +94,9 @@ func (c *Core) Graph(name string) (*topology.Graph, []topology.Change, error) {
 		}
 		refs[n.Name] = ref
 	}
-	ids := make(map[topology.LinkID]bool)
-	for _, l := range links {
+	var down []topology.Change
+	for i := range m.Links {
+		l := &m.Links[i]
 		id, err := b.Connect(refs[l.Ends[0].Node], l.Ends[0].Port, refs[l.Ends[1].Node], l.Ends[1].Port, l.LinkSpec)
 		if err != nil {
 			return nil, nil, fmt.Errorf("discovery: %v: %w", l.Ends, err)
@@ -73,26 +105,17 @@ func (c *Core) Graph(name string) (*topology.Graph, []topology.Change, error) {
 			_ = b.SetAddresses(id, l.Addresses[0], l.Addresses[1]) // one that another link has is not a link's own
 		}
 		if !l.Up {
-			ids[id] = true
+			down = append(down, topology.LinkState(id, false))
 		}
 	}
 	g, err := b.Build()
 	if err != nil {
 		return nil, nil, fmt.Errorf("discovery: %w", err)
 	}
-	return g, c.down(g, nodes, ids), nil
-}
-
-func (c *Core) down(g *topology.Graph, nodes []Node, links map[topology.LinkID]bool) (down []topology.Change) {
-	for _, n := range nodes {
-		if id, ok := g.Lookup(n.Name); ok && !n.Up {
+	for i := range m.Nodes {
+		if id, ok := g.Lookup(m.Nodes[i].Name); ok && !m.Nodes[i].Up {
 			down = append(down, topology.NodeState(id, false))
 		}
 	}
-	for l := range g.AllLinks() {
-		if links[l] {
-			down = append(down, topology.LinkState(l, false))
-		}
-	}
-	return down
+	return g, down, nil
 }

@@ -234,7 +234,7 @@ func check(t fataler, c *Core) {
 			t.Fatalf("the map has link %v, and not its nodes", l)
 		}
 	}
-	if _, _, err := c.Graph(""); err != nil {
+	if _, _, err := c.Map().Graph(""); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -140,10 +140,10 @@ func (t *trial) command(line string) string {
 func (t *trial) drawn() string {
 	var b strings.Builder
 	state := map[bool]string{true: "up", false: "down"}
-	for _, n := range t.c.Nodes() {
+	for _, n := range t.c.Map().Nodes {
 		fmt.Fprintf(&b, "%v %s %s, by %v, agent %q\n", n.Kind, n.Name, state[n.Up], n.From, n.Agent)
 	}
-	for _, l := range t.c.Links() {
+	for _, l := range t.c.Map().Links {
 		fmt.Fprintf(&b, "%v %s, by %v, %d Gbit/s, %v", l.Ends, state[l.Up], l.From, l.Bandwidth/1e9, l.Latency)
 		if l.Addresses[0].IsValid() {
 			fmt.Fprintf(&b, ", %v", l.Addresses)

@@ -222,7 +222,7 @@ func (w *world) links() (is, want []string) {
 			want = append(want, min(a, b)+"--"+max(a, b))
 		}
 	}
-	for _, l := range w.c.Links() {
+	for _, l := range w.c.Map().Links {
 		if l.Up {
 			a, b := fmt.Sprintf("%s e%d", l.Ends[0].Node, l.Ends[0].Port), fmt.Sprintf("%s e%d", l.Ends[1].Node, l.Ends[1].Port)
 			is = append(is, min(a, b)+"--"+max(a, b))
@@ -280,12 +280,12 @@ func TestForged(t *testing.T) {
 		}
 		w.settle()
 		certified := func() (all []string) {
-			for _, n := range w.c.Nodes() {
+			for _, n := range w.c.Map().Nodes {
 				if n.Certified {
 					all = append(all, fmt.Sprintf("%+v", n))
 				}
 			}
-			for _, l := range w.c.Links() {
+			for _, l := range w.c.Map().Links {
 				a, b := w.c.devices[l.Ends[0].Node], w.c.devices[l.Ends[1].Node]
 				if a != nil && b != nil && a.speaks && b.speaks {
 					all = append(all, fmt.Sprintf("%+v", l))

@@ -1,0 +1,110 @@
+package discoverer
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+
+	"github.com/tributary-fabric/tributary/internal/core/discovery"
+	"github.com/tributary-fabric/tributary/internal/driver/gnmi/collector"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+// ErrConfig is wrapped by the errors of Config.Validate.
+var ErrConfig = errors.New("discoverer: invalid configuration")
+
+// Config says what to discover, and what to do with it.
+type Config struct {
+	Core discovery.Config
+	// Trust is the own certificate towards agents, each of which has the name of its
+	// switch by its own. Without one agents are reached in plaintext.
+	Trust *pki.Source
+	// Others are the targets that are no agents of Tributary: how they are reached, by
+	// their addresses. The first that has an address counts.
+	Others   []Other
+	Operator *topology.Graph // the operator's part; nil: none
+	Limits   collector.Limits
+
+	// Apply puts a map into effect. It gets each after the one before has been put into
+	// effect, and may wait. nil: nobody does.
+	Apply func(News)
+	// Alarm is told of alarms that are raised or hold no more. It must not wait. nil: they are
+	// logged alone.
+	Alarm func([]discovery.AlarmChange)
+	Log   *slog.Logger // nil: none
+}
+
+// Other is how gNMI targets without an agent of Tributary are reached.
+type Other struct {
+	Addresses          []netip.Prefix
+	TLS                *tls.Config // nil: plaintext
+	Username, Password string
+	Plaintext          bool // the password may be sent without encryption
+}
+
+func (o *Other) has(a netip.Addr) bool {
+	for _, p := range o.Addresses {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// News is a map, and what has changed since the one before.
+type News struct {
+	discovery.Map
+	Changes []discovery.Change // the first ones
+	More    int                // beyond Changes
+}
+
+// Structural reports whether the map is another graph than before.
+func (n *News) Structural() bool {
+	if n.More > 0 {
+		return true
+	}
+	for i := range n.Changes {
+		if n.Changes[i].What.Structural() {
+			return true
+		}
+	}
+	return false
+}
+
+// Validate reports what is wrong with c.
+func (c Config) Validate() error {
+	if err := c.Core.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if c.Trust != nil {
+		if err := c.Trust.Expect(pki.Want{Role: c.Trust.Identity().Role}); err != nil {
+			return fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+	}
+	for i := range c.Others {
+		if o := &c.Others[i]; o.Password != "" && o.TLS == nil && !o.Plaintext {
+			return fmt.Errorf("%w: the password of targets %v would be sent without encryption; give an authority, or allow plaintext", ErrConfig, o.Addresses)
+		}
+	}
+	return nil
+}
+
+// target returns how an address is reached.
+func (c *Config) target(address string) collector.Config {
+	to := collector.Config{Address: address, Limits: c.Limits, Log: c.Log}
+	if at, err := netip.ParseAddrPort(address); err == nil {
+		for i := range c.Others {
+			if o := &c.Others[i]; o.has(at.Addr()) {
+				to.TLS, to.Username, to.Password, to.Plaintext = o.TLS, o.Username, o.Password, o.Plaintext
+				return to
+			}
+		}
+	}
+	if c.Trust != nil {
+		to.TLS, to.Certified = c.Trust.Client(pki.Want{Role: pki.Agent}), true
+	}
+	return to
+}

@@ -1,0 +1,212 @@
+package discoverer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/discovery"
+	"github.com/tributary-fabric/tributary/internal/driver/gnmi/collector"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/ground/printable"
+	"github.com/tributary-fabric/tributary/internal/wire/openconfig"
+	"github.com/tributary-fabric/tributary/topology"
+)
+
+const (
+	queue      = 1024 // inputs that wait for the core
+	maxChanges = 4096 // that News names
+)
+
+// Discoverer is discovery under way.
+type Discoverer struct {
+	cfg    Config
+	log    *slog.Logger
+	clock  runner.Clock
+	core   *discovery.Core
+	loop   *runner.Loop[discovery.Input, discovery.Output] // owns core, targets, news
+	counts collector.Counts
+
+	life    context.Context // of collectors and of apply
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	targets map[string]context.CancelFunc // by address
+	changes []discovery.Change            // not yet given to Apply
+	more    int
+	fresh   chan struct{} // has room for one: there are changes
+}
+
+// Start starts to discover. The caller owns it and must Close it.
+func Start(c Config) (*Discoverer, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	machine, err := discovery.New(c.Core)
+	if err != nil {
+		return nil, err
+	}
+	d := &Discoverer{
+		cfg: c, log: c.Log, clock: runner.NewClock(), core: machine,
+		targets: map[string]context.CancelFunc{}, fresh: make(chan struct{}, 1),
+	}
+	d.life, d.cancel = context.WithCancel(context.Background())
+	d.loop, err = runner.Start(runner.Config[discovery.Input, discovery.Output]{Core: machine, Clock: d.clock, Apply: d.apply, Queue: queue})
+	if err != nil {
+		d.cancel()
+		return nil, fmt.Errorf("discoverer: %w", err)
+	}
+	if c.Apply != nil {
+		d.running.Go(d.deliver)
+	}
+	if c.Operator != nil {
+		d.SetOperator(c.Operator)
+	}
+	return d, nil
+}
+
+// Close ends all connections, and returns when Apply has ended, too.
+func (d *Discoverer) Close() {
+	d.cancel()
+	d.loop.Close()
+	d.running.Wait()
+}
+
+// SetOperator makes g the operator's part of the map; nil: there is none.
+func (d *Discoverer) SetOperator(g *topology.Graph) {
+	d.post(discovery.Input{Kind: discovery.Operator, Graph: g})
+}
+
+// post gives the core inputs; once the discoverer ends nobody wants them.
+func (d *Discoverer) post(in ...discovery.Input) { _ = d.loop.Post(d.life, in...) }
+
+// apply carries out a step, in the loop.
+func (d *Discoverer) apply(_ core.Time, out *discovery.Output) []discovery.Input {
+	defer out.Reset()
+	for _, address := range out.Drop {
+		if stop := d.targets[address]; stop != nil {
+			stop()
+			delete(d.targets, address)
+		}
+	}
+	for _, address := range out.Dial {
+		d.connect(address)
+	}
+	for i := range out.Alarms {
+		d.logAlarm(&out.Alarms[i])
+	}
+	if len(out.Alarms) > 0 && d.cfg.Alarm != nil {
+		d.cfg.Alarm(slices.Clone(out.Alarms))
+	}
+	if len(out.Changes) > 0 {
+		room := min(len(out.Changes), maxChanges-len(d.changes))
+		d.changes = append(d.changes, out.Changes[:room]...)
+		d.more += len(out.Changes) - room
+		select {
+		case d.fresh <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+func (d *Discoverer) logAlarm(a *discovery.AlarmChange) {
+	attributes := []any{slog.String("kind", a.Kind.String()), slog.String("at", a.Places[0]), slog.String("and", a.Places[1]), slog.String("what", a.Text)}
+	if a.Raised {
+		d.log.Warn("miscabling or contradiction", attributes...)
+	} else {
+		d.log.Info("alarm over", attributes...)
+	}
+}
+
+// connect starts the collector of a target.
+func (d *Discoverer) connect(address string) {
+	ctx, stop := context.WithCancel(d.life)
+	d.targets[address] = stop
+	c := d.cfg.target(address)
+	c.Counts = &d.counts
+	isUp := false
+	// What comes of a target that was dropped meanwhile is nobody's.
+	post := func(in discovery.Input) {
+		in.Target = address
+		_ = d.loop.Post(ctx, in)
+	}
+	c.Connected = func(name string) {
+		isUp = true
+		d.log.Info("target connected", slog.String("target", address), slog.String("certificate", name))
+		post(discovery.Input{Kind: discovery.Connected, Name: name})
+	}
+	c.Report = func(dev *openconfig.Device) {
+		post(discovery.Input{Kind: discovery.Reported, Facts: discovery.FactsOf(dev)})
+	}
+	last := ""
+	c.Ended = func(err error) {
+		kind, why := discovery.Failed, printable.Text(err.Error())
+		if isUp {
+			kind = discovery.Lost
+		}
+		if isUp || why != last {
+			d.log.Warn("target not connected", slog.String("target", address), slog.String("error", why))
+		}
+		isUp, last = false, why
+		post(discovery.Input{Kind: kind, Why: why})
+	}
+	d.running.Go(func() {
+		defer stop()
+		if err := collector.Run(ctx, c); err != nil {
+			post(discovery.Input{Kind: discovery.Failed, Why: err.Error()})
+		}
+	})
+}
+
+// deliver gives Apply each map after the one before.
+func (d *Discoverer) deliver() {
+	for {
+		select {
+		case <-d.life.Done():
+			return
+		case <-d.fresh:
+		}
+		var n News
+		if d.loop.Do(d.life, func() {
+			n = News{Map: d.core.Map(), Changes: d.changes, More: d.more}
+			d.changes, d.more = nil, 0
+		}) != nil {
+			return
+		}
+		if len(n.Changes) > 0 {
+			d.cfg.Apply(n)
+		}
+	}
+}
+
+// State is what discovery knows.
+type State struct {
+	discovery.Map
+	Alarms  []discovery.Alarm
+	Counts  discovery.Counts
+	Settled bool     // nothing more is expected of what is known now
+	Waiting []string // addresses of targets that have not answered
+}
+
+// State returns what is known now.
+func (d *Discoverer) State(ctx context.Context) (s State, err error) {
+	err = d.loop.Do(ctx, func() {
+		s = State{Map: d.core.Map(), Alarms: d.core.Alarms(), Counts: d.core.Counts()}
+		s.Settled, s.Waiting = d.core.Settled()
+	})
+	return s, err
+}
+
+// Counts returns what the connections have counted.
+func (d *Discoverer) Counts() *collector.Counts { return &d.counts }
+
+// When returns when a moment of the core was.
+func (d *Discoverer) When(t core.Time) time.Time { return d.clock.At(t) }
