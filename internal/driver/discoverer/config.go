@@ -31,7 +31,7 @@ type Config struct {
 	// Apply puts a map into effect. It gets each after the one before has been put into
 	// effect, and may wait. nil: nobody does.
 	Apply func(News)
-	// Alarm is told of alarms that are raised or hold no more. It must not wait. nil: they are
+	// Alarm gets the alarms that are raised, and those that hold no more. It must not wait. nil: they are
 	// logged alone.
 	Alarm func([]discovery.AlarmChange)
 	Log   *slog.Logger // nil: none

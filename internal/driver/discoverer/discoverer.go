@@ -34,6 +34,7 @@ type Discoverer struct {
 	life    context.Context // of collectors and of apply
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+	begun   chan struct{} // closed when loop is set
 
 	targets map[string]context.CancelFunc // by address
 	changes []discovery.Change            // not yet given to Apply
@@ -55,14 +56,15 @@ func Start(c Config) (*Discoverer, error) {
 	}
 	d := &Discoverer{
 		cfg: c, log: c.Log, clock: runner.NewClock(), core: machine,
-		targets: map[string]context.CancelFunc{}, fresh: make(chan struct{}, 1),
+		targets: map[string]context.CancelFunc{}, fresh: make(chan struct{}, 1), begun: make(chan struct{}),
 	}
 	d.life, d.cancel = context.WithCancel(context.Background())
 	d.loop, err = runner.Start(runner.Config[discovery.Input, discovery.Output]{Core: machine, Clock: d.clock, Apply: d.apply, Queue: queue})
 	if err != nil {
 		d.cancel()
-		return nil, fmt.Errorf("discoverer: %w", err)
+		return nil, fmt.Errorf("discoverer: %w", err) // no step was made
 	}
+	close(d.begun)
 	if c.Apply != nil {
 		d.running.Go(d.deliver)
 	}
@@ -160,6 +162,7 @@ func (d *Discoverer) connect(address string) {
 	}
 	d.running.Go(func() {
 		defer stop()
+		<-d.begun
 		if err := collector.Run(ctx, c); err != nil {
 			post(discovery.Input{Kind: discovery.Failed, Why: err.Error()})
 		}
