@@ -88,7 +88,7 @@ func share(c topology.Capability, used int, req *Request, children int) float64 
 // Measure returns what a tree costs in view, beside what load counts.
 func (p *Planner) Measure(view topology.View, load *Load, req Request, t Tree) Figures {
 	g := p.graph
-	a := asked{view: view, model: &p.cfg.Model, own: p.ownOf(view, &req)}
+	a := asked{view: view, usual: p.paced(view).usual, own: p.ownOf(view, &req)}
 	slowest := math.Inf(1)
 	f := Figures{Hops: t.Hops(), Bandwidth: math.MaxInt64}
 	away := make([]time.Duration, len(t.Vertices)) // of the root

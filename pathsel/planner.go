@@ -181,7 +181,7 @@ type asked struct {
 	floor   int64
 	ceiling float64
 	least   float64 // the least pace of a switch; 0: any
-	model   *Model
+	usual   float64 // the pace of a switch of unknown speed
 }
 
 // ask takes a request up.
@@ -189,7 +189,7 @@ func (p *Planner) ask(view topology.View, load *Load, req *Request) asked {
 	return asked{
 		Request: req, view: view, load: load, hash: groupHash(req.Members),
 		excluded: setOf(req.Exclude), idle: setOf(req.Idle), shut: setOf(req.ExcludeLinks),
-		own: p.ownOf(view, req), model: &p.cfg.Model,
+		own: p.ownOf(view, req), usual: p.paced(view).usual,
 	}
 }
 

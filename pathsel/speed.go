@@ -62,7 +62,7 @@ func (a *asked) pace(n topology.NodeID) float64 {
 }
 
 func (a *asked) paceAs(n topology.NodeID, s topology.Speed) float64 {
-	return rate(s, a.model.SwitchReduce, usualPayload, a.busy(n))
+	return rate(s, a.usual, usualPayload, a.busy(n))
 }
 
 // slowest returns the slowest switch of a tree, and its pace.
@@ -80,7 +80,8 @@ func (a *asked) slowest(t *Tree) (slowest topology.NodeID, pace float64) {
 type paces struct {
 	view  topology.View
 	known bool
-	alike bool // none counts as slow beside another
+	alike bool    // none counts as slow beside another
+	usual float64 // the pace of a switch of which it is not known: the median of the others
 }
 
 // paced returns what holds in a view.
@@ -89,7 +90,18 @@ func (p *Planner) paced(view topology.View) *paces {
 	if s.known && s.view == view {
 		return s
 	}
-	a := asked{view: view, model: &p.cfg.Model}
+	*s = paces{view: view, known: true, usual: p.cfg.Model.SwitchReduce}
+	var own []float64
+	for i := range p.graph.Switches() {
+		if c := view.Capability(p.graph.Switch(i)); c.CanReduce() && c.Speed.Bytes > 0 {
+			own = append(own, rate(c.Speed, 0, usualPayload, 0))
+		}
+	}
+	if len(own) > 0 {
+		slices.Sort(own)
+		s.usual = own[len(own)/2]
+	}
+	a := asked{view: view, usual: s.usual}
 	least, most := math.Inf(1), 0.0
 	for i := range p.graph.Switches() {
 		if n := p.graph.Switch(i); view.Capability(n).CanReduce() {
@@ -97,7 +109,7 @@ func (p *Planner) paced(view topology.View) *paces {
 			least, most = min(least, x), max(most, x)
 		}
 	}
-	*s = paces{view: view, known: true, alike: slack*least >= most}
+	s.alike = slack*least >= most
 	return s
 }
 

@@ -427,6 +427,29 @@ func TestOwnUseMovesNothing(t *testing.T) {
 	}
 }
 
+// TestUnknownSpeedIsUsual has a switch of which nothing is known neither preferred nor
+// avoided beside others, however fast the model's are.
+func TestUnknownSpeedIsUsual(t *testing.T) {
+	g := fabric(t, "leaf-spine:2,3,2")
+	p := planner(t, g)
+	req := usual(everyone(g))
+	first, err := p.Plan(g.View(), nil, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range g.Switches() {
+		view := paced(t, g, func(n topology.NodeID) topology.Speed {
+			if n == g.Switch(i) {
+				return topology.Speed{}
+			}
+			return topology.Speed{Bytes: 1e9}
+		})
+		if plan, err := p.Plan(view, nil, req); err != nil || !reflect.DeepEqual(plan.Tree, first.Tree) || plan.Figures.Speed != 1e9 {
+			t.Errorf("%s is not known: %s, %v", g.Name(g.Switch(i)), plan.Reason, err)
+		}
+	}
+}
+
 // TestSpeedOfNothing has a switch that reduces nothing on no tree.
 func TestSpeedOfNothing(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,2,2")

@@ -55,6 +55,10 @@ type Config struct {
 	// count: processor.Read. nil: that is not reported.
 	Processor func() (processor.Time, error)
 
+	// Measure has the switch's speed measured, unless Capability has it, or a Target
+	// reduces.
+	Measure bool
+
 	// Faults are for trials without a Target: what the trees' sockets do to the
 	// packets that they send. Each socket of each switch has a seed of its own, derived from
 	// Faults.Seed.

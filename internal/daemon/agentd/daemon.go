@@ -104,6 +104,7 @@ func Start(c Config) (*Daemon, error) {
 	}
 	close(d.begun)
 	d.telemetry.Changed()
+	d.measure()
 	d.log.Info("agent started", slog.String("address", d.Addr()), slog.Uint64("incarnation", incarnation),
 		slog.Int("slots", c.Capability.Slots))
 	return d, nil

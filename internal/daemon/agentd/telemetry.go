@@ -93,7 +93,7 @@ func (r *reporter) events(ctx context.Context, d *openconfig.Device) error {
 	if r.daemon.cfg.Target != nil {
 		d.Agent.DataPlane = "p4"
 	}
-	d.Agent.ReduceBytes, d.Agent.ReducePackets = speed(c.Speed.Bytes), speed(c.Speed.Packets)
+	d.Agent.ReduceBytes, d.Agent.ReducePackets = reduction(c.Speed.Bytes), reduction(c.Speed.Packets)
 	for _, f := range c.Functions.List() {
 		d.Agent.Functions = append(d.Agent.Functions, f.String())
 	}
@@ -160,8 +160,8 @@ var capabilities = [...]string{
 	"C_VLAN", "S_VLAN", "TWO_PORT_MAC_RELAY",
 }
 
-// speed returns how much the switch reduces in a second: none is reported as 0.
-func speed(n int64) openconfig.Count {
+// reduction returns how much the switch reduces in a second: none is reported as 0.
+func reduction(n int64) openconfig.Count {
 	if n == 0 {
 		return openconfig.Count{} // not known
 	}

@@ -50,15 +50,20 @@ func (p *Plane) newTree(socket uint64, group uint32) (*tree, error) {
 			out.TakesBatches = true // of the next step
 			return nil
 		},
-		Source: runner.FromConn(conn, batch, func(p *transport.Packet) switchreduce.Input {
-			return switchreduce.Input{Kind: switchreduce.Packet, From: p.From, Packet: p.Data, Size: p.Size}
-		}),
+		Source: t.source(),
 	})
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
 	return t, nil
+}
+
+// source returns what the tree reads.
+func (t *tree) source() *runner.Packets[switchreduce.Input] {
+	return runner.FromConn(t.conn, batch, func(p *transport.Packet) switchreduce.Input {
+		return switchreduce.Input{Kind: switchreduce.Packet, From: p.From, Packet: p.Data, Size: p.Size}
+	})
 }
 
 // newConn returns the socket of a tree, with its faults and without.
