@@ -166,30 +166,38 @@ func (d *documentReader) bandwidth(v *document.Value) (int64, bool) {
 	return n, d.check(v, LinkSpec{Bandwidth: n}.Validate())
 }
 
-var ratePattern = regexp.MustCompile(`^([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([kMGT]?)$`)
+var ratePattern = regexp.MustCompile(`^([0-9]{1,16}(?:\.[0-9]{1,9})?) ?([kMGT]?)$`)
 
-// rate reads a number a second as a number, or as a string such as 12G; 0 is NoSpeed.
-func (d *documentReader) rate(v *document.Value) (int64, bool) {
-	n, ok := int64(0), false
+// ParseRate reads a number of a Speed, such as 12G or 1500; 0 is NoSpeed.
+func ParseRate(text string) (int64, error) {
+	m := ratePattern.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("%q is not a number a second such as 1500 or 12G: %w", text, ErrSpeed)
+	}
+	x, err := strconv.ParseFloat(m[1], 64)
+	n := math.Round(x * bandwidthUnits[m[2]])
+	if err != nil || n > maxSpeed {
+		return 0, fmt.Errorf("%s a second is not within 0 and %d: %w", text, int64(maxSpeed), ErrSpeed)
+	}
+	if n == 0 {
+		return NoSpeed, nil
+	}
+	return int64(n), nil
+}
+
+// rate reads a number a second as a whole number, or as a string such as 12G.
+func (d *documentReader) rate(v *document.Value) (n int64, ok bool) {
+	text := v.Text
 	if v.Kind == document.Number {
-		n, ok = d.integer(v)
-		if !ok {
+		if n, ok = d.integer(v); !ok {
 			return 0, false
 		}
-	} else if m := ratePattern.FindStringSubmatch(v.Text); m != nil && v.Kind == document.String {
-		x, err := strconv.ParseFloat(m[1], 64)
-		n, ok = int64(min(math.Round(x*bandwidthUnits[m[2]]), maxSpeed+1)), err == nil
+		text = strconv.FormatInt(n, 10)
+	} else if v.Kind != document.String {
+		text = "" // of no other kind it can be
 	}
-	switch {
-	case !ok:
-		d.fail(v, fmt.Errorf("must be a number a second, as a whole number or like 12G: %w", ErrField))
-	case n < 0 || n > maxSpeed:
-		d.fail(v, fmt.Errorf("%d a second is not within 0 and %d: %w", n, int64(maxSpeed), ErrSpeed))
-		ok = false
-	case n == 0:
-		n = NoSpeed
-	}
-	return n, ok
+	n, err := ParseRate(text)
+	return n, d.check(v, err)
 }
 
 var latencyPattern = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,9})?(ns|us|ms|s)$`)

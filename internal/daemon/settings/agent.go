@@ -24,6 +24,7 @@ const DefaultAgentListen = "127.0.0.1:7410"
 type Agent struct {
 	Switch        string
 	Capability    topology.Capability
+	Measure       bool // its speed, where Capability has none
 	Listen        string
 	Data          netip.Addr
 	ReceiveBuffer int                // bytes; 0: the default of package soft
@@ -47,7 +48,7 @@ func ReadAgentFile(path string) (*Agent, error) { return readFile(path, ReadAgen
 func ReadAgent(r io.Reader, name string) (*Agent, error) {
 	a := &Agent{
 		Listen: DefaultAgentListen, Data: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
-		Capability: topology.DefaultCapability(), Pipeline: PipelineSoft, LLDP: LLDP{Mode: LLDPAuto}, Log: Log{"info", "text"},
+		Capability: topology.DefaultCapability(), Measure: true, Pipeline: PipelineSoft, LLDP: LLDP{Mode: LLDPAuto}, Log: Log{"info", "text"},
 	}
 	return read(r, name, a, (*reader).agent)
 }
@@ -55,8 +56,8 @@ func ReadAgent(r io.Reader, name string) (*Agent, error) {
 func (d *reader) agent(top field, a *Agent) {
 	d.object(top, map[string]func(field){
 		"version": d.version, "switch": d.into(&a.Switch),
-		"capability": d.capability(&a.Capability),
-		"listen":     d.address(&a.Listen), "data": parsed(d, &a.Data, parseData),
+		"capability": d.capability(&a.Capability), "measure": d.boolean(&a.Measure),
+		"listen": d.address(&a.Listen), "data": parsed(d, &a.Data, parseData),
 		"receive-buffer": count(d, &a.ReceiveBuffer, 1, 1<<30),
 		"without":        parsed(d, &a.Without, parseFeatures),
 		"prepare-lease":  d.period(&a.PrepareLease),
@@ -96,8 +97,26 @@ func (d *reader) capability(to *topology.Capability) func(field) {
 			"functions": func(f field) { to.Functions = topology.FunctionsOf(set(d, f, topology.AllFunctions().List())...) },
 			"types":     func(f field) { to.Types = topology.TypesOf(set(d, f, topology.AllTypes().List())...) },
 			"slots":     count(d, &to.Slots, 0, most), "children": count(d, &to.Children, 0, most), "chunk": count(d, &to.Chunk, 0, most),
-			"window": count(d, &to.Window, 0, most),
+			"window": count(d, &to.Window, 0, most), "speed": d.reduction(&to.Speed),
 		})
+	}
+}
+
+// reduction returns a reader of how fast a switch reduces, as in topology files.
+func (d *reader) reduction(to *topology.Speed) func(field) {
+	return func(f field) {
+		*to = topology.Speed{}
+		rate := func(n *int64) func(field) {
+			return func(f field) {
+				x, err := topology.ParseRate(f.Text)
+				if err != nil || f.Kind != document.Number && f.Kind != document.String {
+					d.failf(f, "must be a number a second, as a whole number or like 12G")
+					return
+				}
+				*n = x
+			}
+		}
+		d.object(f, map[string]func(field){"bytes": rate(&to.Bytes), "packets": rate(&to.Packets)})
 	}
 }
 
@@ -137,7 +156,7 @@ func set[T interface {
 // the caller's to add. An error reports what it needs besides.
 func (a *Agent) Config() (agentd.Config, error) {
 	c := agentd.Config{
-		Switch: a.Switch, Capability: a.Capability, Listen: a.Listen, Data: a.Data, AllowPlaintext: a.Plaintext,
+		Switch: a.Switch, Capability: a.Capability, Listen: a.Listen, Data: a.Data, AllowPlaintext: a.Plaintext, Measure: a.Measure,
 		ReceiveBuffer: a.ReceiveBuffer, Without: a.Without, PrepareLease: a.PrepareLease, LLDP: a.LLDP.config(),
 	}
 	if a.Pipeline != PipelineP4 {

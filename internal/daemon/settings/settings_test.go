@@ -63,6 +63,21 @@ func TestAgentExample(t *testing.T) {
 	}
 }
 
+// TestGivenSpeed has a file say how fast a switch reduces, whatever does.
+func TestGivenSpeed(t *testing.T) {
+	const text = "version: 1\nswitch: s\nmeasure: false\ncapability: {speed: {bytes: 12G, packets: 0}}\n"
+	a, err := settings.ReadAgent(strings.NewReader(text), "f")
+	if want := (topology.Speed{Bytes: 12e9, Packets: topology.NoSpeed}); err != nil || a.Measure || a.Capability.Speed != want {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	for _, p := range []string{settings.PipelineSoft, settings.PipelineP4} {
+		a.Pipeline = p
+		if c, _ := a.Config(); c.Capability.Speed != a.Capability.Speed || c.Measure {
+			t.Errorf("pipeline %s: %+v", p, c.Capability)
+		}
+	}
+}
+
 func TestP4Example(t *testing.T) {
 	a, err := settings.ReadAgentFile(examples + "agent-p4.yaml")
 	if err != nil {
@@ -365,6 +380,8 @@ func TestAgentErrors(t *testing.T) {
 		{"LLDP", head + "lldp: {mode: 'on', interval: 0s, interfaces: eth0, exclude: ['['], management: [here]}\n", topology.ErrField,
 			[]string{`f:3: lldp.mode: "on" is not one of auto, required, off`, "f:3: lldp.interval: ", "f:3: lldp.interfaces: must be a list",
 				`f:3: lldp.exclude[0]: "[" is not a pattern`, `f:3: lldp.management[0]: "here" is not an IP address`}, true},
+		{"speed", head + "capability: {speed: {bytes: fast, packets: -1}}\nmeasure: often\n", topology.ErrField,
+			[]string{"f:3: capability.speed.bytes: must be a number a second", "f:3: capability.speed.packets: must be a number a second", "f:4: measure: must be true or false"}, true},
 		{"without", head + "without: speed\n", topology.ErrField, []string{`f:3: without: "speed": `}, true},
 		{"buffer", head + "receive-buffer: 0\nprepare-lease: 0s\n", topology.ErrField, []string{"f:3: receive-buffer: ", "f:4: prepare-lease: "}, true},
 	}, schema(t, "agent.schema.json"), func(r io.Reader, name string) error {

@@ -95,7 +95,7 @@ func Within(c topology.Capability) topology.Capability {
 	return topology.Capability{
 		Functions: c.Functions & most.Functions, Types: c.Types & most.Types,
 		Slots: min(c.Slots, most.Slots), Children: min(c.Children, most.Children), Chunk: min(c.Chunk, most.Chunk),
-		Window: cmp.Or(c.Window, most.Window),
+		Window: cmp.Or(c.Window, most.Window), Speed: c.Speed,
 	}
 }
 
