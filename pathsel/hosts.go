@@ -32,6 +32,7 @@ func (p *Planner) forecast(a asked, plan *Plan) error {
 	if a.Bytes == 0 && a.Collective != Barrier {
 		return nil
 	}
+	a.blind = !p.likeKnown(&a, &plan.Tree)
 	plan.Trip = p.trip(a, &plan.Tree, &plan.Figures, false)
 	plan.Forecast = Forecast{Switches: p.cfg.Model.Switches(plan.Trip), Hosts: p.cfg.Model.Hosts(plan.Trip)}
 	if a.Hosts && plan.Forecast.Hosts < plan.Forecast.Switches {

@@ -182,6 +182,7 @@ type asked struct {
 	ceiling float64
 	least   float64 // the least pace of a switch; 0: any
 	usual   float64 // the pace of a switch of unknown speed
+	blind   bool    // speeds do not count, only how busy nodes are
 }
 
 // ask takes a request up.

@@ -269,6 +269,9 @@ func (p *Planner) trip(a asked, tree *Tree, figures *Figures, shared bool) Trip 
 	t.Reduce = math.Inf(1)
 	for i, v := range tree.Vertices {
 		s, busy, n := a.view.Capability(v.Switch).Speed, a.busy(v.Switch), float64(children[i])
+		if a.blind {
+			s = topology.Speed{}
+		}
 		known = known || s.Known() || busy > 0
 		if shared {
 			n *= float64(1 + a.load.SwitchTrees(v.Switch))
@@ -289,14 +292,32 @@ func (p *Planner) trip(a asked, tree *Tree, figures *Figures, shared bool) Trip 
 
 // hostRate returns the rate of the slowest member; 0: as the model has it.
 func (p *Planner) hostRate(a *asked, payload int) float64 {
-	slowest, known := rate(a.HostSpeed, p.cfg.Model.HostReduce, payload, 0), a.HostSpeed.Known()
-	for _, m := range a.Members {
-		s, busy := p.graph.Speed(m), a.view.NodeUtilization(m)
+	model := p.cfg.Model.HostReduce
+	slowest, known := math.Inf(1), false
+	count := func(s topology.Speed, busy float64) {
+		if a.blind {
+			s = topology.Speed{}
+		}
 		known = known || s.Known() || busy > 0
-		slowest = min(slowest, rate(s, p.cfg.Model.HostReduce, payload, busy))
+		slowest = min(slowest, rate(s, model, payload, busy))
+	}
+	if a.HostSpeed.Known() { // of members whose speeds the graph does not have
+		count(a.HostSpeed, 0)
+	}
+	for _, m := range a.Members {
+		if s, busy := p.graph.Speed(m), a.view.NodeUtilization(m); s.Known() || busy > 0 || !a.HostSpeed.Known() {
+			count(s, busy)
+		}
 	}
 	if !known {
 		return 0
 	}
 	return max(slowest, 1)
+}
+
+// likeKnown reports whether speeds are known of both a tree's switches and the members:
+// what was measured of some is not compared with a guess of the others.
+func (p *Planner) likeKnown(a *asked, t *Tree) bool {
+	return slices.ContainsFunc(t.Vertices, func(v Vertex) bool { return a.view.Capability(v.Switch).Speed.Known() }) &&
+		(a.HostSpeed.Known() || slices.ContainsFunc(a.Members, func(m topology.NodeID) bool { return p.graph.Speed(m).Known() }))
 }

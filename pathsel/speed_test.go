@@ -129,7 +129,7 @@ func TestNoFasterTree(t *testing.T) {
 		p, rng := planner(t, g), rand.New(rand.NewPCG(31, 32))
 		for range 300 {
 			req := usual(randomGroup(rng, g, 6))
-			req.Criterion, req.Bytes = []Criterion{FewestHops, LeastLatency, WidestLink}[rng.IntN(3)], 1<<20
+			req.Criterion, req.Bytes, req.HostSpeed = []Criterion{FewestHops, LeastLatency, WidestLink}[rng.IntN(3)], 1<<20, topology.Speed{Bytes: 2e9}
 			view := paced(t, g, func(topology.NodeID) topology.Speed {
 				return topology.Speed{Bytes: []int64{8e9, 8e9, 8e9, 2e9, 1e9, 1e8}[rng.IntN(6)]}
 			})
@@ -338,7 +338,7 @@ func TestSlowSwitchIsLeftOut(t *testing.T) {
 	p := planner(t, g)
 	for _, by := range []Criterion{FewestHops, LeastLatency, WidestLink} {
 		req := usual(everyone(g))
-		req.Criterion, req.Bytes = by, 1<<20
+		req.Criterion, req.Bytes, req.HostSpeed = by, 1<<20, topology.Speed{Bytes: 2e9}
 		first, err := p.Plan(g.View(), nil, req)
 		if err != nil {
 			t.Fatal(err)
@@ -502,7 +502,7 @@ links: [{between: [a, s]}, {between: [b, s]}, {between: [c, s]}]
 		got  Plan
 		want float64
 	}{
-		{plan(topology.Speed{}, 0, 2), m.HostReduce}, {plan(topology.Speed{}, 0, 1, 2), 1432e6}, {plan(topology.Speed{Bytes: 3e8}, 0, 1), 3e8},
+		{plan(topology.Speed{}, 0, 2), m.HostReduce}, {plan(topology.Speed{Bytes: 3e8}, 1, 2), 3e8}, {plan(topology.Speed{}, 0, 1, 2), 1432e6}, {plan(topology.Speed{Bytes: 3e8}, 0, 1), 3e8},
 		{plan(topology.Speed{Bytes: topology.NoSpeed}, 2), 1},
 	} {
 		if test.got.Trip.HostReduce != test.want || test.got.Forecast.Hosts != m.Hosts(test.got.Trip) {
@@ -512,15 +512,35 @@ links: [{between: [a, s]}, {between: [b, s]}, {between: [c, s]}]
 			t.Errorf("%+v: the switch's speed does not count", test.got.Trip)
 		}
 	}
-	fast, slow := plan(topology.Speed{}, 0, 2).Forecast, plan(topology.Speed{Bytes: 1e8}, 0, 2).Forecast
-	if slow.Hosts <= fast.Hosts || slow.Switches != fast.Switches {
-		t.Errorf("%+v with a slow member, %+v with fast ones", slow, fast)
+	fast, lame := plan(topology.Speed{}, 0, 2).Forecast, plan(topology.Speed{Bytes: 1e8}, 0, 2).Forecast
+	if lame.Hosts <= fast.Hosts || lame.Switches != fast.Switches {
+		t.Errorf("%+v with a slow member, %+v with fast ones", lame, fast)
 	}
-	known := fabric(t, "leaf-spine:2,2,2")
-	req := usual(everyone(known))
-	req.Bytes = 1000
-	without, err := planner(t, known).Plan(known.View(), nil, req)
-	if err != nil || without.Trip.Reduce != 0 || without.Trip.HostReduce != 0 || without.Trip.Packet != 0 {
-		t.Errorf("%+v of a fabric of which nothing is known, %v", without.Trip, err)
+	// What is known of only the switches, or only the hosts, is not compared with the
+	// model's of the others; how busy they are is.
+	other := fabric(t, "leaf-spine:2,2,2")
+	ask := func(view topology.View, hosts topology.Speed) Plan {
+		req := usual(everyone(other))
+		req.Bytes, req.HostSpeed = 1<<20, hosts
+		plan, err := planner(t, other).Plan(view, nil, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+	slow := topology.Speed{Bytes: 1e6}
+	switches := paced(t, other, func(topology.NodeID) topology.Speed { return slow })
+	nothing := ask(other.View(), topology.Speed{})
+	for _, half := range []Plan{nothing, ask(switches, topology.Speed{}), ask(other.View(), slow)} {
+		if half.Trip.Reduce != 0 || half.Trip.HostReduce != 0 || half.Trip.Packet != 0 || half.Forecast != nothing.Forecast {
+			t.Errorf("%+v", half.Trip)
+		}
+	}
+	if both := ask(switches, slow).Forecast; both.Switches < 10*nothing.Forecast.Switches || both.Hosts < 10*nothing.Forecast.Hosts {
+		t.Errorf("%+v, of fast ones %+v", both, nothing.Forecast)
+	}
+	busy := ask(changed(t, other, topology.NodeUtilization(node(t, other, "leaf-0"), 0.5), topology.NodeUtilization(0, 0.5)), topology.Speed{})
+	if busy.Trip.HostReduce != m.HostReduce/2 || busy.Trip.Reduce != m.SwitchReduce/2/2 {
+		t.Errorf("%+v", busy.Trip)
 	}
 }
