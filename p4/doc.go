@@ -97,5 +97,6 @@
 // LoopBytes, the parent's want for such a partial, and the last contribution to such a
 // broadcast if it is not the vector. The loop changes nothing; the packet gets its
 // outcome at the end, and counts as Looped in addition. Without the loop these packets
-// are lost.
+// are lost; frames of type CheckType that come in by LoopInPort go to the agent, which
+// so finds out whether there is one.
 package p4

@@ -46,7 +46,7 @@ Agent and manager may start in any order. docs/examples/agent.yaml explains the
 file; the flags below override it.
 
 With --pipeline p4 a P4 target reduces; the agent installs its program and tables
-by P4Runtime, and the file has the target's ports and routes (docs/p4.md). When
+by P4Runtime, and the file names the target's ports (docs/p4.md). When
 the agent ends, the target completes operations in flight. While the target is not
 usable the agent offers nothing, and "offload-manager switch list" shows why.`,
 		Example: "  switch-agent run --config agent.yaml\n  switch-agent run --config agent.yaml --pipeline p4 --p4runtime 127.0.0.1:9559",
@@ -105,7 +105,7 @@ func run(ctx context.Context, a *settings.Agent, check func() error, stderr io.W
 		return err
 	}
 	c.Log, c.Processor = log, processor.Read
-	if c.Target == nil { // a target's ports have no addresses that the system knows
+	if c.Target == nil { // those of a target's ports are the system's by themselves
 		c.Interfaces = nic.System()
 	}
 	if c.Trust, err = process.Trust(a.TLS, log); err != nil {

@@ -159,12 +159,13 @@ type AgentState struct {
 	Switch        string                 `protobuf:"bytes,1,opt,name=switch,proto3" json:"switch,omitempty"`             // name
 	Incarnation   uint64                 `protobuf:"fixed64,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // differs from those of all earlier agents of this switch
 	Capability    *Capability            `protobuf:"bytes,3,opt,name=capability,proto3" json:"capability,omitempty"`
-	Draining      bool                   `protobuf:"varint,4,opt,name=draining,proto3" json:"draining,omitempty"`    // refuses new reservations
-	Holds         []*Hold                `protobuf:"bytes,5,rep,name=holds,proto3" json:"holds,omitempty"`           // all reservations, by group and epoch
-	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`       // of the agent's program; empty: not reported
-	Interfaces    *Interfaces            `protobuf:"bytes,7,opt,name=interfaces,proto3" json:"interfaces,omitempty"` // absent: this version does not report
-	Unusable      string                 `protobuf:"bytes,8,opt,name=unusable,proto3" json:"unusable,omitempty"`     // why nothing can be reserved at present, and what to do; empty: it can
-	Outlives      bool                   `protobuf:"varint,9,opt,name=outlives,proto3" json:"outlives,omitempty"`    // the data plane continues for a while after the agent's death: a programmed pipeline
+	Draining      bool                   `protobuf:"varint,4,opt,name=draining,proto3" json:"draining,omitempty"`                           // refuses new reservations
+	Holds         []*Hold                `protobuf:"bytes,5,rep,name=holds,proto3" json:"holds,omitempty"`                                  // all reservations, by group and epoch
+	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`                              // of the agent's program; empty: not reported
+	Interfaces    *Interfaces            `protobuf:"bytes,7,opt,name=interfaces,proto3" json:"interfaces,omitempty"`                        // absent: this version does not report
+	Unusable      string                 `protobuf:"bytes,8,opt,name=unusable,proto3" json:"unusable,omitempty"`                            // why nothing can be reserved at present, and what to do; empty: it can
+	Outlives      bool                   `protobuf:"varint,9,opt,name=outlives,proto3" json:"outlives,omitempty"`                           // the data plane continues for a while after the agent's death: a programmed pipeline
+	TakesRoutes   bool                   `protobuf:"varint,10,opt,name=takes_routes,json=takesRoutes,proto3" json:"takes_routes,omitempty"` // its ports and routes come from the manager, by SetRoutes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -262,6 +263,13 @@ func (x *AgentState) GetOutlives() bool {
 	return false
 }
 
+func (x *AgentState) GetTakesRoutes() bool {
+	if x != nil {
+		return x.TakesRoutes
+	}
+	return false
+}
+
 // Hold is a reservation for one epoch of a tree.
 type Hold struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -347,6 +355,207 @@ func (x *Hold) GetReducer() *Reducer {
 	return nil
 }
 
+type SetRoutesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ports         []*PortAddress         `protobuf:"bytes,1,rep,name=ports,proto3" json:"ports,omitempty"` // of the ports whose address the map has
+	Routes        []*Route               `protobuf:"bytes,2,rep,name=routes,proto3" json:"routes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetRoutesRequest) Reset() {
+	*x = SetRoutesRequest{}
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetRoutesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetRoutesRequest) ProtoMessage() {}
+
+func (x *SetRoutesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetRoutesRequest.ProtoReflect.Descriptor instead.
+func (*SetRoutesRequest) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SetRoutesRequest) GetPorts() []*PortAddress {
+	if x != nil {
+		return x.Ports
+	}
+	return nil
+}
+
+func (x *SetRoutesRequest) GetRoutes() []*Route {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
+type PortAddress struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Port          uint32                 `protobuf:"varint,1,opt,name=port,proto3" json:"port,omitempty"` // its number in the topology
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PortAddress) Reset() {
+	*x = PortAddress{}
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PortAddress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PortAddress) ProtoMessage() {}
+
+func (x *PortAddress) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PortAddress.ProtoReflect.Descriptor instead.
+func (*PortAddress) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PortAddress) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *PortAddress) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+// Route is the next hop of what is for a prefix.
+type Route struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Prefix        string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`                  // such as 10.0.1.0/24
+	Port          uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`                     // by which it is reached
+	NextHop       string                 `protobuf:"bytes,3,opt,name=next_hop,json=nextHop,proto3" json:"next_hop,omitempty"` // its address on that port's link
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Route) Reset() {
+	*x = Route{}
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Route) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Route) ProtoMessage() {}
+
+func (x *Route) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Route.ProtoReflect.Descriptor instead.
+func (*Route) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Route) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *Route) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *Route) GetNextHop() string {
+	if x != nil {
+		return x.NextHop
+	}
+	return ""
+}
+
+type SetRoutesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetRoutesResponse) Reset() {
+	*x = SetRoutesResponse{}
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetRoutesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetRoutesResponse) ProtoMessage() {}
+
+func (x *SetRoutesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetRoutesResponse.ProtoReflect.Descriptor instead.
+func (*SetRoutesResponse) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{7}
+}
+
 type PrepareRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Incarnation   uint64                 `protobuf:"fixed64,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
@@ -364,7 +573,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[4]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -376,7 +585,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[4]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -389,7 +598,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{4}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PrepareRequest) GetIncarnation() uint64 {
@@ -464,7 +673,7 @@ type PrepareResponse struct {
 
 func (x *PrepareResponse) Reset() {
 	*x = PrepareResponse{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[5]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -476,7 +685,7 @@ func (x *PrepareResponse) String() string {
 func (*PrepareResponse) ProtoMessage() {}
 
 func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[5]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -489,7 +698,7 @@ func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareResponse.ProtoReflect.Descriptor instead.
 func (*PrepareResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{5}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PrepareResponse) GetDataAddress() string {
@@ -518,7 +727,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[6]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +739,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[6]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +752,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{6}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CommitRequest) GetIncarnation() uint64 {
@@ -634,7 +843,7 @@ type TreeChild struct {
 
 func (x *TreeChild) Reset() {
 	*x = TreeChild{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[7]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -646,7 +855,7 @@ func (x *TreeChild) String() string {
 func (*TreeChild) ProtoMessage() {}
 
 func (x *TreeChild) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[7]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -659,7 +868,7 @@ func (x *TreeChild) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeChild.ProtoReflect.Descriptor instead.
 func (*TreeChild) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{7}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TreeChild) GetAddress() string {
@@ -685,7 +894,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[8]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -697,7 +906,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[8]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -710,7 +919,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{8}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CommitResponse) GetReducer() *Reducer {
@@ -731,7 +940,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[9]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +952,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[9]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +965,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{9}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RemoveRequest) GetIncarnation() uint64 {
@@ -788,7 +997,7 @@ type RemoveResponse struct {
 
 func (x *RemoveResponse) Reset() {
 	*x = RemoveResponse{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[10]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +1009,7 @@ func (x *RemoveResponse) String() string {
 func (*RemoveResponse) ProtoMessage() {}
 
 func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[10]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +1022,7 @@ func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveResponse.ProtoReflect.Descriptor instead.
 func (*RemoveResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{10}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{14}
 }
 
 type DrainRequest struct {
@@ -825,7 +1034,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[11]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -837,7 +1046,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[11]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -850,7 +1059,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{11}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DrainRequest) GetOn() bool {
@@ -868,7 +1077,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[12]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +1089,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[12]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +1102,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{12}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{16}
 }
 
 type GetCountersRequest struct {
@@ -904,7 +1113,7 @@ type GetCountersRequest struct {
 
 func (x *GetCountersRequest) Reset() {
 	*x = GetCountersRequest{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[13]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -916,7 +1125,7 @@ func (x *GetCountersRequest) String() string {
 func (*GetCountersRequest) ProtoMessage() {}
 
 func (x *GetCountersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[13]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -929,7 +1138,7 @@ func (x *GetCountersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCountersRequest.ProtoReflect.Descriptor instead.
 func (*GetCountersRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{13}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{17}
 }
 
 type GetCountersResponse struct {
@@ -946,7 +1155,7 @@ type GetCountersResponse struct {
 
 func (x *GetCountersResponse) Reset() {
 	*x = GetCountersResponse{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[14]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1167,7 @@ func (x *GetCountersResponse) String() string {
 func (*GetCountersResponse) ProtoMessage() {}
 
 func (x *GetCountersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[14]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1180,7 @@ func (x *GetCountersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCountersResponse.ProtoReflect.Descriptor instead.
 func (*GetCountersResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{14}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetCountersResponse) GetSlots() uint32 {
@@ -1030,7 +1239,7 @@ type EpochTraffic struct {
 
 func (x *EpochTraffic) Reset() {
 	*x = EpochTraffic{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[15]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +1251,7 @@ func (x *EpochTraffic) String() string {
 func (*EpochTraffic) ProtoMessage() {}
 
 func (x *EpochTraffic) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[15]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +1264,7 @@ func (x *EpochTraffic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EpochTraffic.ProtoReflect.Descriptor instead.
 func (*EpochTraffic) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{15}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *EpochTraffic) GetGroup() uint32 {
@@ -1099,7 +1308,7 @@ type Traffic struct {
 
 func (x *Traffic) Reset() {
 	*x = Traffic{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[16]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1320,7 @@ func (x *Traffic) String() string {
 func (*Traffic) ProtoMessage() {}
 
 func (x *Traffic) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[16]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1333,7 @@ func (x *Traffic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traffic.ProtoReflect.Descriptor instead.
 func (*Traffic) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{16}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Traffic) GetPacketsIn() uint64 {
@@ -1167,7 +1376,7 @@ type CPUTime struct {
 
 func (x *CPUTime) Reset() {
 	*x = CPUTime{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[17]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1388,7 @@ func (x *CPUTime) String() string {
 func (*CPUTime) ProtoMessage() {}
 
 func (x *CPUTime) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[17]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1401,7 @@ func (x *CPUTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CPUTime.ProtoReflect.Descriptor instead.
 func (*CPUTime) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{17}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CPUTime) GetBusy() *durationpb.Duration {
@@ -1220,7 +1429,7 @@ type Interfaces struct {
 
 func (x *Interfaces) Reset() {
 	*x = Interfaces{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[18]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1441,7 @@ func (x *Interfaces) String() string {
 func (*Interfaces) ProtoMessage() {}
 
 func (x *Interfaces) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[18]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1454,7 @@ func (x *Interfaces) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interfaces.ProtoReflect.Descriptor instead.
 func (*Interfaces) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{18}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Interfaces) GetUnavailable() string {
@@ -1275,7 +1484,7 @@ type Interface struct {
 
 func (x *Interface) Reset() {
 	*x = Interface{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[19]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1496,7 @@ func (x *Interface) String() string {
 func (*Interface) ProtoMessage() {}
 
 func (x *Interface) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[19]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1509,7 @@ func (x *Interface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interface.ProtoReflect.Descriptor instead.
 func (*Interface) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{19}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Interface) GetName() string {
@@ -1349,7 +1558,7 @@ type TreeCounters struct {
 
 func (x *TreeCounters) Reset() {
 	*x = TreeCounters{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[20]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1361,7 +1570,7 @@ func (x *TreeCounters) String() string {
 func (*TreeCounters) ProtoMessage() {}
 
 func (x *TreeCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[20]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +1583,7 @@ func (x *TreeCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeCounters.ProtoReflect.Descriptor instead.
 func (*TreeCounters) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{20}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TreeCounters) GetGroup() uint32 {
@@ -1451,7 +1660,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[21]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1463,7 +1672,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[21]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1476,7 +1685,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{21}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WatchRequest) GetHeartbeat() *durationpb.Duration {
@@ -1515,7 +1724,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[22]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1736,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[22]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1749,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{22}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WatchResponse) GetEvent() isWatchResponse_Event {
@@ -1627,7 +1836,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[23]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1848,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[23]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +1861,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{23}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Ended) GetIncarnation() uint64 {
@@ -1691,7 +1900,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[24]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1703,7 +1912,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[24]
+	mi := &file_api_offload_v1_switch_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1716,7 +1925,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{24}
+	return file_api_offload_v1_switch_agent_proto_rawDescGZIP(), []int{28}
 }
 
 var File_api_offload_v1_switch_agent_proto protoreflect.FileDescriptor
@@ -1726,7 +1935,7 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"!api/offload/v1/switch_agent.proto\x12\x14tributary.offload.v1\x1a\x1bapi/offload/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\"\x16\n" +
 	"\x14GetCapabilityRequest\"O\n" +
 	"\x15GetCapabilityResponse\x126\n" +
-	"\x05state\x18\x01 \x01(\v2 .tributary.offload.v1.AgentStateR\x05state\"\xea\x02\n" +
+	"\x05state\x18\x01 \x01(\v2 .tributary.offload.v1.AgentStateR\x05state\"\x8d\x03\n" +
 	"\n" +
 	"AgentState\x12\x16\n" +
 	"\x06switch\x18\x01 \x01(\tR\x06switch\x12 \n" +
@@ -1741,14 +1950,27 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"interfaces\x18\a \x01(\v2 .tributary.offload.v1.InterfacesR\n" +
 	"interfaces\x12\x1a\n" +
 	"\bunusable\x18\b \x01(\tR\bunusable\x12\x1a\n" +
-	"\boutlives\x18\t \x01(\bR\boutlives\"\xca\x01\n" +
+	"\boutlives\x18\t \x01(\bR\boutlives\x12!\n" +
+	"\ftakes_routes\x18\n" +
+	" \x01(\bR\vtakesRoutes\"\xca\x01\n" +
 	"\x04Hold\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x16\n" +
 	"\x06window\x18\x04 \x01(\rR\x06window\x12\x1c\n" +
 	"\tcommitted\x18\x05 \x01(\bR\tcommitted\x12!\n" +
 	"\fdata_address\x18\x06 \x01(\tR\vdataAddress\x127\n" +
-	"\areducer\x18\a \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducerJ\x04\b\x03\x10\x04\"\xe1\x02\n" +
+	"\areducer\x18\a \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducerJ\x04\b\x03\x10\x04\"\x80\x01\n" +
+	"\x10SetRoutesRequest\x127\n" +
+	"\x05ports\x18\x01 \x03(\v2!.tributary.offload.v1.PortAddressR\x05ports\x123\n" +
+	"\x06routes\x18\x02 \x03(\v2\x1b.tributary.offload.v1.RouteR\x06routes\";\n" +
+	"\vPortAddress\x12\x12\n" +
+	"\x04port\x18\x01 \x01(\rR\x04port\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"N\n" +
+	"\x05Route\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x12\n" +
+	"\x04port\x18\x02 \x01(\rR\x04port\x12\x19\n" +
+	"\bnext_hop\x18\x03 \x01(\tR\anextHop\"\x13\n" +
+	"\x11SetRoutesResponse\"\xe1\x02\n" +
 	"\x0ePrepareRequest\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x14\n" +
@@ -1871,13 +2093,14 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\x16END_REASON_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18END_REASON_NOT_COMMITTED\x10\x01\x12\x1a\n" +
 	"\x16END_REASON_NOT_RENEWED\x10\x02\x12\x19\n" +
-	"\x15END_REASON_DATA_PLANE\x10\x032\x83\x05\n" +
+	"\x15END_REASON_DATA_PLANE\x10\x032\xe1\x05\n" +
 	"\vSwitchAgent\x12h\n" +
 	"\rGetCapability\x12*.tributary.offload.v1.GetCapabilityRequest\x1a+.tributary.offload.v1.GetCapabilityResponse\x12V\n" +
 	"\aPrepare\x12$.tributary.offload.v1.PrepareRequest\x1a%.tributary.offload.v1.PrepareResponse\x12S\n" +
 	"\x06Commit\x12#.tributary.offload.v1.CommitRequest\x1a$.tributary.offload.v1.CommitResponse\x12S\n" +
 	"\x06Remove\x12#.tributary.offload.v1.RemoveRequest\x1a$.tributary.offload.v1.RemoveResponse\x12P\n" +
-	"\x05Drain\x12\".tributary.offload.v1.DrainRequest\x1a#.tributary.offload.v1.DrainResponse\x12b\n" +
+	"\x05Drain\x12\".tributary.offload.v1.DrainRequest\x1a#.tributary.offload.v1.DrainResponse\x12\\\n" +
+	"\tSetRoutes\x12&.tributary.offload.v1.SetRoutesRequest\x1a'.tributary.offload.v1.SetRoutesResponse\x12b\n" +
 	"\vGetCounters\x12(.tributary.offload.v1.GetCountersRequest\x1a).tributary.offload.v1.GetCountersResponse\x12R\n" +
 	"\x05Watch\x12\".tributary.offload.v1.WatchRequest\x1a#.tributary.offload.v1.WatchResponse0\x01B@Z>github.com/tributary-fabric/tributary/api/offload/v1;offloadv1b\x06proto3"
 
@@ -1894,91 +2117,99 @@ func file_api_offload_v1_switch_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_api_offload_v1_switch_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_api_offload_v1_switch_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_api_offload_v1_switch_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_api_offload_v1_switch_agent_proto_goTypes = []any{
 	(EndReason)(0),                // 0: tributary.offload.v1.EndReason
 	(*GetCapabilityRequest)(nil),  // 1: tributary.offload.v1.GetCapabilityRequest
 	(*GetCapabilityResponse)(nil), // 2: tributary.offload.v1.GetCapabilityResponse
 	(*AgentState)(nil),            // 3: tributary.offload.v1.AgentState
 	(*Hold)(nil),                  // 4: tributary.offload.v1.Hold
-	(*PrepareRequest)(nil),        // 5: tributary.offload.v1.PrepareRequest
-	(*PrepareResponse)(nil),       // 6: tributary.offload.v1.PrepareResponse
-	(*CommitRequest)(nil),         // 7: tributary.offload.v1.CommitRequest
-	(*TreeChild)(nil),             // 8: tributary.offload.v1.TreeChild
-	(*CommitResponse)(nil),        // 9: tributary.offload.v1.CommitResponse
-	(*RemoveRequest)(nil),         // 10: tributary.offload.v1.RemoveRequest
-	(*RemoveResponse)(nil),        // 11: tributary.offload.v1.RemoveResponse
-	(*DrainRequest)(nil),          // 12: tributary.offload.v1.DrainRequest
-	(*DrainResponse)(nil),         // 13: tributary.offload.v1.DrainResponse
-	(*GetCountersRequest)(nil),    // 14: tributary.offload.v1.GetCountersRequest
-	(*GetCountersResponse)(nil),   // 15: tributary.offload.v1.GetCountersResponse
-	(*EpochTraffic)(nil),          // 16: tributary.offload.v1.EpochTraffic
-	(*Traffic)(nil),               // 17: tributary.offload.v1.Traffic
-	(*CPUTime)(nil),               // 18: tributary.offload.v1.CPUTime
-	(*Interfaces)(nil),            // 19: tributary.offload.v1.Interfaces
-	(*Interface)(nil),             // 20: tributary.offload.v1.Interface
-	(*TreeCounters)(nil),          // 21: tributary.offload.v1.TreeCounters
-	(*WatchRequest)(nil),          // 22: tributary.offload.v1.WatchRequest
-	(*WatchResponse)(nil),         // 23: tributary.offload.v1.WatchResponse
-	(*Ended)(nil),                 // 24: tributary.offload.v1.Ended
-	(*Heartbeat)(nil),             // 25: tributary.offload.v1.Heartbeat
-	nil,                           // 26: tributary.offload.v1.TreeCounters.EventsEntry
-	nil,                           // 27: tributary.offload.v1.TreeCounters.DropsEntry
-	(*Capability)(nil),            // 28: tributary.offload.v1.Capability
-	(*Reducer)(nil),               // 29: tributary.offload.v1.Reducer
-	(Function)(0),                 // 30: tributary.offload.v1.Function
-	(ElementType)(0),              // 31: tributary.offload.v1.ElementType
-	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
+	(*SetRoutesRequest)(nil),      // 5: tributary.offload.v1.SetRoutesRequest
+	(*PortAddress)(nil),           // 6: tributary.offload.v1.PortAddress
+	(*Route)(nil),                 // 7: tributary.offload.v1.Route
+	(*SetRoutesResponse)(nil),     // 8: tributary.offload.v1.SetRoutesResponse
+	(*PrepareRequest)(nil),        // 9: tributary.offload.v1.PrepareRequest
+	(*PrepareResponse)(nil),       // 10: tributary.offload.v1.PrepareResponse
+	(*CommitRequest)(nil),         // 11: tributary.offload.v1.CommitRequest
+	(*TreeChild)(nil),             // 12: tributary.offload.v1.TreeChild
+	(*CommitResponse)(nil),        // 13: tributary.offload.v1.CommitResponse
+	(*RemoveRequest)(nil),         // 14: tributary.offload.v1.RemoveRequest
+	(*RemoveResponse)(nil),        // 15: tributary.offload.v1.RemoveResponse
+	(*DrainRequest)(nil),          // 16: tributary.offload.v1.DrainRequest
+	(*DrainResponse)(nil),         // 17: tributary.offload.v1.DrainResponse
+	(*GetCountersRequest)(nil),    // 18: tributary.offload.v1.GetCountersRequest
+	(*GetCountersResponse)(nil),   // 19: tributary.offload.v1.GetCountersResponse
+	(*EpochTraffic)(nil),          // 20: tributary.offload.v1.EpochTraffic
+	(*Traffic)(nil),               // 21: tributary.offload.v1.Traffic
+	(*CPUTime)(nil),               // 22: tributary.offload.v1.CPUTime
+	(*Interfaces)(nil),            // 23: tributary.offload.v1.Interfaces
+	(*Interface)(nil),             // 24: tributary.offload.v1.Interface
+	(*TreeCounters)(nil),          // 25: tributary.offload.v1.TreeCounters
+	(*WatchRequest)(nil),          // 26: tributary.offload.v1.WatchRequest
+	(*WatchResponse)(nil),         // 27: tributary.offload.v1.WatchResponse
+	(*Ended)(nil),                 // 28: tributary.offload.v1.Ended
+	(*Heartbeat)(nil),             // 29: tributary.offload.v1.Heartbeat
+	nil,                           // 30: tributary.offload.v1.TreeCounters.EventsEntry
+	nil,                           // 31: tributary.offload.v1.TreeCounters.DropsEntry
+	(*Capability)(nil),            // 32: tributary.offload.v1.Capability
+	(*Reducer)(nil),               // 33: tributary.offload.v1.Reducer
+	(Function)(0),                 // 34: tributary.offload.v1.Function
+	(ElementType)(0),              // 35: tributary.offload.v1.ElementType
+	(*durationpb.Duration)(nil),   // 36: google.protobuf.Duration
 }
 var file_api_offload_v1_switch_agent_proto_depIdxs = []int32{
 	3,  // 0: tributary.offload.v1.GetCapabilityResponse.state:type_name -> tributary.offload.v1.AgentState
-	28, // 1: tributary.offload.v1.AgentState.capability:type_name -> tributary.offload.v1.Capability
+	32, // 1: tributary.offload.v1.AgentState.capability:type_name -> tributary.offload.v1.Capability
 	4,  // 2: tributary.offload.v1.AgentState.holds:type_name -> tributary.offload.v1.Hold
-	19, // 3: tributary.offload.v1.AgentState.interfaces:type_name -> tributary.offload.v1.Interfaces
-	29, // 4: tributary.offload.v1.Hold.reducer:type_name -> tributary.offload.v1.Reducer
-	30, // 5: tributary.offload.v1.PrepareRequest.functions:type_name -> tributary.offload.v1.Function
-	31, // 6: tributary.offload.v1.PrepareRequest.types:type_name -> tributary.offload.v1.ElementType
-	32, // 7: tributary.offload.v1.PrepareRequest.lease:type_name -> google.protobuf.Duration
-	8,  // 8: tributary.offload.v1.CommitRequest.children:type_name -> tributary.offload.v1.TreeChild
-	32, // 9: tributary.offload.v1.CommitRequest.lease:type_name -> google.protobuf.Duration
-	29, // 10: tributary.offload.v1.CommitResponse.reducer:type_name -> tributary.offload.v1.Reducer
-	21, // 11: tributary.offload.v1.GetCountersResponse.trees:type_name -> tributary.offload.v1.TreeCounters
-	16, // 12: tributary.offload.v1.GetCountersResponse.epochs:type_name -> tributary.offload.v1.EpochTraffic
-	19, // 13: tributary.offload.v1.GetCountersResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
-	18, // 14: tributary.offload.v1.GetCountersResponse.cpu:type_name -> tributary.offload.v1.CPUTime
-	17, // 15: tributary.offload.v1.EpochTraffic.parent:type_name -> tributary.offload.v1.Traffic
-	17, // 16: tributary.offload.v1.EpochTraffic.children:type_name -> tributary.offload.v1.Traffic
-	32, // 17: tributary.offload.v1.CPUTime.busy:type_name -> google.protobuf.Duration
-	32, // 18: tributary.offload.v1.CPUTime.total:type_name -> google.protobuf.Duration
-	20, // 19: tributary.offload.v1.Interfaces.interfaces:type_name -> tributary.offload.v1.Interface
-	17, // 20: tributary.offload.v1.Interface.traffic:type_name -> tributary.offload.v1.Traffic
-	26, // 21: tributary.offload.v1.TreeCounters.events:type_name -> tributary.offload.v1.TreeCounters.EventsEntry
-	27, // 22: tributary.offload.v1.TreeCounters.drops:type_name -> tributary.offload.v1.TreeCounters.DropsEntry
-	32, // 23: tributary.offload.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
-	3,  // 24: tributary.offload.v1.WatchResponse.state:type_name -> tributary.offload.v1.AgentState
-	24, // 25: tributary.offload.v1.WatchResponse.ended:type_name -> tributary.offload.v1.Ended
-	25, // 26: tributary.offload.v1.WatchResponse.heartbeat:type_name -> tributary.offload.v1.Heartbeat
-	19, // 27: tributary.offload.v1.WatchResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
-	0,  // 28: tributary.offload.v1.Ended.why:type_name -> tributary.offload.v1.EndReason
-	1,  // 29: tributary.offload.v1.SwitchAgent.GetCapability:input_type -> tributary.offload.v1.GetCapabilityRequest
-	5,  // 30: tributary.offload.v1.SwitchAgent.Prepare:input_type -> tributary.offload.v1.PrepareRequest
-	7,  // 31: tributary.offload.v1.SwitchAgent.Commit:input_type -> tributary.offload.v1.CommitRequest
-	10, // 32: tributary.offload.v1.SwitchAgent.Remove:input_type -> tributary.offload.v1.RemoveRequest
-	12, // 33: tributary.offload.v1.SwitchAgent.Drain:input_type -> tributary.offload.v1.DrainRequest
-	14, // 34: tributary.offload.v1.SwitchAgent.GetCounters:input_type -> tributary.offload.v1.GetCountersRequest
-	22, // 35: tributary.offload.v1.SwitchAgent.Watch:input_type -> tributary.offload.v1.WatchRequest
-	2,  // 36: tributary.offload.v1.SwitchAgent.GetCapability:output_type -> tributary.offload.v1.GetCapabilityResponse
-	6,  // 37: tributary.offload.v1.SwitchAgent.Prepare:output_type -> tributary.offload.v1.PrepareResponse
-	9,  // 38: tributary.offload.v1.SwitchAgent.Commit:output_type -> tributary.offload.v1.CommitResponse
-	11, // 39: tributary.offload.v1.SwitchAgent.Remove:output_type -> tributary.offload.v1.RemoveResponse
-	13, // 40: tributary.offload.v1.SwitchAgent.Drain:output_type -> tributary.offload.v1.DrainResponse
-	15, // 41: tributary.offload.v1.SwitchAgent.GetCounters:output_type -> tributary.offload.v1.GetCountersResponse
-	23, // 42: tributary.offload.v1.SwitchAgent.Watch:output_type -> tributary.offload.v1.WatchResponse
-	36, // [36:43] is the sub-list for method output_type
-	29, // [29:36] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	23, // 3: tributary.offload.v1.AgentState.interfaces:type_name -> tributary.offload.v1.Interfaces
+	33, // 4: tributary.offload.v1.Hold.reducer:type_name -> tributary.offload.v1.Reducer
+	6,  // 5: tributary.offload.v1.SetRoutesRequest.ports:type_name -> tributary.offload.v1.PortAddress
+	7,  // 6: tributary.offload.v1.SetRoutesRequest.routes:type_name -> tributary.offload.v1.Route
+	34, // 7: tributary.offload.v1.PrepareRequest.functions:type_name -> tributary.offload.v1.Function
+	35, // 8: tributary.offload.v1.PrepareRequest.types:type_name -> tributary.offload.v1.ElementType
+	36, // 9: tributary.offload.v1.PrepareRequest.lease:type_name -> google.protobuf.Duration
+	12, // 10: tributary.offload.v1.CommitRequest.children:type_name -> tributary.offload.v1.TreeChild
+	36, // 11: tributary.offload.v1.CommitRequest.lease:type_name -> google.protobuf.Duration
+	33, // 12: tributary.offload.v1.CommitResponse.reducer:type_name -> tributary.offload.v1.Reducer
+	25, // 13: tributary.offload.v1.GetCountersResponse.trees:type_name -> tributary.offload.v1.TreeCounters
+	20, // 14: tributary.offload.v1.GetCountersResponse.epochs:type_name -> tributary.offload.v1.EpochTraffic
+	23, // 15: tributary.offload.v1.GetCountersResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
+	22, // 16: tributary.offload.v1.GetCountersResponse.cpu:type_name -> tributary.offload.v1.CPUTime
+	21, // 17: tributary.offload.v1.EpochTraffic.parent:type_name -> tributary.offload.v1.Traffic
+	21, // 18: tributary.offload.v1.EpochTraffic.children:type_name -> tributary.offload.v1.Traffic
+	36, // 19: tributary.offload.v1.CPUTime.busy:type_name -> google.protobuf.Duration
+	36, // 20: tributary.offload.v1.CPUTime.total:type_name -> google.protobuf.Duration
+	24, // 21: tributary.offload.v1.Interfaces.interfaces:type_name -> tributary.offload.v1.Interface
+	21, // 22: tributary.offload.v1.Interface.traffic:type_name -> tributary.offload.v1.Traffic
+	30, // 23: tributary.offload.v1.TreeCounters.events:type_name -> tributary.offload.v1.TreeCounters.EventsEntry
+	31, // 24: tributary.offload.v1.TreeCounters.drops:type_name -> tributary.offload.v1.TreeCounters.DropsEntry
+	36, // 25: tributary.offload.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
+	3,  // 26: tributary.offload.v1.WatchResponse.state:type_name -> tributary.offload.v1.AgentState
+	28, // 27: tributary.offload.v1.WatchResponse.ended:type_name -> tributary.offload.v1.Ended
+	29, // 28: tributary.offload.v1.WatchResponse.heartbeat:type_name -> tributary.offload.v1.Heartbeat
+	23, // 29: tributary.offload.v1.WatchResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
+	0,  // 30: tributary.offload.v1.Ended.why:type_name -> tributary.offload.v1.EndReason
+	1,  // 31: tributary.offload.v1.SwitchAgent.GetCapability:input_type -> tributary.offload.v1.GetCapabilityRequest
+	9,  // 32: tributary.offload.v1.SwitchAgent.Prepare:input_type -> tributary.offload.v1.PrepareRequest
+	11, // 33: tributary.offload.v1.SwitchAgent.Commit:input_type -> tributary.offload.v1.CommitRequest
+	14, // 34: tributary.offload.v1.SwitchAgent.Remove:input_type -> tributary.offload.v1.RemoveRequest
+	16, // 35: tributary.offload.v1.SwitchAgent.Drain:input_type -> tributary.offload.v1.DrainRequest
+	5,  // 36: tributary.offload.v1.SwitchAgent.SetRoutes:input_type -> tributary.offload.v1.SetRoutesRequest
+	18, // 37: tributary.offload.v1.SwitchAgent.GetCounters:input_type -> tributary.offload.v1.GetCountersRequest
+	26, // 38: tributary.offload.v1.SwitchAgent.Watch:input_type -> tributary.offload.v1.WatchRequest
+	2,  // 39: tributary.offload.v1.SwitchAgent.GetCapability:output_type -> tributary.offload.v1.GetCapabilityResponse
+	10, // 40: tributary.offload.v1.SwitchAgent.Prepare:output_type -> tributary.offload.v1.PrepareResponse
+	13, // 41: tributary.offload.v1.SwitchAgent.Commit:output_type -> tributary.offload.v1.CommitResponse
+	15, // 42: tributary.offload.v1.SwitchAgent.Remove:output_type -> tributary.offload.v1.RemoveResponse
+	17, // 43: tributary.offload.v1.SwitchAgent.Drain:output_type -> tributary.offload.v1.DrainResponse
+	8,  // 44: tributary.offload.v1.SwitchAgent.SetRoutes:output_type -> tributary.offload.v1.SetRoutesResponse
+	19, // 45: tributary.offload.v1.SwitchAgent.GetCounters:output_type -> tributary.offload.v1.GetCountersResponse
+	27, // 46: tributary.offload.v1.SwitchAgent.Watch:output_type -> tributary.offload.v1.WatchResponse
+	39, // [39:47] is the sub-list for method output_type
+	31, // [31:39] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_switch_agent_proto_init() }
@@ -1987,7 +2218,7 @@ func file_api_offload_v1_switch_agent_proto_init() {
 		return
 	}
 	file_api_offload_v1_common_proto_init()
-	file_api_offload_v1_switch_agent_proto_msgTypes[22].OneofWrappers = []any{
+	file_api_offload_v1_switch_agent_proto_msgTypes[26].OneofWrappers = []any{
 		(*WatchResponse_State)(nil),
 		(*WatchResponse_Ended)(nil),
 		(*WatchResponse_Heartbeat)(nil),
@@ -1999,7 +2230,7 @@ func file_api_offload_v1_switch_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_switch_agent_proto_rawDesc), len(file_api_offload_v1_switch_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	SwitchAgent_Commit_FullMethodName        = "/tributary.offload.v1.SwitchAgent/Commit"
 	SwitchAgent_Remove_FullMethodName        = "/tributary.offload.v1.SwitchAgent/Remove"
 	SwitchAgent_Drain_FullMethodName         = "/tributary.offload.v1.SwitchAgent/Drain"
+	SwitchAgent_SetRoutes_FullMethodName     = "/tributary.offload.v1.SwitchAgent/SetRoutes"
 	SwitchAgent_GetCounters_FullMethodName   = "/tributary.offload.v1.SwitchAgent/GetCounters"
 	SwitchAgent_Watch_FullMethodName         = "/tributary.offload.v1.SwitchAgent/Watch"
 )
@@ -51,6 +52,11 @@ type SwitchAgentClient interface {
 	// Drain makes the switch refuse new reservations, or ends that. Existing
 	// reservations stay.
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*DrainResponse, error)
+	// SetRoutes replaces the addresses of the switch's ports and the switch's routes, as
+	// the manager's map has them. What the switch's operator has set by hand wins. Only
+	// a switch that takes routes needs them: the pipeline of another one forwards by the
+	// system's.
+	SetRoutes(ctx context.Context, in *SetRoutesRequest, opts ...grpc.CallOption) (*SetRoutesResponse, error)
 	// GetCounters returns the counters of the data plane for every tree, and of the
 	// system for every network interface.
 	GetCounters(ctx context.Context, in *GetCountersRequest, opts ...grpc.CallOption) (*GetCountersResponse, error)
@@ -120,6 +126,16 @@ func (c *switchAgentClient) Drain(ctx context.Context, in *DrainRequest, opts ..
 	return out, nil
 }
 
+func (c *switchAgentClient) SetRoutes(ctx context.Context, in *SetRoutesRequest, opts ...grpc.CallOption) (*SetRoutesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetRoutesResponse)
+	err := c.cc.Invoke(ctx, SwitchAgent_SetRoutes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *switchAgentClient) GetCounters(ctx context.Context, in *GetCountersRequest, opts ...grpc.CallOption) (*GetCountersResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetCountersResponse)
@@ -172,6 +188,11 @@ type SwitchAgentServer interface {
 	// Drain makes the switch refuse new reservations, or ends that. Existing
 	// reservations stay.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
+	// SetRoutes replaces the addresses of the switch's ports and the switch's routes, as
+	// the manager's map has them. What the switch's operator has set by hand wins. Only
+	// a switch that takes routes needs them: the pipeline of another one forwards by the
+	// system's.
+	SetRoutes(context.Context, *SetRoutesRequest) (*SetRoutesResponse, error)
 	// GetCounters returns the counters of the data plane for every tree, and of the
 	// system for every network interface.
 	GetCounters(context.Context, *GetCountersRequest) (*GetCountersResponse, error)
@@ -205,6 +226,9 @@ func (UnimplementedSwitchAgentServer) Remove(context.Context, *RemoveRequest) (*
 }
 func (UnimplementedSwitchAgentServer) Drain(context.Context, *DrainRequest) (*DrainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Drain not implemented")
+}
+func (UnimplementedSwitchAgentServer) SetRoutes(context.Context, *SetRoutesRequest) (*SetRoutesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetRoutes not implemented")
 }
 func (UnimplementedSwitchAgentServer) GetCounters(context.Context, *GetCountersRequest) (*GetCountersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetCounters not implemented")
@@ -323,6 +347,24 @@ func _SwitchAgent_Drain_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SwitchAgent_SetRoutes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetRoutesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SwitchAgentServer).SetRoutes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SwitchAgent_SetRoutes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SwitchAgentServer).SetRoutes(ctx, req.(*SetRoutesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SwitchAgent_GetCounters_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetCountersRequest)
 	if err := dec(in); err != nil {
@@ -378,6 +420,10 @@ var SwitchAgent_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Drain",
 			Handler:    _SwitchAgent_Drain_Handler,
+		},
+		{
+			MethodName: "SetRoutes",
+			Handler:    _SwitchAgent_SetRoutes_Handler,
 		},
 		{
 			MethodName: "GetCounters",

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/driver/processor"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
+	"github.com/tributary-fabric/tributary/p4"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -37,6 +39,12 @@ type Config struct {
 	// Target is a P4 target that reduces. nil: the agent reduces by itself.
 	Target *pipeline.Target
 
+	// Ports are those of the Target that are interfaces of this machine, beside its
+	// own: what these do not say comes from the interface, and addresses and routes
+	// that nobody says here from the manager.
+	Ports  []portmap.Spec
+	Routes []p4.Route // by hand, by ports of Ports
+
 	// Data is, without a Target, the address of the trees' sockets, which take
 	// free ports. The unspecified one takes packets at all addresses of the
 	// switch: neighbours in a tree then use the address that the topology has on
@@ -45,9 +53,9 @@ type Config struct {
 	ReceiveBuffer int                // of each of them, in bytes; 0: soft.DefaultReceiveBuffer
 	Without       transport.Features // that they are to do without
 
-	// Interfaces are those of the switch: they are reported to the manager, so that
-	// it sees a link go down, and whether links carry the trees. nil: none are
-	// reported.
+	// Interfaces are those of the switch, of a Target's those of Ports: they are
+	// reported to the manager, so that it sees a link go down, and whether links carry
+	// the trees. nil: of Ports those of the system; otherwise none are reported.
 	Interfaces nic.Source
 	// LLDP is how the switch takes part in LLDP. nil: it does not.
 	LLDP *LLDP

@@ -13,6 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
 	"github.com/tributary-fabric/tributary/internal/driver/gnmi"
 	"github.com/tributary-fabric/tributary/internal/driver/lldp"
+	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/ground/version"
@@ -41,6 +42,7 @@ type Daemon struct {
 	interfaces observer
 	neighbors  *lldp.Service // nil: the agent takes no part in LLDP
 	telemetry  *gnmi.Server
+	network    *network // nil: a target's ports and routes, if there is one, are in the configuration
 
 	desk runner.Desk[agent.Reply]
 
@@ -56,6 +58,9 @@ func Start(c Config) (*Daemon, error) {
 	}
 	if err := c.checkData(); err != nil {
 		return nil, err
+	}
+	if c.Interfaces == nil && c.discovers() {
+		c.Interfaces = nic.System()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -95,6 +100,7 @@ func Start(c Config) (*Daemon, error) {
 		d.plane.Close()
 		return nil, errors.Join(fmt.Errorf("agentd: %w", err), listener.Close())
 	}
+	d.network = d.startNetwork()
 	d.observe()
 	d.post.Go(d.deliver)
 	d.server = rpc.Serve(listener, rpc.Services{Agent: d, Telemetry: d.telemetry}, c.server())
@@ -168,6 +174,9 @@ func (d *Daemon) Kill() {
 func (d *Daemon) end() {
 	d.loop.Close()
 	d.interfaces.end()
+	if d.network != nil {
+		d.network.end()
+	}
 	d.plane.Close()
 	d.mail.Close()
 	d.post.Wait()
@@ -210,6 +219,6 @@ func (d *Daemon) state() rpc.AgentState {
 	return rpc.AgentState{
 		Switch: d.cfg.Switch, Incarnation: d.core.Incarnation(), Capability: d.core.Capability(),
 		Draining: d.core.Draining(), Unusable: d.core.Unusable(), Holds: d.core.Holds(), Version: version.String(),
-		Interfaces: d.interfaces.reported, Outlives: d.cfg.Target != nil,
+		Interfaces: d.interfaces.reported, Outlives: d.cfg.Target != nil, TakesRoutes: d.network != nil,
 	}
 }

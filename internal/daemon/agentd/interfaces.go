@@ -40,6 +40,9 @@ func (d *Daemon) observe() {
 		d.log.Info("interfaces are reported", slog.Int("interfaces", len(o.reported.List)))
 	}
 	o.running.Go(func() { d.watchInterfaces(ctx) })
+	if d.network != nil {
+		o.running.Go(func() { d.network.run(ctx, d.changed) })
+	}
 }
 
 // watchInterfaces runs until the context ends, or what it is about does not
@@ -60,6 +63,13 @@ func (d *Daemon) watchInterfaces(ctx context.Context) {
 // changed reports the watchers of the interfaces if they differ from those that
 // were reported before.
 func (d *Daemon) changed(ctx context.Context) {
+	if d.network != nil {
+		d.network.looked.Lock()
+		defer d.network.looked.Unlock()
+		if all, err := d.cfg.Interfaces.Read(); err == nil {
+			d.network.use(all)
+		}
+	}
 	d.telemetry.Changed()
 	now := d.look()
 	// An error says that the agent ends. Between two steps: who begins to watch
@@ -100,6 +110,9 @@ func (d *Daemon) look() *rpc.Interfaces {
 	all, err := d.cfg.Interfaces.Read()
 	if err != nil {
 		return &rpc.Interfaces{Unavailable: err.Error()}
+	}
+	if d.network != nil {
+		return d.network.seen(all)
 	}
 	return &rpc.Interfaces{List: nic.Addressed(all)}
 }

@@ -45,6 +45,12 @@ type space struct {
 
 func newSpace(t *testing.T) *space {
 	t.Helper()
+	return spaceOf(t, netns.New)
+}
+
+// spaceOf returns a thread in the namespace that enter makes, or is in.
+func spaceOf(t *testing.T, enter func() (netns.NsHandle, error)) *space {
+	t.Helper()
 	s := &space{t: t, work: make(chan func())}
 	done := make(chan struct{})
 	go func() {
@@ -56,7 +62,7 @@ func newSpace(t *testing.T) *space {
 	}()
 	t.Cleanup(func() { close(s.work); <-done })
 	s.do(func() (err error) {
-		if s.at, err = netns.New(); err != nil {
+		if s.at, err = enter(); err != nil {
 			return err
 		}
 		t.Cleanup(func() { _ = s.at.Close() })
@@ -113,11 +119,13 @@ func (l link) connect(t *testing.T, sw, host *space) {
 		if err := errors.Join(host.net.AddrAdd(own, address), host.net.LinkSetUp(own)); err != nil {
 			return err
 		}
-		neighbour := &netlink.Neigh{
-			LinkIndex: own.Attrs().Index, State: netlink.NUD_PERMANENT, IP: l.port().AsSlice(), HardwareAddr: hardware(l.mac(0)),
-		}
-		return errors.Join(host.net.NeighSet(neighbour), checksums("eth0"))
+		return errors.Join(host.net.NeighSet(l.neighbour(own.Attrs().Index)), checksums("eth0"))
 	})
+}
+
+// neighbour is the switch, as a host knows it at its interface.
+func (l link) neighbour(index int) *netlink.Neigh {
+	return &netlink.Neigh{LinkIndex: index, State: netlink.NUD_PERMANENT, IP: l.port().AsSlice(), HardwareAddr: hardware(l.mac(0))}
 }
 
 // checksums makes the kernel write checksums into what it sends by a device,
@@ -141,6 +149,29 @@ func checksums(device string) error {
 	return nil
 }
 
+// inNamespace is set where the switch's namespace is that of the process.
+const inNamespace = "TRIBUTARY_AGENTD_NAMESPACE"
+
+// inside runs a test again, in a process whose namespace is the switch's, so that the
+// agent is in it, too. It returns false; there, it returns true.
+func inside(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(inNamespace) != "" {
+		return true
+	}
+	if _, lack := p4rttest.BMv2(); lack != "" {
+		t.Skip(lack)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m")
+	cmd.Env = append(os.Environ(), inNamespace+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("in a namespace: %v\n%s", err, output)
+	}
+	return false
+}
+
 // live is a bmv2 with two hosts.
 type live struct {
 	*testing.T
@@ -148,6 +179,7 @@ type live struct {
 	sw        *space
 	links     []link
 	hosts     []host
+	spaces    []*space // of the hosts
 	process   *exec.Cmd
 }
 
@@ -162,11 +194,18 @@ func newLive(t *testing.T) *live {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	l := &live{T: t, path: path, dir: dir, sw: newSpace(t), links: []link{{1}, {2}}}
+	l := &live{T: t, path: path, dir: dir, links: []link{{1}, {2}}}
+	if os.Getenv(inNamespace) != "" {
+		l.sw = spaceOf(t, netns.Get)
+		l.set("lo", true)
+	} else {
+		l.sw = newSpace(t)
+	}
 	l.loop()
 	for _, cable := range l.links {
 		s := newSpace(t)
 		cable.connect(t, l.sw, s)
+		l.spaces = append(l.spaces, s)
 		s.do(func() error {
 			conn, err := transport.ListenUDP(netip.AddrPortFrom(cable.host(), 0), transport.Config{})
 			if err == nil {
@@ -271,6 +310,16 @@ func (l *live) config() agentd.Config {
 // the tree.
 func (l *live) install(c *rpc.AgentClient, incarnation uint64, epoch uint32) (switchreduce.Config, uint16) {
 	l.Helper()
+	config, port, err := l.try(c, incarnation, epoch)
+	if err != nil {
+		l.Fatal(err)
+	}
+	return config, port
+}
+
+// try is install where it may be refused.
+func (l *live) try(c *rpc.AgentClient, incarnation uint64, epoch uint32) (switchreduce.Config, uint16, error) {
+	l.Helper()
 	config := switchreduce.Config{Group: 7, Epoch: epoch, Cookie: 0xfeed, Window: 8, ChunkBytes: p4.Chunk, Probes: 4}
 	for rank, h := range l.hosts {
 		config.Children = append(config.Children, switchreduce.Child{Addr: h.conn.LocalAddr(), Lowest: uint32(rank)})
@@ -283,10 +332,7 @@ func (l *live) install(c *rpc.AgentClient, incarnation uint64, epoch uint32) (sw
 	if err == nil {
 		_, err = c.Commit(ctx, agent.Commit{Incarnation: incarnation, Config: config})
 	}
-	if err != nil {
-		l.Fatal(err)
-	}
-	return config, addr.Port()
+	return config, addr.Port(), err
 }
 
 // vector is a full chunk of equal elements.

@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/soft"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -20,6 +21,17 @@ func (c Config) planeConfigured() error {
 	}
 	if err := c.pipeline().Validate(); err != nil {
 		return err
+	}
+	for i := range c.Ports {
+		if err := c.Ports[i].Check(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(c.Target.Ports)+len(c.Ports) == 0:
+		return fmt.Errorf("P4 target %s: no ports: give the interfaces that are its ports, or number, address and mac of each (ports)", c.Target.Address)
+	case c.discovers() && c.Trust == nil && !c.AllowPlaintext:
+		return fmt.Errorf("P4 target %s: its ports have addresses of a network: %w", c.Target.Address, rpc.ErrPlaintext)
 	}
 	remote, err := c.Target.Remote()
 	if err == nil && remote && c.Target.TLS == nil && !c.AllowPlaintext {

@@ -108,6 +108,13 @@ func (r *reporter) events(ctx context.Context, d *openconfig.Device) error {
 	for i := range all {
 		d.Interfaces[all[i].Name] = describe(&all[i])
 	}
+	if n := r.daemon.network; n != nil {
+		for _, p := range n.of(all).Ports {
+			if i := d.Interfaces[p.Interface]; i != nil {
+				i.Port = uint32(p.Number)
+			}
+		}
+	}
 	r.neighbors(d)
 	r.changes(d.Interfaces)
 	return nil
@@ -176,6 +183,9 @@ func (r *reporter) interfaces() ([]nic.Interface, error) {
 	all, err := r.daemon.cfg.Interfaces.Read()
 	if err != nil {
 		return nil, fmt.Errorf("agentd: reading interfaces: %w", err)
+	}
+	if n := r.daemon.network; n != nil {
+		n.address(all)
 	}
 	return all, nil
 }

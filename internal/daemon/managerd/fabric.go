@@ -105,6 +105,7 @@ func (d *Daemon) redraw(c FabricChange) error {
 		return fmt.Errorf("managerd: %w", err)
 	}
 	d.overlay = overlay
+	d.reroute() // before trees that need it
 	differences := topology.Compare(m.From(), g)
 	d.record(c.Cause, append(lines(differences), states...))
 	if len(differences) > 0 {
@@ -183,6 +184,9 @@ func (d *Daemon) change(marks []mark, other ...topology.Change) error {
 	}
 	d.overlay = next
 	d.record("", news)
+	if delta.Structural() {
+		d.reroute() // before trees that need it
+	}
 	if err := d.post(manager.TopologyChanged{View: next.View()}); err != nil {
 		return rpc.ErrClosing
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/ground/version"
@@ -42,6 +43,7 @@ type request struct {
 	commit  *agent.Commit
 	remove  *agent.Remove
 	refresh bool // ask for the state
+	routes  bool // give it its routes
 }
 
 // link is the connection to one switch's agent.
@@ -54,6 +56,7 @@ type link struct {
 	box     atomic.Pointer[runner.Mailbox[request]] // nil while the agent is away
 	runs    atomic.Value                            // string: the agent's version, as it reported last
 	lacks   atomic.Value                            // string: why it can reserve nothing, as it reported last
+	routed  atomic.Bool                             // it takes routes
 	// capability is what the agent reported last; nil: nothing yet.
 	capability atomic.Pointer[topology.Capability]
 
@@ -143,7 +146,11 @@ func (l *link) meet(ctx context.Context) (met bool, err error) {
 		l.box.Store(box)
 		calling.Go(func() { l.call(ctx, box, e.State.Incarnation) })
 		calling.Go(func() { l.verify(ctx) })
-		l.homeless(e.State.Interfaces)
+		if l.routed.Store(e.State.TakesRoutes); e.State.TakesRoutes {
+			box.Put(request{routes: true}) // first: trees need them
+		} else {
+			l.homeless(e.State.Interfaces)
+		}
 		if err := l.interfaces(e.State.Interfaces); err != nil { // before the switch is used
 			return err
 		}
@@ -229,13 +236,14 @@ func withSpeed(c topology.Capability, g *topology.Graph, n topology.NodeID) topo
 
 // call makes the calls to one incarnation of the agent until the context ends.
 func (l *link) call(ctx context.Context, box *runner.Mailbox[request], incarnation uint64) {
+	var routes portmap.Assignment
 	for {
 		requests, err := box.Take(ctx)
 		if err != nil {
 			return
 		}
 		for _, r := range requests {
-			if err := l.do(ctx, r, incarnation); err != nil {
+			if err := l.do(ctx, r, incarnation, &routes); err != nil {
 				if ctx.Err() != nil {
 					return
 				}
@@ -248,12 +256,14 @@ func (l *link) call(ctx context.Context, box *runner.Mailbox[request], incarnati
 
 // do makes one call and hands its answer to the core. The error is that there
 // was none.
-func (l *link) do(ctx context.Context, r request, incarnation uint64) error {
+func (l *link) do(ctx context.Context, r request, incarnation uint64, routes *portmap.Assignment) error {
 	ctx, cancel := context.WithTimeout(ctx, l.daemon.cfg.Call)
 	defer cancel()
 	answer := agent.Reply{Incarnation: incarnation}
 	var err error
 	switch {
+	case r.routes:
+		return l.route(ctx, routes)
 	case r.prepare != nil:
 		answer.Kind, answer.Group, answer.Epoch = agent.Prepared, r.prepare.Group, r.prepare.Epoch
 		answer.Addr, err = l.client.Prepare(ctx, *r.prepare)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/ground/document"
 	"github.com/tributary-fabric/tributary/topology"
@@ -32,6 +33,7 @@ type Agent struct {
 	PrepareLease  time.Duration      // 0: the core's default
 	Pipeline      string             // PipelineSoft or PipelineP4
 	Target        pipeline.Target
+	Ports         []portmap.Spec // of the target that are interfaces; its others are Target.Ports
 	TargetTLS     TargetTLS
 	LLDP          LLDP
 	Admin         Admin
@@ -63,8 +65,8 @@ func (d *reader) agent(top field, a *Agent) {
 		"prepare-lease":  d.period(&a.PrepareLease),
 		"pipeline":       d.oneOf(&a.Pipeline, PipelineSoft, PipelineP4),
 		"p4runtime":      d.p4runtime(&a.Target, &a.TargetTLS),
-		"ports":          func(f field) { d.ports(f, &a.Target) },
-		"routes":         func(f field) { d.routes(f, &a.Target) },
+		"ports":          func(f field) { d.ports(f, a) },
+		"routes":         func(f field) { d.routes(f, a) },
 		"lldp":           d.lldp(&a.LLDP),
 		"admin":          d.admin(&a.Admin),
 		"tls":            d.tls(&a.TLS), "plaintext": d.boolean(&a.Plaintext), "log": d.log(&a.Log),
@@ -165,5 +167,12 @@ func (a *Agent) Config() (agentd.Config, error) {
 	target := a.Target
 	encryption, err := a.TargetTLS.config()
 	target.TLS, c.Target, c.Capability = encryption, &target, pipeline.Within(a.Capability)
+	if len(a.Ports) > 0 {
+		c.Ports, c.Routes = a.Ports, target.Routes
+		for _, p := range target.Ports {
+			c.Ports = append(c.Ports, portmap.Spec{Number: p.Number, Addr: p.Addr, MAC: p.MAC})
+		}
+		target.Ports, target.Routes = nil, nil
+	}
 	return c, errors.Join(a.complete(), err)
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/ground/document"
 	"github.com/tributary-fabric/tributary/p4"
 	"github.com/tributary-fabric/tributary/topology"
@@ -43,8 +45,8 @@ func (a *Agent) complete() error {
 	if a.Target.Address == "" {
 		errs = append(errs, errors.New("pipeline p4: the file has no p4runtime.address, and there is no --p4runtime"))
 	}
-	if len(a.Target.Ports) == 0 {
-		errs = append(errs, errors.New("pipeline p4: the file has no ports: the agent needs number, address and mac of each"))
+	if len(a.Target.Ports)+len(a.Ports) == 0 {
+		errs = append(errs, errors.New("pipeline p4: the file has no ports: name the interfaces that are the target's ports, such as {interface: \"leaf-0-eth*\"}, or give number, address and mac of each"))
 	}
 	return errors.Join(errs...)
 }
@@ -61,26 +63,44 @@ func (d *reader) p4runtime(to *pipeline.Target, encryption *TargetTLS) func(fiel
 }
 
 // ports reads the target's ports, in the order of the file.
-func (d *reader) ports(f field, to *pipeline.Target) {
+func (d *reader) ports(f field, a *Agent) {
 	d.list(f, func(f field) {
-		var p p4.Port
+		var s portmap.Spec
 		before := len(d.errs)
 		d.object(f, map[string]func(field){
-			"number": count(d, &p.Number, 1, p4.Ports), "address": parsed(d, &p.Addr, parseIPv4), "mac": parsed(d, &p.MAC, parseMAC),
-		}, "number!", "address!", "mac!")
-		d.adds(f, before, &p4.State{Ports: append(to.Ports[:len(to.Ports):len(to.Ports)], p), Routes: to.Routes}, to)
+			"interface": d.into(&s.Interface), "number": count(d, &s.Number, 1, p4.Ports),
+			"address": parsed(d, &s.Addr, parseIPv4), "mac": parsed(d, &s.MAC, parseMAC),
+		})
+		if len(d.errs) > before || d.more > 0 {
+			return
+		}
+		taken := func(o portmap.Spec) bool { return o.Number != 0 && o.Number == s.Number }
+		err := s.Check()
+		if err == nil && slices.ContainsFunc(a.Ports, taken) {
+			err = fmt.Errorf("%w: port %d twice", portmap.ErrSpec, s.Number)
+		}
+		switch {
+		case err != nil:
+			d.fail(f, fmt.Errorf("%w: %w", err, topology.ErrField))
+		case s.Interface != "":
+			a.Ports = append(a.Ports, s)
+		default:
+			p := p4.Port{Number: s.Number, Addr: s.Addr, MAC: s.MAC}
+			d.adds(f, before, &p4.State{Ports: append(a.Target.Ports[:len(a.Target.Ports):len(a.Target.Ports)], p), Routes: a.Target.Routes}, a)
+		}
 	})
 }
 
 // routes reads the ways to hosts and neighbours. The ports are known.
-func (d *reader) routes(f field, to *pipeline.Target) {
+func (d *reader) routes(f field, a *Agent) {
 	d.list(f, func(f field) {
 		var r p4.Route
 		before := len(d.errs)
 		d.object(f, map[string]func(field){
 			"prefix": parsed(d, &r.Prefix, parsePrefix), "port": count(d, &r.Port, 1, p4.Ports), "mac": parsed(d, &r.MAC, parseMAC),
 		}, "prefix!", "port!", "mac!")
-		d.adds(f, before, &p4.State{Ports: to.Ports, Routes: append(to.Routes[:len(to.Routes):len(to.Routes)], r)}, to)
+		t := &a.Target
+		d.adds(f, before, &p4.State{Ports: t.Ports, Routes: append(t.Routes[:len(t.Routes):len(t.Routes)], r)}, a)
 	})
 }
 
@@ -95,16 +115,25 @@ func (d *reader) list(f field, read func(field)) {
 	}
 }
 
-// adds takes ports and routes with one more than before, unless that is wrong.
-func (d *reader) adds(f field, before int, state *p4.State, to *pipeline.Target) {
+// adds takes ports and routes with one more than before, unless that is wrong. Where
+// some ports are interfaces, whatever port a route names may be one of these.
+func (d *reader) adds(f field, before int, state *p4.State, a *Agent) {
 	if len(d.errs) > before || d.more > 0 {
 		return
 	}
-	if err := state.Validate(); err != nil {
+	checked := *state
+	for _, r := range state.Routes {
+		known := slices.ContainsFunc(checked.Ports, func(p p4.Port) bool { return p.Number == r.Port })
+		if len(a.Ports) > 0 && !known {
+			unknown := p4.Port{Number: r.Port, Addr: netip.AddrFrom4([4]byte{0, 0, byte(r.Port >> 8), byte(r.Port)})}
+			checked.Ports = append(checked.Ports[:len(checked.Ports):len(checked.Ports)], unknown)
+		}
+	}
+	if err := checked.Validate(); err != nil {
 		d.fail(f, fmt.Errorf("%w: %w", err, topology.ErrField))
 		return
 	}
-	to.Ports, to.Routes = state.Ports, state.Routes
+	a.Target.Ports, a.Target.Routes = state.Ports, state.Routes
 }
 
 func parseIPv4(text string) (netip.Addr, error) {

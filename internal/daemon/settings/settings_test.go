@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,8 +22,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/membership"
 	"github.com/tributary-fabric/tributary/p4"
@@ -87,13 +91,46 @@ func TestP4Example(t *testing.T) {
 	if err != nil || c.Validate() != nil {
 		t.Fatal(err, c.Validate())
 	}
-	if c.Capability != pipeline.Limits() || c.Target.Device != 1 || len(c.Target.Ports) != 2 || len(c.Target.Routes) != 3 ||
-		c.Target.Routes[1] != (p4.Route{Prefix: netip.MustParsePrefix("10.0.0.17/32"), Port: 2, MAC: p4.MAC{2, 0, 0, 0, 8, 2}}) {
+	if c.Capability != pipeline.Limits() || c.Target.Device != 1 || len(c.Ports) != 1 || c.Ports[0] != (portmap.Spec{Interface: "leaf-0-eth*"}) {
 		t.Errorf("read %+v, %+v", c, c.Target)
 	}
 	c.AllowPlaintext = false
 	if err := c.Validate(); !errors.Is(err, rpc.ErrPlaintext) {
 		t.Errorf("without certificates: %v", err)
+	}
+}
+
+// TestPortsAndRoutesByHand are those of a target whose ports are no interfaces here,
+// and beside interfaces.
+func TestPortsAndRoutesByHand(t *testing.T) {
+	const head = "version: 1\nswitch: s\nplaintext: true\npipeline: p4\np4runtime: {address: 'a:1'}\n"
+	const byHand = "  - {number: 1, address: 10.0.0.0, mac: '02:00:00:00:00:02'}\n"
+	const routes = "routes: [{prefix: 10.0.0.17/32, port: %d, mac: '02:00:00:00:08:02'}]\n"
+	port := p4.Port{Number: 1, Addr: netip.MustParseAddr("10.0.0.0"), MAC: p4.MAC{2, 0, 0, 0, 0, 2}}
+	route := p4.Route{Prefix: netip.MustParsePrefix("10.0.0.17/32"), Port: 1, MAC: p4.MAC{2, 0, 0, 0, 8, 2}}
+	read := func(text string) agentd.Config {
+		t.Helper()
+		a, err := settings.ReadAgent(strings.NewReader(text), "f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := a.Config()
+		if err != nil || c.Validate() != nil {
+			t.Fatal(err, c.Validate())
+		}
+		return c
+	}
+	c := read(head + "ports:\n" + byHand + fmt.Sprintf(routes, 1))
+	if len(c.Ports) != 0 || !slices.Equal(c.Target.Ports, []p4.Port{port}) || !slices.Equal(c.Target.Routes, []p4.Route{route}) {
+		t.Errorf("by hand alone: %+v, %+v", c.Ports, c.Target)
+	}
+	c = read(head + "ports:\n  - {interface: eth7, address: 10.0.0.16}\n" + byHand + fmt.Sprintf(routes, 7))
+	route.Port = 7
+	specs := []portmap.Spec{
+		{Interface: "eth7", Addr: netip.MustParseAddr("10.0.0.16")}, {Number: 1, Addr: port.Addr, MAC: port.MAC},
+	}
+	if !slices.Equal(c.Ports, specs) || len(c.Target.Ports) != 0 || !slices.Equal(c.Routes, []p4.Route{route}) {
+		t.Errorf("beside an interface: %+v, %+v, %+v", c.Ports, c.Routes, c.Target)
 	}
 }
 
@@ -370,9 +407,13 @@ func TestAgentErrors(t *testing.T) {
 		{"target's key", head + "p4runtime: {address: \"a:1\", tls: {authority: a, certificate: c}}\n", topology.ErrField, []string{"f:3: p4runtime.tls: certificate and key are needed together"}, false},
 		{"ports", head + "ports:\n  - {number: 508, address: 10.0.0.256, mac: '02'}\n  - {number: 1, address: 'fd00::1'}\n  - {number: 1, address: 10.0.0.1}\n  - none\n", topology.ErrField,
 			[]string{"f:4: ports[0].number: 508", `f:4: ports[0].address: "10.0.0.256" is not an IPv4 address`, `f:4: ports[0].mac: "02" is not a hardware address`,
-				`f:5: ports[1].address: "fd00::1" is not`, "f:6: ports[2]: mac is missing", "f:7: ports[3]: must be an object"}, true},
+				`f:5: ports[1].address: "fd00::1" is not`, "f:6: ports[2]: portmap: invalid port: without an interface it needs number, address and mac", "f:7: ports[3]: must be an object"}, true},
 		{"ports that contradict", head + "ports:\n  - {number: 1, address: 10.0.0.1, mac: '02:00:00:00:00:01'}\n  - {number: 1, address: 10.0.0.2, mac: '02:00:00:00:00:02'}\n", topology.ErrField,
 			[]string{"f:5: ports[1]: p4: invalid state: port 1 twice"}, false},
+		{"a pattern with a number", head + "ports:\n  - {interface: 'eth*', number: 1}\n", topology.ErrField,
+			[]string{`f:4: ports[0]: portmap: invalid port: "eth*" is a pattern, and number, address and mac are of one port`}, false},
+		{"an interface's number twice", head + "ports:\n  - {interface: eth1, number: 7}\n  - {interface: eth2, number: 7}\n", topology.ErrField,
+			[]string{"f:5: ports[1]: portmap: invalid port: port 7 twice"}, false},
 		{"routes", head + "routes:\n  - {prefix: 10.0.0.1/8, port: 0, mac: '02:00:00:00:00:01'}\n  - {port: 1, mac: '02:00:00:00:00:01'}\nports: {a: 1}\n", topology.ErrField,
 			[]string{"f:6: ports: must be a list", `f:4: routes[0].prefix: "10.0.0.1/8" is not an IPv4 prefix`, "f:4: routes[0].port: 0 is not within", "f:5: routes[1]: prefix is missing"}, true},
 		{"a route to nowhere", head + "routes: [{prefix: 10.0.0.0/8, port: 3, mac: '02:00:00:00:00:01'}]\n", topology.ErrField,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/processor"
 	"github.com/tributary-fabric/tributary/topology"
@@ -30,6 +31,9 @@ type Agent interface {
 	// Drain makes the switch refuse new reservations, or ends that.
 	Drain(ctx context.Context, on bool) error
 
+	// SetRoutes replaces what the manager's map says of the switch's ports and routes.
+	SetRoutes(ctx context.Context, a portmap.Assignment) error
+
 	// Counters returns what all trees' data planes have counted, and after them
 	// what the system has counted on the interfaces.
 	Counters(ctx context.Context) (AgentCounters, error)
@@ -48,6 +52,7 @@ type AgentState struct {
 	Capability  topology.Capability
 	Draining    bool
 	Unusable    string // why nothing can be reserved at present, and what is to be done; empty: it can
+	TakesRoutes bool   // ports and routes come by SetRoutes
 	Outlives    bool   // what reduces goes on for a while when the agent dies
 	Holds       []agent.Hold
 	Version     string      // of the agent's program; empty: from before it was reported

@@ -13,6 +13,7 @@ import (
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/ground/version"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -68,6 +69,12 @@ func (c *AgentClient) Remove(ctx context.Context, m agent.Remove) error {
 func (c *AgentClient) Drain(ctx context.Context, on bool) error {
 	_, err := c.client.Drain(ctx, &pb.DrainRequest{On: on})
 	return c.fail("drain", err)
+}
+
+// SetRoutes implements Agent.
+func (c *AgentClient) SetRoutes(ctx context.Context, a portmap.Assignment) error {
+	_, err := c.client.SetRoutes(ctx, setRoutesRequest(a))
+	return c.fail("set routes", err)
 }
 
 // Counters implements Agent.

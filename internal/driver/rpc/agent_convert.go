@@ -63,7 +63,7 @@ func (r *reader) remove(m *pb.RemoveRequest) agent.Remove {
 func agentState(s AgentState) *pb.AgentState {
 	return &pb.AgentState{
 		Switch: s.Switch, Incarnation: s.Incarnation, Capability: capability(s.Capability), Draining: s.Draining,
-		Version: s.Version, Interfaces: interfaces(s.Interfaces), Unusable: s.Unusable, Outlives: s.Outlives,
+		Version: s.Version, Interfaces: interfaces(s.Interfaces), Unusable: s.Unusable, Outlives: s.Outlives, TakesRoutes: s.TakesRoutes,
 		Holds: each(s.Holds, func(h agent.Hold) *pb.Hold {
 			return &pb.Hold{
 				Group: h.Group, Epoch: h.Epoch, Window: h.Window, Committed: h.Committed,
@@ -77,6 +77,7 @@ func (r *reader) agentState(m *pb.AgentState) AgentState {
 	return AgentState{
 		Switch: m.GetSwitch(), Incarnation: m.GetIncarnation(), Capability: r.capability(m.GetCapability()), Draining: m.GetDraining(),
 		Version: m.GetVersion(), Interfaces: r.interfaces(m.GetInterfaces()), Unusable: m.GetUnusable(), Outlives: m.GetOutlives(),
+		TakesRoutes: m.GetTakesRoutes(),
 		Holds: each(m.GetHolds(), func(h *pb.Hold) agent.Hold {
 			return agent.Hold{
 				Group: h.GetGroup(), Epoch: h.GetEpoch(), Window: h.GetWindow(), Committed: h.GetCommitted(),

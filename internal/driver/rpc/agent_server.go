@@ -65,6 +65,15 @@ func (s *agentServer) Drain(ctx context.Context, m *pb.DrainRequest) (*pb.DrainR
 	return &pb.DrainResponse{}, s.agent.Drain(ctx, m.GetOn())
 }
 
+func (s *agentServer) SetRoutes(ctx context.Context, m *pb.SetRoutesRequest) (*pb.SetRoutesResponse, error) {
+	var r reader
+	a := r.assignment(m)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return &pb.SetRoutesResponse{}, s.agent.SetRoutes(ctx, a)
+}
+
 func (s *agentServer) GetCounters(ctx context.Context, _ *pb.GetCountersRequest) (*pb.GetCountersResponse, error) {
 	c, err := s.agent.Counters(ctx)
 	return agentCounters(c), err

@@ -16,12 +16,13 @@ import (
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-var compareAddrs = cmpopts.EquateComparable(netip.AddrPort{}, netip.Addr{})
+var compareAddrs = cmpopts.EquateComparable(netip.AddrPort{}, netip.Addr{}, netip.Prefix{})
 
 var someInterfaces = Interfaces{List: []nic.Interface{
 	{
@@ -86,6 +87,14 @@ func TestAgentCalls(t *testing.T) {
 	remove := agent.Remove{Incarnation: 5, Group: 7, Epoch: 2}
 	check[any](t, "remove", c.Remove(ctx, remove), remove, f.asked)
 	check[any](t, "drain", c.Drain(ctx, true), true, f.asked)
+	routes := portmap.Assignment{
+		Addresses: map[uint16]netip.Addr{1: netip.MustParseAddr("10.0.0.0"), 507: netip.MustParseAddr("10.0.1.0")},
+		Routes: []portmap.Route{
+			{Prefix: netip.MustParsePrefix("10.0.0.1/32"), Port: 1, Next: netip.MustParseAddr("10.0.0.1")},
+			{Prefix: netip.MustParsePrefix("0.0.0.0/0"), Port: 507, Next: netip.MustParseAddr("10.0.1.1")},
+		},
+	}
+	check[any](t, "routes", c.SetRoutes(ctx, routes), routes, f.asked)
 
 	counters, err := c.Counters(ctx)
 	check(t, "counters", err, f.counters, counters)

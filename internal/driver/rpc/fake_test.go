@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -45,6 +46,11 @@ func (f *fakeAgent) Remove(_ context.Context, r agent.Remove) error {
 
 func (f *fakeAgent) Drain(_ context.Context, on bool) error {
 	f.asked = on
+	return f.err
+}
+
+func (f *fakeAgent) SetRoutes(_ context.Context, a portmap.Assignment) error {
+	f.asked = a
 	return f.err
 }
 

@@ -32,10 +32,12 @@ func (r *reader) interfaces(m *pb.Interfaces) *Interfaces {
 	})}
 }
 
-func (r *reader) ip(text string) netip.Addr {
+func (r *reader) ip(text string) netip.Addr { return r.plainIP("interfaces.addresses", text) }
+
+func (r *reader) plainIP(field, text string) netip.Addr {
 	a, err := netip.ParseAddr(text)
 	if err != nil {
-		r.fail("interfaces.addresses", "%q is no IP address", text)
+		r.fail(field, "%q is no IP address", text)
 	}
 	return a
 }

@@ -37,6 +37,7 @@ var policy = map[string][]pki.Role{
 	pb.SwitchAgent_Prepare_FullMethodName:       {pki.Manager},
 	pb.SwitchAgent_Commit_FullMethodName:        {pki.Manager},
 	pb.SwitchAgent_Remove_FullMethodName:        {pki.Manager},
+	pb.SwitchAgent_SetRoutes_FullMethodName:     {pki.Manager},
 
 	"/gnmi.gNMI/Capabilities": {pki.Manager, pki.Operator},
 	"/gnmi.gNMI/Get":          {pki.Manager, pki.Operator},

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
@@ -237,6 +238,9 @@ var calls = map[string]func(context.Context, *ManagerClient, *AgentClient) error
 		_, err := a.Counters(ctx)
 		return err
 	},
+	"SetRoutes": func(ctx context.Context, _ *ManagerClient, a *AgentClient) error {
+		return a.SetRoutes(ctx, portmap.Assignment{})
+	},
 	"Drain": func(ctx context.Context, _ *ManagerClient, a *AgentClient) error { return a.Drain(ctx, true) },
 	"Watch": func(ctx context.Context, _ *ManagerClient, a *AgentClient) error {
 		return a.Watch(ctx, time.Second, func(AgentEvent) error { return errSeen })
@@ -267,7 +271,7 @@ func TestRoles(t *testing.T) {
 		may  string
 	}{
 		"operator":             {pki.Operator, "o", ofHosts + "ListGroups GetTopology DrainSwitch " + asking},
-		"manager":              {pki.Manager, "m", asking + "Prepare Commit Remove"},
+		"manager":              {pki.Manager, "m", asking + "Prepare Commit Remove SetRoutes"},
 		"member of that rank":  {pki.Host, "h1", ofHosts},
 		"member of other rank": {pki.Host, "h0", "CreateGroup ReleaseGroup ExplainGroup"},
 		"other host":           {pki.Host, "h2", ""},

@@ -24,8 +24,8 @@ var ErrConfig = errors.New("pipeline: invalid configuration")
 type Target struct {
 	Address string     // of its P4Runtime server: "host:port", or "unix:/path"
 	Device  uint64     // its device id
-	Ports   []p4.Port  // that have an address
-	Routes  []p4.Route // to all hosts and neighbours
+	Ports   []p4.Port  // that have an address, to begin with; Plane.Network changes them
+	Routes  []p4.Route // to all hosts and neighbours, likewise
 	// Replace reports to push the program, too, to a target that holds a
 	// stranger's. An earlier or later version of this one is always replaced.
 	Replace bool
@@ -34,9 +34,6 @@ type Target struct {
 
 // Validate reports what is wrong with t; the error wraps ErrConfig.
 func (t *Target) Validate() error {
-	if len(t.Ports) == 0 {
-		return fmt.Errorf("%w: target %s: no ports", ErrConfig, t.Address)
-	}
 	state := p4.State{Ports: t.Ports, Routes: t.Routes}
 	if err := state.Validate(); err != nil {
 		return fmt.Errorf("%w: target %s: %w", ErrConfig, t.Address, err)

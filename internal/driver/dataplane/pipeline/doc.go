@@ -26,6 +26,13 @@
 // with all packets about it, from admission on. Every tree has an aggregate core
 // for that, whose packets the target only forwards.
 //
+// # Prerequisites
+//
+// The program needs a CPU port, and two ports that are connected to each other
+// (package p4, The loop). The driver sends a frame by both ways every second. While
+// they do not come back the plane offers nothing and says what is missing; epochs that
+// are there stay.
+//
 // # What ends an epoch
 //
 // An epoch is never written twice. When the target has lost its registers, when

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
@@ -44,6 +45,8 @@ type driver struct {
 	cookie  uint64     // of the push that the epochs are on; 0: none
 	written p4.Program // what the target holds, in the form of Schema.Normal; while usable
 	changed bool       // what is wanted may differ from that
+	network p4.State   // ports and routes that are wanted
+	moved   bool       // they have changed, which epochs may be written for anew
 	attempt uint64     // counts recoveries, and what makes one pointless: what an earlier one reports is of no interest
 	busy    bool       // a recovery is under way
 	again   bool       // ... and another one is to follow
@@ -54,6 +57,7 @@ type driver struct {
 
 func (d *driver) init(p *Plane) {
 	d.plane, d.ledger = p, newLedger()
+	d.network = p4.State{Ports: p.cfg.Target.Ports, Routes: p.cfg.Target.Routes}
 	d.next = time.Now().Add(maxRead)
 	// An agent that was here before had fewer epochs than milliseconds.
 	d.ledger.serial = uint64(time.Now().UnixMilli())
@@ -90,6 +94,8 @@ func (d *driver) lack() error {
 		return d.why
 	case d.checks.lack != nil:
 		return d.about(d.checks.lack)
+	case len(d.network.Ports) == 0:
+		return d.about(ErrNoPorts)
 	}
 	return nil
 }
@@ -174,8 +180,7 @@ func (d *driver) abandon(why error) {
 
 // want returns what the target is to hold, in the form of Schema.Normal.
 func (d *driver) want() (p4.Program, error) {
-	target := &d.plane.cfg.Target
-	state := p4.State{Ports: target.Ports, Routes: target.Routes}
+	state := d.network
 	state.Trees, state.Epochs = d.ledger.state()
 	program, err := p4.Translate(&state)
 	if err != nil {
@@ -196,7 +201,32 @@ func (d *driver) write(ctx context.Context) error {
 			return err
 		}
 	}
-	d.written, d.changed = want, false
+	d.written, d.changed, d.moved = want, false, false
+	return nil
+}
+
+// rewire takes other ports and routes. An epoch goes on with them, by other ways if
+// need be; one that has a neighbour without a way ends.
+func (d *driver) rewire(network p4.State) error {
+	if err := network.Validate(); err != nil {
+		return err
+	}
+	if slices.Equal(network.Ports, d.network.Ports) && slices.Equal(network.Routes, d.network.Routes) {
+		return nil
+	}
+	before := d.lack()
+	d.network, d.changed, d.moved = network, true, true
+	if now := d.lack(); d.stage == usable && (before == nil) != (now == nil) {
+		d.offer()
+	}
+	for _, e := range d.ledger.all() {
+		alone := network
+		alone.Trees, alone.Epochs = []p4.Tree{e.tree.state()}, []p4.Epoch{e.state()}
+		if err := alone.Validate(); err != nil {
+			d.forget(e)
+			d.plane.cfg.Notify(dataplane.Ended{Socket: e.tree.socket, Epoch: e.cfg.Epoch, Err: err})
+		}
+	}
 	return nil
 }
 
@@ -224,7 +254,7 @@ func (d *driver) repair(ctx context.Context, err error) {
 		var want p4.Program
 		if want, err = d.want(); err == nil {
 			if _, err = d.plane.client.Reconcile(ctx, want); err == nil {
-				d.written, d.changed = want, false
+				d.written, d.changed, d.moved = want, false, false
 				return
 			}
 		}

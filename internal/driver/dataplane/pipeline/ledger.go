@@ -188,7 +188,7 @@ func (l *ledger) all() []*epoch {
 func (l *ledger) state() (trees []p4.Tree, epochs []p4.Epoch) {
 	for _, t := range l.places {
 		if t != nil && t.newest != 0 {
-			trees = append(trees, p4.Tree{Index: t.index, Group: t.group, Newest: t.newest})
+			trees = append(trees, t.state())
 		}
 	}
 	for _, e := range l.all() {
@@ -196,6 +196,8 @@ func (l *ledger) state() (trees []p4.Tree, epochs []p4.Epoch) {
 	}
 	return trees, epochs
 }
+
+func (t *tree) state() p4.Tree { return p4.Tree{Index: t.index, Group: t.group, Newest: t.newest} }
 
 func (e *epoch) state() p4.Epoch {
 	c := e.cfg

@@ -104,6 +104,17 @@ func (p *Plane) Shut(socket uint64) {
 	p.jobs.Put(func(context.Context) { p.driver.shut(socket) })
 }
 
+// Network replaces the target's ports and routes, after an error none of them. Epochs
+// that a neighbour of theirs is out of reach of end; others go on.
+func (p *Plane) Network(ports []p4.Port, routes []p4.Route) {
+	network := p4.State{Ports: slices.Clone(ports), Routes: slices.Clone(routes)}
+	p.jobs.Put(func(context.Context) {
+		if err := p.driver.rewire(network); err != nil {
+			p.cfg.Log.Error("ports and routes of the P4 target stay as they were", slog.Any("error", err))
+		}
+	})
+}
+
 // Census implements dataplane.Plane. While the target cannot be asked, it reports
 // what was counted up to then.
 func (p *Plane) Census(ctx context.Context) (dataplane.Census, error) {

@@ -19,6 +19,7 @@ var (
 	ErrNoLoop = fmt.Errorf("pipeline: what the target sends by port %d does not arrive at its port %d: connect these two ports, of bmv2 by a veth pair (-i %[1]d@loop-out -i %[2]d@loop-in)",
 		p4.LoopOutPort, p4.LoopInPort)
 	ErrNoCPUPort = fmt.Errorf("pipeline: the target passes no packets to its agent: start it with the CPU port %d, bmv2 with --cpu-port %[1]d", p4.CPUPort)
+	ErrNoPorts   = errors.New("pipeline: no port of the target has an address: give it in the agent's file (ports), to the interface, or to the link's end in the manager's topology")
 	errUnchecked = errors.New("its CPU port and its loop are being checked")
 )
 

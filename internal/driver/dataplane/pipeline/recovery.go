@@ -67,7 +67,7 @@ func (d *driver) recover(ctx context.Context) {
 	if d.busy {
 		return
 	}
-	r := recovery{plane: d.plane, attempt: d.attempt, epochs: len(d.ledger.all()) > 0}
+	r := recovery{plane: d.plane, attempt: d.attempt, epochs: len(d.ledger.all()) > 0, moved: d.moved}
 	var err error
 	if r.want, err = d.want(); err != nil {
 		d.failed(err)
@@ -87,6 +87,7 @@ type recovery struct {
 	attempt uint64
 	want    p4.Program
 	epochs  bool // want has epochs, which the target must hold already
+	moved   bool // ... but by other ports and routes
 
 	err                         error
 	report                      p4rt.Report
@@ -153,7 +154,7 @@ var ofEpochs = []uint32{p4.TableEpochs, p4.TableNeighbours, p4.TableRewrite}
 // touched reports whether the target lacks something of an epoch.
 func (r *recovery) touched(have p4.Program) bool {
 	return slices.ContainsFunc(r.plane.schema.Diff(have, r.want), func(u p4rt.Update) bool {
-		return u.Op != p4rt.Delete && (u.Group != nil || slices.Contains(ofEpochs, u.Entry.Table))
+		return u.Op != p4rt.Delete && !(r.moved && u.Op == p4rt.Modify) && (u.Group != nil || slices.Contains(ofEpochs, u.Entry.Table))
 	})
 }
 
@@ -197,7 +198,7 @@ func (d *driver) recovered(ctx context.Context, r *recovery) {
 	if left := r.report.Deleted; left > 0 {
 		d.plane.cfg.Log.Info("swept what is not wanted from the P4 target", slog.Int("entries and groups", left))
 	}
-	d.written = r.want
+	d.written, d.moved = r.want, d.changed
 	d.stage, d.why = usable, nil
 	d.checks.restart()
 	d.check(time.Now())

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package arp
+
+func open() (socket, error) { return nil, ErrUnsupported }
