@@ -8,7 +8,7 @@
 //	each port   waits for LLDPDUs at a socket of its own: a flood on one port costs the
 //	            others nothing but time
 //	one         waits for the messages by which delays are measured, of all ports
-//	one         watches the interfaces, and opens and closes sockets
+//	two         watch the interfaces, and open and close sockets
 //	one         steps the core, and sends
 //
 // Sockets are bound to an EtherType, so that packets of others pass none of this package's

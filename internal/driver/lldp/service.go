@@ -37,7 +37,9 @@ type Service struct {
 
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
-	failure error // written before loop ends
+	failure error               // written before loop ends
+	stirred chan struct{}       // the interfaces are to be looked at
+	early   chan neighbor.Input // before their ports were up
 
 	mu    sync.Mutex
 	ports map[neighbor.PortID]*port
@@ -80,7 +82,7 @@ func start(c Config, with sockets) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{cfg: c.filled(all), sockets: with, clock: runner.NewClock(), ports: map[neighbor.PortID]*port{}, delays: delays}
+	s := &Service{cfg: c.filled(all), sockets: with, clock: runner.NewClock(), ports: map[neighbor.PortID]*port{}, delays: delays, stirred: make(chan struct{}, 1), early: make(chan neighbor.Input, 64)}
 	s.own = s.cfg.Own
 	var seed [8]byte
 	_, _ = rand.Read(seed[:]) // it never fails
@@ -187,18 +189,43 @@ func (s *Service) run(ctx context.Context) {
 	log.Info("LLDP is sent and heard", slog.String("chassis", s.own.Chassis.String()), slog.String("name", s.own.SystemName))
 	var delays sync.WaitGroup
 	delays.Go(func() { s.read(ctx, s.delays, 0) })
-	s.watch(ctx)
+	s.follow(ctx)
 	s.shutdown(context.Cause(ctx) != errKilled)
 	s.delays.close()
 	delays.Wait()
 }
 
-// watch follows the interfaces until the context ends.
+// follow makes ports of the interfaces whenever they change, until the context ends.
+func (s *Service) follow(ctx context.Context) {
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { s.watch(ctx) })
+	for {
+		select {
+		case <-s.stirred:
+			s.reconcile(ctx)
+		case in := <-s.early:
+			s.reconcile(ctx)
+			_ = s.loop.Post(ctx, in) // an error says that the service ends
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look has the interfaces be looked at.
+func (s *Service) look() {
+	select {
+	case s.stirred <- struct{}{}:
+	default: // they are about to be
+	}
+}
+
+// watch reports changes of the interfaces until the context ends.
 func (s *Service) watch(ctx context.Context) {
 	for {
-		err := s.cfg.Interfaces.Watch(ctx, func() { s.reconcile(ctx) })
+		err := s.cfg.Interfaces.Watch(ctx, s.look)
 		if ctx.Err() != nil || errors.Is(err, nic.ErrUnsupported) {
-			<-ctx.Done()
 			return
 		}
 		s.cfg.Log.Warn("watching the interfaces failed", slog.Any("error", err), slog.Duration("retry", retry))
@@ -232,6 +259,13 @@ func (s *Service) reconcile(ctx context.Context) {
 	if !maps.Equal(before, s.names()) {
 		s.notify()
 	}
+}
+
+func (s *Service) isUp(id neighbor.PortID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.ports[id]
+	return p != nil && p.Up
 }
 
 // opened returns the port of an interface, with a socket; nil: that cannot be had.
@@ -311,6 +345,8 @@ const (
 func (s *Service) read(ctx context.Context, c conn, id neighbor.PortID) {
 	var b [mostFrame]byte
 	var since core.Time
+	asked := core.Time(-readWhile)
+	var before error
 	for n := 0; ; n++ {
 		a, err := c.read(b[:])
 		now := s.clock.Now()
@@ -321,7 +357,7 @@ func (s *Service) read(ctx context.Context, c conn, id neighbor.PortID) {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // such as that the interface went down: with the next change it is up again
+		case err != nil && before != nil: // once is that the interface went down
 			pause = readWhile
 		case n >= readMost:
 			pause = since.Add(readWhile).Sub(now)
@@ -329,12 +365,20 @@ func (s *Service) read(ctx context.Context, c conn, id neighbor.PortID) {
 		if pause > 0 && runner.Pause(ctx, pause) != nil || ctx.Err() != nil {
 			return
 		}
-		if err != nil || a.size < headerSize {
+		if before = err; err != nil || a.size < headerSize {
 			continue
 		}
 		in := neighbor.Input{Kind: neighbor.Heard, Port: id, MAC: source(b[:]), Data: slices.Clone(b[headerSize:a.size])}
 		if id == 0 {
 			in.Kind, in.Port, in.At = neighbor.Delayed, neighbor.PortID(a.index), now.Add(-a.waits)
+		} else if now.Sub(asked) >= readWhile && !s.isUp(id) {
+			// It has a carrier, which the kernel reports up to a second late.
+			asked = now
+			select {
+			case s.early <- in:
+				continue
+			default: // others are first
+			}
 		}
 		if s.loop.Post(ctx, in) != nil {
 			return

@@ -199,3 +199,30 @@ func TestCloseWaits(t *testing.T) {
 		}
 	}
 }
+
+// late are interfaces of which changes are not reported after the first time.
+type late struct{ nic.Fake }
+
+func (l *late) Watch(ctx context.Context, changed func()) error {
+	changed()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestHeardBeforeItIsUp: a frame shows that a port is up before the system reports that, and
+// is not lost.
+func TestHeardBeforeItIsUp(t *testing.T) {
+	a, b := newMachine(), newMachine()
+	var interfaces late
+	interfaces.Set([]nic.Interface{card(1, "a1", false)}, nil)
+	c := a.config("a")
+	c.Interfaces = &interfaces
+	a.start(t, c)
+	a.await(t, "a has the port", func(all map[string]Port) bool { return len(all) == 1 })
+	interfaces.Set([]nic.Interface{card(1, "a1", true)}, nil)
+	plug(end{a, 1}, &end{b, 2})
+	b.nic.Set([]nic.Interface{card(2, "b2", true)}, nil)
+	b.start(t, b.config("b"))
+	a.await(t, "a hears b", func(all map[string]Port) bool { return hears(all, "a1", "b") })
+	b.await(t, "b hears a", func(all map[string]Port) bool { return hears(all, "b2", "a") })
+}

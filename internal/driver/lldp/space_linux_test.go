@@ -19,20 +19,19 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
-	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/wire/lldpdu"
 )
 
 // space is a network namespace that lives as long as its process.
 type space struct {
-	t       *testing.T
+	t       testing.TB
 	process *os.Process
 	at      netns.NsHandle
 	net     *netlink.Handle
 }
 
 // needSpaces skips a test where there are no namespaces.
-func needSpaces(t *testing.T) {
+func needSpaces(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces take root")
@@ -41,7 +40,7 @@ func needSpaces(t *testing.T) {
 
 // enter starts a process as the first of namespaces of its own, network and processes: with
 // it ends whatever it has started.
-func enter(t *testing.T, cmd *exec.Cmd) *space {
+func enter(t testing.TB, cmd *exec.Cmd) *space {
 	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -109,11 +108,16 @@ type node struct {
 }
 
 // newNode starts one.
-func newNode(t *testing.T, name string, role lldpdu.Role) *node {
+func newNode(t testing.TB, name string, role lldpdu.Role) *node {
+	t.Helper()
+	return newNodeEvery(t, slow, name, role)
+}
+
+func newNodeEvery(t testing.TB, interval time.Duration, name string, role lldpdu.Role) *node {
 	t.Helper()
 	needSpaces(t)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "LLDP_TEST="+name, "LLDP_ROLE="+fmt.Sprint(byte(role)))
+	cmd.Env = append(os.Environ(), "LLDP_TEST="+name, "LLDP_ROLE="+fmt.Sprint(byte(role)), "LLDP_INTERVAL="+interval.String())
 	cmd.Stderr = os.Stderr
 	orders, err := cmd.StdinPipe()
 	if err != nil {
@@ -168,8 +172,12 @@ const slow = 5 * time.Second
 // beNode is a node: it writes its ports when they change, and obeys.
 func beNode(name string, role lldpdu.Role) error {
 	changed := make(chan struct{}, 1)
+	interval, err := time.ParseDuration(os.Getenv("LLDP_INTERVAL"))
+	if err != nil {
+		return err
+	}
 	s, err := Start(Config{
-		Interfaces: nic.System(), Interval: slow,
+		Interval: interval,
 		Own: lldpdu.Announcement{SystemDescription: "a node of a test", Tributary: lldpdu.Tributary{Role: role, Name: name, AgentPort: 7410},
 			Capabilities: lldpdu.Bridge | lldpdu.Router, Enabled: lldpdu.Router},
 		Changed: func() {
@@ -247,7 +255,7 @@ type debian struct {
 }
 
 // newDebian starts lldpd.
-func newDebian(t *testing.T) *debian {
+func newDebian(t testing.TB) *debian {
 	t.Helper()
 	needSpaces(t)
 	for _, program := range []string{"lldpd", "lldpcli"} {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // System returns the interfaces of this machine.
@@ -83,10 +84,12 @@ func describe(attrs *netlink.LinkAttrs, addresses []netip.Prefix) Interface {
 	return i
 }
 
-// canCarry reports whether an interface is up. Some, such as tunnels, do not
-// report a carrier: their state is unknown.
+// canCarry reports whether an interface is up: by its carrier, which is there now, where
+// the operational state follows within a second. Interfaces that do not report a carrier,
+// such as tunnels, have one.
 func canCarry(a *netlink.LinkAttrs) bool {
-	return a.Flags&net.FlagUp != 0 && (a.OperState == netlink.OperUp || a.OperState == netlink.OperUnknown)
+	const carries = unix.IFF_UP | unix.IFF_LOWER_UP
+	return a.RawFlags&carries == carries && a.RawFlags&unix.IFF_DORMANT == 0
 }
 
 // Watch implements Source.
