@@ -13,6 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/membership"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // DefaultWindow is the largest number of chunks in flight where Config.Window does
@@ -53,6 +54,10 @@ type Config struct {
 	// Manager is the address of the offload manager, "host:port"; empty: all operations
 	// run over hosts.
 	Manager string
+	// Speed is how fast this host reduces, for the manager's choice between switches and
+	// hosts; the zero value is measured, once in a process and in some ms, where there
+	// is a Manager. The manager's topology may have another, which counts.
+	Speed topology.Speed
 
 	// LLDP announces the host on its links by LLDP, so that the manager's discovery finds
 	// it. That takes the capability CAP_NET_RAW (and Linux): without it the host logs
@@ -150,6 +155,9 @@ func (c Config) Validate() error {
 		if _, _, err := net.SplitHostPort(c.Manager); err != nil {
 			return fmt.Errorf("%w: the manager's %w", ErrConfig, err)
 		}
+	}
+	if err := c.Speed.Validate(); err != nil {
+		return fmt.Errorf("%w: Speed: %w", ErrConfig, err)
 	}
 	s := session.Config{ChunkBytes: c.ChunkBytes, Window: c.Window}
 	if err := s.Validate(); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // join joins n hosts, which are closed when the test ends.
@@ -430,6 +431,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"address manager":           {Name: "h", Manager: "manager"},
 		"address ::1:7400":          {Name: "h", Manager: "::1:7400"},
 		"DeadAfter is -1s":          {Name: "h", DeadAfter: -time.Second},
+		"-2 bytes a second":         {Name: "h", Speed: topology.Speed{Bytes: -2}},
 		"window":                    {Name: "h", Window: 3},
 		"chunk":                     {Name: "h", ChunkBytes: -1},
 		"nowhere.pem":               {Name: "h", TLS: &hostlib.TLS{Cert: "nowhere.pem", Key: "nowhere.pem", CA: "nowhere.pem"}},

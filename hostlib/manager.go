@@ -17,7 +17,9 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/driver/speed"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // managerClient is what a host asks of an offload manager.
@@ -54,9 +56,12 @@ type participant struct {
 	gone chan error // has room for why its group was not released, or nil
 }
 
-func newControl(ctx context.Context, m managerClient) (*control, error) {
+func newControl(ctx context.Context, m managerClient, own topology.Speed) (*control, error) {
 	cfg := client.DefaultConfig()
-	cfg.Seed = rand.Uint64() | 1
+	cfg.Seed, cfg.Speed = rand.Uint64()|1, own
+	if !own.Known() {
+		cfg.Speed = speed.Host()
+	}
 	k, err := client.New(cfg)
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func drafted(t testing.TB, n int, plan func(manager.Create) (rpc.GroupPlan, erro
 	hosts, members := joinAs(t, names, change...)
 	for _, h := range hosts {
 		var err error
-		if h.manager, err = newControl(h.ctx, drafter{plan: plan}); err != nil {
+		if h.manager, err = newControl(h.ctx, drafter{plan: plan}, topology.Speed{Bytes: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

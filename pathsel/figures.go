@@ -50,7 +50,11 @@ func (f Figures) lost(best Figures, by Criterion) string {
 	case by == MostCapable && f.Share != best.Share:
 		return fmt.Sprintf("%.1f points of a switch's room (%.1f %% against %.1f %%)", 100*(f.Share-best.Share), 100*f.Share, 100*best.Share)
 	}
-	return lost(f.Cost(), best.Cost())
+	text := lost(f.Cost(), best.Cost())
+	if text == tied && f.Speed > 0 && slack*float64(f.Speed) < float64(best.Speed) {
+		return fmt.Sprintf("a slow switch (%s, here it is %s)", speedText(float64(f.Speed)), speedText(float64(best.Speed)))
+	}
+	return text
 }
 
 // bitRate writes a bandwidth for people.

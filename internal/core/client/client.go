@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // ErrConfig is wrapped by the errors of Config.Validate.
@@ -15,10 +16,11 @@ var ErrConfig = errors.New("client: invalid configuration")
 
 // Config is how a client retries.
 type Config struct {
-	RetryMin time.Duration // pause after the first failure; it doubles
-	RetryMax time.Duration // longest pause, before its jitter of a quarter up or down
-	Release  time.Duration // longest wait for the manager's answer to a Release
-	Seed     uint64        // of the jitter: hosts should differ; 0: no jitter
+	RetryMin time.Duration  // pause after the first failure; it doubles
+	RetryMax time.Duration  // longest pause, before its jitter of a quarter up or down
+	Release  time.Duration  // longest wait for the manager's answer to a Release
+	Seed     uint64         // of the jitter: hosts should differ; 0: no jitter
+	Speed    topology.Speed // at which the host reduces, for its watches
 }
 
 // DefaultConfig returns the configuration of a host.

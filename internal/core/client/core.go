@@ -254,7 +254,7 @@ func (c *Core) start(m *member) {
 	default:
 		c.become(m, watching)
 		m.said = 0
-		c.send(manager.Watch{Group: m.group, Rank: m.Rank, Of: m.Of, DataAddr: m.Data, Entered: m.Report.Entered})
+		c.send(manager.Watch{Group: m.group, Rank: m.Rank, Of: m.Of, DataAddr: m.Data, Entered: m.Report.Entered, Speed: c.cfg.Speed})
 		c.report(m)
 	}
 }

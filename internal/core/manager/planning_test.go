@@ -440,3 +440,49 @@ func TestForwardedEdges(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowestMember has members report their speeds: plans go by the slowest, what the
+// fabric has of a host counts before its report, and a later report before an earlier.
+func TestSlowestMember(t *testing.T) {
+	g, err := topology.Read(strings.NewReader(`version: 1
+hosts: [h0, h1, {name: h2, speed: {bytes: 1}}]
+switches: [{name: s}]
+links: [{between: [h0, s]}, {between: [h1, s]}, {between: [h2, s]}]
+`), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := must(New(g, Config{}))
+	var out Output
+	step := func(in ...Input) { out.Reset(); c.Step(1, in, &out) }
+	step(Create{
+		Name: "g", Members: []string{"h0", "h1", "h2"}, ChunkBytes: 64, Window: 8, Secret: [32]byte{1},
+		Purpose: pathsel.Purpose{Collective: pathsel.Allreduce, Bytes: 100},
+	})
+	for _, r := range out.Persist {
+		step(Stored{Seq: r.Seq})
+	}
+	group := c.groups[1]
+	watch := func(rank uint32, s topology.Speed) topology.Speed {
+		step(Watch{Group: 1, Rank: rank, DataAddr: netip.MustParseAddrPort("127.0.0.1:9"), Stream: uint64(rank), Speed: s})
+		return c.slowest(group)
+	}
+	for i, test := range []struct {
+		rank     uint32
+		is, want topology.Speed
+	}{
+		{0, topology.Speed{}, topology.Speed{}},
+		{0, topology.Speed{Bytes: 9, Packets: 5}, topology.Speed{Bytes: 9, Packets: 5}},
+		{1, topology.Speed{Bytes: 7}, topology.Speed{Bytes: 7, Packets: 5}},
+		{2, topology.Speed{Bytes: 3}, topology.Speed{Bytes: 7, Packets: 5}},
+		{1, topology.Speed{}, topology.Speed{Bytes: 7, Packets: 5}},
+		{1, topology.Speed{Bytes: 8, Packets: topology.NoSpeed}, topology.Speed{Bytes: 8, Packets: topology.NoSpeed}},
+	} {
+		if got := watch(test.rank, test.is); got != test.want {
+			t.Errorf("%d: %+v after rank %d has %+v, want %+v", i, got, test.rank, test.is, test.want)
+		}
+	}
+	if a, b := c.HostSpeed(0), c.HostSpeed(2); a != (topology.Speed{Bytes: 9, Packets: 5}) || b != (topology.Speed{Bytes: 1}) {
+		t.Errorf("%v and %v", a, b)
+	}
+}

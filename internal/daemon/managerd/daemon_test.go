@@ -56,6 +56,12 @@ func TestTreeIsBuiltAndReduces(t *testing.T) {
 	if trees != 6 || fabric.Hosts != 4 || fabric.Switches != 4 || fabric.Links != 8 {
 		t.Errorf("%d links of trees in %d hosts, %d switches, %d links", trees, fabric.Hosts, fabric.Switches, fabric.Links)
 	}
+	for rank, name := range f.hosts() {
+		at := slices.IndexFunc(fabric.Nodes, func(n rpc.FabricNode) bool { return n.Name == name })
+		if fabric.Nodes[at].Speed != speedOf(uint32(rank)) {
+			t.Errorf("%s reduces %v", name, fabric.Nodes[at].Speed)
+		}
+	}
 	root, err := f.switchState(testContext(t), tree.Switches[0].Switch)
 	if err != nil || !root.Connected || root.Trees != 1 || root.SlotsUsed != 16 {
 		t.Errorf("root %+v, %v", root, err)

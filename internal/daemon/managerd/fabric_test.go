@@ -190,7 +190,7 @@ func (m *member) watch(entered uint32) {
 	events, ended := make(chan manager.Event, 100), make(chan error, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	done := make(chan struct{})
-	w := manager.Watch{Group: m.group, Rank: m.rank, DataAddr: m.conn.LocalAddr(), Entered: entered}
+	w := manager.Watch{Group: m.group, Rank: m.rank, DataAddr: m.conn.LocalAddr(), Entered: entered, Speed: speedOf(m.rank)}
 	s, err := openWatch(ctx, m.client, w)
 	if err != nil {
 		cancel()
@@ -206,6 +206,9 @@ func (m *member) watch(entered uint32) {
 	m.Cleanup(func() { cancel(); <-done })
 	m.session, m.events, m.ended = s, events, ended
 }
+
+// speedOf is how fast the host of a rank is.
+func speedOf(rank uint32) topology.Speed { return topology.Speed{Bytes: 5e9 + int64(rank)} }
 
 // openWatch watches in a session of its own, which ends with ctx.
 func openWatch(ctx context.Context, c *rpc.ManagerClient, w manager.Watch) (*rpc.HostSession, error) {

@@ -2,6 +2,7 @@ package managerd_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,8 +23,8 @@ func (c *toil) Read() (processor.Time, error) {
 	return processor.Time{Busy: n * time.Second, Total: 2 * n * time.Second}, nil
 }
 
-// TestBusySwitchIsAvoided: an agent reports how busy its CPU is; groups that are
-// planned by load keep away from it, until it is gone.
+// TestBusySwitchIsAvoided: an agent reports how busy its CPU is; groups keep away from
+// it by load, and by what their purpose decides, until it is gone.
 func TestBusySwitchIsAvoided(t *testing.T) {
 	f := newFabric(t, func(c *managerd.Config, agents map[string]*agentd.Config) {
 		c.Verify = time.Millisecond
@@ -51,6 +52,18 @@ func TestBusySwitchIsAvoided(t *testing.T) {
 			t.Errorf("the root is %s: %s", tree.Switches[0].Switch, tree.Reason)
 		}
 		g.allreduce(offers, 0)
+	}
+	for name, purpose := range map[string]pathsel.Purpose{
+		"of any use": {}, "short": {Collective: pathsel.Allreduce, Bytes: 64}, "long": {Collective: pathsel.Allreduce, Bytes: 8 << 20},
+	} {
+		spec := f.spec(name)
+		spec.Purpose = purpose
+		g := f.newGroup(spec)
+		g.allreduce(g.offers(0), 0)
+		tree := g.explain().Trees[0]
+		if !strings.Contains(tree.Reason, "root spine-1") || strings.Contains(tree.Reason, "lost by") && !strings.Contains(tree.Reason, "lost by a slow switch (spine-0 reduces") {
+			t.Errorf("%s: %s", name, tree.Reason)
+		}
 	}
 	f.agents["spine-0"].Kill()
 	cpu(0)

@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -169,6 +170,50 @@ func TestSlimTree(t *testing.T) {
 	}
 	wantTransport(t, sum(ctx, t, comms, nil), hostlib.Offload)
 	leave(ctx, t, comms)
+}
+
+// TestSlowSwitchIsAvoided has an agent report that its switch is slow: the tree is over
+// another one, and the explanation says why. Where there is no other, it is used.
+func TestSlowSwitchIsAvoided(t *testing.T) {
+	const fast, slow = "{name: %s, speed: {bytes: 4G, packets: 3M}}", "{name: %s, speed: {bytes: 100M, packets: 50k}}"
+	const links = "links: [{between: [h0, leaf-0]}, {between: [h1, leaf-0]}, {between: [h2, leaf-1]}, {between: [h3, leaf-1]}"
+	for name, test := range map[string]struct {
+		spines map[string]string
+		root   string
+		says   []string
+	}{
+		"avoided":      {map[string]string{"spine-0": slow, "spine-1": fast}, "spine-1", []string{"the next, spine-0, lost by a slow switch (", "51.2 MB/s, here it is 3.07 GB/s)"}},
+		"the only way": {map[string]string{"spine-0": slow}, "spine-0", []string{"root spine-0"}},
+	} {
+		for _, option := range []hostlib.GroupOption{
+			hostlib.ChooseBy(pathsel.FewestHops), hostlib.Expect(pathsel.Allreduce, 64), hostlib.Expect(pathsel.Allreduce, 8<<20),
+		} {
+			t.Run(name, func(t *testing.T) {
+				ctx := within(t)
+				switches, between := fmt.Sprintf(fast+", "+fast, "leaf-0", "leaf-1"), links
+				for spine, speed := range test.spines {
+					switches += ", " + fmt.Sprintf(speed, spine)
+					between += fmt.Sprintf(", {between: [leaf-0, %s]}, {between: [leaf-1, %s]}", spine, spine)
+				}
+				text := "version: 1\nhosts: [h0, h1, h2, h3]\nswitches: [" + switches + "]\n" + between + "]\n"
+				g, err := topology.Read(strings.NewReader(text), "f")
+				if err != nil {
+					t.Fatal(err)
+				}
+				f := start(ctx, t, embedded.Config{Topology: g, Options: []hostlib.GroupOption{option}, Core: manager.Config{NoHosts: true}})
+				comms := communicators(ctx, t, f, "all")
+				if _, err := f.AwaitTree(ctx, "all", 0); err != nil {
+					t.Fatal(err)
+				}
+				_, tree := explained(ctx, t, f, "all")
+				if root := tree.Switches[0].Switch; root != test.root || !has(tree.Reason, test.says...) {
+					t.Errorf("the root is %s: %s", root, tree.Reason)
+				}
+				wantTransport(t, sum(ctx, t, comms, nil), hostlib.Offload)
+				leave(ctx, t, comms)
+			})
+		}
+	}
 }
 
 // wideAndNear has two spines above two leaves: over one, links have ten times the
