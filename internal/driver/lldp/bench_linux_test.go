@@ -99,3 +99,21 @@ func (n *node) sum(of func(*netlink.LinkStatistics) uint64) (sum uint64) {
 	}
 	return sum
 }
+
+// BenchmarkFlood is what a process spends in a second in which a port hears as many forged
+// neighbours as another process can send.
+func BenchmarkFlood(b *testing.B) {
+	x, y := newNodeEvery(b, 500*time.Millisecond, "leaf0", lldpdu.Switch), newNodeEvery(b, 500*time.Millisecond, "h0", lldpdu.Host)
+	cable(x.space, "p1", 1, y.space, "eth0", 2)
+	x.await("leaf0 hears h0", func(all map[string]Port) bool { return hears(all, "p1", "h0") })
+	for b.Loop() {
+		spent, sent, begun := x.spent(), y.sent(), time.Now()
+		y.order(`forge eth0 300000 ""`)
+		for y.sent() < sent+300000 {
+			_ = runner.Pause(b.Context(), 10*time.Millisecond)
+		}
+		took := time.Since(begun).Seconds()
+		b.ReportMetric((x.spent()-spent).Seconds()*1000/took, "cpu-ms/s")
+		b.ReportMetric(300000/took, "frames/s")
+	}
+}
