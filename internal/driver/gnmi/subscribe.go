@@ -1,6 +1,7 @@
 package gnmi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -217,27 +218,30 @@ func (w *writer) allows(l *openconfig.Leaf) bool {
 	return true
 }
 
-// responses writes a batch: updates of one moment together.
+// responses writes a batch: updates of one moment together. A leaf is in a batch once, so
+// that what is between two syncs may be in any order.
 func (w *writer) responses(batch []telemetry.Entry) (all []*pb.SubscribeResponse) {
+	type moment struct {
+		at   int64
+		kind telemetry.Kind
+	}
 	now := time.Now().UnixNano()
-	var n *pb.Notification
-	var kind telemetry.Kind
+	of := map[moment]*pb.Notification{}
 	for i := range batch {
 		e := &batch[i]
 		if e.Kind == telemetry.Sync {
 			all = append(all, &pb.SubscribeResponse{Response: &pb.SubscribeResponse_SyncResponse{SyncResponse: true}})
-			n = nil
+			clear(of)
 			continue
 		}
 		if !w.allows(e.Leaf) {
 			continue
 		}
-		at := e.At
-		if at == 0 {
-			at = now
-		}
-		if n == nil || n.Timestamp != at || kind != e.Kind {
-			n, kind = &pb.Notification{Timestamp: at, Prefix: w.answer()}, e.Kind
+		at := moment{cmp.Or(e.At, now), e.Kind}
+		n := of[at]
+		if n == nil {
+			n = &pb.Notification{Timestamp: at.at, Prefix: w.answer()}
+			of[at] = n
 			all = append(all, &pb.SubscribeResponse{Response: &pb.SubscribeResponse_Update{Update: n}})
 		}
 		if e.Kind == telemetry.Delete {
