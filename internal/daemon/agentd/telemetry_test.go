@@ -136,3 +136,44 @@ func TestTelemetryFollows(t *testing.T) {
 		t.Errorf("draining: %v, %v", state.Draining, err)
 	}
 }
+
+// TestTelemetryCounts what the trees, the machine and its interfaces count.
+func TestTelemetryCounts(t *testing.T) {
+	var source nic.Fake
+	source.Set([]nic.Interface{{Name: "port1", Traffic: nic.Traffic{BytesIn: 7}, Losses: nic.Losses{DropsOut: 8}}}, nil)
+	c := config()
+	c.Interfaces = &source
+	c.Processor = func() (processor.Time, error) { return processor.Time{Busy: 1e9, Total: 4e9}, nil }
+	d, agent := start(t, c)
+	newGroup(t, agent, 7, 2).install(t, agent)
+	answer, err := dialTelemetry(t, d).Get(testContext(t), &pb.GetRequest{Path: []*pb.Path{{}}, Encoding: pb.Encoding_PROTO})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, u := range answer.GetNotification()[0].GetUpdate() {
+		name, err := ygot.PathToString(u.GetPath())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[name] = u.GetVal().String()
+	}
+	for path, want := range map[string]string{
+		"/interfaces/interface[name=port1]/state/counters/in-octets":    `uint_val:7`,
+		"/interfaces/interface[name=port1]/state/counters/out-discards": `uint_val:8`,
+		"/system/cpus/cpu[index=ALL]/state/index":                       `string_val:"ALL"`,
+		"/system/cpus/cpu[index=ALL]/state/total/instant":               `uint_val:25`,
+		"/tributary/trees/tree[group=7]/state/group":                    `uint_val:7`,
+		"/tributary/trees/tree[group=7]/state/in-packets":               `uint_val:0`,
+		"/tributary/events/event[name=taken]/state/name":                `string_val:"taken"`,
+		"/tributary/state/switch":                                       `string_val:"leaf-0"`,
+		"/tributary/state/address":                                      `string_val:"` + d.Addr() + `"`,
+		"/tributary/state/data-plane":                                   `string_val:"software"`,
+		"/tributary/state/drain":                                        `bool_val:false`,
+		"/tributary/capability/state/slots":                             `uint_val:32768`,
+	} {
+		if got[path] != want {
+			t.Errorf("%s is %s, want %s", path, got[path], want)
+		}
+	}
+}

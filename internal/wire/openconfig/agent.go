@@ -113,7 +113,7 @@ func counts(list func(*Agent) *map[string]uint64) level[entry] {
 }
 
 func countLeaves(at, name, number string) []leaf[entry] {
-	of := key(at+"/"+name, func(e *entry) string { return e.name })
+	of := sampled(key(at+"/"+name, func(e *entry) string { return e.name }))
 	of.set = func(e *entry, v Value) {
 		if v.kind == None {
 			delete(e.in, e.name)
@@ -177,7 +177,7 @@ type grown struct {
 var treeLeaves = func() []leaf[grown] {
 	const at = own + "/trees/tree[group]/state"
 	group := leaf[grown]{
-		path: at + "/group", Leaf: Leaf{Kind: Uint, Bits: 32},
+		path: at + "/group", Leaf: Leaf{Kind: Uint, Bits: 32, Counter: true},
 		get: func(t *grown) Value { return Number(uint64(t.group)) },
 		set: func(t *grown, v Value) {
 			if v.kind == None {

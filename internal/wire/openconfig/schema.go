@@ -75,7 +75,7 @@ var cpus = level[Device]{
 }
 
 var cpuLeaves = []leaf[Device]{
-	key(system+"/cpus/cpu[index]/state/index", func(*Device) string { return allCPUs }),
+	sampled(key(system+"/cpus/cpu[index]/state/index", func(*Device) string { return allCPUs })),
 	count(system+"/cpus/cpu[index]/state/total/instant", 8, func(d *Device) *Count { return &d.CPU }),
 }
 

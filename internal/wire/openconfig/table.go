@@ -294,7 +294,7 @@ func counter[T any](l leaf[T]) leaf[T] {
 	return l
 }
 
-// sampled makes a leaf one that changes by itself.
+// sampled makes a leaf one that changes by itself, or is the key of such ones.
 func sampled[T any](l leaf[T]) leaf[T] {
 	l.Counter = true
 	return l
