@@ -118,24 +118,9 @@ func (d *documentReader) document(top *document.Value) *Graph {
 	if f == nil {
 		return nil
 	}
-	if v := d.required(top, f, "version"); v != nil {
-		if n, ok := d.integer(v); ok && n != FormatVersion {
-			d.fail(v, fmt.Errorf("version %d of the format is not known: this program reads %d: %w", n, FormatVersion, ErrField))
-		}
-	}
+	d.version(d.required(top, f, "version"))
 	into(f["name"], d.fabricName, &d.builder.Fabric)
-	if v := f["defaults"]; v != nil {
-		parts := d.object(v, "link", "host", "switch")
-		if v := parts["link"]; v != nil {
-			d.linkSpec(d.object(v, "bandwidth", "latency"), &d.equipment.Link)
-		}
-		if v := parts["host"]; v != nil {
-			into(d.object(v, "speed")["speed"], d.speed, &d.equipment.Host)
-		}
-		if v := parts["switch"]; v != nil {
-			d.capability(d.object(v, capabilityFields...), &d.equipment.Switch)
-		}
-	}
+	d.defaults(f["defaults"])
 	if f["generator"] != nil {
 		return d.generate(f)
 	}
@@ -146,6 +131,33 @@ func (d *documentReader) document(top *document.Value) *Graph {
 	d.each(f["switches"], d.addSwitch)
 	d.each(f["links"], d.link)
 	return d.build()
+}
+
+// version reports a version of the format that is not known; v may be nil.
+func (d *documentReader) version(v *document.Value) {
+	if v == nil {
+		return
+	}
+	if n, ok := d.integer(v); ok && n != FormatVersion {
+		d.fail(v, fmt.Errorf("version %d of the format is not known: this program reads %d: %w", n, FormatVersion, ErrField))
+	}
+}
+
+// defaults reads what links, hosts and switches are that say nothing else; v may be nil.
+func (d *documentReader) defaults(v *document.Value) {
+	if v == nil {
+		return
+	}
+	parts := d.object(v, "link", "host", "switch")
+	if v := parts["link"]; v != nil {
+		d.linkSpec(d.object(v, "bandwidth", "latency"), &d.equipment.Link)
+	}
+	if v := parts["host"]; v != nil {
+		into(d.object(v, "speed")["speed"], d.speed, &d.equipment.Host)
+	}
+	if v := parts["switch"]; v != nil {
+		d.capability(d.object(v, capabilityFields...), &d.equipment.Switch)
+	}
 }
 
 func (d *documentReader) fabricName(v *document.Value) (string, bool) {
@@ -203,26 +215,41 @@ func splitErrors(err error) []error {
 	return []error{err}
 }
 
-func (d *documentReader) host(v *document.Value) {
-	named, speed := v, d.equipment.Host
+var (
+	switchFields = append([]string{"name", "layer"}, capabilityFields...)
+	linkFields   = []string{"between", "ports", "addresses", "bandwidth", "latency"}
+)
+
+// hostFields reads a host: its name, which is text, its speed, and whether that is
+// given; nil: something is wrong.
+func (d *documentReader) hostFields(v *document.Value) (named *document.Value, speed Speed, given bool) {
+	named, speed = v, d.equipment.Host
 	if v.Kind == document.Object {
 		f := d.object(v, "name", "speed")
 		if named = d.required(v, f, "name"); named == nil || !into(f["speed"], d.speed, &speed) {
-			return
+			return nil, speed, false
 		}
+		given = f["speed"] != nil
 	}
-	name, ok := d.text(named)
-	if !ok {
+	if _, ok := d.text(named); !ok {
+		return nil, speed, false
+	}
+	return named, speed, given
+}
+
+func (d *documentReader) host(v *document.Value) {
+	named, speed, _ := d.hostFields(v)
+	if named == nil {
 		return
 	}
-	ref, err := d.builder.AddHost(name)
+	ref, err := d.builder.AddHost(named.Text)
 	if d.check(named, err) && speed.Known() {
 		d.check(v, d.builder.SetSpeed(ref, speed))
 	}
 }
 
 func (d *documentReader) addSwitch(v *document.Value) {
-	f := d.object(v, append([]string{"name", "layer"}, capabilityFields...)...)
+	f := d.object(v, switchFields...)
 	named := d.required(v, f, "name")
 	if named == nil {
 		return
@@ -243,7 +270,7 @@ func (d *documentReader) addSwitch(v *document.Value) {
 }
 
 func (d *documentReader) link(v *document.Value) {
-	f := d.object(v, "between", "ports", "addresses", "bandwidth", "latency")
+	f := d.object(v, linkFields...)
 	between := d.required(v, f, "between")
 	if between == nil {
 		return

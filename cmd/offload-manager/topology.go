@@ -15,8 +15,8 @@ import (
 )
 
 func newTopology() *cobra.Command {
-	cmd := &cobra.Command{Use: "topology", Short: "Show the fabric as the manager sees it, check or import a topology file"}
-	return process.Family(cmd, newTopologyShow(), newTopologyCheck(), newTopologyImport())
+	cmd := &cobra.Command{Use: "topology", Short: "Show and change the fabric as the manager sees it; check or import a topology file"}
+	return process.Family(cmd, newTopologyShow(), newTopologySet(), newTopologyEdit(), newTopologyDiff(), newTopologyHistory(), newTopologyGet(), newTopologyCheck(), newTopologyImport())
 }
 
 func newTopologyShow() *cobra.Command {

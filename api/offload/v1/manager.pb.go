@@ -363,6 +363,346 @@ func (TreeStage) EnumDescriptor() ([]byte, []int) {
 	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{5}
 }
 
+// TopologyFile is a piece of a file in the format of docs/topology.md: a topology, or a
+// patch for EditTopology. The first message has all but the rest of the content.
+type TopologyFile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                                                                               // for messages about the content, such as topology.yaml
+	Content       []byte                 `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`                                                                         // up to 1 MiB a message
+	Agents        map[string]string      `protobuf:"bytes,3,rep,name=agents,proto3" json:"agents,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // "host:port" by switch; those of other switches stay
+	Version       uint64                 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`                                                                        // of the operator's part that it is meant for; 0: of any
+	DryRun        bool                   `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`                                                            // report what would change, and change nothing
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopologyFile) Reset() {
+	*x = TopologyFile{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopologyFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopologyFile) ProtoMessage() {}
+
+func (x *TopologyFile) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopologyFile.ProtoReflect.Descriptor instead.
+func (*TopologyFile) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *TopologyFile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TopologyFile) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *TopologyFile) GetAgents() map[string]string {
+	if x != nil {
+		return x.Agents
+	}
+	return nil
+}
+
+func (x *TopologyFile) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *TopologyFile) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+// TopologyDifference is what two topologies differ by, and what a change has changed.
+type TopologyDifference struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"` // of the operator's part, after the change
+	What          []string               `protobuf:"bytes,2,rep,name=what,proto3" json:"what,omitempty"`        // a line each, for people
+	More          uint32                 `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`       // lines beyond those
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopologyDifference) Reset() {
+	*x = TopologyDifference{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopologyDifference) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopologyDifference) ProtoMessage() {}
+
+func (x *TopologyDifference) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopologyDifference.ProtoReflect.Descriptor instead.
+func (*TopologyDifference) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *TopologyDifference) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *TopologyDifference) GetWhat() []string {
+	if x != nil {
+		return x.What
+	}
+	return nil
+}
+
+func (x *TopologyDifference) GetMore() uint32 {
+	if x != nil {
+		return x.More
+	}
+	return 0
+}
+
+type GetTopologyFileRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Map           bool                   `protobuf:"varint,1,opt,name=map,proto3" json:"map,omitempty"` // the map in effect; false: the operator's part
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTopologyFileRequest) Reset() {
+	*x = GetTopologyFileRequest{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTopologyFileRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTopologyFileRequest) ProtoMessage() {}
+
+func (x *GetTopologyFileRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTopologyFileRequest.ProtoReflect.Descriptor instead.
+func (*GetTopologyFileRequest) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *GetTopologyFileRequest) GetMap() bool {
+	if x != nil {
+		return x.Map
+	}
+	return false
+}
+
+type GetTopologyHistoryRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTopologyHistoryRequest) Reset() {
+	*x = GetTopologyHistoryRequest{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTopologyHistoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTopologyHistoryRequest) ProtoMessage() {}
+
+func (x *GetTopologyHistoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTopologyHistoryRequest.ProtoReflect.Descriptor instead.
+func (*GetTopologyHistoryRequest) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{3}
+}
+
+type GetTopologyHistoryResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Changes       []*TopologyChange      `protobuf:"bytes,1,rep,name=changes,proto3" json:"changes,omitempty"` // oldest first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTopologyHistoryResponse) Reset() {
+	*x = GetTopologyHistoryResponse{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTopologyHistoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTopologyHistoryResponse) ProtoMessage() {}
+
+func (x *GetTopologyHistoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTopologyHistoryResponse.ProtoReflect.Descriptor instead.
+func (*GetTopologyHistoryResponse) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *GetTopologyHistoryResponse) GetChanges() []*TopologyChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+// TopologyChange is a change of the map.
+type TopologyChange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
+	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // of the map, after it
+	Cause         string                 `protobuf:"bytes,3,opt,name=cause,proto3" json:"cause,omitempty"`      // who or what brought it about; empty: the lines say so
+	What          []string               `protobuf:"bytes,4,rep,name=what,proto3" json:"what,omitempty"`        // a line each, for people
+	More          uint32                 `protobuf:"varint,5,opt,name=more,proto3" json:"more,omitempty"`       // lines beyond those
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopologyChange) Reset() {
+	*x = TopologyChange{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopologyChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopologyChange) ProtoMessage() {}
+
+func (x *TopologyChange) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopologyChange.ProtoReflect.Descriptor instead.
+func (*TopologyChange) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TopologyChange) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *TopologyChange) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *TopologyChange) GetCause() string {
+	if x != nil {
+		return x.Cause
+	}
+	return ""
+}
+
+func (x *TopologyChange) GetWhat() []string {
+	if x != nil {
+		return x.What
+	}
+	return nil
+}
+
+func (x *TopologyChange) GetMore() uint32 {
+	if x != nil {
+		return x.More
+	}
+	return 0
+}
+
 type CreateGroupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                                                      // not empty; others join by it
@@ -379,7 +719,7 @@ type CreateGroupRequest struct {
 
 func (x *CreateGroupRequest) Reset() {
 	*x = CreateGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[0]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -391,7 +731,7 @@ func (x *CreateGroupRequest) String() string {
 func (*CreateGroupRequest) ProtoMessage() {}
 
 func (x *CreateGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[0]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -404,7 +744,7 @@ func (x *CreateGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGroupRequest.ProtoReflect.Descriptor instead.
 func (*CreateGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{0}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CreateGroupRequest) GetName() string {
@@ -477,7 +817,7 @@ type Bundle struct {
 
 func (x *Bundle) Reset() {
 	*x = Bundle{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[1]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -489,7 +829,7 @@ func (x *Bundle) String() string {
 func (*Bundle) ProtoMessage() {}
 
 func (x *Bundle) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[1]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -502,7 +842,7 @@ func (x *Bundle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bundle.ProtoReflect.Descriptor instead.
 func (*Bundle) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{1}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Bundle) GetName() string {
@@ -546,7 +886,7 @@ type Purpose struct {
 
 func (x *Purpose) Reset() {
 	*x = Purpose{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[2]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -558,7 +898,7 @@ func (x *Purpose) String() string {
 func (*Purpose) ProtoMessage() {}
 
 func (x *Purpose) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[2]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -571,7 +911,7 @@ func (x *Purpose) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purpose.ProtoReflect.Descriptor instead.
 func (*Purpose) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{2}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Purpose) GetCollective() Collective {
@@ -614,7 +954,7 @@ type Weight struct {
 
 func (x *Weight) Reset() {
 	*x = Weight{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[3]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +966,7 @@ func (x *Weight) String() string {
 func (*Weight) ProtoMessage() {}
 
 func (x *Weight) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[3]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +979,7 @@ func (x *Weight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Weight.ProtoReflect.Descriptor instead.
 func (*Weight) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{3}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Weight) GetCriterion() Criterion {
@@ -666,7 +1006,7 @@ type CreateGroupResponse struct {
 
 func (x *CreateGroupResponse) Reset() {
 	*x = CreateGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[4]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +1018,7 @@ func (x *CreateGroupResponse) String() string {
 func (*CreateGroupResponse) ProtoMessage() {}
 
 func (x *CreateGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[4]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +1031,7 @@ func (x *CreateGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGroupResponse.ProtoReflect.Descriptor instead.
 func (*CreateGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{4}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CreateGroupResponse) GetGroup() uint32 {
@@ -719,7 +1059,7 @@ type ReleaseGroupRequest struct {
 
 func (x *ReleaseGroupRequest) Reset() {
 	*x = ReleaseGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[5]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +1071,7 @@ func (x *ReleaseGroupRequest) String() string {
 func (*ReleaseGroupRequest) ProtoMessage() {}
 
 func (x *ReleaseGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[5]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +1084,7 @@ func (x *ReleaseGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroupRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{5}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReleaseGroupRequest) GetGroup() uint32 {
@@ -762,7 +1102,7 @@ type ReleaseGroupResponse struct {
 
 func (x *ReleaseGroupResponse) Reset() {
 	*x = ReleaseGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[6]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -774,7 +1114,7 @@ func (x *ReleaseGroupResponse) String() string {
 func (*ReleaseGroupResponse) ProtoMessage() {}
 
 func (x *ReleaseGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[6]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -787,7 +1127,7 @@ func (x *ReleaseGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroupResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{6}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{12}
 }
 
 // HostSessionRequest is one request of a host. A forbidden or malformed request is
@@ -810,7 +1150,7 @@ type HostSessionRequest struct {
 
 func (x *HostSessionRequest) Reset() {
 	*x = HostSessionRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +1162,7 @@ func (x *HostSessionRequest) String() string {
 func (*HostSessionRequest) ProtoMessage() {}
 
 func (x *HostSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[7]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +1175,7 @@ func (x *HostSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostSessionRequest.ProtoReflect.Descriptor instead.
 func (*HostSessionRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{7}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *HostSessionRequest) GetId() uint64 {
@@ -948,7 +1288,7 @@ type HostSessionResponse struct {
 
 func (x *HostSessionResponse) Reset() {
 	*x = HostSessionResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1300,7 @@ func (x *HostSessionResponse) String() string {
 func (*HostSessionResponse) ProtoMessage() {}
 
 func (x *HostSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[8]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1313,7 @@ func (x *HostSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostSessionResponse.ProtoReflect.Descriptor instead.
 func (*HostSessionResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{8}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *HostSessionResponse) GetGroup() uint32 {
@@ -1076,7 +1416,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1088,7 +1428,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[9]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1101,7 +1441,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{9}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Watch) GetGroup() uint32 {
@@ -1157,7 +1497,7 @@ type Unwatch struct {
 
 func (x *Unwatch) Reset() {
 	*x = Unwatch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1509,7 @@ func (x *Unwatch) String() string {
 func (*Unwatch) ProtoMessage() {}
 
 func (x *Unwatch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[10]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1522,7 @@ func (x *Unwatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unwatch.ProtoReflect.Descriptor instead.
 func (*Unwatch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{10}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Unwatch) GetGroup() uint32 {
@@ -1211,7 +1551,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +1563,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[11]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +1576,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{11}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Reply) GetId() uint64 {
@@ -1278,7 +1618,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1630,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[12]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1643,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{12}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Offer) GetEpoch() uint32 {
@@ -1374,7 +1714,7 @@ type TreeReducer struct {
 
 func (x *TreeReducer) Reset() {
 	*x = TreeReducer{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1726,7 @@ func (x *TreeReducer) String() string {
 func (*TreeReducer) ProtoMessage() {}
 
 func (x *TreeReducer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[13]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1739,7 @@ func (x *TreeReducer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeReducer.ProtoReflect.Descriptor instead.
 func (*TreeReducer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{13}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TreeReducer) GetReducer() *Reducer {
@@ -1434,7 +1774,7 @@ type Withdrawal struct {
 
 func (x *Withdrawal) Reset() {
 	*x = Withdrawal{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1446,7 +1786,7 @@ func (x *Withdrawal) String() string {
 func (*Withdrawal) ProtoMessage() {}
 
 func (x *Withdrawal) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[14]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1459,7 +1799,7 @@ func (x *Withdrawal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Withdrawal.ProtoReflect.Descriptor instead.
 func (*Withdrawal) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{14}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Withdrawal) GetEpoch() uint32 {
@@ -1489,7 +1829,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1841,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1854,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{15}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Notice) GetProblem() *Problem {
@@ -1548,7 +1888,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1560,7 +1900,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1573,7 +1913,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Report) GetGroup() uint32 {
@@ -1640,7 +1980,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1992,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +2005,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
 }
 
 type ListGroupsResponse struct {
@@ -1677,7 +2017,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +2029,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +2042,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*GroupSummary {
@@ -1729,7 +2069,7 @@ type GroupSummary struct {
 
 func (x *GroupSummary) Reset() {
 	*x = GroupSummary{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1741,7 +2081,7 @@ func (x *GroupSummary) String() string {
 func (*GroupSummary) ProtoMessage() {}
 
 func (x *GroupSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1754,7 +2094,7 @@ func (x *GroupSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSummary.ProtoReflect.Descriptor instead.
 func (*GroupSummary) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GroupSummary) GetGroup() uint32 {
@@ -1833,7 +2173,7 @@ type ExplainGroupRequest struct {
 
 func (x *ExplainGroupRequest) Reset() {
 	*x = ExplainGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1845,7 +2185,7 @@ func (x *ExplainGroupRequest) String() string {
 func (*ExplainGroupRequest) ProtoMessage() {}
 
 func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1858,7 +2198,7 @@ func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupRequest.ProtoReflect.Descriptor instead.
 func (*ExplainGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExplainGroupRequest) GetWhich() isExplainGroupRequest_Which {
@@ -1920,7 +2260,7 @@ type ExplainGroupResponse struct {
 
 func (x *ExplainGroupResponse) Reset() {
 	*x = ExplainGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1932,7 +2272,7 @@ func (x *ExplainGroupResponse) String() string {
 func (*ExplainGroupResponse) ProtoMessage() {}
 
 func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1945,7 +2285,7 @@ func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupResponse.ProtoReflect.Descriptor instead.
 func (*ExplainGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ExplainGroupResponse) GetSummary() *GroupSummary {
@@ -2036,7 +2376,7 @@ type LinkMismatch struct {
 
 func (x *LinkMismatch) Reset() {
 	*x = LinkMismatch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2388,7 @@ func (x *LinkMismatch) String() string {
 func (*LinkMismatch) ProtoMessage() {}
 
 func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2401,7 @@ func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkMismatch.ProtoReflect.Descriptor instead.
 func (*LinkMismatch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LinkMismatch) GetLink() string {
@@ -2132,7 +2472,7 @@ type TreeShare struct {
 
 func (x *TreeShare) Reset() {
 	*x = TreeShare{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2484,7 @@ func (x *TreeShare) String() string {
 func (*TreeShare) ProtoMessage() {}
 
 func (x *TreeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2497,7 @@ func (x *TreeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeShare.ProtoReflect.Descriptor instead.
 func (*TreeShare) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TreeShare) GetGroup() uint32 {
@@ -2203,7 +2543,7 @@ type TreeState struct {
 
 func (x *TreeState) Reset() {
 	*x = TreeState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2215,7 +2555,7 @@ func (x *TreeState) String() string {
 func (*TreeState) ProtoMessage() {}
 
 func (x *TreeState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2228,7 +2568,7 @@ func (x *TreeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeState.ProtoReflect.Descriptor instead.
 func (*TreeState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TreeState) GetEpoch() uint32 {
@@ -2341,7 +2681,7 @@ type TreeVertex struct {
 
 func (x *TreeVertex) Reset() {
 	*x = TreeVertex{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2693,7 @@ func (x *TreeVertex) String() string {
 func (*TreeVertex) ProtoMessage() {}
 
 func (x *TreeVertex) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2706,7 @@ func (x *TreeVertex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVertex.ProtoReflect.Descriptor instead.
 func (*TreeVertex) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TreeVertex) GetSwitch() string {
@@ -2408,7 +2748,7 @@ type TreeLeaf struct {
 
 func (x *TreeLeaf) Reset() {
 	*x = TreeLeaf{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2760,7 @@ func (x *TreeLeaf) String() string {
 func (*TreeLeaf) ProtoMessage() {}
 
 func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2773,7 @@ func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeLeaf.ProtoReflect.Descriptor instead.
 func (*TreeLeaf) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TreeLeaf) GetHost() string {
@@ -2475,7 +2815,7 @@ type TreeCost struct {
 
 func (x *TreeCost) Reset() {
 	*x = TreeCost{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2487,7 +2827,7 @@ func (x *TreeCost) String() string {
 func (*TreeCost) ProtoMessage() {}
 
 func (x *TreeCost) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2500,7 +2840,7 @@ func (x *TreeCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeCost.ProtoReflect.Descriptor instead.
 func (*TreeCost) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TreeCost) GetHops() uint32 {
@@ -2571,7 +2911,7 @@ type Alternative struct {
 
 func (x *Alternative) Reset() {
 	*x = Alternative{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2923,7 @@ func (x *Alternative) String() string {
 func (*Alternative) ProtoMessage() {}
 
 func (x *Alternative) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2936,7 @@ func (x *Alternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
 func (*Alternative) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Alternative) GetRoot() string {
@@ -2637,7 +2977,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +2989,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +3002,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Change) GetAt() *timestamppb.Timestamp {
@@ -2687,7 +3027,7 @@ type GetTopologyRequest struct {
 
 func (x *GetTopologyRequest) Reset() {
 	*x = GetTopologyRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2699,7 +3039,7 @@ func (x *GetTopologyRequest) String() string {
 func (*GetTopologyRequest) ProtoMessage() {}
 
 func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2712,7 +3052,7 @@ func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyRequest.ProtoReflect.Descriptor instead.
 func (*GetTopologyRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
 }
 
 type GetTopologyResponse struct {
@@ -2726,7 +3066,7 @@ type GetTopologyResponse struct {
 
 func (x *GetTopologyResponse) Reset() {
 	*x = GetTopologyResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +3078,7 @@ func (x *GetTopologyResponse) String() string {
 func (*GetTopologyResponse) ProtoMessage() {}
 
 func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +3091,7 @@ func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyResponse.ProtoReflect.Descriptor instead.
 func (*GetTopologyResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetTopologyResponse) GetFabric() *Fabric {
@@ -2788,7 +3128,7 @@ type Fabric struct {
 
 func (x *Fabric) Reset() {
 	*x = Fabric{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2800,7 +3140,7 @@ func (x *Fabric) String() string {
 func (*Fabric) ProtoMessage() {}
 
 func (x *Fabric) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2813,7 +3153,7 @@ func (x *Fabric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fabric.ProtoReflect.Descriptor instead.
 func (*Fabric) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Fabric) GetName() string {
@@ -2857,13 +3197,14 @@ type Node struct {
 	Up            bool                   `protobuf:"varint,2,opt,name=up,proto3" json:"up,omitempty"`
 	Switch        *SwitchState           `protobuf:"bytes,3,opt,name=switch,proto3" json:"switch,omitempty"` // absent: a host
 	Speed         *Speed                 `protobuf:"bytes,4,opt,name=speed,proto3" json:"speed,omitempty"`   // of a host, as plans count it; absent: not known. Of a switch its capability has it
+	Why           string                 `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`       // it is down: who reports that, and why
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2875,7 +3216,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2888,7 +3229,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Node) GetName() string {
@@ -2919,6 +3260,13 @@ func (x *Node) GetSpeed() *Speed {
 	return nil
 }
 
+func (x *Node) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 type SwitchState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Capability    *Capability            `protobuf:"bytes,1,opt,name=capability,proto3" json:"capability,omitempty"`                         // the present one
@@ -2931,13 +3279,14 @@ type SwitchState struct {
 	Cpu           float64                `protobuf:"fixed64,8,opt,name=cpu,proto3" json:"cpu,omitempty"`                                     // used share of its CPU time, 0 to 1, as plans count it; 0: unknown
 	SlotsMost     uint32                 `protobuf:"varint,9,opt,name=slots_most,json=slotsMost,proto3" json:"slots_most,omitempty"`         // available to groups: capability.slots, within the manager's quota
 	SlotsWanted   uint32                 `protobuf:"varint,10,opt,name=slots_wanted,json=slotsWanted,proto3" json:"slots_wanted,omitempty"`  // usable by the groups of its trees
+	Agent         string                 `protobuf:"bytes,11,opt,name=agent,proto3" json:"agent,omitempty"`                                  // "host:port" of its agent; empty: it has none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SwitchState) Reset() {
 	*x = SwitchState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2949,7 +3298,7 @@ func (x *SwitchState) String() string {
 func (*SwitchState) ProtoMessage() {}
 
 func (x *SwitchState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2962,7 +3311,7 @@ func (x *SwitchState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchState.ProtoReflect.Descriptor instead.
 func (*SwitchState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SwitchState) GetCapability() *Capability {
@@ -3035,6 +3384,13 @@ func (x *SwitchState) GetSlotsWanted() uint32 {
 	return 0
 }
 
+func (x *SwitchState) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
 type Link struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	A             *LinkEnd               `protobuf:"bytes,1,opt,name=a,proto3" json:"a,omitempty"`
@@ -3045,13 +3401,14 @@ type Link struct {
 	Trees         uint32                 `protobuf:"varint,6,opt,name=trees,proto3" json:"trees,omitempty"`          // number of trees
 	Mismatches    []*LinkMismatch        `protobuf:"bytes,7,rep,name=mismatches,proto3" json:"mismatches,omitempty"` // at either end, in either direction
 	Foreign       float64                `protobuf:"fixed64,8,opt,name=foreign,proto3" json:"foreign,omitempty"`     // share of other traffic, 0 to 1, as plans count it; 0: unknown
+	Why           string                 `protobuf:"bytes,9,opt,name=why,proto3" json:"why,omitempty"`               // it is down: who reports that, and why
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3063,7 +3420,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3076,7 +3433,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Link) GetA() *LinkEnd {
@@ -3135,6 +3492,13 @@ func (x *Link) GetForeign() float64 {
 	return 0
 }
 
+func (x *Link) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 type LinkEnd struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
@@ -3145,7 +3509,7 @@ type LinkEnd struct {
 
 func (x *LinkEnd) Reset() {
 	*x = LinkEnd{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3521,7 @@ func (x *LinkEnd) String() string {
 func (*LinkEnd) ProtoMessage() {}
 
 func (x *LinkEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3534,7 @@ func (x *LinkEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkEnd.ProtoReflect.Descriptor instead.
 func (*LinkEnd) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LinkEnd) GetNode() string {
@@ -3197,7 +3561,7 @@ type PlanGroupRequest struct {
 
 func (x *PlanGroupRequest) Reset() {
 	*x = PlanGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3209,7 +3573,7 @@ func (x *PlanGroupRequest) String() string {
 func (*PlanGroupRequest) ProtoMessage() {}
 
 func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3222,7 +3586,7 @@ func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupRequest.ProtoReflect.Descriptor instead.
 func (*PlanGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PlanGroupRequest) GetGroup() *CreateGroupRequest {
@@ -3244,7 +3608,7 @@ type PlanGroupResponse struct {
 
 func (x *PlanGroupResponse) Reset() {
 	*x = PlanGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3256,7 +3620,7 @@ func (x *PlanGroupResponse) String() string {
 func (*PlanGroupResponse) ProtoMessage() {}
 
 func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3269,7 +3633,7 @@ func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupResponse.ProtoReflect.Descriptor instead.
 func (*PlanGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PlanGroupResponse) GetGroups() []*PlannedGroup {
@@ -3297,7 +3661,7 @@ type PlannedGroup struct {
 
 func (x *PlannedGroup) Reset() {
 	*x = PlannedGroup{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3309,7 +3673,7 @@ func (x *PlannedGroup) String() string {
 func (*PlannedGroup) ProtoMessage() {}
 
 func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3322,7 +3686,7 @@ func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedGroup.ProtoReflect.Descriptor instead.
 func (*PlannedGroup) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PlannedGroup) GetRanks() []uint32 {
@@ -3356,7 +3720,7 @@ type DrainSwitchRequest struct {
 
 func (x *DrainSwitchRequest) Reset() {
 	*x = DrainSwitchRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3368,7 +3732,7 @@ func (x *DrainSwitchRequest) String() string {
 func (*DrainSwitchRequest) ProtoMessage() {}
 
 func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3381,7 +3745,7 @@ func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchRequest.ProtoReflect.Descriptor instead.
 func (*DrainSwitchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{40}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DrainSwitchRequest) GetSwitch() string {
@@ -3406,7 +3770,7 @@ type DrainSwitchResponse struct {
 
 func (x *DrainSwitchResponse) Reset() {
 	*x = DrainSwitchResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3418,7 +3782,7 @@ func (x *DrainSwitchResponse) String() string {
 func (*DrainSwitchResponse) ProtoMessage() {}
 
 func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3431,14 +3795,38 @@ func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchResponse.ProtoReflect.Descriptor instead.
 func (*DrainSwitchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{41}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{47}
 }
 
 var File_api_offload_v1_manager_proto protoreflect.FileDescriptor
 
 const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\n" +
-	"\x1capi/offload/v1/manager.proto\x12\x14tributary.offload.v1\x1a\x1bapi/offload/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe1\x02\n" +
+	"\x1capi/offload/v1/manager.proto\x12\x14tributary.offload.v1\x1a\x1bapi/offload/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf2\x01\n" +
+	"\fTopologyFile\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\acontent\x18\x02 \x01(\fR\acontent\x12F\n" +
+	"\x06agents\x18\x03 \x03(\v2..tributary.offload.v1.TopologyFile.AgentsEntryR\x06agents\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\x04R\aversion\x12\x17\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x1a9\n" +
+	"\vAgentsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"V\n" +
+	"\x12TopologyDifference\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
+	"\x04what\x18\x02 \x03(\tR\x04what\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\rR\x04more\"*\n" +
+	"\x16GetTopologyFileRequest\x12\x10\n" +
+	"\x03map\x18\x01 \x01(\bR\x03map\"\x1b\n" +
+	"\x19GetTopologyHistoryRequest\"\\\n" +
+	"\x1aGetTopologyHistoryResponse\x12>\n" +
+	"\achanges\x18\x01 \x03(\v2$.tributary.offload.v1.TopologyChangeR\achanges\"\x94\x01\n" +
+	"\x0eTopologyChange\x12*\n" +
+	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
+	"\x05cause\x18\x03 \x01(\tR\x05cause\x12\x12\n" +
+	"\x04what\x18\x04 \x03(\tR\x04what\x12\x12\n" +
+	"\x04more\x18\x05 \x01(\rR\x04more\"\xe1\x02\n" +
 	"\x12CreateGroupRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\amembers\x18\x02 \x03(\tR\amembers\x12\x1f\n" +
@@ -3630,12 +4018,13 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05hosts\x18\x03 \x01(\rR\x05hosts\x12\x1a\n" +
 	"\bswitches\x18\x04 \x01(\rR\bswitches\x12\x14\n" +
-	"\x05links\x18\x05 \x01(\rR\x05links\"\x98\x01\n" +
+	"\x05links\x18\x05 \x01(\rR\x05links\"\xaa\x01\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x129\n" +
 	"\x06switch\x18\x03 \x01(\v2!.tributary.offload.v1.SwitchStateR\x06switch\x121\n" +
-	"\x05speed\x18\x04 \x01(\v2\x1b.tributary.offload.v1.SpeedR\x05speed\"\xd3\x02\n" +
+	"\x05speed\x18\x04 \x01(\v2\x1b.tributary.offload.v1.SpeedR\x05speed\x12\x10\n" +
+	"\x03why\x18\x05 \x01(\tR\x03why\"\xe9\x02\n" +
 	"\vSwitchState\x12@\n" +
 	"\n" +
 	"capability\x18\x01 \x01(\v2 .tributary.offload.v1.CapabilityR\n" +
@@ -3651,7 +4040,8 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\n" +
 	"slots_most\x18\t \x01(\rR\tslotsMost\x12!\n" +
 	"\fslots_wanted\x18\n" +
-	" \x01(\rR\vslotsWanted\"\xb7\x02\n" +
+	" \x01(\rR\vslotsWanted\x12\x14\n" +
+	"\x05agent\x18\v \x01(\tR\x05agent\"\xc9\x02\n" +
 	"\x04Link\x12+\n" +
 	"\x01a\x18\x01 \x01(\v2\x1d.tributary.offload.v1.LinkEndR\x01a\x12+\n" +
 	"\x01b\x18\x02 \x01(\v2\x1d.tributary.offload.v1.LinkEndR\x01b\x12\x0e\n" +
@@ -3662,7 +4052,8 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\n" +
 	"mismatches\x18\a \x03(\v2\".tributary.offload.v1.LinkMismatchR\n" +
 	"mismatches\x12\x18\n" +
-	"\aforeign\x18\b \x01(\x01R\aforeign\"1\n" +
+	"\aforeign\x18\b \x01(\x01R\aforeign\x12\x10\n" +
+	"\x03why\x18\t \x01(\tR\x03why\"1\n" +
 	"\aLinkEnd\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\"R\n" +
@@ -3720,7 +4111,8 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x12TREE_STAGE_PLANNED\x10\x01\x12\x17\n" +
 	"\x13TREE_STAGE_PREPARED\x10\x02\x12\x15\n" +
 	"\x11TREE_STAGE_ACTIVE\x10\x03\x12\x17\n" +
-	"\x13TREE_STAGE_DRAINING\x10\x042\xae\x06\n" +
+	"\x13TREE_STAGE_DRAINING\x10\x042\xad\n" +
+	"\n" +
 	"\aManager\x12b\n" +
 	"\vCreateGroup\x12(.tributary.offload.v1.CreateGroupRequest\x1a).tributary.offload.v1.CreateGroupResponse\x12e\n" +
 	"\fReleaseGroup\x12).tributary.offload.v1.ReleaseGroupRequest\x1a*.tributary.offload.v1.ReleaseGroupResponse\x12f\n" +
@@ -3730,7 +4122,12 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\fExplainGroup\x12).tributary.offload.v1.ExplainGroupRequest\x1a*.tributary.offload.v1.ExplainGroupResponse\x12d\n" +
 	"\vGetTopology\x12(.tributary.offload.v1.GetTopologyRequest\x1a).tributary.offload.v1.GetTopologyResponse0\x01\x12\\\n" +
 	"\tPlanGroup\x12&.tributary.offload.v1.PlanGroupRequest\x1a'.tributary.offload.v1.PlanGroupResponse\x12b\n" +
-	"\vDrainSwitch\x12(.tributary.offload.v1.DrainSwitchRequest\x1a).tributary.offload.v1.DrainSwitchResponseB@Z>github.com/tributary-fabric/tributary/api/offload/v1;offloadv1b\x06proto3"
+	"\vDrainSwitch\x12(.tributary.offload.v1.DrainSwitchRequest\x1a).tributary.offload.v1.DrainSwitchResponse\x12]\n" +
+	"\vSetTopology\x12\".tributary.offload.v1.TopologyFile\x1a(.tributary.offload.v1.TopologyDifference(\x01\x12^\n" +
+	"\fEditTopology\x12\".tributary.offload.v1.TopologyFile\x1a(.tributary.offload.v1.TopologyDifference(\x01\x12^\n" +
+	"\fDiffTopology\x12\".tributary.offload.v1.TopologyFile\x1a(.tributary.offload.v1.TopologyDifference(\x01\x12e\n" +
+	"\x0fGetTopologyFile\x12,.tributary.offload.v1.GetTopologyFileRequest\x1a\".tributary.offload.v1.TopologyFile0\x01\x12w\n" +
+	"\x12GetTopologyHistory\x12/.tributary.offload.v1.GetTopologyHistoryRequest\x1a0.tributary.offload.v1.GetTopologyHistoryResponseB@Z>github.com/tributary-fabric/tributary/api/offload/v1;offloadv1b\x06proto3"
 
 var (
 	file_api_offload_v1_manager_proto_rawDescOnce sync.Once
@@ -3745,150 +4142,170 @@ func file_api_offload_v1_manager_proto_rawDescGZIP() []byte {
 }
 
 var file_api_offload_v1_manager_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_api_offload_v1_manager_proto_goTypes = []any{
-	(BundleKind)(0),               // 0: tributary.offload.v1.BundleKind
-	(Collective)(0),               // 1: tributary.offload.v1.Collective
-	(Criterion)(0),                // 2: tributary.offload.v1.Criterion
-	(Transport)(0),                // 3: tributary.offload.v1.Transport
-	(GroupState)(0),               // 4: tributary.offload.v1.GroupState
-	(TreeStage)(0),                // 5: tributary.offload.v1.TreeStage
-	(*CreateGroupRequest)(nil),    // 6: tributary.offload.v1.CreateGroupRequest
-	(*Bundle)(nil),                // 7: tributary.offload.v1.Bundle
-	(*Purpose)(nil),               // 8: tributary.offload.v1.Purpose
-	(*Weight)(nil),                // 9: tributary.offload.v1.Weight
-	(*CreateGroupResponse)(nil),   // 10: tributary.offload.v1.CreateGroupResponse
-	(*ReleaseGroupRequest)(nil),   // 11: tributary.offload.v1.ReleaseGroupRequest
-	(*ReleaseGroupResponse)(nil),  // 12: tributary.offload.v1.ReleaseGroupResponse
-	(*HostSessionRequest)(nil),    // 13: tributary.offload.v1.HostSessionRequest
-	(*HostSessionResponse)(nil),   // 14: tributary.offload.v1.HostSessionResponse
-	(*Watch)(nil),                 // 15: tributary.offload.v1.Watch
-	(*Unwatch)(nil),               // 16: tributary.offload.v1.Unwatch
-	(*Reply)(nil),                 // 17: tributary.offload.v1.Reply
-	(*Offer)(nil),                 // 18: tributary.offload.v1.Offer
-	(*TreeReducer)(nil),           // 19: tributary.offload.v1.TreeReducer
-	(*Withdrawal)(nil),            // 20: tributary.offload.v1.Withdrawal
-	(*Notice)(nil),                // 21: tributary.offload.v1.Notice
-	(*Report)(nil),                // 22: tributary.offload.v1.Report
-	(*ListGroupsRequest)(nil),     // 23: tributary.offload.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),    // 24: tributary.offload.v1.ListGroupsResponse
-	(*GroupSummary)(nil),          // 25: tributary.offload.v1.GroupSummary
-	(*ExplainGroupRequest)(nil),   // 26: tributary.offload.v1.ExplainGroupRequest
-	(*ExplainGroupResponse)(nil),  // 27: tributary.offload.v1.ExplainGroupResponse
-	(*LinkMismatch)(nil),          // 28: tributary.offload.v1.LinkMismatch
-	(*TreeShare)(nil),             // 29: tributary.offload.v1.TreeShare
-	(*TreeState)(nil),             // 30: tributary.offload.v1.TreeState
-	(*TreeVertex)(nil),            // 31: tributary.offload.v1.TreeVertex
-	(*TreeLeaf)(nil),              // 32: tributary.offload.v1.TreeLeaf
-	(*TreeCost)(nil),              // 33: tributary.offload.v1.TreeCost
-	(*Alternative)(nil),           // 34: tributary.offload.v1.Alternative
-	(*Change)(nil),                // 35: tributary.offload.v1.Change
-	(*GetTopologyRequest)(nil),    // 36: tributary.offload.v1.GetTopologyRequest
-	(*GetTopologyResponse)(nil),   // 37: tributary.offload.v1.GetTopologyResponse
-	(*Fabric)(nil),                // 38: tributary.offload.v1.Fabric
-	(*Node)(nil),                  // 39: tributary.offload.v1.Node
-	(*SwitchState)(nil),           // 40: tributary.offload.v1.SwitchState
-	(*Link)(nil),                  // 41: tributary.offload.v1.Link
-	(*LinkEnd)(nil),               // 42: tributary.offload.v1.LinkEnd
-	(*PlanGroupRequest)(nil),      // 43: tributary.offload.v1.PlanGroupRequest
-	(*PlanGroupResponse)(nil),     // 44: tributary.offload.v1.PlanGroupResponse
-	(*PlannedGroup)(nil),          // 45: tributary.offload.v1.PlannedGroup
-	(*DrainSwitchRequest)(nil),    // 46: tributary.offload.v1.DrainSwitchRequest
-	(*DrainSwitchResponse)(nil),   // 47: tributary.offload.v1.DrainSwitchResponse
-	(Function)(0),                 // 48: tributary.offload.v1.Function
-	(ElementType)(0),              // 49: tributary.offload.v1.ElementType
-	(*Speed)(nil),                 // 50: tributary.offload.v1.Speed
-	(*Problem)(nil),               // 51: tributary.offload.v1.Problem
-	(*durationpb.Duration)(nil),   // 52: google.protobuf.Duration
-	(*Reducer)(nil),               // 53: tributary.offload.v1.Reducer
-	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
-	(*Capability)(nil),            // 55: tributary.offload.v1.Capability
+	(BundleKind)(0),                    // 0: tributary.offload.v1.BundleKind
+	(Collective)(0),                    // 1: tributary.offload.v1.Collective
+	(Criterion)(0),                     // 2: tributary.offload.v1.Criterion
+	(Transport)(0),                     // 3: tributary.offload.v1.Transport
+	(GroupState)(0),                    // 4: tributary.offload.v1.GroupState
+	(TreeStage)(0),                     // 5: tributary.offload.v1.TreeStage
+	(*TopologyFile)(nil),               // 6: tributary.offload.v1.TopologyFile
+	(*TopologyDifference)(nil),         // 7: tributary.offload.v1.TopologyDifference
+	(*GetTopologyFileRequest)(nil),     // 8: tributary.offload.v1.GetTopologyFileRequest
+	(*GetTopologyHistoryRequest)(nil),  // 9: tributary.offload.v1.GetTopologyHistoryRequest
+	(*GetTopologyHistoryResponse)(nil), // 10: tributary.offload.v1.GetTopologyHistoryResponse
+	(*TopologyChange)(nil),             // 11: tributary.offload.v1.TopologyChange
+	(*CreateGroupRequest)(nil),         // 12: tributary.offload.v1.CreateGroupRequest
+	(*Bundle)(nil),                     // 13: tributary.offload.v1.Bundle
+	(*Purpose)(nil),                    // 14: tributary.offload.v1.Purpose
+	(*Weight)(nil),                     // 15: tributary.offload.v1.Weight
+	(*CreateGroupResponse)(nil),        // 16: tributary.offload.v1.CreateGroupResponse
+	(*ReleaseGroupRequest)(nil),        // 17: tributary.offload.v1.ReleaseGroupRequest
+	(*ReleaseGroupResponse)(nil),       // 18: tributary.offload.v1.ReleaseGroupResponse
+	(*HostSessionRequest)(nil),         // 19: tributary.offload.v1.HostSessionRequest
+	(*HostSessionResponse)(nil),        // 20: tributary.offload.v1.HostSessionResponse
+	(*Watch)(nil),                      // 21: tributary.offload.v1.Watch
+	(*Unwatch)(nil),                    // 22: tributary.offload.v1.Unwatch
+	(*Reply)(nil),                      // 23: tributary.offload.v1.Reply
+	(*Offer)(nil),                      // 24: tributary.offload.v1.Offer
+	(*TreeReducer)(nil),                // 25: tributary.offload.v1.TreeReducer
+	(*Withdrawal)(nil),                 // 26: tributary.offload.v1.Withdrawal
+	(*Notice)(nil),                     // 27: tributary.offload.v1.Notice
+	(*Report)(nil),                     // 28: tributary.offload.v1.Report
+	(*ListGroupsRequest)(nil),          // 29: tributary.offload.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),         // 30: tributary.offload.v1.ListGroupsResponse
+	(*GroupSummary)(nil),               // 31: tributary.offload.v1.GroupSummary
+	(*ExplainGroupRequest)(nil),        // 32: tributary.offload.v1.ExplainGroupRequest
+	(*ExplainGroupResponse)(nil),       // 33: tributary.offload.v1.ExplainGroupResponse
+	(*LinkMismatch)(nil),               // 34: tributary.offload.v1.LinkMismatch
+	(*TreeShare)(nil),                  // 35: tributary.offload.v1.TreeShare
+	(*TreeState)(nil),                  // 36: tributary.offload.v1.TreeState
+	(*TreeVertex)(nil),                 // 37: tributary.offload.v1.TreeVertex
+	(*TreeLeaf)(nil),                   // 38: tributary.offload.v1.TreeLeaf
+	(*TreeCost)(nil),                   // 39: tributary.offload.v1.TreeCost
+	(*Alternative)(nil),                // 40: tributary.offload.v1.Alternative
+	(*Change)(nil),                     // 41: tributary.offload.v1.Change
+	(*GetTopologyRequest)(nil),         // 42: tributary.offload.v1.GetTopologyRequest
+	(*GetTopologyResponse)(nil),        // 43: tributary.offload.v1.GetTopologyResponse
+	(*Fabric)(nil),                     // 44: tributary.offload.v1.Fabric
+	(*Node)(nil),                       // 45: tributary.offload.v1.Node
+	(*SwitchState)(nil),                // 46: tributary.offload.v1.SwitchState
+	(*Link)(nil),                       // 47: tributary.offload.v1.Link
+	(*LinkEnd)(nil),                    // 48: tributary.offload.v1.LinkEnd
+	(*PlanGroupRequest)(nil),           // 49: tributary.offload.v1.PlanGroupRequest
+	(*PlanGroupResponse)(nil),          // 50: tributary.offload.v1.PlanGroupResponse
+	(*PlannedGroup)(nil),               // 51: tributary.offload.v1.PlannedGroup
+	(*DrainSwitchRequest)(nil),         // 52: tributary.offload.v1.DrainSwitchRequest
+	(*DrainSwitchResponse)(nil),        // 53: tributary.offload.v1.DrainSwitchResponse
+	nil,                                // 54: tributary.offload.v1.TopologyFile.AgentsEntry
+	(*timestamppb.Timestamp)(nil),      // 55: google.protobuf.Timestamp
+	(Function)(0),                      // 56: tributary.offload.v1.Function
+	(ElementType)(0),                   // 57: tributary.offload.v1.ElementType
+	(*Speed)(nil),                      // 58: tributary.offload.v1.Speed
+	(*Problem)(nil),                    // 59: tributary.offload.v1.Problem
+	(*durationpb.Duration)(nil),        // 60: google.protobuf.Duration
+	(*Reducer)(nil),                    // 61: tributary.offload.v1.Reducer
+	(*Capability)(nil),                 // 62: tributary.offload.v1.Capability
 }
 var file_api_offload_v1_manager_proto_depIdxs = []int32{
-	48, // 0: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
-	49, // 1: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
-	8,  // 2: tributary.offload.v1.CreateGroupRequest.purpose:type_name -> tributary.offload.v1.Purpose
-	7,  // 3: tributary.offload.v1.CreateGroupRequest.bundle:type_name -> tributary.offload.v1.Bundle
-	0,  // 4: tributary.offload.v1.Bundle.kind:type_name -> tributary.offload.v1.BundleKind
-	1,  // 5: tributary.offload.v1.Purpose.collective:type_name -> tributary.offload.v1.Collective
-	2,  // 6: tributary.offload.v1.Purpose.criterion:type_name -> tributary.offload.v1.Criterion
-	9,  // 7: tributary.offload.v1.Purpose.weights:type_name -> tributary.offload.v1.Weight
-	2,  // 8: tributary.offload.v1.Weight.criterion:type_name -> tributary.offload.v1.Criterion
-	6,  // 9: tributary.offload.v1.HostSessionRequest.create:type_name -> tributary.offload.v1.CreateGroupRequest
-	11, // 10: tributary.offload.v1.HostSessionRequest.release:type_name -> tributary.offload.v1.ReleaseGroupRequest
-	15, // 11: tributary.offload.v1.HostSessionRequest.watch:type_name -> tributary.offload.v1.Watch
-	16, // 12: tributary.offload.v1.HostSessionRequest.unwatch:type_name -> tributary.offload.v1.Unwatch
-	22, // 13: tributary.offload.v1.HostSessionRequest.report:type_name -> tributary.offload.v1.Report
-	17, // 14: tributary.offload.v1.HostSessionResponse.reply:type_name -> tributary.offload.v1.Reply
-	18, // 15: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
-	20, // 16: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
-	21, // 17: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
-	50, // 18: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
-	51, // 19: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
-	52, // 20: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
-	19, // 21: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
-	53, // 22: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
-	51, // 23: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
-	3,  // 24: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
-	25, // 25: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
-	4,  // 26: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
-	7,  // 27: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
-	25, // 28: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
-	30, // 29: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	51, // 30: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
-	35, // 31: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
-	28, // 32: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	8,  // 33: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
-	25, // 34: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
-	29, // 35: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
-	54, // 36: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
-	5,  // 37: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
-	31, // 38: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
-	32, // 39: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
-	33, // 40: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
-	34, // 41: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
-	2,  // 42: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
-	52, // 43: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
-	52, // 44: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
-	53, // 45: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
-	52, // 46: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
-	33, // 47: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	54, // 48: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	38, // 49: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	39, // 50: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	41, // 51: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	40, // 52: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	50, // 53: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
-	55, // 54: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	42, // 55: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	42, // 56: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	52, // 57: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	28, // 58: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	6,  // 59: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
-	45, // 60: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
-	51, // 61: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
-	33, // 62: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
-	6,  // 63: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	11, // 64: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	13, // 65: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
-	23, // 66: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	26, // 67: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	36, // 68: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	43, // 69: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
-	46, // 70: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	10, // 71: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	12, // 72: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	14, // 73: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
-	24, // 74: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	27, // 75: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	37, // 76: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	44, // 77: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
-	47, // 78: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	71, // [71:79] is the sub-list for method output_type
-	63, // [63:71] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	54, // 0: tributary.offload.v1.TopologyFile.agents:type_name -> tributary.offload.v1.TopologyFile.AgentsEntry
+	11, // 1: tributary.offload.v1.GetTopologyHistoryResponse.changes:type_name -> tributary.offload.v1.TopologyChange
+	55, // 2: tributary.offload.v1.TopologyChange.at:type_name -> google.protobuf.Timestamp
+	56, // 3: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
+	57, // 4: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
+	14, // 5: tributary.offload.v1.CreateGroupRequest.purpose:type_name -> tributary.offload.v1.Purpose
+	13, // 6: tributary.offload.v1.CreateGroupRequest.bundle:type_name -> tributary.offload.v1.Bundle
+	0,  // 7: tributary.offload.v1.Bundle.kind:type_name -> tributary.offload.v1.BundleKind
+	1,  // 8: tributary.offload.v1.Purpose.collective:type_name -> tributary.offload.v1.Collective
+	2,  // 9: tributary.offload.v1.Purpose.criterion:type_name -> tributary.offload.v1.Criterion
+	15, // 10: tributary.offload.v1.Purpose.weights:type_name -> tributary.offload.v1.Weight
+	2,  // 11: tributary.offload.v1.Weight.criterion:type_name -> tributary.offload.v1.Criterion
+	12, // 12: tributary.offload.v1.HostSessionRequest.create:type_name -> tributary.offload.v1.CreateGroupRequest
+	17, // 13: tributary.offload.v1.HostSessionRequest.release:type_name -> tributary.offload.v1.ReleaseGroupRequest
+	21, // 14: tributary.offload.v1.HostSessionRequest.watch:type_name -> tributary.offload.v1.Watch
+	22, // 15: tributary.offload.v1.HostSessionRequest.unwatch:type_name -> tributary.offload.v1.Unwatch
+	28, // 16: tributary.offload.v1.HostSessionRequest.report:type_name -> tributary.offload.v1.Report
+	23, // 17: tributary.offload.v1.HostSessionResponse.reply:type_name -> tributary.offload.v1.Reply
+	24, // 18: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
+	26, // 19: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
+	27, // 20: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
+	58, // 21: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
+	59, // 22: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
+	60, // 23: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	25, // 24: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
+	61, // 25: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
+	59, // 26: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	3,  // 27: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
+	31, // 28: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
+	4,  // 29: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
+	13, // 30: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
+	31, // 31: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
+	36, // 32: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
+	59, // 33: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	41, // 34: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
+	34, // 35: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	14, // 36: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
+	31, // 37: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
+	35, // 38: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
+	55, // 39: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	5,  // 40: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
+	37, // 41: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
+	38, // 42: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
+	39, // 43: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
+	40, // 44: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
+	2,  // 45: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
+	60, // 46: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
+	60, // 47: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
+	61, // 48: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
+	60, // 49: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
+	39, // 50: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
+	55, // 51: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	44, // 52: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	45, // 53: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	47, // 54: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	46, // 55: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	58, // 56: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
+	62, // 57: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	48, // 58: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	48, // 59: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	60, // 60: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	34, // 61: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	12, // 62: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
+	51, // 63: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
+	59, // 64: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
+	39, // 65: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
+	12, // 66: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	17, // 67: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	19, // 68: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
+	29, // 69: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	32, // 70: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	42, // 71: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	49, // 72: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
+	52, // 73: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	6,  // 74: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 75: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 76: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
+	8,  // 77: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
+	9,  // 78: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
+	16, // 79: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	18, // 80: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	20, // 81: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
+	30, // 82: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	33, // 83: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	43, // 84: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	50, // 85: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
+	53, // 86: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	7,  // 87: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 88: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 89: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
+	6,  // 90: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
+	10, // 91: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
+	79, // [79:92] is the sub-list for method output_type
+	66, // [66:79] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }
@@ -3897,20 +4314,20 @@ func file_api_offload_v1_manager_proto_init() {
 		return
 	}
 	file_api_offload_v1_common_proto_init()
-	file_api_offload_v1_manager_proto_msgTypes[7].OneofWrappers = []any{
+	file_api_offload_v1_manager_proto_msgTypes[13].OneofWrappers = []any{
 		(*HostSessionRequest_Create)(nil),
 		(*HostSessionRequest_Release)(nil),
 		(*HostSessionRequest_Watch)(nil),
 		(*HostSessionRequest_Unwatch)(nil),
 		(*HostSessionRequest_Report)(nil),
 	}
-	file_api_offload_v1_manager_proto_msgTypes[8].OneofWrappers = []any{
+	file_api_offload_v1_manager_proto_msgTypes[14].OneofWrappers = []any{
 		(*HostSessionResponse_Reply)(nil),
 		(*HostSessionResponse_Offer)(nil),
 		(*HostSessionResponse_Withdrawal)(nil),
 		(*HostSessionResponse_Notice)(nil),
 	}
-	file_api_offload_v1_manager_proto_msgTypes[20].OneofWrappers = []any{
+	file_api_offload_v1_manager_proto_msgTypes[26].OneofWrappers = []any{
 		(*ExplainGroupRequest_Group)(nil),
 		(*ExplainGroupRequest_Name)(nil),
 	}
@@ -3920,7 +4337,7 @@ func file_api_offload_v1_manager_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_manager_proto_rawDesc), len(file_api_offload_v1_manager_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   42,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,14 +19,19 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Manager_CreateGroup_FullMethodName  = "/tributary.offload.v1.Manager/CreateGroup"
-	Manager_ReleaseGroup_FullMethodName = "/tributary.offload.v1.Manager/ReleaseGroup"
-	Manager_HostSession_FullMethodName  = "/tributary.offload.v1.Manager/HostSession"
-	Manager_ListGroups_FullMethodName   = "/tributary.offload.v1.Manager/ListGroups"
-	Manager_ExplainGroup_FullMethodName = "/tributary.offload.v1.Manager/ExplainGroup"
-	Manager_GetTopology_FullMethodName  = "/tributary.offload.v1.Manager/GetTopology"
-	Manager_PlanGroup_FullMethodName    = "/tributary.offload.v1.Manager/PlanGroup"
-	Manager_DrainSwitch_FullMethodName  = "/tributary.offload.v1.Manager/DrainSwitch"
+	Manager_CreateGroup_FullMethodName        = "/tributary.offload.v1.Manager/CreateGroup"
+	Manager_ReleaseGroup_FullMethodName       = "/tributary.offload.v1.Manager/ReleaseGroup"
+	Manager_HostSession_FullMethodName        = "/tributary.offload.v1.Manager/HostSession"
+	Manager_ListGroups_FullMethodName         = "/tributary.offload.v1.Manager/ListGroups"
+	Manager_ExplainGroup_FullMethodName       = "/tributary.offload.v1.Manager/ExplainGroup"
+	Manager_GetTopology_FullMethodName        = "/tributary.offload.v1.Manager/GetTopology"
+	Manager_PlanGroup_FullMethodName          = "/tributary.offload.v1.Manager/PlanGroup"
+	Manager_DrainSwitch_FullMethodName        = "/tributary.offload.v1.Manager/DrainSwitch"
+	Manager_SetTopology_FullMethodName        = "/tributary.offload.v1.Manager/SetTopology"
+	Manager_EditTopology_FullMethodName       = "/tributary.offload.v1.Manager/EditTopology"
+	Manager_DiffTopology_FullMethodName       = "/tributary.offload.v1.Manager/DiffTopology"
+	Manager_GetTopologyFile_FullMethodName    = "/tributary.offload.v1.Manager/GetTopologyFile"
+	Manager_GetTopologyHistory_FullMethodName = "/tributary.offload.v1.Manager/GetTopologyHistory"
 )
 
 // ManagerClient is the client API for Manager service.
@@ -64,6 +69,20 @@ type ManagerClient interface {
 	// DrainSwitch drains a switch, or returns it to use. Its groups move to other
 	// trees without an error, or stay if there is none.
 	DrainSwitch(ctx context.Context, in *DrainSwitchRequest, opts ...grpc.CallOption) (*DrainSwitchResponse, error)
+	// SetTopology replaces the operator's part of the topology. What it has in common
+	// with the part before, by name, goes on; trees over anything else are replaced. It
+	// is stored, and holds over restarts. The file comes in pieces.
+	SetTopology(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[TopologyFile, TopologyDifference], error)
+	// EditTopology changes the operator's part of the topology by a patch, likewise.
+	EditTopology(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[TopologyFile, TopologyDifference], error)
+	// DiffTopology returns what the file has other than the map in effect or, with an
+	// empty file, what the map has other than the operator's part.
+	DiffTopology(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[TopologyFile, TopologyDifference], error)
+	// GetTopologyFile returns the operator's part of the topology, or the map in effect,
+	// as a file in pieces.
+	GetTopologyFile(ctx context.Context, in *GetTopologyFileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TopologyFile], error)
+	// GetTopologyHistory returns the last changes of the map.
+	GetTopologyHistory(ctx context.Context, in *GetTopologyHistoryRequest, opts ...grpc.CallOption) (*GetTopologyHistoryResponse, error)
 }
 
 type managerClient struct {
@@ -175,6 +194,74 @@ func (c *managerClient) DrainSwitch(ctx context.Context, in *DrainSwitchRequest,
 	return out, nil
 }
 
+func (c *managerClient) SetTopology(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[TopologyFile, TopologyDifference], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Manager_ServiceDesc.Streams[3], Manager_SetTopology_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[TopologyFile, TopologyDifference]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Manager_SetTopologyClient = grpc.ClientStreamingClient[TopologyFile, TopologyDifference]
+
+func (c *managerClient) EditTopology(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[TopologyFile, TopologyDifference], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Manager_ServiceDesc.Streams[4], Manager_EditTopology_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[TopologyFile, TopologyDifference]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Manager_EditTopologyClient = grpc.ClientStreamingClient[TopologyFile, TopologyDifference]
+
+func (c *managerClient) DiffTopology(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[TopologyFile, TopologyDifference], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Manager_ServiceDesc.Streams[5], Manager_DiffTopology_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[TopologyFile, TopologyDifference]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Manager_DiffTopologyClient = grpc.ClientStreamingClient[TopologyFile, TopologyDifference]
+
+func (c *managerClient) GetTopologyFile(ctx context.Context, in *GetTopologyFileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TopologyFile], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Manager_ServiceDesc.Streams[6], Manager_GetTopologyFile_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[GetTopologyFileRequest, TopologyFile]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Manager_GetTopologyFileClient = grpc.ServerStreamingClient[TopologyFile]
+
+func (c *managerClient) GetTopologyHistory(ctx context.Context, in *GetTopologyHistoryRequest, opts ...grpc.CallOption) (*GetTopologyHistoryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetTopologyHistoryResponse)
+	err := c.cc.Invoke(ctx, Manager_GetTopologyHistory_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ManagerServer is the server API for Manager service.
 // All implementations must embed UnimplementedManagerServer
 // for forward compatibility.
@@ -210,6 +297,20 @@ type ManagerServer interface {
 	// DrainSwitch drains a switch, or returns it to use. Its groups move to other
 	// trees without an error, or stay if there is none.
 	DrainSwitch(context.Context, *DrainSwitchRequest) (*DrainSwitchResponse, error)
+	// SetTopology replaces the operator's part of the topology. What it has in common
+	// with the part before, by name, goes on; trees over anything else are replaced. It
+	// is stored, and holds over restarts. The file comes in pieces.
+	SetTopology(grpc.ClientStreamingServer[TopologyFile, TopologyDifference]) error
+	// EditTopology changes the operator's part of the topology by a patch, likewise.
+	EditTopology(grpc.ClientStreamingServer[TopologyFile, TopologyDifference]) error
+	// DiffTopology returns what the file has other than the map in effect or, with an
+	// empty file, what the map has other than the operator's part.
+	DiffTopology(grpc.ClientStreamingServer[TopologyFile, TopologyDifference]) error
+	// GetTopologyFile returns the operator's part of the topology, or the map in effect,
+	// as a file in pieces.
+	GetTopologyFile(*GetTopologyFileRequest, grpc.ServerStreamingServer[TopologyFile]) error
+	// GetTopologyHistory returns the last changes of the map.
+	GetTopologyHistory(context.Context, *GetTopologyHistoryRequest) (*GetTopologyHistoryResponse, error)
 	mustEmbedUnimplementedManagerServer()
 }
 
@@ -243,6 +344,21 @@ func (UnimplementedManagerServer) PlanGroup(context.Context, *PlanGroupRequest) 
 }
 func (UnimplementedManagerServer) DrainSwitch(context.Context, *DrainSwitchRequest) (*DrainSwitchResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DrainSwitch not implemented")
+}
+func (UnimplementedManagerServer) SetTopology(grpc.ClientStreamingServer[TopologyFile, TopologyDifference]) error {
+	return status.Error(codes.Unimplemented, "method SetTopology not implemented")
+}
+func (UnimplementedManagerServer) EditTopology(grpc.ClientStreamingServer[TopologyFile, TopologyDifference]) error {
+	return status.Error(codes.Unimplemented, "method EditTopology not implemented")
+}
+func (UnimplementedManagerServer) DiffTopology(grpc.ClientStreamingServer[TopologyFile, TopologyDifference]) error {
+	return status.Error(codes.Unimplemented, "method DiffTopology not implemented")
+}
+func (UnimplementedManagerServer) GetTopologyFile(*GetTopologyFileRequest, grpc.ServerStreamingServer[TopologyFile]) error {
+	return status.Error(codes.Unimplemented, "method GetTopologyFile not implemented")
+}
+func (UnimplementedManagerServer) GetTopologyHistory(context.Context, *GetTopologyHistoryRequest) (*GetTopologyHistoryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetTopologyHistory not implemented")
 }
 func (UnimplementedManagerServer) mustEmbedUnimplementedManagerServer() {}
 func (UnimplementedManagerServer) testEmbeddedByValue()                 {}
@@ -384,6 +500,56 @@ func _Manager_DrainSwitch_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Manager_SetTopology_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ManagerServer).SetTopology(&grpc.GenericServerStream[TopologyFile, TopologyDifference]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Manager_SetTopologyServer = grpc.ClientStreamingServer[TopologyFile, TopologyDifference]
+
+func _Manager_EditTopology_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ManagerServer).EditTopology(&grpc.GenericServerStream[TopologyFile, TopologyDifference]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Manager_EditTopologyServer = grpc.ClientStreamingServer[TopologyFile, TopologyDifference]
+
+func _Manager_DiffTopology_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ManagerServer).DiffTopology(&grpc.GenericServerStream[TopologyFile, TopologyDifference]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Manager_DiffTopologyServer = grpc.ClientStreamingServer[TopologyFile, TopologyDifference]
+
+func _Manager_GetTopologyFile_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(GetTopologyFileRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ManagerServer).GetTopologyFile(m, &grpc.GenericServerStream[GetTopologyFileRequest, TopologyFile]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Manager_GetTopologyFileServer = grpc.ServerStreamingServer[TopologyFile]
+
+func _Manager_GetTopologyHistory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetTopologyHistoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).GetTopologyHistory(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_GetTopologyHistory_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).GetTopologyHistory(ctx, req.(*GetTopologyHistoryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Manager_ServiceDesc is the grpc.ServiceDesc for Manager service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -411,6 +577,10 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "DrainSwitch",
 			Handler:    _Manager_DrainSwitch_Handler,
 		},
+		{
+			MethodName: "GetTopologyHistory",
+			Handler:    _Manager_GetTopologyHistory_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
@@ -427,6 +597,26 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "GetTopology",
 			Handler:       _Manager_GetTopology_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "SetTopology",
+			Handler:       _Manager_SetTopology_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "EditTopology",
+			Handler:       _Manager_EditTopology_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "DiffTopology",
+			Handler:       _Manager_DiffTopology_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "GetTopologyFile",
+			Handler:       _Manager_GetTopologyFile_Handler,
 			ServerStreams: true,
 		},
 	},

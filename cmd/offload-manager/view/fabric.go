@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/ground/printable"
 	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
 	"github.com/tributary-fabric/tributary/internal/whole/picture"
 	"github.com/tributary-fabric/tributary/topology"
@@ -30,6 +31,7 @@ type Fabric struct {
 type Host struct {
 	Name string `json:"name"`
 	Up   bool   `json:"up"`
+	Why  string `json:"why"` // it is down: who says so, and why
 	// Speed is that at which it reduces, as far as it is known.
 	Speed topology.Speed `json:"speed"`
 }
@@ -38,6 +40,8 @@ type Host struct {
 type Switch struct {
 	Name      string         `json:"name"`
 	Up        bool           `json:"up"`
+	Why       string         `json:"why"`       // it is down: who says so, and why
+	Agent     string         `json:"agent"`     // address of its agent; empty: it has none
 	Connected bool           `json:"connected"` // the manager has its agent
 	Draining  bool           `json:"draining"`
 	Trees     int            `json:"trees"`
@@ -62,6 +66,7 @@ type Link struct {
 	A         End     `json:"a"`
 	B         End     `json:"b"`
 	Up        bool    `json:"up"`
+	Why       string  `json:"why"` // it is down: who says so, and why
 	Bandwidth int64   `json:"bandwidth_bits_per_second"`
 	Latency   float64 `json:"latency_seconds"`
 	Trees     int     `json:"trees"`
@@ -87,11 +92,11 @@ func NewFabric(f rpc.Fabric) Fabric {
 	}
 	for _, n := range f.Nodes {
 		if s := n.Switch; s == nil {
-			v.Hosts = append(v.Hosts, Host{n.Name, n.Up, n.Speed})
+			v.Hosts = append(v.Hosts, Host{n.Name, n.Up, n.Why, n.Speed})
 		} else {
 			c := s.Capability
 			v.Switches = append(v.Switches, Switch{
-				Name: n.Name, Up: n.Up, Connected: s.Connected, Draining: s.Draining, Trees: s.Trees, SlotsUsed: s.SlotsUsed, Wanted: s.Wanted, Most: s.SlotsMost,
+				Name: n.Name, Up: n.Up, Why: n.Why, Agent: s.Agent, Connected: s.Connected, Draining: s.Draining, Trees: s.Trees, SlotsUsed: s.SlotsUsed, Wanted: s.Wanted, Most: s.SlotsMost,
 				Slots: c.Slots, Children: c.Children, Chunk: c.Chunk, Window: c.Window, Functions: c.Functions.String(), Types: c.Types.String(),
 				Speed: c.Speed, CPU: s.CPU, Unusable: s.Unusable, Version: s.AgentVersion, Alarms: alarms[n.Name],
 			})
@@ -99,7 +104,7 @@ func NewFabric(f rpc.Fabric) Fabric {
 	}
 	for _, l := range f.Cables {
 		v.Links = append(v.Links, Link{
-			A: End{l.A.Node, int(l.A.Port)}, B: End{l.B.Node, int(l.B.Port)}, Up: l.Up,
+			A: End{l.A.Node, int(l.A.Port)}, B: End{l.B.Node, int(l.B.Port)}, Up: l.Up, Why: l.Why,
 			Bandwidth: l.Carries.Bandwidth, Latency: l.Carries.Latency.Seconds(), Trees: l.Trees, Foreign: l.Foreign,
 			Mismatches: newMismatches(l.Mismatches),
 		})
@@ -160,7 +165,26 @@ func (v Fabric) Text(w io.Writer) error {
 	for _, l := range v.Links {
 		mismatchesText(w, l.Mismatches)
 	}
+	v.outagesText(w)
 	return err
+}
+
+// outagesText says why what is down is so.
+func (v Fabric) outagesText(w io.Writer) {
+	down := func(what, name string, up bool, why string) {
+		if !up && why != "" {
+			fmt.Fprintf(w, "DOWN: %s %s: %s\n", what, name, printable.Text(why))
+		}
+	}
+	for _, h := range v.Hosts {
+		down("host", h.Name, h.Up, h.Why)
+	}
+	for _, s := range v.Switches {
+		down("switch", s.Name, s.Up, s.Why)
+	}
+	for _, l := range v.Links {
+		down("link", fmt.Sprintf("%s:%d - %s:%d", l.A.Node, l.A.Port, l.B.Node, l.B.Port), l.Up, l.Why)
+	}
 }
 
 // SwitchesText writes a table of switches.

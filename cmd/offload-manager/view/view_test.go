@@ -32,7 +32,7 @@ func fabric() rpc.Fabric {
 		Name: "small", Hosts: 2, Switches: 2, Links: 4,
 		Nodes: []rpc.FabricNode{
 			{Name: "h0", Up: true, Speed: topology.Speed{Bytes: 4e9, Packets: 2e6}},
-			{Name: "h1"},
+			{Name: "h1", Why: "membership: died"},
 			{Name: "leaf", Up: true, Switch: &rpc.SwitchState{Capability: quick, Connected: true, Trees: 1, SlotsUsed: 16, CPU: 0.375, AgentVersion: "v1.2.3"}},
 			{Name: "spine", Up: true, Switch: &rpc.SwitchState{Capability: c, Draining: true, Unusable: "the target is wedged; restart it"}},
 		},
@@ -83,6 +83,14 @@ func explanation() rpc.Explanation {
 	}
 }
 
+func changes() []rpc.MapChange {
+	at := time.Date(2030, 1, 2, 3, 4, 7, 0, time.UTC)
+	return []rpc.MapChange{
+		{At: at, Version: 3, Cause: "operator alice has edited the topology", What: []string{"switch spine-2 added"}, More: 1},
+		{At: at.Add(time.Second), Version: 4, What: []string{"h0 is down by membership: died"}},
+	}
+}
+
 func TestText(t *testing.T) {
 	var got bytes.Buffer
 	f, g := view.NewFabric(fabric()), view.NewGroup(explanation())
@@ -90,12 +98,18 @@ func TestText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	difference := view.NewDifference(rpc.TopologyDifference{Version: 2, What: []string{"host h9 added"}, More: 3})
+	if err := errors.Join(difference.Text(&got, "Changed"), view.NewDifference(rpc.TopologyDifference{}).Text(&got, "Changed"),
+		view.MapChangesText(&got, view.NewMapChanges(changes())), view.MapChangesText(&got, nil)); err != nil {
+		t.Fatal(err)
+	}
 	compare(t, "testdata/text.txt", got.String())
 }
 
 func TestJSON(t *testing.T) {
 	var got bytes.Buffer
-	if err := errors.Join(view.JSON(&got, view.NewFabric(fabric())), view.JSON(&got, view.NewGroup(explanation()))); err != nil {
+	if err := errors.Join(view.JSON(&got, view.NewFabric(fabric())), view.JSON(&got, view.NewGroup(explanation())),
+		view.JSON(&got, view.NewDifference(rpc.TopologyDifference{Version: 1})), view.JSON(&got, view.NewMapChanges(changes()))); err != nil {
 		t.Fatal(err)
 	}
 	compare(t, "testdata/json.txt", got.String())

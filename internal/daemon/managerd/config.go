@@ -30,9 +30,13 @@ const (
 type Config struct {
 	Topology *topology.Graph   // the fabric; nil: nothing yet, see Daemon.SetFabric
 	Agents   map[string]string // "host:port" of each switch's agent, by the switch's name; a switch without one is not used
-	Core     manager.Config    // bounds and periods of the core; zero fields have its defaults
-	Model    pathsel.Model     // by which plans are made; the zero value is pathsel.DefaultModel
-	Store    Store             // what survives a restart; nil: nothing does
+	// Merge, if it is not nil, is called with the operator's part of the topology when
+	// that has changed, and why, and makes of it what SetFabric gets. nil: the
+	// operator's part is the map.
+	Merge func(o Operator, cause string)
+	Core  manager.Config // bounds and periods of the core; zero fields have its defaults
+	Model pathsel.Model  // by which plans are made; the zero value is pathsel.DefaultModel
+	Store Store          // what survives a restart; nil: nothing does
 
 	Listen string // "host:port" of the gRPC server; port 0 takes a free one
 	// Trust is the manager's certificate, for its server and towards the agents,

@@ -48,11 +48,16 @@ type Daemon struct {
 
 	fabric  sync.Mutex // orders changes of the fabric, and guards all up to history
 	overlay *topology.Overlay
+	agents  map[string]string // "host:port" by switch
 	outages outages
 	foreign map[string]float64       // by a link's end, as EndName writes it: the share that traffic of no tree has
 	closing map[string]chan struct{} // by switch: closed when the last link to its agent has ended
 	ended   bool                     // no link begins any more
 	history []rpc.MapChange
+
+	editing  sync.Mutex               // orders changes of operator
+	operator Operator                 // guarded by fabric
+	maps     runner.Mailbox[Operator] // in effect, to be stored; used where there is discovery
 
 	alarms alarms
 	zone   *zone // nil: it is in none
@@ -65,27 +70,28 @@ func Start(c Config) (*Daemon, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
-	c.Core.Unattended = unattended(c.Topology, c.Agents)
 	records, err := c.Store.Load()
 	if err != nil {
 		return nil, fmt.Errorf("managerd: loading the store: %w", err)
 	}
-	machine, err := manager.Restore(c.Topology, c.Core, records)
-	if err != nil {
-		return nil, fmt.Errorf("managerd: %w", err)
-	}
-	listener, err := rpc.Listen(c.Listen, c.server())
-	if err != nil {
-		return nil, fmt.Errorf("managerd: %w", err)
-	}
 	d := &Daemon{
-		cfg: c, log: c.Log, core: machine, overlay: topology.NewOverlay(c.Topology), counts: newCounts(records),
+		cfg: c, log: c.Log, counts: newCounts(records),
 		number:   rand.Uint64() | 1,
 		gone:     make(chan struct{}),
 		sessions: map[uint32]*session{},
 		outages:  outages{},
 		foreign:  map[string]float64{},
 		closing:  map[string]chan struct{}{},
+	}
+	if err := d.restoreOperator(records); err != nil {
+		return nil, err
+	}
+	if err := d.restoreCore(records); err != nil {
+		return nil, fmt.Errorf("managerd: %w", err)
+	}
+	listener, err := rpc.Listen(c.Listen, c.server())
+	if err != nil {
+		return nil, fmt.Errorf("managerd: %w", err)
 	}
 	if err := d.joinZone(); err != nil {
 		return nil, errors.Join(err, listener.Close())
@@ -94,21 +100,39 @@ func Start(c Config) (*Daemon, error) {
 		d.leaveZone(false)
 		return nil, errors.Join(err, listener.Close())
 	}
+	g := d.view().Graph()
 	d.server = rpc.Serve(listener, rpc.Services{Manager: d, Members: d}, c.server())
-	d.log.Info("manager started", slog.String("address", d.Addr()), slog.String("fabric", c.Topology.Fabric()),
-		slog.Int("hosts", c.Topology.Hosts()), slog.Int("switches", c.Topology.Switches()),
-		slog.Int("agents", len(c.Agents)), slog.Int("records", len(records)))
+	d.log.Info("manager started", slog.String("address", d.Addr()), slog.String("fabric", g.Fabric()),
+		slog.Int("hosts", g.Hosts()), slog.Int("switches", g.Switches()),
+		slog.Int("agents", len(d.agents)), slog.Int("records", len(records)))
 	return d, nil
+}
+
+// restoreCore begins with the operator's part as the map, and what was stored.
+func (d *Daemon) restoreCore(records []manager.Record) (err error) {
+	o, err := d.restoreMap(records)
+	if err != nil {
+		return err
+	}
+	d.agents, d.overlay = o.Agents, topology.NewOverlay(o.Graph)
+	d.note(marksOfOperator(Operator{}, o))
+	if d.overlay, err = d.overlay.With(d.outages.changes(d.overlay.View())...); err != nil {
+		return err
+	}
+	c := d.cfg.Core
+	c.Unattended = unattended(o.Graph, o.Agents)
+	d.core, err = manager.Restore(o.Graph, c, records)
+	return err
 }
 
 // run starts everything but the server.
 func (d *Daemon) run() (err error) {
 	clock := runner.NewClock()
 	d.started = clock.At(0)
-	if d.planner, err = newPlanner(d.cfg.Topology, d.cfg.Model, d.counts); err != nil {
+	if d.planner, err = newPlanner(d.overlay.View().Graph(), d.cfg.Model, d.counts); err != nil {
 		return err
 	}
-	links, err := d.dial(d.cfg.Agents)
+	links, err := d.dial(d.agents)
 	if err != nil {
 		return err
 	}
@@ -123,9 +147,14 @@ func (d *Daemon) run() (err error) {
 	d.life, d.cancel = context.WithCancel(context.Background())
 	d.running.Go(func() { d.planner.run(d.life, d.post) })
 	d.running.Go(func() { d.writer.run(d.life, d.post) })
+	d.running.Go(func() { d.keepMaps(d.life) })
 	d.fabric.Lock()
-	d.relink(links, d.cfg.Agents)
+	d.relink(links, d.agents)
+	view := d.overlay.View()
 	d.fabric.Unlock()
+	if len(d.operator.Down) > 0 {
+		_ = d.post(manager.TopologyChanged{View: view}) // its only error is that the manager has ended
+	}
 	if d.zone != nil {
 		d.running.Go(d.watchZone)
 	}

@@ -19,6 +19,8 @@ type FabricChange struct {
 	States []topology.Change // of Graph's nodes and links, beyond what is known of them: that they are down, or up again
 	Agents map[string]string // "host:port" of each switch's agent, by the switch's name; those of other switches are left
 	Cause  string            // for people, such as "an operator has edited the topology"
+
+	marks []mark // beyond States
 }
 
 // ErrFabric is wrapped by SetFabric's errors about what it was given.
@@ -70,6 +72,10 @@ func (d *Daemon) setFabric(c FabricChange) error {
 		return err
 	}
 	d.relink(fresh, c.Agents)
+	d.agents = c.Agents
+	if d.cfg.Merge != nil {
+		d.maps.Put(Operator{Graph: c.Graph, Agents: c.Agents})
+	}
 	return nil
 }
 
@@ -88,6 +94,7 @@ func (d *Daemon) redraw(c FabricChange) error {
 	if err != nil {
 		return err
 	}
+	marks = append(marks, c.marks...)
 	for _, l := range d.agentLinks() {
 		if l.address != c.Agents[l.name] {
 			marks = append(marks, d.outages.of(byAgent(l.name))...) // it has no say any more

@@ -48,7 +48,7 @@ func newDaemon(t *testing.T) *Daemon {
 		t.Fatal(err)
 	}
 	d := &Daemon{
-		cfg: c, log: c.Log, core: machine, overlay: topology.NewOverlay(g), counts: newCounts(nil),
+		cfg: c, log: c.Log, core: machine, overlay: topology.NewOverlay(g), counts: newCounts(nil), operator: Operator{Graph: g},
 		gone: make(chan struct{}), sessions: map[uint32]*session{},
 	}
 	if err := d.run(); err != nil {

@@ -44,25 +44,25 @@ func (r *reader) piece(f *Fabric, m *pb.GetTopologyResponse) {
 }
 
 func fabricNode(n FabricNode) *pb.Node {
-	m := &pb.Node{Name: n.Name, Up: n.Up, Speed: speed(n.Speed)}
+	m := &pb.Node{Name: n.Name, Up: n.Up, Why: n.Why, Speed: speed(n.Speed)}
 	if s := n.Switch; s != nil {
 		m.Switch = &pb.SwitchState{
 			Capability: capability(s.Capability), Connected: s.Connected, Draining: s.Draining,
 			Trees: uint32(s.Trees), SlotsUsed: uint32(s.SlotsUsed), SlotsMost: uint32(s.SlotsMost), SlotsWanted: uint32(s.Wanted), AgentVersion: s.AgentVersion, Unusable: s.Unusable,
-			Cpu: s.CPU,
+			Cpu: s.CPU, Agent: s.Agent,
 		}
 	}
 	return m
 }
 
 func (r *reader) fabricNode(m *pb.Node) FabricNode {
-	n := FabricNode{Name: m.GetName(), Up: m.GetUp(), Speed: r.speed("speed", m.GetSpeed())}
+	n := FabricNode{Name: m.GetName(), Up: m.GetUp(), Why: m.GetWhy(), Speed: r.speed("speed", m.GetSpeed())}
 	if s := m.GetSwitch(); s != nil {
 		n.Switch = &SwitchState{
 			Capability: r.capability(s.GetCapability()), Connected: s.GetConnected(), Draining: s.GetDraining(),
 			Trees: r.int("switch.trees", s.GetTrees()), SlotsUsed: r.int("switch.slots_used", s.GetSlotsUsed()),
 			SlotsMost: r.int("switch.slots_most", s.GetSlotsMost()), Wanted: r.int("switch.slots_wanted", s.GetSlotsWanted()), AgentVersion: s.GetAgentVersion(), Unusable: s.GetUnusable(),
-			CPU: r.amount("switch.cpu", s.GetCpu()),
+			CPU: r.amount("switch.cpu", s.GetCpu()), Agent: s.GetAgent(),
 		}
 	}
 	return n
@@ -70,7 +70,7 @@ func (r *reader) fabricNode(m *pb.Node) FabricNode {
 
 func fabricLink(l FabricLink) *pb.Link {
 	return &pb.Link{
-		A: fabricEnd(l.A), B: fabricEnd(l.B), Up: l.Up, Bandwidth: uint64(l.Carries.Bandwidth),
+		A: fabricEnd(l.A), B: fabricEnd(l.B), Up: l.Up, Why: l.Why, Bandwidth: uint64(l.Carries.Bandwidth),
 		Latency: duration(l.Carries.Latency), Trees: uint32(l.Trees), Mismatches: each(l.Mismatches, linkMismatch), Foreign: l.Foreign,
 	}
 }
@@ -80,7 +80,7 @@ func (r *reader) fabricLink(m *pb.Link) FabricLink {
 		r.fail("links.bandwidth", "%d bit/s", m.GetBandwidth())
 	}
 	return FabricLink{
-		A: r.fabricEnd(m.GetA()), B: r.fabricEnd(m.GetB()), Up: m.GetUp(),
+		A: r.fabricEnd(m.GetA()), B: r.fabricEnd(m.GetB()), Up: m.GetUp(), Why: m.GetWhy(),
 		Carries: topology.LinkSpec{Bandwidth: int64(m.GetBandwidth()), Latency: r.duration("links.latency", m.GetLatency())},
 		Trees:   r.int("links.trees", m.GetTrees()), Mismatches: each(m.GetMismatches(), mismatchOf),
 		Foreign: r.amount("links.foreign", m.GetForeign()),

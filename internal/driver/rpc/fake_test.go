@@ -84,6 +84,9 @@ type fakeManager struct {
 	found       bool
 	groups      []manager.Summary
 	explanation Explanation
+	difference  TopologyDifference
+	file        TopologyFile
+	changes     []MapChange
 	fabric      Fabric
 	plan        GroupPlan
 	events      chan manager.Event
@@ -169,3 +172,25 @@ func testContext(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+func (f *fakeManager) SetTopology(_ context.Context, file TopologyFile) (TopologyDifference, error) {
+	f.asked = file
+	return f.difference, f.err
+}
+
+func (f *fakeManager) EditTopology(_ context.Context, file TopologyFile) (TopologyDifference, error) {
+	f.asked = file
+	return f.difference, f.err
+}
+
+func (f *fakeManager) DiffTopology(_ context.Context, file TopologyFile) (TopologyDifference, error) {
+	f.asked = file
+	return f.difference, f.err
+}
+
+func (f *fakeManager) TopologyFile(_ context.Context, inEffect bool) (TopologyFile, error) {
+	f.asked = inEffect
+	return f.file, f.err
+}
+
+func (f *fakeManager) TopologyHistory(context.Context) ([]MapChange, error) { return f.changes, f.err }

@@ -34,6 +34,19 @@ type Manager interface {
 	// Topology returns the fabric as the manager sees it.
 	Topology(ctx context.Context) (Fabric, error)
 
+	// SetTopology replaces the operator's part of the topology, EditTopology changes it
+	// by a patch. DiffTopology returns what a file has other than the map in effect or,
+	// without content, what the map has other than the operator's part.
+	SetTopology(ctx context.Context, f TopologyFile) (TopologyDifference, error)
+	EditTopology(ctx context.Context, f TopologyFile) (TopologyDifference, error)
+	DiffTopology(ctx context.Context, f TopologyFile) (TopologyDifference, error)
+
+	// TopologyFile returns the operator's part of the topology, or the map in effect.
+	TopologyFile(ctx context.Context, inEffect bool) (TopologyFile, error)
+
+	// TopologyHistory returns the last changes of the map, oldest first.
+	TopologyHistory(ctx context.Context) ([]MapChange, error)
+
 	// PlanGroup reports which groups a communicator could have: those of c.Bundle,
 	// whose Index is ignored, as are Name and Secret of c. It makes none.
 	PlanGroup(ctx context.Context, c manager.Create) (GroupPlan, error)

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,28 @@ func TestManagerCalls(t *testing.T) {
 
 	check[any](t, "release", c.ReleaseGroup(ctx, 12), uint32(12), f.asked)
 	check[any](t, "drain", c.DrainSwitch(ctx, "leaf-0", true), [2]any{"leaf-0", true}, f.asked)
+
+	f.difference = TopologyDifference{Version: 3, What: []string{"host h9 added"}, More: 2}
+	file := TopologyFile{
+		Name: "t.yaml", Content: bytes.Repeat([]byte("# much\n"), maxPiece/3), Agents: map[string]string{"leaf-0": "10.0.0.1:7"}, Version: 2, DryRun: true,
+	}
+	for what, call := range map[string]func(context.Context, TopologyFile) (TopologyDifference, error){
+		"set": c.SetTopology, "edit": c.EditTopology, "diff": c.DiffTopology,
+	} {
+		d, err := call(ctx, file)
+		check(t, what, err, f.difference, d)
+		check[any](t, what, nil, file, f.asked)
+	}
+	if _, err := c.DiffTopology(ctx, TopologyFile{}); err != nil || len(f.asked.(TopologyFile).Content) > 0 {
+		t.Errorf("a diff without a file: %v", err)
+	}
+	f.file = TopologyFile{Name: "map.yaml", Content: file.Content, Version: 9}
+	got, err := c.TopologyFile(ctx, true)
+	check(t, "file", err, f.file, got)
+	check[any](t, "file", nil, true, f.asked)
+	f.changes = []MapChange{{At: time.Unix(5, 0).UTC(), Version: 4, Cause: "a cable", What: []string{"h0 is down"}, More: 1}}
+	changes, err := c.TopologyHistory(ctx)
+	check(t, "history", err, f.changes, changes)
 
 	groups, err := c.Groups(ctx)
 	check(t, "groups", err, f.groups, groups)

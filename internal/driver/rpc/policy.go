@@ -30,6 +30,12 @@ var policy = map[string][]pki.Role{
 	pb.Manager_GetTopology_FullMethodName:  {pki.Operator},
 	pb.Manager_DrainSwitch_FullMethodName:  {pki.Operator},
 
+	pb.Manager_SetTopology_FullMethodName:        {pki.Operator},
+	pb.Manager_EditTopology_FullMethodName:       {pki.Operator},
+	pb.Manager_DiffTopology_FullMethodName:       {pki.Operator},
+	pb.Manager_GetTopologyFile_FullMethodName:    {pki.Operator},
+	pb.Manager_GetTopologyHistory_FullMethodName: {pki.Operator},
+
 	pb.SwitchAgent_GetCapability_FullMethodName: {pki.Manager, pki.Operator},
 	pb.SwitchAgent_GetCounters_FullMethodName:   {pki.Manager, pki.Operator},
 	pb.SwitchAgent_Watch_FullMethodName:         {pki.Manager, pki.Operator},

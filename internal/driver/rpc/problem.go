@@ -21,6 +21,8 @@ var sentinels = []struct {
 }{
 	{ErrMalformed, "malformed", codes.InvalidArgument},
 	{ErrDenied, "denied", codes.PermissionDenied},
+	{ErrTopology, "invalid-topology", codes.InvalidArgument},
+	{ErrVersion, "topology-version", codes.Aborted},
 	{ErrLed, "other-manager", codes.FailedPrecondition},
 	{manager.ErrRequest, "invalid-request", codes.InvalidArgument},
 	{manager.ErrTooFew, "too-few-members", codes.InvalidArgument},

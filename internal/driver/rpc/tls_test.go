@@ -232,6 +232,26 @@ var calls = map[string]func(context.Context, *ManagerClient, *AgentClient) error
 	"DrainSwitch": func(ctx context.Context, m *ManagerClient, _ *AgentClient) error {
 		return m.DrainSwitch(ctx, "s", true)
 	},
+	"SetTopology": func(ctx context.Context, m *ManagerClient, _ *AgentClient) error {
+		_, err := m.SetTopology(ctx, TopologyFile{})
+		return err
+	},
+	"EditTopology": func(ctx context.Context, m *ManagerClient, _ *AgentClient) error {
+		_, err := m.EditTopology(ctx, TopologyFile{})
+		return err
+	},
+	"DiffTopology": func(ctx context.Context, m *ManagerClient, _ *AgentClient) error {
+		_, err := m.DiffTopology(ctx, TopologyFile{})
+		return err
+	},
+	"GetTopologyFile": func(ctx context.Context, m *ManagerClient, _ *AgentClient) error {
+		_, err := m.TopologyFile(ctx, true)
+		return err
+	},
+	"GetTopologyHistory": func(ctx context.Context, m *ManagerClient, _ *AgentClient) error {
+		_, err := m.TopologyHistory(ctx)
+		return err
+	},
 
 	"GetCapability": func(ctx context.Context, _ *ManagerClient, a *AgentClient) error { _, err := a.State(ctx); return err },
 	"GetCounters": func(ctx context.Context, _ *ManagerClient, a *AgentClient) error {
@@ -270,7 +290,7 @@ func TestRoles(t *testing.T) {
 		host string
 		may  string
 	}{
-		"operator":             {pki.Operator, "o", ofHosts + "ListGroups GetTopology DrainSwitch " + asking},
+		"operator":             {pki.Operator, "o", ofHosts + "ListGroups GetTopology DrainSwitch SetTopology EditTopology DiffTopology GetTopologyFile GetTopologyHistory " + asking},
 		"manager":              {pki.Manager, "m", asking + "Prepare Commit Remove SetRoutes"},
 		"member of that rank":  {pki.Host, "h1", ofHosts},
 		"member of other rank": {pki.Host, "h0", "CreateGroup ReleaseGroup ExplainGroup"},
