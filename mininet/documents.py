@@ -10,7 +10,6 @@ from typing import Dict, List, Optional, Union
 
 from graph import Capability
 from plan import ADMIN_PORT, AGENT_PORT, CONTROL_ADDRESS, HOST_PORT, MANAGER_PORT, Plan
-from routes import Route
 
 
 def manager_address() -> str:
@@ -78,28 +77,15 @@ def soft_agent(plan: Plan, switch: str) -> dict:
     return dict(agent(plan, switch), data="0.0.0.0", capability=capability(plan.fabric.switches[switch]))
 
 
-def p4_agent(plan: Plan, switch: str, routes: List[Route], p4runtime: str) -> dict:
-    """The agent beside a P4 target, which it reports ports, and routes to all
-    neighbours and hosts. What the target can do, it knows by itself."""
-    def route(address: str, link: int, side: int) -> dict:
-        port = plan.fabric.links[link].ends[side].port
-        return {"prefix": address + "/32", "port": port, "mac": plan.mac(link, 1 - side)}
-
-    ends = plan.fabric.ends_of(switch)
+def p4_agent(plan: Plan, switch: str, p4runtime: str) -> dict:
+    """The agent beside a P4 target whose ports are the switch's data interfaces; their
+    addresses and the routes come from the manager. What the target can do, it knows by
+    itself."""
     return dict(
         agent(plan, switch),
         pipeline="p4",
         p4runtime={"address": p4runtime, "device": plan.index(switch) + 1},
-        ports=[
-            {
-                "number": plan.fabric.links[link].ends[side].port,
-                "address": plan.address(link, side),
-                "mac": plan.mac(link, side),
-            }
-            for link, side in ends
-        ],
-        routes=[route(plan.address(link, 1 - side), link, side) for link, side in ends]
-        + [route(r.address, r.link, r.side) for r in routes if not r.connected],
+        ports=[{"interface": plan.interface(link, side)} for link, side in plan.fabric.ends_of(switch)],
     )
 
 

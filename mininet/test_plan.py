@@ -176,7 +176,6 @@ class Documents(unittest.TestCase):
 
     def setUp(self):
         self.plan = Plan(leaf_spine(1, 2, 1))
-        self.routes = routes.routes(self.plan)
 
     def test_topology(self):
         t = documents.topology(self.plan)
@@ -189,16 +188,10 @@ class Documents(unittest.TestCase):
         json.dumps(t)
 
     def test_p4_agent(self):
-        a = documents.p4_agent(self.plan, "leaf-1", self.routes["leaf-1"], "127.0.0.1:9559")
-        self.assertEqual(a["ports"], [
-            {"number": 1, "address": "10.0.0.2", "mac": "02:00:00:00:01:02"},
-            {"number": 2, "address": "10.0.0.6", "mac": "02:00:00:00:03:01"},
-        ])
-        self.assertEqual(a["routes"], [
-            {"prefix": "10.0.0.3/32", "port": 1, "mac": "02:00:00:00:01:01"},
-            {"prefix": "10.0.0.7/32", "port": 2, "mac": "02:00:00:00:03:02"},
-            {"prefix": "10.0.0.1/32", "port": 2, "mac": "02:00:00:00:03:02"},
-        ])
+        a = documents.p4_agent(self.plan, "leaf-1", "127.0.0.1:9559")
+        self.assertEqual(a["ports"], [{"interface": "leaf-1-eth1"}, {"interface": "leaf-1-eth2"}])
+        self.assertEqual(a["p4runtime"]["address"], "127.0.0.1:9559")
+        self.assertNotIn("routes", a)
 
     def test_members(self):
         self.assertEqual(documents.members(self.plan, ["h1", "h0"]), "h1 10.0.0.3:7102\nh0 10.0.0.1:7102\n")

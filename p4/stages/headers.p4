@@ -1,6 +1,8 @@
 // Headers on the wire, and the pipeline's metadata of a packet.
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_ARP = 0x0806;
+const bit<16> ETHERTYPE_LLDP = 0x88cc;
 const bit<16> ETHERTYPE_LOOP = 0x88b5;  // of this switch, only on its loop
 const bit<8> PROTOCOL_UDP = 17;
 

@@ -57,6 +57,8 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
         } else if (!hdr.ipv4.isValid()) {
             if (std.ingress_port == LOOP_IN_PORT && hdr.ethernet.type == CHECK_TYPE) {
                 hand_over();
+            } else if (hdr.ethernet.type == ETHERTYPE_ARP || hdr.ethernet.type == ETHERTYPE_LLDP) {
+                mark_to_drop(std);  // the agent hears it beside the pipeline
             } else {
                 discard(DISCARD_PROTOCOL);
             }

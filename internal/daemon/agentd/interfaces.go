@@ -33,7 +33,9 @@ func (d *Daemon) observe() {
 	if o.source == nil {
 		return
 	}
-	if why := o.reported.Unavailable; why != "" {
+	if why := o.reported.Unavailable; why != "" && d.network != nil {
+		d.log.Info("interfaces are reported once ports have addresses", slog.String("reason", why))
+	} else if why != "" {
 		d.log.Warn("interfaces are not reported: links that go down are found late, and trees are not held against what links carry",
 			slog.String("reason", why))
 	} else {

@@ -42,6 +42,9 @@ func (d *Daemon) announce() error {
 		return nil
 	}
 	own := c.config(d.cfg.Switch, at)
+	if d.network != nil && len(own.Include) == 0 { // not a target's loop
+		own.Include = d.network.interfaces()
+	}
 	own.Changed, own.Log = d.telemetry.Changed, d.log
 	s, err := lldp.Start(own)
 	switch {

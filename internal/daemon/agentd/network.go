@@ -32,7 +32,8 @@ type network struct {
 	assigned portmap.Assignment
 	lost     []portmap.Hop // whose hardware address is not known
 	used     chan struct{} // closed when the target gets other routes
-	reported string        // of what is wrong or not known yet
+	problems string        // as logged last
+	silent   string        // next hops, as logged last
 }
 
 // discovers reports whether ports of the target are interfaces of this machine.
@@ -59,6 +60,16 @@ func (d *Daemon) startNetwork() *network {
 		d.log.Warn("next hops are not found by ARP: every route has to be in the file", slog.Any("error", err))
 	}
 	return n
+}
+
+// interfaces returns the names, or patterns of names, of the interfaces that are ports.
+func (n *network) interfaces() (all []string) {
+	for _, s := range n.cfg.Ports {
+		if s.Interface != "" {
+			all = append(all, s.Interface)
+		}
+	}
+	return all
 }
 
 // run looks again whenever a neighbour is found.
@@ -101,7 +112,6 @@ func (n *network) mac(port string, next netip.Addr) (p4.MAC, bool) {
 func (n *network) use(all []nic.Interface) {
 	now := n.of(all)
 	n.plane.Network(now.Addressed(), now.Routes)
-	wrong := now.Problems
 	if n.arp != nil {
 		var ports []arp.Port
 		for _, p := range now.Ports {
@@ -117,28 +127,34 @@ func (n *network) use(all []nic.Interface) {
 	}
 	n.mu.Lock()
 	n.lost = slices.DeleteFunc(now.Hops, func(h portmap.Hop) bool { return h.Known })
-	for _, h := range n.lost {
-		wrong = append(wrong, fmt.Sprintf("the next hop %v on port %d does not answer ARP yet: nothing is routed by it", h.Addr, h.Port.Number))
-	}
 	close(n.used)
 	n.used = make(chan struct{})
 	n.mu.Unlock()
-	n.report(wrong)
+	n.report(now.Problems)
 }
 
-// report logs what is wrong or not known yet, if that has changed.
-func (n *network) report(wrong []string) {
-	text := strings.Join(wrong, "; ")
+// report logs what is wrong with the ports, and which next hops are not known yet, if
+// that has changed.
+func (n *network) report(problems []string) {
 	n.mu.Lock()
-	before := n.reported
-	n.reported = text
-	n.mu.Unlock()
-	switch {
-	case text == before:
-	case text == "":
-		n.log.Info("all ports and next hops of the P4 target are known")
-	default:
-		n.log.Warn("ports or routes of the P4 target are left out", slog.String("reason", text))
+	defer n.mu.Unlock()
+	if text := strings.Join(problems, "; "); text != n.problems {
+		n.problems = text
+		if text != "" {
+			n.log.Warn("ports or routes of the P4 target are left out", slog.String("reason", text))
+		}
+	}
+	var silent []string
+	for _, h := range n.lost {
+		silent = append(silent, fmt.Sprintf("%v on port %d", h.Addr, h.Port.Number))
+	}
+	if text := strings.Join(silent, ", "); text != n.silent {
+		n.silent = text
+		if text != "" {
+			n.log.Info("nothing is routed by next hops that do not answer ARP yet", slog.String("hops", text))
+		} else {
+			n.log.Info("all next hops of the P4 target are known")
+		}
 	}
 }
 

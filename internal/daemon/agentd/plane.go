@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/soft"
+	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -34,8 +35,12 @@ func (c Config) planeConfigured() error {
 		return fmt.Errorf("P4 target %s: its ports have addresses of a network: %w", c.Target.Address, rpc.ErrPlaintext)
 	}
 	remote, err := c.Target.Remote()
-	if err == nil && remote && c.Target.TLS == nil && !c.AllowPlaintext {
+	switch open := remote && c.Target.TLS == nil; {
+	case err != nil:
+	case open && !c.AllowPlaintext:
 		err = fmt.Errorf("P4Runtime server %s is not on this machine, and is talked to without encryption: give it certificates (p4runtime: tls), or allow that by plaintext", c.Target.Address)
+	case open && c.Target.Login != (p4rt.Login{}):
+		err = fmt.Errorf("P4Runtime server %s is not on this machine, and a password is not sent to it without encryption: give it certificates (p4runtime: tls)", c.Target.Address)
 	}
 	return err
 }

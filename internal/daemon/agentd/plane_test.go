@@ -13,6 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
 	"github.com/tributary-fabric/tributary/internal/driver/p4rt/p4rttest"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/p4"
@@ -206,8 +207,11 @@ func TestCommitOnAWedgedTarget(t *testing.T) {
 
 func TestTargetConfig(t *testing.T) {
 	for name, spoil := range map[string]func(*agentd.Config){
-		"no ports":           func(c *agentd.Config) { c.Target.Ports = nil },
-		"no address":         func(c *agentd.Config) { c.Target.Address = "" },
+		"no ports":   func(c *agentd.Config) { c.Target.Ports = nil },
+		"no address": func(c *agentd.Config) { c.Target.Address = "" },
+		"a password in the open": func(c *agentd.Config) {
+			c.Target.Address, c.AllowPlaintext, c.Target.Login = "192.0.2.1:9559", true, p4rt.Login{User: "u", Password: "p"}
+		},
 		"a remote target":    func(c *agentd.Config) { c.Target.Address = "192.0.2.1:9559" },
 		"ports on a network": func(c *agentd.Config) { c.Target.Ports[0].Addr = netip.MustParseAddr("192.0.2.1") },
 		"capability":         func(c *agentd.Config) { c.Capability.Slots = p4.Slots + 1 },

@@ -35,6 +35,7 @@ type Agent struct {
 	Target        pipeline.Target
 	Ports         []portmap.Spec // of the target that are interfaces; its others are Target.Ports
 	TargetTLS     TargetTLS
+	TargetLogin   TargetLogin
 	LLDP          LLDP
 	Admin         Admin
 	TLS           TLS
@@ -64,7 +65,7 @@ func (d *reader) agent(top field, a *Agent) {
 		"without":        parsed(d, &a.Without, parseFeatures),
 		"prepare-lease":  d.period(&a.PrepareLease),
 		"pipeline":       d.oneOf(&a.Pipeline, PipelineSoft, PipelineP4),
-		"p4runtime":      d.p4runtime(&a.Target, &a.TargetTLS),
+		"p4runtime":      d.p4runtime(&a.Target, &a.TargetTLS, &a.TargetLogin),
 		"ports":          func(f field) { d.ports(f, a) },
 		"routes":         func(f field) { d.routes(f, a) },
 		"lldp":           d.lldp(&a.LLDP),
@@ -166,7 +167,9 @@ func (a *Agent) Config() (agentd.Config, error) {
 	}
 	target := a.Target
 	encryption, err := a.TargetTLS.config()
-	target.TLS, c.Target, c.Capability = encryption, &target, pipeline.Within(a.Capability)
+	login, refused := a.TargetLogin.login()
+	target.TLS, target.Login = encryption, login
+	c.Target, c.Capability = &target, pipeline.Within(a.Capability)
 	if len(a.Ports) > 0 {
 		c.Ports, c.Routes = a.Ports, target.Routes
 		for _, p := range target.Ports {
@@ -174,5 +177,5 @@ func (a *Agent) Config() (agentd.Config, error) {
 		}
 		target.Ports, target.Routes = nil, nil
 	}
-	return c, errors.Join(a.complete(), err)
+	return c, errors.Join(a.complete(), err, refused)
 }

@@ -52,12 +52,12 @@ func (a *Agent) complete() error {
 }
 
 // p4runtime returns a reader of where the target is.
-func (d *reader) p4runtime(to *pipeline.Target, encryption *TargetTLS) func(field) {
+func (d *reader) p4runtime(to *pipeline.Target, encryption *TargetTLS, login *TargetLogin) func(field) {
 	return func(f field) {
 		d.object(f, map[string]func(field){
 			"address": parsed(d, &to.Address, func(text string) (string, error) { return text, CheckP4Runtime(text) }),
 			"device":  count(d, &to.Device, 0, 1<<62),
-			"replace": d.boolean(&to.Replace), "tls": d.targetTLS(encryption),
+			"replace": d.boolean(&to.Replace), "tls": d.targetTLS(encryption), "login": d.targetLogin(login),
 		}, "address!")
 	}
 }

@@ -2,7 +2,6 @@ package settings_test
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -26,6 +25,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
+	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/membership"
 	"github.com/tributary-fabric/tributary/p4"
@@ -404,6 +404,7 @@ func TestAgentErrors(t *testing.T) {
 		{"target's TLS", head + "p4runtime: {address: \"a:1\", tls: {certificate: c, name: 3}}\n", topology.ErrField,
 			[]string{"f:3: p4runtime.tls.name: must be a string"}, true},
 		{"target's authority", head + "p4runtime: {address: \"a:1\", tls: {certificate: c, key: k}}\n", topology.ErrField, []string{"f:3: p4runtime.tls: authority is missing"}, true},
+		{"target's password", head + "p4runtime: {address: \"a:1\", login: {user: u}}\n", topology.ErrField, []string{"f:3: p4runtime.login: password is missing"}, true},
 		{"target's key", head + "p4runtime: {address: \"a:1\", tls: {authority: a, certificate: c}}\n", topology.ErrField, []string{"f:3: p4runtime.tls: certificate and key are needed together"}, false},
 		{"ports", head + "ports:\n  - {number: 508, address: 10.0.0.256, mac: '02'}\n  - {number: 1, address: 'fd00::1'}\n  - {number: 1, address: 10.0.0.1}\n  - none\n", topology.ErrField,
 			[]string{"f:4: ports[0].number: 508", `f:4: ports[0].address: "10.0.0.256" is not an IPv4 address`, `f:4: ports[0].mac: "02" is not a hardware address`,
@@ -570,39 +571,50 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestTargetTLS reads the files of a target's TLS, and says which cannot be read.
+// TestTargetTLS reads the files of a target's TLS, anew for each connection, and its
+// password, and says which cannot be read.
 func TestTargetTLS(t *testing.T) {
 	dir := t.TempDir()
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
 	for name, text := range map[string][]byte{
-		"ca.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), "empty.pem": nil,
+		"ca.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), "empty.pem": nil, "password": []byte("secret\r\nnot this\n"),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	read := func(encryption string) (*tls.Config, error) {
+	read := func(encryption string) (agentd.Config, error) {
 		text := "version: 1\nswitch: s\npipeline: p4\nports: [{number: 1, address: 10.0.0.1, mac: '02:00:00:00:00:01'}]\n" +
 			"p4runtime: {address: 'far.example:9559'" + encryption + "}\n"
 		a, err := settings.ReadAgent(strings.NewReader(text), filepath.Join(dir, "agent.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := a.Config()
-		return c.Target.TLS, err
+		return a.Config()
 	}
-	if c, err := read(""); c != nil || err != nil {
-		t.Errorf("without: %v, %v", c, err)
+	if c, err := read(""); c.Target.TLS != nil || c.Target.Login != (p4rt.Login{}) || err != nil {
+		t.Errorf("without: %+v, %v", c.Target, err)
 	}
-	c, err := read(", tls: {authority: ca.pem, name: leaf-0}")
-	if err != nil || c.ServerName != "leaf-0" || c.RootCAs == nil || c.InsecureSkipVerify {
+	config, err := read(", tls: {authority: ca.pem, name: leaf-0}, login: {user: u, password: password}")
+	if err != nil || config.Target.Login != (p4rt.Login{User: "u", Password: "secret"}) {
+		t.Fatalf("%+v, %v", config.Target, err)
+	}
+	if c, err := config.Target.TLS(); err != nil || c.ServerName != "leaf-0" || c.RootCAs == nil || c.InsecureSkipVerify {
 		t.Errorf("%+v, %v", c, err)
 	}
+	if err := os.Rename(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "old.pem")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := config.Target.TLS(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that has gone since: %v", err)
+	}
 	for encryption, want := range map[string]string{
-		", tls: {authority: nowhere.pem}":                         "p4runtime.tls.authority: open ",
-		", tls: {authority: empty.pem}":                           "empty.pem has no certificate",
-		", tls: {authority: ca.pem, certificate: ca.pem, key: k}": "p4runtime.tls.certificate: open ",
+		", tls: {authority: nowhere.pem}":                           "p4runtime.tls.authority: open ",
+		", tls: {authority: empty.pem}":                             "empty.pem has no certificate",
+		", tls: {authority: old.pem, certificate: old.pem, key: k}": "p4runtime.tls.certificate: open ",
+		", login: {user: u, password: nowhere}":                     "p4runtime.login.password: open ",
+		", login: {user: u, password: empty.pem}":                   "empty.pem is empty",
 	} {
 		if _, err := read(encryption); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", encryption, err, want)

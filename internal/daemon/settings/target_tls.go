@@ -5,6 +5,9 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
+	"strings"
+
+	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
 )
 
 // TargetTLS is how a target's P4Runtime server is reached by TLS. The certificates
@@ -15,6 +18,35 @@ type TargetTLS struct {
 	Name        string // that the server's certificate has to have; empty: the address's
 	Certificate string // of the agent, with its chain, for a server that asks for one; PEM
 	Key         string
+}
+
+// TargetLogin is whom a target's P4Runtime server is to take the agent for.
+type TargetLogin struct {
+	User     string // empty: the server asks for nobody
+	Password string // file with the password; what follows its first line does not count
+}
+
+// targetLogin returns a reader of it.
+func (d *reader) targetLogin(to *TargetLogin) func(field) {
+	return func(f field) {
+		d.object(f, map[string]func(field){"user": d.into(&to.User), "password": d.filePath(&to.Password)}, "user!", "password!")
+	}
+}
+
+// login reads the password.
+func (l TargetLogin) login() (p4rt.Login, error) {
+	if l.User == "" {
+		return p4rt.Login{}, nil
+	}
+	text, err := os.ReadFile(l.Password)
+	if err != nil {
+		return p4rt.Login{}, fmt.Errorf("p4runtime.login.password: %w", err)
+	}
+	password, _, _ := strings.Cut(string(text), "\n")
+	if password = strings.TrimSuffix(password, "\r"); password == "" {
+		return p4rt.Login{}, fmt.Errorf("p4runtime.login.password: the first line of %s is empty", l.Password)
+	}
+	return p4rt.Login{User: l.User, Password: password}, nil
 }
 
 // targetTLS returns a reader of it.
@@ -32,11 +64,17 @@ func (d *reader) targetTLS(to *TargetTLS) func(field) {
 	}
 }
 
-// config reads the files; nil: there are none.
-func (t TargetTLS) config() (*tls.Config, error) {
+// config returns what reads the files; nil: there are none. The error is that they
+// cannot be read now.
+func (t TargetTLS) config() (func() (*tls.Config, error), error) {
 	if t.Authority == "" {
 		return nil, nil
 	}
+	_, err := t.read()
+	return t.read, err
+}
+
+func (t TargetTLS) read() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.Name, RootCAs: x509.NewCertPool()}
 	text, err := os.ReadFile(t.Authority)
 	if err != nil {

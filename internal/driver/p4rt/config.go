@@ -1,6 +1,7 @@
 package p4rt
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -30,8 +31,12 @@ type Config struct {
 	// one target need different ones; a controller that is to win against one
 	// that hangs takes a higher one, for instance made of its time of start.
 	Election Election
-	Pipeline Pipeline    // the program that the target is to run
-	TLS      *tls.Config // nil: in plain text
+	Pipeline Pipeline // the program that the target is to run
+	// TLS returns how the server is met by TLS, anew for each connection, so that
+	// renewed certificates are used. nil: in plain text.
+	TLS func() (*tls.Config, error)
+	// Login is what the server wants to see of every call; zero: nothing.
+	Login Login
 
 	Deadline     time.Duration // for a target to answer a call, and to take a packet; 0: DefaultDeadline
 	PushDeadline time.Duration // for a target to take a program; 0: DefaultPushDeadline
@@ -47,6 +52,19 @@ type Config struct {
 
 	Log *slog.Logger // nil: none
 }
+
+// Login is a user's name and password, which calls carry as metadata "username" and
+// "password".
+type Login struct{ User, Password string }
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (l Login) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"username": l.User, "password": l.Password}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials: whether a password
+// may go in plain text, as to a server on the same machine, its giver decides.
+func (l Login) RequireTransportSecurity() bool { return false }
 
 // Validate reports what is wrong with c; the error wraps ErrConfig.
 func (c Config) Validate() error {

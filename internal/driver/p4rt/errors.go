@@ -28,6 +28,7 @@ var (
 	ErrNoPipeline    = errors.New("p4rt: the target holds no program; push it")
 	ErrOtherPipeline = errors.New("p4rt: the target holds another program, or another version; push this one to replace it, and with it all entries")
 	ErrRestarted     = errors.New("p4rt: the target has lost all entries and registers: it was restarted, or a program was pushed; write everything again, in new epochs")
+	ErrLogin         = errors.New("p4rt: the target does not let this user in; give it the right user and password")
 	ErrUnsupported   = errors.New("p4rt: the target does not know this call; its P4Runtime is too old")
 	ErrMalformed     = errors.New("p4rt: the target sent what its program does not have")
 )
@@ -94,6 +95,7 @@ var callCodes = map[codes.Code]error{
 	codes.Unavailable:        ErrUnavailable,
 	codes.Unimplemented:      ErrUnsupported,
 	codes.PermissionDenied:   ErrNotPrimary,
+	codes.Unauthenticated:    ErrLogin,
 	codes.FailedPrecondition: ErrNoPipeline,
 }
 

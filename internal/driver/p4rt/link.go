@@ -63,20 +63,27 @@ func (c Config) connect() (*grpc.ClientConn, error) {
 	}
 	security := insecure.NewCredentials()
 	if c.TLS != nil {
-		security = credentials.NewTLS(c.TLS)
+		config, err := c.TLS()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+		security = credentials.NewTLS(config)
 	}
 	host := "localhost"
 	if network == "tcp" {
 		host = address
 	}
-	return grpc.NewClient("passthrough:///"+host,
-		grpc.WithTransportCredentials(security),
+	options := []grpc.DialOption{grpc.WithTransportCredentials(security)}
+	if c.Login != (Login{}) {
+		options = append(options, grpc.WithPerRPCCredentials(c.Login))
+	}
+	return grpc.NewClient("passthrough:///"+host, append(options,
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
 		grpc.WithIdleTimeout(0),
 		// Own dialing also keeps the environment's proxies out.
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, address)
-		}))
+		}))...)
 }
 
 // hold holds one session until it ends. It returns why, and whether the target

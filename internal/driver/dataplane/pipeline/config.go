@@ -29,7 +29,10 @@ type Target struct {
 	// Replace reports to push the program, too, to a target that holds a
 	// stranger's. An earlier or later version of this one is always replaced.
 	Replace bool
-	TLS     *tls.Config // by which its server is reached; nil: without encryption
+	// TLS is how its server is reached, read anew for each connection; nil: without
+	// encryption.
+	TLS   func() (*tls.Config, error)
+	Login p4rt.Login // that its server asks for; zero: it asks for none
 }
 
 // Validate reports what is wrong with t; the error wraps ErrConfig.
@@ -51,7 +54,7 @@ const deadline = 1500 * time.Millisecond
 // was started last is primary: the other may hang.
 func (t *Target) client() p4rt.Config {
 	return p4rt.Config{
-		Target: t.Address, Device: t.Device, TLS: t.TLS, Deadline: deadline,
+		Target: t.Address, Device: t.Device, TLS: t.TLS, Login: t.Login, Deadline: deadline,
 		Election: p4rt.Election{Low: uint64(time.Now().UnixNano())},
 		Pipeline: p4rt.Pipeline{P4Info: p4.Info(), Device: p4.DeviceConfig(), Order: p4.TableOrder()},
 	}

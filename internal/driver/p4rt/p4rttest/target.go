@@ -2,16 +2,20 @@ package p4rttest
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	p4config "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
@@ -38,10 +42,14 @@ const DefaultVersion = "1.3.0"
 type Target struct {
 	dir  string
 	path string
+	tls  *tls.Config // nil: in plain text, on a Unix socket
+	tcp  string      // "host:port" with TLS
 
 	mu       sync.Mutex
 	server   *grpc.Server
 	served   chan struct{} // closed when the server has ended
+	user     string        // empty: everybody is let in
+	password string
 	hung     map[Method]*Hung
 	failing  map[Method]error
 	version  string
@@ -73,13 +81,49 @@ func Start() (*Target, error) {
 	return t, nil
 }
 
+// StartTLS returns a Target that serves by TLS at a free port of a loopback address,
+// without a program. The caller closes it.
+func StartTLS(c *tls.Config) (*Target, error) {
+	t := &Target{
+		tls: c, tcp: "127.0.0.1:0",
+		hung: make(map[Method]*Hung), failing: make(map[Method]error), version: DefaultVersion,
+	}
+	return t, t.serve()
+}
+
+// Require makes every call without this user's name and password fail; an empty name
+// ends that.
+func (t *Target) Require(user, password string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.user, t.password = user, password
+}
+
+// admits returns why a call is not let in.
+func (t *Target) admits(ctx context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m, _ := metadata.FromIncomingContext(ctx)
+	if t.user != "" && (!slices.Equal(m.Get("username"), []string{t.user}) || !slices.Equal(m.Get("password"), []string{t.password})) {
+		return status.Error(codes.Unauthenticated, "unknown user, or wrong password")
+	}
+	return nil
+}
+
 // Address returns where it serves, also while it is stopped.
-func (t *Target) Address() string { return "unix:" + t.path }
+func (t *Target) Address() string {
+	if t.tls != nil {
+		return t.tcp
+	}
+	return "unix:" + t.path
+}
 
 // Close ends the server and removes its socket.
 func (t *Target) Close() {
 	t.Stop()
-	_ = os.RemoveAll(t.dir)
+	if t.dir != "" {
+		_ = os.RemoveAll(t.dir)
+	}
 }
 
 // Stop ends the server as a kill does: connections break, nobody listens. What
@@ -121,12 +165,42 @@ func (t *Target) disconnect() {
 	}
 }
 
+// listen listens; the free port that it takes first is kept.
+func (t *Target) listen() (net.Listener, error) {
+	if t.tls == nil {
+		return net.Listen("unix", t.path)
+	}
+	l, err := net.Listen("tcp", t.tcp)
+	if err == nil {
+		t.tcp = l.Addr().String()
+	}
+	return l, err
+}
+
 func (t *Target) serve() error {
-	listener, err := net.Listen("unix", t.path)
+	listener, err := t.listen()
 	if err != nil {
 		return err
 	}
-	server, served := grpc.NewServer(grpc.MaxRecvMsgSize(largestMessage), grpc.WaitForHandlers(true)), make(chan struct{})
+	options := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(largestMessage), grpc.WaitForHandlers(true),
+		grpc.UnaryInterceptor(func(ctx context.Context, m any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			if err := t.admits(ctx); err != nil {
+				return nil, err
+			}
+			return handle(ctx, m)
+		}),
+		grpc.StreamInterceptor(func(s any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			if err := t.admits(stream.Context()); err != nil {
+				return err
+			}
+			return handle(s, stream)
+		}),
+	}
+	if t.tls != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(t.tls)))
+	}
+	server, served := grpc.NewServer(options...), make(chan struct{})
 	p4v1.RegisterP4RuntimeServer(server, &service{target: t})
 	t.mu.Lock()
 	t.server, t.served = server, served
