@@ -1,7 +1,6 @@
 package lldp
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -11,7 +10,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -200,15 +198,24 @@ func (s *Service) follow(ctx context.Context) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	watching.Go(func() { s.watch(ctx) })
+	var again <-chan time.Time
 	for {
+		var in *neighbor.Input
 		select {
 		case <-s.stirred:
-			s.reconcile(ctx)
-		case in := <-s.early:
-			s.reconcile(ctx)
-			_ = s.loop.Post(ctx, in) // an error says that the service ends
+		case <-again:
+		case early := <-s.early:
+			in = &early
 		case <-ctx.Done():
 			return
+		}
+		again = nil
+		if err := s.reconcile(ctx); err != nil {
+			s.cfg.Log.Warn("reading the interfaces failed", slog.Any("error", err), slog.Duration("retry", retry))
+			again = time.After(retry)
+		}
+		if in != nil {
+			_ = s.loop.Post(ctx, *in) // an error says that the service ends
 		}
 	}
 }
@@ -236,11 +243,10 @@ func (s *Service) watch(ctx context.Context) {
 }
 
 // reconcile makes ports of the interfaces that there are.
-func (s *Service) reconcile(ctx context.Context) {
+func (s *Service) reconcile(ctx context.Context) error {
 	all, err := s.cfg.Interfaces.Read()
 	if err != nil {
-		s.cfg.Log.Warn("reading the interfaces failed", slog.Any("error", err))
-		return
+		return err
 	}
 	before := s.names()
 	gone := maps.Clone(before)
@@ -259,6 +265,7 @@ func (s *Service) reconcile(ctx context.Context) {
 	if !maps.Equal(before, s.names()) {
 		s.notify()
 	}
+	return nil
 }
 
 func (s *Service) isUp(id neighbor.PortID) bool {
@@ -319,12 +326,13 @@ func (s *Service) shutdown(says bool) {
 		s.loop.Close()
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.ports {
+	ports := s.ports
+	s.ports = nil // nobody adds any more
+	s.mu.Unlock()
+	for _, p := range ports {
 		p.conn.close()
 		<-p.ended
 	}
-	clear(s.ports)
 }
 
 // settle waits until the loop has stepped what was added to it, and sent what comes of
@@ -438,55 +446,6 @@ func (s *Service) publish() {
 	s.mu.Unlock()
 	s.report()
 	s.notify()
-}
-
-// report logs the neighbours that are new, and those that are gone.
-func (s *Service) report() {
-	now := map[string]string{}
-	for port, p := range s.Ports() {
-		if len(p.Neighbors) > 0 {
-			now[port] = named(p.Neighbors)
-		}
-	}
-	for port, names := range now {
-		if s.reported[port] != names {
-			s.log("neighbours", slog.String("port", port), slog.String("are", names))
-		}
-	}
-	for port, names := range s.reported {
-		if now[port] == "" {
-			s.log("no neighbour", slog.String("port", port), slog.String("was", names))
-		}
-	}
-	s.reported = now
-}
-
-// logMost are the most lines about neighbours in a second: who forges them does not fill
-// the log.
-const logMost = 50
-
-func (s *Service) log(text string, attrs ...slog.Attr) {
-	if now := s.clock.Now(); now.Sub(s.logSince) >= time.Second {
-		s.logSince, s.logged = now, 0
-	}
-	if s.logged++; s.logged <= logMost {
-		s.cfg.Log.LogAttrs(context.Background(), slog.LevelInfo, text, attrs...)
-	}
-}
-
-// named returns the names of neighbours and of their ports.
-func named(all []neighbor.Neighbor) string {
-	var names []string
-	for i := range all {
-		n := &all[i]
-		name := cmp.Or(n.Tributary.Name, n.SystemName, n.Chassis.String()) + " " + n.Port.String()
-		if n.Loop {
-			name += " (a loop: this machine itself)"
-		}
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
 }
 
 func (s *Service) notify() {

@@ -3,9 +3,11 @@ package lldp
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -209,6 +211,33 @@ func (l *late) Watch(ctx context.Context, changed func()) error {
 	return ctx.Err()
 }
 
+// failing are interfaces that cannot be read the second time.
+type failing struct {
+	late
+	reads atomic.Int32
+}
+
+func (f *failing) Read() ([]nic.Interface, error) {
+	if f.reads.Add(1) == 2 {
+		return nil, errors.New("the kernel is busy")
+	}
+	return f.late.Read()
+}
+
+// TestInterfacesThatCannotBeRead are read again, without a change.
+func TestInterfacesThatCannotBeRead(t *testing.T) {
+	a := newMachine()
+	var interfaces failing
+	interfaces.Set([]nic.Interface{card(1, "a1", true)}, nil)
+	c := a.config("a")
+	c.Interfaces = &interfaces
+	a.start(t, c)
+	a.await(t, "a has the port", func(all map[string]Port) bool { return len(all) == 1 })
+	if n := interfaces.reads.Load(); n != 3 {
+		t.Errorf("%d readings", n)
+	}
+}
+
 // TestHeardBeforeItIsUp: a frame shows that a port is up before the system reports that, and
 // is not lost.
 func TestHeardBeforeItIsUp(t *testing.T) {
@@ -225,4 +254,47 @@ func TestHeardBeforeItIsUp(t *testing.T) {
 	b.start(t, b.config("b"))
 	a.await(t, "a hears b", func(all map[string]Port) bool { return hears(all, "a1", "b") })
 	b.await(t, "b hears a", func(all map[string]Port) bool { return hears(all, "b2", "a") })
+}
+
+// flooded is a socket at which frames come without end.
+type flooded struct{ *fakeConn }
+
+func (c flooded) read(b []byte) (arrival, error) {
+	select {
+	case <-c.closed:
+		return arrival{}, net.ErrClosed
+	default:
+		return arrival{size: copy(b, make([]byte, leastFrame))}, nil
+	}
+}
+
+// floodedMachine has such sockets at its ports.
+type floodedMachine struct{ *machine }
+
+func (m floodedMachine) port(index int) (conn, error) {
+	c, err := m.machine.port(index)
+	if err != nil {
+		return nil, err
+	}
+	return flooded{c.(*fakeConn)}, nil
+}
+
+// TestCloseUnderFlood: a service ends while frames come at ports that are not up, and at
+// others.
+func TestCloseUnderFlood(t *testing.T) {
+	for i := range 100 {
+		m := newMachine()
+		m.nic.Set([]nic.Interface{card(1, "a1", false), card(2, "a2", true)}, nil)
+		s, err := start(m.config("a"), floodedMachine{m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Service = s
+		m.await(t, "it has its ports", func(all map[string]Port) bool { return len(all) == 2 })
+		if i%2 == 0 {
+			s.Close()
+		} else {
+			s.Kill()
+		}
+	}
 }
