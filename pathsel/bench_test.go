@@ -69,3 +69,48 @@ func BenchmarkPlan(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSpeeds plans groups of 16 of a large fabric whose switches differ in speed:
+// as measurements do, or so that some are slow; and with a view that changes each time.
+func BenchmarkSpeeds(b *testing.B) {
+	g := fabric(b, "fat-tree:64")
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, test := range []struct {
+		name string
+		slow int // one switch in so many; 0: none
+		anew bool
+	}{{"alike", 0, false}, {"slow=1/64", 64, false}, {"slow=1/4", 4, false}, {"alike/view=new", 0, true}} {
+		b.Run("speeds="+test.name, func(b *testing.B) {
+			views := make([]topology.View, 2)
+			for i := range views {
+				views[i] = paced(b, g, func(n topology.NodeID) topology.Speed {
+					s := topology.Speed{Bytes: 4e9 + rng.Int64N(1e9), Packets: 3e6}
+					if test.slow > 0 && rng.IntN(test.slow) == 0 {
+						s.Bytes /= 10
+					}
+					return s
+				})
+				if !test.anew {
+					views[1] = views[0]
+					break
+				}
+			}
+			p, reqs := planner(b, g), make([]Request, 64)
+			for i := range reqs {
+				reqs[i] = usual(nil)
+				for _, h := range rng.Perm(g.Hosts())[:16] {
+					reqs[i].Members = append(reqs[i].Members, topology.NodeID(h))
+				}
+				reqs[i].Bytes = 1 << 20
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				i++
+				if _, err := p.Plan(views[i%2], nil, reqs[i%len(reqs)]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
