@@ -26,6 +26,8 @@ var (
 	descBytes    = metricSet.New("bytes_total", "Bytes of these packets, IP and UDP headers included.", "direction")
 	descRefused  = metricSet.New("send_failures_total", "Packets that the network refused to send.")
 	descOverflow = metricSet.New("receive_overflows_total", "Packets that found a receive buffer full.")
+	descStreams  = metricSet.New("telemetry_streams", "Subscribers of telemetry.")
+	descMerged   = metricSet.New("telemetry_coalesced_total", "Updates of telemetry that a later one has replaced, because the subscriber was slow.")
 	descExpiry   = metricSet.New("certificate_expiry_timestamp_seconds", "When the certificate in use, or its authority's, expires.")
 )
 
@@ -87,4 +89,11 @@ func (d *Daemon) collect(to metrics.Values) {
 	to.Counter(descRefused, sum.Refused)
 	to.Counter(descOverflow, sum.Overflowed)
 	d.collectNeighbors(ctx, to)
+	sent, err := d.telemetry.Counters(ctx)
+	if err != nil {
+		to.Failed(descStreams, err)
+		return
+	}
+	to.Count(descStreams, sent.Streams)
+	to.Counter(descMerged, sent.Coalesced)
 }

@@ -80,15 +80,15 @@ func (r *reader) read(m *pb.Path) (requested, error) {
 	origin := r.prefix.GetOrigin()
 	if m.GetOrigin() != "" {
 		if origin != "" {
-			return q, status.Errorf(codes.InvalidArgument, "origin %q in a path, and %q in the prefix: one of them only", m.GetOrigin(), origin)
+			return q, status.Errorf(codes.InvalidArgument, "origin %.100q in a path, and %.100q in the prefix: one of them only", m.GetOrigin(), origin)
 		}
 		if len(r.prefix.GetElem()) > 0 {
-			return q, status.Errorf(codes.InvalidArgument, "origin %q in a path, and elements in the prefix: the prefix has to have the origin", m.GetOrigin())
+			return q, status.Errorf(codes.InvalidArgument, "origin %.100q in a path, and elements in the prefix: the prefix has to have the origin", m.GetOrigin())
 		}
 		origin, r.origins = m.GetOrigin(), true
 	}
 	if m.GetTarget() != "" {
-		return q, status.Errorf(codes.InvalidArgument, "target %q in a path: it belongs into the prefix", m.GetTarget())
+		return q, status.Errorf(codes.InvalidArgument, "target %.100q in a path: it belongs into the prefix", m.GetTarget())
 	}
 	var err error
 	if q.path, err = fromPath(r.prefix, m); err != nil {
@@ -100,7 +100,7 @@ func (r *reader) read(m *pb.Path) (requested, error) {
 	case OriginOpenConfig, OriginTributary:
 		q.paths = within(origin, q.path)
 	default:
-		return q, status.Errorf(codes.Unimplemented, "origin %q is not served: %s and %s are", origin, OriginOpenConfig, OriginTributary)
+		return q, status.Errorf(codes.Unimplemented, "origin %.100q is not served: %s and %s are", origin, OriginOpenConfig, OriginTributary)
 	}
 	q.paths = slices.DeleteFunc(q.paths, func(p openconfig.Path) bool { return !openconfig.Selects(p) })
 	if len(q.paths) == 0 {

@@ -41,6 +41,7 @@ type Config struct {
 type Server struct {
 	pb.UnimplementedGNMIServer
 	cfg   Config
+	core  *telemetry.Core // owned by loop
 	loop  *runner.Loop[telemetry.Input, telemetry.Output]
 	parts map[telemetry.Part]chan struct{} // to be read; has room for one
 	ctx   context.Context                  // of those who read; ends with the server
@@ -61,9 +62,9 @@ func Start(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: c, open: map[uint64]*subscriber{}, parts: map[telemetry.Part]chan struct{}{}}
-	s.ctx, s.end = context.WithCancel(context.Background())
 	machine := telemetry.New(c.Limits)
+	s := &Server{cfg: c, core: machine, open: map[uint64]*subscriber{}, parts: map[telemetry.Part]chan struct{}{}}
+	s.ctx, s.end = context.WithCancel(context.Background())
 	var err error
 	s.loop, err = runner.Start(runner.Config[telemetry.Input, telemetry.Output]{Core: machine, Clock: c.Clock, Apply: s.apply})
 	if err != nil {
@@ -95,6 +96,12 @@ func (s *Server) stir(p telemetry.Part) {
 	case s.parts[p] <- struct{}{}:
 	default: // it is to be read already
 	}
+}
+
+// Counters returns what the core has counted.
+func (s *Server) Counters(ctx context.Context) (n telemetry.Counters, err error) {
+	err = s.loop.Do(ctx, func() { n = s.core.Counters() })
+	return n, err
 }
 
 // read reads a part whenever that is wanted.

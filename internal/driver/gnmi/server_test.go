@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -340,6 +341,9 @@ func TestRefused(t *testing.T) {
 		"unknown key":            {one(g.path("/interfaces/interface[index=1]")), codes.Unimplemented},
 		"unknown origin":         {one(&pb.Path{Origin: "cli"}), codes.Unimplemented},
 		"path of other origin":   {one(&pb.Path{Origin: "tributary", Elem: g.path("/interfaces").Elem}), codes.Unimplemented},
+		"a long name":            {one(&pb.Path{Elem: []*pb.PathElem{{Name: strings.Repeat("x", 15<<20)}}}), codes.InvalidArgument},
+		"a huge message":         {one(&pb.Path{Elem: []*pb.PathElem{{Name: strings.Repeat("x", 17<<20)}}}), codes.ResourceExhausted},
+		"a strange key":          {one(&pb.Path{Elem: []*pb.PathElem{{Name: "interfaces"}, {Name: "interface", Key: map[string]string{"name": strings.Repeat("]/", 1000)}}}}), codes.OK},
 		"no name":                {one(&pb.Path{Elem: []*pb.PathElem{{}}}), codes.InvalidArgument},
 		"deep path":              {one(deep), codes.InvalidArgument},
 		"old form":               {one(&pb.Path{Element: []string{"interfaces"}}), codes.InvalidArgument}, //nolint:staticcheck // it is to be refused
@@ -446,7 +450,7 @@ func TestGet(t *testing.T) {
 		{"/interfaces/interface[name=eth0]/ethernet", pb.Encoding_JSON_IETF, pb.GetRequest_ALL,
 			`/interfaces/interface[name=eth0]/ethernet={"openconfig-if-ethernet:state":{"port-speed":"openconfig-if-ethernet:SPEED_100GB"}}`},
 		{"/interfaces/interface[name=eth0]/subinterfaces", pb.Encoding_JSON_IETF, pb.GetRequest_ALL,
-			`/interfaces/interface[name=eth0]/subinterfaces={"openconfig-interfaces:subinterface":[{"index":"0","openconfig-if-ip:ipv4":{"addresses":{"address":[{"ip":"10.0.0.1","state":{"ip":"10.0.0.1","prefix-length":24}}]}}}]}`},
+			`/interfaces/interface[name=eth0]/subinterfaces={"openconfig-interfaces:subinterface":[{"index":0,"openconfig-if-ip:ipv4":{"addresses":{"address":[{"ip":"10.0.0.1","state":{"ip":"10.0.0.1","prefix-length":24}}]}}}]}`},
 		{"/interfaces/interface[name=eth1]/ethernet", pb.Encoding_JSON, pb.GetRequest_ALL,
 			`/interfaces/interface[name=eth1]/ethernet={"state":{"port-speed":"SPEED_100GB"}}`},
 		{"/interfaces/interface/state/ifindex", pb.Encoding_JSON_IETF, pb.GetRequest_STATE,

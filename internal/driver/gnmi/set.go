@@ -89,7 +89,7 @@ func (r *reader) truth(u *pb.Update) (bool, error) {
 		return false, status.Errorf(codes.InvalidArgument, "/tributary/config/drain: %v", err)
 	}
 	if v.Kind() != openconfig.Bool {
-		return false, status.Errorf(codes.InvalidArgument, "/tributary/config/drain is true or false, not %q", v)
+		return false, status.Errorf(codes.InvalidArgument, "/tributary/config/drain is true or false, not %.100q", v)
 	}
 	return v.Bool(), nil
 }

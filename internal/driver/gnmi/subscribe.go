@@ -195,7 +195,7 @@ func (w *writer) check(use []*pb.ModelData) error {
 	}
 	for _, m := range use {
 		if !served(m) {
-			return status.Errorf(codes.Unimplemented, "model %s %s is not supported; Capabilities lists those that are", m.GetName(), m.GetVersion())
+			return status.Errorf(codes.Unimplemented, "model %.100q %.100q is not supported; Capabilities lists those that are", m.GetName(), m.GetVersion())
 		}
 		if w.models == nil {
 			w.models = map[string]bool{}

@@ -137,7 +137,7 @@ func member(at map[string]any, name string, e *openconfig.Elem) map[string]any {
 	}
 	x := map[string]any{}
 	for _, k := range e.Keys {
-		x[k.Name] = k.Value
+		x[k.Name] = keyValue(e, k)
 	}
 	at[name] = append(list, x)
 	return x
@@ -145,11 +145,21 @@ func member(at map[string]any, name string, e *openconfig.Elem) map[string]any {
 
 func sameKeys(x map[string]any, e *openconfig.Elem) bool {
 	for _, k := range e.Keys {
-		if x[k.Name] != k.Value {
+		if x[k.Name] != keyValue(e, k) {
 			return false
 		}
 	}
 	return true
+}
+
+// keyValue is a key's value as package json is to write it.
+func keyValue(e *openconfig.Elem, k openconfig.Key) any {
+	if openconfig.KeyKind(e.Name, k.Name) == openconfig.Uint {
+		if n, err := strconv.ParseUint(k.Value, 10, 32); err == nil {
+			return n
+		}
+	}
+	return k.Value
 }
 
 // fromTyped reads a value. Those of kinds that no leaf has are errors.

@@ -47,6 +47,15 @@ func (e *Elem) Get(key string) (string, bool) {
 	return "", false
 }
 
+// KeyKind returns the kind of a list's key: all are texts as far as paths go, but not in
+// JSON.
+func KeyKind(list, key string) Kind {
+	if list == "subinterface" && key == "index" || list == "tree" && key == "group" {
+		return Uint
+	}
+	return String
+}
+
 // String returns p as gNMI's convention for path strings has it: ParsePath reads it.
 func (p Path) String() string {
 	if len(p) == 0 {
@@ -128,14 +137,21 @@ func (p Path) Check() error {
 	}
 	size := 0
 	for i := range p {
+		size += len(p[i].Name) + 1
+		for _, k := range p[i].Keys {
+			size += len(k.Name) + len(k.Value) + 3
+		}
+	}
+	if size > MaxPath {
+		return fmt.Errorf("%w: %d bytes, and %d are allowed", ErrPath, size, MaxPath)
+	}
+	for i := range p {
 		e := &p[i]
 		if e.Name == "" {
 			return fmt.Errorf("%w: element %d of %s has no name", ErrPath, i+1, p)
 		}
 		slices.SortStableFunc(e.Keys, func(a, b Key) int { return cmp.Compare(a.Name, b.Name) })
-		size += len(e.Name) + 1
 		for j, k := range e.Keys {
-			size += len(k.Name) + len(k.Value) + 3
 			if k.Name == "" {
 				return fmt.Errorf("%w: a key of %s in %s has no name", ErrPath, e.Name, p)
 			}
@@ -143,9 +159,6 @@ func (p Path) Check() error {
 				return fmt.Errorf("%w: %s in %s has key %s twice", ErrPath, e.Name, p, k.Name)
 			}
 		}
-	}
-	if size > MaxPath {
-		return fmt.Errorf("%w: %d bytes, and %d are allowed", ErrPath, size, MaxPath)
 	}
 	return nil
 }
