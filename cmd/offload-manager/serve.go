@@ -84,7 +84,7 @@ func serve(ctx context.Context, m *settings.Manager, check func() error, stderr 
 		defer func() { err = errors.Join(err, kept.Close()) }()
 		c.Store = kept
 	}
-	if without := unattended(m); len(without) > 0 {
+	if without := unattended(m); len(without) > 0 && !m.Discovery.Given() {
 		log.Warn("switches without an agent are not used", slog.Int("switches", len(without)), slog.String("names", some(without)))
 	}
 	d, err := managerd.Start(c)
@@ -129,6 +129,9 @@ func configOf(m *settings.Manager, log *slog.Logger) (c managerd.Config, err err
 	if c.Trust, err = process.Trust(m.TLS, log); err != nil {
 		return c, err
 	}
+	if c.Discovery, err = m.Discovery.Config(); err != nil {
+		return c, err
+	}
 	if m.Membership.Given() {
 		zone, err := zoneOf(m)
 		if err != nil {
@@ -170,6 +173,10 @@ free ports; a running manager is not disturbed.`,
 			m, err := readValid(args[0])
 			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
 				g := m.Graph
+				if m.Discovery.Given() {
+					return fmt.Sprintf("discovery from %d seeds, operator's part with %d hosts, %d switches, %d agents: valid",
+						len(m.Discovery.Core.Seeds), g.Hosts(), g.Switches(), len(m.Agents))
+				}
 				return fmt.Sprintf("fabric %s, %d hosts, %d switches, %d agents: valid", g.Fabric(), g.Hosts(), g.Switches(), len(m.Agents))
 			})
 		},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/driver/discoverer"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/membership"
@@ -58,6 +59,11 @@ type Config struct {
 	// count as up.
 	Membership *membership.Config
 
+	// Discovery is where to begin to discover the fabric, and how. Topology is the
+	// operator's part then, which may be nil. Its Trust, Log, Operator and Apply are the
+	// manager's own. nil: Topology is the fabric.
+	Discovery *discoverer.Config
+
 	Log *slog.Logger // nil: none
 }
 
@@ -100,7 +106,7 @@ func (c Config) Validate() error {
 		}
 	}
 	var errs []error
-	if err := checkFabric(c.withDefaults().Topology, c.Agents); err != nil {
+	if err := checkFabric(c.withDefaults().Topology, c.agents()); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrConfig, err))
 	}
 	if c.Model != (pathsel.Model{}) {
@@ -111,12 +117,26 @@ func (c Config) Validate() error {
 	if err := c.Core.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrConfig, err))
 	}
+	if c.Discovery != nil {
+		if err := c.Discovery.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("%w: %w", ErrConfig, err))
+		}
+	}
 	if c.Membership != nil {
 		if err := c.Membership.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("%w: %w", ErrConfig, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// agents returns the agents of the switches in the topology. With discovery others may be
+// found later.
+func (c Config) agents() map[string]string {
+	if c.Discovery == nil {
+		return c.Agents
+	}
+	return agentsIn(c.withDefaults().Topology, c.Agents)
 }
 
 // Check reports what is wrong with c on this machine: what Validate does, and an

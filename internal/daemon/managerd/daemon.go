@@ -12,6 +12,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/driver/discoverer"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/topology"
@@ -61,6 +62,8 @@ type Daemon struct {
 
 	alarms alarms
 	zone   *zone // nil: it is in none
+
+	discoverer *discoverer.Discoverer // nil: the fabric is what it was given
 }
 
 // Start starts a manager with what its store has kept. The caller owns it and
@@ -83,6 +86,9 @@ func Start(c Config) (*Daemon, error) {
 		foreign:  map[string]float64{},
 		closing:  map[string]chan struct{}{},
 	}
+	if c.Discovery != nil {
+		d.cfg.Merge = func(o Operator, _ string) { d.discoverer.SetOperator(operatorGraph(&o)) }
+	}
 	if err := d.restoreOperator(records); err != nil {
 		return nil, err
 	}
@@ -100,6 +106,11 @@ func Start(c Config) (*Daemon, error) {
 		d.leaveZone(false)
 		return nil, errors.Join(err, listener.Close())
 	}
+	if err := d.discover(); err != nil {
+		d.leaveZone(false)
+		d.end()
+		return nil, errors.Join(fmt.Errorf("managerd: %w", err), listener.Close())
+	}
 	g := d.view().Graph()
 	d.server = rpc.Serve(listener, rpc.Services{Manager: d, Members: d}, c.server())
 	d.log.Info("manager started", slog.String("address", d.Addr()), slog.String("fabric", g.Fabric()),
@@ -114,13 +125,13 @@ func (d *Daemon) restoreCore(records []manager.Record) (err error) {
 	if err != nil {
 		return err
 	}
-	d.agents, d.overlay = o.Agents, topology.NewOverlay(o.Graph)
+	d.agents, d.overlay = agentsIn(o.Graph, o.Agents), topology.NewOverlay(o.Graph)
 	d.note(marksOfOperator(Operator{}, o))
 	if d.overlay, err = d.overlay.With(d.outages.changes(d.overlay.View())...); err != nil {
 		return err
 	}
 	c := d.cfg.Core
-	c.Unattended = unattended(o.Graph, o.Agents)
+	c.Unattended = unattended(o.Graph, d.agents)
 	d.core, err = manager.Restore(o.Graph, c, records)
 	return err
 }
@@ -206,6 +217,9 @@ func (d *Daemon) Kill() {
 }
 
 func (d *Daemon) end() {
+	if d.discoverer != nil {
+		d.discoverer.Close()
+	}
 	d.loop.Close()
 	d.fabric.Lock()
 	d.ended = true

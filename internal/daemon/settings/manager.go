@@ -35,6 +35,7 @@ type Manager struct {
 	Core                     manager.Config
 	Membership               Membership
 	Model                    pathsel.Model // by which trees are chosen; the zero value is the default
+	Discovery                Discovery     // Topology is the operator's part then, and may be empty
 }
 
 // ReadManagerFile is ReadManager for the file at path.
@@ -49,13 +50,23 @@ func ReadManager(r io.Reader, name string) (*Manager, error) {
 
 func (d *reader) manager(top field, m *Manager) {
 	var limits, periods field
+	given := false
 	d.object(top, map[string]func(field){
-		"version": d.version, "topology": func(f field) { d.topology(f, m) }, "agents": func(f field) { d.agents(f, m) },
+		"version": d.version, "topology": func(f field) { given = true; d.topology(f, m) }, "agents": func(f field) { d.agents(f, m) },
 		"limits": func(f field) { limits = f }, "periods": func(f field) { periods = f }, "planning": func(f field) { d.planning(f, m) },
 		"listen": d.address(&m.Listen), "store": d.filePath(&m.Store), "admin": d.admin(&m.Admin),
 		"tls": d.tls(&m.TLS), "plaintext": d.boolean(&m.Plaintext), "log": d.log(&m.Log),
-		"membership": d.membership(&m.Membership),
-	}, "version!", "topology!", "agents")
+		"membership": d.membership(&m.Membership), "discovery": func(f field) {
+			given = true
+			d.discovery(&m.Discovery)(f)
+		},
+	}, "version!", "agents")
+	if !given {
+		d.failf(top, "topology is missing, and there is no discovery")
+	}
+	if m.Graph == nil && m.Topology == "" {
+		m.Graph, _ = (&topology.Builder{}).Build() // without anything that could be wrong
+	}
 	d.core(limits, periods, m)
 }
 
@@ -98,8 +109,8 @@ func (d *reader) agents(f field, m *Manager) {
 		}
 		taken[address] = i.Key
 		m.Agents[i.Key] = address
-		if m.Graph == nil {
-			continue // reported already
+		if m.Graph == nil || m.Discovery.Given() {
+			continue // reported already, or it may be discovered
 		}
 		if n, ok := m.Graph.Lookup(i.Key); !ok || !m.Graph.IsSwitch(n) {
 			d.fail(i, fmt.Errorf("the topology has no switch %q: %w", i.Key, topology.ErrUnknownNode))

@@ -21,10 +21,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tributary-fabric/tributary/internal/core/discovery"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
+	"github.com/tributary-fabric/tributary/internal/driver/discoverer"
+	"github.com/tributary-fabric/tributary/internal/driver/gnmi/collector"
 	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/membership"
@@ -223,6 +226,52 @@ membership:
 	}
 }
 
+// TestDiscoverySettings: all that a file says of discovery is in its configuration; without
+// a topology the fabric begins with nothing.
+func TestDiscoverySettings(t *testing.T) {
+	directory := t.TempDir()
+	if err := os.WriteFile(filepath.Join(directory, "secret"), []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const text = `version: 1
+agents: {leaf-0: 10.0.0.1:7410}
+discovery:
+  seeds: [10.0.0.1:7410, seed.example:7410]
+  allow: [10.0.0.0/24, 10.0.1.7]
+  port: 9339
+  targets:
+    - {addresses: [10.0.1.7], username: admin, password-file: secret, plaintext: true}
+  limits: {dials: 7, targets: 8, ports: 9, neighbours: 10, flaps: 11, updates: 12}
+  periods: {batch: 1ms, settle: 2ms, confirm: 3ms, forget: 4ms, hold: 5ms, hold-max: 6ms, retry-min: 7ms, retry-max: 8ms}
+`
+	m, err := settings.ReadManager(strings.NewReader(text), filepath.Join(directory, "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Graph == nil || m.Graph.Nodes() != 0 || m.Agents["leaf-0"] == "" {
+		t.Errorf("%+v", m)
+	}
+	c, err := m.Discovery.Config()
+	want := &discoverer.Config{
+		Core: discovery.Config{
+			Seeds: []string{"10.0.0.1:7410", "seed.example:7410"}, Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24"), netip.MustParsePrefix("10.0.1.7/32")}, Port: 9339,
+			Batch: time.Millisecond, Settle: 2 * time.Millisecond, Confirm: 3 * time.Millisecond, Forget: 4 * time.Millisecond, Hold: 5 * time.Millisecond, MaxHold: 6 * time.Millisecond,
+			DialRate: 7, MaxTargets: 8, MaxPorts: 9, MaxNeighbors: 10, Flaps: 11,
+		},
+		Limits: collector.Limits{Rate: 12, Ports: 9, MinRetry: 7 * time.Millisecond, MaxRetry: 8 * time.Millisecond},
+		Others: []discoverer.Other{{Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.1.7/32")}, Username: "admin", Password: "s3cret", Plaintext: true}},
+	}
+	if err != nil || !reflect.DeepEqual(c, want) {
+		t.Errorf("%+v, %v; want %+v", c, err, want)
+	}
+	if err := os.Remove(filepath.Join(directory, "secret")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Discovery.Config(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "discovery.targets[0].password-file") {
+		t.Errorf("without the file: %v", err)
+	}
+}
+
 // TestNode reads the example, and a file with a name.
 func TestNode(t *testing.T) {
 	n, err := settings.ReadNodeFile(examples + "node.yaml")
@@ -366,6 +415,14 @@ func TestManagerErrors(t *testing.T) {
 		{"management in a zone", head + "membership: {name: m, listen: \"127.0.0.1:1\", zone: 3, management: true}\n", topology.ErrField, []string{"f:3: membership: membership: invalid configuration: zone 3"}, false},
 		{"window", head + "limits: {window: 100}\n", topology.ErrField, []string{"f:3: limits: manager: invalid configuration: windows"}, false},
 		{"alias", head + "listen: &a a:1\nstore: *a\n", topology.ErrSyntax, []string{"f:4: neither YAML nor JSON: aliases (*name) are not supported"}, false},
+		{"discovery", head + "discovery: {seeds: [here], allow: [10.0.0.1/8, none], port: 0, limits: {dials: 0}, periods: {hold: -1s}}\n", topology.ErrField,
+			[]string{`f:3: discovery.seeds[0]: "here" is not of the form`, `f:3: discovery.allow[0]: "10.0.0.1/8" has bits beyond its length: write 10.0.0.0/8`, `f:3: discovery.allow[1]: "none" is neither`,
+				"f:3: discovery.port: 0 is not within",
+				"f:3: discovery.limits.dials: 0 is not within", "f:3: discovery.periods.hold: "}, true},
+		{"discovery of nothing", "version: 1\ndiscovery: {seeds: [], allow: [10.0.0.0/8]}\n", topology.ErrField, []string{"f:2: discovery: seeds needs an address"}, true},
+		{"discovery's bounds", "version: 1\ndiscovery: {seeds: [\"a:1\"]}\n", topology.ErrField, []string{"f:2: discovery: allow is missing"}, true},
+		{"a target's password", head + "discovery: {seeds: [\"a:1\"], allow: [10.0.0.0/8], targets: [{addresses: [10.0.0.9], username: u, password-file: p}, {username: u}]}\n", topology.ErrField,
+			[]string{"f:3: discovery.targets[0]: the password would be sent without encryption", "f:3: discovery.targets[1]: addresses is missing"}, false},
 		{"in one line", "{version: 1, topology: nowhere.yaml}", topology.ErrField, []string{`f:1: topology: "nowhere.yaml" is neither a specification`}, false},
 		{"too many", head + "agents: {" + strings.Repeat("1: 1, 2: 2, ", 12) + "}\n", topology.ErrField, nil, false},
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
 )
 
-// TargetTLS is how a target's P4Runtime server is reached by TLS. The certificates
+// TargetTLS is how a target's P4Runtime or gNMI server is reached by TLS. The certificates
 // are whatever the target's operator has, and need not be of this project's
 // authority.
 type TargetTLS struct {
@@ -64,29 +64,37 @@ func (d *reader) targetTLS(to *TargetTLS) func(field) {
 	}
 }
 
-// config returns what reads the files; nil: there are none. The error is that they
-// cannot be read now.
+// config returns what reads the files of a P4Runtime target; nil: there are none. The
+// error is that they cannot be read now.
 func (t TargetTLS) config() (func() (*tls.Config, error), error) {
 	if t.Authority == "" {
 		return nil, nil
 	}
-	_, err := t.read()
-	return t.read, err
+	read := func() (*tls.Config, error) {
+		c, err := t.read()
+		if err != nil {
+			err = fmt.Errorf("p4runtime.%w", err)
+		}
+		return c, err
+	}
+	_, err := read()
+	return read, err
 }
 
+// read reads the files. An error begins with the field.
 func (t TargetTLS) read() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.Name, RootCAs: x509.NewCertPool()}
 	text, err := os.ReadFile(t.Authority)
 	if err != nil {
-		return nil, fmt.Errorf("p4runtime.tls.authority: %w", err)
+		return nil, fmt.Errorf("tls.authority: %w", err)
 	}
 	if !c.RootCAs.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("p4runtime.tls.authority: %s has no certificate in PEM", t.Authority)
+		return nil, fmt.Errorf("tls.authority: %s has no certificate in PEM", t.Authority)
 	}
 	if t.Certificate != "" {
 		pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
 		if err != nil {
-			return nil, fmt.Errorf("p4runtime.tls.certificate: %w", err)
+			return nil, fmt.Errorf("tls.certificate: %w", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/discovery"
 	"github.com/tributary-fabric/tributary/internal/driver/gnmi/collector"
@@ -28,6 +29,9 @@ type Config struct {
 	Operator *topology.Graph // the operator's part; nil: none
 	Limits   collector.Limits
 
+	// Wait is how long Apply does not get a map in which something is missing: targets that
+	// have not answered yet. It counts from the start.
+	Wait time.Duration
 	// Apply puts a map into effect. It gets each after the one before has been put into
 	// effect, and may wait. nil: nobody does.
 	Apply func(News)

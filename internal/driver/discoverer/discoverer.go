@@ -111,12 +111,32 @@ func (d *Discoverer) apply(_ core.Time, out *discovery.Output) []discovery.Input
 		room := min(len(out.Changes), maxChanges-len(d.changes))
 		d.changes = append(d.changes, out.Changes[:room]...)
 		d.more += len(out.Changes) - room
-		select {
-		case d.fresh <- struct{}{}:
-		default:
-		}
+		d.stir()
 	}
 	return nil
+}
+
+// stir says that there are changes.
+func (d *Discoverer) stir() {
+	select {
+	case d.fresh <- struct{}{}:
+	default:
+	}
+}
+
+// recheck is how often Config.Wait looks whether it is over.
+const recheck = 50 * time.Millisecond
+
+// isComplete reports whether Apply may have the map.
+func (d *Discoverer) isComplete() (complete bool) {
+	if d.clock.Now() >= core.Time(d.cfg.Wait) {
+		return true
+	}
+	_ = d.loop.Do(d.life, func() {
+		settled, waiting := d.core.Settled()
+		complete = settled && len(waiting) == 0
+	}) // where the loop has ended, nobody asks
+	return complete
 }
 
 func (d *Discoverer) logAlarm(a *discovery.AlarmChange) {
@@ -178,6 +198,13 @@ func (d *Discoverer) deliver() {
 		case <-d.fresh:
 		}
 		var n News
+		if !d.isComplete() {
+			if runner.Pause(d.life, recheck) != nil {
+				return
+			}
+			d.stir()
+			continue
+		}
 		if d.loop.Do(d.life, func() {
 			n = News{Map: d.core.Map(), Changes: d.changes, More: d.more}
 			d.changes, d.more = nil, 0
