@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"math"
 	"net/netip"
 	"slices"
 	"time"
@@ -76,9 +77,21 @@ func idOf(value, kind string) ID {
 	return NameID(value)
 }
 
+// speedOf returns a speed as a topology has it.
+func speedOf(n openconfig.Count) int64 {
+	switch {
+	case !n.Said:
+		return 0 // not known
+	case n.N == 0:
+		return topology.NoSpeed
+	}
+	return int64(min(n.N, math.MaxInt64))
+}
+
 // capabilityOf returns what an agent can reduce; the zero value where it says what cannot be.
 func capabilityOf(a *openconfig.Agent) topology.Capability {
 	c := topology.Capability{Slots: int(a.Slots), Children: int(a.Children), Chunk: int(a.Chunk), Window: int(a.Window)}
+	c.Speed = topology.Speed{Bytes: speedOf(a.ReduceBytes), Packets: speedOf(a.ReducePackets)}
 	for _, name := range a.Functions {
 		if f, err := reduce.ParseFunction(name); err == nil {
 			c.Functions |= topology.FunctionsOf(f)
