@@ -191,14 +191,14 @@ func (d *Discoverer) connect(address string) {
 
 // deliver gives Apply each map after the one before.
 func (d *Discoverer) deliver() {
-	for {
+	for begun := false; ; {
 		select {
 		case <-d.life.Done():
 			return
 		case <-d.fresh:
 		}
 		var n News
-		if !d.isComplete() {
+		if begun = begun || d.isComplete(); !begun {
 			if runner.Pause(d.life, recheck) != nil {
 				return
 			}
