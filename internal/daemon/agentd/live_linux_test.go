@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -181,6 +180,23 @@ type live struct {
 	hosts     []host
 	spaces    []*space // of the hosts
 	process   *exec.Cmd
+	lost      map[packet]bool // that were lost once; nil: none is
+}
+
+// packet is one between a host and the switch.
+type packet struct {
+	rank, chunk int
+	kind        wire.Type
+}
+
+// loses reports whether a packet is lost: the first of each kind is.
+func (l *live) loses(rank int, h *wire.Header) bool {
+	p := packet{rank, int(h.Chunk), h.Type}
+	if l.lost == nil || l.lost[p] {
+		return false
+	}
+	l.lost[p] = true
+	return true
 }
 
 func newLive(t *testing.T) *live {
@@ -351,20 +367,7 @@ const silence = 500 * time.Millisecond
 // repair as members do (docs/protocol.md).
 func (l *live) allreduce(c *switchreduce.Config, port uint16, chunk uint32, element reduce.Type, values []uint32, want uint32) {
 	l.Helper()
-	say := func(rank int, kind wire.Type) {
-		h := wire.Header{
-			Type: kind, Child: uint16(rank), Group: c.Group, Epoch: c.Epoch, Cookie: c.Cookie, Chunk: chunk, Lowest: uint32(rank),
-		}
-		var body []byte
-		if kind == wire.Contribution {
-			h.Flags, body = wire.Sink, vector(values[rank])
-			h.Signature = wire.Signature{
-				Collective: wire.Allreduce, Function: reduce.Sum, Element: element, Operation: uint16(chunk),
-				Elements: p4.Chunk / 4, ChunkElements: p4.Chunk / 4,
-			}
-		}
-		l.hosts[rank].send(netip.AddrPortFrom(l.links[rank].port(), port), h, body)
-	}
+	say := func(rank int, kind wire.Type) { l.say(c, port, chunk, element, rank, kind, values[rank]) }
 	for rank := range l.hosts {
 		say(rank, wire.Contribution)
 	}
@@ -389,6 +392,25 @@ func (l *live) allreduce(c *switchreduce.Config, port uint16, chunk uint32, elem
 	}
 }
 
+// say sends a packet of a host about a chunk.
+func (l *live) say(c *switchreduce.Config, port uint16, chunk uint32, element reduce.Type, rank int, kind wire.Type, value uint32) {
+	l.Helper()
+	h := wire.Header{
+		Type: kind, Child: uint16(rank), Group: c.Group, Epoch: c.Epoch, Cookie: c.Cookie, Chunk: chunk, Lowest: uint32(rank),
+	}
+	var body []byte
+	if kind == wire.Contribution {
+		h.Flags, body = wire.Sink, vector(value)
+		h.Signature = wire.Signature{
+			Collective: wire.Allreduce, Function: reduce.Sum, Element: element, Operation: uint16(chunk),
+			Elements: p4.Chunk / 4, ChunkElements: p4.Chunk / 4,
+		}
+	}
+	if !l.loses(rank, &h) {
+		l.hosts[rank].send(netip.AddrPortFrom(l.links[rank].port(), port), h, body)
+	}
+}
+
 // hear returns the next packet of a host. Its type is 0 where none comes, for
 // which one that does not wait gives no time.
 func (l *live) hear(rank int, waits bool) (head wire.Header, body []byte) {
@@ -408,6 +430,9 @@ func (l *live) hear(rank int, waits bool) (head wire.Header, body []byte) {
 	body, fault := head.Decode(packets[0].Data)
 	if fault != wire.NoFault {
 		l.Fatal(fault)
+	}
+	if l.loses(rank, &head) {
+		return wire.Header{}, nil
 	}
 	return head, body
 }
@@ -449,54 +474,4 @@ func TestLive(t *testing.T) {
 	usable(t, events)
 	epoch, port = l.install(c, incarnation, 4)
 	l.allreduce(&epoch, port, chunk, reduce.Int32, []uint32{1, 2}, 3)
-}
-
-// TestLiveTraffic: what the target has exchanged with its neighbours is what they
-// have sent and got, to the byte.
-func TestLiveTraffic(t *testing.T) {
-	l := newLive(t)
-	_, c := start(t, l.config())
-	events, _ := watch(t, c)
-	epoch, port := l.install(c, usable(t, events), 2)
-	before, err := c.Counters(testContext(t)) // from now on
-	if err != nil {
-		t.Fatal(err)
-	}
-	const chunks = 10
-	for chunk := range uint32(chunks) {
-		l.allreduce(&epoch, port, chunk, reduce.Int32, []uint32{chunk, 1}, chunk+1)
-		l.allreduce(&epoch, port, chunks+chunk, reduce.Float32, []uint32{math.Float32bits(1), math.Float32bits(2)}, math.Float32bits(3))
-	}
-	after, err := c.Counters(testContext(t))
-	if err != nil || len(before.Epochs) != 1 || len(after.Epochs) != 1 {
-		t.Fatalf("%+v, %+v, %v", before.Epochs, after.Epochs, err)
-	}
-	for child, x := range after.Epochs[0].Children {
-		const least = 2 * chunks * (wire.HeaderSize + p4.Chunk) // repairs are more
-		probes := uint64(wire.HeaderSize) * (x.PacketsIn + x.PacketsOut)
-		if x.PacketsIn < 2*chunks || x.PacketsOut < 2*chunks || x.BytesIn < least || x.BytesOut < least ||
-			x.PacketsIn == 2*chunks && x.BytesIn != least || x.PacketsOut == 2*chunks && x.BytesOut != least {
-			t.Errorf("child %d: %+v, want at least %d packets and %d bytes each way, and %d of repairs", child, x, 2*chunks, least, probes)
-		}
-	}
-}
-
-// TestLiveLoop cuts the loop of a bmv2 while it runs, and connects it again.
-func TestLiveLoop(t *testing.T) {
-	l := newLive(t)
-	_, c := start(t, l.config())
-	events, _ := watch(t, c)
-	incarnation := usable(t, events)
-	epoch, port := l.install(c, incarnation, 2)
-	l.set("loop-in-far", false)
-	for e := range events {
-		if e.State != nil && strings.Contains(e.State.Unusable, pipeline.ErrNoLoop.Error()) {
-			break
-		}
-	}
-	l.allreduce(&epoch, port, 0, reduce.Int32, []uint32{1, 2}, 3) // what is there goes on
-	l.set("loop-in-far", true)
-	usable(t, events)
-	epoch, port = l.install(c, incarnation, 4)
-	l.allreduce(&epoch, port, 0, reduce.Int32, []uint32{1, 2}, 3)
 }

@@ -205,6 +205,36 @@ func TestCommitOnAWedgedTarget(t *testing.T) {
 	usable(t, events)
 }
 
+// TestCommitOnATargetThatDies: a target that dies while it is written to has none of the
+// epoch afterwards, and the commit says so.
+func TestCommitOnATargetThatDies(t *testing.T) {
+	target := newTarget(t)
+	_, c := start(t, withTarget(target.Address()))
+	events, _ := watch(t, c)
+	usable(t, events)
+	g := newGroup(t, c, 7, 2)
+	if err := g.prepare(testContext(t), c); err != nil {
+		t.Fatal(err)
+	}
+	hung := target.Hang(p4rttest.Write)
+	answer := make(chan error, 1)
+	go func() { answer <- g.commit(testContext(t), c) }()
+	<-hung.Reached()
+	if err := target.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answer; !errors.Is(err, agent.ErrSocket) && !errors.Is(err, agent.ErrStaleEpoch) {
+		t.Errorf("commit: %v", err)
+	}
+	ended(t, events, 7)
+	usable(t, events)
+	if n := len(target.Entries(p4.TableEpochs)); n != 0 {
+		t.Errorf("the target holds %d epochs of its life before", n)
+	}
+	g.config.Epoch = 4
+	g.install(t, c)
+}
+
 func TestTargetConfig(t *testing.T) {
 	for name, spoil := range map[string]func(*agentd.Config){
 		"no ports":   func(c *agentd.Config) { c.Target.Ports = nil },

@@ -1,6 +1,7 @@
 package agentd_test
 
 import (
+	"math"
 	"net"
 	"net/netip"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/p4"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -211,5 +213,35 @@ func TestLiveLLDP(t *testing.T) {
 	l.allreduce(&epoch, port, 0, reduce.Int32, []uint32{1, 2}, 3) // passes bmv2 after the frame
 	if n, _, err := unix.Recvfrom(far, got, unix.MSG_DONTWAIT); err == nil {
 		t.Errorf("the frame was forwarded: %x", got[:n])
+	}
+}
+
+// TestLiveTraffic: what the target has exchanged with its neighbours is what they
+// have sent and got, to the byte.
+func TestLiveTraffic(t *testing.T) {
+	l := newLive(t)
+	_, c := start(t, l.config())
+	events, _ := watch(t, c)
+	epoch, port := l.install(c, usable(t, events), 2)
+	before, err := c.Counters(testContext(t)) // from now on
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chunks = 10
+	for chunk := range uint32(chunks) {
+		l.allreduce(&epoch, port, chunk, reduce.Int32, []uint32{chunk, 1}, chunk+1)
+		l.allreduce(&epoch, port, chunks+chunk, reduce.Float32, []uint32{math.Float32bits(1), math.Float32bits(2)}, math.Float32bits(3))
+	}
+	after, err := c.Counters(testContext(t))
+	if err != nil || len(before.Epochs) != 1 || len(after.Epochs) != 1 {
+		t.Fatalf("%+v, %+v, %v", before.Epochs, after.Epochs, err)
+	}
+	for child, x := range after.Epochs[0].Children {
+		const least = 2 * chunks * (wire.HeaderSize + p4.Chunk) // repairs are more
+		probes := uint64(wire.HeaderSize) * (x.PacketsIn + x.PacketsOut)
+		if x.PacketsIn < 2*chunks || x.PacketsOut < 2*chunks || x.BytesIn < least || x.BytesOut < least ||
+			x.PacketsIn == 2*chunks && x.BytesIn != least || x.PacketsOut == 2*chunks && x.BytesOut != least {
+			t.Errorf("child %d: %+v, want at least %d packets and %d bytes each way, and %d of repairs", child, x, 2*chunks, least, probes)
+		}
 	}
 }
