@@ -450,6 +450,55 @@ func TestUnknownSpeedIsUsual(t *testing.T) {
 	}
 }
 
+// TestLoadDoesNotOscillate plans again and again for a group while the load of all
+// switches wavers, as own and other trees make it: no tree is come back to.
+func TestLoadDoesNotOscillate(t *testing.T) {
+	planners := map[string]*Planner{}
+	for _, name := range smallFabrics {
+		planners[name] = planner(t, smallFabric(t, name))
+	}
+	moves := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		p := planners[rapid.SampledFrom(smallFabrics).Draw(rt, "fabric")]
+		g := p.graph
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 4))
+		req := usual(randomGroup(rng, g, 6))
+		req.Criterion, req.Bytes = []Criterion{FewestHops, LeastLatency, WidestLink}[rng.IntN(3)], int64(rng.IntN(1<<20))
+		speeds := make([]topology.Speed, g.Switches())
+		for i := range speeds {
+			speeds[i].Bytes = []int64{0, 4e9, 5e9, 1e9}[rng.IntN(4)]
+		}
+		var had []Tree
+		for range 20 {
+			var load []topology.Change
+			for i := range g.Switches() {
+				load = append(load, topology.NodeUtilization(g.Switch(i), float64(rng.IntN(9))/8))
+			}
+			view := paced(t, g, func(n topology.NodeID) topology.Speed { return speeds[g.SwitchIndex(n)] }, load...)
+			plan, err := p.Plan(view, nil, req)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			is := func(o Tree) bool { return reflect.DeepEqual(o, plan.Tree) }
+			if len(had) > 0 && is(had[len(had)-1]) {
+				continue
+			}
+			if slices.ContainsFunc(had, is) {
+				rt.Fatalf("back to a tree after %d others: %s", len(had)-slices.IndexFunc(had, is), plan.Reason)
+			}
+			if len(had) > 0 {
+				moves++
+			}
+			had = append(had, plan.Tree)
+			req.Old = plan.Tree
+		}
+	})
+	t.Logf("%d moves", moves)
+	if moves == 0 {
+		t.Error("no tree ever moved")
+	}
+}
+
 // TestSpeedOfNothing has a switch that reduces nothing on no tree.
 func TestSpeedOfNothing(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,2,2")

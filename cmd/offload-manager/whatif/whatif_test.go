@@ -83,6 +83,36 @@ func TestDownIsRepaired(t *testing.T) {
 	}
 }
 
+// TestSpeedsAreReported plans in a fabric whose nodes have speeds.
+func TestSpeedsAreReported(t *testing.T) {
+	g, err := topology.Read(strings.NewReader(`version: 1
+defaults: {host: {speed: {bytes: 2G}}, switch: {speed: {bytes: 6G, packets: 3M}}}
+hosts: [a, b, {name: c, speed: {bytes: 1G}}]
+switches: [{name: left}, {name: right}, {name: quick}, {name: slow, speed: {bytes: 500M}}]
+links: [{between: [a, left]}, {between: [b, left]}, {between: [c, right]}, {between: [left, slow]}, {between: [right, slow]},
+  {between: [left, quick], latency: 1us}, {between: [right, quick], latency: 1us}]
+`), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Graph: g, Group: Group{Hosts: []string{"all"}, Function: "sum", Bytes: 64}}
+	r, text := answer(t, c)
+	if r.Tree.Root != "quick" || r.Tree.Figures.Speed != 3_072_000_000 || r.Tree.Vertices[0].Speed != (topology.Speed{Bytes: 6e9, Packets: 3e6}) ||
+		r.Tree.Leaves[2].Speed.Bytes != 1e9 || r.Tree.Rivals[0].Figures.Speed != 500_000_000 {
+		t.Errorf("%+v", r.Tree)
+	}
+	for _, want := range []string{"lost by a slow switch (slow reduces 500 MB/s, here it is 3.07 GB/s)", "speed", "500 MB/s"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	before := *r.Tree.Hosts
+	c.Group.Hosts = []string{"a", "b"}
+	if r, _ := answer(t, c); *r.Tree.Hosts >= before {
+		t.Errorf("%v over hosts without the slow one, %v with it", *r.Tree.Hosts, before)
+	}
+}
+
 func TestRefusalNamesTheHolders(t *testing.T) {
 	c := question(t, "leaf-spine:2,2,1", "h0", "h1")
 	for i := range 4 {

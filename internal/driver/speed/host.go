@@ -36,7 +36,7 @@ func measureHost(budget time.Duration) (bytes int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("measure speed: %w", err)
 	}
-	took, _, err := median(budget, n.round)
+	took, _, err := quartile(budget, n.round)
 	if err := errors.Join(err, n.close()); err != nil {
 		return 0, fmt.Errorf("measure speed: %w", err)
 	}

@@ -14,8 +14,7 @@ var ErrRounds = errors.New("speed: too few rounds in the time given")
 // Result is a measurement.
 type Result struct {
 	Speed topology.Speed
-	// Disturbed is how much longer a round took on average than the median: 0.1 is a
-	// tenth.
+	// Disturbed is how much longer a round took on average than counts: 0.1 is a tenth.
 	Disturbed float64
 }
 
@@ -37,11 +36,11 @@ type Round func() (time.Duration, error)
 // Measure runs rounds of small and of usual packets for about half of a time each, and
 // at least some: rounds of that many packets, with that many bytes of payload each.
 func Measure(budget time.Duration, packets, payload int, small, large Round) (Result, error) {
-	least, slowed, err := median(budget/2, small)
+	least, slowed, err := quartile(budget/2, small)
 	if err != nil {
 		return Result{}, err
 	}
-	most, slowedToo, err := median(budget/2, large)
+	most, slowedToo, err := quartile(budget/2, large)
 	if err != nil {
 		return Result{}, err
 	}
@@ -54,8 +53,9 @@ func Measure(budget time.Duration, packets, payload int, small, large Round) (Re
 // rate returns so many things in a time as a number a second.
 func rate(n int, took time.Duration) int64 { return max(int64(float64(n)/took.Seconds()), 1) }
 
-// median returns the median of what rounds take, and how much more the mean is.
-func median(budget time.Duration, round Round) (took time.Duration, more float64, err error) {
+// quartile returns what a quarter of the rounds take at most, and how much more the
+// mean is.
+func quartile(budget time.Duration, round Round) (took time.Duration, more float64, err error) {
 	var all []time.Duration
 	begun := time.Now()
 	for sum := time.Duration(0); len(all) < minRounds || sum < budget; sum = time.Since(begun) {
@@ -74,7 +74,7 @@ func median(budget time.Duration, round Round) (took time.Duration, more float64
 		sum += d
 	}
 	slices.Sort(all)
-	took = all[len(all)/2]
+	took = all[len(all)/4]
 	return took, float64(sum)/float64(len(all))/float64(took) - 1, nil
 }
 

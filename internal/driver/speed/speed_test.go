@@ -9,9 +9,9 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 )
 
-// TestMedian has rounds of known times measured: of those that were disturbed few, and
+// TestQuartile has rounds of known times measured: of those that were disturbed few, and
 // the first, do not count.
-func TestMedian(t *testing.T) {
+func TestQuartile(t *testing.T) {
 	rounds := func(took ...time.Duration) Round {
 		i := -1
 		return func() (time.Duration, error) {

@@ -26,7 +26,7 @@ func TestMeasure(t *testing.T) {
 		if err != nil || r.Speed.Bytes <= 1 || r.Speed.Packets <= 1 || r.Speed.Validate() != nil {
 			t.Errorf("at %v: %+v, %v", c.Data, r, err)
 		}
-		t.Logf("at %v without %v: %v, %.0f %% above the median", c.Data, c.Without, r.Speed, 100*r.Disturbed)
+		t.Logf("at %v without %v: %v, %.0f %% longer on average", c.Data, c.Without, r.Speed, 100*r.Disturbed)
 		p.Close()
 	}
 }
