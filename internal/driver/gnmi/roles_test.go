@@ -68,9 +68,8 @@ func TestRoles(t *testing.T) {
 		}
 		stream, err := client.Subscribe(g.ctx)
 		if err == nil {
-			if err = stream.Send(&pb.SubscribeRequest{Request: &pb.SubscribeRequest_Subscribe{Subscribe: g.list(pb.SubscriptionList_ONCE, nil, "/system")}}); err == nil {
-				_, err = stream.Recv()
-			}
+			send(t, stream, &pb.SubscribeRequest{Request: &pb.SubscribeRequest_Subscribe{Subscribe: g.list(pb.SubscriptionList_ONCE, nil, "/system")}})
+			_, err = stream.Recv()
 		}
 		if status.Code(err) != code {
 			t.Errorf("%s subscribes: %v", role, err)

@@ -2,7 +2,9 @@ package gnmi
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"strings"
@@ -167,10 +169,17 @@ func (t *target) subscribe(l *pb.SubscriptionList) *subscription {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stream.Send(&pb.SubscribeRequest{Request: &pb.SubscribeRequest_Subscribe{Subscribe: l}}); err != nil {
+	send(t.T, stream, &pb.SubscribeRequest{Request: &pb.SubscribeRequest_Subscribe{Subscribe: l}})
+	return &subscription{t, stream, map[string]string{}}
+}
+
+// send sends a message. A stream that the target has ended meanwhile has its status for
+// who reads.
+func send(t *testing.T, s grpc.BidiStreamingClient[pb.SubscribeRequest, pb.SubscribeResponse], m *pb.SubscribeRequest) {
+	t.Helper()
+	if err := s.Send(m); err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
-	return &subscription{t, stream, map[string]string{}}
 }
 
 // next reads a message; sync says whether it was that.
@@ -269,9 +278,7 @@ func TestPoll(t *testing.T) {
 			t.Errorf("poll %d: %v", n, s.leaves)
 		}
 		clear(s.leaves)
-		if err := s.Send(&pb.SubscribeRequest{Request: &pb.SubscribeRequest_Poll{Poll: &pb.Poll{}}}); err != nil {
-			t.Fatal(err)
-		}
+		send(t, s, &pb.SubscribeRequest{Request: &pb.SubscribeRequest_Poll{Poll: &pb.Poll{}}})
 	}
 }
 
@@ -360,9 +367,7 @@ func TestRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := stream.Send(test.request); err != nil {
-			t.Fatal(err)
-		}
+		send(t, stream, test.request)
 		_, err = stream.Recv()
 		if s := status.Convert(err); s.Code() != test.code || err != nil && s.Message() == "" {
 			t.Errorf("%s: %v", name, err)
@@ -379,9 +384,7 @@ func TestSecondList(t *testing.T) {
 	} {
 		s := g.subscribe(l)
 		s.sync()
-		if err := s.Send(m); err != nil {
-			t.Fatal(err)
-		}
+		send(t, s, m)
 		if _, err := s.Recv(); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("%v: %v", m, err)
 		}
@@ -401,9 +404,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	if _, err := g.subscribe(l).Recv(); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("the 21st: %v", err)
 	}
-	if err := all[0].Send(&pb.SubscribeRequest{}); err != nil { // which ends it
-		t.Fatal(err)
-	}
+	send(t, all[0], &pb.SubscribeRequest{}) // which ends it
 	if _, err := all[0].Recv(); err == nil {
 		t.Error("it goes on")
 	}
