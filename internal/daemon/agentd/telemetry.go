@@ -26,6 +26,7 @@ type reporter struct {
 	daemon  *Daemon
 	address string // of the gRPC server
 	boot    uint64 // of the machine, in nanoseconds since 1970; 0: not known
+	began   uint64 // the agent, likewise
 
 	mu    sync.Mutex // of what one reading leaves to the next
 	links map[string]change
@@ -40,7 +41,7 @@ type change struct {
 }
 
 func newReporter(d *Daemon, address net.Addr) *reporter {
-	r := &reporter{daemon: d, address: address.String(), links: map[string]change{}}
+	r := &reporter{daemon: d, address: address.String(), began: uint64(time.Now().UnixNano()), links: map[string]change{}}
 	if boot, err := processor.ReadBoot(); err == nil {
 		r.boot = uint64(boot.UnixNano())
 	}
@@ -255,6 +256,12 @@ func (r *reporter) system(d *openconfig.Device) {
 	d.CPU = r.spent()
 	if m, err := processor.ReadMemory(); err == nil {
 		d.MemoryUsed, d.MemoryFree = m.Physical-m.Available, m.Available
+	}
+	if p, err := processor.ReadProcess(); err == nil {
+		d.Processes = map[uint64]*openconfig.Process{uint64(os.Getpid()): {
+			Name: "switch-agent", Start: r.began,
+			User: openconfig.Counted(uint64(p.User)), System: openconfig.Counted(uint64(p.System)), Memory: openconfig.Counted(p.Resident),
+		}}
 	}
 }
 

@@ -2,8 +2,10 @@ package agentd_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
@@ -159,18 +161,19 @@ func TestTelemetryCounts(t *testing.T) {
 		got[name] = u.GetVal().String()
 	}
 	for path, want := range map[string]string{
-		"/interfaces/interface[name=port1]/state/counters/in-octets":    `uint_val:7`,
-		"/interfaces/interface[name=port1]/state/counters/out-discards": `uint_val:8`,
-		"/system/cpus/cpu[index=ALL]/state/index":                       `string_val:"ALL"`,
-		"/system/cpus/cpu[index=ALL]/state/total/instant":               `uint_val:25`,
-		"/tributary/trees/tree[group=7]/state/group":                    `uint_val:7`,
-		"/tributary/trees/tree[group=7]/state/in-packets":               `uint_val:0`,
-		"/tributary/events/event[name=taken]/state/name":                `string_val:"taken"`,
-		"/tributary/state/switch":                                       `string_val:"leaf-0"`,
-		"/tributary/state/address":                                      `string_val:"` + d.Addr() + `"`,
-		"/tributary/state/data-plane":                                   `string_val:"software"`,
-		"/tributary/state/drain":                                        `bool_val:false`,
-		"/tributary/capability/state/slots":                             `uint_val:32768`,
+		"/interfaces/interface[name=port1]/state/counters/in-octets":             `uint_val:7`,
+		"/interfaces/interface[name=port1]/state/counters/out-discards":          `uint_val:8`,
+		"/system/cpus/cpu[index=ALL]/state/index":                                `string_val:"ALL"`,
+		"/system/cpus/cpu[index=ALL]/state/total/instant":                        `uint_val:25`,
+		fmt.Sprintf("/system/processes/process[pid=%d]/state/name", os.Getpid()): `string_val:"switch-agent"`,
+		"/tributary/trees/tree[group=7]/state/group":                             `uint_val:7`,
+		"/tributary/trees/tree[group=7]/state/in-packets":                        `uint_val:0`,
+		"/tributary/events/event[name=taken]/state/name":                         `string_val:"taken"`,
+		"/tributary/state/switch":                                                `string_val:"leaf-0"`,
+		"/tributary/state/address":                                               `string_val:"` + d.Addr() + `"`,
+		"/tributary/state/data-plane":                                            `string_val:"software"`,
+		"/tributary/state/drain":                                                 `bool_val:false`,
+		"/tributary/capability/state/slots":                                      `uint_val:32768`,
 	} {
 		if got[path] != want {
 			t.Errorf("%s is %s, want %s", path, got[path], want)

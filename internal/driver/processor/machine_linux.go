@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ReadMemory returns the machine's memory.
@@ -37,6 +39,25 @@ func parseMemory(r io.Reader) (m Memory, err error) {
 		return Memory{}, fmt.Errorf("%w: /proc/meminfo has no total, or less than is available", ErrFormat)
 	}
 	return m, nil
+}
+
+// ReadProcess returns what this process has used.
+func ReadProcess() (Process, error) {
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		return Process{}, fmt.Errorf("processor: %w", err)
+	}
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return Process{}, fmt.Errorf("processor: %w", err)
+	}
+	var size, resident uint64 // pages (proc(5))
+	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
+		return Process{}, fmt.Errorf("%w: /proc/self/statm: %w", ErrFormat, err)
+	}
+	return Process{
+		User: time.Duration(used.Utime.Nano()), System: time.Duration(used.Stime.Nano()), Resident: resident * uint64(os.Getpagesize()),
+	}, nil
 }
 
 // ReadBoot returns when the machine was started.

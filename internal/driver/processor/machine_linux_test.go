@@ -35,3 +35,9 @@ func TestBoot(t *testing.T) {
 		t.Errorf("this machine: %v, %v", at, err)
 	}
 }
+
+func TestProcess(t *testing.T) {
+	if p, err := ReadProcess(); err != nil || p.Resident == 0 || p.User < 0 || p.System < 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

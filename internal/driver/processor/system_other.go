@@ -17,3 +17,6 @@ func ReadMemory() (Memory, error) { return Memory{}, ErrUnsupported }
 
 // ReadBoot returns when the machine was started: it can report nothing here.
 func ReadBoot() (time.Time, error) { return time.Time{}, ErrUnsupported }
+
+// ReadProcess returns what this process has used: it can report nothing here.
+func ReadProcess() (Process, error) { return Process{}, ErrUnsupported }

@@ -176,20 +176,11 @@ type grown struct {
 
 var treeLeaves = func() []leaf[grown] {
 	const at = own + "/trees/tree[group]/state"
-	group := leaf[grown]{
-		path: at + "/group", Leaf: Leaf{Kind: Uint, Bits: 32, Counter: true},
-		get: func(t *grown) Value { return Number(uint64(t.group)) },
-		set: func(t *grown, v Value) {
-			if v.kind == None {
-				delete(t.of.Trees, t.group)
-			}
-		},
-		check: func(keys []string, v Value) error {
-			if v.String() != keys[0] {
-				return fmt.Errorf("the entry of %q says that it is %v", keys[0], v)
-			}
-			return nil
-		},
+	group := numberKey(at+"/group", 32, func(t *grown) uint64 { return uint64(t.group) })
+	group.set = func(t *grown, v Value) {
+		if v.kind == None {
+			delete(t.of.Trees, t.group)
+		}
 	}
 	return []leaf[grown]{
 		group,

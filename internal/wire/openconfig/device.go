@@ -22,15 +22,24 @@ type Device struct {
 	BootTime uint64 // of the system, in nanoseconds since 1970
 	Software string // version
 
-	CPU                        Count  // percent of all processors that is in use
-	MemoryPhysical, MemoryUsed uint64 // bytes
-	MemoryFree                 uint64 // bytes, with what the system can reclaim
-	LLDP                       bool   // it takes part in LLDP
-	Chassis, ChassisType       string // as it announces them by LLDP
+	CPU                        Count               // percent of all processors that is in use
+	MemoryPhysical, MemoryUsed uint64              // bytes
+	MemoryFree                 uint64              // bytes, with what the system can reclaim
+	Processes                  map[uint64]*Process // by number
+	LLDP                       bool                // it takes part in LLDP
+	Chassis, ChassisType       string              // as it announces them by LLDP
 	SystemName                 string
 	SystemDescription          string
 	Interfaces                 map[string]*Interface // by name
 	Agent                      *Agent                // nil: no switch agent of Tributary
+}
+
+// Process is a program that runs. Its times are in nanoseconds.
+type Process struct {
+	Name         string
+	Start        uint64 // since 1970
+	User, System Count  // what it has spent, in itself and in the kernel
+	Memory       Count  // bytes
 }
 
 // Status is a state of an interface.

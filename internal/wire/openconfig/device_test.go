@@ -80,6 +80,12 @@ var devices = rapid.Custom(func(t *rapid.T) *openconfig.Device {
 		LLDP: flags.Draw(t, "lldp"), Chassis: word(t), ChassisType: word(t), SystemName: word(t),
 	}
 	d.CPU.N &= 127
+	for _, pid := range rapid.SliceOfNDistinct(rapid.Uint64(), 0, 2, rapid.ID).Draw(t, "processes") {
+		if d.Processes == nil {
+			d.Processes = map[uint64]*openconfig.Process{}
+		}
+		d.Processes[pid] = &openconfig.Process{Name: word(t), Start: number[uint64](t), User: count(t), Memory: count(t)}
+	}
 	for _, name := range rapid.SliceOfNDistinct(words, 0, 2, rapid.ID).Draw(t, "names") {
 		if d.Interfaces == nil {
 			d.Interfaces = map[string]*openconfig.Interface{}
@@ -190,7 +196,7 @@ func stays(path string) bool {
 // above it.
 func goesWith(path string) bool {
 	return stays(path) || strings.HasPrefix(path, "/tributary/") || strings.Contains(path, "/capability[") ||
-		strings.HasSuffix(path, "/state/index")
+		strings.HasSuffix(path, "/state/index") || strings.Contains(path, "/process[")
 }
 
 func TestSetRefuses(t *testing.T) {
@@ -213,6 +219,7 @@ func TestSetRefuses(t *testing.T) {
 		{eth0 + "/subinterfaces/subinterface[index=x]/ipv4/addresses/address[ip=10.0.0.1]/state/ip", openconfig.Text("10.0.0.1"), true, openconfig.ErrValue},
 		{eth0 + "/subinterfaces/subinterface[index=0]/ipv4/addresses/address[ip=2001::1]/state/ip", openconfig.Text("2001::1"), true, openconfig.ErrValue},
 		{eth0 + "/subinterfaces/subinterface[index=0]/ipv4/addresses/address[ip=10.0.0.1]/state/prefix-length", openconfig.Number(33), true, openconfig.ErrValue},
+		{"/system/processes/process[pid=x]/state/name", openconfig.Text("x"), true, openconfig.ErrValue},
 		{"/tributary/trees/tree[group=x]/state/dropped", openconfig.Number(1), true, openconfig.ErrValue},
 		{"/tributary/trees/tree[group=1]/state/group", openconfig.Number(2), true, openconfig.ErrValue},
 	} {

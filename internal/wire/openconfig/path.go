@@ -50,7 +50,7 @@ func (e *Elem) Get(key string) (string, bool) {
 // KeyKind returns the kind of a list's key: all are texts as far as paths go, but not in
 // JSON.
 func KeyKind(list, key string) Kind {
-	if list == "subinterface" && key == "index" || list == "tree" && key == "group" {
+	if list == "subinterface" && key == "index" || list == "tree" && key == "group" || list == "process" && key == "pid" {
 		return Uint
 	}
 	return String
