@@ -16,7 +16,7 @@ import (
 
 func newTopology() *cobra.Command {
 	cmd := &cobra.Command{Use: "topology", Short: "Show and change the fabric as the manager sees it; check or import a topology file"}
-	return process.Family(cmd, newTopologyShow(), newTopologySet(), newTopologyEdit(), newTopologyDiff(), newTopologyHistory(), newTopologyGet(), newTopologyCheck(), newTopologyImport())
+	return process.Family(cmd, newTopologyShow(), newTopologySet(), newTopologyEdit(), newTopologyDiff(), newTopologyHistory(), newTopologyGet(), newTopologyCheck(), newTopologyDiscover(), newTopologyImport())
 }
 
 func newTopologyShow() *cobra.Command {
