@@ -21,7 +21,7 @@ import (
 const patience = 20 * time.Second
 
 // TestMain lets this binary be, on demand, the process that is killed with a
-// lab, the one that is left in it, or one that watches interfaces.
+// lab, the one that is left in it, one that watches interfaces, or those of TestDiscovery.
 func TestMain(m *testing.M) {
 	switch os.Getenv("NETLAB_TEST") {
 	case "victim":
@@ -30,9 +30,24 @@ func TestMain(m *testing.M) {
 		sleeper()
 	case "watcher":
 		watcher()
+	case "agent":
+		stay(switchAgent())
+	case "host":
+		stay(announcedHost())
+	case "manager":
+		stay(discoveringManager())
 	default:
 		os.Exit(m.Run())
 	}
+}
+
+// stay waits to be killed, unless there is an error.
+func stay(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	sleeper()
 }
 
 // victim builds a lab with a process in it, and waits to be killed.
