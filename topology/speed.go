@@ -74,6 +74,25 @@ func (s Speed) MarshalJSON() ([]byte, error) {
 	}{rate(s.Bytes), rate(s.Packets)})
 }
 
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *Speed) UnmarshalJSON(text []byte) error {
+	var f struct{ Bytes, Packets *int64 }
+	if err := json.Unmarshal(text, &f); err != nil {
+		return fmt.Errorf("read speed: %w", err)
+	}
+	rate := func(n *int64) int64 {
+		switch {
+		case n == nil:
+			return 0
+		case *n == 0:
+			return NoSpeed
+		}
+		return *n
+	}
+	*s = Speed{rate(f.Bytes), rate(f.Packets)}
+	return nil
+}
+
 // amountText writes a number with three digits and a unit, and a blank before what is
 // counted.
 func amountText(n int64) string {

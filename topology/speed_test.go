@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -23,6 +24,16 @@ func TestSpeed(t *testing.T) {
 		if test.s.String() != test.words || test.s.Known() != test.known || test.s.None() != test.none || test.s.Validate() != nil {
 			t.Errorf("%+v: %q, known %v, none %v", test.s, test.s, test.s.Known(), test.s.None())
 		}
+	}
+	for _, s := range []Speed{{}, {Bytes: 5}, {NoSpeed, 7}, {maxSpeed, NoSpeed}} {
+		text, err := json.Marshal(s)
+		var back Speed
+		if err != nil || json.Unmarshal(text, &back) != nil || back != s {
+			t.Errorf("%+v as %s is %+v, %v", s, text, back, err)
+		}
+	}
+	if err := new(Speed).UnmarshalJSON([]byte(`{"bytes": "many"}`)); err == nil {
+		t.Error("many bytes are a speed")
 	}
 	for _, bad := range []Speed{{Bytes: -2}, {Packets: maxSpeed + 1}} {
 		if err := bad.Validate(); !errors.Is(err, ErrSpeed) {

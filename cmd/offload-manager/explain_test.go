@@ -109,3 +109,30 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestMeasuredSpeedsAreShown has agents measure how fast their switches reduce when they
+// start.
+func TestMeasuredSpeedsAreShown(t *testing.T) {
+	d := deploy(t)
+	d.eventually("all switches are measured", func(ctx context.Context) (bool, error) {
+		f, err := d.client.Topology(ctx)
+		for _, n := range f.Nodes {
+			if s := n.Switch; s != nil && (s.Capability.Speed.Bytes <= 0 || s.Capability.Speed.Packets <= 0) {
+				return false, err
+			}
+		}
+		return len(f.Nodes) > 0, err
+	})
+	if out := d.ask("switch", "list"); !containsAll(out, []string{"SPEED", "B/s, ", "packets/s"}) {
+		t.Errorf("switches are listed as\n%s", out)
+	}
+	var shown view.Fabric
+	if err := json.Unmarshal([]byte(d.ask("topology", "show", "--format", "json")), &shown); err != nil || len(shown.Switches) == 0 {
+		t.Fatalf("%+v, %v", shown, err)
+	}
+	for _, s := range shown.Switches {
+		if s.Speed.Bytes <= 0 || s.Speed.Packets <= 0 {
+			t.Errorf("%s is shown with %v", s.Name, s.Speed)
+		}
+	}
+}
