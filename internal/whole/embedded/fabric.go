@@ -31,9 +31,6 @@ var (
 	ErrClosed = errors.New("embedded: the fabric is closed")
 )
 
-// anyPort is where the manager listens.
-const anyPort = "127.0.0.1:0"
-
 // heartbeat is long: the death of an agent shows by its connection, and what
 // holds up the process is none.
 const heartbeat = 10 * time.Second
@@ -61,6 +58,7 @@ type Config struct {
 	// Unattended are the names of switches without an agent: they only forward.
 	Unattended []string
 	Core       manager.Config // bounds and periods of the manager; zero fields have its defaults
+	Store      managerd.Store // what survives RestartManager; nil: nothing does
 	Model      pathsel.Model  // by which it chooses trees; the zero value is pathsel.DefaultModel
 
 	Log      *slog.Logger      // of all nodes; nil: none
@@ -91,7 +89,9 @@ type Fabric struct {
 	graph   *topology.Graph
 	hosts   []*hostlib.Host // by NodeID
 	address string          // of the manager; empty: none from the start
-	claim   *loopback.Claim // where agents listen, and again when they are restarted
+	claim   *loopback.Claim // where manager and agents listen, and again when they are restarted
+
+	managerConfig managerd.Config // for RestartManager
 
 	mu       sync.Mutex
 	closed   bool
@@ -185,14 +185,16 @@ func (f *Fabric) startManager(ctx context.Context) error {
 			agents[f.graph.Name(f.graph.Switch(i))] = s.address
 		}
 	}
-	m, err := managerd.Start(managerd.Config{
-		Topology: f.graph, Agents: agents, Core: f.cfg.Core, Model: f.cfg.Model, Listen: anyPort, Log: f.cfg.Log,
+	f.managerConfig = managerd.Config{
+		Topology: f.graph, Agents: agents, Core: f.cfg.Core, Model: f.cfg.Model, Store: f.cfg.Store, Listen: f.claim.Listen(), Log: f.cfg.Log,
 		Heartbeat: heartbeat,
-	})
+	}
+	m, err := managerd.Start(f.managerConfig)
 	if err != nil {
 		return fmt.Errorf("embedded: %w", err)
 	}
 	f.manager, f.address = m, m.Addr()
+	f.managerConfig.Listen = f.address
 	f.cfg.Progress("the manager listens at " + f.address)
 	for i := range f.switches {
 		if f.unattended(i) {

@@ -79,6 +79,28 @@ func (f *Fabric) KillManager() error {
 	return nil
 }
 
+// RestartManager starts the manager where one was killed, with what its store kept. It
+// does not wait until the manager has the switches.
+func (f *Fabric) RestartManager() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		return ErrClosed
+	case f.cfg.WithoutManager || f.manager != nil:
+		return fmt.Errorf("%w: the manager lives, or there is none", ErrState)
+	}
+	m, err := managerd.Start(f.managerConfig)
+	if err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	f.manager = m
+	return nil
+}
+
+// Manager returns the manager, for what takes more; nil: it is dead, or there is none.
+func (f *Fabric) Manager() *managerd.Daemon { return f.liveManager() }
+
 func (f *Fabric) liveManager() *managerd.Daemon {
 	f.mu.Lock()
 	defer f.mu.Unlock()
