@@ -38,7 +38,7 @@ func Compare(was, is *Graph) []Difference {
 	if was == is {
 		return nil
 	}
-	c := comparison{ahead: NewMapping(was, is), back: NewMapping(is, was)}
+	c := comparison{was: was, is: is, ahead: table(NewMapping(was, is)), back: table(NewMapping(is, was))}
 	if was.fabric != is.fabric {
 		c.changed("fabric", quoted(is.fabric), quoted(was.fabric), quoted(is.fabric))
 	}
@@ -49,9 +49,30 @@ func Compare(was, is *Graph) []Difference {
 
 func quoted(s string) string { return fmt.Sprintf("%q", s) }
 
+// comparison has the mappings of nodes as tables: it needs those of all nodes, and of each
+// several times.
 type comparison struct {
-	ahead, back Mapping
+	was, is     *Graph
+	ahead, back []NodeID
 	all         []Difference
+}
+
+func table(m Mapping) []NodeID {
+	all := make([]NodeID, m.from.Nodes())
+	for n := range all {
+		all[n], _ = m.At(NodeID(n))
+	}
+	return all
+}
+
+// link returns the link of another graph that link l of g is, by a table of g's nodes.
+func link(g *Graph, l LinkID, table []NodeID, other *Graph) (LinkID, bool) {
+	ends := g.Link(l).Ends
+	a, b := table[ends[0].Node], table[ends[1].Node]
+	if a == NoNode || b == NoNode {
+		return NoLink, false
+	}
+	return other.linkBetween(End{a, ends[0].Port}, End{b, ends[1].Port})
 }
 
 func (c *comparison) add(kind, what, name string) {
@@ -63,11 +84,11 @@ func (c *comparison) changed(what, name, was, is string) {
 }
 
 func (c *comparison) nodes() {
-	was, is := c.ahead.from, c.ahead.to
+	was, is := c.was, c.is
 	for n := range NodeID(was.Nodes()) {
-		to, ok := c.ahead.At(n)
+		to := c.ahead[n]
 		switch {
-		case !ok:
+		case to == NoNode:
 			c.add(Removed, was.Kind(n).String(), was.Name(n))
 		case was.Capability(n) != is.Capability(to):
 			before, after := differing(was.Capability(n).fields(), is.Capability(to).fields())
@@ -77,17 +98,17 @@ func (c *comparison) nodes() {
 		}
 	}
 	for n := range NodeID(is.Nodes()) {
-		if _, ok := c.back.At(n); !ok {
+		if c.back[n] == NoNode {
 			c.add(Added, is.Kind(n).String(), is.Name(n))
 		}
 	}
 }
 
 func (c *comparison) links() {
-	was, is := c.ahead.from, c.ahead.to
+	was, is := c.was, c.is
 	moved := map[LinkID]bool{} // of is
 	for l := range LinkID(was.Links()) {
-		to, ok := c.ahead.Link(l)
+		to, ok := link(was, l, c.ahead, is)
 		if !ok {
 			if stays, now, ok := c.movedTo(l); ok && !moved[now] {
 				moved[now] = true
@@ -97,13 +118,14 @@ func (c *comparison) links() {
 			}
 			continue
 		}
-		before, after := differing(was.linkFields(l, l, was), is.linkFields(to, l, was))
-		if before != after {
-			c.changed("link", was.LinkName(l), before, after)
+		if was.specs[was.spec[l]] != is.specs[is.spec[to]] || was.addresses != nil || is.addresses != nil {
+			if before, after := differing(was.linkFields(l, l, was), is.linkFields(to, l, was)); before != after {
+				c.changed("link", was.LinkName(l), before, after)
+			}
 		}
 	}
 	for l := range LinkID(is.Links()) {
-		if _, ok := c.back.Link(l); !ok && !moved[l] {
+		if _, ok := link(is, l, c.back, was); !ok && !moved[l] {
 			c.add(Added, "link", is.LinkName(l))
 		}
 	}
@@ -112,15 +134,15 @@ func (c *comparison) links() {
 // movedTo returns the end of l that stays, and the link that has it now; the ends of
 // a host are looked at first.
 func (c *comparison) movedTo(l LinkID) (stays int, now LinkID, ok bool) {
-	ends := c.ahead.from.Link(l).Ends
+	ends := c.was.Link(l).Ends
 	order := [2]int{0, 1}
-	if c.ahead.from.IsHost(ends[1].Node) {
+	if c.was.IsHost(ends[1].Node) {
 		order = [2]int{1, 0}
 	}
 	for _, end := range order {
-		if n, ok := c.ahead.At(ends[end].Node); ok {
-			if now, ok := c.ahead.to.LinkAt(n, ends[end].Port); ok {
-				if _, was := c.back.Link(now); !was {
+		if n := c.ahead[ends[end].Node]; n != NoNode {
+			if now, ok := c.is.LinkAt(n, ends[end].Port); ok {
+				if _, was := link(c.is, now, c.back, c.was); !was {
 					return end, now, true
 				}
 			}
@@ -131,9 +153,9 @@ func (c *comparison) movedTo(l LinkID) (stays int, now LinkID, ok bool) {
 
 // move is a link whose other end is elsewhere now.
 func (c *comparison) move(l LinkID, stays int, now LinkID) Difference {
-	was, is := c.ahead.from, c.ahead.to
+	was, is := c.was, c.is
 	before := was.Link(l)
-	n, _ := c.ahead.At(before.Ends[stays].Node)
+	n := c.ahead[before.Ends[stays].Node]
 	other := is.Link(now).Ends[1-is.endOf(now, n)]
 	return Difference{
 		Kind: Moved, What: "link", Name: was.EndName(before.Ends[stays]),

@@ -144,7 +144,7 @@ func obedientTo(c *Core, out *Output, planner *pathsel.Planner) []Input {
 	}
 	answer := func(name string, kind agent.ReplyKind, incarnation uint64, group, epoch uint32) {
 		n, _ := c.graph.Lookup(name)
-		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, 0, byte(n)}), 4000)
+		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1 + byte(n>>16), byte(n >> 8), byte(n)}), 4000)
 		batch = append(batch, Answer{Switch: name, Reply: agent.Reply{
 			Incarnation: incarnation, Kind: kind, Group: group, Epoch: epoch, Addr: addr,
 		}})

@@ -421,6 +421,11 @@ func begin(t testing.TB, c *Core, groups, members int) {
 		todo = obedientTo(c, &out, planner)
 	}
 	if n := c.Census().Groups[Active]; n != groups {
+		for _, s := range c.Groups() {
+			if e, _ := c.Group(s.Group); e.State != Active {
+				t.Errorf("%+v %v %v", e.State, e.Refusal, e.History)
+			}
+		}
 		t.Fatalf("%d groups have trees", n)
 	}
 }
