@@ -80,6 +80,13 @@ func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 		return Release{Group: group}
 	}
 	if r.next(4) == 0 {
+		s := shape{without: map[string]bool{}, moved: map[int]int{r.next(6): r.next(3)}, turn: r.next(6), spines: r.next(2)}
+		for range r.next(4) {
+			s.without[[]string{"h0", "h1", "h2", "leaf-0", "leaf-1", "spine-0", "spine-1", "leaf-0+spine-0"}[r.next(8)]] = true
+		}
+		return Redrawn{View: s.graph().View(), Grown: r.next(2) == 0}
+	}
+	if r.next(4) == 0 {
 		return Unstored{Seq: uint64(r.next(200)), Err: errFull}
 	}
 	return Stored{Seq: uint64(r.next(200))}

@@ -149,7 +149,15 @@ func (c *Core) renumber(m topology.Mapping, grown bool) {
 
 // renumber gives t the numbers of another graph, and reports whether it has all of t.
 func (t *tree) renumber(m topology.Mapping) (whole bool) {
-	t.plan, whole = t.plan.Renumbered(m)
+	before := t.plan.Tree
+	if t.plan, whole = t.plan.Renumbered(m); !whole {
+		for l := range before.Links() {
+			if _, ok := m.Link(l); !ok {
+				t.without = m.From().LinkName(l)
+				break
+			}
+		}
+	}
 	t.upper = upperLinks(&t.plan.Tree)
 	if t.links != nil {
 		t.index(t.plan.Tree.AllChildren())
@@ -178,7 +186,7 @@ func (c *Core) missing(g *group, t *tree, reached []netip.AddrPort) error {
 			return fmt.Errorf("host %s: %w", name, errLeft)
 		}
 	}
-	return errors.New("a link of it is not in the fabric any more")
+	return fmt.Errorf("link %s: %w", t.without, errLeft)
 }
 
 // giveWay gives up a tree that the fabric no longer has.

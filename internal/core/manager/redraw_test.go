@@ -184,8 +184,8 @@ func TestRedrawn(t *testing.T) {
 		"another spine":   {func(_ *world, s *shape) { s.spines = 1 }, false, ""},
 		"a host more":     {func(_ *world, s *shape) { delete(s.without, "h5") }, false, ""},
 		"the root goes":   {func(w *world, s *shape) { s.without[w.agents[w.on(0)].name] = true }, true, "it is not in the fabric any more: somebody did it"},
-		"a link goes":     {func(w *world, s *shape) { s.without["leaf-0+"+w.agents[w.on(0)].name] = true }, true, "a link of it is not in the fabric any more: somebody did it"},
-		"a member moves":  {func(_ *world, s *shape) { s.moved[2] = 1 }, true, "a link of it"},
+		"a link goes":     {func(w *world, s *shape) { s.without["leaf-0+"+w.agents[w.on(0)].name] = true }, true, "link leaf-0:3--spine-0:1: it is not in the fabric any more: somebody did it"},
+		"a member moves":  {func(_ *world, s *shape) { s.moved[2] = 1 }, true, "link h2:1--leaf-1:1: it is"},
 		"a stranger does": {func(_ *world, s *shape) { s.moved[3] = 1 }, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

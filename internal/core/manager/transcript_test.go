@@ -151,6 +151,8 @@ func (s *script) execute(words []string) bool {
 	case "link":
 		s.overlay = must(s.overlay.With(topology.LinkState(topology.LinkID(num(1)), arg(2) == "up")))
 		s.step(TopologyChanged{View: s.overlay.View()})
+	case "redraw": // without NAME, with NAME, spines NUMBER, move HOST, turn NUMBER
+		s.redraw(words[1:])
 	case "release":
 		s.ask(Release{Group: num(1)})
 	case "explain":
@@ -159,6 +161,33 @@ func (s *script) execute(words []string) bool {
 		return false
 	}
 	return true
+}
+
+// redraw has somebody change smallFabric.
+func (s *script) redraw(words []string) {
+	d := &s.shape
+	if d.without == nil {
+		d.without, d.moved = map[string]bool{}, map[int]int{}
+	}
+	for i := 0; i+1 < len(words); i += 2 {
+		n, _ := strconv.Atoi(words[i+1])
+		switch words[i] {
+		case "without", "with":
+			d.without[words[i+1]] = words[i] == "without"
+		case "spines":
+			d.spines = n
+		case "move":
+			d.moved[n] = 1
+		case "turn":
+			d.turn = n
+		}
+	}
+	g := d.graph()
+	s.overlay = must(topology.NewMapping(s.graph, g).Overlay(s.overlay))
+	grown := g.Links() > s.graph.Links()
+	s.graph = g
+	s.seat()
+	s.step(Redrawn{View: s.overlay.View(), Grown: grown, Cause: strings.Join(words, " ")})
 }
 
 // switches returns those of a name, or all.
@@ -187,6 +216,9 @@ func (s *script) notify(out *Output) {
 	name := func(n topology.NodeID) string { return s.graph.Name(n) }
 	for _, r := range out.Persist {
 		f("persist %d: %s", r.Seq, describeRecord(r))
+	}
+	if out.Anew {
+		f("begin anew: %d hosts, %d switches, %d links", s.graph.Hosts(), s.graph.Switches(), s.graph.Links())
 	}
 	for _, t := range out.Loads {
 		f("load root %s", name(t.Root()))

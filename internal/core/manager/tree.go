@@ -32,9 +32,10 @@ type tree struct {
 	upIndex   []uint16            // child index at the parent, by vertex
 	links     [][]topology.LinkID // to the children, at the vertex's end, by vertex and child index
 
-	listed bool                      // it is in Core.places and counts for the planner: it is not being removed
-	number uint32                    // listed: in Core.places
-	upper  map[int32]topology.LinkID // of edges that switches forward: the link at the parent's end; see upperLink
+	listed  bool                      // it is in Core.places and counts for the planner: it is not being removed
+	number  uint32                    // listed: in Core.places
+	without string                    // not whole: the first of its links that the graph does not have
+	upper   map[int32]topology.LinkID // of edges that switches forward: the link at the parent's end; see upperLink
 
 	reducers []TreeReducer // what its sites have, for Offers; nil: to be made
 

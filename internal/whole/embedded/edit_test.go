@@ -178,7 +178,7 @@ func TestFabricIsEditedUnderWay(t *testing.T) {
 
 	// A host moves to another leaf, so that its old one has one member.
 	edit("remove: {links: [\"h0:1\"]}\nlinks: [{between: [h0, leaf-1], ports: [1, 9]}]")
-	runs("a link of it is not in the fabric any more")
+	runs("link h0:1--leaf-0:1: it is not in the fabric any more")
 
 	// The manager dies, and goes on where it was.
 	if err := f.KillManager(); err != nil {
@@ -194,7 +194,7 @@ func TestFabricIsEditedUnderWay(t *testing.T) {
 
 	// A cable goes into another port.
 	edit("remove: {links: [\"leaf-2:4\"]}\nlinks: [{between: [leaf-2, spine-1], ports: [5, 3]}]")
-	runs("a link of it is not in the fabric any more")
+	runs("link leaf-2:4--spine-1:3: it is not in the fabric any more")
 
 	// A switch gets another name, as its agent has.
 	edit(fmt.Sprintf("rename: {leaf-2: edge}\nagents: {edge: %q}", agent("edge")))
