@@ -3,6 +3,8 @@ package agentd_test
 import (
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
+	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
@@ -45,6 +48,7 @@ func TestLLDPOnLinks(t *testing.T) {
 	}
 	c := config()
 	c.LLDP = &agentd.LLDP{Required: true}
+	c.Interfaces = nic.System()
 	d, _ := start(t, c)
 	all := prometheus.NewPedanticRegistry()
 	all.MustRegister(d.Collector())
@@ -69,5 +73,30 @@ func TestLLDPOnLinks(t *testing.T) {
 	}
 	if frames, discards := value("tributary_agent_lldp_frames_total"), value("tributary_agent_lldp_discards_total"); frames < 4 || discards > 0 {
 		t.Errorf("%v frames, %v discarded", frames, discards)
+	}
+	// The same by telemetry, which also follows the link.
+	const p1, state = "/lldp/interfaces/interface[name=p1]/neighbors/neighbor", "/interfaces/interface[name=p1]/state/oper-status"
+	news := subscribe(t, testContext(t), dialTelemetry(t, d), "/lldp/interfaces/interface[name=p1]", "/interfaces/interface[name=p1]/state/oper-status")
+	heard := func() (names []string) {
+		for path, value := range news.leaves {
+			if strings.HasPrefix(path, p1) && strings.HasSuffix(path, "/state/port-id") {
+				names = append(names, value)
+			}
+		}
+		return names
+	}
+	for len(heard()) == 0 {
+		news.read()
+	}
+	if names := heard(); !slices.Equal(names, []string{"p2"}) {
+		t.Errorf("p1 hears %v", names)
+	}
+	news.await(state, "UP")
+	if err := netlink.LinkSetDown(pair); err != nil {
+		t.Fatal(err)
+	}
+	news.await(state, "DOWN")
+	for len(heard()) > 0 {
+		news.read()
 	}
 }

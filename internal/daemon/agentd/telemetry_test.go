@@ -65,16 +65,22 @@ func subscribe(t *testing.T, ctx context.Context, client pb.GNMIClient, paths ..
 func (c *changes) await(path, value string) {
 	c.Helper()
 	for c.leaves[path] != value {
-		m, err := c.stream.Recv()
-		if err != nil {
-			c.Fatalf("waiting for %s = %q: %v", path, value, err)
-		}
-		for _, u := range m.GetUpdate().GetUpdate() {
-			c.leaves[c.name(u.GetPath())] = text(u.GetVal())
-		}
-		for _, d := range m.GetUpdate().GetDelete() {
-			delete(c.leaves, c.name(d))
-		}
+		c.read()
+	}
+}
+
+// read reads a message.
+func (c *changes) read() {
+	c.Helper()
+	m, err := c.stream.Recv()
+	if err != nil {
+		c.Fatalf("%v, with %v", err, c.leaves)
+	}
+	for _, u := range m.GetUpdate().GetUpdate() {
+		c.leaves[c.name(u.GetPath())] = text(u.GetVal())
+	}
+	for _, d := range m.GetUpdate().GetDelete() {
+		delete(c.leaves, c.name(d))
 	}
 }
 

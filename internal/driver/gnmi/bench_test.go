@@ -27,7 +27,7 @@ func BenchmarkResponses(b *testing.B) {
 	}
 	for _, as := range encodings {
 		b.Run("encoding="+as.String(), func(b *testing.B) {
-			w := &writer{encoding: as, reader: reader{prefix: &pb.Path{Target: "leaf-0"}}}
+			w := &writer{encoding: as, shared: &written{}, reader: reader{prefix: &pb.Path{Target: "leaf-0"}}}
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, m := range w.responses(batch) {

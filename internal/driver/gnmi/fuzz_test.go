@@ -29,7 +29,7 @@ func FuzzRequests(f *testing.F) {
 		if proto.Unmarshal(b, &m) != nil {
 			return
 		}
-		_, open, err := newWriter(&m)
+		_, open, err := newWriter(&m, &written{})
 		if err != nil {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc/codes"
@@ -152,6 +153,33 @@ func (r *reader) path(p openconfig.Path) *pb.Path {
 	if r.origins {
 		m.Origin = originOf(p)
 	}
+	return m
+}
+
+// written has the paths of leaves, which all streams share: to make one costs more than
+// the rest of an update. They are read only.
+type written struct {
+	mu sync.RWMutex
+	of map[string]*pb.Path
+}
+
+// maxWritten bounds the paths that are kept: those of some hundred interfaces.
+const maxWritten = 8192
+
+func (w *written) path(name string, p openconfig.Path) *pb.Path {
+	w.mu.RLock()
+	m := w.of[name]
+	w.mu.RUnlock()
+	if m != nil {
+		return m
+	}
+	m = toPath(p)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of == nil || len(w.of) >= maxWritten {
+		w.of = map[string]*pb.Path{}
+	}
+	w.of[name] = m
 	return m
 }
 

@@ -48,6 +48,8 @@ type Server struct {
 	end   context.CancelFunc
 	tasks sync.WaitGroup
 
+	written written
+
 	mu   sync.Mutex
 	last uint64 // number of a subscriber
 	open map[uint64]*subscriber

@@ -30,7 +30,7 @@ func (s *Server) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 	if list == nil {
 		return status.Error(codes.InvalidArgument, "the first message of a stream has to be a list of subscriptions")
 	}
-	w, open, err := newWriter(list)
+	w, open, err := newWriter(list, &s.written)
 	if err != nil {
 		return err
 	}
@@ -131,13 +131,14 @@ func (x *subscriber) complete() bool {
 // writer writes the answers to one request.
 type writer struct {
 	reader
+	shared   *written
 	encoding pb.Encoding
 	models   map[string]bool // nil: all
 }
 
 // newWriter reads a list of subscriptions.
-func newWriter(list *pb.SubscriptionList) (*writer, telemetry.Open, error) {
-	w := &writer{reader: reader{prefix: list.GetPrefix()}, encoding: list.GetEncoding()}
+func newWriter(list *pb.SubscriptionList, shared *written) (*writer, telemetry.Open, error) {
+	w := &writer{reader: reader{prefix: list.GetPrefix()}, shared: shared, encoding: list.GetEncoding()}
 	var o telemetry.Open
 	if err := w.check(list.GetUseModels()); err != nil {
 		return w, o, err
@@ -245,10 +246,18 @@ func (w *writer) responses(batch []telemetry.Entry) (all []*pb.SubscribeResponse
 			all = append(all, &pb.SubscribeResponse{Response: &pb.SubscribeResponse_Update{Update: n}})
 		}
 		if e.Kind == telemetry.Delete {
-			n.Delete = append(n.Delete, w.path(e.Path))
+			n.Delete = append(n.Delete, w.leaf(e))
 		} else {
-			n.Update = append(n.Update, &pb.Update{Path: w.path(e.Path), Val: typed(e.Leaf, e.Value, w.encoding), Duplicates: e.Duplicates})
+			n.Update = append(n.Update, &pb.Update{Path: w.leaf(e), Val: typed(e.Leaf, e.Value, w.encoding), Duplicates: e.Duplicates})
 		}
 	}
 	return all
+}
+
+// leaf writes the path of an entry.
+func (w *writer) leaf(e *telemetry.Entry) *pb.Path {
+	if w.origins {
+		return w.path(e.Path)
+	}
+	return w.shared.path(e.Name, e.Path)
 }
