@@ -80,7 +80,11 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 		p := t.Of
 		p.credit = min(p.credit+1, maxCredit)
 		p.delay.responses = 0
-		c.announce(p)
+		if p.delay.peer != 0 && !p.delay.timer.Running() {
+			c.request(p)
+		} else {
+			c.announce(p)
+		}
 	}
 	for t := c.requests.Due(now); t != nil; t = c.requests.Due(now) {
 		c.request(t.Of)
@@ -107,15 +111,12 @@ func (c *Core) take(in *Input) {
 			c.down(c.ports[id], true)
 		}
 		c.closed = true
-	case Heard, Delayed:
-		switch {
-		case p == nil || !p.up:
+	case Heard:
+		if p == nil || !p.up {
 			c.notUp++
-		case in.Kind == Heard:
-			c.heard(p, in)
-		default:
-			c.delayed(p, in)
+			return
 		}
+		c.heard(p, in)
 	case Sent:
 		if p != nil && p.delay.awaits && p.delay.nonce == in.Nonce {
 			p.delay.sent, p.delay.left = in.At, true
@@ -163,7 +164,7 @@ func (c *Core) down(p *port, says bool) {
 	if says {
 		end := lldpdu.Announcement{Chassis: p.own.Chassis, Port: p.own.Port}
 		if pdu, err := end.Append(nil); err == nil {
-			c.send(p, pdu)
+			c.send(p, Send{PDU: pdu})
 		}
 	}
 	for len(p.neighbors) > 0 {
@@ -184,8 +185,10 @@ func (c *Core) announceNow(p *port) {
 }
 
 // announce announces a port, and sets when it does so again.
-func (c *Core) announce(p *port) {
-	c.send(p, p.pdu)
+func (c *Core) announce(p *port) { c.announceWith(p, lldpdu.Delay{}) }
+
+func (c *Core) announceWith(p *port, d lldpdu.Delay) {
+	c.send(p, Send{PDU: p.pdu, Delay: d})
 	c.ticks.Set(&p.tick, c.now.Add(c.period(p)))
 	p.fast = max(p.fast-1, 0)
 }
@@ -197,7 +200,8 @@ func (c *Core) period(p *port) time.Duration {
 	return c.interval
 }
 
-func (c *Core) send(p *port, pdu []byte) {
+func (c *Core) send(p *port, s Send) {
 	p.counters.Announced++
-	c.out.Sends = append(c.out.Sends, Send{Port: p.id, PDU: pdu})
+	s.Port = p.id
+	c.out.Sends = append(c.out.Sends, s)
 }

@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/wire/linkdelay"
+	"github.com/tributary-fabric/tributary/internal/wire/lldpdu"
 )
 
 // delay is the measurement of a link. At most one request is under way.
 type delay struct {
-	peer    uint64  // ID of the neighbour that is asked; 0: none
-	mac     [6]byte // its address
-	timer   core.Timer[*port]
-	next    core.Time // earliest of the next request, whomever it asks
-	count   int       // requests to it
+	peer    uint64            // ID of the neighbour that is asked; 0: none
+	mac     [6]byte           // its address
+	timer   core.Timer[*port] // of the first requests: later ones come with announcements
+	next    core.Time         // earliest of the next request, whomever it asks
+	count   int               // requests to it
 	nonce   uint64
 	awaits  bool // a response to the request with nonce
 	left    bool // that has left, at sent
@@ -47,7 +47,7 @@ func (c *Core) measure(p *port, peer uint64, mac [6]byte) {
 	*d = delay{peer: peer, mac: mac, timer: d.timer, next: d.next, responses: d.responses}
 }
 
-// request sends a request. The one before it has no response any more.
+// request announces the port with a request. The one before it has no response any more.
 func (c *Core) request(p *port) {
 	d := &p.delay
 	d.samples[d.count%window] = 0
@@ -55,36 +55,29 @@ func (c *Core) request(p *port) {
 	d.nonce, d.awaits, d.left = c.chance.Uint64(), true, false
 	d.count++
 	p.counters.Requests++
-	c.out.Sends = append(c.out.Sends, Send{Port: p.id, Message: linkdelay.Message{Kind: linkdelay.Request, Target: d.mac, Nonce: d.nonce}})
+	c.announceWith(p, lldpdu.Delay{Kind: lldpdu.DelayRequest, Target: d.mac, Nonce: d.nonce})
 	d.next = c.now.Add(firstInterval)
 	if d.count < firstRequests {
 		c.requests.Set(&d.timer, d.next)
-	} else {
-		c.requests.Set(&d.timer, c.now.Add(max(c.interval, firstInterval)))
 	}
 }
 
-// delayed takes a request or a response.
-func (c *Core) delayed(p *port, in *Input) {
-	m, err := linkdelay.Decode(in.Data)
+// delayed takes a request or a response to this port.
+func (c *Core) delayed(p *port, in *Input, m *lldpdu.Delay) {
 	switch {
-	case err != nil:
-		p.counters.Unasked++
-	case m.Target != p.mac: // for another on the segment
-	case m.Kind == linkdelay.Response:
-		c.responded(p, in, &m)
+	case m.Kind == lldpdu.DelayResponse:
+		c.responded(p, in, m)
 	case p.delay.responses >= mostResponses || !slices.ContainsFunc(p.neighbors, func(n *neighbor) bool { return n.MAC == in.MAC && n.isPeer() }):
 		p.counters.Strangers++
 	default:
 		p.delay.responses++
 		p.counters.Responses++
-		c.out.Sends = append(c.out.Sends, Send{Port: p.id, Received: in.At,
-			Message: linkdelay.Message{Kind: linkdelay.Response, Target: in.MAC, Nonce: m.Nonce}})
+		c.send(p, Send{PDU: p.pdu, Received: in.At, Delay: lldpdu.Delay{Kind: lldpdu.DelayResponse, Target: in.MAC, Nonce: m.Nonce}})
 	}
 }
 
 // responded takes a response.
-func (c *Core) responded(p *port, in *Input, m *linkdelay.Message) {
+func (c *Core) responded(p *port, in *Input, m *lldpdu.Delay) {
 	d := &p.delay
 	if !d.awaits || !d.left || m.Nonce != d.nonce || in.MAC != d.mac {
 		p.counters.Unasked++

@@ -40,7 +40,7 @@
 // # The delay of a link
 //
 // A port asks the first of its neighbours that is Tributary's: often at first, and then
-// once in an interval. Only the response to the one request that is under way counts, from
+// with its announcements in turn. Only the response to the one request that is under way counts, from
 // the address and the port that it was sent to. Half of its round trip, without the time
 // that the responder held the request, is a sample; the delay is the least of the last
 // ones. A responder answers known neighbours of Tributary alone, and so many of them.

@@ -3,19 +3,22 @@ package neighbor
 import (
 	"testing"
 	"time"
+
+	"github.com/tributary-fabric/tributary/internal/wire/lldpdu"
 )
 
 // FuzzInputs: no sequence of inputs brings the core into a state that cannot be, or has it
 // send from a port that is not there.
 func FuzzInputs(f *testing.F) {
 	b := announcement("b", "q")
+	b.Tributary = lldpdu.Tributary{Role: lldpdu.Host, Name: "b"}
 	pdu, err := b.Append(nil)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add([]byte{0, 1, 1, 0}, pdu)
 	f.Add([]byte{0, 1, 2, 1, 7, 200, 2, 1, 5, 1, 6, 1, 1, 1}, pdu)
-	f.Add([]byte{0, 1, 3, 1, 4, 1}, []byte("TRIB\x01\x01\x02\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x00"))
+	f.Add([]byte{0, 1, 3, 1, 4, 1}, withDelay(pdu, lldpdu.Delay{Kind: lldpdu.DelayRequest, Target: [6]byte{2}, Nonce: 7}))
 	f.Fuzz(func(t *testing.T, b, data []byte) {
 		trial := newTrial(Config{})
 		there := map[PortID]bool{}
@@ -35,7 +38,7 @@ func FuzzInputs(f *testing.F) {
 			case 2, 3:
 				in.Kind, in.Data = Heard, data[min(len(data), int(x/32)):]
 			case 4, 5:
-				in.Kind = Delayed
+				in.Kind = Heard
 			case 6:
 				in.Kind = Sent
 				if len(trial.nonces) > 0 {

@@ -16,6 +16,14 @@ func (c *Core) heard(p *port, in *Input) {
 		p.counters.Malformed++
 		return
 	}
+	c.announced(p, in, &a, discarded)
+	if d, ok := lldpdu.DecodeDelay(in.Data); ok && d.Target == p.mac && a.TTL > 0 {
+		c.delayed(p, in, &d)
+	}
+}
+
+// announced takes what a neighbour has announced.
+func (c *Core) announced(p *port, in *Input, a *lldpdu.Announcement, discarded int) {
 	p.counters.TLVs += uint64(discarded)
 	loop := a.Chassis == p.own.Chassis
 	if loop {
@@ -29,15 +37,15 @@ func (c *Core) heard(p *port, in *Input) {
 	case i >= 0:
 		n := p.neighbors[i]
 		n.again = true
-		if !n.Equal(&a) || n.MAC != in.MAC {
-			n.Announcement, n.MAC = a, in.MAC
+		if !n.Equal(a) || n.MAC != in.MAC {
+			n.Announcement, n.MAC = *a, in.MAC
 			c.changed = true
 			c.ask(p)
 		}
 		c.refresh(n)
 	case c.room(p):
 		c.known++
-		n := &neighbor{Neighbor: Neighbor{ID: c.known, MAC: in.MAC, Loop: loop, Announcement: a}, port: p}
+		n := &neighbor{Neighbor: Neighbor{ID: c.known, MAC: in.MAC, Loop: loop, Announcement: *a}, port: p}
 		n.age.Of = n
 		p.neighbors = append(p.neighbors, n)
 		c.changed = true

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/wire/linkdelay"
 	"github.com/tributary-fabric/tributary/internal/wire/lldpdu"
 )
 
@@ -18,8 +17,7 @@ type Kind uint8
 const (
 	Set     Kind = iota // a port is there: Up, MAC, Own
 	Removed             // a port is there no longer
-	Heard               // an LLDPDU has come: MAC of its sender, Data
-	Delayed             // a message of linkdelay has come: MAC of its sender, Data, At
+	Heard               // an LLDPDU has come: MAC of its sender, Data, At
 	Sent                // a request has left: Nonce, At
 	Close               // the machine's LLDP ends: no input follows
 )
@@ -45,12 +43,12 @@ type Output struct {
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() { *o = Output{Sends: o.Sends[:0]} }
 
-// Send is a frame to send: an LLDPDU, or else a message of linkdelay. After a request the
-// driver gives the core Sent. Of a response it fills in Hold: the time since Received.
+// Send is an LLDPDU to send, with a Delay if that has a kind. After a request the driver
+// gives the core Sent. Of a response it fills in Hold: the time since Received.
 type Send struct {
 	Port     PortID
 	PDU      []byte // not to be changed
-	Message  linkdelay.Message
+	Delay    lldpdu.Delay
 	Received core.Time
 }
 
@@ -64,7 +62,7 @@ type Neighbor struct {
 
 // Counters are those of a port since it was set first.
 type Counters struct {
-	Announced uint64 // LLDPDUs sent
+	Announced uint64 // LLDPDUs sent, requests and responses included
 	Heard     uint64 // LLDPDUs that came
 	Malformed uint64 // of them discarded as a whole
 	TLVs      uint64 // discarded alone
@@ -76,7 +74,7 @@ type Counters struct {
 	Requests    uint64
 	Responses   uint64 // to others' requests
 	Samples     uint64 // of the delay
-	Unasked     uint64 // messages that are malformed, or respond to no request under way
+	Unasked     uint64 // responses to no request under way
 	Implausible uint64 // responses that were held for longer than the round trip
 	Strangers   uint64 // requests of others than neighbours of Tributary, or of too many
 }

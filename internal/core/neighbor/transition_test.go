@@ -26,7 +26,7 @@ var situations = []struct{ name, by string }{
 var events = []string{
 	"set 1", "set 1 text=other", "set 1 port=p2", "set 1 mac=7", "down 1", "remove 1", "close",
 	"hear 1 b", "hear 1 b text=other", "hear 1 b ttl=0", "hear 1 c", "hear 1 c ttl=0", "hear 1 b role=switch", "hear 1 me", "raw 1 x",
-	"request 1", "request 1 mac=8", "respond 1", "respond 1 mac=8", "respond 1 request=99",
+	"request 1 b", "request 1 b role=none", "request 1 c to=2", "respond 1 b", "respond 1 c", "respond 1 b request=99",
 	"skip 500ms", "skip 2m",
 }
 
@@ -39,7 +39,7 @@ func table() string {
 			t := newTrial(Config{})
 			t.do(s.by, "pass 30ms")
 			out := strings.ReplaceAll(strings.TrimSpace(t.do(event)), "\n", "; ")
-			row := fmt.Sprintf("%-12s%-22s%-18s%s", s.name, event, t.state(), out)
+			row := fmt.Sprintf("%-12s%-24s%-18s%s", s.name, event, t.state(), out)
 			b.WriteString(strings.TrimRight(row, " ") + "\n")
 		}
 	}

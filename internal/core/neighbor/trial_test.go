@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/wire/linkdelay"
 	"github.com/tributary-fabric/tributary/internal/wire/lldpdu"
 )
 
@@ -33,7 +32,7 @@ func newTrial(cfg Config) *trial {
 //	set 1 up chassis=me port=p1 mac=1 text=TEXT      down 1      remove 1
 //	hear 1 NAME port=q ttl=120 mac=9 text=TEXT role=switch
 //	raw 1 TEXT
-//	request 1 mac=9 to=1 nonce=7      respond 1 mac=9 to=1 request=0 hold=1us
+//	request 1 NAME mac=9 to=1 nonce=7      respond 1 NAME mac=9 to=1 request=0 hold=1us
 //	sent 1 request=0
 //	close      pass DURATION      skip DURATION      show 1
 func (t *trial) do(commands ...string) string {
@@ -104,23 +103,25 @@ func (t *trial) one(words []string) string {
 		in.Kind = Close
 	case "raw":
 		in.Kind, in.Data = Heard, []byte(words[2])
-	case "hear":
+	case "hear", "request", "respond":
 		a := announcement(words[2], field("port", "q"))
 		a.TTL, a.SystemDescription = uint16(number("ttl", 120)), field("text", "")
-		if field("role", "") == "switch" {
+		if field("role", "") == "switch" || words[0] != "hear" && field("role", "") == "" {
 			a.Tributary = lldpdu.Tributary{Role: lldpdu.Switch, Name: words[2]}
 		}
 		pdu, err := a.Append(nil)
 		if err != nil {
 			panic(err)
 		}
-		in.Kind, in.Data, in.MAC = Heard, pdu, mac("mac", 9)
-	case "request", "respond":
-		m := linkdelay.Message{Kind: linkdelay.Request, Target: mac("to", int(in.Port)), Nonce: uint64(number("nonce", 7))}
-		if words[0] == "respond" {
-			m.Kind, m.Nonce, m.Hold = linkdelay.Response, nonce(), span(field("hold", "0s"))
+		d := lldpdu.Delay{Kind: lldpdu.DelayRequest, Target: mac("to", int(in.Port)), Nonce: uint64(number("nonce", 7))}
+		switch words[0] {
+		case "respond":
+			d.Kind, d.Nonce, d.Hold = lldpdu.DelayResponse, nonce(), span(field("hold", "0s"))
+			fallthrough
+		case "request":
+			pdu = withDelay(pdu, d)
 		}
-		in.Kind, in.MAC, in.Data = Delayed, mac("mac", 9), m.Append(nil)
+		in.Kind, in.Data, in.MAC = Heard, pdu, mac("mac", 9)
 	case "sent":
 		in.Kind, in.Nonce = Sent, nonce()
 	default:
@@ -134,6 +135,14 @@ func announcement(chassis, port string) lldpdu.Announcement {
 		Chassis: lldpdu.ChassisID{Subtype: lldpdu.ChassisLocal, Value: chassis}, Port: lldpdu.PortID{Subtype: lldpdu.PortInterface, Value: port},
 		TTL: 120, SystemName: chassis,
 	}
+}
+
+func withDelay(pdu []byte, d lldpdu.Delay) []byte {
+	pdu, err := lldpdu.AppendDelay(nil, pdu, d)
+	if err != nil {
+		panic(err)
+	}
+	return pdu
 }
 
 func (t *trial) step(in ...Input) string {
@@ -150,12 +159,13 @@ func (t *trial) step(in ...Input) string {
 }
 
 func (t *trial) wrote(s *Send) string {
-	switch s.Message.Kind {
-	case linkdelay.Request:
-		t.nonces = append(t.nonces, s.Message.Nonce)
-		return fmt.Sprintf("%d: request %d to %d", s.Port, len(t.nonces)-1, s.Message.Target[5])
-	case linkdelay.Response:
-		return fmt.Sprintf("%d: response nonce=%d to %d", s.Port, s.Message.Nonce, s.Message.Target[5])
+	var with string
+	switch s.Delay.Kind {
+	case lldpdu.DelayRequest:
+		t.nonces = append(t.nonces, s.Delay.Nonce)
+		with = fmt.Sprintf(" with request %d to %d", len(t.nonces)-1, s.Delay.Target[5])
+	case lldpdu.DelayResponse:
+		with = fmt.Sprintf(" with response nonce=%d to %d", s.Delay.Nonce, s.Delay.Target[5])
 	}
 	a, _, err := lldpdu.Decode(s.PDU)
 	if err != nil {
@@ -164,7 +174,7 @@ func (t *trial) wrote(s *Send) string {
 	if a.TTL == 0 {
 		return fmt.Sprintf("%d: shutdown %s/%s", s.Port, a.Chassis, a.Port)
 	}
-	return fmt.Sprintf("%d: announce %s/%s %q ttl=%d", s.Port, a.Chassis, a.Port, a.SystemDescription, a.TTL)
+	return fmt.Sprintf("%d: announce %s/%s %q ttl=%d", s.Port, a.Chassis, a.Port, a.SystemDescription, a.TTL) + with
 }
 
 // pass lets time pass, with a step whenever the core wants one.
@@ -243,7 +253,7 @@ func (c *Core) check() (wrong []string) {
 		if p.tick.Running() != p.up || p.credit < 0 || p.credit > maxCredit {
 			say("port %d, up %v: announces %v, credit %d", id, p.up, p.tick.Running(), p.credit)
 		}
-		if has := slices.ContainsFunc(p.neighbors, (*neighbor).isPeer); has != (p.delay.peer != 0) || has != p.delay.timer.Running() {
+		if has := slices.ContainsFunc(p.neighbors, (*neighbor).isPeer); has != (p.delay.peer != 0) || !has && p.delay.timer.Running() {
 			say("port %d measures with %d, its timer runs %v, there is somebody %v", id, p.delay.peer, p.delay.timer.Running(), has)
 		}
 		if p.delay.peer == 0 && p.delay.published != 0 {

@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/wire/linkdelay"
 	"github.com/tributary-fabric/tributary/internal/wire/lldpdu"
 )
 
@@ -63,14 +62,15 @@ func (c *cable) step(end int, in ...Input) {
 	for _, s := range out.Sends {
 		f := Input{Kind: Heard, Port: 1, MAC: mac(end), Data: s.PDU}
 		left := c.now
-		if s.PDU == nil {
-			if s.Message.Kind == linkdelay.Response {
-				left = c.now.Add(time.Duration(rapid.IntRange(0, c.hold).Draw(c.t, "hold")))
-				s.Message.Hold = left.Sub(s.Received)
-			} else {
-				sent = append(sent, Input{Kind: Sent, Port: 1, Nonce: s.Message.Nonce, At: c.now})
-			}
-			f.Kind, f.Data = Delayed, s.Message.Append(nil)
+		switch s.Delay.Kind {
+		case lldpdu.DelayResponse:
+			left = c.now.Add(time.Duration(rapid.IntRange(0, c.hold).Draw(c.t, "hold")))
+			s.Delay.Hold = left.Sub(s.Received)
+		case lldpdu.DelayRequest:
+			sent = append(sent, Input{Kind: Sent, Port: 1, Nonce: s.Delay.Nonce, At: c.now})
+		}
+		if s.Delay.Kind != 0 {
+			f.Data = withDelay(s.PDU, s.Delay)
 		}
 		if rapid.IntRange(1, 100).Draw(c.t, "lost") <= c.loss {
 			continue
@@ -78,8 +78,8 @@ func (c *cable) step(end int, in ...Input) {
 		f.At = left.Add(c.least[end] + time.Duration(rapid.IntRange(0, c.jitter).Draw(c.t, "jitter")))
 		f.At = max(f.At, c.last[end]) // a cable keeps the order
 		c.last[end] = f.At
-		if s.PDU == nil {
-			c.ways[s.Message.Nonce] += f.At.Sub(left)
+		if s.Delay.Kind != 0 {
+			c.ways[s.Delay.Nonce] += f.At.Sub(left)
 		}
 		c.flight = append(c.flight, frame{f.At, 1 - end, f})
 	}
@@ -115,11 +115,8 @@ func (c *cable) pass(d time.Duration) {
 		before, _ := c.ends[f.to].Counters(1)
 		c.step(f.to, f.in)
 		if after, _ := c.ends[f.to].Counters(1); after.Samples > before.Samples {
-			m, err := linkdelay.Decode(f.in.Data)
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			c.most = max(c.most, c.ways[m.Nonce])
+			d, _ := lldpdu.DecodeDelay(f.in.Data)
+			c.most = max(c.most, c.ways[d.Nonce])
 		}
 	}
 }
@@ -163,9 +160,15 @@ func TestForgedResponses(t *testing.T) {
 			if rapid.Bool().Draw(t, "sent") {
 				trial.do("sent 1")
 			}
-			forged := linkdelay.Message{Kind: linkdelay.Response, Target: [6]byte{2, 5: 1}, Nonce: rapid.Uint64().Draw(t, "nonce"),
+			forged := lldpdu.Delay{Kind: lldpdu.DelayResponse, Target: [6]byte{2, 5: 1}, Nonce: rapid.Uint64().Draw(t, "nonce"),
 				Hold: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "hold"))}
-			trial.step(Input{Kind: Delayed, Port: 1, MAC: [6]byte{2, 5: byte(rapid.IntRange(8, 10).Draw(t, "mac"))}, At: trial.now, Data: forged.Append(nil)})
+			a := announcement(rapid.SampledFrom([]string{"b", "c", "me"}).Draw(t, "chassis"), "q")
+			a.Tributary = lldpdu.Tributary{Role: lldpdu.Switch, Name: "b"}
+			pdu, err := a.Append(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trial.step(Input{Kind: Heard, Port: 1, MAC: [6]byte{2, 5: byte(rapid.IntRange(8, 10).Draw(t, "mac"))}, At: trial.now, Data: withDelay(pdu, forged)})
 			trial.pass(time.Duration(rapid.IntRange(0, 600).Draw(t, "ms")) * time.Millisecond)
 		}
 		if d := trial.c.Delay(1); d != 0 {

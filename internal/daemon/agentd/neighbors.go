@@ -42,6 +42,15 @@ func (d *Daemon) announce() error {
 		return nil
 	}
 	own := c.config(d.cfg.Switch, at)
+	switch {
+	case d.network != nil:
+		own.Number = d.network.number
+		if len(own.Include) == 0 {
+			own.Include = d.network.interfaces() // others, such as bmv2's loop, are none of the switch's ports
+		}
+	case d.cfg.Target != nil && len(own.Include) == 0 && !c.Required:
+		return nil // its ports are not interfaces of this machine
+	}
 	if d.network != nil && len(own.Include) == 0 { // not a target's loop
 		own.Include = d.network.interfaces()
 	}
@@ -88,7 +97,7 @@ func (c *LLDP) management(listens netip.Addr) []netip.Addr {
 var (
 	descNeighbors = metricSet.New("lldp_neighbors", "Neighbours that the ports hear by LLDP.")
 	descFrames    = metricSet.New("lldp_frames_total", "LLDPDUs, by direction.", "direction")
-	descDiscards  = metricSet.New("lldp_discards_total", "LLDPDUs, parts of them, and messages that measure delays, that were discarded, by reason.", "reason")
+	descDiscards  = metricSet.New("lldp_discards_total", "LLDPDUs, and parts of them, that were discarded, by reason.", "reason")
 )
 
 // collectNeighbors gives the metrics of LLDP, over all ports that there are: zeros where the

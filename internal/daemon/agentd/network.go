@@ -100,6 +100,16 @@ func (n *network) of(all []nic.Interface) portmap.Network {
 	})
 }
 
+// number returns the target's number of the port that is an interface; 0: it is none.
+func (n *network) number(i nic.Interface) uint32 {
+	for _, p := range n.of([]nic.Interface{i}).Ports {
+		if p.Interface == i.Name {
+			return uint32(p.Number)
+		}
+	}
+	return 0
+}
+
 func (n *network) mac(port string, next netip.Addr) (p4.MAC, bool) {
 	if n.arp == nil {
 		return p4.MAC{}, false

@@ -7,7 +7,6 @@
 //
 //	each port   waits for LLDPDUs at a socket of its own: a flood on one port costs the
 //	            others nothing but time
-//	one         waits for the messages by which delays are measured, of all ports
 //	two         watch the interfaces, and open and close sockets
 //	one         steps the core, and sends
 //

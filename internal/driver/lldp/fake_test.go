@@ -24,7 +24,6 @@ type machine struct {
 
 	mu     sync.Mutex
 	ports  map[int]*fakeConn
-	delay  *fakeConn
 	denied error         // of opening sockets
 	others chan struct{} // closed when no other process has the claim; nil: none has it
 	waits  chan struct{} // closed when it is waited for
@@ -33,24 +32,20 @@ type machine struct {
 // fakeConn is a socket. What is written to it arrives at the other end of the cable.
 type fakeConn struct {
 	of     *machine
-	frames chan fakeFrame
+	index  int
+	frames chan []byte
 	closed chan struct{}
 	once   sync.Once
 }
 
-type fakeFrame struct {
-	index int
-	frame []byte
-}
-
-func newConn(m *machine) *fakeConn {
-	return &fakeConn{of: m, frames: make(chan fakeFrame, 100), closed: make(chan struct{})}
+func newConn(m *machine, index int) *fakeConn {
+	return &fakeConn{of: m, index: index, frames: make(chan []byte, 100), closed: make(chan struct{})}
 }
 
 func (c *fakeConn) read(b []byte) (arrival, error) {
 	select {
 	case f := <-c.frames:
-		return arrival{size: copy(b, f.frame), index: f.index}, nil
+		return arrival{size: copy(b, f)}, nil
 	case <-c.closed:
 		return arrival{}, net.ErrClosed
 	}
@@ -82,9 +77,9 @@ func plug(a end, b *end) {
 	}
 }
 
-func (c *fakeConn) write(index int, frame []byte) error {
+func (c *fakeConn) write(frame []byte) error {
 	plugged.mu.Lock()
-	to, ok := plugged.ends[end{c.of, index}]
+	to, ok := plugged.ends[end{c.of, c.index}]
 	plugged.mu.Unlock()
 	if !ok {
 		return net.ErrClosed
@@ -92,15 +87,11 @@ func (c *fakeConn) write(index int, frame []byte) error {
 	to.of.mu.Lock()
 	defer to.of.mu.Unlock()
 	at := to.of.ports[to.index]
-	if frame[12] == lldpdu.EtherType>>8 && frame[13] == lldpdu.EtherType&0xff {
-		if at == nil {
-			return nil
-		}
-	} else {
-		at = to.of.delay
+	if at == nil {
+		return nil
 	}
 	select {
-	case at.frames <- fakeFrame{to.index, slices.Clone(frame)}:
+	case at.frames <- slices.Clone(frame):
 	default: // a socket's buffer is full
 	}
 	return nil
@@ -114,17 +105,11 @@ func (m *machine) port(index int) (conn, error) {
 	if m.denied != nil {
 		return nil, m.denied
 	}
-	m.ports[index] = newConn(m)
+	m.ports[index] = newConn(m, index)
 	return m.ports[index], nil
 }
 
-func (m *machine) delays() (conn, error) {
-	if m.denied != nil {
-		return nil, m.denied
-	}
-	m.delay = newConn(m)
-	return m.delay, nil
-}
+func (m *machine) permitted() error { return m.denied }
 
 func (m *machine) claim(ctx context.Context, waiting func(int)) (func(), error) {
 	if m.others != nil {

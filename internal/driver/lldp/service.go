@@ -17,7 +17,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/neighbor"
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
-	"github.com/tributary-fabric/tributary/internal/wire/linkdelay"
 	"github.com/tributary-fabric/tributary/internal/wire/lldpdu"
 )
 
@@ -44,7 +43,6 @@ type Service struct {
 	heard map[neighbor.PortID]Port // when it changed last
 	own   lldpdu.Announcement
 
-	delays   conn              // of all ports; written before loop begins
 	frame    []byte            // owned by loop
 	reported map[string]string // neighbours, by port; owned by loop
 	logSince core.Time         // owned by loop, as is logged: lines since then
@@ -76,21 +74,19 @@ func start(c Config, with sockets) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lldp: %w", err)
 	}
-	delays, err := with.delays() // whether that is permitted shows here
-	if err != nil {
+	if err := with.permitted(); err != nil {
 		return nil, err
 	}
-	s := &Service{cfg: c.filled(all), sockets: with, clock: runner.NewClock(), ports: map[neighbor.PortID]*port{}, delays: delays, stirred: make(chan struct{}, 1), early: make(chan neighbor.Input, 64)}
+	s := &Service{cfg: c.filled(all), sockets: with, clock: runner.NewClock(), ports: map[neighbor.PortID]*port{},
+		stirred: make(chan struct{}, 1), early: make(chan neighbor.Input, 64)}
 	s.own = s.cfg.Own
 	var seed [8]byte
 	_, _ = rand.Read(seed[:]) // it never fails
 	if s.core, err = neighbor.New(neighbor.Config{Interval: c.Interval, Seed: binary.NativeEndian.Uint64(seed[:])}); err != nil {
-		delays.close()
 		return nil, fmt.Errorf("lldp: %w", err)
 	}
 	s.loop, err = runner.Start(runner.Config[neighbor.Input, neighbor.Output]{Core: s.core, Clock: s.clock, Apply: s.apply})
 	if err != nil {
-		delays.close()
 		return nil, fmt.Errorf("lldp: %w", err)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -176,7 +172,6 @@ func (s *Service) run(ctx context.Context) {
 		log.Info("another process sends LLDP on this machine; this one waits until that ends", slog.Int("pid", pid))
 	})
 	if err != nil {
-		s.delays.close()
 		if ctx.Err() == nil {
 			s.failure = err
 			log.Warn("LLDP is not sent", slog.Any("error", err))
@@ -185,12 +180,8 @@ func (s *Service) run(ctx context.Context) {
 	}
 	defer release()
 	log.Info("LLDP is sent and heard", slog.String("chassis", s.own.Chassis.String()), slog.String("name", s.own.SystemName))
-	var delays sync.WaitGroup
-	delays.Go(func() { s.read(ctx, s.delays, 0) })
 	s.follow(ctx)
 	s.shutdown(context.Cause(ctx) != errKilled)
-	s.delays.close()
-	delays.Wait()
 }
 
 // follow makes ports of the interfaces whenever they change, until the context ends.
@@ -348,8 +339,7 @@ const (
 	readWhile = 100 * time.Millisecond
 )
 
-// read passes on what comes at a socket: LLDPDUs of a port, or, if id is 0, messages of
-// linkdelay of all.
+// read passes on what comes at a port.
 func (s *Service) read(ctx context.Context, c conn, id neighbor.PortID) {
 	var b [mostFrame]byte
 	var since core.Time
@@ -376,10 +366,8 @@ func (s *Service) read(ctx context.Context, c conn, id neighbor.PortID) {
 		if before = err; err != nil || a.size < headerSize {
 			continue
 		}
-		in := neighbor.Input{Kind: neighbor.Heard, Port: id, MAC: source(b[:]), Data: slices.Clone(b[headerSize:a.size])}
-		if id == 0 {
-			in.Kind, in.Port, in.At = neighbor.Delayed, neighbor.PortID(a.index), now.Add(-a.waits)
-		} else if now.Sub(asked) >= readWhile && !s.isUp(id) {
+		in := neighbor.Input{Kind: neighbor.Heard, Port: id, MAC: source(b[:]), Data: slices.Clone(b[headerSize:a.size]), At: now.Add(-a.waits)}
+		if now.Sub(asked) >= readWhile && !s.isUp(id) {
 			// It has a carrier, which the kernel reports up to a second late.
 			asked = now
 			select {
@@ -405,21 +393,24 @@ func (s *Service) apply(_ core.Time, out *neighbor.Output) (more []neighbor.Inpu
 		if p == nil {
 			continue
 		}
-		mac := hardware(p.MAC)
-		if send.PDU != nil {
-			s.frame = frame(s.frame[:0], mac, lldpdu.EtherType, send.PDU)
-			s.write(p, p.conn)
+		s.frame = header(s.frame[:0], hardware(p.MAC))
+		if send.Delay.Kind == 0 {
+			s.frame = append(s.frame, send.PDU...)
+			s.write(p)
 			continue
 		}
-		m := send.Message
-		at := s.clock.Now()
-		if m.Kind == linkdelay.Response {
-			m.Hold = at.Sub(send.Received)
+		d, at := send.Delay, s.clock.Now()
+		if d.Kind == lldpdu.DelayResponse {
+			d.Hold = at.Sub(send.Received)
 		} else {
-			more = append(more, neighbor.Input{Kind: neighbor.Sent, Port: send.Port, Nonce: m.Nonce, At: at})
+			more = append(more, neighbor.Input{Kind: neighbor.Sent, Port: send.Port, Nonce: d.Nonce, At: at})
 		}
-		s.frame = frame(s.frame[:0], mac, linkdelay.EtherType, m.Append(nil))
-		s.write(p, s.delays)
+		with, err := lldpdu.AppendDelay(s.frame, send.PDU, d)
+		if err != nil { // the names are too long for a measurement
+			with = append(s.frame, send.PDU...)
+		}
+		s.frame = with
+		s.write(p)
 	}
 	if out.Changed {
 		s.publish()
@@ -429,8 +420,9 @@ func (s *Service) apply(_ core.Time, out *neighbor.Output) (more []neighbor.Inpu
 
 // write sends the frame from a port. An error is that of an interface that has gone down:
 // nothing depends on a single frame.
-func (s *Service) write(p *port, c conn) {
-	if err := c.write(p.Index, s.frame); err != nil {
+func (s *Service) write(p *port) {
+	s.frame = padded(s.frame)
+	if err := p.conn.write(s.frame); err != nil {
 		s.cfg.Log.Debug("sending by LLDP failed", slog.String("interface", p.Name), slog.Any("error", err))
 	}
 }

@@ -11,8 +11,9 @@ import (
 type sockets interface {
 	// port opens a socket for the LLDPDUs of the interface with this index.
 	port(index int) (conn, error)
-	// delays opens one for the messages of linkdelay of all interfaces.
-	delays() (conn, error)
+	// permitted returns why the process may open none: an error that wraps ErrPermission or
+	// ErrUnsupported.
+	permitted() error
 	// claim waits until no other process of this machine takes part in LLDP as Tributary:
 	// two would contradict each other. Before it waits it calls waiting with that process's
 	// number. The caller releases the claim.
@@ -23,14 +24,13 @@ type sockets interface {
 type conn interface {
 	// read waits for a frame. After an error other than net.ErrClosed others may come.
 	read(b []byte) (arrival, error)
-	write(index int, frame []byte) error
+	write(frame []byte) error
 	close()
 }
 
 // arrival is that of a frame.
 type arrival struct {
 	size  int
-	index int           // of the interface
 	waits time.Duration // that it has waited, since it came
 }
 
@@ -40,10 +40,14 @@ const (
 	mostFrame  = headerSize + lldpdu.MaxSize + 1 // one more shows that there is more
 )
 
-// frame appends a frame with a payload.
-func frame(b []byte, source [6]byte, etherType uint16, payload []byte) []byte {
+// header appends that of a frame with an LLDPDU.
+func header(b []byte, source [6]byte) []byte {
 	b = append(append(b, lldpdu.Multicast[:]...), source[:]...)
-	b = append(append(b, byte(etherType>>8), byte(etherType)), payload...)
+	return append(b, lldpdu.EtherType>>8, lldpdu.EtherType&0xff)
+}
+
+// padded appends what a frame lacks.
+func padded(b []byte) []byte {
 	if len(b) < leastFrame {
 		b = append(b, make([]byte, leastFrame-len(b))...)
 	}

@@ -2,7 +2,6 @@ package lldp
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
-	"github.com/tributary-fabric/tributary/internal/wire/linkdelay"
 	"github.com/tributary-fabric/tributary/internal/wire/lldpdu"
 )
 
@@ -26,46 +24,51 @@ func system() sockets { return kernel{} }
 
 type kernel struct{}
 
+// permitted implements sockets.
+func (kernel) permitted() error {
+	r, err := open(0)
+	if err == nil {
+		r.close()
+	}
+	return err
+}
+
 // port implements sockets.
 func (kernel) port(index int) (conn, error) {
-	c, err := open(index, lldpdu.EtherType)
+	r, err := open(index)
 	if err != nil {
 		return nil, err
 	}
 	m := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_MULTICAST, Alen: uint16(len(lldpdu.Multicast))}
 	copy(m.Address[:], lldpdu.Multicast[:])
-	return c, c.control("joining the multicast address", func(fd int) error {
-		return unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &m)
+	e := r.fd.Control(func(fd uintptr) {
+		err = errors.Join(
+			os.NewSyscallError("setsockopt: multicast", unix.SetsockoptPacketMreq(int(fd), unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &m)),
+			os.NewSyscallError("setsockopt: times of arrival", unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)),
+		)
 	})
-}
-
-// delays implements sockets.
-func (kernel) delays() (conn, error) {
-	c, err := open(0, linkdelay.EtherType)
-	if err != nil {
-		return nil, err
+	if err = errors.Join(e, err); err != nil {
+		r.close()
+		return nil, fmt.Errorf("lldp: %w", err)
 	}
-	return c, c.control("asking for times of arrival", func(fd int) error {
-		return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
-	})
+	return r, nil
 }
 
-// raw is a packet socket, of one interface or of all.
+// raw is a packet socket of an interface.
 type raw struct {
-	etherType uint16
-	packets   *packet.Conn
-	fd        syscall.RawConn
-	oob       [64]byte
+	index   int
+	packets *packet.Conn
+	fd      syscall.RawConn
+	oob     [64]byte
 }
 
-// open opens a socket for frames of a type to LLDP's address, without VLAN tag. The index
-// 0 is that of all interfaces.
-func open(index int, etherType uint16) (*raw, error) {
+// open opens a socket for LLDPDUs without VLAN tag. The index 0 is that of all interfaces.
+func open(index int) (*raw, error) {
 	filter, err := bpf.Assemble(accepted)
 	if err != nil {
 		return nil, fmt.Errorf("lldp: filter: %w", err)
 	}
-	c, err := packet.Listen(&net.Interface{Index: index}, packet.Raw, int(etherType), &packet.Config{Filter: filter})
+	c, err := packet.Listen(&net.Interface{Index: index}, packet.Raw, lldpdu.EtherType, &packet.Config{Filter: filter})
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("%w: %w", ErrPermission, err)
@@ -76,7 +79,7 @@ func open(index int, etherType uint16) (*raw, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lldp: %w", err), c.Close())
 	}
-	return &raw{etherType: etherType, packets: c, fd: fd}, nil
+	return &raw{index: index, packets: c, fd: fd}, nil
 }
 
 // accepted is the kernel's filter behind that of the type: what is sent to LLDP's address,
@@ -93,25 +96,11 @@ var accepted = []bpf.Instruction{
 	bpf.RetConstant{Val: 0},
 }
 
-// control does what belongs to opening the socket, which it closes otherwise.
-func (r *raw) control(what string, f func(fd int) error) error {
-	var err error
-	if e := r.fd.Control(func(fd uintptr) { err = f(int(fd)) }); e != nil {
-		err = e
-	}
-	if err != nil {
-		r.close()
-		return fmt.Errorf("lldp: %s: %w", what, err)
-	}
-	return nil
-}
-
 // read implements conn.
 func (r *raw) read(b []byte) (a arrival, err error) {
 	var oob int
-	var from unix.Sockaddr
 	over := r.fd.Read(func(fd uintptr) bool {
-		a.size, oob, _, from, err = unix.Recvmsg(int(fd), b, r.oob[:], unix.MSG_DONTWAIT)
+		a.size, oob, _, _, err = unix.Recvmsg(int(fd), b, r.oob[:], unix.MSG_DONTWAIT)
 		return !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
 	})
 	switch {
@@ -119,9 +108,6 @@ func (r *raw) read(b []byte) (a arrival, err error) {
 		return arrival{}, net.ErrClosed
 	case err != nil:
 		return arrival{}, os.NewSyscallError("recvmsg", err)
-	}
-	if ll, ok := from.(*unix.SockaddrLinklayer); ok {
-		a.index = ll.Ifindex
 	}
 	a.waits = waited(r.oob[:oob])
 	return a, nil
@@ -146,14 +132,11 @@ func waited(oob []byte) time.Duration {
 }
 
 // write implements conn.
-func (r *raw) write(index int, frame []byte) (err error) {
-	protocol := [2]byte{byte(r.etherType >> 8), byte(r.etherType)}
-	to := unix.SockaddrLinklayer{Ifindex: index, Protocol: binary.NativeEndian.Uint16(protocol[:]), Halen: uint8(len(lldpdu.Multicast))}
-	copy(to.Addr[:], lldpdu.Multicast[:])
-	if e := r.fd.Control(func(fd uintptr) { err = unix.Sendto(int(fd), frame, unix.MSG_DONTWAIT, &to) }); e != nil {
+func (r *raw) write(frame []byte) (err error) {
+	if e := r.fd.Control(func(fd uintptr) { _, err = unix.SendmsgN(int(fd), frame, nil, nil, unix.MSG_DONTWAIT) }); e != nil {
 		return e
 	}
-	return os.NewSyscallError("sendto", err)
+	return os.NewSyscallError("sendmsg", err)
 }
 
 // close implements conn.

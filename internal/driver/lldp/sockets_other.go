@@ -9,7 +9,7 @@ func system() sockets { return none{} }
 type none struct{}
 
 func (none) port(int) (conn, error) { return nil, ErrUnsupported }
-func (none) delays() (conn, error)  { return nil, ErrUnsupported }
+func (none) permitted() error       { return ErrUnsupported }
 func (none) claim(context.Context, func(int)) (func(), error) {
 	return nil, ErrUnsupported
 }

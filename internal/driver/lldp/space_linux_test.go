@@ -238,8 +238,8 @@ func forge(order string) error {
 		}
 		pdu, err := a.Append(nil)
 		if err == nil {
-			f := frame(nil, [6]byte{2, 7, 4: byte(n >> 8), 5: byte(n)}, lldpdu.EtherType, pdu)
-			err = c.write(i.Index, slices.Insert(f, 12, []byte(tag)...))
+			f := padded(append(header(nil, [6]byte{2, 7, 4: byte(n >> 8), 5: byte(n)}), pdu...))
+			err = c.write(slices.Insert(f, 12, []byte(tag)...))
 		}
 		if err != nil && !errors.Is(err, syscall.ENOBUFS) {
 			return err

@@ -27,6 +27,7 @@ const (
 	ownNode  = 1 // role, name
 	ownAgent = 2 // port of the gRPC listener
 	ownPort  = 3 // number of the port
+	ownDelay = 4 // Delay
 )
 
 // Append appends a as an LLDPDU, which ends without padding. The errors wrap ErrTooLong or,
@@ -166,7 +167,7 @@ func ended(b []byte) ([]byte, error) {
 type reader struct {
 	a      *Announcement
 	had    [lldp.TLVTypeSystemCapabilities + 1]bool // of those that come once at most
-	hadOwn [ownPort + 1]bool
+	hadOwn [ownDelay + 1]bool
 }
 
 // take reads a TLV, and reports whether it was good.
@@ -250,6 +251,9 @@ func (r *reader) own(subtype byte, v []byte) bool {
 		t.AgentPort = binary.BigEndian.Uint16(v)
 	case subtype == ownPort && len(v) == 4:
 		t.PortNumber = binary.BigEndian.Uint32(v)
+	case subtype == ownDelay:
+		_, ok := readDelay(v) // for DecodeDelay
+		return ok
 	default:
 		return false
 	}

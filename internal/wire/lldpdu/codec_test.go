@@ -22,7 +22,8 @@ var leaf = Announcement{
 	Tributary: Tributary{Role: Switch, Name: "leaf0", AgentPort: 7401, PortNumber: 3},
 }
 
-// TestGolden: the bytes of a switch's announcement, one TLV a line, and of its end.
+// TestGolden: the bytes of a switch's announcement, one TLV a line, of its end, and of the
+// measurement of a delay.
 func TestGolden(t *testing.T) {
 	var listings []transcript.Listing
 	for name, a := range map[string]Announcement{"switch": leaf, "shutdown": {Chassis: leaf.Chassis, Port: leaf.Port}} {
@@ -34,6 +35,13 @@ func TestGolden(t *testing.T) {
 			got, discarded, err := Decode(raw)
 			if err != nil || discarded != 0 || !got.Equal(&a) {
 				t.Errorf("%+v, %d discarded, %v", got, discarded, err)
+			}
+		}})
+	}
+	for name, d := range someDelays {
+		listings = append(listings, transcript.Listing{Name: name, Text: listing(with(t, d)), Read: func(t *testing.T, raw []byte) {
+			if got, ok := DecodeDelay(raw); !ok || got != d {
+				t.Errorf("%+v, %v", got, ok)
 			}
 		}})
 	}
@@ -96,7 +104,7 @@ func TestStrict(t *testing.T) {
 // TestTolerant: what does not make an LLDPDU useless, and how many TLVs are discarded.
 func TestTolerant(t *testing.T) {
 	base := Announcement{Chassis: leaf.Chassis, Port: leaf.Port, TTL: 2}
-	with := func(change func(a *Announcement)) Announcement {
+	but := func(change func(a *Announcement)) Announcement {
 		a := base
 		change(&a)
 		return a
@@ -114,7 +122,7 @@ func TestTolerant(t *testing.T) {
 			eight.Management = append(eight.Management, m)
 		}
 	}
-	one := with(func(a *Announcement) { a.Management = []netip.Addr{netip.MustParseAddr("10.0.0.1")} })
+	one := but(func(a *Announcement) { a.Management = []netip.Addr{netip.MustParseAddr("10.0.0.1")} })
 	for name, c := range map[string]struct {
 		pdu       string
 		want      Announcement
@@ -126,10 +134,10 @@ func TestTolerant(t *testing.T) {
 		"unknown types":            {head + tlv(9, "x") + tlv(126, "") + last, base, 0},
 		"other organizations":      {head + tlv(127, "\x00\x80\xc2\x01\x00\x01") + tlv(127, "\x00\x12\x0f\x01") + last, base, 0},
 		"no room for an organizer": {head + tlv(127, "\x00\x80\xc2") + last, base, 1},
-		"text ends with a zero":    {head + tlv(5, "leaf0\x00") + last, with(func(a *Announcement) { a.SystemName = "leaf0" }), 0},
-		"text is not UTF-8":        {head + tlv(4, "a\xff\xfeb") + last, with(func(a *Announcement) { a.PortDescription = "a?b" }), 0},
+		"text ends with a zero":    {head + tlv(5, "leaf0\x00") + last, but(func(a *Announcement) { a.SystemName = "leaf0" }), 0},
+		"text is not UTF-8":        {head + tlv(4, "a\xff\xfeb") + last, but(func(a *Announcement) { a.PortDescription = "a?b" }), 0},
 		"text is too long":         {head + tlv(6, strings.Repeat("x", 256)) + last, base, 1},
-		"text is repeated":         {head + tlv(5, "a") + tlv(5, "b") + last, with(func(a *Announcement) { a.SystemName = "a" }), 1},
+		"text is repeated":         {head + tlv(5, "a") + tlv(5, "b") + last, but(func(a *Announcement) { a.SystemName = "a" }), 1},
 		"capabilities of 3 bytes":  {head + tlv(7, "\x00\x14\x00") + last, base, 1},
 		"nine addresses":           {head + nine + last, eight, 1},
 		"address repeated":         {head + manage(address("10.0.0.1")) + manage(address("10.0.0.1")) + last, one, 0},
@@ -147,7 +155,7 @@ func TestTolerant(t *testing.T) {
 		"own without name":         {head + tlv(127, organization+"\x01\x01") + last, base, 1},
 		"own agent of 3 bytes":     {head + tlv(127, organization+"\x02\x01\x02\x03") + last, base, 1},
 		"own repeated": {head + tlv(127, organization+"\x03\x00\x00\x00\x05") + tlv(127, organization+"\x03\x00\x00\x00\x06") + last,
-			with(func(a *Announcement) { a.Tributary.PortNumber = 5 }), 1},
+			but(func(a *Announcement) { a.Tributary.PortNumber = 5 }), 1},
 	} {
 		a, discarded, err := Decode([]byte(c.pdu))
 		if err != nil || discarded != c.discarded || !a.Equal(&c.want) {
@@ -237,9 +245,22 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b)
+	f.Add(with(f, someDelays["delay-response"]))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := bytes.Clone(b)
 		a, discarded, err := Decode(b)
+		if d, ok := DecodeDelay(b); ok && err == nil {
+			pdu, e := a.Append(nil)
+			if e != nil {
+				t.Fatal(e)
+			}
+			if pdu, e = AppendDelay(nil, pdu, d); e != nil && !errors.Is(e, ErrTooLong) {
+				t.Fatal(e)
+			}
+			if again, ok := DecodeDelay(pdu); e == nil && (!ok || again != d) {
+				t.Errorf("%+v is read as %+v, %v", d, again, ok)
+			}
+		}
 		if !bytes.Equal(b, before) {
 			t.Error("the bytes have changed")
 		}
