@@ -57,6 +57,9 @@ type Config struct {
 	// reported to the manager, so that it sees a link go down, and whether links carry
 	// the trees. nil: of Ports those of the system; otherwise none are reported.
 	Interfaces nic.Source
+	// Elsewhere reports that these are another machine's, which does not report what
+	// they have carried: next hops are not found by ARP, and links not audited.
+	Elsewhere bool
 	// LLDP is how the switch takes part in LLDP. nil: it does not.
 	LLDP *LLDP
 	// Processor returns what the switch's CPU has spent, which the manager's plans may

@@ -31,7 +31,7 @@ type LLDP struct {
 // announce begins to take part in LLDP, once the server has its address.
 func (d *Daemon) announce() error {
 	c := d.cfg.LLDP
-	if c == nil {
+	if c == nil || d.cfg.Elsewhere { // the switch's ports are not here
 		return nil
 	}
 	at, err := netip.ParseAddrPort(d.Addr())

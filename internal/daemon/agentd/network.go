@@ -49,6 +49,9 @@ func (d *Daemon) startNetwork() *network {
 		return nil
 	}
 	n := &network{cfg: &d.cfg, log: d.log, plane: plane, stir: make(chan struct{}, 1), used: make(chan struct{})}
+	if d.cfg.Elsewhere {
+		return n
+	}
 	var err error
 	n.arp, err = arp.Start(d.log, func() {
 		select {
@@ -136,7 +139,7 @@ func (n *network) use(all []nic.Interface) {
 		n.arp.Set(ports, neighbours)
 	}
 	n.mu.Lock()
-	n.lost = slices.DeleteFunc(now.Hops, func(h portmap.Hop) bool { return h.Known })
+	n.lost = slices.DeleteFunc(now.Hops, func(h portmap.Hop) bool { return h.Known || n.arp == nil })
 	close(n.used)
 	n.used = make(chan struct{})
 	n.mu.Unlock()

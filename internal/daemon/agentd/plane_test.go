@@ -13,6 +13,8 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
+	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
 	"github.com/tributary-fabric/tributary/internal/driver/p4rt/p4rttest"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
@@ -233,6 +235,48 @@ func TestCommitOnATargetThatDies(t *testing.T) {
 	}
 	g.config.Epoch = 4
 	g.install(t, c)
+}
+
+// TestPortsElsewhere has a target on another machine, whose ports its own gNMI server
+// reports: their state is seen and addresses come from the manager, routes are by hand,
+// and links are not audited.
+func TestPortsElsewhere(t *testing.T) {
+	target := newTarget(t)
+	ports := func(up bool) []nic.Interface {
+		return []nic.Interface{{Name: "1/1/0", Port: 1, Up: true}, {Name: "1/2/0", Port: 2, Up: up}, {Name: "mgmt"}}
+	}
+	var source nic.Fake
+	source.Set(ports(true), nil)
+	c := withTarget(target.Address())
+	c.Routes, c.Target.Ports, c.Target.Routes = c.Target.Routes, nil, nil
+	c.Ports, c.Interfaces, c.Elsewhere, c.AllowPlaintext = []portmap.Spec{{Interface: "1/?/0"}}, &source, true, true
+	_, client := start(t, c)
+	events, _ := watch(t, client)
+	err := client.SetRoutes(testContext(t), portmap.Assignment{
+		Addresses: map[uint16]netip.Addr{1: netip.MustParseAddr("127.0.1.1"), 2: netip.MustParseAddr("127.0.1.2")},
+		Routes:    []portmap.Route{{Prefix: netip.MustParsePrefix("10.0.0.1/32"), Port: 1, Next: netip.MustParseAddr("127.0.1.9")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	usable(t, events)
+	newGroup(t, client, 7, 2).install(t, client)
+	if n := len(target.Entries(p4.TableRoutes)); n != 2+1 {
+		t.Errorf("%d routes, want those of 2 own addresses and that by hand", n)
+	}
+	if counted, err := client.Counters(testContext(t)); err != nil || len(counted.Trees) != 1 || len(counted.Epochs) != 0 {
+		t.Errorf("counted %+v, %v", counted, err)
+	}
+	source.Set(ports(false), nil)
+	for e := range events {
+		if x := e.Interfaces; x != nil && len(x.List) == 2 && x.List[0].Up && !x.List[1].Up {
+			if !x.List[1].Has(netip.MustParseAddr("127.0.1.2")) {
+				t.Errorf("reported: %+v", x.List)
+			}
+			return
+		}
+	}
+	t.Fatal("the watch has ended")
 }
 
 func TestTargetConfig(t *testing.T) {

@@ -160,7 +160,9 @@ func (d *Daemon) Counters(ctx context.Context) (rpc.AgentCounters, error) {
 	if err != nil {
 		return all, d.excuse(err)
 	}
-	all.Trees, all.Epochs = c.Trees, c.Epochs
+	if all.Trees = c.Trees; !d.cfg.Elsewhere { // there is nothing to hold them against
+		all.Epochs = c.Epochs
+	}
 	all.Interfaces = d.look()
 	if d.cfg.Processor != nil {
 		if all.CPU, err = d.cfg.Processor(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
+	"github.com/tributary-fabric/tributary/internal/driver/gnmi/ports"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/ground/document"
 	"github.com/tributary-fabric/tributary/topology"
@@ -36,6 +37,7 @@ type Agent struct {
 	Ports         []portmap.Spec // of the target that are interfaces; its others are Target.Ports
 	TargetTLS     TargetTLS
 	TargetLogin   TargetLogin
+	TargetGNMI    string // "host:port" of its own gNMI server, which reports its ports; empty: they are this machine's
 	LLDP          LLDP
 	Admin         Admin
 	TLS           TLS
@@ -65,7 +67,7 @@ func (d *reader) agent(top field, a *Agent) {
 		"without":        parsed(d, &a.Without, parseFeatures),
 		"prepare-lease":  d.period(&a.PrepareLease),
 		"pipeline":       d.oneOf(&a.Pipeline, PipelineSoft, PipelineP4),
-		"p4runtime":      d.p4runtime(&a.Target, &a.TargetTLS, &a.TargetLogin),
+		"p4runtime":      d.p4runtime(a),
 		"ports":          func(f field) { d.ports(f, a) },
 		"routes":         func(f field) { d.routes(f, a) },
 		"lldp":           d.lldp(&a.LLDP),
@@ -176,6 +178,11 @@ func (a *Agent) Config() (agentd.Config, error) {
 			c.Ports = append(c.Ports, portmap.Spec{Number: p.Number, Addr: p.Addr, MAC: p.MAC})
 		}
 		target.Ports, target.Routes = nil, nil
+	}
+	if a.TargetGNMI != "" {
+		c.Elsewhere, c.Interfaces = true, ports.New(ports.Config{
+			Address: a.TargetGNMI, TLS: encryption, Username: login.User, Password: login.Password,
+		})
 	}
 	return c, errors.Join(a.complete(), err, refused)
 }

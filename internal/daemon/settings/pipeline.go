@@ -48,16 +48,27 @@ func (a *Agent) complete() error {
 	if len(a.Target.Ports)+len(a.Ports) == 0 {
 		errs = append(errs, errors.New("pipeline p4: the file has no ports: name the interfaces that are the target's ports, such as {interface: \"leaf-0-eth*\"}, or give number, address and mac of each"))
 	}
+	if a.TargetGNMI != "" {
+		if len(a.Ports) == 0 {
+			errs = append(errs, errors.New("p4runtime.gnmi reports interfaces, and none is a port: name those that are (ports: [{interface: ...}])"))
+		}
+		gnmi := pipeline.Target{Address: a.TargetGNMI}
+		if remote, err := gnmi.Remote(); err == nil && remote && a.TargetTLS.Authority == "" && (!a.Plaintext || a.TargetLogin.User != "") {
+			errs = append(errs, fmt.Errorf("p4runtime.gnmi: %s is not on this machine, and is talked to without encryption: give it certificates (p4runtime: tls), or, without a password, allow that by plaintext", a.TargetGNMI))
+		}
+	}
 	return errors.Join(errs...)
 }
 
 // p4runtime returns a reader of where the target is.
-func (d *reader) p4runtime(to *pipeline.Target, encryption *TargetTLS, login *TargetLogin) func(field) {
+func (d *reader) p4runtime(a *Agent) func(field) {
+	to := &a.Target
 	return func(f field) {
 		d.object(f, map[string]func(field){
 			"address": parsed(d, &to.Address, func(text string) (string, error) { return text, CheckP4Runtime(text) }),
+			"gnmi":    d.address(&a.TargetGNMI),
 			"device":  count(d, &to.Device, 0, 1<<62),
-			"replace": d.boolean(&to.Replace), "tls": d.targetTLS(encryption), "login": d.targetLogin(login),
+			"replace": d.boolean(&to.Replace), "tls": d.targetTLS(&a.TargetTLS), "login": d.targetLogin(&a.TargetLogin),
 		}, "address!")
 	}
 }

@@ -628,6 +628,27 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestTargetGNMI is for targets that report their ports themselves.
+func TestTargetGNMI(t *testing.T) {
+	for text, want := range map[string]string{
+		"ports: [{interface: '1/1/*'}]\np4runtime: {address: 'a:1', gnmi: '127.0.0.1:9339'}\n":                                     "",
+		"ports: [{number: 1, address: 10.0.0.1, mac: '02:00:00:00:00:01'}]\np4runtime: {address: 'a:1', gnmi: '127.0.0.1:9339'}\n": "none is a port",
+		"ports: [{interface: '1/1/*'}]\np4runtime: {address: 'a:1', gnmi: '10.0.0.1:9339'}\n":                                      "10.0.0.1:9339 is not on this machine",
+	} {
+		a, err := settings.ReadAgent(strings.NewReader("version: 1\nswitch: s\npipeline: p4\n"+text), "f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := a.Config()
+		switch {
+		case want == "" && (err != nil || !c.Elsewhere || c.Interfaces == nil):
+			t.Errorf("%s: %+v, %v", text, c, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // TestTargetTLS reads the files of a target's TLS, anew for each connection, and its
 // password, and says which cannot be read.
 func TestTargetTLS(t *testing.T) {

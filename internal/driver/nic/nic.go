@@ -33,9 +33,10 @@ type Interface struct {
 	Alias     string // what its operator calls it
 	Kind      string // as the system names it: device (of hardware), veth, vlan, bridge, ...
 	Index     int
-	Enabled   bool // it is set up
-	Up        bool // it can carry packets: it is set up, and its carrier is there where it reports one
-	Ethernet  bool // its frames are Ethernet's
+	Port      uint32 // its number as a port of a switch, where the system has one
+	Enabled   bool   // it is set up
+	Up        bool   // it can carry packets: it is set up, and its carrier is there where it reports one
+	Ethernet  bool   // its frames are Ethernet's
 	MAC       net.HardwareAddr
 	MTU       int
 	Speed     uint64 // bit/s, as the driver reports it
@@ -61,7 +62,7 @@ func (i *Interface) Prefix(n int) netip.Prefix {
 // Same reports whether two lists of interfaces differ in nothing but counters.
 func Same(x, y []Interface) bool {
 	return slices.EqualFunc(x, y, func(a, b Interface) bool {
-		return a.Name == b.Name && a.Alias == b.Alias && a.Kind == b.Kind && a.Index == b.Index && a.Enabled == b.Enabled && a.Up == b.Up &&
+		return a.Name == b.Name && a.Alias == b.Alias && a.Kind == b.Kind && a.Index == b.Index && a.Port == b.Port && a.Enabled == b.Enabled && a.Up == b.Up &&
 			a.Ethernet == b.Ethernet && bytes.Equal(a.MAC, b.MAC) && a.MTU == b.MTU && a.Speed == b.Speed &&
 			slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Bits, b.Bits)
 	})

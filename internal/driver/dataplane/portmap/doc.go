@@ -3,7 +3,7 @@
 // has assigned, and the hardware addresses of next hops.
 //
 //	              settings   interface   manager's map   neighbour
-//	port number       1          2 (its name ends in it)
+//	port number       1          2 (a target's own, or what its name ends in)
 //	      address     1          2             3
 //	      MAC         1          2
 //	route             1                        2

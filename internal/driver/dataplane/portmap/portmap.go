@@ -150,7 +150,12 @@ func (n *Network) portsOf(s *Spec, k *Known) {
 			continue // an earlier entry is about it
 		}
 		p := Port{Interface: i.Name}
-		if p.Number = s.Number; p.Number == 0 {
+		switch {
+		case s.Number != 0:
+			p.Number = s.Number
+		case i.Port != 0:
+			p.Number = uint16(min(i.Port, p4.Ports+1))
+		default:
 			p.Number = numberIn(i.Name)
 		}
 		if p.MAC = s.MAC; p.MAC == (p4.MAC{}) && len(i.MAC) == len(p.MAC) {
