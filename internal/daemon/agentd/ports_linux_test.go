@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tributary-fabric/tributary/internal/core/linkaudit"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
@@ -18,6 +19,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/p4"
 	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // found is a configuration whose ports are the interfaces that a pattern names.
@@ -243,5 +245,46 @@ func TestLiveTraffic(t *testing.T) {
 			x.PacketsIn == 2*chunks && x.BytesIn != least || x.PacketsOut == 2*chunks && x.BytesOut != least {
 			t.Errorf("child %d: %+v, want at least %d packets and %d bytes each way, and %d of repairs", child, x, 2*chunks, least, probes)
 		}
+	}
+}
+
+// TestLiveAudit: what a bmv2 and its interfaces report passes the link audit, and fails
+// it if another interface, which carries nothing, were at the link.
+func TestLiveAudit(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	l := newLive(t)
+	_, c := start(t, l.found())
+	events, _ := watch(t, c)
+	l.give(c, l.assigned())
+	epoch, port := l.installed(c, usable(t, events), 2)
+	var right, wrong linkaudit.Auditor
+	audit := func() (found, missed []linkaudit.Mismatch) {
+		counted, err := c.Counters(testContext(t))
+		if err != nil || len(counted.Epochs) != 1 || counted.Interfaces == nil || len(counted.Interfaces.List) != 2 {
+			t.Fatalf("%+v, %v", counted, err)
+		}
+		var ports, idle []linkaudit.Port
+		var flows []linkaudit.Flow
+		for n, x := range counted.Epochs[0].Children {
+			i := counted.Interfaces.List[n]
+			link := topology.Port(n + 1)
+			ports = append(ports, linkaudit.Port{Port: link, Interface: i.Name, Count: linkaudit.Count{In: i.Traffic.BytesIn, Out: i.Traffic.BytesOut}})
+			idle = append(idle, linkaudit.Port{Port: link, Interface: "idle"})
+			flows = append(flows, linkaudit.Flow{
+				Group: 7, Epoch: 2, Port: link, Count: linkaudit.Count{In: x.BytesIn, Out: x.BytesOut},
+				Window: uint64(epoch.Window) * (p4.Chunk + wire.HeaderSize),
+			})
+		}
+		return right.Take(ports, flows), wrong.Take(idle, flows)
+	}
+	audit()
+	for chunk := range uint32(6 * epoch.Window) {
+		l.allreduce(&epoch, port, chunk, reduce.Int32, []uint32{chunk, 1}, chunk+1)
+	}
+	found, missed := audit()
+	if len(found) != 0 || len(missed) != 4 {
+		t.Errorf("found %+v, and at idle interfaces %+v, want both directions of both links", found, missed)
 	}
 }
