@@ -68,7 +68,7 @@ class Bench:
 
     def run(self) -> Result:
         """Measures. It fails only if nothing can be said about the run."""
-        members = self.lab.write("members", documents.members(self.lab.plan, self.hosts))
+        members = self.lab.write("members", documents.members(self.hosts, self.lab.member_address))
         processes = [self._start(rank, host, members) for rank, host in enumerate(self.hosts)]
         try:
             self._talk(processes)
@@ -83,9 +83,9 @@ class Bench:
         plan, settings = self.lab.plan, self.lab.settings
         command = [
             "collbench", "run", "--host", host, "--members", members, "--name", GROUP, "--transport", self.transport,
-            "--listen", "%s:%d" % (plan.host_address(host), HOST_PORT), "--manager", documents.manager_address(),
+            "--listen", "%s:%d" % (self.lab.member_address(host), HOST_PORT), "--manager", documents.manager_address(),
         ] + self.arguments
-        if len(plan.fabric.ends_of(host)) > 1:
+        if len(plan.fabric.ends_of(host)) > 1 or settings.discover:
             command += ["--data", "0.0.0.0"]  # each link has an address of its own
         if settings.pipeline.loses_itself:
             command += ["--loss", repr(settings.loss)]

@@ -6,10 +6,10 @@ YAML. docs/topology.md and docs/examples explain the fields.
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Union
+from typing import Callable, Dict, List, Optional, Union
 
 from graph import Capability
-from plan import ADMIN_PORT, AGENT_PORT, CONTROL_ADDRESS, HOST_PORT, MANAGER_PORT, Plan
+from plan import ADMIN_PORT, AGENT_PORT, CONTROL_ADDRESS, CONTROL_PAIRS, HOST_PORT, MANAGER_PORT, Plan
 
 
 def manager_address() -> str:
@@ -55,9 +55,24 @@ def manager(plan: Plan, topology_file: str) -> dict:
         "version": 1,
         "topology": topology_file,
         "listen": manager_address(),
-        "agents": {s: "%s:%d" % (plan.control_address(s), AGENT_PORT) for s in plan.fabric.switches},
+        "agents": {s: agent_address(plan, s) for s in plan.fabric.switches},
         "plaintext": True,
     }
+
+
+def discovering_manager(seed: str) -> dict:
+    """The configuration of a manager that knows one agent's address, and discovers
+    the fabric from there."""
+    return {
+        "version": 1,
+        "listen": manager_address(),
+        "discovery": {"seeds": [seed], "allow": [str(CONTROL_PAIRS)]},
+        "plaintext": True,
+    }
+
+
+def agent_address(plan: Plan, switch: str) -> str:
+    return "%s:%d" % (plan.control_address(switch), AGENT_PORT)
 
 
 def agent(plan: Plan, switch: str) -> dict:
@@ -66,7 +81,7 @@ def agent(plan: Plan, switch: str) -> dict:
     return {
         "version": 1,
         "switch": switch,
-        "listen": "%s:%d" % (own, AGENT_PORT),
+        "listen": agent_address(plan, switch),
         "plaintext": True,
         "admin": {"listen": "%s:%d" % (own, ADMIN_PORT), "remote": True},
     }
@@ -89,9 +104,9 @@ def p4_agent(plan: Plan, switch: str, p4runtime: str) -> dict:
     )
 
 
-def members(plan: Plan, hosts: List[str]) -> str:
+def members(hosts: List[str], address: Callable[[str], str]) -> str:
     """The list of members that collbench reads: a line each, by rank."""
-    return "".join("%s %s:%d\n" % (h, plan.host_address(h), HOST_PORT) for h in hosts)
+    return "".join("%s %s:%d\n" % (h, address(h), HOST_PORT) for h in hosts)
 
 
 def metrics_urls(plan: Plan) -> Dict[str, str]:

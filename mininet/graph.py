@@ -65,6 +65,18 @@ class Fabric:
                     raise GraphError("link %s has an unknown node %s" % (link.name(), end.node))
                 self._at[end.node].append((number, side))
 
+    def move(self, number: int, side: int, end: End) -> None:
+        """Plugs one side of a link in elsewhere."""
+        link = self.links[number]
+        self._at[link.ends[side].node].remove((number, side))
+        ends = (end, link.ends[1]) if side == 0 else (link.ends[0], end)
+        self.links[number] = Link(ends, link.bandwidth, link.latency)
+        self._at[end.node].append((number, side))
+
+    def free_port(self, node: str) -> int:
+        """The first port above those that are in use."""
+        return 1 + max((self.links[n].ends[s].port for n, s in self._at[node]), default=0)
+
     def nodes(self) -> List[str]:
         return self.hosts + list(self.switches)
 

@@ -8,16 +8,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
 import counters
 import documents
+import maps
 import wiring
 from graph import Fabric, fabric_of
 from network import Network, new_net
 from pipelines import Pipeline
-from plan import CONTROL, MANAGER_PORT, Plan
+from plan import CONTROL, CONTROL_INTERFACE, MANAGER_PORT, Plan
 from processes import Failure, Process, kill_children, stop, undisturbed, until
 from routes import Route, routes
 
@@ -34,6 +36,7 @@ class Settings:
     patience: float = 60.0
     switch_cores: Optional[Set[int]] = None
     host_cores: Optional[Set[int]] = None
+    discover: bool = False  # the manager gets one agent's address, and no topology
     logs: Optional[str] = None  # a directory that stays; None: one that goes
     progress: Callable[[str], None] = field(default=lambda line: None)
 
@@ -76,6 +79,10 @@ class Lab:
         self.start_targets(fabric.switches)
         for switch in fabric.switches:
             self.start_agent(switch)
+        if s.discover:
+            for host in fabric.hosts:
+                self.launch(host, "LLDP of %s" % host, ["offload-manager", "lldp", "--name", host, "--exclude", CONTROL_INTERFACE])
+            self.await_map(s.patience)
         until(lambda: not self.absent(), s.patience,
               lambda: "the manager did not reach the agents of %s" % ", ".join(self.absent()), self.processes)
 
@@ -130,8 +137,13 @@ class Lab:
         return scripts
 
     def _start_manager(self) -> None:
-        topology = self.write("fabric.yaml", documents.topology(self.plan, self.settings.rate))
-        path = self.write("manager.yaml", documents.manager(self.plan, topology))
+        if self.settings.discover:
+            seed = next(iter(self.plan.fabric.switches))
+            document = documents.discovering_manager(documents.agent_address(self.plan, seed))
+        else:
+            topology = self.write("fabric.yaml", documents.topology(self.plan, self.settings.rate))
+            document = documents.manager(self.plan, topology)
+        path = self.write("manager.yaml", document)
         manager = self.manager = self.launch(CONTROL, "manager", ["offload-manager", "serve", "--config", path])
         until(lambda: manager.listens(MANAGER_PORT), self.settings.patience,
               lambda: "the manager did not come up", [manager])
@@ -186,6 +198,22 @@ class Lab:
             s["name"] for s in self.ask("switch", "list")
             if not s["connected"] or wanted[s["name"]].slots > 0 and s["slots"] == 0
         ]
+
+    def member_address(self, host: str) -> str:
+        """Where other members reach a host. Where links are cut and moved, that is
+        over the control network: the fabric's routes are static."""
+        return self.plan.control_address(host) if self.settings.discover else self.plan.host_address(host)
+
+    def await_map(self, seconds: float) -> float:
+        """Waits until the manager's map is the fabric, and returns for how long."""
+        begun = time.monotonic()
+        until(lambda: not self.wrong(), seconds, lambda: "the manager's map did not become right: %s" % "; ".join(self.wrong()),
+              self.processes)
+        return time.monotonic() - begun
+
+    def wrong(self) -> List[str]:
+        """What differs between the manager's map and the fabric."""
+        return maps.differences(self.plan.fabric, self.network.cut_links, self.ask("topology", "show"))
 
     def links(self) -> counters.Counts:
         """What all links have carried so far."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from typing import Dict, Optional
+from typing import Dict, Optional, Set
 
 from mininet.link import Intf, Link
 from mininet.net import Mininet
 from mininet.node import Host, Node, Switch
 
 import offloads
+import wiring
+from graph import End
 from plan import CONTROL, CONTROL_ADDRESS, CONTROL_INTERFACE, MANAGER_PORT, Plan
 from processes import Failure
 
@@ -48,6 +50,8 @@ class Network:
 
     def __init__(self, net: Mininet, plan: Plan) -> None:
         self.net, self.plan = net, plan
+        self.cut_links: Set[int] = set()
+        self.moved: Set[int] = set()
 
     def node(self, name: str) -> Node:
         return self.net[name]
@@ -82,6 +86,41 @@ class Network:
         return Wire(
             a, b, port1=a_port, port2=b_port, intfName1=a_name, intfName2=b_name, addr1=a_mac, addr2=b_mac,
             intf=Intf, up=None)
+
+    def cut(self, number: int) -> None:
+        """Cuts a cable: both its ends lose the carrier."""
+        self._set(number, 0, "down")
+        self.cut_links.add(number)
+
+    def restore(self, number: int) -> None:
+        """Ends cut."""
+        self._set(number, 0, "up")
+        self.configure({end.node: wiring.script([wiring.end(self.plan, number, side)])
+                        for side, end in enumerate(self.plan.fabric.links[number].ends)})
+        self.cut_links.discard(number)
+
+    def _set(self, number: int, side: int, state: str) -> None:
+        end = self.plan.fabric.links[number].ends[side]
+        self._run(end.node, "ip link set %s %s" % (self.plan.interface(number, side), state))
+
+    def move(self, number: int, side: int, end: End) -> None:
+        """Pulls one end of a cable out, and plugs it into another port. Its
+        address goes with it: it is that of the cable's subnet."""
+        plan = self.plan
+        old = plan.fabric.links[number].ends[side]
+        self._run(old.node, "ip link delete %s" % plan.interface(number, side))
+        plan.fabric.move(number, side, end)
+        self.moved ^= {number}  # there, or back
+        a, b = plan.fabric.links[number].ends
+        self._join(
+            self.node(a.node), a.port, plan.interface(number, 0), plan.mac(number, 0),
+            self.node(b.node), b.port, plan.interface(number, 1), plan.mac(number, 1))
+        for at, e in enumerate((a, b)):
+            offloads.switch_off(self.node(e.node).pid, [plan.interface(number, at)])
+        self.configure({e.node: wiring.script([wiring.end(plan, number, at)]) for at, e in enumerate((a, b))})
+
+    def _run(self, node: str, command: str) -> None:
+        self.configure({node: command + "\n"})
 
     def configure(self, scripts: Dict[str, str]) -> None:
         """Runs a script in each node's namespace, several at a time."""

@@ -30,6 +30,7 @@ except ImportError:
 import binaries
 import exchanges
 import report
+import soak
 from bench import Bench, Strike
 from faults import FAULTS, fault
 from graph import GraphError
@@ -81,6 +82,8 @@ def options(arguments: Optional[List[str]] = None) -> argparse.Namespace:
                    help="a specification such as fat-tree:4, a topology file (docs/topology.md), or a file that topology import reads")
     g.add_argument("--pipeline", choices=["soft", "bmv2"], default="soft", help="data plane of the switches")
     g.add_argument("--bmv2", metavar="PATH", help="simple_switch_grpc; by default that on the PATH")
+    g.add_argument("--discover", action="store_true",
+                   help="give the manager one agent's address instead of a topology (docs/discovery.md)")
     g.add_argument("--rate", type=rate, help="rate of each link in each direction, such as 200mbit")
     g.add_argument("--loss", type=share, default=0.0, help="share of the UDP packets that each link loses")
     g.add_argument("--switch-cores", type=cores, metavar="CORES", help="cores for switches and agents, such as 0,2-3")
@@ -96,6 +99,8 @@ def options(arguments: Optional[List[str]] = None) -> argparse.Namespace:
     g.add_argument("--transport", choices=["offload", "host", "auto"], default="offload", help="required transport of operations")
     g.add_argument("--kill", type=fault, metavar="WHAT",
                    help="kill a process during the last size: " + FAULTS)
+    g.add_argument("--soak", type=float, metavar="SECONDS",
+                   help="cut, move and restore links under operations for so long, and check the map at each step (with --discover)")
     g.add_argument("--measure", action="store_true", help="compare with plain UDP between the hosts, in concurrent pairs")
     g.add_argument("--no-run", action="store_true", help="run no operations (with --cli)")
     g.add_argument("--timeout", type=float, default=600.0, help="seconds for the measurement")
@@ -108,6 +113,8 @@ def options(arguments: Optional[List[str]] = None) -> argparse.Namespace:
     o = p.parse_args(arguments)
     if o.no_build and not o.bin:
         p.error("--no-build needs --bin")
+    if o.soak and not o.discover:
+        p.error("--soak needs --discover")
     if o.measure and o.no_run:
         p.error("--measure and --no-run exclude each other")
     return o
@@ -157,6 +164,18 @@ def measure(lab: Lab, o: argparse.Namespace) -> bool:
     return result.failure is None
 
 
+def soaked(lab: Lab, o: argparse.Namespace) -> bool:
+    """Changes links under operations; false if something was not as it has to be."""
+    arguments = ["--function", o.function, "--reduction", o.reduction, "--type", o.type, "--iterations", "100,400"]
+    s = soak.Soak(lab, lab.plan.fabric.hosts, arguments, o.soak)
+    try:
+        s.run()
+    finally:
+        print(soak.text(s))
+        sys.stdout.flush()
+    return s.failure is None
+
+
 def run(o: argparse.Namespace, directory: str) -> bool:
     """Builds the programs and the fabric, and does with it what was asked for."""
     programs = os.path.abspath(o.bin) if o.bin else os.path.join(directory, "bin")
@@ -166,10 +185,10 @@ def run(o: argparse.Namespace, directory: str) -> bool:
     binaries.check(programs)
     lab = Lab(Settings(
         topology=o.topo, pipeline=pipeline_of(o.pipeline, o.bmv2), bin=programs, rate=o.rate, loss=o.loss,
-        switch_cores=o.switch_cores, host_cores=o.host_cores, logs=o.logs, progress=progress))
+        discover=o.discover, switch_cores=o.switch_cores, host_cores=o.host_cores, logs=o.logs, progress=progress))
     try:
         lab.start()
-        right = o.no_run or measure(lab, o)
+        right = o.no_run or (soaked(lab, o) if o.soak else measure(lab, o))
         if o.cli:
             Prompt(lab.net)
         return right

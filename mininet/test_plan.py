@@ -6,6 +6,7 @@ import json
 import unittest
 
 import documents
+import maps
 import routes
 import wiring
 from graph import Capability, End, Fabric, GraphError, Link, fabric_of
@@ -45,6 +46,50 @@ def fat_tree(k):
 
 TWO_LINKS = fabric(["a s1", "a s2", "s1 t", "s2 t", "b t", "b t", "c s1"], ["a", "b", "c"], ["s1", "s2", "t"])
 FABRICS = [leaf_spine(1, 1, 0), leaf_spine(4, 2, 2), leaf_spine(3, 4, 3), fat_tree(4), TWO_LINKS]
+
+
+def shown(fabric, links):
+    """A map as the manager shows it, of some links of a fabric."""
+    return {
+        "hosts": [{"name": h, "up": True} for h in fabric.hosts],
+        "switches": [{"name": s, "up": True} for s in fabric.switches],
+        "links": [{"a": vars(k.ends[1]), "b": vars(k.ends[0]), "up": True} for k in links],
+    }
+
+
+class Maps(unittest.TestCase):
+    """A map beside the fabric."""
+
+    def setUp(self):
+        self.fabric = leaf_spine(2, 2, 2)
+
+    def test_right(self):
+        links = self.fabric.links
+        self.assertEqual(maps.differences(self.fabric, set(), shown(self.fabric, links)), [])
+        self.assertEqual(maps.differences(self.fabric, {5}, shown(self.fabric, links[:5] + links[6:])), [])
+
+    def test_wrong(self):
+        seen = shown(self.fabric, self.fabric.links)
+        self.assertEqual(maps.differences(self.fabric, {4}, seen),
+                         ["link leaf-0:3--spine-0:1 is up in the map, and does not exist"])
+        seen["links"][4]["up"] = False
+        self.assertEqual(maps.differences(self.fabric, {4}, seen), [])
+        self.assertEqual(maps.differences(self.fabric, set(), seen), ["link leaf-0:3--spine-0:1 is not up in the map"])
+        seen["hosts"][0]["name"] = "other"
+        seen["switches"][0]["up"] = False
+        self.assertEqual(maps.differences(self.fabric, {4}, seen), [
+            "h0 is not in the map", "other is in the map, and up, although there is no such node", "leaf-0 is not in the map"])
+
+    def test_moved(self):
+        seen = shown(self.fabric, list(self.fabric.links))
+        port = self.fabric.free_port("spine-1")
+        self.assertEqual(port, 3)
+        self.fabric.move(4, 1, End("spine-1", port))
+        self.assertEqual(self.fabric.ends_of("spine-1")[-1], (4, 1))
+        self.assertEqual(len(self.fabric.ends_of("spine-0")), 1)
+        self.assertEqual(len(maps.differences(self.fabric, set(), seen)), 2)
+        self.fabric.move(4, 1, End("spine-0", 1))
+        self.assertEqual(maps.differences(self.fabric, set(), seen), [])
 
 
 class Shown(unittest.TestCase):
@@ -194,7 +239,7 @@ class Documents(unittest.TestCase):
         self.assertNotIn("routes", a)
 
     def test_members(self):
-        self.assertEqual(documents.members(self.plan, ["h1", "h0"]), "h1 10.0.0.3:7102\nh0 10.0.0.1:7102\n")
+        self.assertEqual(documents.members(["h1", "h0"], self.plan.host_address), "h1 10.0.0.3:7102\nh0 10.0.0.1:7102\n")
 
 
 def run_bpf(program, packet, draw):

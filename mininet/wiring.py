@@ -60,6 +60,17 @@ def ports(plan: Plan, node: str) -> List[str]:
     ])
 
 
+def end(plan: Plan, link: int, side: int) -> List[str]:
+    """One end of a cable that was plugged in while the fabric runs."""
+    interface = plan.interface(link, side)
+    return _batch("ip -batch -", [
+        "link set %s mtu %d up" % (interface, MTU),
+        "address replace %s/31 dev %s" % (plan.address(link, side), interface),
+        "neighbour replace %s lladdr %s dev %s nud permanent"
+        % (plan.address(link, 1 - side), plan.mac(link, 1 - side), interface),
+    ])
+
+
 def loop(out: str, back: str) -> List[str]:
     """A cable from a switch to itself, that has no part in the fabric."""
     return _batch("ip -batch -", [
