@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Optional, Union
 
 from graph import Capability
-from plan import ADMIN_PORT, AGENT_PORT, CONTROL_ADDRESS, CONTROL_PAIRS, HOST_PORT, MANAGER_PORT, Plan
+from plan import ADMIN_PORT, AGENT_PORT, CONTROL_ADDRESS, CONTROL_INTERFACE, CONTROL_PAIRS, HOST_PORT, MANAGER_PORT, Plan
 
 
 def manager_address() -> str:
@@ -84,6 +84,7 @@ def agent(plan: Plan, switch: str) -> dict:
         "listen": agent_address(plan, switch),
         "plaintext": True,
         "admin": {"listen": "%s:%d" % (own, ADMIN_PORT), "remote": True},
+        "lldp": {"exclude": [CONTROL_INTERFACE]},
     }
 
 
