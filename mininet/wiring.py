@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from typing import List, Optional
 
-from plan import CONTROL_ADDRESS, CONTROL_INTERFACE, Plan
+from plan import CONTROL_ADDRESS, CONTROL_INTERFACE, CONTROL_PAIRS, Plan
 from routes import Route
 
 MTU = 1500  # bytes, of every link
@@ -40,17 +40,19 @@ def control(plan: Plan, node: str) -> List[str]:
         "link set %s up" % CONTROL_INTERFACE,
         "address add %s/31 dev %s" % (own, CONTROL_INTERFACE),
         "route add %s/32 via %s" % (CONTROL_ADDRESS, theirs),
+        "route add %s via %s" % (CONTROL_PAIRS, theirs),
     ])
 
 
 def control_node(plan: Plan) -> List[str]:
-    """The control node: its own address, and its side of all pairs."""
+    """The control node: its own address, and its side of all pairs, between which it
+    forwards."""
     lines = ["address add %s/32 dev lo" % CONTROL_ADDRESS]
     for node in plan.fabric.nodes():
         interface = plan.control_interface(node)
         own = plan.control_addresses(node)[0]
         lines += ["link set %s up" % interface, "address add %s/31 dev %s" % (own, interface)]
-    return kernel(False) + _batch("ip -batch -", lines)
+    return kernel(True) + _batch("ip -batch -", lines)
 
 
 def ports(plan: Plan, node: str) -> List[str]:
