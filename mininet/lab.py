@@ -207,8 +207,9 @@ class Lab:
     def await_map(self, seconds: float) -> float:
         """Waits until the manager's map is the fabric, and returns for how long."""
         begun = time.monotonic()
-        until(lambda: not self.wrong(), seconds, lambda: "the manager's map did not become right: %s" % "; ".join(self.wrong()),
-              self.processes)
+        daemons = [p for p in (self.manager, *self.agents.values()) if p]
+        until(lambda: not self.wrong(), seconds,
+              lambda: "the manager's map did not become right: %s" % "; ".join(self.wrong()), daemons)
         return time.monotonic() - begun
 
     def wrong(self) -> List[str]:
