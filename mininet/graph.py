@@ -56,6 +56,7 @@ class Fabric:
     switches: Dict[str, Capability]
     links: List[Link]
     _at: Dict[str, List[Tuple[int, int]]] = field(default_factory=dict, repr=False)
+    _last: Dict[str, int] = field(default_factory=dict, repr=False)  # that free_port gave
 
     def __post_init__(self) -> None:
         self._at = {node: [] for node in self.nodes()}
@@ -74,8 +75,9 @@ class Fabric:
         self._at[end.node].append((number, side))
 
     def free_port(self, node: str) -> int:
-        """The first port above those that are in use."""
-        return 1 + max((self.links[n].ends[s].port for n, s in self._at[node]), default=0)
+        """A port that no link has or had: those that were moved away may come back."""
+        self._last[node] = 1 + max([self._last.get(node, 0)] + [self.links[n].ends[s].port for n, s in self._at[node]])
+        return self._last[node]
 
     def nodes(self) -> List[str]:
         return self.hosts + list(self.switches)
