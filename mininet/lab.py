@@ -19,7 +19,7 @@ import wiring
 from graph import Fabric, fabric_of
 from network import Network, new_net
 from pipelines import Pipeline
-from plan import CONTROL, CONTROL_INTERFACE, MANAGER_PORT, Plan
+from plan import AGENT_PORT, CONTROL, CONTROL_INTERFACE, MANAGER_PORT, Plan
 from processes import Failure, Process, kill_children, stop, undisturbed, until
 from routes import Route, routes
 
@@ -75,16 +75,26 @@ class Lab:
         self.network.configure(self._scripts())
         self.network.ease(s.bin)
         s.progress("starting manager and agents (%s)" % s.pipeline.name)
-        self._start_manager()
+        if not s.discover:
+            self._start_manager()
         self.start_targets(fabric.switches)
         for switch in fabric.switches:
             self.start_agent(switch)
         if s.discover:
-            for host in fabric.hosts:
-                self.launch(host, "LLDP of %s" % host, ["offload-manager", "lldp", "--name", host, "--exclude", CONTROL_INTERFACE])
-            self.await_map(s.patience)
+            self._discover()
         until(lambda: not self.absent(), s.patience,
               lambda: "the manager did not reach the agents of %s" % ", ".join(self.absent()), self.processes)
+
+    def _discover(self) -> None:
+        """Starts hosts' LLDP, and then the manager with the address of one agent."""
+        for host in self.plan.fabric.hosts:
+            self.launch(host, "LLDP of %s" % host, ["offload-manager", "lldp", "--name", host, "--exclude", CONTROL_INTERFACE])
+        for switch, agent in self.agents.items():
+            until(lambda: agent.listens(AGENT_PORT), self.settings.patience, lambda: "the agent of %s did not come up" % switch, [agent])
+        begun = time.monotonic()
+        self._start_manager()
+        self.await_map(self.settings.patience)
+        self.settings.progress("the map is complete %.2f s after the manager was started" % (time.monotonic() - begun))
 
     def _read(self) -> Fabric:
         """Has a manager read the topology, and asks it what it has read."""
