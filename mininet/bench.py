@@ -109,7 +109,7 @@ class Bench:
                 header = header or cells
                 continue
             if words[1] == "begins":
-                tree, refusal = self._tree()
+                tree, refusal = self.tree()
                 before = self.lab.links()
                 begun += 1
                 if self.strike and begun == len(self.sizes):
@@ -155,7 +155,7 @@ class Bench:
         if not self.result.failure and any(m.row["result"] != "right" for m in self.result.measurements):
             self.result.failure = "a result is wrong"
 
-    def _tree(self) -> Tuple[Optional[dict], str]:
+    def tree(self) -> Tuple[Optional[dict], str]:
         """Where the manager has put the group's tree, or why it has none."""
         if self.transport == "host":
             return None, ""

@@ -51,7 +51,6 @@ class Network:
     def __init__(self, net: Mininet, plan: Plan) -> None:
         self.net, self.plan = net, plan
         self.cut_links: Set[int] = set()
-        self.moved: Set[int] = set()
 
     def node(self, name: str) -> Node:
         return self.net[name]
@@ -110,7 +109,6 @@ class Network:
         old = plan.fabric.links[number].ends[side]
         self._run(old.node, "ip link delete %s" % plan.interface(number, side))
         plan.fabric.move(number, side, end)
-        self.moved ^= {number}  # there, or back
         a, b = plan.fabric.links[number].ends
         self._join(
             self.node(a.node), a.port, plan.interface(number, 0), plan.mac(number, 0),

@@ -6,22 +6,36 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass, field
-from typing import Callable, List, Optional, Tuple
+from typing import Callable, List, Optional
 
-from bench import Bench, Strike
+from bench import Bench, Strike, tree_pairs
 from graph import End
 from lab import Lab
-from processes import Failure
+from processes import until
 
 PATIENCE = 30.0  # seconds for the map to become right; a map that is late is reported, not failed
 
 
 @dataclass
 class Step:
-    """One change: what was done, and how long the map took to follow, in seconds."""
+    """One change, with times in seconds since it."""
 
     what: str
-    seconds: float
+    map: float  # until the map is right
+    tree: Optional[float] = None  # until a tree without the link is committed, if the tree had it
+    longest: float = 0.0  # of the operations of the round
+
+
+@dataclass
+class Change:
+    """What is done to a link, and what undoes it."""
+
+    number: int
+    what: str
+    act: Callable[[], None]
+    undone: str = ""
+    undo: Optional[Callable[[], None]] = None
+    breaks: bool = True
 
 
 @dataclass
@@ -40,68 +54,96 @@ class Soak:
 
     def run(self) -> None:
         """Runs until the time is over, or something was wrong."""
-        chance = random.Random(self.seed)
-        undo: List[Tuple[str, Callable[[], None]]] = []
+        self.chance = random.Random(self.seed)
+        self.done: List[Change] = []  # to be undone
         ends = time.monotonic() + self.seconds
-        while time.monotonic() < ends and not self.failure:
-            changes = self._possible() if len(undo) < 2 else []
-            what, act = undo.pop(0) if not changes or undo and chance.random() < 0.4 else self._begin(chance, changes, undo)
-            self._round(what, act)
-            self.lab.settings.progress("%d steps; %s: map right after %.2f s" % (len(self.steps), what, self.steps[-1].seconds))
-        while undo and not self.failure:
-            what, act = undo.pop(0)
-            self._round(what, act)
+        while (time.monotonic() < ends or self.done) and not self.failure:
+            self._round(over=time.monotonic() >= ends)
+            if self.steps:
+                s = self.steps[-1]
+                self.lab.settings.progress("%d: %s: map %.2f s%s, longest operation %.2f s" % (
+                    len(self.steps), s.what, s.map, "" if s.tree is None else ", tree %.2f s" % s.tree, s.longest))
 
-    def _round(self, what: str, act: Callable[[], None]) -> None:
-        """Runs operations, makes the change under them, and checks the map."""
-        def strike(_: Optional[dict]) -> str:
-            act()
-            self.steps.append(Step(what, self.lab.await_map(PATIENCE)))
-            return what
+    def _round(self, over: bool) -> None:
+        """Runs operations, makes a change under them, and checks the map."""
+        steps = len(self.steps)
 
-        result = Bench(self.lab, self.hosts, ["65536", "65536"], self.arguments, "auto", 120.0, Strike(strike)).run()
+        def strike(tree: Optional[dict]) -> str:
+            change = self._choose(tree, over)
+            breaks = change.breaks and self._on(tree, change.number)
+            begun = time.monotonic()
+            change.act()
+            step = Step(change.what, self.lab.await_map(PATIENCE))
+            if breaks:
+                until(lambda: replaced(bench.tree()[0], tree), PATIENCE,
+                      lambda: "no other tree was committed after %s" % change.what)
+                step.tree = time.monotonic() - begun
+            self.steps.append(step)
+            return change.what
+
+        bench = Bench(self.lab, self.hosts, ["65536", "65536"], self.arguments, "auto", 120.0, Strike(strike))
+        result = bench.run()
         self.failure = result.failure
-        if result.struck is None and not self.failure:
-            self.failure = "the operations were over before %s" % what
+        if len(self.steps) == steps and not self.failure:
+            self.failure = "the operations were over before a change"
         for m in result.measurements:
             self.operations += int(m.row["iterations"])
-        self.offloaded += bool(result.measurements) and "offload" in result.measurements[-1].row["transport"]
+        if result.measurements and len(self.steps) > steps:
+            row = result.measurements[-1].row
+            self.steps[-1].longest = float(row["max_us"]) / 1e6
+            self.offloaded += "offload" in row["transport"]
 
-    def _possible(self) -> List[int]:
-        """Links between switches that are as they were: others stay so that hosts
-        are connected."""
+    def _choose(self, tree: Optional[dict], over: bool) -> Change:
+        """A link between switches, every second time one of the tree; or the end of an
+        earlier change. At most two links, of four switches, are changed at once, so
+        that hosts stay connected."""
         fabric, network = self.lab.plan.fabric, self.lab.network
-        return [
-            n for n, link in enumerate(fabric.links)
-            if n not in network.cut_links and n not in network.moved and all(e.node in fabric.switches for e in link.ends)
-        ]
-
-    def _begin(
-        self, chance: random.Random, links: List[int], undo: List[Tuple[str, Callable[[], None]]],
-    ) -> Tuple[str, Callable[[], None]]:
-        """Chooses a change, and notes how it is undone."""
-        fabric, network = self.lab.plan.fabric, self.lab.network
-        number = chance.choice(links)
+        if over or len(self.done) == 2 or self.done and self.chance.random() < 0.4:
+            before = self.done.pop(0)
+            assert before.undo
+            return Change(before.number, before.undone, before.undo, breaks=False)
+        touched = {e.node for c in self.done for e in fabric.links[c.number].ends}
+        links = [n for n, link in enumerate(fabric.links)
+                 if all(e.node in fabric.switches and e.node not in touched for e in link.ends)]
+        used = [n for n in links if self._on(tree, n)]
+        number = self.chance.choice(used if used and self.chance.random() < 0.5 else links)
         name = fabric.links[number].name()
-        if chance.random() < 0.5:
-            undo.append(("%s restored" % name, lambda: network.restore(number)))
-            return "%s cut" % name, lambda: network.cut(number)
-        side = chance.randrange(2)
-        before = fabric.links[number].ends[side]
-        other = fabric.links[number].ends[1 - side].node
-        node = chance.choice([before.node] + [s for s in fabric.switches if s != other])
-        to = End(node, fabric.free_port(node))
-        undo.append(("%s moved back" % name, lambda: network.move(number, side, before)))
-        return "%s moved to %s:%d" % (name, to.node, to.port), lambda: network.move(number, side, to)
+        if self.chance.random() < 0.5:
+            change = Change(number, "%s cut" % name, lambda: network.cut(number), "%s restored" % name, lambda: network.restore(number))
+        else:
+            side = self.chance.randrange(2)
+            before_, other = fabric.links[number].ends[side], fabric.links[number].ends[1 - side].node
+            node = self.chance.choice([before_.node] + [s for s in fabric.switches if s != other])
+            to = End(node, fabric.free_port(node))
+            change = Change(number, "%s moved to %s:%d" % (name, to.node, to.port), lambda: network.move(number, side, to),
+                            "%s moved back" % name, lambda: network.move(number, side, before_))
+        self.done.append(change)
+        return change
+
+    def _on(self, tree: Optional[dict], number: int) -> bool:
+        """Whether a tree uses a link."""
+        return frozenset(e.node for e in self.lab.plan.fabric.links[number].ends) in tree_pairs(tree)
+
+
+def replaced(now: Optional[dict], before: Optional[dict]) -> bool:
+    """Whether another tree is active than before."""
+    return bool(now and before and now["epoch"] != before["epoch"])
 
 
 def text(soak: Soak) -> str:
     """What came of it, for people."""
-    late = sorted(s.seconds for s in soak.steps)
+    def spread(seconds: List[float]) -> str:
+        return "%.2f s (median), %.2f s at most" % (seconds[len(seconds) // 2], seconds[-1])
+
     lines = []
-    if late:
-        lines.append("%d changes, %d operations, all right; the map followed after %.2f s (median), %.2f s at most; %d of %d rounds ended over switches." % (
-            len(late), soak.operations, late[len(late) // 2], late[-1], soak.offloaded, len(late)))
-    if soak.failure:
-        lines.append("FAILED: %s" % soak.failure)
+    if soak.steps:
+        lines.append("%d changes, %d operations; %d rounds ended over switches." % (
+            len(soak.steps), soak.operations, soak.offloaded))
+        lines.append("From a change to the right map: %s." % spread(sorted(s.map for s in soak.steps)))
+        broken = [s for s in soak.steps if s.tree is not None]
+        if broken:
+            lines.append("From a change to another committed tree, %d times: %s." % (
+                len(broken), spread(sorted(s.tree for s in broken if s.tree is not None))))
+            lines.append("The longest operation of such a round: %s." % spread(sorted(s.longest for s in broken)))
+    lines.append("FAILED: %s" % soak.failure if soak.failure else "All results are right, and so was the map after each change.")
     return "\n".join(lines)
