@@ -93,15 +93,18 @@ def soft_agent(plan: Plan, switch: str) -> dict:
     return dict(agent(plan, switch), data="0.0.0.0", capability=capability(plan.fabric.switches[switch]))
 
 
-def p4_agent(plan: Plan, switch: str, p4runtime: str) -> dict:
-    """The agent beside a P4 target whose ports are the switch's data interfaces; their
-    addresses and the routes come from the manager. What the target can do, it knows by
-    itself."""
+def p4_agent(plan: Plan, switch: str, p4runtime: str, addresses: bool) -> dict:
+    """The agent beside a P4 target whose ports are the switch's data interfaces; the
+    routes come from the manager and, unless they are to be given here, the ports'
+    addresses from its topology. What the target can do, it knows by itself."""
     return dict(
         agent(plan, switch),
         pipeline="p4",
         p4runtime={"address": p4runtime, "device": plan.index(switch) + 1},
-        ports=[{"interface": plan.interface(link, side)} for link, side in plan.fabric.ends_of(switch)],
+        ports=[
+            dict({"interface": plan.interface(link, side)}, **({"address": plan.address(link, side)} if addresses else {}))
+            for link, side in plan.fabric.ends_of(switch)
+        ],
     )
 
 

@@ -165,7 +165,7 @@ class Lab:
 
     def start_agent(self, switch: str) -> None:
         """Starts the agent of a switch."""
-        document = self.settings.pipeline.agent(self.plan, switch)
+        document = self.settings.pipeline.agent(self.plan, switch, self.settings.discover)
         path = self.write("agent-%d.yaml" % self.plan.index(switch), document)
         self.agents[switch] = self.launch(switch, "agent of %s" % switch, ["switch-agent", "run", "--config", path])
 

@@ -42,8 +42,8 @@ class Pipeline:
         waits for it."""
         return {}
 
-    def agent(self, plan: Plan, switch: str) -> dict:
-        """The agent's file."""
+    def agent(self, plan: Plan, switch: str, addresses: bool) -> dict:
+        """The agent's file; with addresses if the manager has no topology that has them."""
         return documents.soft_agent(plan, switch)
 
 
@@ -103,8 +103,8 @@ class Bmv2(Pipeline):
         until(lambda: process.listens(P4RUNTIME_PORT), seconds,
               lambda: "the P4Runtime server of %s did not come up" % process.name, [process])
 
-    def agent(self, plan: Plan, switch: str) -> dict:
-        return documents.p4_agent(plan, switch, self.p4runtime())
+    def agent(self, plan: Plan, switch: str, addresses: bool) -> dict:
+        return documents.p4_agent(plan, switch, self.p4runtime(), addresses)
 
 
 def pipeline_of(name: str, bmv2: Optional[str]) -> Pipeline:

@@ -233,7 +233,7 @@ class Documents(unittest.TestCase):
         json.dumps(t)
 
     def test_p4_agent(self):
-        a = documents.p4_agent(self.plan, "leaf-1", "127.0.0.1:9559")
+        a = documents.p4_agent(self.plan, "leaf-1", "127.0.0.1:9559", False)
         self.assertEqual(a["ports"], [{"interface": "leaf-1-eth1"}, {"interface": "leaf-1-eth2"}])
         self.assertEqual(a["p4runtime"]["address"], "127.0.0.1:9559")
         self.assertNotIn("routes", a)
