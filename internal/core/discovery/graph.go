@@ -30,6 +30,28 @@ func addressesOf(a, b *port) (pair [2]netip.Addr) {
 	if !best.IsValid() && a.node.target == nil && b.node.target != nil {
 		pair = addressesOf(b, a)
 		pair[0], pair[1] = pair[1], pair[0]
+	} else if !best.IsValid() {
+		pair = unnumbered(a, b)
+	}
+	return pair
+}
+
+// unnumbered returns the only addresses of a link whose first end has no subnet, such as
+// a port of a P4 target, which no system routes by; invalid ones if there are none.
+func unnumbered(a, b *port) (pair [2]netip.Addr) {
+	for _, x := range a.facts.Addresses {
+		if !x.IsSingleIP() {
+			continue
+		}
+		for _, y := range b.reach(a) {
+			if y.Is4() != x.Addr().Is4() || y == x.Addr() || !y.IsGlobalUnicast() || y.Zone() != "" {
+				continue
+			}
+			if pair[0].IsValid() {
+				return [2]netip.Addr{} // of several, which it is cannot be known
+			}
+			pair = [2]netip.Addr{x.Addr(), y}
+		}
 	}
 	return pair
 }
