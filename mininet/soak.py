@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Callable, List, Optional
 
@@ -49,7 +50,7 @@ class Soak:
     seed: int = 1
     steps: List[Step] = field(default_factory=list)
     operations: int = 0
-    offloaded: int = 0  # rounds that ended over switches
+    transports: Counter = field(default_factory=Counter)  # rounds by their operations' transport
     failure: Optional[str] = None
 
     def run(self) -> None:
@@ -91,7 +92,7 @@ class Soak:
         if result.measurements and len(self.steps) > steps:
             row = result.measurements[-1].row
             self.steps[-1].longest = float(row["max_us"]) / 1e6
-            self.offloaded += "offload" in row["transport"]
+            self.transports[row["transport"]] += 1
 
     def _choose(self, tree: Optional[dict], over: bool) -> Change:
         """A link between switches, every second time one of the tree; or the end of an
@@ -137,8 +138,8 @@ def text(soak: Soak) -> str:
 
     lines = []
     if soak.steps:
-        lines.append("%d changes, %d operations; %d rounds ended over switches." % (
-            len(soak.steps), soak.operations, soak.offloaded))
+        lines.append("%d changes, %d operations; operations under a change ran by %s." % (
+            len(soak.steps), soak.operations, ", ".join("%s %d times" % t for t in soak.transports.most_common())))
         lines.append("From a change to the right map: %s." % spread(sorted(s.map for s in soak.steps)))
         broken = [s for s in soak.steps if s.tree is not None]
         if broken:
