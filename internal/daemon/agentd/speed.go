@@ -17,14 +17,17 @@ type measurer struct {
 	pauses []time.Duration // before each further attempt
 }
 
-// pauses are how long a disturbed measurement waits for quieter times.
-var pauses = []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, time.Minute}
+// pauses are how long a further measurement waits, for quieter times.
+var pauses = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, time.Second, 5 * time.Second, 20 * time.Second, time.Minute}
+
+// leastTaken are the measurements that are taken at least.
+const leastTaken = 3
 
 // errBusy says that trees were there.
 var errBusy = errors.New("agentd: trees are in use")
 
-// measure publishes the switch's speed. A disturbed measurement is repeated: the best
-// counts, since what disturbs one only makes it slower.
+// measure publishes the switch's speed: the best of some measurements, since what
+// disturbs one only makes it slower, and of more where the last was disturbed.
 func (d *Daemon) measure() {
 	m := measurer{pauses: pauses}
 	if p, ok := d.plane.(*soft.Plane); ok && d.cfg.Measure && !d.cfg.Capability.Speed.Known() && d.cfg.Capability.CanReduce() {
@@ -35,20 +38,21 @@ func (d *Daemon) measure() {
 
 // settle measures until nothing disturbs it, or there are no pauses left.
 func (d *Daemon) settle(m measurer) {
-	best := speed.Result{}
+	var best, published speed.Result
 	for attempt := 0; ; attempt++ {
 		r, err := d.alone(m.take)
 		switch {
 		case errors.Is(err, errBusy):
 		case err != nil:
 			d.log.Debug("the speed of reduction is not measured", slog.Any("error", err))
-		case r.Better(best):
-			best = r
-			if d.publish(best) != nil {
-				return // the agent ends
+		default:
+			if best = best.Best(r); best.Better(published) {
+				if published = best; d.publish(r.Calm(), best) != nil {
+					return // the agent ends
+				}
 			}
 		}
-		if err == nil && r.Calm() || attempt == len(m.pauses) {
+		if err == nil && r.Calm() && attempt+1 >= leastTaken || attempt == len(m.pauses) {
 			return
 		}
 		select {
@@ -79,8 +83,8 @@ func (d *Daemon) serves() bool {
 
 // publish makes a speed part of what the agent reports. What asks the agent after it
 // returns finds it there.
-func (d *Daemon) publish(r speed.Result) error {
-	d.log.Info("speed of reduction measured", slog.String("speed", r.Speed.String()), slog.Bool("disturbed", !r.Calm()))
+func (d *Daemon) publish(calm bool, r speed.Result) error {
+	d.log.Info("speed of reduction measured", slog.String("speed", r.Speed.String()), slog.Bool("disturbed", !calm))
 	c := d.cfg.Capability
 	c.Speed = r.Speed
 	ctx := context.Background() // the loop ends with the agent

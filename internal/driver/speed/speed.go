@@ -21,9 +21,18 @@ type Result struct {
 // Calm reports whether the machine did little else meanwhile.
 func (r Result) Calm() bool { return r.Disturbed < calm }
 
-// Better reports whether r is nearer to the truth than another result: disturbances
-// only slow down.
-func (r Result) Better(other Result) bool { return r.Speed.Bytes > other.Speed.Bytes }
+// Best returns the best of two results, of bytes and of packets: disturbances only slow
+// down, be it that another process has the other half of the processor all the time,
+// which shows in no round.
+func (r Result) Best(other Result) Result {
+	return Result{Speed: topology.Speed{Bytes: max(r.Speed.Bytes, other.Speed.Bytes), Packets: max(r.Speed.Packets, other.Speed.Packets)}}
+}
+
+// Better reports whether r has more than another result, by more than a tenth of it.
+func (r Result) Better(other Result) bool {
+	more := func(x, y int64) bool { return x-y > y/10 }
+	return more(r.Speed.Bytes, other.Speed.Bytes) || more(r.Speed.Packets, other.Speed.Packets)
+}
 
 const (
 	calm      = 0.5 // a time slice lost in every tenth round, say

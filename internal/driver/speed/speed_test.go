@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // TestQuartile has rounds of known times measured: of those that were disturbed few, and
@@ -25,8 +26,12 @@ func TestQuartile(t *testing.T) {
 		t.Errorf("%+v, %v: a round in four took nine times as long", r, err)
 	}
 	quiet, err := Measure(0, 64, 1000, rounds(ms), rounds(2*ms))
-	if err != nil || !quiet.Calm() || quiet.Disturbed != 0 || quiet.Better(r) || r.Better(quiet) {
+	if err != nil || !quiet.Calm() || quiet.Disturbed != 0 || quiet.Better(r) || r.Better(quiet) || !quiet.Better(Result{}) {
 		t.Errorf("%+v, %v", quiet, err)
+	}
+	one, two := Result{topology.Speed{Bytes: 100, Packets: 10}, 0.5}, Result{topology.Speed{Bytes: 105, Packets: 20}, 0.1}
+	if best := one.Best(two); best.Speed != (topology.Speed{Bytes: 105, Packets: 20}) || !best.Better(one) || best.Better(two) || two.Best(one) != best {
+		t.Errorf("%+v", best)
 	}
 	broken := errors.New("broken")
 	if _, err := Measure(0, 1, 1, rounds(ms), func() (time.Duration, error) { return 0, broken }); !errors.Is(err, broken) {
