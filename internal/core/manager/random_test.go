@@ -398,6 +398,7 @@ func FuzzWorld(f *testing.F) {
 	graph := smallFabric()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w := newWorld(graph, smallConfig(), 64)
+		w.shaped = true
 		for n := 0; len(data) >= 3 && n < 200 && w.fault == nil; n++ {
 			w.play(data[0], data[1], data[2])
 			data = data[3:]

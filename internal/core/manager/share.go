@@ -47,12 +47,10 @@ func (c *Core) wants(g *group) uint32 {
 	return w
 }
 
-// weigh has the next round look at g if its window is not what it could use.
+// weigh has the next round look at g if its window is not what it could use. If it is,
+// others may have waited until g is steady and can give back.
 func (c *Core) weigh(g *group) {
-	if g.active == nil || g.active.window == c.wants(g) {
-		return
-	}
-	if !g.uneven {
+	if g.active != nil && g.active.window != c.wants(g) && !g.uneven {
 		g.uneven = true
 		c.uneven = append(c.uneven, g)
 	}

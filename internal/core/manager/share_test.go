@@ -306,3 +306,27 @@ func TestTreesAreBuiltSomeAtATime(t *testing.T) {
 		t.Errorf("%d at once; in the end %d, and %d wait; %v", most, w.core.building, len(w.core.queue), w.fault)
 	}
 }
+
+// TestSharesOfWhoIsNotSteady: who could give back, but is not in its newest epoch yet,
+// does so once it is, though nothing of its own is to change.
+func TestSharesOfWhoIsNotSteady(t *testing.T) {
+	w := crowd(44, 2, smallConfig(), func(int) uint32 { return 64 })
+	w.demand(1, 16)
+	w.demand(2, 4)
+	w.obey()
+	if got := w.windows(); !slices.Equal(got, []uint32{16, 4}) {
+		t.Fatalf("windows %v", got)
+	}
+	w.members[[2]uint32{1, 1}].watching = false
+	w.step(Unwatch{Group: 1, Rank: 1, Stream: w.members[[2]uint32{1, 1}].stream})
+	w.demand(2, 8)
+	w.run(10 * time.Second)
+	if got := w.windows(); !slices.Equal(got, []uint32{16, 4}) {
+		t.Fatalf("windows %v while a member is away", got)
+	}
+	w.watch(1, 1)
+	w.obey()
+	if got := w.windows(); !slices.Equal(got, []uint32{8, 8}) || w.fault != nil {
+		t.Errorf("windows %v, %v", got, w.fault)
+	}
+}

@@ -12,4 +12,10 @@
 // own decisions, and one that holds the switch's trees against what its
 // interfaces carried, and measures how busy its CPU is and how much of its links
 // is taken by what is not of trees. Links run in parallel.
+//
+// The fabric may become another one at any time (SetFabric): an operator changes their
+// part of it (Operator), or what merges that with what was found (Config.Merge) has news.
+// The core goes over to it by an input, the planner by the core's output; links, what is
+// down and by whose word, and the shares of traffic are kept by name. The last changes
+// are remembered (TopologyHistory).
 package managerd

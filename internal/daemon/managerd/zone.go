@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,12 +91,25 @@ func (d *Daemon) mark(from *membership.Watcher) {
 			marks = append(marks, mark{x.Member.Name, byMembership, x.Kind == membership.Joined, x.String()})
 		}
 		d.fabric.Lock()
-		err = d.change(marks)
+		err = d.change(d.worthwhile(marks))
 		d.fabric.Unlock()
 		if err != nil {
 			return // the manager ends
 		}
 	}
+}
+
+// maxStrangers bounds what is known to be down and is not in the fabric.
+const maxStrangers = 1 << 16
+
+// worthwhile returns the marks without those of strangers, where too many are known. The
+// caller holds fabric.
+func (d *Daemon) worthwhile(marks []mark) []mark {
+	g := d.overlay.View().Graph()
+	return slices.DeleteFunc(marks, func(m mark) bool {
+		_, known := g.Lookup(m.what)
+		return !known && !m.up && len(d.outages) >= maxStrangers
+	})
 }
 
 // lives are the latest lives of hosts by name, of all zones: one that has started
