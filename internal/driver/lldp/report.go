@@ -2,7 +2,6 @@ package lldp
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"slices"
 	"strings"
@@ -20,13 +19,13 @@ func (s *Service) report() {
 		}
 	}
 	for port, names := range now {
-		if s.reported[port] != names {
-			s.log("neighbours", slog.String("port", port), slog.String("are", names))
+		if s.reported[port] != names && s.mayLog() {
+			s.cfg.Log.Info("neighbours", slog.String("port", port), slog.String("are", names))
 		}
 	}
 	for port, names := range s.reported {
-		if now[port] == "" {
-			s.log("no neighbour", slog.String("port", port), slog.String("was", names))
+		if now[port] == "" && s.mayLog() {
+			s.cfg.Log.Info("no neighbour", slog.String("port", port), slog.String("was", names))
 		}
 	}
 	s.reported = now
@@ -36,13 +35,13 @@ func (s *Service) report() {
 // the log.
 const logMost = 50
 
-func (s *Service) log(text string, attrs ...slog.Attr) {
+// mayLog counts a line, and reports whether it is to be written.
+func (s *Service) mayLog() bool {
 	if now := s.clock.Now(); now.Sub(s.logSince) >= time.Second {
 		s.logSince, s.logged = now, 0
 	}
-	if s.logged++; s.logged <= logMost {
-		s.cfg.Log.LogAttrs(context.Background(), slog.LevelInfo, text, attrs...)
-	}
+	s.logged++
+	return s.logged <= logMost
 }
 
 // named returns the names of neighbours and of their ports.
