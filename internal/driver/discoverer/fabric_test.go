@@ -31,6 +31,7 @@ type fabric struct {
 
 	mu    sync.Mutex
 	links map[[2]topology.End]bool // whether they are up
+	at    map[topology.NodeID][][2]topology.End
 }
 
 // station is one switch.
@@ -52,6 +53,7 @@ func newFabric(t fataler, g *topology.Graph, tlsOf func(name string) *tls.Config
 	for _, l := range g.AllLinks() {
 		f.links[l.Ends] = true
 	}
+	f.index()
 	for i := range g.Switches() {
 		f.switches = append(f.switches, &station{fabric: f, node: g.Switch(i)})
 	}
@@ -107,10 +109,21 @@ func (f *fabric) change(do func(links map[[2]topology.End]bool)) { f.changeWitho
 func (f *fabric) changeWithout(dead *station, do func(links map[[2]topology.End]bool)) {
 	f.mu.Lock()
 	do(f.links)
+	f.index()
 	f.mu.Unlock()
 	for _, s := range f.switches {
 		if s != dead {
 			s.server.Changed()
+		}
+	}
+}
+
+// index lists the links at each node.
+func (f *fabric) index() {
+	f.at = map[topology.NodeID][][2]topology.End{}
+	for ends := range f.links {
+		for _, e := range ends {
+			f.at[e.Node] = append(f.at[e.Node], ends)
 		}
 	}
 }
@@ -126,7 +139,8 @@ func (s *station) Read(context.Context, telemetry.Part) (*openconfig.Device, err
 			Switch: name, Functions: []string{"sum"}, Types: []string{"int32"}, Slots: 1024, Children: 32, Chunk: 1024,
 		},
 	}
-	for ends, up := range f.links {
+	for _, ends := range f.at[s.node] {
+		up := f.links[ends]
 		for i, e := range ends {
 			if e.Node != s.node {
 				continue

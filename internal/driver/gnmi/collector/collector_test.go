@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -252,6 +253,28 @@ func TestChanges(t *testing.T) {
 	}
 	e.until(t, map[string]string{oper: "UP", hostname: ""})
 	close(next)
+}
+
+// TestFallsSilent: a target that does not answer any more, while its connection stays, is
+// left.
+func TestFallsSilent(t *testing.T) {
+	var asked atomic.Int64
+	e := collect(t, Config{
+		Limits: Limits{Alive: time.Millisecond, Answer: 500 * time.Millisecond, MinRetry: time.Hour, MaxRetry: time.Hour},
+		Address: serve(t, &target{
+			capabilities: func(ctx context.Context) (*pb.CapabilityResponse, error) {
+				if asked.Add(1) < 5 {
+					return capable(pb.Encoding_PROTO), nil
+				}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
+			subscribe: func(_ *pb.SubscriptionList, s pb.GNMI_SubscribeServer) error { return held(s, synced) },
+		}),
+	})
+	if err := <-e.ended; !errors.Is(err, ErrSilent) {
+		t.Errorf("it has ended with %v", err)
+	}
 }
 
 // TestJSON: a subtree in JSON is as good as its leaves, with modules' names or without.

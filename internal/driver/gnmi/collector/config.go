@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
 
 	"github.com/tributary-fabric/tributary/internal/wire/openconfig"
 )
@@ -44,6 +43,7 @@ type Config struct {
 // Limits are what a target is allowed; zero fields have the defaults.
 type Limits struct {
 	Answer    time.Duration // time to answer, and to report everything for the first time
+	Alive     time.Duration // how often the target is asked whether it answers
 	Interval  time.Duration // between two reports
 	Rate      int           // updates that are read in a second
 	Mistakes  int           // malformed updates of one connection
@@ -57,6 +57,7 @@ type Limits struct {
 // The values of a Limits' zero fields.
 const (
 	DefaultAnswer    = 5 * time.Second
+	DefaultAlive     = 10 * time.Second
 	DefaultInterval  = 20 * time.Millisecond
 	DefaultRate      = 20_000
 	DefaultMistakes  = 100
@@ -71,7 +72,7 @@ func (l Limits) filled() Limits {
 	for _, d := range []struct {
 		to   *time.Duration
 		fill time.Duration
-	}{{&l.Answer, DefaultAnswer}, {&l.Interval, DefaultInterval}, {&l.MinRetry, DefaultMinRetry}, {&l.MaxRetry, DefaultMaxRetry}} {
+	}{{&l.Answer, DefaultAnswer}, {&l.Alive, DefaultAlive}, {&l.Interval, DefaultInterval}, {&l.MinRetry, DefaultMinRetry}, {&l.MaxRetry, DefaultMaxRetry}} {
 		if *d.to == 0 {
 			*d.to = d.fill
 		}
@@ -115,11 +116,6 @@ func (c Config) Validate() error {
 	return nil
 }
 
-const (
-	keepaliveTime    = 10 * time.Second
-	keepaliveTimeout = 3 * time.Second
-)
-
 func (c *Config) dial() (*grpc.ClientConn, error) {
 	transport := insecure.NewCredentials()
 	if c.TLS != nil {
@@ -131,7 +127,6 @@ func (c *Config) dial() (*grpc.ClientConn, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: c.Limits.MaxRetry, Multiplier: 1, MaxDelay: c.Limits.MaxRetry}, MinConnectTimeout: c.Limits.Answer,
 		}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.WithNoProxy(),
 	}
 	if c.Username != "" {

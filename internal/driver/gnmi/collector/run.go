@@ -29,7 +29,7 @@ var (
 	ErrNoTarget  = errors.New("it is no gNMI server")
 	ErrVersion   = errors.New("its version of gNMI is too old")
 	ErrEncoding  = errors.New("it has none of the encodings PROTO, JSON_IETF and JSON")
-	ErrSilent    = errors.New("it does not report everything in time")
+	ErrSilent    = errors.New("it does not answer, or report everything, in time")
 	ErrMalformed = errors.New("it sends too much that is malformed")
 )
 
@@ -91,6 +91,10 @@ func (s *stream) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var watching sync.WaitGroup
+	watching.Go(func() { s.watch(ctx, client, cancel) })
+	defer watching.Wait()
+	defer cancel(nil)
 	patience := time.AfterFunc(s.cfg.Limits.Answer, func() { cancel(fmt.Errorf("%w: %v", ErrSilent, s.cfg.Limits.Answer)) })
 	defer patience.Stop()
 	for i, mode := range []pb.SubscriptionMode{pb.SubscriptionMode_ON_CHANGE, pb.SubscriptionMode_TARGET_DEFINED} {
@@ -113,6 +117,19 @@ func (s *stream) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// watch ends the connection when the target does not answer any more. That is asked by a
+// call: servers end connections on which they get pings more often than every 5 minutes.
+func (s *stream) watch(ctx context.Context, client pb.GNMIClient, end context.CancelCauseFunc) {
+	for runner.Pause(ctx, s.cfg.Limits.Alive) == nil {
+		asked, cancel := context.WithTimeout(ctx, s.cfg.Limits.Answer)
+		_, err := client.Capabilities(asked, &pb.CapabilityRequest{})
+		cancel()
+		if code := status.Code(err); code == codes.DeadlineExceeded || code == codes.Unavailable {
+			end(fmt.Errorf("%w: %v", ErrSilent, s.cfg.Limits.Answer))
+		}
+	}
 }
 
 // cause returns why a context ended, rather than that a call was cancelled.
