@@ -47,10 +47,10 @@ func (c *Core) removeDevice(n *node) {
 func (c *Core) update(n *node, f *Facts) {
 	t := n.target
 	if isCertified := t.cert != ""; n.chassis != f.Chassis || n.isCertified != isCertified {
+		keys := n.keys
+		c.index(n, nil) // those that may have meant it are looked at again, and those that may now
 		n.chassis, n.isCertified = f.Chassis, isCertified
-		for _, k := range n.keys {
-			c.lookAgain(k)
-		}
+		c.index(n, keys)
 	}
 	if n.speaks != f.Speaks {
 		n.speaks = f.Speaks

@@ -13,7 +13,12 @@ import (
 type calls struct {
 	queue []*target
 	again core.Time // when the next one may be dialled
+	open  int       // that have been dialled, and neither have answered nor failed yet
 }
+
+// maxOpen is how many may be under way: where machines are slow, more at a time would all
+// take too long.
+const maxOpen = 64
 
 func (d *calls) add(t *target) { d.queue = append(d.queue, t) }
 
@@ -21,8 +26,15 @@ func (d *calls) remove(t *target) {
 	d.queue = slices.DeleteFunc(d.queue, func(u *target) bool { return u == t })
 }
 
+// answered takes that a target has answered, failed, or is not dialled any more.
+func (d *calls) answered(t *target) {
+	if t.state == dialled {
+		d.open--
+	}
+}
+
 func (d *calls) next() core.Time {
-	if len(d.queue) == 0 {
+	if len(d.queue) == 0 || d.open >= maxOpen {
 		return core.Never
 	}
 	return d.again
@@ -35,12 +47,16 @@ func (c *Core) dial() {
 		c.approach(n)
 	}
 	d := &c.calls
-	if len(d.queue) == 0 || c.now < d.again {
+	if c.now < d.again {
 		return
 	}
 	// In a step as many as in a Batch, so that a step is not needed for each.
 	step := max(1, int(int64(c.cfg.DialRate)*int64(c.cfg.Batch)/int64(time.Second)))
-	n := min(step, len(d.queue))
+	n := min(step, len(d.queue), maxOpen-d.open)
+	if n <= 0 {
+		return
+	}
+	d.open += n
 	for _, t := range d.queue[:n] {
 		t.state = dialled
 		c.out.Dial = append(c.out.Dial, t.address)

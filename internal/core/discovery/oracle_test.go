@@ -224,6 +224,15 @@ func check(t fataler, c *Core) {
 		t.Fatalf("links\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	checkPublished(t, c)
+	open := 0
+	for _, x := range c.targets {
+		if x.state == dialled {
+			open++
+		}
+	}
+	if open != c.calls.open || open > maxOpen {
+		t.Fatalf("%d targets are dialled, and %d are counted", open, c.calls.open)
+	}
 	for l, is := range c.links {
 		if c.degree[l[0].Node] == 0 || c.degree[l[1].Node] == 0 || is.Ends != l {
 			t.Fatalf("the map's link %v: %+v", l, is)

@@ -28,21 +28,25 @@ func (c *Core) index(n *node, keys []key) {
 			if len(c.known[k]) == 0 {
 				delete(c.known, k)
 			}
-			c.lookAgain(k)
+			c.lookAgain(n, k)
 		}
 	}
 	for _, k := range keys {
 		if !slices.Contains(n.keys, k) {
 			c.known[k] = append(c.known[k], n)
-			c.lookAgain(k)
+			c.lookAgain(n, k)
 		}
 	}
 	n.keys = keys
 }
 
-func (c *Core) lookAgain(k key) {
+// lookAgain has those looked at again who may mean n by a key. Many may have one address,
+// as those behind the same translation do, or by a container network.
+func (c *Core) lookAgain(n *node, k key) {
 	for p := range c.mention[k] {
-		c.relook[p] = true
+		if !c.relook[p] && slices.ContainsFunc(p.hears, func(m *claim) bool { return n.mayBe(&m.neighbor) }) {
+			c.relook[p] = true
+		}
 	}
 }
 

@@ -47,6 +47,7 @@ func (c *Core) connected(t *target, cert string) {
 		c.cause = fmt.Sprintf("%v has another certificate", t)
 		c.renounce(t)
 	}
+	c.calls.answered(t)
 	t.state, t.cert, t.isFailed, t.isOverdue, t.isNew = connected, cert, false, false, true
 	c.gone.Set(&t.absence, core.Never)
 	c.alarms.set(c, t, nil)
@@ -204,6 +205,7 @@ func (c *Core) silence(t *target) {
 	if t.name != "" {
 		c.renounce(t)
 	}
+	c.calls.answered(t)
 	if t.state != idle {
 		c.out.Drop = append(c.out.Drop, t.address)
 	}
@@ -237,6 +239,7 @@ func (c *Core) failed(t *target, why string) {
 		return
 	}
 	t.isFailed = true
+	c.calls.answered(t)
 	if t.state == dialled {
 		t.state = away
 		c.absent(t, why)

@@ -58,11 +58,11 @@ func (o *Other) has(a netip.Addr) bool {
 	return false
 }
 
-// News is a map, and what has changed since the one before.
+// News is what has changed in the map, and where it is another graph than before, the map.
 type News struct {
-	discovery.Map
-	Changes []discovery.Change // the first ones
-	More    int                // beyond Changes
+	discovery.Map                    // empty if the changes are not structural
+	Changes       []discovery.Change // the first ones
+	More          int                // beyond Changes
 }
 
 // Structural reports whether the map is another graph than before.

@@ -205,17 +205,30 @@ func (d *Discoverer) deliver() {
 			d.stir()
 			continue
 		}
+		began := time.Now()
 		if d.loop.Do(d.life, func() {
-			n = News{Map: d.core.Map(), Changes: d.changes, More: d.more}
+			n = News{Changes: d.changes, More: d.more}
 			d.changes, d.more = nil, 0
+			if n.Structural() {
+				n.Map = d.core.Copy()
+			}
 		}) != nil {
 			return
 		}
-		if len(n.Changes) > 0 {
-			d.cfg.Apply(n)
+		if len(n.Changes) == 0 {
+			continue
+		}
+		n.Map = n.Sorted()
+		d.cfg.Apply(n)
+		// While a large fabric is found, each map costs more than the changes that it has.
+		if n.Structural() && runner.Pause(d.life, min(2*time.Since(began), maxPause)) != nil {
+			return
 		}
 	}
 }
+
+// maxPause is the longest pause after a map has been put into effect.
+const maxPause = 300 * time.Millisecond
 
 // State is what discovery knows.
 type State struct {

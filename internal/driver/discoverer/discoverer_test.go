@@ -54,7 +54,14 @@ func (m *mapped) until(want []string) (changes []discovery.Change) {
 		select {
 		case n := <-m.news:
 			changes = append(changes, n.Changes...)
-			if slices.Equal(lines(n.Map), want) {
+			s, err := m.State(m.Context())
+			if err != nil {
+				m.Fatal(err)
+			}
+			if n.Structural() != (len(n.Nodes) > 0) {
+				m.Fatalf("a map with the changes %v", n.Changes)
+			}
+			if slices.Equal(lines(s.Map), want) {
 				return changes
 			}
 		case <-m.Context().Done():
