@@ -51,9 +51,6 @@ func (d *Daemon) announce() error {
 	case d.cfg.Target != nil && len(own.Include) == 0 && !c.Required:
 		return nil // its ports are not interfaces of this machine
 	}
-	if d.network != nil && len(own.Include) == 0 { // not a target's loop
-		own.Include = d.network.interfaces()
-	}
 	own.Changed, own.Log = d.telemetry.Changed, d.log
 	s, err := lldp.Start(own)
 	switch {

@@ -39,7 +39,7 @@ func newTarget(t *testing.T) *p4rttest.Target {
 
 func configOf(address string) Config {
 	c := Config{Target: network(), Capability: Limits(), Clock: runner.NewClock(), Log: slog.New(slog.DiscardHandler)}
-	c.Target.Address = address
+	c.Target.Address, c.checks = address, patience
 	c.adjust = func(s *p4rt.Config) {
 		s.MinPause, s.MaxPause, s.Heartbeat = time.Millisecond, 20*time.Millisecond, 50*time.Millisecond
 		s.Deadline = patience // unless a test is about it

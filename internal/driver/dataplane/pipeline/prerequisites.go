@@ -27,7 +27,7 @@ var (
 // not there; what comes late counts for those before.
 const (
 	checkInterval = time.Second
-	maxMissed     = 3
+	maxMissed     = 5
 )
 
 // way is one that a check takes through the target.

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -11,10 +12,40 @@ import (
 	"github.com/tributary-fabric/tributary/p4"
 )
 
-func quick(address string) Config {
-	c := configOf(address)
-	c.checks = time.Millisecond
-	return c
+// round has the target checked as often as makes something missing, and waits each time
+// until the frames are back that will be.
+func (b *bench) round(back ...way) {
+	b.t.Helper()
+	for range 1 + maxMissed {
+		sent := make(chan struct{})
+		b.jobs.Put(func(context.Context) {
+			b.driver.checks.next = time.Unix(1, 0)
+			b.driver.check(time.Now())
+			close(sent)
+		})
+		<-sent
+		for is := false; !is; {
+			seen := make(chan bool, 1)
+			b.jobs.Put(func(context.Context) {
+				all := true
+				for _, w := range back {
+					all = all && b.driver.checks.back[w]
+				}
+				seen <- all
+			})
+			is = <-seen
+		}
+	}
+}
+
+// checking waits until the target is checked.
+func (b *bench) checking() {
+	b.t.Helper()
+	for is := false; !is; {
+		seen := make(chan bool, 1)
+		b.jobs.Put(func(context.Context) { seen <- b.driver.stage == usable })
+		is = <-seen
+	}
 }
 
 // TestPrerequisites has a target that lacks the loop, or the CPU port, when the agent
@@ -25,18 +56,22 @@ func TestPrerequisites(t *testing.T) {
 	} {
 		target := newTarget(t)
 		target.Cable(wires.from, 0)
-		b := newBench(t, quick(target.Address()))
+		b := newBench(t, configOf(target.Address()))
+		b.checking()
+		b.round(1 - w)
 		b.unusable(missing[w].Error())
 		b.Open(1, 7)
 		if o := await[dataplane.Opened](b); !errors.Is(o.Err, ErrUnusable) || !errors.Is(o.Err, missing[w]) {
 			t.Errorf("a tree without %v: %v", missing[w], o.Err)
 		}
 		target.Cable(wires.from, wires.to)
+		b.round(cpuWay, loopWay)
 		b.usable()
 		b.tree(1, 7)
 		b.installs(1, epochOf(7, 2, 8))
 		held := rows(target)
 		target.Cable(wires.from, 0)
+		b.round(1 - w)
 		b.unusable(missing[w].Error())
 		if err := b.epoch(1, epochOf(7, 4, 8)); !errors.Is(err, missing[w]) {
 			t.Errorf("an epoch without %v: %v", missing[w], err)
@@ -49,6 +84,7 @@ func TestPrerequisites(t *testing.T) {
 			t.Error("what is retired is not removed")
 		}
 		target.Cable(wires.from, wires.to)
+		b.round(cpuWay, loopWay)
 		b.usable()
 		b.installs(1, epochOf(7, 6, 8))
 	}
@@ -58,7 +94,10 @@ func TestPrerequisites(t *testing.T) {
 func TestALoopTheWrongWayRound(t *testing.T) {
 	target := newTarget(t)
 	target.Cable(p4.LoopOutPort, p4.LoopOutPort)
-	newBench(t, quick(target.Address())).unusable(ErrNoLoop.Error())
+	b := newBench(t, configOf(target.Address()))
+	b.checking()
+	b.round(cpuWay)
+	b.unusable(ErrNoLoop.Error())
 }
 
 // TestChecks: a way is missing when maxMissed frames in a row were, where those of the
