@@ -373,7 +373,9 @@ func (c *Core) refuse(g *group, why *Refusal) {
 	outdated := c.changed || c.changes != g.round.changes
 	g.round = round{}
 	c.backOff(g)
-	if why.Reason == ErrNoTree || why.Reason == ErrEpochs || why.Reason == ErrHostsFaster {
+	// A switch had no room for a reason that is not in the books, and that may pass.
+	hidden := why.Resource == agent.Slots.String() && why.Counted && why.Free >= why.Need
+	if !hidden && (why.Reason == ErrNoTree || why.Reason == ErrEpochs || why.Reason == ErrHostsFaster) {
 		// The change that ends this should not have to wait for long; and it
 		// may have come while the plan was being made.
 		g.notBefore = c.now.Add(c.cfg.delay(min(g.failures, maxDoublings)))

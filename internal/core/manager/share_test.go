@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -328,5 +329,25 @@ func TestSharesOfWhoIsNotSteady(t *testing.T) {
 	w.obey()
 	if got := w.windows(); !slices.Equal(got, []uint32{8, 8}) || w.fault != nil {
 		t.Errorf("windows %v, %v", got, w.fault)
+	}
+}
+
+// TestHiddenSlots has a switch without room that nobody accounts for: what an earlier
+// manager left there, say. The group has its tree once that is gone, though nothing of
+// what the manager knows changes.
+func TestHiddenSlots(t *testing.T) {
+	w := connected(8)
+	for i, a := range w.agents {
+		w.stepAgent(i, agent.Prepare{Incarnation: a.lives, Group: 99, Epoch: 2, Children: 2, Window: 4, ChunkBytes: 1024, Lease: time.Minute})
+		a.answers = nil
+		w.bind(i)
+		a.answers = nil
+	}
+	w.watchAll(w.create("g", 16, 0, 2, 4).Group)
+	w.run(30 * time.Second)
+	w.want(t, Refusing, 0)
+	w.run(5 * time.Minute)
+	if e, _ := w.core.Group(1); e.State != Active || w.fault != nil {
+		t.Errorf("%v: %v, %v", e.State, e.Refusal, w.fault)
 	}
 }
