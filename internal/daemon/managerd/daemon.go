@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/discovery"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/driver/discoverer"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
@@ -64,6 +65,7 @@ type Daemon struct {
 	zone   *zone // nil: it is in none
 
 	discoverer *discoverer.Discoverer // nil: the fabric is what it was given
+	raised     runner.Mailbox[discovery.AlarmChange]
 }
 
 // Start starts a manager with what its store has kept. The caller owns it and

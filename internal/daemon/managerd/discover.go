@@ -33,8 +33,31 @@ func (d *Daemon) discover() (err error) {
 	if g := d.view().Graph(); g != o.Graph && g.Nodes() > 0 {
 		c.Wait = restoredWait // the map of before, on which trees may run, is not to shrink meanwhile
 	}
+	c.Alarm = func(all []discovery.AlarmChange) { d.raised.Put(all...) }
+	d.running.Go(func() { d.keepAlarms(d.life) })
 	d.discoverer, err = discoverer.Start(c)
 	return err
+}
+
+// keepAlarms adds alarms to the map's history, until the context ends.
+func (d *Daemon) keepAlarms(ctx context.Context) {
+	for {
+		all, err := d.raised.Take(ctx)
+		if err != nil {
+			return
+		}
+		var lines []string
+		for i := range all {
+			state := "alarm is over: "
+			if all[i].Raised {
+				state = "alarm: "
+			}
+			lines = append(lines, state+all[i].String())
+		}
+		d.fabric.Lock()
+		d.remember("discovery", lines)
+		d.fabric.Unlock()
+	}
 }
 
 // restoredWait is how long a map from the store stays without what discovery knows.
@@ -145,15 +168,6 @@ func causeOf(n discoverer.News) string {
 		return fmt.Sprintf("%s, and %d more", strings.Join(causes[:most], "; "), more)
 	}
 	return strings.Join(causes, "; ")
-}
-
-// discoveryAlarms returns the alarms of discovery that hold.
-func (d *Daemon) discoveryAlarms(ctx context.Context) ([]discovery.Alarm, error) {
-	if d.discoverer == nil {
-		return nil, nil
-	}
-	s, err := d.discoverer.State(ctx)
-	return s.Alarms, err
 }
 
 // collectDiscovery reports how far discovery has come.

@@ -18,8 +18,19 @@ const (
 
 // record adds a change to the map's history, and logs it. The caller holds fabric.
 func (d *Daemon) record(cause string, what []string) {
+	h := d.remember(cause, what)
+	for _, line := range h.What {
+		d.log.Warn("the map has changed", slog.String("change", line), slog.String("cause", cause))
+	}
+	if h.More > 0 {
+		d.log.Warn("the map has changed", slog.Int("more", h.More), slog.String("cause", cause))
+	}
+}
+
+// remember adds lines to the map's history. The caller holds fabric.
+func (d *Daemon) remember(cause string, what []string) rpc.MapChange {
 	if len(what) == 0 {
-		return
+		return rpc.MapChange{}
 	}
 	h := rpc.MapChange{At: time.Now(), Version: d.overlay.Version(), Cause: cause, What: what}
 	if len(what) > maxDifferences {
@@ -29,12 +40,7 @@ func (d *Daemon) record(cause string, what []string) {
 		d.history = slices.Delete(d.history, 0, len(d.history)-maxHistory+1)
 	}
 	d.history = append(d.history, h)
-	for _, line := range h.What {
-		d.log.Warn("the map has changed", slog.String("change", line), slog.String("cause", cause))
-	}
-	if h.More > 0 {
-		d.log.Warn("the map has changed", slog.Int("more", h.More), slog.String("cause", cause))
-	}
+	return h
 }
 
 // TopologyHistory implements rpc.Manager.
