@@ -186,18 +186,22 @@ func schemaAccepts(t testing.TB, text []byte) error {
 	return compiled.Validate(value)
 }
 
-// documentedExamples returns the YAML examples of docs/topology.md.
-func documentedExamples(t testing.TB) [][]byte {
+// documentedExamples returns the YAML examples of docs/topology.md: topologies, and
+// patches.
+func documentedExamples(t testing.TB) (examples, patches [][]byte) {
 	t.Helper()
 	text, err := os.ReadFile("../docs/topology.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var examples [][]byte
 	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(text, -1) {
-		examples = append(examples, m[1])
+		if bytes.HasPrefix(m[1], []byte("version:")) {
+			examples = append(examples, m[1])
+		} else {
+			patches = append(patches, m[1])
+		}
 	}
-	return examples
+	return examples, patches
 }
 
 func TestDocumentedExamples(t *testing.T) {
@@ -205,9 +209,16 @@ func TestDocumentedExamples(t *testing.T) {
 		{16, 20, 48}, {12, 5, 18}, {96, 32, 96 + 32 + 32}, {16, 12, 64 + 32}, {72, 36, 72 + 54 + 36},
 		{512, 512, 512 + 3*512}, {144, 36, 144 + 180}, {8, 4, 44}, {4, 4, 8},
 	}
-	examples := documentedExamples(t)
-	if len(examples) != len(want) {
-		t.Fatalf("%d examples", len(examples))
+	examples, patches := documentedExamples(t)
+	if len(examples) != len(want) || len(patches) != 1 {
+		t.Fatalf("%d examples, %d patches", len(examples), len(patches))
+	}
+	g, err := LeafSpine(1, 8, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := g.Patched(patches[0], "docs/topology.md"); err != nil || p.Graph.Hosts() != 8 || p.Graph.Switches() != 10 {
+		t.Errorf("the patch: %+v, %v", p, err)
 	}
 	for i, text := range examples {
 		g, err := Read(bytes.NewReader(text), "docs/topology.md")
@@ -373,7 +384,8 @@ func TestEqual(t *testing.T) {
 // FuzzRead reads anything: it gives a valid graph that survives writing, or
 // errors that all name the file; and what it takes, the schema takes.
 func FuzzRead(f *testing.F) {
-	for _, text := range documentedExamples(f) {
+	examples, _ := documentedExamples(f)
+	for _, text := range examples {
 		f.Add(text)
 	}
 	_, asJSON := write(f, generated(f, "leaf-spine:1,2,1"))

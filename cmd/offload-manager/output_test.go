@@ -23,6 +23,9 @@ func TestPicturesHaveTheSameFlags(t *testing.T) {
 	var draw []string
 	every(newRoot(), func(cmd *cobra.Command) {
 		picture, format := cmd.Flags().Lookup("picture"), cmd.Flags().Lookup("format")
+		if picture != nil && cmd.Flags().Lookup("as") != nil {
+			return // what it writes is a topology file, which has a picture beside it
+		}
 		svg := format != nil && strings.Contains(format.Usage, "svg")
 		if svg != (picture != nil) || svg && format.Usage != "output `format`: text, json, svg" {
 			t.Errorf("%s has --format %v, --picture %v", cmd.CommandPath(), format, picture)
