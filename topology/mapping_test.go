@@ -86,7 +86,7 @@ func (d *drawing) edit(t *rapid.T) {
 // addressesOf gives each end of a cable an address of its own.
 func addressesOf(c cable) (pair [2]netip.Addr) {
 	for i, end := range c.ends {
-		pair[i] = netip.AddrFrom4([4]byte{10, byte(end[0]), byte(c.port[i]), byte(len(end))})
+		pair[i] = netip.AddrFrom4([4]byte{10, end[0], byte(c.port[i]), byte(len(end))})
 	}
 	return pair
 }

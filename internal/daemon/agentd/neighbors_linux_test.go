@@ -76,7 +76,7 @@ func TestLLDPOnLinks(t *testing.T) {
 	}
 	// The same by telemetry, which also follows the link.
 	const p1, state = "/lldp/interfaces/interface[name=p1]/neighbors/neighbor", "/interfaces/interface[name=p1]/state/oper-status"
-	news := subscribe(t, testContext(t), dialTelemetry(t, d), "/lldp/interfaces/interface[name=p1]", "/interfaces/interface[name=p1]/state/oper-status")
+	news := subscribe(testContext(t), t, dialTelemetry(t, d), "/lldp/interfaces/interface[name=p1]", "/interfaces/interface[name=p1]/state/oper-status")
 	heard := func() (names []string) {
 		for path, value := range news.leaves {
 			if strings.HasPrefix(path, p1) && strings.HasSuffix(path, "/state/port-id") {

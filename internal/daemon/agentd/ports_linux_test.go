@@ -280,7 +280,7 @@ func TestLiveAudit(t *testing.T) {
 		return right.Take(ports, flows), wrong.Take(idle, flows)
 	}
 	audit()
-	for chunk := range uint32(6 * epoch.Window) {
+	for chunk := range 6 * epoch.Window {
 		l.allreduce(&epoch, port, chunk, reduce.Int32, []uint32{chunk, 1}, chunk+1)
 	}
 	found, missed := audit()

@@ -45,7 +45,7 @@ type changes struct {
 	leaves map[string]string
 }
 
-func subscribe(t *testing.T, ctx context.Context, client pb.GNMIClient, paths ...string) *changes {
+func subscribe(ctx context.Context, t *testing.T, client pb.GNMIClient, paths ...string) *changes {
 	t.Helper()
 	stream, err := client.Subscribe(ctx)
 	if err != nil {
@@ -122,7 +122,7 @@ func TestTelemetryFollows(t *testing.T) {
 	d, agent := start(t, c)
 	client := dialTelemetry(t, d)
 	ctx := testContext(t)
-	s := subscribe(t, ctx, client, "/interfaces/interface/state/oper-status", "/interfaces/interface/state/last-change", "/interfaces/interface/subinterfaces", "/tributary/state/drain")
+	s := subscribe(ctx, t, client, "/interfaces/interface/state/oper-status", "/interfaces/interface/state/last-change", "/interfaces/interface/subinterfaces", "/tributary/state/drain")
 	s.await("/interfaces/interface[name=port1]/state/oper-status", "UP")
 	s.await("/interfaces/interface[name=port1]/subinterfaces/subinterface[index=0]/ipv4/addresses/address[ip=10.0.0.1]/state/ip", "10.0.0.1")
 	port.Up = false

@@ -53,7 +53,7 @@ func (s *Server) Set(ctx context.Context, m *pb.SetRequest) (*pb.SetResponse, er
 		}
 		s.cfg.Log.Info("set by gNMI", slog.Bool("drain", drain))
 	}
-	answer.Timestamp = time.Now().UnixNano() //nolint:staticcheck // clients of before 0.10 read it there
+	answer.Timestamp = time.Now().UnixNano() // clients of before 0.10 read it there
 	for _, x := range answer.Response {
 		x.Timestamp = answer.Timestamp //nolint:staticcheck // as above
 	}
