@@ -269,8 +269,8 @@ func (n *Node) close(ctx context.Context) error {
 	failed = append(failed, n.drain(ctx))
 	failed = append(failed, n.leave())
 	n.tasks.Close()
-	failed = append(failed, n.drain(ctx))          // of what has come meanwhile, by failing
 	_ = n.loop.Do(context.Background(), func() {}) // what has come is stepped, and its memory given back
+	failed = append(failed, n.drain(ctx))          // of what that has sent, by failing
 	n.loop.Close()
 	close(n.over)
 	n.cutOff()

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -21,6 +22,8 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
+
+var compareBytes = cmp.Comparer(bytes.Equal) // by element takes half a minute, with the race detector
 
 var compareAddrs = cmpopts.EquateComparable(netip.AddrPort{}, netip.Addr{}, netip.Prefix{})
 
@@ -105,7 +108,7 @@ func check[T any](t *testing.T, what string, err error, want, got T) {
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
-	if diff := cmp.Diff(want, got, compareAddrs); diff != "" {
+	if diff := cmp.Diff(want, got, compareAddrs, compareBytes); diff != "" {
 		t.Errorf("%s differs (-want +got):\n%s", what, diff)
 	}
 }
