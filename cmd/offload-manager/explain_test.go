@@ -113,7 +113,7 @@ func TestExplain(t *testing.T) {
 // TestMeasuredSpeedsAreShown has agents measure how fast their switches reduce when they
 // start.
 func TestMeasuredSpeedsAreShown(t *testing.T) {
-	d := deploy(t)
+	d := deployWith(t, "")
 	d.eventually("all switches are measured", func(ctx context.Context) (bool, error) {
 		f, err := d.client.Topology(ctx)
 		for _, n := range f.Nodes {

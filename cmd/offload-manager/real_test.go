@@ -175,6 +175,7 @@ func attribute(line, name string) string {
 // deployment is a manager, its agents and hosts, each as users start them; the
 // hosts are in the test's process.
 type deployment struct {
+	settings string // of all agents, beyond names and addresses
 	*testing.T
 	directory string
 	manager   *child
@@ -189,7 +190,13 @@ const fabricSpec = "leaf-spine:2,2,2"
 // deploy starts agents and then a manager.
 func deploy(t *testing.T) *deployment {
 	t.Helper()
-	d := &deployment{T: t, directory: t.TempDir(), agents: map[string]*child{}, at: map[string]string{}, address: loopback.Address(t)}
+	return deployWith(t, "measure: false\n") // a speed that is measured changes what is shown
+}
+
+// deployWith is deploy with further settings of all agents.
+func deployWith(t *testing.T, settings string) *deployment {
+	t.Helper()
+	d := &deployment{T: t, settings: settings, directory: t.TempDir(), agents: map[string]*child{}, at: map[string]string{}, address: loopback.Address(t)}
 	for _, name := range []string{"leaf-0", "leaf-1", "spine-0", "spine-1"} {
 		d.at[name] = loopback.Address(t)
 		d.startAgent(name)
@@ -230,7 +237,7 @@ func (d *deployment) write(name, text string) string {
 // startAgent starts an agent, at its former address if it had one.
 func (d *deployment) startAgent(name string) {
 	d.Helper()
-	path := d.write(name+".yaml", "version: 1\nswitch: "+name+"\nlisten: 127.0.0.1:0\n")
+	path := d.write(name+".yaml", "version: 1\nswitch: "+name+"\nlisten: 127.0.0.1:0\n"+d.settings)
 	p := launch(d.T, "switch-agent", "run", "--config", path, "--listen", d.at[name])
 	d.at[name] = attribute(p.await("waiting for a manager to call", "switch="+name), "address")
 	d.agents[name] = p
