@@ -6,7 +6,7 @@ YAML. docs/topology.md and docs/examples explain the fields.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Union
 
 from graph import Capability
 from plan import ADMIN_PORT, AGENT_PORT, CONTROL_ADDRESS, CONTROL_INTERFACE, CONTROL_PAIRS, HOST_PORT, MANAGER_PORT, Plan
@@ -49,26 +49,19 @@ def _listed(names: str) -> Union[str, List[str]]:
 
 
 def manager(plan: Plan, topology_file: str) -> dict:
-    """The manager's configuration. The control network is nobody else's, and so
-    nobody shows certificates."""
-    return {
-        "version": 1,
-        "topology": topology_file,
-        "listen": manager_address(),
-        "agents": {s: agent_address(plan, s) for s in plan.fabric.switches},
-        "plaintext": True,
-    }
+    """The configuration of a manager with a topology."""
+    return _manager(topology=topology_file, agents={s: agent_address(plan, s) for s in plan.fabric.switches})
 
 
 def discovering_manager(seed: str) -> dict:
     """The configuration of a manager that knows one agent's address, and discovers
     the fabric from there."""
-    return {
-        "version": 1,
-        "listen": manager_address(),
-        "discovery": {"seeds": [seed], "allow": [str(CONTROL_PAIRS)]},
-        "plaintext": True,
-    }
+    return _manager(discovery={"seeds": [seed], "allow": [str(CONTROL_PAIRS)]})
+
+
+def _manager(**what: Any) -> dict:
+    """The control network is nobody else's, and so nobody shows certificates."""
+    return dict(what, version=1, listen=manager_address(), plaintext=True)
 
 
 def agent_address(plan: Plan, switch: str) -> str:

@@ -214,13 +214,11 @@ class Lab:
         over the control network: the fabric's routes are static."""
         return self.plan.control_address(host) if self.settings.discover else self.plan.host_address(host)
 
-    def await_map(self, seconds: float) -> float:
-        """Waits until the manager's map is the fabric, and returns for how long."""
-        begun = time.monotonic()
+    def await_map(self, seconds: float) -> None:
+        """Waits until the manager's map is the fabric."""
         daemons = [p for p in (self.manager, *self.agents.values()) if p]
         until(lambda: not self.wrong(), seconds,
               lambda: "the manager's map did not become right: %s" % "; ".join(self.wrong()), daemons)
-        return time.monotonic() - begun
 
     def wrong(self) -> List[str]:
         """What differs between the manager's map and the fabric."""

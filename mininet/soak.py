@@ -35,8 +35,7 @@ class Change:
     what: str
     act: Callable[[], None]
     undone: str = ""
-    undo: Optional[Callable[[], None]] = None
-    breaks: bool = True
+    undo: Optional[Callable[[], None]] = None  # None: it undoes another
 
 
 @dataclass
@@ -71,10 +70,11 @@ class Soak:
 
         def strike(tree: Optional[dict]) -> str:
             change = self._choose(tree, over)
-            breaks = change.breaks and self._on(tree, change.number)
+            breaks = change.undo is not None and self._on(tree, change.number)
             begun = time.monotonic()
             change.act()
-            step = Step(change.what, self.lab.await_map(PATIENCE))
+            self.lab.await_map(PATIENCE)
+            step = Step(change.what, time.monotonic() - begun)
             if breaks:
                 until(lambda: replaced(bench.tree()[0], tree), PATIENCE,
                       lambda: "no other tree was committed after %s" % change.what)
@@ -102,7 +102,7 @@ class Soak:
         if over or len(self.done) == 2 or self.done and self.chance.random() < 0.4:
             before = self.done.pop(0)
             assert before.undo
-            return Change(before.number, before.undone, before.undo, breaks=False)
+            return Change(before.number, before.undone, before.undo)
         touched = {e.node for c in self.done for e in fabric.links[c.number].ends}
         links = [n for n, link in enumerate(fabric.links)
                  if all(e.node in fabric.switches and e.node not in touched for e in link.ends)]

@@ -57,20 +57,27 @@ def control_node(plan: Plan) -> List[str]:
 
 def ports(plan: Plan, node: str) -> List[str]:
     """The node's data ports, set up without addresses."""
-    return _batch("ip -batch -", [
-        "link set %s mtu %d up" % (plan.interface(link, side), MTU) for link, side in plan.fabric.ends_of(node)
-    ])
+    return _batch("ip -batch -", [_up(plan, link, side) for link, side in plan.fabric.ends_of(node)])
 
 
 def end(plan: Plan, link: int, side: int) -> List[str]:
     """One end of a cable that was plugged in while the fabric runs."""
+    return _batch("ip -batch -", [_up(plan, link, side)] + _addressed(plan, link, side, "replace"))
+
+
+def _up(plan: Plan, link: int, side: int) -> str:
+    return "link set %s mtu %d up" % (plan.interface(link, side), MTU)
+
+
+def _addressed(plan: Plan, link: int, side: int, verb: str) -> List[str]:
+    """The address of an end, which may be there already where the verb is replace, and
+    its neighbour."""
     interface = plan.interface(link, side)
-    return _batch("ip -batch -", [
-        "link set %s mtu %d up" % (interface, MTU),
-        "address replace %s/31 dev %s" % (plan.address(link, side), interface),
+    return [
+        "address %s %s/31 dev %s" % (verb, plan.address(link, side), interface),
         "neighbour replace %s lladdr %s dev %s nud permanent"
         % (plan.address(link, 1 - side), plan.mac(link, 1 - side), interface),
-    ])
+    ]
 
 
 def loop(out: str, back: str) -> List[str]:
@@ -85,12 +92,7 @@ def addresses(plan: Plan, node: str, routes: List[Route]) -> List[str]:
     the fabric's packets. Neighbours are reported, so that nobody has to ask."""
     lines = []
     for link, side in plan.fabric.ends_of(node):
-        interface = plan.interface(link, side)
-        lines += [
-            "address add %s/31 dev %s" % (plan.address(link, side), interface),
-            "neighbour replace %s lladdr %s dev %s nud permanent"
-            % (plan.address(link, 1 - side), plan.mac(link, 1 - side), interface),
-        ]
+        lines += _addressed(plan, link, side, "add")
     lines += [
         "route add %s/32 via %s dev %s" % (r.address, plan.address(r.link, 1 - r.side), plan.interface(r.link, r.side))
         for r in routes if not r.connected
