@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 )
 
@@ -108,6 +109,8 @@ func newSerial() (*big.Int, error) {
 // PEM returns the authority's certificate.
 func (a *Authority) PEM() []byte { return certPEM(a.cert.Raw) }
 
+var dnsName = regexp.MustCompile(`^[0-9A-Za-z]([-0-9A-Za-z]*[0-9A-Za-z])?(\.[0-9A-Za-z]([-0-9A-Za-z]*[0-9A-Za-z])?)*$`)
+
 // usages are what a role's certificate is for: agents only answer, operators
 // only ask.
 var usages = map[Role][]x509.ExtKeyUsage{
@@ -118,7 +121,8 @@ var usages = map[Role][]x509.ExtKeyUsage{
 }
 
 // Issue returns a certificate of i, valid between two moments, and its new key,
-// both as PEM.
+// both as PEM. An agent's or a manager's name is a DNS name in it, too, where it
+// can be one.
 func (a *Authority) Issue(i Identity, from, until time.Time) (cert, key []byte, err error) {
 	if err := i.Validate(); err != nil {
 		return nil, nil, err
@@ -132,6 +136,10 @@ func (a *Authority) Issue(i Identity, from, until time.Time) (cert, key []byte, 
 		NotBefore: from, NotAfter: until,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: usages[i.Role],
 		BasicConstraintsValid: true, URIs: []*url.URL{i.uri()},
+	}
+	// Clients that are not ours verify a server by a DNS name.
+	if (i.Role == Agent || i.Role == Manager) && dnsName.MatchString(i.Name) {
+		template.DNSNames = []string{i.Name}
 	}
 	if template.SerialNumber, err = newSerial(); err != nil {
 		return nil, nil, err

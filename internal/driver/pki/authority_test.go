@@ -1,11 +1,14 @@
 package pki_test
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
@@ -143,4 +146,39 @@ func FuzzIdentity(f *testing.F) {
 			t.Errorf("%q would be in the file %q", name, file)
 		}
 	})
+}
+
+// TestDNSNames: clients that verify a server's DNS name find an agent's and a
+// manager's name as such, where it can be one.
+func TestDNSNames(t *testing.T) {
+	authority, err := pki.NewAuthority(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		i    pki.Identity
+		name string
+	}{
+		{pki.Identity{Role: pki.Agent, Name: "leaf-0"}, "leaf-0"},
+		{pki.Identity{Role: pki.Manager, Name: "m.example"}, "m.example"},
+		{pki.Identity{Role: pki.Agent, Name: "pod 1/leaf-0"}, ""},
+		{pki.Identity{Role: pki.Agent, Name: "schalter-ä"}, ""},
+		{pki.Identity{Role: pki.Agent, Name: "a..b"}, ""},
+		{pki.Identity{Role: pki.Agent, Name: "-"}, ""},
+		{pki.Identity{Role: pki.Host, Name: "h"}, ""},
+		{pki.Identity{Role: pki.Operator, Name: "me"}, ""},
+	} {
+		encoded, _, err := authority.Issue(c.i, time.Now(), time.Now().Add(time.Hour))
+		if err != nil {
+			t.Errorf("%v: %v", c.i, err)
+			continue
+		}
+		block, _ := pem.Decode(encoded)
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Errorf("%v: %v", c.i, err)
+		} else if c.name == "" && cert.DNSNames != nil || c.name != "" && cert.VerifyHostname(c.name) != nil {
+			t.Errorf("%v has the DNS names %q", c.i, cert.DNSNames)
+		}
+	}
 }
