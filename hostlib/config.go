@@ -12,6 +12,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/speed"
 	"github.com/tributary-fabric/tributary/membership"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -55,8 +56,9 @@ type Config struct {
 	// run over hosts.
 	Manager string
 	// Speed is how fast this host reduces, for the manager's choice between switches and
-	// hosts; the zero value is measured, once in a process and in some ms, where there
-	// is a Manager. The manager's topology may have another, which counts.
+	// hosts; the zero value is measured where there is a Manager, once in a process and in
+	// some ms, for which only the connection to the manager waits. The manager's topology
+	// may have another, which counts.
 	Speed topology.Speed
 
 	// LLDP announces the host on its links by LLDP, so that the manager's discovery finds
@@ -164,6 +166,14 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil
+}
+
+// speed returns Speed, or the measured one, which takes time where nobody has asked before.
+func (c Config) speed() topology.Speed {
+	if c.Speed.Known() {
+		return c.Speed
+	}
+	return speed.Host()
 }
 
 // zone returns the configuration of the host's node in its zone.

@@ -140,7 +140,7 @@ func (h *Host) open(ctx context.Context) error {
 	if h.data, err = h.cfg.dataAddress(h.peers.Addr()); err == nil && h.cfg.Manager != "" {
 		var m managerClient
 		if m, err = dialManager(h.cfg.Manager, encryption(source)); err == nil {
-			h.manager, err = newControl(h.ctx, m, h.cfg.Speed)
+			h.manager, err = newControl(h.ctx, m, h.cfg.speed)
 		}
 	}
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
-	"github.com/tributary-fabric/tributary/internal/driver/speed"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -42,7 +41,8 @@ type control struct {
 	managerClient
 	loop  *runner.Loop[client.Input, client.Output]
 	ctx   context.Context // of the host
-	tasks sync.WaitGroup  // the stream's
+	tasks sync.WaitGroup  // the stream's, and the measurement's
+	speed func() topology.Speed
 
 	mu      sync.Mutex
 	serial  uint64                  // last number given to a member
@@ -56,21 +56,23 @@ type participant struct {
 	gone chan error // has room for why its group was not released, or nil
 }
 
-func newControl(ctx context.Context, m managerClient, own topology.Speed) (*control, error) {
+// newControl returns one that reports a speed, which may take time to measure: the
+// stream alone waits for it.
+func newControl(ctx context.Context, m managerClient, speed func() topology.Speed) (*control, error) {
 	cfg := client.DefaultConfig()
-	cfg.Seed, cfg.Speed = rand.Uint64()|1, own
-	if !own.Known() {
-		cfg.Speed = speed.Host()
-	}
+	cfg.Seed = rand.Uint64() | 1
 	k, err := client.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c := &control{managerClient: m, ctx: ctx, members: map[uint64]*participant{}}
+	c := &control{managerClient: m, ctx: ctx, members: map[uint64]*participant{}, speed: speed}
 	c.loop, err = runner.Start(runner.Config[client.Input, client.Output]{
 		Core: k, Clock: runner.NewClock(), Apply: c.apply,
 		Queue: math.MaxInt, // the loops of communicators post here, and this one posts to them: it must not make them wait
 	})
+	if err == nil {
+		c.tasks.Go(func() { speed() }) // begins before the stream needs it
+	}
 	return c, err
 }
 
@@ -175,7 +177,7 @@ func (c *control) stream() error {
 			}
 		}
 	})
-	c.post(client.Input{Kind: client.Up})
+	c.post(client.Input{Kind: client.Up, Speed: c.speed()})
 	for {
 		e, err := s.Recv()
 		if err != nil {

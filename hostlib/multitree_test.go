@@ -36,6 +36,23 @@ func (drafter) HostSession(context.Context) (*rpc.HostSession, error) {
 
 func (drafter) Close() error { return nil }
 
+// TestMeasurementDelaysNobody has the measurement of the host's speed not end: joining
+// does not wait for it.
+func TestMeasurementDelaysNobody(t *testing.T) {
+	end := make(chan struct{})
+	c, err := newControl(t.Context(), drafter{}, func() topology.Speed {
+		<-end
+		return topology.Speed{}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(end)
+	if err := c.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // stripesPlanned plans so many stripes as are wanted.
 func stripesPlanned(g manager.Create) (rpc.GroupPlan, error) {
 	return rpc.GroupPlan{Groups: make([]rpc.PlannedGroup, g.Bundle.Count)}, nil
@@ -62,7 +79,7 @@ func drafted(t testing.TB, n int, plan func(manager.Create) (rpc.GroupPlan, erro
 	hosts, members := joinAs(t, names, change...)
 	for _, h := range hosts {
 		var err error
-		if h.manager, err = newControl(h.ctx, drafter{plan: plan}, topology.Speed{Bytes: 1}); err != nil {
+		if h.manager, err = newControl(h.ctx, drafter{plan: plan}, Config{Speed: topology.Speed{Bytes: 1}}.speed); err != nil {
 			t.Fatal(err)
 		}
 	}

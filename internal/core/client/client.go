@@ -16,11 +16,10 @@ var ErrConfig = errors.New("client: invalid configuration")
 
 // Config is how a client retries.
 type Config struct {
-	RetryMin time.Duration  // pause after the first failure; it doubles
-	RetryMax time.Duration  // longest pause, before its jitter of a quarter up or down
-	Release  time.Duration  // longest wait for the manager's answer to a Release
-	Seed     uint64         // of the jitter: hosts should differ; 0: no jitter
-	Speed    topology.Speed // at which the host reduces, for its watches
+	RetryMin time.Duration // pause after the first failure; it doubles
+	RetryMax time.Duration // longest pause, before its jitter of a quarter up or down
+	Release  time.Duration // longest wait for the manager's answer to a Release
+	Seed     uint64        // of the jitter: hosts should differ; 0: no jitter
 }
 
 // DefaultConfig returns the configuration of a host.
@@ -45,7 +44,7 @@ const (
 	Number                 // Member, Group: the group's number is known; 0: there is no group
 	News                   // Member, Report: what changed; Group and Rank are ignored
 	Leave                  // Member: the communicator has ended
-	Up                     // the connection is there
+	Up                     // Speed: the connection is there
 	Down                   // Err: it is not, or no more; Final: calling again cannot help
 	Said                   // Event: the manager has said so
 )
@@ -60,6 +59,7 @@ type Input struct {
 	Err    error
 	Final  bool
 	Event  manager.Event
+	Speed  topology.Speed // at which the host reduces, for its watches
 }
 
 // Joined is what a member is.

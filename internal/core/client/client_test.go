@@ -10,6 +10,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 var (
@@ -75,6 +76,31 @@ func inputText(in *Input) string {
 		text += fmt.Sprintf(" %d", in.Member)
 	}
 	return text
+}
+
+// TestWatchesHaveTheSpeed: that of the connection, for members of before and after it.
+func TestWatchesHaveTheSpeed(t *testing.T) {
+	d := newDesk(t, Config{RetryMin: 1, RetryMax: 1, Release: 1})
+	d.at(0, join(1, 1), number(1, 7))
+	for i, s := range []topology.Speed{{Bytes: 5}, {}, {Bytes: 7, Packets: topology.NoSpeed}} {
+		up := isUp()
+		up.Speed = s
+		out := d.at(9*i+1, up, join(uint64(10+i), 1), number(uint64(10+i), uint32(10+i)))
+		watches := 0
+		for _, m := range out.Messages {
+			if w, ok := m.(manager.Watch); ok {
+				watches++
+				if w.Speed != s {
+					t.Errorf("connection %d: %+v, want %v", i, w, s)
+				}
+			}
+		}
+		if watches != i+2 {
+			t.Errorf("connection %d: %d watches", i, watches)
+		}
+		d.at(9*i+2, isDown(errGone))
+		d.at(9*i + 3)
+	}
 }
 
 func eventText(e *manager.Event) string {

@@ -7,12 +7,14 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // Core is the client of one host.
 type Core struct {
 	cfg    Config
 	random core.Chance
+	speed  topology.Speed // of the host
 
 	link    link
 	redial  core.Time // of a paused link
@@ -115,7 +117,7 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 func (c *Core) take(in *Input) {
 	switch in.Kind {
 	case Up:
-		c.connected()
+		c.connected(in.Speed)
 	case Down:
 		c.lost(in.Err, in.Final)
 	case Said:
@@ -156,11 +158,11 @@ func (c *Core) dial() {
 	c.link, c.redial, c.out.Dial = dialing, core.Never, true
 }
 
-func (c *Core) connected() {
+func (c *Core) connected(speed topology.Speed) {
 	if c.link != dialing {
 		return
 	}
-	c.link, c.why, c.upSince = up, nil, c.now
+	c.link, c.why, c.upSince, c.speed = up, nil, c.now, speed
 	for _, m := range c.order {
 		c.start(m)
 	}
@@ -254,7 +256,7 @@ func (c *Core) start(m *member) {
 	default:
 		c.become(m, watching)
 		m.said = 0
-		c.send(manager.Watch{Group: m.group, Rank: m.Rank, Of: m.Of, DataAddr: m.Data, Entered: m.Report.Entered, Speed: c.cfg.Speed})
+		c.send(manager.Watch{Group: m.group, Rank: m.Rank, Of: m.Of, DataAddr: m.Data, Entered: m.Report.Entered, Speed: c.speed})
 		c.report(m)
 	}
 }
