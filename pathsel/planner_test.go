@@ -92,22 +92,35 @@ func smallFabric(t testing.TB, name string) *topology.Graph {
 	return fabric(t, name)
 }
 
+// smallPlanners returns planners for the small fabrics and others, by name.
+func smallPlanners(t testing.TB, more ...string) (names []string, planners map[string]*Planner) {
+	t.Helper()
+	names, planners = append(more, smallFabrics...), map[string]*Planner{}
+	for _, name := range names {
+		planners[name] = planner(t, smallFabric(t, name))
+	}
+	return names, planners
+}
+
+// randomRequest asks by any criterion, or by weights.
+func randomRequest(rng *rand.Rand, g *topology.Graph) Request {
+	req := usual(randomGroup(rng, g, 8))
+	req.Criterion = Criterion(rng.IntN(int(criteria)))
+	req.Bytes = int64(rng.IntN(1 << 20))
+	if rng.IntN(6) == 0 {
+		req.Criterion, req.Weights = ByFunction, Weights{0, 1, rng.Float64(), rng.Float64(), 2, rng.Float64()}
+	}
+	return req
+}
+
 // TestPlanProperties plans random groups on random damaged fabrics by every
 // criterion.
 func TestPlanProperties(t *testing.T) {
-	planners := map[string]*Planner{}
-	for _, name := range smallFabrics {
-		planners[name] = planner(t, smallFabric(t, name))
-	}
+	names, planners := smallPlanners(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		p := planners[rapid.SampledFrom(smallFabrics).Draw(rt, "fabric")]
+		p := planners[rapid.SampledFrom(names).Draw(rt, "fabric")]
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
-		req := usual(randomGroup(rng, p.graph, 8))
-		req.Criterion = Criterion(rng.IntN(int(criteria)))
-		req.Bytes = int64(rng.IntN(1 << 20))
-		if rng.IntN(4) == 0 {
-			req.Criterion, req.Weights = ByFunction, Weights{0, 1, rng.Float64(), rng.Float64(), 2, rng.Float64()}
-		}
+		req := randomRequest(rng, p.graph)
 		view, load := p.graph.View(), (*Load)(nil)
 		if rng.IntN(4) != 0 {
 			view, load = damage(t, rng, p.graph, &req)

@@ -24,25 +24,10 @@ func paced(t testing.TB, g *topology.Graph, speed func(topology.NodeID) topology
 	return changed(t, g, more...)
 }
 
-// randomRequest asks by any criterion, or by weights.
-func randomRequest(rng *rand.Rand, g *topology.Graph) Request {
-	req := usual(randomGroup(rng, g, 8))
-	req.Criterion = Criterion(rng.IntN(int(criteria)))
-	req.Bytes = int64(rng.IntN(1 << 20))
-	if rng.IntN(6) == 0 {
-		req.Criterion, req.Weights = ByFunction, Weights{0, 1, rng.Float64(), rng.Float64(), 2, rng.Float64()}
-	}
-	return req
-}
-
 // TestEqualSpeeds has switches of one speed, and of speeds that differ by as much as
 // measurements do: trees are those of switches of which nothing is known.
 func TestEqualSpeeds(t *testing.T) {
-	planners := map[string]*Planner{}
-	for _, name := range append(smallFabrics, "torus:1,3,3", "clos:2,2,2,2,2") {
-		planners[name] = planner(t, smallFabric(t, name))
-	}
-	names := append(smallFabrics, "torus:1,3,3", "clos:2,2,2,2,2")
+	names, planners := smallPlanners(t, "torus:1,3,3", "clos:2,2,2,2,2")
 	rapid.Check(t, func(rt *rapid.T) {
 		p := planners[rapid.SampledFrom(names).Draw(rt, "fabric")]
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 2))
@@ -71,12 +56,9 @@ func TestEqualSpeeds(t *testing.T) {
 // TestSlowerIsNeverPreferred slows down one switch: it is on no tree then that it was
 // not on before.
 func TestSlowerIsNeverPreferred(t *testing.T) {
-	planners := map[string]*Planner{}
-	for _, name := range smallFabrics {
-		planners[name] = planner(t, smallFabric(t, name))
-	}
+	names, planners := smallPlanners(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		p := planners[rapid.SampledFrom(smallFabrics).Draw(rt, "fabric")]
+		p := planners[rapid.SampledFrom(names).Draw(rt, "fabric")]
 		g := p.graph
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 3))
 		req := randomRequest(rng, g)
@@ -283,12 +265,9 @@ func TestUnknownSpeedIsUsual(t *testing.T) {
 // TestLoadDoesNotOscillate plans again and again for a group while the load of all
 // switches wavers, as own and other trees make it: no tree is come back to.
 func TestLoadDoesNotOscillate(t *testing.T) {
-	planners := map[string]*Planner{}
-	for _, name := range smallFabrics {
-		planners[name] = planner(t, smallFabric(t, name))
-	}
+	names, planners := smallPlanners(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		p := planners[rapid.SampledFrom(smallFabrics).Draw(rt, "fabric")]
+		p := planners[rapid.SampledFrom(names).Draw(rt, "fabric")]
 		g := p.graph
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 4))
 		req := usual(randomGroup(rng, g, 6))
