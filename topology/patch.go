@@ -19,14 +19,15 @@ type Patch struct {
 }
 
 // Patched reads a change in the format of docs/topology.md, in YAML or JSON, and makes
-// it to g. Its errors are those of Read.
-func (g *Graph) Patched(data []byte, name string) (*Patch, error) {
+// it to g. Agents, and what is down and up, may be of nodes and links beyond g that are
+// known; known may be nil. Its errors are those of Read.
+func (g *Graph) Patched(data []byte, name string, known func(name string) bool) (*Patch, error) {
 	top, syntax := document.Parse(data, document.Options{})
 	if syntax != nil {
 		return nil, &FileError{File: name, Line: syntax.Line, Err: fmt.Errorf("%w: %w", ErrSyntax, syntax)}
 	}
 	d := &documentReader{file: name, equipment: DefaultEquipment()}
-	p := &patcher{documentReader: d, sketch: sketchOf(g), patch: &Patch{Agents: map[string]string{}, Renamed: map[string]string{}}}
+	p := &patcher{documentReader: d, sketch: sketchOf(g), known: known, patch: &Patch{Agents: map[string]string{}, Renamed: map[string]string{}}}
 	p.read(top)
 	if len(d.errs) > 0 {
 		if d.more > 0 {
@@ -88,6 +89,7 @@ func sketchOf(g *Graph) *sketch {
 type patcher struct {
 	*documentReader
 	*sketch
+	known func(name string) bool // beyond the sketch; may be nil
 	patch *Patch
 }
 
@@ -371,12 +373,14 @@ func (p *patcher) linkError(l *sketchLink, err error) {
 }
 
 func (p *patcher) agent(v *document.Value, address string) {
-	if !slices.Contains(p.switches, v.Key) {
+	if !slices.Contains(p.switches, v.Key) && (slices.Contains(p.hosts, v.Key) || !p.isKnown(v.Key)) {
 		p.fail(v, fmt.Errorf("no switch is called %q: %w", v.Key, ErrUnknownNode))
 		return
 	}
 	p.patch.Agents[v.Key] = address
 }
+
+func (p *patcher) isKnown(name string) bool { return p.known != nil && p.known(name) }
 
 // state reads the name of a node or link.
 func (p *patcher) state(v *document.Value, to []string) []string {
@@ -388,7 +392,7 @@ func (p *patcher) state(v *document.Value, to []string) []string {
 	if l, found := g.LookupLink(name); found {
 		return append(to, g.LinkName(l))
 	}
-	if _, found := g.Lookup(name); !found {
+	if _, found := g.Lookup(name); !found && !p.isKnown(name) {
 		what := "no host or switch is called"
 		if strings.Contains(name, ":") {
 			what = "there is no link"

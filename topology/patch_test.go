@@ -14,7 +14,7 @@ import (
 
 func patched(t *testing.T, g *Graph, text string) *Patch {
 	t.Helper()
-	p, err := g.Patched([]byte(text), "patch.yaml")
+	p, err := g.Patched([]byte(text), "patch.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestPatchErrors(t *testing.T) {
 		"switches: [{name: leaf-0, layer: 999}]":                  {"patch.yaml:1: switches[0].layer: ", ErrLayer},
 		"links:\n- {between: [h0, leaf-0], addresses: [1.1.1.1]}": {"patch.yaml:2: links[0].addresses: ", ErrField},
 	} {
-		p, err := g.Patched([]byte(text), "patch.yaml")
+		p, err := g.Patched([]byte(text), "patch.yaml", nil)
 		if err == nil || p != nil || !errors.Is(err, want.is) || !strings.HasPrefix(err.Error(), want.at) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -141,7 +141,7 @@ func TestPatchTo(t *testing.T) {
 			links = append(links, line+"}")
 		}
 		fmt.Fprintf(&text, "\"hosts\": %s, \"switches\": [%s], \"links\": [%s]}", listed(gone(is.hosts, was.hosts)), strings.Join(switches, ","), strings.Join(links, ","))
-		p, err := from.Patched(text.Bytes(), "patch")
+		p, err := from.Patched(text.Bytes(), "patch", nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text.String())
 		}
@@ -164,7 +164,7 @@ func FuzzPatch(f *testing.F) {
 	f.Add([]byte("rename: {h0: x}\nup: [x]\nagents: {leaf-0: \"1:2\"}"))
 	g := generated(f, "leaf-spine:2,2,1")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := g.Patched(data, "patch")
+		p, err := g.Patched(data, "patch", nil)
 		if (p == nil) == (err == nil) {
 			t.Fatalf("%v, %v", p, err)
 		}

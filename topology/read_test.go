@@ -217,7 +217,7 @@ func TestDocumentedExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := g.Patched(patches[0], "docs/topology.md"); err != nil || p.Graph.Hosts() != 8 || p.Graph.Switches() != 10 {
+	if p, err := g.Patched(patches[0], "docs/topology.md", nil); err != nil || p.Graph.Hosts() != 8 || p.Graph.Switches() != 10 {
 		t.Errorf("the patch: %+v, %v", p, err)
 	}
 	for i, text := range examples {

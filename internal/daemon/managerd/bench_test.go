@@ -14,7 +14,7 @@ func BenchmarkSetFabric(b *testing.B) {
 	for _, spec := range []string{"leaf-spine:8,16,4", "leaf-spine:16,960,40", "fat-tree:64"} {
 		b.Run("fabric="+spec, func(b *testing.B) {
 			g := must(topology.Parse(spec))
-			p := must(g.Patched([]byte("remove: {links: [\"h0:1\"]}"), "patch"))
+			p := must(g.Patched([]byte("remove: {links: [\"h0:1\"]}"), "patch", nil))
 			d := must(managerd.Start(managerd.Config{Topology: g, Listen: "127.0.0.1:0"}))
 			b.Cleanup(d.Kill)
 			b.ReportAllocs()

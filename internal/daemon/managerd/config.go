@@ -130,10 +130,10 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// agents returns the agents of the switches in the topology. With discovery others may be
-// found later.
+// agents returns the agents of the switches in the topology. Others may be found later,
+// where something merges it.
 func (c Config) agents() map[string]string {
-	if c.Discovery == nil {
+	if c.Discovery == nil && c.Merge == nil {
 		return c.Agents
 	}
 	return agentsIn(c.withDefaults().Topology, c.Agents)

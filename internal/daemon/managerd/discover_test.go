@@ -1,6 +1,7 @@
 package managerd_test
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
 	"github.com/tributary-fabric/tributary/internal/driver/discoverer"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -29,6 +31,43 @@ func TestDiscovery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	elsewhere, err := agentd.Start(agentd.Config{Switch: "leaf-0", Capability: topology.DefaultCapability(), Listen: "127.0.0.1:0", Data: loop})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(elsewhere.Close)
+	t.Run("an agent at another address", func(t *testing.T) {
+		m, err := managerd.Start(managerd.Config{
+			Listen: "127.0.0.1:0", Agents: map[string]string{"leaf-0": elsewhere.Addr()},
+			Discovery: &discoverer.Config{Core: discovery.Config{Seeds: []string{a.Addr()}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(m.Close)
+		ctx := testContext(t)
+		at := func(want string) {
+			t.Helper()
+			for f := (rpc.Fabric{}); len(f.Nodes) == 0 || f.Nodes[0].Switch == nil || f.Nodes[0].Switch.Agent != want; {
+				if f, err = m.Topology(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		at(elsewhere.Addr())
+		if _, err := m.EditTopology(ctx, rpc.TopologyFile{Name: "p", Content: []byte("hosts: [h0]")}); err != nil {
+			t.Fatal(err)
+		}
+		if o := m.Operator(); o.Agents["leaf-0"] != elsewhere.Addr() {
+			t.Errorf("the operator's part has %v", o.Agents)
+		}
+		for _, address := range []string{"", elsewhere.Addr()} { // the wire has the same throughout
+			if _, err := m.SetTopology(ctx, rpc.TopologyFile{Name: "t", Content: []byte("version: 1\nhosts: [h0]"), Agents: map[string]string{"leaf-0": address}}); err != nil {
+				t.Fatal(err)
+			}
+			at(cmp.Or(address, a.Addr()))
+		}
+	})
 	for name, operator := range map[string]*topology.Graph{"nothing": nil, "a contradiction": wrong} {
 		t.Run(name, func(t *testing.T) {
 			m, err := managerd.Start(managerd.Config{

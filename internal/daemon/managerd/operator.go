@@ -42,19 +42,29 @@ func (d *Daemon) SetTopology(ctx context.Context, f rpc.TopologyFile) (rpc.Topol
 		if err != nil {
 			return o, err
 		}
-		o.Graph = g
-		return o, o.attend(f.Agents)
+		return o, o.become(g, f.Agents, d.wire())
 	})
+}
+
+// wire returns the map in effect, whose switches and links the operator's part may speak
+// of without having them; nil: there is no other map than the operator's part.
+func (d *Daemon) wire() *topology.Graph {
+	if d.cfg.Merge == nil {
+		return nil
+	}
+	return d.view().Graph()
 }
 
 // EditTopology implements rpc.Manager.
 func (d *Daemon) EditTopology(ctx context.Context, f rpc.TopologyFile) (rpc.TopologyDifference, error) {
 	return d.reshape(ctx, f, "has edited the topology", func(o Operator) (Operator, error) {
-		p, err := o.Graph.Patched(f.Content, f.Name)
+		wire := d.wire()
+		p, err := o.Graph.Patched(f.Content, f.Name, func(name string) bool {
+			return wire != nil && (has(wire, name) || slices.Contains(o.Down, name))
+		})
 		if err != nil {
 			return o, err
 		}
-		o.Graph = p.Graph
 		for was, is := range p.Renamed {
 			if address, ok := o.Agents[was]; ok {
 				o.Agents = maps.Clone(o.Agents)
@@ -62,35 +72,65 @@ func (d *Daemon) EditTopology(ctx context.Context, f rpc.TopologyFile) (rpc.Topo
 				o.Agents[is] = address
 			}
 		}
+		for _, names := range [][]string{p.Down, p.Up} {
+			canonical(p.Graph, names)
+			if wire != nil {
+				canonical(wire, names)
+			}
+		}
 		o.Down = slices.DeleteFunc(append(slices.Clone(o.Down), p.Down...), func(name string) bool { return slices.Contains(p.Up, name) })
 		agents := maps.Clone(p.Agents)
 		maps.Copy(agents, f.Agents)
-		return o, o.attend(agents)
+		return o, o.become(p.Graph, agents, wire)
 	})
 }
 
-// attend gives switches other agents, none where the address is empty; those of switches
-// that are not there any more go.
-func (o *Operator) attend(agents map[string]string) error {
+// has reports whether a graph has a node or link of that name.
+func has(g *topology.Graph, name string) bool {
+	_, isNode := g.Lookup(name)
+	_, isLink := g.LookupLink(name)
+	return isNode || isLink
+}
+
+// canonical names the links of g in a list of names as linkName does.
+func canonical(g *topology.Graph, names []string) {
+	for i, name := range names {
+		if l, ok := g.LookupLink(name); ok {
+			names[i] = linkName(g, l)
+		}
+	}
+}
+
+// become makes g the graph, and gives switches other agents, none where the address is
+// empty; they are switches of g or wire, which may be nil. What is said of nodes and links
+// that were in the graph and are not in g goes; what is said of others stays.
+func (o *Operator) become(g *topology.Graph, agents map[string]string, wire *topology.Graph) error {
+	was := o.Graph
+	o.Graph = g
 	next := map[string]string{}
 	for name, address := range o.Agents {
-		if n, ok := o.Graph.Lookup(name); ok && o.Graph.IsSwitch(n) {
+		if n, ok := g.Lookup(name); ok && g.IsSwitch(n) || !ok && !has(was, name) {
 			next[name] = address
 		}
 	}
+	fresh := map[string]string{}
 	for name, address := range agents {
-		if next[name] = address; address == "" {
+		if address == "" {
 			delete(next, name)
+		} else {
+			next[name], fresh[name] = address, address
 		}
 	}
 	o.Agents = next
-	slices.Sort(o.Down)
-	o.Down = slices.DeleteFunc(slices.Compact(o.Down), func(name string) bool {
-		_, isNode := o.Graph.Lookup(name)
-		_, isLink := o.Graph.LookupLink(name)
-		return !isNode && !isLink
-	})
-	return checkFabric(o.Graph, next)
+	o.Down = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(o.Down))), func(name string) bool { return has(was, name) && !has(g, name) })
+	if wire != nil {
+		for name := range agentsIn(wire, fresh) {
+			if !has(g, name) {
+				delete(fresh, name)
+			}
+		}
+	}
+	return checkFabric(g, fresh)
 }
 
 // reshape makes a change of the operator's part, puts it into effect and stores it.
@@ -186,19 +226,13 @@ func (d *Daemon) install(was, next Operator, cause string) error {
 // marksOfOperator returns what an operator's part has other than the one before of what
 // is in use.
 func marksOfOperator(was, next Operator) (marks []mark) {
-	element := func(g *topology.Graph, name string) string {
-		if l, ok := g.LookupLink(name); ok {
-			return linkName(g, l)
-		}
-		return name
-	}
 	for _, name := range was.Down {
 		if !slices.Contains(next.Down, name) {
-			marks = append(marks, mark{what: element(was.Graph, name), source: byOperator, up: true})
+			marks = append(marks, mark{what: name, source: byOperator, up: true})
 		}
 	}
 	for _, name := range next.Down {
-		marks = append(marks, mark{what: element(next.Graph, name), source: byOperator, why: "taken out of use"})
+		marks = append(marks, mark{what: name, source: byOperator, why: "taken out of use"})
 	}
 	return marks
 }
@@ -214,8 +248,8 @@ func (d *Daemon) DiffTopology(_ context.Context, f rpc.TopologyFile) (rpc.Topolo
 		if err != nil {
 			return rpc.TopologyDifference{}, fmt.Errorf("%w: %w", rpc.ErrTopology, err)
 		}
-		from, to = inEffect, Operator{Graph: g, Agents: inEffect.Agents, Down: inEffect.Down}
-		if err := to.attend(f.Agents); err != nil {
+		from, to = inEffect, inEffect
+		if err := to.become(g, f.Agents, nil); err != nil {
 			return rpc.TopologyDifference{}, fmt.Errorf("%w: %w", rpc.ErrTopology, err)
 		}
 	}
@@ -271,7 +305,7 @@ func decodeOperator(kept []byte) (o Operator, settings []byte, err error) {
 	if err != nil {
 		return o, nil, err
 	}
-	return Operator{Version: k.Version, Graph: g, Agents: k.Agents, Down: k.Down}, k.Settings, checkFabric(g, k.Agents)
+	return Operator{Version: k.Version, Graph: g, Agents: k.Agents, Down: k.Down}, k.Settings, nil
 }
 
 // settings returns the digest of what the Config has of the operator's part.
@@ -303,6 +337,9 @@ func (d *Daemon) restoreOperator(records []manager.Record) error {
 			continue
 		}
 		d.log.Info("the topology is as an operator has changed it last, and not as the configuration has it", slog.Uint64("version", o.Version))
+		if d.cfg.Merge == nil {
+			o.Agents = agentsIn(o.Graph, o.Agents)
+		}
 		d.operator = o
 	}
 	return nil

@@ -134,6 +134,18 @@ func TestOperatorChangesTheTopology(t *testing.T) {
 		t.Errorf("history %+v, %v", history, err)
 	}
 
+	// What only compares or fails leaves the operator's part as it is.
+	small := rpc.TopologyFile{Name: "t", Content: []byte("version: 1\nhosts: [h7]\n"), DryRun: true}
+	if _, err := f.client.SetTopology(testContext(t), small); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.client.DiffTopology(testContext(t), small); err != nil {
+		t.Error(err)
+	}
+	if o := f.manager.Operator(); !slices.Equal(o.Down, []string{link}) {
+		t.Errorf("down is %q", o.Down)
+	}
+
 	// A configuration that was changed since counts more.
 	f.manager.Close()
 	f.cfg.Topology = without(t, f.graph, "spine-1")
@@ -152,11 +164,11 @@ func TestOperatorsPartIsMerged(t *testing.T) {
 	var merged []managerd.Operator
 	f := startFabric(t, nil)
 	f.manager.Kill()
-	f.at, f.cfg.Agents, f.cfg.Topology, f.cfg.Store = f.cfg.Agents, nil, nil, new(managerd.Memory)
+	f.at, f.cfg.Agents, f.cfg.Topology, f.cfg.Store = f.cfg.Agents, map[string]string{"leaf-0": f.cfg.Agents["leaf-0"]}, nil, new(managerd.Memory)
 	f.cfg.Merge = func(o managerd.Operator, cause string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if cause != "an operator has edited the topology" {
+		if cause != "an operator has edited the topology" && cause != "an operator has set the topology" {
 			t.Errorf("because %s", cause)
 		}
 		merged = append(merged, o)
@@ -176,6 +188,39 @@ func TestOperatorsPartIsMerged(t *testing.T) {
 	if err != nil || !slices.Contains(diff.What, "host h9 removed") || !slices.Contains(diff.What, "switch leaf-0 added") {
 		t.Errorf("%+v, %v", diff, err)
 	}
+
+	// The operator's part speaks of what only the wire has, too; that stays until the
+	// operator takes it back.
+	agents := map[string]string{"leaf-0": f.at["leaf-0"], "leaf-1": f.at["leaf-1"]}
+	edit := func(patch string) {
+		t.Helper()
+		if _, err := f.client.EditTopology(testContext(t), rpc.TopologyFile{Name: "p", Content: []byte(patch)}); err != nil {
+			t.Error(err)
+		}
+	}
+	edit("agents: {leaf-1: \"" + f.at["leaf-1"] + "\"}\ndown: [h1, \"spine-0:1--leaf-0:3\"]")
+	for _, content := range []string{"version: 1\nhosts: [h9, h8]\n", "version: 1\nhosts: [h9]\n"} {
+		if _, err := f.client.SetTopology(testContext(t), rpc.TopologyFile{Name: "t", Content: []byte(content)}); err != nil {
+			t.Error(err)
+		}
+	}
+	if o := f.manager.Operator(); !maps.Equal(o.Agents, agents) || !slices.Equal(o.Down, []string{"h1", "leaf-0:3--spine-0:1"}) {
+		t.Errorf("the operator's part has %v, down %v", o.Agents, o.Down)
+	}
+	if fabric, err := f.client.Topology(testContext(t)); err != nil || fabric.Nodes[1].Up || fabric.Nodes[1].Why != "operator: taken out of use" {
+		t.Errorf("%+v, %v", fabric.Nodes[1], err)
+	}
+	for _, wrong := range []string{"agents: {nobody: \"127.0.0.1:1\"}", "agents: {h9: \"127.0.0.1:1\"}", "down: [nobody]"} {
+		if _, err := f.client.EditTopology(testContext(t), rpc.TopologyFile{Name: "p", Content: []byte(wrong)}); !errors.Is(err, rpc.ErrTopology) {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+	edit("agents: {leaf-1: \"\"}\nup: [h1, \"leaf-0:3--spine-0:1\"]")
+	delete(agents, "leaf-1")
+	if o := f.manager.Operator(); !maps.Equal(o.Agents, agents) || len(o.Down) > 0 {
+		t.Errorf("the operator's part has %v, down %v", o.Agents, o.Down)
+	}
+
 	g := f.newGroup(f.spec("job"))
 	offers := g.offers(0)
 	f.eventually("the map is stored", func(context.Context) (bool, error) {

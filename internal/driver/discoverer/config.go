@@ -63,11 +63,12 @@ type News struct {
 	discovery.Map                    // empty if the changes are not structural
 	Changes       []discovery.Change // the first ones
 	More          int                // beyond Changes
+	Whole         bool               // the operator's part is another
 }
 
-// Structural reports whether the map is another graph than before.
+// Structural reports whether the map may be another graph than before.
 func (n *News) Structural() bool {
-	if n.More > 0 {
+	if n.More > 0 || n.Whole {
 		return true
 	}
 	for i := range n.Changes {

@@ -39,6 +39,7 @@ type Discoverer struct {
 	targets map[string]context.CancelFunc // by address
 	changes []discovery.Change            // not yet given to Apply
 	more    int
+	again   bool          // Apply is to get the map, changed or not
 	fresh   chan struct{} // has room for one: there are changes
 }
 
@@ -69,7 +70,7 @@ func Start(c Config) (*Discoverer, error) {
 		d.running.Go(d.deliver)
 	}
 	if c.Operator != nil {
-		d.SetOperator(c.Operator)
+		d.operate(c.Operator)
 	}
 	return d, nil
 }
@@ -81,13 +82,17 @@ func (d *Discoverer) Close() {
 	d.running.Wait()
 }
 
-// SetOperator makes g the operator's part of the map; nil: there is none.
+// SetOperator makes g the operator's part of the map; nil: there is none. Apply gets the
+// map in any case: g may not be all that is merged into it.
 func (d *Discoverer) SetOperator(g *topology.Graph) {
-	d.post(discovery.Input{Kind: discovery.Operator, Graph: g})
+	d.operate(g)
+	_ = d.loop.Do(d.life, func() { d.again = true }) // its only error is that the discoverer ends
+	d.stir()
 }
 
-// post gives the core inputs; once the discoverer ends nobody wants them.
-func (d *Discoverer) post(in ...discovery.Input) { _ = d.loop.Post(d.life, in...) }
+func (d *Discoverer) operate(g *topology.Graph) {
+	_ = d.loop.Post(d.life, discovery.Input{Kind: discovery.Operator, Graph: g}) // likewise
+}
 
 // apply carries out a step, in the loop.
 func (d *Discoverer) apply(_ core.Time, out *discovery.Output) []discovery.Input {
@@ -207,15 +212,15 @@ func (d *Discoverer) deliver() {
 		}
 		began := time.Now()
 		if d.loop.Do(d.life, func() {
-			n = News{Changes: d.changes, More: d.more}
-			d.changes, d.more = nil, 0
+			n = News{Changes: d.changes, More: d.more, Whole: d.again}
+			d.changes, d.more, d.again = nil, 0, false
 			if n.Structural() {
 				n.Map = d.core.Copy()
 			}
 		}) != nil {
 			return
 		}
-		if len(n.Changes) == 0 {
+		if len(n.Changes) == 0 && !n.Whole {
 			continue
 		}
 		n.Map = n.Sorted()
