@@ -115,6 +115,8 @@ def options(arguments: Optional[List[str]] = None) -> argparse.Namespace:
         p.error("--no-build needs --bin")
     if o.soak and not o.discover:
         p.error("--soak needs --discover")
+    if o.soak and o.pipeline == "bmv2":
+        p.error("--soak needs --pipeline soft: bmv2 takes no new interface, and receives nothing while one of its own is set down")
     if o.measure and o.no_run:
         p.error("--measure and --no-run exclude each other")
     return o

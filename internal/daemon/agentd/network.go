@@ -30,6 +30,7 @@ type network struct {
 
 	mu       sync.Mutex
 	assigned portmap.Assignment
+	deaf     bool          // nothing arrives at any port
 	lost     []portmap.Hop // whose hardware address is not known
 	used     chan struct{} // closed when the target gets other routes
 	problems string        // as logged last
@@ -53,12 +54,7 @@ func (d *Daemon) startNetwork() *network {
 		return n
 	}
 	var err error
-	n.arp, err = arp.Start(d.log, func() {
-		select {
-		case n.stir <- struct{}{}:
-		default:
-		}
-	})
+	n.arp, err = arp.Start(d.log, n.stirred)
 	if err != nil {
 		d.log.Warn("next hops are not found by ARP: every route has to be in the file", slog.Any("error", err))
 	}
@@ -75,7 +71,26 @@ func (n *network) interfaces() (all []string) {
 	return all
 }
 
-// run looks again whenever a neighbour is found.
+// stirred has run look again.
+func (n *network) stirred() {
+	select {
+	case n.stir <- struct{}{}:
+	default: // it is about to
+	}
+}
+
+// hears takes whether anything arrives at the target's ports.
+func (n *network) hears(any bool) {
+	n.mu.Lock()
+	changed := n.deaf == any
+	n.deaf = !any
+	n.mu.Unlock()
+	if changed {
+		n.stirred()
+	}
+}
+
+// run looks again whenever a neighbour is found, or the target hears again or no longer.
 func (n *network) run(ctx context.Context, changed func(context.Context)) {
 	for {
 		select {
@@ -125,6 +140,7 @@ func (n *network) mac(port string, next netip.Addr) (p4.MAC, bool) {
 func (n *network) use(all []nic.Interface) {
 	now := n.of(all)
 	n.plane.Network(now.Addressed(), now.Routes)
+	n.plane.SetDown(now.SetDown(all))
 	if n.arp != nil {
 		var ports []arp.Port
 		for _, p := range now.Ports {
@@ -222,21 +238,39 @@ func (n *network) found() <-chan struct{} {
 }
 
 // address gives those interfaces that are ports of the target the ports' addresses,
-// which the system need not have on them.
+// which the system need not have on them, and the state that the target leaves them.
 func (n *network) address(all []nic.Interface) {
+	deaf := n.isDeaf()
 	for _, p := range n.of(all).Ports {
-		if i := slices.IndexFunc(all, func(i nic.Interface) bool { return i.Name == p.Interface }); i >= 0 && p.Addr.IsValid() && !all[i].Has(p.Addr) {
+		i := slices.IndexFunc(all, func(i nic.Interface) bool { return i.Name == p.Interface })
+		if i < 0 {
+			continue
+		}
+		all[i].Up = all[i].Up && !deaf
+		if p.Addr.IsValid() && !all[i].Has(p.Addr) {
 			all[i].Addresses, all[i].Bits = []netip.Addr{p.Addr}, nil
 		}
 	}
 }
 
+func (n *network) isDeaf() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.deaf
+}
+
 // seen returns the interfaces as managers see them: those of a target's ports with the
-// ports' addresses.
+// ports' addresses, and the state that the target leaves them.
 func (n *network) seen(all []nic.Interface) *rpc.Interfaces {
 	now := n.of(all)
 	if len(now.Addressed()) == 0 { // none is down for that
 		return &rpc.Interfaces{Unavailable: pipeline.ErrNoPorts.Error()}
 	}
-	return &rpc.Interfaces{List: now.Seen(all)}
+	list := now.Seen(all)
+	if n.isDeaf() {
+		for i := range list {
+			list[i].Up = false
+		}
+	}
+	return &rpc.Interfaces{List: list}
 }

@@ -157,6 +157,9 @@ func (d *Daemon) handle(ctx context.Context, event dataplane.Event) error {
 		}
 		return d.loop.Post(ctx, agent.Expired{Socket: e.Socket, Epoch: e.Epoch, Lost: e.Err != nil})
 	case dataplane.Offer:
+		if d.network != nil {
+			d.network.hears(!e.Deaf)
+		}
 		return d.loop.Post(ctx, agent.Offer{Capability: e.Capability, Unusable: e.Unusable})
 	}
 	return nil

@@ -155,6 +155,51 @@ func TestLivePorts(t *testing.T) {
 	l.allreduce(&epoch, port, 2, reduce.Int32, []uint32{1, 2}, 3) // the cable is back, and the epoch was there all the time
 }
 
+// TestLiveSetDown sets an interface of bmv2's down, which then hears nothing at any port:
+// the agent says why, and reports every port down, until that interface is up again.
+func TestLiveSetDown(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	l := newLive(t)
+	_, c := start(t, l.found())
+	events, _ := watch(t, c)
+	l.give(c, l.assigned())
+	incarnation := usable(t, events)
+	l.set(l.links[1].name(), false)
+	for reason, down := "", false; reason == "" || !down; {
+		e, ok := <-events
+		if !ok {
+			t.Fatal("the watch has ended")
+		}
+		if e.State != nil {
+			reason = e.State.Unusable
+		}
+		if x := e.Interfaces; x != nil {
+			down = len(x.List) == 2 && !x.List[0].Up && !x.List[1].Up
+		}
+		if reason != "" && !strings.HasSuffix(reason, pipeline.ErrSetDown.Error()+": "+l.links[1].name()) {
+			t.Fatal(reason)
+		}
+	}
+	l.set(l.links[1].name(), true)
+	for usable, up := false, false; !usable || !up; {
+		e, ok := <-events
+		if !ok {
+			t.Fatal("the watch has ended")
+		}
+		if e.State != nil {
+			usable = e.State.Unusable == ""
+		}
+		if x := e.Interfaces; x != nil {
+			up = len(x.List) == 2 && x.List[0].Up && x.List[1].Up
+		}
+	}
+	l.give(c, l.assigned())
+	epoch, port := l.installed(c, incarnation, 2)
+	l.allreduce(&epoch, port, 0, reduce.Int32, []uint32{1, 2}, 3)
+}
+
 // TestLiveRoutesChange: routes that no epoch uses come and go beside it, a neighbour
 // that moves is followed, and an epoch without a way to a neighbour ends alone.
 func TestLiveRoutesChange(t *testing.T) {

@@ -89,6 +89,7 @@ type Ended struct {
 type Offer struct {
 	Capability topology.Capability // zero while it can do nothing
 	Unusable   string              // why it can do nothing, and what is to be done; empty: it can
+	Deaf       bool                // nothing arrives at any port, so that it does not forward either
 }
 
 func (Opened) event()    {}

@@ -31,7 +31,8 @@
 // The program needs a CPU port, and two ports that are connected to each other
 // (package p4, The loop). The driver sends a frame by both ways every second. While
 // they do not come back the plane offers nothing and says what is missing; epochs that
-// are there stay.
+// are there stay. A target whose loop carries nothing while an interface of its own is
+// set down is deaf (dataplane.Offer): bmv2 then receives at no port.
 //
 // # What ends an epoch
 //

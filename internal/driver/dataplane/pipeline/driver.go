@@ -53,6 +53,8 @@ type driver struct {
 	retry   bool       // a recovery has failed, and nothing but time is to report when to try again
 	next    time.Time  // when tick is due
 	checks  checks     // of what the program needs; while usable
+	down    []string   // interfaces of its ports that are set down, or were last
+	isDown  bool       // ... that are
 }
 
 func (d *driver) init(p *Plane) {
@@ -67,7 +69,7 @@ func (d *driver) init(p *Plane) {
 // offer reports to the agent what it may promise.
 func (d *driver) offer() {
 	if why := d.lack(); why != nil {
-		d.plane.cfg.Notify(dataplane.Offer{Unusable: why.Error()})
+		d.plane.cfg.Notify(dataplane.Offer{Unusable: why.Error(), Deaf: errors.Is(why, ErrSetDown)})
 		return
 	}
 	d.plane.cfg.Notify(dataplane.Offer{Capability: d.plane.cfg.Capability})
@@ -93,7 +95,7 @@ func (d *driver) lack() error {
 	case d.stage != usable:
 		return d.why
 	case d.checks.lack != nil:
-		return d.about(d.checks.lack)
+		return d.about(d.prerequisite())
 	case len(d.network.Ports) == 0:
 		return d.about(ErrNoPorts)
 	}
@@ -265,7 +267,12 @@ func (d *driver) repair(ctx context.Context, err error) {
 // tick is due when the traffic counters are to be read, or a recovery is to be
 // tried again.
 func (d *driver) tick(ctx context.Context) {
-	defer func() { d.next = time.Now().Add(min(d.ledger.interval(), d.plane.cfg.checkInterval())) }()
+	defer func() {
+		d.next = time.Now().Add(min(d.ledger.interval(), d.plane.cfg.checkInterval()))
+		if d.stage == usable && d.checks.next.Before(d.next) {
+			d.next = d.checks.next
+		}
+	}()
 	d.check(time.Now())
 	if d.stage == recovering && d.retry {
 		d.recover(ctx)

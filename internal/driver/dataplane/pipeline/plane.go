@@ -115,6 +115,12 @@ func (p *Plane) Network(ports []p4.Port, routes []p4.Route) {
 	})
 }
 
+// SetDown says which interfaces of the target's ports are set down. If its loop carries
+// nothing then, that is why, and no other port does.
+func (p *Plane) SetDown(interfaces []string) {
+	p.jobs.Put(func(context.Context) { p.driver.setDown(interfaces) })
+}
+
 // Census implements dataplane.Plane. While the target cannot be asked, it reports
 // what was counted up to then.
 func (p *Plane) Census(ctx context.Context) (dataplane.Census, error) {

@@ -1,13 +1,13 @@
 package pipeline
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
@@ -20,13 +20,17 @@ var (
 		p4.LoopOutPort, p4.LoopInPort)
 	ErrNoCPUPort = fmt.Errorf("pipeline: the target passes no packets to its agent: start it with the CPU port %d, bmv2 with --cpu-port %[1]d", p4.CPUPort)
 	ErrNoPorts   = errors.New("pipeline: no port of the target has an address: give it in the agent's file (ports), to the interface, or to the link's end in the manager's topology")
+	ErrSetDown   = errors.New("pipeline: the target receives nothing at any port while an interface of its own is set down, as bmv2 does: set it up (ip link set NAME up)")
 	errUnchecked = errors.New("its CPU port and its loop are being checked")
 )
 
-// Checks are made every checkInterval. What did not come back of so many in a row is
-// not there; what comes late counts for those before.
+// Checks are made every checkInterval, and after an interface was set down or up some at
+// once, in quickInterval. What did not come back of maxMissed in a row is not there; what
+// comes late counts for those before.
 const (
 	checkInterval = time.Second
+	quickInterval = 100 * time.Millisecond
+	quickChecks   = 2 * maxMissed
 	maxMissed     = 5
 )
 
@@ -53,6 +57,7 @@ var (
 type checks struct {
 	lack   error // nil: nothing is missing
 	next   time.Time
+	quick  int // checks to come in quickInterval
 	nonce  [8]byte
 	back   [ways]bool // since the last were sent
 	missed [ways]int  // in a row
@@ -68,6 +73,10 @@ func (c *checks) restart() {
 // frames takes what came back of the last frames, and returns the next.
 func (c *checks) frames(now time.Time, every time.Duration) []p4rt.Packet {
 	sent := !c.next.IsZero()
+	if c.quick > 0 {
+		c.quick--
+		every = min(every, quickInterval)
+	}
 	c.next = now.Add(every)
 	if sent {
 		c.count()
@@ -138,35 +147,60 @@ func checkOf(p *p4rt.Packet) (port uint16, payload []byte, is bool) {
 	return in.Port, p.Payload[ethernetSize : ethernetSize+9], true
 }
 
+// prerequisite returns what the target lacks.
+func (d *driver) prerequisite() error {
+	if errors.Is(d.checks.lack, ErrNoLoop) && len(d.down) > 0 && (d.isDown || d.checks.quick > 0) {
+		return fmt.Errorf("%w: %s", ErrSetDown, strings.Join(d.down, ", "))
+	}
+	return d.checks.lack
+}
+
+// setDown takes the interfaces that are set down. Once there are none, the last ones are
+// the reason until the target had time to hear again.
+func (d *driver) setDown(names []string) {
+	isDown := len(names) > 0
+	if isDown == d.isDown && (!isDown || slices.Equal(names, d.down)) {
+		return
+	}
+	before := d.prerequisite()
+	if d.isDown = isDown; isDown {
+		d.down = names
+	}
+	d.checks.quick, d.checks.next = quickChecks, time.Now()
+	d.next = d.checks.next
+	d.lacks(before)
+}
+
 // check sends the next frames if they are due.
 func (d *driver) check(now time.Time) {
 	if d.stage != usable || now.Before(d.checks.next) {
 		return
 	}
-	before := d.checks.lack
+	before := d.prerequisite()
 	d.plane.give(d.checks.frames(now, d.plane.cfg.checkInterval())...)
 	d.lacks(before)
 }
 
 // returned takes a frame that has come back.
 func (d *driver) returned(port uint16, payload []byte) {
-	before := d.checks.lack
+	before := d.prerequisite()
 	d.checks.returned(port, payload)
 	d.lacks(before)
 }
 
 // lacks reports if another thing is missing than before.
 func (d *driver) lacks(before error) {
-	if d.stage != usable || errors.Is(before, d.checks.lack) {
+	lack := d.prerequisite()
+	if d.stage != usable || fmt.Sprint(before) == fmt.Sprint(lack) {
 		return
 	}
 	switch log := d.plane.cfg.Log.With(slog.String("target", d.plane.cfg.Target.Address)); {
-	case d.checks.lack == nil:
+	case lack == nil:
 		log.Info("the P4 target is usable")
-	case errors.Is(d.checks.lack, errUnchecked):
+	case errors.Is(lack, errUnchecked):
 		log.Info("checking the P4 target's CPU port and loop")
 	default:
-		log.Log(context.Background(), slog.LevelWarn, "the P4 target cannot be used", slog.Any("reason", d.checks.lack))
+		log.Warn("the P4 target cannot be used", slog.Any("reason", lack))
 	}
 	d.offer()
 }

@@ -90,6 +90,53 @@ func TestPrerequisites(t *testing.T) {
 	}
 }
 
+// TestSetDown has a target that hears nothing while an interface of its own is set down:
+// the reason names that, and is no longer there when the interface is set up.
+func TestSetDown(t *testing.T) {
+	target := newTarget(t)
+	b := newBench(t, configOf(target.Address()))
+	b.usable()
+	b.SetDown([]string{"port2"})
+	b.round(cpuWay, loopWay) // another target than bmv2 goes on
+	b.tree(1, 7)
+	target.Cable(p4.LoopOutPort, 0)
+	b.round(cpuWay)
+	for deaf := false; !deaf; {
+		o := await[dataplane.Offer](b)
+		deaf = o.Deaf
+		if want := "target " + target.Address() + ": " + ErrSetDown.Error() + ": port2"; o.Unusable != want {
+			t.Errorf("offered %+v, want %q", o, want)
+		}
+	}
+	b.SetDown(nil) // and the loop is still not there after the quick checks
+	if o := await[dataplane.Offer](b); o.Deaf || o.Unusable != "target "+target.Address()+": "+ErrNoLoop.Error() {
+		t.Errorf("offered %+v", o)
+	}
+	b.SetDown([]string{"port2"})
+	if o := await[dataplane.Offer](b); !o.Deaf {
+		t.Errorf("offered %+v", o)
+	}
+	target.Cable(p4.LoopOutPort, p4.LoopInPort)
+	b.SetDown(nil)
+	b.usable()
+}
+
+// TestQuickChecks: after an interface was set down or up the next checks follow at once.
+func TestQuickChecks(t *testing.T) {
+	var c checks
+	c.restart()
+	now := time.Unix(1, 0)
+	c.quick = quickChecks
+	for range quickChecks {
+		if c.frames(now, checkInterval); c.next != now.Add(quickInterval) {
+			t.Fatalf("the next check is %v later", c.next.Sub(now))
+		}
+	}
+	if c.frames(now, checkInterval); c.next != now.Add(checkInterval) {
+		t.Errorf("the next check is %v later", c.next.Sub(now))
+	}
+}
+
 // TestALoopTheWrongWayRound does not take for a loop what comes back by another port.
 func TestALoopTheWrongWayRound(t *testing.T) {
 	target := newTarget(t)

@@ -123,6 +123,16 @@ func (n *Network) Seen(all []nic.Interface) []nic.Interface {
 	return seen
 }
 
+// SetDown returns the names of those interfaces of ports that are set down.
+func (n *Network) SetDown(all []nic.Interface) (names []string) {
+	for _, i := range all {
+		if !i.Enabled && slices.ContainsFunc(n.Ports, func(p Port) bool { return p.Interface == i.Name }) {
+			names = append(names, i.Name)
+		}
+	}
+	return names
+}
+
 // ports takes the ports: those that are named before those of patterns.
 func (n *Network) ports(k *Known) {
 	for _, patterns := range []bool{false, true} {
