@@ -172,7 +172,7 @@ func (f *discoverFlags) run(ctx context.Context, c discoverer.Config, out, errs 
 	if err != nil {
 		return err
 	}
-	if err := f.write(out, g, down); err != nil {
+	if err := f.write(out, g, down, s.Alarms); err != nil {
 		return err
 	}
 	return summary(errs, g, s)
@@ -205,14 +205,18 @@ func settle(ctx context.Context, d *discoverer.Discoverer, timeout time.Duration
 }
 
 // write writes the topology file, and the picture.
-func (f *discoverFlags) write(out io.Writer, g *topology.Graph, down []topology.Change) error {
+func (f *discoverFlags) write(out io.Writer, g *topology.Graph, down []topology.Change, alarms []discovery.Alarm) error {
 	if f.picture != "" {
 		o, err := topology.NewOverlay(g).With(down...)
 		if err != nil {
 			return err
 		}
+		scene := picture.Scene{View: o.View()}
+		for _, a := range alarms {
+			scene.Alarms = append(scene.Alarms, picture.Alarm{At: []string{a.Places[0].Node, a.Places[1].Node}, Text: a.String()})
+		}
 		var b bytes.Buffer
-		if err := picture.SVG(&b, "Fabric "+g.Fabric(), picture.Scene{View: o.View()}); err != nil {
+		if err := picture.SVG(&b, "Fabric "+g.Fabric(), scene); err != nil {
 			return err
 		}
 		if err := process.WriteFile(f.picture, b.Bytes()); err != nil {

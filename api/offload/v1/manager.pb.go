@@ -3060,6 +3060,7 @@ type GetTopologyResponse struct {
 	Fabric        *Fabric                `protobuf:"bytes,1,opt,name=fabric,proto3" json:"fabric,omitempty"` // in the first message only
 	Nodes         []*Node                `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`   // some; all messages together have all
 	Links         []*Link                `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`   // some; all messages together have all
+	Alarms        []*Alarm               `protobuf:"bytes,4,rep,name=alarms,proto3" json:"alarms,omitempty"` // of discovery, that hold: some; all messages together have all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3115,6 +3116,135 @@ func (x *GetTopologyResponse) GetLinks() []*Link {
 	return nil
 }
 
+func (x *GetTopologyResponse) GetAlarms() []*Alarm {
+	if x != nil {
+		return x.Alarms
+	}
+	return nil
+}
+
+// Alarm is a miscabling or contradiction that discovery has found.
+type Alarm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`     // as docs/discovery.md lists them, such as "two-places"
+	Places        []*AlarmPlace          `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"` // one end, or both
+	What          string                 `protobuf:"bytes,3,opt,name=what,proto3" json:"what,omitempty"`     // what is wrong, for people
+	Since         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Alarm) Reset() {
+	*x = Alarm{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Alarm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Alarm) ProtoMessage() {}
+
+func (x *Alarm) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Alarm.ProtoReflect.Descriptor instead.
+func (*Alarm) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *Alarm) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Alarm) GetPlaces() []*AlarmPlace {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
+func (x *Alarm) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *Alarm) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+// AlarmPlace is an end of a link, or a target.
+type AlarmPlace struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"` // empty: it has no name
+	Port          string                 `protobuf:"bytes,2,opt,name=port,proto3" json:"port,omitempty"` // the interface's name, or the target's address; empty: the whole node
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AlarmPlace) Reset() {
+	*x = AlarmPlace{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AlarmPlace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AlarmPlace) ProtoMessage() {}
+
+func (x *AlarmPlace) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AlarmPlace.ProtoReflect.Descriptor instead.
+func (*AlarmPlace) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *AlarmPlace) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *AlarmPlace) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
 type Fabric struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`        // by default the generator's specification
@@ -3128,7 +3258,7 @@ type Fabric struct {
 
 func (x *Fabric) Reset() {
 	*x = Fabric{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3270,7 @@ func (x *Fabric) String() string {
 func (*Fabric) ProtoMessage() {}
 
 func (x *Fabric) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3283,7 @@ func (x *Fabric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fabric.ProtoReflect.Descriptor instead.
 func (*Fabric) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Fabric) GetName() string {
@@ -3204,7 +3334,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3346,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3359,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Node) GetName() string {
@@ -3286,7 +3416,7 @@ type SwitchState struct {
 
 func (x *SwitchState) Reset() {
 	*x = SwitchState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3298,7 +3428,7 @@ func (x *SwitchState) String() string {
 func (*SwitchState) ProtoMessage() {}
 
 func (x *SwitchState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3311,7 +3441,7 @@ func (x *SwitchState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchState.ProtoReflect.Descriptor instead.
 func (*SwitchState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{40}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SwitchState) GetCapability() *Capability {
@@ -3408,7 +3538,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3420,7 +3550,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3433,7 +3563,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{41}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Link) GetA() *LinkEnd {
@@ -3509,7 +3639,7 @@ type LinkEnd struct {
 
 func (x *LinkEnd) Reset() {
 	*x = LinkEnd{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3651,7 @@ func (x *LinkEnd) String() string {
 func (*LinkEnd) ProtoMessage() {}
 
 func (x *LinkEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3664,7 @@ func (x *LinkEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkEnd.ProtoReflect.Descriptor instead.
 func (*LinkEnd) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{42}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LinkEnd) GetNode() string {
@@ -3561,7 +3691,7 @@ type PlanGroupRequest struct {
 
 func (x *PlanGroupRequest) Reset() {
 	*x = PlanGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3573,7 +3703,7 @@ func (x *PlanGroupRequest) String() string {
 func (*PlanGroupRequest) ProtoMessage() {}
 
 func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3586,7 +3716,7 @@ func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupRequest.ProtoReflect.Descriptor instead.
 func (*PlanGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{43}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PlanGroupRequest) GetGroup() *CreateGroupRequest {
@@ -3608,7 +3738,7 @@ type PlanGroupResponse struct {
 
 func (x *PlanGroupResponse) Reset() {
 	*x = PlanGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3620,7 +3750,7 @@ func (x *PlanGroupResponse) String() string {
 func (*PlanGroupResponse) ProtoMessage() {}
 
 func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3633,7 +3763,7 @@ func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupResponse.ProtoReflect.Descriptor instead.
 func (*PlanGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{44}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PlanGroupResponse) GetGroups() []*PlannedGroup {
@@ -3661,7 +3791,7 @@ type PlannedGroup struct {
 
 func (x *PlannedGroup) Reset() {
 	*x = PlannedGroup{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3673,7 +3803,7 @@ func (x *PlannedGroup) String() string {
 func (*PlannedGroup) ProtoMessage() {}
 
 func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3686,7 +3816,7 @@ func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedGroup.ProtoReflect.Descriptor instead.
 func (*PlannedGroup) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{45}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PlannedGroup) GetRanks() []uint32 {
@@ -3720,7 +3850,7 @@ type DrainSwitchRequest struct {
 
 func (x *DrainSwitchRequest) Reset() {
 	*x = DrainSwitchRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3732,7 +3862,7 @@ func (x *DrainSwitchRequest) String() string {
 func (*DrainSwitchRequest) ProtoMessage() {}
 
 func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3745,7 +3875,7 @@ func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchRequest.ProtoReflect.Descriptor instead.
 func (*DrainSwitchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{46}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DrainSwitchRequest) GetSwitch() string {
@@ -3770,7 +3900,7 @@ type DrainSwitchResponse struct {
 
 func (x *DrainSwitchResponse) Reset() {
 	*x = DrainSwitchResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3782,7 +3912,7 @@ func (x *DrainSwitchResponse) String() string {
 func (*DrainSwitchResponse) ProtoMessage() {}
 
 func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3795,7 +3925,7 @@ func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchResponse.ProtoReflect.Descriptor instead.
 func (*DrainSwitchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{47}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{49}
 }
 
 var File_api_offload_v1_manager_proto protoreflect.FileDescriptor
@@ -4008,11 +4138,21 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x06Change\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
 	"\x04what\x18\x02 \x01(\tR\x04what\"\x14\n" +
-	"\x12GetTopologyRequest\"\xaf\x01\n" +
+	"\x12GetTopologyRequest\"\xe4\x01\n" +
 	"\x13GetTopologyResponse\x124\n" +
 	"\x06fabric\x18\x01 \x01(\v2\x1c.tributary.offload.v1.FabricR\x06fabric\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.tributary.offload.v1.NodeR\x05nodes\x120\n" +
-	"\x05links\x18\x03 \x03(\v2\x1a.tributary.offload.v1.LinkR\x05links\"~\n" +
+	"\x05links\x18\x03 \x03(\v2\x1a.tributary.offload.v1.LinkR\x05links\x123\n" +
+	"\x06alarms\x18\x04 \x03(\v2\x1b.tributary.offload.v1.AlarmR\x06alarms\"\x9b\x01\n" +
+	"\x05Alarm\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x128\n" +
+	"\x06places\x18\x02 \x03(\v2 .tributary.offload.v1.AlarmPlaceR\x06places\x12\x12\n" +
+	"\x04what\x18\x03 \x01(\tR\x04what\x120\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"4\n" +
+	"\n" +
+	"AlarmPlace\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
+	"\x04port\x18\x02 \x01(\tR\x04port\"~\n" +
 	"\x06Fabric\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
@@ -4142,7 +4282,7 @@ func file_api_offload_v1_manager_proto_rawDescGZIP() []byte {
 }
 
 var file_api_offload_v1_manager_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_api_offload_v1_manager_proto_goTypes = []any{
 	(BundleKind)(0),                    // 0: tributary.offload.v1.BundleKind
 	(Collective)(0),                    // 1: tributary.offload.v1.Collective
@@ -4188,32 +4328,34 @@ var file_api_offload_v1_manager_proto_goTypes = []any{
 	(*Change)(nil),                     // 41: tributary.offload.v1.Change
 	(*GetTopologyRequest)(nil),         // 42: tributary.offload.v1.GetTopologyRequest
 	(*GetTopologyResponse)(nil),        // 43: tributary.offload.v1.GetTopologyResponse
-	(*Fabric)(nil),                     // 44: tributary.offload.v1.Fabric
-	(*Node)(nil),                       // 45: tributary.offload.v1.Node
-	(*SwitchState)(nil),                // 46: tributary.offload.v1.SwitchState
-	(*Link)(nil),                       // 47: tributary.offload.v1.Link
-	(*LinkEnd)(nil),                    // 48: tributary.offload.v1.LinkEnd
-	(*PlanGroupRequest)(nil),           // 49: tributary.offload.v1.PlanGroupRequest
-	(*PlanGroupResponse)(nil),          // 50: tributary.offload.v1.PlanGroupResponse
-	(*PlannedGroup)(nil),               // 51: tributary.offload.v1.PlannedGroup
-	(*DrainSwitchRequest)(nil),         // 52: tributary.offload.v1.DrainSwitchRequest
-	(*DrainSwitchResponse)(nil),        // 53: tributary.offload.v1.DrainSwitchResponse
-	nil,                                // 54: tributary.offload.v1.TopologyFile.AgentsEntry
-	(*timestamppb.Timestamp)(nil),      // 55: google.protobuf.Timestamp
-	(Function)(0),                      // 56: tributary.offload.v1.Function
-	(ElementType)(0),                   // 57: tributary.offload.v1.ElementType
-	(*Speed)(nil),                      // 58: tributary.offload.v1.Speed
-	(*Problem)(nil),                    // 59: tributary.offload.v1.Problem
-	(*durationpb.Duration)(nil),        // 60: google.protobuf.Duration
-	(*Reducer)(nil),                    // 61: tributary.offload.v1.Reducer
-	(*Capability)(nil),                 // 62: tributary.offload.v1.Capability
+	(*Alarm)(nil),                      // 44: tributary.offload.v1.Alarm
+	(*AlarmPlace)(nil),                 // 45: tributary.offload.v1.AlarmPlace
+	(*Fabric)(nil),                     // 46: tributary.offload.v1.Fabric
+	(*Node)(nil),                       // 47: tributary.offload.v1.Node
+	(*SwitchState)(nil),                // 48: tributary.offload.v1.SwitchState
+	(*Link)(nil),                       // 49: tributary.offload.v1.Link
+	(*LinkEnd)(nil),                    // 50: tributary.offload.v1.LinkEnd
+	(*PlanGroupRequest)(nil),           // 51: tributary.offload.v1.PlanGroupRequest
+	(*PlanGroupResponse)(nil),          // 52: tributary.offload.v1.PlanGroupResponse
+	(*PlannedGroup)(nil),               // 53: tributary.offload.v1.PlannedGroup
+	(*DrainSwitchRequest)(nil),         // 54: tributary.offload.v1.DrainSwitchRequest
+	(*DrainSwitchResponse)(nil),        // 55: tributary.offload.v1.DrainSwitchResponse
+	nil,                                // 56: tributary.offload.v1.TopologyFile.AgentsEntry
+	(*timestamppb.Timestamp)(nil),      // 57: google.protobuf.Timestamp
+	(Function)(0),                      // 58: tributary.offload.v1.Function
+	(ElementType)(0),                   // 59: tributary.offload.v1.ElementType
+	(*Speed)(nil),                      // 60: tributary.offload.v1.Speed
+	(*Problem)(nil),                    // 61: tributary.offload.v1.Problem
+	(*durationpb.Duration)(nil),        // 62: google.protobuf.Duration
+	(*Reducer)(nil),                    // 63: tributary.offload.v1.Reducer
+	(*Capability)(nil),                 // 64: tributary.offload.v1.Capability
 }
 var file_api_offload_v1_manager_proto_depIdxs = []int32{
-	54, // 0: tributary.offload.v1.TopologyFile.agents:type_name -> tributary.offload.v1.TopologyFile.AgentsEntry
+	56, // 0: tributary.offload.v1.TopologyFile.agents:type_name -> tributary.offload.v1.TopologyFile.AgentsEntry
 	11, // 1: tributary.offload.v1.GetTopologyHistoryResponse.changes:type_name -> tributary.offload.v1.TopologyChange
-	55, // 2: tributary.offload.v1.TopologyChange.at:type_name -> google.protobuf.Timestamp
-	56, // 3: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
-	57, // 4: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
+	57, // 2: tributary.offload.v1.TopologyChange.at:type_name -> google.protobuf.Timestamp
+	58, // 3: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
+	59, // 4: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
 	14, // 5: tributary.offload.v1.CreateGroupRequest.purpose:type_name -> tributary.offload.v1.Purpose
 	13, // 6: tributary.offload.v1.CreateGroupRequest.bundle:type_name -> tributary.offload.v1.Bundle
 	0,  // 7: tributary.offload.v1.Bundle.kind:type_name -> tributary.offload.v1.BundleKind
@@ -4230,82 +4372,85 @@ var file_api_offload_v1_manager_proto_depIdxs = []int32{
 	24, // 18: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
 	26, // 19: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
 	27, // 20: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
-	58, // 21: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
-	59, // 22: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
-	60, // 23: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	60, // 21: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
+	61, // 22: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
+	62, // 23: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
 	25, // 24: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
-	61, // 25: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
-	59, // 26: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	63, // 25: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
+	61, // 26: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
 	3,  // 27: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
 	31, // 28: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
 	4,  // 29: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
 	13, // 30: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
 	31, // 31: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
 	36, // 32: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	59, // 33: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	61, // 33: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
 	41, // 34: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
 	34, // 35: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
 	14, // 36: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
 	31, // 37: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
 	35, // 38: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
-	55, // 39: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	57, // 39: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
 	5,  // 40: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
 	37, // 41: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
 	38, // 42: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
 	39, // 43: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
 	40, // 44: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
 	2,  // 45: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
-	60, // 46: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
-	60, // 47: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
-	61, // 48: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
-	60, // 49: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
+	62, // 46: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
+	62, // 47: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
+	63, // 48: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
+	62, // 49: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
 	39, // 50: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	55, // 51: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	44, // 52: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	45, // 53: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	47, // 54: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	46, // 55: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	58, // 56: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
-	62, // 57: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	48, // 58: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	48, // 59: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	60, // 60: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	34, // 61: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	12, // 62: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
-	51, // 63: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
-	59, // 64: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
-	39, // 65: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
-	12, // 66: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	17, // 67: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	19, // 68: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
-	29, // 69: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	32, // 70: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	42, // 71: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	49, // 72: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
-	52, // 73: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	6,  // 74: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
-	6,  // 75: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
-	6,  // 76: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
-	8,  // 77: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
-	9,  // 78: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
-	16, // 79: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	18, // 80: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	20, // 81: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
-	30, // 82: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	33, // 83: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	43, // 84: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	50, // 85: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
-	53, // 86: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	7,  // 87: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
-	7,  // 88: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
-	7,  // 89: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
-	6,  // 90: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
-	10, // 91: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
-	79, // [79:92] is the sub-list for method output_type
-	66, // [66:79] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	57, // 51: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	46, // 52: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	47, // 53: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	49, // 54: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	44, // 55: tributary.offload.v1.GetTopologyResponse.alarms:type_name -> tributary.offload.v1.Alarm
+	45, // 56: tributary.offload.v1.Alarm.places:type_name -> tributary.offload.v1.AlarmPlace
+	57, // 57: tributary.offload.v1.Alarm.since:type_name -> google.protobuf.Timestamp
+	48, // 58: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	60, // 59: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
+	64, // 60: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	50, // 61: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	50, // 62: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	62, // 63: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	34, // 64: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	12, // 65: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
+	53, // 66: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
+	61, // 67: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
+	39, // 68: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
+	12, // 69: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	17, // 70: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	19, // 71: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
+	29, // 72: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	32, // 73: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	42, // 74: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	51, // 75: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
+	54, // 76: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	6,  // 77: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 78: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 79: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
+	8,  // 80: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
+	9,  // 81: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
+	16, // 82: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	18, // 83: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	20, // 84: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
+	30, // 85: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	33, // 86: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	43, // 87: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	52, // 88: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
+	55, // 89: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	7,  // 90: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 91: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 92: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
+	6,  // 93: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
+	10, // 94: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
+	82, // [82:95] is the sub-list for method output_type
+	69, // [69:82] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }
@@ -4337,7 +4482,7 @@ func file_api_offload_v1_manager_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_manager_proto_rawDesc), len(file_api_offload_v1_manager_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   49,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

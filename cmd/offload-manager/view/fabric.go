@@ -25,6 +25,7 @@ type Fabric struct {
 	Hosts    []Host   `json:"hosts"`
 	Switches []Switch `json:"switches"`
 	Links    []Link   `json:"links"`
+	Alarms   []Alarm  `json:"alarms"` // of discovery, that hold
 }
 
 // Host is a host in JSON.
@@ -83,7 +84,7 @@ type End struct {
 
 // NewFabric returns a manager's fabric as it is written.
 func NewFabric(f rpc.Fabric) Fabric {
-	v := Fabric{Name: f.Name, Version: f.Version, Hosts: []Host{}, Switches: []Switch{}, Links: []Link{}}
+	v := Fabric{Name: f.Name, Version: f.Version, Hosts: []Host{}, Switches: []Switch{}, Links: []Link{}, Alarms: newAlarms(f.Alarms)}
 	alarms := map[string]int{}
 	for i := range f.Cables {
 		for _, m := range f.Cables[i].Mismatches {
@@ -165,6 +166,7 @@ func (v Fabric) Text(w io.Writer) error {
 	for _, l := range v.Links {
 		mismatchesText(w, l.Mismatches)
 	}
+	alarmsText(w, v.Alarms)
 	v.outagesText(w)
 	return err
 }
@@ -291,5 +293,6 @@ func FabricSVG(w io.Writer, f rpc.Fabric) error {
 	if err != nil {
 		return err
 	}
+	scene.Alarms = sceneAlarms(f.Alarms)
 	return picture.SVG(w, "Fabric "+f.Name, scene)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,11 @@ func fabric() rpc.Fabric {
 			{Name: "spine", Up: true, Switch: &rpc.SwitchState{Capability: c, Draining: true, Unusable: "the target is wedged; restart it"}},
 		},
 		Cables: []rpc.FabricLink{cable("h0", 1, "leaf", 1, 1), cable("h1", 1, "leaf", 2, 1), cable("leaf", 3, "spine", 1, 0), misplaced},
+		Alarms: []rpc.Alarm{
+			{Kind: "disagree", Places: []rpc.AlarmPlace{{Node: "leaf", Port: "eth7"}, {Node: "spine", Port: "eth9"}},
+				What: "leaf eth7 hears spine eth9, which hears h1 eth0", Since: time.Date(2030, 1, 2, 3, 4, 8, 0, time.UTC)},
+			{Kind: "unreachable", Places: []rpc.AlarmPlace{{Port: "10.0.0.9:7410"}}, What: "connection refused", Since: time.Date(2030, 1, 2, 3, 4, 9, 0, time.UTC)},
+		},
 	}
 }
 
@@ -159,6 +165,16 @@ func TestSVG(t *testing.T) {
 	if err := view.FabricSVG(&got, fabric()); err != nil || !strings.Contains(got.String(), "failed") {
 		t.Errorf("the fabric: %v", err)
 	}
+	alarm := "ALARM: disagree: leaf eth7 and spine eth9: leaf eth7 hears spine eth9, which hears h1 eth0"
+	if text := got.String(); strings.Count(text, ">alarm</text>") != 2 || strings.Count(text, alarm) != 3 || !strings.Contains(text, "ALARM: unreachable: 10.0.0.9:7410") {
+		t.Errorf("the fabric's alarms are in %s", text)
+	}
+	many := fabric()
+	many.Alarms = slices.Repeat(many.Alarms, picture.MaxAlarms)
+	got.Reset()
+	if err := view.FabricSVG(&got, many); err != nil || !strings.Contains(got.String(), "and 12 more alarms") {
+		t.Errorf("many alarms: %v", err)
+	}
 }
 
 // The picture of a fabric says of each switch whether it reduces, could, or only
@@ -240,7 +256,9 @@ func p4Reducer() topology.Reducer {
 // TestSpeedInPictures finds speeds where a drawing's nodes are pointed at.
 func TestSpeedInPictures(t *testing.T) {
 	var got bytes.Buffer
-	if err := view.FabricSVG(&got, fabric()); err != nil {
+	f := fabric()
+	f.Alarms = nil
+	if err := view.FabricSVG(&got, f); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"<title>leaf reduces 6.5 GB/s, 0 packets/s</title>", "<title>spine</title>"} {

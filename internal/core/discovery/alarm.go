@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -59,21 +60,14 @@ func (k AlarmKind) delay(c *Config) time.Duration {
 	return c.Settle
 }
 
-// place is where something is: a port of a node, or a target's address.
-type place struct{ node, port string }
+// Place is where something is: a port of a node, or a target's address in place of the
+// port. Either may be empty, or both.
+type Place struct{ Node, Port string }
 
 // String returns such as "leaf-0 Ethernet8".
-func (p place) String() string {
-	switch {
-	case p.port == "":
-		return p.node
-	case p.node == "":
-		return p.port
-	}
-	return p.node + " " + p.port
-}
+func (p Place) String() string { return strings.TrimSpace(p.Node + " " + p.Port) }
 
-func (p *port) place() place { return place{p.node.label(), p.name} }
+func (p *port) place() Place { return Place{p.node.label(), p.name} }
 
 // label returns the node's name, or what it is known by without one.
 func (n *node) label() string { return cmp.Or(n.name, n.claimed, n.chassis.Value) }
@@ -81,14 +75,14 @@ func (n *node) label() string { return cmp.Or(n.name, n.claimed, n.chassis.Value
 // Alarm is something that an operator should look at.
 type Alarm struct {
 	Kind   AlarmKind
-	Places [2]string // both ends, such as "leaf-0 Ethernet8"; the second may be empty
-	Text   string    // what is wrong
+	Places [2]Place // both ends; the second may be empty
+	Text   string   // what is wrong
 	Since  core.Time
 }
 
 // String returns the alarm as a line.
 func (a Alarm) String() string {
-	if a.Places[1] == "" {
+	if a.Places[1] == (Place{}) {
 		return fmt.Sprintf("%v: %s: %s", a.Kind, a.Places[0], a.Text)
 	}
 	return fmt.Sprintf("%v: %s and %s: %s", a.Kind, a.Places[0], a.Places[1], a.Text)
@@ -101,17 +95,19 @@ type AlarmChange struct {
 }
 
 // alarm returns an alarm about two places, in their order.
-func (c *Core) alarm(kind AlarmKind, a, b place, format string, values ...any) Alarm {
-	x, y := printable.Text(a.String()), printable.Text(b.String())
-	if y != "" && compareNames(x, y) > 0 {
-		x, y = y, x
+func (c *Core) alarm(kind AlarmKind, a, b Place, format string, values ...any) Alarm {
+	for _, p := range []*Place{&a, &b} {
+		p.Node, p.Port = printable.Text(p.Node), printable.Text(p.Port)
 	}
-	return Alarm{Kind: kind, Places: [2]string{x, y}, Text: printable.Text(fmt.Sprintf(format, values...))}
+	if b != (Place{}) && comparePlaces(a, b) > 0 {
+		a, b = b, a
+	}
+	return Alarm{Kind: kind, Places: [2]Place{a, b}, Text: printable.Text(fmt.Sprintf(format, values...))}
 }
 
 type alarmKey struct {
 	kind   AlarmKind
-	places [2]string
+	places [2]Place
 }
 
 // standing is an alarm that holds, or will if it lasts.
@@ -203,8 +199,10 @@ func (a *alarms) raise(c *Core) {
 }
 
 func compareAlarms(x, y *Alarm) int {
-	return cmp.Or(cmp.Compare(x.Kind, y.Kind), compareNames(x.Places[0], y.Places[0]), compareNames(x.Places[1], y.Places[1]))
+	return cmp.Or(cmp.Compare(x.Kind, y.Kind), comparePlaces(x.Places[0], y.Places[0]), comparePlaces(x.Places[1], y.Places[1]))
 }
+
+func comparePlaces(p, q Place) int { return compareNames(p.String(), q.String()) }
 
 // Alarms returns those that hold, by kind and place.
 func (c *Core) Alarms() (all []Alarm) {
@@ -235,7 +233,7 @@ func (c *Core) judge(p *port) {
 	}
 	if len(names) > 1 {
 		slices.Sort(names)
-		found = append(found, c.alarm(Hub, p.place(), place{}, "it hears %d neighbours: %v", len(names), names))
+		found = append(found, c.alarm(Hub, p.place(), Place{}, "it hears %d neighbours: %v", len(names), names))
 	}
 	if q := p.peer; q != nil {
 		found = append(found, c.mismatches(p, q)...)
@@ -248,17 +246,17 @@ func (c *Core) suspicion(p *port, k *claim) (Alarm, bool) {
 	q := k.to
 	switch {
 	case q == p:
-		return c.alarm(OwnFrame, p.place(), place{}, "it hears what it sends itself"), true
+		return c.alarm(OwnFrame, p.place(), Place{}, "it hears what it sends itself"), true
 	case k.node == p.node && q != nil:
 		return c.alarm(Loop, p.place(), q.place(), "both are ports of %s", p.node.name), true
 	case k.node == p.node:
-		return c.alarm(Loop, p.place(), place{}, "it hears another port of %s", p.node.name), true
+		return c.alarm(Loop, p.place(), Place{}, "it hears another port of %s", p.node.name), true
 	case k.node.name == "" || p.peer != nil && p.peer == q:
 		return Alarm{}, false // is reported of the node, or nothing is wrong
 	case q == nil && p.peer != nil && p.peer.node == k.node:
 		return Alarm{}, false
 	case q == nil:
-		return c.alarm(UnknownPort, p.place(), place{node: k.node.name}, "it hears port %q there, which that switch does not have", k.neighbor.Port.Value), true
+		return c.alarm(UnknownPort, p.place(), Place{Node: k.node.name}, "it hears port %q there, which that switch does not have", k.neighbor.Port.Value), true
 	case q.node.target == nil:
 		other := q.peer
 		if other == nil {
@@ -306,7 +304,7 @@ func (c *Core) mismatches(p, q *port) (found []Alarm) {
 }
 
 func ordered(p, q *port) (*port, *port) {
-	if compareNames(p.place().String(), q.place().String()) > 0 {
+	if comparePlaces(p.place(), q.place()) > 0 {
 		return q, p
 	}
 	return p, q

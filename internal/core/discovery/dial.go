@@ -96,7 +96,7 @@ func (c *Core) approach(n *node) {
 	var found []Alarm
 	if len(outside) > 0 && len(wanted) == 0 && n.isAgent() {
 		c.counts.Refused++
-		found = append(found, c.alarm(Outside, place{node: n.name}, place{}, "no prefix of discovery.allow has %v, which it announces", outside))
+		found = append(found, c.alarm(Outside, Place{Node: n.name}, Place{}, "no prefix of discovery.allow has %v, which it announces", outside))
 	}
 	c.alarms.set(c, dialOf{n}, found)
 }

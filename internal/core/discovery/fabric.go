@@ -43,6 +43,9 @@ type End struct {
 // String returns such as "leaf-0:3".
 func (e End) String() string { return fmt.Sprintf("%s:%d", e.Node, e.Port) }
 
+// place is for alarms about a port of which only the number is known.
+func (e End) place() Place { return Place{e.Node, fmt.Sprintf("port %d", e.Port)} }
+
 func (e End) compare(f End) int {
 	return cmp.Or(cmp.Compare(e.Node, f.Node), cmp.Compare(e.Port, f.Port))
 }

@@ -81,7 +81,7 @@ func (c *Core) flapping(p *port) []Alarm {
 		return nil
 	}
 	c.arm(p, p.flaps.until)
-	return []Alarm{c.alarm(Flapping, p.place(), place{}, "its link has changed more than %d times in %v; what comes up has to be stable before it is used", c.cfg.Flaps, FlapWindow)}
+	return []Alarm{c.alarm(Flapping, p.place(), Place{}, "its link has changed more than %d times in %v; what comes up has to be stable before it is used", c.cfg.Flaps, FlapWindow)}
 }
 
 // soil has the nodes of a link looked at again.
@@ -239,7 +239,7 @@ func (c *Core) record(e Ends) (link Link, ok bool) {
 			found = append(found, c.alarm(FileSpec, a.place(), b.place(), "the operator's file has another speed, or other addresses, than the wire"))
 		}
 		if !wired && c.isAbsent(a, b) {
-			found = append(found, c.alarm(FileAbsent, place{node: e[0].String()}, place{node: e[1].String()}, "the operator's file has this link, and the wire has none there"))
+			found = append(found, c.alarm(FileAbsent, e[0].place(), e[1].place(), "the operator's file has this link, and the wire has none there"))
 		}
 		c.alarms.set(c, fileLink(e), found)
 	}
@@ -357,9 +357,9 @@ func (c *Core) nodeRecord(name string) (Node, bool) {
 			}
 			switch {
 			case is.From&Wire == 0:
-				found = append(found, c.alarm(FileAbsent, place{node: name}, place{}, "the operator's file has this %v, and the wire has not", is.Kind))
+				found = append(found, c.alarm(FileAbsent, Place{Node: name}, Place{}, "the operator's file has this %v, and the wire has not", is.Kind))
 			case (n.target != nil || n.forwards()) != (is.Kind == topology.Switch):
-				found = append(found, c.alarm(FileKind, place{node: name}, place{}, "the operator's file says that it is a %v; the wire says otherwise", is.Kind))
+				found = append(found, c.alarm(FileKind, Place{Node: name}, Place{}, "the operator's file says that it is a %v; the wire says otherwise", is.Kind))
 			}
 		}
 		c.alarms.set(c, fileNode(name), found)

@@ -313,9 +313,9 @@ func (c *Core) elect(name string) {
 		is, found := "", []Alarm(nil)
 		switch {
 		case !isName(name):
-			found = append(found, c.alarm(BadName, lead.from.place(), place{}, "the neighbour's name %q cannot be a node's", name))
+			found = append(found, c.alarm(BadName, lead.from.place(), Place{}, "the neighbour's name %q cannot be a node's", name))
 		case device != nil:
-			found = append(found, c.alarm(SameName, lead.from.place(), place{node: device.name, port: device.target.address},
+			found = append(found, c.alarm(SameName, lead.from.place(), Place{Node: device.name, Port: device.target.address},
 				"a neighbour with chassis %s has the name of switch %s, whose chassis is %s; it is left out", n.chassis.Value, name, device.chassis.Value))
 		case n != best:
 			found = append(found, c.alarm(SameName, lead.from.place(), since.from.place(),

@@ -80,7 +80,7 @@ func (c *Core) reported(t *target, f *Facts) {
 		}
 		c.cause = fmt.Sprintf("%v is connected", t)
 		if !isName(t.name) {
-			found = append(found, c.alarm(BadName, t.place(), place{}, "its name %q cannot be a node's", t.name))
+			found = append(found, c.alarm(BadName, t.place(), Place{}, "its name %q cannot be a node's", t.name))
 			c.alarms.set(c, t, found)
 			t.name = ""
 			return
@@ -90,7 +90,7 @@ func (c *Core) reported(t *target, f *Facts) {
 		c.contest(t.name)
 	}
 	if f.Agent != nil && says != t.name {
-		found = append(found, c.alarm(FalseName, t.place(), place{node: says}, "it says that it is switch %q, and is %s by %s", says, t.name, t.authority()))
+		found = append(found, c.alarm(FalseName, t.place(), Place{Node: says}, "it says that it is switch %q, and is %s by %s", says, t.name, t.authority()))
 	}
 	t.facts = f
 	if t.node == nil {
@@ -102,7 +102,7 @@ func (c *Core) reported(t *target, f *Facts) {
 	}
 	if len(f.Ports) > c.cfg.MaxPorts {
 		c.counts.Dropped += uint64(len(f.Ports) - c.cfg.MaxPorts)
-		found = append(found, c.alarm(TooMany, t.place(), place{}, "it has %d interfaces, and %d are read", len(f.Ports), c.cfg.MaxPorts))
+		found = append(found, c.alarm(TooMany, t.place(), Place{}, "it has %d interfaces, and %d are read", len(f.Ports), c.cfg.MaxPorts))
 	}
 	c.alarms.set(c, t, found)
 	c.update(t.node, f)
@@ -116,7 +116,7 @@ func (t *target) authority() string {
 	return "what it said first"
 }
 
-func (t *target) place() place { return place{node: t.name, port: t.address} }
+func (t *target) place() Place { return Place{Node: t.name, Port: t.address} }
 
 // contest decides which of the targets that claim a name has it: one with a
 // certificate, and of equal ones the first. One that has left is replaced at once if
@@ -251,7 +251,7 @@ func (c *Core) failed(t *target, why string) {
 
 // absent has the absence of a target raise an alarm after a while, and be forgotten later.
 func (c *Core) absent(t *target, why string) {
-	c.alarms.set(c, t, []Alarm{c.alarm(Unreachable, t.place(), place{}, "%s", why)})
+	c.alarms.set(c, t, []Alarm{c.alarm(Unreachable, t.place(), Place{}, "%s", why)})
 	t.absence.Of = t
 	c.gone.Set(&t.absence, c.now.Add(c.cfg.Confirm))
 }

@@ -60,6 +60,22 @@ func (d *Daemon) keepAlarms(ctx context.Context) {
 	}
 }
 
+// miscablings returns the alarms of discovery that hold.
+func (d *Daemon) miscablings(ctx context.Context) ([]rpc.Alarm, error) {
+	if d.discoverer == nil {
+		return nil, nil
+	}
+	found, _, err := d.discoverer.Alarms(ctx)
+	all := make([]rpc.Alarm, len(found))
+	for i, a := range found {
+		all[i] = rpc.Alarm{Kind: a.Kind.String(), Places: []rpc.AlarmPlace{rpc.AlarmPlace(a.Places[0])}, What: a.Text, Since: d.discoverer.When(a.Since)}
+		if a.Places[1] != (discovery.Place{}) {
+			all[i].Places = append(all[i].Places, rpc.AlarmPlace(a.Places[1]))
+		}
+	}
+	return all, d.excuse(err)
+}
+
 // restoredWait is how long a map from the store stays without what discovery knows.
 const restoredWait = 10 * time.Second
 
@@ -177,16 +193,16 @@ func (d *Daemon) collectDiscovery(to metrics.Values) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
-	s, err := d.discoverer.State(ctx)
+	all, has, err := d.discoverer.Alarms(ctx)
 	if err != nil {
 		to.Failed(descTargets, d.excuse(err))
 		return
 	}
-	to.Count(descTargets, s.Counts.Connected, "connected")
-	to.Count(descTargets, s.Counts.Targets-s.Counts.Connected, "away")
+	to.Count(descTargets, has.Connected, "connected")
+	to.Count(descTargets, has.Targets-has.Connected, "away")
 	alarms := map[string]int{}
-	for i := range s.Alarms {
-		alarms[s.Alarms[i].Kind.String()]++
+	for i := range all {
+		alarms[all[i].Kind.String()]++
 	}
 	for kind, n := range alarms {
 		to.Count(descAlarms, n, kind)
@@ -197,5 +213,5 @@ func (d *Daemon) collectDiscovery(to metrics.Values) {
 	to.Counter(descUpdates, n.Malformed.Load(), "malformed")
 	to.Counter(descUpdates, n.Beyond.Load(), "beyond")
 	to.Counter(descTargetFailures, n.Failures.Load())
-	to.Counter(descUndialled, s.Counts.Refused)
+	to.Counter(descUndialled, has.Refused)
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/discovery"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
@@ -70,6 +71,7 @@ func TestDiscovery(t *testing.T) {
 	})
 	for name, operator := range map[string]*topology.Graph{"nothing": nil, "a contradiction": wrong} {
 		t.Run(name, func(t *testing.T) {
+			begun := time.Now()
 			m, err := managerd.Start(managerd.Config{
 				Listen: "127.0.0.1:0", Topology: operator,
 				Discovery: &discoverer.Config{Core: discovery.Config{Seeds: []string{a.Addr()}, Allow: []netip.Prefix{netip.PrefixFrom(loop, 32)}, Settle: 1}},
@@ -96,6 +98,13 @@ func TestDiscovery(t *testing.T) {
 				}
 				for _, c := range h {
 					isDone = isDone || strings.Contains(strings.Join(c.What, "\n"), "alarm: file-kind: leaf-0")
+				}
+				if !isDone {
+					continue
+				}
+				if f, err = m.Topology(t.Context()); err != nil || len(f.Alarms) != 1 || f.Alarms[0].Kind != "file-kind" || f.Alarms[0].What == "" ||
+					f.Alarms[0].Places[0] != (rpc.AlarmPlace{Node: "leaf-0"}) || !f.Alarms[0].Since.After(begun) || f.Alarms[0].Since.After(time.Now()) {
+					t.Errorf("alarms %+v, %v", f.Alarms, err)
 				}
 			}
 		})

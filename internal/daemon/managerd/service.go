@@ -177,7 +177,8 @@ func (d *Daemon) Topology(ctx context.Context) (rpc.Fabric, error) {
 		}
 	}
 	d.explainOutages(&f, g)
-	return f, nil
+	f.Alarms, err = d.miscablings(ctx)
+	return f, err
 }
 
 // explainOutages says why what is down is so.

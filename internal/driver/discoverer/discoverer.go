@@ -145,7 +145,7 @@ func (d *Discoverer) isComplete() (complete bool) {
 }
 
 func (d *Discoverer) logAlarm(a *discovery.AlarmChange) {
-	attributes := []any{slog.String("kind", a.Kind.String()), slog.String("at", a.Places[0]), slog.String("and", a.Places[1]), slog.String("what", a.Text)}
+	attributes := []any{slog.String("kind", a.Kind.String()), slog.String("at", a.Places[0].String()), slog.String("and", a.Places[1].String()), slog.String("what", a.Text)}
 	if a.Raised {
 		d.log.Warn("miscabling or contradiction", attributes...)
 	} else {
@@ -251,6 +251,12 @@ func (d *Discoverer) State(ctx context.Context) (s State, err error) {
 		s.Settled, s.Waiting = d.core.Settled()
 	})
 	return s, err
+}
+
+// Alarms returns those that hold, and what there is.
+func (d *Discoverer) Alarms(ctx context.Context) (all []discovery.Alarm, n discovery.Counts, err error) {
+	err = d.loop.Do(ctx, func() { all, n = d.core.Alarms(), d.core.Counts() })
+	return all, n, err
 }
 
 // Counts returns what the connections have counted.

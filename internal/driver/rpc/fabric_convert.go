@@ -30,6 +30,11 @@ func pieces(f Fabric, send func(*pb.GetTopologyResponse) error) error {
 			return err
 		}
 	}
+	for part := range slices.Chunk(f.Alarms, piece) {
+		if err := send(&pb.GetTopologyResponse{Alarms: each(part, alarm)}); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -41,6 +46,7 @@ func (r *reader) piece(f *Fabric, m *pb.GetTopologyResponse) {
 	}
 	f.Nodes = append(f.Nodes, each(m.GetNodes(), r.fabricNode)...)
 	f.Cables = append(f.Cables, each(m.GetLinks(), r.fabricLink)...)
+	f.Alarms = append(f.Alarms, each(m.GetAlarms(), alarmOf)...)
 }
 
 func fabricNode(n FabricNode) *pb.Node {

@@ -161,6 +161,7 @@ type Fabric struct {
 	Hosts, Switches, Links int
 	Nodes                  []FabricNode
 	Cables                 []FabricLink
+	Alarms                 []Alarm // of discovery, that hold
 }
 
 // FabricNode is a host or a switch.

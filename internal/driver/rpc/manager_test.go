@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -150,6 +151,10 @@ func someFabric() Fabric {
 		})
 	}
 	f.Cables[2].Foreign, f.Nodes[3].Speed = 0.25, topology.Speed{Packets: 1}
+	f.Alarms = slices.Repeat([]Alarm{
+		{Kind: "loop", Places: []AlarmPlace{{"leaf-0", "eth1"}, {"leaf-0", "eth2"}}, What: "both are ports of leaf-0", Since: time.Unix(7, 0).UTC()},
+		{Kind: "unreachable", Places: []AlarmPlace{{"", "10.0.0.9:7410"}}},
+	}, 3*piece/4)
 	f.Cables[1].Mismatches = []LinkMismatch{someMismatch, {Link: "h1:1--leaf-0:2"}}
 	f.Nodes = append(f.Nodes, FabricNode{Name: "leaf-0", Up: true, Switch: &SwitchState{
 		Capability: topology.DefaultCapability(), Connected: true, Draining: true, Trees: 3, SlotsUsed: 256, AgentVersion: "v1.2.3", Unusable: "it is wedged", CPU: 0.5,

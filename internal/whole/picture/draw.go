@@ -72,6 +72,13 @@ func (p *page) draw(title string, sheets []*sheet) point {
 		y += margin
 		p.scene(i+1, s, point{(width - s.size.x) / 2, y})
 		y += s.size.y + margin
+		alarms := s.scene.Alarms[:min(MaxAlarms, len(s.scene.Alarms))]
+		if more := len(s.scene.Alarms) - len(alarms); more > 0 {
+			y = p.text(fmt.Sprintf("and %d more alarms", more), noteFont, y, width, "alarm", colourCross)
+		}
+		for _, a := range slices.Backward(alarms) {
+			y = p.text("ALARM: "+a.Text, noteFont, y, width, "alarm", colourCross)
+		}
 		if s.note != "" {
 			y = p.text(s.note, noteFont, y, width, "note", colourText)
 		}

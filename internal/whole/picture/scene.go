@@ -14,8 +14,9 @@ import (
 // MaxNodes is the most nodes of a fabric that is drawn whole, and of a tree.
 // MaxBoxes is the most boxes for a larger one, whose boxes stand for many.
 const (
-	MaxNodes = 300
-	MaxBoxes = 80
+	MaxNodes  = 300
+	MaxBoxes  = 80
+	MaxAlarms = 12 // that are written out
 )
 
 // Scene is a fabric at one moment, and a collection tree in it.
@@ -26,6 +27,13 @@ type Scene struct {
 	Tree    pathsel.Tree      // without vertices: no tree
 
 	Switches map[topology.NodeID]Standing // of those that a manager knows about; may be nil
+	Alarms   []Alarm                      // that hold
+}
+
+// Alarm is something wrong in the fabric, such as a cable at the wrong port.
+type Alarm struct {
+	At   []string // nodes' names; each that is drawn has a mark
+	Text string
 }
 
 // Standing is how a switch stands with the manager.
@@ -286,6 +294,15 @@ func (s *sheet) addNode(n topology.NodeID, r role) {
 		b.label += "\nroot"
 	case words != "":
 		b.label += "\n" + words
+	}
+	for i, a := range s.scene.Alarms {
+		if !slices.Contains(a.At, b.name) {
+			continue
+		}
+		if !slices.ContainsFunc(s.scene.Alarms[:i], func(a Alarm) bool { return slices.Contains(a.At, b.name) }) {
+			b.label += "\nalarm"
+		}
+		b.tip += "\nALARM: " + a.Text
 	}
 	s.byNode[n] = len(s.boxes)
 	s.boxes = append(s.boxes, b)
