@@ -33,11 +33,12 @@ func rate(s topology.Speed, model float64, payload int, busy float64) float64 {
 	return model * max(1-busy, spare)
 }
 
-// busy returns how much of the CPU of a switch others use. Of a switch of the tree
-// that the group has or had, the group's own part is not known: it counts as idle, so
-// that no tree moves away from its own use.
-func (a *asked) busy(n topology.NodeID) float64 {
-	if a.own[n] {
+// busy returns how much of the CPU with which a switch of that speed reduces is in use
+// by others. Of a switch of the tree that the group has or had, the group's own part is
+// not known: it counts as idle, so that no tree moves away from its own use. What reduces
+// at line rate is no CPU.
+func (a *asked) busy(n topology.NodeID, s topology.Speed) float64 {
+	if s.AtLineRate() || a.own[n] {
 		return 0
 	}
 	return a.view.NodeUtilization(n)
@@ -62,7 +63,7 @@ func (a *asked) pace(n topology.NodeID) float64 {
 }
 
 func (a *asked) paceAs(n topology.NodeID, s topology.Speed) float64 {
-	return rate(s, a.usual, usualPayload, a.busy(n))
+	return rate(s, a.usual, usualPayload, a.busy(n, s))
 }
 
 // slowest returns the slowest switch of a tree, and its pace.
@@ -81,7 +82,7 @@ type paces struct {
 	view  topology.View
 	known bool
 	alike bool    // none counts as slow beside another
-	usual float64 // the pace of a switch of which it is not known: the median of the others
+	usual float64 // the pace of a switch of which it is not known: the median of the others that are not at line rate
 }
 
 // paced returns what holds in a view.
@@ -93,7 +94,7 @@ func (p *Planner) paced(view topology.View) *paces {
 	*s = paces{view: view, known: true, usual: p.cfg.Model.SwitchReduce}
 	var own []float64
 	for i := range p.graph.Switches() {
-		if c := view.Capability(p.graph.Switch(i)); c.CanReduce() && c.Speed.Bytes > 0 {
+		if c := view.Capability(p.graph.Switch(i)); c.CanReduce() && c.Speed.Bytes > 0 && !c.Speed.AtLineRate() {
 			own = append(own, rate(c.Speed, 0, usualPayload, 0))
 		}
 	}
@@ -190,7 +191,7 @@ func (p *Planner) withoutSlow(a asked, all []candidate) []candidate {
 		}
 		_, found := a.slowest(&fast[0].tree)
 		return setAside(&all[0], fast, fmt.Sprintf("a slow switch (%s reduces %s%s, here it is %s)",
-			p.graph.Name(slow), speedText(pace), busyText(a.busy(slow)), speedText(found)))
+			p.graph.Name(slow), speedText(pace), busyText(a.busy(slow, a.view.Capability(slow).Speed)), speedText(found)))
 	}
 	return all
 }
@@ -268,7 +269,8 @@ func (p *Planner) trip(a asked, tree *Tree, figures *Figures, shared bool) Trip 
 	}
 	t.Reduce = math.Inf(1)
 	for i, v := range tree.Vertices {
-		s, busy, n := a.view.Capability(v.Switch).Speed, a.busy(v.Switch), float64(children[i])
+		s, n := a.view.Capability(v.Switch).Speed, float64(children[i])
+		busy := a.busy(v.Switch, s)
 		if a.blind {
 			s = topology.Speed{}
 		}

@@ -2,11 +2,13 @@ package pathsel
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -258,6 +260,53 @@ func TestUnknownSpeedIsUsual(t *testing.T) {
 		})
 		if plan, err := p.Plan(view, nil, req); err != nil || !reflect.DeepEqual(plan.Tree, first.Tree) || plan.Figures.Speed != 1e9 {
 			t.Errorf("%s is not known: %s, %v", g.Name(g.Switch(i)), plan.Reason, err)
+		}
+	}
+}
+
+// TestLineRate has hardware that reduces at line rate beside software: it is never slow,
+// its agent's CPU does not count, an operation takes what its links take, and a switch of
+// unknown speed is not taken for hardware.
+func TestLineRate(t *testing.T) {
+	g := fabric(t, "leaf-spine:2,2,2")
+	p := planner(t, g)
+	hard, soft := topology.Speed{Bytes: topology.LineRate}, topology.Speed{Bytes: 1e9}
+	busy := topology.NodeUtilization(node(t, g, "spine-0"), 0.875)
+	for name, test := range map[string]struct {
+		spines, leaves [2]topology.Speed
+		more           []topology.Change
+		root           string
+		speed          int64
+	}{
+		"one of the spines":       {spines: [2]topology.Speed{hard, soft}, leaves: [2]topology.Speed{hard, hard}, root: "spine-0", speed: topology.LineRate},
+		"its agent is busy":       {spines: [2]topology.Speed{hard, soft}, leaves: [2]topology.Speed{hard, hard}, more: []topology.Change{busy}, root: "spine-0", speed: topology.LineRate},
+		"packets as well":         {spines: [2]topology.Speed{{Bytes: topology.LineRate, Packets: topology.LineRate}, soft}, leaves: [2]topology.Speed{hard, hard}, root: "spine-0", speed: topology.LineRate},
+		"all":                     {spines: [2]topology.Speed{hard, hard}, leaves: [2]topology.Speed{hard, hard}, speed: topology.LineRate},
+		"a leaf is software":      {spines: [2]topology.Speed{hard, soft}, leaves: [2]topology.Speed{hard, soft}, speed: 1e9},
+		"one is not known":        {spines: [2]topology.Speed{{}, soft}, leaves: [2]topology.Speed{hard, hard}, speed: 1e9},
+		"hardware, and not known": {spines: [2]topology.Speed{{}, hard}, leaves: [2]topology.Speed{hard, hard}, root: "spine-1", speed: topology.LineRate},
+	} {
+		for _, by := range []Criterion{FewestHops, LeastLatency, WidestLink} {
+			req := usual(everyone(g))
+			req.Criterion, req.Bytes, req.HostSpeed = by, 1<<20, topology.Speed{Bytes: 2e9}
+			view := paced(t, g, func(n topology.NodeID) topology.Speed {
+				i := int(g.Name(n)[len(g.Name(n))-1] - '0')
+				if strings.HasPrefix(g.Name(n), "spine") {
+					return test.spines[i]
+				}
+				return test.leaves[i]
+			}, test.more...)
+			plan, err := p.Plan(view, nil, req)
+			if err != nil || test.root != "" && g.Name(plan.Tree.Root()) != test.root || plan.Figures.Speed != test.speed {
+				t.Errorf("%s, by %v: speed %d, %s, %v", name, by, plan.Figures.Speed, plan.Reason, err)
+			}
+			if links := (Model{HostMessage: p.cfg.Model.HostMessage, SwitchReduce: math.Inf(1)}); test.speed == topology.LineRate {
+				wire := plan.Trip
+				wire.Reduce, wire.Packet = 0, 0
+				if off := plan.Forecast.Switches - links.Switches(wire); off < 0 || off > time.Microsecond {
+					t.Errorf("%s, by %v: %v longer than its links take", name, by, off)
+				}
+			}
 		}
 	}
 }

@@ -97,7 +97,7 @@ func drawChange(t *rapid.T, g *Graph) Change {
 }
 
 func drawSpeed(t *rapid.T) Speed {
-	rates := rapid.SampledFrom([]int64{0, 0, NoSpeed, 1, 1500, 12e9, maxSpeed})
+	rates := rapid.SampledFrom([]int64{0, 0, NoSpeed, 1, 1500, 12e9, LineRate})
 	return Speed{rates.Draw(t, "bytes"), rates.Draw(t, "packets")}
 }
 
@@ -156,7 +156,7 @@ func TestOverlayErrors(t *testing.T) {
 		"negative slots":         SwitchCapability(g.Switch(0), Capability{Slots: -1}),
 		"unknown function":       SwitchCapability(g.Switch(0), Capability{Functions: 1 << 31}),
 		"unknown type":           SwitchCapability(g.Switch(0), Capability{Types: 1}),
-		"switch out of range":    SwitchCapability(g.Switch(0), Capability{Speed: Speed{Packets: maxSpeed + 1}}),
+		"switch out of range":    SwitchCapability(g.Switch(0), Capability{Speed: Speed{Packets: LineRate + 1}}),
 		"utilization above 1":    NodeUtilization(0, 1.5),
 		"negative utilization":   LinkUtilization(0, -0.5),
 		"utilization of a NaN":   NodeUtilization(0, math.NaN()),

@@ -168,16 +168,19 @@ func (d *documentReader) bandwidth(v *document.Value) (int64, bool) {
 
 var ratePattern = regexp.MustCompile(`^([0-9]{1,16}(?:\.[0-9]{1,9})?) ?([kMGT]?)$`)
 
-// ParseRate reads a number of a Speed, such as 12G or 1500; 0 is NoSpeed.
+// ParseRate reads a number of a Speed, such as 12G or 1500, or line-rate; 0 is NoSpeed.
 func ParseRate(text string) (int64, error) {
+	if text == lineRate {
+		return LineRate, nil
+	}
 	m := ratePattern.FindStringSubmatch(text)
 	if m == nil {
-		return 0, fmt.Errorf("%q is not a number a second such as 1500 or 12G: %w", text, ErrSpeed)
+		return 0, fmt.Errorf("%q is not a number a second such as 1500 or 12G, or line-rate: %w", text, ErrSpeed)
 	}
 	x, err := strconv.ParseFloat(m[1], 64)
 	n := math.Round(x * bandwidthUnits[m[2]])
-	if err != nil || n > maxSpeed {
-		return 0, fmt.Errorf("%s a second is not within 0 and %d: %w", text, int64(maxSpeed), ErrSpeed)
+	if err != nil || n > LineRate {
+		return 0, fmt.Errorf("%s a second is not within 0 and %d: %w", text, int64(LineRate), ErrSpeed)
 	}
 	if n == 0 {
 		return NoSpeed, nil

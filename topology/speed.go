@@ -18,8 +18,12 @@ type Speed struct {
 // NoSpeed is a speed of nothing at all. A switch with it can be on no tree.
 const NoSpeed = -1
 
-// maxSpeed bounds a speed; what is above it is a typing error.
-const maxSpeed = 1_000_000_000_000_000
+// LineRate is a speed of whatever arrives, as hardware has it: links are slower. It
+// bounds a speed; what is above it is a typing error.
+const LineRate = 1_000_000_000_000_000
+
+// lineRate is LineRate in files.
+const lineRate = "line-rate"
 
 // ErrSpeed is wrapped by every error about a speed out of range.
 var ErrSpeed = errors.New("invalid speed of reduction")
@@ -30,8 +34,8 @@ func (s Speed) Validate() error {
 		name  string
 		value int64
 	}{{"bytes", s.Bytes}, {"packets", s.Packets}} {
-		if n.value < NoSpeed || n.value > maxSpeed {
-			return fmt.Errorf("%d %s a second are not within 0 and %d: %w", n.value, n.name, int64(maxSpeed), ErrSpeed)
+		if n.value < NoSpeed || n.value > LineRate {
+			return fmt.Errorf("%d %s a second are not within 0 and %d: %w", n.value, n.name, int64(LineRate), ErrSpeed)
 		}
 	}
 	return nil
@@ -43,8 +47,17 @@ func (s Speed) Known() bool { return s != Speed{} }
 // None reports whether it is none at all.
 func (s Speed) None() bool { return s.Bytes == NoSpeed || s.Packets == NoSpeed }
 
+// AtLineRate reports whether links alone limit it: neither bytes nor packets do, nor a
+// CPU.
+func (s Speed) AtLineRate() bool {
+	return s.Bytes == LineRate && (s.Packets == LineRate || s.Packets == 0)
+}
+
 // String says it in words, such as "2.5 GB/s, 1.2 M packets/s".
 func (s Speed) String() string {
+	if s.AtLineRate() {
+		return "line rate"
+	}
 	var parts []string
 	if s.Bytes != 0 {
 		parts = append(parts, amountText(s.Bytes)+"B/s")

@@ -20,12 +20,15 @@ func TestSpeed(t *testing.T) {
 		{Speed{Packets: 999}, "999 packets/s", true, false},
 		{Speed{Bytes: 7, Packets: NoSpeed}, "7 B/s, 0 packets/s", true, true},
 		{Speed{Bytes: NoSpeed}, "0 B/s", true, true},
+		{Speed{Bytes: LineRate}, "line rate", true, false},
+		{Speed{LineRate, LineRate}, "line rate", true, false},
+		{Speed{LineRate - 1, 5000}, "1e+03 TB/s, 5 kpackets/s", true, false},
 	} {
 		if test.s.String() != test.words || test.s.Known() != test.known || test.s.None() != test.none || test.s.Validate() != nil {
 			t.Errorf("%+v: %q, known %v, none %v", test.s, test.s, test.s.Known(), test.s.None())
 		}
 	}
-	for _, s := range []Speed{{}, {Bytes: 5}, {NoSpeed, 7}, {maxSpeed, NoSpeed}} {
+	for _, s := range []Speed{{}, {Bytes: 5}, {NoSpeed, 7}, {LineRate, NoSpeed}} {
 		text, err := json.Marshal(s)
 		var back Speed
 		if err != nil || json.Unmarshal(text, &back) != nil || back != s {
@@ -35,7 +38,7 @@ func TestSpeed(t *testing.T) {
 	if err := new(Speed).UnmarshalJSON([]byte(`{"bytes": "many"}`)); err == nil {
 		t.Error("many bytes are a speed")
 	}
-	for _, bad := range []Speed{{Bytes: -2}, {Packets: maxSpeed + 1}} {
+	for _, bad := range []Speed{{Bytes: -2}, {Packets: LineRate + 1}} {
 		if err := bad.Validate(); !errors.Is(err, ErrSpeed) {
 			t.Errorf("%+v: %v", bad, err)
 		}
@@ -64,14 +67,14 @@ func TestReadSpeeds(t *testing.T) {
 	const text = `version: 1
 defaults: {host: {speed: {bytes: 4G}}, switch: {speed: {bytes: 12.5G, packets: 2M}}}
 hosts: [a, {name: b, speed: {bytes: 0, packets: 70000}}, {name: c, speed: {}}, {name: d}]
-switches: [{name: s}, {name: u, speed: {packets: 1 k}}, {name: v, speed: {}}]
+switches: [{name: s}, {name: u, speed: {packets: 1 k}}, {name: v, speed: {}}, {name: w, speed: {bytes: line-rate}}]
 `
 	g, err := Read(strings.NewReader(text), "f")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]Speed{
-		"a": {Bytes: 4e9}, "b": {NoSpeed, 70000}, "c": {}, "d": {Bytes: 4e9}, "s": {12_500_000_000, 2e6}, "u": {Packets: 1000}, "v": {},
+		"a": {Bytes: 4e9}, "b": {NoSpeed, 70000}, "c": {}, "d": {Bytes: 4e9}, "s": {12_500_000_000, 2e6}, "u": {Packets: 1000}, "v": {}, "w": {Bytes: LineRate},
 	} {
 		if n, ok := g.Lookup(name); !ok || g.Speed(n) != want {
 			t.Errorf("%s: %v, want %v", name, g.Speed(n), want)

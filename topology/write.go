@@ -233,9 +233,14 @@ func (y *yamlWriter) capability(c *fileCapability) string {
 func (y *yamlWriter) speed(s Speed) string {
 	var parts []string
 	for i, n := range []int64{s.Bytes, s.Packets} {
-		if n != 0 {
-			parts = append(parts, []string{"bytes: ", "packets: "}[i]+unitText(max(n, 0)))
+		if n == 0 {
+			continue
 		}
+		text := lineRate
+		if n != LineRate {
+			text = unitText(max(n, 0))
+		}
+		parts = append(parts, []string{"bytes: ", "packets: "}[i]+text)
 	}
 	return "speed: {" + strings.Join(parts, ", ") + "}"
 }

@@ -115,7 +115,7 @@ func (d *reader) reduction(to *topology.Speed) func(field) {
 			return func(f field) {
 				x, err := topology.ParseRate(f.Text)
 				if err != nil || f.Kind != document.Number && f.Kind != document.String {
-					d.failf(f, "must be a number a second, as a whole number or like 12G")
+					d.failf(f, "must be a number a second, as a whole number or like 12G, or line-rate")
 					return
 				}
 				*n = x

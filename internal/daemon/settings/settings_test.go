@@ -77,6 +77,10 @@ func TestGivenSpeed(t *testing.T) {
 	if want := (topology.Speed{Bytes: 12e9, Packets: topology.NoSpeed}); err != nil || a.Measure || a.Capability.Speed != want {
 		t.Fatalf("%+v, %v", a, err)
 	}
+	hardware, err := settings.ReadAgent(strings.NewReader(strings.Replace(text, "12G, packets: 0", "line-rate", 1)), "f")
+	if err != nil || !hardware.Capability.Speed.AtLineRate() {
+		t.Errorf("%+v, %v", hardware, err)
+	}
 	for _, p := range []string{settings.PipelineSoft, settings.PipelineP4} {
 		a.Pipeline = p
 		if c, _ := a.Config(); c.Capability.Speed != a.Capability.Speed || c.Measure {
