@@ -19,6 +19,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
+	"github.com/tributary-fabric/tributary/internal/core/discovery"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
@@ -244,7 +245,8 @@ func TestAlertsAskForMetricsOfTheDocument(t *testing.T) {
 		t.Fatalf("%d groups, %v", len(file.Groups), err)
 	}
 	documented := documented(t)
-	metric := regexp.MustCompile(`(tributary_[a-z_]+)(?:\{([a-z]+)(?:=|!=|=~)"[^"]+"\})?`)
+	metric := regexp.MustCompile(`(tributary_[a-z_]+)(?:\{([a-z]+)(?:=|!=|=~)"([^"]+)"\})?`)
+	kinds := map[string]string{} // of discovery's alarms: the rule about them
 	for _, r := range file.Groups[0].Rules {
 		asked := metric.FindAllStringSubmatch(r.Expr, -1)
 		if len(asked) == 0 || r.Alert == "" || r.Annotations["summary"] == "" || r.Annotations["action"] == "" || r.Labels["severity"] == "" {
@@ -254,6 +256,35 @@ func TestAlertsAskForMetricsOfTheDocument(t *testing.T) {
 			if f, there := documented[m[1]]; !there || !strings.Contains(f.labels, m[2]) {
 				t.Errorf("%s asks for %s, of which docs/metrics.md says %+v", r.Alert, m[0], f)
 			}
+			if m[1] != "tributary_manager_discovery_alarms" {
+				continue
+			}
+			for _, kind := range strings.Split(m[3], "|") {
+				form, isUsed := regexp.MustCompile("^(?:"+kind+")$"), false
+				for k := discovery.AlarmKind(1); k.String() != "unknown"; k++ {
+					if form.MatchString(k.String()) {
+						if kinds[k.String()] != "" {
+							t.Errorf("%s and %s are about alarms %v", r.Alert, kinds[k.String()], k)
+						}
+						isUsed, kinds[k.String()] = true, r.Alert
+					}
+				}
+				if !isUsed {
+					t.Errorf("%s asks for alarms %s, which there are not", r.Alert, kind)
+				}
+			}
+		}
+	}
+	text, err = os.ReadFile("../../../docs/discovery.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := discovery.AlarmKind(1); k.String() != "unknown"; k++ {
+		if kinds[k.String()] == "" && k != discovery.Unreachable { // of that discovery_targets says more
+			t.Errorf("no rule is about alarms %v", k)
+		}
+		if !regexp.MustCompile("(?m)^\\| .*`" + k.String() + "`.* \\|").Match(text) {
+			t.Errorf("docs/discovery.md does not say what to do about alarms %v", k)
 		}
 	}
 }
