@@ -124,6 +124,12 @@ var roots = func() map[string][]string {
 
 // within returns what a path selects of one origin.
 func within(origin string, p openconfig.Path) (all []openconfig.Path) {
+	for len(p) > 1 && p[0].Name == openconfig.AnyDepth && p[1].Name == openconfig.AnyDepth {
+		p = p[1:] // which means the same
+	}
+	if len(p) > 0 && p[0].Name == openconfig.AnyDepth {
+		all = within(origin, p[1:]) // it stands for no element
+	}
 	for _, name := range roots[origin] {
 		root := openconfig.Elem{Name: name}
 		switch {
@@ -131,7 +137,6 @@ func within(origin string, p openconfig.Path) (all []openconfig.Path) {
 			all = append(all, openconfig.Path{root})
 		case p[0].Name == openconfig.AnyDepth:
 			all = append(all, append(openconfig.Path{root}, p...))
-			all = append(all, within(origin, p[1:])...)
 		case p[0].Matches(&root):
 			all = append(all, append(openconfig.Path{root}, p[1:]...))
 		}
