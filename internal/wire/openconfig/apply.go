@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // ErrValue is wrapped by the errors of Device.Set about a value.
@@ -12,11 +13,14 @@ var ErrValue = errors.New("wrong value")
 // Leaves lists what the device has reported: paths as Path.String writes them, and
 // values. The order is the same each time.
 func (d *Device) Leaves() iter.Seq2[string, Value] {
-	return func(yield func(string, Value) bool) {
-		for _, list := range theTable.listers {
-			if !list(d, yield) {
-				return
-			}
+	return func(yield func(string, Value) bool) { d.list(false, yield) }
+}
+
+// list is Leaves, with aliases or without.
+func (d *Device) list(aliases bool, yield func(string, Value) bool) {
+	for _, list := range theTable.listers {
+		if !list(d, aliases, yield) {
+			return
 		}
 	}
 }
@@ -57,45 +61,51 @@ func (d *Device) Delete(path string) error {
 	return nil
 }
 
-// DeleteAt is Delete for a path that is parsed.
-func (d *Device) DeleteAt(p Path) {
-	if r, keys := find(p); r != nil {
+// DeleteAt is Delete for a path that is parsed. It returns how many leaves it has looked at,
+// which is what it costs.
+func (d *Device) DeleteAt(p Path) (looked int) {
+	if r, keys := find(p); r != nil && !slices.Contains(keys, AnyElem) {
 		_ = r.set(d, keys, Value{}) // what has no such place is not there
-		return
+		return 1
 	}
-	var gone []Path
-	for at := range d.Leaves() {
-		q, err := ParsePath(at)
-		if err == nil && p.Covers(q) {
-			gone = append(gone, q)
+	for i := range p {
+		if name, ok := p[i].Get("name"); ok && p[i].Name == "interface" && name != AnyElem {
+			return d.deleteWithin(name, p)
 		}
 	}
+	return d.deleteAll(p)
+}
+
+// deleteWithin removes what a path selects that names one interface: no other is looked at.
+func (d *Device) deleteWithin(name string, p Path) int {
+	i := d.Interfaces[name]
+	if i == nil {
+		return 1
+	}
+	one := Device{Interfaces: map[string]*Interface{name: i}}
+	looked := one.deleteAll(p)
+	d.drop(name)
+	return looked
+}
+
+func (d *Device) deleteAll(p Path) (looked int) {
+	if !slices.ContainsFunc(theTable.schema, func(r *rule) bool { return SelectsLeaf(p, &r.Leaf) }) {
+		return 1
+	}
+	var gone []Path
+	d.list(true, func(at string, _ Value) bool {
+		looked++
+		if q, err := ParsePath(at); err == nil && p.Covers(q) {
+			gone = append(gone, q)
+		}
+		return true
+	})
 	for _, q := range gone {
 		if r, keys := find(q); r != nil {
 			_ = r.set(d, keys, Value{}) // as above
 		}
 	}
-	d.deleteAliases(p)
-}
-
-// deleteAliases removes what Leaves does not list.
-func (d *Device) deleteAliases(p Path) {
-	eachInterface(d, func(i *Interface) bool {
-		var old []string
-		for _, n := range i.Neighbors {
-			if n.OldManagement != "" {
-				old = append(old, n.ID)
-			}
-		}
-		for _, id := range old {
-			q := Path{{Name: "lldp"}, {Name: "interfaces"}, {Name: "interface", Keys: []Key{{"name", i.Name}}}, {Name: "neighbors"},
-				{Name: "neighbor", Keys: []Key{{"id", id}}}, {Name: "state"}, {Name: "management-address"}}
-			if p.Covers(q) {
-				_, _ = d.SetAt(q, Value{}) // it is there
-			}
-		}
-		return true
-	})
+	return looked
 }
 
 // find returns the rule of a leaf's path, and the values of its keys; nil if there is
@@ -121,6 +131,15 @@ func Find(p Path) (*Leaf, bool) {
 	return nil, false
 }
 
+// ListKeys returns the names of the keys of the list that a path is of whose last element has
+// none; nil: it is of no list of the schema.
+func ListKeys(p Path) []Key {
+	if len(p) == 0 || len(p[len(p)-1].Keys) > 0 {
+		return nil
+	}
+	return theTable.lists[names(p)]
+}
+
 // Schema lists the leaves that there can be.
 func Schema() iter.Seq[*Leaf] {
 	return func(yield func(*Leaf) bool) {
@@ -135,7 +154,7 @@ func Schema() iter.Seq[*Leaf] {
 // Selects reports whether a path that may have wildcards selects a leaf of the schema, or
 // what such leaves are in, whatever keys there are.
 func Selects(p Path) bool {
-	q := anyKeys(p)
+	q := AnyKeys(p)
 	for l := range Schema() {
 		if !l.Alias && q.Covers(l.Path) {
 			return true
@@ -145,10 +164,10 @@ func Selects(p Path) bool {
 }
 
 // SelectsLeaf reports whether p selects leaves of this place in the schema.
-func SelectsLeaf(p Path, l *Leaf) bool { return anyKeys(p).Covers(l.Path) }
+func SelectsLeaf(p Path, l *Leaf) bool { return AnyKeys(p).Covers(l.Path) }
 
-// anyKeys returns p with any values of its keys.
-func anyKeys(p Path) Path {
+// AnyKeys returns p with any values of its keys.
+func AnyKeys(p Path) Path {
 	q := make(Path, len(p))
 	for i, e := range p {
 		q[i].Name = e.Name

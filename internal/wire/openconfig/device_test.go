@@ -2,6 +2,7 @@ package openconfig_test
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -165,6 +166,11 @@ func TestDelete(t *testing.T) {
 			if flags.Draw(t, "any") {
 				p[i].Keys = nil
 			}
+			for k := range p[i].Keys {
+				if flags.Draw(t, "star") {
+					p[i].Keys[k].Value = openconfig.AnyElem
+				}
+			}
 		}
 		d.DeleteAt(p)
 		after := map[string]openconfig.Value{}
@@ -265,5 +271,37 @@ func TestOthers(t *testing.T) {
 	}
 	if err := d.Delete("/interfaces"); err != nil || d.Interfaces != nil {
 		t.Errorf("%v, %+v", err, d)
+	}
+}
+
+// TestDeleteLooks: what names one interface, or nothing of the schema, is not compared with
+// the leaves of all.
+func TestDeleteLooks(t *testing.T) {
+	d := openconfig.Device{Interfaces: map[string]*openconfig.Interface{}}
+	for i := range 1000 {
+		name := fmt.Sprint("eth", i)
+		d.Interfaces[name] = &openconfig.Interface{Name: name, Admin: openconfig.Up, Oper: openconfig.Up}
+	}
+	for _, test := range []struct {
+		path   string
+		most   int
+		remain int
+	}{
+		{"/interfaces/interface[name=eth7]/state/mtu", 1, 1000},
+		{"/interfaces/interface[name=none]", 1, 1000},
+		{"/.../bgp", 1, 1000},
+		{"/interfaces/interface[name=eth7]", 3, 999},
+		{"/lldp", 3000, 999},
+		{"/interfaces/interface[name=*]/state/oper-status", 3000, 999},
+		{"/interfaces", 3000, 0},
+		{"/interfaces", 0, 0},
+	} {
+		p, err := openconfig.ParsePath(test.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := d.DeleteAt(p); n > test.most || len(d.Interfaces) != test.remain {
+			t.Errorf("%s looks at %d leaves, and leaves %d interfaces", test.path, n, len(d.Interfaces))
+		}
 	}
 }

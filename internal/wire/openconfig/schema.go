@@ -28,7 +28,7 @@ const (
 
 // theTable is the one table of paths.
 var theTable = func() *table {
-	t := &table{rules: map[string]*rule{}}
+	t := &table{rules: map[string]*rule{}, lists: map[string][]Key{}}
 	add(t, level[Device]{
 		each: func(d *Device, yield func([]string, *Device) bool) bool { return yield(nil, d) },
 		find: func(d *Device, _ []string, _ bool) (*Device, error) { return d, nil },

@@ -56,8 +56,9 @@ type level[T any] struct {
 // table has the rules of all levels.
 type table struct {
 	rules   map[string]*rule // by names of elements
+	lists   map[string][]Key // of each list, by names of elements
 	schema  []*rule
-	listers []func(d *Device, yield func(string, Value) bool) bool
+	listers []func(d *Device, aliases bool, yield func(string, Value) bool) bool
 }
 
 func add[T any](t *table, of level[T], leaves []leaf[T]) {
@@ -82,10 +83,10 @@ func add[T any](t *table, of level[T], leaves []leaf[T]) {
 		}
 		rules[i] = r
 	}
-	t.listers = append(t.listers, func(d *Device, yield func(string, Value) bool) bool {
+	t.listers = append(t.listers, func(d *Device, aliases bool, yield func(string, Value) bool) bool {
 		return of.each(d, func(keys []string, x *T) bool {
 			for i := range leaves {
-				if leaves[i].Alias {
+				if leaves[i].Alias && !aliases {
 					continue
 				}
 				if v := leaves[i].get(x); v.kind != None && !yield(rules[i].at(keys), v) {
@@ -116,6 +117,9 @@ func (t *table) add(path string, l Leaf) *rule {
 			piece = "]"
 		}
 		r.Path, r.Modules = append(r.Path, e), append(r.Modules, module)
+		if e.Keys != nil {
+			t.lists[names(r.Path)] = e.Keys
+		}
 	}
 	r.pieces = append(r.pieces, piece)
 	names := names(r.Path)
