@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tributary-fabric/tributary/internal/core/telemetry"
+	"github.com/tributary-fabric/tributary/internal/driver/gnmi/message"
 	"github.com/tributary-fabric/tributary/internal/wire/openconfig"
 )
 
@@ -38,7 +39,7 @@ func FuzzRequests(f *testing.F) {
 		var out telemetry.Output
 		c.Step(0, []telemetry.Input{open, telemetry.Snapshot{Part: telemetry.Events}, telemetry.Ready{Stream: 1}}, &out)
 		for _, s := range open.Subscriptions {
-			back, err := fromPath(nil, toPath(s.Path))
+			back, err := message.Path(nil, message.OfPath(s.Path))
 			if err != nil || back.String() != s.Path.String() {
 				t.Fatalf("%v comes back as %v, %v", s.Path, back, err)
 			}
@@ -52,16 +53,16 @@ func FuzzJSON(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		v, err := fromJSON(b)
+		v, err := value(&pb.TypedValue{Value: &pb.TypedValue_JsonIetfVal{JsonIetfVal: b}})
 		if err != nil {
 			return
 		}
 		l := &openconfig.Leaf{Kind: v.Kind(), Bits: 32}
-		back, err := fromTyped(typed(l, v, pb.Encoding_JSON_IETF))
+		back, err := value(typed(l, v, pb.Encoding_JSON_IETF))
 		if err != nil || back != v {
 			t.Fatalf("%s is %v, then %v: %v", b, v, back, err)
 		}
-		if again, err := fromTyped(typed(l, v, pb.Encoding_PROTO)); err != nil || again != v {
+		if again, err := value(typed(l, v, pb.Encoding_PROTO)); err != nil || again != v {
 			t.Fatalf("%s is %v, then %v: %v", b, v, again, err)
 		}
 		if !json.Valid(b) {

@@ -90,7 +90,7 @@ func (s *Server) once(ctx context.Context, o telemetry.Open) (all []telemetry.En
 	defer x.leave()
 	for err == nil {
 		var b []telemetry.Entry
-		if b, err = x.next(ctx); b == nil {
+		if b, err = x.next(ctx, nil, nil); b == nil {
 			break
 		}
 		all = append(all, b...)

@@ -1,8 +1,6 @@
 package gnmi
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -10,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tributary-fabric/tributary/internal/driver/gnmi/message"
 	"github.com/tributary-fabric/tributary/internal/wire/openconfig"
 )
 
@@ -18,42 +17,6 @@ const (
 	OriginOpenConfig = "openconfig"
 	OriginTributary  = "tributary" // the module of that name; its paths begin with /tributary all the same
 )
-
-// fromPath reads a path that begins with prefix.
-func fromPath(prefix, path *pb.Path) (openconfig.Path, error) {
-	elems := slices.Concat(prefix.GetElem(), path.GetElem())
-	if len(elems) == 0 && len(prefix.GetElement())+len(path.GetElement()) > 0 { //nolint:staticcheck // it is to be refused
-		return nil, fmt.Errorf("%w: it uses the field element, which was replaced by elem", openconfig.ErrPath)
-	}
-	if len(elems) > openconfig.MaxDepth {
-		return nil, fmt.Errorf("%w: %d elements, and %d are allowed", openconfig.ErrPath, len(elems), openconfig.MaxDepth)
-	}
-	var p openconfig.Path
-	for _, e := range elems {
-		x := openconfig.Elem{Name: openconfig.Unqualified(e.GetName())}
-		for name, value := range e.GetKey() {
-			x.Keys = append(x.Keys, openconfig.Key{Name: name, Value: value})
-		}
-		p = append(p, x)
-	}
-	return p, p.Check()
-}
-
-// toPath writes a path.
-func toPath(p openconfig.Path) *pb.Path {
-	m := &pb.Path{Elem: make([]*pb.PathElem, len(p))}
-	for i, e := range p {
-		x := &pb.PathElem{Name: e.Name}
-		if len(e.Keys) > 0 {
-			x.Key = make(map[string]string, len(e.Keys))
-			for _, k := range e.Keys {
-				x.Key[k.Name] = k.Value
-			}
-		}
-		m.Elem[i] = x
-	}
-	return m
-}
 
 // originOf returns the origin of a path of the schema.
 func originOf(p openconfig.Path) string {
@@ -92,7 +55,7 @@ func (r *reader) read(m *pb.Path) (requested, error) {
 		return q, status.Errorf(codes.InvalidArgument, "target %.100q in a path: it belongs into the prefix", m.GetTarget())
 	}
 	var err error
-	if q.path, err = fromPath(r.prefix, m); err != nil {
+	if q.path, err = message.Path(r.prefix, m); err != nil {
 		return q, status.Error(codes.InvalidArgument, err.Error())
 	}
 	switch origin {
@@ -154,7 +117,7 @@ func (r *reader) answer() *pb.Path {
 
 // path writes a path of an answer.
 func (r *reader) path(p openconfig.Path) *pb.Path {
-	m := toPath(p)
+	m := message.OfPath(p)
 	if r.origins {
 		m.Origin = originOf(p)
 	}
@@ -178,7 +141,7 @@ func (w *written) path(name string, p openconfig.Path) *pb.Path {
 	if m != nil {
 		return m
 	}
-	m = toPath(p)
+	m = message.OfPath(p)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.of == nil || len(w.of) >= maxWritten {
@@ -186,14 +149,4 @@ func (w *written) path(name string, p openconfig.Path) *pb.Path {
 	}
 	w.of[name] = m
 	return m
-}
-
-// reason returns a core's error with its gRPC status.
-func reason(err error, codeOf map[error]codes.Code) error {
-	for sentinel, code := range codeOf {
-		if errors.Is(err, sentinel) {
-			return status.Error(code, err.Error())
-		}
-	}
-	return err
 }

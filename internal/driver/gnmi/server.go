@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -224,13 +225,19 @@ var codeOf = map[error]codes.Code{
 	telemetry.ErrInvalid: codes.InvalidArgument, telemetry.ErrLimit: codes.ResourceExhausted, telemetry.ErrUnknown: codes.Unimplemented,
 }
 
-// next returns the next batch; none, without an error, if the stream is complete.
-func (x *subscriber) next(ctx context.Context) ([]telemetry.Entry, error) {
-	select {
-	case b := <-x.batches:
-		return b, x.server.post(ctx, telemetry.Ready{Stream: x.id})
-	default:
+// reason returns a core's error with its gRPC status.
+func reason(err error) error {
+	for sentinel, code := range codeOf {
+		if errors.Is(err, sentinel) {
+			return status.Error(code, err.Error())
+		}
 	}
+	return err
+}
+
+// next returns the next batch; none if the stream is complete, or when one of polls is
+// taken.
+func (x *subscriber) next(ctx context.Context, polls <-chan struct{}, failed <-chan error) ([]telemetry.Entry, error) {
 	select {
 	case b := <-x.batches:
 		return b, x.server.post(ctx, telemetry.Ready{Stream: x.id})
@@ -239,8 +246,16 @@ func (x *subscriber) next(ctx context.Context) ([]telemetry.Entry, error) {
 		case b := <-x.batches: // the last one
 			return b, nil
 		default:
-			return nil, reason(x.err, codeOf)
+			return nil, reason(x.err)
 		}
+	case <-polls:
+		return nil, nil
+	case err := <-failed:
+		if errors.Is(err, io.EOF) {
+			err = nil
+			x.finish(nil)
+		}
+		return nil, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

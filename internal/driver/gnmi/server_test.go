@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tributary-fabric/tributary/internal/core/telemetry"
+	"github.com/tributary-fabric/tributary/internal/driver/gnmi/message"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/wire/openconfig"
@@ -222,17 +224,22 @@ func (t *target) name(p *pb.Path) string {
 }
 
 func show(v *pb.TypedValue) string {
-	switch v := v.GetValue().(type) {
-	case *pb.TypedValue_JsonIetfVal:
-		return string(v.JsonIetfVal)
-	case *pb.TypedValue_JsonVal:
-		return string(v.JsonVal)
+	if text, ok := message.JSON(v); ok {
+		return string(text)
 	}
-	x, err := fromTyped(v)
+	x, err := value(v)
 	if err != nil {
 		return err.Error()
 	}
 	return x.String()
+}
+
+// value reads the value of one leaf.
+func value(m *pb.TypedValue) (openconfig.Value, error) {
+	for l, err := range message.Leaves(nil, m) {
+		return l.Value, err
+	}
+	return openconfig.Value{}, message.ErrValue
 }
 
 const status0 = "/interfaces/interface[name=eth0]/state/oper-status"
@@ -604,5 +611,47 @@ func TestShut(t *testing.T) {
 	}
 	if _, err := g.Get(g.ctx, &pb.GetRequest{Path: g.paths("/system")}); status.Code(err) != codes.Unavailable {
 		t.Errorf("Get: %v", err)
+	}
+}
+
+// TestEncodingsAgree: what is read from the JSON of a tree is what its leaves have.
+func TestEncodingsAgree(t *testing.T) {
+	g := newTarget(t)
+	var first map[string]string
+	for _, as := range []pb.Encoding{pb.Encoding_PROTO, pb.Encoding_JSON, pb.Encoding_JSON_IETF} {
+		answer, err := g.Get(g.ctx, &pb.GetRequest{Path: g.paths("/"), Encoding: as, UseModels: []*pb.ModelData{
+			{Name: "openconfig-interfaces"}, {Name: "openconfig-if-ethernet"}, {Name: "openconfig-if-ip"}, {Name: "openconfig-system"}, {Name: "tributary"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d openconfig.Device
+		for _, u := range answer.GetNotification()[0].GetUpdate() {
+			p, err := message.Path(nil, u.GetPath())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for l, err := range message.Leaves(p, u.GetVal()) {
+				if err == nil {
+					_, err = d.SetAt(l.Path, l.Value)
+				}
+				if err != nil {
+					t.Errorf("%v at %s: %v", as, l.Path, err)
+				}
+			}
+		}
+		for _, i := range d.Interfaces {
+			i.Counters = openconfig.Counters{} // which count
+		}
+		leaves := map[string]string{}
+		for path, v := range d.Leaves() {
+			leaves[path] = v.String()
+		}
+		if first == nil {
+			first = leaves
+		}
+		if !maps.Equal(leaves, first) || len(leaves) < 20 {
+			t.Errorf("as %v:\n%v\nand as PROTO:\n%v", as, leaves, first)
+		}
 	}
 }

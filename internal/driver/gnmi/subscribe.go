@@ -45,7 +45,11 @@ func (s *Server) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 	s.tasks.Go(func() { p.receive(ctx, stream) })
 	busy := true // until the first sync
 	for {
-		batch, err := x.wait(ctx, p, busy)
+		polls := p.want
+		if busy {
+			polls = nil // a poll is taken when the one before was answered
+		}
+		batch, err := x.next(ctx, polls, p.failed)
 		if err != nil || batch == nil && x.complete() {
 			return err
 		}
@@ -91,31 +95,6 @@ func (p *polls) receive(ctx context.Context, stream grpc.BidiStreamingServer[pb.
 		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-// wait returns the next batch; none if the stream is complete, or for a poll, which is
-// taken only when the one before was answered.
-func (x *subscriber) wait(ctx context.Context, p *polls, busy bool) ([]telemetry.Entry, error) {
-	want := p.want
-	if busy {
-		want = nil
-	}
-	select {
-	case b := <-x.batches:
-		return b, x.server.post(ctx, telemetry.Ready{Stream: x.id})
-	case <-x.over:
-		return x.next(ctx)
-	case <-want:
-		return nil, nil
-	case err := <-p.failed:
-		if errors.Is(err, io.EOF) {
-			err = nil
-			x.finish(nil)
-		}
-		return nil, err
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }
 

@@ -2,7 +2,6 @@ package gnmi
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
@@ -160,67 +159,4 @@ func keyValue(e *openconfig.Elem, k openconfig.Key) any {
 		}
 	}
 	return k.Value
-}
-
-// fromTyped reads a value. Those of kinds that no leaf has are errors.
-func fromTyped(m *pb.TypedValue) (openconfig.Value, error) {
-	switch v := m.GetValue().(type) {
-	case *pb.TypedValue_StringVal:
-		return openconfig.Text(v.StringVal), nil
-	case *pb.TypedValue_AsciiVal:
-		return openconfig.Text(v.AsciiVal), nil
-	case *pb.TypedValue_BoolVal:
-		return openconfig.Of(v.BoolVal), nil
-	case *pb.TypedValue_UintVal:
-		return openconfig.Number(v.UintVal), nil
-	case *pb.TypedValue_IntVal:
-		if v.IntVal >= 0 {
-			return openconfig.Number(uint64(v.IntVal)), nil
-		}
-	case *pb.TypedValue_LeaflistVal:
-		var list []string
-		for _, e := range v.LeaflistVal.GetElement() {
-			x, err := fromTyped(e)
-			if err != nil {
-				return x, err
-			}
-			list = append(list, x.String())
-		}
-		return openconfig.Texts(list), nil
-	case *pb.TypedValue_JsonVal:
-		return fromJSON(v.JsonVal)
-	case *pb.TypedValue_JsonIetfVal:
-		return fromJSON(v.JsonIetfVal)
-	}
-	return openconfig.Value{}, fmt.Errorf("no leaf has a value of this kind: %.100v", m)
-}
-
-// fromJSON reads the JSON of one leaf.
-func fromJSON(b []byte) (openconfig.Value, error) {
-	var x any
-	if err := json.Unmarshal(b, &x); err != nil {
-		return openconfig.Value{}, fmt.Errorf("malformed JSON: %w", err)
-	}
-	switch x := x.(type) {
-	case string:
-		return openconfig.Text(x), nil
-	case bool:
-		return openconfig.Of(x), nil
-	case float64:
-		var n uint64
-		if err := json.Unmarshal(b, &n); err == nil {
-			return openconfig.Number(n), nil
-		}
-	case []any:
-		var list []string
-		for _, e := range x {
-			s, ok := e.(string)
-			if !ok {
-				return openconfig.Value{}, fmt.Errorf("no leaf has a list of such elements: %.100s", b)
-			}
-			list = append(list, s)
-		}
-		return openconfig.Texts(list), nil
-	}
-	return openconfig.Value{}, fmt.Errorf("no leaf has such a value: %.100s", b)
 }
