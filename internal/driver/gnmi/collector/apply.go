@@ -1,13 +1,15 @@
 package collector
 
 import (
-	"encoding/json"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
 
+	"github.com/tributary-fabric/tributary/internal/driver/gnmi/message"
 	"github.com/tributary-fabric/tributary/internal/ground/printable"
 	"github.com/tributary-fabric/tributary/internal/wire/openconfig"
 )
@@ -15,32 +17,53 @@ import (
 // maxText is the longest value that is kept, in bytes.
 const maxText = 1024
 
-// errValue is of a value that no leaf has.
-var errValue = errors.New("a value that no leaf has")
+// What counts as one update, beside an update, for Limits.Rate.
+const (
+	perJSON   = 64 // bytes of JSON: about those of a leaf
+	perLooked = 8  // leaves that a delete has to be compared with
+)
 
-// take applies a notification. The error is that there was too much that is malformed.
-func (s *stream) take(n *pb.Notification) error {
+// take applies a notification, as fast as the target may have it read. The error is that
+// there was too much that is malformed, or that the context has ended.
+func (s *stream) take(ctx context.Context, n *pb.Notification) error {
+	work, err := s.apply(ctx, n)
+	if err != nil {
+		return err
+	}
+	s.wake()
+	return s.pace.wait(ctx, work)
+}
+
+// apply returns what is still to be paid for.
+func (s *stream) apply(ctx context.Context, n *pb.Notification) (work int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, d := range n.GetDelete() {
+	gone := n.GetDelete()
+	if n.GetAtomic() && len(n.GetUpdate()) > 0 {
+		gone = append(gone, nil) // the updates are all that there is at the prefix
+	}
+	for _, d := range gone {
 		p, err := pathOf(n.GetPrefix(), d)
 		if err != nil {
 			if err := s.mistake(err); err != nil {
-				return err
+				return 0, err
 			}
 			continue
 		}
-		s.device.DeleteAt(p)
+		if err := s.pace.wait(ctx, 1+s.device.DeleteAt(p)/perLooked); err != nil { // many may cost much, and change nothing
+			return 0, err
+		}
 	}
 	for _, u := range n.GetUpdate() {
+		text, _ := message.JSON(u.GetVal())
+		work += 1 + len(text)/perJSON
 		if err := s.update(n.GetPrefix(), u); err != nil {
 			if err := s.mistake(err); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
-	s.wake()
-	return nil
+	return work + 1, nil
 }
 
 // mistake counts what is malformed. The error is that it is too much.
@@ -56,163 +79,34 @@ func (s *stream) mistake(err error) error {
 	return nil
 }
 
+// update applies an update. The error is the first of those that it has: one is enough to
+// name, and there can be millions.
 func (s *stream) update(prefix *pb.Path, u *pb.Update) error {
 	p, err := pathOf(prefix, u.GetPath())
 	if err != nil {
 		return err
 	}
-	var text []byte
-	switch v := u.GetVal().GetValue().(type) {
-	case *pb.TypedValue_JsonVal:
-		text = v.JsonVal
-	case *pb.TypedValue_JsonIetfVal:
-		text = v.JsonIetfVal
-	default:
-		v2, err := valueOf(u.GetVal())
-		if err != nil {
-			return fmt.Errorf("%w at %s", err, p)
+	var first error
+	for l, err := range message.Leaves(p, u.GetVal()) {
+		at, _ := openconfig.Find(l.Path)
+		switch isWanted := s.wanted[at]; {
+		case err == nil && isWanted:
+			err = s.set(l.Path, l.Value)
+		case err == nil:
+			s.cfg.Counts.Ignored.Add(1)
+		case errors.Is(err, message.ErrValue) && !isWanted:
+			continue
+		case first == nil:
+			err = fmt.Errorf("%w at %s", err, l.Path)
 		}
-		return s.set(p, v2)
+		first = cmp.Or(first, err)
 	}
-	var x any
-	if err := json.Unmarshal(text, &x); err != nil {
-		return fmt.Errorf("malformed JSON at %s: %w", p, err)
-	}
-	return s.flatten(p, x)
+	return first
 }
 
-// flatten applies JSON at a path: that of a leaf, or of all that is below a node.
-func (s *stream) flatten(p openconfig.Path, x any) error {
-	var errs []error
-	switch x := x.(type) {
-	case map[string]any:
-		for name, y := range x {
-			if err := s.flatten(append(p[:len(p):len(p)], openconfig.Elem{Name: openconfig.Unqualified(name)}), y); err != nil {
-				errs = append(errs, err)
-			}
-		}
-		return errors.Join(errs...)
-	case []any:
-		if keys := keysAt(p); keys != nil {
-			for _, y := range x {
-				if err := s.entry(p, keys, y); err != nil {
-					errs = append(errs, err)
-				}
-			}
-			return errors.Join(errs...)
-		}
-	}
-	v, err := scalar(x)
-	if err != nil {
-		if !s.wanted[names(p)] {
-			return nil
-		}
-		return fmt.Errorf("%w at %s", err, p)
-	}
-	return s.set(p, v)
-}
-
-// entry applies an entry of a list.
-func (s *stream) entry(p openconfig.Path, keys []openconfig.Key, x any) error {
-	fields, _ := x.(map[string]any)
-	e := openconfig.Elem{Name: p[len(p)-1].Name}
-	for _, k := range keys {
-		v, err := scalar(find(fields, k.Name))
-		if err != nil {
-			return fmt.Errorf("an entry of %s without its key %s", p, k.Name)
-		}
-		e.Keys = append(e.Keys, openconfig.Key{Name: k.Name, Value: v.String()})
-	}
-	at := append(p[:len(p)-1:len(p)-1], e)
-	if err := at.Check(); err != nil {
-		return err
-	}
-	return s.flatten(at, x)
-}
-
-func find(fields map[string]any, name string) any {
-	for n, x := range fields {
-		if openconfig.Unqualified(n) == name {
-			return x
-		}
-	}
-	return nil
-}
-
-// keysAt returns the keys of the list that a path without its last keys is of; nil: it
-// is none.
-func keysAt(p openconfig.Path) []openconfig.Key {
-	if len(p) == 0 || len(p[len(p)-1].Keys) > 0 {
-		return nil
-	}
-	at := names(p)
-	for l := range openconfig.Schema() {
-		if len(l.Path) >= len(p) && names(l.Path[:len(p)]) == at {
-			return l.Path[len(p)-1].Keys
-		}
-	}
-	return nil
-}
-
-func scalar(x any) (openconfig.Value, error) {
-	switch x := x.(type) {
-	case string:
-		return openconfig.Text(x), nil
-	case bool:
-		return openconfig.Of(x), nil
-	case float64:
-		if n := uint64(x); x >= 0 && x < 1<<63 && float64(n) == x {
-			return openconfig.Number(n), nil
-		}
-	case []any:
-		list := make([]string, 0, len(x))
-		for _, e := range x {
-			text, ok := e.(string)
-			if !ok {
-				return openconfig.Value{}, errValue
-			}
-			list = append(list, text)
-		}
-		return openconfig.Texts(list), nil
-	}
-	return openconfig.Value{}, errValue
-}
-
-func valueOf(m *pb.TypedValue) (openconfig.Value, error) {
-	switch v := m.GetValue().(type) {
-	case *pb.TypedValue_StringVal:
-		return openconfig.Text(v.StringVal), nil
-	case *pb.TypedValue_AsciiVal:
-		return openconfig.Text(v.AsciiVal), nil
-	case *pb.TypedValue_BoolVal:
-		return openconfig.Of(v.BoolVal), nil
-	case *pb.TypedValue_UintVal:
-		return openconfig.Number(v.UintVal), nil
-	case *pb.TypedValue_IntVal:
-		if v.IntVal >= 0 {
-			return openconfig.Number(uint64(v.IntVal)), nil
-		}
-	case *pb.TypedValue_LeaflistVal:
-		var list []string
-		for _, e := range v.LeaflistVal.GetElement() {
-			x, err := valueOf(e)
-			if err != nil {
-				return x, err
-			}
-			list = append(list, x.String())
-		}
-		return openconfig.Texts(list), nil
-	}
-	return openconfig.Value{}, errValue
-}
-
-// set applies one leaf, if it is wanted and within the limits.
+// set applies one leaf, if it is within the limits.
 func (s *stream) set(p openconfig.Path, v openconfig.Value) error {
-	switch {
-	case !s.wanted[names(p)]:
-		s.cfg.Counts.Ignored.Add(1)
-		return nil
-	case v.Size() > maxText || !s.fits(p):
+	if v.Size() > maxText || !s.fits(p) {
 		s.cfg.Counts.Beyond.Add(1)
 		return nil
 	}

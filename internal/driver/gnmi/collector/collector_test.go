@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/tributary-fabric/tributary/internal/driver/gnmi/message"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/wire/openconfig"
 )
@@ -144,13 +145,7 @@ func path(t testing.TB, text string) *pb.Path {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := anyOf(p)
-	for i, e := range p {
-		for _, k := range e.Keys {
-			m.Elem[i].Key[k.Name] = k.Value
-		}
-	}
-	return m
+	return message.OfPath(p)
 }
 
 func leaf(t testing.TB, at, value string) *pb.Update {

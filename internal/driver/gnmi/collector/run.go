@@ -46,7 +46,7 @@ func Run(ctx context.Context, c Config) error {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	for wait := c.Limits.MinRetry; ; wait = min(2*wait, c.Limits.MaxRetry) {
-		s := &stream{cfg: &c, device: &openconfig.Device{}, changed: make(chan struct{}, 1)}
+		s := newStream(&c)
 		err := s.run(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -69,12 +69,17 @@ func Run(ctx context.Context, c Config) error {
 type stream struct {
 	cfg     *Config
 	changed chan struct{} // has room for one: there is something to report
+	pace    pace          // of who reads
 
 	mu       sync.Mutex // guards what follows
 	device   *openconfig.Device
 	isSynced bool
 	mistakes int
-	wanted   map[string]bool // names of the leaves that are subscribed
+	wanted   map[*openconfig.Leaf]bool // that are subscribed
+}
+
+func newStream(c *Config) *stream {
+	return &stream{cfg: c, device: &openconfig.Device{}, changed: make(chan struct{}, 1), pace: pace{rate: c.Limits.Rate, counts: c.Counts}}
 }
 
 // run is one connection, from its begin to its end.
@@ -200,7 +205,6 @@ func (s *stream) receive(ctx context.Context, sub pb.GNMI_SubscribeClient, patie
 	reporting.Go(func() { s.report(ctx) })
 	defer reporting.Wait()
 	defer cancel()
-	pace := pace{rate: s.cfg.Limits.Rate, counts: s.cfg.Counts}
 	for {
 		m, err := sub.Recv()
 		if err != nil {
@@ -211,10 +215,7 @@ func (s *stream) receive(ctx context.Context, sub pb.GNMI_SubscribeClient, patie
 		}
 		switch r := m.GetResponse().(type) {
 		case *pb.SubscribeResponse_Update:
-			if err := s.take(r.Update); err != nil {
-				return err
-			}
-			if err := pace.wait(ctx, len(r.Update.GetUpdate())+len(r.Update.GetDelete())+1); err != nil {
+			if err := s.take(ctx, r.Update); err != nil {
 				return err
 			}
 		case *pb.SubscribeResponse_SyncResponse:
