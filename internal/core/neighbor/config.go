@@ -16,7 +16,7 @@ var ErrConfig = errors.New("neighbor: invalid configuration")
 // Bounds of what a port keeps and does.
 const (
 	MostNeighbors = 16               // of a port
-	StaleAfter    = 60 * time.Second // a neighbour that was heard once may be displaced
+	StaleAfter    = 60 * time.Second // a neighbour that is silent for so long may be displaced
 
 	maxCredit     = 5           // announcements out of turn, by the standard
 	fastCount     = 4           // announcements after a new neighbour

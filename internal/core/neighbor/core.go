@@ -51,7 +51,6 @@ type neighbor struct {
 	port  *port
 	age   core.Timer[*neighbor]
 	heard core.Time
-	again bool // heard more than once
 }
 
 // Deadline returns the next moment at which the core wants to be stepped.

@@ -26,16 +26,16 @@
 // # A neighbour of a port
 //
 //	state    LLDPDU                        next
-//	unknown  there is room                 known once
-//	unknown  no room, somebody is stale    known once, in the place of the stale one
+//	unknown  there is room                 known
+//	unknown  no room, somebody is stale    known, in the place of the stale one
 //	unknown  no room                       unknown, counted
 //	known    the same identifiers          known
 //	known    TTL of 0                      unknown
 //	known    none for the TTL              unknown
 //
-// Stale is who was heard once only, and that long ago (StaleAfter): neighbours that repeat
-// themselves are never displaced, and what was forged once keeps nobody out for longer. A
-// port's own announcement that comes back is a neighbour with the mark Loop.
+// Stale is who is silent for long (StaleAfter), whatever its TTL: neighbours that repeat
+// themselves are never displaced, and what was forged keeps nobody out for longer. A port's
+// own announcement that comes back is a neighbour with the mark Loop.
 //
 // # The delay of a link
 //

@@ -36,7 +36,6 @@ func (c *Core) announced(p *port, in *Input, a *lldpdu.Announcement, discarded i
 	case a.TTL == 0:
 	case i >= 0:
 		n := p.neighbors[i]
-		n.again = true
 		if !n.Equal(a) || n.MAC != in.MAC {
 			n.Announcement, n.MAC = *a, in.MAC
 			c.changed = true
@@ -66,7 +65,7 @@ func (c *Core) room(p *port) bool {
 	}
 	var stale *neighbor
 	for _, n := range p.neighbors {
-		if !n.again && n.heard.Add(StaleAfter) <= c.now && (stale == nil || n.heard < stale.heard) {
+		if n.heard.Add(StaleAfter) <= c.now && (stale == nil || n.heard < stale.heard) {
 			stale = n
 		}
 	}

@@ -67,7 +67,7 @@ type Counters struct {
 	Malformed uint64 // of them discarded as a whole
 	TLVs      uint64 // discarded alone
 	Crowded   uint64 // LLDPDUs of further neighbours than there is room for
-	Displaced uint64 // neighbours heard once, for others
+	Displaced uint64 // neighbours that were silent, for others
 	Aged      uint64 // neighbours whose TTL has passed
 	Looped    uint64 // LLDPDUs of this machine itself
 

@@ -27,7 +27,6 @@ type heardThen struct {
 type row struct {
 	a           lldpdu.Announcement
 	first, last core.Time
-	times       int
 }
 
 func (o *oracle) table() (rows []row) {
@@ -44,13 +43,13 @@ func (o *oracle) table() (rows []row) {
 			continue
 		}
 		if i >= 0 {
-			rows[i].a, rows[i].last, rows[i].times = h.a, h.at, rows[i].times+1
+			rows[i].a, rows[i].last = h.a, h.at
 			continue
 		}
 		if len(rows) == MostNeighbors {
 			oldest := -1
 			for j, r := range rows {
-				if r.times == 1 && h.at.Sub(r.last) >= StaleAfter && (oldest < 0 || r.last < rows[oldest].last) {
+				if h.at.Sub(r.last) >= StaleAfter && (oldest < 0 || r.last < rows[oldest].last) {
 					oldest = j
 				}
 			}
@@ -59,7 +58,7 @@ func (o *oracle) table() (rows []row) {
 			}
 			rows = slices.Delete(rows, oldest, oldest+1)
 		}
-		rows = append(rows, row{a: h.a, first: h.at, last: h.at, times: 1})
+		rows = append(rows, row{a: h.a, first: h.at, last: h.at})
 	}
 	age(o.now)
 	return rows
