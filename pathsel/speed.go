@@ -1,6 +1,7 @@
 package pathsel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -263,9 +264,12 @@ func (p *Planner) trip(a asked, tree *Tree, figures *Figures, shared bool) Trip 
 	for _, l := range tree.Leaves {
 		count(l.Vertex)
 	}
-	payload, known, model := a.ChunkBytes, false, &p.cfg.Model
+	payload, known, usual, model := a.ChunkBytes, false, a.usual, &p.cfg.Model
 	if payload == 0 {
 		payload = usualPayload
+	}
+	if a.blind {
+		usual = model.SwitchReduce
 	}
 	t.Reduce = math.Inf(1)
 	for i, v := range tree.Vertices {
@@ -278,7 +282,7 @@ func (p *Planner) trip(a asked, tree *Tree, figures *Figures, shared bool) Trip 
 		if shared {
 			n *= float64(1 + a.load.SwitchTrees(v.Switch))
 		}
-		t.Reduce = min(t.Reduce, rate(s, model.SwitchReduce, payload, busy)/n)
+		t.Reduce = min(t.Reduce, rate(s, usual, payload, busy)/n)
 		each := model.SwitchHop.Seconds()
 		if s.Packets > 0 {
 			each = n / float64(s.Packets)
@@ -307,9 +311,7 @@ func (p *Planner) hostRate(a *asked, payload int) float64 {
 		count(a.HostSpeed, 0)
 	}
 	for _, m := range a.Members {
-		if s, busy := p.graph.Speed(m), a.view.NodeUtilization(m); s.Known() || busy > 0 || !a.HostSpeed.Known() {
-			count(s, busy)
-		}
+		count(cmp.Or(p.graph.Speed(m), a.HostSpeed), a.view.NodeUtilization(m))
 	}
 	if !known {
 		return 0

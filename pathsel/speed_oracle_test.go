@@ -1,22 +1,27 @@
 package pathsel
 
 import (
+	"cmp"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/topology"
 )
 
 // everyTree calls f with every tree of the members in a fabric of few switches: all
 // sets of switches that hang together, all spanning trees of these, and all roots.
-func everyTree(g *topology.Graph, members []topology.NodeID, f func(Tree)) {
+func everyTree(view topology.View, members []topology.NodeID, f func(Tree)) {
+	g := view.Graph()
 	n := g.Switches()
 	var links []topology.LinkID // one of parallel ones
 	seen := map[[2]topology.NodeID]bool{}
 	for l, link := range g.AllLinks() {
 		ends := [2]topology.NodeID{link.Ends[0].Node, link.Ends[1].Node}
-		if g.IsSwitch(ends[0]) && g.IsSwitch(ends[1]) && !seen[ends] {
+		if view.Usable(l) && g.IsSwitch(ends[0]) && g.IsSwitch(ends[1]) && !seen[ends] {
 			seen[ends] = true
 			links = append(links, l)
 		}
@@ -36,13 +41,14 @@ func everyTree(g *topology.Graph, members []topology.NodeID, f func(Tree)) {
 			continue
 		}
 		for i := range n {
-			rooted(g, members, g.Switch(i), near, edges, f)
+			rooted(view, members, g.Switch(i), near, edges, f)
 		}
 	}
 }
 
 // rooted calls f with the trees of a root over some edges, if these make one.
-func rooted(g *topology.Graph, members []topology.NodeID, root topology.NodeID, near map[topology.NodeID][]topology.LinkID, edges int, f func(Tree)) {
+func rooted(view topology.View, members []topology.NodeID, root topology.NodeID, near map[topology.NodeID][]topology.LinkID, edges int, f func(Tree)) {
+	g := view.Graph()
 	t := Tree{Vertices: []Vertex{{Switch: root, Parent: -1, Up: topology.NoLink}}, Leaves: make([]Leaf, len(members))}
 	place := map[topology.NodeID]int32{root: 0}
 	for i := 0; i < len(t.Vertices); i++ {
@@ -74,7 +80,7 @@ func rooted(g *topology.Graph, members []topology.NodeID, root topology.NodeID, 
 			return
 		}
 		for _, l := range g.Adjacent(members[rank]) {
-			if v, on := place[g.Across(l, members[rank])]; on {
+			if v, on := place[g.Across(l, members[rank])]; on && view.Usable(l) {
 				t.Leaves[rank] = Leaf{Host: members[rank], Vertex: v, Link: l}
 				attach(rank + 1)
 			}
@@ -151,7 +157,7 @@ func TestAgainstEveryTree(t *testing.T) {
 				return p.cfg.Model.Switches(trip).Seconds()
 			}
 			least := [2]float64{math.Inf(1), math.Inf(1)}
-			everyTree(g, req.Members, func(t Tree) {
+			everyTree(view, req.Members, func(t Tree) {
 				least = [2]float64{min(least[0], took(t, true)), min(least[1], took(t, false))}
 			})
 			off := took(plan.Tree, true) / least[0]
@@ -167,5 +173,181 @@ func TestAgainstEveryTree(t *testing.T) {
 		if worst > test.most {
 			t.Errorf("%s: more than %v times", test.name, test.most)
 		}
+	}
+}
+
+// TestFastestAgainstEveryTree holds the pace of the fastest tree, by which slow switches
+// are found, against all trees that there are: over switches that are slow, busy, at line
+// rate, reduce nothing or are not known, of fabrics that are damaged.
+func TestFastestAgainstEveryTree(t *testing.T) {
+	few := topology.Speed{Bytes: 4e9, Packets: 5e5}
+	kinds := []topology.Speed{{}, {Bytes: 4e9}, {Bytes: 4e9}, {Bytes: 1e9}, few, {Bytes: 1e8}, {Bytes: topology.LineRate}, {Bytes: topology.NoSpeed}}
+	for name, g := range map[string]*topology.Graph{
+		"leaf-spine:2,3,2": fabric(t, "leaf-spine:2,3,2"), "railed": railed(t), "four-switches:3": fabric(t, "four-switches:3"), "diamond": diamond(t),
+	} {
+		p, rng := planner(t, g), rand.New(rand.NewPCG(61, 62))
+		compared := 0
+		for range 300 {
+			req := usual(randomGroup(rng, g, 4))
+			req.Criterion = []Criterion{FewestHops, LeastLatency, WidestLink}[rng.IntN(3)]
+			var changes []topology.Change
+			for i := range g.Switches() {
+				if n := g.Switch(i); rng.IntN(4) == 0 {
+					changes = append(changes, topology.NodeUtilization(n, float64(rng.IntN(9))/8))
+				} else if rng.IntN(12) == 0 {
+					changes = append(changes, topology.NodeState(n, false))
+				}
+			}
+			for l := range g.AllLinks() {
+				if rng.IntN(20) == 0 {
+					changes = append(changes, topology.LinkState(l, false))
+				}
+			}
+			view := paced(t, g, func(topology.NodeID) topology.Speed { return kinds[rng.IntN(len(kinds))] }, changes...)
+			if _, err := p.Plan(view, nil, req); err != nil {
+				continue
+			}
+			if err := p.enter(view, nil, &req); err != nil {
+				t.Fatal(err)
+			}
+			a := p.ask(view, nil, &req)
+			a.by = req.Criterion
+			got := p.fastest(a)
+			p.leave(&req)
+			least, short, any := math.MaxInt, 0.0, 0.0
+			everyTree(view, req.Members, func(t Tree) {
+				pace := math.Inf(1)
+				for _, v := range t.Vertices {
+					if pace = min(pace, a.pace(v.Switch)); !a.serves(v.Switch) {
+						return
+					}
+				}
+				if any = max(any, pace); t.Hops() < least {
+					least, short = t.Hops(), 0
+				}
+				if t.Hops() == least {
+					short = max(short, pace)
+				}
+			})
+			compared++
+			switch {
+			case a.fewest() && p.layers != nil && (got < short || got > any):
+				t.Fatalf("%s: the fastest tree has %g, of all with %d hops %g, of all %g", name, got, least, short, any)
+			case (!a.fewest() || p.layers == nil) && (got > any || got < any/slack):
+				t.Fatalf("%s, by %v: the fastest tree has %g, of all %g", name, a.by, got, any)
+			}
+		}
+		t.Logf("%s: %d compared", name, compared)
+	}
+}
+
+// TestHostsOrSwitches holds predictions, and whether hosts are faster, against the
+// formulas of docs/planning.md: with switches and hosts that are slow or busy, all of
+// them or one, at line rate, or not known among known ones.
+func TestHostsOrSwitches(t *testing.T) {
+	m := DefaultModel()
+	hosts, switches, mixed := 0, 0, 0
+	for _, name := range []string{"leaf-spine:2,4,2", "fat-tree:4", "leaf-spine:1,1,6"} {
+		g := fabric(t, name)
+		p, rng := planner(t, g), rand.New(rand.NewPCG(71, 72))
+		for range 200 {
+			kinds := [][]topology.Speed{
+				{{Bytes: 4e9, Packets: 2e6}}, {{Bytes: 3e8}}, {{Bytes: 4e9}, {Bytes: 4e9}, {Bytes: 2e8}}, {{Bytes: 4e9}, {}}, {{Bytes: topology.LineRate}, {}, {Bytes: 1e9}}, {{}},
+			}[rng.IntN(6)]
+			var changes []topology.Change
+			for i := range g.Nodes() {
+				if rng.IntN(8) == 0 {
+					changes = append(changes, topology.NodeUtilization(topology.NodeID(i), float64(rng.IntN(9))/8))
+				}
+			}
+			view := paced(t, g, func(topology.NodeID) topology.Speed { return kinds[rng.IntN(len(kinds))] }, changes...)
+			req := usual(randomGroup(rng, g, 6))
+			if len(req.Members) < 2 {
+				continue
+			}
+			req.Bytes, req.Hosts, req.Criterion = []int64{64, 1 << 16, 1 << 22}[rng.IntN(3)], true, Criterion(rng.IntN(int(criteria)))
+			req.HostSpeed.Bytes = []int64{0, 2e8, 4e9, 40e9}[rng.IntN(4)]
+			plan, err := p.Plan(view, nil, req)
+			faster := (*HostsFaster)(nil)
+			if errors.As(err, &faster) {
+				plan = faster.Plan
+				plan.Forecast = faster.Forecast
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			measured, usual := false, []float64{}
+			for i := range g.Switches() {
+				if s := view.Capability(g.Switch(i)).Speed; s.Bytes > 0 && s.Bytes < topology.LineRate {
+					usual = append(usual, min(float64(s.Bytes), cmp.Or(float64(s.Packets), math.Inf(1))*1024))
+				}
+			}
+			slices.Sort(usual)
+			for _, v := range plan.Tree.Vertices {
+				measured = measured || view.Capability(v.Switch).Speed.Known()
+			}
+			measured = measured && req.HostSpeed.Known()
+			idle := func(n topology.NodeID) float64 { return max(1-view.NodeUtilization(n), 1.0/16) }
+			perByte, packet := 0.0, 0.0
+			for i, v := range plan.Tree.Vertices {
+				s, rate := view.Capability(v.Switch).Speed, m.SwitchReduce
+				share, each := idle(v.Switch), m.SwitchHop.Seconds()
+				children := 0.0
+				for _, w := range plan.Tree.Vertices[1:] {
+					if int(w.Parent) == i {
+						children++
+					}
+				}
+				for _, l := range plan.Tree.Leaves {
+					if int(l.Vertex) == i {
+						children++
+					}
+				}
+				switch {
+				case !measured:
+				case s.Bytes == topology.LineRate:
+					rate, share = math.Inf(1), 1
+				case s.Known():
+					rate = min(float64(s.Bytes), cmp.Or(float64(s.Packets), math.Inf(1))*1432)
+					if s.Packets > 0 {
+						each = children / float64(s.Packets)
+					}
+				case len(usual) > 0:
+					rate = usual[len(usual)/2]
+					mixed++
+				}
+				if s.Bytes == topology.LineRate {
+					share = 1 // no CPU reduces there, known or not
+				}
+				perByte, packet = max(perByte, children/rate/share), max(packet, each/share-m.SwitchHop.Seconds())
+			}
+			hostRate := math.Inf(1)
+			for _, h := range req.Members {
+				own := m.HostReduce
+				if measured {
+					own = float64(req.HostSpeed.Bytes)
+				}
+				hostRate = min(hostRate, own*idle(h))
+			}
+			f, wire := plan.Figures, 8/float64(plan.Figures.Bandwidth)
+			rounds := math.Ceil(math.Log2(float64(len(req.Members))))
+			over := 2*(m.HostMessage.Seconds()+f.Latency.Seconds()+packet) + float64(req.Bytes)*(wire+perByte)
+			by := 2*rounds*(m.HostMessage.Seconds()+2*f.Latency.Seconds()) + float64(req.Bytes)*rounds*(wire+1/hostRate)
+			off := func(got time.Duration, want float64) bool { return math.Abs(got.Seconds()-want) > want/1e6+1e-8 }
+			if off(plan.Forecast.Switches, over) || off(plan.Forecast.Hosts, by) {
+				t.Fatalf("%s: %v over switches, want %g s; %v over hosts, want %g s\n%+v\n%s", name, plan.Forecast.Switches, over, plan.Forecast.Hosts, by, plan.Trip, plan.Reason)
+			}
+			if (faster != nil) != (plan.Forecast.Hosts < plan.Forecast.Switches) {
+				t.Fatalf("%s: %v over switches, %v over hosts: %v", name, plan.Forecast.Switches, plan.Forecast.Hosts, err)
+			}
+			if faster != nil {
+				hosts++
+			} else {
+				switches++
+			}
+		}
+	}
+	t.Logf("hosts are faster for %d groups, switches for %d; %d switches not known beside known ones", hosts, switches, mixed)
+	if min(hosts, switches, mixed) < 50 {
+		t.Error("too few of one kind")
 	}
 }
