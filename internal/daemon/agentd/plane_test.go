@@ -250,7 +250,7 @@ func TestPortsElsewhere(t *testing.T) {
 	c := withTarget(target.Address())
 	c.Routes, c.Target.Ports, c.Target.Routes = c.Target.Routes, nil, nil
 	c.Ports, c.Interfaces, c.Elsewhere, c.AllowPlaintext = []portmap.Spec{{Interface: "1/?/0"}}, &source, true, true
-	_, client := start(t, c)
+	d, client := start(t, c)
 	events, _ := watch(t, client)
 	err := client.SetRoutes(testContext(t), portmap.Assignment{
 		Addresses: map[uint16]netip.Addr{1: netip.MustParseAddr("127.0.1.1"), 2: netip.MustParseAddr("127.0.1.2")},
@@ -266,6 +266,18 @@ func TestPortsElsewhere(t *testing.T) {
 	}
 	if counted, err := client.Counters(testContext(t)); err != nil || len(counted.Trees) != 1 || len(counted.Epochs) != 0 {
 		t.Errorf("counted %+v, %v", counted, err)
+	}
+	got := leaves(t, d)
+	for path, want := range map[string]string{
+		"/tributary/state/data-plane":                              `string_val:"p4"`,
+		"/tributary/trees/tree[group=7]/state/in-packets":          `uint_val:0`,
+		"/interfaces/interface[name=1/1/0]/state/oper-status":      `string_val:"UP"`,
+		"/interfaces/interface[name=1/1/0]/state/id":               `uint_val:1`,
+		"/interfaces/interface[name=1/1/0]/state/counters/in-pkts": "", // its own gNMI server may have them
+	} {
+		if got[path] != want {
+			t.Errorf("%s is %s, want %s", path, got[path], want)
+		}
 	}
 	source.Set(ports(false), nil)
 	for e := range events {

@@ -233,8 +233,11 @@ func (r *reporter) changes(all map[string]*openconfig.Interface) {
 	}
 }
 
-// traffic are the counters of interfaces.
+// traffic are the counters of interfaces, where they are known.
 func (r *reporter) traffic(d *openconfig.Device) error {
+	if r.daemon.cfg.Elsewhere {
+		return nil
+	}
 	all, err := r.interfaces()
 	if err != nil {
 		return err

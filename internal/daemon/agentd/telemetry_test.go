@@ -145,15 +145,9 @@ func TestTelemetryFollows(t *testing.T) {
 	}
 }
 
-// TestTelemetryCounts what the trees, the machine and its interfaces count.
-func TestTelemetryCounts(t *testing.T) {
-	var source nic.Fake
-	source.Set([]nic.Interface{{Name: "port1", Traffic: nic.Traffic{BytesIn: 7}, Losses: nic.Losses{DropsOut: 8}}}, nil)
-	c := config()
-	c.Interfaces = &source
-	c.Processor = func() (processor.Time, error) { return processor.Time{Busy: 1e9, Total: 4e9}, nil }
-	d, agent := start(t, c)
-	newGroup(t, agent, 7, 2).install(t, agent)
+// leaves returns all that an agent reports.
+func leaves(t *testing.T, d *agentd.Daemon) map[string]string {
+	t.Helper()
 	answer, err := dialTelemetry(t, d).Get(testContext(t), &pb.GetRequest{Path: []*pb.Path{{}}, Encoding: pb.Encoding_PROTO})
 	if err != nil {
 		t.Fatal(err)
@@ -166,6 +160,19 @@ func TestTelemetryCounts(t *testing.T) {
 		}
 		got[name] = u.GetVal().String()
 	}
+	return got
+}
+
+// TestTelemetryCounts what the trees, the machine and its interfaces count.
+func TestTelemetryCounts(t *testing.T) {
+	var source nic.Fake
+	source.Set([]nic.Interface{{Name: "port1", Traffic: nic.Traffic{BytesIn: 7}, Losses: nic.Losses{DropsOut: 8}}}, nil)
+	c := config()
+	c.Interfaces = &source
+	c.Processor = func() (processor.Time, error) { return processor.Time{Busy: 1e9, Total: 4e9}, nil }
+	d, agent := start(t, c)
+	newGroup(t, agent, 7, 2).install(t, agent)
+	got := leaves(t, d)
 	for path, want := range map[string]string{
 		"/interfaces/interface[name=port1]/state/counters/in-octets":             `uint_val:7`,
 		"/interfaces/interface[name=port1]/state/counters/out-discards":          `uint_val:8`,
