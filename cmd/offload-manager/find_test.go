@@ -51,6 +51,9 @@ func TestGroupsByTheBeginningOfTheirNames(t *testing.T) {
 	if out := d.ask("group", "list"); !containsAll(strings.Join(strings.Fields(out), " "), []string{"1 job-17/abc waiting", "2 job-17/def waiting"}) || strings.Contains(out, "job-18/abc   waiting") {
 		t.Errorf("there are\n%s", out)
 	}
+	for _, how := range []string{"--down", "--up", "--down"} {
+		d.ask("topology", "edit", how, "h0")
+	}
 	d.manager.end(syscall.SIGKILL)
 	path := filepath.Join(d.directory, "manager.db")
 	if _, err := d.try("store", "remove", path, "job-17", "--yes"); err == nil || !strings.Contains(err.Error(), errAmbiguous.Error()) {
@@ -58,5 +61,9 @@ func TestGroupsByTheBeginningOfTheirNames(t *testing.T) {
 	}
 	if out := d.ask("store", "remove", path, "job-17/d", "--yes"); !strings.HasPrefix(out, "Group 2, job-17/def: ") {
 		t.Errorf("it says %s", out)
+	}
+	d.startManager()
+	if out := d.ask("topology", "history"); strings.Count(out, "an operator has edited") != 3 {
+		t.Errorf("the map's history is\n%s", out)
 	}
 }

@@ -100,7 +100,7 @@ func removeGroup(out io.Writer, s *store.File, records []manager.Record, which s
 	var gone []manager.Record
 	for _, r := range records {
 		last = max(last, r.Seq)
-		if r.Group != spec.Group || r.Kind == manager.FleetRecord {
+		if r.Group != spec.Group || r.Kind != manager.SpecRecord && r.Kind != manager.TreesRecord {
 			continue
 		}
 		if r.Trees != nil {

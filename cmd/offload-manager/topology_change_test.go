@@ -48,6 +48,9 @@ func TestTopologyCommands(t *testing.T) {
 	d.manager.end(syscall.SIGKILL)
 	d.startManager()
 	d.connected()
+	if out := d.ask("topology", "history"); !containsAll(out, []string{"an operator has edited the topology", "switch " + root + " removed", "manager restarted"}) {
+		t.Errorf("history after a restart: %s", out)
+	}
 	path := d.write("fabric.yaml", before)
 	if out := d.ask("topology", "diff", path); !containsAll(out, []string{"against the map", "switch " + root + " added"}) {
 		t.Errorf("diff: %s", out)

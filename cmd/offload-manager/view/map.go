@@ -67,7 +67,7 @@ func NewMapChanges(all []rpc.MapChange) []MapChange {
 // MapChangesText writes the map's history for people, the oldest first.
 func MapChangesText(w io.Writer, all []MapChange) error {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "The map has not changed since the manager was started.")
+		_, err := fmt.Fprintln(w, "The map has not changed.")
 		return err
 	}
 	for _, c := range all {

@@ -147,12 +147,13 @@ type Drain struct {
 	On     bool
 }
 
-// Keep stores something of the driver's own, in place of what it stored before. The
-// Reply comes when it is stored.
+// Keep stores something of the driver's own, in place of what it stored before at the same
+// place. The Reply comes when it is stored.
 type Keep struct {
-	Req  uint64
-	Kind RecordKind // OperatorRecord or MapRecord
-	Kept []byte     // read only
+	Req   uint64     // 0: nobody waits for a Reply
+	Kind  RecordKind // OperatorRecord, MapRecord or HistoryRecord
+	Place uint32     // of a HistoryRecord; else 0
+	Kept  []byte     // read only
 }
 
 // Stored reports that all Records up to Seq survive a restart of the manager.

@@ -18,6 +18,7 @@ const (
 	FleetRecord                          // what is of no group; Record.Group is 0
 	OperatorRecord                       // the driver's: the operator's part of the topology; Record.Group is 0
 	MapRecord                            // the driver's: the fabric in effect; Record.Group is 0
+	HistoryRecord                        // the driver's: a change of the fabric; Record.Group is its place among those that are kept
 )
 
 // Record is something to be kept over a restart: the value of the key (Kind,

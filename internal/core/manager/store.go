@@ -50,11 +50,14 @@ func (c *Core) saveFleet() {
 
 // keep stores what is the driver's.
 func (c *Core) keep(in Keep) {
-	if in.Kind != OperatorRecord && in.Kind != MapRecord || len(in.Kept) == 0 {
-		c.reply(Reply{Req: in.Req, Err: fmt.Errorf("keep a record of kind %d, %d bytes: %w", in.Kind, len(in.Kept), ErrRequest)})
+	if in.Kind < OperatorRecord || in.Kind > HistoryRecord || in.Place > 0 && in.Kind != HistoryRecord || len(in.Kept) == 0 {
+		c.reply(Reply{Req: in.Req, Err: fmt.Errorf("keep a record of kind %d at place %d, %d bytes: %w", in.Kind, in.Place, len(in.Kept), ErrRequest)})
 		return
 	}
-	seq := c.save(Record{Kind: in.Kind, Kept: in.Kept})
+	seq := c.save(Record{Kind: in.Kind, Group: in.Place, Kept: in.Kept})
+	if in.Req == 0 {
+		return
+	}
 	c.after(seq, action{do: sendReply, reply: Reply{Req: in.Req}, what: "store the topology (in effect; stored once the store works)"})
 }
 
@@ -186,7 +189,7 @@ func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error)
 	c.regroupFleet()
 	c.attend(cfg.Unattended)
 	var errs []error
-	for _, kind := range []RecordKind{FleetRecord, SpecRecord, TreesRecord, OperatorRecord, MapRecord} {
+	for _, kind := range []RecordKind{FleetRecord, SpecRecord, TreesRecord, OperatorRecord, MapRecord, HistoryRecord} {
 		for i := range records {
 			r := &records[i]
 			c.seq = max(c.seq, r.Seq)

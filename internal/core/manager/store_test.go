@@ -9,6 +9,7 @@ import (
 	"hash"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -202,6 +203,26 @@ func TestUnstored(t *testing.T) {
 	w.killManager()
 	if all := w.core.Groups(); len(all) != 2 || all[1].Name != "late" || !w.core.Switches()[root].Drained || w.fault != nil {
 		t.Errorf("after a restart: %+v, %v", all, w.fault)
+	}
+}
+
+// What the driver keeps is stored at its place, and answered if somebody waits.
+func TestKeep(t *testing.T) {
+	w := running(t)
+	var out Output
+	w.core.Step(w.now, []Input{
+		Keep{Kind: HistoryRecord, Place: 7, Kept: []byte("a")}, Keep{Kind: MapRecord, Kept: []byte("b")}, Keep{Kind: HistoryRecord, Place: 7, Kept: []byte("c")},
+		Keep{Req: 1, Kind: MapRecord, Place: 1, Kept: []byte("d")}, Keep{Req: 2, Kind: TreesRecord, Kept: []byte("e")}, Keep{Req: 3, Kind: HistoryRecord},
+	}, &out)
+	var kept []string
+	for _, r := range out.Persist {
+		kept = append(kept, fmt.Sprintf("%d %d %s", r.Kind, r.Group, r.Kept))
+	}
+	if want := []string{"6 7 a", "5 0 b", "6 7 c"}; !slices.Equal(kept, want) {
+		t.Errorf("stored are %q, want %q", kept, want)
+	}
+	if len(out.Replies) != 3 || !errors.Is(out.Replies[0].Err, ErrRequest) || !errors.Is(out.Replies[1].Err, ErrRequest) || !errors.Is(out.Replies[2].Err, ErrRequest) {
+		t.Errorf("replies %+v", out.Replies)
 	}
 }
 

@@ -48,7 +48,7 @@ type Daemon struct {
 	mu       sync.Mutex
 	sessions map[uint32]*session
 
-	fabric  sync.Mutex // orders changes of the fabric, and guards all up to history
+	fabric  sync.Mutex // orders changes of the fabric, and guards all up to place
 	overlay *topology.Overlay
 	agents  map[string]string // "host:port" by switch
 	outages outages
@@ -56,6 +56,7 @@ type Daemon struct {
 	closing map[string]chan struct{} // by switch: closed when the last link to its agent has ended
 	ended   bool                     // no link begins any more
 	history []rpc.MapChange
+	place   uint32 // of the next one in the store
 
 	editing  sync.Mutex               // orders changes of operator
 	operator Operator                 // guarded by fabric
@@ -74,6 +75,7 @@ func Start(c Config) (*Daemon, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	isKept := c.Store != nil
 	c = c.withDefaults()
 	records, err := c.Store.Load()
 	if err != nil {
@@ -97,6 +99,7 @@ func Start(c Config) (*Daemon, error) {
 	if err := d.restoreCore(records); err != nil {
 		return nil, fmt.Errorf("managerd: %w", err)
 	}
+	d.restoreHistory(records)
 	listener, err := rpc.Listen(c.Listen, c.server())
 	if err != nil {
 		return nil, fmt.Errorf("managerd: %w", err)
@@ -107,6 +110,11 @@ func Start(c Config) (*Daemon, error) {
 	if err := d.run(); err != nil {
 		d.leaveZone(false)
 		return nil, errors.Join(err, listener.Close())
+	}
+	if isKept && len(records) > 0 {
+		d.fabric.Lock()
+		d.remember("the manager was started", []string{"manager restarted: its changes of the map are counted anew"})
+		d.fabric.Unlock()
 	}
 	if err := d.discover(); err != nil {
 		d.leaveZone(false)

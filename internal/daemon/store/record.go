@@ -14,7 +14,7 @@ import (
 // Version is the version of the schema that this package writes: the buckets, and
 // the fields of records. A change of either is a new version. Stores of earlier
 // ones from oldest on are made ones of this version when they are opened.
-const Version = 4
+const Version = 5
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -108,7 +108,7 @@ var errRecord = errors.New("a record that is none")
 func valid(r *manager.Record) error {
 	has := [...]bool{
 		manager.SpecRecord: r.Spec != nil, manager.TreesRecord: r.Trees != nil, manager.FleetRecord: r.Fleet != nil,
-		manager.OperatorRecord: r.Kept != nil, manager.MapRecord: r.Kept != nil,
+		manager.OperatorRecord: r.Kept != nil, manager.MapRecord: r.Kept != nil, manager.HistoryRecord: r.Kept != nil,
 	}
 	values := 0
 	for _, is := range []bool{r.Spec != nil, r.Trees != nil, r.Fleet != nil, r.Kept != nil} {

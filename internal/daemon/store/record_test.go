@@ -22,9 +22,9 @@ import (
 // What is in a store of this version must be read by all managers of this
 // version: where this test fails, the schema needs a new one.
 func TestRecordsOfThisVersion(t *testing.T) {
-	const golden = "testdata/records-4.json"
+	const golden = "testdata/records-5.json"
 	var got bytes.Buffer
-	for _, r := range []manager.Record{fleet(1, 7, "leaf-0"), spec(2, 7, "h0", "h1"), trees(3, 7, 12), kept(4, manager.OperatorRecord, "operator"), kept(5, manager.MapRecord, "map")} {
+	for _, r := range []manager.Record{fleet(1, 7, "leaf-0"), spec(2, 7, "h0", "h1"), trees(3, 7, 12), kept(4, manager.OperatorRecord, "operator"), kept(5, manager.MapRecord, "map"), kept(6, manager.HistoryRecord, "history")} {
 		text, err := store.Encode(&r)
 		if err == nil {
 			err = json.Indent(&got, text, "", "  ")
@@ -38,7 +38,7 @@ func TestRecordsOfThisVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if store.Version != 4 || !bytes.Equal(got.Bytes(), want) {
+	if store.Version != 5 || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("records of version %d are written as\n%s\nand not as in %s", store.Version, &got, golden)
 	}
 }
@@ -56,7 +56,11 @@ func storeOf(t *testing.T, version int) string {
 	edit(t, path, func(tx *bbolt.Tx) error {
 		head, records := tx.Bucket([]byte("store")), tx.Bucket([]byte("records"))
 		decoder, sum, count := json.NewDecoder(bytes.NewReader(data)), uint32(0), 0
-		for _, key := range [][]byte{{byte(manager.FleetRecord), 0, 0, 0, 0}, {byte(manager.SpecRecord), 0, 0, 0, 7}, {byte(manager.TreesRecord), 0, 0, 0, 7}} {
+		keys := [][]byte{{byte(manager.FleetRecord), 0, 0, 0, 0}, {byte(manager.SpecRecord), 0, 0, 0, 7}, {byte(manager.TreesRecord), 0, 0, 0, 7}}
+		if version >= 4 {
+			keys = append(keys, []byte{byte(manager.OperatorRecord), 0, 0, 0, 0}, []byte{byte(manager.MapRecord), 0, 0, 0, 0})
+		}
+		for _, key := range keys {
 			var text json.RawMessage
 			if err := decoder.Decode(&text); err != nil {
 				return err
@@ -91,7 +95,12 @@ func upgrade(t *testing.T, version int) {
 		all := load(t, s)
 		close(t, s)
 		wantSpec, want := spec(2, 7, "h0", "h1"), trees(3, 7, 12)
-		want.Trees.Live[0].Links, want.Trees.Live[0].Roots = nil, nil
+		var more []manager.Record
+		if version < 4 {
+			want.Trees.Live[0].Links, want.Trees.Live[0].Roots = nil, nil
+		} else {
+			more = []manager.Record{kept(4, manager.OperatorRecord, "operator"), kept(5, manager.MapRecord, "map")}
+		}
 		if version < 3 {
 			wantSpec.Spec.Bundle, want.Trees.Live[0].Plan.Shared = manager.Bundle{}, 0
 		}
@@ -102,13 +111,14 @@ func upgrade(t *testing.T, version int) {
 			p.Criterion, p.Because, p.Method, p.Exact, p.Reason = pathsel.FewestHops, "an earlier version knew no other", pathsel.ByShortestPaths, false, "fewest hops"
 			p.Rivals[0].Method = pathsel.ByShortestPaths
 		}
-		if diff := cmp.Diff([]manager.Record{fleet(1, 7, "leaf-0"), wantSpec, want}, all, equalRecords); diff != "" {
+		if diff := cmp.Diff(append([]manager.Record{fleet(1, 7, "leaf-0"), wantSpec, want}, more...), all, equalRecords); diff != "" {
 			t.Errorf("it has (-want +got):\n%s", diff)
 		}
 	}
 	s := open(t, path)
-	save(t, s, trees(4, 7, 14))
-	if all := load(t, s); len(all) != 3 {
+	before := len(load(t, s))
+	save(t, s, trees(6, 7, 14))
+	if all := load(t, s); len(all) != before {
 		t.Errorf("it has %v", all)
 	}
 	close(t, s)
