@@ -43,7 +43,7 @@ func (s *Server) Capabilities(context.Context, *pb.CapabilityRequest) (*pb.Capab
 
 // Get implements gNMI.
 func (s *Server) Get(ctx context.Context, m *pb.GetRequest) (*pb.GetResponse, error) {
-	w := &writer{reader: reader{prefix: m.GetPrefix()}, encoding: m.GetEncoding()}
+	w := &writer{reader: reader{prefix: m.GetPrefix()}, shared: &s.written, encoding: m.GetEncoding()}
 	if err := w.check(m.GetUseModels()); err != nil {
 		return nil, err
 	}
@@ -73,13 +73,13 @@ func (s *Server) Get(ctx context.Context, m *pb.GetRequest) (*pb.GetResponse, er
 	if err != nil {
 		return nil, err
 	}
+	selected, err := w.selected(wanted, entries, m.GetType())
+	if err != nil {
+		return nil, err
+	}
 	var answer pb.GetResponse
-	for _, q := range wanted {
-		n, err := w.notification(q, entries, m.GetType())
-		if err != nil {
-			return nil, err
-		}
-		answer.Notification = append(answer.Notification, n)
+	for i := range wanted {
+		answer.Notification = append(answer.Notification, w.notification(&wanted[i], selected[i]))
 	}
 	return &answer, nil
 }
@@ -98,46 +98,64 @@ func (s *Server) once(ctx context.Context, o telemetry.Open) (all []telemetry.En
 	return all, err
 }
 
+// maxLeaves bounds an answer, in which a leaf is once for each path that selects it.
+const maxLeaves = 1 << 17
+
+// selected returns what each path selects of the wanted type.
+func (w *writer) selected(wanted []requested, entries []telemetry.Entry, of pb.GetRequest_DataType) ([][]*telemetry.Entry, error) {
+	all := make([][]*telemetry.Entry, len(wanted))
+	n := 0
+	for i := range wanted {
+		there := false
+		for j := range entries {
+			e := &entries[j]
+			if e.Kind != telemetry.Update || !wanted[i].selects(e.Path) {
+				continue
+			}
+			there = true
+			if !w.allows(e.Leaf) || of == pb.GetRequest_CONFIG && !e.Leaf.Config ||
+				(of == pb.GetRequest_STATE || of == pb.GetRequest_OPERATIONAL) && e.Leaf.Config {
+				continue
+			}
+			if n++; n > maxLeaves {
+				return nil, status.Errorf(codes.ResourceExhausted, "the answer has more than %d leaves: ask for less, or subscribe with mode ONCE", maxLeaves)
+			}
+			all[i] = append(all[i], e)
+		}
+		if !there {
+			return nil, status.Errorf(codes.NotFound, "nothing is at %s at present", wanted[i].path)
+		}
+	}
+	return all, nil
+}
+
 // notification answers one path.
-func (w *writer) notification(q requested, entries []telemetry.Entry, of pb.GetRequest_DataType) (*pb.Notification, error) {
+func (w *writer) notification(q *requested, selected []*telemetry.Entry) *pb.Notification {
 	n := &pb.Notification{Timestamp: time.Now().UnixNano(), Prefix: w.answer()}
+	if w.encoding == pb.Encoding_PROTO {
+		for _, e := range selected {
+			n.Update = append(n.Update, &pb.Update{Path: w.leaf(e), Val: typed(e.Leaf, e.Value, w.encoding)})
+		}
+		return n
+	}
 	var nodes []openconfig.Path // that are asked for, in order
-	below := map[string][]telemetry.Entry{}
-	there := false
-	for i := range entries {
-		e := &entries[i]
-		if e.Kind != telemetry.Update || !q.selects(e.Path) {
-			continue
-		}
-		there = true
-		if !w.allows(e.Leaf) || of == pb.GetRequest_CONFIG && !e.Leaf.Config ||
-			(of == pb.GetRequest_STATE || of == pb.GetRequest_OPERATIONAL) && e.Leaf.Config {
-			continue
-		}
+	below := map[string][]*telemetry.Entry{}
+	for _, e := range selected {
 		node := e.Path
-		if w.encoding != pb.Encoding_PROTO && !q.deep() {
+		if !q.deep() {
 			node = e.Path[:min(len(q.path), len(e.Path))]
 		}
 		name := node.String()
 		if below[name] == nil {
 			nodes = append(nodes, node)
 		}
-		below[name] = append(below[name], *e)
-	}
-	if !there {
-		return nil, status.Errorf(codes.NotFound, "nothing is at %s at present", q.path)
+		below[name] = append(below[name], e)
 	}
 	for _, node := range nodes {
-		at := below[node.String()]
-		u := &pb.Update{Path: w.path(node)}
-		if w.encoding == pb.Encoding_PROTO {
-			u.Val = typed(at[0].Leaf, at[0].Value, w.encoding)
-		} else {
-			u.Val = jsonValue(subtree(len(node), at, w.encoding == pb.Encoding_JSON_IETF), w.encoding)
-		}
-		n.Update = append(n.Update, u)
+		val := jsonValue(subtree(len(node), below[node.String()], w.encoding == pb.Encoding_JSON_IETF), w.encoding)
+		n.Update = append(n.Update, &pb.Update{Path: w.path(node), Val: val})
 	}
-	return n, nil
+	return n
 }
 
 func (q *requested) selects(p openconfig.Path) bool {

@@ -124,7 +124,7 @@ func (s *Server) read(p telemetry.Part, stir <-chan struct{}) {
 			}
 		} else {
 			for path, v := range d.Leaves() {
-				in.Leaves = append(in.Leaves, telemetry.Leaf{Path: path, Value: v})
+				in.Leaves = append(in.Leaves, telemetry.Leaf{Path: openconfig.Valid(path), Value: v})
 			}
 		}
 		if s.loop.Post(s.ctx, in) != nil {

@@ -2,6 +2,7 @@ package gnmi
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
@@ -80,10 +81,9 @@ func jsonValue(x any, as pb.Encoding) *pb.TypedValue {
 }
 
 // subtree returns what is below a node as package json is to write it.
-func subtree(depth int, entries []telemetry.Entry, ietf bool) any {
+func subtree(depth int, entries []*telemetry.Entry, ietf bool) any {
 	root := map[string]any{}
-	for i := range entries {
-		e := &entries[i]
+	for _, e := range entries {
 		if len(e.Path) == depth {
 			return plain(e.Leaf, e.Value, ietf)
 		}
@@ -129,7 +129,7 @@ func member(at map[string]any, name string, e *openconfig.Elem) map[string]any {
 		return x
 	}
 	list, _ := at[name].([]any) // none is an empty one
-	for _, entry := range list {
+	for _, entry := range slices.Backward(list) { // the leaves of an entry follow each other
 		if x, ok := entry.(map[string]any); ok && sameKeys(x, e) {
 			return x
 		}

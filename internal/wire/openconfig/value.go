@@ -45,14 +45,18 @@ func Of(b bool) Value {
 // Number returns the Value of a number.
 func Number(n uint64) Value { return Value{kind: Uint, number: n} }
 
-// Text returns the Value of a text.
-func Text(s string) Value { return Value{kind: String, text: s} }
+// Text returns the Value of a text. Bytes that are not UTF-8, which no message can have, are
+// replaced.
+func Text(s string) Value { return Value{kind: String, text: Valid(s)} }
 
-// Texts returns the Value of several texts. They lose zero bytes.
+// Valid returns s with what is not UTF-8 replaced.
+func Valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+// Texts returns the Value of several texts, like Text. They lose zero bytes.
 func Texts(list []string) Value {
 	clean := make([]string, len(list))
 	for i, s := range list {
-		clean[i] = strings.ReplaceAll(s, separator, "")
+		clean[i] = strings.ReplaceAll(Valid(s), separator, "")
 	}
 	return Value{kind: Strings, number: uint64(len(list)), text: strings.Join(clean, separator)}
 }
