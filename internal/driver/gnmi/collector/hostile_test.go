@@ -10,6 +10,9 @@ import (
 	"time"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tributary-fabric/tributary/internal/wire/openconfig"
@@ -18,7 +21,7 @@ import (
 // opened is a connection to a target that has all of OpenConfig's models, without one.
 func opened(l Limits) *stream {
 	c := &Config{Limits: l.filled(), Counts: new(Counts), Log: slog.New(slog.DiscardHandler)}
-	s := newStream(c)
+	s := newStream(c, &pace{rate: c.Limits.Rate, counts: c.Counts})
 	s.request(pb.Encoding_PROTO, pb.SubscriptionMode_ON_CHANGE, nil)
 	return s
 }
@@ -116,6 +119,61 @@ func TestNeverSynced(t *testing.T) {
 		t.Error("it was reported")
 	}
 }
+
+// TestLongReason: what a target gives as a reason is shown in part, and on one line.
+func TestLongReason(t *testing.T) {
+	e := collect(t, Config{Address: serve(t, &target{capabilities: func(context.Context) (*pb.CapabilityResponse, error) {
+		return nil, status.Error(codes.Internal, strings.Repeat("\x1b[31m", 10_000))
+	}})})
+	err := <-e.ended
+	if text := err.Error(); status.Code(err) != codes.Internal || len(text) > 2000 || strings.Contains(text, "\x1b") {
+		t.Errorf("%d bytes: %.100q", len(text), text)
+	}
+}
+
+// TestRetry: a target whose connections end soon is dialled less and less often, also where
+// it reports everything before.
+func TestRetry(t *testing.T) {
+	l := Limits{MinRetry: time.Second, MaxRetry: 5 * time.Second}
+	ended := errors.New("ended")
+	var last time.Duration
+	for n, test := range []struct {
+		isSynced bool
+		lasted   time.Duration
+		err      error
+		want     time.Duration
+	}{
+		{false, 0, ended, time.Second},
+		{false, time.Hour, ended, 2 * time.Second},
+		{true, time.Millisecond, ended, 4 * time.Second},
+		{true, time.Millisecond, ended, 5 * time.Second},
+		{true, time.Minute, ended, time.Second},
+		{true, time.Minute, ErrMalformed, 5 * time.Second},
+		{true, time.Minute, ended, time.Second},
+		{true, time.Millisecond, ended, 2 * time.Second},
+	} {
+		if last = l.retry(last, test.isSynced, test.lasted, test.err); last != test.want {
+			t.Errorf("%d: %v, and not %v", n, last, test.want)
+		}
+	}
+}
+
+// TestNoProtobuf: a server that answers with what is no message of gNMI.
+func TestNoProtobuf(t *testing.T) {
+	e := collect(t, Config{Address: serve(t, nil, grpc.ForceServerCodec(garbage{}), grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
+		return s.SendMsg("")
+	}))})
+	if err := <-e.ended; status.Code(err) != codes.Internal {
+		t.Errorf("it has ended with %v", err)
+	}
+}
+
+// garbage is a codec that writes what no message is.
+type garbage struct{}
+
+func (garbage) Marshal(any) ([]byte, error) { return []byte("\xff\xff\xff\xff"), nil }
+func (garbage) Unmarshal([]byte, any) error { return nil }
+func (garbage) Name() string                { return "garbage" }
 
 // FuzzNotification: whatever a target sends, what is kept of it is within the limits.
 func FuzzNotification(f *testing.F) {

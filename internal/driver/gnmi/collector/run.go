@@ -45,31 +45,46 @@ func Run(ctx context.Context, c Config) error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	for wait := c.Limits.MinRetry; ; wait = min(2*wait, c.Limits.MaxRetry) {
-		s := newStream(&c)
+	pace := &pace{rate: c.Limits.Rate, counts: c.Counts}
+	for wait := time.Duration(0); ; {
+		s, begin := newStream(&c, pace), time.Now()
 		err := s.run(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		c.Counts.Failures.Add(1)
-		c.Ended(err)
-		switch {
-		case s.isSynced && !errors.Is(err, ErrMalformed):
-			wait = c.Limits.MinRetry
-		case errors.Is(err, ErrMalformed):
-			wait = c.Limits.MaxRetry // the next connection would bring the same
-		}
+		c.Ended(reason{err})
+		wait = c.Limits.retry(wait, s.isSynced, time.Since(begin), err)
 		if runner.Pause(ctx, wait/2+rand.N(wait/2+1)) != nil {
 			return nil
 		}
 	}
 }
 
+// retry returns the pause after a connection, of which the one before it had another.
+func (l Limits) retry(last time.Duration, isSynced bool, lasted time.Duration, err error) time.Duration {
+	switch {
+	case errors.Is(err, ErrMalformed):
+		return l.MaxRetry // the next connection would bring the same
+	case isSynced && lasted > last:
+		return l.MinRetry
+	}
+	return min(max(2*last, l.MinRetry), l.MaxRetry) // also where each connection ends soon
+}
+
+// reason is why a connection has ended. Much of its text can be the target's.
+type reason struct{ error }
+
+// Error returns the begin of it, on one line.
+func (r reason) Error() string { return printable.Text(fmt.Sprintf("%.300s", r.error.Error())) }
+
+func (r reason) Unwrap() error { return r.error }
+
 // stream is one connection.
 type stream struct {
 	cfg     *Config
 	changed chan struct{} // has room for one: there is something to report
-	pace    pace          // of who reads
+	pace    *pace         // of who reads; all connections share it
 
 	mu       sync.Mutex // guards what follows
 	device   *openconfig.Device
@@ -78,8 +93,8 @@ type stream struct {
 	wanted   map[*openconfig.Leaf]bool // that are subscribed
 }
 
-func newStream(c *Config) *stream {
-	return &stream{cfg: c, device: &openconfig.Device{}, changed: make(chan struct{}, 1), pace: pace{rate: c.Limits.Rate, counts: c.Counts}}
+func newStream(c *Config, p *pace) *stream {
+	return &stream{cfg: c, device: &openconfig.Device{}, changed: make(chan struct{}, 1), pace: p}
 }
 
 // run is one connection, from its begin to its end.
@@ -158,7 +173,7 @@ func (s *stream) capabilities(ctx context.Context, client pb.GNMIClient) (pb.Enc
 		return 0, nil, cause(ctx, err)
 	}
 	if v := c.GetGNMIVersion(); isOld(v) {
-		return 0, nil, fmt.Errorf("%w: %s, and 0.4 is needed", ErrVersion, printable.Text(v))
+		return 0, nil, fmt.Errorf("%w: %s, and 0.4 is needed", ErrVersion, v)
 	}
 	var models []string
 	for _, m := range c.GetSupportedModels() {
