@@ -128,7 +128,7 @@ func member(at map[string]any, name string, e *openconfig.Elem) map[string]any {
 		}
 		return x
 	}
-	list, _ := at[name].([]any) // none is an empty one
+	list, _ := at[name].([]any)                   // none is an empty one
 	for _, entry := range slices.Backward(list) { // the leaves of an entry follow each other
 		if x, ok := entry.(map[string]any); ok && sameKeys(x, e) {
 			return x
