@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"strings"
 
 	"github.com/tributary-fabric/tributary/internal/core/discovery"
 	"github.com/tributary-fabric/tributary/internal/driver/discoverer"
@@ -50,11 +48,10 @@ func (s *Discovery) Config() (*discoverer.Config, error) {
 			}
 		}
 		if t.Password != "" {
-			text, err := os.ReadFile(t.Password)
-			if err != nil {
+			var err error
+			if o.Password, err = readPassword(t.Password); err != nil {
 				errs = append(errs, fmt.Errorf("%s.password-file: %w", at, err))
 			}
-			o.Password = strings.TrimRight(string(text), "\r\n")
 		}
 		c.Others = append(c.Others, o)
 	}

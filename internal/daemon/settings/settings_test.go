@@ -268,7 +268,14 @@ discovery:
 	if err != nil || !reflect.DeepEqual(c, want) {
 		t.Errorf("%+v, %v; want %+v", c, err, want)
 	}
-	if err := os.Remove(filepath.Join(directory, "secret")); err != nil {
+	secret := filepath.Join(directory, "secret")
+	if err := os.WriteFile(secret, []byte("\ns3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Discovery.Config(); err == nil || !strings.Contains(err.Error(), "discovery.targets[0].password-file: the first line of ") {
+		t.Errorf("an empty password: %v", err)
+	}
+	if err := os.Remove(secret); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.Discovery.Config(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "discovery.targets[0].password-file") {

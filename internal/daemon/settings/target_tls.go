@@ -38,15 +38,24 @@ func (l TargetLogin) login() (p4rt.Login, error) {
 	if l.User == "" {
 		return p4rt.Login{}, nil
 	}
-	text, err := os.ReadFile(l.Password)
+	password, err := readPassword(l.Password)
 	if err != nil {
 		return p4rt.Login{}, fmt.Errorf("p4runtime.login.password: %w", err)
 	}
+	return p4rt.Login{User: l.User, Password: password}, nil
+}
+
+// readPassword returns the first line of a file.
+func readPassword(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
 	password, _, _ := strings.Cut(string(text), "\n")
 	if password = strings.TrimSuffix(password, "\r"); password == "" {
-		return p4rt.Login{}, fmt.Errorf("p4runtime.login.password: the first line of %s is empty", l.Password)
+		return "", fmt.Errorf("the first line of %s is empty", path)
 	}
-	return p4rt.Login{User: l.User, Password: password}, nil
+	return password, nil
 }
 
 // targetTLS returns a reader of it.

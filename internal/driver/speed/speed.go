@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// ErrRounds says that there was not enough time for a measurement.
-var ErrRounds = errors.New("speed: too few rounds in the time given")
+// errRounds says that there was not enough time for a measurement.
+var errRounds = errors.New("speed: too few rounds in the time given")
 
 // Result is a measurement.
 type Result struct {
@@ -69,7 +69,7 @@ func quartile(budget time.Duration, round Round) (took time.Duration, more float
 	begun := time.Now()
 	for sum := time.Duration(0); len(all) < minRounds || sum < budget; sum = time.Since(begun) {
 		if sum > 20*budget+time.Second {
-			return 0, 0, ErrRounds
+			return 0, 0, errRounds
 		}
 		one, err := round()
 		if err != nil {
