@@ -40,6 +40,11 @@
 // Between plan and commit are the trees of Config.MaxBuilding groups at a time, as
 // many as switches can answer for in time; the others wait their turn.
 //
+// The switch that a member's silence points at is avoided for Config.Suspicion, as long
+// as there is another way. Where there is none it is used again, at first at once, and
+// then after waits that grow: behind a switch that is up and forwards nothing, every
+// tree costs its members the time until they notice.
+//
 // Epochs are even, rise strictly within a group, and are above each that a
 // member has reported: the odd ones are the lowest rank's own, for host trees.
 //

@@ -50,6 +50,8 @@ type group struct {
 	plan      uint64 // of the PlanRequest without an answer; 0: none
 	round     round
 	suspects  []suspect
+	trusts    int       // times in a row that suspects were used again
+	trusted   core.Time // when they were last
 	failures  int       // since the group was last well
 	notBefore core.Time // when the next attempt may begin
 	blocked   bool      // no attempt before something changes

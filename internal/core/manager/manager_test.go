@@ -257,6 +257,46 @@ func TestSuspicion(t *testing.T) {
 	w.want(t, Active, 8)
 }
 
+// Where every tree is lost in silence, as behind a switch that is up and forwards nothing,
+// the waits between them grow; after a tree that lasted they begin anew.
+func TestBlackHole(t *testing.T) {
+	w := running(t)
+	lose := func() {
+		e, _ := w.core.Group(1)
+		tree := e.Trees[len(e.Trees)-1].Epoch
+		for rank := range uint32(3) {
+			w.enter(1, rank, tree)
+		}
+		w.run(1600 * time.Millisecond)
+		for rank := range uint32(3) {
+			w.step(Report{Group: 1, Rank: rank, Entered: tree + 1, Lost: tree, Silent: true})
+		}
+	}
+	const minutes = 10
+	lost := 0
+	for begin := w.now; w.now < begin.Add(minutes*time.Minute); w.run(10 * time.Millisecond) {
+		if e, _ := w.core.Group(1); e.State == Active {
+			lost++
+			lose()
+		}
+	}
+	if most := 10 + minutes*time.Minute/DefaultConfig().RetryMax; lost > 2*int(most) {
+		t.Errorf("%d trees were lost in %d minutes, want about %d", lost, minutes, most)
+	}
+	w.run(DefaultConfig().RetryMax)
+	if e, _ := w.core.Group(1); e.State != Active {
+		t.Fatal(e.State)
+	}
+	w.run(2 * DefaultConfig().Suspicion)
+	for range 3 {
+		lose()
+		w.run(time.Second)
+		if e, _ := w.core.Group(1); e.State != Active {
+			t.Error(e.State)
+		}
+	}
+}
+
 // A pipeline goes on without its agent: a tree there is given up when the agent
 // stays away, or comes back without it, and not before.
 func TestPipelineOutlivesItsAgent(t *testing.T) {

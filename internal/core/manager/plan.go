@@ -282,8 +282,7 @@ func (c *Core) planRefused(g *group, err error) {
 	slots := errors.As(err, &no) && no.Resource == pathsel.Slots || len(r.full) > 0
 	switch {
 	case r.suspected:
-		g.suspects = nil
-		c.plan(g)
+		c.trustAgain(g)
 	case slots && r.window/2 >= c.cfg.MinWindow:
 		r.window /= 2
 		c.plan(g)
@@ -292,6 +291,25 @@ func (c *Core) planRefused(g *group, err error) {
 		c.starve(g, why)
 		c.refuse(g, why)
 	}
+}
+
+// trustAgain has g avoid nobody on suspicion any more, since there is no other way. Where
+// that comes again and again, as behind a switch that is up and forwards nothing, the
+// waits grow: each such tree costs its members the time until they notice.
+func (c *Core) trustAgain(g *group) {
+	if c.now.Sub(g.trusted) > c.cfg.Suspicion {
+		g.trusts = 0
+	}
+	g.suspects, g.trusted = nil, c.now
+	if g.trusts++; g.trusts == 1 {
+		c.plan(g)
+		return
+	}
+	g.round = round{}
+	wait := c.cfg.delay(g.trusts)
+	g.notBefore = c.now.Add(wait)
+	c.note(g, "every tree has a switch that members have lost one behind: the next in %v", wait)
+	c.touch(g)
 }
 
 // whyNone reports why there is no tree for g, as near to a switch as can be.
