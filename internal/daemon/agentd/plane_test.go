@@ -64,6 +64,30 @@ func TestATargetThatIsNotThere(t *testing.T) {
 	}
 }
 
+// TestGivenSpeedOfATarget: what the file says of a target's speed is offered with it, and
+// nothing is measured in its place.
+func TestGivenSpeedOfATarget(t *testing.T) {
+	for _, s := range []topology.Speed{{}, {Packets: 20_000}, {Bytes: topology.LineRate}} {
+		target := newTarget(t)
+		cfg := withTarget(target.Address())
+		cfg.Capability.Speed, cfg.Measure = s, true
+		_, c := start(t, cfg)
+		found := errors.New("found")
+		err := c.Watch(testContext(t), 0, func(e rpc.AgentEvent) error {
+			if e.State == nil || e.State.Unusable != "" {
+				return nil
+			}
+			if e.State.Capability != cfg.Capability {
+				t.Errorf("%+v is offered, want %+v", e.State.Capability, cfg.Capability)
+			}
+			return found
+		})
+		if !errors.Is(err, found) {
+			t.Error(err)
+		}
+	}
+}
+
 // TestCommitOnATarget has a target that takes epochs, refuses them, and forgets.
 func TestCommitOnATarget(t *testing.T) {
 	target := newTarget(t)
