@@ -15,6 +15,7 @@ import (
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/whole/command/process"
+	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
 	"github.com/tributary-fabric/tributary/topology"
 	"github.com/tributary-fabric/tributary/topology/importer"
 )
@@ -130,8 +131,10 @@ func newTopologyEdit() *cobra.Command {
 		Short: "Change the operator's part of the topology",
 		Long: `edit changes the operator's part of the topology, while the manager runs: by flags, or
 by a patch, a file as docs/topology.md describes; - is standard input. What the edit
-does not name stays as it is.`,
-		Example: `  offload-manager topology edit --add-host h9 --add-link h9:1,leaf-0:9
+does not name stays as it is. Without any of these, at a terminal, it opens the whole
+part in VISUAL, EDITOR or vi, and sets what is saved.`,
+		Example: `  offload-manager topology edit
+  offload-manager topology edit --add-host h9 --add-link h9:1,leaf-0:9
   offload-manager topology edit --remove-link h3:1 --add-link h3:1,leaf-2:4
   offload-manager topology edit --down leaf-0:3--spine-1:1
   offload-manager topology edit patch.yaml --dry-run`,
@@ -150,7 +153,17 @@ does not name stays as it is.`,
 	list(&e.down, "down", "take a node or `link` out of use")
 	list(&e.up, "up", "put a node or `link` back into use")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, content, err := e.patch(cmd.InOrStdin(), args)
+		p, given, err := e.document()
+		if err != nil {
+			return err
+		}
+		if !given && len(args)+len(f.agents) == 0 {
+			if !terminal.Is(cmd.InOrStdin()) {
+				return fmt.Errorf("%w: no patch and no edits; without them standard input has to be a terminal, for an editor", errUsage)
+			}
+			return f.edit(cmd)
+		}
+		name, content, err := p.read(cmd.InOrStdin(), args, given)
 		if err != nil {
 			return err
 		}
@@ -163,12 +176,8 @@ does not name stays as it is.`,
 	return cmd
 }
 
-// patch returns the patch of a file, or of the flags.
-func (e *editFlags) patch(stdin io.Reader, args []string) (name string, content []byte, err error) {
-	p, given, err := e.document()
-	if err != nil {
-		return "", nil, err
-	}
+// read returns the patch of a file, or of the flags.
+func (p *patchDocument) read(stdin io.Reader, args []string, given bool) (name string, content []byte, err error) {
 	switch {
 	case len(args) == 0:
 		content, err = json.Marshal(p)

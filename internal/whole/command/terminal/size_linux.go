@@ -1,13 +1,9 @@
 package terminal
 
-import (
-	"io"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // size returns a terminal's columns, and whether out is one.
-func size(out io.Writer) (columns int, is bool) {
+func size(out any) (columns int, is bool) {
 	f, ok := out.(interface{ Fd() uintptr })
 	if !ok {
 		return 0, false

@@ -22,6 +22,12 @@ type Table struct {
 // terminal that has no room for them. Flush writes it.
 func NewTable(out io.Writer, gap int) *Table { return &Table{out: out, gap: gap} }
 
+// Is reports whether a file is a terminal.
+func Is(file any) bool {
+	_, is := size(file)
+	return is
+}
+
 // Write takes a part of the table.
 func (t *Table) Write(p []byte) (int, error) { return t.lines.Write(p) }
 
