@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
+	"github.com/openconfig/gnmi/proto/gnmi_ext"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -43,5 +44,37 @@ func TestHugeAnswer(t *testing.T) {
 		if _, err := g.Get(g.ctx, m); status.Code(err) != codes.ResourceExhausted || !strings.HasPrefix(status.Convert(err).Message(), "the answer") {
 			t.Errorf("as %v: %v", as, err)
 		}
+	}
+}
+
+// TestExtensions: what a request means only with an extension is not done without it.
+func TestExtensions(t *testing.T) {
+	g := newTarget(t)
+	commit := &gnmi_ext.Extension{Ext: &gnmi_ext.Extension_Commit{Commit: &gnmi_ext.Commit{Id: "x"}}}
+	history := &gnmi_ext.Extension{Ext: &gnmi_ext.Extension_History{History: &gnmi_ext.History{}}}
+	arbitration := &gnmi_ext.Extension{Ext: &gnmi_ext.Extension_MasterArbitration{MasterArbitration: &gnmi_ext.MasterArbitration{}}}
+	other := &gnmi_ext.Extension{Ext: &gnmi_ext.Extension_RegisteredExt{RegisteredExt: &gnmi_ext.RegisteredExtension{Id: 999}}}
+	for _, e := range []*gnmi_ext.Extension{commit, arbitration} {
+		_, err := g.Set(g.ctx, &pb.SetRequest{Delete: g.paths("/tributary/config/drain"), Extension: []*gnmi_ext.Extension{other, e}})
+		if status.Code(err) != codes.Unimplemented {
+			t.Errorf("%v: %v", e, err)
+		}
+	}
+	if _, err := g.Set(g.ctx, &pb.SetRequest{Extension: []*gnmi_ext.Extension{other}}); err != nil {
+		t.Error(err)
+	}
+	stream, err := g.Subscribe(g.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, stream, &pb.SubscribeRequest{
+		Request:   &pb.SubscribeRequest_Subscribe{Subscribe: g.list(pb.SubscriptionList_ONCE, nil, "/system")},
+		Extension: []*gnmi_ext.Extension{history},
+	})
+	if _, err := stream.Recv(); status.Code(err) != codes.Unimplemented {
+		t.Errorf("%v: %v", history, err)
+	}
+	if g.drains != 0 {
+		t.Errorf("%d changes", g.drains)
 	}
 }

@@ -459,6 +459,8 @@ func TestGet(t *testing.T) {
 			`/interfaces/interface[name=eth0]/ethernet={"openconfig-if-ethernet:state":{"port-speed":"openconfig-if-ethernet:SPEED_100GB"}}`},
 		{"/interfaces/interface[name=eth0]/subinterfaces", pb.Encoding_JSON_IETF, pb.GetRequest_ALL,
 			`/interfaces/interface[name=eth0]/subinterfaces={"openconfig-interfaces:subinterface":[{"index":0,"openconfig-if-ip:ipv4":{"addresses":{"address":[{"ip":"10.0.0.1","state":{"ip":"10.0.0.1","prefix-length":24}}]}}}]}`},
+		{"/interfaces/interface[name=eth1]/subinterfaces/subinterface", pb.Encoding_JSON_IETF, pb.GetRequest_ALL,
+			`/interfaces/interface[name=eth1]/subinterfaces/subinterface[index=0]={"openconfig-if-ip:ipv4":{"addresses":{"address":[{"ip":"10.0.1.1","state":{"ip":"10.0.1.1","prefix-length":24}}]}},"openconfig-interfaces:index":0}`},
 		{"/interfaces/interface[name=eth1]/ethernet", pb.Encoding_JSON, pb.GetRequest_ALL,
 			`/interfaces/interface[name=eth1]/ethernet={"state":{"port-speed":"SPEED_100GB"}}`},
 		{"/interfaces/interface/state/ifindex", pb.Encoding_JSON_IETF, pb.GetRequest_STATE,

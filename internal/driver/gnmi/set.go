@@ -17,6 +17,9 @@ import (
 // Set implements gNMI, for the one leaf that can be set: /tributary/config/drain.
 // All operations of a request count together or, if one is refused, none.
 func (s *Server) Set(ctx context.Context, m *pb.SetRequest) (*pb.SetResponse, error) {
+	if err := checkExtensions(m.GetExtension()); err != nil {
+		return nil, err
+	}
 	r := &reader{prefix: m.GetPrefix()}
 	if n := len(m.GetDelete()) + len(m.GetReplace()) + len(m.GetUpdate()) + len(m.GetUnionReplace()); n > maxPaths {
 		return nil, status.Errorf(codes.ResourceExhausted, "%d operations, and %d are allowed", n, maxPaths)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
+	"github.com/openconfig/gnmi/proto/gnmi_ext"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -29,6 +30,9 @@ func (s *Server) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 	list := first.GetSubscribe()
 	if list == nil {
 		return status.Error(codes.InvalidArgument, "the first message of a stream has to be a list of subscriptions")
+	}
+	if err := checkExtensions(first.GetExtension()); err != nil {
+		return err
 	}
 	w, open, err := newWriter(list, &s.written)
 	if err != nil {
@@ -181,6 +185,26 @@ func (w *writer) check(use []*pb.ModelData) error {
 			w.models = map[string]bool{}
 		}
 		w.models[m.GetName()] = true
+	}
+	return nil
+}
+
+// checkExtensions refuses those of gNMI without which a request means something else. Who
+// sends others gets what everybody gets.
+func checkExtensions(all []*gnmi_ext.Extension) error {
+	for _, e := range all {
+		name := ""
+		switch e.GetExt().(type) {
+		case *gnmi_ext.Extension_MasterArbitration:
+			name = "master_arbitration"
+		case *gnmi_ext.Extension_Commit:
+			name = "commit"
+		case *gnmi_ext.Extension_History:
+			name = "history"
+		default:
+			continue
+		}
+		return status.Errorf(codes.Unimplemented, "extension %s is not supported", name)
 	}
 	return nil
 }

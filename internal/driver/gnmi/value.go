@@ -87,6 +87,12 @@ func subtree(depth int, entries []*telemetry.Entry, ietf bool) any {
 		if len(e.Path) == depth {
 			return plain(e.Leaf, e.Value, ietf)
 		}
+		if len(root) == 0 && depth > 0 {
+			list := &e.Path[depth-1]
+			for _, k := range list.Keys { // an entry has its keys
+				root[qualified(e, depth-1, k.Name, ietf)] = keyValue(list, k)
+			}
+		}
 		at := root
 		for d := depth; d < len(e.Path); d++ {
 			name := memberName(e, d, d == depth, ietf)
@@ -103,18 +109,20 @@ func subtree(depth int, entries []*telemetry.Entry, ietf bool) any {
 // memberName is the name of an element in JSON: RFC 7951 has it with its module where that
 // is another than that of the member around it.
 func memberName(e *telemetry.Entry, at int, first, ietf bool) string {
-	name := e.Path[at].Name
-	if !ietf {
-		return name
+	if first || e.Leaf.Modules[at] != "" {
+		return qualified(e, at, e.Path[at].Name, ietf)
 	}
-	module := e.Leaf.Modules[at]
-	for i := at; first && module == "" && i >= 0; i-- {
-		module = e.Leaf.Modules[i]
+	return e.Path[at].Name
+}
+
+// qualified is a name with the module of an element.
+func qualified(e *telemetry.Entry, at int, name string, ietf bool) string {
+	for ; ietf && at >= 0; at-- {
+		if module := e.Leaf.Modules[at]; module != "" {
+			return module + ":" + name
+		}
 	}
-	if module == "" {
-		return name
-	}
-	return module + ":" + name
+	return name
 }
 
 // member returns an object in at, which is made if it is not there: the one of that name,
