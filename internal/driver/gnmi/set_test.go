@@ -9,6 +9,55 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+func TestSet(t *testing.T) {
+	g := newTarget(t)
+	truth := func(b bool) *pb.TypedValue { return &pb.TypedValue{Value: &pb.TypedValue_BoolVal{BoolVal: b}} }
+	drain := g.path("/tributary/config/drain")
+	update := func(v *pb.TypedValue) *pb.SetRequest {
+		return &pb.SetRequest{Prefix: &pb.Path{Target: "x"}, Update: []*pb.Update{{Path: drain, Val: v}}}
+	}
+	for _, test := range []struct {
+		name    string
+		request *pb.SetRequest
+		code    codes.Code
+		drains  bool
+	}{
+		{"update", update(truth(true)), codes.OK, true},
+		{"delete", &pb.SetRequest{Delete: []*pb.Path{drain}}, codes.OK, false},
+		{"JSON_IETF", update(&pb.TypedValue{Value: &pb.TypedValue_JsonIetfVal{JsonIetfVal: []byte("true")}}), codes.OK, true},
+		{"delete, replace and update", &pb.SetRequest{
+			Delete: []*pb.Path{drain}, Replace: []*pb.Update{{Path: drain, Val: truth(true)}}, Update: []*pb.Update{{Path: drain, Val: truth(false)}},
+		}, codes.OK, false},
+		{"nothing", &pb.SetRequest{}, codes.OK, false},
+		{"one is wrong", &pb.SetRequest{Replace: []*pb.Update{{Path: drain, Val: truth(true)}}, Update: []*pb.Update{{Path: g.path("/system/state/hostname"), Val: truth(true)}}}, codes.InvalidArgument, false},
+		{"unknown", &pb.SetRequest{Update: []*pb.Update{{Path: g.path("/bgp"), Val: truth(true)}}}, codes.NotFound, false},
+		{"delete of another", &pb.SetRequest{Delete: g.paths("/interfaces")}, codes.InvalidArgument, false},
+		{"wildcard", &pb.SetRequest{Update: []*pb.Update{{Path: g.path("/tributary/*/drain"), Val: truth(true)}}}, codes.InvalidArgument, false},
+		{"no value", &pb.SetRequest{Update: []*pb.Update{{Path: drain}}}, codes.InvalidArgument, false},
+		{"a number", update(&pb.TypedValue{Value: &pb.TypedValue_UintVal{UintVal: 1}}), codes.InvalidArgument, false},
+		{"malformed JSON", update(&pb.TypedValue{Value: &pb.TypedValue_JsonVal{JsonVal: []byte("tru")}}), codes.InvalidArgument, false},
+		{"ASCII", update(&pb.TypedValue{Value: &pb.TypedValue_AsciiVal{AsciiVal: "true"}}), codes.Unimplemented, false},
+		{"union_replace", &pb.SetRequest{UnionReplace: []*pb.Update{{Path: drain, Val: truth(true)}}}, codes.Unimplemented, false},
+	} {
+		answer, err := g.Set(g.ctx, test.request)
+		if status.Code(err) != test.code {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		n := len(test.request.GetDelete()) + len(test.request.GetReplace()) + len(test.request.GetUpdate())
+		if err == nil && (len(answer.GetResponse()) != n || answer.GetPrefix().GetTarget() != test.request.GetPrefix().GetTarget()) {
+			t.Errorf("%s: %v", test.name, answer)
+		}
+		g.mu.Lock()
+		if g.device.Agent.Draining != test.drains {
+			t.Errorf("%s: drains %v", test.name, g.device.Agent.Draining)
+		}
+		g.mu.Unlock()
+	}
+	if g.drains != 4 {
+		t.Errorf("%d changes", g.drains)
+	}
+}
+
 // TestSetAround: what the leaf is in can be set as JSON, and deleted (gNMI specification,
 // sections 3.4.4 and 3.4.6).
 func TestSetAround(t *testing.T) {

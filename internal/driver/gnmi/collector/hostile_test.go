@@ -22,7 +22,7 @@ import (
 func opened(l Limits) *stream {
 	c := &Config{Limits: l.filled(), Counts: new(Counts), Log: slog.New(slog.DiscardHandler)}
 	s := newStream(c, &pace{rate: c.Limits.Rate, counts: c.Counts})
-	s.request(pb.Encoding_PROTO, pb.SubscriptionMode_ON_CHANGE, nil)
+	s.request(pb.Encoding_PROTO, attempts[0], nil)
 	return s
 }
 

@@ -42,13 +42,34 @@ func has(models []string, l *openconfig.Leaf) bool {
 	return true
 }
 
+// attempt is a way to subscribe.
+type attempt struct {
+	mode  pb.SubscriptionMode
+	depth int // of the paths; what is below them is wanted only in part
+}
+
+// attempts are tried in order: a target that cannot report all of it on change may know a
+// mode that it can, and one that lacks a leaf refuses the path of that (gNMI specification,
+// section 3.5.2.4).
+var attempts = []attempt{
+	{pb.SubscriptionMode_ON_CHANGE, openconfig.MaxDepth},
+	{pb.SubscriptionMode_TARGET_DEFINED, openconfig.MaxDepth},
+	{pb.SubscriptionMode_ON_CHANGE, 2},
+	{pb.SubscriptionMode_TARGET_DEFINED, 2},
+}
+
 // request returns the subscription to everything that is wanted.
-func (s *stream) request(encoding pb.Encoding, mode pb.SubscriptionMode, models []string) *pb.SubscribeRequest {
+func (s *stream) request(encoding pb.Encoding, a attempt, models []string) *pb.SubscribeRequest {
 	list := &pb.SubscriptionList{Mode: pb.SubscriptionList_STREAM, Encoding: encoding}
 	s.wanted = map[*openconfig.Leaf]bool{}
+	asked := map[string]bool{}
 	for _, l := range leaves(models) {
-		list.Subscription = append(list.Subscription, &pb.Subscription{Path: message.OfPath(openconfig.AnyKeys(l.Path)), Mode: mode})
 		s.wanted[l] = true
+		p := openconfig.AnyKeys(l.Path[:min(len(l.Path), a.depth)])
+		if name := p.String(); !asked[name] {
+			asked[name] = true
+			list.Subscription = append(list.Subscription, &pb.Subscription{Path: message.OfPath(p), Mode: a.mode})
+		}
 	}
 	return &pb.SubscribeRequest{Request: &pb.SubscribeRequest_Subscribe{Subscribe: list}}
 }

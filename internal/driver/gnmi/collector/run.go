@@ -117,26 +117,25 @@ func (s *stream) run(ctx context.Context) error {
 	defer cancel(nil)
 	patience := time.AfterFunc(s.cfg.Limits.Answer, func() { cancel(fmt.Errorf("%w: %v", ErrSilent, s.cfg.Limits.Answer)) })
 	defer patience.Stop()
-	for i, mode := range []pb.SubscriptionMode{pb.SubscriptionMode_ON_CHANGE, pb.SubscriptionMode_TARGET_DEFINED} {
+	var refused error
+	for _, a := range attempts {
 		sub, err := client.Subscribe(ctx)
 		if err == nil {
-			err = sub.Send(s.request(encoding, mode, models))
+			err = sub.Send(s.request(encoding, a, models))
 		}
 		if err == nil || errors.Is(err, io.EOF) {
 			err = s.receive(ctx, sub, patience)
 		}
-		// A target that cannot report all of it on change may know a mode that it can.
 		code := status.Code(err)
-		switch isRefused := code == codes.InvalidArgument || code == codes.Unimplemented; {
-		case s.isSynced || !isRefused:
+		if s.isSynced || code != codes.InvalidArgument && code != codes.Unimplemented && code != codes.NotFound {
 			return cause(ctx, err)
-		case i == 1 && code == codes.Unimplemented:
-			return fmt.Errorf("%w: %w", ErrNoTarget, err)
-		case i == 1:
-			return err
 		}
+		refused = err
 	}
-	return nil
+	if status.Code(refused) == codes.Unimplemented {
+		return fmt.Errorf("%w: %w", ErrNoTarget, refused)
+	}
+	return refused
 }
 
 // watch ends the connection when the target does not answer any more. That is asked by a
