@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
+	"slices"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
 
@@ -120,58 +122,37 @@ func (s *stream) set(p openconfig.Path, v openconfig.Value) error {
 // fits reports whether a leaf is of an entry of a list that is there already, or for which
 // there is room.
 func (s *stream) fits(p openconfig.Path) bool {
+	var at *openconfig.Interface
+	var of *openconfig.Neighbor
+	most := s.cfg.Limits.Neighbors
 	for i := range p {
-		name, ok := p[i].Get("name")
-		if !ok || p[i].Name != "interface" {
+		if len(p[i].Keys) != 1 {
 			continue
 		}
-		at := s.device.Interfaces[name]
-		if at == nil {
-			return len(s.device.Interfaces) < s.cfg.Limits.Ports
-		}
-		for _, e := range p[i+1:] {
-			id, isNeighbor := e.Get("id")
-			_, isAddress := e.Get("ip")
-			most := s.cfg.Limits.Neighbors
-			switch {
-			case isAddress:
-				return len(at.Addresses) < most || hasAddress(at, &e)
-			case isNeighbor && len(at.Neighbors) >= most && !hasNeighbor(at, id):
-				return false
-			case isNeighbor:
-				return !isFull(at, id, &p[len(p)-2], most)
+		switch key := p[i].Keys[0].Value; p[i].Name {
+		case "interface":
+			if at = s.device.Interfaces[key]; at == nil {
+				return len(s.device.Interfaces) < s.cfg.Limits.Ports
 			}
+		case "address":
+			return at == nil || len(at.Addresses) < most ||
+				slices.ContainsFunc(at.Addresses, func(a openconfig.Address) bool { return a.Addr().String() == key })
+		case "neighbor":
+			if at == nil {
+				return true
+			}
+			n := slices.IndexFunc(at.Neighbors, func(n openconfig.Neighbor) bool { return n.ID == key })
+			if n < 0 {
+				return len(at.Neighbors) < most
+			}
+			of = &at.Neighbors[n]
+		case "capability":
+			return of == nil || len(of.Capabilities) < most ||
+				slices.ContainsFunc(of.Capabilities, func(c openconfig.Capability) bool { return c.Name == openconfig.Unqualified(key) })
+		case "mgmt-address":
+			return of == nil || len(of.Management) < most ||
+				slices.ContainsFunc(of.Management, func(a netip.Addr) bool { return a.String() == key })
 		}
-		return true
 	}
 	return true
-}
-
-func hasAddress(i *openconfig.Interface, e *openconfig.Elem) bool {
-	ip, _ := e.Get("ip")
-	for _, a := range i.Addresses {
-		if a.Addr().String() == ip {
-			return true
-		}
-	}
-	return false
-}
-
-func hasNeighbor(i *openconfig.Interface, id string) bool {
-	for n := range i.Neighbors {
-		if i.Neighbors[n].ID == id {
-			return true
-		}
-	}
-	return false
-}
-
-// isFull reports whether the lists of a neighbour have no more room.
-func isFull(i *openconfig.Interface, id string, e *openconfig.Elem, most int) bool {
-	for n := range i.Neighbors {
-		if x := &i.Neighbors[n]; x.ID == id && len(e.Keys) > 0 && e.Name != "neighbor" {
-			return len(x.Capabilities) >= most || len(x.Management) >= most
-		}
-	}
-	return false
 }

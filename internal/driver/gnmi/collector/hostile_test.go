@@ -99,6 +99,28 @@ func TestAtomic(t *testing.T) {
 	}
 }
 
+// TestFullLists: what is there already is changed, also where a list has no more room.
+func TestFullLists(t *testing.T) {
+	s := opened(Limits{Neighbors: 2})
+	const neighbor = "/lldp/interfaces/interface[name=e1]/neighbors/neighbor[id=1]"
+	truth := func(name string, is bool) *pb.Update {
+		return &pb.Update{Path: path(t, neighbor+"/capabilities/capability[name="+name+"]/state/enabled"), Val: &pb.TypedValue{Value: &pb.TypedValue_BoolVal{BoolVal: is}}}
+	}
+	address := func(a string) *pb.Update {
+		return leaf(t, neighbor+"/mgmt-addresses/mgmt-address[address="+a+"]/state/address", a)
+	}
+	if err := s.take(t.Context(), &pb.Notification{Update: []*pb.Update{
+		truth("ROUTER", false), truth("MAC_BRIDGE", false), truth("OTHER", true), truth("ROUTER", true),
+		address("10.0.0.1"), address("10.0.0.2"), address("10.0.0.3"), address("10.0.0.2"),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	n := s.device.Interfaces["e1"].Neighbors[0]
+	if !n.Can("ROUTER") || n.Can("OTHER") || len(n.Capabilities) != 2 || len(n.Management) != 2 || s.cfg.Counts.Beyond.Load() != 2 {
+		t.Errorf("%+v, %d beyond", n, s.cfg.Counts.Beyond.Load())
+	}
+}
+
 // TestNeverSynced: a target that never comes to an end with its first report is left, however
 // much it sends.
 func TestNeverSynced(t *testing.T) {
