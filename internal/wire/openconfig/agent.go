@@ -1,10 +1,8 @@
 package openconfig
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 )
 
 // The levels of a switch agent, which are in the module tributary.
@@ -130,64 +128,24 @@ func countLeaves(at, name, number string) []leaf[entry] {
 	}}
 }
 
-// trees is the list of the groups that have trees at the switch.
-var trees = level[grown]{
-	each: func(d *Device, yield func([]string, *grown) bool) bool {
-		if d.Agent == nil {
-			return true
-		}
-		for _, group := range slices.Sorted(maps.Keys(d.Agent.Trees)) {
-			if !yield([]string{strconv.FormatUint(uint64(group), 10)}, &grown{d.Agent.Trees[group], d.Agent, group}) {
-				return false
-			}
-		}
-		return true
-	},
-	find: func(d *Device, keys []string, create bool) (*grown, error) {
-		n, err := parseUint(keys[0], 32)
-		if err != nil {
-			return nil, fmt.Errorf("no number of a group: %q", keys[0])
-		}
-		a, group := d.agent(create), uint32(n)
-		if a == nil || a.Trees[group] == nil && !create {
-			return nil, nil
-		}
-		if a.Trees == nil {
-			a.Trees = map[uint32]*Tree{}
-		}
-		if a.Trees[group] == nil {
-			a.Trees[group] = &Tree{}
-		}
-		return &grown{a.Trees[group], a, group}, nil
-	},
-	drop: func(d *Device, _ []string) {
-		if len(d.Agent.Trees) == 0 {
-			d.Agent.Trees = nil
-		}
-	},
-}
+// grown is the trees of a group at the switch.
+type grown = member[uint32, Tree]
 
-// grown is a tree in its list.
-type grown struct {
-	*Tree
-	of    *Agent
-	group uint32
-}
+var trees = numbered("a group", func(d *Device, create bool) *map[uint32]*Tree {
+	if a := d.agent(create); a != nil {
+		return &a.Trees
+	}
+	return nil
+})
 
 var treeLeaves = func() []leaf[grown] {
 	const at = own + "/trees/tree[group]/state"
-	group := numberKey(at+"/group", 32, func(t *grown) uint64 { return uint64(t.group) })
-	group.set = func(t *grown, v Value) {
-		if v.kind == None {
-			delete(t.of.Trees, t.group)
-		}
-	}
 	return []leaf[grown]{
-		group,
-		counter(number(at+"/in-packets", func(t *grown) *uint64 { return &t.PacketsIn })),
-		counter(number(at+"/in-bytes", func(t *grown) *uint64 { return &t.BytesIn })),
-		counter(number(at+"/out-packets", func(t *grown) *uint64 { return &t.PacketsOut })),
-		counter(number(at+"/out-bytes", func(t *grown) *uint64 { return &t.BytesOut })),
-		counter(number(at+"/dropped", func(t *grown) *uint64 { return &t.Dropped })),
+		numberKey[uint32, Tree](at + "/group"),
+		counter(number(at+"/in-packets", func(t *grown) *uint64 { return &t.x.PacketsIn })),
+		counter(number(at+"/in-bytes", func(t *grown) *uint64 { return &t.x.BytesIn })),
+		counter(number(at+"/out-packets", func(t *grown) *uint64 { return &t.x.PacketsOut })),
+		counter(number(at+"/out-bytes", func(t *grown) *uint64 { return &t.x.BytesOut })),
+		counter(number(at+"/dropped", func(t *grown) *uint64 { return &t.x.Dropped })),
 	}
 }()

@@ -80,77 +80,22 @@ var cpuLeaves = []leaf[Device]{
 	count(system+"/cpus/cpu[index]/state/total/instant", 8, func(d *Device) *Count { return &d.CPU }),
 }
 
-// processes is the list of processes.
-var processes = level[running]{
-	each: func(d *Device, yield func([]string, *running) bool) bool {
-		for _, pid := range slices.Sorted(maps.Keys(d.Processes)) {
-			if !yield([]string{strconv.FormatUint(pid, 10)}, &running{d.Processes[pid], d, pid}) {
-				return false
-			}
-		}
-		return true
-	},
-	find: func(d *Device, keys []string, create bool) (*running, error) {
-		pid, err := parseUint(keys[0], 64)
-		if err != nil {
-			return nil, fmt.Errorf("no number of a process: %q", keys[0])
-		}
-		if d.Processes[pid] == nil {
-			if !create {
-				return nil, nil
-			}
-			if d.Processes == nil {
-				d.Processes = map[uint64]*Process{}
-			}
-			d.Processes[pid] = &Process{}
-		}
-		return &running{d.Processes[pid], d, pid}, nil
-	},
-	drop: func(d *Device, _ []string) {
-		if len(d.Processes) == 0 {
-			d.Processes = nil
-		}
-	},
-}
-
 // running is a process in its list.
-type running struct {
-	*Process
-	of  *Device
-	pid uint64
-}
+type running = member[uint64, Process]
+
+var processes = numbered("a process", func(d *Device, _ bool) *map[uint64]*Process { return &d.Processes })
 
 var processLeaves = func() []leaf[running] {
 	const at = system + "/processes/process[pid]/state"
-	pid := numberKey(at+"/pid", 64, func(r *running) uint64 { return r.pid })
-	pid.set = func(r *running, v Value) {
-		if v.kind == None {
-			delete(r.of.Processes, r.pid)
-		}
-	}
 	return []leaf[running]{
-		pid,
-		sampled(text(at+"/name", func(r *running) *string { return &r.Name })),
-		sampled(number(at+"/start-time", func(r *running) *uint64 { return &r.Start })),
-		count(at+"/cpu-usage-user", 64, func(r *running) *Count { return &r.User }),
-		count(at+"/cpu-usage-system", 64, func(r *running) *Count { return &r.System }),
-		count(at+"/memory-usage", 64, func(r *running) *Count { return &r.Memory }),
+		numberKey[uint64, Process](at + "/pid"),
+		sampled(text(at+"/name", func(r *running) *string { return &r.x.Name })),
+		sampled(number(at+"/start-time", func(r *running) *uint64 { return &r.x.Start })),
+		count(at+"/cpu-usage-user", 64, func(r *running) *Count { return &r.x.User }),
+		count(at+"/cpu-usage-system", 64, func(r *running) *Count { return &r.x.System }),
+		count(at+"/memory-usage", 64, func(r *running) *Count { return &r.x.Memory }),
 	}
 }()
-
-// numberKey is the leaf that repeats a list's key, a number, of what is counted.
-func numberKey[T any](path string, bits int, value func(*T) uint64) leaf[T] {
-	return leaf[T]{
-		path: path, Leaf: Leaf{Kind: Uint, Bits: bits, Counter: true},
-		get: func(x *T) Value { return Number(value(x)) },
-		check: func(keys []string, v Value) error {
-			if is := keys[len(keys)-1]; v.String() != is {
-				return fmt.Errorf("the entry of %q says that it is %v", is, v)
-			}
-			return nil
-		},
-	}
-}
 
 // key is the leaf that repeats a list's key.
 func key[T any](path string, value func(*T) string) leaf[T] {

@@ -2,7 +2,10 @@ package openconfig
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -296,6 +299,73 @@ func counter[T any](l leaf[T]) leaf[T] {
 	l = always(l)
 	l.Counter = true
 	return l
+}
+
+// member is an entry of a list by number.
+type member[K ~uint32 | ~uint64, T any] struct {
+	x  *T
+	in map[K]*T
+	at K
+}
+
+// numbered is a list by number, of what is counted. The map is nil where it is in something
+// that is not there and not to be made.
+func numbered[K ~uint32 | ~uint64, T any](what string, list func(d *Device, create bool) *map[K]*T) level[member[K, T]] {
+	return level[member[K, T]]{
+		each: func(d *Device, yield func([]string, *member[K, T]) bool) bool {
+			in := list(d, false)
+			if in == nil {
+				return true
+			}
+			for _, n := range slices.Sorted(maps.Keys(*in)) {
+				if !yield([]string{strconv.FormatUint(uint64(n), 10)}, &member[K, T]{(*in)[n], *in, n}) {
+					return false
+				}
+			}
+			return true
+		},
+		find: func(d *Device, keys []string, create bool) (*member[K, T], error) {
+			number, err := parseUint(keys[0], bits[K]())
+			if err != nil {
+				return nil, fmt.Errorf("no number of %s: %q", what, keys[0])
+			}
+			in, n := list(d, create), K(number)
+			if in == nil || (*in)[n] == nil && !create {
+				return nil, nil
+			}
+			if *in == nil {
+				*in = map[K]*T{}
+			}
+			if (*in)[n] == nil {
+				(*in)[n] = new(T)
+			}
+			return &member[K, T]{(*in)[n], *in, n}, nil
+		},
+		drop: func(d *Device, _ []string) {
+			if in := list(d, false); len(*in) == 0 {
+				*in = nil
+			}
+		},
+	}
+}
+
+// numberKey is the leaf that repeats the key of such a list.
+func numberKey[K ~uint32 | ~uint64, T any](path string) leaf[member[K, T]] {
+	return leaf[member[K, T]]{
+		path: path, Leaf: Leaf{Kind: Uint, Bits: bits[K](), Counter: true},
+		get: func(x *member[K, T]) Value { return Number(uint64(x.at)) },
+		set: func(x *member[K, T], v Value) {
+			if v.kind == None {
+				delete(x.in, x.at)
+			}
+		},
+		check: func(keys []string, v Value) error {
+			if is := keys[len(keys)-1]; v.String() != is {
+				return fmt.Errorf("the entry of %q says that it is %v", is, v)
+			}
+			return nil
+		},
+	}
 }
 
 // sampled makes a leaf one that changes by itself, or is the key of such ones.
