@@ -3,36 +3,36 @@ package arp
 import (
 	"errors"
 	"fmt"
-	"os"
+	"net"
 	"syscall"
 
+	"github.com/mdlayher/packet"
 	"golang.org/x/sys/unix"
 )
 
-// packetSocket is a packet socket of all interfaces.
+// packetSocket is a packet socket of all interfaces. Package packet does not say which one
+// a frame came from.
 type packetSocket struct {
-	file *os.File
-	conn syscall.RawConn
+	packets *packet.Conn
+	fd      syscall.RawConn
 }
 
 func open() (socket, error) {
-	const bigEndian = etherType<<8&0xff00 | etherType>>8
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, bigEndian)
+	c, err := packet.Listen(&net.Interface{}, packet.Raw, etherType, nil)
 	if err != nil {
 		return nil, fmt.Errorf("arp: a packet socket, which takes CAP_NET_RAW: %w", err)
 	}
-	file := os.NewFile(uintptr(fd), "arp")
-	conn, err := file.SyscallConn()
+	fd, err := c.SyscallConn()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("arp: %w", err), file.Close())
+		return nil, errors.Join(fmt.Errorf("arp: %w", err), c.Close())
 	}
-	return &packetSocket{file, conn}, nil
+	return &packetSocket{c, fd}, nil
 }
 
 // receive implements socket.
 func (s *packetSocket) receive(b []byte) (size, index int, err error) {
 	var from unix.Sockaddr
-	over := s.conn.Read(func(fd uintptr) bool {
+	over := s.fd.Read(func(fd uintptr) bool {
 		for err = unix.EINTR; errors.Is(err, unix.EINTR); {
 			size, from, err = unix.Recvfrom(int(fd), b, unix.MSG_DONTWAIT)
 		}
@@ -47,7 +47,7 @@ func (s *packetSocket) receive(b []byte) (size, index int, err error) {
 // send implements socket.
 func (s *packetSocket) send(index int, frame []byte) error {
 	var err error
-	over := s.conn.Write(func(fd uintptr) bool {
+	over := s.fd.Write(func(fd uintptr) bool {
 		err = unix.Sendto(int(fd), frame, unix.MSG_DONTWAIT, &unix.SockaddrLinklayer{Ifindex: index})
 		return true // a full queue loses it
 	})
@@ -55,4 +55,4 @@ func (s *packetSocket) send(index int, frame []byte) error {
 }
 
 // close implements socket.
-func (s *packetSocket) close() { _ = s.file.Close() }
+func (s *packetSocket) close() { _ = s.packets.Close() }
