@@ -68,12 +68,13 @@ func (d *Daemon) changed(ctx context.Context) {
 	if d.network != nil {
 		d.network.looked.Lock()
 		defer d.network.looked.Unlock()
-		if all, err := d.cfg.Interfaces.Read(); err == nil {
-			d.network.use(all)
-		}
+	}
+	all, err := d.cfg.Interfaces.Read()
+	if d.network != nil && err == nil {
+		d.network.use(all)
 	}
 	d.telemetry.Changed()
-	now := d.look()
+	now := d.seen(all, err)
 	// An error says that the agent ends. Between two steps: who begins to watch
 	// gets the change in the state or as an event.
 	_ = d.loop.Do(ctx, func() {
@@ -104,16 +105,20 @@ func (d *Daemon) report(before, now *rpc.Interfaces) {
 	}
 }
 
-// look reads the interfaces that have an address; nil where none are to be reported.
+// look reads the interfaces; nil where none are to be reported.
 func (d *Daemon) look() *rpc.Interfaces {
 	if d.cfg.Interfaces == nil {
 		return nil
 	}
-	all, err := d.cfg.Interfaces.Read()
-	if err != nil {
+	return d.seen(d.cfg.Interfaces.Read())
+}
+
+// seen returns what is reported of the interfaces that were read: those with an address.
+func (d *Daemon) seen(all []nic.Interface, err error) *rpc.Interfaces {
+	switch {
+	case err != nil:
 		return &rpc.Interfaces{Unavailable: err.Error()}
-	}
-	if d.network != nil {
+	case d.network != nil:
 		return d.network.seen(all)
 	}
 	return &rpc.Interfaces{List: nic.Addressed(all)}
