@@ -31,7 +31,7 @@ func (f *changeFlags) edit(cmd *cobra.Command) error {
 		return err
 	}
 	if f.version != 0 && f.version != was.Version {
-		return fmt.Errorf("%w: it is version %d, and not %d", rpc.ErrVersion, was.Version, f.version)
+		return otherVersion(was.Version, f.version)
 	}
 	f.version = was.Version
 	path, err := temporary()
@@ -78,7 +78,18 @@ func (f *changeFlags) set(cmd *cobra.Command, path string, body []byte) error {
 	if err != nil {
 		return err
 	}
-	return f.run(cmd, file, f.title(), (*rpc.ManagerClient).SetTopology)
+	return f.run(cmd, file, f.title(), func(m *rpc.ManagerClient, ctx context.Context, file rpc.TopologyFile) (rpc.TopologyDifference, error) {
+		if file.Version == 0 { // which means any
+			if is, err := m.TopologyFile(ctx, false); err != nil || is.Version != 0 {
+				return rpc.TopologyDifference{}, cmp.Or(err, otherVersion(is.Version, 0))
+			}
+		}
+		return m.SetTopology(ctx, file)
+	})
+}
+
+func otherVersion(is, wanted uint64) error {
+	return fmt.Errorf("%w: it is version %d, and not %d", rpc.ErrVersion, is, wanted)
 }
 
 // head returns the comment above the file, with what is wrong with it.

@@ -64,11 +64,24 @@ func TestTopologyEditor(t *testing.T) {
 			t.Errorf("%s: %s, %s, %v", nothing, out, notes, err)
 		}
 	}
+	overtaken := func(by string, version int) {
+		t.Helper()
+		editor := binary(t, "offload-manager") + " topology edit --add-host " + by + ` || exit 1
+sed -i '/^hosts:/a\  - h7' "$1"`
+		want := []string{fmt.Sprintf("it is version %d, and not %d", version+1, version), "what was edited is in "}
+		if _, notes, err := d.atTerminal(editor, edit...); err == nil || !containsAll(notes, want) {
+			t.Errorf("overtaken: %s, %v", notes, err)
+		}
+	}
+	overtaken("h6", 0)
+	if files := left(); len(files) != 1 || os.Remove(files[0]) != nil {
+		t.Fatalf("left are %q", files)
+	}
 	again := `if grep -q 'It was not accepted' "$1"
 then cp "$1" ` + filepath.Join(d.directory, "seen") + `; sed -i -e /^nonsense/d "$1"; ` + addHost + `
 else echo 'nonsense: 1' >> "$1"
 fi`
-	if out, notes, err := d.atTerminal(again, edit...); err != nil || !containsAll(out, []string{"Changed (version 1", "host h9 added"}) {
+	if out, notes, err := d.atTerminal(again, edit...); err != nil || !containsAll(out, []string{"Changed (version 2", "host h9 added"}) {
 		t.Errorf("after an error: %s, %s, %v", out, notes, err)
 	}
 	seen, err := os.ReadFile(filepath.Join(d.directory, "seen"))
@@ -82,7 +95,7 @@ fi`
 	if _, notes, err := d.atTerminal("exit 3", edit...); err == nil || !containsAll(notes, []string{"nothing was changed", "editor sh", "exit status 3"}) {
 		t.Errorf("an editor that fails: %s, %v", notes, err)
 	}
-	if _, notes, err := d.atTerminal(addHost, append(edit, "--version", "7")...); err == nil || !strings.Contains(notes, "it is version 1, and not 7") {
+	if _, notes, err := d.atTerminal(addHost, append(edit, "--version", "7")...); err == nil || !strings.Contains(notes, "it is version 2, and not 7") {
 		t.Errorf("another version: %s, %v", notes, err)
 	}
 	if files := left(); len(files) > 0 {
@@ -94,12 +107,8 @@ fi`
 	if _, notes, err := d.atTerminal(`grep -q nonsense "$1" || echo 'nonsense: 1' >> "$1"`, edit...); err == nil || len(left()) != 1 || !containsAll(notes, []string{"nothing was changed", "nonsense", left()[0]}) {
 		t.Errorf("an error that stays: %s, %v", notes, err)
 	}
-	overtaken := binary(t, "offload-manager") + ` topology edit --add-host h8 || exit 1
-sed -i '/^hosts:/a\  - h7' "$1"`
-	if _, notes, err := d.atTerminal(overtaken, edit...); err == nil || len(left()) != 2 || !containsAll(notes, []string{"it is version 2, and not 1", "what was edited is in "}) {
-		t.Errorf("overtaken: %s, %v", notes, err)
-	}
-	if out := d.ask("topology", "get"); !containsAll(out, []string{"h8", "h9"}) || strings.Contains(out, "h7") {
+	overtaken("h8", 2)
+	if out := d.ask("topology", "get"); len(left()) != 2 || !containsAll(out, []string{"h6", "h8", "h9"}) || strings.Contains(out, "h7") {
 		t.Errorf("at last it is %s", out)
 	}
 	if _, err := d.try(edit...); err == nil || !strings.Contains(err.Error(), "has to be a terminal") {
