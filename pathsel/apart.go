@@ -4,29 +4,51 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tributary-fabric/tributary/topology"
 )
 
 // planApart makes the plan of a request that has trees to keep away from: it
-// keeps off what they are on, as far as there is a tree without that. The errors
-// are those of the request without them.
+// keeps off what they are on, as far as there is a tree without that, and none that is
+// nearer to them and better by the speed of its switches. The errors are those of the
+// request without them.
 func (p *Planner) planApart(view topology.View, load *Load, req Request) (plan Plan, err error) {
 	if err := req.Validate(p.graph); err != nil {
 		return Plan{}, fmt.Errorf("plan tree: %w", err)
 	}
 	others := newFootprint(p.graph, req.Avoid)
 	req.Avoid = nil
+	without, found := "there is no tree without", false
 	for _, r := range append(others.bans(&req), req) {
-		if plan, err = p.Plan(view, load, r); !errors.Is(err, ErrNoTree) {
+		next, no := p.Plan(view, load, r)
+		switch {
+		case !found:
+			plan, err, found = next, no, no == nil
+		case no == nil && p.outruns(p.ask(view, load, &req), &next, &plan):
+			without = "the tree without has " + slowText(plan.Figures.Speed, next.Figures.Speed)
+			plan = next
+		}
+		if found && p.paced(view).alike || err != nil && !errors.Is(err, ErrNoTree) {
 			break
 		}
 	}
 	if err == nil {
 		plan.Shared = others.shared(&plan.Tree)
-		plan.Reason += others.verdict(plan.Shared)
+		plan.Reason += others.verdict(plan.Shared, without)
 	}
 	return plan, err
+}
+
+// outruns reports whether a plan is better than another that is further apart from
+// other trees: this one has a slow switch, and takes longer while all trees on its
+// switches and links are in use.
+func (p *Planner) outruns(a asked, near, far *Plan) bool {
+	a.by = far.Criterion
+	took := func(plan *Plan) time.Duration {
+		return p.shared(a, &candidate{tree: plan.Tree, figures: plan.Figures})
+	}
+	return a.timed() && slack*float64(far.Figures.Speed) < float64(near.Figures.Speed) && took(near) < took(far)
 }
 
 // Shared returns how many links a tree has that others have too: of its links
@@ -125,8 +147,8 @@ func (f *footprint) bans(req *Request) []Request {
 	return all
 }
 
-// verdict says how far a tree is apart from the others.
-func (f *footprint) verdict(shared int) string {
+// verdict says how far a tree is apart from the others, and why not further.
+func (f *footprint) verdict(shared int, why string) string {
 	others := "other tree of its communicator"
 	if f.trees > 1 {
 		others = fmt.Sprintf("%d other trees of its communicator", f.trees)
@@ -134,5 +156,5 @@ func (f *footprint) verdict(shared int) string {
 	if shared == 0 {
 		return "; apart from the " + others
 	}
-	return fmt.Sprintf("; %s shared with the %s, since there is no tree without", count(shared, "link"), others)
+	return fmt.Sprintf("; %s shared with the %s, since %s", count(shared, "link"), others, why)
 }

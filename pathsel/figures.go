@@ -52,7 +52,7 @@ func (f Figures) lost(best Figures, by Criterion) string {
 	}
 	text := lost(f.Cost(), best.Cost())
 	if text == tied && f.Speed > 0 && slack*float64(f.Speed) < float64(best.Speed) {
-		return fmt.Sprintf("a slow switch (%s, here it is %s)", speedText(float64(f.Speed)), speedText(float64(best.Speed)))
+		return slowText(f.Speed, best.Speed)
 	}
 	return text
 }

@@ -240,6 +240,10 @@ func speedText(bytes float64) string {
 	return topology.Speed{Bytes: int64(bytes)}.String()
 }
 
+func slowText(slow, here int64) string {
+	return fmt.Sprintf("a slow switch (%s, here it is %s)", speedText(float64(slow)), speedText(float64(here)))
+}
+
 func busyText(share float64) string {
 	if share == 0 {
 		return ""

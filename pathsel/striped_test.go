@@ -45,6 +45,47 @@ func TestStripesAreApart(t *testing.T) {
 	}
 }
 
+// TestStripesOverSlowSwitches has spines of several speeds: a stripe is no use over a
+// switch that makes it slower than another stripe over a fast one, and of use over all
+// others.
+func TestStripesOverSlowSwitches(t *testing.T) {
+	g := fabric(t, "leaf-spine:2,2,2")
+	fast, hard := topology.Speed{Bytes: 4e9}, topology.Speed{Bytes: topology.LineRate}
+	for name, test := range map[string]struct {
+		leaves, one, other topology.Speed
+		apart              int
+	}{
+		"alike":           {fast, fast, topology.Speed{Bytes: 3e9}, 2},
+		"not known":       {fast, fast, topology.Speed{}, 2},
+		"half as fast":    {fast, fast, topology.Speed{Bytes: 2e9}, 2},
+		"slow":            {fast, fast, topology.Speed{Bytes: 4e8}, 1},
+		"all slow":        {fast, topology.Speed{Bytes: 4e8}, topology.Speed{Bytes: 4e8}, 2},
+		"beside hardware": {hard, hard, fast, 1},
+	} {
+		for _, by := range []Criterion{FewestHops, LeastLatency, WidestLink} {
+			req := usual(everyone(g))
+			req.Bytes, req.Criterion = 1<<22, by
+			view := paced(t, g, func(n topology.NodeID) topology.Speed {
+				switch g.Name(n) {
+				case "spine-0":
+					return test.one
+				case "spine-1":
+					return test.other
+				}
+				return test.leaves
+			})
+			s, err := planner(t, g).Stripes(view, nil, req, 2)
+			if err != nil || len(s.Plans) != 2 || s.Apart != test.apart {
+				t.Fatalf("%s, by %v: %d of %d stripes are apart, %v", name, by, s.Apart, len(s.Plans), err)
+			}
+			both, reason := s.Plans[0].Tree.Root() == s.Plans[1].Tree.Root(), s.Plans[1].Reason
+			if both != (test.apart == 1) || both && g.Name(s.Plans[0].Tree.Root()) != "spine-0" || both != strings.Contains(reason, "since the tree without has a slow switch (") {
+				t.Errorf("%s, by %v: %s", name, by, reason)
+			}
+		}
+	}
+}
+
 func TestPartsHaveTheirOwnRoots(t *testing.T) {
 	for _, name := range []string{"fat-tree:4", "leaf-spine:4,6,2", "four-switches:5", "railed"} {
 		g := smallFabric(t, name)
