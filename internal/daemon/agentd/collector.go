@@ -68,7 +68,7 @@ func (d *Daemon) collect(to metrics.Values) {
 	if n.draining {
 		draining = 1
 	}
-	to.Count(descTrees, n.trees)
+	to.Count(descTrees, len(n.trees))
 	to.Count(descSlots, n.slots)
 	to.Count(descUsed, n.used)
 	to.Count(descDraining, draining)
@@ -79,10 +79,8 @@ func (d *Daemon) collect(to metrics.Values) {
 	for event, kind := range repairs {
 		to.Counter(descRepairs, sum.Events[event], kind)
 	}
-	for reason, count := range sum.Drops {
-		if reason != "fault" { // the sum of those that follow it
-			to.Counter(descDrops, count, reason)
-		}
+	for reason, count := range drops(sum) {
+		to.Counter(descDrops, count, reason)
 	}
 	to.Directions(descPackets, sum.PacketsIn, sum.PacketsOut)
 	to.Directions(descBytes, sum.BytesIn, sum.BytesOut)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"strconv"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/neighbor"
 	"github.com/tributary-fabric/tributary/internal/core/telemetry"
-	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/processor"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
@@ -290,23 +290,18 @@ func (r *reporter) spent() openconfig.Count {
 
 // counters are those of the agent and its trees.
 func (r *reporter) counters(ctx context.Context, d *openconfig.Device) error {
-	a := &openconfig.Agent{Drops: map[string]uint64{}, Events: map[string]uint64{}, Trees: map[uint32]*openconfig.Tree{}}
-	d.Agent = a
-	if err := r.daemon.loop.Do(ctx, func() {
-		used, _ := r.daemon.core.Slots()
-		a.SlotsUsed = uint32(used)
-	}); err != nil {
-		return r.daemon.excuse(err)
-	}
-	counted, err := r.daemon.plane.Census(ctx)
+	n, err := r.daemon.census(ctx)
 	if err != nil {
-		return r.daemon.excuse(err)
+		return err
 	}
-	var sum rpc.TreeCounters
-	dataplane.Add(&sum, &counted.Past)
-	for i := range counted.Trees {
-		t := &counted.Trees[i]
-		dataplane.Add(&sum, t)
+	a := &openconfig.Agent{
+		SlotsUsed: uint32(n.used), Events: n.sum.Events, Drops: maps.Collect(drops(&n.sum)), Trees: map[uint32]*openconfig.Tree{},
+		PacketsIn: n.sum.PacketsIn, BytesIn: n.sum.BytesIn, PacketsOut: n.sum.PacketsOut, BytesOut: n.sum.BytesOut,
+		Refused: n.sum.Refused, Overflowed: n.sum.Overflowed,
+	}
+	d.Agent = a
+	for i := range n.trees {
+		t := &n.trees[i]
 		of := a.Trees[t.Group]
 		if of == nil {
 			of = &openconfig.Tree{}
@@ -314,26 +309,9 @@ func (r *reporter) counters(ctx context.Context, d *openconfig.Device) error {
 		}
 		of.PacketsIn, of.BytesIn = of.PacketsIn+t.PacketsIn, of.BytesIn+t.BytesIn
 		of.PacketsOut, of.BytesOut = of.PacketsOut+t.PacketsOut, of.BytesOut+t.BytesOut
-		of.Dropped += dropped(t)
-	}
-	a.PacketsIn, a.BytesIn, a.PacketsOut, a.BytesOut = sum.PacketsIn, sum.BytesIn, sum.PacketsOut, sum.BytesOut
-	a.Refused, a.Overflowed = sum.Refused, sum.Overflowed
-	for name, n := range sum.Events {
-		a.Events[name] = n
-	}
-	for reason, n := range sum.Drops {
-		if reason != "fault" { // the sum of those that follow it
-			a.Drops[reason] = n
+		for _, count := range drops(t) {
+			of.Dropped += count
 		}
 	}
 	return nil
-}
-
-func dropped(t *rpc.TreeCounters) (n uint64) {
-	for reason, count := range t.Drops {
-		if reason != "fault" {
-			n += count
-		}
-	}
-	return n
 }

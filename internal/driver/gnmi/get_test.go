@@ -121,7 +121,7 @@ func TestEncodingsAgree(t *testing.T) {
 			}
 			for l, err := range message.Leaves(p, u.GetVal()) {
 				if err == nil {
-					_, err = d.SetAt(l.Path, l.Value)
+					_, err = d.Set(l.Path, l.Value)
 				}
 				if err != nil {
 					t.Errorf("%v at %s: %v", as, l.Path, err)

@@ -26,18 +26,9 @@ func (d *Device) list(aliases bool, yield func(string, Value) bool) {
 }
 
 // Set applies a leaf's value; None removes it. Of paths that are not in the schema it
-// reports that they are not known, and changes nothing. An error wraps ErrPath or
-// ErrValue, names the path, and leaves d as it was.
-func (d *Device) Set(path string, v Value) (known bool, err error) {
-	p, err := ParsePath(path)
-	if err != nil {
-		return false, err
-	}
-	return d.SetAt(p, v)
-}
-
-// SetAt is Set for a path that is parsed.
-func (d *Device) SetAt(p Path, v Value) (known bool, err error) {
+// reports that they are not known, and changes nothing. An error wraps ErrValue, names the
+// path, and leaves d as it was.
+func (d *Device) Set(p Path, v Value) (known bool, err error) {
 	r, keys := find(p)
 	if r == nil {
 		return false, nil
@@ -51,19 +42,9 @@ func (d *Device) SetAt(p Path, v Value) (known bool, err error) {
 	return true, nil
 }
 
-// Delete removes all leaves at a path and below it. The path may have wildcards.
-func (d *Device) Delete(path string) error {
-	p, err := ParsePath(path)
-	if err != nil {
-		return err
-	}
-	d.DeleteAt(p)
-	return nil
-}
-
-// DeleteAt is Delete for a path that is parsed. It returns how many leaves it has looked at,
-// which is what it costs.
-func (d *Device) DeleteAt(p Path) (looked int) {
+// Delete removes all leaves at a path, which may have wildcards, and below it. It returns
+// how many leaves it has looked at, which is what it costs.
+func (d *Device) Delete(p Path) (looked int) {
 	if r, keys := find(p); r != nil && !slices.Contains(keys, AnyElem) {
 		_ = r.set(d, keys, Value{}) // what has no such place is not there
 		return 1

@@ -123,7 +123,7 @@ func TestRoundTrip(t *testing.T) {
 		var at []string
 		for path, v := range d.Leaves() {
 			at = append(at, path)
-			if known, err := got.Set(path, v); err != nil || !known {
+			if known, err := set(&got, path, v); err != nil || !known {
 				t.Fatalf("%s = %v: %v, %v", path, v, known, err)
 			}
 		}
@@ -134,7 +134,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("%d of %d paths are unique", len(unique), len(at))
 		}
 		for _, path := range rapid.Permutation(at).Draw(t, "order") {
-			if _, err := got.Set(path, openconfig.Value{}); err != nil {
+			if _, err := set(&got, path, openconfig.Value{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -172,7 +172,7 @@ func TestDelete(t *testing.T) {
 				}
 			}
 		}
-		d.DeleteAt(p)
+		d.Delete(p)
 		after := map[string]openconfig.Value{}
 		for path, v := range d.Leaves() {
 			after[path] = v
@@ -205,6 +205,15 @@ func goesWith(path string) bool {
 		strings.HasSuffix(path, "/state/index") || strings.Contains(path, "/process[")
 }
 
+// set sets a leaf at a path string.
+func set(d *openconfig.Device, path string, v openconfig.Value) (known bool, err error) {
+	p, err := openconfig.ParsePath(path)
+	if err != nil {
+		return false, err
+	}
+	return d.Set(p, v)
+}
+
 func TestSetRefuses(t *testing.T) {
 	const eth0 = "/interfaces/interface[name=eth0]"
 	for _, test := range []struct {
@@ -230,7 +239,7 @@ func TestSetRefuses(t *testing.T) {
 		{"/tributary/trees/tree[group=1]/state/group", openconfig.Number(2), true, openconfig.ErrValue},
 	} {
 		var d openconfig.Device
-		known, err := d.Set(test.path, test.value)
+		known, err := set(&d, test.path, test.value)
 		if known != test.known || !errors.Is(err, test.err) || err != nil && !strings.Contains(err.Error(), test.path) {
 			t.Errorf("%s = %v: %v, %v", test.path, test.value, known, err)
 		}
@@ -243,7 +252,7 @@ func TestSetRefuses(t *testing.T) {
 // TestOthers: what targets of other vendors send is read.
 func TestOthers(t *testing.T) {
 	var d openconfig.Device
-	for _, set := range []struct {
+	for _, leaf := range []struct {
 		path  string
 		value openconfig.Value
 	}{
@@ -254,8 +263,8 @@ func TestOthers(t *testing.T) {
 		{"/lldp/interfaces/interface[name=Ethernet0]/neighbors/neighbor[id=1]/capabilities/capability[name=openconfig-lldp-types:ROUTER]/state/enabled", openconfig.Of(true)},
 		{"/system/cpus/cpu[index=0]/state/total/instant", openconfig.Number(9)},
 	} {
-		if known, err := d.Set(set.path, set.value); err != nil || !known {
-			t.Errorf("%s: %v, %v", set.path, known, err)
+		if known, err := set(&d, leaf.path, leaf.value); err != nil || !known {
+			t.Errorf("%s: %v, %v", leaf.path, known, err)
 		}
 	}
 	i := d.Interfaces["Ethernet0"]
@@ -266,11 +275,15 @@ func TestOthers(t *testing.T) {
 	if got := n.Addresses(); len(got) != 1 || got[0].String() != "10.0.0.9" || !n.Can("ROUTER") || n.Can("MAC_BRIDGE") {
 		t.Errorf("%+v", n)
 	}
-	if err := d.Delete("/lldp/interfaces/interface[name=Ethernet0]/neighbors"); err != nil || len(i.Neighbors) > 0 {
-		t.Errorf("%v, %+v", err, i.Neighbors)
-	}
-	if err := d.Delete("/interfaces"); err != nil || d.Interfaces != nil {
-		t.Errorf("%v, %+v", err, d)
+	const lldp = "/lldp/interfaces/interface[name=Ethernet0]/neighbors"
+	for _, path := range []string{lldp, "/interfaces"} {
+		p, err := openconfig.ParsePath(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Delete(p); len(i.Neighbors) > 0 || path != lldp && d.Interfaces != nil {
+			t.Errorf("%s left %+v", path, d)
+		}
 	}
 }
 
@@ -300,7 +313,7 @@ func TestDeleteLooks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := d.DeleteAt(p); n > test.most || len(d.Interfaces) != test.remain {
+		if n := d.Delete(p); n > test.most || len(d.Interfaces) != test.remain {
 			t.Errorf("%s looks at %d leaves, and leaves %d interfaces", test.path, n, len(d.Interfaces))
 		}
 	}

@@ -177,9 +177,9 @@ func FuzzParsePath(f *testing.F) {
 			t.Fatalf("%q is %v, then %v", s, p, again)
 		}
 		var d openconfig.Device
-		if _, err := d.SetAt(p, openconfig.Number(1)); err != nil && len(d.Interfaces) > 0 {
+		if _, err := d.Set(p, openconfig.Number(1)); err != nil && len(d.Interfaces) > 0 {
 			t.Fatalf("%s left %v behind", p, d.Interfaces)
 		}
-		d.DeleteAt(p)
+		d.Delete(p)
 	})
 }

@@ -52,7 +52,7 @@ func (s *stream) apply(ctx context.Context, n *pb.Notification) (work int, err e
 			}
 			continue
 		}
-		if err := s.pace.wait(ctx, 1+s.device.DeleteAt(p)/perLooked); err != nil { // many may cost much, and change nothing
+		if err := s.pace.wait(ctx, 1+s.device.Delete(p)/perLooked); err != nil { // many may cost much, and change nothing
 			return 0, err
 		}
 	}
@@ -112,7 +112,7 @@ func (s *stream) set(p openconfig.Path, v openconfig.Value) error {
 		s.cfg.Counts.Beyond.Add(1)
 		return nil
 	}
-	known, err := s.device.SetAt(p, v)
+	known, err := s.device.Set(p, v)
 	if err == nil && known {
 		s.cfg.Counts.Updates.Add(1)
 	}
