@@ -37,6 +37,7 @@ class Settings:
     switch_cores: Optional[Set[int]] = None
     host_cores: Optional[Set[int]] = None
     discover: bool = False  # the manager gets one agent's address, and no topology
+    splices: bool = False  # links between switches can be cut without setting an interface of theirs down
     logs: Optional[str] = None  # a directory that stays; None: one that goes
     progress: Callable[[str], None] = field(default=lambda line: None)
 
@@ -69,7 +70,7 @@ class Lab:
         s.progress("building %s: %d hosts, %d switches, %d links" % (
             fabric.name, len(fabric.hosts), len(fabric.switches), len(fabric.links)))
         self.routes = routes(self.plan)
-        self.network = Network(self.net, self.plan)
+        self.network = Network(self.net, self.plan, s.splices)
         self.network.build()
         self.network.plain_ports()
         self.network.configure(self._scripts())

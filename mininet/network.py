@@ -18,6 +18,7 @@ from plan import CONTROL, CONTROL_ADDRESS, CONTROL_INTERFACE, MANAGER_PORT, Plan
 from processes import Failure
 
 CONTROL_PORT = 1 << 16  # beyond a port's largest number; the first port stays the node's own
+SPLICE_PORT = 1 << 17  # the control node's first port of a splice
 
 
 class SwitchNode(Switch):
@@ -46,10 +47,13 @@ class Wire(Link):
 
 
 class Network:
-    """The nodes and links of a plan in a Mininet network that has a control node."""
+    """The nodes and links of a plan in a Mininet network that has a control node.
 
-    def __init__(self, net: Mininet, plan: Plan) -> None:
-        self.net, self.plan = net, plan
+    With splices, links between switches pass the control node, where they can be cut
+    without setting an interface of a switch down."""
+
+    def __init__(self, net: Mininet, plan: Plan, splices: bool = False) -> None:
+        self.net, self.plan, self.splices = net, plan, splices
         self.cut_links: Set[int] = set()
 
     def node(self, name: str) -> Node:
@@ -63,18 +67,35 @@ class Network:
         for switch in fabric.switches:
             self.net.addSwitch(switch, cls=SwitchNode, inNamespace=True, dpid="%x" % (plan.index(switch) + 1))
         for number, link in enumerate(fabric.links):
-            a, b = link.ends
-            wire = self._join(
-                self.node(a.node), a.port, plan.interface(number, 0), plan.mac(number, 0),
-                self.node(b.node), b.port, plan.interface(number, 1), plan.mac(number, 1))
-            self.net.links.append(wire)
-            for side, interface in enumerate((wire.intf1, wire.intf2)):
+            if self._spliced(number):
+                wires = [self._join(
+                    self.node(end.node), end.port, plan.interface(number, side), plan.mac(number, side),
+                    self.node(CONTROL), SPLICE_PORT + 2 * number + side, wiring.splice_interface(number, side), wiring.SPLICE_MAC)
+                    for side, end in enumerate(link.ends)]
+                ends = [wire.intf1 for wire in wires]
+            else:
+                wires = [self._plug(number)]
+                ends = [wires[0].intf1, wires[0].intf2]
+            self.net.links += wires
+            for side, interface in enumerate(ends):
                 interface.ip, interface.prefixLen = plan.address(number, side), "31"
         for name in fabric.nodes():
             self._join(
                 self.node(name), CONTROL_PORT, CONTROL_INTERFACE, None,
                 self.node(CONTROL), plan.index(name), plan.control_interface(name), None)
+        spliced = [n for n in range(len(fabric.links)) if self._spliced(n)]
+        self.configure({CONTROL: wiring.script([wiring.splice(n) for n in spliced])})
         self.net.built = True
+
+    def _spliced(self, number: int) -> bool:
+        return self.splices and all(e.node in self.plan.fabric.switches for e in self.plan.fabric.links[number].ends)
+
+    def _plug(self, number: int) -> Wire:
+        """Makes the cable of a link."""
+        plan, (a, b) = self.plan, self.plan.fabric.links[number].ends
+        return self._join(
+            self.node(a.node), a.port, plan.interface(number, 0), plan.mac(number, 0),
+            self.node(b.node), b.port, plan.interface(number, 1), plan.mac(number, 1))
 
     @staticmethod
     def _join(
@@ -88,14 +109,20 @@ class Network:
 
     def cut(self, number: int) -> None:
         """Cuts a cable: both its ends lose the carrier."""
-        self._set(number, 0, "down")
+        if self._spliced(number):
+            self._run(CONTROL, wiring.splice_state(number, "down"))
+        else:
+            self._set(number, 0, "down")
         self.cut_links.add(number)
 
     def restore(self, number: int) -> None:
         """Ends cut."""
-        self._set(number, 0, "up")
-        self.configure({end.node: wiring.script([wiring.end(self.plan, number, side)])
-                        for side, end in enumerate(self.plan.fabric.links[number].ends)})
+        if self._spliced(number):
+            self._run(CONTROL, wiring.splice_state(number, "up"))
+        else:
+            self._set(number, 0, "up")
+            self.configure({end.node: wiring.script([wiring.end(self.plan, number, side)])
+                            for side, end in enumerate(self.plan.fabric.links[number].ends)})
         self.cut_links.discard(number)
 
     def _set(self, number: int, side: int, state: str) -> None:
@@ -109,10 +136,8 @@ class Network:
         old = plan.fabric.links[number].ends[side]
         self._run(old.node, "ip link delete %s" % plan.interface(number, side))
         plan.fabric.move(number, side, end)
+        self._plug(number)
         a, b = plan.fabric.links[number].ends
-        self._join(
-            self.node(a.node), a.port, plan.interface(number, 0), plan.mac(number, 0),
-            self.node(b.node), b.port, plan.interface(number, 1), plan.mac(number, 1))
         for at, e in enumerate((a, b)):
             offloads.switch_off(self.node(e.node).pid, [plan.interface(number, at)])
         self.configure({e.node: wiring.script([wiring.end(plan, number, at)]) for at, e in enumerate((a, b))})

@@ -109,7 +109,7 @@ class Soak:
         used = [n for n in links if self._on(tree, n)]
         number = self.chance.choice(used if used and self.chance.random() < 0.5 else links)
         name = fabric.links[number].name()
-        if self.chance.random() < 0.5:
+        if self.chance.random() < 0.5 or network.splices:
             change = Change(number, "%s cut" % name, lambda: network.cut(number), "%s restored" % name, lambda: network.restore(number))
         else:
             side = self.chance.randrange(2)

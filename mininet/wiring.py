@@ -14,6 +14,8 @@ from routes import Route
 
 MTU = 1500  # bytes, of every link
 
+SPLICE_MAC = "06:00:00:00:00:01"  # nothing is sent to it
+
 # Nothing but the fabric's own packets on the links, all routes used, none
 # dropped by reverse-path checks.
 KERNEL = {"ipv6/conf/*/disable_ipv6": 1, "ipv4/conf/*/rp_filter": 0}
@@ -78,6 +80,27 @@ def _addressed(plan: Plan, link: int, side: int, verb: str) -> List[str]:
         "neighbour replace %s lladdr %s dev %s nud permanent"
         % (plan.address(link, 1 - side), plan.mac(link, 1 - side), interface),
     ]
+
+
+def splice_interface(link: int, side: int) -> str:
+    """The control node's interface at one end of a splice."""
+    return "splice%d-%d" % (link, side)
+
+
+def splice(link: int) -> List[str]:
+    """Joins the two halves of a link in the control node."""
+    ends = [splice_interface(link, side) for side in (0, 1)]
+    lines = []
+    for come, go in (ends, ends[::-1]):
+        lines += ["qdisc add dev %s ingress" % come,
+                  "filter add dev %s parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev %s" % (come, go)]
+    return [splice_state(link, "up")] + _batch("tc -batch -", lines)
+
+
+def splice_state(link: int, state: str) -> str:
+    """Sets both ends of a splice up or down, by which those of the link have a carrier or
+    none."""
+    return "; ".join("ip link set %s %s" % (splice_interface(link, side), state) for side in (0, 1))
 
 
 def loop(out: str, back: str) -> List[str]:
