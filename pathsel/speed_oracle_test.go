@@ -241,11 +241,63 @@ func TestFastestAgainstEveryTree(t *testing.T) {
 	}
 }
 
+// formulas returns the seconds that an operation takes over the switches of a tree and
+// over hosts by docs/planning.md, where members report one speed, and how many of the
+// switches are not known beside known ones.
+func formulas(view topology.View, m Model, req *Request, plan *Plan) (over, by float64, unknown int) {
+	g, measured, usual := view.Graph(), false, []float64{}
+	own := func(s topology.Speed, payload float64) float64 {
+		return min(float64(s.Bytes), cmp.Or(float64(s.Packets), math.Inf(1))*payload)
+	}
+	for i := range g.Switches() {
+		if s := view.Capability(g.Switch(i)).Speed; s.Bytes > 0 && s.Bytes < topology.LineRate {
+			usual = append(usual, own(s, 1024))
+		}
+	}
+	slices.Sort(usual)
+	for _, v := range plan.Tree.Vertices {
+		measured = measured || req.HostSpeed.Known() && view.Capability(v.Switch).Speed.Known()
+	}
+	idle := func(n topology.NodeID) float64 { return max(1-view.NodeUtilization(n), 1.0/16) }
+	perByte, packet := 0.0, 0.0
+	for i, beneath := range plan.Tree.AllChildren() {
+		at := plan.Tree.Vertices[i].Switch
+		s, rate, share, each, children := view.Capability(at).Speed, m.SwitchReduce, idle(at), m.SwitchHop.Seconds(), float64(len(beneath))
+		if s.Bytes == topology.LineRate {
+			share = 1 // no CPU reduces there, whether speeds count or not
+		}
+		switch {
+		case !measured:
+		case s.Bytes == topology.LineRate:
+			rate = math.Inf(1)
+		case s.Known():
+			rate = own(s, 1432)
+			if s.Packets > 0 {
+				each = children / float64(s.Packets)
+			}
+		case len(usual) > 0:
+			rate = usual[len(usual)/2]
+			unknown++
+		}
+		perByte, packet = max(perByte, children/rate/share), max(packet, each/share-m.SwitchHop.Seconds())
+	}
+	hostRate := math.Inf(1)
+	for _, h := range req.Members {
+		rate := m.HostReduce
+		if measured {
+			rate = float64(req.HostSpeed.Bytes)
+		}
+		hostRate = min(hostRate, rate*idle(h))
+	}
+	wire, rounds := 8/float64(plan.Figures.Bandwidth), math.Ceil(math.Log2(float64(len(req.Members))))
+	message, latency, bytes := m.HostMessage.Seconds(), plan.Figures.Latency.Seconds(), float64(req.Bytes)
+	return 2*(message+latency+packet) + bytes*(wire+perByte), 2*rounds*(message+2*latency) + bytes*rounds*(wire+1/hostRate), unknown
+}
+
 // TestHostsOrSwitches holds predictions, and whether hosts are faster, against the
 // formulas of docs/planning.md: with switches and hosts that are slow or busy, all of
 // them or one, at line rate, or not known among known ones.
 func TestHostsOrSwitches(t *testing.T) {
-	m := DefaultModel()
 	hosts, switches, mixed := 0, 0, 0
 	for _, name := range []string{"leaf-spine:2,4,2", "fat-tree:4", "leaf-spine:1,1,6"} {
 		g := fabric(t, name)
@@ -262,87 +314,26 @@ func TestHostsOrSwitches(t *testing.T) {
 			}
 			view := paced(t, g, func(topology.NodeID) topology.Speed { return kinds[rng.IntN(len(kinds))] }, changes...)
 			req := usual(randomGroup(rng, g, 6))
-			if len(req.Members) < 2 {
-				continue
-			}
 			req.Bytes, req.Hosts, req.Criterion = []int64{64, 1 << 16, 1 << 22}[rng.IntN(3)], true, Criterion(rng.IntN(int(criteria)))
 			req.HostSpeed.Bytes = []int64{0, 2e8, 4e9, 40e9}[rng.IntN(4)]
 			plan, err := p.Plan(view, nil, req)
 			faster := (*HostsFaster)(nil)
 			if errors.As(err, &faster) {
-				plan = faster.Plan
-				plan.Forecast = faster.Forecast
+				plan, plan.Forecast = faster.Plan, faster.Forecast
+				hosts++
 			} else if err != nil {
 				t.Fatal(err)
+			} else {
+				switches++
 			}
-			measured, usual := false, []float64{}
-			for i := range g.Switches() {
-				if s := view.Capability(g.Switch(i)).Speed; s.Bytes > 0 && s.Bytes < topology.LineRate {
-					usual = append(usual, min(float64(s.Bytes), cmp.Or(float64(s.Packets), math.Inf(1))*1024))
-				}
-			}
-			slices.Sort(usual)
-			for _, v := range plan.Tree.Vertices {
-				measured = measured || view.Capability(v.Switch).Speed.Known()
-			}
-			measured = measured && req.HostSpeed.Known()
-			idle := func(n topology.NodeID) float64 { return max(1-view.NodeUtilization(n), 1.0/16) }
-			perByte, packet := 0.0, 0.0
-			for i, v := range plan.Tree.Vertices {
-				s, rate := view.Capability(v.Switch).Speed, m.SwitchReduce
-				share, each := idle(v.Switch), m.SwitchHop.Seconds()
-				children := 0.0
-				for _, w := range plan.Tree.Vertices[1:] {
-					if int(w.Parent) == i {
-						children++
-					}
-				}
-				for _, l := range plan.Tree.Leaves {
-					if int(l.Vertex) == i {
-						children++
-					}
-				}
-				switch {
-				case !measured:
-				case s.Bytes == topology.LineRate:
-					rate, share = math.Inf(1), 1
-				case s.Known():
-					rate = min(float64(s.Bytes), cmp.Or(float64(s.Packets), math.Inf(1))*1432)
-					if s.Packets > 0 {
-						each = children / float64(s.Packets)
-					}
-				case len(usual) > 0:
-					rate = usual[len(usual)/2]
-					mixed++
-				}
-				if s.Bytes == topology.LineRate {
-					share = 1 // no CPU reduces there, known or not
-				}
-				perByte, packet = max(perByte, children/rate/share), max(packet, each/share-m.SwitchHop.Seconds())
-			}
-			hostRate := math.Inf(1)
-			for _, h := range req.Members {
-				own := m.HostReduce
-				if measured {
-					own = float64(req.HostSpeed.Bytes)
-				}
-				hostRate = min(hostRate, own*idle(h))
-			}
-			f, wire := plan.Figures, 8/float64(plan.Figures.Bandwidth)
-			rounds := math.Ceil(math.Log2(float64(len(req.Members))))
-			over := 2*(m.HostMessage.Seconds()+f.Latency.Seconds()+packet) + float64(req.Bytes)*(wire+perByte)
-			by := 2*rounds*(m.HostMessage.Seconds()+2*f.Latency.Seconds()) + float64(req.Bytes)*rounds*(wire+1/hostRate)
+			over, by, unknown := formulas(view, DefaultModel(), &req, &plan)
+			mixed += unknown
 			off := func(got time.Duration, want float64) bool { return math.Abs(got.Seconds()-want) > want/1e6+1e-8 }
 			if off(plan.Forecast.Switches, over) || off(plan.Forecast.Hosts, by) {
 				t.Fatalf("%s: %v over switches, want %g s; %v over hosts, want %g s\n%+v\n%s", name, plan.Forecast.Switches, over, plan.Forecast.Hosts, by, plan.Trip, plan.Reason)
 			}
 			if (faster != nil) != (plan.Forecast.Hosts < plan.Forecast.Switches) {
 				t.Fatalf("%s: %v over switches, %v over hosts: %v", name, plan.Forecast.Switches, plan.Forecast.Hosts, err)
-			}
-			if faster != nil {
-				hosts++
-			} else {
-				switches++
 			}
 		}
 	}
