@@ -65,15 +65,15 @@ type link struct {
 	done  chan struct{}      // closed when run has ended
 
 	// Guarded by Daemon.fabric:
-	ports *rpc.Interfaces        // as the agent reported them last; nil: not, or they cannot be had
-	found map[topology.Port]bool // ports that had an interface of the switch once
+	ports *rpc.Interfaces           // as the agent reported them last; nil: not, or they cannot be had
+	found map[topology.Port]linkEnd // by port: the last link whose end had an interface of the switch
 }
 
 func newLink(d *Daemon, name, address string, client *rpc.AgentClient) *link {
 	return &link{
 		daemon: d, name: name, address: address, client: client, done: make(chan struct{}),
 		log:   d.log.With(slog.String("switch", name), slog.String("agent", address)),
-		found: map[topology.Port]bool{},
+		found: map[topology.Port]linkEnd{},
 	}
 }
 

@@ -3,6 +3,7 @@ package managerd
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
@@ -28,10 +29,16 @@ func ports(g *topology.Graph, n topology.NodeID, all []nic.Interface) map[topolo
 	return found
 }
 
+// linkEnd is the end of a link at a switch.
+type linkEnd struct {
+	link    string // as linkName gives it
+	address netip.Addr
+}
+
 // portMarks returns which links of the switch are down at its end, and which are
 // not; a link is up when it is down at neither end. Some systems take the addresses
-// of an interface that goes down away, and an interface may go altogether: a port
-// that had one once and has none now is down, too. An agent that does not report its
+// of an interface that goes down away, and an interface may go altogether: a link
+// whose end had one once and has none now is down, too. An agent that does not report its
 // interfaces has no say. The caller holds fabric.
 func (l *link) portMarks(g *topology.Graph) (marks []mark) {
 	n, ok := g.Lookup(l.name)
@@ -45,13 +52,14 @@ func (l *link) portMarks(g *topology.Graph) (marks []mark) {
 	for _, id := range g.Adjacent(n) {
 		port := g.Link(id).Ends[end(g, id, n)].Port
 		m := mark{what: linkName(g, id), source: byAgent(l.name), up: true}
+		here := linkEnd{m.what, g.AddressAt(id, n)}
 		switch i := at[port]; {
 		case i != nil:
-			l.found[port] = true
+			l.found[port] = here
 			if m.up = i.Up; !m.up {
 				m.why = fmt.Sprintf("interface %s is down", i.Name)
 			}
-		case l.found[port] && l.ports != nil:
+		case l.found[port] == here && l.ports != nil:
 			m.up, m.why = false, "the interface is gone, or its address"
 		}
 		marks = append(marks, m)

@@ -189,6 +189,36 @@ func TestHostLinkGoesDown(t *testing.T) {
 	g.allreduce(g.offers(epoch), 0)
 }
 
+// TestLinkWithoutAddressesIsUp: at a port whose link had addresses is a link that has none,
+// to the same host or to another. No interface is missing there.
+func TestLinkWithoutAddressesIsUp(t *testing.T) {
+	for _, host := range []string{"h0", "h9"} {
+		t.Run(host, func(t *testing.T) {
+			w := newWired(t, nil)
+			w.at = w.cfg.Agents
+			cable := w.link("h0", "leaf-0")
+			for _, up := range []bool{false, true} { // the agent has reported the interface
+				w.panels["leaf-0"].change(cable, func(i *nic.Interface) { i.Up = up })
+				w.state(cable, up)
+			}
+			p, err := w.graph.Patched([]byte("remove: {hosts: [h0]}\nhosts: ["+host+"]\nlinks:\n- {between: ["+host+", leaf-0], ports: [1, 1]}\n"), "patch", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.set(p.Graph, "another cable")
+			f, err := w.client.Topology(testContext(t))
+			if err != nil || len(f.Cables) != w.graph.Links() {
+				t.Fatalf("%d links, %v", len(f.Cables), err)
+			}
+			for _, c := range f.Cables {
+				if !c.Up {
+					t.Errorf("%+v", c)
+				}
+			}
+		})
+	}
+}
+
 // TestLinkStaysDownWithItsAgentAway: what an agent said holds until it says
 // otherwise, and one that does not report interfaces has no say.
 func TestLinkStaysDownWithItsAgentAway(t *testing.T) {
