@@ -98,7 +98,8 @@ func (r *reader) decided(u *pb.Update) (drain *bool, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !q.selects(settable.Path) || q.path.String() != settable.Path[:len(q.path)].String() { // which has no wildcards
+	n := min(len(q.path), len(settable.Path))
+	if !q.selects(settable.Path) || q.path.String() != settable.Path[:n].String() { // which has no wildcards
 		return nil, fixed(q.path)
 	}
 	switch u.GetVal().GetValue().(type) {

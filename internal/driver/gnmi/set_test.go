@@ -92,6 +92,7 @@ func TestSetAround(t *testing.T) {
 		{"delete of another origin", &pb.SetRequest{Delete: []*pb.Path{{Origin: "openconfig"}}}, codes.InvalidArgument, true, true},
 		{"another origin", &pb.SetRequest{Prefix: &pb.Path{Origin: "openconfig"}, Update: update("/", `{"tributary": {"config": `+on+`}}`).GetUpdate()}, codes.InvalidArgument, false, false},
 		{"wildcard", replace("/*/config", `{}`), codes.InvalidArgument, true, true},
+		{"many wildcards", update("/.../.../.../.../drain", `true`), codes.InvalidArgument, false, false},
 		{"an unknown member", update("/tributary/config", `{"drain": true, "x": 1}`), codes.InvalidArgument, false, false},
 		{"a state", update("/tributary", `{"state": {"drain": true}}`), codes.InvalidArgument, false, false},
 		{"a list", update("/tributary/config", `[]`), codes.InvalidArgument, false, false},
