@@ -3,6 +3,9 @@ package discovery
 import (
 	"net/netip"
 	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // TestAddresses: a link has the addresses of its ends in one subnet, or, where an end
@@ -43,5 +46,29 @@ func TestAddresses(t *testing.T) {
 		}
 		check(addressesOf(test.a, test.b), test.x, test.y)
 		check(addressesOf(test.b, test.a), test.y, test.x)
+	}
+}
+
+// TestSlowerEnd: a link is as fast as its slower end, and has the smaller latency, also
+// where an end says just what a link has of which nothing is said.
+func TestSlowerEnd(t *testing.T) {
+	const us = time.Microsecond
+	for _, test := range []struct {
+		a, b Port
+		want topology.LinkSpec
+	}{
+		{Port{Speed: 100e9, Latency: us}, Port{Speed: 400e9, Latency: 2 * us}, topology.LinkSpec{Bandwidth: 100e9, Latency: us}},
+		{Port{Speed: 25e9, Latency: topology.DefaultLatency}, Port{Speed: 100e9, Latency: us}, topology.LinkSpec{Bandwidth: 25e9, Latency: topology.DefaultLatency}},
+		{Port{Speed: 400e9}, Port{Latency: 2 * us}, topology.LinkSpec{Bandwidth: 400e9, Latency: 2 * us}},
+		{Port{}, Port{}, topology.DefaultLink()},
+	} {
+		a, b := &port{node: &node{target: &target{}}, facts: test.a}, &port{node: &node{target: &target{}}, facts: test.b}
+		for _, ends := range [][2]*port{{a, b}, {b, a}} {
+			link := Link{LinkSpec: topology.DefaultLink()}
+			link.wire(ends[0], ends[1])
+			if link.LinkSpec != test.want {
+				t.Errorf("%+v and %+v: %+v", ends[0].facts, ends[1].facts, link.LinkSpec)
+			}
+		}
 	}
 }

@@ -231,7 +231,7 @@ func (c *Core) record(e Ends) (link Link, ok bool) {
 		}
 	}
 	if wired {
-		c.wire(&link, a, b)
+		link.wire(a, b)
 	}
 	var found []Alarm
 	if inFile {
@@ -288,17 +288,19 @@ func isUp(a, b *port) bool {
 }
 
 // wire takes what both ends say of a link.
-func (c *Core) wire(link *Link, a, b *port) {
-	link.From = Wire
-	for _, p := range []*port{a, b} {
-		if p.facts.Speed > 0 && (link.Bandwidth == topology.DefaultBandwidth || p.facts.Speed < link.Bandwidth) {
-			link.Bandwidth = p.facts.Speed
-		}
-		if x := p.facts.Latency; x > 0 && (link.Latency == topology.DefaultLatency || x < link.Latency) {
-			link.Latency = x
-		}
+func (l *Link) wire(a, b *port) {
+	l.From = Wire
+	l.Bandwidth = lowest(a.facts.Speed, b.facts.Speed, topology.DefaultBandwidth)
+	l.Latency = lowest(a.facts.Latency, b.facts.Latency, topology.DefaultLatency)
+	l.Addresses = addressesOf(a, b)
+}
+
+// lowest returns the lower of two numbers of which 0 is not known; none: neither is.
+func lowest[T ~int64](a, b, none T) T {
+	if a == 0 || b == 0 {
+		return cmp.Or(a, b, none)
 	}
-	link.Addresses = addressesOf(a, b)
+	return min(a, b)
 }
 
 // putNode brings one node of the map up to date.
