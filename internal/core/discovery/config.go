@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -55,28 +56,33 @@ const FlapWindow = time.Minute
 // takes no more of DialRate.
 const portPause = 200 * time.Millisecond
 
-func (c Config) filled() Config {
-	for _, d := range []struct {
-		to   *time.Duration
-		fill time.Duration
-	}{
-		{&c.Batch, DefaultBatch}, {&c.Settle, DefaultSettle}, {&c.Confirm, DefaultConfirm}, {&c.Forget, DefaultForget},
-		{&c.Hold, DefaultHold}, {&c.MaxHold, DefaultMaxHold},
-	} {
-		if *d.to == 0 {
-			*d.to = d.fill
-		}
+// setting is a field of a Config, as errors name it.
+type setting[T any] struct {
+	name     string
+	value    *T
+	standard T
+}
+
+func (c *Config) periods() []setting[time.Duration] {
+	return []setting[time.Duration]{
+		{"batch", &c.Batch, DefaultBatch}, {"settle", &c.Settle, DefaultSettle}, {"confirm", &c.Confirm, DefaultConfirm},
+		{"forget", &c.Forget, DefaultForget}, {"hold", &c.Hold, DefaultHold}, {"max-hold", &c.MaxHold, DefaultMaxHold},
 	}
-	for _, n := range []struct {
-		to   *int
-		fill int
-	}{
-		{&c.Flaps, DefaultFlaps}, {&c.DialRate, DefaultDialRate}, {&c.MaxTargets, DefaultMaxTargets},
-		{&c.MaxPorts, DefaultMaxPorts}, {&c.MaxNeighbors, DefaultMaxNeighbors},
-	} {
-		if *n.to == 0 {
-			*n.to = n.fill
-		}
+}
+
+func (c *Config) bounds() []setting[int] {
+	return []setting[int]{
+		{"flaps", &c.Flaps, DefaultFlaps}, {"dial-rate", &c.DialRate, DefaultDialRate}, {"targets", &c.MaxTargets, DefaultMaxTargets},
+		{"ports", &c.MaxPorts, DefaultMaxPorts}, {"neighbours", &c.MaxNeighbors, DefaultMaxNeighbors},
+	}
+}
+
+func (c Config) filled() Config {
+	for _, p := range c.periods() {
+		*p.value = cmp.Or(*p.value, p.standard)
+	}
+	for _, n := range c.bounds() {
+		*n.value = cmp.Or(*n.value, n.standard)
 	}
 	return c
 }
@@ -88,25 +94,14 @@ func (c Config) Validate() error {
 			return fmt.Errorf("%w: an allowed prefix is not valid", ErrConfig)
 		}
 	}
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"batch", c.Batch}, {"settle", c.Settle}, {"confirm", c.Confirm}, {"forget", c.Forget},
-		{"hold", c.Hold}, {"max-hold", c.MaxHold},
-	} {
-		if d.value < 0 {
-			return fmt.Errorf("%w: %s is negative: %v", ErrConfig, d.name, d.value)
+	for _, p := range c.periods() {
+		if *p.value < 0 {
+			return fmt.Errorf("%w: %s is negative: %v", ErrConfig, p.name, *p.value)
 		}
 	}
-	for _, n := range []struct {
-		name  string
-		value int
-	}{
-		{"flaps", c.Flaps}, {"dial-rate", c.DialRate}, {"targets", c.MaxTargets}, {"ports", c.MaxPorts}, {"neighbours", c.MaxNeighbors},
-	} {
-		if n.value < 0 {
-			return fmt.Errorf("%w: %s is negative: %d", ErrConfig, n.name, n.value)
+	for _, n := range c.bounds() {
+		if *n.value < 0 {
+			return fmt.Errorf("%w: %s is negative: %d", ErrConfig, n.name, *n.value)
 		}
 	}
 	return nil

@@ -80,8 +80,7 @@ func (c *Core) merge(n *node, ports []Port) (moved bool) {
 		f := &ports[i]
 		p := n.ports[f.Interface]
 		if p == nil {
-			p = &port{node: n, name: f.Interface}
-			p.forget.Of, p.steady.Of = p, p
+			p = newPort(n, f.Interface)
 			n.ports[f.Interface] = p
 			moved = true
 		}
@@ -191,13 +190,13 @@ func (c *Core) listen(p *port, f *Port) {
 			return k.neighbor.Chassis == n.Chassis && k.neighbor.Port == n.Port
 		})
 		if at < 0 {
-			c.cause = fmt.Sprintf("%s hears %s at %s", p.node.name, cmpName(n), p.name)
+			c.cause = fmt.Sprintf("%s hears %s at %s", p.node.name, n.label(), p.name)
 			claims[i], isSame = &claim{from: p, neighbor: *n, since: c.now, until: core.Never}, false
 			continue
 		}
 		k := p.hears[at]
 		if !k.isLive() || !k.neighbor.equal(n) {
-			c.cause = fmt.Sprintf("%s hears %s at %s again", p.node.name, cmpName(n), p.name)
+			c.cause = fmt.Sprintf("%s hears %s at %s again", p.node.name, n.label(), p.name)
 			isSame = false
 		}
 		if k.until, claims[i] = core.Never, k; !k.neighbor.equal(n) {
@@ -218,14 +217,6 @@ func (c *Core) listen(p *port, f *Port) {
 		c.touch(p)
 		c.relook[p], c.rematch[p] = true, true
 	}
-}
-
-// cmpName names a neighbour in causes.
-func cmpName(n *Neighbor) string {
-	if n.name() != "" {
-		return n.name()
-	}
-	return n.Chassis.Value
 }
 
 // hush marks that a port hears nobody any more.
@@ -288,7 +279,6 @@ func (c *Core) follow(p *port) {
 
 // arm has a port looked at again at a moment.
 func (c *Core) arm(p *port, at core.Time) {
-	p.steady.Of = p
 	if !p.steady.Running() || at < p.steady.At {
 		c.steady.Set(&p.steady, at)
 	}

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -78,13 +79,10 @@ type Neighbor struct {
 	Management  []netip.Addr
 }
 
-// name returns what the neighbour calls itself.
-func (n *Neighbor) name() string {
-	if n.Node != "" {
-		return n.Node
-	}
-	return n.Name
-}
+// name returns what the neighbour calls itself, label what it is known by without that.
+func (n *Neighbor) name() string { return cmp.Or(n.Node, n.Name) }
+
+func (n *Neighbor) label() string { return cmp.Or(n.name(), n.Chassis.Value) }
 
 func (n *Neighbor) equal(m *Neighbor) bool {
 	return n.Chassis == m.Chassis && n.Port == m.Port && n.Description == m.Description && n.Name == m.Name &&
@@ -94,10 +92,7 @@ func (n *Neighbor) equal(m *Neighbor) bool {
 
 // compareNeighbors orders what one port hears.
 func compareNeighbors(n, m *Neighbor) int {
-	if by := n.Chassis.compare(m.Chassis); by != 0 {
-		return by
-	}
-	return n.Port.compare(m.Port)
+	return cmp.Or(n.Chassis.compare(m.Chassis), n.Port.compare(m.Port))
 }
 
 // within returns neighbours without repetitions and no more than limit, those of

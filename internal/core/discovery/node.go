@@ -32,7 +32,6 @@ type node struct {
 type port struct {
 	node   *node
 	name   string // of the interface, or what the neighbour sends as identifier
-	id     ID     // of a neighbour's
 	facts  Port   // of a device's; Neighbors is not kept here
 	number topology.Port
 	hears  []*claim
@@ -47,6 +46,12 @@ type port struct {
 	steady    core.Timer[*port] // when it is looked at again, for what is held and for dials
 	forget    core.Timer[*port]
 	dialAfter core.Time
+}
+
+func newPort(n *node, name string) *port {
+	p := &port{node: n, name: name}
+	p.steady.Of, p.forget.Of = p, p
+	return p
 }
 
 // claim is a neighbour as a port hears it, or heard it last.
@@ -219,10 +224,3 @@ func run(s string) int {
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-// isName reports whether a topology may have a node of that name.
-func isName(name string) bool {
-	var b topology.Builder
-	_, err := b.AddHost(name)
-	return err == nil
-}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // oracle computes from all facts anew, and slowly, which ports are linked.
@@ -188,7 +190,7 @@ func (o *oracle) nameOf(n *Neighbor) string {
 	}
 	own := best[n.Chassis]
 	name := called(&own.neighbor)
-	if !isName(name) || o.c.devices[name] != nil {
+	if topology.CheckName(name) != nil || o.c.devices[name] != nil {
 		return ""
 	}
 	for _, k := range best {

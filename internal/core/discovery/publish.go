@@ -64,7 +64,7 @@ func (c *Core) sense(p *port) {
 	if now, ok := c.record(p.ends); ok && !now.Up {
 		old.Up = false
 		c.links[p.ends] = old
-		c.out.Changes = append(c.out.Changes, Change{What: LinkDown, Link: old, Cause: p.cause})
+		c.emit(Change{What: LinkDown, Link: old, Cause: p.cause})
 		c.soil(old.Ends, p.cause)
 	}
 }
@@ -314,22 +314,22 @@ func (c *Core) putNode(name, cause string) {
 	case !ok:
 		x.What, x.Node = NodeRemoved, old
 		delete(c.nodes, name)
-		c.out.Changes = append(c.out.Changes, x)
+		c.emit(x)
 		return
 	case !had:
 		x.What = NodeAdded
-		c.out.Changes = append(c.out.Changes, x)
+		c.emit(x)
 	default:
 		same := old
 		if same.Up = is.Up; same != is {
 			x.What = NodeChanged
-			c.out.Changes = append(c.out.Changes, x)
+			c.emit(x)
 		}
 		if old.Up != is.Up {
 			if x.What = NodeDown; is.Up {
 				x.What = NodeUp
 			}
-			c.out.Changes = append(c.out.Changes, x)
+			c.emit(x)
 		}
 	}
 	c.nodes[name] = is

@@ -195,9 +195,7 @@ func (c *Core) portOf(n *node, b *Neighbor) *port {
 		if p := n.ports[name]; p != nil {
 			return p
 		}
-		p := &port{node: n, name: name, id: b.Port}
-		p.steady.Of = p
-		return p
+		return newPort(n, name)
 	}
 	if p := n.byNumber[topology.Port(b.Number)]; p != nil && b.Number != 0 && b.Number == p.facts.Number {
 		return p
@@ -312,7 +310,7 @@ func (c *Core) elect(name string) {
 		}
 		is, found := "", []Alarm(nil)
 		switch {
-		case !isName(name):
+		case topology.CheckName(name) != nil:
 			found = append(found, c.alarm(BadName, lead.from.place(), Place{}, "the neighbour's name %q cannot be a node's", name))
 		case device != nil:
 			found = append(found, c.alarm(SameName, lead.from.place(), Place{Node: device.name, Port: device.target.address},

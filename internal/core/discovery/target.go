@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // state is a target's.
@@ -79,7 +80,7 @@ func (c *Core) reported(t *target, f *Facts) {
 			t.name = t.cert
 		}
 		c.cause = fmt.Sprintf("%v is connected", t)
-		if !isName(t.name) {
+		if topology.CheckName(t.name) != nil {
 			found = append(found, c.alarm(BadName, t.place(), Place{}, "its name %q cannot be a node's", t.name))
 			c.alarms.set(c, t, found)
 			t.name = ""
