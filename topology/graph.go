@@ -225,6 +225,9 @@ func (g *Graph) LinkAt(n NodeID, port Port) (LinkID, bool) {
 	return links[i], true
 }
 
+// PortAt returns the port at which link l ends at node n, which is one of its ends.
+func (g *Graph) PortAt(l LinkID, n NodeID) Port { return *g.portOf(l, n) }
+
 // LinkName names l by its two ends, such as "h0:1--edge-0-0:1".
 func (g *Graph) LinkName(l LinkID) string {
 	if !g.HasLink(l) {

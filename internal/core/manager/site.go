@@ -42,12 +42,7 @@ func (c *Core) portOn(d *device, l topology.LinkID) topology.Port {
 	if !c.graph.HasLink(l) {
 		return 0
 	}
-	for _, end := range c.graph.Link(l).Ends {
-		if end.Node == d.node {
-			return end.Port
-		}
-	}
-	return 0
+	return c.graph.PortAt(l, d.node)
 }
 
 func (c *Core) portsOn(d *device, links []topology.LinkID) []topology.Port {

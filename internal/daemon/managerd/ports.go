@@ -21,7 +21,7 @@ func ports(g *topology.Graph, n topology.NodeID, all []nic.Interface) map[topolo
 		}
 		for i := range all {
 			if all[i].Has(a) {
-				found[g.Link(l).Ends[end(g, l, n)].Port] = &all[i]
+				found[g.PortAt(l, n)] = &all[i]
 				break
 			}
 		}
@@ -50,7 +50,7 @@ func (l *link) portMarks(g *topology.Graph) (marks []mark) {
 		at = ports(g, n, l.ports.List)
 	}
 	for _, id := range g.Adjacent(n) {
-		port := g.Link(id).Ends[end(g, id, n)].Port
+		port := g.PortAt(id, n)
 		m := mark{what: linkName(g, id), source: byAgent(l.name), up: true}
 		here := linkEnd{m.what, g.AddressAt(id, n)}
 		switch i := at[port]; {
@@ -88,17 +88,9 @@ func (l *link) homeless(x *rpc.Interfaces) {
 	}
 	at := ports(g, n, x.List)
 	for _, id := range g.Adjacent(n) {
-		if a := g.AddressAt(id, n); a.IsValid() && at[g.Link(id).Ends[end(g, id, n)].Port] == nil {
+		if a := g.AddressAt(id, n); a.IsValid() && at[g.PortAt(id, n)] == nil {
 			l.log.Warn("no interface of the switch has the address that the topology gives it on this link",
 				slog.String("link", g.LinkName(id)), slog.String("address", a.String()))
 		}
 	}
-}
-
-// end returns which end of l node n is.
-func end(g *topology.Graph, l topology.LinkID, n topology.NodeID) int {
-	if g.Link(l).Ends[0].Node == n {
-		return 0
-	}
-	return 1
 }

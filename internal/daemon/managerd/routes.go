@@ -15,21 +15,15 @@ import (
 func assignment(v topology.View, n topology.NodeID) portmap.Assignment {
 	g := v.Graph()
 	a := portmap.Assignment{Addresses: map[uint16]netip.Addr{}}
-	ports := map[topology.LinkID]uint16{}
 	for _, l := range g.Adjacent(n) {
-		for _, e := range g.Link(l).Ends {
-			if e.Node == n {
-				ports[l] = uint16(e.Port)
-			}
-		}
 		if own := g.AddressAt(l, n); own.Is4() {
-			a.Addresses[ports[l]] = own
+			a.Addresses[uint16(g.PortAt(l, n))] = own
 		}
 	}
 	for _, r := range routing.Of(v, n) {
 		next := g.AddressAt(r.Link, g.Across(r.Link, n))
 		if r.Address.Is4() && next.Is4() {
-			a.Routes = append(a.Routes, portmap.Route{Prefix: netip.PrefixFrom(r.Address, 32), Port: ports[r.Link], Next: next})
+			a.Routes = append(a.Routes, portmap.Route{Prefix: netip.PrefixFrom(r.Address, 32), Port: uint16(g.PortAt(r.Link, n)), Next: next})
 		}
 	}
 	return a

@@ -111,11 +111,10 @@ func (d *Daemon) usedAt(name string, u usage) {
 		changes = append(changes, topology.NodeUtilization(n, cpu))
 	}
 	for _, l := range g.Adjacent(n) {
-		ends := g.Link(l).Ends
-		at := end(g, l, n)
-		here, there := g.EndName(ends[at]), g.EndName(ends[1-at])
-		if delete(d.foreign, here); u.foreign[ends[at].Port] > 0 {
-			d.foreign[here] = u.foreign[ends[at].Port]
+		port, across := g.PortAt(l, n), g.Across(l, n)
+		here, there := g.EndName(topology.End{Node: n, Port: port}), g.EndName(topology.End{Node: across, Port: g.PortAt(l, across)})
+		if delete(d.foreign, here); u.foreign[port] > 0 {
+			d.foreign[here] = u.foreign[port]
 		}
 		if share := settled(view.LinkUtilization(l), max(d.foreign[here], d.foreign[there])); share != view.LinkUtilization(l) {
 			changes = append(changes, topology.LinkUtilization(l, share))
