@@ -110,7 +110,7 @@ func (d *Daemon) goOver(n discoverer.News) error {
 	}
 	agents := n.Agents()
 	maps.Copy(agents, agentsIn(g, operator.Agents)) // the operator's come first
-	return d.SetFabric(FabricChange{Graph: g, States: append(states, d.ups(g, n.Map)...), Agents: agents, Cause: causeOf(n)})
+	return d.SetFabric(FabricChange{Graph: g, States: states, Agents: agents, Cause: causeOf(n), marks: d.ups(g, n.Map)})
 }
 
 // agentsIn returns the agents of the switches that g has.
@@ -126,7 +126,7 @@ func agentsIn(g *topology.Graph, agents map[string]string) map[string]string {
 
 // ups returns that what discovery has said is down is up again, as far as it is in g and
 // not down in m.
-func (d *Daemon) ups(g *topology.Graph, m discovery.Map) (all []topology.Change) {
+func (d *Daemon) ups(g *topology.Graph, m discovery.Map) []mark {
 	down := map[string]bool{}
 	for i := range m.Links {
 		down[linkOf(m.Links[i].Ends)] = !m.Links[i].Up
@@ -135,25 +135,11 @@ func (d *Daemon) ups(g *topology.Graph, m discovery.Map) (all []topology.Change)
 		down[m.Nodes[i].Name] = !m.Nodes[i].Up
 	}
 	d.fabric.Lock()
-	was := d.outages.of(byDiscovery)
-	d.fabric.Unlock()
-	for _, x := range was {
-		if down[x.what] {
-			continue
-		}
-		if l, ok := g.LookupLink(x.what); ok {
-			all = append(all, topology.LinkState(l, true))
-		} else if n, ok := g.Lookup(x.what); ok {
-			all = append(all, topology.NodeState(n, true))
-		}
-	}
-	return all
+	defer d.fabric.Unlock()
+	return slices.DeleteFunc(d.outages.of(byDiscovery), func(x mark) bool { return down[x.what] || !has(g, x.what) })
 }
 
-func linkOf(e discovery.Ends) string {
-	a, b := e[0].String(), e[1].String()
-	return min(a, b) + "--" + max(a, b)
-}
+func linkOf(e discovery.Ends) string { return linkBetween(e[0].String(), e[1].String()) }
 
 // followStates follows links and nodes that went down or came up.
 func (d *Daemon) followStates(changes []discovery.Change) error {

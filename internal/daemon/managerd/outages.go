@@ -34,9 +34,10 @@ type outage struct {
 // linkName names a link whichever of its ends the graph has first.
 func linkName(g *topology.Graph, l topology.LinkID) string {
 	ends := g.Link(l).Ends
-	a, b := g.EndName(ends[0]), g.EndName(ends[1])
-	return min(a, b) + "--" + max(a, b)
+	return linkBetween(g.EndName(ends[0]), g.EndName(ends[1]))
 }
+
+func linkBetween(a, b string) string { return min(a, b) + "--" + max(a, b) }
 
 // mark is one source's word on one thing.
 type mark struct {
