@@ -120,9 +120,8 @@ func fabricFile(cmd *cobra.Command, argument string) ([]byte, error) {
 
 // editFlags are the edits of topology edit.
 type editFlags struct {
-	hosts, switches, links             []string
-	goneHosts, goneSwitches, goneLinks []string
-	rename, down, up                   []string
+	patch                   patchDocument // but for these, which are written otherwise:
+	switches, links, rename []string
 }
 
 func newTopologyEdit() *cobra.Command {
@@ -143,29 +142,25 @@ part in VISUAL, EDITOR or vi, and sets what is saved.`,
 	f, e := addChange(cmd), editFlags{}
 	flags := cmd.Flags()
 	list := func(to *[]string, name, help string) { flags.StringArrayVar(to, name, nil, help+"; may be repeated") }
-	list(&e.hosts, "add-host", "add a host of this `name`")
+	list(&e.patch.Hosts, "add-host", "add a host of this `name`")
 	list(&e.switches, "add-switch", "add a switch of this `name`")
 	list(&e.links, "add-link", "add a link, as `NODE:PORT,NODE:PORT`; without a port the lowest that is free")
-	list(&e.goneHosts, "remove-host", "remove a `host` and its links")
-	list(&e.goneSwitches, "remove-switch", "remove a `switch` and its links")
-	list(&e.goneLinks, "remove-link", "remove a `link`, as NODE:PORT--NODE:PORT, or by an end, as NODE:PORT")
+	list(&e.patch.Remove.Hosts, "remove-host", "remove a `host` and its links")
+	list(&e.patch.Remove.Switches, "remove-switch", "remove a `switch` and its links")
+	list(&e.patch.Remove.Links, "remove-link", "remove a `link`, as NODE:PORT--NODE:PORT, or by an end, as NODE:PORT")
 	list(&e.rename, "rename", "rename a node, as `OLD=NEW`")
-	list(&e.down, "down", "take a node or `link` out of use")
-	list(&e.up, "up", "put a node or `link` back into use")
+	list(&e.patch.Down, "down", "take a node or `link` out of use")
+	list(&e.patch.Up, "up", "put a node or `link` back into use")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		p, given, err := e.document()
+		name, content, given, err := e.read(cmd.InOrStdin(), args)
 		if err != nil {
 			return err
 		}
-		if !given && len(args)+len(f.agents) == 0 {
+		if !given && len(f.agents) == 0 {
 			if !terminal.Is(cmd.InOrStdin()) {
 				return fmt.Errorf("%w: no patch and no edits; without them standard input has to be a terminal, for an editor", errUsage)
 			}
 			return f.edit(cmd)
-		}
-		name, content, err := p.read(cmd.InOrStdin(), args, given)
-		if err != nil {
-			return err
 		}
 		file, err := f.file(name, content)
 		if err != nil {
@@ -176,32 +171,35 @@ part in VISUAL, EDITOR or vi, and sets what is saved.`,
 	return cmd
 }
 
-// read returns the patch of a file, or of the flags.
-func (p *patchDocument) read(stdin io.Reader, args []string, given bool) (name string, content []byte, err error) {
+// read returns the patch of a file, or of the flags, and whether there is any.
+func (e *editFlags) read(stdin io.Reader, args []string) (name string, content []byte, given bool, err error) {
+	content, err = e.document()
+	given = string(content) != "{}"
 	switch {
+	case err != nil:
+		return "", nil, false, err
 	case len(args) == 0:
-		content, err = json.Marshal(p)
-		return "the flags", content, err
+		return "the flags", content, given, nil
 	case given:
-		return "", nil, fmt.Errorf("%w: edits are given by a patch or by flags, not by both", errUsage)
+		return "", nil, false, fmt.Errorf("%w: edits are given by a patch or by flags, not by both", errUsage)
 	case args[0] == "-":
 		content, err = io.ReadAll(stdin)
-		return "standard input", content, err
+		return "standard input", content, true, err
 	}
 	content, err = os.ReadFile(args[0])
-	return args[0], content, err
+	return args[0], content, true, err
 }
 
-// document returns the flags as a patch, and whether there are any.
-func (e *editFlags) document() (p patchDocument, given bool, err error) {
-	p = patchDocument{Hosts: e.hosts, Down: e.down, Up: e.up, Remove: &patchRemove{e.goneHosts, e.goneSwitches, e.goneLinks}}
+// document returns the flags as a patch.
+func (e *editFlags) document() ([]byte, error) {
+	p := e.patch
 	for _, name := range e.switches {
-		p.Switches = append(p.Switches, patchSwitch{name})
+		p.Switches = append(p.Switches, map[string]string{"name": name})
 	}
 	for _, text := range e.rename {
 		was, is, ok := strings.Cut(text, "=")
 		if !ok {
-			return p, false, fmt.Errorf("%w --rename %q: it is written OLD=NEW", errUsage, text)
+			return nil, fmt.Errorf("%w --rename %q: it is written OLD=NEW", errUsage, text)
 		}
 		if p.Rename == nil {
 			p.Rename = map[string]string{}
@@ -211,33 +209,26 @@ func (e *editFlags) document() (p patchDocument, given bool, err error) {
 	for _, text := range e.links {
 		l, ok := linkOf(text)
 		if !ok {
-			return p, false, fmt.Errorf("%w --add-link %q: it is written NODE:PORT,NODE:PORT, both with a port or none", errUsage, text)
+			return nil, fmt.Errorf("%w --add-link %q: it is written NODE:PORT,NODE:PORT, both with a port or none", errUsage, text)
 		}
 		p.Links = append(p.Links, l)
 	}
-	given = len(p.Hosts)+len(p.Switches)+len(p.Links)+len(p.Rename)+len(p.Down)+len(p.Up)+len(e.goneHosts)+len(e.goneSwitches)+len(e.goneLinks) > 0
-	return p, given, nil
+	return json.Marshal(p)
 }
 
 // patchDocument is a patch as encoding/json writes it.
 type patchDocument struct {
-	Rename   map[string]string `json:"rename,omitempty"`
-	Remove   *patchRemove      `json:"remove,omitempty"`
-	Hosts    []string          `json:"hosts,omitempty"`
-	Switches []patchSwitch     `json:"switches,omitempty"`
-	Links    []patchLink       `json:"links,omitempty"`
-	Down     []string          `json:"down,omitempty"`
-	Up       []string          `json:"up,omitempty"`
-}
-
-type patchRemove struct {
-	Hosts    []string `json:"hosts,omitempty"`
-	Switches []string `json:"switches,omitempty"`
-	Links    []string `json:"links,omitempty"`
-}
-
-type patchSwitch struct {
-	Name string `json:"name"`
+	Rename map[string]string `json:"rename,omitempty"`
+	Remove struct {
+		Hosts    []string `json:"hosts,omitempty"`
+		Switches []string `json:"switches,omitempty"`
+		Links    []string `json:"links,omitempty"`
+	} `json:"remove,omitzero"`
+	Hosts    []string            `json:"hosts,omitempty"`
+	Switches []map[string]string `json:"switches,omitempty"`
+	Links    []patchLink         `json:"links,omitempty"`
+	Down     []string            `json:"down,omitempty"`
+	Up       []string            `json:"up,omitempty"`
 }
 
 type patchLink struct {
