@@ -21,7 +21,7 @@ var (
 
 // The target cannot be worked with; each says what is to be done.
 var (
-	ErrUnavailable   = errors.New("p4rt: the target cannot be reached")
+	ErrUnavailable   = errors.New("p4rt: the target cannot be reached; check its address, and whether it takes TLS (p4runtime: tls)")
 	ErrWedged        = errors.New("p4rt: the target does not answer in time; if it stays so, restart it")
 	ErrNotPrimary    = errors.New("p4rt: another controller is primary; stop it, or use a higher election id")
 	ErrElection      = errors.New("p4rt: another controller uses the same election id; stop it, or use another id")

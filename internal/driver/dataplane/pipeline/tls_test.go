@@ -124,3 +124,10 @@ func TestTLS(t *testing.T) {
 		})
 	}
 }
+
+// TestPlainTextToTLS: an agent without TLS is pointed to it, where gRPC reports the
+// end of a connection alone.
+func TestPlainTextToTLS(t *testing.T) {
+	b := newBench(t, configOf(guarded(t, newAuthority(t)).Address()))
+	b.unusable("(p4runtime: tls)")
+}
