@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/view"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
@@ -40,27 +41,40 @@ func addClient(cmd *cobra.Command) *client {
 	c := new(client)
 	flags := cmd.PersistentFlags()
 	flags.SortFlags = false
-	env := func(name, standard string) string { return cmp.Or(os.Getenv(fromEnvironment[name]), standard) }
-	flags.StringVar(&c.address, "manager", env("manager", settings.DefaultManagerListen), "`address` of the manager; also "+fromEnvironment["manager"])
-	flags.StringVar(&c.tls.Certificate, "certificate", env("certificate", ""), "`file` of this operator's certificate; also "+fromEnvironment["certificate"])
-	flags.StringVar(&c.tls.Key, "key", env("key", ""), "`file` of its key; also "+fromEnvironment["key"])
-	flags.StringVar(&c.tls.Authority, "authority", env("authority", ""), "`file` of the authorities' certificates; also "+fromEnvironment["authority"])
+	standard := cmp.Or(os.Getenv(fromEnvironment["manager"]), settings.DefaultManagerListen)
+	flags.StringVar(&c.address, "manager", standard, "`address` of the manager; also "+fromEnvironment["manager"])
+	addTLS(flags, &c.tls)
 	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "give up after this `time`")
 	return c
 }
 
+// addTLS adds the flags of an operator's certificate.
+func addTLS(flags *pflag.FlagSet, tls *settings.TLS) {
+	file := func(to *string, name, help string) {
+		flags.StringVar(to, name, os.Getenv(fromEnvironment[name]), "`file` of "+help+"; also "+fromEnvironment[name])
+	}
+	file(&tls.Certificate, "certificate", "this operator's certificate")
+	file(&tls.Key, "key", "its key")
+	file(&tls.Authority, "authority", "the authorities' certificates")
+}
+
+// trustOf reads an operator's certificate; nil: there is none.
+func trustOf(tls settings.TLS) (*pki.Source, error) {
+	if tls.Given() && (tls.Certificate == "" || tls.Key == "" || tls.Authority == "") {
+		return nil, fmt.Errorf("%w: --certificate, --key and --authority are needed together", errUsage)
+	}
+	return process.Trust(tls, slog.New(slog.DiscardHandler))
+}
+
 // call calls do with a connection to the manager.
 func (c *client) call(ctx context.Context, do func(context.Context, *rpc.ManagerClient) error) (err error) {
-	switch {
-	case c.timeout <= 0:
+	if c.timeout <= 0 {
 		return fmt.Errorf("%w --timeout %v: it must be positive", errUsage, c.timeout)
-	case c.tls.Given() && (c.tls.Certificate == "" || c.tls.Key == "" || c.tls.Authority == ""):
-		return fmt.Errorf("%w: --certificate, --key and --authority are needed together", errUsage)
 	}
 	if err := settings.CheckAddress(c.address); err != nil {
 		return fmt.Errorf("%w --manager: %w", errUsage, err)
 	}
-	trust, err := process.Trust(c.tls, slog.New(slog.DiscardHandler))
+	trust, err := trustOf(c.tls)
 	if err != nil {
 		return err
 	}

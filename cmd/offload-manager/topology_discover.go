@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/netip"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,10 +69,7 @@ manager's configuration file; other flags come first.`,
 	flags.StringSliceVar(&f.allow, "allow", nil, "`network` whose announced addresses may be dialled; may be repeated (default: the seeds' /24, of IPv6 /64)")
 	flags.Uint16Var(&f.port, "port", 0, "TCP `port` of gNMI at switches without an agent (default: they are not dialled)")
 	flags.StringVar(&config, "config", "", "configuration `file` of a manager")
-	env := func(name string) string { return os.Getenv(fromEnvironment[name]) }
-	flags.StringVar(&f.tls.Certificate, "certificate", env("certificate"), "`file` of this operator's certificate; also "+fromEnvironment["certificate"])
-	flags.StringVar(&f.tls.Key, "key", env("key"), "`file` of its key; also "+fromEnvironment["key"])
-	flags.StringVar(&f.tls.Authority, "authority", env("authority"), "`file` of the authorities' certificates; also "+fromEnvironment["authority"])
+	addTLS(flags, &f.tls)
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "write what is known after this `time`")
 	flags.StringVar(&f.name, "name", "", "name of the fabric (default: discovered)")
 	process.OneOf(cmd, &f.as, "as", "output format: yaml or json", "yaml", "json")
@@ -127,11 +122,8 @@ func (f *discoverFlags) configOf(config string) (discoverer.Config, error) {
 	c.Core.Port = cmp.Or(f.port, c.Core.Port)
 	c.Core.Confirm = quiet / 2 // what is missing then is missing
 	c.Core.Settle = quiet / 4
-	if f.tls.Given() && (f.tls.Certificate == "" || f.tls.Key == "" || f.tls.Authority == "") {
-		return c, fmt.Errorf("%w: --certificate, --key and --authority are needed together", errUsage)
-	}
 	var err error
-	c.Trust, err = process.Trust(f.tls, slog.New(slog.DiscardHandler))
+	c.Trust, err = trustOf(f.tls)
 	return c, err
 }
 
