@@ -24,12 +24,12 @@ var (
 	errUnchecked = errors.New("its CPU port and its loop are being checked")
 )
 
-// Checks are made every checkInterval, and after an interface was set down or up some at
-// once, in quickInterval. What did not come back of maxMissed in a row is not there; what
+// Checks are made every checkInterval, and quickChecks of them quicker times as often
+// after an interface was set down or up. What did not come back of maxMissed in a row is not there; what
 // comes late counts for those before.
 const (
 	checkInterval = time.Second
-	quickInterval = 100 * time.Millisecond
+	quicker       = 10
 	quickChecks   = 2 * maxMissed
 	maxMissed     = 5
 )
@@ -57,7 +57,7 @@ var (
 type checks struct {
 	lack   error // nil: nothing is missing
 	next   time.Time
-	quick  int // checks to come in quickInterval
+	quick  int // checks to come in a part of their interval
 	nonce  [8]byte
 	back   [ways]bool // since the last were sent
 	missed [ways]int  // in a row
@@ -75,7 +75,7 @@ func (c *checks) frames(now time.Time, every time.Duration) []p4rt.Packet {
 	sent := !c.next.IsZero()
 	if c.quick > 0 {
 		c.quick--
-		every = min(every, quickInterval)
+		every /= quicker
 	}
 	c.next = now.Add(every)
 	if sent {

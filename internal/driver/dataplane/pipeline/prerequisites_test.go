@@ -108,7 +108,10 @@ func TestSetDown(t *testing.T) {
 			t.Errorf("offered %+v, want %q", o, want)
 		}
 	}
-	b.SetDown(nil) // and the loop is still not there after the quick checks
+	b.SetDown(nil)
+	for range quickChecks / maxMissed {
+		b.round(cpuWay) // and the loop is still not there
+	}
 	if o := await[dataplane.Offer](b); o.Deaf || o.Unusable != "target "+target.Address()+": "+ErrNoLoop.Error() {
 		t.Errorf("offered %+v", o)
 	}
@@ -128,7 +131,7 @@ func TestQuickChecks(t *testing.T) {
 	now := time.Unix(1, 0)
 	c.quick = quickChecks
 	for range quickChecks {
-		if c.frames(now, checkInterval); c.next != now.Add(quickInterval) {
+		if c.frames(now, checkInterval); c.next != now.Add(checkInterval/quicker) {
 			t.Fatalf("the next check is %v later", c.next.Sub(now))
 		}
 	}
