@@ -198,6 +198,9 @@ func (c *Core) listen(p *port, f *Port) {
 		if !k.isLive() || !k.neighbor.equal(n) {
 			c.cause = fmt.Sprintf("%s hears %s at %s again", p.node.name, n.label(), p.name)
 			isSame = false
+			if k.node != nil {
+				c.renamed[k.node], c.retarget[k.node] = c.cause, true
+			}
 		}
 		if k.until, claims[i] = core.Never, k; !k.neighbor.equal(n) {
 			if k.neighbor.name() != n.name() {
@@ -206,9 +209,6 @@ func (c *Core) listen(p *port, f *Port) {
 			c.mentions(k, false)
 			k.neighbor = *n
 			c.mentions(k, true)
-			if k.node != nil {
-				c.renamed[k.node] = c.cause
-			}
 		}
 	}
 	c.forgets.Set(&p.forget, core.Never)
