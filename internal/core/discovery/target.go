@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/ground/printable"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -25,6 +26,7 @@ type target struct {
 	state   state
 	cert    string // the name of its certificate
 	name    string // that it claims
+	second  string // the switch of which it was another address when it was dropped
 	facts   *Facts // nil: it has reported nothing
 	node    *node  // whose name it has; nil: none
 
@@ -89,16 +91,16 @@ func (c *Core) reported(t *target, f *Facts) {
 		c.claims[t.name] = append(c.claims[t.name], t)
 		t.facts = f
 		c.contest(t.name)
+		if t.state != connected {
+			return // it is another address of a switch that is known
+		}
 	}
 	if f.Agent != nil && says != t.name {
 		found = append(found, c.alarm(FalseName, t.place(), Place{Node: says}, "it says that it is switch %q, and is %s by %s", says, t.name, t.authority()))
 	}
 	t.facts = f
 	if t.node == nil {
-		if t.state == connected { // else it was found to be another address of the same switch
-			found = append(found, c.sameName(t))
-		}
-		c.alarms.set(c, t, found)
+		c.alarms.set(c, t, append(found, c.sameName(t)))
 		return
 	}
 	if len(f.Ports) > c.cfg.MaxPorts {
@@ -133,12 +135,14 @@ func (c *Core) contest(name string) {
 	if best == nil {
 		if n != nil {
 			c.removeDevice(n)
+			c.reseed(name)
 		}
 		return
 	}
 	if n != nil && n.target != nil && n.target != best && !n.target.same(best) {
 		n.target.node = nil
 		c.removeDevice(n)
+		c.reseed(name)
 		n = nil
 	}
 	if n == nil {
@@ -155,8 +159,8 @@ func (c *Core) contest(name string) {
 		switch {
 		case t == best:
 		case t.facts != nil && t.same(best):
-			// Another address of the same switch.
 			c.silence(t)
+			t.second = name
 		case t.state == connected:
 			c.alarms.set(c, t, []Alarm{c.sameName(t)})
 		}
@@ -186,6 +190,20 @@ func (t *target) same(u *target) bool {
 	return a.Chassis != ID{} && a.Chassis == b.Chassis
 }
 
+// reseed dials the seeds again that were dropped because a switch was reached elsewhere,
+// where it is not any more.
+func (c *Core) reseed(name string) {
+	if n := c.devices[name]; n != nil && n.target.state == connected {
+		return
+	}
+	for _, s := range c.cfg.Seeds {
+		if t := c.targets[s]; t.state == idle && t.second == name && name != "" {
+			t.second = ""
+			c.calls.add(t)
+		}
+	}
+}
+
 // renounce takes a target's name from it.
 func (c *Core) renounce(t *target) {
 	name := t.name
@@ -210,7 +228,7 @@ func (c *Core) silence(t *target) {
 	if t.state != idle {
 		c.out.Drop = append(c.out.Drop, t.address)
 	}
-	t.state = idle
+	t.state, t.isFailed = idle, false
 	c.gone.Set(&t.absence, core.Never)
 	c.calls.remove(t)
 }
@@ -232,21 +250,33 @@ func (c *Core) lost(t *target, why string) {
 		c.retarget[n] = true
 		c.pending.nodes[n.name] = c.cause
 		c.contest(t.name)
+		c.reseed(n.name)
 	}
 }
 
 func (c *Core) failed(t *target, why string) {
+	if t.state == dialled {
+		c.calls.answered(t)
+		t.state = away
+		c.absent(t, why)
+	} else {
+		c.alarms.reword(t, Unreachable, why)
+	}
 	if t.isFailed {
 		return
 	}
 	t.isFailed = true
-	c.calls.answered(t)
-	if t.state == dialled {
-		t.state = away
-		c.absent(t, why)
-	}
 	for n := range t.wanted {
 		c.retarget[n] = true
+	}
+}
+
+// reword makes text that of an owner's alarms of a kind.
+func (a *alarms) reword(owner any, kind AlarmKind, text string) {
+	for _, k := range a.of[owner] {
+		if k.kind == kind {
+			a.all[k].Text = printable.Text(text)
+		}
 	}
 }
 
