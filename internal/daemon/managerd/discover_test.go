@@ -3,6 +3,7 @@ package managerd_test
 import (
 	"cmp"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +50,8 @@ func TestDiscovery(t *testing.T) {
 		ctx := testContext(t)
 		at := func(want string) {
 			t.Helper()
-			for f := (rpc.Fabric{}); len(f.Nodes) == 0 || f.Nodes[0].Switch == nil || f.Nodes[0].Switch.Agent != want; {
+			isThere := func(n rpc.FabricNode) bool { return n.Name == "leaf-0" && n.Switch != nil && n.Switch.Agent == want }
+			for f := (rpc.Fabric{}); !slices.ContainsFunc(f.Nodes, isThere); {
 				if f, err = m.Topology(ctx); err != nil {
 					t.Fatal(err)
 				}
