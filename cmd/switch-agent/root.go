@@ -59,7 +59,10 @@ usable the agent offers nothing, and "offload-manager switch list" shows why.`,
 			if err := override(cmd, a); err != nil {
 				return err
 			}
-			return run(cmd.Context(), a, func() error { _, err := readValid(path); return err }, cmd.ErrOrStderr())
+			return run(cmd.Context(), a, func() error {
+				_, c, err := readValid(path)
+				return errors.Join(err, c.CheckRights())
+			}, cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
@@ -120,19 +123,19 @@ func run(ctx context.Context, a *settings.Agent, check func() error, stderr io.W
 }
 
 // readValid reads a configuration file, and what it names.
-func readValid(path string) (*settings.Agent, error) {
+func readValid(path string) (*settings.Agent, agentd.Config, error) {
 	a, err := settings.ReadAgentFile(path)
 	if err != nil {
-		return nil, err
+		return nil, agentd.Config{}, err
 	}
 	c, err := a.Config()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, c, fmt.Errorf("%s: %w", path, err)
 	}
 	if c.Trust, err = process.Trust(a.TLS, slog.New(slog.DiscardHandler)); err != nil {
-		return nil, err
+		return nil, c, err
 	}
-	return a, errors.Join(c.Check(), process.CheckAdmin(a.Admin))
+	return a, c, errors.Join(c.Check(), process.CheckAdmin(a.Admin))
 }
 
 func newCheck() *cobra.Command {
@@ -141,12 +144,17 @@ func newCheck() *cobra.Command {
 		Short: "Check an agent's configuration file",
 		Long: `check reports what run would refuse; run it on the agent's machine. It reads the
 files that the configuration names, and listens briefly on its addresses, at free
-ports; a running agent is not disturbed.`,
+ports; a running agent is not disturbed. What this user may not do, and the agent's
+may, such as LLDP without CAP_NET_RAW, is a warning.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := readValid(args[0])
+			a, c, err := readValid(args[0])
+			if may := c.CheckRights(); err == nil && may != nil {
+				if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: run as this user would be refused: %v\n", args[0], may); err != nil {
+					return err
+				}
+			}
 			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
-				c, _ := a.Config() // it is valid
 				return fmt.Sprintf("switch %s, pipeline %s, %d slots, %d children: valid", a.Switch, a.Pipeline, c.Capability.Slots, c.Capability.Children)
 			})
 		},

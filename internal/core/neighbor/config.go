@@ -11,7 +11,7 @@ import (
 )
 
 // ErrConfig is wrapped by the errors of an unusable Config.
-var ErrConfig = errors.New("neighbor: invalid configuration")
+var ErrConfig = errors.New("invalid settings of LLDP")
 
 // Bounds of what a port keeps and does.
 const (

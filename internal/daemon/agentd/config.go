@@ -10,6 +10,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
+	"github.com/tributary-fabric/tributary/internal/driver/lldp"
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/driver/processor"
@@ -106,6 +107,18 @@ func (c Config) Check() error {
 		return fmt.Errorf("agentd: switch %s: %w", c.Switch, err)
 	}
 	return c.checkData()
+}
+
+// CheckRights reports what Start would refuse because a process with the rights of this one
+// may not do it.
+func (c Config) CheckRights() error {
+	if c.LLDP == nil || !c.LLDP.Required || c.Elsewhere {
+		return nil
+	}
+	if err := lldp.Permitted(); err != nil {
+		return fmt.Errorf("agentd: switch %s: %w", c.Switch, err)
+	}
+	return nil
 }
 
 // checkData reports a data address that the trees' sockets could not have.

@@ -14,11 +14,12 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/ground/version"
 	"github.com/tributary-fabric/tributary/internal/wire/lldpdu"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 var (
 	// ErrConfig is wrapped by the errors of an unusable Config.
-	ErrConfig = errors.New("lldp: invalid configuration")
+	ErrConfig = neighbor.ErrConfig
 
 	// ErrPermission: the process may not open raw sockets. Its text says what to grant.
 	ErrPermission = errors.New("lldp: raw sockets take the capability CAP_NET_RAW: run as root, or grant it " +
@@ -72,6 +73,9 @@ func (c Config) Validate() error {
 	if full.Own.SystemName == "" {
 		return fmt.Errorf("%w: the system has no name", ErrConfig)
 	}
+	if err := topology.CheckName(c.Own.Tributary.Name); c.Own.Tributary.Name != "" && err != nil {
+		return fmt.Errorf("%w: the name in the fabric: %w", ErrConfig, err)
+	}
 	if c.Own.Chassis.Value == "" {
 		full.Own.Chassis.Value = "x" // what is chosen fits
 	}
@@ -79,10 +83,7 @@ func (c Config) Validate() error {
 	if _, err := own.Append(nil); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if err := (neighbor.Config{Interval: c.Interval}).Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return nil
+	return neighbor.Config{Interval: c.Interval}.Validate()
 }
 
 // filled returns c with what it leaves out, on a machine with these interfaces.

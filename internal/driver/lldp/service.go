@@ -66,6 +66,10 @@ type port struct {
 // kernel's. The caller owns the service and must Close it.
 func Start(c Config) (*Service, error) { return start(c, system()) }
 
+// Permitted returns why this process may not take part in LLDP: an error that wraps
+// ErrPermission or ErrUnsupported; nil: it may.
+func Permitted() error { return system().permitted() }
+
 func start(c Config, with sockets) (*Service, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -190,6 +194,7 @@ func (s *Service) follow(ctx context.Context) {
 	defer watching.Wait()
 	watching.Go(func() { s.watch(ctx) })
 	var again <-chan time.Time
+	isIdle := false
 	for {
 		var in *neighbor.Input
 		select {
@@ -204,6 +209,10 @@ func (s *Service) follow(ctx context.Context) {
 		if err := s.reconcile(ctx); err != nil {
 			s.cfg.Log.Warn("reading the interfaces failed", slog.Any("error", err), slog.Duration("retry", retry))
 			again = time.After(retry)
+		} else if was := isIdle; was != (len(s.names()) == 0) {
+			if isIdle = !was; isIdle {
+				s.cfg.Log.Warn("no interface takes part in LLDP; waiting for one", slog.Any("interfaces", s.cfg.Include), slog.Any("exclude", s.cfg.Exclude))
+			}
 		}
 		if in != nil {
 			_ = s.loop.Post(ctx, *in) // an error says that the service ends

@@ -3,6 +3,7 @@ package lldp
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
@@ -147,6 +148,7 @@ func TestConfig(t *testing.T) {
 	for says, spoil := range map[string]func(c *Config){
 		`"[" is no pattern`:   func(c *Config) { c.Exclude = []string{"["} },
 		`"" is no pattern`:    func(c *Config) { c.Include = []string{""} },
+		`"b c" may not have`:  func(c *Config) { c.Own.Tributary.Name = "b c" },
 		"no name":             func(c *Config) { c.Own.Tributary.Name = "" },
 		"system name has 256": func(c *Config) { c.Own.SystemName = long },
 		"interval 2h":         func(c *Config) { c.Interval = 2 * time.Hour },
@@ -159,6 +161,35 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%v, want that it says %q", err, says)
 		}
 	}
+}
+
+// TestNoInterface: that no interface takes part is logged once, until one comes and goes.
+func TestNoInterface(t *testing.T) {
+	m, lines := newMachine(), make(chan string, 9)
+	c := m.config("a")
+	c.Include, c.Log = []string{"nosuch*"}, slog.New(slog.NewTextHandler(lineWriter(lines), nil))
+	m.nic.Set([]nic.Interface{card(1, "a1", true)}, nil)
+	m.start(t, c)
+	waits := func() {
+		t.Helper()
+		for line := range lines {
+			if strings.Contains(line, "no interface takes part in LLDP; waiting for one") && strings.Contains(line, "nosuch*") {
+				return
+			}
+		}
+	}
+	waits()
+	m.nic.Set([]nic.Interface{card(1, "nosuch1", true)}, nil)
+	m.await(t, "one has come", func(all map[string]Port) bool { return len(all) == 1 })
+	m.nic.Set(nil, nil)
+	waits()
+}
+
+type lineWriter chan string
+
+func (w lineWriter) Write(line []byte) (int, error) {
+	w <- string(line)
+	return len(line), nil
 }
 
 // TestTakes: which interfaces take part.
