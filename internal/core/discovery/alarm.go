@@ -29,6 +29,7 @@ const (
 	Unconfirmed                      // the link is up, and nobody hears the other end any more
 	Flapping                         // the link changes too often to be followed at once
 	SameName                         // two nodes have one name
+	SameChassis                      // two switches report one chassis
 	FalseName                        // a target says that it is another
 	BadName                          // a name that no node can have
 	Unreachable                      // a target cannot be reached
@@ -42,7 +43,7 @@ const (
 
 var alarmNames = []string{
 	"", "own-frame", "loop", "disagree", "one-sided", "unknown-port", "two-places", "hub", "speeds", "mtus", "unconfirmed",
-	"flapping", "same-name", "false-name", "bad-name", "unreachable", "outside", "too-many", "file-link", "file-absent",
+	"flapping", "same-name", "same-chassis", "false-name", "bad-name", "unreachable", "outside", "too-many", "file-link", "file-absent",
 	"file-kind", "file-spec",
 }
 
@@ -262,7 +263,7 @@ func (c *Core) suspicion(p *port, k *claim) (Alarm, bool) {
 		if other == nil {
 			return Alarm{}, false
 		}
-		return c.alarm(TwoPlaces, p.place(), other.place(), "both hear port %s of %s; the second has the link", q.name, q.node.name), true
+		return c.alarm(TwoPlaces, p.place(), other.place(), "both hear port %s of %s; the link is that to %v", q.name, q.node.name, other.place()), true
 	}
 	if i := slices.IndexFunc(q.hears, (*claim).isLive); i >= 0 {
 		return c.alarm(Disagree, p.place(), q.place(), "%v hears %v, which hears %s", p.place(), q.place(), q.hears[i].label()), true
@@ -297,10 +298,22 @@ func (c *Core) mismatches(p, q *port) (found []Alarm) {
 		}
 	}
 	e := edge{a: p, b: q, ab: claimOf(p, q), ba: claimOf(q, p)}
-	if n, _ := e.live(); n == 0 && p.facts.Up && (q.node.target == nil || q.facts.Up) && p.node.target.state == connected {
+	switch n, _ := e.live(); {
+	case n == 1 && p.isTalking() && q.isTalking():
+		hearing, deaf := p, q
+		if e.ab == nil || !e.ab.isLive() {
+			hearing, deaf = q, p
+		}
+		found = append(found, c.alarm(OneSided, p.place(), q.place(), "%v hears %v, which hears it no more", hearing.place(), deaf.place()))
+	case n == 0 && p.facts.Up && (q.node.target == nil || q.facts.Up) && p.node.target.state == connected:
 		found = append(found, c.alarm(Unconfirmed, p.place(), q.place(), "the port is up, and nothing is heard of the other end"))
 	}
 	return found
+}
+
+// isTalking reports whether a port is up, and could say whom it hears.
+func (p *port) isTalking() bool {
+	return !p.node.isSilent() && p.node.target.state == connected && p.facts.Up
 }
 
 func ordered(p, q *port) (*port, *port) {

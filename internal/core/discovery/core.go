@@ -16,7 +16,7 @@ type Core struct {
 	calls   calls
 
 	devices map[string]*node   // targets with names, by it
-	heard   map[ID]*node       // others, by chassis
+	heard   map[system]*node   // others
 	named   map[string][]*node // those of heard, by name; the first has it
 	known   map[key][]*node    // devices, by what neighbours may call them
 	mention map[key]map[*port]int
@@ -62,7 +62,7 @@ func New(c Config) (*Core, error) {
 	}
 	k := &Core{
 		cfg: c.filled(), targets: map[string]*target{}, claims: map[string][]*target{},
-		devices: map[string]*node{}, heard: map[ID]*node{}, named: map[string][]*node{},
+		devices: map[string]*node{}, heard: map[system]*node{}, named: map[string][]*node{},
 		known: map[key][]*node{}, mention: map[key]map[*port]int{},
 		relook: map[*port]bool{}, rematch: map[*port]bool{}, renamed: map[*node]string{}, retarget: map[*node]bool{},
 		nodes: map[string]Node{}, links: map[Ends]Link{}, degree: map[string]int{},
@@ -169,7 +169,7 @@ func (c *Core) Settled() (settled bool, waiting []string) {
 	settled = len(c.calls.queue) == 0 && c.pending.isEmpty() && len(c.pending.fresh) == 0
 	for _, t := range c.targets {
 		switch {
-		case t.state == dialled || t.state == connected && t.facts == nil:
+		case t.state == dialled || t.state == connected && t.isNew:
 			settled = false
 			waiting = append(waiting, t.address)
 		case t.state == away && (t.node == nil || t.node.target == t):

@@ -49,6 +49,9 @@ func (c *Core) update(n *node, f *Facts) {
 	if isCertified := t.cert != ""; n.chassis != f.Chassis || n.isCertified != isCertified {
 		keys := n.keys
 		c.index(n, nil) // those that may have meant it are looked at again, and those that may now
+		if n.chassis != f.Chassis {
+			n.since = c.now
+		}
 		n.chassis, n.isCertified = f.Chassis, isCertified
 		c.index(n, keys)
 	}
@@ -86,7 +89,8 @@ func (c *Core) merge(n *node, ports []Port) (moved bool) {
 		}
 		old := p.facts
 		moved = moved || old.MAC != f.MAC || old.Number != f.Number || old.Index != f.Index
-		p.facts = *f
+		moved = moved || p.isGone
+		p.facts, p.isGone = *f, false
 		p.facts.Neighbors = nil
 		p.facts.Latency = steadyLatency(old.Latency, f.Latency)
 		if old.Up != f.Up {
@@ -119,9 +123,11 @@ func steadyLatency(was, is time.Duration) time.Duration {
 	return is
 }
 
-// unplug takes a port that the device does not have any more, and reports whether it
-// is forgotten at once, because nobody is known to be at its other end.
+// unplug takes a port that the device does not have any more, and reports whether its
+// number is free for others. It is kept while it is known who was at its other end.
 func (c *Core) unplug(p *port) bool {
+	wasGone := p.isGone
+	p.isGone, p.facts.Number, p.facts.Index, p.facts.MAC = true, 0, 0, ID{}
 	if p.facts.Up {
 		p.facts.Up = false
 		c.cause = fmt.Sprintf("%s has no %s any more", p.node.name, p.name)
@@ -129,7 +135,7 @@ func (c *Core) unplug(p *port) bool {
 	}
 	c.hush(p)
 	if len(p.hears) > 0 || len(p.heard) > 0 {
-		return false
+		return !wasGone
 	}
 	c.dropPort(p)
 	return true
@@ -148,7 +154,9 @@ func (c *Core) dropPort(p *port) {
 func (c *Core) renumber(n *node) {
 	all := make([]numbered, 0, len(n.ports))
 	for _, p := range n.ports {
-		all = append(all, numbered{p.name, p.facts.Number, p.facts.Index})
+		all = append(all, numbered{
+			name: p.name, given: p.facts.Number, was: p.number, digits: trailing(p.name), index: p.facts.Index, isGone: p.isGone,
+		})
 	}
 	c.setNumbers(n, all)
 	for k := range n.incoming {
@@ -166,6 +174,11 @@ func (c *Core) setNumbers(n *node, all []numbered) {
 			if p.peer != nil {
 				c.follow(p.peer)
 			}
+			for _, k := range p.hears {
+				if k.node != nil && k.node != n {
+					c.renamed[k.node] = c.cause // by its port the file may number theirs
+				}
+			}
 		}
 		n.byNumber[p.number] = p
 	}
@@ -178,7 +191,7 @@ func (c *Core) listen(p *port, f *Port) {
 		c.hush(p)
 		return
 	}
-	all, more := within(f.Neighbors, c.cfg.MaxNeighbors)
+	all, more := within(f.Neighbors, p.hears, c.cfg.MaxNeighbors)
 	if more {
 		c.counts.Dropped += uint64(len(f.Neighbors) - len(all))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -96,17 +97,26 @@ func compareNeighbors(n, m *Neighbor) int {
 }
 
 // within returns neighbours without repetitions and no more than limit, those of
-// Tributary first. Of several that one system sends by programs of its own, one is kept.
-func within(all []Neighbor, limit int) (kept []Neighbor, more bool) {
-	kept = slices.Clone(all)
-	slices.SortStableFunc(kept, func(n, m Neighbor) int {
-		if (n.Node != "") != (m.Node != "") {
-			if n.Node != "" {
-				return -1
+// Tributary first, then those that are heard already, the first of them first. Of several
+// that one system sends by programs of its own, one is kept.
+func within(all []Neighbor, heard []*claim, limit int) (kept []Neighbor, more bool) {
+	since := func(n *Neighbor) core.Time {
+		for _, k := range heard {
+			if compareNeighbors(&k.neighbor, n) == 0 {
+				return k.since
 			}
+		}
+		return core.Never
+	}
+	foreign := func(n *Neighbor) int {
+		if n.Node == "" {
 			return 1
 		}
-		return compareNeighbors(&n, &m)
+		return 0
+	}
+	kept = slices.Clone(all)
+	slices.SortStableFunc(kept, func(n, m Neighbor) int {
+		return cmp.Or(cmp.Compare(foreign(&n), foreign(&m)), cmp.Compare(since(&n), since(&m)), compareNeighbors(&n, &m))
 	})
 	unique := kept[:0]
 	for _, n := range kept {

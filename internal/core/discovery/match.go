@@ -32,7 +32,7 @@ func comparePorts(p, q *port) int {
 }
 
 func compareNodes(n, m *node) int {
-	return cmp.Or(cmp.Compare(n.name, m.name), cmp.Compare(n.claimed, m.claimed), n.chassis.compare(m.chassis))
+	return cmp.Or(cmp.Compare(n.name, m.name), cmp.Compare(n.claimed, m.claimed), n.chassis.compare(m.chassis), cmp.Compare(n.system.name, m.system.name))
 }
 
 // group returns all ports that are joined to p by claims.

@@ -17,15 +17,17 @@ type node struct {
 	name        string  // in the map; empty: it is left out
 	target      *target // nil: it is known by its neighbours alone
 	chassis     ID
-	speaks      bool // LLDP, so that its ends of links have to agree
-	isCertified bool // by target's certificate
+	since       core.Time // when the target had its chassis first
+	speaks      bool      // LLDP, so that its ends of links have to agree
+	isCertified bool      // by target's certificate
 	keys        []key
 	ports       map[string]*port // by interface; of neighbours by their identifiers
 	byNumber    map[topology.Port]*port
 	incoming    map[*claim]bool // that resolve to it
 	wants       map[*target]bool
 
-	claimed string // the name that a neighbour claims
+	system  system // of a neighbour
+	claimed string // the name that it claims
 }
 
 // port is an interface of a node.
@@ -33,6 +35,7 @@ type port struct {
 	node   *node
 	name   string // of the interface, or what the neighbour sends as identifier
 	facts  Port   // of a device's; Neighbors is not kept here
+	isGone bool   // the device does not report it any more
 	number topology.Port
 	hears  []*claim
 	heard  []*claim // of others, that resolve to it
@@ -54,6 +57,15 @@ func newPort(n *node, name string) *port {
 	return p
 }
 
+// system is by what a neighbour that is no device is distinguished from others: two may have one
+// chassis, as machines do whose management controllers have the same address.
+type system struct {
+	chassis ID
+	name    string
+}
+
+func (n *Neighbor) system() system { return system{n.Chassis, cmp.Or(n.Name, n.Node)} }
+
 // claim is a neighbour as a port hears it, or heard it last.
 type claim struct {
 	from     *port
@@ -72,10 +84,16 @@ func (k *claim) before(m *claim) int {
 		cmp.Compare(k.from.name, m.from.name), compareNeighbors(&k.neighbor, &m.neighbor))
 }
 
-// lead returns the claim that decides what a neighbour is: a live one, and the first.
+// leads reports whether k says what a neighbour is, rather than m: a live one does, and of
+// these the first.
+func (k *claim) leads(m *claim) bool {
+	return k.isLive() && !m.isLive() || k.isLive() == m.isLive() && k.before(m) < 0
+}
+
+// lead returns the claim that says what a neighbour is.
 func (n *node) lead() (lead *claim) {
 	for k := range n.incoming {
-		if lead == nil || k.isLive() && !lead.isLive() || k.isLive() == lead.isLive() && k.before(lead) < 0 {
+		if lead == nil || k.leads(lead) {
 			lead = k
 		}
 	}
@@ -129,55 +147,63 @@ func (c *Core) isNode(n *node) bool {
 	if n.target != nil {
 		return c.devices[n.name] == n
 	}
-	return c.heard[n.chassis] == n
+	return c.heard[n.system] == n
 }
 
-// numbered is what a port's number in the topology follows from.
+// numbered is what a port's number in the topology follows from; 0 where there is none.
 type numbered struct {
-	name  string
-	given uint32
-	index uint32
+	name   string
+	given  uint32        // by the port itself
+	filed  topology.Port // in the operator's part
+	was    topology.Port // before
+	digits uint32        // that its name ends in
+	index  uint32
+	isGone bool // the switch does not have it any more
 }
 
-// numbers gives each port of a node a number: the one that it has by itself, else the
-// digits that its name ends in, else its index, where no other port has those with the
-// same right, and else the lowest that is free. It depends on no order.
+// numbers gives each port of a node a number: the one that it has by itself, else in the
+// operator's part, else the one that it had, else the digits that its name ends in, else
+// its index, and else the lowest that is free. Of several with the same right it is the
+// port that had it, then the one of the lowest index: what comes later takes no number
+// from what is there. It depends on no order.
 func numbers(ports []numbered) map[string]topology.Port {
-	slices.SortFunc(ports, func(a, b numbered) int { return compareNames(a.name, b.name) })
+	slices.SortFunc(ports, func(a, b numbered) int {
+		return cmp.Or(cmp.Compare(a.index-1, b.index-1), compareNames(a.name, b.name)) // index 0 is the last
+	})
 	all := make(map[string]topology.Port, len(ports))
-	taken := map[uint32]bool{}
-	for _, right := range []func(numbered) uint32{
-		func(p numbered) uint32 { return p.given },
-		func(p numbered) uint32 { return trailing(p.name) },
-		func(p numbered) uint32 { return p.index },
+	taken := make(map[topology.Port]bool, len(ports))
+	take := func(p *numbered, number uint32) {
+		x := topology.Port(number)
+		if number >= 1 && number <= topology.MaxPort && all[p.name] == 0 && !taken[x] {
+			all[p.name], taken[x] = x, true
+		}
+	}
+	for _, right := range []func(*numbered) uint32{
+		func(p *numbered) uint32 { return p.given },
+		func(p *numbered) uint32 { return uint32(p.filed) },
+		func(p *numbered) uint32 { return uint32(p.was) },
+		func(p *numbered) uint32 { return p.digits },
+		func(p *numbered) uint32 { return p.index },
 	} {
-		claims := map[uint32]int{}
-		for _, p := range ports {
-			if all[p.name] == 0 {
-				claims[right(p)]++
+		for _, had := range []bool{true, false} {
+			for i := range ports {
+				if p, x := &ports[i], right(&ports[i]); !p.isGone && (uint32(p.was) == x) == had {
+					take(p, x)
+				}
 			}
 		}
-		for _, p := range ports {
-			if x := right(p); all[p.name] == 0 && x >= 1 && x <= topology.MaxPort && claims[x] == 1 && !taken[x] {
-				all[p.name] = topology.Port(x)
-			}
-		}
-		for _, x := range all {
-			taken[uint32(x)] = true
+	}
+	for i := range ports {
+		if ports[i].isGone {
+			take(&ports[i], uint32(ports[i].was))
 		}
 	}
 	free := uint32(1)
-	for _, p := range ports {
-		if all[p.name] != 0 {
-			continue
-		}
-		for taken[free] {
+	for i := range ports {
+		for free <= topology.MaxPort && taken[topology.Port(free)] {
 			free++
 		}
-		if free > topology.MaxPort {
-			break
-		}
-		all[p.name], taken[free] = topology.Port(free), true
+		take(&ports[i], free)
 	}
 	return all
 }

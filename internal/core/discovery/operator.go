@@ -37,6 +37,24 @@ func (f *part) link(e End) (topology.LinkID, bool) {
 	return l, ok
 }
 
+// far returns the port of the node of that name that the file has linked to an end; 0:
+// none.
+func (f *part) far(e End, name string) topology.Port {
+	l, ok := f.link(e)
+	if !ok {
+		return 0
+	}
+	ends := f.ends(l)
+	far := ends[0]
+	if far == e {
+		far = ends[1]
+	}
+	if far.Node != name {
+		return 0
+	}
+	return far.Port
+}
+
 // fileNode and fileLink own the alarms about what the file says.
 type (
 	fileNode string
@@ -66,6 +84,7 @@ func (c *Core) operate(g *topology.Graph) {
 		}
 	}
 	for _, n := range c.heard {
+		c.renamed[n] = c.cause // their ports may have numbers in the file
 		for _, p := range n.ports {
 			c.follow(p)
 		}
@@ -109,8 +128,8 @@ func (c *Core) nodeAt(name string) *node {
 }
 
 // apply merges the operator's link into what the wire says of it. wired is whether the
-// wire has the same link.
-func (f *part) apply(l topology.LinkID, link *Link, wired bool) (differs bool) {
+// wire has the same link, saysSpeed whether its speed is known from there.
+func (f *part) apply(l topology.LinkID, link *Link, wired, saysSpeed bool) (differs bool) {
 	of := f.graph.Link(l)
 	link.From |= File
 	spec := of.LinkSpec
@@ -121,7 +140,7 @@ func (f *part) apply(l topology.LinkID, link *Link, wired bool) (differs bool) {
 		if spec.Latency == def.Latency {
 			spec.Latency = link.Latency
 		}
-		differs = spec.Bandwidth != link.Bandwidth
+		differs = saysSpeed && spec.Bandwidth != link.Bandwidth
 	}
 	link.LinkSpec = spec
 	var said [2]netip.Addr

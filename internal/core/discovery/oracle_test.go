@@ -150,10 +150,16 @@ func (o *oracle) device(n *Neighbor) *node {
 		}
 	}
 	slices.SortFunc(by[0], func(x, y *node) int {
+		if a, b := hasNameOf(n, x), hasNameOf(n, y); a != b {
+			if a {
+				return -1
+			}
+			return 1
+		}
 		if (x.target.cert != "") != (y.target.cert != "") {
 			return cmp.Compare(y.target.cert, x.target.cert)
 		}
-		return cmp.Compare(x.name, y.name)
+		return cmp.Or(cmp.Compare(x.since, y.since), cmp.Compare(x.name, y.name))
 	})
 	if len(by[0]) > 0 {
 		return by[0][0]
@@ -164,6 +170,12 @@ func (o *oracle) device(n *Neighbor) *node {
 		}
 	}
 	return nil
+}
+
+// hasNameOf reports whether a neighbour has the name of a device.
+func hasNameOf(n *Neighbor, d *node) bool {
+	is := []string{d.name, d.target.facts.Hostname}
+	return n.Node != "" && slices.Contains(is, n.Node) || n.Name != "" && slices.Contains(is, n.Name)
 }
 
 // nameOf returns the name in the map of a neighbour that is no device; empty: none.
@@ -178,23 +190,35 @@ func (o *oracle) nameOf(n *Neighbor) string {
 		}
 		return n.name()
 	}
-	best := map[ID]*claim{}
+	type id struct {
+		chassis ID
+		name    string
+	}
+	idOf := func(n *Neighbor) id {
+		if n.Name == "" {
+			return id{n.Chassis, n.Node}
+		}
+		return id{n.Chassis, n.Name}
+	}
+	leads := func(k, m *claim) bool {
+		return k.isLive() && !m.isLive() || k.isLive() == m.isLive() && k.before(m) < 0
+	}
+	best := map[id]*claim{}
 	for _, k := range o.claims {
 		if isNobody(&k.neighbor) || o.device(&k.neighbor) != nil {
 			continue
 		}
-		m := best[k.neighbor.Chassis]
-		if m == nil || k.isLive() && !m.isLive() || k.isLive() == m.isLive() && k.before(m) < 0 {
-			best[k.neighbor.Chassis] = k
+		if m := best[idOf(&k.neighbor)]; m == nil || leads(k, m) {
+			best[idOf(&k.neighbor)] = k
 		}
 	}
-	own := best[n.Chassis]
+	own := best[idOf(n)]
 	name := called(&own.neighbor)
 	if topology.CheckName(name) != nil || o.c.devices[name] != nil {
 		return ""
 	}
 	for _, k := range best {
-		if called(&k.neighbor) == name && k.before(own) < 0 {
+		if called(&k.neighbor) == name && k != own && leads(k, own) {
 			return ""
 		}
 	}

@@ -51,7 +51,7 @@ func (c *Core) sense(p *port) {
 	if p.peer != nil {
 		is, _ = c.record(endsOf(p.end(), p.peer.end()))
 	}
-	if was := p.last; was.Up && was != is {
+	if was := p.last; was.Up && (was.Up != is.Up || was.Ends != is.Ends) {
 		p.flaps.count(c)
 	}
 	p.last = is
@@ -235,7 +235,7 @@ func (c *Core) record(e Ends) (link Link, ok bool) {
 	}
 	var found []Alarm
 	if inFile {
-		if c.file.apply(l, &link, wired) {
+		if c.file.apply(l, &link, wired, wired && (a.facts.Speed > 0 || b.facts.Speed > 0)) {
 			found = append(found, c.alarm(FileSpec, a.place(), b.place(), "the operator's file has another speed, or other addresses, than the wire"))
 		}
 		if !wired && c.isAbsent(a, b) {

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -28,16 +29,24 @@ func (c *Core) index(n *node, keys []key) {
 			if len(c.known[k]) == 0 {
 				delete(c.known, k)
 			}
-			c.lookAgain(n, k)
+			c.rekeyed(n, k)
 		}
 	}
 	for _, k := range keys {
 		if !slices.Contains(n.keys, k) {
 			c.known[k] = append(c.known[k], n)
-			c.lookAgain(n, k)
+			c.rekeyed(n, k)
 		}
 	}
 	n.keys = keys
+}
+
+// rekeyed takes that a key became one of n's, or is not any more.
+func (c *Core) rekeyed(n *node, k key) {
+	c.lookAgain(n, k)
+	if k.id != (ID{}) {
+		c.judgeChassis(k.id)
+	}
 }
 
 // lookAgain has those looked at again who may mean n by a key. Many may have one address,
@@ -124,13 +133,13 @@ func (c *Core) point(k *claim, n *node, to *port) {
 	}
 }
 
-// resolve returns whom a claim means: a device by its chassis, else by its name or
-// address, unless its chassis is another; else a neighbour that is no device. nil: it
-// does not say who it is.
+// resolve returns whom a claim means: a device by its chassis, of several the one that
+// it names; else a device by its name or address, unless its chassis is another; else a
+// neighbour that is no device. nil: it does not say who it is.
 func (c *Core) resolve(k *claim) *node {
 	n := &k.neighbor
 	if n.Chassis != (ID{}) {
-		if d := first(c.known[key{id: n.Chassis}]); d != nil {
+		if d := best(c.known[key{id: n.Chassis}], n); d != nil {
 			return d
 		}
 	}
@@ -150,24 +159,54 @@ func (c *Core) resolve(k *claim) *node {
 	if n.Chassis == (ID{}) || n.name() == "" && !n.Switch {
 		return nil
 	}
-	h := c.heard[n.Chassis]
+	h := c.heard[n.system()]
 	if h == nil {
-		h = &node{chassis: n.Chassis, ports: map[string]*port{}, incoming: map[*claim]bool{}}
-		c.heard[n.Chassis] = h
+		h = &node{system: n.system(), chassis: n.Chassis, ports: map[string]*port{}, incoming: map[*claim]bool{}}
+		c.heard[n.system()] = h
 	}
 	return h
 }
 
-// first returns the device that has a chassis: one with a certificate, if several
-// say so.
-func first(all []*node) (best *node) {
+// best returns which of the devices that report one chassis a neighbour means: the one
+// that it names, else the one that has it by right.
+func best(all []*node, n *Neighbor) (best *node) {
 	for _, d := range all {
-		if best == nil || d.isCertified && !best.isCertified ||
-			d.isCertified == best.isCertified && d.name < best.name {
+		if best == nil || d.precedes(best, n) {
 			best = d
 		}
 	}
 	return best
+}
+
+// precedes reports whether n is meant by b, rather than m: by its name, else by a
+// certificate, else because it was the first to report the chassis.
+func (n *node) precedes(m *node, b *Neighbor) bool {
+	switch {
+	case n.isCalled(b) != m.isCalled(b):
+		return n.isCalled(b)
+	case n.isCertified != m.isCertified:
+		return n.isCertified
+	}
+	return cmp.Or(cmp.Compare(n.since, m.since), cmp.Compare(n.name, m.name)) < 0
+}
+
+// isCalled reports whether b has the name of the device n.
+func (n *node) isCalled(b *Neighbor) bool {
+	return b != nil && (b.Node != "" && slices.Contains(n.keys, key{name: b.Node}) || b.Name != "" && slices.Contains(n.keys, key{name: b.Name}))
+}
+
+// chassisOf owns the alarm about a chassis that several devices report.
+type chassisOf ID
+
+func (c *Core) judgeChassis(id ID) {
+	all := c.known[key{id: id}]
+	var found []Alarm
+	if first := best(all, nil); len(all) > 1 {
+		others := slices.DeleteFunc(slices.Clone(all), func(d *node) bool { return d == first })
+		found = append(found, c.alarm(SameChassis, Place{Node: first.name}, Place{Node: best(others, nil).name},
+			"%d switches report chassis %s; their neighbours are distinguished by names alone", len(all), id.Value))
+	}
+	c.alarms.set(c, chassisOf(id), found)
 }
 
 // only returns the one device that n may be; nil: there is none, or several.
@@ -235,13 +274,13 @@ func (c *Core) rename(n *node) {
 	if n.target != nil {
 		return
 	}
-	if c.heard[n.chassis] != n {
+	if c.heard[n.system] != n {
 		return
 	}
 	lead := n.lead()
 	claimed := ""
 	if lead == nil {
-		delete(c.heard, n.chassis)
+		delete(c.heard, n.system)
 		c.want(n, nil)
 		c.alarms.set(c, n, nil)
 		c.alarms.set(c, dialOf{n}, nil)
@@ -266,11 +305,17 @@ func (c *Core) rename(n *node) {
 	c.elect(claimed)
 	all := make([]numbered, 0, len(n.ports))
 	for _, p := range n.ports {
-		given := uint32(0)
+		x := numbered{name: p.name, was: p.number}
 		for _, k := range p.heard {
-			given = max(given, k.neighbor.Number)
+			x.given = max(x.given, k.neighbor.Number)
+			x.filed = max(x.filed, c.file.far(k.from.end(), claimed))
+			name := p.name
+			if k.neighbor.Port.MAC {
+				name = k.neighbor.Description
+			}
+			x.digits = max(x.digits, trailing(name))
 		}
-		all = append(all, numbered{name: p.name, given: given})
+		all = append(all, x)
 	}
 	c.setNumbers(n, all)
 	if n.name != "" {
@@ -295,7 +340,7 @@ func (c *Core) elect(name string) {
 	var best *node
 	var since *claim
 	for _, n := range c.named[name] {
-		if lead := n.lead(); lead != nil && (best == nil || lead.before(since) < 0) {
+		if lead := n.lead(); lead != nil && (best == nil || lead.leads(since)) {
 			best, since = n, lead
 		}
 	}
@@ -317,7 +362,7 @@ func (c *Core) elect(name string) {
 				"a neighbour with chassis %s has the name of switch %s, whose chassis is %s; it is left out", n.chassis.Value, name, device.chassis.Value))
 		case n != best:
 			found = append(found, c.alarm(SameName, lead.from.place(), since.from.place(),
-				"two neighbours have the name %s, with chassis %s and %s; the first is left out", name, n.chassis.Value, best.chassis.Value))
+				"two neighbours have the name %s, with chassis %s and %s; the former is left out", name, n.chassis.Value, best.chassis.Value))
 		default:
 			is = name
 		}

@@ -88,6 +88,13 @@ func (c *Core) reported(t *target, f *Facts) {
 			t.name = ""
 			return
 		}
+		if h := c.hostNamed(t, f); h != nil {
+			found = append(found, c.alarm(SameName, t.place(), h.lead().from.place(),
+				"the target at %s has the name of a host that was heard before, and nothing that proves it; it is left out", t.address))
+			c.alarms.set(c, t, found)
+			t.name = ""
+			return
+		}
 		c.claims[t.name] = append(c.claims[t.name], t)
 		t.facts = f
 		c.contest(t.name)
@@ -109,6 +116,21 @@ func (c *Core) reported(t *target, f *Facts) {
 	}
 	c.alarms.set(c, t, found)
 	c.update(t.node, f)
+}
+
+// hostNamed returns the host that keeps the name which a target claims: it is heard, it is
+// another system, and neither an operator, nor a certificate, nor the host vouches for
+// the target.
+func (c *Core) hostNamed(t *target, f *Facts) *node {
+	if t.cert != "" || t.isSeed {
+		return nil
+	}
+	for _, h := range c.named[t.name] {
+		if h.name == t.name && !h.forwards() && !t.wanted[h] && h.lead().isLive() && f.Chassis != (ID{}) && f.Chassis != h.chassis {
+			return h
+		}
+	}
+	return nil
 }
 
 // authority says why a target has its name.
