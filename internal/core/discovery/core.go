@@ -24,10 +24,11 @@ type Core struct {
 	file *part // the operator's; nil: there is none
 
 	// What the step has to look at again.
-	relook   map[*port]bool   // whose neighbours may be others
-	rematch  map[*port]bool   // whose links may be others
-	renamed  map[*node]string // heard ones whose names may be others, with the cause
-	retarget map[*node]bool   // who may have to be dialled
+	relook    map[*port]bool   // whose neighbours may be others
+	rematch   map[*port]bool   // whose links may be others
+	renamed   map[*node]string // heard ones whose names may be others, with the cause
+	retarget  map[*node]bool   // who may have to be dialled
+	announced map[*claim]bool  // that are heard anew: who is away may be back
 
 	nodes   map[string]Node // the map, as published
 	links   map[Ends]Link
@@ -64,11 +65,12 @@ func New(c Config) (*Core, error) {
 		cfg: c.filled(), targets: map[string]*target{}, claims: map[string][]*target{},
 		devices: map[string]*node{}, heard: map[system]*node{}, named: map[string][]*node{},
 		known: map[key][]*node{}, mention: map[key]map[*port]int{},
-		relook: map[*port]bool{}, rematch: map[*port]bool{}, renamed: map[*node]string{}, retarget: map[*node]bool{},
+		relook: map[*port]bool{}, rematch: map[*port]bool{}, renamed: map[*node]string{}, retarget: map[*node]bool{}, announced: map[*claim]bool{},
 		nodes: map[string]Node{}, links: map[Ends]Link{}, degree: map[string]int{},
 	}
 	k.alarms.init()
 	k.pending.init()
+	k.calls.held = map[*port]int{}
 	for _, s := range c.Seeds {
 		k.targets[s] = &target{address: s, isSeed: true}
 		k.calls.add(k.targets[s])

@@ -95,6 +95,11 @@ func (c *Core) merge(n *node, ports []Port) (moved bool) {
 		p.facts.Latency = steadyLatency(old.Latency, f.Latency)
 		if old.Up != f.Up {
 			c.cause = fmt.Sprintf("%s says that %s is %s", n.name, f.Interface, upOrDown(f.Up))
+			for _, k := range p.hears {
+				if f.Up {
+					c.announced[k] = true
+				}
+			}
 		}
 		if old.Up != f.Up || old.Speed != f.Speed || old.MTU != f.MTU || old.Latency != p.facts.Latency ||
 			!slices.Equal(old.Addresses, f.Addresses) {
@@ -205,12 +210,13 @@ func (c *Core) listen(p *port, f *Port) {
 		if at < 0 {
 			c.cause = fmt.Sprintf("%s hears %s at %s", p.node.name, n.label(), p.name)
 			claims[i], isSame = &claim{from: p, neighbor: *n, since: c.now, until: core.Never}, false
+			c.announced[claims[i]] = true
 			continue
 		}
 		k := p.hears[at]
 		if !k.isLive() || !k.neighbor.equal(n) {
 			c.cause = fmt.Sprintf("%s hears %s at %s again", p.node.name, n.label(), p.name)
-			isSame = false
+			isSame, c.announced[k] = false, true
 			if k.node != nil {
 				c.renamed[k.node], c.retarget[k.node] = c.cause, true
 			}

@@ -18,7 +18,8 @@
 //	dialled    Failed                        away       the next address of that switch is dialled
 //	connected  Reported                      connected  changes of the map
 //	connected  Lost                          away       its ports' neighbours count as heard last
-//	connected  it is a switch known already  idle       drop
+//	connected  it is a switch known already  idle       drop; a seed has its turn again when that is away
+//	away       a neighbour hears it anew     away       retry
 //	away       Connected                     connected  -
 //	away       Confirm is over               away       alarm; another of its name takes it over
 //	away       Forget is over                away       its node goes; dropped if nobody announces it

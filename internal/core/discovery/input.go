@@ -35,6 +35,7 @@ type Input struct {
 // Output is what a step of the core wants and reports.
 type Output struct {
 	Dial    []string // targets to connect to, and to keep connected
+	Retry   []string // those that are being dialled, and are to be dialled at once
 	Drop    []string // those to disconnect from
 	Alarms  []AlarmChange
 	Changes []Change // of the map
@@ -42,5 +43,5 @@ type Output struct {
 
 // Reset empties o.
 func (o *Output) Reset() {
-	*o = Output{Dial: o.Dial[:0], Drop: o.Drop[:0], Alarms: o.Alarms[:0], Changes: o.Changes[:0]}
+	*o = Output{Dial: o.Dial[:0], Retry: o.Retry[:0], Drop: o.Drop[:0], Alarms: o.Alarms[:0], Changes: o.Changes[:0]}
 }

@@ -256,8 +256,12 @@ func check(t fataler, c *Core) {
 			open++
 		}
 	}
-	if open != c.calls.open || open > maxOpen {
-		t.Fatalf("%d targets are dialled, and %d are counted", open, c.calls.open)
+	held := 0
+	for _, n := range c.calls.held {
+		held += n
+	}
+	if open != c.calls.open || open != held || open > maxOpen {
+		t.Fatalf("%d targets are dialled, and %d are counted, %d by ports", open, c.calls.open, held)
 	}
 	for l, is := range c.links {
 		if c.degree[l[0].Node] == 0 || c.degree[l[1].Node] == 0 || is.Ends != l {

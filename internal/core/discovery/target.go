@@ -23,6 +23,7 @@ const (
 type target struct {
 	address string
 	isSeed  bool
+	by      *port // that announced the address first; nil: it is a seed's, or another one of a known switch
 	state   state
 	cert    string // the name of its certificate
 	name    string // that it claims

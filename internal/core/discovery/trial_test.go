@@ -65,6 +65,9 @@ func (o *Output) String() string {
 	for _, a := range o.Dial {
 		fmt.Fprintf(&b, "dial %s\n", a)
 	}
+	for _, a := range o.Retry {
+		fmt.Fprintf(&b, "retry %s\n", a)
+	}
 	for _, a := range o.Drop {
 		fmt.Fprintf(&b, "drop %s\n", a)
 	}
