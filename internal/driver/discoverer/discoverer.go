@@ -36,11 +36,17 @@ type Discoverer struct {
 	running sync.WaitGroup
 	begun   chan struct{} // closed when loop is set
 
-	targets map[string]context.CancelFunc // by address
-	changes []discovery.Change            // not yet given to Apply
+	targets map[string]connection // by address
+	changes []discovery.Change    // not yet given to Apply
 	more    int
 	again   bool          // Apply is to get the map, changed or not
 	fresh   chan struct{} // has room for one: there are changes
+}
+
+// connection is that to a target, or the attempts to have one.
+type connection struct {
+	stop  context.CancelFunc
+	retry chan struct{} // has room for one: the next attempt is to be made at once
 }
 
 // Start starts to discover. The caller owns it and must Close it.
@@ -57,7 +63,7 @@ func Start(c Config) (*Discoverer, error) {
 	}
 	d := &Discoverer{
 		cfg: c, log: c.Log, clock: runner.NewClock(), core: machine,
-		targets: map[string]context.CancelFunc{}, fresh: make(chan struct{}, 1), begun: make(chan struct{}),
+		targets: map[string]connection{}, fresh: make(chan struct{}, 1), begun: make(chan struct{}),
 	}
 	d.life, d.cancel = context.WithCancel(context.Background())
 	d.loop, err = runner.Start(runner.Config[discovery.Input, discovery.Output]{Core: machine, Clock: d.clock, Apply: d.apply, Queue: queue})
@@ -98,9 +104,15 @@ func (d *Discoverer) operate(g *topology.Graph) {
 func (d *Discoverer) apply(_ core.Time, out *discovery.Output) []discovery.Input {
 	defer out.Reset()
 	for _, address := range out.Drop {
-		if stop := d.targets[address]; stop != nil {
-			stop()
+		if x, ok := d.targets[address]; ok {
+			x.stop()
 			delete(d.targets, address)
+		}
+	}
+	for _, address := range out.Retry {
+		select {
+		case d.targets[address].retry <- struct{}{}:
+		default:
 		}
 	}
 	for _, address := range out.Dial {
@@ -156,8 +168,10 @@ func (d *Discoverer) logAlarm(a *discovery.AlarmChange) {
 // connect starts the collector of a target.
 func (d *Discoverer) connect(address string) {
 	ctx, stop := context.WithCancel(d.life)
-	d.targets[address] = stop
+	x := connection{stop, make(chan struct{}, 1)}
+	d.targets[address] = x
 	c := d.cfg.target(address)
+	c.Retry = x.retry
 	c.Counts = &d.counts
 	isUp := false
 	// What comes of a target that was dropped meanwhile is nobody's.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/discovery"
 	"github.com/tributary-fabric/tributary/internal/driver/discoverer"
@@ -34,7 +35,9 @@ func discover(t *testing.T, c discoverer.Config) *mapped {
 		case <-done:
 		}
 	}
-	c.Limits = collector.Limits{MinRetry: 1e6, MaxRetry: 1e7}
+	if c.Limits == (collector.Limits{}) {
+		c.Limits = collector.Limits{MinRetry: 1e6, MaxRetry: 1e7}
+	}
 	d, err := discoverer.Start(c)
 	if err != nil {
 		t.Fatal(err)
@@ -136,14 +139,28 @@ func TestFabric(t *testing.T) {
 	}
 }
 
-// TestRestart: a switch that dies is lost, and met again at the same address.
+// TestRestart: a switch that dies is lost, and met again at the same address; as soon as its
+// neighbours hear it, however long the pauses between attempts are.
 func TestRestart(t *testing.T) {
+	for name, l := range map[string]collector.Limits{"short pauses": {}, "long pauses": {MinRetry: time.Hour, MaxRetry: time.Hour}} {
+		t.Run(name, func(t *testing.T) { restart(t, l) })
+	}
+}
+
+func restart(t *testing.T, l collector.Limits) {
 	f := newFabric(t, parse(t, "leaf-spine:2,1,1"), nil)
 	t.Cleanup(f.close)
-	m := discover(t, discoverer.Config{Core: discovery.Config{Seeds: []string{f.switches[0].addr.String()}, Allow: allowed}})
+	m := discover(t, discoverer.Config{Core: discovery.Config{Seeds: []string{f.switches[0].addr.String()}, Allow: allowed}, Limits: l})
 	m.until(f.truth())
 	s := f.switches[1]
 	s.stop()
+	for away := false; !away; {
+		is, err := m.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		away = slices.Contains(is.Waiting, s.addr.String())
+	}
 	f.changeWithout(s, func(links map[[2]topology.End]bool) {
 		for ends := range links {
 			if ends[0].Node == s.node || ends[1].Node == s.node {

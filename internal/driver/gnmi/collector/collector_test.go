@@ -16,8 +16,10 @@ import (
 	"github.com/openconfig/gnmi/testing/fake/gnmi"
 	fpb "github.com/openconfig/gnmi/testing/fake/proto"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/tributary-fabric/tributary/internal/driver/gnmi/message"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
@@ -248,6 +250,22 @@ func TestChanges(t *testing.T) {
 	}
 	e.until(t, map[string]string{oper: "UP", hostname: ""})
 	close(next)
+}
+
+// TestRetryAtOnce ends the pause before the next attempt.
+func TestRetryAtOnce(t *testing.T) {
+	retry := make(chan struct{})
+	e := collect(t, Config{
+		Retry: retry, Limits: Limits{MinRetry: time.Hour, MaxRetry: time.Hour},
+		Address: serve(t, &target{subscribe: func(*pb.SubscriptionList, pb.GNMI_SubscribeServer) error {
+			return status.Error(codes.Unavailable, "test")
+		}}),
+	})
+	for range 3 {
+		<-e.ended
+		retry <- struct{}{}
+	}
+	<-e.ended
 }
 
 // TestFallsSilent: a target that does not answer any more, while its connection stays, is

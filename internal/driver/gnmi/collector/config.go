@@ -35,6 +35,7 @@ type Config struct {
 	Report    func(*openconfig.Device) // must not keep it
 	Ended     func(err error)
 
+	Retry  <-chan struct{} // ends a pause before the next attempt, the following ones are short again; nil: nothing does
 	Limits Limits
 	Counts *Counts      // nil: nobody counts
 	Log    *slog.Logger // nil: none

@@ -55,7 +55,14 @@ func Run(ctx context.Context, c Config) error {
 		c.Counts.Failures.Add(1)
 		c.Ended(reason{err})
 		wait = c.Limits.retry(wait, s.isSynced, time.Since(begin), err)
-		if runner.Pause(ctx, wait/2+rand.N(wait/2+1)) != nil {
+		pause := time.NewTimer(wait/2 + rand.N(wait/2+1))
+		select {
+		case <-pause.C:
+		case <-c.Retry:
+			wait = 0
+		case <-ctx.Done():
+		}
+		if pause.Stop(); ctx.Err() != nil {
 			return nil
 		}
 	}
