@@ -15,7 +15,7 @@ type Patch struct {
 	Graph    *Graph            // the topology with the change
 	Agents   map[string]string // "host:port" of agents, by the switch's name; empty: it has none any more
 	Down, Up []string          // names of nodes, and of links as LinkName writes them
-	Renamed  map[string]string // nodes' new names by the old
+	Renamed  map[string]string // nodes' new names by those in the topology before
 }
 
 // Patched reads a change in the format of docs/topology.md, in YAML or JSON, and makes
@@ -162,7 +162,13 @@ func (p *patcher) rename(v *document.Value, to string) {
 			}
 		}
 	}
-	p.patch.Renamed[v.Key] = to
+	first := v.Key
+	for was, is := range p.patch.Renamed {
+		if is == v.Key {
+			first = was
+		}
+	}
+	p.patch.Renamed[first] = to
 }
 
 func move[T any](m map[string]T, from, to string) {

@@ -74,6 +74,14 @@ up: ["h0:1--leaf-0:1"]
 	}
 }
 
+// TestPatchSwapsNames: a node that is renamed twice has its last name.
+func TestPatchSwapsNames(t *testing.T) {
+	p := patched(t, generated(t, "leaf-spine:2,2,1"), "rename: {h0: other, h1: h0, other: h1}")
+	if want := map[string]string{"h0": "h1", "h1": "h0"}; !maps.Equal(p.Renamed, want) {
+		t.Errorf("renamed %v", p.Renamed)
+	}
+}
+
 func TestPatchErrors(t *testing.T) {
 	g := generated(t, "leaf-spine:2,2,1")
 	for text, want := range map[string]struct {

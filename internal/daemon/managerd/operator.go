@@ -2,6 +2,7 @@ package managerd
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -12,6 +13,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
@@ -65,13 +67,7 @@ func (d *Daemon) EditTopology(ctx context.Context, f rpc.TopologyFile) (rpc.Topo
 		if err != nil {
 			return o, err
 		}
-		for was, is := range p.Renamed {
-			if address, ok := o.Agents[was]; ok {
-				o.Agents = maps.Clone(o.Agents)
-				delete(o.Agents, was)
-				o.Agents[is] = address
-			}
-		}
+		o.rename(p.Renamed)
 		for _, names := range [][]string{p.Down, p.Up} {
 			canonical(p.Graph, names)
 			if wire != nil {
@@ -83,6 +79,26 @@ func (d *Daemon) EditTopology(ctx context.Context, f rpc.TopologyFile) (rpc.Topo
 		maps.Copy(agents, f.Agents)
 		return o, o.become(p.Graph, agents, wire)
 	})
+}
+
+// rename gives agents, and what is down, the new names of nodes.
+func (o *Operator) rename(renamed map[string]string) {
+	agents := map[string]string{}
+	for name, address := range o.Agents {
+		agents[cmp.Or(renamed[name], name)] = address
+	}
+	o.Agents, o.Down = agents, slices.Clone(o.Down)
+	for i, name := range o.Down {
+		a, rest, isLink := strings.Cut(name, ":")
+		if a = cmp.Or(renamed[a], a); !isLink {
+			o.Down[i] = a
+			continue
+		}
+		port, rest, _ := strings.Cut(rest, "--")
+		b, other, _ := strings.Cut(rest, ":")
+		x, y := a+":"+port, cmp.Or(renamed[b], b)+":"+other
+		o.Down[i] = min(x, y) + "--" + max(x, y)
+	}
 }
 
 // has reports whether a graph has a node or link of that name.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -155,6 +156,39 @@ func TestOperatorChangesTheTopology(t *testing.T) {
 	f.startManager()
 	if o := f.manager.Operator(); o.Version < 5 || len(o.Down) > 0 || o.Graph.Switches() != 3 {
 		t.Errorf("after a change of the configuration: %+v", o)
+	}
+}
+
+// TestRenamedStaysOutOfUse: nodes and links that are out of use are so under new names, too.
+func TestRenamedStaysOutOfUse(t *testing.T) {
+	f := newFabric(t, nil)
+	for _, patch := range []string{"down: [h0, \"leaf-0:3--spine-0:1\", \"leaf-1:3--spine-0:2\"]", "rename: {h0: h9, leaf-0: x, leaf-1: leaf-0, x: leaf-1, spine-0: a}"} {
+		if _, err := f.client.EditTopology(testContext(t), rpc.TopologyFile{Name: "p", Content: []byte(patch)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"a:1--leaf-1:3", "a:2--leaf-0:3", "h9"}
+	o := f.manager.Operator()
+	if !slices.Equal(o.Down, want) || o.Agents["leaf-1"] != f.cfg.Agents["leaf-0"] || o.Agents["a"] != f.cfg.Agents["spine-0"] {
+		t.Errorf("out of use are %v, and agents %v", o.Down, o.Agents)
+	}
+	fabric, err := f.client.Topology(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var down []string
+	for _, n := range fabric.Nodes {
+		if !n.Up && n.Why == "operator: taken out of use" {
+			down = append(down, n.Name)
+		}
+	}
+	for _, c := range fabric.Cables {
+		if a, b := fmt.Sprint(c.A.Node, ":", c.A.Port), fmt.Sprint(c.B.Node, ":", c.B.Port); !c.Up && c.Why == "operator: taken out of use" {
+			down = append(down, min(a, b)+"--"+max(a, b))
+		}
+	}
+	if slices.Sort(down); !slices.Equal(down, want) {
+		t.Errorf("down are %v", down)
 	}
 }
 
