@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
-	"github.com/tributary-fabric/tributary/internal/core/discovery"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/driver/discoverer"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
@@ -48,25 +47,25 @@ type Daemon struct {
 	mu       sync.Mutex
 	sessions map[uint32]*session
 
-	fabric  sync.Mutex // orders changes of the fabric, and guards all up to place
+	fabric  sync.Mutex // orders changes of the fabric, and guards all up to history
 	overlay *topology.Overlay
 	agents  map[string]string // "host:port" by switch
 	outages outages
 	foreign map[string]float64       // by a link's end, as EndName writes it: the share that traffic of no tree has
 	closing map[string]chan struct{} // by switch: closed when the last link to its agent has ended
 	ended   bool                     // no link begins any more
-	history []rpc.MapChange
-	place   uint32 // of the next one in the store
+	history history
 
-	editing  sync.Mutex               // orders changes of operator
-	operator Operator                 // guarded by fabric
-	maps     runner.Mailbox[Operator] // in effect, to be stored; used where there is discovery
+	editing  sync.Mutex    // orders changes of operator
+	operator Operator      // guarded by fabric
+	maps     chan Operator // has room for one: the map in effect, to be stored; who holds fabric sends. Used where there is discovery
 
 	alarms alarms
 	zone   *zone // nil: it is in none
 
 	discoverer *discoverer.Discoverer // nil: the fabric is what it was given
-	raised     runner.Mailbox[discovery.AlarmChange]
+	raised     runner.Mailbox[string] // what is to be in the history of alarms
+	unnamed    atomic.Int64           // of those, how many raised has no room for
 }
 
 // Start starts a manager with what its store has kept. The caller owns it and
@@ -89,7 +88,10 @@ func Start(c Config) (*Daemon, error) {
 		outages:  outages{},
 		foreign:  map[string]float64{},
 		closing:  map[string]chan struct{}{},
+		maps:     make(chan Operator, 1),
+		history:  newHistory(),
 	}
+	d.raised.Limit = maxDifferences
 	if c.Discovery != nil {
 		d.cfg.Merge = func(o Operator, _ string) { d.discoverer.SetOperator(operatorGraph(&o)) }
 	}
@@ -113,7 +115,7 @@ func Start(c Config) (*Daemon, error) {
 	}
 	if isKept && len(records) > 0 {
 		d.fabric.Lock()
-		d.remember("the manager was started", []string{"manager restarted: its changes of the map are counted anew"})
+		d.remember(&d.history.changes, d.entry("the manager was started", []string{"manager restarted: its changes of the map are counted anew"}, 0))
 		d.fabric.Unlock()
 	}
 	if err := d.discover(); err != nil {

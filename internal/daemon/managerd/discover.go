@@ -33,31 +33,40 @@ func (d *Daemon) discover() (err error) {
 	if g := d.view().Graph(); g != o.Graph && g.Nodes() > 0 {
 		c.Wait = restoredWait // the map of before, on which trees may run, is not to shrink meanwhile
 	}
-	c.Alarm = func(all []discovery.AlarmChange) { d.raised.Put(all...) }
+	c.Alarm = d.raise
 	d.running.Go(func() { d.keepAlarms(d.life) })
 	d.discoverer, err = discoverer.Start(c)
 	return err
 }
 
-// keepAlarms adds alarms to the map's history, until the context ends.
+// raise takes alarms for the map's history. It does not wait.
+func (d *Daemon) raise(all []discovery.AlarmChange) {
+	for i := range all {
+		state := "alarm is over: "
+		if all[i].Raised {
+			state = "alarm: "
+		}
+		if !d.raised.Put(state + all[i].String()) {
+			d.unnamed.Add(1)
+		}
+	}
+}
+
+// keepAlarms adds what is raised to the map's history, until the context ends.
 func (d *Daemon) keepAlarms(ctx context.Context) {
 	for {
-		all, err := d.raised.Take(ctx)
+		lines, err := d.raised.Take(ctx)
 		if err != nil {
 			return
 		}
-		var lines []string
-		for i := range all {
-			state := "alarm is over: "
-			if all[i].Raised {
-				state = "alarm: "
-			}
-			lines = append(lines, state+all[i].String())
-		}
-		d.fabric.Lock()
-		d.remember("discovery", lines)
-		d.fabric.Unlock()
+		d.rememberAlarms(lines)
 	}
+}
+
+func (d *Daemon) rememberAlarms(lines []string) {
+	d.fabric.Lock()
+	defer d.fabric.Unlock()
+	d.remember(&d.history.alarms, d.entry("discovery", lines, int(d.unnamed.Swap(0))))
 }
 
 // miscablings returns the alarms of discovery that hold.

@@ -74,7 +74,11 @@ func (d *Daemon) setFabric(c FabricChange) error {
 	d.relink(fresh, c.Agents)
 	d.agents = c.Agents
 	if d.cfg.Merge != nil {
-		d.maps.Put(Operator{Graph: c.Graph, Agents: c.Agents})
+		select { // the one before need not be stored any more
+		case <-d.maps:
+		default:
+		}
+		d.maps <- Operator{Graph: c.Graph, Agents: c.Agents}
 	}
 	return nil
 }

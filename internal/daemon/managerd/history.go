@@ -13,41 +13,86 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// The bounds of the map's history.
-const (
-	maxHistory     = 256 // changes
-	maxDifferences = 64  // that one names
-)
+// maxDifferences is the most lines of an entry of the map's history.
+const maxDifferences = 64
+
+// history is the map's, in order. Alarms have a share of their own: who can raise them
+// evicts no changes.
+type history struct {
+	all             []entry
+	changes, alarms share
+}
+
+// entry is one of the map's history. It takes the place in the store of the oldest of its
+// share.
+type entry struct {
+	rpc.MapChange
+	place uint32
+}
+
+// share are the places that a part of the map's history has in the store.
+type share struct{ first, size, next uint32 }
+
+func newHistory() history {
+	const changes, alarms = 256, 128
+	return history{changes: share{size: changes}, alarms: share{first: changes, size: alarms}}
+}
+
+// add adds an entry, and returns its place.
+func (h *history) add(to *share, c rpc.MapChange) uint32 {
+	place := to.first + to.next
+	h.put(to, place, c)
+	return place
+}
+
+func (h *history) put(to *share, place uint32, c rpc.MapChange) {
+	h.all = append(slices.DeleteFunc(h.all, func(e entry) bool { return e.place == place }), entry{c, place})
+	to.next = (place - to.first + 1) % to.size
+}
+
+// at returns the share that has a place.
+func (h *history) at(place uint32) *share {
+	if place < h.alarms.first {
+		return &h.changes
+	}
+	return &h.alarms
+}
 
 // record adds a change to the map's history, and logs it. The caller holds fabric.
 func (d *Daemon) record(cause string, what []string) {
-	h := d.remember(cause, what)
-	for _, line := range h.What {
-		d.log.Warn("the map has changed", slog.String("change", line), slog.String("cause", cause))
+	c := d.entry(cause, what, 0)
+	d.remember(&d.history.changes, c)
+	d.logChange(slog.LevelWarn, c)
+}
+
+// entry returns an entry of the map's history that has lines, as far as there is room, and
+// says that there are more. The caller holds fabric.
+func (d *Daemon) entry(cause string, what []string, more int) rpc.MapChange {
+	most := min(len(what), maxDifferences)
+	return rpc.MapChange{At: time.Now(), Version: d.overlay.Version(), Cause: cause, What: what[:most:most], More: more + len(what) - most}
+}
+
+// logChange logs a change of the map.
+func (d *Daemon) logChange(level slog.Level, c rpc.MapChange) {
+	ctx, cause := context.Background(), slog.String("cause", c.Cause)
+	for _, line := range c.What {
+		d.log.Log(ctx, level, "the map has changed", slog.String("change", line), cause)
 	}
-	if h.More > 0 {
-		d.log.Warn("the map has changed", slog.Int("more", h.More), slog.String("cause", cause))
+	if c.More > 0 {
+		d.log.Log(ctx, level, "the map has changed", slog.Int("more", c.More), cause)
 	}
 }
 
-// remember adds lines to the map's history. The caller holds fabric.
-func (d *Daemon) remember(cause string, what []string) rpc.MapChange {
-	if len(what) == 0 {
-		return rpc.MapChange{}
+// remember adds an entry to the map's history, unless it says nothing. The caller holds
+// fabric.
+func (d *Daemon) remember(to *share, c rpc.MapChange) {
+	if len(c.What) == 0 {
+		return
 	}
-	h := rpc.MapChange{At: time.Now(), Version: d.overlay.Version(), Cause: cause, What: what}
-	if len(what) > maxDifferences {
-		h.What, h.More = what[:maxDifferences:maxDifferences], len(what)-maxDifferences
+	place := d.history.add(to, c)
+	if kept, err := json.Marshal(keptChange(c)); err == nil {
+		_ = d.post(manager.Keep{Kind: manager.HistoryRecord, Place: place, Kept: kept}) // its only error is that the manager ends
 	}
-	if len(d.history) >= maxHistory {
-		d.history = slices.Delete(d.history, 0, len(d.history)-maxHistory+1)
-	}
-	d.history = append(d.history, h)
-	if kept, err := json.Marshal(keptChange(h)); err == nil {
-		_ = d.post(manager.Keep{Kind: manager.HistoryRecord, Place: d.place, Kept: kept}) // its only error is that the manager ends
-	}
-	d.place = (d.place + 1) % maxHistory
-	return h
 }
 
 // keptChange is an entry of the map's history as it is stored, in JSON.
@@ -69,8 +114,7 @@ func (d *Daemon) restoreHistory(records []manager.Record) {
 			d.log.Warn("the store has an entry of the map's history that cannot be read", slog.Any("error", err))
 			continue
 		}
-		d.history = append(d.history, rpc.MapChange(c))
-		d.place = (r.Group + 1) % maxHistory
+		d.history.put(d.history.at(r.Group), r.Group, rpc.MapChange(c))
 	}
 }
 
@@ -78,7 +122,11 @@ func (d *Daemon) restoreHistory(records []manager.Record) {
 func (d *Daemon) TopologyHistory(context.Context) ([]rpc.MapChange, error) {
 	d.fabric.Lock()
 	defer d.fabric.Unlock()
-	return slices.Clone(d.history), nil
+	all := make([]rpc.MapChange, len(d.history.all))
+	for i := range all {
+		all[i] = d.history.all[i].MapChange
+	}
+	return all, nil
 }
 
 // lines says differences in words.

@@ -380,11 +380,13 @@ func (d *Daemon) restoreMap(records []manager.Record) (Operator, error) {
 // keepMaps stores the map in effect whenever it is another, the last of several.
 func (d *Daemon) keepMaps(ctx context.Context) {
 	for {
-		maps, err := d.maps.Take(ctx)
-		if err != nil {
+		var o Operator
+		select {
+		case o = <-d.maps:
+		case <-ctx.Done():
 			return
 		}
-		kept, err := encodeOperator(&maps[len(maps)-1], nil)
+		kept, err := encodeOperator(&o, nil)
 		if err == nil {
 			_, err = d.request(ctx, func(req uint64) manager.Input {
 				return manager.Keep{Req: req, Kind: manager.MapRecord, Kept: kept}
