@@ -119,10 +119,13 @@ func upOrDown(up bool) string {
 	return "down"
 }
 
-// steadyLatency keeps a measured latency as long as it is about right. What a busy
-// machine adds to it is noise: a rise has to be larger than a fall.
+// latencyNoise is what a busy machine adds to a measured latency, easily.
+const latencyNoise = 20 * time.Microsecond
+
+// steadyLatency keeps a measured latency as long as it is about right. A busy machine only
+// adds to it: a rise has to be larger than a fall.
 func steadyLatency(was, is time.Duration) time.Duration {
-	if is == 0 || was > 0 && is < 4*was && was < 2*is {
+	if is == 0 || was > 0 && is < max(4*was, was+latencyNoise) && was < 2*is {
 		return was
 	}
 	return is

@@ -119,7 +119,7 @@ func (d *Daemon) goOver(n discoverer.News) error {
 	}
 	agents := n.Agents()
 	maps.Copy(agents, agentsIn(g, operator.Agents)) // the operator's come first
-	return d.SetFabric(FabricChange{Graph: g, States: states, Agents: agents, Cause: causeOf(n), marks: d.ups(g, n.Map)})
+	return d.SetFabric(FabricChange{Graph: g, States: states, Agents: agents, Cause: causeOf(n), marks: d.ups(g, n.Map), measured: !n.Whole})
 }
 
 // agentsIn returns the agents of the switches that g has.

@@ -20,7 +20,8 @@ type FabricChange struct {
 	Agents map[string]string // "host:port" of each switch's agent, by the switch's name; those of other switches are left
 	Cause  string            // for people, such as "an operator has edited the topology"
 
-	marks []mark // beyond States
+	marks    []mark // beyond States
+	measured bool   // another latency of a link is that of a measurement
 }
 
 // ErrFabric is wrapped by SetFabric's errors about what it was given.
@@ -118,6 +119,9 @@ func (d *Daemon) redraw(c FabricChange) error {
 	d.overlay = overlay
 	d.reroute() // before trees that need it
 	differences := topology.Compare(m.From(), g)
+	if c.measured {
+		differences = d.withoutLatencies(differences, m.From(), &c)
+	}
 	d.record(c.Cause, append(lines(differences), states...))
 	if len(differences) > 0 {
 		d.counts.redrawn.Add(1)

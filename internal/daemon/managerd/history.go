@@ -83,6 +83,44 @@ func (d *Daemon) logChange(level slog.Level, c rpc.MapChange) {
 	}
 }
 
+// withoutLatencies returns differences of a fabric from graph was less those of links' latencies
+// alone. These are logged for who debugs: on a busy machine measurements vary. The caller
+// holds fabric.
+func (d *Daemon) withoutLatencies(all []topology.Difference, was *topology.Graph, c *FabricChange) (others []topology.Difference) {
+	var latencies []topology.Difference
+	for _, x := range all {
+		if isOfLatency(x, was, c.Graph) {
+			latencies = append(latencies, x)
+		} else {
+			others = append(others, x)
+		}
+	}
+	d.logChange(slog.LevelDebug, d.entry(c.Cause, lines(latencies), 0))
+	return others
+}
+
+// isOfLatency reports whether what differs between two graphs is the latency of a link alone.
+func isOfLatency(x topology.Difference, was, is *topology.Graph) bool {
+	if x.What != "link" || x.Kind != topology.Changed {
+		return false
+	}
+	l, inWas := was.LookupLink(x.Name)
+	k, inIs := is.LookupLink(x.Name)
+	if !inWas || !inIs {
+		return false
+	}
+	before, after := was.Link(l), is.Link(k)
+	if before.Latency = after.Latency; before.LinkSpec != after.LinkSpec {
+		return false
+	}
+	for _, end := range before.Ends {
+		if n, ok := is.Lookup(was.Name(end.Node)); !ok || was.AddressAt(l, end.Node) != is.AddressAt(k, n) {
+			return false
+		}
+	}
+	return true
+}
+
 // remember adds an entry to the map's history, unless it says nothing. The caller holds
 // fabric.
 func (d *Daemon) remember(to *share, c rpc.MapChange) {
