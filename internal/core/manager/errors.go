@@ -23,7 +23,8 @@ var (
 	ErrBundle        = errors.New("manager: the group does not fit into its bundle")
 	ErrExists        = errors.New("manager: a group of that name has other members or options")
 	ErrReleased      = errors.New("manager: the group has been released")
-	ErrNotStored     = errors.New("manager: not stored") // the driver's error follows
+	ErrNotStored     = errors.New("manager: not stored")                           // the driver's error follows
+	ErrAgentDrained  = errors.New("manager: the switch's agent is drained itself") // of Drain: the switch is not in use for that
 	ErrReplaced      = errors.New("manager: the member watches on a later stream")
 )
 

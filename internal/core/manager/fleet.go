@@ -410,8 +410,12 @@ func (c *Core) drain(in Drain) {
 			c.avoid(d)
 		}
 	}
+	var err error
+	if !in.On && d.up && d.refusing {
+		err = fmt.Errorf("undrain switch %s: %w: set /tributary/config/drain to false there by gNMI, or restart the agent; the manager's own drain is over", d.name, ErrAgentDrained)
+	}
 	c.after(c.seq, action{
-		do: sendReply, reply: Reply{Req: in.Req},
+		do: sendReply, reply: Reply{Req: in.Req, Err: err},
 		what: fmt.Sprintf("drain switch %s (in effect; stored once the store works)", d.name),
 	})
 }

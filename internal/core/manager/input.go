@@ -140,7 +140,8 @@ type Release struct {
 }
 
 // Drain takes a switch out of use (On) or back into it. Active trees on it
-// are replaced where there is another way, and stay where there is none.
+// are replaced where there is another way, and stay where there is none. A switch
+// whose agent refuses reservations itself stays out of use, with ErrAgentDrained.
 type Drain struct {
 	Req    uint64
 	Switch string

@@ -37,6 +37,7 @@ var sentinels = []struct {
 	{manager.ErrExists, "group-exists", codes.AlreadyExists},
 	{manager.ErrReleased, "group-released", codes.FailedPrecondition},
 	{manager.ErrNotStored, "not-stored", codes.ResourceExhausted},
+	{manager.ErrAgentDrained, "agent-drained", codes.FailedPrecondition},
 	{manager.ErrReplaced, "stream-replaced", codes.Aborted},
 	{manager.ErrNoTree, "no-tree", codes.FailedPrecondition},
 	{manager.ErrRefused, "switch-refused", codes.FailedPrecondition},
