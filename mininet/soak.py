@@ -104,15 +104,14 @@ class Soak:
             assert before.undo
             return Change(before.number, before.undone, before.undo)
         touched = {e.node for c in self.done for e in fabric.links[c.number].ends}
-        links = [n for n, link in enumerate(fabric.links)
-                 if all(e.node in fabric.switches and e.node not in touched for e in link.ends)]
+        links = [n for n, link in enumerate(fabric.links) if all(e.node not in touched for e in link.ends)]
         used = [n for n in links if self._on(tree, n)]
         number = self.chance.choice(used if used and self.chance.random() < 0.5 else links)
         name = fabric.links[number].name()
         if self.chance.random() < 0.5 or network.splices:
             change = Change(number, "%s cut" % name, lambda: network.cut(number), "%s restored" % name, lambda: network.restore(number))
         else:
-            side = self.chance.randrange(2)
+            side = self.chance.choice([s for s, e in enumerate(fabric.links[number].ends) if e.node in fabric.switches])
             before_, other = fabric.links[number].ends[side], fabric.links[number].ends[1 - side].node
             node = self.chance.choice([before_.node] + [s for s in fabric.switches if s != other])
             to = End(node, fabric.free_port(node))

@@ -162,9 +162,11 @@ func (c *Core) dropPort(p *port) {
 func (c *Core) renumber(n *node) {
 	all := make([]numbered, 0, len(n.ports))
 	for _, p := range n.ports {
-		all = append(all, numbered{
-			name: p.name, given: p.facts.Number, was: p.number, digits: trailing(p.name), index: p.facts.Index, isGone: p.isGone,
-		})
+		x := numbered{name: p.name, given: p.facts.Number, digits: trailing(p.name), index: p.facts.Index, isGone: p.isGone}
+		if p.peer != nil || len(p.hears)+len(p.heard) > 0 || p.ends != (Ends{}) {
+			x.was = p.number // no link uses the others'
+		}
+		all = append(all, x)
 	}
 	c.setNumbers(n, all)
 	for k := range n.incoming {

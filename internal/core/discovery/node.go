@@ -155,14 +155,14 @@ type numbered struct {
 	name   string
 	given  uint32        // by the port itself
 	filed  topology.Port // in the operator's part
-	was    topology.Port // before
+	was    topology.Port // before, if it has a link
 	digits uint32        // that its name ends in
 	index  uint32
 	isGone bool // the switch does not have it any more
 }
 
 // numbers gives each port of a node a number: the one that it has by itself, else in the
-// operator's part, else the one that it had, else the digits that its name ends in, else
+// operator's part, else the one that its link has, else the digits that its name ends in, else
 // its index, and else the lowest that is free. Of several with the same right it is the
 // port that had it, then the one of the lowest index: what comes later takes no number
 // from what is there. It depends on no order.

@@ -219,3 +219,14 @@ func TestNewInterface(t *testing.T) {
 		t.Errorf("%s", tr.drawn())
 	}
 }
+
+// A port without a link holds no number that another is called by.
+func TestNumberOfUnusedPort(t *testing.T) {
+	tr := dialing(t, seeds...)
+	tr.do(
+		"connect 10.0.0.1:74", "report 10.0.0.1:74 leaf-0 | control up | eth2 up > h0/p,number=1", "wait 1s",
+		"report 10.0.0.1:74 leaf-0 | control up | eth1 up > h1/p,number=1 | eth2 up > h0/p,number=1", "wait 1s")
+	if !tr.hasLink("h1:1--leaf-0:1", true) || !tr.hasLink("h0:1--leaf-0:2", true) {
+		t.Errorf("%s", tr.drawn())
+	}
+}
