@@ -46,6 +46,12 @@ type Facts struct {
 	Ports    []Port // by interface
 }
 
+func (f *Facts) equal(g *Facts) bool {
+	return f.Hostname == g.Hostname && f.Chassis == g.Chassis && f.Speaks == g.Speaks &&
+		(f.Agent == g.Agent || f.Agent != nil && g.Agent != nil && *f.Agent == *g.Agent) &&
+		slices.EqualFunc(f.Ports, g.Ports, Port.equal)
+}
+
 // Agent is what the agent of a switch says of itself.
 type Agent struct {
 	Switch      string
@@ -65,6 +71,12 @@ type Port struct {
 	Latency   time.Duration // of the link, one way; 0: not known
 	Addresses []netip.Prefix
 	Neighbors []Neighbor
+}
+
+func (p Port) equal(q Port) bool {
+	return p.Interface == q.Interface && p.Number == q.Number && p.Index == q.Index && p.Up == q.Up && p.MAC == q.MAC &&
+		p.Speed == q.Speed && p.MTU == q.MTU && p.Latency == q.Latency && slices.Equal(p.Addresses, q.Addresses) &&
+		slices.EqualFunc(p.Neighbors, q.Neighbors, func(n, m Neighbor) bool { return n.equal(&m) })
 }
 
 // Neighbor is what a port has heard of the other end.

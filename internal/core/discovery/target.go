@@ -77,6 +77,9 @@ func (c *Core) reported(t *target, f *Facts) {
 	if t.isNew && t.cert == "" && t.name != "" && t.name != says {
 		c.renounce(t)
 	}
+	if !t.isNew && t.node != nil && t.facts.equal(f) {
+		return // it repeats itself
+	}
 	t.isNew = false
 	if t.name == "" {
 		if t.name = says; t.cert != "" {
@@ -113,7 +116,7 @@ func (c *Core) reported(t *target, f *Facts) {
 	}
 	if len(f.Ports) > c.cfg.MaxPorts {
 		c.counts.Dropped += uint64(len(f.Ports) - c.cfg.MaxPorts)
-		found = append(found, c.alarm(TooMany, t.place(), Place{}, "it has %d interfaces, and %d are read", len(f.Ports), c.cfg.MaxPorts))
+		found = append(found, c.alarm(TooMany, t.place(), Place{}, "it has more than %d interfaces, and the others are not read", c.cfg.MaxPorts))
 	}
 	c.alarms.set(c, t, found)
 	c.update(t.node, f)

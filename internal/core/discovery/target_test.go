@@ -69,3 +69,18 @@ func TestUnreachableHasTheLatestReason(t *testing.T) {
 		t.Errorf("%v", is)
 	}
 }
+
+// A report that repeats what was said before allocates nothing for its ports.
+func TestRepeatIsCheap(t *testing.T) {
+	tr := dialing(t, "10.0.0.1:74")
+	tr.do("connect 10.0.0.1:74")
+	report := func() Input {
+		f := crowd(40)[0]
+		return Input{Kind: Reported, Target: "10.0.0.1:74", Facts: f}
+	}
+	tr.step(report())
+	again := report()
+	if n := testing.AllocsPerRun(10, func() { tr.step(again) }); n > 16 {
+		t.Errorf("%v allocations for a report that repeats", n)
+	}
+}

@@ -94,7 +94,6 @@ func (d *reader) discovery(to *Discovery) func(field) {
 				"retry-min": d.period(&to.Limits.MinRetry), "retry-max": d.period(&to.Limits.MaxRetry),
 			})
 		}
-		to.Limits.Ports = c.MaxPorts
 	}
 }
 

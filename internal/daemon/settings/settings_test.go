@@ -262,7 +262,7 @@ discovery:
 			Batch: time.Millisecond, Settle: 2 * time.Millisecond, Confirm: 3 * time.Millisecond, Forget: 4 * time.Millisecond, Hold: 5 * time.Millisecond, MaxHold: 6 * time.Millisecond,
 			DialRate: 7, MaxTargets: 8, MaxPorts: 9, MaxNeighbors: 10, Flaps: 11,
 		},
-		Limits: collector.Limits{Rate: 12, Ports: 9, MinRetry: 7 * time.Millisecond, MaxRetry: 8 * time.Millisecond},
+		Limits: collector.Limits{Rate: 12, MinRetry: 7 * time.Millisecond, MaxRetry: 8 * time.Millisecond},
 		Others: []discoverer.Other{{Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.1.7/32")}, Username: "admin", Password: "s3cret", Plaintext: true}},
 	}
 	if err != nil || !reflect.DeepEqual(c, want) {

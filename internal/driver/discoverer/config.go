@@ -26,8 +26,8 @@ type Config struct {
 	// Others are the targets that are no agents of Tributary: how they are reached, by
 	// their addresses. The first that has an address counts.
 	Others   []Other
-	Operator *topology.Graph // the operator's part; nil: none
-	Limits   collector.Limits
+	Operator *topology.Graph  // the operator's part; nil: none
+	Limits   collector.Limits // Ports and Neighbors are by Core
 
 	// Wait is how long Apply does not get a map in which something is missing: targets that
 	// have not answered yet. It counts from the start.
@@ -100,6 +100,12 @@ func (c Config) Validate() error {
 // target returns how an address is reached.
 func (c *Config) target(address string) collector.Config {
 	to := collector.Config{Address: address, Limits: c.Limits, Log: c.Log}
+	if to.Limits.Ports = c.Core.MaxPorts; to.Limits.Ports > 0 {
+		to.Limits.Ports += collector.Spare
+	}
+	if to.Limits.Neighbors = c.Core.MaxNeighbors; to.Limits.Neighbors > 0 {
+		to.Limits.Neighbors += collector.Spare
+	}
 	if at, err := netip.ParseAddrPort(address); err == nil {
 		for i := range c.Others {
 			if o := &c.Others[i]; o.has(at.Addr()) {

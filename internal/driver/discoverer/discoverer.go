@@ -185,7 +185,7 @@ func (d *Discoverer) connect(address string) {
 		post(discovery.Input{Kind: discovery.Connected, Name: name})
 	}
 	c.Report = func(dev *openconfig.Device) {
-		post(discovery.Input{Kind: discovery.Reported, Facts: discovery.FactsOf(dev)})
+		d.report(ctx, address, discovery.FactsOf(dev))
 	}
 	last := ""
 	c.Ended = func(err error) {
@@ -206,6 +206,14 @@ func (d *Discoverer) connect(address string) {
 			post(discovery.Input{Kind: discovery.Failed, Why: err.Error()})
 		}
 	})
+}
+
+// report gives the core what a target says of itself, and returns when the loop has taken it: of
+// no target more than that waits, and the next is what it says then.
+func (d *Discoverer) report(ctx context.Context, address string, f *discovery.Facts) {
+	if d.loop.Post(ctx, discovery.Input{Kind: discovery.Reported, Target: address, Facts: f}) == nil {
+		_ = d.loop.Do(ctx, func() {}) // its only error is that the target was dropped, or all ends
+	}
 }
 
 // deliver gives Apply each map after the one before.

@@ -124,7 +124,6 @@ func (s *stream) set(p openconfig.Path, v openconfig.Value) error {
 func (s *stream) fits(p openconfig.Path) bool {
 	var at *openconfig.Interface
 	var of *openconfig.Neighbor
-	most := s.cfg.Limits.Neighbors
 	for i := range p {
 		if len(p[i].Keys) != 1 {
 			continue
@@ -135,7 +134,7 @@ func (s *stream) fits(p openconfig.Path) bool {
 				return len(s.device.Interfaces) < s.cfg.Limits.Ports
 			}
 		case "address":
-			return at == nil || len(at.Addresses) < most ||
+			return at == nil || len(at.Addresses) < s.cfg.Limits.Entries ||
 				slices.ContainsFunc(at.Addresses, func(a openconfig.Address) bool { return a.Addr().String() == key })
 		case "neighbor":
 			if at == nil {
@@ -143,14 +142,14 @@ func (s *stream) fits(p openconfig.Path) bool {
 			}
 			n := slices.IndexFunc(at.Neighbors, func(n openconfig.Neighbor) bool { return n.ID == key })
 			if n < 0 {
-				return len(at.Neighbors) < most
+				return len(at.Neighbors) < s.cfg.Limits.Neighbors
 			}
 			of = &at.Neighbors[n]
 		case "capability":
-			return of == nil || len(of.Capabilities) < most ||
+			return of == nil || len(of.Capabilities) < s.cfg.Limits.Entries ||
 				slices.ContainsFunc(of.Capabilities, func(c openconfig.Capability) bool { return c.Name == openconfig.Unqualified(key) })
 		case "mgmt-address":
-			return of == nil || len(of.Management) < most ||
+			return of == nil || len(of.Management) < s.cfg.Limits.Entries ||
 				slices.ContainsFunc(of.Management, func(a netip.Addr) bool { return a.String() == key })
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/tributary-fabric/tributary/internal/core/discovery"
 	"github.com/tributary-fabric/tributary/internal/wire/openconfig"
 )
 
@@ -50,7 +51,8 @@ type Limits struct {
 	Mistakes  int           // malformed updates of one connection
 	Message   int           // bytes
 	Ports     int           // interfaces
-	Neighbors int           // entries of each list of an interface
+	Neighbors int           // of an interface
+	Entries   int           // addresses of an interface; capabilities and addresses of a neighbour
 	MinRetry  time.Duration // pause after a failure, which doubles
 	MaxRetry  time.Duration // up to this
 }
@@ -63,11 +65,16 @@ const (
 	DefaultRate      = 20_000
 	DefaultMistakes  = 100
 	DefaultMessage   = 8 << 20
-	DefaultPorts     = 4096
-	DefaultNeighbors = 64
+	DefaultPorts     = discovery.DefaultMaxPorts + Spare
+	DefaultNeighbors = discovery.DefaultMaxNeighbors + Spare
+	DefaultEntries   = 32
 	DefaultMinRetry  = 100 * time.Millisecond
 	DefaultMaxRetry  = 30 * time.Second
 )
+
+// Spare is how many interfaces and neighbours more than discovery takes are read: loopbacks
+// do not count there, and it says what it leaves out.
+const Spare = 8
 
 func (l Limits) filled() Limits {
 	for _, d := range []struct {
@@ -81,7 +88,7 @@ func (l Limits) filled() Limits {
 	for _, n := range []struct {
 		to   *int
 		fill int
-	}{{&l.Rate, DefaultRate}, {&l.Mistakes, DefaultMistakes}, {&l.Message, DefaultMessage}, {&l.Ports, DefaultPorts}, {&l.Neighbors, DefaultNeighbors}} {
+	}{{&l.Rate, DefaultRate}, {&l.Mistakes, DefaultMistakes}, {&l.Message, DefaultMessage}, {&l.Ports, DefaultPorts}, {&l.Neighbors, DefaultNeighbors}, {&l.Entries, DefaultEntries}} {
 		if *n.to == 0 {
 			*n.to = n.fill
 		}

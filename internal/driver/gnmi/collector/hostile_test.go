@@ -101,7 +101,7 @@ func TestAtomic(t *testing.T) {
 
 // TestFullLists: what is there already is changed, also where a list has no more room.
 func TestFullLists(t *testing.T) {
-	s := opened(Limits{Neighbors: 2})
+	s := opened(Limits{Entries: 2})
 	const neighbor = "/lldp/interfaces/interface[name=e1]/neighbors/neighbor[id=1]"
 	truth := func(name string, is bool) *pb.Update {
 		return &pb.Update{Path: path(t, neighbor+"/capabilities/capability[name="+name+"]/state/enabled"), Val: &pb.TypedValue{Value: &pb.TypedValue_BoolVal{BoolVal: is}}}
