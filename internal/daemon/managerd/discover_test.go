@@ -70,6 +70,14 @@ func TestDiscovery(t *testing.T) {
 			}
 			at(cmp.Or(address, a.Addr()))
 		}
+		if _, err := m.EditTopology(ctx, rpc.TopologyFile{Name: "p", Content: []byte("name: mine")}); err != nil {
+			t.Fatal(err)
+		}
+		for f := (rpc.Fabric{}); f.Name != "mine"; { // the wire knows no name
+			if f, err = m.Topology(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
 	})
 	for name, operator := range map[string]*topology.Graph{"nothing": nil, "a contradiction": wrong} {
 		t.Run(name, func(t *testing.T) {
