@@ -67,7 +67,11 @@ func (d *Daemon) EditTopology(ctx context.Context, f rpc.TopologyFile) (rpc.Topo
 		if err != nil {
 			return o, err
 		}
+		down := o.Down
 		o.rename(p.Renamed)
+		if wire != nil {
+			o.Down = append(o.Down, down...) // the wire may have the old names
+		}
 		for _, names := range [][]string{p.Down, p.Up} {
 			canonical(p.Graph, names)
 			if wire != nil {
@@ -119,7 +123,8 @@ func canonical(g *topology.Graph, names []string) {
 
 // become makes g the graph, and gives switches other agents, none where the address is
 // empty; they are switches of g or wire, which may be nil. What is said of nodes and links
-// that were in the graph and are not in g goes; what is said of others stays.
+// that were in the graph and are not in g goes; what is said of others stays. With a wire,
+// which may have them, they stay out of use.
 func (o *Operator) become(g *topology.Graph, agents map[string]string, wire *topology.Graph) error {
 	was := o.Graph
 	o.Graph = g
@@ -138,7 +143,9 @@ func (o *Operator) become(g *topology.Graph, agents map[string]string, wire *top
 		}
 	}
 	o.Agents = next
-	o.Down = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(o.Down))), func(name string) bool { return has(was, name) && !has(g, name) })
+	o.Down = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(o.Down))), func(name string) bool {
+		return wire == nil && has(was, name) && !has(g, name)
+	})
 	if wire != nil {
 		for name := range agentsIn(wire, fresh) {
 			if !has(g, name) {
@@ -265,7 +272,7 @@ func (d *Daemon) DiffTopology(_ context.Context, f rpc.TopologyFile) (rpc.Topolo
 			return rpc.TopologyDifference{}, fmt.Errorf("%w: %w", rpc.ErrTopology, err)
 		}
 		from, to = inEffect, inEffect
-		if err := to.become(g, f.Agents, nil); err != nil {
+		if err := to.become(g, f.Agents, d.wire()); err != nil {
 			return rpc.TopologyDifference{}, fmt.Errorf("%w: %w", rpc.ErrTopology, err)
 		}
 	}

@@ -256,6 +256,19 @@ func TestOperatorsPartIsMerged(t *testing.T) {
 		t.Errorf("the operator's part has %v, down %v", o.Agents, o.Down)
 	}
 
+	// What the wire may have stays out of use when the operator's part renames or removes it.
+	edit("hosts: [h1]\ndown: [h1]")
+	for _, patch := range []string{"rename: {h1: other}", "remove: {hosts: [other]}"} {
+		edit(patch)
+		if o := f.manager.Operator(); !slices.Equal(o.Down, []string{"h1", "other"}) {
+			t.Errorf("after %s down are %v", patch, o.Down)
+		}
+	}
+	edit("up: [h1, other]")
+	if o := f.manager.Operator(); len(o.Down) > 0 {
+		t.Errorf("down are %v", o.Down)
+	}
+
 	g := f.newGroup(f.spec("job"))
 	offers := g.offers(0)
 	f.eventually("the map is stored", func(context.Context) (bool, error) {
