@@ -157,10 +157,15 @@ func (c *comparison) move(l LinkID, stays int, now LinkID) Difference {
 	before := was.Link(l)
 	n := c.ahead[before.Ends[stays].Node]
 	other := is.Link(now).Ends[1-is.endOf(now, n)]
-	return Difference{
+	d := Difference{
 		Kind: Moved, What: "link", Name: was.EndName(before.Ends[stays]),
 		Was: was.EndName(before.Ends[1-stays]), Is: is.EndName(other),
 	}
+	if d.Was == d.Is { // the node is of another kind now
+		d.Was = was.Kind(before.Ends[1-stays].Node).String() + " " + d.Was
+		d.Is = is.Kind(other.Node).String() + " " + d.Is
+	}
+	return d
 }
 
 // fields are what a capability says, for people.

@@ -354,3 +354,24 @@ func TestLookupLink(t *testing.T) {
 		}
 	}
 }
+
+// TestNodeOfAnotherKind: a link at the same port of a node that is of another kind now says
+// what has changed.
+func TestNodeOfAnotherKind(t *testing.T) {
+	read := func(text string) *Graph {
+		g, err := Read(strings.NewReader(text), "text")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	was := read("version: 1\nhosts: [h0, h3]\nswitches: [{name: leaf}]\nlinks: [{between: [h3, leaf], ports: [1, 1]}, {between: [h0, leaf], ports: [1, 2]}]")
+	is := read("version: 1\nhosts: [h0]\nswitches: [{name: leaf}, {name: h3}]\nlinks: [{between: [h3, leaf], ports: [1, 1]}, {between: [h0, leaf], ports: [1, 2]}]")
+	var got []string
+	for _, d := range Compare(was, is) {
+		got = append(got, d.String())
+	}
+	if want := "link leaf:1 moved from host h3:1 to switch h3:1"; !slices.Contains(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
 	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 	"github.com/tributary-fabric/tributary/internal/daemon/store"
+	"github.com/tributary-fabric/tributary/internal/ground/printable"
 	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 	"github.com/tributary-fabric/tributary/membership"
 )
@@ -174,8 +175,8 @@ free ports; a running manager is not disturbed.`,
 			return process.Check(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], err, func() string {
 				g := m.Graph
 				if m.Discovery.Given() {
-					return fmt.Sprintf("discovery from %d seeds, operator's part with %d hosts, %d switches, %d agents: valid",
-						len(m.Discovery.Core.Seeds), g.Hosts(), g.Switches(), len(m.Agents))
+					return fmt.Sprintf("discovery from %s, operator's part with %d hosts, %d switches, %d agents: valid",
+						printable.Count(len(m.Discovery.Core.Seeds), "seed", "seeds"), g.Hosts(), g.Switches(), len(m.Agents))
 				}
 				return fmt.Sprintf("fabric %s, %d hosts, %d switches, %d agents: valid", g.Fabric(), g.Hosts(), g.Switches(), len(m.Agents))
 			})

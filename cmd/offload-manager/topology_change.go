@@ -264,13 +264,13 @@ it reports what the map has other than the operator's part: what was discovered.
 	}
 	f := changeFlags{client: addClient(cmd), format: formatFlag(cmd)}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		file, title := rpc.TopologyFile{}, "The map, against the operator's part,"
+		file, title := rpc.TopologyFile{}, "The map, against the operator's part"
 		if len(args) > 0 {
 			content, err := fabricFile(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			file, title = rpc.TopologyFile{Name: args[0], Content: content}, args[0]+", against the map,"
+			file, title = rpc.TopologyFile{Name: args[0], Content: content}, args[0]+", against the map"
 		}
 		return f.run(cmd, file, title, (*rpc.ManagerClient).DiffTopology)
 	}

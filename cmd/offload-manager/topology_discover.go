@@ -17,6 +17,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 	"github.com/tributary-fabric/tributary/internal/driver/discoverer"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/ground/printable"
 	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 	"github.com/tributary-fabric/tributary/internal/whole/picture"
 	"github.com/tributary-fabric/tributary/topology"
@@ -164,8 +165,10 @@ func (f *discoverFlags) run(ctx context.Context, c discoverer.Config, out, errs 
 	if err != nil {
 		return err
 	}
-	if err := f.write(out, g, down, s.Alarms); err != nil {
-		return err
+	if g.Nodes() > 0 { // otherwise there is nothing to write, and what was there stays
+		if err := f.write(out, g, down, s.Alarms); err != nil {
+			return err
+		}
 	}
 	return summary(errs, g, s)
 }
@@ -236,7 +239,7 @@ func summary(errs io.Writer, g *topology.Graph, s discoverer.State) error {
 		g.Hosts(), g.Switches(), len(s.Agents()), g.Links(), downs)
 	switch {
 	case len(s.Waiting) > 0 || len(s.Alarms) > 0:
-		return fmt.Errorf("%w: %d targets have not answered, %d alarms", errIncomplete, len(s.Waiting), len(s.Alarms))
+		return fmt.Errorf("%w: %s without an answer, %s", errIncomplete, printable.Count(len(s.Waiting), "target", "targets"), printable.Count(len(s.Alarms), "alarm", "alarms"))
 	case !s.Settled:
 		return fmt.Errorf("%w: it still changes; give more --timeout", errIncomplete)
 	}

@@ -64,6 +64,7 @@ type stage struct {
 	vectors *vectors
 	kernel  reduce.Kernel
 	report  *Report
+	known   []seen // all trees that were seen, also in the middle of an operation
 }
 
 func newStage(c Config, f *embedded.Fabric) (*stage, error) {
@@ -121,7 +122,7 @@ func (s *stage) play(ctx context.Context) error {
 
 // survive runs the operation in whose middle the root dies.
 func (s *stage) survive(ctx context.Context, comms []*hostlib.Communicator, chunks int) error {
-	lost := s.report.trees[len(s.report.trees)-1]
+	lost := s.known[len(s.known)-1]
 	victim := s.graph.Name(lost.tree.Root())
 	k := &killing{stage: s, victim: victim, chunks: chunks, withhold: chunks < enough*window}
 	title := fmt.Sprintf("allreduce, root %s dies", victim)
@@ -152,9 +153,17 @@ func (s *stage) remember(t embedded.Tree, err error) error {
 	if err != nil {
 		return err
 	}
-	s.report.trees = append(s.report.trees, seen{t.Epoch, t.Tree, t.Reason})
+	is := seen{t.Epoch, t.Tree, t.Reason}
+	s.report.trees, s.known = append(s.report.trees, is), append(s.known, is)
 	s.say("tree of epoch %d with root %s", t.Epoch, s.graph.Name(t.Tree.Root()))
 	return nil
+}
+
+// note notes the tree that the manager has put in the place of the last one, for the oracle.
+func (s *stage) note(ctx context.Context) {
+	if t, err := s.fabric.ActiveTree(ctx, group); err == nil && len(s.known) > 0 && t.Epoch > s.known[len(s.known)-1].epoch {
+		s.known = append(s.known, seen{t.Epoch, t.Tree, t.Reason})
+	}
 }
 
 func (s *stage) say(format string, args ...any) { s.cfg.Progress(fmt.Sprintf(format, args...)) }
@@ -169,6 +178,7 @@ func (s *stage) run(ctx context.Context, title string, comms []*hostlib.Communic
 	if err != nil {
 		return 0, fmt.Errorf("operation %d, %s: %w", len(s.report.Operations)+1, title, err)
 	}
+	s.note(ctx)
 	o := Operation{
 		Function: s.cfg.Function.String(), Bytes: s.cfg.Bytes, title: title, Seconds: time.Since(begun).Seconds(),
 		Transport: transport(outcomes), Reason: outcomes[0].Reason, Epochs: epochs(outcomes),

@@ -132,8 +132,8 @@ func (v Fabric) Text(w io.Writer) error {
 			known = append(known, h.Speed)
 		}
 	}
-	const title = "Fabric %s: %d hosts (%d down), %d switches, %d links, %d changes\n\n"
-	if _, err := fmt.Fprintf(w, title, v.Name, len(v.Hosts), down, len(v.Switches), len(v.Links), v.Version); err != nil {
+	const title = "Fabric %s: %d hosts (%d down), %d switches, %d links, %s\n\n"
+	if _, err := fmt.Fprintf(w, title, v.Name, len(v.Hosts), down, len(v.Switches), len(v.Links), printable.Count(v.Version, "change", "changes")); err != nil {
 		return err
 	}
 	if err := SwitchesText(w, v.Switches); err != nil {

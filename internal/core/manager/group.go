@@ -206,8 +206,12 @@ func (c *Core) checkOptions(in *Create) error {
 		if first, twice := ranks[name]; twice {
 			return fmt.Errorf("ranks %d and %d are both %q: %w", first, rank, name, ErrDuplicate)
 		}
-		if c.named(name) != nil {
-			return fmt.Errorf("rank %d, %q, is a switch: %w", rank, name, ErrUnknownHost)
+		if d := c.named(name); d != nil {
+			hint := ""
+			if d.unattended || !d.up {
+				hint = " on the map; a host is one where its lldpd announces the capability bridge or router (give lldpd \"configure system capabilities enabled station\")"
+			}
+			return fmt.Errorf("rank %d, %q, is a switch%s: %w", rank, name, hint, ErrUnknownHost)
 		}
 		ranks[name] = rank
 	}

@@ -6,6 +6,14 @@ import (
 	"github.com/tributary-fabric/tributary/internal/ground/printable"
 )
 
+func TestCount(t *testing.T) {
+	for n, want := range []string{"0 switches", "1 switch", "2 switches"} {
+		if got := printable.Count(n, "switch", "switches"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                       "",

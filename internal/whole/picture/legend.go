@@ -1,5 +1,7 @@
 package picture
 
+import "slices"
+
 const fontName = "Helvetica,Arial,sans-serif"
 
 // Colours that people with any kind of colour vision can distinguish; nothing is
@@ -122,8 +124,12 @@ func (e *entry) shown(sheets []*sheet) bool {
 // returns the height above it.
 func (p *page) legend(sheets []*sheet, width float64) float64 {
 	var list []entry
+	hasTree := slices.ContainsFunc(sheets, func(s *sheet) bool { return len(s.scene.Tree.Vertices) > 0 })
 	for _, e := range entries {
 		if e.shown(sheets) {
+			if e.isLink && e.course == idle && !hasTree {
+				e.text = "link"
+			}
 			list = append(list, e)
 		}
 	}

@@ -299,6 +299,21 @@ func TestSaysWhatAStrangerMustKnow(t *testing.T) {
 	}
 }
 
+// TestLegendWithoutATree says nothing of trees.
+func TestLegendWithoutATree(t *testing.T) {
+	g, err := topology.Read(strings.NewReader("version: 1\nhosts: [h]\nswitches: [{name: s, slots: 0}]\nlinks: [{between: [h, s]}]\n"), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := picture.SVG(&out, "Fabric", picture.Scene{View: g.View()}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "the tree") || !strings.Contains(out.String(), ">link<") {
+		t.Errorf("%s", out.String())
+	}
+}
+
 func TestSameScenesSameBytes(t *testing.T) {
 	g := parsed(t, "fat-tree:4")
 	scene := picture.Scene{View: g.View(), Tree: chosen(t, g.View())}

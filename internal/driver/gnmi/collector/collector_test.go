@@ -477,6 +477,27 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// TestEncryption: where the two ends differ in TLS, the error says how.
+func TestEncryption(t *testing.T) {
+	x, err := pki.Shared(pki.Identity{Role: pki.Agent, Name: "leaf-0"}, [32]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := serve(t, &target{}, grpc.Creds(credentials.NewTLS(x.Server())))
+	if err := <-collect(t, Config{Address: sealed}).ended; !errors.Is(err, ErrEncrypted) || !strings.Contains(err.Error(), "certificates") {
+		t.Errorf("in plaintext: %v", err)
+	}
+	own := x.Client(pki.Want{Role: pki.Agent})
+	if err := <-collect(t, Config{Address: serve(t, &target{}), TLS: own}).ended; !errors.Is(err, ErrPlaintext) {
+		t.Errorf("by TLS: %v", err)
+	}
+	for _, tls := range []*tls.Config{nil, own} {
+		if err := <-collect(t, Config{Address: "127.0.0.1:1", TLS: tls}).ended; errors.Is(err, ErrEncrypted) || errors.Is(err, ErrPlaintext) {
+			t.Errorf("nobody listens: %v", err)
+		}
+	}
+}
+
 // TestCertificates: an agent has the name of its certificate; who has none, or one of another
 // role, is refused.
 func TestCertificates(t *testing.T) {

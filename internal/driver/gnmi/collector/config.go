@@ -124,10 +124,11 @@ func (c Config) Validate() error {
 	return nil
 }
 
-func (c *Config) dial() (*grpc.ClientConn, error) {
+func (s *stream) dial() (*grpc.ClientConn, error) {
+	c := s.cfg
 	transport := insecure.NewCredentials()
 	if c.TLS != nil {
-		transport = credentials.NewTLS(c.TLS)
+		transport = handshake{credentials.NewTLS(c.TLS), &s.isPlain}
 	}
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
@@ -136,6 +137,7 @@ func (c *Config) dial() (*grpc.ClientConn, error) {
 			Backoff: backoff.Config{BaseDelay: c.Limits.MaxRetry, Multiplier: 1, MaxDelay: c.Limits.MaxRetry}, MinConnectTimeout: c.Limits.Answer,
 		}),
 		grpc.WithNoProxy(),
+		grpc.WithContextDialer(s.reach),
 	}
 	if c.Username != "" {
 		options = append(options, grpc.WithPerRPCCredentials(login{c.Username, c.Password}))

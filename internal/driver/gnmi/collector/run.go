@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
@@ -98,6 +99,9 @@ type stream struct {
 	isSynced bool
 	mistakes int
 	wanted   map[*openconfig.Leaf]bool // that are subscribed
+
+	isReached atomic.Bool // it has accepted the connection
+	isPlain   atomic.Bool // it has answered a TLS handshake with something else
 }
 
 func newStream(c *Config, p *pace) *stream {
@@ -106,7 +110,7 @@ func newStream(c *Config, p *pace) *stream {
 
 // run is one connection, from its begin to its end.
 func (s *stream) run(ctx context.Context) error {
-	conn, err := s.cfg.dial()
+	conn, err := s.dial()
 	if err != nil {
 		return err
 	}
@@ -116,7 +120,7 @@ func (s *stream) run(ctx context.Context) error {
 	client := pb.NewGNMIClient(conn)
 	encoding, models, err := s.capabilities(ctx, client)
 	if err != nil {
-		return err
+		return s.hint(err)
 	}
 	var watching sync.WaitGroup
 	watching.Go(func() { s.watch(ctx, client, cancel) })

@@ -31,6 +31,9 @@ func Create(path string) (*File, error) {
 		return nil, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		return nil, &fs.PathError{Op: "create", Path: path, Err: failed.Err}
+	}
 	if err != nil {
 		return nil, err
 	}
