@@ -44,7 +44,8 @@ type Config struct {
 
 // Limits are what a target is allowed; zero fields have the defaults.
 type Limits struct {
-	Answer    time.Duration // time to answer, and to report everything for the first time
+	Answer    time.Duration // time to answer, and between messages until everything is reported for the first time
+	Sync      time.Duration // for that in all
 	Alive     time.Duration // how often the target is asked whether it answers
 	Interval  time.Duration // between two reports
 	Rate      int           // updates that are read in a second
@@ -60,6 +61,7 @@ type Limits struct {
 // The values of a Limits' zero fields.
 const (
 	DefaultAnswer    = 5 * time.Second
+	DefaultSync      = time.Minute
 	DefaultAlive     = 10 * time.Second
 	DefaultInterval  = 20 * time.Millisecond
 	DefaultRate      = 20_000
@@ -80,7 +82,7 @@ func (l Limits) filled() Limits {
 	for _, d := range []struct {
 		to   *time.Duration
 		fill time.Duration
-	}{{&l.Answer, DefaultAnswer}, {&l.Alive, DefaultAlive}, {&l.Interval, DefaultInterval}, {&l.MinRetry, DefaultMinRetry}, {&l.MaxRetry, DefaultMaxRetry}} {
+	}{{&l.Answer, DefaultAnswer}, {&l.Sync, DefaultSync}, {&l.Alive, DefaultAlive}, {&l.Interval, DefaultInterval}, {&l.MinRetry, DefaultMinRetry}, {&l.MaxRetry, DefaultMaxRetry}} {
 		if *d.to == 0 {
 			*d.to = d.fill
 		}

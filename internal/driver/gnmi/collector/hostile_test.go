@@ -236,3 +236,15 @@ func FuzzNotification(f *testing.F) {
 		}
 	})
 }
+
+// TestPatience: who makes progress has more time to report everything, but not for ever.
+func TestPatience(t *testing.T) {
+	l := Limits{Answer: 5 * time.Second, Sync: time.Minute}
+	for had, want := range map[time.Duration]time.Duration{
+		0: 5 * time.Second, 54 * time.Second: 5 * time.Second, 58 * time.Second: 2 * time.Second, time.Hour: 0,
+	} {
+		if is := l.patience(had); is != want {
+			t.Errorf("after %v: %v, want %v", had, is, want)
+		}
+	}
+}

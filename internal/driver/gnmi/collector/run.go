@@ -80,6 +80,12 @@ func (l Limits) retry(last time.Duration, isSynced bool, lasted time.Duration, e
 	return min(max(2*last, l.MinRetry), l.MaxRetry) // also where each connection ends soon
 }
 
+// patience returns how long a target that has not reported everything yet may be silent, where
+// it has had some time.
+func (l Limits) patience(had time.Duration) time.Duration {
+	return max(0, min(l.Answer, l.Sync-had))
+}
+
 // reason is why a connection has ended. Much of its text can be the target's.
 type reason struct{ error }
 
@@ -92,7 +98,8 @@ func (r reason) Unwrap() error { return r.error }
 type stream struct {
 	cfg     *Config
 	changed chan struct{} // has room for one: there is something to report
-	pace    *pace         // of who reads; all connections share it
+	begun   time.Time
+	pace    *pace // of who reads; all connections share it
 
 	mu       sync.Mutex // guards what follows
 	device   *openconfig.Device
@@ -105,7 +112,7 @@ type stream struct {
 }
 
 func newStream(c *Config, p *pace) *stream {
-	return &stream{cfg: c, device: &openconfig.Device{}, changed: make(chan struct{}, 1), pace: p}
+	return &stream{cfg: c, device: &openconfig.Device{}, changed: make(chan struct{}, 1), pace: p, begun: time.Now()}
 }
 
 // run is one connection, from its begin to its end.
@@ -242,6 +249,9 @@ func (s *stream) receive(ctx context.Context, sub pb.GNMI_SubscribeClient, patie
 		case *pb.SubscribeResponse_Update:
 			if err := s.take(ctx, r.Update); err != nil {
 				return err
+			}
+			if !s.isSynced { // it makes progress
+				patience.Reset(s.cfg.Limits.patience(time.Since(s.begun)))
 			}
 		case *pb.SubscribeResponse_SyncResponse:
 			if err := s.synced(sub.Context(), patience); err != nil {
