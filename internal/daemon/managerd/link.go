@@ -31,6 +31,7 @@ var errUnreached = errors.New("managerd: the agent did not answer")
 const (
 	minLinkRetry = 20 * time.Millisecond
 	maxLinkRetry = 2 * time.Second
+	steadyLink   = time.Second // a connection that ends sooner leaves the pauses as long as they are
 )
 
 // maxRequests is the requests that wait for one agent at most; what is beyond
@@ -93,12 +94,13 @@ func (l *link) run(ctx context.Context) {
 	}
 	reported := ""
 	for wait := minLinkRetry; ; wait = min(2*wait, maxLinkRetry) {
+		began := time.Now()
 		met, err := l.meet(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if met {
-			wait, reported = minLinkRetry, ""
+			wait, reported = retryAfter(wait, time.Since(began)), ""
 			l.daemon.counts.lost.Add(1)
 			l.log.Warn("agent lost", slog.Any("error", err))
 		} else if text := err.Error(); text != reported {
@@ -109,6 +111,15 @@ func (l *link) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// retryAfter returns the pause after a connection that has lasted: one that ends soon, as
+// while an agent shuts down, does not begin the pauses anew.
+func retryAfter(wait, lasted time.Duration) time.Duration {
+	if lasted < steadyLink {
+		return wait
+	}
+	return minLinkRetry
 }
 
 // meet is one life of the connection, and reports whether there was one.
