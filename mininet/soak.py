@@ -95,20 +95,22 @@ class Soak:
             self.transports[row["transport"]] += 1
 
     def _choose(self, tree: Optional[dict], over: bool) -> Change:
-        """A link between switches, every second time one of the tree; or the end of an
-        earlier change. At most two links, of four switches, are changed at once, so
-        that hosts stay connected."""
+        """A link, every second time one of the tree; or the end of an earlier change. At
+        most two links, of four nodes, are changed at once, so that there is a way to
+        every host; a host's own is moved."""
         fabric, network = self.lab.plan.fabric, self.lab.network
         if over or len(self.done) == 2 or self.done and self.chance.random() < 0.4:
             before = self.done.pop(0)
             assert before.undo
             return Change(before.number, before.undone, before.undo)
         touched = {e.node for c in self.done for e in fabric.links[c.number].ends}
-        links = [n for n, link in enumerate(fabric.links) if all(e.node not in touched for e in link.ends)]
+        links = [n for n, link in enumerate(fabric.links) if all(
+            e.node not in touched and (e.node in fabric.switches or not network.splices) for e in link.ends)]
         used = [n for n in links if self._on(tree, n)]
         number = self.chance.choice(used if used and self.chance.random() < 0.5 else links)
         name = fabric.links[number].name()
-        if self.chance.random() < 0.5 or network.splices:
+        is_hosts = any(e.node not in fabric.switches for e in fabric.links[number].ends)
+        if network.splices or not is_hosts and self.chance.random() < 0.5:
             change = Change(number, "%s cut" % name, lambda: network.cut(number), "%s restored" % name, lambda: network.restore(number))
         else:
             side = self.chance.choice([s for s, e in enumerate(fabric.links[number].ends) if e.node in fabric.switches])
