@@ -111,3 +111,14 @@ func TestWatchReplaced(t *testing.T) {
 		t.Fatalf("%d watch", s.Watching)
 	}
 }
+
+// TestHostThatIsASwitch: the error about a switch without an agent, as a host with lldpd may
+// be, says what makes it one.
+func TestHostThatIsASwitch(t *testing.T) {
+	w := newWorld(smallFabric(), Config{}, 100)
+	w.core.named("leaf-0").unattended = true
+	in := Create{Name: "x", Members: []string{"h0", "leaf-0"}, ChunkBytes: 1024, Window: 8, Secret: [32]byte{1}}
+	if r := w.ask(in); !errors.Is(r.Err, ErrUnknownHost) || !strings.Contains(r.Err.Error(), "lldpd") || !strings.Contains(r.Err.Error(), "station") {
+		t.Errorf("%v", r.Err)
+	}
+}
