@@ -153,5 +153,5 @@ func streamEnd(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
 	}
-	return fromStatus(err)
+	return err
 }

@@ -38,7 +38,7 @@ type HostSession struct {
 func (c *ManagerClient) HostSession(ctx context.Context) (*HostSession, error) {
 	stream, err := c.client.HostSession(ctx)
 	if err != nil {
-		return nil, c.fail("host session", fromStatus(err))
+		return nil, c.fail("host session", err)
 	}
 	return &HostSession{c, stream}, nil
 }
@@ -73,7 +73,7 @@ func (s *HostSession) Recv() (manager.Event, error) {
 			return manager.Event{}, io.EOF
 		}
 		if err != nil {
-			return manager.Event{}, s.client.fail("host session", fromStatus(err))
+			return manager.Event{}, s.client.fail("host session", err)
 		}
 		var r reader
 		e, known := r.event(m)

@@ -51,7 +51,7 @@ func (c *ManagerClient) Groups(ctx context.Context) ([]manager.Summary, error) {
 			all = append(all, each(m.GetGroups(), r.summary)...)
 		})
 	}
-	return all, c.fail("list groups", errors.Join(fromStatus(err), r.err))
+	return all, c.fail("list groups", errors.Join(err, r.err))
 }
 
 // Explain is Manager's.
@@ -72,7 +72,7 @@ func (c *ManagerClient) Topology(ctx context.Context) (Fabric, error) {
 	if err == nil {
 		err = collect(stream, func(m *pb.GetTopologyResponse) { r.piece(&f, m) })
 	}
-	return f, c.fail("topology", errors.Join(fromStatus(err), r.err))
+	return f, c.fail("topology", errors.Join(err, r.err))
 }
 
 // PlanGroup is Manager's.

@@ -216,8 +216,16 @@ func TestServerEnds(t *testing.T) {
 			if err := s.Err(); err != nil {
 				t.Errorf("the server ended with %v", err)
 			}
-			if err := c.ReleaseGroup(testContext(t), 1); !errors.Is(err, ErrUnavailable) {
-				t.Errorf("a call afterwards: %v", err)
+			ctx := testContext(t)
+			for what, call := range map[string]func() error{
+				"unary":    func() error { return c.ReleaseGroup(ctx, 1) },
+				"download": func() error { _, err := c.Groups(ctx); return err },
+				"upload":   func() error { _, err := c.DiffTopology(ctx, TopologyFile{}); return err },
+				"session":  func() error { _, err := c.HostSession(ctx); return err },
+			} {
+				if err := call(); !errors.Is(err, ErrUnavailable) {
+					t.Errorf("a call afterwards, %s: %v", what, err)
+				}
 			}
 		})
 	}

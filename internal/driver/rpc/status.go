@@ -79,7 +79,20 @@ func fromStatus(err error) error {
 	return fmt.Errorf("%w: %s", is, s.Message())
 }
 
-// unaryClient is the interceptor of a client: callers get plain errors.
+// unaryClient and streamClient are the interceptors of a client: callers get plain errors.
 func unaryClient(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	return fromStatus(invoke(ctx, method, request, response, conn, opts...))
 }
+
+func streamClient(ctx context.Context, d *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	s, err := open(ctx, d, conn, method, opts...)
+	if err != nil {
+		return nil, fromStatus(err)
+	}
+	return clientStream{s}, nil
+}
+
+type clientStream struct{ grpc.ClientStream }
+
+func (s clientStream) SendMsg(m any) error { return fromStatus(s.ClientStream.SendMsg(m)) }
+func (s clientStream) RecvMsg(m any) error { return fromStatus(s.ClientStream.RecvMsg(m)) }

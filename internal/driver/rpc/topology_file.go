@@ -131,10 +131,10 @@ func (c *ManagerClient) upload(ctx context.Context, what string, f TopologyFile,
 		return TopologyDifference{}, c.fail(what, err)
 	}
 	if err := filePieces(f, stream.Send); err != nil && !errors.Is(err, io.EOF) { // of that the answer says why
-		return TopologyDifference{}, c.fail(what, fromStatus(err))
+		return TopologyDifference{}, c.fail(what, err)
 	}
 	m, err := stream.CloseAndRecv()
-	return answered(&c.remoteEnd, what, m, fromStatus(err), func(r *reader, m *pb.TopologyDifference) TopologyDifference {
+	return answered(&c.remoteEnd, what, m, err, func(r *reader, m *pb.TopologyDifference) TopologyDifference {
 		return TopologyDifference{m.GetVersion(), m.GetWhat(), r.int("more", m.GetMore())}
 	})
 }
@@ -158,10 +158,10 @@ func (c *ManagerClient) DiffTopology(ctx context.Context, f TopologyFile) (Topol
 func (c *ManagerClient) TopologyFile(ctx context.Context, inEffect bool) (TopologyFile, error) {
 	stream, err := c.client.GetTopologyFile(ctx, &pb.GetTopologyFileRequest{Map: inEffect})
 	if err != nil {
-		return TopologyFile{}, c.fail("topology file", fromStatus(err))
+		return TopologyFile{}, c.fail("topology file", err)
 	}
 	f, err := fileFrom(stream.Recv)
-	return f, c.fail("topology file", fromStatus(err))
+	return f, c.fail("topology file", err)
 }
 
 // TopologyHistory is Manager's.
