@@ -1,11 +1,14 @@
 package discoverer
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/discovery"
@@ -107,15 +110,55 @@ func (c *Config) target(address string) collector.Config {
 		to.Limits.Neighbors += collector.Spare
 	}
 	if at, err := netip.ParseAddrPort(address); err == nil {
-		for i := range c.Others {
-			if o := &c.Others[i]; o.has(at.Addr()) {
-				to.TLS, to.Username, to.Password, to.Plaintext = o.TLS, o.Username, o.Password, o.Plaintext
-				return to
-			}
+		if o := c.other(at.Addr()); o != nil {
+			o.reach(&to)
+			return to
 		}
+	} else if len(c.Others) > 0 {
+		to.Prepare = c.resolve()
 	}
 	if c.Trust != nil {
 		to.TLS, to.Certified = c.Trust.Client(pki.Want{Role: pki.Agent}), true
 	}
 	return to
+}
+
+// other returns how an address is reached that is no agent's; nil: it may be one.
+func (c *Config) other(a netip.Addr) *Other {
+	i := slices.IndexFunc(c.Others, func(o Other) bool { return o.has(a) })
+	if i < 0 {
+		return nil
+	}
+	return &c.Others[i]
+}
+
+func (o *Other) reach(to *collector.Config) {
+	to.TLS, to.Certified, to.Username, to.Password, to.Plaintext = o.TLS, false, o.Username, o.Password, o.Plaintext
+}
+
+// resolve returns what looks a target's name up before each connection: passwords go to the
+// addresses alone that they are for. Of several addresses each has its turn.
+func (c *Config) resolve() func(context.Context, *collector.Config) error {
+	turn := 0
+	return func(ctx context.Context, to *collector.Config) error {
+		host, port, err := net.SplitHostPort(to.Address)
+		if err != nil {
+			return err
+		}
+		all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		if err != nil {
+			return err
+		}
+		a := all[turn%len(all)].Unmap()
+		turn++
+		if o := c.other(a); o != nil {
+			o.reach(to)
+			to.Address = net.JoinHostPort(a.String(), port)
+			if o.TLS != nil && o.TLS.ServerName == "" {
+				to.TLS = o.TLS.Clone()
+				to.TLS.ServerName = host
+			}
+		}
+		return nil
+	}
 }

@@ -1,6 +1,8 @@
 package discoverer
 
 import (
+	"crypto/tls"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 
@@ -43,5 +45,25 @@ func TestLimitsAreTheCores(t *testing.T) {
 	l := (&Config{Core: discovery.Config{MaxPorts: 7, MaxNeighbors: 3}}).target("10.0.0.1:74").Limits
 	if l.Ports != 7+collector.Spare || l.Neighbors != 3+collector.Spare {
 		t.Errorf("%+v", l)
+	}
+}
+
+// TestNamesHaveTheirTargetsPassword: a seed that is given by its name is reached as the address
+// is that it resolves to, and is authenticated by the name.
+func TestNamesHaveTheirTargetsPassword(t *testing.T) {
+	local := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	c := Config{Others: []Other{{Addresses: local, Username: "admin", Password: "secret", TLS: &tls.Config{MinVersion: tls.VersionTLS13}}}}
+	to := c.target("localhost:74")
+	if err := to.Prepare(t.Context(), &to); err != nil {
+		t.Fatal(err)
+	}
+	at, err := netip.ParseAddrPort(to.Address)
+	if err != nil || !at.Addr().IsLoopback() || to.Username != "admin" || to.Password != "secret" || to.TLS.ServerName != "localhost" {
+		t.Errorf("%q as %q, %v", to.Address, to.Username, err)
+	}
+	c.Others[0].Addresses = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	to = c.target("localhost:74")
+	if err := to.Prepare(t.Context(), &to); err != nil || to.Address != "localhost:74" || to.Password != "" {
+		t.Errorf("%q has a password that is another's, %v", to.Address, err)
 	}
 }

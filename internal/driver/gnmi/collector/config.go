@@ -29,6 +29,10 @@ type Config struct {
 	Username, Password string
 	Plaintext          bool // a password may be sent without encryption
 
+	// Prepare, before each connection, changes how the target is reached, such as by what its
+	// name resolves to now; nil: nothing does.
+	Prepare func(context.Context, *Config) error
+
 	// Connected is called when the target has answered, with the name of its certificate;
 	// Report when it has reported everything, and then after changes. Ended is called
 	// when that is over, or could not begin. None of them is called while another is.
@@ -124,6 +128,16 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: the password of %s would be sent without encryption; give a TLS authority, or allow plaintext", ErrConfig, c.Address)
 	}
 	return nil
+}
+
+func (c *Config) prepare(ctx context.Context) error {
+	if c.Prepare == nil {
+		return nil
+	}
+	if err := c.Prepare(ctx, c); err != nil {
+		return err
+	}
+	return c.Validate()
 }
 
 func (s *stream) dial() (*grpc.ClientConn, error) {

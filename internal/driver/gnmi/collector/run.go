@@ -48,8 +48,12 @@ func Run(ctx context.Context, c Config) error {
 	}
 	pace := &pace{rate: c.Limits.Rate, counts: c.Counts}
 	for wait := time.Duration(0); ; {
-		s, begin := newStream(&c, pace), time.Now()
-		err := s.run(ctx)
+		to := c
+		s, begin := newStream(&to, pace), time.Now()
+		err := to.prepare(ctx)
+		if err == nil {
+			err = s.run(ctx)
+		}
 		if ctx.Err() != nil {
 			return nil
 		}
