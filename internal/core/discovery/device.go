@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -319,7 +318,7 @@ func (c *Core) again(p *port) {
 }
 
 // keysOf returns what neighbours may call a target.
-func keysOf(t *target, f *Facts) []key {
+func keysOf(t *target, f *Facts) map[key]bool {
 	all := map[key]bool{}
 	if f.Chassis != (ID{}) {
 		all[key{id: f.Chassis}] = true
@@ -337,5 +336,5 @@ func keysOf(t *target, f *Facts) []key {
 			all[key{address: a.Addr()}] = true
 		}
 	}
-	return slices.Collect(maps.Keys(all))
+	return all
 }

@@ -20,7 +20,7 @@ type node struct {
 	since       core.Time // when the target had its chassis first
 	speaks      bool      // LLDP, so that its ends of links have to agree
 	isCertified bool      // by target's certificate
-	keys        []key
+	keys        map[key]bool
 	ports       map[string]*port // by interface; of neighbours by their identifiers
 	byNumber    map[topology.Port]*port
 	incoming    map[*claim]bool // that resolve to it

@@ -22,9 +22,9 @@ func addressOf(hostport string) (netip.Addr, bool) {
 }
 
 // index makes keys those by which a device is known.
-func (c *Core) index(n *node, keys []key) {
-	for _, k := range n.keys {
-		if !slices.Contains(keys, k) {
+func (c *Core) index(n *node, keys map[key]bool) {
+	for k := range n.keys {
+		if !keys[k] {
 			c.known[k] = slices.DeleteFunc(c.known[k], func(m *node) bool { return m == n })
 			if len(c.known[k]) == 0 {
 				delete(c.known, k)
@@ -32,8 +32,8 @@ func (c *Core) index(n *node, keys []key) {
 			c.rekeyed(n, k)
 		}
 	}
-	for _, k := range keys {
-		if !slices.Contains(n.keys, k) {
+	for k := range keys {
+		if !n.keys[k] {
 			c.known[k] = append(c.known[k], n)
 			c.rekeyed(n, k)
 		}
@@ -192,7 +192,7 @@ func (n *node) precedes(m *node, b *Neighbor) bool {
 
 // isCalled reports whether b has the name of the device n.
 func (n *node) isCalled(b *Neighbor) bool {
-	return b != nil && (b.Node != "" && slices.Contains(n.keys, key{name: b.Node}) || b.Name != "" && slices.Contains(n.keys, key{name: b.Name}))
+	return b != nil && (n.keys[key{name: b.Node}] || n.keys[key{name: b.Name}])
 }
 
 // chassisOf owns the alarm about a chassis that several devices report.

@@ -207,7 +207,8 @@ func TestFabricIsEditedUnderWay(t *testing.T) {
 	}
 	t.Logf("%d operations over switches, %d over hosts", w.offload, w.hosts)
 	history, err := f.Manager().TopologyHistory(ctx)
-	if err != nil || len(history) != 2 || !slices.Contains(history[0].What, "link spine-1:3 moved from leaf-2:4 to leaf-2:5") {
+	// Three changes, the restart, and two more.
+	if err != nil || len(history) != 6 || !slices.Contains(history[4].What, "link spine-1:3 moved from leaf-2:4 to leaf-2:5") {
 		t.Errorf("history %+v, %v", history, err)
 	}
 	leave(ctx, t, comms)
