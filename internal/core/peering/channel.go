@@ -40,6 +40,7 @@ type conn struct {
 	counted     *list.Element // of the share; nil: this host has dialled
 	before      uint64        // so many connections were added before it
 	isProbed    bool          // while there are claims: it is asked for a sign of life
+	isDeaf      bool          // then: this host does not read it
 	reads       uint64        // then: Sample.Reads before
 }
 
@@ -435,7 +436,7 @@ func (c *Core) sampled(k *conn, s Sample) {
 		c.act(Action{Do: Ping, ID: k.id})
 	}
 	pause := min(c.cfg.KeepAlive, c.cfg.DeadAfter-heard)
-	if k.isProbed {
+	if k.isProbed || k.isDeaf {
 		pause = min(pause, c.probePause())
 	}
 	c.checks.Set(&k.check, c.now.Add(pause))

@@ -74,12 +74,16 @@ func (c *Core) testify(k *conn, s Sample) {
 	p := k.peer
 	switch {
 	case len(p.claims) == 0:
-		k.isProbed = false
-	case !k.isProbed && !s.Deaf:
-		k.isProbed, k.reads = true, s.Reads
+		k.isProbed, k.isDeaf = false, false
+	case s.Deaf: // what it would show is not read: at the probe's end that counts for it
+		k.isDeaf = true
+	case !k.isProbed:
+		k.isProbed, k.isDeaf, k.reads = true, false, s.Reads
 		c.act(Action{Do: Ping, ID: k.id})
-	case s.Deaf || s.Reads != k.reads:
+	case s.Reads != k.reads:
 		c.keep(p, k)
+	default:
+		k.isDeaf = false
 	}
 }
 
@@ -104,7 +108,7 @@ func (c *Core) claims(p *peer) []*conn {
 	p.share.claims -= len(all)
 	c.probes.Set(&p.probe, core.Never)
 	for _, k := range p.conns {
-		k.isProbed = false
+		k.isProbed, k.isDeaf = false, false
 	}
 	return all
 }
@@ -126,6 +130,16 @@ func (c *Core) judge() {
 	}
 	clear(c.eased)
 	c.eased = c.eased[:0]
+}
+
+// overdue ends a probe whose time is over: the process that has the name keeps it where
+// this host has not read what it may have answered.
+func (c *Core) overdue(p *peer) {
+	if i := slices.IndexFunc(p.conns, func(k *conn) bool { return k.state == up && k.isDeaf }); i >= 0 {
+		c.keep(p, p.conns[i])
+		return
+	}
+	c.conclude(p)
 }
 
 // conclude ends a probe to which nothing has come: claims are good.

@@ -130,7 +130,7 @@ func (c *Core) expire() {
 	}
 	c.judge()
 	for t := c.probes.Due(c.now); t != nil; t = c.probes.Due(c.now) {
-		c.conclude(t.Of)
+		c.overdue(t.Of)
 	}
 	for t := c.retries.Due(c.now); t != nil; t = c.retries.Due(c.now) {
 		c.redial(t.Of)

@@ -172,8 +172,11 @@ func (c *Conn) read() error {
 		n, err := r.fill()
 		r.have += n
 		r.got += n
-		c.reads.Add(1)
+		at := r.at
 		want, bad := r.split()
+		if n > 0 && r.at == at { // a part of a frame; whole ones are counted before they are handed on
+			c.reads.Add(1)
+		}
 		if bad != nil {
 			return bad
 		}
@@ -308,6 +311,7 @@ func (r *reader) hand(of Service) {
 	c, frames := r.c, *r.frames
 	n := uint64(len(frames))
 	c.frames.Add(n)
+	c.reads.Add(1)
 	c.host.counts.framesIn.Add(n)
 	if s := c.host.services[of].Load(); s != nil && s.begin() {
 		r.burst.Hold()
@@ -323,8 +327,11 @@ func (r *reader) hand(of Service) {
 	*r.frames = frames[:0]
 }
 
-// hear takes what the connection itself says.
+// hear takes what the connection itself says. That it ends is no sign of life.
 func (c *Conn) hear(b []byte) error {
+	if len(b) != 1 || b[0] != goaway {
+		c.reads.Add(1)
+	}
 	if len(b) == 2 && (b[0] == absent || b[0] == gone) {
 		c.miss(Service(b[1]), b[0] == absent)
 		return nil
