@@ -1,6 +1,7 @@
 package peering
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -77,4 +78,21 @@ func BenchmarkIdle(b *testing.B) {
 // greet is the greeting of a host in its first incarnation.
 func greet(id ID, from string, class uint8, call uint64) Input {
 	return Input{Kind: Greeted, ID: id, Peer: HostOf(from), Greeting: greeting.Greeting{From: from, Incarnation: 1, To: "a", Class: class, Call: call}}
+}
+
+// BenchmarkConnect is the steps of a connection from its first byte to its end.
+func BenchmarkConnect(b *testing.B) {
+	w := newTrial(nil)
+	source, broke := prefix(1), errors.New("it broke")
+	var in [3]Input
+	id := ID(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		id++
+		in[0] = Input{Kind: Arrived, ID: id, Source: source}
+		in[1] = greet(id, "b", 0, uint64(id))
+		in[2] = Input{Kind: Ended, ID: id, Err: broke}
+		w.out.Reset()
+		w.c.Step(w.now, in[:], &w.out)
+	}
 }

@@ -1,53 +1,13 @@
 package peering
 
 import (
-	"cmp"
 	"container/list"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/greeting"
 )
-
-// state is that of a connection whose other end is known.
-type state uint8
-
-const (
-	dialling state = iota // this host calls
-	waiting               // the other has called, and waits for what becomes of this host's call
-	claiming              // either has called, and an earlier incarnation of the other's is probed
-	up
-	draining // nothing more is sent on it
-)
-
-// conn is a connection with a host that is known: by a greeting, or since it is
-// called.
-type conn struct {
-	id          ID
-	peer        *peer
-	class       uint8
-	state       state
-	call        uint64 // number of the call, of who has dialled
-	knows       uint64 // of the other's call: number of this host's last one that it has accepted
-	incarnation uint64 // of the other side; 0: not known yet
-	ticket      uint64 // of an exclusive call
-	address     string // of the other side
-	check       core.Timer[*conn]
-	counted     *list.Element // of the share; nil: this host has dialled
-	before      uint64        // so many connections were added before it
-	isProbed    bool          // while there are claims: it is asked for a sign of life
-	isDeaf      bool          // then: this host does not read it
-	reads       uint64        // then: Sample.Reads before
-}
-
-func (k *conn) dialled() bool { return k.id&Dialled != 0 }
-
-// channel returns that of a connection's host and class.
-func (k *conn) channel() *channel { return &k.peer.channels[k.class] }
 
 // peer is another host.
 type peer struct {
@@ -65,7 +25,7 @@ type peer struct {
 	age    core.Timer[*peer]
 }
 
-// channel is a shared class of connections with one host.
+// channel is a class of connections with one host.
 type channel struct {
 	peer     *peer
 	class    uint8
@@ -96,72 +56,6 @@ func (c *Core) peer(name string) *peer {
 	return p
 }
 
-// add notes a connection.
-func (c *Core) add(k *conn) {
-	c.conns[k.id] = k
-	k.check.Of, k.before = k, c.added
-	c.added++
-	k.peer.conns = append(k.peer.conns, k)
-	c.retain(k.peer)
-	if !k.dialled() {
-		c.count(k)
-	}
-}
-
-// byAge returns all connections, the oldest first.
-func (c *Core) byAge() []*conn {
-	return slices.SortedFunc(maps.Values(c.conns), func(a, b *conn) int { return cmp.Compare(a.before, b.before) })
-}
-
-// drop forgets a connection, wherever it stands.
-func (c *Core) drop(k *conn) {
-	delete(c.conns, k.id)
-	c.checks.Set(&k.check, core.Never)
-	p := k.peer
-	p.conns = slices.DeleteFunc(p.conns, func(o *conn) bool { return o == k })
-	if i := slices.Index(p.claims, k); i >= 0 {
-		p.claims = slices.Delete(p.claims, i, i+1)
-		p.share.claims--
-	}
-	if !k.dialled() {
-		c.uncount(k)
-	}
-	l := k.channel()
-	for _, at := range []**conn{&l.conn, &l.dial, &l.waits} {
-		if *at == k {
-			*at = nil
-		}
-	}
-	c.ease(p)
-	c.tidy(p)
-}
-
-// close ends a connection.
-func (c *Core) close(k *conn, why error) {
-	c.drop(k)
-	c.act(Action{Do: Close, ID: k.id, Err: why})
-}
-
-// ended takes the end of a connection.
-func (c *Core) ended(id ID, err error) {
-	if at := c.strangers.find(id); at >= 0 {
-		c.strangers.take(at)
-		c.counters.Vanished++
-		return
-	}
-	k := c.conns[id]
-	if k == nil {
-		return
-	}
-	c.drop(k)
-	switch {
-	case k.state == dialling, k.state == claiming && k.dialled():
-		c.failed(k, err)
-	case k.state == up:
-		c.redial(k.channel())
-	}
-}
-
 // wanted dials a host if there is no connection and its time has come.
 func (c *Core) wanted(name string, class uint8) {
 	if err := c.callable(name); err != nil {
@@ -178,17 +72,8 @@ func (c *Core) wanted(name string, class uint8) {
 	case l.failures > 0 && c.now < l.retry:
 		c.act(Action{Do: Fail, Peer: name, Class: class, Err: l.last})
 	default:
-		l.dial = c.dial(p, class, 0)
+		l.dial = c.dial(p, class)
 	}
-}
-
-// called dials a host for who waits for a connection of its own.
-func (c *Core) called(in *Input) {
-	if err := c.callable(in.Peer); err != nil {
-		c.act(Action{Do: Fail, Peer: in.Peer, Class: in.Class, Ticket: in.Ticket, Err: err})
-		return
-	}
-	c.dial(c.peer(in.Peer), in.Class, in.Ticket)
 }
 
 // callable returns why a host cannot be called: a greeting has no room for its name, or it is
@@ -204,13 +89,13 @@ func (c *Core) callable(name string) error {
 }
 
 // dial calls a host.
-func (c *Core) dial(p *peer, class uint8, ticket uint64) *conn {
+func (c *Core) dial(p *peer, class uint8) *conn {
 	c.calls++
 	c.counters.Dialled++
-	k := &conn{id: Dialled | ID(c.calls), peer: p, class: class, call: c.calls, ticket: ticket}
+	k := &conn{id: Dialled | ID(c.calls), peer: p, class: class, call: c.calls}
 	c.add(k)
 	c.checks.Set(&k.check, c.now.Add(c.cfg.GreetWithin))
-	c.act(Action{Do: Dial, ID: k.id, Peer: p.name, Class: class, Ticket: ticket, Greeting: greeting.Greeting{
+	c.act(Action{Do: Dial, ID: k.id, Peer: p.name, Class: class, Greeting: greeting.Greeting{
 		Class: class, From: c.cfg.Name, Incarnation: c.cfg.Incarnation, To: p.name, Known: p.incarnation,
 		Call: k.call, Accepted: p.channels[class].accepted,
 	}})
@@ -220,9 +105,7 @@ func (c *Core) dial(p *peer, class uint8, ticket uint64) *conn {
 // failed takes that a call, which is dropped already, came to nothing.
 func (c *Core) failed(k *conn, err error) {
 	c.counters.Failed++
-	if !c.isShared(k) {
-		c.act(Action{Do: Fail, Peer: k.peer.name, Class: k.class, Ticket: k.ticket, Err: err})
-	} else if l := k.channel(); !c.acceptWaiting(l) {
+	if l := k.channel(); !c.acceptWaiting(l) {
 		c.back(l, err)
 	}
 }
@@ -245,12 +128,8 @@ func (c *Core) acceptWaiting(l *channel) bool {
 
 // back has a channel wait before its next call.
 func (c *Core) back(l *channel, err error) {
-	pause := c.cfg.RetryMax
-	if l.failures < 30 {
-		pause = min(pause, c.cfg.RetryMin<<l.failures)
-	}
+	l.retry, l.last = c.now.Add(pause(c.cfg.RetryMin, c.cfg.RetryMax, l.failures)), err
 	l.failures++
-	l.retry, l.last = c.now.Add(pause), err
 	c.act(Action{Do: Fail, Peer: l.peer.name, Class: l.class, Err: err})
 	if l.holds > 0 {
 		c.retries.Set(&l.redial, l.retry)
@@ -268,6 +147,8 @@ func (p *peer) errorOf(a *greeting.Answer) error {
 		return refusal(ErrName, a.Reason)
 	case greeting.Busy:
 		return refusal(ErrBusy, a.Reason)
+	case greeting.Ended:
+		return refusal(ErrEnded, a.Reason)
 	default:
 		return fmt.Errorf("%w: %s", ErrRefused, a.Reason)
 	}
@@ -286,7 +167,7 @@ func (c *Core) answered(k *conn, in *Input) {
 	switch {
 	case a.Code == greeting.Outdated && c.raise(a.Incarnation):
 		return
-	case a.Code == greeting.Duplicate && c.isShared(k):
+	case a.Code == greeting.Duplicate:
 		// What there is instead is accepted already, waits, or has broken by now.
 		c.counters.Duplicate++
 		c.close(k, ErrDuplicate)
@@ -312,18 +193,12 @@ func (c *Core) answered(k *conn, in *Input) {
 
 // use takes a call that the other side has accepted.
 func (c *Core) use(k *conn) {
-	use := Action{Do: Use, ID: k.id, Peer: k.peer.name, Class: k.class, Ticket: k.ticket, Incarnation: k.incarnation}
-	if !c.isShared(k) {
-		c.drop(k) // it is the caller's
-		c.act(use)
-		return
-	}
 	l := k.channel()
 	if w := l.waits; w != nil {
 		c.refuseDuplicate(w)
 	}
 	c.replace(l, k)
-	c.act(use)
+	c.act(Action{Do: Use, ID: k.id, Peer: k.peer.name, Class: k.class, Incarnation: k.incarnation})
 }
 
 // refuse refuses a call that waited.
@@ -354,106 +229,13 @@ func (c *Core) replace(l *channel, k *conn) {
 // accept takes a call of the other's, in place of what there is.
 func (c *Core) accept(k *conn) {
 	c.counters.Accepted++
-	if c.isShared(k) {
-		l := k.channel()
-		if d := l.dial; d != nil {
-			c.close(d, ErrDuplicate)
-		}
-		l.accepted = k.call
-		c.replace(l, k)
-	} else {
-		k.state = up // its service sees to it
+	l := k.channel()
+	if d := l.dial; d != nil {
+		c.close(d, ErrDuplicate)
 	}
+	l.accepted = k.call
+	c.replace(l, k)
 	c.act(Action{Do: Accept, ID: k.id, Peer: k.peer.name, Class: k.class, Incarnation: k.incarnation})
-}
-
-// drain has nothing more be sent on a connection.
-func (c *Core) drain(k *conn, why error) {
-	if l := k.channel(); l.conn == k {
-		l.conn = nil
-	}
-	k.state = draining
-	c.checks.Set(&k.check, c.now.Add(c.cfg.GreetWithin))
-	c.ease(k.peer)
-	c.act(Action{Do: Drain, ID: k.id, Err: why})
-	c.overdrawn(k)
-}
-
-// drainMost are the most connections in one channel on which nothing more is sent: a host
-// that calls again and again would take all places with them.
-const drainMost = 8
-
-// overdrawn closes the oldest connection of k's channel that is drained, if there are too many.
-func (c *Core) overdrawn(k *conn) {
-	n := 0
-	var oldest *conn
-	for _, o := range k.peer.conns {
-		if o.state == draining && o.class == k.class {
-			if n++; oldest == nil {
-				oldest = o
-			}
-		}
-	}
-	if n > drainMost {
-		c.close(oldest, ErrSuperseded)
-	}
-}
-
-// finished takes that the other side sends nothing more on a connection.
-func (c *Core) finished(id ID) {
-	k := c.conns[id]
-	switch {
-	case k == nil:
-	case k.state == up:
-		c.drain(k, ErrIdle)
-		c.redial(k.channel())
-	case k.state == draining:
-		c.close(k, ErrDone)
-	}
-}
-
-// sampled judges a connection by what was heard on it.
-func (c *Core) sampled(k *conn, s Sample) {
-	c.testify(k, s)
-	if k.state != up {
-		return // it has ended by that
-	}
-	heard := s.Heard
-	if s.Deaf {
-		heard = 0
-	}
-	switch {
-	case heard >= c.cfg.DeadAfter:
-		c.counters.Dead++
-		c.close(k, fmt.Errorf("%w: for %v", ErrDead, heard.Round(time.Millisecond)))
-		c.redial(k.channel())
-		return
-	case s.Used >= c.cfg.IdleAfter && k.channel().holds == 0:
-		c.counters.Idle++
-		c.drain(k, ErrIdle)
-		return
-	case heard >= c.cfg.KeepAlive:
-		c.act(Action{Do: Ping, ID: k.id})
-	}
-	pause := min(c.cfg.KeepAlive, c.cfg.DeadAfter-heard)
-	if k.isProbed || k.isDeaf {
-		pause = min(pause, c.probePause())
-	}
-	c.checks.Set(&k.check, c.now.Add(pause))
-}
-
-// due does what a connection's time says.
-func (c *Core) due(k *conn) {
-	switch k.state {
-	case dialling:
-		c.giveUp(k, fmt.Errorf("%w: no answer within %v", ErrSlow, c.cfg.GreetWithin))
-	case up:
-		c.checks.Set(&k.check, c.now.Add(c.cfg.KeepAlive)) // by then the sample is there
-		c.act(Action{Do: Check, ID: k.id})
-	case draining:
-		c.close(k, ErrDone)
-	case waiting, claiming: // no check runs: this host's call, or the probe, has an end
-	}
 }
 
 // hold has a channel be connected from now on.
@@ -489,7 +271,7 @@ func (c *Core) redial(l *channel) {
 		c.retries.Set(&l.redial, l.retry)
 		return
 	}
-	l.dial = c.dial(l.peer, l.class, 0)
+	l.dial = c.dial(l.peer, l.class)
 }
 
 // errIncarnation says which incarnations do not fit.

@@ -35,7 +35,7 @@ func (c *Core) isContested(p *peer, incarnation uint64) bool {
 
 // isRival reports whether a connection that stands is of an earlier incarnation.
 func (c *Core) isRival(k *conn, incarnation uint64) bool {
-	return k.state == up && k.incarnation < incarnation && c.isShared(k)
+	return k.state == up && k.incarnation < incarnation
 }
 
 // isWaiting reports whether the other side waits for the answer to its call.
@@ -165,7 +165,7 @@ func (c *Core) claimed(k *conn) {
 		return
 	}
 	k.state = waiting
-	c.admitted(k)
+	c.settle(k.channel(), k)
 }
 
 // credible are the incarnations that others may say are known: in nanoseconds, up to
@@ -182,8 +182,8 @@ func (c *Core) raise(known uint64) bool {
 	c.act(Action{Do: Raise, Incarnation: c.cfg.Incarnation})
 	for _, k := range c.byAge() {
 		switch {
-		case c.conns[k.id] != k:
-		case k.state == up && c.isShared(k):
+		case c.conns[k.id] != k, k.of != nil:
+		case k.state == up:
 			c.drain(k, ErrOutdated)
 			c.redial(k.channel())
 		case k.state == dialling, k.state == claiming && k.dialled():
@@ -196,10 +196,8 @@ func (c *Core) raise(known uint64) bool {
 
 // again makes a call once more, in this host's new incarnation.
 func (c *Core) again(k *conn) {
-	if !c.isShared(k) {
-		c.dial(k.peer, k.class, k.ticket)
-	} else if l := k.channel(); !c.acceptWaiting(l) {
-		l.dial = c.dial(k.peer, k.class, 0)
+	if l := k.channel(); !c.acceptWaiting(l) {
+		l.dial = c.dial(k.peer, k.class)
 	}
 }
 
@@ -209,8 +207,8 @@ func (c *Core) closing() {
 	c.isClosing = true
 	for _, k := range c.byAge() {
 		switch {
-		case c.conns[k.id] != k:
-		case k.state == up && c.isShared(k):
+		case c.conns[k.id] != k, k.of != nil:
+		case k.state == up:
 			c.drain(k, ErrClosing)
 		case k.isWaiting():
 			c.refuse(k, greeting.Busy, ErrClosing)

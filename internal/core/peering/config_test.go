@@ -12,11 +12,11 @@ import (
 // TestConfigNamesTheField: an error names what is to be set otherwise.
 func TestConfigNamesTheField(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
-		"Exclusive is -1":  func(c *Config) { c.Exclusive = -1 },
+		"Remember is -1":   func(c *Config) { c.Remember = -1 },
 		"GreetWithin is":   func(c *Config) { c.GreetWithin = -time.Second },
 		"third of DeadAft": func(c *Config) { c.DeadAfter = 1 },
 	} {
-		c := Config{Name: "a", Incarnation: 1, Classes: 1, Shared: 1}
+		c := Config{Name: "a", Incarnation: 1, Classes: 1}
 		spoil(&c)
 		if _, err := New(c); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want one that says %q", err, want)

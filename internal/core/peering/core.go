@@ -12,6 +12,7 @@ type Core struct {
 	cfg       Config
 	strangers strangers
 	conns     map[ID]*conn
+	paths     int // of them: that were added to others
 	taken     int // of them: that others have made
 	shares    shares
 	shareOf   map[string]*share // by the name of the host, without a label
@@ -25,6 +26,7 @@ type Core struct {
 
 	checks  core.Timers[*conn]    // when connections are looked at, and calls fail
 	retries core.Timers[*channel] // when held ones that could not be connected are dialled again
+	rejoins core.Timers[*pair]    // when paths are dialled again
 	probes  core.Timers[*peer]    // when contested ones are given to who claims them
 	ages    core.Timers[*peer]    // when unused ones are forgotten
 
@@ -46,7 +48,7 @@ func New(c Config) (*Core, error) {
 // Counters returns what was counted.
 func (c *Core) Counters() Counters {
 	n := c.counters
-	n.Pending, n.Connections, n.Peers = len(c.strangers.all), len(c.conns), len(c.peers)
+	n.Pending, n.Connections, n.Paths, n.Peers = len(c.strangers.all), len(c.conns)-c.paths, c.paths, len(c.peers)
 	return n
 }
 
@@ -60,7 +62,7 @@ func (c *Core) Incarnation(host string) uint64 {
 
 // Deadline returns the next moment at which the core wants to be stepped.
 func (c *Core) Deadline() core.Time {
-	return min(c.strangers.next(), c.checks.Next(), c.retries.Next(), c.probes.Next(), c.ages.Next())
+	return min(c.strangers.next(), c.checks.Next(), c.retries.Next(), c.rejoins.Next(), c.probes.Next(), c.ages.Next())
 }
 
 // Step takes inputs in order.
@@ -88,20 +90,22 @@ func (c *Core) take(in *Input) {
 		c.greeted(in)
 	case Answered:
 		if k := c.conns[in.ID]; k != nil && k.state == dialling {
-			c.answered(k, in)
+			if k.of != nil {
+				c.answeredPath(k, in)
+			} else {
+				c.answered(k, in)
+			}
 		}
 	case Ended:
 		c.ended(in.ID, in.Err)
 	case Finished:
 		c.finished(in.ID)
 	case Sampled:
-		if k := c.conns[in.ID]; k != nil && k.state == up {
+		if k := c.conns[in.ID]; k != nil && k.of == nil && k.state == up {
 			c.sampled(k, in.Sample)
 		}
 	case Wanted:
 		c.wanted(in.Peer, in.Class)
-	case Called:
-		c.called(in)
 	case Held:
 		c.hold(in.Peer, in.Class)
 	case Released:
@@ -112,15 +116,14 @@ func (c *Core) take(in *Input) {
 		c.ages.Set(&p.age, core.Never)
 		c.meet(p, in.Incarnation)
 		c.tidy(p)
+	case Paired:
+		c.paired(in)
 	case Pinned:
 		c.isPinned = true
 	case Closing:
 		c.closing()
 	}
 }
-
-// isShared reports whether a connection is the only one of its class with its host.
-func (c *Core) isShared(k *conn) bool { return k.class < c.cfg.Shared }
 
 // expire does all that is due.
 func (c *Core) expire() {
@@ -134,6 +137,9 @@ func (c *Core) expire() {
 	}
 	for t := c.retries.Due(c.now); t != nil; t = c.retries.Due(c.now) {
 		c.redial(t.Of)
+	}
+	for t := c.rejoins.Due(c.now); t != nil; t = c.rejoins.Due(c.now) {
+		c.callPath(t.Of)
 	}
 	for t := c.ages.Due(c.now); t != nil; t = c.ages.Due(c.now) {
 		c.forget(t.Of)

@@ -5,8 +5,8 @@
 //
 // # One connection in a class
 //
-// In a class that is shared, two hosts have one connection, which either has dialled.
-// Which one survives where there are two:
+// In each class two hosts have one connection, which either has dialled. Which one survives
+// where there are two:
 //
 //	this host has                    the other's call        then
 //	no connection, dials not                                 accept
@@ -22,5 +22,23 @@
 // only if it has nothing else, or knows that it is lost. What is replaced is drained:
 // nothing more is sent on it, and what was sent still arrives.
 //
-// In a class that is exclusive every call is a connection of its own.
+// # Several paths of a connection
+//
+// A connection begins with the path of its call, which has the connection's ID. Paired makes the host that has dialled it dial one more path for each
+// further pair of rails: Dial, Accept and Use then have Path and Conn, and ID is that of the
+// path. Ended with a path's ID ends this path alone, which is dialled again while the
+// connection is up; the connection ends with its last path. Its ID remains when its first
+// path has ended.
+//
+//	action or input          is of
+//	Ended, ClosePath         one path, by its ID (the first path: the connection's)
+//	Close                    a connection with all its paths; or what is not in use: a stranger, a call
+//	Drain, Check, Ping,
+//	Finished, Sampled        a connection
+//	Paired                   a connection; ignored by the host that has not dialled it
+//
+// Accept of a path comes before ClosePath of the one that it replaces. After Close nothing
+// that Ended reports of the connection's paths matters; after ClosePath nothing of this path.
+// Calls for paths that are not answered yet are closed by their own ID, before the connection
+// is closed or drained.
 package peering

@@ -12,9 +12,10 @@ import (
 // has it ask for anything of a connection that it has closed.
 func FuzzInputs(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 3, 1, 1, 8, 2, 0, 4, 1, 0})
-	f.Add([]byte{10, 0, 0, 4, 1, 0, 11, 0, 0, 5, 1, 0, 15, 200, 0, 12, 1, 9})
+	f.Add([]byte{10, 0, 0, 4, 1, 0, 11, 0, 0, 5, 1, 0, 16, 200, 0, 12, 1, 9})
+	f.Add([]byte{8, 1, 0, 4, 65, 65, 15, 1, 131, 4, 66, 65, 5, 1, 1, 16, 1, 0, 4, 67, 72, 5, 2, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		trial := newTrial(func(c *Config) { c.Pending, c.PendingOfSource, c.Connections, c.Exclusive, c.Remember = 4, 2, 6, 2, 3 })
+		trial := newTrial(func(c *Config) { c.Pending, c.PendingOfSource, c.Connections, c.Remember = 4, 2, 6, 3 })
 		names := []string{"a", "b", "A", "c", "d#1", "d#2"}
 		closed := map[ID]bool{}
 		arrived := map[ID]bool{}
@@ -34,16 +35,18 @@ func FuzzInputs(f *testing.F) {
 					}
 					arrived[id] = true
 				}
-				in := Input{Kind: kind, ID: id, Source: prefix(int(y % 3)), Peer: names[int(x)%len(names)], Class: y % 4, Incarnation: uint64(y), Err: errors.New("x")}
+				in := Input{Kind: kind, ID: id, Source: prefix(int(y % 3)), Peer: names[int(x)%len(names)], Class: y % 3, Incarnation: uint64(y), Err: errors.New("x")}
 				switch kind { // of a driver's own
 				case Wanted, Held, Released:
 					in.Class %= 2
-				case Called:
-					in.Class = 2
 				}
 				in.Greeting = greeting.Greeting{From: names[int(y)%len(names)], To: "a", Class: y % 3, Incarnation: uint64(y / 64), Call: uint64(x), Accepted: uint64(y / 16)}
-				in.Answer = greeting.Answer{Code: greeting.Code(y % 7), Incarnation: uint64(x / 64)}
+				in.Answer = greeting.Answer{Code: greeting.Code(y % 9), Incarnation: uint64(x / 64)}
 				in.Sample = Sample{Heard: time.Duration(x) * 50 * time.Millisecond, Used: time.Duration(y) * 10 * time.Second, Reads: uint64(y / 128), Deaf: x&1 != 0}
+				in.Pairs, in.First = y>>1, y%9
+				if y&4 != 0 {
+					in.Greeting.Path, in.Greeting.Joins, in.Greeting.First = x>>4, uint64(y/32), y&8 != 0
+				}
 				if kind == Greeted && y&2 == 0 {
 					in.Err = nil
 				}
@@ -58,7 +61,7 @@ func FuzzInputs(f *testing.F) {
 				switch a.Do {
 				case Fail, Restarted, Forgot, Raise:
 					continue
-				case Close, Refuse:
+				case Close, Refuse, ClosePath:
 					if closed[a.ID] {
 						t.Fatalf("%v, of what is closed", a)
 					}

@@ -31,6 +31,10 @@ func (c *Core) greeted(in *Input) {
 		return
 	}
 	g := &in.Greeting
+	if g.Path != 0 {
+		c.acceptPath(in)
+		return
+	}
 	p := c.peer(g.From)
 	k := &conn{
 		id: in.ID, peer: p, class: g.Class, call: g.Call, knows: g.Accepted, incarnation: g.Incarnation,
@@ -44,18 +48,9 @@ func (c *Core) greeted(in *Input) {
 		c.claim(k)
 	} else {
 		c.meet(p, g.Incarnation)
-		c.admitted(k)
+		c.settle(k.channel(), k)
 	}
 	c.displace() // not before: it may have been refused
-}
-
-// admitted goes on with a call that is not refused.
-func (c *Core) admitted(k *conn) {
-	if c.isShared(k) {
-		c.settle(k.channel(), k)
-	} else {
-		c.accept(k)
-	}
 }
 
 // settle decides which connection of a channel survives: the table of the package's
@@ -98,12 +93,16 @@ func (c *Core) objection(in *Input) (greeting.Code, error) {
 		return greeting.Refuse, fmt.Errorf("%w: %q has no incarnation", ErrMalformed, g.From)
 	case g.Class >= c.cfg.Classes:
 		return greeting.Refuse, fmt.Errorf("%w: %d", ErrClass, g.Class)
+	case g.Path > greeting.MaxPaths:
+		return greeting.Refuse, fmt.Errorf("%w: %d of a connection of class %d", ErrPath, g.Path, g.Class)
 	case g.Known > c.cfg.Incarnation:
 		return greeting.Former, fmt.Errorf("%w: %q in incarnation %d is known in %d: it has to begin with a larger one", ErrOutdated, c.cfg.Name, c.cfg.Incarnation, g.Known)
 	case g.Incarnation < known:
 		return greeting.Outdated, fmt.Errorf("%w: %q is known in incarnation %d, after %d", ErrOutdated, g.From, known, g.Incarnation)
 	case c.isClosing:
 		return greeting.Busy, ErrClosing
+	case g.Path != 0:
+		return c.pathObjection(g)
 	}
 	return greeting.Busy, c.overdraft(g)
 }

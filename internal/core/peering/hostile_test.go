@@ -24,7 +24,7 @@ func TestDrainedAreFew(t *testing.T) {
 
 // TestIncarnationZero: it would stand for one that is not known.
 func TestIncarnationZero(t *testing.T) {
-	if _, err := New(Config{Name: "a", Classes: 1, Shared: 1}); !errors.Is(err, ErrConfig) {
+	if _, err := New(Config{Name: "a", Classes: 1}); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 	w := newTrial(nil)

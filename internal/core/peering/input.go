@@ -25,27 +25,28 @@ const (
 	Verified             // its certificate is verified
 	Greeted              // its greeting has come: Greeting, Address, Peer (whom the certificate names); or Err
 	Answered             // a call has its answer: Answer, Address
-	Ended                // the connection is no more: Err
+	Ended                // the connection, or one path of several, is no more: Err
 	Finished             // the other side will send nothing more on it
 	Sampled              // the answer to Check: Sample
-	Wanted               // something waits to be sent: Peer, Class (shared)
-	Called               // somebody wants a connection: Peer, Class (exclusive), Ticket
-	Held                 // a service wants a connection to stay: Peer, Class (shared)
+	Wanted               // something waits to be sent: Peer, Class
+	Held                 // a service wants a connection to stay: Peer, Class
 	Released             // the end of one Held: Peer, Class
 	Learned              // who watches hosts says in which incarnation one is: Peer, Incarnation
 	Pinned               // others have this host's incarnation by a service: it has to stay
 	Closing              // this host is about to be closed
+	Paired               // the rails of a connection's two hosts are known: Pairs, First. Again if they change
 )
 
 // Input is one input.
 type Input struct {
 	Kind        Kind
+	Class       uint8
+	Pairs       uint8 // of rails: bit i is set where there is a pair i. Who has dialled the connection counts them
+	First       uint8 // the pair on which the connection's first path lies, or lay
 	ID          ID
 	Source      netip.Prefix
 	Address     string // of the other side, for people
 	Peer        string
-	Class       uint8
-	Ticket      uint64
 	Incarnation uint64
 	Greeting    greeting.Greeting
 	Answer      greeting.Answer
@@ -66,28 +67,30 @@ type Do uint8
 
 // What actions ask for, and what they use beside ID.
 const (
-	Dial      Do = iota // call: Peer, Class, Greeting, Ticket
+	Dial      Do = iota // call: Peer, Class, Greeting
 	Accept              // answer that the call is accepted, and use the connection: Peer, Class, Incarnation
 	Refuse              // answer so and hang up: Code, Err
-	Use                 // the call was accepted: use the connection: Peer, Class, Incarnation, Ticket
+	Use                 // the call was accepted: use the connection: Peer, Class, Incarnation
 	Close               // at once: Err. Nothing is asked of the connection any more
 	Drain               // send nothing more on it, and say so: Err
 	Ping                // the other side is to be heard
 	Check               // give a Sample
-	Fail                // what waits to be sent, or who waits for a connection, fails: Peer, Class, Ticket, Err
+	Fail                // what waits to be sent fails: Peer, Class, Err
 	Restarted           // report that a host is in another incarnation: Peer, Before, Incarnation
 	Forgot              // report that nothing is known of a host any more: Peer
 	Raise               // this host is in a later incarnation from now on: Incarnation
+	ClosePath           // one path of several, at once: Conn, Err. The connection stays
 )
 
 // Action is one output.
 type Action struct {
 	Do          Do
+	Class       uint8
+	Path        uint8 // of Dial, Accept, Use: ID is a path, on this pair of rails, counted from 1; 0: it is a connection
+	Code        greeting.Code
 	ID          ID
 	Peer        string
-	Class       uint8
-	Ticket      uint64
-	Code        greeting.Code
+	Conn        ID     // then: the connection of which ID is a path
 	Incarnation uint64 // of Peer
 	Before      uint64
 	Greeting    greeting.Greeting
@@ -122,6 +125,9 @@ var (
 	ErrDead       = errors.New("nothing comes from it")
 	ErrIdle       = errors.New("nobody uses it")
 	ErrDone       = errors.New("both sides are done with it")
+	ErrEnded      = errors.New("the other side has no such connection")
+	ErrPath       = errors.New("there is no such path")
+	ErrRemoved    = errors.New("the pair of rails is removed")
 )
 
 // Counters report what a core has counted, and what it holds now.
@@ -142,9 +148,13 @@ type Counters struct {
 	Idle       uint64
 	Displaced  uint64 // connections of the host with the most, by those of hosts with less
 	Restarts   uint64 // of other hosts
+	Joined     uint64 // paths that others have added to connections
+	PathCalls  uint64 // of this host, for such paths
+	PathsLost  uint64 // that have ended before their connections
 	Contested  uint64 // names that a second process claimed while the first one lived
 
 	Pending     int // connections that are not authenticated
-	Connections int // that stand, exclusive ones that this host has dialled aside
+	Connections int // that stand
+	Paths       int // that were added to them, or are called
 	Peers       int // hosts of which something is known
 }

@@ -11,13 +11,12 @@ import (
 // share is what the processes of one host, which have one certificate and as many names as
 // they like, take of the limits.
 type share struct {
-	host      string
-	peers     int           // of the host, that are known
-	taken     list.List     // of *conn: that they have made, the oldest first
-	exclusive map[uint8]int // how many of these an exclusive class has
-	unused    int           // of the host, in Core.unused
-	claims    int           // connections that wait for a probe
-	place     int           // in Core.shares
+	host   string
+	peers  int       // of the host, that are known
+	taken  list.List // of *conn: that they have made, the oldest first
+	unused int       // of the host, in Core.unused
+	claims int       // connections that wait for a probe
+	place  int       // in Core.shares
 }
 
 // shares are a heap of all: the first one has most connections.
@@ -51,7 +50,7 @@ func (c *Core) join(p *peer) {
 	host := HostOf(p.name)
 	s := c.shareOf[host]
 	if s == nil {
-		s = &share{host: host, exclusive: map[uint8]int{}}
+		s = &share{host: host}
 		c.shareOf[host] = s
 		heap.Push(&c.shares, s)
 	}
@@ -73,39 +72,44 @@ func (c *Core) count(k *conn) {
 	s := k.peer.share
 	c.taken++
 	k.counted = s.taken.PushBack(k)
-	if !c.isShared(k) {
-		s.exclusive[k.class]++
-	}
 	heap.Fix(&c.shares, s.place)
 }
 
 // uncount ends that.
 func (c *Core) uncount(k *conn) {
+	if k.counted == nil {
+		return
+	}
 	s := k.peer.share
 	c.taken--
 	s.taken.Remove(k.counted)
-	if !c.isShared(k) {
-		s.exclusive[k.class]--
-	}
+	k.counted = nil
 	heap.Fix(&c.shares, s.place)
 }
 
-// overdraft returns why a caller is refused: its host has too much already. Where all
-// connections are taken, a host is refused unless another one has two more than it has.
+// overfull returns why a caller is refused where all connections are taken: unless another host
+// has two more than the caller's.
+func (c *Core) overfull(s *share, g *greeting.Greeting) error {
+	if c.taken >= c.cfg.Connections && s.taken.Len()+1 >= c.shares[0].taken.Len() {
+		return fmt.Errorf("%w: %d connections in all, %d of them from the processes of %q", ErrBusy, c.taken, s.taken.Len(), HostOf(g.From))
+	}
+	return nil
+}
+
+// overdraft returns why a caller is refused: its host has too much already.
 func (c *Core) overdraft(g *greeting.Greeting) error {
 	s := c.shareOf[HostOf(g.From)]
 	if s == nil {
 		s = &share{}
 	}
+	if err := c.overfull(s, g); err != nil {
+		return err
+	}
 	switch {
-	case c.taken >= c.cfg.Connections && s.taken.Len()+1 >= c.shares[0].taken.Len():
-		return fmt.Errorf("%w: %d connections in all, %d of them from the processes of %q", ErrBusy, c.taken, s.taken.Len(), HostOf(g.From))
 	case len(c.claimsOf(g.From)) >= claimMost:
 		return fmt.Errorf("%w: %d claims to the name %q", ErrBusy, claimMost, g.From)
 	case s.claims >= claimMostOfHost:
 		return fmt.Errorf("%w: %d claims to names of %q", ErrBusy, claimMostOfHost, s.host)
-	case g.Class >= c.cfg.Shared && s.exclusive[g.Class] >= c.cfg.Exclusive:
-		return fmt.Errorf("%w: %d connections of class %d from the processes of %q", ErrBusy, c.cfg.Exclusive, g.Class, s.host)
 	}
 	return nil
 }
@@ -123,6 +127,11 @@ func (c *Core) displace() {
 		c.refuse(k, greeting.Busy, err)
 		return
 	}
+	if k.whole().living() > 1 {
+		c.closePath(k, err)
+		return
+	}
+	k = k.whole()
 	wasUp := k.state == up
 	c.close(k, err)
 	if wasUp {

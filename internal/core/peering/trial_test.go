@@ -20,7 +20,7 @@ type trial struct {
 }
 
 func newTrial(change func(*Config)) *trial {
-	cfg := Config{Name: "a", Incarnation: 10, Classes: 3, Shared: 2}
+	cfg := Config{Name: "a", Incarnation: 10, Classes: 3}
 	if change != nil {
 		change(&cfg)
 	}
@@ -34,9 +34,10 @@ func newTrial(change func(*Config)) *trial {
 // do runs commands: a verb, a connection or a host, and fields.
 //
 //	arrive ID SOURCE      spoke ID      verified ID      end ID      finished ID
-//	greet ID from=b inc=5 class=0 call=1 accepted=0 to=a known=0 cert=b
+//	greet ID from=b inc=5 class=0 call=1 accepted=0 to=a known=0 cert=b path=0 joins=0 first
 //	malformed ID
 //	answer ID CODE inc=5
+//	paired ID pairs=3 first=0
 //	sample ID heard=1s used=1s reads=1 deaf
 //	want HOST CLASS   call HOST CLASS   hold HOST CLASS   release HOST CLASS   learn HOST inc=5
 //	closing   pinned
@@ -102,17 +103,20 @@ func (t *trial) one(words []string) string {
 		in = Input{Kind: Greeted, ID: idOf(words[1]), Address: "10.0.0." + words[1], Peer: field("cert", field("from", "b")), Greeting: greeting.Greeting{
 			From: field("from", "b"), Incarnation: number("inc", 5), To: field("to", "a"), Known: number("known", known),
 			Class: uint8(number("class", 0)), Call: number("call", 1), Accepted: number("accepted", 0),
+			Path: uint8(number("path", 0)), Joins: number("joins", 0), First: words[len(words)-1] == "first",
 		}}
+	case "paired":
+		in = Input{Kind: Paired, ID: idOf(words[1]), Pairs: uint8(number("pairs", 3)), First: uint8(number("first", 0))}
 	case "answer":
 		codes := map[string]greeting.Code{"accept": greeting.Accept, "refuse": greeting.Refuse, "outdated": greeting.Outdated,
-			"duplicate": greeting.Duplicate, "former": greeting.Former, "busy": greeting.Busy, "taken": greeting.Taken}
+			"duplicate": greeting.Duplicate, "former": greeting.Former, "busy": greeting.Busy, "taken": greeting.Taken, "ended": greeting.Ended}
 		in = Input{Kind: Answered, ID: idOf(words[1]), Address: "10.0.1." + words[1][1:], Answer: greeting.Answer{Code: codes[words[2]], Incarnation: number("inc", 5), Reason: "so it says"}}
 	case "sample":
 		in = Input{Kind: Sampled, ID: idOf(words[1]), Sample: Sample{Heard: span(field("heard", "0s")), Used: span(field("used", "0s")), Reads: number("reads", 0), Deaf: words[len(words)-1] == "deaf"}}
-	case "want", "call", "hold", "release":
-		kind := map[string]Kind{"want": Wanted, "call": Called, "hold": Held, "release": Released}[words[0]]
+	case "want", "hold", "release":
+		kind := map[string]Kind{"want": Wanted, "hold": Held, "release": Released}[words[0]]
 		class, _ := strconv.Atoi(words[2])
-		in = Input{Kind: kind, Peer: words[1], Class: uint8(class), Ticket: 77}
+		in = Input{Kind: kind, Peer: words[1], Class: uint8(class)}
 	case "pinned":
 		in = Input{Kind: Pinned}
 	case "closing":
@@ -172,13 +176,20 @@ func (t *trial) pass(d time.Duration) string {
 	}
 }
 
-var codeNames = map[greeting.Code]string{greeting.Refuse: "for good", greeting.Outdated: "outdated", greeting.Duplicate: "duplicate", greeting.Former: "former", greeting.Busy: "busy", greeting.Taken: "taken"}
+var codeNames = map[greeting.Code]string{greeting.Refuse: "for good", greeting.Outdated: "outdated", greeting.Duplicate: "duplicate", greeting.Former: "former", greeting.Busy: "busy", greeting.Taken: "taken", greeting.Ended: "ended"}
 
 func (a *Action) String() string {
 	channel := fmt.Sprintf("%s/%d", a.Peer, a.Class)
+	if a.Path != 0 {
+		channel = fmt.Sprintf("path %d of %v", a.Path, a.Conn)
+	}
 	switch a.Do {
 	case Dial:
 		g := &a.Greeting
+		if a.Path != 0 {
+			is := map[bool]string{true: " first"}[g.First]
+			return fmt.Sprintf("dial %v %s known=%d joins=%d%s", a.ID, channel, g.Known, g.Joins, is)
+		}
 		return fmt.Sprintf("dial %v %s known=%d accepted=%d", a.ID, channel, g.Known, g.Accepted)
 	case Accept:
 		return fmt.Sprintf("accept %v %s inc=%d", a.ID, channel, a.Incarnation)
@@ -188,6 +199,8 @@ func (a *Action) String() string {
 		return fmt.Sprintf("refuse %v %s: %v", a.ID, codeNames[a.Code], a.Err)
 	case Close:
 		return fmt.Sprintf("close %v: %v", a.ID, a.Err)
+	case ClosePath:
+		return fmt.Sprintf("close path %v of %v: %v", a.ID, a.Conn, a.Err)
 	case Drain:
 		return fmt.Sprintf("drain %v: %v", a.ID, a.Err)
 	case Ping:
@@ -216,7 +229,11 @@ func (t *trial) state() string {
 	var all []string
 	for _, k := range p.conns {
 		s := map[state]string{dialling: "dials", waiting: "waits", claiming: "claims", up: "up", draining: "drains"}[k.state]
-		all = append(all, fmt.Sprintf("%s %v", s, k.id))
+		text := fmt.Sprintf("%s %v", s, k.id)
+		if k.paths != nil {
+			text += k.paths.String()
+		}
+		all = append(all, text)
 	}
 	if l.failures > 0 {
 		all = append(all, fmt.Sprintf("failed %d", l.failures))
@@ -225,4 +242,30 @@ func (t *trial) state() string {
 		return "idle"
 	}
 	return strings.Join(all, ", ")
+}
+
+// String reports the paths of a connection by their pairs: p is up, c is called, t waits for its
+// time, 1 is the first one.
+func (s *paths) String() string {
+	var b strings.Builder
+	b.WriteString(" [")
+	if k := s.of[0].conn; !k.dialled() && !k.lacksFirst {
+		b.WriteString("1 ")
+	}
+	for i := range s.of {
+		p := &s.of[i]
+		switch {
+		case p.path != nil && p.path.state == up:
+			b.WriteString("p")
+		case p.path != nil:
+			b.WriteString("c")
+		case p.redial.Running():
+			b.WriteString("t")
+		case p.conn.dialled() && p.isFirst() && !p.conn.lacksFirst:
+			b.WriteString("1")
+		default:
+			b.WriteString(".")
+		}
+	}
+	return strings.TrimRight(b.String(), ".") + "]"
 }

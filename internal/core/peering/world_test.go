@@ -3,141 +3,66 @@ package peering
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
-	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/greeting"
 )
 
-// fataler is what reports a broken invariant.
-type fataler interface {
-	Helper()
-	Fatalf(format string, args ...any)
-}
-
-// check holds c to what is always true of it.
-func (c *Core) check(t fataler) {
-	t.Helper()
-	sources, taken := map[string]int{}, 0
-	for _, s := range c.strangers.all {
-		sources[s.source.String()]++
-	}
-	for source, n := range c.strangers.of {
-		if sources[source.String()] != n || n == 0 || n > c.cfg.PendingOfSource {
-			t.Fatalf("source %v has %d, counted are %d", source, sources[source.String()], n)
-		}
-	}
-	if len(c.strangers.all) > c.cfg.Pending || c.taken > c.cfg.Connections {
-		t.Fatalf("%d are pending; %d connections, %d of them taken", len(c.strangers.all), len(c.conns), c.taken)
-	}
-	checks := 0
-	for id, k := range c.conns {
-		if k.id != id || c.peers[k.peer.name] != k.peer || !slices.Contains(k.peer.conns, k) {
-			t.Fatalf("connection %v is not where it should be", k.id)
-		}
-		if !k.dialled() {
-			taken++
-		}
-		if k.check.Running() {
-			checks++
-		}
-		if hasEnd := k.state == dialling || k.state == draining || k.state == up && c.isShared(k); k.check.Running() != hasEnd {
-			t.Fatalf("connection %v in state %v is looked at again: %v", k.id, k.state, !hasEnd)
-		}
-	}
-	if checks != len(c.checks) || c.Deadline() <= c.now || len(c.eased) > 0 {
-		t.Fatalf("%d of %d timers are those of connections; due at %v, it is %v", checks, len(c.checks), c.Deadline(), c.now)
-	}
-	of, members := 0, map[string][4]int{}
-	for _, p := range c.peers {
-		n := members[HostOf(p.name)]
-		if p.unused != nil {
-			n[3]++
-		}
-		members[HostOf(p.name)] = [4]int{n[0] + 1, n[1] + len(p.claims), n[2] + p.taken(), n[3]}
-	}
-	for i, s := range c.shares {
-		n := 0
-		for _, m := range s.exclusive {
-			n += m
-		}
-		if s.place != i || c.shareOf[s.host] != s || members[s.host] != [4]int{s.peers, s.claims, s.taken.Len(), s.unused} || n > s.taken.Len() || s.taken.Len() > c.shares[0].taken.Len() {
-			t.Fatalf("the share of %s is %+v at %d, want %v", s.host, s, i, members[s.host])
-		}
-		of += s.taken.Len()
-	}
-	if taken != c.taken || of != taken || len(c.shares) != len(members) || len(c.shareOf) != len(members) {
-		t.Fatalf("%d connections were taken, counted are %d and %d of %d hosts", taken, c.taken, of, len(c.shares))
-	}
-	for name, p := range c.peers {
-		held := 0
-		for i := range p.channels {
-			l := &p.channels[i]
-			held += l.holds
-			if l.conn != nil && (l.conn.state != up || l.dial != nil) || l.dial != nil && l.dial.state != dialling && l.dial.state != claiming ||
-				l.waits != nil && (l.dial == nil || l.waits.state != waiting) {
-				t.Fatalf("the channel %s/%d is in no state that can be: %+v", name, i, l)
-			}
-			if l.holds > 0 && l.conn == nil && l.dial == nil && !(l.redial.Running() && l.redial.At == l.retry) && !c.isClosing {
-				t.Fatalf("the channel %s/%d is held, and nobody dials", name, i)
-			}
-			ups := 0
-			for _, k := range p.conns {
-				if k.class == l.class && k.state == up {
-					ups++
-				}
-			}
-			if i < int(c.cfg.Shared) && ups > 1 {
-				t.Fatalf("%d connections of %s/%d are used", ups, name, i)
-			}
-		}
-		if unused := len(p.conns) == 0 && held == 0; unused != (p.unused != nil) || p.age.Running() != (unused && !c.cfg.Certified && !p.isLearned) {
-			t.Fatalf("%s has %d connections, is held %d times, and is unused: %v", name, len(p.conns), held, p.unused != nil)
-		}
-		if p.probe.Running() != (len(p.claims) > 0) {
-			t.Fatalf("%s has %d claims, and is probed: %v", name, len(p.claims), p.probe.Running())
-		}
-	}
-}
-
-// taken counts the connections that a peer has made.
-func (p *peer) taken() (n int) {
-	for _, k := range p.conns {
-		if !k.dialled() {
-			n++
-		}
-	}
-	return n
-}
-
-// wire is a connection between the two hosts of a world.
+// wire is a physical connection between the two hosts of a world.
 type wire struct {
 	dialler  int
+	pair     int        // of rails, on which it lies
 	ids      [2]ID      // at each host
+	conns    [2]ID      // the connection of which it is a path, at each host; 0: not yet
 	inFlight [2][]Input // to each host, in order
+	hasCome  [2]bool    // the host knows of it
 	isUp     [2]bool    // the host has used it
-	reads    [2]uint64  // signs of life that each host has had
+	isOver   [2]bool    // the host has closed it, or knows of its end
 	broken   bool
 }
 
-// world is two hosts, and a network that delays, and breaks connections.
+// world is two hosts, and a network that delays, cuts rails, and breaks connections.
 type world struct {
-	t     *rapid.T
-	hosts [2]*trial
-	wires []*wire
-	next  ID
-	calm  bool // nothing breaks any more
+	t        *rapid.T
+	hosts    [2]*trial
+	wires    []*wire
+	next     ID
+	breaks   int
+	calm     bool // nothing breaks any more
+	isStrict bool // and what had broken before is known
+
+	hasRails   bool                       // several, which are cut, added and removed
+	random     *rand.Rand                 // of a world that has
+	isOneSided bool                       // who has been called finds nothing, and where it is cut it hears of no end
+	pairs      uint8                      // of rails that there are
+	cut        [greeting.MaxPaths][2]bool // nothing comes to the host on it
+	knows      [2]map[ID]uint8            // the pairs that the host's driver has reported of its connections
+	heard      [2]map[ID]core.Time        // when the host has last heard something of the other
+	alive      [2]map[ID]uint64           // signs of life that it has had
 }
 
-func newWorld(t *rapid.T) *world {
-	w := &world{t: t}
+// newWorld returns one with a number of pairs of rails.
+func newWorld(t *rapid.T, pairs int) *world {
+	w := &world{t: t, pairs: 1<<pairs - 1, hasRails: pairs > 1}
 	for i := range w.hosts {
 		w.hosts[i] = newTrial(func(c *Config) { c.Name = nameOf(i) })
+		w.begin(i)
+	}
+	if w.hasRails {
+		w.random = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		w.isOneSided = w.pick(2, "one-sided") == 1
 	}
 	return w
+}
+
+// begin has a host know of no connection.
+func (w *world) begin(host int) {
+	w.knows[host], w.heard[host], w.alive[host] = map[ID]uint8{}, map[ID]core.Time{}, map[ID]uint64{}
 }
 
 func nameOf(host int) string { return string(rune('a' + host)) }
@@ -152,6 +77,28 @@ func (w *world) wire(host int, id ID) *wire {
 	return nil
 }
 
+// paths returns those of a host's connection that have not ended there.
+func (w *world) paths(host int, conn ID) (all []*wire) {
+	for _, x := range w.wires {
+		if x.conns[host] == conn && !x.isOver[host] {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// isOpen reports whether everything passes on a wire.
+func (w *world) isOpen(x *wire) bool { return !x.broken && !w.cut[x.pair][0] && !w.cut[x.pair][1] }
+
+// isUsed reports whether both hosts use a path of a connection, on which everything passes.
+func (w *world) isUsed(all []*wire) bool {
+	return slices.ContainsFunc(all, func(x *wire) bool {
+		// Where the network breaks connections, a call may be accepted in the moment in
+		// which its caller gives it up.
+		return w.isOpen(x) && (x.isUp[0] && x.isUp[1] || w.isStrict && (x.isUp[0] || x.isUp[1]))
+	})
+}
+
 // step gives a host inputs and carries out what it asks for.
 func (w *world) step(host int, in ...Input) {
 	trial := w.hosts[host]
@@ -162,95 +109,237 @@ func (w *world) step(host int, in ...Input) {
 		switch a.Do {
 		case Dial:
 			w.next++
-			x := &wire{dialler: host}
-			x.ids[host], x.ids[other] = a.ID, w.next
+			x := &wire{dialler: host, pair: int(a.Path) - 1}
+			if a.Path == 0 {
+				x.pair, a.Conn = w.choose(), a.ID
+			}
+			x.ids[host], x.ids[other], x.conns[host], x.hasCome[host] = a.ID, w.next, a.Conn, true
 			x.inFlight[other] = []Input{
 				{Kind: Arrived, ID: w.next, Source: prefix(host)},
 				{Kind: Greeted, ID: w.next, Peer: nameOf(host), Greeting: a.Greeting},
 			}
 			w.wires = append(w.wires, x)
 		case Accept:
-			w.send(host, a.ID, Input{Kind: Answered, Answer: greeting.Answer{Code: greeting.Accept, Incarnation: trial.c.cfg.Incarnation}})
-			w.wire(host, a.ID).isUp[host] = true
+			x := w.wire(host, a.ID)
+			w.send(host, x, Input{Kind: Answered, Answer: greeting.Answer{Code: greeting.Accept, Incarnation: trial.c.cfg.Incarnation}})
+			if x.isUp[host], x.conns[host] = true, a.Conn; a.Path == 0 {
+				x.conns[host] = a.ID
+			}
 		case Use:
 			w.wire(host, a.ID).isUp[host] = true
 		case Refuse:
-			w.send(host, a.ID, Input{Kind: Answered, Answer: greeting.Answer{Code: a.Code, Incarnation: trial.c.cfg.Incarnation, Reason: "no"}})
-			w.end(host, a.ID)
-		case Close:
 			x := w.wire(host, a.ID)
-			// Where the network breaks connections, a call may be accepted in the moment in
-			// which its caller gives it up.
-			isUsed := x.isUp[0] && x.isUp[1] || w.calm && (x.isUp[0] || x.isUp[1])
-			if isUsed && !x.broken && !errors.Is(a.Err, ErrDone) && !errors.Is(a.Err, ErrSlow) {
+			w.send(host, x, Input{Kind: Answered, Answer: greeting.Answer{Code: a.Code, Incarnation: trial.c.cfg.Incarnation, Reason: "no"}})
+			w.end(host, x)
+		case Close:
+			all := w.paths(host, a.ID)
+			if w.isUsed(all) && !errors.Is(a.Err, ErrDone) && !errors.Is(a.Err, ErrSlow) {
 				w.t.Fatalf("%s closes a valid connection %v that is used: %v", nameOf(host), a.ID, a.Err)
 			}
-			w.end(host, a.ID)
+			if x := w.wire(host, a.ID); !slices.Contains(all, x) {
+				all = append(all, x)
+			}
+			for _, x := range all {
+				w.end(host, x)
+			}
+		case ClosePath:
+			x := w.wire(host, a.ID)
+			if x.isUp[0] && x.isUp[1] && !x.broken && !errors.Is(a.Err, ErrRemoved) {
+				w.t.Fatalf("%s closes a valid path %v that both use: %v", nameOf(host), a.ID, a.Err)
+			}
+			w.end(host, x)
 		case Drain:
-			if x := w.wire(host, a.ID); errors.Is(a.Err, ErrSuperseded) && x.isUp[0] && x.isUp[1] && !x.broken {
+			all := w.paths(host, a.ID)
+			isBoth := func(x *wire) bool { return w.isOpen(x) && x.isUp[0] && x.isUp[1] }
+			if errors.Is(a.Err, ErrSuperseded) && slices.ContainsFunc(all, isBoth) {
 				w.t.Fatalf("%s replaces a valid connection %v that both use", nameOf(host), a.ID)
 			}
-			w.send(host, a.ID, Input{Kind: Finished})
+			if i := slices.IndexFunc(all, func(x *wire) bool { return !x.broken }); i >= 0 {
+				w.send(host, all[i], Input{Kind: Finished})
+			}
 		case Ping:
-			if x := w.wire(host, a.ID); !x.broken {
-				x.reads[host]++
+			if slices.ContainsFunc(w.paths(host, a.ID), w.isOpen) {
+				w.alive[host][a.ID]++
 			}
 		case Check:
-			w.step(host, Input{Kind: Sampled, ID: a.ID, Sample: Sample{Reads: w.wire(host, a.ID).reads[host]}})
+			w.step(host, Input{Kind: Sampled, ID: a.ID, Sample: w.sample(host, a.ID)})
 		default:
 		}
 	}
 }
 
-// send sends on a connection, unless it is broken.
-func (w *world) send(host int, id ID, in Input) {
-	x := w.wire(host, id)
-	if !x.broken {
-		in.ID = x.ids[1-host]
-		x.inFlight[1-host] = append(x.inFlight[1-host], in)
+// pick returns a number below n. With several rails it is as often each one: rapid prefers the
+// small ones, which make short worlds, in which there are hardly any paths.
+func (w *world) pick(n int, what string) int {
+	if w.random != nil {
+		return w.random.IntN(n)
 	}
+	return rapid.IntRange(0, n-1).Draw(w.t, what)
 }
 
-// end closes a host's side of a connection.
-func (w *world) end(host int, id ID) {
-	x := w.wire(host, id)
-	w.send(host, id, Input{Kind: Ended, Err: fmt.Errorf("the other side has closed it")})
+// choose returns the pair on which a connection's first path is dialled.
+func (w *world) choose() int {
+	var can []int
+	for i := range w.cut {
+		if w.pairs>>i&1 != 0 && !(w.calm && (w.cut[i][0] || w.cut[i][1])) {
+			can = append(can, i)
+		}
+	}
+	if len(can) == 1 {
+		return can[0]
+	}
+	return can[w.pick(len(can), "pair")]
+}
+
+// sample is what a host's driver knows of a connection.
+func (w *world) sample(host int, id ID) Sample {
+	now := w.hosts[host].now
+	hears := func(x *wire) bool { return !w.cut[x.pair][host] && !(x.broken && x.ids[1-host] != 0) }
+	if _, has := w.heard[host][id]; !has || slices.ContainsFunc(w.paths(host, id), hears) {
+		w.heard[host][id] = now
+	}
+	return Sample{Heard: now.Sub(w.heard[host][id]), Reads: w.alive[host][id]}
+}
+
+// send sends on a wire, unless it is broken.
+func (w *world) send(host int, x *wire, in Input) {
+	if x.broken {
+		return
+	}
+	in.ID = x.ids[1-host]
+	if in.Kind == Finished {
+		in.ID = x.conns[1-host]
+	}
+	x.inFlight[1-host] = append(x.inFlight[1-host], in)
+}
+
+// end closes a host's side of a wire.
+func (w *world) end(host int, x *wire) {
+	if !w.isOneSided || !w.cut[x.pair][1-host] {
+		w.send(host, x, Input{Kind: Ended, Err: fmt.Errorf("the other side has closed it")})
+	}
 	x.inFlight[host] = nil
-	x.broken = true
+	x.broken, x.isOver[host] = true, true
+}
+
+// find has a host's driver find that nothing passes on a wire any more.
+func (w *world) find(host int, x *wire) {
+	w.end(host, x)
+	w.step(host, Input{Kind: Ended, ID: x.ids[host], Err: errors.New("nothing is acknowledged")})
+}
+
+// isDead reports whether a host can find that nothing passes on a wire.
+func (w *world) isDead(host int, x *wire) bool {
+	return !w.isOpen(x) && x.hasCome[host] && !x.isOver[host] && x.ids[host] != 0 && (!w.isOneSided || x.dialler == host)
+}
+
+// receive has a host take what comes next on a wire.
+func (w *world) receive(host int, x *wire) {
+	in := x.inFlight[host][0]
+	x.inFlight[host] = x.inFlight[host][1:]
+	x.hasCome[host] = true
+	x.isOver[host] = x.isOver[host] || in.Kind == Ended
+	w.step(host, in)
+}
+
+// report has a host's driver report the pairs of rails of a connection, where it has not.
+func (w *world) report(host int) (has bool) {
+	for _, p := range w.hosts[host].c.peers {
+		k := p.channels[0].conn
+		if k == nil || !k.dialled() || w.knows[host][k.id] == w.pairs {
+			continue
+		}
+		w.knows[host][k.id] = w.pairs
+		w.step(host, Input{Kind: Paired, ID: k.id, Pairs: w.pairs, First: uint8(w.wire(host, k.id).pair)})
+		has = true
+	}
+	return has
 }
 
 // act does one thing that may happen.
 func (w *world) act() {
-	var can []func()
+	var comes, breaks, finds []func()
 	for _, x := range w.wires {
 		for host := range w.hosts {
-			if len(x.inFlight[host]) > 0 {
-				can = append(can, func() {
-					in := x.inFlight[host][0]
-					x.inFlight[host] = x.inFlight[host][1:]
-					w.step(host, in)
-				})
+			if len(x.inFlight[host]) > 0 && !w.cut[x.pair][host] {
+				comes = append(comes, func() { w.receive(host, x) })
+			}
+			if w.isDead(host, x) {
+				finds = append(finds, func() { w.find(host, x) })
 			}
 		}
-		if !w.calm && !x.broken && len(w.wires) < 20 {
-			can = append(can, func() { // it breaks: what is under way may still come, or not
-				x.broken = true
-				for host := range w.hosts {
-					keep := rapid.IntRange(0, len(x.inFlight[host])).Draw(w.t, "arrives")
-					x.inFlight[host] = append(x.inFlight[host][:keep:keep], Input{Kind: Ended, ID: x.ids[host], Err: fmt.Errorf("it broke")})
-				}
-			})
+		if !x.broken && w.breaks < 20 {
+			breaks = append(breaks, func() { w.breakOff(x) })
 		}
 	}
-	if !w.calm {
-		for host := range w.hosts {
-			can = append(can,
-				func() { w.step(host, Input{Kind: Wanted, Peer: nameOf(1 - host)}) },
-				func() { w.pass(time.Duration(rapid.IntRange(1, 2000).Draw(w.t, "ms")) * time.Millisecond) })
-		}
+	var others []func()
+	for host := range w.hosts {
+		others = append(others,
+			func() { w.step(host, Input{Kind: Wanted, Peer: nameOf(1 - host)}) },
+			func() { w.pass(time.Duration(1+w.pick(2000, "ms")) * time.Millisecond) })
 	}
-	if len(can) > 0 {
-		can[rapid.IntRange(0, len(can)-1).Draw(w.t, "what")]()
+	switch {
+	case w.calm:
+		w.one(comes)
+	case w.hasRails:
+		w.actRails(comes, breaks, finds, others)
+	default:
+		w.one(slices.Concat(comes, breaks, others))
+	}
+}
+
+// actRails is act in a world with rails: most of the time something comes.
+func (w *world) actRails(comes, breaks, finds, others []func()) {
+	host := w.pick(2, "host")
+	switch w.pick(20, "what") {
+	case 0:
+		w.one(breaks)
+	case 1:
+		w.one(finds)
+	case 2:
+		w.vary()
+	case 3, 4:
+		w.report(host)
+	case 5, 6:
+		w.pass(time.Duration(1+w.pick(30, "ms")) * time.Millisecond)
+	case 7, 8:
+		w.one(others)
+	default:
+		w.one(comes)
+	}
+}
+
+// one does one of them.
+func (w *world) one(of []func()) {
+	if len(of) > 0 {
+		of[w.pick(len(of), "which")]()
+	}
+}
+
+// breakOff breaks a wire: what is under way may still come, or not.
+func (w *world) breakOff(x *wire) {
+	w.breaks++
+	x.broken = true
+	for host := range w.hosts {
+		keep := w.pick(len(x.inFlight[host])+1, "arrives")
+		x.inFlight[host] = append(x.inFlight[host][:keep:keep], Input{Kind: Ended, ID: x.ids[host], Err: fmt.Errorf("it broke")})
+	}
+}
+
+// vary restores a pair of rails or cuts it, in one direction or both, or adds or removes one.
+func (w *world) vary() {
+	i := w.pick(3, "rail")
+	if w.pick(4, "exists") == 0 {
+		if next := w.pairs ^ 1<<i; next != 0 {
+			w.pairs = next
+		}
+		return
+	}
+	if c := &w.cut[i]; c[0] || c[1] {
+		*c = [2]bool{}
+	} else {
+		both := w.pick(3, "direction")
+		*c = [2]bool{both != 0, both != 1}
 	}
 }
 
@@ -265,144 +354,112 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
+// flying returns how much is under way, and comes.
 func (w *world) flying() (n int) {
 	for _, x := range w.wires {
-		n += len(x.inFlight[0]) + len(x.inFlight[1])
+		for host := range w.hosts {
+			if !w.cut[x.pair][host] {
+				n += len(x.inFlight[host])
+			}
+		}
 	}
 	return n
 }
 
-// TestOneConnectionSurvives: whatever two hosts do at once, and whatever breaks, they
-// end with one connection, the same at both; and none that both use is closed but by
-// the network, or once both are done with it.
-func TestOneConnectionSurvives(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
-		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			w.act()
-		}
-		for w.flying() > 0 {
-			w.act()
-		}
-		w.calm = true
-		for host := range w.hosts {
-			if host == 0 || rapid.Bool().Draw(t, "both") {
-				w.step(host, Input{Kind: Held, Peer: nameOf(1 - host)})
-			}
-		}
-		w.settle()
-	})
-}
-
-// restart has a host start again, in the next incarnation. The other one hears of the end
-// of its connections, or, if its machine has gone, does not.
-func (w *world) restart(host int, isSilent bool) {
-	for _, x := range w.wires {
-		x.inFlight[host] = nil
-		if x.ids[host] == 0 {
-			continue
-		}
-		if !x.broken && !isSilent {
-			x.inFlight[1-host] = append(x.inFlight[1-host], Input{Kind: Ended, ID: x.ids[1-host], Err: errors.New("it was killed")})
-		}
-		x.broken, x.ids[host] = true, 0
+// quiet has all come that is under way.
+func (w *world) quiet() {
+	for w.flying() > 0 {
+		w.act()
 	}
-	before := w.hosts[host]
-	w.hosts[host] = newTrial(func(c *Config) { c.Name, c.Incarnation = nameOf(host), before.c.cfg.Incarnation+1 })
-	w.hosts[host].now = before.now
-}
-
-// TestRestartedHostIsMet: however often the two hosts start again, in the middle of
-// whatever they do, with or without a word of it to the other, they end with one
-// connection.
-func TestRestartedHostIsMet(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
-		for range rapid.IntRange(1, 4).Draw(t, "restarts") {
-			for range rapid.IntRange(0, 20).Draw(t, "steps") {
-				w.act()
-			}
-			w.restart(rapid.IntRange(0, 1).Draw(t, "who"), rapid.Bool().Draw(t, "silent"))
-		}
-		w.calm = true
-		for host := range w.hosts {
-			w.step(host, Input{Kind: Held, Peer: nameOf(1 - host)})
-		}
-		w.settle()
-	})
 }
 
 // settle lets all that is under way end, and time pass, after which the hosts agree.
 func (w *world) settle() {
 	for range 50 {
-		for w.flying() > 0 {
-			w.act()
+		w.quiet()
+		if w.hasRails {
+			for host := range w.hosts {
+				w.report(host)
+				w.findDead(host)
+			}
+			w.quiet()
 		}
 		w.pass(time.Second)
 	}
+	w.quiet()
 	w.agree()
 }
 
-// agree checks that both hosts use one connection, and have no other.
+// findDead has a host find what is dead, where another path lives; without one it takes its
+// time.
+func (w *world) findDead(host int) {
+	for _, x := range w.wires {
+		if w.isDead(host, x) && slices.ContainsFunc(w.paths(host, x.conns[host]), w.isOpen) {
+			w.find(host, x)
+		}
+	}
+}
+
+// agree checks that both hosts use one connection, and have no other, with one path on each pair
+// of rails on which everything passes.
 func (w *world) agree() {
 	var ids [2]ID
+	var up [2][]*wire
 	for host, trial := range w.hosts {
 		l := &trial.c.peer(nameOf(1 - host)).channels[0]
 		if l.conn == nil || len(l.peer.conns) != 1 {
 			w.t.Fatalf("%s: %s", nameOf(host), trial.describe(nameOf(1-host)))
 		}
 		ids[host] = l.conn.id
+		for i := range w.cut {
+			if w.pairs>>i&1 == 0 || w.cut[i][0] || w.cut[i][1] {
+				continue
+			}
+			up[host] = append(up[host], w.onPair(host, l.conn, i))
+		}
 	}
-	if x := w.wire(0, ids[0]); x.ids[1] != ids[1] || x.broken {
+	if x := w.wire(0, ids[0]); x.ids[1] != ids[1] || x.broken && !w.hasRails {
 		w.t.Fatalf("the two use different connections: %v and %v", ids[0], ids[1])
+	}
+	if !slices.Equal(up[0], up[1]) || len(up[0]) == 0 {
+		w.t.Fatalf("the two use different paths: %v and %v", up[0], up[1])
 	}
 }
 
-// TestCrossingCallsTakeNoTime: two hosts that call each other at once agree as soon as
-// what is under way has come, again and again after one connection has broken.
-func TestCrossingCallsTakeNoTime(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
-		w.calm = true
-		for range rapid.IntRange(1, 4).Draw(t, "times") {
-			first := rapid.IntRange(0, 1).Draw(t, "first")
-			w.step(first, Input{Kind: Wanted, Peer: nameOf(1 - first)})
-			for n := rapid.IntRange(0, 4).Draw(t, "before the other"); n > 0 && w.flying() > 0; n-- {
-				w.act()
-			}
-			w.step(1-first, Input{Kind: Wanted, Peer: nameOf(first)})
-			for w.flying() > 0 {
-				w.act()
-			}
-			w.agree()
-			// One of the two finds that it has broken, calls, and then the other one does.
-			x := w.wires[len(w.wires)-1]
-			for _, y := range w.wires {
-				if !y.broken {
-					x = y
-				}
-			}
-			x.broken = true
-			one := rapid.IntRange(0, 1).Draw(t, "finds out")
-			w.step(one, Input{Kind: Ended, ID: x.ids[one], Err: errors.New("it broke")})
-			w.step(one, Input{Kind: Wanted, Peer: nameOf(1 - one)})
-			x.inFlight[1-one] = append(x.inFlight[1-one], Input{Kind: Ended, ID: x.ids[1-one], Err: errors.New("it broke")})
-			for w.flying() > 0 {
-				w.act()
-			}
-			w.agree()
-			y := w.wire(0, w.hosts[0].c.peers["b"].channels[0].conn.id)
-			y.broken = true
-			for host := range w.hosts {
-				w.step(host, Input{Kind: Ended, ID: y.ids[host], Err: errors.New("it broke")})
+// onPair returns the only path that a host's connection has on a pair.
+func (w *world) onPair(host int, k *conn, pair int) *wire {
+	var is []*wire
+	for _, x := range w.paths(host, k.id) {
+		known := w.hosts[host].c.conns[x.ids[host]]
+		if x.pair == pair && known != nil && (known == k && !k.lacksFirst || known.of == k && known.state == up) {
+			is = append(is, x)
+		}
+	}
+	if len(is) != 1 || is[0].broken || !is[0].isUp[host] || len(w.paths(host, k.id)) != k.living()+k.calling() {
+		w.t.Fatalf("%s has %d paths on pair %d: %s, %d in all", nameOf(host), len(is), pair, w.hosts[host].describe(nameOf(1-host)), len(w.paths(host, k.id)))
+	}
+	return is[0]
+}
+
+// calling returns how many calls for paths of a connection are under way.
+func (k *conn) calling() (n int) {
+	if k.paths != nil {
+		for i := range k.paths.of {
+			if path := k.paths.of[i].path; path != nil && path.state == dialling {
+				n++
 			}
 		}
-	})
+	}
+	return n
 }
 
 func (t *trial) describe(name string) (all []string) {
 	for _, k := range t.c.peers[name].conns {
-		all = append(all, fmt.Sprintf("%v in state %d", k.id, k.state))
+		text := fmt.Sprintf("%v in state %d", k.id, k.state)
+		if k.paths != nil {
+			text += k.paths.String()
+		}
+		all = append(all, text)
 	}
 	return all
 }

@@ -12,13 +12,14 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/udp"
 	"github.com/tributary-fabric/tributary/internal/wire/greeting"
 )
 
-// accept takes calls until the host is closed.
-func (h *Host) accept() {
+// accept takes calls until a listener is closed.
+func (h *Host) accept(listener net.Listener) {
 	for {
-		raw, err := h.listener.Accept()
+		raw, err := listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -31,115 +32,127 @@ func (h *Host) accept() {
 			}
 			continue
 		}
-		c := h.newConn(peering.ID(h.number()))
-		c.connected(raw)
-		if !h.enter(c) {
+		p := h.newPath(peering.ID(h.number()))
+		p.connected(raw)
+		if !h.enter(p) {
 			raw.Close()
 			return
 		}
 		// One after the other, so that what is too much is closed before more is taken.
-		h.post(peering.Input{Kind: peering.Arrived, ID: c.id, Source: sourceOf(raw.RemoteAddr())})
-		if !h.tasks.Go(c.answer) {
+		h.post(peering.Input{Kind: peering.Arrived, ID: p.id, Source: sourceOf(raw.RemoteAddr())})
+		if !h.tasks.Go(p.answer) {
 			raw.Close()
 		}
 	}
 }
 
+// railListener binds each connection to a rail's interface. It is not bound itself: one that
+// is would hear nothing more when the interface is deleted, and made again.
+type railListener struct {
+	net.Listener
+	device string
+}
+
+// Accept implements net.Listener.
+func (l railListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		bindConn(c, l.device)
+	}
+	return c, err
+}
+
 // answer hears a caller out, answers, and serves the connection until it ends.
-func (c *Conn) answer() {
-	h := c.host
-	err := c.serve()
-	c.close(err)
-	h.leave(c, c.why(err))
-	if h.ctx.Err() == nil && c.peer.Name == "" && !errors.Is(err, errNamed) {
+func (p *Path) answer() {
+	h := p.host
+	err := p.serve()
+	p.close(err)
+	h.leave(p, p.why(err))
+	if h.ctx.Err() == nil && p.peer.Name == "" && !errors.Is(err, errNamed) {
 		log := h.notTaken
 		if errors.Is(err, peering.ErrOutdated) {
 			log = h.outdated
 		}
-		log.add(slog.Any("from", c.raw.RemoteAddr()), slog.Any("error", c.why(err)))
+		log.add(slog.Any("from", p.raw.RemoteAddr()), slog.Any("error", p.why(err)))
 	}
 }
 
-func (c *Conn) serve() error {
-	h := c.host
-	_ = c.raw.SetDeadline(time.Now().Add(h.cfg.GreetWithin))
-	in, canAnswer := c.firstWords()
-	if c.reason.Load() != nil {
+func (p *Path) serve() error {
+	h := p.host
+	_ = p.raw.SetDeadline(time.Now().Add(h.cfg.GreetWithin))
+	in, canAnswer := p.firstWords()
+	if p.reason.Load() != nil {
 		return ErrClosed // it is not known to package peering any more
 	}
 	h.post(in)
 	var a peering.Action
 	select {
-	case a = <-c.verdict:
-	case <-c.done:
+	case a = <-p.verdict:
+	case <-p.done:
 		return ErrClosed
 	}
 	if a.Do == peering.Refuse {
 		if canAnswer {
-			c.refuse(&a)
+			p.refuse(&a)
 		}
 		if a.Code == greeting.Named {
 			return errNamed
 		}
 		return fmt.Errorf("%w: %w", peering.ErrRefused, a.Err)
 	}
-	if _, err := c.stream().Write((&greeting.Answer{Incarnation: h.Incarnation()}).Append(nil)); err != nil {
+	if _, err := p.stream().Write((&greeting.Answer{Incarnation: h.Incarnation()}).Append(nil)); err != nil {
 		return err
 	}
-	_ = c.raw.SetDeadline(time.Time{})
-	c.begin()
-	return c.wait()
+	_ = p.raw.SetDeadline(time.Time{})
+	p.begin()
+	return p.wait()
 }
 
 // begin makes a connection of one that was accepted.
-func (c *Conn) begin() {
-	tune(c.raw, c.class, c.host.cfg.DeadAfter, c.host.cfg.LostAfter)
-	if c.class.isShared() && c.seal != nil {
-		c.seal.hold()
+func (p *Path) begin() {
+	if c, ok := p.raw.(*udp.Conn); ok {
+		c.SetLostAfter(p.host.cfg.LostAfter)
+	} else {
+		tune(p.raw, p.class, p.host.cfg.DeadAfter, p.host.cfg.LostAfter)
+	}
+	if p.seal != nil {
+		p.seal.hold()
 	}
 }
 
 // wait serves a connection until it ends.
-func (c *Conn) wait() error {
-	if !c.class.isShared() {
-		s := c.host.servers[c.class].Load()
-		if s == nil || !s.begin() {
-			return fmt.Errorf("%w: %d", peering.ErrClass, c.class) // it has gone meanwhile
-		}
-		if s.serve(c.peer, c.stream()) {
-			c.forget()
-		}
-		s.end()
-		return peering.ErrDone
+func (p *Path) wait() error {
+	if p.conn == nil {
+		return peering.ErrEnded
 	}
-	c.run()
-	return c.why(io.EOF)
+	p.run()
+	return p.why(io.EOF)
 }
 
 // stream returns what is read and written.
-func (c *Conn) stream() net.Conn {
-	if c.tls != nil {
-		return c.tls
+func (p *Path) stream() net.Conn {
+	if p.tls != nil {
+		return p.tls
 	}
-	return c.raw
+	return p.raw
 }
 
 // firstWords reads what a caller says first, under TLS where the host has a certificate. It
 // reports false where an answer would not be understood.
-func (c *Conn) firstWords() (in peering.Input, canAnswer bool) {
-	h := c.host
-	in = peering.Input{Kind: peering.Greeted, ID: c.id, Address: c.raw.RemoteAddr().String()}
+func (p *Path) firstWords() (in peering.Input, canAnswer bool) {
+	h := p.host
+	in = peering.Input{Kind: peering.Greeted, ID: p.id, Address: p.raw.RemoteAddr().String()}
 	var room [greeting.MaxSize]byte
-	n, err := c.raw.Read(room[:])
+	n, err := p.raw.Read(room[:])
 	if n == 0 {
 		in.Err = fmt.Errorf("%w: %w", peering.ErrMalformed, err)
 		return in, false
 	}
 	first := room[:n]
-	h.post(peering.Input{Kind: peering.Spoke, ID: c.id})
+	h.post(peering.Input{Kind: peering.Spoke, ID: p.id})
 	isTLS := first[0] == handshake
 	early := bytes.NewReader(first)
-	stream := io.MultiReader(early, c.raw)
+	stream := io.MultiReader(early, p.raw)
 	switch {
 	case isTLS && h.cfg.TLS == nil:
 		in.Err = fmt.Errorf("%w: it speaks TLS, and this host has no certificate", peering.ErrMalformed)
@@ -152,37 +165,34 @@ func (c *Conn) firstWords() (in peering.Input, canAnswer bool) {
 		}
 		return in, true
 	case isTLS:
-		if in.Peer, in.Err = c.secure(first); in.Err != nil {
+		if in.Peer, in.Err = p.secure(first); in.Err != nil {
 			return in, false
 		}
-		h.post(peering.Input{Kind: peering.Verified, ID: c.id})
-		stream = c.tls
+		h.post(peering.Input{Kind: peering.Verified, ID: p.id})
+		stream = p.tls
 	}
 	in.Greeting, in.Err = greeting.Read(stream)
 	if !isTLS && in.Err == nil && early.Len() > 0 {
 		in.Err = fmt.Errorf("%w: it goes on before there is an answer", peering.ErrMalformed)
 	}
-	if class := Class(in.Greeting.Class); in.Err == nil && class < classes && !class.isShared() && h.servers[class].Load() == nil {
-		in.Err = fmt.Errorf("%w: %d", peering.ErrClass, class)
-	}
 	return in, true
 }
 
 // secure shakes hands with a caller, and returns the host that its certificate names.
-func (c *Conn) secure(first []byte) (string, error) {
-	c.seal = &seal{Conn: c.raw, early: first}
-	t := c.host.cfg.TLS.Server()
+func (p *Path) secure(first []byte) (string, error) {
+	p.seal = &seal{Conn: p.raw, early: first}
+	t := p.host.cfg.TLS.Server()
 	t.DynamicRecordSizingDisabled = true
-	c.tls = tls.Server(c.seal, t)
-	if err := c.tls.HandshakeContext(c.host.ctx); err != nil {
+	p.tls = tls.Server(p.seal, t)
+	if err := p.tls.HandshakeContext(p.host.ctx); err != nil {
 		return "", fmt.Errorf("%w: %w", peering.ErrMalformed, err)
 	}
-	return c.certified()
+	return p.certified()
 }
 
 // certified returns the host that the other side's certificate names.
-func (c *Conn) certified() (string, error) {
-	identity, err := pki.IdentityOf(c.tls.ConnectionState().PeerCertificates[0])
+func (p *Path) certified() (string, error) {
+	identity, err := pki.IdentityOf(p.tls.ConnectionState().PeerCertificates[0])
 	if err == nil && identity.Role != pki.Host {
 		err = fmt.Errorf("%w: it is %s, wanted is a host", pki.ErrWrongRole, identity)
 	}
@@ -194,19 +204,19 @@ const refusedMost = 256
 
 // refuse says why a call is not taken. To close the connection at once would reset it,
 // and the answer might be lost; of many strangers at once it may.
-func (c *Conn) refuse(a *peering.Action) {
-	answer := greeting.Answer{Code: a.Code, Incarnation: c.host.Incarnation(), Reason: a.Err.Error()}
+func (p *Path) refuse(a *peering.Action) {
+	answer := greeting.Answer{Code: a.Code, Incarnation: p.host.Incarnation(), Reason: a.Err.Error()}
 	if a.Code == greeting.Outdated {
 		answer.Incarnation = a.Incarnation
 	}
-	if _, err := c.stream().Write(answer.Append(nil)); err != nil {
+	if _, err := p.stream().Write(answer.Append(nil)); err != nil {
 		return
 	}
-	defer c.host.refused.Add(-1)
-	if c.host.refused.Add(1) > refusedMost {
+	defer p.host.refused.Add(-1)
+	if p.host.refused.Add(1) > refusedMost {
 		return
 	}
-	if half, ok := c.stream().(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		_, _ = io.Copy(io.Discard, io.LimitReader(c.raw, 64<<10)) // until its deadline
+	if half, ok := p.stream().(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(p.raw, 64<<10)) // until its deadline
 	}
 }

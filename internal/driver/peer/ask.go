@@ -19,17 +19,17 @@ func (h *Host) Ask(ctx context.Context, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.GreetWithin)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
-	c := h.newConn(0)
-	a, err := c.call(ctx, address, &peering.Action{Greeting: greeting.Greeting{
+	p := h.newPath(0)
+	a, err := p.call(ctx, h.cfg.Dial, address, &peering.Action{Greeting: greeting.Greeting{
 		Class: uint8(Control), From: h.cfg.Name, Incarnation: h.Incarnation(), Call: 1,
 	}})
 	if err == nil {
-		defer c.raw.Close()
+		defer p.raw.Close()
 		if a.Code != greeting.Named {
 			err = fmt.Errorf("%w: %s", peering.ErrRefused, a.Reason)
-		} else if c.tls != nil {
+		} else if p.tls != nil {
 			var host string
-			if host, err = c.certified(); err == nil && host != peering.HostOf(a.Reason) {
+			if host, err = p.certified(); err == nil && host != peering.HostOf(a.Reason) {
 				err = fmt.Errorf("%w: it is %s, and says that it is %q", pki.ErrWrongRole, host, a.Reason)
 			}
 		}

@@ -30,6 +30,7 @@ type Burst struct {
 	class  int // -1: none
 	pool   *bursts
 	holds  atomic.Int32
+	early  int                    // segments in it that wait for others; of its connection's reorder
 	spare  *atomic.Pointer[Burst] // where its reader lays it while nothing comes
 }
 
@@ -60,7 +61,7 @@ func (b *Burst) park() {
 // reclaim takes the burst from a reader that has parked it. If by now it is another's, who
 // parks it while others hold it, that one gets a new one: no harm.
 func (b *Burst) reclaim(spare *atomic.Pointer[Burst]) {
-	if spare.CompareAndSwap(b, nil) {
+	if spare != nil && spare.CompareAndSwap(b, nil) {
 		b.Release()
 	}
 }

@@ -1,19 +1,16 @@
 package peer
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 )
 
 // Send is a frame to be sent. Without a Number it is copied, and nothing is reported of it.
-// With one, Body is lent until Handler.Sent or Flush has reported the number; not in class
-// Large if there is a Head.
+// With one, Body is lent until Handler.Sent or Flush has reported the number; not in the
+// classes that lend if there is a Head.
 type Send struct {
 	Service    Service
 	Stream     uint32
@@ -34,7 +31,7 @@ type Channel struct {
 	isGone  bool  // another Channel has its place, or will have
 	isAsked bool  // a connection was asked for
 
-	pins int // connections that are, or will be, its; of the host's lock
+	pins int // paths that are, or will be, its; of the host's lock
 }
 
 // queue is what waits to be sent.
@@ -42,7 +39,8 @@ type queue struct {
 	out  buffer // frames, copied
 	sent int    // of out
 	mark []mark // of frames in out
-	lent []lent // of class Large, in place of out
+	lent []lent // of the classes that lend, behind out
+	room []lent // that lent lies in
 	size int    // bytes
 }
 
@@ -55,11 +53,20 @@ type mark struct {
 
 // lent is a frame that is sent from where it lies.
 type lent struct {
-	head    [HeadSize]byte
+	head    [headMost]byte
+	heads   uint8 // bytes of head
 	body    []byte
 	service Service
 	number  uint64
+	isLent  bool // body is the service's, which waits for the writer when it is unregistered
 }
+
+// headMost are the most bytes before what is lent: the head of a segment, with its number,
+// and that of a frame in it; or the head of a frame in class Fragment, and its Head.
+const headMost = 64
+
+// size returns the bytes of the frame.
+func (f *lent) size() int { return (int(f.heads) + len(f.body) + align - 1) &^ (align - 1) }
 
 func (q *queue) isEmpty() bool { return len(q.out.b) == q.sent && len(q.lent) == 0 && len(q.mark) == 0 }
 
@@ -74,7 +81,10 @@ func (l *Channel) Send(s *Send) error {
 	if l.conn != nil {
 		return l.conn.lay(s)
 	}
-	return l.lay(&l.queue, s)
+	if l.class.isTracked() {
+		return ErrGone // a path is asked for by Call, or by Hold
+	}
+	return l.lay(&l.queue, 0, s)
 }
 
 // Send is Channel.Send for this connection alone: nothing of a stream that ends with it goes
@@ -83,7 +93,7 @@ func (l *Channel) Send(s *Send) error {
 func (c *Conn) Send(s *Send) error {
 	c.channel.mu.Lock()
 	defer c.channel.mu.Unlock()
-	if c.isDraining || c.reason.Load() != nil {
+	if c.isDraining || !c.isAlive() {
 		return ErrGone
 	}
 	return c.lay(s)
@@ -101,16 +111,37 @@ func (c *Conn) Flush(s Service, numbers []uint64) []uint64 {
 // lay lays a frame behind those that wait. The caller holds the channel's lock.
 func (c *Conn) lay(s *Send) error {
 	c.frames.Add(1)
-	return c.channel.lay(&c.queue, s)
+	if c.stripe != nil {
+		return c.channel.lay(&c.stripe.queue, c.stripe.unacked, s)
+	}
+	return c.layOn(c.all()[0], s)
 }
 
-func (l *Channel) lay(q *queue, s *Send) error {
+// layOn lays a frame on one path.
+func (c *Conn) layOn(p *Path, s *Send) error {
+	if !c.class.isTracked() {
+		return c.channel.lay(&p.queue, 0, s)
+	}
+	p.acknowledge()
+	before := len(p.queue.mark)
+	if err := c.channel.lay(&p.queue, p.unacked.size, s); err != nil {
+		return err
+	}
+	p.queue.mark = p.queue.mark[:before] // it is reported not when it is written, but when it is acknowledged
+	if n := len(p.queue.lent); c.class.lends() {
+		p.queue.lent[n-1].number = 0
+	}
+	p.unacked.push(tracked{service: s.Service, number: s.Number, size: padded(len(s.Head) + len(s.Body))})
+	return nil
+}
+
+func (l *Channel) lay(q *queue, unacked int, s *Send) error {
 	n := len(s.Head) + len(s.Body)
 	if n > frameMost[l.class] {
 		return fmt.Errorf("%w: of %d bytes, want at most %d", ErrFrame, n, frameMost[l.class])
 	}
-	if q.size+n > queueMost[l.class] {
-		return fmt.Errorf("%w: %d for %s", ErrFull, q.size, l.peer)
+	if q.size+unacked+n > queueMost[l.class] {
+		return fmt.Errorf("%w: %d for %s", ErrFull, q.size+unacked, l.peer)
 	}
 	if s.Number != 0 && !l.host.isServed(s.Service) {
 		return ErrClosed
@@ -122,17 +153,40 @@ func (l *Channel) lay(q *queue, s *Send) error {
 }
 
 func (q *queue) put(class Class, s *Send) {
-	if class == Large {
-		body := s.Body
-		if s.Number == 0 || len(s.Head) > 0 {
-			body = slices.Concat(s.Head, s.Body)
+	if class.lends() {
+		f := lent{heads: HeadSize, body: s.Body, service: s.Service, number: s.Number, isLent: s.Number != 0}
+		head := appendHead(f.head[:0], s.Service, s.Stream, len(s.Head)+len(s.Body))
+		switch {
+		case class == Fragment && s.Number != 0 && len(s.Head) <= headMost-HeadSize:
+			f.heads = uint8(len(append(head, s.Head...)))
+		case s.Number == 0 || len(s.Head) > 0:
+			f.body = slices.Concat(s.Head, s.Body)
 		}
-		f := lent{body: body, service: s.Service, number: s.Number}
-		appendHead(f.head[:0], s.Service, s.Stream, len(body))
-		q.lent = append(q.lent, f)
-		q.size += padded(len(body))
+		q.push(&f)
 		return
 	}
+	q.copy(s)
+	if s.Number != 0 {
+		q.mark = append(q.mark, mark{s.Service, s.Number, len(q.out.b)})
+	}
+}
+
+// push lays a frame that is lent behind those that wait.
+func (q *queue) push(f *lent) {
+	if n := len(q.lent); n == cap(q.lent) {
+		if 2*n >= cap(q.room) {
+			q.room = make([]lent, 0, max(8, 4*n))
+		}
+		moved := append(q.room[:0], q.lent...)
+		clear(moved[n:cap(moved)])
+		q.lent = moved
+	}
+	q.lent = append(q.lent, *f)
+	q.size += f.size()
+}
+
+// copy lays a copy of a frame behind what was copied.
+func (q *queue) copy(s *Send) {
 	n := padded(len(s.Head) + len(s.Body))
 	if len(q.out.b)+n > cap(q.out.b) && q.sent > len(q.out.b)/2 {
 		q.forgetSent()
@@ -141,9 +195,6 @@ func (q *queue) put(class Class, s *Send) {
 	before := len(q.out.b)
 	q.out.b = appendFrame(q.out.b, s.Service, s.Stream, s.Head, s.Body)
 	q.size += len(q.out.b) - before
-	if s.Number != 0 {
-		q.mark = append(q.mark, mark{s.Service, s.Number, len(q.out.b)})
-	}
 }
 
 // forgetSent moves what is not sent to the front.
@@ -160,7 +211,7 @@ func (q *queue) forgetSent() {
 func (l *Channel) lock() *Channel {
 	for {
 		l.mu.Lock()
-		if l.conn != nil && l.conn.reason.Load() != nil {
+		if l.conn != nil && !l.conn.isAlive() {
 			l.conn = nil
 		}
 		if !l.isGone {
@@ -192,254 +243,40 @@ func (l *Channel) Flush(s Service, numbers []uint64) []uint64 {
 	return numbers
 }
 
-// send writes what the kernel takes at once, and leaves the rest to a goroutine. It
-// returns what of the service is sent, and of others. The caller holds the channel's lock.
+// Call has a connection be made, if there is none: Handler.Failed reports if there cannot be.
+func (l *Channel) Call() {
+	l = l.lock()
+	asks := l.conn == nil && !l.isAsked
+	l.isAsked = l.isAsked || asks
+	l.mu.Unlock()
+	if asks {
+		l.host.add(peering.Input{Kind: peering.Wanted, Peer: l.peer, Class: uint8(l.class)})
+	}
+}
+
+// send writes what the kernel takes at once, and leaves the rest to goroutines. It returns
+// what of the service is sent, and of others. The caller holds the channel's lock.
 func (c *Conn) send(s Service, numbers []uint64) (_ []uint64, others []mark) {
-	if c.isBusy || !c.isReady {
-		return numbers, nil
+	if c.stripe != nil {
+		c.stripe.spread(c)
 	}
-	if c.class != Large && c.try != nil {
-		var err error
-		if numbers, others, err = c.tryQueue(s, numbers); err != nil {
-			c.close(err) // its reader does the rest
-			return numbers, others
-		}
+	for _, p := range c.all() {
+		var of []mark
+		numbers, of = p.send(s, numbers)
+		others = append(others, of...)
 	}
-	c.work()
 	return numbers, others
 }
 
-// tryQueue writes as much as the kernel takes. The caller holds the channel's lock.
-func (c *Conn) tryQueue(s Service, numbers []uint64) (_ []uint64, others []mark, err error) {
-	q := &c.queue
-	if len(q.out.b) == q.sent && len(q.mark) == 0 {
-		return numbers, nil, nil
-	}
-	n, err := c.tryWrite(q.out.b[q.sent:])
-	if err != nil {
-		return numbers, nil, err
-	}
-	q.sent += n
-	q.size -= n
-	if c.seal != nil && c.seal.unsent() > 0 {
-		return numbers, nil, nil // what it is of is not known
-	}
-	done := 0
-	for done < len(q.mark) && q.mark[done].end <= q.sent {
-		if m := q.mark[done]; m.service == s {
-			numbers = append(numbers, m.number)
-		} else {
-			others = append(others, m)
-		}
-		done++
-	}
-	c.host.take(others)
-	q.mark = q.mark[:copy(q.mark, q.mark[done:])]
-	if q.sent == len(q.out.b) {
-		q.out.release()
-		q.sent = 0
-	}
-	return numbers, others, nil
-}
-
-// tryWrite writes without waiting. With TLS, bytes count that are encrypted and wait in
-// the seal.
-func (c *Conn) tryWrite(b []byte) (n int, err error) {
-	if c.seal == nil {
-		return c.try.Write(b)
-	}
-	for {
-		left, err := c.seal.try(c.try)
-		if err != nil || left > 0 || n == len(b) {
-			return n, err
-		}
-		k, err := c.tls.Write(b[n:min(len(b), n+sealMost)])
-		if n += k; err != nil {
-			return n, err
-		}
-	}
-}
-
-// work has a goroutine write what waits, unless one does. The caller holds the channel's
-// lock.
-func (c *Conn) work() {
-	if c.isBusy || !c.isReady {
-		return
-	}
-	if c.queue.isEmpty() && (c.seal == nil || c.seal.unsent() == 0) {
-		if c.isLast {
-			c.close(peering.ErrDone)
-		}
-		return
-	}
-	c.isBusy = c.host.tasks.Go(c.write)
-}
-
-// write writes what waits until nothing does.
-func (c *Conn) write() {
-	l := c.channel
-	var out buffer
-	var marks []mark // of what was written last
-	for {
-		l.mu.Lock()
-		q := &c.queue
-		if c.reason.Load() != nil || q.isEmpty() && (c.seal == nil || c.seal.unsent() == 0) {
-			c.isBusy = false
-			_ = c.raw.SetWriteDeadline(time.Time{}) // for who tries
-			if c.isLast {
-				c.close(peering.ErrDone)
-			}
-			l.mu.Unlock()
-			return
-		}
-		if len(q.lent) > 0 {
-			f := q.lent[0]
-			q.lent[0] = lent{}
-			q.lent = q.lent[1:]
-			q.size -= padded(len(f.body))
-			var of []mark
-			if f.number != 0 {
-				c.lending, of = f.service, []mark{{service: f.service, number: f.number}}
-			}
-			c.host.take(of)
-			l.mu.Unlock()
-			err := c.writeLent(&f)
-			c.wrote(err)
-			l.mu.Lock()
-			c.lending = 0
-			l.mu.Unlock()
-			c.host.report(of, c.outcome(err))
-			continue
-		}
-		out, q.out = q.out, buffer{}
-		sent := q.sent
-		c.writing, q.mark = q.mark, marks[:0]
-		q.size, q.sent = 0, 0
-		l.mu.Unlock()
-		err := c.writeAll(out.b[sent:])
-		c.wrote(err)
-		l.mu.Lock()
-		marks, c.writing = c.writing, nil
-		c.host.take(marks)
-		l.mu.Unlock()
-		c.host.report(marks, c.outcome(err))
-		out.release()
-	}
-}
-
-// wrote notes the end of a write.
-func (c *Conn) wrote(err error) {
-	if err != nil {
-		c.close(c.stuck(err))
-	}
-}
-
-// outcome returns what is reported of frames.
-func (c *Conn) outcome(err error) error {
-	if err == nil {
-		return nil
-	}
-	return c.why(err)
-}
-
-// stuck says why a write has failed.
-func (c *Conn) stuck(err error) error {
-	var late net.Error
-	if errors.As(err, &late) && late.Timeout() {
-		return fmt.Errorf("%w for %v", ErrStuck, c.host.cfg.DeadAfter)
-	}
-	return err
-}
-
-// writeMost are the most bytes of one write, for which a peer has Config.DeadAfter.
-const writeMost = 256 << 10
-
-// writeAll writes all, and waits for that.
-func (c *Conn) writeAll(b []byte) error {
-	if c.seal != nil {
-		if err := c.seal.push(c.host.cfg.DeadAfter); err != nil {
-			return err
-		}
-	}
-	for len(b) > 0 {
-		part := b[:min(len(b), writeMost)]
-		b = b[len(part):]
-		if c.seal == nil {
-			_ = c.raw.SetWriteDeadline(time.Now().Add(c.host.cfg.DeadAfter))
-			if _, err := c.raw.Write(part); err != nil {
-				return err
-			}
-			continue
-		}
-		if _, err := c.tls.Write(part); err != nil {
-			return err
-		}
-		if err := c.seal.push(c.host.cfg.DeadAfter); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeLent writes a frame from where it lies.
-func (c *Conn) writeLent(f *lent) error {
-	pad := zeros[:padded(len(f.body))-HeadSize-len(f.body)]
-	if c.seal != nil {
-		for _, b := range [...][]byte{f.head[:], f.body, pad} {
-			if err := c.writeAll(b); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	body := f.body
-	part := body[:min(len(body), writeMost)]
-	vectors := net.Buffers{f.head[:], part}
-	for {
-		if body = body[len(part):]; len(body) == 0 && len(pad) > 0 {
-			vectors = append(vectors, pad)
-		}
-		_ = c.raw.SetWriteDeadline(time.Now().Add(c.host.cfg.DeadAfter))
-		if _, err := vectors.WriteTo(c.raw); err != nil || len(body) == 0 {
-			return err
-		}
-		part = body[:min(len(body), writeMost)]
-		vectors = net.Buffers{part}
-	}
-}
-
-// answersMost are the bytes behind which no answer waits for who does not read.
-const answersMost = 64 << 10
-
-// say sends what the connection itself says. Where something waits already, the other
-// side will hear that as well as an answer: who asks and does not read fills no memory.
-func (c *Conn) say(what ...byte) {
-	l := c.channel
+// use has frames be sent on a connection by its first path.
+func (l *Channel) use(c *Conn, p *Path) {
 	l.mu.Lock()
-	isLate := what[0] >= absent && (c.isDraining || c.queue.size > answersMost)
-	if what[0] == pong && !c.queue.isEmpty() || isLate {
-		l.mu.Unlock()
-		return
-	}
-	c.put(what...)
-	_, others := c.send(itself, nil)
-	l.mu.Unlock()
-	c.host.report(others, nil)
-}
-
-func (c *Conn) put(what ...byte) {
-	c.queue.put(c.class, &Send{Service: itself, Body: what})
-}
-
-// use has frames be sent on a connection.
-func (l *Channel) use(c *Conn) {
-	l.mu.Lock()
-	c.isReady, c.try = true, newTryWriter(c.raw)
+	p.isReady, p.try = true, newTryWriter(p.raw)
 	switch {
-	case c.reason.Load() != nil:
+	case p.reason.Load() != nil:
 	case c.isDraining: // before it was used at all
-		isWanted := l.conn == nil && !l.queue.isEmpty()
-		c.work()
+		isWanted := l.isWaiting()
+		c.conclude()
 		l.mu.Unlock()
 		if isWanted {
 			l.host.post(peering.Input{Kind: peering.Wanted, Peer: l.peer, Class: uint8(l.class)})
@@ -448,15 +285,36 @@ func (l *Channel) use(c *Conn) {
 	default:
 		l.conn, l.isAsked = c, false
 		// What was to be answered on it before is behind what waits.
-		own := c.queue
-		c.queue, l.queue = l.queue, queue{}
-		c.queue.out.append(own.out.b)
+		own := p.queue
+		p.queue, l.queue = l.queue, queue{}
+		p.queue.out.append(own.out.b)
 		own.out.release()
-		c.queue.lent = append(c.queue.lent, own.lent...)
-		c.queue.size += own.size
-		c.work()
+		p.queue.lent = append(p.queue.lent, own.lent...)
+		p.queue.size += own.size
+		c.announce(p)
+		p.work()
 	}
 	l.mu.Unlock()
+}
+
+// join has frames go over one more path of a connection. It reports false where nothing
+// more is sent on that.
+func (l *Channel) join(c *Conn, p *Path) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !c.isEntered() || c.isOver || c.isDraining || c.reason.Load() != nil {
+		return false
+	}
+	p.isReady, p.try = true, newTryWriter(p.raw)
+	c.setPaths(append(slices.Clone(c.all()), p))
+	c.locate(p)
+	p.arrived()
+	c.announce(p) // it may have been on a path that is gone
+	if c.stripe != nil {
+		c.stripe.add(p)
+	}
+	p.work()
+	return true
 }
 
 // drain sends nothing more on a connection than what waits on it, and says so.
@@ -468,8 +326,7 @@ func (l *Channel) drain(c *Conn) {
 	}
 	if !c.isDraining {
 		c.isDraining = true
-		c.put(goaway)
-		c.work()
+		c.conclude()
 	}
 }
 
@@ -478,39 +335,132 @@ func (l *Channel) last(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.isLast = true
-	c.work()
+	c.conclude()
 }
 
-// lose ends a connection, and fails what was to be sent on it.
-func (l *Channel) lose(c *Conn, why error) {
-	l.mu.Lock()
-	if l.conn == c {
-		l.conn = nil
+// conclude says that nothing follows, or closes the connection, once nothing waits to be sent
+// or acknowledged. The caller holds the channel's lock.
+func (c *Conn) conclude() {
+	if c.stripe != nil && !c.stripe.isIdle() || !c.isDraining && !c.isLast {
+		return
 	}
-	failed := c.queue
-	c.queue = queue{}
-	failed.take(l.host)
+	for _, p := range c.all() {
+		if c.isDraining && !p.saidGoaway {
+			p.saidGoaway = true
+			p.queue.putLast(c.class)
+		}
+		p.work()
+	}
+}
+
+// putLast lays what says that nothing follows behind all others.
+func (q *queue) putLast(class Class) {
+	s := Send{Service: itself, Body: []byte{goaway}}
+	if class.lends() {
+		q.put(class, &s)
+	} else {
+		q.copy(&s)
+	}
+}
+
+// part takes a path from a connection: nothing is read on it any more. It reports whether it
+// was the last.
+func (l *Channel) part(c *Conn, p *Path, why error) (isLast bool) {
+	l.mu.Lock()
+	c.setPaths(slices.DeleteFunc(slices.Clone(c.all()), func(o *Path) bool { return o == p }))
+	isLast = len(c.all()) == 0
+	var failed queue
+	if isLast {
+		c.isOver = true
+		if l.conn == c {
+			l.conn = nil
+		}
+		if c.stripe != nil {
+			failed = c.stripe.abandon()
+			failed.take(l.host)
+		}
+	} else if c.stripe != nil && c.stripe.anchor == p {
+		c.close(fmt.Errorf("%w before the other side had confirmed it: %w", ErrPathLost, why))
+	}
+	marks := p.settle()
+	p.ended(why)
+	others := c.resume()
 	l.mu.Unlock()
 	failed.fail(l.host, why)
+	l.host.report(marks, why)
+	l.host.report(others, nil)
+	c.finished(nil)
 	l.host.forget(l)
+	return isLast
 }
 
-// part ends a connection with an incarnation of the host before one.
-func (l *Channel) part(before uint64) {
+// resume sends what a path leaves to the others. The caller holds the channel's lock.
+func (c *Conn) resume() (others []mark) {
+	if c.isOver || c.stripe == nil {
+		return nil
+	}
+	_, others = c.send(itself, nil)
+	return others
+}
+
+// settle takes what a path had, which nobody reads or writes any more: it is to go over other
+// paths, or fails. The caller holds the channel's lock.
+func (p *Path) settle() (failed []mark) {
+	c := p.conn
+	rest := p.queue
+	p.queue = queue{}
+	if c.isOver || c.stripe == nil {
+		for i := range rest.lent {
+			if f := &rest.lent[i]; f.number != 0 {
+				rest.mark = append(rest.mark, mark{service: f.service, number: f.number})
+			}
+		}
+		failed = rest.mark
+	}
+	rest.out.release()
+	for {
+		t, ok := p.unacked.pop()
+		if !ok {
+			break
+		}
+		switch {
+		case t.segment == nil:
+			failed = append(failed, mark{service: t.service, number: t.number})
+		case c.isOver:
+			failed = t.segment.fail(failed)
+		default:
+			c.stripe.again(t.segment)
+			p.resent++
+			p.resentBytes += uint64(t.size)
+		}
+	}
+	if c.stripe != nil {
+		c.stripe.remove(p)
+	}
+	failed = slices.DeleteFunc(failed, func(m mark) bool { return m.number == 0 })
+	p.host.take(failed)
+	return failed
+}
+
+// leaveBefore ends a connection with an incarnation of the host before one.
+func (l *Channel) leaveBefore(incarnation uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.conn != nil && l.conn.peer.Incarnation < before {
+	if l.conn != nil && l.conn.peer.Incarnation < incarnation {
 		l.conn.close(peering.ErrRestarted)
 		l.conn = nil
 	}
 }
 
-// waits reports that something waits for a connection.
+// waits reports that somebody waits for a connection.
 func (l *Channel) waits() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.conn == nil && !l.queue.isEmpty()
+	return l.isWaiting()
 }
+
+// isWaiting is waits for who holds the lock.
+func (l *Channel) isWaiting() bool { return l.conn == nil && (l.isAsked || !l.queue.isEmpty()) }
 
 // fail fails what waits for a connection.
 func (l *Channel) fail(why error) {

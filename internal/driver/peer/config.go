@@ -33,20 +33,23 @@ const (
 	Control Class = iota
 	Data
 	Large
-	Bulk
+	Message  // of hostlib/rail: headers and small messages. Services see its paths, as in Fragment
+	Fragment // of hostlib/rail: parts of large messages
 	classes
 )
 
-// shared is the number of classes whose connections are shared: the first ones.
-const shared = Bulk
+// lends reports whether frames are sent from where they lie.
+func (c Class) lends() bool { return c == Large || c == Fragment }
 
-func (c Class) isShared() bool { return c < shared }
+// isTracked reports whether services see the paths of connections, and frames are reported
+// when they are acknowledged.
+func (c Class) isTracked() bool { return c == Message || c == Fragment }
 
 // frameMost are the most bytes of a frame's payload, and queueMost those that may wait
 // to be sent.
 var (
-	frameMost = [shared]int{64 << 10, 64 << 10, 64<<20 + 64<<10}
-	queueMost = [shared]int{16 << 20, 64 << 20, 1 << 30}
+	frameMost = [classes]int{64 << 10, 64 << 10, 64<<20 + 64<<10, 64 << 10, 1<<20 + 64<<10}
+	queueMost = [classes]int{16 << 20, 64 << 20, 1 << 30, 64 << 20, 1 << 30}
 )
 
 // FrameMost returns the most bytes of a frame's payload.
@@ -60,6 +63,7 @@ const (
 	Communicators Service = 1 + iota
 	Collectives
 	Membership
+	Messages
 )
 
 // Peer is another host.
@@ -81,7 +85,7 @@ type Handler interface {
 	// Failed reports that a call for a connection of a shared class has come to nothing.
 	Failed(host string, class Class, reason error)
 	// Sent reports what became of frames that were lent. It may be called within Send and
-	// Flush.
+	// Flush. The list is not the handler's once it has returned.
 	Sent(numbers []uint64, err error)
 	// Restarted reports that a host is in a later incarnation than was known.
 	Restarted(host string, before, incarnation uint64)
@@ -102,10 +106,16 @@ type Absentee interface {
 	Absent(c *Conn, isDropped bool)
 }
 
-// Server takes a connection of an exclusive class. It runs on a goroutine of its own. If
-// it reports that it has kept the connection, that is its own to close; otherwise it is
-// closed then, and when the host is closed.
-type Server func(from Peer, conn net.Conn) (kept bool)
+// PathHandler is a Handler that sees the paths of connections in the classes Message and
+// Fragment. There a frame with a number is reported by Handler.Sent when the other side's
+// driver has acknowledged it; and with an error, after PathDown, if that is not known when its
+// path has ended: then it may have arrived. Handler.Received may run for two paths of one
+// connection at a time.
+type PathHandler interface {
+	Handler
+	PathUp(p *Path)
+	PathDown(p *Path, reason error)
+}
 
 // Config is how a host is made. Name, Resolve and Log have to be set; zero fields
 // of others have the defaults of peering.Config.
@@ -131,6 +141,10 @@ type Config struct {
 	// certificates, too: whoever reaches them may say that it is any host.
 	AllowPlaintext bool
 
+	// Rails are the host's independent paths to others; connections are spread over all of them
+	// where both hosts have several. Names are unique. None: there is one, Listen.
+	Rails []Rail
+
 	Handlers map[Service]Handler // from the beginning on; see Host.Register
 
 	GreetWithin time.Duration // for a call and its greeting
@@ -144,7 +158,7 @@ type Config struct {
 
 func (c *Config) core() peering.Config {
 	return peering.Config{
-		Name: c.Name, Incarnation: c.Incarnation, Certified: c.TLS != nil, Classes: uint8(classes), Shared: uint8(shared),
+		Name: c.Name, Incarnation: c.Incarnation, Certified: c.TLS != nil, Classes: uint8(classes),
 		GreetWithin: c.GreetWithin, KeepAlive: c.KeepAlive, DeadAfter: c.DeadAfter, IdleAfter: c.IdleAfter, Forget: c.ForgetAfter,
 	}
 }
@@ -172,7 +186,7 @@ func (c *Config) permitted(a net.Addr) error {
 	if c.TLS != nil || c.AllowPlaintext {
 		return nil
 	}
-	if t, ok := a.(*net.TCPAddr); ok && t.IP.IsLoopback() {
+	if addressOf(a).IsLoopback() {
 		return nil
 	}
 	return fmt.Errorf("%w: %v", ErrPlaintext, a)

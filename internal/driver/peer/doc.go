@@ -1,6 +1,6 @@
 // Package peer holds all connections between this host and others. A process has one
 // [Host]: one name and incarnation, one certificate, one listener. Services of the
-// process (communicators, server collectives, membership, bulk transfers) register at
+// process (communicators, server collectives, membership, messages) register at
 // it and send frames to hosts by name; none of them dials, accepts, greets or times
 // out on its own.
 //

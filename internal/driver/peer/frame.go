@@ -18,12 +18,16 @@ type Frame struct {
 
 // What the connection itself says.
 const (
-	itself Service = 0
-	ping   byte    = 1
-	pong   byte    = 2
-	goaway byte    = 3
-	absent byte    = 4 // a frame was dropped, for there is no such service: its number follows
-	gone   byte    = 5 // there is no such service any more: its number follows
+	itself   Service = 0
+	segments Service = 255 // a part of the frames of a connection that has several paths
+	ping     byte    = 1
+	pong     byte    = 2
+	goaway   byte    = 3
+	absent   byte    = 4 // a frame was dropped, for there is no such service: its number follows
+	gone     byte    = 5 // there is no such service any more: its number follows
+	ack      byte    = 6 // so many frames to be acknowledged have come on this path
+	railList byte    = 7 // the rails of this host
+	railDown byte    = 8 // a pair of rails carries nothing: what is on it is to be closed
 )
 
 // padded returns the bytes of a frame.
@@ -50,11 +54,13 @@ func parse(b []byte, most int) (s Service, f Frame, size int, ok bool, err error
 	if len(b) < HeadSize {
 		return 0, Frame{}, HeadSize, false, nil
 	}
-	n := int(binary.BigEndian.Uint32(b))
+	n, word := int(binary.BigEndian.Uint32(b)), binary.BigEndian.Uint32(b[4:])
+	if Service(word>>24) == segments {
+		most += segmentMore
+	}
 	if n > most {
 		return 0, Frame{}, 0, false, fmt.Errorf("%w: of %d bytes, want at most %d", ErrFrame, n, most)
 	}
-	word := binary.BigEndian.Uint32(b[4:])
 	size = padded(n)
 	if len(b) < size {
 		return 0, Frame{}, size, false, nil

@@ -29,9 +29,9 @@ type Host struct {
 	open        atomic.Int64  // connections for frames
 	alone       chan struct{} // there is none any more; has room for one
 	incarnation atomic.Uint64 // this host's incarnation
-	refused     atomic.Int64  // connections that wait for a refusal to be read
+	started     time.Time
+	refused     atomic.Int64 // connections that wait for a refusal to be read
 	services    [256]atomic.Pointer[service]
-	servers     [classes]atomic.Pointer[server]
 
 	ctx       context.Context // ends with Close
 	stop      context.CancelFunc
@@ -40,16 +40,17 @@ type Host struct {
 	end       error // of Close
 
 	tasks runner.Tasks
+	rails railSet
 
 	notTaken, outdated, notAccepted *summary
 
-	mu       sync.Mutex // taken before the locks of channels
-	closed   bool       // no more connections
+	mu       sync.Mutex           // taken before the locks of channels
+	closed   bool                 // no more connections
+	paths    map[peering.ID]*Path // physical connections
 	conns    map[peering.ID]*Conn
 	channels map[channelKey]*Channel
-	tickets  map[uint64]chan called // of Dial
-	book     map[string]*places     // of hosts that are held
-	last     uint64                 // number of an ID or ticket
+	book     map[string]*places // of hosts that are held
+	last     uint64             // number of an ID
 }
 
 type channelKey struct {
@@ -111,8 +112,8 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 	c.GreetWithin, c.DeadAfter = cmp.Or(c.GreetWithin, 5*time.Second), cmp.Or(c.DeadAfter, 5*time.Second)
 	c.LostAfter = cmp.Or(c.LostAfter, c.DeadAfter)
 	h := &Host{
-		cfg: c, listener: listener, conns: map[peering.ID]*Conn{},
-		channels: map[channelKey]*Channel{}, tickets: map[uint64]chan called{}, book: map[string]*places{},
+		cfg: c, listener: listener, started: time.Now(), paths: map[peering.ID]*Path{}, conns: map[peering.ID]*Conn{},
+		channels: map[channelKey]*Channel{}, book: map[string]*places{},
 		alone:       make(chan struct{}, 1),
 		notTaken:    newSummary(c.Log, slog.LevelInfo, "refused"),
 		outdated:    newSummary(c.Log, slog.LevelWarn, "outdated incarnation"),
@@ -134,7 +135,10 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 	for service := range c.Handlers {
 		h.fix(service)
 	}
-	h.tasks.Go(h.accept)
+	h.tasks.Go(func() { h.accept(listener) })
+	if err := h.SetRails(ctx, c.Rails); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
 	return h, nil
 }
 
@@ -208,14 +212,14 @@ func (h *Host) forget(l *Channel) {
 // an earlier one is not spoken to any more when Learn has returned.
 func (h *Host) Learn(host string, incarnation uint64) {
 	h.mu.Lock()
-	var channels [shared]*Channel
+	var channels [classes]*Channel
 	for class := range channels {
 		channels[class] = h.channels[channelKey{host, Class(class)}]
 	}
 	h.mu.Unlock()
 	for _, l := range channels {
 		if l != nil {
-			l.part(incarnation)
+			l.leaveBefore(incarnation)
 		}
 	}
 	h.add(peering.Input{Kind: peering.Learned, Peer: host, Incarnation: incarnation})
@@ -226,7 +230,7 @@ func (h *Host) Disconnect(host string, why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range h.conns {
-		if c.channel != nil && c.channel.peer == host {
+		if c.peer.Name == host {
 			c.close(why)
 		}
 	}
@@ -260,6 +264,7 @@ func (h *Host) add(in peering.Input) { h.loop.Add(in) }
 // Close is still to be called.
 func (h *Host) Shutdown(ctx context.Context) (left int) {
 	_ = h.listener.Close() // Close reports what is wrong with it
+	h.rails.close()
 	h.post(peering.Input{Kind: peering.Closing})
 	for h.open.Load() > 0 {
 		select {
@@ -281,10 +286,11 @@ func (h *Host) Close() error {
 		if err := h.listener.Close(); !errors.Is(err, net.ErrClosed) {
 			h.end = err
 		}
+		h.rails.close()
 		h.mu.Lock()
 		h.closed = true
-		for _, c := range h.conns {
-			c.close(ErrClosed)
+		for _, p := range h.paths {
+			p.close(ErrClosed)
 		}
 		channels := slices.Collect(maps.Values(h.channels))
 		h.mu.Unlock()
@@ -307,7 +313,11 @@ func (h *Host) apply(_ core.Time, out *peering.Output) (back []peering.Input) {
 		switch a.Do {
 		case peering.Dial:
 			call := *a // which is reset before it is made
-			if !h.tasks.Go(func() { h.dial(&call) }) {
+			ctx, cancel := context.WithTimeout(h.ctx, h.cfg.GreetWithin)
+			p := h.called(&call, cancel) // before package peering may close it
+			if !h.tasks.Go(func() { h.dial(ctx, p, &call); cancel() }) {
+				cancel()
+				h.drop(p)
 				back = append(back, peering.Input{Kind: peering.Ended, ID: a.ID, Err: ErrClosed})
 			}
 		case peering.Fail:
@@ -324,9 +334,15 @@ func (h *Host) apply(_ core.Time, out *peering.Output) (back []peering.Input) {
 					f.Forgotten(a.Peer)
 				}
 			})
+		case peering.Accept, peering.Use, peering.Refuse, peering.ClosePath:
+			if p := h.path(a.ID); p != nil {
+				p.apply(a)
+			}
 		default:
 			if c := h.conn(a.ID); c != nil {
 				back = c.apply(a, back)
+			} else if p := h.path(a.ID); p != nil && a.Do == peering.Close { // nothing goes over it yet
+				p.close(a.Err)
 			}
 		}
 	}
@@ -334,16 +350,24 @@ func (h *Host) apply(_ core.Time, out *peering.Output) (back []peering.Input) {
 	return back
 }
 
+// apply carries out what is asked of a physical connection.
+func (p *Path) apply(a *peering.Action) {
+	switch a.Do {
+	case peering.ClosePath:
+		p.close(a.Err)
+		return
+	case peering.Accept, peering.Use:
+		p.host.identify(p, a)
+	default:
+	}
+	p.verdict <- *a
+}
+
 // apply carries out what is asked of a connection.
 func (c *Conn) apply(a *peering.Action, back []peering.Input) []peering.Input {
 	switch a.Do {
-	case peering.Accept:
-		c.host.identify(c, a)
-		c.verdict <- *a
-	case peering.Refuse, peering.Use:
-		c.verdict <- *a
 	case peering.Close:
-		if errors.Is(a.Err, peering.ErrDone) && c.channel != nil {
+		if errors.Is(a.Err, peering.ErrDone) {
 			c.channel.last(c)
 		} else {
 			c.close(a.Err)
@@ -362,10 +386,6 @@ func (c *Conn) apply(a *peering.Action, back []peering.Input) []peering.Input {
 // failed fails what waits for a connection that cannot be made.
 func (h *Host) failed(a *peering.Action) {
 	err := fmt.Errorf("peer: calling %s: %w", a.Peer, a.Err)
-	if a.Ticket != 0 {
-		h.give(a.Ticket, called{err: err})
-		return
-	}
 	h.mu.Lock()
 	l := h.channels[channelKey{a.Peer, Class(a.Class)}]
 	if p := h.book[a.Peer]; p != nil {
@@ -385,38 +405,65 @@ func (h *Host) conn(id peering.ID) *Conn {
 	return h.conns[id]
 }
 
-// enter notes a connection; it reports false after Close.
-func (h *Host) enter(c *Conn) bool {
+// path returns a physical connection that has not ended.
+func (h *Host) path(id peering.ID) *Path {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.paths[id]
+}
+
+// now returns the time since the host was made.
+func (h *Host) now() core.Time { return core.Time(time.Since(h.started)) }
+
+// enter notes a physical connection; it reports false after Close.
+func (h *Host) enter(p *Path) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.closed {
-		h.conns[c.id] = c
+		h.paths[p.id] = p
 	}
 	return !h.closed
 }
 
-// identify notes whose call it was that is accepted. What package peering asks of the
-// connection next may come before its own goroutine has seen that.
-func (h *Host) identify(c *Conn, a *peering.Action) {
+// identify notes what a physical connection is for. What package peering asks of it next may
+// come before its own goroutine has seen that.
+func (h *Host) identify(p *Path, a *peering.Action) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.conns[c.id] != c {
+	if h.paths[p.id] != p {
 		return // it has left
 	}
-	c.peer, c.class = Peer{a.Peer, a.Incarnation}, Class(a.Class)
-	if c.class.isShared() {
-		c.channel = h.channelLocked(a.Peer, c.class)
-		c.channel.pins++
+	p.peer, p.class = Peer{a.Peer, a.Incarnation}, Class(a.Class)
+	if p.channel == nil {
+		p.channel = h.channelLocked(a.Peer, p.class)
+		p.channel.pins++
 	}
+	if a.Path != 0 {
+		p.conn = h.conns[a.Conn]
+		return
+	}
+	p.conn = &Conn{host: h, id: p.id, peer: p.peer, class: p.class, channel: p.channel}
+	h.conns[p.id] = p.conn
 }
 
-// leave forgets a connection, and has package peering know that it has ended.
-func (h *Host) leave(c *Conn, err error) {
+// drop forgets a call that is not made.
+func (h *Host) drop(p *Path) {
 	h.mu.Lock()
-	delete(h.conns, c.id)
-	l := c.channel
+	delete(h.paths, p.id)
 	h.mu.Unlock()
-	h.post(peering.Input{Kind: peering.Ended, ID: c.id, Err: err})
+	h.unpin(p.channel)
+}
+
+// leave forgets a physical connection, and has package peering know that it has ended.
+func (h *Host) leave(p *Path, err error) {
+	h.mu.Lock()
+	delete(h.paths, p.id)
+	l := p.channel
+	if c := p.conn; c != nil && len(c.all()) == 0 && (c.isEntered() || c.id == p.id) {
+		delete(h.conns, c.id)
+	}
+	h.mu.Unlock()
+	h.post(peering.Input{Kind: peering.Ended, ID: p.id, Err: err})
 	if l != nil {
 		if l.waits() { // for a connection that was to be this one
 			h.post(peering.Input{Kind: peering.Wanted, Peer: l.peer, Class: uint8(l.class)})

@@ -32,14 +32,14 @@ func TestReplacedBeforeItBegan(t *testing.T) {
 	a, _ := newTown().settle(t, "a", 1, nil)
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
-	c := a.newConn(peering.ID(a.number()))
-	c.connected(ours)
-	a.enter(c)
-	accept := peering.Action{Do: peering.Accept, ID: c.id, Peer: "b", Class: uint8(Control), Incarnation: 1}
-	c.apply(&accept, nil)
-	c.apply(&peering.Action{Do: peering.Drain, ID: c.id, Err: peering.ErrSuperseded}, nil)
-	c.apply(&peering.Action{Do: peering.Ping, ID: c.id}, nil)
-	if !a.tasks.Go(c.answer) {
+	p := a.newPath(peering.ID(a.number()))
+	p.connected(ours)
+	a.enter(p)
+	p.apply(&peering.Action{Do: peering.Accept, ID: p.id, Peer: "b", Class: uint8(Control), Incarnation: 1})
+	c := a.conn(p.id)
+	c.apply(&peering.Action{Do: peering.Drain, ID: p.id, Err: peering.ErrSuperseded}, nil)
+	c.apply(&peering.Action{Do: peering.Ping, ID: p.id}, nil)
+	if !a.tasks.Go(p.answer) {
 		t.Fatal("closed")
 	}
 	if _, err := theirs.Write((&greeting.Greeting{From: "b", Incarnation: 1, To: "a", Call: 1}).Append(nil)); err != nil {
@@ -101,7 +101,7 @@ func TestPingsAreNotHoarded(t *testing.T) {
 	a, seen := newTown().settle(t, "a", 1, nil)
 	conn := callAs(t, a, greeting.Greeting{From: "b", Incarnation: 1, To: "a", Call: 1})
 	await(t, "the connection", func() bool { return len(seen.ups()) == 1 })
-	c := seen.conns[0]
+	c := seen.conns[0].all()[0]
 	c.channel.mu.Lock()
 	c.isBusy = true // its writer waits for who reads nothing
 	c.channel.mu.Unlock()
@@ -129,7 +129,7 @@ func TestAbsencesAreNotHoarded(t *testing.T) {
 	a, seen := newTown().settle(t, "a", 1, nil)
 	conn := callAs(t, a, greeting.Greeting{From: "b", Incarnation: 1, To: "a", Call: 1})
 	await(t, "the connection", func() bool { return len(seen.ups()) == 1 })
-	c := seen.conns[0]
+	c := seen.conns[0].all()[0]
 	c.channel.mu.Lock()
 	c.isBusy = true // its writer waits for who reads nothing
 	c.channel.mu.Unlock()
@@ -208,11 +208,14 @@ func TestLargeWithoutNumberIsCopied(t *testing.T) {
 
 // TestNamesThatCannotBe: nobody is called by a name that no greeting has room for.
 func TestNamesThatCannotBe(t *testing.T) {
-	a, _ := newTown().settle(t, "a", 1, func(c *Config) {
+	a, seen := newTown().settle(t, "a", 1, func(c *Config) {
 		c.Resolve = func(context.Context, string) (string, error) { return "127.0.0.1:1", nil }
 	})
-	for _, name := range []string{"", strings.Repeat("x", 256), strings.Repeat("x", 70_000)} {
-		if _, _, err := a.Dial(t.Context(), name, Bulk); err == nil || !strings.Contains(err.Error(), "bytes") {
+	for i, name := range []string{"", strings.Repeat("x", 256), strings.Repeat("x", 70_000)} {
+		number := uint64(i + 1)
+		send(t, a, name, Control, 0, "x", number)
+		await(t, "what becomes of it", func() bool { _, ok := seen.outcome(number); return ok })
+		if err, _ := seen.outcome(number); err == nil || !strings.Contains(err.Error(), "bytes") {
 			t.Errorf("a name of %d bytes: %.80v", len(name), err)
 		}
 	}

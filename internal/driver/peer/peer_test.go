@@ -1,12 +1,9 @@
 package peer
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +22,7 @@ func TestBothKnowEachOther(t *testing.T) {
 		b, seenB := w.settle(t, "b", 9, trust("b"))
 		var want []string
 		for i := range 100 {
-			for class := range shared {
+			for class := range Message {
 				send(t, a, "b", class, uint32(i), "how do you do", uint64(1+3*i)+uint64(class))
 			}
 			want = append(want, fmt.Sprintf("a 0/%d how do you do", i))
@@ -87,7 +84,7 @@ func TestFramesOfAllSizes(t *testing.T) {
 		}
 		want := map[string]int{}
 		stream := uint32(0)
-		for class := range shared {
+		for class := range Message {
 			sizes := []int{1, 7, 8, 9, 1431, 1432, 16383, 16384, 16385, 65535, 65536}
 			if class == Large {
 				sizes = append(sizes, 262144, 300001, 1<<20, 3<<20+5)
@@ -173,9 +170,6 @@ func TestCallsThatAreNotTaken(t *testing.T) {
 		}
 	}
 	await(t, "the refusal to be counted", func() bool { return b.Counters().Refused == 1 })
-	if _, _, err := a.Dial(t.Context(), "b", Bulk); !errors.Is(err, peering.ErrRefused) || !strings.Contains(err.Error(), "class") {
-		t.Errorf("there is no server for bulk data: %v", err)
-	}
 	if k := a.Counters(); k.Channels != 0 {
 		t.Errorf("%d channels are kept", k.Channels)
 	}
@@ -193,51 +187,6 @@ func TestTwoProcessesOfOneName(t *testing.T) {
 	if err, _ := seen.outcome(1); !errors.Is(err, peering.ErrRefused) || !strings.Contains(err.Error(), `this is "a"`) {
 		t.Error(err)
 	}
-}
-
-// TestBulk: a connection of its own, with the bytes of its service.
-func TestBulk(t *testing.T) {
-	eachTrust(t, func(t *testing.T, trust func(string) func(*Config)) {
-		w := newTown()
-		a, _ := w.settle(t, "a", 7, trust("a"))
-		var mu sync.Mutex
-		var met []Peer
-		b, _ := w.settle(t, "b", 9, trust("b"))
-		if err := b.Serve(Bulk, func(from Peer, conn net.Conn) bool {
-			mu.Lock()
-			met = append(met, from)
-			mu.Unlock()
-			_, _ = io.Copy(conn, conn)
-			return false
-		}); err != nil {
-			t.Fatal(err)
-		}
-		for range 3 {
-			peer, conn, err := a.Dial(t.Context(), "b", Bulk)
-			if err != nil {
-				t.Fatal(err)
-			}
-			said, heard := bytes.Repeat([]byte("0123456789"), 100_000), make([]byte, 1_000_000)
-			go func() { _, _ = conn.Write(said) }()
-			if _, err := io.ReadFull(conn, heard); err != nil || !bytes.Equal(said, heard) {
-				t.Fatal(err)
-			}
-			conn.Close()
-			if peer != (Peer{"b", 9}) {
-				t.Errorf("a met %+v", peer)
-			}
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if len(met) != 3 || met[0] != (Peer{"a", 7}) {
-			t.Errorf("b met %+v", met)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, _, err := a.Dial(ctx, "b", Bulk); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-	})
 }
 
 // TestRestart: a host that has started again is met anew; its earlier life is over.
@@ -387,7 +336,7 @@ func TestHeld(t *testing.T) {
 	for i := range 3 {
 		await(t, "a connection", func() bool { return len(seen.ups()) == i+1 })
 		seen.mu.Lock()
-		c := seen.conns[i]
+		c := seen.conns[i].all()[0]
 		seen.mu.Unlock()
 		c.raw.Close()
 		await(t, "its end", func() bool { return len(seen.downs()) == i+1 })
@@ -432,9 +381,6 @@ func TestClose(t *testing.T) {
 	await(t, "its end", func() bool { return len(seen.downs()) == 1 })
 	if err := b.Channel("a", Control).Send(&Send{Service: testService, Body: []byte("x")}); !errors.Is(err, ErrClosed) {
 		t.Error(err)
-	}
-	if _, _, err := b.Dial(t.Context(), "a", Bulk); !errors.Is(err, ErrClosed) {
-		t.Errorf("a closed host calls: %v", err)
 	}
 }
 

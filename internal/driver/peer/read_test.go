@@ -36,10 +36,10 @@ func received(t testing.TB, class Class, r io.Reader, keeps bool) ([][]byte, err
 	}
 	h := &Host{}
 	h.services[testService].Store(&service{newGate(), w})
-	c := h.newConn(1)
-	c.connected(stream{r: r})
-	c.class = class
-	err := c.read()
+	p := h.newPath(1)
+	p.connected(stream{r: r})
+	p.class, p.conn = class, &Conn{host: h, class: class}
+	err := p.read()
 	for i := range all {
 		all[i] = bytes.Clone(all[i])
 	}

@@ -152,7 +152,7 @@ func (s *seal) unsent() int {
 }
 
 // try writes as much as the kernel takes.
-func (s *seal) try(w *tryWriter) (left int, err error) {
+func (s *seal) try(w tryWriter) (left int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.out.b) > s.written {

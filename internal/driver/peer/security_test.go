@@ -278,13 +278,13 @@ func TestLengthsAreNotTrusted(t *testing.T) {
 func TestVersions(t *testing.T) {
 	w := newTown()
 	a, seen := w.settle(t, "a", 1, nil)
-	for _, hello := range []string{"TRIB\x02", "TRIB\x03", "TRIM\x01", "TRIB\x05"} {
+	for _, hello := range []string{"TRIB\x02", "TRIB\x03", "TRIB\x04", "TRIM\x01", "TRIB\x06"} {
 		conn := dialRaw(t, a.Addr())
 		if _, err := conn.Write([]byte(hello + strings.Repeat("x", 200))); err != nil {
 			t.Fatal(err)
 		}
 		answer, err := greeting.ReadAnswer(conn)
-		if want := fmt.Sprintf("version %d of the protocol between hosts, and this host speaks version 4", hello[4]); err != nil || answer.Code != greeting.Refuse || !strings.Contains(answer.Reason, want) {
+		if want := fmt.Sprintf("version %d of the protocol between hosts, and this host speaks version 5", hello[4]); err != nil || answer.Code != greeting.Refuse || !strings.Contains(answer.Reason, want) {
 			t.Errorf("%q is answered by %+v, %v", hello, answer, err)
 		}
 	}
@@ -310,7 +310,7 @@ func TestVersions(t *testing.T) {
 	w.set("b", old.Addr().String())
 	send(t, a, "b", Control, 0, "x", 1)
 	await(t, "the refusal", func() bool { _, ok := seen.outcome(1); return ok })
-	if err, _ := seen.outcome(1); !errors.Is(err, peering.ErrRefused) || !strings.Contains(err.Error(), "version 4") || !strings.Contains(err.Error(), "version 2") {
+	if err, _ := seen.outcome(1); !errors.Is(err, peering.ErrRefused) || !strings.Contains(err.Error(), "version 5") || !strings.Contains(err.Error(), "version 2") {
 		t.Error(err)
 	}
 	serving.Wait()

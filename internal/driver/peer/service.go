@@ -3,7 +3,9 @@ package peer
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
@@ -66,12 +68,6 @@ type service struct {
 	handler Handler
 }
 
-// server is what takes connections of a class. Its gate counts those that it has.
-type server struct {
-	*gate
-	serve Server
-}
-
 // Register has a service be handed what comes for it. Up is not called for connections
 // that are there already.
 func (h *Host) Register(s Service, handler Handler) error {
@@ -109,15 +105,10 @@ func (h *Host) Unregister(s Service) {
 }
 
 // shared returns the connections that carry frames.
-func (h *Host) shared() (all []*Conn) {
+func (h *Host) shared() []*Conn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range h.conns {
-		if c.channel != nil {
-			all = append(all, c)
-		}
-	}
-	return all
+	return slices.Collect(maps.Values(h.conns))
 }
 
 // withdraw takes back what a service has lent, which lends no more.
@@ -129,9 +120,7 @@ func (h *Host) withdraw(s Service) {
 		channels[l] = nil
 	}
 	for _, c := range h.conns {
-		if c.channel != nil {
-			channels[c.channel] = append(channels[c.channel], c)
-		}
+		channels[c.channel] = append(channels[c.channel], c)
 	}
 	for l, conns := range channels {
 		marks = append(marks, l.withdraw(s, conns)...)
@@ -147,13 +136,26 @@ func (l *Channel) withdraw(s Service, conns []*Conn) (marks []mark) {
 	defer l.mu.Unlock()
 	marks = l.queue.withdraw(s, marks)
 	for _, c := range conns {
-		marks = c.queue.withdraw(s, marks)
-		c.writing, marks = withdraw(s, c.writing, marks)
-		if c.lending == s {
+		isLent := false
+		if c.stripe != nil {
+			marks, isLent = c.stripe.withdraw(s, c, marks)
+		}
+		for _, p := range c.all() {
+			isLent = isLent || p.lending == s || c.class.isTracked() && p.queue.has(s)
+			marks = p.queue.withdraw(s, marks)
+			marks = p.unacked.withdraw(s, marks)
+			p.writing, marks = withdraw(s, p.writing, marks)
+		}
+		if isLent {
 			c.close(ErrUnregistered)
 		}
 	}
 	return marks
+}
+
+// has reports whether frames lie in a service's memory.
+func (q *queue) has(s Service) bool {
+	return slices.ContainsFunc(q.lent, func(f lent) bool { return f.isLent && f.service == s })
 }
 
 // withdraw moves the service's marks. What is copied is still sent.
@@ -163,7 +165,7 @@ func (q *queue) withdraw(s Service, marks []mark) []mark {
 		is := f.service == s && f.number != 0
 		if is {
 			marks = append(marks, mark{service: s, number: f.number})
-			q.size -= padded(len(f.body))
+			q.size -= f.size()
 		}
 		return is
 	})
@@ -201,16 +203,26 @@ func (h *Host) take(marks []mark) {
 func (h *Host) report(marks []mark, err error) {
 	for len(marks) > 0 {
 		s := marks[0].service
-		numbers := make([]uint64, 0, len(marks))
+		list := numberLists.Get().(*[]uint64)
+		numbers := (*list)[:0]
 		for len(marks) > 0 && marks[0].service == s {
-			numbers = append(numbers, marks[0].number)
+			if n := marks[0].number; n != 0 { // else a part was sent of a frame
+				numbers = append(numbers, n)
+			}
 			marks = marks[1:]
 		}
 		r := h.services[s].Load() // it waits for this
-		r.handler.Sent(numbers, err)
+		if len(numbers) > 0 {
+			r.handler.Sent(numbers, err)
+		}
 		r.end()
+		*list = numbers
+		numberLists.Put(list)
 	}
 }
+
+// numberLists are lists of frames that are reported together.
+var numberLists = sync.Pool{New: func() any { return new([]uint64) }}
 
 // eachService calls all handlers.
 func (h *Host) eachService(do func(Handler)) {
@@ -222,30 +234,14 @@ func (h *Host) eachService(do func(Handler)) {
 	}
 }
 
-// Serve has a server take the calls of an exclusive class. Calls of a class that nobody
-// serves are refused.
-func (h *Host) Serve(class Class, serve Server) error {
-	if class.isShared() || class >= classes || serve == nil || !h.servers[class].CompareAndSwap(nil, &server{newGate(), serve}) {
-		return fmt.Errorf("%w: class %d is served already, or has no connections of its own", ErrConfig, class)
-	}
-	return nil
-}
-
-// Unserve ends that: it closes the connections that the server has and has not kept, and
-// waits until it has returned from all. It must not be called by the server.
-func (h *Host) Unserve(class Class) {
-	s := h.servers[class].Load()
-	if s == nil {
+// eachPathHandler calls those that see the paths of a class.
+func (h *Host) eachPathHandler(class Class, do func(PathHandler)) {
+	if !class.isTracked() {
 		return
 	}
-	s.shut()
-	h.mu.Lock()
-	for _, c := range h.conns {
-		if c.class == class && c.id < peering.Dialled {
-			c.close(peering.ErrDone)
+	h.eachService(func(s Handler) {
+		if p, ok := s.(PathHandler); ok {
+			do(p)
 		}
-	}
-	h.mu.Unlock()
-	s.wait()
-	h.servers[class].CompareAndSwap(s, nil)
+	})
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -184,82 +182,6 @@ func TestUnregisterUnderTraffic(t *testing.T) {
 			})
 		}
 		group.Wait()
-	})
-}
-
-// TestServe: a class is served from Serve on until Unserve, which closes what its server
-// has.
-func TestServe(t *testing.T) {
-	eachTrust(t, func(t *testing.T, trust func(string) func(*Config)) {
-		w := newTown()
-		a, _ := w.settle(t, "a", 1, trust("a"))
-		b, _ := w.settle(t, "b", 1, trust("b"))
-		refused := func() {
-			t.Helper()
-			if _, conn, err := a.Dial(t.Context(), "b", Bulk); err == nil {
-				conn.Close()
-				t.Error("a class that nobody serves")
-			}
-		}
-		refused()
-		var kept net.Conn
-		var hasLeft atomic.Bool
-		serve := func(_ Peer, conn net.Conn) bool {
-			var want [1]byte
-			if _, err := io.ReadFull(conn, want[:]); err == nil && want[0] == 'k' {
-				kept = conn
-				_, _ = conn.Write(want[:])
-				return true
-			}
-			_, _ = conn.Write(want[:])
-			_, _ = io.Copy(io.Discard, conn)
-			hasLeft.Store(true)
-			return false
-		}
-		for range 2 {
-			if err := b.Serve(Bulk, serve); err != nil {
-				t.Fatal(err)
-			}
-			if err := b.Serve(Bulk, serve); !errors.Is(err, ErrConfig) {
-				t.Errorf("twice: %v", err)
-			}
-			call := func(want byte) net.Conn {
-				t.Helper()
-				_, conn, err := a.Dial(t.Context(), "b", Bulk)
-				if err != nil {
-					t.Fatal(err)
-				}
-				b := []byte{want}
-				if _, err := conn.Write(b); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := io.ReadFull(conn, b); err != nil {
-					t.Fatal(err)
-				}
-				return conn
-			}
-			keeps, other := call('k'), call('x')
-			await(t, "one to be kept", func() bool { return b.servers[Bulk].Load().uses.Load() == 1 })
-			b.Unserve(Bulk)
-			if !hasLeft.Swap(false) {
-				t.Error("the server runs when Unserve has returned")
-			}
-			if _, err := io.Copy(io.Discard, other); err == nil {
-				other.Close()
-			}
-			if _, err := kept.Write([]byte("still here")); err != nil {
-				t.Errorf("what it has kept: %v", err)
-			}
-			refused()
-			for _, conn := range []net.Conn{keeps, other, kept} {
-				conn.Close()
-			}
-		}
-		for _, class := range []Class{Control, classes} {
-			if err := b.Serve(class, serve); !errors.Is(err, ErrConfig) {
-				t.Errorf("class %d: %v", class, err)
-			}
-		}
 	})
 }
 

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryWriter writes to a connection as far as the kernel takes it without waiting.
-type tryWriter struct {
+// kernelWriter writes to a connection as far as the kernel takes it without waiting.
+type kernelWriter struct {
 	raw syscall.RawConn
 	try func(fd uintptr) bool
 	b   []byte
@@ -18,13 +18,13 @@ type tryWriter struct {
 	err error
 }
 
-// newTryWriter returns nil for connections on which that cannot be done.
-func newTryWriter(conn net.Conn) *tryWriter {
+// newKernelWriter returns nil for connections on which that cannot be done.
+func newKernelWriter(conn net.Conn) tryWriter {
 	raw := rawOf(conn)
 	if raw == nil {
 		return nil
 	}
-	w := &tryWriter{raw: raw}
+	w := &kernelWriter{raw: raw}
 	w.try = func(fd uintptr) bool {
 		w.n, w.err = unix.Write(int(fd), w.b)
 		return true // once, whatever comes of it
@@ -45,7 +45,7 @@ func rawOf(conn net.Conn) syscall.RawConn {
 }
 
 // Write returns how many bytes the kernel has taken.
-func (w *tryWriter) Write(b []byte) (int, error) {
+func (w *kernelWriter) Write(b []byte) (int, error) {
 	w.b = b
 	err := w.raw.Write(w.try)
 	w.b = nil

@@ -4,13 +4,8 @@ package peer
 
 import "net"
 
-// tryWriter is for kernels where a write can be tried.
-type tryWriter struct{}
-
-func newTryWriter(net.Conn) *tryWriter { return nil }
-
-// Write does nothing.
-func (*tryWriter) Write([]byte) (int, error) { return 0, nil }
+// newKernelWriter is for kernels where a write can be tried.
+func newKernelWriter(net.Conn) tryWriter { return nil }
 
 // eager is for kernels where one can wait without memory.
 type eager struct{}

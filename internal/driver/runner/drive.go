@@ -155,7 +155,7 @@ func (l *Loop[In, Out]) relieve(it *Event, quit <-chan struct{}) bool {
 }
 
 // standBy waits while others do the work.
-func (l *Loop[In, Out]) standBy(it *Event, quit <-chan struct{}) { it.await(quit, l.done) }
+func (l *Loop[In, Out]) standBy(it *Event, quit <-chan struct{}) { it.Await(quit, l.done) }
 
 func isClosed(c <-chan struct{}) bool {
 	select {

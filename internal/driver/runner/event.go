@@ -46,9 +46,9 @@ func (e *Event) Done() <-chan struct{} {
 	return e.done
 }
 
-// await waits until it has happened, or until quit or ended is closed. It
+// Await waits until it has happened, or until quit or ended is closed. It
 // allocates only for the first of an Event's lives, and for several at once.
-func (e *Event) await(quit, ended <-chan struct{}) {
+func (e *Event) Await(quit, ended <-chan struct{}) {
 	e.mu.Lock()
 	if e.happened.Load() {
 		e.mu.Unlock()

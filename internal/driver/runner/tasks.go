@@ -20,6 +20,23 @@ func (t *Tasks) Go(f func()) bool {
 	return !t.closed
 }
 
+// Repeated returns what runs f as Go does, again and again, and allocates nothing by that.
+func (t *Tasks) Repeated(f func()) (start func() bool) {
+	run := func() {
+		defer t.all.Done()
+		f()
+	}
+	return func() bool {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if !t.closed {
+			t.all.Add(1)
+			go run()
+		}
+		return !t.closed
+	}
+}
+
 // Close lets no goroutine begin any more, and waits for those that run.
 func (t *Tasks) Close() {
 	t.mu.Lock()

@@ -8,16 +8,19 @@ import (
 )
 
 // Version of the protocol between hosts, from the greeting on.
-const Version = 4
+const Version = 5
 
 // MaxName is the most bytes of a host's name.
 const MaxName = 255
+
+// MaxPaths are the most pairs of rails between two hosts, each with one path of a connection.
+const MaxPaths = 8
 
 const (
 	magic    = "TRIB"
 	former   = "TRIM" // of hosts that used two protocols
 	headSize = len(magic) + 1
-	fixed    = headSize + 3 + 4*8 // bytes before the names
+	fixed    = headSize + 3 + 5*8 // bytes before the names
 )
 
 // MaxSize is the most bytes of a greeting.
@@ -38,18 +41,24 @@ func (e *VersionError) Error() string {
 // Greeting is what a caller says first.
 type Greeting struct {
 	Class       uint8
+	Path        uint8  // of a call that adds a path to a connection: its pair of rails, counted from 1; 0: none
+	First       bool   // then: the connection's first path lay on this pair, and the caller has lost it
 	From        string // name of the caller
 	Incarnation uint64 // of the caller
 	To          string // name of the host that is wanted; empty: the caller only asks who is there
 	Known       uint64 // the latest incarnation of it that the caller knows; 0: none
 	Call        uint64 // number of the call
 	Accepted    uint64 // last call of the other's that the caller has accepted; 0: none
+	Joins       uint64 // with Path: number of the call that has made the connection
 }
 
 // Append appends the greeting as it is sent. Names have at most MaxName bytes.
 func (g *Greeting) Append(b []byte) []byte {
-	b = append(append(b, magic...), Version, g.Class, 0, 0)
-	for _, n := range [...]uint64{g.Incarnation, g.Known, g.Call, g.Accepted} {
+	b = append(append(b, magic...), Version, g.Class, g.Path, 0)
+	if g.First {
+		b[len(b)-1] = 1
+	}
+	for _, n := range [...]uint64{g.Incarnation, g.Known, g.Call, g.Accepted, g.Joins} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	for _, name := range [...]string{g.From, g.To} {
@@ -75,11 +84,13 @@ func Read(r io.Reader) (Greeting, error) {
 	if err := fill(r, b[headSize:]); err != nil {
 		return Greeting{}, err
 	}
-	if b[headSize+1]|b[headSize+2] != 0 {
-		return Greeting{}, fmt.Errorf("%w: reserved bytes are set", ErrMalformed)
-	}
 	number := func(i int) uint64 { return binary.BigEndian.Uint64(b[headSize+3+8*i:]) }
 	g := Greeting{Class: b[headSize], Incarnation: number(0), Known: number(1), Call: number(2), Accepted: number(3)}
+	first := b[headSize+2]
+	g.Path, g.First, g.Joins = b[headSize+1], first == 1, number(4)
+	if first > 1 || (g.Path == 0) != (g.Joins == 0) || g.First && g.Path == 0 {
+		return Greeting{}, fmt.Errorf("%w: path %d (%d) of the connection of call %d", ErrMalformed, g.Path, first, g.Joins)
+	}
 	var err error
 	if g.From, err = text(r); err != nil {
 		return Greeting{}, err
@@ -106,7 +117,8 @@ const (
 	Busy      Code = 5 // for now: too many connections, or it is being closed
 	Named     Code = 6 // no host was named: the reason is the name of the one that is here
 	Taken     Code = 7 // another process has the caller's name: the reason says where
-	codes     Code = 8
+	Ended     Code = 8 // there is no such connection, or no more, to which a path could be added
+	codes     Code = 9
 )
 
 // Answer is what is said to a greeting.

@@ -13,10 +13,20 @@ var valid = Greeting{Class: 2, From: "b", Incarnation: 5, To: "a", Known: 6, Cal
 
 // TestGoldenBytes: the bytes of a greeting and of answers.
 func TestGoldenBytes(t *testing.T) {
-	want := "TRIB\x04\x02\x00\x00" +
+	want := "TRIB\x05\x02\x00\x00" +
 		"\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x06" +
-		"\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x08\x01b\x01a"
+		"\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x08" +
+		"\x00\x00\x00\x00\x00\x00\x00\x00\x01b\x01a"
 	if diff := cmp.Diff(want, string(valid.Append(nil))); diff != "" {
+		t.Error(diff)
+	}
+	path := valid
+	path.Path, path.First, path.Joins, path.Accepted = 3, true, 6, 0
+	want = "TRIB\x05\x02\x03\x01" +
+		"\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x06" +
+		"\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x00" +
+		"\x00\x00\x00\x00\x00\x00\x00\x06\x01b\x01a"
+	if diff := cmp.Diff(want, string(path.Append(nil))); diff != "" {
 		t.Error(diff)
 	}
 	for _, c := range []struct {
@@ -28,6 +38,7 @@ func TestGoldenBytes(t *testing.T) {
 		{Answer{Taken, 9, "no"}, "\x07\x00\x00\x00\x00\x00\x00\x00\x09\x02no"},
 		{Answer{Outdated, 4, "no"}, "\x02\x00\x00\x00\x00\x00\x00\x00\x04\x02no"},
 		{Answer{Named, 9, "a"}, "\x06\x00\x00\x00\x00\x00\x00\x00\x09\x01a"},
+		{Answer{Ended, 9, "no"}, "\x08\x00\x00\x00\x00\x00\x00\x00\x09\x02no"},
 		{Answer{Duplicate, 9, "no"}, "\x03\x00\x00\x00\x00\x00\x00\x00\x09\x02no"},
 	} {
 		if diff := cmp.Diff(c.want, string(c.Answer.Append(nil))); diff != "" {
@@ -42,10 +53,14 @@ func TestMalformed(t *testing.T) {
 	good := string(valid.Append(nil))
 	for _, c := range []struct{ text, says string }{
 		{"GET / HTTP/1.1\r\n\r\n", "not of the protocol"},
-		{"TRIB\x02" + good[5:], "version 2 of the protocol between hosts, and this host speaks version 4"},
-		{"TRIB\x03" + good[5:], "version 3 of the protocol between hosts, and this host speaks version 4"},
-		{"TRIM\x01" + good[5:], "version 1 of the protocol between hosts, and this host speaks version 4"},
-		{good[:6] + "\x01" + good[7:], "reserved"},
+		{"TRIB\x02" + good[5:], "version 2 of the protocol between hosts, and this host speaks version 5"},
+		{"TRIB\x03" + good[5:], "version 3 of the protocol between hosts, and this host speaks version 5"},
+		{"TRIB\x04" + good[5:], "version 4 of the protocol between hosts, and this host speaks version 5"},
+		{"TRIM\x01" + good[5:], "version 1 of the protocol between hosts, and this host speaks version 5"},
+		{good[:6] + "\x01" + good[7:], "path 1 (0) of the connection of call 0"},
+		{good[:7] + "\x01" + good[8:], "path 0 (1)"},
+		{good[:6] + "\x01\x02" + good[8:], "path 1 (2)"},
+		{good[:47] + "\x09" + good[48:], "path 0 (0) of the connection of call 9"},
 		{strings.Replace(good, "\x01b", "\x00", 1), "lacks a name"},
 		{strings.Replace(good, "\x07", "\x00", 1), "lacks a name or a number"},
 		{good[:len(good)-1], "EOF"},
@@ -65,6 +80,7 @@ func TestMalformed(t *testing.T) {
 // else is malformed.
 func FuzzGreeting(f *testing.F) {
 	f.Add(valid.Append(nil))
+	f.Add((&Greeting{Class: 1, From: "b", Incarnation: 5, To: "a", Known: 6, Call: 8, Path: 8, First: true, Joins: 7}).Append(nil))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in := bytes.NewReader(b)

@@ -1,0 +1,80 @@
+package peer
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/core/peering"
+)
+
+// LoseRail ends all paths of a rail of this host: its link is down, say. They are made again
+// when it carries something.
+func (h *Host) LoseRail(name string, why error) {
+	why = fmt.Errorf("%w: %s: %w", ErrRailDown, name, why)
+	h.losePaths(func(c *Conn, r *RailPair) bool {
+		is := r.Own.Name == name
+		if is {
+			c.sayDown(r) // nothing of that goes out on the rail itself
+		}
+		return is
+	}, why)
+}
+
+// losePair ends all paths with a host on a pair of rails, as long as the connections have
+// others.
+func (h *Host) losePair(host string, pair *RailPair, why error) {
+	h.losePaths(func(c *Conn, r *RailPair) bool { return c.peer.Name == host && r.is(pair) }, why)
+}
+
+// losePaths ends paths, but the last of a connection.
+func (h *Host) losePaths(isLost func(*Conn, *RailPair) bool, why error) {
+	h.rails.losing.Lock()
+	defer h.rails.losing.Unlock()
+	for _, c := range h.shared() {
+		all := c.living()
+		left := len(all)
+		for _, p := range all {
+			if r := p.Rails(); r != nil && left > 1 && isLost(c, r) {
+				p.close(why)
+				left--
+			}
+		}
+	}
+}
+
+// decides reports whether this side says which rails are dead, which the other side asks for.
+// If both did, each might end other paths: after all rails were silent for a moment, say.
+func (c *Conn) decides() bool {
+	if own := c.host.cfg.Name; own != c.peer.Name {
+		return own < c.peer.Name
+	}
+	return c.id&peering.Dialled != 0
+}
+
+// sayDown has the other side end its paths on a pair of rails, which may look well there.
+func (c *Conn) sayDown(pair *RailPair) {
+	for _, p := range c.all() {
+		if r := p.Rails(); r == nil || !r.is(pair) {
+			what := append([]byte{railDown, byte(len(pair.Theirs.Name))}, pair.Theirs.Name...)
+			p.say(append(what, pair.Own.Name...)...)
+		}
+	}
+}
+
+// hearDown ends the paths on a pair of rails, which the other side has found dead.
+func (c *Conn) hearDown(b []byte) error {
+	if len(b) == 0 || len(b) < 1+int(b[0]) {
+		return ErrFrame
+	}
+	own, theirs := string(b[1:1+b[0]]), string(b[1+b[0]:])
+	for _, p := range c.all() {
+		if r := p.Rails(); r != nil && r.Own.Name == own && r.Theirs.Name == theirs {
+			if c.decides() {
+				c.sayDown(r)
+			}
+			c.host.losePair(c.peer.Name, r, fmt.Errorf("%w: %s has found it dead", ErrRailDown, cmp.Or(c.peer.Name, "the other side")))
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package peer
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tributary-fabric/tributary/internal/core/peering"
+)
+
+// Path is one physical connection, from its first byte on: of a shared class one of those
+// of a Conn.
+type Path struct {
+	host  *Host
+	id    peering.ID
+	raw   net.Conn
+	try   tryWriter // nil: not on this kind of connection
+	seal  *seal     // nil: plaintext
+	tls   *tls.Conn // over seal
+	spare atomic.Pointer[Burst]
+
+	verdict chan peering.Action // what package peering says: has room for one
+
+	// From the greeting on; of one that was accepted, before its verdict.
+	peer    Peer
+	class   Class
+	channel *Channel                 // of a shared class
+	conn    *Conn                    // from the verdict on: of a shared class
+	rails   atomic.Pointer[RailPair] // that it lies on; nil: not known
+	place   int                      // of the pair for which this host has dialled it
+	health  health                   // of who watches rails
+
+	// Of its channel's lock.
+	queue   queue
+	isReady bool // the answer to the call is there: frames may be written
+	isBusy  bool // a goroutine writes
+	isOver  bool // nothing is read, nor written, on it any more
+	writer  sync.WaitGroup
+	writes  func() bool // write, on a goroutine
+	writing []mark      // of what is being written by the goroutine
+	front   lent        // of its writer: what it writes from where it lies,
+	vectors [3][]byte   // and as what
+	buffers net.Buffers // the same, as far as it is not written
+	lending Service     // whose frame it writes from where it lies; 0: none
+	unacked unacked
+	slot    int // in its connection's stripe; -1: none
+	account
+
+	saidGoaway bool // this side sends nothing more
+	isFinished bool // nor does the other
+
+	end    sync.Once
+	hangUp atomic.Pointer[func()] // ends the call, and then the connection
+	done   chan struct{}          // closed with the connection
+	reason atomic.Pointer[error]
+
+	received atomic.Uint64 // bytes
+	isDeaf   atomic.Bool   // a handler has what came
+	taken    atomic.Uint32 // frames to be acknowledged that have come
+	said     atomic.Uint32 // up to where they are acknowledged
+}
+
+func (h *Host) newPath(id peering.ID) *Path {
+	p := &Path{host: h, id: id, verdict: make(chan peering.Action, 1), done: make(chan struct{})}
+	p.writes = h.tasks.Repeated(p.write)
+	return p
+}
+
+// connected gives a Path its connection; it is closed if that was closed meanwhile.
+func (p *Path) connected(raw net.Conn) {
+	if wrap := p.host.cfg.Wrap; wrap != nil {
+		raw = wrap(raw)
+	}
+	p.raw = raw
+	hangUp := func() { raw.Close() }
+	p.hangUp.Store(&hangUp)
+	if p.reason.Load() != nil {
+		raw.Close()
+	}
+}
+
+// Conn returns the connection that the path is of.
+func (p *Path) Conn() *Conn { return p.conn }
+
+// Rails returns the rails of both hosts that the path lies on; nil where hosts have one rail.
+func (p *Path) Rails() *RailPair { return p.rails.Load() }
+
+func (p *Path) setRails(pair RailPair) { p.rails.Store(&pair) }
+
+// close ends the path, at whatever stage. The first reason stands.
+func (p *Path) close(reason error) {
+	p.end.Do(func() {
+		p.reason.Store(&reason)
+		close(p.done)
+		if hangUp := p.hangUp.Load(); hangUp != nil {
+			(*hangUp)()
+		}
+	})
+}
+
+// Break ends the path for a service that found it broken.
+func (p *Path) Break(reason error) { p.close(reason) }
+
+// why returns why the path has ended: as it was reported, or otherwise err.
+func (p *Path) why(err error) error {
+	if r := p.reason.Load(); r != nil {
+		return *r
+	}
+	return err
+}
+
+// Addresses returns the IP addresses of both ends.
+func (p *Path) Addresses() (local, remote netip.Addr) {
+	return addressOf(p.raw.LocalAddr()), addressOf(p.raw.RemoteAddr())
+}
+
+func addressOf(a net.Addr) netip.Addr {
+	if a == nil {
+		return netip.Addr{}
+	}
+	ap, _ := netip.ParseAddrPort(a.String())
+	return ap.Addr().Unmap()
+}
+
+// run reads frames until the path ends, and notifies the services.
+func (p *Path) run() {
+	c := p.conn
+	if !c.enter(p) {
+		p.close(peering.ErrSuperseded)
+		return
+	}
+	err := p.read()
+	if errors.Is(err, ErrFrame) {
+		p.host.counts.malformed.Add(1)
+	}
+	if p.isFinished && errors.Is(err, io.EOF) {
+		err = peering.ErrDone
+	}
+	p.close(err)
+	p.stopWriting()
+	c.leave(p, p.why(err))
+}

@@ -1,0 +1,492 @@
+package peer
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/tributary-fabric/tributary/internal/core/peering"
+	"github.com/tributary-fabric/tributary/internal/core/rail"
+	"github.com/tributary-fabric/tributary/internal/driver/udp"
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
+)
+
+// ErrRailDown is why paths end: their rail carries nothing.
+var ErrRailDown = errors.New("peer: the rail is down")
+
+// Rail is one rail of this host.
+type Rail struct {
+	rail.Rail
+	Interface string       // that its connections are bound to, where the system permits it; empty: none
+	Listener  net.Listener // of the rail's address; nil: the host makes it. The host closes it
+}
+
+// RailPair is the rails of two hosts that a path lies on.
+type RailPair struct {
+	Own, Theirs rail.Rail
+	Bandwidth   uint64 // that of the slower one in bit/s; 0: not known
+}
+
+func (p *RailPair) is(o *RailPair) bool {
+	return p.Own.Name == o.Own.Name && p.Theirs.Name == o.Theirs.Name && p.Theirs.Address == o.Theirs.Address
+}
+
+// railed is what a connection knows of rails.
+type railed struct {
+	pairing sync.Mutex // held while pairs are found, so that the last ones are those of the last lists
+
+	mu      sync.Mutex
+	isSaid  bool                     // the other side knows this host's
+	theirs  []rail.Rail              // nil: not known
+	version uint32                   // of theirs
+	pairs   [rail.MaxRails]*RailPair // that join the two hosts; nil: none. A pair keeps its place
+	first   int                      // the one that the first path lies, or lay, on
+
+	isFirstKnown bool
+
+	states   [rail.MaxRails]*pairState
+	mismatch error // why no pair joins the two hosts
+}
+
+// railSet is this host's rails.
+type railSet struct {
+	mu       sync.Mutex
+	all      []Rail
+	version  uint32                  // of all
+	accounts map[string]*railAccount // by name of rail
+	watch    sync.Once
+
+	losing sync.Mutex // held while paths are ended, but the last
+}
+
+// close takes no more calls.
+func (s *railSet) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.all {
+		if l := s.all[i].Listener; l != nil {
+			_ = l.Close() // it serves nobody any more
+		}
+	}
+}
+
+// list returns the rails, as others see them, and the number of the list.
+func (s *railSet) list() (all []rail.Rail, version uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all = make([]rail.Rail, len(s.all))
+	for i := range s.all {
+		all[i] = s.all[i].Rail
+	}
+	return all, s.version
+}
+
+// announce says what this host's rails are, if it has several. The caller holds the channel's
+// lock.
+func (c *Conn) announce(p *Path) {
+	c.rails.mu.Lock()
+	defer c.rails.mu.Unlock()
+	all, version := c.host.rails.list()
+	if len(all) > 1 || c.rails.theirs != nil || c.rails.isSaid {
+		c.rails.isSaid = true
+		var head [listHead]byte
+		head[0] = railList
+		binary.BigEndian.PutUint32(head[4:], version)
+		p.queue.copy(&Send{Service: itself, Head: head[:], Body: rail.Append(nil, all)})
+	}
+}
+
+// listHead are the bytes before a list of rails: its kind, three of padding, and the list's
+// number, which rises with every change. So a list that comes late, on another path, is not
+// taken for the last.
+const listHead = 8
+
+// hearRails takes the other host's rails.
+func (c *Conn) hearRails(p *Path, b []byte) error {
+	if len(b) < listHead {
+		return ErrFrame
+	}
+	version := binary.BigEndian.Uint32(b[4:])
+	theirs, err := rail.Read(b[listHead:])
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrFrame, err)
+	}
+	c.rails.mu.Lock()
+	if c.rails.theirs != nil && int32(version-c.rails.version) <= 0 {
+		c.rails.mu.Unlock()
+		return nil
+	}
+	c.rails.theirs, c.rails.version = theirs, version
+	isSaid := c.rails.isSaid
+	c.rails.mu.Unlock()
+	if !isSaid {
+		l := c.channel
+		l.mu.Lock()
+		c.announce(p)
+		_, others := p.send(itself, nil)
+		l.mu.Unlock()
+		c.host.report(others, nil)
+	}
+	c.pair()
+	return nil
+}
+
+// pair finds out which pairs of rails join the two hosts, and has package peering know.
+func (c *Conn) pair() {
+	h, r := c.host, &c.rails
+	r.pairing.Lock()
+	defer r.pairing.Unlock()
+	r.mu.Lock()
+	if r.theirs == nil || !r.isSaid {
+		r.mu.Unlock()
+		return
+	}
+	own, _ := h.rails.list()
+	pairs, err := rail.Pairs(rail.Side{Host: h.cfg.Name, Rails: own}, rail.Side{Host: c.peer.Name, Rails: r.theirs})
+	if r.mismatch = err; err != nil {
+		h.cfg.Log.Warn("no rail in common", slog.String("peer", c.peer.Name), slog.Any("error", err))
+	}
+	r.place(own, pairs)
+	mask := uint8(0)
+	for i, p := range r.pairs {
+		if p != nil {
+			mask |= 1 << i
+		}
+	}
+	if first := slices.IndexFunc(c.all(), func(p *Path) bool { return p.id == c.id }); first >= 0 && !r.isFirstKnown && mask != 0 {
+		p := c.all()[first]
+		r.first, r.isFirstKnown = r.find(p), true
+		p.setRails(*r.pairs[r.first])
+	}
+	for _, p := range c.all() { // that have come before the other side's list
+		r.locate(p)
+	}
+	c.locateFirst()
+	in := peering.Input{Kind: peering.Paired, ID: c.id, Pairs: mask, First: uint8(r.first)}
+	r.mu.Unlock()
+	if mask&(mask-1) != 0 || mask != 1<<in.First {
+		if !c.class.isTracked() {
+			c.newStripe()
+		}
+		h.rails.watch.Do(func() { h.tasks.Go(h.watchRails) })
+	}
+	if c.id&peering.Dialled != 0 && mask != 0 {
+		h.post(in)
+		c.closeStray()
+	}
+}
+
+// closeStray closes the paths on pairs that have lost their places, which other pairs have that
+// are to be called; not the last paths. The caller has dialled the connection.
+func (c *Conn) closeStray() {
+	all := slices.DeleteFunc(slices.Clone(c.all()), func(p *Path) bool { return p.reason.Load() != nil })
+	c.rails.mu.Lock()
+	var stray []*Path
+	for _, p := range all {
+		place := p.place
+		if p.id == c.id {
+			place = c.rails.first
+		}
+		if on, now := p.Rails(), c.rails.pairs[place]; on != nil && (now == nil || !now.is(on)) {
+			stray = append(stray, p)
+		}
+	}
+	c.rails.mu.Unlock()
+	if len(stray) < len(all) {
+		for _, p := range stray {
+			p.close(peering.ErrRemoved)
+		}
+	}
+}
+
+// place gives each pair a place, and takes it from those that are no more.
+func (r *railed) place(own []rail.Rail, pairs []rail.Pair) {
+	var now []*RailPair
+	before := r.pairs
+	defer r.begin(&before)
+	for _, p := range pairs {
+		now = append(now, &RailPair{Own: own[p.Own], Theirs: r.theirs[p.Their], Bandwidth: p.Bandwidth})
+	}
+	var gone []int
+	for i, old := range r.pairs {
+		if old == nil {
+			continue
+		}
+		at := slices.IndexFunc(now, old.is)
+		if at < 0 {
+			gone = append(gone, i)
+			continue
+		}
+		r.pairs[i] = now[at]
+		now = slices.Delete(now, at, at+1)
+	}
+	// First those that were free: a pair in the place of another would be taken for it.
+	for i, old := range r.pairs {
+		if old == nil && len(now) > 0 {
+			r.pairs[i], now = now[0], now[1:]
+		}
+	}
+	for _, i := range gone {
+		r.pairs[i] = nil
+		if len(now) > 0 {
+			r.pairs[i], now = now[0], now[1:]
+		}
+	}
+}
+
+// find returns the place of the pair that a path lies on: by its addresses, or as much of them
+// as is known.
+func (r *railed) find(p *Path) int {
+	local, remote := p.Addresses()
+	best, most, kind := 0, -1, p.kind()
+	for i, pair := range r.pairs {
+		if pair == nil {
+			continue
+		}
+		score := 0
+		if pair.Own.Address.Addr() == local {
+			score += 4
+		}
+		if pair.Theirs.Address.Addr() == remote {
+			score += 2
+		}
+		if pair.Own.Kind == kind {
+			score++
+		}
+		if score > most {
+			best, most = i, score
+		}
+	}
+	return best
+}
+
+// locate finds the pair of rails that a path lies on, where the other host has dialled it. It
+// may come before this host knows the pair: then it is found when that is known.
+func (c *Conn) locate(p *Path) {
+	c.rails.mu.Lock()
+	defer c.rails.mu.Unlock()
+	c.rails.locate(p)
+	c.locateFirst()
+}
+
+// locateFirst finds the pair of the first path, whose addresses need not be those of rails,
+// where the other host has dialled it: one that has no other path. The caller holds the lock
+// of rails.
+func (c *Conn) locateFirst() {
+	r, all := &c.rails, c.all()
+	at := slices.IndexFunc(all, func(p *Path) bool { return p.id == c.id })
+	if at < 0 || c.id&peering.Dialled != 0 || all[at].Rails() == nil {
+		return
+	}
+	isFree := func(pair *RailPair) bool {
+		return r.state(pair) != nil && !slices.ContainsFunc(all, func(p *Path) bool { return p.id != c.id && p.Rails() != nil && p.Rails().is(pair) })
+	}
+	if isFree(all[at].Rails()) {
+		return
+	}
+	for _, pair := range r.pairs {
+		if isFree(pair) {
+			all[at].setRails(*pair)
+			r.arrived(all[at])
+			return
+		}
+	}
+}
+
+func (r *railed) locate(p *Path) {
+	at := r.pairs[r.find(p)]
+	if at == nil || p.id == p.conn.id || p.id&peering.Dialled != 0 {
+		return
+	}
+	local, remote := p.Addresses()
+	isIt := at.Own.Address.Addr() == local && at.Theirs.Address.Addr() == remote && at.Own.Kind == p.kind()
+	if now := p.Rails(); now == nil || !now.is(at) && isIt {
+		p.setRails(*at)
+		r.arrived(p)
+	}
+}
+
+// dialFunc connects to an address.
+type dialFunc func(ctx context.Context, address string) (net.Conn, error)
+
+// callByRails calls a host by a pair of rails, for one more path of a connection.
+func (p *Path) callByRails(ctx context.Context, a *peering.Action) (*greeting.Answer, error) {
+	h := p.host
+	c := h.conn(a.Conn)
+	if c == nil {
+		return nil, peering.ErrEnded
+	}
+	c.rails.mu.Lock()
+	pair := c.rails.pairs[a.Path-1]
+	c.rails.calling(pair)
+	c.rails.mu.Unlock()
+	if pair == nil {
+		return nil, peering.ErrRemoved
+	}
+	p.setRails(*pair)
+	p.place = int(a.Path) - 1
+	return p.call(ctx, h.dialFrom(pair), pair.Theirs.Address.String(), a)
+}
+
+// dialFrom returns what connects to others from a rail.
+func (h *Host) dialFrom(pair *RailPair) dialFunc {
+	return func(ctx context.Context, address string) (net.Conn, error) {
+		h.rails.mu.Lock()
+		i := slices.IndexFunc(h.rails.all, func(r Rail) bool { return r.Name == pair.Own.Name })
+		var own Rail
+		if i >= 0 {
+			own = h.rails.all[i]
+		}
+		h.rails.mu.Unlock()
+		if i < 0 {
+			return nil, peering.ErrRemoved
+		}
+		if own.Kind == rail.UDP {
+			return dialUDP(ctx, &own, address)
+		}
+		d := net.Dialer{
+			KeepAlive: -1, Control: bindTo(own.Interface),
+			LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(own.Address.Addr(), 0)),
+		}
+		conn, err := d.DialContext(ctx, "tcp", address)
+		if err != nil {
+			return nil, fmt.Errorf("by rail %s: %w", own.Name, err)
+		}
+		return conn, nil
+	}
+}
+
+// listen makes what others reach a rail by, unless the host's own listener is that. The
+// address is complete then.
+func (h *Host) listen(ctx context.Context, r *Rail) error {
+	if err := h.cfg.permitted(net.TCPAddrFromAddrPort(r.Address)); err != nil {
+		return err
+	}
+	main, err := netip.ParseAddrPort(h.listener.Addr().String())
+	if err == nil && r.Kind == rail.TCP && (main.Addr().IsUnspecified() || main.Addr().Unmap() == r.Address.Addr()) && r.Listener == nil {
+		r.Address = netip.AddrPortFrom(r.Address.Addr(), main.Port())
+		return nil
+	}
+	switch {
+	case r.Listener != nil:
+	case r.Kind == rail.UDP:
+		l, err := udp.Listen(r.Address, udp.Config{})
+		if err != nil {
+			return fmt.Errorf("peer: rail %s: %w", r.Name, err)
+		}
+		r.Listener = l
+	default:
+		config := net.ListenConfig{KeepAlive: -1}
+		l, err := config.Listen(ctx, "tcp", r.Address.String())
+		if err != nil {
+			return fmt.Errorf("peer: rail %s: %w", r.Name, err)
+		}
+		r.Listener = railListener{l, r.Interface}
+	}
+	at, err := netip.ParseAddrPort(r.Listener.Addr().String())
+	if err != nil {
+		return errors.Join(fmt.Errorf("peer: rail %s: %w", r.Name, err), r.Listener.Close())
+	}
+	r.Address = netip.AddrPortFrom(r.Address.Addr(), at.Port())
+	return nil
+}
+
+// dialUDP connects to an address from a rail's own socket.
+func dialUDP(ctx context.Context, own *Rail, address string) (net.Conn, error) {
+	l, ok := own.Listener.(*udp.Listener)
+	if !ok {
+		return nil, fmt.Errorf("%w: rail %s is of kind %v, and its listener is not", ErrConfig, own.Name, own.Kind)
+	}
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.Dial(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("by rail %s: %w", own.Name, err)
+	}
+	return c, nil
+}
+
+// SetRails replaces this host's rails. Those of the same name and address stay as they are;
+// the paths of others end. The errors are those of a listener; then nothing has changed.
+func (h *Host) SetRails(ctx context.Context, all []Rail) error {
+	s := &h.rails
+	if len(all) > rail.MaxRails {
+		return fmt.Errorf("%w: %d rails, want at most %d", ErrConfig, len(all), rail.MaxRails)
+	}
+	s.mu.Lock()
+	before := s.all
+	all = slices.Clone(all)
+	var made []net.Listener
+	for i := range all {
+		r := &all[i]
+		if old := slices.IndexFunc(before, func(o Rail) bool { return sameRail(&o, r) }); old >= 0 {
+			r.Listener, r.Address = before[old].Listener, before[old].Address
+			continue
+		}
+		if err := h.listen(ctx, r); err != nil {
+			s.mu.Unlock()
+			for _, l := range made {
+				err = errors.Join(err, l.Close())
+			}
+			return err
+		}
+		if r.Listener != nil {
+			made = append(made, r.Listener)
+		}
+	}
+	s.all = all
+	s.version++
+	s.keep()
+	s.mu.Unlock()
+	for _, l := range made {
+		if !h.tasks.Go(func() { h.accept(l) }) {
+			_ = l.Close() // the host is closed
+		}
+	}
+	for i := range before {
+		if r := &before[i]; !slices.ContainsFunc(all, func(o Rail) bool { return sameRail(r, &o) }) {
+			if r.Listener != nil {
+				_ = r.Listener.Close() // it serves nobody any more
+			}
+			h.LoseRail(r.Name, peering.ErrRemoved)
+		}
+	}
+	if before == nil {
+		return nil
+	}
+	for _, c := range h.shared() {
+		c.announceAgain()
+	}
+	return nil
+}
+
+func sameRail(a, b *Rail) bool {
+	return a.Name == b.Name && a.Kind == b.Kind && a.Interface == b.Interface && a.Address.Addr() == b.Address.Addr() &&
+		(b.Address.Port() == 0 || a.Address.Port() == b.Address.Port())
+}
+
+// announceAgain says once more what this host's rails are: on all paths, since that of one may
+// end first.
+func (c *Conn) announceAgain() {
+	l := c.channel
+	l.mu.Lock()
+	var others []mark
+	if !c.isDraining {
+		for _, p := range c.all() {
+			c.announce(p)
+			_, of := p.send(itself, nil)
+			others = append(others, of...)
+		}
+	}
+	l.mu.Unlock()
+	c.host.report(others, nil)
+	c.pair()
+}

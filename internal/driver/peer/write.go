@@ -1,0 +1,295 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/peering"
+)
+
+// Send is Conn.Send for this path alone, in a class whose paths services see: Message and
+// Fragment.
+func (p *Path) Send(s *Send) error {
+	p.channel.mu.Lock()
+	defer p.channel.mu.Unlock()
+	if p.conn.isDraining || p.isOver || p.reason.Load() != nil {
+		return ErrGone
+	}
+	p.conn.frames.Add(1)
+	return p.conn.layOn(p, s)
+}
+
+// Flush sends what waits on this path.
+func (p *Path) Flush() {
+	p.channel.mu.Lock()
+	_, others := p.send(itself, nil)
+	p.channel.mu.Unlock()
+	p.host.report(others, nil) // they may use the channel
+}
+
+// send writes what the kernel takes at once, and leaves the rest to a goroutine. It
+// returns what of the service is sent, and of others. The caller holds the channel's lock.
+func (p *Path) send(s Service, numbers []uint64) (_ []uint64, others []mark) {
+	if p.isBusy || !p.isReady {
+		return numbers, nil
+	}
+	if len(p.queue.lent) == 0 && p.try != nil {
+		var err error
+		if numbers, others, err = p.tryQueue(s, numbers); err != nil {
+			p.close(err) // its reader does the rest
+			return numbers, others
+		}
+	}
+	p.work()
+	return numbers, others
+}
+
+// tryQueue writes as much as the kernel takes. The caller holds the channel's lock.
+func (p *Path) tryQueue(s Service, numbers []uint64) (_ []uint64, others []mark, err error) {
+	q := &p.queue
+	if len(q.out.b) == q.sent && len(q.mark) == 0 {
+		return numbers, nil, nil
+	}
+	n, err := p.tryWrite(q.out.b[q.sent:])
+	if err != nil {
+		return numbers, nil, err
+	}
+	q.sent += n
+	q.size -= n
+	p.sent += uint64(n)
+	if p.seal != nil && p.seal.unsent() > 0 {
+		return numbers, nil, nil // what it is of is not known
+	}
+	done := 0
+	for done < len(q.mark) && q.mark[done].end <= q.sent {
+		if m := q.mark[done]; m.service == s {
+			numbers = append(numbers, m.number)
+		} else {
+			others = append(others, m)
+		}
+		done++
+	}
+	p.host.take(others)
+	q.mark = q.mark[:copy(q.mark, q.mark[done:])]
+	if q.sent == len(q.out.b) {
+		q.out.release()
+		q.sent = 0
+	}
+	return numbers, others, nil
+}
+
+// tryWrite writes without waiting. With TLS, bytes count that are encrypted and wait in
+// the seal.
+func (p *Path) tryWrite(b []byte) (n int, err error) {
+	if p.seal == nil {
+		return p.try.Write(b)
+	}
+	for {
+		left, err := p.seal.try(p.try)
+		if err != nil || left > 0 || n == len(b) {
+			return n, err
+		}
+		k, err := p.tls.Write(b[n:min(len(b), n+sealMost)])
+		if n += k; err != nil {
+			return n, err
+		}
+	}
+}
+
+// work has a goroutine write what waits, unless one does. The caller holds the channel's
+// lock.
+func (p *Path) work() {
+	if p.isBusy || !p.isReady || p.isOver {
+		return
+	}
+	if p.isDone() {
+		if p.conn.isLast {
+			p.close(peering.ErrDone)
+		}
+		return
+	}
+	p.writer.Add(1)
+	if p.isBusy = p.writes(); !p.isBusy { // the host is closed
+		p.writer.Done()
+	}
+}
+
+// stopWriting waits until nobody writes on a path that is closed: what it has is found there
+// until then, if a service is unregistered.
+func (p *Path) stopWriting() {
+	p.channel.mu.Lock()
+	p.isOver = true
+	p.channel.mu.Unlock()
+	p.writer.Wait()
+}
+
+// isDone reports that nothing waits to be written.
+func (p *Path) isDone() bool { return p.queue.isEmpty() && (p.seal == nil || p.seal.unsent() == 0) }
+
+// write writes what waits until nothing does. What the connection itself says, which is all
+// that is copied in the classes that lend, goes before what is lent.
+func (p *Path) write() {
+	defer p.writer.Done()
+	l := p.channel
+	var out buffer
+	var marks []mark // of what was written last
+	for {
+		l.mu.Lock()
+		q := &p.queue
+		if p.reason.Load() != nil || p.isDone() {
+			p.rest()
+			return
+		}
+		if len(q.out.b) == q.sent && len(q.lent) > 0 {
+			f := &p.front
+			*f = q.lent[0]
+			q.lent[0] = lent{}
+			q.lent = q.lent[1:]
+			q.size -= f.size()
+			p.sent += uint64(f.size())
+			var of []mark
+			if f.isLent {
+				p.lending, of = f.service, []mark{{service: f.service, number: f.number}}
+			}
+			p.host.take(of)
+			l.mu.Unlock()
+			err := p.writeLent(f)
+			p.wrote(err)
+			l.mu.Lock()
+			p.lending = 0
+			l.mu.Unlock()
+			p.host.report(of, p.outcome(err))
+			*f = lent{}
+			continue
+		}
+		out, q.out = q.out, buffer{}
+		sent := q.sent
+		p.writing, q.mark = q.mark, marks[:0]
+		q.size -= len(out.b) - sent
+		p.sent += uint64(len(out.b) - sent)
+		q.sent = 0
+		l.mu.Unlock()
+		err := p.writeAll(out.b[sent:])
+		p.wrote(err)
+		l.mu.Lock()
+		marks, p.writing = p.writing, nil
+		p.host.take(marks)
+		l.mu.Unlock()
+		p.host.report(marks, p.outcome(err))
+		out.release()
+	}
+}
+
+// rest ends a writer's work. The caller holds the channel's lock, which rest releases.
+func (p *Path) rest() {
+	p.isBusy = false
+	_ = p.raw.SetWriteDeadline(time.Time{}) // for who tries
+	if p.conn.isLast && p.isDone() {
+		p.close(peering.ErrDone)
+	}
+	p.channel.mu.Unlock()
+}
+
+// wrote notes the end of a write.
+func (p *Path) wrote(err error) {
+	if err != nil {
+		p.close(p.stuck(err))
+	}
+}
+
+// outcome returns what is reported of frames.
+func (p *Path) outcome(err error) error {
+	if err == nil {
+		return nil
+	}
+	return p.why(err)
+}
+
+// stuck says why a write has failed.
+func (p *Path) stuck(err error) error {
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() {
+		return fmt.Errorf("%w for %v", ErrStuck, p.host.cfg.DeadAfter)
+	}
+	return err
+}
+
+// writeMost are the most bytes of one write, for which a peer has Config.DeadAfter.
+const writeMost = 256 << 10
+
+// writeAll writes all, and waits for that.
+func (p *Path) writeAll(b []byte) error {
+	if p.seal != nil {
+		if err := p.seal.push(p.host.cfg.DeadAfter); err != nil {
+			return err
+		}
+	}
+	for len(b) > 0 {
+		part := b[:min(len(b), writeMost)]
+		b = b[len(part):]
+		if p.seal == nil {
+			_ = p.raw.SetWriteDeadline(time.Now().Add(p.host.cfg.DeadAfter))
+			if _, err := p.raw.Write(part); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := p.tls.Write(part); err != nil {
+			return err
+		}
+		if err := p.seal.push(p.host.cfg.DeadAfter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeLent writes a frame from where it lies.
+func (p *Path) writeLent(f *lent) error {
+	head, pad := f.head[:f.heads], zeros[:-(int(f.heads)+len(f.body))&(align-1)]
+	if p.seal != nil {
+		for _, b := range [...][]byte{head, f.body, pad} {
+			if err := p.writeAll(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	body := f.body
+	part := body[:min(len(body), writeMost)]
+	vectors := append(p.vectors[:0], head, part)
+	for {
+		if body = body[len(part):]; len(body) == 0 && len(pad) > 0 {
+			vectors = append(vectors, pad)
+		}
+		_ = p.raw.SetWriteDeadline(time.Now().Add(p.host.cfg.DeadAfter))
+		p.buffers = vectors
+		if _, err := p.buffers.WriteTo(p.raw); err != nil || len(body) == 0 {
+			clear(p.vectors[:])
+			return err
+		}
+		part = body[:min(len(body), writeMost)]
+		vectors = append(p.vectors[:0], part)
+	}
+}
+
+// answersMost are the bytes behind which no answer waits for who does not read.
+const answersMost = 64 << 10
+
+// say sends what the path itself says. Where something waits already, the other side will
+// hear that as well as an answer: who asks and does not read fills no memory.
+func (p *Path) say(what ...byte) {
+	l := p.channel
+	l.mu.Lock()
+	isLate := what[0] >= absent && (p.conn.isDraining || p.queue.size > answersMost)
+	if what[0] == pong && !p.queue.isEmpty() || isLate {
+		l.mu.Unlock()
+		return
+	}
+	p.queue.copy(&Send{Service: itself, Body: what})
+	_, others := p.send(itself, nil)
+	l.mu.Unlock()
+	p.host.report(others, nil)
+}
