@@ -98,8 +98,18 @@ type Config struct {
 	// not root: UDP.ReceiveBuffer reports what was granted.
 	ReceiveBuffer int
 
+	// SendBuffer is the bytes asked of the kernel for datagrams that wait to be sent,
+	// likewise. While they do, a WriteBatch waits.
+	SendBuffer int
+
 	// Without are the features to be left out, by default none.
 	Without Features
+
+	// Netpoll has a ReadBatch wait in the Go runtime's poller alone, as a read of a TCP
+	// connection does. It neither polls nor sleeps in system calls, which take the
+	// processor from other goroutines: for who has others deal with what comes, which are
+	// to run at once.
+	Netpoll bool
 
 	// Batches has a ReadBatch give datagrams that the kernel has received as one as
 	// one Packet, with their Size. So whoever reads them looks once at what they
@@ -117,8 +127,8 @@ type Config struct {
 // Validate reports what is wrong with c.
 func (c Config) Validate() error {
 	switch {
-	case c.ReceiveBuffer < 0:
-		return fmt.Errorf("transport: receive buffer of %d bytes", c.ReceiveBuffer)
+	case c.ReceiveBuffer < 0 || c.SendBuffer < 0:
+		return fmt.Errorf("transport: buffers of %d and %d bytes", c.ReceiveBuffer, c.SendBuffer)
 	case c.Without&^AllFeatures != 0:
 		return fmt.Errorf("transport: without features %#x, which there are not", uint16(c.Without&^AllFeatures))
 	case c.Poll < 0 || c.Poll > maxPoll:

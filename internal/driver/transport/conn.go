@@ -59,9 +59,8 @@ func (m *Message) each(f func(head, body []byte)) {
 	}
 }
 
-// Conn sends and receives datagrams in batches. ReadBatch, WriteBatch and
-// Close are for the one goroutine that owns it (Close also for others, once);
-// the rest is safe for all.
+// Conn sends and receives datagrams in batches. ReadBatch and Close are for the one
+// goroutine that owns it (Close also for others, once); the rest is safe for all.
 type Conn interface {
 	// LocalAddr returns the address that others send to.
 	LocalAddr() netip.AddrPort
@@ -79,6 +78,12 @@ type Conn interface {
 	// destination cost least when they follow each other. The only error is
 	// net.ErrClosed. Head and Body are the caller's again when it returns.
 	WriteBatch(messages []Message) error
+
+	// SetSource has messages sent from an address of this machine, on which the Conn
+	// receives, and over the interface of a number; zero: as routes have it. It reports
+	// false where the system cannot do that, or the address is of the other family; then
+	// nothing has changed.
+	SetSource(source netip.Addr, device int) bool
 
 	// Wake makes one ReadBatch return ErrWoken: the one that waits now or,
 	// where none does, the next one that finds no datagram. Several Wakes

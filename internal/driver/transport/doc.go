@@ -1,6 +1,6 @@
 // Package transport sends and receives UDP packets in batches, several in a system call.
 //
-// A Conn belongs to one goroutine, which reads and writes; anybody may wake it
+// A Conn belongs to one goroutine, which reads; anybody may write, wake it
 // or read its counters. That is all that a goroutine needs which owns a socket
 // and a protocol core together:
 //
@@ -28,6 +28,8 @@
 //	            else, for Config.Poll at most since the last packet: sched_yield, and look again
 //	            else, for 20 ms since then: ppoll, in the reader's thread
 //	            else: the Go runtime's poller; an idle UDP holds no thread
+//
+// Config.Netpoll has the last of these alone, with fewer system calls.
 //
 // Only a few reads of a process poll or sleep in a system call at a time, four for
 // each processor; all others wait in the Go runtime's poller, which a thousand

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -40,6 +41,8 @@ type FaultCounters struct{ Lost, Duplicated, Reordered uint64 }
 type Faulty struct {
 	Conn
 	faults Faults
+
+	mu     sync.Mutex // guards what follows
 	random *rand.Rand
 	batch  []Message // scratch
 	held   []Message // copies of their own
@@ -57,6 +60,8 @@ func WithFaults(c Conn, f Faults) (*Faulty, error) {
 
 // WriteBatch implements Conn.
 func (f *Faulty) WriteBatch(messages []Message) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.batch = f.batch[:0]
 	delayed := f.held
 	f.held = nil
@@ -85,9 +90,11 @@ func (f *Faulty) meet(m Message) {
 
 // ReadBatch implements Conn.
 func (f *Faulty) ReadBatch(packets []Packet, until time.Time) (int, error) {
-	if len(f.held) > 0 {
-		held := f.held
-		f.held = nil
+	f.mu.Lock()
+	held := f.held
+	f.held = nil
+	f.mu.Unlock()
+	if len(held) > 0 {
 		if err := f.Conn.WriteBatch(held); err != nil {
 			return 0, err
 		}

@@ -155,6 +155,35 @@ func (in *inbound) fetch(fd int) syscall.Errno {
 			return errno
 		}
 	}
+	return in.fill(fd)
+}
+
+// receive is fetch for who knows that something is there, more often than not: it does
+// without the look at what that is.
+func (in *inbound) receive(fd int) syscall.Errno {
+	need := oneBatch
+	switch {
+	case in.streak >= streakMost && in.coalesces:
+		need = manyBatches
+	case in.streak >= streakMost:
+		need = manyDatagrams
+	}
+	if in.arrivals == nil || in.class < need {
+		streak := in.streak
+		in.release()
+		in.acquire(need)
+		in.streak = streak
+	}
+	errno := in.fill(fd)
+	if in.streak++; errno != 0 {
+		in.streak = 0
+		in.release()
+	}
+	return errno
+}
+
+// fill receives into the memory that there is.
+func (in *inbound) fill(fd int) syscall.Errno {
 	for i := range in.messages[:in.used] {
 		h := &in.messages[i].hdr
 		h.Namelen = unix.SizeofSockaddrInet6

@@ -22,8 +22,12 @@ import (
 type mmsg struct {
 	tally *tally
 	in    inbound
-	out   outbound
 	sleep sleep
+
+	netpoll *netpoll // in place of sleep; nil: that it is
+
+	outMu sync.Mutex
+	out   outbound // guarded by outMu
 
 	// mu is held, for reading, by whoever uses the descriptors, so that they
 	// are not closed under it.
@@ -59,11 +63,23 @@ func openBatching(local netip.AddrPort, c Config, t *tally) (engine, netip.AddrP
 		return nil, at, err
 	}
 	m := &mmsg{tally: t, fd: fd}
-	if !batches(fd) || m.sleep.init(fd) != nil {
+	if !batches(fd) {
+		return nil, at, errors.Join(errCannotBatch, unix.Close(fd))
+	}
+	if c.Netpoll {
+		if m.netpoll, err = newNetpoll(fd, &m.in); err != nil {
+			return nil, at, errors.Join(errCannotBatch, err, unix.Close(fd))
+		}
+	} else if m.sleep.init(fd) != nil {
 		return nil, at, errors.Join(errCannotBatch, unix.Close(fd))
 	}
 	if c.ReceiveBuffer > 0 {
 		if err := enlarge(fd, c.ReceiveBuffer); err != nil {
+			return nil, at, errors.Join(err, m.close())
+		}
+	}
+	if c.SendBuffer > 0 {
+		if err := enlargeSend(fd, c.SendBuffer); err != nil {
 			return nil, at, errors.Join(err, m.close())
 		}
 	}
@@ -112,13 +128,18 @@ func batches(fd int) bool {
 }
 
 func (m *mmsg) features() Features {
-	f := Batching | Sleeping | Polling | GROBatches | Adapting
+	f := Batching | GROBatches
+	if m.netpoll == nil {
+		f |= Sleeping | Polling | Adapting
+	}
 	if m.in.coalesces {
 		f |= Coalescing
 	}
 	if m.in.lends {
 		f |= Lending
 	}
+	m.outMu.Lock()
+	defer m.outMu.Unlock()
 	if m.out.most > 1 {
 		f |= Segmentation
 	}
@@ -137,8 +158,8 @@ func (m *mmsg) enter() error {
 
 func (m *mmsg) leave() { m.mu.RUnlock() }
 
-func (m *mmsg) take(packets []Packet, _ bool) (int, error) {
-	if m.in.empty() {
+func (m *mmsg) take(packets []Packet, last bool) (int, error) {
+	if m.in.empty() && (m.netpoll == nil || last) { // a netpoll looks when it parks
 		if err := m.enter(); err != nil {
 			return 0, err
 		}
@@ -158,7 +179,12 @@ func (m *mmsg) take(packets []Packet, _ bool) (int, error) {
 	return n, nil
 }
 
-func (m *mmsg) arm(until time.Time) { m.sleep.until = until }
+func (m *mmsg) arm(until time.Time) {
+	if m.netpoll != nil {
+		m.netpoll.arm(until)
+	}
+	m.sleep.until = until
+}
 
 func (m *mmsg) pollSleep(d time.Duration) error {
 	if err := m.enter(); err != nil {
@@ -174,19 +200,34 @@ func (m *mmsg) park() error {
 		return err
 	}
 	defer m.leave()
+	if m.netpoll != nil {
+		m.tally.readCalls.Add(1)
+		return m.netpoll.park()
+	}
 	m.in.release()
-	m.out.release()
+	if m.outMu.TryLock() {
+		m.out.release()
+		m.outMu.Unlock()
+	}
 	return m.sleep.park()
 }
 
 // wake is called while the owner sleeps or parks, and has the descriptors open.
-func (m *mmsg) wake() { m.sleep.wake() }
+func (m *mmsg) wake() {
+	if m.netpoll != nil {
+		m.netpoll.wake()
+		return
+	}
+	m.sleep.wake()
+}
 
 func (m *mmsg) write(messages []Message) error {
 	if err := m.enter(); err != nil {
 		return err
 	}
 	defer m.leave()
+	m.outMu.Lock()
+	defer m.outMu.Unlock()
 	o := &m.out
 	o.acquire()
 	for o.queue = messages; len(o.queue) > 0; {
@@ -230,12 +271,8 @@ func (m *mmsg) refused(why syscall.Errno) {
 	}
 	// Of what the kernel says of a device that cannot carry GSO batches, or of
 	// datagrams that would have to be fragmented, none passes.
-	switch why {
-	case unix.EINVAL, unix.EIO, unix.EMSGSIZE, unix.EOPNOTSUPP:
-		o.most = 1
-	}
-	header.hdr.Control = nil
-	header.hdr.SetControllen(0)
+	mayBeDevice := why == unix.EINVAL || why == unix.EIO || why == unix.EMSGSIZE || why == unix.EOPNOTSUPP
+	o.attach(&header.hdr, o.sent-1, false)
 	t.apart(func(pieces []unix.Iovec, bytes int) {
 		header.hdr.Iov = unsafe.SliceData(pieces)
 		header.hdr.SetIovlen(len(pieces))
@@ -243,9 +280,19 @@ func (m *mmsg) refused(why syscall.Errno) {
 		if _, errno := sendAll(m.fd, &header, 1); errno != 0 {
 			m.tally.refused.Add(1)
 		} else {
+			if mayBeDevice { // and not the source, which is no address of the machine any more
+				o.most = 1
+			}
 			m.tally.out(1, bytes+t.above)
 		}
 	})
+}
+
+func (m *mmsg) sendFrom(source netip.Addr, device int) bool {
+	m.outMu.Lock()
+	defer m.outMu.Unlock()
+	m.out.source = sourceMessage(source, device)
+	return true
 }
 
 func (m *mmsg) enlarge(bytes int) error {
@@ -283,5 +330,8 @@ func (m *mmsg) close() error {
 		return net.ErrClosed
 	}
 	m.isClosed = true
+	if m.netpoll != nil {
+		return errors.Join(m.netpoll.file.Close(), unix.Close(m.fd))
+	}
 	return errors.Join(m.sleep.close(), unix.Close(m.fd))
 }

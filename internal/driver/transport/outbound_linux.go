@@ -25,6 +25,8 @@ type outbound struct {
 	v4   bool
 	most int // datagrams of a GSO batch; 1: there are no GSO batches
 
+	source []byte // a control message that says from where datagrams are sent; nil: as routes have it
+
 	queue []Message // that are to be loaded
 	begun int       // bytes of the first one's Body that were, where it is a batch
 
@@ -57,11 +59,11 @@ var spareDepartures = sync.Pool{New: func() any {
 	d := &departures{
 		headers: make([]mmsghdr, batchesOut), names: make([]unix.RawSockaddrInet6, batchesOut),
 		vectors: make([]unix.Iovec, vectorsOut), batches: make([]gsoBatch, batchesOut),
-		control: make([]byte, batchesOut*segmentSpace),
+		control: make([]byte, batchesOut*controlOut),
 	}
 	for i := range d.headers {
 		d.headers[i].hdr.Name = (*byte)(unsafe.Pointer(&d.names[i]))
-		putHeader(d.control[i*segmentSpace:], unix.SOL_UDP, unix.UDP_SEGMENT, unix.CmsgLen(2))
+		putHeader(d.control[i*controlOut:], unix.SOL_UDP, unix.UDP_SEGMENT, unix.CmsgLen(2))
 	}
 	return d
 }}
@@ -92,6 +94,9 @@ func (o *outbound) release() {
 // segmentSpace is the bytes of a control message that reports the size of a
 // GSO batch's datagrams.
 var segmentSpace = unix.CmsgSpace(2)
+
+// controlOut is that, and the bytes of one that says from where a datagram is sent.
+var controlOut = segmentSpace + unix.CmsgSpace(unix.SizeofInet6Pktinfo)
 
 // load takes GSO batches from the queue, as many as one system call sends.
 func (o *outbound) load() {
@@ -195,13 +200,23 @@ func (o *outbound) address(i int) {
 	h.Namelen = setSockaddr(&o.names[i], o.to, o.v4)
 	h.Iov = unsafe.SliceData(t.vectors)
 	h.SetIovlen(len(t.vectors))
-	h.Control = nil
-	h.SetControllen(0)
 	if t.count > 1 {
-		c := o.control[i*segmentSpace:]
-		putUint16(c[unix.CmsgLen(0):], uint16(t.size))
+		putUint16(o.control[i*controlOut+unix.CmsgLen(0):], uint16(t.size))
+	}
+	o.attach(h, i, t.count > 1)
+}
+
+// attach gives header i its control messages: from where it is sent, if that is said,
+// and before that the size of segments, if they are any.
+func (o *outbound) attach(h *unix.Msghdr, i int, segments bool) {
+	c := o.control[i*controlOut : (i+1)*controlOut]
+	n := segmentSpace + copy(c[segmentSpace:], o.source)
+	if !segments {
+		c, n = c[segmentSpace:], n-segmentSpace
+	}
+	h.Control = nil
+	if h.SetControllen(n); n > 0 {
 		h.Control = &c[0]
-		h.SetControllen(segmentSpace)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 )
 
@@ -15,10 +16,12 @@ type plain struct {
 	socket *net.UDPConn
 	tally  *tally
 	room   []byte // of the datagram that was received last
-	whole  []byte // of one that is sent: head and body in one piece
 	there  bool   // room holds one that was not given away
 	size   int    // its bytes
 	from   netip.AddrPort
+
+	mu    sync.Mutex
+	whole []byte // of one that is sent: head and body in one piece; guarded by mu
 }
 
 // openPlain opens a socket on local, and returns where it is.
@@ -34,6 +37,11 @@ func openPlain(local netip.AddrPort, c Config, t *tally) (*plain, netip.AddrPort
 	p := &plain{socket: socket, tally: t, room: make([]byte, maxDatagram), whole: make([]byte, 0, maxDatagram)}
 	if c.ReceiveBuffer > 0 {
 		if err := p.enlarge(c.ReceiveBuffer); err != nil {
+			return nil, netip.AddrPort{}, errors.Join(err, socket.Close())
+		}
+	}
+	if c.SendBuffer > 0 {
+		if err := socket.SetWriteBuffer(c.SendBuffer); err != nil {
 			return nil, netip.AddrPort{}, errors.Join(err, socket.Close())
 		}
 	}
@@ -77,6 +85,8 @@ func (p *plain) park() error {
 }
 
 func (p *plain) write(messages []Message) (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for i := range messages {
 		m := &messages[i]
 		m.each(func(head, body []byte) {
@@ -97,6 +107,8 @@ func (p *plain) send(to netip.AddrPort, head, body []byte) error {
 	_, err := p.socket.WriteToUDPAddrPort(p.whole, to)
 	return p.tally.tried(len(p.whole)+overhead(to.Addr()), err)
 }
+
+func (p *plain) sendFrom(netip.Addr, int) bool { return false }
 
 func (p *plain) enlarge(bytes int) error { return p.socket.SetReadBuffer(bytes) }
 

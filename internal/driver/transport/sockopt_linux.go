@@ -36,6 +36,14 @@ func enlarge(fd, size int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, size/2)
 }
 
+// enlargeSend asks for a send buffer likewise.
+func enlargeSend(fd, size int) error {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, size/2) == nil {
+		return nil
+	}
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, size/2)
+}
+
 // The same of a socket that the net package has.
 
 func granted(socket *net.UDPConn) (size int) {

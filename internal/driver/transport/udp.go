@@ -60,6 +60,10 @@ type engine interface {
 	// write sends messages. Its only error is net.ErrClosed.
 	write(messages []Message) error
 
+	// sendFrom has messages sent from an address, and over the interface of a number; zero:
+	// as routes have it. It reports whether it can.
+	sendFrom(source netip.Addr, device int) bool
+
 	enlarge(bytes int) error // the receive buffer
 	overflowed() (count uint64, isKnown bool)
 	granted() int // bytes of the receive buffer; 0: unknown
@@ -180,7 +184,7 @@ var (
 
 // attend makes this read one of these, if there is room.
 func (u *UDP) attend() {
-	if u.attentive || vigils.Load() >= vigilsMax {
+	if u.attentive || u.poll == 0 && !u.sleeps || vigils.Load() >= vigilsMax {
 		return
 	}
 	if u.attentive = vigils.Add(1) <= vigilsMax; !u.attentive {
@@ -243,6 +247,14 @@ func (u *UDP) adapt(now time.Duration) {
 	default:
 		u.look = max(u.look/2, u.poll/shortest)
 	}
+}
+
+// SetSource implements Conn.
+func (u *UDP) SetSource(source netip.Addr, device int) bool {
+	if source = source.Unmap(); source.IsValid() && source.Is4() != u.local.Addr().Is4() {
+		return false
+	}
+	return u.engine.sendFrom(source, device)
 }
 
 // SetBulk says whether the owner, who alone calls it, need not have the next
