@@ -34,6 +34,17 @@ var (
 	descTrafficB   = metricSet.New("connection_bytes_total", "Bytes of these frames, without TCP and IP headers.", "direction")
 	descUnclaimed  = metricSet.New("unclaimed_frames_total", "Frames for a service that is not on this host.")
 	descDead       = metricSet.New("dead_connections_total", "Connections that were closed because nothing came.")
+	descRails      = metricSet.New("rails", "Rails of this host, by whether their interfaces carry them.", "state")
+	descRailUp     = metricSet.New("rail_up", "Whether a rail's interface carries it, 1 or 0.", "rail")
+	descRailPaths  = metricSet.New("rail_paths", "Connections to other hosts on a rail that carry frames, and those that are wanted and do not.", "rail", "state")
+	descRailBytes  = metricSet.New("rail_bytes_total", "Bytes of frames on a rail, without TLS, TCP, UDP and IP headers.", "rail", "direction")
+	descRailResent = metricSet.New("rail_resent_bytes_total", "Bytes that were not acknowledged when their path on the rail was lost, and went over another.", "rail")
+	descRailLost   = metricSet.New("rail_lost_paths_total", "Paths on a rail that ended without being closed.", "rail")
+	descRailBack   = metricSet.New("rail_recovered_paths_total", "Paths on a rail that were made again after they were lost.", "rail")
+	descRailFailed = metricSet.New("rail_failed_calls_total", "Calls of this host for a path on a rail that failed.", "rail")
+	descRailFlight = metricSet.New("rail_unacknowledged_bytes", "Bytes that are sent on a rail and not acknowledged.", "rail")
+	descRailRate   = metricSet.New("rail_rate_bytes_per_second", "Highest rate that was measured on a path of a rail.", "rail")
+	descRailDelay  = metricSet.New("rail_delay_seconds", "Lowest round trip without a queue of a path of a rail.", "rail")
 	descBuffers    = metricSet.New("connection_buffer_bytes", "Memory in which frames lie that have come.")
 )
 
@@ -60,6 +71,7 @@ func (h *Host) collect(to metrics.Values) {
 	k := h.Connections()
 	to.Gauge(descOpen, float64(k.Open))
 	to.Gauge(descBuffers, float64(k.BufferBytes))
+	h.collectRails(to)
 	to.Counter(descCalls, k.Accepted, "accepted")
 	to.Counter(descCalls, k.Rejected, "rejected")
 	to.Counter(descCalls, k.Calls-k.Failed, "made")
@@ -86,4 +98,36 @@ func (h *Host) collect(to metrics.Values) {
 	to.Counter(descOverflow, sum.Data.Overflowed)
 	to.Directions(descFrames, sum.Hosts.FramesIn, sum.Hosts.FramesOut)
 	to.Directions(descFrameBytes, sum.Hosts.BytesIn, sum.Hosts.BytesOut)
+}
+
+// collectRails gives the values of the host's rails, by name.
+func (h *Host) collectRails(to metrics.Values) {
+	up := 0
+	rails := h.Rails()
+	for i := range rails {
+		r := &rails[i]
+		carries := 0
+		if r.Up {
+			carries = 1
+		}
+		up += carries
+		to.Count(descRailUp, carries, r.Name)
+		to.Count(descRailPaths, r.Paths, r.Name, "up")
+		to.Count(descRailPaths, r.Missing, r.Name, "missing")
+		to.Counter(descRailBytes, r.BytesIn, r.Name, "in")
+		to.Counter(descRailBytes, r.BytesOut, r.Name, "out")
+		to.Counter(descRailResent, r.ResentBytes, r.Name)
+		to.Counter(descRailLost, r.Lost, r.Name)
+		to.Counter(descRailBack, r.Recovered, r.Name)
+		to.Counter(descRailFailed, r.Failed, r.Name)
+		to.Count(descRailFlight, r.InFlight, r.Name)
+		if r.Rate != 0 {
+			to.Gauge(descRailRate, float64(r.Rate)/8, r.Name)
+		}
+		if r.Delay != 0 {
+			to.Gauge(descRailDelay, r.Delay.Seconds(), r.Name)
+		}
+	}
+	to.Count(descRails, up, "up")
+	to.Count(descRails, len(rails)-up, "down")
 }

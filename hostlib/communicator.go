@@ -212,7 +212,7 @@ func (c *Communicator) open() error {
 // openData opens the socket that speaks to switches.
 func (c *Communicator) openData() error {
 	hooks := &c.host.hooks
-	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data, 0), transport.Config{ReceiveBuffer: receiveBuffer(&c.host.cfg), Without: hooks.Without, Batches: true})
+	conn, err := transport.ListenUDP(netip.AddrPortFrom(c.host.data.bind, 0), transport.Config{ReceiveBuffer: receiveBuffer(&c.host.cfg), Without: hooks.Without, Batches: true})
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,12 @@ type Config struct {
 	// the zone, which is also the port of the zone's datagrams. The members' lists must
 	// have the address as others see it.
 	Listen string
+	// Rails are the host's independent paths to others, at most MaxRails: connections are
+	// spread over all of them, and survive the loss of any but the last. Others reach the
+	// host first by Listen. nil: the address of Listen is the only one, or, if that is
+	// unspecified (0.0.0.0 or ::), the interfaces that are up and have an address that other
+	// machines can reach. See Host.Rails.
+	Rails []Rail
 	// Resolve returns the TCP address of another host, for each new connection, within
 	// its time limit. nil: Membership has the addresses of the zone's hosts, the
 	// members' lists those of others.
@@ -47,7 +53,8 @@ type Config struct {
 	// under the name. 0: that of Membership, or else the clock's nanoseconds.
 	Incarnation uint64
 	// Data is the local address of the UDP sockets for packets of switches; by default
-	// that of Listen. Switches must be able to reach it. With the unspecified address
+	// that of Listen or, with several Rails, of the rail at the end of the tree's link:
+	// leave it empty then. Switches must be able to reach it. With the unspecified address
 	// (0.0.0.0 or ::) packets take the planned links: the topology must have the
 	// addresses of the host's links, and the leaf switch sends to the one of the tree's
 	// link.
@@ -152,6 +159,9 @@ func (c Config) Validate() error {
 		if err := pki.CheckPaths(c.TLS.Cert, c.TLS.Key, c.TLS.CA); err != nil {
 			return fmt.Errorf("%w: %w", ErrConfig, err)
 		}
+	}
+	if err := checkRails(c.Rails); err != nil {
+		return fmt.Errorf("%w: Rails: %w", ErrConfig, err)
 	}
 	if c.Manager != "" {
 		if _, _, err := net.SplitHostPort(c.Manager); err != nil {

@@ -274,8 +274,8 @@ func TestDataAddressFollowsTheListener(t *testing.T) {
 			t.Logf("%s: %v", c.listen, err) // a machine without IPv6
 			continue
 		}
-		if h.data.String() != c.want {
-			t.Errorf("%s, %q: %v, want %s", c.listen, c.data, h.data, c.want)
+		if h.data.bind.String() != c.want {
+			t.Errorf("%s, %q: %v, want %s", c.listen, c.data, h.data.bind, c.want)
 		}
 		if err := h.Close(context.Background()); err != nil {
 			t.Error(err)

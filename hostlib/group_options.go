@@ -22,7 +22,7 @@ type groupOptions struct {
 	blockFloat bool
 	purpose    pathsel.Purpose
 
-	stripes, roots int // wanted; 0: the option was not given
+	stripes, roots int // wanted; 0: the option was not given; stripes may be PerRail
 }
 
 // OnlyFunctions limits the communicator's reductions to these functions, so that it can
@@ -65,7 +65,15 @@ func ChooseByWeights(w pathsel.Weights) GroupOption {
 }
 
 // wantsMultitree reports whether the communicator is to have several trees.
-func (t groupOptions) wantsMultitree() bool { return t.stripes > 1 || t.roots > 1 }
+func (t groupOptions) wantsMultitree() bool { return t.mostStripes() > 1 || t.roots > 1 }
+
+// mostStripes returns how many stripes there are at the most.
+func (t groupOptions) mostStripes() int {
+	if t.stripes == PerRail {
+		return MaxRails
+	}
+	return t.stripes
+}
 
 // single returns the options of one tree of several.
 func (t groupOptions) single() groupOptions {
@@ -91,12 +99,12 @@ func (t groupOptions) validate() error {
 	if err := t.purpose.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrArgument, err)
 	}
-	for _, n := range []int{t.stripes, t.roots} {
+	for _, n := range []int{t.mostStripes(), t.roots} {
 		if n < 0 || n > manager.MaxBundle {
 			return fmt.Errorf("%w: %d trees, want 0 to %d", ErrArgument, n, manager.MaxBundle)
 		}
 	}
-	if t.stripes > 1 && t.roots > 1 {
+	if t.mostStripes() > 1 && t.roots > 1 {
 		return fmt.Errorf("%w: Stripes and Roots cannot be combined", ErrArgument)
 	}
 	return nil

@@ -71,7 +71,7 @@ type Host struct {
 	peers   *peer.Host       // where others reach it, and it them
 	members *membership.Node // of its zone; nil: it is in none
 	locate  func(ctx context.Context, host string) (string, error)
-	data    netip.Addr
+	data    dataPlane
 	manager *control      // nil without a manager
 	lldp    *lldp.Service // nil: the host does not announce itself
 
@@ -80,6 +80,7 @@ type Host struct {
 	tasks sync.WaitGroup // communicators
 
 	services  services
+	rails     railSet
 	links     links
 	malformed atomic.Uint64 // words of other hosts
 	counts    counts
@@ -103,7 +104,7 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 	h := &Host{
 		name: c.Name, cfg: c.filled(), hooks: hooks.From(ctx),
 		comms: map[attempt]*Communicator{}, names: map[string]*Communicator{},
-		parked: parked{of: map[string]int{}}, links: newLinks(), done: make(chan struct{}),
+		parked: parked{of: map[string]int{}}, links: newLinks(), rails: railSet{new: map[string]bool{}, removed: map[string]bool{}}, done: make(chan struct{}),
 	}
 	h.cfg.Log = h.cfg.Log.With(slog.String("host", c.Name))
 	h.ctx, h.stop = context.WithCancel(context.Background())
@@ -112,6 +113,7 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 		return nil, fmt.Errorf("hostlib: joining as %s: %w", c.Name, err)
 	}
 	h.announce()
+	h.followRails()
 	h.tasks.Go(h.restIdle)
 	if h.members != nil {
 		h.tasks.Go(h.watchZone)
@@ -137,7 +139,7 @@ func (h *Host) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if h.data, err = h.cfg.dataAddress(h.peers.Addr()); err == nil && h.cfg.Manager != "" {
+	if err = h.data.init(&h.cfg, h.peers.Addr(), h.rails.made); err == nil && h.cfg.Manager != "" {
 		var m managerClient
 		if m, err = dialManager(h.cfg.Manager, encryption(source)); err == nil {
 			h.manager, err = newControl(h.ctx, m, h.cfg.speed)
@@ -165,8 +167,11 @@ func (h *Host) listen(ctx context.Context, p attach.Place) (_ *peer.Host, err er
 	if h.locate = p.Resolve; h.cfg.Resolve != nil {
 		h.locate = h.cfg.Resolve
 	}
+	if h.rails.made, err = h.findRails(h.cfg.listenAddress(p.Listener)); err != nil {
+		return nil, err
+	}
 	c := peer.Config{
-		Name: processName(h.name, h.cfg.Process), Incarnation: p.Incarnation, Listen: h.cfg.Listen, Listener: p.Listener, Dial: p.Dial, Resolve: h.resolve,
+		Name: processName(h.name, h.cfg.Process), Incarnation: p.Incarnation, Listen: h.cfg.Listen, Listener: p.Listener, Dial: p.Dial, Resolve: h.resolve, Rails: ofPeer(h.rails.made),
 		Wrap: h.hooks.Link, TLS: p.TLS, AllowPlaintext: h.cfg.AllowPlaintext, DeadAfter: h.cfg.DeadAfter, ForgetAfter: h.cfg.ForgetAfter,
 		Handlers: map[peer.Service]peer.Handler{peer.Communicators: (*handler)(h)}, Log: h.cfg.Log,
 	}

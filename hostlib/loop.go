@@ -190,6 +190,10 @@ func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 		// Before others hear of it, who may call the name's next communicator.
 		s.retire()
 	}
+	var lost []item
+	for _, e := range out.Entered {
+		lost = append(lost, s.takeRail(e)...)
+	}
 	s.sendDatagrams(out)
 	if s.setBulk != nil {
 		s.setBulk(s.core.Streams(gsoBatch))
@@ -227,7 +231,7 @@ func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 		s.rests, s.inputs, s.messages, *out = false, nil, nil, endpoint.Output{}
 	}
 	out.TakesBatches = s.batches // in the next step
-	return nil
+	return lost
 }
 
 // sendFrames sends messages to neighbours in the tree of hosts, those of a step

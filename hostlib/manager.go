@@ -200,7 +200,7 @@ func (c *Communicator) heard(t *client.Notify) {
 		o := t.Offer
 		c.news(endpoint.Offer, endpoint.News{Link: session.Link{
 			Group: o.Group, Epoch: o.Epoch, Cookie: o.Cookie, Window: o.Window,
-			Parent: o.Parent, Index: o.Index, Probes: o.Probes, Idle: o.Idle,
+			Parent: o.Parent, Source: o.Source, Index: o.Index, Probes: o.Probes, Idle: o.Idle,
 		}})
 	case t.Withdrawal != nil:
 		c.news(endpoint.Withdraw, endpoint.News{Epoch: t.Withdrawal.Epoch, Reason: t.Withdrawal.Why})

@@ -3,6 +3,7 @@ package hostlib
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 
 	"github.com/tributary-fabric/tributary/internal/core/client"
@@ -40,7 +41,7 @@ func groupPrefix(communicator string) string {
 // group, and gives the others its number.
 func (c *Communicator) takePart() {
 	j := &client.Joined{
-		Rank: uint32(c.rank), Of: groupPrefix(c.name), Data: c.conn.LocalAddr(),
+		Rank: uint32(c.rank), Of: groupPrefix(c.name), Data: netip.AddrPortFrom(c.host.data.reported, c.conn.LocalAddr().Port()),
 		Report: manager.Report{Entered: endpoint.FirstEpoch, Transport: manager.HostTree, Demand: 1},
 	}
 	if c.rank == 0 {

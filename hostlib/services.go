@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/tributary-fabric/tributary/internal/driver/attach"
@@ -55,13 +57,14 @@ func (h *Host) attach(s peer.Service, close func(context.Context) error) (*attac
 	return shared, nil
 }
 
-// close closes all services, and lets none be attached any more.
+// close closes all services, and lets none be attached any more: first those that may use
+// others, whose numbers are higher.
 func (s *services) close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
 	var all []func(context.Context) error
-	for _, close := range s.all {
-		if close != nil {
+	for _, of := range slices.Sorted(maps.Keys(s.all)) {
+		if close := s.all[of]; close != nil {
 			all = append(all, close)
 		}
 	}

@@ -2,6 +2,7 @@ package hostlib
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,6 +20,7 @@ type status struct {
 	epoch   uint32
 	epochs  []uint32 // that one alone, for all outcomes
 	offload bool
+	source  netip.Addr                       // of packets to the switches of the present epoch; zero: that of the data socket
 	why     string                           // why the present epoch runs as it does
 	past    []chapter                        // the last epochs entered, in order, the present one included
 	trees   [][]manager.TreeReducer          // what reduces in the present epoch, for all outcomes; nil: it is over hosts

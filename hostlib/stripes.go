@@ -27,7 +27,14 @@ const stripeChunks = 256
 // floating-point sums of long vectors may differ in their last bits from those of a
 // communicator without this option; all members get the same bits. It cannot be combined
 // with Roots.
+//
+// With PerRail in place of a number there are as many stripes as every member's host has
+// links to leaf switches that no two of them share: where each host is attached to two
+// leaves there are two, and where one host has a single link, one.
 func Stripes(n int) GroupOption { return func(t *groupOptions) { t.stripes = n } }
+
+// PerRail is the number of Stripes that gives a communicator a tree over each rail.
+const PerRail = -1
 
 // Stripe is one of the trees of a communicator that was made with Stripes.
 type Stripe struct {
@@ -60,7 +67,7 @@ func (s *multitree) formStripes(ctx context.Context, d treePartition) error {
 		plans = append(plans, plan{
 			suffix: fmt.Sprintf("/stripe-%d", k), members: c.members, options: c.options.single(),
 			sub: subcommunicator{bundle: manager.Bundle{
-				Name: groupName(c.name, d.lowest), Kind: manager.Stripes, Index: k, Count: c.options.stripes,
+				Name: groupName(c.name, d.lowest), Kind: manager.Stripes, Index: k, Count: c.options.mostStripes(), PerRail: c.options.stripes == PerRail,
 			}},
 		})
 	}

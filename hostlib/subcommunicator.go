@@ -32,8 +32,8 @@ func (n *subcommunicator) notify(c *Communicator, f *wire.Fail) {
 
 // bundle returns which of several groups of the manager's c's is.
 func (c *Communicator) bundle() manager.Bundle {
-	if c.sub.of == nil && c.options.stripes > 1 {
-		return manager.Bundle{Name: groupName(c.name, c.own), Kind: manager.Stripes, Count: c.options.stripes}
+	if n := c.options.mostStripes(); c.sub.of == nil && n > 1 {
+		return manager.Bundle{Name: groupName(c.name, c.own), Kind: manager.Stripes, Count: n, PerRail: c.options.stripes == PerRail}
 	}
 	return c.sub.bundle
 }

@@ -55,7 +55,7 @@ func (c *Communicator) partition(ctx context.Context) (treePartition, error) {
 // with one where it cannot be asked.
 func (c *Communicator) askPartition(ctx context.Context) treePartition {
 	d := treePartition{lowest: c.own, count: 1}
-	kind, wanted := manager.Stripes, c.options.stripes
+	kind, wanted := manager.Stripes, c.options.mostStripes()
 	if c.options.roots > 1 {
 		kind, wanted, d.part = manager.Parts, c.options.roots, make([]int, len(c.members))
 	}
@@ -80,7 +80,7 @@ func (c *Communicator) askPartition(ctx context.Context) treePartition {
 // waited for.
 func (c *Communicator) askPlan(ctx context.Context, kind manager.BundleKind, wanted int) (p rpc.GroupPlan, err error) {
 	g := c.wishes()
-	g.Bundle = manager.Bundle{Name: g.Name, Kind: kind, Count: wanted}
+	g.Bundle = manager.Bundle{Name: g.Name, Kind: kind, Count: wanted, PerRail: c.options.stripes == PerRail}
 	ctx, cancel := context.WithTimeout(ctx, c.host.cfg.OfferWait)
 	defer cancel()
 	for pause := 50 * time.Millisecond; ; pause *= 2 {
@@ -192,5 +192,5 @@ func (w partitionWords) get(t groupOptions, members int) (treePartition, error) 
 			d.part[rank] = int(binary.BigEndian.Uint16(w[wordsParts+2*rank:]))
 		}
 	}
-	return d, d.validate(max(t.stripes, t.roots))
+	return d, d.validate(max(t.mostStripes(), t.roots))
 }

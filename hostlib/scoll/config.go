@@ -19,7 +19,7 @@ type Config struct {
 
 	Tree  Tree            // of groups that name none; Binomial by default
 	Trees map[uint8]Shape // kinds of trees beside the library's, from FirstOwnKind on
-	Bulk  Bulk            // moves bulk data, and is closed with the node; nil: over TCP connections of class Bulk
+	Bulk  Bulk            // moves bulk data, and is closed with the node; nil: by the host's node of package rail
 
 	// RoundTrip is R, how long a message and its answer take between two nodes,
 	// pessimistically: 10 ms by default, at most 1 h. A child is waited for (depth

@@ -18,9 +18,9 @@
 //	ReplyOut          the reply is sent: completes the request elsewhere
 //
 // Package aggregate has ready-made aggregations of replies, which [Aggregation]
-// turns into callbacks; package bulk moves data that is too large for a message, which
-// members pull along the tree; package fabrictree has trees along the fabric's; package
-// offload runs collectives in its switches.
+// turns into callbacks; package fabrictree has trees along the fabric's; package offload
+// runs collectives in its switches. Data that is too large for a message is pulled along
+// the tree, by the host's node of package hostlib/rail.
 //
 // A group is created by a broadcast of its own, or by its first one (Delayed), or is
 // known out of band, by an [Index] that a service maps to members; Alive makes the

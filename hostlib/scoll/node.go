@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
-	"github.com/tributary-fabric/tributary/hostlib/scoll/bulk"
+	"github.com/tributary-fabric/tributary/hostlib/rail"
 	"github.com/tributary-fabric/tributary/internal/core/broadcast"
 	"github.com/tributary-fabric/tributary/internal/driver/attach"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
@@ -29,7 +29,6 @@ type Node struct {
 	shared  *attach.Host
 	host    *peer.Host
 	bulk    Bulk
-	ownBulk bool // it is the node's
 	workers workers
 	counts  counts
 	loop    *runner.Loop[broadcast.Input, output]
@@ -86,7 +85,7 @@ func On(host *hostlib.Host, cfg Config) (*Node, error) {
 		return nil, fmt.Errorf("scoll: %w", err)
 	}
 	n.shared, n.host, n.log = shared, shared.Peers, shared.Log
-	if err := n.open(); err != nil {
+	if err := n.open(host); err != nil {
 		n.closing.Do(func() {}) // nothing is open
 		shared.Detach()
 		return nil, fmt.Errorf("scoll: on host %s: %w", n.Name(), err)
@@ -95,7 +94,7 @@ func On(host *hostlib.Host, cfg Config) (*Node, error) {
 }
 
 // open starts the node's loop, and registers the node at its host.
-func (n *Node) open() error {
+func (n *Node) open(host *hostlib.Host) error {
 	inner := n.cfg.core(n.host.Name(), n.host.Incarnation())
 	_, _ = rand.Read(inner.Secret[:]) // it never fails
 	var err error
@@ -105,7 +104,12 @@ func (n *Node) open() error {
 	n.workers.most = n.cfg.Workers
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	if n.bulk = n.cfg.Bulk; n.bulk == nil {
-		n.bulk, n.ownBulk = bulk.New(bulk.Config{Dial: n.dialBulk}), true
+		messages, err := rail.On(host, rail.Config{})
+		if err != nil {
+			n.stop()
+			return err
+		}
+		n.bulk = newRailBulk(messages)
 	}
 	n.loop, err = runner.Start(runner.Config[broadcast.Input, output]{
 		Core: (*stepper)(n), Clock: n.clock, Apply: n.apply, Queue: mostWaiting,
@@ -114,7 +118,7 @@ func (n *Node) open() error {
 		n.stop()
 		return errors.Join(err, n.bulk.Close())
 	}
-	if err := n.register(); err != nil { // cannot be: it is the host's only node
+	if err := n.host.Register(peer.Collectives, (*link)(n)); err != nil { // cannot be: it is the host's only node
 		err = errors.Join(err, n.leave())
 		n.loop.Close()
 		return err
@@ -129,23 +133,10 @@ func (n *Node) open() error {
 	return nil
 }
 
-// register has the host hand over what comes for the node.
-func (n *Node) register() error {
-	if n.ownBulk {
-		if err := n.host.Serve(peer.Bulk, n.serveBulk); err != nil {
-			return err
-		}
-	}
-	return n.host.Register(peer.Collectives, (*link)(n))
-}
-
-// leave ends what register has begun. What was lent comes back.
+// leave ends what others send to the node. What was lent comes back.
 func (n *Node) leave() error {
 	n.stop()
 	err := n.bulk.Close()
-	if n.ownBulk {
-		n.host.Unserve(peer.Bulk)
-	}
 	n.host.Unregister(peer.Collectives)
 	return err
 }

@@ -48,7 +48,7 @@ var points = [...]string{
 	33: "TestPoint33Receive; hostlib/scoll: TestPoint33NothingIsDropped TestForgedReplies",
 	34: "TestPoint34ReplyBuffersMatch; hostlib/scoll: TestForgedReplies",
 	35: "TestPoint35LargeReplies; hostlib/scoll: TestPoint35LargeReplies TestPoint35ConcatenationInFewMessages",
-	36: "TestPoint36Bulk; hostlib/scoll: TestPoint36Bulk; hostlib/scoll/bulk: TestPoint36Pull TestPoint36RevokedWhileRead",
+	36: "TestPoint36Bulk; hostlib/scoll: TestPoint36Bulk TestPoint36Pull TestPoint36RevokedWhileRead",
 	37: "TestPoint37AggregationIsTheServices; hostlib/scoll: TestPoint37StatusesOverNodes TestPoint37ReplyByReplyOrAtOnce; hostlib/scoll/aggregate: TestPoint37Statuses TestPoint37Parts TestPoint37Vector",
 	38: "TestPoint38Identity; hostlib/scoll: TestForgedRequests TestStaleGroup",
 	39: "TestPoint39DigestOfOutOfBand; hostlib/scoll: TestPoint39DigestOfOutOfBand",

@@ -120,7 +120,8 @@ type Message struct {
 type Entered struct {
 	Epoch   uint32
 	Offload bool
-	Reason  string // why the epoch before it ended
+	Link    session.Link // the way into it
+	Reason  string       // why the epoch before it ended
 }
 
 // Refused reports that an operation was not started.
@@ -483,7 +484,7 @@ func (m *member) Enter(now core.Time, e uint32, link *session.Link, d session.De
 	if err := m.session.Enter(now, way, d, &m.sOut); err != nil {
 		return err
 	}
-	m.out.Entered = append(m.out.Entered, Entered{Epoch: e, Offload: way.Offload(), Reason: reason})
+	m.out.Entered = append(m.out.Entered, Entered{Epoch: e, Offload: way.Offload(), Link: way, Reason: reason})
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
+	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/internal/driver/loopback"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
@@ -54,6 +55,11 @@ type Config struct {
 	OfferWait time.Duration
 
 	Options []hostlib.GroupOption // of every communicator
+
+	// Rails gives each host a rail at every address that the topology has for it, which
+	// are of 127.0.0.0/8: its packets to a switch come from there.
+	Rails bool
+	Hooks func(host string) hooks.Hooks // of the hosts, for tests; nil: none
 
 	// Unattended are the names of switches without an agent: they only forward.
 	Unattended []string
@@ -223,8 +229,12 @@ func (f *Fabric) join(ctx context.Context, manager string) ([]*hostlib.Host, err
 		return hosts[n].Addr(), nil
 	}
 	for n := range topology.NodeID(f.graph.Hosts()) {
-		h, err := hostlib.Join(ctx, hostlib.Config{
-			Name: f.graph.Name(n), Manager: manager, Log: f.cfg.Log, Resolve: resolve,
+		joining := ctx
+		if f.cfg.Hooks != nil {
+			joining = hooks.With(ctx, f.cfg.Hooks(f.graph.Name(n)))
+		}
+		h, err := hostlib.Join(joining, hostlib.Config{
+			Name: f.graph.Name(n), Manager: manager, Log: f.cfg.Log, Resolve: resolve, Rails: f.railsOf(n),
 			Window: f.cfg.Window, ChunkBytes: f.cfg.ChunkBytes, OfferWait: f.cfg.OfferWait,
 		})
 		if err != nil {
@@ -235,6 +245,16 @@ func (f *Fabric) join(ctx context.Context, manager string) ([]*hostlib.Host, err
 		mu.Unlock()
 	}
 	return hosts, nil
+}
+
+// railsOf returns the rails of a host; nil: it has none but its address.
+func (f *Fabric) railsOf(host topology.NodeID) (rails []hostlib.Rail) {
+	for _, l := range f.graph.Adjacent(host) {
+		if a := f.graph.AddressAt(l, host); f.cfg.Rails && a.IsValid() {
+			rails = append(rails, hostlib.Rail{Name: f.graph.Name(f.graph.Across(l, host)), Address: a.String()})
+		}
+	}
+	return rails
 }
 
 // closeAll closes hosts at once: each says goodbye to others.

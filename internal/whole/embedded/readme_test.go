@@ -53,6 +53,23 @@ var readmePrograms = []readmeProgram{
 	h7, err := hostlib.Join(ctx, hostlib.Config{Name: "h7", Listen: "10.0.0.1:7500", Membership: &membership.Config{Keys: keys}})
 	check(err)
 	defer h7.Close(ctx)`, "", "h7 joined"},
+	{"node, err := rail.On", []string{"hostlib", "hostlib/rail"}, `
+	tag, data, buffer := rail.Tag(7), []byte("checkpoint"), make([]byte, 64)
+	address := func(_ context.Context, host string) (string, error) { return map[string]string{"oss1": "10.0.0.1:7700", "oss3": "10.0.0.3:7700"}[host], nil }
+	host, err := hostlib.Join(ctx, hostlib.Config{Name: "oss1", Listen: "10.0.0.1:7700", Resolve: address})
+	check(err)
+	h3, err := hostlib.Join(ctx, hostlib.Config{Name: "oss3", Listen: "10.0.0.3:7700", Resolve: address})
+	check(err)
+	other, err := rail.On(h3, rail.Config{})
+	check(err)
+	go func() {
+		peer, err := other.Peer("oss1")
+		check(err)
+		got := make([]byte, 64)
+		status, err := peer.Recv(ctx, tag, got)
+		check(err)
+		check(peer.Send(ctx, tag, got[:status.Size]))
+	}()`, "fmt.Printf(\"%s\\n\", buffer[:status.Size])", "checkpoint"},
 }
 
 // checked has a check behind every statement that sets err.

@@ -1,0 +1,192 @@
+package rail
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tributary-fabric/tributary/internal/core/rail"
+)
+
+// Access is what others may do with memory.
+type Access uint8
+
+// The kinds of access.
+const (
+	Read      = Access(rail.MayRead)
+	Write     = Access(rail.MayWrite)
+	ReadWrite = Read | Write
+)
+
+// Key names registered memory, and is what gives access to it: nobody can guess it.
+type Key [16]byte
+
+func (k Key) handle() rail.Handle {
+	return rail.Handle{Number: binary.BigEndian.Uint64(k[:]), Key: binary.BigEndian.Uint64(k[8:])}
+}
+
+// Memory is memory that peers may access.
+type Memory struct {
+	node   *Node
+	handle rail.Handle
+	once   sync.Once
+	freed  chan struct{} // of regions.release, once that was called
+}
+
+// Register lets whoever has the key access memory until it is released: vectors, one behind
+// the other; one alone if it may be written. The errors are ErrArgument and ErrClosed.
+func (n *Node) Register(access Access, memory ...[]byte) (*Memory, error) {
+	return n.register(nil, access, memory)
+}
+
+// RegisterAs is Register under a key that both sides know already. A key that memory is
+// registered under is ErrArgument.
+func (n *Node) RegisterAs(key Key, access Access, memory ...[]byte) (*Memory, error) {
+	return n.register(&key, access, memory)
+}
+
+func (n *Node) register(key *Key, access Access, memory [][]byte) (*Memory, error) {
+	size := 0
+	for _, v := range memory {
+		size += len(v)
+	}
+	if access == 0 || access&^ReadWrite != 0 || size == 0 || access&Write != 0 && len(memory) > 1 {
+		return nil, fmt.Errorf("%w: %d bytes of memory in %d vectors for access %d", ErrArgument, size, len(memory), access)
+	}
+	h, err := n.memory.register(key, rail.Rights(access), memory)
+	if err != nil {
+		return nil, err
+	}
+	return &Memory{node: n, handle: h}, nil
+}
+
+// Key returns the key of the memory.
+func (m *Memory) Key() (k Key) {
+	binary.BigEndian.PutUint64(k[:], m.handle.Number)
+	binary.BigEndian.PutUint64(k[8:], m.handle.Key)
+	return k
+}
+
+// Release ends the access, and returns when nobody accesses the memory any more: what peers
+// have begun to read or to write is done first, or fails with its peer.
+func (m *Memory) Release() {
+	if freed := m.release(); freed != nil {
+		<-freed
+	}
+}
+
+// Revoke is Release, but cuts off who reads: those reads fail. It does not wait for the
+// network, and may be called while a Release waits. Fragments of other requests that are on
+// the same paths are sent again.
+func (m *Memory) Revoke() {
+	freed := m.release()
+	if freed == nil {
+		return
+	}
+	for _, p := range m.node.all() {
+		select {
+		case <-freed: // the key may be that of other memory by now
+			return
+		default:
+			p.revoke(m.handle)
+		}
+	}
+	<-freed
+}
+
+// release ends the access, the first time. It returns what is closed when nobody uses the
+// memory any more; nil: nobody did.
+func (m *Memory) release() (freed <-chan struct{}) {
+	m.once.Do(func() { m.freed = m.node.memory.release(m.handle) })
+	return m.freed
+}
+
+// regions are the memory that a node has registered. It implements rail.Regions for the
+// cores of all peers.
+type regions struct {
+	mu       sync.Mutex
+	memory   rail.Memory
+	isClosed bool
+	freed    map[rail.Handle]chan struct{} // closed when nobody uses a released region
+}
+
+// register makes memory available, under a key of its own if there is none.
+func (r *regions) register(key *Key, rights rail.Rights, memory [][]byte) (h rail.Handle, err error) {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isClosed {
+		return h, ErrClosed
+	}
+	if key == nil {
+		return r.memory.Register(rights, binary.BigEndian.Uint64(random[:]), memory...), nil
+	}
+	if err := r.memory.RegisterAs(key.handle(), rights, memory...); err != nil {
+		return h, fmt.Errorf("%w: %w", ErrArgument, err)
+	}
+	return key.handle(), nil
+}
+
+// release ends the access. It returns nil if nobody uses the memory, or else what is closed
+// when nobody does.
+func (r *regions) release(h rail.Handle) (freed chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.memory.Release(h) {
+		return nil
+	}
+	if r.freed == nil {
+		r.freed = map[rail.Handle]chan struct{}{}
+	}
+	r.freed[h] = make(chan struct{})
+	return r.freed[h]
+}
+
+// close lets nothing be registered any more.
+func (r *regions) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isClosed = true
+}
+
+// Hold implements rail.Regions.
+func (r *regions) Hold(h rail.Handle, offset, length uint64, isWrite bool) (first []byte, rest [][]byte, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.memory.Hold(h, offset, length, isWrite)
+}
+
+// Unhold implements rail.Regions.
+func (r *regions) Unhold(h rail.Handle) (isFree bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if isFree = r.memory.Unhold(h); isFree {
+		close(r.freed[h])
+		delete(r.freed, h)
+	}
+	return isFree
+}
+
+// errRevoked is why a path ends that has revoked memory.
+var errRevoked = errors.New("rail: memory that was sent on this path is revoked")
+
+// revoke ends the peer's reads of a region, and the paths that its memory may be on.
+func (p *Peer) revoke(h rail.Handle) {
+	var e effects
+	p.mu.Lock()
+	defer p.unlock(&e)
+	now := p.node.clock.Now()
+	isLent := p.core.Revoke(h, now, &p.out)
+	p.settle(now, &e)
+	if !isLent {
+		return
+	}
+	for slot, on := range p.paths[rail.Fragment] {
+		if on != nil && p.core.InFlight(uint8(slot), rail.Fragment) > 0 {
+			on.Break(errRevoked)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package rail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tributary-fabric/tributary/internal/core/rail"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
+)
+
+// Tag distinguishes a peer's messages.
+type Tag uint64
+
+// AnyTag is a receive's for a message of whatever tag. No message has it.
+const AnyTag = ^Tag(0)
+
+// Status is what came of a request.
+type Status struct {
+	Tag  Tag // of the message
+	Size int // bytes that were received or sent; by Probe: of the whole message
+}
+
+// Request is a message, or an access to memory, that is under way. Its buffer must not be
+// touched until it is done.
+type Request struct {
+	over   runner.Event
+	peer   *Peer
+	status Status
+	err    error
+	isRecv bool // recv is used, not send
+	send   rail.SendRequest
+	recv   rail.RecvRequest
+}
+
+// requests are those that no caller has seen, to be used again.
+var requests = sync.Pool{New: func() any { return new(Request) }}
+
+// Done returns a channel that is closed when the request is done.
+func (r *Request) Done() <-chan struct{} { return r.over.Done() }
+
+// Test reports whether the request is done, and what came of it.
+func (r *Request) Test() (s Status, isDone bool, err error) {
+	if !r.over.Happened() {
+		return Status{}, false, nil
+	}
+	return r.status, true, r.err
+}
+
+// Wait waits until the request is done. If ctx ends first its error is returned, and the
+// request goes on.
+func (r *Request) Wait(ctx context.Context) (Status, error) {
+	r.over.Await(ctx.Done(), nil)
+	if !r.over.Happened() {
+		return Status{}, fmt.Errorf("rail: waiting for a request: %w", context.Cause(ctx))
+	}
+	return r.status, r.err
+}
+
+// Cancel has the request end early, with ErrCanceled, if it can: a receive that has no
+// message yet, and a message of which the peer has nothing yet, or nothing but the
+// announcement. It does not wait; the request is done as others are.
+func (r *Request) Cancel() {
+	if !r.over.Happened() {
+		r.peer.cancel(r)
+	}
+}
+
+// finish waits for a request that no caller has seen, and cancels it when ctx ends.
+func (r *Request) finish(ctx context.Context) (Status, error) {
+	r.over.Await(ctx.Done(), nil)
+	if !r.over.Happened() {
+		r.Cancel()
+		r.over.Await(nil, nil)
+		if errors.Is(r.err, ErrCanceled) {
+			r.err = fmt.Errorf("%w: %w", r.err, context.Cause(ctx))
+		}
+	}
+	status, err := r.status, r.err
+	if r.over.Renew() {
+		r.peer, r.status, r.err, r.isRecv = nil, Status{}, nil, false
+		r.send, r.recv = rail.SendRequest{}, rail.RecvRequest{}
+		requests.Put(r)
+	}
+	return status, err
+}
+
+// complete ends the request.
+func (r *Request) complete(s Status, err error) {
+	r.status, r.err = s, err
+	r.over.Happen()
+}
