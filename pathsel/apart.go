@@ -17,7 +17,7 @@ func (p *Planner) planApart(view topology.View, load *Load, req Request) (plan P
 	if err := req.Validate(p.graph); err != nil {
 		return Plan{}, fmt.Errorf("plan tree: %w", err)
 	}
-	others := newFootprint(p.graph, req.Avoid)
+	others := newFootprint(view, req.Avoid)
 	req.Avoid = nil
 	without, found := "there is no tree without", false
 	for _, r := range append(others.bans(&req), req) {
@@ -34,7 +34,7 @@ func (p *Planner) planApart(view topology.View, load *Load, req Request) (plan P
 		}
 	}
 	if err == nil {
-		plan.Shared = others.shared(&plan.Tree)
+		plan.Shared, plan.SharedOwn = others.shared(&plan.Tree), others.sharedOwn(&plan.Tree)
 		plan.Reason += others.verdict(plan.Shared, without)
 	}
 	return plan, err
@@ -54,11 +54,12 @@ func (p *Planner) outruns(a asked, near, far *Plan) bool {
 // Shared returns how many links a tree has that others have too: of its links
 // between switches or, where all its members are on one switch, of theirs.
 func Shared(g *topology.Graph, t Tree, others []Tree) int {
-	return newFootprint(g, others).shared(&t)
+	return newFootprint(g.View(), others).shared(&t)
 }
 
 // footprint is what several trees are on.
 type footprint struct {
+	view     topology.View
 	graph    *topology.Graph
 	trees    int
 	between  map[topology.LinkID]bool // links between switches
@@ -66,9 +67,10 @@ type footprint struct {
 	switches []topology.NodeID        // also those that forward; ascending
 }
 
-func newFootprint(g *topology.Graph, trees []Tree) *footprint {
+func newFootprint(view topology.View, trees []Tree) *footprint {
+	g := view.Graph()
 	f := &footprint{
-		graph: g, trees: len(trees),
+		view: view, graph: g, trees: len(trees),
 		between: map[topology.LinkID]bool{}, outside: map[topology.LinkID]bool{},
 	}
 	for _, t := range trees {
@@ -107,9 +109,20 @@ func (f *footprint) shared(t *Tree) (links int) {
 	return links
 }
 
+// sharedOwn returns how many members' links a tree has that others have too.
+func (f *footprint) sharedOwn(t *Tree) (links int) {
+	for _, l := range t.Leaves {
+		if f.outside[l.Link] {
+			links++
+		}
+	}
+	return links
+}
+
 // bans returns the request with what the others are on banned, the strictest
-// first: all that; their links between switches, and their switches without
-// members of the group; those links alone.
+// first: all that; the links of members that have others, links between switches, and
+// switches without members of the group; without these switches; both without the
+// links of members; these links alone.
 func (f *footprint) bans(req *Request) []Request {
 	var all []Request
 	add := func(switches []topology.NodeID, links ...map[topology.LinkID]bool) {
@@ -124,25 +137,42 @@ func (f *footprint) bans(req *Request) []Request {
 		slices.Sort(r.ExcludeLinks)
 		all = append(all, r)
 	}
-	own := map[topology.NodeID]bool{} // switches with members
-	leave := true                     // every member has another link than those of the others
+	own := map[topology.NodeID]bool{}   // switches with members
+	rails := map[topology.LinkID]bool{} // links of members that have another one than those of the others
+	leave := true                       // all members do
+	shut, excluded := setOf(req.ExcludeLinks), setOf(req.Exclude)
 	for _, m := range req.Members {
 		other := false
 		for _, l := range f.graph.Adjacent(m) {
-			own[f.graph.Across(l, m)] = true
-			other = other || !f.outside[l]
+			to := f.graph.Across(l, m)
+			own[to] = true
+			other = other || !f.outside[l] && !shut[l] && !excluded[to] && f.view.Usable(l)
 		}
 		leave = leave && other
+		for _, l := range f.graph.Adjacent(m) {
+			if other && f.outside[l] {
+				rails[l] = true
+			}
+		}
 	}
 	if leave {
 		add(f.switches, f.between, f.outside)
 	}
 	above := slices.DeleteFunc(slices.Clone(f.switches), func(n topology.NodeID) bool { return own[n] })
+	if len(above) > 0 && len(rails) > 0 {
+		add(above, f.between, rails)
+	}
+	if len(rails) > 0 {
+		add(nil, f.between, rails)
+	}
 	if len(above) > 0 {
 		add(above, f.between)
 	}
 	if len(f.between) > 0 {
 		add(nil, f.between)
+	}
+	if len(rails) > 0 && len(f.between) > 0 {
+		add(nil, rails)
 	}
 	return all
 }

@@ -136,6 +136,8 @@ type Plan struct {
 	Tried  int     // roots of which the best tree is known
 	Work   int64   // work units of package steiner
 	Shared int     // links in common with Request.Avoid, as Shared counts them
+	// SharedOwn are the members' links in common with Request.Avoid.
+	SharedOwn int
 	// LeftOut are the members that no tree reaches, by rank in the request; the
 	// ranks of the tree are those of the others. Only PlanReachable leaves any.
 	LeftOut []Omission

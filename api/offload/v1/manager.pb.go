@@ -809,8 +809,9 @@ type Bundle struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // of the communicator, the same for all groups of one bundle; not empty
 	Kind          BundleKind             `protobuf:"varint,2,opt,name=kind,proto3,enum=tributary.offload.v1.BundleKind" json:"kind,omitempty"`
-	Index         uint32                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"` // of this group, below count
-	Count         uint32                 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"` // requested number of groups, 2 to 64; fewer may be made
+	PerRail       bool                   `protobuf:"varint,5,opt,name=per_rail,json=perRail,proto3" json:"per_rail,omitempty"` // of stripes: no more than have links of their own at each member's host
+	Index         uint32                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`                    // of this group, below count
+	Count         uint32                 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`                    // requested number of groups, 2 to 64; fewer may be made
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -857,6 +858,13 @@ func (x *Bundle) GetKind() BundleKind {
 		return x.Kind
 	}
 	return BundleKind_BUNDLE_KIND_UNSPECIFIED
+}
+
+func (x *Bundle) GetPerRail() bool {
+	if x != nil {
+		return x.PerRail
+	}
+	return false
 }
 
 func (x *Bundle) GetIndex() uint32 {
@@ -1410,6 +1418,8 @@ type Watch struct {
 	Entered       uint32                 `protobuf:"varint,4,opt,name=entered,proto3" json:"entered,omitempty"`                           // epoch that it is in; 0: none yet
 	Of            string                 `protobuf:"bytes,5,opt,name=of,proto3" json:"of,omitempty"`                                      // required prefix of the group's name; empty: any
 	Speed         *Speed                 `protobuf:"bytes,6,opt,name=speed,proto3" json:"speed,omitempty"`                                // at which the member's host reduces; absent: not known
+	Rails         []*HostRail            `protobuf:"bytes,7,rep,name=rails,proto3" json:"rails,omitempty"`                                // of the member's host
+	OnlyRails     bool                   `protobuf:"varint,8,opt,name=only_rails,json=onlyRails,proto3" json:"only_rails,omitempty"`      // its packets take these rails alone, from the port of data_address; otherwise links without a rail as well
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1486,6 +1496,81 @@ func (x *Watch) GetSpeed() *Speed {
 	return nil
 }
 
+func (x *Watch) GetRails() []*HostRail {
+	if x != nil {
+		return x.Rails
+	}
+	return nil
+}
+
+func (x *Watch) GetOnlyRails() bool {
+	if x != nil {
+		return x.OnlyRails
+	}
+	return false
+}
+
+// HostRail is a rail of a host: a network interface with a local address.
+type HostRail struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`       // unique on the host
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // IP
+	Fault         string                 `protobuf:"bytes,3,opt,name=fault,proto3" json:"fault,omitempty"`     // why it carries nothing; empty: it may carry
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostRail) Reset() {
+	*x = HostRail{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostRail) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostRail) ProtoMessage() {}
+
+func (x *HostRail) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostRail.ProtoReflect.Descriptor instead.
+func (*HostRail) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *HostRail) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *HostRail) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *HostRail) GetFault() string {
+	if x != nil {
+		return x.Fault
+	}
+	return ""
+}
+
 // Unwatch ends a watch.
 type Unwatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1497,7 +1582,7 @@ type Unwatch struct {
 
 func (x *Unwatch) Reset() {
 	*x = Unwatch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1594,7 @@ func (x *Unwatch) String() string {
 func (*Unwatch) ProtoMessage() {}
 
 func (x *Unwatch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1607,7 @@ func (x *Unwatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unwatch.ProtoReflect.Descriptor instead.
 func (*Unwatch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Unwatch) GetGroup() uint32 {
@@ -1551,7 +1636,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1563,7 +1648,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1576,7 +1661,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Reply) GetId() uint64 {
@@ -1612,13 +1697,14 @@ type Offer struct {
 	Probes        uint32                 `protobuf:"varint,7,opt,name=probes,proto3" json:"probes,omitempty"`    // minimum of unanswered probes before the tree counts as lost; 0: never
 	Idle          *durationpb.Duration   `protobuf:"bytes,8,opt,name=idle,proto3" json:"idle,omitempty"`         // period of idle probes, which renew the leases; 0: none
 	Reducers      []*TreeReducer         `protobuf:"bytes,9,rep,name=reducers,proto3" json:"reducers,omitempty"` // of its switches, each once
+	Source        string                 `protobuf:"bytes,10,opt,name=source,proto3" json:"source,omitempty"`    // IP address from which the leaf switch expects the member's packets; empty: that of the Watch
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1716,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1729,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Offer) GetEpoch() uint32 {
@@ -1702,6 +1788,13 @@ func (x *Offer) GetReducers() []*TreeReducer {
 	return nil
 }
 
+func (x *Offer) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
 // TreeReducer is the reducer of some switches of a tree.
 type TreeReducer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1714,7 +1807,7 @@ type TreeReducer struct {
 
 func (x *TreeReducer) Reset() {
 	*x = TreeReducer{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1726,7 +1819,7 @@ func (x *TreeReducer) String() string {
 func (*TreeReducer) ProtoMessage() {}
 
 func (x *TreeReducer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1739,7 +1832,7 @@ func (x *TreeReducer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeReducer.ProtoReflect.Descriptor instead.
 func (*TreeReducer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TreeReducer) GetReducer() *Reducer {
@@ -1774,7 +1867,7 @@ type Withdrawal struct {
 
 func (x *Withdrawal) Reset() {
 	*x = Withdrawal{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1879,7 @@ func (x *Withdrawal) String() string {
 func (*Withdrawal) ProtoMessage() {}
 
 func (x *Withdrawal) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1892,7 @@ func (x *Withdrawal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Withdrawal.ProtoReflect.Descriptor instead.
 func (*Withdrawal) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Withdrawal) GetEpoch() uint32 {
@@ -1829,7 +1922,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1841,7 +1934,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1854,7 +1947,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Notice) GetProblem() *Problem {
@@ -1888,7 +1981,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +1993,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2006,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Report) GetGroup() uint32 {
@@ -1980,7 +2073,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2085,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2098,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
 }
 
 type ListGroupsResponse struct {
@@ -2017,7 +2110,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2029,7 +2122,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2042,7 +2135,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*GroupSummary {
@@ -2069,7 +2162,7 @@ type GroupSummary struct {
 
 func (x *GroupSummary) Reset() {
 	*x = GroupSummary{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2081,7 +2174,7 @@ func (x *GroupSummary) String() string {
 func (*GroupSummary) ProtoMessage() {}
 
 func (x *GroupSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2094,7 +2187,7 @@ func (x *GroupSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSummary.ProtoReflect.Descriptor instead.
 func (*GroupSummary) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GroupSummary) GetGroup() uint32 {
@@ -2173,7 +2266,7 @@ type ExplainGroupRequest struct {
 
 func (x *ExplainGroupRequest) Reset() {
 	*x = ExplainGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2185,7 +2278,7 @@ func (x *ExplainGroupRequest) String() string {
 func (*ExplainGroupRequest) ProtoMessage() {}
 
 func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2198,7 +2291,7 @@ func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupRequest.ProtoReflect.Descriptor instead.
 func (*ExplainGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ExplainGroupRequest) GetWhich() isExplainGroupRequest_Which {
@@ -2260,7 +2353,7 @@ type ExplainGroupResponse struct {
 
 func (x *ExplainGroupResponse) Reset() {
 	*x = ExplainGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2272,7 +2365,7 @@ func (x *ExplainGroupResponse) String() string {
 func (*ExplainGroupResponse) ProtoMessage() {}
 
 func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2285,7 +2378,7 @@ func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupResponse.ProtoReflect.Descriptor instead.
 func (*ExplainGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ExplainGroupResponse) GetSummary() *GroupSummary {
@@ -2376,7 +2469,7 @@ type LinkMismatch struct {
 
 func (x *LinkMismatch) Reset() {
 	*x = LinkMismatch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2388,7 +2481,7 @@ func (x *LinkMismatch) String() string {
 func (*LinkMismatch) ProtoMessage() {}
 
 func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2401,7 +2494,7 @@ func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkMismatch.ProtoReflect.Descriptor instead.
 func (*LinkMismatch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LinkMismatch) GetLink() string {
@@ -2472,7 +2565,7 @@ type TreeShare struct {
 
 func (x *TreeShare) Reset() {
 	*x = TreeShare{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2577,7 @@ func (x *TreeShare) String() string {
 func (*TreeShare) ProtoMessage() {}
 
 func (x *TreeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2590,7 @@ func (x *TreeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeShare.ProtoReflect.Descriptor instead.
 func (*TreeShare) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TreeShare) GetGroup() uint32 {
@@ -2543,7 +2636,7 @@ type TreeState struct {
 
 func (x *TreeState) Reset() {
 	*x = TreeState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2555,7 +2648,7 @@ func (x *TreeState) String() string {
 func (*TreeState) ProtoMessage() {}
 
 func (x *TreeState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2568,7 +2661,7 @@ func (x *TreeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeState.ProtoReflect.Descriptor instead.
 func (*TreeState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TreeState) GetEpoch() uint32 {
@@ -2681,7 +2774,7 @@ type TreeVertex struct {
 
 func (x *TreeVertex) Reset() {
 	*x = TreeVertex{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2693,7 +2786,7 @@ func (x *TreeVertex) String() string {
 func (*TreeVertex) ProtoMessage() {}
 
 func (x *TreeVertex) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2706,7 +2799,7 @@ func (x *TreeVertex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVertex.ProtoReflect.Descriptor instead.
 func (*TreeVertex) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TreeVertex) GetSwitch() string {
@@ -2742,13 +2835,14 @@ type TreeLeaf struct {
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
 	Vertex        uint32                 `protobuf:"varint,2,opt,name=vertex,proto3" json:"vertex,omitempty"` // index of its leaf switch among the tree's switches
 	Links         []string               `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`    // to it, the own end first; several across forwarding switches
+	Rail          string                 `protobuf:"bytes,4,opt,name=rail,proto3" json:"rail,omitempty"`      // of the host, from which its packets come: name, address, and why it is down if it is; empty: none is known at the link
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TreeLeaf) Reset() {
 	*x = TreeLeaf{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +2854,7 @@ func (x *TreeLeaf) String() string {
 func (*TreeLeaf) ProtoMessage() {}
 
 func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +2867,7 @@ func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeLeaf.ProtoReflect.Descriptor instead.
 func (*TreeLeaf) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TreeLeaf) GetHost() string {
@@ -2797,6 +2891,13 @@ func (x *TreeLeaf) GetLinks() []string {
 	return nil
 }
 
+func (x *TreeLeaf) GetRail() string {
+	if x != nil {
+		return x.Rail
+	}
+	return ""
+}
+
 // TreeCost is the cost of a tree by every criterion. Some alternatives have only the
 // first three.
 type TreeCost struct {
@@ -2815,7 +2916,7 @@ type TreeCost struct {
 
 func (x *TreeCost) Reset() {
 	*x = TreeCost{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2827,7 +2928,7 @@ func (x *TreeCost) String() string {
 func (*TreeCost) ProtoMessage() {}
 
 func (x *TreeCost) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2840,7 +2941,7 @@ func (x *TreeCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeCost.ProtoReflect.Descriptor instead.
 func (*TreeCost) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TreeCost) GetHops() uint32 {
@@ -2911,7 +3012,7 @@ type Alternative struct {
 
 func (x *Alternative) Reset() {
 	*x = Alternative{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2923,7 +3024,7 @@ func (x *Alternative) String() string {
 func (*Alternative) ProtoMessage() {}
 
 func (x *Alternative) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2936,7 +3037,7 @@ func (x *Alternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
 func (*Alternative) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Alternative) GetRoot() string {
@@ -2977,7 +3078,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2989,7 +3090,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3002,7 +3103,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Change) GetAt() *timestamppb.Timestamp {
@@ -3027,7 +3128,7 @@ type GetTopologyRequest struct {
 
 func (x *GetTopologyRequest) Reset() {
 	*x = GetTopologyRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3039,7 +3140,7 @@ func (x *GetTopologyRequest) String() string {
 func (*GetTopologyRequest) ProtoMessage() {}
 
 func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3052,7 +3153,7 @@ func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyRequest.ProtoReflect.Descriptor instead.
 func (*GetTopologyRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
 }
 
 type GetTopologyResponse struct {
@@ -3067,7 +3168,7 @@ type GetTopologyResponse struct {
 
 func (x *GetTopologyResponse) Reset() {
 	*x = GetTopologyResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3180,7 @@ func (x *GetTopologyResponse) String() string {
 func (*GetTopologyResponse) ProtoMessage() {}
 
 func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3193,7 @@ func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyResponse.ProtoReflect.Descriptor instead.
 func (*GetTopologyResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetTopologyResponse) GetFabric() *Fabric {
@@ -3136,7 +3237,7 @@ type Alarm struct {
 
 func (x *Alarm) Reset() {
 	*x = Alarm{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3148,7 +3249,7 @@ func (x *Alarm) String() string {
 func (*Alarm) ProtoMessage() {}
 
 func (x *Alarm) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3161,7 +3262,7 @@ func (x *Alarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alarm.ProtoReflect.Descriptor instead.
 func (*Alarm) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Alarm) GetKind() string {
@@ -3203,7 +3304,7 @@ type AlarmPlace struct {
 
 func (x *AlarmPlace) Reset() {
 	*x = AlarmPlace{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3215,7 +3316,7 @@ func (x *AlarmPlace) String() string {
 func (*AlarmPlace) ProtoMessage() {}
 
 func (x *AlarmPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3228,7 +3329,7 @@ func (x *AlarmPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlarmPlace.ProtoReflect.Descriptor instead.
 func (*AlarmPlace) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AlarmPlace) GetNode() string {
@@ -3258,7 +3359,7 @@ type Fabric struct {
 
 func (x *Fabric) Reset() {
 	*x = Fabric{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3270,7 +3371,7 @@ func (x *Fabric) String() string {
 func (*Fabric) ProtoMessage() {}
 
 func (x *Fabric) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3283,7 +3384,7 @@ func (x *Fabric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fabric.ProtoReflect.Descriptor instead.
 func (*Fabric) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{40}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Fabric) GetName() string {
@@ -3334,7 +3435,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3346,7 +3447,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3359,7 +3460,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{41}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Node) GetName() string {
@@ -3416,7 +3517,7 @@ type SwitchState struct {
 
 func (x *SwitchState) Reset() {
 	*x = SwitchState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3428,7 +3529,7 @@ func (x *SwitchState) String() string {
 func (*SwitchState) ProtoMessage() {}
 
 func (x *SwitchState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3441,7 +3542,7 @@ func (x *SwitchState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchState.ProtoReflect.Descriptor instead.
 func (*SwitchState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{42}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SwitchState) GetCapability() *Capability {
@@ -3538,7 +3639,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3550,7 +3651,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3563,7 +3664,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{43}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Link) GetA() *LinkEnd {
@@ -3639,7 +3740,7 @@ type LinkEnd struct {
 
 func (x *LinkEnd) Reset() {
 	*x = LinkEnd{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3651,7 +3752,7 @@ func (x *LinkEnd) String() string {
 func (*LinkEnd) ProtoMessage() {}
 
 func (x *LinkEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3664,7 +3765,7 @@ func (x *LinkEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkEnd.ProtoReflect.Descriptor instead.
 func (*LinkEnd) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{44}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LinkEnd) GetNode() string {
@@ -3691,7 +3792,7 @@ type PlanGroupRequest struct {
 
 func (x *PlanGroupRequest) Reset() {
 	*x = PlanGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3703,7 +3804,7 @@ func (x *PlanGroupRequest) String() string {
 func (*PlanGroupRequest) ProtoMessage() {}
 
 func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3716,7 +3817,7 @@ func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupRequest.ProtoReflect.Descriptor instead.
 func (*PlanGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{45}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PlanGroupRequest) GetGroup() *CreateGroupRequest {
@@ -3738,7 +3839,7 @@ type PlanGroupResponse struct {
 
 func (x *PlanGroupResponse) Reset() {
 	*x = PlanGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3750,7 +3851,7 @@ func (x *PlanGroupResponse) String() string {
 func (*PlanGroupResponse) ProtoMessage() {}
 
 func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3763,7 +3864,7 @@ func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupResponse.ProtoReflect.Descriptor instead.
 func (*PlanGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{46}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PlanGroupResponse) GetGroups() []*PlannedGroup {
@@ -3791,7 +3892,7 @@ type PlannedGroup struct {
 
 func (x *PlannedGroup) Reset() {
 	*x = PlannedGroup{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3803,7 +3904,7 @@ func (x *PlannedGroup) String() string {
 func (*PlannedGroup) ProtoMessage() {}
 
 func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3816,7 +3917,7 @@ func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedGroup.ProtoReflect.Descriptor instead.
 func (*PlannedGroup) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{47}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PlannedGroup) GetRanks() []uint32 {
@@ -3850,7 +3951,7 @@ type DrainSwitchRequest struct {
 
 func (x *DrainSwitchRequest) Reset() {
 	*x = DrainSwitchRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3862,7 +3963,7 @@ func (x *DrainSwitchRequest) String() string {
 func (*DrainSwitchRequest) ProtoMessage() {}
 
 func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3875,7 +3976,7 @@ func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchRequest.ProtoReflect.Descriptor instead.
 func (*DrainSwitchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{48}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DrainSwitchRequest) GetSwitch() string {
@@ -3900,7 +4001,7 @@ type DrainSwitchResponse struct {
 
 func (x *DrainSwitchResponse) Reset() {
 	*x = DrainSwitchResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3912,7 +4013,7 @@ func (x *DrainSwitchResponse) String() string {
 func (*DrainSwitchResponse) ProtoMessage() {}
 
 func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3925,7 +4026,7 @@ func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchResponse.ProtoReflect.Descriptor instead.
 func (*DrainSwitchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{49}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{50}
 }
 
 var File_api_offload_v1_manager_proto protoreflect.FileDescriptor
@@ -3966,10 +4067,11 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\tfunctions\x18\x05 \x03(\x0e2\x1e.tributary.offload.v1.FunctionR\tfunctions\x127\n" +
 	"\x05types\x18\x06 \x03(\x0e2!.tributary.offload.v1.ElementTypeR\x05types\x127\n" +
 	"\apurpose\x18\a \x01(\v2\x1d.tributary.offload.v1.PurposeR\apurpose\x124\n" +
-	"\x06bundle\x18\b \x01(\v2\x1c.tributary.offload.v1.BundleR\x06bundle\"~\n" +
+	"\x06bundle\x18\b \x01(\v2\x1c.tributary.offload.v1.BundleR\x06bundle\"\x99\x01\n" +
 	"\x06Bundle\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x124\n" +
-	"\x04kind\x18\x02 \x01(\x0e2 .tributary.offload.v1.BundleKindR\x04kind\x12\x14\n" +
+	"\x04kind\x18\x02 \x01(\x0e2 .tributary.offload.v1.BundleKindR\x04kind\x12\x19\n" +
+	"\bper_rail\x18\x05 \x01(\bR\aperRail\x12\x14\n" +
 	"\x05index\x18\x03 \x01(\rR\x05index\x12\x14\n" +
 	"\x05count\x18\x04 \x01(\rR\x05count\"\xd8\x01\n" +
 	"\aPurpose\x12@\n" +
@@ -4005,21 +4107,28 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"withdrawal\x18\x05 \x01(\v2 .tributary.offload.v1.WithdrawalH\x00R\n" +
 	"withdrawal\x126\n" +
 	"\x06notice\x18\x06 \x01(\v2\x1c.tributary.offload.v1.NoticeH\x00R\x06noticeB\a\n" +
-	"\x05event\"\xb1\x01\n" +
+	"\x05event\"\x86\x02\n" +
 	"\x05Watch\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12!\n" +
 	"\fdata_address\x18\x03 \x01(\tR\vdataAddress\x12\x18\n" +
 	"\aentered\x18\x04 \x01(\rR\aentered\x12\x0e\n" +
 	"\x02of\x18\x05 \x01(\tR\x02of\x121\n" +
-	"\x05speed\x18\x06 \x01(\v2\x1b.tributary.offload.v1.SpeedR\x05speed\"3\n" +
+	"\x05speed\x18\x06 \x01(\v2\x1b.tributary.offload.v1.SpeedR\x05speed\x124\n" +
+	"\x05rails\x18\a \x03(\v2\x1e.tributary.offload.v1.HostRailR\x05rails\x12\x1d\n" +
+	"\n" +
+	"only_rails\x18\b \x01(\bR\tonlyRails\"N\n" +
+	"\bHostRail\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05fault\x18\x03 \x01(\tR\x05fault\"3\n" +
 	"\aUnwatch\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\"f\n" +
 	"\x05Reply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05found\x18\x02 \x01(\bR\x05found\x127\n" +
-	"\aproblem\x18\x03 \x01(\v2\x1d.tributary.offload.v1.ProblemR\aproblem\"\x87\x02\n" +
+	"\aproblem\x18\x03 \x01(\v2\x1d.tributary.offload.v1.ProblemR\aproblem\"\x9f\x02\n" +
 	"\x05Offer\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x16\n" +
 	"\x06cookie\x18\x03 \x01(\x04R\x06cookie\x12\x16\n" +
@@ -4028,7 +4137,9 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x05index\x18\x06 \x01(\rR\x05index\x12\x16\n" +
 	"\x06probes\x18\a \x01(\rR\x06probes\x12-\n" +
 	"\x04idle\x18\b \x01(\v2\x19.google.protobuf.DurationR\x04idle\x12=\n" +
-	"\breducers\x18\t \x03(\v2!.tributary.offload.v1.TreeReducerR\breducersJ\x04\b\x02\x10\x03\"x\n" +
+	"\breducers\x18\t \x03(\v2!.tributary.offload.v1.TreeReducerR\breducers\x12\x16\n" +
+	"\x06source\x18\n" +
+	" \x01(\tR\x06sourceJ\x04\b\x02\x10\x03\"x\n" +
 	"\vTreeReducer\x127\n" +
 	"\areducer\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\x12\x1a\n" +
 	"\bswitches\x18\x02 \x01(\rR\bswitches\x12\x14\n" +
@@ -4116,11 +4227,12 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x06switch\x18\x01 \x01(\tR\x06switch\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x05R\x06parent\x12\x14\n" +
 	"\x05links\x18\x03 \x03(\tR\x05links\x127\n" +
-	"\areducer\x18\x04 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\"L\n" +
+	"\areducer\x18\x04 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\"`\n" +
 	"\bTreeLeaf\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06vertex\x18\x02 \x01(\rR\x06vertex\x12\x14\n" +
-	"\x05links\x18\x03 \x03(\tR\x05links\"\xdd\x01\n" +
+	"\x05links\x18\x03 \x03(\tR\x05links\x12\x12\n" +
+	"\x04rail\x18\x04 \x01(\tR\x04rail\"\xdd\x01\n" +
 	"\bTreeCost\x12\x12\n" +
 	"\x04hops\x18\x01 \x01(\rR\x04hops\x12\x14\n" +
 	"\x05depth\x18\x02 \x01(\rR\x05depth\x12\x12\n" +
@@ -4282,7 +4394,7 @@ func file_api_offload_v1_manager_proto_rawDescGZIP() []byte {
 }
 
 var file_api_offload_v1_manager_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_api_offload_v1_manager_proto_goTypes = []any{
 	(BundleKind)(0),                    // 0: tributary.offload.v1.BundleKind
 	(Collective)(0),                    // 1: tributary.offload.v1.Collective
@@ -4306,56 +4418,57 @@ var file_api_offload_v1_manager_proto_goTypes = []any{
 	(*HostSessionRequest)(nil),         // 19: tributary.offload.v1.HostSessionRequest
 	(*HostSessionResponse)(nil),        // 20: tributary.offload.v1.HostSessionResponse
 	(*Watch)(nil),                      // 21: tributary.offload.v1.Watch
-	(*Unwatch)(nil),                    // 22: tributary.offload.v1.Unwatch
-	(*Reply)(nil),                      // 23: tributary.offload.v1.Reply
-	(*Offer)(nil),                      // 24: tributary.offload.v1.Offer
-	(*TreeReducer)(nil),                // 25: tributary.offload.v1.TreeReducer
-	(*Withdrawal)(nil),                 // 26: tributary.offload.v1.Withdrawal
-	(*Notice)(nil),                     // 27: tributary.offload.v1.Notice
-	(*Report)(nil),                     // 28: tributary.offload.v1.Report
-	(*ListGroupsRequest)(nil),          // 29: tributary.offload.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),         // 30: tributary.offload.v1.ListGroupsResponse
-	(*GroupSummary)(nil),               // 31: tributary.offload.v1.GroupSummary
-	(*ExplainGroupRequest)(nil),        // 32: tributary.offload.v1.ExplainGroupRequest
-	(*ExplainGroupResponse)(nil),       // 33: tributary.offload.v1.ExplainGroupResponse
-	(*LinkMismatch)(nil),               // 34: tributary.offload.v1.LinkMismatch
-	(*TreeShare)(nil),                  // 35: tributary.offload.v1.TreeShare
-	(*TreeState)(nil),                  // 36: tributary.offload.v1.TreeState
-	(*TreeVertex)(nil),                 // 37: tributary.offload.v1.TreeVertex
-	(*TreeLeaf)(nil),                   // 38: tributary.offload.v1.TreeLeaf
-	(*TreeCost)(nil),                   // 39: tributary.offload.v1.TreeCost
-	(*Alternative)(nil),                // 40: tributary.offload.v1.Alternative
-	(*Change)(nil),                     // 41: tributary.offload.v1.Change
-	(*GetTopologyRequest)(nil),         // 42: tributary.offload.v1.GetTopologyRequest
-	(*GetTopologyResponse)(nil),        // 43: tributary.offload.v1.GetTopologyResponse
-	(*Alarm)(nil),                      // 44: tributary.offload.v1.Alarm
-	(*AlarmPlace)(nil),                 // 45: tributary.offload.v1.AlarmPlace
-	(*Fabric)(nil),                     // 46: tributary.offload.v1.Fabric
-	(*Node)(nil),                       // 47: tributary.offload.v1.Node
-	(*SwitchState)(nil),                // 48: tributary.offload.v1.SwitchState
-	(*Link)(nil),                       // 49: tributary.offload.v1.Link
-	(*LinkEnd)(nil),                    // 50: tributary.offload.v1.LinkEnd
-	(*PlanGroupRequest)(nil),           // 51: tributary.offload.v1.PlanGroupRequest
-	(*PlanGroupResponse)(nil),          // 52: tributary.offload.v1.PlanGroupResponse
-	(*PlannedGroup)(nil),               // 53: tributary.offload.v1.PlannedGroup
-	(*DrainSwitchRequest)(nil),         // 54: tributary.offload.v1.DrainSwitchRequest
-	(*DrainSwitchResponse)(nil),        // 55: tributary.offload.v1.DrainSwitchResponse
-	nil,                                // 56: tributary.offload.v1.TopologyFile.AgentsEntry
-	(*timestamppb.Timestamp)(nil),      // 57: google.protobuf.Timestamp
-	(Function)(0),                      // 58: tributary.offload.v1.Function
-	(ElementType)(0),                   // 59: tributary.offload.v1.ElementType
-	(*Speed)(nil),                      // 60: tributary.offload.v1.Speed
-	(*Problem)(nil),                    // 61: tributary.offload.v1.Problem
-	(*durationpb.Duration)(nil),        // 62: google.protobuf.Duration
-	(*Reducer)(nil),                    // 63: tributary.offload.v1.Reducer
-	(*Capability)(nil),                 // 64: tributary.offload.v1.Capability
+	(*HostRail)(nil),                   // 22: tributary.offload.v1.HostRail
+	(*Unwatch)(nil),                    // 23: tributary.offload.v1.Unwatch
+	(*Reply)(nil),                      // 24: tributary.offload.v1.Reply
+	(*Offer)(nil),                      // 25: tributary.offload.v1.Offer
+	(*TreeReducer)(nil),                // 26: tributary.offload.v1.TreeReducer
+	(*Withdrawal)(nil),                 // 27: tributary.offload.v1.Withdrawal
+	(*Notice)(nil),                     // 28: tributary.offload.v1.Notice
+	(*Report)(nil),                     // 29: tributary.offload.v1.Report
+	(*ListGroupsRequest)(nil),          // 30: tributary.offload.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),         // 31: tributary.offload.v1.ListGroupsResponse
+	(*GroupSummary)(nil),               // 32: tributary.offload.v1.GroupSummary
+	(*ExplainGroupRequest)(nil),        // 33: tributary.offload.v1.ExplainGroupRequest
+	(*ExplainGroupResponse)(nil),       // 34: tributary.offload.v1.ExplainGroupResponse
+	(*LinkMismatch)(nil),               // 35: tributary.offload.v1.LinkMismatch
+	(*TreeShare)(nil),                  // 36: tributary.offload.v1.TreeShare
+	(*TreeState)(nil),                  // 37: tributary.offload.v1.TreeState
+	(*TreeVertex)(nil),                 // 38: tributary.offload.v1.TreeVertex
+	(*TreeLeaf)(nil),                   // 39: tributary.offload.v1.TreeLeaf
+	(*TreeCost)(nil),                   // 40: tributary.offload.v1.TreeCost
+	(*Alternative)(nil),                // 41: tributary.offload.v1.Alternative
+	(*Change)(nil),                     // 42: tributary.offload.v1.Change
+	(*GetTopologyRequest)(nil),         // 43: tributary.offload.v1.GetTopologyRequest
+	(*GetTopologyResponse)(nil),        // 44: tributary.offload.v1.GetTopologyResponse
+	(*Alarm)(nil),                      // 45: tributary.offload.v1.Alarm
+	(*AlarmPlace)(nil),                 // 46: tributary.offload.v1.AlarmPlace
+	(*Fabric)(nil),                     // 47: tributary.offload.v1.Fabric
+	(*Node)(nil),                       // 48: tributary.offload.v1.Node
+	(*SwitchState)(nil),                // 49: tributary.offload.v1.SwitchState
+	(*Link)(nil),                       // 50: tributary.offload.v1.Link
+	(*LinkEnd)(nil),                    // 51: tributary.offload.v1.LinkEnd
+	(*PlanGroupRequest)(nil),           // 52: tributary.offload.v1.PlanGroupRequest
+	(*PlanGroupResponse)(nil),          // 53: tributary.offload.v1.PlanGroupResponse
+	(*PlannedGroup)(nil),               // 54: tributary.offload.v1.PlannedGroup
+	(*DrainSwitchRequest)(nil),         // 55: tributary.offload.v1.DrainSwitchRequest
+	(*DrainSwitchResponse)(nil),        // 56: tributary.offload.v1.DrainSwitchResponse
+	nil,                                // 57: tributary.offload.v1.TopologyFile.AgentsEntry
+	(*timestamppb.Timestamp)(nil),      // 58: google.protobuf.Timestamp
+	(Function)(0),                      // 59: tributary.offload.v1.Function
+	(ElementType)(0),                   // 60: tributary.offload.v1.ElementType
+	(*Speed)(nil),                      // 61: tributary.offload.v1.Speed
+	(*Problem)(nil),                    // 62: tributary.offload.v1.Problem
+	(*durationpb.Duration)(nil),        // 63: google.protobuf.Duration
+	(*Reducer)(nil),                    // 64: tributary.offload.v1.Reducer
+	(*Capability)(nil),                 // 65: tributary.offload.v1.Capability
 }
 var file_api_offload_v1_manager_proto_depIdxs = []int32{
-	56, // 0: tributary.offload.v1.TopologyFile.agents:type_name -> tributary.offload.v1.TopologyFile.AgentsEntry
+	57, // 0: tributary.offload.v1.TopologyFile.agents:type_name -> tributary.offload.v1.TopologyFile.AgentsEntry
 	11, // 1: tributary.offload.v1.GetTopologyHistoryResponse.changes:type_name -> tributary.offload.v1.TopologyChange
-	57, // 2: tributary.offload.v1.TopologyChange.at:type_name -> google.protobuf.Timestamp
-	58, // 3: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
-	59, // 4: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
+	58, // 2: tributary.offload.v1.TopologyChange.at:type_name -> google.protobuf.Timestamp
+	59, // 3: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
+	60, // 4: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
 	14, // 5: tributary.offload.v1.CreateGroupRequest.purpose:type_name -> tributary.offload.v1.Purpose
 	13, // 6: tributary.offload.v1.CreateGroupRequest.bundle:type_name -> tributary.offload.v1.Bundle
 	0,  // 7: tributary.offload.v1.Bundle.kind:type_name -> tributary.offload.v1.BundleKind
@@ -4366,91 +4479,92 @@ var file_api_offload_v1_manager_proto_depIdxs = []int32{
 	12, // 12: tributary.offload.v1.HostSessionRequest.create:type_name -> tributary.offload.v1.CreateGroupRequest
 	17, // 13: tributary.offload.v1.HostSessionRequest.release:type_name -> tributary.offload.v1.ReleaseGroupRequest
 	21, // 14: tributary.offload.v1.HostSessionRequest.watch:type_name -> tributary.offload.v1.Watch
-	22, // 15: tributary.offload.v1.HostSessionRequest.unwatch:type_name -> tributary.offload.v1.Unwatch
-	28, // 16: tributary.offload.v1.HostSessionRequest.report:type_name -> tributary.offload.v1.Report
-	23, // 17: tributary.offload.v1.HostSessionResponse.reply:type_name -> tributary.offload.v1.Reply
-	24, // 18: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
-	26, // 19: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
-	27, // 20: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
-	60, // 21: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
-	61, // 22: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
-	62, // 23: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
-	25, // 24: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
-	63, // 25: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
-	61, // 26: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
-	3,  // 27: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
-	31, // 28: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
-	4,  // 29: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
-	13, // 30: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
-	31, // 31: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
-	36, // 32: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	61, // 33: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
-	41, // 34: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
-	34, // 35: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	14, // 36: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
-	31, // 37: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
-	35, // 38: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
-	57, // 39: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
-	5,  // 40: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
-	37, // 41: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
-	38, // 42: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
-	39, // 43: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
-	40, // 44: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
-	2,  // 45: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
-	62, // 46: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
-	62, // 47: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
-	63, // 48: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
-	62, // 49: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
-	39, // 50: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	57, // 51: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	46, // 52: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	47, // 53: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	49, // 54: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	44, // 55: tributary.offload.v1.GetTopologyResponse.alarms:type_name -> tributary.offload.v1.Alarm
-	45, // 56: tributary.offload.v1.Alarm.places:type_name -> tributary.offload.v1.AlarmPlace
-	57, // 57: tributary.offload.v1.Alarm.since:type_name -> google.protobuf.Timestamp
-	48, // 58: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	60, // 59: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
-	64, // 60: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	50, // 61: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	50, // 62: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	62, // 63: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	34, // 64: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	12, // 65: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
-	53, // 66: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
-	61, // 67: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
-	39, // 68: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
-	12, // 69: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	17, // 70: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	19, // 71: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
-	29, // 72: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	32, // 73: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	42, // 74: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	51, // 75: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
-	54, // 76: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	6,  // 77: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
-	6,  // 78: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
-	6,  // 79: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
-	8,  // 80: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
-	9,  // 81: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
-	16, // 82: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	18, // 83: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	20, // 84: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
-	30, // 85: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	33, // 86: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	43, // 87: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	52, // 88: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
-	55, // 89: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	7,  // 90: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
-	7,  // 91: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
-	7,  // 92: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
-	6,  // 93: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
-	10, // 94: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
-	82, // [82:95] is the sub-list for method output_type
-	69, // [69:82] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	23, // 15: tributary.offload.v1.HostSessionRequest.unwatch:type_name -> tributary.offload.v1.Unwatch
+	29, // 16: tributary.offload.v1.HostSessionRequest.report:type_name -> tributary.offload.v1.Report
+	24, // 17: tributary.offload.v1.HostSessionResponse.reply:type_name -> tributary.offload.v1.Reply
+	25, // 18: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
+	27, // 19: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
+	28, // 20: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
+	61, // 21: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
+	22, // 22: tributary.offload.v1.Watch.rails:type_name -> tributary.offload.v1.HostRail
+	62, // 23: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
+	63, // 24: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	26, // 25: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
+	64, // 26: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
+	62, // 27: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	3,  // 28: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
+	32, // 29: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
+	4,  // 30: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
+	13, // 31: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
+	32, // 32: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
+	37, // 33: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
+	62, // 34: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	42, // 35: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
+	35, // 36: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	14, // 37: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
+	32, // 38: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
+	36, // 39: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
+	58, // 40: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	5,  // 41: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
+	38, // 42: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
+	39, // 43: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
+	40, // 44: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
+	41, // 45: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
+	2,  // 46: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
+	63, // 47: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
+	63, // 48: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
+	64, // 49: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
+	63, // 50: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
+	40, // 51: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
+	58, // 52: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	47, // 53: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	48, // 54: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	50, // 55: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	45, // 56: tributary.offload.v1.GetTopologyResponse.alarms:type_name -> tributary.offload.v1.Alarm
+	46, // 57: tributary.offload.v1.Alarm.places:type_name -> tributary.offload.v1.AlarmPlace
+	58, // 58: tributary.offload.v1.Alarm.since:type_name -> google.protobuf.Timestamp
+	49, // 59: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	61, // 60: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
+	65, // 61: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	51, // 62: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	51, // 63: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	63, // 64: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	35, // 65: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	12, // 66: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
+	54, // 67: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
+	62, // 68: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
+	40, // 69: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
+	12, // 70: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	17, // 71: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	19, // 72: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
+	30, // 73: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	33, // 74: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	43, // 75: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	52, // 76: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
+	55, // 77: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	6,  // 78: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 79: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 80: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
+	8,  // 81: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
+	9,  // 82: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
+	16, // 83: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	18, // 84: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	20, // 85: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
+	31, // 86: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	34, // 87: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	44, // 88: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	53, // 89: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
+	56, // 90: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	7,  // 91: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 92: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 93: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
+	6,  // 94: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
+	10, // 95: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
+	83, // [83:96] is the sub-list for method output_type
+	70, // [70:83] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }
@@ -4472,7 +4586,7 @@ func file_api_offload_v1_manager_proto_init() {
 		(*HostSessionResponse_Withdrawal)(nil),
 		(*HostSessionResponse_Notice)(nil),
 	}
-	file_api_offload_v1_manager_proto_msgTypes[26].OneofWrappers = []any{
+	file_api_offload_v1_manager_proto_msgTypes[27].OneofWrappers = []any{
 		(*ExplainGroupRequest_Group)(nil),
 		(*ExplainGroupRequest_Name)(nil),
 	}
@@ -4482,7 +4596,7 @@ func file_api_offload_v1_manager_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_manager_proto_rawDesc), len(file_api_offload_v1_manager_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   51,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

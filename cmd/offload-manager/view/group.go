@@ -10,6 +10,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/ground/printable"
 	"github.com/tributary-fabric/tributary/internal/whole/command/terminal"
 	"github.com/tributary-fabric/tributary/internal/whole/picture"
 	"github.com/tributary-fabric/tributary/pathsel"
@@ -129,6 +130,7 @@ type Leaf struct {
 	Host   string   `json:"host"`
 	Switch string   `json:"switch"`
 	Links  []string `json:"links,omitempty"` // to the switch, likewise
+	Rail   string   `json:"rail,omitempty"`  // of the host, from which its packets come; where it has reported one at the link
 }
 
 // Cost is what a tree takes, by every criterion. Of some alternatives only the
@@ -214,7 +216,7 @@ func newTree(s rpc.TreeState) Tree {
 		t.Switches = append(t.Switches, x)
 	}
 	for _, l := range s.Members {
-		t.Members = append(t.Members, Leaf{l.Host, s.Switches[l.Vertex].Switch, l.Links})
+		t.Members = append(t.Members, Leaf{l.Host, s.Switches[l.Vertex].Switch, l.Links, l.Rail})
 	}
 	for _, r := range s.RunnersUp {
 		t.RunnersUp = append(t.RunnersUp, Alternative{r.Root, r.Method, newCost(r.Figures), r.Lost})
@@ -332,6 +334,9 @@ func (t *Tree) explain(w io.Writer) {
 	for _, l := range t.Members {
 		if len(l.Links) > 1 {
 			fmt.Fprintf(w, "    %s reaches %s over %s\n", l.Host, l.Switch, strings.Join(l.Links, ", "))
+		}
+		if l.Rail != "" {
+			fmt.Fprintf(w, "    %s reaches %s by its rail %s\n", l.Host, l.Switch, printable.Text(l.Rail))
 		}
 	}
 	table := terminal.NewTable(w, 2)

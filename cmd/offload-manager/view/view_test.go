@@ -67,7 +67,7 @@ func explanation() rpc.Explanation {
 				{Switch: "spine", Parent: -1, Reducer: topology.SoftwareReducer()}, {Switch: "leaf", Parent: 0, Links: []string{"leaf:4--spine:2"}, Reducer: p4Reducer()},
 			},
 			Members: []rpc.TreeLeaf{
-				{Host: "h0", Vertex: 1, Links: []string{"h0:1--leaf:1"}}, {Host: "h1", Vertex: 1, Links: []string{"h1:1--leaf:2"}},
+				{Host: "h0", Vertex: 1, Links: []string{"h0:1--leaf:1"}, Rail: "eth0 (10.0.0.1)"}, {Host: "h1", Vertex: 1, Links: []string{"h1:1--leaf:2"}},
 			},
 			Criterion: pathsel.LeastLatency, Because: "it was given", Method: "levels", Exact: true,
 			Forecast: pathsel.Forecast{Switches: 30 * time.Microsecond, Hosts: 50 * time.Microsecond},

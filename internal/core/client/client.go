@@ -47,6 +47,7 @@ const (
 	Up                     // Speed: the connection is there
 	Down                   // Err: it is not, or no more; Final: calling again cannot help
 	Said                   // Event: the manager has said so
+	Rails                  // Rails, OnlyRails: the host has these, or has heard anew of one
 )
 
 // Input is one input.
@@ -60,6 +61,9 @@ type Input struct {
 	Final  bool
 	Event  manager.Event
 	Speed  topology.Speed // at which the host reduces, for its watches
+
+	Rails     []manager.Rail // of the host, for its watches; kept, read only
+	OnlyRails bool           // as in a Watch
 }
 
 // Joined is what a member is.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,42 @@ func TestWatchesHaveTheSpeed(t *testing.T) {
 		}
 		d.at(9*i+2, isDown(errGone))
 		d.at(9*i + 3)
+	}
+}
+
+// TestRailsAreWatched: what becomes of a host's rails is in the Watch of each member, and
+// a repetition of that.
+func TestRailsAreWatched(t *testing.T) {
+	d := newDesk(t, Config{RetryMin: 1, RetryMax: 1, Release: 1})
+	rails := func(fault string) Input {
+		return Input{Kind: Rails, OnlyRails: true, Rails: []manager.Rail{{Name: "a", Address: netip.MustParseAddr("10.0.0.1"), Fault: fault}}}
+	}
+	watches := func(out *Output) (faults []string) {
+		for _, m := range out.Messages {
+			if w, ok := m.(manager.Watch); ok && w.OnlyRails {
+				faults = append(faults, w.Rails[0].Fault)
+			}
+		}
+		return faults
+	}
+	d.at(0, rails("none"), join(1, 1), number(1, 7), join(2, 1), number(2, 8), join(3, 1)) // 3 has no group
+	for i, test := range []struct {
+		in   Input
+		want []string
+	}{
+		{isUp(), []string{"none", "none"}},
+		{rails("none"), nil}, // that is known
+		{rails("no carrier"), []string{"no carrier", "no carrier"}},
+		{isDown(errGone), nil},
+		{rails(""), nil}, // with the next connection
+	} {
+		if got := watches(d.at(i+1, test.in)); !slices.Equal(got, test.want) {
+			t.Errorf("input %d: %q, want %q", i, got, test.want)
+		}
+	}
+	d.at(10)
+	if got := watches(d.at(11, isUp())); !slices.Equal(got, []string{"", ""}) {
+		t.Errorf("on the next connection: %q", got)
 	}
 }
 

@@ -15,6 +15,8 @@ type Core struct {
 	cfg    Config
 	random core.Chance
 	speed  topology.Speed // of the host
+	rails  []manager.Rail // of the host
+	only   bool           // manager.Watch.OnlyRails
 
 	link    link
 	redial  core.Time // of a paused link
@@ -124,6 +126,8 @@ func (c *Core) take(in *Input) {
 		c.said(&in.Event)
 	case Join:
 		c.join(in.Member, in.Joined)
+	case Rails:
+		c.railed(in.Rails, in.OnlyRails)
 	default:
 		if m := c.members[in.Member]; m != nil && m.state != leaving {
 			c.takeOf(m, in)
@@ -256,8 +260,27 @@ func (c *Core) start(m *member) {
 	default:
 		c.become(m, watching)
 		m.said = 0
-		c.send(manager.Watch{Group: m.group, Rank: m.Rank, Of: m.Of, DataAddr: m.Data, Entered: m.Report.Entered, Speed: c.speed})
+		c.watch(m)
 		c.report(m)
+	}
+}
+
+func (c *Core) watch(m *member) {
+	c.send(manager.Watch{
+		Group: m.group, Rank: m.Rank, Of: m.Of, DataAddr: m.Data, Entered: m.Report.Entered, Speed: c.speed, Rails: c.rails, OnlyRails: c.only,
+	})
+}
+
+// railed takes the rails of the host, and reports them for each member that watches.
+func (c *Core) railed(rails []manager.Rail, only bool) {
+	if c.only == only && slices.Equal(c.rails, rails) {
+		return
+	}
+	c.rails, c.only = rails, only
+	for _, m := range c.order {
+		if m.state == watching {
+			c.watch(m)
+		}
 	}
 }
 

@@ -15,6 +15,9 @@ type Bundle struct {
 	Kind  BundleKind
 	Index int // of this group
 	Count int // of groups that are wanted, 2 to MaxBundle; fewer may be made
+	// PerRail: of stripes, no more are wanted than have links of their own at each
+	// member's host.
+	PerRail bool
 }
 
 // MaxBundle is the most groups of one bundle.
@@ -54,6 +57,8 @@ func (b Bundle) Validate() error {
 		return nil
 	case b.Kind != Stripes && b.Kind != Parts:
 		return fmt.Errorf("a bundle of kind %d: %w", b.Kind, ErrRequest)
+	case b.PerRail && b.Kind != Stripes:
+		return fmt.Errorf("%v, and not stripes, over a rail each: %w", b.Kind, ErrRequest)
 	case b.Name == "" || len(b.Name) > maxName:
 		return fmt.Errorf("a bundle's name of %d bytes, want 1 to %d: %w", len(b.Name), maxName, ErrRequest)
 	case b.Count < 2 || b.Count > MaxBundle:
@@ -186,7 +191,7 @@ func (g *group) apartFrom() (trees []pathsel.Tree) {
 // vector.
 func (s *Spec) purpose() pathsel.Purpose {
 	p := s.Purpose
-	if n := int64(s.Bundle.Count); s.Bundle.Kind == Stripes {
+	if n := int64(s.Bundle.Count); s.Bundle.Kind == Stripes && !s.Bundle.PerRail {
 		p.Bytes = p.Bytes/n + min(p.Bytes%n, 1)
 	}
 	return p

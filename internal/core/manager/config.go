@@ -39,6 +39,7 @@ type Config struct {
 	ReleaseGrace time.Duration // from Release to the removal of the trees, for members still leaving
 	Abandon      time.Duration // a group that nobody watches is released after so long
 	Settle       time.Duration // a fabric without a change for so long is quiet: then makeshift trees are reviewed
+	RailSettle   time.Duration // likewise for a host's link that is back, and the trees of its groups; doubles for each that follows within Settle, up to that
 	Share        time.Duration // slots are shared out anew so long after a change, at the earliest
 	Hold         time.Duration // a window stays so long as it is; one that was made smaller does not grow for twice that
 	Idle         time.Duration // what a group has not used for so long it gives back, be there need or not
@@ -74,6 +75,7 @@ func DefaultConfig() Config {
 		ReleaseGrace: 5 * time.Second,
 		Abandon:      15 * time.Minute,
 		Settle:       30 * time.Second,
+		RailSettle:   time.Second,
 		Share:        20 * time.Millisecond,
 		Hold:         2 * time.Second,
 		Idle:         30 * time.Second,
@@ -105,6 +107,7 @@ func (c Config) withDefaults() Config {
 	c.ReleaseGrace = cmp.Or(c.ReleaseGrace, d.ReleaseGrace)
 	c.Abandon = cmp.Or(c.Abandon, d.Abandon)
 	c.Settle = cmp.Or(c.Settle, d.Settle)
+	c.RailSettle = cmp.Or(c.RailSettle, min(d.RailSettle, c.Settle))
 	c.Share = cmp.Or(c.Share, d.Share)
 	c.Hold = cmp.Or(c.Hold, d.Hold)
 	c.Idle = cmp.Or(c.Idle, d.Idle)
@@ -129,7 +132,7 @@ func (c Config) Validate() error {
 	case c.MaxResizes < 0 || c.MaxBuilding < 0 || c.GroupSlots != 0 && c.GroupSlots < 2*int(c.MinWindow) || c.SwitchSlots != 0 && c.SwitchSlots < 2*int(c.MinWindow):
 		return fmt.Errorf("%w: %d resizes at once, quotas of %d slots for a group and %d for a switch, want at least the %d of the smallest window",
 			ErrConfig, c.MaxResizes, c.GroupSlots, c.SwitchSlots, 2*c.MinWindow)
-	case min(c.Answer, c.Repeat, c.RetryMin, c.Lease, c.Suspicion, c.ReleaseGrace, c.Abandon, c.Settle, c.Share, c.Hold, c.Idle) < 0 || c.RetryMax < c.RetryMin:
+	case min(c.Answer, c.Repeat, c.RetryMin, c.Lease, c.Suspicion, c.ReleaseGrace, c.Abandon, c.Settle, c.RailSettle, c.Share, c.Hold, c.Idle) < 0 || c.RetryMax < c.RetryMin:
 		return fmt.Errorf("%w: a period is negative, or RetryMax (%v) below RetryMin (%v)", ErrConfig, c.RetryMax, c.RetryMin)
 	}
 	return nil

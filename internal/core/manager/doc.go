@@ -57,6 +57,8 @@
 // up, or can do more, moves none by itself: refused groups try again, and trees
 // that were planned while something was missing (makeshift) are compared with new
 // ones, one after the other, once the fabric has been as it is for Config.Settle.
+// Where what came up is a link of a host, the trees of its groups are compared after
+// Config.RailSettle already, and the later the more often that comes.
 // Such a review replaces a tree where the planner finds another that is better by
 // more than it keeps an old one for (pathsel.Config.Keep); the old one runs until
 // all members have left it. So a fabric in which something flaps gives no tree

@@ -16,7 +16,9 @@ type Draft struct {
 	group *group // what is asked for, as if it were one group; the Core does not have it
 	kind  BundleKind
 	count int // that is wanted
-	room  int // that the slots of the members' switches allow
+	// perRail: no two stripes share a member's link.
+	perRail bool
+	room    int // that the slots of the members' switches allow
 	// stand are the trees that stripes of the bundle have, and indexes these stripes'
 	// own; they rise.
 	stand   []pathsel.Plan
@@ -62,16 +64,37 @@ func (c *Core) Draft(in Create) (Draft, error) {
 		Members: in.Members, ChunkBytes: in.ChunkBytes, Window: in.Window,
 		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Bundle: in.Bundle,
 	}}
-	d := Draft{graph: c.graph, group: g, kind: in.Bundle.Kind, count: in.Bundle.Count}
+	d := Draft{graph: c.graph, group: g, kind: in.Bundle.Kind, count: in.Bundle.Count, perRail: in.Bundle.PerRail}
 	if b := c.bundles[in.Bundle.Name]; b != nil && d.kind == Stripes && b.Kind == Stripes {
 		for i, stripe := range b.groups {
+			if stripe != nil && slices.Equal(stripe.spec.Members, in.Members) {
+				g.members = stripe.members // whose rails are known
+			}
 			if stripe != nil && stripe.newest() != nil {
 				d.stand, d.indexes = append(d.stand, stripe.newest().plan), append(d.indexes, i)
 			}
 		}
 	}
+	if d.perRail {
+		d.count = min(d.count, c.leastLinks(g))
+	}
 	c.requests(&d)
 	return d, nil
+}
+
+// leastLinks returns the least number of usable links of a member's host, at least 1.
+func (c *Core) leastLinks(g *group) int {
+	least := MaxBundle
+	for rank, host := range g.hosts {
+		n := 0
+		for _, l := range c.graph.Adjacent(host) {
+			if c.view.Usable(l) && (g.members == nil || c.railFault(g, uint32(rank), l) == "") {
+				n++
+			}
+		}
+		least = min(least, n)
+	}
+	return max(least, 1)
 }
 
 // requests makes the requests of a draft: with the window that its groups would
@@ -94,6 +117,7 @@ func (c *Core) requests(d *Draft) {
 			r.Avoid = append(r.Avoid, stripe.Tree)
 		}
 		c.exclude(g, &r)
+		c.shutRails(g, &r)
 		d.requests = append(d.requests, r)
 		if len(g.round.full) == 0 || w <= c.cfg.MinWindow {
 			return
@@ -184,7 +208,7 @@ func (d *Draft) several(p *pathsel.Planner, view topology.View, load *pathsel.Lo
 	}
 	for i, plan := range more.Plans {
 		// The first may be the only one that there is.
-		if i < more.Apart || len(stripes) == 0 {
+		if i < more.Apart && !(d.perRail && plan.SharedOwn > 0) || len(stripes) == 0 {
 			stripes = append(stripes, pathsel.Part{Plan: plan})
 		}
 	}

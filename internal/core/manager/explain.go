@@ -88,6 +88,9 @@ type TreeState struct {
 	// Reducers are what reduces on the tree's switches, by vertex; zero: it is not
 	// known.
 	Reducers []topology.Reducer
+	// Rails are the rails of members' hosts from which packets come, by rank: name, address,
+	// and why one is down. Empty: the member has reported none at the tree's link.
+	Rails []string
 }
 
 // Change is an entry of a group's history.
@@ -146,6 +149,9 @@ func (c *Core) Group(id uint32) (Explanation, bool) {
 		s := TreeState{Epoch: t.epoch, Stage: t.stage, Window: t.window, Plan: t.plan}
 		for i := range t.sites {
 			s.Reducers, s.Names = append(s.Reducers, t.sites[i].reducer), append(s.Names, t.sites[i].on.name)
+		}
+		for rank := range t.plan.Tree.Leaves {
+			s.Rails = append(s.Rails, c.railOf(g, t, uint32(rank)))
 		}
 		e.Trees = append(e.Trees, s)
 	}

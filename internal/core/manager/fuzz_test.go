@@ -42,7 +42,11 @@ func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 		}
 		return in
 	case 1:
-		return Watch{Group: group, Rank: rank, DataAddr: addr, Stream: uint64(r.next(8)), Entered: epoch}
+		in := Watch{Group: group, Rank: rank, DataAddr: addr, Stream: uint64(r.next(8)), Entered: epoch, OnlyRails: r.next(2) == 1}
+		for range r.next(3) {
+			in.Rails = append(in.Rails, Rail{Name: "r", Address: addr.Addr(), Fault: "no carrier"[:10*r.next(2)]})
+		}
+		return in
 	case 2:
 		return Unwatch{Group: group, Rank: rank, Stream: uint64(r.next(8))}
 	case 3:

@@ -41,6 +41,18 @@ type Watch struct {
 	Stream   uint64         // the driver's name of the stream; repeated in what goes to it; never reused
 	Entered  uint32         // epoch that the member is in; 0: none yet
 	Speed    topology.Speed // at which the member's host reduces
+	Rails    []Rail         // of the member's host; kept, read only
+	// OnlyRails: the member's packets take Rails alone; otherwise links without a rail
+	// as well.
+	OnlyRails bool
+}
+
+// Rail is a rail of a member's host: an address from which it can send, at the port of
+// its DataAddr.
+type Rail struct {
+	Name    string
+	Address netip.Addr
+	Fault   string // why it carries nothing; empty: it may carry
 }
 
 // Unwatch reports that a stream has ended.

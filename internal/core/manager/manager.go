@@ -33,6 +33,9 @@ type Core struct {
 	reviewing uint64          // the plan of the review that is out; 0: none
 	quiet     core.Timer[any] // rings when the fabric has been quiet for Config.Settle
 
+	returns   map[string]*comeback // of hosts that got a link back, by name
+	returning core.Timer[any]      // rings when trees of such hosts are to be reviewed
+
 	uneven   []*group        // whose windows are not what they could use
 	starving []*group        // that lack slots for a first tree
 	building int             // groups that have a plan out, or a tree being prepared
@@ -81,9 +84,12 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 		case *device:
 			c.ring(of)
 		default:
-			if t == &c.sharing {
+			switch t {
+			case &c.sharing:
 				c.shareOut()
-			} else {
+			case &c.returning:
+				c.reviewReturns()
+			default:
 				c.beginReviews()
 			}
 		}
@@ -326,6 +332,13 @@ func (c *Core) topologyChanged(in TopologyChanged) {
 	for _, n := range delta.Capabilities {
 		if before.Capability(n).Speed != c.view.Capability(n).Speed {
 			c.rethink(n)
+		}
+	}
+	for _, l := range delta.LinksUp {
+		for _, end := range c.graph.Link(l).Ends {
+			if c.graph.IsHost(end.Node) {
+				c.comesBack(c.graph.Name(end.Node))
+			}
 		}
 	}
 	for _, number := range c.touched(&delta) {

@@ -28,6 +28,7 @@ func (c *Core) watch(in Watch) {
 		c.speeds[g.spec.Members[in.Rank]] = in.Speed
 	}
 	m.addr = netip.AddrPortFrom(in.DataAddr.Addr().Unmap(), in.DataAddr.Port())
+	c.railed(g, in.Rank, in.Rails, in.OnlyRails)
 	c.moved(g, in.Rank)
 	c.enter(g, in.Rank, in.Entered)
 	c.weigh(g)
@@ -88,14 +89,20 @@ func (c *Core) watched(in *Watch) (*group, error) {
 	return g, nil
 }
 
-// moved gives up the trees that know another data address of a member: its
-// leaf switch would take nothing from it.
+// moved gives up the trees that know another data address of a member, whose leaf
+// switch would take nothing from it, and those over a rail of its that carries nothing.
 func (c *Core) moved(g *group, rank uint32) {
 	for _, t := range g.trees() {
-		if t.removing || t.members == nil || t.members[rank] == g.members[rank].addr {
+		if t.removing {
 			continue
 		}
-		why := fmt.Sprintf("rank %d has a new data address", rank)
+		why := c.railFault(g, rank, t.plan.Tree.Leaves[rank].Link)
+		if why == "" && (t.members == nil || t.members[rank] == c.memberFrom(g, t, rank)) {
+			continue
+		}
+		if why == "" {
+			why = fmt.Sprintf("rank %d has a new data address", rank)
+		}
 		if t == g.building {
 			c.note(g, "epoch %d given up: %s", t.epoch, why)
 			c.remove(g, t)
@@ -187,6 +194,7 @@ func (c *Core) enter(g *group, rank, epoch uint32) {
 type suspect struct {
 	on    *device
 	until core.Time
+	rank  uint32 // of the member that has lost the tree
 }
 
 // lossOf says, for people, who has lost a tree and why, and on which links that may
@@ -226,7 +234,10 @@ func (c *Core) suspect(g *group, t *tree, rank uint32, silent bool) {
 			return
 		}
 	}
-	s := suspect{t.sites[at].on, c.now.Add(c.cfg.Suspicion)}
+	if c.railFault(g, rank, t.plan.Tree.Leaves[rank].Link) != "" {
+		return // which explains it
+	}
+	s := suspect{t.sites[at].on, c.now.Add(c.cfg.Suspicion), rank}
 	if known := core.Find(g.suspects, func(known *suspect) bool { return known.on == s.on }); known != nil {
 		*known = s
 		return
@@ -251,7 +262,7 @@ func (c *Core) offer(g *group, t *tree, rank uint32) {
 	c.out.Offers = append(c.out.Offers, Offer{
 		Group: g.id, Rank: rank, Stream: m.stream,
 		Epoch: t.epoch, Cookie: g.spec.cookie(g.id, t.epoch), Window: t.window,
-		Parent: c.leafOf(t, rank), Index: t.rankIndex[rank],
+		Parent: c.leafOf(t, rank), Source: c.memberAt(t, rank).Addr(), Index: t.rankIndex[rank],
 		Probes: c.cfg.Probes, Idle: c.cfg.Lease / 3, Reducers: t.reducedOn(),
 	})
 }

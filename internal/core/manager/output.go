@@ -99,6 +99,7 @@ type Offer struct {
 	Cookie      uint64         // 48 bits, never zero
 	Window      uint32         // in chunks, a power of two, at most Create.Window
 	Parent      netip.AddrPort // data address of the leaf switch
+	Source      netip.Addr     // from which that expects the member's packets
 	Index       uint16         // child index there
 	Probes      int            // unanswered probes after which the tree counts as lost
 	Idle        time.Duration  // period of idle probes, a third of the lease

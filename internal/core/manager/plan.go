@@ -67,6 +67,7 @@ func (c *Core) plan(g *group) {
 		req.HostSpeed = c.slowest(g)
 	}
 	c.exclude(g, &req)
+	c.shutRails(g, &req)
 	c.plans++
 	g.plan = c.plans
 	c.count(g)
@@ -239,6 +240,11 @@ func (c *Core) overtaken(g *group, t *pathsel.Tree) *Refusal {
 	if !spans(t, g.hosts) {
 		return &Refusal{Reason: ErrNoTree, Resource: "path", Cause: errOtherMembers}
 	}
+	for rank := range g.members {
+		if why := c.railFault(g, uint32(rank), t.Leaves[rank].Link); why != "" {
+			return &Refusal{Reason: ErrNoTree, Resource: "rail", Cause: errors.New(why)}
+		}
+	}
 	need := 2 * int(g.round.window)
 	for _, v := range t.Vertices {
 		d := c.device(v.Switch)
@@ -316,6 +322,9 @@ func (c *Core) trustAgain(g *group) {
 func (c *Core) whyNone(g *group, no *pathsel.Refusal, err error) *Refusal {
 	if no == nil {
 		return &Refusal{Reason: ErrNoTree, Cause: err}
+	}
+	if cause := c.cutOff(g); cause != nil {
+		return &Refusal{Reason: ErrNoTree, Resource: "rail", Cause: cause}
 	}
 	why := &Refusal{Reason: ErrNoTree, Resource: no.Resource.String(), Cause: err}
 	if c.graph.IsSwitch(no.Switch) {

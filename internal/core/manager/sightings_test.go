@@ -127,7 +127,11 @@ func (e *epochSeen) checkLeaf(w *world, o Offer) error {
 	if int(o.Index) >= len(cfg.Children) {
 		return fmt.Errorf("index %d of %d children", o.Index, len(cfg.Children))
 	}
-	want := switchreduce.Child{Addr: w.members[[2]uint32{o.Group, o.Rank}].addr, Lowest: o.Rank}
+	m := w.members[[2]uint32{o.Group, o.Rank}]
+	want := switchreduce.Child{Addr: netip.AddrPortFrom(o.Source, m.addr.Port()), Lowest: o.Rank}
+	if isRail := slices.ContainsFunc(m.rails, func(r Rail) bool { return r.Address == o.Source }); !isRail && want.Addr != m.addr {
+		return fmt.Errorf("packets come from %v, want %v or one of %v", o.Source, m.addr, m.rails)
+	}
 	if got := cfg.Children[o.Index]; got != want {
 		return fmt.Errorf("switch %s takes %+v there, want %+v", leaf, got, want)
 	}

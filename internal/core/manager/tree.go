@@ -134,7 +134,7 @@ func (c *Core) tryCommit(g *group) {
 	}
 	t.members = make([]netip.AddrPort, len(g.members))
 	for rank := range g.members {
-		t.members[rank] = g.members[rank].addr
+		t.members[rank] = c.memberFrom(g, t, uint32(rank))
 	}
 	if why := c.unreachable(t); why != nil {
 		if d := c.named(why.Switch); d != nil {

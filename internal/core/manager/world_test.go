@@ -85,6 +85,7 @@ type fakeMember struct {
 	watching bool
 	stream   uint64
 	addr     netip.AddrPort
+	rails    []Rail  // its only ones, if there are any
 	offers   []Offer // that were not withdrawn
 	entered  uint32
 }
@@ -550,7 +551,7 @@ func (w *world) watch(group, rank uint32) {
 	}
 	w.stream++
 	m.stream, m.watching = w.stream, true
-	w.step(Watch{Group: group, Rank: rank, DataAddr: m.addr, Stream: m.stream, Entered: m.entered})
+	w.step(Watch{Group: group, Rank: rank, DataAddr: m.addr, Stream: m.stream, Entered: m.entered, Rails: m.rails, OnlyRails: len(m.rails) > 0})
 }
 
 func (w *world) watchAll(group uint32) {

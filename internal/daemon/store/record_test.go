@@ -22,7 +22,7 @@ import (
 // What is in a store of this version must be read by all managers of this
 // version: where this test fails, the schema needs a new one.
 func TestRecordsOfThisVersion(t *testing.T) {
-	const golden = "testdata/records-5.json"
+	const golden = "testdata/records-6.json"
 	var got bytes.Buffer
 	for _, r := range []manager.Record{fleet(1, 7, "leaf-0"), spec(2, 7, "h0", "h1"), trees(3, 7, 12), kept(4, manager.OperatorRecord, "operator"), kept(5, manager.MapRecord, "map"), kept(6, manager.HistoryRecord, "history")} {
 		text, err := store.Encode(&r)
@@ -38,7 +38,7 @@ func TestRecordsOfThisVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if store.Version != 5 || !bytes.Equal(got.Bytes(), want) {
+	if store.Version != 6 || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("records of version %d are written as\n%s\nand not as in %s", store.Version, &got, golden)
 	}
 }
@@ -59,6 +59,9 @@ func storeOf(t *testing.T, version int) string {
 		keys := [][]byte{{byte(manager.FleetRecord), 0, 0, 0, 0}, {byte(manager.SpecRecord), 0, 0, 0, 7}, {byte(manager.TreesRecord), 0, 0, 0, 7}}
 		if version >= 4 {
 			keys = append(keys, []byte{byte(manager.OperatorRecord), 0, 0, 0, 0}, []byte{byte(manager.MapRecord), 0, 0, 0, 0})
+		}
+		if version >= 5 {
+			keys = append(keys, []byte{byte(manager.HistoryRecord), 0, 0, 0, 0})
 		}
 		for _, key := range keys {
 			var text json.RawMessage
@@ -100,6 +103,9 @@ func upgrade(t *testing.T, version int) {
 			want.Trees.Live[0].Links, want.Trees.Live[0].Roots = nil, nil
 		} else {
 			more = []manager.Record{kept(4, manager.OperatorRecord, "operator"), kept(5, manager.MapRecord, "map")}
+		}
+		if version >= 5 {
+			more = append(more, kept(6, manager.HistoryRecord, "history"))
 		}
 		if version < 3 {
 			wantSpec.Spec.Bundle, want.Trees.Live[0].Plan.Shared = manager.Bundle{}, 0

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/hostlib/rail"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/internal/core/discovery"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
@@ -39,6 +40,7 @@ type system struct {
 	hosts   []*hostlib.Host
 	node    *membership.Node
 	server  *scoll.Node
+	rails   *rail.Node
 	metrics *prometheus.Registry
 }
 
@@ -90,7 +92,10 @@ func newSystem(ctx context.Context, t *testing.T) *system {
 		t.Fatal(err)
 	}
 	s.server = server
-	s.metrics.MustRegister(s.manager.Collector(), s.agent.Collector(), s.hosts[0].Collector(), node.Collector(), server.Collector())
+	if s.rails, err = rail.On(s.hosts[0], rail.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	s.metrics.MustRegister(s.manager.Collector(), s.agent.Collector(), s.hosts[0].Collector(), node.Collector(), server.Collector(), s.rails.Collector())
 	for { // a tree that is planned before has no switches to choose from
 		if _, now := s.samples(t); now["tributary_manager_connected_switches"] == 2 {
 			return s
@@ -168,7 +173,7 @@ func (s *system) described(t *testing.T) map[string]string {
 	t.Helper()
 	form := regexp.MustCompile(`fqName: "([^"]*)".*variableLabels: \{([^}]*)\}`)
 	all := map[string]string{}
-	for _, c := range []prometheus.Collector{s.manager.Collector(), s.agent.Collector(), s.hosts[0].Collector(), s.node.Collector(), s.server.Collector()} {
+	for _, c := range []prometheus.Collector{s.manager.Collector(), s.agent.Collector(), s.hosts[0].Collector(), s.node.Collector(), s.server.Collector(), s.rails.Collector()} {
 		to := make(chan *prometheus.Desc)
 		go func() { c.Describe(to); close(to) }()
 		for d := range to {
@@ -218,7 +223,7 @@ func TestMetricsAreThoseOfTheDocument(t *testing.T) {
 			t.Errorf("%s is a %s; docs/metrics.md says %q", name, f.kind, documented[name].kind)
 		}
 	}
-	if missing := len(documented) - len(families); missing > 10 { // refusals, drops and mismatches, of which there are none, the ends of two certificates, and discovery
+	if missing := len(documented) - len(families); missing > 12 { // refusals, drops and mismatches, of which there are none, the ends of two certificates, discovery, and measures of rails
 		t.Errorf("%d metrics have no value", missing)
 	}
 }

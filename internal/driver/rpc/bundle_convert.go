@@ -15,13 +15,13 @@ func bundle(b manager.Bundle) *pb.Bundle {
 	if b == (manager.Bundle{}) {
 		return nil
 	}
-	return &pb.Bundle{Name: b.Name, Kind: bundleKinds[b.Kind], Index: uint32(b.Index), Count: uint32(b.Count)}
+	return &pb.Bundle{Name: b.Name, Kind: bundleKinds[b.Kind], Index: uint32(b.Index), Count: uint32(b.Count), PerRail: b.PerRail}
 }
 
 func (r *reader) bundle(m *pb.Bundle) manager.Bundle {
 	return manager.Bundle{
 		Name: m.GetName(), Kind: keyOf(r, "bundle.kind", bundleKinds, m.GetKind()),
-		Index: r.int("bundle.index", m.GetIndex()), Count: r.int("bundle.count", m.GetCount()),
+		Index: r.int("bundle.index", m.GetIndex()), Count: r.int("bundle.count", m.GetCount()), PerRail: m.GetPerRail(),
 	}
 }
 

@@ -41,6 +41,26 @@ func (r *reader) optionalAddr(field, text string) netip.AddrPort {
 	return r.addr(field, text)
 }
 
+// optionalIP reads "IP" or nothing.
+func (r *reader) optionalIP(field, text string) netip.Addr {
+	if text == "" {
+		return netip.Addr{}
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		r.fail(field, "%q is not an IP address", text)
+	}
+	return a.Unmap()
+}
+
+// ipText is the inverse of optionalIP.
+func ipText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
+
 func (r *reader) uint16(field string, v uint32) uint16 {
 	if v > math.MaxUint16 {
 		r.fail(field, "%d, largest is %d", v, math.MaxUint16)

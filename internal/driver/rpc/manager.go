@@ -129,6 +129,7 @@ type TreeLeaf struct {
 	Host   string
 	Vertex int      // index of its leaf switch in TreeState.Switches
 	Links  []string // to that, as of a TreeVertex
+	Rail   string   // from which the host's packets come; empty: none is known at the link
 }
 
 // Alternative is a tree that was not chosen.
@@ -243,7 +244,11 @@ func newTreeState(t manager.TreeState, members []string, g *topology.Graph) Tree
 		s.Switches = append(s.Switches, x)
 	}
 	for rank, l := range p.Tree.Leaves {
-		s.Members = append(s.Members, TreeLeaf{members[rank], int(l.Vertex), names(edges.OfLeaf(rank))})
+		x := TreeLeaf{Host: members[rank], Vertex: int(l.Vertex), Links: names(edges.OfLeaf(rank))}
+		if rank < len(t.Rails) {
+			x.Rail = t.Rails[rank]
+		}
+		s.Members = append(s.Members, x)
 	}
 	s.RunnersUp = each(p.Rivals, func(r pathsel.Rival) Alternative {
 		return Alternative{g.Name(r.Root), r.Method.String(), r.Figures, r.Lost}

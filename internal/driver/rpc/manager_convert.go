@@ -1,12 +1,14 @@
 package rpc
 
 import (
+	"net/netip"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/rail"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
@@ -26,14 +28,32 @@ func (r *reader) create(m *pb.CreateGroupRequest) manager.Create {
 }
 
 func watch(w manager.Watch) *pb.Watch {
-	return &pb.Watch{Group: w.Group, Rank: w.Rank, Of: w.Of, DataAddress: addrText(w.DataAddr), Entered: w.Entered, Speed: speed(w.Speed)}
+	return &pb.Watch{Group: w.Group, Rank: w.Rank, Of: w.Of, DataAddress: addrText(w.DataAddr), Entered: w.Entered, Speed: speed(w.Speed), Rails: each(w.Rails, hostRail), OnlyRails: w.OnlyRails}
 }
 
 func (r *reader) watch(m *pb.Watch) manager.Watch {
 	return manager.Watch{
 		Group: m.GetGroup(), Rank: m.GetRank(), Of: m.GetOf(), DataAddr: r.addr("data_address", m.GetDataAddress()), Entered: m.GetEntered(),
-		Speed: r.speed("speed", m.GetSpeed()),
+		Speed: r.speed("speed", m.GetSpeed()), Rails: r.rails(m.GetRails()), OnlyRails: m.GetOnlyRails(),
 	}
+}
+
+func hostRail(x manager.Rail) *pb.HostRail {
+	return &pb.HostRail{Name: x.Name, Address: x.Address.String(), Fault: x.Fault}
+}
+
+func (r *reader) rails(all []*pb.HostRail) []manager.Rail {
+	if len(all) > rail.MaxRails {
+		r.fail("rails", "%d of them, the most are %d", len(all), rail.MaxRails)
+		return nil
+	}
+	return each(all, func(m *pb.HostRail) manager.Rail {
+		a, err := netip.ParseAddr(m.GetAddress())
+		if err != nil {
+			r.fail("rails.address", "%q is not an IP address", m.GetAddress())
+		}
+		return manager.Rail{Name: r.text("rails.name", m.GetName(), rail.MaxText), Address: a.Unmap(), Fault: r.text("rails.fault", m.GetFault(), wire.MaxReason)}
+	})
 }
 
 var transports = map[manager.Transport]pb.Transport{
@@ -77,7 +97,7 @@ func event(e manager.Event) *pb.HostSessionResponse {
 		o := e.Offer
 		return &pb.HostSessionResponse{Group: o.Group, Rank: o.Rank, Event: &pb.HostSessionResponse_Offer{Offer: &pb.Offer{
 			Epoch: o.Epoch, Cookie: o.Cookie, Window: o.Window, Parent: addrText(o.Parent),
-			Index: uint32(o.Index), Probes: uint32(o.Probes), Idle: duration(o.Idle), Reducers: each(o.Reducers, treeReducer),
+			Index: uint32(o.Index), Probes: uint32(o.Probes), Idle: duration(o.Idle), Reducers: each(o.Reducers, treeReducer), Source: ipText(o.Source),
 		}}}
 	case e.Withdrawal != nil:
 		w := e.Withdrawal
@@ -106,7 +126,7 @@ func (r *reader) event(m *pb.HostSessionResponse) (e manager.Event, known bool) 
 			Group: group, Rank: rank, Epoch: o.GetEpoch(), Cookie: o.GetCookie(),
 			Window: o.GetWindow(), Parent: r.addr("offer.parent", o.GetParent()), Index: r.uint16("offer.index", o.GetIndex()),
 			Probes: r.int("offer.probes", o.GetProbes()), Idle: r.duration("offer.idle", o.GetIdle()),
-			Reducers: each(o.GetReducers(), r.treeReducer),
+			Reducers: each(o.GetReducers(), r.treeReducer), Source: r.optionalIP("offer.source", o.GetSource()),
 		}
 	case *pb.HostSessionResponse_Withdrawal:
 		e.Withdrawal = &manager.Withdrawal{

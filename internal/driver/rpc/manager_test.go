@@ -105,7 +105,7 @@ func someExplanation() Explanation {
 				{"spine-0", -1, nil, topology.SoftwareReducer()}, {"leaf-0", 0, []string{"leaf-0:2--spine-0:1"}, someReducer()},
 				{"leaf-1", 0, []string{"leaf-1:2--plain:1", "plain:2--spine-0:2"}, topology.Reducer{}},
 			},
-			Members: []TreeLeaf{{"h0", 1, []string{"h0:1--leaf-0:1"}}, {"h1", 2, []string{"h1:1--leaf-1:1"}}},
+			Members: []TreeLeaf{{"h0", 1, []string{"h0:1--leaf-0:1"}, "eth0 (10.0.0.1)"}, {"h1", 2, []string{"h1:1--leaf-1:1"}, ""}},
 			Figures: pathsel.Figures{Hops: 5, Depth: 3, Latency: 7 * time.Microsecond, Bandwidth: 50e9, Use: 1, Price: 1.5, Share: 0.25},
 			RunnersUp: []Alternative{
 				{"spine-1", "levels", pathsel.Figures{Hops: 5, Depth: 3, Use: 3}, "2 more trees"},
@@ -171,7 +171,7 @@ func TestManagerWatch(t *testing.T) {
 		{Notice: &manager.Notice{Group: 12, Rank: 3}},
 		{Offer: &manager.Offer{
 			Group: 12, Rank: 3, Epoch: 2, Cookie: 1<<48 - 1, Window: 64,
-			Parent: netip.MustParseAddrPort("10.0.0.1:4000"), Index: 7, Probes: 8, Idle: 10 * time.Second,
+			Parent: netip.MustParseAddrPort("10.0.0.1:4000"), Source: netip.MustParseAddr("10.0.0.9"), Index: 7, Probes: 8, Idle: 10 * time.Second,
 			Reducers: []manager.TreeReducer{{Reducer: someReducer(), Switches: 9, Names: []string{"leaf-0", "leaf-1"}}, {Switches: 1, Names: []string{"old"}}},
 		}},
 		{Withdrawal: &manager.Withdrawal{Group: 12, Rank: 3, Epoch: 2, Why: "switch leaf-1 died"}},
@@ -183,7 +183,8 @@ func TestManagerWatch(t *testing.T) {
 	}
 	close(f.events)
 	c := dialManager(t, serve(t, Services{Manager: f}))
-	watch := manager.Watch{Group: 12, Rank: 3, DataAddr: netip.MustParseAddrPort("10.0.0.9:5"), Entered: 1, Speed: topology.Speed{Bytes: 5e9, Packets: topology.NoSpeed}}
+	watch := manager.Watch{Group: 12, Rank: 3, DataAddr: netip.MustParseAddrPort("10.0.0.9:5"), Entered: 1, Speed: topology.Speed{Bytes: 5e9, Packets: topology.NoSpeed}, OnlyRails: true,
+		Rails: []manager.Rail{{Name: "eth0", Address: netip.MustParseAddr("10.0.0.9")}, {Name: "b", Address: netip.MustParseAddr("fd00::1"), Fault: "no carrier"}}}
 	i := 0
 	err := ask(testContext(t), c, watch, func(e manager.Event) {
 		want := sent[i]

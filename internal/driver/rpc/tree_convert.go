@@ -63,7 +63,7 @@ func treeState(t TreeState) *pb.TreeState {
 			return &pb.TreeVertex{Switch: v.Switch, Parent: int32(v.Parent), Links: v.Links, Reducer: reducer(v.Reducer)}
 		}),
 		Members: each(t.Members, func(l TreeLeaf) *pb.TreeLeaf {
-			return &pb.TreeLeaf{Host: l.Host, Vertex: uint32(l.Vertex), Links: l.Links}
+			return &pb.TreeLeaf{Host: l.Host, Vertex: uint32(l.Vertex), Links: l.Links, Rail: l.Rail}
 		}),
 		RunnersUp: each(t.RunnersUp, func(a Alternative) *pb.Alternative {
 			return &pb.Alternative{Root: a.Root, Method: a.Method, Cost: cost(a.Figures), Lost: a.Lost}
@@ -91,7 +91,7 @@ func (r *reader) treeState(m *pb.TreeState) TreeState {
 		if int(l.GetVertex()) >= len(t.Switches) {
 			r.fail("trees.members.vertex", "rank %d is beneath switch %d of %d", i, l.GetVertex(), len(t.Switches))
 		}
-		t.Members = append(t.Members, TreeLeaf{l.GetHost(), int(l.GetVertex()), l.GetLinks()})
+		t.Members = append(t.Members, TreeLeaf{l.GetHost(), int(l.GetVertex()), l.GetLinks(), l.GetRail()})
 	}
 	for _, a := range m.GetRunnersUp() {
 		t.RunnersUp = append(t.RunnersUp, Alternative{a.GetRoot(), a.GetMethod(), r.cost(a.GetCost()), a.GetLost()})
