@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/topology"
@@ -27,6 +28,9 @@ func (f *Fabric) startRank(group, r int, talks bool, args []string) (_ *rank, er
 		"run", "--host", g.Name(n), "--members", f.memberFile(group), "--listen", f.members(group)[r].Addr, "--name", nameOf(group),
 		"--manager", f.managerAddr(), "--loss", f.loss(),
 	}, args...)
+	if rails := f.lab.HostAddrs(n); len(rails) > 1 {
+		all = append(all, "--rails", strings.Join(rails, ","))
+	}
 	if f.cfg.TLS {
 		id, dir := f.identity(n), f.trustDir()
 		all = append(all, "--certificate", filepath.Join(dir, pki.CertFile(id)), "--key", filepath.Join(dir, pki.KeyFile(id)),

@@ -43,6 +43,10 @@ type Config struct {
 
 	HostsPerLeaf, Leaves, Spines int
 
+	// HostRails is how many leaves each host has a link to: the leaves are in pods of so
+	// many, with HostsPerLeaf hosts each; 0: one. It divides Leaves.
+	HostRails int
+
 	// Rate is the bit/s of every link in each direction, Ethernet headers
 	// included; 0 leaves the links as fast as the machine is.
 	Rate int64
@@ -64,7 +68,9 @@ func (c Config) Validate() error {
 	case c.HostsPerLeaf < 1 || c.HostsPerLeaf > MaxHostsPerLeaf, c.Leaves < 1 || c.Leaves > MaxLeaves, c.Spines < 0 || c.Spines > MaxSpines:
 		return fmt.Errorf("%w: %d hosts a leaf, %d leaves, %d spines; the most are %d, %d, %d", ErrConfig,
 			c.HostsPerLeaf, c.Leaves, c.Spines, MaxHostsPerLeaf, MaxLeaves, MaxSpines)
-	case c.Spines == 0 && c.Leaves > 1:
+	case c.HostRails < 0 || c.HostRails > MaxRails || c.Leaves%c.rails() != 0:
+		return fmt.Errorf("%w: %d links of a host to %d leaves, want at most %d that divide these", ErrConfig, c.HostRails, c.Leaves, MaxRails)
+	case c.Spines == 0 && c.Leaves > c.rails():
 		return fmt.Errorf("%w: %d leaves without a spine to join them", ErrConfig, c.Leaves)
 	case c.Rate < 0 || c.Rate > MaxRate:
 		return fmt.Errorf("%w: a rate of %d bit/s, the most is %d", ErrConfig, c.Rate, int64(MaxRate))
@@ -73,6 +79,9 @@ func (c Config) Validate() error {
 	}
 	return nil
 }
+
+// rails returns how many links a host has.
+func (c Config) rails() int { return max(1, c.HostRails) }
 
 // rate returns the bit/s of a link, 0 if it is as fast as the machine is.
 func (c Config) rate(isTrunk bool) int64 {

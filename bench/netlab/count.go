@@ -12,6 +12,10 @@ func (c Count) Since(before Count) Count {
 	return Count{c.Bytes - before.Bytes, c.Packets - before.Packets, c.Dropped - before.Dropped}
 }
 
+func (c Count) plus(other Count) Count {
+	return Count{c.Bytes + other.Bytes, c.Packets + other.Packets, c.Dropped + other.Dropped}
+}
+
 // Counts are the counts of all links, by LinkID and by which end has sent.
 type Counts [][2]Count
 

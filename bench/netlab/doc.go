@@ -9,6 +9,10 @@
 // more namespace, the station, is joined to every node by an unshaped pair that
 // is no part of the fabric: a manager's place.
 //
+// [Rails] is a simpler fabric: hosts with several rails, each of which is a bridge and a
+// subnet. A host's link to a rail can fail in both directions or in one, with its carrier
+// or without the host noticing, change its rate, and recover, at run time.
+//
 // A Lab is removed by Close. What a process left behind that was killed is
 // removed by the next one with the same prefix, of which there is one at a time.
 package netlab

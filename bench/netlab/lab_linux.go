@@ -141,6 +141,14 @@ func (lab *Lab) HostAddr(n topology.NodeID) netip.Addr {
 	return lab.plan.graph.AddressAt(lab.plan.hostLink(n), n)
 }
 
+// HostAddrs returns the addresses of host n on its links, by rail.
+func (lab *Lab) HostAddrs(n topology.NodeID) (all []string) {
+	for r := range lab.plan.cfg.rails() {
+		all = append(all, lab.plan.graph.AddressAt(lab.plan.rail(n, r), n).String())
+	}
+	return all
+}
+
 // AloofAddr returns the address by which the station reaches node n without
 // using the fabric's links, and StationAddr that by which nodes reach it.
 func (lab *Lab) AloofAddr(n topology.NodeID) netip.Addr {
@@ -203,6 +211,33 @@ func (lab *Lab) SetLink(l topology.LinkID, up bool) error {
 	})
 }
 
+// SetFault makes a host's link to a leaf fail in a way, or work again: fault is the
+// host's, as of a Rails fabric. Routes of other nodes stay as they are.
+func (lab *Lab) SetFault(h topology.NodeID, rail int, fault Fault) error {
+	g := lab.plan.graph
+	if !g.HasNode(h) || !g.IsHost(h) || rail < 0 || rail >= lab.plan.cfg.rails() || fault == Deleted {
+		return fmt.Errorf("%w: %v of rail %d of node %d", ErrUnknown, fault, rail, h)
+	}
+	l := lab.plan.rail(h, rail)
+	return lab.open(func() error {
+		host, leaf := lab.places[h], lab.places[g.Across(l, h)]
+		here, there := portName(g.PortAt(l, h)), portName(g.PortAt(l, g.Across(l, h)))
+		now, rate := railLink{fault: fault}, lab.plan.cfg.rate(false)
+		lab.down[l] = fault == Carrier || fault == Disabled
+		err := errors.Join(
+			send(host, here, rate, now.sends()), send(leaf, there, rate, now.receives()),
+			leaf.setLink(there, fault != Carrier), host.setLink(here, fault != Disabled),
+		)
+		if err != nil || fault == Carrier || fault == Disabled {
+			return err
+		}
+		// Routes over an interface that was down are gone.
+		err = errors.Join(host.awaitUp(here), leaf.awaitUp(there), lab.direct())
+		lab.log.Info("link changed", slog.String("link", g.LinkName(l)), slog.String("fault", fault.String()))
+		return err
+	})
+}
+
 // Detour has what node n sends to the far end of link l go over other links: by
 // those in around, one after the other, which must lead there from n. It keeps
 // the sender's address on l. This is what a wrong route does to a tree.
@@ -227,6 +262,27 @@ func (lab *Lab) Detour(n topology.NodeID, l topology.LinkID, around ...topology.
 		lab.log.Info("detour made", slog.String("from", g.Name(n)), slog.String("link", g.LinkName(l)), slog.Int("links", len(around)))
 		return nil
 	})
+}
+
+// CountsOf returns what the links of a host have carried so far, both ways together, by
+// rail.
+func (lab *Lab) CountsOf(h topology.NodeID) (all []Count, err error) {
+	g := lab.plan.graph
+	err = lab.open(func() error {
+		for r := range lab.plan.cfg.rails() {
+			var sum Count
+			for _, end := range g.Link(lab.plan.rail(h, r)).Ends {
+				n, err := lab.places[end.Node].sent(portName(end.Port))
+				if err != nil {
+					return err
+				}
+				sum.Bytes, sum.Packets, sum.Dropped = sum.Bytes+n.Bytes, sum.Packets+n.Packets, sum.Dropped+n.Dropped
+			}
+			all = append(all, sum)
+		}
+		return nil
+	})
+	return all, err
 }
 
 // Counts returns what every link has carried so far.

@@ -375,7 +375,7 @@ func TestLeftover(t *testing.T) {
 
 func TestOwned(t *testing.T) {
 	for name, want := range map[string]bool{
-		"a-h0": true, "a-leaf-12": true, "a-spine-0": true, "a-station": true,
+		"a-h0": true, "a-leaf-12": true, "a-spine-0": true, "a-rail-7": true, "a-station": true,
 		"a-b-h0": false, "a-": false, "a": false, "a-hx": false, "b-h0": false, "a-leaf-": false,
 	} {
 		if owned("a", name) != want {

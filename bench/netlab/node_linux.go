@@ -156,22 +156,111 @@ func (p *place) joinTo(device string, other *place, peer string) error {
 	})
 }
 
+// setHardware gives an interface that is down a hardware address.
+func (p *place) setHardware(device string, a net.HardwareAddr) error {
+	return p.do(func() error {
+		link, err := p.netlink.LinkByName(device)
+		if err == nil {
+			err = p.netlink.LinkSetHardwareAddr(link, a)
+		}
+		if err != nil {
+			return fmt.Errorf("netlab: %s: hardware address of %s: %w", p.name, device, err)
+		}
+		return nil
+	})
+}
+
+// remove deletes an interface, and with it the far end.
+func (p *place) remove(device string) error {
+	return p.do(func() error {
+		link, err := p.netlink.LinkByName(device)
+		if err == nil {
+			err = p.netlink.LinkDel(link)
+		}
+		if err != nil {
+			return fmt.Errorf("netlab: %s: deleting %s: %w", p.name, device, err)
+		}
+		return nil
+	})
+}
+
+// Handles of an interface's queue. They differ by kind: the kernel does not replace
+// a queue by one of another kind under the same handle.
+const (
+	shapedHandle = 1
+	silentHandle = 2
+)
+
 // shape limits what an interface sends.
 func (p *place) shape(device string, rate int64) error {
 	burst, limit := bucket(rate)
+	return p.queue(device, shapedHandle, func(a netlink.QdiscAttrs) netlink.Qdisc {
+		return &netlink.Tbf{QdiscAttrs: a, Rate: uint64(rate / 8), Limit: limit, Buffer: netlink.Xmittime(uint64(rate/8), burst)}
+	})
+}
+
+// silence drops what an interface sends. The sender is not informed.
+func (p *place) silence(device string) error {
+	return p.queue(device, silentHandle, func(a netlink.QdiscAttrs) netlink.Qdisc {
+		return &netlink.GenericQdisc{QdiscAttrs: a, QdiscType: "blackhole"}
+	})
+}
+
+// queue replaces the queue of an interface.
+func (p *place) queue(device string, handle uint16, of func(netlink.QdiscAttrs) netlink.Qdisc) error {
 	return p.do(func() error {
 		link, err := p.netlink.LinkByName(device)
 		if err != nil {
 			return fmt.Errorf("netlab: %s: interface %s: %w", p.name, device, err)
 		}
-		err = p.netlink.QdiscAdd(&netlink.Tbf{
-			QdiscAttrs: netlink.QdiscAttrs{
-				LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT,
-			},
-			Rate: uint64(rate / 8), Limit: limit, Buffer: netlink.Xmittime(uint64(rate/8), burst),
-		})
+		q := of(netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(handle, 0), Parent: netlink.HANDLE_ROOT})
+		if err := p.netlink.QdiscReplace(q); err != nil {
+			return fmt.Errorf("netlab: %s: queue %s of %s: %w", p.name, q.Type(), device, err)
+		}
+		return nil
+	})
+}
+
+// open removes the queue of an interface, which then sends as fast as it can.
+func (p *place) open(device string) error {
+	return p.do(func() error {
+		link, err := p.netlink.LinkByName(device)
 		if err != nil {
-			return fmt.Errorf("netlab: %s: shaping %s: %w", p.name, device, err)
+			return fmt.Errorf("netlab: %s: interface %s: %w", p.name, device, err)
+		}
+		q := &netlink.GenericQdisc{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_ROOT}}
+		if err := p.netlink.QdiscDel(q); err != nil && !errors.Is(err, syscall.ENOENT) {
+			return fmt.Errorf("netlab: %s: queue of %s: %w", p.name, device, err)
+		}
+		return nil
+	})
+}
+
+// bridge makes a bridge of a name, and sets it up; join adds an interface to it.
+func (p *place) bridge(name string) error {
+	return p.do(func() error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.MTU = name, mtu
+		b := &netlink.Bridge{LinkAttrs: attrs}
+		if err := errors.Join(p.netlink.LinkAdd(b), p.netlink.LinkSetUp(b)); err != nil {
+			return fmt.Errorf("netlab: %s: bridge %s: %w", p.name, name, err)
+		}
+		return nil
+	})
+}
+
+func (p *place) join(device, bridge string) error {
+	return p.do(func() error {
+		link, err := p.netlink.LinkByName(device)
+		if err != nil {
+			return fmt.Errorf("netlab: %s: interface %s: %w", p.name, device, err)
+		}
+		b, err := p.netlink.LinkByName(bridge)
+		if err == nil {
+			err = errors.Join(p.netlink.LinkSetMaster(link, b), p.netlink.LinkSetUp(link))
+		}
+		if err != nil {
+			return fmt.Errorf("netlab: %s: adding %s to %s: %w", p.name, device, bridge, err)
 		}
 		return nil
 	})
@@ -227,6 +316,26 @@ func (p *place) setLink(device string, up bool) error {
 			return fmt.Errorf("netlab: %s: interface %s: %w", p.name, device, err)
 		}
 		return nil
+	})
+}
+
+// awaitUp waits until an interface that was set up, and its far end, can pass packets.
+func (p *place) awaitUp(device string) error {
+	return p.do(func() error {
+		poll := time.NewTicker(100 * time.Microsecond)
+		defer poll.Stop()
+		for deadline := time.Now().Add(netlinkTimeout); ; <-poll.C {
+			link, err := p.netlink.LinkByName(device)
+			if err != nil {
+				return fmt.Errorf("netlab: %s: interface %s: %w", p.name, device, err)
+			}
+			if link.Attrs().OperState == netlink.OperUp {
+				return nil
+			}
+			if time.Now().After(deadline) {
+				return fmt.Errorf("netlab: %s: interface %s is %v, and not up, after %v", p.name, device, link.Attrs().OperState, netlinkTimeout)
+			}
+		}
 	})
 }
 

@@ -41,11 +41,14 @@ func newPlan(c Config) (*plan, error) {
 		return nil, err
 	}
 	b := topology.Builder{Fabric: fmt.Sprintf("leaf-spine:%d,%d,%d", c.HostsPerLeaf, c.Leaves, c.Spines)}
+	if pods := c.Leaves / c.rails(); c.rails() > 1 {
+		b.Fabric = fmt.Sprintf("rail:%d,%d,%d,%d", c.HostsPerLeaf, c.rails(), pods, c.Spines)
+	}
 	d := drawing{Builder: &b}
 	p := &plan{cfg: c}
-	for h := range c.HostsPerLeaf * c.Leaves {
+	for h := range c.HostsPerLeaf * c.Leaves / c.rails() {
 		d.hosts = append(d.hosts, d.node(b.AddHost(fmt.Sprintf("h%d", h))))
-		p.loops = append(p.loops, address(loopNet, h/c.HostsPerLeaf, h%c.HostsPerLeaf))
+		p.loops = append(p.loops, address(loopNet, p.leafOf(h, 0), h%c.HostsPerLeaf))
 	}
 	for l := range c.Leaves {
 		d.leaves = append(d.leaves, d.node(b.AddSwitch(fmt.Sprintf("leaf-%d", l), topology.DefaultCapability())))
@@ -56,8 +59,10 @@ func newPlan(c Config) (*plan, error) {
 		p.loops = append(p.loops, address(loopNet, 129, s))
 	}
 	for h, ref := range d.hosts {
-		leaf, i := h/c.HostsPerLeaf, h%c.HostsPerLeaf
-		d.link(c.rate(false), ref, 1, d.leaves[leaf], i+1, address(hostNet, leaf, 2*i+1), address(hostNet, leaf, 2*i))
+		for r := range c.rails() {
+			leaf, i := p.leafOf(h, r), h%c.HostsPerLeaf
+			d.link(c.rate(false), ref, r+1, d.leaves[leaf], i+1, address(hostNet, leaf, 2*i+1), address(hostNet, leaf, 2*i))
+		}
 	}
 	for l, leaf := range d.leaves {
 		for s, spine := range d.spines {
@@ -124,11 +129,18 @@ func (p *plan) isLeaf(n topology.NodeID) bool {
 	return p.graph.IsSwitch(n) && p.graph.SwitchIndex(n) < p.cfg.Leaves
 }
 
-// hostLink and trunk return links by where they are.
-func (p *plan) hostLink(h topology.NodeID) topology.LinkID { return p.graph.Adjacent(h)[0] }
+// leafOf returns the leaf of a host's rail.
+func (p *plan) leafOf(host, rail int) int { return host/p.cfg.HostsPerLeaf*p.cfg.rails() + rail }
+
+// hostLink, rail and trunk return links by where they are.
+func (p *plan) hostLink(h topology.NodeID) topology.LinkID { return p.rail(h, 0) }
+
+func (p *plan) rail(h topology.NodeID, rail int) topology.LinkID {
+	return topology.LinkID(int(h)*p.cfg.rails() + rail)
+}
 
 func (p *plan) trunk(leaf, spine int) topology.LinkID {
-	return topology.LinkID(p.graph.Hosts() + leaf*p.cfg.Spines + spine)
+	return topology.LinkID(p.graph.Hosts()*p.cfg.rails() + leaf*p.cfg.Spines + spine)
 }
 
 // behind returns what lies behind a leaf: its hosts' links, its hosts, itself.
@@ -157,7 +169,7 @@ func (p *plan) routes(n topology.NodeID, up func(topology.LinkID) bool) (all []r
 	i := p.graph.SwitchIndex(n)
 	switch {
 	case p.graph.IsHost(n):
-		add(netip.PrefixFrom(address(0, 0, 0), 8).Masked(), p.hostLink(n))
+		p.hostRoutes(n, add)
 	case p.isLeaf(n):
 		p.leafRoutes(i, up, add)
 	default:
@@ -170,10 +182,25 @@ func (p *plan) routes(n topology.NodeID, up func(topology.LinkID) bool) (all []r
 	return all
 }
 
+// hostRoutes has a host reach others' rails by its own of the same number, and all else by
+// any.
+func (p *plan) hostRoutes(h topology.NodeID, add func(netip.Prefix, ...topology.LinkID)) {
+	var all []topology.LinkID
+	for r := range p.cfg.rails() {
+		all = append(all, p.rail(h, r))
+	}
+	add(netip.PrefixFrom(address(0, 0, 0), 8).Masked(), all...)
+	for leaf := range p.cfg.Leaves {
+		if len(all) > 1 {
+			add(behind(leaf)[0], all[leaf%len(all)])
+		}
+	}
+}
+
 func (p *plan) leafRoutes(leaf int, up func(topology.LinkID) bool, add func(netip.Prefix, ...topology.LinkID)) {
 	for i := range p.cfg.HostsPerLeaf {
-		h := topology.NodeID(leaf*p.cfg.HostsPerLeaf + i)
-		add(single(p.loops[h]), p.hostLink(h))
+		h := topology.NodeID(leaf/p.cfg.rails()*p.cfg.HostsPerLeaf + i)
+		add(single(p.loops[h]), p.rail(h, leaf%p.cfg.rails()))
 	}
 	for s := range p.cfg.Spines {
 		add(single(address(loopNet, 129, s)), p.trunk(leaf, s))

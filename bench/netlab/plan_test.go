@@ -3,6 +3,7 @@ package netlab
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -106,6 +107,53 @@ func TestRoutes(t *testing.T) {
 	})
 }
 
+// TestRailRoutes: hosts reach each other's rails by their own rails of the same number, and
+// those that are down are left out.
+func TestRailRoutes(t *testing.T) {
+	for _, c := range []Config{
+		{HostsPerLeaf: 3, Leaves: 2, HostRails: 2}, {HostsPerLeaf: 2, Leaves: 6, Spines: 2, HostRails: 3},
+	} {
+		c.Prefix = "p"
+		p, err := newPlan(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := c.HostsPerLeaf * c.Leaves / c.HostRails; p.graph.Hosts() != want {
+			t.Fatalf("%d hosts, want %d", p.graph.Hosts(), want)
+		}
+		w := walk{p, func(topology.LinkID) bool { return true }}
+		for h := range topology.NodeID(p.graph.Hosts()) {
+			for o := range topology.NodeID(p.graph.Hosts()) {
+				for r := range c.HostRails {
+					to := p.graph.AddressAt(p.rail(o, r), o)
+					if via := p.leafOf(int(o), r); p.graph.Across(p.rail(o, r), o) != p.leaf(via) {
+						t.Errorf("rail %d of host %d is not on leaf %d", r, o, via)
+					}
+					if h == o {
+						continue
+					}
+					w.check(t, h, to, o)
+					best := route{}
+					for _, x := range p.routes(h, w.up) {
+						if x.to.Contains(to) && (!best.to.IsValid() || x.to.Bits() > best.to.Bits()) {
+							best = x
+						}
+					}
+					if !slices.Equal(best.via, []topology.LinkID{p.rail(h, r)}) {
+						t.Errorf("host %d reaches %v over %v", h, to, best.via)
+					}
+				}
+			}
+		}
+	}
+	for _, c := range []Config{{HostRails: 3}, {HostRails: -1}, {HostRails: 9, Leaves: 9}, {HostRails: 2, Leaves: 4}} {
+		c.Prefix, c.HostsPerLeaf, c.Leaves = "p", 1, max(c.Leaves, 2)
+		if err := c.Validate(); !errors.Is(err, ErrConfig) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 type walk struct {
 	*plan
 	up func(topology.LinkID) bool
@@ -132,7 +180,7 @@ func (w walk) joined(n topology.NodeID, leaf int) bool {
 }
 
 // check follows all ways from n to an address of host h.
-func (w walk) check(t *rapid.T, n topology.NodeID, to netip.Addr, h topology.NodeID) {
+func (w walk) check(t interface{ Fatalf(string, ...any) }, n topology.NodeID, to netip.Addr, h topology.NodeID) {
 	at := []topology.NodeID{n}
 	for range 5 {
 		var next []topology.NodeID

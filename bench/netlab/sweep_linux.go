@@ -79,7 +79,7 @@ func owned(prefix, name string) bool {
 	if !ok {
 		return false
 	}
-	for _, kind := range []string{"h", "leaf-", "spine-"} {
+	for _, kind := range []string{"h", "leaf-", "spine-", "rail-"} {
 		if number, ok := strings.CutPrefix(node, kind); ok {
 			if _, err := strconv.ParseUint(number, 10, 16); err == nil {
 				return true

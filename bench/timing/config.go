@@ -128,7 +128,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: no size of vectors", ErrConfig)
 	case len(c.Iterations) != 1 && len(c.Iterations) != len(c.Bytes):
 		return fmt.Errorf("%w: %d sizes, %d numbers of iterations; there must be one number, or one a size", ErrConfig, len(c.Bytes), len(c.Iterations))
-	case c.Stripes < 0 || c.Roots < 0:
+	case c.Stripes < hostlib.PerRail || c.Roots < 0:
 		return fmt.Errorf("%w: %d stripes, %d roots", ErrConfig, c.Stripes, c.Roots)
 	case c.Rate < 0:
 		return fmt.Errorf("%w: a link of %d bit/s", ErrConfig, c.Rate)
@@ -162,7 +162,7 @@ func (c Config) GroupOptions() (all []hostlib.GroupOption) {
 	if c.Type == reduce.Block32 {
 		all = append(all, hostlib.BlockFloat())
 	}
-	if c.Stripes > 1 {
+	if c.Stripes > 1 || c.Stripes == hostlib.PerRail {
 		all = append(all, hostlib.Stripes(c.Stripes))
 	}
 	if c.Roots > 1 {

@@ -23,6 +23,8 @@ type fabricFlags struct {
 	bench                        benchFlags
 	prefix, format, profiles     string
 	hostsPerLeaf, leaves, spines int
+	rails                        int
+	cut                          string
 	loss                         float64
 	trunkRate                    string
 	groups                       int
@@ -50,6 +52,7 @@ preparation and check of vectors. Columns:
 		Example: `  collbench fabric --rate 200mbit --bytes 8,65536,1MiB,16MiB --iterations 200,30,10,3
   collbench fabric --rate 200mbit --bytes 16MiB --iterations 5 --groups 2
   collbench fabric --bytes 16MiB --rate 400mbit --trunk-rate 200mbit --stripes 2
+  collbench fabric --bytes 1MiB --iterations 400 --rate 200mbit --leaves 2 --spines 0 --host-rails 2 --stripes -1 --transport auto --cut "h1.rail0 down@2s up@4s"
   collbench fabric --bytes 16MiB --pace steady --cpuprofile profiles`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,6 +70,8 @@ preparation and check of vectors. Columns:
 	flags.IntVar(&f.hostsPerLeaf, "hosts-per-leaf", 4, "`hosts` at each leaf")
 	flags.IntVar(&f.leaves, "leaves", 2, "`leaves`")
 	flags.IntVar(&f.spines, "spines", 2, "`spines`")
+	flags.IntVar(&f.rails, "host-rails", 1, "`leaves` that each host has a link to: the leaves are in pods of so many")
+	flags.StringVar(&f.cut, "cut", "", "`schedule` of hosts' links that fail and recover, as of bandwidth, such as \"h1.rail0 unplug@2s up@5s\"; what the links of host h0 carry meanwhile is reported")
 	flags.Float64Var(&f.loss, "loss", 0, "`share` of the trees' packets that each sender loses, from 0 to 1")
 	flags.IntVar(&f.groups, "groups", 1, "`groups` of all hosts that measure at once, by default at --pace stream; their shares of a link are reported")
 	flags.BoolVar(&f.besideTCP, "beside-tcp", false, "run a TCP stream from the first host to the last meanwhile, and report shares")
@@ -108,7 +113,7 @@ func (f *fabricFlags) config(c timing.Config, log io.Writer) (field.Config, erro
 	}
 	return field.Config{
 		Lab: netlab.Config{
-			Prefix: f.prefix, HostsPerLeaf: f.hostsPerLeaf, Leaves: f.leaves, Spines: f.spines, Rate: c.Rate, TrunkRate: trunks,
+			Prefix: f.prefix, HostsPerLeaf: f.hostsPerLeaf, Leaves: f.leaves, Spines: f.spines, HostRails: f.rails, Rate: c.Rate, TrunkRate: trunks,
 		},
 		Program: []string{program}, TLS: f.tls, Loss: f.loss, Verbose: f.bench.verbose, Log: log,
 	}, nil
@@ -156,7 +161,7 @@ func (f *fabricFlags) on(ctx context.Context, fc field.Config, do func(context.C
 
 // measure runs the groups, and the stream, and writes what they report.
 func (f *fabricFlags) measure(ctx context.Context, out, log io.Writer, fabric *field.Fabric, c timing.Config) error {
-	w := &watch{ctx: ctx, fabric: fabric, cfg: c, clean: f.loss == 0, alone: f.groups == 1 && !f.besideTCP && c.Stripes <= 1 && c.Roots <= 1, log: log}
+	w := &watch{ctx: ctx, fabric: fabric, cfg: c, clean: f.loss == 0, alone: f.groups == 1 && !f.besideTCP && (c.Stripes == 0 || c.Stripes == 1) && c.Roots <= 1, log: log}
 	t := &teller{flags: f, fabric: fabric, cfg: c, out: out, log: log}
 	if f.besideTCP {
 		if err := fabric.StartStream(f.bench.timeout); err != nil {
@@ -168,10 +173,14 @@ func (f *fabricFlags) measure(ctx context.Context, out, log io.Writer, fabric *f
 			return err
 		}
 	}
-	err := fabric.Measure(ctx, field.Run{
+	end, err := f.startCuts(ctx, fabric, log)
+	if err != nil {
+		return err
+	}
+	err = fabric.Measure(ctx, field.Run{
 		Args: f.bench.arguments(), Groups: f.groups, Profiles: f.profiles, Mark: w.mark, Take: t.take,
 	})
-	return errors.Join(err, w.err())
+	return errors.Join(err, w.err(), end())
 }
 
 func rateName(rate string) string {

@@ -49,6 +49,27 @@ func TestFabric(t *testing.T) {
 	}
 }
 
+// TestFabricRails has a host lose one of its two links to leaves in each way, and get it back:
+// all results are right.
+func TestFabricRails(t *testing.T) {
+	needRoot(t)
+	for _, fault := range []string{"unplug", "disable", "down", "out", "in"} {
+		rows, log, err := command(t, "fabric", "--prefix", "cbrails", "--hosts-per-leaf", "3", "--leaves", "2", "--spines", "0", "--host-rails", "2",
+			"--rate", "200mbit", "--bytes", "1MiB", "--iterations", "60", "--stripes", "-1", "--transport", "auto",
+			"--cut", "h1.rail0 "+fault+"@200ms up@700ms; h2.rail1 "+fault+"@900ms up@1s")
+		if err != nil || len(rows) != 1 || rows[0][colResult] != "right" || rows[0][colTransport] == "host-tree" {
+			t.Errorf("%s: %v, %q\n%s", fault, err, rows, log)
+		}
+		if !strings.Contains(log, "h1.rail0 "+fault+"@200ms: rail0 ") {
+			t.Errorf("nothing is said of the cut:\n%s", log)
+		}
+	}
+	_, _, err := command(t, "fabric", "--prefix", "cbrails", "--host-rails", "2", "--cut", "h0.rail0 delete@1s")
+	if !errors.Is(err, errUsage) {
+		t.Error(err)
+	}
+}
+
 // TestForm measures the forming of communicators, and what runs over hosts, with
 // certificates.
 func TestForm(t *testing.T) {

@@ -18,6 +18,22 @@ func newPeers() *cobra.Command {
 	return onLinux("peers", "Compare with Open MPI, MPICH and Gloo")
 }
 
+func newPingpong() *cobra.Command {
+	return onLinux("pingpong", "Time messages between two hosts with several rails")
+}
+
+func newBandwidth() *cobra.Command {
+	return onLinux("bandwidth", "Measure streams between two hosts while rails fail and recover")
+}
+
+func newRails() *cobra.Command {
+	return onLinux("rails", "Cut rails at random under collectives, and check that nothing is lost or doubled")
+}
+
+func newNodeRailSoak() *cobra.Command { return onLinux("rail-soak", "Be a host of a soak") }
+
+func newNodeRail() *cobra.Command { return onLinux("rail", "Be an end of a stream of messages") }
+
 func newNodeShell() *cobra.Command { return onLinux("shell", "Run a command on a host") }
 
 // onLinux returns a command that there is on Linux alone.

@@ -39,7 +39,7 @@ standard error. The exit status is 1 if a result is wrong.`,
 		SilenceUsage:  true,
 		SilenceErrors: true, // main writes them
 	}
-	root.AddCommand(newEmbedded(), newRun(), newFabric(), newPeers(), newReport(), newNode(), newMembership(), newGroups(), newPlan())
+	root.AddCommand(newEmbedded(), newRun(), newFabric(), newPeers(), newPingpong(), newBandwidth(), newRails(), newReport(), newNode(), newMembership(), newGroups(), newPlan())
 	return process.Root(root)
 }
 
@@ -66,7 +66,7 @@ func (f *benchFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.rate, "rate", "", "`rate` of a member's link, such as 200mbit, for the goodput")
 	flags.Uint64Var(&f.Seed, "seed", d.Seed, "seed of the vectors' elements")
 	flags.Uint32Var(&f.window, "window", 0, "most `chunks` in flight, a power of two; 0: the library's default")
-	flags.IntVar(&f.Stripes, "stripes", 1, "collection `trees` (stripes) for long vectors, over disjoint links between switches")
+	flags.IntVar(&f.Stripes, "stripes", 1, "collection `trees` (stripes) for long vectors, over disjoint links between switches; -1: one over each rail of the hosts")
 	flags.IntVar(&f.Roots, "roots", 1, "`roots` for a reduction, each for a part of the members")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "give up after this `time`")
 	flags.BoolVar(&f.verbose, "verbose", false, "log the activity of all parts of the fabric")

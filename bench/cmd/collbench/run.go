@@ -24,6 +24,7 @@ import (
 type runFlags struct {
 	bench                                      benchFlags
 	manager, host, members, listen, data, name string
+	rails                                      []string
 	certificate, key, authority                string
 	loss                                       float64
 	without                                    string
@@ -61,6 +62,7 @@ topology and the TCP address for other members (--listen):
 	flags.StringVar(&f.host, "host", "", "this host's `name` in the fabric's topology")
 	flags.StringVar(&f.members, "members", "", "`file` with the members")
 	flags.StringVar(&f.listen, "listen", "", "TCP `address` for other members")
+	flags.StringSliceVar(&f.rails, "rails", nil, "IP `addresses` of the host's rails, for other members and for switches; by default that of --listen")
 	flags.StringVar(&f.data, "data", "", "IP `address` for packets to and from switches; by default that of --listen")
 	flags.StringVar(&f.name, "name", field.Communicator, "`name` of the group")
 	flags.StringVar(&f.certificate, "certificate", "", "`file` of this host's certificate, towards the manager")
@@ -138,6 +140,9 @@ func (f *runFlags) joining(cmd *cobra.Command, c timing.Config) (config hostlib.
 		if config.Data, err = netip.ParseAddr(f.data); err != nil {
 			return config, with, fmt.Errorf("%w --data: %w", errUsage, err)
 		}
+	}
+	for _, a := range f.rails {
+		config.Rails = append(config.Rails, hostlib.Rail{Address: a})
 	}
 	if err := checkLoss(f.loss); err != nil {
 		return config, with, err
