@@ -93,11 +93,12 @@ func (p *Path) endDead(why error) {
 		p.close(why)
 		return
 	}
-	c.sayDown(pair)
-	if c.decides() {
-		c.host.cfg.Log.Warn("a path is dead", slog.String("peer", c.peer.Name), slog.Int("class", int(c.class)), slog.Any("error", why))
-		c.host.losePair(c.peer.Name, pair, why)
+	if !c.decides() {
+		c.sayDown(pair)
+		return
 	}
+	c.host.cfg.Log.Warn("a path is dead", slog.String("peer", c.peer.Name), slog.Int("class", int(c.class)), slog.Any("error", why))
+	c.host.losePair(c.peer.Name, pair, why)
 }
 
 // healthNow returns what is known of a path.

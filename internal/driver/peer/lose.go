@@ -20,24 +20,36 @@ func (h *Host) LoseRail(name string, why error) {
 	}, why)
 }
 
-// losePair ends all paths with a host on a pair of rails, as long as the connections have
-// others.
+// losePair ends all paths with a host on a pair of rails, on both sides, as long as the
+// connections have others. It is for the side that decides: what it keeps as its last path
+// must not be ended by the other side, which may not have noticed yet that others have ended.
 func (h *Host) losePair(host string, pair *RailPair, why error) {
-	h.losePaths(func(c *Conn, r *RailPair) bool { return c.peer.Name == host && r.is(pair) }, why)
+	h.losePaths(func(c *Conn, r *RailPair) bool {
+		is := c.peer.Name == host && r.is(pair)
+		if is {
+			c.sayDown(r)
+		}
+		return is
+	}, why)
 }
 
-// losePaths ends paths, but the last of a connection.
+// losePaths ends paths of all connections, but the last of each.
 func (h *Host) losePaths(isLost func(*Conn, *RailPair) bool, why error) {
 	h.rails.losing.Lock()
 	defer h.rails.losing.Unlock()
 	for _, c := range h.shared() {
-		all := c.living()
-		left := len(all)
-		for _, p := range all {
-			if r := p.Rails(); r != nil && left > 1 && isLost(c, r) {
-				p.close(why)
-				left--
-			}
+		c.losePaths(isLost, why)
+	}
+}
+
+// losePaths ends paths of one connection, but the last. The caller holds the lock losing.
+func (c *Conn) losePaths(isLost func(*Conn, *RailPair) bool, why error) {
+	all := c.living()
+	left := len(all)
+	for _, p := range all {
+		if r := p.Rails(); r != nil && left > 1 && isLost(c, r) {
+			p.close(why)
+			left--
 		}
 	}
 }
@@ -61,18 +73,24 @@ func (c *Conn) sayDown(pair *RailPair) {
 	}
 }
 
-// hearDown ends the paths on a pair of rails, which the other side has found dead.
+// hearDown takes that the other side has found a pair of rails dead. The side that decides ends
+// all paths on it; the other one that of the connection on which it was said.
 func (c *Conn) hearDown(b []byte) error {
 	if len(b) == 0 || len(b) < 1+int(b[0]) {
 		return ErrFrame
 	}
 	own, theirs := string(b[1:1+b[0]]), string(b[1+b[0]:])
+	isIt := func(_ *Conn, r *RailPair) bool { return r.Own.Name == own && r.Theirs.Name == theirs }
+	why := fmt.Errorf("%w: %s has found it dead", ErrRailDown, cmp.Or(c.peer.Name, "the other side"))
+	if !c.decides() {
+		c.host.rails.losing.Lock()
+		defer c.host.rails.losing.Unlock()
+		c.losePaths(isIt, why)
+		return nil
+	}
 	for _, p := range c.all() {
-		if r := p.Rails(); r != nil && r.Own.Name == own && r.Theirs.Name == theirs {
-			if c.decides() {
-				c.sayDown(r)
-			}
-			c.host.losePair(c.peer.Name, r, fmt.Errorf("%w: %s has found it dead", ErrRailDown, cmp.Or(c.peer.Name, "the other side")))
+		if r := p.Rails(); r != nil && isIt(c, r) {
+			c.host.losePair(c.peer.Name, r, why)
 			break
 		}
 	}
