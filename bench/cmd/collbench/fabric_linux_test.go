@@ -366,10 +366,11 @@ func TestFabricFaults(t *testing.T) {
 	}
 }
 
-// detoured is the bytes of a vector of which three quarters, all that goes over
-// the detour, are more than may be on its way, two windows of full packets, and
-// the quarter of them that a queue may drop: half as much again.
-const detoured = hostlib.DefaultWindow * 1500 * (2 * 4 * 4 * 3) / (3 * 3 * 2)
+// detoured is the bytes of a vector of which a quarter is more than may be on its
+// way, two windows of full packets, and the quarter of what was sent that a queue may
+// drop: half as much again. So the detour may be made late, on a busy machine: when
+// three quarters of the vector have passed.
+const detoured = hostlib.DefaultWindow * 1500 * (2 * 4 * 4 * 3) / (3 * 2)
 
 // TestMisplacedTree has the manager hold a tree against what the links carry:
 // while all is well, and while packets are lost, there is no alarm; once a

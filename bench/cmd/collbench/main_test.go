@@ -151,7 +151,7 @@ func TestBadFlags(t *testing.T) {
 		"fabric":        {[]string{"embedded", "--fabric", "moebius:3"}, os.ErrNotExist, "moebius"},
 		"loss":          {[]string{"fabric", "--loss", "1"}, errUsage, "--loss"},
 		"trunk rate":    {[]string{"fabric", "--trunk-rate", "fast"}, errUsage, "--trunk-rate"},
-		"stripes":       {[]string{"embedded", "--stripes", "-1"}, timing.ErrConfig, "-1 stripes"},
+		"stripes":       {[]string{"embedded", "--stripes", "-2"}, timing.ErrConfig, "-2 stripes"},
 		"two kinds":     {[]string{"embedded", "--stripes", "2", "--roots", "2", "--transport", "host"}, hostlib.ErrArgument, "cannot be combined"},
 		"prefix":        {[]string{"fabric", "--prefix", "a/b"}, netlab.ErrConfig, "a/b"},
 		"pace":          {[]string{"embedded", "--pace", "slow"}, timing.ErrConfig, "checked, steady, stream"},

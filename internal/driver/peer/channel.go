@@ -303,6 +303,7 @@ func (l *Channel) join(c *Conn, p *Path) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !c.isEntered() || c.isOver || c.isDraining || c.reason.Load() != nil {
+		p.isOver = true
 		return false
 	}
 	p.isReady, p.try = true, newTryWriter(p.raw)

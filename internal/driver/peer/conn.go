@@ -100,35 +100,29 @@ func (c *Conn) sample(now time.Time) peering.Sample {
 
 // enter adds a path, and reports false where the connection has ended.
 func (c *Conn) enter(p *Path) bool {
-	l, isFirst := c.channel, p.id == c.id
-	if isFirst {
-		c.host.open.Add(1)
-		l.mu.Lock()
-		c.setPaths([]*Path{p})
-		p.arrived()
-		l.mu.Unlock()
-		if r := c.reason.Load(); r != nil { // before there was a path to close
-			p.close(*r)
+	l := c.channel
+	if p.id != c.id {
+		// Services hear of it only then: a connection does not end while it has a path.
+		if !l.join(c, p) {
+			return false
 		}
-		c.host.eachService(func(s Handler) { s.Up(c) })
+		c.host.eachPathHandler(c.class, func(s PathHandler) { s.PathUp(p) })
+		if c.id&peering.Dialled != 0 {
+			c.closeStray()
+		}
+		return true
 	}
-	if !isFirst {
-		c.locate(p)
+	c.host.open.Add(1)
+	l.mu.Lock()
+	c.setPaths([]*Path{p})
+	p.arrived()
+	l.mu.Unlock()
+	if r := c.reason.Load(); r != nil { // before there was a path to close
+		p.close(*r)
 	}
+	c.host.eachService(func(s Handler) { s.Up(c) })
 	c.host.eachPathHandler(c.class, func(s PathHandler) { s.PathUp(p) })
-	if isFirst {
-		l.use(c, p)
-	} else if !l.join(c, p) {
-		c.host.eachPathHandler(c.class, func(s PathHandler) { s.PathDown(p, peering.ErrSuperseded) })
-		l.mu.Lock()
-		p.isOver = true
-		failed := p.settle()
-		l.mu.Unlock()
-		c.host.report(failed, peering.ErrSuperseded)
-		return false
-	} else if c.id&peering.Dialled != 0 {
-		c.closeStray()
-	}
+	l.use(c, p)
 	return true
 }
 

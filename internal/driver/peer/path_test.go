@@ -147,3 +147,59 @@ func TestCallFromDown(t *testing.T) {
 		await(t, "its end", func() bool { return len(out.downs()) == i+1 })
 	}
 }
+
+// orderly is a caller that sees whether paths of a connection come after its end.
+type orderly struct {
+	caller
+	ended []*Conn
+	late  int
+}
+
+func (o *orderly) PathUp(p *Path) {
+	o.mu.Lock()
+	if slices.Contains(o.ended, p.Conn()) {
+		o.late++
+	}
+	o.mu.Unlock()
+	o.caller.PathUp(p)
+}
+
+func (o *orderly) Down(conn *Conn, reason error) {
+	o.mu.Lock()
+	o.ended = append(o.ended, conn)
+	o.mu.Unlock()
+	o.caller.Down(conn, reason)
+}
+
+// TestNoPathAfterDown: a path that is added while its connection ends is not reported after
+// that, and each one that is reported up is reported down before it.
+func TestNoPathAfterDown(t *testing.T) {
+	w := newTown()
+	out, in := &orderly{caller: caller{pathWitness: newPathWitness()}}, newPathWitness()
+	a, _ := w.settle(t, "a", 1, withRails(1, 4))
+	out.host = a
+	if err := a.Register(Messages, out); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(t, "b", 1, func(c *Config) {
+		withRails(2, 4)(c)
+		c.Handlers = map[Service]Handler{Messages: in}
+	})
+	a.Channel("b", Message).Call()
+	for i := range 300 {
+		await(t, "a connection", func() bool { return len(out.ups()) == i+1 && len(out.up(Message)) > i%3 })
+		for _, p := range out.up(Message) {
+			p.Break(errNowhere)
+		}
+		await(t, "its end", func() bool {
+			all := out.up(Message)
+			for _, p := range all {
+				p.Break(errNowhere)
+			}
+			return len(out.downs()) == i+1
+		})
+	}
+	if out.late > 0 {
+		t.Errorf("%d paths were reported after the end of their connection", out.late)
+	}
+}
