@@ -282,6 +282,13 @@ func (p *fakePath) Flush() {
 	p.cond.Broadcast()
 }
 
+// Lends implements path.
+func (p *fakePath) Lends(peer.Service) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.conn.class == rail.Fragment && len(p.laid) > 0
+}
+
 // Break implements path.
 func (p *fakePath) Break(reason error) {
 	p.mu.Lock()

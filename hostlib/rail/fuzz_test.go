@@ -29,6 +29,8 @@ type soloPath struct {
 	heads  [][]byte // what was sent
 	sent   []uint64 // and is not acknowledged
 	broken error
+
+	isWritten bool // what was sent
 }
 
 func (p *soloPath) Send(s *peer.Send) error {
@@ -41,8 +43,9 @@ func (p *soloPath) Send(s *peer.Send) error {
 	}
 	return nil
 }
-func (p *soloPath) Flush()             {}
-func (p *soloPath) Break(reason error) { p.broken = reason }
+func (p *soloPath) Flush()                  {}
+func (p *soloPath) Lends(peer.Service) bool { return !p.isWritten && len(p.sent) > 0 }
+func (p *soloPath) Break(reason error)      { p.broken = reason }
 
 // meet lets a peer connect in both classes, and agree upon a session.
 func (s *solo) meet(t testing.TB, name string) {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/rail"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
 // Access is what others may do with memory.
@@ -78,23 +80,39 @@ func (m *Memory) Release() {
 }
 
 // Revoke is Release, but cuts off who reads: those reads fail. It does not wait for the
-// network, and may be called while a Release waits. Fragments of other requests that are on
-// the same paths are sent again.
+// network for longer than 5 ms, and may be called while a Release waits. Fragments of other
+// requests that are on the same paths are then sent again.
 func (m *Memory) Revoke() {
 	freed := m.release()
 	if freed == nil {
 		return
 	}
-	for _, p := range m.node.all() {
-		select {
-		case <-freed: // the key may be that of other memory by now
-			return
-		default:
-			p.revoke(m.handle)
+	// What was written to a connection is not read again, and what is being written takes a
+	// moment: most often no path has to end.
+	var soon <-chan time.Time
+	for _, end := range [...]bool{false, true} {
+		for _, p := range m.node.all() {
+			select {
+			case <-freed: // the key may be that of other memory by now
+				return
+			default:
+				p.revoke(m.handle, end)
+			}
+		}
+		if soon == nil {
+			soon = time.After(revokeWithin)
+			select {
+			case <-freed:
+				return
+			case <-soon:
+			}
 		}
 	}
 	<-freed
 }
+
+// revokeWithin is how long fragments that are being written may take before their paths end.
+const revokeWithin = 5 * time.Millisecond
 
 // release ends the access, the first time. It returns what is closed when nobody uses the
 // memory any more; nil: nobody did.
@@ -173,8 +191,9 @@ func (r *regions) Unhold(h rail.Handle) (isFree bool) {
 // errRevoked is why a path ends that has revoked memory.
 var errRevoked = errors.New("rail: memory that was sent on this path is revoked")
 
-// revoke ends the peer's reads of a region, and the paths that its memory may be on.
-func (p *Peer) revoke(h rail.Handle) {
+// revoke ends the peer's reads of a region; also, if endsPaths, the paths that still read its
+// memory.
+func (p *Peer) revoke(h rail.Handle, endsPaths bool) {
 	var e effects
 	p.mu.Lock()
 	defer p.unlock(&e)
@@ -184,9 +203,15 @@ func (p *Peer) revoke(h rail.Handle) {
 	if !isLent {
 		return
 	}
+	isRead := false
 	for slot, on := range p.paths[rail.Fragment] {
-		if on != nil && p.core.InFlight(uint8(slot), rail.Fragment) > 0 {
-			on.Break(errRevoked)
+		if on != nil && p.core.InFlight(uint8(slot), rail.Fragment) > 0 && on.Lends(peer.Messages) {
+			if isRead = true; endsPaths {
+				on.Break(errRevoked)
+			}
 		}
+	}
+	if !isRead {
+		p.core.Unlend(h)
 	}
 }

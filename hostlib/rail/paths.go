@@ -17,6 +17,7 @@ import (
 type path interface {
 	Send(s *peer.Send) error
 	Flush()
+	Lends(peer.Service) bool
 	Break(reason error)
 }
 

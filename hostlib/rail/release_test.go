@@ -86,3 +86,29 @@ func TestRevokeWhileReleaseWaits(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRevokeOfWhatIsWritten: memory that no connection reads any more is its owner's at once,
+// though it is not acknowledged, and no path ends for that.
+func TestRevokeOfWhatIsWritten(t *testing.T) {
+	s := &solo{}
+	s.node = newNode(s, Config{}, slog.New(slog.DiscardHandler))
+	s.meet(t, "b")
+	data := s.paths[rail.Fragment]
+	data.isWritten = true
+	m, err := s.node.Register(Read, make([]byte, 1<<10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.hand(s.paths[rail.Message], loadOf(t, m, 1<<10))
+	if len(data.sent) == 0 {
+		t.Fatal("nothing is read")
+	}
+	m.Revoke()
+	if data.broken != nil {
+		t.Errorf("the path has ended: %v", data.broken)
+	}
+	s.end(data)
+	if err := s.node.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

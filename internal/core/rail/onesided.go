@@ -81,5 +81,31 @@ func (p *Peer) Revoke(h Handle, now core.Time, out *Output) (isLent bool) {
 	return isLent
 }
 
+// Unlend takes that the transport reads nothing of a revoked region any more, on all paths
+// that are up, though completions of its fragments are still to come: they are not sent again.
+func (p *Peer) Unlend(h Handle) {
+	for i := range p.sends.places {
+		s := p.sends.places[i].item
+		if s != nil && s.via == kindLoad && s.Handle == h && s.state == ending && !s.isOver && p.areUp(s) {
+			p.unhold(s)
+		}
+	}
+}
+
+// areUp reports whether all outstanding data of a request are on paths that are up.
+func (p *Peer) areUp(s *SendRequest) bool {
+	for i := range p.net.flights {
+		f := &p.net.flights[i]
+		class := layouts[f.head.kind].class
+		if !f.isUsed || class != Fragment || f.head.words[fieldSending] != s.id || f.session != p.session {
+			continue
+		}
+		if p.net.up[Fragment]&(1<<f.path) == 0 || p.net.paths[Fragment][f.path].life != f.life {
+			return false
+		}
+	}
+	return true
+}
+
 // InFlight returns how many fragments on a path have no completion yet.
 func (p *Peer) InFlight(i uint8, class Class) int { return p.net.paths[class][i].inFlight }

@@ -8,7 +8,8 @@ import (
 
 // TestRevoke releases and revokes a region at every event of a load, with and
 // without a rail that fails. The request is done, or fails with ErrRegion; nobody uses the
-// region any more once the transport has returned what was lent: the fragments of the data.
+// region any more once the transport has returned what was lent, the fragments of the data;
+// or at once, if it has written them.
 func TestRevoke(t *testing.T) {
 	cases := 0
 	for at := range 60 {
@@ -18,8 +19,10 @@ func TestRevoke(t *testing.T) {
 					if rail == 2 && (cut > 0 || f != lost) {
 						continue
 					}
-					cases++
-					revokeAt(t, at, failure{event: cut, rail: uint8(rail), fates: [2]fate{f, f}})
+					for _, isWritten := range []bool{false, true} {
+						cases++
+						revokeAt(t, at, isWritten, failure{event: cut, rail: uint8(rail), fates: [2]fate{f, f}})
+					}
 				}
 			}
 		}
@@ -27,7 +30,7 @@ func TestRevoke(t *testing.T) {
 	t.Logf("%d cases", cases)
 }
 
-func revokeAt(t *testing.T, at int, cut failure) {
+func revokeAt(t *testing.T, at int, isWritten bool, cut failure) {
 	var memory Memory
 	c := Config{Eager: 4, Fragment: 8}
 	owner := c
@@ -44,6 +47,13 @@ func revokeAt(t *testing.T, at int, cut failure) {
 		w.log("revoke")
 		memory.Release(h)
 		w.call(1, func(p *Peer, out *Output) { _ = p.Revoke(h, 0, out) })
+		if isWritten {
+			down := w.peers[1].hasDataOnDownPath()
+			w.call(1, func(p *Peer, _ *Output) { p.Unlend(h) })
+			if isHeld := len(memory.regions) > 0; isHeld != down {
+				w.fail("the region is held: %v, and some of it is on a path that has ended: %v", isHeld, down)
+			}
+		}
 		w.check = func() {
 			if len(memory.regions) > 0 && !w.peers[1].hasData() {
 				w.fail("the region is held though nothing of it is lent")
@@ -76,8 +86,22 @@ func revokeAt(t *testing.T, at int, cut failure) {
 		for _, line := range lines {
 			t.Log(line)
 		}
-		t.Fatalf("event %d, failure %+v: %v", at, cut, w.err)
+		t.Fatalf("event %d, written %v, failure %+v: %v", at, isWritten, cut, w.err)
 	}
+}
+
+// hasDataOnDownPath reports whether the transport has fragments of data on a path that has ended.
+func (p *Peer) hasDataOnDownPath() bool {
+	for i := range p.net.flights {
+		f := &p.net.flights[i]
+		if f.isUsed && layouts[f.head.kind].class == Fragment && p.net.paths[Fragment][f.path].life == f.life && p.net.up[Fragment]&(1<<f.path) != 0 {
+			continue
+		}
+		if f.isUsed && layouts[f.head.kind].class == Fragment {
+			return true
+		}
+	}
+	return false
 }
 
 // hasData reports whether the transport has fragments of data.

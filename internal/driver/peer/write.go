@@ -21,6 +21,13 @@ func (p *Path) Send(s *Send) error {
 	return p.conn.layOn(p, s)
 }
 
+// Lends reports whether frames lie in a service's memory that are not written yet.
+func (p *Path) Lends(s Service) bool {
+	p.channel.mu.Lock()
+	defer p.channel.mu.Unlock()
+	return p.lending == s || p.queue.has(s)
+}
+
 // Flush sends what waits on this path.
 func (p *Path) Flush() {
 	p.channel.mu.Lock()
