@@ -164,8 +164,9 @@ func (m *measurement) play(row *Row, values, tails *[]float64) error {
 			return err
 		}
 		m.running[row.Contestant] = one
-		if p, ok := one.(processes); ok && m.cfg.Measure != Latency { // its connections are made by the first messages
-			if err := (Request{What: stream, Bytes: 1 << 16, Iterations: 64, Window: 8, Limit: m.cfg.Limit}).check(limited, p); err != nil {
+		// Its connections are made by the first messages: those for messages of this size.
+		if p, ok := one.(processes); ok && m.cfg.Measure != Latency {
+			if err := (Request{What: stream, Bytes: min(row.Bytes, 1<<16), Iterations: 256, Window: 8, Limit: m.cfg.Limit}).check(limited, p); err != nil {
 				return err
 			}
 		}
