@@ -60,7 +60,7 @@ func (p *Peer) settle(now core.Time, e *effects) {
 	}
 	p.arm(now)
 	wants := p.wants
-	if p.under > 0 && p.isAgreed {
+	if p.under > 0 && (p.isAgreed || p.losses > 0) {
 		wants |= 1 << rail.Message // otherwise nobody finds out what became of the peer
 	}
 	for class := range rail.Class(classes) {

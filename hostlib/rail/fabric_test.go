@@ -316,7 +316,7 @@ func (p *fakePath) run(of peer.Peer) {
 	p.mu.Unlock()
 	n.sent(failed, p.broken)
 	if p.conn.isLast(p) {
-		n.connDown(p.key, p.broken)
+		n.connDown(p.key, of.Name, p.conn.class, p.broken)
 	}
 	p.mu.Lock()
 	p.isOver = true

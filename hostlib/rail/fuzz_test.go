@@ -31,6 +31,7 @@ type soloPath struct {
 	broken error
 
 	isWritten bool // what was sent
+	peer      string
 }
 
 func (p *soloPath) Send(s *peer.Send) error {
@@ -50,7 +51,7 @@ func (p *soloPath) Break(reason error)      { p.broken = reason }
 // meet lets a peer connect in both classes, and agree upon a session.
 func (s *solo) meet(t testing.TB, name string) {
 	for class := range rail.Class(classes) {
-		p := &soloPath{class: class}
+		p := &soloPath{class: class, peer: name}
 		s.paths = append(s.paths, p)
 		s.node.pathUp(p, peer.Peer{Name: name, Incarnation: 1}, p, class)
 		own, err := rail.ParseHello(p.heads[0])
@@ -76,7 +77,7 @@ func (s *solo) end(p *soloPath) {
 	s.node.pathDown(p, p, p.broken)
 	s.node.sent(p.sent, p.broken)
 	p.sent = nil
-	s.node.connDown(p, p.broken)
+	s.node.connDown(p, p.peer, p.class, p.broken)
 }
 
 // recorded are frames of each class, as nodes send them to each other in all flows.

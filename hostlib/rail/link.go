@@ -106,7 +106,11 @@ func (l *link) leave() { l.host.Unregister(peer.Messages) }
 func (l *link) Up(*peer.Conn) {}
 
 // Down implements peer.Handler.
-func (l *link) Down(c *peer.Conn, reason error) { l.node.connDown(c, reason) }
+func (l *link) Down(c *peer.Conn, reason error) {
+	if class, ok := classOf(c); ok {
+		l.node.connDown(c, c.Peer().Name, class, reason)
+	}
+}
 
 // PathUp implements peer.PathHandler.
 func (l *link) PathUp(p *peer.Path) {

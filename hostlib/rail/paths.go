@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/bits"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
@@ -92,12 +91,10 @@ func (n *Node) pathUp(key any, of peer.Peer, on path, class rail.Class) {
 	slot, ok := p.slot(class)
 	if c.isOver || !ok {
 		on.Break(errBroken)
+		return
 	}
 	placed := &pathOn{path: on, conn: c, slot: slot}
 	c.paths = append(c.paths, placed)
-	if c.isOver || !ok {
-		return
-	}
 	p.asked &^= 1 << class
 	p.say(placed, &e)
 	if c.isAgreed {
@@ -143,20 +140,23 @@ func (n *Node) pathDown(key any, of path, reason error) {
 
 // connDown takes that a connection has ended, with the last of its paths. One that both sides
 // have closed because it was not used is no loss.
-func (n *Node) connDown(key any, reason error) {
-	known, ok := n.conns.LoadAndDelete(key)
-	if !ok {
+func (n *Node) connDown(key any, name string, class rail.Class, reason error) {
+	known, _ := n.conns.LoadAndDelete(key)
+	n.mu.Lock()
+	p := n.peers[name]
+	n.mu.Unlock()
+	if p == nil {
 		return
 	}
-	c := known.(*conn)
-	p := c.peer
 	var e effects
 	p.mu.Lock()
 	defer p.unlock(&e)
-	p.conns = slices.DeleteFunc(p.conns, func(other *conn) bool { return other == c })
-	p.asked &^= 1 << c.class // a call while it ended came to nothing
-	if !c.isOver && c.class == rail.Message && !p.has(rail.Message) && !errors.Is(reason, peering.ErrDone) {
-		p.lose(ErrLost, nil, &e)
+	p.asked &^= 1 << class // a call while it was there came to nothing
+	if c, ok := known.(*conn); ok {
+		p.conns = slices.DeleteFunc(p.conns, func(other *conn) bool { return other == c })
+		if !c.isOver && class == rail.Message && !p.has(rail.Message) && !errors.Is(reason, peering.ErrDone) {
+			p.lose(ErrLost, nil, &e)
+		}
 	}
 	p.settle(n.clock.Now(), &e)
 }
@@ -185,7 +185,7 @@ func (p *Peer) up(on *pathOn, e *effects) {
 	on.isUp, p.paths[class][on.slot] = true, on
 	p.wants &^= 1 << class
 	now := p.node.clock.Now()
-	p.core.PathUp(on.slot, class, rand.Uint32()|1, p.node.host.place(on.path).bandwidth, now, &p.out)
+	p.core.PathUp(on.slot, class, 0, p.node.host.place(on.path).bandwidth, now, &p.out)
 	p.settle(now, e)
 }
 
@@ -224,6 +224,10 @@ func (p *Peer) hear(c *conn, b []byte, e *effects) error {
 	what, isLost, err := p.epochs.Hear(h)
 	if isLost {
 		p.lose(ErrLost, c, e)
+		if p.isFull() { // no further session before messages of earlier ones are received
+			p.lose(ErrLost, nil, e)
+			return errBroken
+		}
 	}
 	if err != nil || what == rail.Stale {
 		return errors.Join(err, errBroken)

@@ -167,7 +167,7 @@ func (d *Draft) Choose(p *pathsel.Planner, view topology.View, load *pathsel.Loa
 // can be. An error that is not about the fabric it returns as it is.
 func (c *Core) Refused(d *Draft, err error) error {
 	var no *pathsel.Refusal
-	if !errors.As(err, &no) {
+	if !errors.As(err, &no) || d.graph != c.graph {
 		return err
 	}
 	return fmt.Errorf("plan group: %w", c.whyNone(d.group, no, no))

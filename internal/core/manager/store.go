@@ -280,7 +280,7 @@ func (c *Core) restoreTree(g *group, r *Tree) *tree {
 	}
 	t := &tree{
 		epoch: r.Epoch, window: r.Window, plan: plan, upper: upperLinks(&plan.Tree), stage: TreeActive,
-		members: r.Members, recorded: true, until: core.Never,
+		members: r.Members, recorded: true, until: core.Never, makeshift: true, // for all that is known
 	}
 	vertices := plan.Tree.Vertices
 	if plan.Tree.Validate(c.view) != nil || len(r.Switches) != len(vertices) ||

@@ -27,6 +27,7 @@ type slowPair struct {
 	state    byte
 	since    int // called, or up
 	until    int // waits
+	notUntil int // it is called
 	failures int
 }
 
@@ -66,22 +67,17 @@ func (s *slow) paired(pairs uint8) {
 		p := &s.pairs[i]
 		p.is = pairs>>i&1 != 0
 		switch {
+		case p.is && p.state == '.' && s.now < p.notUntil:
+			s.set(p, 't')
+			p.until = p.notUntil
 		case p.is && p.state == '.':
 			s.set(p, 'c')
-		case !p.is:
-			p.failures = 0
-			if p.state != 'p' {
-				s.set(p, '.')
-			}
-		}
-	}
-	s.trim()
-}
-
-// trim ends paths on pairs that are not there, but for the last.
-func (s *slow) trim() {
-	for i := range s.pairs {
-		if p := &s.pairs[i]; p.state == 'p' && !p.is && s.living() > 1 {
+		case !p.is && p.state == 't':
+			p.notUntil = p.until
+			s.set(p, '.')
+		case !p.is && p.state == 'c':
+			p.notUntil = s.now + min(10<<min(p.failures, 10), 200)
+			p.failures++
 			s.set(p, '.')
 		}
 	}
@@ -145,7 +141,6 @@ func TestPathsFollowTheSlowRule(t *testing.T) {
 				w.step(Input{Kind: Ended, ID: id, Err: errors.New("nobody answers")})
 			case what < 7 && p.state == 'c':
 				s.set(p, 'p')
-				s.trim()
 				w.step(Input{Kind: Answered, ID: id, Answer: greeting.Answer{Incarnation: 5}})
 			case what < 8 && p.state == 'c':
 				s.fail(p)

@@ -21,8 +21,9 @@ type pair struct {
 	number   uint8
 	path     *conn     // that was added on it; nil: none
 	since    core.Time // when the path came up; of a connection that this host has dialled
-	failures int       // calls that failed, and paths that ended soon, since one lasted
+	failures int       // calls that failed or were given up, and paths that ended soon, since one lasted
 	redial   core.Timer[*pair]
+	notUntil core.Time // no call before
 }
 
 // more returns the paths that are added to a connection, of which there is room for one at least.
@@ -70,7 +71,8 @@ func (p *pair) isWanted() bool { return p.conn.state == up && p.conn.paths.pairs
 // isFirst reports whether the connection's first path lies, or lay, on the pair.
 func (p *pair) isFirst() bool { return p.conn.paths.first == p.number }
 
-// paired takes the pairs of rails between the two hosts of a connection.
+// paired takes the pairs of rails between the two hosts of a connection. Paths on pairs that are
+// removed are the driver's to close, which knows first which others live.
 func (c *Core) paired(in *Input) {
 	k := c.conns[in.ID]
 	if k == nil || k.of != nil || k.state != up || !k.dialled() || in.First >= greeting.MaxPaths {
@@ -91,13 +93,16 @@ func (c *Core) paired(in *Input) {
 			c.stopPath(p, ErrRemoved)
 		}
 	}
-	c.trim(k)
 }
 
 // callPath dials a path where there is none.
 func (c *Core) callPath(p *pair) {
 	k := p.conn
 	if p.path != nil || p.redial.Running() || p.isFirst() && !k.lacksFirst {
+		return
+	}
+	if c.now < p.notUntil {
+		c.rejoins.Set(&p.redial, p.notUntil)
 		return
 	}
 	c.calls++
@@ -113,14 +118,25 @@ func (c *Core) callPath(p *pair) {
 	}})
 }
 
-// stopPath ends the call for a path, and makes no other.
+// stopPath ends the call for a path, and makes no other. Where another pair gets the number, its
+// calls wait as those of this one would have: a host that changes its rails again and again
+// brings about no more calls than one whose rails do not answer.
 func (c *Core) stopPath(p *pair, why error) {
-	c.rejoins.Set(&p.redial, core.Never)
-	p.failures = 0
+	if p.redial.Running() {
+		p.notUntil = p.redial.At
+		c.rejoins.Set(&p.redial, core.Never)
+	}
 	if path := p.path; path != nil && path.state == dialling {
 		c.dropPath(path)
 		c.act(Action{Do: Close, ID: path.id, Err: why})
+		p.notUntil = c.now.Add(c.nextPause(p))
 	}
+}
+
+// nextPause returns how long to wait after one more failure.
+func (c *Core) nextPause(p *pair) time.Duration {
+	p.failures++
+	return pause(c.cfg.PathRetryMin, c.cfg.PathRetryMax, p.failures-1)
 }
 
 // stopPaths ends all calls for paths of a connection.
@@ -149,8 +165,7 @@ func (c *Core) dropPaths(k *conn) {
 // retryPath has a path that has ended, or could not be made, be dialled again after a pause.
 func (c *Core) retryPath(p *pair) {
 	if p.isWanted() {
-		c.rejoins.Set(&p.redial, c.now.Add(pause(c.cfg.PathRetryMin, c.cfg.PathRetryMax, p.failures)))
-		p.failures++
+		c.rejoins.Set(&p.redial, c.now.Add(c.nextPause(p)))
 	}
 }
 
@@ -216,20 +231,6 @@ func (c *Core) closePath(path *conn, why error) {
 	c.act(Action{Do: ClosePath, ID: path.id, Conn: path.whole().id, Err: why})
 }
 
-// trim closes paths on pairs that are removed: not the last path of the connection.
-func (c *Core) trim(k *conn) {
-	for i := range k.paths.of {
-		p := &k.paths.of[i]
-		path := p.path
-		if p.isFirst() && !k.lacksFirst {
-			path = k
-		}
-		if path != nil && !p.isWanted() && k.living() > 1 {
-			c.closePath(path, ErrRemoved)
-		}
-	}
-}
-
 // answeredPath takes the answer to a call for a path.
 func (c *Core) answeredPath(path *conn, in *Input) {
 	a, k := &in.Answer, path.of
@@ -248,7 +249,6 @@ func (c *Core) answeredPath(path *conn, in *Input) {
 		path.onPair().since = c.now
 		c.checks.Set(&path.check, core.Never)
 		c.act(Action{Do: Use, ID: path.id, Peer: k.peer.name, Class: k.class, Incarnation: k.incarnation, Path: path.pair + 1, Conn: k.id})
-		c.trim(k)
 	}
 }
 

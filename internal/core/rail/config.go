@@ -32,7 +32,10 @@ type Config struct {
 	// MaxUnexpected and MaxHeads bound what the other side may have sent that no receive
 	// has matched: bytes of MATCH, and envelopes. Default 4 MiB, 4096.
 	MaxUnexpected, MaxHeads int
-	// KickAfter is how long a path may have fragments outstanding, none of which completes,
+	// SharedPaths: both sides give a connection the same number and incarnation. Then they
+	// report the end of one to each other. Otherwise that is the driver's.
+	SharedPaths bool
+	// KickAfter, of SharedPaths, is how long a path may have fragments outstanding, none of which completes,
 	// before the other side is asked to take in what lies there. 0: never.
 	KickAfter time.Duration
 	// FirstSequence is the first sequence number of both directions.

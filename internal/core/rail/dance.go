@@ -98,6 +98,12 @@ func (p *Peer) recvErrored(h *head) {
 func (p *Peer) answered(h *head) {
 	s := p.sends.get(h.words[fieldSending])
 	switch {
+	case s != nil && s.via == kindStore && h.kind == kindNack && s.state != ending:
+		// The other side keeps nothing of a store that has ended: whether it was done is in the
+		// RECVFIN, or in the refusal, which are sent until they arrive, in whichever restart.
+		if h.reason != complete || s.hasFin {
+			p.finish(s, h.reason.err())
+		}
 	case s == nil || s.restart != h.restart() || s.state == ending || s.state == eager || s.state == finishing && h.kind == kindNack:
 		p.counters.Late++
 	case h.kind == kindNack:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // ErrMalformed is wrapped by the errors of Peer.Arrived: the other side has sent what it
@@ -181,6 +182,9 @@ func (h *head) parse(b []byte) (body []byte, err error) {
 			h.words[f] = binary.BigEndian.Uint64(b[at:])
 		}
 		at += f.width()
+	}
+	if h.words[fieldSize] > math.MaxInt64 {
+		return nil, fmt.Errorf("%w: %s of %d bytes of memory", ErrMalformed, k, h.words[fieldSize])
 	}
 	return b[at:], nil
 }

@@ -61,11 +61,18 @@ func (p *Peer) serveStore(h *head, restart uint32, isAwaited bool) {
 	p.begun(r)
 }
 
-// Revoke ends the other side's loads of a region, which is released: they fail there, as
-// those do that come later. It reports whether some of it is lent to the transport until the
+// Revoke ends the other side's loads and stores of a region, which is released: they fail
+// there, as those do that come later. It reports whether some of it is lent to the transport until the
 // completion of fragments.
 func (p *Peer) Revoke(h Handle, now core.Time, out *Output) (isLent bool) {
 	p.begin(now, out)
+	for i := range p.recvs.places {
+		if r := p.recvs.places[i].item; r != nil && r.isPassive && r.head.kind == kindStore && r.Handle == h {
+			f := p.answer(kindNack, &r.head)
+			f.head.words[fieldRestart], f.head.reason = uint64(r.restart), forbidden
+			p.received(r, ErrRegion)
+		}
+	}
 	for i := range p.sends.places {
 		s := p.sends.places[i].item
 		if s == nil || s.via != kindLoad || s.Handle != h {

@@ -77,7 +77,7 @@ var ErrNoPair = errors.New("no rail in common")
 // Rails in a network that has a name join rails in the network of that name. Of the others,
 // those join that have a prefix in common; of those left on either side, all are taken for
 // routed. The kinds have to be equal, and so has the family of addresses where no name says
-// that the network is one. In a network of n and m rails, there are max(n, m) pairs: rail i
+// that the network is one; addresses of the loopback interface join only such. In a network of n and m rails, there are max(n, m) pairs: rail i
 // of the one host joins rail i of the other, modulo the number of its rails.
 func Pairs(own, their Side) ([]Pair, error) {
 	isFirst := own.Host < their.Host
@@ -144,7 +144,7 @@ type network struct {
 
 func (p *pairing) all() []joined {
 	p.join(func(r *Rail) (network, bool) {
-		return network{name: r.Network, kind: r.Kind}, r.Network != ""
+		return network{name: r.Network, kind: r.Kind, loopback: r.Address.Addr().IsLoopback()}, r.Network != ""
 	})
 	p.join(func(r *Rail) (network, bool) {
 		prefix, err := r.Address.Addr().Prefix(int(r.Bits))

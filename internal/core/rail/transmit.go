@@ -114,7 +114,7 @@ func (p *Peer) PathDown(i uint8, class Class, now core.Time, out *Output) {
 	if n.up[class]&(1<<i) != 0 {
 		n.up[class] &^= 1 << i
 		n.choice[class].Down(int(i))
-		if !k.asked && n.up[Message] != 0 {
+		if p.cfg.SharedPaths && !k.asked && n.up[Message] != 0 {
 			f := p.control(kindBringDown)
 			f.head.path, f.head.class = i, class
 			f.head.words[fieldRestart] = uint64(k.incarnation)
@@ -135,7 +135,7 @@ func (p *Peer) Measured(i uint8, class Class) Measured { return p.net.choice[cla
 func (p *Peer) aboutPath(h *head) {
 	k, where := &p.net.paths[h.class][h.path], Where{h.path, h.class}
 	switch {
-	case p.net.up[h.class]&(1<<h.path) == 0:
+	case !p.cfg.SharedPaths || p.net.up[h.class]&(1<<h.path) == 0:
 	case h.kind == kindKick:
 		p.out.Kick = append(p.out.Kick, where)
 	case k.asked, h.restart() != k.incarnation && h.restart() != 0 && k.incarnation != 0:
@@ -228,7 +228,7 @@ func (p *Peer) pump() {
 	for r := p.loads.first; r != nil && p.mayHead(); r = p.loads.first {
 		i, ok := p.choose(Message, layouts[kindLoad].size, math.MaxInt, false, 0)
 		if !ok {
-			return
+			break
 		}
 		p.loads.remove(r)
 		p.sendLoad(r, i)
@@ -300,7 +300,7 @@ func (p *Peer) Tick(now core.Time, out *Output) {
 // eachStuck calls do for the paths with outstanding fragments of which none completed for
 // KickAfter, if there is another path to say so.
 func (p *Peer) eachStuck(now core.Time, do func(class Class, i int, k *path)) {
-	if p.cfg.KickAfter == 0 {
+	if p.cfg.KickAfter == 0 || !p.cfg.SharedPaths {
 		return
 	}
 	for class := range classes {

@@ -123,6 +123,7 @@ func newWorld(rails int, configs [2]Config, choice func() scheduler, old *world)
 		w.rails = append(w.rails, wire{})
 	}
 	for i := range w.peers {
+		configs[i].SharedPaths = true
 		p, err := newPeer(configs[i], choice)
 		if err != nil {
 			panic(err)

@@ -51,7 +51,7 @@ func (c *Conn) onAck(now core.Time, a *acknowledgement) {
 	if a.limit > c.send.limit {
 		c.send.limit = a.limit
 	}
-	bytes, limited := 0, c.limited
+	bytes, limited, before := 0, c.limited, c.send.settledTo()
 	var newest *sentPacket
 	var sample sentPacket
 	for i := range a.ranges[:a.count] {
@@ -78,7 +78,9 @@ func (c *Conn) onAck(now core.Time, a *acknowledgement) {
 		return
 	}
 	c.probes, c.backoff = 0, 0
-	c.progress = now
+	if c.state != Closing || c.send.settledTo() > before { // a shut window is no progress
+		c.progress = now
+	}
 	c.rate.acked(now, bytes, limited)
 	c.congestion.acked(now, bytes, sample.at, c.rtt.smoothed, limited)
 	c.detect(now, a.ranges[0].to-1)

@@ -302,6 +302,9 @@ func (c *Conn) data(now core.Time, b []byte) error {
 	if p.flags&flagCounts == 0 {
 		return nil
 	}
+	if len(c.receive.there) >= maxGaps && p.offset > c.receive.ready {
+		return nil // as if it were lost
+	}
 	c.receive.number(now, &p)
 	if c.receive.take(&p) {
 		c.news |= Readable

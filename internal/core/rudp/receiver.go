@@ -26,7 +26,8 @@ type receiver struct {
 }
 
 const (
-	ackEvery = 8 // packets, or maxAckDelay, or when the sender asks
+	maxGaps  = 1024 // ranges of bytes beyond ready
+	ackEvery = 8    // packets, or maxAckDelay, or when the sender asks
 )
 
 // next returns one more than the largest number that has come.

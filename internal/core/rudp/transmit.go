@@ -60,9 +60,6 @@ func (c *Conn) transmit(now core.Time, out *Output) {
 // flight once more, or none.
 func (c *Conn) probe(now core.Time, out *Output) {
 	c.probes = 0
-	if c.log.full() {
-		return
-	}
 	p, isThere := c.send.pick(c.datagram - dataHead)
 	for n := c.log.first; n < c.log.next && !isThere; n++ {
 		s := c.log.of(n)
@@ -91,7 +88,7 @@ func (c *Conn) emit(now core.Time, out *Output, p *part, flags byte) (at int) {
 			ack = n
 		}
 	}
-	if c.log.inFlight == 0 {
+	if c.log.inFlight == 0 && c.state != Closing {
 		c.progress = now
 	}
 	sp := p.span()
