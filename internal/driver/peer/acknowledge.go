@@ -103,9 +103,12 @@ func (p *Path) acknowledged(b []byte) error {
 	l.mu.Lock()
 	u := &p.unacked
 	n := int(binary.BigEndian.Uint32(b[4:]) - u.count)
-	if n > u.n {
+	for p.written.L = &l.mu; n == u.n-p.unwritten+1 && p.front.isTracked; { // its writer has not returned yet
+		p.written.Wait()
+	}
+	if most := u.n - p.unwritten; n > most {
 		l.mu.Unlock()
-		return fmt.Errorf("%w: %d frames are acknowledged of %d", ErrFrame, n, u.n)
+		return fmt.Errorf("%w: %d frames are acknowledged of %d", ErrFrame, n, most)
 	}
 	u.count += uint32(n)
 	var few [16]mark

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 )
@@ -59,6 +60,8 @@ type lent struct {
 	service Service
 	number  uint64
 	isLent  bool // body is the service's, which waits for the writer when it is unregistered
+
+	isTracked bool // the other side acknowledges it
 }
 
 // headMost are the most bytes before what is lent: the head of a segment, with its number,
@@ -129,7 +132,8 @@ func (c *Conn) layOn(p *Path, s *Send) error {
 	}
 	p.queue.mark = p.queue.mark[:before] // it is reported not when it is written, but when it is acknowledged
 	if n := len(p.queue.lent); c.class.lends() {
-		p.queue.lent[n-1].number = 0
+		p.queue.lent[n-1].number, p.queue.lent[n-1].isTracked = 0, true
+		p.unwritten++
 	}
 	p.unacked.push(tracked{service: s.Service, number: s.Number, size: padded(len(s.Head) + len(s.Body))})
 	return nil
@@ -301,9 +305,9 @@ func (l *Channel) use(c *Conn, p *Path) {
 // more is sent on that.
 func (l *Channel) join(c *Conn, p *Path) bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if !c.isEntered() || c.isOver || c.isDraining || c.reason.Load() != nil {
 		p.isOver = true
+		l.mu.Unlock()
 		return false
 	}
 	p.isReady, p.try = true, newTryWriter(p.raw)
@@ -311,10 +315,14 @@ func (l *Channel) join(c *Conn, p *Path) bool {
 	c.locate(p)
 	p.arrived()
 	c.announce(p) // it may have been on a path that is gone
+	var others []mark
 	if c.stripe != nil {
 		c.stripe.add(p)
+		_, others = c.send(itself, nil) // what waits for room goes over it
 	}
 	p.work()
+	l.mu.Unlock()
+	c.host.report(others, nil)
 	return true
 }
 
@@ -337,6 +345,9 @@ func (l *Channel) last(c *Conn) {
 	defer l.mu.Unlock()
 	c.isLast = true
 	c.conclude()
+	if c.stripe != nil && !c.stripe.isIdle() { // the other side may never acknowledge
+		time.AfterFunc(l.host.cfg.DeadAfter, func() { c.close(ErrStuck) })
+	}
 }
 
 // conclude says that nothing follows, or closes the connection, once nothing waits to be sent
@@ -380,7 +391,7 @@ func (l *Channel) part(c *Conn, p *Path, why error) (isLast bool) {
 			failed = c.stripe.abandon()
 			failed.take(l.host)
 		}
-	} else if c.stripe != nil && c.stripe.anchor == p {
+	} else if !c.class.isTracked() && (c.stripe == nil || c.stripe.anchor == p) {
 		c.close(fmt.Errorf("%w before the other side had confirmed it: %w", ErrPathLost, why))
 	}
 	marks := p.settle()
@@ -409,15 +420,13 @@ func (c *Conn) resume() (others []mark) {
 func (p *Path) settle() (failed []mark) {
 	c := p.conn
 	rest := p.queue
-	p.queue = queue{}
-	if c.isOver || c.stripe == nil {
-		for i := range rest.lent {
-			if f := &rest.lent[i]; f.number != 0 {
-				rest.mark = append(rest.mark, mark{service: f.service, number: f.number})
-			}
+	p.queue, p.unwritten = queue{}, 0
+	for i := range rest.lent { // of before there was a stripe: segments have no numbers here
+		if f := &rest.lent[i]; f.number != 0 {
+			rest.mark = append(rest.mark, mark{service: f.service, number: f.number})
 		}
-		failed = rest.mark
 	}
+	failed = rest.mark
 	rest.out.release()
 	for {
 		t, ok := p.unacked.pop()
@@ -436,7 +445,7 @@ func (p *Path) settle() (failed []mark) {
 		}
 	}
 	if c.stripe != nil {
-		c.stripe.remove(p)
+		c.stripe.remove(c, p)
 	}
 	failed = slices.DeleteFunc(failed, func(m mark) bool { return m.number == 0 })
 	p.host.take(failed)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
+	"github.com/tributary-fabric/tributary/internal/core/rail"
 )
 
 // LoseRail ends all paths of a rail of this host: its link is down, say. They are made again
@@ -21,15 +22,15 @@ func (h *Host) LoseRail(name string, why error) {
 }
 
 // losePair ends all paths with a host on a pair of rails, on both sides, as long as the
-// connections have others. It is for the side that decides: what it keeps as its last path
-// must not be ended by the other side, which may not have noticed yet that others have ended.
+// connections have others, or has the side end them that decides: what that keeps as its last
+// path must not be ended by the other one, which may not have noticed yet that others have ended.
 func (h *Host) losePair(host string, pair *RailPair, why error) {
 	h.losePaths(func(c *Conn, r *RailPair) bool {
 		is := c.peer.Name == host && r.is(pair)
 		if is {
 			c.sayDown(r)
 		}
-		return is
+		return is && c.decides()
 	}, why)
 }
 
@@ -54,23 +55,25 @@ func (c *Conn) losePaths(isLost func(*Conn, *RailPair) bool, why error) {
 	}
 }
 
-// decides reports whether this side says which rails are dead, which the other side asks for.
-// If both did, each might end other paths: after all rails were silent for a moment, say.
-func (c *Conn) decides() bool {
-	if own := c.host.cfg.Name; own != c.peer.Name {
-		return own < c.peer.Name
-	}
-	return c.id&peering.Dialled != 0
-}
+// decides reports whether this side says which of the connection's paths end: it has called,
+// and adds paths. The other side asks for that. If both did, each might end other paths: after
+// all rails were silent for a moment, say, or when each removes a rail.
+func (c *Conn) decides() bool { return c.id&peering.Dialled != 0 }
 
 // sayDown has the other side end its paths on a pair of rails, which may look well there.
 func (c *Conn) sayDown(pair *RailPair) {
+	what := c.down(pair)
 	for _, p := range c.all() {
 		if r := p.Rails(); r == nil || !r.is(pair) {
-			what := append([]byte{railDown, byte(len(pair.Theirs.Name))}, pair.Theirs.Name...)
-			p.say(append(what, pair.Own.Name...)...)
+			p.say(what...)
 		}
 	}
+}
+
+// down returns what says so.
+func (c *Conn) down(pair *RailPair) []byte {
+	what := append([]byte{railDown, byte(len(pair.Theirs.Name))}, pair.Theirs.Name...)
+	return append(what, pair.Own.Name...)
 }
 
 // hearDown takes that the other side has found a pair of rails dead. The side that decides ends
@@ -88,11 +91,18 @@ func (c *Conn) hearDown(b []byte) error {
 		c.losePaths(isIt, why)
 		return nil
 	}
-	for _, p := range c.all() {
+	all := c.living()
+	for _, p := range all {
 		if r := p.Rails(); r != nil && isIt(c, r) {
-			c.host.losePair(c.peer.Name, r, why)
-			break
+			if len(all) > 1 {
+				c.host.losePair(c.peer.Name, r, why)
+			}
+			return nil
 		}
+	}
+	what := c.down(&RailPair{Own: rail.Rail{Name: own}, Theirs: rail.Rail{Name: theirs}})
+	for _, p := range all { // it has ended here
+		p.reply(what...)
 	}
 	return nil
 }

@@ -48,6 +48,9 @@ type Path struct {
 	lending Service     // whose frame it writes from where it lies; 0: none
 	unacked unacked
 	slot    int // in its connection's stripe; -1: none
+
+	unwritten int       // of unacked: frames that are lent, and not written yet
+	written   sync.Cond // one more is
 	account
 
 	saidGoaway bool // this side sends nothing more
@@ -136,6 +139,7 @@ func (p *Path) run() {
 	err := p.read()
 	if errors.Is(err, ErrFrame) {
 		p.host.counts.malformed.Add(1)
+		c.close(err) // nothing of it is known any more
 	}
 	if p.isFinished && errors.Is(err, io.EOF) {
 		err = peering.ErrDone

@@ -61,6 +61,7 @@ type railSet struct {
 	version  uint32                  // of all
 	accounts map[string]*railAccount // by name of rail
 	watch    sync.Once
+	isClosed bool
 
 	losing sync.Mutex // held while paths are ended, but the last
 }
@@ -69,6 +70,7 @@ type railSet struct {
 func (s *railSet) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.isClosed = true
 	for i := range s.all {
 		if l := s.all[i].Listener; l != nil {
 			_ = l.Close() // it serves nobody any more
@@ -149,10 +151,11 @@ func (c *Conn) pair() {
 	}
 	own, _ := h.rails.list()
 	pairs, err := rail.Pairs(rail.Side{Host: h.cfg.Name, Rails: own}, rail.Side{Host: c.peer.Name, Rails: r.theirs})
-	if r.mismatch = err; err != nil {
+	isNew := err != nil && (r.mismatch == nil || r.mismatch.Error() != err.Error())
+	if r.mismatch = err; isNew {
 		h.cfg.Log.Warn("no rail in common", slog.String("peer", c.peer.Name), slog.Any("error", err))
 	}
-	r.place(own, pairs)
+	r.place(own, pairs, c.takenPlaces())
 	mask := uint8(0)
 	for i, p := range r.pairs {
 		if p != nil {
@@ -182,18 +185,16 @@ func (c *Conn) pair() {
 	}
 }
 
-// closeStray closes the paths on pairs that have lost their places, which other pairs have that
-// are to be called; not the last paths. The caller has dialled the connection.
+// closeStray closes the paths on pairs that are no more, once there is a path on one that is. The
+// caller has dialled the connection.
 func (c *Conn) closeStray() {
-	all := slices.DeleteFunc(slices.Clone(c.all()), func(p *Path) bool { return p.reason.Load() != nil })
+	c.host.rails.losing.Lock()
+	defer c.host.rails.losing.Unlock()
+	all := c.living()
 	c.rails.mu.Lock()
 	var stray []*Path
 	for _, p := range all {
-		place := p.place
-		if p.id == c.id {
-			place = c.rails.first
-		}
-		if on, now := p.Rails(), c.rails.pairs[place]; on != nil && (now == nil || !now.is(on)) {
+		if on, now := p.Rails(), c.rails.pairs[c.placeOf(p)]; on != nil && (now == nil || !now.is(on)) {
 			stray = append(stray, p)
 		}
 	}
@@ -205,8 +206,28 @@ func (c *Conn) closeStray() {
 	}
 }
 
-// place gives each pair a place, and takes it from those that are no more.
-func (r *railed) place(own []rail.Rail, pairs []rail.Pair) {
+// placeOf returns the place of the pair for which this host has dialled a path.
+func (c *Conn) placeOf(p *Path) int {
+	if p.id == c.id {
+		return c.rails.first
+	}
+	return p.place
+}
+
+// takenPlaces returns those that paths have, where this host has dialled them. The caller holds
+// the lock of rails.
+func (c *Conn) takenPlaces() (taken [rail.MaxRails]bool) {
+	for _, p := range c.all() {
+		if p.id&peering.Dialled != 0 && (p.id != c.id || c.rails.isFirstKnown) {
+			taken[c.placeOf(p)] = true
+		}
+	}
+	return taken
+}
+
+// place gives each pair a place, and takes it from those that are no more. Taken are the places
+// of paths that there are.
+func (r *railed) place(own []rail.Rail, pairs []rail.Pair, taken [rail.MaxRails]bool) {
 	var now []*RailPair
 	before := r.pairs
 	defer r.begin(&before)
@@ -226,18 +247,21 @@ func (r *railed) place(own []rail.Rail, pairs []rail.Pair) {
 		r.pairs[i] = now[at]
 		now = slices.Delete(now, at, at+1)
 	}
-	// First those that were free: a pair in the place of another would be taken for it.
-	for i, old := range r.pairs {
-		if old == nil && len(now) > 0 {
-			r.pairs[i], now = now[0], now[1:]
+	// First those that were free: a pair in the place of another would be taken for it. So would
+	// one in a place whose pair is no more, and its path is there still.
+	free := func(isTaken bool) {
+		for i, old := range r.pairs {
+			if old == nil && taken[i] == isTaken && len(now) > 0 {
+				r.pairs[i], now = now[0], now[1:]
+			}
 		}
 	}
+	free(false)
 	for _, i := range gone {
 		r.pairs[i] = nil
-		if len(now) > 0 {
-			r.pairs[i], now = now[0], now[1:]
-		}
 	}
+	free(false)
+	free(true)
 }
 
 // find returns the place of the pair that a path lies on: by its addresses, or as much of them
@@ -415,13 +439,18 @@ func dialUDP(ctx context.Context, own *Rail, address string) (net.Conn, error) {
 }
 
 // SetRails replaces this host's rails. Those of the same name and address stay as they are;
-// the paths of others end. The errors are those of a listener; then nothing has changed.
+// the paths of others end as soon as the other host knows, unless they are the last. The errors
+// are ErrClosed and those of a listener; then nothing has changed.
 func (h *Host) SetRails(ctx context.Context, all []Rail) error {
 	s := &h.rails
 	if len(all) > rail.MaxRails {
 		return fmt.Errorf("%w: %d rails, want at most %d", ErrConfig, len(all), rail.MaxRails)
 	}
 	s.mu.Lock()
+	if s.isClosed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
 	before := s.all
 	all = slices.Clone(all)
 	var made []net.Listener
@@ -456,7 +485,6 @@ func (h *Host) SetRails(ctx context.Context, all []Rail) error {
 			if r.Listener != nil {
 				_ = r.Listener.Close() // it serves nobody any more
 			}
-			h.LoseRail(r.Name, peering.ErrRemoved)
 		}
 	}
 	if before == nil {

@@ -182,12 +182,13 @@ func (r *reader) hand(of Service) error {
 		*r.frames = (*r.frames)[:0]
 		return err
 	}
-	if p.class.isTracked() {
-		p.taken.Add(uint32(len(*r.frames)))
-	}
+	n := uint32(len(*r.frames))
 	p.isDeaf.Store(true)
 	p.conn.hand(of, r.frames, r.burst)
 	p.isDeaf.Store(false)
+	if p.class.isTracked() {
+		p.taken.Add(n) // what is acknowledged has been handed on
+	}
 	return nil
 }
 
@@ -213,10 +214,10 @@ func (c *Conn) hand(of Service, list *[]Frame, b *Burst) {
 	*list = frames[:0]
 }
 
-// say says something on one of the connection's paths.
+// say answers something on one of the connection's paths.
 func (c *Conn) say(what ...byte) {
 	if all := c.all(); len(all) > 0 {
-		all[0].say(what...)
+		all[0].reply(what...)
 	}
 }
 

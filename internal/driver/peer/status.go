@@ -84,6 +84,8 @@ type pairState struct {
 	fault     error
 	isCalling bool
 	isLost    bool // the last one
+
+	isReported bool // that a call has failed, since there was a path
 }
 
 // account is what was counted of a path. It is of the channel's lock.
@@ -140,7 +142,7 @@ func (r *railed) arrived(p *Path) {
 			s.ended.Recovered++
 			p.host.rails.count(p.ownRail(), &PathCounters{Recovered: 1}, nil)
 		}
-		s.isCalling, s.isLost = false, false
+		s.isCalling, s.isLost, s.isReported = false, false, false
 	}
 }
 
@@ -267,9 +269,9 @@ func (p *Path) callFailed(a *peering.Action, why error) {
 	why = fmt.Errorf("calling %s at %v: %w", c.peer.Name, pair.Theirs.Address, why)
 	c.rails.mu.Lock()
 	s := c.rails.state(pair)
-	isNew := s != nil && (s.fault == nil || s.fault.Error() != why.Error())
+	isNew := s != nil && !s.isReported
 	if s != nil {
-		s.isCalling, s.fault = false, why
+		s.isCalling, s.isReported, s.fault = false, true, why
 		s.ended.Failed++
 	}
 	c.rails.mu.Unlock()

@@ -97,11 +97,19 @@ func (s *stripe) add(p *Path) {
 	}
 }
 
-// remove has none go over it any more.
-func (s *stripe) remove(p *Path) {
-	if p.slot >= 0 && s.paths[p.slot] == p {
-		s.paths[p.slot] = nil
-		s.rails.Down(p.slot)
+// remove has none go over it any more. A path that was added while there was no place for it
+// gets that.
+func (s *stripe) remove(c *Conn, p *Path) {
+	if p.slot < 0 || s.paths[p.slot] != p {
+		return
+	}
+	s.paths[p.slot] = nil
+	s.rails.Down(p.slot)
+	for _, o := range c.all() {
+		if o.slot < 0 {
+			s.add(o)
+			return
+		}
 	}
 }
 
@@ -158,10 +166,11 @@ func (s *stripe) lay(c *Conn, p *Path, g *segment) {
 	if !c.class.lends() {
 		p.queue.copy(&Send{Service: segments, Head: number[:], Body: g.own.b})
 	} else {
-		f := lent{body: g.lent, service: g.service, isLent: g.whole != nil}
+		f := lent{body: g.lent, service: g.service, isLent: g.whole != nil, isTracked: true}
 		head := append(appendHead(f.head[:0], segments, 0, segmentHead+g.heads+len(g.lent)+g.pad), number[:]...)
 		f.heads = uint8(len(append(head, g.head[:g.heads]...)))
 		p.queue.push(&f)
+		p.unwritten++
 	}
 	size := g.size()
 	p.unacked.push(tracked{segment: g, size: size})

@@ -3,6 +3,7 @@ package peer
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"time"
 
@@ -166,6 +167,10 @@ func (p *Path) write() {
 			p.wrote(err)
 			l.mu.Lock()
 			p.lending = 0
+			if f.isTracked {
+				p.unwritten--
+				p.written.Broadcast()
+			}
 			l.mu.Unlock()
 			p.host.report(of, p.outcome(err))
 			*f = lent{}
@@ -286,11 +291,17 @@ func (p *Path) writeLent(f *lent) error {
 const answersMost = 64 << 10
 
 // say sends what the path itself says. Where something waits already, the other side will
-// hear that as well as an answer: who asks and does not read fills no memory.
-func (p *Path) say(what ...byte) {
+// hear that as well as an answer.
+func (p *Path) say(what ...byte) { p.sayUpTo(math.MaxInt, what) }
+
+// reply is say for what the other side can bring about again and again: who asks and does not
+// read fills no memory.
+func (p *Path) reply(what ...byte) { p.sayUpTo(answersMost, what) }
+
+func (p *Path) sayUpTo(most int, what []byte) {
 	l := p.channel
 	l.mu.Lock()
-	isLate := what[0] >= absent && (p.conn.isDraining || p.queue.size > answersMost)
+	isLate := p.queue.size > most || p.conn.isDraining && most < math.MaxInt
 	if what[0] == pong && !p.queue.isEmpty() || isLate {
 		l.mu.Unlock()
 		return
