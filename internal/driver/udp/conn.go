@@ -20,6 +20,8 @@ type Conn struct {
 	id     rudp.ID
 	remote netip.AddrPort
 
+	writing sync.Mutex // held by Write, before mu
+
 	mu                 sync.Mutex
 	core               *rudp.Conn
 	state              rudp.State // that the socket's tables are kept for
@@ -102,8 +104,10 @@ func (c *Conn) Read(b []byte) (int, error) {
 // writeAtOnce are the bytes that are copied before they are sent.
 const writeAtOnce = 256 << 10
 
-// Write implements net.Conn.
+// Write implements net.Conn. The bytes of several Writes at once are not mixed.
 func (c *Conn) Write(b []byte) (n int, err error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {

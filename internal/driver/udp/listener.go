@@ -83,13 +83,16 @@ func (s *socket) dial(ctx context.Context, remote netip.AddrPort) (*Conn, error)
 	now := s.clock.Now()
 	c.core = rudp.Call(s.cfg.Connection, now, c.id)
 	s.mu.Lock()
-	isOpen := s.listening || s.backlog == nil
-	if isOpen {
+	err := s.broken
+	if s.backlog != nil && !s.listening {
+		err = net.ErrClosed
+	}
+	if err == nil {
 		s.enter(c)
 	}
 	s.mu.Unlock()
-	if !isOpen {
-		return nil, fmt.Errorf("udp: calling %v: %w", remote, net.ErrClosed)
+	if err != nil {
+		return nil, fmt.Errorf("udp: calling %v: %w", remote, err)
 	}
 	undo := context.AfterFunc(ctx, func() { _ = c.Abort() })
 	c.mu.Lock()
@@ -97,7 +100,7 @@ func (s *socket) dial(ctx context.Context, remote netip.AddrPort) (*Conn, error)
 	for c.core.State() == rudp.Calling {
 		c.readable.Wait()
 	}
-	err := c.core.Err()
+	err = c.core.Err()
 	if c.broken != nil {
 		err = c.broken
 	}

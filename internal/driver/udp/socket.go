@@ -36,6 +36,7 @@ type socket struct {
 	until     core.Time // the reader waits at most until then
 	live      int       // connections that have something to do yet
 	listening bool
+	broken    error      // why the reader has ended
 	backlog   chan *Conn // closed with the listener
 
 	// Of the reader.
@@ -304,6 +305,7 @@ func (s *socket) closeUnused() {
 // fail ends all connections, because the socket has: it was closed, or is broken.
 func (s *socket) fail(err error) {
 	s.mu.Lock()
+	s.broken = err
 	all := make([]*Conn, 0, len(s.byID))
 	for _, c := range s.byID {
 		all = append(all, c)
