@@ -69,8 +69,7 @@ func (c *Core) reviewReturns() {
 		for _, name := range g.spec.Members {
 			if b := due[name]; b == nil {
 				continue
-			} else if g.active == nil || c.now < g.notBefore || g.plan != 0 || g.building != nil || g.sisterPlans() ||
-				g.watching < len(g.members) || len(g.draining) >= c.cfg.MaxDraining {
+			} else if g.active == nil || c.now < g.notBefore || c.isBusy(g) {
 				b.due = c.now.Add(c.cfg.RailSettle)
 			} else if g.active.makeshift || c.crowded(g) {
 				c.reviews = append(c.reviews, id)

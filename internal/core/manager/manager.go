@@ -290,9 +290,13 @@ func (c *Core) count(g *group) {
 
 // wantsPlan reports whether g is to be given a tree, be it later.
 func (c *Core) wantsPlan(g *group) bool {
-	return !g.released && len(g.absent) == 0 && g.building == nil && g.plan == 0 && !g.blocked &&
-		(g.active == nil || g.active.unwanted || g.review) &&
-		g.watching == len(g.members) && len(g.draining) < c.cfg.MaxDraining && !g.sisterPlans()
+	return !g.released && len(g.absent) == 0 && !g.blocked && !c.isBusy(g) && (g.active == nil || g.active.unwanted || g.review)
+}
+
+// isBusy reports whether g cannot be planned for a while: it is already, or one of its sisters is,
+// a member is away, or too many of its trees are left.
+func (c *Core) isBusy(g *group) bool {
+	return g.building != nil || g.plan != 0 || g.sisterPlans() || g.watching < len(g.members) || len(g.draining) >= c.cfg.MaxDraining
 }
 
 // deadline returns when g wants to be advanced. It is never in the past: each
