@@ -16,7 +16,8 @@ var (
 	ErrClosed = errors.New("rail: the node is closed")
 	// ErrTruncated: the message was longer than the buffer; what had room is there.
 	ErrTruncated = errors.New("rail: the message is longer than the buffer")
-	// ErrCanceled: the request was canceled.
+	// ErrCanceled: the request was canceled. A message may have arrived all the same, if some of
+	// it was sent.
 	ErrCanceled = errors.New("rail: the request was canceled")
 	// ErrWithdrawn: the sender has canceled the message that the receive had taken.
 	ErrWithdrawn = errors.New("rail: the sender has canceled the message")

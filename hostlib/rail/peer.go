@@ -64,8 +64,8 @@ func (p *Peer) isIdle() bool {
 func (p *Peer) Name() string { return p.name }
 
 // Send sends a message, and waits until it has arrived at the peer's host. If ctx ends
-// first, the message is withdrawn if nothing of it has arrived; either way data are the
-// caller's when Send returns.
+// first, the message is withdrawn, and Send fails with ErrCanceled; it may have arrived all the
+// same, if some of it was sent. Either way data are the caller's when Send returns.
 func (p *Peer) Send(ctx context.Context, tag Tag, data []byte) error {
 	r := p.request()
 	p.send(r, tag, data)
