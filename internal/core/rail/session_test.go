@@ -10,8 +10,9 @@ import (
 
 var errOver = errors.New("no rail is left")
 
-// loseAll ends the session at both sides.
-func (x *exchange) loseAll() {
+// loseAll ends the session at both sides. Fragments that failed are reported before, as a driver
+// does that has no path left, or after.
+func (x *exchange) loseAll(areReported bool) {
 	for i := range x.rails {
 		if !x.rails[i].dead {
 			x.cut(uint8(i), [2]fate{})
@@ -28,6 +29,15 @@ func (x *exchange) loseAll() {
 		for i := range x.rails {
 			if x.rails[i].up[side] {
 				x.down(side, uint8(i))
+			}
+		}
+		if areReported {
+			all := append([]event(nil), x.events[x.first:]...)
+			x.keep(func(e event) bool { return e.what != errBack || e.side != side })
+			for _, e := range all {
+				if e.what == errBack && e.side == side {
+					x.happen(e)
+				}
 			}
 		}
 		x.call(side, func(p *Peer, out *Output) { p.Fail(errOver, x.time, out) })
@@ -51,7 +61,7 @@ func TestSessions(t *testing.T) {
 		x.drawFailures(t)
 		x.stop = 0
 		x.keep(func(e event) bool { return e.what != calls })
-		x.loseAll()
+		x.loseAll(rapid.Bool().Draw(t, "reported"))
 		x.run()
 		x.checkEnded()
 		x.sent, x.posted, x.loads, x.stores, x.calls = [2][]*post{}, [2][]*post{}, nil, nil, 0
