@@ -107,9 +107,6 @@ func (c *Conn) enter(p *Path) bool {
 			return false
 		}
 		c.host.eachPathHandler(c.class, func(s PathHandler) { s.PathUp(p) })
-		if c.id&peering.Dialled != 0 {
-			c.closeStray()
-		}
 		return true
 	}
 	c.host.open.Add(1)

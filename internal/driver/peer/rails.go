@@ -122,6 +122,7 @@ func (c *Conn) hearRails(p *Path, b []byte) error {
 	c.rails.mu.Lock()
 	if c.rails.theirs != nil && int32(version-c.rails.version) <= 0 {
 		c.rails.mu.Unlock()
+		c.closeStray()
 		return nil
 	}
 	c.rails.theirs, c.rails.version = theirs, version
@@ -186,20 +187,27 @@ func (c *Conn) pair() {
 }
 
 // closeStray closes the paths on pairs that are no more, once there is a path on one that is. The
-// caller has dialled the connection.
+// other side has that when it has sent something on it: its rails, at least. It is for the side
+// that decides.
 func (c *Conn) closeStray() {
+	if !c.decides() {
+		return
+	}
 	c.host.rails.losing.Lock()
 	defer c.host.rails.losing.Unlock()
 	all := c.living()
 	c.rails.mu.Lock()
 	var stray []*Path
+	isOther := false
 	for _, p := range all {
 		if on, now := p.Rails(), c.rails.pairs[c.placeOf(p)]; on != nil && (now == nil || !now.is(on)) {
 			stray = append(stray, p)
+		} else if p.received.Load() > 0 {
+			isOther = true
 		}
 	}
 	c.rails.mu.Unlock()
-	if len(stray) < len(all) {
+	if isOther {
 		for _, p := range stray {
 			p.close(peering.ErrRemoved)
 		}
