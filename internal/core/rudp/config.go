@@ -31,6 +31,7 @@ type Config struct {
 	Datagram      int           // bytes of a datagram's payload at most; the smaller one of both sides counts; 1,400
 	SendBuffer    int           // bytes that are written and not acknowledged, at most; 1 MiB
 	ReceiveBuffer int           // bytes that have arrived and are not read, at most; 2 MiB
+	FirstWindow   int           // of these, until Grow; ReceiveBuffer
 	ConnectWithin time.Duration // a call that takes longer fails; 10 s
 	LostAfter     time.Duration // a peer that acknowledges nothing for so long, although it should, is gone; 30 s
 	LingerFor     time.Duration // a closed connection is kept for what is under way, without progress; 5 s
@@ -49,6 +50,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.Datagram, 1400)
 	set(&c.SendBuffer, 1<<20)
 	set(&c.ReceiveBuffer, 2<<20)
+	set(&c.FirstWindow, c.ReceiveBuffer)
 	set(&c.ConnectWithin, 10*time.Second)
 	set(&c.LostAfter, 30*time.Second)
 	set(&c.LingerFor, 5*time.Second)
@@ -71,6 +73,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: send buffer of %d bytes, want %d to %d", ErrConfig, d.SendBuffer, d.Datagram, MaxBuffer)
 	case d.ReceiveBuffer < d.Datagram || d.ReceiveBuffer > MaxBuffer:
 		return fmt.Errorf("%w: receive buffer of %d bytes, want %d to %d", ErrConfig, d.ReceiveBuffer, d.Datagram, MaxBuffer)
+	case d.FirstWindow < d.Datagram || d.FirstWindow > d.ReceiveBuffer:
+		return fmt.Errorf("%w: first window of %d bytes, want %d to %d", ErrConfig, d.FirstWindow, d.Datagram, d.ReceiveBuffer)
 	case d.ConnectWithin < 0 || d.LostAfter < 0 || d.LingerFor < 0 || d.KeepAlive < 0:
 		return fmt.Errorf("%w: a negative time", ErrConfig)
 	}

@@ -80,15 +80,21 @@ func newConn(cfg Config, now core.Time, id ID) *Conn {
 		congestion: newCubic(cfg.Datagram + overhead),
 	}
 	c.send.most = cfg.SendBuffer
-	c.receive.most, c.receive.limit, c.receive.ackAt = cfg.ReceiveBuffer, uint64(cfg.ReceiveBuffer), core.Never
+	c.receive.most, c.receive.limit, c.receive.ackAt = cfg.FirstWindow, uint64(cfg.FirstWindow), core.Never
 	return c
+}
+
+// Grow opens the whole window to a peer that is known now. Step is to be called.
+func (c *Conn) Grow() {
+	c.receive.most = c.cfg.ReceiveBuffer
+	c.receive.opened()
 }
 
 // Call returns a connection that calls a listener. id is random.
 func Call(cfg Config, now core.Time, id ID) *Conn {
 	c := newConn(cfg, now, id)
 	c.connect = short(Connect, id, connectSize)
-	(&opening{c.cfg.Datagram, uint32(c.cfg.ReceiveBuffer), id}).put(c.connect, 8)
+	(&opening{c.cfg.Datagram, uint32(c.cfg.FirstWindow), id}).put(c.connect, 8)
 	return c
 }
 

@@ -44,8 +44,9 @@
 // # Bounds
 //
 // A sender keeps Config.SendBuffer bytes, and 32 bytes for each of at most 32,768 packets
-// in flight; a receiver keeps Config.ReceiveBuffer bytes, and 32 ranges of numbers. Bytes
-// that are not read close the window. Buffers grow as they are used, and are given back
+// in flight; a receiver keeps Config.ReceiveBuffer bytes, of a peer that is not known yet
+// Config.FirstWindow, in 1,024 ranges, and 32 ranges of numbers. Bytes that are not read
+// close the window. Buffers grow as they are used, and are given back
 // after a second without traffic. A caller whose address is not proven costs nothing.
 //
 // # Attackers

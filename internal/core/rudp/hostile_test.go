@@ -164,3 +164,27 @@ func TestRangesFitAnAcknowledgement(t *testing.T) {
 		t.Errorf("%v are left", r.numbers)
 	}
 }
+
+// TestFirstWindow: a peer that is not known yet has the first window; then the whole one.
+func TestFirstWindow(t *testing.T) {
+	cfg := Config{ReceiveBuffer: 1 << 20, FirstWindow: 10_000}
+	w, a, b := newWorld(Config{}, cfg, &link{delay: time.Millisecond}, &link{delay: time.Millisecond})
+	w.connect(t)
+	if _, err := a.Write(make([]byte, 500_000)); err != nil {
+		t.Fatal(err)
+	}
+	w.step(a)
+	w.run(time.Second)
+	if n := b.receive.readable(); n != 10_000 {
+		t.Errorf("%d bytes have come", n)
+	}
+	if n := len(b.receive.buffer.b); n > 1<<14 {
+		t.Errorf("they take %d bytes of memory", n)
+	}
+	b.Grow()
+	w.step(b)
+	w.run(time.Second)
+	if n := b.receive.readable(); n != 500_000 {
+		t.Errorf("%d bytes have come after Grow", n)
+	}
+}

@@ -6,7 +6,7 @@ import "github.com/tributary-fabric/tributary/internal/core"
 func (c *Conn) transmit(now core.Time, out *Output) {
 	if c.accept {
 		b := short(Accept, c.peer, acceptSize)
-		(&opening{c.cfg.Datagram, uint32(c.cfg.ReceiveBuffer), c.id}).put(b, 16)
+		(&opening{c.cfg.Datagram, uint32(c.cfg.FirstWindow), c.id}).put(b, 16)
 		out.whole(b)
 		c.accept = false
 	}

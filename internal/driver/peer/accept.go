@@ -112,6 +112,7 @@ func (p *Path) serve() error {
 func (p *Path) begin() {
 	if c, ok := p.raw.(*udp.Conn); ok {
 		c.SetLostAfter(p.host.cfg.LostAfter)
+		c.Grow()
 	} else {
 		tune(p.raw, p.class, p.host.cfg.DeadAfter, p.host.cfg.LostAfter)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/core/rail"
+	"github.com/tributary-fabric/tributary/internal/core/rudp"
 	"github.com/tributary-fabric/tributary/internal/driver/udp"
 	"github.com/tributary-fabric/tributary/internal/wire/greeting"
 )
@@ -408,7 +409,7 @@ func (h *Host) listen(ctx context.Context, r *Rail) error {
 	switch {
 	case r.Listener != nil:
 	case r.Kind == rail.UDP:
-		l, err := udp.Listen(r.Address, udp.Config{})
+		l, err := udp.Listen(r.Address, udp.Config{Connection: rudp.Config{FirstWindow: firstWindow}})
 		if err != nil {
 			return fmt.Errorf("peer: rail %s: %w", r.Name, err)
 		}
@@ -428,6 +429,9 @@ func (h *Host) listen(ctx context.Context, r *Rail) error {
 	r.Address = netip.AddrPortFrom(r.Address.Addr(), at.Port())
 	return nil
 }
+
+// firstWindow are the most bytes that a UDP connection keeps of a peer that is not authenticated.
+const firstWindow = 64 << 10
 
 // dialUDP connects to an address from a rail's own socket.
 func dialUDP(ctx context.Context, own *Rail, address string) (net.Conn, error) {

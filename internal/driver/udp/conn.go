@@ -202,6 +202,14 @@ func (c *Conn) LocalAddr() net.Addr { return c.socket.addr() }
 // RemoteAddr implements net.Conn.
 func (c *Conn) RemoteAddr() net.Addr { return net.UDPAddrFromAddrPort(c.remote) }
 
+// Grow opens the whole window to a peer that is known now.
+func (c *Conn) Grow() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.core.Grow()
+	c.step(c.socket.clock.Now(), nil)
+}
+
 // SetKeepAlive has a peer that sends nothing for d asked for a sign of life; 0: it is not.
 func (c *Conn) SetKeepAlive(d time.Duration) {
 	c.set(func(r *rudp.Conn) { r.SetKeepAlive(d) })
