@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tributary-fabric/tributary/internal/core/rail"
@@ -35,7 +36,7 @@ func (k RailKind) String() string { return rail.Kind(k).String() }
 // or both.
 type Rail struct {
 	// Name is unique on the host: at most 63 bytes of printable UTF-8; by default that of
-	// the interface, or the address.
+	// the interface, or the address, followed by "/udp" for rails of that kind.
 	Name string
 	// Interface is the network interface, whose first address it is that other machines can
 	// reach, of IPv4 if it has one, unless there is an Address.
@@ -269,16 +270,16 @@ func (h *Host) AddRail(ctx context.Context, r Rail) error {
 // addRailLocked adds a rail, which the caller has the Set follow.
 func (h *Host) addRailLocked(ctx context.Context, r rails.Rail) error {
 	made := slices.Clone(h.rails.made)
-	for _, o := range made {
-		if o.Name == r.Name {
-			return fmt.Errorf("%w: there is a rail of that name", ErrArgument)
-		}
-		if o.Kind == r.Kind && o.Address == r.Address {
-			return fmt.Errorf("%w: %s is at %v, too", ErrArgument, o.Name, show(r.Address))
+	if slices.ContainsFunc(made, func(o rails.Rail) bool { return o.Name == r.Name }) {
+		return fmt.Errorf("%w: there is a rail of that name", ErrArgument)
+	}
+	for i := range made {
+		if err := r.Collides(&made[i]); err != nil {
+			return fmt.Errorf("%w: %w", ErrArgument, err)
 		}
 	}
 	if len(made) == MaxRails {
-		return fmt.Errorf("%w: there are %d rails", ErrArgument, MaxRails)
+		return fmt.Errorf("%w: there are %d rails, which is the most", ErrArgument, MaxRails)
 	}
 	made = append(made, r)
 	if err := h.peers.SetRails(ctx, ofPeer(made)); err != nil {
@@ -309,7 +310,7 @@ func (h *Host) RemoveRail(ctx context.Context, name string) error {
 func (h *Host) removeRailLocked(ctx context.Context, name string) (gone rails.Rail, err error) {
 	i := slices.IndexFunc(h.rails.made, func(r rails.Rail) bool { return r.Name == name })
 	if i < 0 {
-		return gone, fmt.Errorf("%w: there is no such rail", ErrArgument)
+		return gone, fmt.Errorf("%w: there is no such rail; there are %s", ErrArgument, namesOf(h.rails.made))
 	}
 	if len(h.rails.made) == 1 {
 		return gone, fmt.Errorf("%w: it is the only one", ErrArgument)
@@ -325,6 +326,14 @@ func (h *Host) removeRailLocked(ctx context.Context, name string) (gone rails.Ra
 	return gone, nil
 }
 
+func namesOf(list []rails.Rail) string {
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = list[i].Name
+	}
+	return strings.Join(names, ", ")
+}
+
 // changeRails has the rails changed, and the Set follow them as they are then: one change
 // after the other, so that the Set has the last.
 func (h *Host) changeRails(change func() error) error {
@@ -332,6 +341,9 @@ func (h *Host) changeRails(change func() error) error {
 	defer h.rails.changes.Unlock()
 	h.rails.mu.Lock()
 	err := change()
+	if errors.Is(err, peer.ErrClosed) {
+		err = ErrClosed
+	}
 	made := h.rails.made
 	h.rails.mu.Unlock()
 	if err == nil {

@@ -117,6 +117,7 @@ func TestRailsAtRunTime(t *testing.T) {
 	check("127.0.0.1 127.0.0.1", "b 127.0.0.2 made")
 	for want, r := range map[string]Rail{
 		"there is a rail of that name": {Name: "b", Address: "127.0.0.1:7"},
+		"two rails at one address":     {Name: "c", Address: "127.0.0.1:7"},
 		"no such interface: eth9":      {Interface: "eth9"},
 		"neither an interface":         {},
 	} {

@@ -29,11 +29,14 @@
 //
 // # Rails
 //
-// A rail is one path between two hosts: an interface on each side. What was on a rail that
-// fails is sent again on another; each message still arrives once, and in order. When the
+// A rail is a network interface of a host; messages go over pairs of them, one of each host.
+// Both hosts need a node, and the one that sends first has to know the other's address
+// (hostlib.Config.Resolve, or membership); no connection is made for a receive. What was on a
+// rail that fails is sent again on another; each message still arrives once, and in order. When the
 // last rail to a peer fails, all requests with that peer fail with a [PeerError], which
 // names its rails and what happened to each; requests that begin later call it again. A
-// peer that has started again fails the requests with its earlier life, too.
+// peer that has started again fails the requests with its earlier life, too, and those that
+// began before this host knew.
 //
 // # What a node takes
 //

@@ -134,7 +134,7 @@ func (p *Peer) finished(d *rail.Done, e *effects) {
 		r = d.Send.User.(*Request)
 		r.status = Status{Tag: Tag(d.Send.Tag), Size: len(d.Send.Data)}
 	}
-	r.err = mapped(d.Err)
+	r.err = p.mapped(d.Err)
 	if e.nDone < len(e.done) {
 		e.done[e.nDone] = r
 		e.nDone++

@@ -19,10 +19,11 @@ var (
 	// ErrCanceled: the request was canceled. A message may have arrived all the same, if some of
 	// it was sent.
 	ErrCanceled = errors.New("rail: the request was canceled")
-	// ErrWithdrawn: the sender has canceled the message that the receive had taken.
+	// ErrWithdrawn: the sender has canceled the message that the receive has taken, before its
+	// data were sent.
 	ErrWithdrawn = errors.New("rail: the sender has canceled the message")
-	// ErrAccess: no such memory is registered there, or not for this.
-	ErrAccess = errors.New("rail: no such memory is registered there")
+	// ErrAccess: no such memory is registered there, or not for this access, or it is smaller.
+	ErrAccess = errors.New("rail: no such memory is registered there for this access, or it is smaller")
 	// ErrLost: the last rail to the peer has failed.
 	ErrLost = errors.New("rail: the last rail has failed")
 	// ErrUnreachable: no rail to the peer could be brought up.
@@ -40,7 +41,7 @@ type PeerError struct {
 	Peer        string
 	Incarnation uint64 // the peer's, as far as it was known
 	Reason      error
-	Rails       []Failure // of the rails that there were since the peer was met
+	Rails       []Failure // of the rails to the peer, but those that were removed
 }
 
 // Failure is what happened to a rail.

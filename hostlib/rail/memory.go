@@ -55,7 +55,7 @@ func (n *Node) register(key *Key, access Access, memory [][]byte) (*Memory, erro
 		size += len(v)
 	}
 	if access == 0 || access&^ReadWrite != 0 || size == 0 || access&Write != 0 && len(memory) > 1 {
-		return nil, fmt.Errorf("%w: %d bytes of memory in %d vectors for access %d", ErrArgument, size, len(memory), access)
+		return nil, fmt.Errorf("%w: %d bytes of memory in %d vectors for access %d: want some bytes, in one vector if they may be written", ErrArgument, size, len(memory), access)
 	}
 	h, err := n.memory.register(key, rail.Rights(access), memory)
 	if err != nil {

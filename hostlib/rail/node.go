@@ -147,13 +147,13 @@ func (n *Node) Close(context.Context) error {
 	return nil
 }
 
-// mapped returns the error of a request as one of this package's.
-func mapped(err error) error {
+// mapped returns the error of a request as one of this package's, which names the peer.
+func (p *Peer) mapped(err error) error {
 	for _, m := range [...][2]error{
 		{rail.ErrTruncated, ErrTruncated}, {rail.ErrCancelled, ErrCanceled}, {rail.ErrWithdrawn, ErrWithdrawn}, {rail.ErrRegion, ErrAccess},
 	} {
 		if errors.Is(err, m[0]) {
-			return m[1]
+			return fmt.Errorf("%w: peer %s", m[1], p.name)
 		}
 	}
 	return err

@@ -1,6 +1,7 @@
 package rail
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -161,9 +162,12 @@ func (n *Node) connDown(key any, name string, class rail.Class, reason error) {
 	p.settle(n.clock.Now(), &e)
 }
 
-// note notes what happened to a rail.
+// note notes what happened to a rail, unless it was removed or is up again (nil).
 func (p *Peer) note(name string, reason error) {
 	p.rails = slices.DeleteFunc(p.rails, func(r Failure) bool { return r.Rail == name })
+	if reason == nil || errors.Is(reason, peering.ErrRemoved) {
+		return
+	}
 	if len(p.rails) == 2*rail.MaxRails {
 		p.rails = slices.Delete(p.rails, 0, 1)
 	}
@@ -184,6 +188,7 @@ func (p *Peer) up(on *pathOn, e *effects) {
 	class := on.conn.class
 	on.isUp, p.paths[class][on.slot] = true, on
 	p.wants &^= 1 << class
+	p.note(p.node.host.place(on.path).rail, nil)
 	now := p.node.clock.Now()
 	p.core.PathUp(on.slot, class, 0, p.node.host.place(on.path).bandwidth, now, &p.out)
 	p.settle(now, e)
@@ -251,7 +256,11 @@ func (p *Peer) hear(c *conn, b []byte, e *effects) error {
 func (p *Peer) lose(why error, keep *conn, e *effects) {
 	now := p.node.clock.Now()
 	err := p.failure(why, keep)
-	p.node.log.Info("a session is lost", slog.String("peer", p.name), slog.Any("reason", err), slog.Int("requests", p.under))
+	level := slog.LevelDebug // each request with a host that is not there
+	if p.isAgreed {
+		level = slog.LevelInfo
+	}
+	p.node.log.Log(context.Background(), level, "a peer is lost", slog.String("peer", p.name), slog.Any("reason", err), slog.Int("requests", p.under))
 	for _, c := range p.conns {
 		if c == keep { // it may have been of the session that is lost
 			c.isAgreed = false
@@ -278,7 +287,7 @@ func (p *Peer) lose(why error, keep *conn, e *effects) {
 
 // failure returns why requests with the peer fail.
 func (p *Peer) failure(why error, keep *conn) error {
-	e := &PeerError{Peer: p.name, Incarnation: p.incarnation, Reason: why}
+	e := &PeerError{Peer: p.name, Incarnation: p.incarnation, Reason: why, Rails: slices.Clone(p.rails)}
 	for _, c := range p.conns {
 		if c == keep {
 			continue
@@ -288,11 +297,6 @@ func (p *Peer) failure(why error, keep *conn) error {
 			if !slices.ContainsFunc(e.Rails, func(r Failure) bool { return r.Rail == name }) {
 				e.Rails = append(e.Rails, Failure{Rail: name})
 			}
-		}
-	}
-	for _, r := range p.rails {
-		if !slices.ContainsFunc(e.Rails, func(up Failure) bool { return up.Rail == r.Rail }) {
-			e.Rails = append(e.Rails, r)
 		}
 	}
 	return e

@@ -67,6 +67,9 @@ func (p *Peer) Name() string { return p.name }
 // first, the message is withdrawn, and Send fails with ErrCanceled; it may have arrived all the
 // same, if some of it was sent. Either way data are the caller's when Send returns.
 func (p *Peer) Send(ctx context.Context, tag Tag, data []byte) error {
+	if err := begun(ctx); err != nil {
+		return err
+	}
 	r := p.request()
 	p.send(r, tag, data)
 	_, err := r.finish(ctx)
@@ -77,6 +80,9 @@ func (p *Peer) Send(ctx context.Context, tag Tag, data []byte) error {
 // fills the buffer and fails with ErrTruncated. If ctx ends before there is a message, it is
 // left to another receive.
 func (p *Peer) Recv(ctx context.Context, tag Tag, into []byte) (Status, error) {
+	if err := begun(ctx); err != nil {
+		return Status{}, err
+	}
 	r := p.request()
 	p.recv(r, tag, into)
 	return r.finish(ctx)
@@ -106,6 +112,9 @@ func (p *Peer) Probe(tag Tag) (s Status, isThere bool) {
 
 // Get reads from memory that the peer has registered.
 func (p *Peer) Get(ctx context.Context, key Key, offset uint64, into []byte) error {
+	if err := begun(ctx); err != nil {
+		return err
+	}
 	r := p.request()
 	p.get(r, key, offset, into)
 	_, err := r.finish(ctx)
@@ -114,6 +123,9 @@ func (p *Peer) Get(ctx context.Context, key Key, offset uint64, into []byte) err
 
 // Put writes to memory that the peer has registered. It returns when all of it is there.
 func (p *Peer) Put(ctx context.Context, key Key, offset uint64, data []byte) error {
+	if err := begun(ctx); err != nil {
+		return err
+	}
 	r := p.request()
 	p.put(r, key, offset, data)
 	_, err := r.finish(ctx)
@@ -134,6 +146,14 @@ func (p *Peer) StartPut(key Key, offset uint64, data []byte) *Request {
 	return r
 }
 
+// begun returns the error of a request that is not begun, since ctx has ended before.
+func begun(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrCanceled, context.Cause(ctx))
+	}
+	return nil
+}
+
 // request returns one that no caller sees.
 func (p *Peer) request() *Request {
 	r := requests.Get().(*Request)
@@ -143,7 +163,7 @@ func (p *Peer) request() *Request {
 
 func (p *Peer) send(r *Request, tag Tag, data []byte) {
 	if tag == AnyTag {
-		r.complete(Status{}, fmt.Errorf("%w: a message of AnyTag", ErrArgument))
+		r.complete(Status{}, fmt.Errorf("%w: a message of AnyTag, which is for receives", ErrArgument))
 		return
 	}
 	r.send.Tag, r.send.Data = uint64(tag), data

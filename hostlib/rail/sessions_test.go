@@ -1,6 +1,8 @@
 package rail
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"testing"
 
@@ -163,5 +165,24 @@ func TestCallAfterUnknownConnection(t *testing.T) {
 	s.node.connDown(new(int), "b", rail.Message, errTest) // the call came to nothing
 	if s.calls != 2 {
 		t.Errorf("%d calls after the end of the connection", s.calls)
+	}
+}
+
+// TestEndedContext: nothing begins with a context that has ended.
+func TestEndedContext(t *testing.T) {
+	s := alone(t, Config{})
+	p := peerOf(t, s.node, "b")
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, recv := p.Recv(over, 1, nil)
+	for what, err := range map[string]error{
+		"Send": p.Send(over, 1, nil), "Recv": recv, "Get": p.Get(over, Key{}, 0, nil), "Put": p.Put(over, Key{}, 0, nil),
+	} {
+		if !errors.Is(err, ErrCanceled) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if s.calls != 0 || p.Counters().Requests != 0 {
+		t.Errorf("%d calls, %d requests", s.calls, p.Counters().Requests)
 	}
 }

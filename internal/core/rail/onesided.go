@@ -13,6 +13,7 @@ func (p *Peer) sendLoad(r *RecvRequest, i uint8) {
 	r.head = f.head
 	w[fieldReceiving] = r.id
 	p.transmit(number, i)
+	p.wantData()
 }
 
 // hold returns the memory that a one-sided request names.

@@ -101,3 +101,48 @@ func TestSizesOfMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestBothWantAPathForData: whoever is to get data wants a path for them as well as who has them:
+// the one of the two that can call does.
+func TestBothWantAPathForData(t *testing.T) {
+	var memory Memory
+	h := memory.Register(MayRead|MayWrite, 77, make([]byte, 40))
+	for what, begin := range map[string]func(a, b *Peer, out *[2]Output){
+		"message": func(a, b *Peer, out *[2]Output) {
+			b.Recv(&RecvRequest{Data: make([]byte, 20)}, 0, &out[1])
+			a.Send(&SendRequest{Data: fill(20, 1)}, 0, &out[0])
+		},
+		"load":  func(a, _ *Peer, out *[2]Output) { a.Get(&RecvRequest{Data: make([]byte, 20), Handle: h}, 0, &out[0]) },
+		"store": func(a, _ *Peer, out *[2]Output) { a.Put(&SendRequest{Data: fill(20, 1), Handle: h}, 0, &out[0]) },
+	} {
+		var out [2]Output
+		var peers [2]*Peer
+		for i := range peers {
+			p, err := New(Config{Eager: 4, Regions: &memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.PathUp(0, Message, 0, 0, 0, &out[i])
+			peers[i] = p
+		}
+		begin(peers[0], peers[1], &out)
+		wanted := [2]bool{}
+		for range 4 {
+			for i, p := range peers {
+				frames := out[i].Frames
+				wanted[i] = wanted[i] || out[i].Wanted&(1<<Fragment) != 0
+				out[i] = Output{}
+				for _, f := range frames {
+					b := append(append([]byte(nil), f.Head...), f.Body...)
+					if err := peers[1-i].Arrived(0, f.Class, b, 0, &out[1-i]); err != nil {
+						t.Fatal(err)
+					}
+					p.Sent(f.Number, true, 0, &out[i])
+				}
+			}
+		}
+		if wanted != [2]bool{true, true} {
+			t.Errorf("%s: a path is wanted by %v", what, wanted)
+		}
+	}
+}

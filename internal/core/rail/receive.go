@@ -86,6 +86,15 @@ func (p *Peer) grant(r *RecvRequest) {
 	}
 	h := p.ownControl(r.answer, r)
 	h.words[fieldSize], h.words[fieldKey] = need, r.key
+	p.wantData()
+}
+
+// wantData has a path be made for the data that come, if there is none: the other side, which
+// wants one, too, may not be able to call this one.
+func (p *Peer) wantData() {
+	if p.net.up[Fragment] == 0 {
+		p.out.Wanted |= 1 << Fragment
+	}
 }
 
 // answerEnd lets the sender of a matched receive know that nothing more is needed.

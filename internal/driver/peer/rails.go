@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/core/rail"
@@ -157,6 +158,9 @@ func (c *Conn) pair() {
 	if r.mismatch = err; isNew {
 		h.cfg.Log.Warn("no rail in common", slog.String("peer", c.peer.Name), slog.Any("error", err))
 	}
+	if err == nil {
+		h.reportUnpaired(c.peer.Name, own, pairs)
+	}
 	r.place(own, pairs, c.takenPlaces())
 	mask := uint8(0)
 	for i, p := range r.pairs {
@@ -187,6 +191,29 @@ func (c *Conn) pair() {
 	}
 }
 
+// errUnpaired is the fault of a rail that others of the host are not for a peer.
+var errUnpaired = errors.New("no rail of a peer joins it, while others do: a pair needs the same kind, and either the same name of a network or none")
+
+// reportUnpaired reports rails of this host that join none of a peer's, while others do: most
+// often by a mistake in the configuration of one of the two.
+func (h *Host) reportUnpaired(peer string, own []rail.Rail, pairs []rail.Pair) {
+	for i := range own {
+		if slices.ContainsFunc(pairs, func(p rail.Pair) bool { return int(p.Own) == i }) {
+			continue
+		}
+		h.rails.mu.Lock()
+		a := h.rails.accounts[own[i].Name]
+		isNew := a != nil && !errors.Is(a.fault, errUnpaired)
+		if isNew {
+			a.fault, a.faultAt = fmt.Errorf("%s: %w", peer, errUnpaired), time.Now()
+		}
+		h.rails.mu.Unlock()
+		if isNew {
+			h.cfg.Log.Warn("a rail is not used", slog.String("rail", own[i].String()), slog.String("peer", peer), slog.Any("error", errUnpaired))
+		}
+	}
+}
+
 // closeStray closes the paths on pairs that are no more, once there is a path on one that is. The
 // other side has that when it has sent something on it: its rails, at least. It is for the side
 // that decides.
@@ -210,6 +237,7 @@ func (c *Conn) closeStray() {
 	c.rails.mu.Unlock()
 	if isOther {
 		for _, p := range stray {
+			p.say(goaway) // the other side may not know yet that the pair is no more
 			p.close(peering.ErrRemoved)
 		}
 	}
@@ -402,7 +430,8 @@ func (h *Host) listen(ctx context.Context, r *Rail) error {
 		return err
 	}
 	main, err := netip.ParseAddrPort(h.listener.Addr().String())
-	if err == nil && r.Kind == rail.TCP && (main.Addr().IsUnspecified() || main.Addr().Unmap() == r.Address.Addr()) && r.Listener == nil {
+	if err == nil && r.Kind == rail.TCP && (main.Addr().IsUnspecified() || main.Addr().Unmap() == r.Address.Addr()) && r.Listener == nil &&
+		(r.Address.Port() == 0 || r.Address.Port() == main.Port()) {
 		r.Address = netip.AddrPortFrom(r.Address.Addr(), main.Port())
 		return nil
 	}

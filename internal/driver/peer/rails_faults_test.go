@@ -386,5 +386,58 @@ func TestBothRemoveRails(t *testing.T) {
 		if d := append(out.downs(), in.downs()...); len(d) > 0 {
 			t.Fatalf("the connection has ended: %v", d)
 		}
+		for _, h := range []*Host{a, b} {
+			for _, r := range first(h.Status()) {
+				if r.Lost != 0 {
+					t.Errorf("%s: %s has lost %d paths: %v", h.cfg.Name, r.Rail.Name, r.Lost, r.Fault)
+				}
+			}
+		}
+	}
+}
+
+// TestUnusedRail: a rail that joins none of the peer's, while others do, is reported.
+func TestUnusedRail(t *testing.T) {
+	w := newTown()
+	var hosts [2]*Host
+	for i, name := range []string{"a", "b"} {
+		hosts[i], _ = w.settle(t, name, 1, func(c *Config) {
+			withRails(byte(i+1), 2)(c)
+			c.Rails[1].Kind = rail.Kind(i)
+		})
+	}
+	a, b := hosts[0], hosts[1]
+	say(t, a, "b")
+	for _, h := range []*Host{a, b} {
+		await(t, "the fault of the second rail", func() bool { return errors.Is(first(h.Status())[1].Fault, errUnpaired) })
+		if r := first(h.Status())[0]; r.Fault != nil || r.Paths != 1 {
+			t.Errorf("%s: %+v", h.cfg.Name, r)
+		}
+	}
+}
+
+func first[A, B any](a A, _ B) A { return a }
+
+// TestRailsOwnPort: a rail at the host's address with another port than the host's is served there.
+func TestRailsOwnPort(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := netip.MustParseAddrPort(free.Addr().String())
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h, _ := newTown().settle(t, "a", 1, nil)
+	if err := h.SetRails(t.Context(), []Rail{{Rail: rail.Rail{Name: "r", Address: at}}}); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := net.Dial("tcp", at.String()); err != nil {
+		t.Error(err)
+	} else if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if r := first(h.Status()); len(r) != 1 || r[0].Rail.Address != at {
+		t.Errorf("%+v", r)
 	}
 }

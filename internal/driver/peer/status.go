@@ -150,7 +150,7 @@ func (r *railed) arrived(p *Path) {
 func (p *Path) ended(why error) {
 	p.book()
 	n, lost := p.counted(), PathCounters{}
-	if !isOrderly(why) {
+	if !isOrderly(why) && !p.isFinished && !p.conn.rails.isRemoved(p) {
 		lost.Lost = 1
 		p.host.rails.count(p.ownRail(), &lost, fmt.Errorf("%s: %w", p.conn.peer.Name, why))
 	}
@@ -162,6 +162,14 @@ func (p *Path) ended(why error) {
 		s.ended.add(&lost)
 		s.since, s.fault, s.isLost, s.isCalling = time.Now(), why, lost.Lost > 0, false
 	}
+}
+
+// isRemoved reports whether a path lies on a pair of rails that is no more: the other side closes
+// it.
+func (r *railed) isRemoved(p *Path) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return p.Rails() != nil && r.state(p.Rails()) == nil
 }
 
 // isOrderly reports whether a path ended because it was to.

@@ -3,6 +3,7 @@ package rails_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"slices"
@@ -110,8 +111,11 @@ func TestFind(t *testing.T) {
 		t.Errorf("of both %v, want %v", got, want)
 	}
 	var many []nic.Interface
-	for _, name := range strings.Split("abcdefghij", "") {
-		many = append(many, port(name, "10.0.0.1/24"))
+	for i, name := range strings.Split("abcdefghij", "") {
+		many = append(many, port(name, fmt.Sprintf("10.0.%d.1/24", i)))
+	}
+	if all := rails.Find(append(many[:2:2], many...), netip.IPv4Unspecified()); len(all) != rail.MaxRails || all[2].Name != "c" {
+		t.Errorf("with two interfaces of one address: %v", all)
 	}
 	if n := len(rails.Find(many, netip.IPv4Unspecified())); n != rail.MaxRails {
 		t.Errorf("%d rails", n)

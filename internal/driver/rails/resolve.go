@@ -19,6 +19,7 @@ var (
 	ErrNoAddress   = errors.New("no such address")
 	ErrNoCarrier   = errors.New("the interface has no carrier")
 	ErrDisabled    = errors.New("the interface is not set up")
+	ErrTwice       = errors.New("two rails at one address")
 )
 
 // Rail is a rail of this host. The port of its address is 0 where any will do.
@@ -39,7 +40,7 @@ type Wish struct {
 }
 
 // Resolve returns the rails that a user wishes, on a machine with these interfaces. The
-// errors are ErrNoInterface and ErrNoAddress.
+// errors are ErrNoInterface, ErrNoAddress and ErrTwice.
 func Resolve(wishes []Wish, all []nic.Interface) ([]Rail, error) {
 	found := make([]Rail, len(wishes))
 	for i := range wishes {
@@ -50,7 +51,22 @@ func Resolve(wishes []Wish, all []nic.Interface) ([]Rail, error) {
 		found[i] = r
 	}
 	distinguish(found, wishes)
+	for i := range found {
+		for j := range found[:i] {
+			if err := found[i].Collides(&found[j]); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return found, nil
+}
+
+// Collides reports that two rails are one: of one kind, at one IP address.
+func (r *Rail) Collides(o *Rail) error {
+	if r.Kind == o.Kind && r.Address.Addr() == o.Address.Addr() {
+		return fmt.Errorf("%w: rails %s and %s are both at %v %v", ErrTwice, o.Name, r.Name, r.Kind, r.Address.Addr())
+	}
+	return nil
 }
 
 func (w *Wish) resolve(all []nic.Interface) (Rail, error) {
@@ -140,7 +156,8 @@ func Find(all []nic.Interface, listen netip.Addr) []Rail {
 	var wishes []Wish
 	for i := range all {
 		a := firstOf(&all[i], listen)
-		if !all[i].Up || !a.IsValid() || listen.Is4() && !a.Is4() || len(wishes) == rail.MaxRails {
+		isTaken := slices.ContainsFunc(wishes, func(w Wish) bool { return w.Address == a })
+		if !all[i].Up || !a.IsValid() || listen.Is4() && !a.Is4() || isTaken || len(wishes) == rail.MaxRails {
 			continue
 		}
 		wishes = append(wishes, Wish{Interface: all[i].Name, Address: a})
