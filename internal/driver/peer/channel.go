@@ -421,12 +421,7 @@ func (p *Path) settle() (failed []mark) {
 	c := p.conn
 	rest := p.queue
 	p.queue, p.unwritten = queue{}, 0
-	for i := range rest.lent { // of before there was a stripe: segments have no numbers here
-		if f := &rest.lent[i]; f.number != 0 {
-			rest.mark = append(rest.mark, mark{service: f.service, number: f.number})
-		}
-	}
-	failed = rest.mark
+	failed = rest.marks() // of before there was a stripe: segments have no numbers here
 	rest.out.release()
 	for {
 		t, ok := p.unacked.pop()
@@ -490,12 +485,19 @@ func (l *Channel) fail(why error) {
 
 // take has all that the queue has be reported by fail. The caller holds the channel's lock.
 func (q *queue) take(h *Host) {
+	q.mark = q.marks()
+	h.take(q.mark)
+}
+
+// marks returns those of all frames, copied and lent.
+func (q *queue) marks() []mark {
+	all := q.mark
 	for i := range q.lent {
 		if f := &q.lent[i]; f.number != 0 {
-			q.mark = append(q.mark, mark{service: f.service, number: f.number})
+			all = append(all, mark{service: f.service, number: f.number})
 		}
 	}
-	h.take(q.mark)
+	return all
 }
 
 func (q *queue) fail(h *Host, why error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
-	"github.com/tributary-fabric/tributary/internal/core/rail"
 )
 
 // LoseRail ends all paths of a rail of this host: its link is down, say. They are made again
@@ -62,7 +61,7 @@ func (c *Conn) decides() bool { return c.id&peering.Dialled != 0 }
 
 // sayDown has the other side end its paths on a pair of rails, which may look well there.
 func (c *Conn) sayDown(pair *RailPair) {
-	what := c.down(pair)
+	what := downOf(pair.Own.Name, pair.Theirs.Name)
 	for _, p := range c.all() {
 		if r := p.Rails(); r == nil || !r.is(pair) {
 			p.say(what...)
@@ -70,10 +69,10 @@ func (c *Conn) sayDown(pair *RailPair) {
 	}
 }
 
-// down returns what says so.
-func (c *Conn) down(pair *RailPair) []byte {
-	what := append([]byte{railDown, byte(len(pair.Theirs.Name))}, pair.Theirs.Name...)
-	return append(what, pair.Own.Name...)
+// downOf returns what says so of two rails.
+func downOf(own, theirs string) []byte {
+	what := append([]byte{railDown, byte(len(theirs))}, theirs...)
+	return append(what, own...)
 }
 
 // hearDown takes that the other side has found a pair of rails dead. The side that decides ends
@@ -100,7 +99,7 @@ func (c *Conn) hearDown(b []byte) error {
 			return nil
 		}
 	}
-	what := c.down(&RailPair{Own: rail.Rail{Name: own}, Theirs: rail.Rail{Name: theirs}})
+	what := downOf(own, theirs)
 	for _, p := range all { // it has ended here
 		p.reply(what...)
 	}
