@@ -2,7 +2,6 @@ package peer
 
 import (
 	"fmt"
-	"log/slog"
 	"net"
 	"time"
 
@@ -97,7 +96,6 @@ func (p *Path) endDead(why error) {
 		c.sayDown(pair)
 		return
 	}
-	c.host.cfg.Log.Warn("a path is dead", slog.String("peer", c.peer.Name), slog.Int("class", int(c.class)), slog.Any("error", why))
 	c.host.losePair(c.peer.Name, pair, why)
 }
 

@@ -3,6 +3,7 @@ package peer
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 )
@@ -24,6 +25,7 @@ func (h *Host) LoseRail(name string, why error) {
 // connections have others, or has the side end them that decides: what that keeps as its last
 // path must not be ended by the other one, which may not have noticed yet that others have ended.
 func (h *Host) losePair(host string, pair *RailPair, why error) {
+	h.cfg.Log.Warn("a path is dead", slog.String("peer", host), slog.String("rail", pair.Own.Name), slog.String("to", pair.Theirs.Name), slog.Any("error", why))
 	h.losePaths(func(c *Conn, r *RailPair) bool {
 		is := c.peer.Name == host && r.is(pair)
 		if is {

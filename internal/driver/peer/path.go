@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 )
@@ -65,6 +66,8 @@ type Path struct {
 	isDeaf   atomic.Bool   // a handler has what came
 	taken    atomic.Uint32 // frames to be acknowledged that have come
 	said     atomic.Uint32 // up to where they are acknowledged
+
+	isEntered bool // frames go over it; of its reader
 }
 
 func (h *Host) newPath(id peering.ID) *Path {
@@ -132,8 +135,10 @@ func addressOf(a net.Addr) netip.Addr {
 // run reads frames until the path ends, and notifies the services.
 func (p *Path) run() {
 	c := p.conn
-	if !c.enter(p) {
-		p.close(peering.ErrSuperseded)
+	if p.isUnproved() {
+		silent := time.AfterFunc(p.host.cfg.GreetWithin, func() { p.close(errSilentCaller) })
+		defer silent.Stop()
+	} else if !p.enter() {
 		return
 	}
 	err := p.read()
@@ -145,6 +150,28 @@ func (p *Path) run() {
 		err = peering.ErrDone
 	}
 	p.close(err)
+	if !p.isEntered {
+		return
+	}
 	p.stopWriting()
 	c.leave(p, p.why(err))
+}
+
+// errSilentCaller is the end of a further path on which nothing came after the answer.
+var errSilentCaller = errors.New("peer: nothing came after the answer: it may not have arrived")
+
+// isUnproved reports that the answer to the call may not have arrived: the other side has called
+// for a further path, and nothing has come on it yet. The rail may carry one direction alone, so
+// nothing is sent on it before that.
+func (p *Path) isUnproved() bool {
+	return !p.isEntered && p.id != p.conn.id && p.id&peering.Dialled == 0
+}
+
+// enter has frames go over the path.
+func (p *Path) enter() bool {
+	p.isEntered = p.conn.enter(p)
+	if !p.isEntered {
+		p.close(peering.ErrSuperseded)
+	}
+	return p.isEntered
 }

@@ -182,6 +182,56 @@ func TestAnswerOfADeadPath(t *testing.T) {
 	}
 }
 
+// swallower is a connection that swallows what is written, and counts it.
+type swallower struct {
+	net.Conn
+	writes *atomic.Int32
+}
+
+func (c swallower) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	return len(b), nil
+}
+
+// TestAnswerNeverArrives: a rail carries the call for a further path, and not the answer. The host
+// that was called sends nothing on it.
+func TestAnswerNeverArrives(t *testing.T) {
+	w, in := newTown(), newLedger()
+	var answers atomic.Int32
+	a, _ := w.settle(t, "a", 1, func(c *Config) {
+		withRails(1, 2)(c)
+		c.GreetWithin = time.Hour
+		c.Handlers = map[Service]Handler{testService: in}
+	})
+	b, _ := w.settle(t, "b", 1, func(c *Config) {
+		withRails(2, 2)(c)
+		c.Wrap = func(raw net.Conn) net.Conn {
+			if addressOf(raw.LocalAddr()).As4()[1] == 2 {
+				return swallower{raw, &answers}
+			}
+			return raw
+		}
+	})
+	say(t, a, "b")
+	await(t, "the answer", func() bool { return answers.Load() > 0 })
+	const frames = 300
+	for i := range uint64(frames) {
+		l := b.Channel("a", Control)
+		if err := l.Send(&Send{Service: testService, Body: numbered(i, 1000)}); err != nil {
+			t.Fatal(err)
+		}
+		l.Flush(testService, nil)
+	}
+	await(t, "all frames", func() bool {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		return in.next["b 0"] == frames
+	})
+	if n := answers.Load(); n != 1 {
+		t.Errorf("%d writes on the rail, want the answer alone", n)
+	}
+}
+
 // TestLoseRailUnderLoad: the loss of a rail is said, however much waits on the others.
 func TestLoseRailUnderLoad(t *testing.T) {
 	w, dead := newTown(), newDeadRail(t)

@@ -35,6 +35,9 @@ func (p *Path) read() error {
 		r.got += n
 		if n > 0 {
 			p.received.Add(uint64(n))
+			if p.isUnproved() && !p.enter() {
+				return peering.ErrSuperseded
+			}
 		}
 		at := r.at
 		want, bad := r.split()

@@ -38,7 +38,7 @@ func received(t testing.TB, class Class, r io.Reader, keeps bool) ([][]byte, err
 	h.services[testService].Store(&service{newGate(), w})
 	p := h.newPath(1)
 	p.connected(stream{r: r})
-	p.class, p.conn = class, &Conn{host: h, class: class}
+	p.class, p.conn = class, &Conn{host: h, id: p.id, class: class}
 	err := p.read()
 	for i := range all {
 		all[i] = bytes.Clone(all[i])
