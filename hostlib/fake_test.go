@@ -121,6 +121,18 @@ func (f *fake) heard(k kind) (all []word) {
 	return all
 }
 
+// count returns how many words of a kind have come.
+func (f *fake) count(k kind) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.words {
+		if f.words[i].kind == k {
+			n++
+		}
+	}
+	return n
+}
+
 // hasFrame reports whether a frame has come that begins and contains so.
 func (f *fake) hasFrame(kind wire.FrameKind, says string) bool {
 	f.mu.Lock()

@@ -229,7 +229,7 @@ func TestOneHostOpensWithoutEnd(t *testing.T) {
 			t.Fatalf("%d callers are parked", got)
 		}
 	}
-	until(within(t), t, "all others were given up", func() bool { return len(f.heard(closes)) == n-maxParkedOfOne })
+	until(within(t), t, "all others were given up", func() bool { return f.count(closes) == n-maxParkedOfOne })
 	f.say(peer.Control, word{kind: closes, from: n})
 	until(within(t), t, "one is forgotten", func() bool { return parked() == maxParkedOfOne-1 })
 	f.close(t.Context())

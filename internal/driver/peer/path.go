@@ -67,7 +67,8 @@ type Path struct {
 	taken    atomic.Uint32 // frames to be acknowledged that have come
 	said     atomic.Uint32 // up to where they are acknowledged
 
-	isEntered bool // frames go over it; of its reader
+	isEntered bool        // frames go over it; of its reader
+	silent    *time.Timer // closes it, if nothing comes; likewise
 }
 
 func (h *Host) newPath(id peering.ID) *Path {
@@ -136,8 +137,8 @@ func addressOf(a net.Addr) netip.Addr {
 func (p *Path) run() {
 	c := p.conn
 	if p.isUnproved() {
-		silent := time.AfterFunc(p.host.cfg.GreetWithin, func() { p.close(errSilentCaller) })
-		defer silent.Stop()
+		p.silent = time.AfterFunc(p.host.cfg.GreetWithin, func() { p.close(errSilentCaller) })
+		defer p.silent.Stop()
 	} else if !p.enter() {
 		return
 	}
@@ -169,6 +170,9 @@ func (p *Path) isUnproved() bool {
 
 // enter has frames go over the path.
 func (p *Path) enter() bool {
+	if p.silent != nil {
+		p.silent.Stop()
+	}
 	p.isEntered = p.conn.enter(p)
 	if !p.isEntered {
 		p.close(peering.ErrSuperseded)

@@ -232,6 +232,36 @@ func TestAnswerNeverArrives(t *testing.T) {
 	}
 }
 
+// TestProvedPathStays: a path on which something has come after the answer outlives the time in
+// which that has to come.
+func TestProvedPathStays(t *testing.T) {
+	const within = 50 * time.Millisecond
+	w := newTown()
+	var hosts [2]*Host
+	for i, name := range []string{"a", "b"} {
+		hosts[i], _ = w.settle(t, name, 1, func(c *Config) {
+			withRails(byte(i+1), 2)(c)
+			c.GreetWithin = within
+			c.Handlers = map[Service]Handler{testService: newLedger()}
+		})
+	}
+	say(t, hosts[0], "b")
+	await(t, "both paths", func() bool { return isWhole(hosts[0], "b", Control, 2) && isWhole(hosts[1], "a", Control, 2) })
+	before := pathsOf(hosts[1], "a", Control)
+	l := hosts[0].Channel("b", Control)
+	for end := time.Now().Add(4 * within); time.Now().Before(end); {
+		if err := l.Send(&Send{Service: testService, Body: []byte("12345678")}); err != nil && !errors.Is(err, ErrFull) {
+			t.Fatal(err)
+		}
+		l.Flush(testService, nil)
+	}
+	for _, p := range before {
+		if r := p.reason.Load(); r != nil {
+			t.Error(*r)
+		}
+	}
+}
+
 // TestLoseRailUnderLoad: the loss of a rail is said, however much waits on the others.
 func TestLoseRailUnderLoad(t *testing.T) {
 	w, dead := newTown(), newDeadRail(t)
