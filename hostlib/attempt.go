@@ -31,6 +31,9 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t gr
 	if p := t.purpose; p != (pathsel.Purpose{}) {
 		_ = binary.Write(h, binary.BigEndian, p)
 	}
+	for _, a := range t.algorithms {
+		text(a.String())
+	}
 	if t.wantsMultitree() {
 		text("several trees")
 		_ = binary.Write(h, binary.BigEndian, [2]uint32{uint32(t.stripes), uint32(t.roots)})

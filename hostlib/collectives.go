@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -18,23 +19,23 @@ import (
 // When ctx ends before the operation does, the communicator ends for all members, with all
 // operations in flight. That holds for every blocking operation. To stop waiting only, use
 // StartAllreduce and Request.Wait.
-func Allreduce[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, in, out []T) (Outcome, error) {
+func Allreduce[T reduce.Element](ctx context.Context, c *Communicator, f Operator, in, out []T) (Outcome, error) {
 	return queueAllreduce(c, f, plain(in), plain(out)).finish(ctx)
 }
 
 // StartAllreduce is Allreduce without waiting.
-func StartAllreduce[T reduce.Element](c *Communicator, f reduce.Function, in, out []T) *Request {
+func StartAllreduce[T reduce.Element](c *Communicator, f Operator, in, out []T) *Request {
 	return queueAllreduce(c, f, plain(in), plain(out)).begin()
 }
 
-func queueAllreduce(c *Communicator, f reduce.Function, in, out vector) *Request {
+func queueAllreduce(c *Communicator, f Operator, in, out vector) *Request {
 	if r := c.checkForm(f, &in); r != nil {
 		return r
 	}
 	if in.elements != out.elements {
 		return c.refuse("allreduce of %d elements into %d", in.elements, out.elements)
 	}
-	return start(c, session.Operation{Collective: wire.Allreduce, Function: f}, in, out)
+	return start(c, wire.Allreduce, f, 0, in, out)
 }
 
 // AllreduceLocated is Allreduce for MinLoc and MaxLoc.
@@ -50,12 +51,12 @@ func StartAllreduceLocated[T reduce.Element](c *Communicator, f reduce.Function,
 // Reduce reduces the members' vectors in, element by element, and gives the
 // result to the member root alone, in out, which the others may leave nil.
 // out may be in itself.
-func Reduce[T reduce.Element](ctx context.Context, c *Communicator, f reduce.Function, root int, in, out []T) (Outcome, error) {
+func Reduce[T reduce.Element](ctx context.Context, c *Communicator, f Operator, root int, in, out []T) (Outcome, error) {
 	return queueReduce(c, f, root, plain(in), plain(out)).finish(ctx)
 }
 
 // StartReduce is Reduce without waiting.
-func StartReduce[T reduce.Element](c *Communicator, f reduce.Function, root int, in, out []T) *Request {
+func StartReduce[T reduce.Element](c *Communicator, f Operator, root int, in, out []T) *Request {
 	return queueReduce(c, f, root, plain(in), plain(out)).begin()
 }
 
@@ -69,21 +70,20 @@ func StartReduceLocated[T reduce.Element](c *Communicator, f reduce.Function, ro
 	return queueReduce(c, f, root, located(in), located(out)).begin()
 }
 
-func queueReduce(c *Communicator, f reduce.Function, root int, in, out vector) *Request {
+func queueReduce(c *Communicator, f Operator, root int, in, out vector) *Request {
 	if r := c.checkForm(f, &in); r != nil {
 		return r
 	}
 	if r := c.checkRoot(root); r != nil {
 		return r
 	}
-	o := session.Operation{Collective: wire.Reduce, Function: f, Root: uint32(root)}
 	if c.rank != root {
-		return start(c, o, in, vector{})
+		return start(c, wire.Reduce, f, root, in, vector{})
 	}
 	if in.elements != out.elements {
 		return c.refuse("reduce of %d elements into %d", in.elements, out.elements)
 	}
-	return start(c, o, in, out)
+	return start(c, wire.Reduce, f, root, in, out)
 }
 
 // Broadcast copies the vector v of the member root into v at every other.
@@ -100,11 +100,10 @@ func queueBroadcast[T reduce.Element](c *Communicator, root int, v []T) *Request
 	if r := c.checkRoot(root); r != nil {
 		return r
 	}
-	o := session.Operation{Collective: wire.Broadcast, Root: uint32(root)}
 	if c.rank == root {
-		return start(c, o, plain(v), vector{})
+		return start(c, wire.Broadcast, nil, root, plain(v), vector{})
 	}
-	return start(c, o, vector{}, plain(v))
+	return start(c, wire.Broadcast, nil, root, vector{}, plain(v))
 }
 
 // Barrier returns when every member has called it.
@@ -118,7 +117,7 @@ func StartBarrier(c *Communicator) *Request {
 }
 
 func queueBarrier(c *Communicator) *Request {
-	return c.start(session.Operation{Collective: wire.Barrier}, nil)
+	return start(c, wire.Barrier, nil, 0, vector{}, vector{})
 }
 
 // refuse returns a request that failed before it began. It concerns this
@@ -136,9 +135,11 @@ func (c *Communicator) checkRoot(root int) *Request {
 	return nil
 }
 
-// checkForm refuses a function of other elements than a vector has: with locations, or without.
-func (c *Communicator) checkForm(f reduce.Function, v *vector) *Request {
+// checkForm refuses an operator of other elements than a vector has: with locations, or without.
+func (c *Communicator) checkForm(f Operator, v *vector) *Request {
 	switch {
+	case f == nil:
+		return c.refuse("there is no operator")
 	case f.Located() && !v.isLocated:
 		return c.refuse("%s is a function of values with locations: use AllreduceLocated or ReduceLocated", f)
 	case v.isLocated && !f.Located():
@@ -187,25 +188,66 @@ func overlap(in, out *vector) bool {
 	return x != y && x < y+uintptr(len(b)) && y < x+uintptr(len(a))
 }
 
-// start begins o on the caller's vectors, of which the member may not have both.
-// Vectors whose memory is not in the order of the wire go through a copy.
-func start(c *Communicator, o session.Operation, in, out vector) *Request {
+// start begins a collective on the caller's vectors, of which the member may not have both.
+func start(c *Communicator, of wire.Collective, f Operator, root int, in, out vector) *Request {
+	if overlap(&in, &out) {
+		return c.refuse("in and out overlap, and are not the same vector")
+	}
+	function, isFunction := f.(reduce.Function)
+	if len(c.options.algorithms) > 0 || f != nil && !isFunction {
+		if r := startByMessages(c, of, f, root, &in, &out); r != nil {
+			return r
+		}
+	}
+	o := session.Operation{Collective: of, Function: function, Root: uint32(root)}
 	for _, v := range [...]*vector{&in, &out} {
 		if !v.isNone() {
 			o.Elements, o.Element = v.elements, v.element
 		}
 	}
-	if o.In = in.memory; in.put != nil {
-		o.In = make([]byte, in.size)
-		in.put(o.In)
-	}
-	if overlap(&in, &out) {
-		return c.refuse("in and out overlap, and are not the same vector")
-	}
+	o.In = in.lend()
 	if o.Out = out.memory; out.get == nil {
 		return c.start(o, nil)
 	}
 	result, get := make([]byte, out.size), out.get
 	o.Out = result
 	return c.start(o, func() { get(result) })
+}
+
+// lend returns the vector in the order of the wire: its memory, or a copy.
+func (v *vector) lend() []byte {
+	if v.put == nil {
+		return v.memory
+	}
+	b := alignedMemory(v.size)
+	v.put(b)
+	return b
+}
+
+// startByMessages begins a collective by an algorithm of hosts, if one is to do it.
+func startByMessages(c *Communicator, of wire.Collective, f Operator, root int, in, out *vector) *Request {
+	p := &pieced{c: c}
+	p.Call = schedule.Call{Collective: schedule.Collective(of), Rank: c.rank, Size: len(c.members), Root: root, Segment: segmentBytes}
+	for _, v := range [...]*vector{in, out} {
+		if !v.isNone() {
+			p.Count, p.element = v.elements, uint8(v.element)
+		}
+	}
+	if f != nil {
+		if p.operation, p.err = operationOf(f, reduce.Type(p.element)); p.err != nil {
+			return p.begin()
+		}
+	}
+	p.Width = reduce.ElementSize(p.function, reduce.Type(p.element))
+	p.Ordered = p.ordered
+	if _, isOnTree := c.options.algorithm(&p.Call); isOnTree {
+		return nil
+	}
+	p.in, p.out = [][]byte{in.lend()}, [][]byte{out.memory}
+	p.InPlace = sameMemory(in.memory, out.memory)
+	if out.get != nil {
+		result, get := alignedMemory(out.size), out.get
+		p.out[0], p.after = result, append(p.after, func() { get(result) })
+	}
+	return p.begin()
 }

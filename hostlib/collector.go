@@ -3,8 +3,8 @@ package hostlib
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/driver/metrics"
-	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -57,7 +57,7 @@ func (h *Host) Collector() prometheus.Collector { return metricSet.Collector(h.c
 func (h *Host) collect(to metrics.Values) {
 	n := &h.counts
 	for transport := range Transport(transports) {
-		for kind := wire.Allreduce; int(kind) < collectives; kind++ {
+		for kind := schedule.Allreduce; kind < schedule.Collectives; kind++ {
 			to.Counter(descOperations, n.done[kind][transport].Load(), kind.String(), transport.String())
 		}
 		to.Durations(descDuration, &n.durations[transport], transport.String())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
@@ -44,7 +45,8 @@ type Communicator struct {
 	links   map[int]*link // of the neighbours in the tree of hosts
 	isOpen  bool          // of the host's lock: callers are taken. Before, they are parked
 
-	gathered gathering // the loop's
+	gathered  gathering // the loop's
+	messaging messaging
 
 	ctx   context.Context // of links
 	stop  context.CancelFunc
@@ -193,12 +195,17 @@ func (c *Communicator) open() error {
 	if c.core, err = endpoint.New(core); err != nil {
 		return err
 	}
+	if err := c.openMessaging(); err != nil {
+		return err
+	}
 	if c.manager != nil {
 		if err := c.openData(); err != nil {
+			c.messaging.close()
 			return err
 		}
 	}
 	if err := c.startLoop(); err != nil {
+		c.messaging.close()
 		if c.conn != nil {
 			err = errors.Join(err, c.conn.Close())
 		}
@@ -394,6 +401,7 @@ func (c *Communicator) ownStats() Stats {
 // the operations before it: it returns when every member has called it. After
 // an error the communicator has ended otherwise.
 func (c *Communicator) Leave(ctx context.Context) error {
+	c.finishMessages(ctx)
 	_, err := c.start(session.Operation{Collective: wire.Barrier, Last: true}, nil).finish(ctx)
 	if err != nil {
 		return fmt.Errorf("hostlib: leaving %q: %w", c.name, err)
@@ -414,8 +422,8 @@ func (c *Communicator) Abort(reason string) {
 // begun or waited for.
 func (c *Communicator) start(o session.Operation, after func()) *Request {
 	r := newRequest(c)
-	r.collective, r.after = o.Collective, after
-	if err := c.options.allow(&o); err != nil {
+	r.collective, r.after = schedule.Collective(o.Collective), after
+	if err := c.options.allow(o.Function, o.Element); err != nil {
 		r.fail(err)
 		return r
 	}

@@ -6,16 +6,16 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/driver/metrics"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
-	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// ways and collectives are the sizes of tables by Transport and by wire.Collective.
+// ways and collectives are the sizes of tables by Transport and by schedule.Collective.
 const (
-	transports  = int(Mixed) + 1
-	collectives = int(wire.Barrier) + 1
+	transports  = int(Hosts) + 1
+	collectives = int(schedule.Collectives)
 )
 
 // counts are what a host counts over all its communicators, for its metrics.
@@ -32,7 +32,7 @@ type counts struct {
 }
 
 // completed counts an operation that is done.
-func (n *counts) completed(c wire.Collective, o *Outcome) {
+func (n *counts) completed(c schedule.Collective, o *Outcome) {
 	if int(c) >= collectives {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
@@ -49,9 +50,11 @@ type Call struct {
 	Collective string // "allreduce", ...
 	Function   string // "none" where nothing is reduced
 	Element    string // element type
-	Elements   uint32
+	Elements   uint32 // 0 where Bytes are known instead
 	Root       int
 	Operation  uint16 // serial number of the operation among the communicator's
+	// Bytes are those of the message that did not fit, of an operation by hosts: sent, or awaited.
+	Bytes uint64
 }
 
 // String describes the call in a few words.
@@ -60,12 +63,19 @@ func (c Call) String() string {
 	switch c.Collective {
 	case "barrier":
 		return fmt.Sprintf("%s as operation %d", s, c.Operation)
-	case "broadcast":
+	case "broadcast", "scatter", "scatterv":
 		s += fmt.Sprintf(" from root %d", c.Root)
+	case "gather", "gatherv":
+		s += fmt.Sprintf(" to root %d", c.Root)
 	case "reduce":
 		s += fmt.Sprintf(" by %s to root %d", c.Function, c.Root)
 	default:
-		s += " by " + c.Function
+		if c.Function != "none" {
+			s += " by " + c.Function
+		}
+	}
+	if c.Elements == 0 && c.Bytes > 0 {
+		return fmt.Sprintf("%s of %s, with a message of %d bytes, as operation %d", s, c.Element, c.Bytes, c.Operation)
 	}
 	return fmt.Sprintf("%s of %d %s as operation %d", s, c.Elements, c.Element, c.Operation)
 }
@@ -95,6 +105,13 @@ func (e *Disagreement) Unwrap() []error { return []error{ErrDisagreement, ErrEnd
 
 // failure turns the end of a communicator into its error.
 func (c *Communicator) failure(f *wire.Fail) error {
+	if f.Kind == wire.FailCalls {
+		d := &Disagreement{kind: wire.Mismatch}
+		for i := range d.Calls {
+			d.Calls[i] = c.callOf(&f.Calls[i])
+		}
+		return d
+	}
 	if f.Kind != wire.FailDisagree {
 		return &MemberError{Rank: int(f.Rank), Host: c.hostOf(f.Rank), Reason: f.Reason}
 	}
@@ -108,6 +125,19 @@ func (c *Communicator) failure(f *wire.Fail) error {
 		}
 	}
 	return d
+}
+
+// callOf returns an operation by hosts as a member called it.
+func (c *Communicator) callOf(k *wire.Called) Call {
+	tag := schedule.ReadTag(k.Tag)
+	call := Call{
+		Rank: int(k.Rank), Host: c.hostOf(k.Rank), Collective: tag.Collective.String(), Function: operatorName(tag.Function), Element: elementName(tag.Element),
+		Root: int(tag.Root), Operation: tag.Serial, Bytes: k.Bytes,
+	}
+	if tag.Count > 0 {
+		call.Elements = uint32(tag.Count)
+	}
+	return call
 }
 
 func (c *Communicator) hostOf(rank uint32) string {

@@ -41,7 +41,7 @@ func (c *Communicator) gather() gathering {
 		}
 	}
 	slices.Sort(children)
-	return gathering{core: forming.New(parent, children)}
+	return gathering{core: forming.New(parent, children, uint64(c.own))}
 }
 
 // takes reports whether an item is for the gathering, and notes it.
@@ -73,6 +73,7 @@ func (s *stepper) gathers(now core.Time, out *endpoint.Output) {
 	s.absent = g.core.Missing()
 	s.mu.Unlock()
 	if g.out.Formed {
+		s.messaging.begin(g.core.Life())
 		close(s.formed)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -21,6 +22,8 @@ type groupOptions struct {
 	types      topology.Types // of the members' vectors
 	blockFloat bool
 	purpose    pathsel.Purpose
+
+	algorithms []Algorithm // of hosts, by which operations are to run
 
 	stripes, roots int // wanted; 0: the option was not given; stripes may be PerRail
 }
@@ -104,6 +107,14 @@ func (t groupOptions) validate() error {
 			return fmt.Errorf("%w: %d trees, want 0 to %d", ErrArgument, n, manager.MaxBundle)
 		}
 	}
+	for _, a := range t.algorithms {
+		if a >= Algorithm(schedule.Algorithms) {
+			return fmt.Errorf("%w: %s", ErrArgument, a)
+		}
+	}
+	if len(t.algorithms) > 0 && t.wantsMultitree() {
+		return fmt.Errorf("%w: OnHosts cannot be combined with Stripes and Roots", ErrArgument)
+	}
 	if t.mostStripes() > 1 && t.roots > 1 {
 		return fmt.Errorf("%w: Stripes and Roots cannot be combined", ErrArgument)
 	}
@@ -129,13 +140,13 @@ func (t groupOptions) onSwitches() topology.Types {
 	return need
 }
 
-// allow reports what of o the options exclude.
-func (t groupOptions) allow(o *session.Operation) error {
-	if o.Function != reduce.NoFunction && !t.functions.Has(o.Function) {
-		return fmt.Errorf("%w: the communicator was made for the functions %v, not for %v", ErrArgument, t.functions, o.Function)
+// allow reports what the options exclude.
+func (t groupOptions) allow(f reduce.Function, e reduce.Type) error {
+	if f != reduce.NoFunction && !t.functions.Has(f) {
+		return fmt.Errorf("%w: the communicator was made for the functions %v, not for %v", ErrArgument, t.functions, f)
 	}
-	if o.Element != reduce.NoType && !t.types.Has(o.Element) {
-		return fmt.Errorf("%w: the communicator was made for the types %v, not for %v", ErrArgument, t.types, o.Element)
+	if e != reduce.NoType && !t.types.Has(e) {
+		return fmt.Errorf("%w: the communicator was made for the types %v, not for %v", ErrArgument, t.types, e)
 	}
 	return nil
 }

@@ -181,6 +181,9 @@ func (h *Host) listen(ctx context.Context, p attach.Place) (_ *peer.Host, err er
 
 // resolve returns the address of another host, where no list of members has it.
 func (h *Host) resolve(ctx context.Context, host string) (string, error) {
+	if at := h.addressOf(host); at != "" {
+		return at, nil
+	}
 	if h.locate == nil {
 		return "", fmt.Errorf("%w: neither Config.Resolve nor Config.Membership, one of which would know %s", ErrArgument, host)
 	}

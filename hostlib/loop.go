@@ -116,6 +116,7 @@ func (c *Communicator) finish() {
 	}
 	c.watch.end()
 	c.refuseAll(ErrEnded)
+	c.messaging.close()
 	c.host.leaveTombstone(c, c.word)
 	for _, l := range c.links {
 		l.shut(c.word)
@@ -324,6 +325,7 @@ func (c *Communicator) refuseAll(err error) {
 		delete(c.requests, id)
 		r.fail(c.err)
 	}
+	c.messaging.end()
 }
 
 // entered notes a new epoch, and notifies the manager.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -242,7 +243,7 @@ func newComposite(s *multitree, r *Request, c wire.Collective, on ...*Communicat
 	j.left.Store(int32(len(on)))
 	for i, comm := range on {
 		p := newRequest(comm)
-		p.collective, p.blockFloat, p.composite = c, r.blockFloat, j
+		p.collective, p.blockFloat, p.composite = schedule.Collective(c), r.blockFloat, j
 		j.pieces[i] = p
 	}
 	r.composite = j

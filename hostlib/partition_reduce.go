@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -189,7 +190,7 @@ func (p *parts) leave(x job) {
 // begin begins an operation of the parts' own.
 func begin(c *Communicator, o session.Operation) *Request {
 	r := newRequest(c)
-	r.collective, r.inner = o.Collective, true
+	r.collective, r.inner = schedule.Collective(o.Collective), true
 	c.submit(r, &o)
 	return r.begin()
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
-	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -21,11 +21,12 @@ const (
 	HostTree Transport = iota // over hosts
 	Offload                   // in the switches
 	Mixed                     // part of it in the switches, part over hosts
+	Hosts                     // by an algorithm of hosts: see OnHosts
 )
 
-var transportNames = [...]string{"host-tree", "offload", "mixed"}
+var transportNames = [...]string{"host-tree", "offload", "mixed", "hosts"}
 
-// String returns "host-tree", "offload" or "mixed".
+// String returns "host-tree", "offload", "mixed" or "hosts".
 func (w Transport) String() string {
 	if int(w) < len(transportNames) {
 		return transportNames[w]
@@ -36,9 +37,12 @@ func (w Transport) String() string {
 // Outcome reports how an operation ran.
 type Outcome struct {
 	Transport Transport
-	Reason    string   // why this way, in words; of each change on the way, if there was one
-	Epochs    []uint32 // in which the operation ran; even ones are trees of switches. Not to be changed
-	Chunks    int      // packets' worth of vector
+	Reason    string    // why this way, in words; of each change on the way, if there was one
+	Epochs    []uint32  // in which the operation ran; even ones are trees of switches. Not to be changed
+	Chunks    int       // packets' worth of vector
+	Algorithm Algorithm // of an operation by hosts
+	Messages  int       // that this member has sent to others in it,
+	Bytes     int       // and their bytes
 	Elapsed   time.Duration
 
 	// BlockFloat reports that float32 was summed in block floating point, as the
@@ -68,8 +72,9 @@ type state struct {
 	after   func() // turns the result into what the caller sees
 	comm    *Communicator
 
-	collective wire.Collective // 0: none was started
-	function   reduce.Function // of what is reduced; NoFunction: nothing is
+	collective schedule.Collective // 0: none was started
+	onHosts    *hostOperation      // that it is done by; nil: by the communicator's loop
+	function   reduce.Function     // of what is reduced; NoFunction: nothing is
 	element    reduce.Type
 	blockFloat bool
 	composite  *composite // if it has pieces, or is one
@@ -107,6 +112,12 @@ func (r *Request) begin() *Request {
 		}
 		return r
 	}
+	if r.onHosts != nil {
+		o := r.onHosts
+		r.onHosts = nil
+		go o.run(context.Background())
+		return r
+	}
 	if r.collective != 0 && r.comm.loop != nil && !r.outside {
 		r.comm.loop.Wake()
 	}
@@ -121,6 +132,12 @@ func (r *Request) await(ctx context.Context) {
 	}
 	if r.composite != nil && r.composite.whole == r {
 		r.composite.await(ctx)
+		return
+	}
+	if o := r.onHosts; o != nil { // on this goroutine
+		if o.run(ctx) {
+			r.onHosts = nil
+		}
 		return
 	}
 	if r.outside {
@@ -153,6 +170,7 @@ func (r *Request) finish(ctx context.Context) (Outcome, error) {
 	r.await(ctx)
 	if !r.over.Happened() { // whether ctx has ended or not
 		r.comm.abort(fmt.Sprintf("it gave up: %v", context.Cause(ctx)))
+		r.await(context.Background())
 		<-r.Done()
 		if r.err != nil {
 			return r.outcome, fmt.Errorf("%w (%w)", r.err, ctx.Err())

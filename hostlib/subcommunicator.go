@@ -19,7 +19,7 @@ type subcommunicator struct {
 // notify has the other communicator end as c has, if it does not find that out by
 // itself: it compares all operations, and whoever gives c up gives both up.
 func (n *subcommunicator) notify(c *Communicator, f *wire.Fail) {
-	if n.of == nil || f.Kind == wire.FailDisagree || f.Kind == wire.FailCancel {
+	if n.of == nil || f.Kind == wire.FailDisagree || f.Kind == wire.FailCalls || f.Kind == wire.FailCancel {
 		return
 	}
 	reported := *f

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/client"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -43,7 +44,7 @@ func (c *Communicator) partition(ctx context.Context) (treePartition, error) {
 		o.In, o.Out = nil, words
 	}
 	r := newRequest(c)
-	r.collective, r.inner = o.Collective, true
+	r.collective, r.inner = schedule.Collective(o.Collective), true
 	c.submit(r, &o)
 	if _, err := r.finish(ctx); err != nil {
 		return treePartition{}, err

@@ -53,6 +53,6 @@ func (n *Node) core() rail.Config {
 	_, _ = rand.Read(seed[:]) // it never fails
 	return rail.Config{
 		Eager: n.cfg.Eager, MaxUnexpected: n.cfg.Unexpected, MaxHeads: n.cfg.Announced,
-		Seed: binary.BigEndian.Uint64(seed[:]), Regions: &n.memory,
+		Seed: binary.BigEndian.Uint64(seed[:]), Regions: &n.memory, Accepts: n.accepts,
 	}
 }

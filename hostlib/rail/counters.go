@@ -29,6 +29,7 @@ type Counters struct {
 	Late       uint64 // fragments of what had restarted or ended
 	Malformed  uint64 // fragments that no peer may send; their connection was closed
 	Refused    uint64 // accesses of peers to memory that is not registered so
+	Unwanted   uint64 // messages for a space that is not open
 
 	Requests   int // under way
 	Unexpected int // messages that have arrived, or are announced, and that no receive has taken
@@ -72,6 +73,7 @@ func (c *Counters) add(p *Peer) {
 	c.Late += k.Late
 	c.Malformed += k.Malformed
 	c.Refused += k.Refused
+	c.Unwanted += k.Discarded
 	bytes, heads := p.core.Held()
 	c.Requests += p.under
 	c.Unexpected += heads
@@ -126,6 +128,7 @@ func (n *Node) collect(to metrics.Values) {
 	to.Counter(descDropped, c.Late, "late")
 	to.Counter(descDropped, c.Malformed, "malformed")
 	to.Counter(descDropped, c.Refused, "refused")
+	to.Counter(descDropped, c.Unwanted, "unwanted")
 	to.Count(descRequests, c.Requests)
 	to.Count(descUnexpected, c.Unexpected)
 	to.Count(descHeld, c.Bytes)

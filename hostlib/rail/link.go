@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/core/rail"
 	"github.com/tributary-fabric/tributary/internal/driver/attach"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
@@ -15,7 +14,13 @@ import (
 // nodes are those of hosts that are not closed.
 var nodes struct {
 	mu sync.Mutex
-	of map[*hostlib.Host]*Node
+	of map[Host]*Node
+}
+
+// Host is a process's host: a *hostlib.Host.
+type Host interface {
+	Name() string
+	Addr() string
 }
 
 // On returns the node of a host, which the first call makes. It is shared: server collectives
@@ -23,7 +28,7 @@ var nodes struct {
 // before scoll.On. The host closes the node before itself. Errors are ErrConfig, also for a
 // node that has another Config; hostlib.ErrService after the node was closed, and
 // hostlib.ErrClosed.
-func On(host *hostlib.Host, cfg Config) (*Node, error) {
+func On(host Host, cfg Config) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -62,7 +67,7 @@ func On(host *hostlib.Host, cfg Config) (*Node, error) {
 		return nil, fmt.Errorf("rail: on host %s: %w", n.Name(), err)
 	}
 	if nodes.of == nil {
-		nodes.of = map[*hostlib.Host]*Node{}
+		nodes.of = map[Host]*Node{}
 	}
 	nodes.of[host] = n
 	return n, nil
@@ -150,5 +155,7 @@ func (l *link) Forgotten(name string) { l.node.forget(name) }
 // Absent implements peer.Absentee.
 func (l *link) Absent(c *peer.Conn, _ bool) {
 	l.node.over(c.Peer().Name, c.Peer().Incarnation, ErrAbsent)
-	c.Break(ErrAbsent)
+	if _, is := classOf(c); is { // others are those of other services
+		c.Break(ErrAbsent)
+	}
 }

@@ -29,6 +29,7 @@ type Node struct {
 
 	mu      sync.Mutex // never taken with a peer's lock held
 	closed  bool
+	spaces  sync.Map // ids of those that are open
 	peers   map[string]*Peer
 	past    Counters                // of peers that are forgotten
 	free    []uint32                // indexes of no peer

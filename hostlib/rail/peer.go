@@ -106,7 +106,7 @@ func (p *Peer) StartRecv(tag Tag, into []byte) *Request {
 func (p *Peer) Probe(tag Tag) (s Status, isThere bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e, ok := p.core.Probe(0, uint64(tag), tag == AnyTag)
+	e, ok := p.core.Probe(0, uint64(tag), ignored(tag))
 	return Status{Tag: Tag(e.Tag), Size: int(e.Size)}, ok
 }
 
@@ -176,8 +176,16 @@ func (p *Peer) put(r *Request, key Key, offset uint64, data []byte) {
 }
 
 func (p *Peer) recv(r *Request, tag Tag, into []byte) {
-	r.recv.Tag, r.recv.AnyTag, r.recv.Data = uint64(tag), tag == AnyTag, into
+	r.recv.Tag, r.recv.Ignore, r.recv.Data = uint64(tag), ignored(tag), into
 	p.start(r, receives)
+}
+
+// ignored returns the bits of a message's tag that do not matter to a receive.
+func ignored(tag Tag) uint64 {
+	if tag == AnyTag {
+		return rail.AnyTag
+	}
+	return 0
 }
 
 func (p *Peer) get(r *Request, key Key, offset uint64, into []byte) {
@@ -202,6 +210,11 @@ func (p *Peer) start(r *Request, what operation) {
 	if p.isEnded {
 		p.mu.Unlock()
 		r.complete(Status{}, ErrClosed)
+		return
+	}
+	if space := max(r.send.Context, r.recv.Context); !p.node.accepts(space) {
+		p.mu.Unlock()
+		r.complete(Status{}, fmt.Errorf("%w: its space is closed", ErrCanceled))
 		return
 	}
 	p.under++

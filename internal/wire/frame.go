@@ -96,6 +96,7 @@ const (
 	FailDead     FailKind = 2 // the member Rank is dead
 	FailCancel   FailKind = 3 // the member Rank gave up
 	FailInternal FailKind = 4 // the member Rank met a state that must not be
+	FailCalls    FailKind = 5 // members disagree about an operation that hosts carry out: Calls says how
 )
 
 // Fail ends a communicator.
@@ -103,7 +104,16 @@ type Fail struct {
 	Kind   FailKind
 	Rank   uint32
 	Error  ErrorBody // FailDisagree only
+	Calls  [2]Called // FailCalls only
 	Reason string
+}
+
+// Called is an operation as one member called it: its tag (package schedule), and the bytes of
+// the message that it sent, or awaited.
+type Called struct {
+	Rank  uint32
+	Tag   uint64
+	Bytes uint64
 }
 
 // Notice reports what the manager said to the lowest rank.
@@ -116,7 +126,8 @@ type Notice struct {
 // all. Without ranks all are there. A rank stands for those beneath it, too.
 type Missing struct {
 	Ranks []uint32
-	More  bool // there are others
+	More  bool   // there are others
+	Life  uint64 // down: by which the lowest rank distinguishes this communicator from others of the same members and name
 }
 
 // Append functions write a frame behind b.
@@ -251,7 +262,14 @@ func fields(c *cursor.Cursor, m any) {
 		if m.Kind == FailDisagree {
 			disagreement(c, &m.Error)
 		}
-		c.Bad = c.Bad || m.Kind < FailDisagree || m.Kind > FailInternal
+		if m.Kind == FailCalls {
+			for i := range m.Calls {
+				cursor.Uint32(c, &m.Calls[i].Rank)
+				cursor.Uint64(c, &m.Calls[i].Tag)
+				cursor.Uint64(c, &m.Calls[i].Bytes)
+			}
+		}
+		c.Bad = c.Bad || m.Kind < FailDisagree || m.Kind > FailCalls
 		text(c, &m.Reason)
 	case *Notice:
 		cursor.Uint32(c, &m.Group)
@@ -259,6 +277,7 @@ func fields(c *cursor.Cursor, m any) {
 	case *Missing:
 		c.Bits(&m.More)
 		list(c, &m.Ranks, MaxMissing)
+		cursor.Uint64(c, &m.Life)
 		c.Bad = c.Bad || m.More && len(m.Ranks) == 0
 	}
 }

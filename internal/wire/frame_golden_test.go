@@ -66,6 +66,8 @@ func goldenFrames() []goldenFrame {
 	decide := Decide{Round: 2, Epoch: 8, Base: 40, Rank: 7, Held: from, Give: give, Reason: "no answer"}
 	fill := Fill{Round: 2, Chunk: 41, Exponent: -29, Data: []byte{1, 0, 0, 0, 255, 255, 255, 255}}
 	disagree := Fail{Kind: FailDisagree, Rank: 5, Error: ErrorBody{Mismatch, [2]uint32{5, 6}, [2]Signature{sum, other}}}
+	calls := Fail{Kind: FailCalls, Rank: 5, Calls: [2]Called{{5, 0x0001_4800_0000_0010, 64}, {6, 0x0001_4800_0000_0008, 32}}}
+	called := []piece{{4, "rank"}, {8, "tag"}, {8, "bytes of the message"}}
 	dead := Fail{Kind: FailDead, Rank: 5, Reason: "no answer"}
 	notice := Notice{Group: 9}
 	round, epoch, rank := piece{4, "round"}, piece{4, "epoch"}, piece{4, "rank"}
@@ -89,15 +91,17 @@ func goldenFrames() []goldenFrame {
 			pieces(failing, []piece{{ErrorBodySize, "body of an error packet"}}, textPieces(""))},
 		{"fail-dead", "rank 5 is dead", dead.Append(nil),
 			pieces(failing, textPieces(dead.Reason))},
+		{"fail-calls", "ranks 5 and 6 called allreduces of 16 and 8 elements", calls.Append(nil),
+			pieces(failing, called, called, textPieces(""))},
 		{"goodbye", "the last barrier is done", AppendGoodbye(nil), pieces(nil)},
 		{"notice", "the manager's number of the group is 9", notice.Append(nil),
 			pieces([]piece{{4, "group"}}, textPieces(""))},
 		{"settled", "all beneath have every result before 42", (&Settled{Number: 42}).Append(nil),
 			pieces([]piece{{4, "number"}})},
-		{"missing", "ranks 3 and 12 have not come, and others", (&Missing{Ranks: []uint32{3, 12}, More: true}).Append(nil),
-			pieces([]piece{{1, "more"}, {1, "ranks"}, rank, rank})},
-		{"all-there", "all have come", (&Missing{}).Append(nil),
-			pieces([]piece{{1, "more"}, {1, "ranks"}})},
+		{"missing", "ranks 3 and 12 have not come, and others", (&Missing{Ranks: []uint32{3, 12}, More: true, Life: 7}).Append(nil),
+			pieces([]piece{{1, "more"}, {1, "ranks"}, rank, rank, {8, "life"}})},
+		{"all-there", "all have come", (&Missing{Life: 7}).Append(nil),
+			pieces([]piece{{1, "more"}, {1, "ranks"}, {8, "life"}})},
 	}
 }
 

@@ -41,6 +41,7 @@ func frames() []frame {
 		&Fail{Kind: FailDead, Rank: 5},
 		&Fail{Kind: FailCancel, Rank: 5, Reason: "context canceled"},
 		&Fail{Kind: FailInternal},
+		&Fail{Kind: FailCalls, Rank: 5, Calls: [2]Called{{5, 1 << 60, 80}, {6, 3, 1 << 40}}},
 		&Notice{Group: 9},
 		&Notice{Reason: "no manager"},
 		&Missing{Ranks: []uint32{3, 65536}},

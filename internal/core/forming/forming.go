@@ -51,6 +51,7 @@ type Core struct {
 	children []child
 	formed   bool
 
+	life    uint64       // the lowest rank's; 0: it is not known
 	above   wire.Missing // who is missing, as the parent says
 	heard   bool         // the parent has said that
 	changed bool         // what neighbours are given, since they were
@@ -58,9 +59,12 @@ type Core struct {
 	out     *Output
 }
 
-// New returns a member that has met nobody.
-func New(parent int, children []int) *Core {
+// New returns a member that has met nobody. The lowest rank's life becomes everybody's.
+func New(parent int, children []int, life uint64) *Core {
 	c := &Core{parent: parent}
+	if parent == NoParent {
+		c.life = life
+	}
 	for _, rank := range children {
 		c.children = append(c.children, child{rank: uint32(rank), missing: wire.Missing{Ranks: []uint32{uint32(rank)}}})
 	}
@@ -76,6 +80,10 @@ func (c *Core) Missing() wire.Missing {
 	}
 	return c.beneath()
 }
+
+// Life returns the number by which the members distinguish this communicator from others of the same
+// name, once it is formed.
+func (c *Core) Life() uint64 { return c.life }
 
 // Deadline returns the next moment at which the member wants to be stepped.
 func (c *Core) Deadline() core.Time {
@@ -137,6 +145,7 @@ func (c *Core) fromParent(m *wire.Missing) {
 	case m == nil:
 		c.sendUp()
 	case len(m.Ranks) == 0:
+		c.life = m.Life
 		c.form()
 	default:
 		c.heard = true
@@ -181,8 +190,10 @@ func (c *Core) sendUp() {
 // sendDown reports to a child that was met who is missing in all, if that is known.
 func (c *Core) sendDown(k *child) {
 	m := c.above
+	m.Life = c.life
 	if c.parent == NoParent && !c.formed {
 		m = c.beneath()
+		m.Life = c.life
 	}
 	if k.up && (c.formed || len(m.Ranks) > 0) {
 		c.out.Sends = append(c.out.Sends, Send{k.rank, m.Append(nil)})

@@ -39,7 +39,7 @@ func (w *world) come(rank int) {
 	if !ok {
 		parent = NoParent
 	}
-	w.members[rank] = New(parent, w.tree.Children(rank))
+	w.members[rank] = New(parent, w.tree.Children(rank), uint64(100+rank))
 }
 
 func (w *world) step(rank int, in ...Input) {
@@ -57,6 +57,9 @@ func (w *world) step(rank int, in ...Input) {
 			w.t.Fatalf("rank %d has formed, and %v were there", rank, w.members)
 		}
 		w.formed[rank] = true
+		if life := m.Life(); life != 100 {
+			w.t.Fatalf("rank %d has life %d, not that of the lowest rank", rank, life)
+		}
 	}
 	if w.formed[rank] != m.formed {
 		w.t.Fatalf("rank %d: formed %v, and says %v", rank, w.formed[rank], m.formed)
@@ -213,7 +216,7 @@ func TestNotOften(t *testing.T) {
 
 // TestStrangers: what is not from a neighbour changes nothing.
 func TestStrangers(t *testing.T) {
-	m := New(0, []int{3})
+	m := New(0, []int{3}, 9)
 	var out Output
 	m.Step(0, []Input{{From: 7, Missing: &wire.Missing{}}, {From: 7}}, &out)
 	if len(out.Sends) > 0 || out.Formed || !slices.Equal(m.Missing().Ranks, []uint32{3}) {

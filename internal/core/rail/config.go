@@ -42,6 +42,9 @@ type Config struct {
 	FirstSequence uint32
 	// Seed makes the keys of requests, which the other side cannot guess.
 	Seed uint64
+	// Accepts reports whether messages of a context are kept until a receive awaits them;
+	// others are discarded. Nil: of all.
+	Accepts func(context uint64) bool
 	// Regions is the memory that the other side may read and write. Nil: none.
 	Regions Regions
 }

@@ -58,7 +58,7 @@ const (
 
 // width is the size of a field in bytes.
 func (f field) width() int {
-	if f <= fieldRestart {
+	if f == fieldSequence || f == fieldRestart {
 		return 4
 	}
 	return 8
@@ -139,7 +139,7 @@ type head struct {
 }
 
 func (h *head) sequence() uint32 { return uint32(h.words[fieldSequence]) }
-func (h *head) context() uint32  { return uint32(h.words[fieldContext]) }
+func (h *head) context() uint64  { return h.words[fieldContext] }
 func (h *head) restart() uint32  { return uint32(h.words[fieldRestart]) }
 
 // append appends the bytes of h.

@@ -148,7 +148,7 @@ func hostile(t *testing.T, in []byte) {
 			p.Send(&SendRequest{Tag: uint64(next() % 2), Data: memoryOf(next()), Buffered: next()%2 == 0}, 0, &out)
 			requests++
 		case 1:
-			p.Recv(&RecvRequest{Tag: uint64(next() % 2), AnyTag: next()%2 == 0, Data: memoryOf(next())}, 0, &out)
+			p.Recv(&RecvRequest{Tag: uint64(next() % 2), Ignore: AnyTag * uint64(next()%2), Data: memoryOf(next())}, 0, &out)
 			requests++
 		case 2:
 			p.Put(&SendRequest{Data: memoryOf(next()), Handle: Handle{1, 77}}, 0, &out)

@@ -1,6 +1,10 @@
 package rail
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+)
 
 const (
 	buckets    = 16
@@ -26,24 +30,24 @@ func (m *matching) init(of func(*RecvRequest) *links[RecvRequest], first uint32)
 	m.expected = first
 }
 
-func bucket(context uint32) uint32 { return context * 0x9e3779b1 >> 28 }
+func bucket(context uint64) uint64 { return context * 0x9e3779b97f4a7c15 >> 60 }
 
 // isPast reports whether an envelope has been taken.
 func (m *matching) isPast(sequence uint32) bool { return int32(sequence-m.expected) < 0 }
 
 // unexpected returns the first message for a receive; nil: none.
-func (m *matching) unexpected(context uint32, tag uint64, anyTag bool) *RecvRequest {
+func (m *matching) unexpected(context uint64, tag, ignore uint64) *RecvRequest {
 	u := m.arrived[bucket(context)].first
-	for u != nil && (u.Context != context || !anyTag && u.Tag != tag) {
+	for u != nil && (u.Context != context || (u.Tag^tag)&^ignore != 0) {
 		u = u.links.next
 	}
 	return u
 }
 
 // receive returns the first receive for a message; nil: none.
-func (m *matching) receive(context uint32, tag uint64) *RecvRequest {
+func (m *matching) receive(context uint64, tag uint64) *RecvRequest {
 	r := m.waiting[bucket(context)].first
-	for r != nil && (r.Context != context || !r.AnyTag && r.Tag != tag) {
+	for r != nil && (r.Context != context || (r.Tag^tag)&^r.Ignore != 0) {
 		r = r.links.next
 	}
 	return r
@@ -52,7 +56,7 @@ func (m *matching) receive(context uint32, tag uint64) *RecvRequest {
 // post takes a receive.
 func (p *Peer) post(r *RecvRequest) {
 	r.receiver = receiver{state: posted}
-	u := p.box.unexpected(r.Context, r.Tag, r.AnyTag)
+	u := p.box.unexpected(r.Context, r.Tag, r.Ignore)
 	if u == nil {
 		p.box.waiting[bucket(r.Context)].push(r)
 		return
@@ -191,6 +195,10 @@ func (p *Peer) admit(h *head, body []byte) {
 	r := p.box.receive(h.context(), h.words[fieldTag])
 	if r == nil {
 		p.counters.Unexpected++
+		if !p.accepts(h.context()) {
+			p.discard(h, len(body))
+			return
+		}
 		u := p.record(h, body)
 		p.box.arrived[bucket(u.Context)].push(u)
 		return
@@ -217,6 +225,11 @@ func (p *Peer) admitHeld(u *RecvRequest) {
 	r := p.box.receive(u.Context, u.Tag)
 	if r == nil {
 		p.counters.Unexpected++
+		if !p.accepts(u.Context) {
+			p.drop(u)
+			p.discardHeld(u)
+			return
+		}
 		p.box.arrived[bucket(u.Context)].push(u)
 		return
 	}
@@ -224,6 +237,72 @@ func (p *Peer) admitHeld(u *RecvRequest) {
 	p.drop(u)
 	p.took(heap{uint64(len(u.buffer)), 1})
 	p.adopt(r, u)
+}
+
+// accepts reports whether messages of a context that no receive awaits are kept.
+func (p *Peer) accepts(context uint64) bool { return p.cfg.Accepts == nil || p.cfg.Accepts(context) }
+
+// discard ends a message that nobody will receive: its sender is done as if it had arrived.
+func (p *Peer) discard(h *head, bytes int) {
+	p.counters.Discarded++
+	p.took(heap{uint64(bytes), 1})
+	if h.kind != kindMatch {
+		p.answerNack(h, complete)
+	}
+}
+
+// discardHeld is discard for a message that is held, and no longer counted.
+func (p *Peer) discardHeld(u *RecvRequest) {
+	h := u.head
+	h.words[fieldRestart] = uint64(u.restart)
+	if !u.isKept {
+		p.discard(&h, len(u.buffer))
+	}
+	p.spare.give(u.buffer)
+	u.buffer = nil
+	p.spare.recv(u)
+}
+
+// EndSpace cancels the requests of the contexts of a space, as CancelSend and CancelRecv do, and
+// drops its messages that no receive has matched. Accepts is false of it by now.
+func (p *Peer) EndSpace(space uint64, now core.Time, out *Output) {
+	p.begin(now, out)
+	for s := p.queued.first; s != nil; {
+		next := s.links.next
+		if SpaceOf(s.Context) == space && s.via == kindRndv {
+			p.cancelSend(s)
+		}
+		s = next
+	}
+	for i := range p.sends.places {
+		if s := p.sends.places[i].item; s != nil && SpaceOf(s.Context) == space && !s.isPassive && s.via != kindStore {
+			p.cancelSend(s)
+		}
+	}
+	for i := range p.recvs.places {
+		if r := p.recvs.places[i].item; r != nil && SpaceOf(r.Context) == space && !r.isPassive && r.head.kind != kindLoad {
+			p.cancelRecv(r)
+		}
+	}
+	for b := range buckets {
+		for r := p.box.waiting[b].first; r != nil; {
+			next := r.links.next
+			if SpaceOf(r.Context) == space {
+				p.cancelRecv(r)
+			}
+			r = next
+		}
+		for u := p.box.arrived[b].first; u != nil; {
+			next := u.links.next
+			if SpaceOf(u.Context) == space {
+				p.box.arrived[b].remove(u)
+				p.drop(u)
+				p.discardHeld(u)
+			}
+			u = next
+		}
+	}
+	p.end()
 }
 
 // holdAhead keeps an envelope that came ahead of its turn.

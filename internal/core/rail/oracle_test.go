@@ -21,13 +21,14 @@ type exchange struct {
 	stores  []*post
 	calls   int
 	minSize int
+	ended   [2]bool // a side has ended space 16
 }
 
 // post is a message, a receive, or a one-sided request.
 type post struct {
-	context uint32
+	context uint64
 	tag     uint64
-	anyTag  bool
+	ignore  uint64
 	bytes   []byte // of a message; what is loaded or stored
 	room    int
 	at      int
@@ -49,7 +50,7 @@ func newExchange(t *rapid.T) *exchange {
 			Eager: rapid.IntRange(1, 20).Draw(t, "eager"), Fragment: rapid.IntRange(1, 16).Draw(t, "fragment"),
 			PutFrom: rapid.SampledFrom([]int{0, 1, 30}).Draw(t, "put"), GetFrom: rapid.SampledFrom([]int{0, 1, 40}).Draw(t, "get"),
 			MaxUnexpected: bytes, MaxHeads: heads, FirstSequence: first, Seed: uint64(side), Regions: &x.memory[side],
-			KickAfter: 1000,
+			KickAfter: 1000, Accepts: func(context uint64) bool { return context == 0 || !x.ended[side] },
 		}
 		x.regions[side] = fill(regionSize, byte(40+side))
 		x.memory[side].Register(MayRead|MayWrite, 77, x.regions[side])
@@ -77,7 +78,7 @@ func (x *exchange) add(side uint8, do func(p *Peer, out *Output)) {
 func (x *exchange) drawTraffic(t *rapid.T) {
 	for i := range rapid.IntRange(1, 25).Draw(t, "requests") {
 		side := uint8(x.random.IntN(2))
-		m := &post{context: uint32(x.random.IntN(2)) * 16, tag: uint64(x.random.IntN(2)), to: 1 - side}
+		m := &post{context: uint64(x.random.IntN(2)) * 16 << spaceShift, tag: uint64(x.random.IntN(3)), to: 1 - side}
 		size := x.minSize + x.random.IntN(70-x.minSize)*x.random.IntN(2)
 		m.bytes = fill(size, byte(i*11+1))
 		switch x.random.IntN(8) {
@@ -99,8 +100,16 @@ func (x *exchange) drawTraffic(t *rapid.T) {
 			x.sent[side] = append(x.sent[side], m)
 			q := &SendRequest{Context: m.context, Tag: m.tag, Data: fill(size, byte(i*11+1)), Buffered: x.random.IntN(2) == 0, User: byte(i*11 + 1)}
 			x.calls++
-			send := func() { x.add(side, func(p *Peer, out *Output) { p.Send(q, x.time, out) }) }
-			r := &post{context: uint32(x.random.IntN(2)) * 16, tag: uint64(x.random.IntN(2)), anyTag: x.random.IntN(3) == 0, room: x.minSize*70 + x.random.IntN(90)}
+			send := func() {
+				x.add(side, func(p *Peer, out *Output) {
+					if x.has(side, q.Context) {
+						p.Send(q, x.time, out)
+					} else {
+						x.calls--
+					}
+				})
+			}
+			r := &post{context: uint64(x.random.IntN(2)) * 16 << spaceShift, tag: uint64(x.random.IntN(3)), ignore: [...]uint64{0, 0, 1, AnyTag}[x.random.IntN(4)], room: x.minSize*70 + x.random.IntN(90)}
 			if x.random.IntN(2) == 0 {
 				send()
 				x.receive(1-side, r)
@@ -112,11 +121,20 @@ func (x *exchange) drawTraffic(t *rapid.T) {
 	}
 }
 
+// has reports whether a side has not ended a context.
+func (x *exchange) has(side uint8, context uint64) bool { return context == 0 || !x.ended[side] }
+
 // receive lets a side post a receive.
 func (x *exchange) receive(side uint8, r *post) {
-	r.request = &RecvRequest{Context: r.context, Tag: r.tag, AnyTag: r.anyTag, Data: make([]byte, r.room), User: &r.outcome}
+	r.request = &RecvRequest{Context: r.context, Tag: r.tag, Ignore: r.ignore, Data: make([]byte, r.room), User: &r.outcome}
 	x.posted[side] = append(x.posted[side], r)
-	x.add(side, func(p *Peer, out *Output) { p.Recv(r.request, x.time, out) })
+	x.add(side, func(p *Peer, out *Output) {
+		if x.has(side, r.context) {
+			p.Recv(r.request, x.time, out)
+		} else {
+			r.outcome = outcome{times: 1, err: ErrCancelled}
+		}
+	})
 }
 
 // drawFailures fails rails now and then, until all has been done.
@@ -138,9 +156,12 @@ func (x *exchange) drawFailures(t *rapid.T) {
 func (x *exchange) rest() {
 	for side := range uint8(2) {
 		p := x.peers[side]
-		for _, context := range []uint32{0, 16} {
+		for _, context := range []uint64{0, 16 << spaceShift} {
+			if !x.has(0, context) || !x.has(1, context) {
+				continue
+			}
 			for range 100 {
-				e, ok := p.Probe(context, 0, true)
+				e, ok := p.Probe(context, 0, AnyTag)
 				if !ok {
 					if x.run(); x.next(side, context) == nil {
 						break
@@ -152,7 +173,7 @@ func (x *exchange) rest() {
 					return
 				}
 				x.next(side, context).taken = true
-				x.receive(side, &post{context: context, anyTag: true, room: int(e.Size)})
+				x.receive(side, &post{context: context, ignore: AnyTag, room: int(e.Size)})
 				x.run()
 			}
 		}
@@ -166,7 +187,7 @@ func (x *exchange) rest() {
 }
 
 // next returns the first message to a side that no receive has taken.
-func (x *exchange) next(to uint8, context uint32) *post {
+func (x *exchange) next(to uint8, context uint64) *post {
 	for _, m := range x.sent[1-to] {
 		if !m.taken && m.context == context {
 			return m
@@ -183,9 +204,13 @@ func (x *exchange) matchAll() {
 			m.taken = false
 		}
 		for i, r := range x.posted[side] {
+			if !x.has(0, r.context) || !x.has(1, r.context) {
+				x.checkCancelled(side, r)
+				continue
+			}
 			var got *post
 			for _, m := range x.sent[1-side] {
-				if !m.taken && m.context == r.context && (r.anyTag || m.tag == r.tag) {
+				if !m.taken && m.context == r.context && (m.tag^r.tag)&^r.ignore == 0 {
 					got = m
 					break
 				}
@@ -208,11 +233,11 @@ func (x *exchange) matchAll() {
 
 func (x *exchange) check() error {
 	done := 0
-	for side := range x.done {
+	for side := range uint8(2) {
 		for _, d := range x.done[side] {
 			if d.Send != nil {
 				done++
-				if d.Err != nil {
+				if d.Err != nil && (x.has(side, d.Send.Context) || !errors.Is(d.Err, ErrCancelled)) {
 					x.fail("a send: %v", d.Err)
 				}
 			}
@@ -265,7 +290,7 @@ func (x *exchange) mark() {
 	for side := range uint8(2) {
 		for _, r := range x.posted[side] {
 			for _, m := range x.sent[1-side] {
-				if !m.taken && m.context == r.context && (r.anyTag || m.tag == r.tag) {
+				if !m.taken && m.context == r.context && (m.tag^r.tag)&^r.ignore == 0 {
 					m.taken = true
 					break
 				}

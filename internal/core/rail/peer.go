@@ -130,8 +130,8 @@ func (p *Peer) Get(r *RecvRequest, now core.Time, out *Output) {
 }
 
 // Probe returns the first message that a receive would match.
-func (p *Peer) Probe(context uint32, tag uint64, anyTag bool) (Envelope, bool) {
-	u := p.box.unexpected(context, tag, anyTag)
+func (p *Peer) Probe(context uint64, tag, ignore uint64) (Envelope, bool) {
+	u := p.box.unexpected(context, tag, ignore)
 	if u == nil {
 		return Envelope{}, false
 	}

@@ -181,6 +181,11 @@ func (p *Peer) wasRefused(h *head) {
 // has is done as if it had arrived.
 func (p *Peer) CancelRecv(r *RecvRequest, now core.Time, out *Output) {
 	p.begin(now, out)
+	p.cancelRecv(r)
+	p.end()
+}
+
+func (p *Peer) cancelRecv(r *RecvRequest) {
 	switch r.state {
 	case posted, queuingLoad:
 		r.links.in.remove(r)
@@ -191,5 +196,4 @@ func (p *Peer) CancelRecv(r *RecvRequest, now core.Time, out *Output) {
 		}
 		p.received(r, ErrCancelled)
 	}
-	p.end()
 }

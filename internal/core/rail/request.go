@@ -20,10 +20,18 @@ var (
 	ErrRegion = errors.New("rail: no such region of memory at the other host")
 )
 
+// SpaceOf returns the space that a context is of: contexts of one space end together.
+func SpaceOf(context uint64) uint64 { return context >> spaceShift }
+
+const spaceShift = 24
+
+// AnyTag has a receive take messages of any tag.
+const AnyTag = ^uint64(0)
+
 // A SendRequest sends a message, or stores bytes in the other side's memory. The caller sets
 // the exported fields, and leaves them and Data alone until it is Done.
 type SendRequest struct {
-	Context uint32
+	Context uint64
 	Tag     uint64
 	Data    []byte
 	// Buffered lets the request be done before the message has arrived: the core copies
@@ -41,9 +49,9 @@ type SendRequest struct {
 // A RecvRequest receives a message, or loads bytes of the other side's memory. The caller
 // sets the exported fields, and leaves them and Data alone until it is Done.
 type RecvRequest struct {
-	Context uint32
+	Context uint64
 	Tag     uint64
-	AnyTag  bool // of this Context
+	Ignore  uint64 // bits in which the message's tag may differ: AnyTag of all messages of this Context
 	Data    []byte
 	// Handle and Offset say what of the other side's memory Get loads.
 	Handle Handle
@@ -119,6 +127,7 @@ type Counters struct {
 	Malformed  uint64         // frames
 	Refused    uint64         // one-sided requests of the other side's
 	Unexpected uint64         // envelopes that no receive had been posted for
+	Discarded  uint64         // of them: of a context that is not accepted
 }
 
 // Flow is a way that messages go.

@@ -118,7 +118,7 @@ func (p *Peer) sendEnvelope(s *SendRequest, k kind, i uint8) {
 
 // matchHead fills in what identifies a message.
 func (p *Peer) matchHead(s *SendRequest, h *head) {
-	h.words[fieldSequence], h.words[fieldContext], h.words[fieldTag] = uint64(s.sequence), uint64(s.Context), s.Tag
+	h.words[fieldSequence], h.words[fieldContext], h.words[fieldTag] = uint64(s.sequence), s.Context, s.Tag
 	h.words[fieldRestart] = uint64(s.restart)
 	h.words[fieldSending], h.words[fieldReceiving] = s.id, s.peer
 }
@@ -290,6 +290,11 @@ func (p *Peer) sentOut(s *SendRequest, err error) {
 // message fails.
 func (p *Peer) CancelSend(s *SendRequest, now core.Time, out *Output) {
 	p.begin(now, out)
+	p.cancelSend(s)
+	p.end()
+}
+
+func (p *Peer) cancelSend(s *SendRequest) {
 	switch s.state {
 	case queuing:
 		p.queued.remove(s)
@@ -306,7 +311,6 @@ func (p *Peer) CancelSend(s *SendRequest, now core.Time, out *Output) {
 			p.withdraw(s)
 		}
 	}
-	p.end()
 }
 
 // withdraw ends a request none of whose memory is lent. What the other side still expects of

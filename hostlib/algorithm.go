@@ -1,0 +1,81 @@
+package hostlib
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
+)
+
+// Algorithm is a way to do a collective on hosts, by messages between members.
+// docs/collectives.md says what each does, and which collective has which.
+type Algorithm uint8
+
+// The algorithms. AutoAlgorithm chooses one by the collective, the number of members and the length.
+const (
+	AutoAlgorithm     = Algorithm(schedule.Auto)
+	Linear            = Algorithm(schedule.Linear)
+	Binomial          = Algorithm(schedule.Binomial)
+	Chain             = Algorithm(schedule.Chain)
+	Ring              = Algorithm(schedule.Ring)
+	RecursiveDoubling = Algorithm(schedule.RecursiveDoubling)
+	Rabenseifner      = Algorithm(schedule.Rabenseifner)
+	Halving           = Algorithm(schedule.Halving)
+	Bruck             = Algorithm(schedule.Bruck)
+	Pairwise          = Algorithm(schedule.Pairwise)
+	ScatterAllgather  = Algorithm(schedule.ScatterAllgather)
+	RingGather        = Algorithm(schedule.RingGather)
+	Dissemination     = Algorithm(schedule.Dissemination)
+)
+
+// String returns the name, "ring" for example.
+func (a Algorithm) String() string { return schedule.Algorithm(a).String() }
+
+// ParseAlgorithm returns the algorithm of a name. The error wraps ErrArgument.
+func ParseAlgorithm(name string) (Algorithm, error) {
+	a, err := schedule.ParseAlgorithm(name)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrArgument, err)
+	}
+	return Algorithm(a), nil
+}
+
+// Algorithms returns all, AutoAlgorithm first.
+func Algorithms() (all []Algorithm) {
+	for a := range schedule.Algorithms {
+		all = append(all, Algorithm(a))
+	}
+	return all
+}
+
+// OnHosts has operations run on hosts by the first of these algorithms that can do them, also
+// those that switches could reduce: allreduce, reduce, broadcast and barrier, which are otherwise
+// run over the communicator's tree. None is AutoAlgorithm. An operation that none of them can do
+// runs as without the option. It excludes Stripes and Roots.
+func OnHosts(algorithms ...Algorithm) GroupOption {
+	if len(algorithms) == 0 {
+		algorithms = []Algorithm{AutoAlgorithm}
+	}
+	return func(t *groupOptions) { t.algorithms = slices.Clone(algorithms) }
+}
+
+// algorithm returns that of a call. isOnTree: it runs over the communicator's tree.
+func (t groupOptions) algorithm(c *schedule.Call) (a schedule.Algorithm, isOnTree bool) {
+	var possible []schedule.Algorithm
+	for i := range t.algorithms {
+		a := schedule.Algorithm(t.algorithms[i])
+		if a == schedule.Auto {
+			return schedule.Choose(c), false
+		}
+		if possible == nil {
+			possible = schedule.Possible(c)
+		}
+		if slices.Contains(possible, a) {
+			return a, false
+		}
+	}
+	if !c.Ordered && c.Collective <= schedule.Barrier {
+		return schedule.Auto, true
+	}
+	return schedule.Choose(c), false
+}

@@ -1,0 +1,99 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// form makes a communicator of n hosts on loopback, and returns each one's.
+func form(t *testing.T, n int, options ...hostlib.GroupOption) []*hostlib.Communicator {
+	t.Helper()
+	var hosts []*hostlib.Host
+	var members []hostlib.Member
+	for i := range n {
+		h, err := hostlib.Join(within(t), hostlib.Config{Name: fmt.Sprint("h", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := h.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		hosts, members = append(hosts, h), append(members, h.Member())
+	}
+	comms := make([]*hostlib.Communicator, n)
+	all(n, func(rank int) {
+		c, err := hosts[rank].Communicator(within(t), "c", members, options...)
+		if err != nil {
+			t.Error(err)
+		}
+		comms[rank] = c
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	return comms
+}
+
+func all(n int, do func(rank int)) {
+	var g sync.WaitGroup
+	for rank := range n {
+		g.Go(func() { do(rank) })
+	}
+	g.Wait()
+}
+
+// try runs the suite on a communicator, and returns what its lowest rank has counted.
+func try(t *testing.T, comms []*hostlib.Communicator, cfg Config) Result {
+	t.Helper()
+	results := make([]Result, len(comms))
+	all(len(comms), func(rank int) {
+		var err error
+		if results[rank], err = Run(within(t), comms[rank], cfg); err != nil {
+			t.Error(err)
+			comms[rank].Abort("it has failed")
+		}
+	})
+	all(len(comms), func(rank int) {
+		if err := comms[rank].Leave(within(t)); err != nil && !t.Failed() {
+			t.Error(err)
+		}
+	})
+	return results[0]
+}
+
+// few is a selection that takes little time.
+func few() Config {
+	return Config{
+		Functions: []reduce.Function{reduce.Sum, reduce.Max, reduce.BXor}, Types: []reduce.Type{reduce.Int32, reduce.Float64, reduce.BFloat16},
+		Counts: []int{0, 1, 13, 3000},
+	}
+}
+
+// TestAlgorithms: every algorithm passes, with members in any number.
+func TestAlgorithms(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 5, 8} {
+		for _, a := range hostlib.Algorithms() {
+			t.Run(fmt.Sprintf("%d/%s", n, a), func(t *testing.T) {
+				r := try(t, form(t, n, hostlib.OnHosts(a)), few())
+				isPossible := a != hostlib.Halving || n&(n-1) == 0
+				if a != hostlib.AutoAlgorithm && isPossible && r.Algorithms[a] == 0 && n > 1 {
+					t.Errorf("nothing ran by it: %v", r)
+				}
+			})
+		}
+	}
+}

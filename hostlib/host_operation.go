@@ -1,0 +1,271 @@
+package hostlib
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/tributary-fabric/tributary/hostlib/rail"
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// hostCall is an operation that hosts carry out by an algorithm.
+type hostCall struct {
+	schedule.Call
+	operation
+	element uint8
+	in, out [][]byte // pieces
+	after   []func() // when it is done
+}
+
+// hostOperation carries out the schedule of one.
+type hostOperation struct {
+	hostCall
+	request   *Request
+	comm      *Communicator
+	algorithm schedule.Algorithm
+	tag       uint64
+	temp      *[]byte
+	next      func() (*schedule.Round, bool)
+	stop      func()
+	round     *schedule.Round // that is under way; nil: the next is to begin
+	transfers []transfer      // of the round
+	waits     int             // for this one of them
+	messages  int
+	bytes     int
+}
+
+// transfer is a message under way.
+type transfer struct {
+	request *rail.Request
+	to      *rail.Peer
+	schedule.Transfer
+	isRecv bool
+}
+
+// startOnHosts returns the request of a call that hosts carry out. It is to be begun, or awaited.
+func (c *Communicator) startOnHosts(k *hostCall, a schedule.Algorithm) *Request {
+	r := newRequest(c)
+	r.collective, r.function, r.outside = k.Collective, k.function, true
+	if err := k.Validate(); err != nil {
+		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
+		return r
+	}
+	s, err := schedule.Make(&k.Call, a)
+	if err != nil {
+		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
+		return r
+	}
+	serial, err := c.enter()
+	if err != nil {
+		r.fail(err)
+		return r
+	}
+	o := &hostOperation{hostCall: *k, request: r, comm: c, algorithm: a, temp: tempOf(s.Temp)}
+	o.tag = o.Tag(serial, k.code, k.element)
+	o.next, o.stop = iter.Pull(s.Rounds)
+	r.onHosts = o
+	return r
+}
+
+// temps are temporary memory of operations, by the power of two of their size.
+var temps [48]sync.Pool
+
+func sizeClass(size int) (class int) {
+	for 1<<class < size {
+		class++
+	}
+	return class
+}
+
+func tempOf(size int) *[]byte {
+	if size == 0 {
+		return nil
+	}
+	class := sizeClass(size)
+	if b, ok := temps[class].Get().(*[]byte); ok {
+		return b
+	}
+	b := alignedMemory(1 << class)
+	return &b
+}
+
+// at returns a part of the operation's memory.
+func (o *hostOperation) at(p schedule.Part) []byte {
+	if p.Size == 0 {
+		return nil
+	}
+	var b []byte
+	switch p.Buffer {
+	case schedule.In:
+		b = o.in[p.Piece]
+	case schedule.Out:
+		b = o.out[p.Piece]
+	default:
+		b = *o.temp
+	}
+	return b[p.Offset : p.Offset+p.Size : p.Offset+p.Size]
+}
+
+// run carries the operation on, until it is done or ctx ends: then it reports false, and can be
+// run again.
+func (o *hostOperation) run(ctx context.Context) bool {
+	for {
+		if o.round == nil {
+			r, ok := o.next()
+			if !ok {
+				o.done(nil)
+				return true
+			}
+			if o.round = r; !o.begin() {
+				return true
+			}
+		}
+		for ; o.waits < len(o.transfers); o.waits++ {
+			if isOver, err := o.await(ctx, &o.transfers[o.waits]); !isOver {
+				return false
+			} else if err != nil {
+				o.abandon(o.transfers[o.waits:])
+				o.done(err)
+				return true
+			}
+		}
+		for i := range o.round.Locals {
+			o.compute(&o.round.Locals[i])
+		}
+		clear(o.transfers)
+		o.round, o.transfers, o.waits = nil, o.transfers[:0], 0
+	}
+}
+
+// begin starts the transfers of a round. It reports false where the operation has failed.
+func (o *hostOperation) begin() bool {
+	for i, of := range [...][]schedule.Transfer{o.round.Recvs, o.round.Sends} {
+		for _, t := range of {
+			p, err := o.comm.peer(t.Peer)
+			if err != nil {
+				o.abandon(o.transfers)
+				o.done(fmt.Errorf("hostlib: messages between members: %w", err))
+				return false
+			}
+			x := transfer{to: p, Transfer: t, isRecv: i == 0}
+			o.start(&x)
+			o.transfers = append(o.transfers, x)
+		}
+	}
+	return true
+}
+
+func (o *hostOperation) start(t *transfer) {
+	if space := o.comm.messaging.calls; t.isRecv {
+		t.request = space.StartRecv(t.to, rail.Tag(o.tag&schedule.TagSerial), rail.Tag(^uint64(schedule.TagSerial)), o.at(t.Part))
+	} else {
+		t.request = space.StartSend(t.to, rail.Tag(o.tag), o.at(t.Part))
+		o.messages++
+		o.bytes += t.Size
+	}
+}
+
+// await waits for a transfer, and reports false where ctx has ended first.
+func (o *hostOperation) await(ctx context.Context, t *transfer) (isOver bool, err error) {
+	c := o.comm
+	for {
+		s, err := t.request.Wait(ctx)
+		if _, isDone, _ := t.request.Test(); !isDone {
+			return false, nil
+		}
+		switch {
+		case err == nil && (!t.isRecv || uint64(s.Tag) == o.tag && s.Size == t.Size):
+			return true, nil
+		case err == nil || errors.Is(err, rail.ErrTruncated):
+			theirs := uint64(s.Size)
+			if errors.Is(err, rail.ErrTruncated) {
+				theirs++ // at least
+			}
+			c.disagree([2]wire.Called{
+				{Rank: uint32(c.rank), Tag: o.tag, Bytes: uint64(t.Size)}, {Rank: uint32(t.Peer), Tag: uint64(s.Tag), Bytes: theirs},
+			})
+		case errors.Is(err, rail.ErrRestarted):
+			o.start(t) // nothing of it has gone to the host as it is now
+			continue
+		case errors.Is(err, rail.ErrCanceled), errors.Is(err, rail.ErrWithdrawn), errors.Is(err, rail.ErrClosed): // an end of the communicator, here or there
+		default:
+			c.lostPeer(t.Peer, err)
+		}
+		select {
+		case <-c.over:
+		case <-c.loop.Done():
+		}
+		return true, cmp.Or(c.Err(), err)
+	}
+}
+
+// abandon ends transfers: their memory is the caller's again.
+func (o *hostOperation) abandon(all []transfer) {
+	for i := range all {
+		all[i].request.Cancel()
+	}
+	for i := range all {
+		_, _ = all[i].request.Wait(context.Background()) // what came of them does not matter any more
+	}
+}
+
+// compute does what is local.
+func (o *hostOperation) compute(l *schedule.Local) {
+	switch to := o.at(l.To); {
+	case len(to) == 0:
+	case l.IsCopy():
+		copy(to, o.at(l.A))
+	default:
+		o.kernel(to, o.at(l.A), o.at(l.B))
+	}
+}
+
+// done ends the operation.
+func (o *hostOperation) done(err error) {
+	o.stop()
+	r, c := o.request, o.comm
+	if err == nil {
+		o.finishAlone()
+		for _, f := range o.after {
+			if f != nil {
+				f()
+			}
+		}
+		r.outcome = Outcome{
+			Transport: Hosts, Algorithm: Algorithm(o.algorithm), Reason: "by an algorithm of hosts: " + o.algorithm.String(),
+			Messages: o.messages, Bytes: o.bytes, Elapsed: time.Since(r.begun), function: o.function,
+		}
+	}
+	if o.temp != nil {
+		temps[sizeClass(len(*o.temp))].Put(o.temp)
+	}
+	o.in, o.out, o.temp, o.after = nil, nil, nil, nil
+	c.messaging.running.Done()
+	if err != nil {
+		r.fail(err)
+	} else {
+		r.succeed()
+	}
+}
+
+// finishAlone makes a result of a vector that is the only one in it, as the function's results
+// are: with canonical NaNs, say.
+func (o *hostOperation) finishAlone() {
+	isAlone := o.Size == 1 || o.Collective == schedule.Scan && o.Rank == 0 || o.Collective == schedule.Exscan && o.Rank == 1
+	if !isAlone || o.kernel == nil || o.Collective == schedule.Exscan && o.Rank == 0 {
+		return
+	}
+	out := o.out
+	if len(out) == 0 { // of a reduce-scatter in place
+		out = o.in
+	}
+	if len(out) > 0 && len(out[0]) > 0 {
+		o.kernel(out[0], out[0], nil)
+	}
+}

@@ -1,0 +1,178 @@
+package hostlib
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/tributary-fabric/tributary/hostlib/rail"
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// messaging is what a communicator has for messages between any two members.
+type messaging struct {
+	node  *rail.Node
+	space *rail.TagSpace // open while the communicator is
+	err   error          // why there is none
+
+	closing sync.Once
+	closed  chan struct{} // closed when nothing of it is under way any more
+
+	mu      sync.Mutex
+	calls   *rail.TagSpace // of operations; nil: it is not formed yet
+	user    *rail.TagSpace // of Send and Recv
+	peers   []*rail.Peer   // by rank; nil: not asked for yet
+	serial  uint16         // of the next operation
+	running sync.WaitGroup // operations
+	isOver  bool           // none begins any more
+}
+
+// openMessaging opens the communicator's space. What an earlier one of the same members and name
+// has sent is not in it.
+func (c *Communicator) openMessaging() error {
+	m := &c.messaging
+	m.closed = make(chan struct{})
+	if len(c.members) == 1 || c.sub.of != nil {
+		return nil
+	}
+	for _, o := range c.host.before(c) {
+		<-o.messaging.closed
+	}
+	if m.node, m.err = rail.On(c.host, rail.Config{}); m.err != nil {
+		return nil // only what needs messages does not work
+	}
+	number := binary.BigEndian.Uint64(c.group[8:])&rail.MaxSpace | 1
+	var err error
+	if m.space, err = m.node.TagSpace(number); errors.Is(err, rail.ErrClosed) {
+		m.err = err
+		return nil
+	}
+	return err
+}
+
+// before returns the communicators with the same digest that have not ended yet, but c.
+func (h *Host) before(c *Communicator) (all []*Communicator) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, o := range h.comms {
+		if o != c && o.group == c.group {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// begin takes the number by which the members distinguish this communicator from an earlier one.
+func (m *messaging) begin(life uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.space != nil {
+		part := uint32(life>>32) &^ 1
+		m.calls, m.user = m.space.Part(part), m.space.Part(part|1)
+	}
+}
+
+// peer returns a member's host for messages.
+func (c *Communicator) peer(rank int) (*rail.Peer, error) {
+	m := &c.messaging
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.peers == nil {
+		m.peers = make([]*rail.Peer, len(c.members))
+	}
+	if m.peers[rank] == nil {
+		p, err := m.node.Peer(c.members[rank].process())
+		if err != nil {
+			return nil, err
+		}
+		m.peers[rank] = p
+	}
+	return m.peers[rank], nil
+}
+
+// enter lets an operation begin, and returns its number. The error wraps ErrEnded where none
+// may.
+func (c *Communicator) enter() (serial uint16, err error) {
+	m := &c.messaging
+	c.order.Lock() // with those on the communicator's tree
+	defer c.order.Unlock()
+	c.mu.Lock()
+	err, isLeaving := c.err, c.isLeaving
+	c.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case err != nil:
+		return 0, err
+	case isLeaving || m.isOver:
+		return 0, fmt.Errorf("%w: it is being left", ErrEnded)
+	case m.err != nil:
+		return 0, fmt.Errorf("hostlib: messages between members: %w", m.err)
+	}
+	m.running.Add(1)
+	m.serial++
+	return m.serial, nil
+}
+
+// finishMessages lets no operation by messages begin any more, and waits for those under way.
+func (c *Communicator) finishMessages(ctx context.Context) {
+	c.order.Lock()
+	c.mu.Lock()
+	c.isLeaving = true
+	c.mu.Unlock()
+	c.order.Unlock()
+	idle := make(chan struct{})
+	go func() {
+		c.messaging.running.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-ctx.Done(): // what follows reports that
+	}
+}
+
+// end cancels what is under way: the communicator has ended.
+func (m *messaging) end() {
+	m.mu.Lock()
+	m.isOver = true
+	m.mu.Unlock()
+	if m.space != nil {
+		m.space.Close()
+	}
+}
+
+// close returns when nothing is under way any more.
+func (m *messaging) close() {
+	m.end()
+	m.closing.Do(func() {
+		m.running.Wait()
+		close(m.closed)
+	})
+}
+
+// lostPeer ends the communicator for a member that cannot be reached any more.
+func (c *Communicator) lostPeer(rank int, why error) {
+	c.news(endpoint.Failed, endpoint.News{Fail: wire.Fail{Kind: wire.FailDead, Rank: uint32(rank), Reason: why.Error()}})
+}
+
+// disagree ends the communicator for two members that called different operations.
+func (c *Communicator) disagree(calls [2]wire.Called) {
+	c.news(endpoint.Failed, endpoint.News{Fail: wire.Fail{Kind: wire.FailCalls, Rank: uint32(c.rank), Calls: calls}})
+}
+
+// addressOf returns the address of another process, by the lists of members of communicators.
+func (h *Host) addressOf(process string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.comms {
+		if i := slices.IndexFunc(c.members, func(m Member) bool { return m.Addr != "" && m.process() == process }); i >= 0 {
+			return c.members[i].Addr
+		}
+	}
+	return ""
+}

@@ -1,0 +1,92 @@
+package rail
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+func spaceOf(t *testing.T, n *Node, id uint64) *TagSpace {
+	t.Helper()
+	s, err := n.TagSpace(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestTagSpaces: a message is received in its own space, by the bits of its tag that a receive
+// does not ignore.
+func TestTagSpaces(t *testing.T) {
+	_, a, b := pair(t, 2, Config{})
+	var of [2][2]*TagSpace
+	for i := range of {
+		of[i] = [2]*TagSpace{spaceOf(t, a.node, uint64(i+1)), spaceOf(t, b.node, uint64(i+1))}
+	}
+	var sent, received []*Request
+	buffers := make([][]byte, 4)
+	for i := range buffers {
+		buffers[i] = make([]byte, 50_000)
+	}
+	received = append(received, b.StartRecv(AnyTag, buffers[0]), of[0][1].StartRecv(b, 0x1_00, 0xff, buffers[1]), of[1][1].StartRecv(b, 0x2_00, 0xff, buffers[2]), of[1][1].StartRecv(b, 0, ^Tag(0), buffers[3]))
+	sent = append(sent, of[1][0].StartSend(a, 0x1_03, pattern(3, 50_000)), of[1][0].StartSend(a, 0x2_02, pattern(2, 10)), of[0][0].StartSend(a, 0x1_01, pattern(1, 20_000)), a.StartSend(9, pattern(0, 5)))
+	for i, want := range []Status{{9, 5}, {0x1_01, 20_000}, {0x2_02, 10}, {0x1_03, 50_000}} {
+		if s, err := received[i].Wait(background(t)); err != nil || s != want || !bytes.Equal(buffers[i][:s.Size], pattern(i, want.Size)) {
+			t.Errorf("receive %d: %+v, %v", i, s, err)
+		}
+	}
+	for _, r := range sent {
+		if _, err := r.Wait(background(t)); err != nil {
+			t.Error(err)
+		}
+	}
+	other := of[0][1].Part(5).StartRecv(b, 0, ^Tag(0), nil)
+	own := of[0][1].StartRecv(b, 0, ^Tag(0), nil)
+	of[0][0].StartSend(a, 1, nil)
+	if _, err := own.Wait(background(t)); err != nil {
+		t.Error(err)
+	}
+	if _, isDone, _ := other.Test(); isDone {
+		t.Error("a message is received in another part of its space")
+	}
+	if _, err := a.node.TagSpace(1); !errors.Is(err, ErrArgument) {
+		t.Errorf("a space that is open: %v", err)
+	}
+	if _, err := a.node.TagSpace(0); !errors.Is(err, ErrArgument) {
+		t.Errorf("space 0: %v", err)
+	}
+}
+
+// TestClosedSpace: the requests of a space that is closed end, messages for it are dropped, and
+// their senders are done; the peer's other messages do not suffer.
+func TestClosedSpace(t *testing.T) {
+	_, a, b := pair(t, 2, Config{})
+	from, to := spaceOf(t, a.node, 7), spaceOf(t, b.node, 7)
+	waiting := to.StartRecv(b, 99, 0, make([]byte, 10))
+	short, long := from.StartSend(a, 1, pattern(1, 10)), from.StartSend(a, 2, pattern(2, 1<<20))
+	await(t, "both messages", func() bool { _, ok := to.Probe(b, 2, 0); return ok })
+	to.Close()
+	if _, err := waiting.Wait(background(t)); !errors.Is(err, ErrCanceled) {
+		t.Errorf("a receive: %v", err)
+	}
+	late := from.StartSend(a, 3, pattern(3, 1<<20))
+	for _, r := range []*Request{short, long, late} {
+		if _, err := r.Wait(background(t)); err != nil {
+			t.Errorf("a send: %v", err)
+		}
+	}
+	if c := b.node.Counters(); c.Unexpected != 0 || c.Unwanted != 3 {
+		t.Errorf("%d messages are kept, and %d dropped", c.Unexpected, c.Unwanted)
+	}
+	if _, err := to.StartRecv(b, 1, 0, nil).Wait(background(t)); !errors.Is(err, ErrCanceled) {
+		t.Errorf("a receive in a space that is closed: %v", err)
+	}
+	received := b.StartRecv(4, make([]byte, 10))
+	if err := a.Send(background(t), 4, pattern(4, 10)); err != nil {
+		t.Error(err)
+	}
+	if _, err := received.Wait(background(t)); err != nil {
+		t.Error(err)
+	}
+	spaceOf(t, b.node, 7) // it can be opened again
+}

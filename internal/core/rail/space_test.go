@@ -1,0 +1,57 @@
+package rail
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestEndSpace: two sides end a space at any event of random traffic over failing rails. All
+// its requests are done, once; nothing of it is left; and what is in the other one matches as
+// if there were no other.
+func TestEndSpace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := newExchange(t)
+		var lines []string
+		x.trace = func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+		x.drawTraffic(t)
+		for side := range uint8(2) {
+			x.after(rapid.IntRange(0, 80).Draw(t, "end"), event{what: calls, side: side, do: func() { x.endSpace(side) }})
+		}
+		x.drawFailures(t)
+		for side := range uint8(2) {
+			x.endSpace(side)
+		}
+		x.run()
+		x.mark()
+		x.rest()
+		if err := x.check(); err != nil {
+			for _, line := range lines {
+				t.Log(line)
+			}
+			t.Fatal(err)
+		}
+	})
+}
+
+func (x *exchange) endSpace(side uint8) {
+	if x.ended[side] {
+		return
+	}
+	x.ended[side] = true
+	x.call(side, func(p *Peer, out *Output) { p.EndSpace(16, x.time, out) })
+}
+
+// checkCancelled checks a receive of a space that has ended.
+func (x *exchange) checkCancelled(side uint8, r *post) {
+	u := r.outcome
+	isOne := false
+	for _, m := range x.sent[1-side] {
+		isOne = isOne || m.context == r.context && m.tag == u.tag && same(u.got, m.bytes[:min(r.room, len(m.bytes))])
+	}
+	if isFailed := errors.Is(u.err, ErrCancelled) || errors.Is(u.err, ErrWithdrawn); u.times != 1 || !isFailed && !isOne {
+		x.fail("side %d, a receive of a space that has ended: %d times %v, % x of tag %d", side, u.times, u.err, u.got, u.tag)
+	}
+}

@@ -1,0 +1,143 @@
+package schedule
+
+import "fmt"
+
+// Algorithm is a way to do a collective on hosts. Its values are part of what members agree upon,
+// and never change.
+type Algorithm uint8
+
+// The algorithms. Auto is Choose's.
+const (
+	Auto Algorithm = iota
+	Linear
+	Binomial
+	Chain
+	Ring
+	RecursiveDoubling
+	Rabenseifner
+	Halving
+	Bruck
+	Pairwise
+	ScatterAllgather
+	RingGather
+	Dissemination
+	Algorithms
+)
+
+var algorithmNames = [Algorithms]string{
+	"auto", "linear", "binomial", "chain", "ring", "recursive-doubling", "rabenseifner", "halving", "bruck", "pairwise",
+	"scatter-allgather", "ring-gather", "dissemination",
+}
+
+// String returns the name.
+func (a Algorithm) String() string {
+	if a >= Algorithms {
+		return fmt.Sprintf("algorithm(%d)", uint8(a))
+	}
+	return algorithmNames[a]
+}
+
+// ParseAlgorithm returns the algorithm of a name.
+func ParseAlgorithm(name string) (Algorithm, error) {
+	for a, n := range algorithmNames {
+		if n == name {
+			return Algorithm(a), nil
+		}
+	}
+	return 0, fmt.Errorf("no algorithm %q, want one of %q", name, algorithmNames)
+}
+
+// way is an algorithm of some collectives.
+type way struct {
+	algorithm Algorithm
+	make      func(*Call) Schedule
+	unordered bool // does not keep the order of ranks
+	power     bool // takes powers of two alone
+}
+
+var (
+	scans    = []way{{algorithm: RecursiveDoubling, make: scanDoubling}, {algorithm: Chain, make: scanChain}}
+	scatters = []way{
+		{algorithm: Pairwise, make: reduceScatterPairwise, unordered: true}, {algorithm: Ring, make: reduceScatterRing, unordered: true},
+		{algorithm: Halving, make: reduceScatterHalving, power: true}, {algorithm: Linear, make: reduceScatterLinear},
+	}
+)
+
+// ways are the algorithms of each collective.
+var ways = [Collectives][]way{
+	Allreduce: {
+		{algorithm: RecursiveDoubling, make: allreduceDoubling}, {algorithm: Rabenseifner, make: allreduceRabenseifner},
+		{algorithm: Ring, make: allreduceRing, unordered: true},
+	},
+	Reduce:    {{algorithm: Binomial, make: reduceBinomial}, {algorithm: RingGather, make: reduceRingGather, unordered: true}},
+	Broadcast: {{algorithm: Binomial, make: broadcastBinomial}, {algorithm: ScatterAllgather, make: broadcastScatter}, {algorithm: Chain, make: broadcastChain}},
+	Barrier:   {{algorithm: Dissemination, make: barrierDissemination}},
+	Gather:    {{algorithm: Binomial, make: gatherBinomial}, {algorithm: Linear, make: gatherLinear}},
+	Gatherv:   {{algorithm: Linear, make: gatherLinear}},
+	Scatter:   {{algorithm: Binomial, make: scatterBinomial}, {algorithm: Linear, make: scatterLinear}},
+	Scatterv:  {{algorithm: Linear, make: scatterLinear}},
+	Allgather: {
+		{algorithm: Bruck, make: allgatherBruck}, {algorithm: Ring, make: allgatherRing}, {algorithm: Linear, make: allgatherLinear},
+		{algorithm: RecursiveDoubling, make: allgatherDoubling, power: true},
+	},
+	Allgatherv:     {{algorithm: Ring, make: allgatherRing}, {algorithm: Linear, make: allgatherLinear}},
+	Alltoall:       {{algorithm: Bruck, make: alltoallBruck}, {algorithm: Pairwise, make: alltoallPairwise}, {algorithm: Linear, make: alltoallLinear}},
+	Alltoallv:      {{algorithm: Pairwise, make: alltoallPairwise}, {algorithm: Linear, make: alltoallLinear}},
+	ReduceScatter:  scatters,
+	ReduceScatterv: scatters,
+	Scan:           scans,
+	Exscan:         scans,
+}
+
+// find returns the way of an algorithm, if it can do a call.
+func (c *Call) find(a Algorithm) (*way, error) {
+	if c.Collective >= Collectives {
+		return nil, fmt.Errorf("%w: %s", ErrCall, c.Collective)
+	}
+	var names []string
+	for i := range ways[c.Collective] {
+		w := &ways[c.Collective][i]
+		if w.algorithm != a {
+			names = append(names, w.algorithm.String())
+			continue
+		}
+		switch {
+		case w.unordered && c.Ordered:
+			return nil, fmt.Errorf("%w: %s by %s of a function that does not commute", ErrCall, c.Collective, a)
+		case w.power && c.Size&(c.Size-1) != 0:
+			return nil, fmt.Errorf("%w: %s by %s in a group of %d, which is not a power of two", ErrCall, c.Collective, a, c.Size)
+		}
+		return w, nil
+	}
+	return nil, fmt.Errorf("%w: no %s by %s, but by %q", ErrCall, c.Collective, a, names)
+}
+
+// Make returns the schedule of a valid call by an algorithm, which is not Auto. The error wraps
+// ErrCall, where the algorithm cannot do it.
+func Make(c *Call, a Algorithm) (Schedule, error) {
+	w, err := c.find(a)
+	if err != nil {
+		return Schedule{}, err
+	}
+	return w.make(c), nil
+}
+
+// Possible returns the algorithms that can do a call.
+func Possible(c *Call) (all []Algorithm) {
+	for _, w := range ways[c.Collective] {
+		if _, err := c.find(w.algorithm); err == nil {
+			all = append(all, w.algorithm)
+		}
+	}
+	return all
+}
+
+// Has reports whether an algorithm is one of a collective's.
+func Has(of Collective, a Algorithm) bool {
+	for _, w := range ways[of] {
+		if w.algorithm == a {
+			return true
+		}
+	}
+	return false
+}
