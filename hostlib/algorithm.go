@@ -59,23 +59,24 @@ func OnHosts(algorithms ...Algorithm) GroupOption {
 	return func(t *groupOptions) { t.algorithms = slices.Clone(algorithms) }
 }
 
-// algorithm returns that of a call. isOnTree: it runs over the communicator's tree.
-func (t groupOptions) algorithm(c *schedule.Call) (a schedule.Algorithm, isOnTree bool) {
+// algorithm returns that of a call; Auto: it runs over the communicator's tree, which mayTree
+// permits.
+func (t groupOptions) algorithm(c *schedule.Call, mayTree bool) schedule.Algorithm {
 	var possible []schedule.Algorithm
 	for i := range t.algorithms {
 		a := schedule.Algorithm(t.algorithms[i])
 		if a == schedule.Auto {
-			return schedule.Choose(c), false
+			return schedule.Choose(c)
 		}
 		if possible == nil {
 			possible = schedule.Possible(c)
 		}
 		if slices.Contains(possible, a) {
-			return a, false
+			return a
 		}
 	}
-	if !c.Ordered && c.Collective <= schedule.Barrier {
-		return schedule.Auto, true
+	if mayTree {
+		return schedule.Auto
 	}
-	return schedule.Choose(c), false
+	return schedule.Choose(c)
 }

@@ -16,9 +16,9 @@ import (
 // in itself, but must not overlap it otherwise. What out holds after an error
 // is undefined.
 //
-// When ctx ends before the operation does, the communicator ends for all members, with all
-// operations in flight. That holds for every blocking operation. To stop waiting only, use
-// StartAllreduce and Request.Wait.
+// When ctx ends before the operation does, this caller alone stops waiting: the error is an
+// *UnfinishedError, and the operation goes on, with its buffers. That holds for every blocking
+// operation. Communicator.Abort ends operations for all.
 func Allreduce[T reduce.Element](ctx context.Context, c *Communicator, f Operator, in, out []T) (Outcome, error) {
 	return queueAllreduce(c, f, plain(in), plain(out)).finish(ctx)
 }
@@ -240,7 +240,8 @@ func startByMessages(c *Communicator, of wire.Collective, f Operator, root int, 
 	}
 	p.Width = reduce.ElementSize(p.function, reduce.Type(p.element))
 	p.Ordered = p.ordered
-	if _, isOnTree := c.options.algorithm(&p.Call); isOnTree {
+	_, isFunction := f.(reduce.Function)
+	if c.options.algorithm(&p.Call, f == nil || isFunction) == schedule.Auto {
 		return nil
 	}
 	p.in, p.out = [][]byte{in.lend()}, [][]byte{out.memory}

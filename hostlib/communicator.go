@@ -71,15 +71,17 @@ type Communicator struct {
 
 	order sync.Mutex // of operations: held while one gets its number and is posted
 
-	mu        sync.Mutex
-	requests  map[uint64]*Request
-	lastID    uint64
-	status    status
-	other     atomic.Pointer[string] // who has called with other members or settings
-	absent    wire.Missing           // who is not there, as far as is known, while it is formed
-	err       error                  // why no operation can be started
-	isLeaving bool                   // the last operation was started
-	multitree *multitree             // if it has several trees; set before it is handed out
+	mu         sync.Mutex
+	requests   map[uint64]*Request
+	lastID     uint64
+	successors uint64 // communicators that were made of this one's members
+	status     status
+	other      atomic.Pointer[string] // who has called with other members or settings
+	absent     wire.Missing           // who is not there, as far as is known, while it is formed
+	err        error                  // why no operation can be started
+	isLeaving  bool                   // the last operation was started
+	late       lateness
+	multitree  *multitree // if it has several trees; set before it is handed out
 }
 
 // Communicator forms a group with the other members, who all call it with the
@@ -399,10 +401,10 @@ func (c *Communicator) ownStats() Stats {
 
 // Leave ends the communicator in good order. It is collective, and completes
 // the operations before it: it returns when every member has called it. After
-// an error the communicator has ended otherwise.
+// an error the communicator has ended otherwise: for all members, if ctx ended first.
 func (c *Communicator) Leave(ctx context.Context) error {
 	c.finishMessages(ctx)
-	_, err := c.start(session.Operation{Collective: wire.Barrier, Last: true}, nil).finish(ctx)
+	_, err := c.start(session.Operation{Collective: wire.Barrier, Last: true}, nil).finishOrEnd(ctx)
 	if err != nil {
 		return fmt.Errorf("hostlib: leaving %q: %w", c.name, err)
 	}
@@ -455,6 +457,7 @@ func (c *Communicator) submit(r *Request, o *session.Operation) {
 	c.isLeaving = c.isLeaving || o.Last
 	c.lastID++
 	o.ID = c.lastID
+	r.position, r.tag = c.messaging.called(c.tagOf(o))
 	c.requests[o.ID] = r
 	c.mu.Unlock()
 	lent := operations.Get().(*session.Operation)

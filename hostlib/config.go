@@ -93,6 +93,11 @@ type Config struct {
 	// communicators end; 5 s by default, at least 1 ms.
 	DeadAfter time.Duration
 
+	// SlowAfter is how long an operation may take before its members find out whether all have
+	// called it, and the same one; 1 s by default, at least 10 ms. The log, and
+	// Communicator.Waiting, then name who has not.
+	SlowAfter time.Duration
+
 	// ForgetAfter is how long, without certificates, the incarnation of a host is
 	// remembered after its last connection; 10 s by default. Until then an earlier
 	// incarnation is refused, even if a stranger used the name.
@@ -123,6 +128,7 @@ func (c Config) filled() Config {
 	if c.Listen == "" && c.Membership == nil {
 		c.Listen = "127.0.0.1:0"
 	}
+	c.SlowAfter = cmp.Or(c.SlowAfter, time.Second)
 	c.DeadAfter, c.OfferWait = cmp.Or(c.DeadAfter, 5*time.Second), cmp.Or(c.OfferWait, 3*time.Second)
 	c.ChunkBytes, c.Window = cmp.Or(c.ChunkBytes, 1432), cmp.Or(c.Window, DefaultWindow)
 	if c.Log == nil {
@@ -151,6 +157,9 @@ func (c Config) Validate() error {
 	}
 	if c.DeadAfter < time.Millisecond {
 		return fmt.Errorf("%w: DeadAfter is %v, want at least %v", ErrConfig, c.DeadAfter, time.Millisecond)
+	}
+	if c.SlowAfter < 10*time.Millisecond {
+		return fmt.Errorf("%w: SlowAfter is %v, want at least %v", ErrConfig, c.SlowAfter, 10*time.Millisecond)
 	}
 	if c.ForgetAfter < 0 {
 		return fmt.Errorf("%w: ForgetAfter is %v, want 0 or more", ErrConfig, c.ForgetAfter)

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// ways and collectives are the sizes of tables by Transport and by schedule.Collective.
+// transports and collectives are the sizes of tables by Transport and by schedule.Collective.
 const (
 	transports  = int(Hosts) + 1
 	collectives = int(schedule.Collectives)

@@ -18,11 +18,16 @@
 //
 // # Operations
 //
-// Allreduce, Reduce, Broadcast and Barrier are collective: every member calls
-// them, in the same order, with vectors of equal length. The Start forms do
-// not block and return a Request; several may be in flight. Buffers belong to
-// the operation until it is done. Members that disagree about an operation all
-// get an error, a *Disagreement, that names two of them.
+// Allreduce, Reduce, Broadcast, Barrier, Gather, Allgather, Scatter, Alltoall, ReduceScatter, Scan
+// and Exscan are collective: every member calls them, in the same order, with vectors of equal
+// length, or in the forms with a v, of any. The Start forms do not block and return a Request;
+// several may be in flight. Buffers belong to the operation until it is done. Members that
+// disagree about an operation all get an error, a *Disagreement, that names two of them. Send and
+// Recv move messages between two members. docs/collectives.md has the calls of MPI and NCCL
+// beside these.
+//
+// The first four run in switches, or over the tree of hosts; the others, and with OnHosts all, by
+// algorithms of hosts.
 //
 // Options of Communicator declare its operations: OnlyFunctions, OnlyTypes and
 // BlockFloat decide which switches can serve it; Expect, ChooseBy and ChooseByWeights
@@ -34,8 +39,9 @@
 // The loss of a switch, a link or the manager is not an error: the operation
 // continues over another tree, or over hosts, and all members get the same bits.
 // The death of a member is one: all others get a *MemberError that names it, and the
-// communicator ends. It also ends for every member when the context of a blocking
-// operation is cancelled, a member calls Abort, or a host is closed. The same members
+// communicator ends. It also ends for every member when one calls Abort, or closes its
+// host. When the context of a blocking operation ends, its caller alone stops waiting, with
+// an *UnfinishedError. The same members
 // may then form it again, under the same name.
 //
 // # Goroutines and connections

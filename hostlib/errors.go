@@ -27,6 +27,23 @@ var (
 	ErrClosed = errors.New("hostlib: the host is closed")
 )
 
+// UnfinishedError reports that the context of a blocking operation has ended before the operation
+// did. The communicator is not harmed: the operation goes on, for all members, and belongs to the
+// order of operations. Its buffers must not be touched until Request is done. The error answers
+// errors.Is with the context's.
+type UnfinishedError struct {
+	Request *Request
+	Err     error // why the context has ended
+}
+
+// Error says so.
+func (e *UnfinishedError) Error() string {
+	return fmt.Sprintf("hostlib: the operation goes on without its caller: %v", e.Err)
+}
+
+// Unwrap returns why the context has ended.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
 // MemberError reports that a communicator has ended because of one member. It
 // answers errors.Is(err, ErrEnded).
 type MemberError struct {

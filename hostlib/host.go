@@ -115,6 +115,7 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 	h.announce()
 	h.followRails()
 	h.tasks.Go(h.restIdle)
+	h.tasks.Go(h.callRolls)
 	if h.members != nil {
 		h.tasks.Go(h.watchZone)
 	}

@@ -61,13 +61,11 @@ func (c *Communicator) startOnHosts(k *hostCall, a schedule.Algorithm) *Request 
 		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
 		return r
 	}
-	serial, err := c.enter()
-	if err != nil {
+	if err := c.enter(r, func(serial uint16) uint64 { return k.Tag(serial, k.code, k.element) }); err != nil {
 		r.fail(err)
 		return r
 	}
-	o := &hostOperation{hostCall: *k, request: r, comm: c, algorithm: a, temp: tempOf(s.Temp)}
-	o.tag = o.Tag(serial, k.code, k.element)
+	o := &hostOperation{hostCall: *k, request: r, comm: c, algorithm: a, temp: tempOf(s.Temp), tag: r.tag}
 	o.next, o.stop = iter.Pull(s.Rounds)
 	r.onHosts = o
 	return r
@@ -183,12 +181,8 @@ func (o *hostOperation) await(ctx context.Context, t *transfer) (isOver bool, er
 		case err == nil && (!t.isRecv || uint64(s.Tag) == o.tag && s.Size == t.Size):
 			return true, nil
 		case err == nil || errors.Is(err, rail.ErrTruncated):
-			theirs := uint64(s.Size)
-			if errors.Is(err, rail.ErrTruncated) {
-				theirs++ // at least
-			}
 			c.disagree([2]wire.Called{
-				{Rank: uint32(c.rank), Tag: o.tag, Bytes: uint64(t.Size)}, {Rank: uint32(t.Peer), Tag: uint64(s.Tag), Bytes: theirs},
+				{Rank: uint32(c.rank), Tag: o.tag, Bytes: uint64(t.Size)}, {Rank: uint32(t.Peer), Tag: uint64(s.Tag), Bytes: t.request.MessageSize()},
 			})
 		case errors.Is(err, rail.ErrRestarted):
 			o.start(t) // nothing of it has gone to the host as it is now
@@ -217,6 +211,17 @@ func (o *hostOperation) abandon(all []transfer) {
 
 // compute does what is local.
 func (o *hostOperation) compute(l *schedule.Local) {
+	isDone := false
+	defer func() {
+		if isDone {
+			return
+		}
+		p := recover() // the caller's operator has
+		why := fmt.Sprintf("its operator panicked: %v", p)
+		o.comm.abort(why)
+		o.done(fmt.Errorf("%w: %s", ErrEnded, why))
+		panic(p)
+	}()
 	switch to := o.at(l.To); {
 	case len(to) == 0:
 	case l.IsCopy():
@@ -224,6 +229,7 @@ func (o *hostOperation) compute(l *schedule.Local) {
 	default:
 		o.kernel(to, o.at(l.A), o.at(l.B))
 	}
+	isDone = true
 }
 
 // done ends the operation.
@@ -246,7 +252,7 @@ func (o *hostOperation) done(err error) {
 		temps[sizeClass(len(*o.temp))].Put(o.temp)
 	}
 	o.in, o.out, o.temp, o.after = nil, nil, nil, nil
-	c.messaging.running.Done()
+	c.messaging.ended(r)
 	if err != nil {
 		r.fail(err)
 	} else {

@@ -39,13 +39,13 @@ func join(t testing.TB, n int, change ...func(*hostlib.Config)) ([]*hostlib.Host
 }
 
 // form forms one communicator of all hosts.
-func form(t testing.TB, hosts []*hostlib.Host, members []hostlib.Member) []*hostlib.Communicator {
+func form(t testing.TB, hosts []*hostlib.Host, members []hostlib.Member, options ...hostlib.GroupOption) []*hostlib.Communicator {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	comms := make([]*hostlib.Communicator, len(hosts))
 	each(len(hosts), func(i int) {
-		c, err := hosts[i].Communicator(ctx, "test", members)
+		c, err := hosts[i].Communicator(ctx, "test", members, options...)
 		if err != nil {
 			t.Error(err)
 		}
@@ -313,30 +313,46 @@ func TestDeathOfAMemberEndsAllOthers(t *testing.T) {
 	}
 }
 
-func TestCancelGivesTheBuffersBack(t *testing.T) {
-	comms := group(t, 3)
-	ctx, cancel := context.WithCancel(t.Context())
-	each(3, func(i int) {
-		if i == 2 {
-			cancel() // it never calls the operation
-			return
+// TestCancelStopsWaitingAlone: a caller whose context ends stops waiting; the operation goes on,
+// and so does the communicator, for all.
+func TestCancelStopsWaitingAlone(t *testing.T) {
+	for _, options := range [][]hostlib.GroupOption{nil, {hostlib.OnHosts()}, {hostlib.OnHosts(hostlib.Ring)}, {hostlib.Stripes(2)}, {hostlib.Roots(2)}} {
+		hosts, members := join(t, 3)
+		comms := form(t, hosts, members, options...)
+		for _, elements := range []int{100, 100_000} {
+			ctx, cancel := context.WithCancel(t.Context())
+			given := make(chan struct{})
+			each(3, func(i int) {
+				v := make([]float64, elements)
+				v[elements-1] = float64(i)
+				use := t.Context()
+				switch i {
+				case 1:
+					use = ctx
+				case 2: // it calls the operation when the other one waits no more
+					cancel()
+					<-given
+				}
+				_, err := hostlib.Allreduce(use, comms[i], reduce.Sum, v, v)
+				if i == 1 {
+					close(given)
+					var u *hostlib.UnfinishedError
+					if !errors.Is(err, context.Canceled) || !errors.As(err, &u) {
+						t.Errorf("rank 1: %v does not report that its context was cancelled", err)
+						return
+					}
+					_, err = u.Request.Wait(t.Context())
+				}
+				if err != nil || v[elements-1] != 3 {
+					t.Errorf("rank %d: %v, %v", i, err, v[elements-1])
+				}
+				if _, err := hostlib.Barrier(t.Context(), comms[i]); err != nil {
+					t.Error(err)
+				}
+			})
 		}
-		v := make([]float64, 100)
-		use := ctx
-		if i == 0 {
-			use = t.Context()
-		}
-		_, err := hostlib.Allreduce(use, comms[i], reduce.Sum, v, v)
-		var m *hostlib.MemberError
-		if !errors.As(err, &m) || m.Rank != 1 {
-			t.Errorf("rank %d: got %v, want that rank 1 gave up", i, err)
-		}
-		if i == 1 && !errors.Is(err, context.Canceled) {
-			t.Errorf("rank 1: %v does not report that its context was cancelled", err)
-		}
-	})
-	// The third member hears of it, too.
-	<-comms[2].Done()
+		leave(t, comms)
+	}
 }
 
 func TestAbortEndsAllMembers(t *testing.T) {

@@ -31,6 +31,8 @@ type item struct {
 	stream *stream     // of endpoint.Connected: the stream, and
 	number uint32      // its number
 	final  bool        // the communicator is over after this step, come what may
+
+	roll *wire.Waiting // this member's own operation is late
 }
 
 // stepper is the core as the loop steps it, and the loop's own state. What it
@@ -39,6 +41,7 @@ type stepper struct {
 	*Communicator
 	inputs   []endpoint.Input
 	messages []transport.Message
+	roll     roll
 
 	final     bool // an item was
 	rests     bool // the step's memory is to be given back
@@ -143,13 +146,14 @@ func (s *stepper) Step(now core.Time, items []item, out *endpoint.Output) {
 		if it.stream != nil && !s.connects(it) {
 			continue
 		}
-		if s.gathered.takes(it) {
+		if s.gathered.takes(it) || s.roll.takes(s.Communicator, it) {
 			continue
 		}
 		s.inputs = append(s.inputs, it.in)
 		s.final = s.final || it.final
 		s.rests = s.rests || it.in.Kind == endpoint.Rest
 	}
+	s.rolls(out)
 	s.core.Step(now, s.inputs, out)
 	s.gathers(now, out)
 	for i := range items {

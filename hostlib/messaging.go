@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib/rail"
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
@@ -22,13 +23,14 @@ type messaging struct {
 	closing sync.Once
 	closed  chan struct{} // closed when nothing of it is under way any more
 
-	mu      sync.Mutex
-	calls   *rail.TagSpace // of operations; nil: it is not formed yet
-	user    *rail.TagSpace // of Send and Recv
-	peers   []*rail.Peer   // by rank; nil: not asked for yet
-	serial  uint16         // of the next operation
-	running sync.WaitGroup // operations
-	isOver  bool           // none begins any more
+	mu       sync.Mutex
+	calls    *rail.TagSpace // of operations; nil: it is not formed yet
+	user     *rail.TagSpace // of Send and Recv
+	peers    []*rail.Peer   // by rank; nil: not asked for yet
+	past     *calls
+	running  sync.WaitGroup        // operations
+	inFlight map[*Request]struct{} // the same
+	isOver   bool                  // none begins any more
 }
 
 // openMessaging opens the communicator's space. What an earlier one of the same members and name
@@ -94,9 +96,9 @@ func (c *Communicator) peer(rank int) (*rail.Peer, error) {
 	return m.peers[rank], nil
 }
 
-// enter lets an operation begin, and returns its number. The error wraps ErrEnded where none
-// may.
-func (c *Communicator) enter() (serial uint16, err error) {
+// enter lets an operation begin, and gives its request a number and a tag. The error wraps ErrEnded
+// where none may.
+func (c *Communicator) enter(r *Request, tag func(serial uint16) uint64) error {
 	m := &c.messaging
 	c.order.Lock() // with those on the communicator's tree
 	defer c.order.Unlock()
@@ -107,15 +109,27 @@ func (c *Communicator) enter() (serial uint16, err error) {
 	defer m.mu.Unlock()
 	switch {
 	case err != nil:
-		return 0, err
+		return err
 	case isLeaving || m.isOver:
-		return 0, fmt.Errorf("%w: it is being left", ErrEnded)
+		return fmt.Errorf("%w: it is being left", ErrEnded)
 	case m.err != nil:
-		return 0, fmt.Errorf("hostlib: messages between members: %w", m.err)
+		return fmt.Errorf("hostlib: messages between members: %w", m.err)
 	}
 	m.running.Add(1)
-	m.serial++
-	return m.serial, nil
+	r.position, r.tag = m.note(tag)
+	if m.inFlight == nil {
+		m.inFlight = map[*Request]struct{}{}
+	}
+	m.inFlight[r] = struct{}{}
+	return nil
+}
+
+// ended notes that an operation has.
+func (m *messaging) ended(r *Request) {
+	m.mu.Lock()
+	delete(m.inFlight, r)
+	m.mu.Unlock()
+	m.running.Done()
 }
 
 // finishMessages lets no operation by messages begin any more, and waits for those under way.
@@ -155,8 +169,19 @@ func (m *messaging) close() {
 	})
 }
 
+// lastWordWithin is how long the end of a member's messages waits for what its communicator says of
+// its end: that it closed its host, say.
+const lastWordWithin = 250 * time.Millisecond
+
 // lostPeer ends the communicator for a member that cannot be reached any more.
 func (c *Communicator) lostPeer(rank int, why error) {
+	timer := time.NewTimer(lastWordWithin)
+	defer timer.Stop()
+	select {
+	case <-c.over:
+		return
+	case <-timer.C:
+	}
 	c.news(endpoint.Failed, endpoint.News{Fail: wire.Fail{Kind: wire.FailDead, Rank: uint32(rank), Reason: why.Error()}})
 }
 

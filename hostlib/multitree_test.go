@@ -404,27 +404,6 @@ func TestDeathOverSeveralTrees(t *testing.T) {
 	}
 }
 
-func TestCancelOverSeveralTrees(t *testing.T) {
-	eachKind(t, 3, func(t *testing.T, _ []*Host, comms []*Communicator) {
-		ctx, cancel := context.WithCancel(t.Context())
-		each(3, func(i int) {
-			if i == 2 {
-				cancel() // it never calls the operation
-				return
-			}
-			use := within(t)
-			if i == 1 {
-				use = ctx
-			}
-			v := make([]float64, long)
-			_, err := Allreduce(use, comms[i], reduce.Sum, v, v)
-			wantMember(t, err, 1, "gave up")
-		})
-		<-comms[2].Done()
-		wantMember(t, comms[2].Err(), 1, "gave up")
-	})
-}
-
 func TestManyOverSeveralTrees(t *testing.T) {
 	eachKind(t, 4, func(t *testing.T, _ []*Host, comms []*Communicator) {
 		const ops = 12

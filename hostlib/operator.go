@@ -17,8 +17,8 @@ type Operator interface {
 // Custom returns an operator of the caller's own: combine stores first op second in to, element by
 // element; to may be first or second, and all have one length. It must be associative. Where it
 // does not commute, vectors are reduced in the order of ranks. It runs on hosts, whatever
-// the communicator is on, and in any number of goroutines at once. All members give the same name,
-// and compare no more than that there is one.
+// the communicator is on, and in any number of goroutines at once. Members
+// compare whether there is one, and whether it commutes; the name is for people.
 func Custom[T reduce.Element](name string, commutes bool, combine func(to, first, second []T)) Operator {
 	return &custom[T]{name, commutes, combine}
 }
@@ -32,8 +32,11 @@ type custom[T reduce.Element] struct {
 func (o *custom[T]) String() string { return o.name }
 func (o *custom[T]) Located() bool  { return false }
 
-// customCode is what members' messages say of an operator that is no reduce.Function.
-const customCode = 15
+// What members' messages say of an operator that is no reduce.Function.
+const (
+	customCode  = 15
+	orderedCode = 13 // of one that does not commute
+)
 
 // kernel stores a op b in to; where b is nil, what the function makes of a alone.
 type kernel func(to, a, b []byte)
@@ -76,7 +79,11 @@ func (o *custom[T]) operation(t reduce.Type) (operation, bool) {
 	if t != reduce.TypeOf[T]() || o.combine == nil {
 		return operation{}, false
 	}
-	return operation{code: customCode, ordered: !o.commutes, kernel: func(to, a, b []byte) {
+	code := uint8(customCode)
+	if !o.commutes {
+		code = orderedCode
+	}
+	return operation{code: code, ordered: !o.commutes, kernel: func(to, a, b []byte) {
 		if b == nil {
 			copy(to, a)
 			return
@@ -163,6 +170,10 @@ func operatorName(code uint8) string {
 		return "none"
 	case customCode:
 		return "a custom operator"
+	case orderedCode:
+		return "a custom operator that does not commute"
+	case leaveCode:
+		return "leaving"
 	}
 	return reduce.Function(code).String()
 }

@@ -105,7 +105,7 @@ func (p *pieced) allApart(pieces [][]byte, others ...[]byte) {
 	}
 }
 
-// counts returns the elements of pieces, of which there has to be one for each member.
+// countsOf returns the elements of pieces, of which there has to be one for each member.
 func countsOf[T Data](p *pieced, pieces [][]T) []int {
 	if len(pieces) != len(p.c.members) {
 		p.refuse("%d pieces for %d members", len(pieces), len(p.c.members))
@@ -129,8 +129,7 @@ func (p *pieced) begin() *Request {
 		r.fail(err)
 		return r
 	}
-	a, _ := p.c.options.algorithm(&p.Call)
-	return p.c.startOnHosts(&p.hostCall, a)
+	return p.c.startOnHosts(&p.hostCall, p.c.options.algorithm(&p.Call, false))
 }
 
 // typeOf returns the type of elements of what is reduced.
@@ -146,6 +145,8 @@ func reducesBy[T reduce.Element](p *pieced, f Operator) {
 	var err error
 	if f == nil {
 		p.refuse("there is no operator")
+	} else if f.Located() {
+		p.refuse("%s is a function of values with locations: use AllreduceLocated or ReduceLocated", f)
 	} else if p.operation, err = operationOf(f, reduce.TypeOf[T]()); err != nil && p.err == nil {
 		p.err = err
 	}

@@ -73,6 +73,8 @@ type state struct {
 	comm    *Communicator
 
 	collective schedule.Collective // 0: none was started
+	position   uint32              // among the operations that the member has called on the communicator
+	tag        uint64              // what it is, as members compare it
 	onHosts    *hostOperation      // that it is done by; nil: by the communicator's loop
 	function   reduce.Function     // of what is reduced; NoFunction: nothing is
 	element    reduce.Type
@@ -164,18 +166,31 @@ func (r *Request) await(ctx context.Context) {
 	}
 }
 
-// finish waits for the operation, and gives the communicator up if ctx ends
-// first: only so are the buffers the caller's again. Nobody else may know r.
+// finish waits for the operation. If ctx ends first, it goes on without its caller. Nobody else
+// knows r.
 func (r *Request) finish(ctx context.Context) (Outcome, error) {
+	r.await(ctx)
+	if !r.over.Happened() {
+		return Outcome{}, &UnfinishedError{Request: r.begin(), Err: context.Cause(ctx)}
+	}
+	return r.result()
+}
+
+// finishOrEnd waits for the operation, and ends the communicator if ctx ends first.
+func (r *Request) finishOrEnd(ctx context.Context) (Outcome, error) {
 	r.await(ctx)
 	if !r.over.Happened() { // whether ctx has ended or not
 		r.comm.abort(fmt.Sprintf("it gave up: %v", context.Cause(ctx)))
-		r.await(context.Background())
 		<-r.Done()
 		if r.err != nil {
 			return r.outcome, fmt.Errorf("%w (%w)", r.err, ctx.Err())
 		}
 	}
+	return r.result()
+}
+
+// result returns the result of an operation that is done, whose request nobody else knows.
+func (r *Request) result() (Outcome, error) {
 	outcome, err := r.outcome, r.err
 	if r.composite == nil && err == nil && r.over.Renew() {
 		r.state = state{}

@@ -2,7 +2,9 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -78,8 +80,28 @@ func try(t *testing.T, comms []*hostlib.Communicator, cfg Config) Result {
 // few is a selection that takes little time.
 func few() Config {
 	return Config{
-		Functions: []reduce.Function{reduce.Sum, reduce.Max, reduce.BXor}, Types: []reduce.Type{reduce.Int32, reduce.Float64, reduce.BFloat16},
+		Functions: []reduce.Function{reduce.Sum, reduce.Max, reduce.BXor, reduce.MinLoc}, Types: []reduce.Type{reduce.Int32, reduce.Float64, reduce.BFloat16},
 		Counts: []int{0, 1, 13, 3000},
+	}
+}
+
+// TestAll: the whole suite passes on a communicator as it is by default.
+func TestAll(t *testing.T) {
+	r := try(t, form(t, 3), Config{Counts: []int{0, 1, 13, 400}})
+	if r.Cases < 2000 || r.Transports[hostlib.HostTree] == 0 || r.Transports[hostlib.Hosts] == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestWrongResult: the suite finds a function that is wrong.
+func TestWrongResult(t *testing.T) {
+	x := &trial[int32]{run: &run{}, Case: Case{Count: 3}}
+	_, err := x.finish(hostlib.Outcome{}, nil, []int32{1, 2, 3}, []int32{1, 2, 4}, nil, nil)
+	if !errors.Is(err, ErrWrong) || !strings.Contains(err.Error(), "element 2 of 3 is 3, want 4") {
+		t.Error(err)
+	}
+	if _, err := Run(t.Context(), form(t, 1)[0], Config{Collectives: []string{"all"}}); err == nil || !strings.Contains(err.Error(), `no collective "all"`) {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package conformance tests the collectives of a communicator against a sequential oracle: every
-// collective, with every function on every type of elements that it is defined on, from every root,
-// in place and not, with no elements, one, an odd number and many.
+// collective, with every function on every type of elements that it is defined on, from the first
+// root, the last and one between, in place and not, with no elements, one, an odd number and many.
 //
 // All members of a communicator call Run, in one process or in many; each checks what it gets:
 //

@@ -2,6 +2,9 @@ package conformance
 
 import (
 	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/tributary-fabric/tributary/hostlib"
@@ -49,7 +52,7 @@ func (x *trial[T]) size() int    { return x.comm.Size() }
 func (x *trial[T]) isRoot() bool { return x.comm.Rank() == x.Root }
 
 // vector returns what a rank gives: small whole numbers, of which sums and products have the same
-// bits in any order; products are of ones and minus ones, and a two.
+// bits in any order; products are of ones and a two.
 func (x *trial[T]) vector(rank, n int) []T {
 	v := make([]T, n)
 	for i := range v {
@@ -142,7 +145,103 @@ func (x *trial[T]) finish(o hostlib.Outcome, err error, got, want, in, before []
 	return o, err
 }
 
+// located returns the vector of a rank with the places of its elements among all.
+func (x *trial[T]) located(rank int) []reduce.Located[T] {
+	v := x.vector(rank, x.Count)
+	all := make([]reduce.Located[T], len(v))
+	for i := range v {
+		all[i] = reduce.Located[T]{Value: v[i], Location: int64(rank*len(v) + i)}
+	}
+	return all
+}
+
+// allLocated returns the reduction of all ranks' elements with their places.
+func (x *trial[T]) allLocated() ([]reduce.Located[T], error) {
+	k, err := reduce.KernelOf(x.Function, reduce.TypeOf[T]())
+	if err != nil {
+		return nil, err
+	}
+	in := make([][]byte, x.size())
+	for rank := range in {
+		in[rank] = make([]byte, x.Count*reduce.LocatedSize)
+		reduce.PutLocated(in[rank], x.located(rank))
+	}
+	out, result := make([]byte, x.Count*reduce.LocatedSize), make([]reduce.Located[T], x.Count)
+	k(out, in)
+	reduce.GetLocated(result, out)
+	return result, nil
+}
+
+// reduceLocated is allreduce and reduce of elements with their places.
+func reduceLocated[T reduce.Element](x *trial[T]) (hostlib.Outcome, error) {
+	want, err := x.allLocated()
+	if err != nil {
+		return hostlib.Outcome{}, err
+	}
+	in := x.located(x.rank())
+	out := in
+	if !x.InPlace {
+		out = make([]reduce.Located[T], x.Count)
+	}
+	var o hostlib.Outcome
+	if x.Collective == "allreduce" {
+		o, err = hostlib.AllreduceLocated(x.ctx, x.comm, x.Function, in, out)
+	} else {
+		o, err = hostlib.ReduceLocated(x.ctx, x.comm, x.Function, x.Root, in, out)
+	}
+	if err == nil && (x.Collective == "allreduce" || x.isRoot()) && !slices.Equal(out, want) {
+		err = fmt.Errorf("%w: %v, want %v", ErrWrong, out, want)
+	}
+	return o, err
+}
+
+// sameBits sums random numbers, and has all members compare what they got.
+func sameBits[T reduce.Element](x *trial[T]) error {
+	v := make([]T, x.Count)
+	random := rand.New(rand.NewPCG(x.number, uint64(x.rank())))
+	for i := range v {
+		f := (random.Float64() - 0.5) * math.Exp2(float64(random.IntN(20)))
+		switch p := any(&v[i]).(type) {
+		case *reduce.F16:
+			*p = reduce.F16From(float32(f) / 1024)
+		case *reduce.BF16:
+			*p = reduce.BF16From(float32(f))
+		case *float32:
+			*p = float32(f)
+		case *float64:
+			*p = f
+		default:
+			return nil
+		}
+	}
+	if _, err := hostlib.Allreduce(x.ctx, x.comm, reduce.Sum, v, v); err != nil {
+		return err
+	}
+	b := make([]byte, len(v)*reduce.TypeOf[T]().Size())
+	reduce.Put(b, v)
+	sum := fnv.New64a()
+	_, _ = sum.Write(b) // it never fails
+	all := make([]uint64, x.size())
+	if _, err := hostlib.Allgather(x.ctx, x.comm, []uint64{sum.Sum64()}, all); err != nil {
+		return err
+	}
+	for rank, h := range all {
+		if h != all[0] {
+			return fmt.Errorf("%w: ranks 0 and %d have other bits of a sum of random numbers", ErrWrong, rank)
+		}
+	}
+	return nil
+}
+
 func allreduce[T reduce.Element](x *trial[T]) (hostlib.Outcome, error) {
+	if x.Function.Located() {
+		return reduceLocated(x)
+	}
+	if x.Function == reduce.Sum {
+		if err := sameBits(x); err != nil {
+			return hostlib.Outcome{}, err
+		}
+	}
 	want, err := x.reduced(x.size(), x.Count)
 	if err != nil {
 		return hostlib.Outcome{}, err
@@ -158,6 +257,9 @@ func allreduce[T reduce.Element](x *trial[T]) (hostlib.Outcome, error) {
 }
 
 func reduceTo[T reduce.Element](x *trial[T]) (hostlib.Outcome, error) {
+	if x.Function.Located() {
+		return reduceLocated(x)
+	}
 	want, err := x.reduced(x.size(), x.Count)
 	if err != nil {
 		return hostlib.Outcome{}, err

@@ -129,7 +129,7 @@ func (p *Peer) finished(d *rail.Done, e *effects) {
 	var r *Request
 	if d.Recv != nil {
 		r = d.Recv.User.(*Request)
-		r.status = Status{Tag: Tag(d.Tag), Size: d.N}
+		r.status, r.whole = Status{Tag: Tag(d.Tag), Size: d.N}, d.Size
 	} else {
 		r = d.Send.User.(*Request)
 		r.status = Status{Tag: Tag(d.Send.Tag), Size: len(d.Send.Data)}

@@ -14,23 +14,58 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/core/rail"
-	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
+// What the tests need of package hostlib, which imports this one: package rail_test has it.
+type (
+	// TestKind is a kind of rails.
+	TestKind uint8
+	// TestRail is a hostlib.Rail.
+	TestRail struct {
+		Name, Address, Network string
+		Kind                   TestKind
+	}
+	// TestTLS is a hostlib.TLS.
+	TestTLS struct{ Cert, Key, CA string }
+	// TestConfig is a hostlib.Config.
+	TestConfig struct {
+		Name, Listen string
+		Resolve      func(ctx context.Context, host string) (string, error)
+		TLS          *TestTLS
+		Rails        []TestRail
+		Interfaces   *nic.Fake
+	}
+	// TestHost is a hostlib.Host.
+	TestHost struct {
+		Host
+		Close      func(context.Context) error
+		AddRail    func(context.Context, TestRail) error
+		RemoveRail func(ctx context.Context, name string) error
+	}
+)
+
+// Patience is patience.
+const Patience = patience
+
+// Join is hostlib.Join.
+var Join func(ctx context.Context, c TestConfig) (*TestHost, error)
+
+// String returns the name.
+func (k TestKind) String() string { return rail.Kind(k).String() }
+
 // wiring is what joins two hosts: the kinds of the rails of each. The i-th ones are in one network
 // if there are as many on both sides, and else all.
 type wiring struct {
-	kinds [2][]hostlib.RailKind
+	kinds [2][]TestKind
 	isTLS bool
 }
 
 const (
-	tcp = hostlib.RailTCP
-	udp = hostlib.RailUDP
+	tcp = TestKind(rail.TCP)
+	udp = TestKind(rail.UDP)
 )
 
 // String returns what tests of the wiring are called.
@@ -45,8 +80,8 @@ func (l wiring) String() string {
 	return strings.TrimSpace(s) + [...]string{"", " TLS"}[map[bool]int{true: 1}[l.isTLS]]
 }
 
-func same(kinds ...hostlib.RailKind) [2][]hostlib.RailKind {
-	return [2][]hostlib.RailKind{kinds, kinds}
+func same(kinds ...TestKind) [2][]TestKind {
+	return [2][]TestKind{kinds, kinds}
 }
 
 // wirings are those on which messages are tested.
@@ -54,7 +89,7 @@ func wirings() []wiring {
 	return []wiring{
 		{same(tcp), false}, {same(tcp), true}, {same(tcp, tcp), false}, {same(tcp, tcp), true}, {same(tcp, tcp, tcp), false},
 		{same(tcp, udp), false}, {same(tcp, udp), true}, {same(udp, udp), false},
-		{[2][]hostlib.RailKind{{tcp, tcp, tcp}, {tcp}}, false}, {[2][]hostlib.RailKind{{tcp, tcp}, {tcp, tcp, tcp}}, true},
+		{[2][]TestKind{{tcp, tcp, tcp}, {tcp}}, false}, {[2][]TestKind{{tcp, tcp}, {tcp, tcp, tcp}}, true},
 	}
 }
 
@@ -62,8 +97,8 @@ func wirings() []wiring {
 type site struct {
 	t      testing.TB
 	wiring wiring
-	files  [2]*hostlib.TLS
-	hosts  [2]*hostlib.Host
+	files  [2]*TestTLS
+	hosts  [2]*TestHost
 	nodes  [2]*Node
 	peers  [2]*Peer // the other side's
 
@@ -87,7 +122,7 @@ func newSite(t testing.TB, l wiring, cfg Config) *site {
 }
 
 // trusted returns the files of the hosts' certificates.
-func trusted(t testing.TB) (all [2]*hostlib.TLS) {
+func trusted(t testing.TB) (all [2]*TestTLS) {
 	dir := filepath.Join(t.TempDir(), "trust")
 	var ids []pki.Identity
 	for _, name := range siteNames {
@@ -98,14 +133,14 @@ func trusted(t testing.TB) (all [2]*hostlib.TLS) {
 	}
 	for i, id := range ids {
 		file := func(name string) string { return filepath.Join(dir, name) }
-		all[i] = &hostlib.TLS{Cert: file(pki.CertFile(id)), Key: file(pki.KeyFile(id)), CA: file(pki.AuthorityFile)}
+		all[i] = &TestTLS{Cert: file(pki.CertFile(id)), Key: file(pki.KeyFile(id)), CA: file(pki.AuthorityFile)}
 	}
 	return all
 }
 
 // rail returns a rail of a side.
-func (s *site) rail(side, i int) hostlib.Rail {
-	r := hostlib.Rail{Name: fmt.Sprintf("%s%d", siteNames[side], i), Kind: s.wiring.kinds[side][i], Address: fmt.Sprintf("127.0.%d.%d", i, side+1)}
+func (s *site) rail(side, i int) TestRail {
+	r := TestRail{Name: fmt.Sprintf("%s%d", siteNames[side], i), Kind: s.wiring.kinds[side][i], Address: fmt.Sprintf("127.0.%d.%d", i, side+1)}
 	if len(s.wiring.kinds[0]) == len(s.wiring.kinds[1]) {
 		r.Network = fmt.Sprint("net", i)
 	}
@@ -115,16 +150,16 @@ func (s *site) rail(side, i int) hostlib.Rail {
 // start starts a side, with a node.
 func (s *site) start(side int, cfg Config) {
 	t, name := s.t, siteNames[side]
-	c := hostlib.Config{Name: name, Resolve: s.resolve, TLS: s.files[side], Listen: fmt.Sprintf("127.0.0.%d:0", side+1), DeadAfter: patience}
+	c := TestConfig{Name: name, Resolve: s.resolve, TLS: s.files[side], Listen: fmt.Sprintf("127.0.0.%d:0", side+1)}
 	lo := nic.Interface{Name: "lo", Enabled: true, Up: true}
 	for i := range s.wiring.kinds[side] {
 		r := s.rail(side, i)
 		c.Rails = append(c.Rails, r)
 		lo.Addresses, lo.Bits = append(lo.Addresses, netip.MustParseAddr(r.Address)), append(lo.Bits, 8)
 	}
-	var source nic.Fake
-	source.Set([]nic.Interface{lo}, nil)
-	host, err := hostlib.Join(hooks.With(t.Context(), hooks.Hooks{Interfaces: &source}), c)
+	c.Interfaces = &nic.Fake{}
+	c.Interfaces.Set([]nic.Interface{lo}, nil)
+	host, err := Join(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +171,7 @@ func (s *site) start(side int, cfg Config) {
 	s.mu.Lock()
 	s.addrs[name] = host.Addr()
 	s.mu.Unlock()
-	if s.nodes[side], err = On(host, cfg); err != nil {
+	if s.nodes[side], err = On(host.Host, cfg); err != nil {
 		t.Fatal(err)
 	}
 	s.hosts[side], s.peers[side] = host, peerOf(t, s.nodes[side], siteNames[1-side])

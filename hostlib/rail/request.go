@@ -29,7 +29,8 @@ type Request struct {
 	peer   *Peer
 	status Status
 	err    error
-	isRecv bool // recv is used, not send
+	whole  uint64 // bytes of the message that a receive has taken
+	isRecv bool   // recv is used, not send
 	send   rail.SendRequest
 	recv   rail.RecvRequest
 }
@@ -47,6 +48,10 @@ func (r *Request) Test() (s Status, isDone bool, err error) {
 	}
 	return r.status, true, r.err
 }
+
+// MessageSize returns the bytes of the message that a receive has taken, also of what had no room
+// in its buffer, once the receive is done.
+func (r *Request) MessageSize() uint64 { return r.whole }
 
 // Wait waits until the request is done. If ctx ends first its error is returned, and the
 // request goes on.
@@ -79,7 +84,7 @@ func (r *Request) finish(ctx context.Context) (Status, error) {
 	}
 	status, err := r.status, r.err
 	if r.over.Renew() {
-		r.peer, r.status, r.err, r.isRecv = nil, Status{}, nil, false
+		r.peer, r.status, r.whole, r.err, r.isRecv = nil, Status{}, 0, nil, false
 		r.send, r.recv = rail.SendRequest{}, rail.RecvRequest{}
 		requests.Put(r)
 	}

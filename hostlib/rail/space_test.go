@@ -81,6 +81,13 @@ func TestClosedSpace(t *testing.T) {
 	if _, err := to.StartRecv(b, 1, 0, nil).Wait(background(t)); !errors.Is(err, ErrCanceled) {
 		t.Errorf("a receive in a space that is closed: %v", err)
 	}
+	short2 := b.StartRecv(5, make([]byte, 3))
+	if err := a.Send(background(t), 5, pattern(5, 70_000)); err != nil {
+		t.Error(err)
+	}
+	if s, err := short2.Wait(background(t)); !errors.Is(err, ErrTruncated) || s.Size != 3 || short2.MessageSize() != 70_000 {
+		t.Errorf("%+v of %d, %v", s, short2.MessageSize(), err)
+	}
 	received := b.StartRecv(4, make([]byte, 10))
 	if err := a.Send(background(t), 4, pattern(4, 10)); err != nil {
 		t.Error(err)

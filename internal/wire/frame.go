@@ -25,6 +25,8 @@ const (
 	FrameNotice  FrameKind = 10 // down: the manager's group, or why there is none
 	FrameSettled FrameKind = 11 // up: a whole subtree has all results before a number; down: all members have
 	FrameMissing FrameKind = 12 // both ways: who is not there yet, while the group is formed
+	FrameWaiting FrameKind = 13 // flooded: a member's operation is late
+	FrameLate    FrameKind = 14 // flooded: a member has not called an operation that others wait in
 )
 
 // Limits of frames, so that a receiver's memory is bounded.
@@ -130,6 +132,22 @@ type Missing struct {
 	Life  uint64 // down: by which the lowest rank distinguishes this communicator from others of the same members and name
 }
 
+// Waiting reports that a member waits in an operation: at a position among all that it has
+// called, with a tag that says what it is (package schedule).
+type Waiting struct {
+	Position uint32
+	Round    uint8 // of reports
+	Rank     uint32
+	Tag      uint64
+}
+
+// Late reports that a member has not called the operation at a position.
+type Late struct {
+	Position uint32
+	Round    uint8
+	Rank     uint32
+}
+
 // Append functions write a frame behind b.
 
 // AppendPacket appends a frame that holds a packet of the data plane.
@@ -172,6 +190,12 @@ func (m *Notice) Append(b []byte) []byte { return appendFrame(b, FrameNotice, m)
 // Append appends m as a frame.
 func (m *Missing) Append(b []byte) []byte { return appendFrame(b, FrameMissing, m) }
 
+// Append appends m as a frame.
+func (m *Waiting) Append(b []byte) []byte { return appendFrame(b, FrameWaiting, m) }
+
+// Append appends m as a frame.
+func (m *Late) Append(b []byte) []byte { return appendFrame(b, FrameLate, m) }
+
 func appendFrame(b []byte, kind FrameKind, m any) []byte {
 	c := cursor.Cursor{B: append(b, byte(kind)), Writes: true}
 	fields(&c, m)
@@ -179,7 +203,7 @@ func appendFrame(b []byte, kind FrameKind, m any) []byte {
 }
 
 // ReadFrame reads the frame b: a *Alarm, *Collect, *Report, *Decide, *Fill,
-// *Holding, *Settled, *Fail, *Notice or *Missing, a FrameKind for a goodbye, or the
+// *Holding, *Settled, *Fail, *Notice, *Missing, *Waiting or *Late, a FrameKind for a goodbye, or the
 // packet's bytes ([]byte, a part of b). Fill.Data is a part of b, too.
 func ReadFrame(b []byte) (any, error) {
 	if len(b) == 0 {
@@ -212,6 +236,10 @@ func ReadFrame(b []byte) (any, error) {
 		m = new(Notice)
 	case FrameMissing:
 		m = new(Missing)
+	case FrameWaiting:
+		m = new(Waiting)
+	case FrameLate:
+		m = new(Late)
 	default:
 		return nil, fmt.Errorf("%w: kind %d is unknown", ErrFrame, kind)
 	}
@@ -274,6 +302,15 @@ func fields(c *cursor.Cursor, m any) {
 	case *Notice:
 		cursor.Uint32(c, &m.Group)
 		text(c, &m.Reason)
+	case *Waiting:
+		cursor.Uint32(c, &m.Position)
+		cursor.Uint8(c, &m.Round)
+		cursor.Uint32(c, &m.Rank)
+		cursor.Uint64(c, &m.Tag)
+	case *Late:
+		cursor.Uint32(c, &m.Position)
+		cursor.Uint8(c, &m.Round)
+		cursor.Uint32(c, &m.Rank)
 	case *Missing:
 		c.Bits(&m.More)
 		list(c, &m.Ranks, MaxMissing)

@@ -41,6 +41,8 @@ func frames() []frame {
 		&Fail{Kind: FailDead, Rank: 5},
 		&Fail{Kind: FailCancel, Rank: 5, Reason: "context canceled"},
 		&Fail{Kind: FailInternal},
+		&Waiting{Position: 1 << 31, Round: 3, Rank: 7, Tag: 1 << 63},
+		&Late{Position: 9, Round: 255, Rank: MaxRank},
 		&Fail{Kind: FailCalls, Rank: 5, Calls: [2]Called{{5, 1 << 60, 80}, {6, 3, 1 << 40}}},
 		&Notice{Group: 9},
 		&Notice{Reason: "no manager"},

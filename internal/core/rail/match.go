@@ -89,7 +89,7 @@ func (p *Peer) matched(r *RecvRequest, body []byte) {
 	if n < len(body) {
 		err = ErrTruncated
 	}
-	d := Done{Recv: r, Err: err, N: n, Tag: r.head.words[fieldTag]}
+	d := Done{Recv: r, Err: err, N: n, Size: uint64(len(body)), Tag: r.head.words[fieldTag]}
 	p.spare.give(r.buffer)
 	r.receiver = receiver{state: recvGone}
 	p.counters.Received[Eager].Add(1, uint64(n))

@@ -160,6 +160,7 @@ func (p *Peer) received(r *RecvRequest, err error) {
 	}
 	d := Done{Recv: r, Err: err, Tag: r.head.words[fieldTag]}
 	if err == nil || err == ErrTruncated {
+		d.Size = r.size()
 		d.N = int(min(r.size(), uint64(len(r.Data))))
 		p.counters.Received[flowOf(r.head.kind)].Add(1, uint64(d.N))
 	}

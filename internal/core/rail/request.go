@@ -69,6 +69,7 @@ type Done struct {
 	Recv *RecvRequest
 	Err  error
 	N    int
+	Size uint64 // of the whole message
 	Tag  uint64
 }
 

@@ -126,7 +126,7 @@ func (c *Call) Validate() error {
 	if c.Collective == Barrier {
 		return nil
 	}
-	if hi, lo := bits.Mul64(uint64(c.Count)*1, uint64(c.Width)*uint64(c.Size)); hi != 0 || lo > maxBytes {
+	if hi, lo := bits.Mul64(uint64(c.Count), uint64(c.Width)*uint64(c.Size)); hi != 0 || lo > maxBytes {
 		return fmt.Errorf("%w: %d elements of %d bytes of each of %d members are more than memory can have", ErrCall, c.Count, c.Width, c.Size)
 	}
 	needsCounts := c.Collective == Allgatherv || c.Collective == ReduceScatterv || c.Collective == Alltoallv ||

@@ -1,7 +1,7 @@
 package schedule
 
-// Where one algorithm overtakes another, by measurement on hosts that are joined by TCP at 1 to 10
-// Gbit/s (docs/collectives.md); in bytes of the whole vector, or of each member's piece.
+// Where one algorithm overtakes another, in bytes of the whole vector, or of each member's piece:
+// where messages begin to cost more than their number does, on hosts that are joined by TCP.
 const (
 	shortVector = 64 << 10
 	shortPiece  = 4 << 10
@@ -20,8 +20,10 @@ func Choose(c *Call) Algorithm {
 		switch {
 		case vector <= shortVector || c.Size == 2:
 			wish = RecursiveDoubling
-		case c.Count >= c.Size:
+		case c.Count >= c.Size && !c.Ordered:
 			wish = Ring
+		default:
+			wish = Rabenseifner
 		}
 	case Reduce:
 		if wish = Binomial; vector > shortVector && c.Size > 2 && c.Count >= c.Size {

@@ -23,10 +23,14 @@
 //	recursive-doubling   pairs of ranks, pairs of pairs, ...; with n not a     yes
 //	                     power of two, the first ranks are paired beforehand
 //	rabenseifner         the same                                              yes
-//	halving              the same                                              yes
-//	binomial             the same, from the root on: root, root+1, ...         yes, by way of rank 0
+//	halving              the same, of a power of two                           yes
+//	binomial             pairs, pairs of pairs, ..., from the root on: root,   yes, by way of rank 0
+//	                     root+1, ...; those that are left over come last
 //	ring                 (((v(b) v(b+1)) v(b+2)) ...) v(b-1)                   no
-//	ring-gather          the same                                              no
+//	ring, of a reduce-   (((v(b+1) v(b+2)) v(b+3)) ...) v(b)                   no
+//	scatter; ring-gather
+//	recursive-doubling,  of rank r: v(r-3) v(r-2) with v(r-1) v(r), and so on  yes
+//	of a scan            backwards, in parts of 1, 2, 4, ... ranks
 //	pairwise             (((v(b) v(b-1)) v(b-2)) ...) v(b+1)                   no
 //	chain, linear        (((v(0) v(1)) v(2)) ...)                              yes
 //

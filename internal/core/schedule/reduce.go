@@ -3,7 +3,7 @@ package schedule
 // reduceBinomial: each gets the vectors of children 1, 2, 4, ... ranks behind it. Without order
 // the tree begins at the root; with it, at rank 0, which gives the root the result.
 func reduceBinomial(c *Call) Schedule {
-	return Schedule{Temp: 2 * c.bytes(c.Count), Rounds: c.rounds(func(m *maker) {
+	return Schedule{Temp: reduceTemp(c), Rounds: c.rounds(func(m *maker) {
 		first := c.Root
 		if c.Ordered {
 			first = 0
@@ -15,7 +15,10 @@ func reduceBinomial(c *Call) Schedule {
 		} else if c.InPlace {
 			own = c.vector(In)
 		}
-		theirs := Part{Buffer: Temp, Offset: c.bytes(c.Count), Size: c.bytes(c.Count)}
+		theirs := Part{Buffer: Temp, Size: c.bytes(c.Count)}
+		if c.Rank != c.Root {
+			theirs.Offset = theirs.Size
+		}
 		bit := 1
 		for ; bit < c.Size && rank&bit == 0; bit <<= 1 {
 			if child := rank + bit; child < c.Size {
@@ -38,6 +41,21 @@ func reduceBinomial(c *Call) Schedule {
 			m.copy(c.vector(Out), own)
 		}
 	})}
+}
+
+// reduceTemp returns what a member needs for vectors that come, and for what it has reduced.
+func reduceTemp(c *Call) int {
+	first := c.Root
+	if c.Ordered {
+		first = 0
+	}
+	switch rank := mod(c.Rank-first, c.Size); {
+	case rank&1 != 0 || rank == c.Size-1: // it has no children
+		return 0
+	case c.Rank == c.Root:
+		return c.bytes(c.Count)
+	}
+	return 2 * c.bytes(c.Count)
 }
 
 // reduceRingGather: blocks go around to be reduced, and then to the root.

@@ -174,7 +174,7 @@ func (c *Call) String() string {
 	return fmt.Sprintf("%s of %d, root %d, count %d, counts %v, in place %v, ordered %v", c.Collective, c.Size, c.Root, c.Count, c.Counts, c.InPlace, c.Ordered)
 }
 
-// random returns bytes that no other has.
+// fresh returns bytes that no other has.
 func fresh(random *rand.Rand, elements int) []byte {
 	b := make([]byte, elements*width)
 	for i := range b {
