@@ -163,7 +163,7 @@ func (o *hostOperation) start(t *transfer) {
 	if space := o.comm.messaging.calls; t.isRecv {
 		t.request = space.StartRecv(t.to, rail.Tag(o.tag&schedule.TagSerial), rail.Tag(^uint64(schedule.TagSerial)), o.at(t.Part))
 	} else {
-		t.request = space.StartSend(t.to, rail.Tag(o.tag), o.at(t.Part))
+		t.request = space.StartBuffered(t.to, rail.Tag(o.tag), o.at(t.Part))
 		o.messages++
 		o.bytes += t.Size
 	}

@@ -49,7 +49,7 @@ func (c *Communicator) openMessaging() error {
 	}
 	number := binary.BigEndian.Uint64(c.group[8:])&rail.MaxSpace | 1
 	var err error
-	if m.space, err = m.node.TagSpace(number); errors.Is(err, rail.ErrClosed) {
+	if m.space, err = m.node.TagSpace(number, c.lostMessages); errors.Is(err, rail.ErrClosed) {
 		m.err = err
 		return nil
 	}
@@ -167,6 +167,18 @@ func (m *messaging) close() {
 		m.running.Wait()
 		close(m.closed)
 	})
+}
+
+// lostMessages ends the communicator: what a peer was sent may not have arrived, and operations
+// that have sent it are over here.
+func (c *Communicator) lostMessages(p *rail.Peer) {
+	m := &c.messaging
+	m.mu.Lock()
+	rank := slices.Index(m.peers, p)
+	m.mu.Unlock()
+	if rank >= 0 {
+		go c.lostPeer(rank, fmt.Errorf("messages to it may not have arrived: %w", rail.ErrLost))
+	}
 }
 
 // lastWordWithin is how long the end of a member's messages waits for what its communicator says of

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/tributary-fabric/tributary/bench/field"
@@ -114,6 +115,26 @@ type contestant struct {
 	tally              tally
 }
 
+// isOwn reports that it is Tributary.
+func (c *contestant) isOwn() bool { return strings.HasPrefix(c.name, timing.Implementation) }
+
+// plays reports whether it is measured in a row: of others than allreduce, the default of MPI.
+func (c *contestant) plays(row Row) bool {
+	return row.collective() == timing.Allreduce || c.isOwn() || c.name == openMPI+"-default" || c.name == mpich
+}
+
+// word returns the variant of its turns in a row.
+func (c *contestant) word(row Row) string {
+	switch of := row.collective(); {
+	case of == timing.Allreduce:
+		return c.variant
+	case c.isOwn():
+		return c.variant + ":" + string(of)
+	default:
+		return string(of)
+	}
+}
+
 // on builds a fabric, and measures rows on it.
 func (k *contest) on(fc field.Config, rows []Row, chosen []*peer, take func(*report.Comparison) error) (err error) {
 	fc.Lab.Rate = rows[0].Rate
@@ -150,7 +171,7 @@ func (k *contest) invite(s *site, chosen []*peer) error {
 	if err != nil {
 		return err
 	}
-	k.all = append(k.all, &contestant{name: timing.Implementation, variant: only, crew: own})
+	k.all = append(k.all, &contestant{name: timing.Implementation, variant: only, crew: own}, &contestant{name: timing.Implementation + "-hosts", variant: timing.Hosts, crew: own})
 	for _, p := range chosen {
 		for i := range p.jobs {
 			if err := k.inviteJob(s, p, &p.jobs[i]); err != nil {
@@ -212,7 +233,7 @@ func (k *contest) row(row Row) (*report.Comparison, error) {
 	g := k.fabric.Lab().Topology()
 	result := &report.Comparison{
 		Kind: report.KindComparison, Taken: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(),
-		Fabric: report.Fabric{Hosts: g.Hosts(), Switches: g.Switches(), Rate: row.Rate}, Bytes: row.Bytes, Rounds: k.cfg.Rounds,
+		Fabric: report.Fabric{Hosts: g.Hosts(), Switches: g.Switches(), Rate: row.Rate}, Collective: string(row.Collective), Bytes: row.Bytes, Rounds: k.cfg.Rounds,
 	}
 	for _, c := range k.all {
 		c.iterations, c.tally = 0, tally{}
@@ -234,6 +255,9 @@ func (k *contest) row(row Row) (*report.Comparison, error) {
 	}
 	result.Strangers = after.Strangers(before)
 	for _, c := range k.all {
+		if !c.plays(row) {
+			continue
+		}
 		result.Contestants = append(result.Contestants, c.tally.result(c.name, c.left))
 	}
 	return result, nil
@@ -243,7 +267,7 @@ func (k *contest) row(row Row) (*report.Comparison, error) {
 // row it finds out how many operations make one. Only what Tributary cannot do
 // is an error.
 func (k *contest) turn(c *contestant, row Row, round int) error {
-	if c.crew == nil {
+	if c.crew == nil || !c.plays(row) {
 		return nil
 	}
 	err := k.play(c, row, round)
@@ -253,8 +277,8 @@ func (k *contest) turn(c *contestant, row Row, round int) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("%s of %s: %w", c.name, report.SizeName(row.Bytes), err)
-	if c.name == timing.Implementation {
+	err = fmt.Errorf("%s, %s of %s: %w", c.name, row.collective(), report.SizeName(row.Bytes), err)
+	if c.isOwn() {
 		return err
 	}
 	fmt.Fprintf(k.log, "left out: %v\n", err)
@@ -265,7 +289,7 @@ func (k *contest) turn(c *contestant, row Row, round int) error {
 func (k *contest) play(c *contestant, row Row, round int) error {
 	ctx, cancel := context.WithTimeoutCause(k.ctx, k.cfg.Limit, fmt.Errorf("no answer within %v (--limit)", k.cfg.Limit))
 	defer cancel()
-	request := turn.Request{Variant: c.variant, Bytes: row.Bytes, Warmup: 1, Iterations: 1}
+	request := turn.Request{Variant: c.word(row), Bytes: row.Bytes, Warmup: 1, Iterations: 1}
 	if c.iterations == 0 {
 		probe, err := c.crew.play(ctx, request)
 		if err != nil {
@@ -291,7 +315,7 @@ func (k *contest) play(c *contestant, row Row, round int) error {
 		k.wrong++
 	}
 	tail := timing.TailOf(micros(o.Times))
-	fmt.Fprintf(k.log, "%s at %s, round %d of %d: %-20s %9.0f us, median of %d\n", report.SizeName(row.Bytes), report.RateName(row.Rate),
+	fmt.Fprintf(k.log, "%s of %s at %s, round %d of %d: %-20s %9.0f us, median of %d\n", row.collective(), report.SizeName(row.Bytes), report.RateName(row.Rate),
 		round+1, k.cfg.Rounds, c.name, tail.Median, len(o.Times))
 	return nil
 }
@@ -299,7 +323,7 @@ func (k *contest) play(c *contestant, row Row, round int) error {
 // look returns what reads the switches' processor time from now on, which only
 // Tributary takes.
 func (k *contest) look(c *contestant) (func() (time.Duration, error), error) {
-	if c.name != timing.Implementation {
+	if !c.isOwn() {
 		return func() (time.Duration, error) { return 0, nil }, nil
 	}
 	shut, err := k.fabric.LookAtSwitches()

@@ -26,15 +26,15 @@ func size(text string) (int, error) {
 }
 
 func TestParseRows(t *testing.T) {
-	rows, err := ParseRows([]string{"1MiB@unshaped", "8@200mbit", "8@unshaped", "1MiB@200mbit"}, size)
-	want := []Row{{1 << 20, 0}, {8, 0}, {8, 200e6}, {1 << 20, 200e6}}
+	rows, err := ParseRows([]string{"1MiB@unshaped", "8@200mbit", "alltoall:8@unshaped", "1MiB@200mbit"}, size)
+	want := []Row{{"", 1 << 20, 0}, {"alltoall", 8, 0}, {"", 8, 200e6}, {"", 1 << 20, 200e6}}
 	if err != nil || !slices.Equal(rows, want) {
 		t.Errorf("%v, %v, want %v", rows, err, want)
 	}
 	if parts := fabrics(rows); !cmp.Equal(parts, [][]Row{want[:2], want[2:]}) {
 		t.Errorf("%v", parts)
 	}
-	for _, texts := range [][]string{nil, {"8"}, {"8@fast"}, {"x@200mbit"}, {"0@unshaped"}, {"6@unshaped"}} {
+	for _, texts := range [][]string{nil, {"8"}, {"8@fast"}, {"x@200mbit"}, {"0@unshaped"}, {"6@unshaped"}, {"sum:8@unshaped"}} {
 		if _, err := ParseRows(texts, size); !errors.Is(err, ErrConfig) {
 			t.Errorf("%q: %v", texts, err)
 		}
@@ -43,7 +43,7 @@ func TestParseRows(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	valid := DefaultConfig()
-	valid.Rows = []Row{{8, 0}}
+	valid.Rows = []Row{{Bytes: 8}}
 	if err := valid.Validate(); err != nil {
 		t.Error(err)
 	}

@@ -14,7 +14,7 @@ var programs embed.FS
 
 // Names of the programs' sources.
 const (
-	mpiSource  = "allreduce_mpi.c"
+	mpiSource  = "collectives_mpi.c"
 	glooSource = "allreduce_gloo.cc"
 )
 

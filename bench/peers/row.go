@@ -1,12 +1,14 @@
 package peers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tributary-fabric/tributary/bench/netlab"
+	"github.com/tributary-fabric/tributary/bench/timing"
 )
 
 // Errors of a comparison. They are wrapped; use errors.Is.
@@ -19,11 +21,15 @@ var (
 	ErrWrong = errors.New("a result is wrong")
 )
 
-// Row is one size of vectors on links of one rate.
+// Row is one collective and size of vectors on links of one rate.
 type Row struct {
-	Bytes int
-	Rate  int64 // bit/s; 0: as fast as the machine
+	Collective timing.Collective // empty: allreduce
+	Bytes      int
+	Rate       int64 // bit/s; 0: as fast as the machine
 }
+
+// collective returns the row's.
+func (r *Row) collective() timing.Collective { return cmp.Or(r.Collective, timing.Allreduce) }
 
 // AllRows are those of docs/benchmarks.md, as they are written in --rows.
 var AllRows = []string{
@@ -31,18 +37,24 @@ var AllRows = []string{
 	"8@unshaped", "64KiB@unshaped", "1MiB@unshaped", "16MiB@unshaped",
 }
 
-// ParseRows reads rows such as 64KiB@200mbit or 8@unshaped. Size reads the first
+// ParseRows reads rows such as 64KiB@200mbit, 8@unshaped or alltoall:64KiB@200mbit. Size reads the first
 // half. The rows are put together by their rates, in the order in which these
 // come.
 func ParseRows(texts []string, size func(string) (int, error)) ([]Row, error) {
 	var rows []Row
 	var rates []int64
 	for _, text := range texts {
-		bytes, rate, ok := strings.Cut(text, "@")
-		if !ok {
-			return nil, fmt.Errorf("%w: row %q is not like 64KiB@200mbit or 8@unshaped", ErrConfig, text)
+		of, rest, hasCollective := strings.Cut(text, ":")
+		if !hasCollective {
+			of, rest = "", text
+		} else if !slices.Contains(timing.Collectives(), timing.Collective(of)) {
+			return nil, fmt.Errorf("%w: row %q: no collective %q, want one of %v", ErrConfig, text, of, timing.Collectives())
 		}
-		var r Row
+		bytes, rate, ok := strings.Cut(rest, "@")
+		if !ok {
+			return nil, fmt.Errorf("%w: row %q is not like 64KiB@200mbit, 8@unshaped or alltoall:64KiB@200mbit", ErrConfig, text)
+		}
+		r := Row{Collective: timing.Collective(of)}
 		var errs [2]error
 		r.Bytes, errs[0] = size(bytes)
 		r.Rate, errs[1] = netlab.ParseRate(rate)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ type Comparison struct {
 	Taken       time.Time    `json:"taken"`
 	Processors  int          `json:"processors"` // of the machine
 	Fabric      Fabric       `json:"fabric"`
+	Collective  string       `json:"collective,omitempty"` // empty: allreduce
 	Bytes       int          `json:"bytes"`
 	Rounds      int          `json:"rounds"`
 	Contestants []Contestant `json:"contestants"`
@@ -50,7 +52,7 @@ func (c *Comparison) Own() *Contestant {
 
 // Best returns the peer with the least median, nil if there is none.
 func (c *Comparison) Best() *Contestant {
-	return c.least(func(x *Contestant) bool { return x.Name != timing.Implementation })
+	return c.least(func(x *Contestant) bool { return !strings.HasPrefix(x.Name, timing.Implementation) })
 }
 
 // BestOf returns the best of the variants of one peer, by the beginning of their
@@ -92,7 +94,7 @@ func (c *Comparison) LinkLimit() float64 {
 
 // ComparisonHeader is the line above the lines of all comparisons in CSV.
 const ComparisonHeader = "implementation,ranks,type,bytes,iterations,min_us,median_us,p99_us,rate,result,p90_us,p999_us,max_us," +
-	"host_user_us,host_system_us,switches_us,of_best_peer,left_out"
+	"host_user_us,host_system_us,switches_us,of_best_peer,left_out,collective"
 
 // CSV returns a line for each contestant.
 func (c *Comparison) CSV() string {
@@ -109,8 +111,8 @@ func (c *Comparison) CSV() string {
 		if best := c.Best(); best != nil && x.Iterations > 0 {
 			share = fmt.Sprintf("%.3f", ratio(x.Median, best.Median))
 		}
-		fmt.Fprintf(&b, "%s,%d,float32,%d,%d,%.1f,%.1f,%.1f,%d,%s,%.1f,%.1f,%.1f,%.1f,%.1f,%.1f,%s,%s\n", x.Name, c.Fabric.Hosts, c.Bytes,
-			x.Iterations, x.Min, x.Median, x.P99, c.Fabric.Rate, result, x.P90, x.P999, x.Max, x.User, x.System, x.Switches, share, inLine(x.Left))
+		fmt.Fprintf(&b, "%s,%d,float32,%d,%d,%.1f,%.1f,%.1f,%d,%s,%.1f,%.1f,%.1f,%.1f,%.1f,%.1f,%s,%s,%s\n", x.Name, c.Fabric.Hosts, c.Bytes,
+			x.Iterations, x.Min, x.Median, x.P99, c.Fabric.Rate, result, x.P90, x.P999, x.Max, x.User, x.System, x.Switches, share, inLine(x.Left), cmp.Or(c.Collective, "allreduce"))
 	}
 	return b.String()
 }

@@ -13,6 +13,9 @@ const long = 1 << 20
 // Text returns c as a table for people, with the ratio beneath it.
 func (c *Comparison) Text() string {
 	var b strings.Builder
+	if c.Collective != "" {
+		fmt.Fprintf(&b, "%s of ", c.Collective)
+	}
 	fmt.Fprintf(&b, "%s, links %s, %d hosts\n", SizeName(c.Bytes), RateName(c.Fabric.Rate), c.Fabric.Hosts)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\ttimes\tleast us\tmedian us\t99 %\tmost\tof the best peer\thosts' processors us\tswitches' us\t")

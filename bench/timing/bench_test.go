@@ -18,7 +18,7 @@ func TestConfig(t *testing.T) {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*Config){
-		"collective": func(c *Config) { c.Collective = "gather" },
+		"collective": func(c *Config) { c.Collective = "sum" },
 		"transport":  func(c *Config) { c.Transport = "" },
 		"pace":       func(c *Config) { c.Pace = "slow" },
 		"function":   func(c *Config) { c.Function = reduce.BXor },

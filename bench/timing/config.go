@@ -112,8 +112,10 @@ const maxIterations = 1 << 20
 // Validate reports what is wrong with c.
 func (c Config) Validate() error {
 	switch {
-	case !slices.Contains(collectives, c.Collective):
-		return fmt.Errorf("%w: function %q; there are %s", ErrConfig, c.Collective, list(collectives))
+	case slices.Contains(ofPieces, c.Collective) && c.Type != reduce.Float32:
+		return fmt.Errorf("%w: %s of %s; it is measured with %s", ErrConfig, c.Collective, c.Type, reduce.Float32)
+	case !slices.Contains(collectives, c.Collective) && !slices.Contains(ofPieces, c.Collective):
+		return fmt.Errorf("%w: function %q; there are %s", ErrConfig, c.Collective, list(append(slices.Clone(collectives), ofPieces...)))
 	case !slices.Contains(transports, c.Transport):
 		return fmt.Errorf("%w: transport %q; there are %s", ErrConfig, c.Transport, list(transports))
 	case !slices.Contains(paces, c.Pace):

@@ -103,7 +103,7 @@ func (m *member) at(ctx context.Context, size int, begins bool) error {
 type series struct {
 	times      []float64 // microseconds
 	spans      []Span
-	transports [3]int64                 // timed operations by hostlib.Transport
+	transports [4]int64                 // timed operations by hostlib.Transport
 	by         [topology.Pipelines]bool // what reduced some of them
 	wrong      int64                    // results, those of operations that are not timed included
 }
@@ -150,14 +150,14 @@ func (m *member) conclude(ctx context.Context, size int, s *series) (Row, error)
 	if _, err := hostlib.Allreduce(ctx, m.comm, reduce.Sum, counts, counts); err != nil {
 		return Row{}, err
 	}
-	m.wrong += counts[3]
+	m.wrong += counts[len(counts)-1]
 	transport := transportOf(counts)
 	if !m.cfg.fits(transport) {
 		m.astray = transport.String()
 	}
 	r := Row{
 		Ranks: m.comm.Size(), Type: m.cfg.Type.String(), Bytes: size, Iterations: len(s.times),
-		Transport: transport.String(), By: reducedBy(s.by), Right: counts[3] == 0, Spans: s.spans,
+		Transport: transport.String(), By: reducedBy(s.by), Right: counts[len(counts)-1] == 0, Spans: s.spans,
 	}
 	r.Tail = TailOf(slowest)
 	r.Goodput = goodput(size, r.Median, m.cfg.Rate)
@@ -179,9 +179,11 @@ func reducedBy(by [topology.Pipelines]bool) string {
 // transportOf returns the way of all operations, or that they were mixed.
 func transportOf(counts []int64) hostlib.Transport {
 	switch {
-	case counts[hostlib.Offload] == 0 && counts[hostlib.Mixed] == 0:
+	case counts[hostlib.Hosts] > 0 && counts[hostlib.Offload]+counts[hostlib.HostTree]+counts[hostlib.Mixed] == 0:
+		return hostlib.Hosts
+	case counts[hostlib.Offload] == 0 && counts[hostlib.Mixed] == 0 && counts[hostlib.Hosts] == 0:
 		return hostlib.HostTree
-	case counts[hostlib.HostTree] == 0 && counts[hostlib.Mixed] == 0:
+	case counts[hostlib.HostTree] == 0 && counts[hostlib.Mixed] == 0 && counts[hostlib.Hosts] == 0:
 		return hostlib.Offload
 	}
 	return hostlib.Mixed

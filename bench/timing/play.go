@@ -3,6 +3,8 @@ package timing
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tributary-fabric/tributary/bench/gauge"
@@ -10,16 +12,32 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib"
 )
 
+// Hosts is the variant of turns by algorithms of hosts.
+const Hosts = "hosts"
+
 // Player returns what takes a member's turns beside other implementations: it
 // does what their programs do, no more and no less.
-func Player(ctx context.Context, comm *hostlib.Communicator, c Config) func(turn.Request) (turn.Reply, error) {
+//
+// The variant of a turn is "default", "hosts", for the communicator onHosts, or one of these, a
+// colon and a collective.
+func Player(ctx context.Context, comm, onHosts *hostlib.Communicator, c Config) func(turn.Request) (turn.Reply, error) {
 	return func(r turn.Request) (turn.Reply, error) {
 		c := c
 		c.Bytes, c.Iterations, c.Pace = []int{r.Bytes}, []int{max(1, r.Iterations)}, Steady
+		variant, of, isOther := strings.Cut(r.Variant, ":")
+		if isOther {
+			c.Collective = Collective(of)
+		}
+		if slices.Contains(ofPieces, c.Collective) || variant == Hosts {
+			c.Transport = Auto
+		}
 		if err := c.Validate(); err != nil {
 			return turn.Reply{}, err
 		}
 		m := &member{comm: comm, cfg: c}
+		if variant == Hosts {
+			m.comm = onHosts
+		}
 		return m.play(ctx, r)
 	}
 }

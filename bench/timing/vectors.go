@@ -42,6 +42,9 @@ func newTask(m place, cfg Config, size int) (task, error) {
 		}
 		return &forming{cfg: cfg}, nil
 	}
+	if slices.Contains(ofPieces, cfg.Collective) {
+		return newPieces(m, cfg.Collective, size), nil
+	}
 	switch cfg.elements() {
 	case reduce.Int32:
 		return newVectors(m, cfg, size, func(x int) int32 { return int32(x) })

@@ -20,6 +20,7 @@ type effects struct {
 	nDone int
 	more  []*Request // that done has no room for
 	calls uint8      // 1<<class
+	lost  []uint64   // spaces
 }
 
 // frameOn is a frame that could not be laid on its path.
@@ -43,6 +44,7 @@ func (p *Peer) settle(now core.Time, e *effects) {
 				on.Break(errBroken)
 			}
 		}
+		e.lost = append(e.lost, p.out.Lost...)
 		p.wants |= p.out.Wanted
 		p.out.Reset()
 		if len(p.lost) == 0 {
@@ -154,6 +156,11 @@ func (p *Peer) unlock(e *effects) {
 	}
 	for _, r := range e.more {
 		r.over.Happen()
+	}
+	for _, number := range e.lost {
+		if s, isOpen := p.node.spaces.Load(number); isOpen {
+			s.(*space).lost(p)
+		}
 	}
 	for class := range rail.Class(classes) {
 		if e.calls&(1<<class) != 0 {

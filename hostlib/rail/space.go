@@ -12,6 +12,19 @@ import (
 type TagSpace struct {
 	node    *Node
 	context uint64
+	of      *space
+}
+
+// space is one that is open.
+type space struct {
+	onLoss func(*Peer) // nil: nobody wants to know
+}
+
+// lost notes that buffered messages to a peer may not have arrived.
+func (s *space) lost(p *Peer) {
+	if s.onLoss != nil {
+		s.onLoss(p)
+	}
 }
 
 // MaxSpace and MaxPart are the greatest numbers of spaces, and of parts of one.
@@ -22,9 +35,10 @@ const (
 
 // TagSpace opens a space, and returns its part 0. Both sides use the same number, which is not 0:
 // that is the space of Peer's own methods. Messages for a space that is not open are dropped, and
-// are done for their sender. The errors are ErrArgument, also for a space that is open, and
-// ErrClosed.
-func (n *Node) TagSpace(number uint64) (*TagSpace, error) {
+// are done for their sender. When the last rail to a peer fails while buffered messages to it are
+// on their way, onLoss is called, which may be nil and must not wait. The errors are ErrArgument,
+// also for a space that is open, and ErrClosed.
+func (n *Node) TagSpace(number uint64, onLoss func(*Peer)) (*TagSpace, error) {
 	if number == 0 || number > MaxSpace {
 		return nil, fmt.Errorf("%w: space %d, want 1 to %d", ErrArgument, number, uint64(MaxSpace))
 	}
@@ -33,16 +47,16 @@ func (n *Node) TagSpace(number uint64) (*TagSpace, error) {
 	if n.closed {
 		return nil, ErrClosed
 	}
-	if _, isOpen := n.spaces.LoadOrStore(number, nil); isOpen {
+	of := &space{onLoss}
+	if _, isOpen := n.spaces.LoadOrStore(number, of); isOpen {
 		return nil, fmt.Errorf("%w: space %d is open already", ErrArgument, number)
 	}
-	s := TagSpace{node: n, context: number << 24}
-	return &s, nil
+	return &TagSpace{n, number << 24, of}, nil
 }
 
 // Part returns another part of the space, of 24 bits. The space as a whole is open, or closed.
 func (s *TagSpace) Part(number uint32) *TagSpace {
-	return &TagSpace{s.node, s.context&^MaxPart | uint64(number&MaxPart)}
+	return &TagSpace{s.node, s.context&^MaxPart | uint64(number&MaxPart), s.of}
 }
 
 // accepts reports whether messages of a space are kept.
@@ -71,6 +85,16 @@ func (s *TagSpace) Close() {
 func (s *TagSpace) StartSend(to *Peer, tag Tag, data []byte) *Request {
 	r := &Request{peer: to}
 	r.send.Context = s.context
+	to.send(r, tag, data)
+	return r
+}
+
+// StartBuffered is StartSend of a message that is done when data are the caller's again: with up to
+// Config.Eager bytes that may be before it has arrived. If it is lost then, onLoss of Node.TagSpace
+// is called.
+func (s *TagSpace) StartBuffered(to *Peer, tag Tag, data []byte) *Request {
+	r := &Request{peer: to}
+	r.send.Context, r.send.Buffered = s.context, true
 	to.send(r, tag, data)
 	return r
 }

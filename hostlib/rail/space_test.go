@@ -8,7 +8,7 @@ import (
 
 func spaceOf(t *testing.T, n *Node, id uint64) *TagSpace {
 	t.Helper()
-	s, err := n.TagSpace(id)
+	s, err := n.TagSpace(id, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +49,10 @@ func TestTagSpaces(t *testing.T) {
 	if _, isDone, _ := other.Test(); isDone {
 		t.Error("a message is received in another part of its space")
 	}
-	if _, err := a.node.TagSpace(1); !errors.Is(err, ErrArgument) {
+	if _, err := a.node.TagSpace(1, nil); !errors.Is(err, ErrArgument) {
 		t.Errorf("a space that is open: %v", err)
 	}
-	if _, err := a.node.TagSpace(0); !errors.Is(err, ErrArgument) {
+	if _, err := a.node.TagSpace(0, nil); !errors.Is(err, ErrArgument) {
 		t.Errorf("space 0: %v", err)
 	}
 }
@@ -96,4 +96,75 @@ func TestClosedSpace(t *testing.T) {
 		t.Error(err)
 	}
 	spaceOf(t, b.node, 7) // it can be opened again
+}
+
+// TestBuffered: a buffered message is done before it has arrived, and its memory is the caller's;
+// a long one when it has.
+func TestBuffered(t *testing.T) {
+	_, a, b := pair(t, 2, Config{})
+	from, to := spaceOf(t, a.node, 7), spaceOf(t, b.node, 7)
+	data := pattern(1, 100)
+	first := from.StartBuffered(a, 1, data) // nothing is connected yet
+	if _, err := first.Wait(background(t)); err != nil {
+		t.Fatal(err)
+	}
+	clear(data)
+	got := make([]byte, 1<<20)
+	if s, err := to.StartRecv(b, 1, 0, got).Wait(background(t)); err != nil || !bytes.Equal(got[:s.Size], pattern(1, 100)) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	data = pattern(2, 8)
+	r := from.StartBuffered(a, 2, data)
+	if _, isDone, err := r.Test(); !isDone || err != nil {
+		t.Errorf("done: %v, %v", isDone, err)
+	}
+	long := from.StartBuffered(a, 3, pattern(3, 1<<20))
+	received := to.StartRecv(b, 3, 0, got)
+	if _, err := long.Wait(background(t)); err != nil {
+		t.Error(err)
+	}
+	if s, err := received.Wait(background(t)); err != nil || !bytes.Equal(got[:s.Size], pattern(3, 1<<20)) {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestLostBuffered: when the last rail fails while a buffered message is on its way, the owner of its
+// space learns it; the owners of others do not.
+func TestLostBuffered(t *testing.T) {
+	f, a, b := pair(t, 1, Config{})
+	lost := make(chan *Peer, 10)
+	from, err := a.node.TagSpace(7, func(p *Peer) { lost <- p })
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := a.node.TagSpace(8, func(*Peer) { t.Error("a space without messages on their way learns of a loss") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := spaceOf(t, b.node, 8)
+	received := to.StartRecv(b, 1, 0, make([]byte, 10))
+	other.StartBuffered(a, 1, make([]byte, 10))
+	if _, err := received.Wait(background(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Send(background(t), 1, nil); err != nil { // what was before it is acknowledged
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	f.fault = func(*fakeFrame) verdict { return cutBefore }
+	f.mu.Unlock()
+	if _, err := from.StartBuffered(a, 1, make([]byte, 10)).Wait(background(t)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case p := <-lost:
+		if p != a {
+			t.Errorf("%v", p)
+		}
+	case <-background(t).Done():
+		t.Fatal("nobody learns of it")
+	}
+	f.mu.Lock()
+	f.fault = nil
+	f.mu.Unlock()
 }

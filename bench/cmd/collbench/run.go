@@ -206,8 +206,12 @@ func run(cmd *cobra.Command, f *runFlags) (err error) {
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	if f.turns != "" {
-		err := turn.Join(f.turns, comm.Rank(), timing.Player(ctx, comm, c))
-		return errors.Join(err, comm.Leave(ctx))
+		onHosts, err := h.Communicator(ctx, f.name+"-hosts", members, hostlib.OnHosts())
+		if err != nil {
+			return err
+		}
+		err = turn.Join(f.turns, comm.Rank(), timing.Player(ctx, comm, onHosts, c))
+		return errors.Join(err, onHosts.Leave(ctx), comm.Leave(ctx))
 	}
 	out := cmd.OutOrStdout()
 	if comm.Rank() != 0 {

@@ -9,6 +9,11 @@ import "github.com/tributary-fabric/tributary/internal/core"
 // Arrived before; afterwards nothing of the old session may.
 func (p *Peer) Fail(err error, now core.Time, out *Output) {
 	p.begin(now, out)
+	for i := range p.net.flights {
+		if f := &p.net.flights[i]; f.isUsed && f.isOwn && f.head.kind == kindMatch && f.session == p.session {
+			p.out.Lost = append(p.out.Lost, SpaceOf(f.head.context()))
+		}
+	}
 	for class := range classes {
 		for i := range MaxRails {
 			if p.net.up[class]&(1<<i) != 0 {

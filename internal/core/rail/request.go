@@ -100,9 +100,10 @@ type Where struct {
 type Output struct {
 	Frames []Frame
 	Done   []Done
-	Break  []Where // the other side has lost this path: take in what has arrived on it, then end it
-	Kick   []Where // take in what lies on this path
-	Wanted uint8   // bit 1<<class: something waits for a path of this class, and none is up
+	Break  []Where  // the other side has lost this path: take in what has arrived on it, then end it
+	Kick   []Where  // take in what lies on this path
+	Lost   []uint64 // spaces whose buffered messages may not have arrived: the session has failed
+	Wanted uint8    // bit 1<<class: something waits for a path of this class, and none is up
 
 	heads []byte
 }
@@ -112,6 +113,7 @@ func (o *Output) Reset() {
 	clear(o.Frames)
 	clear(o.Done)
 	o.Frames, o.Done, o.Break, o.Kick = o.Frames[:0], o.Done[:0], o.Break[:0], o.Kick[:0]
+	o.Lost = o.Lost[:0]
 	o.Wanted, o.heads = 0, o.heads[:0]
 }
 

@@ -49,8 +49,11 @@ func Choose(c *Call) Algorithm {
 			wish = Linear
 		}
 	case ReduceScatter:
-		if wish = Pairwise; vector <= shortPiece/4 {
+		switch wish = Pairwise; {
+		case vector <= shortPiece/4:
 			wish = Halving
+		case vector*c.Size > shortVector && !c.Ordered:
+			wish = Ring
 		}
 	case Scan, Exscan:
 		if wish = RecursiveDoubling; vector > shortVector {
