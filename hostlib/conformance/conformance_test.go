@@ -105,17 +105,50 @@ func TestWrongResult(t *testing.T) {
 	}
 }
 
+// of are the collectives of each algorithm.
+var of = map[hostlib.Algorithm][]string{
+	hostlib.AutoAlgorithm:     nil, // all
+	hostlib.Linear:            {"gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "reduce-scatter", "reduce-scatterv"},
+	hostlib.Binomial:          {"reduce", "broadcast", "gather", "scatter"},
+	hostlib.Chain:             {"broadcast", "scan", "exscan"},
+	hostlib.Ring:              {"allreduce", "allgather", "allgatherv", "reduce-scatter", "reduce-scatterv"},
+	hostlib.RecursiveDoubling: {"allreduce", "allgather", "scan", "exscan"},
+	hostlib.Rabenseifner:      {"allreduce"},
+	hostlib.Halving:           {"reduce-scatter", "reduce-scatterv"},
+	hostlib.Bruck:             {"allgather", "alltoall"},
+	hostlib.Pairwise:          {"alltoall", "alltoallv", "reduce-scatter", "reduce-scatterv"},
+	hostlib.ScatterAllgather:  {"broadcast"},
+	hostlib.RingGather:        {"reduce"},
+	hostlib.Dissemination:     {"barrier"},
+}
+
 // TestAlgorithms: every algorithm passes, with members in any number.
 func TestAlgorithms(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5, 8} {
 		for _, a := range hostlib.Algorithms() {
 			t.Run(fmt.Sprintf("%d/%s", n, a), func(t *testing.T) {
-				r := try(t, form(t, n, hostlib.OnHosts(a)), few())
-				isPossible := a != hostlib.Halving || n&(n-1) == 0
-				if a != hostlib.AutoAlgorithm && isPossible && r.Algorithms[a] == 0 && n > 1 {
+				cfg := few()
+				cfg.Collectives = of[a]
+				r := try(t, form(t, n, hostlib.OnHosts(a)), cfg)
+				isPower := n&(n-1) == 0
+				if r.Cases == 0 || a != hostlib.AutoAlgorithm && n > 1 && r.Algorithms[a] == 0 && (isPower || a != hostlib.Halving) {
 					t.Errorf("nothing ran by it: %v", r)
+				}
+				for other := range r.Algorithms {
+					if isOwn := other == a || a == hostlib.AutoAlgorithm; n > 1 && isPower && !isOwn {
+						t.Errorf("by %s ran %d", other, r.Algorithms[other])
+					}
 				}
 			})
 		}
+	}
+}
+
+// TestSeventeen: so many members pass, on the tree of hosts and by hosts.
+func TestSeventeen(t *testing.T) {
+	cfg := few()
+	cfg.Types, cfg.Functions, cfg.Counts = []reduce.Type{reduce.Float32}, []reduce.Function{reduce.Sum}, []int{0, 1, 300}
+	for _, options := range [][]hostlib.GroupOption{nil, {hostlib.OnHosts()}} {
+		try(t, form(t, 17, options...), cfg)
 	}
 }

@@ -38,7 +38,10 @@ func newPeers() *cobra.Command {
 		Long: `peers builds a fabric for each rate, as the command fabric does, and runs Tributary,
 Open MPI (default algorithm, ring, Rabenseifner), MPICH and Gloo (ring and bcube)
 on it, over TCP. All start once and take turns for each row, round after round;
-the others block. It reports medians, tails, hosts' processor time, and the ratio
+the others block. Rows of other collectives than allreduce have Tributary, Open MPI
+and MPICH: reduce, broadcast, barrier, and gather, scatter and alltoall by the size of
+a piece, allgather, reduce-scatter and scan by that of the vector. tributary-hosts is
+Tributary by algorithms of hosts (hostlib.OnHosts). It reports medians, tails, hosts' processor time, and the ratio
 of Tributary's median to that of the best peer of the row.
 
 The selected peers need Debian's openmpi-bin libopenmpi-dev mpich libmpich-dev
@@ -46,13 +49,14 @@ libgloo-dev gcc g++. A peer that fails, or exceeds --limit, is left out. All row
 and peers take less than ten minutes, half of it for MPICH, which polls.`,
 		Example: `  collbench peers
   collbench peers --peers openmpi,gloo --rows 16MiB@200mbit --rounds 5
+  collbench peers --peers openmpi --rows allgather:1MiB@200mbit,alltoall:64KiB@200mbit,barrier:8@unshaped
   collbench peers --format json > peers.json; collbench report peers.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPeers(cmd, &f) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringSliceVar(&f.rows, "rows", peers.AllRows, "`rows` to measure, each a size and a rate of links")
+	flags.StringSliceVar(&f.rows, "rows", peers.AllRows, "`rows` to measure, each a size and a rate of links, and before them perhaps a collective and a colon")
 	flags.StringSliceVar(&f.cfg.Peers, "peers", f.cfg.Peers, "`peers` to compare with")
 	flags.BoolVar(&f.cfg.SkipMissing, "skip-missing", false, "leave out peers that are not installed")
 	flags.IntVar(&f.cfg.Rounds, "rounds", f.cfg.Rounds, "turns of each contestant in each row: one `number`")
