@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -111,4 +112,68 @@ func addSessions(a, b SessionCounters) SessionCounters {
 		Results: a.Results + b.Results, Filled: a.Filled + b.Filled, Again: a.Again + b.Again,
 		Confirmed: a.Confirmed + b.Confirmed, Discarded: a.Discarded + b.Discarded,
 	}
+}
+
+// Stats are a communicator's counts.
+type Stats struct {
+	Epoch   uint32           // the present one; even ones are trees of switches
+	Session SessionCounters  // chunks and repair
+	Data    DatagramCounters // datagrams to and from switches
+	Hosts   HostCounters     // frames to and from other members
+}
+
+// SessionCounters count chunks, and what repairs them.
+type SessionCounters struct {
+	Sent      uint64 // contributions, first ones of an epoch
+	Resent    uint64 // contributions sent again
+	Probes    uint64 // probes, idle ones excluded
+	Results   uint64 // results taken
+	Filled    uint64 // results taken from another member
+	Again     uint64 // finished chunks that a change of epoch put in flight again
+	Confirmed uint64 // held numbers that were confirmed by an empty chunk
+	Discarded uint64 // packets dropped: malformed, foreign, late or unasked
+}
+
+// DatagramCounters count datagrams to and from switches, and the system calls for
+// them.
+type DatagramCounters struct {
+	PacketsIn, BytesIn   uint64
+	PacketsOut, BytesOut uint64
+
+	Refused    uint64 // messages that the network refused to send
+	Overflowed uint64 // datagrams that found the receive buffer full, where the system reports it
+
+	ReadCalls  uint64 // system calls for datagrams, also those that found none
+	WriteCalls uint64 // system calls that sent datagrams
+	WaitCalls  uint64 // those that offered the processor to others, or slept
+}
+
+// HostCounters count the frames on host connections. Bytes are those given to
+// TCP, without its headers.
+type HostCounters struct {
+	FramesIn, BytesIn   uint64
+	FramesOut, BytesOut uint64
+}
+
+// Stats returns the counts so far, those of its end once it has ended. With
+// several trees, counts are their sums, and the epoch is that of the first.
+func (c *Communicator) Stats() Stats {
+	stats := c.ownStats()
+	if c.multitree != nil {
+		for _, o := range c.multitree.others() {
+			stats.add(o.ownStats())
+		}
+	}
+	return stats
+}
+
+// ownStats is Stats for the communicator's own tree.
+func (c *Communicator) ownStats() Stats {
+	var stats Stats
+	read := func() { stats = c.read() }
+	if c.loop.Do(context.Background(), read) != nil {
+		<-c.done // nobody else touches the core any more
+		read()
+	}
+	return stats
 }

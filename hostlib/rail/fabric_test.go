@@ -358,7 +358,9 @@ func (p *fakePath) read(n *Node) {
 			v := p.host.fabric.judge(&frames[i])
 			if isCut = v != pass; isCut {
 				p.mu.Lock()
-				o.isSlow = v == cutSilent
+				if p.broken == nil { // otherwise the other end has been cut, too, and each would wait for the other one
+					o.isSlow = v == cutSilent
+				}
 				p.cutLocked(errCut)
 				p.mu.Unlock()
 			}
