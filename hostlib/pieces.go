@@ -16,7 +16,7 @@ type pieced struct {
 }
 
 // segmentBytes is what a chain of members sends at once.
-const segmentBytes = 128 << 10
+const segmentBytes = 64 << 10
 
 // newCall begins a call.
 func newCall[T Data](c *Communicator, of schedule.Collective, root int) *pieced {

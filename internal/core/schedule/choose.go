@@ -56,7 +56,7 @@ func Choose(c *Call) Algorithm {
 			wish = Ring
 		}
 	case Scan, Exscan:
-		if wish = RecursiveDoubling; vector > shortVector {
+		if wish = RecursiveDoubling; vector > 2*shortPiece {
 			wish = Chain
 		}
 	}
