@@ -130,7 +130,7 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 		links: map[int]*link{},
 		over:  make(chan struct{}), opened: make(chan struct{}), done: make(chan struct{}),
 		formed: make(chan struct{}), settled: make(chan struct{}),
-		requests: map[uint64]*Request{},
+		requests: map[uint64]*Request{}, messaging: messaging{closed: make(chan struct{})},
 		status:   status{epoch: endpoint.FirstEpoch, epochs: []uint32{endpoint.FirstEpoch}},
 	}
 	if !sub.onHosts {
@@ -234,6 +234,7 @@ func (c *Communicator) openData() error {
 
 // discard ends a communicator that could not be opened.
 func (c *Communicator) discard() {
+	c.messaging.close()
 	c.host.leaveTombstone(c, nil)
 	c.stop()
 	for _, l := range c.links {
@@ -368,9 +369,12 @@ func (c *Communicator) start(o session.Operation, after func()) *Request {
 	if c.options.blocks(&o) {
 		o.Element, r.blockFloat = reduce.Block32, true
 	}
-	if c.multitree != nil {
+	switch err := o.Validate(session.Config{Rank: uint32(c.rank), Members: len(c.members)}); {
+	case err != nil: // it has no place in the order of operations
+		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
+	case c.multitree != nil:
 		c.multitree.start(r, o)
-	} else {
+	default:
 		c.submit(r, &o)
 	}
 	return r

@@ -119,14 +119,13 @@ type waiting struct {
 	position   uint32
 	tag        uint64
 	begun      time.Time
-	request    *Request
 }
 
 // oldest returns the operation that has not ended and was called first; nil: there is none.
 func (c *Communicator) oldest() (first *waiting) {
 	take := func(r *Request) {
 		if first == nil || int32(r.position-first.position) < 0 {
-			first = &waiting{r.collective, r.position, r.tag, r.begun, r}
+			first = &waiting{r.collective, r.position, r.tag, r.begun}
 		}
 	}
 	c.mu.Lock()

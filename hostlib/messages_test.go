@@ -145,6 +145,7 @@ func TestArguments(t *testing.T) {
 		"1 counts for 2 members":                    only(hostlib.ReduceScatterv(ctx, c, reduce.Sum, v, v, []int{8})),
 		"there is no operator":                      only(hostlib.Scan[int32](ctx, c, nil, v, make([]int32, 8))),
 		"is a function of values with locations":    only(hostlib.Scan(ctx, c, reduce.MinLoc, v, make([]int32, 8))),
+		"is not defined":                            only(hostlib.Allreduce(ctx, c, reduce.BXor, make([]float32, 2), make([]float32, 2))),
 		"not a defined pair":                        only(hostlib.Scan(ctx, c, reduce.BXor, make([]float32, 2), make([]float32, 2))),
 		"8 elements into 2":                         only(hostlib.Exscan(ctx, c, reduce.Sum, v, make([]int32, 2))),
 		"4 elements into a piece of 3":              only(hostlib.Allgatherv(ctx, c, v[:4], [][]int32{make([]int32, 3), nil})),

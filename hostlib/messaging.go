@@ -37,7 +37,6 @@ type messaging struct {
 // has sent is not in it.
 func (c *Communicator) openMessaging() error {
 	m := &c.messaging
-	m.closed = make(chan struct{})
 	if len(c.members) == 1 || c.sub.of != nil {
 		return nil
 	}

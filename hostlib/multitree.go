@@ -179,11 +179,7 @@ func (s *multitree) end(left bool) {
 
 // start begins an operation on the trees that it is to run on.
 func (s *multitree) start(r *Request, operation session.Operation) {
-	c, o := s.base, &operation
-	if err := o.Validate(session.Config{Rank: uint32(c.rank), Members: len(c.members)}); err != nil {
-		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
-		return
-	}
+	o := &operation
 	s.order.Lock()
 	defer s.order.Unlock()
 	if s.isLeaving {
