@@ -142,7 +142,7 @@ func TestBadFlags(t *testing.T) {
 		"undefined":     {[]string{"embedded", "--reduction", "bxor"}, timing.ErrConfig, "bxor of float32"},
 		"blocks":        {[]string{"embedded", "--type", "block32", "--function", "broadcast"}, timing.ErrConfig, "broadcast of block32"},
 		"located":       {[]string{"embedded", "--reduction", "minloc"}, timing.ErrConfig, "minloc"},
-		"collective":    {[]string{"embedded", "--function", "gather"}, timing.ErrConfig, "allreduce, reduce"},
+		"collective":    {[]string{"embedded", "--function", "sum"}, timing.ErrConfig, "allreduce, reduce"},
 		"transport":     {[]string{"embedded", "--transport", "air"}, timing.ErrConfig, "auto, offload, host"},
 		"rate":          {[]string{"embedded", "--rate", "fast"}, errUsage, "--rate"},
 		"iterations":    {[]string{"embedded", "--iterations", "1,2"}, timing.ErrConfig, "2 numbers of iterations"},
