@@ -131,7 +131,7 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 		over:  make(chan struct{}), opened: make(chan struct{}), done: make(chan struct{}),
 		formed: make(chan struct{}), settled: make(chan struct{}),
 		requests: map[uint64]*Request{}, messaging: messaging{closed: make(chan struct{})},
-		status:   status{epoch: endpoint.FirstEpoch, epochs: []uint32{endpoint.FirstEpoch}},
+		status: status{epoch: endpoint.FirstEpoch, epochs: []uint32{endpoint.FirstEpoch}},
 	}
 	if !sub.onHosts {
 		c.manager = h.manager
