@@ -128,7 +128,7 @@ func (x *exchange) checkEnded() {
 				if m.bytes[0] != u.got[0] {
 					continue
 				}
-				key := [2]uint64{uint64(m.context), m.tag}
+				key := [2]uint64{m.context, m.tag}
 				if arrived[u.got[0]] || !same(u.got, m.bytes) || m.tag != u.tag {
 					x.fail("side %d: message %d arrives as % x of tag %d", side, i, u.got, u.tag)
 				}
