@@ -235,7 +235,7 @@ func TestAnswerNeverArrives(t *testing.T) {
 // TestProvedPathStays: a path on which something has come after the answer outlives the time in
 // which that has to come.
 func TestProvedPathStays(t *testing.T) {
-	const within = 50 * time.Millisecond
+	const within = 200 * time.Millisecond
 	w := newTown()
 	var hosts [2]*Host
 	for i, name := range []string{"a", "b"} {
