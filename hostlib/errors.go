@@ -60,6 +60,27 @@ func (e *MemberError) Error() string {
 // Unwrap returns ErrEnded.
 func (e *MemberError) Unwrap() error { return ErrEnded }
 
+// PanicError reports that a Custom operator has panicked in an operation that runs without its
+// caller: by a Start form, or after an *UnfinishedError. Otherwise the caller panics. The communicator
+// has ended; other members get a *MemberError. It answers errors.Is(err, ErrEnded).
+type PanicError struct {
+	Value any    // of the panic; nil: the operator has called runtime.Goexit
+	Stack []byte // of the goroutine, as text
+}
+
+// Error names the value.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("%v: its operator panicked: %v", ErrEnded, e.Value)
+}
+
+// Unwrap returns ErrEnded, and the value if that is an error.
+func (e *PanicError) Unwrap() []error {
+	if err, is := e.Value.(error); is {
+		return []error{ErrEnded, err}
+	}
+	return []error{ErrEnded}
+}
+
 // Call is an operation as one member called it.
 type Call struct {
 	Rank       int

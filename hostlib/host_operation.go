@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -30,12 +30,13 @@ type hostOperation struct {
 	comm      *Communicator
 	algorithm schedule.Algorithm
 	tag       uint64
+	schedule  schedule.Schedule
 	temp      *[]byte
-	next      func() (*schedule.Round, bool)
-	stop      func()
-	round     *schedule.Round // that is under way; nil: the next is to begin
-	transfers []transfer      // of the round
-	waits     int             // for this one of them
+	past      int        // rounds that are done
+	isBegun   bool       // the next one is
+	transfers []transfer // of that
+	waits     int        // for this one of them
+	isAlone   bool       // it runs on a goroutine of its own
 	messages  int
 	bytes     int
 }
@@ -65,9 +66,7 @@ func (c *Communicator) startOnHosts(k *hostCall, a schedule.Algorithm) *Request 
 		r.fail(err)
 		return r
 	}
-	o := &hostOperation{hostCall: *k, request: r, comm: c, algorithm: a, temp: tempOf(s.Temp), tag: r.tag}
-	o.next, o.stop = iter.Pull(s.Rounds)
-	r.onHosts = o
+	r.onHosts = &hostOperation{hostCall: *k, request: r, comm: c, algorithm: a, tag: r.tag, schedule: s}
 	return r
 }
 
@@ -111,18 +110,26 @@ func (o *hostOperation) at(p schedule.Part) []byte {
 }
 
 // run carries the operation on, until it is done or ctx ends: then it reports false, and can be
-// run again.
+// run again, on another goroutine. A schedule is iterated anew then: a coroutine (iter.Pull) could
+// not change between goroutines that are locked to threads and others.
 func (o *hostOperation) run(ctx context.Context) bool {
-	for {
-		if o.round == nil {
-			r, ok := o.next()
-			if !ok {
-				o.done(nil)
-				return true
-			}
-			if o.round = r; !o.begin() {
-				return true
-			}
+	if isOver, err := o.comm.awaitTurn(ctx, o.request); !isOver {
+		return false
+	} else if err != nil {
+		o.done(err)
+		return true
+	}
+	if o.temp == nil {
+		o.temp = tempOf(o.schedule.Temp)
+	}
+	skip := o.past
+	for r := range o.schedule.Rounds {
+		if skip > 0 {
+			skip--
+			continue
+		}
+		if !o.isBegun && !o.begin(r) {
+			return true
 		}
 		for ; o.waits < len(o.transfers); o.waits++ {
 			if isOver, err := o.await(ctx, &o.transfers[o.waits]); !isOver {
@@ -133,17 +140,22 @@ func (o *hostOperation) run(ctx context.Context) bool {
 				return true
 			}
 		}
-		for i := range o.round.Locals {
-			o.compute(&o.round.Locals[i])
+		for i := range r.Locals {
+			if !o.compute(&r.Locals[i]) {
+				return true
+			}
 		}
 		clear(o.transfers)
-		o.round, o.transfers, o.waits = nil, o.transfers[:0], 0
+		o.past, o.isBegun, o.transfers, o.waits = o.past+1, false, o.transfers[:0], 0
 	}
+	o.done(nil)
+	return true
 }
 
 // begin starts the transfers of a round. It reports false where the operation has failed.
-func (o *hostOperation) begin() bool {
-	for i, of := range [...][]schedule.Transfer{o.round.Recvs, o.round.Sends} {
+func (o *hostOperation) begin(r *schedule.Round) bool {
+	o.isBegun = true
+	for i, of := range [...][]schedule.Transfer{r.Recvs, r.Sends} {
 		for _, t := range of {
 			p, err := o.comm.peer(t.Peer)
 			if err != nil {
@@ -209,18 +221,19 @@ func (o *hostOperation) abandon(all []transfer) {
 	}
 }
 
-// compute does what is local.
-func (o *hostOperation) compute(l *schedule.Local) {
-	isDone := false
+// compute does what is local. It reports false where the operation has failed: the caller's operator
+// has panicked. The caller of a blocking operation sees that.
+func (o *hostOperation) compute(l *schedule.Local) (isDone bool) {
 	defer func() {
 		if isDone {
 			return
 		}
-		p := recover() // the caller's operator has
-		why := fmt.Sprintf("its operator panicked: %v", p)
-		o.comm.abort(why)
-		o.done(fmt.Errorf("%w: %s", ErrEnded, why))
-		panic(p)
+		p := recover() // nil: the goroutine ends, by runtime.Goexit
+		o.comm.abort(fmt.Sprintf("its operator panicked: %v", p))
+		o.done(&PanicError{p, debug.Stack()})
+		if p != nil && !o.isAlone {
+			panic(p)
+		}
 	}()
 	switch to := o.at(l.To); {
 	case len(to) == 0:
@@ -229,12 +242,11 @@ func (o *hostOperation) compute(l *schedule.Local) {
 	default:
 		o.kernel(to, o.at(l.A), o.at(l.B))
 	}
-	isDone = true
+	return true
 }
 
 // done ends the operation.
 func (o *hostOperation) done(err error) {
-	o.stop()
 	r, c := o.request, o.comm
 	if err == nil {
 		o.finishAlone()

@@ -136,8 +136,8 @@ func (c *Communicator) oldest() (first *waiting) {
 	m := &c.messaging
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for r := range m.inFlight {
-		take(r)
+	if len(m.order) > 0 {
+		take(m.inFlight[m.order[0]])
 	}
 	return first
 }

@@ -1,6 +1,8 @@
 package hostlib
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -52,4 +54,51 @@ func TestLateMember(t *testing.T) {
 		}
 	}
 	leave(t, comms)
+}
+
+// TestFarAhead: an operation by messages that is too far ahead of another one waits for its turn: tags
+// have 16 bits of its number.
+func TestFarAhead(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1"})
+	comms := form(t, "c", hosts, members, OnHosts())
+	var requests [2][]*Request
+	for range furthest + 3 {
+		requests[0] = append(requests[0], StartBarrier(comms[0]))
+	}
+	m := &comms[0].messaging
+	m.mu.Lock()
+	under, waiting := len(m.inFlight), len(m.waiting)
+	m.mu.Unlock()
+	if under != furthest+3 || waiting != 3 {
+		t.Errorf("%d operations are under way, and %d of them wait for their turn", under, waiting)
+	}
+	short, cancel := context.WithCancel(t.Context())
+	cancel()
+	var u *UnfinishedError
+	if _, err := Barrier(short, comms[0]); !errors.As(err, &u) {
+		t.Fatal(err)
+	}
+	requests[0] = append(requests[0], u.Request)
+	for range requests[0] {
+		requests[1] = append(requests[1], StartBarrier(comms[1]))
+	}
+	for i := range requests {
+		for _, r := range requests[i] {
+			if _, err := r.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(m.inFlight)+len(m.order)+len(m.waiting) != 0 {
+		t.Errorf("%v, %v and %v are left", m.inFlight, m.order, m.waiting)
+	}
+	for range furthest + 3 {
+		requests[0] = append(requests[0], StartBarrier(comms[0]))
+	}
+	comms[0].Abort("enough")
+	for _, r := range requests[0][furthest+4:] {
+		if _, err := r.Wait(t.Context()); !errors.Is(err, ErrEnded) {
+			t.Fatal(err)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -274,6 +275,85 @@ func TestOperatorPanics(t *testing.T) {
 		_, _ = hostlib.Allreduce(t.Context(), comms[i], op, v, v)
 		_, _ = hostlib.Allreduce(t.Context(), comms[i], op, v, v)
 	})
+}
+
+// TestOperatorPanicsAlone: when an operator panics in an operation that no caller runs, its request
+// has the panic as its error, and the communicator ends for all.
+func TestOperatorPanicsAlone(t *testing.T) {
+	why := errors.New("a test")
+	for what, start := range map[string]func(c *hostlib.Communicator, op hostlib.Operator, v []int32) *hostlib.Request{
+		"Start form": func(c *hostlib.Communicator, op hostlib.Operator, v []int32) *hostlib.Request {
+			return hostlib.StartAllreduce(c, op, v, v)
+		},
+		"without its caller": func(c *hostlib.Communicator, op hostlib.Operator, v []int32) *hostlib.Request {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := hostlib.Allreduce(ctx, c, op, v, v)
+			var u *hostlib.UnfinishedError
+			if !errors.As(err, &u) {
+				t.Errorf("%v", err)
+			}
+			return u.Request
+		},
+	} {
+		hosts, members := join(t, 3)
+		comms := form(t, hosts, members)
+		all := make(chan struct{})
+		requests := make([]*hostlib.Request, 3)
+		for i := range requests {
+			op := hostlib.Custom("bad", true, func(to, first, second []int32) {
+				if <-all; i == 2 {
+					panic(why)
+				}
+			})
+			v := make([]int32, 300)
+			requests[i] = start(comms[i], op, v)
+		}
+		close(all)
+		for i, r := range requests {
+			_, err := r.Wait(t.Context())
+			var p *hostlib.PanicError
+			var m *hostlib.MemberError
+			if i == 2 {
+				if !errors.As(err, &p) || p.Value != why || !strings.Contains(string(p.Stack), "TestOperatorPanicsAlone") || !errors.Is(err, hostlib.ErrEnded) || !errors.Is(err, why) {
+					t.Errorf("%s: %v", what, err)
+				}
+			} else if err != nil && (!errors.As(err, &m) || m.Rank != 2) {
+				t.Errorf("%s: rank %d: %v", what, i, err)
+			}
+			<-comms[i].Done()
+			if err := comms[i].Err(); !errors.As(err, &m) || m.Rank != 2 || !strings.Contains(err.Error(), "panicked: a test") {
+				t.Errorf("%s: rank %d: %v", what, i, err)
+			}
+		}
+	}
+}
+
+// TestLockedThreads: callers that are locked to their threads can begin operations that go on
+// elsewhere, and wait for operations.
+func TestLockedThreads(t *testing.T) {
+	comms := group(t, 2)
+	each(2, func(i int) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if _, err := hostlib.StartAllgather(comms[i], []int64{1}, make([]int64, 2)).Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		var u *hostlib.UnfinishedError
+		if _, err := hostlib.Allgather(ctx, comms[i], []int64{1}, make([]int64, 2)); errors.As(err, &u) {
+			if _, err := u.Request.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+		} else if err != nil {
+			t.Error(err)
+		}
+		if _, err := hostlib.Allgather(t.Context(), comms[i], []int64{1}, make([]int64, 2)); err != nil {
+			t.Error(err)
+		}
+	})
+	leave(t, comms)
 }
 
 // TestDeathInOperations: when a member dies in the middle of operations by messages, all others

@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -28,9 +29,11 @@ type messaging struct {
 	user     *rail.TagSpace // of Send and Recv
 	peers    []*rail.Peer   // by rank; nil: not asked for yet
 	past     *calls
-	running  sync.WaitGroup        // operations
-	inFlight map[*Request]struct{} // the same
-	isOver   bool                  // none begins any more
+	running  sync.WaitGroup      // operations
+	inFlight map[uint32]*Request // the same, by position
+	order    []uint32            // positions in order; the first is in flight
+	waiting  []*Request          // that have no turn yet, in order
+	isOver   bool                // none begins any more
 }
 
 // openMessaging opens the communicator's space. What an earlier one of the same members and name
@@ -117,16 +120,53 @@ func (c *Communicator) enter(r *Request, tag func(serial uint16) uint64) error {
 	m.running.Add(1)
 	r.position, r.tag = m.note(tag)
 	if m.inFlight == nil {
-		m.inFlight = map[*Request]struct{}{}
+		m.inFlight = map[uint32]*Request{}
 	}
-	m.inFlight[r] = struct{}{}
+	m.inFlight[r.position] = r
+	if m.order = append(m.order, r.position); !m.hasTurn(r) {
+		r.turn = make(chan struct{})
+		m.waiting = append(m.waiting, r)
+	}
 	return nil
+}
+
+// furthest is how many operations one may be ahead of the oldest by messages that is under way. Tags
+// have 16 bits of a position.
+const furthest = 1 << 12
+
+// hasTurn is called for who holds the lock.
+func (m *messaging) hasTurn(r *Request) bool {
+	return len(m.order) == 0 || r.position-m.order[0] < furthest
+}
+
+// awaitTurn waits until an operation may begin. It reports false where ctx has ended first, and an
+// error where the communicator has.
+func (c *Communicator) awaitTurn(ctx context.Context, r *Request) (isOver bool, err error) {
+	if r.turn == nil {
+		return true, nil
+	}
+	select {
+	case <-r.turn:
+		return true, nil
+	case <-c.over:
+	case <-c.loop.Done():
+	case <-ctx.Done():
+		return false, nil
+	}
+	return true, cmp.Or(c.Err(), ErrEnded)
 }
 
 // ended notes that an operation has.
 func (m *messaging) ended(r *Request) {
 	m.mu.Lock()
-	delete(m.inFlight, r)
+	delete(m.inFlight, r.position)
+	for len(m.order) > 0 && m.inFlight[m.order[0]] == nil {
+		m.order = m.order[1:]
+	}
+	for len(m.waiting) > 0 && m.hasTurn(m.waiting[0]) {
+		close(m.waiting[0].turn)
+		m.waiting = m.waiting[1:]
+	}
 	m.mu.Unlock()
 	m.running.Done()
 }

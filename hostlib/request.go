@@ -76,6 +76,7 @@ type state struct {
 	position   uint32              // among the operations that the member has called on the communicator
 	tag        uint64              // what it is, as members compare it
 	onHosts    *hostOperation      // that it is done by; nil: by the communicator's loop
+	turn       chan struct{}       // closed when that may begin; nil: at once
 	function   reduce.Function     // of what is reduced; NoFunction: nothing is
 	element    reduce.Type
 	blockFloat bool
@@ -116,7 +117,7 @@ func (r *Request) begin() *Request {
 	}
 	if r.onHosts != nil {
 		o := r.onHosts
-		r.onHosts = nil
+		r.onHosts, o.isAlone = nil, true
 		go o.run(context.Background())
 		return r
 	}
