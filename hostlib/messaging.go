@@ -76,7 +76,7 @@ func (m *messaging) begin(life uint64) {
 	defer m.mu.Unlock()
 	if m.space != nil {
 		part := uint32(life>>32) &^ 1
-		m.calls, m.user = m.space.Part(part), m.space.Part(part|1)
+		m.calls, m.user = m.space.Part(part).First(), m.space.Part(part|1)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // TestSendRecv: messages go between any two members, by tag.
@@ -75,6 +76,62 @@ func TestSendRecv(t *testing.T) {
 	if _, err := waiting.Wait(t.Context()); !errors.Is(err, hostlib.ErrEnded) {
 		t.Errorf("a receive when the communicator has ended: %v", err)
 	}
+}
+
+// TestMessagesNobodyReceives: messages that nobody receives, more of them than a peer takes, do not keep
+// collectives from going on, and arrive when they are received.
+func TestMessagesNobodyReceives(t *testing.T) {
+	comms := group(t, 2)
+	const messages = 5000
+	sent := make([]*hostlib.Message, messages)
+	for k := range sent {
+		sent[k] = hostlib.StartSend(comms[0], 1, 1, []int64{int64(k)})
+	}
+	each(2, func(i int) {
+		for range 1000 {
+			if _, err := hostlib.Allgather(t.Context(), comms[i], []int64{1}, make([]int64, 2)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for k := range sent {
+		v := []int64{-1}
+		if _, err := hostlib.Recv(t.Context(), comms[1], 0, 1, v); err != nil || v[0] != int64(k) {
+			t.Fatalf("message %d: %d, %v", k, v[0], err)
+		}
+	}
+	for _, m := range sent {
+		if _, err := m.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	leave(t, comms)
+}
+
+// TestOneIsAhead: a member has called many more operations than the other, whose messages come
+// between those of the one that both are in.
+func TestOneIsAhead(t *testing.T) {
+	hosts, members := join(t, 2)
+	comms := form(t, hosts, members, hostlib.OnHosts(hostlib.Rabenseifner))
+	each(2, func(i int) {
+		var requests []*hostlib.Request
+		for range 5000 {
+			v := []int64{1, 2}
+			if i == 0 {
+				requests = append(requests, hostlib.StartAllreduce(comms[i], reduce.Sum, v, v))
+			} else if _, err := hostlib.Allreduce(t.Context(), comms[i], reduce.Sum, v, v); err != nil || v[1] != 4 {
+				t.Errorf("%v, %v", v, err)
+				comms[i].Abort("a test has failed")
+				return
+			}
+		}
+		for _, r := range requests {
+			if _, err := r.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	leave(t, comms)
 }
 
 // TestSplit: members that give one color have a communicator, in the order of their keys.

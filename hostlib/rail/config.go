@@ -20,7 +20,8 @@ type Config struct {
 	// until a receive awaits them.
 	Unexpected int
 	// Announced is how many messages each peer may have announced before a receive awaits
-	// them; further ones are announced as these are received. 4,096 by default, 16 to 1,048,576.
+	// them; further ones are announced as these are received. Of messages that are First
+	// (TagSpace) there may be more. 4,096 by default, 16 to 1,048,576.
 	Announced int
 }
 

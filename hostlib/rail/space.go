@@ -13,6 +13,7 @@ type TagSpace struct {
 	node    *Node
 	context uint64
 	of      *space
+	isFirst bool
 }
 
 // space is one that is open.
@@ -51,12 +52,22 @@ func (n *Node) TagSpace(number uint64, onLoss func(*Peer)) (*TagSpace, error) {
 	if _, isOpen := n.spaces.LoadOrStore(number, of); isOpen {
 		return nil, fmt.Errorf("%w: space %d is open already", ErrArgument, number)
 	}
-	return &TagSpace{n, number << 24, of}, nil
+	return &TagSpace{node: n, context: number << 24, of: of}, nil
 }
 
 // Part returns another part of the space, of 24 bits. The space as a whole is open, or closed.
 func (s *TagSpace) Part(number uint32) *TagSpace {
-	return &TagSpace{s.node, s.context&^MaxPart | uint64(number&MaxPart), s.of}
+	return &TagSpace{node: s.node, context: s.context&^MaxPart | uint64(number&MaxPart), of: s.of}
+}
+
+// First returns the same part for messages that go before all that are not First. Those, though
+// nobody receives them, take no room from these: a peer may announce a quarter of Config.Announced
+// more of messages that are First; and, while a receive that is First waits and it may announce no
+// more, up to 16 times Config.Announced in all. Both sides use First.
+func (s *TagSpace) First() *TagSpace {
+	first := *s
+	first.isFirst = true
+	return &first
 }
 
 // accepts reports whether messages of a space are kept.
@@ -84,7 +95,7 @@ func (s *TagSpace) Close() {
 // StartSend begins to send a message to a peer in this space.
 func (s *TagSpace) StartSend(to *Peer, tag Tag, data []byte) *Request {
 	r := &Request{peer: to}
-	r.send.Context = s.context
+	r.send.Context, r.send.First = s.context, s.isFirst
 	to.send(r, tag, data)
 	return r
 }
@@ -94,7 +105,7 @@ func (s *TagSpace) StartSend(to *Peer, tag Tag, data []byte) *Request {
 // is called.
 func (s *TagSpace) StartBuffered(to *Peer, tag Tag, data []byte) *Request {
 	r := &Request{peer: to}
-	r.send.Context, r.send.Buffered = s.context, true
+	r.send.Context, r.send.Buffered, r.send.First = s.context, true, s.isFirst
 	to.send(r, tag, data)
 	return r
 }
@@ -103,7 +114,7 @@ func (s *TagSpace) StartBuffered(to *Peer, tag Tag, data []byte) *Request {
 // from tag in no bits but those of ignore. Status.Tag is the message's.
 func (s *TagSpace) StartRecv(from *Peer, tag, ignore Tag, into []byte) *Request {
 	r := &Request{peer: from, isRecv: true}
-	r.recv.Context = s.context
+	r.recv.Context, r.recv.First = s.context, s.isFirst
 	r.recv.Tag, r.recv.Ignore, r.recv.Data = uint64(tag), uint64(ignore), into
 	from.start(r, receives)
 	return r

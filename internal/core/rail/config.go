@@ -30,7 +30,8 @@ type Config struct {
 	// that from which a sender lets the receiver read (RGET). 0: never.
 	PutFrom, GetFrom int
 	// MaxUnexpected and MaxHeads bound what the other side may have sent that no receive
-	// has matched: bytes of MATCH, and envelopes. Default 4 MiB, 4096.
+	// has matched: bytes of MATCH, and envelopes; of messages that go First a quarter more of
+	// these, or see RecvRequest. Default 4 MiB, 4096.
 	MaxUnexpected, MaxHeads int
 	// SharedPaths: both sides give a connection the same number and incarnation. Then they
 	// report the end of one to each other. Otherwise that is the driver's.

@@ -9,13 +9,42 @@ func (p *Peer) took(n heap) {
 	p.taken.heads += n.heads
 }
 
-// report sends a CREDIT when half of the room has been used and is free again.
+// extra is how many envelopes of requests that go First the other side may send beyond others.
+func extra(heads uint64) uint64 { return heads / 4 }
+
+// mostLent is how many times MaxHeads envelopes are lent.
+const mostLent = 15
+
+// lend lets the other side send more envelopes where it can send none, and a receive that goes First
+// waits: its message may be behind those that are here, which nobody receives before.
+func (p *Peer) lend() {
+	most := uint64(p.cfg.MaxHeads)
+	if p.came.heads-p.reported.heads < most+extra(most) || p.lent >= mostLent*most {
+		return
+	}
+	for i := range p.box.waiting {
+		for r := p.box.waiting[i].first; r != nil; r = r.links.next {
+			if r.First {
+				p.lent += most
+				return
+			}
+		}
+	}
+}
+
+// report sends a CREDIT when half of the room for envelopes that are not First, or of that for bytes,
+// has been used and is free again. Room that messages occupy for long does not count.
 func (p *Peer) report() {
-	isDue := p.taken.bytes-p.reported.bytes >= uint64(p.cfg.MaxUnexpected+1)/2 || p.taken.heads-p.reported.heads >= uint64(p.cfg.MaxHeads+1)/2
+	p.lend()
+	n := heap{p.taken.bytes, min(p.taken.heads+p.lent, p.came.heads)}
+	most := uint64(p.cfg.MaxHeads)
+	room := most - min(most, p.came.heads-n.heads)
+	gain := n.heads - p.reported.heads
+	isDue := n.bytes-p.reported.bytes >= uint64(p.cfg.MaxUnexpected+1)/2 || gain > 0 && gain >= (room+1)/2
 	if isDue || p.mustReport {
-		p.reported, p.mustReport = p.taken, false
+		p.reported, p.mustReport = n, false
 		h := &p.control(kindCredit).head
-		h.words[fieldSize], h.words[fieldHeads] = p.taken.bytes, p.taken.heads
+		h.words[fieldSize], h.words[fieldHeads] = n.bytes, n.heads
 	}
 }
 

@@ -31,7 +31,7 @@ func (p *Peer) Fail(err error, now core.Time, out *Output) {
 	p.failSends(err)
 	p.failRecvs(err)
 	p.next, p.box.expected = p.cfg.FirstSequence, p.cfg.FirstSequence
-	p.sent, p.came, p.taken, p.reported, p.returned, p.mustReport = heap{}, heap{}, heap{}, heap{}, heap{}, false
+	p.sent, p.came, p.taken, p.reported, p.returned, p.lent, p.mustReport = heap{}, heap{}, heap{}, heap{}, heap{}, 0, false
 	p.end()
 }
 
@@ -46,8 +46,10 @@ func (p *Peer) unsent(f *flight) {
 }
 
 func (p *Peer) failSends(err error) {
-	for s := p.queued.pop(); s != nil; s = p.queued.pop() {
-		p.sentOut(s, err)
+	for i := range p.queued {
+		for s := p.queued[i].pop(); s != nil; s = p.queued[i].pop() {
+			p.sentOut(s, err)
+		}
 	}
 	for i := range p.sends.places {
 		if s := p.sends.places[i].item; s != nil {

@@ -267,12 +267,14 @@ func (p *Peer) discardHeld(u *RecvRequest) {
 // drops its messages that no receive has matched. Accepts is false of it by now.
 func (p *Peer) EndSpace(space uint64, now core.Time, out *Output) {
 	p.begin(now, out)
-	for s := p.queued.first; s != nil; {
-		next := s.links.next
-		if SpaceOf(s.Context) == space && s.via == kindRndv {
-			p.cancelSend(s)
+	for i := range p.queued {
+		for s := p.queued[i].first; s != nil; {
+			next := s.links.next
+			if SpaceOf(s.Context) == space && s.via == kindRndv {
+				p.cancelSend(s)
+			}
+			s = next
 		}
-		s = next
 	}
 	for i := range p.sends.places {
 		if s := p.sends.places[i].item; s != nil && SpaceOf(s.Context) == space && !s.isPassive && s.via != kindStore {
@@ -326,7 +328,7 @@ func (p *Peer) holdAhead(h *head, body []byte) error {
 
 // arrives counts a new envelope. The other side sends no more than this side has room for.
 func (p *Peer) arrives(bytes int) error {
-	if p.came.bytes-p.reported.bytes+uint64(bytes) > uint64(p.cfg.MaxUnexpected) || p.came.heads-p.reported.heads >= uint64(p.cfg.MaxHeads) {
+	if p.came.bytes-p.reported.bytes+uint64(bytes) > uint64(p.cfg.MaxUnexpected) || p.came.heads-p.reported.heads >= uint64(p.cfg.MaxHeads)+extra(uint64(p.cfg.MaxHeads)) {
 		return fmt.Errorf("%w: more than %d bytes in %d messages without CREDIT", ErrMalformed, p.cfg.MaxUnexpected, p.cfg.MaxHeads)
 	}
 	p.came.add(bytes)

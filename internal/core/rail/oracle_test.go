@@ -98,7 +98,7 @@ func (x *exchange) drawTraffic(t *rapid.T) {
 			x.add(side, func(p *Peer, out *Output) { p.Put(q, x.time, out) })
 		default:
 			x.sent[side] = append(x.sent[side], m)
-			q := &SendRequest{Context: m.context, Tag: m.tag, Data: fill(size, byte(i*11+1)), Buffered: x.random.IntN(2) == 0, User: byte(i*11 + 1)}
+			q := &SendRequest{Context: m.context, Tag: m.tag, Data: fill(size, byte(i*11+1)), Buffered: x.random.IntN(2) == 0, First: m.context != 0, User: byte(i*11 + 1)}
 			x.calls++
 			send := func() {
 				x.add(side, func(p *Peer, out *Output) {
@@ -126,7 +126,7 @@ func (x *exchange) has(side uint8, context uint64) bool { return context == 0 ||
 
 // receive lets a side post a receive.
 func (x *exchange) receive(side uint8, r *post) {
-	r.request = &RecvRequest{Context: r.context, Tag: r.tag, Ignore: r.ignore, Data: make([]byte, r.room), User: &r.outcome}
+	r.request = &RecvRequest{Context: r.context, First: r.context != 0, Tag: r.tag, Ignore: r.ignore, Data: make([]byte, r.room), User: &r.outcome}
 	x.posted[side] = append(x.posted[side], r)
 	x.add(side, func(p *Peer, out *Output) {
 		if x.has(side, r.context) {

@@ -14,10 +14,10 @@ type Peer struct {
 	net  transmitter
 
 	sends  table[SendRequest]
-	recvs  table[RecvRequest] // matched, and of this host's Get
-	queued list[SendRequest]  // whose envelope has not been sent
-	loads  list[RecvRequest]  // likewise
-	stream list[SendRequest]  // that have data to send, in turn
+	recvs  table[RecvRequest]   // matched, and of this host's Get
+	queued [2]list[SendRequest] // whose envelope has not been sent: those that go First, others
+	loads  list[RecvRequest]    // likewise
+	stream list[SendRequest]    // that have data to send, in turn
 	// backlog is how many bytes stream has to send.
 	backlog uint64
 	again   core.Time // when to choose a path again
@@ -30,7 +30,8 @@ type Peer struct {
 	sent     heap   // since the session began
 	came     heap   // of the other side's, likewise
 	taken    heap   // of those
-	reported heap   // of taken
+	lent     uint64 // envelopes that are reported, though not taken
+	reported heap   // of those that came: taken, or lent
 	returned heap   // of sent, as the other side has reported
 	// mustReport: a CREDIT may be lost.
 	mustReport bool
@@ -64,7 +65,7 @@ func newPeer(c Config, choice func() scheduler) (*Peer, error) {
 	}
 	sends := func(s *SendRequest) *links[SendRequest] { return &s.links }
 	recvs := func(r *RecvRequest) *links[RecvRequest] { return &r.links }
-	p.queued.of, p.stream.of, p.loads.of = sends, sends, recvs
+	p.queued[0].of, p.queued[1].of, p.stream.of, p.loads.of = sends, sends, sends, recvs
 	p.box.init(recvs, c.FirstSequence)
 	return p, nil
 }

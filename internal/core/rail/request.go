@@ -37,6 +37,9 @@ type SendRequest struct {
 	// Buffered lets the request be done before the message has arrived: the core copies
 	// Data, if it fits into a MATCH.
 	Buffered bool
+	// First lets the request go before others. Their messages, which nobody may receive, do not
+	// take all the room at the other side.
+	First bool
 	// Handle and Offset say where in the other side's memory Put stores.
 	Handle Handle
 	Offset uint64
@@ -53,6 +56,9 @@ type RecvRequest struct {
 	Tag     uint64
 	Ignore  uint64 // bits in which the message's tag may differ: AnyTag of all messages of this Context
 	Data    []byte
+	// First is of a receive whose message goes First. While it waits, the other side may send
+	// messages that nobody receives yet up to 16 times Config.MaxHeads.
+	First bool
 	// Handle and Offset say what of the other side's memory Get loads.
 	Handle Handle
 	Offset uint64

@@ -54,11 +54,21 @@ type sender struct {
 // enqueue takes a request.
 func (p *Peer) enqueue(s *SendRequest, via kind) {
 	s.sender = sender{state: queuing, via: via}
-	p.queued.push(s)
+	if s.First {
+		p.queued[0].push(s)
+	} else {
+		p.queued[1].push(s)
+	}
 }
 
 // mayHead reports whether the other side has room for an envelope, and mayBytes for bytes with it.
-func (p *Peer) mayHead() bool { return p.sent.heads-p.returned.heads < p.allowed.heads }
+func (p *Peer) mayHead(isFirst bool) bool {
+	most := p.allowed.heads
+	if isFirst {
+		most += extra(most)
+	}
+	return p.sent.heads-p.returned.heads < most
+}
 
 func (p *Peer) mayBytes(n int) bool {
 	return p.sent.bytes-p.returned.bytes+uint64(n) <= p.allowed.bytes
@@ -297,7 +307,7 @@ func (p *Peer) CancelSend(s *SendRequest, now core.Time, out *Output) {
 func (p *Peer) cancelSend(s *SendRequest) {
 	switch s.state {
 	case queuing:
-		p.queued.remove(s)
+		s.links.in.remove(s)
 		p.sentOut(s, ErrCancelled)
 	case offered, waiting, notifying, answeredAck:
 		p.withdraw(s)

@@ -223,6 +223,61 @@ func cancelAt(t *testing.T, c Config, isSend bool, at, rail int, f fate) {
 	}
 }
 
+// TestFirst: messages that nobody receives do not keep those that go First from going on; and of
+// these, those that a receive waits for come past those that are received later, up to a bound.
+func TestFirst(t *testing.T) {
+	const heads = 8
+	c := Config{MaxHeads: heads}
+	w := newWorld(1, [2]Config{c, c}, func() scheduler { return &even{} }, nil)
+	w.most = 1 << 20
+	send := func(context, tag uint64) {
+		w.call(0, func(p *Peer, out *Output) {
+			p.Send(&SendRequest{Context: context, Tag: tag, First: context > 0}, 0, out)
+		})
+	}
+	receive := func(tag uint64) bool {
+		before := len(w.done[1])
+		r := &RecvRequest{Context: 1, Tag: tag, First: true}
+		w.call(1, func(p *Peer, out *Output) { p.Recv(r, 0, out) })
+		w.run()
+		return len(w.done[1]) == before+1 && w.done[1][before].Recv == r && w.done[1][before].Err == nil
+	}
+	for range 10 * heads {
+		send(0, 1)
+	}
+	for tag := range uint64(20 * heads) {
+		if send(1, tag); !receive(tag) {
+			t.Fatalf("message %d waits for those that nobody receives", tag)
+		}
+	}
+	if _, held := w.peers[1].Held(); held != heads {
+		t.Errorf("%d messages are held, want %d", held, heads)
+	}
+	for range 5 * heads {
+		send(1, 1000)
+	}
+	if send(1, 1001); !receive(1001) {
+		t.Error("a message is not received, for which a receive waits")
+	}
+	for range 5 * heads {
+		if !receive(1000) {
+			t.Fatal("a message that was passed is gone")
+		}
+	}
+	for range 100 * heads {
+		send(1, 1000)
+	}
+	if receive(1002) {
+		t.Error("a message is received that nobody has sent")
+	}
+	if _, held := w.peers[1].Held(); held != (1+mostLent)*heads+heads/4 {
+		t.Errorf("%d messages are held, want %d", held, (1+mostLent)*heads+heads/4)
+	}
+	if w.err != nil {
+		t.Error(w.err)
+	}
+}
+
 // TestCreditBinds: another side that sends more than it may, or acknowledges nothing, is refused
 // before it fills this one's memory.
 func TestCreditBinds(t *testing.T) {
@@ -231,7 +286,7 @@ func TestCreditBinds(t *testing.T) {
 		kind kind
 		key  uint64
 		most int
-	}{{kindMatch, 0, 8}, {kindRndv, 0, 8}, {kindRget, 0, 8}, {kindLoad, 77, 8}, {kindStore, 77, 8}, {kindLoad, 78, maxReplies + 1}, {kindStore, 78, maxReplies + 1}, {kindNotify, 0, maxReplies + 1}} {
+	}{{kindMatch, 0, 10}, {kindRndv, 0, 10}, {kindRget, 0, 10}, {kindLoad, 77, 10}, {kindStore, 77, 10}, {kindLoad, 78, maxReplies + 1}, {kindStore, 78, maxReplies + 1}, {kindNotify, 0, maxReplies + 1}} {
 		var memory Memory
 		memory.Register(MayRead|MayWrite, 77, region)
 		p, err := New(Config{MaxUnexpected: 1 << 10, MaxHeads: 8, Regions: &memory})

@@ -225,7 +225,7 @@ func (p *Peer) pump() {
 		}
 	}
 	n.control, n.first = n.control[:0], 0
-	for r := p.loads.first; r != nil && p.mayHead(); r = p.loads.first {
+	for r := p.loads.first; r != nil && p.mayHead(false); r = p.loads.first {
 		i, ok := p.choose(Message, layouts[kindLoad].size, math.MaxInt, false, 0)
 		if !ok {
 			break
@@ -233,18 +233,20 @@ func (p *Peer) pump() {
 		p.loads.remove(r)
 		p.sendLoad(r, i)
 	}
-	for s := p.queued.first; s != nil && p.mayHead(); s = p.queued.first {
-		k := p.envelopeOf(s)
-		body := 0
-		if k == kindMatch {
-			body = len(s.Data)
+	for q := range p.queued {
+		for s := p.queued[q].first; s != nil && p.mayHead(s.First); s = p.queued[q].first {
+			k := p.envelopeOf(s)
+			body := 0
+			if k == kindMatch {
+				body = len(s.Data)
+			}
+			i, ok := p.choose(Message, layouts[k].size+body, math.MaxInt, false, 0)
+			if !ok {
+				break
+			}
+			p.queued[q].remove(s)
+			p.sendEnvelope(s, k, i)
 		}
-		i, ok := p.choose(Message, layouts[k].size+body, math.MaxInt, false, 0)
-		if !ok {
-			break
-		}
-		p.queued.remove(s)
-		p.sendEnvelope(s, k, i)
 	}
 	for s := p.stream.first; s != nil; s = p.stream.first {
 		n := uint64(len(s.part(min(p.fragment(), s.granted-s.sent))))
