@@ -189,3 +189,14 @@ func FuzzCall(f *testing.F) {
 		}
 	})
 }
+
+// TestHalvingMemory: where blocks differ, temporary memory is twice the whole vector, not twice the
+// largest block for each member.
+func TestHalvingMemory(t *testing.T) {
+	c := Call{Collective: ReduceScatterv, Size: 64, Width: 8, Counts: make([]int, 64), Ordered: true}
+	c.Counts[5], c.Counts[9] = 1<<20, 1
+	s, err := Make(&c, Choose(&c))
+	if want := 2 * 8 * (1<<20 + 1); err != nil || s.Temp != want {
+		t.Errorf("%d bytes, want %d: %v", s.Temp, want, err)
+	}
+}

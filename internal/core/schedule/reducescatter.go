@@ -57,26 +57,26 @@ func reduceScatterPairwise(c *Call) Schedule {
 // for each other. So that each ends with its own block, the blocks are taken in the order of
 // their ranks' bits reversed.
 func reduceScatterHalving(c *Call) Schedule {
-	at, most := c.slices()
+	at, _ := c.slices()
 	n := c.Size
-	return Schedule{Temp: 2 * most * n, Rounds: c.rounds(func(m *maker) {
+	// acc has room for each rank's block, in the reversed order, without gaps.
+	order := make([]int, n)
+	starts := make([]int, n+1)
+	levels := floorLog(n)
+	for i := range n {
+		order[i] = reversed(i, levels)
+		starts[i+1] = starts[i] + at(order[i]).Size
+	}
+	acc := func(s span, half int) Part {
+		return Part{Buffer: Temp, Offset: half*starts[n] + starts[s.from], Size: starts[s.to] - starts[s.from]}
+	}
+	return Schedule{Temp: 2 * starts[n], Rounds: c.rounds(func(m *maker) {
 		to := c.outcome(at(c.Rank))
 		if n == 1 {
 			if !c.InPlace {
 				m.copy(to, at(0))
 			}
 			return
-		}
-		// acc has room for each rank's block, in the reversed order, without gaps.
-		order := make([]int, n)
-		starts := make([]int, n+1)
-		levels := floorLog(n)
-		for i := range n {
-			order[i] = reversed(i, levels)
-			starts[i+1] = starts[i] + at(order[i]).Size
-		}
-		acc := func(s span, half int) Part {
-			return Part{Buffer: Temp, Offset: half*most*n + starts[s.from], Size: starts[s.to] - starts[s.from]}
 		}
 		for i, rank := range order {
 			m.copy(acc(span{i, i + 1}, 0), at(rank))
