@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -187,6 +188,24 @@ func TestSplit(t *testing.T) {
 		}
 	})
 	leave(t, comms)
+}
+
+// TestSplitDisagreement: members that split and duplicate a communicator in different orders get a
+// disagreement, and do not wait for each other.
+func TestSplitDisagreement(t *testing.T) {
+	hosts, members := join(t, 3, func(c *hostlib.Config) { c.SlowAfter = 20 * time.Millisecond })
+	comms := form(t, hosts, members)
+	each(3, func(i int) {
+		var err error
+		if i == 1 {
+			_, err = comms[i].Duplicate(t.Context())
+		} else {
+			_, err = comms[i].Split(t.Context(), 0, i)
+		}
+		if !errors.Is(err, hostlib.ErrDisagreement) {
+			t.Errorf("rank %d: %v", i, err)
+		}
+	})
 }
 
 // TestPersistent: an operation is started again and again on the same buffers, and not while it

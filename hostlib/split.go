@@ -51,10 +51,15 @@ func (c *Communicator) Split(ctx context.Context, color, key int, options ...Gro
 	return c.host.Communicator(ctx, fmt.Sprintf("%s.%d", name, color), members, options...)
 }
 
-// Duplicate makes a communicator of the same members, with the same options. It is collective.
+// Duplicate makes a communicator of the same members, with the same options. It is collective. If
+// ctx ends early, errors are those of Split.
 func (c *Communicator) Duplicate(ctx context.Context) (*Communicator, error) {
 	name, err := c.successor()
 	if err != nil {
+		return nil, err
+	}
+	// Members that call something else meanwhile are found as in any operation.
+	if _, err := Allgather(ctx, c, []int64{0}, make([]int64, len(c.members))); err != nil {
 		return nil, err
 	}
 	options := c.options
