@@ -400,6 +400,9 @@ func (c *Communicator) submit(r *Request, o *session.Operation) {
 	r.position, r.tag = c.messaging.called(c.tagOf(o))
 	c.requests[o.ID] = r
 	c.mu.Unlock()
+	if !o.Whole.IsSet { // members compare its place among all operations, also those by messages
+		o.Whole = session.Whole{IsSet: true, Elements: o.Elements, Serial: uint16(r.position)}
+	}
 	lent := operations.Get().(*session.Operation)
 	*lent = *o
 	// The only error is that the loop has ended, which fails all requests.

@@ -41,12 +41,12 @@ type Operation struct {
 }
 
 // Whole is an operation that several sessions carry, each a piece of its vector
-// or nothing. What packets say of it is the same in all of them, so that each
-// compares what the members called.
+// or nothing; or one session, among other operations that none carries. What packets say
+// of it is the same in all sessions, so that each compares what the members called.
 type Whole struct {
 	IsSet    bool
 	Elements int    // at least those of each piece
-	Serial   uint16 // of the operation among all that the sessions carry together
+	Serial   uint16 // of the operation among all that the members call
 }
 
 // Source reports whether rank holds the vector that the operation copies.
