@@ -89,7 +89,7 @@ func (c *Communicator) peer(rank int) (*rail.Peer, error) {
 		m.peers = make([]*rail.Peer, len(c.members))
 	}
 	if m.peers[rank] == nil {
-		p, err := m.node.Peer(c.members[rank].process())
+		p, err := m.space.Peer(c.members[rank].process())
 		if err != nil {
 			return nil, err
 		}

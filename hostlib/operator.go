@@ -17,7 +17,8 @@ type Operator interface {
 // Custom returns an operator of the caller's own: combine stores first op second in to, element by
 // element; to may be first or second, and all have one length. It must be associative. Where it
 // does not commute, vectors are reduced in the order of ranks. It runs on hosts, whatever
-// the communicator is on, and in any number of goroutines at once. Members
+// the communicator is on, and in any number of goroutines at once. It fails by a panic, and waits
+// for nothing of the communicator, nor for its end, as Abort does. Members
 // compare whether there is one, and whether it commutes; the name is for people.
 func Custom[T reduce.Element](name string, commutes bool, combine func(to, first, second []T)) Operator {
 	return &custom[T]{name, commutes, combine}

@@ -57,16 +57,20 @@ func (n *Node) Name() string { return n.host.Name() }
 // Peer returns another host by its name, whether it can be reached or not. The errors are
 // ErrArgument and ErrClosed.
 func (n *Node) Peer(name string) (*Peer, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p, err := n.peer(name)
+	if err == nil {
+		p.isHeld = true // it stays, though its host is forgotten
+	}
+	return p, err
+}
+
+// peer returns a peer. The caller holds the lock.
+func (n *Node) peer(name string) (*Peer, error) {
 	if name == "" || len(name) > 255 || name == n.Name() {
 		return nil, fmt.Errorf("%w: %q is no other host of %s", ErrArgument, name, n.Name())
 	}
-	return n.peer(name, true)
-}
-
-// peer returns a peer. One that isHeld stays, though its host is forgotten.
-func (n *Node) peer(name string, isHeld bool) (*Peer, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	if n.closed {
 		return nil, ErrClosed
 	}
@@ -79,7 +83,6 @@ func (n *Node) peer(name string, isHeld bool) (*Peer, error) {
 		n.peers[name] = p
 		n.number(p)
 	}
-	p.isHeld = p.isHeld || isHeld
 	return p, nil
 }
 
@@ -107,12 +110,18 @@ func (n *Node) of(number uint64) *Peer { return (*n.indexed.Load())[number>>32-1
 func (n *Node) forget(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p := n.peers[name]
-	if p == nil || p.isHeld || !p.isIdle() {
+	if p := n.peers[name]; p != nil {
+		n.drop(p)
+	}
+}
+
+// drop drops a peer that nobody has use for. The caller holds the lock.
+func (n *Node) drop(p *Peer) {
+	if p.isHeld || p.spaces > 0 || n.peers[p.name] != p || !p.isIdle() {
 		return
 	}
 	n.past.add(p)
-	delete(n.peers, name)
+	delete(n.peers, p.name)
 	all := slices.Clone(*n.indexed.Load())
 	all[p.index] = nil
 	n.indexed.Store(&all)

@@ -63,13 +63,16 @@ func (p *Peer) isFull() bool {
 
 // pathUp takes a path of a connection with a peer.
 func (n *Node) pathUp(key any, of peer.Peer, on path, class rail.Class) {
-	p, err := n.peer(of.Name, false)
+	n.mu.Lock()
+	p, err := n.peer(of.Name)
 	if err != nil {
+		n.mu.Unlock()
 		on.Break(err)
 		return
 	}
 	var e effects
-	p.mu.Lock()
+	p.mu.Lock() // before it could be dropped
+	n.mu.Unlock()
 	defer p.unlock(&e)
 	switch {
 	case p.isEnded || of.Incarnation < p.incarnation:

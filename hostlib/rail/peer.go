@@ -14,8 +14,9 @@ import (
 type Peer struct {
 	node   *Node
 	name   string
-	index  uint32 // of the node's lock, as isHeld
+	index  uint32 // of the node's lock, as isHeld and spaces
 	isHeld bool   // a caller has it
+	spaces int    // that have it
 
 	mu          sync.Mutex
 	core        *rail.Peer
@@ -57,7 +58,7 @@ func (p *Peer) isIdle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	bytes, heads := p.core.Held()
-	return p.under == 0 && len(p.conns) == 0 && bytes == 0 && heads == 0
+	return p.under == 0 && len(p.conns) == 0 && bytes == 0 && heads == 0 && p.core.Outstanding() == 0
 }
 
 // Name returns the name of the peer's host.

@@ -18,7 +18,8 @@ type TagSpace struct {
 
 // space is one that is open.
 type space struct {
-	onLoss func(*Peer) // nil: nobody wants to know
+	onLoss func(*Peer)        // nil: nobody wants to know
+	peers  map[*Peer]struct{} // that it has; of the node's lock
 }
 
 // lost notes that buffered messages to a peer may not have arrived.
@@ -48,7 +49,7 @@ func (n *Node) TagSpace(number uint64, onLoss func(*Peer)) (*TagSpace, error) {
 	if n.closed {
 		return nil, ErrClosed
 	}
-	of := &space{onLoss}
+	of := &space{onLoss: onLoss, peers: map[*Peer]struct{}{}}
 	if _, isOpen := n.spaces.LoadOrStore(number, of); isOpen {
 		return nil, fmt.Errorf("%w: space %d is open already", ErrArgument, number)
 	}
@@ -90,6 +91,26 @@ func (s *TagSpace) Close() {
 	for _, p := range s.node.all() {
 		p.endSpace(number)
 	}
+	s.node.mu.Lock()
+	defer s.node.mu.Unlock()
+	for p := range s.of.peers {
+		p.spaces--
+		s.node.drop(p)
+	}
+	s.of.peers = nil
+}
+
+// Peer returns another host as Node.Peer does, for use while the space is open.
+func (s *TagSpace) Peer(name string) (*Peer, error) {
+	n := s.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p, err := n.peer(name)
+	if _, has := s.of.peers[p]; err == nil && !has && s.of.peers != nil {
+		s.of.peers[p] = struct{}{}
+		p.spaces++
+	}
+	return p, err
 }
 
 // StartSend begins to send a message to a peer in this space.

@@ -3,6 +3,7 @@ package rail
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 )
 
@@ -54,6 +55,51 @@ func TestTagSpaces(t *testing.T) {
 	}
 	if _, err := a.node.TagSpace(0, nil); !errors.Is(err, ErrArgument) {
 		t.Errorf("space 0: %v", err)
+	}
+}
+
+// TestPeersOfSpaces: a peer stays while a space that is open has it, or a caller, and no longer.
+func TestPeersOfSpaces(t *testing.T) {
+	_, a, _ := pair(t, 1, Config{})
+	n := a.node
+	has := func(name string) bool {
+		return slices.ContainsFunc(n.all(), func(p *Peer) bool { return p.name == name })
+	}
+	one, two := spaceOf(t, n, 1), spaceOf(t, n, 2)
+	var all [3]*Peer
+	for i := range all {
+		of := []*TagSpace{one, two.Part(3), one}[i]
+		p, err := of.Peer("c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i] = p
+	}
+	if _, err := one.Peer("d"); err != nil || all[0] != all[1] || all[0] != all[2] {
+		t.Error(all, err)
+	}
+	if p, err := one.Peer("b"); err != nil || p != a {
+		t.Error(p, err)
+	}
+	for _, name := range []string{"b", "c", "d"} {
+		if n.forget(name); !has(name) {
+			t.Errorf("peer %s is forgotten", name)
+		}
+	}
+	if one.Close(); has("d") || !has("c") {
+		t.Error("the peers of one space are not those that it had alone")
+	}
+	if two.Close(); has("c") || !has("b") {
+		t.Error("the peers of no space are not those of callers")
+	}
+	if _, err := two.Peer("e"); err != nil {
+		t.Error(err)
+	}
+	if n.forget("e"); has("e") {
+		t.Error("a space that is closed has a peer")
+	}
+	if _, err := one.Peer("a"); !errors.Is(err, ErrArgument) {
+		t.Error(err)
 	}
 }
 

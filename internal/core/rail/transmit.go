@@ -71,6 +71,9 @@ func (p *Peer) release(number uint32) {
 	p.net.free = append(p.net.free, number)
 }
 
+// Outstanding returns how many fragments the transport has, or wait for a path.
+func (p *Peer) Outstanding() int { return len(p.net.flights) - len(p.net.free) }
+
 // control makes a fragment that goes before all envelopes and data. It is filled in by the
 // caller, at once.
 func (p *Peer) control(k kind) *flight {
