@@ -18,6 +18,15 @@
 // in their order, and each once. A fragment with a body of a user's memory lends it to
 // the transport until its completion.
 //
+// # Room
+//
+// The other side may send envelopes, and bytes with them, that no receive has matched up to
+// Config.MaxHeads and MaxUnexpected. CREDIT reports what has been matched. A MATCH for which there is
+// no room for bytes goes as RNDV. Envelopes of requests that go First have a queue of their own, and
+// a quarter of MaxHeads beyond the others. When that is used, too, while a receive that is First
+// waits, its message may be behind those that are here, of operations that begin later: then
+// CREDIT lends MaxHeads envelopes more, for the rest of the session, up to 15 times.
+//
 // # Failures
 //
 // A fragment completes without error when the other host's driver has acknowledged it.
