@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -23,6 +24,7 @@ type detours struct {
 	asks     int32
 	queue    []waypoint
 	left     int // links that may yet be looked at
+	root     topology.NodeID
 
 	// Of one search: the branch, the first switch above it that stays, and the
 	// best way so far: its price, where it ends, its last link.
@@ -33,7 +35,7 @@ type detours struct {
 
 // bytes returns the memory that is kept for the next plan.
 func (d *detours) bytes() int {
-	const branchBytes, reachBytes, waypointBytes = 40, 32, 16
+	const branchBytes, reachBytes, waypointBytes = 48, 40, 16
 	return branchBytes*cap(d.branches) + 4*cap(d.vertex) + reachBytes*cap(d.reached) + waypointBytes*cap(d.queue)
 }
 
@@ -44,7 +46,9 @@ type branch struct {
 	up       topology.LinkID
 	children int32
 	price    float64 // of the switch
-	gone     bool
+	// height is the time to it from the furthest member beneath, or more.
+	height time.Duration
+	gone   bool
 }
 
 // reach is how a switch that is not on the tree is reached in this round.
@@ -53,7 +57,8 @@ type reach struct {
 	asked int32           // the plan for which own is
 	link  topology.LinkID // towards the branch
 	price float64
-	own   float64 // the price of the switch; infinite if it cannot be on the tree
+	own   float64       // the price of the switch; infinite if it cannot be on the tree
+	took  time.Duration // from the furthest member of the branch
 }
 
 // waypoint is an entry of the queue.
@@ -72,8 +77,11 @@ const (
 )
 
 // withDetour puts the best candidate with detours before the candidates, where
-// that is cheaper.
+// that is cheaper, by the load alone.
 func (p *Planner) withDetour(a asked, all []candidate) []candidate {
+	if a.by != LeastLoad || a.load == nil {
+		return all
+	}
 	best := all[0]
 	tree, ok := p.detour(a, best.tree)
 	if !ok {
@@ -99,6 +107,7 @@ func (p *Planner) detour(a asked, t Tree) (Tree, bool) {
 			d.vertex[i] = -1
 		}
 	}
+	d.root = t.Root()
 	d.asks++
 	d.take(t)
 	changed := false
@@ -126,18 +135,47 @@ func (d *detours) take(t Tree) {
 		d.branches = append(d.branches, branch{node: l.Host, parent: int32(d.ranks) + l.Vertex, up: l.Link})
 	}
 	for i, v := range t.Vertices {
-		b := branch{node: v.Switch, parent: -1, up: v.Up, price: d.load.switchPrice(d.view, v.Switch, d.Slots)}
+		b := branch{node: v.Switch, parent: -1, up: v.Up, price: d.switchPrice(v.Switch)}
 		if i > 0 {
 			b.parent = int32(d.ranks) + v.Parent
 		}
 		d.branches = append(d.branches, b)
 		d.vertex[g.SwitchIndex(v.Switch)] = int32(d.ranks + i)
 	}
-	for _, b := range d.branches {
-		if b.parent >= 0 {
-			d.branches[b.parent].children++
-		}
+	for i := range d.branches[:d.ranks] {
+		d.lift(int32(i))
 	}
+	for i := len(d.branches) - 1; i >= d.ranks; i-- { // those beneath first
+		d.lift(int32(i))
+	}
+}
+
+// lift counts a branch among the children of its parent.
+func (d *detours) lift(at int32) {
+	b := &d.branches[at]
+	if b.parent < 0 {
+		return
+	}
+	above := &d.branches[b.parent]
+	above.children++
+	above.height = max(above.height, b.height+d.hop(b.up))
+}
+
+// hop returns how long a packet takes over a link to a switch that reduces.
+func (d *detours) hop(l topology.LinkID) time.Duration {
+	return d.p.latency(l) + d.p.cfg.Model.SwitchHop
+}
+
+// inTime reports whether what takes so long to a switch on the tree is in time at the
+// root.
+func (d *detours) inTime(v int32, took time.Duration) bool {
+	if d.within == 0 {
+		return true
+	}
+	for ; d.branches[v].parent >= 0 && took <= d.within; v = d.branches[v].parent {
+		took += d.hop(d.branches[v].up)
+	}
+	return took <= d.within
 }
 
 // pass tries every branch once, the dearest link first.
@@ -203,13 +241,17 @@ func (d *detours) hang(at, end int32, link topology.LinkID) {
 	for n != d.branches[at].node {
 		i := int32(len(d.branches))
 		d.branches = append(d.branches, branch{
-			node: n, parent: parent, up: link, children: 1, price: d.load.switchPrice(d.view, n, d.Slots),
+			node: n, parent: parent, up: link, children: 1, price: d.switchPrice(n),
 		})
 		d.vertex[g.SwitchIndex(n)] = i
 		parent, link = i, d.reached[g.SwitchIndex(n)].link
 		n = g.Across(link, n)
 	}
 	d.branches[at].parent, d.branches[at].up = parent, link
+	for v := at; d.branches[v].parent >= 0; v = d.branches[v].parent {
+		above := &d.branches[d.branches[v].parent]
+		above.height = max(above.height, d.branches[v].height+d.hop(d.branches[v].up))
+	}
 }
 
 // search finds the cheapest way from a branch to the tree without it and without
@@ -220,21 +262,21 @@ func (d *detours) search(at, top int32, saved float64) (end int32, last topology
 	d.queue = d.queue[:0]
 	d.at, d.top, d.best = at, top, saved
 	d.end, d.last = -1, topology.NoLink
-	d.expand(d.branches[at].node, 0)
+	d.expand(d.branches[at].node, 0, d.branches[at].height)
 	for begun := d.left; len(d.queue) > 0 && begun-d.left < searchWork; {
 		w := d.pop()
 		if w.price >= d.best {
 			break
 		}
 		if r := &d.reached[d.p.graph.SwitchIndex(w.node)]; w.price == r.price && w.price+prices.leastFloor(prices.layer(w.node)) < d.best {
-			d.expand(w.node, w.price)
+			d.expand(w.node, w.price, r.took)
 		}
 	}
 	return d.end, d.last
 }
 
-// expand goes over the links of a switch that is reached at a price.
-func (d *detours) expand(n topology.NodeID, price float64) {
+// expand goes over the links of a switch that is reached at a price, and after a time.
+func (d *detours) expand(n topology.NodeID, price float64, took time.Duration) {
 	g, prices := d.p.graph, d.load.priced()
 	least := price + prices.leastFloor(prices.layer(n))
 	for _, l := range g.Adjacent(n) {
@@ -255,13 +297,13 @@ func (d *detours) expand(n topology.NodeID, price float64) {
 		if v := d.vertex[i]; v >= 0 && d.beneath(v, d.at) {
 			continue
 		} else if v >= 0 && !d.leaving(v) {
-			if d.takes(v) {
+			if d.takes(v) && d.inTime(v, took+d.hop(l)) {
 				d.end, d.last, d.best = v, l, cost
 			}
 			continue
 		}
 		onward := prices.leastFloor(prices.layer(m))
-		if cost+onward >= d.best {
+		if cost+onward >= d.best || d.tooLate(m, took+d.hop(l)) {
 			continue
 		}
 		if r.asked != d.asks {
@@ -270,7 +312,7 @@ func (d *detours) expand(n topology.NodeID, price float64) {
 		if cost += r.own; cost+onward >= d.best || r.round == d.round && r.price <= cost {
 			continue
 		}
-		r.round, r.price, r.link = d.round, cost, l
+		r.round, r.price, r.link, r.took = d.round, cost, l, took+d.hop(l)
 		d.push(waypoint{cost, m})
 	}
 }
@@ -280,7 +322,7 @@ func (d *detours) own(n topology.NodeID) float64 {
 	if !d.serves(n) {
 		return math.Inf(1)
 	}
-	return d.load.switchPrice(d.view, n, d.Slots)
+	return d.switchPrice(n)
 }
 
 // beneath reports whether branch v is branch at or on it.
@@ -310,6 +352,26 @@ func (d *detours) takes(v int32) bool {
 		n-- // the branch is one, or what goes with its link
 	}
 	return int(n) < d.view.Capability(d.branches[v].node).Children
+}
+
+// tooLate reports whether what takes so long to a switch off the tree cannot be in time
+// at the root, from which it is a link away for each layer between, or two in its own.
+func (d *detours) tooLate(n topology.NodeID, took time.Duration) bool {
+	if d.within == 0 {
+		return false
+	}
+	links := 1
+	if d.p.layers != nil {
+		switch up := d.p.graph.Layer(d.root) - d.p.graph.Layer(n); {
+		case up < 0:
+			links = -up
+		case up == 0:
+			links = 2
+		default:
+			links = up
+		}
+	}
+	return took+time.Duration(links)*d.p.cfg.Model.SwitchHop > d.within
 }
 
 func (d *detours) push(w waypoint) {

@@ -92,7 +92,8 @@ func share(c topology.Capability, used int, req *Request, children int) float64 
 // Measure returns what a tree costs in view, beside what load counts.
 func (p *Planner) Measure(view topology.View, load *Load, req Request, t Tree) Figures {
 	g := p.graph
-	a := asked{view: view, usual: p.paced(view).usual, own: p.ownOf(view, &req)}
+	speeds := p.paced(view)
+	a := asked{Request: &req, view: view, load: load, usual: speeds.usual, volumes: speeds.volumes, own: p.ownOf(view, &req)}
 	slowest := math.Inf(1)
 	f := Figures{Hops: t.Hops(), Bandwidth: math.MaxInt64}
 	away := make([]time.Duration, len(t.Vertices)) // of the root
@@ -122,7 +123,7 @@ func (p *Planner) Measure(view topology.View, load *Load, req Request, t Tree) F
 	}
 	for i, v := range t.Vertices {
 		f.Use += load.SwitchTrees(v.Switch)
-		f.Price += load.switchPrice(view, v.Switch, req.Slots)
+		f.Price += a.switchPrice(v.Switch)
 		if i > 0 {
 			took, links := count(v.Up)+p.cfg.Model.SwitchHop, 1
 			if routes != nil { // switches that only forward take no time

@@ -289,7 +289,7 @@ func (s *levelwise) settle(next *level) bool {
 		}
 		c.fold()
 		if s.by == LeastLoad {
-			c.cost.sum += s.load.switchPrice(s.view, v, s.Slots)
+			c.cost.sum += s.switchPrice(v)
 		} else {
 			c.cost.sum += float64(s.load.SwitchTrees(v))
 		}

@@ -126,6 +126,7 @@ type Plan struct {
 	Tree      Tree
 	Figures   Figures
 	Criterion Criterion // that it was chosen by; ByFunction where weights decided
+	Default   bool      // by that since the request has no criterion and no weights
 	Because   string    // why by that
 	Method    Method
 	// Exact: no tree of the fabric has fewer hops, or with as few hops less
@@ -173,6 +174,7 @@ type asked struct {
 	view topology.View
 	load *Load
 	by   Criterion
+	need Criterion // what the purpose needs beside the least load by default; otherwise ByFunction
 	hash uint64
 	// Request.Exclude, Idle and ExcludeLinks; nil where they are empty.
 	excluded, idle map[topology.NodeID]bool
@@ -182,18 +184,25 @@ type asked struct {
 	// slots that a switch gives; 0: any.
 	floor   int64
 	ceiling float64
-	least   float64 // the least pace of a switch; 0: any
-	usual   float64 // the pace of a switch of unknown speed
-	blind   bool    // speeds do not count, only how busy nodes are
+	least   float64       // the least pace of a switch; 0: any
+	within  time.Duration // the most that detours may take from a member to the root; 0: any
+	usual   float64       // the pace of a switch of unknown speed
+	volumes []float64     // paces.volumes
+	blind   bool          // speeds do not count, only how busy nodes are
 }
 
 // ask takes a request up.
 func (p *Planner) ask(view topology.View, load *Load, req *Request) asked {
-	return asked{
+	speeds := p.paced(view)
+	a := asked{
 		Request: req, view: view, load: load, hash: groupHash(req.Members),
 		excluded: setOf(req.Exclude), idle: setOf(req.Idle), shut: setOf(req.ExcludeLinks),
-		own: p.ownOf(view, req), usual: p.paced(view).usual,
+		own: p.ownOf(view, req), usual: speeds.usual, volumes: speeds.volumes,
 	}
+	if req.byDefault() {
+		a.need, _ = req.need(p.cfg.Model)
+	}
+	return a
 }
 
 // setOf returns a list as a set, nil where it is empty.
@@ -279,6 +288,7 @@ func (p *Planner) plan(a asked) (Plan, error) {
 	} else {
 		a.by, plan.Because = a.Decide(p.cfg.Model)
 	}
+	plan.Default = a.byDefault()
 	all, err = p.trees(a)
 	if err != nil {
 		return Plan{}, err
@@ -298,14 +308,26 @@ func (p *Planner) plan(a asked) (Plan, error) {
 // trees returns the trees by the weights or else by a.by, best first, or why there is
 // none.
 func (p *Planner) trees(a asked) ([]candidate, error) {
-	if a.Weights.given() {
+	switch {
+	case a.Weights.given():
 		return p.weigh(a)
+	case a.need != ByFunction:
+		return p.balanced(a)
 	}
 	return p.candidates(a)
 }
 
 // candidates returns the trees by a.by, best first, or why there is none.
-func (p *Planner) candidates(a asked) (all []candidate, err error) {
+func (p *Planner) candidates(a asked) ([]candidate, error) {
+	all, err := p.direct(a)
+	if err == nil {
+		all = p.withDetour(a, all)
+	}
+	return all, err
+}
+
+// direct returns the trees without detours.
+func (p *Planner) direct(a asked) (all []candidate, err error) {
 	found := false
 	if p.layers != nil && !a.Forward {
 		all = make([]candidate, 1)
@@ -315,9 +337,6 @@ func (p *Planner) candidates(a asked) (all []candidate, err error) {
 		if all, err = p.fallback(a); err != nil {
 			return nil, err
 		}
-	}
-	if a.by == LeastLoad && a.load != nil {
-		all = p.withDetour(a, all)
 	}
 	return all, nil
 }

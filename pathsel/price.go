@@ -72,6 +72,8 @@ const (
 	// sums of them are exact and do not depend on their order.
 	priceUnit = 1.0 / (1 << 8)
 	unknown   = -1.0
+	// slowestVolume is the most that a tree takes of a CPU, against one of usual speed.
+	slowestVolume = 1 << 10
 	// scaleSteps are the steps in which a scale doubles.
 	scaleSteps = 16
 )
@@ -288,6 +290,15 @@ func (c *priceClass) price(use, volume float64) float64 {
 	return math.Round(c.weight*math.Exp(x)*c.part/priceUnit) * priceUnit
 }
 
+// paced returns what one more tree costs on the CPU of a switch of other than the usual
+// speed, of which each takes so much.
+func (c *priceClass) paced(trees, volume float64) float64 {
+	volume = min(volume, slowestVolume)
+	scale := max(c.scale, 1.0/steepness)
+	x := min((trees+1)*volume/scale, 2.5*steepness)
+	return math.Round(c.weight*math.Exp(x)*(1-math.Exp(-volume/scale))/priceUnit) * priceUnit
+}
+
 // of returns what one more costs where there are so many trees.
 func (p *prices) of(at, trees int32) float64 {
 	if r := &p.grades[at]; int(trees) < len(r.price) && r.price[trees] != unknown {
@@ -364,14 +375,21 @@ func (l *Load) detourPrice(view topology.View, link topology.LinkID) float64 {
 	return max(l.linkPrice(view, link), p.floor(l.links[link].grade))
 }
 
-// switchPrice returns the price of one more tree with so many slots on switch n.
-func (l *Load) switchPrice(view topology.View, n topology.NodeID, slots int) float64 {
+// switchPrice returns the price of one more tree with so many slots on switch n, of whose
+// CPU it takes a volume: 1 of a switch of usual speed.
+func (l *Load) switchPrice(view topology.View, n topology.NodeID, slots int, volume float64) float64 {
 	if l == nil {
-		return 0.125
+		return math.Round(0.125*min(volume, slowestVolume)/priceUnit) * priceUnit
 	}
 	p, i := l.priced(), l.graph.SwitchIndex(n)
 	layer := p.layer(n)
-	price := busier(p.of(p.cpus+int32(layer), l.switches[i]), view.NodeUtilization(n))
+	own := 0.0
+	if volume == 1 {
+		own = p.of(p.cpus+int32(layer), l.switches[i])
+	} else {
+		own = p.classes[classOf(cpuClass, layer)].paced(float64(l.switches[i]), volume)
+	}
+	price := busier(own, view.NodeUtilization(n))
 	if all := view.Capability(n).Slots; slots > 0 && all > 0 {
 		price += p.slots[i].of(&p.classes[classOf(slotClass, layer)], l.slots[i], slots, all)
 	}

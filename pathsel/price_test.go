@@ -83,7 +83,7 @@ func TestPricesFollowTheLoad(t *testing.T) {
 			}
 		}
 		for i := range g.Switches() {
-			if kept, made := load.switchPrice(g.View(), g.Switch(i), 4), anew.switchPrice(g.View(), g.Switch(i), 4); kept != made {
+			if kept, made := load.switchPrice(g.View(), g.Switch(i), 4, 1), anew.switchPrice(g.View(), g.Switch(i), 4, 1); kept != made {
 				t.Fatalf("switch %d has the price %v, made anew %v", i, kept, made)
 			}
 		}

@@ -64,30 +64,12 @@ func (w Weights) String() string {
 
 var errWeights = errors.New("a criterion and weights are both given")
 
-// Decide returns the criterion of a purpose and why it is that one:
-//
-//   - it is given: that one;
-//   - gather, scatter and all-to-all move every piece the whole way: the fewest
-//     hops;
-//   - a barrier moves nothing but headers: the least latency;
-//   - of the others nothing is known of the bytes: the fewest hops;
-//   - a vector that is longer on a link of the model's bandwidth than on its
-//     way through the switches of three layers: the widest link, and else the
-//     least latency.
+// Decide returns the criterion of a purpose and why it is that one: the one that is
+// given, or else the least load. By default its tree is then, of those that the purpose
+// bears (docs/planning.md), the one of the least price.
 func (p Purpose) Decide(m Model) (Criterion, string) {
-	switch {
-	case p.Criterion != ByFunction:
+	if p.Criterion != ByFunction {
 		return p.Criterion, "it was given"
-	case p.Collective == Gather || p.Collective == Scatter || p.Collective == AllToAll:
-		return FewestHops, fmt.Sprintf("in %v every piece travels the whole way", p.Collective)
-	case p.Collective == Barrier:
-		return LeastLatency, "a barrier moves headers alone"
-	case p.Bytes == 0:
-		return FewestHops, "nothing is known of the vector's size"
 	}
-	if even := m.even(); p.Bytes > even {
-		return WidestLink, fmt.Sprintf("%d bytes take longer on a link than on their way (from %d bytes)", p.Bytes, even)
-	} else {
-		return LeastLatency, fmt.Sprintf("%d bytes take longer on their way than on a link (up to %d bytes)", p.Bytes, even)
-	}
+	return LeastLoad, "nothing else was asked for; " + p.bears(m)
 }

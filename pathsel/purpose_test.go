@@ -43,8 +43,8 @@ func TestSetSlots(t *testing.T) {
 	}
 	for i := range g.Switches() {
 		n := g.Switch(i)
-		if added.UsedSlots(n) != reported.UsedSlots(n) || added.switchPrice(g.View(), n, 10) != reported.switchPrice(g.View(), n, 10) {
-			t.Errorf("%s: %d slots at %v, want %d at %v", g.Name(n), reported.UsedSlots(n), reported.switchPrice(g.View(), n, 10), added.UsedSlots(n), added.switchPrice(g.View(), n, 10))
+		if added.UsedSlots(n) != reported.UsedSlots(n) || added.switchPrice(g.View(), n, 10, 1) != reported.switchPrice(g.View(), n, 10, 1) {
+			t.Errorf("%s: %d slots at %v, want %d at %v", g.Name(n), reported.UsedSlots(n), reported.switchPrice(g.View(), n, 10, 1), added.UsedSlots(n), added.switchPrice(g.View(), n, 10, 1))
 		}
 	}
 }

@@ -55,5 +55,8 @@ func (plan *Plan) by() string {
 	if plan.Criterion == ByFunction {
 		return "the weights"
 	}
+	if plan.Default {
+		return plan.Criterion.String() + " (default)"
+	}
 	return plan.Criterion.String()
 }

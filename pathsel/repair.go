@@ -85,7 +85,7 @@ func (p *Planner) keepOld(a asked, plan *Plan) {
 		}
 	}
 	r := Repaired{Tree: tree, Figures: p.Measure(a.view, a.load, *a.Request, tree)}
-	if p.outdone(&r.Figures, &plan.Figures, plan.Criterion) {
+	if p.outdone(&r.Figures, &plan.Figures, plan) {
 		return
 	}
 	r.compare(a.view, a.Old)
@@ -133,9 +133,9 @@ func (p *Planner) intact(a asked, t *Tree) bool {
 
 // outdone reports whether a repaired tree is worse than a new one by more than
 // Config.Keep, or has a switch that is slow beside those of the new one.
-func (p *Planner) outdone(repaired, fresh *Figures, by Criterion) bool {
-	most := 1 + max(p.cfg.Keep, 0)
-	if by != LeastLoad && by != MostCapable && float64(fresh.Speed) > slack*float64(repaired.Speed) {
+func (p *Planner) outdone(repaired, fresh *Figures, plan *Plan) bool {
+	most, by := 1+max(p.cfg.Keep, 0), plan.Criterion
+	if (plan.Default || by != LeastLoad && by != MostCapable) && float64(fresh.Speed) > slack*float64(repaired.Speed) {
 		return true
 	}
 	return repaired.value(by) > most*fresh.value(by) || float64(repaired.Hops) > most*float64(fresh.Hops) ||

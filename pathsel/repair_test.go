@@ -181,7 +181,7 @@ func TestPlanKeepsWhatHolds(t *testing.T) {
 			continue
 		}
 		checkPlan(t, view, nil, req, &plan)
-		if p.outdone(&plan.Figures, &fresh.Figures, plan.Criterion) {
+		if p.outdone(&plan.Figures, &fresh.Figures, &plan) {
 			t.Fatalf("%+v, a new tree has %+v by %v", plan.Figures, fresh.Figures, plan.Criterion)
 		}
 		if plan.Method == ByRepair {

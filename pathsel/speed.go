@@ -84,6 +84,8 @@ type paces struct {
 	known bool
 	alike bool    // none counts as slow beside another
 	usual float64 // the pace of a switch of which it is not known: the median of the others that are not at line rate
+	// volumes are, by switch, what a tree takes of its CPU; nil: 1 of each.
+	volumes []float64
 }
 
 // paced returns what holds in a view.
@@ -103,6 +105,7 @@ func (p *Planner) paced(view topology.View) *paces {
 		slices.Sort(own)
 		s.usual = own[len(own)/2]
 	}
+	s.volumes = p.volumes(view, s.usual)
 	a := asked{view: view, usual: s.usual}
 	least, most := math.Inf(1), 0.0
 	for i := range p.graph.Switches() {
@@ -113,6 +116,41 @@ func (p *Planner) paced(view topology.View) *paces {
 	}
 	s.alike = slack*least >= most
 	return s
+}
+
+// volumes returns, by switch, how many times slower than usual it is by its own speed:
+// what differs by no more than measurements do counts as usual, and a switch at line
+// rate has no CPU to share. It is nil where all are usual.
+func (p *Planner) volumes(view topology.View, usual float64) []float64 {
+	var volumes []float64
+	for i := range p.graph.Switches() {
+		c := view.Capability(p.graph.Switch(i))
+		volume := 1.0
+		switch own := rate(c.Speed, usual, usualPayload, 0); {
+		case !c.CanReduce() || !c.Speed.Known():
+		case c.Speed.AtLineRate():
+			volume = 0
+		case own > slack*usual || slack*own < usual:
+			volume = usual / own
+		}
+		if volume == 1 {
+			continue
+		}
+		if volumes == nil {
+			volumes = slices.Repeat([]float64{1}, p.graph.Switches())
+		}
+		volumes[i] = volume
+	}
+	return volumes
+}
+
+// switchPrice returns the price of the request's tree on a switch, by its own speed.
+func (a *asked) switchPrice(n topology.NodeID) float64 {
+	volume := 1.0
+	if a.volumes != nil {
+		volume = a.volumes[a.view.Graph().SwitchIndex(n)]
+	}
+	return a.load.switchPrice(a.view, n, a.Slots, volume)
 }
 
 // fastest returns the pace of the slowest switch of the tree where that is the highest:
@@ -165,15 +203,17 @@ func (p *Planner) reachable(a *asked) float64 {
 }
 
 // fewest reports whether a tree may have no more hops than another.
-func (a *asked) fewest() bool { return a.by == FewestHops || a.Weights.given() }
+func (a *asked) fewest() bool {
+	return a.by == FewestHops || a.need == FewestHops || a.Weights.given()
+}
 
-// timed reports whether slow switches matter to a request. Trees of the least load or
-// with the most room are for the sake of others.
+// timed reports whether slow switches matter to a request. Trees of the least load that
+// was asked for, or with the most room, are for the sake of others.
 func (a *asked) timed() bool {
 	if a.Weights.given() {
 		return a.Weights[FewestHops]+a.Weights[LeastLatency]+a.Weights[WidestLink] > 0
 	}
-	return a.by != LeastLoad && a.by != MostCapable
+	return a.byDefault() || a.by != LeastLoad && a.by != MostCapable
 }
 
 // withoutSlow replaces trees by those that leave slow switches out, if the best has
@@ -218,7 +258,7 @@ func (p *Planner) faster(a asked, found candidate, least float64) []candidate {
 func (p *Planner) shared(a asked, c *candidate) time.Duration {
 	t := p.trip(a, &c.tree, &c.figures, true)
 	t.Bytes = max(t.Bytes, usualPayload)
-	if a.by == WidestLink {
+	if a.by == WidestLink || a.need == WidestLink {
 		t.Bytes = max(t.Bytes, p.cfg.Model.even())
 	}
 	return p.cfg.Model.Switches(t)

@@ -89,7 +89,7 @@ func (p *Planner) linkCost(a asked, l topology.LinkID) float64 {
 	cost := a.load.linkPrice(a.view, l)
 	for _, end := range p.graph.Link(l).Ends {
 		if p.graph.IsSwitch(end.Node) {
-			cost += a.load.switchPrice(a.view, end.Node, a.Slots) / 2
+			cost += a.switchPrice(end.Node) / 2
 		}
 	}
 	return cost
