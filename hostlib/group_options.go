@@ -49,8 +49,9 @@ func OnlyTypes(types ...reduce.Type) GroupOption {
 func BlockFloat() GroupOption { return func(t *groupOptions) { t.blockFloat = true } }
 
 // Expect declares the communicator's main collective and the length of its vectors in
-// bytes; 0: unknown. The manager chooses the tree accordingly: by bandwidth for long
-// vectors, by latency for short ones and for barriers. If hosts are faster than any
+// bytes; 0: unknown. The manager balances groups by load, and keeps to trees that are good
+// for what is declared: wide ones for long vectors, short ones for short vectors and for
+// barriers. If hosts are faster than any
 // tree, the communicator stays on hosts, and Transport says so. Other operations and
 // lengths work as well.
 func Expect(collective pathsel.Collective, bytes int64) GroupOption {

@@ -3,20 +3,21 @@ package pathsel
 import (
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/tributary-fabric/tributary/topology"
 )
 
+// TestDecide has all groups balanced that name no criterion, within what they need.
 func TestDecide(t *testing.T) {
 	m := DefaultModel()
 	for _, test := range []struct {
 		req  Purpose
-		want Criterion
+		need Criterion
 	}{
 		{Purpose{}, FewestHops},
-		{Purpose{Criterion: LeastLoad, Collective: Barrier}, LeastLoad},
 		{Purpose{Collective: Gather, Bytes: 1 << 30}, FewestHops},
 		{Purpose{Collective: AllToAll, Bytes: 1}, FewestHops},
 		{Purpose{Collective: Barrier, Bytes: 0}, LeastLatency},
@@ -25,8 +26,18 @@ func TestDecide(t *testing.T) {
 		{Purpose{Bytes: m.even()}, LeastLatency},
 		{Purpose{Bytes: m.even() + 1}, WidestLink},
 	} {
-		if by, why := test.req.Decide(m); by != test.want || why == "" {
-			t.Errorf("%+v: %v, since %q; want %v", test.req, by, why, test.want)
+		if by, why := test.req.need(m); by != test.need || why == "" {
+			t.Errorf("%+v needs %v, since %q; want %v", test.req, by, why, test.need)
+		}
+		by, why := test.req.Decide(m)
+		if _, need := test.req.need(m); by != LeastLoad || !strings.HasSuffix(why, need) || !strings.HasPrefix(why, "nothing else was asked for, ") {
+			t.Errorf("%+v: %v, since %q", test.req, by, why)
+		}
+		for c := FewestHops; c < criteria; c++ {
+			test.req.Criterion = c
+			if by, why := test.req.Decide(m); by != c || why != "it was given" {
+				t.Errorf("%+v: %v, since %q", test.req, by, why)
+			}
 		}
 	}
 }

@@ -64,9 +64,9 @@ func (p Purpose) bears(m Model) string {
 	a := asked{Request: &Request{Purpose: p}}
 	by, why := p.need(m)
 	if bound := a.bound(); bound > 0 {
-		return fmt.Sprintf("at most %g of the time over the tree by %v, as %s", bound, by, why)
+		return fmt.Sprintf("within %g of the time over the tree by %v, as %s", bound, by, why)
 	}
-	return fmt.Sprintf("no more hops than need be, as %s", why)
+	return fmt.Sprintf("over the fewest hops, as %s", why)
 }
 
 // balanced returns the trees of a group that asks for nothing else: of those that its
@@ -150,7 +150,7 @@ func (p *Planner) passOver(a asked, all []candidate, i int) []candidate {
 	best := all[i]
 	var passed []Rival
 	for _, c := range all[:i] {
-		why := "more hops than need be: " + c.figures.lost(best.figures, FewestHops)
+		why := c.figures.lost(best.figures, FewestHops)
 		if a.bound() > 0 {
 			why = fmt.Sprintf("time (%v, here it is %v), though its load's price is less", p.takes(a, &c), p.takes(a, &best))
 		}

@@ -62,8 +62,8 @@ func ExampleRefusal() {
 	// plan tree: no tree: rank 0 (h0): switch leaf-0 has 32768 of its 32768 slots free, 1048576 are needed
 }
 
-// The criterion follows from the collective and the size, and the plan says what
-// the tree costs by all of them.
+// A group that asks for nothing is balanced, within what the collective and the size
+// need, and the plan says what the tree costs by every criterion.
 func ExamplePlanner() {
 	g, err := topology.LeafSpine(2, 3, 2)
 	if err != nil {
@@ -102,7 +102,7 @@ func ExamplePlanner() {
 	}
 	fmt.Println(repaired.Against(fresh))
 	// Output:
-	// by bandwidth since 67108864 bytes take longer on a link than on their way (from 218749 bytes)
+	// by load since nothing else was asked for, within 1.1 of the time over the tree by bandwidth, as 67108864 bytes take longer on a link than on their way (from 218749 bytes)
 	// 6 hops, depth 2 by levels exact: true
 	// switches 15.465038ms hosts 37.660963ms
 	// 3 links added, 3 links lost, 0 links dropped; as good as a fresh plan

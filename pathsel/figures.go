@@ -46,15 +46,32 @@ func (f Figures) lost(best Figures, by Criterion) string {
 	case by == WidestLink && f.Bandwidth != best.Bandwidth:
 		return fmt.Sprintf("%s of bandwidth (%s against %s)", bitRate(best.Bandwidth-f.Bandwidth), bitRate(f.Bandwidth), bitRate(best.Bandwidth))
 	case by == LeastLoad && f.Price != best.Price:
-		return fmt.Sprintf("%.1f %% of the load's price", 100*(f.Price/math.Max(best.Price, 1)-1))
+		return f.dearer(best)
 	case by == MostCapable && f.Share != best.Share:
 		return fmt.Sprintf("%.1f points of a switch's room (%.1f %% against %.1f %%)", 100*(f.Share-best.Share), 100*f.Share, 100*best.Share)
 	}
 	text := lost(f.Cost(), best.Cost())
-	if text == tied && f.Speed > 0 && slack*float64(f.Speed) < float64(best.Speed) {
+	if text == tied && f.slow(best) {
 		return slowText(f.Speed, best.Speed)
 	}
 	return text
+}
+
+// dearer says how much higher the price of f is.
+func (f Figures) dearer(best Figures) string {
+	text := fmt.Sprintf("%.1f %% of the load's price", 100*(f.Price/math.Max(best.Price, 1)-1))
+	if ratio := f.Price / math.Max(best.Price, 1); ratio >= 10 {
+		text = fmt.Sprintf("%.3g times the load's price", ratio)
+	}
+	if f.slow(best) {
+		text += ", with " + slowText(f.Speed, best.Speed)
+	}
+	return text
+}
+
+// slow reports whether f's slowest switch is slow beside best's.
+func (f Figures) slow(best Figures) bool {
+	return f.Speed > 0 && slack*float64(f.Speed) < float64(best.Speed)
 }
 
 // bitRate writes a bandwidth for people.

@@ -151,6 +151,7 @@ func TestPlanAgainstOracles(t *testing.T) {
 			byMethod, above := map[Method]int{}, 0
 			for range 150 {
 				req := usual(randomGroup(rng, g, 8))
+				req.Criterion = FewestHops
 				view, load := damage(t, rng, g, &req)
 				plan, err := p.Plan(view, load, req)
 				choice, selectErr := selectTree(view, load, req)

@@ -71,5 +71,5 @@ func (p Purpose) Decide(m Model) (Criterion, string) {
 	if p.Criterion != ByFunction {
 		return p.Criterion, "it was given"
 	}
-	return LeastLoad, "nothing else was asked for; " + p.bears(m)
+	return LeastLoad, "nothing else was asked for, " + p.bears(m)
 }

@@ -45,8 +45,9 @@ type Request struct {
 	// Slim has switches forward that could reduce, where the tree is better by
 	// that: those with one child, and a root between two.
 	Slim bool
-	// HostSpeed is that of the slowest member, beside what the graph has of them.
-	HostSpeed topology.Speed
+	// HostSpeeds are those of members of which the graph has none, as far as they are
+	// known.
+	HostSpeeds map[topology.NodeID]topology.Speed
 	// Hosts lets the answer be a *HostsFaster; it takes Bytes, or a Barrier.
 	Hosts bool
 }

@@ -340,22 +340,18 @@ func (p *Planner) trip(a asked, tree *Tree, figures *Figures, shared bool) Trip 
 	return t
 }
 
-// hostRate returns the rate of the slowest member; 0: as the model has it.
+// hostRate returns the rate of the slowest member; 0: as the model has it. One of which
+// nothing is known counts as the slowest of those that were reported.
 func (p *Planner) hostRate(a *asked, payload int) float64 {
 	model := p.cfg.Model.HostReduce
-	slowest, known := math.Inf(1), false
-	count := func(s topology.Speed, busy float64) {
-		if a.blind {
-			s = topology.Speed{}
+	slowest, known, reported := math.Inf(1), false, a.leastReported()
+	for _, m := range a.Members {
+		s, busy := topology.Speed{}, a.view.NodeUtilization(m)
+		if !a.blind {
+			s = cmp.Or(p.graph.Speed(m), a.HostSpeeds[m], reported)
 		}
 		known = known || s.Known() || busy > 0
 		slowest = min(slowest, rate(s, model, payload, busy))
-	}
-	if a.HostSpeed.Known() { // of members whose speeds the graph does not have
-		count(a.HostSpeed, 0)
-	}
-	for _, m := range a.Members {
-		count(cmp.Or(p.graph.Speed(m), a.HostSpeed), a.view.NodeUtilization(m))
 	}
 	if !known {
 		return 0
@@ -363,9 +359,23 @@ func (p *Planner) hostRate(a *asked, payload int) float64 {
 	return max(slowest, 1)
 }
 
+// leastReported returns the least bytes, and the least packets, of Request.HostSpeeds.
+func (a *asked) leastReported() (s topology.Speed) {
+	least := func(x, y int64) int64 {
+		if x == 0 || y == 0 {
+			return cmp.Or(x, y)
+		}
+		return min(x, y)
+	}
+	for _, is := range a.HostSpeeds {
+		s = topology.Speed{Bytes: least(s.Bytes, is.Bytes), Packets: least(s.Packets, is.Packets)}
+	}
+	return s
+}
+
 // likeKnown reports whether speeds are known of both a tree's switches and the members:
 // what was measured of some is not compared with a guess of the others.
 func (p *Planner) likeKnown(a *asked, t *Tree) bool {
 	return slices.ContainsFunc(t.Vertices, func(v Vertex) bool { return a.view.Capability(v.Switch).Speed.Known() }) &&
-		(a.HostSpeed.Known() || slices.ContainsFunc(a.Members, func(m topology.NodeID) bool { return p.graph.Speed(m).Known() }))
+		(a.leastReported().Known() || slices.ContainsFunc(a.Members, func(m topology.NodeID) bool { return p.graph.Speed(m).Known() }))
 }

@@ -242,7 +242,7 @@ func TestFastestAgainstEveryTree(t *testing.T) {
 }
 
 // formulas returns the seconds that an operation takes over the switches of a tree and
-// over hosts by docs/planning.md, where members report one speed, and how many of the
+// over hosts by docs/planning.md, where all members report their speeds, and how many of the
 // switches are not known beside known ones.
 func formulas(view topology.View, m Model, req *Request, plan *Plan) (over, by float64, unknown int) {
 	g, measured, usual := view.Graph(), false, []float64{}
@@ -256,7 +256,7 @@ func formulas(view topology.View, m Model, req *Request, plan *Plan) (over, by f
 	}
 	slices.Sort(usual)
 	for _, v := range plan.Tree.Vertices {
-		measured = measured || req.HostSpeed.Known() && view.Capability(v.Switch).Speed.Known()
+		measured = measured || len(req.HostSpeeds) > 0 && view.Capability(v.Switch).Speed.Known()
 	}
 	idle := func(n topology.NodeID) float64 { return max(1-view.NodeUtilization(n), 1.0/16) }
 	perByte, packet := 0.0, 0.0
@@ -269,7 +269,7 @@ func formulas(view topology.View, m Model, req *Request, plan *Plan) (over, by f
 		switch {
 		case !measured:
 		case s.Bytes == topology.LineRate:
-			rate = math.Inf(1)
+			rate = topology.LineRate
 		case s.Known():
 			rate = own(s, 1432)
 			if s.Packets > 0 {
@@ -285,7 +285,7 @@ func formulas(view topology.View, m Model, req *Request, plan *Plan) (over, by f
 	for _, h := range req.Members {
 		rate := m.HostReduce
 		if measured {
-			rate = float64(req.HostSpeed.Bytes)
+			rate = float64(req.HostSpeeds[h].Bytes)
 		}
 		hostRate = min(hostRate, rate*idle(h))
 	}
@@ -315,7 +315,12 @@ func TestHostsOrSwitches(t *testing.T) {
 			view := paced(t, g, func(topology.NodeID) topology.Speed { return kinds[rng.IntN(len(kinds))] }, changes...)
 			req := usual(randomGroup(rng, g, 6))
 			req.Bytes, req.Hosts, req.Criterion = []int64{64, 1 << 16, 1 << 22}[rng.IntN(3)], true, Criterion(rng.IntN(int(criteria)))
-			req.HostSpeed.Bytes = []int64{0, 2e8, 4e9, 40e9}[rng.IntN(4)]
+			if speeds := []int64{2e8, 4e9, 40e9}; rng.IntN(4) > 0 {
+				req.HostSpeeds = map[topology.NodeID]topology.Speed{}
+				for _, h := range req.Members {
+					req.HostSpeeds[h] = topology.Speed{Bytes: speeds[rng.IntN(3)]}
+				}
+			}
 			plan, err := p.Plan(view, nil, req)
 			faster := (*HostsFaster)(nil)
 			if errors.As(err, &faster) {

@@ -44,7 +44,7 @@ type purposeFlags struct {
 func (f *purposeFlags) add(flags *pflag.FlagSet) {
 	process.Parsed(flags, &f.Collective, "collective", "any", "`collective` that the group mostly runs: any, allreduce, reduce, broadcast, barrier, gather, scatter or all-to-all", pathsel.ParseCollective)
 	flags.Var(&f.bytes, "bytes", "`size` of its vectors, such as 65536, 64KiB or 4MiB; 0: unknown")
-	process.Parsed(flags, &f.Criterion, "criterion", "auto", "`criterion` for trees: auto (by collective and size), hops, latency, bandwidth, load or capability", pathsel.ParseCriterion)
+	process.Parsed(flags, &f.Criterion, "criterion", "auto", "`criterion` for trees: auto (load, within what collective and size need), hops, latency, bandwidth, load or capability", pathsel.ParseCriterion)
 	process.Parsed(flags, &f.Weights, "weights", "", "several criteria with `weights`, such as hops=1,load=2", parseWeights)
 }
 

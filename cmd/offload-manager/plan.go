@@ -45,7 +45,7 @@ explains the criteria and the model.`,
 	flags.StringVar(&g.Function, "function", "sum", "reduction `function`, or a collective that copies: barrier, broadcast, gather, scatter, all-to-all")
 	flags.StringVar(&g.Type, "type", "float32", "element `type`")
 	flags.Var(&f.bytes, "bytes", "`size` of a vector, such as 65536, 64KiB or 4MiB; 0: unknown")
-	flags.StringVar(&g.Criterion, "criterion", "auto", "`criterion`: auto (by function and size), hops, latency, bandwidth, load or capability")
+	flags.StringVar(&g.Criterion, "criterion", "auto", "`criterion`: auto (load, within what collective and size need), hops, latency, bandwidth, load or capability")
 	flags.StringVar(&g.Weights, "weights", "", "several criteria with `weights`, such as hops=1,load=2")
 	flags.Var(&f.window, "window", "window, in `chunks`, a power of two: the tree takes twice as many slots on each switch")
 	flags.IntVar(&g.Chunk, "chunk", 1432, "largest payload of a packet, in `bytes`")

@@ -22,7 +22,7 @@ func TestPlanOffline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Beside group job-1", "by bandwidth, since 4194304 bytes", "h5 (rank 1)", "lost by"} {
+	for _, want := range []string{"Beside group job-1", "by load (default), since nothing else was asked for", "as 4194304 bytes", "h5 (rank 1)", "lost by"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -886,7 +886,7 @@ type Purpose struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Collective    Collective             `protobuf:"varint,1,opt,name=collective,proto3,enum=tributary.offload.v1.Collective" json:"collective,omitempty"` // the main collective
 	Bytes         uint64                 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`                                                // of one vector; 0: unknown
-	Criterion     Criterion              `protobuf:"varint,3,opt,name=criterion,proto3,enum=tributary.offload.v1.Criterion" json:"criterion,omitempty"`    // for the choice of trees; unspecified: collective and bytes decide
+	Criterion     Criterion              `protobuf:"varint,3,opt,name=criterion,proto3,enum=tributary.offload.v1.Criterion" json:"criterion,omitempty"`    // for the choice of trees; unspecified: the least load, within what collective and bytes need
 	Weights       []*Weight              `protobuf:"bytes,4,rep,name=weights,proto3" json:"weights,omitempty"`                                             // several criteria, in place of one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -45,10 +45,10 @@ func TestPlanOfAGroup(t *testing.T) {
 	c := question(t, "fat-tree:4", "h0", "h5", "h15")
 	c.Group.Bytes = 1 << 20
 	r, text := answer(t, c)
-	if r.Tree.Criterion != "bandwidth" || !r.Tree.Exact || len(r.Tree.Leaves) != 3 || len(r.Tree.Vertices) != 7 || len(r.Tree.Rivals) != 3 {
+	if r.Tree.Criterion != "load" || !r.Tree.Exact || len(r.Tree.Leaves) != 3 || len(r.Tree.Vertices) != 7 || len(r.Tree.Rivals) != 3 {
 		t.Errorf("%+v", r.Tree)
 	}
-	for _, want := range []string{"fat-tree:4: 16 hosts", "h5 (rank 1)", "by bandwidth, since", "lost by", "By the model an operation takes"} {
+	for _, want := range []string{"fat-tree:4: 16 hosts", "h5 (rank 1)", "by load (default), since", "over the tree by bandwidth", "lost by", "By the model an operation takes"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -101,7 +101,7 @@ links: [{between: [a, left]}, {between: [b, left]}, {between: [c, right]}, {betw
 		r.Tree.Leaves[2].Speed.Bytes != 1e9 || r.Tree.Rivals[0].Figures.Speed != 500_000_000 {
 		t.Errorf("%+v", r.Tree)
 	}
-	for _, want := range []string{"lost by a slow switch (slow reduces 500 MB/s, here it is 3.07 GB/s)", "speed", "500 MB/s"} {
+	for _, want := range []string{"with a slow switch (500 MB/s, here it is 3.07 GB/s)", "speed", "500 MB/s"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

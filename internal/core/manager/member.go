@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -50,25 +49,21 @@ func (c *Core) HostSpeed(n topology.NodeID) topology.Speed {
 	return c.speeds[c.graph.Name(n)]
 }
 
-// slowest returns the least that members report of bytes, and of packets. What the
-// fabric has of hosts, plans know.
-func (c *Core) slowest(g *group) (s topology.Speed) {
+// speedsOf returns what the hosts of members have reported, of those of which the fabric
+// has nothing; nil: nothing.
+func (c *Core) speedsOf(g *group) (all map[topology.NodeID]topology.Speed) {
 	if len(c.speeds) == 0 {
-		return s
-	}
-	least := func(a, b int64) int64 {
-		if a == 0 || b == 0 {
-			return cmp.Or(a, b)
-		}
-		return min(a, b)
+		return nil
 	}
 	for rank, n := range g.hosts {
-		if !c.graph.Speed(n).Known() {
-			is := c.speeds[g.spec.Members[rank]]
-			s = topology.Speed{Bytes: least(s.Bytes, is.Bytes), Packets: least(s.Packets, is.Packets)}
+		if is := c.speeds[g.spec.Members[rank]]; is.Known() && !c.graph.Speed(n).Known() {
+			if all == nil {
+				all = make(map[topology.NodeID]topology.Speed, len(g.hosts))
+			}
+			all[n] = is
 		}
 	}
-	return s
+	return all
 }
 
 // watched returns the group of a Watch, or what is wrong with it.

@@ -64,7 +64,7 @@ func (c *Core) plan(g *group) {
 	}
 	req.Avoid = g.apartFrom()
 	if req.Bytes > 0 || req.Collective == pathsel.Barrier {
-		req.HostSpeed = c.slowest(g)
+		req.HostSpeeds = c.speedsOf(g)
 	}
 	c.exclude(g, &req)
 	c.shutRails(g, &req)

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -441,9 +442,10 @@ func TestForwardedEdges(t *testing.T) {
 	}
 }
 
-// TestSlowestMember has members report their speeds: plans go by the slowest, what the
-// fabric has of a host counts before its report, and a later report before an earlier.
-func TestSlowestMember(t *testing.T) {
+// TestMembersReportSpeeds has members report their speeds: plans get each host's own,
+// what the fabric has of a host counts before its report, and a later report before an
+// earlier.
+func TestMembersReportSpeeds(t *testing.T) {
 	g, err := topology.Read(strings.NewReader(`version: 1
 hosts: [h0, h1, {name: h2, speed: {bytes: 1}}]
 switches: [{name: s}]
@@ -463,22 +465,22 @@ links: [{between: [h0, s]}, {between: [h1, s]}, {between: [h2, s]}]
 		step(Stored{Seq: r.Seq})
 	}
 	group := c.groups[1]
-	watch := func(rank uint32, s topology.Speed) topology.Speed {
+	watch := func(rank uint32, s topology.Speed) map[topology.NodeID]topology.Speed {
 		step(Watch{Group: 1, Rank: rank, DataAddr: netip.MustParseAddrPort("127.0.0.1:9"), Stream: uint64(rank), Speed: s})
-		return c.slowest(group)
+		return c.speedsOf(group)
 	}
+	type speeds = map[topology.NodeID]topology.Speed
+	first, second, last := topology.Speed{Bytes: 9, Packets: 5}, topology.Speed{Bytes: 7}, topology.Speed{Bytes: 8, Packets: topology.NoSpeed}
 	for i, test := range []struct {
-		rank     uint32
-		is, want topology.Speed
+		rank uint32
+		is   topology.Speed
+		want speeds
 	}{
-		{0, topology.Speed{}, topology.Speed{}},
-		{0, topology.Speed{Bytes: 9, Packets: 5}, topology.Speed{Bytes: 9, Packets: 5}},
-		{1, topology.Speed{Bytes: 7}, topology.Speed{Bytes: 7, Packets: 5}},
-		{2, topology.Speed{Bytes: 3}, topology.Speed{Bytes: 7, Packets: 5}},
-		{1, topology.Speed{}, topology.Speed{Bytes: 7, Packets: 5}},
-		{1, topology.Speed{Bytes: 8, Packets: topology.NoSpeed}, topology.Speed{Bytes: 8, Packets: topology.NoSpeed}},
+		{0, topology.Speed{}, nil}, {0, first, speeds{0: first}}, {1, second, speeds{0: first, 1: second}},
+		{2, topology.Speed{Bytes: 3}, speeds{0: first, 1: second}}, {1, topology.Speed{}, speeds{0: first, 1: second}},
+		{1, last, speeds{0: first, 1: last}},
 	} {
-		if got := watch(test.rank, test.is); got != test.want {
+		if got := watch(test.rank, test.is); !maps.Equal(got, test.want) {
 			t.Errorf("%d: %+v after rank %d has %+v, want %+v", i, got, test.rank, test.is, test.want)
 		}
 	}

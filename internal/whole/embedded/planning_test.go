@@ -232,17 +232,18 @@ func wideAndNear(t *testing.T) *topology.Graph {
 		[2]string{"leaf-0", "wide"}, [2]string{"leaf-1", "wide"}, [2]string{"leaf-0", "near"}, [2]string{"leaf-1", "near"})
 }
 
-// TestCriterionFollowsFromWhatIsExpected, unless it is given.
-func TestCriterionFollowsFromWhatIsExpected(t *testing.T) {
+// TestTreeFollowsFromWhatIsExpected: by default the load decides among the trees that
+// the purpose bears, and otherwise what is given.
+func TestTreeFollowsFromWhatIsExpected(t *testing.T) {
 	for name, test := range map[string]struct {
 		options []hostlib.GroupOption
 		by      pathsel.Criterion
 		root    string
 	}{
-		"long vectors":        {[]hostlib.GroupOption{hostlib.Expect(pathsel.Allreduce, 64<<20)}, pathsel.WidestLink, "wide"},
-		"short ones":          {[]hostlib.GroupOption{hostlib.Expect(pathsel.Allreduce, 64)}, pathsel.LeastLatency, "near"},
-		"barriers":            {[]hostlib.GroupOption{hostlib.Expect(pathsel.Barrier, 0)}, pathsel.LeastLatency, "near"},
-		"nothing is known":    {nil, pathsel.FewestHops, ""},
+		"long vectors":        {[]hostlib.GroupOption{hostlib.Expect(pathsel.Allreduce, 64<<20)}, pathsel.LeastLoad, "wide"},
+		"short ones":          {[]hostlib.GroupOption{hostlib.Expect(pathsel.Allreduce, 64)}, pathsel.LeastLoad, "near"},
+		"barriers":            {[]hostlib.GroupOption{hostlib.Expect(pathsel.Barrier, 0)}, pathsel.LeastLoad, "near"},
+		"nothing is known":    {nil, pathsel.LeastLoad, ""},
 		"given":               {[]hostlib.GroupOption{hostlib.Expect(pathsel.Allreduce, 64), hostlib.ChooseBy(pathsel.WidestLink)}, pathsel.WidestLink, "wide"},
 		"given by weights":    {[]hostlib.GroupOption{hostlib.ChooseByWeights(pathsel.Weights{pathsel.LeastLatency: 1})}, pathsel.ByFunction, "near"},
 		"the last word holds": {[]hostlib.GroupOption{hostlib.ChooseByWeights(pathsel.Weights{pathsel.LeastLatency: 1}), hostlib.ChooseBy(pathsel.WidestLink)}, pathsel.WidestLink, "wide"},
