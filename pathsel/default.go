@@ -85,13 +85,15 @@ func (p *Planner) balanced(a asked) ([]candidate, error) {
 		all = append(all, best)
 		slices.SortStableFunc(all, func(x, y candidate) int { return x.figures.Compare(y.figures, a.by) })
 	}
-	all = p.withDetour(a, all)
-	for i := range all {
-		if p.bears(a, &all[i], &best) {
-			return p.passOver(a, all, i), nil
-		}
+	first := slices.IndexFunc(all, func(c candidate) bool { return p.bears(a, &c, &best) })
+	if first < 0 {
+		return all, nil
 	}
-	return all, nil
+	borne := all[first:]
+	if better := p.withDetour(a, borne); p.bears(a, &better[0], &best) {
+		borne = better
+	}
+	return p.passOver(a, all[:first], borne), nil
 }
 
 // bestByNeed returns the tree by a.need, and whether it is none of all: these are
@@ -142,21 +144,23 @@ func (p *Planner) takes(a asked, c *candidate) time.Duration {
 	return p.cfg.Model.Switches(p.trip(a, &c.tree, &c.figures, a.need == WidestLink))
 }
 
-// passOver puts the tree at i before the cheaper ones, which become alternatives to it.
-func (p *Planner) passOver(a asked, all []candidate, i int) []candidate {
-	if i == 0 {
-		return all
-	}
-	best := all[i]
-	var passed []Rival
-	for _, c := range all[:i] {
+// passOver makes those that the purpose does not bear alternatives to the first of those
+// that it does, if they are cheaper.
+func (p *Planner) passOver(a asked, passed, borne []candidate) []candidate {
+	best := borne[0]
+	var rivals []Rival
+	for _, c := range passed {
+		best.exact = false
+		best.tried, best.work = best.tried+c.tried, best.work+c.work
+		if c.figures.Price >= best.figures.Price {
+			continue
+		}
 		why := c.figures.lost(best.figures, FewestHops)
 		if a.bound() > 0 {
 			why = fmt.Sprintf("time (%v, here it is %v), though its load's price is less", p.takes(a, &c), p.takes(a, &best))
 		}
-		passed = append(passed, Rival{Root: c.tree.Root(), Method: c.method, Figures: c.figures, Lost: why})
-		best.tried, best.work = best.tried+c.tried, best.work+c.work
+		rivals = append(rivals, Rival{Root: c.tree.Root(), Method: c.method, Figures: c.figures, Lost: why})
 	}
-	best.exact, best.rivals = false, append(passed, best.rivals...)
-	return append([]candidate{best}, all[i+1:]...)
+	best.rivals = append(rivals, best.rivals...)
+	return append([]candidate{best}, borne[1:]...)
 }

@@ -40,6 +40,7 @@ func Run(ctx context.Context, c Config, progress func(string)) (*Report, error) 
 		{fmt.Sprintf("fat-tree k=%d: build and plan", c.Largest), largest},
 		{fmt.Sprintf("%d groups of %d hosts, fat-tree k=%d", c.Groups, c.Members, c.Online), online},
 		{"groups in leaf-spines", leafSpines},
+		{"groups by default, beside the criteria", defaults},
 		{"groups in irregular fabrics", irregular},
 		{"Steiner trees", steinerTrees},
 	} {
