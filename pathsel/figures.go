@@ -64,7 +64,7 @@ func (f Figures) dearer(best Figures) string {
 		text = fmt.Sprintf("%.3g times the load's price", ratio)
 	}
 	if f.slow(best) {
-		text += ", with " + slowText(f.Speed, best.Speed)
+		text = slowText(f.Speed, best.Speed) + ", " + text
 	}
 	return text
 }

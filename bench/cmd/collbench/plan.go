@@ -19,8 +19,8 @@ func newPlan() *cobra.Command {
 		Short: "Measure plans and repairs of large fabrics and of many groups, each figure beside its limit",
 		Long: `plan measures on this machine, offline: plans, repairs and memory of fat-trees of
 65,536 and of a million hosts; the load of up to 10,000 groups, planned one after
-another, in fat-trees, leaf-spines and irregular fabrics, against lower bounds; and
-Steiner trees against lower bounds. It takes about a minute and 1 GiB. Times are
+another, in fat-trees, leaf-spines and irregular fabrics, against lower bounds; groups
+by default beside the same by each criterion; and Steiner trees against lower bounds. It takes about a minute and 1 GiB. Times are
 medians. docs/benchmarks.md explains the figures.`,
 		Example: "  collbench plan\n  collbench plan --groups 1000 --format json",
 		Args:    cobra.NoArgs,

@@ -101,7 +101,7 @@ links: [{between: [a, left]}, {between: [b, left]}, {between: [c, right]}, {betw
 		r.Tree.Leaves[2].Speed.Bytes != 1e9 || r.Tree.Rivals[0].Figures.Speed != 500_000_000 {
 		t.Errorf("%+v", r.Tree)
 	}
-	for _, want := range []string{"with a slow switch (500 MB/s, here it is 3.07 GB/s)", "speed", "500 MB/s"} {
+	for _, want := range []string{"lost by a slow switch (500 MB/s, here it is 3.07 GB/s)", "speed", "500 MB/s"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
