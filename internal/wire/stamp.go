@@ -3,17 +3,20 @@ package wire
 import "encoding/binary"
 
 // A Stamp is the header that a neighbour's packets of one type share in an
-// operation: only the chunk's number, elements and exponent, and the lowest
+// operation: only the flags, the chunk's number, elements and exponent, and the lowest
 // rank, differ. It writes and checks a header as five words, where Put and
 // Decode look at every field.
 type Stamp [HeaderSize / 8]uint64
 
 // The words of a Stamp in which something differs, and the bits that do not.
 const (
+	stampFlags    = 0 // version, type, flags, child, group
 	stampChunk    = 2 // cookie, tree, exponent, chunk
 	stampElements = 3 // elements, operation, chunk elements
 	stampLowest   = 4 // the rest of the signature, lowest rank
 
+	flagsShift     = 48
+	keepsFlags     = ^uint64(0xff << flagsShift)
 	keepsCookie    = ^uint64(1<<40 - 1)
 	keepsOperation = ^uint64(1<<16 - 1)
 	keepsElement   = ^uint64(MaxRank)
@@ -26,14 +29,15 @@ func (h *Header) Stamp() (s Stamp) {
 	for i := range s {
 		s[i] = binary.BigEndian.Uint64(b[8*i:])
 	}
+	s[stampFlags] &= keepsFlags
 	s[stampChunk] &= keepsCookie
 	s[stampElements] &= keepsOperation
 	return s
 }
 
 // Put writes the header of a chunk of that many elements into b.
-func (s *Stamp) Put(b *[HeaderSize]byte, chunk uint32, elements uint16, exponent int8) {
-	binary.BigEndian.PutUint64(b[0:], s[0])
+func (s *Stamp) Put(b *[HeaderSize]byte, flags Flags, chunk uint32, elements uint16, exponent int8) {
+	binary.BigEndian.PutUint64(b[0:], s[stampFlags]|uint64(flags)<<flagsShift)
 	binary.BigEndian.PutUint64(b[8:], s[1])
 	binary.BigEndian.PutUint64(b[8*stampChunk:], s[stampChunk]|uint64(uint8(exponent))<<32|uint64(chunk))
 	binary.BigEndian.PutUint64(b[8*stampElements:], s[stampElements]|uint64(elements))
@@ -42,9 +46,9 @@ func (s *Stamp) Put(b *[HeaderSize]byte, chunk uint32, elements uint16, exponent
 
 // Fits reports whether b, of at least HeaderSize bytes, has the stamp's header
 // for a chunk of that many elements: of any number, exponent and lowest rank.
-func (s *Stamp) Fits(b []byte, elements uint16) bool {
+func (s *Stamp) Fits(b []byte, flags Flags, elements uint16) bool {
 	_ = b[HeaderSize-1]
-	return binary.BigEndian.Uint64(b) == s[0] &&
+	return binary.BigEndian.Uint64(b) == s[stampFlags]|uint64(flags)<<flagsShift &&
 		binary.BigEndian.Uint64(b[8:]) == s[1] &&
 		binary.BigEndian.Uint64(b[8*stampChunk:])&keepsCookie == s[stampChunk] &&
 		binary.BigEndian.Uint64(b[8*stampElements:]) == s[stampElements]|uint64(elements) &&

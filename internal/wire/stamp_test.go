@@ -12,10 +12,11 @@ func TestStampPutsWhatTheHeaderPuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := drawHeader(t)
 		s := h.Stamp()
+		h.Flags = Flags(rapid.Byte().Draw(t, "other flags"))
 		h.Chunk, h.ChunkElements, h.Exponent = rapid.Uint32().Draw(t, "another chunk"), rapid.Uint16().Draw(t, "its elements"), rapid.Int8().Draw(t, "its exponent")
 		var want, got [HeaderSize]byte
 		h.Put(want[:])
-		s.Put(&got, h.Chunk, h.ChunkElements, h.Exponent)
+		s.Put(&got, h.Flags, h.Chunk, h.ChunkElements, h.Exponent)
 		if got != want {
 			t.Fatalf("% x\nwant % x", got, want)
 		}
@@ -32,13 +33,13 @@ func TestStampFits(t *testing.T) {
 		s := h.Stamp()
 		var b [HeaderSize]byte
 		h.Put(b[:])
-		if !s.Fits(b[:], h.ChunkElements) {
+		if !s.Fits(b[:], h.Flags, h.ChunkElements) {
 			t.Fatal("a header does not fit its own stamp")
 		}
 		at := rapid.IntRange(0, HeaderSize-1).Draw(t, "byte")
 		b[at] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
 		differs := at == 19 || at >= 20 && at < 24 || at >= 37
-		if s.Fits(b[:], h.ChunkElements) != differs {
+		if s.Fits(b[:], h.Flags, h.ChunkElements) != differs {
 			t.Fatalf("with byte %d changed it fits: %v", at, !differs)
 		}
 	})

@@ -40,7 +40,7 @@ func (s *Session) Freeze() Report {
 	for n := from; n != s.created; n++ {
 		c := s.at(n)
 		switch {
-		case !c.is(n) || !c.op.sink:
+		case !c.is(n) || !c.sink:
 		case c.state == done:
 			r.Held.Set(n)
 		case c.size() > 0:
@@ -96,7 +96,7 @@ func (s *Session) possible(d Decision) error {
 		switch c := s.at(n); {
 		case !c.is(n):
 			return fmt.Errorf("%w: number %d, which it goes back to, never was", ErrDecision, n)
-		case c.state == done && c.op.sink && !d.Held.Has(n):
+		case c.state == done && c.sink && !d.Held.Has(n):
 			return fmt.Errorf("%w: number %d is to be reduced again, and its result is here", ErrDecision, n)
 		}
 	}
@@ -118,7 +118,7 @@ func (s *Session) decided(c *chunk, held bool) {
 	c.sent, c.care = false, care{}
 	switch {
 	case held && c.state == done:
-	case held && c.op.sink && c.size() > 0:
+	case held && c.sink && c.size() > 0:
 		c.state = awaited
 	default:
 		if c.state == done {
@@ -147,7 +147,7 @@ func (s *Session) Fill(now core.Time, n uint32, data []byte, exponent int8, out 
 // still has it. The slice is valid until the session's next call.
 func (s *Session) Kept(n uint32) (data []byte, exponent int8, ok bool) {
 	c := s.at(n)
-	if !c.is(n) || c.state != done || !c.op.sink && !c.op.source || c.size() == 0 {
+	if !c.is(n) || c.state != done || !c.sink && !c.source || c.size() == 0 {
 		return nil, 0, false
 	}
 	return c.kept, c.exponent, true

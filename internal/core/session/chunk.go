@@ -28,7 +28,9 @@ type chunk struct {
 	given    bool       // the result was given to the operation, whose vectors may be gone
 	owned    bool       // kept is the session's memory, not a part of the operation's vectors
 	credit   bool       // held, and to be confirmed in this epoch: see doc.go
-	offset   int        // of the chunk in the operation's vectors, in bytes
+	source   bool       // the chunk is copied, and this member has it
+	sink     bool       // this member wants it
+	offset   int        // of the chunk in the operation's whole vector, in bytes
 	op       *operation // that it belongs to; nil only while the chunk is vacant
 	sentAt   core.Time
 	care     care
@@ -59,6 +61,17 @@ func (c *chunk) signature() wire.Signature {
 	return sig
 }
 
+// flags returns what the packets of c say of this member.
+func (c *chunk) flags() (f wire.Flags) {
+	if c.source {
+		f |= wire.Source
+	}
+	if c.sink {
+		f |= wire.Sink
+	}
+	return f
+}
+
 // size returns the bytes of c's payload where it is carried.
 func (c *chunk) size() int { return int(c.elements) * c.op.width }
 
@@ -67,12 +80,13 @@ func (c *chunk) size() int { return int(c.elements) * c.op.width }
 func (s *Session) input(c *chunk) (data []byte, exponent int8) {
 	p, size := c.op, c.size()
 	switch {
-	case p.copies && !p.source, size == 0 && !p.block:
+	case p.copies && !c.source, size == 0 && !p.block:
 		return nil, 0
 	case c.given:
 		return c.kept, c.exponent
 	}
-	data = p.In[c.offset : c.offset+size]
+	at := c.offset - p.inAt
+	data = p.In[at : at+size]
 	if p.block {
 		s.own(c, size)
 		c.exponent = reduce.EncodeBlock(c.kept, data, s.cfg.Members)
@@ -103,19 +117,21 @@ func (s *Session) disown(c *chunk) {
 // keep has c keep its result, data, or its input where the result was empty.
 // While an operation is unfinished its vectors hold both. So only of its last
 // chunks, those of the group's largest window, copies are made: any others are
-// passed by all members when it is finished.
+// passed by all members when it is finished. A chunk of which this member wants a part
+// is copied, too.
 func (s *Session) keep(c *chunk, data []byte, exponent int8) {
 	p := c.op
-	if c.given && !p.sink || len(data) == 0 {
+	if c.given && !c.sink || len(data) == 0 {
 		return // it was reduced again from what is kept, or there is nothing
 	}
+	out, _ := p.output(c)
 	switch {
-	case p.block, c.given, !wire.Newer(p.end()-s.cfg.Window, c.number):
+	case p.block, c.given, !wire.Newer(p.end()-s.cfg.Window, c.number), c.sink && len(out) < len(data):
 		s.own(c, len(data))
 		copy(c.kept, data)
 		c.exponent = exponent
-	case p.sink:
-		c.kept = p.Out[c.offset : c.offset+len(data)]
+	case c.sink:
+		c.kept = out
 	default:
 		c.kept = data
 	}

@@ -33,6 +33,8 @@ type world struct {
 	// All data has its exponent behind it; see withExponent.
 	taken   map[chunkKey]map[uint32][]byte // by the parent: contributions by rank
 	sigs    map[chunkKey]wire.Signature
+	sources map[chunkKey]uint32          // who holds what is copied
+	sinks   map[chunkKey]map[uint32]bool // who wants it
 	results map[chunkKey][]byte
 	bits    map[uint32][]byte // of number n, of all epochs: the result that a sink has had
 
@@ -80,6 +82,7 @@ func newWorld(t *rapid.T) *world {
 		t: t, rng: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)),
 		max:   1 << rapid.IntRange(0, 3).Draw(t, "log window"),
 		epoch: 1, taken: map[chunkKey]map[uint32][]byte{}, sigs: map[chunkKey]wire.Signature{},
+		sources: map[chunkKey]uint32{}, sinks: map[chunkKey]map[uint32]bool{},
 		results: map[chunkKey][]byte{}, bits: map[uint32][]byte{},
 	}
 	size := rapid.IntRange(1, 4).Draw(t, "members")
@@ -99,10 +102,14 @@ func newWorld(t *rapid.T) *world {
 // plans makes the same operations for all members, with vectors of random
 // float32, whose sum depends on the order; some are summed in block floating
 // point. Some operations are pieces of longer ones, and some members do not want
-// the result.
+// the result; of some, members hold and get parts.
 func (w *world) plans(size, count int) [][]Operation {
 	plans := make([][]Operation, size)
 	for id := range count {
+		if w.rng.IntN(2) == 0 {
+			w.planParts(plans, uint64(id))
+			continue
+		}
 		kind := wire.Collective(1 + w.rng.IntN(4))
 		root, elements, inPlace := uint32(w.rng.IntN(size)), w.rng.IntN(60), w.rng.IntN(2) == 0
 		element := []reduce.Type{reduce.Float32, reduce.Block32}[w.rng.IntN(2)]
@@ -142,6 +149,9 @@ func (w *world) plans(size, count int) [][]Operation {
 // expected is the slow oracle: what rank's output of operation i must be.
 func (w *world) expected(inputs [][]Operation, i int, rank uint32) []byte {
 	o := inputs[rank][i]
+	if o.Parts != nil {
+		return expectedOfParts(inputs, i, rank)
+	}
 	if !o.Sink(rank) || o.Elements == 0 {
 		return nil
 	}
@@ -207,7 +217,7 @@ func (w *world) enter() {
 			}
 			if !d.Held.Has(n) {
 				delete(p.done, n)
-			} else if !c.op.sink || c.size() == 0 {
+			} else if !c.sink || c.size() == 0 {
 				p.done[n] = true
 			}
 		}
@@ -384,6 +394,16 @@ func (w *world) contributed(key chunkKey, h *wire.Header, payload []byte) {
 	}
 	w.sigs[key] = h.Signature
 	w.taken[key][h.Lowest] = withExponent(payload, h.Exponent)
+	if w.sinks[key] == nil {
+		w.sinks[key] = map[uint32]bool{}
+	}
+	w.sinks[key][h.Lowest] = h.Flags&wire.Sink != 0
+	if h.Flags&wire.Source != 0 {
+		if first, twice := w.sources[key]; twice {
+			w.t.Fatalf("number %d has the sources %d and %d", h.Chunk, first, h.Lowest)
+		}
+		w.sources[key] = h.Lowest
+	}
 	if len(w.taken[key]) < len(w.members) {
 		return
 	}
@@ -401,7 +421,11 @@ func (w *world) reduce(key chunkKey, sig wire.Signature) []byte {
 		return []byte{0}
 	}
 	if sig.Collective.Copies() {
-		return w.taken[key][sig.Root]
+		source, have := w.sources[key]
+		if !have {
+			w.t.Fatalf("number %d has no source", key.number)
+		}
+		return w.taken[key][source]
 	}
 	var in [][]byte
 	var exponents []int8
@@ -426,12 +450,8 @@ func (w *world) answer(key chunkKey, rank int) {
 	sig := w.sigs[key]
 	h := w.header(key, wire.Result, rank)
 	h.Signature = sig
-	o := Operation{Collective: sig.Collective, Root: sig.Root}
-	if sig.Collective != wire.Barrier { // nor of what is only confirmed
-		o.Aside = w.members[rank].plan[sig.Operation].Aside
-	}
 	body, exponent := parts(w.results[key])
-	if h.Exponent = exponent; o.Sink(uint32(rank)) {
+	if h.Exponent = exponent; w.sinks[key][uint32(rank)] {
 		h.Flags = wire.Sink
 	} else {
 		body = nil
@@ -497,7 +517,7 @@ func (w *world) note() {
 			w.t.Fatalf("rank %d counts %d on their way, and there are %d", p.rank, p.s.flight, flight)
 		}
 		for n := p.s.base - p.s.cfg.Window; n != p.s.created; n++ {
-			if c := p.s.at(n); c.is(n) && c.state == done && c.op.sink {
+			if c := p.s.at(n); c.is(n) && c.state == done && c.sink {
 				result := withExponent(c.kept, c.exponent)
 				if bits, had := w.bits[n]; had && !bytes.Equal(bits, result) {
 					w.t.Fatalf("number %d has the results %x and %x", n, bits, result)
@@ -565,7 +585,7 @@ func TestGroup(t *testing.T) {
 				if p.ended[o.ID] != 1 {
 					t.Fatalf("rank %d: operation %d was completed %d times: %s", p.rank, i, p.ended[o.ID], w)
 				}
-				if want := w.expected(inputs, i, p.rank); !bytes.Equal(o.Out, want) && o.Sink(p.rank) {
+				if want := w.expected(inputs, i, p.rank); !bytes.Equal(o.Out, want) && (o.Parts != nil || o.Sink(p.rank)) {
 					t.Fatalf("rank %d: operation %d gave %x, want %x", p.rank, i, o.Out, want)
 				}
 			}

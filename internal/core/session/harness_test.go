@@ -259,7 +259,7 @@ func (t *trial) packet(plain []string, fields map[string]string) Input {
 		if c := t.s.at(n); c.is(n) {
 			h.Signature = c.signature()
 		}
-		if c := t.s.at(n); c.credit || c.op != nil && c.op.sink {
+		if c := t.s.at(n); c.credit || c.op != nil && c.sink {
 			h.Flags = wire.Sink
 		}
 		payload = values(plain[2:])

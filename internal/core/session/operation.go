@@ -32,6 +32,9 @@ type Operation struct {
 	// it, and has no Out. Members need not agree upon that.
 	Aside bool
 
+	// Parts, unless nil, divides the vector: see there. In a Reduce or a Broadcast.
+	Parts *Parts
+
 	// Whole is what the operation is a piece of, if it is one.
 	Whole Whole
 
@@ -86,6 +89,9 @@ func (o *Operation) Validate(c Config) error {
 	if o.Element == reduce.Block32 && c.Members == 0 {
 		return fmt.Errorf("%w: %s on %s in a group of unknown size", ErrOperation, o.Collective, o.Element)
 	}
+	if o.Parts != nil {
+		return o.validateParts(s.ElementSize())
+	}
 	bytes := o.Elements * s.ElementSize()
 	gives := o.Source(c.Rank) || !o.Collective.Copies()
 	if gives && len(o.In) != bytes {
@@ -135,10 +141,13 @@ type operation struct {
 	offload uint32
 	begun   uint32 // epoch in which the first chunk was sent
 
-	source, sink  bool // this member is
+	at, part    int // of the next chunk: its first element, and in Parts.Ends the first end behind it
+	inAt, outAt int // first bytes of the vector that In and Out have
+
+	source, sink  bool // this member is, without Parts
 	copies, block bool // the collective copies; the elements are in block floating point
 
-	// The headers of contributions and results in epoch stamped.
+	// The headers of contributions and results in epoch stamped, without flags.
 	up, down wire.Stamp
 	stamped  uint32
 }
@@ -168,24 +177,18 @@ func (p *operation) begin(o Operation, serial uint16, first uint32, c *Config) {
 	if o.Whole.IsSet {
 		p.sig.Operation, p.sig.Elements = o.Whole.Serial, uint32(o.Whole.Elements)
 	}
+	if o.Parts != nil {
+		p.sig.Root, p.sig.Elements = o.Parts.Mark, uint32(o.Parts.Said)
+	}
 	p.perItem, p.width = o.Chunk(c.ChunkBytes)
 	if p.width > 0 && o.Elements > 0 {
-		p.chunks = uint32((o.Elements + p.perItem - 1) / p.perItem)
+		p.divide()
 	}
 	p.missing = p.chunks
 }
 
 // end returns the number after p's last chunk.
 func (p *operation) end() uint32 { return p.first + p.chunks }
-
-// span returns the elements of chunk i and the byte at which they start.
-func (p *operation) span(i uint32) (elements uint16, offset int) {
-	if p.Elements == 0 {
-		return 0, 0
-	}
-	at := int(i) * p.perItem
-	return uint16(min(p.perItem, p.Elements-at)), at * p.width
-}
 
 // stamp makes the headers of p's contributions and results in the present
 // epoch.
@@ -195,14 +198,8 @@ func (s *Session) stamp(p *operation) {
 	}
 	h := s.header(wire.Contribution, 0)
 	h.Signature = p.sig
-	if p.sink {
-		h.Flags |= wire.Sink
-	}
-	if p.source {
-		h.Flags |= wire.Source
-	}
 	p.up = h.Stamp()
-	h.Type, h.Flags = wire.Result, h.Flags&wire.Sink
+	h.Type = wire.Result
 	p.down = h.Stamp()
 	p.stamped = s.link.Epoch
 }

@@ -248,7 +248,7 @@ func (s *Session) create() {
 		s.past = append(s.past, old) // nothing refers to it any more
 	}
 	*c = chunk{number: s.created, state: flying, op: p}
-	c.elements, c.offset = p.span(i)
+	p.cut(c)
 	if i == 0 {
 		p.begun = s.link.Epoch
 	}
@@ -271,7 +271,7 @@ func (s *Session) contribute(now core.Time, c *chunk, out *Output) {
 	body, exponent := s.input(c)
 	s.stamp(c.op)
 	head := out.place(s, body)
-	c.op.up.Put(head, c.number, c.elements, exponent)
+	c.op.up.Put(head, c.flags(), c.number, c.elements, exponent)
 }
 
 func (s *Session) header(t wire.Type, n uint32) wire.Header {
@@ -342,10 +342,10 @@ func (s *Session) awaits(in *Input) (c *chunk, exponent int8) {
 	}
 	p := c.op
 	size := 0
-	if p.sink {
+	if c.sink {
 		size = c.size()
 	}
-	if len(in.Packet) != wire.HeaderSize+size || exponent != 0 && !p.block || !p.down.Fits(in.Packet, c.elements) {
+	if len(in.Packet) != wire.HeaderSize+size || exponent != 0 && !p.block || !p.down.Fits(in.Packet, c.flags()&wire.Sink, c.elements) {
 		return nil, 0
 	}
 	return c, exponent
@@ -369,7 +369,7 @@ func (s *Session) disagree(h *wire.Header, payload []byte, out *Output) {
 
 // result takes c's result and moves the window.
 func (s *Session) result(now core.Time, c *chunk, h *wire.Header, payload []byte, out *Output) {
-	if h.Signature != c.signature() || h.Flags&wire.Sink != 0 != (c.op.sink || c.credit) {
+	if h.Signature != c.signature() || h.Flags&wire.Sink != 0 != (c.sink || c.credit) {
 		s.counters.Discarded++
 		return
 	}
@@ -388,7 +388,7 @@ func (s *Session) result(now core.Time, c *chunk, h *wire.Header, payload []byte
 // sink.
 func (s *Session) finish(now core.Time, c *chunk, data []byte, exponent int8, offload bool, out *Output) {
 	p := c.op
-	if !p.sink {
+	if !c.sink {
 		data, exponent = s.input(c)
 	}
 	s.keep(c, data, exponent)
@@ -397,11 +397,13 @@ func (s *Session) finish(now core.Time, c *chunk, data []byte, exponent int8, of
 		s.settle(now, c)
 		return
 	}
-	switch {
-	case p.sink && p.block:
-		reduce.DecodeBlock(p.Out[c.offset:c.offset+len(data)], data, exponent)
-	case p.sink:
-		copy(p.Out[c.offset:], data)
+	if c.sink {
+		out, skip := p.output(c)
+		if data = data[min(skip, len(data)):]; p.block {
+			reduce.DecodeBlock(out, data[:len(out)], exponent)
+		} else {
+			copy(out, data)
+		}
 	}
 	c.given = true
 	p.missing--
