@@ -38,11 +38,16 @@ func sweep(t *testing.T, stride uint64, fault func(e *estate)) {
 // life has the group work while it is formed and after, and then leave.
 func (e *estate) life() (uint64, error) {
 	e.startAll(e.sum(2))
-	k, l, last := e.sum(6), e.floats(wire.Reduce, 3, 3), e.leave()
+	n := len(e.Hosts)
+	k, l := e.sum(6), e.floats(wire.Reduce, 3, 3)
+	gathered, split := e.add(drawParts(e.rand, gatherForm, n, n)), e.add(drawParts(e.rand, reduceScatterForm, n, n))
+	last := e.leave()
 	for r := range uint32(len(e.Hosts)) {
 		late := 1500*time.Microsecond + time.Duration(r)*hop
 		e.startAfter(late, k, r)
-		e.startAfter(late, l, r)
+		for _, k := range []*work{l, gathered, split} {
+			e.startAfter(late, k, r)
+		}
 		e.startAfter(late+10*hop, last, r)
 	}
 	if err := await(e.w, patience, &verdict{}, e.crew); err != nil {

@@ -15,7 +15,8 @@ import (
 
 // work is one collective operation of a group.
 type work struct {
-	op      session.Operation // without vectors
+	op      session.Operation // without vectors and parts
+	parts   []*session.Parts  // by rank, of an operation in parts
 	in      [][]byte          // by rank, nil where it gives none
 	out     [][]byte          // by rank: the result, as it was when the operation was completed
 	lent    [][2][]byte       // by rank: the session's vectors, the caller's again when it is completed
@@ -30,9 +31,91 @@ func (k *work) bytes() int {
 
 func (k *work) gives(r uint32) bool { return !k.op.Collective.Copies() || k.op.Source(r) }
 
+// takes returns the bytes of the vector that a rank gets.
+func (k *work) takes(r int) (from, to int) {
+	switch {
+	case k.parts != nil:
+		width := k.op.Element.Size()
+		return k.parts[r].Wants.From * width, k.parts[r].Wants.To * width
+	case k.op.Sink(uint32(r)):
+		return 0, k.bytes()
+	}
+	return 0, 0
+}
+
+// The forms of operations in parts.
+const (
+	scatterForm = iota
+	gatherForm
+	allgatherForm
+	reduceScatterForm
+	partForms
+)
+
+// drawParts draws an operation of a form.
+func drawParts(r *rand.Rand, form, n, longest int) *work {
+	op := session.Operation{Collective: wire.Broadcast, Element: reduce.Type(1 + r.IntN(8))}
+	root := r.IntN(n)
+	if form == reduceScatterForm {
+		op.Collective, op.Function, op.Element = wire.Reduce, reduce.Sum, reduce.Type(1+r.IntN(9))
+	}
+	counts := make([]int, n)
+	for i := range counts {
+		counts[i] = 1 + r.IntN(1+longest/n)
+	}
+	ends := make([]int, n)
+	for i, c := range counts {
+		op.Elements += c
+		ends[i] = op.Elements
+	}
+	k := &work{op: op, in: make([][]byte, n), out: make([][]byte, n), lent: make([][2][]byte, n), done: make([]bool, n)}
+	all := session.Range{To: op.Elements}
+	for i := range n {
+		own := session.Range{From: ends[i] - counts[i], To: ends[i]}
+		p := &session.Parts{Mark: uint32(form), Said: op.Elements}
+		switch form {
+		case scatterForm:
+			if p.Wants, p.Skip = own, (session.Range{From: ends[root] - counts[root], To: ends[root]}); i == root {
+				p.Holds, p.Wants = all, session.Range{}
+			}
+		case gatherForm:
+			if p.Holds, p.Ends, p.Skip = own, ends, (session.Range{From: ends[root] - counts[root], To: ends[root]}); i == root {
+				p.Wants = all
+			}
+		case allgatherForm:
+			p.Holds, p.Ends, p.Wants = own, ends, all
+		default:
+			p.Holds, p.Wants = all, own
+		}
+		width := op.Element.Size()
+		k.in[i] = vector(r, op, (p.Holds.To-p.Holds.From)*width)
+		k.lent[i] = [2][]byte{bytes.Clone(k.in[i]), make([]byte, (p.Wants.To-p.Wants.From)*width)}
+		if p.Holds == own && p.Wants == all {
+			copy(k.lent[i][1][own.From*width:], k.in[i]) // which is the caller's to do
+		}
+		k.parts = append(k.parts, p)
+	}
+	return k
+}
+
+// copied returns the vector of an operation that copies.
+func (k *work) copied() []byte {
+	if k.parts == nil {
+		return k.in[k.op.Root]
+	}
+	whole := make([]byte, k.bytes())
+	for r, p := range k.parts {
+		copy(whole[p.Holds.From*k.op.Element.Size():], k.in[r])
+	}
+	return whole
+}
+
 // drawWork draws an operation of any collective, function, type, root and
 // length for a group of n.
 func drawWork(r *rand.Rand, n, longest int) *work {
+	if n > 1 && r.IntN(3) == 0 {
+		return drawParts(r, r.IntN(partForms), n, longest)
+	}
 	op := session.Operation{Collective: wire.Collective(1 + r.IntN(4))}
 	if op.Collective != wire.Barrier {
 		op.Element = reduce.Type(1 + r.IntN(9))
@@ -109,6 +192,9 @@ func vector(r *rand.Rand, op session.Operation, size int) []byte {
 // input returns the command with which a member starts its part.
 func (k *work) input(r uint32) endpoint.Input {
 	op := k.op
+	if k.parts != nil {
+		op.Parts = k.parts[r]
+	}
 	op.In, op.Out = k.lent[r][0], k.lent[r][1]
 	return endpoint.Input{Kind: endpoint.Start, Operation: &op}
 }
@@ -123,7 +209,7 @@ func (k *work) complete(r uint32) error {
 		return fmt.Errorf("%v %d is completed at rank %d when %d of %d have started it", k.op.Collective, k.op.ID, r, k.started, len(k.in))
 	}
 	k.done[r] = true
-	if k.op.Sink(r) {
+	if from, to := k.takes(int(r)); from < to {
 		k.out[r] = bytes.Clone(k.lent[r][1])
 	}
 	spoilVector(k.lent[r][1])
